@@ -1,0 +1,168 @@
+# stallprof: `make run` profiles a small training loop, `make test` runs every test, `make help` lists the rest.
+
+BUILD   ?= build
+CC      ?= gcc
+CLANG   ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+
+PKGS      := libbpf libdw libelf libunwind-generic libprotobuf-c libcurl libzstd zlib libcyaml libmicrohttpd
+WARNINGS  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Werror
+OPT       ?= -O2
+CFLAGS    ?= $(OPT) -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(CFLAGS) $(SANITIZE) $(WARNINGS) -I. -I$(BUILD)/gen $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+LIBS       = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lpthread -lm
+
+MODULES := symbolizer pprof stalltag profiler
+PROTOS  := $(wildcard $(addsuffix /*.proto,$(MODULES)))
+PB_C    := $(PROTOS:%.proto=$(BUILD)/gen/%.pb-c.c)
+PB_H    := $(PB_C:.c=.h)
+SKEL    := $(BUILD)/gen/bpf/stallprof.skel.h
+
+srcs = $(filter-out profiler/main.c,$(wildcard $(1)/*.c))
+objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(call srcs,$(1))) \
+       $(patsubst %.proto,$(BUILD)/obj/gen/%.pb-c.o,$(wildcard $(1)/*.proto))
+
+# A library may use those to its right, never those to its left.
+ARCHIVES := $(BUILD)/libprofiler.a $(BUILD)/libpprof.a $(BUILD)/libsymbolizer.a $(BUILD)/libstalltag.a
+
+.PHONY: all run test unit e2e vm test-pyroscope asan fuzz bench check install clean help deps-build deps-test
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: deps-build
+	@$(MAKE) --no-print-directory compile
+
+.PHONY: compile
+compile: $(BUILD)/stallprof $(BUILD)/libstalltag.so $(BUILD)/libstalltag.a
+
+deps-build:
+	@config/install-packages build
+
+deps-test:
+	@config/install-packages build test
+
+help:
+	@printf '%s\n' \
+	'make               build $(BUILD)/stallprof and libstalltag' \
+	'make run           install what is missing, build, profile a small training loop, print its stalls' \
+	'make test          unit, e2e, vm and Pyroscope tests; the last line counts them' \
+	'make unit | e2e | vm | test-pyroscope   one part of them (PYROSCOPE_URL=… for a real server)' \
+	'make asan          unit and e2e tests under ASan and UBSan' \
+	'make fuzz          every fuzz target (SECONDS_EACH=60)' \
+	'make bench         cost, speed and memory, as ratios against peers in the same run' \
+	'make check         format, lint, headers that compile alone, banned functions, shape of the house' \
+	'make install       into DESTDIR/PREFIX'
+
+# --- generated code -----------------------------------------------------------------------------------
+$(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h &: %.proto
+	@mkdir -p $(@D)
+	protoc-c --c_out=$(BUILD)/gen $<
+
+BPF_SRCS := $(wildcard bpf/*.bpf.c)
+BPF_OBJS := $(BPF_SRCS:%.bpf.c=$(BUILD)/obj/%.bpf.o)
+$(BUILD)/obj/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h)
+	@mkdir -p $(@D)
+	$(CLANG) -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Werror -I. -c $< -o $@
+
+$(BUILD)/obj/bpf/stallprof.linked.o: $(BPF_OBJS)
+	$(BPFTOOL) gen object $@ $^
+
+$(SKEL): $(BUILD)/obj/bpf/stallprof.linked.o
+	@mkdir -p $(@D)
+	$(BPFTOOL) gen skeleton $< name stallprof_bpf > $@
+
+# --- objects, libraries, the program --------------------------------------------------------------------
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Wno-shadow -fPIC -c $< -o $@
+
+$(BUILD)/obj/%.o: %.c $(PB_H) $(SKEL)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fPIC -MMD -MP -c $< -o $@
+
+# The tag library needs nothing that the others are built from.
+$(BUILD)/obj/stalltag/%.o: stalltag/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -fPIC -mtls-dialect=gnu2 -MMD -MP -c $< -o $@
+
+define archive_rule
+$(BUILD)/lib$(1).a: $(call objs,$(1))
+	@rm -f $$@
+	ar rcs $$@ $$^
+endef
+$(foreach m,$(MODULES),$(eval $(call archive_rule,$(m))))
+
+$(BUILD)/libstalltag.so: $(call objs,stalltag)
+	$(CC) $(SANITIZE) -shared -Wl,-soname,libstalltag.so.1 -o $@ $^ -ldl
+	@ln -sf libstalltag.so $(BUILD)/libstalltag.so.1
+
+$(BUILD)/stallprof: $(BUILD)/obj/profiler/main.o $(ARCHIVES)
+	$(CC) $(SANITIZE) -o $@ $(BUILD)/obj/profiler/main.o $(ARCHIVES) $(LIBS)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# --- the main job ---------------------------------------------------------------------------------------
+run: all
+	@tests/e2e/demo $(BUILD)
+
+# --- tests: every one prints TAP, tests/run counts ------------------------------------------------------
+UNIT_BINS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
+$(BUILD)/tests/test_%: tests/unit/test_%.c $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $(BUILD)/obj/test_$*.d -o $@ $< $(ARCHIVES) $(LIBS) -lcmocka
+
+.PHONY: compile-unit
+compile-unit: compile $(UNIT_BINS)
+
+test: deps-test
+	@$(MAKE) --no-print-directory compile-unit
+	@tests/run $(BUILD) unit e2e vm pyroscope
+
+unit e2e vm: deps-test
+	@$(MAKE) --no-print-directory compile-unit
+	@tests/run $(BUILD) $@
+
+test-pyroscope: deps-test
+	@$(MAKE) --no-print-directory compile
+	@PYROSCOPE_URL='$(PYROSCOPE_URL)' tests/run $(BUILD) pyroscope
+
+SANITIZE_ON := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+asan: deps-test
+	@$(MAKE) --no-print-directory compile-unit BUILD=build/asan SANITIZE='$(SANITIZE_ON)' CFLAGS='-O1 -g'
+	@tests/run build/asan unit e2e
+
+# --- fuzzing --------------------------------------------------------------------------------------------
+SECONDS_EACH ?= 60
+FUZZ_BINS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz: deps-test
+	@$(MAKE) --no-print-directory compile-fuzz BUILD=build/fuzz CC=$(CLANG) \
+		SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined' CFLAGS='-O1 -g' \
+		WARNINGS='-Wall'
+	@tests/fuzz/run build/fuzz $(SECONDS_EACH)
+
+.PHONY: compile-fuzz
+compile-fuzz: $(FUZZ_BINS)
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES)
+	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $< $(ARCHIVES) $(LIBS)
+
+# --- cost, style, packaging -----------------------------------------------------------------------------
+bench: deps-test
+	@$(MAKE) --no-print-directory compile
+	@tests/bench/run $(BUILD)
+
+check: deps-test
+	@$(MAKE) --no-print-directory compile
+	@tests/check $(BUILD)
+
+PREFIX ?= /usr/local
+install: compile
+	install -D $(BUILD)/stallprof $(DESTDIR)$(PREFIX)/bin/stallprof
+	install -D -m 644 $(BUILD)/libstalltag.a $(DESTDIR)$(PREFIX)/lib/libstalltag.a
+	install -D $(BUILD)/libstalltag.so $(DESTDIR)$(PREFIX)/lib/libstalltag.so.1
+	ln -sf libstalltag.so.1 $(DESTDIR)$(PREFIX)/lib/libstalltag.so
+	install -D -m 644 stalltag/stalltag.h $(DESTDIR)$(PREFIX)/include/stalltag.h
+	install -D -m 644 config/stallprof.service $(DESTDIR)/lib/systemd/system/stallprof.service
+	install -D -m 600 config/stallprof.yaml $(DESTDIR)/etc/stallprof/stallprof.yaml
+
+clean:
+	rm -rf build out
