@@ -1,0 +1,159 @@
+/*
+ * symbolizer: addresses -> frames, and a copied stack -> addresses.
+ *
+ * A stand-alone library for Linux x86-64. It prints nothing, starts no thread, touches no signal handler
+ * and never goes to the network. One `struct symbolizer` belongs to one thread at a time.
+ *
+ * Order of calls
+ *	s = symbolizer_new(NULL);
+ *	p = symbolizer_process(s, pid, start);		finds or makes the process
+ *	symbolizer_process_refresh(p);			or symbolizer_process_map() for each MMAP2 event
+ *	symbolizer_unwind(p, &stack, pcs, max, &n, &end);
+ *	for each i: symbolizer_user(p, pcs[i], is_caller[i], &result);
+ *	symbolizer_process_exit(p);			when it has exited: what is known is kept
+ *	symbolizer_process_drop(p);			when its samples have been resolved: p is gone
+ *	symbolizer_free(s);
+ *
+ * Who owns what
+ *	Every string in a result is interned: it lives, at one address, until symbolizer_free().
+ *	`frames` of a result live until the next call on the same symbolizer.
+ *	`module` of a user result lives until symbolizer_process_drop(); of a kernel result until symbolizer_free().
+ *
+ * Errors: 0 or -errno. A lookup that finds nothing is no error: it yields a frame that says so.
+ */
+#ifndef SYMBOLIZER_SYMBOLIZER_H
+#define SYMBOLIZER_SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct symbolizer;
+struct sym_process;
+
+struct symbolizer_opts {
+	size_t max_memory_bytes; /* of symbol, line and unwind tables; 0: 512 MiB. Over it the least recently used go */
+	const char *debug_dir;	 /* where separate debug files lie; NULL: /usr/lib/debug */
+	const char *proc;	 /* NULL: /proc */
+	bool keep_mangled;	 /* give C++ names as they stand in the file */
+	bool keep_parameters;	 /* give the parameter list of C++ functions, too */
+};
+
+/* One source-level frame. `file` is NULL and `line` 0 where unknown. */
+struct sym_frame {
+	const char *function;
+	const char *file;
+	uint32_t line;
+	bool inlined; /* was inlined into the frame after it */
+};
+
+/* The mapping that an address belongs to, as pprof wants it. */
+struct sym_module {
+	const char *path;     /* as the process sees it; "[kernel.kallsyms]_stext" for the kernel */
+	const char *build_id; /* lower-case hex; "" when there is none */
+	uint64_t start, end;  /* run-time addresses */
+	uint64_t offset;      /* file offset of `start` */
+	bool has_functions, has_lines;
+	bool is_kernel;
+};
+
+struct sym_result {
+	uint64_t address;		 /* ELF address of the pc that was looked up (pc - 1 for a caller) */
+	const struct sym_module *module; /* NULL for an address outside every mapping */
+	const struct sym_frame *frames;	 /* innermost first, at least one */
+	size_t n_frames;
+	const char *source; /* "dwarf", "symtab", "kallsyms", "perf-map" or "none" */
+};
+
+/* NULL `opts`: defaults. Returns NULL with errno set. */
+struct symbolizer *symbolizer_new(const struct symbolizer_opts *opts);
+void symbolizer_free(struct symbolizer *s);
+
+/*
+ * Kernel address. Names from kallsyms (modules and BPF programs included); several names of one address are
+ * settled by the rule in kallsyms.h. `is_caller`: pc is a return address, so pc - 1 is looked up. With
+ * kallsyms hidden (kptr_restrict) the frame reads "[no symbols: kernel+0x...]". Always yields a frame.
+ */
+int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out);
+
+/* Finds or makes. `start` is the process's start time in any unit, so long as it is always the same one. */
+struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint64_t start);
+
+/*
+ * Reads PROC/PID/maps. Mappings that have vanished stay for the addresses that nothing newer covers.
+ * -ESRCH: there is no such process (any more); what is known stays.
+ */
+int symbolizer_process_refresh(struct sym_process *p);
+
+/* One executable mapping, as PERF_RECORD_MMAP2 tells it. -EINVAL: empty range; -ENOSPC: too many. */
+int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
+			   uint32_t dev_major, uint32_t dev_minor, uint64_t inode, const char *path);
+
+/* The process has another program now: its mappings are forgotten, its perf map too. */
+void symbolizer_process_exec(struct sym_process *p);
+
+/* No more reads of PROC/PID; all that is known is kept until symbolizer_process_drop(). */
+void symbolizer_process_exit(struct sym_process *p);
+void symbolizer_process_drop(struct sym_process *p);
+
+/*
+ * User address. Never fails to name: "[no symbols: libfoo.so+0x12]" (an ELF address) for a file without a
+ * symbol there, "[unknown 0x...]" for an address outside every file.
+ */
+int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct sym_result *out);
+
+struct sym_regs {
+	uint64_t ip, sp, bp, bx, r12, r13, r14, r15, ax, cx, dx, si, di, r8, r9, r10, r11;
+};
+
+struct sym_stack {
+	struct sym_regs regs;
+	const void *copy;
+	size_t copy_len;
+	uint64_t copy_start; /* address of copy[0]: regs.sp, or lower to have the red zone in it */
+	bool *is_caller;     /* NULL, or room for max_pcs: set for each pc that is a return address; it is not for
+				pcs[0], nor for the pc at which a signal interrupted a function */
+	/*
+	 * NULL, or asked for what lies outside the copy (another stack when a signal handler runs on an
+	 * alternate one). Returns 0 when all of `len` bytes were read.
+	 */
+	int (*read)(void *context, uint64_t address, void *buffer, size_t len);
+	void *read_context;
+};
+
+enum sym_unwind_end {
+	SYM_UNWIND_COMPLETE,  /* reached the thread's start: undefined or zero return address */
+	SYM_UNWIND_TRUNCATED, /* left the copied bytes, or max_pcs were not enough */
+	SYM_UNWIND_NO_CFI,    /* came to code without unwind tables that keeps no frame pointer either */
+	SYM_UNWIND_BAD	      /* unwind tables or stack make no sense here */
+};
+
+/*
+ * pcs[0] is regs.ip, the others are its callers, outwards. Returns 0 whenever there is at least that one,
+ * with *end saying how it ended; -EINVAL for max_pcs 0.
+ */
+int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint64_t *pcs, size_t max_pcs,
+		      size_t *n_pcs, enum sym_unwind_end *end);
+
+/* Counts since symbolizer_new(), but for the last group, which is as of now. */
+struct symbolizer_stats {
+	uint64_t results_dwarf, results_symtab, results_kallsyms, results_perf_map, results_none;
+	uint64_t unwind_ends[4];	/* by enum sym_unwind_end */
+	uint64_t unwind_frame_pointers; /* steps made by frame pointer for want of tables */
+
+	uint64_t files_opened, debug_files_opened;
+	uint64_t files_missing;	  /* could not be opened, or are not the ones that are mapped */
+	uint64_t files_corrupt;	  /* not ELF for x86-64, or structures that lie outside the file */
+	uint64_t files_too_large; /* tables over max_memory_bytes */
+	uint64_t dwarf_errors;	  /* units of debug information that could not be read to their end */
+	uint64_t cache_evictions; /* files whose tables were dropped for max_memory_bytes */
+	uint64_t mappings_refused;
+
+	size_t memory_bytes; /* tables and strings */
+	size_t files_cached, processes;
+	size_t kernel_symbols; /* 0: kallsyms hidden or unreadable */
+};
+void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out);
+
+#endif
