@@ -3,6 +3,7 @@
 BUILD   ?= build
 CC      ?= gcc
 CLANG   ?= clang
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 
 PKGS      := libbpf libdw libelf libunwind-generic libprotobuf-c libcurl libzstd zlib libcyaml libmicrohttpd
@@ -62,7 +63,7 @@ BPF_SRCS := $(wildcard bpf/*.bpf.c)
 BPF_OBJS := $(BPF_SRCS:%.bpf.c=$(BUILD)/obj/%.bpf.o)
 $(BUILD)/obj/bpf/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h)
 	@mkdir -p $(@D)
-	$(CLANG) -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Werror -I. -c $< -o $@
+	$(CLANG) -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Werror -I. -idirafter /usr/include/$(MULTIARCH) -c $< -o $@
 
 $(BUILD)/obj/bpf/stallprof.linked.o: $(BPF_OBJS)
 	$(BPFTOOL) gen object $@ $^

@@ -1,0 +1,183 @@
+/* The few structs and numbers that the BPF programs and user space share.
+ *
+ * Everything here is host byte order and laid out without padding that matters; sizes are tied by static
+ * assertions, because both sides are compiled apart. Times are CLOCK_MONOTONIC nanoseconds unless said.
+ */
+#ifndef STALLPROF_ABI_H
+#define STALLPROF_ABI_H
+
+#ifndef __bpf__
+#include <stdint.h>
+#include <linux/types.h>
+#endif
+
+/* What a tagged thread is doing. A thread is in exactly one state at any time, so the rows of a tag tile its
+ * wall time. ABI_CPU_STALL is not a state: it counts perf-event samples inside a stall, a part of ONCPU. */
+enum abi_state {
+	ABI_NONE = 0,
+	ABI_ONCPU = 1,
+	ABI_RUNQ = 2,
+	ABI_SLEEP = 3,
+	ABI_DEAD = 4,
+	ABI_STALL = 5,
+	ABI_UNOBSERVED = 6,
+	ABI_CPU_STALL = 7,
+};
+
+/* Why a sleep was a stall; the higher number wins when several apply. */
+enum abi_cause {
+	ABI_CAUSE_NONE = 0,
+	ABI_CAUSE_BLOCK_IO = 1,
+	ABI_CAUSE_WRITEBACK = 2,
+	ABI_CAUSE_JOURNAL = 3,
+	ABI_CAUSE_THROTTLE = 4,
+	ABI_CAUSE_MAX,
+};
+
+/* One row of the ledger. `tag` is the key of the tags map; dev is the kernel's dev_t, 0 unknown. */
+struct abi_ledger_key {
+	__u64 tag;
+	__u64 process_start_ns; /* CLOCK_BOOTTIME, of the thread-group leader */
+	__u32 tgid;
+	__u32 dev;
+	__u16 state;
+	__u16 cause;
+	__u32 below_min; /* 1: shorter than --min-duration, so no stack was taken */
+};
+
+struct abi_ledger_value {
+	__u64 ns;
+	__u64 count;
+};
+
+/* The row with this key holds, in `ns`, the number of the window that the map serves. */
+#define ABI_LEDGER_META_TAG 0ULL
+
+#define ABI_TAG_NAME_LEN 128
+
+enum abi_tag_source {
+	ABI_TAG_PROCESS = 1, /* record, stallprof tag: the whole process tree */
+	ABI_TAG_STALLTAG = 2,
+	ABI_TAG_OTEL = 3, /* somebody else's OpenTelemetry thread context */
+};
+
+struct abi_tag {
+	char name[ABI_TAG_NAME_LEN]; /* zero filled */
+	__u64 id;                    /* span id as a number, 0 none */
+	__u8 trace_id[16];
+	__u32 source;
+	__u32 unused;
+};
+
+/* Where a thread of a process keeps the pointer to its context record. */
+enum abi_tls_kind {
+	ABI_TLS_ABSENT = 0,
+	ABI_TLS_STATIC = 1,  /* at thread pointer + offset */
+	ABI_TLS_DYNAMIC = 2, /* at dtv[module] + offset */
+};
+
+struct abi_tls {
+	__u32 kind;
+	__u32 module;
+	__s64 offset;
+};
+
+/* A process to watch, by tgid: user space fills it before it runs the task iterator with ABI_ITER_ADOPT. */
+struct abi_process {
+	__u64 base_tag; /* key into tags; 0: none */
+	struct abi_tls stalltag;
+	struct abi_tls otel;
+	__u32 ai_tag_key;     /* index of `ai_tag` in the process context's key map, 256 when absent */
+	__u32 exact_stalltag; /* the USDT probe tells each change, so the slot need not be read */
+};
+
+/* What one run of the task iterator does. */
+enum abi_iter_mode {
+	ABI_ITER_ADOPT = 1,    /* start accounting for threads of the processes in the map */
+	ABI_ITER_FLUSH = 2,    /* close every interval at "now", so that a window is complete */
+	ABI_ITER_REBASE = 4,   /* hooks were just attached: what went before was not observed */
+	ABI_ITER_FINAL = 8,    /* nothing will follow: waits that ended but were not yet settled count now */
+	ABI_ITER_UNTAG = 16,   /* drop the processes' base tag */
+};
+
+enum abi_event_kind {
+	ABI_EVENT_WAIT = 1,     /* a blocked interval that has ended */
+	ABI_EVENT_INFLIGHT = 2, /* the part of one, still going on, that belongs to this window */
+	ABI_EVENT_CPU = 3,      /* an on-CPU sample inside a stall */
+	ABI_EVENT_TAGGED = 4,   /* the first thread got a tag: attach the hot programs */
+	ABI_EVENT_EXEC = 5,
+};
+
+#define ABI_KSTACK_MAX 96
+#define ABI_USTACK_MAX 65536
+#define ABI_NO_SLOT    0xffffffffU
+
+/* User registers of the interrupted or sleeping thread, in the order of the DWARF register numbers 0–16. */
+struct abi_regs {
+	__u64 ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15, ip;
+};
+
+enum abi_event_flags {
+	ABI_NO_USER_COPY = 1,    /* no slot was free, or the wait was not expected to be a stall */
+	ABI_USER_TRUNCATED = 2,  /* the copy stopped at the limit, not at the end of the stack */
+	ABI_USER_FAULTED = 4,    /* a page of the stack could not be read */
+	ABI_KERNEL_THREAD = 8,   /* there is no user stack */
+};
+
+struct abi_event {
+	__u32 kind;
+	__u32 flags;
+	__u64 time_ns; /* when the interval ended */
+	__u64 duration_ns;
+	__u64 weight_ns; /* max(duration, T): what the sample stands for */
+	__u64 tag;
+	__u64 process_start_ns;
+	__u32 tgid;
+	__u32 tid;
+	__u32 dev;
+	__u16 state;
+	__u16 cause;
+	__u64 window;
+	__u32 wait_seq;
+	__u32 kstack_len; /* entries */
+	__u32 ustack_len; /* bytes */
+	__u32 unused;
+	char comm[16];
+	struct abi_regs regs;
+	__u64 kstack[ABI_KSTACK_MAX];
+	/* ustack_len bytes of user stack follow, from regs.sp upwards */
+};
+
+#define ABI_EVENT_HEAD (sizeof(struct abi_event))
+
+/* Losses and oddities, each shown to the user by its name. Keep abi_counter_names in step. */
+#define ABI_COUNTERS(X)                                                                                              \
+	X(ring_full, "events lost because the ring buffer was full")                                                 \
+	X(ring_full_ns, "nanoseconds of stalls whose stack was lost that way")                                       \
+	X(ledger_full, "ledger rows that did not fit")                                                               \
+	X(ledger_full_ns, "nanoseconds that are in no ledger row for that reason")                                   \
+	X(tags_full, "tags whose name did not fit")                                                                  \
+	X(threads_failed, "tagged threads for which no storage could be had")                                        \
+	X(slots_exhausted, "waits without a user stack because too many threads waited at once")                     \
+	X(stacks_not_copied, "stalls whose user stack was not copied, their kind of wait being new")                 \
+	X(stacks_truncated, "user stacks longer than the copy")                                                      \
+	X(stacks_faulted, "user stacks with pages that could not be read")                                           \
+	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                            \
+	X(wakes_unseen, "sleeps that ended without a wake being seen, charged to the run queue")                     \
+	X(states_unexpected, "intervals charged to unobserved because an event was missed")                          \
+	X(follow_full, "wakes or requests that could not be followed because a table was full")                      \
+	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")
+
+enum abi_counter {
+#define ABI_COUNTER_ENUM(name, help) ABI_COUNT_##name,
+	ABI_COUNTERS(ABI_COUNTER_ENUM)
+#undef ABI_COUNTER_ENUM
+	ABI_COUNTER_MAX
+};
+
+_Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
+_Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");
+_Static_assert(sizeof(struct abi_process) == 48, "process");
+_Static_assert(sizeof(struct abi_event) == 104 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
+
+#endif

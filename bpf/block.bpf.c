@@ -1,0 +1,150 @@
+/* The block layer's side: which request this CPU completes, and what befell it. */
+#include "bpf/thread.bpf.h"
+#include "bpf/follow.bpf.h"
+
+ALWAYS struct request_info *request_find(struct request *rq)
+{
+	u64 key = (u64)rq;
+
+	return bpf_map_lookup_elem(&requests, &key);
+}
+
+ALWAYS void inflight_add(u32 tid, s64 by)
+{
+	s64 *count = bpf_map_lookup_elem(&inflight, &tid);
+
+	if (count)
+		__sync_fetch_and_add(count, by);
+	else if (by > 0 && bpf_map_update_elem(&inflight, &tid, &by, BPF_NOEXIST))
+		COUNT(follow_full);
+}
+
+/* Whether the current kworker dispatches what blk-throttle held back. */
+ALWAYS bool dispatches_throttled(struct task_struct *current)
+{
+	u64 key = (u64)current;
+	struct carried *carried;
+
+	if (!(current->flags & PF_KTHREAD))
+		return false;
+	carried = bpf_map_lookup_elem(&carriers, &key);
+	return carried && carried->cause == ABI_CAUSE_THROTTLE && !carried->request;
+}
+
+/* A request starts: remember it if a tagged thread issues it, or if it was held back. */
+ALWAYS void request_started(struct request *rq)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct request_info info = {};
+	u64 key = (u64)rq;
+	struct thread *t;
+
+	info.throttled = dispatches_throttled(current);
+	if (!(current->flags & PF_KTHREAD)) {
+		t = thread_find(current);
+		if (t && thread_slot(t)->tag)
+			info.tid = t->tid;
+	}
+	if (!info.tid && !info.throttled)
+		return;
+	if (bpf_map_update_elem(&requests, &key, &info, BPF_ANY)) {
+		COUNT(follow_full);
+		return;
+	}
+	if (info.tid)
+		inflight_add(info.tid, 1);
+}
+
+SEC("tp_btf/block_io_start")
+int BPF_PROG(on_io_start, struct request *rq)
+{
+	request_started(rq);
+	return 0;
+}
+
+/* Kernels before 6.5 have no block_io_start. */
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_rq_issue, struct request *rq)
+{
+	if (!request_find(rq))
+		request_started(rq);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_rq_complete, struct request *rq)
+{
+	struct carried *mark = mark_here();
+	struct request_info *info = request_find(rq);
+
+	if (!mark)
+		return 0;
+	mark->dev = request_dev(rq);
+	mark->cause = info && info->throttled ? ABI_CAUSE_THROTTLE : ABI_CAUSE_BLOCK_IO;
+	mark->request = (u64)rq;
+	return 0;
+}
+
+SEC("tp_btf/block_io_done")
+int BPF_PROG(on_io_done, struct request *rq)
+{
+	struct carried *mark = mark_here();
+	struct request_info *info = request_find(rq);
+	u64 key = (u64)rq;
+
+	if (mark && mark->request == key)
+		mark->request = 0;
+	if (!info)
+		return 0;
+	if (info->tid)
+		inflight_add(info->tid, -1);
+	bpf_map_delete_elem(&requests, &key);
+	return 0;
+}
+
+/* Work that a completion (or a carrier) queues stands for the same request. */
+SEC("tp_btf/workqueue_queue_work")
+int BPF_PROG(on_queue_work, int cpu, struct pool_workqueue *pwq, struct work_struct *work)
+{
+	struct carried *from = followed_here(bpf_get_current_task_btf());
+	struct carried fresh;
+	u64 key = (u64)work;
+
+	if (!from || !from->request)
+		return 0;
+	fresh = *from;
+	if (bpf_map_update_elem(&works, &key, &fresh, BPF_ANY))
+		COUNT(follow_full);
+	return 0;
+}
+
+SEC("tp_btf/workqueue_execute_start")
+int BPF_PROG(on_work_start, struct work_struct *work)
+{
+	u64 key = (u64)work, worker = (u64)bpf_get_current_task_btf();
+	struct carried *from = bpf_map_lookup_elem(&works, &key);
+	struct carried fresh = {};
+
+	if (from) {
+		fresh = *from;
+		bpf_map_delete_elem(&works, &key);
+	} else if (throttle_work_fn && (u64)work->func == throttle_work_fn) {
+		fresh.cause = ABI_CAUSE_THROTTLE;
+	} else {
+		return 0;
+	}
+	fresh.sticky = 1;
+	if (bpf_map_update_elem(&carriers, &worker, &fresh, BPF_ANY))
+		COUNT(follow_full);
+	return 0;
+}
+
+SEC("tp_btf/workqueue_execute_end")
+int BPF_PROG(on_work_end, struct work_struct *work)
+{
+	u64 worker = (u64)bpf_get_current_task_btf();
+
+	if (bpf_map_lookup_elem(&carriers, &worker))
+		bpf_map_delete_elem(&carriers, &worker);
+	return 0;
+}

@@ -1,0 +1,177 @@
+/* Stacks: the user's copied when the thread goes to sleep, the kernel's taken when the wait is kept. */
+#ifndef STALLPROF_CAPTURE_BPF_H
+#define STALLPROF_CAPTURE_BPF_H
+
+#include "bpf/thread.bpf.h"
+
+#define PAGE_BYTES 4096
+
+ALWAYS void regs_from(struct abi_regs *to, const struct pt_regs *from)
+{
+	to->ax = BPF_CORE_READ(from, ax);
+	to->dx = BPF_CORE_READ(from, dx);
+	to->cx = BPF_CORE_READ(from, cx);
+	to->bx = BPF_CORE_READ(from, bx);
+	to->si = BPF_CORE_READ(from, si);
+	to->di = BPF_CORE_READ(from, di);
+	to->bp = BPF_CORE_READ(from, bp);
+	to->sp = BPF_CORE_READ(from, sp);
+	to->r8 = BPF_CORE_READ(from, r8);
+	to->r9 = BPF_CORE_READ(from, r9);
+	to->r10 = BPF_CORE_READ(from, r10);
+	to->r11 = BPF_CORE_READ(from, r11);
+	to->r12 = BPF_CORE_READ(from, r12);
+	to->r13 = BPF_CORE_READ(from, r13);
+	to->r14 = BPF_CORE_READ(from, r14);
+	to->r15 = BPF_CORE_READ(from, r15);
+	to->ip = BPF_CORE_READ(from, ip);
+}
+
+/* How far up the stack may go: a pthread's ends at its thread pointer, the main thread's where it started. */
+ALWAYS u64 stack_limit(struct task_struct *task, u64 sp)
+{
+	u64 fsbase = BPF_CORE_READ(task, thread.fsbase);
+	u64 start = BPF_CORE_READ(task, mm, start_stack);
+	u64 top = sp + ustack_limit;
+
+	if (start > sp && start - sp < ustack_limit)
+		top = start + 64;
+	else if (fsbase > sp && fsbase - sp < ustack_limit)
+		top = fsbase;
+	return top;
+}
+
+/* Copies page by page, so that a fault costs what is above it and no more. Returns the bytes copied. */
+ALWAYS u32 copy_user_stack(struct stack_slot *slot, u64 sp, u64 top, u32 *flags)
+{
+	u32 copied = 0, i;
+
+	for (i = 0; i <= ABI_USTACK_MAX / PAGE_BYTES; i++) {
+		u64 want = PAGE_BYTES - ((sp + copied) & (PAGE_BYTES - 1));
+
+		if (sp + copied >= top || copied >= ustack_limit || copied > ABI_USTACK_MAX - PAGE_BYTES)
+			break;
+		if (want > top - (sp + copied))
+			want = top - (sp + copied);
+		if (want > PAGE_BYTES)
+			break;
+		if (bpf_probe_read_user(&slot->ustack[copied], want, (void *)(sp + copied))) {
+			*flags |= ABI_USER_FAULTED;
+			break;
+		}
+		copied += want;
+	}
+	if (copied >= ustack_limit || copied > ABI_USTACK_MAX - PAGE_BYTES)
+		*flags |= ABI_USER_TRUNCATED;
+	return copied;
+}
+
+/* Copies registers and user stack of `task`, which is current and in the kernel, into the slot. */
+ALWAYS void capture_user(struct task_struct *task, struct stack_slot *slot, u32 *len, u32 *flags)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	*len = 0;
+	*flags = 0;
+	if ((task->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER)) || !regs) {
+		*flags = ABI_KERNEL_THREAD;
+		return;
+	}
+	regs_from(&slot->event.regs, regs);
+	*len = copy_user_stack(slot, slot->event.regs.sp, stack_limit(task, slot->event.regs.sp), flags);
+}
+
+ALWAYS struct stack_slot *slot_at(u32 index)
+{
+	return bpf_map_lookup_elem(&stack_slots, &index);
+}
+
+/* A slot that is this CPU's own while the program runs. */
+ALWAYS struct stack_slot *slot_scratch(void)
+{
+	return slot_at(n_slots + bpf_get_smp_processor_id());
+}
+
+/* The sleep that begins may be a stall: keep its user stack until it is known whether it was. */
+ALWAYS void capture_sleep(struct task_struct *task, struct thread *t)
+{
+	struct stack_slot *slot;
+	u32 index;
+
+	if (bpf_map_pop_elem(&free_slots, &index)) {
+		COUNT(slots_exhausted);
+		return;
+	}
+	slot = slot_at(index);
+	if (!slot)
+		return;
+	capture_user(task, slot, &t->stack_len, &t->stack_flags);
+	t->stack_slot = index;
+}
+
+ALWAYS void slot_release(struct thread *t)
+{
+	u32 index = t->stack_slot;
+
+	if (index == ABI_NO_SLOT)
+		return;
+	t->stack_slot = ABI_NO_SLOT;
+	bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+}
+
+ALWAYS void event_head(struct abi_event *event, const struct thread *t, u32 kind, u64 tag)
+{
+	event->kind = kind;
+	event->tag = tag;
+	event->process_start_ns = t->process_start_ns;
+	event->tgid = t->tgid;
+	event->tid = t->tid;
+	event->wait_seq = t->wait_seq;
+	event->unused = 0;
+}
+
+/* Sends the slot's event with the bytes of user stack that it holds. */
+ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len)
+{
+	struct abi_event *event = &slot->event;
+	u64 size;
+
+	if (ustack_len > ABI_USTACK_MAX)
+		ustack_len = 0;
+	event->ustack_len = ustack_len;
+	if (event->flags & ABI_USER_TRUNCATED)
+		COUNT(stacks_truncated);
+	if (event->flags & ABI_USER_FAULTED)
+		COUNT(stacks_faulted);
+	size = ABI_EVENT_HEAD + ustack_len;
+	if (bpf_ringbuf_output(&events, slot, size, 0)) {
+		COUNT(ring_full);
+		COUNT_BY(ring_full_ns, event->duration_ns);
+		return;
+	}
+	__sync_fetch_and_add(&ring_bytes, size);
+}
+
+ALWAYS void kernel_stack_of(struct task_struct *task, struct abi_event *event)
+{
+	long bytes = bpf_get_task_stack(task, event->kstack, sizeof(event->kstack), 0);
+
+	event->kstack_len = bytes > 0 ? (u64)bytes / 8 : 0;
+}
+
+/* Whether a wait of this length is kept: always from T on, below it with probability length/T. */
+ALWAYS bool wait_kept(u64 ns)
+{
+	u64 threshold = threshold_ns;
+
+	if (ns < min_duration_ns)
+		return false;
+	return ns >= threshold || (u64)bpf_get_prandom_u32() * threshold < ns << 32;
+}
+
+ALWAYS u64 wait_weight(u64 ns)
+{
+	return ns > threshold_ns ? ns : threshold_ns;
+}
+
+#endif

@@ -1,0 +1,199 @@
+/* Reading thread contexts (OTEP 4947): the record that a thread's TLS pointer names.
+ *
+ * The record is packed, in host byte order: trace id (16 bytes), span id (8), valid (1), flags (1), size of
+ * the attributes (2), attributes: key index (1), length (1), value. It is the process's own memory and may
+ * hold anything: every read is bounded, and what makes no sense is counted and gives no tag.
+ */
+#ifndef STALLPROF_CONTEXT_BPF_H
+#define STALLPROF_CONTEXT_BPF_H
+
+#include "bpf/thread.bpf.h"
+
+#define CONTEXT_ATTRS_MAX 512
+#define CONTEXT_ATTRS     16
+#define NAME_MAX_LEN      (ABI_TAG_NAME_LEN - 1)
+
+struct context_head {
+	u8 trace_id[16];
+	u8 span_id[8];
+	u8 valid;
+	u8 flags;
+	u16 attrs_size;
+};
+
+struct context_scratch {
+	struct context_head head;
+	u32 unused;
+	u8 attrs[CONTEXT_ATTRS_MAX + 256 + 8]; /* room so that a masked offset plus a length stays inside */
+	struct abi_tag tag;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct context_scratch);
+} context_scratch SEC(".maps") __weak;
+
+ALWAYS u64 hash_mix(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+/* The key of a tag: equal names, ids and traces are one tag, on whatever thread. Never 0. */
+ALWAYS u64 tag_hash(const struct abi_tag *tag)
+{
+	const u64 *word = (const u64 *)tag;
+	u64 hash = tag->source;
+	int i;
+
+#pragma unroll
+	for (i = 0; i < (ABI_TAG_NAME_LEN + 24) / 8; i++)
+		hash = hash_mix(hash, word[i]);
+	return hash ? hash : 1;
+}
+
+ALWAYS u64 tag_intern(const struct abi_tag *tag)
+{
+	u64 hash = tag_hash(tag);
+
+	if (!bpf_map_lookup_elem(&tags, &hash) && bpf_map_update_elem(&tags, &hash, tag, BPF_ANY))
+		COUNT(tags_full);
+	return hash;
+}
+
+ALWAYS struct context_scratch *context_scratch_get(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&context_scratch, &zero);
+}
+
+/* Copies the last attribute with the key into the tag's name; false when there is none. */
+ALWAYS bool context_name(struct context_scratch *s, u32 key)
+{
+	u32 at = 0, size = s->head.attrs_size, found = 0, len = 0, i;
+
+	if (size > CONTEXT_ATTRS_MAX)
+		size = CONTEXT_ATTRS_MAX;
+	for (i = 0; i < CONTEXT_ATTRS; i++) {
+		u32 value_len;
+
+		if (at + 2 > size || at >= CONTEXT_ATTRS_MAX)
+			break;
+		value_len = s->attrs[at + 1];
+		if (at + 2 + value_len > size)
+			break;
+		if (s->attrs[at] == key) {
+			found = at + 2;
+			len = value_len;
+		}
+		at += 2 + value_len;
+	}
+	if (!found || found >= CONTEXT_ATTRS_MAX)
+		return false;
+	if (len > NAME_MAX_LEN)
+		len = NAME_MAX_LEN;
+	bpf_probe_read_kernel(s->tag.name, len, &s->attrs[found]);
+	return len > 0;
+}
+
+ALWAYS u64 be64_at(const u8 *bytes)
+{
+	u64 value;
+
+	__builtin_memcpy(&value, bytes, sizeof(value));
+	return __builtin_bswap64(value);
+}
+
+enum context_result { CONTEXT_NO_TAG = 0, CONTEXT_TAG = 1, CONTEXT_KEEP = 2 };
+
+/* Reads the record at `address` (of the current task) into a tag.
+ * CONTEXT_KEEP: the writer is in the middle of a change, so the tag from before stands. */
+ALWAYS int context_read(u64 address, u32 ai_tag_key, u32 source, u64 *tag)
+{
+	struct context_scratch *s = context_scratch_get();
+	u32 size;
+
+	if (!address || !s)
+		return CONTEXT_NO_TAG;
+	if (bpf_probe_read_user(&s->head, sizeof(s->head), (void *)address)) {
+		COUNT(contexts_unreadable);
+		return CONTEXT_NO_TAG;
+	}
+	if (s->head.valid == 0)
+		return CONTEXT_KEEP;
+	if (s->head.valid != 1) {
+		COUNT(contexts_unreadable);
+		return CONTEXT_NO_TAG;
+	}
+	size = s->head.attrs_size;
+	if (size > CONTEXT_ATTRS_MAX)
+		size = CONTEXT_ATTRS_MAX;
+	__builtin_memset(&s->tag, 0, sizeof(s->tag));
+	if (size && bpf_probe_read_user(s->attrs, size, (void *)(address + sizeof(s->head)))) {
+		COUNT(contexts_unreadable);
+		size = 0;
+		s->head.attrs_size = 0;
+	}
+	s->tag.id = be64_at(s->head.span_id);
+	s->tag.source = source;
+	__builtin_memcpy(s->tag.trace_id, s->head.trace_id, 16);
+	if (!context_name(s, ai_tag_key)) {
+		if (!s->tag.id)
+			return CONTEXT_NO_TAG;
+		__builtin_memcpy(s->tag.name, "span", 4);
+	}
+	*tag = tag_intern(&s->tag);
+	return CONTEXT_TAG;
+}
+
+/* The value of the current thread's TLS pointer, 0 when it has none (yet). glibc's and musl's layouts:
+ * the thread pointer's second word is the dtv; glibc's entries are two words. */
+ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
+{
+	u64 base = BPF_CORE_READ(task, thread.fsbase), dtv = 0, value = 0;
+
+	if (tls->kind == ABI_TLS_DYNAMIC) {
+		if (bpf_probe_read_user(&dtv, sizeof(dtv), (void *)(base + 8)) ||
+		    bpf_probe_read_user(&base, sizeof(base), (void *)(dtv + (u64)tls->module * 16)))
+			return 0;
+		if (!base || base == ~0ULL)
+			return 0; /* not allocated for this thread */
+	} else if (tls->kind != ABI_TLS_STATIC) {
+		return 0;
+	}
+	if (bpf_probe_read_user(&value, sizeof(value), (void *)(base + tls->offset)))
+		return 0;
+	return value;
+}
+
+/* Takes the current thread's context from its slots: ours first, which carries the tag's name. */
+ALWAYS void thread_read_context(struct task_struct *task, struct thread *t, u64 now, bool always)
+{
+	struct abi_process *process;
+	u64 tag = 0, address = 0;
+	int result = CONTEXT_NO_TAG;
+	u32 tgid = t->tgid;
+
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (!process)
+		return;
+	if (process->stalltag.kind && process->exact_stalltag && !always && (t->thread_tag || !process->otel.kind))
+		return; /* the probe has told */
+	address = tls_pointer(task, &process->stalltag);
+	if (address)
+		result = context_read(address, 0, ABI_TAG_STALLTAG, &tag);
+	if (result == CONTEXT_NO_TAG) {
+		address = tls_pointer(task, &process->otel);
+		if (address)
+			result = context_read(address, process->ai_tag_key, ABI_TAG_OTEL, &tag);
+	}
+	if (result == CONTEXT_KEEP)
+		return;
+	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
+	thread_retag(t, now);
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* Following a wake to the request that caused it.
+ *
+ *   block_rq_complete(R)   this CPU completes R: marks[cpu] = R
+ *     sched_waking(T)        T waited for R
+ *     sched_waking(K)        K, a kernel thread, carries R from now on
+ *     workqueue_queue_work   the work item carries R; whichever kworker runs it does too, while it runs it
+ *   block_io_done(R)       marks[cpu] = nothing
+ *   K: sched_waking(T)     T waited for R
+ *   K goes to sleep        K carries nothing any more (jbd2 does, until its commit ends)
+ */
+#ifndef STALLPROF_FOLLOW_BPF_H
+#define STALLPROF_FOLLOW_BPF_H
+
+#include "bpf/state.bpf.h"
+
+struct carried {
+	u64 request; /* its address, 0 none */
+	u32 dev;
+	u16 cause;
+	u8 sticky;   /* a journal commit: lasts over sleeps */
+	u8 ending;   /* … and is over when the thread next sleeps */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct carried);
+} marks SEC(".maps") __weak;
+
+/* By address of the kernel thread's task. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u64);
+	__type(value, struct carried);
+} carriers SEC(".maps") __weak;
+
+/* By address of the queued work item. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u64);
+	__type(value, struct carried);
+} works SEC(".maps") __weak;
+
+struct request_info {
+	u32 tid;      /* the tagged thread that issued it, 0 none */
+	u32 throttled;
+};
+
+/* By address of the request: only those that are of interest, from the moment they start. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, u64);
+	__type(value, struct request_info);
+} requests SEC(".maps") __weak;
+
+/* Requests in flight by issuing tagged thread (tid). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, s64);
+} inflight SEC(".maps") __weak;
+
+ALWAYS struct carried *mark_here(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&marks, &zero);
+}
+
+ALWAYS u32 request_dev(struct request *rq)
+{
+	u32 major = BPF_CORE_READ(rq, q, disk, major);
+	u32 minor = BPF_CORE_READ(rq, q, disk, first_minor);
+
+	return major << 20 | minor;
+}
+
+/* What the running context stands for: the request that this CPU completes, or what its kernel thread
+ * carries. NULL when nothing. */
+ALWAYS struct carried *followed_here(struct task_struct *current)
+{
+	struct carried *mark = mark_here();
+	u64 key = (u64)current;
+
+	if (mark && mark->request)
+		return mark;
+	if (current->flags & PF_KTHREAD)
+		return bpf_map_lookup_elem(&carriers, &key);
+	return NULL;
+}
+
+/* Lets `thread` (a kernel thread) carry what `from` stands for; a commit keeps its own nature. */
+ALWAYS void carry(struct task_struct *thread, const struct carried *from)
+{
+	u64 key = (u64)thread;
+	struct carried *old = bpf_map_lookup_elem(&carriers, &key);
+	struct carried fresh = *from;
+
+	fresh.sticky = 0;
+	fresh.ending = 0;
+	if (old && old->sticky) {
+		if (fresh.cause > old->cause)
+			old->cause = fresh.cause;
+		return;
+	}
+	if (bpf_map_update_elem(&carriers, &key, &fresh, BPF_ANY))
+		COUNT(follow_full);
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* The kernel's types, declared with just the fields that are read; CO-RE finds them in the running kernel. */
+#ifndef STALLPROF_KERNEL_BPF_H
+#define STALLPROF_KERNEL_BPF_H
+
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __s64 s64;
+typedef __u64 u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true  1
+#define false 0
+#define NULL  ((void *)0)
+
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_USER_STACK = 1 << 8 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_STACK = 23,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_F_NO_PREALLOC = 1 };
+
+#define PF_KTHREAD             0x00200000
+#define PF_USER_WORKER         0x00004000 /* PF_USER_WORKER since 6.4 */
+#define PF_IO_WORKER           0x00000010
+#define TASK_UNINTERRUPTIBLE   0x0002
+#define TASK_DEAD              0x0080
+#define TASK_NOLOAD            0x0400
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* x86-64. The names of these fields never changed. */
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp,
+		ss;
+};
+
+struct thread_struct {
+	unsigned long fsbase;
+};
+
+struct mm_struct {
+	unsigned long start_stack;
+};
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int on_rq;
+	int on_cpu; /* absent without CONFIG_SMP */
+	unsigned int in_iowait : 1;
+	int pid;
+	int tgid;
+	struct task_struct *group_leader;
+	u64 start_boottime;
+	struct mm_struct *mm;
+	struct thread_struct thread;
+	char comm[16];
+};
+
+struct gendisk {
+	int major;
+	int first_minor;
+};
+
+struct request_queue {
+	struct gendisk *disk; /* in the request queue since 5.15 */
+};
+
+struct request {
+	struct request_queue *q;
+};
+
+struct block_device {
+	u32 bd_dev;
+};
+
+struct journal_s {
+	struct block_device *j_fs_dev;
+};
+
+struct work_struct {
+	void *func;
+};
+
+struct bdi_writeback;
+struct dirty_throttle_control;
+struct folio;
+struct address_space;
+struct linux_binprm;
+struct pool_workqueue;
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	u64 session_id;
+	u64 seq_num;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+/* A perf event hands this over; its layout is user-space ABI. */
+struct bpf_perf_event_data {
+	struct {
+		unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs,
+			flags, sp, ss;
+	} regs;
+	u64 sample_period;
+	u64 addr;
+};
+
+#define __VMLINUX_H__ /* lets bpf_tracing.h use the kernel's names of registers */
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#endif

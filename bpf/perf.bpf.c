@@ -1,0 +1,86 @@
+/* On-CPU time inside a stall: a perf event's sample counts if the tagged thread has requests in flight. */
+#include "bpf/wait.bpf.h"
+
+ALWAYS bool has_inflight(u32 tid)
+{
+	s64 *count = bpf_map_lookup_elem(&inflight, &tid);
+
+	return count && *count > 0;
+}
+
+ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_perf_event_data *ctx)
+{
+	struct pt_regs *regs;
+
+	if (ctx->regs.cs & 3) {
+		to->ax = ctx->regs.ax;
+		to->dx = ctx->regs.dx;
+		to->cx = ctx->regs.cx;
+		to->bx = ctx->regs.bx;
+		to->si = ctx->regs.si;
+		to->di = ctx->regs.di;
+		to->bp = ctx->regs.bp;
+		to->sp = ctx->regs.sp;
+		to->r8 = ctx->regs.r8;
+		to->r9 = ctx->regs.r9;
+		to->r10 = ctx->regs.r10;
+		to->r11 = ctx->regs.r11;
+		to->r12 = ctx->regs.r12;
+		to->r13 = ctx->regs.r13;
+		to->r14 = ctx->regs.r14;
+		to->r15 = ctx->regs.r15;
+		to->ip = ctx->regs.ip;
+		return;
+	}
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	if (regs)
+		regs_from(to, regs);
+}
+
+SEC("perf_event")
+int on_cpu_sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = thread_find(task);
+	struct abi_ledger_key key;
+	struct stack_slot *slot;
+	struct abi_event *event;
+	u32 flags = 0, len = 0;
+	bool stalled;
+	void *ledger;
+	long bytes;
+	u64 tag;
+
+	if (!t)
+		return 0;
+	tag = thread_slot(t)->tag;
+	stalled = has_inflight(t->tid);
+	if (!tag || (!stalled && !cpu_baseline))
+		return 0;
+	ledger = ledger_now();
+	slot = slot_scratch();
+	if (!ledger || !slot)
+		return 0;
+	key_of(&key, t, tag, ABI_CPU_STALL);
+	key.cause = stalled ? ABI_CAUSE_BLOCK_IO : ABI_CAUSE_NONE;
+	key.dev = stalled ? t->last_dev : 0;
+	ledger_add(ledger, &key, cpu_period_ns, 1);
+
+	event = &slot->event;
+	event_head(event, t, ABI_EVENT_CPU, tag);
+	event->time_ns = bpf_ktime_get_ns();
+	event->duration_ns = cpu_period_ns;
+	event->weight_ns = cpu_period_ns;
+	event->dev = key.dev;
+	event->state = ABI_CPU_STALL;
+	event->cause = key.cause;
+	event->window = ledger_window(ledger);
+	BPF_CORE_READ_INTO(&event->comm, task, comm);
+	bytes = bpf_get_stack(ctx, event->kstack, sizeof(event->kstack), 0);
+	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
+	cpu_regs(&event->regs, task, ctx);
+	len = copy_user_stack(slot, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
+	event->flags = flags;
+	event_send(slot, len);
+	return 0;
+}

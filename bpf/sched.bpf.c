@@ -1,0 +1,143 @@
+/* The scheduler's side: every tagged thread is on a CPU, on a run queue or asleep, and each change is here. */
+#include "bpf/context.bpf.h"
+#include "bpf/wait.bpf.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state)
+{
+	struct thread *t = thread_find(task);
+	struct tag_slot *slot;
+	u64 now, ns, word;
+	u32 next;
+
+	if (!t)
+		return;
+	now = bpf_ktime_get_ns();
+	if (!preempt && task_state & TASK_DEAD) {
+		thread_end(t, now);
+		return;
+	}
+	if (t->watches_context)
+		thread_read_context(task, t, now, false);
+	slot = thread_slot(t);
+	next = preempt || !task_state ? ABI_RUNQ : ABI_SLEEP;
+	word = thread_enter(t, next, now, &ns);
+	if (!thread_followed(t)) {
+		t->hot_generation = hot_generation;
+		slot_charge(slot, ABI_UNOBSERVED, ns);
+	} else if (word_state(word) == ABI_ONCPU) {
+		slot_charge(slot, ABI_ONCPU, ns);
+	} else {
+		COUNT(states_unexpected);
+		slot_charge(slot, ABI_UNOBSERVED, ns);
+	}
+	if (next == ABI_SLEEP && slot->tag)
+		wait_begin(task, t, task_state);
+}
+
+ALWAYS void switched_in(struct task_struct *task)
+{
+	struct thread *t = thread_find(task);
+	u64 ns, word;
+	u32 state;
+
+	if (!t)
+		return;
+	word = thread_enter(t, ABI_ONCPU, bpf_ktime_get_ns(), &ns);
+	state = word_state(word);
+	if (state == ABI_SLEEP) {
+		/* A wake or a signal came before the sleep was complete: it never left the queue. */
+		if (ns > 1000000)
+			COUNT(wakes_unseen);
+		state = ABI_RUNQ;
+	} else if (state != ABI_RUNQ) {
+		COUNT(states_unexpected);
+		state = ABI_UNOBSERVED;
+	}
+	slot_charge(thread_slot(t), thread_followed(t) ? state : ABI_UNOBSERVED, ns);
+	t->hint = 0;
+	if (t->wait_ns)
+		wait_settle(task, t);
+	slot_release(t);
+}
+
+/* A kernel thread that goes to sleep has done what it was woken for. */
+ALWAYS void carrier_sleeps(struct task_struct *task)
+{
+	u64 key = (u64)task;
+	struct carried *carried = bpf_map_lookup_elem(&carriers, &key);
+
+	if (carried && (!carried->sticky || carried->ending))
+		bpf_map_delete_elem(&carriers, &key);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
+{
+	if (prev->flags & PF_KTHREAD) {
+		if (!preempt && prev_state)
+			carrier_sleeps(prev);
+	} else {
+		switched_out(prev, preempt, prev_state);
+	}
+	if (!(next->flags & PF_KTHREAD))
+		switched_in(next);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_sched_waking, struct task_struct *task)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct carried *from;
+	struct thread *t;
+
+	if (task->flags & PF_KTHREAD) {
+		from = mark_here();
+		if (from && from->request)
+			carry(task, from);
+		return 0;
+	}
+	t = thread_find(task);
+	if (!t)
+		return 0;
+	from = followed_here(current);
+	wait_end(task, t, from, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* Children inherit the process's tag and are watched as their parent is; a pushed tag stays its thread's. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread *p = thread_find(parent), *t;
+	u64 now = bpf_ktime_get_ns();
+	bool same_process = parent->tgid == child->tgid;
+
+	if (!p || (!p->base_tag && !(same_process && p->watches_context)))
+		return 0;
+	t = thread_find_or_create(child, now, ABI_RUNQ);
+	if (!t)
+		return 0;
+	t->base_tag = p->base_tag;
+	t->watches_context = same_process ? p->watches_context : 0;
+	thread_retag(t, now);
+	return 0;
+}
+
+/* exec keeps the process's tag; contexts live in the memory that is gone. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	struct thread *t = thread_find(task);
+
+	if (!t)
+		return 0;
+	t->watches_context = 0;
+	t->thread_tag = 0;
+	t->tgid = task->tgid;
+	t->tid = task->pid;
+	thread_retag(t, bpf_ktime_get_ns());
+	return 0;
+}

@@ -1,0 +1,147 @@
+/* What the programs share: knobs set before loading, the maps, and the record of a tagged thread.
+ *
+ *   struct thread (task storage)
+ *     word       since_ns << 3 | state: swapped in one step, so that every nanosecond goes to one row only,
+ *                whoever closes the interval: the thread's own switch, its waker, or a flush of the window
+ *     slot[2]    what has run up under a tag and is not in the ledger yet; a tag change moves to the other
+ *                slot, so a flush on another CPU never mixes two tags
+ *     wait_*     the stall that has ended (at the wake) but whose thread has not run again yet; its stack is
+ *                taken and its row written when the thread is switched in, both into the same window
+ *
+ * Definitions are weak: each object that includes this gets them once in the linked result.
+ */
+#ifndef STALLPROF_STATE_BPF_H
+#define STALLPROF_STATE_BPF_H
+
+#include "bpf/kernel.bpf.h"
+#include "bpf/abi.h"
+
+#define ALWAYS static __always_inline
+
+/* --- knobs ----------------------------------------------------------------------------------------- */
+const volatile __weak __u64 min_duration_ns = 0;
+const volatile __weak __u32 ustack_limit = ABI_USTACK_MAX;
+const volatile __weak __u32 n_slots = 1;           /* the scratch slots of the CPUs follow these */
+const volatile __weak __u64 throttle_work_fn = 0;  /* address of blk_throtl_dispatch_work_fn */
+const volatile __weak __u64 cpu_period_ns = 0;
+const volatile __weak bool cpu_baseline = false; /* also sample on-CPU time outside stalls */
+
+/* --- written by user space while running, and by the programs -------------------------------------- */
+volatile __weak __u64 threshold_ns = 10000000; /* T: longer waits are always kept */
+volatile __weak __u32 hot_generation = 0;      /* odd while the hot programs are attached */
+volatile __weak __u32 iter_mode = 0;
+volatile __weak __s64 n_tagged = 0;
+volatile __weak __u64 ring_bytes = 0;
+__u64 counters[ABI_COUNTER_MAX] __weak = {};
+
+#define COUNT(name)        __sync_fetch_and_add(&counters[ABI_COUNT_##name], 1)
+#define COUNT_BY(name, by) __sync_fetch_and_add(&counters[ABI_COUNT_##name], (by))
+
+/* --- the thread -------------------------------------------------------------------------------------- */
+struct slot_time {
+	u64 ns;
+	u64 count;
+};
+
+struct tag_slot {
+	u64 tag;
+	struct slot_time oncpu, runq, blocked, unobserved;
+};
+
+/* Why a sleep may turn out to be a stall, known when it begins. */
+enum expectation {
+	EXPECT_NOTHING = 0,
+	EXPECT_IOWAIT = 1,
+	EXPECT_UNINTERRUPTIBLE = 2,
+	EXPECT_SYSCALL = 3,
+};
+
+struct thread {
+	u64 word;
+	struct tag_slot slot[2];
+	u32 gen;
+	u32 tgid;
+	u32 tid;
+	u32 watches_context; /* the process publishes contexts that are read at switch-out */
+	u64 process_start_ns;
+	u64 base_tag;
+	u64 thread_tag;
+	u32 hot_generation;
+	u32 hint;     /* enum abi_cause that a tracepoint announced for the next sleep */
+	u32 hint_dev;
+	u32 last_dev; /* of the last followed request */
+	u32 expect;
+	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
+	u32 stack_slot;
+	u32 stack_flags;
+	u32 stack_len;
+	u32 wait_seq;
+	u64 wait_ns;
+	u64 wait_end_ns;
+	u32 wait_dev;
+	u32 wait_cause;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps") __weak;
+
+/* --- maps that user space reads ---------------------------------------------------------------------- */
+struct ledger_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(key_size, sizeof(struct abi_ledger_key)); /* sizes: clang forgets the types of an inner map */
+	__uint(value_size, sizeof(struct abi_ledger_value));
+};
+
+/* The ledger of the running window. User space swaps the inner map (which waits for programs that still
+ * use the old one) and reads the old one at leisure. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__array(values, struct ledger_map);
+} ledgers SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, u64);
+	__type(value, struct abi_tag);
+} tags SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, struct abi_process);
+} processes SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 8 << 20);
+} events SEC(".maps") __weak;
+
+/* --- stack slots --------------------------------------------------------------------------------------- */
+struct stack_slot {
+	struct abi_event event;
+	u8 ustack[ABI_USTACK_MAX];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2); /* n_slots + number of CPUs; user space sets it */
+	__type(key, u32);
+	__type(value, struct stack_slot);
+} stack_slots SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK);
+	__uint(max_entries, 1);
+	__type(value, u32);
+} free_slots SEC(".maps") __weak;
+
+#endif

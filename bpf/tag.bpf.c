@@ -1,0 +1,58 @@
+/* What the workload says of itself: stalltag's USDT probes. */
+#include "bpf/context.bpf.h"
+#include <bpf/usdt.bpf.h>
+
+/* stalltag:change. The first argument is the thread's record now, or NULL. */
+SEC("usdt")
+int on_tag_change(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 now = bpf_ktime_get_ns(), tag = 0;
+	bool first = n_tagged == 0;
+	struct thread *t;
+	int result;
+
+	t = thread_find(task);
+	if (!t && !PT_REGS_PARM1(ctx))
+		return 0;
+	if (!t)
+		t = thread_find_or_create(task, now, ABI_ONCPU);
+	if (!t)
+		return 0;
+	result = context_read(PT_REGS_PARM1(ctx), 0, ABI_TAG_STALLTAG, &tag);
+	if (result == CONTEXT_KEEP)
+		return 0;
+	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
+	thread_retag(t, now);
+	if (first && t->thread_tag && !hot_attached())
+		announce(ABI_EVENT_TAGGED, t->tgid);
+	return 0;
+}
+
+/* stalltag:process(id, name). The calling thread's process, and all that comes of it, is tagged. */
+SEC("usdt")
+int on_tag_process(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct context_scratch *s = context_scratch_get();
+	u64 now = bpf_ktime_get_ns();
+	bool first = n_tagged == 0;
+	struct thread *t;
+
+	if (!s)
+		return 0;
+	t = thread_find_or_create(task, now, ABI_ONCPU);
+	if (!t)
+		return 0;
+	__builtin_memset(&s->tag, 0, sizeof(s->tag));
+	s->tag.id = PT_REGS_PARM1(ctx);
+	s->tag.source = ABI_TAG_PROCESS;
+	if (bpf_probe_read_user_str(s->attrs, NAME_MAX_LEN, (void *)PT_REGS_PARM2(ctx)) <= 0)
+		return 0;
+	bpf_probe_read_kernel_str(s->tag.name, NAME_MAX_LEN, s->attrs);
+	t->base_tag = tag_intern(&s->tag);
+	thread_retag(t, now);
+	if (first && !hot_attached())
+		announce(ABI_EVENT_TAGGED, t->tgid);
+	return 0;
+}

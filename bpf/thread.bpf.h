@@ -1,0 +1,109 @@
+/* The life of a tagged thread: found, created, given a tag, ended. */
+#ifndef STALLPROF_THREAD_BPF_H
+#define STALLPROF_THREAD_BPF_H
+
+#include "bpf/ledger.bpf.h"
+
+ALWAYS struct thread *thread_find(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, 0, 0);
+}
+
+ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u32 state)
+{
+	struct thread *t = thread_find(task);
+
+	if (t)
+		return t;
+	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
+		COUNT(threads_failed);
+		return NULL;
+	}
+	t->word = word_of(now, state);
+	t->tgid = task->tgid;
+	t->tid = task->pid;
+	t->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	t->stack_slot = ABI_NO_SLOT;
+	t->hot_generation = hot_generation;
+	return t;
+}
+
+/* The task's state as the scheduler sees it, for a thread whose past is unknown. */
+ALWAYS u32 task_state_now(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->on_cpu) && task->on_cpu)
+		return ABI_ONCPU;
+	if (task->on_rq && !task->__state)
+		return ABI_RUNQ;
+	return task->__state ? ABI_SLEEP : ABI_RUNQ;
+}
+
+/* Makes `tag` what the running thread is under from `now` on. Call it on the thread itself, or while it
+ * cannot run. */
+ALWAYS void thread_set_tag(struct thread *t, u64 tag, u64 now)
+{
+	struct tag_slot *old = thread_slot(t), *fresh;
+	u64 ns, word;
+	u32 state;
+
+	if (old->tag == tag)
+		return;
+	state = word_state(t->word);
+	word = thread_enter(t, state, now, &ns);
+	if (old->tag)
+		slot_charge(old, thread_followed(t) ? word_state(word) : ABI_UNOBSERVED, ns);
+	slot_flush(t, old);
+	if (old->tag)
+		__sync_fetch_and_add(&n_tagged, -1);
+	fresh = &t->slot[(t->gen + 1) & 1];
+	fresh->tag = tag;
+	barrier();
+	t->gen++;
+	if (tag)
+		__sync_fetch_and_add(&n_tagged, 1);
+}
+
+/* A tag pushed by the thread refines its process's. */
+ALWAYS void thread_retag(struct thread *t, u64 now)
+{
+	thread_set_tag(t, t->thread_tag ? t->thread_tag : t->base_tag, now);
+}
+
+/* Hot programs were attached after the thread's storage was made: forget what was not watched. */
+ALWAYS void thread_rebase(struct thread *t, u32 state, u64 now)
+{
+	struct tag_slot *slot = thread_slot(t);
+	u64 ns;
+
+	thread_enter(t, state, now, &ns);
+	t->hot_generation = hot_generation;
+	if (slot->tag && ns)
+		slot_charge(slot, ABI_UNOBSERVED, ns);
+}
+
+ALWAYS void thread_end(struct thread *t, u64 now)
+{
+	t->thread_tag = 0;
+	t->base_tag = 0;
+	thread_set_tag(t, 0, now);
+	t->word = word_of(now, ABI_DEAD);
+}
+
+/* Tells user space, which attaches the hot programs. */
+ALWAYS void announce(u32 kind, u32 tgid)
+{
+	struct abi_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+
+	if (!event) {
+		COUNT(ring_full);
+		return;
+	}
+	__builtin_memset(event, 0, sizeof(*event));
+	event->kind = kind;
+	event->tgid = tgid;
+	event->time_ns = bpf_ktime_get_ns();
+	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+}
+
+#endif
