@@ -1,0 +1,90 @@
+/*
+ * The completeness stamp: what a profile could not see, so that "no stall" never looks like "not measured".
+ *
+ * It holds the hooks wanted and what became of them, named counters of losses (ring drops, slots exhausted,
+ * stacks cut …; a counter that is there with 0 says "measured, none lost"), the seconds covered, and the
+ * sampling threshold T. It travels in a profile's comments (form: comment_line.h; at: see ledger_row.h):
+ *
+ *     stallprof.format 1
+ *     stallprof.covered first_ns=… last_ns=… covered_ns=… windows=1
+ *     stallprof.sampling threshold_ns=10000000
+ *     stallprof.hook cause=block_io hook=tp_btf/block_rq_complete state=attached
+ *     stallprof.hook cause=tag_wait hook=tp_btf/block_rq_tag_wait state=missing reason="not in this kernel"
+ *     stallprof.counter name=ring_drops value=0 at=…
+ *
+ * Stamps of several profiles are summed: counters and covered time add, hooks unite (a hook that was missing
+ * once is missing), the largest T stands. Not thread-safe.
+ */
+#ifndef STALLPROF_PROFILER_STAMP_H
+#define STALLPROF_PROFILER_STAMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+
+#define STAMP_FORMAT       1
+#define STAMP_HOOKS_MAX    1024
+#define STAMP_COUNTERS_MAX 1024
+
+/* In order of badness. */
+enum hook_state { HOOK_ATTACHED, HOOK_MISSING, HOOK_STATES };
+
+struct stamp_hook {
+	const char *cause; /* whom it serves, for example "block_io" */
+	const char *hook;  /* for example "tp_btf/block_rq_complete"; with cause the key */
+	enum hook_state state;
+	const char *reason; /* "" when attached */
+};
+
+struct stamp_counter {
+	const char *name;
+	uint64_t value;
+};
+
+struct stamp_coverage {
+	uint64_t first_ns;   /* Unix time of the first moment covered; 0: nothing was */
+	uint64_t last_ns;    /* and of the last */
+	uint64_t covered_ns; /* sum over windows, which may leave gaps or (of several hosts) overlap */
+	uint64_t windows;
+	uint64_t threshold_ns; /* T, DESIGN.md idea 4; the largest in use; 0: not said */
+};
+
+struct stamp;
+
+/* NULL with errno ENOMEM. */
+struct stamp *stamp_new(void);
+void stamp_free(struct stamp *stamp);
+
+/* Each: 0, -ENOMEM, -ENOSPC at its maximum. Texts are copied; a NULL reason is "". */
+int stamp_add_hook(struct stamp *stamp, const char *cause, const char *hook, enum hook_state state,
+                   const char *reason);
+int stamp_add_counter(struct stamp *stamp, const char *name, uint64_t value);
+
+/* One more window covered; -EINVAL when it ends before it begins. */
+int stamp_add_window(struct stamp *stamp, uint64_t first_ns, uint64_t last_ns);
+/* What another stamp covered, its threshold aside; -EINVAL as above. */
+int stamp_add_coverage(struct stamp *stamp, const struct stamp_coverage *part);
+void stamp_set_threshold(struct stamp *stamp, uint64_t threshold_ns);
+
+/* In the order of their first addition; what is handed out lives until the next call that adds. */
+size_t stamp_hook_count(const struct stamp *stamp);
+struct stamp_hook stamp_hook_at(const struct stamp *stamp, size_t index);
+size_t stamp_counter_count(const struct stamp *stamp);
+struct stamp_counter stamp_counter_at(const struct stamp *stamp, size_t index);
+struct stamp_coverage stamp_coverage(const struct stamp *stamp);
+/* The value of a counter, 0 when there is none. */
+uint64_t stamp_counter(const struct stamp *stamp, const char *name);
+
+/* 0, -ENOMEM, or what profile_add_comment says. Set the profile's time first. */
+int stamp_to_comments(const struct stamp *stamp, struct profile *profile);
+
+/*
+ * Adds what the comments say. Lines of these records that are malformed are skipped and counted in *malformed
+ * (added to it; may be NULL). 0; -ENODATA when no line says stallprof.format (a profile of someone else);
+ * -EPROTONOSUPPORT when it says another format than STAMP_FORMAT; -ENOMEM; -ENOSPC.
+ */
+int stamp_from_comments(struct stamp *stamp, const struct profile *profile, size_t *malformed);
+
+#endif

@@ -1,0 +1,202 @@
+/* The stamp in a profile's comments: see stamp.h. */
+#include "profiler/stamp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pprof/profile.h"
+#include "profiler/comment_line.h"
+
+#define FORMAT "stallprof.format "
+
+static const char *const hook_state_names[HOOK_STATES] = {
+	[HOOK_ATTACHED] = "attached", [HOOK_MISSING] = "missing"
+};
+
+/* --- writing ------------------------------------------------------------------------------------------ */
+
+static int add_line(struct profile *profile, struct comment_writer *writer)
+{
+	char *line = comment_writer_end(writer);
+	int err = line ? profile_add_comment(profile, line) : -errno;
+
+	free(line);
+	return err;
+}
+
+static int write_coverage(struct profile *profile, const struct stamp_coverage *coverage)
+{
+	struct comment_writer writer;
+
+	if (comment_writer_begin(&writer, "stallprof.covered"))
+		return -ENOMEM;
+	comment_writer_u64(&writer, "first_ns", coverage->first_ns);
+	comment_writer_u64(&writer, "last_ns", coverage->last_ns);
+	comment_writer_u64(&writer, "covered_ns", coverage->covered_ns);
+	comment_writer_u64(&writer, "windows", coverage->windows);
+	return add_line(profile, &writer);
+}
+
+static int write_threshold(struct profile *profile, uint64_t threshold_ns)
+{
+	struct comment_writer writer;
+
+	if (comment_writer_begin(&writer, "stallprof.sampling"))
+		return -ENOMEM;
+	comment_writer_u64(&writer, "threshold_ns", threshold_ns);
+	return add_line(profile, &writer);
+}
+
+static int write_hook(struct profile *profile, struct stamp_hook hook)
+{
+	struct comment_writer writer;
+
+	if (comment_writer_begin(&writer, "stallprof.hook"))
+		return -ENOMEM;
+	comment_writer_text(&writer, "cause", hook.cause);
+	comment_writer_text(&writer, "hook", hook.hook);
+	comment_writer_text(&writer, "state", hook_state_names[hook.state]);
+	if (*hook.reason)
+		comment_writer_text(&writer, "reason", hook.reason);
+	return add_line(profile, &writer);
+}
+
+static int write_counter(struct profile *profile, struct stamp_counter counter)
+{
+	int64_t at_ns = profile_time_ns(profile);
+	struct comment_writer writer;
+
+	if (comment_writer_begin(&writer, "stallprof.counter"))
+		return -ENOMEM;
+	comment_writer_text(&writer, "name", counter.name);
+	comment_writer_u64(&writer, "value", counter.value);
+	comment_writer_u64(&writer, "at", at_ns > 0 ? (uint64_t)at_ns : 0);
+	return add_line(profile, &writer);
+}
+
+int stamp_to_comments(const struct stamp *stamp, struct profile *profile)
+{
+	struct stamp_coverage coverage = stamp_coverage(stamp);
+	char format[64];
+	int err;
+
+	snprintf(format, sizeof(format), FORMAT "%d", STAMP_FORMAT);
+	err = profile_add_comment(profile, format);
+	if (!err && coverage.windows)
+		err = write_coverage(profile, &coverage);
+	if (!err && coverage.threshold_ns)
+		err = write_threshold(profile, coverage.threshold_ns);
+	for (size_t i = 0; !err && i < stamp_hook_count(stamp); i++)
+		err = write_hook(profile, stamp_hook_at(stamp, i));
+	for (size_t i = 0; !err && i < stamp_counter_count(stamp); i++)
+		err = write_counter(profile, stamp_counter_at(stamp, i));
+	return err;
+}
+
+/* --- reading: each returns 0, -EINVAL for a field missing or wrong, or what the stamp says -------------- */
+
+static int read_coverage(struct stamp *stamp, const struct comment_fields *fields)
+{
+	struct stamp_coverage part;
+
+	if (comment_fields_u64(fields, "first_ns", &part.first_ns) ||
+	    comment_fields_u64(fields, "last_ns", &part.last_ns) ||
+	    comment_fields_u64(fields, "covered_ns", &part.covered_ns) ||
+	    comment_fields_u64(fields, "windows", &part.windows))
+		return -EINVAL;
+	return stamp_add_coverage(stamp, &part);
+}
+
+static int read_threshold(struct stamp *stamp, const struct comment_fields *fields)
+{
+	uint64_t threshold_ns;
+
+	if (comment_fields_u64(fields, "threshold_ns", &threshold_ns))
+		return -EINVAL;
+	stamp_set_threshold(stamp, threshold_ns);
+	return 0;
+}
+
+static int read_hook(struct stamp *stamp, const struct comment_fields *fields)
+{
+	const char *cause = comment_fields_text(fields, "cause");
+	const char *hook = comment_fields_text(fields, "hook");
+	const char *state = comment_fields_text(fields, "state");
+
+	for (unsigned i = 0; cause && hook && state && i < HOOK_STATES; i++)
+		if (!strcmp(state, hook_state_names[i]))
+			return stamp_add_hook(stamp, cause, hook, i, comment_fields_text(fields, "reason"));
+	return -EINVAL;
+}
+
+static int read_counter(struct stamp *stamp, const struct comment_fields *fields)
+{
+	const char *name = comment_fields_text(fields, "name");
+	uint64_t value;
+
+	if (!name || comment_fields_u64(fields, "value", &value))
+		return -EINVAL;
+	return stamp_add_counter(stamp, name, value);
+}
+
+static const struct {
+	const char *record;
+	int (*read)(struct stamp *stamp, const struct comment_fields *fields);
+} readers[] = {
+	{ "stallprof.covered", read_coverage },
+	{ "stallprof.sampling", read_threshold },
+	{ "stallprof.hook", read_hook },
+	{ "stallprof.counter", read_counter },
+};
+
+/* -ENOMSG when the line is none of ours. */
+static int read_line(struct stamp *stamp, const char *line)
+{
+	int err = -ENOMSG;
+
+	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]) && err == -ENOMSG; i++) {
+		struct comment_fields fields;
+
+		err = comment_fields_parse(&fields, line, readers[i].record);
+		if (!err) {
+			err = readers[i].read(stamp, &fields);
+			comment_fields_free(&fields);
+		}
+	}
+	return err;
+}
+
+/* The format a profile says it has: first a check, so that nothing of an unknown format is taken in. */
+static int check_format(const struct profile *profile)
+{
+	char ours[64];
+	int result = -ENODATA;
+
+	snprintf(ours, sizeof(ours), FORMAT "%d", STAMP_FORMAT);
+	for (size_t i = 0; i < profile_n_comments(profile); i++) {
+		const char *line = profile_comment(profile, i);
+
+		if (strncmp(line, FORMAT, strlen(FORMAT)))
+			continue;
+		if (strcmp(line, ours))
+			return -EPROTONOSUPPORT;
+		result = 0;
+	}
+	return result;
+}
+
+int stamp_from_comments(struct stamp *stamp, const struct profile *profile, size_t *malformed)
+{
+	int err = check_format(profile);
+
+	for (size_t i = 0; !err && i < profile_n_comments(profile); i++) {
+		err = read_line(stamp, profile_comment(profile, i));
+		if (err == -EINVAL && malformed)
+			(*malformed)++;
+		if (err == -EINVAL || err == -ENOMSG)
+			err = 0;
+	}
+	return err;
+}
