@@ -1,0 +1,35 @@
+# The workloads of the e2e tests: every tests/e2e/workload/NAME.c (or .cc) with a main becomes BUILD/workload/NAME.
+# Included by the Makefile, after the libraries.
+
+WORKLOAD_DIR   := tests/e2e/workload
+WORKLOAD_PARTS := account clocks coldfile loads
+WORKLOAD_MAINS := $(filter-out $(WORKLOAD_PARTS),$(patsubst $(WORKLOAD_DIR)/%.c,%,$(wildcard $(WORKLOAD_DIR)/*.c)))
+WORKLOAD_CC    := $(patsubst $(WORKLOAD_DIR)/%.cc,%_cc,$(wildcard $(WORKLOAD_DIR)/*.cc))
+WORKLOADS      := $(addprefix $(BUILD)/workload/,$(WORKLOAD_MAINS) $(WORKLOAD_CC))
+WORKLOAD_OBJS  := $(WORKLOAD_PARTS:%=$(BUILD)/workload/obj/%.o)
+WORKLOAD_FLAGS  = -std=gnu11 -D_GNU_SOURCE $(CFLAGS) $(SANITIZE) $(WARNINGS) -I. -MMD -MP
+# The deep ones must not be easy to unwind: no frame pointers, and levels that only DWARF knows of.
+WORKLOAD_DEEP  := -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-ipa-icf -U_FORTIFY_SOURCE
+
+.PHONY: workloads
+workloads: $(WORKLOADS)
+
+$(BUILD)/workload/obj/%.o: $(WORKLOAD_DIR)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_FLAGS) -c $< -o $@
+
+$(BUILD)/workload/obj/deep.o: $(WORKLOAD_DIR)/deep.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_FLAGS) $(WORKLOAD_DEEP) -c $< -o $@
+
+$(BUILD)/workload/obj/%_cc.o: $(WORKLOAD_DIR)/%.cc
+	@mkdir -p $(@D)
+	$(CXX) -std=gnu++17 $(CFLAGS) $(SANITIZE) -Wall -Wextra -Werror -I. -MMD -MP $(WORKLOAD_DEEP) -c $< -o $@
+
+$(BUILD)/workload/%_cc: $(BUILD)/workload/obj/%_cc.o $(BUILD)/libstalltag.a
+	$(CXX) $(SANITIZE) -o $@ $^ -lpthread -ldl
+
+$(BUILD)/workload/%: $(BUILD)/workload/obj/%.o $(WORKLOAD_OBJS) $(BUILD)/libstalltag.a
+	$(CC) $(SANITIZE) -o $@ $^ -luring -lpthread -ldl
+
+-include $(wildcard $(BUILD)/workload/obj/*.d)
