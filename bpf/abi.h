@@ -142,6 +142,7 @@ struct abi_event {
 	__u32 kstack_len; /* entries */
 	__u32 ustack_len; /* bytes */
 	__u32 unused;
+	__u64 switches; /* the task's voluntary switches, this sleep's included */
 	char comm[16];
 	struct abi_regs regs;
 	__u64 kstack[ABI_KSTACK_MAX];
@@ -178,6 +179,6 @@ enum abi_counter {
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");
 _Static_assert(sizeof(struct abi_process) == 48, "process");
-_Static_assert(sizeof(struct abi_event) == 104 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
+_Static_assert(sizeof(struct abi_event) == 112 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
 
 #endif

@@ -2,6 +2,9 @@
 #include "bpf/thread.bpf.h"
 #include "bpf/follow.bpf.h"
 
+/* What kthrotld runs to let go of the bios it held back; 0 in a kernel without blk-throttle. */
+extern const void blk_throtl_dispatch_work_fn __ksym __weak;
+
 ALWAYS struct request_info *request_find(struct request *rq)
 {
 	u64 key = (u64)rq;
@@ -128,7 +131,7 @@ int BPF_PROG(on_work_start, struct work_struct *work)
 	if (from) {
 		fresh = *from;
 		bpf_map_delete_elem(&works, &key);
-	} else if (throttle_work_fn && (u64)work->func == throttle_work_fn) {
+	} else if (work->func && work->func == (void *)&blk_throtl_dispatch_work_fn) {
 		fresh.cause = ABI_CAUSE_THROTTLE;
 	} else {
 		return 0;

@@ -119,7 +119,8 @@ ALWAYS void slot_release(struct thread *t)
 	bpf_map_push_elem(&free_slots, &index, BPF_ANY);
 }
 
-ALWAYS void event_head(struct abi_event *event, const struct thread *t, u32 kind, u64 tag)
+ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const struct thread *t, u32 kind,
+		       u64 tag)
 {
 	event->kind = kind;
 	event->tag = tag;
@@ -128,6 +129,8 @@ ALWAYS void event_head(struct abi_event *event, const struct thread *t, u32 kind
 	event->tid = t->tid;
 	event->wait_seq = t->wait_seq;
 	event->unused = 0;
+	event->switches = task->nvcsw;
+	BPF_CORE_READ_INTO(&event->comm, task, comm);
 }
 
 /* Sends the slot's event with the bytes of user stack that it holds. */

@@ -169,8 +169,9 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 	return value;
 }
 
-/* Takes the current thread's context from its slots: ours first, which carries the tag's name. */
-ALWAYS void thread_read_context(struct task_struct *task, struct thread *t, u64 now, bool always)
+/* Takes the current thread's context from its slots: ours first, which carries the tag's name. Where the probe
+ * tells of each change, ours is read only once, for what was pushed before the probe was there. */
+ALWAYS void thread_read_context(struct task_struct *task, struct thread *t, u64 now)
 {
 	struct abi_process *process;
 	u64 tag = 0, address = 0;
@@ -180,11 +181,13 @@ ALWAYS void thread_read_context(struct task_struct *task, struct thread *t, u64 
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (!process)
 		return;
-	if (process->stalltag.kind && process->exact_stalltag && !always && (t->thread_tag || !process->otel.kind))
-		return; /* the probe has told */
+	if (process->exact_stalltag && t->context_known && (t->stalltag_held || !process->otel.kind))
+		return;
+	t->context_known = 1;
 	address = tls_pointer(task, &process->stalltag);
 	if (address)
 		result = context_read(address, 0, ABI_TAG_STALLTAG, &tag);
+	t->stalltag_held = result == CONTEXT_TAG;
 	if (result == CONTEXT_NO_TAG) {
 		address = tls_pointer(task, &process->otel);
 		if (address)

@@ -56,7 +56,7 @@ ALWAYS void sleep_sample(struct task_struct *task, struct thread *t, u64 tag, u6
 		if (regs)
 			regs_from(&event->regs, regs);
 	}
-	event_head(event, t, ABI_EVENT_INFLIGHT, tag);
+	event_head(event, task, t, ABI_EVENT_INFLIGHT, tag);
 	event->flags = flags;
 	event->time_ns = now;
 	event->duration_ns = ns;
@@ -65,7 +65,6 @@ ALWAYS void sleep_sample(struct task_struct *task, struct thread *t, u64 tag, u6
 	event->state = ABI_STALL;
 	event->cause = cause;
 	event->window = window;
-	BPF_CORE_READ_INTO(&event->comm, task, comm);
 	kernel_stack_of(task, event);
 	if (word_state(t->word) == ABI_SLEEP && t->wait_seq == seq)
 		event_send(scratch, len);

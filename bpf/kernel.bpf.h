@@ -70,6 +70,7 @@ struct task_struct {
 	int tgid;
 	struct task_struct *group_leader;
 	u64 start_boottime;
+	unsigned long nvcsw;
 	struct mm_struct *mm;
 	struct thread_struct thread;
 	char comm[16];

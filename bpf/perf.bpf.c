@@ -1,4 +1,5 @@
 /* On-CPU time inside a stall: a perf event's sample counts if the tagged thread has requests in flight. */
+#include "bpf/context.bpf.h"
 #include "bpf/wait.bpf.h"
 
 ALWAYS bool has_inflight(u32 tid)
@@ -53,6 +54,8 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 
 	if (!t)
 		return 0;
+	if (t->watches_context && !t->context_known)
+		thread_read_context(task, t, bpf_ktime_get_ns()); /* it may not switch for long */
 	tag = thread_slot(t)->tag;
 	stalled = has_inflight(t->tid);
 	if (!tag || (!stalled && !cpu_baseline))
@@ -67,7 +70,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	ledger_add(ledger, &key, cpu_period_ns, 1);
 
 	event = &slot->event;
-	event_head(event, t, ABI_EVENT_CPU, tag);
+	event_head(event, task, t, ABI_EVENT_CPU, tag);
 	event->time_ns = bpf_ktime_get_ns();
 	event->duration_ns = cpu_period_ns;
 	event->weight_ns = cpu_period_ns;
@@ -75,7 +78,6 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	event->state = ABI_CPU_STALL;
 	event->cause = key.cause;
 	event->window = ledger_window(ledger);
-	BPF_CORE_READ_INTO(&event->comm, task, comm);
 	bytes = bpf_get_stack(ctx, event->kstack, sizeof(event->kstack), 0);
 	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
 	cpu_regs(&event->regs, task, ctx);

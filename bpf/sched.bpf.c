@@ -19,7 +19,7 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state)
 		return;
 	}
 	if (t->watches_context)
-		thread_read_context(task, t, now, false);
+		thread_read_context(task, t, now);
 	slot = thread_slot(t);
 	next = preempt || !task_state ? ABI_RUNQ : ABI_SLEEP;
 	word = thread_enter(t, next, now, &ns);
@@ -135,6 +135,8 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	if (!t)
 		return 0;
 	t->watches_context = 0;
+	t->context_known = 0;
+	t->stalltag_held = 0;
 	t->thread_tag = 0;
 	t->tgid = task->tgid;
 	t->tid = task->pid;

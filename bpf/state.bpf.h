@@ -22,7 +22,6 @@
 const volatile __weak __u64 min_duration_ns = 0;
 const volatile __weak __u32 ustack_limit = ABI_USTACK_MAX;
 const volatile __weak __u32 n_slots = 1;           /* the scratch slots of the CPUs follow these */
-const volatile __weak __u64 throttle_work_fn = 0;  /* address of blk_throtl_dispatch_work_fn */
 const volatile __weak __u64 cpu_period_ns = 0;
 const volatile __weak bool cpu_baseline = false; /* also sample on-CPU time outside stalls */
 
@@ -63,6 +62,8 @@ struct thread {
 	u32 tgid;
 	u32 tid;
 	u32 watches_context; /* the process publishes contexts that are read at switch-out */
+	u32 context_known;   /* read once, or told by the probe */
+	u32 stalltag_held;   /* the thread's tag is one of ours, not a foreign context */
 	u64 process_start_ns;
 	u64 base_tag;
 	u64 thread_tag;

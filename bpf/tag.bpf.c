@@ -23,6 +23,8 @@ int on_tag_change(struct pt_regs *ctx)
 	if (result == CONTEXT_KEEP)
 		return 0;
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
+	t->stalltag_held = result == CONTEXT_TAG;
+	t->context_known = 1;
 	thread_retag(t, now);
 	if (first && t->thread_tag && !hot_attached())
 		announce(ABI_EVENT_TAGGED, t->tgid);

@@ -131,7 +131,7 @@ ALWAYS void wait_sample(struct task_struct *task, struct thread *t, u32 kind, u6
 		if (regs)
 			regs_from(&event->regs, regs);
 	}
-	event_head(event, t, kind, tag);
+	event_head(event, task, t, kind, tag);
 	event->flags = flags;
 	event->time_ns = t->wait_end_ns;
 	event->duration_ns = ns;
@@ -140,7 +140,6 @@ ALWAYS void wait_sample(struct task_struct *task, struct thread *t, u32 kind, u6
 	event->state = ABI_STALL;
 	event->cause = t->wait_cause;
 	event->window = window;
-	BPF_CORE_READ_INTO(&event->comm, task, comm);
 	kernel_stack_of(task, event);
 	event_send(slot, len);
 }

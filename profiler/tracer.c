@@ -1,0 +1,401 @@
+#include "profiler/tracer.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "bpf/stallprof.skel.h"
+#include "profiler/probe_table.h"
+#include "profiler/stamp.h"
+#include "profiler/tracer_links.h"
+
+#define LEDGER_ROWS_DEFAULT  65536
+#define SLOTS_DEFAULT        256
+#define RING_BYTES_DEFAULT   (8u << 20)
+#define THRESHOLD_DEFAULT_NS 10000000ULL
+
+struct tracer {
+	struct stallprof_bpf *bpf;
+	struct probe_host *host;
+	struct tracer_links *links;
+	struct ring_buffer *ring;
+	struct bpf_link *iterator;
+	tracer_event_fn on_event;
+	void *ctx;
+	int ledger_fd[2];
+	unsigned int ledger_active;
+	uint64_t next_key;
+};
+
+static const char *const counter_names[] = {
+#define NAME(name, help) #name,
+	ABI_COUNTERS(NAME)
+#undef NAME
+};
+
+static const char *const counter_help[] = {
+#define HELP(name, help) help,
+	ABI_COUNTERS(HELP)
+#undef HELP
+};
+
+__attribute__((format(printf, 3, 4))) static int fail(char *err, size_t err_len, const char *format, ...)
+{
+	int saved = errno ? errno : EINVAL;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(err, err_len, format, args);
+	va_end(args);
+	return -saved;
+}
+
+/* libbpf's own lines would come between ours; its errors come back as numbers. */
+static int libbpf_silent(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (!getenv("STALLPROF_LIBBPF_DEBUG"))
+		return 0;
+	(void)level;
+	return vfprintf(stderr, format, args);
+}
+
+static int on_ring(void *ctx, void *data, size_t size)
+{
+	struct tracer *tracer = ctx;
+	const struct abi_event *event = data;
+
+	if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= event->ustack_len)
+		tracer->on_event(tracer->ctx, event);
+	return 0;
+}
+
+static void set_knobs(struct tracer *tracer, const struct tracer_opts *opts)
+{
+	struct stallprof_bpf *bpf = tracer->bpf;
+	uint32_t slots = opts->max_stalled_threads ? opts->max_stalled_threads : SLOTS_DEFAULT;
+
+	bpf->rodata->n_slots = slots;
+	bpf->rodata->min_duration_ns = opts->min_duration_ns;
+	bpf->rodata->ustack_limit = opts->stack_copy_bytes ? opts->stack_copy_bytes : ABI_USTACK_MAX;
+	bpf->rodata->cpu_period_ns = opts->cpu_hz ? 1000000000ULL / opts->cpu_hz : 0;
+	bpf->rodata->cpu_baseline = opts->baseline;
+	bpf->data->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
+	bpf_map__set_max_entries(bpf->maps.stack_slots, slots + libbpf_num_possible_cpus());
+	bpf_map__set_max_entries(bpf->maps.free_slots, slots);
+	bpf_map__set_max_entries(bpf->maps.events, opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT);
+}
+
+static void choose_programs(struct tracer *tracer)
+{
+	size_t i;
+
+	for (i = 0; i < probe_table_len; i++) {
+		struct bpf_program *program =
+		    bpf_object__find_program_by_name(tracer->bpf->obj, probe_table[i].program);
+
+		if (program)
+			bpf_program__set_autoload(program, !probe_missing(tracer->host, &probe_table[i]));
+	}
+}
+
+static int begin_window(struct tracer *tracer, unsigned int which, uint64_t window)
+{
+	struct abi_ledger_key meta = { .tag = ABI_LEDGER_META_TAG };
+	struct abi_ledger_value value = { .ns = window };
+	uint32_t zero = 0;
+
+	if (bpf_map_update_elem(tracer->ledger_fd[which], &meta, &value, BPF_ANY))
+		return -errno;
+	/* Changing an inner map waits until no program uses the old one any more. */
+	if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.ledgers), &zero, &tracer->ledger_fd[which], 0))
+		return -errno;
+	tracer->ledger_active = which;
+	return 0;
+}
+
+static int make_ledgers(struct tracer *tracer)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		tracer->ledger_fd[i] =
+		    bpf_map_create(BPF_MAP_TYPE_HASH, "ledger", sizeof(struct abi_ledger_key),
+		                   sizeof(struct abi_ledger_value), LEDGER_ROWS_DEFAULT, NULL);
+		if (tracer->ledger_fd[i] < 0)
+			return -errno;
+	}
+	return begin_window(tracer, 0, 1);
+}
+
+static int fill_slots(struct tracer *tracer)
+{
+	uint32_t i;
+
+	for (i = 0; i < tracer->bpf->rodata->n_slots; i++) {
+		if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.free_slots), NULL, &i, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
+static int make_iterator(struct tracer *tracer)
+{
+	tracer->iterator = bpf_program__attach_iter(tracer->bpf->progs.on_iter_task, NULL);
+	return tracer->iterator ? 0 : -errno;
+}
+
+static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
+{
+	int result;
+
+	libbpf_set_print(libbpf_silent);
+	errno = 0;
+	tracer->host = probe_host_new();
+	if (!tracer->host)
+		return fail(err, err_len,
+		            "this kernel has no BTF (/sys/kernel/btf/vmlinux): boot one built with "
+		            "CONFIG_DEBUG_INFO_BTF=y");
+	if (!probe_cause_available(tracer->host, "core"))
+		return fail(err, err_len,
+		            "this kernel lacks the scheduler's tracepoints: see stallprof doctor");
+	tracer->bpf = stallprof_bpf__open();
+	if (!tracer->bpf)
+		return fail(err, err_len, "cannot open the BPF programs: %s", strerror(errno));
+	set_knobs(tracer, opts);
+	choose_programs(tracer);
+	result = stallprof_bpf__load(tracer->bpf);
+	if (result) {
+		errno = -result;
+		return fail(err, err_len,
+		            "the kernel refused the BPF programs (%s): run as root or with CAP_BPF and "
+		            "CAP_PERFMON, see stallprof doctor",
+		            strerror(-result));
+	}
+	if (make_ledgers(tracer) || fill_slots(tracer) || make_iterator(tracer))
+		return fail(err, err_len, "cannot set up the BPF maps: %s", strerror(errno));
+	tracer->ring = ring_buffer__new(bpf_map__fd(tracer->bpf->maps.events), on_ring, tracer, NULL);
+	if (!tracer->ring)
+		return fail(err, err_len, "cannot map the ring buffer: %s", strerror(errno));
+	tracer->links = tracer_links_new(tracer->bpf->obj, tracer->host, opts->cpu_hz);
+	if (!tracer->links)
+		return fail(err, err_len, "out of memory");
+	return tracer_links_attach(tracer->links, false, err, err_len);
+}
+
+struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_event, void *ctx, char *err,
+                          size_t err_len)
+{
+	struct tracer *tracer = calloc(1, sizeof(*tracer));
+	int result;
+
+	if (!tracer) {
+		fail(err, err_len, "out of memory");
+		return NULL;
+	}
+	tracer->on_event = on_event;
+	tracer->ctx = ctx;
+	tracer->ledger_fd[0] = tracer->ledger_fd[1] = -1;
+	tracer->next_key = (uint64_t)getpid() << 32 | 1;
+	result = load(tracer, opts, err, err_len);
+	if (result) {
+		tracer_free(tracer);
+		errno = -result;
+		return NULL;
+	}
+	return tracer;
+}
+
+void tracer_free(struct tracer *tracer)
+{
+	int i;
+
+	if (!tracer)
+		return;
+	tracer_links_free(tracer->links);
+	ring_buffer__free(tracer->ring);
+	bpf_link__destroy(tracer->iterator);
+	for (i = 0; i < 2; i++) {
+		if (tracer->ledger_fd[i] >= 0)
+			close(tracer->ledger_fd[i]);
+	}
+	stallprof_bpf__destroy(tracer->bpf);
+	probe_host_free(tracer->host);
+	free(tracer);
+}
+
+bool tracer_attached(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->hot_generation & 1;
+}
+
+int tracer_attach(struct tracer *tracer, char *err, size_t err_len)
+{
+	int result;
+
+	if (tracer_attached(tracer))
+		return 0;
+	result = tracer_links_attach(tracer->links, true, err, err_len);
+	if (result)
+		return result;
+	tracer->bpf->bss->hot_generation++;
+	return tracer_iterate(tracer, ABI_ITER_ADOPT | ABI_ITER_REBASE);
+}
+
+void tracer_detach(struct tracer *tracer)
+{
+	if (!tracer_attached(tracer))
+		return;
+	tracer->bpf->bss->hot_generation++;
+	tracer_links_detach(tracer->links);
+}
+
+int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool process, char *err,
+                      size_t err_len)
+{
+	int result = 0;
+
+	if (change)
+		result = tracer_links_usdt(tracer->links, tracer->bpf->progs.on_tag_change, path, "change");
+	if (!result && process)
+		result = tracer_links_usdt(tracer->links, tracer->bpf->progs.on_tag_process, path, "process");
+	if (result) {
+		errno = -result;
+		return fail(err, err_len, "cannot attach to the tag probes of %s: %s", path,
+		            strerror(-result));
+	}
+	return 0;
+}
+
+int tracer_set_process(struct tracer *tracer, uint32_t tgid, const struct abi_process *process)
+{
+	return bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.processes), &tgid, process, BPF_ANY) ? -errno
+	                                                                                              : 0;
+}
+
+void tracer_forget_process(struct tracer *tracer, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.processes), &tgid);
+}
+
+int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key)
+{
+	struct abi_tag tag = { .id = id, .source = ABI_TAG_PROCESS };
+
+	snprintf(tag.name, sizeof(tag.name), "%s", name);
+	*key = tracer->next_key++;
+	return bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tags), key, &tag, BPF_ANY) ? -errno : 0;
+}
+
+int tracer_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
+{
+	return bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags), &key, tag) ? -errno : 0;
+}
+
+void tracer_drop_tag(struct tracer *tracer, uint64_t key)
+{
+	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags), &key);
+}
+
+int tracer_iterate(struct tracer *tracer, uint32_t mode)
+{
+	int fd = bpf_iter_create(bpf_link__fd(tracer->iterator)), result = 0;
+	char nothing[64];
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	tracer->bpf->bss->iter_mode = mode;
+	while ((n = read(fd, nothing, sizeof(nothing))) > 0)
+		;
+	if (n < 0)
+		result = -errno;
+	close(fd);
+	return result;
+}
+
+/* Reads all rows of an inner map that no program uses any more, and empties it. */
+static int drain_ledger(int fd, tracer_row_fn on_row, void *ctx)
+{
+	struct abi_ledger_key key, next;
+	struct abi_ledger_value value;
+	int result = 0, more;
+
+	more = bpf_map_get_next_key(fd, NULL, &next) == 0;
+	while (more) {
+		key = next;
+		more = bpf_map_get_next_key(fd, &key, &next) == 0;
+		if (bpf_map_lookup_elem(fd, &key, &value) == 0 && key.tag != ABI_LEDGER_META_TAG && !result)
+			result = on_row(ctx, &key, &value);
+		bpf_map_delete_elem(fd, &key);
+	}
+	return result;
+}
+
+int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx)
+{
+	unsigned int old = tracer->ledger_active;
+	int result = begin_window(tracer, !old, next);
+
+	return result ? result : drain_ledger(tracer->ledger_fd[old], on_row, ctx);
+}
+
+int tracer_fd(const struct tracer *tracer)
+{
+	return ring_buffer__epoll_fd(tracer->ring);
+}
+
+int tracer_poll(struct tracer *tracer)
+{
+	return ring_buffer__consume(tracer->ring);
+}
+
+int64_t tracer_tagged(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->n_tagged;
+}
+
+uint64_t tracer_event_bytes(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->ring_bytes;
+}
+
+uint64_t tracer_threshold(const struct tracer *tracer)
+{
+	return tracer->bpf->data->threshold_ns;
+}
+
+void tracer_set_threshold(struct tracer *tracer, uint64_t ns)
+{
+	tracer->bpf->data->threshold_ns = ns;
+}
+
+uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter)
+{
+	return tracer->bpf->bss->counters[counter];
+}
+
+const char *tracer_counter_name(enum abi_counter counter)
+{
+	return counter_names[counter];
+}
+
+const char *tracer_counter_help(enum abi_counter counter)
+{
+	return counter_help[counter];
+}
+
+int tracer_describe(const struct tracer *tracer, struct stamp *stamp)
+{
+	int result = tracer_links_describe(tracer->links, stamp);
+	int i;
+
+	for (i = 0; i < ABI_COUNTER_MAX && !result; i++)
+		result = stamp_add_counter(stamp, counter_names[i], tracer_counter(tracer, i));
+	return result;
+}

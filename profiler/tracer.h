@@ -1,0 +1,88 @@
+/*
+ * The BPF side, as one object: load, attach, ask, detach.
+ *
+ *     tracer = tracer_new(&opts, on_event, ctx, err, sizeof(err));
+ *     tracer_watch_file(tracer, "/usr/lib/libstalltag.so.1");      USDT probes of one file, as often as
+ * wanted tracer_set_process(tracer, tgid, &process);                  and tracer_iterate(ABI_ITER_ADOPT)
+ *     tracer_attach(tracer, err, sizeof(err));                     the hot programs; tracer_detach ends it
+ *     while (...) tracer_poll(tracer);                             calls on_event
+ *     tracer_iterate(tracer, ABI_ITER_FLUSH);                      the end of a window:
+ *     tracer_take_ledger(tracer, on_row, ctx);                       its rows
+ *     tracer_free(tracer);
+ *
+ * Not thread-safe. Errors: 0 or -errno, and a line in `err` where there is one.
+ */
+#ifndef STALLPROF_PROFILER_TRACER_H
+#define STALLPROF_PROFILER_TRACER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+
+struct tracer;
+struct stamp;
+
+struct tracer_opts {
+	uint64_t threshold_ns;        /* T; 0: 10 ms */
+	uint64_t min_duration_ns;     /* shorter stalls are counted but have no stack */
+	uint32_t stack_copy_bytes;    /* at most ABI_USTACK_MAX; 0: that */
+	uint32_t max_stalled_threads; /* that wait at the same time with their stacks kept; 0: 256 */
+	size_t ring_bytes;            /* a power of two pages; 0: 8 MiB */
+	unsigned int cpu_hz;          /* samples of on-CPU time inside stalls; 0: none */
+	bool baseline;                /* also outside stalls */
+};
+
+/* One event with its `ustack_len` bytes of user stack behind it. */
+typedef void (*tracer_event_fn)(void *ctx, const struct abi_event *event);
+typedef int (*tracer_row_fn)(void *ctx, const struct abi_ledger_key *key,
+                             const struct abi_ledger_value *value);
+
+struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_event, void *ctx, char *err,
+                          size_t err_len);
+void tracer_free(struct tracer *tracer);
+
+/* Hot programs. Attaching also runs the iterator, so that threads tagged before are followed from now on. */
+int tracer_attach(struct tracer *tracer, char *err, size_t err_len);
+void tracer_detach(struct tracer *tracer);
+bool tracer_attached(const struct tracer *tracer);
+
+/* Attaches the USDT probes that the file has: `change`, `process`, or both. */
+int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool process, char *err,
+                      size_t err_len);
+
+/* The processes the next ABI_ITER_ADOPT looks for, and whose contexts are read at each switch. */
+int tracer_set_process(struct tracer *tracer, uint32_t tgid, const struct abi_process *process);
+void tracer_forget_process(struct tracer *tracer, uint32_t tgid);
+
+/* Makes a tag known and gives its key, for abi_process.base_tag. */
+int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);
+int tracer_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag);
+void tracer_drop_tag(struct tracer *tracer, uint64_t key);
+
+/* Walks all threads; `mode` is a mask of enum abi_iter_mode. */
+int tracer_iterate(struct tracer *tracer, uint32_t mode);
+
+/* Begins window `next` and gives every row of the one before. No program writes to them any more. */
+int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx);
+
+/* Readable when events wait. tracer_poll hands out all there are; the number, or -errno. */
+int tracer_fd(const struct tracer *tracer);
+int tracer_poll(struct tracer *tracer);
+
+/* Threads that hold a tag now; bytes of events so far; T. */
+int64_t tracer_tagged(const struct tracer *tracer);
+uint64_t tracer_event_bytes(const struct tracer *tracer);
+uint64_t tracer_threshold(const struct tracer *tracer);
+void tracer_set_threshold(struct tracer *tracer, uint64_t ns);
+
+/* Value of a counter since the start, and its name and meaning. */
+uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter);
+const char *tracer_counter_name(enum abi_counter counter);
+const char *tracer_counter_help(enum abi_counter counter);
+
+/* What is attached and what is not, into the stamp. */
+int tracer_describe(const struct tracer *tracer, struct stamp *stamp);
+
+#endif

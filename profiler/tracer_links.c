@@ -1,0 +1,201 @@
+#include "profiler/tracer_links.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "profiler/probe_table.h"
+#include "profiler/stamp.h"
+
+#define PROBES_MAX     64
+#define USDT_FILES_MAX 256
+
+struct tracer_links {
+	struct bpf_object *object;
+	const struct probe_host *host;
+	unsigned int cpu_hz;
+	struct bpf_link *row[PROBES_MAX]; /* by row of the probe table */
+	int row_error[PROBES_MAX];
+	bool row_was_attached[PROBES_MAX];
+	struct bpf_link **clock; /* one a CPU */
+	int n_clocks;
+	struct bpf_link *usdt[USDT_FILES_MAX];
+	size_t n_usdt;
+};
+
+struct tracer_links *tracer_links_new(struct bpf_object *object, const struct probe_host *host,
+                                      unsigned int cpu_hz)
+{
+	struct tracer_links *links = calloc(1, sizeof(*links));
+
+	if (!links)
+		return NULL;
+	links->object = object;
+	links->host = host;
+	links->cpu_hz = cpu_hz;
+	links->n_clocks = libbpf_num_possible_cpus();
+	links->clock = calloc(links->n_clocks, sizeof(*links->clock));
+	if (!links->clock) {
+		free(links);
+		return NULL;
+	}
+	return links;
+}
+
+static void destroy(struct bpf_link **link)
+{
+	bpf_link__destroy(*link);
+	*link = NULL;
+}
+
+void tracer_links_detach(struct tracer_links *links)
+{
+	size_t i;
+	int cpu;
+
+	for (i = 0; i < probe_table_len; i++) {
+		if (probe_table[i].hot)
+			destroy(&links->row[i]);
+	}
+	for (cpu = 0; cpu < links->n_clocks; cpu++)
+		destroy(&links->clock[cpu]);
+}
+
+void tracer_links_free(struct tracer_links *links)
+{
+	size_t i;
+
+	if (!links)
+		return;
+	tracer_links_detach(links);
+	for (i = 0; i < probe_table_len; i++)
+		destroy(&links->row[i]);
+	for (i = 0; i < links->n_usdt; i++)
+		destroy(&links->usdt[i]);
+	free(links->clock);
+	free(links);
+}
+
+/* One clock a CPU; a CPU that is offline has none. */
+static int attach_clocks(struct tracer_links *links, const struct bpf_program *program)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = links->cpu_hz,
+		.freq = 1,
+	};
+	int cpu, fd;
+
+	if (!links->cpu_hz)
+		return -ECANCELED;
+	for (cpu = 0; cpu < links->n_clocks; cpu++) {
+		fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0 && errno == ENODEV)
+			continue;
+		if (fd < 0)
+			return -errno;
+		links->clock[cpu] = bpf_program__attach_perf_event(program, fd);
+		if (!links->clock[cpu]) {
+			int saved = errno;
+
+			close(fd);
+			return -saved;
+		}
+	}
+	return 0;
+}
+
+static int attach_row(struct tracer_links *links, size_t i)
+{
+	const struct probe *probe = &probe_table[i];
+	struct bpf_program *program = bpf_object__find_program_by_name(links->object, probe->program);
+
+	if (!program)
+		return -ENOENT;
+	if (probe->kind == PROBE_PERF_EVENT)
+		return attach_clocks(links, program);
+	if (probe->kind != PROBE_TP_BTF)
+		return 0; /* file by file, or on demand */
+	links->row[i] = bpf_program__attach(program);
+	return links->row[i] ? 0 : -errno;
+}
+
+int tracer_links_attach(struct tracer_links *links, bool hot, char *err, size_t err_len)
+{
+	size_t i;
+
+	for (i = 0; i < probe_table_len; i++) {
+		const struct probe *probe = &probe_table[i];
+
+		if (probe->hot != hot || links->row[i] || probe_missing(links->host, probe))
+			continue;
+		links->row_error[i] = attach_row(links, i);
+		links->row_was_attached[i] |= links->row_error[i] == 0;
+		if (links->row_error[i] && !strcmp(probe->cause, "core")) {
+			snprintf(err, err_len, "cannot attach to %s%s: %s", probe_kind_prefix(probe->kind),
+			         probe->hook, strerror(-links->row_error[i]));
+			tracer_links_detach(links);
+			return links->row_error[i];
+		}
+	}
+	return 0;
+}
+
+int tracer_links_usdt(struct tracer_links *links, const struct bpf_program *program, const char *path,
+                      const char *name)
+{
+	struct bpf_link *link;
+
+	if (links->n_usdt == USDT_FILES_MAX)
+		return -ENOSPC;
+	link = bpf_program__attach_usdt(program, -1, path, "stalltag", name, NULL);
+	if (!link)
+		return -errno;
+	links->usdt[links->n_usdt++] = link;
+	return 0;
+}
+
+/* NULL when the row is or was attached, else why not. */
+static const char *row_reason(const struct tracer_links *links, size_t i)
+{
+	const struct probe *probe = &probe_table[i];
+	const char *missing = probe_missing(links->host, probe);
+
+	if (missing)
+		return missing;
+	if (links->row_error[i] == -ECANCELED)
+		return "switched off";
+	if (links->row_error[i])
+		return strerror(-links->row_error[i]);
+	if (probe->kind == PROBE_USDT)
+		return links->n_usdt ? NULL : "no program with the tag library was seen";
+	if (probe->hot && !links->row_was_attached[i])
+		return "nothing was tagged";
+	return NULL;
+}
+
+int tracer_links_describe(const struct tracer_links *links, struct stamp *stamp)
+{
+	char hook[160];
+	int result = 0;
+	size_t i;
+
+	for (i = 0; i < probe_table_len && !result; i++) {
+		const struct probe *probe = &probe_table[i];
+		const char *reason = row_reason(links, i);
+
+		if (reason && !strncmp(reason, "not needed", 10))
+			continue;
+		snprintf(hook, sizeof(hook), "%s%s", probe_kind_prefix(probe->kind), probe->hook);
+		result = stamp_add_hook(stamp, probe->cause, hook, reason ? HOOK_MISSING : HOOK_ATTACHED,
+		                        reason ? reason : "");
+	}
+	return result;
+}

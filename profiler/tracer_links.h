@@ -1,0 +1,36 @@
+/*
+ * What is attached where. Part of the tracer: see tracer.h.
+ *
+ * Links are kept in two groups: those that stay as long as the tracer (fork, exec, the tag library's probes),
+ * and the hot ones (scheduler, block layer, clocks), which are there only while something is tagged.
+ */
+#ifndef STALLPROF_PROFILER_TRACER_LINKS_H
+#define STALLPROF_PROFILER_TRACER_LINKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bpf_object;
+struct bpf_program;
+struct probe_host;
+struct stamp;
+struct tracer_links;
+
+/* `object` and `host` must outlive it. NULL without memory. */
+struct tracer_links *tracer_links_new(struct bpf_object *object, const struct probe_host *host,
+                                      unsigned int cpu_hz);
+void tracer_links_free(struct tracer_links *links);
+
+/* Attaches the rows of the table that are (not) hot. A row that fails is remembered with its reason; only the
+ * core's failure is an error. */
+int tracer_links_attach(struct tracer_links *links, bool hot, char *err, size_t err_len);
+/* Detaches the hot ones. */
+void tracer_links_detach(struct tracer_links *links);
+
+/* Attaches one more file's probe stalltag:`name`. */
+int tracer_links_usdt(struct tracer_links *links, const struct bpf_program *program, const char *path,
+                      const char *name);
+
+int tracer_links_describe(const struct tracer_links *links, struct stamp *stamp);
+
+#endif
