@@ -1,0 +1,114 @@
+/*
+ * The agent's configuration.
+ *
+ *     err = config_load("/etc/stallprof/stallprof.yaml", &config, message, sizeof(message));
+ *     …
+ *     config_free(config);
+ *
+ * or, for commands that have options instead of a file, config_default() and then config_set() and
+ * config_add_…() for each option given, and config_check() at the end. config/stallprof.yaml documents every
+ * setting and spells out the defaults.
+ *
+ * A setting is named by its path in the file: "window_seconds", "sampling.cpu_hz". Texts are never NULL; ""
+ * says "not set". Secrets are never in the configuration, only the names of files that hold them.
+ *
+ * Functions with err write one line without newline there (and leave it alone when they succeed): the
+ * setting, what is wrong, what is allowed; config_load puts FILE:LINE in front. They return 0, -EINVAL,
+ * -ENOMEM, or for config_load the errno of reading the file.
+ */
+#ifndef STALLPROF_PROFILER_CONFIG_H
+#define STALLPROF_PROFILER_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONFIG_LABELS_MAX  16
+#define CONFIG_RULES_MAX   256
+#define CONFIG_FILTERS_MAX 1024
+
+struct config_label {
+	char *name;
+	char *value;
+};
+
+struct config_tag_rule {
+	char *match; /* see tag_class.h */
+	char *class; /* "": the first path component */
+};
+
+struct config_push {
+	char *url;
+	char *tenant;
+	char *basic_user;
+	char *basic_password_file;
+	char *bearer_token_file;
+	uint64_t timeout_seconds;
+};
+
+struct config_output {
+	char *directory;
+	uint64_t max_bytes; /* 0: no limit */
+};
+
+struct config_tags {
+	struct config_tag_rule *rules;
+	size_t rule_count;
+	uint64_t max_classes;
+};
+
+struct config_sampling {
+	uint64_t threshold_ns;            /* T at rest; waits of this length and longer are always kept */
+	uint64_t budget_bytes_per_second; /* T grows to hold it; 0: T stays */
+	uint64_t cpu_hz;                  /* on-CPU samples inside stalls; 0: none */
+	uint64_t baseline_hz;             /* on-CPU samples outside of them; 0: none */
+	uint64_t min_duration_ns;         /* shorter waits get no stack, only their ledger row */
+	uint64_t stack_copy_bytes;
+	uint64_t max_stalled_threads; /* stacks held at once */
+	uint64_t ring_bytes;
+};
+
+struct config_symbolizer {
+	uint64_t max_memory_bytes;
+	char *debug_dir;
+};
+
+struct config_filters {
+	uint32_t *pids;
+	size_t pid_count;
+	char **cgroups; /* absolute paths in the cgroup hierarchy */
+	size_t cgroup_count;
+};
+
+struct config {
+	char *service_name;
+	uint64_t window_seconds;
+	struct config_label *labels;
+	size_t label_count;
+	struct config_push push;
+	struct config_output output;
+	struct config_tags tags;
+	struct config_sampling sampling;
+	struct config_symbolizer symbolizer;
+	struct config_filters filters;
+};
+
+/* NULL with errno ENOMEM. */
+struct config *config_default(void);
+void config_free(struct config *config);
+
+/* On failure *out is untouched. */
+int config_load(const char *path, struct config **out, char *err, size_t err_size);
+
+/* Replaces one setting that is a text or a number; an empty value gives the default back. */
+int config_set(struct config *config, const char *path, const char *value, char *err, size_t err_size);
+
+int config_add_label(struct config *config, const char *name, const char *value, char *err, size_t err_size);
+int config_add_tag_rule(struct config *config, const char *match, const char *class, char *err,
+                        size_t err_size);
+int config_add_pid(struct config *config, const char *pid, char *err, size_t err_size);
+int config_add_cgroup(struct config *config, const char *cgroup, char *err, size_t err_size);
+
+/* What only several settings together can get wrong. config_load has done it. */
+int config_check(const struct config *config, char *err, size_t err_size);
+
+#endif
