@@ -1,0 +1,66 @@
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "stalltag/foreign_publisher.h"
+#include "stalltag/process_context.h"
+#include "stalltag/publication.h"
+
+enum { UNDECIDED = 0, PUBLISHING = 1, LEFT_TO_ANOTHER = -1 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int state;
+static unsigned long long loads_seen;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The mapping is not inherited; the tags that this thread holds are. */
+static void after_fork_in_child(void)
+{
+	if (state == PUBLISHING)
+		process_context_republish();
+	pthread_mutex_unlock(&lock);
+}
+
+static void decide(void)
+{
+	unsigned long long loads = foreign_publisher_loads();
+
+	if (state == LEFT_TO_ANOTHER || (state == PUBLISHING && loads == loads_seen))
+		return;
+	loads_seen = loads;
+	if (foreign_publisher_present(process_context_address())) {
+		if (state == PUBLISHING) {
+			process_context_withdraw();
+			publication_withdrawn_mark();
+		}
+		__atomic_store_n(&state, LEFT_TO_ANOTHER, __ATOMIC_RELEASE);
+	} else if (state == UNDECIDED) {
+		pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+		process_context_publish();
+		__atomic_store_n(&state, PUBLISHING, __ATOMIC_RELEASE);
+	}
+}
+
+stalltag_slot *publication_join(void)
+{
+	bool ours;
+
+	pthread_mutex_lock(&lock);
+	decide();
+	ours = state == PUBLISHING;
+	pthread_mutex_unlock(&lock);
+	return ours && stalltag_public_slot ? stalltag_public_slot() : NULL;
+}
+
+int publication_state(void)
+{
+	return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}

@@ -1,0 +1,273 @@
+/*
+ * stalltag: say what a thread is working for, so that its waits can be told apart.
+ *
+ *	stalltag_push(80000, "checkpoint_write/run42/step80000/shard17");
+ *	write_shard();
+ *	stalltag_pop();
+ *
+ * Tags nest, each thread has its own stack of them, and the innermost one counts. A push and its pop
+ * cost a few nanoseconds while nobody listens. The id is exact: 64 bits of yours, kept to the bit. The
+ * name is UTF-8 and path-like, from the general to the particular; a profiler cuts it to a class by rules.
+ *
+ * How a reader finds a tag
+ *	Two thread-local pointers, exported in .dynsym, lead to the current record or are NULL. The record
+ *	(struct stalltag_record) is that of OpenTelemetry's OTEP 4947: the id is the span id, big-endian, and
+ *	the name is attribute 0, `ai_tag`. The process context of OTEP 4719 (a mapping named OTEL_CTX) is
+ *	published at the first push and again in each forked child.
+ *		stalltag_thread_ctx_v1	always our tag
+ *		otel_thread_ctx_v1	our tag too, as long as nobody else in the process publishes
+ *	A USDT probe, stalltag:change, fires after every push and pop, with a pointer to the record that
+ *	is current now, or NULL. It stands behind a semaphore.
+ *	A reader that stops or interrupts the thread at any instruction sees the tag before or the tag
+ *	after, whole, or none.
+ *
+ * Beside an OpenTelemetry SDK
+ *	An SDK may treat any pointer it finds in otel_thread_ctx_v1 as its own, and even free it (crate
+ *	libdd-otel-thread-ctx 2.0 does). So our pointer must never be where an SDK looks:
+ *	- One slot, shared by interposition (our library and an SDK both in the global scope). In
+ *	  libstalltag.so the symbol carries a hidden version, so that no other object can bind to ours. If
+ *	  an SDK came before us, ours may bind to theirs; the check at the first push finds that any other
+ *	  object defines the symbol, and we keep off the public slot for good.
+ *	- Two slots (each library loaded privately, as Python does). The same check keeps us off ours, so
+ *	  that a reader which looks at either finds the SDK's context or nothing.
+ *	- A process context that is not ours has its own map of attribute names, in which our attribute 0
+ *	  would be something else: if there is one at the first push, we publish neither slot nor context.
+ *	- An SDK that is loaded after our first push is noticed when the next new thread pushes for the
+ *	  first time; then we withdraw the process context, and each thread's slot at its next push or
+ *	  pop. Until then a reader may find two process contexts. Load the SDK first.
+ *	- A pointer in the slot that is not ours is never overwritten; at pop we replace only what is ours.
+ *	- libstalltag.a leaves the public slot out unless you ask for it, as a program's symbol can be
+ *	  bound by any library it loads: -Wl,-u,stalltag_public_slot
+ *	  -Wl,--export-dynamic-symbol=otel_thread_ctx_v1. Do so only if no SDK is loaded later.
+ *	  It has stalltag_thread_ctx_v1 always; export it likewise if the program is stripped.
+ *
+ * Limits
+ *	Nesting beyond STALLTAG_DEPTH_MAX and names beyond STALLTAG_NAME_MAX bytes are counted
+ *	(stalltag_losses): deeper pushes leave the tag of the deepest level that fits, and their pops stay
+ *	balanced; names are cut between two UTF-8 characters.
+ *
+ * A child of fork() holds the tags that its parent's thread held. Safe in signal handlers that pop what
+ * they push. Not for coroutines that move between threads while they hold a tag.
+ */
+#ifndef STALLTAG_H
+#define STALLTAG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STALLTAG_DEPTH_MAX 32
+#define STALLTAG_NAME_MAX  255
+
+/*
+ * Makes (id, name) the tag of the calling thread until the matching pop. The name is copied. id 0 means
+ * "no id": readers then see the name alone. name may be NULL or empty: readers then see the id alone.
+ */
+void stalltag_push(uint64_t id, const char *name);
+
+/* The same with the length of the name known; name need not end in a NUL, and must not hold one. */
+void stalltag_push_sized(uint64_t id, const char *name, size_t name_bytes);
+
+/* Ends the innermost tag. Without one it is counted and does nothing. */
+void stalltag_pop(void);
+
+/* Pushes less pops of the calling thread, those too deep to be published included. */
+unsigned int stalltag_depth(void);
+
+/* What readers could not be shown since the process began, over all threads. */
+struct stalltag_losses {
+	uint64_t too_deep;   /* pushes beyond STALLTAG_DEPTH_MAX */
+	uint64_t names_cut;  /* names longer than STALLTAG_NAME_MAX */
+	uint64_t stray_pops; /* pops without a push */
+	uint64_t no_memory;  /* pushes of a thread that got no memory for its records */
+};
+void stalltag_losses(struct stalltag_losses *out);
+
+/* What of OpenTelemetry's contexts we publish: 0 nothing yet, 1 both, -1 nothing, as another does. */
+int stalltag_public_state(void);
+
+/*
+ * The thread context record of OTEP 4947, with our one attribute in its place. Packed, host byte order but
+ * for the two ids, which stand as in a W3C traceparent. A reader takes the first 28 bytes, and then as many
+ * more as attrs says.
+ *
+ *	0          16        24      25      26      28    29    30
+ *	| trace_id | span_id | valid | flags | attrs | key | len | name ...
+ *	|          | id, BE  |   1   |       | bytes |  0  |     |
+ */
+#define STALLTAG_RECORD_HEAD_BYTES 28
+#define STALLTAG_KEY_AI_TAG        0 /* its index in threadlocal.attribute_key_map */
+
+struct stalltag_record {
+	uint8_t trace_id[16]; /* the process's trace; zero if span_id is */
+	uint64_t span_id;     /* the tag's id, big-endian; zero means that it has none */
+	uint32_t head;        /* valid (1), trace flags, and in the upper half the bytes that follow */
+	uint16_t attribute;   /* key, and in the upper half the length of the name */
+	char name[STALLTAG_NAME_MAX];
+	uint8_t end;
+} __attribute__((__packed__, __aligned__(2)));
+
+/*
+ * Below: what the inlined push and pop are made of. Not for other use. The layout is part of the library's
+ * ABI, which the soname numbers.
+ */
+
+/* Where readers find the pointer to the current record; they may look at any moment. */
+typedef const struct stalltag_record *volatile stalltag_slot;
+
+/* The name starts a cache line, the rest of the record ends the one before: no store crosses a line. */
+struct stalltag_frame {
+	const struct stalltag_record *outer; /* what our slot held before this push */
+	uint8_t unused[26];
+	struct stalltag_record record;
+} __attribute__((__aligned__(64)));
+
+/* A thread's stack of tags; see stalltag/thread_tags.h. */
+struct stalltag_thread {
+	size_t used_bytes; /* of frames; goes on growing when they are full */
+	stalltag_slot *own_slot;
+	stalltag_slot *public_slot;         /* off_slot while the public one is not ours to write */
+	const volatile uint32_t *attention; /* non-zero: someone listens, or the public slot is to be left */
+	uint8_t trace_id[16];
+	uint32_t head; /* of a record without attributes */
+	stalltag_slot off_slot;
+	struct stalltag_frame frames[STALLTAG_DEPTH_MAX];
+};
+
+/* Never NULL: a thread without tags points at one that seems to be full. */
+extern __thread struct stalltag_thread *stalltag_thread_tags;
+
+void stalltag_push_any(uint64_t id, const char *name, size_t name_bytes);
+void stalltag_push_settle(struct stalltag_thread *thread, struct stalltag_frame *frame);
+void stalltag_pop_any(void);
+void stalltag_pop_settle(struct stalltag_thread *thread, struct stalltag_frame *frame);
+void stalltag_attend(struct stalltag_thread *thread);
+
+#define STALLTAG_INLINE      extern __inline__ __attribute__((__always_inline__, __gnu_inline__))
+#define STALLTAG_FENCE()     __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#define STALLTAG_RARELY(x)   __builtin_expect(!!(x), 0)
+#define STALLTAG_FAST_MAX    64
+#define STALLTAG_FRAME_BYTES (STALLTAG_DEPTH_MAX * sizeof(struct stalltag_frame))
+
+/* Pairs of moves that overlap in the middle; a call of memcpy() would cost as much as all the rest. */
+STALLTAG_INLINE void stalltag_copy_short(char *to, const char *from, size_t bytes)
+{
+	if (bytes > 32) {
+		__builtin_memcpy(to, from, 16);
+		__builtin_memcpy(to + 16, from + 16, 16);
+		__builtin_memcpy(to + bytes - 32, from + bytes - 32, 16);
+		__builtin_memcpy(to + bytes - 16, from + bytes - 16, 16);
+	} else if (bytes >= 16) {
+		__builtin_memcpy(to, from, 16);
+		__builtin_memcpy(to + bytes - 16, from + bytes - 16, 16);
+	} else if (bytes >= 8) {
+		__builtin_memcpy(to, from, 8);
+		__builtin_memcpy(to + bytes - 8, from + bytes - 8, 8);
+	} else if (bytes >= 4) {
+		__builtin_memcpy(to, from, 4);
+		__builtin_memcpy(to + bytes - 4, from + bytes - 4, 4);
+	} else {
+		to[0] = from[0];
+		to[bytes / 2] = from[bytes / 2];
+		to[bytes - 1] = from[bytes - 1];
+	}
+}
+
+/*
+ * The record is filled while no slot leads to it, so that a reader finds it whole or not at all; its head,
+ * which makes it valid, comes last, for the reader whom another library has led to it. The stack of frames
+ * grows first and shrinks last: a signal handler that pushes in between takes the next frame.
+ */
+STALLTAG_INLINE void stalltag_push_fast(uint64_t id, const char *name, size_t name_bytes)
+{
+	struct stalltag_thread *thread = stalltag_thread_tags;
+	size_t used_bytes = thread->used_bytes;
+	stalltag_slot *own_slot, *public_slot;
+	const struct stalltag_record *outer;
+	struct stalltag_frame *frame;
+
+	if (STALLTAG_RARELY(used_bytes >= STALLTAG_FRAME_BYTES || !id ||
+	                    name_bytes - 1 >= STALLTAG_FAST_MAX)) {
+		stalltag_push_any(id, name, name_bytes);
+		return;
+	}
+	frame = (struct stalltag_frame *)((char *)thread->frames + used_bytes);
+	thread->used_bytes = used_bytes + sizeof(*frame);
+	STALLTAG_FENCE();
+	own_slot = thread->own_slot;
+	public_slot = thread->public_slot;
+	outer = *own_slot;
+	frame->outer = outer;
+	__builtin_memcpy(frame->record.trace_id, thread->trace_id, sizeof(frame->record.trace_id));
+	frame->record.span_id = __builtin_bswap64(id);
+	frame->record.attribute = (uint16_t)(STALLTAG_KEY_AI_TAG | name_bytes << 8);
+	stalltag_copy_short(frame->record.name, name, name_bytes);
+	STALLTAG_FENCE();
+	frame->record.head = thread->head + ((uint32_t)(name_bytes + 2) << 16);
+	STALLTAG_FENCE();
+	if (STALLTAG_RARELY(*public_slot != outer)) {
+		stalltag_push_settle(thread, frame);
+		return;
+	}
+	*own_slot = &frame->record;
+	*public_slot = &frame->record;
+	if (STALLTAG_RARELY(*thread->attention))
+		stalltag_attend(thread);
+}
+
+/* The record left behind is made invalid: a library that kept the pointer may put it back into the slot. */
+STALLTAG_INLINE void stalltag_pop_fast(void)
+{
+	struct stalltag_thread *thread = stalltag_thread_tags;
+	size_t used_bytes = thread->used_bytes;
+	stalltag_slot *public_slot = thread->public_slot;
+	const struct stalltag_record *outer;
+	struct stalltag_frame *frame;
+
+	if (STALLTAG_RARELY(used_bytes - 1 >= STALLTAG_FRAME_BYTES)) {
+		stalltag_pop_any();
+		return;
+	}
+	used_bytes -= sizeof(*frame);
+	frame = (struct stalltag_frame *)((char *)thread->frames + used_bytes);
+	if (STALLTAG_RARELY(*public_slot != &frame->record)) {
+		stalltag_pop_settle(thread, frame);
+		return;
+	}
+	outer = frame->outer;
+	*thread->own_slot = outer;
+	*public_slot = outer;
+	STALLTAG_FENCE();
+	frame->record.head = 0;
+	STALLTAG_FENCE();
+	thread->used_bytes = used_bytes;
+	if (STALLTAG_RARELY(*thread->attention))
+		stalltag_attend(thread);
+}
+
+/* In a program; in a shared library reaching the thread's tags would cost more than the call. */
+#if defined(__OPTIMIZE__) && !defined(STALLTAG_NO_INLINE) && (!defined(__PIC__) || defined(__PIE__))
+STALLTAG_INLINE void stalltag_push_sized(uint64_t id, const char *name, size_t name_bytes)
+{
+	stalltag_push_fast(id, name, name_bytes);
+}
+
+STALLTAG_INLINE void stalltag_push(uint64_t id, const char *name)
+{
+	stalltag_push_fast(id, name, name ? __builtin_strlen(name) : 0);
+}
+
+STALLTAG_INLINE void stalltag_pop(void)
+{
+	stalltag_pop_fast();
+}
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

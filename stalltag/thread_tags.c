@@ -1,0 +1,67 @@
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "stalltag/publication.h"
+#include "stalltag/thread_tags.h"
+#include "stalltag/trace_id.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_thread_exit;
+static bool have_key;
+
+static void thread_exit(void *tags)
+{
+	thread_tags_free(tags);
+	thread_tags_forget();
+}
+
+static void begin(void)
+{
+	have_key = !pthread_key_create(&at_thread_exit, thread_exit);
+}
+
+static struct stalltag_thread *map_tags(stalltag_slot *own_slot, const volatile uint32_t *attention)
+{
+	struct stalltag_thread *thread =
+	        mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t trace_flags;
+
+	if (thread == MAP_FAILED)
+		return NULL;
+	thread->own_slot = own_slot;
+	thread->attention = attention;
+	thread->public_slot = publication_join();
+	if (!thread->public_slot)
+		thread->public_slot = &thread->off_slot;
+	trace_id_of_process(thread->trace_id, &trace_flags);
+	thread->head = 1 | (uint32_t)trace_flags << 8;
+	return thread;
+}
+
+struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile uint32_t *attention)
+{
+	struct stalltag_thread *thread;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_once(&once, begin);
+	thread = map_tags(own_slot, attention);
+	if (thread && have_key)
+		pthread_setspecific(at_thread_exit, thread);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return thread;
+}
+
+/* The slots are cleared first; a reader must not be led to memory that is gone. */
+void thread_tags_free(struct stalltag_thread *thread)
+{
+	if (!thread)
+		return;
+	if (thread_tags_owns(thread, *thread->own_slot))
+		*thread->own_slot = NULL;
+	if (thread_tags_owns(thread, *thread->public_slot))
+		*thread->public_slot = NULL;
+	munmap(thread, sizeof(*thread));
+}

@@ -1,0 +1,111 @@
+/*
+ * What a push and its pop cost while nobody listens: median of 7 runs, ns a pair. Linked twice, with
+ * libstalltag.a and with libstalltag.so. The empty loop is measured and not subtracted.
+ *
+ *	stalltag_push [LABEL]	prints one JSON object
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "stalltag/stalltag.h"
+
+#define PAIRS 5000000
+#define RUNS  7
+
+static const char *volatile name_16 = "shard_read/shard";
+static const char *volatile name_40 = "checkpoint_write/run42/step80000/shard17";
+
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void empty_loop(void)
+{
+	for (uint64_t i = 1; i <= PAIRS; i++)
+		__asm__ volatile("" ::"r"(i) : "memory");
+}
+
+static void literal_16(void)
+{
+	for (uint64_t i = 1; i <= PAIRS; i++) {
+		stalltag_push(i, "shard_read/shard");
+		stalltag_pop();
+	}
+}
+
+static void literal_40(void)
+{
+	for (uint64_t i = 1; i <= PAIRS; i++) {
+		stalltag_push(i, "checkpoint_write/run42/step80000/shard17");
+		stalltag_pop();
+	}
+}
+
+static void pointer_16(void)
+{
+	for (uint64_t i = 1; i <= PAIRS; i++) {
+		stalltag_push(i, name_16);
+		stalltag_pop();
+	}
+}
+
+static void pointer_40(void)
+{
+	for (uint64_t i = 1; i <= PAIRS; i++) {
+		stalltag_push(i, name_40);
+		stalltag_pop();
+	}
+}
+
+static void nested_40(void)
+{
+	stalltag_push(1, "epoch/7");
+	literal_40();
+	stalltag_pop();
+}
+
+static int by_value(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+static const struct {
+	const char *label;
+	void (*run)(void);
+} cases[] = {
+	{ "empty_loop", empty_loop }, { "literal_16", literal_16 }, { "literal_40", literal_40 },
+	{ "pointer_16", pointer_16 }, { "pointer_40", pointer_40 }, { "nested_literal_40", nested_40 },
+};
+
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
+int main(int argc, char **argv)
+{
+	double ns[CASES][RUNS];
+
+	stalltag_push(1, "warm up");
+	stalltag_pop();
+	for (int run = 0; run < RUNS; run++) {
+		for (size_t i = 0; i < CASES; i++) {
+			double began = now_ns();
+
+			cases[i].run();
+			ns[i][run] = (now_ns() - began) / PAIRS;
+		}
+	}
+	printf("{\"linked\": \"%s\", \"runs\": %d, \"pairs\": %d", argc > 1 ? argv[1] : "", RUNS, PAIRS);
+	for (size_t i = 0; i < CASES; i++) {
+		qsort(ns[i], RUNS, sizeof(ns[i][0]), by_value);
+		printf(", \"%s_ns\": %.2f", cases[i].label, ns[i][RUNS / 2]);
+	}
+	printf("}\n");
+	return 0;
+}
