@@ -2,7 +2,7 @@
 # Included by the Makefile, after the libraries.
 
 WORKLOAD_DIR   := tests/e2e/workload
-WORKLOAD_PARTS := account clocks coldfile loads
+WORKLOAD_PARTS := account clocks coldfile loads stalled_write
 WORKLOAD_MAINS := $(filter-out $(WORKLOAD_PARTS),$(patsubst $(WORKLOAD_DIR)/%.c,%,$(wildcard $(WORKLOAD_DIR)/*.c)))
 WORKLOAD_CC    := $(patsubst $(WORKLOAD_DIR)/%.cc,%_cc,$(wildcard $(WORKLOAD_DIR)/*.cc))
 WORKLOADS      := $(addprefix $(BUILD)/workload/,$(WORKLOAD_MAINS) $(WORKLOAD_CC))
