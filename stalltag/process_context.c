@@ -218,14 +218,15 @@ static uint64_t boottime_ns(void)
 static void fill(struct process_context_header *at)
 {
 	uint8_t *copy = (uint8_t *)(at + 1);
+	uint64_t signature;
 
 	memcpy(copy, payload, payload_bytes);
 	at->version = CONTEXT_VERSION;
 	at->payload_bytes = (uint32_t)payload_bytes;
 	at->payload = copy;
 	__atomic_store_n(&at->published_at_ns, boottime_ns(), __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	memcpy(at->signature, "OTEL_CTX", sizeof(at->signature));
+	memcpy(&signature, "OTEL_CTX", sizeof(signature));
+	__atomic_store_n(&at->signature, signature, __ATOMIC_RELEASE);
 	/* Always, says the OTEP: on kernels that cannot name it, a reader may watch for the attempt. */
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, at, MAPPING_BYTES, "OTEL_CTX");
 }

@@ -12,7 +12,7 @@
 #pragma GCC visibility push(hidden)
 
 struct process_context_header {
-	char signature[8]; /* "OTEL_CTX", written last */
+	uint64_t signature; /* "OTEL_CTX", written last */
 	uint32_t version;
 	uint32_t payload_bytes;
 	uint64_t published_at_ns; /* CLOCK_BOOTTIME; 0 while it is being written */

@@ -189,7 +189,7 @@ unsigned int stalltag_depth(void)
 	return (unsigned int)(stalltag_thread_tags->used_bytes / sizeof(struct stalltag_frame));
 }
 
-void stalltag_losses(struct stalltag_losses *out)
+void stalltag_read_losses(struct stalltag_losses *out)
 {
 	out->too_deep = __atomic_load_n(&losses.too_deep, __ATOMIC_RELAXED);
 	out->names_cut = __atomic_load_n(&losses.names_cut, __ATOMIC_RELAXED);

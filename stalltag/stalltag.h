@@ -43,8 +43,8 @@
  *
  * Limits
  *	Nesting beyond STALLTAG_DEPTH_MAX and names beyond STALLTAG_NAME_MAX bytes are counted
- *	(stalltag_losses): deeper pushes leave the tag of the deepest level that fits, and their pops stay
- *	balanced; names are cut between two UTF-8 characters.
+ *	(stalltag_read_losses): deeper pushes leave the tag of the deepest level that fits, and their pops
+ *stay balanced; names are cut between two UTF-8 characters.
  *
  * A child of fork() holds the tags that its parent's thread held. Safe in signal handlers that pop what
  * they push. Not for coroutines that move between threads while they hold a tag.
@@ -84,7 +84,7 @@ struct stalltag_losses {
 	uint64_t stray_pops; /* pops without a push */
 	uint64_t no_memory;  /* pushes of a thread that got no memory for its records */
 };
-void stalltag_losses(struct stalltag_losses *out);
+void stalltag_read_losses(struct stalltag_losses *out);
 
 /* What of OpenTelemetry's contexts we publish: 0 nothing yet, 1 both, -1 nothing, as another does. */
 int stalltag_public_state(void);

@@ -140,7 +140,7 @@ static void test_stalltag__long_names_are_cut_between_characters(void **state)
 	char name[400], want[256];
 
 	(void)state;
-	stalltag_losses(&before);
+	stalltag_read_losses(&before);
 	memset(name, 'n', sizeof(name));
 	name[399] = '\0';
 	memcpy(want, name, 255);
@@ -154,7 +154,7 @@ static void test_stalltag__long_names_are_cut_between_characters(void **state)
 	stalltag_push(1, name);
 	assert_tag(stalltag_thread_ctx_v1, 1, want);
 	stalltag_pop();
-	stalltag_losses(&after);
+	stalltag_read_losses(&after);
 	assert_int_equal(after.names_cut - before.names_cut, 2);
 }
 
@@ -164,7 +164,7 @@ static void test_stalltag__too_deep_stays_balanced(void **state)
 	char name[32];
 
 	(void)state;
-	stalltag_losses(&before);
+	stalltag_read_losses(&before);
 	for (uint64_t i = 1; i <= STALLTAG_DEPTH_MAX + 10; i++) {
 		snprintf(name, sizeof(name), "level/%" PRIu64, i);
 		stalltag_push(i, name);
@@ -179,7 +179,7 @@ static void test_stalltag__too_deep_stays_balanced(void **state)
 		stalltag_pop();
 	}
 	assert_nothing();
-	stalltag_losses(&after);
+	stalltag_read_losses(&after);
 	assert_int_equal(after.too_deep - before.too_deep, 10);
 }
 
@@ -188,14 +188,14 @@ static void test_stalltag__stray_pops_are_counted(void **state)
 	struct stalltag_losses before, after;
 
 	(void)state;
-	stalltag_losses(&before);
+	stalltag_read_losses(&before);
 	stalltag_pop();
 	stalltag_pop();
 	assert_nothing();
 	stalltag_push(3, "after_stray_pops");
 	assert_tag(stalltag_thread_ctx_v1, 3, "after_stray_pops");
 	stalltag_pop();
-	stalltag_losses(&after);
+	stalltag_read_losses(&after);
 	assert_int_equal(after.stray_pops - before.stray_pops, 2);
 }
 

@@ -23,12 +23,17 @@ static int clear(void **state)
 
 static void test_stalltag_public__carries_our_tag(void **state)
 {
+	const uint8_t *record;
+
 	(void)state;
 	stalltag_push(1, "a");
 	assert_non_null(stalltag_thread_ctx_v1);
 	assert_ptr_equal(otel_thread_ctx_v1, stalltag_thread_ctx_v1);
+	record = otel_thread_ctx_v1;
+	assert_int_equal(record[24], 1);
 	stalltag_pop();
 	assert_null(otel_thread_ctx_v1);
+	assert_int_equal(record[24], 0);
 }
 
 static void test_stalltag_public__foreign_context_survives_push_and_pop(void **state)
