@@ -31,6 +31,9 @@ struct profile;
 /* In order of badness. */
 enum hook_state { HOOK_ATTACHED, HOOK_MISSING, HOOK_STATES };
 
+/* attached, missing */
+const char *hook_state_name(enum hook_state state);
+
 struct stamp_hook {
 	const char *cause; /* whom it serves, for example "block_io" */
 	const char *hook;  /* for example "tp_btf/block_rq_complete"; with cause the key */

@@ -15,6 +15,11 @@ static const char *const hook_state_names[HOOK_STATES] = {
 	[HOOK_ATTACHED] = "attached", [HOOK_MISSING] = "missing"
 };
 
+const char *hook_state_name(enum hook_state state)
+{
+	return (unsigned)state < HOOK_STATES ? hook_state_names[state] : "?";
+}
+
 /* --- writing ------------------------------------------------------------------------------------------ */
 
 static int add_line(struct profile *profile, struct comment_writer *writer)
@@ -57,7 +62,7 @@ static int write_hook(struct profile *profile, struct stamp_hook hook)
 		return -ENOMEM;
 	comment_writer_text(&writer, "cause", hook.cause);
 	comment_writer_text(&writer, "hook", hook.hook);
-	comment_writer_text(&writer, "state", hook_state_names[hook.state]);
+	comment_writer_text(&writer, "state", hook_state_name(hook.state));
 	if (*hook.reason)
 		comment_writer_text(&writer, "reason", hook.reason);
 	return add_line(profile, &writer);

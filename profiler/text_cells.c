@@ -1,0 +1,88 @@
+#include "profiler/text_cells.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "profiler/utf8.h"
+
+size_t text_terminal_columns(FILE *out)
+{
+	struct winsize size;
+	int fd = fileno(out);
+
+	if (fd < 0 || !isatty(fd) || ioctl(fd, TIOCGWINSZ, &size))
+		return 0;
+	return size.ws_col;
+}
+
+/* What the first character of text is written as: its bytes, or an escape. */
+struct cell {
+	const char *bytes;
+	size_t length; /* of bytes, and how many columns an escape takes */
+	size_t columns;
+	size_t taken; /* from text */
+	char escape[5];
+};
+
+static void next_cell(struct cell *cell, const char *text, size_t left)
+{
+	const unsigned char *byte = (const unsigned char *)text;
+	size_t length = utf8_sequence(text, left);
+	bool control =
+	        byte[0] < 0x20 || byte[0] == 0x7f || (length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0);
+
+	if (length && !control) {
+		*cell = (struct cell){ .bytes = text, .length = length, .columns = 1, .taken = length };
+		return;
+	}
+	*cell = (struct cell){ .length = 4, .columns = 4, .taken = 1 };
+	snprintf(cell->escape, sizeof(cell->escape), "\\x%02x", byte[0]);
+	cell->bytes = cell->escape;
+}
+
+static size_t columns_of(const char *text)
+{
+	size_t left = strlen(text), columns = 0;
+	struct cell cell;
+
+	for (; left; text += cell.taken, left -= cell.taken) {
+		next_cell(&cell, text, left);
+		columns += cell.columns;
+	}
+	return columns;
+}
+
+void text_print_clean(FILE *out, const char *text, size_t columns)
+{
+	bool cut = columns && columns_of(text) > columns;
+	size_t left = strlen(text), room = cut ? columns - 1 : SIZE_MAX;
+	struct cell cell;
+
+	for (; left; text += cell.taken, left -= cell.taken) {
+		next_cell(&cell, text, left);
+		if (cell.columns > room)
+			break;
+		room -= cell.columns;
+		fwrite(cell.bytes, 1, cell.length, out);
+	}
+	if (cut)
+		fputs("…", out);
+}
+
+const char *text_duration(char buffer[TEXT_DURATION_BYTES], int64_t ns)
+{
+	double size = ns < 0 ? -(double)ns : (double)ns;
+
+	if (size < 1e3)
+		snprintf(buffer, TEXT_DURATION_BYTES, "%" PRId64 " ns", ns);
+	else if (size < 1e6)
+		snprintf(buffer, TEXT_DURATION_BYTES, "%.3f us", (double)ns / 1e3);
+	else if (size < 1e9)
+		snprintf(buffer, TEXT_DURATION_BYTES, "%.3f ms", (double)ns / 1e6);
+	else
+		snprintf(buffer, TEXT_DURATION_BYTES, "%.3f s", (double)ns / 1e9);
+	return buffer;
+}

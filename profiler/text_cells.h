@@ -1,0 +1,22 @@
+/*
+ * Text in columns, for terminals and files.
+ */
+#ifndef STALLPROF_PROFILER_TEXT_CELLS_H
+#define STALLPROF_PROFILER_TEXT_CELLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Columns of the terminal behind out; 0 when it is none, or doesn't say. */
+size_t text_terminal_columns(FILE *out);
+
+/* Writes text with control characters and bytes that are not UTF-8 as \xHH, cut to at most columns characters
+ * (0: in full), the last of which is then '…'. */
+void text_print_clean(FILE *out, const char *text, size_t columns);
+
+/* "12.345 s", "12.345 ms", "12.345 us" or "12 ns"; negative ones with '-'. At most 24 bytes with the NUL. */
+#define TEXT_DURATION_BYTES 32
+const char *text_duration(char buffer[TEXT_DURATION_BYTES], int64_t ns);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * What `stallprof top` looks at: any number of profiles, summed, with their ledger and stamp.
+ *
+ * Ledger and stamp are read from each file before the samples are merged, so that they add up whatever
+ * happens to equal comments.
+ */
+#ifndef STALLPROF_PROFILER_TOP_INPUT_H
+#define STALLPROF_PROFILER_TOP_INPUT_H
+
+#include <stddef.h>
+
+struct ledger;
+struct profile;
+struct stamp;
+
+#define TOP_FILE_BYTES_MAX    (1ul << 30) /* of one file as it lies on the disk */
+#define TOP_PROFILE_BYTES_MAX (4ul << 30) /* of the profile in memory */
+
+struct top_input {
+	const struct profile *profile;
+	struct profile *owned; /* the same, when it is to be freed */
+	struct ledger *ledger;
+	struct stamp *stamp;
+	size_t files;
+	size_t foreign_files;   /* not written by stallprof: no ledger, no stamp */
+	size_t malformed_lines; /* comments of ours that could not be read */
+};
+
+/*
+ * Loads paths; a directory stands for all *.pb.gz in it, in the order of their names. On failure a line
+ * without newline, beginning with the file, is in err, and there is nothing to release. 0 or -errno, among
+ * them what profile_decode and profile_merge give.
+ */
+int top_input_load(struct top_input *input, char *const *paths, size_t count, char *err, size_t err_size);
+
+/* The same of a profile at hand, which stays the caller's and must outlive input. */
+int top_input_borrow(struct top_input *input, const struct profile *profile, char *err, size_t err_size);
+
+void top_input_release(struct top_input *input);
+
+#endif

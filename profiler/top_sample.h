@@ -1,0 +1,51 @@
+/*
+ * Samples as `stallprof top` sees them: what their labels say, whose tag they belong to, and whether the user
+ * asked for them.
+ */
+#ifndef STALLPROF_PROFILER_TOP_SAMPLE_H
+#define STALLPROF_PROFILER_TOP_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pprof/profile.h"
+
+struct ledger_row;
+struct top_input;
+
+/* The tags behind span ids: full names out of the ledger, classes out of the samples. */
+struct top_tags;
+
+/* NULL with errno ENOMEM. input must outlive it. */
+struct top_tags *top_tags_new(const struct top_input *input);
+void top_tags_free(struct top_tags *tags);
+
+/* Texts are "" where the sample has no such label. */
+struct top_sample {
+	struct profile_sample_view view;
+	const char *tag;      /* the full name if the ledger knows the id, else the class */
+	const char *class;    /* label ai_tag */
+	const char *id;       /* label span_id, 16 hex digits */
+	const char *trace_id; /* 32 hex digits */
+	const char *stall;
+	const char *device;
+};
+
+/* False: there is no sample with this index. */
+bool top_sample_get(const struct top_input *input, const struct top_tags *tags, size_t index,
+                    struct top_sample *sample);
+
+/* What the user asked for; NULL: all. tag is a class, a full name or a path that names begin with, or an id
+ * of 16 hex digits. */
+struct top_filter {
+	const char *tag;
+	const char *stall;
+};
+
+bool top_filter_sample(const struct top_filter *filter, const struct top_sample *sample);
+/* By tag only: the rest of the wall time is what a stall's share is a share of. */
+bool top_filter_row(const struct top_filter *filter, const struct top_tags *tags,
+                    const struct ledger_row *row);
+
+#endif
