@@ -1,0 +1,33 @@
+/*
+ * Memory with an upper bound, freed all at once: many small pieces that live as long as their owner, and
+ * arrays that grow.
+ *
+ * What is counted is what was asked for; the arena itself takes up to 64 KiB more.
+ */
+#ifndef STALLPROF_PPROF_ARENA_H
+#define STALLPROF_PPROF_ARENA_H
+
+#include <stddef.h>
+
+struct pprof_arena {
+	size_t used_bytes, max_bytes;
+	struct pprof_chunk *chunks; /* the newest first; small pieces come from the first */
+};
+
+/* Zeroed and aligned to 8. NULL with errno ENOSPC (above max_bytes) or ENOMEM. */
+void *pprof_arena_alloc(struct pprof_arena *a, size_t bytes);
+
+/* Counts memory that is held elsewhere. -ENOSPC when it would not fit. */
+int pprof_arena_charge(struct pprof_arena *a, size_t bytes);
+
+/*
+ * Makes room in `array`, which has *capacity elements of `size` bytes, for `want` of them; new ones are not
+ * zeroed. Gives the array, moved or not; NULL with errno set leaves the old one whole. The caller frees it by
+ * free(), also when the arena is gone.
+ */
+void *pprof_arena_grow(struct pprof_arena *a, void *array, size_t *capacity, size_t want, size_t size);
+
+/* Frees every piece; max_bytes stays. */
+void pprof_arena_clear(struct pprof_arena *a);
+
+#endif

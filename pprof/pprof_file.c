@@ -1,0 +1,210 @@
+#include "pprof/pprof_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST_BYTES = 65536 };
+
+/* What a user can do about an errno; "" where the error says all. */
+static const char *way_out(int error)
+{
+	switch (error) {
+	case ENOSPC:
+	case EDQUOT:
+		return "; free some space, or write elsewhere";
+	case EACCES:
+	case EPERM:
+		return "; check its owner and permissions";
+	case EROFS:
+		return "; write elsewhere";
+	case ENOENT:
+		return "; check the path";
+	case EISDIR:
+		return "; give the name of a file";
+	case EFBIG:
+		return "; raise the limit on file sizes (ulimit -f), or write elsewhere";
+	default:
+		return "";
+	}
+}
+
+static int fail(int error, char *err, size_t err_len, const char *action, const char *path)
+{
+	if (err_len)
+		snprintf(err, err_len, "cannot %s %s: %s%s", action, path, strerror(error), way_out(error));
+	return -error;
+}
+
+/* --- read --------------------------------------------------------------------------------------------- */
+
+struct content {
+	char *bytes;
+	size_t len, capacity, max;
+};
+
+static int read_all(int fd, struct content *c)
+{
+	for (;;) {
+		if (c->len == c->capacity) {
+			size_t want = c->capacity ? c->capacity * 2 : FIRST_BYTES;
+			char *grown;
+
+			if (c->len > c->max)
+				return -EFBIG;
+			/* One more than the bound, to see that there is more. */
+			want = want > c->max ? c->max + 1 : want;
+			grown = realloc(c->bytes, want);
+			if (!grown)
+				return -ENOMEM;
+			c->bytes = grown;
+			c->capacity = want;
+		}
+
+		ssize_t n = read(fd, c->bytes + c->len, c->capacity - c->len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n == 0)
+			return c->len > c->max ? -EFBIG : 0;
+		c->len += n > 0 ? (size_t)n : 0;
+	}
+}
+
+int pprof_file_read(const char *path, size_t max_bytes, struct profile **out, char *err, size_t err_len)
+{
+	struct content c = { .max = max_bytes < SIZE_MAX ? max_bytes : SIZE_MAX - 1 };
+	char reason[256] = "";
+	int ret, fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	*out = NULL;
+	if (fd < 0)
+		return fail(errno, err, err_len, "open", path);
+	ret = read_all(fd, &c);
+	close(fd);
+	if (ret == -EFBIG && err_len)
+		snprintf(err, err_len, "cannot read %s: it is larger than the %zu bytes allowed", path,
+		         max_bytes);
+	else if (ret < 0)
+		fail(-ret, err, err_len, "read", path);
+	if (!ret) {
+		ret = profile_decode(c.bytes, c.len, max_bytes, out, reason, sizeof(reason));
+		if (ret < 0 && err_len)
+			snprintf(err, err_len, "%s is not a profile that can be read: %s", path, reason);
+	}
+	free(c.bytes);
+	return ret;
+}
+
+/* --- write -------------------------------------------------------------------------------------------- */
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			bytes += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+static int write_stream(const char *path, const void *bytes, size_t len)
+{
+	int ret, fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	ret = write_all(fd, bytes, len);
+	return close(fd) < 0 && !ret ? -errno : ret;
+}
+
+/* So that the rename itself survives a crash. File systems that can't sync a folder do without. */
+static void sync_folder(const char *path)
+{
+	char copy[PATH_MAX];
+	int fd;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	fsync(fd);
+	close(fd);
+}
+
+/* Made by open() itself, so that the umask applies. */
+static int open_beside(const char *path, char *temp, size_t temp_size)
+{
+	for (int attempt = 0; attempt < 100; attempt++) {
+		int fd, n = snprintf(temp, temp_size, "%s.%d-%d.tmp", path, (int)getpid(), attempt);
+
+		if ((size_t)n >= temp_size)
+			return -ENAMETOOLONG;
+		fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (fd >= 0 || errno != EEXIST)
+			return fd < 0 ? -errno : fd;
+	}
+	return -EEXIST;
+}
+
+static int replace_file(const char *path, const struct stat *old, const void *bytes, size_t len)
+{
+	char temp[PATH_MAX];
+	int ret, fd = open_beside(path, temp, sizeof(temp));
+
+	if (fd < 0)
+		return fd;
+	ret = old && fchmod(fd, old->st_mode & 0777) < 0 ? -errno : write_all(fd, bytes, len);
+	if (!ret && fsync(fd) < 0)
+		ret = -errno;
+	if (close(fd) < 0 && !ret)
+		ret = -errno;
+	if (!ret && rename(temp, path) < 0)
+		ret = -errno;
+	if (ret < 0)
+		unlink(temp);
+	else
+		sync_folder(path);
+	return ret;
+}
+
+static int write_bytes(const char *path, const void *bytes, size_t len)
+{
+	char target[PATH_MAX];
+	struct stat old;
+
+	if (stat(path, &old) < 0)
+		return errno == ENOENT ? replace_file(path, NULL, bytes, len) : -errno;
+	if (S_ISDIR(old.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(old.st_mode))
+		return write_stream(path, bytes, len);
+	if (!realpath(path, target))
+		return -errno;
+	return replace_file(target, &old, bytes, len);
+}
+
+int pprof_file_write(const char *path, const struct profile *p, uint32_t types, char *err, size_t err_len)
+{
+	void *bytes;
+	size_t len;
+	int ret = profile_encode(p, types, true, &bytes, &len);
+
+	if (ret < 0)
+		return fail(-ret, err, err_len, "encode the profile for", path);
+	ret = write_bytes(path, bytes, len);
+	free(bytes);
+	return ret < 0 ? fail(-ret, err, err_len, "write", path) : 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * Profiles in files.
+ *
+ * Both calls give 0 or -errno, and on failure one line in `err`, without newline: what failed, where, and
+ * where there is one, the way out.
+ */
+#ifndef STALLPROF_PPROF_PPROF_FILE_H
+#define STALLPROF_PPROF_PPROF_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pprof/profile.h"
+
+/* Reads a file, or a pipe to its end, gzip'd or plain. `max_bytes` as for profile_decode(), also for the
+ * file. */
+int pprof_file_read(const char *path, size_t max_bytes, struct profile **out, char *err, size_t err_len);
+
+/*
+ * Writes the value types of the mask `types` (as in profile_encode()), gzip'd. What is at `path` is either
+ * the old file or the whole new one, on the disk, at every moment: the new one is made beside it and renamed.
+ * A file that is replaced passes its permissions on; a symbolic link stays and its target is replaced.
+ * Devices and pipes are written to as they are.
+ */
+int pprof_file_write(const char *path, const struct profile *p, uint32_t types, char *err, size_t err_len);
+
+#endif
