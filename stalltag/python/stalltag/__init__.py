@@ -1,0 +1,158 @@
+"""Say what a thread is working for, so that a stall profiler can tell its waits apart.
+
+    import stalltag
+
+    with stalltag.tag("checkpoint_write/run42/step80000", id=80000):
+        save(model)
+
+    @stalltag.tagged("shard_read")
+    def read_shard(path): ...
+
+Tags nest, each thread has its own, and the innermost one counts. The name is path-like, from the general to the
+particular (at most 255 bytes of UTF-8; more is cut). The id is exact: any integer of 64 bits; 0 means none.
+
+A tag belongs to the operating system's thread. A thread pool's workers do not inherit the tag of the code that
+submitted the work: tag the function that runs there. Under asyncio all tasks of a loop share one thread, so that
+a tag held across an `await` (or a generator's `yield`) would be charged with other tasks' waits, and tags could
+end in another order than they began: hold a tag only around code that does not await, such as the body that runs
+in `loop.run_in_executor`. tagged() refuses coroutine and generator functions for that reason.
+
+The work is done by libstalltag.so. It is looked for in the program itself, then as $STALLTAG_LIBRARY, beside this
+file, by the system's loader, and in this Python's lib folder. Import OpenTelemetry's or Datadog's library before
+the first tag: stalltag then leaves OpenTelemetry's thread context to it.
+"""
+import ctypes
+import functools
+import inspect
+import operator
+import os
+import sys
+
+__all__ = ["tag", "tagged", "push", "pop", "depth", "losses", "library_path"]
+
+
+class _Losses(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("too_deep", "names_cut", "stray_pops", "no_memory")]
+
+
+def _candidates():
+    """Every place to look, as (path for dlopen, must it exist as a file)."""
+    chosen = os.environ.get("STALLTAG_LIBRARY")
+    if chosen:
+        return [(chosen, False)]
+    here = os.path.dirname(os.path.abspath(__file__))
+    names = ("libstalltag.so.1", "libstalltag.so")
+    found = [(os.path.join(here, name), True) for name in names]
+    found += [(name, False) for name in names]
+    for folder in (os.path.join(sys.prefix, "lib"), "/usr/local/lib"):
+        found += [(os.path.join(folder, name), True) for name in names]
+    return found
+
+
+def _load():
+    """PyDLL keeps the interpreter's lock during a call: the calls last nanoseconds, giving it up costs more."""
+    program = ctypes.PyDLL(None)
+    if hasattr(program, "stalltag_push_sized"):
+        return program, "the program itself"
+    tried = []
+    for path, must_exist in _candidates():
+        if must_exist and not os.path.exists(path):
+            tried.append("%s: no such file" % path)
+            continue
+        try:
+            library = ctypes.PyDLL(path)
+            library.stalltag_push_sized
+            return library, path
+        except (OSError, AttributeError) as error:
+            tried.append("%s: %s" % (path, error))
+    raise ImportError("stalltag: no libstalltag.so could be loaded. Install it (make install), or name it in "
+                      "STALLTAG_LIBRARY. Tried:\n  " + "\n  ".join(tried))
+
+
+_library, library_path = _load()
+_push = _library.stalltag_push_sized  # without argtypes: arguments made once by _arguments() cost half as much
+_push.restype = None
+_pop = _library.stalltag_pop
+_pop.restype = None
+_depth = _library.stalltag_depth
+_depth.restype = ctypes.c_uint
+_read_losses = _library.stalltag_read_losses
+_read_losses.argtypes = (ctypes.POINTER(_Losses),)
+_read_losses.restype = None
+
+
+def _arguments(name, id):
+    """Those of _push(), in C's types. Checked here, as ctypes itself would cut names and ids without a word."""
+    if isinstance(name, bytes):
+        encoded = name
+    elif isinstance(name, str):
+        encoded = name.encode("utf-8", "replace")
+    else:
+        raise TypeError("a tag's name is a str, not %s" % type(name).__name__)
+    if b"\0" in encoded:
+        raise ValueError("a tag's name cannot hold a NUL")
+    number = operator.index(id)
+    if not 0 <= number < 1 << 64:
+        raise ValueError("a tag's id is an integer of 64 bits, 0 to 2**64 - 1, not %d" % number)
+    return ctypes.c_uint64(number), encoded, ctypes.c_size_t(len(encoded))
+
+
+def push(name, id=0):
+    """Begin a tag; pop() must follow on the same thread. Prefer `with tag(...)`."""
+    _push(*_arguments(name, id))
+
+
+def pop():
+    """End the innermost tag of this thread."""
+    _pop()
+
+
+def depth():
+    """How many tags this thread holds."""
+    return _depth()
+
+
+def losses():
+    """What readers could not be shown since the process began: a dict of counts."""
+    counts = _Losses()
+    _read_losses(ctypes.byref(counts))
+    return {name: getattr(counts, name) for name, _ in _Losses._fields_}
+
+
+class tag:
+    """Context manager: the block's thread works for (name, id). One object may be entered any number of times."""
+
+    __slots__ = ("_id", "_name", "_length")
+
+    def __init__(self, name, id=0):
+        self._id, self._name, self._length = _arguments(name, id)
+
+    def __enter__(self):
+        _push(self._id, self._name, self._length)
+        return self
+
+    def __exit__(self, exc_type, exc, traceback):
+        _pop()
+
+
+def tagged(name, id=0):
+    """Decorator: each call of the function works for (name, id)."""
+    arguments = _arguments(name, id)
+
+    def decorate(function):
+        if (inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function)
+                or inspect.isasyncgenfunction(function)):
+            raise TypeError("%r hands its thread to others while it waits, and its tag with it; "
+                            "use stalltag.tag() around parts that do not await or yield" % function)
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            _push(*arguments)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _pop()
+
+        return call
+
+    return decorate
