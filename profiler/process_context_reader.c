@@ -38,7 +38,7 @@ bool process_context_is_mapping(const char *path)
 	return false;
 }
 
-/* --- the message ---------------------------------------------------------------------------------------- */
+/* --- the message -------------------------------------------------------------------------------- */
 
 static void copy_text(char *to, const char *from)
 {
@@ -160,8 +160,7 @@ uint32_t process_context_key(const struct process_context *context, const char *
 	return PROCESS_CONTEXT_NO_KEY;
 }
 
-/* --- the process's memory ---------------------------------------------------------------------------------
- */
+/* --- the process's memory ----------------------------------------------------------------------- */
 
 static int read_memory(int mem_fd, uint64_t address, void *buffer, size_t bytes)
 {

@@ -17,7 +17,7 @@ static const char *const slot_symbols[TAG_FILE_SLOTS] = {
 	[TAG_FILE_OTEL] = TAG_FILE_OTEL_SYMBOL,
 };
 
-/* --- notes: the probes ------------------------------------------------------------------------------- */
+/* --- notes: the probes -------------------------------------------------------------------------- */
 
 #define STAPSDT_TYPE          3
 #define STAPSDT_ADDRESSES     24 /* of the probe, of the base, of the semaphore */
@@ -82,7 +82,7 @@ static int read_probes(const struct elf_headers *h, struct tag_file *out)
 	return 0;
 }
 
-/* --- symbols: the slots ------------------------------------------------------------------------------- */
+/* --- symbols: the slots ------------------------------------------------------------------------- */
 
 struct symbol_scan {
 	const struct elf_headers *headers;
@@ -161,7 +161,7 @@ static bool any_slot(const struct tag_file *file)
 	return false;
 }
 
-/* --- relocations: how the slots are found --------------------------------------------------------------- */
+/* --- relocations: how the slots are found ------------------------------------------------------- */
 
 static enum tag_file_access access_of_relocation(uint32_t type)
 {
@@ -237,7 +237,7 @@ static int read_slots(const struct elf_headers *h, struct tag_file *out)
 	return err;
 }
 
-/* --- segments ----------------------------------------------------------------------------------------- */
+/* --- segments ----------------------------------------------------------------------------------- */
 
 static bool says_pie(const struct elf_headers *h)
 {
