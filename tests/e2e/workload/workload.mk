@@ -33,3 +33,11 @@ $(BUILD)/workload/%: $(BUILD)/workload/obj/%.o $(WORKLOAD_OBJS) $(BUILD)/libstal
 	$(CC) $(SANITIZE) -o $@ $^ -luring -lpthread -ldl
 
 -include $(wildcard $(BUILD)/workload/obj/*.d)
+
+# The loads of `make bench`.
+BENCH_LOADS := $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(wildcard tests/bench/*.c))
+.PHONY: bench-loads
+bench-loads: $(BENCH_LOADS)
+$(BUILD)/bench/%: tests/bench/%.c $(BUILD)/libstalltag.a
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_FLAGS) -MF $(BUILD)/workload/obj/bench_$*.d -o $@ $< $(BUILD)/libstalltag.a -lpthread -ldl
