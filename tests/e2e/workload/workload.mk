@@ -6,7 +6,7 @@ WORKLOAD_PARTS := account clocks coldfile loads stalled_write
 WORKLOAD_MAINS := $(filter-out $(WORKLOAD_PARTS),$(patsubst $(WORKLOAD_DIR)/%.c,%,$(wildcard $(WORKLOAD_DIR)/*.c)))
 WORKLOAD_CC    := $(patsubst $(WORKLOAD_DIR)/%.cc,%_cc,$(wildcard $(WORKLOAD_DIR)/*.cc))
 WORKLOADS      := $(addprefix $(BUILD)/workload/,$(WORKLOAD_MAINS) $(WORKLOAD_CC))
-WORKLOAD_OBJS  := $(WORKLOAD_PARTS:%=$(BUILD)/workload/obj/%.o)
+WORKLOAD_LIB   := $(BUILD)/workload/obj/libparts.a
 WORKLOAD_FLAGS  = -std=gnu11 -D_GNU_SOURCE $(CFLAGS) $(SANITIZE) $(WARNINGS) -I. -MMD -MP
 # The deep ones must not be easy to unwind: no frame pointers, and levels that only DWARF knows of.
 WORKLOAD_DEEP  := -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-ipa-icf -U_FORTIFY_SOURCE
@@ -29,7 +29,15 @@ $(BUILD)/workload/obj/%_cc.o: $(WORKLOAD_DIR)/%.cc
 $(BUILD)/workload/%_cc: $(BUILD)/workload/obj/%_cc.o $(BUILD)/libstalltag.a
 	$(CXX) $(SANITIZE) -o $@ $^ -lpthread -ldl
 
-$(BUILD)/workload/%: $(BUILD)/workload/obj/%.o $(WORKLOAD_OBJS) $(BUILD)/libstalltag.a
+$(WORKLOAD_LIB): $(WORKLOAD_PARTS:%=$(BUILD)/workload/obj/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+
+# It is a publisher of its own: what it publishes must be visible, and stalltag must not be in it.
+$(BUILD)/workload/hostile_ctx: $(BUILD)/workload/obj/hostile_ctx.o $(WORKLOAD_LIB)
+	$(CC) $(SANITIZE) -Wl,--export-dynamic-symbol=otel_thread_ctx_v1 -o $@ $^ -lpthread
+
+$(BUILD)/workload/%: $(BUILD)/workload/obj/%.o $(WORKLOAD_LIB) $(BUILD)/libstalltag.a
 	$(CC) $(SANITIZE) -o $@ $^ -luring -lpthread -ldl
 
 -include $(wildcard $(BUILD)/workload/obj/*.d)
