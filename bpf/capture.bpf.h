@@ -137,7 +137,7 @@ ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const 
 ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len)
 {
 	struct abi_event *event = &slot->event;
-	u64 size;
+	u64 size, wake = BPF_RB_NO_WAKEUP;
 
 	if (ustack_len > ABI_USTACK_MAX)
 		ustack_len = 0;
@@ -147,7 +147,10 @@ ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len)
 	if (event->flags & ABI_USER_FAULTED)
 		COUNT(stacks_faulted);
 	size = ABI_EVENT_HEAD + ustack_len;
-	if (bpf_ringbuf_output(&events, slot, size, 0)) {
+	/* User space looks every 100 ms anyhow; wake it only when the ring fills faster than that. */
+	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
+		wake = BPF_RB_FORCE_WAKEUP;
+	if (bpf_ringbuf_output(&events, slot, size, wake)) {
 		COUNT(ring_full);
 		COUNT_BY(ring_full_ns, event->duration_ns);
 		return;

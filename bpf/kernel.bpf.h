@@ -25,6 +25,7 @@ typedef _Bool bool;
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_USER_STACK = 1 << 8 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_RING_SIZE = 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
@@ -60,6 +61,20 @@ struct mm_struct {
 	unsigned long start_stack;
 };
 
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+	struct cgroup *ancestors[]; /* of pointers since 6.1 */
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -73,6 +88,7 @@ struct task_struct {
 	unsigned long nvcsw;
 	struct mm_struct *mm;
 	struct thread_struct thread;
+	struct css_set *cgroups;
 	char comm[16];
 };
 

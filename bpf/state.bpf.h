@@ -25,6 +25,10 @@ const volatile __weak __u32 n_slots = 1;           /* the scratch slots of the C
 const volatile __weak __u64 cpu_period_ns = 0;
 const volatile __weak bool cpu_baseline = false; /* also sample on-CPU time outside stalls */
 
+const volatile __weak bool only_adopted = false; /* no thread but those of adopted processes and their children */
+const volatile __weak __u64 filter_cgroup = 0;   /* id of a cgroup v2; 0: any */
+const volatile __weak __u32 filter_level = 0;    /* how deep it lies */
+
 /* --- written by user space while running, and by the programs -------------------------------------- */
 volatile __weak __u64 threshold_ns = 10000000; /* T: longer waits are always kept */
 volatile __weak __u32 hot_generation = 0;      /* odd while the hot programs are attached */

@@ -13,7 +13,7 @@ int on_tag_change(struct pt_regs *ctx)
 	int result;
 
 	t = thread_find(task);
-	if (!t && !PT_REGS_PARM1(ctx))
+	if (!t && (only_adopted || !PT_REGS_PARM1(ctx)))
 		return 0;
 	if (!t)
 		t = thread_find_or_create(task, now, ABI_ONCPU);
@@ -42,6 +42,8 @@ int on_tag_process(struct pt_regs *ctx)
 	struct thread *t;
 
 	if (!s)
+		return 0;
+	if (only_adopted && !thread_find(task))
 		return 0;
 	t = thread_find_or_create(task, now, ABI_ONCPU);
 	if (!t)

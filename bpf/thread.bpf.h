@@ -9,11 +9,25 @@ ALWAYS struct thread *thread_find(struct task_struct *task)
 	return bpf_task_storage_get(&threads, task, 0, 0);
 }
 
+ALWAYS bool in_filter_cgroup(struct task_struct *task)
+{
+	struct cgroup *cgroup, *ancestor = NULL;
+
+	if (!filter_cgroup)
+		return true;
+	cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+	if (!cgroup || BPF_CORE_READ(cgroup, level) < (int)filter_level)
+		return false;
+	bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[filter_level]);
+	return ancestor && BPF_CORE_READ(ancestor, kn, id) == filter_cgroup;
+}
+
+/* NULL when the thread is filtered out, or no storage could be had. */
 ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u32 state)
 {
 	struct thread *t = thread_find(task);
 
-	if (t)
+	if (t || !in_filter_cgroup(task))
 		return t;
 	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {

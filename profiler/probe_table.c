@@ -102,7 +102,7 @@ struct probe_host *probe_host_new(void)
 	load_modules(host);
 	for (i = 0; i < probe_table_len; i++)
 		host->has[i] =
-		    probe_table[i].kind != PROBE_TP_BTF || has_tracepoint(host, probe_table[i].hook);
+		        probe_table[i].kind != PROBE_TP_BTF || has_tracepoint(host, probe_table[i].hook);
 	return host;
 }
 
@@ -121,8 +121,7 @@ static bool hook_exists(const struct probe_host *host, const struct probe *probe
 	return host->has[probe - probe_table];
 }
 
-/* The row that makes this one needless here, if there is such a row. */
-static const struct probe *replaced_by(const struct probe_host *host, const struct probe *probe)
+bool probe_replaced(const struct probe_host *host, const struct probe *probe)
 {
 	size_t i;
 
@@ -130,9 +129,9 @@ static const struct probe *replaced_by(const struct probe_host *host, const stru
 		const struct probe *other = &probe_table[i];
 
 		if (other->instead && !strcmp(other->instead, probe->program) && hook_exists(host, other))
-			return other;
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static const struct probe *find_program(const char *program)
@@ -172,7 +171,7 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 {
 	if (!hook_exists(host, probe))
 		return "not in this kernel";
-	if (replaced_by(host, probe))
+	if (probe_replaced(host, probe))
 		return "not needed: a better hook serves";
 	if (!probe_cause_available(host, probe->cause))
 		return "another hook of the same cause is missing";

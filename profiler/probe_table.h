@@ -44,6 +44,9 @@ void probe_host_free(struct probe_host *host);
  * and rows that a better one replaces, are not attached either; that is said too. */
 const char *probe_missing(const struct probe_host *host, const struct probe *probe);
 
+/* A better hook serves in place of this row, so that its absence is no loss. */
+bool probe_replaced(const struct probe_host *host, const struct probe *probe);
+
 /* Whether all rows of the cause can be attached. */
 bool probe_cause_available(const struct probe_host *host, const char *cause);
 

@@ -31,6 +31,7 @@ struct tracer {
 	int ledger_fd[2];
 	unsigned int ledger_active;
 	uint64_t next_key;
+	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe has told already */
 };
 
 static const char *const counter_names[] = {
@@ -85,6 +86,9 @@ static void set_knobs(struct tracer *tracer, const struct tracer_opts *opts)
 	bpf->rodata->ustack_limit = opts->stack_copy_bytes ? opts->stack_copy_bytes : ABI_USTACK_MAX;
 	bpf->rodata->cpu_period_ns = opts->cpu_hz ? 1000000000ULL / opts->cpu_hz : 0;
 	bpf->rodata->cpu_baseline = opts->baseline;
+	bpf->rodata->only_adopted = opts->only_adopted;
+	bpf->rodata->filter_cgroup = opts->cgroup_id;
+	bpf->rodata->filter_level = opts->cgroup_level;
 	bpf->data->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	bpf_map__set_max_entries(bpf->maps.stack_slots, slots + libbpf_num_possible_cpus());
 	bpf_map__set_max_entries(bpf->maps.free_slots, slots);
@@ -97,7 +101,7 @@ static void choose_programs(struct tracer *tracer)
 
 	for (i = 0; i < probe_table_len; i++) {
 		struct bpf_program *program =
-		    bpf_object__find_program_by_name(tracer->bpf->obj, probe_table[i].program);
+		        bpf_object__find_program_by_name(tracer->bpf->obj, probe_table[i].program);
 
 		if (program)
 			bpf_program__set_autoload(program, !probe_missing(tracer->host, &probe_table[i]));
@@ -125,8 +129,8 @@ static int make_ledgers(struct tracer *tracer)
 
 	for (i = 0; i < 2; i++) {
 		tracer->ledger_fd[i] =
-		    bpf_map_create(BPF_MAP_TYPE_HASH, "ledger", sizeof(struct abi_ledger_key),
-		                   sizeof(struct abi_ledger_value), LEDGER_ROWS_DEFAULT, NULL);
+		        bpf_map_create(BPF_MAP_TYPE_HASH, "ledger", sizeof(struct abi_ledger_key),
+		                       sizeof(struct abi_ledger_value), LEDGER_ROWS_DEFAULT, NULL);
 		if (tracer->ledger_fd[i] < 0)
 			return -errno;
 	}
@@ -390,12 +394,16 @@ const char *tracer_counter_help(enum abi_counter counter)
 	return counter_help[counter];
 }
 
-int tracer_describe(const struct tracer *tracer, struct stamp *stamp)
+int tracer_describe(struct tracer *tracer, struct stamp *stamp)
 {
 	int result = tracer_links_describe(tracer->links, stamp);
 	int i;
 
-	for (i = 0; i < ABI_COUNTER_MAX && !result; i++)
-		result = stamp_add_counter(stamp, counter_names[i], tracer_counter(tracer, i));
+	for (i = 0; i < ABI_COUNTER_MAX && !result; i++) {
+		uint64_t now = tracer_counter(tracer, i);
+
+		result = stamp_add_counter(stamp, counter_names[i], now - tracer->described[i]);
+		tracer->described[i] = now;
+	}
 	return result;
 }

@@ -32,6 +32,9 @@ struct tracer_opts {
 	size_t ring_bytes;            /* a power of two pages; 0: 8 MiB */
 	unsigned int cpu_hz;          /* samples of on-CPU time inside stalls; 0: none */
 	bool baseline;                /* also outside stalls */
+	bool only_adopted;            /* no thread but of processes set and adopted, and their children */
+	uint64_t cgroup_id;           /* of a cgroup v2 whose threads alone are followed; 0: any */
+	uint32_t cgroup_level;
 };
 
 /* One event with its `ustack_len` bytes of user stack behind it. */
@@ -82,7 +85,7 @@ uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter);
 const char *tracer_counter_name(enum abi_counter counter);
 const char *tracer_counter_help(enum abi_counter counter);
 
-/* What is attached and what is not, into the stamp. */
-int tracer_describe(const struct tracer *tracer, struct stamp *stamp);
+/* What is attached and what is not, and the counters' growth since the last call, into the stamp. */
+int tracer_describe(struct tracer *tracer, struct stamp *stamp);
 
 #endif

@@ -191,7 +191,7 @@ int tracer_links_describe(const struct tracer_links *links, struct stamp *stamp)
 		const struct probe *probe = &probe_table[i];
 		const char *reason = row_reason(links, i);
 
-		if (reason && !strncmp(reason, "not needed", 10))
+		if (probe_replaced(links->host, probe))
 			continue;
 		snprintf(hook, sizeof(hook), "%s%s", probe_kind_prefix(probe->kind), probe->hook);
 		result = stamp_add_hook(stamp, probe->cause, hook, reason ? HOOK_MISSING : HOOK_ATTACHED,

@@ -1,0 +1,62 @@
+#include "profiler/cgroup_filter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+/* How many folders lie between the mount's root and the path. */
+static int depth_below_mount(const char *path, uint32_t *level)
+{
+	char real[PATH_MAX], parent[PATH_MAX + 4];
+	struct stat here, above;
+	uint32_t depth = 0;
+
+	if (!realpath(path, real))
+		return -errno;
+	for (;;) {
+		char *slash = strrchr(real, '/');
+
+		snprintf(parent, sizeof(parent), "%s/..", real);
+		if (stat(real, &here) || stat(parent, &above))
+			return -errno;
+		if (here.st_dev != above.st_dev || !slash || slash == real)
+			break;
+		*slash = '\0';
+		depth++;
+	}
+	*level = depth;
+	return 0;
+}
+
+int cgroup_filter_find(const char *path, uint64_t *id, uint32_t *level, char *err, size_t err_len)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + sizeof(uint64_t)];
+	} h = { .handle = { .handle_bytes = sizeof(uint64_t) } };
+	struct statfs fs;
+	int mount_id;
+
+	if (statfs(path, &fs)) {
+		snprintf(err, err_len, "cgroup %s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	if (fs.f_type != CGROUP2_SUPER_MAGIC) {
+		snprintf(err, err_len,
+		         "cgroup %s: not in a cgroup v2 mount; name a folder of one, see mount -t cgroup2",
+		         path);
+		return -EINVAL;
+	}
+	if (name_to_handle_at(AT_FDCWD, path, &h.handle, &mount_id, 0) || depth_below_mount(path, level)) {
+		snprintf(err, err_len, "cgroup %s: cannot find its id: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	memcpy(id, h.handle.f_handle, sizeof(*id));
+	return 0;
+}

@@ -1,0 +1,11 @@
+/* A cgroup's path → what the BPF programs compare with: its id in the v2 hierarchy and its depth. */
+#ifndef STALLPROF_PROFILER_CGROUP_FILTER_H
+#define STALLPROF_PROFILER_CGROUP_FILTER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* `path` is that of a folder in a cgroup2 mount. -EINVAL with a line when it is not. */
+int cgroup_filter_find(const char *path, uint64_t *id, uint32_t *level, char *err, size_t err_len);
+
+#endif

@@ -1,0 +1,99 @@
+#include "profiler/host_check.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+static uint64_t effective_capabilities(void)
+{
+	char line[256];
+	uint64_t mask = 0;
+	FILE *file = fopen("/proc/self/status", "re");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, "CapEff:", 7))
+			mask = strtoull(line + 7, NULL, 16);
+	}
+	if (file)
+		fclose(file);
+	return mask;
+}
+
+/* With kptr_restrict the addresses read as zeros. */
+static bool kallsyms_has_addresses(void)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[512];
+	bool seen = false;
+	int i;
+
+	for (i = 0; file && !seen && i < 100 && fgets(line, sizeof(line), file); i++)
+		seen = strtoull(line, NULL, 16) != 0;
+	if (file)
+		fclose(file);
+	return seen;
+}
+
+void host_facts_read(struct host_facts *facts)
+{
+	uint64_t caps = effective_capabilities();
+	bool admin = caps >> CAP_SYS_ADMIN & 1;
+	struct utsname name;
+	char path[256];
+
+	memset(facts, 0, sizeof(*facts));
+	facts->privileged = admin || (caps >> CAP_BPF & 1 && caps >> CAP_PERFMON & 1);
+	facts->can_read_others = caps >> CAP_SYS_PTRACE & 1;
+	facts->can_uprobe = admin;
+	facts->has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	facts->has_bpf =
+	        facts->privileged && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
+	facts->sees_kallsyms = kallsyms_has_addresses();
+	if (uname(&name))
+		return;
+	snprintf(facts->release, sizeof(facts->release), "%s", name.release);
+	snprintf(path, sizeof(path), "/usr/lib/debug/boot/vmlinux-%s", name.release);
+	facts->has_vmlinux_dwarf = access(path, R_OK) == 0;
+}
+
+int host_check(char *err, size_t err_len)
+{
+	struct host_facts facts;
+
+	host_facts_read(&facts);
+	if (!facts.privileged) {
+		snprintf(err, err_len,
+		         "not allowed to load BPF programs: run as root, or with CAP_BPF, CAP_PERFMON and "
+		         "CAP_SYS_PTRACE (and CAP_SYS_ADMIN to see tags that programs push)");
+		return -EPERM;
+	}
+	if (!facts.has_btf) {
+		snprintf(err, err_len,
+		         "this kernel (%s) has no BTF at /sys/kernel/btf/vmlinux: boot one built with "
+		         "CONFIG_DEBUG_INFO_BTF=y, as all of Debian's are",
+		         facts.release);
+		return -ENOTSUP;
+	}
+	if (!facts.has_bpf) {
+		snprintf(
+		        err, err_len,
+		        "this kernel (%s) refuses BPF tracing programs: it needs CONFIG_BPF_SYSCALL=y, "
+		        "CONFIG_BPF_EVENTS=y and Linux 5.18 or later, and kernel lockdown must not forbid it",
+		        facts.release);
+		return -ENOTSUP;
+	}
+	return 0;
+}

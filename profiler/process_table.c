@@ -1,0 +1,211 @@
+#include "profiler/process_table.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "profiler/exec_maps.h"
+#include "symbolizer/symbolizer.h"
+
+struct process_key {
+	uint64_t start_ns;
+	uint32_t pid, unused;
+};
+
+struct entry {
+	struct process_key key;
+	struct process process;
+	bool used, exited;
+	UT_hash_handle hh;
+};
+
+struct process_table {
+	struct symbolizer *symbolizer;
+	struct exec_maps *maps;
+	struct entry *by_key;
+};
+
+struct process_table *process_table_new(struct symbolizer *symbolizer, struct exec_maps *maps)
+{
+	struct process_table *table = calloc(1, sizeof(*table));
+
+	if (table) {
+		table->symbolizer = symbolizer;
+		table->maps = maps;
+	}
+	return table;
+}
+
+static void drop(struct process_table *table, struct entry *entry)
+{
+	HASH_DEL(table->by_key, entry);
+	if (entry->process.sym)
+		symbolizer_process_drop(entry->process.sym);
+	free(entry);
+}
+
+void process_table_free(struct process_table *table)
+{
+	struct entry *entry, *next;
+
+	if (!table)
+		return;
+	HASH_ITER (hh, table->by_key, entry, next)
+		drop(table, entry);
+	free(table);
+}
+
+/* Reads the first line of a file of the process; leaves `out` alone when there is none. */
+static void read_proc_line(uint32_t pid, const char *file, char *out, size_t size)
+{
+	char path[64], line[256];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	if (n <= 0)
+		return;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	snprintf(out, size, "%.*s", (int)size - 1, line);
+}
+
+static void read_program(struct process *process)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", process->pid);
+	n = readlink(path, process->program, sizeof(process->program) - 1);
+	process->program[n > 0 ? n : 0] = '\0';
+}
+
+/* Field 26 of /proc/PID/stat; the name in field 2 may hold anything, so count from its last ')'. */
+static uint64_t read_code_address(uint32_t pid)
+{
+	char path[64], line[1024];
+	const char *at;
+	FILE *file;
+	int field;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	at = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
+	fclose(file);
+	for (field = 2; at && field < 26; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + 1 : NULL;
+	}
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+static void read_identity(struct process *process)
+{
+	read_proc_line(process->pid, "comm", process->comm, sizeof(process->comm));
+	read_program(process);
+	process->code_address = read_code_address(process->pid);
+}
+
+struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
+                                  const char *comm)
+{
+	struct process_key key = { .start_ns = start_ns, .pid = pid };
+	struct entry *entry;
+
+	HASH_FIND(hh, table->by_key, &key, sizeof(key), entry);
+	if (!entry) {
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return NULL;
+		entry->key = key;
+		entry->process.pid = pid;
+		entry->process.start_ns = start_ns;
+		read_identity(&entry->process);
+		HASH_ADD(hh, table->by_key, key, sizeof(entry->key), entry);
+	}
+	if (comm && !entry->process.comm[0])
+		snprintf(entry->process.comm, sizeof(entry->process.comm), "%.15s", comm);
+	entry->used = true;
+	return &entry->process;
+}
+
+static void feed_mapping(void *ctx, const struct exec_mapping *mapping)
+{
+	symbolizer_process_map(ctx, mapping->start, mapping->end, mapping->pgoff, mapping->dev_major,
+	                       mapping->dev_minor, mapping->inode, mapping->path);
+}
+
+void process_table_refresh(struct process_table *table, struct process *process)
+{
+	if (symbolizer_process_refresh(process->sym) && table->maps)
+		exec_maps_feed(table->maps, process->pid, feed_mapping, process->sym);
+}
+
+struct sym_process *process_table_symbols(struct process_table *table, struct process *process)
+{
+	if (process->sym)
+		return process->sym;
+	process->sym = symbolizer_process(table->symbolizer, process->pid, process->start_ns);
+	if (process->sym)
+		process_table_refresh(table, process);
+	return process->sym;
+}
+
+const struct sym_module *process_table_main_module(struct process_table *table, struct process *process)
+{
+	struct sym_process *sym = process_table_symbols(table, process);
+	struct sym_result result;
+
+	if (!sym || !process->code_address || symbolizer_user(sym, process->code_address, false, &result))
+		return NULL;
+	return result.module;
+}
+
+void process_table_exited(struct process_table *table, uint32_t pid)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, table->by_key, entry, next) {
+		if (entry->key.pid != pid || entry->exited)
+			continue;
+		entry->exited = true;
+		if (entry->process.sym)
+			symbolizer_process_exit(entry->process.sym);
+	}
+}
+
+void process_table_exec(struct process_table *table, uint32_t pid)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, table->by_key, entry, next) {
+		if (entry->key.pid != pid || entry->exited)
+			continue;
+		entry->process.comm[0] = '\0';
+		read_identity(&entry->process);
+		if (entry->process.sym)
+			symbolizer_process_exec(entry->process.sym);
+	}
+}
+
+void process_table_age(struct process_table *table)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, table->by_key, entry, next) {
+		if (entry->exited && !entry->used)
+			drop(table, entry);
+		else
+			entry->used = false;
+	}
+}

@@ -1,0 +1,50 @@
+/*
+ * The processes that samples come from: (pid, start time) → its symbols, its name, its program.
+ *
+ * Made when the first sample or ledger row of a process arrives. Its mappings are read from /proc; for a
+ * process that is gone by then they come from the live feed of exec_maps.
+ */
+#ifndef STALLPROF_PROFILER_PROCESS_TABLE_H
+#define STALLPROF_PROFILER_PROCESS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct exec_maps;
+struct process_table;
+struct sym_module;
+struct sym_process;
+struct symbolizer;
+
+struct process {
+	uint32_t pid;
+	uint64_t start_ns;       /* CLOCK_BOOTTIME */
+	struct sym_process *sym; /* NULL until a sample needs it */
+	char comm[16];
+	char program[256];     /* path of its executable, "" unknown */
+	uint64_t code_address; /* where its program is mapped; 0 unknown */
+};
+
+/* Both outlive the table; `maps` may be NULL. */
+struct process_table *process_table_new(struct symbolizer *symbolizer, struct exec_maps *maps);
+void process_table_free(struct process_table *table);
+
+/* Finds or makes. `comm` (may be NULL) is what the kernel said at the sample. NULL without memory. */
+struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
+                                  const char *comm);
+/* Its symbols, with its mappings read. NULL without memory. */
+struct sym_process *process_table_symbols(struct process_table *table, struct process *process);
+/* Where its program is mapped, NULL when that is not known any more. Lives as long as the process. */
+const struct sym_module *process_table_main_module(struct process_table *table, struct process *process);
+/* Its mappings changed, or an address was in none: read them again. */
+void process_table_refresh(struct process_table *table, struct process *process);
+
+/* The process has exited, or runs another program now. */
+void process_table_exited(struct process_table *table, uint32_t pid);
+void process_table_exec(struct process_table *table, uint32_t pid);
+
+/* Call at the end of a window: forgets processes that have exited and were not asked for since the last. */
+void process_table_age(struct process_table *table);
+
+#endif

@@ -1,0 +1,216 @@
+#include "profiler/record_options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/config.h"
+
+#define OUTPUT_DEFAULT "stallprof.pb.gz"
+#define TOP_DEFAULT    10
+
+/* Options that are a setting of the configuration by another name. */
+enum {
+	KEY_ID = 256,
+	KEY_DURATION,
+	KEY_LABEL,
+	KEY_CGROUP,
+	KEY_SETTING, /* from here on: one key a row of `settings` */
+};
+
+static const struct setting {
+	const char *option, *path, *arg, *help;
+} settings[] = {
+	{ "push", "push.url", "URL", "push each window to this Pyroscope server" },
+	{ "tenant", "push.tenant", "NAME", "X-Scope-OrgID of the push" },
+	{ "basic-user", "push.basic_user", "NAME", "user for basic auth" },
+	{ "basic-password-file", "push.basic_password_file", "FILE", "file with that user's password" },
+	{ "bearer-token-file", "push.bearer_token_file", "FILE", "file with a bearer token" },
+	{ "push-timeout", "push.timeout_seconds", "SECONDS", "for one request" },
+	{ "service-name", "service_name", "NAME", "series label service_name (default: the command's name)" },
+	{ "threshold-ns", "sampling.threshold_ns", "NS", "T: longer waits always keep their stack (10 ms)" },
+	{ "min-duration-ns", "sampling.min_duration_ns", "NS",
+	  "shorter waits get no stack, only a ledger row" },
+	{ "cpu-hz", "sampling.cpu_hz", "HZ", "samples of on-CPU time inside stalls (99; 0: none)" },
+	{ "baseline", "sampling.baseline_hz", "HZ", "also sample on-CPU time outside stalls" },
+	{ "stack-bytes", "sampling.stack_copy_bytes", "N", "how much of a user stack is copied (65536)" },
+	{ "max-stalled", "sampling.max_stalled_threads", "N", "stacks held at the same time (256)" },
+	{ "ring-bytes", "sampling.ring_bytes", "N", "ring buffer from the kernel, a power of two" },
+	{ "debug-dir", "symbolizer.debug_dir", "DIR", "where debug files lie (/usr/lib/debug)" },
+};
+
+#define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static const struct argp_option own_options[] = {
+	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one a window (" OUTPUT_DEFAULT ")",
+	  0 },
+	{ "pid", 'p', "PID", 0, "follow this process and its children; may be repeated", 0 },
+	{ "all", 'a', NULL, 0, "whatever is tagged on the host, now or later", 0 },
+	{ "name", 'n', "NAME", 0, "the process tag (default: the program's file name)", 0 },
+	{ "id", KEY_ID, "N", 0, "its exact id", 0 },
+	{ "window", 'w', "SECONDS", 0, "length of a window (10)", 0 },
+	{ "duration", KEY_DURATION, "SECONDS", 0, "stop after this time", 0 },
+	{ "label", KEY_LABEL, "NAME=VALUE", 0, "a further label of pushed series; may be repeated", 0 },
+	{ "cgroup", KEY_CGROUP, "DIR", 0, "only threads of this cgroup v2", 0 },
+	{ "top", 'N', "COUNT", 0, "how many stacks to print at the end (10; 0: no summary)", 0 },
+	{ "quiet", 'q', NULL, 0, "no live line and no summary", 0 },
+};
+
+#define N_OWN (sizeof(own_options) / sizeof(own_options[0]))
+
+static uint64_t parse_number(struct argp_state *state, const char *option, const char *arg, uint64_t max)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(arg, &end, 0);
+	if (errno || *end || !*arg || *arg == '-' || value > max)
+		argp_error(state, "--%s %s: a whole number from 0 to %llu is wanted", option, arg,
+		           (unsigned long long)max);
+	return value;
+}
+
+static double parse_seconds(struct argp_state *state, const char *option, const char *arg)
+{
+	char *end;
+	double value = strtod(arg, &end);
+
+	if (*end || !*arg || !isfinite(value) || value <= 0 || value > 1e9)
+		argp_error(state, "--%s %s: seconds above 0 are wanted", option, arg);
+	return value;
+}
+
+static void set(struct argp_state *state, struct record_options *o, const char *path, const char *value)
+{
+	char err[512];
+
+	if (config_set(o->config, path, value, err, sizeof(err)))
+		argp_error(state, "%s", err);
+	if (!strcmp(path, "service_name"))
+		o->has_service_name = true;
+}
+
+static void add_label(struct argp_state *state, struct record_options *o, char *arg)
+{
+	char *equals = strchr(arg, '='), err[512];
+
+	if (!equals) {
+		argp_error(state, "--label %s: NAME=VALUE is wanted", arg);
+		return;
+	}
+	*equals = '\0';
+	if (config_add_label(o->config, arg, equals + 1, err, sizeof(err)))
+		argp_error(state, "--label: %s", err);
+}
+
+static void add_pid(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	if (o->n_pids == RECORD_PIDS_MAX)
+		argp_error(state, "at most %d processes with -p; use -a", RECORD_PIDS_MAX);
+	o->pids[o->n_pids] = parse_number(state, "pid", arg, 4194304);
+	if (!o->pids[o->n_pids++])
+		argp_error(state, "-p %s: a process id is wanted", arg);
+}
+
+static void check(struct argp_state *state, struct record_options *o)
+{
+	char err[512];
+
+	if (!o->command && !o->n_pids && !o->whole_host)
+		argp_error(state, "what to record is missing: -- COMMAND, -p PID, or -a");
+	if (!!o->command + !!o->n_pids + o->whole_host > 1)
+		argp_error(state, "-- COMMAND, -p and -a exclude each other");
+	if (config_check(o->config, err, sizeof(err)))
+		argp_error(state, "%s", err);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct record_options *o = state->input;
+	char err[512];
+
+	if (key >= KEY_SETTING && key < KEY_SETTING + (int)N_SETTINGS) {
+		set(state, o, settings[key - KEY_SETTING].path, arg);
+		return 0;
+	}
+	switch (key) {
+	case 'o':
+		o->output = arg;
+		return 0;
+	case 'p':
+		add_pid(state, o, arg);
+		return 0;
+	case 'a':
+		o->whole_host = true;
+		return 0;
+	case 'n':
+		o->name = arg;
+		return 0;
+	case 'w':
+		o->window_seconds = parse_number(state, "window", arg, 86400);
+		return 0;
+	case 'N':
+		o->top = parse_number(state, "top", arg, 100000);
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case KEY_ID:
+		o->id = parse_number(state, "id", arg, UINT64_MAX);
+		return 0;
+	case KEY_DURATION:
+		o->duration_seconds = parse_seconds(state, "duration", arg);
+		return 0;
+	case KEY_LABEL:
+		add_label(state, o, arg);
+		return 0;
+	case KEY_CGROUP:
+		if (config_add_cgroup(o->config, arg, err, sizeof(err)))
+			argp_error(state, "%s", err);
+		return 0;
+	case ARGP_KEY_ARGS:
+		o->command = state->argv + state->next;
+		return 0;
+	case ARGP_KEY_END:
+		check(state, o);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+void record_options_parse(int argc, char **argv, struct record_options *options)
+{
+	struct argp_option all[N_OWN + N_SETTINGS + 1] = { 0 };
+	const struct argp argp = {
+		.options = all,
+		.parser = parse,
+		.args_doc = "[-- COMMAND [ARG...]]",
+		.doc = "Records what tagged threads wait for, until the command ends or Ctrl-C.\v"
+		       "A command is tagged as a whole; tags that it pushes itself refine that. The exit "
+		       "status "
+		       "is the command's.",
+	};
+	size_t i;
+
+	memset(options, 0, sizeof(*options));
+	options->top = TOP_DEFAULT;
+	options->output = OUTPUT_DEFAULT;
+	options->config = config_default();
+	if (!options->config) {
+		fprintf(stderr, "stallprof record: out of memory\n");
+		exit(1);
+	}
+	memcpy(all, own_options, sizeof(own_options));
+	for (i = 0; i < N_SETTINGS; i++) {
+		all[N_OWN + i].name = settings[i].option;
+		all[N_OWN + i].key = KEY_SETTING + i;
+		all[N_OWN + i].arg = settings[i].arg;
+		all[N_OWN + i].doc = settings[i].help;
+	}
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options);
+}

@@ -1,0 +1,32 @@
+/* The options of `stallprof record`. */
+#ifndef STALLPROF_PROFILER_RECORD_OPTIONS_H
+#define STALLPROF_PROFILER_RECORD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct config;
+
+#define RECORD_PIDS_MAX 64
+
+struct record_options {
+	struct config *config;
+	const char *output;
+	const char *name; /* of the process tag; NULL: the program's file name */
+	uint64_t id;
+	uint32_t pids[RECORD_PIDS_MAX];
+	size_t n_pids;
+	bool whole_host, quiet;
+	bool has_service_name;
+	uint64_t window_seconds; /* 0: as the output wants it */
+	double duration_seconds;
+	uint64_t top;
+	char **command; /* NULL: none */
+};
+
+/* Fills `options`, or prints what is wrong and exits with 64. config_free(options->config) is the caller's.
+ */
+void record_options_parse(int argc, char **argv, struct record_options *options);
+
+#endif

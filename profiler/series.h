@@ -1,0 +1,30 @@
+/*
+ * What one Pyroscope series carries: some of a profile's sample types, under the type id that Pyroscope and
+ * Grafana know. The profile in a file holds all of them.
+ */
+#ifndef STALLPROF_PROFILER_SERIES_H
+#define STALLPROF_PROFILER_SERIES_H
+
+#include <stdint.h>
+
+#include "pprof/profile.h"
+
+struct series {
+	const char *name;     /* the label __name__ */
+	const char *types[2]; /* sample types, NULL ends */
+	struct profile_value_type period_type;
+};
+
+/* block (contentions, delay) and process_cpu (cpu). */
+extern const struct series series_table[];
+extern const unsigned int series_table_len;
+
+/*
+ * A new profile with just the series' types and the samples that have a value in them; `period` as wanted by
+ * its period type. *out is NULL when no sample has (which is no error). 0 or -errno; -ENOENT: the profile
+ * lacks a type.
+ */
+int series_extract(const struct profile *from, const struct series *series, int64_t period, size_t max_bytes,
+                   struct profile **out);
+
+#endif

@@ -1,0 +1,380 @@
+#include "profiler/session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "profiler/cgroup_filter.h"
+#include "profiler/config.h"
+#include "profiler/device_names.h"
+#include "profiler/process_table.h"
+#include "profiler/stack_resolve.h"
+#include "profiler/stamp.h"
+#include "profiler/tag_class.h"
+#include "profiler/tag_names.h"
+#include "profiler/tag_watch.h"
+#include "profiler/tracer.h"
+#include "profiler/window.h"
+#include "symbolizer/symbolizer.h"
+
+#define SECOND_NS        1000000000ULL
+#define TICK_MS          100
+#define IDLE_TICK_MS     1000
+#define DETACH_AFTER_NS  (10 * SECOND_NS)
+#define THRESHOLD_MAX_NS (10 * SECOND_NS)
+#define WINDOW_BYTES_MAX (512u << 20)
+
+struct session {
+	const struct config *config;
+	struct session_opts opts;
+	session_say_fn say;
+	struct tracer *tracer;
+	struct symbolizer *symbolizer;
+	struct process_table *processes;
+	struct stack_resolver *resolver;
+	struct tag_watch *watch;
+	struct tag_names *tags;
+	struct tag_classes *classes;
+	struct device_names *devices;
+	struct window_deps deps;
+	struct window *current, *next;
+	uint64_t number;        /* of the ledger map that the programs write to now */
+	uint64_t first_of_next; /* events of this number and above belong to `next` */
+	uint64_t begin_unix_ns;
+	uint64_t housekeeping_ns, last_tagged_ns, last_bytes;
+	uint64_t attach_count;
+	bool want_attach;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static void on_event(void *ctx, const struct abi_event *event)
+{
+	struct session *session = ctx;
+	struct window **window = &session->current;
+
+	if (event->kind == ABI_EVENT_TAGGED) {
+		session->want_attach = true;
+		tag_watch_look(session->watch, event->tgid);
+		return;
+	}
+	if (session->first_of_next && event->window >= session->first_of_next)
+		window = &session->next;
+	if (!*window)
+		*window = window_new(&session->deps);
+	if (*window)
+		window_add_event(*window, event);
+}
+
+static int on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value)
+{
+	struct session *session = ctx;
+
+	return window_add_row(session->current, key, value);
+}
+
+static int add_rules(struct session *session)
+{
+	const struct config_tags *tags = &session->config->tags;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < tags->rule_count && !err; i++)
+		err = tag_classes_add_rule(session->classes, tags->rules[i].match, tags->rules[i].class);
+	return err;
+}
+
+static int open_tracer(struct session *session, char *err, size_t err_len)
+{
+	const struct config_sampling *sampling = &session->config->sampling;
+	unsigned int hz = sampling->cpu_hz > sampling->baseline_hz ? sampling->cpu_hz : sampling->baseline_hz;
+	struct tracer_opts opts = {
+		.threshold_ns = sampling->threshold_ns,
+		.min_duration_ns = sampling->min_duration_ns,
+		.stack_copy_bytes = sampling->stack_copy_bytes,
+		.max_stalled_threads = sampling->max_stalled_threads,
+		.ring_bytes = sampling->ring_bytes,
+		.cpu_hz = hz,
+		.baseline = sampling->baseline_hz > 0,
+		.only_adopted = session->opts.only_adopted,
+	};
+	int result;
+
+	if (session->config->filters.cgroup_count) {
+		result = cgroup_filter_find(session->config->filters.cgroups[0], &opts.cgroup_id,
+		                            &opts.cgroup_level, err, err_len);
+		if (result)
+			return result;
+	}
+	session->tracer = tracer_new(&opts, on_event, session, err, err_len);
+	session->deps.cpu_period_ns = hz ? SECOND_NS / hz : 0;
+	return session->tracer ? 0 : -errno;
+}
+
+static int open_tables(struct session *session)
+{
+	const struct config *config = session->config;
+	struct symbolizer_opts opts = {
+		.max_memory_bytes = config->symbolizer.max_memory_bytes,
+		.debug_dir = config->symbolizer.debug_dir[0] ? config->symbolizer.debug_dir : NULL,
+	};
+
+	session->symbolizer = symbolizer_new(&opts);
+	session->tags = tag_names_new();
+	session->classes = tag_classes_new(config->tags.max_classes);
+	session->devices = device_names_new(NULL);
+	if (!session->symbolizer || !session->tags || !session->classes || !session->devices ||
+	    add_rules(session))
+		return -ENOMEM;
+	session->processes = process_table_new(session->symbolizer, tag_watch_maps(session->watch));
+	if (!session->processes)
+		return -ENOMEM;
+	tag_watch_set_processes(session->watch, session->processes);
+	session->resolver = stack_resolver_new(session->symbolizer, session->processes);
+	session->deps.tracer = session->tracer;
+	session->deps.tags = session->tags;
+	session->deps.classes = session->classes;
+	session->deps.devices = session->devices;
+	session->deps.processes = session->processes;
+	session->deps.resolver = session->resolver;
+	session->deps.max_bytes = WINDOW_BYTES_MAX;
+	session->current = window_new(&session->deps);
+	return session->resolver && session->current ? 0 : -ENOMEM;
+}
+
+struct session *session_new(const struct config *config, const struct session_opts *opts, session_say_fn say,
+                            char *err, size_t err_len)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int result = -ENOMEM;
+
+	if (!session)
+		goto fail;
+	session->config = config;
+	session->opts = *opts;
+	session->say = say;
+	session->number = 1;
+	result = open_tracer(session, err, err_len);
+	if (result)
+		goto fail;
+	session->watch = tag_watch_new(session->tracer, say, err, err_len);
+	if (!session->watch) {
+		result = -errno;
+		goto fail;
+	}
+	result = open_tables(session);
+	if (!result)
+		return session;
+fail:
+	if (result == -ENOMEM)
+		snprintf(err, err_len, "out of memory");
+	session_free(session);
+	errno = -result;
+	return NULL;
+}
+
+void session_free(struct session *session)
+{
+	if (!session)
+		return;
+	window_free(session->current);
+	window_free(session->next);
+	stack_resolver_free(session->resolver);
+	process_table_free(session->processes);
+	tag_watch_free(session->watch);
+	tracer_free(session->tracer);
+	symbolizer_free(session->symbolizer);
+	tag_names_free(session->tags);
+	tag_classes_free(session->classes);
+	device_names_free(session->devices);
+	free(session);
+}
+
+int session_tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
+                        size_t err_len)
+{
+	uint64_t key;
+	int result = tracer_add_tag(session->tracer, name, id, &key);
+
+	if (!result) {
+		tag_names_pin(session->tags, session->tracer, key);
+		result = tag_watch_process(session->watch, pid, key);
+	}
+	if (result)
+		snprintf(err, err_len, "cannot follow process %u: %s", pid, strerror(-result));
+	return result;
+}
+
+static int attach(struct session *session, char *err, size_t err_len)
+{
+	int result;
+
+	if (tracer_attached(session->tracer))
+		return tracer_iterate(session->tracer, ABI_ITER_ADOPT);
+	result = tracer_attach(session->tracer, err, err_len);
+	session->attach_count += !result;
+	session->last_tagged_ns = clock_ns(CLOCK_MONOTONIC);
+	return result;
+}
+
+int session_start(struct session *session, char *err, size_t err_len)
+{
+	int result = tag_watch_scan(session->watch, session->opts.only_adopted);
+
+	if (result) {
+		snprintf(err, err_len, "cannot look through /proc: %s", strerror(-result));
+		return result;
+	}
+	session->begin_unix_ns = clock_ns(CLOCK_REALTIME);
+	session->housekeeping_ns = clock_ns(CLOCK_MONOTONIC);
+	if (session->opts.always_attached || tag_watch_needs_attach(session->watch))
+		return attach(session, err, err_len);
+	return 0;
+}
+
+int session_fds(const struct session *session, int fds[2])
+{
+	int n = 0;
+
+	fds[n++] = tracer_fd(session->tracer);
+	if (tag_watch_fd(session->watch) >= 0)
+		fds[n++] = tag_watch_fd(session->watch);
+	return n;
+}
+
+int session_timeout_ms(const struct session *session)
+{
+	return tracer_attached(session->tracer) || session->want_attach ? TICK_MS : IDLE_TICK_MS;
+}
+
+/* T doubles while events come faster than the budget, and halves again well below it. */
+static void hold_budget(struct session *session, uint64_t elapsed_ns)
+{
+	uint64_t budget = session->config->sampling.budget_bytes_per_second;
+	uint64_t base = session->config->sampling.threshold_ns;
+	uint64_t bytes = tracer_event_bytes(session->tracer), threshold = tracer_threshold(session->tracer);
+	uint64_t rate = (bytes - session->last_bytes) * SECOND_NS / elapsed_ns;
+
+	session->last_bytes = bytes;
+	if (!budget)
+		return;
+	if (rate > budget && threshold < THRESHOLD_MAX_NS)
+		tracer_set_threshold(session->tracer, threshold * 2);
+	else if (rate < budget / 4 && threshold > base)
+		tracer_set_threshold(session->tracer, threshold / 2 > base ? threshold / 2 : base);
+}
+
+static void attach_or_detach(struct session *session, uint64_t now)
+{
+	char err[512];
+
+	if (tracer_tagged(session->tracer) > 0 || tag_watch_needs_attach(session->watch) ||
+	    session->opts.always_attached)
+		session->last_tagged_ns = now;
+	if (session->want_attach || tag_watch_take_changed(session->watch)) {
+		session->want_attach = false;
+		if (attach(session, err, sizeof(err)))
+			session->say(err);
+	} else if (tracer_attached(session->tracer) && now - session->last_tagged_ns > DETACH_AFTER_NS) {
+		tracer_detach(session->tracer);
+	}
+}
+
+/* Once a second: the ledger is emptied before it can fill, and T follows the load. */
+static int housekeeping(struct session *session, uint64_t now)
+{
+	uint64_t elapsed = now - session->housekeeping_ns;
+
+	if (elapsed < SECOND_NS)
+		return 0;
+	session->housekeeping_ns = now;
+	hold_budget(session, elapsed);
+	if (!tracer_attached(session->tracer))
+		return 0;
+	return tracer_take_ledger(session->tracer, ++session->number, on_row, session);
+}
+
+int session_tick(struct session *session)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	int result;
+
+	tag_watch_poll(session->watch, now);
+	result = tracer_poll(session->tracer);
+	if (result < 0)
+		return result;
+	attach_or_detach(session, now);
+	return housekeeping(session, now);
+}
+
+static struct stamp *describe(struct session *session)
+{
+	struct stamp *stamp = stamp_new();
+
+	if (!stamp)
+		return NULL;
+	if (tracer_describe(session->tracer, stamp) || stack_resolver_describe(session->resolver, stamp) ||
+	    tag_watch_describe(session->watch, stamp)) {
+		stamp_free(stamp);
+		return NULL;
+	}
+	return stamp;
+}
+
+struct profile *session_end_window(struct session *session, bool final)
+{
+	uint64_t begin = session->begin_unix_ns, end;
+	struct profile *profile = NULL;
+	struct stamp *stamp = NULL;
+	int result;
+
+	tag_watch_poll(session->watch, clock_ns(CLOCK_MONOTONIC));
+	result = tracer_iterate(session->tracer, ABI_ITER_FLUSH | (final ? ABI_ITER_FINAL : 0));
+	end = clock_ns(CLOCK_REALTIME);
+	if (!result)
+		result = tracer_take_ledger(session->tracer, ++session->number, on_row, session);
+	session->first_of_next = session->number;
+	if (result >= 0)
+		result = tracer_poll(session->tracer);
+	if (result >= 0) {
+		stamp = describe(session);
+		profile = stamp ? window_finish(session->current, stamp, begin, end) : NULL;
+		result = profile ? 0 : -errno;
+	}
+	stamp_free(stamp);
+	window_free(session->current);
+	session->current = session->next ? session->next : window_new(&session->deps);
+	session->next = NULL;
+	session->first_of_next = 0;
+	session->begin_unix_ns = end;
+	tag_names_age(session->tags, session->tracer);
+	process_table_age(session->processes);
+	if (!profile)
+		errno = -result;
+	return profile;
+}
+
+void session_progress(const struct session *session, struct session_progress *out)
+{
+	static const enum abi_counter losses[] = { ABI_COUNT_ring_full, ABI_COUNT_ledger_full,
+		                                   ABI_COUNT_tags_full, ABI_COUNT_threads_failed,
+		                                   ABI_COUNT_follow_full };
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	window_stalled(session->current, out->stalled_ns);
+	out->samples = window_samples(session->current);
+	for (i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+		out->losses += tracer_counter(session->tracer, losses[i]);
+	out->tagged = tracer_tagged(session->tracer);
+	out->attach_count = session->attach_count;
+	out->attached = tracer_attached(session->tracer);
+}

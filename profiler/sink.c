@@ -1,0 +1,290 @@
+#include "profiler/sink.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "pprof/pprof_file.h"
+#include "pprof/profile.h"
+#include "profiler/config.h"
+#include "profiler/push.h"
+#include "profiler/series.h"
+
+/* Pyroscope's defaults: 16,000 samples and 4 MiB a profile, and never a burst of over 2 MB. */
+#define PUSH_SAMPLES_MAX 16000
+#define PUSH_BYTES_MAX   (1800 * 1024)
+#define PROFILE_BYTES    (1ULL << 30)
+#define LABELS_MAX       (CONFIG_LABELS_MAX + 4)
+
+struct sink {
+	const struct config *config;
+	sink_say_fn say;
+	struct push_client *push;
+	unsigned int cpu_hz;
+	bool folder;
+	char output[PATH_MAX];
+	char last_file[PATH_MAX + 64];
+	char host[256];
+	uint64_t pushed;
+};
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+	size_t n = strlen(path);
+
+	return (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) || (n && path[n - 1] == '/');
+}
+
+static int prepare_folder(const char *path, char *err, size_t err_len)
+{
+	if (mkdir(path, 0755) == 0 || errno == EEXIST)
+		return access(path, W_OK) == 0
+		               ? 0
+		               : (snprintf(err, err_len, "%s: %s: choose a folder you may write to", path,
+		                           strerror(errno)),
+		                  -EACCES);
+	snprintf(err, err_len, "%s: %s: make the folder above it first", path, strerror(errno));
+	return -EACCES;
+}
+
+/* Better now than after an hour of recording. */
+static int check_file(const char *path, char *err, size_t err_len)
+{
+	char folder[PATH_MAX];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (slash == folder)
+		slash[1] = '\0';
+	else if (slash)
+		*slash = '\0';
+	if (access(slash ? folder : ".", W_OK) == 0)
+		return 0;
+	snprintf(err, err_len, "cannot write %s: %s: choose another place with -o", path, strerror(errno));
+	return -EACCES;
+}
+
+static int open_output(struct sink *sink, const char *output, char *err, size_t err_len)
+{
+	if (!output || !output[0])
+		return 0;
+	if (strlen(output) >= sizeof(sink->output)) {
+		snprintf(err, err_len, "the output's path is too long");
+		return -ENAMETOOLONG;
+	}
+	snprintf(sink->output, sizeof(sink->output), "%s", output);
+	sink->folder = is_folder(output);
+	return sink->folder ? prepare_folder(output, err, err_len) : check_file(output, err, err_len);
+}
+
+static int open_push(struct sink *sink, char *err, size_t err_len)
+{
+	const struct config_push *push = &sink->config->push;
+	struct push_opts opts = {
+		.url = push->url,
+		.tenant = push->tenant[0] ? push->tenant : NULL,
+		.basic_user = push->basic_user[0] ? push->basic_user : NULL,
+		.basic_password_file = push->basic_password_file[0] ? push->basic_password_file : NULL,
+		.bearer_token_file = push->bearer_token_file[0] ? push->bearer_token_file : NULL,
+		.timeout_ms = (long)push->timeout_seconds * 1000,
+	};
+
+	if (!push->url[0])
+		return 0;
+	sink->push = push_client_new(&opts, err, err_len);
+	return sink->push ? 0 : -EINVAL;
+}
+
+struct sink *sink_new(const struct config *config, const char *output, unsigned int cpu_hz, sink_say_fn say,
+                      char *err, size_t err_len)
+{
+	struct sink *sink = calloc(1, sizeof(*sink));
+	int result;
+
+	if (!sink) {
+		snprintf(err, err_len, "out of memory");
+		return NULL;
+	}
+	sink->config = config;
+	sink->say = say;
+	sink->cpu_hz = cpu_hz;
+	if (gethostname(sink->host, sizeof(sink->host) - 1))
+		snprintf(sink->host, sizeof(sink->host), "unknown");
+	result = open_output(sink, output, err, err_len);
+	if (!result)
+		result = open_push(sink, err, err_len);
+	if (result) {
+		sink_free(sink);
+		errno = -result;
+		return NULL;
+	}
+	return sink;
+}
+
+void sink_free(struct sink *sink)
+{
+	if (!sink)
+		return;
+	push_client_free(sink->push);
+	free(sink);
+}
+
+int sink_wants_windows(const struct sink *sink)
+{
+	return sink->folder || sink->push;
+}
+
+static void window_path(const struct sink *sink, const struct profile *profile, char *path, size_t size)
+{
+	snprintf(path, size, "%s/stallprof-%lld.pb.gz", sink->output,
+	         (long long)(profile_time_ns(profile) / 1000000));
+}
+
+struct window_file {
+	char name[64];
+	uint64_t bytes;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct window_file *)a)->name, ((const struct window_file *)b)->name);
+}
+
+/* Removes the oldest windows until the folder's fit. Their names sort by time. */
+static void trim_folder(const struct sink *sink)
+{
+	struct window_file *files = NULL, *more;
+	size_t n = 0, room = 0, i;
+	uint64_t total = 0;
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir = sink->config->output.max_bytes ? opendir(sink->output) : NULL;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "stallprof-", 10) ||
+		    strlen(entry->d_name) >= sizeof(files->name) ||
+		    fstatat(dirfd(dir), entry->d_name, &st, 0))
+			continue;
+		if (n == room) {
+			room = room ? 2 * room : 256;
+			more = realloc(files, room * sizeof(*files));
+			if (!more)
+				break;
+			files = more;
+		}
+		snprintf(files[n].name, sizeof(files[n].name), "%s", entry->d_name);
+		files[n].bytes = st.st_size;
+		total += files[n++].bytes;
+	}
+	if (n)
+		qsort(files, n, sizeof(*files), by_name);
+	for (i = 0; i + 1 < n && total > sink->config->output.max_bytes; i++) {
+		if (unlinkat(dirfd(dir), files[i].name, 0) == 0)
+			total -= files[i].bytes;
+	}
+	closedir(dir);
+	free(files);
+}
+
+static int write_file(struct sink *sink, const struct profile *profile)
+{
+	char path[sizeof(sink->last_file)], err[PATH_MAX + 256];
+
+	if (!sink->output[0])
+		return 0;
+	if (sink->folder)
+		window_path(sink, profile, path, sizeof(path));
+	else
+		snprintf(path, sizeof(path), "%s", sink->output);
+	if (pprof_file_write(path, profile, 0, err, sizeof(err))) {
+		sink->say(err);
+		return -EIO;
+	}
+	snprintf(sink->last_file, sizeof(sink->last_file), "%s", path);
+	if (sink->folder)
+		trim_folder(sink);
+	return 0;
+}
+
+static size_t series_labels(const struct sink *sink, const struct series *series, struct push_label *labels)
+{
+	const struct config *config = sink->config;
+	size_t n = 0, i;
+
+	labels[n++] = (struct push_label){ "__name__", series->name };
+	labels[n++] = (struct push_label){ "service_name", config->service_name };
+	labels[n++] = (struct push_label){ "host", sink->host };
+	for (i = 0; i < config->label_count && n < LABELS_MAX; i++)
+		labels[n++] = (struct push_label){ config->labels[i].name, config->labels[i].value };
+	return n;
+}
+
+static int push_part(struct sink *sink, const struct series *series, const struct profile *part)
+{
+	struct push_label labels[LABELS_MAX];
+	size_t n = series_labels(sink, series, labels), len;
+	char err[1024];
+	void *body;
+	int result = profile_encode(part, 0, true, &body, &len);
+
+	if (result) {
+		sink->say("out of memory while encoding a profile to push");
+		return result;
+	}
+	result = push_client_send(sink->push, labels, n, body, len, err, sizeof(err));
+	free(body);
+	if (result)
+		sink->say(err);
+	else
+		sink->pushed++;
+	return result;
+}
+
+static int push_series(struct sink *sink, const struct series *series, const struct profile *profile)
+{
+	int64_t period = sink->cpu_hz && series->types[1] == NULL ? 1000000000 / sink->cpu_hz : 1;
+	struct profile *cut, **parts = NULL;
+	size_t n = 0, i;
+	int result = series_extract(profile, series, period, PROFILE_BYTES, &cut);
+
+	if (result || !cut)
+		return result;
+	result = profile_split(cut, 0, PUSH_SAMPLES_MAX, PUSH_BYTES_MAX, &parts, &n);
+	for (i = 0; i < n && !result; i++)
+		result = push_part(sink, series, parts[i]);
+	profile_parts_free(parts, n);
+	profile_free(cut);
+	return result;
+}
+
+int sink_deliver(struct sink *sink, const struct profile *profile)
+{
+	int result = write_file(sink, profile);
+	unsigned int i;
+
+	for (i = 0; sink->push && i < series_table_len; i++) {
+		if (push_series(sink, &series_table[i], profile))
+			result = -EIO;
+	}
+	return result;
+}
+
+const char *sink_last_file(const struct sink *sink)
+{
+	return sink->last_file;
+}
+
+uint64_t sink_pushed(const struct sink *sink)
+{
+	return sink->pushed;
+}

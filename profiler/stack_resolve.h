@@ -1,0 +1,39 @@
+/*
+ * From an event's raw stack to locations of a profile: kernel frames, then the user's, leaf first.
+ *
+ * A frame that could not be had is named, never dropped: [unwind truncated] where the copy or the unwind
+ * tables end before the thread's start does, [user stack not copied] where there was none.
+ */
+#ifndef STALLPROF_PROFILER_STACK_RESOLVE_H
+#define STALLPROF_PROFILER_STACK_RESOLVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+
+#define STACK_FRAMES_MAX 1000 /* what Pyroscope keeps */
+
+struct process_table;
+struct profile;
+struct stack_resolver;
+struct stamp;
+struct symbolizer;
+
+/* Both outlive it. NULL without memory. */
+struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct process_table *processes);
+void stack_resolver_free(struct stack_resolver *resolver);
+
+/* Adds the locations to `profile` and gives their ids, leaf first, in ids[0 … *n): room for
+ * STACK_FRAMES_MAX. 0, or -errno of the profile. */
+int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event, struct profile *profile,
+                  int64_t *ids, size_t *n);
+
+/* A location that is a name in brackets: what stands in for a stack. Its id, or -errno. */
+int64_t stack_placeholder(struct profile *profile, const char *name);
+
+/* Frames by source, ends of unwinding, stacks read from waiting threads, as they grew since the last call:
+ * into the stamp. */
+int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp);
+
+#endif

@@ -1,0 +1,362 @@
+#include "profiler/tag_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "profiler/context_locate.h"
+#include "profiler/exec_maps.h"
+#include "profiler/process_table.h"
+#include "profiler/process_tree.h"
+#include "profiler/stamp.h"
+#include "profiler/tag_file.h"
+#include "profiler/tag_scan.h"
+#include "profiler/tracer.h"
+
+#define TRIES_MAX 8
+
+struct file_key {
+	uint64_t dev, inode;
+};
+
+/* A file whose probes we have tried to attach to. */
+struct probed_file {
+	struct file_key key;
+	bool attached;
+	UT_hash_handle hh;
+};
+
+struct followed {
+	uint32_t pid;
+	struct abi_process process;
+	bool given;          /* by tag_watch_process, or a child of one that was */
+	unsigned int tries;  /* looks that found relocations or contexts unfinished */
+	uint64_t look_at_ns; /* 0: no further look is due */
+	UT_hash_handle hh;
+};
+
+struct tag_watch {
+	struct tracer *tracer;
+	tag_watch_say_fn say;
+	struct context_locator *locator;
+	struct exec_maps *maps;
+	struct process_table *processes;
+	struct probed_file *files;
+	struct followed *followed;
+	bool only_given, changed;
+	uint64_t now_ns;
+	uint64_t files_refused;
+	/* of the look in progress */
+	bool has_probes, all_attached;
+};
+
+static void on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
+static void on_exec(void *ctx, uint32_t pid);
+static void on_exit_of(void *ctx, uint32_t pid);
+
+static const struct exec_maps_handler maps_handler = {
+	.mapped = on_mapped,
+	.exec = on_exec,
+	.exited = on_exit_of,
+};
+
+/* The feed is an improvement, not a need: without it tags are found by looking through /proc. */
+static void open_feed(struct tag_watch *watch)
+{
+	char err[512];
+
+	watch->maps = exec_maps_new(&maps_handler, watch, err, sizeof(err));
+	if (!watch->maps)
+		watch->say(err);
+}
+
+struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, char *err, size_t err_len)
+{
+	struct tag_watch *watch = calloc(1, sizeof(*watch));
+	char line[512];
+
+	if (!watch) {
+		snprintf(err, err_len, "out of memory");
+		return NULL;
+	}
+	watch->tracer = tracer;
+	watch->say = say;
+	watch->locator = context_locator_new();
+	if (!watch->locator) {
+		free(watch);
+		snprintf(err, err_len, "out of memory");
+		errno = ENOMEM;
+		return NULL;
+	}
+	open_feed(watch);
+	if (tracer_watch_file(tracer, "/proc/self/exe", false, true, line, sizeof(line)))
+		say(line);
+	return watch;
+}
+
+void tag_watch_free(struct tag_watch *watch)
+{
+	struct probed_file *file, *next_file;
+	struct followed *f, *next;
+
+	if (!watch)
+		return;
+	HASH_ITER (hh, watch->files, file, next_file) {
+		HASH_DEL(watch->files, file);
+		free(file);
+	}
+	HASH_ITER (hh, watch->followed, f, next) {
+		HASH_DEL(watch->followed, f);
+		free(f);
+	}
+	exec_maps_free(watch->maps);
+	context_locator_free(watch->locator);
+	free(watch);
+}
+
+void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes)
+{
+	watch->processes = processes;
+}
+
+struct exec_maps *tag_watch_maps(struct tag_watch *watch)
+{
+	return watch->maps;
+}
+
+static struct followed *follow(struct tag_watch *watch, uint32_t pid)
+{
+	struct followed *f;
+
+	HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->pid = pid;
+	f->process.ai_tag_key = 256;
+	HASH_ADD(hh, watch->followed, pid, sizeof(f->pid), f);
+	return f;
+}
+
+static int publish(struct tag_watch *watch, struct followed *f)
+{
+	int result = tracer_set_process(watch->tracer, f->pid, &f->process);
+
+	watch->changed |= !result;
+	return result;
+}
+
+static void on_file(void *ctx, pid_t pid, const struct context_file *file)
+{
+	struct file_key key = { .dev = file->dev, .inode = file->inode };
+	struct tag_watch *watch = ctx;
+	struct probed_file *known;
+	char err[512];
+
+	(void)pid;
+	HASH_FIND(hh, watch->files, &key, sizeof(key), known);
+	if (!known) {
+		known = calloc(1, sizeof(*known));
+		if (!known)
+			return;
+		known->key = key;
+		known->attached = !tracer_watch_file(
+		        watch->tracer, file->path, file->facts->probes & TAG_FILE_PROBE_CHANGE,
+		        file->facts->probes & TAG_FILE_PROBE_PROCESS, err, sizeof(err));
+		if (!known->attached) {
+			watch->files_refused++;
+			watch->say(err);
+		}
+		HASH_ADD(hh, watch->files, key, sizeof(known->key), known);
+	}
+	watch->has_probes = true;
+	watch->all_attached &= known->attached;
+}
+
+/* 50 ms, doubling: a library is relocated within milliseconds, a context published some time later. */
+static void look_again(struct tag_watch *watch, struct followed *f)
+{
+	f->look_at_ns = f->tries < TRIES_MAX ? watch->now_ns + (50000000ULL << f->tries) : 0;
+	f->tries++;
+}
+
+static bool has_slot(const struct abi_process *process)
+{
+	return process->stalltag.kind || process->otel.kind;
+}
+
+static void take_located(struct tag_watch *watch, struct followed *f, const struct abi_process *found)
+{
+	uint64_t base_tag = f->process.base_tag;
+
+	f->process = *found;
+	f->process.base_tag = base_tag;
+	f->process.exact_stalltag = watch->has_probes && watch->all_attached;
+	if (has_slot(&f->process) || base_tag)
+		publish(watch, f);
+}
+
+static bool may_follow(struct tag_watch *watch, uint32_t pid)
+{
+	uint32_t ancestor = pid;
+	struct followed *f;
+
+	if (!watch->only_given)
+		return true;
+	do {
+		HASH_FIND(hh, watch->followed, &ancestor, sizeof(ancestor), f);
+		if (f && f->given)
+			return true;
+		ancestor = process_tree_parent(ancestor);
+	} while (ancestor > 1);
+	return false;
+}
+
+void tag_watch_look(struct tag_watch *watch, uint32_t pid)
+{
+	const struct context_files_wanted wanted = { .file = on_file, .ctx = watch };
+	struct abi_process found = { 0 };
+	struct followed *f;
+	int result;
+
+	watch->has_probes = false;
+	watch->all_attached = true;
+	result = context_locate(watch->locator, pid, &found, &wanted);
+	if ((result && result != -EAGAIN) || !may_follow(watch, pid))
+		return;
+	if (!has_slot(&found) && result != -EAGAIN) {
+		HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
+		if (f)
+			take_located(watch, f, &found);
+		return;
+	}
+	f = follow(watch, pid);
+	if (!f)
+		return;
+	f->given |= watch->only_given;
+	take_located(watch, f, &found);
+	/* A foreign publisher's key map comes later than its library. */
+	if (result == -EAGAIN || (found.otel.kind && found.ai_tag_key == 256))
+		look_again(watch, f);
+}
+
+int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag)
+{
+	struct followed *f = follow(watch, pid);
+
+	if (!f)
+		return -ENOMEM;
+	f->given = true;
+	f->process.base_tag = base_tag;
+	tag_watch_look(watch, pid);
+	return publish(watch, f);
+}
+
+static void on_environment_tag(void *ctx, pid_t pid, uint64_t id, const char *name)
+{
+	struct tag_watch *watch = ctx;
+	struct followed *f;
+	uint64_t key;
+
+	if (watch->only_given || tracer_add_tag(watch->tracer, name, id, &key))
+		return;
+	f = follow(watch, pid);
+	if (!f)
+		return;
+	f->process.base_tag = key;
+	publish(watch, f);
+}
+
+static void on_process(void *ctx, pid_t pid)
+{
+	tag_watch_look(ctx, pid);
+}
+
+int tag_watch_scan(struct tag_watch *watch, bool only_given)
+{
+	const struct tag_scan_handler handler = { .tagged = on_environment_tag, .process = on_process };
+
+	watch->only_given = only_given;
+	return tag_scan(&handler, watch);
+}
+
+static void on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
+{
+	struct tag_watch *watch = ctx;
+
+	if (context_locator_interest(watch->locator, pid, mapping->start, mapping->end, mapping->path) == 1)
+		tag_watch_look(watch, pid);
+}
+
+static void on_exec(void *ctx, uint32_t pid)
+{
+	struct tag_watch *watch = ctx;
+
+	if (watch->processes)
+		process_table_exec(watch->processes, pid);
+}
+
+static void on_exit_of(void *ctx, uint32_t pid)
+{
+	struct tag_watch *watch = ctx;
+	struct followed *f;
+
+	if (watch->processes)
+		process_table_exited(watch->processes, pid);
+	HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
+	if (!f)
+		return;
+	tracer_forget_process(watch->tracer, pid);
+	HASH_DEL(watch->followed, f);
+	free(f);
+}
+
+int tag_watch_fd(const struct tag_watch *watch)
+{
+	return watch->maps ? exec_maps_fd(watch->maps) : -1;
+}
+
+void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns)
+{
+	struct followed *f, *next;
+
+	watch->now_ns = now_ns;
+	if (watch->maps)
+		exec_maps_poll(watch->maps);
+	HASH_ITER (hh, watch->followed, f, next) {
+		if (!f->look_at_ns || f->look_at_ns > now_ns)
+			continue;
+		f->look_at_ns = 0;
+		tag_watch_look(watch, f->pid);
+	}
+}
+
+bool tag_watch_needs_attach(const struct tag_watch *watch)
+{
+	const struct followed *f;
+
+	for (f = watch->followed; f; f = f->hh.next) {
+		if (f->process.base_tag || f->process.otel.kind ||
+		    (f->process.stalltag.kind && !f->process.exact_stalltag))
+			return true;
+	}
+	return false;
+}
+
+bool tag_watch_take_changed(struct tag_watch *watch)
+{
+	bool changed = watch->changed;
+
+	watch->changed = false;
+	return changed;
+}
+
+int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
+{
+	return stamp_add_counter(stamp, "tag_files_refused", watch->files_refused);
+}

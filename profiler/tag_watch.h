@@ -1,0 +1,55 @@
+/*
+ * Finding the tags of the host: which processes to follow, and where to listen for their changes.
+ *
+ * At the start it walks /proc once: tags that are held already are seen (STALLPROF_TAG in an environment, a
+ * thread's context record). From then on the live feed of executable mappings tells of each file that is
+ * mapped for the first time; one that carries the tag library's probes is attached to, once for all processes
+ * that map it, now or later. A process that publishes contexts without our probes (an OpenTelemetry SDK) is
+ * looked at again after a while, because it publishes some time after its library is mapped.
+ */
+#ifndef STALLPROF_PROFILER_TAG_WATCH_H
+#define STALLPROF_PROFILER_TAG_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct exec_maps;
+struct process_table;
+struct stamp;
+struct tag_watch;
+struct tracer;
+
+typedef void (*tag_watch_say_fn)(const char *line);
+
+/* Attaches to this program's own probes (stallprof tag). NULL with errno set and a line. */
+struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, char *err, size_t err_len);
+void tag_watch_free(struct tag_watch *watch);
+
+/* Told of exits and execs from then on; may be NULL. */
+void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes);
+/* The feed of mappings; NULL when the kernel refuses it. */
+struct exec_maps *tag_watch_maps(struct tag_watch *watch);
+
+/* Follows this process with a base tag. 0 or -errno. */
+int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag);
+
+/* Walks /proc. With `only_given` processes that are not followed already stay out, but their files with
+ * probes are attached to. 0 or -errno. */
+int tag_watch_scan(struct tag_watch *watch, bool only_given);
+
+/* Something was said of this process: look at it again. */
+void tag_watch_look(struct tag_watch *watch, uint32_t pid);
+
+/* Readable when mappings wait; -1 when there is no feed. */
+int tag_watch_fd(const struct tag_watch *watch);
+void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns);
+
+/* Whether a process is alive whose contexts can only be seen with the hot programs attached. */
+bool tag_watch_needs_attach(const struct tag_watch *watch);
+/* Whether processes were added since the last call, so that the iterator must adopt them. */
+bool tag_watch_take_changed(struct tag_watch *watch);
+
+int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp);
+
+#endif

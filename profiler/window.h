@@ -1,0 +1,68 @@
+/*
+ * One window: what the ledger said and which stacks were seen, from its begin to its profile.
+ *
+ *     w = window_new(&deps, first_number);
+ *     window_add_row(w, key, value);       the ledger's rows, as often as it is taken
+ *     window_add_event(w, event);          samples
+ *     profile = window_finish(w, …);       weights scaled so that the sums are the ledger's
+ *     window_free(w);
+ *
+ * The profile has three sample types: contentions/count, delay/nanoseconds and cpu/nanoseconds. For each row
+ * (tag, process, cause, device) the delays of its samples sum to the row's nanoseconds exactly; a row of
+ * which no sample was kept gets one with the frame [not sampled].
+ */
+#ifndef STALLPROF_PROFILER_WINDOW_H
+#define STALLPROF_PROFILER_WINDOW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+
+struct device_names;
+struct process_table;
+struct profile;
+struct stack_resolver;
+struct stamp;
+struct tag_classes;
+struct tag_names;
+struct tracer;
+struct window;
+
+/* What a window needs of others; all outlive it. */
+struct window_deps {
+	struct tracer *tracer;
+	struct tag_names *tags;
+	struct tag_classes *classes;
+	struct device_names *devices;
+	struct process_table *processes;
+	struct stack_resolver *resolver;
+	uint64_t cpu_period_ns;
+	size_t max_bytes; /* of the profile in memory */
+};
+
+enum window_type { WINDOW_CONTENTIONS, WINDOW_DELAY, WINDOW_CPU, WINDOW_TYPES };
+
+/* NULL with errno set. */
+struct window *window_new(const struct window_deps *deps);
+void window_free(struct window *window);
+
+/* 0 or -errno; -ENOSPC: the profile is full, and the sample is counted as lost. */
+int window_add_row(struct window *window, const struct abi_ledger_key *key,
+                   const struct abi_ledger_value *value);
+int window_add_event(struct window *window, const struct abi_event *event);
+
+/* Stalled nanoseconds of the rows so far, by cause. */
+void window_stalled(const struct window *window, uint64_t by_cause[ABI_CAUSE_MAX]);
+uint64_t window_samples(const struct window *window);
+
+/*
+ * Ends the window: scales, adds ledger and stamp as comments. `begin_ns` and `end_ns` are Unix time. The
+ * profile is the caller's; the window may only be freed afterwards. NULL with errno set.
+ */
+struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_ns, uint64_t end_ns);
+
+/* The name of a cause, as in the label `stall`. */
+const char *window_cause_name(unsigned int cause);
+
+#endif
