@@ -1,0 +1,25 @@
+/*
+ * What a Pyroscope server's answer to a push means: to the caller an error number, to the user a line.
+ */
+#ifndef STALLPROF_PROFILER_PUSH_ANSWER_H
+#define STALLPROF_PROFILER_PUSH_ANSWER_H
+
+#include <stddef.h>
+
+/* As much of an answer's body as is kept; the rest is read and dropped. */
+#define PUSH_BODY_MAX 8192
+
+/*
+ * The error number for an HTTP status (as push_client_send returns it), and in `err` one line: where, the
+ * status, the server's words if it had any, and what to do. `body` need not end in a NUL and is not trusted:
+ * a Connect error (JSON with "code" and "message"), any other text, or nothing.
+ */
+int push_answer_judge(long status, const char *body, size_t len, const char *url, char *err, size_t err_len);
+
+/*
+ * The server's own words out of an answer's body, on one line and printable, into `out` (cut to its size).
+ * The "message" of a Connect error, else the body's first line unless it is markup. "" when there are none.
+ */
+void push_answer_words(const char *body, size_t len, char *out, size_t out_len);
+
+#endif
