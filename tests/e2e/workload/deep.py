@@ -25,7 +25,7 @@ COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 def tagged(name):
     try:
         import stalltag
-    except ImportError:
+    except (ImportError, OSError):
         return contextlib.nullcontext()
     return stalltag.tag(name, 3)
 
