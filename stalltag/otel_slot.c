@@ -1,17 +1,16 @@
 /*
- * The public slot of OTEP 4947. Alone in its file: libstalltag.a leaves it out unless the program asks.
+ * The public slot of OTEP 4947. Alone in its file: libstalltag.a leaves it out unless the program asks for
+ * it.
  *
- * In libstalltag.so the symbol carries a version that is hidden and is not the library's first: the dynamic
- * loader gives such a symbol to nobody who asks by the bare name, so no other library's slot becomes ours.
+ * In libstalltag.so, built with STALLTAG_SHARED and libstalltag.map, the symbol has a hidden version, so that
+ * no other library's slot becomes ours.
  */
 #include "stalltag/publication.h"
 
-#ifdef STALLTAG_HIDDEN_VERSION
-__attribute__((visibility("default"), symver("otel_thread_ctx_v1@STALLTAG_PRIVATE")))
-#else
-__attribute__((visibility("default")))
+#ifdef STALLTAG_SHARED
+__asm__(".symver otel_thread_ctx_v1, otel_thread_ctx_v1@STALLTAG_PRIVATE, remove");
 #endif
-__thread stalltag_slot otel_thread_ctx_v1;
+__attribute__((visibility("default"))) __thread stalltag_slot otel_thread_ctx_v1;
 
 stalltag_slot *stalltag_public_slot(void)
 {

@@ -18,9 +18,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef CALLED
-#define STALLTAG_NO_INLINE
-#endif
 #include "stalltag/stalltag.h"
 
 extern __thread const uint8_t *volatile stalltag_thread_ctx_v1;
