@@ -27,12 +27,13 @@ static void map_file(struct sym_process *p, const char *path)
 	if (fd < 0 || fstat(fd, &st) || pread(fd, &ehdr, sizeof(ehdr), 0) != sizeof(ehdr))
 		err(1, "%s", path);
 	for (i = 0; i < ehdr.e_phnum; i++) {
-		if (pread(fd, &phdr, sizeof(phdr), (off_t)(ehdr.e_phoff + (size_t)i * sizeof(phdr))) != sizeof(phdr))
+		if (pread(fd, &phdr, sizeof(phdr), (off_t)(ehdr.e_phoff + (size_t)i * sizeof(phdr))) !=
+		    sizeof(phdr))
 			err(1, "%s", path);
 		if (phdr.p_type == PT_LOAD && phdr.p_flags & PF_X)
 			symbolizer_process_map(p, BASE + (phdr.p_vaddr & ~4095ull),
-					       BASE + phdr.p_vaddr + phdr.p_memsz, phdr.p_offset & ~4095ull, 0, 0,
-					       st.st_ino, path);
+			                       BASE + phdr.p_vaddr + phdr.p_memsz, phdr.p_offset & ~4095ull,
+			                       0, 0, st.st_ino, path);
 	}
 	close(fd);
 }
@@ -76,8 +77,9 @@ int main(int argc, char **argv)
 		n++;
 	}
 	symbolizer_stats(s, &stats);
-	fprintf(stderr, "%zu addresses in %.3f ms, %zu bytes, %" PRIu64 " DWARF errors, %" PRIu64 " corrupt\n", n,
-		(now() - began) * 1e3, stats.memory_bytes, stats.dwarf_errors, stats.files_corrupt);
+	fprintf(stderr,
+	        "%zu addresses in %.3f ms, %zu bytes, %" PRIu64 " DWARF errors, %" PRIu64 " corrupt\n", n,
+	        (now() - began) * 1e3, stats.memory_bytes, stats.dwarf_errors, stats.files_corrupt);
 	symbolizer_free(s);
 	return 0;
 }

@@ -32,8 +32,12 @@
 #define WIDE_BYTES   (12u << 10)
 #define FILE_BYTES   (16u << 20)
 #define CHUNK_BYTES  (512u << 10)
+#ifdef __clang__
+#define NEVER_INLINE __attribute__((noinline))
+#else
 #define NEVER_INLINE __attribute__((noinline, noclone))
-#define INLINE       static inline __attribute__((always_inline))
+#endif
+#define INLINE static inline __attribute__((always_inline))
 
 struct deep {
 	int fd;
@@ -77,7 +81,7 @@ NEVER_INLINE int deep_wide(struct deep *deep)
 	wide[0] = (char)deep->calls;
 	wide[WIDE_BYTES - 1] = 1;
 	err = deep_bottom(deep);
-	return err + (wide[0] != wide[0]);
+	return wide[WIDE_BYTES - 1] == 1 ? err : -EFAULT;
 }
 
 NEVER_INLINE int deep_level(struct deep *deep, int levels)

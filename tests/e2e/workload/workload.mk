@@ -9,7 +9,7 @@ WORKLOADS      := $(addprefix $(BUILD)/workload/,$(WORKLOAD_MAINS) $(WORKLOAD_CC
 WORKLOAD_LIB   := $(BUILD)/workload/obj/libparts.a
 WORKLOAD_FLAGS  = -std=gnu11 -D_GNU_SOURCE $(CFLAGS) $(SANITIZE) $(WARNINGS) -I. -MMD -MP
 # The deep ones must not be easy to unwind: no frame pointers, and levels that only DWARF knows of.
-WORKLOAD_DEEP  := -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -fno-ipa-icf -U_FORTIFY_SOURCE
+WORKLOAD_DEEP  := -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls -U_FORTIFY_SOURCE
 
 .PHONY: workloads
 workloads: $(WORKLOADS)
