@@ -1,0 +1,305 @@
+#include "profiler/perf_rings.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct ring {
+	int fd;
+	struct perf_event_mmap_page *page;
+};
+
+struct pending {
+	uint64_t time_ns;
+	size_t offset; /* in `bytes`; also the order among records of one CPU and time */
+};
+
+struct perf_rings {
+	struct ring *rings;
+	size_t n;
+	int epoll_fd;
+	size_t page_bytes;
+	char *bytes; /* records that were copied and not handed out yet */
+	size_t n_bytes, max_bytes, allocated;
+	struct pending *pending;
+	size_t n_pending, pending_allocated;
+	uint64_t lost;
+};
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int open_event(int cpu)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+		                        .size = sizeof(attr),
+		                        .config = PERF_COUNT_SW_DUMMY,
+		                        .sample_type = PERF_SAMPLE_TIME,
+		                        .sample_id_all = 1,
+		                        .mmap = 1,
+		                        .mmap2 = 1,
+		                        .comm = 1,
+		                        .comm_exec = 1,
+		                        .task = 1,
+		                        .watermark = 1,
+		                        .wakeup_watermark = PERF_RINGS_BYTES / 4,
+		                        .use_clockid = 1,
+		                        .clockid = CLOCK_MONOTONIC };
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int add_ring(struct perf_rings *rings, int cpu)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct ring *ring = &rings->rings[rings->n];
+	void *page;
+
+	ring->fd = open_event(cpu);
+	if (ring->fd < 0)
+		return -errno;
+	page = mmap(NULL, rings->page_bytes + PERF_RINGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
+	            0);
+	if (page == MAP_FAILED) {
+		int err = -errno;
+
+		close(ring->fd);
+		return err;
+	}
+	ring->page = page;
+	rings->n++;
+	event.data.fd = ring->fd;
+	return epoll_ctl(rings->epoll_fd, EPOLL_CTL_ADD, ring->fd, &event) ? -errno : 0;
+}
+
+static int open_rings(struct perf_rings *rings)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	if (cpus < 1)
+		return -EINVAL;
+	rings->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	rings->max_bytes = (size_t)cpus * 2 * PERF_RINGS_BYTES;
+	rings->rings = calloc((size_t)cpus, sizeof(*rings->rings));
+	rings->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (!rings->rings)
+		return -ENOMEM;
+	if (rings->epoll_fd < 0)
+		return -errno;
+	for (long cpu = 0; cpu < cpus; cpu++) {
+		int err = add_ring(rings, (int)cpu);
+
+		if (err && err != -ENODEV) /* it is offline */
+			return err;
+	}
+	return rings->n ? 0 : -ENODEV;
+}
+
+struct perf_rings *perf_rings_new(void)
+{
+	struct perf_rings *rings = calloc(1, sizeof(*rings));
+	int err;
+
+	if (!rings)
+		return NULL;
+	rings->epoll_fd = -1;
+	err = open_rings(rings);
+	if (!err)
+		return rings;
+	perf_rings_free(rings);
+	errno = -err;
+	return NULL;
+}
+
+void perf_rings_free(struct perf_rings *rings)
+{
+	if (!rings)
+		return;
+	for (size_t i = 0; i < rings->n; i++) {
+		munmap(rings->rings[i].page, rings->page_bytes + PERF_RINGS_BYTES);
+		close(rings->rings[i].fd);
+	}
+	if (rings->epoll_fd >= 0)
+		close(rings->epoll_fd);
+	free(rings->rings);
+	free(rings->bytes);
+	free(rings->pending);
+	free(rings);
+}
+
+int perf_rings_fd(const struct perf_rings *rings)
+{
+	return rings->epoll_fd;
+}
+
+uint64_t perf_rings_lost(const struct perf_rings *rings)
+{
+	return rings->lost;
+}
+
+/* Room for `n` more; doubles, up to the maximum. */
+static bool reserve_bytes(struct perf_rings *rings, size_t n)
+{
+	size_t want = rings->allocated ? rings->allocated : 65536;
+	char *bytes;
+
+	if (n > rings->max_bytes - rings->n_bytes)
+		return false;
+	while (want < rings->n_bytes + n)
+		want *= 2;
+	if (want == rings->allocated)
+		return true;
+	bytes = realloc(rings->bytes, want);
+	if (!bytes)
+		return false;
+	rings->bytes = bytes;
+	rings->allocated = want;
+	return true;
+}
+
+static bool add_pending(struct perf_rings *rings, size_t offset, size_t size)
+{
+	struct pending *grown;
+
+	if (rings->n_pending == rings->pending_allocated) {
+		size_t want = rings->pending_allocated ? rings->pending_allocated * 2 : 1024;
+
+		grown = realloc(rings->pending, want * sizeof(*grown));
+		if (!grown)
+			return false;
+		rings->pending = grown;
+		rings->pending_allocated = want;
+	}
+	rings->pending[rings->n_pending].offset = offset;
+	memcpy(&rings->pending[rings->n_pending].time_ns, rings->bytes + offset + size - sizeof(uint64_t),
+	       sizeof(uint64_t));
+	rings->n_pending++;
+	return true;
+}
+
+/* Notes each record of what was just copied to `offset`. */
+static void split_records(struct perf_rings *rings, size_t offset)
+{
+	while (offset < rings->n_bytes) {
+		struct perf_event_header header;
+
+		if (rings->n_bytes - offset < sizeof(header) + sizeof(uint64_t))
+			break;
+		memcpy(&header, rings->bytes + offset, sizeof(header));
+		if (header.size < sizeof(header) + sizeof(uint64_t) || header.size > rings->n_bytes - offset)
+			break;
+		if (!add_pending(rings, offset, header.size))
+			rings->lost++;
+		offset += header.size;
+	}
+	if (offset < rings->n_bytes) {
+		rings->lost++;
+		rings->n_bytes = offset;
+	}
+}
+
+static void copy_ring(struct perf_rings *rings, struct ring *ring)
+{
+	const char *data = (const char *)ring->page + rings->page_bytes;
+	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t tail = ring->page->data_tail;
+	size_t n = (size_t)(head - tail), at = (size_t)(tail % PERF_RINGS_BYTES), first;
+
+	if (!n)
+		return;
+	if (n > PERF_RINGS_BYTES || !reserve_bytes(rings, n)) {
+		rings->lost++;
+	} else {
+		size_t offset = rings->n_bytes;
+
+		first = n < PERF_RINGS_BYTES - at ? n : PERF_RINGS_BYTES - at;
+		memcpy(rings->bytes + offset, data + at, first);
+		memcpy(rings->bytes + offset + first, data, n - first);
+		rings->n_bytes += n;
+		split_records(rings, offset);
+	}
+	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct pending *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct pending *x = a, *y = b;
+
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static const struct perf_event_header *record_at(const struct perf_rings *rings, size_t i)
+{
+	return (const struct perf_event_header *)(rings->bytes + rings->pending[i].offset);
+}
+
+static void count_lost(struct perf_rings *rings, const struct perf_event_header *record)
+{
+	uint64_t lost[2]; /* id, number */
+
+	if (record->size < sizeof(*record) + sizeof(lost))
+		return;
+	memcpy(lost, record + 1, sizeof(lost));
+	rings->lost += lost[1];
+}
+
+/* Moves what was not handed out to the front, in order of its place, so that nothing is overwritten. */
+static void keep_rest(struct perf_rings *rings, size_t done)
+{
+	size_t n = rings->n_pending - done, used = 0;
+	struct pending *rest = rings->pending;
+
+	memmove(rest, rest + done, n * sizeof(*rest));
+	if (n)
+		qsort(rest, n, sizeof(*rest), by_offset);
+	for (size_t i = 0; i < n; i++) {
+		const struct perf_event_header *record = record_at(rings, i);
+		size_t size = record->size;
+
+		memmove(rings->bytes + used, record, size);
+		rest[i].offset = used;
+		used += size;
+	}
+	rings->n_pending = n;
+	rings->n_bytes = used;
+}
+
+int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx)
+{
+	uint64_t settled_ns = monotonic_ns() - PERF_RINGS_SETTLE_NS;
+	size_t done;
+
+	for (size_t i = 0; i < rings->n; i++)
+		copy_ring(rings, &rings->rings[i]);
+	if (rings->n_pending)
+		qsort(rings->pending, rings->n_pending, sizeof(*rings->pending), by_time);
+	for (done = 0; done < rings->n_pending && rings->pending[done].time_ns <= settled_ns; done++) {
+		const struct perf_event_header *header = record_at(rings, done);
+
+		if (header->type == PERF_RECORD_LOST)
+			count_lost(rings, header);
+		record(ctx, header, rings->pending[done].time_ns);
+	}
+	keep_rest(rings, done);
+	return (int)done;
+}

@@ -1,0 +1,40 @@
+/*
+ * The kernel's side-band records of the whole host (PERF_RECORD_MMAP2, COMM, FORK, EXIT), in order of time.
+ *
+ * One dummy software event for each CPU that is online; it counts nothing, so it costs nothing but these
+ * records. Each CPU writes into a ring of its own. A pass copies what all rings hold and hands out, sorted by
+ * time, what is older than the pass's start less PERF_RINGS_SETTLE_NS; the rest waits for the next pass, as a
+ * ring that was read early may lack what another CPU recorded before. A CPU that comes online later is not
+ * seen.
+ *
+ * Times are CLOCK_MONOTONIC nanoseconds. Needs CAP_PERFMON (or perf_event_paranoid < 1). Not thread-safe.
+ */
+#ifndef STALLPROF_PROFILER_PERF_RINGS_H
+#define STALLPROF_PROFILER_PERF_RINGS_H
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct perf_rings;
+
+#define PERF_RINGS_BYTES     (128 << 10) /* of a ring: a thousand records, or some 150 execs */
+#define PERF_RINGS_SETTLE_NS 1000000     /* a record's time is taken before it is in the ring */
+
+/* `record` lives until the call returns; record->size bytes. */
+typedef void (*perf_record_fn)(void *ctx, const struct perf_event_header *record, uint64_t time_ns);
+
+/* NULL with errno set: EACCES or EPERM without privilege, ENOMEM, EMFILE, … */
+struct perf_rings *perf_rings_new(void);
+void perf_rings_free(struct perf_rings *rings);
+
+/* Readable (for poll and epoll) when a ring is a quarter full; a few records do not make it so. */
+int perf_rings_fd(const struct perf_rings *rings);
+
+/* One pass. The number of records handed out, or -ENOMEM. */
+int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx);
+
+/* Records dropped by the kernel as a ring was full, or here as they made no sense or did not fit. */
+uint64_t perf_rings_lost(const struct perf_rings *rings);
+
+#endif
