@@ -17,7 +17,8 @@
  * Who owns what
  *	Every string in a result is interned: it lives, at one address, until symbolizer_free().
  *	`frames` of a result live until the next call on the same symbolizer.
- *	`module` of a user result lives until symbolizer_process_drop(); of a kernel result until symbolizer_free().
+ *	`module` of a user result lives until symbolizer_process_drop(); of a kernel result until
+ *symbolizer_free().
  *
  * Errors: 0 or -errno. A lookup that finds nothing is no error: it yields a frame that says so.
  */
@@ -33,11 +34,12 @@ struct symbolizer;
 struct sym_process;
 
 struct symbolizer_opts {
-	size_t max_memory_bytes; /* of symbol, line and unwind tables; 0: 512 MiB. Over it the least recently used go */
-	const char *debug_dir;	 /* where separate debug files lie; NULL: /usr/lib/debug */
-	const char *proc;	 /* NULL: /proc */
-	bool keep_mangled;	 /* give C++ names as they stand in the file */
-	bool keep_parameters;	 /* give the parameter list of C++ functions, too */
+	size_t max_memory_bytes; /* of symbol, line and unwind tables; 0: 512 MiB. Over it the least recently
+	                            used go */
+	const char *debug_dir;   /* where separate debug files lie; NULL: /usr/lib/debug */
+	const char *proc;        /* NULL: /proc */
+	bool keep_mangled;       /* give C++ names as they stand in the file */
+	bool keep_parameters;    /* give the parameter list of C++ functions, too */
 };
 
 /* One source-level frame. `file` is NULL and `line` 0 where unknown. */
@@ -59,9 +61,9 @@ struct sym_module {
 };
 
 struct sym_result {
-	uint64_t address;		 /* ELF address of the pc that was looked up (pc - 1 for a caller) */
+	uint64_t address;                /* ELF address of the pc that was looked up (pc - 1 for a caller) */
 	const struct sym_module *module; /* NULL for an address outside every mapping */
-	const struct sym_frame *frames;	 /* innermost first, at least one */
+	const struct sym_frame *frames;  /* innermost first, at least one */
 	size_t n_frames;
 	const char *source; /* "dwarf", "symtab", "kallsyms", "perf-map" or "none" */
 };
@@ -88,7 +90,7 @@ int symbolizer_process_refresh(struct sym_process *p);
 
 /* One executable mapping, as PERF_RECORD_MMAP2 tells it. -EINVAL: empty range; -ENOSPC: too many. */
 int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
-			   uint32_t dev_major, uint32_t dev_minor, uint64_t inode, const char *path);
+                           uint32_t dev_major, uint32_t dev_minor, uint64_t inode, const char *path);
 
 /* The process has another program now: its mappings are forgotten, its perf map too. */
 void symbolizer_process_exec(struct sym_process *p);
@@ -112,8 +114,8 @@ struct sym_stack {
 	const void *copy;
 	size_t copy_len;
 	uint64_t copy_start; /* address of copy[0]: regs.sp, or lower to have the red zone in it */
-	bool *is_caller;     /* NULL, or room for max_pcs: set for each pc that is a return address; it is not for
-				pcs[0], nor for the pc at which a signal interrupted a function */
+	bool *is_caller; /* NULL, or room for max_pcs: set for each pc that is a return address; it is not for
+	                    pcs[0], nor for the pc at which a signal interrupted a function */
 	/*
 	 * NULL, or asked for what lies outside the copy (another stack when a signal handler runs on an
 	 * alternate one). Returns 0 when all of `len` bytes were read.
@@ -126,7 +128,7 @@ enum sym_unwind_end {
 	SYM_UNWIND_COMPLETE,  /* reached the thread's start: undefined or zero return address */
 	SYM_UNWIND_TRUNCATED, /* left the copied bytes, or max_pcs were not enough */
 	SYM_UNWIND_NO_CFI,    /* came to code without unwind tables that keeps no frame pointer either */
-	SYM_UNWIND_BAD	      /* unwind tables or stack make no sense here */
+	SYM_UNWIND_BAD        /* unwind tables or stack make no sense here */
 };
 
 /*
@@ -134,19 +136,19 @@ enum sym_unwind_end {
  * with *end saying how it ended; -EINVAL for max_pcs 0.
  */
 int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint64_t *pcs, size_t max_pcs,
-		      size_t *n_pcs, enum sym_unwind_end *end);
+                      size_t *n_pcs, enum sym_unwind_end *end);
 
 /* Counts since symbolizer_new(), but for the last group, which is as of now. */
 struct symbolizer_stats {
 	uint64_t results_dwarf, results_symtab, results_kallsyms, results_perf_map, results_none;
-	uint64_t unwind_ends[4];	/* by enum sym_unwind_end */
+	uint64_t unwind_ends[4];        /* by enum sym_unwind_end */
 	uint64_t unwind_frame_pointers; /* steps made by frame pointer for want of tables */
 
 	uint64_t files_opened, debug_files_opened;
-	uint64_t files_missing;	  /* could not be opened, or are not the ones that are mapped */
-	uint64_t files_corrupt;	  /* not ELF for x86-64, or structures that lie outside the file */
+	uint64_t files_missing;   /* could not be opened, or are not the ones that are mapped */
+	uint64_t files_corrupt;   /* not ELF for x86-64, or structures that lie outside the file */
 	uint64_t files_too_large; /* tables over max_memory_bytes */
-	uint64_t dwarf_errors;	  /* units of debug information that could not be read to their end */
+	uint64_t dwarf_errors;    /* units of debug information that could not be read to their end */
 	uint64_t cache_evictions; /* files whose tables were dropped for max_memory_bytes */
 	uint64_t mappings_refused;
 

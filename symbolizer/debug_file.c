@@ -1,0 +1,236 @@
+#include "symbolizer/debug_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define MAX_NOTES_BYTES 65536
+
+static void to_hex(const uint8_t *bytes, size_t len, char hex[BUILD_ID_HEX_SIZE])
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t i;
+
+	for (i = 0; i < len && 2 * i + 2 < BUILD_ID_HEX_SIZE; i++) {
+		hex[2 * i] = digits[bytes[i] >> 4];
+		hex[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	hex[2 * i] = 0;
+}
+
+static size_t align4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+int debug_file_build_id_in_notes(const uint8_t *notes, size_t len, char hex[BUILD_ID_HEX_SIZE])
+{
+	Elf64_Nhdr nhdr;
+	size_t pos = 0, description;
+
+	while (len - pos >= sizeof(nhdr)) {
+		memcpy(&nhdr, notes + pos, sizeof(nhdr));
+		pos += sizeof(nhdr);
+		if (nhdr.n_namesz > len || nhdr.n_descsz > len || align4(nhdr.n_namesz) > len - pos)
+			return 0;
+		description = pos + align4(nhdr.n_namesz);
+		if (nhdr.n_descsz > len - description)
+			return 0;
+		if (nhdr.n_type == NT_GNU_BUILD_ID && nhdr.n_namesz == 4 && nhdr.n_descsz &&
+		    memcmp(notes + pos, "GNU", 4) == 0) {
+			to_hex(notes + description, nhdr.n_descsz, hex);
+			return 1;
+		}
+		if (align4(nhdr.n_descsz) > len - description)
+			return 0;
+		pos = description + align4(nhdr.n_descsz);
+	}
+	return 0;
+}
+
+void debug_file_build_id(struct elf_file *f, char hex[BUILD_ID_HEX_SIZE])
+{
+	uint64_t offset, len;
+	uint8_t *notes;
+	int found = 0;
+	size_t i;
+
+	hex[0] = 0;
+	for (i = 0; !found && elf_file_notes(f, i, &offset, &len); i++) {
+		if (!len || len > MAX_NOTES_BYTES)
+			continue;
+		notes = malloc(len);
+		if (!notes)
+			return;
+		if (!elf_file_read(f, offset, notes, len))
+			found = debug_file_build_id_in_notes(notes, len, hex);
+		free(notes);
+	}
+}
+
+/* Files under the debug folder are the administrator's; all others may change under our hands. */
+static int open_elf(const char *path, const char *debug_dir, size_t max_bytes, struct elf_file **out)
+{
+	size_t len = strlen(debug_dir);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	return elf_file_open(fd, strncmp(path, debug_dir, len) == 0 && path[len] == '/', max_bytes, out);
+}
+
+static int open_with_build_id(const char *path, const char *build_id, const struct debug_file_place *place,
+                              size_t max_bytes, struct elf_file **out)
+{
+	char have[BUILD_ID_HEX_SIZE];
+	int err = open_elf(path, place->debug_dir, max_bytes, out);
+
+	if (err)
+		return err;
+	debug_file_build_id(*out, have);
+	if (strcmp(have, build_id) == 0)
+		return 0;
+	elf_file_close(*out);
+	*out = NULL;
+	return -ENOENT;
+}
+
+static int open_by_build_id(const char *build_id, const struct debug_file_place *place, size_t max_bytes,
+                            struct elf_file **out)
+{
+	char path[PATH_MAX];
+	int n;
+
+	if (strlen(build_id) < 3)
+		return -ENOENT;
+	n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", place->debug_dir, build_id,
+	             build_id + 2);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	return open_with_build_id(path, build_id, place, max_bytes, out);
+}
+
+/* The name, and behind it at the next multiple of four the CRC. */
+static int read_debuglink(struct elf_file *f, const char **name, uint32_t *crc)
+{
+	struct elf_section section;
+	size_t at;
+	int err = elf_file_section(f, ".gnu_debuglink", &section);
+
+	if (err)
+		return err;
+	at = align4(strnlen((const char *)section.data, section.len) + 1);
+	if (section.len < 4 || at > section.len - 4 || !section.data[0])
+		return -EBADMSG;
+	*name = (const char *)section.data;
+	memcpy(crc, section.data + at, 4);
+	return 0;
+}
+
+static int crc_of(const char *path, uint32_t *crc)
+{
+	uint8_t buffer[65536];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uLong sum = crc32(0, NULL, 0);
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	while ((got = read(fd, buffer, sizeof(buffer))) > 0)
+		sum = crc32(sum, buffer, (uInt)got);
+	close(fd);
+	*crc = (uint32_t)sum;
+	return got < 0 ? -EIO : 0;
+}
+
+struct wanted {
+	const char *build_id; /* "": none, compare the CRC */
+	uint32_t crc;
+};
+
+static int open_if_wanted(const char *path, const struct wanted *wanted, const struct debug_file_place *place,
+                          size_t max_bytes, struct elf_file **out)
+{
+	uint32_t crc;
+	int err;
+
+	if (*wanted->build_id)
+		return open_with_build_id(path, wanted->build_id, place, max_bytes, out);
+	err = crc_of(path, &crc);
+	if (err || crc != wanted->crc)
+		return err ? err : -ENOENT;
+	return open_elf(path, place->debug_dir, max_bytes, out);
+}
+
+static int open_by_link(struct elf_file *f, const char *build_id, const struct debug_file_place *place,
+                        size_t max_bytes, struct elf_file **out)
+{
+	static const char *const between[] = { "/", "/.debug/", "/" };
+	struct wanted wanted = { .build_id = build_id };
+	const char *name, *slash = strrchr(place->path, '/');
+	int err = read_debuglink(f, &name, &wanted.crc), n, i;
+	char path[PATH_MAX];
+
+	if (err)
+		return err;
+	if (!slash || strchr(name, '/'))
+		return -ENOENT;
+	for (i = 0; i < 3; i++) {
+		n = snprintf(path, sizeof(path), "%s%.*s%s%s", i == 2 ? place->debug_dir : place->root,
+		             (int)(slash - place->path), place->path, between[i], name);
+		if (n < 0 || (size_t)n >= sizeof(path))
+			continue;
+		if (!open_if_wanted(path, &wanted, place, max_bytes, out))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+int debug_file_open(struct elf_file *f, const struct debug_file_place *place, size_t max_bytes,
+                    struct elf_file **out)
+{
+	char build_id[BUILD_ID_HEX_SIZE];
+
+	*out = NULL;
+	debug_file_build_id(f, build_id);
+	if (!open_by_build_id(build_id, place, max_bytes, out))
+		return 0;
+	return open_by_link(f, build_id, place, max_bytes, out) ? -ENOENT : 0;
+}
+
+/* .gnu_debugaltlink: a path, its NUL, and the build-id's bytes. */
+int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *place, size_t max_bytes,
+                        struct elf_file **out)
+{
+	struct elf_section section;
+	char build_id[BUILD_ID_HEX_SIZE], path[PATH_MAX];
+	const char *name;
+	size_t len;
+	int n;
+
+	*out = NULL;
+	if (elf_file_section(debug, ".gnu_debugaltlink", &section))
+		return -ENOENT;
+	name = (const char *)section.data;
+	len = strnlen(name, section.len);
+	if (len + 1 >= section.len)
+		return -EBADMSG;
+	to_hex(section.data + len + 1, section.len - len - 1, build_id);
+	if (!open_by_build_id(build_id, place, max_bytes, out))
+		return 0;
+	if (name[0] == '/')
+		return open_with_build_id(name, build_id, place, max_bytes, out);
+	/* Debian writes ../../.dwz/..., meant from the folder of .build-id/xx. */
+	while (strncmp(name, "../", 3) == 0)
+		name += 3;
+	n = snprintf(path, sizeof(path), "%s/%s", place->debug_dir, name);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	return open_with_build_id(path, build_id, place, max_bytes, out);
+}

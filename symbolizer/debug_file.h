@@ -1,0 +1,37 @@
+/* Which file holds a file's debug information: build-ids, debug links, the folders where those lead. */
+#ifndef SYMBOLIZER_DEBUG_FILE_H
+#define SYMBOLIZER_DEBUG_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/elf_file.h"
+
+#define BUILD_ID_HEX_SIZE 129 /* 64 bytes in hex, and a NUL */
+
+/* The NT_GNU_BUILD_ID note in lower-case hex; "" when there is none. */
+void debug_file_build_id(struct elf_file *f, char hex[BUILD_ID_HEX_SIZE]);
+
+/* The same from a row of notes in memory. Returns 1 when it is among them, else 0. */
+int debug_file_build_id_in_notes(const uint8_t *notes, size_t len, char hex[BUILD_ID_HEX_SIZE]);
+
+/* Where to look. */
+struct debug_file_place {
+	const char *debug_dir; /* /usr/lib/debug */
+	const char *root;      /* put before `path` when looking beside the file: "" or PROC/PID/root */
+	const char *path;      /* the file's path, as its process sees it */
+};
+
+/*
+ * Opens the separate debug file of `f`: DEBUG_DIR/.build-id/ab/cdef.debug when its build-id is the same, else
+ * by .gnu_debuglink beside the file, in .debug/ beside it, in DEBUG_DIR/its folder; there the build-id, or
+ * without one the CRC, has to agree. -ENOENT: none.
+ */
+int debug_file_open(struct elf_file *f, const struct debug_file_place *place, size_t max_bytes,
+                    struct elf_file **out);
+
+/* The file that dwz moved shared debug information into, named by .gnu_debugaltlink of `debug`. -ENOENT. */
+int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *place, size_t max_bytes,
+                        struct elf_file **out);
+
+#endif

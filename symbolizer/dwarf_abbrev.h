@@ -1,0 +1,40 @@
+/* Abbreviation tables: what a DIE with a certain code looks like. */
+#ifndef SYMBOLIZER_DWARF_ABBREV_H
+#define SYMBOLIZER_DWARF_ABBREV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dwarf_attribute {
+	uint16_t name, form; /* DW_AT_*, DW_FORM_* */
+	int64_t implicit;    /* of DW_FORM_implicit_const */
+};
+
+struct dwarf_abbrev {
+	uint64_t code;
+	uint16_t tag; /* DW_TAG_* */
+	bool has_children;
+	uint32_t first, n_attributes; /* in the table's attributes */
+};
+
+struct dwarf_abbrevs {
+	struct dwarf_abbrev *entries; /* by code */
+	size_t n_entries;
+	struct dwarf_attribute *attributes;
+	size_t n_attributes;
+};
+
+/*
+ * Reads the table at `offset` of .debug_abbrev; with `only_code`, no further than that code's declaration.
+ * -EBADMSG: not such a table.
+ */
+int dwarf_abbrevs_read(const uint8_t *data, size_t len, uint64_t offset, uint64_t only_code,
+                       struct dwarf_abbrevs **out);
+void dwarf_abbrevs_free(struct dwarf_abbrevs *a);
+
+/* NULL: no such code. */
+const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *a, uint64_t code);
+size_t dwarf_abbrevs_memory(const struct dwarf_abbrevs *a);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Line tables: the program of one unit run into rows sorted by address, and its file names. Versions 2 to 5.
+ *
+ * Of rows at one address the last counts, as it does for addr2line and llvm-symbolizer.
+ */
+#ifndef SYMBOLIZER_DWARF_LINES_H
+#define SYMBOLIZER_DWARF_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/dwarf_unit.h"
+
+struct dwarf_lines;
+
+/* -ENOENT: the unit has none; -EBADMSG: no such table there. What goes wrong half-way leaves the rows so far.
+ */
+int dwarf_lines_read(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out);
+void dwarf_lines_free(struct dwarf_lines *l);
+
+/* False: the address is in no row. `line` may be 0: the compiler had none to give. */
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *file, uint32_t *line);
+
+/*
+ * The path of a file by the number that rows and DW_AT_call_file have for it: its directory's, and the
+ * compilation directory's before that where it is relative. False: no such file.
+ */
+bool dwarf_lines_path(const struct dwarf_lines *l, uint32_t file, char *path, size_t size);
+size_t dwarf_lines_memory(const struct dwarf_lines *l);
+
+#endif

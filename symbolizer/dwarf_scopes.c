@@ -1,0 +1,302 @@
+#include "symbolizer/dwarf_scopes.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define MAX_SCOPES  (1 << 24)
+#define MAX_LEVELS  512
+#define MAX_ORIGINS 16
+#define NO_FUNCTION UINT32_MAX
+
+/* What encloses the DIEs being read. */
+struct level {
+	uint32_t function; /* index of its first range; NO_FUNCTION: outside */
+	uint32_t depth;    /* of inlining */
+	bool ignored;      /* nothing in here has code */
+};
+
+struct walk {
+	struct dwarf_info *info;
+	struct dwarf_unit *unit;
+	struct dwarf_scopes *scopes;
+	struct level levels[MAX_LEVELS];
+	size_t n_levels;
+	const struct dwarf_die *die; /* being added */
+};
+
+static int make_room(void **array, size_t n, size_t *max, size_t size)
+{
+	size_t more = *max ? *max * 2 : 32;
+	void *bigger;
+
+	if (n < *max)
+		return 0;
+	if (more > MAX_SCOPES)
+		return -EFBIG;
+	bigger = realloc(*array, more * size);
+	if (!bigger)
+		return -ENOMEM;
+	*array = bigger;
+	*max = more;
+	return 0;
+}
+
+static int add_function(uint64_t low, uint64_t high, void *context)
+{
+	struct walk *w = context;
+	struct dwarf_scopes *s = w->scopes;
+	int err = make_room((void **)&s->functions, s->n_functions, &s->max_functions, sizeof(*s->functions));
+
+	if (err)
+		return err;
+	s->functions[s->n_functions++] = (struct dwarf_function){ .low = low,
+		                                                  .high = high,
+		                                                  .die = w->die->offset,
+		                                                  .first_inline = (uint32_t)s->n_inlines,
+		                                                  .end_inline = (uint32_t)s->n_inlines };
+	return 0;
+}
+
+static int add_inline(uint64_t low, uint64_t high, void *context)
+{
+	struct walk *w = context;
+	struct dwarf_scopes *s = w->scopes;
+	int err = make_room((void **)&s->inlines, s->n_inlines, &s->max_inlines, sizeof(*s->inlines));
+
+	if (err)
+		return err;
+	s->inlines[s->n_inlines++] = (struct dwarf_inline){ .low = low,
+		                                            .high = high,
+		                                            .die = w->die->offset,
+		                                            .call_file = (uint32_t)w->die->call_file.number,
+		                                            .call_line = (uint32_t)w->die->call_line.number,
+		                                            .depth = w->levels[w->n_levels - 1].depth + 1 };
+	return 0;
+}
+
+static int each_range_of(struct walk *w, const struct dwarf_die *die, dwarf_range_fn each)
+{
+	w->die = die;
+	return dwarf_each_range(w->info, w->unit, &die->low_pc, &die->high_pc, &die->ranges, each, w);
+}
+
+/* Adds what the DIE is; *inside becomes what its children are inside of. */
+static int visit(struct walk *w, const struct dwarf_die *die, struct level *inside)
+{
+	uint32_t first = (uint32_t)w->scopes->n_functions;
+	int err = 0;
+
+	*inside = w->levels[w->n_levels - 1];
+	switch (die->abbrev->tag) {
+	case DW_TAG_subprogram:
+		err = each_range_of(w, die, add_function);
+		*inside = (struct level){ .function = NO_FUNCTION };
+		if (w->scopes->n_functions > first)
+			inside->function = first;
+		break;
+	case DW_TAG_inlined_subroutine:
+		if (inside->function == NO_FUNCTION)
+			break;
+		err = each_range_of(w, die, add_inline);
+		inside->depth++;
+		break;
+	case DW_TAG_compile_unit:
+	case DW_TAG_partial_unit:
+	case DW_TAG_skeleton_unit:
+	case DW_TAG_module:
+	case DW_TAG_namespace:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+		break;
+	default:
+		inside->ignored = true;
+	}
+	return err;
+}
+
+/* The end of a row of siblings: a function's last range now knows where its inlines end. */
+static void leave(struct walk *w)
+{
+	struct level *left = &w->levels[--w->n_levels];
+	struct dwarf_function *f, *end = w->scopes->functions + w->scopes->n_functions;
+	uint64_t die;
+
+	if (!w->n_levels || left->function == NO_FUNCTION ||
+	    left->function == w->levels[w->n_levels - 1].function)
+		return;
+	f = &w->scopes->functions[left->function];
+	for (die = f->die; f < end && f->die == die; f++)
+		f->end_inline = (uint32_t)w->scopes->n_inlines;
+}
+
+/* C has no code inside structures, and they are most of its DIEs. */
+static bool can_skip(const struct dwarf_unit *u, const struct dwarf_die *die, const struct level *inside)
+{
+	if (!die->sibling.form)
+		return false;
+	if (inside->ignored)
+		return true;
+	return die->abbrev->tag == DW_TAG_structure_type &&
+	       (u->language == DW_LANG_C99 || u->language == DW_LANG_C11 || u->language == DW_LANG_C89);
+}
+
+static int enter(struct walk *w, struct dwarf_cursor *c, const struct dwarf_die *die,
+                 const struct level *inside)
+{
+	struct dwarf_info *in;
+	struct dwarf_cursor to;
+	uint64_t offset;
+
+	if (can_skip(w->unit, die, inside) &&
+	    dwarf_value_reference(w->info, w->unit, &die->sibling, &in, &offset) && in == w->info) {
+		to = dwarf_unit_cursor(w->info, w->unit, offset);
+		if (!to.failed && to.pos > c->pos) {
+			*c = to;
+			return 0;
+		}
+	}
+	if (w->n_levels == MAX_LEVELS)
+		return -EBADMSG;
+	w->levels[w->n_levels++] = *inside;
+	return 0;
+}
+
+static int walk_unit(struct walk *w)
+{
+	struct dwarf_cursor c = dwarf_unit_cursor(w->info, w->unit, w->unit->first_die);
+	struct dwarf_die die;
+	struct level inside;
+	int got;
+
+	w->levels[0] = (struct level){ .function = NO_FUNCTION };
+	w->n_levels = 1;
+	while (w->n_levels && dwarf_left(&c)) {
+		got = dwarf_read_die(w->info, w->unit, &c, &die);
+		if (got < 0)
+			return got;
+		if (!got) {
+			leave(w);
+			continue;
+		}
+		inside = w->levels[w->n_levels - 1];
+		if (!inside.ignored)
+			got = visit(w, &die, &inside);
+		if (got >= 0 && die.abbrev->has_children)
+			got = enter(w, &c, &die, &inside);
+		if (got < 0)
+			return got;
+	}
+	return 0;
+}
+
+static int compare_lows(const void *a, const void *b)
+{
+	const struct dwarf_function *x = a, *y = b;
+
+	return x->low < y->low ? -1 : x->low > y->low;
+}
+
+int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, struct dwarf_scopes **out)
+{
+	struct walk *w = calloc(1, sizeof(*w));
+	int err = w ? dwarf_unit_prepare(d, u) : -ENOMEM;
+
+	if (!err) {
+		*w = (struct walk){ .info = d, .unit = u, .scopes = calloc(1, sizeof(*w->scopes)) };
+		err = w->scopes ? walk_unit(w) : -ENOMEM;
+	}
+	if (w && w->scopes) {
+		w->scopes->damaged = err;
+		while (w->n_levels)
+			leave(w);
+		if (w->scopes->n_functions)
+			qsort(w->scopes->functions, w->scopes->n_functions, sizeof(*w->scopes->functions),
+			      compare_lows);
+		*out = w->scopes;
+		err = 0;
+	}
+	free(w);
+	return err;
+}
+
+void dwarf_scopes_free(struct dwarf_scopes *s)
+{
+	if (!s)
+		return;
+	free(s->functions);
+	free(s->inlines);
+	free(s);
+}
+
+const struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uint64_t address)
+{
+	size_t low = 0, high = s->n_functions, mid, i;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (s->functions[mid].low <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (i = 0; i < 8 && i < low; i++)
+		if (address < s->functions[low - 1 - i].high)
+			return &s->functions[low - 1 - i];
+	return NULL;
+}
+
+size_t dwarf_scopes_inlines(const struct dwarf_scopes *s, const struct dwarf_function *f, uint64_t address,
+                            const struct dwarf_inline **out, size_t max)
+{
+	const struct dwarf_inline *i, *end = s->inlines + f->end_inline;
+	size_t n = 0;
+
+	for (i = s->inlines + f->first_inline; i < end && n < max; i++)
+		if (i->depth == n + 1 && address >= i->low && address < i->high)
+			out[n++] = i;
+	return n;
+}
+
+size_t dwarf_scopes_memory(const struct dwarf_scopes *s)
+{
+	return sizeof(*s) + s->max_functions * sizeof(*s->functions) + s->max_inlines * sizeof(*s->inlines);
+}
+
+static bool read_die_at(struct dwarf_info *d, uint64_t offset, struct dwarf_unit **unit,
+                        struct dwarf_die *out)
+{
+	struct dwarf_cursor c;
+
+	*unit = dwarf_unit_at(d, offset);
+	if (!*unit || dwarf_unit_prepare(d, *unit))
+		return false;
+	c = dwarf_unit_cursor(d, *unit, offset);
+	return dwarf_read_die(d, *unit, &c, out) == 1;
+}
+
+const char *dwarf_function_name(struct dwarf_info *d, uint64_t offset, bool *is_mangled)
+{
+	const char *name = NULL, *found;
+	struct dwarf_unit *unit;
+	struct dwarf_die die;
+	int i;
+
+	*is_mangled = false;
+	for (i = 0; i < MAX_ORIGINS && read_die_at(d, offset, &unit, &die); i++) {
+		found = dwarf_value_string(d, unit, &die.linkage_name);
+		if (found && *found) {
+			*is_mangled = true;
+			return found;
+		}
+		found = dwarf_value_string(d, unit, &die.name);
+		if (found && *found && !name)
+			name = found;
+		if (!die.origin.form || !dwarf_value_reference(d, unit, &die.origin, &d, &offset))
+			break;
+	}
+	return name;
+}

@@ -1,0 +1,99 @@
+/*
+ * The units of .debug_info, and reading the DIEs in them: versions 2 to 5, 32- and 64-bit.
+ *
+ * A `struct dwarf_info` holds one file's sections and its table of units, by offset. Attribute values are
+ * read raw and resolved when asked for, since what some of them mean (addrx, strx, rnglistx) depends on
+ * others of the unit's root DIE.
+ */
+#ifndef SYMBOLIZER_DWARF_UNIT_H
+#define SYMBOLIZER_DWARF_UNIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/address_map.h"
+#include "symbolizer/dwarf_abbrev.h"
+#include "symbolizer/dwarf_cursor.h"
+#include "symbolizer/elf_file.h"
+
+struct dwarf_section {
+	const uint8_t *data; /* NULL: none */
+	size_t len;
+};
+
+/* A value as it was read: `number` is the constant, the offset, the index; `form` says which. 0: absent. */
+struct dwarf_value {
+	uint64_t number;
+	const char *string; /* of DW_FORM_string */
+	uint16_t form;
+};
+
+struct dwarf_unit {
+	uint64_t offset, first_die, end; /* in .debug_info */
+	uint64_t abbrev_offset;
+	uint64_t low_pc; /* base of its range lists */
+	uint64_t str_offsets_base, addr_base, rnglists_base;
+	uint64_t stmt_list; /* in .debug_line; UINT64_MAX: none */
+	const char *name, *comp_dir;
+	struct dwarf_abbrevs *abbrevs; /* NULL until needed; belongs to the dwarf_info */
+	uint16_t version, language;
+	uint8_t address_size, offset_size;
+	struct dwarf_value root_low_pc, root_high_pc, root_ranges;
+};
+
+struct dwarf_info {
+	struct dwarf_section info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line;
+	struct dwarf_unit *units;
+	size_t n_units;
+	struct dwarf_info *alt; /* of the file that dwz shares; NULL: none. Not ours to free */
+	struct dwarf_abbrevs **abbrev_tables;
+	size_t n_abbrev_tables;
+	struct address_map abbrev_by_offset;
+	size_t memory;
+	uint64_t errors; /* units or DIEs given up */
+};
+
+/* The attributes of a DIE that anyone here cares for. */
+struct dwarf_die {
+	const struct dwarf_abbrev *abbrev;
+	uint64_t offset;
+	struct dwarf_value name, linkage_name, low_pc, high_pc, ranges, origin, sibling, call_file, call_line,
+	        stmt_list, comp_dir, str_offsets_base, addr_base, rnglists_base, language;
+};
+
+/* Loads the sections and reads the unit headers and root DIEs. -ENOENT: no .debug_info. */
+int dwarf_info_new(struct elf_file *f, struct dwarf_info **out);
+void dwarf_info_free(struct dwarf_info *d);
+
+/* The unit that an offset of .debug_info lies in; NULL: none. */
+struct dwarf_unit *dwarf_unit_at(struct dwarf_info *d, uint64_t offset);
+
+/* Loads the unit's abbreviations; needed before dwarf_read_die(). */
+int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u);
+
+/* From `offset` of .debug_info to the unit's end. */
+struct dwarf_cursor dwarf_unit_cursor(const struct dwarf_info *d, const struct dwarf_unit *u,
+                                      uint64_t offset);
+
+/* Reads one DIE: 1; the end of a row of siblings: 0; -EBADMSG. */
+int dwarf_read_die(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c,
+                   struct dwarf_die *out);
+
+/* Resolving; `string` is NULL, the bools false, when the value is absent, of another class, or wrong. */
+const char *dwarf_value_string(const struct dwarf_info *d, const struct dwarf_unit *u,
+                               const struct dwarf_value *v);
+bool dwarf_value_address(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *v,
+                         uint64_t *address);
+
+/* A DIE's offset in *in's .debug_info, which is `d`'s or its alt's. */
+bool dwarf_value_reference(struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *v,
+                           struct dwarf_info **in, uint64_t *offset);
+
+/* Calls `each` for each address range that low_pc, high_pc and ranges make. -EBADMSG: broken list. */
+typedef int (*dwarf_range_fn)(uint64_t low, uint64_t high, void *context);
+int dwarf_each_range(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *low_pc,
+                     const struct dwarf_value *high_pc, const struct dwarf_value *ranges, dwarf_range_fn each,
+                     void *context);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * One ELF file, read without trust: nothing in it can make these functions read outside it, and a file that
+ * shrinks or changes while it is open costs wrong bytes at worst.
+ *
+ * 64-bit little-endian only. A file that others may write is read by pread into memory of our own (a mapping
+ * would raise SIGBUS when it is truncated); one that is trusted, such as those in /usr/lib/debug, is mapped.
+ */
+#ifndef SYMBOLIZER_ELF_FILE_H
+#define SYMBOLIZER_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_file;
+
+/* A PT_LOAD. */
+struct elf_segment {
+	uint64_t vaddr, offset, file_size, memory_size;
+	bool executable;
+};
+
+struct elf_section {
+	const uint8_t *data; /* lives until elf_file_close() or elf_file_release() */
+	size_t len;
+	uint64_t address;
+	uint32_t index, type, link;
+};
+
+/*
+ * Takes `fd` in any case. Sections larger than max_bytes are refused when asked for. -EBADMSG: not such an
+ * ELF file, or its header tables lie outside it; else -errno of reading.
+ */
+int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out);
+
+/* The same from memory that outlives it, such as the vDSO's image. */
+int elf_file_open_image(const void *image, size_t len, size_t max_bytes, struct elf_file **out);
+void elf_file_close(struct elf_file *f);
+
+const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *n);
+uint16_t elf_file_type(const struct elf_file *f);    /* ET_* */
+uint16_t elf_file_machine(const struct elf_file *f); /* EM_* */
+size_t elf_file_n_sections(const struct elf_file *f);
+
+/* The ELF address of what lies at `offset` of the file when that is mapped. False: no segment holds it. */
+bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *address);
+
+/* Is the address in an executable segment (or, in files without segments, anything)? */
+bool elf_file_executable(const struct elf_file *f, uint64_t address);
+
+/*
+ * Loads a section on first use, decompressed where need be (".debug_x" finds ".zdebug_x", too). -ENOENT: no
+ * such section, or one without content in this file; -EBADMSG, -EFBIG, -ENOTSUP, -errno of reading.
+ */
+int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out);
+int elf_file_section_of_type(struct elf_file *f, uint32_t type, struct elf_section *out);
+int elf_file_section_at(struct elf_file *f, uint32_t index, struct elf_section *out);
+
+/* Address range of a section as its header has it, loaded or not. False: no such index, or not in memory. */
+bool elf_file_section_range(const struct elf_file *f, uint32_t index, uint64_t *start, uint64_t *end);
+
+/* Frees the content of one loaded section; pointers into it are dead. */
+void elf_file_release(struct elf_file *f, uint32_t index);
+
+/* The i-th place where notes stand: note sections first, then note segments. False: no more. */
+bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64_t *len);
+
+/* Plain bytes of the file. -EBADMSG: outside it. */
+int elf_file_read(const struct elf_file *f, uint64_t offset, void *buffer, size_t len);
+
+/* What is held in memory of our own. */
+size_t elf_file_memory(const struct elf_file *f);
+
+#endif

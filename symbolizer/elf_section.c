@@ -1,0 +1,150 @@
+/* Loading the sections of an ELF file. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/elf_decompress.h"
+#include "symbolizer/elf_file_state.h"
+
+bool elf_file_section_range(const struct elf_file *f, uint32_t index, uint64_t *start, uint64_t *end)
+{
+	if (!index || index >= f->n_shdrs || !(f->shdrs[index].sh_flags & SHF_ALLOC))
+		return false;
+	*start = f->shdrs[index].sh_addr;
+	*end = *start + f->shdrs[index].sh_size;
+	return *end >= *start;
+}
+
+void elf_file_release(struct elf_file *f, uint32_t index)
+{
+	struct loaded *l;
+
+	if (index >= f->n_shdrs)
+		return;
+	l = &f->loaded[index];
+	if (l->owned)
+		f->memory -= l->len;
+	free(l->owned);
+	*l = (struct loaded){ 0 };
+}
+
+/* The section's bytes as they stand in the file. */
+static int load_raw(struct elf_file *f, const Elf64_Shdr *shdr, struct loaded *out)
+{
+	int err;
+
+	if (!elf_file_within(f, shdr->sh_offset, shdr->sh_size))
+		return -EBADMSG;
+	out->len = shdr->sh_size;
+	if (f->image) {
+		out->data = f->image + shdr->sh_offset;
+		return 0;
+	}
+	if (shdr->sh_size > f->max_bytes - f->memory)
+		return -EFBIG;
+	out->owned = malloc(out->len + 1);
+	if (!out->owned)
+		return -ENOMEM;
+	err = elf_file_read(f, shdr->sh_offset, out->owned, out->len);
+	if (err) {
+		free(out->owned);
+		out->owned = NULL;
+	}
+	out->data = out->owned;
+	return err;
+}
+
+static int load(struct elf_file *f, uint32_t index, bool is_zdebug)
+{
+	const Elf64_Shdr *shdr = &f->shdrs[index];
+	struct loaded raw = { 0 }, *l = &f->loaded[index];
+	int err;
+
+	if (shdr->sh_type == SHT_NOBITS || shdr->sh_type == SHT_NULL)
+		return -ENOENT;
+	err = load_raw(f, shdr, &raw);
+	if (err)
+		return err;
+	if (!is_zdebug && !(shdr->sh_flags & SHF_COMPRESSED)) {
+		*l = raw;
+	} else {
+		err = elf_decompress(raw.data, raw.len, is_zdebug, f->max_bytes - f->memory, &l->owned,
+		                     &l->len);
+		free(raw.owned);
+		if (err)
+			return err;
+		l->data = l->owned;
+	}
+	if (l->owned)
+		f->memory += l->len;
+	return 0;
+}
+
+static int section_at(struct elf_file *f, uint32_t index, bool is_zdebug, struct elf_section *out)
+{
+	struct loaded *l;
+	int err;
+
+	if (!index || index >= f->n_shdrs)
+		return -ENOENT;
+	l = &f->loaded[index];
+	if (!l->data) {
+		err = load(f, index, is_zdebug);
+		if (err)
+			return err;
+	}
+	*out = (struct elf_section){ .data = l->data,
+		                     .len = l->len,
+		                     .address = f->shdrs[index].sh_addr,
+		                     .index = index,
+		                     .type = f->shdrs[index].sh_type,
+		                     .link = f->shdrs[index].sh_link };
+	return 0;
+}
+
+int elf_file_section_at(struct elf_file *f, uint32_t index, struct elf_section *out)
+{
+	return section_at(f, index, false, out);
+}
+
+int elf_file_section_of_type(struct elf_file *f, uint32_t type, struct elf_section *out)
+{
+	uint32_t i;
+
+	for (i = 1; i < f->n_shdrs; i++)
+		if (f->shdrs[i].sh_type == type)
+			return elf_file_section_at(f, i, out);
+	return -ENOENT;
+}
+
+static bool zdebug_name_is(const char *have, const char *want)
+{
+	return want[0] == '.' && want[1] == 'd' && have[0] == '.' && have[1] == 'z' &&
+	       strcmp(have + 2, want + 1) == 0;
+}
+
+int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out)
+{
+	uint32_t i, strings_index = f->ehdr.e_shstrndx;
+	struct elf_section strings;
+	const char *have;
+	int err;
+
+	if (strings_index == SHN_XINDEX && f->n_shdrs)
+		strings_index = f->shdrs[0].sh_link;
+	err = elf_file_section_at(f, strings_index, &strings);
+	if (err)
+		return err;
+	for (i = 1; i < f->n_shdrs; i++) {
+		if (f->shdrs[i].sh_name >= strings.len || f->shdrs[i].sh_type == SHT_NOBITS)
+			continue;
+		have = (const char *)strings.data + f->shdrs[i].sh_name;
+		if (!memchr(have, 0, strings.len - f->shdrs[i].sh_name))
+			continue;
+		if (strcmp(have, name) == 0)
+			return section_at(f, i, false, out);
+		if (zdebug_name_is(have, name))
+			return section_at(f, i, true, out);
+	}
+	return -ENOENT;
+}

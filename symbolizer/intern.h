@@ -1,0 +1,23 @@
+/* Strings kept once each, at one address, until the table is freed. */
+#ifndef SYMBOLIZER_INTERN_H
+#define SYMBOLIZER_INTERN_H
+
+#include <stddef.h>
+
+struct intern;
+
+/* `max_bytes` bounds strings and table together. NULL with errno set. */
+struct intern *intern_new(size_t max_bytes);
+void intern_free(struct intern *t);
+
+/*
+ * The kept copy of s[0..len). When the table is full, or memory is short, new strings all become
+ * INTERN_FULL, so the answer is never NULL.
+ */
+#define INTERN_FULL "[too many names]"
+const char *intern_bytes(struct intern *t, const char *s, size_t len);
+const char *intern_string(struct intern *t, const char *s);
+
+size_t intern_memory(const struct intern *t);
+
+#endif

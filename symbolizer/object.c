@@ -1,0 +1,351 @@
+#include "symbolizer/object.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/address_map.h"
+#include "symbolizer/arena.h"
+#include "symbolizer/demangle.h"
+#include "symbolizer/dwarf_index.h"
+#include "symbolizer/symtab.h"
+
+#define MAX_ANSWERS (1 << 18)
+#define MAX_ROWS    (1 << 18)
+#define MAX_FRAMES  129
+
+struct remembered {
+	uint32_t first_frame;
+	uint16_t n_frames;
+	uint16_t from_dwarf;
+};
+
+struct object {
+	const struct object_environment *env;
+	struct elf_file *file, *debug, *alt;
+	struct symtab *symtab;
+	struct dwarf_index *dwarf;
+	struct cfi *cfi;
+	bool symbols_tried, cfi_tried, debug_tried;
+	char build_id[BUILD_ID_HEX_SIZE];
+	char *root, *path;
+
+	struct address_map answer_of; /* address -> index in answers */
+	struct remembered *answers;
+	struct sym_frame *frames;
+	size_t n_answers, max_answers, n_frames, max_frames;
+
+	struct address_map row_of; /* address -> index in rows */
+	struct cfi_row **rows;     /* in row_memory, without their unused rules */
+	size_t n_rows, max_rows;
+	struct arena row_memory;
+	struct cfi_row current_row;
+};
+
+struct object *object_new(const struct object_environment *env, struct elf_file *f, const char *root,
+                          const char *path)
+{
+	struct object *o = calloc(1, sizeof(*o));
+
+	if (o) {
+		o->root = strdup(root);
+		o->path = strdup(path);
+	}
+	if (!o || !o->root || !o->path) {
+		elf_file_close(f);
+		if (o) {
+			free(o->root);
+			free(o->path);
+		}
+		free(o);
+		return NULL;
+	}
+	o->env = env;
+	o->file = f;
+	debug_file_build_id(f, o->build_id);
+	return o;
+}
+
+static void forget_answers(struct object *o)
+{
+	address_map_clear(&o->answer_of);
+	free(o->answers);
+	free(o->frames);
+	o->answers = NULL;
+	o->frames = NULL;
+	o->n_answers = o->max_answers = o->n_frames = o->max_frames = 0;
+}
+
+static void forget_rows(struct object *o)
+{
+	address_map_clear(&o->row_of);
+	free(o->rows);
+	arena_free(&o->row_memory);
+	o->rows = NULL;
+	o->n_rows = o->max_rows = 0;
+}
+
+void object_unload(struct object *o)
+{
+	uint32_t i;
+
+	forget_answers(o);
+	forget_rows(o);
+	dwarf_index_free(o->dwarf);
+	symtab_free(o->symtab);
+	cfi_free(o->cfi);
+	elf_file_close(o->debug);
+	elf_file_close(o->alt);
+	for (i = 0; i < elf_file_n_sections(o->file); i++)
+		elf_file_release(o->file, i);
+	o->dwarf = NULL;
+	o->symtab = NULL;
+	o->cfi = NULL;
+	o->debug = o->alt = NULL;
+	o->symbols_tried = o->cfi_tried = o->debug_tried = false;
+}
+
+void object_free(struct object *o)
+{
+	if (!o)
+		return;
+	object_unload(o);
+	elf_file_close(o->file);
+	free(o->root);
+	free(o->path);
+	free(o);
+}
+
+const char *object_build_id(const struct object *o)
+{
+	return o->build_id;
+}
+
+bool object_has_functions(const struct object *o)
+{
+	return o->symtab || o->dwarf;
+}
+
+bool object_has_lines(const struct object *o)
+{
+	return o->dwarf && dwarf_index_has_lines(o->dwarf);
+}
+
+bool object_address(const struct object *o, uint64_t offset, uint64_t *address)
+{
+	return elf_file_address(o->file, offset, address);
+}
+
+static void load_debug_file(struct object *o)
+{
+	struct debug_file_place place = { .debug_dir = o->env->debug_dir, .root = o->root, .path = o->path };
+
+	if (o->debug_tried)
+		return;
+	o->debug_tried = true;
+	if (!debug_file_open(o->file, &place, o->env->max_bytes, &o->debug))
+		o->env->stats->debug_files_opened++;
+	debug_file_open_alt(o->debug ? o->debug : o->file, &place, o->env->max_bytes, &o->alt);
+}
+
+static void count_refusal(struct object *o, int err)
+{
+	if (err == -EFBIG)
+		o->env->stats->files_too_large++;
+	else if (err && err != -ENOENT)
+		o->env->stats->files_corrupt++;
+}
+
+static void load_symbols(struct object *o)
+{
+	int err;
+
+	if (o->symbols_tried)
+		return;
+	o->symbols_tried = true;
+	load_debug_file(o);
+	err = symtab_new(o->file, o->debug, &o->symtab);
+	count_refusal(o, err);
+	err = dwarf_index_new(o->file, o->file, o->alt, &o->dwarf);
+	if (err == -ENOENT && o->debug)
+		err = dwarf_index_new(o->file, o->debug, o->alt, &o->dwarf);
+	count_refusal(o, err);
+	if (o->dwarf)
+		o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf);
+}
+
+static bool load_cfi(struct object *o)
+{
+	if (!o->cfi_tried) {
+		o->cfi_tried = true;
+		load_debug_file(o);
+		count_refusal(o, cfi_new(o->file, o->debug, &o->cfi));
+	}
+	return o->cfi;
+}
+
+bool object_has_cfi(struct object *o)
+{
+	return load_cfi(o);
+}
+
+static const char *readable(const struct object *o, const char *name)
+{
+	char *plain = o->env->keep_mangled ? NULL : demangle(name, o->env->keep_parameters);
+	const char *kept = intern_string(o->env->strings, plain ? plain : name);
+
+	free(plain);
+	return kept;
+}
+
+const char *object_no_symbols(const struct object *o, uint64_t address)
+{
+	const char *slash = strrchr(o->path, '/');
+	char name[PATH_MAX + 64];
+
+	snprintf(name, sizeof(name), "[no symbols: %s+0x%llx]", slash ? slash + 1 : o->path,
+	         (unsigned long long)address);
+	return intern_string(o->env->strings, name);
+}
+
+static struct sym_frame to_frame(const struct object *o, uint64_t address, const struct dwarf_frame *from,
+                                 const char *symbol)
+{
+	struct sym_frame to = { .line = from->line, .inlined = from->inlined };
+	const char *name = from->name ? from->name : symbol;
+	char path[PATH_MAX];
+
+	to.function = name ? readable(o, name) : object_no_symbols(o, address);
+	if (from->lines && dwarf_lines_path(from->lines, from->file, path, sizeof(path)))
+		to.file = intern_string(o->env->strings, path);
+	return to;
+}
+
+/* Works the answer out: number of frames, 0 for none. */
+static size_t resolve(struct object *o, uint64_t address, struct sym_frame *frames, bool *from_dwarf)
+{
+	struct dwarf_frame found[MAX_FRAMES];
+	struct symtab_hit hit;
+	const char *symbol = NULL;
+	uint64_t errors;
+	size_t n = 0, i;
+
+	load_symbols(o);
+	if (o->symtab && symtab_find(o->symtab, address, &hit))
+		symbol = hit.name;
+	if (o->dwarf) {
+		errors = dwarf_index_errors(o->dwarf);
+		n = dwarf_index_find(o->dwarf, address, found, MAX_FRAMES);
+		o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf) - errors;
+	}
+	*from_dwarf = n;
+	if (!n && symbol)
+		found[n++] = (struct dwarf_frame){ .name = symbol };
+	for (i = 0; i < n; i++)
+		frames[i] = to_frame(o, address, &found[i], symbol);
+	return n;
+}
+
+static int make_room(void **array, size_t wanted, size_t *max, size_t size)
+{
+	size_t more = *max ? *max : 64;
+	void *bigger;
+
+	if (wanted <= *max)
+		return 0;
+	while (more < wanted)
+		more *= 2;
+	bigger = realloc(*array, more * size);
+	if (!bigger)
+		return -ENOMEM;
+	*array = bigger;
+	*max = more;
+	return 0;
+}
+
+/* Returns the index of the new answer, UINT32_MAX without memory. */
+static uint32_t remember_answer(struct object *o, uint64_t address, const struct sym_frame *frames, size_t n,
+                                bool from_dwarf)
+{
+	if (o->n_answers >= MAX_ANSWERS)
+		forget_answers(o);
+	if (make_room((void **)&o->answers, o->n_answers + 1, &o->max_answers, sizeof(*o->answers)) ||
+	    make_room((void **)&o->frames, o->n_frames + n + 1, &o->max_frames, sizeof(*o->frames)) ||
+	    address_map_put(&o->answer_of, address, (uint32_t)o->n_answers, MAX_ANSWERS))
+		return UINT32_MAX;
+	memcpy(o->frames + o->n_frames, frames, n * sizeof(*frames));
+	o->answers[o->n_answers] = (struct remembered){ .first_frame = (uint32_t)o->n_frames,
+		                                        .n_frames = (uint16_t)n,
+		                                        .from_dwarf = from_dwarf };
+	o->n_frames += n;
+	return (uint32_t)o->n_answers++;
+}
+
+bool object_resolve(struct object *o, uint64_t address, struct object_answer *out)
+{
+	struct sym_frame frames[MAX_FRAMES];
+	const struct remembered *answer;
+	bool from_dwarf;
+	uint32_t i;
+	size_t n;
+
+	if (!address_map_get(&o->answer_of, address, &i)) {
+		n = resolve(o, address, frames, &from_dwarf);
+		i = remember_answer(o, address, frames, n, from_dwarf);
+		if (i == UINT32_MAX)
+			return false;
+	}
+	answer = &o->answers[i];
+	out->frames = o->frames + answer->first_frame;
+	out->n_frames = answer->n_frames;
+	out->source = answer->from_dwarf ? "dwarf" : "symtab";
+	return answer->n_frames;
+}
+
+static void remember_row(struct object *o, uint64_t address, const struct cfi_row *row)
+{
+	size_t len = offsetof(struct cfi_row, rules) + row->n_rules * sizeof(*row->rules);
+	struct cfi_row *copy;
+
+	if (o->n_rows >= MAX_ROWS)
+		forget_rows(o);
+	if (make_room((void **)&o->rows, o->n_rows + 1, &o->max_rows, sizeof(struct cfi_row *)))
+		return;
+	copy = arena_alloc(&o->row_memory, len);
+	if (!copy || address_map_put(&o->row_of, address, (uint32_t)o->n_rows, MAX_ROWS))
+		return;
+	memcpy(copy, row, len);
+	o->rows[o->n_rows++] = copy;
+}
+
+const struct cfi_row *object_row(struct object *o, uint64_t address)
+{
+	uint32_t i;
+	int err;
+
+	if (address_map_get(&o->row_of, address, &i))
+		return o->rows[i];
+	err = load_cfi(o) ? cfi_find(o->cfi, address, &o->current_row) : -ENOENT;
+	if (err) {
+		errno = -err;
+		return NULL;
+	}
+	remember_row(o, address, &o->current_row);
+	return &o->current_row;
+}
+
+size_t object_memory(const struct object *o)
+{
+	size_t sum = elf_file_memory(o->file);
+
+	sum += o->debug ? elf_file_memory(o->debug) : 0;
+	sum += o->alt ? elf_file_memory(o->alt) : 0;
+	sum += o->symtab ? symtab_memory(o->symtab) : 0;
+	sum += o->dwarf ? dwarf_index_memory(o->dwarf) : 0;
+	sum += o->cfi ? cfi_memory(o->cfi) : 0;
+	sum += address_map_memory(&o->answer_of) + address_map_memory(&o->row_of);
+	sum += o->max_answers * sizeof(*o->answers) + o->max_frames * sizeof(*o->frames);
+	return sum + o->max_rows * sizeof(*o->rows) + o->row_memory.bytes;
+}

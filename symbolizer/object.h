@@ -1,0 +1,68 @@
+/*
+ * One file that is mapped somewhere: its symbols, DWARF and unwind tables, each loaded on first use, and the
+ * answers given before.
+ */
+#ifndef SYMBOLIZER_OBJECT_H
+#define SYMBOLIZER_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/cfi.h"
+#include "symbolizer/debug_file.h"
+#include "symbolizer/intern.h"
+#include "symbolizer/symbolizer.h"
+
+struct object;
+
+/* What all objects of a symbolizer share. */
+struct object_environment {
+	struct intern *strings;
+	const char *debug_dir;
+	size_t max_bytes;
+	bool keep_mangled, keep_parameters;
+	struct symbolizer_stats *stats;
+};
+
+/* The answer for one address, as it is remembered. */
+struct object_answer {
+	const struct sym_frame *frames; /* until the next call for this object */
+	size_t n_frames;
+	const char *source; /* "dwarf" or "symtab" */
+};
+
+/*
+ * `root` and `path` are where to look for debug files beside it (copied). Takes `f` in any case. NULL: no
+ * memory.
+ */
+struct object *object_new(const struct object_environment *env, struct elf_file *f, const char *root,
+                          const char *path);
+void object_free(struct object *o);
+
+const char *object_build_id(const struct object *o);
+bool object_has_functions(const struct object *o); /* as far as has been loaded */
+bool object_has_lines(const struct object *o);
+
+/* The ELF address of what is mapped from `offset` of the file. */
+bool object_address(const struct object *o, uint64_t offset, uint64_t *address);
+
+/* False: nothing is known of the address. */
+bool object_resolve(struct object *o, uint64_t address, struct object_answer *out);
+
+/* "[no symbols: libfoo.so+0x12]", interned. */
+const char *object_no_symbols(const struct object *o, uint64_t address);
+
+/* The row for an ELF address; good until the next call for this object. NULL with errno ENOENT or EBADMSG. */
+const struct cfi_row *object_row(struct object *o, uint64_t address);
+
+/* Does it have unwind tables at all? Loads them. */
+bool object_has_cfi(struct object *o);
+
+/* Bytes of all tables; changes only in object_resolve(), object_row() and object_has_cfi(). */
+size_t object_memory(const struct object *o);
+
+/* Frees the tables; they are loaded again when needed. */
+void object_unload(struct object *o);
+
+#endif

@@ -1,0 +1,269 @@
+#include "symbolizer/object_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbolizer/maps.h"
+
+/* Each holds a file descriptor. */
+#define MAX_OBJECTS 256
+
+/* Files that can't be used, and other names of those that can, are remembered up to this many. */
+#define MAX_KEYS 16384
+
+struct key {
+	uint64_t device, inode, size;
+	int64_t changed_ns;
+};
+
+struct slot {
+	struct object *object;
+	uint64_t last_use;
+	size_t memory;
+};
+
+struct known_file {
+	struct key key;
+	struct object *object; /* NULL: can't be used */
+};
+
+struct object_cache {
+	const struct object_environment *env;
+	struct slot slots[MAX_OBJECTS];
+	size_t n_slots;
+	struct known_file *known;
+	size_t n_known, max_known;
+	struct object *vdso;
+	bool vdso_tried;
+	uint64_t clock, generation;
+	size_t memory;
+};
+
+struct object_cache *object_cache_new(const struct object_environment *env)
+{
+	struct object_cache *c = calloc(1, sizeof(*c));
+
+	if (c)
+		c->env = env;
+	return c;
+}
+
+void object_cache_free(struct object_cache *c)
+{
+	size_t i;
+
+	if (!c)
+		return;
+	for (i = 0; i < c->n_slots; i++)
+		object_free(c->slots[i].object);
+	object_free(c->vdso);
+	free(c->known);
+	free(c);
+}
+
+static struct slot *slot_of(struct object_cache *c, const struct object *o)
+{
+	size_t i;
+
+	for (i = 0; i < c->n_slots; i++)
+		if (c->slots[i].object == o)
+			return &c->slots[i];
+	return NULL;
+}
+
+static void forget_known(struct object_cache *c, const struct object *o)
+{
+	size_t from, to = 0;
+
+	for (from = 0; from < c->n_known; from++)
+		if (c->known[from].object != o)
+			c->known[to++] = c->known[from];
+	c->n_known = to;
+}
+
+static void evict(struct object_cache *c, struct slot *slot)
+{
+	forget_known(c, slot->object);
+	object_free(slot->object);
+	c->memory -= slot->memory;
+	*slot = c->slots[--c->n_slots];
+	c->generation++;
+	c->env->stats->cache_evictions++;
+}
+
+static struct slot *least_recently_used(struct object_cache *c, const struct object *except)
+{
+	struct slot *oldest = NULL;
+	size_t i;
+
+	for (i = 0; i < c->n_slots; i++)
+		if (c->slots[i].object != except && (!oldest || c->slots[i].last_use < oldest->last_use))
+			oldest = &c->slots[i];
+	return oldest;
+}
+
+void object_cache_used(struct object_cache *c, struct object *o)
+{
+	struct slot *slot = slot_of(c, o), *oldest;
+
+	if (!slot)
+		return; /* the vDSO, which is small */
+	slot->last_use = ++c->clock;
+	c->memory -= slot->memory;
+	slot->memory = object_memory(o);
+	c->memory += slot->memory;
+	while (c->memory > c->env->max_bytes && (oldest = least_recently_used(c, o)))
+		evict(c, oldest);
+}
+
+static bool same_key(const struct key *a, const struct key *b)
+{
+	return a->inode == b->inode && a->device == b->device && a->size == b->size &&
+	       a->changed_ns == b->changed_ns;
+}
+
+static struct known_file *find_known(struct object_cache *c, const struct key *key)
+{
+	size_t i;
+
+	for (i = c->n_known; i > 0; i--)
+		if (same_key(&c->known[i - 1].key, key))
+			return &c->known[i - 1];
+	return NULL;
+}
+
+/* When there are too many, the oldest half goes. */
+static void remember(struct object_cache *c, const struct key *key, struct object *o)
+{
+	struct known_file *bigger;
+
+	if (c->n_known == MAX_KEYS) {
+		c->n_known /= 2;
+		memmove(c->known, c->known + c->n_known, c->n_known * sizeof(*c->known));
+	}
+	if (c->n_known == c->max_known) {
+		bigger = realloc(c->known, (c->max_known ? c->max_known * 2 : 64) * sizeof(*bigger));
+		if (!bigger)
+			return;
+		c->known = bigger;
+		c->max_known = c->max_known ? c->max_known * 2 : 64;
+	}
+	c->known[c->n_known++] = (struct known_file){ .key = *key, .object = o };
+}
+
+static struct object *find_build_id(struct object_cache *c, const char *build_id, uint64_t size)
+{
+	size_t i;
+
+	if (!*build_id)
+		return NULL;
+	for (i = 0; i < c->n_known; i++)
+		if (c->known[i].object && c->known[i].key.size == size &&
+		    strcmp(object_build_id(c->known[i].object), build_id) == 0)
+			return c->known[i].object;
+	return NULL;
+}
+
+static struct object *add(struct object_cache *c, struct object *o)
+{
+	if (c->n_slots == MAX_OBJECTS)
+		evict(c, least_recently_used(c, NULL));
+	c->slots[c->n_slots++] = (struct slot){ .object = o, .last_use = ++c->clock };
+	return o;
+}
+
+static struct object *open_object(struct object_cache *c, int fd, uint64_t size, const char *root,
+                                  const char *path)
+{
+	struct object *o, *twin;
+	struct elf_file *f;
+
+	if (elf_file_open(fd, false, c->env->max_bytes, &f)) {
+		c->env->stats->files_corrupt++;
+		return NULL;
+	}
+	o = object_new(c->env, f, root, path);
+	if (!o)
+		return NULL;
+	twin = find_build_id(c, object_build_id(o), size);
+	if (twin) {
+		object_free(o);
+		return twin;
+	}
+	c->env->stats->files_opened++;
+	return add(c, o);
+}
+
+struct object *object_cache_get(struct object_cache *c, int fd, const char *root, const char *path)
+{
+	struct known_file *known;
+	struct object *o;
+	struct stat st;
+	struct key key;
+
+	if (fstat(fd, &st)) {
+		close(fd);
+		return NULL;
+	}
+	key = (struct key){ .device = st.st_dev,
+		            .inode = st.st_ino,
+		            .size = (uint64_t)st.st_size,
+		            .changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec };
+	known = find_known(c, &key);
+	if (known) {
+		close(fd);
+		return known->object;
+	}
+	o = open_object(c, fd, key.size, root, path);
+	remember(c, &key, o);
+	return o;
+}
+
+static int find_vdso(const struct maps_entry *entry, void *context)
+{
+	uint64_t *size = context;
+
+	if (strcmp(entry->path, "[vdso]") == 0)
+		*size = entry->end - entry->start;
+	return 0;
+}
+
+struct object *object_cache_vdso(struct object_cache *c)
+{
+	uintptr_t image = getauxval(AT_SYSINFO_EHDR);
+	struct elf_file *f;
+	uint64_t size = 0;
+	int fd;
+
+	if (c->vdso_tried || !image)
+		return c->vdso;
+	c->vdso_tried = true;
+	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	maps_read(fd, find_vdso, &size, NULL);
+	close(fd);
+	if (size && !elf_file_open_image((const void *)image, size, c->env->max_bytes, &f))
+		c->vdso = object_new(c->env, f, "", "[vdso]");
+	return c->vdso;
+}
+
+uint64_t object_cache_generation(const struct object_cache *c)
+{
+	return c->generation;
+}
+
+size_t object_cache_memory(const struct object_cache *c)
+{
+	return c->memory;
+}
+
+size_t object_cache_count(const struct object_cache *c)
+{
+	return c->n_slots;
+}

@@ -1,0 +1,34 @@
+/*
+ * The files that are mapped anywhere, once each: by device, inode, size and time of change, so that a file
+ * replaced in place is another file; and by build-id, so that the same library in two containers is one.
+ *
+ * Tables are bounded: over max_bytes, or over the number of open files, the least recently used object goes.
+ * `generation` changes whenever one goes: pointers got before are dead then.
+ */
+#ifndef SYMBOLIZER_OBJECT_CACHE_H
+#define SYMBOLIZER_OBJECT_CACHE_H
+
+#include "symbolizer/object.h"
+
+struct object_cache;
+
+struct object_cache *object_cache_new(const struct object_environment *env);
+void object_cache_free(struct object_cache *c);
+
+/*
+ * The object of an open regular file; takes `fd` in any case. `root` and `path` as object_new(). NULL: it
+ * can't be used, which is counted once a file.
+ */
+struct object *object_cache_get(struct object_cache *c, int fd, const char *root, const char *path);
+
+/* The vDSO that this process has mapped, which is every process's. NULL: none. */
+struct object *object_cache_vdso(struct object_cache *c);
+
+/* To be called after each use of an object: notes its memory, and evicts others (or its own tables). */
+void object_cache_used(struct object_cache *c, struct object *o);
+
+uint64_t object_cache_generation(const struct object_cache *c);
+size_t object_cache_memory(const struct object_cache *c);
+size_t object_cache_count(const struct object_cache *c);
+
+#endif

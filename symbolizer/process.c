@@ -1,0 +1,353 @@
+#include "symbolizer/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbolizer/maps.h"
+#include "symbolizer/symbolizer_state.h"
+
+#define MAX_MAPPINGS 65536
+#define REFRESH_NS   100000000ll
+#define VDSO         "[vdso]"
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/* --- mappings --------------------------------------------------------------------------------------- */
+
+static void release_mapping(struct sym_process *p, struct mapping *m)
+{
+	if (m->module_given) {
+		m->next_retired = p->retired;
+		p->retired = m;
+		return;
+	}
+	free(m);
+	p->n_all--;
+}
+
+static void forget_mappings(struct sym_process *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->n_mappings; i++)
+		release_mapping(p, p->mappings[i]);
+	p->n_mappings = 0;
+}
+
+static void forget_perf_map(struct sym_process *p)
+{
+	perf_map_free(p->perf_map);
+	p->perf_map = NULL;
+	p->perf_map_checked_ns = 0;
+	p->perf_map_size = 0;
+	p->perf_map_changed_ns = 0;
+}
+
+void process_free(struct sym_process *p)
+{
+	struct mapping *m, *next;
+
+	forget_mappings(p);
+	for (m = p->retired; m; m = next) {
+		next = m->next_retired;
+		free(m);
+	}
+	forget_perf_map(p);
+	free(p->mappings);
+	free(p);
+}
+
+/* Index of the first mapping that ends above `address`. */
+static size_t first_above(const struct sym_process *p, uint64_t address)
+{
+	size_t low = 0, high = p->n_mappings, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (p->mappings[mid]->end <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static int insert_at(struct sym_process *p, size_t at, struct mapping *m)
+{
+	struct mapping **bigger;
+	size_t more;
+
+	if (p->n_mappings == p->max_mappings) {
+		more = p->max_mappings ? p->max_mappings * 2 : 16;
+		bigger = realloc(p->mappings, more * sizeof(struct mapping *));
+		if (!bigger)
+			return -ENOMEM;
+		p->mappings = bigger;
+		p->max_mappings = more;
+	}
+	memmove(p->mappings + at + 1, p->mappings + at, (p->n_mappings - at) * sizeof(struct mapping *));
+	p->mappings[at] = m;
+	p->n_mappings++;
+	return 0;
+}
+
+static void remove_at(struct sym_process *p, size_t at)
+{
+	p->n_mappings--;
+	memmove(p->mappings + at, p->mappings + at + 1, (p->n_mappings - at) * sizeof(struct mapping *));
+}
+
+/* A part of `from`, which is being cut up. */
+static struct mapping *part_of(struct sym_process *p, const struct mapping *from, uint64_t start,
+                               uint64_t end)
+{
+	struct mapping *m = p->n_all < MAX_MAPPINGS ? malloc(sizeof(*m)) : NULL;
+
+	if (!m)
+		return NULL;
+	*m = *from;
+	m->start = start;
+	m->end = end;
+	m->offset = from->offset + (start - from->start);
+	m->module_given = false;
+	p->n_all++;
+	return m;
+}
+
+/* Makes room for [start, end): what was there is dropped, but for what sticks out at either side. */
+static int clear_range(struct sym_process *p, uint64_t start, uint64_t end)
+{
+	struct mapping *old, *left, *right;
+	size_t i = first_above(p, start);
+	int err = 0;
+
+	while (!err && i < p->n_mappings && p->mappings[i]->start < end) {
+		old = p->mappings[i];
+		remove_at(p, i);
+		left = old->start < start ? part_of(p, old, old->start, start) : NULL;
+		right = old->end > end ? part_of(p, old, end, old->end) : NULL;
+		if (left)
+			err = insert_at(p, i++, left);
+		if (right && !err)
+			err = insert_at(p, i++, right);
+		release_mapping(p, old);
+	}
+	return err;
+}
+
+static bool is_same(const struct mapping *m, const struct mapping *wanted)
+{
+	return m->start == wanted->start && m->end == wanted->end && m->offset == wanted->offset &&
+	       m->inode == wanted->inode && m->dev_major == wanted->dev_major &&
+	       m->dev_minor == wanted->dev_minor && m->path == wanted->path;
+}
+
+static int add_mapping(struct sym_process *p, const struct mapping *wanted)
+{
+	size_t at = first_above(p, wanted->start);
+	struct mapping *m;
+	int err;
+
+	if (at < p->n_mappings && is_same(p->mappings[at], wanted))
+		return 0;
+	if (p->n_all >= MAX_MAPPINGS) {
+		p->owner->stats.mappings_refused++;
+		return -ENOSPC;
+	}
+	err = clear_range(p, wanted->start, wanted->end);
+	if (err)
+		return err;
+	m = malloc(sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	*m = *wanted;
+	err = insert_at(p, first_above(p, wanted->start), m);
+	if (err)
+		free(m);
+	else
+		p->n_all++;
+	return err;
+}
+
+int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
+                           uint32_t dev_major, uint32_t dev_minor, uint64_t inode, const char *path)
+{
+	struct mapping wanted = { .start = start,
+		                  .end = end,
+		                  .offset = pgoff,
+		                  .inode = inode,
+		                  .dev_major = dev_major,
+		                  .dev_minor = dev_minor };
+
+	if (start >= end)
+		return -EINVAL;
+	/* The kernel has these names for memory without a file. */
+	if (strcmp(path, "//anon") == 0 || strncmp(path, "[anon", 5) == 0)
+		path = "";
+	wanted.path = intern_string(p->owner->strings, path);
+	return add_mapping(p, &wanted);
+}
+
+static int add_entry(const struct maps_entry *entry, void *context)
+{
+	struct sym_process *p = context;
+	int err;
+
+	if (!entry->executable)
+		return 0;
+	err = symbolizer_process_map(p, entry->start, entry->end, entry->offset, entry->dev_major,
+	                             entry->dev_minor, entry->inode, entry->path);
+	return err == -ENOMEM ? err : 0;
+}
+
+int symbolizer_process_refresh(struct sym_process *p)
+{
+	char path[PATH_MAX];
+	int fd, err;
+
+	if (p->exited)
+		return -ESRCH;
+	p->refreshed_ns = now_ns();
+	snprintf(path, sizeof(path), "%s/%u/maps", p->owner->proc, p->key.pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = maps_read(fd, add_entry, p, NULL);
+	close(fd);
+	return err;
+}
+
+void symbolizer_process_exec(struct sym_process *p)
+{
+	forget_mappings(p);
+	forget_perf_map(p);
+	p->refreshed_ns = 0;
+}
+
+void symbolizer_process_exit(struct sym_process *p)
+{
+	p->exited = true;
+}
+
+/* --- from mapping to object ------------------------------------------------------------------------- */
+
+/* Opens `path` when it is a regular file and, where the inode is known, that one. */
+static int open_if_same(const char *path, uint64_t inode)
+{
+	struct stat st;
+	int fd;
+
+	/* Opening a device may do something, so look before. */
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || (inode && st.st_ino != inode))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || (inode && st.st_ino != inode))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/*
+ * The file itself, be it deleted, replaced or in a container; then the path as the process sees it; then the
+ * path as we see it, which is all there is once the process has exited.
+ */
+static int open_mapped(const struct sym_process *p, const struct mapping *m)
+{
+	const char *proc = p->owner->proc;
+	char path[PATH_MAX];
+	int fd = -1, n;
+
+	if (!p->exited) {
+		snprintf(path, sizeof(path), "%s/%u/map_files/%llx-%llx", proc, p->key.pid,
+		         (unsigned long long)m->start, (unsigned long long)m->end);
+		fd = open_if_same(path, m->inode);
+		n = snprintf(path, sizeof(path), "%s/%u/root%s", proc, p->key.pid, m->path);
+		if (fd < 0 && n > 0 && (size_t)n < sizeof(path))
+			fd = open_if_same(path, m->inode);
+	}
+	return fd < 0 ? open_if_same(m->path, m->inode) : fd;
+}
+
+static struct object *open_object(struct sym_process *p, struct mapping *m)
+{
+	char root[64] = "";
+	int fd;
+
+	if (strcmp(m->path, VDSO) == 0)
+		return object_cache_vdso(p->owner->objects);
+	if (m->path[0] != '/')
+		return NULL;
+	fd = open_mapped(p, m);
+	if (fd < 0) {
+		p->owner->stats.files_missing++;
+		return NULL;
+	}
+	if (!p->exited)
+		snprintf(root, sizeof(root), "%.32s/%u/root", p->owner->proc, p->key.pid);
+	return object_cache_get(p->owner->objects, fd, root, m->path);
+}
+
+static struct object *object_of(struct sym_process *p, struct mapping *m)
+{
+	uint64_t generation = object_cache_generation(p->owner->objects);
+
+	if (m->tried && (!m->object || m->generation == generation))
+		return m->object;
+	m->tried = true;
+	m->object = open_object(p, m);
+	m->generation = object_cache_generation(p->owner->objects);
+	return m->object;
+}
+
+bool process_locate(struct sym_process *p, uint64_t pc, struct process_location *out)
+{
+	size_t i = first_above(p, pc);
+	struct mapping *m;
+
+	if (i == p->n_mappings || pc < p->mappings[i]->start) {
+		if (p->exited || now_ns() - p->refreshed_ns < REFRESH_NS || symbolizer_process_refresh(p))
+			return false;
+		i = first_above(p, pc);
+		if (i == p->n_mappings || pc < p->mappings[i]->start)
+			return false;
+	}
+	m = p->mappings[i];
+	*out = (struct process_location){ .mapping = m, .object = object_of(p, m), .address = pc };
+	if (out->object && !object_address(out->object, pc - m->start + m->offset, &out->address))
+		out->object = NULL;
+	return true;
+}
+
+void process_object_used(struct sym_process *p, struct object *o)
+{
+	object_cache_used(p->owner->objects, o);
+}
+
+const struct sym_module *process_module(struct symbolizer *s, const struct process_location *at)
+{
+	struct mapping *m = at->mapping;
+
+	if (!m->module_given) {
+		m->module = (struct sym_module){
+			.path = m->path, .build_id = "", .start = m->start, .end = m->end, .offset = m->offset
+		};
+		m->module_given = true;
+	}
+	if (at->object && !*m->module.build_id)
+		m->module.build_id = intern_string(s->strings, object_build_id(at->object));
+	return &m->module;
+}

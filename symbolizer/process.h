@@ -1,0 +1,69 @@
+/* A process's executable mappings over time, and which object each belongs to. */
+#ifndef SYMBOLIZER_PROCESS_H
+#define SYMBOLIZER_PROCESS_H
+
+#include <uthash.h>
+
+#include "symbolizer/object_cache.h"
+#include "symbolizer/perf_map.h"
+#include "symbolizer/symbolizer.h"
+
+struct mapping {
+	uint64_t start, end, offset, inode;
+	uint32_t dev_major, dev_minor;
+	const char *path; /* interned; "" for anonymous memory */
+	struct sym_module module;
+	bool module_given; /* a result points to it, so it stays until the process is dropped */
+	struct object *object;
+	uint64_t generation; /* of the cache when `object` was got; else it has to be got again */
+	bool tried;          /* `object` is an answer, also when NULL */
+	struct mapping *next_retired;
+};
+
+struct process_key {
+	uint32_t pid;
+	uint32_t zero;
+	uint64_t start;
+};
+
+struct sym_process {
+	struct process_key key;
+	UT_hash_handle hh;
+	struct symbolizer *owner;
+	bool exited;
+	struct mapping **mappings; /* by start, none overlapping another */
+	size_t n_mappings, max_mappings;
+	size_t n_all; /* with the retired ones */
+	struct mapping *retired;
+	int64_t refreshed_ns; /* CLOCK_MONOTONIC of the last refresh; 0: never */
+
+	struct perf_map *perf_map;
+	int64_t perf_map_checked_ns;
+	uint64_t perf_map_size;
+	int64_t perf_map_changed_ns;
+};
+
+struct process_location {
+	struct mapping *mapping;
+	struct object *object; /* NULL: anonymous memory, or a file that can't be used */
+	uint64_t address;      /* in the object's terms; run-time address without one */
+};
+
+void process_free(struct sym_process *p);
+
+/*
+ * Where a run-time address is. When it is in no mapping of a living process, its maps are read again (at most
+ * ten times a second). False: nowhere.
+ */
+bool process_locate(struct sym_process *p, uint64_t pc, struct process_location *out);
+
+/* Must follow each use of a located object. */
+void process_object_used(struct sym_process *p, struct object *o);
+
+/* Name of JIT-compiled code, interned. NULL: none. */
+const char *process_jit_name(struct sym_process *p, uint64_t pc);
+
+/* The pprof view of a located mapping. */
+const struct sym_module *process_module(struct symbolizer *s, const struct process_location *at);
+
+#endif

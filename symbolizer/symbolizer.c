@@ -1,0 +1,212 @@
+#include "symbolizer/symbolizer.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/symbolizer_state.h"
+
+#define DEFAULT_MEMORY_BYTES ((size_t)512 << 20)
+
+/* Names outlive the tables they came from, so they have a bound of their own. */
+#define MAX_STRING_BYTES ((size_t)256 << 20)
+
+static const struct symbolizer_opts default_opts;
+
+static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
+{
+	s->debug_dir = strdup(opts->debug_dir ? opts->debug_dir : "/usr/lib/debug");
+	s->proc = strdup(opts->proc ? opts->proc : "/proc");
+	s->strings = intern_new(MAX_STRING_BYTES);
+	if (!s->debug_dir || !s->proc || !s->strings)
+		return -ENOMEM;
+	s->env = (struct object_environment){
+		.strings = s->strings,
+		.debug_dir = s->debug_dir,
+		.max_bytes = opts->max_memory_bytes ? opts->max_memory_bytes : DEFAULT_MEMORY_BYTES,
+		.keep_mangled = opts->keep_mangled,
+		.keep_parameters = opts->keep_parameters,
+		.stats = &s->stats,
+	};
+	s->objects = object_cache_new(&s->env);
+	s->kernel = kernel_new(s->strings, s->proc, "/sys");
+	return s->objects && s->kernel ? 0 : -ENOMEM;
+}
+
+struct symbolizer *symbolizer_new(const struct symbolizer_opts *opts)
+{
+	struct symbolizer *s = calloc(1, sizeof(*s));
+	int err = s ? set_up(s, opts ? opts : &default_opts) : -ENOMEM;
+
+	if (err) {
+		symbolizer_free(s);
+		errno = -err;
+		return NULL;
+	}
+	return s;
+}
+
+void symbolizer_free(struct symbolizer *s)
+{
+	struct sym_process *p, *next;
+
+	if (!s)
+		return;
+	HASH_ITER (hh, s->processes, p, next) {
+		HASH_DEL(s->processes, p);
+		process_free(p);
+	}
+	kernel_free(s->kernel);
+	object_cache_free(s->objects);
+	intern_free(s->strings);
+	free(s->debug_dir);
+	free(s->proc);
+	free(s);
+}
+
+struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint64_t start)
+{
+	struct process_key key = { .pid = pid, .start = start };
+	struct sym_process *p;
+
+	HASH_FIND(hh, s->processes, &key, sizeof(key), p);
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->key = key;
+	p->owner = s;
+	HASH_ADD(hh, s->processes, key, sizeof(p->key), p);
+	return p;
+}
+
+void symbolizer_process_drop(struct sym_process *p)
+{
+	if (!p)
+		return;
+	HASH_DEL(p->owner->processes, p);
+	process_free(p);
+}
+
+/* A result of one frame that has just a name. */
+static void set_single(struct symbolizer *s, struct sym_result *out, const char *function, const char *source)
+{
+	s->single = (struct sym_frame){ .function = function };
+	out->frames = &s->single;
+	out->n_frames = 1;
+	out->source = source;
+}
+
+__attribute__((format(printf, 3, 4))) static void set_unnamed(struct symbolizer *s, struct sym_result *out,
+                                                              const char *format, ...)
+{
+	char name[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(name, sizeof(name), format, args);
+	va_end(args);
+	set_single(s, out, intern_string(s->strings, name), "none");
+	s->stats.results_none++;
+}
+
+int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out)
+{
+	struct kernel_hit hit;
+
+	*out = (struct sym_result){ .address = pc - is_caller };
+	if (kernel_find(s->kernel, out->address, &hit)) {
+		set_single(s, out, hit.function, "kallsyms");
+		s->stats.results_kallsyms++;
+	} else {
+		set_unnamed(s, out, "[no symbols: kernel+0x%llx]", (unsigned long long)out->address);
+	}
+	out->module = hit.module;
+	return 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* In a mapping, but without an object that knows the address. */
+static void name_by_mapping(struct sym_process *p, const struct process_location *at, struct sym_result *out)
+{
+	const char *jit =
+	        at->mapping->path[0] == '/' && at->object ? NULL : process_jit_name(p, out->address);
+
+	if (jit) {
+		set_single(p->owner, out, jit, "perf-map");
+		p->owner->stats.results_perf_map++;
+	} else if (at->object) {
+		set_single(p->owner, out, object_no_symbols(at->object, at->address), "none");
+		p->owner->stats.results_none++;
+	} else if (at->mapping->path[0]) {
+		set_unnamed(p->owner, out, "[no symbols: %s+0x%llx]", base_name(at->mapping->path),
+		            (unsigned long long)(out->address - at->mapping->start + at->mapping->offset));
+	} else {
+		set_unnamed(p->owner, out, "[unknown 0x%llx]", (unsigned long long)out->address);
+	}
+}
+
+static void describe_module(struct mapping *m, struct object *o)
+{
+	if (!o)
+		return;
+	m->module.has_functions |= object_has_functions(o);
+	m->module.has_lines |= object_has_lines(o);
+}
+
+static void resolve_in_object(struct sym_process *p, const struct process_location *at,
+                              struct sym_result *out)
+{
+	struct symbolizer_stats *stats = &p->owner->stats;
+	struct object_answer answer;
+
+	if (object_resolve(at->object, at->address, &answer)) {
+		out->frames = answer.frames;
+		out->n_frames = answer.n_frames;
+		out->source = answer.source;
+		if (answer.source[0] == 'd')
+			stats->results_dwarf++;
+		else
+			stats->results_symtab++;
+	}
+	describe_module(at->mapping, at->object);
+	out->address = at->address;
+}
+
+int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct sym_result *out)
+{
+	struct process_location at;
+
+	*out = (struct sym_result){ .address = pc - is_caller };
+	if (!process_locate(p, out->address, &at)) {
+		set_unnamed(p->owner, out, "[unknown 0x%llx]", (unsigned long long)out->address);
+		return 0;
+	}
+	out->module = process_module(p->owner, &at);
+	if (at.object)
+		resolve_in_object(p, &at, out);
+	if (!out->n_frames)
+		name_by_mapping(p, &at, out);
+	if (at.object)
+		process_object_used(p, at.object);
+	return 0;
+}
+
+void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
+{
+	*out = s->stats;
+	out->memory_bytes =
+	        intern_memory(s->strings) + object_cache_memory(s->objects) + kernel_memory(s->kernel);
+	out->files_cached = object_cache_count(s->objects);
+	out->processes = HASH_COUNT(s->processes);
+	out->kernel_symbols = kernel_symbols(s->kernel);
+}

@@ -1,0 +1,19 @@
+/* What a `struct symbolizer` is made of. */
+#ifndef SYMBOLIZER_SYMBOLIZER_STATE_H
+#define SYMBOLIZER_SYMBOLIZER_STATE_H
+
+#include "symbolizer/kernel.h"
+#include "symbolizer/process.h"
+
+struct symbolizer {
+	struct intern *strings;
+	struct object_environment env;
+	struct object_cache *objects;
+	struct kernel *kernel;
+	struct sym_process *processes; /* uthash by key */
+	char *debug_dir, *proc;
+	struct symbolizer_stats stats;
+	struct sym_frame single; /* of results that have no frames of their own */
+};
+
+#endif
