@@ -10,7 +10,6 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +18,7 @@
 #include "stalltag/stalltag.h"
 #include "tests/e2e/test_stalltag_sdk.h"
 
-#ifdef LINKED
-#define find(handle, name) name
-#else
 #define find(handle, name) ((__typeof__(name) *)dlsym(handle, #name))
-#endif
 
 static int contexts(void)
 {
@@ -61,10 +56,21 @@ static void *push_in_a_new_thread(void *unused)
 	return unused;
 }
 
-static void beside(const char *when, void *(*load)(const char *, const char *), const char *flag,
-                   const char *path)
+static void *load(const char *flag, const char *path)
 {
-	void *handle = strcmp(when, "after") ? load(flag, path) : NULL;
+	void *handle = dlopen(path, RTLD_NOW | (strcmp(flag, "global") ? RTLD_LOCAL : RTLD_GLOBAL));
+
+	if (!handle) {
+		puts(dlerror());
+		exit(1);
+	}
+	return handle;
+}
+
+/* when: linked, before or after; flag: local or global. */
+static void beside(const char *when, const char *flag, const char *path)
+{
+	void *handle = strcmp(when, "before") ? RTLD_DEFAULT : load(flag, path);
 	void (*attach)(uint8_t), (*detach)(void);
 	const uint8_t *(*current)(void);
 	pthread_t thread;
@@ -95,70 +101,17 @@ static void beside(const char *when, void *(*load)(const char *, const char *), 
 	tell("popped");
 }
 
-static void *load_sdk(const char *flag, const char *path)
-{
-	void *handle = dlopen(path, RTLD_NOW | (strcmp(flag, "global") ? RTLD_LOCAL : RTLD_GLOBAL));
-
-	if (!handle) {
-		puts(dlerror());
-		exit(1);
-	}
-	return handle;
-}
-
-static void *no_load(const char *flag, const char *path)
-{
-	(void)flag;
-	(void)path;
-	return NULL;
-}
-
-#ifndef LINKED
-static pthread_barrier_t barrier;
-
-static void *tagged_thread(void *handle)
-{
-	void (*push)(uint64_t, const char *) =
-	        (void (*)(uint64_t, const char *))dlsym(handle, "stalltag_push");
-
-	push(1, "held at exit");
-	pthread_barrier_wait(&barrier);
-	pthread_barrier_wait(&barrier);
-	return NULL;
-}
-
-static void unload(const char *path)
-{
-	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL), *again = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	pthread_t thread;
-
-	pthread_barrier_init(&barrier, NULL, 2);
-	pthread_create(&thread, NULL, tagged_thread, handle);
-	pthread_barrier_wait(&barrier);
-	printf("same %d, closed %d\n", handle == again, !dlclose(handle) && !dlclose(again));
-	pthread_barrier_wait(&barrier);
-	pthread_join(thread, NULL);
-	puts("ended");
-}
-#endif
-
 int main(int argc, char **argv)
 {
-	if (argc < 2)
-		return 2;
-	if (!strcmp(argv[1], "linked")) {
-		beside("linked", no_load, NULL, NULL);
-#ifndef LINKED
+	if (argc == 2) {
+		beside("linked", NULL, NULL);
 	} else if (argc == 4) {
-		beside(argv[1], load_sdk, argv[2], argv[3]);
-	} else if (!strcmp(argv[1], "context")) {
-		find(load_sdk("local", argv[2]), sdk_publish)();
+		beside(argv[1], argv[2], argv[3]);
+	} else if (argc == 3) {
+		find(load("local", argv[2]), sdk_publish)();
 		stalltag_push(1, "a");
 		tell("pushed");
 		stalltag_pop();
-	} else {
-		unload(argv[2]);
-#endif
 	}
-	return 0;
+	return argc < 2 || argc > 4;
 }

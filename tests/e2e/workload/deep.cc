@@ -48,7 +48,7 @@ __attribute__((always_inline)) inline bool put_chunk(job &job)
 	job.waited_ns += static_cast<unsigned long long>((steady::now() - began).count());
 	job.calls++;
 	job.at = (job.at + chunk_bytes) % file_bytes;
-	return put == static_cast<ssize_t>(chunk_bytes);
+	return put > 0; // a debugger that stops us may cut a write short
 }
 
 struct writer {
