@@ -8,6 +8,7 @@
 #include "stalltag/foreign_publisher.h"
 
 #define SLOT_SYMBOL "otel_thread_ctx_v1"
+#define OWN_SYMBOL  "stalltag_thread_ctx_v1" /* another copy of this library has both */
 #define CHUNK_BYTES 8192
 
 static const char *const context_names[] = { "/memfd:OTEL_CTX", "[anon_shmem:OTEL_CTX]", "[anon:OTEL_CTX]" };
@@ -158,7 +159,7 @@ static int check_object(struct dl_phdr_info *object, size_t size, void *found)
 	(void)size;
 	if (holds(object, (uintptr_t)check_object) || !find_hash_table(object, &table))
 		return 0;
-	*(bool *)found |= defines(&table, SLOT_SYMBOL);
+	*(bool *)found |= defines(&table, SLOT_SYMBOL) && !defines(&table, OWN_SYMBOL);
 	return *(bool *)found;
 }
 
