@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -16,14 +17,14 @@
 #include "symbolizer/maps.h"
 
 struct file_key {
-	uint64_t inode, generation;
+	uint64_t inode;
 	uint32_t dev_major, dev_minor;
 };
 
 /* A file that nobody is interested in. */
 struct dull_file {
 	struct file_key key;
-	uint64_t asked_ns;
+	uint64_t changed_ns; /* when it was asked about: inodes are used again, and files overwritten */
 	UT_hash_handle hh;
 };
 
@@ -64,47 +65,67 @@ static void forget_dull(struct exec_maps *maps, struct dull_file *file)
 	free(file);
 }
 
-static void remember_dull(struct exec_maps *maps, const struct file_key *key)
+/* When the file was last changed; 0 when it cannot be found (any more) under its name. */
+static uint64_t time_of_change(uint32_t pid, const struct exec_mapping *mapping)
 {
-	struct dull_file *file = calloc(1, sizeof(*file)), *added = NULL;
+	char path[4200];
+	struct stat st;
 
+	if (mapping->path[0] != '/')
+		return 0;
+	if (stat(mapping->path, &st) || st.st_ino != mapping->inode) {
+		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, mapping->path);
+		if (stat(path, &st) || st.st_ino != mapping->inode)
+			return 0;
+	}
+	return (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
+}
+
+static void remember_dull(struct exec_maps *maps, const struct file_key *key, uint64_t changed_ns)
+{
+	struct dull_file *file, *added = NULL;
+
+	HASH_FIND(hh, maps->dull, key, sizeof(*key), file);
+	if (file) {
+		file->changed_ns = changed_ns;
+		return;
+	}
+	file = calloc(1, sizeof(*file));
 	if (!file)
 		return;
 	if (HASH_COUNT(maps->dull) >= EXEC_MAPS_FILES_MAX)
 		forget_dull(maps, maps->dull);
 	file->key = *key;
-	file->asked_ns = maps->now_ns;
+	file->changed_ns = changed_ns;
 	HASH_ADD(hh, maps->dull, key, sizeof(file->key), file);
 	HASH_FIND(hh, maps->dull, key, sizeof(*key), added);
 	if (!added)
 		free(file);
 }
 
-static bool is_dull(struct exec_maps *maps, const struct file_key *key)
+static bool is_dull(const struct exec_maps *maps, const struct file_key *key, uint64_t changed_ns)
 {
-	struct dull_file *file;
+	const struct dull_file *file;
 
 	HASH_FIND(hh, maps->dull, key, sizeof(*key), file);
-	if (!file)
-		return false;
-	if (maps->now_ns - file->asked_ns < EXEC_MAPS_VERDICT_NS)
-		return true;
-	forget_dull(maps, file);
-	return false;
+	return file && changed_ns && file->changed_ns == changed_ns;
 }
 
 static void ask_about_file(struct exec_maps *maps, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct file_key key = { .inode = mapping->inode,
-		                .generation = mapping->generation,
 		                .dev_major = mapping->dev_major,
 		                .dev_minor = mapping->dev_minor };
+	uint64_t changed_ns;
 
-	if (!maps->handler.file || !mapping->inode || is_dull(maps, &key))
+	if (!maps->handler.file || !mapping->inode)
+		return;
+	changed_ns = time_of_change(pid, mapping);
+	if (is_dull(maps, &key, changed_ns))
 		return;
 	maps->stats.files_asked++;
-	if (!maps->handler.file(maps->handler.ctx, pid, mapping))
-		remember_dull(maps, &key);
+	if (!maps->handler.file(maps->handler.ctx, pid, mapping) && changed_ns)
+		remember_dull(maps, &key, changed_ns);
 }
 
 /* --- processes that were there before ------------------------------------------------------------ */
@@ -179,7 +200,6 @@ static void apply_mmap2(struct exec_maps *maps, const struct mmap2_record *recor
 		                        .end = record->start + record->bytes,
 		                        .pgoff = record->pgoff,
 		                        .inode = record->inode,
-		                        .generation = record->generation,
 		                        .dev_major = record->dev_major,
 		                        .dev_minor = record->dev_minor,
 		                        .path = record->path };

@@ -26,15 +26,14 @@
 
 struct exec_maps;
 
-#define EXEC_MAPS_LINGER_NS  30000000000ULL
-#define EXEC_MAPS_VERDICT_NS 10000000000ULL
-#define EXEC_MAPS_FILES_MAX  8192 /* verdicts remembered */
+#define EXEC_MAPS_LINGER_NS 30000000000ULL
+#define EXEC_MAPS_FILES_MAX 8192 /* verdicts remembered */
 
 /* Each may be NULL. `mapping` lives until the call returns. */
 struct exec_maps_handler {
 	/*
 	 * A process has mapped a file to execute from. True: ask for the next process that maps it, too;
-	 * false: it is of no interest, do not ask for EXEC_MAPS_VERDICT_NS (files can be overwritten).
+	 * false: it is of no interest, do not ask again unless the file is changed.
 	 */
 	bool (*file)(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
 	void (*exec)(void *ctx, uint32_t pid); /* runs another program from now on */

@@ -25,8 +25,7 @@ struct map_table;
 
 struct exec_mapping {
 	uint64_t start, end, pgoff;
-	uint64_t inode,
-	        generation; /* 0: anonymous; the generation tells uses of one inode number apart, 0 unknown */
+	uint64_t inode; /* 0: anonymous */
 	uint32_t dev_major, dev_minor;
 	const char *path; /* as the process sees it; "" for anonymous memory, "[vdso]" */
 };
