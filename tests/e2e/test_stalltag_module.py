@@ -1,0 +1,157 @@
+"""The checks of the Python module, run by test_stalltag_python under each Python there is. Prints "name: yes|NO"."""
+import asyncio
+import ctypes
+import os
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../stalltag/python"))
+sys.dont_write_bytecode = True
+import stalltag  # noqa: E402
+
+library = ctypes.PyDLL(os.environ["STALLTAG_LIBRARY"])
+
+
+def seen():
+    """(id, name) as the calling thread's slot has it, or None."""
+    pointer = ctypes.c_void_p.in_dll(library, "stalltag_thread_ctx_v1").value
+    if not pointer:
+        return None
+    head = ctypes.string_at(pointer, 30)
+    size = int.from_bytes(head[26:28], sys.byteorder)
+    return int.from_bytes(head[16:24], "big"), ctypes.string_at(pointer + 30, max(size - 2, 0)).decode("utf-8")
+
+
+def check_nesting():
+    with stalltag.tag("checkpoint_write/step8", id=8):
+        outer = seen()
+        with stalltag.tag("fsync"):
+            inner, depth = seen(), stalltag.depth()
+        back = seen()
+    return (outer, inner, depth, back, seen()) == ((8, "checkpoint_write/step8"), (0, "fsync"), 2,
+                                                  (8, "checkpoint_write/step8"), None)
+
+
+def check_exception():
+    try:
+        with stalltag.tag("a", id=1):
+            with stalltag.tag("b", id=2):
+                raise KeyError("x")
+    except KeyError:
+        return seen() is None and stalltag.depth() == 0
+
+
+def check_decorator():
+    @stalltag.tagged("shard_read", id=2**64 - 1)
+    def read(a, *, b):
+        """doc"""
+        if b is None:
+            raise ValueError
+        return seen(), a + b
+
+    try:
+        read(1, b=None)
+    except ValueError:
+        pass
+    return (read(1, b=2) == ((2**64 - 1, "shard_read"), 3) and seen() is None and read.__name__ == "read"
+            and read.__doc__ == "doc")
+
+
+def check_one_object_many_times():
+    step = stalltag.tag("step", id=5)
+    with step:
+        with step:
+            depth = stalltag.depth()
+    with step as same:
+        return depth == 2 and same is step and seen() == (5, "step")
+
+
+def check_threads():
+    results = []
+
+    def work(number):
+        good = seen() is None
+        for i in range(200):
+            with stalltag.tag("worker/%d" % i, id=number << 32 | i):
+                good = good and seen() == (number << 32 | i, "worker/%d" % i)
+        results.append(good)
+
+    with stalltag.tag("main", id=1):
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results == [True] * 8 and seen() == (1, "main")
+
+
+def check_push_and_pop():
+    stalltag.push(b"bytes/too", 3)
+    held = seen()
+    stalltag.pop()
+    return held == (3, "bytes/too") and seen() is None
+
+
+def refused(error, call):
+    try:
+        call()
+    except error:
+        return stalltag.depth() == 0
+    return False
+
+
+def check_refusals():
+    async def coroutine():
+        pass
+
+    def generator():
+        yield 1
+
+    return all((refused(ValueError, lambda: stalltag.tag("x", id=2**64)), refused(ValueError, lambda: stalltag.tag("x", id=-1)),
+                refused(TypeError, lambda: stalltag.tag("x", id=1.5)), refused(TypeError, lambda: stalltag.tag(None)),
+                refused(ValueError, lambda: stalltag.push("a\0b")), refused(TypeError, lambda: stalltag.tagged("x")(coroutine)),
+                refused(TypeError, lambda: stalltag.tagged("x")(generator))))
+
+
+def check_names():
+    before = stalltag.losses()["names_cut"]
+    with stalltag.tag("\u20ac" * 85):
+        whole = seen()
+    with stalltag.tag("x" + "\u20ac" * 85):
+        cut = seen()
+    with stalltag.tag("lone surrogate \udc80"):
+        replaced = seen()
+    return (whole == (0, "\u20ac" * 85) and cut == (0, "x" + "\u20ac" * 84) and replaced == (0, "lone surrogate ?")
+            and stalltag.losses()["names_cut"] == before + 1)
+
+
+def check_fork():
+    with stalltag.tag("parent", id=4):
+        child = os.fork()
+        if not child:
+            held = seen()
+            with stalltag.tag("child", id=5):
+                good = held == (4, "parent") and seen() == (5, "child")
+            with open("/proc/self/maps") as maps:
+                os._exit(0 if good and sum("OTEL_CTX" in line for line in maps) == 1 else 1)
+        return os.waitpid(child, 0)[1] == 0 and seen() == (4, "parent")
+
+
+def check_executor_under_asyncio():
+    @stalltag.tagged("shard_read", id=6)
+    def read():
+        return seen()
+
+    async def main():
+        return await asyncio.get_running_loop().run_in_executor(None, read)
+
+    return asyncio.run(main()) == (6, "shard_read") and seen() is None
+
+
+for name, check in sorted(globals().copy().items()):
+    if name.startswith("check_"):
+        try:
+            good = check()
+        except Exception as error:
+            good, name = False, "%s (%r)" % (name, error)
+        print("%s: %s" % (name[6:].replace("_", " "), "yes" if good is True else "NO"))
