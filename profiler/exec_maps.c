@@ -231,6 +231,8 @@ static void apply_fork(struct exec_maps *maps, const struct task_record *record)
 	}
 	meet(maps, record->ppid);
 	map_table_fork(maps->table, record->pid, record->ppid);
+	if (maps->handler.fork)
+		maps->handler.fork(maps->handler.ctx, record->pid, record->ppid);
 }
 
 static void apply_exit(struct exec_maps *maps, const struct task_record *record)
