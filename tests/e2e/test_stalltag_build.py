@@ -14,7 +14,8 @@ class Build:
         self.build = os.path.abspath(build)
         self.library = os.path.join(self.build, "libstalltag.so")
         self.archive = os.path.join(self.build, "libstalltag.a")
-        self.folder = tempfile.mkdtemp(prefix="stalltag-test-")
+        self.kept = tempfile.TemporaryDirectory(prefix="stalltag-test-")  # removed with this object
+        self.folder = self.kept.name
         needed = subprocess.run(["readelf", "-Wd", self.library], capture_output=True, text=True, check=True).stdout
         self.sanitized = "libasan" in needed
 
