@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "pprof/profile.h"
+#include "pprof/pprof_file.h"
 #include "profiler/ledger_row.h"
 #include "profiler/stamp.h"
 
@@ -78,55 +78,11 @@ static int fail(const char *path, int reason, char *err, size_t err_size)
 	return reason;
 }
 
-/* Reads a regular file or a pipe to its end. */
-static int read_stream(FILE *file, char **data, size_t *size)
-{
-	size_t room = 0;
-
-	*data = NULL;
-	*size = 0;
-	do {
-		char *grown;
-
-		if (*size == room) {
-			room = room ? 2 * room : 256 * 1024;
-			grown = room <= 2 * TOP_FILE_BYTES_MAX ? realloc(*data, room) : NULL;
-			if (!grown)
-				return room > 2 * TOP_FILE_BYTES_MAX ? -EFBIG : -ENOMEM;
-			*data = grown;
-		}
-		*size += fread(*data + *size, 1, room - *size, file);
-		if (ferror(file))
-			return -errno;
-	} while (!feof(file));
-	return *size > TOP_FILE_BYTES_MAX ? -EFBIG : 0;
-}
-
-static int read_profile(const char *path, struct profile **out, char *err, size_t err_size)
-{
-	FILE *file = fopen(path, "re");
-	char *data = NULL, why[256] = "";
-	size_t size = 0;
-	int result = file ? read_stream(file, &data, &size) : -errno;
-
-	if (file)
-		fclose(file);
-	if (result) {
-		fail(path, result, err, err_size);
-	} else {
-		result = profile_decode(data, size, TOP_PROFILE_BYTES_MAX, out, why, sizeof(why));
-		if (result)
-			snprintf(err, err_size, "%s: not a profile: %s", path, why);
-	}
-	free(data);
-	return result;
-}
-
 static int add_file(struct top_input *input, const char *path, char *err, size_t err_size)
 {
 	struct profile *profile = NULL;
 	char why[256] = "";
-	int result = read_profile(path, &profile, err, err_size);
+	int result = pprof_file_read(path, TOP_PROFILE_BYTES_MAX, &profile, err, err_size);
 
 	if (!result)
 		result = take_comments(input, profile, path, err, err_size);

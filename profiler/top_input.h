@@ -13,8 +13,7 @@ struct ledger;
 struct profile;
 struct stamp;
 
-#define TOP_FILE_BYTES_MAX    (1ul << 30) /* of one file as it lies on the disk */
-#define TOP_PROFILE_BYTES_MAX (4ul << 30) /* of the profile in memory */
+#define TOP_PROFILE_BYTES_MAX (4ul << 30) /* of the sum in memory, and of each file */
 
 struct top_input {
 	const struct profile *profile;
@@ -29,7 +28,7 @@ struct top_input {
 /*
  * Loads paths; a directory stands for all *.pb.gz in it, in the order of their names. On failure a line
  * without newline, beginning with the file, is in err, and there is nothing to release. 0 or -errno, among
- * them what profile_decode and profile_merge give.
+ * them what pprof_file_read and profile_merge give.
  */
 int top_input_load(struct top_input *input, char *const *paths, size_t count, char *err, size_t err_size);
 
