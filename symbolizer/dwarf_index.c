@@ -1,9 +1,8 @@
 #include "symbolizer/dwarf_index.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
-
-#include "symbolizer/dwarf_scopes.h"
 
 #define MAX_RANGES  (1 << 24)
 #define MAX_INLINED 128
@@ -149,7 +148,7 @@ static size_t fill_frames(struct dwarf_index *x, const struct unit_index *ui, ui
 	const struct dwarf_inline *chain[MAX_INLINED];
 	size_t n = f ? dwarf_scopes_inlines(ui->scopes, f, address, chain, MAX_INLINED) : 0, i;
 	uint32_t file = 0, line = 0;
-	bool known = ui->lines && dwarf_lines_find(ui->lines, address, &file, &line);
+	bool known = ui->lines && dwarf_lines_find(ui->lines, address, f ? f->low : 0, &file, &line);
 
 	if (!f && !known)
 		return 0;
@@ -160,8 +159,7 @@ static size_t fill_frames(struct dwarf_index *x, const struct unit_index *ui, ui
 			.inlined = inlined, .lines = known ? ui->lines : NULL, .file = file, .line = line
 		};
 		if (inlined || f)
-			frames[i].name = dwarf_function_name(x->info, inlined ? inlined->die : f->die,
-			                                     &frames[i].is_mangled);
+			frames[i].name = dwarf_function_name(x->info, inlined ? inlined->die : f->die);
 		if (!inlined)
 			continue;
 		known = ui->lines;
@@ -195,6 +193,17 @@ size_t dwarf_index_find(struct dwarf_index *x, uint64_t address, struct dwarf_fr
 			n = fill_frames(x, ui, address, NULL, frames, max);
 	}
 	return n;
+}
+
+void dwarf_index_full_name(struct dwarf_index *x, const struct dwarf_name *name, char *out, size_t size)
+{
+	struct dwarf_unit *u = name->info == x->info ? dwarf_unit_at(x->info, name->die) : NULL;
+	struct unit_index *ui = u && !name->is_mangled ? load_unit(x, (uint32_t)(u - x->info->units)) : NULL;
+
+	if (ui && ui->scopes && ui->scopes->n_namings)
+		dwarf_scopes_qualify(ui->scopes, name->die, name->name, out, size);
+	else
+		snprintf(out, size, "%s", name->name);
 }
 
 bool dwarf_index_has_lines(const struct dwarf_index *x)

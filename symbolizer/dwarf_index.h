@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 #include "symbolizer/dwarf_lines.h"
+#include "symbolizer/dwarf_scopes.h"
 #include "symbolizer/dwarf_unit.h"
 
 struct dwarf_index;
 
 struct dwarf_frame {
-	const char *name; /* NULL: the unit has lines there but no function */
-	bool is_mangled;
+	struct dwarf_name name; /* of nothing: the unit has lines there but no function */
 	bool inlined;
 	const struct dwarf_lines *lines; /* for dwarf_lines_path(); NULL: no file */
 	uint32_t file, line;
@@ -33,6 +33,9 @@ void dwarf_index_free(struct dwarf_index *x);
 
 /* Innermost first; returns how many of at most `max`; 0: nothing is known of that address. */
 size_t dwarf_index_find(struct dwarf_index *x, uint64_t address, struct dwarf_frame *frames, size_t max);
+
+/* Writes a name with the namespaces and classes around it, which a mangled one has in it already. */
+void dwarf_index_full_name(struct dwarf_index *x, const struct dwarf_name *name, char *out, size_t size);
 
 bool dwarf_index_has_lines(const struct dwarf_index *x);
 size_t dwarf_index_memory(const struct dwarf_index *x);

@@ -242,9 +242,11 @@ void dwarf_lines_free(struct dwarf_lines *l)
 	free(l);
 }
 
-static const struct row *row_in(const struct dwarf_lines *l, const struct sequence *s, uint64_t address)
+static const struct row *row_in(const struct dwarf_lines *l, const struct sequence *s, uint64_t address,
+                                uint64_t function_start)
 {
 	uint32_t low = s->first, high = s->end, mid;
+	const struct row *row, *before;
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
@@ -253,10 +255,16 @@ static const struct row *row_in(const struct dwarf_lines *l, const struct sequen
 		else
 			high = mid;
 	}
-	return low > s->first ? &l->rows[low - 1] : NULL;
+	if (low == s->first)
+		return NULL;
+	row = before = &l->rows[low - 1];
+	while (!before->line && before > l->rows + s->first && before->address > function_start)
+		before--;
+	return before->line && before->address >= function_start ? before : row;
 }
 
-bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *file, uint32_t *line)
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t function_start, uint32_t *file,
+                      uint32_t *line)
 {
 	size_t low = 0, high = l->n_sequences, mid, i;
 	const struct row *row;
@@ -271,7 +279,7 @@ bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *f
 	for (i = 0; i < MAX_OVERLAPS && i < low; i++) {
 		if (address >= l->sequences[low - 1 - i].end_address)
 			continue;
-		row = row_in(l, &l->sequences[low - 1 - i], address);
+		row = row_in(l, &l->sequences[low - 1 - i], address, function_start);
 		if (!row)
 			return false;
 		*file = row->file;

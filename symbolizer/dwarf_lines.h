@@ -19,8 +19,12 @@ struct dwarf_lines;
 int dwarf_lines_read(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out);
 void dwarf_lines_free(struct dwarf_lines *l);
 
-/* False: the address is in no row. `line` may be 0: the compiler had none to give. */
-bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *file, uint32_t *line);
+/*
+ * False: the address is in no row. Where the compiler had no line to give (0: code merged from several places),
+ * that of the nearest row before it counts, as long as that is not below `function_start`; else *line is 0.
+ */
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t function_start, uint32_t *file,
+                      uint32_t *line);
 
 /*
  * The path of a file by the number that rows and DW_AT_call_file have for it: its directory's, and the

@@ -6,12 +6,13 @@
 
 #define MAX_SCOPES  (1 << 24)
 #define MAX_LEVELS  512
-#define MAX_ORIGINS 16
 #define NO_FUNCTION UINT32_MAX
+#define NO_NAMING   UINT32_MAX
 
 /* What encloses the DIEs being read. */
 struct level {
 	uint32_t function; /* index of its first range; NO_FUNCTION: outside */
+	uint32_t naming;   /* index of the innermost one; NO_NAMING: none */
 	uint32_t depth;    /* of inlining */
 	bool ignored;      /* nothing in here has code */
 };
@@ -81,6 +82,32 @@ static int each_range_of(struct walk *w, const struct dwarf_die *die, dwarf_rang
 	return dwarf_each_range(w->info, w->unit, &die->low_pc, &die->high_pc, &die->ranges, each, w);
 }
 
+static bool is_c(const struct dwarf_unit *u)
+{
+	return u->language == DW_LANG_C99 || u->language == DW_LANG_C11 || u->language == DW_LANG_C89;
+}
+
+static int add_naming(struct walk *w, const struct dwarf_die *die, struct level *inside)
+{
+	struct dwarf_scopes *s = w->scopes;
+	int err;
+
+	inside->ignored = die->abbrev->tag == DW_TAG_enumeration_type;
+	if (!die->abbrev->has_children || inside->ignored || is_c(w->unit))
+		return 0;
+	err = make_room((void **)&s->namings, s->n_namings, &s->max_namings, sizeof(*s->namings));
+	if (err)
+		return err;
+	s->namings[s->n_namings] =
+	        (struct dwarf_naming){ .start = die->offset,
+		                       .end = w->unit->end,
+		                       .name = dwarf_value_string(w->info, w->unit, &die->name),
+		                       .outer = inside->naming,
+		                       .tag = die->abbrev->tag };
+	inside->naming = (uint32_t)s->n_namings++;
+	return 0;
+}
+
 /* Adds what the DIE is; *inside becomes what its children are inside of. */
 static int visit(struct walk *w, const struct dwarf_die *die, struct level *inside)
 {
@@ -91,7 +118,8 @@ static int visit(struct walk *w, const struct dwarf_die *die, struct level *insi
 	switch (die->abbrev->tag) {
 	case DW_TAG_subprogram:
 		err = each_range_of(w, die, add_function);
-		*inside = (struct level){ .function = NO_FUNCTION };
+		inside->function = NO_FUNCTION;
+		inside->depth = 0;
 		if (w->scopes->n_functions > first)
 			inside->function = first;
 		break;
@@ -105,12 +133,16 @@ static int visit(struct walk *w, const struct dwarf_die *die, struct level *insi
 	case DW_TAG_partial_unit:
 	case DW_TAG_skeleton_unit:
 	case DW_TAG_module:
-	case DW_TAG_namespace:
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
 	case DW_TAG_lexical_block:
 	case DW_TAG_try_block:
 	case DW_TAG_catch_block:
+		break;
+	case DW_TAG_namespace:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+		err = add_naming(w, die, inside);
 		break;
 	default:
 		inside->ignored = true;
@@ -118,13 +150,15 @@ static int visit(struct walk *w, const struct dwarf_die *die, struct level *insi
 	return err;
 }
 
-/* The end of a row of siblings: a function's last range now knows where its inlines end. */
-static void leave(struct walk *w)
+/* The end of a row of siblings, at `offset`: what they were in is complete. */
+static void leave(struct walk *w, uint64_t offset)
 {
 	struct level *left = &w->levels[--w->n_levels];
 	struct dwarf_function *f, *end = w->scopes->functions + w->scopes->n_functions;
 	uint64_t die;
 
+	if (w->n_levels && left->naming != w->levels[w->n_levels - 1].naming)
+		w->scopes->namings[left->naming].end = offset;
 	if (!w->n_levels || left->function == NO_FUNCTION ||
 	    left->function == w->levels[w->n_levels - 1].function)
 		return;
@@ -140,8 +174,7 @@ static bool can_skip(const struct dwarf_unit *u, const struct dwarf_die *die, co
 		return false;
 	if (inside->ignored)
 		return true;
-	return die->abbrev->tag == DW_TAG_structure_type &&
-	       (u->language == DW_LANG_C99 || u->language == DW_LANG_C11 || u->language == DW_LANG_C89);
+	return die->abbrev->tag == DW_TAG_structure_type && is_c(u);
 }
 
 static int enter(struct walk *w, struct dwarf_cursor *c, const struct dwarf_die *die,
@@ -172,14 +205,14 @@ static int walk_unit(struct walk *w)
 	struct level inside;
 	int got;
 
-	w->levels[0] = (struct level){ .function = NO_FUNCTION };
+	w->levels[0] = (struct level){ .function = NO_FUNCTION, .naming = NO_NAMING };
 	w->n_levels = 1;
 	while (w->n_levels && dwarf_left(&c)) {
 		got = dwarf_read_die(w->info, w->unit, &c, &die);
 		if (got < 0)
 			return got;
 		if (!got) {
-			leave(w);
+			leave(w, die.offset);
 			continue;
 		}
 		inside = w->levels[w->n_levels - 1];
@@ -212,7 +245,7 @@ int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, struct dwarf_s
 	if (w && w->scopes) {
 		w->scopes->damaged = err;
 		while (w->n_levels)
-			leave(w);
+			leave(w, u->end);
 		if (w->scopes->n_functions)
 			qsort(w->scopes->functions, w->scopes->n_functions, sizeof(*w->scopes->functions),
 			      compare_lows);
@@ -229,6 +262,7 @@ void dwarf_scopes_free(struct dwarf_scopes *s)
 		return;
 	free(s->functions);
 	free(s->inlines);
+	free(s->namings);
 	free(s);
 }
 
@@ -263,40 +297,6 @@ size_t dwarf_scopes_inlines(const struct dwarf_scopes *s, const struct dwarf_fun
 
 size_t dwarf_scopes_memory(const struct dwarf_scopes *s)
 {
-	return sizeof(*s) + s->max_functions * sizeof(*s->functions) + s->max_inlines * sizeof(*s->inlines);
-}
-
-static bool read_die_at(struct dwarf_info *d, uint64_t offset, struct dwarf_unit **unit,
-                        struct dwarf_die *out)
-{
-	struct dwarf_cursor c;
-
-	*unit = dwarf_unit_at(d, offset);
-	if (!*unit || dwarf_unit_prepare(d, *unit))
-		return false;
-	c = dwarf_unit_cursor(d, *unit, offset);
-	return dwarf_read_die(d, *unit, &c, out) == 1;
-}
-
-const char *dwarf_function_name(struct dwarf_info *d, uint64_t offset, bool *is_mangled)
-{
-	const char *name = NULL, *found;
-	struct dwarf_unit *unit;
-	struct dwarf_die die;
-	int i;
-
-	*is_mangled = false;
-	for (i = 0; i < MAX_ORIGINS && read_die_at(d, offset, &unit, &die); i++) {
-		found = dwarf_value_string(d, unit, &die.linkage_name);
-		if (found && *found) {
-			*is_mangled = true;
-			return found;
-		}
-		found = dwarf_value_string(d, unit, &die.name);
-		if (found && *found && !name)
-			name = found;
-		if (!die.origin.form || !dwarf_value_reference(d, unit, &die.origin, &d, &offset))
-			break;
-	}
-	return name;
+	return sizeof(*s) + s->max_functions * sizeof(*s->functions) + s->max_inlines * sizeof(*s->inlines) +
+	       s->max_namings * sizeof(*s->namings);
 }

@@ -32,11 +32,21 @@ struct dwarf_function {
 	uint32_t first_inline, end_inline;
 };
 
+/* A namespace, class or structure: what stands between start and end is named after it. */
+struct dwarf_naming {
+	uint64_t start, end; /* in .debug_info */
+	const char *name;    /* NULL: it has none */
+	uint32_t outer;      /* index of the one around it; UINT32_MAX: none */
+	uint16_t tag;
+};
+
 struct dwarf_scopes {
 	struct dwarf_function *functions;
 	size_t n_functions, max_functions;
 	struct dwarf_inline *inlines;
 	size_t n_inlines, max_inlines;
+	struct dwarf_naming *namings; /* by start */
+	size_t n_namings, max_namings;
 	bool damaged; /* the unit could not be read to its end */
 };
 
@@ -53,10 +63,20 @@ size_t dwarf_scopes_inlines(const struct dwarf_scopes *s, const struct dwarf_fun
                             const struct dwarf_inline **out, size_t max);
 size_t dwarf_scopes_memory(const struct dwarf_scopes *s);
 
-/*
- * Name of the function at or behind a DIE (abstract_origin, specification): the linkage name where there is
- * one, then *is_mangled. NULL: none.
- */
-const char *dwarf_function_name(struct dwarf_info *d, uint64_t die, bool *is_mangled);
+/* What a function is called. */
+struct dwarf_name {
+	const char *name; /* NULL: nothing is known */
+	bool is_mangled;  /* the linkage name */
+	/* Where the DIE is that has `name`: what is around it belongs to the name of one that is not mangled. */
+	struct dwarf_info *info;
+	uint64_t die;
+};
+
+/* Follows abstract_origin and specification from `die` to the linkage name, or else to the plain one. */
+struct dwarf_name dwarf_function_name(struct dwarf_info *d, uint64_t die);
+
+/* "outer::inner::name" of what stands at `die`, cut short where `size` is too little. */
+void dwarf_scopes_qualify(const struct dwarf_scopes *s, uint64_t die, const char *name, char *out,
+                          size_t size);
 
 #endif

@@ -120,6 +120,10 @@ static bool has_what_we_want(uint16_t tag)
 	case DW_TAG_subprogram:
 	case DW_TAG_inlined_subroutine:
 	case DW_TAG_entry_point:
+	case DW_TAG_namespace:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
 		return true;
 	default:
 		return false;

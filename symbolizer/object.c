@@ -15,6 +15,7 @@
 #define MAX_ANSWERS (1 << 18)
 #define MAX_ROWS    (1 << 18)
 #define MAX_FRAMES  129
+#define MAX_NAME    32768
 
 struct remembered {
 	uint32_t first_frame;
@@ -214,10 +215,13 @@ static struct sym_frame to_frame(const struct object *o, uint64_t address, const
                                  const char *symbol)
 {
 	struct sym_frame to = { .line = from->line, .inlined = from->inlined };
-	const char *name = from->name ? from->name : symbol;
-	char path[PATH_MAX];
+	char path[PATH_MAX], full[MAX_NAME];
 
-	to.function = name ? readable(o, name) : object_no_symbols(o, address);
+	if (from->name.name) {
+		dwarf_index_full_name(o->dwarf, &from->name, full, sizeof(full));
+		symbol = full;
+	}
+	to.function = symbol ? readable(o, symbol) : object_no_symbols(o, address);
 	if (from->lines && dwarf_lines_path(from->lines, from->file, path, sizeof(path)))
 		to.file = intern_string(o->env->strings, path);
 	return to;
@@ -242,7 +246,7 @@ static size_t resolve(struct object *o, uint64_t address, struct sym_frame *fram
 	}
 	*from_dwarf = n;
 	if (!n && symbol)
-		found[n++] = (struct dwarf_frame){ .name = symbol };
+		found[n++] = (struct dwarf_frame){ 0 };
 	for (i = 0; i < n; i++)
 		frames[i] = to_frame(o, address, &found[i], symbol);
 	return n;

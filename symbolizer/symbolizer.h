@@ -17,8 +17,7 @@
  * Who owns what
  *	Every string in a result is interned: it lives, at one address, until symbolizer_free().
  *	`frames` of a result live until the next call on the same symbolizer.
- *	`module` of a user result lives until symbolizer_process_drop(); of a kernel result until
- *symbolizer_free().
+ *	`module` of a user result lives until symbolizer_process_drop(), of a kernel result as the strings do.
  *
  * Errors: 0 or -errno. A lookup that finds nothing is no error: it yields a frame that says so.
  */
@@ -114,7 +113,7 @@ struct sym_stack {
 	const void *copy;
 	size_t copy_len;
 	uint64_t copy_start; /* address of copy[0]: regs.sp, or lower to have the red zone in it */
-	bool *is_caller; /* NULL, or room for max_pcs: set for each pc that is a return address; it is not for
+	bool *is_caller; /* out: NULL, or room for max_pcs: set for each pc that is a return address; it is not for
 	                    pcs[0], nor for the pc at which a signal interrupted a function */
 	/*
 	 * NULL, or asked for what lies outside the copy (another stack when a signal handler runs on an

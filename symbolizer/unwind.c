@@ -24,6 +24,7 @@ struct walk {
 	struct sym_process *process;
 	const struct sym_stack *stack;
 	struct frame frame;
+	bool is_trampoline; /* the last step left a frame that the kernel made for a signal handler to return to */
 };
 
 /* Steps end with one of these instead of 0, or with a negative errno: -EFAULT for memory that wasn't copied.
@@ -185,11 +186,13 @@ static int step(struct walk *w)
 	struct process_location at;
 	int err;
 
+	w->is_trampoline = false;
 	if (!process_locate(w->process, w->frame.regs[RIP] - !w->frame.is_exact, &at))
 		return -EBADMSG;
 	if (at.object) {
 		row = object_row(at.object, at.address);
 		err = errno;
+		w->is_trampoline = row && row->is_signal;
 		if (row)
 			return apply_row(w, row);
 		if (err == EBADMSG)
@@ -237,6 +240,8 @@ int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint
 			stack->is_caller[n] = !w.frame.is_exact;
 		n++;
 		result = step(&w);
+		if (w.is_trampoline && stack->is_caller)
+			stack->is_caller[n - 1] = false;
 		if (result || n == max_pcs)
 			break;
 		if (!is_code(&w)) {
