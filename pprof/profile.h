@@ -183,9 +183,9 @@ struct profile *profile_select(const struct profile *p,
 /*
  * Cuts a profile into parts that a receiver with limits takes: at most `max_samples` samples and `max_bytes`
  * when encoded plain, each with the header and comments of `p` and the value types of the mask `types` (as in
- * profile_encode()); merged again they are the whole. At least one part, if only an empty one. *parts is
- * malloc'd: free each part and then the array, see profile_parts_free(). -EFBIG: a single sample, or the
- * header with its comments, is above `max_bytes`.
+ * profile_encode()); merged again they are the whole (but for the duration: each part has it in full,
+ * merging sums it). At least one part, if only an empty one. *parts is malloc'd: profile_parts_free() frees
+ * the parts and the array. -EFBIG: a single sample, or the header with its comments, is above `max_bytes`.
  */
 int profile_split(const struct profile *p, uint32_t types, size_t max_samples, size_t max_bytes,
                   struct profile ***parts, size_t *n_parts);

@@ -1,0 +1,56 @@
+// made_by_go FOLDER writes cpu.pb.gz (labelled) and heap.pb.gz there by Go's own runtime/pprof.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"time"
+)
+
+var kept [][]byte
+
+//go:noinline
+func spin(until time.Time) (n uint64) {
+	for time.Now().Before(until) {
+		for i := uint64(0); i < 100000; i++ {
+			n += i * n
+		}
+	}
+	return n
+}
+
+func create(folder, name string) *os.File {
+	f, err := os.Create(filepath.Join(folder, name))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return f
+}
+
+func main() {
+	runtime.MemProfileRate = 1
+	f := create(os.Args[1], "go_cpu.pb.gz")
+	if err := pprof.StartCPUProfile(f); err != nil {
+		log.Fatal(err)
+	}
+	spin(time.Now().Add(300 * time.Millisecond))
+	pprof.Do(context.Background(), pprof.Labels("phase", "checkpoint", "rank", "3"), func(context.Context) {
+		spin(time.Now().Add(300 * time.Millisecond))
+	})
+	pprof.StopCPUProfile()
+	f.Close()
+
+	for i := 0; i < 100; i++ {
+		kept = append(kept, make([]byte, 1000+i))
+	}
+	f = create(os.Args[1], "go_heap.pb.gz")
+	if err := pprof.Lookup("heap").WriteTo(f, 0); err != nil {
+		log.Fatal(err)
+	}
+	f.Close()
+	runtime.KeepAlive(kept)
+}
