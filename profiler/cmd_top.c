@@ -152,7 +152,6 @@ int cmd_top(int argc, char **argv)
 	int type, err;
 
 	argv[0] = program;
-	argp_err_exit_status = 2;
 	argp_parse(&parser, argc, argv, 0, NULL, &options);
 	if (top_input_load(&input, options.files, options.file_count, message, sizeof(message)))
 		return say(message);
