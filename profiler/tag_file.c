@@ -333,13 +333,14 @@ bool tag_file_interesting(const struct tag_file *file)
 
 bool tag_file_bias(const struct tag_file *file, uint64_t start, uint64_t offset, uint64_t *bias)
 {
-	const uint64_t page_mask = 4095;
+	const uint64_t in_page = 4095;
 
 	for (size_t i = 0; i < file->n_texts; i++) {
 		const struct tag_file_text *text = &file->texts[i];
+		uint64_t first = text->offset & ~in_page;
 
-		if (offset < (text->offset & ~page_mask) ||
-		    offset - (text->offset & ~page_mask) >= text->bytes + page_mask)
+		if (offset < first ||
+		    offset - first >= ((text->offset - first + text->bytes + in_page) & ~in_page))
 			continue;
 		*bias = start - offset - (text->address - text->offset);
 		return true;
