@@ -102,8 +102,11 @@ $(BUILD)/stallprof: $(BUILD)/obj/profiler/main.o $(ARCHIVES)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
+include tests/e2e/workload/workload.mk
+
 # --- the main job ---------------------------------------------------------------------------------------
-run: all
+run: deps-build
+	@$(MAKE) --no-print-directory compile $(BUILD)/workload/train
 	@tests/e2e/demo $(BUILD)
 
 # --- tests: every one prints TAP, tests/run counts ------------------------------------------------------
@@ -113,7 +116,7 @@ $(BUILD)/tests/test_%: tests/unit/test_%.c $(ARCHIVES)
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $(BUILD)/obj/test_$*.d -o $@ $< $(ARCHIVES) $(LIBS) -lcmocka
 
 .PHONY: compile-unit
-compile-unit: compile $(UNIT_BINS)
+compile-unit: compile $(UNIT_BINS) workloads
 
 test: deps-test
 	@$(MAKE) --no-print-directory compile-unit
@@ -124,7 +127,7 @@ unit e2e vm: deps-test
 	@tests/run $(BUILD) $@
 
 test-pyroscope: deps-test
-	@$(MAKE) --no-print-directory compile
+	@$(MAKE) --no-print-directory compile workloads
 	@PYROSCOPE_URL='$(PYROSCOPE_URL)' tests/run $(BUILD) pyroscope
 
 SANITIZE_ON := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -148,7 +151,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES)
 
 # --- cost, style, packaging -----------------------------------------------------------------------------
 bench: deps-test
-	@$(MAKE) --no-print-directory compile
+	@$(MAKE) --no-print-directory compile workloads bench-loads
 	@tests/bench/run $(BUILD)
 
 check: deps-test

@@ -93,11 +93,11 @@ struct abi_process {
 
 /* What one run of the task iterator does. */
 enum abi_iter_mode {
-	ABI_ITER_ADOPT = 1,    /* start accounting for threads of the processes in the map */
-	ABI_ITER_FLUSH = 2,    /* close every interval at "now", so that a window is complete */
-	ABI_ITER_REBASE = 4,   /* hooks were just attached: what went before was not observed */
-	ABI_ITER_FINAL = 8,    /* nothing will follow: waits that ended but were not yet settled count now */
-	ABI_ITER_UNTAG = 16,   /* drop the processes' base tag */
+	ABI_ITER_ADOPT = 1,  /* start accounting for threads of the processes in the map */
+	ABI_ITER_FLUSH = 2,  /* close every interval at "now", so that a window is complete */
+	ABI_ITER_REBASE = 4, /* hooks were just attached: what went before was not observed */
+	ABI_ITER_FINAL = 8,  /* nothing will follow: waits that ended but were not yet settled count now */
+	ABI_ITER_UNTAG = 16, /* drop the processes' base tag */
 };
 
 enum abi_event_kind {
@@ -118,10 +118,10 @@ struct abi_regs {
 };
 
 enum abi_event_flags {
-	ABI_NO_USER_COPY = 1,    /* no slot was free, or the wait was not expected to be a stall */
-	ABI_USER_TRUNCATED = 2,  /* the copy stopped at the limit, not at the end of the stack */
-	ABI_USER_FAULTED = 4,    /* a page of the stack could not be read */
-	ABI_KERNEL_THREAD = 8,   /* there is no user stack */
+	ABI_NO_USER_COPY = 1,   /* no slot was free, or the wait was not expected to be a stall */
+	ABI_USER_TRUNCATED = 2, /* the copy stopped at the limit, not at the end of the stack */
+	ABI_USER_FAULTED = 4,   /* a page of the stack could not be read */
+	ABI_KERNEL_THREAD = 8,  /* there is no user stack */
 };
 
 struct abi_event {
@@ -152,28 +152,28 @@ struct abi_event {
 #define ABI_EVENT_HEAD (sizeof(struct abi_event))
 
 /* Losses and oddities, each shown to the user by its name. Keep abi_counter_names in step. */
-#define ABI_COUNTERS(X)                                                                                              \
-	X(ring_full, "events lost because the ring buffer was full")                                                 \
-	X(ring_full_ns, "nanoseconds of stalls whose stack was lost that way")                                       \
-	X(ledger_full, "ledger rows that did not fit")                                                               \
-	X(ledger_full_ns, "nanoseconds that are in no ledger row for that reason")                                   \
-	X(tags_full, "tags whose name did not fit")                                                                  \
-	X(threads_failed, "tagged threads for which no storage could be had")                                        \
-	X(slots_exhausted, "waits without a user stack because too many threads waited at once")                     \
-	X(stacks_not_copied, "stalls whose user stack was not copied, their kind of wait being new")                 \
-	X(stacks_truncated, "user stacks longer than the copy")                                                      \
-	X(stacks_faulted, "user stacks with pages that could not be read")                                           \
-	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                            \
-	X(wakes_unseen, "sleeps that ended without a wake being seen, charged to the run queue")                     \
-	X(states_unexpected, "intervals charged to unobserved because an event was missed")                          \
-	X(follow_full, "wakes or requests that could not be followed because a table was full")                      \
+#define ABI_COUNTERS(X)                                                                                      \
+	X(ring_full, "events lost because the ring buffer was full")                                         \
+	X(ring_full_ns, "nanoseconds of stalls whose stack was lost that way")                               \
+	X(ledger_full, "ledger rows that did not fit")                                                       \
+	X(ledger_full_ns, "nanoseconds that are in no ledger row for that reason")                           \
+	X(tags_full, "tags whose name did not fit")                                                          \
+	X(threads_failed, "tagged threads for which no storage could be had")                                \
+	X(slots_exhausted, "waits without a user stack because too many threads waited at once")             \
+	X(stacks_not_copied, "stalls whose user stack was not copied, their kind of wait being new")         \
+	X(stacks_truncated, "user stacks longer than the copy")                                              \
+	X(stacks_faulted, "user stacks with pages that could not be read")                                   \
+	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                    \
+	X(wakes_unseen, "sleeps that ended without a wake being seen, charged to the run queue")             \
+	X(states_unexpected, "intervals charged to unobserved because an event was missed")                  \
+	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")
 
 enum abi_counter {
 #define ABI_COUNTER_ENUM(name, help) ABI_COUNT_##name,
 	ABI_COUNTERS(ABI_COUNTER_ENUM)
 #undef ABI_COUNTER_ENUM
-	ABI_COUNTER_MAX
+	        ABI_COUNTER_MAX
 };
 
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");

@@ -120,7 +120,7 @@ ALWAYS void slot_release(struct thread *t)
 }
 
 ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const struct thread *t, u32 kind,
-		       u64 tag)
+                       u64 tag)
 {
 	event->kind = kind;
 	event->tag = tag;

@@ -9,32 +9,6 @@
 
 #include "bpf/thread.bpf.h"
 
-#define CONTEXT_ATTRS_MAX 512
-#define CONTEXT_ATTRS     16
-#define NAME_MAX_LEN      (ABI_TAG_NAME_LEN - 1)
-
-struct context_head {
-	u8 trace_id[16];
-	u8 span_id[8];
-	u8 valid;
-	u8 flags;
-	u16 attrs_size;
-};
-
-struct context_scratch {
-	struct context_head head;
-	u32 unused;
-	u8 attrs[CONTEXT_ATTRS_MAX + 256 + 8]; /* room so that a masked offset plus a length stays inside */
-	struct abi_tag tag;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct context_scratch);
-} context_scratch SEC(".maps") __weak;
-
 ALWAYS u64 hash_mix(u64 hash, u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
@@ -61,13 +35,6 @@ ALWAYS u64 tag_intern(const struct abi_tag *tag)
 	if (!bpf_map_lookup_elem(&tags, &hash) && bpf_map_update_elem(&tags, &hash, tag, BPF_ANY))
 		COUNT(tags_full);
 	return hash;
-}
-
-ALWAYS struct context_scratch *context_scratch_get(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&context_scratch, &zero);
 }
 
 /* Copies the last attribute with the key into the tag's name; false when there is none. */
@@ -111,9 +78,8 @@ enum context_result { CONTEXT_NO_TAG = 0, CONTEXT_TAG = 1, CONTEXT_KEEP = 2 };
 
 /* Reads the record at `address` (of the current task) into a tag.
  * CONTEXT_KEEP: the writer is in the middle of a change, so the tag from before stands. */
-ALWAYS int context_read(u64 address, u32 ai_tag_key, u32 source, u64 *tag)
+ALWAYS int context_read(struct context_scratch *s, u64 address, u32 ai_tag_key, u32 source, u64 *tag)
 {
-	struct context_scratch *s = context_scratch_get();
 	u32 size;
 
 	if (!address || !s)
@@ -171,32 +137,33 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 
 /* Takes the current thread's context from its slots: ours first, which carries the tag's name. Where the probe
  * tells of each change, ours is read only once, for what was pushed before the probe was there. */
-ALWAYS void thread_read_context(struct task_struct *task, struct thread *t, u64 now)
+ALWAYS void thread_read_context(struct task_struct *task, struct thread *t)
 {
+	struct context_scratch *s = scratch_of(task);
 	struct abi_process *process;
 	u64 tag = 0, address = 0;
 	int result = CONTEXT_NO_TAG;
 	u32 tgid = t->tgid;
 
 	process = bpf_map_lookup_elem(&processes, &tgid);
-	if (!process)
+	if (!process || !s || t->reading)
 		return;
 	if (process->exact_stalltag && t->context_known && (t->stalltag_held || !process->otel.kind))
 		return;
 	t->context_known = 1;
 	address = tls_pointer(task, &process->stalltag);
 	if (address)
-		result = context_read(address, 0, ABI_TAG_STALLTAG, &tag);
+		result = context_read(s, address, 0, ABI_TAG_STALLTAG, &tag);
 	t->stalltag_held = result == CONTEXT_TAG;
 	if (result == CONTEXT_NO_TAG) {
 		address = tls_pointer(task, &process->otel);
 		if (address)
-			result = context_read(address, process->ai_tag_key, ABI_TAG_OTEL, &tag);
+			result = context_read(s, address, process->ai_tag_key, ABI_TAG_OTEL, &tag);
 	}
 	if (result == CONTEXT_KEEP)
 		return;
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
-	thread_retag(t, now);
+	thread_retag(t);
 }
 
 #endif

@@ -17,8 +17,8 @@ struct carried {
 	u64 request; /* its address, 0 none */
 	u32 dev;
 	u16 cause;
-	u8 sticky;   /* a journal commit: lasts over sleeps */
-	u8 ending;   /* … and is over when the thread next sleeps */
+	u8 sticky; /* a journal commit: lasts over sleeps */
+	u8 ending; /* … and is over when the thread next sleeps */
 };
 
 struct {
@@ -45,7 +45,7 @@ struct {
 } works SEC(".maps") __weak;
 
 struct request_info {
-	u32 tid;      /* the tagged thread that issued it, 0 none */
+	u32 tid; /* the tagged thread that issued it, 0 none */
 	u32 throttled;
 };
 

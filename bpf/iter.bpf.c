@@ -15,7 +15,7 @@ ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now
 		t->base_tag = 0;
 	else if (process->base_tag)
 		t->base_tag = process->base_tag;
-	thread_retag(t, now);
+	thread_retag(t);
 }
 
 /* What a sleep that has not ended yet counts as, so far. */
@@ -31,7 +31,7 @@ ALWAYS u32 inflight_cause(struct task_struct *task, struct thread *t)
 /* Sends the part of the sleep that lies in this window. The copy of the stack is copied once more, because
  * the thread may be woken meanwhile and give its slot to another. */
 ALWAYS void sleep_sample(struct task_struct *task, struct thread *t, u64 tag, u64 ns, u64 now, u32 cause,
-			 u64 window)
+                         u64 window)
 {
 	struct stack_slot *scratch = slot_scratch(), *slot = NULL;
 	u32 len = 0, flags = ABI_NO_USER_COPY, seq = t->wait_seq;

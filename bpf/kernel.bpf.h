@@ -18,9 +18,9 @@ typedef __u16 __be16;
 typedef __u32 __be32;
 typedef __u32 __wsum;
 typedef _Bool bool;
-#define true  1
+#define true 1
 #define false 0
-#define NULL  ((void *)0)
+#define NULL ((void *)0)
 
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_USER_STACK = 1 << 8 };
@@ -38,19 +38,19 @@ enum bpf_map_type {
 };
 enum { BPF_F_NO_PREALLOC = 1 };
 
-#define PF_KTHREAD             0x00200000
-#define PF_USER_WORKER         0x00004000 /* PF_USER_WORKER since 6.4 */
-#define PF_IO_WORKER           0x00000010
-#define TASK_UNINTERRUPTIBLE   0x0002
-#define TASK_DEAD              0x0080
-#define TASK_NOLOAD            0x0400
+#define PF_KTHREAD           0x00200000
+#define PF_USER_WORKER       0x00004000 /* PF_USER_WORKER since 6.4 */
+#define PF_IO_WORKER         0x00000010
+#define TASK_UNINTERRUPTIBLE 0x0002
+#define TASK_DEAD            0x0080
+#define TASK_NOLOAD          0x0400
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 /* x86-64. The names of these fields never changed. */
 struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp,
-		ss;
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs,
+	        flags, sp, ss;
 };
 
 struct thread_struct {
@@ -141,8 +141,8 @@ struct bpf_iter__task {
 /* A perf event hands this over; its layout is user-space ABI. */
 struct bpf_perf_event_data {
 	struct {
-		unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs,
-			flags, sp, ss;
+		unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
+		        cs, flags, sp, ss;
 	} regs;
 	u64 sample_period;
 	u64 addr;

@@ -136,6 +136,29 @@ ALWAYS u64 thread_enter(struct thread *t, u32 state, u64 now, u64 *ns)
 	return old;
 }
 
+/* Ends the running interval without changing the state. For programs that may be preempted, so that the thread
+ * goes through other states in between: the interval ends only if it is still the one that was looked at. */
+ALWAYS u64 thread_split(struct thread *t, u64 *ns)
+{
+	u64 word = t->word, now, i;
+
+	for (i = 0; i < 4; i++) {
+		u64 seen;
+
+		now = bpf_ktime_get_ns();
+		if (now < word_since(word))
+			now = word_since(word);
+		seen = __sync_val_compare_and_swap(&t->word, word, word_of(now, word_state(word)));
+		if (seen == word) {
+			*ns = now - word_since(word);
+			return word;
+		}
+		word = seen;
+	}
+	*ns = 0; /* what has run up stays with the interval, and goes to the tag to come */
+	return word;
+}
+
 ALWAYS bool hot_attached(void)
 {
 	return hot_generation & 1;

@@ -55,7 +55,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	if (!t)
 		return 0;
 	if (t->watches_context && !t->context_known)
-		thread_read_context(task, t, bpf_ktime_get_ns()); /* it may not switch for long */
+		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_slot(t)->tag;
 	stalled = has_inflight(t->tid);
 	if (!tag || (!stalled && !cpu_baseline))

@@ -4,22 +4,21 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state)
+ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state, u64 now)
 {
 	struct thread *t = thread_find(task);
 	struct tag_slot *slot;
-	u64 now, ns, word;
+	u64 ns, word;
 	u32 next;
 
 	if (!t)
 		return;
-	now = bpf_ktime_get_ns();
 	if (!preempt && task_state & TASK_DEAD) {
 		thread_end(t, now);
 		return;
 	}
 	if (t->watches_context)
-		thread_read_context(task, t, now);
+		thread_read_context(task, t);
 	slot = thread_slot(t);
 	next = preempt || !task_state ? ABI_RUNQ : ABI_SLEEP;
 	word = thread_enter(t, next, now, &ns);
@@ -36,7 +35,7 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state)
 		wait_begin(task, t, task_state);
 }
 
-ALWAYS void switched_in(struct task_struct *task)
+ALWAYS void switched_in(struct task_struct *task, u64 now)
 {
 	struct thread *t = thread_find(task);
 	u64 ns, word;
@@ -44,7 +43,7 @@ ALWAYS void switched_in(struct task_struct *task)
 
 	if (!t)
 		return;
-	word = thread_enter(t, ABI_ONCPU, bpf_ktime_get_ns(), &ns);
+	word = thread_enter(t, ABI_ONCPU, now, &ns);
 	state = word_state(word);
 	if (state == ABI_SLEEP) {
 		/* A wake or a signal came before the sleep was complete: it never left the queue. */
@@ -73,16 +72,20 @@ ALWAYS void carrier_sleeps(struct task_struct *task)
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+             u32 prev_state)
 {
+	/* One clock for both sides: what the hook itself takes counts as the next thread's, as in the kernel. */
+	u64 now = bpf_ktime_get_ns();
+
 	if (prev->flags & PF_KTHREAD) {
 		if (!preempt && prev_state)
 			carrier_sleeps(prev);
 	} else {
-		switched_out(prev, preempt, prev_state);
+		switched_out(prev, preempt, prev_state, now);
 	}
 	if (!(next->flags & PF_KTHREAD))
-		switched_in(next);
+		switched_in(next, now);
 	return 0;
 }
 
@@ -122,7 +125,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	t->base_tag = p->base_tag;
 	t->watches_context = same_process ? p->watches_context : 0;
-	thread_retag(t, now);
+	thread_retag(t);
 	return 0;
 }
 
@@ -140,6 +143,6 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	t->thread_tag = 0;
 	t->tgid = task->tgid;
 	t->tid = task->pid;
-	thread_retag(t, bpf_ktime_get_ns());
+	thread_retag(t);
 	return 0;
 }

@@ -21,13 +21,14 @@
 /* --- knobs ----------------------------------------------------------------------------------------- */
 const volatile __weak __u64 min_duration_ns = 0;
 const volatile __weak __u32 ustack_limit = ABI_USTACK_MAX;
-const volatile __weak __u32 n_slots = 1;           /* the scratch slots of the CPUs follow these */
+const volatile __weak __u32 n_slots = 1; /* the scratch slots of the CPUs follow these */
 const volatile __weak __u64 cpu_period_ns = 0;
 const volatile __weak bool cpu_baseline = false; /* also sample on-CPU time outside stalls */
 
-const volatile __weak bool only_adopted = false; /* no thread but those of adopted processes and their children */
-const volatile __weak __u64 filter_cgroup = 0;   /* id of a cgroup v2; 0: any */
-const volatile __weak __u32 filter_level = 0;    /* how deep it lies */
+const volatile __weak bool only_adopted =
+        false; /* no thread but those of adopted processes and their children */
+const volatile __weak __u64 filter_cgroup = 0; /* id of a cgroup v2; 0: any */
+const volatile __weak __u32 filter_level = 0;  /* how deep it lies */
 
 /* --- written by user space while running, and by the programs -------------------------------------- */
 volatile __weak __u64 threshold_ns = 10000000; /* T: longer waits are always kept */
@@ -72,15 +73,17 @@ struct thread {
 	u64 base_tag;
 	u64 thread_tag;
 	u32 hot_generation;
-	u32 hint;     /* enum abi_cause that a tracepoint announced for the next sleep */
+	u32 hint; /* enum abi_cause that a tracepoint announced for the next sleep */
 	u32 hint_dev;
 	u32 last_dev; /* of the last followed request */
 	u32 expect;
+	u32 reading;         /* the scratch is in use: who interrupts leaves it alone */
 	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
 	u32 stack_slot;
 	u32 stack_flags;
 	u32 stack_len;
 	u32 wait_seq;
+	u32 unused;
 	u64 wait_ns;
 	u64 wait_end_ns;
 	u32 wait_dev;
@@ -93,6 +96,33 @@ struct {
 	__type(key, int);
 	__type(value, struct thread);
 } threads SEC(".maps") __weak;
+
+#define CONTEXT_ATTRS_MAX 512
+#define CONTEXT_ATTRS     16
+#define NAME_MAX_LEN      (ABI_TAG_NAME_LEN - 1)
+
+struct context_head {
+	u8 trace_id[16];
+	u8 span_id[8];
+	u8 valid;
+	u8 flags;
+	u16 attrs_size;
+};
+
+struct context_scratch {
+	struct context_head head;
+	u32 unused;
+	u8 attrs[CONTEXT_ATTRS_MAX + 256 + 8]; /* room so that a masked offset plus a length stays inside */
+	struct abi_tag tag;
+};
+
+/* A thread's own, because the programs on the tag library's probes may be preempted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct context_scratch);
+} scratches SEC(".maps") __weak;
 
 /* --- maps that user space reads ---------------------------------------------------------------------- */
 struct ledger_map {

@@ -9,6 +9,7 @@ int on_tag_change(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = bpf_ktime_get_ns(), tag = 0;
 	bool first = n_tagged == 0;
+	struct context_scratch *s;
 	struct thread *t;
 	int result;
 
@@ -19,13 +20,18 @@ int on_tag_change(struct pt_regs *ctx)
 		t = thread_find_or_create(task, now, ABI_ONCPU);
 	if (!t)
 		return 0;
-	result = context_read(PT_REGS_PARM1(ctx), 0, ABI_TAG_STALLTAG, &tag);
+	s = scratch_of(task);
+	if (!s)
+		return 0;
+	t->reading = 1;
+	result = context_read(s, PT_REGS_PARM1(ctx), 0, ABI_TAG_STALLTAG, &tag);
+	t->reading = 0;
 	if (result == CONTEXT_KEEP)
 		return 0;
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
 	t->stalltag_held = result == CONTEXT_TAG;
 	t->context_known = 1;
-	thread_retag(t, now);
+	thread_retag(t);
 	if (first && t->thread_tag && !hot_attached())
 		announce(ABI_EVENT_TAGGED, t->tgid);
 	return 0;
@@ -36,26 +42,27 @@ SEC("usdt")
 int on_tag_process(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct context_scratch *s = context_scratch_get();
 	u64 now = bpf_ktime_get_ns();
 	bool first = n_tagged == 0;
+	struct context_scratch *s;
 	struct thread *t;
 
-	if (!s)
-		return 0;
 	if (only_adopted && !thread_find(task))
 		return 0;
 	t = thread_find_or_create(task, now, ABI_ONCPU);
-	if (!t)
+	s = scratch_of(task);
+	if (!t || !s)
 		return 0;
+	t->reading = 1;
 	__builtin_memset(&s->tag, 0, sizeof(s->tag));
 	s->tag.id = PT_REGS_PARM1(ctx);
 	s->tag.source = ABI_TAG_PROCESS;
-	if (bpf_probe_read_user_str(s->attrs, NAME_MAX_LEN, (void *)PT_REGS_PARM2(ctx)) <= 0)
-		return 0;
-	bpf_probe_read_kernel_str(s->tag.name, NAME_MAX_LEN, s->attrs);
-	t->base_tag = tag_intern(&s->tag);
-	thread_retag(t, now);
+	if (bpf_probe_read_user_str(s->attrs, NAME_MAX_LEN, (void *)PT_REGS_PARM2(ctx)) > 0) {
+		bpf_probe_read_kernel_str(s->tag.name, NAME_MAX_LEN, s->attrs);
+		t->base_tag = tag_intern(&s->tag);
+	}
+	t->reading = 0;
+	thread_retag(t);
 	if (first && !hot_attached())
 		announce(ABI_EVENT_TAGGED, t->tgid);
 	return 0;

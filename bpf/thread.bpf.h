@@ -9,6 +9,11 @@ ALWAYS struct thread *thread_find(struct task_struct *task)
 	return bpf_task_storage_get(&threads, task, 0, 0);
 }
 
+ALWAYS struct context_scratch *scratch_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&scratches, task, 0, 0);
+}
+
 ALWAYS bool in_filter_cgroup(struct task_struct *task)
 {
 	struct cgroup *cgroup, *ancestor = NULL;
@@ -34,6 +39,8 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 		COUNT(threads_failed);
 		return NULL;
 	}
+	if (!bpf_task_storage_get(&scratches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
+		COUNT(threads_failed);
 	t->word = word_of(now, state);
 	t->tgid = task->tgid;
 	t->tid = task->pid;
@@ -53,18 +60,15 @@ ALWAYS u32 task_state_now(struct task_struct *task)
 	return task->__state ? ABI_SLEEP : ABI_RUNQ;
 }
 
-/* Makes `tag` what the running thread is under from `now` on. Call it on the thread itself, or while it
- * cannot run. */
-ALWAYS void thread_set_tag(struct thread *t, u64 tag, u64 now)
+/* Makes `tag` what the thread is under from now on. Call it on the thread itself, or while it cannot run. */
+ALWAYS void thread_set_tag(struct thread *t, u64 tag)
 {
 	struct tag_slot *old = thread_slot(t), *fresh;
 	u64 ns, word;
-	u32 state;
 
 	if (old->tag == tag)
 		return;
-	state = word_state(t->word);
-	word = thread_enter(t, state, now, &ns);
+	word = thread_split(t, &ns);
 	if (old->tag)
 		slot_charge(old, thread_followed(t) ? word_state(word) : ABI_UNOBSERVED, ns);
 	slot_flush(t, old);
@@ -79,9 +83,9 @@ ALWAYS void thread_set_tag(struct thread *t, u64 tag, u64 now)
 }
 
 /* A tag pushed by the thread refines its process's. */
-ALWAYS void thread_retag(struct thread *t, u64 now)
+ALWAYS void thread_retag(struct thread *t)
 {
-	thread_set_tag(t, t->thread_tag ? t->thread_tag : t->base_tag, now);
+	thread_set_tag(t, t->thread_tag ? t->thread_tag : t->base_tag);
 }
 
 /* Hot programs were attached after the thread's storage was made: forget what was not watched. */
@@ -100,7 +104,7 @@ ALWAYS void thread_end(struct thread *t, u64 now)
 {
 	t->thread_tag = 0;
 	t->base_tag = 0;
-	thread_set_tag(t, 0, now);
+	thread_set_tag(t, 0);
 	t->word = word_of(now, ABI_DEAD);
 }
 

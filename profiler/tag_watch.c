@@ -53,22 +53,22 @@ struct tag_watch {
 	bool has_probes, all_attached;
 };
 
-static void on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
+static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
 static void on_exec(void *ctx, uint32_t pid);
 static void on_exit_of(void *ctx, uint32_t pid);
-
-static const struct exec_maps_handler maps_handler = {
-	.mapped = on_mapped,
-	.exec = on_exec,
-	.exited = on_exit_of,
-};
 
 /* The feed is an improvement, not a need: without it tags are found by looking through /proc. */
 static void open_feed(struct tag_watch *watch)
 {
+	const struct exec_maps_handler handler = {
+		.file = on_mapped,
+		.exec = on_exec,
+		.exit = on_exit_of,
+		.ctx = watch,
+	};
 	char err[512];
 
-	watch->maps = exec_maps_new(&maps_handler, watch, err, sizeof(err));
+	watch->maps = exec_maps_new(&handler, err, sizeof(err));
 	if (!watch->maps)
 		watch->say(err);
 }
@@ -285,12 +285,14 @@ int tag_watch_scan(struct tag_watch *watch, bool only_given)
 	return tag_scan(&handler, watch);
 }
 
-static void on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
+static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct tag_watch *watch = ctx;
 
-	if (context_locator_interest(watch->locator, pid, mapping->start, mapping->end, mapping->path) == 1)
-		tag_watch_look(watch, pid);
+	if (context_locator_interest(watch->locator, pid, mapping->start, mapping->end, mapping->path) != 1)
+		return false;
+	tag_watch_look(watch, pid);
+	return true;
 }
 
 static void on_exec(void *ctx, uint32_t pid)
