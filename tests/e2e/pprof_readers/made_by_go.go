@@ -8,14 +8,24 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"syscall"
 	"time"
 )
 
 var kept [][]byte
 
+// In CPU time, so that there are samples on a busy machine too.
+func cpuTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		log.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano())
+}
+
 //go:noinline
-func spin(until time.Time) (n uint64) {
-	for time.Now().Before(until) {
+func spin(cpu time.Duration) (n uint64) {
+	for end := cpuTime() + cpu; cpuTime() < end; {
 		for i := uint64(0); i < 100000; i++ {
 			n += i * n
 		}
@@ -37,9 +47,9 @@ func main() {
 	if err := pprof.StartCPUProfile(f); err != nil {
 		log.Fatal(err)
 	}
-	spin(time.Now().Add(300 * time.Millisecond))
+	spin(300 * time.Millisecond)
 	pprof.Do(context.Background(), pprof.Labels("phase", "checkpoint", "rank", "3"), func(context.Context) {
-		spin(time.Now().Add(300 * time.Millisecond))
+		spin(300 * time.Millisecond)
 	})
 	pprof.StopCPUProfile()
 	f.Close()
