@@ -96,7 +96,6 @@ enum abi_iter_mode {
 	ABI_ITER_ADOPT = 1,  /* start accounting for threads of the processes in the map */
 	ABI_ITER_FLUSH = 2,  /* close every interval at "now", so that a window is complete */
 	ABI_ITER_REBASE = 4, /* hooks were just attached: what went before was not observed */
-	ABI_ITER_FINAL = 8,  /* nothing will follow: waits that ended but were not yet settled count now */
 	ABI_ITER_UNTAG = 16, /* drop the processes' base tag */
 };
 
@@ -164,7 +163,6 @@ struct abi_event {
 	X(stacks_truncated, "user stacks longer than the copy")                                              \
 	X(stacks_faulted, "user stacks with pages that could not be read")                                   \
 	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                    \
-	X(wakes_unseen, "sleeps that ended without a wake being seen, charged to the run queue")             \
 	X(states_unexpected, "intervals charged to unobserved because an event was missed")                  \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")

@@ -163,7 +163,7 @@ ALWAYS void thread_read_context(struct task_struct *task, struct thread *t)
 	if (result == CONTEXT_KEEP)
 		return;
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
-	thread_retag(t);
+	thread_retag(task, t);
 }
 
 #endif

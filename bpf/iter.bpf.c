@@ -15,7 +15,7 @@ ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now
 		t->base_tag = 0;
 	else if (process->base_tag)
 		t->base_tag = process->base_tag;
-	thread_retag(t);
+	thread_retag(task, t);
 }
 
 /* What a sleep that has not ended yet counts as, so far. */
@@ -28,91 +28,58 @@ ALWAYS u32 inflight_cause(struct task_struct *task, struct thread *t)
 	return ABI_CAUSE_NONE;
 }
 
-/* Sends the part of the sleep that lies in this window. The copy of the stack is copied once more, because
- * the thread may be woken meanwhile and give its slot to another. */
-ALWAYS void sleep_sample(struct task_struct *task, struct thread *t, u64 tag, u64 ns, u64 now, u32 cause,
-                         u64 window)
+/* The part of a sleep that lies in this window: to its row, with its sample. */
+ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u64 end, u32 cause, u32 dev)
 {
-	struct stack_slot *scratch = slot_scratch(), *slot = NULL;
-	u32 len = 0, flags = ABI_NO_USER_COPY, seq = t->wait_seq;
-	struct abi_event *event;
+	u64 ns = since(end, word_begin(word));
 
-	if (!scratch)
-		return;
-	event = &scratch->event;
-	if (t->stack_slot != ABI_NO_SLOT)
-		slot = slot_at(t->stack_slot);
-	if (slot) {
-		len = t->stack_len;
-		flags = t->stack_flags;
-		if (len > ABI_USTACK_MAX)
+	charge_sleep(t, slot_of_word(t, word), cause, dev, ns, 1);
+	if (cause && wait_kept(ns))
+		wait_sample(task, t, ABI_EVENT_INFLIGHT, cause, dev, ns, end);
+}
+
+/* A thread that sleeps: until now, or until it was woken; from then on it waits for a CPU. */
+ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, u64 now)
+{
+	u64 wake = t->wake_ns;
+	u32 state = word_state(word);
+
+	if (state == ABI_SLEEP && wake > word_begin(word) && wake < now) {
+		/* Woken, and not run yet: its sleep is settled here for good. */
+		if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word), ABI_RUNQ)) !=
+		    word)
 			return;
-		event->regs = slot->event.regs;
-		if (len)
-			bpf_probe_read_kernel(scratch->ustack, len, slot->ustack);
-	} else {
-		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-
-		if (regs)
-			regs_from(&event->regs, regs);
-	}
-	event_head(event, task, t, ABI_EVENT_INFLIGHT, tag);
-	event->flags = flags;
-	event->time_ns = now;
-	event->duration_ns = ns;
-	event->weight_ns = wait_weight(ns);
-	event->dev = t->last_dev;
-	event->state = ABI_STALL;
-	event->cause = cause;
-	event->window = window;
-	kernel_stack_of(task, event);
-	if (word_state(t->word) == ABI_SLEEP && t->wait_seq == seq)
-		event_send(scratch, len);
-}
-
-ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 ns, u64 now)
-{
-	struct tag_slot *slot = thread_slot(t);
-	u32 cause = inflight_cause(task, t);
-	struct abi_ledger_key key;
-	void *ledger = ledger_now();
-
-	if (!ledger || !slot->tag)
-		return;
-	if (!cause) {
-		slot_charge(slot, ABI_SLEEP, ns);
+		t->slept = 0;
+		flush_sleep(task, t, word, wake, t->wait_cause, t->wait_dev);
+		slot_time_add(&slot_of_word(t, word)->runq, now - wake, 1);
 		return;
 	}
-	key_of(&key, t, slot->tag, ABI_STALL);
-	key.cause = cause;
-	key.dev = t->last_dev;
-	key.below_min = ns < min_duration_ns;
-	ledger_add(ledger, &key, ns, 1);
-	if (wait_kept(ns))
-		sleep_sample(task, t, slot->tag, ns, now, cause, ledger_window(ledger));
+	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word), state)) != word)
+		return;
+	if (state == ABI_SLEEP)
+		flush_sleep(task, t, word, now, inflight_cause(task, t), t->last_dev);
+	else
+		slot_time_add(&slot_of_word(t, word)->runq, now - word_begin(word), 1);
 }
 
-/* Closes the interval at `now` unless the thread does so itself at this moment: then there is nothing to
- * close, and the next window has it. */
+/* Closes the thread's time at `now`. If it is switched at this very moment, it does so itself, and the next
+ * window has it. */
 ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 {
 	struct tag_slot *slot = thread_slot(t);
-	u64 word = t->word, ns;
+	u64 word = t->word;
 	u32 state = word_state(word);
 
 	if (!slot->tag)
 		return;
-	if (iter_mode & ABI_ITER_FINAL)
-		wait_settle(task, t);
-	if (now > word_since(word) && state != ABI_DEAD &&
-	    __sync_val_compare_and_swap(&t->word, word, word_of(now, state)) == word) {
-		ns = now - word_since(word);
+	held_settle(t, 0);
+	if (now > word_begin(word) && state != ABI_DEAD) {
 		if (!thread_followed(t))
-			slot_charge(slot, ABI_UNOBSERVED, ns);
-		else if (state == ABI_SLEEP)
-			flush_sleep(task, t, ns, now);
+			thread_rebase(task, t, state, now);
+		else if (state == ABI_ONCPU)
+			cycle_split(task, t, word, word_slot(word), false);
 		else
-			slot_charge(slot, state, ns);
+			flush_sleeper(task, t, word, now);
 	}
 	slot_flush(t, slot);
 }
@@ -138,7 +105,7 @@ int on_iter_task(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	if (iter_mode & ABI_ITER_REBASE)
-		thread_rebase(t, task_state_now(task), now);
+		thread_rebase(task, t, task_state_now(task), now);
 	if (iter_mode & ABI_ITER_FLUSH)
 		flush(task, t, now);
 	return 0;

@@ -71,6 +71,14 @@ struct cgroup {
 	struct cgroup *ancestors[]; /* of pointers since 6.1 */
 };
 
+struct sched_entity {
+	u64 sum_exec_runtime;
+};
+
+struct sched_info {
+	unsigned long long run_delay;
+};
+
 struct css_set {
 	struct cgroup *dfl_cgrp;
 };
@@ -80,6 +88,8 @@ struct task_struct {
 	unsigned int flags;
 	int on_rq;
 	int on_cpu; /* absent without CONFIG_SMP */
+	struct sched_entity se;
+	struct sched_info sched_info; /* absent without CONFIG_SCHED_INFO */
 	unsigned int in_iowait : 1;
 	int pid;
 	int tgid;

@@ -1,25 +1,8 @@
-/* Closing intervals into rows. */
+/* Rows of the ledger, and the sums that wait in a thread's slots to go there. */
 #ifndef STALLPROF_LEDGER_BPF_H
 #define STALLPROF_LEDGER_BPF_H
 
 #include "bpf/state.bpf.h"
-
-#define WORD_STATE_BITS 3
-
-ALWAYS u64 word_of(u64 since_ns, u32 state)
-{
-	return since_ns << WORD_STATE_BITS | state;
-}
-
-ALWAYS u32 word_state(u64 word)
-{
-	return word & ((1 << WORD_STATE_BITS) - 1);
-}
-
-ALWAYS u64 word_since(u64 word)
-{
-	return word >> WORD_STATE_BITS;
-}
 
 /* The ledger map of the running window; it may not be kept past the program's return. */
 ALWAYS void *ledger_now(void)
@@ -56,17 +39,6 @@ ALWAYS void ledger_add(void *ledger, struct abi_ledger_key *key, u64 ns, u64 cou
 	__sync_fetch_and_add(&value->count, count);
 }
 
-ALWAYS void slot_time_add(struct slot_time *time, u64 ns)
-{
-	__sync_fetch_and_add(&time->ns, ns);
-	__sync_fetch_and_add(&time->count, 1);
-}
-
-ALWAYS struct tag_slot *thread_slot(struct thread *t)
-{
-	return &t->slot[t->gen & 1];
-}
-
 ALWAYS void key_of(struct abi_ledger_key *key, const struct thread *t, u64 tag, u32 state)
 {
 	__builtin_memset(key, 0, sizeof(*key));
@@ -74,6 +46,14 @@ ALWAYS void key_of(struct abi_ledger_key *key, const struct thread *t, u64 tag, 
 	key->process_start_ns = t->process_start_ns;
 	key->tgid = t->tgid;
 	key->state = state;
+}
+
+ALWAYS void slot_time_add(struct slot_time *time, u64 ns, u64 count)
+{
+	if (ns)
+		__sync_fetch_and_add(&time->ns, ns);
+	if (count)
+		__sync_fetch_and_add(&time->count, count);
 }
 
 ALWAYS void flush_time(void *ledger, struct abi_ledger_key *key, struct slot_time *time, u32 state)
@@ -109,65 +89,19 @@ ALWAYS void slot_flush(struct thread *t, struct tag_slot *slot)
 	flush_time(ledger, &key, &slot->unobserved, ABI_UNOBSERVED);
 }
 
-/* Adds a closed interval to the thread's slot, by what it was doing. */
-ALWAYS void slot_charge(struct tag_slot *slot, u32 state, u64 ns)
+/* A stall goes to the ledger at once: its rows are many, and it is long compared with the cost. */
+ALWAYS void ledger_add_stall(struct thread *t, u64 tag, u32 cause, u32 dev, u64 ns, u64 count)
 {
-	if (state == ABI_ONCPU)
-		slot_time_add(&slot->oncpu, ns);
-	else if (state == ABI_RUNQ)
-		slot_time_add(&slot->runq, ns);
-	else if (state == ABI_SLEEP)
-		slot_time_add(&slot->blocked, ns);
-	else if (state == ABI_UNOBSERVED)
-		slot_time_add(&slot->unobserved, ns);
-}
+	void *ledger = ledger_now();
+	struct abi_ledger_key key;
 
-/* Ends the running interval at `now` and begins one in `state`; returns the word that ended. Clocks of two
- * CPUs may differ by some ns: an interval that would be negative is empty, and the next begins where it did. */
-ALWAYS u64 thread_enter(struct thread *t, u32 state, u64 now, u64 *ns)
-{
-	u64 since = word_since(t->word);
-	u64 old;
-
-	if (now < since)
-		now = since;
-	old = __sync_lock_test_and_set(&t->word, word_of(now, state));
-	*ns = now > word_since(old) ? now - word_since(old) : 0;
-	return old;
-}
-
-/* Ends the running interval without changing the state. For programs that may be preempted, so that the thread
- * goes through other states in between: the interval ends only if it is still the one that was looked at. */
-ALWAYS u64 thread_split(struct thread *t, u64 *ns)
-{
-	u64 word = t->word, now, i;
-
-	for (i = 0; i < 4; i++) {
-		u64 seen;
-
-		now = bpf_ktime_get_ns();
-		if (now < word_since(word))
-			now = word_since(word);
-		seen = __sync_val_compare_and_swap(&t->word, word, word_of(now, word_state(word)));
-		if (seen == word) {
-			*ns = now - word_since(word);
-			return word;
-		}
-		word = seen;
-	}
-	*ns = 0; /* what has run up stays with the interval, and goes to the tag to come */
-	return word;
-}
-
-ALWAYS bool hot_attached(void)
-{
-	return hot_generation & 1;
-}
-
-/* Whether the thread's state has been followed without a gap. */
-ALWAYS bool thread_followed(const struct thread *t)
-{
-	return hot_attached() && t->hot_generation == hot_generation;
+	if (!ledger || !tag)
+		return;
+	key_of(&key, t, tag, ABI_STALL);
+	key.cause = cause;
+	key.dev = dev;
+	key.below_min = ns < min_duration_ns;
+	ledger_add(ledger, &key, ns, count);
 }
 
 #endif

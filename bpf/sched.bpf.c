@@ -7,57 +7,57 @@ char LICENSE[] SEC("license") = "GPL";
 ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state, u64 now)
 {
 	struct thread *t = thread_find(task);
-	struct tag_slot *slot;
-	u64 ns, word;
+	u64 word, old;
 	u32 next;
 
 	if (!t)
 		return;
-	if (!preempt && task_state & TASK_DEAD) {
-		thread_end(t, now);
-		return;
-	}
-	if (t->watches_context)
+	if (t->watches_context && !(task_state & TASK_DEAD))
 		thread_read_context(task, t);
-	slot = thread_slot(t);
 	next = preempt || !task_state ? ABI_RUNQ : ABI_SLEEP;
-	word = thread_enter(t, next, now, &ns);
-	if (!thread_followed(t)) {
+	word = t->word;
+	if (now < word_begin(word))
+		now = word_begin(word);
+	old = __sync_lock_test_and_set(&t->word, word_of(now, word_slot(word), next));
+	if (!thread_followed(t) || word_state(old) != ABI_ONCPU) {
+		if (thread_followed(t))
+			COUNT(states_unexpected);
 		t->hot_generation = hot_generation;
-		slot_charge(slot, ABI_UNOBSERVED, ns);
-	} else if (word_state(word) == ABI_ONCPU) {
-		slot_charge(slot, ABI_ONCPU, ns);
+		slot_time_add(&slot_of_word(t, old)->unobserved, since(now, word_begin(old)), 1);
+		cycle_mark(task, t, true);
 	} else {
-		COUNT(states_unexpected);
-		slot_charge(slot, ABI_UNOBSERVED, ns);
+		cycle_settle(task, t, old, now);
 	}
-	if (next == ABI_SLEEP && slot->tag)
-		wait_begin(task, t, task_state);
+	if (task_state & TASK_DEAD && !preempt) {
+		thread_end(task, t);
+	} else if (next == ABI_SLEEP) {
+		t->slept = 1;
+		if (thread_slot(t)->tag)
+			wait_begin(task, t, task_state);
+	}
 }
 
 ALWAYS void switched_in(struct task_struct *task, u64 now)
 {
 	struct thread *t = thread_find(task);
-	u64 ns, word;
-	u32 state;
+	u64 word, ns;
 
 	if (!t)
 		return;
-	word = thread_enter(t, ABI_ONCPU, now, &ns);
-	state = word_state(word);
-	if (state == ABI_SLEEP) {
-		/* A wake or a signal came before the sleep was complete: it never left the queue. */
-		if (ns > 1000000)
-			COUNT(wakes_unseen);
-		state = ABI_RUNQ;
-	} else if (state != ABI_RUNQ) {
-		COUNT(states_unexpected);
-		state = ABI_UNOBSERVED;
+	word = t->word;
+	t->in_ns = now;
+	/* A flush on another CPU may move the cycle's begin at this moment: then once more. */
+	if (__sync_val_compare_and_swap(&t->word, word,
+	                                word_of(word_begin(word), word_slot(word), ABI_ONCPU)) != word) {
+		word = t->word;
+		t->word = word_of(word_begin(word), word_slot(word), ABI_ONCPU);
 	}
-	slot_charge(thread_slot(t), thread_followed(t) ? state : ABI_UNOBSERVED, ns);
+	if (word_state(word) == ABI_SLEEP && t->wait_cause) {
+		ns = since(t->wake_ns, word_begin(word));
+		if (ns && wait_kept(ns) && thread_slot(t)->tag && thread_followed(t))
+			wait_sample(task, t, ABI_EVENT_WAIT, t->wait_cause, t->wait_dev, ns, t->wake_ns);
+	}
 	t->hint = 0;
-	if (t->wait_ns)
-		wait_settle(task, t);
 	slot_release(t);
 }
 
@@ -106,7 +106,7 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 	if (!t)
 		return 0;
 	from = followed_here(current);
-	wait_end(task, t, from, bpf_ktime_get_ns());
+	wait_end(task, t, from);
 	return 0;
 }
 
@@ -125,7 +125,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	t->base_tag = p->base_tag;
 	t->watches_context = same_process ? p->watches_context : 0;
-	thread_retag(t);
+	thread_retag(child, t);
 	return 0;
 }
 
@@ -143,6 +143,6 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	t->thread_tag = 0;
 	t->tgid = task->tgid;
 	t->tid = task->pid;
-	thread_retag(t);
+	thread_retag(task, t);
 	return 0;
 }

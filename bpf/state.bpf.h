@@ -1,12 +1,10 @@
 /* What the programs share: knobs set before loading, the maps, and the record of a tagged thread.
  *
  *   struct thread (task storage)
- *     word       since_ns << 3 | state: swapped in one step, so that every nanosecond goes to one row only,
- *                whoever closes the interval: the thread's own switch, its waker, or a flush of the window
+ *     word       where it stands; every nanosecond is settled through a change of it (cycle.bpf.h)
  *     slot[2]    what has run up under a tag and is not in the ledger yet; a tag change moves to the other
  *                slot, so a flush on another CPU never mixes two tags
- *     wait_*     the stall that has ended (at the wake) but whose thread has not run again yet; its stack is
- *                taken and its row written when the thread is switched in, both into the same window
+ *     wait_*     why the last sleep ended, known at the wake, settled at the next switch-out
  *
  * Definitions are weak: each object that includes this gets them once in the linked result.
  */
@@ -61,33 +59,36 @@ enum expectation {
 };
 
 struct thread {
-	u64 word;
+	u64 word; /* cycle.bpf.h */
 	struct tag_slot slot[2];
-	u32 gen;
+	u64 in_ns;      /* since when it is on the CPU */
+	u64 exec_mark;  /* CPU clock up to which time is settled … */
+	u64 queue_mark; /* … and run-queue clock */
+	u64 held_ns, held_tag;
+	u32 held_cause, held_dev;
+	u32 exec_known;
+	u32 slept; /* the cycle began with a sleep that is not settled yet */
+	u32 wait_cause, wait_dev;
+	u64 wake_ns; /* when the sleep ended, 0 while it goes on */
+	u32 wait_seq;
 	u32 tgid;
 	u32 tid;
-	u32 watches_context; /* the process publishes contexts that are read at switch-out */
-	u32 context_known;   /* read once, or told by the probe */
-	u32 stalltag_held;   /* the thread's tag is one of ours, not a foreign context */
+	u32 hot_generation;
 	u64 process_start_ns;
 	u64 base_tag;
 	u64 thread_tag;
-	u32 hot_generation;
-	u32 hint; /* enum abi_cause that a tracepoint announced for the next sleep */
-	u32 hint_dev;
-	u32 last_dev; /* of the last followed request */
-	u32 expect;
+	u32 watches_context; /* the process publishes contexts that are read at switch-out */
+	u32 context_known;   /* read once, or told by the probe */
+	u32 stalltag_held;   /* the thread's tag is one of ours, not a foreign context */
 	u32 reading;         /* the scratch is in use: who interrupts leaves it alone */
+	u32 hint;            /* enum abi_cause that a tracepoint announced for the next sleep */
+	u32 last_dev;        /* of the last followed request */
+	u32 expect;
 	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
 	u32 stack_slot;
 	u32 stack_flags;
 	u32 stack_len;
-	u32 wait_seq;
 	u32 unused;
-	u64 wait_ns;
-	u64 wait_end_ns;
-	u32 wait_dev;
-	u32 wait_cause;
 };
 
 struct {

@@ -31,7 +31,7 @@ int on_tag_change(struct pt_regs *ctx)
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
 	t->stalltag_held = result == CONTEXT_TAG;
 	t->context_known = 1;
-	thread_retag(t);
+	thread_retag(task, t);
 	if (first && t->thread_tag && !hot_attached())
 		announce(ABI_EVENT_TAGGED, t->tgid);
 	return 0;
@@ -62,7 +62,7 @@ int on_tag_process(struct pt_regs *ctx)
 		t->base_tag = tag_intern(&s->tag);
 	}
 	t->reading = 0;
-	thread_retag(t);
+	thread_retag(task, t);
 	if (first && !hot_attached())
 		announce(ABI_EVENT_TAGGED, t->tgid);
 	return 0;

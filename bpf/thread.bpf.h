@@ -2,7 +2,7 @@
 #ifndef STALLPROF_THREAD_BPF_H
 #define STALLPROF_THREAD_BPF_H
 
-#include "bpf/ledger.bpf.h"
+#include "bpf/cycle.bpf.h"
 
 ALWAYS struct thread *thread_find(struct task_struct *task)
 {
@@ -41,7 +41,9 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	}
 	if (!bpf_task_storage_get(&scratches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
 		COUNT(threads_failed);
-	t->word = word_of(now, state);
+	t->word = word_of(now, 0, state);
+	t->in_ns = now;
+	cycle_mark(task, t, state != ABI_ONCPU);
 	t->tgid = task->tgid;
 	t->tid = task->pid;
 	t->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -60,52 +62,73 @@ ALWAYS u32 task_state_now(struct task_struct *task)
 	return task->__state ? ABI_SLEEP : ABI_RUNQ;
 }
 
-/* Makes `tag` what the thread is under from now on. Call it on the thread itself, or while it cannot run. */
-ALWAYS void thread_set_tag(struct thread *t, u64 tag)
+/* Settles what lies before now in the present slot and goes on in slot `next`. */
+ALWAYS void thread_turn(struct task_struct *task, struct thread *t, u32 next)
 {
-	struct tag_slot *old = thread_slot(t), *fresh;
-	u64 ns, word;
+	u64 word, now, i;
+
+	for (i = 0; i < 4; i++) {
+		word = t->word;
+		if (word_state(word) == ABI_ONCPU && thread_followed(t)) {
+			if (cycle_split(task, t, word, next, true))
+				return;
+			continue;
+		}
+		now = bpf_ktime_get_ns();
+		if (__sync_val_compare_and_swap(&t->word, word, word_of(now, next, word_state(word))) != word)
+			continue;
+		if (!thread_followed(t))
+			slot_time_add(&slot_of_word(t, word)->unobserved, since(now, word_begin(word)), 1);
+		return;
+	}
+	COUNT(states_unexpected);
+}
+
+/* Makes `tag` what the thread is under from now on. Call it on the thread itself, or while it cannot run. */
+ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
+{
+	u32 present = word_slot(t->word);
+	struct tag_slot *old = &t->slot[present & 1], *fresh = &t->slot[!present];
 
 	if (old->tag == tag)
 		return;
-	word = thread_split(t, &ns);
-	if (old->tag)
-		slot_charge(old, thread_followed(t) ? word_state(word) : ABI_UNOBSERVED, ns);
+	fresh->tag = tag;
+	thread_turn(task, t, !present);
 	slot_flush(t, old);
 	if (old->tag)
 		__sync_fetch_and_add(&n_tagged, -1);
-	fresh = &t->slot[(t->gen + 1) & 1];
-	fresh->tag = tag;
-	barrier();
-	t->gen++;
 	if (tag)
 		__sync_fetch_and_add(&n_tagged, 1);
 }
 
 /* A tag pushed by the thread refines its process's. */
-ALWAYS void thread_retag(struct thread *t)
+ALWAYS void thread_retag(struct task_struct *task, struct thread *t)
 {
-	thread_set_tag(t, t->thread_tag ? t->thread_tag : t->base_tag);
+	thread_set_tag(task, t, t->thread_tag ? t->thread_tag : t->base_tag);
 }
 
-/* Hot programs were attached after the thread's storage was made: forget what was not watched. */
-ALWAYS void thread_rebase(struct thread *t, u32 state, u64 now)
+/* From now on the thread is followed; what went before was not observed. */
+ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u32 state, u64 now)
 {
-	struct tag_slot *slot = thread_slot(t);
-	u64 ns;
+	u64 word = t->word;
 
-	thread_enter(t, state, now, &ns);
+	t->word = word_of(now, word_slot(word), state);
+	t->in_ns = now;
+	t->slept = state == ABI_SLEEP;
+	t->wake_ns = 0;
+	t->wait_cause = 0;
+	cycle_mark(task, t, state != ABI_ONCPU);
 	t->hot_generation = hot_generation;
-	if (slot->tag && ns)
-		slot_charge(slot, ABI_UNOBSERVED, ns);
+	slot_time_add(&slot_of_word(t, word)->unobserved, since(now, word_begin(word)), 1);
 }
 
-ALWAYS void thread_end(struct thread *t, u64 now)
+/* After the thread's last switch-out was settled. */
+ALWAYS void thread_end(struct task_struct *task, struct thread *t)
 {
 	t->thread_tag = 0;
 	t->base_tag = 0;
-	thread_set_tag(t, 0);
-	t->word = word_of(now, ABI_DEAD);
+	thread_set_tag(task, t, 0);
+	t->word = word_of(word_begin(t->word), word_slot(t->word), ABI_DEAD);
 }
 
 /* Tells user space, which attaches the hot programs. */

@@ -1,8 +1,9 @@
-/* A sleep, from its beginning to its row and its stack.
+/* A sleep, from its beginning to its stack.
  *
  *   begins (switch-out)   what is expected of it is noted; if it may be a stall, the user stack is copied
  *   ends (sched_waking)   by whom: that decides whether it was a stall, and which
- *   settles (switch-in)   row and sample are written, into the same window
+ *   switch-in             the sample is sent: the kernel stack still stands as it slept
+ *   next switch-out       its time goes to the ledger (cycle.bpf.h)
  */
 #ifndef STALLPROF_WAIT_BPF_H
 #define STALLPROF_WAIT_BPF_H
@@ -48,6 +49,9 @@ ALWAYS u32 expectation_of(struct task_struct *task, struct thread *t, u32 state)
 ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 state)
 {
 	t->wait_seq++;
+	t->wake_ns = 0;
+	t->wait_cause = 0;
+	t->wait_dev = 0;
 	t->expect = expectation_of(task, t, state);
 	if (t->expect && t->stack_slot == ABI_NO_SLOT)
 		capture_sleep(task, t);
@@ -58,7 +62,7 @@ ALWAYS u32 wait_cause(struct task_struct *task, struct thread *t, const struct c
 {
 	u32 cause = t->hint, nr;
 
-	*dev = t->hint_dev;
+	*dev = 0;
 	if (from) {
 		if (!t->expect) {
 			nr = syscall_of(task);
@@ -78,92 +82,64 @@ ALWAYS u32 wait_cause(struct task_struct *task, struct thread *t, const struct c
 	return 0;
 }
 
-ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from, u64 now)
+/* The sleep ends, by what `from` stands for. */
+ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from)
 {
-	struct tag_slot *slot = thread_slot(t);
-	u64 word = t->word, ns = 0;
 	u32 cause, dev = 0;
 
-	if (word_state(word) != ABI_SLEEP)
+	if (word_state(t->word) != ABI_SLEEP || t->wake_ns)
 		return;
-	word = thread_enter(t, ABI_RUNQ, now, &ns);
 	cause = wait_cause(task, t, from, &dev);
+	t->wait_cause = cause;
+	t->wait_dev = dev;
 	t->hint = 0;
-	t->hint_dev = 0;
-	if (!slot->tag)
-		return;
-	if (!thread_followed(t)) {
-		slot_charge(slot, ABI_UNOBSERVED, ns);
-	} else if (!cause) {
-		slot_charge(slot, ABI_SLEEP, ns);
-	} else {
-		t->wait_cause = cause;
-		t->wait_dev = dev;
-		t->wait_end_ns = now;
-		__sync_lock_test_and_set(&t->wait_ns, ns);
-	}
+	t->wake_ns = bpf_ktime_get_ns();
 }
 
-/* Fills and sends the sample of a stall of `ns`. */
-ALWAYS void wait_sample(struct task_struct *task, struct thread *t, u32 kind, u64 tag, u64 ns, u64 window)
+/* Fills and sends the sample of a stall of `ns` that ended, or was cut by a window's end, at `end_ns`. The
+ * stack copy is read out of its slot: who calls from another CPU passes a scratch slot to copy it to, because
+ * the thread may wake and give its slot away. */
+ALWAYS void wait_sample(struct task_struct *task, struct thread *t, u32 kind, u32 cause, u32 dev, u64 ns,
+                        u64 end_ns)
 {
-	u32 len = 0, flags = ABI_NO_USER_COPY;
-	struct stack_slot *slot = NULL;
+	u32 len = 0, flags = ABI_NO_USER_COPY, seq = t->wait_seq;
+	struct stack_slot *slot = slot_scratch(), *copy = NULL;
 	struct abi_event *event;
+	struct pt_regs *regs;
+	void *ledger = ledger_now();
 
-	if (t->stack_slot != ABI_NO_SLOT) {
-		slot = slot_at(t->stack_slot);
-		len = t->stack_len;
-		flags = t->stack_flags;
-	}
-	if (!slot) {
-		slot = slot_scratch();
-		len = 0;
-		flags = ABI_NO_USER_COPY;
-		COUNT(stacks_not_copied);
-	}
-	if (!slot)
+	if (!slot || !ledger)
 		return;
 	event = &slot->event;
-	if (flags & ABI_NO_USER_COPY) {
-		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-
+	if (t->stack_slot != ABI_NO_SLOT)
+		copy = slot_at(t->stack_slot);
+	if (copy) {
+		len = t->stack_len;
+		flags = t->stack_flags;
+		event->regs = copy->event.regs;
+	} else {
+		regs = (struct pt_regs *)bpf_task_pt_regs(task);
 		if (regs)
 			regs_from(&event->regs, regs);
+		COUNT(stacks_not_copied);
 	}
-	event_head(event, task, t, kind, tag);
+	if (copy && kind == ABI_EVENT_WAIT)
+		slot = copy; /* the thread is being switched in: nobody else has the slot */
+	else if (copy && len && len <= ABI_USTACK_MAX)
+		bpf_probe_read_kernel(slot->ustack, len, copy->ustack);
+	event = &slot->event;
+	event_head(event, task, t, kind, thread_slot(t)->tag);
 	event->flags = flags;
-	event->time_ns = t->wait_end_ns;
+	event->time_ns = end_ns;
 	event->duration_ns = ns;
 	event->weight_ns = wait_weight(ns);
-	event->dev = t->wait_dev;
+	event->dev = dev;
 	event->state = ABI_STALL;
-	event->cause = t->wait_cause;
-	event->window = window;
+	event->cause = cause;
+	event->window = ledger_window(ledger);
 	kernel_stack_of(task, event);
-	event_send(slot, len);
-}
-
-/* Writes the row and, if the wait is kept, the sample of the stall that has ended. */
-ALWAYS void wait_settle(struct task_struct *task, struct thread *t)
-{
-	u64 ns = __sync_lock_test_and_set(&t->wait_ns, 0);
-	u64 tag = thread_slot(t)->tag;
-	struct abi_ledger_key key;
-	void *ledger;
-
-	if (!ns || !tag)
-		return;
-	ledger = ledger_now();
-	if (!ledger)
-		return;
-	key_of(&key, t, tag, ABI_STALL);
-	key.cause = t->wait_cause;
-	key.dev = t->wait_dev;
-	key.below_min = ns < min_duration_ns;
-	ledger_add(ledger, &key, ns, 1);
-	if (wait_kept(ns))
-		wait_sample(task, t, ABI_EVENT_WAIT, tag, ns, ledger_window(ledger));
+	if (t->wait_seq == seq)
+		event_send(slot, len);
 }
 
 #endif

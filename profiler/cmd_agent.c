@@ -66,9 +66,9 @@ static int on_signal(void *ctx, int signal_number)
 }
 
 /* A window in which nothing was tagged is empty, and delivered none the less: "no stall" is an answer too. */
-static int deliver(struct agent *agent, bool final)
+static int deliver(struct agent *agent)
 {
-	struct profile *profile = session_end_window(agent->session, final);
+	struct profile *profile = session_end_window(agent->session);
 
 	if (!profile) {
 		say("cannot build the profile of a window: out of memory");
@@ -82,7 +82,7 @@ static int deliver(struct agent *agent, bool final)
 
 static int on_window(void *ctx)
 {
-	return deliver(ctx, false);
+	return deliver(ctx);
 }
 
 static int start(struct agent *agent, char *err, size_t err_len)
@@ -132,7 +132,7 @@ int cmd_agent(int argc, char **argv)
 		result = event_loop_run(&agent.loop);
 		if (result < 0)
 			say(strerror(-result));
-		deliver(&agent, true);
+		deliver(&agent);
 		status = result < 0 || agent.failed;
 	}
 	event_loop_close(&agent.loop);

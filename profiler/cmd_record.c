@@ -156,7 +156,7 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 
 static int deliver(struct recording *r, bool final)
 {
-	struct profile *profile = session_end_window(r->session, final);
+	struct profile *profile = session_end_window(r->session);
 
 	if (!profile) {
 		say("cannot build the profile: out of memory");

@@ -329,7 +329,7 @@ static struct stamp *describe(struct session *session)
 	return stamp;
 }
 
-struct profile *session_end_window(struct session *session, bool final)
+struct profile *session_end_window(struct session *session)
 {
 	uint64_t begin = session->begin_unix_ns, end;
 	struct profile *profile = NULL;
@@ -337,7 +337,7 @@ struct profile *session_end_window(struct session *session, bool final)
 	int result;
 
 	tag_watch_poll(session->watch, clock_ns(CLOCK_MONOTONIC));
-	result = tracer_iterate(session->tracer, ABI_ITER_FLUSH | (final ? ABI_ITER_FINAL : 0));
+	result = tracer_iterate(session->tracer, ABI_ITER_FLUSH);
 	end = clock_ns(CLOCK_REALTIME);
 	if (!result)
 		result = tracer_take_ledger(session->tracer, ++session->number, on_row, session);

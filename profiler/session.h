@@ -8,9 +8,8 @@
  *     while (…) {
  *             wait for session_fds(), at most session_timeout_ms()
  *             session_tick(s);
- *             every window:  profile = session_end_window(s, false);
+ *             every window:  profile = session_end_window(s);
  *     }
- *     profile = session_end_window(s, true);
  *     session_free(s);
  *
  * Not thread-safe. Errors: 0 or -errno with a line in `err`; what goes wrong later is said through `say`.
@@ -64,8 +63,8 @@ int session_timeout_ms(const struct session *session);
 /* Reads what there is, attaches and detaches, holds the byte budget. */
 int session_tick(struct session *session);
 
-/* Ends the window and begins the next; with `final` nothing follows. NULL with errno set. */
-struct profile *session_end_window(struct session *session, bool final);
+/* Ends the window and begins the next. NULL with errno set. */
+struct profile *session_end_window(struct session *session);
 
 void session_progress(const struct session *session, struct session_progress *out);
 
