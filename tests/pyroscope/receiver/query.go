@@ -119,9 +119,10 @@ func (q *querier) Series(_ context.Context, request *connect.Request[querierv1.S
 				key += fmt.Sprintf("%q=%q,", name, r.labels[name])
 			}
 		}
-		if key != "" {
-			sets[key] = set
-		}
+		sets[key] = set
+	}
+	if len(sets) == 1 {
+		delete(sets, "") // no series has any of the labels; where some have, the others count as one empty set
 	}
 	answer := &querierv1.SeriesResponse{}
 	for _, key := range slices.Sorted(maps.Keys(sets)) {
@@ -144,6 +145,9 @@ func ids(what string, list []string, size int) error {
 func (q *querier) chosenSamples(request *querierv1.SelectMergeStacktracesRequest) ([]record, error) {
 	if len(request.SpanSelector) > 0 && len(request.TraceIdSelector) > 0 {
 		return nil, invalid("span_selector and trace_id_selector cannot be combined")
+	}
+	if _, err := timeSpan(request.Start, request.End); err != nil {
+		return nil, err
 	}
 	if strings.Count(request.ProfileTypeID, ":") != 4 {
 		return nil, invalid("profile-type selection must be of the form <name>:<sample-type>:<sample-unit>:<period-type>:<period-unit>, got %q", request.ProfileTypeID)

@@ -3,7 +3,8 @@
 // 2^32, several tags, spans and traces, numeric labels, one stack under several label sets.
 //
 // DIR/local.pb.gz holds all sample types, as a file of `stallprof record` does; DIR/block.pb.gz and
-// DIR/process_cpu.pb.gz hold what is pushed of it, one series each. The values are made up; only this
+// DIR/process_cpu.pb.gz hold what is pushed of it, one series each. DIR/wrong-*.pb.gz differ from local.pb.gz in
+// one trait each: assertions that pass with one of them assert nothing. The values are made up; only this
 // generator and the tests that compare with it know them.
 package main
 
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -173,6 +175,31 @@ func series(from *profile.Profile, period *profile.ValueType, types ...int) *pro
 	return p.Compact()
 }
 
+// wrongs: what delivery could get wrong, done to a copy of the local profile.
+var wrongs = map[string]func(*profile.Profile){
+	"value":    func(p *profile.Profile) { p.Sample[0].Value[delay]++ },
+	"lost":     func(p *profile.Profile) { p.Sample = p.Sample[1:] },
+	"label":    func(p *profile.Profile) { p.Sample[0].Label["stall"] = []string{"nfs_read"} },
+	"span":     func(p *profile.Profile) { p.Sample[0].Label["span_id"] = p.Sample[1].Label["span_id"] },
+	"trace":    func(p *profile.Profile) { p.Sample[0].Label["trace_id"] = []string{strings.Repeat("a", 32)} },
+	"line":     func(p *profile.Profile) { p.Location[0].Line[0].Line++ },
+	"file":     func(p *profile.Profile) { p.Function[0].Filename += "x" },
+	"function": func(p *profile.Profile) { p.Function[0].Name += "x" },
+	"inlined": func(p *profile.Profile) {
+		for _, l := range p.Location {
+			if n := len(l.Line); n > 1 {
+				l.Line = l.Line[:n-1]
+			}
+		}
+	},
+	"root": func(p *profile.Profile) {
+		for _, s := range p.Sample {
+			s.Location = s.Location[:len(s.Location)-1]
+		}
+	},
+	"object": func(p *profile.Profile) { p.Mapping[1].File = "vmlinux" },
+}
+
 func write(path string, p *profile.Profile) error {
 	if err := p.CheckValid(); err != nil {
 		return err
@@ -195,6 +222,10 @@ func main() {
 		"local":       p,
 		"block":       series(p, &profile.ValueType{Type: "contentions", Unit: "count"}, contentions, delay),
 		"process_cpu": series(p, &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}, cpu),
+	}
+	for trait, spoil := range wrongs {
+		made["wrong-"+trait] = p.Copy()
+		spoil(made["wrong-"+trait])
 	}
 	for name, one := range made {
 		if err := write(filepath.Join(os.Args[1], name+".pb.gz"), one); err != nil {
