@@ -154,17 +154,17 @@ static int visit(struct walk *w, const struct dwarf_die *die, struct level *insi
 static void leave(struct walk *w, uint64_t offset)
 {
 	struct level *left = &w->levels[--w->n_levels];
-	struct dwarf_function *f, *end = w->scopes->functions + w->scopes->n_functions;
-	uint64_t die;
+	struct dwarf_scopes *s = w->scopes;
+	uint32_t i;
 
 	if (w->n_levels && left->naming != w->levels[w->n_levels - 1].naming)
-		w->scopes->namings[left->naming].end = offset;
+		s->namings[left->naming].end = offset;
 	if (!w->n_levels || left->function == NO_FUNCTION ||
 	    left->function == w->levels[w->n_levels - 1].function)
 		return;
-	f = &w->scopes->functions[left->function];
-	for (die = f->die; f < end && f->die == die; f++)
-		f->end_inline = (uint32_t)w->scopes->n_inlines;
+	for (i = left->function;
+	     i < s->n_functions && s->functions[i].die == s->functions[left->function].die; i++)
+		s->functions[i].end_inline = (uint32_t)s->n_inlines;
 }
 
 /* C has no code inside structures, and they are most of its DIEs. */
@@ -286,12 +286,15 @@ const struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uin
 size_t dwarf_scopes_inlines(const struct dwarf_scopes *s, const struct dwarf_function *f, uint64_t address,
                             const struct dwarf_inline **out, size_t max)
 {
-	const struct dwarf_inline *i, *end = s->inlines + f->end_inline;
+	const struct dwarf_inline *inlined;
 	size_t n = 0;
+	uint32_t i;
 
-	for (i = s->inlines + f->first_inline; i < end && n < max; i++)
-		if (i->depth == n + 1 && address >= i->low && address < i->high)
-			out[n++] = i;
+	for (i = f->first_inline; i < f->end_inline && n < max; i++) {
+		inlined = &s->inlines[i];
+		if (inlined->depth == n + 1 && address >= inlined->low && address < inlined->high)
+			out[n++] = inlined;
+	}
 	return n;
 }
 

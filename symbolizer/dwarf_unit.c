@@ -133,12 +133,13 @@ static bool has_what_we_want(uint16_t tag)
 static void read_attributes(const struct dwarf_unit *u, const struct dwarf_abbrevs *abbrevs,
                             struct dwarf_cursor *c, struct dwarf_die *die)
 {
-	const struct dwarf_attribute *a = abbrevs->attributes + die->abbrev->first;
-	const struct dwarf_attribute *end = a + die->abbrev->n_attributes;
 	bool all = has_what_we_want(die->abbrev->tag);
+	const struct dwarf_attribute *a;
 	struct dwarf_value *slot;
+	uint32_t i;
 
-	for (; a < end; a++) {
+	for (i = 0; i < die->abbrev->n_attributes; i++) {
+		a = &abbrevs->attributes[die->abbrev->first + i];
 		slot = all || a->name == DW_AT_sibling ? slot_of(die, a->name) : NULL;
 		if (slot)
 			dwarf_form_read(u, c, a, slot);

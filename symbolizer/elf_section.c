@@ -28,6 +28,11 @@ void elf_file_release(struct elf_file *f, uint32_t index)
 	*l = (struct loaded){ 0 };
 }
 
+static size_t room_for(const struct elf_file *f)
+{
+	return f->max_bytes > f->memory ? f->max_bytes - f->memory : 0;
+}
+
 /* The section's bytes as they stand in the file. */
 static int load_raw(struct elf_file *f, const Elf64_Shdr *shdr, struct loaded *out)
 {
@@ -40,7 +45,7 @@ static int load_raw(struct elf_file *f, const Elf64_Shdr *shdr, struct loaded *o
 		out->data = f->image + shdr->sh_offset;
 		return 0;
 	}
-	if (shdr->sh_size > f->max_bytes - f->memory)
+	if (shdr->sh_size > room_for(f))
 		return -EFBIG;
 	out->owned = malloc(out->len + 1);
 	if (!out->owned)
@@ -68,8 +73,7 @@ static int load(struct elf_file *f, uint32_t index, bool is_zdebug)
 	if (!is_zdebug && !(shdr->sh_flags & SHF_COMPRESSED)) {
 		*l = raw;
 	} else {
-		err = elf_decompress(raw.data, raw.len, is_zdebug, f->max_bytes - f->memory, &l->owned,
-		                     &l->len);
+		err = elf_decompress(raw.data, raw.len, is_zdebug, room_for(f), &l->owned, &l->len);
 		free(raw.owned);
 		if (err)
 			return err;

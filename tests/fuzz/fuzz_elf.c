@@ -1,0 +1,82 @@
+/* A file that a hostile process maps: ELF tables, symbols, DWARF, call frame information. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/cfi_expression.h"
+#include "symbolizer/object.h"
+
+#define MAX_BYTES   ((size_t)64 << 20)
+#define ADDRESSES   97
+#define MAX_SEGMENT 4
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int read_register(void *context, unsigned int reg, uint64_t *value)
+{
+	(void)context;
+	*value = 0x1000u * reg;
+	return 0;
+}
+
+static int read_memory(void *context, uint64_t address, size_t len, uint64_t *value)
+{
+	(void)context;
+	*value = address ^ len;
+	return 0;
+}
+
+static void evaluate(const struct cfi_row *row)
+{
+	const struct cfi_environment env = { .read_register = read_register, .read_memory = read_memory };
+	const struct cfi_rule *rule;
+	uint64_t value, cfa = 0x7000;
+	int i;
+
+	for (i = -1; i < row->n_rules; i++) {
+		rule = i < 0 ? &row->cfa : &row->rules[i];
+		if (rule->kind == CFI_EXPRESSION || rule->kind == CFI_VALUE_EXPRESSION)
+			cfi_expression_evaluate(row->expressions + (uint32_t)rule->n, rule->length, &cfa, &env,
+						&value);
+	}
+}
+
+static void ask(struct object *o, uint64_t address)
+{
+	struct object_answer answer;
+	const struct cfi_row *row;
+	size_t i, len = 0;
+
+	if (object_resolve(o, address, &answer))
+		for (i = 0; i < answer.n_frames; i++)
+			len += strlen(answer.frames[i].function) +
+			       (answer.frames[i].file ? strlen(answer.frames[i].file) : 0);
+	row = object_row(o, address);
+	if (row)
+		evaluate(row);
+	if (len == SIZE_MAX)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct symbolizer_stats stats = { 0 };
+	struct object_environment env = { .debug_dir = "/nonexistent", .max_bytes = MAX_BYTES, .stats = &stats };
+	const struct elf_segment *segments;
+	struct elf_file *f;
+	struct object *o;
+	size_t n, i, j;
+
+	if (elf_file_open_image(data, size, MAX_BYTES, &f))
+		return 0;
+	env.strings = intern_new(MAX_BYTES);
+	o = object_new(&env, f, "/nonexistent", "/nonexistent/fuzzed");
+	if (!o || !env.strings)
+		abort();
+	segments = elf_file_segments(f, &n);
+	for (i = 0; i < n && i < MAX_SEGMENT; i++)
+		for (j = 0; j < ADDRESSES; j++)
+			ask(o, segments[i].vaddr + segments[i].memory_size / ADDRESSES * j + j);
+	object_free(o);
+	intern_free(env.strings);
+	return 0;
+}
