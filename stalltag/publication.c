@@ -29,6 +29,12 @@ static void after_fork_in_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
+/* From the start: a child forked during another thread's first push must not find the lock taken for good. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
 static void decide(void)
 {
 	unsigned long long loads = foreign_publisher_loads();
@@ -43,7 +49,6 @@ static void decide(void)
 		}
 		__atomic_store_n(&state, LEFT_TO_ANOTHER, __ATOMIC_RELEASE);
 	} else if (state == UNDECIDED) {
-		pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 		process_context_publish();
 		__atomic_store_n(&state, PUBLISHING, __ATOMIC_RELEASE);
 	}

@@ -157,7 +157,7 @@ void stalltag_push_sized(uint64_t id, const char *name, size_t name_bytes)
 
 void stalltag_push(uint64_t id, const char *name)
 {
-	stalltag_push_fast(id, name, name ? strnlen(name, STALLTAG_NAME_MAX + 1) : 0);
+	stalltag_push_fast(id, name, name ? strlen(name) : 0);
 }
 
 COLD void stalltag_pop_any(void)

@@ -3,8 +3,11 @@
  * .note.stapsdt that names the address of a nop, a 16-bit semaphore that counts the listeners, and the place
  * of each argument. https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation describes the note.
  *
- * The nop is five bytes long, which lets kernels of 6.18 and later turn the uprobe into a call; older ones
- * take any instruction. The arguments are in the first two argument registers of the calling convention at
+ * The nop is one byte long, on purpose. Linux 6.18 turns a probed nop of five bytes into a call of a page that
+ * forked children do not inherit: the call they do, and die by SIGSEGV at their first change of tag. (Seen on
+ * 6.18.44; tests/e2e/test_stalltag_readers forks under a live probe.) Data loaders fork.
+ *
+ * The arguments are in the first two argument registers of the calling convention at
  * the nop, so that a program on the probe can take them with PT_REGS_PARM1 and 2.
  *
  * Each probe must stand in one function that is never inlined, so that it has one address a library.
@@ -15,7 +18,7 @@
 #include <stdint.h>
 
 #if defined(__x86_64__)
-#define USDT_NOP   ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n"
+#define USDT_NOP   "nop\n"
 #define USDT_ARG_1 "8@%%rdi"
 #define USDT_ARG_2 "8@%%rdi 8@%%rsi"
 #define USDT_REG_1 "rdi"
