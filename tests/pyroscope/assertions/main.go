@@ -36,7 +36,7 @@ type report struct {
 	count, failed int
 }
 
-const problemsShown = 20
+const problemsShown = 8
 
 // check prints one line for an assertion: it holds when there are no problems.
 func (r *report) check(name string, problems []string) {
