@@ -133,7 +133,8 @@ def compare_ids(tap, where, truth, top):
         pushed = set(range(tag["first_id"], tag["first_id"] + tag["tags"]))
         seen = {int(row["id"], 16) for row in rows_of(top, tag["tag"], truth["pid"])}
         tap.check(seen == pushed, f"{where}: {tag['tag']}: all {len(pushed)} ids are in the ledger, and no other",
-                  f"missing {len(pushed - seen)}, unknown {len(seen - pushed)}")
+                  f"missing {len(pushed - seen)}, unknown {len(seen - pushed)}; the missing begin with number "
+                  f"{[number - tag['first_id'] for number in sorted(pushed - seen)[:20]]}")
 
 
 def premises(tap, where, truth):
