@@ -107,12 +107,20 @@ static bool number_passes(const struct config_setting *setting, const char *valu
 	return *number >= setting->low && *number <= setting->high;
 }
 
+void config_clean_message(char *message)
+{
+	for (; *message; message++)
+		if ((unsigned char)*message < 0x20 || *message == 0x7f)
+			*message = '?';
+}
+
 static int refuse_number(const struct config_setting *setting, const char *path, const char *value, char *err,
                          size_t err_size)
 {
 	snprintf(err, err_size, "%s is '%.64s'; allowed: %s%s from %" PRIu64 " to %" PRIu64, path, value,
 	         setting->or_zero ? "0, or " : "",
 	         setting->power_of_two ? "a power of two" : "a whole number", setting->low, setting->high);
+	config_clean_message(err);
 	return -EINVAL;
 }
 
@@ -122,6 +130,7 @@ static int refuse_text(const char *path, const char *value, const char *allowed,
 	if (strchr(value, '@'))
 		value = "…@…";
 	snprintf(err, err_size, "%s is '%.64s'; allowed: %s", path, value, allowed);
+	config_clean_message(err);
 	return -EINVAL;
 }
 
@@ -138,6 +147,7 @@ int config_set(struct config *config, const char *path, const char *value, char 
 
 	if (!setting) {
 		snprintf(err, err_size, "there is no setting '%.64s'", path);
+		config_clean_message(err);
 		return -EINVAL;
 	}
 	if (!*value)

@@ -48,5 +48,7 @@ bool config_number(const char *text, uint64_t *number);
 bool config_label_name_passes(const char *name);
 #define CONFIG_LINE_ALLOWED "1 to 1024 bytes without control characters"
 bool config_line_passes(const char *value);
+/* Values go into messages as they are: this makes a message one line that can't steer a terminal. */
+void config_clean_message(char *message);
 
 #endif

@@ -222,6 +222,7 @@ static void describe(const struct schema *schema, const struct failure *failure,
 	if (reason == CYAML_ERR_INVALID_KEY)
 		append_allowed_keys(out, schema, failure);
 	fclose(out);
+	config_clean_message(err);
 }
 
 /* --- from what was loaded to the configuration ------------------------------------------------------------

@@ -218,9 +218,8 @@ static void print_coverage(FILE *out, struct stamp_coverage coverage)
 	print_duration(out, 0, as_signed(coverage.covered_ns));
 	fprintf(out, " in %" PRIu64 " window%s", coverage.windows, coverage.windows == 1 ? "" : "s");
 	if (coverage.threshold_ns) {
-		fputs("; every wait of at least ", out);
+		fputs("; sampling threshold ", out);
 		print_duration(out, 0, as_signed(coverage.threshold_ns));
-		fputs(" has its stack", out);
 	}
 	fputc('\n', out);
 }
@@ -264,8 +263,10 @@ static void print_counters(FILE *out, const struct stamp *stamp)
 	}
 	if (!count)
 		fputs(" none", out);
+	else if (zeros == count)
+		fprintf(out, " all %zu are 0", count);
 	else if (zeros)
-		fprintf(out, "%s %zu are 0", zeros < count ? ";" : "", zeros);
+		fprintf(out, " (and %zu that are 0)", zeros);
 	fputc('\n', out);
 }
 

@@ -1,0 +1,73 @@
+/* The comments of somebody's profile: one line each. What is read must be written and read back the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pprof/profile.h"
+#include "profiler/ledger_row.h"
+#include "profiler/stamp.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct profile *new_profile(void)
+{
+	const struct profile_value_type type = { "delay", "nanoseconds" };
+
+	return profile_new(&type, 1, type, 1, 1 << 24);
+}
+
+static void add_lines(struct profile *profile, const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1), *line, *newline;
+
+	if (!text)
+		return;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	for (line = text; line; line = newline ? newline + 1 : NULL) {
+		newline = strchr(line, '\n');
+		if (newline)
+			*newline = '\0';
+		profile_add_comment(profile, line);
+	}
+	free(text);
+}
+
+static void compare(struct ledger *first, struct ledger *second)
+{
+	if (ledger_count(first) != ledger_count(second))
+		abort();
+	for (size_t i = 0; i < ledger_count(first); i++) {
+		const struct ledger_row *a = ledger_at(first, i), *b = ledger_at(second, i);
+
+		if (strcmp(a->tag, b->tag) || strcmp(a->cause, b->cause) || strcmp(a->comm, b->comm) ||
+		    a->ns != b->ns)
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct profile *profile = new_profile(), *again = new_profile();
+	struct ledger *ledger = ledger_new(), *ledger_again = ledger_new();
+	struct stamp *stamp = stamp_new(), *stamp_again = stamp_new();
+	size_t malformed = 0;
+
+	add_lines(profile, data, size);
+	if (!stamp_from_comments(stamp, profile, NULL) && !ledger_from_comments(ledger, profile, NULL) &&
+	    !stamp_to_comments(stamp, again) && !ledger_to_comments(ledger, again)) {
+		if (stamp_from_comments(stamp_again, again, &malformed) ||
+		    ledger_from_comments(ledger_again, again, &malformed) || malformed)
+			abort();
+		compare(ledger, ledger_again);
+		if (stamp_hook_count(stamp) != stamp_hook_count(stamp_again) ||
+		    stamp_counter_count(stamp) != stamp_counter_count(stamp_again))
+			abort();
+	}
+	stamp_free(stamp);
+	stamp_free(stamp_again);
+	ledger_free(ledger);
+	ledger_free(ledger_again);
+	profile_free(profile);
+	profile_free(again);
+	return 0;
+}
