@@ -1,18 +1,18 @@
 /*
- * Finds out where the threads of a live process keep the pointers to their tags (OTEP 4947 and stalltag), in
- *the form in which the BPF programs follow them: bpf/abi.h, struct abi_process.
+ * Finds out where the threads of a live process keep the pointers to their tags (OTEP 4947's and
+ * stalltag's), in the form in which the BPF programs follow them: bpf/abi.h, struct abi_process.
  *
- *	locator = context_locator_new(&err);
- *	context_locate(locator, pid, &process, NULL);		for every process, and again after -EAGAIN
+ *	locator = context_locator_new();
+ *	context_locate(locator, pid, &process, NULL);	for every process, and again after -EAGAIN
  *	context_locator_free(locator);
  *
- * It goes through /proc/PID/maps. What an executable file has is found out once for each file (tag_file.h)
- *and cached by device, inode, time of change and size; for files that define one of the two pointers, the
- *words that the loader put into the process's global offset table tell the place. Costs a stat() for each
- *executable mapping, and for files not seen before some reads of their headers.
+ * It goes through /proc/PID/maps. What an executable file has is found out once for each file
+ * (tag_file.h) and cached by device, inode, time of change and size; for files that define one of the two
+ * pointers, the words that the loader put into the process's global offset table tell the place. Costs a
+ * stat() for each executable mapping, and for files not seen before some reads of their headers.
  *
- * A program's own pointer is found without the table, so also before it has run; a library's only after the
- * loader has relocated it. Relocations that name the symbol follow interposition, as the process itself does.
+ * A program's own pointer is found without the table, so also before it has run; a library's only after
+ * the loader has relocated it. Relocations that name the symbol follow interposition, as the process does.
  *
  * Needs CAP_SYS_PTRACE over the process. Not thread-safe. Reads only x86-64 processes.
  */
@@ -37,8 +37,7 @@ struct context_file {
 	const struct tag_file *facts; /* until the next call on the locator */
 	dev_t dev;
 	ino_t inode;
-	const char *path; /* opens this very file from here: plain, by /proc/PID/root, or by
-	                     /proc/PID/map_files */
+	const char *path; /* opens this very file: plain, or by way of /proc/PID/root or map_files */
 };
 
 typedef void (*context_file_fn)(void *ctx, pid_t pid, const struct context_file *file);

@@ -237,17 +237,14 @@ static void apply_fork(struct exec_maps *maps, const struct task_record *record)
 
 static void apply_exit(struct exec_maps *maps, const struct task_record *record)
 {
-	switch (map_table_exit(maps->table, record->pid, record->tid, maps->now_ns)) {
-	case MAP_TABLE_UNSURE:
-		if (has_other_threads(record->pid))
-			break;
+	enum map_table_exit exit = map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
+
+	if (exit == MAP_TABLE_UNSURE && has_other_threads(record->pid)) {
+		/* to be asked again when one of them exits, the table must know of it */
+		meet(maps, record->pid);
+		map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
+	} else if (exit != MAP_TABLE_LIVES) {
 		end_process(maps, record->pid);
-		break;
-	case MAP_TABLE_ENDED:
-		end_process(maps, record->pid);
-		break;
-	case MAP_TABLE_LIVES:
-		break;
 	}
 }
 

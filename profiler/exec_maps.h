@@ -1,6 +1,6 @@
 /*
- * The live feed of executable mappings: what each process of the host has mapped to execute from, also when
- *it is gone by the time its samples are looked at, and a call for each executable file as it comes into use.
+ * The live feed of executable mappings: what each process of the host has mapped to execute from, also
+ * when it is gone by the time its samples are looked at, and a call for each file that comes into use.
  *
  *	maps = exec_maps_new(&handler, err, sizeof(err));
  *	every 100 ms or so, and when exec_maps_fd() is readable:
@@ -8,12 +8,14 @@
  *		exec_maps_feed(maps, pid, fn, ctx);	hands out what is known of a process
  *	exec_maps_free(maps);
  *
- * Records come from perf (perf_rings.h), sorted by time, and are applied when they are a millisecond old. A
- *forked child has its parent's mappings until it executes another program. Of processes that were there
- *before, the mappings are read from /proc/PID/maps when the feed first hears of them; of those it never heard
- *of, which have neither forked nor mapped anything since, it knows nothing, and /proc must be asked. A
- *process that has exited is remembered for EXEC_MAPS_LINGER_NS. Unmapping is not told: what a later mapping
- *covers goes. Not thread-safe.
+ * Records come from perf (perf_rings.h), sorted by time, and are applied when they are a millisecond old.
+ * A forked child has its parent's mappings until it executes another program. The mappings of a process
+ * that was there before are read from /proc/PID/maps when the feed first hears of it; a child that was
+ * forked just before may so be given one that its parent made just after. Of a process that has neither
+ * forked nor mapped anything since, nothing is known, and /proc must be asked. One that has exited is
+ * remembered for EXEC_MAPS_LINGER_NS. Unmapping is not told: what a later mapping covers goes.
+ *
+ * Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_EXEC_MAPS_H
 #define STALLPROF_PROFILER_EXEC_MAPS_H

@@ -1,12 +1,12 @@
 /*
- * pid → the executable mappings of that process, kept up to date from records of forks, execs, mappings and
- *exits.
+ * pid → the executable mappings of that process, kept up to date from records of forks, execs, mappings
+ * and exits.
  *
- *	map_table_fork(t, child, parent);	the child shares its parent's list until one of them changes
- *it map_table_exec(t, pid);			its list is empty map_table_add(t, pid, &mapping);	those
- *that the new one covers go
- *	map_table_exit(t, pid, now);		marked; what is known stays for the linger time
- *	map_table_expire(t, now);		… and goes
+ *	map_table_fork(t, child, parent);	the child shares its parent's list until one changes it
+ *	map_table_exec(t, pid);			its list is empty
+ *	map_table_add(t, pid, &mapping);	those that the new one covers go
+ *	map_table_exit(t, pid, tid, now);	what is known stays for the linger time
+ *	map_table_expire(t, now);		and goes
  *
  * Everything is bounded; what did not fit is counted. Not thread-safe.
  */
@@ -74,8 +74,7 @@ void map_table_distrust(struct map_table *table);
 /* Calls `process` for each that is not marked as ended; map_table_end() may be called in it. */
 void map_table_each_process(struct map_table *table, void (*process)(void *ctx, uint32_t pid), void *ctx);
 
-/* In the order in which they were made. 0; 1: there may have been others; -ENOENT: nothing known of the pid.
- */
+/* In the order in which they were made. 0; 1: there may have been others; -ENOENT: nothing is known. */
 int map_table_each(const struct map_table *table, uint32_t pid, exec_mapping_fn mapping, void *ctx);
 
 void map_table_stats(const struct map_table *table, struct map_table_stats *out);

@@ -1,19 +1,18 @@
 /*
- * Reads the process context of OTEP 4719 out of another process: what service it is, and what the attribute
- * indices in its thread contexts (OTEP 4947) mean.
+ * Reads the process context of OTEP 4719 out of another process: what service it is, and what the
+ * attribute indices in its thread contexts (OTEP 4947) mean.
  *
  * A process publishes it in a mapping that is named OTEL_CTX in /proc/PID/maps:
  *
- *	0           8         12             16                24
+ *	0           8         12              16                24
  *	| "OTEL_CTX" | version | payload bytes | published_at_ns | address of the payload |
- *	|            |    2    |               | 0: being written|                        |
+ *	|            |    2    |               | 0: being written |                       |
  *
- * The payload is a protobuf message, of either shape (FACTS.md): ProcessContext {Resource resource = 1;
- *repeated KeyValue attributes = 2}, or, from early publishers, a bare Resource {repeated KeyValue attributes
- *= 1}.
+ * The payload is a protobuf message of either shape: ProcessContext {Resource resource = 1; repeated
+ * KeyValue attributes = 2}, or, from early publishers, a bare Resource {repeated KeyValue attributes = 1}.
  *
  * All of it is the process's own memory and may hold anything, and change while it is read: sizes are
- *bounded, the header is read again after the payload, and texts are cut or refused, never trusted.
+ * bounded, the header is read again after the payload, texts are cut or refused, never trusted.
  */
 #ifndef STALLPROF_PROFILER_PROCESS_CONTEXT_READER_H
 #define STALLPROF_PROFILER_PROCESS_CONTEXT_READER_H

@@ -1,14 +1,14 @@
 /*
- * What an executable file has for a reader of tags: stalltag's USDT probes, and the thread-local pointers of
- * OTEP 4947 with the facts by which they are found in a running process (context_locate.h does that).
+ * What an executable file has for a reader of tags: stalltag's USDT probes, and the thread-local pointers
+ * of OTEP 4947 with the facts by which they are found in a running process (context_locate.h does that).
  *
- * Called once for each distinct file that is mapped on the host, so the usual file, which has nothing, costs
- * its header tables: notes are read only from a section of that name, symbols only of files with thread-local
- * storage, relocations only of files that define one of the two symbols.
+ * Called once for each distinct file that is mapped on the host, so the usual file, which has nothing,
+ * costs its header tables: notes are read only from a section of that name, symbols only of files with
+ * thread-local storage, relocations only of files that define one of the two symbols.
  *
  * How a thread-local variable is reached, and what tells the place
- *	program		It comes first in the static block, right below the thread pointer, so the distance
- *follows from PT_TLS alone (psABI, "Thread-Local Storage", variant II).
+ *	program		Its block comes first in the static area, right below the thread pointer, so the
+ *			distance follows from PT_TLS alone (psABI, thread-local storage, variant II).
  *	TLSDESC		Two words filled by the loader: a function of the loader, and either the (negative)
  *			distance from the thread pointer or the address of {module, offset, generation}.
  *	TPOFF64		One word: the distance from the thread pointer.

@@ -1,12 +1,13 @@
 /*
- * One walk over /proc, at the start of a profiler: which processes are there, and which of them were started under
- * a tag (STALLPROF_TAG in the environment, stalltag/process_tag.h).
+ * One walk over /proc, at the start of a profiler: which processes are there, and which of them were started
+ * under a tag (STALLPROF_TAG in the environment, stalltag/process_tag.h).
  *
  * What a process has in its memory and its files is context_locate()'s to say; call it in `process`.
  */
 #ifndef STALLPROF_PROFILER_TAG_SCAN_H
 #define STALLPROF_PROFILER_TAG_SCAN_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,17 +22,18 @@ struct tag_scan_handler {
 #define TAG_SCAN_ENVIRONMENT_MAX (8 << 20) /* bytes looked through, of one process */
 
 /*
- * Calls the handler for every process but the calling one. Processes that cannot be looked at are left out. 0;
- * -errno: /proc could not be read.
+ * Calls the handler for every process but the calling one. Processes that cannot be looked at are left out.
+ * 0; -errno: /proc could not be read.
  */
 int tag_scan(const struct tag_scan_handler *handler, void *ctx);
 
-/* The same for one process. -ESRCH: no such process, or one without memory; -EACCES, -EPERM; -errno of reading. */
+/* The same for one process. -ESRCH: no such process, or one without memory; -EACCES, -EPERM; -errno of
+ * reading. */
 int tag_scan_process(pid_t pid, const struct tag_scan_handler *handler, void *ctx);
 
 /*
- * The base tag of one process; name gets at most size bytes (STALLTAG_NAME_MAX + 1 are enough). 1: it has one; 0:
- * none, or one that is malformed; -errno as above.
+ * The base tag of one process; name gets at most size bytes (STALLTAG_NAME_MAX + 1 are enough). 1: it has one;
+ * 0: none, or one that is malformed; -errno as above.
  */
 int tag_scan_environment(pid_t pid, uint64_t *id, char *name, size_t size);
 
