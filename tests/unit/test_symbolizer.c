@@ -1,0 +1,385 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbolizer/symbolizer.h"
+#include "tests/unit/compile_program.h"
+
+static struct symbolizer *s;
+
+static struct sym_process *self(void)
+{
+	struct sym_process *p = symbolizer_process(s, (uint32_t)getpid(), 1);
+
+	assert_int_equal(symbolizer_process_refresh(p), 0);
+	return p;
+}
+
+static struct symbolizer_stats stats(void)
+{
+	struct symbolizer_stats st;
+
+	symbolizer_stats(s, &st);
+	return st;
+}
+
+static int make_symbolizer(void **state)
+{
+	(void)state;
+	s = symbolizer_new(NULL);
+	return s ? 0 : -1;
+}
+
+static int free_symbolizer(void **state)
+{
+	(void)state;
+	symbolizer_free(s);
+	return 0;
+}
+
+__attribute__((noinline, noclone)) static int line_here(void)
+{
+	__asm__("");
+	return __LINE__;
+}
+
+static void test_symbolizer__own_code(void **state)
+{
+	struct sym_result r;
+
+	(void)state;
+	assert_int_equal(symbolizer_user(self(), (uintptr_t)line_here, false, &r), 0);
+	assert_string_equal(r.frames[0].function, "line_here");
+	assert_string_equal(r.source, "dwarf");
+	assert_in_range(r.frames[0].line, line_here() - 4, line_here() + 1);
+	assert_non_null(strstr(r.frames[0].file, "test_symbolizer.c"));
+	assert_true(r.module->start <= (uintptr_t)line_here && (uintptr_t)line_here < r.module->end);
+	assert_true(r.module->has_functions && r.module->has_lines && !r.module->is_kernel);
+	/* A caller is looked up one byte before, but never in another function. */
+	assert_int_equal(symbolizer_user(self(), (uintptr_t)line_here + 1, true, &r), 0);
+	assert_string_equal(r.frames[0].function, "line_here");
+}
+
+static void test_symbolizer__libc_and_vdso(void **state)
+{
+	struct sym_result r;
+
+	(void)state;
+	symbolizer_user(self(), (uintptr_t)qsort + 1, false, &r);
+	assert_non_null(strstr(r.frames[r.n_frames - 1].function, "qsort"));
+	assert_true(strlen(r.module->build_id) == 40);
+}
+
+static void test_symbolizer__nowhere(void **state)
+{
+	struct sym_result r;
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char expected[64];
+
+	(void)state;
+	assert_int_equal(symbolizer_user(self(), 0x10, false, &r), 0);
+	assert_string_equal(r.frames[0].function, "[unknown 0x10]");
+	assert_null(r.module);
+	assert_string_equal(r.source, "none");
+	symbolizer_user(self(), (uintptr_t)memory + 16, false, &r);
+	snprintf(expected, sizeof(expected), "[unknown 0x%lx]", (unsigned long)memory + 16);
+	assert_string_equal(r.frames[0].function, expected);
+	assert_non_null(r.module);
+	munmap(memory, 4096);
+}
+
+static void test_symbolizer__perf_map(void **state)
+{
+	char *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sym_result r;
+	char path[64];
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	file = fopen(path, "w");
+	fprintf(file, "%lx 40 py::made_up:/x.py\n", (unsigned long)memory + 64);
+	fclose(file);
+	symbolizer_user(self(), (uintptr_t)memory + 100, false, &r);
+	unlink(path);
+	assert_string_equal(r.frames[0].function, "py::made_up:/x.py");
+	assert_string_equal(r.source, "perf-map");
+	munmap(memory, 4096);
+}
+
+static void test_symbolizer__kernel(void **state)
+{
+	struct sym_result r;
+	FILE *file = fopen("/proc/kallsyms", "r");
+	unsigned long long address = 0;
+	char line[256];
+
+	(void)state;
+	while (!address && fgets(line, sizeof(line), file))
+		if (strstr(line, " T schedule\n"))
+			address = strtoull(line, NULL, 16);
+	fclose(file);
+	if (!address) {
+		print_message("kallsyms is hidden here\n");
+		skip();
+	}
+	symbolizer_kernel(s, address + 5, true, &r);
+	assert_string_equal(r.frames[0].function, "schedule");
+	assert_string_equal(r.source, "kallsyms");
+	assert_string_equal(r.module->path, "[kernel.kallsyms]_stext");
+	assert_true(r.module->is_kernel && strlen(r.module->build_id) == 40);
+	assert_true(r.module->start < address && address < r.module->end);
+	symbolizer_kernel(s, 0x1000, false, &r);
+	assert_string_equal(r.frames[0].function, "[no symbols: kernel+0x1000]");
+	assert_true(stats().kernel_symbols > 1000);
+}
+
+/* A kernel that hides its addresses. */
+static void test_symbolizer__kernel_hidden(void **state)
+{
+	struct symbolizer_opts opts = { .proc = program_dir };
+	struct symbolizer *hidden;
+	struct sym_result r;
+
+	(void)state;
+	assert_int_equal(shell("echo '0000000000000000 T schedule' > '%s/kallsyms'", program_dir), 0);
+	hidden = symbolizer_new(&opts);
+	symbolizer_kernel(hidden, 0xffffffff81234567, false, &r);
+	assert_string_equal(r.frames[0].function, "[no symbols: kernel+0xffffffff81234567]");
+	assert_string_equal(r.module->path, "[kernel.kallsyms]_stext");
+	symbolizer_free(hidden);
+}
+
+static void test_symbolizer__reused_pid(void **state)
+{
+	struct sym_process *first = symbolizer_process(s, 4000000, 1),
+	                   *second = symbolizer_process(s, 4000000, 2);
+	struct sym_result r;
+
+	(void)state;
+	assert_ptr_not_equal(first, second);
+	assert_ptr_equal(symbolizer_process(s, 4000000, 1), first);
+	assert_int_equal(symbolizer_process_map(first, 0x1000, 0x2000, 0, 0, 0, 0, "/first"), 0);
+	assert_int_equal(symbolizer_process_map(second, 0x1000, 0x2000, 0, 0, 0, 0, "/second"), 0);
+	symbolizer_user(first, 0x1800, false, &r);
+	assert_string_equal(r.frames[0].function, "[no symbols: first+0x800]");
+	symbolizer_user(second, 0x1800, false, &r);
+	assert_string_equal(r.frames[0].function, "[no symbols: second+0x800]");
+	assert_int_equal(stats().processes, 2);
+	symbolizer_process_drop(first);
+	symbolizer_process_drop(second);
+	assert_int_equal(stats().processes, 0);
+}
+
+static const char *path_at(struct sym_process *p, uint64_t address)
+{
+	struct sym_result r;
+
+	symbolizer_user(p, address, false, &r);
+	return r.module ? r.module->path : "none";
+}
+
+static void test_symbolizer__mappings_over_time(void **state)
+{
+	struct sym_process *p = symbolizer_process(s, 4000000, 1);
+	const struct sym_module *module;
+	struct sym_result r;
+
+	(void)state;
+	symbolizer_process_exit(p);
+	assert_int_equal(symbolizer_process_map(p, 0x5000, 0x5000, 0, 0, 0, 0, "/x"), -EINVAL);
+	symbolizer_process_map(p, 0x1000, 0x9000, 0x10000, 0, 0, 0, "/old");
+	symbolizer_user(p, 0x6000, false, &r);
+	module = r.module;
+	assert_string_equal(module->path, "/old");
+	symbolizer_process_map(p, 0x3000, 0x5000, 0, 0, 0, 0, "/middle");
+	assert_string_equal(path_at(p, 0x2fff), "/old");
+	assert_string_equal(path_at(p, 0x3000), "/middle");
+	assert_string_equal(path_at(p, 0x4fff), "/middle");
+	assert_string_equal(path_at(p, 0x5000), "/old");
+	symbolizer_user(p, 0x5000, false, &r);
+	assert_true(r.module->start == 0x5000 && r.module->end == 0x9000 && r.module->offset == 0x14000);
+	symbolizer_process_map(p, 0x0, 0x8000, 0, 0, 0, 0, "/over");
+	assert_string_equal(path_at(p, 0x3000), "/over");
+	assert_string_equal(path_at(p, 0x8000), "/old");
+	assert_string_equal(path_at(p, 0x9000), "none");
+	/* What a result pointed to is still there. */
+	assert_true(strcmp(module->path, "/old") == 0 && module->start == 0x1000);
+	symbolizer_process_exec(p);
+	assert_string_equal(path_at(p, 0x3000), "none");
+	symbolizer_process_drop(p);
+}
+
+static void test_symbolizer__too_many_mappings(void **state)
+{
+	struct sym_process *p = symbolizer_process(s, 4000000, 1);
+	uint64_t i;
+	int err = 0;
+
+	(void)state;
+	for (i = 1; i < 100000 && !err; i++)
+		err = symbolizer_process_map(p, i << 13, (i << 13) + 4096, 0, 0, 0, 0, "/x");
+	assert_int_equal(err, -ENOSPC);
+	assert_int_equal(i, 65538);
+	assert_int_equal(stats().mappings_refused, 1);
+	symbolizer_process_drop(p);
+}
+
+static void test_symbolizer__gone_process(void **state)
+{
+	struct sym_process *p = symbolizer_process(s, 4194303, 1);
+
+	(void)state;
+	assert_int_equal(symbolizer_process_refresh(p), -ESRCH);
+	symbolizer_process_drop(p);
+	symbolizer_process_drop(NULL);
+}
+
+/* Maps a file of ours into a process that does not exist, as if it had exited. */
+static struct sym_process *dead_with(const char *file, uint64_t inode)
+{
+	struct sym_process *p = symbolizer_process(s, 4000000, 1);
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", program_dir, file);
+	symbolizer_process_exit(p);
+	symbolizer_process_map(p, 0x10000, 0x20000, 0, 0, 0, inode, path);
+	return p;
+}
+
+static void test_symbolizer__corrupt_file(void **state)
+{
+	struct sym_process *p;
+	struct sym_result r;
+	int i;
+
+	(void)state;
+	assert_int_equal(
+	        shell("head -c 4096 /bin/true > '%s/short.so'; head -c 65536 /dev/urandom > '%s/noise.so'",
+	              program_dir, program_dir),
+	        0);
+	p = dead_with("short.so", 0);
+	for (i = 0; i < 3; i++) {
+		symbolizer_user(p, 0x11234, false, &r);
+		assert_string_equal(r.frames[0].function, "[no symbols: short.so+0x1234]");
+	}
+	assert_int_equal(stats().files_corrupt, 1);
+	symbolizer_process_drop(p);
+	p = dead_with("noise.so", 0);
+	symbolizer_user(p, 0x11234, false, &r);
+	assert_string_equal(r.frames[0].function, "[no symbols: noise.so+0x1234]");
+	assert_int_equal(stats().files_corrupt, 2);
+	symbolizer_process_drop(p);
+	/* Another file has taken the name of the one that was mapped. */
+	p = dead_with("noise.so", 1);
+	symbolizer_user(p, 0x11234, false, &r);
+	assert_string_equal(r.frames[0].function, "[no symbols: noise.so+0x1234]");
+	assert_int_equal(stats().files_missing, 1);
+	symbolizer_process_drop(p);
+}
+
+static void test_symbolizer__deleted_file(void **state)
+{
+	struct sym_result r;
+	char path[256];
+	void *memory;
+	int fd;
+
+	(void)state;
+	assert_int_equal(shell("echo 'int shown(int n) { return n + 1; }' > '%s/x.c'", program_dir), 0);
+	assert_true(compile_into("-shared -fPIC -nostdlib -Wl,-z,noseparate-code -o '%s/gone.so' '%s/x.c'",
+	                         program_dir, program_dir));
+	snprintf(path, sizeof(path), "%s/gone.so", program_dir);
+	fd = open(path, O_RDONLY);
+	memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	unlink(path);
+	symbolizer_user(self(), (uintptr_t)memory + 0x2f0, false, &r);
+	munmap(memory, 4096);
+	assert_non_null(strstr(r.module->path, "gone.so"));
+	assert_int_equal(stats().files_missing, 0);
+	assert_int_equal(stats().files_opened, 1);
+}
+
+static void test_symbolizer__bounded_memory(void **state)
+{
+	struct symbolizer_opts opts = { .max_memory_bytes = 1 << 20 };
+	struct sym_process *p;
+	struct sym_result r;
+	char path[256];
+	int i;
+
+	(void)state;
+	symbolizer_free(s);
+	s = symbolizer_new(&opts);
+	p = symbolizer_process(s, 4000000, 1);
+	symbolizer_process_exit(p);
+	for (i = 0; i < 12; i++) {
+		assert_int_equal(shell("cp '%s/tests/test_symbolizer' '%s/copy%d' && printf %d | dd "
+		                       "of='%s/copy%d' bs=1 "
+		                       "seek=8 conv=notrunc status=none && objcopy "
+		                       "--remove-section=.note.gnu.build-id "
+		                       "'%s/copy%d'",
+		                       build_dir(), program_dir, i, i, program_dir, i, program_dir, i),
+		                 0);
+		snprintf(path, sizeof(path), "%s/copy%d", program_dir, i);
+		symbolizer_process_map(p, 0x10000000ull * (i + 1), 0x10000000ull * (i + 2), 0, 0, 0, 0, path);
+	}
+	for (i = 0; i < 24; i++) {
+		symbolizer_user(p, 0x10000000ull * (i % 12 + 1) + 0x9000, false, &r);
+		assert_true(r.n_frames >= 1 && *r.frames[0].function);
+		assert_true(stats().memory_bytes < 12 << 20);
+	}
+	assert_true(stats().cache_evictions > 0);
+	symbolizer_process_drop(p);
+}
+
+static void test_symbolizer__same_file_twice(void **state)
+{
+	struct sym_process *a = self(), *b = symbolizer_process(s, (uint32_t)getpid(), 2);
+	struct sym_result r;
+
+	(void)state;
+	symbolizer_process_refresh(b);
+	symbolizer_user(a, (uintptr_t)line_here, false, &r);
+	symbolizer_user(b, (uintptr_t)line_here, false, &r);
+	assert_string_equal(r.frames[0].function, "line_here");
+	assert_int_equal(stats().files_opened, 1);
+	assert_int_equal(stats().files_cached, 1);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, make_symbolizer, free_symbolizer)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH(test_symbolizer__own_code),
+		WITH(test_symbolizer__libc_and_vdso),
+		WITH(test_symbolizer__nowhere),
+		WITH(test_symbolizer__perf_map),
+		WITH(test_symbolizer__kernel),
+		WITH(test_symbolizer__kernel_hidden),
+		WITH(test_symbolizer__reused_pid),
+		WITH(test_symbolizer__mappings_over_time),
+		WITH(test_symbolizer__too_many_mappings),
+		WITH(test_symbolizer__gone_process),
+		WITH(test_symbolizer__corrupt_file),
+		WITH(test_symbolizer__deleted_file),
+		WITH(test_symbolizer__bounded_memory),
+		WITH(test_symbolizer__same_file_twice),
+	};
+
+	return cmocka_run_group_tests(tests, program_dir_make, program_dir_remove);
+}
