@@ -81,10 +81,15 @@ $(BUILD)/obj/%.o: %.c $(PB_H) $(SKEL)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fPIC -MMD -MP -c $< -o $@
 
-# The tag library needs nothing that the others are built from.
+# The tag library needs nothing that the others are built from. Clang for x86 knows one TLS dialect only.
+STALLTAG_CFLAGS = $(ALL_CFLAGS) -fPIC $(if $(findstring clang,$(CC)),,-mtls-dialect=gnu2)
 $(BUILD)/obj/stalltag/%.o: stalltag/%.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -fPIC -mtls-dialect=gnu2 -MMD -MP -c $< -o $@
+	$(CC) $(STALLTAG_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/obj/stalltag/shared/%.o: stalltag/%.c
+	@mkdir -p $(@D)
+	$(CC) $(STALLTAG_CFLAGS) -DSTALLTAG_SHARED -MMD -MP -c $< -o $@
 
 define archive_rule
 $(BUILD)/lib$(1).a: $(call objs,$(1))
@@ -93,8 +98,10 @@ $(BUILD)/lib$(1).a: $(call objs,$(1))
 endef
 $(foreach m,$(MODULES),$(eval $(call archive_rule,$(m))))
 
-$(BUILD)/libstalltag.so: $(call objs,stalltag)
-	$(CC) $(SANITIZE) -shared -Wl,-soname,libstalltag.so.1 -o $@ $^ -ldl
+STALLTAG_SHARED = $(patsubst stalltag/%.c,$(BUILD)/obj/stalltag/shared/%.o,$(call srcs,stalltag))
+$(BUILD)/libstalltag.so: $(STALLTAG_SHARED) stalltag/libstalltag.map
+	$(CC) $(SANITIZE) -shared -Wl,-soname,libstalltag.so.1 -Wl,--version-script=stalltag/libstalltag.map \
+		-Wl,-z,now,-z,nodelete -o $@ $(STALLTAG_SHARED) -ldl
 	@ln -sf libstalltag.so $(BUILD)/libstalltag.so.1
 
 $(BUILD)/stallprof: $(BUILD)/obj/profiler/main.o $(ARCHIVES)

@@ -163,7 +163,8 @@ struct abi_event {
 	X(stacks_truncated, "user stacks longer than the copy")                                              \
 	X(stacks_faulted, "user stacks with pages that could not be read")                                   \
 	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                    \
-	X(states_unexpected, "intervals charged to unobserved because an event was missed")                  \
+	X(switch_ins_unseen,                                                                                 \
+	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")
 

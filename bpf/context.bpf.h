@@ -9,6 +9,13 @@
 
 #include "bpf/thread.bpf.h"
 
+/* Memory of `task`: its own, where the programs run in it, or another's, where they may sleep. */
+#ifdef CONTEXT_OF_OTHERS
+#define user_read(to, size, from) bpf_copy_from_user_task(to, size, from, task, 0)
+#else
+#define user_read(to, size, from) bpf_probe_read_user(to, size, from)
+#endif
+
 ALWAYS u64 hash_mix(u64 hash, u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
@@ -78,13 +85,14 @@ enum context_result { CONTEXT_NO_TAG = 0, CONTEXT_TAG = 1, CONTEXT_KEEP = 2 };
 
 /* Reads the record at `address` (of the current task) into a tag.
  * CONTEXT_KEEP: the writer is in the middle of a change, so the tag from before stands. */
-ALWAYS int context_read(struct context_scratch *s, u64 address, u32 ai_tag_key, u32 source, u64 *tag)
+ALWAYS int context_read(struct task_struct *task, struct context_scratch *s, u64 address, u32 ai_tag_key,
+                        u32 source, u64 *tag)
 {
 	u32 size;
 
 	if (!address || !s)
 		return CONTEXT_NO_TAG;
-	if (bpf_probe_read_user(&s->head, sizeof(s->head), (void *)address)) {
+	if (user_read(&s->head, sizeof(s->head), (void *)address)) {
 		COUNT(contexts_unreadable);
 		return CONTEXT_NO_TAG;
 	}
@@ -98,7 +106,7 @@ ALWAYS int context_read(struct context_scratch *s, u64 address, u32 ai_tag_key, 
 	if (size > CONTEXT_ATTRS_MAX)
 		size = CONTEXT_ATTRS_MAX;
 	__builtin_memset(&s->tag, 0, sizeof(s->tag));
-	if (size && bpf_probe_read_user(s->attrs, size, (void *)(address + sizeof(s->head)))) {
+	if (size && user_read(s->attrs, size, (void *)(address + sizeof(s->head)))) {
 		COUNT(contexts_unreadable);
 		size = 0;
 		s->head.attrs_size = 0;
@@ -122,15 +130,15 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 	u64 base = BPF_CORE_READ(task, thread.fsbase), dtv = 0, value = 0;
 
 	if (tls->kind == ABI_TLS_DYNAMIC) {
-		if (bpf_probe_read_user(&dtv, sizeof(dtv), (void *)(base + 8)) ||
-		    bpf_probe_read_user(&base, sizeof(base), (void *)(dtv + (u64)tls->module * 16)))
+		if (user_read(&dtv, sizeof(dtv), (void *)(base + 8)) ||
+		    user_read(&base, sizeof(base), (void *)(dtv + (u64)tls->module * 16)))
 			return 0;
 		if (!base || base == ~0ULL)
 			return 0; /* not allocated for this thread */
 	} else if (tls->kind != ABI_TLS_STATIC) {
 		return 0;
 	}
-	if (bpf_probe_read_user(&value, sizeof(value), (void *)(base + tls->offset)))
+	if (user_read(&value, sizeof(value), (void *)(base + tls->offset)))
 		return 0;
 	return value;
 }
@@ -150,20 +158,20 @@ ALWAYS void thread_read_context(struct task_struct *task, struct thread *t)
 		return;
 	if (process->exact_stalltag && t->context_known && (t->stalltag_held || !process->otel.kind))
 		return;
-	t->context_known = 1;
 	address = tls_pointer(task, &process->stalltag);
 	if (address)
-		result = context_read(s, address, 0, ABI_TAG_STALLTAG, &tag);
+		result = context_read(task, s, address, 0, ABI_TAG_STALLTAG, &tag);
 	t->stalltag_held = result == CONTEXT_TAG;
 	if (result == CONTEXT_NO_TAG) {
 		address = tls_pointer(task, &process->otel);
 		if (address)
-			result = context_read(s, address, process->ai_tag_key, ABI_TAG_OTEL, &tag);
+			result = context_read(task, s, address, process->ai_tag_key, ABI_TAG_OTEL, &tag);
 	}
 	if (result == CONTEXT_KEEP)
 		return;
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
 	thread_retag(task, t);
+	t->context_known = 1;
 }
 
 #endif

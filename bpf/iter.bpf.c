@@ -6,10 +6,13 @@
 ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now)
 {
 	u32 state = task_state_now(task);
+	bool known = thread_find(task) != NULL;
 	struct thread *t = thread_find_or_create(task, now, state);
 
 	if (!t)
 		return;
+	if (!known)
+		t->adopted = 1;
 	t->watches_context = process->stalltag.kind || process->otel.kind;
 	if (iter_mode & ABI_ITER_UNTAG)
 		t->base_tag = 0;

@@ -19,9 +19,13 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 	if (now < word_begin(word))
 		now = word_begin(word);
 	old = __sync_lock_test_and_set(&t->word, word_of(now, word_slot(word), next));
-	if (!thread_followed(t) || word_state(old) != ABI_ONCPU) {
-		if (thread_followed(t))
-			COUNT(states_unexpected);
+	if (word_state(old) != ABI_ONCPU) {
+		/* Its switch-in was not seen. The scheduler's clocks tell the cycle none the less. */
+		COUNT(switch_ins_unseen);
+		t->in_ns = now;
+		slot_release(t);
+	}
+	if (!thread_followed(t)) {
 		t->hot_generation = hot_generation;
 		slot_time_add(&slot_of_word(t, old)->unobserved, since(now, word_begin(old)), 1);
 		cycle_mark(task, t, true);
@@ -138,6 +142,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	if (!t)
 		return 0;
 	t->watches_context = 0;
+	t->adopted = 0;
 	t->context_known = 0;
 	t->stalltag_held = 0;
 	t->thread_tag = 0;

@@ -88,7 +88,7 @@ struct thread {
 	u32 stack_slot;
 	u32 stack_flags;
 	u32 stack_len;
-	u32 unused;
+	u32 adopted; /* it was there before us, and may have held its tag for long */
 };
 
 struct {

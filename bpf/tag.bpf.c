@@ -24,13 +24,13 @@ int on_tag_change(struct pt_regs *ctx)
 	if (!s)
 		return 0;
 	t->reading = 1;
-	result = context_read(s, PT_REGS_PARM1(ctx), 0, ABI_TAG_STALLTAG, &tag);
+	result = context_read(task, s, PT_REGS_PARM1(ctx), 0, ABI_TAG_STALLTAG, &tag);
 	t->reading = 0;
 	if (result == CONTEXT_KEEP)
 		return 0;
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
 	t->stalltag_held = result == CONTEXT_TAG;
-	t->context_known = 1;
+	t->context_known = 1; /* from here on; what was held before is not known any more */
 	thread_retag(task, t);
 	if (first && t->thread_tag && !hot_attached())
 		announce(ABI_EVENT_TAGGED, t->tgid);

@@ -62,13 +62,28 @@ ALWAYS u32 task_state_now(struct task_struct *task)
 	return task->__state ? ABI_SLEEP : ABI_RUNQ;
 }
 
+/* The thread runs although its switch-in was not seen: it came in when it had waited its time in the queue. */
+ALWAYS u64 word_running(struct task_struct *task, struct thread *t, u64 word)
+{
+	u64 ready = t->wake_ns > word_begin(word) ? t->wake_ns : word_begin(word);
+	u64 running = word_of(word_begin(word), word_slot(word), ABI_ONCPU);
+
+	t->in_ns = ready + since(queue_clock(task), t->queue_mark);
+	if (__sync_val_compare_and_swap(&t->word, word, running) == word)
+		COUNT(switch_ins_unseen);
+	return t->word;
+}
+
 /* Settles what lies before now in the present slot and goes on in slot `next`. */
 ALWAYS void thread_turn(struct task_struct *task, struct thread *t, u32 next)
 {
-	u64 word, now, i;
+	bool self = bpf_get_current_task_btf() == task;
+	u64 word, now, ns, i;
 
 	for (i = 0; i < 4; i++) {
 		word = t->word;
+		if (self && thread_followed(t) && word_state(word) != ABI_ONCPU)
+			word = word_running(task, t, word);
 		if (word_state(word) == ABI_ONCPU && thread_followed(t)) {
 			if (cycle_split(task, t, word, next, true))
 				return;
@@ -77,11 +92,15 @@ ALWAYS void thread_turn(struct task_struct *task, struct thread *t, u32 next)
 		now = bpf_ktime_get_ns();
 		if (__sync_val_compare_and_swap(&t->word, word, word_of(now, next, word_state(word))) != word)
 			continue;
+		ns = since(now, word_begin(word));
 		if (!thread_followed(t))
-			slot_time_add(&slot_of_word(t, word)->unobserved, since(now, word_begin(word)), 1);
+			slot_time_add(&slot_of_word(t, word)->unobserved, ns, 1);
+		else if (word_state(word) == ABI_SLEEP)
+			slot_time_add(&slot_of_word(t, word)->blocked, ns, 1);
+		else
+			slot_time_add(&slot_of_word(t, word)->runq, ns, 1);
 		return;
 	}
-	COUNT(states_unexpected);
 }
 
 /* Makes `tag` what the thread is under from now on. Call it on the thread itself, or while it cannot run. */
@@ -92,6 +111,13 @@ ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
 
 	if (old->tag == tag)
 		return;
+	if (t->adopted && !t->context_known && t->watches_context) {
+		/* Held since before we looked: all that has run up is this tag's. */
+		if (!old->tag != !tag)
+			__sync_fetch_and_add(&n_tagged, tag ? 1 : -1);
+		old->tag = tag;
+		return;
+	}
 	fresh->tag = tag;
 	thread_turn(task, t, !present);
 	slot_flush(t, old);

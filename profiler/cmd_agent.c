@@ -109,6 +109,7 @@ static int start(struct agent *agent, char *err, size_t err_len)
 	agent->session = session_new(agent->config, &opts, say, err, err_len);
 	if (!agent->session)
 		return -errno;
+	session_expect_command(agent->session, NULL);
 	agent->loop.session = agent->session;
 	agent->loop.window_ns = agent->config->window_seconds * 1000000000ULL;
 	return session_start(agent->session, err, err_len);

@@ -19,6 +19,7 @@ const struct probe probe_table[] = {
 	{ "core", "on_fork", PROBE_TP_BTF, "sched_process_fork", false, NULL, NEWER },
 	{ "core", "on_exec", PROBE_TP_BTF, "sched_process_exec", false, NULL, NEWER },
 	{ "core", "on_iter_task", PROBE_ITERATOR, "task", false, NULL, NEWER },
+	{ "tags", "on_iter_context", PROBE_ITERATOR, "task (sleepable)", false, NULL, NEWER },
 	{ "tags", "on_tag_change", PROBE_USDT, "stalltag:change", false, NULL, TAGLIB },
 	{ "tags", "on_tag_process", PROBE_USDT, "stalltag:process", false, NULL, TAGLIB },
 	{ "block_io", "on_rq_complete", PROBE_TP_BTF, "block_rq_complete", true, NULL, NEWER },

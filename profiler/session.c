@@ -13,6 +13,7 @@
 #include "profiler/stack_resolve.h"
 #include "profiler/stamp.h"
 #include "profiler/tag_class.h"
+#include "profiler/tag_library.h"
 #include "profiler/tag_names.h"
 #include "profiler/tag_watch.h"
 #include "profiler/tracer.h"
@@ -213,6 +214,18 @@ int session_tag_process(struct session *session, uint32_t pid, const char *name,
 	return result;
 }
 
+static void on_library(void *ctx, const char *path)
+{
+	struct session *session = ctx;
+
+	tag_watch_file(session->watch, path);
+}
+
+void session_expect_command(struct session *session, const char *command)
+{
+	tag_library_candidates(command, on_library, session);
+}
+
 static int attach(struct session *session, char *err, size_t err_len)
 {
 	int result;
@@ -233,11 +246,11 @@ int session_start(struct session *session, char *err, size_t err_len)
 		snprintf(err, err_len, "cannot look through /proc: %s", strerror(-result));
 		return result;
 	}
-	session->begin_unix_ns = clock_ns(CLOCK_REALTIME);
 	session->housekeeping_ns = clock_ns(CLOCK_MONOTONIC);
 	if (session->opts.always_attached || tag_watch_needs_attach(session->watch))
-		return attach(session, err, err_len);
-	return 0;
+		result = attach(session, err, err_len);
+	session->begin_unix_ns = clock_ns(CLOCK_REALTIME);
+	return result;
 }
 
 int session_fds(const struct session *session, int fds[2])

@@ -52,6 +52,9 @@ void session_free(struct session *session);
 int session_tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
                         size_t err_len);
 
+/* Listens to the tag library's probes in what the command (NULL: any) may bring along, before it runs. */
+void session_expect_command(struct session *session, const char *command);
+
 /* Looks for tags that are held already, and attaches if there are any (or always_attached). */
 int session_start(struct session *session, char *err, size_t err_len);
 

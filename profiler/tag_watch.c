@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uthash.h>
 
@@ -76,7 +77,6 @@ static void open_feed(struct tag_watch *watch)
 struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, char *err, size_t err_len)
 {
 	struct tag_watch *watch = calloc(1, sizeof(*watch));
-	char line[512];
 
 	if (!watch) {
 		snprintf(err, err_len, "out of memory");
@@ -92,8 +92,7 @@ struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, cha
 		return NULL;
 	}
 	open_feed(watch);
-	if (tracer_watch_file(tracer, "/proc/self/exe", false, true, line, sizeof(line)))
-		say(line);
+	tag_watch_file(watch, "/proc/self/exe");
 	return watch;
 }
 
@@ -151,31 +150,47 @@ static int publish(struct tag_watch *watch, struct followed *f)
 	return result;
 }
 
-static void on_file(void *ctx, pid_t pid, const struct context_file *file)
+/* Whether the file's probes are attached, now or since before. */
+static bool attach_file(struct tag_watch *watch, dev_t dev, ino_t inode, const char *path, uint32_t probes)
 {
-	struct file_key key = { .dev = file->dev, .inode = file->inode };
-	struct tag_watch *watch = ctx;
+	struct file_key key = { .dev = dev, .inode = inode };
 	struct probed_file *known;
 	char err[512];
 
-	(void)pid;
 	HASH_FIND(hh, watch->files, &key, sizeof(key), known);
-	if (!known) {
-		known = calloc(1, sizeof(*known));
-		if (!known)
-			return;
-		known->key = key;
-		known->attached = !tracer_watch_file(
-		        watch->tracer, file->path, file->facts->probes & TAG_FILE_PROBE_CHANGE,
-		        file->facts->probes & TAG_FILE_PROBE_PROCESS, err, sizeof(err));
-		if (!known->attached) {
-			watch->files_refused++;
-			watch->say(err);
-		}
-		HASH_ADD(hh, watch->files, key, sizeof(known->key), known);
+	if (known)
+		return known->attached;
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return false;
+	known->key = key;
+	known->attached = !tracer_watch_file(watch->tracer, path, probes & TAG_FILE_PROBE_CHANGE,
+	                                     probes & TAG_FILE_PROBE_PROCESS, err, sizeof(err));
+	if (!known->attached) {
+		watch->files_refused++;
+		watch->say(err);
 	}
+	HASH_ADD(hh, watch->files, key, sizeof(known->key), known);
+	return known->attached;
+}
+
+void tag_watch_file(struct tag_watch *watch, const char *path)
+{
+	struct tag_file facts;
+	struct stat st;
+
+	if (stat(path, &st) || tag_file_read_path(path, &facts) || !facts.probes)
+		return;
+	attach_file(watch, st.st_dev, st.st_ino, path, facts.probes);
+}
+
+static void on_file(void *ctx, pid_t pid, const struct context_file *file)
+{
+	struct tag_watch *watch = ctx;
+
+	(void)pid;
 	watch->has_probes = true;
-	watch->all_attached &= known->attached;
+	watch->all_attached &= attach_file(watch, file->dev, file->inode, file->path, file->facts->probes);
 }
 
 /* 50 ms, doubling: a library is relocated within milliseconds, a context published some time later. */

@@ -31,6 +31,9 @@ void tag_watch_set_processes(struct tag_watch *watch, struct process_table *proc
 /* The feed of mappings; NULL when the kernel refuses it. */
 struct exec_maps *tag_watch_maps(struct tag_watch *watch);
 
+/* Attaches to a file's probes, if it has any, before anybody has mapped it. */
+void tag_watch_file(struct tag_watch *watch, const char *path);
+
 /* Follows this process with a base tag. 0 or -errno. */
 int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag);
 

@@ -25,7 +25,7 @@ struct tracer {
 	struct probe_host *host;
 	struct tracer_links *links;
 	struct ring_buffer *ring;
-	struct bpf_link *iterator;
+	struct bpf_link *iterator, *context_iterator;
 	tracer_event_fn on_event;
 	void *ctx;
 	int ledger_fd[2];
@@ -151,7 +151,8 @@ static int fill_slots(struct tracer *tracer)
 static int make_iterator(struct tracer *tracer)
 {
 	tracer->iterator = bpf_program__attach_iter(tracer->bpf->progs.on_iter_task, NULL);
-	return tracer->iterator ? 0 : -errno;
+	tracer->context_iterator = bpf_program__attach_iter(tracer->bpf->progs.on_iter_context, NULL);
+	return tracer->iterator && tracer->context_iterator ? 0 : -errno;
 }
 
 static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
@@ -224,6 +225,7 @@ void tracer_free(struct tracer *tracer)
 	tracer_links_free(tracer->links);
 	ring_buffer__free(tracer->ring);
 	bpf_link__destroy(tracer->iterator);
+	bpf_link__destroy(tracer->context_iterator);
 	for (i = 0; i < 2; i++) {
 		if (tracer->ledger_fd[i] >= 0)
 			close(tracer->ledger_fd[i]);
@@ -306,20 +308,30 @@ void tracer_drop_tag(struct tracer *tracer, uint64_t key)
 	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags), &key);
 }
 
-int tracer_iterate(struct tracer *tracer, uint32_t mode)
+static int run_iterator(struct bpf_link *iterator)
 {
-	int fd = bpf_iter_create(bpf_link__fd(tracer->iterator)), result = 0;
+	int fd = bpf_iter_create(bpf_link__fd(iterator)), result = 0;
 	char nothing[64];
 	ssize_t n;
 
 	if (fd < 0)
 		return -errno;
-	tracer->bpf->bss->iter_mode = mode;
 	while ((n = read(fd, nothing, sizeof(nothing))) > 0)
 		;
 	if (n < 0)
 		result = -errno;
 	close(fd);
+	return result;
+}
+
+int tracer_iterate(struct tracer *tracer, uint32_t mode)
+{
+	int result;
+
+	tracer->bpf->bss->iter_mode = mode;
+	result = run_iterator(tracer->iterator);
+	if (!result && mode & ABI_ITER_ADOPT)
+		result = run_iterator(tracer->context_iterator);
 	return result;
 }
 

@@ -1,0 +1,15 @@
+/*
+ * Where a command that is about to run may have the tag library's probes from: its own file, and libstalltag.so in
+ * the places where it would be found. To be attached to before the command starts, so that its first tag is seen
+ * when it is pushed; what is found elsewhere (a Python wheel) is attached to when it is mapped.
+ */
+#ifndef STALLPROF_PROFILER_TAG_LIBRARY_H
+#define STALLPROF_PROFILER_TAG_LIBRARY_H
+
+typedef void (*tag_library_fn)(void *ctx, const char *path);
+
+/* Calls `found` for each file that exists and can be read. `command` may be NULL, or a name to be looked up in
+ * PATH. */
+void tag_library_candidates(const char *command, tag_library_fn found, void *ctx);
+
+#endif
