@@ -50,7 +50,8 @@ int process_context_read_at(int mem_fd, uint64_t address, struct process_context
 
 /*
  * Of several contexts in one process (stalltag's, and that of an SDK which was loaded later), the one that
- * belongs to otel_thread_ctx_v1: the one with more keys than stalltag's single `ai_tag`, else the newest.
+ * belongs to otel_thread_ctx_v1: one with keys other than stalltag's single `ai_tag`, else that, else one
+ * without keys; among equals the newest.
  * -ENOENT: none; else what the only one said.
  */
 int process_context_read_newest(int mem_fd, const uint64_t *addresses, size_t n, struct process_context *out);

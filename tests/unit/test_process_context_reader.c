@@ -339,23 +339,28 @@ static void test_process_context_reader__bad_headers(void **state)
 	munmap(header, 131072);
 }
 
-/* stalltag's has one key; an SDK's, which has more, wins whichever is newer. Else the newest. */
+/* stalltag's has the one key ai_tag; an SDK's, which has others, wins whichever is newer. Else the newest. */
 static void test_process_context_reader__several(void **state)
 {
 	struct header *old = publish("OTEL_CTX", process_context_message("old", three_keys + 1, 1), 100);
 	struct header *new = publish("OTEL_CTX", process_context_message("new", three_keys + 1, 1), 200);
 	struct process_context context;
-	struct header *sdk;
+	struct header *sdk, *keyless;
 
 	(void)state;
 	assert_int_equal(read_child(old, old, &context), 0);
 	assert_string_equal(context.service_name, "new");
 	process_context_release(&context);
-	sdk = publish("OTEL_CTX", process_context_message("sdk", three_keys, 3), 50);
+	keyless = publish("OTEL_CTX", process_context_message("keyless", NULL, 0), 300);
+	assert_int_equal(read_child(old, old, &context), 0);
+	assert_string_equal(context.service_name, "new");
+	process_context_release(&context);
+	sdk = publish("OTEL_CTX", process_context_message("sdk", three_keys + 2, 1), 50);
 	assert_int_equal(read_child(old, old, &context), 0);
 	assert_string_equal(context.service_name, "sdk");
-	check_three_keys(&context);
+	assert_string_equal(context.keys[0], "user");
 	process_context_release(&context);
+	munmap(keyless, 131072);
 	munmap(old, 131072);
 	munmap(new, 131072);
 	munmap(sdk, 131072);
