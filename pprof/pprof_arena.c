@@ -51,15 +51,14 @@ static struct pprof_chunk *chunk_for(struct pprof_arena *a, size_t bytes)
 
 void *pprof_arena_alloc(struct pprof_arena *a, size_t bytes)
 {
-	if (bytes > a->max_bytes) {
+	size_t padding = -bytes & 7;
+
+	if (bytes > SIZE_MAX - padding || pprof_arena_charge(a, bytes + padding) < 0) {
 		errno = ENOSPC;
 		return NULL;
 	}
-	bytes = (bytes + 7) & ~(size_t)7;
-	if (pprof_arena_charge(a, bytes) < 0) {
-		errno = ENOSPC;
-		return NULL;
-	}
+
+	bytes += padding;
 
 	struct pprof_chunk *c = chunk_for(a, bytes);
 

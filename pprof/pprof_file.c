@@ -73,7 +73,7 @@ static int read_all(int fd, struct content *c)
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		if (n == 0)
-			return c->len > c->max ? -EFBIG : 0;
+			return 0;
 		c->len += n > 0 ? (size_t)n : 0;
 	}
 }

@@ -55,7 +55,7 @@ static int bad(struct decoder *d, const char *format, ...)
 /* The new profile's copy of a text of the input; NULL with errno set. */
 static const char *text(struct decoder *d, int64_t index)
 {
-	if (index < 0 || (uint64_t)index >= d->m->n_string_table) {
+	if ((uint64_t)index >= d->m->n_string_table) {
 		bad(d, "string %" PRId64 " is outside the string table, which has %zu", index,
 		    d->m->n_string_table);
 		errno = EBADMSG;

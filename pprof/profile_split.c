@@ -30,8 +30,9 @@ struct profile *profile_select(const struct profile *p,
 }
 
 /*
- * Equal slices first, as many as the limits ask for if stacks were spread evenly; a slice that is still too
- * big is halved until it fits. So a part costs a few copies of itself, whatever the profile looks like.
+ * Equal slices first, as many as the limits ask for if stacks were spread evenly, so none has too many
+ * samples; one of too many bytes is halved until it fits. So a part costs a few copies of itself, whatever
+ * the profile looks like.
  */
 struct split {
 	const struct profile *from;
@@ -77,7 +78,7 @@ static int split_range(struct split *s, size_t first, size_t end)
 	if (ret < 0)
 		return ret;
 	ret = packed_size(part, &bytes);
-	if (!ret && bytes <= s->max_bytes && profile_n_samples(part) <= s->max_samples) {
+	if (!ret && bytes <= s->max_bytes) {
 		ret = add_part(s, part);
 		if (!ret)
 			return 0;
@@ -101,8 +102,6 @@ static int split_whole(struct split *s)
 	slices = bytes / s->max_bytes + 1;
 	if (n / s->max_samples >= slices)
 		slices = n / s->max_samples + (n % s->max_samples != 0);
-	if (slices > n)
-		slices = n ? n : 1;
 	for (size_t i = 0; i < slices && !ret; i++)
 		ret = split_range(s, n * i / slices, n * (i + 1) / slices);
 	return ret;

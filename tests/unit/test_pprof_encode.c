@@ -139,6 +139,9 @@ static void test_pprof_encode__types_go_apart(void **state)
 	free(got);
 	assert_int_equal(profile_encode(p, 8, false, &buf, &len), -EINVAL);
 	profile_free(p);
+	p = profile_new(TYPES, 3, TYPES[1], 1, MIB);
+	assert_int_equal(profile_encode(p, 15, false, &buf, &len), -EINVAL);
+	profile_free(p);
 }
 
 static void test_pprof_encode__same_profile_same_bytes(void **state)

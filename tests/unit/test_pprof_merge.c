@@ -98,6 +98,10 @@ static void test_pprof_merge__without_a_time_takes_the_others(void **state)
 	assert_int_equal(profile_time_ns(b), 1000);
 	assert_int_equal(profile_duration_ns(b), 30);
 	profile_free(a);
+	a = profile_new(TYPES, 2, TYPES[1], 10, MIB);
+	merge(b, a);
+	assert_int_equal(profile_period(b), 10);
+	profile_free(a);
 	profile_free(b);
 }
 
@@ -284,6 +288,27 @@ static void test_pprof_merge__split_by_bytes(void **state)
 	profile_free(p);
 }
 
+/* As many parts by bytes as there are samples, and no empty one beside them. */
+static void test_pprof_merge__split_to_single_samples(void **state)
+{
+	struct profile *p = new_profile(MIB), **parts;
+	char name[1001] = "";
+	size_t n;
+
+	(void)state;
+	memset(name, 'n', sizeof(name) - 1);
+	for (int i = 0; i < 2; i++) {
+		name[999] = (char)('0' + i);
+		add(p, 0, 1, name, "x", 1);
+	}
+	assert_int_equal(profile_split(p, 0, 16000, 1200, &parts, &n), 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(profile_n_samples(parts[0]), 1);
+	assert_int_equal(profile_n_samples(parts[1]), 1);
+	profile_parts_free(parts, n);
+	profile_free(p);
+}
+
 static void test_pprof_merge__split_of_some_types(void **state)
 {
 	struct profile *p = big_profile(100), **parts;
@@ -345,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_pprof_merge__select_keeps_what_it_is_told),
 		cmocka_unit_test(test_pprof_merge__split_by_samples),
 		cmocka_unit_test(test_pprof_merge__split_by_bytes),
+		cmocka_unit_test(test_pprof_merge__split_to_single_samples),
 		cmocka_unit_test(test_pprof_merge__split_of_some_types),
 		cmocka_unit_test(test_pprof_merge__split_gives_at_least_one_part),
 		cmocka_unit_test(test_pprof_merge__split_refuses_what_cannot_fit),

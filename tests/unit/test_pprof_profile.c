@@ -192,6 +192,37 @@ static void test_pprof_profile__equal_samples_add_up(void **state)
 	profile_free(p);
 }
 
+/* Several values of one key are allowed, and their order says nothing. */
+static void test_pprof_profile__equal_samples_add_up_by_all_of_a_label(void **state)
+{
+	struct profile *p = new_profile(MIB);
+	struct profile_label labels[] = { { .key = "k", .str = "b" },
+		                          { .key = "k", .num = 2, .unit = "pages" },
+		                          { .key = "k", .str = "a" },
+		                          { .key = "k", .num = 2, .unit = "bytes" },
+		                          { .key = "k", .num = -1, .unit = "bytes" } };
+	int64_t id = location(p, "f", 1), values[] = { 1, 1 };
+	struct profile_sample_view v;
+
+	(void)state;
+	for (int turn = 0; turn < 5; turn++) {
+		struct profile_label first = labels[0];
+
+		assert_int_equal(profile_add_sample(p, &id, 1, values, labels, 5), 0);
+		memmove(labels, labels + 1, 4 * sizeof(*labels));
+		labels[4] = first;
+	}
+	assert_int_equal(profile_n_samples(p), 1);
+	assert_true(profile_get_sample(p, 0, &v));
+	assert_int_equal(v.values[0], 5);
+	assert_int_equal(v.labels[0].num, -1);
+	assert_string_equal(v.labels[1].unit, "bytes");
+	assert_string_equal(v.labels[2].unit, "pages");
+	assert_string_equal(v.labels[3].str, "a");
+	assert_string_equal(v.labels[4].str, "b");
+	profile_free(p);
+}
+
 static void test_pprof_profile__broken_samples_are_refused(void **state)
 {
 	struct profile *p = new_profile(MIB);
@@ -274,6 +305,31 @@ static void test_pprof_profile__stays_within_its_bound(void **state)
 	assert_int_equal(errno, ENOSPC);
 }
 
+/* Wherever the bound falls, in the middle of whatever it is, what is there can be added to. */
+static void test_pprof_profile__any_bound_leaves_it_usable(void **state)
+{
+	(void)state;
+	for (size_t bound = 2000; bound < 8000; bound += 8) {
+		struct profile *p = new_profile(bound);
+		int64_t first = location(p, "first", 1), values[] = { 1, 10 };
+		int ret = profile_add_sample(p, &first, 1, values, NULL, 0), n = 0;
+		struct profile_sample_view v;
+
+		assert_int_equal(ret, 0);
+		for (; !ret; n++) {
+			struct profile_label label = { .key = "n", .num = n, .unit = "count" };
+
+			ret = profile_add_sample(p, &first, 1, values, &label, 1);
+		}
+		assert_int_equal(ret, -ENOSPC);
+		assert_int_equal(profile_n_samples(p), n);
+		assert_int_equal(profile_add_sample(p, &first, 1, values, NULL, 0), 0);
+		assert_true(profile_get_sample(p, 0, &v));
+		assert_int_equal(v.values[1], 20);
+		profile_free(p);
+	}
+}
+
 static void test_pprof_profile__holds_many_samples(void **state)
 {
 	enum { N = 100000 };
@@ -311,10 +367,12 @@ int main(void)
 		cmocka_unit_test(test_pprof_profile__locations_are_one_when_equal),
 		cmocka_unit_test(test_pprof_profile__locations_that_say_nothing_are_refused),
 		cmocka_unit_test(test_pprof_profile__equal_samples_add_up),
+		cmocka_unit_test(test_pprof_profile__equal_samples_add_up_by_all_of_a_label),
 		cmocka_unit_test(test_pprof_profile__broken_samples_are_refused),
 		cmocka_unit_test(test_pprof_profile__empty_label_texts_are_left_out),
 		cmocka_unit_test(test_pprof_profile__sums_do_not_wrap),
 		cmocka_unit_test(test_pprof_profile__stays_within_its_bound),
+		cmocka_unit_test(test_pprof_profile__any_bound_leaves_it_usable),
 		cmocka_unit_test(test_pprof_profile__holds_many_samples),
 		cmocka_unit_test(test_pprof_profile__free_takes_null),
 	};
