@@ -57,9 +57,12 @@ void ledger_free(struct ledger *ledger)
 
 	if (!ledger)
 		return;
-	HASH_ITER (hh, ledger->by_key, entry, next) {
-		HASH_DEL(ledger->by_key, entry);
+	entry = ledger->by_key;
+	HASH_CLEAR(hh, ledger->by_key);
+	while (entry) {
+		next = entry->hh.next;
 		entry_free(entry);
+		entry = next;
 	}
 	free(ledger->sorted);
 	free(ledger);

@@ -108,9 +108,12 @@ void top_tags_free(struct top_tags *tags)
 
 	if (!tags)
 		return;
-	HASH_ITER (hh, tags->by_id, known, next) {
-		HASH_DEL(tags->by_id, known);
+	known = tags->by_id;
+	HASH_CLEAR(hh, tags->by_id);
+	while (known) {
+		next = known->hh.next;
 		free(known);
+		known = next;
 	}
 	free(tags);
 }

@@ -98,10 +98,13 @@ static void sums_free(struct top_sums *sums)
 {
 	struct sum *sum, *next;
 
-	HASH_ITER (hh, sums->by_name, sum, next) {
-		HASH_DEL(sums->by_name, sum);
+	sum = sums->by_name;
+	HASH_CLEAR(hh, sums->by_name);
+	while (sum) {
+		next = sum->hh.next;
 		free(sum->name);
 		free(sum);
+		sum = next;
 	}
 }
 
