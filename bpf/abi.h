@@ -96,7 +96,6 @@ enum abi_iter_mode {
 	ABI_ITER_ADOPT = 1,  /* start accounting for threads of the processes in the map */
 	ABI_ITER_FLUSH = 2,  /* close every interval at "now", so that a window is complete */
 	ABI_ITER_REBASE = 4, /* hooks were just attached: what went before was not observed */
-	ABI_ITER_UNTAG = 16, /* drop the processes' base tag */
 };
 
 enum abi_event_kind {

@@ -42,7 +42,7 @@ ALWAYS u64 stack_limit(struct task_struct *task, u64 sp)
 }
 
 /* Copies page by page, so that a fault costs what is above it and no more. Returns the bytes copied. */
-ALWAYS u32 copy_user_stack(struct stack_slot *slot, u64 sp, u64 top, u32 *flags)
+ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_slot *slot, u64 sp, u64 top, u32 *flags)
 {
 	u32 copied = 0, i;
 
@@ -55,7 +55,7 @@ ALWAYS u32 copy_user_stack(struct stack_slot *slot, u64 sp, u64 top, u32 *flags)
 			want = top - (sp + copied);
 		if (want > PAGE_BYTES)
 			break;
-		if (bpf_probe_read_user(&slot->ustack[copied], want, (void *)(sp + copied))) {
+		if (user_read(&slot->ustack[copied], want, (void *)(sp + copied))) {
 			*flags |= ABI_USER_FAULTED;
 			break;
 		}
@@ -78,7 +78,8 @@ ALWAYS void capture_user(struct task_struct *task, struct stack_slot *slot, u32 
 		return;
 	}
 	regs_from(&slot->event.regs, regs);
-	*len = copy_user_stack(slot, slot->event.regs.sp, stack_limit(task, slot->event.regs.sp), flags);
+	*len = copy_user_stack(task, slot, slot->event.regs.sp, stack_limit(task, slot->event.regs.sp),
+	                       flags);
 }
 
 ALWAYS struct stack_slot *slot_at(u32 index)

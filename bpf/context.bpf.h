@@ -9,13 +9,6 @@
 
 #include "bpf/thread.bpf.h"
 
-/* Memory of `task`: its own, where the programs run in it, or another's, where they may sleep. */
-#ifdef CONTEXT_OF_OTHERS
-#define user_read(to, size, from) bpf_copy_from_user_task(to, size, from, task, 0)
-#else
-#define user_read(to, size, from) bpf_probe_read_user(to, size, from)
-#endif
-
 ALWAYS u64 hash_mix(u64 hash, u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;

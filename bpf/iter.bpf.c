@@ -3,6 +3,20 @@
 #include "bpf/context.bpf.h"
 #include "bpf/wait.bpf.h"
 
+/* The thread waits already: remote.bpf.c copies its stack, for which it takes a slot here. */
+ALWAYS void reserve_slot(struct task_struct *task, struct thread *t)
+{
+	u32 index;
+
+	t->slept = 1;
+	t->expect = expectation_of(task, t, task->__state);
+	if (!t->expect || bpf_map_pop_elem(&free_slots, &index))
+		return;
+	t->stack_flags = ABI_NO_USER_COPY;
+	t->stack_len = 0;
+	t->stack_slot = index;
+}
+
 ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now)
 {
 	u32 state = task_state_now(task);
@@ -14,11 +28,11 @@ ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now
 	if (!known)
 		t->adopted = 1;
 	t->watches_context = process->stalltag.kind || process->otel.kind;
-	if (iter_mode & ABI_ITER_UNTAG)
-		t->base_tag = 0;
-	else if (process->base_tag)
+	if (process->base_tag)
 		t->base_tag = process->base_tag;
 	thread_retag(task, t);
+	if (!known && state == ABI_SLEEP)
+		reserve_slot(task, t);
 }
 
 /* What a sleep that has not ended yet counts as, so far. */
@@ -34,35 +48,51 @@ ALWAYS u32 inflight_cause(struct task_struct *task, struct thread *t)
 /* The part of a sleep that lies in this window: to its row, with its sample. */
 ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u64 end, u32 cause, u32 dev)
 {
-	u64 ns = since(end, word_begin(word));
+	u64 ns = since(end, word_begin(word)), tag = slot_of_word(t, word)->tag;
 
-	charge_sleep(t, slot_of_word(t, word), cause, dev, ns, 1);
-	if (cause && wait_kept(ns))
+	if (!cause) {
+		ledger_charge(t, tag, ABI_SLEEP, ns, 1);
+		return;
+	}
+	ledger_add_stall(t, tag, cause, dev, ns, 1);
+	if (wait_kept(ns))
 		wait_sample(task, t, ABI_EVENT_INFLIGHT, cause, dev, ns, end);
 }
 
-/* A thread that sleeps: until now, or until it was woken; from then on it waits for a CPU. */
+/* A thread that is not on a CPU: asleep until now, or until it was woken; from then on it waits for one. */
 ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
-	u64 wake = t->wake_ns;
-	u32 state = word_state(word);
+	u64 wake = t->wake_ns, tag = slot_of_word(t, word)->tag;
 
-	if (state == ABI_SLEEP && wake > word_begin(word) && wake < now) {
+	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word))) != word)
+		return;
+	if (!t->slept) {
+		ledger_charge(t, tag, ABI_RUNQ, now - word_begin(word), 0);
+	} else if (wake > word_begin(word) && wake < now) {
 		/* Woken, and not run yet: its sleep is settled here for good. */
-		if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word), ABI_RUNQ)) !=
-		    word)
-			return;
 		t->slept = 0;
 		flush_sleep(task, t, word, wake, t->wait_cause, t->wait_dev);
-		slot_time_add(&slot_of_word(t, word)->runq, now - wake, 1);
-		return;
-	}
-	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word), state)) != word)
-		return;
-	if (state == ABI_SLEEP)
+		ledger_charge(t, tag, ABI_RUNQ, now - wake, 0);
+	} else {
 		flush_sleep(task, t, word, now, inflight_cause(task, t), t->last_dev);
+	}
+}
+
+ALWAYS void flush_runner(struct task_struct *task, struct thread *t, u64 word)
+{
+	u64 tag = slot_of_word(t, word)->tag;
+	struct shares shares;
+
+	if (!cycle_split(task, t, word, word_slot(word), &shares))
+		return;
+	ledger_charge(t, tag, ABI_ONCPU, shares.oncpu, 0);
+	ledger_charge(t, tag, ABI_RUNQ, shares.runq, 0);
+	if (!shares.asleep)
+		return;
+	if (t->wait_cause)
+		ledger_add_stall(t, tag, t->wait_cause, t->wait_dev, shares.asleep, 1);
 	else
-		slot_time_add(&slot_of_word(t, word)->runq, now - word_begin(word), 1);
+		ledger_charge(t, tag, ABI_SLEEP, shares.asleep, 1);
 }
 
 /* Closes the thread's time at `now`. If it is switched at this very moment, it does so itself, and the next
@@ -71,16 +101,15 @@ ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 {
 	struct tag_slot *slot = thread_slot(t);
 	u64 word = t->word;
-	u32 state = word_state(word);
 
 	if (!slot->tag)
 		return;
 	held_settle(t, 0);
-	if (now > word_begin(word) && state != ABI_DEAD) {
+	if (now > word_begin(word) && t->state != ABI_DEAD) {
 		if (!thread_followed(t))
-			thread_rebase(task, t, state, now);
-		else if (state == ABI_ONCPU)
-			cycle_split(task, t, word, word_slot(word), false);
+			thread_rebase(task, t, task_state_now(task), now);
+		else if (t->state == ABI_ONCPU)
+			flush_runner(task, t, word);
 		else
 			flush_sleeper(task, t, word, now);
 	}

@@ -48,45 +48,54 @@ ALWAYS void key_of(struct abi_ledger_key *key, const struct thread *t, u64 tag, 
 	key->state = state;
 }
 
-ALWAYS void slot_time_add(struct slot_time *time, u64 ns, u64 count)
+/* Adds time straight to the ledger: for who is not on the thread's CPU. */
+ALWAYS void ledger_charge(struct thread *t, u64 tag, u32 state, u64 ns, u64 count)
 {
-	if (ns)
-		__sync_fetch_and_add(&time->ns, ns);
-	if (count)
-		__sync_fetch_and_add(&time->count, count);
+	void *ledger = ledger_now();
+	struct abi_ledger_key key;
+
+	if (!ledger || !tag || !ns)
+		return;
+	key_of(&key, t, tag, state);
+	ledger_add(ledger, &key, ns, count);
 }
 
-ALWAYS void flush_time(void *ledger, struct abi_ledger_key *key, struct slot_time *time, u32 state)
+/* What has come to a sum since the ledger was told of it. */
+ALWAYS u64 untold(u64 *run, u64 *told)
 {
-	u64 ns, count;
+	u64 now = *(volatile u64 *)run;
 
-	if (!time->ns && !time->count)
+	return now - __sync_lock_test_and_set(told, now);
+}
+
+ALWAYS void flush_sum(void *ledger, struct abi_ledger_key *key, u32 state, u64 ns, u64 count)
+{
+	if (!ns && !count)
 		return;
-	ns = __sync_lock_test_and_set(&time->ns, 0);
-	count = __sync_lock_test_and_set(&time->count, 0);
 	key->state = state;
-	if (ns || count)
-		ledger_add(ledger, key, ns, count);
+	ledger_add(ledger, key, ns, count);
 }
 
 /* Moves what has run up in a slot into the ledger; without a tag it is nobody's time and is dropped. */
 ALWAYS void slot_flush(struct thread *t, struct tag_slot *slot)
 {
 	struct abi_ledger_key key;
-	u64 tag = slot->tag;
+	u64 tag = slot->tag, cycles;
 	void *ledger = ledger_now();
 
 	if (!ledger)
 		return;
 	if (!tag) {
-		__builtin_memset(&slot->oncpu, 0, sizeof(slot->oncpu) * 4);
+		slot->told = slot->run;
 		return;
 	}
 	key_of(&key, t, tag, 0);
-	flush_time(ledger, &key, &slot->oncpu, ABI_ONCPU);
-	flush_time(ledger, &key, &slot->runq, ABI_RUNQ);
-	flush_time(ledger, &key, &slot->blocked, ABI_SLEEP);
-	flush_time(ledger, &key, &slot->unobserved, ABI_UNOBSERVED);
+	cycles = untold(&slot->run.cycles, &slot->told.cycles);
+	flush_sum(ledger, &key, ABI_ONCPU, untold(&slot->run.oncpu, &slot->told.oncpu), cycles);
+	flush_sum(ledger, &key, ABI_RUNQ, untold(&slot->run.runq, &slot->told.runq), cycles);
+	flush_sum(ledger, &key, ABI_SLEEP, untold(&slot->run.blocked, &slot->told.blocked),
+	          untold(&slot->run.sleeps, &slot->told.sleeps));
+	flush_sum(ledger, &key, ABI_UNOBSERVED, untold(&slot->run.unobserved, &slot->told.unobserved), 0);
 }
 
 /* A stall goes to the ledger at once: its rows are many, and it is long compared with the cost. */

@@ -81,7 +81,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	bytes = bpf_get_stack(ctx, event->kstack, sizeof(event->kstack), 0);
 	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
 	cpu_regs(&event->regs, task, ctx);
-	len = copy_user_stack(slot, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
+	len = copy_user_stack(task, slot, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
 	event->flags = flags;
 	event_send(slot, len);
 	return 0;

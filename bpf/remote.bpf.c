@@ -1,8 +1,32 @@
-/* The contexts of threads that sleep, read when their process is adopted: a tag that is held through a long wait
+/* The contexts and stacks of threads that sleep, read when their process is adopted: a tag that is held through a long wait
  * is seen at once, not when the wait ends. A sleeping thread's record does not change, and if the thread was
  * switched while it was read, what was read is not used. */
 #define CONTEXT_OF_OTHERS
 #include "bpf/context.bpf.h"
+#include "bpf/capture.bpf.h"
+
+/* Whether the thread has slept all the while since `word` was read. */
+ALWAYS bool still_asleep(const struct thread *t, u64 word)
+{
+	return t->word == word && t->state == ABI_SLEEP;
+}
+
+ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
+{
+	u32 index = t->stack_slot, len, flags;
+	struct stack_slot *slot;
+
+	if (index == ABI_NO_SLOT || t->stack_flags != ABI_NO_USER_COPY)
+		return;
+	slot = slot_at(index);
+	if (!slot)
+		return;
+	capture_user(task, slot, &len, &flags);
+	if (!still_asleep(t, word))
+		return;
+	t->stack_len = len;
+	t->stack_flags = flags;
+}
 
 SEC("iter.s/task")
 int on_iter_context(struct bpf_iter__task *ctx)
@@ -14,11 +38,14 @@ int on_iter_context(struct bpf_iter__task *ctx)
 	if (!task || (task->flags & PF_KTHREAD))
 		return 0;
 	t = thread_find(task);
-	if (!t || !t->watches_context || t->context_known || word_state(t->word) != ABI_SLEEP)
+	if (!t || t->state != ABI_SLEEP)
 		return 0;
 	word = t->word;
+	copy_stack(task, t, word);
+	if (!t->watches_context || t->context_known)
+		return 0;
 	thread_read_context(task, t);
-	if (t->word != word)
+	if (!still_asleep(t, word))
 		t->context_known = 0;
 	return 0;
 }

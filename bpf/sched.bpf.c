@@ -8,59 +8,56 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 {
 	struct thread *t = thread_find(task);
 	u64 word, old;
-	u32 next;
+	bool sleeps;
 
 	if (!t)
 		return;
 	if (t->watches_context && !(task_state & TASK_DEAD))
 		thread_read_context(task, t);
-	next = preempt || !task_state ? ABI_RUNQ : ABI_SLEEP;
-	word = t->word;
-	if (now < word_begin(word))
-		now = word_begin(word);
-	old = __sync_lock_test_and_set(&t->word, word_of(now, word_slot(word), next));
-	if (word_state(old) != ABI_ONCPU) {
+	if (t->state != ABI_ONCPU) {
 		/* Its switch-in was not seen. The scheduler's clocks tell the cycle none the less. */
 		COUNT(switch_ins_unseen);
 		t->in_ns = now;
 		slot_release(t);
 	}
-	if (!thread_followed(t)) {
-		t->hot_generation = hot_generation;
-		slot_time_add(&slot_of_word(t, old)->unobserved, since(now, word_begin(old)), 1);
-		cycle_mark(task, t, true);
-	} else {
+	sleeps = !preempt && task_state;
+	word = t->word;
+	if (now < word_begin(word))
+		now = word_begin(word);
+	old = __sync_lock_test_and_set(&t->word, word_of(now, word_slot(word)));
+	if (thread_followed(t)) {
 		cycle_settle(task, t, old, now);
+	} else {
+		t->followed_since = hot_generation;
+		slot_of_word(t, old)->run.unobserved += since(now, word_begin(old));
+		cycle_mark(task, t, true);
 	}
-	if (task_state & TASK_DEAD && !preempt) {
+	t->state = sleeps ? ABI_SLEEP : ABI_RUNQ;
+	if (!sleeps)
+		return;
+	if (task_state & TASK_DEAD) {
 		thread_end(task, t);
-	} else if (next == ABI_SLEEP) {
-		t->slept = 1;
-		if (thread_slot(t)->tag)
-			wait_begin(task, t, task_state);
+		return;
 	}
+	t->slept = 1;
+	if (slot_of_word(t, word)->tag)
+		wait_begin(task, t, task_state);
 }
 
 ALWAYS void switched_in(struct task_struct *task, u64 now)
 {
 	struct thread *t = thread_find(task);
-	u64 word, ns;
+	u64 ns;
 
 	if (!t)
 		return;
-	word = t->word;
 	t->in_ns = now;
-	/* A flush on another CPU may move the cycle's begin at this moment: then once more. */
-	if (__sync_val_compare_and_swap(&t->word, word,
-	                                word_of(word_begin(word), word_slot(word), ABI_ONCPU)) != word) {
-		word = t->word;
-		t->word = word_of(word_begin(word), word_slot(word), ABI_ONCPU);
-	}
-	if (word_state(word) == ABI_SLEEP && t->wait_cause) {
-		ns = since(t->wake_ns, word_begin(word));
+	if (t->state == ABI_SLEEP && t->wait_cause && t->slept) {
+		ns = since(t->wake_ns, word_begin(t->word));
 		if (ns && wait_kept(ns) && thread_slot(t)->tag && thread_followed(t))
 			wait_sample(task, t, ABI_EVENT_WAIT, t->wait_cause, t->wait_dev, ns, t->wake_ns);
 	}
+	t->state = ABI_ONCPU;
 	t->hint = 0;
 	slot_release(t);
 }

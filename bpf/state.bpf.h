@@ -40,14 +40,17 @@ __u64 counters[ABI_COUNTER_MAX] __weak = {};
 #define COUNT_BY(name, by) __sync_fetch_and_add(&counters[ABI_COUNT_##name], (by))
 
 /* --- the thread -------------------------------------------------------------------------------------- */
-struct slot_time {
-	u64 ns;
-	u64 count;
+/* Sums of a thread's time under one tag. */
+struct sums {
+	u64 oncpu, runq, blocked, unobserved;
+	u64 cycles, sleeps;
 };
 
+/* `run` only grows, and only on the thread's own CPU, so that a switch costs no atomic instruction for it;
+ * `told` is how much of it the ledger has already, whoever told it. */
 struct tag_slot {
 	u64 tag;
-	struct slot_time oncpu, runq, blocked, unobserved;
+	struct sums run, told;
 };
 
 /* Why a sleep may turn out to be a stall, known when it begins. */
@@ -59,7 +62,9 @@ enum expectation {
 };
 
 struct thread {
-	u64 word; /* cycle.bpf.h */
+	u64 word;           /* cycle.bpf.h */
+	u32 state;          /* enum abi_state, set by the thread's own switches */
+	u32 followed_since; /* hot_generation when it was last found in step */
 	struct tag_slot slot[2];
 	u64 in_ns;      /* since when it is on the CPU */
 	u64 exec_mark;  /* CPU clock up to which time is settled … */
@@ -73,7 +78,7 @@ struct thread {
 	u32 wait_seq;
 	u32 tgid;
 	u32 tid;
-	u32 hot_generation;
+	u32 unused;
 	u64 process_start_ns;
 	u64 base_tag;
 	u64 thread_tag;

@@ -4,6 +4,13 @@
 
 #include "bpf/cycle.bpf.h"
 
+/* Memory of `task`: its own, where the programs run in it, or another's, where they may sleep. */
+#ifdef CONTEXT_OF_OTHERS
+#define user_read(to, size, from) bpf_copy_from_user_task(to, size, from, task, 0)
+#else
+#define user_read(to, size, from) bpf_probe_read_user(to, size, from)
+#endif
+
 ALWAYS struct thread *thread_find(struct task_struct *task)
 {
 	return bpf_task_storage_get(&threads, task, 0, 0);
@@ -41,14 +48,15 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	}
 	if (!bpf_task_storage_get(&scratches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
 		COUNT(threads_failed);
-	t->word = word_of(now, 0, state);
+	t->word = word_of(now, 0);
+	t->state = state;
 	t->in_ns = now;
 	cycle_mark(task, t, state != ABI_ONCPU);
 	t->tgid = task->tgid;
 	t->tid = task->pid;
 	t->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	t->stack_slot = ABI_NO_SLOT;
-	t->hot_generation = hot_generation;
+	t->followed_since = hot_generation;
 	return t;
 }
 
@@ -63,42 +71,42 @@ ALWAYS u32 task_state_now(struct task_struct *task)
 }
 
 /* The thread runs although its switch-in was not seen: it came in when it had waited its time in the queue. */
-ALWAYS u64 word_running(struct task_struct *task, struct thread *t, u64 word)
+ALWAYS void thread_found_running(struct task_struct *task, struct thread *t)
 {
-	u64 ready = t->wake_ns > word_begin(word) ? t->wake_ns : word_begin(word);
-	u64 running = word_of(word_begin(word), word_slot(word), ABI_ONCPU);
+	u64 begin = word_begin(t->word);
 
-	t->in_ns = ready + since(queue_clock(task), t->queue_mark);
-	if (__sync_val_compare_and_swap(&t->word, word, running) == word)
-		COUNT(switch_ins_unseen);
-	return t->word;
+	t->in_ns = (t->wake_ns > begin ? t->wake_ns : begin) + since(queue_clock(task), t->queue_mark);
+	t->state = ABI_ONCPU;
+	COUNT(switch_ins_unseen);
+}
+
+/* What the thread is doing, for time that cannot be split by the scheduler's clocks. */
+ALWAYS u32 thread_state(const struct thread *t)
+{
+	return thread_followed(t) ? t->state : ABI_UNOBSERVED;
 }
 
 /* Settles what lies before now in the present slot and goes on in slot `next`. */
 ALWAYS void thread_turn(struct task_struct *task, struct thread *t, u32 next)
 {
-	bool self = bpf_get_current_task_btf() == task;
-	u64 word, now, ns, i;
+	struct shares shares;
+	u64 word, now, i;
 
+	if (thread_followed(t) && t->state != ABI_ONCPU && bpf_get_current_task_btf() == task)
+		thread_found_running(task, t);
 	for (i = 0; i < 4; i++) {
 		word = t->word;
-		if (self && thread_followed(t) && word_state(word) != ABI_ONCPU)
-			word = word_running(task, t, word);
-		if (word_state(word) == ABI_ONCPU && thread_followed(t)) {
-			if (cycle_split(task, t, word, next, true))
-				return;
-			continue;
+		if (thread_followed(t) && t->state == ABI_ONCPU) {
+			if (!cycle_split(task, t, word, next, &shares))
+				continue;
+			cycle_charge(t, slot_of_word(t, word), &shares);
+			return;
 		}
 		now = bpf_ktime_get_ns();
-		if (__sync_val_compare_and_swap(&t->word, word, word_of(now, next, word_state(word))) != word)
+		if (__sync_val_compare_and_swap(&t->word, word, word_of(now, next)) != word)
 			continue;
-		ns = since(now, word_begin(word));
-		if (!thread_followed(t))
-			slot_time_add(&slot_of_word(t, word)->unobserved, ns, 1);
-		else if (word_state(word) == ABI_SLEEP)
-			slot_time_add(&slot_of_word(t, word)->blocked, ns, 1);
-		else
-			slot_time_add(&slot_of_word(t, word)->runq, ns, 1);
+		ledger_charge(t, slot_of_word(t, word)->tag, thread_state(t), since(now, word_begin(word)),
+		              1);
 		return;
 	}
 }
@@ -138,14 +146,15 @@ ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u32 state,
 {
 	u64 word = t->word;
 
-	t->word = word_of(now, word_slot(word), state);
+	t->word = word_of(now, word_slot(word));
+	t->state = state;
 	t->in_ns = now;
 	t->slept = state == ABI_SLEEP;
 	t->wake_ns = 0;
 	t->wait_cause = 0;
 	cycle_mark(task, t, state != ABI_ONCPU);
-	t->hot_generation = hot_generation;
-	slot_time_add(&slot_of_word(t, word)->unobserved, since(now, word_begin(word)), 1);
+	t->followed_since = hot_generation;
+	ledger_charge(t, slot_of_word(t, word)->tag, ABI_UNOBSERVED, since(now, word_begin(word)), 1);
 }
 
 /* After the thread's last switch-out was settled. */
@@ -154,7 +163,7 @@ ALWAYS void thread_end(struct task_struct *task, struct thread *t)
 	t->thread_tag = 0;
 	t->base_tag = 0;
 	thread_set_tag(task, t, 0);
-	t->word = word_of(word_begin(t->word), word_slot(t->word), ABI_DEAD);
+	t->state = ABI_DEAD;
 }
 
 /* Tells user space, which attaches the hot programs. */

@@ -22,7 +22,7 @@ ALWAYS u32 syscall_of(struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
-	return regs ? (u32)BPF_CORE_READ(regs, orig_ax) : ~0U;
+	return regs ? (u32)regs->orig_ax : ~0U;
 }
 
 ALWAYS bool waits_for_io(u32 nr)
@@ -82,13 +82,17 @@ ALWAYS u32 wait_cause(struct task_struct *task, struct thread *t, const struct c
 	return 0;
 }
 
-/* The sleep ends, by what `from` stands for. */
+/* The sleep ends, by what `from` stands for. When that was is worth a look at the clock only for a stall. */
 ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from)
 {
 	u32 cause, dev = 0;
 
-	if (word_state(t->word) != ABI_SLEEP || t->wake_ns)
+	if (t->state != ABI_SLEEP || t->wake_ns)
 		return;
+	if (!from && !t->expect) {
+		t->wake_ns = 1;
+		return;
+	}
 	cause = wait_cause(task, t, from, &dev);
 	t->wait_cause = cause;
 	t->wait_dev = dev;
