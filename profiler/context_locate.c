@@ -212,19 +212,13 @@ static void look_at_file(struct visit *visit, const struct maps_entry *entry)
 	if (mapped_file_facts(visit->locator->files, visit->pid, entry->start, entry->end, entry->path,
 	                      &facts, &key))
 		return;
+	visit->musl = visit->musl || facts->musl;
 	if (!tag_file_interesting(facts) || seen(visit, &key))
 		return;
 	program = facts->program || (key.dev == visit->program_dev && key.inode == visit->program_inode);
 	if (tag_file_bias(facts, entry->start, entry->offset, &bias))
 		locate_slots(visit, facts, program, bias);
 	tell_file(visit, entry, facts, &key);
-}
-
-static bool is_musl(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && (!strncmp(slash, "/ld-musl-", 9) || !strncmp(slash, "/libc.musl-", 11));
 }
 
 static int look_at_entry(const struct maps_entry *entry, void *context)
@@ -235,7 +229,6 @@ static int look_at_entry(const struct maps_entry *entry, void *context)
 		if (visit->n_contexts < PROCESS_CONTEXT_MAPPINGS_MAX)
 			visit->contexts[visit->n_contexts++] = entry->start;
 	} else if (entry->executable && entry->inode) {
-		visit->musl = visit->musl || is_musl(entry->path);
 		look_at_file(visit, entry);
 	}
 	return 0;

@@ -256,6 +256,21 @@ static bool says_pie(const struct elf_headers *h)
 	return false;
 }
 
+static bool asks_for_musl(const struct elf_headers *h)
+{
+	const Elf64_Phdr *interpreter = elf_headers_segment(h, PT_INTERP);
+	char path[256];
+	size_t len;
+
+	if (!interpreter)
+		return false;
+	len = interpreter->p_filesz < sizeof(path) - 1 ? (size_t)interpreter->p_filesz : sizeof(path) - 1;
+	if (elf_headers_bytes(h, interpreter->p_offset, path, len))
+		return false;
+	path[len] = 0;
+	return strstr(path, "/ld-musl-");
+}
+
 static void read_loads(const struct elf_headers *h, struct tag_file *out)
 {
 	out->low = UINT64_MAX;
@@ -301,6 +316,7 @@ int tag_file_read(int fd, struct tag_file *out)
 	if (err)
 		return err;
 	file.program = headers.header.e_type == ET_EXEC || says_pie(&headers);
+	file.musl = file.program && asks_for_musl(&headers);
 	read_loads(&headers, &file);
 	err = read_block(&headers, &file);
 	if (!err)

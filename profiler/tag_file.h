@@ -59,6 +59,7 @@ struct tag_file_text {
 struct tag_file {
 	uint32_t probes;
 	bool program;            /* not a shared library: ET_EXEC, or a PIE that says so */
+	bool musl;               /* a program that asks for musl's loader */
 	int64_t block_tp_offset; /* start of the block from the thread pointer, if this is the program */
 	uint64_t block_bytes;    /* PT_TLS; 0: no thread-local storage */
 	uint64_t low, high;      /* ELF addresses of all that is loaded */

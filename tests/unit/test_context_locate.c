@@ -294,6 +294,36 @@ static void test_context_locate__not_relocated(void **state)
 	check_unrelocated("-mtls-dialect=gnu2", true);
 }
 
+/*
+ * musl's table of modules has one word where glibc's has two. A program that asks for musl's loader is started by
+ * glibc's here, so only the numbers are checked: with thread-local storage of its own the library is module 2.
+ */
+static void check_musl(const char *flags, int expected, unsigned int kind, unsigned int module)
+{
+	struct context_locator *locator = context_locator_new();
+	struct abi_process found;
+	struct running running;
+
+	assert_true(compile_into("-shared -fPIC -mtls-dialect=gnu -o %s %s", path_of("slots.so"), SLOTS));
+	assert_true(compile_into(
+	        "%s -pthread -o %s %s %s -Wl,-rpath,%s -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1", flags,
+	        path_of("program"), PROGRAM, path_of("slots.so"), program_dir));
+	running = start("/lib64/ld-linux-x86-64.so.2", path_of("program"));
+	assert_int_equal(context_locate(locator, running.pid, &found, NULL), expected);
+	assert_int_equal(found.stalltag.kind, kind);
+	assert_int_equal(found.stalltag.module, module);
+	assert_int_equal(found.otel.module, module);
+	stop(&running);
+	context_locator_free(locator);
+}
+
+static void test_context_locate__musl(void **state)
+{
+	(void)state;
+	check_musl("-DOWN_STORAGE", 0, ABI_TLS_DYNAMIC, 1);
+	check_musl("", -ENOTSUP, ABI_TLS_ABSENT, 0);
+}
+
 struct told {
 	int calls;
 	dev_t dev;
@@ -455,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_context_locate__interposed),
 		cmocka_unit_test(test_context_locate__started_by_the_loader),
 		cmocka_unit_test(test_context_locate__not_relocated),
+		cmocka_unit_test(test_context_locate__musl),
 		cmocka_unit_test(test_context_locate__files_with_probes),
 		cmocka_unit_test(test_context_locate__files_are_read_once),
 		cmocka_unit_test(test_context_locate__no_process),

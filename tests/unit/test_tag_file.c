@@ -128,6 +128,15 @@ static void test_tag_file__one_slot(void **state)
 	assert_int_not_equal(file.slots[TAG_FILE_OTEL].access, TAG_FILE_ABSENT);
 }
 
+static void test_tag_file__musl(void **state)
+{
+	(void)state;
+	assert_false(read_built("-pie -fPIE -Dset_slots=main").musl);
+	assert_true(
+	        read_built("-pie -fPIE -Dset_slots=main -Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1").musl);
+	assert_false(read_built("-static -Dset_slots=main").musl);
+}
+
 static void test_tag_file__bias(void **state)
 {
 	struct tag_file file = { .n_texts = 2,
@@ -242,6 +251,7 @@ int main(void)
 		cmocka_unit_test(test_tag_file__other_probes),
 		cmocka_unit_test(test_tag_file__slots_by_dialect),
 		cmocka_unit_test(test_tag_file__one_slot),
+		cmocka_unit_test(test_tag_file__musl),
 		cmocka_unit_test(test_tag_file__bias),
 		cmocka_unit_test(test_tag_file__no_elf),
 		cmocka_unit_test(test_tag_file__corrupt),

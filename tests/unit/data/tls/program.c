@@ -1,6 +1,7 @@
 /*
  * Sets the pointers in three threads, prints where each thread's thread pointer is and what it has set, and waits
  * until standard input ends. -DDLOPEN: the pointers are in the library argv[1], which the second thread loads.
+ * -DOWN_STORAGE: the program has thread-local storage, too.
  *
  *	thread <thread pointer> <stalltag> <otel>
  *	ready
@@ -17,6 +18,10 @@
 static void (*set_slots)(void *, void *);
 #else
 void set_slots(void *stalltag, void *otel);
+#endif
+
+#ifdef OWN_STORAGE
+__thread volatile int own_storage = 1;
 #endif
 
 static const char *library;
