@@ -46,7 +46,7 @@ help:
 	@printf '%s\n' \
 	'make               build $(BUILD)/stallprof and libstalltag' \
 	'make run           install what is missing, build, profile a small training loop, print its stalls' \
-	'make test          unit, e2e, vm and Pyroscope tests; the last line counts them' \
+	'make test          every test: $(PARTS); the last line counts them' \
 	'make unit | e2e | vm | test-pyroscope   one part of them (PYROSCOPE_URL=… for a real server)' \
 	'make asan          unit and e2e tests under ASan and UBSan' \
 	'make fuzz          every fuzz target (SECONDS_EACH=60)' \
@@ -122,12 +122,20 @@ $(BUILD)/tests/test_%: tests/unit/test_%.c $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $(BUILD)/obj/test_$*.d -o $@ $< $(ARCHIVES) $(LIBS) -lcmocka
 
-.PHONY: compile-unit
-compile-unit: compile $(UNIT_BINS) workloads
+# Fuzz targets with a plain main, so that any compiler replays their seeds.
+REPLAY_BINS := $(patsubst tests/fuzz/%.c,$(BUILD)/replay/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay_files.c $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -o $@ $< tests/fuzz/replay_files.c $(ARCHIVES) $(LIBS)
 
+.PHONY: compile-unit
+compile-unit: compile $(UNIT_BINS) $(REPLAY_BINS) workloads
+
+# Other kernels (vm) are a part as soon as there is a scenario.
+PARTS := unit e2e $(if $(wildcard tests/vm/test_*),vm) pyroscope
 test: deps-test
 	@$(MAKE) --no-print-directory compile-unit
-	@tests/run $(BUILD) unit e2e vm pyroscope
+	@tests/run $(BUILD) $(PARTS)
 
 unit e2e vm: deps-test
 	@$(MAKE) --no-print-directory compile-unit
@@ -166,6 +174,10 @@ check: deps-test
 	@tests/check $(BUILD)
 
 PREFIX ?= /usr/local
+# Where Debian's own Python looks; for another one: pip install ./stalltag/python.
+DEBIAN_PYTHON := import sys; print("python3" if "$(PREFIX)" == "/usr" else "python3.%d" % sys.version_info[1])
+PYTHONDIR ?= $(PREFIX)/lib/$(shell /usr/bin/python3 -c '$(DEBIAN_PYTHON)')/dist-packages
+MAN_PAGES := $(wildcard docs/*.[1-8])
 install: compile
 	install -D $(BUILD)/stallprof $(DESTDIR)$(PREFIX)/bin/stallprof
 	install -D -m 644 $(BUILD)/libstalltag.a $(DESTDIR)$(PREFIX)/lib/libstalltag.a
@@ -173,7 +185,12 @@ install: compile
 	ln -sf libstalltag.so.1 $(DESTDIR)$(PREFIX)/lib/libstalltag.so
 	install -D -m 644 stalltag/stalltag.h $(DESTDIR)$(PREFIX)/include/stalltag.h
 	install -D -m 644 config/stallprof.service $(DESTDIR)/lib/systemd/system/stallprof.service
-	install -D -m 600 config/stallprof.yaml $(DESTDIR)/etc/stallprof/stallprof.yaml
+	test -e $(DESTDIR)/etc/stallprof/stallprof.yaml || \
+		install -D -m 600 config/stallprof.yaml $(DESTDIR)/etc/stallprof/stallprof.yaml
+	for page in $(MAN_PAGES); do \
+		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
+	install -D -m 644 stalltag/python/stalltag/__init__.py $(DESTDIR)$(PYTHONDIR)/stalltag/__init__.py
+	$(if $(DESTDIR),,ldconfig)
 
 clean:
 	rm -rf build out
