@@ -271,6 +271,22 @@ static void test_push__says_what_the_server_said(void **state)
 	assert_non_null(strstr(err, "profile is \"too\" old"));
 }
 
+static void test_push__says_what_the_server_said_last(void **state)
+{
+	struct push_opts opts = { .url = server.url };
+	struct push_client *client = client_for(&opts);
+	char err[PUSH_ERR_MAX];
+
+	(void)state;
+	server.status = 400;
+	server.answer = "first answer";
+	assert_int_equal(push_client_send(client, good_labels, 4, profile, 1, err, sizeof(err)), -EINVAL);
+	server.answer = "second answer";
+	assert_int_equal(push_client_send(client, good_labels, 4, profile, 1, err, sizeof(err)), -EINVAL);
+	assert_non_null(strstr(err, "HTTP 400: second answer"));
+	push_client_free(client);
+}
+
 static void test_push__does_not_follow_redirects(void **state)
 {
 	struct push_opts opts = { .url = server.url };
@@ -317,7 +333,7 @@ static void test_push__refuses_bad_options(void **state)
 		{ .url = "http://127.0.0.1/", .tenant = ".." },
 		{ .url = "http://127.0.0.1/", .basic_user = "me" },
 		{ .url = "http://127.0.0.1/", .basic_password_file = "/dev/null" },
-		{ .url = "http://127.0.0.1/", .basic_user = "a:b", .basic_password_file = "/dev/null" },
+		{ .url = "http://127.0.0.1/", .basic_user = "a:b", .basic_password_file = "/proc/self/comm" },
 		{ .url = "http://127.0.0.1/", .basic_user = "me", .basic_password_file = "/dev/null" },
 		{ .url = "http://127.0.0.1/", .bearer_token_file = "/nonexistent/token" },
 		{ .url = "http://127.0.0.1/", .bearer_token_file = "/tmp" },
@@ -486,6 +502,7 @@ int main(void)
 		WITH_SERVER(test_push__uses_a_connection_more_than_once),
 		WITH_SERVER(test_push__judges_every_status),
 		WITH_SERVER(test_push__says_what_the_server_said),
+		WITH_SERVER(test_push__says_what_the_server_said_last),
 		WITH_SERVER(test_push__does_not_follow_redirects),
 		WITH_SERVER(test_push__no_answer_may_be_tried_again),
 		cmocka_unit_test(test_push__refuses_bad_options),
