@@ -15,8 +15,6 @@
 
 #include "profiler/push.h"
 #include "profiler/push.pb-c.h"
-#include "profiler/push_answer.h"
-#include "profiler/push_labels.h"
 #include "profiler/push_secret.h"
 
 #define SECRET "s3cret-of-the-test"
@@ -358,63 +356,6 @@ static void test_push__refuses_bad_options(void **state)
 	}
 }
 
-static void test_push__refuses_bad_secrets_and_never_shows_them(void **state)
-{
-	static const char with_nul[] = SECRET "\0" SECRET;
-	char path[32], err[PUSH_ERR_MAX], *secret;
-	char *longest = malloc(PUSH_SECRET_MAX + 1);
-
-	(void)state;
-	assert_non_null(longest);
-	memset(longest, 'a', PUSH_SECRET_MAX + 1);
-	write_file(path, with_nul, sizeof(with_nul));
-	assert_int_equal(push_secret_read(path, &secret, err, sizeof(err)), -EINVAL);
-	assert_null(strstr(err, SECRET));
-	unlink(path);
-	write_file(path, SECRET "\tX", strlen(SECRET "\tX"));
-	assert_int_equal(push_secret_read(path, &secret, err, sizeof(err)), -EINVAL);
-	assert_null(strstr(err, SECRET));
-	unlink(path);
-	write_file(path, longest, PUSH_SECRET_MAX + 1);
-	assert_int_equal(push_secret_read(path, &secret, err, sizeof(err)), -EINVAL);
-	unlink(path);
-	write_file(path, longest, PUSH_SECRET_MAX);
-	assert_int_equal(push_secret_read(path, &secret, err, sizeof(err)), 0);
-	assert_int_equal(strlen(secret), PUSH_SECRET_MAX);
-	push_secret_free(secret);
-	unlink(path);
-	free(longest);
-}
-
-static void test_push__checks_labels(void **state)
-{
-	static char long_name[PUSH_LABEL_NAME_MAX + 2], long_value[PUSH_LABEL_VALUE_MAX + 2];
-	const struct push_label table[] = {
-		{ "", "x" },     { "0a", "x" },           { "a.b", "x" },     { "a-b", "x" },
-		{ "a b", "x" },  { "\xc3\xa9", "x" },     { long_name, "x" }, { "a", long_value },
-		{ "a", "\xff" }, { "__name__", "twice" },
-	};
-	struct push_label labels[2] = { { "__name__", "block" }, { "_aZ_9", "\xc3\xa9" } };
-	char err[PUSH_ERR_MAX];
-	size_t i;
-
-	(void)state;
-	memset(long_name, 'a', sizeof(long_name) - 1);
-	memset(long_value, 'v', sizeof(long_value) - 1);
-	assert_int_equal(push_labels_check(labels, 2, err, sizeof(err)), 0);
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		labels[1] = table[i];
-		if (push_labels_check(labels, 2, err, sizeof(err)) != -EINVAL)
-			fail_msg("row %zu is taken", i);
-	}
-	long_name[PUSH_LABEL_NAME_MAX] = '\0';
-	long_value[PUSH_LABEL_VALUE_MAX] = '\0';
-	labels[1] = (struct push_label){ long_name, long_value };
-	assert_int_equal(push_labels_check(labels, 2, err, sizeof(err)), 0);
-	assert_int_equal(push_labels_check(labels + 1, 1, err, sizeof(err)), -EINVAL);
-	assert_int_equal(push_labels_check(labels, 0, err, sizeof(err)), -EINVAL);
-}
-
 static void test_push__sends_nothing_with_bad_labels(void **state)
 {
 	struct push_opts opts = { .url = server.url };
@@ -433,37 +374,6 @@ static void test_push__sends_nothing_with_bad_labels(void **state)
 	assert_int_equal(server.requests, 0);
 	assert_int_equal(push_client_send(client, labels, PUSH_LABELS_MAX, profile, 1, err, sizeof(err)), 0);
 	push_client_free(client);
-}
-
-static void test_push__finds_the_servers_words(void **state)
-{
-	static const struct {
-		const char *body, *words;
-	} table[] = {
-		{ "", "" },
-		{ "{\"code\":\"x\",\"message\":\"plain\",\"details\":[]}", "plain" },
-		{ " { \"message\" : \"a\\nb\\u0041\\u00e9\\u20ac\\ud83d\\/\" }",
-		  "a bA\xc3\xa9\xe2\x82\xac?/" },
-		{ "{\"code\":\"x\"}", "" },
-		{ "{\"details\":[],\"message\":\"behind\"}", "" },
-		{ "{\"message\":\"cut off", "" },
-		{ "{\"message\":\"cut \\u00", "" },
-		{ "{\"message\":\"cut \\", "" },
-		{ "{\"a-key-longer-than-any\":\"x\",\"message\":\"m\"}", "m" },
-		{ "too many requests\r\nsecond line", "too many requests" },
-		{ "<html><body>502</body></html>", "" },
-		{ "\x1b[31mred", " [31mred" },
-	};
-	char words[64];
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		push_answer_words(table[i].body, strlen(table[i].body), words, sizeof(words));
-		assert_string_equal(words, table[i].words);
-	}
-	push_answer_words("{\"message\":\"longer than it fits\"}", 33, words, 7);
-	assert_string_equal(words, "longer");
 }
 
 static void test_push__takes_an_answer_of_any_size(void **state)
@@ -506,10 +416,7 @@ int main(void)
 		WITH_SERVER(test_push__does_not_follow_redirects),
 		WITH_SERVER(test_push__no_answer_may_be_tried_again),
 		cmocka_unit_test(test_push__refuses_bad_options),
-		cmocka_unit_test(test_push__refuses_bad_secrets_and_never_shows_them),
-		cmocka_unit_test(test_push__checks_labels),
 		WITH_SERVER(test_push__sends_nothing_with_bad_labels),
-		cmocka_unit_test(test_push__finds_the_servers_words),
 		WITH_SERVER(test_push__takes_an_answer_of_any_size),
 		cmocka_unit_test(test_push__frees_null),
 	};
