@@ -2,7 +2,7 @@
  * push_file: pushes one gzip'd pprof profile by stallprof's push client, for the tests.
  *
  *	push_file [-t TENANT] [-u USER -p PASSWORD_FILE] [-b TOKEN_FILE] [-w TIMEOUT_MS] URL FILE
- *NAME=VALUE...
+ *		  NAME=VALUE...
  *
  * Exits 0 when the server took it. Else prints the client's line, then exits with 75 when it may be tried
  * again, and with 1 when not.

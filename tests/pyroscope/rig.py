@@ -13,6 +13,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+# The receiver is on the loopback, and a host that does not exist must not be asked for elsewhere.
+os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("no_proxy"), "127.0.0.1", "localhost", ".invalid"]))
 PROGRAMS = ["receiver", "assertions", "synthetic", "limits"]
 
 
