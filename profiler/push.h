@@ -62,8 +62,10 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  *
  * 0		the server has it
  * -EAGAIN	not now: 408, 429, 5xx, or no answer (refused connection, timeout, no such host…). May be
- *tried again; the server does not deduplicate, so after a timeout a second try may count twice -EPERM 401,
- *403, or a certificate that can't be verified -ENOENT	404: no Pyroscope at this URL -EMSGSIZE	413: too large
+ *		tried again; the server does not deduplicate, so after a timeout a second try may count twice
+ * -EPERM	401, 403, or a certificate that can't be verified
+ * -ENOENT	404: no Pyroscope at this URL
+ * -EMSGSIZE	413: too large
  * -EINVAL	any other refusal (400, 422, a redirect, …), and labels the server could not take, which are
  *		found before anything is sent
  * -ENOMEM	out of memory
