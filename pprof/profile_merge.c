@@ -19,7 +19,8 @@ static int refuse(char *err, size_t err_len, const char *format, ...)
 	va_end(args);
 	/* Names out of a file may hold anything, but this is one line. */
 	for (size_t i = 0; err_len && err[i]; i++)
-		err[i] = (unsigned char)err[i] < ' ' ? '?' : err[i];
+		if ((unsigned char)err[i] < ' ')
+			err[i] = '?';
 	return -EINVAL;
 }
 

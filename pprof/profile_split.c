@@ -72,7 +72,7 @@ static int add_part(struct split *s, struct profile *part)
 static int split_range(struct split *s, size_t first, size_t end)
 {
 	struct profile *part = NULL;
-	size_t bytes, middle = first + (end - first) / 2;
+	size_t bytes = 0, middle = first + (end - first) / 2;
 	int ret = profile_copy_nonzero(s->from, s->types, first, end, &part);
 
 	if (ret < 0)
@@ -94,7 +94,7 @@ static int split_range(struct split *s, size_t first, size_t end)
 
 static int split_whole(struct split *s)
 {
-	size_t n = s->from->samples.n, bytes, slices;
+	size_t n = s->from->samples.n, bytes = 0, slices;
 	int ret = packed_size(s->from, &bytes);
 
 	if (ret < 0)
