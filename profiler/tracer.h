@@ -2,12 +2,12 @@
  * The BPF side, as one object: load, attach, ask, detach.
  *
  *     tracer = tracer_new(&opts, on_event, ctx, err, sizeof(err));
- *     tracer_watch_file(tracer, "/usr/lib/libstalltag.so.1");      USDT probes of one file, as often as
- * wanted tracer_set_process(tracer, tgid, &process);                  and tracer_iterate(ABI_ITER_ADOPT)
- *     tracer_attach(tracer, err, sizeof(err));                     the hot programs; tracer_detach ends it
- *     while (...) tracer_poll(tracer);                             calls on_event
- *     tracer_iterate(tracer, ABI_ITER_FLUSH);                      the end of a window:
- *     tracer_take_ledger(tracer, on_row, ctx);                       its rows
+ *     tracer_watch_file(tracer, "/usr/lib/libstalltag.so.1", …);  USDT probes of one file, as often as wanted
+ *     tracer_set_process(tracer, tgid, &process);                 and tracer_iterate(ABI_ITER_ADOPT)
+ *     tracer_attach(tracer, err, sizeof(err));                    the hot programs; tracer_detach ends it
+ *     while (…) tracer_poll(tracer);                              calls on_event
+ *     tracer_iterate(tracer, ABI_ITER_FLUSH);                     the end of a window:
+ *     tracer_take_ledger(tracer, next, on_row, ctx);                its rows
  *     tracer_free(tracer);
  *
  * Not thread-safe. Errors: 0 or -errno, and a line in `err` where there is one.

@@ -44,7 +44,7 @@
  * Limits
  *	Nesting beyond STALLTAG_DEPTH_MAX and names beyond STALLTAG_NAME_MAX bytes are counted
  *	(stalltag_read_losses): deeper pushes leave the tag of the deepest level that fits, and their pops
- *stay balanced; names are cut between two UTF-8 characters.
+ *	stay balanced; names are cut between two UTF-8 characters.
  *
  * A child of fork() holds the tags that its parent's thread held. Safe in signal handlers that pop what
  * they push. Not for coroutines that move between threads while they hold a tag.

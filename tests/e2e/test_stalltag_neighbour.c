@@ -1,12 +1,12 @@
 /*
- * A program that tags its thread beside the SDK of test_stalltag_sdk.c and says what came of it, a line a
- *fact.
+ * A program that tags its thread beside the SDK of test_stalltag_sdk.c and says what came of it, a line
+ * a fact.
  *
  *	linked			the SDK is linked, before or after libstalltag: the link says
  *	before|after FLAG SDK	it is loaded before the first push, or under a tag; FLAG is local or global
  *	context SDK		it publishes nothing but a process context, before the first push
- *	unload LIBRARY		no SDK; libstalltag is loaded, used in a thread and closed before the thread
- *ends
+ *	unload LIBRARY		no SDK; libstalltag is loaded, used in a thread and closed before the
+ *				thread ends
  */
 #include <dlfcn.h>
 #include <pthread.h>

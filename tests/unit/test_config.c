@@ -114,15 +114,15 @@ static void test_config__example_entries_load(void **state)
 static void test_config__every_setting_is_taken(void **state)
 {
 	struct config *config = load_text(
-	    "service_name: train\nwindow_seconds: 20\nlabels: [{name: job, value: a b}]\n"
-	    "push: {url: 'https://h:1/x', tenant: t, basic_user: u, basic_password_file: /p, "
-	    "timeout_seconds: 5}\n"
-	    "output: {directory: /d, max_bytes: 2000000}\n"
-	    "tags: {max_classes: 3, rules: [{match: a/*}]}\n"
-	    "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
-	    "  min_duration_ns: 7, stack_copy_bytes: 8192, max_stalled_threads: 9, ring_bytes: 1048576}\n"
-	    "symbolizer: {max_memory_bytes: 16777216, debug_dir: /g}\n"
-	    "filters: {pids: [1, 4194304], cgroups: [/a, /b]}\n");
+	        "service_name: train\nwindow_seconds: 20\nlabels: [{name: job, value: a b}]\n"
+	        "push: {url: 'https://h:1/x', tenant: t, basic_user: u, basic_password_file: /p, "
+	        "timeout_seconds: 5}\n"
+	        "output: {directory: /d, max_bytes: 2000000}\n"
+	        "tags: {max_classes: 3, rules: [{match: a/*}]}\n"
+	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
+	        "  min_duration_ns: 7, stack_copy_bytes: 8192, max_stalled_threads: 9, ring_bytes: 1048576}\n"
+	        "symbolizer: {max_memory_bytes: 16777216, debug_dir: /g}\n"
+	        "filters: {pids: [1, 4194304], cgroups: [/a, /b]}\n");
 
 	(void)state;
 	assert_string_equal(config->service_name, "train");

@@ -5,11 +5,12 @@
  *   die_stalled --dir DIR [--how kill|exit|exec] [--after SECONDS]
  *
  * A child process starts a thread, which pushes the tag "die_stalled/HOW" (id 4711) and writes 1 MiB
- * directly, again and again. After SECONDS (1.0) kill   the parent kills the child with SIGKILL exit   the
- * child's main thread calls exit_group exec   the child's main thread executes /bin/true, which ends every
- * other thread Prints {"how", "pid", "tid", "waited_ns", "ended_ns"}: waited_ns is from the push until the
- * child was reaped or, for exec, its new image too; the thread's own end lies before that by less than the
- * last write.
+ * directly, again and again. After SECONDS (1.0)
+ *   kill   the parent kills the child with SIGKILL
+ *   exit   the child's main thread calls exit_group
+ *   exec   the child's main thread executes /bin/true, which ends every other thread
+ * Prints {"how", "pid", "tid", "waited_ns", "ended_ns"}: waited_ns is from the push until the child was reaped
+ * or, for exec, its new image too; the thread's own end lies before that by less than the last write.
  */
 #include <errno.h>
 #include <getopt.h>

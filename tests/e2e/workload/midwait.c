@@ -5,8 +5,7 @@
  *   midwait --dir DIR [--bytes N]
  *
  * Pushes "midwait/write" (id 7), says {"pid", "began_ns"} and writes N bytes (1 MiB) directly, in one call;
- * then says
- * {"waited_ns", "ended_ns"}. Times are CLOCK_MONOTONIC.
+ * then says {"waited_ns", "ended_ns"}. Times are CLOCK_MONOTONIC.
  */
 #include <inttypes.h>
 #include <stdio.h>
