@@ -19,6 +19,9 @@ static void run(int release_fd, int error_fd, char **argv)
 		_exit(0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Ignored by event_loop_init(), which execution would pass on. */
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	execvp(argv[0], argv);
 	saved = errno;
 	if (write(error_fd, &saved, sizeof(saved)) != sizeof(saved))

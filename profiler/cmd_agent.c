@@ -1,6 +1,5 @@
 #include "profiler/cmd_agent.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "profiler/host_check.h"
 #include "profiler/session.h"
 #include "profiler/sink.h"
+#include "profiler/usage.h"
 
 #define CONFIG_FILE    "/etc/stallprof/stallprof.yaml"
 #define LINE_MAX_BYTES 8192
@@ -39,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		agent->config_path = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument %s", arg);
+		usage_error(state, "unexpected argument %s", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -49,9 +49,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Records whatever is tagged on this host, window by window, until SIGTERM. Where the profiles "
-	       "go "
-	       "is said in the configuration.",
+	.doc = "Records whatever is tagged on this host, window by window, until SIGTERM. Where the "
+	       "profiles go is said in the configuration.",
 };
 
 static void say(const char *line)
@@ -76,7 +75,6 @@ static int deliver(struct agent *agent)
 		return 0;
 	}
 	agent->failed = sink_deliver(agent->sink, profile) != 0;
-	profile_free(profile);
 	return 0;
 }
 
@@ -121,7 +119,7 @@ int cmd_agent(int argc, char **argv)
 	char err[LINE_MAX_BYTES] = "";
 	int status = 1, result;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &agent);
+	usage_parse(&argp, "stallprof agent", argc, argv, 0, &agent);
 	agent.loop = (struct event_loop){
 		.ctx = &agent, .on_signal = on_signal, .on_window = on_window, .signal_fd = -1
 	};

@@ -1,6 +1,6 @@
 #include "profiler/cmd_doctor.h"
 
-#include <argp.h>
+#include <bpf/libbpf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "profiler/host_check.h"
 #include "profiler/json_writer.h"
 #include "profiler/probe_table.h"
+#include "profiler/usage.h"
 
 /* One line of the host's part of the report. */
 struct fact {
@@ -32,7 +33,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		*json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "unexpected argument %s", arg);
+		usage_error(state, "unexpected argument %s", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -43,8 +44,7 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.doc = "Says which stall causes this host can show, by which hook, and what would make the others "
-	       "visible. "
-	       "Exits with 1 when nothing can be recorded at all.",
+	       "visible. Exits with 1 when nothing can be recorded at all.",
 };
 
 static size_t collect_facts(const struct host_facts *host, struct fact *facts)
@@ -167,13 +167,15 @@ static void print_json(const struct host_facts *host, const struct fact *facts, 
 
 int cmd_doctor(int argc, char **argv)
 {
-	struct probe_host *probes = probe_host_new();
 	struct fact facts[FACTS_MAX];
+	struct probe_host *probes;
 	struct host_facts host;
 	bool json = false;
 	size_t n_facts;
 
-	argp_parse(&argp, argc, argv, 0, NULL, &json);
+	usage_parse(&argp, "stallprof doctor", argc, argv, 0, &json);
+	libbpf_set_print(NULL); /* what it finds missing is in the report */
+	probes = probe_host_new();
 	host_facts_read(&host);
 	n_facts = collect_facts(&host, facts);
 	(json ? print_json : print_text)(&host, facts, n_facts, probes);

@@ -1,6 +1,5 @@
 #include "profiler/cmd_tag.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/usage.h"
 #include "stalltag/process_tag.h"
 
 struct tag_options {
@@ -35,16 +35,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		errno = 0;
 		o->id = strtoull(arg, &end, 0);
 		if (errno || *end || !*arg || *arg == '-')
-			argp_error(state, "--id %s: a number from 0 to 18446744073709551615 is wanted", arg);
+			usage_error(state, "--id %s: a number from 0 to 18446744073709551615 is wanted", arg);
 		return 0;
 	case ARGP_KEY_ARGS:
 		o->command = state->argv + state->next;
 		return 0;
 	case ARGP_KEY_END:
 		if (!o->name || !o->name[0])
-			argp_error(state, "--name is missing: the tag to run the command under");
+			usage_error(state, "--name is missing: the tag to run the command under");
 		if (!o->command)
-			argp_error(state, "the command is missing: stallprof tag --name NAME -- COMMAND");
+			usage_error(state, "the command is missing: stallprof tag --name NAME -- COMMAND");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -56,8 +56,7 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "-- COMMAND [ARG...]",
 	.doc = "Runs COMMAND, and all that it starts, under a tag. Nothing in it is changed; a profiler that "
-	       "runs, "
-	       "or is started later, sees the tag. Tags that the command pushes itself refine it.",
+	       "runs, or is started later, sees the tag. Tags that the command pushes itself refine it.",
 };
 
 int cmd_tag(int argc, char **argv)
@@ -65,10 +64,13 @@ int cmd_tag(int argc, char **argv)
 	struct tag_options o = { 0 };
 	int err;
 
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
+	usage_parse(&argp, "stallprof tag", argc, argv, ARGP_IN_ORDER, &o);
 	err = stalltag_process_set(o.id, o.name);
 	if (err) {
-		fprintf(stderr, "stallprof tag: cannot set the tag \"%s\": %s\n", o.name, strerror(-err));
+		fprintf(stderr,
+		        "stallprof tag: cannot set the tag: %s: a name has 1 to %d bytes and no control "
+		        "characters\n",
+		        strerror(-err), STALLTAG_NAME_MAX);
 		return 125;
 	}
 	execvp(o.command[0], o.command);

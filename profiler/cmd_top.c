@@ -1,6 +1,5 @@
 #include "profiler/cmd_top.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "profiler/top_input.h"
 #include "profiler/top_json.h"
 #include "profiler/top_text.h"
+#include "profiler/usage.h"
 
 #define DEFAULT_LIMIT 10
 #define MESSAGE_BYTES 1024
@@ -46,7 +46,7 @@ static size_t parse_limit(const char *text, struct argp_state *state)
 	errno = 0;
 	number = strtoul(text, &end, 10);
 	if (errno || end == text || *end || *text < '0' || *text > '9')
-		argp_error(state, "-n wants a number, not '%s'", text);
+		usage_error(state, "-n wants a number, not '%s'", text);
 	return number;
 }
 
@@ -57,8 +57,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	switch (key) {
 	case 'b':
 		if (!top_by_parse(value, &options->by))
-			argp_error(state, "--by wants function, line, stack, tag, stall or device, not '%s'",
-			           value);
+			usage_error(state, "--by wants function, line, stack, tag, stall or device, not '%s'",
+			            value);
 		return 0;
 	case 't':
 		options->type = value;
@@ -81,7 +81,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		options->file_count = (size_t)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which FILE?");
+		usage_error(state, "which FILE?");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -147,12 +147,11 @@ static int show(FILE *out, const struct top_input *input, const struct options *
 int cmd_top(int argc, char **argv)
 {
 	struct options options = { .limit = DEFAULT_LIMIT };
-	char message[MESSAGE_BYTES] = "", program[] = "stallprof top";
+	char message[MESSAGE_BYTES] = "";
 	struct top_input input;
 	int type, err;
 
-	argv[0] = program;
-	argp_parse(&parser, argc, argv, 0, NULL, &options);
+	usage_parse(&parser, "stallprof top", argc, argv, 0, &options);
 	if (top_input_load(&input, options.files, options.file_count, message, sizeof(message)))
 		return say(message);
 	type = top_pick_type(&input, options.type);

@@ -29,7 +29,9 @@ int event_loop_init(struct event_loop *loop)
 	sigaddset(&mask, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &mask, NULL))
 		return -errno;
+	/* Writing then fails with an error, which can be told. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	loop->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	return loop->signal_fd < 0 ? -errno : 0;
 }

@@ -26,7 +26,7 @@ struct event_loop {
 
 enum { EVENT_LOOP_STOP = 1, EVENT_LOOP_DURATION = 2 };
 
-/* Blocks the signals; call it before anything that must not be interrupted, a fork for instance. 0 or -errno.
+/* Blocks the signals, and ignores SIGPIPE and SIGXFSZ; call it before anything that must not be interrupted, a fork for instance. 0 or -errno.
  */
 int event_loop_init(struct event_loop *loop);
 int event_loop_run(struct event_loop *loop);

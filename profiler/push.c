@@ -348,5 +348,6 @@ int push_client_send(struct push_client *client, const struct push_label *labels
 	curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status == 200)
 		return 0;
+	push_secret_mask(client->bearer ? client->bearer : client->password, client->body, client->body_len);
 	return push_answer_judge(status, client->body, client->body_len, client->url, err, err_len);
 }

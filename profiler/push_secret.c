@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 /* Reads until the end, or until the buffer is full. */
@@ -78,6 +79,40 @@ out:
 	if (fd >= 0)
 		close(fd);
 	return rc;
+}
+
+static void mask_all(const char *secret, char *text, size_t len)
+{
+	size_t secret_len = strlen(secret);
+	char *end = text + len, *at = text;
+
+	while (secret_len && (at = memmem(at, end - at, secret, secret_len))) {
+		memset(at, '*', secret_len);
+		at += secret_len;
+	}
+}
+
+/* What follows the scheme, up to a blank or quote: it may be the secret in base64. */
+static void mask_behind(const char *scheme, char *text, size_t len)
+{
+	size_t scheme_len = strlen(scheme), i = 0;
+
+	while (i + scheme_len < len) {
+		if (strncasecmp(text + i, scheme, scheme_len)) {
+			i++;
+			continue;
+		}
+		for (i += scheme_len; i < len && text[i] && !strchr(" \t\r\n\"'<>\\,;", text[i]); i++)
+			text[i] = '*';
+	}
+}
+
+void push_secret_mask(const char *secret, char *text, size_t len)
+{
+	if (secret)
+		mask_all(secret, text, len);
+	mask_behind("basic ", text, len);
+	mask_behind("bearer ", text, len);
 }
 
 void push_secret_free(char *secret)

@@ -1,6 +1,5 @@
 #include "profiler/record_options.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "profiler/config.h"
+#include "profiler/usage.h"
 
 #define OUTPUT_DEFAULT "stallprof.pb.gz"
 #define TOP_DEFAULT    10
@@ -69,8 +69,8 @@ static uint64_t parse_number(struct argp_state *state, const char *option, const
 	errno = 0;
 	value = strtoull(arg, &end, 0);
 	if (errno || *end || !*arg || *arg == '-' || value > max)
-		argp_error(state, "--%s %s: a whole number from 0 to %llu is wanted", option, arg,
-		           (unsigned long long)max);
+		usage_error(state, "--%s %s: a whole number from 0 to %llu is wanted", option, arg,
+		            (unsigned long long)max);
 	return value;
 }
 
@@ -80,7 +80,7 @@ static double parse_seconds(struct argp_state *state, const char *option, const 
 	double value = strtod(arg, &end);
 
 	if (*end || !*arg || !isfinite(value) || value <= 0 || value > 1e9)
-		argp_error(state, "--%s %s: seconds above 0 are wanted", option, arg);
+		usage_error(state, "--%s %s: seconds above 0 are wanted", option, arg);
 	return value;
 }
 
@@ -89,7 +89,7 @@ static void set(struct argp_state *state, struct record_options *o, const char *
 	char err[512];
 
 	if (config_set(o->config, path, value, err, sizeof(err)))
-		argp_error(state, "%s", err);
+		usage_error(state, "%s", err);
 	if (!strcmp(path, "service_name"))
 		o->has_service_name = true;
 }
@@ -99,21 +99,21 @@ static void add_label(struct argp_state *state, struct record_options *o, char *
 	char *equals = strchr(arg, '='), err[512];
 
 	if (!equals) {
-		argp_error(state, "--label %s: NAME=VALUE is wanted", arg);
+		usage_error(state, "--label %s: NAME=VALUE is wanted", arg);
 		return;
 	}
 	*equals = '\0';
 	if (config_add_label(o->config, arg, equals + 1, err, sizeof(err)))
-		argp_error(state, "--label: %s", err);
+		usage_error(state, "--label: %s", err);
 }
 
 static void add_pid(struct argp_state *state, struct record_options *o, const char *arg)
 {
 	if (o->n_pids == RECORD_PIDS_MAX)
-		argp_error(state, "at most %d processes with -p; use -a", RECORD_PIDS_MAX);
+		usage_error(state, "at most %d processes with -p; use -a", RECORD_PIDS_MAX);
 	o->pids[o->n_pids] = parse_number(state, "pid", arg, 4194304);
 	if (!o->pids[o->n_pids++])
-		argp_error(state, "-p %s: a process id is wanted", arg);
+		usage_error(state, "-p %s: a process id is wanted", arg);
 }
 
 static void check(struct argp_state *state, struct record_options *o)
@@ -121,11 +121,11 @@ static void check(struct argp_state *state, struct record_options *o)
 	char err[512];
 
 	if (!o->command && !o->n_pids && !o->whole_host)
-		argp_error(state, "what to record is missing: -- COMMAND, -p PID, or -a");
+		usage_error(state, "what to record is missing: -- COMMAND, -p PID, or -a");
 	if (!!o->command + !!o->n_pids + o->whole_host > 1)
-		argp_error(state, "-- COMMAND, -p and -a exclude each other");
+		usage_error(state, "-- COMMAND, -p and -a exclude each other");
 	if (config_check(o->config, err, sizeof(err)))
-		argp_error(state, "%s", err);
+		usage_error(state, "%s", err);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -170,7 +170,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CGROUP:
 		if (config_add_cgroup(o->config, arg, err, sizeof(err)))
-			argp_error(state, "%s", err);
+			usage_error(state, "%s", err);
 		return 0;
 	case ARGP_KEY_ARGS:
 		o->command = state->argv + state->next;
@@ -192,8 +192,7 @@ void record_options_parse(int argc, char **argv, struct record_options *options)
 		.args_doc = "[-- COMMAND [ARG...]]",
 		.doc = "Records what tagged threads wait for, until the command ends or Ctrl-C.\v"
 		       "A command is tagged as a whole; tags that it pushes itself refine that. The exit "
-		       "status "
-		       "is the command's.",
+		       "status is the command's.",
 	};
 	size_t i;
 
@@ -212,5 +211,5 @@ void record_options_parse(int argc, char **argv, struct record_options *options)
 		all[N_OWN + i].arg = settings[i].arg;
 		all[N_OWN + i].doc = settings[i].help;
 	}
-	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options);
+	usage_parse(&argp, "stallprof record", argc, argv, ARGP_IN_ORDER, options);
 }

@@ -31,7 +31,9 @@ struct sink {
 	char output[PATH_MAX];
 	char last_file[PATH_MAX + 64];
 	char host[256];
+	char push_error[1024]; /* the last one of this window */
 	uint64_t pushed;
+	struct profile *whole; /* of one file: the windows so far */
 };
 
 static bool is_folder(const char *path)
@@ -62,10 +64,9 @@ static int check_file(const char *path, char *err, size_t err_len)
 
 	snprintf(folder, sizeof(folder), "%s", path);
 	slash = strrchr(folder, '/');
-	if (slash == folder)
+	/* With the slash at its end it is found only if it is a folder. */
+	if (slash)
 		slash[1] = '\0';
-	else if (slash)
-		*slash = '\0';
 	if (access(slash ? folder : ".", W_OK) == 0)
 		return 0;
 	snprintf(err, err_len, "cannot write %s: %s: choose another place with -o", path, strerror(errno));
@@ -134,6 +135,7 @@ void sink_free(struct sink *sink)
 	if (!sink)
 		return;
 	push_client_free(sink->push);
+	profile_free(sink->whole);
 	free(sink);
 }
 
@@ -196,23 +198,45 @@ static void trim_folder(const struct sink *sink)
 	free(files);
 }
 
-static int write_file(struct sink *sink, const struct profile *profile)
+static int write_profile(struct sink *sink, const char *path, const struct profile *profile)
 {
-	char path[sizeof(sink->last_file)], err[PATH_MAX + 256];
+	char err[PATH_MAX + 256];
 
-	if (!sink->output[0])
-		return 0;
-	if (sink->folder)
-		window_path(sink, profile, path, sizeof(path));
-	else
-		snprintf(path, sizeof(path), "%s", sink->output);
 	if (pprof_file_write(path, profile, 0, err, sizeof(err))) {
 		sink->say(err);
 		return -EIO;
 	}
 	snprintf(sink->last_file, sizeof(sink->last_file), "%s", path);
-	if (sink->folder)
+	return 0;
+}
+
+static int write_window(struct sink *sink, const struct profile *profile)
+{
+	char path[sizeof(sink->last_file)];
+	int result;
+
+	window_path(sink, profile, path, sizeof(path));
+	result = write_profile(sink, path, profile);
+	if (!result)
 		trim_folder(sink);
+	return result;
+}
+
+/* One file for the whole run: its windows are merged, and written when the last has come. */
+static int add_window(struct sink *sink, struct profile *profile)
+{
+	char err[256];
+
+	if (!sink->whole) {
+		sink->whole = profile;
+		return 0;
+	}
+	if (profile_merge(sink->whole, profile, err, sizeof(err))) {
+		sink->say(err);
+		profile_free(profile);
+		return -EIO;
+	}
+	profile_free(profile);
 	return 0;
 }
 
@@ -227,6 +251,15 @@ static size_t series_labels(const struct sink *sink, const struct series *series
 	for (i = 0; i < config->label_count && n < LABELS_MAX; i++)
 		labels[n++] = (struct push_label){ config->labels[i].name, config->labels[i].value };
 	return n;
+}
+
+/* A server that refuses one series mostly refuses them all, in the same words: once is enough. */
+static void say_push_error(struct sink *sink, const char *err)
+{
+	if (!strcmp(err, sink->push_error))
+		return;
+	snprintf(sink->push_error, sizeof(sink->push_error), "%s", err);
+	sink->say(err);
 }
 
 static int push_part(struct sink *sink, const struct series *series, const struct profile *part)
@@ -244,7 +277,7 @@ static int push_part(struct sink *sink, const struct series *series, const struc
 	result = push_client_send(sink->push, labels, n, body, len, err, sizeof(err));
 	free(body);
 	if (result)
-		sink->say(err);
+		say_push_error(sink, err);
 	else
 		sink->pushed++;
 	return result;
@@ -267,16 +300,31 @@ static int push_series(struct sink *sink, const struct series *series, const str
 	return result;
 }
 
-int sink_deliver(struct sink *sink, const struct profile *profile)
+int sink_deliver(struct sink *sink, struct profile *profile)
 {
-	int result = write_file(sink, profile);
+	int result = 0;
 	unsigned int i;
 
 	for (i = 0; sink->push && i < series_table_len; i++) {
 		if (push_series(sink, &series_table[i], profile))
 			result = -EIO;
 	}
+	if (sink->output[0] && !sink->folder)
+		return add_window(sink, profile) ? -EIO : result;
+	if (sink->folder && write_window(sink, profile))
+		result = -EIO;
+	profile_free(profile);
 	return result;
+}
+
+int sink_finish(struct sink *sink)
+{
+	return sink->whole ? write_profile(sink, sink->output, sink->whole) : 0;
+}
+
+const struct profile *sink_whole(const struct sink *sink)
+{
+	return sink->whole;
 }
 
 const char *sink_last_file(const struct sink *sink)
