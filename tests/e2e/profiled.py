@@ -1,0 +1,178 @@
+"""Runs of stallprof for the end-to-end tests: the command, what it said, the profile it left, read back by three readers."""
+import collections
+import contextlib
+import glob
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TIMEOUT = 60
+
+Done = collections.namedtuple("Done", "code out err")
+
+
+def run(argv, **options):
+    """A Done; a command that was killed by signal N has the code -N."""
+    done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT,
+                          **options)
+    return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+
+def finish(process, stop=None):
+    """Waits for a Popen made by Bench.start, after sending it a signal. A Done."""
+    if stop and process.poll() is None:
+        process.send_signal(stop)
+    try:
+        out, err = process.communicate(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        err += f"\n(killed: it ran past {TIMEOUT} s)".encode()
+    return Done(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def wait_until(true, seconds=10, every=0.05):
+    """The first true value of `true()`, or its last one after so many seconds."""
+    until = time.monotonic() + seconds
+    while True:
+        value = true()
+        if value or time.monotonic() > until:
+            return value
+        time.sleep(every)
+
+
+def unreadable(path):
+    """Why `go tool pprof -raw` or `protoc --decode` can't read the profile; "" when both can."""
+    if not os.path.exists(path):
+        return f"{path}: there is no such file"
+    raw = run(["go", "tool", "pprof", "-raw", path])
+    if raw.code or "Samples:" not in raw.out:
+        return f"go tool pprof -raw {path}: exit {raw.code}: {raw.err}"
+    with gzip.open(path) as file:
+        body = file.read()
+    decoded = subprocess.run(["protoc", "--decode=perftools.profiles.Profile", f"-I{ROOT}", f"{ROOT}/pprof/profile.proto"],
+                             input=body, capture_output=True, timeout=TIMEOUT)
+    if decoded.returncode or b"sample_type" not in decoded.stdout:
+        return f"protoc --decode {path}: exit {decoded.returncode}: {decoded.stderr.decode()}"
+    return ""
+
+
+def rows(top, **match):
+    """The ledger's rows in which each given field has that value; a set stands for any of its members."""
+    def fits(row, key, value):
+        return row[key] in value if isinstance(value, (set, frozenset)) else row[key] == value
+    return [row for row in top["ledger"] if all(fits(row, key, value) for key, value in match.items())]
+
+
+def ns(top, **match):
+    return sum(row["ns"] for row in rows(top, **match))
+
+
+def profile_differences(top):
+    """[(tag, cause, device, ledger ns, profile ns)] where the samples' delays do not sum to the ledger's rows."""
+    ledger, profile = collections.Counter(), collections.Counter()
+    for row in rows(top, state="stall"):
+        ledger[row["tag"], row["cause"], row["device"]] += row["ns"]
+    for stack in top["stacks"]:
+        profile[stack["tag"], stack["stall"], stack["device"]] += stack["delay_ns"]
+    return [(*key, ledger[key], profile[key]) for key in sorted(ledger.keys() | profile.keys()) if ledger[key] != profile[key]]
+
+
+def json_lines(text):
+    """What a workload printed: its lines that are JSON."""
+    found = []
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return found
+
+
+class Bench:
+    """A folder for one test program, and the programs of a build. A context manager, which removes the folder."""
+
+    def __init__(self, build):
+        self.build = os.path.abspath(build)
+        self.stallprof = f"{self.build}/stallprof"
+
+    def __enter__(self):
+        # On the disk: what the workloads write there must reach it. Readable by all, for runs without root.
+        self.folder = tempfile.mkdtemp(prefix="stallprof-test-", dir="/var/tmp")
+        os.chmod(self.folder, 0o755)
+        self.started = []
+        return self
+
+    def __exit__(self, *_):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def workload(self, name):
+        return f"{self.build}/workload/{name}"
+
+    def file(self, name, content="", mode=0o644):
+        with open(self.path(name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        os.chmod(self.path(name), mode)
+        return self.path(name)
+
+    def start(self, argv, **options):
+        process = subprocess.Popen([str(word) for word in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, **options)
+        self.started.append(process)
+        return process
+
+    def agent(self, name="agent", **settings):
+        """An agent that writes into the folder `name`, started and ready. Further lines of its configuration as text."""
+        os.makedirs(self.path(name), exist_ok=True)
+        text = f"output:\n  directory: {self.path(name)}\n" + "".join(f"{key}:\n{value}\n" for key, value in settings.items())
+        process = self.start([self.stallprof, "agent", "-c", self.file(f"{name}.yaml", text)])
+        wait_until(lambda: process.poll() is not None or listens(process.pid))
+        return process
+
+    def windows(self, name="agent"):
+        return sorted(glob.glob(self.path(name) + "/*.pb.gz"))
+
+    def top(self, *paths):
+        done = run([self.stallprof, "top", *paths, "-n", "0", "--json"])
+        if done.code:
+            raise RuntimeError(f"stallprof top: exit {done.code}: {done.err}")
+        return json.loads(done.out)
+
+
+def listens(pid):
+    """Whether a profiler has set up its programs: it waits in its loop then."""
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{pid}/syscall") as file:
+            return file.read().split()[0] in ("7", "271")  # poll, ppoll
+    return False
+
+
+def sound(tap, bench, name, path):
+    """Checks that a profile is one: both readers take it, and its samples sum to its ledger. Its top, or None."""
+    why = unreadable(path)
+    if why:
+        tap.check(False, f"{name}: the profile is read by pprof and protoc", why)
+        return None
+    top = bench.top(path)
+    differ = profile_differences(top)
+    tap.check(not differ, f"{name}: the profile is read by pprof and protoc, and sums to its ledger",
+              *(f"{key}: ledger {a}, profile {b}" for *key, a, b in differ[:10]))
+    return top
+
+
+def interrupt(process):
+    return finish(process, signal.SIGINT)
+
+
