@@ -302,11 +302,14 @@ static void test_exec_maps__verdicts(void **state)
 	exec_maps_free(maps);
 }
 
-static void *outlive_leader(void *unused)
+static void *outlive_leader(void *pipe_end)
 {
-	usleep(300000);
+	char byte;
+
+	while (read(*(int *)pipe_end, &byte, 1) > 0)
+		;
 	_exit(0);
-	return unused;
+	return NULL;
 }
 
 /* The process lives as long as its last thread. Known from its fork, and (with the feed opened later) not. */
@@ -314,23 +317,34 @@ static void check_leader_first(bool known)
 {
 	static struct seen seen;
 	struct exec_maps *maps = known ? open_feed(&seen) : NULL;
-	pid_t pid = fork();
+	int start[2], end[2];
+	pid_t pid;
 
+	assert_true(!pipe2(start, O_CLOEXEC) && !pipe2(end, O_CLOEXEC));
+	pid = fork();
 	if (!pid) {
 		pthread_t thread;
+		char byte;
 
-		usleep(50000);
-		pthread_create(&thread, NULL, outlive_leader, NULL);
+		close(start[1]);
+		close(end[1]);
+		while (read(start[0], &byte, 1) > 0)
+			;
+		pthread_create(&thread, NULL, outlive_leader, &end[0]);
 		pthread_exit(NULL);
 	}
 	if (!known)
 		maps = open_feed(&seen);
+	close(start[1]);
 	usleep(200000);
 	poll_all(maps);
 	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 0);
+	close(end[1]);
 	waitpid(pid, NULL, 0);
 	poll_all(maps);
 	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 1);
+	close(start[0]);
+	close(end[0]);
 	exec_maps_free(maps);
 }
 
@@ -341,6 +355,47 @@ static void test_exec_maps__leader_exits_first(void **state)
 	check_leader_first(false);
 }
 
+static void pin_to_one_cpu(cpu_set_t *before)
+{
+	cpu_set_t one;
+
+	sched_getaffinity(0, sizeof(*before), before);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* More than a ring holds, read in time: all of it is there, also where a ring goes round. */
+static void test_exec_maps__many_processes(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	struct exec_maps_stats stats;
+	uint32_t pids[300];
+	char path[128];
+	cpu_set_t before;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/many", program_dir);
+	assert_int_equal(shell("cp /bin/true %s", path), 0);
+	pin_to_one_cpu(&before);
+	for (int i = 0; i < 300; i++) {
+		pids[i] = (uint32_t)run(path);
+		waitpid((pid_t)pids[i], NULL, 0);
+		if (i % 20 == 19)
+			poll_all(maps);
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+	exec_maps_stats(maps, &stats);
+	assert_int_equal(stats.records_lost, 0);
+	for (int i = 0; i < 300; i++) {
+		assert_int_equal(count_path(maps, pids[i], path), 1);
+		assert_int_equal(calls(&seen, 'x', pids[i], 0), 1);
+		assert_int_equal(calls(&seen, 'e', pids[i], 0), 1);
+	}
+	exec_maps_free(maps);
+}
+
 /* A burst that no ring can hold is noticed, and the descriptor calls before that. */
 static void test_exec_maps__lost_records(void **state)
 {
@@ -349,7 +404,7 @@ static void test_exec_maps__lost_records(void **state)
 	struct pollfd ready = { .fd = exec_maps_fd(maps), .events = POLLIN };
 	struct search all = { .path = "" };
 	struct exec_maps_stats stats;
-	cpu_set_t before, one;
+	cpu_set_t before;
 	pid_t pid;
 
 	(void)state;
@@ -361,10 +416,7 @@ static void test_exec_maps__lost_records(void **state)
 	}
 	poll_all(maps);
 	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, search_mapping, &all), 0);
-	sched_getaffinity(0, sizeof(before), &before);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	pin_to_one_cpu(&before);
 	for (int i = 0; i < 400; i++)
 		waitpid(run("/bin/true"), NULL, 0);
 	assert_int_equal(poll(&ready, 1, 0), 1);
@@ -417,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_exec_maps__later_mappings),
 		cmocka_unit_test(test_exec_maps__verdicts),
 		cmocka_unit_test(test_exec_maps__leader_exits_first),
+		cmocka_unit_test(test_exec_maps__many_processes),
 		cmocka_unit_test(test_exec_maps__lost_records),
 		cmocka_unit_test(test_exec_maps__nothing_known),
 		cmocka_unit_test(test_exec_maps__malformed_records),

@@ -140,6 +140,7 @@ static void test_map_table__pid_reuse(void **state)
 	map_table_exec(table, 100);
 	map_table_fork(table, 1, 100);
 	assert_string_equal(list_of(1), "0 ");
+	assert_int_equal(stats().processes, 2);
 	map_table_expire(table, 50000);
 	assert_string_equal(list_of(1), "0 ");
 }

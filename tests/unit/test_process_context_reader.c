@@ -139,7 +139,7 @@ static void test_process_context_reader__bare_resource(void **state)
 static void test_process_context_reader__parts_absent(void **state)
 {
 	struct process_context context;
-	struct bytes message = { .n = 0 };
+	struct bytes message = { .n = 0 }, whole = { .n = 0 };
 
 	(void)state;
 	assert_int_equal(process_context_decode(message.data, 0, &context), 0);
@@ -152,6 +152,12 @@ static void test_process_context_reader__parts_absent(void **state)
 	message.n = 0;
 	put_keys(&message, 2, three_keys, 3);
 	assert_int_equal(process_context_decode(message.data, message.n, &context), 0);
+	check_three_keys(&context);
+	process_context_release(&context);
+	message = *bare_resource_message("only");
+	put_field(&whole, 1, message.data, message.n);
+	assert_int_equal(process_context_decode(whole.data, whole.n, &context), 0);
+	assert_string_equal(context.service_name, "only");
 	check_three_keys(&context);
 	process_context_release(&context);
 }

@@ -142,6 +142,12 @@ static void test_tag_scan__longest_name(void **state)
 	assert_int_equal(strlen(seen.name), STALLTAG_NAME_MAX);
 	value[prefix + STALLTAG_NAME_MAX] = 'n';
 	assert_int_equal(scan_one(environment).tagged, 0);
+	/* no part of a value is taken for the whole */
+	memset(value + strlen("STALLPROF_TAG="), '0', 200);
+	value[strlen("STALLPROF_TAG=") + 200] = ' ';
+	assert_int_equal(strlen(value), prefix + STALLTAG_NAME_MAX + 1);
+	memset(value + strlen(value), 'n', 60);
+	assert_int_equal(scan_one(environment).tagged, 0);
 }
 
 static void test_tag_scan__all_processes(void **state)
