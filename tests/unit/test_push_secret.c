@@ -53,10 +53,34 @@ static void test_push_secret__refuses_bad_secrets_and_never_shows_them(void **st
 	free(longest);
 }
 
+static void test_push_secret__masks_what_a_server_repeats(void **state)
+{
+	static const struct {
+		const char *secret, *text, *shown;
+	} cases[] = {
+		{ "abc", "refused: abc, abc", "refused: ***, ***" },
+		{ "abc", "ab", "ab" },
+		{ "", "as it is", "as it is" },
+		{ NULL, "Authorization: Basic dTpw", "Authorization: Basic ****" },
+		{ "x", "bearer a.b-c\"}", "bearer *****\"}" },
+		{ "x", "basic", "basic" },
+	};
+	char text[64];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(text, sizeof(text), "%s", cases[i].text);
+		push_secret_mask(cases[i].secret, text, strlen(text));
+		assert_string_equal(text, cases[i].shown);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_push_secret__refuses_bad_secrets_and_never_shows_them),
+		cmocka_unit_test(test_push_secret__masks_what_a_server_repeats),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
