@@ -35,8 +35,8 @@ static void evaluate(const struct cfi_row *row)
 	for (i = -1; i < row->n_rules; i++) {
 		rule = i < 0 ? &row->cfa : &row->rules[i];
 		if (rule->kind == CFI_EXPRESSION || rule->kind == CFI_VALUE_EXPRESSION)
-			cfi_expression_evaluate(row->expressions + (uint32_t)rule->n, rule->length, &cfa, &env,
-						&value);
+			cfi_expression_evaluate(row->expressions + (uint32_t)rule->n, rule->length, &cfa,
+			                        &env, &value);
 	}
 }
 
@@ -60,7 +60,9 @@ static void ask(struct object *o, uint64_t address)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct symbolizer_stats stats = { 0 };
-	struct object_environment env = { .debug_dir = "/nonexistent", .max_bytes = MAX_BYTES, .stats = &stats };
+	struct object_environment env = { .debug_dir = "/nonexistent",
+		                          .max_bytes = MAX_BYTES,
+		                          .stats = &stats };
 	const struct elf_segment *segments;
 	struct elf_file *f;
 	struct object *o;

@@ -20,7 +20,8 @@ static void parse_lines(const char *text, size_t size)
 		newline = strchr(line, '\n');
 		if (newline)
 			*newline = 0;
-		if (maps_parse_line(line, &entry) == 0 && (entry.start >= entry.end || strlen(entry.path) > size))
+		if (maps_parse_line(line, &entry) == 0 &&
+		    (entry.start >= entry.end || strlen(entry.path) > size))
 			abort();
 	}
 	free(copy);
