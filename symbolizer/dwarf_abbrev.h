@@ -15,6 +15,8 @@ struct dwarf_abbrev {
 	uint64_t code;
 	uint16_t tag; /* DW_TAG_* */
 	bool has_children;
+	bool is_wanted;               /* as the reader of DIEs marks it */
+	uint16_t fixed_length;        /* of all attributes together; UINT16_MAX: not fixed, or not known */
 	uint32_t first, n_attributes; /* in the table's attributes */
 };
 

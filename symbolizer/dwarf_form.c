@@ -54,6 +54,13 @@ static int fixed_length(uint16_t form)
 	}
 }
 
+int dwarf_form_usual_length(uint16_t form)
+{
+	int len = fixed_length(form);
+
+	return len == OFFSET ? 4 : len == ADDRESS ? 8 : len;
+}
+
 /* DWARF 2 had address-sized ref_addr. */
 static unsigned int ref_addr_size(const struct dwarf_unit *u)
 {

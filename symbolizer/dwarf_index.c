@@ -7,6 +7,9 @@
 #define MAX_RANGES  (1 << 24)
 #define MAX_INLINED 128
 
+/* The pages of a mapped file are given back after each so many units. */
+#define UNITS_TO_FORGET 32
+
 /* How many ranges a lookup goes back for one that overlaps those after it. */
 #define MAX_OVERLAPS 32
 
@@ -23,13 +26,13 @@ struct unit_index {
 };
 
 struct dwarf_index {
-	struct elf_file *file;
+	struct elf_file *file, *debug;
 	struct dwarf_info *info, *alt;
 	struct unit_range *ranges; /* by low */
 	size_t n_ranges, max_ranges;
 	struct unit_index *units; /* one for each of info->units */
 	uint32_t current;         /* the unit whose ranges are being added */
-	size_t memory;
+	size_t memory, n_loaded;
 	uint64_t errors;
 };
 
@@ -85,6 +88,7 @@ int dwarf_index_new(struct elf_file *f, struct elf_file *debug, struct elf_file 
 	if (!x)
 		return -ENOMEM;
 	x->file = f;
+	x->debug = debug;
 	err = dwarf_info_new(debug, &x->info);
 	if (!err) {
 		x->units = calloc(x->info->n_units + 1, sizeof(*x->units));
@@ -97,6 +101,7 @@ int dwarf_index_new(struct elf_file *f, struct elf_file *debug, struct elf_file 
 	if (alt && !dwarf_info_new(alt, &x->alt))
 		x->info->alt = x->alt;
 	read_ranges(x);
+	elf_file_forget_pages(debug);
 	*out = x;
 	return 0;
 }
@@ -127,6 +132,9 @@ static struct unit_index *load_unit(struct dwarf_index *x, uint32_t unit)
 	if (ui->tried)
 		return ui;
 	ui->tried = true;
+	/* What has been read of the file counts as ours until it is given back. */
+	if (++x->n_loaded % UNITS_TO_FORGET == 0)
+		elf_file_forget_pages(x->debug);
 	err = dwarf_scopes_read(x->info, u, &ui->scopes);
 	if (err || ui->scopes->damaged)
 		x->errors++;

@@ -13,6 +13,7 @@ static bool read_die_at(struct dwarf_info *d, uint64_t offset, struct dwarf_unit
 {
 	struct dwarf_cursor c;
 
+	*out = (struct dwarf_die){ 0 };
 	*unit = dwarf_unit_at(d, offset);
 	if (!*unit || dwarf_unit_prepare(d, *unit))
 		return false;

@@ -130,17 +130,41 @@ static bool has_what_we_want(uint16_t tag)
 	}
 }
 
+/* Marks the abbreviations whose DIEs can be passed over at once. */
+static void mark_abbrevs(struct dwarf_abbrevs *abbrevs)
+{
+	struct dwarf_abbrev *a;
+	uint32_t i;
+	int len, sum;
+	size_t n;
+
+	for (n = 0; n < abbrevs->n_entries; n++) {
+		a = &abbrevs->entries[n];
+		a->is_wanted = has_what_we_want(a->tag);
+		for (i = 0, sum = 0; i < a->n_attributes && sum >= 0; i++) {
+			len = dwarf_form_usual_length(abbrevs->attributes[a->first + i].form);
+			sum = len < 0 || sum + len >= UINT16_MAX ? -1 : sum + len;
+		}
+		a->fixed_length = sum < 0 ? UINT16_MAX : (uint16_t)sum;
+	}
+}
+
 static void read_attributes(const struct dwarf_unit *u, const struct dwarf_abbrevs *abbrevs,
                             struct dwarf_cursor *c, struct dwarf_die *die)
 {
-	bool all = has_what_we_want(die->abbrev->tag);
+	const struct dwarf_abbrev *abbrev = die->abbrev;
 	const struct dwarf_attribute *a;
 	struct dwarf_value *slot;
 	uint32_t i;
 
-	for (i = 0; i < die->abbrev->n_attributes; i++) {
-		a = &abbrevs->attributes[die->abbrev->first + i];
-		slot = all || a->name == DW_AT_sibling ? slot_of(die, a->name) : NULL;
+	if (!abbrev->is_wanted && !abbrev->has_children && abbrev->fixed_length != UINT16_MAX &&
+	    u->address_size == 8 && u->offset_size == 4) {
+		dwarf_skip(c, abbrev->fixed_length);
+		return;
+	}
+	for (i = 0; i < abbrev->n_attributes; i++) {
+		a = &abbrevs->attributes[abbrev->first + i];
+		slot = abbrev->is_wanted || a->name == DW_AT_sibling ? slot_of(die, a->name) : NULL;
 		if (slot)
 			dwarf_form_read(u, c, a, slot);
 		else
@@ -151,18 +175,24 @@ static void read_attributes(const struct dwarf_unit *u, const struct dwarf_abbre
 static int read_die_with(const struct dwarf_info *d, const struct dwarf_unit *u,
                          const struct dwarf_abbrevs *abbrevs, struct dwarf_cursor *c, struct dwarf_die *out)
 {
-	uint64_t code;
+	const struct dwarf_abbrev *abbrev;
+	uint64_t offset, code;
 
 	if (c->failed || !abbrevs)
 		return -EBADMSG;
-	*out = (struct dwarf_die){ .offset = (uint64_t)(c->pos - d->info.data) };
+	offset = (uint64_t)(c->pos - d->info.data);
 	code = dwarf_uleb(c);
 	if (c->failed)
 		return -EBADMSG;
+	abbrev = code ? dwarf_abbrevs_find(abbrevs, code) : NULL;
+	if (abbrev && abbrev->is_wanted)
+		*out = (struct dwarf_die){ 0 };
+	out->sibling = (struct dwarf_value){ 0 };
+	out->offset = offset;
+	out->abbrev = abbrev;
 	if (!code)
 		return 0;
-	out->abbrev = dwarf_abbrevs_find(abbrevs, code);
-	if (!out->abbrev)
+	if (!abbrev)
 		return -EBADMSG;
 	read_attributes(u, abbrevs, c, out);
 	return c->failed ? -EBADMSG : 1;
@@ -324,6 +354,7 @@ int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u)
 	err = dwarf_abbrevs_read(d->abbrev.data, d->abbrev.len, u->abbrev_offset, 0, &abbrevs);
 	if (err)
 		return err;
+	mark_abbrevs(abbrevs);
 	err = add_abbrevs(d, abbrevs, u->abbrev_offset);
 	if (err == -ENOMEM) {
 		dwarf_abbrevs_free(abbrevs);

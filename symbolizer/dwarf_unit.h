@@ -54,7 +54,10 @@ struct dwarf_info {
 	uint64_t errors; /* units or DIEs given up */
 };
 
-/* The attributes of a DIE that anyone here cares for. */
+/*
+ * The attributes of a DIE that anyone here cares for. Of units, functions, and what names are made of; of all
+ * other tags only `sibling` is set, and that only where there are children.
+ */
 struct dwarf_die {
 	const struct dwarf_abbrev *abbrev;
 	uint64_t offset;

@@ -192,6 +192,19 @@ int elf_file_open_image(const void *image, size_t len, size_t max_bytes, struct 
 	return finish_open(f, 0, out);
 }
 
+int elf_file_open_owned(void *image, size_t len, size_t max_bytes, struct elf_file **out)
+{
+	int err = elf_file_open_image(image, len, max_bytes, out);
+
+	if (err) {
+		free(image);
+		return err;
+	}
+	(*out)->owned_image = image;
+	(*out)->memory += len;
+	return 0;
+}
+
 void elf_file_close(struct elf_file *f)
 {
 	size_t i;
@@ -206,9 +219,16 @@ void elf_file_close(struct elf_file *f)
 	free(f->shdrs);
 	if (f->mapped)
 		munmap((void *)f->image, f->size);
+	free(f->owned_image);
 	if (f->fd >= 0)
 		close(f->fd);
 	free(f);
+}
+
+void elf_file_forget_pages(const struct elf_file *f)
+{
+	if (f->mapped)
+		madvise((void *)f->image, f->size, MADV_DONTNEED);
 }
 
 const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *n)
@@ -225,11 +245,6 @@ uint16_t elf_file_type(const struct elf_file *f)
 uint16_t elf_file_machine(const struct elf_file *f)
 {
 	return f->ehdr.e_machine;
-}
-
-size_t elf_file_n_sections(const struct elf_file *f)
-{
-	return f->n_shdrs;
 }
 
 bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64_t *len)

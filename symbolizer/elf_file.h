@@ -35,12 +35,14 @@ int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out)
 
 /* The same from memory that outlives it, such as the vDSO's image. */
 int elf_file_open_image(const void *image, size_t len, size_t max_bytes, struct elf_file **out);
+
+/* The same from memory got by malloc, which it frees in the end, or at once on an error. */
+int elf_file_open_owned(void *image, size_t len, size_t max_bytes, struct elf_file **out);
 void elf_file_close(struct elf_file *f);
 
 const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *n);
 uint16_t elf_file_type(const struct elf_file *f);    /* ET_* */
 uint16_t elf_file_machine(const struct elf_file *f); /* EM_* */
-size_t elf_file_n_sections(const struct elf_file *f);
 
 /* The ELF address of what lies at `offset` of the file when that is mapped. False: no segment holds it. */
 bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *address);
@@ -67,6 +69,11 @@ bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64
 
 /* Plain bytes of the file. -EBADMSG: outside it. */
 int elf_file_read(const struct elf_file *f, uint64_t offset, void *buffer, size_t len);
+
+void elf_file_release_all(struct elf_file *f);
+
+/* Gives back the pages of a mapped file that have been looked at; they are read again when needed. */
+void elf_file_forget_pages(const struct elf_file *f);
 
 /* What is held in memory of our own. */
 size_t elf_file_memory(const struct elf_file *f);

@@ -16,6 +16,8 @@ struct elf_file {
 	int fd;               /* -1: image */
 	const uint8_t *image; /* NULL: read by fd */
 	bool mapped;
+	void *owned_image; /* to be freed; NULL: not ours */
+	bool placed;       /* elf_relocate_place() was here */
 	uint64_t size;
 	size_t max_bytes;
 	size_t memory;

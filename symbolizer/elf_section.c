@@ -5,6 +5,7 @@
 
 #include "symbolizer/elf_decompress.h"
 #include "symbolizer/elf_file_state.h"
+#include "symbolizer/elf_relocate.h"
 
 bool elf_file_section_range(const struct elf_file *f, uint32_t index, uint64_t *start, uint64_t *end)
 {
@@ -26,6 +27,14 @@ void elf_file_release(struct elf_file *f, uint32_t index)
 		f->memory -= l->len;
 	free(l->owned);
 	*l = (struct loaded){ 0 };
+}
+
+void elf_file_release_all(struct elf_file *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->n_shdrs; i++)
+		elf_file_release(f, i);
 }
 
 static size_t room_for(const struct elf_file *f)
@@ -59,6 +68,30 @@ static int load_raw(struct elf_file *f, const Elf64_Shdr *shdr, struct loaded *o
 	return err;
 }
 
+static int decompress(struct elf_file *f, const struct loaded *raw, bool is_zdebug, struct loaded *out)
+{
+	int err = elf_decompress(raw->data, raw->len, is_zdebug, room_for(f), &out->owned, &out->len);
+
+	free(raw->owned);
+	out->data = out->owned;
+	return err;
+}
+
+/* A copy of our own, when it is not one already. */
+static int make_writable(struct loaded *l)
+{
+	uint8_t *copy;
+
+	if (l->owned)
+		return 0;
+	copy = malloc(l->len + 1);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, l->data, l->len);
+	l->data = l->owned = copy;
+	return 0;
+}
+
 static int load(struct elf_file *f, uint32_t index, bool is_zdebug)
 {
 	const Elf64_Shdr *shdr = &f->shdrs[index];
@@ -70,18 +103,20 @@ static int load(struct elf_file *f, uint32_t index, bool is_zdebug)
 	err = load_raw(f, shdr, &raw);
 	if (err)
 		return err;
-	if (!is_zdebug && !(shdr->sh_flags & SHF_COMPRESSED)) {
+	if (!is_zdebug && !(shdr->sh_flags & SHF_COMPRESSED))
 		*l = raw;
-	} else {
-		err = elf_decompress(raw.data, raw.len, is_zdebug, room_for(f), &l->owned, &l->len);
-		free(raw.owned);
-		if (err)
-			return err;
-		l->data = l->owned;
+	else
+		err = decompress(f, &raw, is_zdebug, l);
+	if (!err && elf_relocate_needed(f, index)) {
+		err = make_writable(l);
+		if (!err)
+			elf_relocate_section(f, index, l->owned, l->len);
 	}
-	if (l->owned)
+	if (err)
+		*l = (struct loaded){ 0 };
+	else if (l->owned)
 		f->memory += l->len;
-	return 0;
+	return err;
 }
 
 static int section_at(struct elf_file *f, uint32_t index, bool is_zdebug, struct elf_section *out)

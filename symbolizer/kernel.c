@@ -20,23 +20,28 @@ struct kernel {
 	struct intern *strings;
 	char *proc, *sys;
 	struct kallsyms *symbols;
+	struct kernel_debug *debug;
 	int64_t read_ns; /* 0: never tried */
+	bool described;
+	uint64_t offset; /* KASLR's, when it is known */
 	struct sym_module core;
 	struct sym_module *modules[MAX_MODULES];
 	size_t n_modules;
+	struct sym_frame single;
 };
 
-struct kernel *kernel_new(struct intern *strings, const char *proc, const char *sys)
+struct kernel *kernel_new(const struct object_environment *env, const struct kernel_opts *opts)
 {
 	struct kernel *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return NULL;
-	k->strings = strings;
-	k->proc = strdup(proc);
-	k->sys = strdup(sys);
+	k->strings = env->strings;
+	k->proc = strdup(opts->proc);
+	k->sys = strdup(opts->sys);
 	k->core = (struct sym_module){ .path = CORE_NAME, .build_id = "", .is_kernel = true };
-	if (!k->proc || !k->sys) {
+	k->debug = kernel_debug_new(env, &opts->files, opts->proc, opts->sys);
+	if (!k->proc || !k->sys || !k->debug) {
 		kernel_free(k);
 		return NULL;
 	}
@@ -51,6 +56,7 @@ void kernel_free(struct kernel *k)
 		return;
 	for (i = 0; i < k->n_modules; i++)
 		free(k->modules[i]);
+	kernel_debug_free(k->debug);
 	kallsyms_free(k->symbols);
 	free(k->proc);
 	free(k->sys);
@@ -74,11 +80,16 @@ static const char *read_build_id(struct kernel *k, const char *path)
 	return intern_string(k->strings, hex);
 }
 
+/* What is the same as long as the kernel runs. */
 static void describe_core(struct kernel *k)
 {
+	struct kernel_place place = { .module = "" };
 	char path[PATH_MAX];
 	uint64_t low = 0, high = 0;
 
+	if (k->described)
+		return;
+	k->described = true;
 	snprintf(path, sizeof(path), "%s/kernel/notes", k->sys);
 	k->core.build_id = read_build_id(k, path);
 	k->core.start = kallsyms_address(k->symbols, "_stext");
@@ -87,7 +98,11 @@ static void describe_core(struct kernel *k)
 		k->core.start = k->core.start ? k->core.start : low;
 		k->core.end = high > k->core.end ? high : k->core.end;
 	}
-	k->core.offset = k->core.start;
+	place.build_id = k->core.build_id;
+	place.start = k->core.start;
+	if (!kernel_debug_offset(k->debug, &place, &k->offset))
+		k->offset = 0;
+	k->core.offset = k->core.start - k->offset;
 	k->core.has_functions = true;
 }
 
@@ -120,7 +135,7 @@ static bool reread(struct kernel *k)
 }
 
 /* "ext4" -> the module "[ext4]", as it is now; one that was loaded again elsewhere is another. */
-static const struct sym_module *module_of(struct kernel *k, const char *name, uint64_t address)
+static struct sym_module *module_of(struct kernel *k, const char *name, uint64_t address)
 {
 	char path[PATH_MAX], bracketed[256];
 	struct sym_module *m;
@@ -150,22 +165,55 @@ static const struct sym_module *module_of(struct kernel *k, const char *name, ui
 	return m;
 }
 
-bool kernel_find(struct kernel *k, uint64_t address, struct kernel_hit *out)
+static bool find_symbol(struct kernel *k, uint64_t pc, struct kallsyms_hit *hit)
 {
-	struct kallsyms_hit hit;
-	bool found;
-
 	if (!k->symbols)
 		reread(k);
-	found = k->symbols && kallsyms_find(k->symbols, address, &hit);
-	if (!found && k->symbols && reread(k))
-		found = kallsyms_find(k->symbols, address, &hit);
-	*out = (struct kernel_hit){ .module = &k->core };
-	if (!found)
+	if (!k->symbols)
 		return false;
-	out->function = intern_string(k->strings, hit.name);
-	out->module = module_of(k, hit.module, address);
+	return kallsyms_find(k->symbols, pc, hit) || (reread(k) && kallsyms_find(k->symbols, pc, hit));
+}
+
+static bool resolve_by_debug(struct kernel *k, const struct kallsyms_hit *hit, uint64_t pc,
+                             struct kernel_hit *out)
+{
+	struct kernel_place place = { .module = hit->module,
+		                      .build_id = out->module->build_id,
+		                      .start = out->module->start };
+	struct object_answer answer;
+
+	if (!kernel_debug_resolve(k->debug, &place, pc, &answer))
+		return false;
+	out->frames = answer.frames;
+	out->n_frames = answer.n_frames;
+	out->source = answer.source;
 	return true;
+}
+
+void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out)
+{
+	struct kallsyms_hit hit;
+	struct sym_module *module;
+
+	*out = (struct kernel_hit){ .module = &k->core, .address = pc };
+	if (!find_symbol(k, pc, &hit))
+		return;
+	module = module_of(k, hit.module, pc);
+	out->module = module;
+	out->address = module == &k->core ? pc - k->offset : pc - module->start + module->offset;
+	if (strcmp(hit.module, "bpf") != 0 && resolve_by_debug(k, &hit, pc, out)) {
+		module->has_lines = true;
+		return;
+	}
+	k->single = (struct sym_frame){ .function = intern_string(k->strings, hit.name) };
+	out->frames = &k->single;
+	out->n_frames = 1;
+	out->source = "kallsyms";
+}
+
+const char *kernel_vmlinux(const struct kernel *k)
+{
+	return kernel_debug_vmlinux(k->debug);
 }
 
 size_t kernel_symbols(const struct kernel *k)
@@ -175,5 +223,5 @@ size_t kernel_symbols(const struct kernel *k)
 
 size_t kernel_memory(const struct kernel *k)
 {
-	return k->symbols ? kallsyms_memory(k->symbols) : 0;
+	return (k->symbols ? kallsyms_memory(k->symbols) : 0) + kernel_debug_memory(k->debug);
 }

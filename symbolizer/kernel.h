@@ -2,26 +2,36 @@
 #ifndef SYMBOLIZER_KERNEL_H
 #define SYMBOLIZER_KERNEL_H
 
-#include "symbolizer/intern.h"
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/kernel_debug.h"
 
 struct kernel;
 
+/* An answer; `frames` live until the next call. */
 struct kernel_hit {
-	const char *function; /* interned */
 	const struct sym_module *module;
+	uint64_t address; /* as it was linked; the pc itself when that can't be told */
+	const struct sym_frame *frames;
+	size_t n_frames;    /* 0: the address has no name */
+	const char *source; /* "dwarf" or "kallsyms" */
 };
 
-/* `proc` and `sys` are where those file systems are. Nothing is read before the first lookup. */
-struct kernel *kernel_new(struct intern *strings, const char *proc, const char *sys);
+struct kernel_opts {
+	const char *proc, *sys; /* where those file systems are */
+	struct kernel_files_opts files;
+};
+
+/* Nothing is read before the first lookup. `env` must outlive it. */
+struct kernel *kernel_new(const struct object_environment *env, const struct kernel_opts *opts);
 void kernel_free(struct kernel *k);
 
 /*
- * False: the address has no name; then out->module is the core kernel's. Modules and BPF programs come and
- * go, so an address without a name makes kallsyms be read again, at most once in ten seconds.
+ * Always fills out->module. Modules and BPF programs come and go, so an address without a name makes kallsyms be
+ * read again, at most once in ten seconds.
  */
-bool kernel_find(struct kernel *k, uint64_t address, struct kernel_hit *out);
+void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
 
+/* Where vmlinux with debug information was found; NULL: not needed yet, or there is none. */
+const char *kernel_vmlinux(const struct kernel *k);
 size_t kernel_symbols(const struct kernel *k);
 size_t kernel_memory(const struct kernel *k);
 

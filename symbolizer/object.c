@@ -29,7 +29,7 @@ struct object {
 	struct symtab *symtab;
 	struct dwarf_index *dwarf;
 	struct cfi *cfi;
-	bool symbols_tried, cfi_tried, debug_tried;
+	bool symtab_tried, dwarf_tried, cfi_tried, debug_tried;
 	char build_id[BUILD_ID_HEX_SIZE];
 	char *root, *path;
 
@@ -90,8 +90,6 @@ static void forget_rows(struct object *o)
 
 void object_unload(struct object *o)
 {
-	uint32_t i;
-
 	forget_answers(o);
 	forget_rows(o);
 	dwarf_index_free(o->dwarf);
@@ -99,13 +97,12 @@ void object_unload(struct object *o)
 	cfi_free(o->cfi);
 	elf_file_close(o->debug);
 	elf_file_close(o->alt);
-	for (i = 0; i < elf_file_n_sections(o->file); i++)
-		elf_file_release(o->file, i);
+	elf_file_release_all(o->file);
 	o->dwarf = NULL;
 	o->symtab = NULL;
 	o->cfi = NULL;
 	o->debug = o->alt = NULL;
-	o->symbols_tried = o->cfi_tried = o->debug_tried = false;
+	o->symtab_tried = o->dwarf_tried = o->cfi_tried = o->debug_tried = false;
 }
 
 void object_free(struct object *o)
@@ -142,11 +139,13 @@ bool object_address(const struct object *o, uint64_t offset, uint64_t *address)
 static void load_debug_file(struct object *o)
 {
 	struct debug_file_place place = { .debug_dir = o->env->debug_dir, .root = o->root, .path = o->path };
+	struct elf_section info;
 
 	if (o->debug_tried)
 		return;
 	o->debug_tried = true;
-	if (!debug_file_open(o->file, &place, o->env->max_bytes, &o->debug))
+	if (elf_file_section(o->file, ".debug_info", &info) &&
+	    !debug_file_open(o->file, &place, o->env->max_bytes, &o->debug))
 		o->env->stats->debug_files_opened++;
 	debug_file_open_alt(o->debug ? o->debug : o->file, &place, o->env->max_bytes, &o->alt);
 }
@@ -159,22 +158,26 @@ static void count_refusal(struct object *o, int err)
 		o->env->stats->files_corrupt++;
 }
 
-static void load_symbols(struct object *o)
+static struct symtab *load_symtab(struct object *o)
 {
-	int err;
+	if (!o->symtab_tried) {
+		o->symtab_tried = true;
+		load_debug_file(o);
+		count_refusal(o, symtab_new(o->file, o->debug, &o->symtab));
+	}
+	return o->symtab;
+}
 
-	if (o->symbols_tried)
-		return;
-	o->symbols_tried = true;
-	load_debug_file(o);
-	err = symtab_new(o->file, o->debug, &o->symtab);
-	count_refusal(o, err);
-	err = dwarf_index_new(o->file, o->file, o->alt, &o->dwarf);
-	if (err == -ENOENT && o->debug)
-		err = dwarf_index_new(o->file, o->debug, o->alt, &o->dwarf);
-	count_refusal(o, err);
-	if (o->dwarf)
-		o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf);
+static struct dwarf_index *load_dwarf(struct object *o)
+{
+	if (!o->dwarf_tried) {
+		o->dwarf_tried = true;
+		load_debug_file(o);
+		count_refusal(o, dwarf_index_new(o->file, o->debug ? o->debug : o->file, o->alt, &o->dwarf));
+		if (o->dwarf)
+			o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf);
+	}
+	return o->dwarf;
 }
 
 static bool load_cfi(struct object *o)
@@ -211,45 +214,60 @@ const char *object_no_symbols(const struct object *o, uint64_t address)
 	return intern_string(o->env->strings, name);
 }
 
-static struct sym_frame to_frame(const struct object *o, uint64_t address, const struct dwarf_frame *from,
-                                 const char *symbol)
+static const char *symbol_name(struct object *o, uint64_t address)
+{
+	struct symtab *symtab = load_symtab(o);
+	struct symtab_hit hit;
+
+	return symtab && symtab_find(symtab, address, &hit) ? readable(o, hit.name) : NULL;
+}
+
+static struct sym_frame to_frame(struct object *o, uint64_t address, const struct dwarf_frame *from)
 {
 	struct sym_frame to = { .line = from->line, .inlined = from->inlined };
 	char path[PATH_MAX], full[MAX_NAME];
 
 	if (from->name.name) {
 		dwarf_index_full_name(o->dwarf, &from->name, full, sizeof(full));
-		symbol = full;
+		to.function = readable(o, full);
+	} else {
+		to.function = symbol_name(o, address);
+		to.function = to.function ? to.function : object_no_symbols(o, address);
 	}
-	to.function = symbol ? readable(o, symbol) : object_no_symbols(o, address);
 	if (from->lines && dwarf_lines_path(from->lines, from->file, path, sizeof(path)))
 		to.file = intern_string(o->env->strings, path);
 	return to;
 }
 
+static size_t resolve_by_dwarf(struct object *o, uint64_t address, struct sym_frame *frames)
+{
+	struct dwarf_index *dwarf = load_dwarf(o);
+	struct dwarf_frame found[MAX_FRAMES];
+	uint64_t errors;
+	size_t n, i;
+
+	if (!dwarf)
+		return 0;
+	errors = dwarf_index_errors(dwarf);
+	n = dwarf_index_find(dwarf, address, found, MAX_FRAMES);
+	o->env->stats->dwarf_errors += dwarf_index_errors(dwarf) - errors;
+	for (i = 0; i < n; i++)
+		frames[i] = to_frame(o, address, &found[i]);
+	return n;
+}
+
 /* Works the answer out: number of frames, 0 for none. */
 static size_t resolve(struct object *o, uint64_t address, struct sym_frame *frames, bool *from_dwarf)
 {
-	struct dwarf_frame found[MAX_FRAMES];
-	struct symtab_hit hit;
-	const char *symbol = NULL;
-	uint64_t errors;
-	size_t n = 0, i;
+	size_t n = resolve_by_dwarf(o, address, frames);
+	const char *name;
 
-	load_symbols(o);
-	if (o->symtab && symtab_find(o->symtab, address, &hit))
-		symbol = hit.name;
-	if (o->dwarf) {
-		errors = dwarf_index_errors(o->dwarf);
-		n = dwarf_index_find(o->dwarf, address, found, MAX_FRAMES);
-		o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf) - errors;
-	}
 	*from_dwarf = n;
-	if (!n && symbol)
-		found[n++] = (struct dwarf_frame){ 0 };
-	for (i = 0; i < n; i++)
-		frames[i] = to_frame(o, address, &found[i], symbol);
-	return n;
+	if (n)
+		return n;
+	name = symbol_name(o, address);
+	frames[0] = (struct sym_frame){ .function = name };
+	return name != NULL;
 }
 
 static int make_room(void **array, size_t wanted, size_t *max, size_t size)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "symbolizer/symbolizer_state.h"
 
@@ -14,6 +15,21 @@
 #define MAX_STRING_BYTES ((size_t)256 << 20)
 
 static const struct symbolizer_opts default_opts;
+
+static struct kernel *new_kernel(struct symbolizer *s, const struct symbolizer_opts *opts)
+{
+	struct kernel_opts kernel = { .proc = s->proc, .sys = opts->sys ? opts->sys : "/sys" };
+	struct utsname host;
+
+	if (uname(&host))
+		host.release[0] = 0;
+	kernel.files = (struct kernel_files_opts){ .debug_dir = s->debug_dir,
+		                                   .root = opts->root ? opts->root : "",
+		                                   .release = opts->kernel_release ? opts->kernel_release
+		                                                                   : host.release,
+		                                   .max_bytes = s->env.max_bytes };
+	return kernel_new(&s->env, &kernel);
+}
 
 static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 {
@@ -31,7 +47,7 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 		.stats = &s->stats,
 	};
 	s->objects = object_cache_new(&s->env);
-	s->kernel = kernel_new(s->strings, s->proc, "/sys");
+	s->kernel = new_kernel(s, opts);
 	return s->objects && s->kernel ? 0 : -ENOMEM;
 }
 
@@ -117,14 +133,18 @@ int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct 
 {
 	struct kernel_hit hit;
 
-	*out = (struct sym_result){ .address = pc - is_caller };
-	if (kernel_find(s->kernel, out->address, &hit)) {
-		set_single(s, out, hit.function, "kallsyms");
+	kernel_find(s->kernel, pc - is_caller, &hit);
+	*out = (struct sym_result){ .address = hit.address,
+		                    .module = hit.module,
+		                    .frames = hit.frames,
+		                    .n_frames = hit.n_frames,
+		                    .source = hit.source };
+	if (!hit.n_frames)
+		set_unnamed(s, out, "[no symbols: kernel+0x%llx]", (unsigned long long)hit.address);
+	else if (hit.source[0] == 'd')
+		s->stats.results_dwarf++;
+	else
 		s->stats.results_kallsyms++;
-	} else {
-		set_unnamed(s, out, "[no symbols: kernel+0x%llx]", (unsigned long long)out->address);
-	}
-	out->module = hit.module;
 	return 0;
 }
 

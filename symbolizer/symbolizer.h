@@ -37,8 +37,11 @@ struct symbolizer_opts {
 	                            used go */
 	const char *debug_dir;   /* where separate debug files lie; NULL: /usr/lib/debug */
 	const char *proc;        /* NULL: /proc */
-	bool keep_mangled;       /* give C++ names as they stand in the file */
-	bool keep_parameters;    /* give the parameter list of C++ functions, too */
+	const char *sys;         /* NULL: /sys */
+	const char *root;        /* put before /boot and /lib/modules; NULL: nothing */
+	const char *kernel_release; /* NULL: that of the running kernel */
+	bool keep_mangled;          /* give C++ names as they stand in the file */
+	bool keep_parameters;       /* give the parameter list of C++ functions, too */
 };
 
 /* One source-level frame. `file` is NULL and `line` 0 where unknown. */

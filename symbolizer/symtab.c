@@ -47,6 +47,16 @@ static uint64_t end_of(const struct elf_file *f, const Elf64_Sym *sym)
 	return sym->st_value + 1;
 }
 
+/* In relocatable files values count from the section's start. */
+static void make_absolute(const struct elf_file *f, Elf64_Sym *sym)
+{
+	uint64_t start, end;
+
+	if (elf_file_type(f) == ET_REL && sym->st_shndx < SHN_LORESERVE &&
+	    elf_file_section_range(f, sym->st_shndx, &start, &end))
+		sym->st_value += start;
+}
+
 /* `f` has the segments, which a debug file has not in a usable form. */
 static void add_symbol(struct symtab *t, const struct elf_file *f, const Elf64_Sym *sym)
 {
@@ -67,9 +77,14 @@ static void add_symbol(struct symtab *t, const struct elf_file *f, const Elf64_S
 	};
 }
 
+static const char *name_at(const struct symtab *t, uint32_t offset)
+{
+	return (const char *)t->strings.data + offset;
+}
+
 static const char *name_of(const struct symtab *t, const struct symbol *s)
 {
-	return (const char *)t->strings.data + s->name;
+	return name_at(t, s->name);
 }
 
 /* Negative: a is the better one of two at the same address. */
@@ -150,6 +165,7 @@ static int read_table(struct symtab *t, const struct elf_file *f, uint32_t type)
 	}
 	for (i = 0; !err && i < n; i++) {
 		memcpy(&sym, table.data + i * sizeof(sym), sizeof(sym));
+		make_absolute(t->file, &sym);
 		add_symbol(t, f, &sym);
 	}
 	elf_file_release(t->file, table.index);
@@ -202,6 +218,27 @@ void symtab_free(struct symtab *t)
 		return;
 	free(t->symbols);
 	free(t);
+}
+
+int symtab_address(struct elf_file *f, const char *name, uint64_t *address)
+{
+	struct symtab t = { .file = f };
+	struct elf_section table;
+	Elf64_Sym sym;
+	size_t i;
+	int err = elf_file_section_of_type(f, SHT_SYMTAB, &table);
+
+	if (!err)
+		err = load_strings(&t, table.link);
+	for (i = 0; !err && i < table.len / sizeof(sym); i++) {
+		memcpy(&sym, table.data + i * sizeof(sym), sizeof(sym));
+		if (sym.st_name >= t.strings.len || strcmp(name_at(&t, sym.st_name), name) != 0)
+			continue;
+		make_absolute(f, &sym);
+		*address = sym.st_value;
+		return 0;
+	}
+	return err ? err : -ENOENT;
 }
 
 bool symtab_find(const struct symtab *t, uint64_t address, struct symtab_hit *hit)

@@ -29,6 +29,9 @@ int symtab_new(struct elf_file *f, struct elf_file *debug, struct symtab **out);
 void symtab_free(struct symtab *t);
 
 bool symtab_find(const struct symtab *t, uint64_t address, struct symtab_hit *hit);
+
+/* Looks for one symbol by its name in .symtab. -ENOENT: there is none. */
+int symtab_address(struct elf_file *f, const char *name, uint64_t *address);
 size_t symtab_memory(const struct symtab *t);
 
 #endif
