@@ -84,6 +84,7 @@ int BPF_PROG(on_rq_complete, struct request *rq)
 		return 0;
 	mark->dev = request_dev(rq);
 	mark->cause = info && info->throttled ? ABI_CAUSE_THROTTLE : ABI_CAUSE_BLOCK_IO;
+	mark->since_ns = bpf_ktime_get_ns();
 	mark->request = (u64)rq;
 	return 0;
 }

@@ -156,7 +156,8 @@ ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len)
 		COUNT_BY(ring_full_ns, event->duration_ns);
 		return;
 	}
-	__sync_fetch_and_add(&ring_bytes, size);
+	if (event->kind != ABI_EVENT_CPU) /* those are bounded by their clock */
+		__sync_fetch_and_add(&ring_bytes, size);
 }
 
 ALWAYS void kernel_stack_of(struct task_struct *task, struct abi_event *event)

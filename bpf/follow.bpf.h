@@ -13,8 +13,13 @@
 
 #include "bpf/state.bpf.h"
 
+/* A completion lasts microseconds. Where block_io_done never comes (a queue that keeps no statistics), the mark
+ * must not outlive it. */
+#define MARK_LASTS_NS 500000
+
 struct carried {
 	u64 request; /* its address, 0 none */
+	u64 since_ns;
 	u32 dev;
 	u16 cause;
 	u8 sticky; /* a journal commit: lasts over sleeps */
@@ -65,11 +70,30 @@ struct {
 	__type(value, s64);
 } inflight SEC(".maps") __weak;
 
+/* Completions that are still to come find no count, and change none. */
+ALWAYS void inflight_forget(u32 tid)
+{
+	bpf_map_delete_elem(&inflight, &tid);
+}
+
 ALWAYS struct carried *mark_here(void)
 {
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&marks, &zero);
+}
+
+/* The request that this CPU completes, NULL when it does not. */
+ALWAYS struct carried *mark_valid(void)
+{
+	struct carried *mark = mark_here();
+
+	if (!mark || !mark->request)
+		return NULL;
+	if (bpf_ktime_get_ns() - mark->since_ns < MARK_LASTS_NS)
+		return mark;
+	mark->request = 0;
+	return NULL;
 }
 
 ALWAYS u32 request_dev(struct request *rq)
@@ -84,10 +108,10 @@ ALWAYS u32 request_dev(struct request *rq)
  * carries. NULL when nothing. */
 ALWAYS struct carried *followed_here(struct task_struct *current)
 {
-	struct carried *mark = mark_here();
+	struct carried *mark = mark_valid();
 	u64 key = (u64)current;
 
-	if (mark && mark->request)
+	if (mark)
 		return mark;
 	if (current->flags & PF_KTHREAD)
 		return bpf_map_lookup_elem(&carriers, &key);

@@ -36,7 +36,8 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 	if (!sleeps)
 		return;
 	if (task_state & TASK_DEAD) {
-		thread_end(task, t);
+		thread_end(t);
+		inflight_forget(t->tid);
 		return;
 	}
 	t->slept = 1;
@@ -98,8 +99,8 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 	struct thread *t;
 
 	if (task->flags & PF_KTHREAD) {
-		from = mark_here();
-		if (from && from->request)
+		from = mark_valid();
+		if (from)
 			carry(task, from);
 		return 0;
 	}

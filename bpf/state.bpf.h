@@ -29,8 +29,8 @@ const volatile __weak __u64 filter_cgroup = 0; /* id of a cgroup v2; 0: any */
 const volatile __weak __u32 filter_level = 0;  /* how deep it lies */
 
 /* --- written by user space while running, and by the programs -------------------------------------- */
-volatile __weak __u64 threshold_ns = 10000000; /* T: longer waits are always kept */
-volatile __weak __u32 hot_generation = 0;      /* odd while the hot programs are attached */
+volatile __weak __u64 threshold_ns = 1000000; /* T: longer waits are always kept */
+volatile __weak __u32 hot_generation = 0;     /* odd while the hot programs are attached */
 volatile __weak __u32 iter_mode = 0;
 volatile __weak __s64 n_tagged = 0;
 volatile __weak __u64 ring_bytes = 0;

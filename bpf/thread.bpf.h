@@ -158,11 +158,14 @@ ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u32 state,
 }
 
 /* After the thread's last switch-out was settled. */
-ALWAYS void thread_end(struct task_struct *task, struct thread *t)
+ALWAYS void thread_end(struct thread *t)
 {
-	t->thread_tag = 0;
-	t->base_tag = 0;
-	thread_set_tag(task, t, 0);
+	struct tag_slot *slot = thread_slot(t);
+
+	slot_flush(t, slot);
+	if (slot->tag)
+		__sync_fetch_and_add(&n_tagged, -1);
+	slot->tag = 0;
 	t->state = ABI_DEAD;
 }
 

@@ -38,8 +38,6 @@ ALWAYS u32 expectation_of(struct task_struct *task, struct thread *t, u32 state)
 		return EXPECT_IOWAIT;
 	if (state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD))
 		return EXPECT_UNINTERRUPTIBLE;
-	if (t->hint)
-		return EXPECT_SYSCALL;
 	nr = syscall_of(task);
 	if (waits_for_io(nr) || nr + 1 == t->learned_syscall)
 		return EXPECT_SYSCALL;
@@ -53,6 +51,8 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 state)
 	t->wait_cause = 0;
 	t->wait_dev = 0;
 	t->expect = expectation_of(task, t, state);
+	if (t->expect != EXPECT_IOWAIT)
+		t->hint = 0; /* what was announced did not come to a sleep: this is another */
 	if (t->expect && t->stack_slot == ABI_NO_SLOT)
 		capture_sleep(task, t);
 }

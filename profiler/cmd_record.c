@@ -155,28 +155,36 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 	live_line_show(elapsed_ns / 1e9, &progress);
 }
 
-static int deliver(struct recording *r, bool final)
+static int end_window(struct recording *r)
 {
 	struct profile *profile = session_end_window(r->session);
 
 	if (!profile) {
 		say("cannot build the profile: out of memory");
 		r->failed = true;
-		return 0;
-	}
-	if (sink_deliver(r->sink, profile))
+	} else if (sink_deliver(r->sink, profile)) {
 		r->failed = true;
-	if (final && !r->options.quiet && r->options.top) {
-		live_line_clear();
-		top_print_summary(stderr, profile, r->options.top);
 	}
-	profile_free(profile);
 	return 0;
 }
 
 static int on_window(void *ctx)
 {
-	return deliver(ctx, false);
+	return end_window(ctx);
+}
+
+static void finish(struct recording *r)
+{
+	live_line_clear();
+	end_window(r);
+	if (sink_finish(r->sink))
+		r->failed = true;
+	if (r->options.quiet)
+		return;
+	if (r->options.top && sink_whole(r->sink))
+		top_print_summary(stderr, sink_whole(r->sink), r->options.top);
+	if (sink_last_file(r->sink)[0])
+		fprintf(stderr, "stallprof: the profile is %s\n", sink_last_file(r->sink));
 }
 
 /* After Ctrl-C or --duration: the command is asked to end, and has a while to do so. */
@@ -206,10 +214,7 @@ static int run_recording(struct recording *r)
 		r->failed = true;
 	}
 	wait_for_child(r);
-	live_line_clear();
-	deliver(r, true);
-	if (sink_last_file(r->sink)[0] && !r->options.quiet)
-		fprintf(stderr, "stallprof: the profile is %s\n", sink_last_file(r->sink));
+	finish(r);
 	if (r->has_child && r->child.status)
 		return r->child.status;
 	return r->failed ? 1 : 0;

@@ -108,8 +108,8 @@ const struct config_setting config_settings[] = {
 
 	NUMBER(SECTION_TAGS, "max_classes", tags.max_classes, 64, 1, 1000),
 
-	NUMBER(SECTION_SAMPLING, "threshold_ns", sampling.threshold_ns, 10000000, 1000, 60000000000),
-	NUMBER(SECTION_SAMPLING, "budget_bytes_per_second", sampling.budget_bytes_per_second, 4 * MIB,
+	NUMBER(SECTION_SAMPLING, "threshold_ns", sampling.threshold_ns, 100000, 1000, 60000000000),
+	NUMBER(SECTION_SAMPLING, "budget_bytes_per_second", sampling.budget_bytes_per_second, 1 * MIB,
 	       64 * 1024, GIB, .or_zero = true),
 	NUMBER(SECTION_SAMPLING, "cpu_hz", sampling.cpu_hz, 99, 1, 1000, .or_zero = true),
 	NUMBER(SECTION_SAMPLING, "baseline_hz", sampling.baseline_hz, 0, 1, 1000, .or_zero = true),

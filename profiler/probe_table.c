@@ -39,10 +39,14 @@ const struct probe probe_table[] = {
 const size_t probe_table_len = sizeof(probe_table) / sizeof(probe_table[0]);
 
 struct probe_host {
+	bool has[sizeof(probe_table) / sizeof(probe_table[0])]; /* by row: the hook exists */
+};
+
+/* Type information of the kernel and its modules: some 10 MB, needed only while hooks are looked up. */
+struct kernel_types {
 	struct btf *kernel;
 	struct btf *modules[MODULES_MAX];
 	size_t n_modules;
-	bool has[sizeof(probe_table) / sizeof(probe_table[0])]; /* by row: the hook exists */
 };
 
 const char *probe_kind_prefix(enum probe_kind kind)
@@ -53,35 +57,42 @@ const char *probe_kind_prefix(enum probe_kind kind)
 }
 
 /* Modules whose BTF cannot be read have no hooks for us: libbpf could not attach to them either. */
-static void load_modules(struct probe_host *host)
+static void load_modules(struct kernel_types *types)
 {
 	DIR *dir = opendir("/sys/kernel/btf");
 	struct dirent *entry;
 
 	if (!dir)
 		return;
-	while ((entry = readdir(dir)) && host->n_modules < MODULES_MAX) {
+	while ((entry = readdir(dir)) && types->n_modules < MODULES_MAX) {
 		struct btf *btf;
 
 		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, "vmlinux"))
 			continue;
-		btf = btf__load_module_btf(entry->d_name, host->kernel);
+		btf = btf__load_module_btf(entry->d_name, types->kernel);
 		if (btf)
-			host->modules[host->n_modules++] = btf;
+			types->modules[types->n_modules++] = btf;
 	}
 	closedir(dir);
 }
 
-static bool has_tracepoint(const struct probe_host *host, const char *name)
+static void free_types(struct kernel_types *types)
+{
+	while (types->n_modules)
+		btf__free(types->modules[--types->n_modules]);
+	btf__free(types->kernel);
+}
+
+static bool has_tracepoint(const struct kernel_types *types, const char *name)
 {
 	char type[128];
 	size_t i;
 
 	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	if (btf__find_by_name_kind(host->kernel, type, BTF_KIND_TYPEDEF) > 0)
+	if (btf__find_by_name_kind(types->kernel, type, BTF_KIND_TYPEDEF) > 0)
 		return true;
-	for (i = 0; i < host->n_modules; i++) {
-		if (btf__find_by_name_kind(host->modules[i], type, BTF_KIND_TYPEDEF) > 0)
+	for (i = 0; i < types->n_modules; i++) {
+		if (btf__find_by_name_kind(types->modules[i], type, BTF_KIND_TYPEDEF) > 0)
 			return true;
 	}
 	return false;
@@ -89,31 +100,25 @@ static bool has_tracepoint(const struct probe_host *host, const char *name)
 
 struct probe_host *probe_host_new(void)
 {
+	struct kernel_types types = { .kernel = btf__load_vmlinux_btf() };
+	struct probe_host *host = NULL;
 	size_t i;
-	struct probe_host *host = calloc(1, sizeof(*host));
 
-	if (!host)
-		return NULL;
-	host->kernel = btf__load_vmlinux_btf();
-	if (!host->kernel) {
-		free(host);
+	if (!types.kernel) {
 		errno = ENOENT;
 		return NULL;
 	}
-	load_modules(host);
-	for (i = 0; i < probe_table_len; i++)
+	load_modules(&types);
+	host = calloc(1, sizeof(*host));
+	for (i = 0; host && i < probe_table_len; i++)
 		host->has[i] =
-		        probe_table[i].kind != PROBE_TP_BTF || has_tracepoint(host, probe_table[i].hook);
+		        probe_table[i].kind != PROBE_TP_BTF || has_tracepoint(&types, probe_table[i].hook);
+	free_types(&types);
 	return host;
 }
 
 void probe_host_free(struct probe_host *host)
 {
-	if (!host)
-		return;
-	while (host->n_modules)
-		btf__free(host->modules[--host->n_modules]);
-	btf__free(host->kernel);
 	free(host);
 }
 

@@ -31,7 +31,7 @@ static const struct setting {
 	{ "bearer-token-file", "push.bearer_token_file", "FILE", "file with a bearer token" },
 	{ "push-timeout", "push.timeout_seconds", "SECONDS", "for one request" },
 	{ "service-name", "service_name", "NAME", "series label service_name (default: the command's name)" },
-	{ "threshold-ns", "sampling.threshold_ns", "NS", "T: longer waits always keep their stack (10 ms)" },
+	{ "threshold-ns", "sampling.threshold_ns", "NS", "T while little happens: longer waits always keep their stack (100000)" },
 	{ "min-duration-ns", "sampling.min_duration_ns", "NS",
 	  "shorter waits get no stack, only a ledger row" },
 	{ "cpu-hz", "sampling.cpu_hz", "HZ", "samples of on-CPU time inside stalls (99; 0: none)" },

@@ -20,12 +20,13 @@
 #include "profiler/window.h"
 #include "symbolizer/symbolizer.h"
 
-#define SECOND_NS        1000000000ULL
-#define TICK_MS          100
-#define IDLE_TICK_MS     1000
-#define DETACH_AFTER_NS  (10 * SECOND_NS)
-#define THRESHOLD_MAX_NS (10 * SECOND_NS)
-#define WINDOW_BYTES_MAX (512u << 20)
+#define SECOND_NS          1000000000ULL
+#define TICK_MS            100
+#define IDLE_TICK_MS       1000
+#define DETACH_AFTER_NS    (10 * SECOND_NS)
+#define THRESHOLD_MAX_NS   (10 * SECOND_NS)
+#define THRESHOLD_START_NS 1000000ULL
+#define WINDOW_BYTES_MAX   (512u << 20)
 
 struct session {
 	const struct config *config;
@@ -44,9 +45,9 @@ struct session {
 	uint64_t number;        /* of the ledger map that the programs write to now */
 	uint64_t first_of_next; /* events of this number and above belong to `next` */
 	uint64_t begin_unix_ns;
-	uint64_t housekeeping_ns, last_tagged_ns, last_bytes;
-	uint64_t attach_count;
-	bool want_attach;
+	uint64_t housekeeping_ns, last_tagged_ns, budget_ns, last_bytes;
+	uint64_t threshold_max_ns; /* of this window */
+	uint64_t attach_count, overflows_described;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -63,7 +64,6 @@ static void on_event(void *ctx, const struct abi_event *event)
 	struct window **window = &session->current;
 
 	if (event->kind == ABI_EVENT_TAGGED) {
-		session->want_attach = true;
 		tag_watch_look(session->watch, event->tgid);
 		return;
 	}
@@ -98,7 +98,8 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 	const struct config_sampling *sampling = &session->config->sampling;
 	unsigned int hz = sampling->cpu_hz > sampling->baseline_hz ? sampling->cpu_hz : sampling->baseline_hz;
 	struct tracer_opts opts = {
-		.threshold_ns = sampling->threshold_ns,
+		.threshold_ns = sampling->threshold_ns > THRESHOLD_START_NS ? sampling->threshold_ns
+		                                                            : THRESHOLD_START_NS,
 		.min_duration_ns = sampling->min_duration_ns,
 		.stack_copy_bytes = sampling->stack_copy_bytes,
 		.max_stalled_threads = sampling->max_stalled_threads,
@@ -247,6 +248,8 @@ int session_start(struct session *session, char *err, size_t err_len)
 		return result;
 	}
 	session->housekeeping_ns = clock_ns(CLOCK_MONOTONIC);
+	session->budget_ns = session->housekeeping_ns;
+	session->threshold_max_ns = tracer_threshold(session->tracer);
 	if (session->opts.always_attached || tag_watch_needs_attach(session->watch))
 		result = attach(session, err, err_len);
 	session->begin_unix_ns = clock_ns(CLOCK_REALTIME);
@@ -265,35 +268,56 @@ int session_fds(const struct session *session, int fds[2])
 
 int session_timeout_ms(const struct session *session)
 {
-	return tracer_attached(session->tracer) || session->want_attach ? TICK_MS : IDLE_TICK_MS;
+	return tracer_attached(session->tracer) ? TICK_MS : IDLE_TICK_MS;
 }
 
-/* T doubles while events come faster than the budget, and halves again well below it. */
-static void hold_budget(struct session *session, uint64_t elapsed_ns)
+static uint64_t grow_by(uint64_t rate, uint64_t budget)
+{
+	uint64_t times = rate / budget + 1;
+
+	return times > 64 ? 64 : times;
+}
+
+/*
+ * T follows the load: it grows by as much as stacks come faster than the budget, and halves ten times a second
+ * well below it, down to the configured one. A quiet host keeps the stack of every wait that is worth a look, a
+ * busy one those of the long waits and a fair sample of the others.
+ */
+static void hold_budget(struct session *session, uint64_t now)
 {
 	uint64_t budget = session->config->sampling.budget_bytes_per_second;
 	uint64_t base = session->config->sampling.threshold_ns;
 	uint64_t bytes = tracer_event_bytes(session->tracer), threshold = tracer_threshold(session->tracer);
-	uint64_t rate = (bytes - session->last_bytes) * SECOND_NS / elapsed_ns;
+	uint64_t elapsed = now - session->budget_ns, rate;
 
+	if (elapsed < TICK_MS * 1000000ULL / 5)
+		return;
+	rate = (bytes - session->last_bytes) * SECOND_NS / elapsed;
+	if (rate < budget && elapsed < TICK_MS * 1000000ULL)
+		return;
+	session->budget_ns = now;
 	session->last_bytes = bytes;
+	if (threshold > session->threshold_max_ns)
+		session->threshold_max_ns = threshold;
 	if (!budget)
 		return;
 	if (rate > budget && threshold < THRESHOLD_MAX_NS)
-		tracer_set_threshold(session->tracer, threshold * 2);
+		tracer_set_threshold(session->tracer, threshold * grow_by(rate, budget));
 	else if (rate < budget / 4 && threshold > base)
 		tracer_set_threshold(session->tracer, threshold / 2 > base ? threshold / 2 : base);
 }
 
+/* The hot programs are attached while something is tagged, and for a while after. */
 static void attach_or_detach(struct session *session, uint64_t now)
 {
+	bool wanted = tracer_tagged(session->tracer) > 0 || tag_watch_needs_attach(session->watch) ||
+	              session->opts.always_attached;
+	bool adopt = tag_watch_take_changed(session->watch);
 	char err[512];
 
-	if (tracer_tagged(session->tracer) > 0 || tag_watch_needs_attach(session->watch) ||
-	    session->opts.always_attached)
+	if (wanted)
 		session->last_tagged_ns = now;
-	if (session->want_attach || tag_watch_take_changed(session->watch)) {
-		session->want_attach = false;
+	if (wanted && (adopt || !tracer_attached(session->tracer))) {
 		if (attach(session, err, sizeof(err)))
 			session->say(err);
 	} else if (tracer_attached(session->tracer) && now - session->last_tagged_ns > DETACH_AFTER_NS) {
@@ -301,15 +325,12 @@ static void attach_or_detach(struct session *session, uint64_t now)
 	}
 }
 
-/* Once a second: the ledger is emptied before it can fill, and T follows the load. */
+/* Once a second the ledger is emptied, before it can fill. */
 static int housekeeping(struct session *session, uint64_t now)
 {
-	uint64_t elapsed = now - session->housekeeping_ns;
-
-	if (elapsed < SECOND_NS)
+	if (now - session->housekeeping_ns < SECOND_NS)
 		return 0;
 	session->housekeeping_ns = now;
-	hold_budget(session, elapsed);
 	if (!tracer_attached(session->tracer))
 		return 0;
 	return tracer_take_ledger(session->tracer, ++session->number, on_row, session);
@@ -325,7 +346,16 @@ int session_tick(struct session *session)
 	if (result < 0)
 		return result;
 	attach_or_detach(session, now);
+	hold_budget(session, now);
 	return housekeeping(session, now);
+}
+
+static int describe_classes(struct session *session, struct stamp *stamp)
+{
+	uint64_t now = tag_classes_overflows(session->classes), before = session->overflows_described;
+
+	session->overflows_described = now;
+	return stamp_add_counter(stamp, "tag_classes_overflowed", now - before);
 }
 
 static struct stamp *describe(struct session *session)
@@ -335,10 +365,12 @@ static struct stamp *describe(struct session *session)
 	if (!stamp)
 		return NULL;
 	if (tracer_describe(session->tracer, stamp) || stack_resolver_describe(session->resolver, stamp) ||
-	    tag_watch_describe(session->watch, stamp)) {
+	    tag_watch_describe(session->watch, stamp) || describe_classes(session, stamp)) {
 		stamp_free(stamp);
 		return NULL;
 	}
+	stamp_set_threshold(stamp, session->threshold_max_ns);
+	session->threshold_max_ns = tracer_threshold(session->tracer);
 	return stamp;
 }
 

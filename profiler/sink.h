@@ -2,8 +2,9 @@
  * Where finished profiles go: one file, a folder with a file a window, a Pyroscope server, or several of
  * them.
  *
- *     sink = sink_new(config, output, series_labels…)
- *     sink_deliver(sink, profile, …)    once a window
+ *     sink = sink_new(config, output, …)
+ *     sink_deliver(sink, profile)       once a window
+ *     sink_finish(sink)                 after the last
  *     sink_free(sink)
  *
  * A failure of one destination does not keep the profile from the others. Each failure is a line, given to
@@ -32,8 +33,13 @@ void sink_free(struct sink *sink);
 /* Whether each window becomes a file of its own, or is pushed: else one profile holds the whole run. */
 int sink_wants_windows(const struct sink *sink);
 
-/* 0, or -EIO when a destination failed. */
-int sink_deliver(struct sink *sink, const struct profile *profile);
+/* Takes the profile over. 0, or -EIO when a destination failed. */
+int sink_deliver(struct sink *sink, struct profile *profile);
+
+/* Writes the one file, into which the windows were merged. 0 or -EIO. */
+int sink_finish(struct sink *sink);
+/* That profile; NULL where each window is a file of its own. */
+const struct profile *sink_whole(const struct sink *sink);
 
 /* Where the last file lies, "" when none was written. */
 const char *sink_last_file(const struct sink *sink);

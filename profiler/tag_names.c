@@ -6,10 +6,15 @@
 
 #include "profiler/tracer.h"
 
+/* Windows. The copy here outlives the map's entry, because a thread may have taken the tag just before that was
+ * dropped, and its rows come one window later. */
+#define FORGET_AFTER 4
+
 struct known_tag {
 	uint64_t key;
 	struct abi_tag tag;
-	bool used, pinned;
+	bool pinned;
+	unsigned int idle; /* windows since it was asked for */
 	UT_hash_handle hh;
 };
 
@@ -63,7 +68,7 @@ const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *trace
 
 	if (!entry)
 		return &unknown_tag;
-	entry->used = true;
+	entry->idle = 0;
 	return &entry->tag;
 }
 
@@ -80,11 +85,13 @@ void tag_names_age(struct tag_names *names, struct tracer *tracer)
 	struct known_tag *entry, *next;
 
 	HASH_ITER (hh, names->by_key, entry, next) {
-		if (entry->used || entry->pinned) {
-			entry->used = false;
+		if (entry->pinned)
 			continue;
-		}
-		tracer_drop_tag(tracer, entry->key);
+		entry->idle++;
+		if (entry->idle == 2)
+			tracer_drop_tag(tracer, entry->key);
+		if (entry->idle <= FORGET_AFTER)
+			continue;
 		HASH_DEL(names->by_key, entry);
 		free(entry);
 	}

@@ -18,11 +18,11 @@ struct tag_names *tag_names_new(void);
 void tag_names_free(struct tag_names *names);
 
 /* Never NULL: a key that is not known (its name did not fit the map) has the name "[unknown tag]". Lives
- * until a tag_names_age() in whose window it was not asked for. */
+ * until the next tag_names_age(). */
 const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
-/* Call at the end of a window: forgets tags that were not asked for since the call before, here and in the
- * BPF map. A thread that still holds one has rows in every window. */
+/* Call at the end of a window: forgets tags that were not asked for in the last windows, in the BPF map and then
+ * here. A thread that still holds one has rows in every window. */
 void tag_names_age(struct tag_names *names, struct tracer *tracer);
 
 /* Keeps a tag for good: those of processes, which may be empty for a while. */

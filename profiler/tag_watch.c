@@ -18,6 +18,7 @@
 #include "profiler/tracer.h"
 
 #define TRIES_MAX 8
+#define TOLD_MAX  8
 
 struct file_key {
 	uint64_t dev, inode;
@@ -50,6 +51,7 @@ struct tag_watch {
 	bool only_given, changed;
 	uint64_t now_ns;
 	uint64_t files_refused;
+	uint64_t told[TOLD_MAX]; /* what tag_watch_describe has told already */
 	/* of the look in progress */
 	bool has_probes, all_attached;
 };
@@ -373,7 +375,35 @@ bool tag_watch_take_changed(struct tag_watch *watch)
 	return changed;
 }
 
+/* The growth of a counter since it was told last. */
+static int tell(struct tag_watch *watch, struct stamp *stamp, unsigned int which, const char *name,
+                uint64_t now)
+{
+	uint64_t before = watch->told[which];
+
+	watch->told[which] = now;
+	return stamp_add_counter(stamp, name, now - before);
+}
+
 int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 {
-	return stamp_add_counter(stamp, "tag_files_refused", watch->files_refused);
+	struct exec_maps_stats maps = { 0 };
+	struct context_locator_stats found;
+	unsigned int n = 0;
+	int err;
+
+	if (watch->maps)
+		exec_maps_stats(watch->maps, &maps);
+	context_locator_stats(watch->locator, &found);
+	err = tell(watch, stamp, n++, "tag_files_refused", watch->files_refused);
+	if (!err)
+		err = tell(watch, stamp, n++, "mapping_records_lost", maps.records_lost);
+	if (!err)
+		err = tell(watch, stamp, n++, "mappings_refused",
+		           maps.processes_refused + maps.mappings_refused);
+	if (!err)
+		err = tell(watch, stamp, n++, "tag_slots_unlocated", found.slots_unlocated);
+	if (!err)
+		err = tell(watch, stamp, n++, "process_contexts_bad", found.contexts_bad);
+	return err;
 }

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #define LEDGER_ROWS_DEFAULT  65536
 #define SLOTS_DEFAULT        256
 #define RING_BYTES_DEFAULT   (8u << 20)
-#define THRESHOLD_DEFAULT_NS 10000000ULL
+#define THRESHOLD_DEFAULT_NS 1000000ULL
 
 struct tracer {
 	struct stallprof_bpf *bpf;
@@ -190,6 +191,7 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	tracer->links = tracer_links_new(tracer->bpf->obj, tracer->host, opts->cpu_hz);
 	if (!tracer->links)
 		return fail(err, err_len, "out of memory");
+	malloc_trim(0); /* loading took some 30 MB that are not needed again */
 	return tracer_links_attach(tracer->links, false, err, err_len);
 }
 

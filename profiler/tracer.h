@@ -25,7 +25,7 @@ struct tracer;
 struct stamp;
 
 struct tracer_opts {
-	uint64_t threshold_ns;        /* T; 0: 10 ms */
+	uint64_t threshold_ns;        /* T; 0: 1 ms */
 	uint64_t min_duration_ns;     /* shorter stalls are counted but have no stack */
 	uint32_t stack_copy_bytes;    /* at most ABI_USTACK_MAX; 0: that */
 	uint32_t max_stalled_threads; /* that wait at the same time with their stacks kept; 0: 256 */
@@ -74,7 +74,7 @@ int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_ro
 int tracer_fd(const struct tracer *tracer);
 int tracer_poll(struct tracer *tracer);
 
-/* Threads that hold a tag now; bytes of events so far; T. */
+/* Threads that hold a tag now; bytes of waits' events so far; T. */
 int64_t tracer_tagged(const struct tracer *tracer);
 uint64_t tracer_event_bytes(const struct tracer *tracer);
 uint64_t tracer_threshold(const struct tracer *tracer);

@@ -404,7 +404,7 @@ static int fill_profile(struct window *window, struct ledger *ledger)
 		}
 		if (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL)
 			err = add_row_samples(window, row);
-		if (!err && row->key.state != ABI_CPU_STALL)
+		if (!err && row->key.state != ABI_CPU_STALL && row->ns)
 			err = add_ledger_row(window, ledger, row);
 	}
 	return err;
@@ -422,7 +422,6 @@ struct profile *window_finish(struct window *window, struct stamp *stamp, uint64
 	err = fill_profile(window, ledger);
 	if (!err)
 		err = stamp_add_window(stamp, begin_ns, end_ns);
-	stamp_set_threshold(stamp, tracer_threshold(window->deps.tracer));
 	if (!err)
 		err = add_comments(window, ledger, stamp);
 	if (!err) {

@@ -74,7 +74,7 @@ static void test_config__example_spells_out_the_defaults(void **state)
 	if (config_load("config/stallprof.yaml", &loaded, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_equal_configs(loaded, defaults);
-	assert_int_equal(defaults->sampling.threshold_ns, 10000000);
+	assert_int_equal(defaults->sampling.threshold_ns, 100000);
 	assert_int_equal(defaults->sampling.stack_copy_bytes, 65536);
 	config_free(loaded);
 	config_free(defaults);
