@@ -19,6 +19,7 @@
 
 #define TRIES_MAX 8
 #define TOLD_MAX  8
+#define NO_KEY    256 /* no attribute has this index */
 
 struct file_key {
 	uint64_t dev, inode;
@@ -57,6 +58,7 @@ struct tag_watch {
 };
 
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
+static void on_fork(void *ctx, uint32_t parent, uint32_t child);
 static void on_exec(void *ctx, uint32_t pid);
 static void on_exit_of(void *ctx, uint32_t pid);
 
@@ -65,6 +67,7 @@ static void open_feed(struct tag_watch *watch)
 {
 	const struct exec_maps_handler handler = {
 		.file = on_mapped,
+		.fork = on_fork,
 		.exec = on_exec,
 		.exit = on_exit_of,
 		.ctx = watch,
@@ -139,7 +142,7 @@ static struct followed *follow(struct tag_watch *watch, uint32_t pid)
 	if (!f)
 		return NULL;
 	f->pid = pid;
-	f->process.ai_tag_key = 256;
+	f->process.ai_tag_key = NO_KEY;
 	HASH_ADD(hh, watch->followed, pid, sizeof(f->pid), f);
 	return f;
 }
@@ -244,7 +247,7 @@ void tag_watch_look(struct tag_watch *watch, uint32_t pid)
 	watch->has_probes = false;
 	watch->all_attached = true;
 	result = context_locate(watch->locator, pid, &found, &wanted);
-	if ((result && result != -EAGAIN) || !may_follow(watch, pid))
+	if ((result && result != -EAGAIN && result != -ENOTSUP) || !may_follow(watch, pid))
 		return;
 	if (!has_slot(&found) && result != -EAGAIN) {
 		HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
@@ -258,7 +261,7 @@ void tag_watch_look(struct tag_watch *watch, uint32_t pid)
 	f->given |= watch->only_given;
 	take_located(watch, f, &found);
 	/* A foreign publisher's key map comes later than its library. */
-	if (result == -EAGAIN || (found.otel.kind && found.ai_tag_key == 256))
+	if (result == -EAGAIN || (found.otel.kind && found.ai_tag_key == NO_KEY))
 		look_again(watch, f);
 }
 
@@ -305,19 +308,49 @@ int tag_watch_scan(struct tag_watch *watch, bool only_given)
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct tag_watch *watch = ctx;
+	int interest =
+	        context_locator_interest(watch->locator, pid, mapping->start, mapping->end, mapping->path);
 
-	if (context_locator_interest(watch->locator, pid, mapping->start, mapping->end, mapping->path) != 1)
-		return false;
-	tag_watch_look(watch, pid);
-	return true;
+	if (interest == 1)
+		tag_watch_look(watch, pid);
+	/* A process that is gone by now says nothing of the file: the next one that maps it will. */
+	return interest != 0;
 }
 
+/* What was found in the old program is gone; the new one's files are told of next. */
 static void on_exec(void *ctx, uint32_t pid)
 {
 	struct tag_watch *watch = ctx;
+	struct followed *f;
 
 	if (watch->processes)
 		process_table_exec(watch->processes, pid);
+	HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
+	if (!f)
+		return;
+	f->process = (struct abi_process){ .base_tag = f->process.base_tag, .ai_tag_key = NO_KEY };
+	f->tries = 0;
+	publish(watch, f);
+}
+
+/* A child has its parent's memory, and so its parent's slots; the process context it must publish itself. */
+static void on_fork(void *ctx, uint32_t parent, uint32_t child)
+{
+	struct tag_watch *watch = ctx;
+	struct followed *p, *c;
+
+	HASH_FIND(hh, watch->followed, &parent, sizeof(parent), p);
+	if (!p || !has_slot(&p->process))
+		return;
+	c = follow(watch, child);
+	if (!c)
+		return;
+	c->process = p->process;
+	c->process.base_tag = 0; /* inherited by the BPF side */
+	c->process.ai_tag_key = NO_KEY;
+	c->given = p->given;
+	publish(watch, c);
+	look_again(watch, c);
 }
 
 static void on_exit_of(void *ctx, uint32_t pid)
