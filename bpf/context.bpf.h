@@ -37,28 +37,41 @@ ALWAYS u64 tag_intern(const struct abi_tag *tag)
 	return hash;
 }
 
+struct attribute_search {
+	struct context_scratch *scratch;
+	u32 key, at, size, found, len;
+};
+
+/* One attribute; 1 ends the loop. */
+static long next_attribute(u32 i, struct attribute_search *a)
+{
+	u32 at = a->at, len;
+
+	if (at + 2 > a->size || at >= CONTEXT_ATTRS_MAX)
+		return 1;
+	len = a->scratch->attrs[at + 1];
+	if (at + 2 + len > a->size)
+		return 1;
+	if (a->scratch->attrs[at] == a->key) {
+		a->found = at + 2;
+		a->len = len;
+	}
+	a->at = at + 2 + len;
+	return 0;
+}
+
 /* Copies the last attribute with the key into the tag's name; false when there is none. */
 ALWAYS bool context_name(struct context_scratch *s, u32 key)
 {
-	u32 at = 0, size = s->head.attrs_size, found = 0, len = 0, i;
+	struct attribute_search a = { .scratch = s, .key = key, .size = s->head.attrs_size };
+	u32 found, len;
 
-	if (size > CONTEXT_ATTRS_MAX)
-		size = CONTEXT_ATTRS_MAX;
-	for (i = 0; i < CONTEXT_ATTRS; i++) {
-		u32 value_len;
-
-		if (at + 2 > size || at >= CONTEXT_ATTRS_MAX)
-			break;
-		value_len = s->attrs[at + 1];
-		if (at + 2 + value_len > size)
-			break;
-		if (s->attrs[at] == key) {
-			found = at + 2;
-			len = value_len;
-		}
-		at += 2 + value_len;
-	}
-	if (!found || found >= CONTEXT_ATTRS_MAX)
+	if (a.size > CONTEXT_ATTRS_MAX)
+		a.size = CONTEXT_ATTRS_MAX;
+	bpf_loop(CONTEXT_ATTRS, next_attribute, &a, 0);
+	found = a.found;
+	len = a.len;
+	if (!found || found >= CONTEXT_ATTRS_MAX + 2)
 		return false;
 	if (len > NAME_MAX_LEN)
 		len = NAME_MAX_LEN;
@@ -123,7 +136,9 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 	u64 base = BPF_CORE_READ(task, thread.fsbase), dtv = 0, value = 0;
 
 	if (tls->kind == ABI_TLS_DYNAMIC) {
+		/* The word before the table's first entry is its length: a thread's may be too short for this module. */
 		if (user_read(&dtv, sizeof(dtv), (void *)(base + 8)) ||
+		    user_read(&value, sizeof(value), (void *)(dtv - 16)) || value < tls->module ||
 		    user_read(&base, sizeof(base), (void *)(dtv + (u64)tls->module * 16)))
 			return 0;
 		if (!base || base == ~0ULL)
@@ -131,6 +146,7 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 	} else if (tls->kind != ABI_TLS_STATIC) {
 		return 0;
 	}
+	value = 0;
 	if (user_read(&value, sizeof(value), (void *)(base + tls->offset)))
 		return 0;
 	return value;

@@ -58,7 +58,7 @@ struct tag_watch {
 };
 
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
-static void on_fork(void *ctx, uint32_t parent, uint32_t child);
+static void on_fork(void *ctx, uint32_t child, uint32_t parent);
 static void on_exec(void *ctx, uint32_t pid);
 static void on_exit_of(void *ctx, uint32_t pid);
 
@@ -334,7 +334,7 @@ static void on_exec(void *ctx, uint32_t pid)
 }
 
 /* A child has its parent's memory, and so its parent's slots; the process context it must publish itself. */
-static void on_fork(void *ctx, uint32_t parent, uint32_t child)
+static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 {
 	struct tag_watch *watch = ctx;
 	struct followed *p, *c;
