@@ -39,8 +39,12 @@ compile: $(BUILD)/stallprof $(BUILD)/libstalltag.so $(BUILD)/libstalltag.a
 deps-build:
 	@config/install-packages build
 
+# Where a newer Go is put for the delivery tests, if the machine has none.
+NEWER_GO := $(CURDIR)/build/go
+WITH_GO   = GO="$${GO:-$$(ls $(NEWER_GO) 2>/dev/null)}"
 deps-test:
 	@config/install-packages build test
+	@config/install-go $(NEWER_GO)
 
 help:
 	@printf '%s\n' \
@@ -135,7 +139,7 @@ compile-unit: compile $(UNIT_BINS) $(REPLAY_BINS) workloads
 PARTS := unit e2e $(if $(wildcard tests/vm/test_*),vm) pyroscope
 test: deps-test
 	@$(MAKE) --no-print-directory compile-unit
-	@tests/run $(BUILD) $(PARTS)
+	@$(WITH_GO) tests/run $(BUILD) $(PARTS)
 
 unit e2e vm: deps-test
 	@$(MAKE) --no-print-directory compile-unit
@@ -143,7 +147,7 @@ unit e2e vm: deps-test
 
 test-pyroscope: deps-test
 	@$(MAKE) --no-print-directory compile workloads
-	@PYROSCOPE_URL='$(PYROSCOPE_URL)' tests/run $(BUILD) pyroscope
+	@$(WITH_GO) PYROSCOPE_URL='$(PYROSCOPE_URL)' tests/run $(BUILD) pyroscope
 
 SANITIZE_ON := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 asan: deps-test
