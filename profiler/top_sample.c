@@ -16,6 +16,7 @@ struct known_tag {
 	char id[17];
 	const char *name;  /* the ledger's; NULL: in no row */
 	const char *class; /* the profile's; NULL: in no sample */
+	bool ambiguous;    /* the ledger has several names with this id, so it names none of them */
 	UT_hash_handle hh;
 };
 
@@ -69,6 +70,7 @@ static int learn_names(struct top_tags *tags, struct ledger *ledger)
 		known = find_or_add_tag(tags, id);
 		if (!known)
 			return -ENOMEM;
+		known->ambiguous |= known->name && strcmp(known->name, row->tag);
 		known->name = row->tag;
 	}
 	return 0;
@@ -147,7 +149,7 @@ bool top_sample_get(const struct top_input *input, const struct top_tags *tags, 
 	for (size_t i = 0; i < sample->view.n_labels; i++)
 		take_label(sample, &sample->view.labels[i]);
 	known = tags && *sample->id ? find_tag(tags, sample->id) : NULL;
-	sample->tag = known && known->name ? known->name : sample->class;
+	sample->tag = known && known->name && !known->ambiguous ? known->name : sample->class;
 	return true;
 }
 

@@ -76,12 +76,12 @@ def ns(top, **match):
 
 
 def profile_differences(top):
-    """[(tag, cause, device, ledger ns, profile ns)] where the samples' delays do not sum to the ledger's rows."""
+    """[(cause, device, ledger ns, profile ns)] where the samples' delays do not sum to the ledger's rows."""
     ledger, profile = collections.Counter(), collections.Counter()
     for row in rows(top, state="stall"):
-        ledger[row["tag"], row["cause"], row["device"]] += row["ns"]
+        ledger[row["cause"], row["device"]] += row["ns"]
     for stack in top["stacks"]:
-        profile[stack["tag"], stack["stall"], stack["device"]] += stack["delay_ns"]
+        profile[stack["stall"], stack["device"]] += stack["delay_ns"]
     return [(*key, ledger[key], profile[key]) for key in sorted(ledger.keys() | profile.keys()) if ledger[key] != profile[key]]
 
 
