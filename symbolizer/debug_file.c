@@ -210,7 +210,7 @@ int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *p
 {
 	struct elf_section section;
 	char build_id[BUILD_ID_HEX_SIZE], path[PATH_MAX];
-	const char *name;
+	const char *name, *slash;
 	size_t len;
 	int n;
 
@@ -226,6 +226,12 @@ int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *p
 		return 0;
 	if (name[0] == '/')
 		return open_with_build_id(name, build_id, place, max_bytes, out);
+	slash = strrchr(place->path, '/');
+	n = slash ? snprintf(path, sizeof(path), "%s%.*s/%s", place->root, (int)(slash - place->path),
+	                     place->path, name)
+	          : -1;
+	if (n > 0 && (size_t)n < sizeof(path) && !open_with_build_id(path, build_id, place, max_bytes, out))
+		return 0;
 	/* Debian writes ../../.dwz/..., meant from the folder of .build-id/xx. */
 	while (strncmp(name, "../", 3) == 0)
 		name += 3;

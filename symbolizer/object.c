@@ -10,6 +10,7 @@
 #include "symbolizer/arena.h"
 #include "symbolizer/demangle.h"
 #include "symbolizer/dwarf_index.h"
+#include "symbolizer/packed_file.h"
 #include "symbolizer/symtab.h"
 
 #define MAX_ANSWERS (1 << 18)
@@ -26,7 +27,8 @@ struct remembered {
 struct object {
 	const struct object_environment *env;
 	struct elf_file *file, *debug, *alt;
-	struct symtab *symtab;
+	struct elf_file *mini; /* unpacked from .gnu_debugdata */
+	struct symtab *symtab, *mini_symtab;
 	struct dwarf_index *dwarf;
 	struct cfi *cfi;
 	bool symtab_tried, dwarf_tried, cfi_tried, debug_tried;
@@ -94,12 +96,15 @@ void object_unload(struct object *o)
 	forget_rows(o);
 	dwarf_index_free(o->dwarf);
 	symtab_free(o->symtab);
+	symtab_free(o->mini_symtab);
+	elf_file_close(o->mini);
 	cfi_free(o->cfi);
 	elf_file_close(o->debug);
 	elf_file_close(o->alt);
 	elf_file_release_all(o->file);
 	o->dwarf = NULL;
-	o->symtab = NULL;
+	o->symtab = o->mini_symtab = NULL;
+	o->mini = NULL;
 	o->cfi = NULL;
 	o->debug = o->alt = NULL;
 	o->symtab_tried = o->dwarf_tried = o->cfi_tried = o->debug_tried = false;
@@ -123,7 +128,7 @@ const char *object_build_id(const struct object *o)
 
 bool object_has_functions(const struct object *o)
 {
-	return o->symtab || o->dwarf;
+	return o->symtab || o->mini_symtab || o->dwarf;
 }
 
 bool object_has_lines(const struct object *o)
@@ -158,14 +163,33 @@ static void count_refusal(struct object *o, int err)
 		o->env->stats->files_corrupt++;
 }
 
-static struct symtab *load_symtab(struct object *o)
+/* Fedora's packages have the names of their static functions in .gnu_debugdata, an ELF file packed by xz. */
+static void load_mini_symtab(struct object *o)
 {
-	if (!o->symtab_tried) {
-		o->symtab_tried = true;
-		load_debug_file(o);
-		count_refusal(o, symtab_new(o->file, o->debug, &o->symtab));
-	}
-	return o->symtab;
+	struct elf_section packed;
+	uint8_t *plain;
+	size_t len;
+	int err;
+
+	if (elf_file_section(o->file, ".gnu_debugdata", &packed))
+		return;
+	err = packed_file_unxz(packed.data, packed.len, o->env->max_bytes, &plain, &len);
+	if (!err)
+		err = elf_file_open_owned(plain, len, o->env->max_bytes, &o->mini);
+	if (!err)
+		err = symtab_new(o->file, o->mini, &o->mini_symtab);
+	count_refusal(o, err);
+}
+
+static void load_symtabs(struct object *o)
+{
+	if (o->symtab_tried)
+		return;
+	o->symtab_tried = true;
+	load_debug_file(o);
+	count_refusal(o, symtab_new(o->file, o->debug, &o->symtab));
+	if (!o->symtab || symtab_is_dynamic(o->symtab))
+		load_mini_symtab(o);
 }
 
 static struct dwarf_index *load_dwarf(struct object *o)
@@ -216,10 +240,13 @@ const char *object_no_symbols(const struct object *o, uint64_t address)
 
 static const char *symbol_name(struct object *o, uint64_t address)
 {
-	struct symtab *symtab = load_symtab(o);
 	struct symtab_hit hit;
 
-	return symtab && symtab_find(symtab, address, &hit) ? readable(o, hit.name) : NULL;
+	load_symtabs(o);
+	if ((o->mini_symtab && symtab_find(o->mini_symtab, address, &hit)) ||
+	    (o->symtab && symtab_find(o->symtab, address, &hit)))
+		return readable(o, hit.name);
+	return NULL;
 }
 
 static struct sym_frame to_frame(struct object *o, uint64_t address, const struct dwarf_frame *from)
@@ -230,6 +257,8 @@ static struct sym_frame to_frame(struct object *o, uint64_t address, const struc
 	if (from->name.name) {
 		dwarf_index_full_name(o->dwarf, &from->name, full, sizeof(full));
 		to.function = readable(o, full);
+	} else if (from->inlined) {
+		to.function = intern_string(o->env->strings, "[inlined function without a name]");
 	} else {
 		to.function = symbol_name(o, address);
 		to.function = to.function ? to.function : object_no_symbols(o, address);
@@ -364,7 +393,9 @@ size_t object_memory(const struct object *o)
 
 	sum += o->debug ? elf_file_memory(o->debug) : 0;
 	sum += o->alt ? elf_file_memory(o->alt) : 0;
+	sum += o->mini ? elf_file_memory(o->mini) : 0;
 	sum += o->symtab ? symtab_memory(o->symtab) : 0;
+	sum += o->mini_symtab ? symtab_memory(o->mini_symtab) : 0;
 	sum += o->dwarf ? dwarf_index_memory(o->dwarf) : 0;
 	sum += o->cfi ? cfi_memory(o->cfi) : 0;
 	sum += address_map_memory(&o->answer_of) + address_map_memory(&o->row_of);

@@ -263,41 +263,44 @@ static int open_if_same(const char *path, uint64_t inode)
 
 /*
  * The file itself, be it deleted, replaced or in a container; then the path as the process sees it; then the
- * path as we see it, which is all there is once the process has exited.
+ * path as we see it, which is all there is once the process has exited. `root` becomes what belongs before the
+ * path for the files beside it.
  */
-static int open_mapped(const struct sym_process *p, const struct mapping *m)
+static int open_mapped(const struct sym_process *p, const struct mapping *m, char *root, size_t root_size)
 {
 	const char *proc = p->owner->proc;
 	char path[PATH_MAX];
 	int fd = -1, n;
 
 	if (!p->exited) {
+		snprintf(root, root_size, "%s/%u/root", proc, p->key.pid);
 		snprintf(path, sizeof(path), "%s/%u/map_files/%llx-%llx", proc, p->key.pid,
 		         (unsigned long long)m->start, (unsigned long long)m->end);
 		fd = open_if_same(path, m->inode);
-		n = snprintf(path, sizeof(path), "%s/%u/root%s", proc, p->key.pid, m->path);
+		n = snprintf(path, sizeof(path), "%s%s", root, m->path);
 		if (fd < 0 && n > 0 && (size_t)n < sizeof(path))
 			fd = open_if_same(path, m->inode);
 	}
-	return fd < 0 ? open_if_same(m->path, m->inode) : fd;
+	if (fd >= 0)
+		return fd;
+	root[0] = 0;
+	return open_if_same(m->path, m->inode);
 }
 
 static struct object *open_object(struct sym_process *p, struct mapping *m)
 {
-	char root[64] = "";
+	char root[PATH_MAX];
 	int fd;
 
 	if (strcmp(m->path, VDSO) == 0)
 		return object_cache_vdso(p->owner->objects);
 	if (m->path[0] != '/')
 		return NULL;
-	fd = open_mapped(p, m);
+	fd = open_mapped(p, m, root, sizeof(root));
 	if (fd < 0) {
 		p->owner->stats.files_missing++;
 		return NULL;
 	}
-	if (!p->exited)
-		snprintf(root, sizeof(root), "%.32s/%u/root", p->owner->proc, p->key.pid);
 	return object_cache_get(p->owner->objects, fd, root, m->path);
 }
 

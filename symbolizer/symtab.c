@@ -21,6 +21,7 @@ struct symtab {
 	struct elf_section strings;
 	struct symbol *symbols; /* by start, one an address */
 	size_t n_symbols;
+	bool is_dynamic;
 };
 
 static bool is_code(const struct elf_file *f, const Elf64_Sym *sym)
@@ -183,6 +184,7 @@ static int try_table(struct elf_file *f, struct elf_file *holder, uint32_t type,
 	if (!t)
 		return -ENOMEM;
 	t->file = holder;
+	t->is_dynamic = type == SHT_DYNSYM;
 	err = read_table(t, f, type);
 	if (err) {
 		symtab_free(t);
@@ -218,6 +220,11 @@ void symtab_free(struct symtab *t)
 		return;
 	free(t->symbols);
 	free(t);
+}
+
+bool symtab_is_dynamic(const struct symtab *t)
+{
+	return t->is_dynamic;
 }
 
 int symtab_address(struct elf_file *f, const char *name, uint64_t *address)

@@ -1,6 +1,6 @@
 /*
  * The functions of an ELF file by its symbol tables: .symtab of the debug file or of the file itself, else
- * .dynsym.
+ * .dynsym. (.gnu_debugdata holds an ELF file whose .symtab has what .dynsym lacks: a table of its own.)
  *
  * Which name, when several share an address: functions before labels, with a size before without, global and
  * weak before local, then fewer leading underscores, then the shorter, then the alphabetically first.
@@ -27,6 +27,9 @@ struct symtab_hit {
  */
 int symtab_new(struct elf_file *f, struct elf_file *debug, struct symtab **out);
 void symtab_free(struct symtab *t);
+
+/* Has it only what the dynamic linker needs, for want of a .symtab? */
+bool symtab_is_dynamic(const struct symtab *t);
 
 bool symtab_find(const struct symtab *t, uint64_t address, struct symtab_hit *hit);
 

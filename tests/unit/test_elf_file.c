@@ -39,6 +39,7 @@ static int make_library(void **state)
 	                     program_dir, program_dir) ||
 	       shell("cd '%s' && objcopy --compress-debug-sections=zlib plain.so zlib.so && "
 	             "objcopy --compress-debug-sections=zlib-gnu plain.so zdebug.so && "
+	             "objcopy --compress-debug-sections=zstd plain.so zstd.so && "
 	             "objcopy --only-keep-debug plain.so plain.debug && "
 	             "objcopy --strip-all --add-gnu-debuglink=plain.debug plain.so stripped.so && "
 	             "objcopy --remove-section=.note.gnu.build-id stripped.so nameless.so && mkdir -p .debug "
@@ -67,14 +68,14 @@ static void test_elf_file__sections(void **state)
 
 static void test_elf_file__compressed_sections(void **state)
 {
-	static const char *const names[] = { "zlib.so", "zdebug.so" };
+	static const char *const names[] = { "zlib.so", "zdebug.so", "zstd.so" };
 	struct elf_file *plain = open_file("plain.so", false), *f;
 	struct elf_section a, b;
 	size_t i;
 
 	(void)state;
 	assert_int_equal(elf_file_section(plain, ".debug_str", &a), 0);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 3; i++) {
 		f = open_file(names[i], false);
 		assert_int_equal(elf_file_section(f, ".debug_str", &b), 0);
 		assert_int_equal(a.len, b.len);

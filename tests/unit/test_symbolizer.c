@@ -346,6 +346,61 @@ static void test_symbolizer__bounded_memory(void **state)
 	symbolizer_process_drop(p);
 }
 
+/* The outermost function at an offset of a library's symbol; `how` makes lib.so into what is asked. */
+static void assert_function_after(const char *how, const char *function, const char *source)
+{
+	struct sym_process *p = symbolizer_process(s, 4000000, 1);
+	struct sym_result r;
+	uint64_t address;
+	char path[256], line[256];
+	FILE *nm;
+
+	assert_int_equal(shell("cd '%s' && cp whole.so lib.so && { %s; } 2> /dev/null", program_dir, how), 0);
+	snprintf(path, sizeof(path), "nm '%s/whole.so' | grep ' %s$'", program_dir, function);
+	nm = popen(path, "r");
+	assert_non_null(fgets(line, sizeof(line), nm));
+	pclose(nm);
+	address = strtoull(line, NULL, 16);
+	snprintf(path, sizeof(path), "%s/lib.so", program_dir);
+	symbolizer_process_exit(p);
+	symbolizer_process_map(p, 0x10000, 0x20000, 0, 0, 0, 0, path);
+	symbolizer_user(p, 0x10000 + address + 1, false, &r);
+	assert_string_equal(r.source, source);
+	if (strcmp(source, "none") != 0)
+		assert_string_equal(r.frames[r.n_frames - 1].function, function);
+	symbolizer_process_drop(p);
+}
+
+static void make_whole_library(void)
+{
+	assert_int_equal(shell("echo '__attribute__((noinline, noclone)) static int hidden(int *p) { return "
+	                       "*p * 3; } int "
+	                       "shown(int *p) { return hidden(p) + 1; }' > '%s/w.c'",
+	                       program_dir),
+	                 0);
+	assert_true(compile_into("-shared -fPIC -nostdlib -Wl,-z,noseparate-code -o '%s/whole.so' '%s/w.c'",
+	                         program_dir, program_dir));
+}
+
+static void test_symbolizer__stripped_in_every_way(void **state)
+{
+	(void)state;
+	make_whole_library();
+	assert_function_after("true", "hidden", "dwarf");
+	assert_function_after("strip -g lib.so", "hidden", "symtab");
+	assert_function_after("strip lib.so", "shown", "symtab");
+	assert_function_after(
+	        "strip lib.so && mkdir -p .debug && objcopy --only-keep-debug whole.so .debug/lib.debug "
+	        "&& objcopy --add-gnu-debuglink=.debug/lib.debug lib.so",
+	        "hidden", "dwarf");
+	assert_function_after(
+	        "nm -D --defined-only --format=posix lib.so | cut -d' ' -f1 > dynamic && objcopy -S "
+	        "--remove-section .gnu_debuglink --strip-all --keep-symbol=hidden lib.so mini && strip "
+	        "lib.so && xz -f mini && "
+	        "objcopy --add-section .gnu_debugdata=mini.xz lib.so",
+	        "hidden", "symtab");
+}
+
 static void test_symbolizer__same_file_twice(void **state)
 {
 	struct sym_process *a = self(), *b = symbolizer_process(s, (uint32_t)getpid(), 2);
@@ -378,6 +433,7 @@ int main(void)
 		WITH(test_symbolizer__corrupt_file),
 		WITH(test_symbolizer__deleted_file),
 		WITH(test_symbolizer__bounded_memory),
+		WITH(test_symbolizer__stripped_in_every_way),
 		WITH(test_symbolizer__same_file_twice),
 	};
 
