@@ -13,6 +13,7 @@
 #include "pprof/pprof_file.h"
 #include "pprof/profile.h"
 #include "profiler/config.h"
+#include "profiler/half_written.h"
 #include "profiler/push.h"
 #include "profiler/series.h"
 
@@ -83,7 +84,10 @@ static int open_output(struct sink *sink, const char *output, char *err, size_t 
 	}
 	snprintf(sink->output, sizeof(sink->output), "%s", output);
 	sink->folder = is_folder(output);
-	return sink->folder ? prepare_folder(output, err, err_len) : check_file(output, err, err_len);
+	if (!sink->folder)
+		return check_file(output, err, err_len);
+	half_written_remove(output);
+	return prepare_folder(output, err, err_len);
 }
 
 static int open_push(struct sink *sink, char *err, size_t err_len)
