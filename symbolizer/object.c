@@ -32,6 +32,8 @@ struct object {
 	struct dwarf_index *dwarf;
 	struct cfi *cfi;
 	bool symtab_tried, dwarf_tried, cfi_tried, debug_tried;
+	uint64_t last_use;
+	bool has_grown;
 	char build_id[BUILD_ID_HEX_SIZE];
 	char *root, *path;
 
@@ -214,11 +216,6 @@ static bool load_cfi(struct object *o)
 	return o->cfi;
 }
 
-bool object_has_cfi(struct object *o)
-{
-	return load_cfi(o);
-}
-
 static const char *readable(const struct object *o, const char *name)
 {
 	char *plain = o->env->keep_mangled ? NULL : demangle(name, o->env->keep_parameters);
@@ -343,6 +340,7 @@ bool object_resolve(struct object *o, uint64_t address, struct object_answer *ou
 	size_t n;
 
 	if (!address_map_get(&o->answer_of, address, &i)) {
+		o->has_grown = true;
 		n = resolve(o, address, frames, &from_dwarf);
 		i = remember_answer(o, address, frames, n, from_dwarf);
 		if (i == UINT32_MAX)
@@ -378,6 +376,7 @@ const struct cfi_row *object_row(struct object *o, uint64_t address)
 
 	if (address_map_get(&o->row_of, address, &i))
 		return o->rows[i];
+	o->has_grown = true;
 	err = load_cfi(o) ? cfi_find(o->cfi, address, &o->current_row) : -ENOENT;
 	if (err) {
 		errno = -err;
@@ -385,6 +384,24 @@ const struct cfi_row *object_row(struct object *o, uint64_t address)
 	}
 	remember_row(o, address, &o->current_row);
 	return &o->current_row;
+}
+
+void object_touch(struct object *o, uint64_t clock)
+{
+	o->last_use = clock;
+}
+
+uint64_t object_last_use(const struct object *o)
+{
+	return o->last_use;
+}
+
+bool object_has_grown(struct object *o)
+{
+	bool has_grown = o->has_grown;
+
+	o->has_grown = false;
+	return has_grown;
 }
 
 size_t object_memory(const struct object *o)

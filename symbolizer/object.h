@@ -56,11 +56,15 @@ const char *object_no_symbols(const struct object *o, uint64_t address);
 /* The row for an ELF address; good until the next call for this object. NULL with errno ENOENT or EBADMSG. */
 const struct cfi_row *object_row(struct object *o, uint64_t address);
 
-/* Does it have unwind tables at all? Loads them. */
-bool object_has_cfi(struct object *o);
-
-/* Bytes of all tables; changes only in object_resolve(), object_row() and object_has_cfi(). */
+/* Bytes of all tables; changes only in object_resolve() and object_row(). */
 size_t object_memory(const struct object *o);
+
+/* For the cache of objects: when it was last used. */
+void object_touch(struct object *o, uint64_t clock);
+uint64_t object_last_use(const struct object *o);
+
+/* Has object_memory() changed since this was last asked? */
+bool object_has_grown(struct object *o);
 
 /* Frees the tables; they are loaded again when needed. */
 void object_unload(struct object *o);

@@ -23,8 +23,7 @@ struct key {
 
 struct slot {
 	struct object *object;
-	uint64_t last_use;
-	size_t memory;
+	size_t memory; /* when last looked at */
 };
 
 struct known_file {
@@ -102,18 +101,22 @@ static struct slot *least_recently_used(struct object_cache *c, const struct obj
 	size_t i;
 
 	for (i = 0; i < c->n_slots; i++)
-		if (c->slots[i].object != except && (!oldest || c->slots[i].last_use < oldest->last_use))
+		if (c->slots[i].object != except &&
+		    (!oldest || object_last_use(c->slots[i].object) < object_last_use(oldest->object)))
 			oldest = &c->slots[i];
 	return oldest;
 }
 
 void object_cache_used(struct object_cache *c, struct object *o)
 {
-	struct slot *slot = slot_of(c, o), *oldest;
+	struct slot *slot, *oldest;
 
+	object_touch(o, ++c->clock);
+	if (!object_has_grown(o))
+		return;
+	slot = slot_of(c, o);
 	if (!slot)
 		return; /* the vDSO, which is small */
-	slot->last_use = ++c->clock;
 	c->memory -= slot->memory;
 	slot->memory = object_memory(o);
 	c->memory += slot->memory;
@@ -173,7 +176,8 @@ static struct object *add(struct object_cache *c, struct object *o)
 {
 	if (c->n_slots == MAX_OBJECTS)
 		evict(c, least_recently_used(c, NULL));
-	c->slots[c->n_slots++] = (struct slot){ .object = o, .last_use = ++c->clock };
+	object_touch(o, ++c->clock);
+	c->slots[c->n_slots++] = (struct slot){ .object = o };
 	return o;
 }
 

@@ -24,7 +24,7 @@ struct object *object_cache_get(struct object_cache *c, int fd, const char *root
 /* The vDSO that this process has mapped, which is every process's. NULL: none. */
 struct object *object_cache_vdso(struct object_cache *c);
 
-/* To be called after each use of an object: notes its memory, and evicts others (or its own tables). */
+/* To be called after each use of an object: notes its memory, and evicts others. */
 void object_cache_used(struct object_cache *c, struct object *o);
 
 uint64_t object_cache_generation(const struct object_cache *c);

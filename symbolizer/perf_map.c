@@ -183,8 +183,3 @@ const char *perf_map_find(const struct perf_map *m, uint64_t address)
 	}
 	return best ? m->text + best->name : NULL;
 }
-
-size_t perf_map_memory(const struct perf_map *m)
-{
-	return m->text_len + m->n_functions * sizeof(*m->functions);
-}

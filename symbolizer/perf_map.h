@@ -18,6 +18,5 @@ void perf_map_free(struct perf_map *m);
 
 /* NULL: no function there. The name lives as long as the map. */
 const char *perf_map_find(const struct perf_map *m, uint64_t address);
-size_t perf_map_memory(const struct perf_map *m);
 
 #endif

@@ -24,6 +24,7 @@ struct walk {
 	struct sym_process *process;
 	const struct sym_stack *stack;
 	struct frame frame;
+	struct process_location at; /* where the frame's pc is */
 	bool is_trampoline; /* the last step left a frame that the kernel made for a signal handler to return to */
 };
 
@@ -180,25 +181,23 @@ static int step_by_frame_pointer(struct walk *w)
 	return STEP_OK;
 }
 
+/* w->at is where the frame is. */
 static int step(struct walk *w)
 {
-	const struct cfi_row *row = NULL;
-	struct process_location at;
+	struct object *o = w->at.object;
+	const struct cfi_row *row;
 	int err;
 
 	w->is_trampoline = false;
-	if (!process_locate(w->process, w->frame.regs[RIP] - !w->frame.is_exact, &at))
-		return -EBADMSG;
-	if (at.object) {
-		row = object_row(at.object, at.address);
-		err = errno;
-		w->is_trampoline = row && row->is_signal;
-		if (row)
-			return apply_row(w, row);
-		if (err == EBADMSG)
-			return -EBADMSG;
-	}
-	return step_by_frame_pointer(w);
+	if (!o)
+		return step_by_frame_pointer(w);
+	row = object_row(o, w->at.address);
+	err = errno;
+	process_object_used(w->process, o);
+	if (!row)
+		return err == EBADMSG ? -EBADMSG : step_by_frame_pointer(w);
+	w->is_trampoline = row->is_signal;
+	return apply_row(w, row);
 }
 
 static enum sym_unwind_end end_of(int step_result)
@@ -217,38 +216,36 @@ static enum sym_unwind_end end_of(int step_result)
 }
 
 /* A pc outside every mapping is no frame: the step that led to it was wrong. */
-static bool is_code(struct walk *w)
+static bool locate(struct walk *w)
 {
-	struct process_location at;
-
-	return process_locate(w->process, w->frame.regs[RIP] - !w->frame.is_exact, &at);
+	return process_locate(w->process, w->frame.regs[RIP] - !w->frame.is_exact, &w->at);
 }
 
 int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint64_t *pcs, size_t max_pcs,
                       size_t *n_pcs, enum sym_unwind_end *end)
 {
 	struct walk w = { .process = p, .stack = stack };
-	int result = STEP_OK;
+	bool found, more;
+	int result;
 	size_t n = 0;
 
 	if (!max_pcs)
 		return -EINVAL;
 	load_registers(&stack->regs, &w.frame);
-	for (;;) {
+	found = locate(&w);
+	do {
 		pcs[n] = w.frame.regs[RIP];
 		if (stack->is_caller)
 			stack->is_caller[n] = !w.frame.is_exact;
 		n++;
-		result = step(&w);
+		result = found ? step(&w) : -EBADMSG;
 		if (w.is_trampoline && stack->is_caller)
 			stack->is_caller[n - 1] = false;
-		if (result || n == max_pcs)
-			break;
-		if (!is_code(&w)) {
+		more = !result && n < max_pcs;
+		found = more && locate(&w);
+		if (more && !found)
 			result = -EBADMSG;
-			break;
-		}
-	}
+	} while (found);
 	*n_pcs = n;
 	*end = end_of(result);
 	p->owner->stats.unwind_ends[*end]++;
