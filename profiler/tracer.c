@@ -17,9 +17,15 @@
 #include "profiler/tracer_links.h"
 
 #define LEDGER_ROWS_DEFAULT  65536
+#define LEDGER_BATCH         8192
 #define SLOTS_DEFAULT        256
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
+
+struct ledger_batch {
+	struct abi_ledger_key key[LEDGER_BATCH];
+	struct abi_ledger_value value[LEDGER_BATCH];
+};
 
 struct tracer {
 	struct stallprof_bpf *bpf;
@@ -31,6 +37,7 @@ struct tracer {
 	void *ctx;
 	int ledger_fd[2];
 	unsigned int ledger_active;
+	struct ledger_batch *batch;
 	uint64_t next_key;
 	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe has told already */
 };
@@ -135,6 +142,9 @@ static int make_ledgers(struct tracer *tracer)
 		if (tracer->ledger_fd[i] < 0)
 			return -errno;
 	}
+	tracer->batch = malloc(sizeof(*tracer->batch));
+	if (!tracer->batch)
+		return -ENOMEM;
 	return begin_window(tracer, 0, 1);
 }
 
@@ -234,6 +244,7 @@ void tracer_free(struct tracer *tracer)
 	}
 	stallprof_bpf__destroy(tracer->bpf);
 	probe_host_free(tracer->host);
+	free(tracer->batch);
 	free(tracer);
 }
 
@@ -338,19 +349,23 @@ int tracer_iterate(struct tracer *tracer, uint32_t mode)
 }
 
 /* Reads all rows of an inner map that no program uses any more, and empties it. */
-static int drain_ledger(int fd, tracer_row_fn on_row, void *ctx)
+static int drain_ledger(int fd, struct ledger_batch *batch, tracer_row_fn on_row, void *ctx)
 {
-	struct abi_ledger_key key, next;
-	struct abi_ledger_value value;
-	int result = 0, more;
+	uint32_t position, n, i;
+	bool first = true, last = false;
+	int result = 0;
 
-	more = bpf_map_get_next_key(fd, NULL, &next) == 0;
-	while (more) {
-		key = next;
-		more = bpf_map_get_next_key(fd, &key, &next) == 0;
-		if (bpf_map_lookup_elem(fd, &key, &value) == 0 && key.tag != ABI_LEDGER_META_TAG && !result)
-			result = on_row(ctx, &key, &value);
-		bpf_map_delete_elem(fd, &key);
+	while (!last) {
+		n = LEDGER_BATCH;
+		last = bpf_map_lookup_and_delete_batch(fd, first ? NULL : &position, &position, batch->key,
+		                                       batch->value, &n, NULL) != 0;
+		if (last && errno != ENOENT)
+			return -errno;
+		first = false;
+		for (i = 0; i < n && !result; i++) {
+			if (batch->key[i].tag != ABI_LEDGER_META_TAG)
+				result = on_row(ctx, &batch->key[i], &batch->value[i]);
+		}
 	}
 	return result;
 }
@@ -360,7 +375,7 @@ int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_ro
 	unsigned int old = tracer->ledger_active;
 	int result = begin_window(tracer, !old, next);
 
-	return result ? result : drain_ledger(tracer->ledger_fd[old], on_row, ctx);
+	return result ? result : drain_ledger(tracer->ledger_fd[old], tracer->batch, on_row, ctx);
 }
 
 int tracer_fd(const struct tracer *tracer)

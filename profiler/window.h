@@ -9,7 +9,7 @@
  *
  * The profile has three sample types: contentions/count, delay/nanoseconds and cpu/nanoseconds. For each row
  * (tag, process, cause, device) the delays of its samples sum to the row's nanoseconds exactly; a row of
- * which no sample was kept gets one with the frame [not sampled].
+ * which no sample was kept gets a stack of its like (stack_pool.h), else the frame [not sampled].
  */
 #ifndef STALLPROF_PROFILER_WINDOW_H
 #define STALLPROF_PROFILER_WINDOW_H
