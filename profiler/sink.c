@@ -33,7 +33,6 @@ struct sink {
 	char last_file[PATH_MAX + 64];
 	char host[256];
 	char push_error[1024]; /* the last one of this window */
-	uint64_t pushed;
 	struct profile *whole; /* of one file: the windows so far */
 };
 
@@ -188,7 +187,7 @@ static void trim_folder(const struct sink *sink)
 				break;
 			files = more;
 		}
-		snprintf(files[n].name, sizeof(files[n].name), "%s", entry->d_name);
+		memcpy(files[n].name, entry->d_name, strlen(entry->d_name) + 1); /* checked above */
 		files[n].bytes = st.st_size;
 		total += files[n++].bytes;
 	}
@@ -282,8 +281,6 @@ static int push_part(struct sink *sink, const struct series *series, const struc
 	free(body);
 	if (result)
 		say_push_error(sink, err);
-	else
-		sink->pushed++;
 	return result;
 }
 
@@ -334,9 +331,4 @@ const struct profile *sink_whole(const struct sink *sink)
 const char *sink_last_file(const struct sink *sink)
 {
 	return sink->last_file;
-}
-
-uint64_t sink_pushed(const struct sink *sink)
-{
-	return sink->pushed;
 }

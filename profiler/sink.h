@@ -43,6 +43,5 @@ const struct profile *sink_whole(const struct sink *sink);
 
 /* Where the last file lies, "" when none was written. */
 const char *sink_last_file(const struct sink *sink);
-uint64_t sink_pushed(const struct sink *sink);
 
 #endif

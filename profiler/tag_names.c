@@ -96,8 +96,3 @@ void tag_names_age(struct tag_names *names, struct tracer *tracer)
 		free(entry);
 	}
 }
-
-size_t tag_names_count(const struct tag_names *names)
-{
-	return HASH_COUNT(names->by_key);
-}

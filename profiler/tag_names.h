@@ -28,6 +28,4 @@ void tag_names_age(struct tag_names *names, struct tracer *tracer);
 /* Keeps a tag for good: those of processes, which may be empty for a while. */
 void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
-size_t tag_names_count(const struct tag_names *names);
-
 #endif
