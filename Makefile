@@ -39,11 +39,13 @@ compile: $(BUILD)/stallprof $(BUILD)/libstalltag.so $(BUILD)/libstalltag.a
 deps-build:
 	@config/install-packages build
 
+# Other kernels are a part of the tests as soon as there is a scenario.
+VM := $(if $(wildcard tests/vm/test_*),vm)
 # Where a newer Go is put for the delivery tests, if the machine has none.
 NEWER_GO := $(CURDIR)/build/go
 WITH_GO   = GO="$${GO:-$$(ls $(NEWER_GO) 2>/dev/null)}"
 deps-test:
-	@config/install-packages build test
+	@config/install-packages build test $(VM)
 	@config/install-go $(NEWER_GO)
 
 help:
@@ -135,8 +137,7 @@ $(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay_files.c $(ARCHIVES
 .PHONY: compile-unit
 compile-unit: compile $(UNIT_BINS) $(REPLAY_BINS) workloads
 
-# Other kernels (vm) are a part as soon as there is a scenario.
-PARTS := unit e2e $(if $(wildcard tests/vm/test_*),vm) pyroscope
+PARTS := unit e2e $(VM) pyroscope
 test: deps-test
 	@$(MAKE) --no-print-directory compile-unit
 	@$(WITH_GO) tests/run $(BUILD) $(PARTS)
