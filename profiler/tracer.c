@@ -48,12 +48,6 @@ static const char *const counter_names[] = {
 #undef NAME
 };
 
-static const char *const counter_help[] = {
-#define HELP(name, help) help,
-	ABI_COUNTERS(HELP)
-#undef HELP
-};
-
 __attribute__((format(printf, 3, 4))) static int fail(char *err, size_t err_len, const char *format, ...)
 {
 	int saved = errno ? errno : EINVAL;
@@ -411,16 +405,6 @@ void tracer_set_threshold(struct tracer *tracer, uint64_t ns)
 uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter)
 {
 	return tracer->bpf->bss->counters[counter];
-}
-
-const char *tracer_counter_name(enum abi_counter counter)
-{
-	return counter_names[counter];
-}
-
-const char *tracer_counter_help(enum abi_counter counter)
-{
-	return counter_help[counter];
 }
 
 int tracer_describe(struct tracer *tracer, struct stamp *stamp)

@@ -80,10 +80,8 @@ uint64_t tracer_event_bytes(const struct tracer *tracer);
 uint64_t tracer_threshold(const struct tracer *tracer);
 void tracer_set_threshold(struct tracer *tracer, uint64_t ns);
 
-/* Value of a counter since the start, and its name and meaning. */
+/* Value of a counter since the start. */
 uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter);
-const char *tracer_counter_name(enum abi_counter counter);
-const char *tracer_counter_help(enum abi_counter counter);
 
 /* What is attached and what is not, and the counters' growth since the last call, into the stamp. */
 int tracer_describe(struct tracer *tracer, struct stamp *stamp);

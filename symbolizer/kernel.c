@@ -211,11 +211,6 @@ void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out)
 	out->source = "kallsyms";
 }
 
-const char *kernel_vmlinux(const struct kernel *k)
-{
-	return kernel_debug_vmlinux(k->debug);
-}
-
 size_t kernel_symbols(const struct kernel *k)
 {
 	return k->symbols ? kallsyms_count(k->symbols) : 0;

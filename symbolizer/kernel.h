@@ -30,8 +30,6 @@ void kernel_free(struct kernel *k);
  */
 void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
 
-/* Where vmlinux with debug information was found; NULL: not needed yet, or there is none. */
-const char *kernel_vmlinux(const struct kernel *k);
 size_t kernel_symbols(const struct kernel *k);
 size_t kernel_memory(const struct kernel *k);
 

@@ -29,7 +29,6 @@ struct kernel_debug {
 	char *proc, *sys;
 	bool core_tried;
 	struct object *core;
-	char *vmlinux;
 	uint64_t linked_stext; /* 0: not known */
 	bool vmcoreinfo_tried, has_vmcoreinfo;
 	uint64_t vmcoreinfo_offset;
@@ -67,7 +66,6 @@ void kernel_debug_free(struct kernel_debug *d)
 	}
 	object_free(d->core);
 	kernel_files_free(d->files);
-	free(d->vmlinux);
 	free(d->proc);
 	free(d->sys);
 	free(d);
@@ -164,7 +162,6 @@ static struct object *open_core(struct kernel_debug *d, const char *build_id)
 		return NULL;
 	if (symtab_address(f, "_stext", &d->linked_stext))
 		d->linked_stext = 0;
-	d->vmlinux = strdup(path);
 	d->core = object_new(d->env, f, "", path);
 	if (d->core)
 		d->env->stats->debug_files_opened++;
@@ -184,11 +181,6 @@ bool kernel_debug_offset(struct kernel_debug *d, const struct kernel_place *core
 		return false;
 	*offset = core->start - d->linked_stext;
 	return true;
-}
-
-const char *kernel_debug_vmlinux(const struct kernel_debug *d)
-{
-	return d->vmlinux;
 }
 
 /* --- modules ---------------------------------------------------------------------------------------- */

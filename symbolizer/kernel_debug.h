@@ -39,8 +39,6 @@ bool kernel_debug_offset(struct kernel_debug *d, const struct kernel_place *core
 /* KERNELOFFSET in the text of a VMCOREINFO note. */
 bool kernel_debug_parse_vmcoreinfo(const char *text, size_t len, uint64_t *offset);
 
-/* NULL until vmlinux has been opened; then where it was found. */
-const char *kernel_debug_vmlinux(const struct kernel_debug *d);
 size_t kernel_debug_memory(const struct kernel_debug *d);
 
 #endif
