@@ -151,7 +151,7 @@ static int seed_mapping(const struct maps_entry *entry, void *context)
 	return 0;
 }
 
-static void meet(struct exec_maps *maps, uint32_t pid)
+void exec_maps_meet(struct exec_maps *maps, uint32_t pid)
 {
 	struct seed seed = { .table = maps->table, .pid = pid };
 	char path[64];
@@ -209,7 +209,7 @@ static void apply_mmap2(struct exec_maps *maps, const struct mmap2_record *recor
 		return;
 	if (!mapping.inode && !strcmp(mapping.path, "//anon"))
 		mapping.path = "";
-	meet(maps, record->pid);
+	exec_maps_meet(maps, record->pid);
 	map_table_add(maps->table, record->pid, &mapping);
 	ask_about_file(maps, record->pid, &mapping);
 }
@@ -229,7 +229,7 @@ static void apply_fork(struct exec_maps *maps, const struct task_record *record)
 		map_table_thread(maps->table, record->pid);
 		return;
 	}
-	meet(maps, record->ppid);
+	exec_maps_meet(maps, record->ppid);
 	map_table_fork(maps->table, record->pid, record->ppid);
 	if (maps->handler.fork)
 		maps->handler.fork(maps->handler.ctx, record->pid, record->ppid);
@@ -241,7 +241,7 @@ static void apply_exit(struct exec_maps *maps, const struct task_record *record)
 
 	if (exit == MAP_TABLE_UNSURE && has_other_threads(record->pid)) {
 		/* to be asked again when one of them exits, the table must know of it */
-		meet(maps, record->pid);
+		exec_maps_meet(maps, record->pid);
 		map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
 	} else if (exit != MAP_TABLE_LIVES) {
 		end_process(maps, record->pid);

@@ -64,6 +64,9 @@ int exec_maps_fd(const struct exec_maps *maps);
 /* Applies what has come: the number of records, or -errno. */
 int exec_maps_poll(struct exec_maps *maps);
 
+/* Reads now what a process has mapped, if nothing is known of it, so that it is known when it has gone. */
+void exec_maps_meet(struct exec_maps *maps, uint32_t pid);
+
 /*
  * Calls `mapping` for each mapping of the process, in the order in which they were made (a later one hides an
  * earlier one where they overlap). 0: that is all of them; 1: there may be others; -ENOENT: nothing is known.

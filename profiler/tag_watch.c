@@ -143,6 +143,8 @@ static struct followed *follow(struct tag_watch *watch, uint32_t pid)
 		return NULL;
 	f->pid = pid;
 	f->process.ai_tag_key = NO_KEY;
+	if (watch->maps)
+		exec_maps_meet(watch->maps, pid);
 	HASH_ADD(hh, watch->followed, pid, sizeof(f->pid), f);
 	return f;
 }
