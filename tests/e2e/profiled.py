@@ -159,6 +159,20 @@ def listens(pid):
     return False
 
 
+def hooks(pid):
+    """The names of the tracepoints to which a profiler's programs are attached now."""
+    found = set()
+    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        with contextlib.suppress(OSError), open(path) as file:
+            found.update(line.split()[1] for line in file if line.startswith("tp_name:"))
+    return found
+
+
+def is_hot(pid):
+    """Whether the programs that cost something are attached."""
+    return "sched_switch" in hooks(pid)
+
+
 def sound(tap, bench, name, path):
     """Checks that a profile is one: both readers take it, and its samples sum to its ledger. Its top, or None."""
     why = unreadable(path)
