@@ -175,12 +175,13 @@ static void test_cfi__broken_programs(void **state)
 		const char *program;
 		size_t len;
 	} cases[] = {
-		{ "\x0b", 1 },                     /* restore_state of nothing */
-		{ "\x3f", 1 },                     /* unknown */
-		{ "\x0c\x07", 2 },                 /* def_cfa without its offset */
-		{ "\x0c\x20\x08", 3 },             /* CFA relative to a vector register */
-		{ "\x0e\xff\xff\xff\xff\x7f", 6 }, /* CFA too far away */
-		{ "\x10\x03\x7f\x30", 4 },         /* expression past the end */
+		{ "\x0b", 1 },                         /* restore_state of nothing */
+		{ "\x3f", 1 },                         /* unknown */
+		{ "\x0c\x07", 2 },                     /* def_cfa without its offset */
+		{ "\x0c\x20\x08", 3 },                 /* CFA relative to a vector register */
+		{ "\x0e\xff\xff\xff\xff\x7f", 6 },     /* CFA too far away */
+		{ "\x11\x03\xff\xff\xff\xff\x3f", 7 }, /* register too far away */
+		{ "\x10\x03\x7f\x30", 4 },             /* expression past the end */
 		{ "\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a", 17 },
 	};
 	struct cfi_row row;

@@ -32,8 +32,10 @@ static int make_library(void **state)
 {
 	if (program_dir_make(state) || shell("echo 'static int __attribute__((noinline,noclone)) hidden(int "
 	                                     "n) { return n * 3; } int __attribute__((used)) "
-	                                     "shown(int n) { return hidden(n) + 1; }' > '%s/x.c'",
-	                                     program_dir))
+	                                     "shown(int n) { return hidden(n) + 1; }' > '%s/x.c' && for i in "
+	                                     "$(seq 99); do echo \"int a_long_name_$i;\"; done >> "
+	                                     "'%s/x.c'",
+	                                     program_dir, program_dir))
 		return -1;
 	return !compile_into("-shared -fPIC -Wl,--build-id=0x0123456789abcdef -o '%s/plain.so' '%s/x.c'",
 	                     program_dir, program_dir) ||
@@ -66,6 +68,21 @@ static void test_elf_file__sections(void **state)
 	elf_file_close(read);
 }
 
+/* Bytes that .debug_str or .zdebug_str takes in the file. */
+static size_t packed_size(const char *name)
+{
+	char command[512], line[64] = "";
+	FILE *readelf;
+
+	snprintf(command, sizeof(command),
+	         "readelf -SW '%s/%s' | sed -n 's/.*debug_str *PROGBITS *[^ ]* [^ ]* \\([^ ]*\\).*/\\1/p'",
+	         program_dir, name);
+	readelf = popen(command, "r");
+	assert_non_null(fgets(line, sizeof(line), readelf));
+	pclose(readelf);
+	return strtoul(line, NULL, 16);
+}
+
 static void test_elf_file__compressed_sections(void **state)
 {
 	static const char *const names[] = { "zlib.so", "zdebug.so", "zstd.so" };
@@ -76,6 +93,7 @@ static void test_elf_file__compressed_sections(void **state)
 	(void)state;
 	assert_int_equal(elf_file_section(plain, ".debug_str", &a), 0);
 	for (i = 0; i < 3; i++) {
+		assert_true(packed_size(names[i]) < a.len);
 		f = open_file(names[i], false);
 		assert_int_equal(elf_file_section(f, ".debug_str", &b), 0);
 		assert_int_equal(a.len, b.len);
@@ -122,7 +140,7 @@ static void test_elf_file__symbols(void **state)
 	assert_int_equal(symtab_new(f, NULL, &whole), 0);
 	assert_int_equal(symtab_new(stripped, NULL, &dynamic), 0);
 	assert_int_equal(symtab_new(stripped, debug, &with_debug), 0);
-	for (address = 0x1000; address < 0x1400 && !hidden; address++)
+	for (address = 0x1000; address < 0x8000 && !hidden; address++)
 		if (symtab_find(whole, address, &hit) && strcmp(hit.name, "hidden") == 0)
 			hidden = address;
 	assert_true(hidden);
@@ -131,6 +149,10 @@ static void test_elf_file__symbols(void **state)
 	assert_true(symtab_find(with_debug, hidden, &hit));
 	assert_string_equal(hit.name, "hidden");
 	assert_false(symtab_find(whole, 1, &hit));
+	assert_true(symtab_find(whole, hidden, &hit));
+	for (address = hidden; symtab_find(whole, address, &hit); address = hit.end)
+		assert_true(hit.start <= address && address < hit.end);
+	assert_true(address < hidden + 4096);
 	symtab_free(whole);
 	symtab_free(dynamic);
 	symtab_free(with_debug);
@@ -167,6 +189,14 @@ static void test_elf_file__debug_files(void **state)
 	assert_debug_file("stripped.so", "debug", true);
 	assert_debug_file("stripped.so", "none", true); /* by the link, beside it */
 	assert_debug_file("nameless.so", "none", true); /* by the link's CRC */
+	assert_int_equal(
+	        shell("cd '%s' && cc -shared -g -fPIC -Wl,--build-id=0x99 -o wrong.so x.c && mkdir -p "
+	              "wrong/.build-id/01 && mv wrong.so wrong/.build-id/01/23456789abcdef.debug && objcopy "
+	              "--remove-section=.gnu_debuglink stripped.so unlinked.so",
+	              program_dir),
+	        0);
+	assert_debug_file("unlinked.so", "debug", true);
+	assert_debug_file("unlinked.so", "wrong", false);
 	assert_int_equal(shell("cd '%s' && echo >> plain.debug", program_dir), 0);
 	assert_debug_file("nameless.so", "none", false);
 	assert_int_equal(shell("cd '%s' && mv plain.debug .debug/", program_dir), 0);

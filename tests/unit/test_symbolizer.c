@@ -277,6 +277,10 @@ static void test_symbolizer__corrupt_file(void **state)
 	}
 	assert_int_equal(stats().files_corrupt, 1);
 	symbolizer_process_drop(p);
+	p = dead_with("short.so", 0);
+	symbolizer_user(p, 0x11234, false, &r);
+	assert_int_equal(stats().files_corrupt, 1);
+	symbolizer_process_drop(p);
 	p = dead_with("noise.so", 0);
 	symbolizer_user(p, 0x11234, false, &r);
 	assert_string_equal(r.frames[0].function, "[no symbols: noise.so+0x1234]");

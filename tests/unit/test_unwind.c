@@ -249,7 +249,14 @@ static void test_unwind__jit_by_frame_pointer(void **state)
 	assert_string_equal(function_at(3), "through_jit");
 	symbolizer_stats(s, &stats);
 	assert_true(stats.unwind_frame_pointers >= 1);
-	/* The same with a frame pointer that points nowhere. */
+	/* The same with a frame pointer to something that is no frame. */
+	taken.stack.regs.ip = (uintptr_t)memory + 8;
+	taken.stack.regs.bp = taken.stack.regs.sp + 64;
+	memcpy(taken.copy + (taken.stack.regs.bp + 8 - taken.stack.copy_start), "\x34\x12\0\0\0\0\0", 8);
+	unwind();
+	assert_int_equal(taken.n, 1);
+	assert_int_equal(taken.end, SYM_UNWIND_NO_CFI);
+	/* And with one that points nowhere. */
 	taken.stack.regs.ip = (uintptr_t)memory + 8;
 	taken.stack.regs.bp = 12345;
 	unwind();
