@@ -61,8 +61,8 @@ static long copy_page(u32 i, struct stack_copy *c)
 		return 1;
 	if (want > c->top - from)
 		want = c->top - from;
-	if (want > PAGE_BYTES)
-		return 1;
+	want = cut_to(want, PAGE_BYTES);
+	copied = cut_to(copied, ABI_USTACK_MAX - PAGE_BYTES);
 	if (user_read(&c->slot->ustack[copied], want, (void *)from)) {
 		c->faulted = 1;
 		return 1;
@@ -158,8 +158,7 @@ ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len)
 	struct abi_event *event = &slot->event;
 	u64 size, wake = BPF_RB_NO_WAKEUP;
 
-	if (ustack_len > ABI_USTACK_MAX)
-		ustack_len = 0;
+	ustack_len = cut_to(ustack_len, ABI_USTACK_MAX);
 	event->ustack_len = ustack_len;
 	if (event->flags & ABI_USER_TRUNCATED)
 		COUNT(stacks_truncated);

@@ -47,8 +47,9 @@ static long next_attribute(u32 i, struct attribute_search *a)
 {
 	u32 at = a->at, len;
 
-	if (at + 2 > a->size || at >= CONTEXT_ATTRS_MAX)
+	if (at + 2 > a->size)
 		return 1;
+	at = cut_to(at, CONTEXT_ATTRS_MAX - 2);
 	len = a->scratch->attrs[at + 1];
 	if (at + 2 + len > a->size)
 		return 1;
@@ -63,18 +64,15 @@ static long next_attribute(u32 i, struct attribute_search *a)
 /* Copies the last attribute with the key into the tag's name; false when there is none. */
 ALWAYS bool context_name(struct context_scratch *s, u32 key)
 {
-	struct attribute_search a = { .scratch = s, .key = key, .size = s->head.attrs_size };
+	struct attribute_search a = { .scratch = s, .key = key };
 	u32 found, len;
 
-	if (a.size > CONTEXT_ATTRS_MAX)
-		a.size = CONTEXT_ATTRS_MAX;
+	a.size = cut_to(s->head.attrs_size, CONTEXT_ATTRS_MAX);
 	bpf_loop(CONTEXT_ATTRS, next_attribute, &a, 0);
-	found = a.found;
-	len = a.len;
-	if (!found || found >= CONTEXT_ATTRS_MAX + 2)
+	if (!a.found)
 		return false;
-	if (len > NAME_MAX_LEN)
-		len = NAME_MAX_LEN;
+	found = cut_to(a.found, CONTEXT_ATTRS_MAX);
+	len = cut_to(a.len, NAME_MAX_LEN);
 	bpf_probe_read_kernel(s->tag.name, len, &s->attrs[found]);
 	return len > 0;
 }
@@ -108,9 +106,7 @@ ALWAYS int context_read(struct task_struct *task, struct context_scratch *s, u64
 		COUNT(contexts_unreadable);
 		return CONTEXT_NO_TAG;
 	}
-	size = s->head.attrs_size;
-	if (size > CONTEXT_ATTRS_MAX)
-		size = CONTEXT_ATTRS_MAX;
+	size = cut_to(s->head.attrs_size, CONTEXT_ATTRS_MAX);
 	__builtin_memset(&s->tag, 0, sizeof(s->tag));
 	if (size && user_read(s->attrs, size, (void *)(address + sizeof(s->head)))) {
 		COUNT(contexts_unreadable);

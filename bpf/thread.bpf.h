@@ -11,6 +11,14 @@
 #define user_read(to, size, from) bpf_probe_read_user(to, size, from)
 #endif
 
+/* `value`, cut to `max`, for lengths and offsets. The verifier of Linux 6.1 knows a bound only of the very register
+ * that was compared, so the compiler must not compare a copy of it. */
+ALWAYS u64 cut_to(u64 value, u64 max)
+{
+	barrier_var(value);
+	return value <= max ? value : max;
+}
+
 ALWAYS struct thread *thread_find(struct task_struct *task)
 {
 	return bpf_task_storage_get(&threads, task, 0, 0);

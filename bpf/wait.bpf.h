@@ -129,8 +129,8 @@ ALWAYS void wait_sample(struct task_struct *task, struct thread *t, u32 kind, u3
 	}
 	if (copy && kind == ABI_EVENT_WAIT)
 		slot = copy; /* the thread is being switched in: nobody else has the slot */
-	else if (copy && len && len <= ABI_USTACK_MAX)
-		bpf_probe_read_kernel(slot->ustack, len, copy->ustack);
+	else if (copy)
+		bpf_probe_read_kernel(slot->ustack, cut_to(len, ABI_USTACK_MAX), copy->ustack);
 	event = &slot->event;
 	event_head(event, task, t, kind, thread_slot(t)->tag);
 	event->flags = flags;
