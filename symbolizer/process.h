@@ -31,6 +31,7 @@ struct sym_process {
 	UT_hash_handle hh;
 	struct symbolizer *owner;
 	bool exited;
+	uint64_t started;          /* as PROC/PID/stat has it; 0: not looked yet */
 	struct mapping **mappings; /* by start, none overlapping another */
 	size_t n_mappings, max_mappings;
 	size_t n_all; /* with the retired ones */

@@ -86,7 +86,7 @@ struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint6
 
 /*
  * Reads PROC/PID/maps. Mappings that have vanished stay for the addresses that nothing newer covers.
- * -ESRCH: there is no such process (any more); what is known stays.
+ * -ESRCH: there is no such process (any more), or another one has its pid now; what is known stays.
  */
 int symbolizer_process_refresh(struct sym_process *p);
 

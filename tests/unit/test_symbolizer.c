@@ -247,6 +247,36 @@ static void test_symbolizer__gone_process(void **state)
 	symbolizer_process_drop(NULL);
 }
 
+/* Writes PROC/77/stat and PROC/77/maps as they are for a process that began at `start`. */
+static void write_process(const char *start, const char *path)
+{
+	assert_int_equal(shell("mkdir -p '%s/77' && echo '77 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 "
+	                       "16 17 18 %s "
+	                       "20' > '%s/77/stat' && echo '1000-2000 r-xp 0 00:00 0 %s' > '%s/77/maps'",
+	                       program_dir, start, program_dir, path, program_dir),
+	                 0);
+}
+
+static void test_symbolizer__pid_taken_by_another(void **state)
+{
+	struct symbolizer_opts opts = { .proc = program_dir };
+	struct sym_process *p;
+
+	(void)state;
+	symbolizer_free(s);
+	s = symbolizer_new(&opts);
+	p = symbolizer_process(s, 77, 1);
+	write_process("1234", "/first");
+	assert_int_equal(symbolizer_process_refresh(p), 0);
+	assert_string_equal(path_at(p, 0x1000), "/first");
+	write_process("1234", "/second");
+	assert_int_equal(symbolizer_process_refresh(p), 0);
+	assert_string_equal(path_at(p, 0x1000), "/second");
+	write_process("5678", "/third");
+	assert_int_equal(symbolizer_process_refresh(p), -ESRCH);
+	assert_string_equal(path_at(p, 0x1000), "/second");
+}
+
 /* Maps a file of ours into a process that does not exist, as if it had exited. */
 static struct sym_process *dead_with(const char *file, uint64_t inode)
 {
@@ -434,6 +464,7 @@ int main(void)
 		WITH(test_symbolizer__mappings_over_time),
 		WITH(test_symbolizer__too_many_mappings),
 		WITH(test_symbolizer__gone_process),
+		WITH(test_symbolizer__pid_taken_by_another),
 		WITH(test_symbolizer__corrupt_file),
 		WITH(test_symbolizer__deleted_file),
 		WITH(test_symbolizer__bounded_memory),
