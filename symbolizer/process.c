@@ -16,6 +16,7 @@
 #define MAX_MAPPINGS 65536
 #define REFRESH_NS   100000000ll
 #define VDSO         "[vdso]"
+#define DELETED      " (deleted)" /* as the kernel marks a path whose file is gone */
 
 static int64_t now_ns(void)
 {
@@ -191,13 +192,17 @@ int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, 
 		                  .inode = inode,
 		                  .dev_major = dev_major,
 		                  .dev_minor = dev_minor };
+	size_t len;
 
 	if (start >= end)
 		return -EINVAL;
 	/* The kernel has these names for memory without a file. */
 	if (strcmp(path, "//anon") == 0 || strncmp(path, "[anon", 5) == 0)
 		path = "";
-	wanted.path = intern_string(p->owner->strings, path);
+	len = strlen(path);
+	if (len > strlen(DELETED) && strcmp(path + len - strlen(DELETED), DELETED) == 0)
+		len -= strlen(DELETED);
+	wanted.path = intern_bytes(p->owner->strings, path, len);
 	return add_mapping(p, &wanted);
 }
 

@@ -217,6 +217,8 @@ static void test_symbolizer__mappings_over_time(void **state)
 	assert_string_equal(path_at(p, 0x9000), "none");
 	/* What a result pointed to is still there. */
 	assert_true(strcmp(module->path, "/old") == 0 && module->start == 0x1000);
+	symbolizer_process_map(p, 0x20000, 0x21000, 0, 0, 0, 0, "/gone (deleted)");
+	assert_string_equal(path_at(p, 0x20000), "/gone");
 	symbolizer_process_exec(p);
 	assert_string_equal(path_at(p, 0x3000), "none");
 	symbolizer_process_drop(p);
