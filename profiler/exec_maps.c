@@ -50,6 +50,7 @@ struct mmap2_record {
 struct comm_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
+	char name[];
 };
 
 struct task_record {
@@ -151,6 +152,23 @@ static int seed_mapping(const struct maps_entry *entry, void *context)
 	return 0;
 }
 
+static void seed_name(struct exec_maps *maps, uint32_t pid)
+{
+	char path[64], name[MAP_TABLE_NAME_BYTES + 1];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	len = read(fd, name, sizeof(name) - 1);
+	close(fd);
+	name[len > 0 ? len : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	map_table_set_name(maps->table, pid, name);
+}
+
 void exec_maps_meet(struct exec_maps *maps, uint32_t pid)
 {
 	struct seed seed = { .table = maps->table, .pid = pid };
@@ -166,6 +184,12 @@ void exec_maps_meet(struct exec_maps *maps, uint32_t pid)
 	if (!maps_read(fd, seed_mapping, &seed, NULL))
 		map_table_set_complete(maps->table, pid);
 	close(fd);
+	seed_name(maps, pid);
+}
+
+const char *exec_maps_name(const struct exec_maps *maps, uint32_t pid)
+{
+	return map_table_name(maps->table, pid);
 }
 
 /* Threads other than the leader, which stays as a zombie until they are gone. */
@@ -216,10 +240,15 @@ static void apply_mmap2(struct exec_maps *maps, const struct mmap2_record *recor
 
 static void apply_comm(struct exec_maps *maps, const struct comm_record *record)
 {
-	if (!(record->header.misc & PERF_RECORD_MISC_COMM_EXEC))
-		return;
-	map_table_exec(maps->table, record->pid);
-	if (maps->handler.exec)
+	bool is_exec = record->header.misc & PERF_RECORD_MISC_COMM_EXEC;
+	size_t room = record->header.size - offsetof(struct comm_record, name);
+
+	if (is_exec)
+		map_table_exec(maps->table, record->pid);
+	/* That of a thread other than the leader is not the process's. */
+	if ((is_exec || record->pid == record->tid) && strnlen(record->name, room) < room)
+		map_table_set_name(maps->table, record->pid, record->name);
+	if (is_exec && maps->handler.exec)
 		maps->handler.exec(maps->handler.ctx, record->pid);
 }
 

@@ -73,6 +73,9 @@ void exec_maps_meet(struct exec_maps *maps, uint32_t pid);
  */
 int exec_maps_feed(struct exec_maps *maps, uint32_t pid, exec_mapping_fn mapping, void *ctx);
 
+/* The process's name, also when it has gone; "" when it is not known. Lives until the next call on `maps`. */
+const char *exec_maps_name(const struct exec_maps *maps, uint32_t pid);
+
 void exec_maps_stats(const struct exec_maps *maps, struct exec_maps_stats *out);
 
 /* For tests: applies one record as if it had come from the kernel. */

@@ -1,6 +1,7 @@
 #include "profiler/map_table.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define HASH_NONFATAL_OOM 1
@@ -17,6 +18,7 @@ struct entry {
 	bool complete, ended, leader_ended;
 	uint64_t ended_ns;
 	struct map_list *list;
+	char name[MAP_TABLE_NAME_BYTES];
 	struct entry *prev, *next; /* among those that have ended, in order of time */
 	UT_hash_handle hh;
 };
@@ -144,6 +146,8 @@ int map_table_fork(struct map_table *table, uint32_t child, uint32_t parent)
 	from = find(table, parent);
 	entry->threads = 1;
 	entry->complete = from && from->complete;
+	if (from)
+		memcpy(entry->name, from->name, sizeof(entry->name));
 	return 0;
 }
 
@@ -182,6 +186,21 @@ int map_table_add(struct map_table *table, uint32_t pid, const struct exec_mappi
 	}
 	table->stats.mappings_dropped += (uint64_t)err;
 	return 0;
+}
+
+void map_table_set_name(struct map_table *table, uint32_t pid, const char *name)
+{
+	struct entry *entry = find(table, pid);
+
+	if (entry)
+		snprintf(entry->name, sizeof(entry->name), "%s", name);
+}
+
+const char *map_table_name(const struct map_table *table, uint32_t pid)
+{
+	const struct entry *entry = find(table, pid);
+
+	return entry ? entry->name : "";
 }
 
 void map_table_thread(struct map_table *table, uint32_t pid)

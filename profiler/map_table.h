@@ -21,6 +21,7 @@ struct map_table;
 
 #define MAP_TABLE_PROCESSES_MAX 65536
 #define MAP_TABLE_MAPPINGS_MAX  8192      /* of a process; over it the oldest goes */
+#define MAP_TABLE_NAME_BYTES    16        /* as the kernel has it, with its NUL */
 #define MAP_TABLE_TOTAL_MAX     (2 << 20) /* of all; shared ones count once */
 
 struct exec_mapping {
@@ -54,6 +55,11 @@ int map_table_fork(struct map_table *table, uint32_t child, uint32_t parent);
 int map_table_exec(struct map_table *table, uint32_t pid);
 /* `mapping` is copied. -EINVAL: an empty range. */
 int map_table_add(struct map_table *table, uint32_t pid, const struct exec_mapping *mapping);
+
+/* The process's name (comm), which a forked child takes from its parent: cut to MAP_TABLE_NAME_BYTES - 1; "" when
+ * it is not known. */
+void map_table_set_name(struct map_table *table, uint32_t pid, const char *name);
+const char *map_table_name(const struct map_table *table, uint32_t pid);
 
 /* A thread more. */
 void map_table_thread(struct map_table *table, uint32_t pid);

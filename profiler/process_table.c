@@ -133,6 +133,8 @@ struct process *process_table_get(struct process_table *table, uint32_t pid, uin
 		read_identity(&entry->process);
 		HASH_ADD(hh, table->by_key, key, sizeof(entry->key), entry);
 	}
+	if (!entry->process.comm[0] && !comm && table->maps)
+		comm = exec_maps_name(table->maps, pid);
 	if (comm && !entry->process.comm[0])
 		snprintf(entry->process.comm, sizeof(entry->process.comm), "%.15s", comm);
 	entry->used = true;

@@ -195,6 +195,23 @@ static void test_map_table__too_many_processes(void **state)
 	assert_string_equal(list_of(5), "-2 ");
 }
 
+static void test_map_table__names(void **state)
+{
+	(void)state;
+	map_table_set_name(table, 5, "nobody");
+	assert_string_equal(map_table_name(table, 5), "");
+	assert_int_equal(map_table_meet(table, 5), 0);
+	map_table_set_name(table, 5, "a name that is longer than 15");
+	assert_string_equal(map_table_name(table, 5), "a name that is ");
+	assert_int_equal(map_table_fork(table, 6, 5), 0);
+	map_table_set_name(table, 5, "other");
+	assert_string_equal(map_table_name(table, 6), "a name that is ");
+	map_table_end(table, 6, 1);
+	assert_string_equal(map_table_name(table, 6), "a name that is ");
+	map_table_expire(table, 2 + LINGER_NS);
+	assert_string_equal(map_table_name(table, 6), "");
+}
+
 #define WITH_TABLE(test) cmocka_unit_test_setup_teardown(test, new_table, free_table)
 
 int main(void)
@@ -208,6 +225,7 @@ int main(void)
 		WITH_TABLE(test_map_table__pid_reuse),
 		WITH_TABLE(test_map_table__threads),
 		WITH_TABLE(test_map_table__distrust),
+		WITH_TABLE(test_map_table__names),
 		WITH_TABLE(test_map_table__too_many_mappings),
 		WITH_TABLE(test_map_table__too_many_processes),
 	};
