@@ -113,9 +113,8 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 	/* Better no agent than one that records more than it was asked for. */
 	if (session->config->filters.pid_count || session->config->filters.cgroup_count > 1) {
 		snprintf(err, err_len,
-		         "filters.pids, and more than one of filters.cgroups, cannot be applied yet: remove "
-		         "them, "
-		         "or use stallprof record -p");
+		         "filters.pids, and more than one of filters.cgroups, cannot be applied yet: "
+		         "remove them, or use stallprof record -p");
 		return -ENOTSUP;
 	}
 	if (session->config->filters.cgroup_count) {
