@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <mntent.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 /* How many folders lie between the mount's root and the path. */
 static int depth_below_mount(const char *path, uint32_t *level)
@@ -34,8 +37,28 @@ static int depth_below_mount(const char *path, uint32_t *level)
 	return 0;
 }
 
-int cgroup_filter_find(const char *path, uint64_t *id, uint32_t *level, char *err, size_t err_len)
+/* A path as /proc/PID/cgroup has it lies below the mount of the hierarchy. */
+static void resolve(const char *given, char *path, size_t size)
 {
+	FILE *mounts = access(given, F_OK) ? setmntent("/proc/self/mounts", "re") : NULL;
+	struct mntent *mount;
+	bool found = false;
+
+	while (mounts && !found && (mount = getmntent(mounts))) {
+		if (strcmp(mount->mnt_type, "cgroup2"))
+			continue;
+		snprintf(path, size, "%s/%s", mount->mnt_dir, given);
+		found = access(path, F_OK) == 0;
+	}
+	if (mounts)
+		endmntent(mounts);
+	if (!found)
+		snprintf(path, size, "%s", given);
+}
+
+int cgroup_filter_find(const char *given, uint64_t *id, uint32_t *level, char *err, size_t err_len)
+{
+	char path[PATH_MAX];
 	union {
 		struct file_handle handle;
 		char room[sizeof(struct file_handle) + sizeof(uint64_t)];
@@ -43,6 +66,7 @@ int cgroup_filter_find(const char *path, uint64_t *id, uint32_t *level, char *er
 	struct statfs fs;
 	int mount_id;
 
+	resolve(given, path, sizeof(path));
 	if (statfs(path, &fs)) {
 		snprintf(err, err_len, "cgroup %s: %s", path, strerror(errno));
 		return -EINVAL;

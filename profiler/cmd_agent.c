@@ -83,6 +83,25 @@ static int on_window(void *ctx)
 	return deliver(ctx);
 }
 
+/* A filter that is not obeyed would record what it should not. */
+static int check_filters(const struct agent *agent, char *err, size_t err_len)
+{
+	const struct config_filters *filters = &agent->config->filters;
+
+	if (filters->pid_count)
+		snprintf(
+		        err, err_len,
+		        "%s: filters.pids: the agent does not filter by process; use stallprof record -p, or "
+		        "filters.cgroups",
+		        agent->config_path);
+	else if (filters->cgroup_count > 1)
+		snprintf(err, err_len, "%s: filters.cgroups: one at most; name a cgroup above them all",
+		         agent->config_path);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 static int start(struct agent *agent, char *err, size_t err_len)
 {
 	struct session_opts opts = { 0 };
@@ -90,6 +109,8 @@ static int start(struct agent *agent, char *err, size_t err_len)
 	char output[4096];
 	int result = config_load(agent->config_path, &agent->config, err, err_len);
 
+	if (!result)
+		result = check_filters(agent, err, err_len);
 	if (!result)
 		result = host_check(err, err_len);
 	if (result)
