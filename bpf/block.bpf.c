@@ -74,8 +74,18 @@ int BPF_PROG(on_rq_issue, struct request *rq)
 	return 0;
 }
 
+/* All of it is done: its issuer waits for one less. */
+ALWAYS void request_forget(struct request *rq, const struct request_info *info)
+{
+	u64 key = (u64)rq;
+
+	if (info->tid)
+		inflight_add(info->tid, -1);
+	bpf_map_delete_elem(&requests, &key);
+}
+
 SEC("tp_btf/block_rq_complete")
-int BPF_PROG(on_rq_complete, struct request *rq)
+int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
 	struct carried *mark = mark_here();
 	struct request_info *info = request_find(rq);
@@ -86,23 +96,42 @@ int BPF_PROG(on_rq_complete, struct request *rq)
 	mark->cause = info && info->throttled ? ABI_CAUSE_THROTTLE : ABI_CAUSE_BLOCK_IO;
 	mark->since_ns = bpf_ktime_get_ns();
 	mark->request = (u64)rq;
+	if (info && bytes >= rq->__data_len)
+		request_forget(rq, info);
 	return 0;
+}
+
+/* Whoever is woken from here on was not waiting for the request. */
+ALWAYS void request_done(struct request *rq)
+{
+	struct carried *mark = mark_here();
+
+	if (mark && mark->request == (u64)rq)
+		mark->request = 0;
 }
 
 SEC("tp_btf/block_io_done")
 int BPF_PROG(on_io_done, struct request *rq)
 {
-	struct carried *mark = mark_here();
-	struct request_info *info = request_find(rq);
-	u64 key = (u64)rq;
+	request_done(rq);
+	return 0;
+}
 
-	if (mark && mark->request == key)
+/* Kernels before 6.5 have no block_io_done, and these two functions around block_rq_complete: */
+SEC("fexit/blk_update_request")
+int BPF_PROG(on_update_done, struct request *rq)
+{
+	request_done(rq);
+	return 0;
+}
+
+SEC("fexit/blk_mq_end_request_batch")
+int BPF_PROG(on_batch_done)
+{
+	struct carried *mark = mark_here();
+
+	if (mark)
 		mark->request = 0;
-	if (!info)
-		return 0;
-	if (info->tid)
-		inflight_add(info->tid, -1);
-	bpf_map_delete_elem(&requests, &key);
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  *     sched_waking(T)        T waited for R
  *     sched_waking(K)        K, a kernel thread, carries R from now on
  *     workqueue_queue_work   the work item carries R; whichever kworker runs it does too, while it runs it
- *   block_io_done(R)       marks[cpu] = nothing
+ *   block_io_done(R)       marks[cpu] = nothing (before 6.5: the completing function returns)
  *   K: sched_waking(T)     T waited for R
  *   K goes to sleep        K carries nothing any more (jbd2 does, until its commit ends)
  */

@@ -113,6 +113,7 @@ struct request_queue {
 
 struct request {
 	struct request_queue *q;
+	unsigned int __data_len;
 };
 
 struct block_device {

@@ -1,16 +1,20 @@
 #include "profiler/probe_table.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MODULES_MAX 512
 
 #define NEWER   "a newer kernel"
 #define BUILTIN "load the file system that has a journal (modprobe jbd2)"
+#define FTRACE  "a newer kernel, or one with CONFIG_FUNCTION_TRACER=y that lets functions be hooked"
 #define TAGLIB  "a program that is linked to libstalltag, or imports stalltag"
 
 const struct probe probe_table[] = {
@@ -24,11 +28,13 @@ const struct probe probe_table[] = {
 	{ "tags", "on_tag_process", PROBE_USDT, "stalltag:process", false, NULL, TAGLIB },
 	{ "block_io", "on_rq_complete", PROBE_TP_BTF, "block_rq_complete", true, NULL, NEWER },
 	{ "block_io", "on_io_done", PROBE_TP_BTF, "block_io_done", true, NULL, NEWER },
+	{ "block_io", "on_update_done", PROBE_FEXIT, "blk_update_request", true, "on_io_done", FTRACE },
+	{ "block_io", "on_batch_done", PROBE_FEXIT, "blk_mq_end_request_batch", true, "on_io_done", FTRACE },
 	{ "block_io", "on_queue_work", PROBE_TP_BTF, "workqueue_queue_work", true, NULL, NEWER },
 	{ "block_io", "on_work_start", PROBE_TP_BTF, "workqueue_execute_start", true, NULL, NEWER },
 	{ "block_io", "on_work_end", PROBE_TP_BTF, "workqueue_execute_end", true, NULL, NEWER },
-	{ "throttle", "on_io_start", PROBE_TP_BTF, "block_io_start", true, "on_rq_issue", NEWER },
-	{ "throttle", "on_rq_issue", PROBE_TP_BTF, "block_rq_issue", true, NULL, NEWER },
+	{ "throttle", "on_io_start", PROBE_TP_BTF, "block_io_start", true, NULL, NEWER },
+	{ "throttle", "on_rq_issue", PROBE_TP_BTF, "block_rq_issue", true, "on_io_start", NEWER },
 	{ "writeback", "on_folio_wait_writeback", PROBE_TP_BTF, "folio_wait_writeback", true, NULL, NEWER },
 	{ "writeback", "on_balance_dirty_pages", PROBE_TP_BTF, "balance_dirty_pages", true, NULL, NEWER },
 	{ "journal", "on_commit_start", PROBE_TP_BTF, "jbd2_start_commit", true, NULL, BUILTIN },
@@ -51,7 +57,7 @@ struct kernel_types {
 
 const char *probe_kind_prefix(enum probe_kind kind)
 {
-	static const char *const prefix[] = { "tp_btf/", "usdt/", "perf_event/", "iter/" };
+	static const char *const prefix[] = { "tp_btf/", "fexit/", "usdt/", "perf_event/", "iter/" };
 
 	return prefix[kind];
 }
@@ -98,46 +104,34 @@ static bool has_tracepoint(const struct kernel_types *types, const char *name)
 	return false;
 }
 
-struct probe_host *probe_host_new(void)
+/* Not every kernel that describes its functions lets them be hooked: whether this one does, a program that does
+ * nothing finds out. */
+static bool can_hook_function(const struct kernel_types *types, const char *name)
 {
-	struct kernel_types types = { .kernel = btf__load_vmlinux_btf() };
-	struct probe_host *host = NULL;
-	size_t i;
+	static const struct bpf_insn return_0[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int id = btf__find_by_name_kind(types->kernel, name, BTF_KIND_FUNC), program, hook;
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT);
 
-	if (!types.kernel) {
-		errno = ENOENT;
-		return NULL;
-	}
-	load_modules(&types);
-	host = calloc(1, sizeof(*host));
-	for (i = 0; host && i < probe_table_len; i++)
-		host->has[i] =
-		        probe_table[i].kind != PROBE_TP_BTF || has_tracepoint(&types, probe_table[i].hook);
-	free_types(&types);
-	return host;
-}
-
-void probe_host_free(struct probe_host *host)
-{
-	free(host);
+	if (id <= 0)
+		return false;
+	options.attach_btf_id = id;
+	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", return_0, 2, &options);
+	if (program < 0)
+		return false;
+	hook = bpf_raw_tracepoint_open(NULL, program);
+	close(program);
+	if (hook < 0)
+		return false;
+	close(hook);
+	return true;
 }
 
 static bool hook_exists(const struct probe_host *host, const struct probe *probe)
 {
 	return host->has[probe - probe_table];
-}
-
-bool probe_replaced(const struct probe_host *host, const struct probe *probe)
-{
-	size_t i;
-
-	for (i = 0; i < probe_table_len; i++) {
-		const struct probe *other = &probe_table[i];
-
-		if (other->instead && !strcmp(other->instead, probe->program) && hook_exists(host, other))
-			return true;
-	}
-	return false;
 }
 
 static const struct probe *find_program(const char *program)
@@ -151,15 +145,70 @@ static const struct probe *find_program(const char *program)
 	return NULL;
 }
 
-/* A row that is missing does no harm when the row it would replace is there. */
-static bool row_served(const struct probe_host *host, const struct probe *probe)
+static bool better_exists(const struct probe_host *host, const struct probe *probe)
 {
-	const struct probe *fallback;
+	const struct probe *better = probe->unless ? find_program(probe->unless) : NULL;
 
-	if (hook_exists(host, probe))
+	return better && hook_exists(host, better);
+}
+
+static bool find_hook(const struct probe_host *host, const struct kernel_types *types,
+                      const struct probe *probe)
+{
+	switch (probe->kind) {
+	case PROBE_TP_BTF:
+		return has_tracepoint(types, probe->hook);
+	case PROBE_FEXIT: /* what makes it needless comes before it in the table */
+		return !better_exists(host, probe) && can_hook_function(types, probe->hook);
+	default:
 		return true;
-	fallback = probe->instead ? find_program(probe->instead) : NULL;
-	return fallback && hook_exists(host, fallback);
+	}
+}
+
+struct probe_host *probe_host_new(void)
+{
+	struct kernel_types types = { .kernel = btf__load_vmlinux_btf() };
+	struct probe_host *host = NULL;
+	size_t i;
+
+	if (!types.kernel) {
+		errno = ENOENT;
+		return NULL;
+	}
+	load_modules(&types);
+	host = calloc(1, sizeof(*host));
+	for (i = 0; host && i < probe_table_len; i++)
+		host->has[i] = find_hook(host, &types, &probe_table[i]);
+	free_types(&types);
+	return host;
+}
+
+void probe_host_free(struct probe_host *host)
+{
+	free(host);
+}
+
+/* Whether the rows that are there for its sake can all be had; false when there are none. */
+static bool has_substitutes(const struct probe_host *host, const struct probe *probe)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < probe_table_len; i++) {
+		const struct probe *other = &probe_table[i];
+
+		if (!other->unless || strcmp(other->unless, probe->program))
+			continue;
+		if (!hook_exists(host, other))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+bool probe_replaced(const struct probe_host *host, const struct probe *probe)
+{
+	return better_exists(host, probe) || (!hook_exists(host, probe) && has_substitutes(host, probe));
 }
 
 bool probe_cause_available(const struct probe_host *host, const char *cause)
@@ -167,7 +216,8 @@ bool probe_cause_available(const struct probe_host *host, const char *cause)
 	size_t i;
 
 	for (i = 0; i < probe_table_len; i++) {
-		if (!strcmp(probe_table[i].cause, cause) && !row_served(host, &probe_table[i]))
+		if (!strcmp(probe_table[i].cause, cause) && !hook_exists(host, &probe_table[i]) &&
+		    !probe_replaced(host, &probe_table[i]))
 			return false;
 	}
 	return true;
@@ -175,10 +225,10 @@ bool probe_cause_available(const struct probe_host *host, const char *cause)
 
 const char *probe_missing(const struct probe_host *host, const struct probe *probe)
 {
+	if (probe_replaced(host, probe))
+		return "not needed: other hooks serve";
 	if (!hook_exists(host, probe))
 		return "not in this kernel";
-	if (probe_replaced(host, probe))
-		return "not needed: a better hook serves";
 	if (!probe_cause_available(host, probe->cause))
 		return "another hook of the same cause is missing";
 	return NULL;

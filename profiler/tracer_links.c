@@ -121,7 +121,7 @@ static int attach_row(struct tracer_links *links, size_t i)
 		return -ENOENT;
 	if (probe->kind == PROBE_PERF_EVENT)
 		return attach_clocks(links, program);
-	if (probe->kind != PROBE_TP_BTF)
+	if (probe->kind != PROBE_TP_BTF && probe->kind != PROBE_FEXIT)
 		return 0; /* file by file, or on demand */
 	links->row[i] = bpf_program__attach(program);
 	return links->row[i] ? 0 : -errno;
