@@ -155,8 +155,9 @@ static size_t fill_frames(struct dwarf_index *x, const struct unit_index *ui, ui
 {
 	const struct dwarf_inline *chain[MAX_INLINED];
 	size_t n = f ? dwarf_scopes_inlines(ui->scopes, f, address, chain, MAX_INLINED) : 0, i;
+	uint64_t scope_start = n ? chain[n - 1]->low : f ? f->low : 0;
 	uint32_t file = 0, line = 0;
-	bool known = ui->lines && dwarf_lines_find(ui->lines, address, f ? f->low : 0, &file, &line);
+	bool known = ui->lines && dwarf_lines_find(ui->lines, address, scope_start, &file, &line);
 
 	if (!f && !known)
 		return 0;

@@ -12,6 +12,9 @@
 /* How many sequences a lookup goes back for one that overlaps those after it. */
 #define MAX_OVERLAPS 16
 
+/* How many rows are looked through for a line instead of 0. */
+#define MAX_ROWS_BACK 64
+
 struct row {
 	uint64_t address;
 	uint32_t file, line;
@@ -242,11 +245,9 @@ void dwarf_lines_free(struct dwarf_lines *l)
 	free(l);
 }
 
-static const struct row *row_in(const struct dwarf_lines *l, const struct sequence *s, uint64_t address,
-                                uint64_t function_start)
+static const struct row *row_in(const struct dwarf_lines *l, const struct sequence *s, uint64_t address)
 {
 	uint32_t low = s->first, high = s->end, mid;
-	const struct row *row, *before;
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
@@ -255,18 +256,31 @@ static const struct row *row_in(const struct dwarf_lines *l, const struct sequen
 		else
 			high = mid;
 	}
-	if (low == s->first)
-		return NULL;
-	row = before = &l->rows[low - 1];
-	while (!before->line && before > l->rows + s->first && before->address > function_start)
-		before--;
-	return before->line && before->address >= function_start ? before : row;
+	return low > s->first ? &l->rows[low - 1] : NULL;
 }
 
-bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t function_start, uint32_t *file,
+/* The line of a row that has none. */
+static uint32_t line_before(const struct dwarf_lines *l, const struct sequence *s, const struct row *row,
+                            uint64_t scope_start)
+{
+	const struct row *before, *first = l->rows + s->first;
+	unsigned int i;
+
+	for (before = row, i = 0; before > first && i < MAX_ROWS_BACK; i++) {
+		before--;
+		if (before->address < scope_start)
+			break;
+		if (before->line && before->file == row->file)
+			return before->line;
+	}
+	return 0;
+}
+
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t scope_start, uint32_t *file,
                       uint32_t *line)
 {
 	size_t low = 0, high = l->n_sequences, mid, i;
+	const struct sequence *sequence;
 	const struct row *row;
 
 	while (low < high) {
@@ -277,13 +291,14 @@ bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t fu
 			high = mid;
 	}
 	for (i = 0; i < MAX_OVERLAPS && i < low; i++) {
-		if (address >= l->sequences[low - 1 - i].end_address)
+		sequence = &l->sequences[low - 1 - i];
+		if (address >= sequence->end_address)
 			continue;
-		row = row_in(l, &l->sequences[low - 1 - i], address, function_start);
+		row = row_in(l, sequence, address);
 		if (!row)
 			return false;
 		*file = row->file;
-		*line = row->line;
+		*line = row->line ? row->line : line_before(l, sequence, row, scope_start);
 		return true;
 	}
 	return false;

@@ -21,9 +21,10 @@ void dwarf_lines_free(struct dwarf_lines *l);
 
 /*
  * False: the address is in no row. Where the compiler had no line to give (0: code merged from several places),
- * that of the nearest row before it counts, as long as that is not below `function_start`; else *line is 0.
+ * that of the nearest row before it in the same file counts, as long as that is not below `scope_start`; else
+ * *line is 0.
  */
-bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t function_start, uint32_t *file,
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t scope_start, uint32_t *file,
                       uint32_t *line);
 
 /*

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -74,12 +75,20 @@ static void test_symbolizer__own_code(void **state)
 
 static void test_symbolizer__libc_and_vdso(void **state)
 {
+	uint64_t vdso = getauxval(AT_SYSINFO_EHDR), offset;
+	bool seen = false;
 	struct sym_result r;
 
 	(void)state;
 	symbolizer_user(self(), (uintptr_t)qsort + 1, false, &r);
 	assert_non_null(strstr(r.frames[r.n_frames - 1].function, "qsort"));
 	assert_true(strlen(r.module->build_id) == 40);
+	for (offset = 0; offset < 8192 && vdso && !seen; offset += 8) {
+		symbolizer_user(self(), vdso + offset, false, &r);
+		seen = strcmp(r.frames[0].function, "clock_gettime") == 0;
+	}
+	assert_true(seen || !vdso);
+	assert_string_equal(r.module->path, "[vdso]");
 }
 
 static void test_symbolizer__nowhere(void **state)
