@@ -122,7 +122,7 @@ static int start(struct agent *agent, char *err, size_t err_len)
 		return -EINVAL;
 	}
 	snprintf(output, sizeof(output), "%s%s", folder, folder[0] ? "/" : "");
-	agent->sink = sink_new(agent->config, output, agent->config->sampling.cpu_hz, say, err, err_len);
+	agent->sink = sink_new(agent->config, output, say, err, err_len);
 	if (!agent->sink)
 		return -errno;
 	agent->session = session_new(agent->config, &opts, say, err, err_len);

@@ -121,7 +121,7 @@ static int open_recording(struct recording *r, char *err, size_t err_len)
 		result = choose_service_name(r, err, err_len);
 	if (result)
 		return result;
-	r->sink = sink_new(config, r->options.output, config->sampling.cpu_hz, say, err, err_len);
+	r->sink = sink_new(config, r->options.output, say, err, err_len);
 	if (!r->sink)
 		return -errno;
 	r->session = session_new(config, &opts, say, err, err_len);

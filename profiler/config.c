@@ -272,3 +272,10 @@ int config_check(const struct config *config, char *err, size_t err_size)
 	snprintf(err, err_size, "%s", wrong);
 	return -EINVAL;
 }
+
+uint64_t config_clock_hz(const struct config *config)
+{
+	const struct config_sampling *sampling = &config->sampling;
+
+	return sampling->cpu_hz > sampling->baseline_hz ? sampling->cpu_hz : sampling->baseline_hz;
+}

@@ -111,4 +111,8 @@ int config_add_cgroup(struct config *config, const char *cgroup, char *err, size
 /* What only several settings together can get wrong. config_load has done it. */
 int config_check(const struct config *config, char *err, size_t err_size);
 
+/* The rate of the clock that takes on-CPU samples, inside stalls and outside: one serves both, at the higher of
+ * the two rates. */
+uint64_t config_clock_hz(const struct config *config);
+
 #endif

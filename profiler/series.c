@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define LEDGER_RECORD "stallprof.ledger " /* ledger_row.h */
 
 const struct series series_table[] = {
 	{ "block", { "contentions", "delay" }, { "contentions", "count" } },
@@ -96,19 +99,32 @@ static int copy_sample(struct extraction *x, const struct profile_sample_view *s
 	                          sample->n_labels);
 }
 
+static int copy_comments(struct extraction *x)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < profile_n_comments(x->from) && !err; i++) {
+		const char *comment = profile_comment(x->from, i);
+
+		if (strncmp(comment, LEDGER_RECORD, strlen(LEDGER_RECORD)))
+			err = profile_add_comment(x->to, comment);
+	}
+	return err;
+}
+
 static int copy_all(struct extraction *x)
 {
 	struct profile_sample_view sample;
 	int64_t main_binary = 0;
 	size_t i;
-	int err = 0;
+	int err;
 
 	if (profile_n_mappings(x->from))
 		main_binary = copy_mapping(x, 1);
 	if (main_binary < 0)
 		return main_binary;
-	for (i = 0; i < profile_n_comments(x->from) && !err; i++)
-		err = profile_add_comment(x->to, profile_comment(x->from, i));
+	err = copy_comments(x);
 	for (i = 0; i < profile_n_samples(x->from) && !err; i++) {
 		profile_get_sample(x->from, i, &sample);
 		err = copy_sample(x, &sample);

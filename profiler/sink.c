@@ -1,6 +1,5 @@
 #include "profiler/sink.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -13,9 +12,9 @@
 #include "pprof/pprof_file.h"
 #include "pprof/profile.h"
 #include "profiler/config.h"
-#include "profiler/half_written.h"
 #include "profiler/push.h"
 #include "profiler/series.h"
+#include "profiler/window_folder.h"
 
 /* Pyroscope's defaults: 16,000 samples and 4 MiB a profile, and never a burst of over 2 MB. */
 #define PUSH_SAMPLES_MAX 16000
@@ -27,7 +26,6 @@ struct sink {
 	const struct config *config;
 	sink_say_fn say;
 	struct push_client *push;
-	unsigned int cpu_hz;
 	bool folder;
 	char output[PATH_MAX];
 	char last_file[PATH_MAX + 64];
@@ -85,7 +83,7 @@ static int open_output(struct sink *sink, const char *output, char *err, size_t 
 	sink->folder = is_folder(output);
 	if (!sink->folder)
 		return check_file(output, err, err_len);
-	half_written_remove(output);
+	window_folder_clean(output);
 	return prepare_folder(output, err, err_len);
 }
 
@@ -107,8 +105,8 @@ static int open_push(struct sink *sink, char *err, size_t err_len)
 	return sink->push ? 0 : -EINVAL;
 }
 
-struct sink *sink_new(const struct config *config, const char *output, unsigned int cpu_hz, sink_say_fn say,
-                      char *err, size_t err_len)
+struct sink *sink_new(const struct config *config, const char *output, sink_say_fn say, char *err,
+                      size_t err_len)
 {
 	struct sink *sink = calloc(1, sizeof(*sink));
 	int result;
@@ -119,7 +117,6 @@ struct sink *sink_new(const struct config *config, const char *output, unsigned 
 	}
 	sink->config = config;
 	sink->say = say;
-	sink->cpu_hz = cpu_hz;
 	if (gethostname(sink->host, sizeof(sink->host) - 1))
 		snprintf(sink->host, sizeof(sink->host), "unknown");
 	result = open_output(sink, output, err, err_len);
@@ -147,58 +144,12 @@ int sink_wants_windows(const struct sink *sink)
 	return sink->folder || sink->push;
 }
 
-static void window_path(const struct sink *sink, const struct profile *profile, char *path, size_t size)
+static void say_failure(const struct sink *sink, const char *what, int error)
 {
-	snprintf(path, size, "%s/stallprof-%lld.pb.gz", sink->output,
-	         (long long)(profile_time_ns(profile) / 1000000));
-}
+	char line[256];
 
-struct window_file {
-	char name[64];
-	uint64_t bytes;
-};
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct window_file *)a)->name, ((const struct window_file *)b)->name);
-}
-
-/* Removes the oldest windows until the folder's fit. Their names sort by time. */
-static void trim_folder(const struct sink *sink)
-{
-	struct window_file *files = NULL, *more;
-	size_t n = 0, room = 0, i;
-	uint64_t total = 0;
-	struct dirent *entry;
-	struct stat st;
-	DIR *dir = sink->config->output.max_bytes ? opendir(sink->output) : NULL;
-
-	if (!dir)
-		return;
-	while ((entry = readdir(dir))) {
-		if (strncmp(entry->d_name, "stallprof-", 10) ||
-		    strlen(entry->d_name) >= sizeof(files->name) ||
-		    fstatat(dirfd(dir), entry->d_name, &st, 0))
-			continue;
-		if (n == room) {
-			room = room ? 2 * room : 256;
-			more = realloc(files, room * sizeof(*files));
-			if (!more)
-				break;
-			files = more;
-		}
-		memcpy(files[n].name, entry->d_name, strlen(entry->d_name) + 1); /* checked above */
-		files[n].bytes = st.st_size;
-		total += files[n++].bytes;
-	}
-	if (n)
-		qsort(files, n, sizeof(*files), by_name);
-	for (i = 0; i + 1 < n && total > sink->config->output.max_bytes; i++) {
-		if (unlinkat(dirfd(dir), files[i].name, 0) == 0)
-			total -= files[i].bytes;
-	}
-	closedir(dir);
-	free(files);
+	snprintf(line, sizeof(line), "%s: %s", what, strerror(-error));
+	sink->say(line);
 }
 
 static int write_profile(struct sink *sink, const char *path, const struct profile *profile)
@@ -216,12 +167,15 @@ static int write_profile(struct sink *sink, const char *path, const struct profi
 static int write_window(struct sink *sink, const struct profile *profile)
 {
 	char path[sizeof(sink->last_file)];
-	int result;
+	int result = window_folder_path(sink->output, profile_time_ns(profile), path, sizeof(path));
 
-	window_path(sink, profile, path, sizeof(path));
+	if (result) {
+		say_failure(sink, "cannot name a file for the window", result);
+		return result;
+	}
 	result = write_profile(sink, path, profile);
 	if (!result)
-		trim_folder(sink);
+		window_folder_trim(sink->output, sink->config->output.max_bytes);
 	return result;
 }
 
@@ -274,7 +228,7 @@ static int push_part(struct sink *sink, const struct series *series, const struc
 	int result = profile_encode(part, 0, true, &body, &len);
 
 	if (result) {
-		sink->say("out of memory while encoding a profile to push");
+		say_failure(sink, "cannot encode a profile to push", result);
 		return result;
 	}
 	result = push_client_send(sink->push, labels, n, body, len, err, sizeof(err));
@@ -284,19 +238,34 @@ static int push_part(struct sink *sink, const struct series *series, const struc
 	return result;
 }
 
-static int push_series(struct sink *sink, const struct series *series, const struct profile *profile)
+static int push_parts(struct sink *sink, const struct series *series, const struct profile *cut)
 {
-	int64_t period = sink->cpu_hz && series->types[1] == NULL ? 1000000000 / sink->cpu_hz : 1;
-	struct profile *cut, **parts = NULL;
+	struct profile **parts = NULL;
 	size_t n = 0, i;
-	int result = series_extract(profile, series, period, PROFILE_BYTES, &cut);
+	int result = profile_split(cut, 0, PUSH_SAMPLES_MAX, PUSH_BYTES_MAX, &parts, &n);
 
-	if (result || !cut)
+	if (result) {
+		say_failure(sink, "cannot cut a profile into parts that the server takes", result);
 		return result;
-	result = profile_split(cut, 0, PUSH_SAMPLES_MAX, PUSH_BYTES_MAX, &parts, &n);
+	}
 	for (i = 0; i < n && !result; i++)
 		result = push_part(sink, series, parts[i]);
 	profile_parts_free(parts, n);
+	return result;
+}
+
+static int push_series(struct sink *sink, const struct series *series, const struct profile *profile)
+{
+	uint64_t hz = config_clock_hz(sink->config);
+	int64_t period = hz && series->types[1] == NULL ? 1000000000 / hz : 1;
+	struct profile *cut;
+	int result = series_extract(profile, series, period, PROFILE_BYTES, &cut);
+
+	if (result)
+		say_failure(sink, "cannot make the profile to push", result);
+	if (result || !cut)
+		return result;
+	result = push_parts(sink, series, cut);
 	profile_free(cut);
 	return result;
 }
@@ -306,6 +275,7 @@ int sink_deliver(struct sink *sink, struct profile *profile)
 	int result = 0;
 	unsigned int i;
 
+	sink->push_error[0] = '\0';
 	for (i = 0; sink->push && i < series_table_len; i++) {
 		if (push_series(sink, &series_table[i], profile))
 			result = -EIO;

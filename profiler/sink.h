@@ -26,8 +26,8 @@ typedef void (*sink_say_fn)(const char *line);
  * `output`: a file's path, or a folder (one that exists, or whose name ends in '/'), or NULL. The server and
  * the labels come from `config`, which must outlive the sink. NULL with a line in `err`.
  */
-struct sink *sink_new(const struct config *config, const char *output, unsigned int cpu_hz, sink_say_fn say,
-                      char *err, size_t err_len);
+struct sink *sink_new(const struct config *config, const char *output, sink_say_fn say, char *err,
+                      size_t err_len);
 void sink_free(struct sink *sink);
 
 /* Whether each window becomes a file of its own, or is pushed: else one profile holds the whole run. */

@@ -29,7 +29,8 @@ static struct profile *combined(void)
 	b = profile_location(p, main_binary, 0x1020, &spin, 1);
 	assert_int_equal(profile_add_sample(p, &a, 1, waited, &tag, 1), 0);
 	assert_int_equal(profile_add_sample(p, &b, 1, spun, &tag, 1), 0);
-	assert_int_equal(profile_add_comment(p, "a comment"), 0);
+	assert_int_equal(profile_add_comment(p, "stallprof.ledger tag=step ns=1"), 0);
+	assert_int_equal(profile_add_comment(p, "stallprof.format 1"), 0);
 	return p;
 }
 
@@ -63,7 +64,8 @@ static void test_series__each_has_its_types_and_samples(void **state)
 	assert_int_equal(profile_period(cpu), 10101010);
 	assert_int_equal(profile_time_ns(cpu), 1000);
 	assert_int_equal(profile_duration_ns(block), 10);
-	assert_string_equal(profile_comment(block, 0), "a comment");
+	assert_int_equal(profile_n_comments(block), 1);
+	assert_string_equal(profile_comment(block, 0), "stallprof.format 1");
 	profile_free(block);
 	profile_free(cpu);
 	profile_free(from);

@@ -1,0 +1,105 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pprof/profile.h"
+#include "profiler/config.h"
+#include "profiler/sink.h"
+
+#define ROOM (1 << 20)
+
+static unsigned int n_said;
+static char last_said[1024];
+
+static void take_line(const char *line)
+{
+	n_said++;
+	snprintf(last_said, sizeof(last_said), "%s", line);
+}
+
+static struct profile *window_profile(size_t room)
+{
+	const struct profile_value_type types[] = { { "contentions", "count" },
+		                                    { "delay", "nanoseconds" },
+		                                    { "cpu", "nanoseconds" } };
+	const struct profile_frame wait = { .function = "wait" };
+	const int64_t values[] = { 3, 500, 70 };
+	struct profile *p = profile_new(types, 3, types[0], 1, room);
+	int64_t id;
+
+	assert_non_null(p);
+	profile_set_time(p, 1700000000000000000, 10);
+	id = profile_location(p, 0, 0, &wait, 1);
+	assert_int_equal(profile_add_sample(p, &id, 1, values, NULL, 0), 0);
+	return p;
+}
+
+static struct sink *sink_to(const struct config *config, const char *output)
+{
+	char err[1024] = "";
+	struct sink *sink = sink_new(config, output, take_line, err, sizeof(err));
+
+	if (!sink)
+		fail_msg("%s", err);
+	n_said = 0;
+	return sink;
+}
+
+static struct config *config_pushing_to(const char *url)
+{
+	struct config *config = config_default();
+	char err[1024] = "";
+
+	assert_non_null(config);
+	if (url && config_set(config, "push.url", url, err, sizeof(err)))
+		fail_msg("%s", err);
+	return config;
+}
+
+/* Nobody listens at port 1. */
+static void test_sink__a_push_that_fails_is_said_once_a_window(void **state)
+{
+	struct config *config = config_pushing_to("http://127.0.0.1:1");
+	struct sink *sink = sink_to(config, NULL);
+
+	(void)state;
+	for (unsigned int window = 1; window <= 3; window++) {
+		assert_int_equal(sink_deliver(sink, window_profile(ROOM)), -EIO);
+		assert_int_equal(n_said, window);
+		assert_non_null(strstr(last_said, "no answer"));
+	}
+	sink_free(sink);
+	config_free(config);
+}
+
+static void test_sink__what_cannot_be_made_into_a_series_is_said(void **state)
+{
+	const struct profile_value_type types[] = { { "alloc_space", "bytes" } };
+	struct config *config = config_pushing_to("http://127.0.0.1:1");
+	struct sink *sink = sink_to(config, NULL);
+
+	(void)state;
+	assert_int_equal(sink_deliver(sink, profile_new(types, 1, types[0], 1, ROOM)), -EIO);
+	assert_true(n_said > 0);
+	assert_non_null(strstr(last_said, "cannot make the profile to push"));
+	sink_free(sink);
+	config_free(config);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sink__a_push_that_fails_is_said_once_a_window),
+		cmocka_unit_test(test_sink__what_cannot_be_made_into_a_series_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
