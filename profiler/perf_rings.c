@@ -269,9 +269,10 @@ static void keep_rest(struct perf_rings *rings, size_t done)
 	size_t n = rings->n_pending - done, used = 0;
 	struct pending *rest = rings->pending;
 
-	memmove(rest, rest + done, n * sizeof(*rest));
-	if (n)
+	if (n) {
+		memmove(rest, rest + done, n * sizeof(*rest));
 		qsort(rest, n, sizeof(*rest), by_offset);
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct perf_event_header *record = record_at(rings, i);
 		size_t size = record->size;
