@@ -138,6 +138,17 @@ ALWAYS void slot_release(struct thread *t)
 	bpf_map_push_elem(&free_slots, &index, BPF_ANY);
 }
 
+/* The slot that was reserved for remote.bpf.c, if that did not give it to the thread. */
+ALWAYS void return_slot(struct thread *t)
+{
+	u32 index = t->reserved_slot;
+
+	if (index == ABI_NO_SLOT)
+		return;
+	t->reserved_slot = ABI_NO_SLOT;
+	bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+}
+
 ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const struct thread *t, u32 kind,
                        u64 tag)
 {
@@ -184,19 +195,18 @@ ALWAYS void kernel_stack_of(struct task_struct *task, struct abi_event *event)
 	event->kstack_len = bytes > 0 ? (u64)bytes / 8 : 0;
 }
 
-/* Whether a wait of this length is kept: always from T on, below it with probability length/T. */
-ALWAYS bool wait_kept(u64 ns)
+/* Whether a wait is kept of which `ns` lie in this window: always from T on, below it with probability ns/T. */
+ALWAYS bool wait_kept(u64 ns, u64 whole_ns, u64 threshold)
 {
-	u64 threshold = threshold_ns;
-
-	if (ns < min_duration_ns)
+	if (whole_ns < min_duration_ns)
 		return false;
-	return ns >= threshold || (u64)bpf_get_prandom_u32() * threshold < ns << 32;
+	/* Scaled so that neither side overflows for T up to ten minutes. */
+	return ns >= threshold || (u64)bpf_get_prandom_u32() * (threshold >> 8) < ns << 24;
 }
 
-ALWAYS u64 wait_weight(u64 ns)
+ALWAYS u64 wait_weight(u64 ns, u64 threshold)
 {
-	return ns > threshold_ns ? ns : threshold_ns;
+	return ns > threshold ? ns : threshold;
 }
 
 #endif

@@ -90,6 +90,24 @@ ALWAYS void cycle_mark(struct task_struct *task, struct thread *t, bool exact)
 	t->queue_mark = queue_clock(task);
 }
 
+/* Whether the cycle that began at `begin` began with a sleep which is not settled yet. */
+ALWAYS bool cycle_slept(const struct thread *t, u64 begin)
+{
+	return t->slept_begin == begin;
+}
+
+/* The clocks up to which the cycle that began at `begin` is settled. A split leaves them beside the marks, bound to
+ * the begin that it made: whoever reads them for another begin knows that they are not of it. */
+ALWAYS u64 exec_settled(const struct thread *t, u64 begin)
+{
+	return t->exec_mark + (t->split_begin == begin ? t->split_exec : 0);
+}
+
+ALWAYS u64 queue_settled(const struct thread *t, u64 begin)
+{
+	return t->split_begin == begin ? t->split_queue : t->queue_mark;
+}
+
 /* The sleep that a split held back: `early` of it was on the CPU after all. */
 ALWAYS void held_settle(struct thread *t, u64 early)
 {
@@ -100,7 +118,7 @@ ALWAYS void held_settle(struct thread *t, u64 early)
 	early = at_most(early, held);
 	ledger_charge(t, t->held_tag, ABI_ONCPU, early, 0);
 	if (t->held_cause)
-		ledger_add_stall(t, t->held_tag, t->held_cause, t->held_dev, held - early, 1);
+		ledger_add_stall(t, t->held_tag, t->held_cause, t->held_dev, held - early, 1, held);
 	else
 		ledger_charge(t, t->held_tag, ABI_SLEEP, held - early, 1);
 }
@@ -110,13 +128,13 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 {
 	struct tag_slot *slot = slot_of_word(t, word);
 	u64 begin = word_begin(word), length = since(now, begin), exec, queue, oncpu, asleep = 0;
+	u64 in = t->in_ns > begin ? t->in_ns : begin;
 
-	exec = t->exec_known ? since(cpu_clock(task), t->exec_mark) : since(now, t->in_ns);
+	exec = t->exec_known ? since(cpu_clock(task), exec_settled(t, begin)) : since(now, in);
 	oncpu = at_most(exec, length);
-	if (t->slept) {
-		queue = at_most(since(queue_clock(task), t->queue_mark), length - oncpu);
-		asleep = at_most(length - oncpu - queue, since(t->in_ns, begin));
-		t->slept = 0;
+	if (cycle_slept(t, begin)) {
+		queue = at_most(since(queue_clock(task), queue_settled(t, begin)), length - oncpu);
+		asleep = at_most(length - oncpu - queue, in - begin);
 	}
 	if (t->held_ns)
 		held_settle(t, since(exec, length));
@@ -124,7 +142,8 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 	slot->run.runq += length - oncpu - asleep;
 	slot->run.cycles++;
 	if (asleep && t->wait_cause) {
-		ledger_add_stall(t, slot->tag, t->wait_cause, t->wait_dev, asleep, 1);
+		ledger_add_stall(t, slot->tag, t->wait_cause, t->wait_dev, asleep, 1,
+		                 since(t->in_ns, t->sleep_ns));
 	} else if (asleep) {
 		slot->run.blocked += asleep;
 		slot->run.sleeps++;
@@ -143,7 +162,7 @@ struct shares {
 ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u32 next, struct shares *shares)
 {
 	u64 now = bpf_ktime_get_ns(), begin = word_begin(word), in = t->in_ns;
-	u64 queue = queue_clock(task), queued;
+	u64 queue = queue_clock(task), queued, exec;
 
 	if (now < begin)
 		now = begin;
@@ -151,16 +170,17 @@ ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u3
 		in = begin;
 	if (in > now)
 		in = now;
+	queued = at_most(since(queue, queue_settled(t, begin)), in - begin);
+	exec = t->split_begin == begin ? t->split_exec : 0;
+	shares->oncpu = now - in;
+	shares->asleep = cycle_slept(t, begin) ? in - begin - queued : 0;
+	shares->runq = in - begin - shares->asleep;
 	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, next)) != word)
 		return false;
-	t->in_ns = now;
-	t->exec_mark += now - in;
-	queued = at_most(since(queue, t->queue_mark), in - begin);
-	t->queue_mark = queue;
-	shares->oncpu = now - in;
-	shares->asleep = t->slept ? in - begin - queued : 0;
-	shares->runq = in - begin - shares->asleep;
-	t->slept = 0;
+	t->split_exec = exec + now - in;
+	t->split_queue = queue;
+	barrier();
+	t->split_begin = now;
 	return true;
 }
 

@@ -41,9 +41,9 @@ struct {
 	__type(value, struct carried);
 } carriers SEC(".maps") __weak;
 
-/* By address of the queued work item. */
+/* By address of the queued work item; one that is cancelled is never taken, and ages away. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
 	__type(key, u64);
 	__type(value, struct carried);
@@ -96,12 +96,15 @@ ALWAYS struct carried *mark_valid(void)
 	return NULL;
 }
 
+/* The whole disk's number, as the kernel keeps it. */
+ALWAYS u32 disk_dev(struct gendisk *disk)
+{
+	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+}
+
 ALWAYS u32 request_dev(struct request *rq)
 {
-	u32 major = BPF_CORE_READ(rq, q, disk, major);
-	u32 minor = BPF_CORE_READ(rq, q, disk, first_minor);
-
-	return major << 20 | minor;
+	return disk_dev(BPF_CORE_READ(rq, q, disk));
 }
 
 /* What the running context stands for: the request that this CPU completes, or what its kernel thread

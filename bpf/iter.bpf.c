@@ -8,31 +8,45 @@ ALWAYS void reserve_slot(struct task_struct *task, struct thread *t)
 {
 	u32 index;
 
-	t->slept = 1;
 	t->expect = expectation_of(task, t, task->__state);
-	if (!t->expect || bpf_map_pop_elem(&free_slots, &index))
-		return;
-	t->stack_flags = ABI_NO_USER_COPY;
-	t->stack_len = 0;
-	t->stack_slot = index;
+	if (t->expect && t->reserved_slot == ABI_NO_SLOT && !bpf_map_pop_elem(&free_slots, &index))
+		t->reserved_slot = index;
 }
 
-ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now)
+/* A thread that is there already gets the tag without a turn: nothing has run up yet. */
+ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64 now)
 {
 	u32 state = task_state_now(task);
-	bool known = thread_find(task) != NULL;
 	struct thread *t = thread_find_or_create(task, now, state);
 
 	if (!t)
 		return;
-	if (!known)
-		t->adopted = 1;
+	t->adopted = 1;
 	t->watches_context = process->stalltag.kind || process->otel.kind;
+	t->base_tag = process->base_tag;
+	thread_slot(t)->tag = process->base_tag;
 	if (process->base_tag)
+		__sync_fetch_and_add(&n_tagged, 1);
+	if (state != ABI_SLEEP)
+		return;
+	t->slept_begin = word_begin(t->word);
+	t->sleep_ns = now;
+	reserve_slot(task, t);
+}
+
+ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now)
+{
+	struct thread *t = thread_find(task);
+
+	if (!t) {
+		adopt_new(task, process, now);
+		return;
+	}
+	t->watches_context = process->stalltag.kind || process->otel.kind;
+	if (process->base_tag && process->base_tag != t->base_tag) {
 		t->base_tag = process->base_tag;
-	thread_retag(task, t);
-	if (!known && state == ABI_SLEEP)
-		reserve_slot(task, t);
+		t->retag = 1;
+	}
 }
 
 /* What a sleep that has not ended yet counts as, so far. */
@@ -45,18 +59,26 @@ ALWAYS u32 inflight_cause(struct task_struct *task, struct thread *t)
 	return ABI_CAUSE_NONE;
 }
 
-/* The part of a sleep that lies in this window: to its row, with its sample. */
-ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u64 end, u32 cause, u32 dev)
+/* The part of a sleep that lies in this window: to its row, with its sample. It is counted when it has `ended`. */
+ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u64 end, u32 cause, u32 dev,
+                        u32 ended)
 {
-	u64 ns = since(end, word_begin(word)), tag = slot_of_word(t, word)->tag;
+	u64 ns = since(end, word_begin(word)), whole = since(end, t->sleep_ns);
+	struct wait_part part = { .kind = ABI_EVENT_INFLIGHT,
+		                  .cause = cause,
+		                  .dev = dev,
+		                  .ns = ns,
+		                  .end_ns = end,
+		                  .threshold = threshold_ns };
+	u64 tag = slot_of_word(t, word)->tag;
 
 	if (!cause) {
-		ledger_charge(t, tag, ABI_SLEEP, ns, 1);
+		ledger_charge(t, tag, ABI_SLEEP, ns, ended);
 		return;
 	}
-	ledger_add_stall(t, tag, cause, dev, ns, 1);
-	if (wait_kept(ns))
-		wait_sample(task, t, ABI_EVENT_INFLIGHT, cause, dev, ns, end);
+	ledger_add_stall(t, tag, cause, dev, ns, ended, whole);
+	if (wait_kept(ns, whole, part.threshold))
+		wait_sample_inflight(task, t, &part);
 }
 
 /* A thread that is not on a CPU: asleep until now, or until it was woken; from then on it waits for one. */
@@ -64,17 +86,19 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 {
 	u64 wake = t->wake_ns, tag = slot_of_word(t, word)->tag;
 
+	bool slept = cycle_slept(t, word_begin(word));
+
 	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word))) != word)
 		return;
-	if (!t->slept) {
+	if (!slept) {
 		ledger_charge(t, tag, ABI_RUNQ, now - word_begin(word), 0);
 	} else if (wake > word_begin(word) && wake < now) {
 		/* Woken, and not run yet: its sleep is settled here for good. */
-		t->slept = 0;
-		flush_sleep(task, t, word, wake, t->wait_cause, t->wait_dev);
+		flush_sleep(task, t, word, wake, t->wait_cause, t->wait_dev, 1);
 		ledger_charge(t, tag, ABI_RUNQ, now - wake, 0);
 	} else {
-		flush_sleep(task, t, word, now, inflight_cause(task, t), t->last_dev);
+		t->slept_begin = now; /* it goes on in the cycle that begins here */
+		flush_sleep(task, t, word, now, inflight_cause(task, t), 0, 0);
 	}
 }
 
@@ -90,7 +114,8 @@ ALWAYS void flush_runner(struct task_struct *task, struct thread *t, u64 word)
 	if (!shares.asleep)
 		return;
 	if (t->wait_cause)
-		ledger_add_stall(t, tag, t->wait_cause, t->wait_dev, shares.asleep, 1);
+		ledger_add_stall(t, tag, t->wait_cause, t->wait_dev, shares.asleep, 1,
+		                 since(t->in_ns, t->sleep_ns));
 	else
 		ledger_charge(t, tag, ABI_SLEEP, shares.asleep, 1);
 }
@@ -140,5 +165,9 @@ int on_iter_task(struct bpf_iter__task *ctx)
 		thread_rebase(task, t, task_state_now(task), now);
 	if (iter_mode & ABI_ITER_FLUSH)
 		flush(task, t, now);
+	if (!(iter_mode & ABI_ITER_ADOPT))
+		return_slot(t);
+	if (thread_slot(t)->tag)
+		n_tagged_walk++;
 	return 0;
 }

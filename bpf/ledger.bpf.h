@@ -98,8 +98,9 @@ ALWAYS void slot_flush(struct thread *t, struct tag_slot *slot)
 	flush_sum(ledger, &key, ABI_UNOBSERVED, untold(&slot->run.unobserved, &slot->told.unobserved), 0);
 }
 
-/* A stall goes to the ledger at once: its rows are many, and it is long compared with the cost. */
-ALWAYS void ledger_add_stall(struct thread *t, u64 tag, u32 cause, u32 dev, u64 ns, u64 count)
+/* A stall, or the part of one, goes to the ledger at once: its rows are many, and it is long compared with the cost.
+ * `whole_ns`: how long the sleep is, or has been so far. */
+ALWAYS void ledger_add_stall(struct thread *t, u64 tag, u32 cause, u32 dev, u64 ns, u64 count, u64 whole_ns)
 {
 	void *ledger = ledger_now();
 	struct abi_ledger_key key;
@@ -109,7 +110,7 @@ ALWAYS void ledger_add_stall(struct thread *t, u64 tag, u32 cause, u32 dev, u64 
 	key_of(&key, t, tag, ABI_STALL);
 	key.cause = cause;
 	key.dev = dev;
-	key.below_min = ns < min_duration_ns;
+	key.below_min = whole_ns < min_duration_ns;
 	ledger_add(ledger, &key, ns, count);
 }
 

@@ -11,12 +11,13 @@ ALWAYS bool still_asleep(const struct thread *t, u64 word)
 	return t->word == word && t->state == ABI_SLEEP;
 }
 
+/* The slot is the walk's own until it is given to the thread, and goes back when that woke meanwhile. */
 ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 {
-	u32 index = t->stack_slot, len, flags;
+	u32 index = t->reserved_slot, len, flags;
 	struct stack_slot *slot;
 
-	if (index == ABI_NO_SLOT || t->stack_flags != ABI_NO_USER_COPY)
+	if (index == ABI_NO_SLOT || t->stack_slot != ABI_NO_SLOT)
 		return;
 	slot = slot_at(index);
 	if (!slot)
@@ -26,6 +27,8 @@ ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 		return;
 	t->stack_len = len;
 	t->stack_flags = flags;
+	t->reserved_slot = ABI_NO_SLOT;
+	t->stack_slot = index;
 }
 
 SEC("iter.s/task")

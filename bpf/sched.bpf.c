@@ -14,6 +14,10 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 		return;
 	if (t->watches_context && !(task_state & TASK_DEAD))
 		thread_read_context(task, t);
+	if (t->retag && !t->reading) {
+		t->retag = 0;
+		thread_retag(task, t);
+	}
 	if (t->state != ABI_ONCPU) {
 		/* Its switch-in was not seen. The scheduler's clocks tell the cycle none the less. */
 		COUNT(switch_ins_unseen);
@@ -37,10 +41,13 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 		return;
 	if (task_state & TASK_DEAD) {
 		thread_end(t);
+		slot_release(t);
+		return_slot(t);
 		inflight_forget(t->tid);
 		return;
 	}
-	t->slept = 1;
+	t->slept_begin = now;
+	t->sleep_ns = now;
 	if (slot_of_word(t, word)->tag)
 		wait_begin(task, t, task_state);
 }
@@ -48,15 +55,23 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 ALWAYS void switched_in(struct task_struct *task, u64 now)
 {
 	struct thread *t = thread_find(task);
-	u64 ns;
+	struct wait_part part;
+	u64 begin;
 
 	if (!t)
 		return;
 	t->in_ns = now;
-	if (t->state == ABI_SLEEP && t->wait_cause && t->slept) {
-		ns = since(t->wake_ns, word_begin(t->word));
-		if (ns && wait_kept(ns) && thread_slot(t)->tag && thread_followed(t))
-			wait_sample(task, t, ABI_EVENT_WAIT, t->wait_cause, t->wait_dev, ns, t->wake_ns);
+	begin = word_begin(t->word);
+	if (t->state == ABI_SLEEP && t->wait_cause && cycle_slept(t, begin) && t->wake_ns > begin &&
+	    thread_slot(t)->tag && thread_followed(t)) {
+		part = (struct wait_part){ .kind = ABI_EVENT_WAIT,
+			                   .cause = t->wait_cause,
+			                   .dev = t->wait_dev,
+			                   .ns = t->wake_ns - begin,
+			                   .end_ns = t->wake_ns,
+			                   .threshold = threshold_ns };
+		if (wait_kept(part.ns, since(t->wake_ns, t->sleep_ns), part.threshold))
+			wait_sample(task, t, &part);
 	}
 	t->state = ABI_ONCPU;
 	t->hint = 0;

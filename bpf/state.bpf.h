@@ -19,7 +19,8 @@
 /* --- knobs ----------------------------------------------------------------------------------------- */
 const volatile __weak __u64 min_duration_ns = 0;
 const volatile __weak __u32 ustack_limit = ABI_USTACK_MAX;
-const volatile __weak __u32 n_slots = 1; /* the scratch slots of the CPUs follow these */
+const volatile __weak __u32 n_slots = 1;   /* the scratch slots of the CPUs follow these */
+const volatile __weak __u32 walk_slot = 2; /* the one of the walk over all threads, which may be preempted */
 const volatile __weak __u64 cpu_period_ns = 0;
 const volatile __weak bool cpu_baseline = false; /* also sample on-CPU time outside stalls */
 
@@ -33,6 +34,7 @@ volatile __weak __u64 threshold_ns = 1000000; /* T: longer waits are always kept
 volatile __weak __u32 hot_generation = 0;     /* odd while the hot programs are attached */
 volatile __weak __u32 iter_mode = 0;
 volatile __weak __s64 n_tagged = 0;
+volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads counted */
 volatile __weak __u64 ring_bytes = 0;
 __u64 counters[ABI_COUNTER_MAX] __weak = {};
 
@@ -66,13 +68,18 @@ struct thread {
 	u32 state;          /* enum abi_state, set by the thread's own switches */
 	u32 followed_since; /* hot_generation when it was last found in step */
 	struct tag_slot slot[2];
-	u64 in_ns;      /* since when it is on the CPU */
-	u64 exec_mark;  /* CPU clock up to which time is settled … */
-	u64 queue_mark; /* … and run-queue clock */
+	u64 in_ns;     /* since when it is on the CPU */
+	u64 exec_mark; /* CPU clock and run-queue clock at the cycle's begin */
+	u64 queue_mark;
+	u64 split_begin; /* the cycle was split here; the next two are void for any other begin */
+	u64 split_exec;  /* on-CPU time settled by splits */
+	u64 split_queue; /* run-queue clock at the split */
+	u64 slept_begin; /* begin of the cycle whose sleep is not settled; void for any other */
+	u64 sleep_ns;    /* when the last sleep began */
 	u64 held_ns, held_tag;
 	u32 held_cause, held_dev;
 	u32 exec_known;
-	u32 slept; /* the cycle began with a sleep that is not settled yet */
+	u32 retag; /* base_tag was changed from outside: to be taken at the next switch */
 	u32 wait_cause, wait_dev;
 	u64 wake_ns; /* when the sleep ended, 0 while it goes on */
 	u32 wait_seq;
@@ -93,7 +100,9 @@ struct thread {
 	u32 stack_slot;
 	u32 stack_flags;
 	u32 stack_len;
-	u32 adopted; /* it was there before us, and may have held its tag for long */
+	u32 adopted;       /* it was there before us, and may have held its tag for long */
+	u32 reserved_slot; /* for remote.bpf.c to fill while the thread sleeps */
+	u32 unused2;
 };
 
 struct {
@@ -174,7 +183,7 @@ struct stack_slot {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2); /* n_slots + number of CPUs; user space sets it */
+	__uint(max_entries, 3); /* n_slots + number of CPUs + 1; user space sets it */
 	__type(key, u32);
 	__type(value, struct stack_slot);
 } stack_slots SEC(".maps") __weak;

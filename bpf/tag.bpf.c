@@ -25,15 +25,16 @@ int on_tag_change(struct pt_regs *ctx)
 		return 0;
 	t->reading = 1;
 	result = context_read(task, s, PT_REGS_PARM1(ctx), 0, ABI_TAG_STALLTAG, &tag);
-	t->reading = 0;
 	if (result == CONTEXT_KEEP)
-		return 0;
+		goto out;
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
 	t->stalltag_held = result == CONTEXT_TAG;
 	t->context_known = 1; /* from here on; what was held before is not known any more */
 	thread_retag(task, t);
 	if (first && t->thread_tag && !hot_attached())
 		announce(ABI_EVENT_TAGGED, t->tgid);
+out:
+	t->reading = 0;
 	return 0;
 }
 
@@ -61,8 +62,8 @@ int on_tag_process(struct pt_regs *ctx)
 		bpf_probe_read_kernel_str(s->tag.name, NAME_MAX_LEN, s->attrs);
 		t->base_tag = tag_intern(&s->tag);
 	}
-	t->reading = 0;
 	thread_retag(task, t);
+	t->reading = 0;
 	if (first && !hot_attached())
 		announce(ABI_EVENT_TAGGED, t->tgid);
 	return 0;

@@ -64,6 +64,7 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	t->tid = task->pid;
 	t->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	t->stack_slot = ABI_NO_SLOT;
+	t->reserved_slot = ABI_NO_SLOT;
 	t->followed_since = hot_generation;
 	return t;
 }
@@ -83,7 +84,8 @@ ALWAYS void thread_found_running(struct task_struct *task, struct thread *t)
 {
 	u64 begin = word_begin(t->word);
 
-	t->in_ns = (t->wake_ns > begin ? t->wake_ns : begin) + since(queue_clock(task), t->queue_mark);
+	t->in_ns =
+	        (t->wake_ns > begin ? t->wake_ns : begin) + since(queue_clock(task), queue_settled(t, begin));
 	t->state = ABI_ONCPU;
 	COUNT(switch_ins_unseen);
 }
@@ -119,7 +121,7 @@ ALWAYS void thread_turn(struct task_struct *task, struct thread *t, u32 next)
 	}
 }
 
-/* Makes `tag` what the thread is under from now on. Call it on the thread itself, or while it cannot run. */
+/* Makes `tag` what the thread is under from now on. Only on the thread itself, and not within itself. */
 ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
 {
 	u32 present = word_slot(t->word);
@@ -149,15 +151,18 @@ ALWAYS void thread_retag(struct task_struct *task, struct thread *t)
 	thread_set_tag(task, t, t->thread_tag ? t->thread_tag : t->base_tag);
 }
 
-/* From now on the thread is followed; what went before was not observed. */
+/* From now on the thread is followed; what went before was not observed. If it is switched at this very moment, it
+ * finds out by itself. */
 ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u32 state, u64 now)
 {
 	u64 word = t->word;
 
-	t->word = word_of(now, word_slot(word));
+	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word))) != word)
+		return;
 	t->state = state;
+	t->slept_begin = state == ABI_SLEEP ? now : 0;
+	t->sleep_ns = now;
 	t->in_ns = now;
-	t->slept = state == ABI_SLEEP;
 	t->wake_ns = 0;
 	t->wait_cause = 0;
 	cycle_mark(task, t, state != ABI_ONCPU);

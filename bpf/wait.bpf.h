@@ -53,7 +53,8 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 state)
 	t->expect = expectation_of(task, t, state);
 	if (t->expect != EXPECT_IOWAIT)
 		t->hint = 0; /* what was announced did not come to a sleep: this is another */
-	if (t->expect && t->stack_slot == ABI_NO_SLOT)
+	slot_release(t);
+	if (t->expect)
 		capture_sleep(task, t);
 }
 
@@ -100,49 +101,82 @@ ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct ca
 	t->wake_ns = bpf_ktime_get_ns();
 }
 
-/* Fills and sends the sample of a stall of `ns` that ended, or was cut by a window's end, at `end_ns`. The
- * stack copy is read out of its slot: who calls from another CPU passes a scratch slot to copy it to, because
- * the thread may wake and give its slot away. */
-ALWAYS void wait_sample(struct task_struct *task, struct thread *t, u32 kind, u32 cause, u32 dev, u64 ns,
-                        u64 end_ns)
+/* What of a stall is sampled. */
+struct wait_part {
+	u32 kind, cause, dev;
+	u64 ns, end_ns, threshold;
+};
+
+ALWAYS void wait_event(struct task_struct *task, struct thread *t, struct abi_event *event,
+                       const struct wait_part *part, u64 window)
 {
-	u32 len = 0, flags = ABI_NO_USER_COPY, seq = t->wait_seq;
-	struct stack_slot *slot = slot_scratch(), *copy = NULL;
-	struct abi_event *event;
-	struct pt_regs *regs;
+	event_head(event, task, t, part->kind, thread_slot(t)->tag);
+	event->time_ns = part->end_ns;
+	event->duration_ns = part->ns;
+	event->weight_ns = wait_weight(part->ns, part->threshold);
+	event->dev = part->dev;
+	event->state = ABI_STALL;
+	event->cause = part->cause;
+	event->window = window;
+	kernel_stack_of(task, event);
+}
+
+/* No copy of the user stack was made: the registers at least. */
+ALWAYS void wait_event_bare(struct task_struct *task, struct stack_slot *slot)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	if (regs)
+		regs_from(&slot->event.regs, regs);
+	slot->event.flags = ABI_NO_USER_COPY;
+}
+
+/* The sample of a stall whose thread is being switched in: its slot is still its own. */
+ALWAYS void wait_sample(struct task_struct *task, struct thread *t, const struct wait_part *part)
+{
+	struct stack_slot *slot = NULL;
+	void *ledger = ledger_now();
+	u32 len = 0;
+
+	if (t->stack_slot != ABI_NO_SLOT)
+		slot = slot_at(t->stack_slot);
+	if (slot) {
+		len = t->stack_len;
+		slot->event.flags = t->stack_flags;
+	} else {
+		COUNT(stacks_not_copied);
+		slot = slot_scratch();
+		if (slot)
+			wait_event_bare(task, slot);
+	}
+	if (!slot || !ledger)
+		return;
+	wait_event(task, t, &slot->event, part, ledger_window(ledger));
+	event_send(slot, len);
+}
+
+/* The sample of a stall that goes on, taken from another CPU. The slot is copied, because the thread may be woken and
+ * give it to another; if it was switched meanwhile, the copy is not sent. */
+ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, const struct wait_part *part)
+{
+	struct stack_slot *slot = slot_at(walk_slot), *copy = NULL;
+	u32 len = 0, index = t->stack_slot, seq = t->wait_seq;
 	void *ledger = ledger_now();
 
 	if (!slot || !ledger)
 		return;
-	event = &slot->event;
-	if (t->stack_slot != ABI_NO_SLOT)
-		copy = slot_at(t->stack_slot);
+	if (index != ABI_NO_SLOT)
+		copy = slot_at(index);
 	if (copy) {
 		len = t->stack_len;
-		flags = t->stack_flags;
-		event->regs = copy->event.regs;
-	} else {
-		regs = (struct pt_regs *)bpf_task_pt_regs(task);
-		if (regs)
-			regs_from(&event->regs, regs);
-		COUNT(stacks_not_copied);
-	}
-	if (copy && kind == ABI_EVENT_WAIT)
-		slot = copy; /* the thread is being switched in: nobody else has the slot */
-	else if (copy)
+		slot->event.regs = copy->event.regs;
+		slot->event.flags = t->stack_flags;
 		bpf_probe_read_kernel(slot->ustack, cut_to(len, ABI_USTACK_MAX), copy->ustack);
-	event = &slot->event;
-	event_head(event, task, t, kind, thread_slot(t)->tag);
-	event->flags = flags;
-	event->time_ns = end_ns;
-	event->duration_ns = ns;
-	event->weight_ns = wait_weight(ns);
-	event->dev = dev;
-	event->state = ABI_STALL;
-	event->cause = cause;
-	event->window = ledger_window(ledger);
-	kernel_stack_of(task, event);
-	if (t->wait_seq == seq)
+	} else {
+		wait_event_bare(task, slot);
+	}
+	wait_event(task, t, &slot->event, part, ledger_window(ledger));
+	if (t->wait_seq == seq && t->state == ABI_SLEEP && t->stack_slot == index)
 		event_send(slot, len);
 }
 

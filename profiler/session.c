@@ -93,13 +93,20 @@ static int add_rules(struct session *session)
 	return err;
 }
 
+/* Nothing is known of the load yet; with a fixed T it is the configured one. */
+static uint64_t first_threshold(const struct config_sampling *sampling)
+{
+	if (!sampling->budget_bytes_per_second || sampling->threshold_ns > THRESHOLD_START_NS)
+		return sampling->threshold_ns;
+	return THRESHOLD_START_NS;
+}
+
 static int open_tracer(struct session *session, char *err, size_t err_len)
 {
 	const struct config_sampling *sampling = &session->config->sampling;
 	unsigned int hz = sampling->cpu_hz > sampling->baseline_hz ? sampling->cpu_hz : sampling->baseline_hz;
 	struct tracer_opts opts = {
-		.threshold_ns = sampling->threshold_ns > THRESHOLD_START_NS ? sampling->threshold_ns
-		                                                            : THRESHOLD_START_NS,
+		.threshold_ns = first_threshold(sampling),
 		.min_duration_ns = sampling->min_duration_ns,
 		.stack_copy_bytes = sampling->stack_copy_bytes,
 		.max_stalled_threads = sampling->max_stalled_threads,
@@ -238,8 +245,12 @@ static int attach(struct session *session, char *err, size_t err_len)
 {
 	int result;
 
-	if (tracer_attached(session->tracer))
-		return tracer_iterate(session->tracer, ABI_ITER_ADOPT);
+	if (tracer_attached(session->tracer)) {
+		result = tracer_iterate(session->tracer, ABI_ITER_ADOPT);
+		if (result)
+			snprintf(err, err_len, "cannot walk over the threads: %s", strerror(-result));
+		return result;
+	}
 	result = tracer_attach(session->tracer, err, err_len);
 	session->attach_count += !result;
 	session->last_tagged_ns = clock_ns(CLOCK_MONOTONIC);
@@ -278,6 +289,11 @@ int session_timeout_ms(const struct session *session)
 	return tracer_attached(session->tracer) ? TICK_MS : IDLE_TICK_MS;
 }
 
+static uint64_t at_most(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static uint64_t grow_by(uint64_t rate, uint64_t budget)
 {
 	uint64_t times = rate / budget + 1;
@@ -309,7 +325,8 @@ static void hold_budget(struct session *session, uint64_t now)
 	if (!budget)
 		return;
 	if (rate > budget && threshold < THRESHOLD_MAX_NS)
-		tracer_set_threshold(session->tracer, threshold * grow_by(rate, budget));
+		tracer_set_threshold(session->tracer,
+		                     at_most(threshold * grow_by(rate, budget), THRESHOLD_MAX_NS));
 	else if (rate < budget / 4 && threshold > base)
 		tracer_set_threshold(session->tracer, threshold / 2 > base ? threshold / 2 : base);
 }

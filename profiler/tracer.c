@@ -84,6 +84,7 @@ static void set_knobs(struct tracer *tracer, const struct tracer_opts *opts)
 	uint32_t slots = opts->max_stalled_threads ? opts->max_stalled_threads : SLOTS_DEFAULT;
 
 	bpf->rodata->n_slots = slots;
+	bpf->rodata->walk_slot = slots + libbpf_num_possible_cpus();
 	bpf->rodata->min_duration_ns = opts->min_duration_ns;
 	bpf->rodata->ustack_limit = opts->stack_copy_bytes ? opts->stack_copy_bytes : ABI_USTACK_MAX;
 	bpf->rodata->cpu_period_ns = opts->cpu_hz ? 1000000000ULL / opts->cpu_hz : 0;
@@ -92,7 +93,7 @@ static void set_knobs(struct tracer *tracer, const struct tracer_opts *opts)
 	bpf->rodata->filter_cgroup = opts->cgroup_id;
 	bpf->rodata->filter_level = opts->cgroup_level;
 	bpf->data->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
-	bpf_map__set_max_entries(bpf->maps.stack_slots, slots + libbpf_num_possible_cpus());
+	bpf_map__set_max_entries(bpf->maps.stack_slots, slots + libbpf_num_possible_cpus() + 1);
 	bpf_map__set_max_entries(bpf->maps.free_slots, slots);
 	bpf_map__set_max_entries(bpf->maps.events, opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT);
 }
@@ -247,17 +248,37 @@ bool tracer_attached(const struct tracer *tracer)
 	return tracer->bpf->bss->hot_generation & 1;
 }
 
+static void empty_map(const struct bpf_map *map)
+{
+	uint64_t key; /* room for the 4-byte keys, too */
+
+	while (bpf_map_get_next_key(bpf_map__fd(map), NULL, &key) == 0 &&
+	       bpf_map_delete_elem(bpf_map__fd(map), &key) == 0)
+		;
+}
+
+/* Requests and work that were under way when the hooks were detached have ended unseen. */
+static void forget_followed(struct tracer *tracer)
+{
+	empty_map(tracer->bpf->maps.requests);
+	empty_map(tracer->bpf->maps.inflight);
+	empty_map(tracer->bpf->maps.works);
+	empty_map(tracer->bpf->maps.carriers);
+}
+
 int tracer_attach(struct tracer *tracer, char *err, size_t err_len)
 {
 	int result;
 
 	if (tracer_attached(tracer))
 		return 0;
+	forget_followed(tracer);
 	result = tracer_links_attach(tracer->links, true, err, err_len);
 	if (result)
 		return result;
 	tracer->bpf->bss->hot_generation++;
-	return tracer_iterate(tracer, ABI_ITER_ADOPT | ABI_ITER_REBASE);
+	result = tracer_iterate(tracer, ABI_ITER_ADOPT | ABI_ITER_REBASE);
+	return result ? fail(err, err_len, "cannot walk over the threads: %s", strerror(-result)) : 0;
 }
 
 void tracer_detach(struct tracer *tracer)
@@ -336,7 +357,10 @@ int tracer_iterate(struct tracer *tracer, uint32_t mode)
 	int result;
 
 	tracer->bpf->bss->iter_mode = mode;
+	tracer->bpf->bss->n_tagged_walk = 0;
 	result = run_iterator(tracer->iterator);
+	if (!result && mode & ABI_ITER_FLUSH) /* what was counted change by change may have drifted */
+		tracer->bpf->bss->n_tagged = tracer->bpf->bss->n_tagged_walk;
 	if (!result && mode & ABI_ITER_ADOPT)
 		result = run_iterator(tracer->context_iterator);
 	return result;
