@@ -24,7 +24,8 @@ struct visit {
 	pid_t pid;
 	int mem_fd;
 	bool musl;
-	bool otel_is_stalltags; /* the public slot found so far is libstalltag's own */
+	bool otel_is_stalltags; /* the public slot found so far stands beside stalltag's */
+	bool otel_needless;     /* … in a library whose probes tell all that is in it */
 	struct abi_process *out;
 	int result; /* of the slots: 0, -EAGAIN or -ENOTSUP */
 	struct mapped_file_key seen[CONTEXT_FILES_PER_PROCESS];
@@ -172,6 +173,8 @@ static void locate_slots(struct visit *visit, const struct tag_file *facts, bool
 			visit->result = err;
 		if (!err && i == TAG_FILE_OTEL)
 			visit->otel_is_stalltags = stalltags;
+		if (!err && i == TAG_FILE_OTEL)
+			visit->otel_needless = stalltags && facts->probes & TAG_FILE_PROBE_CHANGE;
 	}
 }
 
@@ -318,6 +321,9 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 		visit.result = -ENOTSUP;
 	if (!err)
 		read_context(&visit);
+	/* What is in that slot is in the other, too: reading one is enough, and where the probes tell, none. */
+	if (visit.otel_needless && out->stalltag.kind)
+		out->otel = (struct abi_tls){ 0 };
 	close(visit.mem_fd);
 	return err ? err : visit.result;
 }
