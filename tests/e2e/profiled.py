@@ -100,6 +100,7 @@ class Bench:
     def __init__(self, build):
         self.build = os.path.abspath(build)
         self.stallprof = f"{self.build}/stallprof"
+        self.sanitized = b"__asan_init" in run(["nm", "-D", self.stallprof]).out.encode()
 
     def __enter__(self):
         # On the disk: what the workloads write there must reach it. Readable by all, for runs without root.
