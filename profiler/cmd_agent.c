@@ -68,13 +68,15 @@ static int on_signal(void *ctx, int signal_number)
 static int deliver(struct agent *agent)
 {
 	struct profile *profile = session_end_window(agent->session);
+	char line[256];
 
 	if (!profile) {
-		say("cannot build the profile of a window: out of memory");
+		snprintf(line, sizeof(line), "cannot build the profile of a window: %s", strerror(errno));
+		say(line);
 		agent->failed = true;
-		return 0;
+	} else if (sink_deliver(agent->sink, profile)) {
+		agent->failed = true;
 	}
-	agent->failed = sink_deliver(agent->sink, profile) != 0;
 	return 0;
 }
 

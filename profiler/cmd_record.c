@@ -158,9 +158,11 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 static int end_window(struct recording *r)
 {
 	struct profile *profile = session_end_window(r->session);
+	char line[256];
 
 	if (!profile) {
-		say("cannot build the profile: out of memory");
+		snprintf(line, sizeof(line), "cannot build the profile: %s", strerror(errno));
+		say(line);
 		r->failed = true;
 	} else if (sink_deliver(r->sink, profile)) {
 		r->failed = true;
@@ -187,19 +189,32 @@ static void finish(struct recording *r)
 		fprintf(stderr, "stallprof: the profile is %s\n", sink_last_file(r->sink));
 }
 
-/* After Ctrl-C or --duration: the command is asked to end, and has a while to do so. */
+static uint64_t monotonic_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* After Ctrl-C or --duration: the command is asked to end, and has a while to do so, which is recorded too. */
 static void wait_for_child(struct recording *r)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
-	int i;
+	uint64_t until = monotonic_ms() + CHILD_WAIT_S * 1000;
+	int result = 0;
 
 	if (!r->has_child || r->child_ended)
 		return;
 	kill(r->child.pid, SIGTERM);
-	for (i = 0; i < CHILD_WAIT_S * 100 && !r->child_ended; i++) {
-		r->child_ended = child_reap(&r->child);
-		if (!r->child_ended)
-			nanosleep(&pause, NULL);
+	while (!(r->child_ended = child_reap(&r->child)) && monotonic_ms() < until) {
+		nanosleep(&pause, NULL);
+		if (result >= 0)
+			result = session_tick(r->session);
+	}
+	if (result < 0) {
+		say(strerror(-result));
+		r->failed = true;
 	}
 	if (!r->child_ended)
 		say("the command did not end within 3 s of SIGTERM: its profile ends here, it goes on");

@@ -270,16 +270,29 @@ static int push_series(struct sink *sink, const struct series *series, const str
 	return result;
 }
 
-int sink_deliver(struct sink *sink, struct profile *profile)
+/*
+ * A server that does not answer costs one timeout a window, not one for each series: nothing else is done
+ * meanwhile, and SIGTERM waits.
+ */
+static int push_window(struct sink *sink, const struct profile *profile)
 {
-	int result = 0;
+	int result = 0, failed = 0;
 	unsigned int i;
 
 	sink->push_error[0] = '\0';
-	for (i = 0; sink->push && i < series_table_len; i++) {
-		if (push_series(sink, &series_table[i], profile))
-			result = -EIO;
+	for (i = 0; i < series_table_len && result != -EAGAIN; i++) {
+		result = push_series(sink, &series_table[i], profile);
+		failed |= result;
 	}
+	return failed;
+}
+
+int sink_deliver(struct sink *sink, struct profile *profile)
+{
+	int result = 0;
+
+	if (sink->push && push_window(sink, profile))
+		result = -EIO;
 	if (sink->output[0] && !sink->folder)
 		return add_window(sink, profile) ? -EIO : result;
 	if (sink->folder && write_window(sink, profile))
