@@ -44,44 +44,50 @@ ALWAYS u64 stack_limit(struct task_struct *task, u64 sp)
 struct stack_copy {
 	struct task_struct *task;
 	struct stack_slot *slot;
-	u64 sp, top;
-	u32 copied, faulted;
 };
 
 /* One page, or what is wanted of it; 1 ends the loop. (Loops are calls: walked once by the verifier, not once a
  * round and a path, which took 700,000 of its one million steps.) */
 static long copy_page(u32 i, struct stack_copy *c)
 {
-	u64 from = c->sp + c->copied, want = PAGE_BYTES - (from & (PAGE_BYTES - 1));
 	struct task_struct *task = c->task;
-	u32 copied = c->copied;
+	struct stack_slot *slot = c->slot;
+	u32 copied = slot->copy.copied;
+	u64 from = slot->copy.sp + copied, want = PAGE_BYTES - (from & (PAGE_BYTES - 1));
+	u64 top = slot->copy.top;
 
 	(void)task; /* user_read() may need it */
-	if (from >= c->top || copied >= ustack_limit || copied > ABI_USTACK_MAX - PAGE_BYTES)
+	if (from >= top || copied >= ustack_limit || copied > ABI_USTACK_MAX - PAGE_BYTES)
 		return 1;
-	if (want > c->top - from)
-		want = c->top - from;
+	if (want > top - from)
+		want = top - from;
 	want = cut_to(want, PAGE_BYTES);
 	copied = cut_to(copied, ABI_USTACK_MAX - PAGE_BYTES);
-	if (user_read(&c->slot->ustack[copied], want, (void *)from)) {
-		c->faulted = 1;
+	if (user_read(&slot->ustack[copied], want, (void *)from)) {
+		slot->copy.faulted = 1;
 		return 1;
 	}
-	c->copied = copied + want;
+	slot->copy.copied = copied + want;
 	return 0;
 }
 
 /* Copies page by page, so that a fault costs what is above it and no more. Returns the bytes copied. */
 ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_slot *slot, u64 sp, u64 top, u32 *flags)
 {
-	struct stack_copy c = { .task = task, .slot = slot, .sp = sp, .top = top };
+	struct stack_copy c = { .task = task, .slot = slot };
+	u32 copied;
 
+	slot->copy.sp = sp;
+	slot->copy.top = top;
+	slot->copy.copied = 0;
+	slot->copy.faulted = 0;
 	bpf_loop(ABI_USTACK_MAX / PAGE_BYTES + 1, copy_page, &c, 0);
-	if (c.faulted)
+	copied = slot->copy.copied;
+	if (slot->copy.faulted)
 		*flags |= ABI_USER_FAULTED;
-	if (c.copied >= ustack_limit || c.copied > ABI_USTACK_MAX - PAGE_BYTES)
+	if (copied >= ustack_limit || copied > ABI_USTACK_MAX - PAGE_BYTES)
 		*flags |= ABI_USER_TRUNCATED;
-	return c.copied;
+	return copied;
 }
 
 /* Copies registers and user stack of `task`, which is current and in the kernel, into the slot. */

@@ -39,25 +39,26 @@ ALWAYS u64 tag_intern(const struct abi_tag *tag)
 
 struct attribute_search {
 	struct context_scratch *scratch;
-	u32 key, at, size, found, len;
+	u32 key;
 };
 
 /* One attribute; 1 ends the loop. */
 static long next_attribute(u32 i, struct attribute_search *a)
 {
-	u32 at = a->at, len;
+	struct context_scratch *s = a->scratch;
+	u32 at = s->search.at, size = s->search.size, len;
 
-	if (at + 2 > a->size)
+	if (at + 2 > size)
 		return 1;
 	at = cut_to(at, CONTEXT_ATTRS_MAX - 2);
-	len = a->scratch->attrs[at + 1];
-	if (at + 2 + len > a->size)
+	len = s->attrs[at + 1];
+	if (at + 2 + len > size)
 		return 1;
-	if (a->scratch->attrs[at] == a->key) {
-		a->found = at + 2;
-		a->len = len;
+	if (s->attrs[at] == a->key) {
+		s->search.found = at + 2;
+		s->search.len = len;
 	}
-	a->at = at + 2 + len;
+	s->search.at = at + 2 + len;
 	return 0;
 }
 
@@ -67,12 +68,15 @@ ALWAYS bool context_name(struct context_scratch *s, u32 key)
 	struct attribute_search a = { .scratch = s, .key = key };
 	u32 found, len;
 
-	a.size = cut_to(s->head.attrs_size, CONTEXT_ATTRS_MAX);
+	s->search.at = 0;
+	s->search.size = cut_to(s->head.attrs_size, CONTEXT_ATTRS_MAX);
+	s->search.found = 0;
+	s->search.len = 0;
 	bpf_loop(CONTEXT_ATTRS, next_attribute, &a, 0);
-	if (!a.found)
+	if (!s->search.found)
 		return false;
-	found = cut_to(a.found, CONTEXT_ATTRS_MAX);
-	len = cut_to(a.len, NAME_MAX_LEN);
+	found = cut_to(s->search.found, CONTEXT_ATTRS_MAX);
+	len = cut_to(s->search.len, NAME_MAX_LEN);
 	bpf_probe_read_kernel(s->tag.name, len, &s->attrs[found]);
 	return len > 0;
 }

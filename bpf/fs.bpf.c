@@ -31,6 +31,8 @@ int BPF_PROG(on_commit_start, struct journal_s *journal)
 	u64 key = (u64)bpf_get_current_task_btf();
 	struct carried commit = { .cause = ABI_CAUSE_JOURNAL, .sticky = 1 };
 
+	if (!journal) /* it never is, but of a module's tracepoints Linux 6.12 believes nothing */
+		return 0;
 	commit.dev = disk_dev(BPF_CORE_READ(journal, j_fs_dev, bd_disk));
 	if (bpf_map_update_elem(&carriers, &key, &commit, BPF_ANY))
 		COUNT(follow_full);

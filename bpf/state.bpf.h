@@ -129,6 +129,9 @@ struct context_scratch {
 	u32 unused;
 	u8 attrs[CONTEXT_ATTRS_MAX + 256 + 8]; /* room so that a masked offset plus a length stays inside */
 	struct abi_tag tag;
+	struct {
+		u32 at, size, found, len;
+	} search; /* where the loop over the attributes stands */
 };
 
 /* A thread's own, because the programs on the tag library's probes may be preempted. */
@@ -176,9 +179,15 @@ struct {
 } events SEC(".maps") __weak;
 
 /* --- stack slots --------------------------------------------------------------------------------------- */
+/* How far a loop has come is kept in such memory, not on the BPF stack: the verifier of Linux 6.12 follows values on the
+ * stack from round to round, and takes more than its million steps for it. */
 struct stack_slot {
 	struct abi_event event;
 	u8 ustack[ABI_USTACK_MAX];
+	struct {
+		u64 sp, top;
+		u32 copied, faulted;
+	} copy; /* where the loop over the stack's pages stands */
 };
 
 struct {
