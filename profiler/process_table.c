@@ -1,5 +1,6 @@
 #include "profiler/process_table.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,32 +89,69 @@ static void read_program(struct process *process)
 	process->program[n > 0 ? n : 0] = '\0';
 }
 
-/* Field 26 of /proc/PID/stat; the name in field 2 may hold anything, so count from its last ')'. */
-static uint64_t read_code_address(uint32_t pid)
+/* Of /proc/PID/stat. */
+struct proc_stat {
+	char state;
+	uint64_t threads, start_ticks, code_address;
+};
+
+/* The name in field 2 may hold anything, so count from its last ')'. 0, or -ESRCH. */
+static int read_stat(uint32_t pid, struct proc_stat *stat)
 {
+	uint64_t *wanted[] = { [20] = &stat->threads, [22] = &stat->start_ticks, [26] = &stat->code_address };
 	char path[64], line[1024];
 	const char *at;
 	FILE *file;
 	int field;
 
+	memset(stat, 0, sizeof(*stat));
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	file = fopen(path, "re");
 	if (!file)
-		return 0;
+		return -ESRCH;
 	at = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 	fclose(file);
-	for (field = 2; at && field < 26; field++) {
+	for (field = 2; at && field <= 26; field++) {
+		if (field == 3)
+			stat->state = *at;
+		else if (wanted[field])
+			*wanted[field] = strtoull(at, NULL, 10);
 		at = strchr(at, ' ');
 		at = at ? at + 1 : NULL;
 	}
-	return at ? strtoull(at, NULL, 10) : 0;
+	return field > 26 ? 0 : -ESRCH;
 }
 
-static void read_identity(struct process *process)
+/* The kernel rounds the start time down to ticks; one more for good measure. */
+static bool is_same(const struct process *process, const struct proc_stat *stat)
 {
+	uint64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK), ticks = process->start_ns / tick_ns;
+
+	return stat->start_ticks + 1 >= ticks && stat->start_ticks <= ticks + 1;
+}
+
+/* A leader that has ended before its threads is a zombie too, but is not alone. */
+static bool is_dead(const struct proc_stat *stat)
+{
+	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+}
+
+/* True while it runs. Of one that is gone, or whose pid is another's, nothing is read. */
+static bool read_identity(struct process *process)
+{
+	struct proc_stat stat;
+
+	process->program[0] = '\0';
+	process->code_address = 0;
+	if (read_stat(process->pid, &stat))
+		return false;
+	process->pid_reused = !is_same(process, &stat);
+	if (process->pid_reused)
+		return false;
 	read_proc_line(process->pid, "comm", process->comm, sizeof(process->comm));
 	read_program(process);
-	process->code_address = read_code_address(process->pid);
+	process->code_address = stat.code_address;
+	return !is_dead(&stat);
 }
 
 struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
@@ -130,10 +168,11 @@ struct process *process_table_get(struct process_table *table, uint32_t pid, uin
 		entry->key = key;
 		entry->process.pid = pid;
 		entry->process.start_ns = start_ns;
-		read_identity(&entry->process);
+		/* If it has exited, its end was told before, and will not be again. */
+		entry->exited = !read_identity(&entry->process);
 		HASH_ADD(hh, table->by_key, key, sizeof(entry->key), entry);
 	}
-	if (!entry->process.comm[0] && !comm && table->maps)
+	if (!entry->process.comm[0] && !comm && table->maps && !entry->process.pid_reused)
 		comm = exec_maps_name(table->maps, pid);
 	if (comm && !entry->process.comm[0])
 		snprintf(entry->process.comm, sizeof(entry->process.comm), "%.15s", comm);
@@ -149,6 +188,8 @@ static void feed_mapping(void *ctx, const struct exec_mapping *mapping)
 
 void process_table_refresh(struct process_table *table, struct process *process)
 {
+	if (process->pid_reused)
+		return;
 	if (symbolizer_process_refresh(process->sym) && table->maps)
 		exec_maps_feed(table->maps, process->pid, feed_mapping, process->sym);
 }
@@ -194,7 +235,7 @@ void process_table_exec(struct process_table *table, uint32_t pid)
 		if (entry->key.pid != pid || entry->exited)
 			continue;
 		entry->process.comm[0] = '\0';
-		read_identity(&entry->process);
+		entry->exited = !read_identity(&entry->process);
 		if (entry->process.sym)
 			symbolizer_process_exec(entry->process.sym);
 	}

@@ -2,7 +2,8 @@
  * The processes that samples come from: (pid, start time) → its symbols, its name, its program.
  *
  * Made when the first sample or ledger row of a process arrives. Its mappings are read from /proc; for a
- * process that is gone by then they come from the live feed of exec_maps.
+ * process that is gone by then they come from the live feed of exec_maps. Who has the pid now is told by the
+ * start time: what is read of another process is not taken for this one's.
  */
 #ifndef STALLPROF_PROFILER_PROCESS_TABLE_H
 #define STALLPROF_PROFILER_PROCESS_TABLE_H
@@ -24,6 +25,7 @@ struct process {
 	char comm[16];
 	char program[256];     /* path of its executable, "" unknown */
 	uint64_t code_address; /* where its program is mapped; 0 unknown */
+	bool pid_reused;       /* another process had its pid when this was made: nothing is asked by pid */
 };
 
 /* Both outlive the table; `maps` may be NULL. */
