@@ -307,6 +307,21 @@ int tag_watch_scan(struct tag_watch *watch, bool only_given)
 	return tag_scan(&handler, watch);
 }
 
+/* A process that is gone by now cannot be looked at, but its file can, for those that map it later. 1: it is of
+ * interest; 0: it is not; -1: the path is not that file here. */
+static int look_at_file(struct tag_watch *watch, const struct exec_mapping *mapping)
+{
+	struct tag_file facts;
+	struct stat st;
+
+	if (mapping->path[0] != '/' || stat(mapping->path, &st) || st.st_ino != mapping->inode ||
+	    tag_file_read_path(mapping->path, &facts))
+		return -1;
+	if (facts.probes)
+		attach_file(watch, st.st_dev, st.st_ino, mapping->path, facts.probes);
+	return tag_file_interesting(&facts);
+}
+
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct tag_watch *watch = ctx;
@@ -315,11 +330,11 @@ static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mappin
 
 	if (interest == 1)
 		tag_watch_look(watch, pid);
-	/* A process that is gone by now says nothing of the file: the next one that maps it will. */
+	else if (interest < 0)
+		interest = look_at_file(watch, mapping);
 	return interest != 0;
 }
 
-/* What was found in the old program is gone; the new one's files are told of next. */
 static void on_exec(void *ctx, uint32_t pid)
 {
 	struct tag_watch *watch = ctx;
