@@ -53,7 +53,7 @@ struct abi_ledger_value {
 /* The row with this key holds, in `ns`, the number of the window that the map serves. */
 #define ABI_LEDGER_META_TAG 0ULL
 
-#define ABI_TAG_NAME_LEN 128
+#define ABI_TAG_NAME_LEN 256 /* what stalltag and OTEP 4947 can hold, and a NUL */
 
 enum abi_tag_source {
 	ABI_TAG_PROCESS = 1, /* record, stallprof tag: the whole process tree */
@@ -162,6 +162,7 @@ struct abi_event {
 	X(stacks_truncated, "user stacks longer than the copy")                                              \
 	X(stacks_faulted, "user stacks with pages that could not be read")                                   \
 	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                    \
+	X(wakes_unseen, "I/O waits whose wake was not seen, so that nobody was followed")                    \
 	X(switch_ins_unseen,                                                                                 \
 	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \

@@ -34,6 +34,19 @@ ALWAYS bool dispatches_throttled(struct task_struct *current)
 	return carried && carried->cause == ABI_CAUSE_THROTTLE && !carried->request;
 }
 
+ALWAYS void note_held_back(struct request *rq)
+{
+	struct held_back now = { .ns = bpf_ktime_get_ns(), .dev = request_dev(rq) };
+	struct bio *bio = BPF_CORE_READ(rq, bio);
+	u64 css;
+
+	if (!bio || !bpf_core_field_exists(bio->bi_blkg))
+		return;
+	css = (u64)BPF_CORE_READ(bio, bi_blkg, blkcg);
+	if (css && bpf_map_update_elem(&held_back, &css, &now, BPF_ANY))
+		COUNT(follow_full);
+}
+
 /* A request starts: remember it if a tagged thread issues it, or if it was held back. */
 ALWAYS void request_started(struct request *rq)
 {
@@ -48,8 +61,13 @@ ALWAYS void request_started(struct request *rq)
 		if (t && thread_slot(t)->tag)
 			info.tid = t->tid;
 	}
-	if (!info.tid && !info.throttled)
+	if (info.throttled)
+		note_held_back(rq);
+	if (!info.tid && !info.throttled) {
+		if (bpf_map_lookup_elem(&requests, &key))
+			bpf_map_delete_elem(&requests, &key); /* of an earlier use of this request */
 		return;
+	}
 	if (bpf_map_update_elem(&requests, &key, &info, BPF_ANY)) {
 		COUNT(follow_full);
 		return;
@@ -95,6 +113,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	mark->dev = request_dev(rq);
 	mark->cause = info && info->throttled ? ABI_CAUSE_THROTTLE : ABI_CAUSE_BLOCK_IO;
 	mark->since_ns = bpf_ktime_get_ns();
+	mark->level = mark->depth;
 	mark->request = (u64)rq;
 	if (info && bytes >= rq->__data_len)
 		request_forget(rq, info);

@@ -24,6 +24,8 @@ struct carried {
 	u16 cause;
 	u8 sticky; /* a journal commit: lasts over sleeps */
 	u8 ending; /* … and is over when the thread next sleeps */
+	u32 level; /* of a mark: how deep in interrupts the completion runs */
+	u32 depth; /* of the CPU now, in the same place as its mark */
 };
 
 struct {
@@ -48,6 +50,20 @@ struct {
 	__type(key, u64);
 	__type(value, struct carried);
 } works SEC(".maps") __weak;
+
+/* When, and on which disk, a request of the cgroup (its cgroup_subsys_state) was last let go by blk-throttle. A wait
+ * that goes on while that happens is throttled, though its own end has not told so yet. */
+struct held_back {
+	u64 ns;
+	u32 dev, unused;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u64);
+	__type(value, struct held_back);
+} held_back SEC(".maps") __weak;
 
 struct request_info {
 	u32 tid; /* the tagged thread that issued it, 0 none */
@@ -90,10 +106,12 @@ ALWAYS struct carried *mark_valid(void)
 
 	if (!mark || !mark->request)
 		return NULL;
-	if (bpf_ktime_get_ns() - mark->since_ns < MARK_LASTS_NS)
-		return mark;
-	mark->request = 0;
-	return NULL;
+	if (bpf_ktime_get_ns() - mark->since_ns >= MARK_LASTS_NS) {
+		mark->request = 0;
+		return NULL;
+	}
+	/* An interrupt in the middle of the completion, a timer's say, wakes others for reasons of its own. */
+	return mark->level == mark->depth ? mark : NULL;
 }
 
 /* The whole disk's number, as the kernel keeps it. */
@@ -111,12 +129,14 @@ ALWAYS u32 request_dev(struct request *rq)
  * carries. NULL when nothing. */
 ALWAYS struct carried *followed_here(struct task_struct *current)
 {
-	struct carried *mark = mark_valid();
+	struct carried *mark = mark_here();
 	u64 key = (u64)current;
 
-	if (mark)
-		return mark;
-	if (current->flags & PF_KTHREAD)
+	if (!mark)
+		return NULL;
+	if (mark->request)
+		return mark_valid();
+	if (current->flags & PF_KTHREAD && !mark->depth)
 		return bpf_map_lookup_elem(&carriers, &key);
 	return NULL;
 }

@@ -49,14 +49,37 @@ ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now
 	}
 }
 
-/* What a sleep that has not ended yet counts as, so far. */
-ALWAYS u32 inflight_cause(struct task_struct *task, struct thread *t)
+/* What blk-throttle let go of the task's cgroup since the thread fell asleep, NULL: nothing. */
+ALWAYS struct held_back *held_back_of(struct task_struct *task, struct thread *t)
 {
-	if (t->hint)
-		return t->hint;
-	if (t->expect == EXPECT_IOWAIT || BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
-		return ABI_CAUSE_BLOCK_IO;
-	return ABI_CAUSE_NONE;
+	struct css_set *set = BPF_CORE_READ(task, cgroups);
+	struct cgroup_subsys_state *css = NULL;
+	struct held_back *held;
+	u64 key;
+
+	if (!set || !bpf_core_enum_value_exists(enum cgroup_subsys_id, io_cgrp_id))
+		return NULL;
+	bpf_core_read(&css, sizeof(css),
+	              &set->subsys[bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id)]);
+	key = (u64)css;
+	held = bpf_map_lookup_elem(&held_back, &key);
+	return held && held->ns > t->sleep_ns ? held : NULL;
+}
+
+/* What a sleep that has not ended yet counts as, so far. */
+ALWAYS u32 inflight_cause(struct task_struct *task, struct thread *t, u32 *dev)
+{
+	struct held_back *held;
+
+	*dev = 0;
+	if (t->expect != EXPECT_IOWAIT && !BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
+		return ABI_CAUSE_NONE;
+	held = held_back_of(task, t);
+	if (held) {
+		*dev = held->dev;
+		return ABI_CAUSE_THROTTLE;
+	}
+	return t->hint ? t->hint : ABI_CAUSE_BLOCK_IO;
 }
 
 /* The part of a sleep that lies in this window: to its row, with its sample. It is counted when it has `ended`. */
@@ -87,6 +110,7 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 	u64 wake = t->wake_ns, tag = slot_of_word(t, word)->tag;
 
 	bool slept = cycle_slept(t, word_begin(word));
+	u32 cause, dev;
 
 	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word))) != word)
 		return;
@@ -98,7 +122,8 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 		ledger_charge(t, tag, ABI_RUNQ, now - wake, 0);
 	} else {
 		t->slept_begin = now; /* it goes on in the cycle that begins here */
-		flush_sleep(task, t, word, now, inflight_cause(task, t), 0, 0);
+		cause = inflight_cause(task, t, &dev);
+		flush_sleep(task, t, word, now, cause, dev, 0);
 	}
 }
 

@@ -80,7 +80,11 @@ struct sched_info {
 	unsigned long long run_delay;
 };
 
+struct cgroup_subsys_state;
+
 struct css_set {
+	struct cgroup_subsys_state
+	        *subsys[12]; /* by controller: the length differs, the index is looked up */
 	struct cgroup *dfl_cgrp;
 };
 
@@ -112,8 +116,19 @@ struct request_queue {
 	struct gendisk *disk; /* in the request queue since 5.15 */
 };
 
+struct blkcg; /* begins with its cgroup_subsys_state */
+
+struct blkcg_gq {
+	struct blkcg *blkcg;
+};
+
+struct bio {
+	struct blkcg_gq *bi_blkg; /* absent without CONFIG_BLK_CGROUP */
+};
+
 struct request {
 	struct request_queue *q;
+	struct bio *bio;
 	unsigned int __data_len;
 };
 
@@ -147,6 +162,8 @@ struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
+
+enum cgroup_subsys_id { io_cgrp_id = 1 }; /* whatever it is here: CO-RE looks it up */
 
 #pragma clang attribute pop
 

@@ -24,6 +24,8 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 		t->in_ns = now;
 		slot_release(t);
 	}
+	if (!t->wake_ns && t->expect == EXPECT_IOWAIT && cycle_slept(t, word_begin(t->word)))
+		wait_end_unseen(t);
 	sleeps = !preempt && task_state;
 	word = t->word;
 	if (now < word_begin(word))
@@ -94,7 +96,10 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
 {
 	/* One clock for both sides: what the hook itself takes counts as the next thread's, as in the kernel. */
 	u64 now = bpf_ktime_get_ns();
+	struct carried *mark = mark_here();
 
+	if (mark)
+		mark->depth = 0; /* no task is switched in an interrupt: what was not seen to end, has */
 	if (prev->flags & PF_KTHREAD) {
 		if (!preempt && prev_state)
 			carrier_sleeps(prev);
@@ -135,12 +140,23 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	u64 now = bpf_ktime_get_ns();
 	bool same_process = parent->tgid == child->tgid;
 
-	if (!p || (!p->base_tag && !(same_process && p->watches_context)))
+	bool copied;
+
+	if (!p)
+		return 0;
+	/* A child process has a copy of the thread's memory, and so of the tag that it has pushed. */
+	copied = !same_process && p->stalltag_held;
+	if (!p->base_tag && !copied && !(same_process && p->watches_context))
 		return 0;
 	t = thread_find_or_create(child, now, ABI_RUNQ);
 	if (!t)
 		return 0;
 	t->base_tag = p->base_tag;
+	if (copied) {
+		t->thread_tag = p->thread_tag;
+		t->stalltag_held = 1;
+		t->context_known = 1;
+	}
 	t->watches_context = same_process ? p->watches_context : 0;
 	thread_retag(child, t);
 	return 0;

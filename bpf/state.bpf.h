@@ -162,6 +162,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC); /* most hosts have few */
 	__type(key, u64);
 	__type(value, struct abi_tag);
 } tags SEC(".maps") __weak;

@@ -79,13 +79,16 @@ ALWAYS u32 task_state_now(struct task_struct *task)
 	return task->__state ? ABI_SLEEP : ABI_RUNQ;
 }
 
-/* The thread runs although its switch-in was not seen: it came in when it had waited its time in the queue. */
+/* The thread runs although its switch-in was not seen. It came in when it had waited its time in the queue; if it is
+ * not known since when it waited, what its CPU clock says (which may be a tick old) was on the CPU. */
 ALWAYS void thread_found_running(struct task_struct *task, struct thread *t)
 {
 	u64 begin = word_begin(t->word);
 
-	t->in_ns =
-	        (t->wake_ns > begin ? t->wake_ns : begin) + since(queue_clock(task), queue_settled(t, begin));
+	if (t->wake_ns > begin)
+		t->in_ns = t->wake_ns + since(queue_clock(task), queue_settled(t, begin));
+	else
+		t->in_ns = bpf_ktime_get_ns() - since(cpu_clock(task), exec_settled(t, begin));
 	t->state = ABI_ONCPU;
 	COUNT(switch_ins_unseen);
 }

@@ -101,6 +101,16 @@ ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct ca
 	t->wake_ns = bpf_ktime_get_ns();
 }
 
+/* The sleep has ended, and no wake was seen: still the kernel said what it was. */
+ALWAYS void wait_end_unseen(struct thread *t)
+{
+	COUNT(wakes_unseen);
+	COUNT(device_unknown);
+	t->wait_cause = t->hint ? t->hint : ABI_CAUSE_BLOCK_IO;
+	t->wait_dev = 0;
+	t->hint = 0;
+}
+
 /* What of a stall is sampled. */
 struct wait_part {
 	u32 kind, cause, dev;
