@@ -23,6 +23,7 @@ from tap import Tap  # noqa: E402
 WALL_PART, STALL_PART, DEVICE_PART = 0.005, 0.05, 0.8
 WRITE_BPS = 16 << 20
 UNAVAILABLE = 77
+DEVICES = {"virtio": "vda", "nvme": "nvme0n1"}
 
 SCRIPT = """uname -r >/vm-out/release
 {stallprof} doctor --json >/vm-out/doctor.json; echo $? >/vm-out/doctor.code
@@ -37,11 +38,11 @@ def read(out, name):
         return file.read()
 
 
-def boot(build, pattern, out):
+def boot(build, pattern, disk, out):
     script = SCRIPT.format(stallprof=shlex.quote(os.path.abspath(f"{build}/stallprof")),
                            truth=shlex.quote(os.path.abspath(f"{build}/workload/truth")))
     env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", "240"))
-    return subprocess.run([f"{HERE}/boot", "--out", out, "--write-bps", str(WRITE_BPS), pattern, "--", script], env=env,
+    return subprocess.run([f"{HERE}/boot", "--out", out, "--disk", disk, "--write-bps", str(WRITE_BPS), pattern, "--", script], env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
 
 
@@ -54,7 +55,7 @@ def check_doctor(tap, name, out):
               f"{name}: every cause can be shown", f"cannot: {missing}", text)
 
 
-def check_tag(tap, name, tag, top, pid, causes):
+def check_tag(tap, name, tag, top, pid, causes, device):
     books, rows = exact.whole_books(tag), exact.rows_of(top, tag["tag"], pid)
     states = exact.sum_by(rows, "state")
     wall, stalled = sum(states.values()), states[("stall",)]
@@ -67,13 +68,13 @@ def check_tag(tap, name, tag, top, pid, causes):
     off = stalled - books.stalled
     tap.check(books.stalled > 0 and abs(off) <= STALL_PART * books.stalled, f"{name}: {tag['tag']}: stalled time within 5 %",
               f"off by {exact.percent(off, books.stalled)}", figures)
-    named = sum(row["ns"] for row in rows if row["state"] == "stall" and row["device"] == "vda" and row["cause"] in causes)
-    tap.check(stalled and named >= DEVICE_PART * stalled, f"{name}: {tag['tag']}: its stalls are {' or '.join(causes)} of vda",
+    named = sum(row["ns"] for row in rows if row["state"] == "stall" and row["device"] == device and row["cause"] in causes)
+    tap.check(stalled and named >= DEVICE_PART * stalled, f"{name}: {tag['tag']}: its stalls are {' or '.join(causes)} of {device}",
               f"{exact.percent(named, stalled)} of the stalled time", figures)
     return {row["cause"] for row in rows}
 
 
-def check_record(tap, name, out):
+def check_record(tap, name, out, device):
     log = read(out, "record.log")
     recorded = tap.check(read(out, "record.code").strip() == "0", f"{name}: record exits with 0", log[-3000:])
     if not recorded or not tap.check(read(out, "top.code").strip() == "0", f"{name}: top exits with 0"):
@@ -81,7 +82,7 @@ def check_record(tap, name, out):
     truth, top = json.loads(read(out, "truth.json")), json.loads(read(out, "top.json"))
     causes = {"direct": ("block_io",), "fsync": ("journal", "writeback", "block_io")}
     for tag in truth["tags"]:
-        seen = check_tag(tap, name, tag, top, truth["pid"], causes[tag["mode"]])
+        seen = check_tag(tap, name, tag, top, truth["pid"], causes[tag["mode"]], device)
         if tag["mode"] == "fsync":
             tap.check("journal" in seen, f"{name}: fsync waits for the journal", f"causes: {seen}")
     unequal = exact.profile_differences(top)
@@ -90,15 +91,15 @@ def check_record(tap, name, out):
              f"{ {key: value for key, value in top['stamp']['counters'].items() if value} }")
 
 
-def run(build, name, pattern):
+def run(build, name, pattern, disk):
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="stallprof-vm-out-") as out:
-        done = boot(build, pattern, out)
+        done = boot(build, pattern, disk, out)
         if done.returncode == UNAVAILABLE:
             tap.skip(f"{name}: boots", f"allowed: {' '.join(done.stdout.split())[-300:]}")
             tap.end()
         if tap.check(done.returncode == 0, f"{name}: boots and runs", done.stdout[-3000:]):
             tap.note(f"{name}: Linux {read(out, 'release').strip()}")
             check_doctor(tap, name, out)
-            check_record(tap, name, out)
+            check_record(tap, name, out, DEVICES[disk])
     tap.end()
