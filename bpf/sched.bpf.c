@@ -4,6 +4,9 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+/* A wake that comes within this time may have been before the sleep was complete, and is not missed. */
+#define SOON_NS 100000
+
 ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state, u64 now)
 {
 	struct thread *t = thread_find(task);
@@ -24,7 +27,8 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 		t->in_ns = now;
 		slot_release(t);
 	}
-	if (!t->wake_ns && t->expect == EXPECT_IOWAIT && cycle_slept(t, word_begin(t->word)))
+	if (!t->wake_ns && t->expect == EXPECT_IOWAIT && cycle_slept(t, word_begin(t->word)) &&
+	    since(t->in_ns, t->sleep_ns) > SOON_NS)
 		wait_end_unseen(t);
 	sleeps = !preempt && task_state;
 	word = t->word;

@@ -19,9 +19,12 @@ ALWAYS u64 cut_to(u64 value, u64 max)
 	return value <= max ? value : max;
 }
 
+/* NULL also while another CPU is still making it. */
 ALWAYS struct thread *thread_find(struct task_struct *task)
 {
-	return bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
+
+	return t && t->word ? t : NULL;
 }
 
 ALWAYS struct context_scratch *scratch_of(struct task_struct *task)
@@ -56,7 +59,6 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	}
 	if (!bpf_task_storage_get(&scratches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
 		COUNT(threads_failed);
-	t->word = word_of(now, 0);
 	t->state = state;
 	t->in_ns = now;
 	cycle_mark(task, t, state != ABI_ONCPU);
@@ -66,6 +68,8 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	t->stack_slot = ABI_NO_SLOT;
 	t->reserved_slot = ABI_NO_SLOT;
 	t->followed_since = hot_generation;
+	barrier();
+	t->word = word_of(now, 0); /* from here on the thread's own switches see it */
 	return t;
 }
 

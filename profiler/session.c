@@ -22,7 +22,7 @@
 
 #define SECOND_NS          1000000000ULL
 #define TICK_MS            100
-#define IDLE_TICK_MS       1000
+#define IDLE_TICK_MS       250
 #define DETACH_AFTER_NS    (10 * SECOND_NS)
 #define THRESHOLD_MAX_NS   (10 * SECOND_NS)
 #define THRESHOLD_START_NS 1000000ULL
@@ -42,9 +42,9 @@ struct session {
 	struct device_names *devices;
 	struct window_deps deps;
 	struct window *current, *next;
-	uint64_t number;        /* of the ledger map that the programs write to now */
-	uint64_t first_of_next; /* events of this number and above belong to `next` */
-	uint64_t begin_unix_ns;
+	uint64_t number;                  /* of the ledger map that the programs write to now */
+	uint64_t first_of_next;           /* events of this number and above belong to `next` */
+	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
 	uint64_t housekeeping_ns, last_tagged_ns, budget_ns, last_bytes;
 	uint64_t threshold_max_ns; /* of this window */
 	uint64_t attach_count, overflows_described;
@@ -104,7 +104,7 @@ static uint64_t first_threshold(const struct config_sampling *sampling)
 static int open_tracer(struct session *session, char *err, size_t err_len)
 {
 	const struct config_sampling *sampling = &session->config->sampling;
-	unsigned int hz = sampling->cpu_hz > sampling->baseline_hz ? sampling->cpu_hz : sampling->baseline_hz;
+	unsigned int hz = config_clock_hz(session->config);
 	struct tracer_opts opts = {
 		.threshold_ns = first_threshold(sampling),
 		.min_duration_ns = sampling->min_duration_ns,
@@ -117,19 +117,10 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 	};
 	int result;
 
-	/* Better no agent than one that records more than it was asked for. */
-	if (session->config->filters.pid_count || session->config->filters.cgroup_count > 1) {
-		snprintf(err, err_len,
-		         "filters.pids, and more than one of filters.cgroups, cannot be applied yet: "
-		         "remove them, or use stallprof record -p");
-		return -ENOTSUP;
-	}
-	if (session->config->filters.cgroup_count) {
-		result = cgroup_filter_find(session->config->filters.cgroups[0], &opts.cgroup_id,
-		                            &opts.cgroup_level, err, err_len);
-		if (result)
-			return result;
-	}
+	result = cgroup_filter_choose(&session->config->filters, &opts.cgroup_id, &opts.cgroup_level, err,
+	                              err_len);
+	if (result)
+		return result;
 	session->tracer = tracer_new(&opts, on_event, session, err, err_len);
 	session->deps.cpu_period_ns = hz ? SECOND_NS / hz : 0;
 	return session->tracer ? 0 : -errno;
@@ -271,6 +262,7 @@ int session_start(struct session *session, char *err, size_t err_len)
 	if (session->opts.always_attached || tag_watch_needs_attach(session->watch))
 		result = attach(session, err, err_len);
 	session->begin_unix_ns = clock_ns(CLOCK_REALTIME);
+	session->begin_ns = clock_ns(CLOCK_MONOTONIC);
 	return result;
 }
 
@@ -349,6 +341,14 @@ static void attach_or_detach(struct session *session, uint64_t now)
 	}
 }
 
+static int take_ledger(struct session *session)
+{
+	int result = tracer_take_ledger(session->tracer, ++session->number, on_row, session);
+
+	tag_names_taken(session->tags, session->tracer);
+	return result;
+}
+
 /* Once a second the ledger is emptied, before it can fill. */
 static int housekeeping(struct session *session, uint64_t now)
 {
@@ -357,7 +357,7 @@ static int housekeeping(struct session *session, uint64_t now)
 	session->housekeeping_ns = now;
 	if (!tracer_attached(session->tracer))
 		return 0;
-	return tracer_take_ledger(session->tracer, ++session->number, on_row, session);
+	return take_ledger(session);
 }
 
 int session_tick(struct session *session)
@@ -400,22 +400,25 @@ static struct stamp *describe(struct session *session)
 
 struct profile *session_end_window(struct session *session)
 {
-	uint64_t begin = session->begin_unix_ns, end;
+	uint64_t end_unix_ns, end_ns;
 	struct profile *profile = NULL;
 	struct stamp *stamp = NULL;
 	int result;
 
 	tag_watch_poll(session->watch, clock_ns(CLOCK_MONOTONIC));
 	result = tracer_iterate(session->tracer, ABI_ITER_FLUSH);
-	end = clock_ns(CLOCK_REALTIME);
+	end_unix_ns = clock_ns(CLOCK_REALTIME);
+	end_ns = clock_ns(CLOCK_MONOTONIC);
 	if (!result)
-		result = tracer_take_ledger(session->tracer, ++session->number, on_row, session);
+		result = take_ledger(session);
 	session->first_of_next = session->number;
 	if (result >= 0)
 		result = tracer_poll(session->tracer);
 	if (result >= 0) {
 		stamp = describe(session);
-		profile = stamp ? window_finish(session->current, stamp, begin, end) : NULL;
+		if (stamp)
+			profile = window_finish(session->current, stamp, session->begin_unix_ns,
+			                        end_ns - session->begin_ns);
 		result = profile ? 0 : -errno;
 	}
 	stamp_free(stamp);
@@ -423,7 +426,8 @@ struct profile *session_end_window(struct session *session)
 	session->current = session->next ? session->next : window_new(&session->deps);
 	session->next = NULL;
 	session->first_of_next = 0;
-	session->begin_unix_ns = end;
+	session->begin_unix_ns = end_unix_ns;
+	session->begin_ns = end_ns;
 	tag_names_age(session->tags, session->tracer);
 	process_table_age(session->processes);
 	if (!profile)
