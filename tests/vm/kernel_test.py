@@ -41,7 +41,7 @@ def read(out, name):
 def boot(build, pattern, disk, out):
     script = SCRIPT.format(stallprof=shlex.quote(os.path.abspath(f"{build}/stallprof")),
                            truth=shlex.quote(os.path.abspath(f"{build}/workload/truth")))
-    env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", "240"))
+    env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", "150"))
     return subprocess.run([f"{HERE}/boot", "--out", out, "--disk", disk, "--write-bps", str(WRITE_BPS), pattern, "--", script], env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
 
