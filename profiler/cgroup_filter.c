@@ -13,6 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "profiler/config.h"
+
 /* How many folders lie between the mount's root and the path. */
 static int depth_below_mount(const char *path, uint32_t *level)
 {
@@ -83,4 +85,16 @@ int cgroup_filter_find(const char *given, uint64_t *id, uint32_t *level, char *e
 	}
 	memcpy(id, h.handle.f_handle, sizeof(*id));
 	return 0;
+}
+
+int cgroup_filter_choose(const struct config_filters *filters, uint64_t *id, uint32_t *level, char *err,
+                         size_t err_len)
+{
+	if (filters->pid_count || filters->cgroup_count > 1) {
+		snprintf(err, err_len,
+		         "filters.pids, and more than one of filters.cgroups, cannot be applied yet: "
+		         "remove them, or use stallprof record -p");
+		return -ENOTSUP;
+	}
+	return filters->cgroup_count ? cgroup_filter_find(filters->cgroups[0], id, level, err, err_len) : 0;
 }

@@ -115,10 +115,9 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 		.baseline = sampling->baseline_hz > 0,
 		.only_adopted = session->opts.only_adopted,
 	};
-	int result;
+	int result = cgroup_filter_choose(&session->config->filters, &opts.cgroup_id, &opts.cgroup_level, err,
+	                                  err_len);
 
-	result = cgroup_filter_choose(&session->config->filters, &opts.cgroup_id, &opts.cgroup_level, err,
-	                              err_len);
 	if (result)
 		return result;
 	session->tracer = tracer_new(&opts, on_event, session, err, err_len);
@@ -355,9 +354,7 @@ static int housekeeping(struct session *session, uint64_t now)
 	if (now - session->housekeeping_ns < SECOND_NS)
 		return 0;
 	session->housekeeping_ns = now;
-	if (!tracer_attached(session->tracer))
-		return 0;
-	return take_ledger(session);
+	return tracer_attached(session->tracer) ? take_ledger(session) : 0;
 }
 
 int session_tick(struct session *session)

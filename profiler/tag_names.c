@@ -3,23 +3,33 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <uthash.h>
+#include <utlist.h>
 
 #include "profiler/tracer.h"
 
-/* Windows. The copy here outlives the map's entry, because a thread may have taken the tag just before that was
- * dropped, and its rows come one window later. */
+/* Windows. The copy here outlives the map's entry, because a thread may hold the tag when that is dropped, or have
+ * taken it just before. */
 #define FORGET_AFTER 4
+
+/* Of the map's 65536 entries; above it a name does not stay there for being in use. */
+#define CROWDED 16384
 
 struct known_tag {
 	uint64_t key;
 	struct abi_tag tag;
 	bool pinned;
-	unsigned int idle; /* windows since it was asked for */
+	unsigned int idle;                 /* windows since it was asked for */
+	uint64_t last_take;                /* before which it was met */
+	bool in_map;                       /* then it is in the list `in_map` */
+	struct known_tag *prev, *next_one; /* of that list */
 	UT_hash_handle hh;
 };
 
 struct tag_names {
 	struct known_tag *by_key;
+	struct known_tag *in_map;
+	size_t n_in_map;
+	uint64_t take; /* number of the one to come */
 };
 
 static const struct abi_tag unknown_tag = { .name = "[unknown tag]" };
@@ -42,6 +52,25 @@ void tag_names_free(struct tag_names *names)
 	free(names);
 }
 
+/* A thread that takes a tag puts it into the map if it is not there. */
+static void note_in_map(struct tag_names *names, struct known_tag *entry)
+{
+	entry->last_take = names->take;
+	if (entry->in_map)
+		return;
+	entry->in_map = true;
+	names->n_in_map++;
+	DL_APPEND2(names->in_map, entry, prev, next_one);
+}
+
+static void drop_from_map(struct tag_names *names, struct tracer *tracer, struct known_tag *entry)
+{
+	entry->in_map = false;
+	names->n_in_map--;
+	DL_DELETE2(names->in_map, entry, prev, next_one);
+	tracer_drop_tag(tracer, entry->key);
+}
+
 static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
 	struct known_tag *entry;
@@ -59,6 +88,7 @@ static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tr
 	entry->tag.name[ABI_TAG_NAME_LEN - 1] = '\0';
 	entry->key = key;
 	HASH_ADD(hh, names->by_key, key, sizeof(entry->key), entry);
+	note_in_map(names, entry);
 	return entry;
 }
 
@@ -72,6 +102,16 @@ const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *trace
 	return &entry->tag;
 }
 
+void tag_names_meet(struct tag_names *names, struct tracer *tracer, uint64_t key)
+{
+	struct known_tag *entry = find_or_read(names, tracer, key);
+
+	if (!entry)
+		return;
+	entry->idle = 0;
+	note_in_map(names, entry);
+}
+
 void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
 	struct known_tag *entry = find_or_read(names, tracer, key);
@@ -80,18 +120,37 @@ void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key)
 		entry->pinned = true;
 }
 
+void tag_names_pass(struct tag_names *names, struct tracer *tracer, uint64_t key)
+{
+	struct known_tag *entry;
+
+	HASH_FIND(hh, names->by_key, &key, sizeof(key), entry);
+	if (!entry)
+		tracer_drop_tag(tracer, key);
+}
+
+void tag_names_taken(struct tag_names *names, struct tracer *tracer)
+{
+	bool crowded = names->n_in_map > CROWDED;
+	struct known_tag *entry, *next;
+
+	for (entry = names->in_map; entry; entry = next) {
+		next = entry->next_one;
+		if (!entry->pinned && (crowded || entry->last_take < names->take))
+			drop_from_map(names, tracer, entry);
+	}
+	names->take++;
+}
+
 void tag_names_age(struct tag_names *names, struct tracer *tracer)
 {
 	struct known_tag *entry, *next;
 
 	HASH_ITER (hh, names->by_key, entry, next) {
-		if (entry->pinned)
+		if (entry->pinned || ++entry->idle <= FORGET_AFTER)
 			continue;
-		entry->idle++;
-		if (entry->idle == 2)
-			tracer_drop_tag(tracer, entry->key);
-		if (entry->idle <= FORGET_AFTER)
-			continue;
+		if (entry->in_map)
+			drop_from_map(names, tracer, entry);
 		HASH_DEL(names->by_key, entry);
 		free(entry);
 	}

@@ -1,7 +1,11 @@
 /*
  * Tags by key. The BPF side interns each tag under a 64-bit key and uses the key everywhere else; here a key
- * becomes name, id and trace again. A tag is remembered as long as the ledger mentions it, so that the BPF
- * map can be emptied behind it and a run with millions of ids stays small.
+ * becomes name, id and trace again. The BPF map is only the way here: a name is copied when a row or a sample
+ * first brings its key, and leaves the map soon after, so that any number of ids passes through it.
+ *
+ *     tag_names_meet(…)       for each row of the ledger as it is taken, and each sample
+ *     tag_names_taken(…)      the ledger was taken: names that are here leave the map
+ *     tag_names_age(…)        a window has ended: names that nobody asked for in a while are forgotten here
  */
 #ifndef STALLPROF_PROFILER_TAG_NAMES_H
 #define STALLPROF_PROFILER_TAG_NAMES_H
@@ -21,8 +25,18 @@ void tag_names_free(struct tag_names *names);
  * until the next tag_names_age(). */
 const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
-/* Call at the end of a window: forgets tags that were not asked for in the last windows, in the BPF map and then
- * here. A thread that still holds one has rows in every window. */
+/* A thread has held the tag since the last take: copies its name. */
+void tag_names_meet(struct tag_names *names, struct tracer *tracer, uint64_t key);
+
+/* A row with this key was refused: its name need not be kept, and leaves the map unless it is known already. */
+void tag_names_pass(struct tag_names *names, struct tracer *tracer, uint64_t key);
+
+/* Call after the ledger was taken. Names that were not met since the take before leave the map; all do
+ * when there are many. A thread that takes such a tag again puts it back. */
+void tag_names_taken(struct tag_names *names, struct tracer *tracer);
+
+/* Call at the end of a window: forgets tags that were not asked for in the last windows. A thread that still
+ * holds one has rows in every window. */
 void tag_names_age(struct tag_names *names, struct tracer *tracer);
 
 /* Keeps a tag for good: those of processes, which may be empty for a while. */

@@ -7,6 +7,7 @@
 #include "pprof/profile.h"
 #include "profiler/process_table.h"
 #include "profiler/stack_pool.h"
+#include "profiler/tag_names.h"
 #include "profiler/window_state.h"
 #include "symbolizer/symbolizer.h"
 
@@ -35,6 +36,8 @@ struct window *window_new(const struct window_deps *deps)
 	if (!window)
 		return NULL;
 	window->deps = *deps;
+	if (!window->deps.max_rows)
+		window->deps.max_rows = WINDOW_ROWS_MAX;
 	window->profile = profile_new(types, WINDOW_TYPES, period, 1, deps->max_bytes);
 	window->pools = stack_pools_new();
 	if (!window->profile || !window->pools) {
@@ -72,18 +75,25 @@ void window_free(struct window *window)
 	free(window);
 }
 
+/* NULL with errno ENOSPC or ENOMEM. The tag's name is copied on the way. */
 static struct row *row_get(struct window *window, const struct abi_ledger_key *key)
 {
 	struct row *row;
 
 	HASH_FIND(hh, window->rows, key, sizeof(*key), row);
-	if (row)
-		return row;
-	row = calloc(1, sizeof(*row));
-	if (!row)
+	if (!row && HASH_COUNT(window->rows) >= window->deps.max_rows) {
+		tag_names_pass(window->deps.tags, window->deps.tracer, key->tag);
+		errno = ENOSPC;
 		return NULL;
-	row->key = *key;
-	HASH_ADD(hh, window->rows, key, sizeof(row->key), row);
+	}
+	if (!row) {
+		row = calloc(1, sizeof(*row));
+		if (!row)
+			return NULL;
+		row->key = *key;
+		HASH_ADD(hh, window->rows, key, sizeof(row->key), row);
+	}
+	tag_names_meet(window->deps.tags, window->deps.tracer, key->tag);
 	return row;
 }
 
@@ -92,8 +102,11 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 {
 	struct row *row = row_get(window, key);
 
-	if (!row)
-		return -ENOMEM;
+	if (!row) {
+		window->rows_refused++;
+		window->rows_refused_ns += value->ns;
+		return 0;
+	}
 	row->ns += value->ns;
 	row->count += value->count;
 	return 0;
@@ -168,6 +181,13 @@ static void event_key(struct abi_ledger_key *key, const struct abi_event *event)
 	key->cause = event->cause;
 }
 
+static int count_lost(struct window *window, const struct abi_event *event, int err)
+{
+	window->n_lost++;
+	window->lost_ns += event->duration_ns;
+	return err;
+}
+
 int window_add_event(struct window *window, const struct abi_event *event)
 {
 	struct abi_ledger_key key;
@@ -179,16 +199,15 @@ int window_add_event(struct window *window, const struct abi_event *event)
 
 	add_main_binary(window, event);
 	err = stack_resolve(window->deps.resolver, event, window->profile, window->ids, &n);
-	if (err) {
-		window->n_lost++;
-		window->lost_ns += event->duration_ns;
-		return err;
-	}
+	if (err)
+		return count_lost(window, event, err);
 	event_key(&key, event);
 	row = row_get(window, &key);
-	sample = row ? sample_get(row, window->ids, n) : NULL;
+	if (!row)
+		return count_lost(window, event, -errno);
+	sample = sample_get(row, window->ids, n);
 	if (!sample)
-		return -ENOMEM;
+		return count_lost(window, event, -ENOMEM);
 	times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
 	sample->weight += event->weight_ns;
 	sample->times += times;

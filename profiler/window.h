@@ -1,7 +1,7 @@
 /*
  * One window: what the ledger said and which stacks were seen, from its begin to its profile.
  *
- *     w = window_new(&deps, first_number);
+ *     w = window_new(&deps);
  *     window_add_row(w, key, value);       the ledger's rows, as often as it is taken
  *     window_add_event(w, event);          samples
  *     profile = window_finish(w, …);       weights scaled so that the sums are the ledger's
@@ -39,7 +39,10 @@ struct window_deps {
 	struct stack_resolver *resolver;
 	uint64_t cpu_period_ns;
 	size_t max_bytes; /* of the profile in memory */
+	size_t max_rows;  /* 0: WINDOW_ROWS_MAX */
 };
+
+#define WINDOW_ROWS_MAX 1000000
 
 enum window_type { WINDOW_CONTENTIONS, WINDOW_DELAY, WINDOW_CPU, WINDOW_TYPES };
 
@@ -47,7 +50,10 @@ enum window_type { WINDOW_CONTENTIONS, WINDOW_DELAY, WINDOW_CPU, WINDOW_TYPES };
 struct window *window_new(const struct window_deps *deps);
 void window_free(struct window *window);
 
-/* 0 or -errno; -ENOSPC: the profile is full, and the sample is counted as lost. */
+/*
+ * 0 or -errno; -ENOSPC: the profile is full, and the sample is counted as lost. A row beyond `max_rows` is
+ * counted and left out.
+ */
 int window_add_row(struct window *window, const struct abi_ledger_key *key,
                    const struct abi_ledger_value *value);
 int window_add_event(struct window *window, const struct abi_event *event);
@@ -57,10 +63,11 @@ void window_stalled(const struct window *window, uint64_t by_cause[ABI_CAUSE_MAX
 uint64_t window_samples(const struct window *window);
 
 /*
- * Ends the window: scales, adds ledger and stamp as comments. `begin_ns` and `end_ns` are Unix time. The
- * profile is the caller's; the window may only be freed afterwards. NULL with errno set.
+ * Ends the window: scales, adds ledger and stamp as comments. `duration_ns` is measured by a clock that nobody
+ * sets. The profile is the caller's; the window may only be freed afterwards. NULL with errno set.
  */
-struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_ns, uint64_t end_ns);
+struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_unix_ns,
+                              uint64_t duration_ns);
 
 /* The name of a cause, as in the label `stall`. */
 const char *window_cause_name(unsigned int cause);

@@ -209,6 +209,10 @@ static int add_comments(struct window *window, struct ledger *ledger, struct sta
 		err = stamp_add_counter(stamp, "samples_without_row", window->n_without_row);
 	if (!err)
 		err = stamp_add_counter(stamp, "stacks_of_like_waits_ns", window->estimated_ns);
+	if (!err)
+		err = stamp_add_counter(stamp, "rows_refused", window->rows_refused);
+	if (!err)
+		err = stamp_add_counter(stamp, "rows_refused_ns", window->rows_refused_ns);
 	return err ? err : stamp_to_comments(stamp, window->profile);
 }
 
@@ -230,7 +234,8 @@ static int fill_profile(struct window *window, struct ledger *ledger)
 	return err;
 }
 
-struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_ns, uint64_t end_ns)
+struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_unix_ns,
+                              uint64_t duration_ns)
 {
 	struct ledger *ledger = ledger_new();
 	struct profile *profile = NULL;
@@ -238,10 +243,10 @@ struct profile *window_finish(struct window *window, struct stamp *stamp, uint64
 
 	if (!ledger)
 		goto out;
-	profile_set_time(window->profile, begin_ns, end_ns - begin_ns);
+	profile_set_time(window->profile, begin_unix_ns, duration_ns);
 	err = fill_profile(window, ledger);
 	if (!err)
-		err = stamp_add_window(stamp, begin_ns, end_ns);
+		err = stamp_add_window(stamp, begin_unix_ns, begin_unix_ns + duration_ns);
 	if (!err)
 		err = add_comments(window, ledger, stamp);
 	if (!err) {

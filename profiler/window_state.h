@@ -34,6 +34,7 @@ struct window {
 	struct profile *profile;
 	struct row *rows;
 	uint64_t n_samples, n_lost, lost_ns, n_without_row;
+	uint64_t rows_refused, rows_refused_ns; /* times and nanoseconds of rows beyond the maximum */
 	struct stack_pools *pools;
 	uint64_t estimated_ns; /* of rows that have a stack of their like */
 	bool has_main_binary;

@@ -1,0 +1,148 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pprof/profile.h"
+#include "profiler/device_names.h"
+#include "profiler/ledger_row.h"
+#include "profiler/process_table.h"
+#include "profiler/stamp.h"
+#include "profiler/tag_class.h"
+#include "profiler/tag_names.h"
+#include "profiler/tracer.h"
+#include "profiler/window.h"
+#include "symbolizer/symbolizer.h"
+
+static struct window_deps deps;
+static struct symbolizer *symbolizer;
+static unsigned int n_dropped;
+
+int tracer_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
+{
+	(void)tracer;
+	memset(tag, 0, sizeof(*tag));
+	memcpy(tag->name, "step", sizeof("step"));
+	tag->id = key;
+	return 0;
+}
+
+void tracer_drop_tag(struct tracer *tracer, uint64_t key)
+{
+	(void)tracer;
+	(void)key;
+	n_dropped++;
+}
+
+static int make_deps(void **state)
+{
+	(void)state;
+	n_dropped = 0;
+	symbolizer = symbolizer_new(NULL);
+	deps = (struct window_deps){ .tags = tag_names_new(),
+		                     .classes = tag_classes_new(8),
+		                     .devices = device_names_new(NULL),
+		                     .processes = process_table_new(symbolizer, NULL),
+		                     .max_bytes = 64 << 20 };
+	return symbolizer && deps.tags && deps.classes && deps.devices && deps.processes ? 0 : -1;
+}
+
+static int free_deps(void **state)
+{
+	(void)state;
+	process_table_free(deps.processes);
+	symbolizer_free(symbolizer);
+	tag_names_free(deps.tags);
+	tag_classes_free(deps.classes);
+	device_names_free(deps.devices);
+	return 0;
+}
+
+static void add_row(struct window *window, uint64_t tag, uint64_t ns)
+{
+	struct abi_ledger_key key;
+	struct abi_ledger_value value = { .ns = ns, .count = 1 };
+
+	memset(&key, 0, sizeof(key));
+	key.tag = tag;
+	key.tgid = getpid();
+	key.state = ABI_ONCPU;
+	assert_int_equal(window_add_row(window, &key, &value), 0);
+}
+
+static struct profile *finish(struct window *window, struct stamp *read_back, struct ledger *ledger)
+{
+	struct stamp *stamp = stamp_new();
+	struct profile *profile = window_finish(window, stamp, 1700000000000000000, 2500);
+
+	assert_non_null(profile);
+	assert_int_equal(stamp_from_comments(read_back, profile, NULL), 0);
+	assert_int_equal(ledger_from_comments(ledger, profile, NULL), 0);
+	stamp_free(stamp);
+	window_free(window);
+	return profile;
+}
+
+static void test_window__rows_beyond_the_maximum_are_counted(void **state)
+{
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new();
+	struct profile *profile;
+	struct window *window;
+
+	(void)state;
+	deps.max_rows = 3;
+	window = window_new(&deps);
+	assert_non_null(window);
+	for (uint64_t tag = 1; tag <= 5; tag++)
+		add_row(window, tag, 100 * tag);
+	add_row(window, 2, 1);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(ledger_count(ledger), 3);
+	assert_int_equal(ledger_wall_ns(ledger, NULL), 601);
+	assert_int_equal(stamp_counter(stamp, "rows_refused"), 2);
+	assert_int_equal(stamp_counter(stamp, "rows_refused_ns"), 900);
+	assert_int_equal(n_dropped, 2);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+static void test_window__covers_the_duration_from_its_begin(void **state)
+{
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new();
+	struct window *window = window_new(&deps);
+	struct profile *profile;
+	struct stamp_coverage coverage;
+
+	(void)state;
+	add_row(window, 1, 100);
+	profile = finish(window, stamp, ledger);
+	coverage = stamp_coverage(stamp);
+	assert_int_equal(profile_time_ns(profile), 1700000000000000000);
+	assert_int_equal(profile_duration_ns(profile), 2500);
+	assert_int_equal(coverage.first_ns, 1700000000000000000);
+	assert_int_equal(coverage.last_ns, 1700000000000002500);
+	assert_int_equal(coverage.covered_ns, 2500);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_window__rows_beyond_the_maximum_are_counted, make_deps,
+		                                free_deps),
+		cmocka_unit_test_setup_teardown(test_window__covers_the_duration_from_its_begin, make_deps,
+		                                free_deps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
