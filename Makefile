@@ -6,7 +6,7 @@ CLANG   ?= clang
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 
-PKGS      := libbpf libdw libelf libunwind-generic libprotobuf-c libcurl libzstd zlib libcyaml libmicrohttpd
+PKGS      := libbpf libprotobuf-c libcurl libzstd zlib libcyaml
 WARNINGS  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Werror
 OPT       ?= -O2
 CFLAGS    ?= $(OPT) -g -fstack-protector-strong -D_FORTIFY_SOURCE=2

@@ -53,6 +53,8 @@ static size_t collect_facts(const struct host_facts *host, struct fact *facts)
 
 	facts[n++] = (struct fact){ "privilege", host->privileged,
 		                    "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE" };
+	facts[n++] = (struct fact){ "host_pids", host->sees_host_pids,
+		                    "run in the host's PID namespace (docker run --pid=host, hostPID: true)" };
 	facts[n++] =
 	        (struct fact){ "btf", host->has_btf, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y" };
 	facts[n++] = (struct fact){ "bpf", host->has_bpf,
@@ -180,5 +182,5 @@ int cmd_doctor(int argc, char **argv)
 	n_facts = collect_facts(&host, facts);
 	(json ? print_json : print_text)(&host, facts, n_facts, probes);
 	probe_host_free(probes);
-	return host.privileged && host.has_btf && host.has_bpf ? 0 : 1;
+	return host.privileged && host.sees_host_pids && host.has_btf && host.has_bpf ? 0 : 1;
 }

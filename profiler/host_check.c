@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -47,6 +48,16 @@ static bool kallsyms_has_addresses(void)
 	return seen;
 }
 
+/* PROC_PID_INIT_INO of linux/proc_ns.h: the namespace that is made with the kernel. */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCU
+
+static bool in_first_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PID_NAMESPACE;
+}
+
 void host_facts_read(struct host_facts *facts)
 {
 	uint64_t caps = effective_capabilities();
@@ -58,6 +69,7 @@ void host_facts_read(struct host_facts *facts)
 	facts->privileged = admin || (caps >> CAP_BPF & 1 && caps >> CAP_PERFMON & 1);
 	facts->can_read_others = caps >> CAP_SYS_PTRACE & 1;
 	facts->can_uprobe = admin;
+	facts->sees_host_pids = in_first_pid_namespace();
 	facts->has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	facts->has_bpf =
 	        facts->privileged && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
@@ -79,6 +91,13 @@ int host_check(char *err, size_t err_len)
 		         "not allowed to load BPF programs: run as root, or with CAP_BPF, CAP_PERFMON and "
 		         "CAP_SYS_PTRACE (and CAP_SYS_ADMIN to see tags that programs push)");
 		return -EPERM;
+	}
+	if (!facts.sees_host_pids) {
+		snprintf(err, err_len,
+		         "this is a PID namespace of its own, whose process numbers are not the kernel's: "
+		         "run in the "
+		         "host's (docker run --pid=host, hostPID: true)");
+		return -ENOTSUP;
 	}
 	if (!facts.has_btf) {
 		snprintf(err, err_len,

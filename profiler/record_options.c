@@ -53,7 +53,7 @@ static const struct argp_option own_options[] = {
 	{ "name", 'n', "NAME", 0, "the process tag (default: the program's file name)", 0 },
 	{ "id", KEY_ID, "N", 0, "its exact id", 0 },
 	{ "window", 'w', "SECONDS", 0, "length of a window (10)", 0 },
-	{ "duration", KEY_DURATION, "SECONDS", 0, "stop after this time", 0 },
+	{ "duration", KEY_DURATION, "SECONDS", 0, "stop after this time, and end the command", 0 },
 	{ "label", KEY_LABEL, "NAME=VALUE", 0, "a further label of pushed series; may be repeated", 0 },
 	{ "cgroup", KEY_CGROUP, "DIR", 0, "only threads of this cgroup v2", 0 },
 	{ "top", 'N', "COUNT", 0, "how many stacks to print at the end (10; 0: no summary)", 0 },

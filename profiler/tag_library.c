@@ -66,6 +66,8 @@ void tag_library_candidates(const char *command, tag_library_fn found, void *ctx
 		offer_command(command, found, ctx);
 	offer_beside_self(found, ctx);
 	offer_each(getenv("LD_LIBRARY_PATH"), LIBRARY, found, ctx);
+	if (getenv("STALLTAG_LIBRARY")) /* where the Python module is told to look */
+		found(ctx, getenv("STALLTAG_LIBRARY"));
 	for (i = 0; i < sizeof(system_folders) / sizeof(system_folders[0]); i++)
 		offer(system_folders[i], strlen(system_folders[i]), LIBRARY, found, ctx);
 }
