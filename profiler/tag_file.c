@@ -1,11 +1,11 @@
 #include "profiler/tag_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "profiler/elf_headers.h"
+#include "symbolizer/regular_file.h"
 
 #define NOTES_BYTES_MAX       (1 << 20)
 #define SYMBOLS_BYTES_MAX     (96 << 20)
@@ -331,12 +331,12 @@ int tag_file_read(int fd, struct tag_file *out)
 
 int tag_file_read_path(const char *path, struct tag_file *out)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = regular_file_open(path, 0);
 	int err;
 
 	*out = (struct tag_file){ 0 };
 	if (fd < 0)
-		return -errno;
+		return fd == -EBADMSG ? -ENOEXEC : fd;
 	err = tag_file_read(fd, out);
 	close(fd);
 	return err;

@@ -2,15 +2,20 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "symbolizer/regular_file.h"
+
 #define MAX_NOTES_BYTES 65536
+#define MAX_DEBUG_BYTES ((off_t)4 << 30)
+#define MAX_CRC_BYTES   ((off_t)1 << 30) /* is read to its end, at some GB/s, for whoever names it */
 
 static void to_hex(const uint8_t *bytes, size_t len, char hex[BUILD_ID_HEX_SIZE])
 {
@@ -74,23 +79,37 @@ void debug_file_build_id(struct elf_file *f, char hex[BUILD_ID_HEX_SIZE])
 	}
 }
 
-/* Files under the debug folder are the administrator's; all others may change under our hands. */
-static int open_elf(const char *path, const char *debug_dir, size_t max_bytes, struct elf_file **out)
+/* What lies safely in the debug folder is the administrator's; all else may change under our hands. */
+static int open_elf(int fd, const char *path, const char *debug_dir, size_t max_bytes, struct elf_file **out)
 {
-	size_t len = strlen(debug_dir);
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return elf_file_open(fd, regular_file_is_safe_in(fd, path, debug_dir), max_bytes, out);
+}
+
+static int open_bounded(const char *path, off_t max_size, off_t *size)
+{
+	int fd = regular_file_open(path, 0);
+	struct stat st;
 
 	if (fd < 0)
-		return -errno;
-	return elf_file_open(fd, strncmp(path, debug_dir, len) == 0 && path[len] == '/', max_bytes, out);
+		return fd;
+	if (fstat(fd, &st) || st.st_size > max_size) {
+		close(fd);
+		return -EFBIG;
+	}
+	*size = st.st_size;
+	return fd;
 }
 
 static int open_with_build_id(const char *path, const char *build_id, const struct debug_file_place *place,
                               size_t max_bytes, struct elf_file **out)
 {
 	char have[BUILD_ID_HEX_SIZE];
-	int err = open_elf(path, place->debug_dir, max_bytes, out);
+	off_t size;
+	int fd = open_bounded(path, MAX_DEBUG_BYTES, &size), err;
 
+	if (fd < 0)
+		return fd;
+	err = open_elf(fd, path, place->debug_dir, max_bytes, out);
 	if (err)
 		return err;
 	debug_file_build_id(*out, have);
@@ -133,20 +152,26 @@ static int read_debuglink(struct elf_file *f, const char **name, uint32_t *crc)
 	return 0;
 }
 
-static int crc_of(const char *path, uint32_t *crc)
+/* Of the `size` bytes that the file had when it was opened, though it may grow meanwhile. */
+static int crc_of(int fd, off_t size, uint32_t *crc)
 {
 	uint8_t buffer[65536];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	uLong sum = crc32(0, NULL, 0);
+	off_t at = 0;
 	ssize_t got;
 
-	if (fd < 0)
-		return -errno;
-	while ((got = read(fd, buffer, sizeof(buffer))) > 0)
+	while (at < size) {
+		got = pread(fd, buffer,
+		            size - at < (off_t)sizeof(buffer) ? (size_t)(size - at) : sizeof(buffer), at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -EBADMSG;
 		sum = crc32(sum, buffer, (uInt)got);
-	close(fd);
+		at += got;
+	}
 	*crc = (uint32_t)sum;
-	return got < 0 ? -EIO : 0;
+	return 0;
 }
 
 struct wanted {
@@ -158,14 +183,20 @@ static int open_if_wanted(const char *path, const struct wanted *wanted, const s
                           size_t max_bytes, struct elf_file **out)
 {
 	uint32_t crc;
-	int err;
+	off_t size;
+	int fd, err;
 
 	if (*wanted->build_id)
 		return open_with_build_id(path, wanted->build_id, place, max_bytes, out);
-	err = crc_of(path, &crc);
-	if (err || crc != wanted->crc)
+	fd = open_bounded(path, MAX_CRC_BYTES, &size);
+	if (fd < 0)
+		return fd;
+	err = crc_of(fd, size, &crc);
+	if (err || crc != wanted->crc) {
+		close(fd);
 		return err ? err : -ENOENT;
-	return open_elf(path, place->debug_dir, max_bytes, out);
+	}
+	return open_elf(fd, path, place->debug_dir, max_bytes, out);
 }
 
 static int open_by_link(struct elf_file *f, const char *build_id, const struct debug_file_place *place,
@@ -179,7 +210,7 @@ static int open_by_link(struct elf_file *f, const char *build_id, const struct d
 
 	if (err)
 		return err;
-	if (!slash || strchr(name, '/'))
+	if (!slash || strchr(name, '/') || regular_file_climbs(name) || regular_file_climbs(place->path))
 		return -ENOENT;
 	for (i = 0; i < 3; i++) {
 		n = snprintf(path, sizeof(path), "%s%.*s%s%s", i == 2 ? place->debug_dir : place->root,
@@ -204,15 +235,55 @@ int debug_file_open(struct elf_file *f, const struct debug_file_place *place, si
 	return open_by_link(f, build_id, place, max_bytes, out) ? -ENOENT : 0;
 }
 
+__attribute__((format(printf, 5, 6))) static int try_alt(const char *build_id,
+                                                         const struct debug_file_place *place,
+                                                         size_t max_bytes, struct elf_file **out,
+                                                         const char *format, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	if (regular_file_climbs(path))
+		return -ENOENT;
+	return open_with_build_id(path, build_id, place, max_bytes, out);
+}
+
+/* The name is the target's word: it leads into the debug folder, beside the file, or into the target's own root. */
+static int open_alt_by_name(const char *name, const char *build_id, const struct debug_file_place *place,
+                            size_t max_bytes, struct elf_file **out)
+{
+	const char *slash = strrchr(place->path, '/');
+	size_t len = strlen(place->debug_dir);
+
+	if (name[0] == '/' && strncmp(name, place->debug_dir, len) == 0 && name[len] == '/' &&
+	    !try_alt(build_id, place, max_bytes, out, "%s", name))
+		return 0;
+	if (name[0] == '/')
+		return *place->root ? try_alt(build_id, place, max_bytes, out, "%s%s", place->root, name)
+		                    : -ENOENT;
+	if (slash && !try_alt(build_id, place, max_bytes, out, "%s%.*s/%s", place->root,
+	                      (int)(slash - place->path), place->path, name))
+		return 0;
+	/* Debian writes ../../.dwz/..., meant from the folder of .build-id/xx. */
+	while (strncmp(name, "../", 3) == 0)
+		name += 3;
+	return try_alt(build_id, place, max_bytes, out, "%s/%s", place->debug_dir, name);
+}
+
 /* .gnu_debugaltlink: a path, its NUL, and the build-id's bytes. */
 int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *place, size_t max_bytes,
                         struct elf_file **out)
 {
 	struct elf_section section;
-	char build_id[BUILD_ID_HEX_SIZE], path[PATH_MAX];
-	const char *name, *slash;
+	char build_id[BUILD_ID_HEX_SIZE];
+	const char *name;
 	size_t len;
-	int n;
 
 	*out = NULL;
 	if (elf_file_section(debug, ".gnu_debugaltlink", &section))
@@ -224,19 +295,5 @@ int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *p
 	to_hex(section.data + len + 1, section.len - len - 1, build_id);
 	if (!open_by_build_id(build_id, place, max_bytes, out))
 		return 0;
-	if (name[0] == '/')
-		return open_with_build_id(name, build_id, place, max_bytes, out);
-	slash = strrchr(place->path, '/');
-	n = slash ? snprintf(path, sizeof(path), "%s%.*s/%s", place->root, (int)(slash - place->path),
-	                     place->path, name)
-	          : -1;
-	if (n > 0 && (size_t)n < sizeof(path) && !open_with_build_id(path, build_id, place, max_bytes, out))
-		return 0;
-	/* Debian writes ../../.dwz/..., meant from the folder of .build-id/xx. */
-	while (strncmp(name, "../", 3) == 0)
-		name += 3;
-	n = snprintf(path, sizeof(path), "%s/%s", place->debug_dir, name);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return -ENAMETOOLONG;
-	return open_with_build_id(path, build_id, place, max_bytes, out);
+	return open_alt_by_name(name, build_id, place, max_bytes, out);
 }

@@ -18,7 +18,7 @@ int debug_file_build_id_in_notes(const uint8_t *notes, size_t len, char hex[BUIL
 /* Where to look. */
 struct debug_file_place {
 	const char *debug_dir; /* /usr/lib/debug */
-	const char *root;      /* put before `path` when looking beside the file: "" or PROC/PID/root */
+	const char *root;      /* put before `path` when looking beside the file: "", or PROC/PID/root */
 	const char *path;      /* the file's path, as its process sees it */
 };
 
@@ -26,11 +26,19 @@ struct debug_file_place {
  * Opens the separate debug file of `f`: DEBUG_DIR/.build-id/ab/cdef.debug when its build-id is the same, else
  * by .gnu_debuglink beside the file, in .debug/ beside it, in DEBUG_DIR/its folder; there the build-id, or
  * without one the CRC, has to agree. -ENOENT: none.
+ *
+ * What lies beside the file is as hostile as the file. Only regular files are opened, of 4 GiB at most (1 GiB
+ * when the CRC has to be computed); only those in DEBUG_DIR that nobody but root or we may write to are mapped;
+ * no name leads upwards by "..".
  */
 int debug_file_open(struct elf_file *f, const struct debug_file_place *place, size_t max_bytes,
                     struct elf_file **out);
 
-/* The file that dwz moved shared debug information into, named by .gnu_debugaltlink of `debug`. -ENOENT. */
+/*
+ * The file that dwz moved shared debug information into, named by .gnu_debugaltlink of `debug`: looked for in
+ * DEBUG_DIR by build-id and by name (leading "../" left out), beside the file, and, when the name is absolute,
+ * below ROOT, or on our own root in DEBUG_DIR only. The same rules. -ENOENT: none; -EBADMSG.
+ */
 int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *place, size_t max_bytes,
                         struct elf_file **out);
 

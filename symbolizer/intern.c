@@ -18,6 +18,7 @@ struct intern {
 	size_t n_slots;      /* a power of two */
 	size_t n_used;
 	size_t max_bytes;
+	uint64_t n_refused;
 };
 
 struct intern *intern_new(size_t max_bytes)
@@ -49,6 +50,11 @@ void intern_free(struct intern *t)
 size_t intern_memory(const struct intern *t)
 {
 	return t->strings.bytes + t->n_slots * sizeof(*t->slots);
+}
+
+uint64_t intern_refused(const struct intern *t)
+{
+	return t->n_refused;
 }
 
 /* FNV-1a over eight bytes at a time, then the rest. */
@@ -99,6 +105,12 @@ static int grow(struct intern *t)
 	return 0;
 }
 
+static const char *refuse(struct intern *t)
+{
+	t->n_refused++;
+	return INTERN_FULL;
+}
+
 const char *intern_bytes(struct intern *t, const char *s, size_t len)
 {
 	uint32_t hash = hash_bytes(s, len);
@@ -108,15 +120,15 @@ const char *intern_bytes(struct intern *t, const char *s, size_t len)
 	if (slot->string)
 		return slot->string;
 	if (len > UINT32_MAX - 1 || intern_memory(t) + len >= t->max_bytes)
-		return INTERN_FULL;
+		return refuse(t);
 	if (t->n_used * 4 >= t->n_slots * 3) {
 		if (grow(t))
-			return INTERN_FULL;
+			return refuse(t);
 		slot = find_slot(t, s, len, hash);
 	}
 	copy = arena_alloc(&t->strings, len + 1);
 	if (!copy)
-		return INTERN_FULL;
+		return refuse(t);
 	memcpy(copy, s, len);
 	copy[len] = 0;
 	*slot = (struct entry){ .string = copy, .hash = hash, .len = (uint32_t)len };

@@ -3,6 +3,7 @@
 #define SYMBOLIZER_INTERN_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct intern;
 
@@ -19,5 +20,8 @@ const char *intern_bytes(struct intern *t, const char *s, size_t len);
 const char *intern_string(struct intern *t, const char *s);
 
 size_t intern_memory(const struct intern *t);
+
+/* How often the answer was INTERN_FULL. */
+uint64_t intern_refused(const struct intern *t);
 
 #endif

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "symbolizer/regular_file.h"
 #include "symbolizer/symbolizer_state.h"
 
 #define CHECK_NS 1000000000ll
@@ -45,7 +46,7 @@ static int open_perf_map(const struct sym_process *p)
 	else
 		snprintf(path, sizeof(path), "%s/%u/root/tmp/perf-%u.map", p->owner->proc, p->key.pid,
 		         inner_pid(p));
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW);
+	return regular_file_open(path, O_NOFOLLOW);
 }
 
 /* Reads the file again when it has changed. */
@@ -58,7 +59,7 @@ static void refresh(struct sym_process *p)
 
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (fstat(fd, &st))
 		goto out;
 	changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
 	if ((uint64_t)st.st_size == p->perf_map_size && changed_ns == p->perf_map_changed_ns)
@@ -86,5 +87,5 @@ const char *process_jit_name(struct sym_process *p, uint64_t pc)
 		refresh(p);
 		name = p->perf_map ? perf_map_find(p->perf_map, pc) : NULL;
 	}
-	return name ? intern_string(p->owner->strings, name) : NULL;
+	return name;
 }

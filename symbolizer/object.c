@@ -225,13 +225,13 @@ static const char *readable(const struct object *o, const char *name)
 	return kept;
 }
 
-const char *object_no_symbols(const struct object *o, uint64_t address)
+/* Of code that has a line, but no name. It is kept, so it must not have the address in it. */
+static const char *no_symbols(const struct object *o)
 {
 	const char *slash = strrchr(o->path, '/');
 	char name[PATH_MAX + 64];
 
-	snprintf(name, sizeof(name), "[no symbols: %s+0x%llx]", slash ? slash + 1 : o->path,
-	         (unsigned long long)address);
+	snprintf(name, sizeof(name), "[no symbols: %s]", slash ? slash + 1 : o->path);
 	return intern_string(o->env->strings, name);
 }
 
@@ -258,7 +258,7 @@ static struct sym_frame to_frame(struct object *o, uint64_t address, const struc
 		to.function = intern_string(o->env->strings, "[inlined function without a name]");
 	} else {
 		to.function = symbol_name(o, address);
-		to.function = to.function ? to.function : object_no_symbols(o, address);
+		to.function = to.function ? to.function : no_symbols(o);
 	}
 	if (from->lines && dwarf_lines_path(from->lines, from->file, path, sizeof(path)))
 		to.file = intern_string(o->env->strings, path);

@@ -47,11 +47,8 @@ bool object_has_lines(const struct object *o);
 /* The ELF address of what is mapped from `offset` of the file. */
 bool object_address(const struct object *o, uint64_t offset, uint64_t *address);
 
-/* False: nothing is known of the address. */
+/* False: nothing is known of the address. The names are interned. */
 bool object_resolve(struct object *o, uint64_t address, struct object_answer *out);
-
-/* "[no symbols: libfoo.so+0x12]", interned. */
-const char *object_no_symbols(const struct object *o, uint64_t address);
 
 /* The row for an ELF address; good until the next call for this object. NULL with errno ENOENT or EBADMSG. */
 const struct cfi_row *object_row(struct object *o, uint64_t address);

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,6 +11,8 @@
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
+
+#include "symbolizer/regular_file.h"
 
 /* liblzma's buffer-to-buffer decoder, which has kept this form since 5.0. Loaded when first needed. */
 #define LZMA_OK        0
@@ -153,13 +154,13 @@ static int open_packed(int fd, size_t max_bytes, struct elf_file **out)
 
 int packed_file_open(const char *path, size_t max_bytes, struct elf_file **out)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), err;
+	int fd = regular_file_open(path, 0), err;
 	char magic[4];
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (pread(fd, magic, sizeof(magic), 0) == sizeof(magic) && memcmp(magic, "\177ELF", 4) == 0)
-		return elf_file_open(fd, true, max_bytes, out);
+		return elf_file_open(fd, regular_file_is_safe(fd), max_bytes, out);
 	err = open_packed(fd, max_bytes, out);
 	close(fd);
 	return err;

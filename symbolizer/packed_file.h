@@ -5,8 +5,8 @@
 #include "symbolizer/elf_file.h"
 
 /*
- * Opens `path`, which belongs to root and is not going to be cut short, whichever way it is packed, as its
- * first bytes tell. -EFBIG: over max_bytes once unpacked; -ENOTSUP: xz, and liblzma is not there; -EBADMSG.
+ * Opens the regular file `path`, whichever way it is packed, as its first bytes tell. A plain one that nobody but
+ * root or we may write to is mapped (so it must not be in a container, which has a root of its own). -EFBIG: over max_bytes once unpacked; -ENOTSUP: xz, and liblzma is not there; -EBADMSG.
  */
 int packed_file_open(const char *path, size_t max_bytes, struct elf_file **out);
 

@@ -11,9 +11,10 @@
 #include <unistd.h>
 
 #include "symbolizer/maps.h"
+#include "symbolizer/regular_file.h"
 #include "symbolizer/symbolizer_state.h"
 
-#define MAX_MAPPINGS 65536
+#define MAX_MAPPINGS 65536 /* as many as Linux lets a process have, unless vm.max_map_count is raised */
 #define REFRESH_NS   100000000ll
 #define VDSO         "[vdso]"
 #define DELETED      " (deleted)" /* as the kernel marks a path whose file is gone */
@@ -28,23 +29,12 @@ static int64_t now_ns(void)
 
 /* --- mappings --------------------------------------------------------------------------------------- */
 
-static void release_mapping(struct sym_process *p, struct mapping *m)
-{
-	if (m->module_given) {
-		m->next_retired = p->retired;
-		p->retired = m;
-		return;
-	}
-	free(m);
-	p->n_all--;
-}
-
 static void forget_mappings(struct sym_process *p)
 {
 	size_t i;
 
 	for (i = 0; i < p->n_mappings; i++)
-		release_mapping(p, p->mappings[i]);
+		free(p->mappings[i]);
 	p->n_mappings = 0;
 }
 
@@ -59,13 +49,7 @@ static void forget_perf_map(struct sym_process *p)
 
 void process_free(struct sym_process *p)
 {
-	struct mapping *m, *next;
-
 	forget_mappings(p);
-	for (m = p->retired; m; m = next) {
-		next = m->next_retired;
-		free(m);
-	}
 	forget_perf_map(p);
 	free(p->mappings);
 	free(p);
@@ -111,42 +95,63 @@ static void remove_at(struct sym_process *p, size_t at)
 	memmove(p->mappings + at, p->mappings + at + 1, (p->n_mappings - at) * sizeof(struct mapping *));
 }
 
-/* A part of `from`, which is being cut up. */
-static struct mapping *part_of(struct sym_process *p, const struct mapping *from, uint64_t start,
-                               uint64_t end)
+/* A part of `from`, which is being cut up, put in its place at `at`. */
+static int insert_part(struct sym_process *p, size_t at, const struct mapping *from, uint64_t start,
+                       uint64_t end)
 {
-	struct mapping *m = p->n_all < MAX_MAPPINGS ? malloc(sizeof(*m)) : NULL;
+	struct mapping *m = malloc(sizeof(*m));
+	int err;
 
 	if (!m)
-		return NULL;
+		return -ENOMEM;
 	*m = *from;
 	m->start = start;
 	m->end = end;
 	m->offset = from->offset + (start - from->start);
 	m->module_given = false;
-	p->n_all++;
-	return m;
+	m->seen = ++p->clock;
+	err = insert_at(p, at, m);
+	if (err)
+		free(m);
+	return err;
 }
 
 /* Makes room for [start, end): what was there is dropped, but for what sticks out at either side. */
 static int clear_range(struct sym_process *p, uint64_t start, uint64_t end)
 {
-	struct mapping *old, *left, *right;
+	struct mapping *old;
 	size_t i = first_above(p, start);
 	int err = 0;
 
 	while (!err && i < p->n_mappings && p->mappings[i]->start < end) {
 		old = p->mappings[i];
 		remove_at(p, i);
-		left = old->start < start ? part_of(p, old, old->start, start) : NULL;
-		right = old->end > end ? part_of(p, old, end, old->end) : NULL;
-		if (left)
-			err = insert_at(p, i++, left);
-		if (right && !err)
-			err = insert_at(p, i++, right);
-		release_mapping(p, old);
+		if (old->start < start)
+			err = insert_part(p, i++, old, old->start, start);
+		if (!err && old->end > end)
+			err = insert_part(p, i++, old, end, old->end);
+		free(old);
 	}
 	return err;
+}
+
+/*
+ * Mappings that have vanished stay, so a process that maps and unmaps without end comes to have too many: those
+ * not heard of for longest go. Each has a `seen` of its own, hence at least a half of them do.
+ */
+static void drop_oldest(struct sym_process *p)
+{
+	uint64_t too_old = p->clock - MAX_MAPPINGS / 2;
+	size_t from, to = 0;
+
+	for (from = 0; from < p->n_mappings; from++) {
+		if (p->mappings[from]->seen > too_old)
+			p->mappings[to++] = p->mappings[from];
+		else
+			free(p->mappings[from]);
+	}
+	p->owner->stats.mappings_dropped += p->n_mappings - to;
+	p->n_mappings = to;
 }
 
 static bool is_same(const struct mapping *m, const struct mapping *wanted)
@@ -162,12 +167,12 @@ static int add_mapping(struct sym_process *p, const struct mapping *wanted)
 	struct mapping *m;
 	int err;
 
-	if (at < p->n_mappings && is_same(p->mappings[at], wanted))
+	if (at < p->n_mappings && is_same(p->mappings[at], wanted)) {
+		p->mappings[at]->seen = ++p->clock;
 		return 0;
-	if (p->n_all >= MAX_MAPPINGS) {
-		p->owner->stats.mappings_refused++;
-		return -ENOSPC;
 	}
+	if (p->n_mappings >= MAX_MAPPINGS)
+		drop_oldest(p);
 	err = clear_range(p, wanted->start, wanted->end);
 	if (err)
 		return err;
@@ -175,11 +180,10 @@ static int add_mapping(struct sym_process *p, const struct mapping *wanted)
 	if (!m)
 		return -ENOMEM;
 	*m = *wanted;
+	m->seen = ++p->clock;
 	err = insert_at(p, first_above(p, wanted->start), m);
 	if (err)
 		free(m);
-	else
-		p->n_all++;
 	return err;
 }
 
@@ -287,13 +291,9 @@ void symbolizer_process_exit(struct sym_process *p)
 static int open_if_same(const char *path, uint64_t inode)
 {
 	struct stat st;
-	int fd;
+	int fd = regular_file_open(path, 0);
 
-	/* Opening a device may do something, so look before. */
-	if (stat(path, &st) || !S_ISREG(st.st_mode) || (inode && st.st_ino != inode))
-		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || (inode && st.st_ino != inode))) {
+	if (fd >= 0 && (fstat(fd, &st) || (inode && st.st_ino != inode))) {
 		close(fd);
 		return -1;
 	}
@@ -333,7 +333,8 @@ static struct object *open_object(struct sym_process *p, struct mapping *m)
 
 	if (strcmp(m->path, VDSO) == 0)
 		return object_cache_vdso(p->owner->objects);
-	if (m->path[0] != '/')
+	/* Of a path, the kernel makes none with ".." in it; a memfd may have any name. */
+	if (m->path[0] != '/' || regular_file_climbs(m->path))
 		return NULL;
 	fd = open_mapped(p, m, root, sizeof(root));
 	if (fd < 0) {

@@ -13,11 +13,11 @@ struct mapping {
 	uint32_t dev_major, dev_minor;
 	const char *path; /* interned; "" for anonymous memory */
 	struct sym_module module;
-	bool module_given; /* a result points to it, so it stays until the process is dropped */
+	bool module_given; /* `module` is filled in */
 	struct object *object;
 	uint64_t generation; /* of the cache when `object` was got; else it has to be got again */
 	bool tried;          /* `object` is an answer, also when NULL */
-	struct mapping *next_retired;
+	uint64_t seen;       /* the process's `clock` when it was last told of; no two are equal */
 };
 
 struct process_key {
@@ -34,8 +34,7 @@ struct sym_process {
 	uint64_t started;          /* as PROC/PID/stat has it; 0: not looked yet */
 	struct mapping **mappings; /* by start, none overlapping another */
 	size_t n_mappings, max_mappings;
-	size_t n_all; /* with the retired ones */
-	struct mapping *retired;
+	uint64_t clock;       /* counts what is told of mappings */
 	int64_t refreshed_ns; /* CLOCK_MONOTONIC of the last refresh; 0: never */
 
 	struct perf_map *perf_map;
@@ -61,7 +60,7 @@ bool process_locate(struct sym_process *p, uint64_t pc, struct process_location 
 /* Must follow each use of a located object. */
 void process_object_used(struct sym_process *p, struct object *o);
 
-/* Name of JIT-compiled code, interned. NULL: none. */
+/* Name of JIT-compiled code, which lives until the next call for the process. NULL: none. */
 const char *process_jit_name(struct sym_process *p, uint64_t pc);
 
 /* The pprof view of a located mapping. */

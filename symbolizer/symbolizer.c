@@ -119,13 +119,12 @@ static void set_single(struct symbolizer *s, struct sym_result *out, const char 
 __attribute__((format(printf, 3, 4))) static void set_unnamed(struct symbolizer *s, struct sym_result *out,
                                                               const char *format, ...)
 {
-	char name[512];
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(name, sizeof(name), format, args);
+	vsnprintf(s->unnamed, sizeof(s->unnamed), format, args);
 	va_end(args);
-	set_single(s, out, intern_string(s->strings, name), "none");
+	set_single(s, out, s->unnamed, "none");
 	s->stats.results_none++;
 }
 
@@ -165,8 +164,8 @@ static void name_by_mapping(struct sym_process *p, const struct process_location
 		set_single(p->owner, out, jit, "perf-map");
 		p->owner->stats.results_perf_map++;
 	} else if (at->object) {
-		set_single(p->owner, out, object_no_symbols(at->object, at->address), "none");
-		p->owner->stats.results_none++;
+		set_unnamed(p->owner, out, "[no symbols: %s+0x%llx]", base_name(at->mapping->path),
+		            (unsigned long long)at->address);
 	} else if (at->mapping->path[0]) {
 		set_unnamed(p->owner, out, "[no symbols: %s+0x%llx]", base_name(at->mapping->path),
 		            (unsigned long long)(out->address - at->mapping->start + at->mapping->offset));
@@ -226,6 +225,7 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
 	*out = s->stats;
 	out->memory_bytes =
 	        intern_memory(s->strings) + object_cache_memory(s->objects) + kernel_memory(s->kernel);
+	out->names_refused = intern_refused(s->strings);
 	out->files_cached = object_cache_count(s->objects);
 	out->processes = HASH_COUNT(s->processes);
 	out->kernel_symbols = kernel_symbols(s->kernel);

@@ -15,9 +15,17 @@
  *	symbolizer_free(s);
  *
  * Who owns what
- *	Every string in a result is interned: it lives, at one address, until symbolizer_free().
+ *	Strings in a result are interned: they live, at one address, until symbolizer_free(), but for the function
+ *	of a result whose source is "perf-map" or "none": there is no end to those, so it lives as `frames` do.
  *	`frames` of a result live until the next call on the same symbolizer.
- *	`module` of a user result lives until symbolizer_process_drop(), of a kernel result as the strings do.
+ *	`module` of a user result lives until the next call for the same process (any may find that something else
+ *	is mapped there now), of a kernel result until symbolizer_free().
+ *
+ * Bounds: tables by max_memory_bytes; interned strings 256 MiB, after which new ones all read "[too many names]"
+ * (names_refused counts them); 65536 mappings a process, after which those not heard of for longest are dropped.
+ *
+ * Whom it trusts: nobody whose code is profiled. Of what their mappings and ELF files name, only regular files
+ * are opened, and only those in debug_dir that nobody but root or we may write to are mapped into memory.
  *
  * Errors: 0 or -errno. A lookup that finds nothing is no error: it yields a frame that says so.
  */
@@ -56,14 +64,24 @@ struct sym_frame {
 struct sym_module {
 	const char *path;     /* as the process sees it; "[kernel.kallsyms]_stext" for the kernel */
 	const char *build_id; /* lower-case hex; "" when there is none */
-	uint64_t start, end;  /* run-time addresses */
-	uint64_t offset;      /* file offset of `start` */
-	bool has_functions, has_lines;
+	/*
+	 * Run-time addresses: of the one executable mapping that the address is in (a file has more than one, and
+	 * so more than one module); of all the kernel's text, a kernel module's symbols.
+	 */
+	uint64_t start, end;
+	uint64_t
+	        offset; /* file offset of `start`; of the kernel its address as linked, of a kernel module 0 */
+	bool has_functions, has_lines; /* as far as its tables have been needed yet */
 	bool is_kernel;
 };
 
 struct sym_result {
-	uint64_t address;                /* ELF address of the pc that was looked up (pc - 1 for a caller) */
+	/*
+	 * What was looked up (pc, or pc - 1 for a caller) as an ELF address: what addr2line on the module's file
+	 * understands. As it is at run time where there is no file to tell by: outside every mapping, in anonymous
+	 * memory, in a file that can't be read.
+	 */
+	uint64_t address;
 	const struct sym_module *module; /* NULL for an address outside every mapping */
 	const struct sym_frame *frames;  /* innermost first, at least one */
 	size_t n_frames;
@@ -76,8 +94,9 @@ void symbolizer_free(struct symbolizer *s);
 
 /*
  * Kernel address. Names from kallsyms (modules and BPF programs included); several names of one address are
- * settled by the rule in kallsyms.h. `is_caller`: pc is a return address, so pc - 1 is looked up. With
- * kallsyms hidden (kptr_restrict) the frame reads "[no symbols: kernel+0x...]". Always yields a frame.
+ * settled by the rule in kallsyms.h. `is_caller`: pc is a return address, so pc - 1 is looked up. The result's
+ * address is as the kernel was linked, or the run-time one when that can't be told; of a module, its offset from
+ * the module's start. With kallsyms hidden (kptr_restrict) the frame reads "[no symbols: kernel+0x...]". Always yields a frame.
  */
 int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out);
 
@@ -90,7 +109,7 @@ struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint6
  */
 int symbolizer_process_refresh(struct sym_process *p);
 
-/* One executable mapping, as PERF_RECORD_MMAP2 tells it. -EINVAL: empty range; -ENOSPC: too many. */
+/* One executable mapping, as PERF_RECORD_MMAP2 tells it. -EINVAL: empty range; -ENOMEM. */
 int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
                            uint32_t dev_major, uint32_t dev_minor, uint64_t inode, const char *path);
 
@@ -102,8 +121,9 @@ void symbolizer_process_exit(struct sym_process *p);
 void symbolizer_process_drop(struct sym_process *p);
 
 /*
- * User address. Never fails to name: "[no symbols: libfoo.so+0x12]" (an ELF address) for a file without a
- * symbol there, "[unknown 0x...]" for an address outside every file.
+ * User address. Never fails to name: "[no symbols: libfoo.so+0x12]" for a file without a symbol there (an ELF
+ * address, or a file offset when the file can't be read; none for code that has a line, but no name), "[unknown
+ * 0x...]" for an address outside every file.
  */
 int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct sym_result *out);
 
@@ -147,12 +167,13 @@ struct symbolizer_stats {
 	uint64_t unwind_frame_pointers; /* steps made by frame pointer for want of tables */
 
 	uint64_t files_opened, debug_files_opened;
-	uint64_t files_missing;   /* could not be opened, or are not the ones that are mapped */
-	uint64_t files_corrupt;   /* not ELF for x86-64, or structures that lie outside the file */
-	uint64_t files_too_large; /* tables over max_memory_bytes */
-	uint64_t dwarf_errors;    /* units of debug information that could not be read to their end */
-	uint64_t cache_evictions; /* files whose tables were dropped for max_memory_bytes */
-	uint64_t mappings_refused;
+	uint64_t files_missing;    /* could not be opened, or are not the ones that are mapped */
+	uint64_t files_corrupt;    /* not ELF for x86-64, or structures that lie outside the file */
+	uint64_t files_too_large;  /* tables over max_memory_bytes */
+	uint64_t dwarf_errors;     /* units of debug information that could not be read to their end */
+	uint64_t cache_evictions;  /* files whose tables were dropped for max_memory_bytes */
+	uint64_t mappings_dropped; /* the oldest of processes that have had too many */
+	uint64_t names_refused;    /* strings that came out as "[too many names]" */
 
 	size_t memory_bytes; /* tables and strings */
 	size_t files_cached, processes;

@@ -14,6 +14,7 @@ struct symbolizer {
 	char *debug_dir, *proc;
 	struct symbolizer_stats stats;
 	struct sym_frame single; /* of results that have no frames of their own */
+	char unnamed[512];       /* its name, when that tells just an address: there is no end to those */
 };
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "symbolizer/debug_file.h"
+#include "symbolizer/regular_file.h"
 #include "symbolizer/symtab.h"
 #include "tests/unit/compile_program.h"
 
@@ -208,6 +209,128 @@ static void test_elf_file__debug_files(void **state)
 	assert_debug_file("nameless.so", "none", false);
 }
 
+/* --- what a hostile program may put beside itself ---------------------------------------------------- */
+
+/* Opening one of these hung, for ever or for hours. */
+static void test_elf_file__debug_link_to_no_end(void **state)
+{
+	static const char *const evil[] = { "ln -s /dev/zero plain.debug", "mkfifo plain.debug",
+		                            "truncate -s 8T plain.debug" };
+	size_t i;
+
+	(void)state;
+	alarm(20);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(
+		        shell("cd '%s' && rm -rf evil && mkdir evil && cp nameless.so stripped.so evil "
+		              "&& cd evil && { %s; }",
+		              program_dir, evil[i]),
+		        0);
+		assert_debug_file("evil/nameless.so", "none", false);
+		assert_debug_file("evil/stripped.so", "none", false);
+	}
+	alarm(0);
+}
+
+/* Writes alt.so with a .gnu_debugaltlink of build-id 0123456789abcdef; says how opening what it names ends. */
+static int open_alt(const char *name, const char *root, const char *debug_dir, struct elf_file **alt)
+{
+	char path[256], folder[256], own_root[256];
+	struct debug_file_place place = { .debug_dir = folder, .root = own_root, .path = path };
+	struct elf_file *f;
+	int err;
+
+	assert_int_equal(shell("cd '%s' && printf '%s\\000\\001\\043\\105\\147\\211\\253\\315\\357' > "
+	                       "link && rm -f alt.so && objcopy --add-section .gnu_debugaltlink=link "
+	                       "nameless.so alt.so",
+	                       program_dir, name),
+	                 0);
+	snprintf(path, sizeof(path), "%s/alt.so", *root ? "" : program_dir);
+	snprintf(own_root, sizeof(own_root), "%s%s", *root ? program_dir : "", root);
+	snprintf(folder, sizeof(folder), "%s/%s", program_dir, debug_dir);
+	f = open_file("alt.so", false);
+	err = debug_file_open_alt(f, &place, MAX_BYTES, alt);
+	elf_file_close(f);
+	return err;
+}
+
+/* Of the folder "none", beside which lies plain.so, the wanted file. */
+static void test_elf_file__alt_link(void **state)
+{
+	char name[256];
+	struct elf_file *alt;
+
+	(void)state;
+	assert_int_equal(shell("cd '%s' && mkdir -p none/sub && cp plain.so none/sub/right.so && mkfifo fifo",
+	                       program_dir),
+	                 0);
+	alarm(20);
+	/* In the debug folder, by both kinds of name, and in the process's own root. */
+	assert_int_equal(open_alt("../../sub/right.so", "", "none", &alt), 0);
+	elf_file_close(alt);
+	snprintf(name, sizeof(name), "%s/none/sub/right.so", program_dir);
+	assert_int_equal(open_alt(name, "", "none", &alt), 0);
+	elf_file_close(alt);
+	assert_int_equal(open_alt("/sub/right.so", "/none", "other", &alt), 0);
+	elf_file_close(alt);
+	/* Anywhere else, or nothing that may be opened. */
+	assert_int_equal(open_alt("./../plain.so", "", "none", &alt), -ENOENT);
+	assert_int_equal(open_alt("../sub/../../plain.so", "", "none", &alt), -ENOENT);
+	snprintf(name, sizeof(name), "%s/plain.so", program_dir);
+	assert_int_equal(open_alt(name, "", "none", &alt), -ENOENT);
+	snprintf(name, sizeof(name), "%s/none/../plain.so", program_dir);
+	assert_int_equal(open_alt(name, "", "none", &alt), -ENOENT);
+	assert_int_not_equal(open_alt("fifo", "", "none", &alt), 0);
+	alarm(0);
+}
+
+/* A file in the debug folder that others may cut short must not be mapped: cut short, it is wrong, not SIGBUS. */
+static void test_elf_file__debug_file_cut_short(void **state)
+{
+	static const char *const ways[] = {
+		"cp plain.so safe/sub/right.so && chmod 666 safe/sub/right.so",
+		"cp plain.so out.so && ln -s ../../out.so safe/sub/right.so",
+		"cp plain.so safe/sub/right.so && chown 65534 safe/sub/right.so"
+	};
+	struct elf_section section;
+	struct elf_file *alt;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(
+		        shell("cd '%s' && rm -rf safe && mkdir -p safe/sub && %s", program_dir, ways[i]), 0);
+		assert_int_equal(open_alt("../sub/right.so", "", "safe", &alt), 0);
+		assert_int_equal(shell("cd '%s' && truncate -s 64 safe/sub/right.so", program_dir), 0);
+		assert_int_equal(elf_file_section(alt, ".symtab", &section), -EBADMSG);
+		elf_file_close(alt);
+	}
+}
+
+static void test_elf_file__regular_file_open(void **state)
+{
+	char path[256];
+	int fd;
+
+	(void)state;
+	assert_int_equal(regular_file_open("/dev/null", 0), -EBADMSG);
+	assert_int_equal(regular_file_open("/", 0), -EBADMSG);
+	assert_int_equal(regular_file_open("/nonexistent", 0), -ENOENT);
+	assert_int_equal(shell("ln -sf plain.so '%s/link.so'", program_dir), 0);
+	snprintf(path, sizeof(path), "%s/link.so", program_dir);
+	assert_int_equal(regular_file_open(path, O_NOFOLLOW), -EBADMSG);
+	fd = regular_file_open(path, 0);
+	assert_true(fd >= 0);
+	assert_true(regular_file_is_safe_in(fd, path, program_dir));
+	assert_false(regular_file_is_safe_in(fd, path, "/usr"));
+	/* As from a container, whose path of that name is another file. */
+	assert_false(regular_file_is_safe_in(fd, "/etc/passwd", "/etc"));
+	close(fd);
+	assert_true(regular_file_climbs("a/../b") && regular_file_climbs("..") &&
+	            regular_file_climbs("/a/.."));
+	assert_false(regular_file_climbs("/a/..b/c../.../.") || regular_file_climbs(""));
+}
+
 /* Every shorter version of a file: an error or a file that answers, never a crash. */
 static void test_elf_file__truncated(void **state)
 {
@@ -264,6 +387,10 @@ int main(void)
 		cmocka_unit_test(test_elf_file__addresses),
 		cmocka_unit_test(test_elf_file__symbols),
 		cmocka_unit_test(test_elf_file__debug_files),
+		cmocka_unit_test(test_elf_file__debug_link_to_no_end),
+		cmocka_unit_test(test_elf_file__alt_link),
+		cmocka_unit_test(test_elf_file__debug_file_cut_short),
+		cmocka_unit_test(test_elf_file__regular_file_open),
 		cmocka_unit_test(test_elf_file__truncated),
 		cmocka_unit_test(test_elf_file__refused),
 	};

@@ -203,16 +203,13 @@ static const char *path_at(struct sym_process *p, uint64_t address)
 static void test_symbolizer__mappings_over_time(void **state)
 {
 	struct sym_process *p = symbolizer_process(s, 4000000, 1);
-	const struct sym_module *module;
 	struct sym_result r;
 
 	(void)state;
 	symbolizer_process_exit(p);
 	assert_int_equal(symbolizer_process_map(p, 0x5000, 0x5000, 0, 0, 0, 0, "/x"), -EINVAL);
 	symbolizer_process_map(p, 0x1000, 0x9000, 0x10000, 0, 0, 0, "/old");
-	symbolizer_user(p, 0x6000, false, &r);
-	module = r.module;
-	assert_string_equal(module->path, "/old");
+	assert_string_equal(path_at(p, 0x6000), "/old");
 	symbolizer_process_map(p, 0x3000, 0x5000, 0, 0, 0, 0, "/middle");
 	assert_string_equal(path_at(p, 0x2fff), "/old");
 	assert_string_equal(path_at(p, 0x3000), "/middle");
@@ -224,8 +221,6 @@ static void test_symbolizer__mappings_over_time(void **state)
 	assert_string_equal(path_at(p, 0x3000), "/over");
 	assert_string_equal(path_at(p, 0x8000), "/old");
 	assert_string_equal(path_at(p, 0x9000), "none");
-	/* What a result pointed to is still there. */
-	assert_true(strcmp(module->path, "/old") == 0 && module->start == 0x1000);
 	symbolizer_process_map(p, 0x20000, 0x21000, 0, 0, 0, 0, "/gone (deleted)");
 	assert_string_equal(path_at(p, 0x20000), "/gone");
 	symbolizer_process_exec(p);
@@ -233,18 +228,65 @@ static void test_symbolizer__mappings_over_time(void **state)
 	symbolizer_process_drop(p);
 }
 
+/* A process that lives long and maps without end: what is new is known, what is old goes. */
 static void test_symbolizer__too_many_mappings(void **state)
 {
 	struct sym_process *p = symbolizer_process(s, 4000000, 1);
 	uint64_t i;
-	int err = 0;
 
 	(void)state;
-	for (i = 1; i < 100000 && !err; i++)
-		err = symbolizer_process_map(p, i << 13, (i << 13) + 4096, 0, 0, 0, 0, "/x");
-	assert_int_equal(err, -ENOSPC);
-	assert_int_equal(i, 65538);
-	assert_int_equal(stats().mappings_refused, 1);
+	symbolizer_process_exit(p);
+	for (i = 1; i < 200000; i++)
+		assert_int_equal(symbolizer_process_map(p, i << 13, (i << 13) + 4096, 0, 0, 0, 0, "/x"), 0);
+	assert_string_equal(path_at(p, (i - 1) << 13), "/x");
+	assert_string_equal(path_at(p, (i - 30000) << 13), "/x");
+	assert_string_equal(path_at(p, 1 << 13), "none");
+	assert_in_range(stats().mappings_dropped, 200000 - 65536, 200000 - 32768);
+	symbolizer_process_drop(p);
+}
+
+/* Each was looked up, at one and the same address, and cut into by the next. */
+static void test_symbolizer__many_changes(void **state)
+{
+	struct sym_process *p = symbolizer_process(s, 4000000, 1);
+	uint64_t i;
+
+	(void)state;
+	symbolizer_process_exit(p);
+	for (i = 0; i < 100000; i++) {
+		assert_int_equal(symbolizer_process_map(p, 0x10000, 0x20000, 0, 0, 0, i + 1, "/x"), 0);
+		assert_int_equal(symbolizer_process_map(p, 0x14000, 0x18000, 0, 0, 0, i + 1, "/y"), 0);
+		assert_string_equal(path_at(p, 0x10000), "/x");
+		assert_string_equal(path_at(p, 0x14000), "/y");
+		assert_string_equal(path_at(p, 0x18000), "/x");
+	}
+	assert_int_equal(stats().mappings_dropped, 0);
+	symbolizer_process_drop(p);
+}
+
+/* Addresses without a name take no memory that is never given back. */
+static void test_symbolizer__many_unknown_addresses(void **state)
+{
+	struct sym_process *p = symbolizer_process(s, 4000000, 1);
+	struct sym_result r;
+	char expected[64];
+	size_t before;
+	uint64_t i;
+
+	(void)state;
+	symbolizer_process_exit(p);
+	symbolizer_process_map(p, 0x1000000, 0x9000000, 0, 0, 0, 0, "/gone");
+	symbolizer_user(p, 0x1000000, false, &r);
+	before = stats().memory_bytes;
+	for (i = 0; i < 100000; i++) {
+		symbolizer_user(p, 0x10000000 + i, false, &r);
+		snprintf(expected, sizeof(expected), "[unknown 0x%lx]", 0x10000000 + i);
+		assert_string_equal(r.frames[0].function, expected);
+		symbolizer_user(p, 0x1000000 + i, false, &r);
+		snprintf(expected, sizeof(expected), "[no symbols: gone+0x%lx]", i);
+		assert_string_equal(r.frames[0].function, expected);
+	}
+	assert_int_equal(stats().memory_bytes, before);
 	symbolizer_process_drop(p);
 }
 
@@ -298,6 +340,22 @@ static struct sym_process *dead_with(const char *file, uint64_t inode)
 	symbolizer_process_exit(p);
 	symbolizer_process_map(p, 0x10000, 0x20000, 0, 0, 0, inode, path);
 	return p;
+}
+
+/* A memfd may be called "x/../../etc/..." and is no way to other files. */
+static void test_symbolizer__climbing_path(void **state)
+{
+	struct sym_process *p;
+	struct sym_result r;
+
+	(void)state;
+	assert_int_equal(shell("cp /bin/true '%s/climbed'", program_dir), 0);
+	p = dead_with("x/../climbed", 0);
+	assert_int_equal(shell("mkdir -p '%s/x'", program_dir), 0);
+	symbolizer_user(p, 0x11234, false, &r);
+	assert_string_equal(r.source, "none");
+	assert_int_equal(stats().files_opened, 0);
+	symbolizer_process_drop(p);
 }
 
 static void test_symbolizer__corrupt_file(void **state)
@@ -474,6 +532,9 @@ int main(void)
 		WITH(test_symbolizer__reused_pid),
 		WITH(test_symbolizer__mappings_over_time),
 		WITH(test_symbolizer__too_many_mappings),
+		WITH(test_symbolizer__many_changes),
+		WITH(test_symbolizer__many_unknown_addresses),
+		WITH(test_symbolizer__climbing_path),
 		WITH(test_symbolizer__gone_process),
 		WITH(test_symbolizer__pid_taken_by_another),
 		WITH(test_symbolizer__corrupt_file),
