@@ -126,7 +126,7 @@ run: deps-build
 UNIT_BINS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
 $(BUILD)/tests/test_%: tests/unit/test_%.c $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $(BUILD)/obj/test_$*.d -o $@ $< $(ARCHIVES) $(LIBS) -lcmocka
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $(BUILD)/obj/test_$*.d -o $@ $< $(ARCHIVES) $(LIBS) -lcmocka -lmicrohttpd
 
 # Fuzz targets with a plain main, so that any compiler replays their seeds.
 REPLAY_BINS := $(patsubst tests/fuzz/%.c,$(BUILD)/replay/%,$(wildcard tests/fuzz/fuzz_*.c))
