@@ -254,7 +254,7 @@ __attribute__((format(printf, 5, 6))) static int try_alt(const char *build_id,
 	return open_with_build_id(path, build_id, place, max_bytes, out);
 }
 
-/* The name is the target's word: it leads into the debug folder, beside the file, or into the target's own root. */
+/* The name is the target's word: it leads to the debug folder, beside the file, or below the target's root. */
 static int open_alt_by_name(const char *name, const char *build_id, const struct debug_file_place *place,
                             size_t max_bytes, struct elf_file **out)
 {

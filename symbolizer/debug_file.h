@@ -28,16 +28,16 @@ struct debug_file_place {
  * without one the CRC, has to agree. -ENOENT: none.
  *
  * What lies beside the file is as hostile as the file. Only regular files are opened, of 4 GiB at most (1 GiB
- * when the CRC has to be computed); only those in DEBUG_DIR that nobody but root or we may write to are mapped;
- * no name leads upwards by "..".
+ * when the CRC has to be computed); only those in DEBUG_DIR that nobody but root or we may write to are
+ * mapped; no name leads upwards by "..".
  */
 int debug_file_open(struct elf_file *f, const struct debug_file_place *place, size_t max_bytes,
                     struct elf_file **out);
 
 /*
  * The file that dwz moved shared debug information into, named by .gnu_debugaltlink of `debug`: looked for in
- * DEBUG_DIR by build-id and by name (leading "../" left out), beside the file, and, when the name is absolute,
- * below ROOT, or on our own root in DEBUG_DIR only. The same rules. -ENOENT: none; -EBADMSG.
+ * DEBUG_DIR by build-id and by name (leading "../" left out), beside the file, and, when the name is
+ * absolute, below ROOT, or on our own root in DEBUG_DIR only. The same rules. -ENOENT: none; -EBADMSG.
  */
 int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *place, size_t max_bytes,
                         struct elf_file **out);

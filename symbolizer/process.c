@@ -136,8 +136,8 @@ static int clear_range(struct sym_process *p, uint64_t start, uint64_t end)
 }
 
 /*
- * Mappings that have vanished stay, so a process that maps and unmaps without end comes to have too many: those
- * not heard of for longest go. Each has a `seen` of its own, hence at least a half of them do.
+ * Mappings that have vanished stay, so a process that maps and unmaps without end comes to have too many:
+ * those not heard of for longest go. Each has a `seen` of its own, hence at least a half of them do.
  */
 static void drop_oldest(struct sym_process *p)
 {
@@ -302,8 +302,8 @@ static int open_if_same(const char *path, uint64_t inode)
 
 /*
  * The file itself, be it deleted, replaced or in a container; then the path as the process sees it; then the
- * path as we see it, which is all there is once the process has exited. `root` becomes what belongs before the
- * path for the files beside it.
+ * path as we see it, which is all there is once the process has exited. `root` becomes what belongs before
+ * the path for the files beside it.
  */
 static int open_mapped(const struct sym_process *p, const struct mapping *m, char *root, size_t root_size)
 {

@@ -1,6 +1,6 @@
 /*
- * Opening files that a profiled program may have put there, or named: it must not make a privileged reader wait
- * on a FIFO, start a device, read without an end, or die of SIGBUS.
+ * Opening files that a profiled program may have put there, or named: it must not make a privileged reader
+ * wait on a FIFO, start a device, read without an end, or die of SIGBUS.
  */
 #ifndef SYMBOLIZER_REGULAR_FILE_H
 #define SYMBOLIZER_REGULAR_FILE_H
@@ -18,8 +18,8 @@ int regular_file_open(const char *path, int flags);
 bool regular_file_is_safe(int fd);
 
 /*
- * The same for the file opened from `path` below `dir`, links followed. A name alone says nothing: it may lead
- * out by a link or by "..", and the root folder of a container may be its own.
+ * The same for the file opened from `path` below `dir`, links followed. A name alone says nothing: it may
+ * lead out by a link or by "..", and the root folder of a container may be its own.
  */
 bool regular_file_is_safe_in(int fd, const char *path, const char *dir);
 

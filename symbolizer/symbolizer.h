@@ -15,17 +15,20 @@
  *	symbolizer_free(s);
  *
  * Who owns what
- *	Strings in a result are interned: they live, at one address, until symbolizer_free(), but for the function
- *	of a result whose source is "perf-map" or "none": there is no end to those, so it lives as `frames` do.
+ *	Strings in a result are interned: they live, at one address, until symbolizer_free(), but for the
+ *	function of a result whose source is "perf-map" or "none": there is no end to those, so it lives as
+ *	`frames` do.
  *	`frames` of a result live until the next call on the same symbolizer.
- *	`module` of a user result lives until the next call for the same process (any may find that something else
- *	is mapped there now), of a kernel result until symbolizer_free().
+ *	`module` of a user result lives until the next call for the same process (any may find that something
+ *	else is mapped there now), of a kernel result until symbolizer_free().
  *
- * Bounds: tables by max_memory_bytes; interned strings 256 MiB, after which new ones all read "[too many names]"
- * (names_refused counts them); 65536 mappings a process, after which those not heard of for longest are dropped.
+ * Bounds: tables by max_memory_bytes; interned strings 256 MiB, after which new ones all read "[too many
+ * names]" (names_refused counts them); 65536 mappings a process, after which those not heard of for longest
+ * are dropped.
  *
- * Whom it trusts: nobody whose code is profiled. Of what their mappings and ELF files name, only regular files
- * are opened, and only those in debug_dir that nobody but root or we may write to are mapped into memory.
+ * Whom it trusts: nobody whose code is profiled. Of what their mappings and ELF files name, only regular
+ * files are opened, and only those in debug_dir that nobody but root or we may write to are mapped into
+ * memory.
  *
  * Errors: 0 or -errno. A lookup that finds nothing is no error: it yields a frame that says so.
  */
@@ -65,21 +68,20 @@ struct sym_module {
 	const char *path;     /* as the process sees it; "[kernel.kallsyms]_stext" for the kernel */
 	const char *build_id; /* lower-case hex; "" when there is none */
 	/*
-	 * Run-time addresses: of the one executable mapping that the address is in (a file has more than one, and
-	 * so more than one module); of all the kernel's text, a kernel module's symbols.
+	 * Run-time addresses: of the one executable mapping that the address is in (a file has more than one,
+	 * and so more than one module); of all the kernel's text, a kernel module's symbols.
 	 */
 	uint64_t start, end;
-	uint64_t
-	        offset; /* file offset of `start`; of the kernel its address as linked, of a kernel module 0 */
+	uint64_t offset; /* file offset of `start`; of the kernel its linked address, of a kernel module 0 */
 	bool has_functions, has_lines; /* as far as its tables have been needed yet */
 	bool is_kernel;
 };
 
 struct sym_result {
 	/*
-	 * What was looked up (pc, or pc - 1 for a caller) as an ELF address: what addr2line on the module's file
-	 * understands. As it is at run time where there is no file to tell by: outside every mapping, in anonymous
-	 * memory, in a file that can't be read.
+	 * What was looked up (pc, or pc - 1 for a caller) as an ELF address: what addr2line on the module's
+	 * file understands. As it is at run time where there is no file to tell by: outside every mapping, in
+	 * anonymous memory, in a file that can't be read.
 	 */
 	uint64_t address;
 	const struct sym_module *module; /* NULL for an address outside every mapping */
@@ -94,9 +96,10 @@ void symbolizer_free(struct symbolizer *s);
 
 /*
  * Kernel address. Names from kallsyms (modules and BPF programs included); several names of one address are
- * settled by the rule in kallsyms.h. `is_caller`: pc is a return address, so pc - 1 is looked up. The result's
- * address is as the kernel was linked, or the run-time one when that can't be told; of a module, its offset from
- * the module's start. With kallsyms hidden (kptr_restrict) the frame reads "[no symbols: kernel+0x...]". Always yields a frame.
+ * settled by the rule in kallsyms.h. `is_caller`: pc is a return address, so pc - 1 is looked up. The
+ * result's address is as the kernel was linked, or the run-time one when that can't be told; of a module, its
+ * offset from the module's start. With kallsyms hidden (kptr_restrict) the frame reads "[no symbols:
+ * kernel+0x...]". Always yields a frame.
  */
 int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out);
 
@@ -122,8 +125,8 @@ void symbolizer_process_drop(struct sym_process *p);
 
 /*
  * User address. Never fails to name: "[no symbols: libfoo.so+0x12]" for a file without a symbol there (an ELF
- * address, or a file offset when the file can't be read; none for code that has a line, but no name), "[unknown
- * 0x...]" for an address outside every file.
+ * address, or a file offset when the file can't be read; none for code that has a line, but no name),
+ * "[unknown 0x...]" for an address outside every file.
  */
 int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct sym_result *out);
 

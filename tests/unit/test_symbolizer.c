@@ -128,6 +128,34 @@ static void test_symbolizer__perf_map(void **state)
 	munmap(memory, 4096);
 }
 
+/* A compiler never ceases to name functions, so the names are not kept. */
+static void test_symbolizer__perf_map_names_not_kept(void **state)
+{
+	char *memory = mmap(NULL, 1 << 20, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sym_process *p = self();
+	struct sym_result r;
+	char path[64], expected[64];
+	size_t before, i;
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	file = fopen(path, "w");
+	for (i = 0; i < 1 << 14; i++)
+		fprintf(file, "%lx 40 a_function_of_a_long_name_%zu\n", (unsigned long)memory + 64 * i, i);
+	fclose(file);
+	symbolizer_user(p, (uintptr_t)memory, false, &r);
+	unlink(path);
+	before = stats().memory_bytes;
+	for (i = 0; i < 1 << 14; i++) {
+		symbolizer_user(p, (uintptr_t)memory + 64 * i, false, &r);
+		snprintf(expected, sizeof(expected), "a_function_of_a_long_name_%zu", i);
+		assert_string_equal(r.frames[0].function, expected);
+	}
+	assert_int_equal(stats().memory_bytes, before);
+	munmap(memory, 1 << 20);
+}
+
 static void test_symbolizer__kernel(void **state)
 {
 	struct sym_result r;
@@ -527,6 +555,7 @@ int main(void)
 		WITH(test_symbolizer__libc_and_vdso),
 		WITH(test_symbolizer__nowhere),
 		WITH(test_symbolizer__perf_map),
+		WITH(test_symbolizer__perf_map_names_not_kept),
 		WITH(test_symbolizer__kernel),
 		WITH(test_symbolizer__kernel_hidden),
 		WITH(test_symbolizer__reused_pid),
