@@ -47,7 +47,7 @@ struct session {
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
 	uint64_t housekeeping_ns, last_tagged_ns, budget_ns, last_bytes;
 	uint64_t threshold_max_ns; /* of this window */
-	uint64_t attach_count, overflows_described;
+	uint64_t attach_count;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -371,14 +371,6 @@ int session_tick(struct session *session)
 	return housekeeping(session, now);
 }
 
-static int describe_classes(struct session *session, struct stamp *stamp)
-{
-	uint64_t now = tag_classes_overflows(session->classes), before = session->overflows_described;
-
-	session->overflows_described = now;
-	return stamp_add_counter(stamp, "tag_classes_overflowed", now - before);
-}
-
 static struct stamp *describe(struct session *session)
 {
 	struct stamp *stamp = stamp_new();
@@ -386,7 +378,7 @@ static struct stamp *describe(struct session *session)
 	if (!stamp)
 		return NULL;
 	if (tracer_describe(session->tracer, stamp) || stack_resolver_describe(session->resolver, stamp) ||
-	    tag_watch_describe(session->watch, stamp) || describe_classes(session, stamp)) {
+	    tag_watch_describe(session->watch, stamp)) {
 		stamp_free(stamp);
 		return NULL;
 	}

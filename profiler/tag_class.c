@@ -8,6 +8,8 @@
 
 #include "profiler/utf8.h"
 
+#define REFUSED_SLOTS (2 * TAG_CLASS_REFUSED_MAX)
+
 struct rule {
 	char *pattern;
 	char *class; /* NULL: the name's first path component */
@@ -19,7 +21,8 @@ struct tag_classes {
 	char **names;
 	size_t count;
 	size_t max;
-	uint64_t overflows;
+	size_t n_refused;
+	uint64_t refused[REFUSED_SLOTS]; /* hashes of classes; 0: free */
 };
 
 struct tag_classes *tag_classes_new(size_t max_classes)
@@ -130,6 +133,30 @@ static void sanitise(char out[TAG_CLASS_BYTES_MAX + 1], const char *text, size_t
 	out[used] = '\0';
 }
 
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
+	hash ^= hash >> 32;
+	return hash ? hash : 1;
+}
+
+/* The table is never more than half full. */
+static void count_refused(struct tag_classes *classes, const char *class)
+{
+	uint64_t hash = hash_text(class);
+	size_t slot = hash % REFUSED_SLOTS;
+
+	while (classes->refused[slot] && classes->refused[slot] != hash)
+		slot = (slot + 1) % REFUSED_SLOTS;
+	if (classes->refused[slot] || classes->n_refused == TAG_CLASS_REFUSED_MAX)
+		return;
+	classes->refused[slot] = hash;
+	classes->n_refused++;
+}
+
 static const char *remember(struct tag_classes *classes, const char *class)
 {
 	if (!strcmp(class, TAG_CLASS_OTHER))
@@ -143,7 +170,7 @@ static const char *remember(struct tag_classes *classes, const char *class)
 		if (copy)
 			return classes->names[classes->count++] = copy;
 	}
-	classes->overflows++;
+	count_refused(classes, class);
 	return TAG_CLASS_OTHER;
 }
 
@@ -161,9 +188,14 @@ const char *tag_classes_of(struct tag_classes *classes, const char *name)
 	return remember(classes, *clean ? clean : TAG_CLASS_UNNAMED);
 }
 
-uint64_t tag_classes_overflows(const struct tag_classes *classes)
+uint64_t tag_classes_take_refused(struct tag_classes *classes)
 {
-	return classes->overflows;
+	uint64_t n = classes->n_refused;
+
+	if (n)
+		memset(classes->refused, 0, sizeof(classes->refused));
+	classes->n_refused = 0;
+	return n;
 }
 
 size_t tag_classes_count(const struct tag_classes *classes)

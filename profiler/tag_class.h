@@ -11,7 +11,7 @@
  *   3. The class is cut to TAG_CLASS_BYTES_MAX bytes, on a character's border; control characters and bytes
  *      that are not UTF-8 become '_'.
  *   4. The first max_classes distinct classes are kept; any later one is TAG_CLASS_OTHER (which is itself not
- *      counted among them), and each such answer is counted.
+ *      counted among them), and the distinct classes that were turned away are counted.
  * Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_TAG_CLASS_H
@@ -25,6 +25,8 @@
 #define TAG_CLASS_BYTES_MAX 128
 #define TAG_CLASS_RULES_MAX 256
 
+#define TAG_CLASS_REFUSED_MAX 4096
+
 struct tag_classes;
 
 /* NULL with errno ENOMEM, or EINVAL for max_classes 0. */
@@ -35,11 +37,12 @@ void tag_classes_free(struct tag_classes *classes);
  * (TAG_CLASS_RULES_MAX), -ENOMEM. Call before the first tag_classes_of. */
 int tag_classes_add_rule(struct tag_classes *classes, const char *pattern, const char *class);
 
-/* The class of a name; never NULL (without memory: TAG_CLASS_OTHER, counted). Lives as long as classes. */
+/* The class of a name; never NULL (TAG_CLASS_OTHER without memory). Lives as long as classes. */
 const char *tag_classes_of(struct tag_classes *classes, const char *name);
 
-/* How often tag_classes_of had to answer TAG_CLASS_OTHER, and how many distinct classes it has given. */
-uint64_t tag_classes_overflows(const struct tag_classes *classes);
+/* How many distinct classes were turned away since the last call; TAG_CLASS_REFUSED_MAX: that many or more. */
+uint64_t tag_classes_take_refused(struct tag_classes *classes);
+/* How many distinct classes it has given. */
 size_t tag_classes_count(const struct tag_classes *classes);
 
 #endif

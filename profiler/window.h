@@ -42,7 +42,8 @@ struct window_deps {
 	size_t max_rows;  /* 0: WINDOW_ROWS_MAX */
 };
 
-#define WINDOW_ROWS_MAX 1000000
+/* With a tag of its own each, some 650 MiB. */
+#define WINDOW_ROWS_MAX 500000
 
 enum window_type { WINDOW_CONTENTIONS, WINDOW_DELAY, WINDOW_CPU, WINDOW_TYPES };
 

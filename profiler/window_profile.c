@@ -210,6 +210,9 @@ static int add_comments(struct window *window, struct ledger *ledger, struct sta
 	if (!err)
 		err = stamp_add_counter(stamp, "stacks_of_like_waits_ns", window->estimated_ns);
 	if (!err)
+		err = stamp_add_counter(stamp, "tag_classes_refused",
+		                        tag_classes_take_refused(window->deps.classes));
+	if (!err)
 		err = stamp_add_counter(stamp, "rows_refused", window->rows_refused);
 	if (!err)
 		err = stamp_add_counter(stamp, "rows_refused_ns", window->rows_refused_ns);

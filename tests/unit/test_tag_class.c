@@ -71,7 +71,7 @@ static void test_tag_class__table(void **state)
 	}
 	fclose(file);
 	assert_true(rows >= 20);
-	assert_int_equal(tag_classes_overflows(classes), 0);
+	assert_int_equal(tag_classes_take_refused(classes), 0);
 	tag_classes_free(classes);
 }
 
@@ -88,11 +88,30 @@ static void test_tag_class__cap(void **state)
 		snprintf(class, sizeof(class), "c%d", i);
 		assert_string_equal(tag_classes_of(classes, name), i < 3 ? class : TAG_CLASS_OTHER);
 	}
-	assert_int_equal(tag_classes_overflows(classes), 7);
+	assert_string_equal(tag_classes_of(classes, "c9/again"), TAG_CLASS_OTHER);
+	assert_int_equal(tag_classes_take_refused(classes), 7);
+	assert_int_equal(tag_classes_take_refused(classes), 0);
 	assert_int_equal(tag_classes_count(classes), 3);
 	assert_string_equal(tag_classes_of(classes, "other"), "other");
-	assert_int_equal(tag_classes_overflows(classes), 7);
+	assert_int_equal(tag_classes_take_refused(classes), 0);
+	assert_string_equal(tag_classes_of(classes, "c9/again"), TAG_CLASS_OTHER);
+	assert_int_equal(tag_classes_take_refused(classes), 1);
 	assert_ptr_equal(tag_classes_of(classes, "c0"), first);
+	tag_classes_free(classes);
+}
+
+static void test_tag_class__refused_are_bounded(void **state)
+{
+	struct tag_classes *classes = tag_classes_new(1);
+
+	(void)state;
+	for (int i = 0; i <= 2 * TAG_CLASS_REFUSED_MAX; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "c%d", i);
+		tag_classes_of(classes, name);
+	}
+	assert_int_equal(tag_classes_take_refused(classes), TAG_CLASS_REFUSED_MAX);
 	tag_classes_free(classes);
 }
 
@@ -131,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tag_class__table),
 		cmocka_unit_test(test_tag_class__cap),
+		cmocka_unit_test(test_tag_class__refused_are_bounded),
 		cmocka_unit_test(test_tag_class__length),
 		cmocka_unit_test(test_tag_class__limits),
 	};
