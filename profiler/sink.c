@@ -14,6 +14,7 @@
 #include "profiler/config.h"
 #include "profiler/push.h"
 #include "profiler/series.h"
+#include "profiler/stamp.h"
 #include "profiler/window_folder.h"
 
 /* Pyroscope's defaults: 16,000 samples and 4 MiB a profile, and never a burst of over 2 MB. */
@@ -30,8 +31,9 @@ struct sink {
 	char output[PATH_MAX];
 	char last_file[PATH_MAX + 64];
 	char host[256];
-	char push_error[1024]; /* the last one of this window */
-	struct profile *whole; /* of one file: the windows so far */
+	char push_error[1024];    /* the last one of this window */
+	struct profile *whole;    /* of one file: the windows so far */
+	uint64_t windows_refused; /* that it could not take */
 };
 
 static bool is_folder(const char *path)
@@ -179,22 +181,44 @@ static int write_window(struct sink *sink, const struct profile *profile)
 	return result;
 }
 
-/* One file for the whole run: its windows are merged, and written when the last has come. */
+/*
+ * One file for the whole run: its windows are merged, and written when the last has come. A window that does not
+ * fit in leaves a part of itself there, and none after it is tried.
+ */
 static int add_window(struct sink *sink, struct profile *profile)
 {
-	char err[256];
+	char err[256], line[512];
 
 	if (!sink->whole) {
 		sink->whole = profile;
 		return 0;
 	}
-	if (profile_merge(sink->whole, profile, err, sizeof(err))) {
-		sink->say(err);
+	if (!sink->windows_refused && !profile_merge(sink->whole, profile, err, sizeof(err))) {
 		profile_free(profile);
-		return -EIO;
+		return 0;
+	}
+	if (!sink->windows_refused++) {
+		snprintf(line, sizeof(line), "the profile takes no more windows: %s; record less at a time",
+		         err);
+		sink->say(line);
 	}
 	profile_free(profile);
-	return 0;
+	return -EIO;
+}
+
+static void note_refused_windows(struct sink *sink)
+{
+	struct stamp *stamp = stamp_new();
+	char line[128];
+
+	snprintf(line, sizeof(line), "%llu windows are missing in the profile",
+	         (unsigned long long)sink->windows_refused);
+	sink->say(line);
+	/* A full profile may have no room for this either. */
+	if (stamp && !stamp_add_counter(stamp, "windows_refused", sink->windows_refused) &&
+	    stamp_to_comments(stamp, sink->whole))
+		sink->say("the profile has no room to say so");
+	stamp_free(stamp);
 }
 
 static size_t series_labels(const struct sink *sink, const struct series *series, struct push_label *labels)
@@ -303,6 +327,8 @@ int sink_deliver(struct sink *sink, struct profile *profile)
 
 int sink_finish(struct sink *sink)
 {
+	if (sink->whole && sink->windows_refused)
+		note_refused_windows(sink);
 	return sink->whole ? write_profile(sink, sink->output, sink->whole) : 0;
 }
 

@@ -25,20 +25,21 @@ static void take_line(const char *line)
 	snprintf(last_said, sizeof(last_said), "%s", line);
 }
 
-static struct profile *window_profile(size_t room)
+static struct profile *window_profile(size_t room, size_t n_stacks)
 {
 	const struct profile_value_type types[] = { { "contentions", "count" },
 		                                    { "delay", "nanoseconds" },
 		                                    { "cpu", "nanoseconds" } };
-	const struct profile_frame wait = { .function = "wait" };
 	const int64_t values[] = { 3, 500, 70 };
 	struct profile *p = profile_new(types, 3, types[0], 1, room);
-	int64_t id;
 
 	assert_non_null(p);
 	profile_set_time(p, 1700000000000000000, 10);
-	id = profile_location(p, 0, 0, &wait, 1);
-	assert_int_equal(profile_add_sample(p, &id, 1, values, NULL, 0), 0);
+	for (size_t i = 1; i <= n_stacks; i++) {
+		int64_t id = profile_location(p, 0, i, NULL, 0);
+
+		assert_int_equal(profile_add_sample(p, &id, 1, values, NULL, 0), 0);
+	}
 	return p;
 }
 
@@ -72,7 +73,7 @@ static void test_sink__a_push_that_fails_is_said_once_a_window(void **state)
 
 	(void)state;
 	for (unsigned int window = 1; window <= 3; window++) {
-		assert_int_equal(sink_deliver(sink, window_profile(ROOM)), -EIO);
+		assert_int_equal(sink_deliver(sink, window_profile(ROOM, 1)), -EIO);
 		assert_int_equal(n_said, window);
 		assert_non_null(strstr(last_said, "no answer"));
 	}
@@ -94,11 +95,35 @@ static void test_sink__what_cannot_be_made_into_a_series_is_said(void **state)
 	config_free(config);
 }
 
+static void test_sink__windows_that_do_not_fit_are_said_and_counted(void **state)
+{
+	char path[64];
+	struct config *config = config_pushing_to(NULL);
+	struct sink *sink;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/stallprof-sink-%d.pb.gz", (int)getpid());
+	sink = sink_to(config, path);
+	assert_int_equal(sink_deliver(sink, window_profile(20000, 1)), 0);
+	assert_int_equal(sink_deliver(sink, window_profile(ROOM, 1)), 0);
+	assert_int_equal(sink_deliver(sink, window_profile(ROOM, 2000)), -EIO);
+	assert_int_equal(sink_deliver(sink, window_profile(ROOM, 1)), -EIO);
+	assert_int_equal(n_said, 1);
+	assert_non_null(strstr(last_said, "takes no more windows"));
+	assert_int_equal(sink_finish(sink), 0);
+	assert_true(n_said > 1);
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+	sink_free(sink);
+	config_free(config);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sink__a_push_that_fails_is_said_once_a_window),
 		cmocka_unit_test(test_sink__what_cannot_be_made_into_a_series_is_said),
+		cmocka_unit_test(test_sink__windows_that_do_not_fit_are_said_and_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
