@@ -376,6 +376,7 @@ void exec_maps_stats(const struct exec_maps *maps, struct exec_maps_stats *out)
 	map_table_stats(maps->table, &table);
 	*out = maps->stats;
 	out->records_lost = perf_rings_lost(maps->rings);
+	out->cpus_not_covered = perf_rings_cpus_not_covered(maps->rings);
 	out->processes_refused = table.processes_refused;
 	out->mappings_refused = table.mappings_refused;
 	out->mappings_dropped = table.mappings_dropped;

@@ -52,6 +52,7 @@ struct exec_maps_stats {
 	uint64_t mappings_dropped;  /* the oldest of a process with too many */
 	uint64_t files_asked;       /* calls of `file` */
 	size_t processes, mappings; /* held now */
+	uint64_t cpus_not_covered;  /* now: they came online later, and what they map is not told */
 };
 
 /* `handler` is copied, and may be NULL. NULL with errno set and a line in `err`. */

@@ -148,6 +148,13 @@ uint64_t perf_rings_lost(const struct perf_rings *rings)
 	return rings->lost;
 }
 
+unsigned int perf_rings_cpus_not_covered(const struct perf_rings *rings)
+{
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return online > 0 && (size_t)online > rings->n ? (unsigned int)((size_t)online - rings->n) : 0;
+}
+
 /* Room for `n` more; doubles, up to the maximum. */
 static bool reserve_bytes(struct perf_rings *rings, size_t n)
 {

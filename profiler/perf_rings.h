@@ -5,7 +5,7 @@
  * records. Each CPU writes into a ring of its own. A pass copies what all rings hold and hands out, sorted by
  * time, what is older than the pass's start less PERF_RINGS_SETTLE_NS; the rest waits for the next pass, as a
  * ring that was read early may lack what another CPU recorded before. A CPU that comes online later is not
- * seen.
+ * seen, but counted.
  *
  * Times are CLOCK_MONOTONIC nanoseconds. Needs CAP_PERFMON (or perf_event_paranoid < 1). Not thread-safe.
  */
@@ -36,5 +36,8 @@ int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx);
 
 /* Records dropped by the kernel as a ring was full, or here as they made no sense or did not fit. */
 uint64_t perf_rings_lost(const struct perf_rings *rings);
+
+/* CPUs that are online now and have no ring. */
+unsigned int perf_rings_cpus_not_covered(const struct perf_rings *rings);
 
 #endif

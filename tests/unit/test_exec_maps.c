@@ -387,6 +387,7 @@ static void test_exec_maps__many_processes(void **state)
 	}
 	sched_setaffinity(0, sizeof(before), &before);
 	exec_maps_stats(maps, &stats);
+	assert_int_equal(stats.cpus_not_covered, 0);
 	assert_int_equal(stats.records_lost, 0);
 	for (int i = 0; i < 300; i++) {
 		assert_int_equal(count_path(maps, pids[i], path), 1);
