@@ -228,6 +228,8 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "files_too_large", stats.files_too_large };
 	counters[n++] = (struct stamp_counter){ "dwarf_errors", stats.dwarf_errors };
 	counters[n++] = (struct stamp_counter){ "symbol_tables_evicted", stats.cache_evictions };
+	counters[n++] = (struct stamp_counter){ "mappings_dropped", stats.mappings_dropped };
+	counters[n++] = (struct stamp_counter){ "symbol_names_refused", stats.names_refused };
 	for (i = 0; i < n && !err; i++) {
 		err = stamp_add_counter(stamp, counters[i].name, counters[i].value - resolver->described[i]);
 		resolver->described[i] = counters[i].value;
