@@ -53,8 +53,9 @@ static size_t collect_facts(const struct host_facts *host, struct fact *facts)
 
 	facts[n++] = (struct fact){ "privilege", host->privileged,
 		                    "run as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE" };
-	facts[n++] = (struct fact){ "host_pids", host->sees_host_pids,
-		                    "run in the host's PID namespace (docker run --pid=host, hostPID: true)" };
+	facts[n++] =
+	        (struct fact){ "host_pids", host->sees_host_pids,
+		               "run in the host's PID namespace (docker run --pid=host, hostPID: true)" };
 	facts[n++] =
 	        (struct fact){ "btf", host->has_btf, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y" };
 	facts[n++] = (struct fact){ "bpf", host->has_bpf,

@@ -9,7 +9,7 @@ struct host_facts {
 	bool privileged;      /* CAP_SYS_ADMIN, or CAP_BPF and CAP_PERFMON */
 	bool can_read_others; /* CAP_SYS_PTRACE: the memory and maps of other users' processes */
 	bool can_uprobe;      /* CAP_SYS_ADMIN: the tag library's probes */
-	bool sees_host_pids;   /* is in the host's PID namespace, whose numbers the kernel's hooks give */
+	bool sees_host_pids;  /* is in the host's PID namespace, whose numbers the kernel's hooks give */
 	bool has_btf;
 	bool has_bpf;       /* the kernel takes tracing programs from us */
 	bool sees_kallsyms; /* kernel symbols have addresses */

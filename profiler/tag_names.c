@@ -14,6 +14,9 @@
 /* Of the map's 65536 entries; above it a name does not stay there for being in use. */
 #define CROWDED 16384
 
+/* Process tags that stay for good. */
+#define PINNED_MAX 8192
+
 struct known_tag {
 	uint64_t key;
 	struct abi_tag tag;
@@ -28,7 +31,7 @@ struct known_tag {
 struct tag_names {
 	struct known_tag *by_key;
 	struct known_tag *in_map;
-	size_t n_in_map;
+	size_t n_in_map, n_pinned;
 	uint64_t take; /* number of the one to come */
 };
 
@@ -71,6 +74,12 @@ static void drop_from_map(struct tag_names *names, struct tracer *tracer, struct
 	tracer_drop_tag(tracer, entry->key);
 }
 
+static void pin(struct tag_names *names, struct known_tag *entry)
+{
+	names->n_pinned += !entry->pinned;
+	entry->pinned = true;
+}
+
 static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
 	struct known_tag *entry;
@@ -87,6 +96,9 @@ static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tr
 	}
 	entry->tag.name[ABI_TAG_NAME_LEN - 1] = '\0';
 	entry->key = key;
+	/* A process may come back to its tag after hours under others; the BPF side names it only once. */
+	if (entry->tag.source == ABI_TAG_PROCESS && names->n_pinned < PINNED_MAX)
+		pin(names, entry);
 	HASH_ADD(hh, names->by_key, key, sizeof(entry->key), entry);
 	note_in_map(names, entry);
 	return entry;
@@ -117,7 +129,7 @@ void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key)
 	struct known_tag *entry = find_or_read(names, tracer, key);
 
 	if (entry)
-		entry->pinned = true;
+		pin(names, entry);
 }
 
 void tag_names_pass(struct tag_names *names, struct tracer *tracer, uint64_t key)

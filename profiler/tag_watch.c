@@ -10,6 +10,7 @@
 
 #include "profiler/context_locate.h"
 #include "profiler/exec_maps.h"
+#include "profiler/probed_files.h"
 #include "profiler/process_table.h"
 #include "profiler/process_tree.h"
 #include "profiler/stamp.h"
@@ -20,17 +21,6 @@
 #define TRIES_MAX 8
 #define TOLD_MAX  8
 #define NO_KEY    256 /* no attribute has this index */
-
-struct file_key {
-	uint64_t dev, inode;
-};
-
-/* A file whose probes we have tried to attach to. */
-struct probed_file {
-	struct file_key key;
-	bool attached;
-	UT_hash_handle hh;
-};
 
 struct followed {
 	uint32_t pid;
@@ -47,11 +37,10 @@ struct tag_watch {
 	struct context_locator *locator;
 	struct exec_maps *maps;
 	struct process_table *processes;
-	struct probed_file *files;
+	struct probed_files *files;
 	struct followed *followed;
 	bool only_given, changed;
 	uint64_t now_ns;
-	uint64_t files_refused;
 	uint64_t told[TOLD_MAX]; /* what tag_watch_describe has told already */
 	/* of the look in progress */
 	bool has_probes, all_attached;
@@ -90,8 +79,9 @@ struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, cha
 	watch->tracer = tracer;
 	watch->say = say;
 	watch->locator = context_locator_new();
-	if (!watch->locator) {
-		free(watch);
+	watch->files = probed_files_new(tracer, say);
+	if (!watch->locator || !watch->files) {
+		tag_watch_free(watch);
 		snprintf(err, err_len, "out of memory");
 		errno = ENOMEM;
 		return NULL;
@@ -103,20 +93,16 @@ struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, cha
 
 void tag_watch_free(struct tag_watch *watch)
 {
-	struct probed_file *file, *next_file;
 	struct followed *f, *next;
 
 	if (!watch)
 		return;
-	HASH_ITER (hh, watch->files, file, next_file) {
-		HASH_DEL(watch->files, file);
-		free(file);
-	}
 	HASH_ITER (hh, watch->followed, f, next) {
 		HASH_DEL(watch->followed, f);
 		free(f);
 	}
 	exec_maps_free(watch->maps);
+	probed_files_free(watch->files);
 	context_locator_free(watch->locator);
 	free(watch);
 }
@@ -157,30 +143,6 @@ static int publish(struct tag_watch *watch, struct followed *f)
 	return result;
 }
 
-/* Whether the file's probes are attached, now or since before. */
-static bool attach_file(struct tag_watch *watch, dev_t dev, ino_t inode, const char *path, uint32_t probes)
-{
-	struct file_key key = { .dev = dev, .inode = inode };
-	struct probed_file *known;
-	char err[512];
-
-	HASH_FIND(hh, watch->files, &key, sizeof(key), known);
-	if (known)
-		return known->attached;
-	known = calloc(1, sizeof(*known));
-	if (!known)
-		return false;
-	known->key = key;
-	known->attached = !tracer_watch_file(watch->tracer, path, probes & TAG_FILE_PROBE_CHANGE,
-	                                     probes & TAG_FILE_PROBE_PROCESS, err, sizeof(err));
-	if (!known->attached) {
-		watch->files_refused++;
-		watch->say(err);
-	}
-	HASH_ADD(hh, watch->files, key, sizeof(known->key), known);
-	return known->attached;
-}
-
 void tag_watch_file(struct tag_watch *watch, const char *path)
 {
 	struct tag_file facts;
@@ -188,7 +150,7 @@ void tag_watch_file(struct tag_watch *watch, const char *path)
 
 	if (stat(path, &st) || tag_file_read_path(path, &facts) || !facts.probes)
 		return;
-	attach_file(watch, st.st_dev, st.st_ino, path, facts.probes);
+	probed_files_attach(watch->files, st.st_dev, st.st_ino, path, facts.probes);
 }
 
 static void on_file(void *ctx, pid_t pid, const struct context_file *file)
@@ -197,7 +159,8 @@ static void on_file(void *ctx, pid_t pid, const struct context_file *file)
 
 	(void)pid;
 	watch->has_probes = true;
-	watch->all_attached &= attach_file(watch, file->dev, file->inode, file->path, file->facts->probes);
+	watch->all_attached &=
+	        probed_files_attach(watch->files, file->dev, file->inode, file->path, file->facts->probes);
 }
 
 /* 50 ms, doubling: a library is relocated within milliseconds, a context published some time later. */
@@ -318,7 +281,7 @@ static int look_at_file(struct tag_watch *watch, const struct exec_mapping *mapp
 	    tag_file_read_path(mapping->path, &facts))
 		return -1;
 	if (facts.probes)
-		attach_file(watch, st.st_dev, st.st_ino, mapping->path, facts.probes);
+		probed_files_attach(watch->files, st.st_dev, st.st_ino, mapping->path, facts.probes);
 	return tag_file_interesting(&facts);
 }
 
@@ -445,7 +408,7 @@ int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 	if (watch->maps)
 		exec_maps_stats(watch->maps, &maps);
 	context_locator_stats(watch->locator, &found);
-	err = tell(watch, stamp, n++, "tag_files_refused", watch->files_refused);
+	err = tell(watch, stamp, n++, "tag_files_refused", probed_files_refused(watch->files));
 	if (!err)
 		err = tell(watch, stamp, n++, "mapping_records_lost", maps.records_lost);
 	if (!err)
@@ -455,5 +418,7 @@ int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 		err = tell(watch, stamp, n++, "tag_slots_unlocated", found.slots_unlocated);
 	if (!err)
 		err = tell(watch, stamp, n++, "process_contexts_bad", found.contexts_bad);
+	if (!err) /* how many there are, not how many more */
+		err = stamp_add_counter(stamp, "cpus_not_covered", maps.cpus_not_covered);
 	return err;
 }
