@@ -103,7 +103,6 @@ enum abi_event_kind {
 	ABI_EVENT_INFLIGHT = 2, /* the part of one, still going on, that belongs to this window */
 	ABI_EVENT_CPU = 3,      /* an on-CPU sample inside a stall */
 	ABI_EVENT_TAGGED = 4,   /* the first thread got a tag: attach the hot programs */
-	ABI_EVENT_EXEC = 5,
 };
 
 #define ABI_KSTACK_MAX 96

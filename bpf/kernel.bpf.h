@@ -144,11 +144,8 @@ struct work_struct {
 	void *func;
 };
 
-struct bdi_writeback;
-struct dirty_throttle_control;
 struct folio;
 struct address_space;
-struct linux_binprm;
 struct pool_workqueue;
 struct seq_file;
 
