@@ -5,6 +5,7 @@
 #include "profiler/cmd_agent.h"
 #include "profiler/cmd_doctor.h"
 #include "profiler/cmd_record.h"
+#include "profiler/cmd_symbolize.h"
 #include "profiler/cmd_tag.h"
 #include "profiler/cmd_top.h"
 
@@ -19,6 +20,7 @@ static const struct command commands[] = {
 	{ "agent", cmd_agent, "the service: push and keep a profile each window, until SIGTERM" },
 	{ "tag", cmd_tag, "run an unmodified command under a tag" },
 	{ "top", cmd_top, "look at profiles: ledger, stacks, what was not seen" },
+	{ "symbolize", cmd_symbolize, "function, file and line of addresses" },
 	{ "doctor", cmd_doctor, "what this host can show, what it cannot, and what to install" },
 };
 
@@ -31,7 +33,7 @@ static void print_usage(FILE *out)
 	fprintf(out, "Usage: stallprof COMMAND [OPTION...]\n"
 	             "Profiles what tagged threads wait for. See stallprof COMMAND --help.\n\n");
 	for (i = 0; i < N_COMMANDS; i++)
-		fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
 }
 
 int main(int argc, char **argv)

@@ -61,6 +61,9 @@ int elf_file_section_at(struct elf_file *f, uint32_t index, struct elf_section *
 /* Address range of a section as its header has it, loaded or not. False: no such index, or not in memory. */
 bool elf_file_section_range(const struct elf_file *f, uint32_t index, uint64_t *start, uint64_t *end);
 
+/* The same by name. False: no section in memory is called that. */
+bool elf_file_section_range_named(struct elf_file *f, const char *name, uint64_t *start, uint64_t *end);
+
 /* Frees the content of one loaded section; pointers into it are dead. */
 void elf_file_release(struct elf_file *f, uint32_t index);
 

@@ -5,6 +5,10 @@
 
 #include "symbolizer/elf_file_state.h"
 
+/* With the sizes and alignments that are taken, and MAX_SECTIONS of them, addresses cannot wrap. */
+#define LAID_OUT_AT ((uint64_t)1 << 40)
+#define MAX_ALIGN   ((uint64_t)1 << 32)
+
 int elf_relocate_place(struct elf_file *f, uint64_t (*address_of)(const char *name, void *context),
                        void *context)
 {
@@ -24,6 +28,28 @@ int elf_relocate_place(struct elf_file *f, uint64_t (*address_of)(const char *na
 		name = (const char *)names.data + f->shdrs[i].sh_name;
 		if (memchr(name, 0, names.len - f->shdrs[i].sh_name))
 			f->shdrs[i].sh_addr = address_of(name, context);
+	}
+	f->placed = true;
+	return 0;
+}
+
+int elf_relocate_lay_out(struct elf_file *f)
+{
+	uint64_t next = LAID_OUT_AT, align;
+	uint32_t i;
+
+	if (f->ehdr.e_type != ET_REL)
+		return -EINVAL;
+	for (i = 1; i < f->n_shdrs; i++) {
+		if (!(f->shdrs[i].sh_flags & SHF_ALLOC))
+			continue;
+		align = f->shdrs[i].sh_addralign;
+		if (align > MAX_ALIGN || align & (align - 1) || f->shdrs[i].sh_size > LAID_OUT_AT)
+			return -EBADMSG;
+		if (align)
+			next = (next + align - 1) & ~(align - 1);
+		f->shdrs[i].sh_addr = next;
+		next += f->shdrs[i].sh_size;
 	}
 	f->placed = true;
 	return 0;

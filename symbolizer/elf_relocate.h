@@ -15,6 +15,12 @@ int elf_relocate_place(struct elf_file *f, uint64_t (*address_of)(const char *na
                        void *context);
 
 /*
+ * The same for a file that is loaded nowhere: its sections get addresses one after the other, none of them low
+ * ones, those that stand empty in debug files (SHT_NOBITS) too.
+ */
+int elf_relocate_lay_out(struct elf_file *f);
+
+/*
  * For elf_section.c: applies what SHT_RELA says of section `index` to its content. Entries of kinds that debug
  * information does not use, or that point outside, are passed over.
  */

@@ -162,23 +162,37 @@ static bool zdebug_name_is(const char *have, const char *want)
 	       strcmp(have + 2, want + 1) == 0;
 }
 
+static int section_names(struct elf_file *f, struct elf_section *out)
+{
+	uint32_t index = f->ehdr.e_shstrndx;
+
+	if (index == SHN_XINDEX && f->n_shdrs)
+		index = f->shdrs[0].sh_link;
+	return elf_file_section_at(f, index, out);
+}
+
+/* NULL: it has none that ends. */
+static const char *name_of(const struct elf_file *f, uint32_t index, const struct elf_section *names)
+{
+	uint32_t at = f->shdrs[index].sh_name;
+
+	if (at >= names->len || !memchr(names->data + at, 0, names->len - at))
+		return NULL;
+	return (const char *)names->data + at;
+}
+
 int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out)
 {
-	uint32_t i, strings_index = f->ehdr.e_shstrndx;
-	struct elf_section strings;
+	struct elf_section names;
 	const char *have;
-	int err;
+	uint32_t i;
+	int err = section_names(f, &names);
 
-	if (strings_index == SHN_XINDEX && f->n_shdrs)
-		strings_index = f->shdrs[0].sh_link;
-	err = elf_file_section_at(f, strings_index, &strings);
 	if (err)
 		return err;
 	for (i = 1; i < f->n_shdrs; i++) {
-		if (f->shdrs[i].sh_name >= strings.len || f->shdrs[i].sh_type == SHT_NOBITS)
-			continue;
-		have = (const char *)strings.data + f->shdrs[i].sh_name;
-		if (!memchr(have, 0, strings.len - f->shdrs[i].sh_name))
+		have = f->shdrs[i].sh_type == SHT_NOBITS ? NULL : name_of(f, i, &names);
+		if (!have)
 			continue;
 		if (strcmp(have, name) == 0)
 			return section_at(f, i, false, out);
@@ -186,4 +200,20 @@ int elf_file_section(struct elf_file *f, const char *name, struct elf_section *o
 			return section_at(f, i, true, out);
 	}
 	return -ENOENT;
+}
+
+bool elf_file_section_range_named(struct elf_file *f, const char *name, uint64_t *start, uint64_t *end)
+{
+	struct elf_section names;
+	const char *have;
+	uint32_t i;
+
+	if (section_names(f, &names))
+		return false;
+	for (i = 1; i < f->n_shdrs; i++) {
+		have = name_of(f, i, &names);
+		if (have && strcmp(have, name) == 0 && elf_file_section_range(f, i, start, end))
+			return true;
+	}
+	return false;
 }

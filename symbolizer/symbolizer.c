@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "symbolizer/lone_file.h"
 #include "symbolizer/symbolizer_state.h"
 
 #define DEFAULT_MEMORY_BYTES ((size_t)512 << 20)
@@ -74,6 +75,7 @@ void symbolizer_free(struct symbolizer *s)
 		HASH_DEL(s->processes, p);
 		process_free(p);
 	}
+	lone_files_free(s->files);
 	kernel_free(s->kernel);
 	object_cache_free(s->objects);
 	intern_free(s->strings);
@@ -182,21 +184,33 @@ static void describe_module(struct mapping *m, struct object *o)
 	m->module.has_lines |= object_has_lines(o);
 }
 
+static void take_answer(struct symbolizer *s, const struct object_answer *answer, struct sym_result *out)
+{
+	out->frames = answer->frames;
+	out->n_frames = answer->n_frames;
+	out->source = answer->source;
+	if (answer->source[0] == 'd')
+		s->stats.results_dwarf++;
+	else
+		s->stats.results_symtab++;
+}
+
+void symbolizer_answer(struct symbolizer *s, const struct object_answer *answer, const char *file,
+                       struct sym_result *out)
+{
+	if (answer->n_frames)
+		take_answer(s, answer, out);
+	else
+		set_unnamed(s, out, "[no symbols: %s+0x%llx]", file, (unsigned long long)out->address);
+}
+
 static void resolve_in_object(struct sym_process *p, const struct process_location *at,
                               struct sym_result *out)
 {
-	struct symbolizer_stats *stats = &p->owner->stats;
 	struct object_answer answer;
 
-	if (object_resolve(at->object, at->address, &answer)) {
-		out->frames = answer.frames;
-		out->n_frames = answer.n_frames;
-		out->source = answer.source;
-		if (answer.source[0] == 'd')
-			stats->results_dwarf++;
-		else
-			stats->results_symtab++;
-	}
+	if (object_resolve(at->object, at->address, &answer))
+		take_answer(p->owner, &answer, out);
 	describe_module(at->mapping, at->object);
 	out->address = at->address;
 }
@@ -223,8 +237,8 @@ int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct s
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
 {
 	*out = s->stats;
-	out->memory_bytes =
-	        intern_memory(s->strings) + object_cache_memory(s->objects) + kernel_memory(s->kernel);
+	out->memory_bytes = intern_memory(s->strings) + object_cache_memory(s->objects) +
+	                    kernel_memory(s->kernel) + lone_files_memory(s->files);
 	out->names_refused = intern_refused(s->strings);
 	out->files_cached = object_cache_count(s->objects);
 	out->processes = HASH_COUNT(s->processes);

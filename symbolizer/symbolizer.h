@@ -42,6 +42,7 @@
 
 struct symbolizer;
 struct sym_process;
+struct sym_file;
 
 struct symbolizer_opts {
 	size_t max_memory_bytes; /* of symbol, line and unwind tables; 0: 512 MiB. Over it the least recently
@@ -129,6 +130,20 @@ void symbolizer_process_drop(struct sym_process *p);
  * "[unknown 0x...]" for an address outside every file.
  */
 int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct sym_result *out);
+
+/*
+ * A file by itself, mapped nowhere, as addr2line looks at it: an executable, a library, vmlinux, a kernel module
+ * (.ko, .ko.xz, .ko.zst, .ko.gz). *out lives until symbolizer_free(). -EBADMSG: not an ELF file, or a broken one;
+ * -EFBIG, -ENOTSUP: of those packed; -errno of opening.
+ */
+int symbolizer_file(struct symbolizer *s, const char *path, struct sym_file **out);
+
+/*
+ * `address` is an ELF address, or an offset in `section` when that is given. In relocatable files, which have no
+ * other addresses, NULL stands for ".text". No module in the result; else as symbolizer_user(). -ENOENT: the file
+ * has no such section in memory.
+ */
+int symbolizer_file_find(struct sym_file *f, const char *section, uint64_t address, struct sym_result *out);
 
 struct sym_regs {
 	uint64_t ip, sp, bp, bx, r12, r13, r14, r15, ax, cx, dx, si, di, r8, r9, r10, r11;

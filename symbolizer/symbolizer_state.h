@@ -11,10 +11,15 @@ struct symbolizer {
 	struct object_cache *objects;
 	struct kernel *kernel;
 	struct sym_process *processes; /* uthash by key */
+	struct sym_file *files;        /* the last one opened */
 	char *debug_dir, *proc;
 	struct symbolizer_stats stats;
 	struct sym_frame single; /* of results that have no frames of their own */
 	char unnamed[512];       /* its name, when that tells just an address: there is no end to those */
 };
+
+/* Fills in frames and source, and counts. Without frames in the answer: "[no symbols: FILE+0xADDRESS]". */
+void symbolizer_answer(struct symbolizer *s, const struct object_answer *answer, const char *file,
+                       struct sym_result *out);
 
 #endif
