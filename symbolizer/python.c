@@ -110,21 +110,22 @@ static struct entry *find_code(struct sym_python *py, const struct sym_python_st
 
 int sym_python_frame(struct sym_python *py, const struct sym_python_step *step, struct sym_frame *out)
 {
-	struct entry *e;
+	const struct python_memory *memory = py->memory.read ? &py->memory : NULL;
+	struct entry *e = step->code ? find_code(py, step) : NULL;
+	uint32_t line = 0;
 
-	if (!step->code)
-		return -EINVAL;
-	e = find_code(py, step);
-	*out = (struct sym_frame){ .function = GONE };
+	if (!step->code || (e && python_code_line(e->code, &py->layout, memory, step->instr, &line))) {
+		py->stats.frames_not_shown++;
+		return -ENODATA;
+	}
 	if (!e) {
+		*out = (struct sym_frame){ .function = GONE };
 		py->stats.frames_gone++;
 		return -ESTALE;
 	}
-	out->function = e->code->function;
-	out->file = e->code->file;
-	out->line = python_code_line(e->code, &py->layout, py->memory.read ? &py->memory : NULL, step->instr);
+	*out = (struct sym_frame){ .function = e->code->function, .file = e->code->file, .line = line };
 	py->stats.frames_named++;
-	py->stats.lines_unknown += !out->line;
+	py->stats.lines_unknown += !line;
 	return 0;
 }
 

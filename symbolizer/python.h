@@ -32,8 +32,8 @@
  *			share its evaluator
  *	A thread that stops on its way into the evaluator, or out of it, has one evaluator more than entries (or
  *	one less): when the native stack is complete, pair both from the outermost end; when it is cut, from the
- *	innermost. A frame that has been entered, but is still setting up its cells (which traceback leaves out),
- *	counts as a frame like any other.
+ *	innermost. Frames that traceback leaves out, because nothing of the function has run yet (one that the interpreter calls
+ *	__init__ by, from 3.12 on, is always such), are walked, but not shown.
  *	Checked against the scripts' own tracebacks, py-spy dump --native and gdb.
  *
  * Limits: x86-64. A free-threaded build's frames are walked the same way. Compiled frames of the JIT builds
@@ -87,6 +87,7 @@ struct sym_python_layout {
 	uint16_t code_filename, code_name, code_linetable; /* pointers; the last is co_lnotab before 3.10 */
 	uint16_t code_qualname;                            /* absent before 3.11 */
 	uint16_t code_adaptive;                            /* the instructions; absent before 3.11 */
+	uint16_t code_firsttraceable;                      /* int; absent before 3.11 */
 	uint16_t code_tlbc; /* free-threaded 3.14: pointer to the copies of the instructions; else absent */
 
 	uint16_t ob_type;
@@ -159,14 +160,15 @@ void sym_python_detach(struct sym_python *py);
 void sym_python_close(struct sym_python *py);
 
 /*
- * Always names: a frame whose code object is not there any more, or is another one now, reads
- * "[python code gone]", without file and line, and is counted. Returns 0, or -ESTALE for such a one. A step
- * of code 0 must not be asked for: -EINVAL. The function is co_qualname, before 3.11 co_name.
+ * Always names what is shown: a frame whose code object is not there any more, or is another one now, reads
+ * "[python code gone]", without file and line, and is counted. Returns 0, or -ESTALE for such a one. -ENODATA,
+ * *out left alone: a frame that is not shown (see above), as a step of code 0 is, which yields the same. The
+ * function is co_qualname, before 3.11 co_name.
  */
 int sym_python_frame(struct sym_python *py, const struct sym_python_step *step, struct sym_frame *out);
 
 struct sym_python_stats {
-	uint64_t frames_named, frames_gone;
+	uint64_t frames_named, frames_gone, frames_not_shown;
 	uint64_t code_read;     /* code objects read out of the process */
 	uint64_t code_evicted;  /* forgotten for want of room */
 	uint64_t lines_unknown; /* frames named, whose line table makes no sense at that instruction */

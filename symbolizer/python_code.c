@@ -16,7 +16,7 @@
 /* The fields that matter, as they stand in the object. */
 struct fields {
 	uint64_t type, name, qualname, filename, linetable, n_units;
-	int32_t first_line;
+	int32_t first_line, first_traceable;
 };
 
 static int read_bytes(const struct python_memory *m, uint64_t address, void *buffer, size_t len)
@@ -51,6 +51,10 @@ static int read_fields(const struct python_memory *m, uint64_t address, struct f
 	out->n_units = 0;
 	if (!err && l->version >= PYTHON_3_11)
 		err = read_field(m, address, l->bytes_size, &out->n_units);
+	out->first_traceable = 0;
+	if (!err && l->code_firsttraceable != SYM_PYTHON_ABSENT)
+		err = read_bytes(m, address + l->code_firsttraceable, &out->first_traceable,
+		                 sizeof(out->first_traceable));
 	return err;
 }
 
@@ -125,6 +129,7 @@ int python_code_read(const struct python_memory *m, uint64_t address, uint64_t f
 	code->address = address;
 	code->fingerprint = fingerprint;
 	code->first_line = fields.first_line;
+	code->first_traceable = fields.first_traceable;
 	code->n_units = fields.n_units < MAX_UNITS ? fields.n_units : MAX_UNITS;
 	*out = code;
 	return 0;
@@ -161,19 +166,32 @@ static bool is_in_copy(struct python_code *code, const struct python_memory *m, 
 	return false;
 }
 
-uint32_t python_code_line(struct python_code *code, const struct sym_python_layout *l,
-                          const struct python_memory *memory, uint64_t instr)
+/* From 3.11 on, where instructions are told by their addresses. */
+static int line_of_instr(struct python_code *code, const struct sym_python_layout *l,
+                         const struct python_memory *memory, uint64_t instr, uint32_t *line)
 {
 	int64_t offset;
 
-	if (l->version < PYTHON_3_10)
-		return python_line(PYTHON_LINES_LNOTAB, code->lines, code->lines_bytes, code->first_line,
-		                   (int64_t)instr);
-	if (l->version == PYTHON_3_10)
-		return python_line(PYTHON_LINES_RANGES, code->lines, code->lines_bytes, code->first_line,
-		                   (int64_t)(int32_t)instr * UNIT_BYTES);
+	*line = 0;
 	if (!is_in(code, code->address + l->code_adaptive, instr, &offset) &&
 	    (l->code_tlbc == SYM_PYTHON_ABSENT || !is_in_copy(code, memory, instr, &offset)))
 		return 0;
-	return python_line(PYTHON_LINES_LOCATIONS, code->lines, code->lines_bytes, code->first_line, offset);
+	if (offset < (int64_t)code->first_traceable * UNIT_BYTES)
+		return -ENODATA;
+	*line = python_line(PYTHON_LINES_LOCATIONS, code->lines, code->lines_bytes, code->first_line, offset);
+	return 0;
+}
+
+int python_code_line(struct python_code *code, const struct sym_python_layout *l,
+                     const struct python_memory *memory, uint64_t instr, uint32_t *line)
+{
+	if (l->version >= PYTHON_3_11)
+		return line_of_instr(code, l, memory, instr, line);
+	if (l->version == PYTHON_3_10)
+		*line = python_line(PYTHON_LINES_RANGES, code->lines, code->lines_bytes, code->first_line,
+		                    (int64_t)(int32_t)instr * UNIT_BYTES);
+	else
+		*line = python_line(PYTHON_LINES_LNOTAB, code->lines, code->lines_bytes, code->first_line,
+		                    (int64_t)instr);
+	return 0;
 }

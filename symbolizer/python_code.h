@@ -18,6 +18,7 @@ struct python_code {
 	uint64_t address, fingerprint;
 	const char *function, *file; /* interned */
 	int32_t first_line;
+	int32_t first_traceable; /* unit before which nothing of the function has run; 0 before 3.11 */
 	uint64_t n_units; /* of two bytes: instructions with their caches; 0: before 3.11, not needed */
 	uint64_t
 	        copy; /* free-threaded 3.14: a thread's copy of the instructions that was asked for; 0: none */
@@ -34,9 +35,9 @@ int python_code_read(const struct python_memory *memory, uint64_t address, uint6
 
 /*
  * The line of the frame whose instruction pointer or f_lasti this is. 0: not known. `memory` NULL: the process
- * is gone.
+ * is gone. -ENODATA: the frame is one that is not shown.
  */
-uint32_t python_code_line(struct python_code *code, const struct sym_python_layout *layout,
-                          const struct python_memory *memory, uint64_t instr);
+int python_code_line(struct python_code *code, const struct sym_python_layout *layout,
+                     const struct python_memory *memory, uint64_t instr, uint32_t *line);
 
 #endif

@@ -54,6 +54,19 @@ static const struct sym_python_layout tables[] = {
 };
 /* clang-format on */
 
+/*
+ * _Py_DebugOffsets has it not. It is an int in a word of its own; then comes co_extra, in a free-threaded 3.14
+ * co_tlbc, then the instructions.
+ */
+static uint16_t firsttraceable(const struct sym_python_layout *layout)
+{
+	uint16_t behind = layout->code_tlbc == ABSENT ? 16 : 24;
+
+	return layout->code_adaptive == ABSENT || layout->code_adaptive < behind
+	               ? ABSENT
+	               : layout->code_adaptive - behind;
+}
+
 int python_layout_by_table(uint16_t version, struct sym_python_layout *out)
 {
 	size_t i;
@@ -64,6 +77,7 @@ int python_layout_by_table(uint16_t version, struct sym_python_layout *out)
 		*out = tables[i];
 		out->executable_mask = TAG_MASK;
 		out->code_tlbc = ABSENT;
+		out->code_firsttraceable = firsttraceable(out);
 		return 0;
 	}
 	return -ENOTSUP;
@@ -180,6 +194,7 @@ int python_layout_by_debug_offsets(const uint64_t *words, size_t n, struct sym_p
 	if (out->unicode_compact_size < UNICODE_POINTER)
 		return -EBADMSG;
 	out->unicode_compact_size -= UNICODE_POINTER;
+	out->code_firsttraceable = firsttraceable(out);
 	out->frame_size = frame_extent(out);
 	return 0;
 }
