@@ -134,11 +134,15 @@ void sym_python_stats(const struct sym_python *py, struct sym_python_stats *out)
 	*out = py->stats;
 }
 
-enum sym_python_native sym_python_native_kind(const char *function)
+enum sym_python_native sym_python_native_kind(const struct sym_python_layout *layout, uint64_t address,
+                                              const char *function)
 {
 	static const char evaluator[] = "_PyEval_EvalFrameDefault", part[] = "_TAIL_CALL_";
-	size_t len = sizeof(evaluator) - 1;
+	size_t len = sizeof(evaluator) - 1, i;
 
+	for (i = 0; i < SYM_PYTHON_EVALUATOR_RANGES; i++)
+		if (address >= layout->evaluator[i].start && address < layout->evaluator[i].end)
+			return SYM_PYTHON_EVALUATOR;
 	/* Parts that the compiler split off have a suffix: .cold, .part.0, .constprop.0 */
 	if (strncmp(function, evaluator, len) == 0 && (!function[len] || function[len] == '.'))
 		return SYM_PYTHON_EVALUATOR;

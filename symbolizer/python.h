@@ -18,7 +18,7 @@
  *	sym_python_close(py);
  *
  * How Python frames take the place of native ones
- *	A native stack and the steps, both innermost first. A native frame whose function is
+ *	A native stack and the steps, both innermost first. A native frame that is
  *	SYM_PYTHON_EVALUATOR is replaced by the next steps up to and including the first with is_entry; one that
  *	is SYM_PYTHON_EVALUATOR_PART is dropped. A step whose code is 0 shows nothing. In all versions; what
  *	is_entry means differs:
@@ -55,6 +55,12 @@
 
 #define SYM_PYTHON_ABSENT 0xffff /* there is no such field in this version */
 
+#define SYM_PYTHON_EVALUATOR_RANGES 2
+
+struct sym_python_range {
+	uint64_t start, end; /* both 0: none */
+};
+
 /*
  * Offsets and sizes in bytes. Up to 3.12 they are those that the headers of these versions have, which are the
  * same for all their micro versions (tests/python-layout prints and checks the table); from 3.13 on
@@ -63,9 +69,11 @@
 struct sym_python_layout {
 	uint16_t version; /* 0x0308 ... 0x030e */
 	bool free_threaded;
-	bool is_lasti;            /* the frame's `instr` is an int of 4 bytes (up to 3.10), else a pointer */
-	uint64_t runtime;         /* run-time address of _PyRuntime */
-	uint64_t code_type;       /* run-time address of PyCode_Type; 0: not known */
+	bool is_lasti;      /* the frame's `instr` is an int of 4 bytes (up to 3.10), else a pointer */
+	uint64_t runtime;   /* run-time address of _PyRuntime */
+	uint64_t code_type; /* run-time address of PyCode_Type; 0: not known */
+	/* Run-time addresses of _PyEval_EvalFrameDefault and of the part that the compiler put elsewhere. */
+	struct sym_python_range evaluator[SYM_PYTHON_EVALUATOR_RANGES];
 	uint64_t executable_mask; /* and-ed to what stands at frame_executable: the rest is a tag */
 
 	uint16_t interpreters_head; /* in _PyRuntime: pointer to the first interpreter */
@@ -182,7 +190,11 @@ enum sym_python_native {
 	SYM_PYTHON_EVALUATOR_PART /* _TAIL_CALL_*: called by _PyEval_EvalFrameDefault, which is there as well */
 };
 
-/* By a native frame's function (of inlined frames: the one they were inlined into). */
-enum sym_python_native sym_python_native_kind(const char *function);
+/*
+ * `address` is the native frame's pc, less 1 if it is a return address; `function` its name (of inlined frames:
+ * the one they were inlined into) or whatever stands for it. Works for files without a symbol table, too.
+ */
+enum sym_python_native sym_python_native_kind(const struct sym_python_layout *layout, uint64_t address,
+                                              const char *function);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "symbolizer/python_evaluator.h"
 #include "symbolizer/python_layout.h"
 
 #define PYTHON_3_13 0x030d
@@ -12,6 +13,7 @@
 enum {
 	SYMBOL_RUNTIME,
 	SYMBOL_CODE_TYPE,
+	SYMBOL_EVALUATOR,
 	SYMBOL_VERSION,
 	SYMBOL_SINCE_38,
 	SYMBOL_SINCE_39,
@@ -23,6 +25,7 @@ enum {
 static const char *const symbol_names[SYMBOLS] = {
 	[SYMBOL_RUNTIME] = "_PyRuntime",
 	[SYMBOL_CODE_TYPE] = "PyCode_Type",
+	[SYMBOL_EVALUATOR] = "_PyEval_EvalFrameDefault",
 	[SYMBOL_VERSION] = "Py_Version",
 	[SYMBOL_SINCE_38] = "PyCode_NewWithPosOnlyArgs",
 	[SYMBOL_SINCE_39] = "PyFrame_GetCode",
@@ -33,7 +36,23 @@ static const char *const symbol_names[SYMBOLS] = {
 /* Addresses; 0: not defined. */
 struct found {
 	uint64_t at[SYMBOLS];
+	uint64_t evaluator_size;
 };
+
+int python_file_read(const struct elf_file *f, uint64_t address, void *buffer, size_t len)
+{
+	size_t n, i;
+	const struct elf_segment *segments = elf_file_segments(f, &n);
+
+	for (i = 0; i < n; i++) {
+		uint64_t offset = address - segments[i].vaddr;
+
+		if (address >= segments[i].vaddr && offset < segments[i].file_size &&
+		    len <= segments[i].file_size - offset)
+			return elf_file_read(f, segments[i].offset + offset, buffer, len);
+	}
+	return -EBADMSG;
+}
 
 static void note_symbol(const Elf64_Sym *symbol, const char *name, struct found *out)
 {
@@ -44,6 +63,8 @@ static void note_symbol(const Elf64_Sym *symbol, const char *name, struct found 
 	for (i = 0; i < SYMBOLS; i++)
 		if (strcmp(name, symbol_names[i]) == 0)
 			out->at[i] = symbol->st_value;
+	if (out->at[SYMBOL_EVALUATOR] == symbol->st_value)
+		out->evaluator_size = symbol->st_size;
 }
 
 static int find_symbols(struct elf_file *f, struct found *out)
@@ -68,22 +89,6 @@ static int find_symbols(struct elf_file *f, struct found *out)
 	return out->at[SYMBOL_RUNTIME] ? 0 : -ENOENT;
 }
 
-/* Reads what the file puts at an ELF address. */
-static int read_at(const struct elf_file *f, uint64_t address, void *buffer, size_t len)
-{
-	size_t n, i;
-	const struct elf_segment *segments = elf_file_segments(f, &n);
-
-	for (i = 0; i < n; i++) {
-		uint64_t offset = address - segments[i].vaddr;
-
-		if (address >= segments[i].vaddr && offset < segments[i].file_size &&
-		    len <= segments[i].file_size - offset)
-			return elf_file_read(f, segments[i].offset + offset, buffer, len);
-	}
-	return -EBADMSG;
-}
-
 /* 0x0308 and so on; 0: older. */
 static int find_version(const struct elf_file *f, const struct found *found, uint16_t *out)
 {
@@ -91,7 +96,7 @@ static int find_version(const struct elf_file *f, const struct found *found, uin
 	int err;
 
 	if (found->at[SYMBOL_VERSION]) {
-		err = read_at(f, found->at[SYMBOL_VERSION], &version, sizeof(version));
+		err = python_file_read(f, found->at[SYMBOL_VERSION], &version, sizeof(version));
 		*out = err ? 0 : (uint16_t)(version >> 16);
 		return err;
 	}
@@ -112,7 +117,7 @@ static int layout_of(const struct elf_file *f, const struct found *found, uint16
 
 	if (version < PYTHON_3_13)
 		return python_layout_by_table(version, out);
-	err = read_at(f, found->at[SYMBOL_RUNTIME], words, sizeof(words));
+	err = python_file_read(f, found->at[SYMBOL_RUNTIME], words, sizeof(words));
 	if (!err)
 		err = python_layout_by_debug_offsets(words, PYTHON_DEBUG_OFFSETS_MAX, out);
 	return err;
@@ -135,5 +140,6 @@ int python_file_layout(struct elf_file *f, struct sym_python_layout *out)
 		return err;
 	out->runtime = found.at[SYMBOL_RUNTIME];
 	out->code_type = found.at[SYMBOL_CODE_TYPE];
+	python_evaluator_ranges(f, found.at[SYMBOL_EVALUATOR], found.evaluator_size, out->evaluator);
 	return 0;
 }

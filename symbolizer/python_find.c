@@ -63,13 +63,21 @@ static int open_mapping(const struct search *search, const struct maps_entry *en
 static int relocate(const struct elf_file *f, const struct maps_entry *entry,
                     struct sym_python_layout *layout)
 {
-	uint64_t linked;
+	uint64_t linked, bias;
+	size_t i;
 
 	if (!elf_file_address(f, entry->offset, &linked))
 		return -EBADMSG;
-	layout->runtime += entry->start - linked;
+	bias = entry->start - linked;
+	layout->runtime += bias;
 	if (layout->code_type)
-		layout->code_type += entry->start - linked;
+		layout->code_type += bias;
+	for (i = 0; i < SYM_PYTHON_EVALUATOR_RANGES; i++) {
+		if (!layout->evaluator[i].end)
+			continue;
+		layout->evaluator[i].start += bias;
+		layout->evaluator[i].end += bias;
+	}
 	return 0;
 }
 

@@ -201,7 +201,8 @@ static size_t count_evaluators(void)
 	assert_int_equal(ptrace(PTRACE_DETACH, told.tid, 0, 0), 0);
 	for (i = 0; i < n; i++) {
 		symbolizer_user(python.process, pcs[i], is_caller[i], &result);
-		if (sym_python_native_kind(result.frames[result.n_frames - 1].function) ==
+		if (sym_python_native_kind(&python.layout, pcs[i] - is_caller[i],
+		                           result.frames[result.n_frames - 1].function) ==
 		    SYM_PYTHON_EVALUATOR)
 			evaluators++;
 	}
