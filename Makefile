@@ -11,7 +11,7 @@ WARNINGS  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wp
 OPT       ?= -O2
 CFLAGS    ?= $(OPT) -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(CFLAGS) $(SANITIZE) $(WARNINGS) -I. -I$(BUILD)/gen $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-LIBS       = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lpthread -lm
+LIBS       = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lpthread -lm
 
 MODULES := symbolizer pprof stalltag profiler
 PROTOS  := $(wildcard $(addsuffix /*.proto,$(MODULES)))

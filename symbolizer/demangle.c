@@ -1,138 +1,198 @@
 #include "symbolizer/demangle.h"
 
-#include <ctype.h>
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stddef.h>
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer ones are not worth what demangling them may cost. */
-#define MAX_NAME 32768
+#include "symbolizer/name_arguments.h"
+#include "symbolizer/name_output.h"
+#include "symbolizer/rust_v0.h"
 
-typedef char *(*cxa_demangle_fn)(const char *name, char *buffer, size_t *len, int *status);
+#define MAX_NAME   4096 /* libiberty takes 220 bytes of stack for each character, if it must */
+#define MAX_OUTPUT ((size_t)1 << 20)
 
-static cxa_demangle_fn cxa_demangle;
+/* Of a template and a reference to a parameter: each may cost 64 bytes of stack. */
+#define MAX_PAIRS 8192
 
-static void load_cxa_demangle(void)
+/* That a search for a parameter pack may take; each takes some 3 ns. */
+#define MAX_STEPS (1 << 28)
+
+struct run {
+	struct name_output *out;
+	jmp_buf refused; /* libiberty knows no other way to be stopped */
+};
+
+static void append(const char *text, size_t len, void *context)
 {
-	void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+	struct run *run = context;
 
-	if (library)
-		cxa_demangle = (cxa_demangle_fn)dlsym(library, "__cxa_demangle");
+	if (!name_output_put(run->out, text, len))
+		longjmp(run->refused, 1);
 }
 
-static bool is_identifier(char c)
+/* How often one of `first` stands before one of `second` (NULL: before anything). */
+static size_t count_pairs(const char *name, const char *first, const char *second)
 {
-	return isalnum((unsigned char)c) || c == '_' || c == '$';
-}
+	size_t n = 0;
 
-static bool starts_with(const char *s, const char *prefix)
-{
-	return strncmp(s, prefix, strlen(prefix)) == 0;
-}
-
-/* Where the bracket that opens at s[i] is closed; the string's end if it isn't. */
-static size_t closing(const char *s, size_t i)
-{
-	int depth = 0;
-
-	for (; s[i]; i++) {
-		if (strchr("(<[{", s[i]))
-			depth++;
-		else if (strchr(")]}", s[i]) || (s[i] == '>' && s[i - 1] != '-'))
-			depth--;
-		if (!depth)
-			return i;
-	}
-	return i;
-}
-
-/* "operator()", "operator<<", "operator bool": the index of what follows its name. */
-static size_t skip_operator(const char *s, size_t i)
-{
-	i += strlen("operator");
-	if (starts_with(s + i, "()"))
-		return i + 2;
-	while (s[i] && s[i] != '(')
-		i++;
-	return i;
+	for (; name[0] && name[1]; name++)
+		n += strchr(first, name[0]) && (!second || strchr(second, name[1]));
+	return n;
 }
 
 /*
- * At s[i] a parenthesis opens outside all others. Returns where to go on when it belongs to the name
- * ("(anonymous namespace)", or a function that something local to it comes after), else `i`.
+ * How many ways there may be through what substitutions (S_, S0_ ... SZZ_) stand for: the product of their uses.
+ * Numbers of more digits are not told apart, so each counts as much as it can.
  */
-static size_t skip_inner_group(const char *s, size_t i)
+static double count_ways(const char *name)
 {
-	size_t end = closing(s, i);
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	uint16_t uses[1 + 36 + 36 * 37] = { 0 };
+	const char *p, *digit;
+	unsigned int id;
+	double ways = 1;
+	size_t i;
 
-	if (!s[end])
-		return i;
-	end++;
-	if (starts_with(s + i, "(anonymous namespace)"))
-		return end;
-	if (i >= 8 && strncmp(s + i - 8, "decltype", 8) == 0)
-		return end;
-	if (starts_with(s + end, " const"))
-		return starts_with(s + end + 6, "::") ? end + 6 : i;
-	return starts_with(s + end, "::") ? end : i;
-}
-
-void demangle_cut_parameters(char *name)
-{
-	size_t i = 0, start = 0, next;
-
-	while (name[i]) {
-		if (starts_with(name + i, "operator") && (!i || !is_identifier(name[i - 1])) &&
-		    !is_identifier(name[i + 8])) {
-			i = skip_operator(name, i);
-		} else if (name[i] == '(') {
-			next = skip_inner_group(name, i);
-			if (next == i)
-				break;
-			i = next;
-		} else if (strchr("<[{", name[i])) {
-			i = closing(name, i);
-			i += name[i] != 0;
-		} else {
-			if (name[i] == ' ')
-				start = i + 1;
-			i++;
-		}
+	for (p = name; (p = strchr(p, 'S')); p++) {
+		id = 0;
+		for (i = 1; i < 3 && p[i] && (digit = strchr(digits, p[i])); i++)
+			id = id * 36 + (unsigned int)(digit - digits) + 1;
+		if (p[i] == '_')
+			uses[id]++;
+		else if (i == 3)
+			ways *= 2;
 	}
-	if (i <= start)
-		return;
-	memmove(name, name + start, i - start);
-	name[i - start] = 0;
+	for (i = 0; i < sizeof(uses) / sizeof(*uses); i++)
+		ways *= uses[i] + 1;
+	return ways;
 }
 
-/* Rust's older mangling is C++'s with a hash as the last part. */
-static void cut_rust_hash(char *name)
+/*
+ * Is it certain that libiberty stays within bounds? Its stack must hold templates times references to template
+ * parameters; and for each pack that is expanded (Dp, sp, sZ) it searches all that is below, again and again where
+ * substitutions lead to the same.
+ */
+static bool is_affordable(const char *name)
 {
-	size_t len = strlen(name);
+	size_t len = strnlen(name, MAX_NAME + 1), packs;
 
-	if (len > 19 && starts_with(name + len - 19, "::h") &&
-	    strspn(name + len - 16, "0123456789abcdef") == 16)
-		name[len - 19] = 0;
+	if (len > MAX_NAME)
+		return false;
+	if (count_pairs(name, "RO", "TS") * count_pairs(name, "I", NULL) > MAX_PAIRS)
+		return false;
+	packs = count_pairs(name, "D", "p") + count_pairs(name, "s", "pZ");
+	return !packs || (double)packs * (double)len * count_ways(name) <= MAX_STEPS;
 }
 
-char *demangle(const char *name, bool keep_parameters)
+/* Runs libiberty once, appending to `out`. False: it is no mangled name, or too much. */
+static bool run_libiberty(const char *name, int options, struct name_output *out)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	int status = -1;
-	char *plain;
+	struct run run = { .out = out };
+	bool is_good;
 
-	if (name[0] != '_' || name[1] != 'Z' || strnlen(name, MAX_NAME) == MAX_NAME)
+	if (setjmp(run.refused))
+		return false;
+	is_good = rust_demangle_callback(name, options, append, &run);
+	if (!is_good)
+		is_good = cplus_demangle_v3_callback(name, options | DMGL_NO_RECURSE_LIMIT, append, &run);
+	return is_good;
+}
+
+/* The parts of a name's tail that tell a clone, and whether a number always follows. */
+static const struct {
+	const char *word;
+	bool numbered;
+} clone_words[] = {
+	{ "constprop", true }, { "isra", true },  { "part", true },        { "lto_priv", true },
+	{ "llvm", true },      { "cold", false }, { "localalias", false },
+};
+
+static bool is_clone_word(const char *word, size_t len, bool numbered)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(clone_words) / sizeof(*clone_words); i++)
+		if (strlen(clone_words[i].word) == len && memcmp(clone_words[i].word, word, len) == 0)
+			return numbered || !clone_words[i].numbered;
+	return false;
+}
+
+size_t demangle_without_clones(const char *name)
+{
+	size_t end = strlen(name), kept = end, len;
+	const char *dot;
+	bool numbered = false;
+
+	while ((dot = memrchr(name, '.', end)) && dot > name) {
+		len = (size_t)(name + end - dot) - 1;
+		if (len && !numbered && strspn(dot + 1, "0123456789") >= len) {
+			numbered = true;
+		} else if (is_clone_word(dot + 1, len, numbered)) {
+			numbered = false;
+			kept = (size_t)(dot - name);
+		} else {
+			break;
+		}
+		end = (size_t)(dot - name);
+	}
+	return kept;
+}
+
+static bool is_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
+static bool run_rust_v0(const char *name, enum sym_names detail, struct name_output *out)
+{
+	const char *tail;
+
+	if (!rust_v0_demangle(name, out, &tail))
+		return false;
+	if (!*tail || detail != SYM_NAMES_FULL)
+		return true;
+	return name_output_put(out, " [clone ", 8) && name_output_put(out, tail, strlen(tail)) &&
+	       name_output_put(out, "]", 1);
+}
+
+/* Without DMGL_PARAMS libiberty does not mind what follows a name, so it has to be tried with it first. */
+static bool run_cxx(const char *name, enum sym_names detail, struct name_output *out)
+{
+	if (!is_affordable(name) || !run_libiberty(name, DMGL_PARAMS | DMGL_ANSI, out))
+		return false;
+	if (detail == SYM_NAMES_FULL)
+		return true;
+	out->len = 0;
+	return run_libiberty(name, DMGL_ANSI, out);
+}
+
+char *demangle(const char *name, enum sym_names detail)
+{
+	size_t len = demangle_without_clones(name);
+	struct name_output out = { .len = 0 };
+	char *base;
+	bool is_good;
+
+	if (!is_mangled(name) && !name[len] && detail != SYM_NAMES_SIMPLIFIED)
 		return NULL;
-	pthread_once(&once, load_cxa_demangle);
-	if (!cxa_demangle)
+	base = strndup(name, len);
+	if (!base)
 		return NULL;
-	plain = cxa_demangle(name, NULL, NULL, &status);
-	if (status || !plain)
-		return NULL;
-	cut_rust_hash(plain);
-	if (!keep_parameters)
-		demangle_cut_parameters(plain);
-	return plain;
+	is_good = is_mangled(base) &&
+	          (base[1] == 'R' ? run_rust_v0(base, detail, &out) : run_cxx(base, detail, &out));
+	if (is_good) {
+		free(base);
+		base = out.text;
+	} else {
+		free(out.text);
+	}
+	if (detail == SYM_NAMES_SIMPLIFIED && base)
+		name_arguments_cut(base);
+	if (base && strcmp(base, name) == 0) {
+		free(base);
+		base = NULL;
+	}
+	return base;
 }

@@ -1,22 +1,34 @@
 /*
- * C++ and Rust names as people write them.
+ * C++ and Rust names as people write them, by libiberty: the Itanium ABI's mangling, and both of Rust's (RFC 2603
+ * and the older one, whose hash goes).
  *
- * C++ is demangled by the C++ run-time library's own __cxa_demangle, loaded when first needed: a program that
- * never meets a C++ name has no need of it, and where it is missing names stay mangled.
+ * How much of a name is told:
+ *	SYM_NAMES_TEMPLATES	ns::f<int>			as `c++filt -p` has it
+ *	SYM_NAMES_FULL		void ns::f<int>(int) const	as `c++filt` has it
+ *	SYM_NAMES_SIMPLIFIED	ns::f				without template (and Rust's generic) arguments, at
+ *								any depth; "<T as Trait>::f" stays, it names
+ *
+ * Clones: what the compiler splits off a function or copies from it goes by the function's own name. A fixed rule,
+ * for mangled names and others: from a name's end are cut ".constprop.N", ".isra.N", ".part.N", ".lto_priv.N",
+ * ".llvm.N", ".cold", ".cold.N", ".localalias" and ".localalias.N", as many as there are ("f.part.0.cold" is f,
+ * while "f.0" and "f.avx2" stay). Another tail of a mangled name is shown by SYM_NAMES_FULL alone, as
+ * " [clone .avx2]".
+ *
+ * Hostile names: a mangled name can stand for one that is 2^1000 long, and take as long to print. So what comes
+ * out over 1 MiB, nests too deep or may cost too much is not demangled, nor is a name over 4096 characters; it
+ * takes less than 1.5 MiB of stack and a second.
  */
 #ifndef SYMBOLIZER_DEMANGLE_H
 #define SYMBOLIZER_DEMANGLE_H
 
-#include <stdbool.h>
+#include <stddef.h>
 
-/*
- * `name` demangled, the caller's to free; NULL: it is not mangled, or can't be demangled. Without
- * keep_parameters the return type and the outermost parameter list go: "void ns::f<int>(int) const" becomes
- * "ns::f<int>". Rust's hash ("::h0123456789abcdef") always goes.
- */
-char *demangle(const char *name, bool keep_parameters);
+#include "symbolizer/symbolizer.h"
 
-/* Cuts the same from a demangled name, in place. */
-void demangle_cut_parameters(char *name);
+/* How `name` is to be shown, the caller's to free. NULL: as it stands (or memory is short). */
+char *demangle(const char *name, enum sym_names detail);
+
+/* How much of a name is left without its clone suffixes. */
+size_t demangle_without_clones(const char *name);
 
 #endif

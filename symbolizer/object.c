@@ -218,7 +218,7 @@ static bool load_cfi(struct object *o)
 
 static const char *readable(const struct object *o, const char *name)
 {
-	char *plain = o->env->keep_mangled ? NULL : demangle(name, o->env->keep_parameters);
+	char *plain = o->env->keep_mangled ? NULL : demangle(name, o->env->names);
 	const char *kept = intern_string(o->env->strings, plain ? plain : name);
 
 	free(plain);

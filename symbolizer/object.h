@@ -21,7 +21,8 @@ struct object_environment {
 	struct intern *strings;
 	const char *debug_dir;
 	size_t max_bytes;
-	bool keep_mangled, keep_parameters;
+	bool keep_mangled;
+	enum sym_names names;
 	struct symbolizer_stats *stats;
 };
 

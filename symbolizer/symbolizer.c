@@ -44,7 +44,7 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 		.debug_dir = s->debug_dir,
 		.max_bytes = opts->max_memory_bytes ? opts->max_memory_bytes : DEFAULT_MEMORY_BYTES,
 		.keep_mangled = opts->keep_mangled,
-		.keep_parameters = opts->keep_parameters,
+		.names = opts->names,
 		.stats = &s->stats,
 	};
 	s->objects = object_cache_new(&s->env);

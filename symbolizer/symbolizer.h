@@ -44,6 +44,13 @@ struct symbolizer;
 struct sym_process;
 struct sym_file;
 
+/* How much of a C++ or Rust name is given: demangle.h has the rules. */
+enum sym_names {
+	SYM_NAMES_TEMPLATES,  /* ns::f<int>, without parameters */
+	SYM_NAMES_FULL,       /* void ns::f<int>(int) const */
+	SYM_NAMES_SIMPLIFIED, /* ns::f */
+};
+
 struct symbolizer_opts {
 	size_t max_memory_bytes; /* of symbol, line and unwind tables; 0: 512 MiB. Over it the least recently
 	                            used go */
@@ -52,8 +59,8 @@ struct symbolizer_opts {
 	const char *sys;         /* NULL: /sys */
 	const char *root;        /* put before /boot and /lib/modules; NULL: nothing */
 	const char *kernel_release; /* NULL: that of the running kernel */
-	bool keep_mangled;          /* give C++ names as they stand in the file */
-	bool keep_parameters;       /* give the parameter list of C++ functions, too */
+	bool keep_mangled;          /* give names as they stand in the file */
+	enum sym_names names;
 };
 
 /* One source-level frame. `file` is NULL and `line` 0 where unknown. */
