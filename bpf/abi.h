@@ -91,6 +91,35 @@ struct abi_process {
 	__u32 exact_stalltag; /* the USDT probe tells each change, so the slot need not be read */
 };
 
+/* How a frame says that the C code of the interpreter called it, so that the C stack has an evaluator for it. */
+enum abi_python_entry {
+	ABI_PYTHON_ENTRY_EACH = 0, /* to 3.10: each has its own */
+	ABI_PYTHON_ENTRY_BYTE = 1, /* 3.11: the byte at `entry` is not 0 */
+	ABI_PYTHON_ENTRY_SHIM =
+	        2, /* from 3.12: a frame of no function follows, whose byte at `entry` is `shim` or more */
+};
+
+/* Where a CPython process keeps its frames: user space fills it from what it knows of the version. Offsets are in
+ * bytes. interpreters -> interpreter -> threads -> the one of this thread -> frame -> previous -> ... */
+struct abi_python {
+	__u64 interpreters; /* the address of the pointer to the first */
+	__u64 code_mask;    /* what of a frame's pointer to its code is the address */
+	__u32 interpreter_next, interpreter_threads;
+	__u32 thread_next, thread_id, thread_frame;
+	__u32 frame_indirect; /* 1: thread_frame is the offset of a pointer to what holds the frame at `cframe_frame` */
+	__u32 cframe_frame;
+	__u32 frame_bytes; /* as far as the fields below reach; at most ABI_PYTHON_FRAME_BYTES */
+	__u32 frame_previous, frame_code, frame_instr, frame_entry;
+	__u32 instr_bytes; /* 4: an index, 8: a pointer */
+	__u32 entry_kind;  /* enum abi_python_entry */
+	__u32 shim;
+	__u32 code_bytes; /* of the code object, likewise; at most ABI_PYTHON_CODE_BYTES */
+	__u32 code_name, code_file, code_lines, code_first_line;
+};
+
+#define ABI_PYTHON_FRAME_BYTES 128
+#define ABI_PYTHON_CODE_BYTES  192
+
 /* What one run of the task iterator does. */
 enum abi_iter_mode {
 	ABI_ITER_ADOPT = 1,  /* start accounting for threads of the processes in the map */
@@ -109,16 +138,49 @@ enum abi_event_kind {
 #define ABI_USTACK_MAX 65536
 #define ABI_NO_SLOT    0xffffffffU
 
+/* Python frames of a stack; those outside of that many are cut. Recursion alone gets this deep. */
+#define ABI_PYTHON_FRAMES_MAX 256
+
+enum abi_python_frame_flags {
+	ABI_PYTHON_ENTRY = 1, /* the C stack has an evaluator between this frame and the next */
+};
+
+/* A Python frame, innermost first. Names are read later by `code`; `fingerprint` tells whether it still is that code.
+ * Code 0, with ABI_PYTHON_ENTRY: an evaluator that has no frame yet, or none any more. */
+struct abi_python_frame {
+	__u64 code;
+	__u64 instr; /* as the frame has it: an index to 3.10, a pointer from 3.11 on */
+	__u64 fingerprint;
+	__u32 flags; /* enum abi_python_frame_flags */
+	__u32 unused;
+};
+
+/* Of a code object: where its name, its file's name and its line table lie, and its first line. symbolizer/python.h has
+ * the same formula, and a test that they agree. */
+static inline __attribute__((always_inline)) __u64 abi_python_fingerprint(__u64 name, __u64 file, __u64 lines,
+                                                                          __u32 first_line)
+{
+	const __u64 odd = 0x9e3779b97f4a7c15ULL;
+	__u64 hash = name;
+
+	hash = (hash ^ file) * odd;
+	hash = (hash ^ lines) * odd;
+	hash = (hash ^ first_line) * odd;
+	return hash ^ hash >> 32;
+}
+
 /* User registers of the interrupted or sleeping thread, in the order of the DWARF register numbers 0–16. */
 struct abi_regs {
 	__u64 ax, dx, cx, bx, si, di, bp, sp, r8, r9, r10, r11, r12, r13, r14, r15, ip;
 };
 
 enum abi_event_flags {
-	ABI_NO_USER_COPY = 1,   /* no slot was free, or the wait was not expected to be a stall */
-	ABI_USER_TRUNCATED = 2, /* the copy stopped at the limit, not at the end of the stack */
-	ABI_USER_FAULTED = 4,   /* a page of the stack could not be read */
-	ABI_KERNEL_THREAD = 8,  /* there is no user stack */
+	ABI_NO_USER_COPY = 1,    /* no slot was free, or the wait was not expected to be a stall */
+	ABI_USER_TRUNCATED = 2,  /* the copy stopped at the limit, not at the end of the stack */
+	ABI_USER_FAULTED = 4,    /* a page of the stack could not be read */
+	ABI_KERNEL_THREAD = 8,   /* there is no user stack */
+	ABI_PYTHON_CUT = 16,     /* there are Python frames outside of those sent */
+	ABI_PYTHON_FAULTED = 32, /* a frame, or what leads there, could not be read */
 };
 
 struct abi_event {
@@ -138,13 +200,16 @@ struct abi_event {
 	__u32 wait_seq;
 	__u32 kstack_len; /* entries */
 	__u32 ustack_len; /* bytes */
-	__u32 unused;
-	__u64 switches; /* the task's voluntary switches, this sleep's included */
+	__u32 n_python;   /* frames */
+	__u64 switches;   /* the task's voluntary switches, this sleep's included */
 	char comm[16];
 	struct abi_regs regs;
 	__u64 kstack[ABI_KSTACK_MAX];
-	/* ustack_len bytes of user stack follow, from regs.sp upwards */
+	/* ustack_len bytes of user stack follow, from regs.sp upwards; at abi_python_offset() Python's frames */
 };
+
+/* Where the Python frames begin, counted from the end of the event's head. */
+#define abi_python_offset(ustack_len) (((__u64)(ustack_len) + 7) & ~7ULL)
 
 #define ABI_EVENT_HEAD (sizeof(struct abi_event))
 
@@ -160,6 +225,10 @@ struct abi_event {
 	X(stacks_not_copied, "stalls whose user stack was not copied, their kind of wait being new")         \
 	X(stacks_truncated, "user stacks longer than the copy")                                              \
 	X(stacks_faulted, "user stacks with pages that could not be read")                                   \
+	X(python_frames, "Python frames that came with stacks")                                              \
+	X(python_stacks_cut, "stacks with more Python frames than are sent")                                 \
+	X(python_stacks_faulted, "stacks whose Python frames could not be read to the end")                  \
+	X(python_threads_unseen, "stacks whose thread was not found in the interpreter's long list")         \
 	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                    \
 	X(wakes_unseen, "I/O waits whose wake was not seen, so that nobody was followed")                    \
 	X(switch_ins_unseen,                                                                                 \
@@ -177,6 +246,8 @@ enum abi_counter {
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");
 _Static_assert(sizeof(struct abi_process) == 48, "process");
+_Static_assert(sizeof(struct abi_python) == 96, "python");
+_Static_assert(sizeof(struct abi_python_frame) == 32, "python frame");
 _Static_assert(sizeof(struct abi_event) == 112 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef STALLPROF_CAPTURE_BPF_H
 #define STALLPROF_CAPTURE_BPF_H
 
-#include "bpf/thread.bpf.h"
+#include "bpf/python.bpf.h"
 
 #define PAGE_BYTES 4096
 
@@ -90,20 +90,26 @@ ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_slot *slot, u6
 	return copied;
 }
 
-/* Copies registers and user stack of `task`, which is current and in the kernel, into the slot. */
-ALWAYS void capture_user(struct task_struct *task, struct stack_slot *slot, u32 *len, u32 *flags)
+/* What of a thread is in a slot. */
+struct captured {
+	u32 len, n_python, flags;
+};
+
+/* Copies registers, user stack and Python frames of `task`, which is in the kernel, into the slot. */
+ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stack_slot *slot,
+                         struct captured *out)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
-	*len = 0;
-	*flags = 0;
+	*out = (struct captured){};
 	if ((task->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER)) || !regs) {
-		*flags = ABI_KERNEL_THREAD;
+		out->flags = ABI_KERNEL_THREAD;
 		return;
 	}
 	regs_from(&slot->event.regs, regs);
-	*len = copy_user_stack(task, slot, slot->event.regs.sp, stack_limit(task, slot->event.regs.sp),
-	                       flags);
+	out->len = copy_user_stack(task, slot, slot->event.regs.sp, stack_limit(task, slot->event.regs.sp),
+	                           &out->flags);
+	out->n_python = capture_python(task, t, slot, out->len, &out->flags);
 }
 
 ALWAYS struct stack_slot *slot_at(u32 index)
@@ -117,9 +123,20 @@ ALWAYS struct stack_slot *slot_scratch(void)
 	return slot_at(n_slots + bpf_get_smp_processor_id());
 }
 
+/* The slot is the thread's own from here on. */
+ALWAYS void slot_keep(struct thread *t, u32 index, const struct captured *captured)
+{
+	t->stack_len = captured->len;
+	t->stack_python = captured->n_python;
+	t->stack_flags = captured->flags;
+	barrier(); /* with the slot, all that it holds is seen */
+	t->stack_slot = index;
+}
+
 /* The sleep that begins may be a stall: keep its user stack until it is known whether it was. */
 ALWAYS void capture_sleep(struct task_struct *task, struct thread *t)
 {
+	struct captured captured;
 	struct stack_slot *slot;
 	u32 index;
 
@@ -130,8 +147,8 @@ ALWAYS void capture_sleep(struct task_struct *task, struct thread *t)
 	slot = slot_at(index);
 	if (!slot)
 		return;
-	capture_user(task, slot, &t->stack_len, &t->stack_flags);
-	t->stack_slot = index;
+	capture_user(task, t, slot, &captured);
+	slot_keep(t, index, &captured);
 }
 
 ALWAYS void slot_release(struct thread *t)
@@ -164,24 +181,33 @@ ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const 
 	event->tgid = t->tgid;
 	event->tid = t->tid;
 	event->wait_seq = t->wait_seq;
-	event->unused = 0;
 	event->switches = task->nvcsw;
 	BPF_CORE_READ_INTO(&event->comm, task, comm);
 }
 
-/* Sends the slot's event with the bytes of user stack that it holds. */
-ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len)
+/* The bytes that follow an event's head. */
+ALWAYS u64 captured_bytes(u32 len, u32 n_python)
+{
+	u64 frames = cut_to(n_python, ABI_PYTHON_FRAMES_MAX) * sizeof(struct abi_python_frame);
+
+	return frames ? abi_python_offset(len) + frames : len;
+}
+
+/* Sends the slot's event with what it holds of the user stack. */
+ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len, u32 n_python)
 {
 	struct abi_event *event = &slot->event;
 	u64 size, wake = BPF_RB_NO_WAKEUP;
 
 	ustack_len = cut_to(ustack_len, ABI_USTACK_MAX);
 	event->ustack_len = ustack_len;
+	event->n_python = n_python;
+	COUNT_BY(python_frames, n_python);
 	if (event->flags & ABI_USER_TRUNCATED)
 		COUNT(stacks_truncated);
 	if (event->flags & ABI_USER_FAULTED)
 		COUNT(stacks_faulted);
-	size = ABI_EVENT_HEAD + ustack_len;
+	size = ABI_EVENT_HEAD + cut_to(captured_bytes(ustack_len, n_python), ABI_USTACK_MAX + PYTHON_BYTES);
 	/* User space looks every 100 ms anyhow; wake it only when the ring fills faster than that. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
 		wake = BPF_RB_FORCE_WAKEUP;

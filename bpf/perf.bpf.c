@@ -46,7 +46,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	struct abi_ledger_key key;
 	struct stack_slot *slot;
 	struct abi_event *event;
-	u32 flags = 0, len = 0;
+	u32 flags = 0, len = 0, n_python;
 	bool stalled;
 	void *ledger;
 	long bytes;
@@ -82,7 +82,8 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
 	cpu_regs(&event->regs, task, ctx);
 	len = copy_user_stack(task, slot, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
+	n_python = capture_python(task, t, slot, len, &flags);
 	event->flags = flags;
-	event_send(slot, len);
+	event_send(slot, len, n_python);
 	return 0;
 }

@@ -14,7 +14,8 @@ ALWAYS bool still_asleep(const struct thread *t, u64 word)
 /* The slot is the walk's own until it is given to the thread, and goes back when that woke meanwhile. */
 ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 {
-	u32 index = t->reserved_slot, len, flags;
+	u32 index = t->reserved_slot;
+	struct captured captured;
 	struct stack_slot *slot;
 
 	if (index == ABI_NO_SLOT || t->stack_slot != ABI_NO_SLOT)
@@ -22,13 +23,11 @@ ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 	slot = slot_at(index);
 	if (!slot)
 		return;
-	capture_user(task, slot, &len, &flags);
+	capture_user(task, t, slot, &captured);
 	if (!still_asleep(t, word))
 		return;
-	t->stack_len = len;
-	t->stack_flags = flags;
 	t->reserved_slot = ABI_NO_SLOT;
-	t->stack_slot = index;
+	slot_keep(t, index, &captured);
 }
 
 SEC("iter.s/task")

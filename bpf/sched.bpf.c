@@ -148,6 +148,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (!p)
 		return 0;
+	if (!same_process)
+		python_forked(parent->tgid, child->tgid);
 	/* A child process has a copy of the thread's memory, and so of the tag that it has pushed. */
 	copied = !same_process && p->stalltag_held;
 	if (!p->base_tag && !copied && !(same_process && p->watches_context))
@@ -174,6 +176,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
 	if (!t)
 		return 0;
+	python_executed(t);
 	t->watches_context = 0;
 	t->adopted = 0;
 	t->context_known = 0;

@@ -36,6 +36,7 @@ volatile __weak __u32 iter_mode = 0;
 volatile __weak __s64 n_tagged = 0;
 volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads counted */
 volatile __weak __u64 ring_bytes = 0;
+volatile __weak __u32 any_python = 0; /* the map `pythons` has something */
 __u64 counters[ABI_COUNTER_MAX] __weak = {};
 
 #define COUNT(name)        __sync_fetch_and_add(&counters[ABI_COUNT_##name], 1)
@@ -62,6 +63,9 @@ enum expectation {
 	EXPECT_UNINTERRUPTIBLE = 2,
 	EXPECT_SYSCALL = 3,
 };
+
+/* A thread has as many Python thread states as it has called interpreters of its process. */
+#define PYTHON_STATES 4
 
 struct thread {
 	u64 word;           /* cycle.bpf.h */
@@ -102,7 +106,12 @@ struct thread {
 	u32 stack_len;
 	u32 adopted;       /* it was there before us, and may have held its tag for long */
 	u32 reserved_slot; /* for remote.bpf.c to fill while the thread sleeps */
-	u32 unused2;
+	u32 stack_python;  /* Python frames in its slot */
+	struct {
+		u64 lists; /* what the interpreter's lists began with when it was last looked for */
+		u64 state[PYTHON_STATES];
+		u32 found, missed;
+	} python; /* python.bpf.h */
 };
 
 struct {
@@ -174,6 +183,15 @@ struct {
 	__type(value, struct abi_process);
 } processes SEC(".maps") __weak;
 
+/* The CPython processes, by tgid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct abi_python);
+} pythons SEC(".maps") __weak;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 8 << 20);
@@ -182,13 +200,22 @@ struct {
 /* --- stack slots --------------------------------------------------------------------------------------- */
 /* How far a loop has come is kept in such memory, not on the BPF stack: the verifier of Linux 6.12 follows values on the
  * stack from round to round, and takes more than its million steps for it. */
+#define PYTHON_BYTES (ABI_PYTHON_FRAMES_MAX * sizeof(struct abi_python_frame))
+
 struct stack_slot {
 	struct abi_event event;
-	u8 ustack[ABI_USTACK_MAX];
+	u8 ustack[ABI_USTACK_MAX + PYTHON_BYTES];
 	struct {
 		u64 sp, top;
 		u32 copied, faulted;
 	} copy; /* where the loop over the stack's pages stands */
+	struct {
+		u64 interpreter, thread, self; /* of the search for the thread's states */
+		u64 frame, code, fingerprint;  /* of the walk along its frames */
+		u32 at, n, faulted, cut, open;
+		u8 frame_bytes[ABI_PYTHON_FRAME_BYTES];
+		u8 code_bytes[ABI_PYTHON_CODE_BYTES];
+	} python;
 };
 
 struct {

@@ -146,12 +146,13 @@ ALWAYS void wait_sample(struct task_struct *task, struct thread *t, const struct
 {
 	struct stack_slot *slot = NULL;
 	void *ledger = ledger_now();
-	u32 len = 0;
+	u32 len = 0, n_python = 0;
 
 	if (t->stack_slot != ABI_NO_SLOT)
 		slot = slot_at(t->stack_slot);
 	if (slot) {
 		len = t->stack_len;
+		n_python = t->stack_python;
 		slot->event.flags = t->stack_flags;
 	} else {
 		COUNT(stacks_not_copied);
@@ -162,7 +163,7 @@ ALWAYS void wait_sample(struct task_struct *task, struct thread *t, const struct
 	if (!slot || !ledger)
 		return;
 	wait_event(task, t, &slot->event, part, ledger_window(ledger));
-	event_send(slot, len);
+	event_send(slot, len, n_python);
 }
 
 /* The sample of a stall that goes on, taken from another CPU. The slot is copied, because the thread may be woken and
@@ -170,7 +171,7 @@ ALWAYS void wait_sample(struct task_struct *task, struct thread *t, const struct
 ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, const struct wait_part *part)
 {
 	struct stack_slot *slot = slot_at(walk_slot), *copy = NULL;
-	u32 len = 0, index = t->stack_slot, seq = t->wait_seq;
+	u32 len = 0, n_python = 0, index = t->stack_slot, seq = t->wait_seq;
 	void *ledger = ledger_now();
 
 	if (!slot || !ledger)
@@ -179,15 +180,18 @@ ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, con
 		copy = slot_at(index);
 	if (copy) {
 		len = t->stack_len;
+		n_python = t->stack_python;
 		slot->event.regs = copy->event.regs;
 		slot->event.flags = t->stack_flags;
-		bpf_probe_read_kernel(slot->ustack, cut_to(len, ABI_USTACK_MAX), copy->ustack);
+		bpf_probe_read_kernel(slot->ustack,
+		                      cut_to(captured_bytes(len, n_python), ABI_USTACK_MAX + PYTHON_BYTES),
+		                      copy->ustack);
 	} else {
 		wait_event_bare(task, slot);
 	}
 	wait_event(task, t, &slot->event, part, ledger_window(ledger));
 	if (t->wait_seq == seq && t->state == ABI_SLEEP && t->stack_slot == index)
-		event_send(slot, len);
+		event_send(slot, len, n_python);
 }
 
 #endif

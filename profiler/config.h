@@ -19,6 +19,7 @@
 #ifndef STALLPROF_PROFILER_CONFIG_H
 #define STALLPROF_PROFILER_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,6 +71,7 @@ struct config_sampling {
 struct config_symbolizer {
 	uint64_t max_memory_bytes;
 	char *debug_dir;
+	char *python; /* config_says_true(): Python frames in place of the interpreter's */
 };
 
 struct config_filters {
@@ -110,6 +112,9 @@ int config_add_cgroup(struct config *config, const char *cgroup, char *err, size
 
 /* What only several settings together can get wrong. config_load has done it. */
 int config_check(const struct config *config, char *err, size_t err_size);
+
+/* Of a setting that is "true" or "false". */
+bool config_says_true(const char *value);
 
 /* The rate of the clock that takes on-CPU samples, inside stalls and outside: one serves both, at the higher of
  * the two rates. */

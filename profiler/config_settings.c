@@ -73,6 +73,16 @@ static bool path_passes(const char *value)
 }
 
 /* It goes over the wire as user:password. */
+bool config_says_true(const char *value)
+{
+	return strcmp(value, "true") == 0;
+}
+
+static bool truth_passes(const char *value)
+{
+	return config_says_true(value) || strcmp(value, "false") == 0;
+}
+
 static bool user_passes(const char *value)
 {
 	return config_line_passes(value) && !strchr(value, ':');
@@ -123,6 +133,7 @@ const struct config_setting config_settings[] = {
 	       1024 * GIB),
 	TEXT(SECTION_SYMBOLIZER, "debug_dir", symbolizer.debug_dir, "/usr/lib/debug", path_passes,
 	     PATH_ALLOWED),
+	TEXT(SECTION_SYMBOLIZER, "python", symbolizer.python, "true", truth_passes, "true or false"),
 };
 
 const size_t config_setting_count = sizeof(config_settings) / sizeof(config_settings[0]);

@@ -235,6 +235,7 @@ void process_table_exec(struct process_table *table, uint32_t pid)
 		if (entry->key.pid != pid || entry->exited)
 			continue;
 		entry->process.comm[0] = '\0';
+		entry->process.python_looked = false;
 		entry->exited = !read_identity(&entry->process);
 		if (entry->process.sym)
 			symbolizer_process_exec(entry->process.sym);

@@ -25,6 +25,7 @@ struct process {
 	char comm[16];
 	char program[256];     /* path of its executable, "" unknown */
 	uint64_t code_address; /* where its program is mapped; 0 unknown */
+	bool python_looked;    /* for want of Python frames it was looked at once more */
 	bool pid_reused;       /* another process had its pid when this was made: nothing is asked by pid */
 };
 

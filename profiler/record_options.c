@@ -41,6 +41,8 @@ static const struct setting {
 	{ "max-stalled", "sampling.max_stalled_threads", "N", "stacks held at the same time (256)" },
 	{ "ring-bytes", "sampling.ring_bytes", "N", "ring buffer from the kernel, a power of two" },
 	{ "debug-dir", "symbolizer.debug_dir", "DIR", "where debug files lie (/usr/lib/debug)" },
+	{ "python", "symbolizer.python", "BOOL",
+	  "Python functions in place of the C frames that run them (true)" },
 };
 
 #define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))

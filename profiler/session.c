@@ -10,6 +10,7 @@
 #include "profiler/config.h"
 #include "profiler/device_names.h"
 #include "profiler/process_table.h"
+#include "profiler/python_processes.h"
 #include "profiler/stack_resolve.h"
 #include "profiler/stamp.h"
 #include "profiler/tag_class.h"
@@ -35,6 +36,7 @@ struct session {
 	struct tracer *tracer;
 	struct symbolizer *symbolizer;
 	struct process_table *processes;
+	struct python_processes *pythons; /* NULL: switched off */
 	struct stack_resolver *resolver;
 	struct tag_watch *watch;
 	struct tag_names *tags;
@@ -141,10 +143,12 @@ static int open_tables(struct session *session)
 	    add_rules(session))
 		return -ENOMEM;
 	session->processes = process_table_new(session->symbolizer, tag_watch_maps(session->watch));
-	if (!session->processes)
+	if (config_says_true(config->symbolizer.python))
+		session->pythons = python_processes_new(session->tracer, session->symbolizer);
+	if (!session->processes || (config_says_true(config->symbolizer.python) && !session->pythons))
 		return -ENOMEM;
-	tag_watch_set_processes(session->watch, session->processes);
-	session->resolver = stack_resolver_new(session->symbolizer, session->processes);
+	tag_watch_set_processes(session->watch, session->processes, session->pythons);
+	session->resolver = stack_resolver_new(session->symbolizer, session->processes, session->pythons);
 	session->deps.tracer = session->tracer;
 	session->deps.tags = session->tags;
 	session->deps.classes = session->classes;
@@ -195,6 +199,7 @@ void session_free(struct session *session)
 	window_free(session->next);
 	stack_resolver_free(session->resolver);
 	process_table_free(session->processes);
+	python_processes_free(session->pythons);
 	tag_watch_free(session->watch);
 	tracer_free(session->tracer);
 	symbolizer_free(session->symbolizer);
@@ -378,7 +383,7 @@ static struct stamp *describe(struct session *session)
 	if (!stamp)
 		return NULL;
 	if (tracer_describe(session->tracer, stamp) || stack_resolver_describe(session->resolver, stamp) ||
-	    tag_watch_describe(session->watch, stamp)) {
+	    python_processes_describe(session->pythons, stamp) || tag_watch_describe(session->watch, stamp)) {
 		stamp_free(stamp);
 		return NULL;
 	}
@@ -419,6 +424,7 @@ struct profile *session_end_window(struct session *session)
 	session->begin_ns = end_ns;
 	tag_names_age(session->tags, session->tracer);
 	process_table_age(session->processes);
+	python_processes_age(session->pythons);
 	if (!profile)
 		errno = -result;
 	return profile;

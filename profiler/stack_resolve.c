@@ -8,32 +8,42 @@
 
 #include "pprof/profile.h"
 #include "profiler/process_table.h"
+#include "profiler/python_merge.h"
+#include "profiler/python_processes.h"
 #include "profiler/remote_stack.h"
 #include "profiler/stamp.h"
+#include "symbolizer/python.h"
 #include "symbolizer/symbolizer.h"
 
 #define INLINED_MAX  64
-#define COUNTERS_MAX 16
+#define COUNTERS_MAX 24
 
 struct stack_resolver {
 	struct symbolizer *symbolizer;
 	struct process_table *processes;
+	struct python_processes *pythons;
 	uint64_t read_late;               /* stacks read from the waiting thread, for want of a copy */
 	uint64_t read_failed;             /* … which had woken before they were read */
 	uint64_t incomplete;              /* stacks that do not reach the thread's start */
+	uint64_t python_unmatched;        /* stacks with evaluators and Python frames that are not as many */
 	uint64_t described[COUNTERS_MAX]; /* what stack_resolver_describe has told already */
 	uint64_t pcs[STACK_FRAMES_MAX];
 	bool is_caller[STACK_FRAMES_MAX];
+	int64_t native[STACK_FRAMES_MAX]; /* locations, by pc */
+	uint8_t kinds[STACK_FRAMES_MAX];  /* enum sym_python_native, likewise */
+	struct python_shown_frame shown[PYTHON_MERGED_MAX(STACK_FRAMES_MAX, ABI_PYTHON_FRAMES_MAX)];
 	uint8_t late_copy[ABI_USTACK_MAX];
 };
 
-struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct process_table *processes)
+struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct process_table *processes,
+                                          struct python_processes *pythons)
 {
 	struct stack_resolver *resolver = calloc(1, sizeof(*resolver));
 
 	if (resolver) {
 		resolver->symbolizer = symbolizer;
 		resolver->processes = processes;
+		resolver->pythons = pythons;
 	}
 	return resolver;
 }
@@ -157,6 +167,119 @@ static const char *end_name(const struct abi_event *event, enum sym_unwind_end e
 	return end == SYM_UNWIND_COMPLETE ? NULL : "[unwind truncated]";
 }
 
+/* Fills resolver->pcs and ->is_caller. */
+static size_t unwind(struct stack_resolver *resolver, struct process *process, struct sym_process *sym,
+                     struct sym_stack *stack, size_t room, enum sym_unwind_end *end)
+{
+	size_t n = 0;
+
+	if (symbolizer_unwind(sym, stack, resolver->pcs, room, &n, end))
+		*end = SYM_UNWIND_BAD;
+	if (*end == SYM_UNWIND_NO_CFI || *end == SYM_UNWIND_BAD) {
+		/* Something may have been mapped since: look once more. */
+		process_table_refresh(resolver->processes, process);
+		if (symbolizer_unwind(sym, stack, resolver->pcs, room, &n, end))
+			*end = SYM_UNWIND_BAD;
+	}
+	return n;
+}
+
+/* Fills resolver->native and ->kinds. */
+static int locate_native(struct stack_resolver *resolver, struct sym_process *sym, uint32_t pid,
+                         struct profile *profile, size_t n_pcs)
+{
+	struct sym_result result;
+	size_t i;
+
+	for (i = 0; i < n_pcs; i++) {
+		resolver->kinds[i] = SYM_PYTHON_NOT_EVALUATOR;
+		resolver->native[i] = 0;
+		if (symbolizer_user(sym, resolver->pcs[i], resolver->is_caller[i], &result))
+			continue;
+		resolver->native[i] = location_of(profile, &result);
+		if (resolver->native[i] < 0)
+			return (int)resolver->native[i];
+		resolver->kinds[i] = python_processes_native_kind(
+		        resolver->pythons, pid, resolver->pcs[i] - resolver->is_caller[i],
+		        result.frames[result.n_frames - 1].function);
+	}
+	return 0;
+}
+
+/* 0: one that Python hides itself. */
+static int64_t python_location(struct stack_resolver *resolver, struct profile *profile, uint32_t pid,
+                               const struct abi_python_frame *frame)
+{
+	int64_t mapping = profile_mapping(profile, 0, 0, 0, "[python]", NULL, true, true);
+	struct profile_frame out;
+	struct sym_frame named;
+
+	if (mapping < 0)
+		return mapping;
+	if (!python_processes_frame(resolver->pythons, pid, frame, &named))
+		return 0;
+	out = (struct profile_frame){ .function = named.function, .file = named.file, .line = named.line };
+	return profile_location(profile, mapping, 0, &out, 1);
+}
+
+static int64_t shown_location(struct stack_resolver *resolver, struct profile *profile,
+                              const struct abi_event *event, const struct python_stacks *stacks,
+                              const struct python_shown_frame *shown, const char *native_end)
+{
+	switch (shown->what) {
+	case PYTHON_SHOWN_PYTHON:
+		return python_location(resolver, profile, event->tgid, &stacks->frames[shown->index]);
+	case PYTHON_SHOWN_NATIVE_CUT:
+		return stack_placeholder(profile, native_end);
+	case PYTHON_SHOWN_PYTHON_CUT:
+		return stack_placeholder(profile, "[python frames cut]");
+	default:
+		return resolver->native[shown->index];
+	}
+}
+
+/* The frames that came with the event, if they are of the same moment as its stack. */
+static void python_stacks_of(const struct stack_resolver *resolver, const struct abi_event *event,
+                             struct python_stacks *stacks)
+{
+	const char *behind = (const char *)(event + 1);
+
+	if (!resolver->pythons || event->flags & ABI_NO_USER_COPY || event->n_python > ABI_PYTHON_FRAMES_MAX)
+		return;
+	stacks->frames = (const struct abi_python_frame *)(behind + abi_python_offset(event->ustack_len));
+	stacks->n_frames = event->n_python;
+	stacks->python_cut = event->flags & (ABI_PYTHON_CUT | ABI_PYTHON_FAULTED);
+}
+
+/* Native and Python frames in their order, then the name of the native ones' end where that is not the thread's
+ * start (else NULL). */
+static int push_merged(struct stack_resolver *resolver, struct process *process,
+                       const struct abi_event *event, struct profile *profile, size_t n_pcs,
+                       const char *native_end, int64_t *ids, size_t *n)
+{
+	struct python_stacks stacks = { .kinds = resolver->kinds,
+		                        .n_native = n_pcs,
+		                        .native_cut = native_end != NULL };
+	size_t n_shown, unmatched, i;
+	int err = 0;
+
+	python_stacks_of(resolver, event, &stacks);
+	n_shown = python_merge(&stacks, resolver->shown, &unmatched);
+	resolver->python_unmatched += unmatched != 0;
+	if (unmatched && !stacks.n_frames && !process->python_looked) {
+		process->python_looked = true; /* nobody has told of it */
+		python_processes_look(resolver->pythons, event->tgid);
+	}
+	for (i = 0; i < n_shown && !err; i++) {
+		int64_t id =
+		        shown_location(resolver, profile, event, &stacks, &resolver->shown[i], native_end);
+
+		if (id) /* 0: nothing to show */
+			err = push(ids, n, id);
+	}
+	return err;
+}
+
 static int resolve_user(struct stack_resolver *resolver, const struct abi_event *event,
                         struct profile *profile, int64_t *ids, size_t *n)
 {
@@ -165,32 +288,19 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 	struct sym_process *sym = process ? process_table_symbols(resolver->processes, process) : NULL;
 	struct sym_stack stack = { .copy_start = event->regs.sp, .is_caller = resolver->is_caller };
 	enum sym_unwind_end end = SYM_UNWIND_COMPLETE;
-	struct sym_result result;
-	const char *name;
-	size_t n_pcs = 0, i;
-	int err = 0;
+	const char *native_end;
+	size_t n_pcs;
+	int err;
 
 	if (!sym)
 		return -ENOMEM;
 	regs_of(&stack.regs, &event->regs);
 	stack.copy_len = stack_bytes(resolver, event, &stack.copy);
-	if (symbolizer_unwind(sym, &stack, resolver->pcs, STACK_FRAMES_MAX - *n - 1, &n_pcs, &end))
-		end = SYM_UNWIND_BAD;
-	if (end == SYM_UNWIND_NO_CFI || end == SYM_UNWIND_BAD) {
-		/* Something may have been mapped since: look once more. */
-		process_table_refresh(resolver->processes, process);
-		if (symbolizer_unwind(sym, &stack, resolver->pcs, STACK_FRAMES_MAX - *n - 1, &n_pcs, &end))
-			end = SYM_UNWIND_BAD;
-	}
-	for (i = 0; i < n_pcs && !err; i++) {
-		if (!symbolizer_user(sym, resolver->pcs[i], resolver->is_caller[i], &result))
-			err = push(ids, n, location_of(profile, &result));
-	}
-	name = end_name(event, end, stack.copy_len);
-	resolver->incomplete += name != NULL;
-	if (name && !err)
-		err = push(ids, n, stack_placeholder(profile, name));
-	return err;
+	n_pcs = unwind(resolver, process, sym, &stack, STACK_FRAMES_MAX - *n - 1, &end);
+	native_end = end_name(event, end, stack.copy_len);
+	resolver->incomplete += native_end != NULL;
+	err = locate_native(resolver, sym, event->tgid, profile, n_pcs);
+	return err ? err : push_merged(resolver, process, event, profile, n_pcs, native_end, ids, n);
 }
 
 int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event, struct profile *profile,
@@ -223,6 +333,7 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "stacks_incomplete", resolver->incomplete };
 	counters[n++] = (struct stamp_counter){ "stacks_read_late", resolver->read_late };
 	counters[n++] = (struct stamp_counter){ "stacks_read_too_late", resolver->read_failed };
+	counters[n++] = (struct stamp_counter){ "python_unmatched", resolver->python_unmatched };
 	counters[n++] = (struct stamp_counter){ "files_missing", stats.files_missing };
 	counters[n++] = (struct stamp_counter){ "files_corrupt", stats.files_corrupt };
 	counters[n++] = (struct stamp_counter){ "files_too_large", stats.files_too_large };

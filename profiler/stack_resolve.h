@@ -2,7 +2,8 @@
  * From an event's raw stack to locations of a profile: kernel frames, then the user's, leaf first.
  *
  * A frame that could not be had is named, never dropped: [unwind truncated] where the copy or the unwind
- * tables end before the thread's start does, [user stack not copied] where there was none.
+ * tables end before the thread's start does, [user stack not copied] where there was none. A CPython
+ * thread's evaluator frames give place to its Python frames (python_merge.h), in the mapping [python].
  */
 #ifndef STALLPROF_PROFILER_STACK_RESOLVE_H
 #define STALLPROF_PROFILER_STACK_RESOLVE_H
@@ -16,12 +17,14 @@
 
 struct process_table;
 struct profile;
+struct python_processes;
 struct stack_resolver;
 struct stamp;
 struct symbolizer;
 
-/* Both outlive it. NULL without memory. */
-struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct process_table *processes);
+/* All outlive it; `pythons` may be NULL: C frames of interpreters stay. NULL without memory. */
+struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct process_table *processes,
+                                          struct python_processes *pythons);
 void stack_resolver_free(struct stack_resolver *resolver);
 
 /* Adds the locations to `profile` and gives their ids, leaf first, in ids[0 … *n): room for

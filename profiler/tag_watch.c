@@ -13,6 +13,7 @@
 #include "profiler/probed_files.h"
 #include "profiler/process_table.h"
 #include "profiler/process_tree.h"
+#include "profiler/python_processes.h"
 #include "profiler/stamp.h"
 #include "profiler/tag_file.h"
 #include "profiler/tag_scan.h"
@@ -37,6 +38,7 @@ struct tag_watch {
 	struct context_locator *locator;
 	struct exec_maps *maps;
 	struct process_table *processes;
+	struct python_processes *pythons;
 	struct probed_files *files;
 	struct followed *followed;
 	bool only_given, changed;
@@ -107,9 +109,11 @@ void tag_watch_free(struct tag_watch *watch)
 	free(watch);
 }
 
-void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes)
+void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes,
+                             struct python_processes *pythons)
 {
 	watch->processes = processes;
+	watch->pythons = pythons;
 }
 
 struct exec_maps *tag_watch_maps(struct tag_watch *watch)
@@ -238,6 +242,7 @@ int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag)
 		return -ENOMEM;
 	f->given = true;
 	f->process.base_tag = base_tag;
+	python_processes_look(watch->pythons, pid);
 	tag_watch_look(watch, pid);
 	return publish(watch, f);
 }
@@ -259,7 +264,11 @@ static void on_environment_tag(void *ctx, pid_t pid, uint64_t id, const char *na
 
 static void on_process(void *ctx, pid_t pid)
 {
-	tag_watch_look(ctx, pid);
+	struct tag_watch *watch = ctx;
+
+	if (may_follow(watch, pid))
+		python_processes_look(watch->pythons, pid);
+	tag_watch_look(watch, pid);
 }
 
 int tag_watch_scan(struct tag_watch *watch, bool only_given)
@@ -290,12 +299,13 @@ static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mappin
 	struct tag_watch *watch = ctx;
 	int interest =
 	        context_locator_interest(watch->locator, pid, mapping->start, mapping->end, mapping->path);
+	bool python = may_follow(watch, pid) && python_processes_mapped(watch->pythons, pid, mapping->path);
 
 	if (interest == 1)
 		tag_watch_look(watch, pid);
 	else if (interest < 0)
 		interest = look_at_file(watch, mapping);
-	return interest != 0;
+	return interest != 0 || python;
 }
 
 static void on_exec(void *ctx, uint32_t pid)
@@ -305,6 +315,7 @@ static void on_exec(void *ctx, uint32_t pid)
 
 	if (watch->processes)
 		process_table_exec(watch->processes, pid);
+	python_processes_executed(watch->pythons, pid);
 	HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
 	if (!f)
 		return;
@@ -319,6 +330,7 @@ static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 	struct tag_watch *watch = ctx;
 	struct followed *p, *c;
 
+	python_processes_forked(watch->pythons, child, parent);
 	HASH_FIND(hh, watch->followed, &parent, sizeof(parent), p);
 	if (!p || !has_slot(&p->process))
 		return;
@@ -340,6 +352,7 @@ static void on_exit_of(void *ctx, uint32_t pid)
 
 	if (watch->processes)
 		process_table_exited(watch->processes, pid);
+	python_processes_exited(watch->pythons, pid);
 	HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
 	if (!f)
 		return;

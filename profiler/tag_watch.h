@@ -16,6 +16,7 @@
 
 struct exec_maps;
 struct process_table;
+struct python_processes;
 struct stamp;
 struct tag_watch;
 struct tracer;
@@ -26,8 +27,9 @@ typedef void (*tag_watch_say_fn)(const char *line);
 struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, char *err, size_t err_len);
 void tag_watch_free(struct tag_watch *watch);
 
-/* Told of exits and execs from then on; may be NULL. */
-void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes);
+/* Told of exits and execs from then on, the second also of forks and of files that are mapped; each may be NULL. */
+void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes,
+                             struct python_processes *pythons);
 /* The feed of mappings; NULL when the kernel refuses it. */
 struct exec_maps *tag_watch_maps(struct tag_watch *watch);
 

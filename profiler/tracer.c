@@ -12,20 +12,14 @@
 #include <unistd.h>
 
 #include "bpf/stallprof.skel.h"
+#include "profiler/ledger_maps.h"
 #include "profiler/probe_table.h"
 #include "profiler/stamp.h"
 #include "profiler/tracer_links.h"
 
-#define LEDGER_ROWS_DEFAULT  65536
-#define LEDGER_BATCH         8192
 #define SLOTS_DEFAULT        256
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
-
-struct ledger_batch {
-	struct abi_ledger_key key[LEDGER_BATCH];
-	struct abi_ledger_value value[LEDGER_BATCH];
-};
 
 struct tracer {
 	struct stallprof_bpf *bpf;
@@ -35,9 +29,7 @@ struct tracer {
 	struct bpf_link *iterator, *context_iterator;
 	tracer_event_fn on_event;
 	void *ctx;
-	int ledger_fd[2];
-	unsigned int ledger_active;
-	struct ledger_batch *batch;
+	struct ledger_maps *ledgers;
 	uint64_t next_key;
 	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe has told already */
 };
@@ -68,12 +60,19 @@ static int libbpf_silent(enum libbpf_print_level level, const char *format, va_l
 	return vfprintf(stderr, format, args);
 }
 
+static size_t bytes_behind(const struct abi_event *event)
+{
+	if (!event->n_python)
+		return event->ustack_len;
+	return abi_python_offset(event->ustack_len) + event->n_python * sizeof(struct abi_python_frame);
+}
+
 static int on_ring(void *ctx, void *data, size_t size)
 {
 	struct tracer *tracer = ctx;
 	const struct abi_event *event = data;
 
-	if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= event->ustack_len)
+	if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= bytes_behind(event))
 		tracer->on_event(tracer->ctx, event);
 	return 0;
 }
@@ -109,38 +108,6 @@ static void choose_programs(struct tracer *tracer)
 		if (program)
 			bpf_program__set_autoload(program, !probe_missing(tracer->host, &probe_table[i]));
 	}
-}
-
-static int begin_window(struct tracer *tracer, unsigned int which, uint64_t window)
-{
-	struct abi_ledger_key meta = { .tag = ABI_LEDGER_META_TAG };
-	struct abi_ledger_value value = { .ns = window };
-	uint32_t zero = 0;
-
-	if (bpf_map_update_elem(tracer->ledger_fd[which], &meta, &value, BPF_ANY))
-		return -errno;
-	/* Changing an inner map waits until no program uses the old one any more. */
-	if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.ledgers), &zero, &tracer->ledger_fd[which], 0))
-		return -errno;
-	tracer->ledger_active = which;
-	return 0;
-}
-
-static int make_ledgers(struct tracer *tracer)
-{
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		tracer->ledger_fd[i] =
-		        bpf_map_create(BPF_MAP_TYPE_HASH, "ledger", sizeof(struct abi_ledger_key),
-		                       sizeof(struct abi_ledger_value), LEDGER_ROWS_DEFAULT, NULL);
-		if (tracer->ledger_fd[i] < 0)
-			return -errno;
-	}
-	tracer->batch = malloc(sizeof(*tracer->batch));
-	if (!tracer->batch)
-		return -ENOMEM;
-	return begin_window(tracer, 0, 1);
 }
 
 static int fill_slots(struct tracer *tracer)
@@ -188,7 +155,8 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 		            "CAP_PERFMON, see stallprof doctor",
 		            strerror(-result));
 	}
-	if (make_ledgers(tracer) || fill_slots(tracer) || make_iterator(tracer))
+	tracer->ledgers = ledger_maps_new(bpf_map__fd(tracer->bpf->maps.ledgers));
+	if (!tracer->ledgers || fill_slots(tracer) || make_iterator(tracer))
 		return fail(err, err_len, "cannot set up the BPF maps: %s", strerror(errno));
 	tracer->ring = ring_buffer__new(bpf_map__fd(tracer->bpf->maps.events), on_ring, tracer, NULL);
 	if (!tracer->ring)
@@ -212,7 +180,6 @@ struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_eve
 	}
 	tracer->on_event = on_event;
 	tracer->ctx = ctx;
-	tracer->ledger_fd[0] = tracer->ledger_fd[1] = -1;
 	tracer->next_key = (uint64_t)getpid() << 32 | 1;
 	result = load(tracer, opts, err, err_len);
 	if (result) {
@@ -225,21 +192,15 @@ struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_eve
 
 void tracer_free(struct tracer *tracer)
 {
-	int i;
-
 	if (!tracer)
 		return;
 	tracer_links_free(tracer->links);
 	ring_buffer__free(tracer->ring);
 	bpf_link__destroy(tracer->iterator);
 	bpf_link__destroy(tracer->context_iterator);
-	for (i = 0; i < 2; i++) {
-		if (tracer->ledger_fd[i] >= 0)
-			close(tracer->ledger_fd[i]);
-	}
+	ledger_maps_free(tracer->ledgers);
 	stallprof_bpf__destroy(tracer->bpf);
 	probe_host_free(tracer->host);
-	free(tracer->batch);
 	free(tracer);
 }
 
@@ -317,6 +278,19 @@ void tracer_forget_process(struct tracer *tracer, uint32_t tgid)
 	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.processes), &tgid);
 }
 
+int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
+{
+	if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid, layout, BPF_ANY))
+		return -errno;
+	tracer->bpf->bss->any_python = 1;
+	return 0;
+}
+
+void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid);
+}
+
 int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key)
 {
 	struct abi_tag tag = { .id = id, .source = ABI_TAG_PROCESS };
@@ -366,34 +340,9 @@ int tracer_iterate(struct tracer *tracer, uint32_t mode)
 	return result;
 }
 
-/* Reads all rows of an inner map that no program uses any more, and empties it. */
-static int drain_ledger(int fd, struct ledger_batch *batch, tracer_row_fn on_row, void *ctx)
-{
-	uint32_t position, n, i;
-	bool first = true, last = false;
-	int result = 0;
-
-	while (!last) {
-		n = LEDGER_BATCH;
-		last = bpf_map_lookup_and_delete_batch(fd, first ? NULL : &position, &position, batch->key,
-		                                       batch->value, &n, NULL) != 0;
-		if (last && errno != ENOENT)
-			return -errno;
-		first = false;
-		for (i = 0; i < n && !result; i++) {
-			if (batch->key[i].tag != ABI_LEDGER_META_TAG)
-				result = on_row(ctx, &batch->key[i], &batch->value[i]);
-		}
-	}
-	return result;
-}
-
 int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx)
 {
-	unsigned int old = tracer->ledger_active;
-	int result = begin_window(tracer, !old, next);
-
-	return result ? result : drain_ledger(tracer->ledger_fd[old], tracer->batch, on_row, ctx);
+	return ledger_maps_take(tracer->ledgers, next, on_row, ctx);
 }
 
 int tracer_fd(const struct tracer *tracer)

@@ -37,7 +37,7 @@ struct tracer_opts {
 	uint32_t cgroup_level;
 };
 
-/* One event with its `ustack_len` bytes of user stack behind it. */
+/* One event with its `ustack_len` bytes of user stack and `n_python` Python frames behind it. */
 typedef void (*tracer_event_fn)(void *ctx, const struct abi_event *event);
 typedef int (*tracer_row_fn)(void *ctx, const struct abi_ledger_key *key,
                              const struct abi_ledger_value *value);
@@ -58,6 +58,10 @@ int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool
 /* The processes the next ABI_ITER_ADOPT looks for, and whose contexts are read at each switch. */
 int tracer_set_process(struct tracer *tracer, uint32_t tgid, const struct abi_process *process);
 void tracer_forget_process(struct tracer *tracer, uint32_t tgid);
+
+/* Where the interpreter of a CPython process keeps its frames, which then come with its stacks. */
+int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout);
+void tracer_forget_python(struct tracer *tracer, uint32_t tgid);
 
 /* Makes a tag known and gives its key, for abi_process.base_tag. */
 int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);

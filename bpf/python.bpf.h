@@ -1,0 +1,293 @@
+/* Python frames: the interpreter's own chain of them, followed in the thread that is going to sleep.
+ *
+ *   pythons[tgid]      where this process's interpreter keeps what is followed here (struct abi_python)
+ *   thread states      those of this thread have its thread pointer as their thread_id. The search through the lists of
+ *                      all is remembered until the lists begin with something else; each use checks the id again.
+ *   frames             innermost first, to the record behind the copy of the user stack
+ *
+ * Nobody else changes the frames of a thread, and it is in the kernel meanwhile, so they are whole; what is read is the
+ * process's own memory and may hold anything, so each read is bounded and a chain that cannot be followed is flagged.
+ * No copy of the C stack, no Python frames: they stand in its evaluators' places.
+ */
+#ifndef STALLPROF_PYTHON_BPF_H
+#define STALLPROF_PYTHON_BPF_H
+
+#include "bpf/thread.bpf.h"
+
+#define PYTHON_THREADS    1024 /* looked at for one thread's states, interpreters included */
+#define PYTHON_MISSES     16   /* a thread that was not there is looked for again after that many sleeps */
+#define PYTHON_FRAME_LAST (ABI_PYTHON_FRAMES_MAX - 1)
+
+struct python_walk {
+	struct task_struct *task;
+	struct thread *t;
+	struct stack_slot *slot;
+	const struct abi_python *layout;
+};
+
+/* The pointer at `address`; 0 and `faulted` when it cannot be read. */
+ALWAYS u64 python_pointer(struct task_struct *task, struct stack_slot *slot, u64 address)
+{
+	u64 value = 0;
+
+	(void)task; /* user_read() may need it */
+	if (user_read(&value, sizeof(value), (void *)address)) {
+		slot->python.faulted = 1;
+		return 0;
+	}
+	return value;
+}
+
+/* One interpreter or thread state; 1 ends the loop. */
+static long python_search(u32 i, struct python_walk *w)
+{
+	struct stack_slot *slot = w->slot;
+	u64 interpreter = slot->python.interpreter, thread = slot->python.thread;
+	u32 found = w->t->python.found;
+
+	(void)i;
+	if (!thread) {
+		if (!interpreter)
+			return 1;
+		slot->python.thread =
+		        python_pointer(w->task, slot, interpreter + w->layout->interpreter_threads);
+		slot->python.interpreter =
+		        python_pointer(w->task, slot, interpreter + w->layout->interpreter_next);
+		return 0;
+	}
+	if (python_pointer(w->task, slot, thread + w->layout->thread_id) == slot->python.self &&
+	    found < PYTHON_STATES) {
+		w->t->python.state[cut_to(found, PYTHON_STATES - 1)] = thread;
+		w->t->python.found = found + 1;
+	}
+	slot->python.thread = python_pointer(w->task, slot, thread + w->layout->thread_next);
+	return 0;
+}
+
+/* What changes whenever a thread state is made: a new one is the first of its list. */
+ALWAYS u64 python_lists(struct task_struct *task, struct stack_slot *slot, const struct abi_python *layout,
+                        u64 first)
+{
+	u64 threads = first ? python_pointer(task, slot, first + layout->interpreter_threads) : 0;
+
+	return first ^ (threads << 1 | threads >> 63);
+}
+
+/* Whether what was found for the thread the last time is still right. */
+ALWAYS bool python_known(struct python_walk *w, u64 lists)
+{
+	struct thread *t = w->t;
+	u32 i;
+
+	if (t->python.lists != lists)
+		return false;
+	if (!t->python.found)
+		return ++t->python.missed % PYTHON_MISSES;
+	for (i = 0; i < PYTHON_STATES && i < t->python.found; i++) {
+		if (python_pointer(w->task, w->slot, t->python.state[i] + w->layout->thread_id) !=
+		    w->slot->python.self)
+			return false;
+	}
+	return true;
+}
+
+/* Fills thread.python. */
+ALWAYS void python_find(struct python_walk *w)
+{
+	struct stack_slot *slot = w->slot;
+	u64 first = python_pointer(w->task, slot, w->layout->interpreters);
+	u64 lists = python_lists(w->task, slot, w->layout, first);
+
+	if (python_known(w, lists))
+		return;
+	w->t->python.found = 0;
+	w->t->python.lists = lists;
+	slot->python.interpreter = first;
+	slot->python.thread = 0;
+	bpf_loop(PYTHON_THREADS, python_search, w, 0);
+	if (!w->t->python.found && (slot->python.interpreter || slot->python.thread))
+		COUNT(python_threads_unseen);
+}
+
+ALWAYS u64 python_field(const u8 *bytes, u32 offset, u32 room)
+{
+	u64 value;
+
+	__builtin_memcpy(&value, &bytes[cut_to(offset, room - sizeof(value))], sizeof(value));
+	return value;
+}
+
+ALWAYS u64 python_fingerprint(struct python_walk *w, u64 code)
+{
+	struct stack_slot *slot = w->slot;
+	struct task_struct *task = w->task;
+	const u8 *bytes = slot->python.code_bytes;
+
+	(void)task;
+	if (code == slot->python.code) /* it calls itself */
+		return slot->python.fingerprint;
+	if (user_read(slot->python.code_bytes, cut_to(w->layout->code_bytes, ABI_PYTHON_CODE_BYTES),
+	              (void *)code)) {
+		slot->python.faulted = 1;
+		return 0;
+	}
+	slot->python.code = code;
+	slot->python.fingerprint = abi_python_fingerprint(
+	        python_field(bytes, w->layout->code_name, ABI_PYTHON_CODE_BYTES),
+	        python_field(bytes, w->layout->code_file, ABI_PYTHON_CODE_BYTES),
+	        python_field(bytes, w->layout->code_lines, ABI_PYTHON_CODE_BYTES),
+	        python_field(bytes, w->layout->code_first_line, ABI_PYTHON_CODE_BYTES));
+	return slot->python.fingerprint;
+}
+
+ALWAYS struct abi_python_frame *python_frame_at(struct stack_slot *slot, u32 n)
+{
+	u64 offset = slot->python.at + (u64)n * sizeof(struct abi_python_frame);
+
+	return (struct abi_python_frame *)&slot
+	        ->ustack[cut_to(offset, ABI_USTACK_MAX + PYTHON_BYTES - sizeof(struct abi_python_frame))];
+}
+
+ALWAYS void python_add(struct stack_slot *slot, u64 code, u64 instr, u64 fingerprint, bool entry)
+{
+	struct abi_python_frame *frame = python_frame_at(slot, slot->python.n);
+
+	frame->code = code;
+	frame->instr = instr;
+	frame->fingerprint = fingerprint;
+	frame->flags = entry ? ABI_PYTHON_ENTRY : 0;
+	frame->unused = 0;
+	slot->python.n++;
+	slot->python.open = !entry;
+}
+
+/* The frame that an evaluator put before those it was called for. */
+ALWAYS void python_shim(struct stack_slot *slot)
+{
+	if (slot->python.open)
+		python_frame_at(slot, slot->python.n - 1)->flags |= ABI_PYTHON_ENTRY;
+	else
+		python_add(slot, 0, 0, 0, true);
+	slot->python.open = 0;
+}
+
+ALWAYS void python_frame(struct python_walk *w, bool entry)
+{
+	const u8 *bytes = w->slot->python.frame_bytes;
+	u64 instr = python_field(bytes, w->layout->frame_instr, ABI_PYTHON_FRAME_BYTES);
+	u64 code = python_field(bytes, w->layout->frame_code, ABI_PYTHON_FRAME_BYTES) & w->layout->code_mask;
+
+	python_add(w->slot, code, w->layout->instr_bytes == 8 ? instr : (u64)(s64)(int)instr,
+	           python_fingerprint(w, code), entry);
+}
+
+/* One frame; 1 ends the loop. */
+static long python_step(u32 i, struct python_walk *w)
+{
+	struct stack_slot *slot = w->slot;
+	struct task_struct *task = w->task;
+	const u8 *bytes = slot->python.frame_bytes;
+	u64 at = slot->python.frame;
+	u32 kind = w->layout->entry_kind;
+	u8 entry;
+
+	(void)i;
+	(void)task;
+	if (!at)
+		return 1;
+	if (user_read(slot->python.frame_bytes, cut_to(w->layout->frame_bytes, ABI_PYTHON_FRAME_BYTES),
+	              (void *)at)) {
+		slot->python.faulted = 1;
+		return 1;
+	}
+	slot->python.frame = python_field(bytes, w->layout->frame_previous, ABI_PYTHON_FRAME_BYTES);
+	if (slot->python.n > PYTHON_FRAME_LAST) {
+		slot->python.cut = 1;
+		return 1;
+	}
+	entry = bytes[cut_to(w->layout->frame_entry, ABI_PYTHON_FRAME_BYTES - 1)];
+	if (kind == ABI_PYTHON_ENTRY_SHIM && entry >= w->layout->shim)
+		python_shim(slot);
+	else
+		python_frame(w, kind == ABI_PYTHON_ENTRY_EACH || (kind == ABI_PYTHON_ENTRY_BYTE && entry));
+	return 0;
+}
+
+/* The frames of one of the thread's states. */
+ALWAYS void python_frames_of(struct python_walk *w, u64 state)
+{
+	struct stack_slot *slot = w->slot;
+
+	slot->python.frame = python_pointer(w->task, slot, state + w->layout->thread_frame);
+	if (w->layout->frame_indirect && slot->python.frame)
+		slot->python.frame =
+		        python_pointer(w->task, slot, slot->python.frame + w->layout->cframe_frame);
+	slot->python.code = 0;
+	slot->python.open = 0;
+	bpf_loop(2 * ABI_PYTHON_FRAMES_MAX, python_step, w, 0);
+	if (slot->python.frame && !slot->python.faulted)
+		slot->python.cut = 1;
+}
+
+ALWAYS void python_flags(struct stack_slot *slot, u32 *flags)
+{
+	if (slot->python.cut) {
+		*flags |= ABI_PYTHON_CUT;
+		COUNT(python_stacks_cut);
+	}
+	if (slot->python.faulted) {
+		*flags |= ABI_PYTHON_FAULTED;
+		COUNT(python_stacks_faulted);
+	}
+}
+
+/* Appends the frames of `task` to the slot's copy of its stack, `len` bytes long. Returns their number. */
+ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct stack_slot *slot, u32 len,
+                          u32 *flags)
+{
+	struct python_walk w = { .task = task, .t = t, .slot = slot };
+	u32 tgid = t->tgid, i;
+
+	if (!any_python || !len)
+		return 0;
+	w.layout = bpf_map_lookup_elem(&pythons, &tgid);
+	if (!w.layout)
+		return 0;
+	slot->python.self = BPF_CORE_READ(task, thread.fsbase);
+	slot->python.at = abi_python_offset(len);
+	slot->python.n = 0;
+	slot->python.faulted = 0;
+	slot->python.cut = 0;
+	python_find(&w);
+	for (i = 0; i < PYTHON_STATES && i < t->python.found; i++)
+		python_frames_of(&w, t->python.state[i]);
+	python_flags(slot, flags);
+	return slot->python.n;
+}
+
+/* A child process has its parent's memory; one that is not Python's must not be taken for one that had its pid. */
+ALWAYS void python_forked(u32 parent, u32 child)
+{
+	struct abi_python *layout;
+
+	if (!any_python)
+		return;
+	layout = bpf_map_lookup_elem(&pythons, &parent);
+	if (layout)
+		bpf_map_update_elem(&pythons, &child, layout, BPF_ANY);
+	else
+		bpf_map_delete_elem(&pythons, &child);
+}
+
+/* The interpreter is gone with the process's memory. */
+ALWAYS void python_executed(struct thread *t)
+{
+	u32 tgid = t->tgid;
+
+	if (any_python)
+		bpf_map_delete_elem(&pythons, &tgid);
+	t->python.lists = 0;
+	t->python.found = 0;
+}
+
+#endif

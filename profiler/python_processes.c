@@ -1,0 +1,281 @@
+#include "profiler/python_processes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <uthash.h>
+
+#include "bpf/abi.h"
+#include "profiler/stamp.h"
+#include "profiler/tracer.h"
+#include "symbolizer/symbolizer.h"
+
+#define WINDOWS_AFTER_EXIT 2
+
+_Static_assert(ABI_PYTHON_FRAME_BYTES <= UINT16_MAX && ABI_PYTHON_CODE_BYTES <= UINT16_MAX,
+               "offsets are u16");
+
+struct entry {
+	uint32_t pid;
+	struct sym_python_layout layout;
+	struct abi_python told;     /* as the BPF side has it */
+	struct sym_python *python;  /* NULL until a frame needs a name */
+	unsigned int windows_ended; /* since its exit; 0: it lives */
+	UT_hash_handle hh;
+};
+
+struct python_processes {
+	struct tracer *tracer;
+	struct symbolizer *symbolizer;
+	struct entry *by_pid;
+	uint64_t gone, refused, unknown;                /* since the beginning */
+	uint64_t gone_told, refused_told, unknown_told; /* of these python_processes_describe() */
+};
+
+struct python_processes *python_processes_new(struct tracer *tracer, struct symbolizer *symbolizer)
+{
+	struct python_processes *p = calloc(1, sizeof(*p));
+
+	if (p) {
+		p->tracer = tracer;
+		p->symbolizer = symbolizer;
+	}
+	return p;
+}
+
+static struct entry *find(const struct python_processes *p, uint32_t pid)
+{
+	struct entry *entry = NULL;
+
+	if (p)
+		HASH_FIND(hh, p->by_pid, &pid, sizeof(pid), entry);
+	return entry;
+}
+
+static void drop(struct python_processes *p, struct entry *entry)
+{
+	HASH_DEL(p->by_pid, entry);
+	sym_python_close(entry->python);
+	free(entry);
+}
+
+void python_processes_free(struct python_processes *p)
+{
+	struct entry *entry, *next;
+
+	if (!p)
+		return;
+	HASH_ITER (hh, p->by_pid, entry, next)
+		drop(p, entry);
+	free(p);
+}
+
+static uint32_t entry_kind(const struct sym_python_layout *layout)
+{
+	if (layout->frame_entry != SYM_PYTHON_ABSENT)
+		return ABI_PYTHON_ENTRY_BYTE;
+	return layout->frame_owner != SYM_PYTHON_ABSENT ? ABI_PYTHON_ENTRY_SHIM : ABI_PYTHON_ENTRY_EACH;
+}
+
+static uint32_t at_least(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static void abi_layout(struct abi_python *to, const struct sym_python_layout *from)
+{
+	uint32_t kind = entry_kind(from);
+
+	*to = (struct abi_python){
+		.interpreters = from->runtime + from->interpreters_head,
+		.code_mask = from->executable_mask,
+		.interpreter_next = from->interp_next,
+		.interpreter_threads = from->interp_threads_head,
+		.thread_next = from->tstate_next,
+		.thread_id = from->tstate_thread_id,
+		.thread_frame = from->tstate_frame,
+		.frame_indirect = from->cframe_current_frame != SYM_PYTHON_ABSENT,
+		.cframe_frame = from->cframe_current_frame,
+		.frame_bytes = from->frame_size,
+		.frame_previous = from->frame_previous,
+		.frame_code = from->frame_executable,
+		.frame_instr = from->frame_instr,
+		.instr_bytes = from->is_lasti ? 4 : 8,
+		.entry_kind = kind,
+		.shim = from->shim_owner,
+		.code_name = from->code_name,
+		.code_file = from->code_filename,
+		.code_lines = from->code_linetable,
+		.code_first_line = from->code_firstlineno,
+	};
+	if (kind != ABI_PYTHON_ENTRY_EACH)
+		to->frame_entry = kind == ABI_PYTHON_ENTRY_BYTE ? from->frame_entry : from->frame_owner;
+	to->code_bytes = at_least(at_least(to->code_name, to->code_file),
+	                          at_least(to->code_lines, to->code_first_line)) +
+	                 8;
+}
+
+/* Whether the BPF side can follow it. */
+static bool fits(const struct abi_python *layout)
+{
+	return layout->frame_bytes <= ABI_PYTHON_FRAME_BYTES && layout->code_bytes <= ABI_PYTHON_CODE_BYTES;
+}
+
+static void add(struct python_processes *p, uint32_t pid, const struct sym_python_layout *layout)
+{
+	struct entry *entry = HASH_COUNT(p->by_pid) < PYTHON_PROCESSES_MAX ? calloc(1, sizeof(*entry)) : NULL;
+
+	if (!entry) {
+		p->refused++;
+		return;
+	}
+	entry->pid = pid;
+	entry->layout = *layout;
+	abi_layout(&entry->told, layout);
+	if (!fits(&entry->told) || tracer_set_python(p->tracer, pid, &entry->told)) {
+		p->refused++;
+		free(entry);
+		return;
+	}
+	HASH_ADD(hh, p->by_pid, pid, sizeof(entry->pid), entry);
+}
+
+void python_processes_look(struct python_processes *p, uint32_t pid)
+{
+	struct sym_python_layout layout;
+	struct entry *entry = find(p, pid);
+	int err;
+
+	if (!p || (entry && !entry->windows_ended))
+		return;
+	err = sym_python_find((pid_t)pid, NULL, &layout);
+	if (err == -ENOTSUP)
+		p->unknown++;
+	if (err)
+		return;
+	if (entry)
+		drop(p, entry);
+	add(p, pid, &layout);
+}
+
+bool python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path)
+{
+	if (!p || !sym_python_may_be(path))
+		return false;
+	python_processes_look(p, pid);
+	return true;
+}
+
+void python_processes_forked(struct python_processes *p, uint32_t child, uint32_t parent)
+{
+	struct entry *from = find(p, parent), *old = find(p, child);
+
+	if (old)
+		drop(p, old);
+	if (from && !from->windows_ended)
+		add(p, child, &from->layout);
+}
+
+void python_processes_executed(struct python_processes *p, uint32_t pid)
+{
+	struct entry *entry = find(p, pid);
+
+	if (!entry)
+		return;
+	tracer_forget_python(p->tracer, pid);
+	drop(p, entry);
+}
+
+void python_processes_exited(struct python_processes *p, uint32_t pid)
+{
+	struct entry *entry = find(p, pid);
+
+	if (!entry || entry->windows_ended)
+		return;
+	tracer_forget_python(p->tracer, pid);
+	if (entry->python)
+		sym_python_detach(entry->python);
+	entry->windows_ended = 1;
+}
+
+void python_processes_age(struct python_processes *p)
+{
+	struct entry *entry, *next;
+
+	if (!p)
+		return;
+	HASH_ITER (hh, p->by_pid, entry, next) {
+		if (entry->windows_ended && entry->windows_ended++ >= WINDOWS_AFTER_EXIT)
+			drop(p, entry);
+	}
+}
+
+static int read_memory(void *context, uint64_t address, void *buffer, size_t len)
+{
+	const struct entry *entry = context;
+	struct iovec local = { .iov_base = buffer, .iov_len = len };
+	struct iovec remote = { .iov_base = (void *)address, .iov_len = len };
+	ssize_t n = process_vm_readv((pid_t)entry->pid, &local, 1, &remote, 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EFAULT;
+}
+
+/* Of a process that is gone there is nothing to be read any more. */
+static struct sym_python *opened(struct python_processes *p, struct entry *entry)
+{
+	if (entry && !entry->python && !entry->windows_ended &&
+	    sym_python_open(p->symbolizer, &entry->layout, read_memory, entry, &entry->python))
+		entry->python = NULL;
+	return entry ? entry->python : NULL;
+}
+
+enum sym_python_native python_processes_native_kind(const struct python_processes *p, uint32_t pid,
+                                                    uint64_t address, const char *function)
+{
+	static const struct sym_python_layout unknown; /* by the name alone */
+	const struct entry *entry = find(p, pid);
+
+	if (!p)
+		return SYM_PYTHON_NOT_EVALUATOR;
+	return sym_python_native_kind(entry ? &entry->layout : &unknown, address, function);
+}
+
+bool python_processes_frame(struct python_processes *p, uint32_t pid, const struct abi_python_frame *frame,
+                            struct sym_frame *out)
+{
+	struct sym_python *python = opened(p, find(p, pid));
+	struct sym_python_step step = {
+		.code = frame->code,
+		.instr = frame->instr,
+		.fingerprint = frame->fingerprint,
+		.is_entry = frame->flags & ABI_PYTHON_ENTRY,
+	};
+	int err = -ESRCH;
+
+	*out = (struct sym_frame){ .function = "[python code gone]" };
+	if (python)
+		err = sym_python_frame(python, &step, out);
+	if (err && err != -ENODATA && p)
+		p->gone++;
+	return err != -ENODATA;
+}
+
+int python_processes_describe(struct python_processes *p, struct stamp *stamp)
+{
+	int err;
+
+	if (!p)
+		return 0;
+	err = stamp_add_counter(stamp, "python_code_gone", p->gone - p->gone_told);
+	if (!err)
+		err = stamp_add_counter(stamp, "python_processes_refused", p->refused - p->refused_told);
+	if (!err)
+		err = stamp_add_counter(stamp, "python_versions_unknown", p->unknown - p->unknown_told);
+	p->gone_told = p->gone;
+	p->refused_told = p->refused;
+	p->unknown_told = p->unknown;
+	return err;
+}
