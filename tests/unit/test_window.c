@@ -39,6 +39,20 @@ void tracer_drop_tag(struct tracer *tracer, uint64_t key)
 	n_dropped++;
 }
 
+int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
+{
+	(void)tracer;
+	(void)tgid;
+	(void)layout;
+	return 0;
+}
+
+void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
+{
+	(void)tracer;
+	(void)tgid;
+}
+
 static int make_deps(void **state)
 {
 	(void)state;
