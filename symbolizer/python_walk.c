@@ -6,7 +6,7 @@
 
 /* A list that has more is a ring, or no list. */
 #define MAX_INTERPRETERS 64
-#define MAX_THREADS      65536
+#define MAX_THREADS      65536 /* of all interpreters */
 #define MAX_FRAME_BYTES  256
 
 struct walk {
@@ -14,7 +14,7 @@ struct walk {
 	sym_python_read read;
 	void *context;
 	struct sym_python_step *steps;
-	size_t max, n;
+	size_t max, n, threads;
 	bool open; /* the step before belongs to an evaluator whose entry has not been seen */
 };
 
@@ -36,14 +36,13 @@ static int thread_frame(const struct walk *w, uint64_t tstate, uint64_t *frame)
 }
 
 /* -ESRCH: this interpreter has no state of that thread, or one that runs nothing. */
-static int find_in_interpreter(const struct walk *w, uint64_t interpreter, uint64_t thread_id,
-                               uint64_t *frame)
+static int find_in_interpreter(struct walk *w, uint64_t interpreter, uint64_t thread_id, uint64_t *frame)
 {
 	const struct sym_python_layout *l = w->layout;
 	uint64_t tstate, id;
-	int err = read_word(w, interpreter + l->interp_threads_head, &tstate), i;
+	int err = read_word(w, interpreter + l->interp_threads_head, &tstate);
 
-	for (i = 0; !err && tstate && i < MAX_THREADS; i++) {
+	while (!err && tstate && w->threads++ < MAX_THREADS) {
 		err = read_word(w, tstate + l->tstate_thread_id, &id);
 		if (!err && id == thread_id) {
 			err = thread_frame(w, tstate, frame);
@@ -56,7 +55,7 @@ static int find_in_interpreter(const struct walk *w, uint64_t interpreter, uint6
 	return err ? err : -ESRCH;
 }
 
-static int find_frame(const struct walk *w, uint64_t thread_id, uint64_t *frame)
+static int find_frame(struct walk *w, uint64_t thread_id, uint64_t *frame)
 {
 	const struct sym_python_layout *l = w->layout;
 	uint64_t interpreter;
