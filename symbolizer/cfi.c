@@ -2,189 +2,54 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "symbolizer/cfi_program.h"
+#include "symbolizer/cfi_index.h"
 
-#define MAX_ENTRIES (1 << 24)
+/* Rows of a chunk; code that has more is left to the exact evaluator from there on. */
+#define MAX_ROWS (1 << 16)
 
-struct entry {
-	uint64_t start;
-	uint32_t length; /* of the code */
-	uint32_t fde;    /* offset in its section */
-	uint8_t section;
+/* In place of an id: ask the exact evaluator. */
+#define ASK_EVALUATOR UINT32_MAX
+
+struct wide_row {
+	uint32_t start; /* from the start of the chunk's first function */
+	uint32_t rules;
+};
+
+struct narrow_row {
+	uint16_t start, rules;
+};
+
+/* Each row holds up to the next one, the last to the next chunk. */
+struct chunk {
+	uint32_t n;
+	bool is_wide;
+	union {
+		struct wide_row wide[0];
+		struct narrow_row narrow[0];
+	} rows;
 };
 
 struct cfi {
+	const struct cfi_arch *arch;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
-	struct entry *entries;          /* by start */
-	size_t n_entries, max_entries;
+	struct cfi_index index;
+	struct chunk **chunks; /* NULL: not made yet */
+	size_t n_chunks;
+	struct arena chunk_memory;
+	struct cfi_rule_pool pool;
 };
 
-/* An entry of either kind, once its length and CIE pointer have been read. */
-struct header {
-	struct dwarf_cursor c; /* behind the CIE pointer, to the entry's end */
-	size_t next;           /* where the next entry begins */
-	bool is_cie;
-	uint64_t cie; /* offset of an FDE's CIE */
+/* A chunk in the making. */
+struct builder {
+	struct cfi *table;
+	uint64_t base, limit; /* what rows are relative to; where the next function begins */
+	struct wide_row *rows;
+	size_t n, max;
+	bool is_full;
+	int err;
 };
-
-static bool read_header(const struct cfi_section *s, size_t offset, struct header *out)
-{
-	struct dwarf_cursor c = dwarf_cursor_at(s->data, s->len, offset);
-	uint8_t offset_size;
-	uint64_t len = dwarf_initial_length(&c, &offset_size), at, pointer;
-
-	if (c.failed)
-		return false;
-	c.end = c.pos + len;
-	out->next = (size_t)(c.end - s->data);
-	out->is_cie = false;
-	out->cie = UINT64_MAX;
-	out->c = c;
-	if (!len)
-		return true; /* a terminator; others may follow */
-	at = (uint64_t)(c.pos - s->data);
-	pointer = dwarf_fixed(&c, s->is_eh ? 4 : offset_size);
-	out->c = c;
-	if (c.failed)
-		return true;
-	if (s->is_eh) {
-		out->is_cie = !pointer;
-		out->cie = at - pointer;
-	} else {
-		out->is_cie = pointer == (offset_size == 4 ? UINT32_MAX : UINT64_MAX);
-		out->cie = pointer;
-	}
-	return true;
-}
-
-/* What the letters behind 'z' stand for. */
-static void read_augmentation(const struct cfi_section *s, struct dwarf_cursor *c, const char *letters,
-                              struct cfi_cie *out)
-{
-	struct dwarf_cursor data = *c;
-	uint8_t encoding;
-
-	for (; *letters && !data.failed; letters++) {
-		switch (*letters) {
-		case 'R':
-			out->pointer_encoding = dwarf_u8(&data);
-			break;
-		case 'P':
-			/* Where the personality routine is does not matter, only how long that takes to say.
-			 */
-			encoding = dwarf_u8(&data);
-			cfi_pointer(s, &data, encoding & 0x0f, out->address_size);
-			break;
-		case 'L':
-			dwarf_u8(&data);
-			break;
-		case 'S':
-			out->is_signal = true;
-			break;
-		default:
-			return;
-		}
-	}
-}
-
-static int read_cie(const struct cfi_section *s, uint64_t offset, struct cfi_cie *out)
-{
-	struct header h;
-	uint64_t len;
-	uint8_t version;
-	const char *augmentation;
-
-	*out = (struct cfi_cie){ .address_size = 8 };
-	if (offset >= s->len || !read_header(s, offset, &h) || !h.is_cie)
-		return -EBADMSG;
-	version = dwarf_u8(&h.c);
-	augmentation = dwarf_string(&h.c);
-	if (version >= 4) {
-		out->address_size = dwarf_u8(&h.c);
-		dwarf_u8(&h.c); /* segment selector size */
-	}
-	out->code_alignment = dwarf_uleb(&h.c);
-	out->data_alignment = dwarf_sleb(&h.c);
-	out->return_register = version == 1 ? dwarf_u8(&h.c) : dwarf_uleb(&h.c);
-	if (h.c.failed || (out->address_size != 8 && out->address_size != 4))
-		return -EBADMSG;
-	if (*augmentation == 'z') {
-		out->has_augmentation_data = true;
-		len = dwarf_uleb(&h.c);
-		read_augmentation(s, &h.c, augmentation + 1, out);
-		dwarf_skip(&h.c, len);
-	} else if (*augmentation) {
-		return -EBADMSG;
-	}
-	out->program = h.c;
-	return h.c.failed ? -EBADMSG : 0;
-}
-
-/* Leaves the cursor at the instructions. */
-static bool read_range(const struct cfi_section *s, const struct cfi_cie *cie, struct dwarf_cursor *c,
-                       uint64_t *start, uint64_t *length)
-{
-	*start = cfi_pointer(s, c, cie->pointer_encoding, cie->address_size);
-	*length = cfi_pointer(s, c, cie->pointer_encoding & 0x0f, cie->address_size);
-	if (cie->has_augmentation_data)
-		dwarf_skip(c, dwarf_uleb(c));
-	return !c->failed;
-}
-
-static int add_entry(struct cfi *t, uint64_t start, uint64_t length, size_t fde, uint8_t section)
-{
-	struct entry *bigger;
-	size_t more;
-
-	if (t->n_entries == t->max_entries) {
-		more = t->max_entries ? t->max_entries * 2 : 256;
-		bigger = more > MAX_ENTRIES ? NULL : realloc(t->entries, more * sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		t->entries = bigger;
-		t->max_entries = more;
-	}
-	t->entries[t->n_entries++] = (struct entry){
-		.start = start, .length = (uint32_t)length, .fde = (uint32_t)fde, .section = section
-	};
-	return 0;
-}
-
-static int scan(struct cfi *t, uint8_t section, const struct elf_file *f)
-{
-	const struct cfi_section *s = &t->sections[section];
-	uint64_t start, length, known_cie = UINT64_MAX;
-	struct cfi_cie cie = { 0 };
-	bool usable = false;
-	struct header h;
-	size_t offset;
-	int err = 0;
-
-	for (offset = 0; !err && offset < s->len && read_header(s, offset, &h); offset = h.next) {
-		if (h.is_cie || h.cie == UINT64_MAX)
-			continue;
-		if (h.cie != known_cie) {
-			known_cie = h.cie;
-			usable = !read_cie(s, h.cie, &cie);
-		}
-		if (!usable || !read_range(s, &cie, &h.c, &start, &length))
-			continue;
-		if (length && length <= UINT32_MAX && offset <= UINT32_MAX && elf_file_executable(f, start))
-			err = add_entry(t, start, length, offset, section);
-	}
-	return err;
-}
-
-/* Of two entries for one address the one in .eh_frame comes first. */
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->section < y->section ? -1 : x->section > y->section;
-}
 
 static void load_section(struct elf_file *f, const char *name, struct cfi_section *out)
 {
@@ -192,31 +57,37 @@ static void load_section(struct elf_file *f, const char *name, struct cfi_sectio
 
 	if (!f || out->data || elf_file_section(f, name, &section))
 		return;
-	*out = (struct cfi_section){
-		.data = section.data, .len = section.len, .address = section.address, .is_eh = name[1] == 'e'
-	};
+	out->data = section.data;
+	out->len = section.len;
+	out->address = section.address;
+	out->is_eh = name[1] == 'e';
 }
 
 int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out)
 {
-	struct cfi *t = calloc(1, sizeof(*t));
+	const struct cfi_arch *arch = cfi_arch_of(elf_file_machine(f));
+	struct cfi *t;
 	int err;
 
+	if (!arch)
+		return -ENOTSUP;
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
+	t->arch = t->sections[0].arch = t->sections[1].arch = arch;
 	load_section(f, ".eh_frame", &t->sections[0]);
 	load_section(f, ".debug_frame", &t->sections[1]);
 	load_section(debug, ".debug_frame", &t->sections[1]);
-	err = scan(t, 0, f);
-	if (!err)
-		err = scan(t, 1, f);
-	if (!err && !t->n_entries)
-		err = -ENOENT;
+	err = cfi_index_fill(&t->index, t->sections, f);
+	t->n_chunks = (t->index.n + CFI_CHUNK - 1) / CFI_CHUNK;
+	if (!err) {
+		t->chunks = calloc(t->n_chunks, sizeof(struct chunk *));
+		err = t->chunks ? 0 : -ENOMEM;
+	}
 	if (err) {
 		cfi_free(t);
 		return err;
 	}
-	qsort(t->entries, t->n_entries, sizeof(*t->entries), compare_entries);
 	*out = t;
 	return 0;
 }
@@ -225,48 +96,207 @@ void cfi_free(struct cfi *c)
 {
 	if (!c)
 		return;
-	free(c->entries);
+	cfi_index_free(&c->index);
+	cfi_rule_pool_free(&c->pool);
+	arena_free(&c->chunk_memory);
+	free(c->chunks);
 	free(c);
 }
 
-static const struct entry *find_entry(const struct cfi *t, uint64_t address)
-{
-	size_t low = 0, high = t->n_entries, mid;
-	const struct entry *e;
+/* --- the exact way ---------------------------------------------------------------------------------- */
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (t->entries[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
-		return NULL;
-	e = &t->entries[low - 1];
-	while (e > t->entries && e[-1].start == e->start)
-		e--;
-	return address - e->start < e->length ? e : NULL;
+static const struct cfi_section *section_of(const struct cfi *t, const struct cfi_place *place)
+{
+	return &t->sections[place->fde & CFI_IN_DEBUG_FRAME ? 1 : 0];
+}
+
+/* False: nothing that rows can be made of. */
+static bool read_fde(const struct cfi *t, size_t place, struct cfi_known_cie *known, struct cfi_fde *out)
+{
+	const struct cfi_place *p = &t->index.places[place];
+
+	return cfi_entry_read(section_of(t, p), p->fde & ~CFI_IN_DEBUG_FRAME, known, out, NULL) &&
+	       out->length <= UINT32_MAX && out->length <= UINT64_MAX - out->start &&
+	       out->start == t->index.base + p->start;
 }
 
 int cfi_find(const struct cfi *c, uint64_t address, struct cfi_row *out)
 {
-	const struct entry *e = find_entry(c, address);
-	const struct cfi_section *s;
-	uint64_t start, length;
-	struct cfi_cie cie;
-	struct header h;
+	struct cfi_known_cie known = { 0 };
+	size_t n = cfi_index_up_to(&c->index, address);
+	struct cfi_fde fde;
 
-	if (!e)
+	if (!n || !read_fde(c, n - 1, &known, &fde) || address - fde.start >= fde.length)
 		return -ENOENT;
-	s = &c->sections[e->section];
-	if (!read_header(s, e->fde, &h) || read_cie(s, h.cie, &cie) ||
-	    !read_range(s, &cie, &h.c, &start, &length))
+	return cfi_program_run(section_of(c, &c->index.places[n - 1]), &fde, address, out);
+}
+
+bool cfi_next_function(const struct cfi *c, uint64_t address, uint64_t *start)
+{
+	size_t n = address ? cfi_index_up_to(&c->index, address - 1) : 0;
+
+	if (n == c->index.n)
+		return false;
+	*start = c->index.base + c->index.places[n].start;
+	return true;
+}
+
+/* --- making rows ------------------------------------------------------------------------------------ */
+
+static void add_row(struct builder *b, uint64_t start, uint32_t rules)
+{
+	struct wide_row *bigger;
+
+	if (b->err || b->is_full || (b->n && b->rows[b->n - 1].rules == rules))
+		return;
+	if (b->n == b->max) {
+		b->max = b->max ? b->max * 2 : 256;
+		bigger = realloc(b->rows, b->max * sizeof(*bigger));
+		if (!bigger) {
+			b->err = -ENOMEM;
+			return;
+		}
+		b->rows = bigger;
+	}
+	b->is_full = b->n + 1 == MAX_ROWS;
+	b->rows[b->n++] = (struct wide_row){ .start = (uint32_t)(start - b->base),
+		                             .rules = b->is_full ? ASK_EVALUATOR : rules };
+}
+
+static void take_row(void *context, const struct cfi_row *row)
+{
+	struct builder *b = context;
+	uint32_t id = CFI_RULES_BROKEN;
+	int err;
+
+	if (row->start >= b->limit || b->err)
+		return;
+	err = cfi_rule_pool_add(&b->table->pool, b->table->arch, row, &id);
+	if (err == -ENOMEM)
+		b->err = err;
+	add_row(b, row->start, err == -ENOSPC ? ASK_EVALUATOR : id);
+}
+
+/* The rows of one function, up to where the next begins. */
+static void take_function(struct builder *b, size_t place, struct cfi_known_cie *known)
+{
+	const struct cfi *t = b->table;
+	bool is_last = place + 1 == t->index.n;
+	uint64_t start = t->index.base + t->index.places[place].start, broken, end;
+	uint64_t next = is_last ? UINT64_MAX : t->index.base + t->index.places[place + 1].start;
+	struct cfi_fde fde;
+
+	end = start;
+	if (read_fde(t, place, known, &fde) && fde.length) {
+		end = start + fde.length;
+		b->limit = end < next ? end : next;
+		if (cfi_program_rows(section_of(t, &t->index.places[place]), &fde, take_row, b, &broken) &&
+		    broken < b->limit)
+			add_row(b, broken, CFI_RULES_BROKEN);
+	}
+	if (end < next)
+		add_row(b, end, CFI_RULES_NONE);
+}
+
+static bool fits_narrow(const struct builder *b)
+{
+	size_t i;
+
+	for (i = 0; i < b->n; i++)
+		if (b->rows[i].start > UINT16_MAX || b->rows[i].rules > UINT16_MAX)
+			return false;
+	return true;
+}
+
+static struct chunk *keep(struct builder *b)
+{
+	bool is_wide = !fits_narrow(b);
+	size_t i, size = b->n * (is_wide ? sizeof(struct wide_row) : sizeof(struct narrow_row));
+	struct chunk *c = arena_alloc(&b->table->chunk_memory, sizeof(*c) + size);
+
+	if (!c)
+		return NULL;
+	c->n = (uint32_t)b->n;
+	c->is_wide = is_wide;
+	if (is_wide)
+		memcpy(c->rows.wide, b->rows, size);
+	for (i = 0; i < b->n && !is_wide; i++)
+		c->rows.narrow[i] =
+		        (struct narrow_row){ (uint16_t)b->rows[i].start, (uint16_t)b->rows[i].rules };
+	return c;
+}
+
+static struct chunk *make_chunk(struct cfi *t, size_t number)
+{
+	size_t place = number * CFI_CHUNK,
+	       end = place + CFI_CHUNK < t->index.n ? place + CFI_CHUNK : t->index.n;
+	struct builder b = { .table = t, .base = t->index.base + t->index.places[place].start };
+	struct cfi_known_cie known = { 0 };
+	struct chunk *made = NULL;
+
+	for (; place < end; place++)
+		take_function(&b, place, &known);
+	if (!b.err)
+		made = keep(&b);
+	free(b.rows);
+	return made;
+}
+
+/* --- asking for rules ------------------------------------------------------------------------------- */
+
+static uint32_t row_start(const struct chunk *c, size_t i)
+{
+	return c->is_wide ? c->rows.wide[i].start : c->rows.narrow[i].start;
+}
+
+/* Of the last row at or below `offset`; the first row is at 0. */
+static uint32_t rules_of(const struct chunk *c, uint64_t offset)
+{
+	size_t low = 1, high = c->n, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (row_start(c, mid) <= offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return c->is_wide ? c->rows.wide[low - 1].rules : c->rows.narrow[low - 1].rules;
+}
+
+static int ask_evaluator(struct cfi *c, uint64_t address, uint32_t *id)
+{
+	struct cfi_row row;
+	int err = cfi_find(c, address, &row);
+
+	return err ? err : cfi_rule_pool_add(&c->pool, c->arch, &row, id);
+}
+
+int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out)
+{
+	size_t n = cfi_index_up_to(&c->index, address), number = (n - 1) / CFI_CHUNK;
+	uint32_t id;
+	int err = 0;
+
+	if (!n)
+		return -ENOENT;
+	if (!c->chunks[number])
+		c->chunks[number] = make_chunk(c, number);
+	if (!c->chunks[number])
+		return -ENOMEM;
+	id = rules_of(c->chunks[number], address - c->index.base - c->index.places[number * CFI_CHUNK].start);
+	if (id == ASK_EVALUATOR)
+		err = ask_evaluator(c, address, &id);
+	if (err || id == CFI_RULES_NONE)
+		return err ? err : -ENOENT;
+	if (id == CFI_RULES_BROKEN)
 		return -EBADMSG;
-	return cfi_program_run(s, &cie, h.c, start, start + length, address, out);
+	*out = c->pool.by_id[id];
+	return 0;
 }
 
 size_t cfi_memory(const struct cfi *c)
 {
-	return c->max_entries * sizeof(*c->entries);
+	return c->index.max * sizeof(*c->index.places) + c->n_chunks * sizeof(struct chunk *) +
+	       c->chunk_memory.bytes + cfi_rule_pool_memory(&c->pool);
 }

@@ -52,7 +52,9 @@ static void pick(struct machine *m, size_t down)
 static void push_register(struct machine *m, uint64_t reg, int64_t offset)
 {
 	uint64_t value = 0;
-	int err = reg > 16 ? -EBADMSG : m->env->read_register(m->env->context, (unsigned int)reg, &value);
+	int err = reg >= m->env->n_registers
+	                  ? -EBADMSG
+	                  : m->env->read_register(m->env->context, (unsigned int)reg, &value);
 
 	if (err)
 		fail(m, err);
@@ -212,7 +214,7 @@ static void run_rest(struct machine *m, uint8_t op)
 	uint64_t a, b;
 	int16_t distance;
 
-	if (op >= DW_OP_breg0 && op <= DW_OP_breg16) {
+	if (op >= DW_OP_breg0 && op <= DW_OP_breg31) {
 		push_register(m, op - DW_OP_breg0, dwarf_sleb(&m->c));
 		return;
 	}

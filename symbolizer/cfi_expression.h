@@ -10,7 +10,8 @@ struct cfi_environment {
 	int (*read_register)(void *context, unsigned int reg, uint64_t *value);
 	int (*read_memory)(void *context, uint64_t address, size_t len, uint64_t *value);
 	void *context;
-	uint64_t load_bias; /* added to addresses that stand in the expression */
+	unsigned int n_registers; /* read_register() is asked for lower ones only */
+	uint64_t load_bias;       /* added to addresses that stand in the expression */
 };
 
 /*

@@ -2,142 +2,137 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <string.h>
 
 #define MAX_REMEMBERED 16
-#define CFA            CFI_REGISTERS /* where the CFA's rule stands among the others */
+#define CFA            CFI_MAX_REGISTERS /* where the CFA's rule stands among the others */
+
+/* Instructions of aadwarf64, whose numbers other processors use for other things. */
+enum { AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c, AARCH64_NEGATE_RA_STATE = 0x2d };
 
 struct rules {
-	struct cfi_rule of[CFI_REGISTERS + 1];
+	struct cfi_rule of[CFI_MAX_REGISTERS + 1];
+	bool is_signed;
 };
 
 struct machine {
 	const struct cfi_section *section;
+	const struct cfi_arch *arch;
 	const struct cfi_cie *cie;
 	struct dwarf_cursor c;
 	uint64_t location, target;
 	uint64_t row_end; /* set when the location passes the target */
 	bool done;
+	cfi_row_function on_row; /* NULL: only the row at the target is wanted */
+	void *context;
 	struct rules now, initial;
 	struct rules remembered[MAX_REMEMBERED];
 	size_t n_remembered;
 };
 
-/* DW_EH_PE_ constants, which are in the LSB and not in DWARF. */
-enum {
-	PE_ABSPTR = 0,
-	PE_ULEB = 1,
-	PE_UDATA2 = 2,
-	PE_UDATA4 = 3,
-	PE_UDATA8 = 4,
-	PE_SLEB = 9,
-	PE_SDATA2 = 10,
-	PE_SDATA4 = 11,
-	PE_SDATA8 = 12,
-	PE_FORMAT = 15,
-	PE_PCREL = 0x10,
-	PE_APPLICATION = 0x70,
-	PE_INDIRECT = 0x80,
-};
-
-static uint64_t pointer_value(struct dwarf_cursor *c, uint8_t format, uint8_t address_size)
+/*
+ * Where the rule for a register stands. False: nobody unwinds by it (vector registers), so its rules go nowhere.
+ */
+static bool find_column(const struct machine *m, uint64_t reg, unsigned int *column)
 {
-	switch (format) {
-	case PE_ABSPTR:
-		return dwarf_fixed(c, address_size);
-	case PE_ULEB:
-		return dwarf_uleb(c);
-	case PE_UDATA2:
-		return dwarf_u16(c);
-	case PE_UDATA4:
-		return dwarf_u32(c);
-	case PE_UDATA8:
-	case PE_SDATA8:
-		return dwarf_u64(c);
-	case PE_SLEB:
-		return (uint64_t)dwarf_sleb(c);
-	case PE_SDATA2:
-		return (uint64_t)(int64_t)(int16_t)dwarf_u16(c);
-	case PE_SDATA4:
-		return (uint64_t)(int64_t)(int32_t)dwarf_u32(c);
-	default:
-		dwarf_fail(c);
-		return 0;
-	}
+	if (!m->arch->has_link && reg == m->cie->return_register)
+		reg = m->arch->pc;
+	else if (reg >= m->arch->pc)
+		return false;
+	*column = (unsigned int)reg;
+	return true;
 }
 
-uint64_t cfi_pointer(const struct cfi_section *s, struct dwarf_cursor *c, uint8_t encoding,
-                     uint8_t address_size)
-{
-	uint64_t here = s->address + (c->failed ? 0 : (uint64_t)(c->pos - s->data));
-	uint64_t value = pointer_value(c, encoding & PE_FORMAT, address_size);
-
-	if (encoding & PE_INDIRECT)
-		dwarf_fail(c);
-	switch (encoding & PE_APPLICATION) {
-	case 0:
-		return value;
-	case PE_PCREL:
-		return value + here;
-	default:
-		dwarf_fail(c);
-		return 0;
-	}
-}
-
-/* A rule for a register that nobody unwinds by (vector registers) goes nowhere. */
 static void set_rule(struct machine *m, uint64_t reg, enum cfi_kind kind, int64_t n)
 {
+	unsigned int column;
+
 	if (n < INT32_MIN || n > INT32_MAX)
 		dwarf_fail(&m->c);
-	if (reg == m->cie->return_register)
-		reg = CFI_RETURN_ADDRESS;
-	else if (reg >= CFI_RETURN_ADDRESS)
-		return;
-	m->now.of[reg] = (struct cfi_rule){ .kind = (uint8_t)kind, .reg = (uint8_t)reg, .n = (int32_t)n };
+	if (find_column(m, reg, &column))
+		m->now.of[column] =
+		        (struct cfi_rule){ .kind = (uint8_t)kind, .reg = (uint8_t)column, .n = (int32_t)n };
 }
 
 static void set_cfa(struct machine *m, uint64_t reg, int64_t n)
 {
-	if (reg >= CFI_RETURN_ADDRESS || n < INT32_MIN || n > INT32_MAX)
+	if (reg >= m->arch->pc || n < INT32_MIN || n > INT32_MAX)
 		dwarf_fail(&m->c);
 	m->now.of[CFA] = (struct cfi_rule){ .kind = CFI_OFFSET, .reg = (uint8_t)reg, .n = (int32_t)n };
 }
 
-/* The block that begins here. */
-static void set_expression(struct machine *m, uint64_t reg, enum cfi_kind kind)
+/* A rule that is the block that begins here. */
+static struct cfi_rule read_expression(struct machine *m, enum cfi_kind kind)
 {
 	uint64_t len = dwarf_uleb(&m->c);
 	int64_t at = m->c.failed ? 0 : m->c.pos - m->section->data;
 
 	dwarf_skip(&m->c, len);
-	if (len > UINT16_MAX)
+	if (len > CFI_MAX_EXPRESSION || at > INT32_MAX)
 		dwarf_fail(&m->c);
-	if (reg == CFA)
-		m->now.of[CFA] = (struct cfi_rule){ .kind = (uint8_t)kind, .n = (int32_t)at };
-	else
-		set_rule(m, reg, kind, at);
-	if (reg == m->cie->return_register)
-		reg = CFI_RETURN_ADDRESS;
-	if (reg <= CFA)
-		m->now.of[reg].length = (uint16_t)len;
+	return (struct cfi_rule){ .kind = (uint8_t)kind, .length = (uint16_t)len, .n = (int32_t)at };
+}
+
+static void set_expression(struct machine *m, uint64_t reg, enum cfi_kind kind)
+{
+	struct cfi_rule rule = read_expression(m, kind);
+	unsigned int column;
+
+	if (!find_column(m, reg, &column))
+		return;
+	rule.reg = (uint8_t)column;
+	m->now.of[column] = rule;
 }
 
 static void restore_rule(struct machine *m, uint64_t reg)
 {
-	if (reg == m->cie->return_register)
-		reg = CFI_RETURN_ADDRESS;
-	if (reg < CFI_REGISTERS)
-		m->now.of[reg] = m->initial.of[reg];
+	unsigned int column;
+
+	if (find_column(m, reg, &column))
+		m->now.of[column] = m->initial.of[column];
 }
 
+/* The rules as they are now, which hold from the location to `end`. */
+static void fill_row(const struct machine *m, uint64_t end, struct cfi_row *out)
+{
+	int i;
+
+	out->start = m->location;
+	out->end = end;
+	out->expressions = m->section->data;
+	out->cfa = m->now.of[CFA];
+	out->is_signal = m->cie->is_signal;
+	out->is_signed = m->now.is_signed;
+	out->return_register = m->arch->has_link ? (uint8_t)m->cie->return_register : m->arch->pc;
+	out->n_rules = 0;
+	for (i = 0; i <= m->arch->pc; i++)
+		if (m->now.of[i].kind != CFI_SAME)
+			out->rules[out->n_rules++] = m->now.of[i];
+}
+
+static void report_row(const struct machine *m, uint64_t end)
+{
+	struct cfi_row row;
+
+	fill_row(m, end, &row);
+	m->on_row(m->context, &row);
+}
+
+/* Locations go up only. */
 static void move_to(struct machine *m, uint64_t location)
 {
+	if (location < m->location)
+		dwarf_fail(&m->c);
+	if (m->c.failed)
+		return;
 	if (location > m->target) {
 		m->row_end = location;
 		m->done = true;
-	} else {
-		m->location = location;
+		return;
 	}
+	if (m->on_row && location > m->location)
+		report_row(m, location);
+	m->location = location;
 }
 
 static void advance(struct machine *m, uint64_t delta)
@@ -196,7 +191,7 @@ static bool run_cfa(struct machine *m, uint8_t op)
 		set_cfa(m, cfa->reg, factored_sleb(m));
 		return true;
 	case DW_CFA_def_cfa_expression:
-		set_expression(m, CFA, CFI_EXPRESSION);
+		m->now.of[CFA] = read_expression(m, CFI_EXPRESSION);
 		return true;
 	default:
 		return false;
@@ -294,6 +289,12 @@ static void run_rest(struct machine *m, uint8_t op)
 	case DW_CFA_GNU_args_size:
 		dwarf_uleb(&m->c);
 		break;
+	case AARCH64_NEGATE_RA_STATE:
+	case AARCH64_NEGATE_RA_STATE_WITH_PC:
+		if (!m->arch->has_link)
+			dwarf_fail(&m->c);
+		m->now.is_signed = !m->now.is_signed;
+		break;
 	default:
 		dwarf_fail(&m->c);
 	}
@@ -320,24 +321,55 @@ static int run(struct machine *m, struct dwarf_cursor program)
 	return m->c.failed ? -EBADMSG : 0;
 }
 
-int cfi_program_run(const struct cfi_section *s, const struct cfi_cie *cie, struct dwarf_cursor fde,
-                    uint64_t start, uint64_t end, uint64_t address, struct cfi_row *out)
+static int run_both(struct machine *m, const struct cfi_fde *fde)
 {
-	struct machine m = { .section = s, .cie = cie, .location = start, .target = address, .row_end = end };
-	int i, err = run(&m, cie->program);
+	int err;
 
-	m.initial = m.now;
-	if (!err && !m.done)
-		err = run(&m, fde);
-	if (err || m.now.of[CFA].kind == CFI_SAME)
+	memset(&m->now, 0, sizeof(m->now));
+	m->arch = m->section->arch;
+	m->cie = &fde->cie;
+	m->location = fde->start;
+	err = run(m, fde->cie.program);
+	m->initial = m->now;
+	if (!err && !m->done)
+		err = run(m, fde->program);
+	return err;
+}
+
+int cfi_program_run(const struct cfi_section *s, const struct cfi_fde *fde, uint64_t address,
+                    struct cfi_row *out)
+{
+	uint64_t end = fde->start + fde->length;
+	struct machine m;
+
+	m.section = s;
+	m.target = address;
+	m.row_end = end;
+	m.done = false;
+	m.on_row = NULL;
+	m.n_remembered = 0;
+	if (run_both(&m, fde) || m.now.of[CFA].kind == CFI_SAME)
 		return -EBADMSG;
-	*out = (struct cfi_row){ .start = m.location,
-		                 .end = m.row_end < end ? m.row_end : end,
-		                 .expressions = s->data,
-		                 .cfa = m.now.of[CFA],
-		                 .is_signal = cie->is_signal };
-	for (i = 0; i < CFI_REGISTERS; i++)
-		if (m.now.of[i].kind != CFI_SAME)
-			out->rules[out->n_rules++] = m.now.of[i];
+	fill_row(&m, m.row_end < end ? m.row_end : end, out);
 	return 0;
+}
+
+int cfi_program_rows(const struct cfi_section *s, const struct cfi_fde *fde, cfi_row_function on_row,
+                     void *context, uint64_t *broken_from)
+{
+	struct machine m;
+	int err;
+
+	m.section = s;
+	m.target = UINT64_MAX;
+	m.done = false;
+	m.on_row = on_row;
+	m.context = context;
+	m.n_remembered = 0;
+	err = run_both(&m, fde);
+	if (err)
+		*broken_from = m.location;
+	else if (m.location < fde->start + fde->length)
+		report_row(&m, fde->start + fde->length);
+	return err;
 }

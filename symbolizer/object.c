@@ -14,7 +14,6 @@
 #include "symbolizer/symtab.h"
 
 #define MAX_ANSWERS (1 << 18)
-#define MAX_ROWS    (1 << 18)
 #define MAX_FRAMES  129
 #define MAX_NAME    32768
 
@@ -41,12 +40,6 @@ struct object {
 	struct remembered *answers;
 	struct sym_frame *frames;
 	size_t n_answers, max_answers, n_frames, max_frames;
-
-	struct address_map row_of; /* address -> index in rows */
-	struct cfi_row **rows;     /* in row_memory, without their unused rules */
-	size_t n_rows, max_rows;
-	struct arena row_memory;
-	struct cfi_row current_row;
 };
 
 struct object *object_new(const struct object_environment *env, struct elf_file *f, const char *root,
@@ -83,19 +76,9 @@ static void forget_answers(struct object *o)
 	o->n_answers = o->max_answers = o->n_frames = o->max_frames = 0;
 }
 
-static void forget_rows(struct object *o)
-{
-	address_map_clear(&o->row_of);
-	free(o->rows);
-	arena_free(&o->row_memory);
-	o->rows = NULL;
-	o->n_rows = o->max_rows = 0;
-}
-
 void object_unload(struct object *o)
 {
 	forget_answers(o);
-	forget_rows(o);
 	dwarf_index_free(o->dwarf);
 	symtab_free(o->symtab);
 	symtab_free(o->mini_symtab);
@@ -353,37 +336,18 @@ bool object_resolve(struct object *o, uint64_t address, struct object_answer *ou
 	return answer->n_frames;
 }
 
-static void remember_row(struct object *o, uint64_t address, const struct cfi_row *row)
+int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out)
 {
-	size_t len = offsetof(struct cfi_row, rules) + row->n_rules * sizeof(*row->rules);
-	struct cfi_row *copy;
-
-	if (o->n_rows >= MAX_ROWS)
-		forget_rows(o);
-	if (make_room((void **)&o->rows, o->n_rows + 1, &o->max_rows, sizeof(struct cfi_row *)))
-		return;
-	copy = arena_alloc(&o->row_memory, len);
-	if (!copy || address_map_put(&o->row_of, address, (uint32_t)o->n_rows, MAX_ROWS))
-		return;
-	memcpy(copy, row, len);
-	o->rows[o->n_rows++] = copy;
-}
-
-const struct cfi_row *object_row(struct object *o, uint64_t address)
-{
-	uint32_t i;
+	size_t before;
 	int err;
 
-	if (address_map_get(&o->row_of, address, &i))
-		return o->rows[i];
-	o->has_grown = true;
-	err = load_cfi(o) ? cfi_find(o->cfi, address, &o->current_row) : -ENOENT;
-	if (err) {
-		errno = -err;
-		return NULL;
-	}
-	remember_row(o, address, &o->current_row);
-	return &o->current_row;
+	o->has_grown |= !o->cfi_tried;
+	if (!load_cfi(o))
+		return -ENOENT;
+	before = cfi_memory(o->cfi);
+	err = cfi_rules_at(o->cfi, address, out);
+	o->has_grown |= cfi_memory(o->cfi) != before;
+	return err;
 }
 
 void object_touch(struct object *o, uint64_t clock)
@@ -415,7 +379,7 @@ size_t object_memory(const struct object *o)
 	sum += o->mini_symtab ? symtab_memory(o->mini_symtab) : 0;
 	sum += o->dwarf ? dwarf_index_memory(o->dwarf) : 0;
 	sum += o->cfi ? cfi_memory(o->cfi) : 0;
-	sum += address_map_memory(&o->answer_of) + address_map_memory(&o->row_of);
+	sum += address_map_memory(&o->answer_of);
 	sum += o->max_answers * sizeof(*o->answers) + o->max_frames * sizeof(*o->frames);
-	return sum + o->max_rows * sizeof(*o->rows) + o->row_memory.bytes;
+	return sum;
 }

@@ -51,10 +51,10 @@ bool object_address(const struct object *o, uint64_t offset, uint64_t *address);
 /* False: nothing is known of the address. The names are interned. */
 bool object_resolve(struct object *o, uint64_t address, struct object_answer *out);
 
-/* The row for an ELF address; good until the next call for this object. NULL with errno ENOENT or EBADMSG. */
-const struct cfi_row *object_row(struct object *o, uint64_t address);
+/* How to unwind from an ELF address; lives until the tables go. -ENOENT, -EBADMSG, -ENOMEM, as cfi_rules_at(). */
+int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out);
 
-/* Bytes of all tables; changes only in object_resolve() and object_row(). */
+/* Bytes of all tables; changes only in object_resolve() and object_rules(). */
 size_t object_memory(const struct object *o);
 
 /* For the cache of objects: when it was last used. */

@@ -29,6 +29,11 @@ static int64_t now_ns(void)
 
 /* --- mappings --------------------------------------------------------------------------------------- */
 
+static void note_change(struct sym_process *p)
+{
+	p->version = ++p->owner->versions;
+}
+
 static void forget_mappings(struct sym_process *p)
 {
 	size_t i;
@@ -36,6 +41,7 @@ static void forget_mappings(struct sym_process *p)
 	for (i = 0; i < p->n_mappings; i++)
 		free(p->mappings[i]);
 	p->n_mappings = 0;
+	note_change(p);
 }
 
 static void forget_perf_map(struct sym_process *p)
@@ -86,12 +92,14 @@ static int insert_at(struct sym_process *p, size_t at, struct mapping *m)
 	memmove(p->mappings + at + 1, p->mappings + at, (p->n_mappings - at) * sizeof(struct mapping *));
 	p->mappings[at] = m;
 	p->n_mappings++;
+	note_change(p);
 	return 0;
 }
 
 static void remove_at(struct sym_process *p, size_t at)
 {
 	p->n_mappings--;
+	note_change(p);
 	memmove(p->mappings + at, p->mappings + at + 1, (p->n_mappings - at) * sizeof(struct mapping *));
 }
 
@@ -152,6 +160,7 @@ static void drop_oldest(struct sym_process *p)
 	}
 	p->owner->stats.mappings_dropped += p->n_mappings - to;
 	p->n_mappings = to;
+	note_change(p);
 }
 
 static bool is_same(const struct mapping *m, const struct mapping *wanted)

@@ -78,6 +78,7 @@ void symbolizer_free(struct symbolizer *s)
 	lone_files_free(s->files);
 	kernel_free(s->kernel);
 	object_cache_free(s->objects);
+	free(s->unwound);
 	intern_free(s->strings);
 	free(s->debug_dir);
 	free(s->proc);

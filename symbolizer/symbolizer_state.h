@@ -11,6 +11,8 @@ struct symbolizer {
 	struct object_cache *objects;
 	struct kernel *kernel;
 	struct sym_process *processes; /* uthash by key */
+	uint64_t versions;             /* that processes' mappings have had */
+	struct unwind_cache *unwound;  /* NULL before the first stack */
 	struct sym_file *files;        /* the last one opened */
 	char *debug_dir, *proc;
 	struct symbolizer_stats stats;

@@ -25,34 +25,35 @@ static int read_memory(void *context, uint64_t address, size_t len, uint64_t *va
 	return 0;
 }
 
-static void evaluate(const struct cfi_row *row)
+static void evaluate(const struct cfi_rules *rules)
 {
-	const struct cfi_environment env = { .read_register = read_register, .read_memory = read_memory };
+	const struct cfi_environment env = { .read_register = read_register,
+		                             .read_memory = read_memory,
+		                             .n_registers = CFI_MAX_REGISTERS };
 	const struct cfi_rule *rule;
 	uint64_t value, cfa = 0x7000;
 	int i;
 
-	for (i = -1; i < row->n_rules; i++) {
-		rule = i < 0 ? &row->cfa : &row->rules[i];
+	for (i = -1; i < rules->n_rules; i++) {
+		rule = i < 0 ? &rules->cfa : &rules->rules[i];
 		if (rule->kind == CFI_EXPRESSION || rule->kind == CFI_VALUE_EXPRESSION)
-			cfi_expression_evaluate(row->expressions + (uint32_t)rule->n, rule->length, &cfa,
-			                        &env, &value);
+			cfi_expression_evaluate((const uint8_t *)rules + rule->n, rule->length, &cfa, &env,
+			                        &value);
 	}
 }
 
 static void ask(struct object *o, uint64_t address)
 {
 	struct object_answer answer;
-	const struct cfi_row *row;
+	const struct cfi_rules *rules;
 	size_t i, len = 0;
 
 	if (object_resolve(o, address, &answer))
 		for (i = 0; i < answer.n_frames; i++)
 			len += strlen(answer.frames[i].function) +
 			       (answer.frames[i].file ? strlen(answer.frames[i].file) : 0);
-	row = object_row(o, address);
-	if (row)
-		evaluate(row);
+	if (!object_rules(o, address, &rules))
+		evaluate(rules);
 	if (len == SIZE_MAX)
 		abort();
 }

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/cfi.h"
 #include "symbolizer/cfi_expression.h"
-#include "symbolizer/cfi_program.h"
 #include "tests/unit/compile_program.h"
 
 /* --- expressions ------------------------------------------------------------------------------------ */
@@ -32,9 +32,9 @@ static int read_memory(void *context, uint64_t address, size_t len, uint64_t *va
 	return 0;
 }
 
-static const struct cfi_environment environment = { .read_register = read_register,
-	                                            .read_memory = read_memory,
-	                                            .load_bias = 0x100000 };
+static const struct cfi_environment environment = {
+	.read_register = read_register, .read_memory = read_memory, .n_registers = 17, .load_bias = 0x100000
+};
 
 static void test_cfi__expressions(void **state)
 {
@@ -100,17 +100,21 @@ static const uint8_t nothing[1];
 static int run(const char *program, size_t len, uint64_t at, struct cfi_row *row)
 {
 	static const uint8_t cie_program[] = { 0x0c, 7, 8, 0x90, 1 };
-	struct cfi_section section = { .data = (const uint8_t *)program, .len = len, .is_eh = true };
-	struct cfi_cie cie = { .program = dwarf_cursor_at(cie_program, sizeof(cie_program), 0),
-		               .code_alignment = 1,
-		               .data_alignment = -8,
-		               .return_register = 16,
-		               .address_size = 8 };
+	struct cfi_section section = {
+		.arch = &cfi_arch_x86_64, .data = (const uint8_t *)program, .len = len, .is_eh = true
+	};
+	struct cfi_fde fde = { .cie = { .program = dwarf_cursor_at(cie_program, sizeof(cie_program), 0),
+		                        .code_alignment = 1,
+		                        .data_alignment = -8,
+		                        .return_register = 16,
+		                        .address_size = 8 },
+		               .start = 0x1000,
+		               .length = 0x100 };
 
 	if (!len)
 		section.data = nothing;
-	return cfi_program_run(&section, &cie, dwarf_cursor_at(section.data, len, 0), 0x1000, 0x1100,
-	                       0x1000 + at, row);
+	fde.program = dwarf_cursor_at(section.data, len, 0);
+	return cfi_program_run(&section, &fde, 0x1000 + at, row);
 }
 
 static const struct cfi_rule *rule_of(const struct cfi_row *row, int reg)
@@ -134,7 +138,7 @@ static void test_cfi__rows(void **state)
 	assert_true(row.start == 0x1000 && row.end == 0x1001);
 	assert_true(row.cfa.kind == CFI_OFFSET && row.cfa.reg == 7 && row.cfa.n == 8);
 	assert_null(rule_of(&row, 6));
-	assert_int_equal(rule_of(&row, CFI_RETURN_ADDRESS)->n, -8);
+	assert_int_equal(rule_of(&row, 16)->n, -8);
 
 	assert_int_equal(run(program, sizeof(program) - 1, 3, &row), 0);
 	assert_true(row.start == 0x1001 && row.end == 0x1004 && row.cfa.reg == 7 && row.cfa.n == 16);
