@@ -1,0 +1,10 @@
+/* Calls what rules.S has. */
+int rules(void);
+int rule_none(void);
+
+int main(void)
+{
+	rules();
+	rule_none();
+	return 0;
+}

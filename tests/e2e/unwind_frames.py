@@ -1,0 +1,119 @@
+"""Frames of ours beside gdb's, for the tests that compare them.
+
+One of gdb's is (function, file, line, "real", "inlined" or "signal"); one of ours has the ELF file and the ELF address on
+top. Files are base names.
+"""
+import functools
+import os
+import re
+import subprocess
+
+import symbol_tables
+
+
+
+@functools.lru_cache(None)
+def aliases(path):
+    """name -> the set of names of the same address, C++ ones as people read them."""
+    mangled = symbol_tables.aliases(path)
+    names = sorted(mangled)
+    plain = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True).stdout.split("\n")
+    readable = {name: cut_parameters(text) for name, text in zip(names, plain)}
+    found = {}
+    for name, others in mangled.items():
+        found.setdefault(readable[name], set()).update(readable[other] for other in others)
+    return found
+
+
+def cut_parameters(name):
+    """'ns::f<int>(int) const' -> 'ns::f<int>', as people read it."""
+    name = re.sub(r"\[abi:[^]]*\]", "", name)
+    depth = 0
+    for i, letter in enumerate(name):
+        if letter == "(" and depth == 0 and not name.startswith(("(anonymous", "()("), i) and \
+                not name[:i].endswith("operator"):
+            end, level = i, 0
+            while end < len(name):
+                level += {"(": 1, ")": -1}.get(name[end], 0)
+                end += 1
+                if level == 0:
+                    break
+            rest = name[end:]
+            if rest.startswith("::") or rest.startswith(" const::"):
+                continue
+            return name[:i]
+        depth += {"<": 1, ">": -1, "{": 1, "}": -1}.get(letter, 0)
+    return name
+
+
+def plain(name):
+    """Without what compilers put behind the names of clones and parts of functions, some of it cut by gdb."""
+    return re.sub(r"(\.(part|constprop|isra|cold|lto_priv|\d+))+$", "", name)
+
+
+def same_name(ours, theirs):
+    if plain(ours[0]) == plain(theirs[0]):
+        return True
+    return plain(theirs[0]) in map(plain, aliases(ours[4]).get(ours[0], ()))
+
+
+def eu_lines_of_many(path, addresses):
+    """address -> (file, line) of each frame there, innermost first. Addresses are texts in hex without 0x."""
+    out = subprocess.run(["eu-addr2line", "-a", "-i", "-e", path], capture_output=True, text=True,
+                         input="".join(f"0x{address}\n" for address in addresses)).stdout
+    known, current = {}, None
+    for line in out.splitlines():
+        place = re.match(r"^(.*?):(\d+)", line)
+        if re.fullmatch(r"0x[0-9a-f]+", line):
+            current = known.setdefault(f"{int(line, 16):x}", [])
+        elif place and current is not None:
+            current.append((os.path.basename(place[1]), int(place[2])))
+    return known
+
+
+class Lines:
+    """What eu-addr2line says, asked once for many addresses."""
+
+    def __init__(self):
+        self.wanted, self.known = {}, {}
+
+    def want(self, path, address):
+        if (path, address) not in self.known:
+            self.wanted.setdefault(path, set()).add(address)
+
+    def of(self, path, address):
+        """(file, line) of each frame at an ELF address, innermost first."""
+        for file, addresses in self.wanted.items():
+            for one, found in eu_lines_of_many(file, sorted(addresses)).items():
+                self.known[file, one] = found
+        self.wanted = {}
+        return self.known.get((path, address), [])
+
+
+def same_line(ours, theirs, lines):
+    """gdb passes over rows that begin no statement; where it differs for that, eu-addr2line is to agree with us."""
+    return ours[1:3] == theirs[1:3] or ours[1:3] in lines.of(ours[4], ours[5])
+
+
+def same_frame(ours, theirs, lines):
+    if theirs[0] == "<signal>" or theirs[3] == "signal":
+        return "restore_rt" in ours[0]
+    if theirs[0] == "??" or ours[0].startswith("[no symbols"):
+        return (theirs[0] == "??" or theirs[0].endswith("@plt")) and ours[0].startswith("[no symbols")
+    return same_name(ours, theirs) and ours[3] == theirs[3] and same_line(ours, theirs, lines)
+
+
+def differences(ours, theirs, lines):
+    """A line for each pair that is not the same, and one when there is another number of them; [] when all is well."""
+    for mine, gdbs in zip(ours, theirs):
+        if mine[1:3] != gdbs[1:3]:
+            lines.want(mine[4], mine[5])
+    found = [f"#{i} ours {a} gdb {b}" for i, (a, b) in enumerate(zip(ours, theirs)) if not same_frame(a, b, lines)]
+    if len(ours) != len(theirs):
+        found.append(f"{len(ours)} frames, gdb has {len(theirs)}")
+    return found
+
+
+def parse_ours(field):
+    """Of a line FRAME, cut at its tabs, as unwind_live and replay print it."""
+    return (cut_parameters(field[1]), os.path.basename(field[2]), int(field[3]), *field[4:])
