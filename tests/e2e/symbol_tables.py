@@ -1,25 +1,71 @@
-"""What binutils and elfutils know of a file's symbols, for tests that compare names."""
+"""What binutils and elfutils know of a file's symbols and sections, for tests that compare names."""
+import bisect
 import os
 import re
 import subprocess
 
 
-def aliases(path):
-    """name -> the set of names of the same address, from .symtab of the file or of its debug file, and .dynsym."""
-    notes = subprocess.run(["readelf", "-nW", path], capture_output=True, text=True).stdout
-    build_id = re.search(r"Build ID: ([0-9a-f]+)", notes)
-    separate = f"/usr/lib/debug/.build-id/{build_id[1][:2]}/{build_id[1][2:]}.debug" if build_id else ""
-    at = {}
-    for file in [path] + [separate] * os.path.exists(separate):
-        for line in subprocess.run(["readelf", "-sW", file], capture_output=True, text=True).stdout.splitlines():
+def readelf(option, path):
+    return subprocess.run(["readelf", option, path], capture_output=True, text=True, errors="replace").stdout
+
+
+def debug_file(path, debug_dir="/usr/lib/debug"):
+    """The separate debug file that belongs to the file's build-id, or None."""
+    build_id = re.search(r"Build ID: ([0-9a-f]+)", readelf("-nW", path))
+    found = f"{debug_dir or '/usr/lib/debug'}/.build-id/{build_id[1][:2]}/{build_id[1][2:]}.debug" if build_id else ""
+    return found if os.path.exists(found) else None
+
+
+def symbols(path, debug_dir=None):
+    """(value, size, type, name, section index) of the functions and labels in .symtab and .dynsym of the file and its debug file."""
+    for file in [path] + [debug_file(path, debug_dir)] * bool(debug_file(path, debug_dir)):
+        for line in readelf("-sW", file).splitlines():
             field = line.split()
             if len(field) == 8 and field[3] in ("FUNC", "NOTYPE", "IFUNC") and field[6].isdigit():
-                at.setdefault(field[1], set()).add(field[7].split("@")[0])
+                yield int(field[1], 16), int(field[2], 0), field[3], field[7].split("@")[0], int(field[6])
+
+
+def aliases(path, debug_dir=None):
+    """name -> the set of names of the same address."""
+    at = {}
+    for value, _, _, name, section in symbols(path, debug_dir):
+        at.setdefault((value, section), set()).add(name)
     of = {}
     for names in at.values():
         for name in names:
             of.setdefault(name, set()).update(names)
     return of
+
+
+class Functions:
+    """Where the functions are whose size the symbol table tells."""
+
+    def __init__(self, path, section=None, debug_dir=None):
+        spans = sorted((value, value + size) for value, size, kind, _, index in symbols(path, debug_dir)
+                       if size and kind != "NOTYPE" and section in (None, index))
+        self.starts, self.ends, high = [], [], 0
+        for start, end in spans:
+            high = max(high, end)
+            self.starts.append(start)
+            self.ends.append(high)
+
+    def hold(self, address):
+        at = bisect.bisect_right(self.starts, address)
+        return at > 0 and address < self.ends[at - 1]
+
+
+def sections(path):
+    """name -> (index, address, size) of the sections that hold code."""
+    found = {}
+    for line in readelf("-SW", path).splitlines():
+        match = re.match(r"\s*\[\s*(\d+)\]\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s+(\w*X\w*)", line)
+        if match and "A" in match[5]:
+            found[match[2]] = (int(match[1]), int(match[3], 16), int(match[4], 16))
+    return found
+
+
+def is_relocatable(path):
+    return "REL (Relocatable" in readelf("-hW", path)
 
 
 def eu_lines(path, address):
