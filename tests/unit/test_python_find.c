@@ -1,0 +1,246 @@
+/* Looking for a Python: libraries that define what a Python defines, mapped into this program. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbolizer/python.h"
+#include "symbolizer/python_layout.h"
+#include "tests/unit/compile_program.h"
+
+/* From 3.13 on _PyRuntime begins with these. */
+#define OFFSETS "unsigned long _PyRuntime[200] = { 0x7970677562656478, "
+
+static void *library;
+
+/* Makes libpythonN.so of a text of C, and loads it. */
+static void load(const char *text)
+{
+	static int n;
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/p.c", program_dir);
+	file = fopen(path, "we");
+	fputs(text, file);
+	fclose(file);
+	assert_true(compile_into("-shared -fPIC -o %s/libpython%d.so %s", program_dir, ++n, path));
+	snprintf(path, sizeof(path), "%s/libpython%d.so", program_dir, n);
+	library = dlopen(path, RTLD_NOW);
+	assert_non_null(library);
+}
+
+static int find_in(const char *text, struct sym_python_layout *layout)
+{
+	int err;
+
+	load(text);
+	memset(layout, 0xee, sizeof(*layout));
+	err = sym_python_find(getpid(), NULL, layout);
+	return err;
+}
+
+static int unload(void **state)
+{
+	(void)state;
+	if (library)
+		dlclose(library);
+	library = NULL;
+	return 0;
+}
+
+static uint64_t loaded(const char *name)
+{
+	return (uint64_t)(uintptr_t)dlsym(library, name);
+}
+
+static void test_python_find__none(void **state)
+{
+	struct sym_python_layout layout;
+
+	(void)state;
+	assert_int_equal(sym_python_find(getpid(), NULL, &layout), -ENOENT);
+	assert_int_equal(find_in("int f(void) { return 1; }", &layout), -ENOENT);
+	assert_int_equal(sym_python_find(0x7ffffff0, NULL, &layout), -ESRCH);
+}
+
+static void test_python_find__version_by_function(void **state)
+{
+	struct sym_python_layout layout;
+	uint64_t evaluator;
+
+	(void)state;
+	assert_int_equal(find_in("char _PyRuntime[9]; int PyCode_Type; int PyCode_NewWithPosOnlyArgs(void) { "
+	                         "return 1; }"
+	                         "int _PyEval_EvalFrameDefault(void) { return 2; }",
+	                         &layout),
+	                 0);
+	assert_int_equal(layout.version, 0x0308);
+	assert_int_equal(layout.runtime, loaded("_PyRuntime"));
+	assert_int_equal(layout.code_type, loaded("PyCode_Type"));
+	evaluator = loaded("_PyEval_EvalFrameDefault");
+	assert_int_equal(layout.evaluator[0].start, evaluator);
+	assert_true(layout.evaluator[0].end > evaluator && layout.evaluator[0].end < evaluator + 64);
+	assert_int_equal(layout.evaluator[1].end, 0);
+}
+
+static void test_python_find__version_by_newest_function(void **state)
+{
+	struct sym_python_layout layout;
+
+	(void)state;
+	assert_int_equal(
+	        find_in("char _PyRuntime[9]; int PyCode_NewWithPosOnlyArgs, PyFrame_GetCode;", &layout), 0);
+	assert_int_equal(layout.version, 0x0309);
+	assert_int_equal(layout.code_type, 0);
+	unload(NULL);
+	assert_int_equal(
+	        find_in("char _PyRuntime[9]; int PyCode_NewWithPosOnlyArgs, PyFrame_GetCode, PyIter_Send;",
+	                &layout),
+	        0);
+	assert_int_equal(layout.version, 0x030a);
+}
+
+static void test_python_find__version_by_variable(void **state)
+{
+	struct sym_python_layout layout;
+
+	(void)state;
+	assert_int_equal(find_in("char _PyRuntime[9]; const unsigned long Py_Version = 0x030c01f0;", &layout),
+	                 0);
+	assert_int_equal(layout.version, 0x030c);
+	assert_int_equal(layout.cframe_current_frame, 0);
+}
+
+static void test_python_find__versions_not_known(void **state)
+{
+	const char *const texts[] = {
+		"char _PyRuntime[9];", /* 3.7 */
+		"const unsigned long Py_Version = 0x030f00f0;" OFFSETS "0x030f00f0 };",
+		"char _PyRuntime[9]; const unsigned long Py_Version = 0x030c01f0; int _Py_PrintReferences;",
+		"const unsigned long Py_Version = 0x030d00a5;" OFFSETS "0x030d00a5 };", /* an alpha */
+	};
+	struct sym_python_layout layout;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		assert_int_equal(find_in(texts[i], &layout), -ENOTSUP);
+		unload(NULL);
+	}
+}
+
+static void test_python_find__offsets_of_3_13_are_the_files_own(void **state)
+{
+	struct sym_python_layout layout;
+
+	(void)state;
+	assert_int_equal(find_in("const unsigned long Py_Version = 0x030d00f0;" OFFSETS
+	                         "0x030d00f0, 0, 0, 0, 632, 0, 0, 7264, [67] = 64, [69] = 16 };",
+	                         &layout),
+	                 0);
+	assert_int_equal(layout.version, 0x030d);
+	assert_int_equal(layout.interpreters_head, 632);
+	assert_int_equal(layout.interp_next, 7264);
+	assert_int_equal(layout.unicode_compact_size, 56);
+	assert_int_equal(layout.unicode_length, 16);
+}
+
+static void test_python_find__without_a_cookie_there_are_no_offsets(void **state)
+{
+	struct sym_python_layout layout;
+
+	(void)state;
+	assert_int_equal(find_in("const unsigned long Py_Version = 0x030d00f0;"
+	                         "unsigned long _PyRuntime[200] = { 1, 0x030d00f0 };",
+	                         &layout),
+	                 -ENOENT);
+}
+
+/* --- layouts -------------------------------------------------------------------------------------- */
+
+/* Words as 3.14.10 has them, free-threaded. */
+static void fill_words(uint64_t words[PYTHON_DEBUG_OFFSETS_MAX])
+{
+	size_t i;
+
+	for (i = 0; i < PYTHON_DEBUG_OFFSETS_MAX; i++)
+		words[i] = 8 * i;
+	words[0] = 0x7970677562656478ull;
+	words[1] = 0x030e00f0;
+	words[2] = 1;
+}
+
+static void test_python_find__offsets_of_3_14(void **state)
+{
+	uint64_t words[PYTHON_DEBUG_OFFSETS_MAX];
+	struct sym_python_layout layout;
+
+	(void)state;
+	fill_words(words);
+	assert_int_equal(python_layout_by_debug_offsets(words, PYTHON_DEBUG_OFFSETS_MAX, &layout), 0);
+	assert_true(layout.free_threaded);
+	assert_int_equal(layout.version, 0x030e);
+	assert_int_equal(layout.tstate_frame, 8 * 26);
+	assert_int_equal(layout.frame_owner, 8 * 36);
+	assert_int_equal(layout.frame_size, 8 * 36 + 1);
+	assert_int_equal(layout.code_tlbc, 8 * 49);
+	assert_int_equal(layout.code_firsttraceable, 8 * 48 - 24);
+	assert_int_equal(layout.unicode_compact_size, 8 * 77 - 8);
+	words[2] = 0;
+	assert_int_equal(python_layout_by_debug_offsets(words, PYTHON_DEBUG_OFFSETS_MAX, &layout), 0);
+	assert_int_equal(layout.code_tlbc, SYM_PYTHON_ABSENT);
+	assert_int_equal(layout.code_firsttraceable, 8 * 48 - 16);
+}
+
+static void test_python_find__offsets_that_cannot_be(void **state)
+{
+	uint64_t words[PYTHON_DEBUG_OFFSETS_MAX];
+	struct sym_python_layout layout;
+
+	(void)state;
+	fill_words(words);
+	assert_int_equal(python_layout_by_debug_offsets(words, 2, &layout), -EBADMSG);
+	assert_int_equal(python_layout_by_debug_offsets(words, 60, &layout), -EBADMSG);
+	words[48] = 0x8000;
+	assert_int_equal(python_layout_by_debug_offsets(words, PYTHON_DEBUG_OFFSETS_MAX, &layout), -EBADMSG);
+	fill_words(words);
+	words[77] = 7;
+	assert_int_equal(python_layout_by_debug_offsets(words, PYTHON_DEBUG_OFFSETS_MAX, &layout), -EBADMSG);
+	assert_int_equal(python_layout_by_table(0x0307, &layout), -ENOTSUP);
+	assert_int_equal(python_layout_by_table(0x030d, &layout), -ENOTSUP);
+}
+
+static void test_python_find__what_may_be_one(void **state)
+{
+	(void)state;
+	assert_true(sym_python_may_be("/usr/bin/python3.11"));
+	assert_true(sym_python_may_be("/opt/x/libpython3.8.so.1.0"));
+	assert_false(sym_python_may_be("/opt/python3/lib/libc.so.6"));
+	assert_false(sym_python_may_be("[vdso]"));
+	assert_false(sym_python_may_be(""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_python_find__none, unload),
+		cmocka_unit_test_teardown(test_python_find__version_by_function, unload),
+		cmocka_unit_test_teardown(test_python_find__version_by_newest_function, unload),
+		cmocka_unit_test_teardown(test_python_find__version_by_variable, unload),
+		cmocka_unit_test_teardown(test_python_find__versions_not_known, unload),
+		cmocka_unit_test_teardown(test_python_find__offsets_of_3_13_are_the_files_own, unload),
+		cmocka_unit_test_teardown(test_python_find__without_a_cookie_there_are_no_offsets, unload),
+		cmocka_unit_test(test_python_find__offsets_of_3_14),
+		cmocka_unit_test(test_python_find__offsets_that_cannot_be),
+		cmocka_unit_test(test_python_find__what_may_be_one),
+	};
+
+	return cmocka_run_group_tests(tests, program_dir_make, program_dir_remove);
+}
