@@ -1,7 +1,10 @@
 /*
  * Address -> frames of one file's DWARF. The table of which unit covers which addresses is made at once, from
  * the units' root DIEs (.debug_aranges is not needed, clang writes none); a unit's functions and lines when
- * an address in it is first asked for.
+ * an address in it is first asked for; they are kept for the units used last, as far as the bound goes.
+ *
+ *	if (dwarf_index_locate(x, address, &place))
+ *		n = dwarf_index_frames(&place, address, frames, max);
  */
 #ifndef SYMBOLIZER_DWARF_INDEX_H
 #define SYMBOLIZER_DWARF_INDEX_H
@@ -17,25 +20,53 @@
 struct dwarf_index;
 
 struct dwarf_frame {
-	struct dwarf_name name; /* of nothing: the unit has lines there but no function */
+	uint64_t
+	        die; /* of the function, for dwarf_index_name(); 0: none, the unit has lines there and no more */
 	bool inlined;
 	const struct dwarf_lines *lines; /* for dwarf_lines_path(); NULL: no file */
 	uint32_t file, line;
 };
 
+/* What is known of an address, and of those around it. Good until another one is located. */
+struct dwarf_place {
+	struct unit_index *unit;
+	struct dwarf_scopes *scopes;     /* the function's */
+	struct dwarf_function *function; /* NULL: none, but lines */
+	struct dwarf_interval same;      /* in all of which the place is the same one */
+};
+
 /*
  * `debug` holds the DWARF and `alt` (may be NULL) what dwz moved out of it; `f` says which addresses are
- * code. All stay open as long as the index. -ENOENT: no DWARF.
+ * code. All stay open as long as the index. `max_unit_bytes` bounds what is kept of units, but for the one
+ * used last. -ENOENT: no DWARF.
  */
-int dwarf_index_new(struct elf_file *f, struct elf_file *debug, struct elf_file *alt,
+int dwarf_index_new(struct elf_file *f, struct elf_file *debug, struct elf_file *alt, size_t max_unit_bytes,
                     struct dwarf_index **out);
 void dwarf_index_free(struct dwarf_index *x);
 
-/* Innermost first; returns how many of at most `max`; 0: nothing is known of that address. */
-size_t dwarf_index_find(struct dwarf_index *x, uint64_t address, struct dwarf_frame *frames, size_t max);
+/* False: nothing is known of that address. */
+bool dwarf_index_locate(struct dwarf_index *x, uint64_t address, struct dwarf_place *out);
 
-/* Writes a name with the namespaces and classes around it, which a mangled one has in it already. */
-void dwarf_index_full_name(struct dwarf_index *x, const struct dwarf_name *name, char *out, size_t size);
+/*
+ * The frames of any address in place->same, innermost first; returns how many of at most `max`. 0: none, where
+ * the place has no function and there is no line either.
+ */
+size_t dwarf_index_frames(const struct dwarf_place *place, uint64_t address, struct dwarf_frame *frames,
+                          size_t max);
+
+/*
+ * Calls `each` for every address in place->same, but its beginning, where the frames may be others than just
+ * below, in no order and some of them twice. Narrows place->same, in which `address` is, as the lines want
+ * it. Returns the first thing but 0 that `each` does.
+ */
+int dwarf_index_each_change(struct dwarf_place *place, uint64_t address,
+                            int (*each)(uint64_t address, void *context), void *context);
+
+/*
+ * What the function at `die` is called: its linkage name, or else the plain one with the namespaces and classes
+ * around it. False: it has none. A place stays good.
+ */
+bool dwarf_index_name(struct dwarf_index *x, uint64_t die, char *out, size_t size);
 
 bool dwarf_index_has_lines(const struct dwarf_index *x);
 size_t dwarf_index_memory(const struct dwarf_index *x);

@@ -276,12 +276,12 @@ static uint32_t line_before(const struct dwarf_lines *l, const struct sequence *
 	return 0;
 }
 
-bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t scope_start, uint32_t *file,
-                      uint32_t *line)
+/* NULL: none has the address. Narrows `same` to where the answer is the same one. */
+static const struct sequence *find_sequence(const struct dwarf_lines *l, uint64_t address,
+                                            struct dwarf_interval *same)
 {
 	size_t low = 0, high = l->n_sequences, mid, i;
-	const struct sequence *sequence;
-	const struct row *row;
+	const struct sequence *s;
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
@@ -290,18 +290,49 @@ bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t sc
 		else
 			high = mid;
 	}
+	if (low < l->n_sequences)
+		dwarf_interval_end(same, l->sequences[low].start);
+	if (low)
+		dwarf_interval_begin(same, l->sequences[low - 1].start);
 	for (i = 0; i < MAX_OVERLAPS && i < low; i++) {
-		sequence = &l->sequences[low - 1 - i];
-		if (address >= sequence->end_address)
-			continue;
-		row = row_in(l, sequence, address);
-		if (!row)
-			return false;
-		*file = row->file;
-		*line = row->line ? row->line : line_before(l, sequence, row, scope_start);
-		return true;
+		s = &l->sequences[low - 1 - i];
+		if (address < s->end_address) {
+			dwarf_interval_end(same, s->end_address);
+			return s;
+		}
+		dwarf_interval_begin(same, s->end_address);
 	}
-	return false;
+	return NULL;
+}
+
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t scope_start, uint32_t *file,
+                      uint32_t *line)
+{
+	struct dwarf_interval same = { 0, UINT64_MAX };
+	const struct sequence *sequence = find_sequence(l, address, &same);
+	const struct row *row = sequence ? row_in(l, sequence, address) : NULL;
+
+	if (!row)
+		return false;
+	*file = row->file;
+	*line = row->line ? row->line : line_before(l, sequence, row, scope_start);
+	return true;
+}
+
+int dwarf_lines_each_row(const struct dwarf_lines *l, uint64_t address, struct dwarf_interval *same,
+                         int (*each)(uint64_t row, void *context), void *context)
+{
+	const struct sequence *s = find_sequence(l, address, same);
+	const struct row *row = s ? row_in(l, s, same->low) : NULL;
+	int err = 0;
+
+	for (row = row ? row : s ? l->rows + s->first : NULL; s && !err && row < l->rows + s->end; row++) {
+		if (row->address >= same->high)
+			break;
+		if (row->address > same->low)
+			err = each(row->address, context);
+	}
+	return err;
 }
 
 bool dwarf_lines_path(const struct dwarf_lines *l, uint32_t file, char *path, size_t size)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbolizer/dwarf_interval.h"
 #include "symbolizer/dwarf_unit.h"
 
 struct dwarf_lines;
@@ -26,6 +27,14 @@ void dwarf_lines_free(struct dwarf_lines *l);
  */
 bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t scope_start, uint32_t *file,
                       uint32_t *line);
+
+/*
+ * Where dwarf_lines_find() may begin to give another answer: calls `each` with the address of every row in
+ * `same` after its beginning, after having narrowed that to where the rows are those around `address` (or are
+ * none). Returns the first thing but 0 that `each` does.
+ */
+int dwarf_lines_each_row(const struct dwarf_lines *l, uint64_t address, struct dwarf_interval *same,
+                         int (*each)(uint64_t row, void *context), void *context);
 
 /*
  * The path of a file by the number that rows and DW_AT_call_file have for it: its directory's, and the

@@ -4,17 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAX_SCOPES  (1 << 24)
-#define MAX_LEVELS  512
-#define NO_FUNCTION UINT32_MAX
-#define NO_NAMING   UINT32_MAX
+#define MAX_SCOPES (1 << 24)
+#define MAX_LEVELS 512
+#define NO_NAMING  UINT32_MAX
+
+/* How many functions a lookup goes back for one that encloses those after it. */
+#define MAX_NESTING 8
 
 /* What encloses the DIEs being read. */
 struct level {
-	uint32_t function; /* index of its first range; NO_FUNCTION: outside */
-	uint32_t naming;   /* index of the innermost one; NO_NAMING: none */
-	uint32_t depth;    /* of inlining */
-	bool ignored;      /* nothing in here has code */
+	uint32_t naming; /* index of the innermost one; NO_NAMING: none */
+	uint32_t depth;  /* of inlining */
+	bool ignored;    /* nothing in here has code */
 };
 
 struct walk {
@@ -24,6 +25,8 @@ struct walk {
 	struct level levels[MAX_LEVELS];
 	size_t n_levels;
 	const struct dwarf_die *die; /* being added */
+	bool whole;                  /* go into the bodies of functions */
+	bool in_body;                /* of one function: its inlines are wanted, and nothing else */
 };
 
 static int make_room(void **array, size_t n, size_t *max, size_t size)
@@ -51,11 +54,8 @@ static int add_function(uint64_t low, uint64_t high, void *context)
 
 	if (err)
 		return err;
-	s->functions[s->n_functions++] = (struct dwarf_function){ .low = low,
-		                                                  .high = high,
-		                                                  .die = w->die->offset,
-		                                                  .first_inline = (uint32_t)s->n_inlines,
-		                                                  .end_inline = (uint32_t)s->n_inlines };
+	s->functions[s->n_functions++] =
+	        (struct dwarf_function){ .low = low, .high = high, .die = w->die->offset };
 	return 0;
 }
 
@@ -82,18 +82,13 @@ static int each_range_of(struct walk *w, const struct dwarf_die *die, dwarf_rang
 	return dwarf_each_range(w->info, w->unit, &die->low_pc, &die->high_pc, &die->ranges, each, w);
 }
 
-static bool is_c(const struct dwarf_unit *u)
-{
-	return u->language == DW_LANG_C99 || u->language == DW_LANG_C11 || u->language == DW_LANG_C89;
-}
-
 static int add_naming(struct walk *w, const struct dwarf_die *die, struct level *inside)
 {
 	struct dwarf_scopes *s = w->scopes;
 	int err;
 
 	inside->ignored = die->abbrev->tag == DW_TAG_enumeration_type;
-	if (!die->abbrev->has_children || inside->ignored || is_c(w->unit))
+	if (!die->abbrev->has_children || inside->ignored || dwarf_unit_is_c(w->unit))
 		return 0;
 	err = make_room((void **)&s->namings, s->n_namings, &s->max_namings, sizeof(*s->namings));
 	if (err)
@@ -108,23 +103,35 @@ static int add_naming(struct walk *w, const struct dwarf_die *die, struct level 
 	return 0;
 }
 
+static int add_nested_function(struct walk *w, const struct dwarf_die *die, struct level *inside)
+{
+	int err;
+
+	inside->depth = 0;
+	if (w->in_body) {
+		inside->ignored = true; /* what was inlined into another function */
+		return 0;
+	}
+	err = each_range_of(w, die, add_function);
+	if (die->sibling.form && die->abbrev->has_children && !w->whole) {
+		inside->ignored = true;
+		w->scopes->has_unread = true;
+	}
+	return err;
+}
+
 /* Adds what the DIE is; *inside becomes what its children are inside of. */
 static int visit(struct walk *w, const struct dwarf_die *die, struct level *inside)
 {
-	uint32_t first = (uint32_t)w->scopes->n_functions;
 	int err = 0;
 
 	*inside = w->levels[w->n_levels - 1];
 	switch (die->abbrev->tag) {
 	case DW_TAG_subprogram:
-		err = each_range_of(w, die, add_function);
-		inside->function = NO_FUNCTION;
-		inside->depth = 0;
-		if (w->scopes->n_functions > first)
-			inside->function = first;
+		err = add_nested_function(w, die, inside);
 		break;
 	case DW_TAG_inlined_subroutine:
-		if (inside->function == NO_FUNCTION)
+		if (!w->in_body)
 			break;
 		err = each_range_of(w, die, add_inline);
 		inside->depth++;
@@ -142,7 +149,10 @@ static int visit(struct walk *w, const struct dwarf_die *die, struct level *insi
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
 	case DW_TAG_enumeration_type:
-		err = add_naming(w, die, inside);
+		if (w->in_body)
+			inside->ignored = true;
+		else
+			err = add_naming(w, die, inside);
 		break;
 	default:
 		inside->ignored = true;
@@ -154,17 +164,9 @@ static int visit(struct walk *w, const struct dwarf_die *die, struct level *insi
 static void leave(struct walk *w, uint64_t offset)
 {
 	struct level *left = &w->levels[--w->n_levels];
-	struct dwarf_scopes *s = w->scopes;
-	uint32_t i;
 
 	if (w->n_levels && left->naming != w->levels[w->n_levels - 1].naming)
-		s->namings[left->naming].end = offset;
-	if (!w->n_levels || left->function == NO_FUNCTION ||
-	    left->function == w->levels[w->n_levels - 1].function)
-		return;
-	for (i = left->function;
-	     i < s->n_functions && s->functions[i].die == s->functions[left->function].die; i++)
-		s->functions[i].end_inline = (uint32_t)s->n_inlines;
+		w->scopes->namings[left->naming].end = offset;
 }
 
 /* C has no code inside structures, and they are most of its DIEs. */
@@ -174,7 +176,7 @@ static bool can_skip(const struct dwarf_unit *u, const struct dwarf_die *die, co
 		return false;
 	if (inside->ignored)
 		return true;
-	return die->abbrev->tag == DW_TAG_structure_type && is_c(u);
+	return die->abbrev->tag == DW_TAG_structure_type && dwarf_unit_is_c(u);
 }
 
 static int enter(struct walk *w, struct dwarf_cursor *c, const struct dwarf_die *die,
@@ -198,15 +200,13 @@ static int enter(struct walk *w, struct dwarf_cursor *c, const struct dwarf_die 
 	return 0;
 }
 
-static int walk_unit(struct walk *w)
+/* From `c` to the end of what w->levels[0] stands for. */
+static int walk_from(struct walk *w, struct dwarf_cursor c)
 {
-	struct dwarf_cursor c = dwarf_unit_cursor(w->info, w->unit, w->unit->first_die);
 	struct dwarf_die die;
 	struct level inside;
 	int got;
 
-	w->levels[0] = (struct level){ .function = NO_FUNCTION, .naming = NO_NAMING };
-	w->n_levels = 1;
 	while (w->n_levels && dwarf_left(&c)) {
 		got = dwarf_read_die(w->info, w->unit, &c, &die);
 		if (got < 0)
@@ -233,27 +233,49 @@ static int compare_lows(const void *a, const void *b)
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
-int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, struct dwarf_scopes **out)
+int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, bool whole, struct dwarf_scopes **out)
 {
 	struct walk *w = calloc(1, sizeof(*w));
-	int err = w ? dwarf_unit_prepare(d, u) : -ENOMEM;
+	struct dwarf_scopes *s = calloc(1, sizeof(*s));
+	int err = w && s ? dwarf_unit_prepare(d, u) : -ENOMEM;
 
-	if (!err) {
-		*w = (struct walk){ .info = d, .unit = u, .scopes = calloc(1, sizeof(*w->scopes)) };
-		err = w->scopes ? walk_unit(w) : -ENOMEM;
+	if (err) {
+		free(w);
+		free(s);
+		return err;
 	}
-	if (w && w->scopes) {
-		w->scopes->damaged = err;
-		while (w->n_levels)
-			leave(w, u->end);
-		if (w->scopes->n_functions)
-			qsort(w->scopes->functions, w->scopes->n_functions, sizeof(*w->scopes->functions),
-			      compare_lows);
-		*out = w->scopes;
-		err = 0;
-	}
+	*w = (struct walk){ .info = d, .unit = u, .scopes = s, .whole = whole, .n_levels = 1 };
+	w->levels[0] = (struct level){ .naming = NO_NAMING };
+	s->damaged = walk_from(w, dwarf_unit_cursor(d, u, u->first_die));
+	while (w->n_levels)
+		leave(w, u->end);
+	if (s->n_functions)
+		qsort(s->functions, s->n_functions, sizeof(*s->functions), compare_lows);
 	free(w);
-	return err;
+	*out = s;
+	return 0;
+}
+
+void dwarf_scopes_read_inlines(struct dwarf_info *d, struct dwarf_unit *u, struct dwarf_scopes *s,
+                               struct dwarf_function *f)
+{
+	struct dwarf_cursor c = dwarf_unit_cursor(d, u, f->die);
+	struct walk *w = f->inlines_read ? NULL : calloc(1, sizeof(*w));
+	struct dwarf_die die;
+	int got;
+
+	if (!w)
+		return;
+	*w = (struct walk){ .info = d, .unit = u, .scopes = s, .in_body = true, .n_levels = 1 };
+	f->inlines_read = true;
+	f->first_inline = (uint32_t)s->n_inlines;
+	got = dwarf_read_die(d, u, &c, &die);
+	if (got == 1 && die.abbrev->has_children)
+		got = walk_from(w, c);
+	if (got < 0)
+		s->damaged = true;
+	f->end_inline = (uint32_t)s->n_inlines;
+	free(w);
 }
 
 void dwarf_scopes_free(struct dwarf_scopes *s)
@@ -266,9 +288,11 @@ void dwarf_scopes_free(struct dwarf_scopes *s)
 	free(s);
 }
 
-const struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uint64_t address)
+struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uint64_t address,
+                                         struct dwarf_interval *same)
 {
 	size_t low = 0, high = s->n_functions, mid, i;
+	struct dwarf_function *f;
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
@@ -277,9 +301,18 @@ const struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uin
 		else
 			high = mid;
 	}
-	for (i = 0; i < 8 && i < low; i++)
-		if (address < s->functions[low - 1 - i].high)
-			return &s->functions[low - 1 - i];
+	if (low < s->n_functions)
+		dwarf_interval_end(same, s->functions[low].low);
+	if (low)
+		dwarf_interval_begin(same, s->functions[low - 1].low);
+	for (i = 0; i < MAX_NESTING && i < low; i++) {
+		f = &s->functions[low - 1 - i];
+		if (address < f->high) {
+			dwarf_interval_end(same, f->high);
+			return f;
+		}
+		dwarf_interval_begin(same, f->high);
+	}
 	return NULL;
 }
 

@@ -1,5 +1,7 @@
 /*
- * The functions of one unit, and what was inlined into them, as two sorted arrays.
+ * The functions of one unit, and what was inlined into them, as two sorted arrays. The functions are read
+ * at once, stepping over their bodies where the compiler has left a way to do so (gcc has, clang has not);
+ * what was inlined into one, when it is asked for.
  *
  * functions	by address; one entry a range, so a function with a cold part has two
  * inlines	in the order of the DIEs, so an inner one comes after the one around it; depth counts from
@@ -17,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbolizer/dwarf_interval.h"
 #include "symbolizer/dwarf_unit.h"
 
 struct dwarf_inline {
@@ -30,6 +33,7 @@ struct dwarf_function {
 	uint64_t low, high;
 	uint64_t die;
 	uint32_t first_inline, end_inline;
+	bool inlines_read;
 };
 
 /* A namespace, class or structure: what stands between start and end is named after it. */
@@ -47,14 +51,24 @@ struct dwarf_scopes {
 	size_t n_inlines, max_inlines;
 	struct dwarf_naming *namings; /* by start */
 	size_t n_namings, max_namings;
-	bool damaged; /* the unit could not be read to its end */
+	bool damaged;    /* the unit could not be read to its end */
+	bool has_unread; /* there are bodies of functions that were stepped over */
 };
 
-int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, struct dwarf_scopes **out);
+/* `whole`: into the bodies of functions, too, where other functions and classes may be. */
+int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, bool whole, struct dwarf_scopes **out);
 void dwarf_scopes_free(struct dwarf_scopes *s);
 
-/* NULL: no function there. */
-const struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uint64_t address);
+/*
+ * NULL: no function there. Narrows `same` to where the answer is the same one. -ENOMEM and the like of
+ * reading a body leave a function without some of its inlines, and s->damaged set.
+ */
+struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uint64_t address,
+                                         struct dwarf_interval *same);
+
+/* Reads what was inlined into `f`, once; needed before dwarf_scopes_inlines(). */
+void dwarf_scopes_read_inlines(struct dwarf_info *d, struct dwarf_unit *u, struct dwarf_scopes *s,
+                               struct dwarf_function *f);
 
 /*
  * The inlines of `f` at the address, outermost first; returns how many of at most `max`.

@@ -323,6 +323,11 @@ struct dwarf_unit *dwarf_unit_at(struct dwarf_info *d, uint64_t offset)
 	return NULL;
 }
 
+bool dwarf_unit_is_c(const struct dwarf_unit *u)
+{
+	return u->language == DW_LANG_C99 || u->language == DW_LANG_C11 || u->language == DW_LANG_C89;
+}
+
 static int add_abbrevs(struct dwarf_info *d, struct dwarf_abbrevs *abbrevs, uint64_t offset)
 {
 	struct dwarf_abbrevs **bigger;

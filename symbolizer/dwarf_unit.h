@@ -72,6 +72,9 @@ void dwarf_info_free(struct dwarf_info *d);
 /* The unit that an offset of .debug_info lies in; NULL: none. */
 struct dwarf_unit *dwarf_unit_at(struct dwarf_info *d, uint64_t offset);
 
+/* Is it in a language that has no namespaces and no functions in structures? */
+bool dwarf_unit_is_c(const struct dwarf_unit *u);
+
 /* Loads the unit's abbreviations; needed before dwarf_read_die(). */
 int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u);
 

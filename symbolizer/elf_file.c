@@ -156,6 +156,13 @@ static int finish_open(struct elf_file *f, int err, struct elf_file **out)
 	return 0;
 }
 
+static void note_origin(struct elf_file *f, const struct stat *st)
+{
+	f->size = (uint64_t)st->st_size;
+	f->owner = st->st_uid;
+	f->has_owner = !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
 int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out)
 {
 	struct elf_file *f = calloc(1, sizeof(*f));
@@ -173,7 +180,7 @@ int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out)
 	else if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(Elf64_Ehdr))
 		err = -EBADMSG;
 	else
-		f->size = (uint64_t)st.st_size;
+		note_origin(f, &st);
 	if (!err && trusted)
 		err = map_whole(f);
 	return finish_open(f, err, out);
@@ -223,6 +230,13 @@ void elf_file_close(struct elf_file *f)
 	if (f->fd >= 0)
 		close(f->fd);
 	free(f);
+}
+
+bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner)
+{
+	*size = f->size;
+	*owner = f->owner;
+	return f->has_owner;
 }
 
 void elf_file_forget_pages(const struct elf_file *f)

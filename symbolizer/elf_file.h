@@ -64,6 +64,19 @@ bool elf_file_section_range(const struct elf_file *f, uint32_t index, uint64_t *
 /* The same by name. False: no section in memory is called that. */
 bool elf_file_section_range_named(struct elf_file *f, const char *name, uint64_t *start, uint64_t *end);
 
+/* The section in memory that an address is in. False: none. */
+bool elf_file_section_around(const struct elf_file *f, uint64_t address, uint32_t *index, uint64_t *start,
+                             uint64_t *end);
+
+/* Is there a section of that name, with content in this file? Loads nothing. */
+bool elf_file_has_section(struct elf_file *f, const char *name);
+
+/*
+ * Size of the file, and whose it is. False: it was no file of its own (an image), or others than its owner
+ * may write to it.
+ */
+bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner);
+
 /* Frees the content of one loaded section; pointers into it are dead. */
 void elf_file_release(struct elf_file *f, uint32_t index);
 

@@ -19,6 +19,8 @@ struct elf_file {
 	void *owned_image; /* to be freed; NULL: not ours */
 	bool placed;       /* elf_relocate_place() was here */
 	uint64_t size;
+	uint64_t owner;
+	bool has_owner; /* who alone may write to it */
 	size_t max_bytes;
 	size_t memory;
 

@@ -181,7 +181,8 @@ static const char *name_of(const struct elf_file *f, uint32_t index, const struc
 	return (const char *)names->data + at;
 }
 
-int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out)
+/* -ENOENT: there is none with content. */
+static int find_named(struct elf_file *f, const char *name, uint32_t *index, bool *is_zdebug)
 {
 	struct elf_section names;
 	const char *have;
@@ -194,12 +195,38 @@ int elf_file_section(struct elf_file *f, const char *name, struct elf_section *o
 		have = f->shdrs[i].sh_type == SHT_NOBITS ? NULL : name_of(f, i, &names);
 		if (!have)
 			continue;
-		if (strcmp(have, name) == 0)
-			return section_at(f, i, false, out);
-		if (zdebug_name_is(have, name))
-			return section_at(f, i, true, out);
+		*index = i;
+		*is_zdebug = zdebug_name_is(have, name);
+		if (*is_zdebug || strcmp(have, name) == 0)
+			return 0;
 	}
 	return -ENOENT;
+}
+
+int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out)
+{
+	bool is_zdebug;
+	uint32_t index;
+	int err = find_named(f, name, &index, &is_zdebug);
+
+	return err ? err : section_at(f, index, is_zdebug, out);
+}
+
+bool elf_file_has_section(struct elf_file *f, const char *name)
+{
+	bool is_zdebug;
+	uint32_t index;
+
+	return !find_named(f, name, &index, &is_zdebug);
+}
+
+bool elf_file_section_around(const struct elf_file *f, uint64_t address, uint32_t *index, uint64_t *start,
+                             uint64_t *end)
+{
+	for (*index = 1; *index < f->n_shdrs; ++*index)
+		if (elf_file_section_range(f, *index, start, end) && address >= *start && address < *end)
+			return true;
+	return false;
 }
 
 bool elf_file_section_range_named(struct elf_file *f, const char *name, uint64_t *start, uint64_t *end)

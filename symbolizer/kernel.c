@@ -211,6 +211,11 @@ void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out)
 	out->source = "kallsyms";
 }
 
+bool kernel_save(struct kernel *k, bool last)
+{
+	return kernel_debug_save(k->debug, last);
+}
+
 size_t kernel_symbols(const struct kernel *k)
 {
 	return k->symbols ? kallsyms_count(k->symbols) : 0;

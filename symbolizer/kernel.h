@@ -30,6 +30,9 @@ void kernel_free(struct kernel *k);
  */
 void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
 
+/* object_save() for vmlinux and the modules. True: some index was written. */
+bool kernel_save(struct kernel *k, bool last);
+
 size_t kernel_symbols(const struct kernel *k);
 size_t kernel_memory(const struct kernel *k);
 

@@ -288,6 +288,16 @@ bool kernel_debug_resolve(struct kernel_debug *d, const struct kernel_place *pla
 	return strcmp(out->source, "dwarf") == 0;
 }
 
+bool kernel_debug_save(struct kernel_debug *d, bool last)
+{
+	bool wrote = d->core && object_save(d->core, last);
+	size_t i;
+
+	for (i = 0; i < d->n_modules; i++)
+		wrote |= d->modules[i].object && object_save(d->modules[i].object, last);
+	return wrote;
+}
+
 size_t kernel_debug_memory(const struct kernel_debug *d)
 {
 	size_t sum = d->core ? object_memory(d->core) : 0, i;

@@ -39,6 +39,9 @@ bool kernel_debug_offset(struct kernel_debug *d, const struct kernel_place *core
 /* KERNELOFFSET in the text of a VMCOREINFO note. */
 bool kernel_debug_parse_vmcoreinfo(const char *text, size_t len, uint64_t *offset);
 
+/* object_save() for all of them. True: some index was written. */
+bool kernel_debug_save(struct kernel_debug *d, bool last);
+
 size_t kernel_debug_memory(const struct kernel_debug *d);
 
 #endif

@@ -31,6 +31,15 @@ void lone_files_free(struct sym_file *first)
 	}
 }
 
+bool lone_files_save(struct sym_file *first, bool last)
+{
+	bool wrote = false;
+
+	for (; first; first = first->next)
+		wrote |= object_save(first->object, last);
+	return wrote;
+}
+
 size_t lone_files_memory(const struct sym_file *first)
 {
 	size_t sum = 0;

@@ -20,6 +20,7 @@ struct object;
 struct object_environment {
 	struct intern *strings;
 	const char *debug_dir;
+	struct index_folder *folder; /* of indexes; NULL: none */
 	size_t max_bytes;
 	bool keep_mangled;
 	enum sym_names names;
@@ -42,7 +43,7 @@ struct object *object_new(const struct object_environment *env, struct elf_file 
 void object_free(struct object *o);
 
 const char *object_build_id(const struct object *o);
-bool object_has_functions(const struct object *o); /* as far as has been loaded */
+bool object_has_functions(const struct object *o); /* as far as has been loaded, or answered */
 bool object_has_lines(const struct object *o);
 
 /* The ELF address of what is mapped from `offset` of the file. */
@@ -64,7 +65,10 @@ uint64_t object_last_use(const struct object *o);
 /* Has object_memory() changed since this was last asked? */
 bool object_has_grown(struct object *o);
 
-/* Frees the tables; they are loaded again when needed. */
+/* Puts what has been found out into the index on disk, as object_index_save(). True: it was written. */
+bool object_save(struct object *o, bool last);
+
+/* Frees the tables, saving what is not in the index on disk; they are loaded again when needed. */
 void object_unload(struct object *o);
 
 #endif

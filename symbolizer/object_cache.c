@@ -88,6 +88,7 @@ static void forget_known(struct object_cache *c, const struct object *o)
 static void evict(struct object_cache *c, struct slot *slot)
 {
 	forget_known(c, slot->object);
+	object_save(slot->object, true);
 	object_free(slot->object);
 	c->memory -= slot->memory;
 	*slot = c->slots[--c->n_slots];
@@ -255,6 +256,16 @@ struct object *object_cache_vdso(struct object_cache *c)
 	if (size && !elf_file_open_image((const void *)image, size, c->env->max_bytes, &f))
 		c->vdso = object_new(c->env, f, "", "[vdso]");
 	return c->vdso;
+}
+
+bool object_cache_save(struct object_cache *c, bool last)
+{
+	bool wrote = false;
+	size_t i;
+
+	for (i = 0; i < c->n_slots; i++)
+		wrote |= object_save(c->slots[i].object, last);
+	return wrote;
 }
 
 uint64_t object_cache_generation(const struct object_cache *c)

@@ -27,6 +27,9 @@ struct object *object_cache_vdso(struct object_cache *c);
 /* To be called after each use of an object: notes its memory, and evicts others. */
 void object_cache_used(struct object_cache *c, struct object *o);
 
+/* object_save() for all of them. True: some index was written. */
+bool object_cache_save(struct object_cache *c, bool last);
+
 uint64_t object_cache_generation(const struct object_cache *c);
 size_t object_cache_memory(const struct object_cache *c);
 size_t object_cache_count(const struct object_cache *c);

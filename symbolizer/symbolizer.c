@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "symbolizer/index_folder.h"
 #include "symbolizer/lone_file.h"
 #include "symbolizer/symbolizer_state.h"
 
@@ -14,6 +15,8 @@
 
 /* Names outlive the tables they came from, so they have a bound of their own. */
 #define MAX_STRING_BYTES ((size_t)256 << 20)
+
+#define DEFAULT_CACHE_BYTES ((uint64_t)256 << 20)
 
 static const struct symbolizer_opts default_opts;
 
@@ -32,6 +35,17 @@ static struct kernel *new_kernel(struct symbolizer *s, const struct symbolizer_o
 	return kernel_new(&s->env, &kernel);
 }
 
+static void open_folder(struct symbolizer *s, const struct symbolizer_opts *opts)
+{
+	uint64_t max = opts->max_cache_bytes ? opts->max_cache_bytes : DEFAULT_CACHE_BYTES;
+
+	if (!opts->cache_dir || !*opts->cache_dir)
+		return;
+	s->folder_err = index_folder_open(opts->cache_dir, max, &s->folder);
+	if (s->folder_err)
+		s->stats.index_errors++;
+}
+
 static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 {
 	s->debug_dir = strdup(opts->debug_dir ? opts->debug_dir : "/usr/lib/debug");
@@ -39,9 +53,11 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 	s->strings = intern_new(MAX_STRING_BYTES);
 	if (!s->debug_dir || !s->proc || !s->strings)
 		return -ENOMEM;
+	open_folder(s, opts);
 	s->env = (struct object_environment){
 		.strings = s->strings,
 		.debug_dir = s->debug_dir,
+		.folder = s->folder,
 		.max_bytes = opts->max_memory_bytes ? opts->max_memory_bytes : DEFAULT_MEMORY_BYTES,
 		.keep_mangled = opts->keep_mangled,
 		.names = opts->names,
@@ -78,6 +94,7 @@ void symbolizer_free(struct symbolizer *s)
 	lone_files_free(s->files);
 	kernel_free(s->kernel);
 	object_cache_free(s->objects);
+	index_folder_close(s->folder);
 	free(s->unwound);
 	intern_free(s->strings);
 	free(s->debug_dir);
@@ -232,6 +249,22 @@ int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct s
 		name_by_mapping(p, &at, out);
 	if (at.object)
 		process_object_used(p, at.object);
+	return 0;
+}
+
+int symbolizer_save(struct symbolizer *s, bool last)
+{
+	bool wrote = false;
+
+	if (!s->folder)
+		return s->folder_err;
+	wrote |= object_cache_save(s->objects, last);
+	wrote |= kernel_save(s->kernel, last);
+	wrote |= lone_files_save(s->files, last);
+	if (wrote && !index_folder_lock(s->folder, last)) {
+		s->stats.index_files_evicted += index_folder_trim(s->folder);
+		index_folder_unlock(s->folder);
+	}
 	return 0;
 }
 

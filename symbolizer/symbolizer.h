@@ -61,6 +61,13 @@ struct symbolizer_opts {
 	const char *kernel_release; /* NULL: that of the running kernel */
 	bool keep_mangled;          /* give names as they stand in the file */
 	enum sym_names names;
+
+	/*
+	 * A folder for what has been found out, by build-id, so that it needs not be found out again: see
+	 * symbolizer_save(). Made when it is missing. NULL or "": none.
+	 */
+	const char *cache_dir;
+	uint64_t max_cache_bytes; /* of the whole folder; 0: 256 MiB */
 };
 
 /* One source-level frame. `file` is NULL and `line` 0 where unknown. */
@@ -152,6 +159,16 @@ int symbolizer_file(struct symbolizer *s, const char *path, struct sym_file **ou
  */
 int symbolizer_file_find(struct sym_file *f, const char *section, uint64_t address, struct sym_result *out);
 
+/*
+ * Puts what has been found out into the cache folder, for the next start and for other processes: what is
+ * new, about once a minute a file, however often it is called; all of it when this is the `last` time. Takes
+ * milliseconds, so call it where nobody waits. Several processes may use one folder; each file in it is whole
+ * at every moment, and checked when it is read. Files without a build-id, and those that others than their owner
+ * may write to, have none. Returns 0, also without a cache folder, or why that can't be used: -EPERM: it belongs
+ * to someone else, or others may write to it; -errno of making and opening it.
+ */
+int symbolizer_save(struct symbolizer *s, bool last);
+
 struct sym_regs {
 	uint64_t ip, sp, bp, bx, r12, r13, r14, r15, ax, cx, dx, si, di, r8, r9, r10, r11;
 };
@@ -199,6 +216,15 @@ struct symbolizer_stats {
 	uint64_t cache_evictions;  /* files whose tables were dropped for max_memory_bytes */
 	uint64_t mappings_dropped; /* the oldest of processes that have had too many */
 	uint64_t names_refused;    /* strings that came out as "[too many names]" */
+
+	/* Of the indexes in cache_dir. */
+	uint64_t index_files_loaded;
+	uint64_t index_blocks_used; /* read from there to answer */
+	uint64_t
+	        index_blocks_refused; /* were not as they were written; made anew. A whole file counts as one */
+	uint64_t index_blocks_saved;
+	uint64_t index_files_evicted; /* for max_cache_bytes */
+	uint64_t index_errors; /* could not be read or written: the disk is full, the folder not ours alone */
 
 	size_t memory_bytes; /* tables and strings */
 	size_t files_cached, processes;

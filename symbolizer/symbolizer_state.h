@@ -15,6 +15,8 @@ struct symbolizer {
 	struct unwind_cache *unwound;  /* NULL before the first stack */
 	struct sym_file *files;        /* the last one opened */
 	char *debug_dir, *proc;
+	struct index_folder *folder; /* NULL: none */
+	int folder_err;              /* why there is none, though one is wanted */
 	struct symbolizer_stats stats;
 	struct sym_frame single; /* of results that have no frames of their own */
 	char unnamed[512];       /* its name, when that tells just an address: there is no end to those */

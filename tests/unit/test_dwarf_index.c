@@ -45,7 +45,7 @@ static void open_program(struct file *f, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", program_dir, name);
 	assert_int_equal(elf_file_open(open(path, O_RDONLY), false, 1 << 24, &f->elf), 0);
-	assert_int_equal(dwarf_index_new(f->elf, f->elf, NULL, &f->index), 0);
+	assert_int_equal(dwarf_index_new(f->elf, f->elf, NULL, 1 << 20, &f->index), 0);
 	assert_int_equal(symtab_new(f->elf, NULL, &symbols), 0);
 	for (address = 0x100, f->start = 0; address < 0x4000 && !f->start; address++) {
 		if (symtab_find(symbols, address, &hit) && strcmp(hit.name, "shown") == 0) {
@@ -64,6 +64,24 @@ static void close_program(struct file *f)
 	elf_file_close(f->elf);
 }
 
+static size_t find(const struct file *f, uint64_t address, struct dwarf_frame *frames, size_t max)
+{
+	struct dwarf_place place;
+
+	if (!dwarf_index_locate(f->index, address, &place))
+		return 0;
+	assert_true(address >= place.same.low && address < place.same.high);
+	return dwarf_index_frames(&place, address, frames, max);
+}
+
+static void assert_name(const struct file *f, const struct dwarf_frame *frame, const char *expected)
+{
+	char name[256];
+
+	assert_true(dwarf_index_name(f->index, frame->die, name, sizeof(name)));
+	assert_string_equal(name, expected);
+}
+
 /* Looks for the address in shown() where there are three frames, and compares them. */
 static void assert_inlined(const char *name)
 {
@@ -77,21 +95,21 @@ static void assert_inlined(const char *name)
 
 	open_program(&f, name);
 	for (address = f.start; address < f.end && n != 3; address++)
-		n = dwarf_index_find(f.index, address, frames, 8);
+		n = find(&f, address, frames, 8);
 	assert_int_equal(n, 3);
 	for (i = 0; i < 3; i++) {
-		assert_string_equal(frames[i].name.name, names[i]);
+		assert_name(&f, &frames[i], names[i]);
 		assert_int_equal(frames[i].line, lines[i]);
 		assert_int_equal(frames[i].inlined, i < 2);
 		assert_true(dwarf_lines_path(frames[i].lines, frames[i].file, path, sizeof(path)));
 		assert_string_equal(strrchr(path, '/'), "/x.c");
 		assert_int_equal(path[0], '/');
 	}
-	assert_int_equal(dwarf_index_find(f.index, address - 1, frames, 2), 2);
-	assert_int_equal(dwarf_index_find(f.index, f.start, frames, 8), 1);
-	assert_string_equal(frames[0].name.name, "shown");
-	assert_int_equal(dwarf_index_find(f.index, 1, frames, 8), 0);
-	assert_int_equal(dwarf_index_find(f.index, UINT64_MAX, frames, 8), 0);
+	assert_int_equal(find(&f, address - 1, frames, 2), 2);
+	assert_int_equal(find(&f, f.start, frames, 8), 1);
+	assert_name(&f, &frames[0], "shown");
+	assert_int_equal(find(&f, 1, frames, 8), 0);
+	assert_int_equal(find(&f, UINT64_MAX, frames, 8), 0);
 	close_program(&f);
 }
 
@@ -144,7 +162,7 @@ static void test_dwarf_index__none(void **state)
 	assert_true(compile_into("-g0 -shared -fPIC -o '%s/none.so' '%s/x.c'", program_dir, program_dir));
 	snprintf(path, sizeof(path), "%s/none.so", program_dir);
 	assert_int_equal(elf_file_open(open(path, O_RDONLY), false, 1 << 24, &f), 0);
-	assert_int_equal(dwarf_index_new(f, f, NULL, &index), -ENOENT);
+	assert_int_equal(dwarf_index_new(f, f, NULL, 1 << 20, &index), -ENOENT);
 	elf_file_close(f);
 }
 
@@ -170,10 +188,9 @@ static void test_dwarf_index__qualified_names(void **state)
 	assert_true(compile_into("-O1 -fno-inline -shared -fPIC -o '%s/cxx.so' '%s'", program_dir, path));
 	open_program(&f, "cxx.so");
 	for (address = f.start & ~0xfffull; address < f.end && !seen_g; address++) {
-		if (!dwarf_index_find(f.index, address, frames, 8) || frames[0].name.is_mangled)
-			continue;
-		dwarf_index_full_name(f.index, &frames[0].name, name, sizeof(name));
-		seen_g |= strcmp(name, "ns::g") == 0;
+		if (find(&f, address, frames, 8) &&
+		    dwarf_index_name(f.index, frames[0].die, name, sizeof(name)))
+			seen_g |= strcmp(name, "ns::g") == 0;
 	}
 	assert_true(seen_g);
 	close_program(&f);
