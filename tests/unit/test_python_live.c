@@ -2,8 +2,10 @@
  * Pythons that block: the walk must find the very frames that the script itself says it has, two hundred times
  * in a row, and as many of them must be entries as there are evaluators on the native stack.
  *
- * Which Pythons: those in STALLPROF_PYTHONS (paths, with spaces between), else the system's and pyenv's. One may
- * stand behind "chroot FOLDER ": it runs in there.
+ * Which Pythons: those in STALLPROF_PYTHONS (commands, with colons between, such as "chroot FOLDER
+ * /usr/bin/python3.14", where FOLDER/proc is mounted), else the system's and pyenv's. With STALLPROF_PY_SPY, the
+ * path of py-spy, the first stacks are compared with its `dump --native`, too: the same Python frames, and foreign
+ * native ones between the same two.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,12 +29,12 @@
 #include <unistd.h>
 
 #include "symbolizer/python.h"
+#include "tests/unit/compile_program.h"
 
-#define SCRIPT      "tests/unit/data/python_frames.py"
-#define TURNS       200
-#define MAX_STEPS   256
-#define MAX_PYTHONS 32
-#define STACK_BYTES (512 * 1024)
+#define SCRIPT       "tests/unit/data/python_frames.py"
+#define TURNS        200
+#define MAX_STEPS    256
+#define PY_SPY_TURNS 20
 
 /* One Python at work. */
 static struct {
@@ -64,14 +67,17 @@ static int read_remote(void *context, uint64_t address, void *buffer, size_t len
 /* `command` is split at spaces. */
 static void run_child(const char *command, const int input[2], const int output[2])
 {
-	char copy[512], script[64], *words[8] = { NULL }, *rest = copy;
+	char copy[512], script[PATH_MAX], *words[8] = { NULL }, *rest = copy;
 	int n = 0;
 
 	snprintf(copy, sizeof(copy), "%s", command);
 	dup2(input[0], 0);
 	dup2(output[1], 1);
-	/* The script is open before the root changes. */
-	snprintf(script, sizeof(script), "/proc/self/fd/%d", open(SCRIPT, O_RDONLY));
+	/* Open before the root changes. */
+	if (strncmp(command, "chroot ", 7) == 0)
+		snprintf(script, sizeof(script), "/proc/self/fd/%d", open(SCRIPT, O_RDONLY));
+	else if (!realpath(SCRIPT, script))
+		_exit(127);
 	while (n < 5 && (words[n] = strsep(&rest, " ")))
 		n++;
 	words[n++] = script;
@@ -171,56 +177,145 @@ static size_t compare(const struct sym_python_step *steps, size_t n)
 	return entries;
 }
 
-/* How many evaluators are on the native stack, which must be whole. */
-static size_t count_evaluators(void)
+/* What the native stack is made of, innermost first. */
+static struct {
+	size_t n;
+	enum {
+		OTHER,
+		EVALUATOR,
+		FOREIGN
+	} kinds[4096]; /* foreign: libffi, through which C calls Python back */
+} native;
+
+static void take_registers(struct sym_stack *stack)
 {
-	static char copy[STACK_BYTES];
-	static uint64_t pcs[4096];
-	static bool is_caller[4096];
 	struct user_regs_struct r;
-	struct sym_stack stack = { .copy = copy, .is_caller = is_caller, .read = read_remote };
-	struct sym_result result;
-	enum sym_unwind_end end;
-	size_t n = 0, i, evaluators = 0;
 
 	assert_int_equal(ptrace(PTRACE_SEIZE, told.tid, 0, 0), 0);
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, told.tid, 0, 0), 0);
 	assert_int_equal(waitpid(told.tid, NULL, __WALL), told.tid);
 	assert_int_equal(ptrace(PTRACE_GETREGS, told.tid, 0, &r), 0);
-	stack.regs = (struct sym_regs){ .ip = r.rip,
-		                        .sp = r.rsp,
-		                        .bp = r.rbp,
-		                        .bx = r.rbx,
-		                        .r12 = r.r12,
-		                        .r13 = r.r13,
-		                        .r14 = r.r14,
-		                        .r15 = r.r15 };
-	stack.copy_start = r.rsp;
+	stack->regs = (struct sym_regs){ .ip = r.rip,
+		                         .sp = r.rsp,
+		                         .bp = r.rbp,
+		                         .bx = r.rbx,
+		                         .r12 = r.r12,
+		                         .r13 = r.r13,
+		                         .r14 = r.r14,
+		                         .r15 = r.r15 };
+	stack->copy_start = r.rsp;
+}
+
+/* Of the thread where it stands. Its stack must be whole. */
+static void take_native_stack(void)
+{
+	static uint64_t pcs[4096];
+	static bool is_caller[4096];
+	struct sym_stack stack = { .copy = "", .is_caller = is_caller, .read = read_remote };
+	struct sym_result result;
+	enum sym_unwind_end end;
+	size_t i;
+
+	take_registers(&stack);
 	assert_int_equal(symbolizer_process_refresh(python.process), 0);
-	assert_int_equal(symbolizer_unwind(python.process, &stack, pcs, 4096, &n, &end), 0);
+	assert_int_equal(symbolizer_unwind(python.process, &stack, pcs, 4096, &native.n, &end), 0);
 	assert_int_equal(ptrace(PTRACE_DETACH, told.tid, 0, 0), 0);
-	for (i = 0; i < n; i++) {
+	assert_int_equal(end, SYM_UNWIND_COMPLETE);
+	for (i = 0; i < native.n; i++) {
 		symbolizer_user(python.process, pcs[i], is_caller[i], &result);
+		native.kinds[i] = OTHER;
 		if (sym_python_native_kind(&python.layout, pcs[i] - is_caller[i],
 		                           result.frames[result.n_frames - 1].function) ==
 		    SYM_PYTHON_EVALUATOR)
-			evaluators++;
+			native.kinds[i] = EVALUATOR;
+		else if (result.module && strstr(result.module->path, "/libffi"))
+			native.kinds[i] = FOREIGN;
 	}
-	return end == SYM_UNWIND_COMPLETE ? evaluators : 0;
 }
+
+/* --- against py-spy ------------------------------------------------------------------------------- */
+
+/* One line a frame: what the script told, and a run of libffi's frames as one, where the native stack has it. */
+static void write_merged(const struct sym_python_step *steps, FILE *out)
+{
+	size_t i, step = 0, shown = 0;
+	struct sym_frame frame;
+	bool more;
+
+	for (i = 0; i < native.n; i++) {
+		if (native.kinds[i] == FOREIGN && (!i || native.kinds[i - 1] != FOREIGN))
+			fprintf(out, "libffi\n");
+		for (more = native.kinds[i] == EVALUATOR; more; more = !steps[step++].is_entry) {
+			if (sym_python_frame(python.py, &steps[step], &frame))
+				continue;
+			fprintf(out, "%s:%u\n", told.function[shown], told.line[shown]);
+			shown++;
+		}
+	}
+}
+
+/* py-spy's lines of this thread in the same form. */
+static bool write_py_spys(const char *py_spy, FILE *out)
+{
+	char command[512], line[1024], name[256], thread[64], *place;
+	bool is_wanted = false, was_foreign = false, is_foreign;
+	unsigned int number;
+	FILE *from;
+
+	snprintf(command, sizeof(command), "%s dump --native --pid %d", py_spy, python.pid);
+	snprintf(thread, sizeof(thread), "Thread %d ", told.tid);
+	from = popen(command, "r");
+	while (fgets(line, sizeof(line), from)) {
+		if (strncmp(line, "Thread ", 7) == 0)
+			is_wanted = strncmp(line, thread, strlen(thread)) == 0;
+		place = strrchr(line, '(');
+		if (!is_wanted || !place || line[0] != ' ')
+			continue;
+		is_foreign = strncmp(place, "(libffi", 7) == 0 || strstr(line, "ffi_call (");
+		if (is_foreign && !was_foreign)
+			fprintf(out, "libffi\n");
+		was_foreign = is_foreign;
+		if ((strstr(place, ".py:") || strstr(place, "up>:")) && strrchr(place, ':') &&
+		    sscanf(strrchr(place, ':'), ":%u)", &number) == 1 && sscanf(line, " %255[^(]", name) == 1)
+			fprintf(out, "%.*s:%u\n", (int)strlen(name) - 1, name, number);
+	}
+	return pclose(from) == 0;
+}
+
+static void compare_with_py_spy(const char *py_spy, const struct sym_python_step *steps)
+{
+	char *ours = NULL, *theirs = NULL;
+	size_t ours_len, theirs_len;
+	FILE *out = open_memstream(&ours, &ours_len);
+
+	write_merged(steps, out);
+	fclose(out);
+	out = open_memstream(&theirs, &theirs_len);
+	assert_true(write_py_spys(py_spy, out));
+	fclose(out);
+	assert_string_equal(ours, theirs);
+	free(ours);
+	free(theirs);
+}
+
+/* --- one Python ----------------------------------------------------------------------------------- */
 
 static void look_once(int turn)
 {
 	struct sym_python_step steps[MAX_STEPS];
-	size_t n, entries;
+	const char *py_spy = getenv("STALLPROF_PY_SPY");
+	size_t n, entries, evaluators = 0, i;
 
 	wait_until_blocked();
 	assert_int_equal(
 	        sym_python_walk(&python.layout, read_remote, NULL, told.thread_id, steps, MAX_STEPS, &n), 0);
 	entries = compare(steps, n);
-	/* Unwinding by reading word for word takes a while. */
-	if (turn < 20)
-		assert_int_equal(count_evaluators(), entries);
+	take_native_stack();
+	for (i = 0; i < native.n; i++)
+		evaluators += native.kinds[i] == EVALUATOR;
+	assert_int_equal(evaluators, entries);
+	if (py_spy && turn < PY_SPY_TURNS)
+		compare_with_py_spy(py_spy, steps);
 }
 
 static void follow(const char *command)
@@ -240,18 +335,31 @@ static void follow(const char *command)
 	}
 	assert_int_equal(turn, TURNS);
 	sym_python_stats(python.py, &stats);
-	print_message("# %s: %x, %zu bytes for %zu code objects, %zu frames\n", command,
-	              python.layout.version, stats.memory_bytes, (size_t)stats.code_read,
-	              (size_t)stats.frames_named);
+	assert_int_equal(stats.frames_gone + stats.lines_unknown, 0);
+	print_message("# %s: 3.%u, %zu frames, %zu code objects in %zu bytes\n", command,
+	              python.layout.version & 0xff, (size_t)stats.frames_named, (size_t)stats.code_read,
+	              stats.memory_bytes);
 	stop();
+}
+
+static size_t follow_all(const char *pattern)
+{
+	glob_t found = { 0 };
+	size_t i, n;
+
+	glob(pattern, 0, NULL, &found);
+	for (i = 0; i < found.gl_pathc; i++)
+		follow(found.gl_pathv[i]);
+	n = found.gl_pathc;
+	globfree(&found);
+	return n;
 }
 
 static void test_python_live__frames_are_those_the_script_tells(void **state)
 {
-	const char *wanted = getenv("STALLPROF_PYTHONS");
-	glob_t found = { 0 };
-	char *copy, *rest, *one;
-	size_t i, n = 0;
+	const char *wanted = getenv("STALLPROF_PYTHONS"), *home = getenv("HOME");
+	char *copy, *rest, *one, pattern[512];
+	size_t n;
 
 	(void)state;
 	if (wanted) {
@@ -261,21 +369,49 @@ static void test_python_live__frames_are_those_the_script_tells(void **state)
 		free(copy);
 		return;
 	}
-	glob("/usr/bin/python3", 0, NULL, &found);
-	glob("/root/.pyenv/versions/3.[89]*/bin/python3", GLOB_APPEND, NULL, &found);
-	glob("/root/.pyenv/versions/3.1[0-4]*/bin/python3", GLOB_APPEND, NULL, &found);
-	for (i = 0; i < found.gl_pathc; i++, n++)
-		follow(found.gl_pathv[i]);
-	globfree(&found);
+	n = follow_all("/usr/bin/python3");
+	snprintf(pattern, sizeof(pattern), "%s/.pyenv/versions/3.[89]*/bin/python3", home ? home : "");
+	n += follow_all(pattern);
+	snprintf(pattern, sizeof(pattern), "%s/.pyenv/versions/3.1[0-4]*/bin/python3", home ? home : "");
+	n += follow_all(pattern);
 	if (!n)
 		skip();
+}
+
+static void test_python_live__in_a_virtual_environment(void **state)
+{
+	char command[512];
+
+	(void)state;
+	assert_int_equal(shell("/usr/bin/python3 -m venv --without-pip %s/venv", program_dir), 0);
+	snprintf(command, sizeof(command), "%s/venv/bin/python", program_dir);
+	follow(command);
+}
+
+/* Another name, and gone once it runs: an interpreter linked into a trainer. */
+static void test_python_live__in_a_program_of_another_name(void **state)
+{
+	char command[512];
+
+	(void)state;
+	assert_int_equal(shell("cp -L /usr/bin/python3 %s/trainer", program_dir), 0);
+	snprintf(command, sizeof(command), "env PYTHONHOME=/usr %s/trainer", program_dir);
+	start(command);
+	assert_true(listen_to_script());
+	assert_int_equal(shell("rm %s/trainer", program_dir), 0);
+	assert_int_equal(sym_python_find(python.pid, NULL, &python.layout), 0);
+	assert_int_equal(sym_python_open(python.s, &python.layout, read_remote, NULL, &python.py), 0);
+	look_once(PY_SPY_TURNS); /* py-spy needs the file */
+	stop();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_python_live__frames_are_those_the_script_tells),
+		cmocka_unit_test(test_python_live__in_a_virtual_environment),
+		cmocka_unit_test(test_python_live__in_a_program_of_another_name),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, program_dir_make, program_dir_remove);
 }
