@@ -13,6 +13,8 @@
 #define MAX_NAME   4096 /* libiberty takes 220 bytes of stack for each character, if it must */
 #define MAX_OUTPUT ((size_t)1 << 20)
 
+#define PLT "@plt"
+
 /* Of a template and a reference to a parameter: each may cost 64 bytes of stack. */
 #define MAX_PAIRS 8192
 
@@ -168,21 +170,13 @@ static bool run_cxx(const char *name, enum sym_names detail, struct name_output 
 	return run_libiberty(name, DMGL_ANSI, out);
 }
 
-char *demangle(const char *name, enum sym_names detail)
+/* What `base` stands for in place of it; or itself. NULL: memory is short. */
+static char *replace_mangled(char *base, enum sym_names detail)
 {
-	size_t len = demangle_without_clones(name);
 	struct name_output out = { .len = 0 };
-	char *base;
-	bool is_good;
 
-	if (!is_mangled(name) && !name[len] && detail != SYM_NAMES_SIMPLIFIED)
-		return NULL;
-	base = strndup(name, len);
-	if (!base)
-		return NULL;
-	is_good = is_mangled(base) &&
-	          (base[1] == 'R' ? run_rust_v0(base, detail, &out) : run_cxx(base, detail, &out));
-	if (is_good) {
+	if (is_mangled(base) &&
+	    (base[1] == 'R' ? run_rust_v0(base, detail, &out) : run_cxx(base, detail, &out))) {
 		free(base);
 		base = out.text;
 	} else {
@@ -190,6 +184,33 @@ char *demangle(const char *name, enum sym_names detail)
 	}
 	if (detail == SYM_NAMES_SIMPLIFIED && base)
 		name_arguments_cut(base);
+	return base;
+}
+
+static char *append_plt(char *base)
+{
+	size_t len = strlen(base);
+	char *longer = realloc(base, len + sizeof(PLT));
+
+	if (longer)
+		memcpy(longer + len, PLT, sizeof(PLT));
+	else
+		free(base);
+	return longer;
+}
+
+char *demangle(const char *name, enum sym_names detail)
+{
+	size_t len = strcspn(name, "@");
+	bool is_plt = strcmp(name + len, PLT) == 0;
+	char *base = strndup(name, len ? len : strlen(name));
+
+	if (!base)
+		return NULL;
+	base[demangle_without_clones(base)] = 0;
+	base = replace_mangled(base, detail);
+	if (base && is_plt)
+		base = append_plt(base);
 	if (base && strcmp(base, name) == 0) {
 		free(base);
 		base = NULL;

@@ -14,6 +14,8 @@
  * while "f.0" and "f.avx2" stay). Another tail of a mangled name is shown by SYM_NAMES_FULL alone, as
  * " [clone .avx2]".
  *
+ * A symbol's version ("@@GLIBC_2.34") goes, too; "@plt" (plt_names.h) stays behind the demangled name.
+ *
  * Hostile names: a mangled name can stand for one that is 2^1000 long, and take as long to print. So what comes
  * out over 1 MiB, nests too deep or may cost too much is not demangled, nor is a name over 4096 characters; it
  * takes less than 1.5 MiB of stack and a second.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "symbolizer/elf_file_state.h"
+#include "symbolizer/elf_sectionless.h"
 
 #define MAX_SECTIONS (1 << 20)
 
@@ -94,24 +95,26 @@ static int read_segments(struct elf_file *f)
 	return 0;
 }
 
+/* 0: there is no such table, or it lies outside the file, which runs none the less. */
+static uint64_t count_sections(const struct elf_file *f)
+{
+	uint64_t n = f->ehdr.e_shnum;
+	Elf64_Shdr first;
+
+	if (!f->ehdr.e_shoff || f->ehdr.e_shentsize != sizeof(Elf64_Shdr))
+		return 0;
+	if (!n && !elf_file_read(f, f->ehdr.e_shoff, &first, sizeof(first)))
+		n = first.sh_size;
+	return n <= MAX_SECTIONS && elf_file_within(f, f->ehdr.e_shoff, n * sizeof(Elf64_Shdr)) ? n : 0;
+}
+
 static int read_sections(struct elf_file *f)
 {
-	Elf64_Shdr first;
-	uint64_t n = f->ehdr.e_shnum;
+	uint64_t n = count_sections(f);
 	int err;
 
-	if (!f->ehdr.e_shoff)
-		return 0;
-	if (f->ehdr.e_shentsize != sizeof(Elf64_Shdr))
-		return -EBADMSG;
-	if (!n) {
-		err = elf_file_read(f, f->ehdr.e_shoff, &first, sizeof(first));
-		if (err)
-			return err;
-		n = first.sh_size;
-	}
-	if (n > MAX_SECTIONS)
-		return -EBADMSG;
+	if (!n)
+		return elf_sectionless_fill(f);
 	err = read_table(f, f->ehdr.e_shoff, n, sizeof(Elf64_Shdr), (void **)&f->shdrs);
 	if (err)
 		return err;

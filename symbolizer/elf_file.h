@@ -29,7 +29,8 @@ struct elf_section {
 
 /*
  * Takes `fd` in any case. Sections larger than max_bytes are refused when asked for. -EBADMSG: not such an
- * ELF file, or its header tables lie outside it; else -errno of reading.
+ * ELF file, or its program headers lie outside it; else -errno of reading. Without (usable) section headers, those
+ * sections that its segments lead to are there (elf_sectionless.h).
  */
 int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out);
 

@@ -10,6 +10,7 @@ struct loaded {
 	uint8_t *owned; /* NULL: `data` points into the image */
 	const uint8_t *data;
 	size_t len;
+	bool is_constant; /* never released */
 };
 
 struct elf_file {

@@ -23,6 +23,8 @@ void elf_file_release(struct elf_file *f, uint32_t index)
 	if (index >= f->n_shdrs)
 		return;
 	l = &f->loaded[index];
+	if (l->is_constant)
+		return;
 	if (l->owned)
 		f->memory -= l->len;
 	free(l->owned);

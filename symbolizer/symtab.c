@@ -5,8 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/plt_names.h"
+
 /* How many symbols a lookup goes back for one that encloses those after it. */
 #define MAX_NESTING 32
+
+/* Nothing without a size is taken to be longer. */
+#define MAX_UNSIZED ((uint64_t)64 << 10)
 
 struct symbol {
 	uint64_t start, end;
@@ -22,6 +27,7 @@ struct symtab {
 	struct symbol *symbols; /* by start, one an address */
 	size_t n_symbols;
 	bool is_dynamic;
+	struct plt_names *plt; /* NULL: there is none */
 };
 
 static bool is_code(const struct elf_file *f, const Elf64_Sym *sym)
@@ -44,7 +50,7 @@ static uint64_t end_of(const struct elf_file *f, const Elf64_Sym *sym)
 		                                                    : sym->st_value + sym->st_size;
 	if (sym->st_shndx < SHN_LORESERVE && elf_file_section_range(f, sym->st_shndx, &start, &end) &&
 	    sym->st_value >= start && sym->st_value < end)
-		return end;
+		return end - sym->st_value < MAX_UNSIZED ? end : sym->st_value + MAX_UNSIZED;
 	return sym->st_value + 1;
 }
 
@@ -129,6 +135,22 @@ static void keep_best_names(struct symtab *t)
 	t->n_symbols = to;
 }
 
+/* What has no size and lies in a function that has one is a label in it. */
+static void drop_labels(struct symtab *t)
+{
+	uint64_t sized_end = 0;
+	size_t from, to = 0;
+
+	for (from = 0; from < t->n_symbols; from++) {
+		if (t->symbols[from].unsized && t->symbols[from].start < sized_end)
+			continue;
+		if (!t->symbols[from].unsized && t->symbols[from].end > sized_end)
+			sized_end = t->symbols[from].end;
+		t->symbols[to++] = t->symbols[from];
+	}
+	t->n_symbols = to;
+}
+
 /* What has no size ends where the next one begins. */
 static void cut_unsized(struct symtab *t)
 {
@@ -192,6 +214,7 @@ static int try_table(struct elf_file *f, struct elf_file *holder, uint32_t type,
 	}
 	qsort(t->symbols, t->n_symbols, sizeof(*t->symbols), compare_starts);
 	keep_best_names(t);
+	drop_labels(t);
 	cut_unsized(t);
 	fitting = realloc(t->symbols, t->n_symbols * sizeof(*t->symbols));
 	if (fitting)
@@ -200,9 +223,57 @@ static int try_table(struct elf_file *f, struct elf_file *holder, uint32_t type,
 	return 0;
 }
 
+/* Index of the first symbol behind `address`. */
+static size_t first_behind(const struct symtab *t, uint64_t address)
+{
+	size_t low = 0, high = t->n_symbols, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (t->symbols[mid].start <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static const char *name_of_start(void *context, uint64_t address)
+{
+	const struct symtab *t = context;
+	size_t behind = first_behind(t, address);
+
+	return behind && t->symbols[behind - 1].start == address ? name_of(t, &t->symbols[behind - 1]) : NULL;
+}
+
+/* `t` is filled, but for its PLT; or, where no table has a function, it may have nothing else. */
+static int add_plt(struct elf_file *f, struct symtab **t)
+{
+	struct symtab *empty = NULL, *filled;
+	int err;
+
+	if (!*t)
+		empty = calloc(1, sizeof(*empty));
+	filled = *t ? *t : empty;
+	if (!filled)
+		return -ENOMEM;
+	if (empty) {
+		empty->file = f;
+		empty->is_dynamic = true;
+	}
+	err = plt_names_new(f, name_of_start, filled, &filled->plt);
+	if (!err && !filled->plt && empty)
+		err = -ENOENT;
+	if (err && empty)
+		symtab_free(empty);
+	else if (empty)
+		*t = empty;
+	return err;
+}
+
 int symtab_new(struct elf_file *f, struct elf_file *debug, struct symtab **out)
 {
-	int err = -ENOENT;
+	int err = -ENOENT, plt_err;
 
 	*out = NULL;
 	if (debug)
@@ -211,13 +282,17 @@ int symtab_new(struct elf_file *f, struct elf_file *debug, struct symtab **out)
 		err = try_table(f, f, SHT_SYMTAB, out);
 	if (err)
 		err = try_table(f, f, SHT_DYNSYM, out);
-	return err;
+	if (err && err != -ENOENT)
+		return err;
+	plt_err = add_plt(f, out);
+	return *out ? 0 : plt_err;
 }
 
 void symtab_free(struct symtab *t)
 {
 	if (!t)
 		return;
+	plt_names_free(t->plt);
 	free(t->symbols);
 	free(t);
 }
@@ -250,27 +325,25 @@ int symtab_address(struct elf_file *f, const char *name, uint64_t *address)
 
 bool symtab_find(const struct symtab *t, uint64_t address, struct symtab_hit *hit)
 {
-	size_t low = 0, high = t->n_symbols, mid, i;
+	size_t behind = first_behind(t, address), i;
+	const struct plt_name *plt;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (t->symbols[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	for (i = 0; i < MAX_NESTING && i < low; i++) {
-		const struct symbol *s = &t->symbols[low - 1 - i];
+	for (i = 0; i < MAX_NESTING && i < behind; i++) {
+		const struct symbol *s = &t->symbols[behind - 1 - i];
 
 		if (address < s->end) {
 			*hit = (struct symtab_hit){ .name = name_of(t, s), .start = s->start, .end = s->end };
 			return true;
 		}
 	}
-	return false;
+	plt = t->plt ? plt_names_find(t->plt, address) : NULL;
+	if (!plt)
+		return false;
+	*hit = (struct symtab_hit){ .name = plt->name, .start = plt->start, .end = plt->end };
+	return true;
 }
 
 size_t symtab_memory(const struct symtab *t)
 {
-	return t->n_symbols * sizeof(*t->symbols);
+	return t->n_symbols * sizeof(*t->symbols) + (t->plt ? plt_names_memory(t->plt) : 0);
 }

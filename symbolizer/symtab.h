@@ -2,8 +2,20 @@
  * The functions of an ELF file by its symbol tables: .symtab of the debug file or of the file itself, else
  * .dynsym. (.gnu_debugdata holds an ELF file whose .symtab has what .dynsym lacks: a table of its own.)
  *
- * Which name, when several share an address: functions before labels, with a size before without, global and
- * weak before local, then fewer leading underscores, then the shorter, then the alphabetically first.
+ * Functions are symbols of type FUNC, GNU_IFUNC (by which the resolver goes, too) and, as assemblers leave them, NOTYPE in
+ * code, but for those that begin with "$" or ".L".
+ *
+ * Which name, when several share an address: the first of these rules that tells them apart.
+ *	1. functions before labels (NOTYPE)
+ *	2. with a size before without
+ *	3. global and weak before local (weak is no less than global: libc's write is weak, its __write is not)
+ *	4. fewer leading underscores
+ *	5. the shorter, then the alphabetically first
+ *
+ * Which symbol, when several hold an address: the one that begins last. What has no size counts only outside those
+ * that have one, and goes to the next symbol, to its section's end, or for 64 KiB, whichever comes first.
+ *
+ * Code of the procedure linkage table, which has no symbols, is named by plt_names.h.
  */
 #ifndef SYMBOLIZER_SYMTAB_H
 #define SYMBOLIZER_SYMTAB_H
@@ -17,12 +29,12 @@
 struct symtab;
 
 struct symtab_hit {
-	const char *name; /* in the file's string table: lives as long as the files do */
+	const char *name; /* lives as long as the table and its files */
 	uint64_t start, end;
 };
 
 /*
- * `debug` may be NULL. Both files must stay open as long as the table. -ENOENT: neither has a function;
+ * `debug` may be NULL. Both files must stay open as long as the table. -ENOENT: neither has a function or a PLT;
  * -EBADMSG, -EFBIG as elf_file_section().
  */
 int symtab_new(struct elf_file *f, struct elf_file *debug, struct symtab **out);

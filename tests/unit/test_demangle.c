@@ -80,6 +80,17 @@ static void test_demangle__clones(void **state)
 	assert_int_equal(demangle_without_clones("f.part.0"), 1);
 }
 
+static void test_demangle__versions_and_plt(void **state)
+{
+	(void)state;
+	assert_shown("f@@LIB_1.0", SYM_NAMES_TEMPLATES, "f");
+	assert_shown("_ZN1A1fEv@LIB_1.0", SYM_NAMES_FULL, "A::f()");
+	assert_shown("_ZN1A1fEv@plt", SYM_NAMES_TEMPLATES, "A::f@plt");
+	assert_shown("f@plt", SYM_NAMES_TEMPLATES, NULL);
+	assert_shown("*ABS*+0x10@plt", SYM_NAMES_TEMPLATES, NULL);
+	assert_shown("@", SYM_NAMES_TEMPLATES, NULL);
+}
+
 /* Of RFC 2603 and of the tests of rustc-demangle, what each says in its text; the last ones are ours. */
 static void test_demangle__rust_v0(void **state)
 {
@@ -328,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_demangle__old_rust),
 		cmocka_unit_test(test_demangle__shown_as_they_stand),
 		cmocka_unit_test(test_demangle__clones),
+		cmocka_unit_test(test_demangle__versions_and_plt),
 		cmocka_unit_test(test_demangle__rust_v0),
 		cmocka_unit_test(test_demangle__rust_v0_refused),
 		cmocka_unit_test(test_demangle__simplified),
