@@ -254,12 +254,33 @@ static void write_merged(const struct sym_python_step *steps, FILE *out)
 	}
 }
 
+/* The script goes through libffi just where it says so, however many Python frames are on either side. */
+static void check_order(const struct sym_python_step *steps)
+{
+	char *merged = NULL, *at;
+	size_t len;
+	FILE *out = open_memstream(&merged, &len);
+
+	write_merged(steps, out);
+	fclose(out);
+	for (at = merged; (at = strstr(at, "libffi\n")); at += strlen("libffi\n"))
+		assert_int_equal(strncmp(at, "libffi\nby_callback:", 19), 0);
+	free(merged);
+}
+
+/* "(python_frames.py:32)", "(<made up>:4)", "(7:32)" of /proc/self/fd/7: a script's, not C's. */
+static bool is_script(const char *place)
+{
+	size_t digits = strspn(place + 1, "0123456789");
+
+	return strstr(place, ".py:") || strstr(place, ">:") || (digits && place[1 + digits] == ':');
+}
+
 /* py-spy's lines of this thread in the same form. */
 static bool write_py_spys(const char *py_spy, FILE *out)
 {
-	char command[512], line[1024], name[256], thread[64], *place;
+	char command[512], line[1024], thread[64], *place;
 	bool is_wanted = false, was_foreign = false, is_foreign;
-	unsigned int number;
 	FILE *from;
 
 	snprintf(command, sizeof(command), "%s dump --native --pid %d", py_spy, python.pid);
@@ -275,9 +296,9 @@ static bool write_py_spys(const char *py_spy, FILE *out)
 		if (is_foreign && !was_foreign)
 			fprintf(out, "libffi\n");
 		was_foreign = is_foreign;
-		if ((strstr(place, ".py:") || strstr(place, "up>:")) && strrchr(place, ':') &&
-		    sscanf(strrchr(place, ':'), ":%u)", &number) == 1 && sscanf(line, " %255[^(]", name) == 1)
-			fprintf(out, "%.*s:%u\n", (int)strlen(name) - 1, name, number);
+		if (is_script(place))
+			fprintf(out, "%.*s:%ld\n", (int)(place - line - 5), line + 4,
+			        strtol(strrchr(place, ':') + 1, NULL, 10));
 	}
 	return pclose(from) == 0;
 }
@@ -314,6 +335,7 @@ static void look_once(int turn)
 	for (i = 0; i < native.n; i++)
 		evaluators += native.kinds[i] == EVALUATOR;
 	assert_int_equal(evaluators, entries);
+	check_order(steps);
 	if (py_spy && turn < PY_SPY_TURNS)
 		compare_with_py_spy(py_spy, steps);
 }
