@@ -18,6 +18,7 @@
 enum {
 	KEY_SECTION = 256,
 	KEY_DEBUG_DIR,
+	KEY_CACHE_DIR,
 	KEY_MANGLED,
 };
 
@@ -38,6 +39,7 @@ static const struct argp_option option_table[] = {
 	  "with -e: offsets in this section (kernel modules have nothing else: .text)", 0 },
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "where debug files lie (/usr/lib/debug)", 0 },
+	{ "cache-dir", KEY_CACHE_DIR, "DIR", 0, "keep what was found out in this folder, and use it", 0 },
 	{ "no-demangle", KEY_MANGLED, NULL, 0, "names as they stand in the file", 0 },
 	{ 0 },
 };
@@ -105,6 +107,9 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		return 0;
 	case KEY_DEBUG_DIR:
 		options->symbolizer.debug_dir = value;
+		return 0;
+	case KEY_CACHE_DIR:
+		options->symbolizer.cache_dir = value;
 		return 0;
 	case KEY_MANGLED:
 		options->symbolizer.keep_mangled = true;
@@ -311,6 +316,15 @@ static int answer_all(struct target *t)
 	return status;
 }
 
+static int save(const struct target *t)
+{
+	int err = symbolizer_save(t->symbolizer, true);
+
+	return err ? say("%s: %s", t->options->symbolizer.cache_dir,
+	                 err == -EPERM ? "others may write to it, or it is another user's" : strerror(-err))
+	           : 0;
+}
+
 /* A kernel whose addresses we may not see has no names. */
 static int check_kernel(const struct target *t)
 {
@@ -343,7 +357,7 @@ static int run(struct target *t)
 		return say("the output could not be written");
 	if (!status && t->options->kernel)
 		status = check_kernel(t);
-	return status;
+	return status ? status : save(t);
 }
 
 int cmd_symbolize(int argc, char **argv)

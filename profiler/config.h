@@ -68,9 +68,13 @@ struct config_sampling {
 	uint64_t ring_bytes;
 };
 
+#define CONFIG_NO_CACHE "none"
+
 struct config_symbolizer {
 	uint64_t max_memory_bytes;
 	char *debug_dir;
+	char *cache_dir; /* an absolute path, or CONFIG_NO_CACHE */
+	uint64_t cache_bytes;
 	char *python; /* config_says_true(): Python frames in place of the interpreter's */
 };
 

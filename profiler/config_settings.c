@@ -72,6 +72,11 @@ static bool path_passes(const char *value)
 	return config_line_passes(value) && *value == '/';
 }
 
+static bool cache_passes(const char *value)
+{
+	return path_passes(value) || !strcmp(value, CONFIG_NO_CACHE);
+}
+
 /* It goes over the wire as user:password. */
 bool config_says_true(const char *value)
 {
@@ -133,6 +138,9 @@ const struct config_setting config_settings[] = {
 	       1024 * GIB),
 	TEXT(SECTION_SYMBOLIZER, "debug_dir", symbolizer.debug_dir, "/usr/lib/debug", path_passes,
 	     PATH_ALLOWED),
+	TEXT(SECTION_SYMBOLIZER, "cache_dir", symbolizer.cache_dir, "/var/cache/stallprof", cache_passes,
+	     PATH_ALLOWED ", or " CONFIG_NO_CACHE),
+	NUMBER(SECTION_SYMBOLIZER, "cache_bytes", symbolizer.cache_bytes, 256 * MIB, MIB, 1024 * GIB),
 	TEXT(SECTION_SYMBOLIZER, "python", symbolizer.python, "true", truth_passes, "true or false"),
 };
 

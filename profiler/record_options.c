@@ -1,6 +1,7 @@
 #include "profiler/record_options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "profiler/config.h"
 #include "profiler/usage.h"
+#include "profiler/user_cache.h"
 
 #define OUTPUT_DEFAULT "stallprof.pb.gz"
 #define TOP_DEFAULT    10
@@ -41,6 +43,8 @@ static const struct setting {
 	{ "max-stalled", "sampling.max_stalled_threads", "N", "stacks held at the same time (256)" },
 	{ "ring-bytes", "sampling.ring_bytes", "N", "ring buffer from the kernel, a power of two" },
 	{ "debug-dir", "symbolizer.debug_dir", "DIR", "where debug files lie (/usr/lib/debug)" },
+	{ "cache-dir", "symbolizer.cache_dir", "DIR",
+	  "what was found out about symbols, for the next time (~/.cache/stallprof); none: nowhere" },
 	{ "python", "symbolizer.python", "BOOL",
 	  "Python functions in place of the C frames that run them (true)" },
 };
@@ -186,6 +190,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static int keep_symbols_in_users_cache(struct config *config)
+{
+	char path[PATH_MAX], err[512];
+
+	if (!user_cache_path("stallprof", path, sizeof(path)))
+		return config_set(config, "symbolizer.cache_dir", CONFIG_NO_CACHE, err, sizeof(err));
+	return config_set(config, "symbolizer.cache_dir", path, err, sizeof(err)) == -ENOMEM ? -ENOMEM : 0;
+}
+
 void record_options_parse(int argc, char **argv, struct record_options *options)
 {
 	struct argp_option all[N_OWN + N_SETTINGS + 1] = { 0 };
@@ -203,7 +216,7 @@ void record_options_parse(int argc, char **argv, struct record_options *options)
 	options->top = TOP_DEFAULT;
 	options->output = OUTPUT_DEFAULT;
 	options->config = config_default();
-	if (!options->config) {
+	if (!options->config || keep_symbols_in_users_cache(options->config)) {
 		fprintf(stderr, "stallprof record: out of memory\n");
 		exit(1);
 	}

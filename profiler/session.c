@@ -133,6 +133,10 @@ static int open_tables(struct session *session)
 	struct symbolizer_opts opts = {
 		.max_memory_bytes = config->symbolizer.max_memory_bytes,
 		.debug_dir = config->symbolizer.debug_dir[0] ? config->symbolizer.debug_dir : NULL,
+		.cache_dir = strcmp(config->symbolizer.cache_dir, CONFIG_NO_CACHE) != 0
+		                     ? config->symbolizer.cache_dir
+		                     : NULL,
+		.max_cache_bytes = config->symbolizer.cache_bytes,
 	};
 
 	session->symbolizer = symbolizer_new(&opts);
@@ -202,6 +206,8 @@ void session_free(struct session *session)
 	python_processes_free(session->pythons);
 	tag_watch_free(session->watch);
 	tracer_free(session->tracer);
+	if (session->symbolizer)
+		symbolizer_save(session->symbolizer, true);
 	symbolizer_free(session->symbolizer);
 	tag_names_free(session->tags);
 	tag_classes_free(session->classes);
@@ -252,6 +258,19 @@ static int attach(struct session *session, char *err, size_t err_len)
 	return result;
 }
 
+static void say_if_without_cache(const struct session *session)
+{
+	int err = symbolizer_save(session->symbolizer, false);
+	char line[512];
+
+	if (!err)
+		return;
+	snprintf(line, sizeof(line), "symbols are not kept for the next start: %.400s: %s",
+	         session->config->symbolizer.cache_dir,
+	         err == -EPERM ? "others may write to it, or it is another user's" : strerror(-err));
+	session->say(line);
+}
+
 int session_start(struct session *session, char *err, size_t err_len)
 {
 	int result = tag_watch_scan(session->watch, session->opts.only_adopted);
@@ -260,6 +279,7 @@ int session_start(struct session *session, char *err, size_t err_len)
 		snprintf(err, err_len, "cannot look through /proc: %s", strerror(-result));
 		return result;
 	}
+	say_if_without_cache(session);
 	session->housekeeping_ns = clock_ns(CLOCK_MONOTONIC);
 	session->budget_ns = session->housekeeping_ns;
 	session->threshold_max_ns = tracer_threshold(session->tracer);
@@ -425,6 +445,7 @@ struct profile *session_end_window(struct session *session)
 	tag_names_age(session->tags, session->tracer);
 	process_table_age(session->processes);
 	python_processes_age(session->pythons);
+	symbolizer_save(session->symbolizer, false);
 	if (!profile)
 		errno = -result;
 	return profile;

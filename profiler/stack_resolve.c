@@ -16,7 +16,7 @@
 #include "symbolizer/symbolizer.h"
 
 #define INLINED_MAX  64
-#define COUNTERS_MAX 24
+#define COUNTERS_MAX 32
 
 struct stack_resolver {
 	struct symbolizer *symbolizer;
@@ -341,6 +341,12 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "symbol_tables_evicted", stats.cache_evictions };
 	counters[n++] = (struct stamp_counter){ "mappings_dropped", stats.mappings_dropped };
 	counters[n++] = (struct stamp_counter){ "symbol_names_refused", stats.names_refused };
+	counters[n++] = (struct stamp_counter){ "symbol_indexes_loaded", stats.index_files_loaded };
+	counters[n++] = (struct stamp_counter){ "symbol_blocks_used", stats.index_blocks_used };
+	counters[n++] = (struct stamp_counter){ "symbol_blocks_refused", stats.index_blocks_refused };
+	counters[n++] = (struct stamp_counter){ "symbol_blocks_saved", stats.index_blocks_saved };
+	counters[n++] = (struct stamp_counter){ "symbol_indexes_evicted", stats.index_files_evicted };
+	counters[n++] = (struct stamp_counter){ "symbol_index_errors", stats.index_errors };
 	for (i = 0; i < n && !err; i++) {
 		err = stamp_add_counter(stamp, counters[i].name, counters[i].value - resolver->described[i]);
 		resolver->described[i] = counters[i].value;
