@@ -13,6 +13,7 @@
 #include "profiler/python_processes.h"
 #include "profiler/stack_resolve.h"
 #include "profiler/stamp.h"
+#include "profiler/symbol_cache.h"
 #include "profiler/tag_class.h"
 #include "profiler/tag_library.h"
 #include "profiler/tag_names.h"
@@ -130,16 +131,8 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 static int open_tables(struct session *session)
 {
 	const struct config *config = session->config;
-	struct symbolizer_opts opts = {
-		.max_memory_bytes = config->symbolizer.max_memory_bytes,
-		.debug_dir = config->symbolizer.debug_dir[0] ? config->symbolizer.debug_dir : NULL,
-		.cache_dir = strcmp(config->symbolizer.cache_dir, CONFIG_NO_CACHE) != 0
-		                     ? config->symbolizer.cache_dir
-		                     : NULL,
-		.max_cache_bytes = config->symbolizer.cache_bytes,
-	};
 
-	session->symbolizer = symbolizer_new(&opts);
+	session->symbolizer = symbol_cache_open(&config->symbolizer);
 	session->tags = tag_names_new();
 	session->classes = tag_classes_new(config->tags.max_classes);
 	session->devices = device_names_new(NULL);
@@ -258,19 +251,6 @@ static int attach(struct session *session, char *err, size_t err_len)
 	return result;
 }
 
-static void say_if_without_cache(const struct session *session)
-{
-	int err = symbolizer_save(session->symbolizer, false);
-	char line[512];
-
-	if (!err)
-		return;
-	snprintf(line, sizeof(line), "symbols are not kept for the next start: %.400s: %s",
-	         session->config->symbolizer.cache_dir,
-	         err == -EPERM ? "others may write to it, or it is another user's" : strerror(-err));
-	session->say(line);
-}
-
 int session_start(struct session *session, char *err, size_t err_len)
 {
 	int result = tag_watch_scan(session->watch, session->opts.only_adopted);
@@ -279,7 +259,7 @@ int session_start(struct session *session, char *err, size_t err_len)
 		snprintf(err, err_len, "cannot look through /proc: %s", strerror(-result));
 		return result;
 	}
-	say_if_without_cache(session);
+	symbol_cache_check(session->symbolizer, &session->config->symbolizer, session->say);
 	session->housekeeping_ns = clock_ns(CLOCK_MONOTONIC);
 	session->budget_ns = session->housekeeping_ns;
 	session->threshold_max_ns = tracer_threshold(session->tracer);
