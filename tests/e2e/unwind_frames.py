@@ -48,10 +48,25 @@ def cut_parameters(name):
 
 def plain(name):
     """Without what compilers put behind the names of clones and parts of functions, some of it cut by gdb."""
-    return re.sub(r"(\.(part|constprop|isra|cold|lto_priv|\d+))+$", "", name)
+    return re.sub(r"(\.(part|constprop|isra|cold|lto_priv|\d+)|\[cold\])+$", "", name)
+
+
+# What the symbol is called, and what the source, of Rust functions that have a name for the linker.
+RUST_EXPORTS = {"rust_begin_unwind": "panic_handler"}
+
+
+def rust_leaf(name):
+    """The last part of a name in Rust, for which gdb goes by DWARF's types and we by the symbol."""
+    name = name.replace("->", "")
+    while re.search(r"<[^<>]*>", name):
+        name = re.sub(r"(::)?<[^<>]*>", "", name)
+    leaf = re.sub(r"\{+closure(#\d+)?\}+", "{closure}", name).split("::")[-1]
+    return RUST_EXPORTS.get(leaf, leaf)
 
 
 def same_name(ours, theirs):
+    if ours[1].endswith(".rs") and rust_leaf(ours[0]) == rust_leaf(theirs[0]):
+        return True
     if plain(ours[0]) == plain(theirs[0]):
         return True
     return plain(theirs[0]) in map(plain, aliases(ours[4]).get(ours[0], ()))
@@ -99,7 +114,8 @@ def same_frame(ours, theirs, lines):
     if theirs[0] == "<signal>" or theirs[3] == "signal":
         return "restore_rt" in ours[0]
     if theirs[0] == "??" or ours[0].startswith("[no symbols"):
-        return (theirs[0] == "??" or theirs[0].endswith("@plt")) and ours[0].startswith("[no symbols")
+        # Of a PLT in two halves, gdb has names for one.
+        return theirs[0] == "??" and (ours[0].startswith("[no symbols") or ours[0].endswith("@plt"))
     return same_name(ours, theirs) and ours[3] == theirs[3] and same_line(ours, theirs, lines)
 
 

@@ -1,36 +1,65 @@
 """What test_unwind_corpus looks at: programs, how they are built, and where each is stopped (record.py has the steps)."""
 import collections
+import os
+import shutil
 
-# Source files, compiler, flags; `after`: commands for the finished program, with {} for its path.
-Program = collections.namedtuple("Program", "sources compiler flags after", defaults=[()])
+# In the commands {src} is this folder, {out} the program. `after`: what is done to the finished program.
+Program = collections.namedtuple("Program", "command after", defaults=[()])
+# In the steps, @NAME is the address of a function in {out}.full, for programs that have lost their symbols.
 # `ends`: how our walks may end. One other than "complete", but for stops whose copy is short, means that gdb has made
 # frames up: ours are fewer, all of them gdb's, and those that only gdb has are without names.
 # `instead`: where gdb has it all wrong: the functions that there are, of each stop in one of them.
 Case = collections.namedtuple("Case", "program arguments steps ends instead", defaults=[("complete",), ()])
 
-FAST = ["-D_GNU_SOURCE", "-O2", "-g", "-fomit-frame-pointer"]
-SLOW = ["-D_GNU_SOURCE", "-O0", "-g"]
+
+def compiled(source, compiler, *flags):
+    return [compiler, "-D_GNU_SOURCE", "-o", "{out}", *("{src}/" + name for name in source.split()), *flags]
+
+
+def fast(source, compiler, *flags):
+    return compiled(source, compiler, "-O2", "-g", "-fomit-frame-pointer", *flags)
+
+
+KEEP = ["cp", "{out}", "{out}.full"]
+# .gnu_debugdata: an ELF file with the symbols that .dynsym lacks, packed by xz.
+MINI = [["objcopy", "--only-keep-debug", "{out}", "{out}.mini"], ["strip", "--strip-debug", "{out}.mini"],
+        ["xz", "-f", "-C", "crc32", "{out}.mini"], ["strip", "{out}"],
+        ["objcopy", "--add-section", ".gnu_debugdata={out}.mini.xz", "{out}"]]
 
 PROGRAMS = {
-    "frames-O2": Program(["frames.c"], "gcc", FAST),
-    "frames-O0": Program(["frames.c"], "gcc", SLOW),
-    "frames-clang": Program(["frames.c"], "clang", FAST),
-    "detours": Program(["detours.c"], "gcc", FAST),
-    "constructed.so": Program(["constructed.c"], "gcc", ["-O2", "-g", "-shared", "-fPIC"]),
-    "throw": Program(["throw.cc"], "g++", FAST),
-    "throw-clang": Program(["throw.cc"], "clang++", FAST),
-    "rules": Program(["rules.S", "rules_main.c"], "gcc", FAST),
+    "O2": Program(fast("frames.c", "gcc")),
+    "O0": Program(compiled("frames.c", "gcc", "-O0", "-g")),
+    "clang": Program(fast("frames.c", "clang")),
+    "O3-pointers": Program(compiled("frames.c", "gcc", "-O3", "-g", "-fno-omit-frame-pointer")),
+    "O3-lto": Program(compiled("frames.c", "gcc", "-O3", "-g", "-flto", "-fomit-frame-pointer")),
+    "cet": Program(fast("frames.c", "gcc", "-fcf-protection=full", "-Wl,-z,lazy", "-Wl,-z,ibtplt")),
+    "avx": Program(fast("frames.c", "gcc", "-mavx2", "-mstackrealign", "-fstack-protector-all", "-fstack-clash-protection")),
+    "static-pie": Program(fast("frames.c", "clang", "-static-pie", "-fPIE")),
+    "large-code": Program(fast("frames.c", "gcc", "-mcmodel=large", "-no-pie", "-fno-pie")),
+    "gold": Program(fast("frames.c", "gcc", "-fuse-ld=gold", "-gdwarf-4", "-gz=zlib")),
+    "no-header": Program(fast("frames.c", "gcc", "-Wl,--no-eh-frame-hdr")),
+    "debug-frame": Program(fast("frames.c", "gcc", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")),
+    "stripped": Program(fast("frames.c", "gcc", "-no-pie", "-fno-pie"), [KEEP, ["strip", "{out}"]]),
+    "mini": Program(fast("frames.c", "gcc", "-no-pie", "-fno-pie"), MINI),
+    "detours": Program(fast("detours.c", "gcc")),
+    "constructed.so": Program(fast("constructed.c", "gcc", "-shared", "-fPIC")),
+    "throw": Program(fast("throw.cc", "g++")),
+    "throw-clang": Program(fast("throw.cc", "clang++")),
+    "rules": Program(fast("rules.S rules_main.c", "gcc")),
+    "rust": Program(["rustc", "-O", "-g", "-o", "{out}", "{src}/sorts.rs"]),
+    "go": Program([next(filter(os.path.exists, ["/usr/lib/go-1.19/bin/go"]), "go"), "build", "-o", "{out}", "{src}/sleepers.go"]),
+    "embed": Program(fast("embed.c", "gcc", "-I/usr/include/python3.11", "-lpython3.11")),
 }
 
-# Function of frames.c to step through, by shape.
-SHAPES = {"registers": "many_registers", "alloca": "with_alloca", "large": "large", "realigned": "realigned",
-          "dynamic": "realigned_dynamic", "variadic": "variadic", "tail": "tail_caller", "noreturn": "behind_the_end",
-          "cold": "with_cold_part", "qsort": "sorted", "plt": "through_plt"}
+# Functions of frames.c, in the order in which they are called.
+FUNCTIONS = ("many_registers with_alloca large realigned realigned_dynamic variadic tail_caller behind_the_end with_cold_part "
+             "sorted through_plt").split()
 
 # How detours.c's functions are stopped, by shape.
 HERE = "to *here"
 DETOURS = {
     "signal": ["to *handler", "sweep 60"],
+    "alarm": ["to *handler", "sweep 30"],
     "altstack": [HERE, "sweep 60"],
     "nested": [HERE, "sweep 40"],
     "nested_altstack": [HERE, "sweep 40"],
@@ -39,34 +68,73 @@ DETOURS = {
     "jump": [HERE, "sweep 120"],
     "vfork": ["gdb set follow-fork-mode child", "gdb set detach-on-fork on", HERE, "sweep 12"],
     "clone": ["gdb set follow-fork-mode child", "gdb set detach-on-fork on", HERE, "sweep 12"],
-    "thread": [HERE, "sweep 12"],
+    "thread": ["to main", "to *start_thread", "over 40", HERE, "sweep 12"],
     "jit": [HERE, "sweep 30"],
     "clock": ["to main", "to *__vdso_clock_gettime", "sweep 200"],
     "exit": [HERE, "sweep 30", HERE, "sweep 30"],
     "dlopen": ["to loaded", "sweep 30", "to unloaded", "sweep 30"],
+    "start": ["gdb starti", "sweep 10", "to *_start", "sweep 5", "to *__libc_start_main_impl", "over 30", "to *main", "sweep 10"],
 }
-
-RULES = "rule_cfa_register rule_cfa_expression rule_expressions rule_remember rule_remember rule_far rule_args_size".split()
 
 # glibc's tables end a coroutine nowhere: its first function returns to the very beginning of __start_context, and what
 # is before that belongs to no function.
-OTHER_ENDS = {"context": ("no_cfi", "bad")}
+# The loader has no tables where it begins.
+OTHER_ENDS = {"context": ("no_cfi", "bad"), "start": ("complete", "no_cfi")}
 # Without tables gdb takes whatever lies at the stack pointer for a return address.
 INSTEAD = {"jit": ("here", "[unknown", "by_jit", "run", "main", "__libc_start_call_main", "__libc_start_main_impl",
                    "_start")}
 
+RULES = "rule_cfa_register rule_cfa_expression rule_expressions rule_remember rule_remember rule_far rule_args_size".split()
 
-def cases():
+
+def sweeps(functions, count, prefix="*"):
+    return [step for function in functions for step in (f"to {prefix}{function}", f"sweep {count}")]
+
+
+def frames_cases():
     found = {}
-    for program in ("frames-O2", "frames-O0", "frames-clang"):
-        for shape, function in SHAPES.items():
-            found[f"{shape}-{program}"] = Case(program, [shape], [f"to *{function}", "sweep 150"])
-    for shape, steps in DETOURS.items():
-        found[shape] = Case("detours", [shape.split("_parent")[0], "./constructed.so"], steps,
-                            ends=OTHER_ENDS.get(shape, ("complete",)), instead=INSTEAD.get(shape, ()))
+    for program in ("O2", "clang"):
+        for function in FUNCTIONS:
+            found[f"{program}-{function}"] = Case(program, [], [f"to *{function}", "sweep 150"])
+    for program in ("O0", "O3-pointers", "avx", "debug-frame", "cet"):
+        found[program] = Case(program, [], sweeps(FUNCTIONS, 60))
+    for program in ("O3-lto", "static-pie", "large-code", "gold", "no-header", "mini"):
+        found[program] = Case(program, [], sweeps(FUNCTIONS, 25))
+    found["stripped"] = Case("stripped", [], sweeps(FUNCTIONS, 25, "@"))
+    found["O2-resolver"] = Case("O2", ["plt"], ["to main", "to *_dl_runtime_resolve_xsavec", "over 60", "to *_dl_fixup",
+                                                "sweep 100"])
+    found["O2-deep"] = Case("O2", ["recursive"], ["to recursive if n == 0", "record", "short 8192", "short 100"])
+    return found
+
+
+def library_cases():
+    found = {}
     for program in ("throw", "throw-clang"):
         found[f"{program}-cleaning"] = Case(program, [], ["to *cleaning", "sweep 100"])
         found[f"{program}-caught"] = Case(program, ["rethrow"], ["to *caught", "record", "to catcher", "to caught", "sweep 30"])
-        found[f"{program}-raise"] = Case(program, [], ["to main", "to *_Unwind_RaiseException", "sweep 60"])
-    found["rules"] = Case("rules", [], [step for name in RULES for step in (f"to *{name}", "sweep 30")])
+        found[f"{program}-raise"] = Case(program, [], [
+            "to main", "to *__cxa_throw", "sweep 4", "to *_Unwind_RaiseException", "over 30", "to *__gxx_personality_v0",
+            "sweep 40", "to _Unwind_Resume", "over 60"])
+    found["rust"] = Case("rust", [], [
+        "to sorts::here", "record", "to sorts::here", "sweep 60", "to rust_panic", "record", "gdb set language c",
+        "to *_Unwind_RaiseException", "sweep 30", "gdb set language auto", "to sorts::here", "sweep 30"])
+    found["go"] = Case("go", [], ["to main.here", "sweep 60", "to main.deferred", "sweep 60"])
+    found["libpython"] = Case("embed", ["{src}/recursion.py"], ["syscall write", "record", "short 16384", "stepi 1", "record", "stepi 1", "record"])
+    found["python"] = Case("/usr/bin/python3", ["-S", "{src}/recursion.py"], ["syscall write", "record", "short 16384"])
     return found
+
+
+def cases():
+    found = frames_cases()
+    for shape, steps in DETOURS.items():
+        found[shape] = Case("detours", [shape, "./constructed.so"], steps, ends=OTHER_ENDS.get(shape, ("complete",)),
+                            instead=INSTEAD.get(shape, ()))
+    found.update(library_cases())
+    found["rules"] = Case("rules", [], sweeps(RULES, 30))
+    return found
+
+
+def missing(program):
+    """The compiler that is not there, or None."""
+    compiler = PROGRAMS[program].command[0]
+    return None if shutil.which(compiler) else compiler

@@ -81,7 +81,15 @@ NOINLINE static int by_nested_signals(int first_flags, int second_flags)
 	return sink;
 }
 
-/* A fault at the very first instruction of a function that a pointer leads to, in no function at all. */
+/* A system call that a signal interrupts. */
+NOINLINE static int by_alarm(void)
+{
+	on_signal(SIGALRM, handler, 0);
+	ualarm(20000, 0);
+	pause();
+	return sink;
+}
+
 static sigjmp_buf after_fault;
 
 static void leave_fault(int signal_number)
@@ -90,15 +98,20 @@ static void leave_fault(int signal_number)
 	siglongjmp(after_fault, 1);
 }
 
+/* Its first instruction faults, so what is before the interrupted pc belongs to another function. */
+__attribute__((naked, noinline)) static void faulty(void)
+{
+	__asm__("movl 8, %eax\n\tret");
+}
+
 NOINLINE static int by_fault(void)
 {
-	volatile int *nowhere = (volatile int *)8;
 	struct sigaction action = { .sa_sigaction = handler_with_info, .sa_flags = SA_SIGINFO };
 
 	sigaction(SIGUSR2, &action, NULL);
 	on_signal(SIGSEGV, leave_fault, SA_NODEFER);
 	if (!sigsetjmp(after_fault, 1))
-		sink += *nowhere;
+		faulty();
 	raise(SIGUSR2);
 	return sink;
 }
@@ -234,6 +247,8 @@ static int run(const char *shape, const char *argument)
 		return by_nested_signals(0, 0);
 	if (strcmp(shape, "nested_altstack") == 0)
 		return by_nested_signals(0, SA_ONSTACK);
+	if (strcmp(shape, "alarm") == 0)
+		return by_alarm();
 	if (strcmp(shape, "fault") == 0)
 		return by_fault();
 	if (strcmp(shape, "context") == 0)

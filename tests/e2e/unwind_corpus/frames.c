@@ -1,6 +1,6 @@
 /*
- * frames SHAPE: a way down through frames of one shape each, for gdb to step through: `shape_begin` is where to
- * begin. Ends by itself.
+ * frames SHAPE: ways down through frames of one shape each, for gdb to step through; without an argument one after
+ * the other. Ends by itself.
  */
 #include <alloca.h>
 #include <setjmp.h>
@@ -157,38 +157,45 @@ NOINLINE static int through_plt(int n)
 	return abs(n) + sink;
 }
 
-NOINLINE static void shape_begin(const char *shape)
+NOINLINE static int cold(int n)
 {
-	if (strcmp(shape, "registers") == 0)
-		sink = many_registers(1, 2, 3, 4, 5, 6);
-	if (strcmp(shape, "alloca") == 0)
-		sink = with_alloca(7) + 1;
-	if (strcmp(shape, "large") == 0)
-		sink = large(7) + 1;
-	if (strcmp(shape, "realigned") == 0)
-		sink = realigned(7) + 1;
-	if (strcmp(shape, "dynamic") == 0)
-		sink = realigned_dynamic(1, 2, 3, 4, 5, 6, 7, 8) + 1;
-	if (strcmp(shape, "variadic") == 0)
-		sink = variadic(3, 1.0, 2.0, 3.0) + 1;
-	if (strcmp(shape, "tail") == 0)
-		sink = tail_caller(4) + 1;
-	if (strcmp(shape, "noreturn") == 0)
-		sink = behind_the_end(4) + 1;
-	if (strcmp(shape, "cold") == 0) {
-		sink = 10;
-		sink = with_cold_part(4) + 1;
-	}
-	if (strcmp(shape, "recursive") == 0)
-		sink = recursive(3000) + 1;
-	if (strcmp(shape, "qsort") == 0)
-		sink = sorted(4) + 1;
-	if (strcmp(shape, "plt") == 0)
-		sink = through_plt(4) + 1;
+	sink = 10;
+	return with_cold_part(n);
 }
+
+NOINLINE static int registers(int n)
+{
+	return many_registers(1, 2, 3, 4, 5, n);
+}
+
+NOINLINE static int dynamic(int n)
+{
+	return realigned_dynamic(1, 2, 3, 4, 5, 6, 7, n);
+}
+
+NOINLINE static int floating(int n)
+{
+	return variadic(3, 1.0, 2.0, (double)n);
+}
+
+static const struct shape {
+	const char *name;
+	int (*go)(int n);
+	int argument;
+} shapes[] = { { "registers", registers, 6 }, { "alloca", with_alloca, 7 },
+	       { "large", large, 7 },         { "realigned", realigned, 7 },
+	       { "dynamic", dynamic, 8 },     { "variadic", floating, 3 },
+	       { "tail", tail_caller, 4 },    { "noreturn", behind_the_end, 4 },
+	       { "cold", cold, 4 },           { "qsort", sorted, 4 },
+	       { "plt", through_plt, 4 },     { "recursive", recursive, 3000 } };
 
 int main(int argc, char **argv)
 {
-	shape_begin(argc > 1 ? argv[1] : "registers");
+	const char *wanted = argc > 1 ? argv[1] : "all";
+	size_t i;
+
+	for (i = 0; i < sizeof(shapes) / sizeof(*shapes); i++)
+		if (strcmp(wanted, "all") == 0 || strcmp(wanted, shapes[i].name) == 0)
+			sink = shapes[i].go(shapes[i].argument) + 1;
 	return 0;
 }

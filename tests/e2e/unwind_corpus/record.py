@@ -24,12 +24,13 @@ import gdb
 REGISTERS = "rip rsp rbp rbx r12 r13 r14 r15 rax rcx rdx rsi rdi r8 r9 r10 r11".split()
 RED_ZONE = 128
 STACK_BYTES = 1 << 20
+SWEEP_STACK_BYTES = 1 << 17
 POINTED_BYTES = 512
 MAX_FRAMES = 4096
 WORD = (1 << 64) - 1
 PREPARE = ["set pagination off", "set confirm off", "set breakpoint pending on", "set backtrace past-main on",
-           "set backtrace past-entry on", "set backtrace limit %d" % MAX_FRAMES, "set print max-depth 0", "set startup-with-shell off",
-           "set disassembly-flavor att", "handle all nostop noprint pass"]
+           "set backtrace past-entry on", "set backtrace limit %d" % MAX_FRAMES, "set print max-depth 0",
+           "set startup-with-shell off", "set disassembly-flavor att", "handle all nostop noprint pass"]
 
 
 def register(frame, name):
@@ -103,11 +104,13 @@ class Recorder:
 
 def forget_hidden_inlines():
     """At the first instruction of inlined code gdb shows the frames around it alone, until the pc has moved."""
-    frame = gdb.newest_frame()
-    pc = register(frame, "rip")
-    gdb.execute(f"set $rip = {pc + 1}", to_string=True)
-    gdb.newest_frame().name()
-    gdb.execute(f"set $rip = {pc}", to_string=True)
+    pc = register(gdb.newest_frame(), "rip")
+    for other in (pc + 1, pc):
+        gdb.newest_frame().select()
+        gdb.execute(f"set $rip = {other}", to_string=True)
+        gdb.newest_frame().name()
+    gdb.newest_frame().select()
+    assert register(gdb.newest_frame(), "rip") == pc
 
 
 def all_frames():
@@ -122,7 +125,8 @@ def all_frames():
                 end = gdb.frame_stop_reason_string(frame.unwind_stop_reason())
         except gdb.error as error:
             end = str(error)
-        if frame.type() != gdb.TAILCALL_FRAME:
+        # There is no code at 0: it is what Go puts where the first return address would be.
+        if frame.type() != gdb.TAILCALL_FRAME and (frame.pc() or frame.level() == 0):
             yield {"pc": frame.pc(), "kind": kinds.get(frame.type(), "real"), "sp": register(frame, "rsp"), "end": end,
                    "name": frame.name() or "??", "file": place.symtab.fullname() if place.symtab else "??",
                    "line": place.line if place.symtab else 0}
@@ -176,13 +180,13 @@ def sweep(recorder, command, count):
     began = register(gdb.newest_frame(), "rsp")
     caller = int.from_bytes(gdb.selected_inferior().read_memory(began, 8).tobytes(), "little")
     for _ in range(count):
-        recorder.record(command)
+        recorder.record(command, SWEEP_STACK_BYTES)
         gdb.execute(command, to_string=True)
         newest = gdb.newest_frame() if is_running() else None
         if not newest or register(newest, "rsp") > began + 8 or (newest.pc() == caller and register(newest, "rsp") > began):
             break
     if is_running():
-        recorder.record("after")
+        recorder.record("after", SWEEP_STACK_BYTES)
 
 
 def take(recorder, step):
