@@ -14,10 +14,10 @@ struct text {
 	uint16_t header_size;
 };
 
-/* A bit field, whose first member (has it been interned?) is wider in free-threaded builds from 3.14 on. */
-static int parse_state(const struct sym_python_layout *layout, uint32_t state, struct text *out)
+/* A bit field, of which the first `shift` bits are of no interest. */
+static int parse_state(const struct sym_python_layout *layout, uint32_t state, unsigned int shift,
+                       struct text *out)
 {
-	unsigned int shift = layout->free_threaded && layout->version >= 0x030e ? 8 : 2;
 	bool compact = state >> (shift + 3) & 1, ascii = state >> (shift + 4) & 1;
 
 	out->width = state >> shift & 7;
@@ -36,7 +36,10 @@ static int read_header(const struct sym_python_layout *layout, sym_python_read r
 	if (!err)
 		err = read(context, address + layout->unicode_state, &state, sizeof(state));
 	if (!err)
-		err = parse_state(layout, state, out);
+		err = parse_state(layout, state, 2, out);
+	/* Free-threaded 3.14 has a byte where the others have two bits; read the other way, the width is 0. */
+	if (err == -EBADMSG && layout->free_threaded)
+		err = parse_state(layout, state, 8, out);
 	if (err)
 		return err;
 	if (out->length > INT64_MAX)

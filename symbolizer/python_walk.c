@@ -14,60 +14,14 @@ struct walk {
 	sym_python_read read;
 	void *context;
 	struct sym_python_step *steps;
-	size_t max, n, threads;
+	size_t max, n;
+	size_t max_frames, frames, threads; /* looked at */
 	bool open; /* the step before belongs to an evaluator whose entry has not been seen */
 };
 
 static int read_word(const struct walk *w, uint64_t address, uint64_t *out)
 {
 	return w->read(w->context, address, out, sizeof(*out));
-}
-
-/* --- from the runtime to the thread's innermost frame ------------------------------------------- */
-
-static int thread_frame(const struct walk *w, uint64_t tstate, uint64_t *frame)
-{
-	const struct sym_python_layout *l = w->layout;
-	int err = read_word(w, tstate + l->tstate_frame, frame);
-
-	if (!err && *frame && l->cframe_current_frame != SYM_PYTHON_ABSENT)
-		err = read_word(w, *frame + l->cframe_current_frame, frame);
-	return err;
-}
-
-/* -ESRCH: this interpreter has no state of that thread, or one that runs nothing. */
-static int find_in_interpreter(struct walk *w, uint64_t interpreter, uint64_t thread_id, uint64_t *frame)
-{
-	const struct sym_python_layout *l = w->layout;
-	uint64_t tstate, id;
-	int err = read_word(w, interpreter + l->interp_threads_head, &tstate);
-
-	while (!err && tstate && w->threads++ < MAX_THREADS) {
-		err = read_word(w, tstate + l->tstate_thread_id, &id);
-		if (!err && id == thread_id) {
-			err = thread_frame(w, tstate, frame);
-			if (err || *frame)
-				return err;
-		}
-		if (!err)
-			err = read_word(w, tstate + l->tstate_next, &tstate);
-	}
-	return err ? err : -ESRCH;
-}
-
-static int find_frame(struct walk *w, uint64_t thread_id, uint64_t *frame)
-{
-	const struct sym_python_layout *l = w->layout;
-	uint64_t interpreter;
-	int err = read_word(w, l->runtime + l->interpreters_head, &interpreter), i;
-
-	for (i = 0; !err && interpreter && i < MAX_INTERPRETERS; i++) {
-		err = find_in_interpreter(w, interpreter, thread_id, frame);
-		if (err != -ESRCH)
-			return err;
-		err = read_word(w, interpreter + l->interp_next, &interpreter);
-	}
-	return err ? err : -ESRCH;
 }
 
 /* --- from frame to frame ------------------------------------------------------------------------ */
@@ -144,24 +98,87 @@ static int take_frame(struct walk *w, const uint8_t *frame)
 	return err ? err : add_step(w, &step);
 }
 
+static int walk_frames(struct walk *w, uint64_t at)
+{
+	uint8_t frame[MAX_FRAME_BYTES];
+	int err = 0;
+
+	while (!err && at && w->frames++ < w->max_frames) {
+		err = w->read(w->context, at, frame, w->layout->frame_size);
+		if (!err)
+			err = take_frame(w, frame);
+		at = word_at(frame, w->layout->frame_previous);
+	}
+	return err;
+}
+
+/* --- from the runtime to the thread's frames ---------------------------------------------------- */
+
+static int thread_frame(const struct walk *w, uint64_t tstate, uint64_t *frame)
+{
+	const struct sym_python_layout *l = w->layout;
+	int err = read_word(w, tstate + l->tstate_frame, frame);
+
+	if (!err && *frame && l->cframe_current_frame != SYM_PYTHON_ABSENT)
+		err = read_word(w, *frame + l->cframe_current_frame, frame);
+	return err;
+}
+
+/* *frame 0: this interpreter has no state of that thread, or one that runs nothing. */
+static int find_in_interpreter(struct walk *w, uint64_t interpreter, uint64_t thread_id, uint64_t *frame)
+{
+	const struct sym_python_layout *l = w->layout;
+	uint64_t tstate, id;
+	int err = read_word(w, interpreter + l->interp_threads_head, &tstate);
+
+	*frame = 0;
+	while (!err && tstate && w->threads++ < MAX_THREADS) {
+		err = read_word(w, tstate + l->tstate_thread_id, &id);
+		if (!err && id == thread_id) {
+			err = thread_frame(w, tstate, frame);
+			if (err || *frame)
+				return err;
+		}
+		if (!err)
+			err = read_word(w, tstate + l->tstate_next, &tstate);
+	}
+	return err;
+}
+
+static int walk_interpreters(struct walk *w, uint64_t thread_id)
+{
+	const struct sym_python_layout *l = w->layout;
+	uint64_t interpreter, frame;
+	bool found = false;
+	int err = read_word(w, l->runtime + l->interpreters_head, &interpreter), i;
+
+	for (i = 0; !err && interpreter && i < MAX_INTERPRETERS; i++) {
+		err = find_in_interpreter(w, interpreter, thread_id, &frame);
+		if (!err && frame) {
+			found = true;
+			err = walk_frames(w, frame);
+		}
+		if (!err)
+			err = read_word(w, interpreter + l->interp_next, &interpreter);
+	}
+	return err || found ? err : -ESRCH;
+}
+
 int sym_python_walk(const struct sym_python_layout *layout, sym_python_read read, void *context,
                     uint64_t thread_id, struct sym_python_step *steps, size_t max, size_t *n)
 {
-	struct walk w = { .layout = layout, .read = read, .context = context, .steps = steps, .max = max };
-	uint8_t frame[MAX_FRAME_BYTES];
-	uint64_t at = 0, left = max * 2 + 2; /* shims may leave no step behind */
+	struct walk w = { .layout = layout,
+		          .read = read,
+		          .context = context,
+		          .steps = steps,
+		          .max = max,
+		          .max_frames = max * 2 + 2 }; /* shims may leave no step behind */
 	int err;
 
 	*n = 0;
-	if (layout->frame_size > sizeof(frame))
+	if (layout->frame_size > MAX_FRAME_BYTES)
 		return -ENOTSUP;
-	err = find_frame(&w, thread_id, &at);
-	while (!err && at && left--) {
-		err = read(context, at, frame, layout->frame_size);
-		if (!err)
-			err = take_frame(&w, frame);
-		at = word_at(frame, layout->frame_previous);
-	}
+	err = walk_interpreters(&w, thread_id);
 	*n = w.n;
 	return err;
 }

@@ -30,7 +30,7 @@ static void load(const char *text)
 	file = fopen(path, "we");
 	fputs(text, file);
 	fclose(file);
-	assert_true(compile_into("-shared -fPIC -o %s/libpython%d.so %s", program_dir, ++n, path));
+	assert_true(compile_into("-shared -fPIC -O2 -s -o %s/libpython%d.so %s", program_dir, ++n, path));
 	snprintf(path, sizeof(path), "%s/libpython%d.so", program_dir, n);
 	library = dlopen(path, RTLD_NOW);
 	assert_non_null(library);
@@ -88,6 +88,59 @@ static void test_python_find__version_by_function(void **state)
 	assert_int_equal(layout.evaluator[0].start, evaluator);
 	assert_true(layout.evaluator[0].end > evaluator && layout.evaluator[0].end < evaluator + 64);
 	assert_int_equal(layout.evaluator[1].end, 0);
+}
+
+/* An evaluator whose unlikely branches the compiler moves away, and a function beside it that it jumps to. */
+#define SPLIT_SOURCE                                                                                         \
+	"char _PyRuntime[9]; const unsigned long Py_Version = 0x030c01f0;"                                   \
+	"__attribute__((cold, noinline)) static void unlikely(int x) { __asm__ volatile(\"\" :: \"r\"(x)); " \
+	"}"                                                                                                  \
+	"__attribute__((noinline)) static int other(int x) { __asm__ volatile(\"\" : \"+r\"(x)); return x; " \
+	"}"                                                                                                  \
+	"int _PyEval_EvalFrameDefault(int x, int *p) {"                                                      \
+	"	for (int i = 0; i < x; i++) {"                                                                     \
+	"		if (p[i] == 1) { unlikely(1); p[i] += 5; }"                                                       \
+	"		if (p[i] == 2) { unlikely(2); p[i] *= 7; }"                                                       \
+	"		if (p[i] == 3) { unlikely(3); p[i] -= p[0]; }"                                                    \
+	"		if (p[i] == 4) { unlikely(4); p[i] ^= p[1]; }"                                                    \
+	"		if (p[i] == 5) { unlikely(5); p[i] |= x; }"                                                       \
+	"		if (p[i] == 6) { unlikely(6); p[i] <<= 1; }"                                                      \
+	"	}"                                                                                                 \
+	"	return other(p[0]);"                                                                               \
+	"}"
+
+/* The address of a symbol in a library that has them all. */
+static uint64_t symbol_in(const char *path, const char *name)
+{
+	char command[256], have[128];
+	unsigned long long address, wanted = 0;
+	FILE *output;
+
+	snprintf(command, sizeof(command), "nm %s", path);
+	output = popen(command, "r");
+	while (fgets(command, sizeof(command), output))
+		if (sscanf(command, "%llx %*c %127s", &address, have) == 2 && strcmp(have, name) == 0)
+			wanted = address;
+	pclose(output);
+	return wanted;
+}
+
+static void test_python_find__the_evaluators_other_part(void **state)
+{
+	struct sym_python_layout layout;
+	char path[128];
+	uint64_t bias, part;
+
+	(void)state;
+	assert_int_equal(find_in(SPLIT_SOURCE, &layout), 0);
+	snprintf(path, sizeof(path), "%s/unstripped.so", program_dir);
+	assert_true(compile_into("-shared -fPIC -O2 -o %s %s/p.c", path, program_dir));
+	part = symbol_in(path, "_PyEval_EvalFrameDefault.cold");
+	assert_int_not_equal(part, 0);
+	bias = loaded("_PyRuntime") - symbol_in(path, "_PyRuntime");
+	assert_int_equal(layout.evaluator[1].start, part + bias);
+	assert_true(layout.evaluator[1].end > part + bias + 16);
+	assert_true(layout.evaluator[1].end < part + bias + 1024);
 }
 
 static void test_python_find__version_by_newest_function(void **state)
@@ -232,6 +285,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_python_find__none, unload),
 		cmocka_unit_test_teardown(test_python_find__version_by_function, unload),
+		cmocka_unit_test_teardown(test_python_find__the_evaluators_other_part, unload),
 		cmocka_unit_test_teardown(test_python_find__version_by_newest_function, unload),
 		cmocka_unit_test_teardown(test_python_find__version_by_variable, unload),
 		cmocka_unit_test_teardown(test_python_find__versions_not_known, unload),

@@ -64,10 +64,10 @@ static int read_remote(void *context, uint64_t address, void *buffer, size_t len
 	return process_vm_readv(python.pid, &to, 1, &from, 1, 0) == (ssize_t)len ? 0 : -1;
 }
 
-/* `command` is split at spaces. */
-static void run_child(const char *command, const int input[2], const int output[2])
+/* `command` is split at spaces; `mode` NULL or the script's second argument. */
+static void run_child(const char *command, const char *mode, const int input[2], const int output[2])
 {
-	char copy[512], script[PATH_MAX], *words[8] = { NULL }, *rest = copy;
+	char copy[512], script[PATH_MAX], *words[9] = { NULL }, *rest = copy;
 	int n = 0;
 
 	snprintf(copy, sizeof(copy), "%s", command);
@@ -81,12 +81,13 @@ static void run_child(const char *command, const int input[2], const int output[
 	while (n < 5 && (words[n] = strsep(&rest, " ")))
 		n++;
 	words[n++] = script;
-	words[n++] = "200";
+	words[n++] = mode ? "3" : "200";
+	words[n] = (char *)mode;
 	execvp(words[0], words);
 	_exit(127);
 }
 
-static void start(const char *command)
+static void start(const char *command, const char *mode)
 {
 	int input[2], output[2];
 
@@ -94,7 +95,7 @@ static void start(const char *command)
 	assert_int_equal(pipe2(output, O_CLOEXEC), 0);
 	python.pid = fork();
 	if (!python.pid)
-		run_child(command, input, output);
+		run_child(command, mode, input, output);
 	close(input[0]);
 	close(output[1]);
 	python.input = input[1];
@@ -340,12 +341,12 @@ static void look_once(int turn)
 		compare_with_py_spy(py_spy, steps);
 }
 
-static void follow(const char *command)
+static void follow(const char *command, const char *mode)
 {
 	struct sym_python_stats stats;
 	int turn;
 
-	start(command);
+	start(command, mode);
 	for (turn = 0; listen_to_script(); turn++) {
 		if (!turn) {
 			assert_int_equal(sym_python_find(python.pid, NULL, &python.layout), 0);
@@ -355,13 +356,20 @@ static void follow(const char *command)
 		look_once(turn);
 		assert_int_equal(write(python.input, "x", 1), 1);
 	}
-	assert_int_equal(turn, TURNS);
+	assert_int_equal(turn, mode ? 3 : TURNS);
 	sym_python_stats(python.py, &stats);
 	assert_int_equal(stats.frames_gone + stats.lines_unknown, 0);
-	print_message("# %s: 3.%u, %zu frames, %zu code objects in %zu bytes\n", command,
-	              python.layout.version & 0xff, (size_t)stats.frames_named, (size_t)stats.code_read,
-	              stats.memory_bytes);
+	print_message("# %s%s%s: 3.%u, %zu frames, %zu code objects in %zu bytes\n", command, mode ? " " : "",
+	              mode ? mode : "", python.layout.version & 0xff, (size_t)stats.frames_named,
+	              (size_t)stats.code_read, stats.memory_bytes);
 	stop();
+}
+
+/* Once more with an interpreter in an interpreter. */
+static void follow_both(const char *command)
+{
+	follow(command, NULL);
+	follow(command, "interpreter");
 }
 
 static size_t follow_all(const char *pattern)
@@ -371,7 +379,7 @@ static size_t follow_all(const char *pattern)
 
 	glob(pattern, 0, NULL, &found);
 	for (i = 0; i < found.gl_pathc; i++)
-		follow(found.gl_pathv[i]);
+		follow_both(found.gl_pathv[i]);
 	n = found.gl_pathc;
 	globfree(&found);
 	return n;
@@ -387,7 +395,7 @@ static void test_python_live__frames_are_those_the_script_tells(void **state)
 	if (wanted) {
 		copy = rest = strdup(wanted);
 		while ((one = strsep(&rest, ":")))
-			follow(one);
+			follow_both(one);
 		free(copy);
 		return;
 	}
@@ -407,7 +415,7 @@ static void test_python_live__in_a_virtual_environment(void **state)
 	(void)state;
 	assert_int_equal(shell("/usr/bin/python3 -m venv --without-pip %s/venv", program_dir), 0);
 	snprintf(command, sizeof(command), "%s/venv/bin/python", program_dir);
-	follow(command);
+	follow(command, NULL);
 }
 
 /* Another name, and gone once it runs: an interpreter linked into a trainer. */
@@ -418,7 +426,7 @@ static void test_python_live__in_a_program_of_another_name(void **state)
 	(void)state;
 	assert_int_equal(shell("cp -L /usr/bin/python3 %s/trainer", program_dir), 0);
 	snprintf(command, sizeof(command), "env PYTHONHOME=/usr %s/trainer", program_dir);
-	start(command);
+	start(command, NULL);
 	assert_true(listen_to_script());
 	assert_int_equal(shell("rm %s/trainer", program_dir), 0);
 	assert_int_equal(sym_python_find(python.pid, NULL, &python.layout), 0);

@@ -110,11 +110,13 @@ static void test_python_text__free_threaded_3_14(void **state)
 	(void)state;
 	assert_int_equal(text_of("abc", 3, 3, 1, COMPACT | ASCII, &text), 0);
 	layout.free_threaded = true;
-	layout.version = 0x030e;
+	assert_int_equal(python_text(&layout, read_memory, NULL, ADDRESS, strings, &text), 0);
 	memory[layout.unicode_state] = 1;
 	memory[layout.unicode_state + 1] = 1 | 1 << 3 | 1 << 4;
 	assert_int_equal(python_text(&layout, read_memory, NULL, ADDRESS, strings, &text), 0);
 	assert_string_equal(text, "abc");
+	layout.free_threaded = false;
+	assert_int_equal(python_text(&layout, read_memory, NULL, ADDRESS, strings, &text), -EBADMSG);
 }
 
 static int set_up(void **state)

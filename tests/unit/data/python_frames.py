@@ -1,9 +1,10 @@
 """Calls itself by all the ways there are from Python to Python, and blocks at the innermost of them, again and again.
 
-    python_frames.py TIMES
+    python_frames.py TIMES [interpreter]
 
 Each time it writes its thread's stack, innermost first, a frame a line: FILE <tab> LINE <tab> FUNCTION; before
-it "thread IDENT TID", behind it "blocked"; then it reads a byte of its input. Ends at end of input.
+it "thread IDENT TID", behind it "blocked"; then it reads a byte of its input. Ends at end of input. With
+"interpreter" the innermost frames are those of a second interpreter in the same thread.
 """
 import functools
 import os
@@ -14,12 +15,12 @@ TIMES = int(sys.argv[1])
 
 
 def tell():
-    text = "thread %d %d\n" % (threading.get_ident(), threading.get_native_id()) + "".join(stack_lines()) + "blocked\n"
+    text = "thread %d %d\n" % (threading.get_ident(), threading.get_native_id()) + "".join(stack_lines(2)) + "blocked\n"
     os.write(1, text.encode())
 
 
-def stack_lines():
-    frame, lines = sys._getframe(2), []
+def stack_lines(depth):
+    frame, lines = sys._getframe(depth), []
     while frame:
         code = frame.f_code
         lines.append("%s\t%d\t%s\n" % (code.co_filename, frame.f_lineno, getattr(code, "co_qualname", code.co_name)))
@@ -243,6 +244,39 @@ def by_callback(rest):
     return call()
 
 
+# Runs in an interpreter of its own, which knows nothing of the frames outside.
+INNER = """
+import os, sys
+def outermost():
+    go_on()
+def go_on():
+    text = "thread %s"
+    frame = sys._getframe()
+    while frame:
+        code = frame.f_code
+        text += "%%s\t%%d\t%%s\\n" %% (code.co_filename, 13 if code.co_name == "go_on" else frame.f_lineno,
+                                 getattr(code, "co_qualname", code.co_name))
+        frame = frame.f_back
+    os.write(1, (text + %r + "blocked\\n").encode()); os.read(0, 1)
+outermost()
+"""
+
+
+def by_interpreter(interpreters):
+    made = interpreters.create()
+    thread = "%d %d\\n" % (threading.get_ident(), threading.get_native_id())
+    interpreters.run_string(made, INNER % (thread, "".join(stack_lines(1))))
+    interpreters.destroy(made)
+
+
+def two_interpreters():
+    try:
+        import _xxsubinterpreters as interpreters
+    except ImportError:
+        import _interpreters as interpreters
+    by_interpreter(interpreters)
+
+
 WAYS = [plain, long_call, by_method, by_call, by_attribute, by_sort, by_key, by_map, by_reduce, by_with, by_property, by_static,
         by_class, by_death, by_comprehension, by_generator_expression, by_for, by_yield_from, by_next, by_await, by_exec,
         by_except, by_cell, größe, by_keywords, by_decorator, by_callback]
@@ -268,4 +302,7 @@ def shuffled(turn):
 
 
 for turn in range(TIMES):
-    go_on(shuffled(turn))
+    if sys.argv[2:] == ["interpreter"]:
+        two_interpreters()
+    else:
+        go_on(shuffled(turn))
