@@ -172,6 +172,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES)
 # --- cost, style, packaging -----------------------------------------------------------------------------
 bench: deps-test
 	@$(MAKE) --no-print-directory compile workloads bench-loads
+	@tests/bench/unwind/run $(BUILD)
 	@tests/bench/run $(BUILD)
 
 check: deps-test

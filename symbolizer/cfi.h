@@ -15,7 +15,7 @@
 #include "symbolizer/cfi_rules.h"
 #include "symbolizer/elf_file.h"
 
-#define CFI_CHUNK 16
+#define CFI_CHUNK 4
 
 struct cfi;
 

@@ -30,7 +30,7 @@ static size_t take_expression(union scratch *to, size_t used, struct cfi_rule *r
 	return used + rule->length;
 }
 
-static void note_plain(struct cfi_rules *r, const struct cfi_arch *arch)
+static void note_kind(struct cfi_rules *r, const struct cfi_arch *arch)
 {
 	int i;
 
@@ -39,6 +39,7 @@ static void note_plain(struct cfi_rules *r, const struct cfi_arch *arch)
 	for (i = 0; i < r->n_rules; i++) {
 		r->is_plain &=
 		        r->rules[i].kind == CFI_OFFSET && r->rules[i].n <= -8 && r->rules[i].reg != arch->sp;
+		r->is_outermost |= r->rules[i].reg == r->return_register && r->rules[i].kind == CFI_UNDEFINED;
 		if (r->rules[i].n < r->lowest)
 			r->lowest = r->rules[i].n;
 	}
@@ -62,7 +63,7 @@ static void compose(union scratch *to, const struct cfi_arch *arch, const struct
 		r->saved |= (uint64_t)1 << r->rules[i].reg;
 		used = take_expression(to, used, &r->rules[i], row);
 	}
-	note_plain(r, arch);
+	note_kind(r, arch);
 	memset((char *)to + used, 0, -used & 7);
 	r->words = (uint16_t)((used + 7) / 8);
 }

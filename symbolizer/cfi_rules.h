@@ -21,8 +21,8 @@ struct cfi_rules {
 	uint8_t n_rules;
 	uint8_t return_register;
 	bool is_plain, is_signal, is_signed;
-	uint8_t zero;
-	uint64_t saved; /* bit by register: those in `rules` */
+	bool is_outermost; /* the return register's is CFI_UNDEFINED: there is no caller */
+	uint64_t saved;    /* bit by register: those in `rules` */
 	struct cfi_rule cfa;
 	int32_t lowest; /* of plain ones: the n furthest below the CFA */
 	int32_t zero_too;

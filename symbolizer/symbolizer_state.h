@@ -13,6 +13,7 @@ struct symbolizer {
 	struct sym_process *processes; /* uthash by key */
 	uint64_t versions;             /* that processes' mappings have had */
 	struct unwind_cache *unwound;  /* NULL before the first stack */
+	uint64_t unwound_generation;   /* of `objects`, whose rules are in it */
 	struct sym_file *files;        /* the last one opened */
 	char *debug_dir, *proc;
 	struct index_folder *folder; /* NULL: none */

@@ -4,14 +4,7 @@
 #include <string.h>
 
 #include "symbolizer/symbolizer_state.h"
-#include "symbolizer/unwind_cache.h"
 #include "symbolizer/unwind_walk.h"
-
-struct process_code {
-	struct sym_process *process;
-	struct unwind_cache *cache;
-	const struct object *last; /* the one used last */
-};
 
 static void load_registers(const struct sym_regs *from, struct unwind_frame *to)
 {
@@ -25,72 +18,65 @@ static void load_registers(const struct sym_regs *from, struct unwind_frame *to)
 	to->is_exact = true;
 }
 
-/* Rules of files that have been dropped meanwhile must not be used. */
-static void forget_dropped(struct unwind_cache *c, uint64_t generation)
+/* What has been dropped meanwhile must not be used. */
+static void forget_dropped(struct symbolizer *s)
 {
-	if (c->generation == generation)
-		return;
-	memset(c->slots, 0, sizeof(c->slots));
-	c->generation = generation;
+	uint64_t generation = object_cache_generation(s->objects);
+
+	if (s->unwound_generation != generation)
+		memset(s->unwound, 0, sizeof(*s->unwound));
+	s->unwound_generation = generation;
 }
 
-/* May drop the tables of others. */
-static void note_use(struct process_code *code, struct object *o)
+static void use(struct unwind_code *code, void *object)
 {
-	process_object_used(code->process, o);
-	forget_dropped(code->cache, object_cache_generation(code->process->owner->objects));
+	struct sym_process *p = code->context;
+
+	process_object_used(p, object);
+	forget_dropped(p->owner);
 }
 
-static int find_anew(struct process_code *code, uint64_t address, const struct cfi_rules **out)
+static int find(struct unwind_code *code, uint64_t address, const struct cfi_rules **out, void **owner)
 {
-	struct sym_process *p = code->process;
+	struct sym_process *p = code->context;
 	struct process_location at;
+	bool is_code = process_locate(p, address, &at);
 	int err;
 
-	if (!process_locate(p, address, &at))
+	code->version = p->version;
+	if (!is_code)
 		return -ESRCH;
 	if (!at.object)
 		return -ENOENT;
 	err = object_rules(at.object, at.address, out);
-	code->last = at.object;
-	note_use(code, at.object);
-	if (!err)
-		*unwind_cache_slot(code->cache, address, p->version) =
-		        (struct unwind_slot){ address, p->version, *out, at.object };
+	*owner = at.object;
+	use(code, at.object);
 	return err;
 }
 
-static int find(void *context, uint64_t address, const struct cfi_rules **out)
+static bool make_cache(struct symbolizer *s)
 {
-	struct process_code *code = context;
-	const struct unwind_slot *slot = unwind_cache_slot(code->cache, address, code->process->version);
-
-	if (slot->address != address || slot->version != code->process->version)
-		return find_anew(code, address, out);
-	*out = slot->rules;
-	if (slot->object != code->last) {
-		code->last = slot->object;
-		note_use(code, slot->object);
-	}
-	return 0;
+	s->unwound = aligned_alloc(_Alignof(struct unwind_cache), sizeof(*s->unwound));
+	if (s->unwound)
+		memset(s->unwound, 0, sizeof(*s->unwound));
+	return s->unwound;
 }
 
 int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint64_t *pcs, size_t max_pcs,
                       size_t *n_pcs, enum sym_unwind_end *end)
 {
 	struct symbolizer *s = p->owner;
-	struct process_code context = { .process = p };
-	struct unwind_code code = { .arch = &cfi_arch_x86_64, .find = find, .context = &context };
+	struct unwind_code code = {
+		.arch = &cfi_arch_x86_64, .version = p->version, .find = find, .used = use, .context = p
+	};
 	struct unwind_frame frame;
 
 	if (!max_pcs)
 		return -EINVAL;
-	if (!s->unwound)
-		s->unwound = calloc(1, sizeof(*s->unwound));
-	if (!s->unwound)
+	if (!s->unwound && !make_cache(s))
 		return -ENOMEM;
-	context.cache = s->unwound;
-	forget_dropped(s->unwound, object_cache_generation(s->objects));
+	code.cache = s->unwound;
+	forget_dropped(s);
 	load_registers(&stack->regs, &frame);
 	*n_pcs = unwind_walk(&code, stack, &frame, pcs, max_pcs, end);
 	s->stats.unwind_ends[*end]++;

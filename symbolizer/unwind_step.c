@@ -106,8 +106,6 @@ static int apply_rules(struct step *s, uint64_t cfa, struct unwind_frame *caller
 	for (i = 0; i < s->rules->n_rules; i++) {
 		const struct cfi_rule *rule = &s->rules->rules[i];
 
-		if (rule->reg == back && rule->kind == CFI_UNDEFINED)
-			return UNWIND_START_OF_THREAD;
 		err = apply_rule(s, rule, cfa, &caller->regs[rule->reg]);
 		if (err && rule->reg == back)
 			return err;
@@ -118,19 +116,21 @@ static int apply_rules(struct step *s, uint64_t cfa, struct unwind_frame *caller
 }
 
 /*
- * Has the caller's pc and stack pointer come from somewhere? A call pushes, or the function that made it has put
- * its link register on the stack: so the caller's stack pointer is higher, but for a leaf function with a link
- * register; another stack only follows a signal.
+ * Can it be a caller's? A call pushes, or the function that made it has put its link register on the stack: so the
+ * caller's stack pointer is higher. It may be the same for a frame that has the return address in a register, which
+ * only an interrupted one can: a leaf function with a link register, vfork() of glibc. Another stack only follows a
+ * signal.
  */
 static bool is_caller(const struct step *s, const struct unwind_frame *caller)
 {
 	uint8_t sp = s->arch->sp, back = s->rules->return_register;
-	bool is_leaf = s->arch->has_link && s->frame->is_exact;
+	bool is_exact = s->frame->is_exact, is_saved = s->rules->saved >> back & 1;
 
-	if (!is_known(caller, back) || (!is_leaf && !(s->rules->saved >> back & 1)))
+	if (!is_known(caller, back) || !is_known(caller, sp) ||
+	    (!is_saved && !(s->arch->has_link && is_exact)))
 		return false;
 	return s->rules->is_signal || caller->regs[sp] > s->frame->regs[sp] ||
-	       (is_leaf && caller->regs[sp] == s->frame->regs[sp]);
+	       (is_exact && caller->regs[sp] == s->frame->regs[sp]);
 }
 
 static int finish(const struct step *s, struct unwind_frame *caller)
@@ -195,6 +195,8 @@ int unwind_step(const struct cfi_arch *arch, const struct cfi_rules *rules, cons
 	struct step s = { .arch = arch, .rules = rules, .stack = stack, .frame = frame };
 	const char *cfa = plain_cfa(&s);
 
+	if (rules->is_outermost)
+		return UNWIND_START_OF_THREAD;
 	return cfa ? step_plain(&s, cfa, frame) : step_general(&s, frame);
 }
 

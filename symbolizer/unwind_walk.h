@@ -4,21 +4,37 @@
  * One frame to the next: find the rules for the pc (pc - 1 behind a call, so that a call that never returns, at
  * the very end of its function, still finds that function's), and step. Code without rules is walked by its frame
  * pointer.
+ *
+ * Nearly all frames need no registers but pc, stack pointer and frame pointer, so while the cache knows the rules
+ * ("hot") only those are followed. The frame in which all registers are known stays behind meanwhile; where a rule
+ * wants another one, the steps from there on are made once more, with all of them.
  */
 #ifndef SYMBOLIZER_UNWIND_WALK_H
 #define SYMBOLIZER_UNWIND_WALK_H
 
+#include "symbolizer/unwind_cache.h"
 #include "symbolizer/unwind_step.h"
 
 /* The code that the stack's addresses are of. */
 struct unwind_code {
 	const struct cfi_arch *arch;
+	struct unwind_cache *cache;
 	/*
-	 * The rules for a run-time address, good until the next call. -ESRCH: it is no code; -ENOENT: code
-	 * without rules; -EBADMSG: there are some, but broken.
+	 * Which code it is: rules are taken from the cache only if they were found under the same version. Not 0.
+	 * find() may change it.
 	 */
-	int (*find)(void *context, uint64_t address, const struct cfi_rules **out);
+	uint64_t version;
+	/*
+	 * The rules for a run-time address, good until the next call, and whose they are. -ESRCH: it is no code;
+	 * -ENOENT: code without rules; -EBADMSG: there are some, but broken. If it frees rules, it empties the
+	 * cache.
+	 */
+	int (*find)(struct unwind_code *code, uint64_t address, const struct cfi_rules **out, void **owner);
+	/* Called, if not NULL, when rules of another owner than before are taken from the cache. May free others',
+	 * as find(). */
+	void (*used)(struct unwind_code *code, void *owner);
 	void *context;
+	const void *last_owner;
 	uint64_t n_by_frame_pointer; /* out: steps made so */
 };
 
@@ -26,7 +42,7 @@ struct unwind_code {
  * From `frame` outwards; max_pcs is at least 1. Of `stack`, `regs` are not looked at. Returns the number of pcs,
  * the first of which is the frame's own.
  */
-size_t unwind_walk(struct unwind_code *code, const struct sym_stack *stack, struct unwind_frame *frame,
+size_t unwind_walk(struct unwind_code *code, const struct sym_stack *stack, const struct unwind_frame *frame,
                    uint64_t *pcs, size_t max_pcs, enum sym_unwind_end *end);
 
 #endif

@@ -1,0 +1,115 @@
+//! unwind-framehop FOLDER SECONDS: framehop with its cache over a recording (recording.h), printing what the C drivers print.
+use std::{collections::HashMap, fs, hint::black_box, time::Instant};
+
+use framehop::{x86_64::*, ExplicitModuleSectionInfo, Module, Unwinder};
+use object::{Object, ObjectSection, ObjectSegment};
+
+type Bytes = &'static [u8];
+
+struct Recording {
+    regs: Vec<u64>,
+    stack_start: u64,
+    stack: Vec<u8>,
+    maps: Vec<(u64, u64, u64, String)>,
+}
+
+fn hex(text: &str) -> u64 {
+    u64::from_str_radix(text, 16).expect("a hexadecimal number")
+}
+
+fn load(folder: &str) -> Recording {
+    let read = |name: &str| fs::read(format!("{folder}/{name}")).expect(name);
+    let stack = read("stack");
+    let maps = String::from_utf8_lossy(&read("maps")).lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (start, end) = words[0].split_once('-')?;
+        Some((hex(start), hex(end), hex(words[2]), words.get(5).unwrap_or(&"").to_string()))
+    }).collect();
+    Recording {
+        regs: String::from_utf8_lossy(&read("regs")).lines().map(hex).collect(),
+        stack_start: u64::from_le_bytes(stack[..8].try_into().unwrap()),
+        stack: stack[8..].to_vec(),
+        maps,
+    }
+}
+
+/// Each file's mappings: where they begin and end at run time.
+fn files(r: &Recording) -> HashMap<String, (u64, u64)> {
+    let mut files: HashMap<String, (u64, u64)> = HashMap::new();
+    for (start, end, _, path) in &r.maps {
+        if path.starts_with('/') {
+            let range = files.entry(path.clone()).or_insert((*start, *end));
+            *range = (range.0.min(*start), range.1.max(*end));
+        }
+    }
+    files
+}
+
+fn module(path: &str, range: (u64, u64)) -> Option<Module<Bytes>> {
+    let file = fs::File::open(path).ok()?;
+    let image: Bytes = Box::leak(Box::new(unsafe { memmap2::Mmap::map(&file) }.ok()?));
+    let elf = object::File::parse(image).ok()?;
+    let base = elf.segments().map(|s| s.address()).min()? & !4095;
+    let section = |name: &str| {
+        let s = elf.section_by_name(name)?;
+        Some((s.address()..s.address() + s.size(), s.data().ok()?))
+    };
+    let info = ExplicitModuleSectionInfo {
+        base_svma: base,
+        text_svma: section(".text").map(|s| s.0),
+        text: section(".text").map(|s| s.1),
+        eh_frame_svma: section(".eh_frame").map(|s| s.0),
+        eh_frame: section(".eh_frame").map(|s| s.1),
+        eh_frame_hdr_svma: section(".eh_frame_hdr").map(|s| s.0),
+        eh_frame_hdr: section(".eh_frame_hdr").map(|s| s.1),
+        ..Default::default()
+    };
+    Some(Module::new(path.to_string(), range.0..range.1, range.0, info))
+}
+
+fn walk(u: &UnwinderX86_64<Bytes>, cache: &mut CacheX86_64, r: &Recording, pcs: &mut Vec<u64>) {
+    let mut read = |address: u64| {
+        let at = address.wrapping_sub(r.stack_start) as usize;
+        let bytes = r.stack.get(at..at.wrapping_add(8)).ok_or(())?;
+        Ok(u64::from_le_bytes(bytes.try_into().unwrap()))
+    };
+    pcs.clear();
+    let regs = UnwindRegsX86_64::new(r.regs[16], r.regs[7], r.regs[6]);
+    let mut frames = u.iter_frames(r.regs[16], regs, cache, &mut read);
+    while let Ok(Some(frame)) = frames.next() {
+        pcs.push(frame.address());
+    }
+}
+
+fn resident_kib() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let (folder, seconds) = (&arguments[1], arguments[2].parse::<f64>().expect("seconds"));
+    let r = load(folder);
+    let (mut cache, mut pcs) = (CacheX86_64::new(), Vec::with_capacity(4096));
+    let began = Instant::now();
+    let mut unwinder = UnwinderX86_64::new();
+    for (path, range) in files(&r) {
+        if let Some(module) = module(&path, range) {
+            unwinder.add_module(module);
+        }
+    }
+    walk(&unwinder, &mut cache, &r, &mut pcs);
+    let cold = began.elapsed().as_nanos();
+    let mut best = f64::MAX;
+    while began.elapsed().as_secs_f64() < seconds {
+        let batch = Instant::now();
+        for _ in 0..50 {
+            walk(black_box(&unwinder), &mut cache, &r, &mut pcs);
+        }
+        best = best.min(batch.elapsed().as_nanos() as f64 / 50.0);
+    }
+    println!("{} {cold} {best:.1} {}", pcs.len(), resident_kib());
+    for pc in pcs {
+        println!("{pc:x}");
+    }
+}
