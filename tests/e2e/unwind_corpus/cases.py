@@ -2,6 +2,7 @@
 import collections
 import os
 import shutil
+import subprocess
 
 # In the commands {src} is this folder, {out} the program. `after`: what is done to the finished program.
 Program = collections.namedtuple("Program", "command after", defaults=[()])
@@ -20,6 +21,10 @@ def fast(source, compiler, *flags):
     return compiled(source, compiler, "-O2", "-g", "-fomit-frame-pointer", *flags)
 
 
+def package(name):
+    return subprocess.run(["pkg-config", "--cflags", "--libs", name], capture_output=True, text=True).stdout.split()
+
+
 KEEP = ["cp", "{out}", "{out}.full"]
 # .gnu_debugdata: an ELF file with the symbols that .dynsym lacks, packed by xz.
 MINI = [["objcopy", "--only-keep-debug", "{out}", "{out}.mini"], ["strip", "--strip-debug", "{out}.mini"],
@@ -33,7 +38,7 @@ PROGRAMS = {
     "O3-pointers": Program(compiled("frames.c", "gcc", "-O3", "-g", "-fno-omit-frame-pointer")),
     "O3-lto": Program(compiled("frames.c", "gcc", "-O3", "-g", "-flto", "-fomit-frame-pointer")),
     "cet": Program(fast("frames.c", "gcc", "-fcf-protection=full", "-Wl,-z,lazy", "-Wl,-z,ibtplt")),
-    "avx": Program(fast("frames.c", "gcc", "-mavx2", "-mstackrealign", "-fstack-protector-all", "-fstack-clash-protection")),
+    "avx": Program(fast("frames.c", "gcc", "-mavx", "-mstackrealign", "-fstack-protector-all", "-fstack-clash-protection")),
     "static-pie": Program(fast("frames.c", "clang", "-static-pie", "-fPIE")),
     "large-code": Program(fast("frames.c", "gcc", "-mcmodel=large", "-no-pie", "-fno-pie")),
     "gold": Program(fast("frames.c", "gcc", "-fuse-ld=gold", "-gdwarf-4", "-gz=zlib")),
@@ -48,7 +53,7 @@ PROGRAMS = {
     "rules": Program(fast("rules.S rules_main.c", "gcc")),
     "rust": Program(["rustc", "-O", "-g", "-o", "{out}", "{src}/sorts.rs"]),
     "go": Program([next(filter(os.path.exists, ["/usr/lib/go-1.19/bin/go"]), "go"), "build", "-o", "{out}", "{src}/sleepers.go"]),
-    "embed": Program(fast("embed.c", "gcc", "-I/usr/include/python3.11", "-lpython3.11")),
+    "embed": Program(fast("embed.c", "gcc", *package("python3-embed"))),
 }
 
 # Functions of frames.c, in the order in which they are called.
@@ -84,6 +89,8 @@ OTHER_ENDS = {"context": ("no_cfi", "bad"), "start": ("complete", "no_cfi")}
 INSTEAD = {"jit": ("here", "[unknown", "by_jit", "run", "main", "__libc_start_call_main", "__libc_start_main_impl",
                    "_start")}
 
+# Which one it is, the processor decides.
+RESOLVERS = "to " + " | ".join(f"*_dl_runtime_resolve_{kind}" for kind in ("fxsave", "xsave", "xsavec"))
 RULES = "rule_cfa_register rule_cfa_expression rule_expressions rule_remember rule_remember rule_far rule_args_size".split()
 
 
@@ -101,7 +108,7 @@ def frames_cases():
     for program in ("O3-lto", "static-pie", "large-code", "gold", "no-header", "mini"):
         found[program] = Case(program, [], sweeps(FUNCTIONS, 25))
     found["stripped"] = Case("stripped", [], sweeps(FUNCTIONS, 25, "@"))
-    found["O2-resolver"] = Case("O2", ["plt"], ["to main", "to *_dl_runtime_resolve_xsavec", "over 60", "to *_dl_fixup",
+    found["O2-resolver"] = Case("O2", ["plt"], ["to main", RESOLVERS, "over 60", "to *_dl_fixup",
                                                 "sweep 100"])
     found["O2-deep"] = Case("O2", ["recursive"], ["to recursive if n == 0", "record", "short 8192", "short 100"])
     return found

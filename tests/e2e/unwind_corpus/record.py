@@ -4,7 +4,7 @@ memory that they point to, executable mappings, and, to hold the result against,
 The file $RECORD_JOB is a JSON object: "out", where the recording goes (replay.c says what its lines are), and "steps",
 taken one after the other:
 
-    to LOCATION     runs until a breakpoint there (as gdb's tbreak)
+    to LOCATION     runs until a breakpoint there (as gdb's tbreak); A | B | C: at whichever comes first
     syscall NAME    runs until the system call is entered
     to-ret          runs until the function's next ret
     stepi N         N instructions, none recorded
@@ -143,9 +143,16 @@ def go():
         raise gdb.GdbError("the program ended")
 
 
-def to_location(location):
-    gdb.execute(f"tbreak {location}", to_string=True)
+def to_location(locations):
+    """A single one has to be there; of several, those that are."""
+    for location in locations.split(" | "):
+        try:
+            gdb.execute(f"tbreak {location}", to_string=True)
+        except gdb.error:
+            if location == locations:
+                raise
     go()
+    gdb.execute("delete", to_string=True)
 
 
 def to_syscall(name):
