@@ -73,6 +73,7 @@ DETOURS = {
     "jump": [HERE, "sweep 120"],
     "vfork": ["gdb set follow-fork-mode child", "gdb set detach-on-fork on", HERE, "sweep 12"],
     "clone": ["gdb set follow-fork-mode child", "gdb set detach-on-fork on", HERE, "sweep 12"],
+    "vfork_parent": ["to vfork", "sweep 40"],
     "thread": ["to main", "to *start_thread", "over 40", HERE, "sweep 12"],
     "jit": [HERE, "sweep 30"],
     "clock": ["to main", "to *__vdso_clock_gettime", "sweep 200"],
@@ -91,7 +92,7 @@ INSTEAD = {"jit": ("here", "[unknown", "by_jit", "run", "main", "__libc_start_ca
 
 # Which one it is, the processor decides.
 RESOLVERS = "to " + " | ".join(f"*_dl_runtime_resolve_{kind}" for kind in ("fxsave", "xsave", "xsavec"))
-RULES = "rule_cfa_register rule_cfa_expression rule_expressions rule_remember rule_remember rule_far rule_args_size".split()
+RULES = "rule_register rule_cfa_register rule_cfa_expression rule_expressions rule_remember rule_remember rule_far rule_args_size".split()
 
 
 def sweeps(functions, count, prefix="*"):
@@ -134,7 +135,7 @@ def library_cases():
 def cases():
     found = frames_cases()
     for shape, steps in DETOURS.items():
-        found[shape] = Case("detours", [shape, "./constructed.so"], steps, ends=OTHER_ENDS.get(shape, ("complete",)),
+        found[shape] = Case("detours", [shape.split("_parent")[0], "./constructed.so"], steps, ends=OTHER_ENDS.get(shape, ("complete",)),
                             instead=INSTEAD.get(shape, ()))
     found.update(library_cases())
     found["rules"] = Case("rules", [], sweeps(RULES, 30))
