@@ -139,8 +139,8 @@ bool sym_python_may_be(const char *path);
 
 /*
  * Looks for a Python in the process's executable mappings: in files that sym_python_may_be() and in its
- * program. Reads files and PROC/PID/maps only, so it can be called before the interpreter has started; the
- * first time in a file that is some 200 us. `proc` NULL: /proc. -ENOENT: none; -ENOTSUP: a version that is
+ * program. Reads files and PROC/PID/maps only, so it can be called before the interpreter has started. Costs
+ * about half a millisecond a Python. `proc` NULL: /proc. -ENOENT: none; -ENOTSUP: a version that is
  * not known, or a file of another machine; -ESRCH, -EACCES, -ENOMEM.
  */
 int sym_python_find(pid_t pid, const char *proc, struct sym_python_layout *out);

@@ -32,6 +32,7 @@ enum {
 
 static uint8_t memory[MEMORY_BYTES];
 static size_t texts, reads;
+static bool is_endless; /* behind it come zeros */
 static struct sym_python_layout layout;
 static struct symbolizer *symbols;
 static struct sym_python *py;
@@ -42,6 +43,10 @@ static int read_memory(void *context, uint64_t address, void *buffer, size_t len
 
 	(void)context;
 	reads++;
+	if (is_endless && len > MEMORY_BYTES) {
+		memset(buffer, 0, len);
+		return 0;
+	}
 	if (offset > MEMORY_BYTES || len > MEMORY_BYTES - offset)
 		return -EFAULT;
 	memcpy(buffer, memory + offset, len);
@@ -217,6 +222,7 @@ static void test_python__shims_of_3_12_end_an_evaluator(void **state)
 	put_frame(0, false, 0x10, 0, 3); /* nothing of this evaluator's is there */
 	put_frame(1, false, f, 2, 0);
 	put_frame(2, false, f, 1, 1);
+	put_field(FRAMES + 0x200, layout.frame_executable, f | 1); /* a tagged pointer */
 	put_frame(3, false, 0x10, 0, 3);
 	put_frame(4, false, f, 1, 2);
 	put_frame(5, true, 0x10, 0, 4);
@@ -355,6 +361,30 @@ static void test_python__what_was_read_is_named_when_it_is_gone(void **state)
 	assert_int_equal(reads, 0);
 }
 
+static void test_python__memory_is_bounded(void **state)
+{
+	struct sym_python_step step;
+	struct sym_python_stats stats;
+	uint64_t code;
+	uint32_t line;
+
+	(void)state;
+	walk_to_one(&step, &code);
+	put(LINES + layout.bytes_size, 1 << 20, 8);
+	is_endless = true;
+	for (line = 0; line < 40; line++) {
+		put(code - BASE + layout.code_firstlineno, line, 4);
+		step.fingerprint =
+		        sym_python_fingerprint(BASE + TEXTS, BASE + TEXTS + 0x400, BASE + LINES, line);
+		expect_frame(&step, "f", 0);
+		sym_python_stats(py, &stats);
+		assert_true(stats.memory_bytes <= 16 << 20);
+	}
+	is_endless = false;
+	assert_int_equal(stats.code_read, 40);
+	assert_int_equal(stats.code_evicted, 30);
+}
+
 static void test_python__an_instruction_outside_the_code_has_no_line(void **state)
 {
 	struct sym_python_step step;
@@ -448,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_python__shims_alone_end),
 		cmocka_unit_test(test_python__another_code_object_at_the_address_is_no_name),
 		cmocka_unit_test(test_python__what_was_read_is_named_when_it_is_gone),
+		cmocka_unit_test(test_python__memory_is_bounded),
 		cmocka_unit_test(test_python__an_instruction_outside_the_code_has_no_line),
 		cmocka_unit_test(test_python__instructions_may_be_a_copy_of_the_threads),
 		cmocka_unit_test(test_python__evaluators_are_told_by_name_or_place),
