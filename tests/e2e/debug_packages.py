@@ -60,3 +60,8 @@ def kernel(release):
     """What --debug-dir wants to be for that kernel, with vmlinux and MODULES in it."""
     modules = [f"usr/lib/debug/lib/modules/{release}/{module}" for module in MODULES]
     return package(f"linux-image-{release}-dbg", [f"usr/lib/debug/boot/vmlinux-{release}", *modules]) + "/usr/lib/debug"
+
+
+def have_kernel(release):
+    """Was it fetched before?"""
+    return os.path.isdir(f"{cache_folder()}/debug/linux-image-{release}-dbg")

@@ -13,6 +13,8 @@ import re
 import shutil
 import subprocess
 
+import symbol_tables
+
 INLINED = re.compile(r"^(.*?) inlined at (.*?)(?: in (.*))?$")
 CLONE = re.compile(r"(\.(llvm\.\d+|constprop\.\d+|isra\.\d+|part\.\d+|cold|\d+))+$")
 UNKNOWN = [("??", "?", 0)]
@@ -76,11 +78,26 @@ def eu_frames(lines):
     return frames or UNKNOWN
 
 
-def ask_llvm(path, addresses, debug_dir=None):
-    """The same. It knows no dwz files and no .zdebug sections."""
+def linked_copy(folder, path):
+    """What a relocatable file is when it is linked, each section of code by itself: llvm-symbolizer cannot be told a section, and
+    where several are at 0 it mixes them up. And the addresses that they have there, {section: address}."""
+    copy, script = f"{folder}/linked-{os.path.basename(path)}", f"{folder}/sections.ld"
+    with open(script, "w") as file:
+        file.write("SECTIONS { . = 0x1000000;\n" + "".join(f"{name} : {{ *({name}) }}\n" for name in symbol_tables.sections(path)) + "}\n")
+    subprocess.run(["ld", "-e", "0", "-T", script, "--unresolved-symbols=ignore-all", "--noinhibit-exec", "-o", copy, path], check=True,
+                   stderr=subprocess.DEVNULL)
+    return copy, {name: address for name, (_, address, _) in symbol_tables.sections(copy).items()}
+
+
+def ask_llvm(path, addresses, section=None, debug_dir=None, folder=None):
+    """The same; with a section the file is a relocatable one, and `folder` has room for a copy. It knows no dwz files and no .zdebug
+    sections."""
     tool = llvm_symbolizer()
     if not tool:
         return None
+    if section:
+        path, places = linked_copy(folder, path)
+        addresses = [places[section] + address for address in addresses]
     done = ask([tool, "--no-demangle", f"--obj={path}", *([f"--debug-file-directory={debug_dir}"] if debug_dir else [])], addresses)
     answers = []
     for block in done.stdout.split("\n\n"):

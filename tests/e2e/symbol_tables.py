@@ -58,8 +58,8 @@ def sections(path):
     """name -> (index, address, size) of the sections that hold code."""
     found = {}
     for line in readelf("-SW", path).splitlines():
-        match = re.match(r"\s*\[\s*(\d+)\]\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s+(\w*X\w*)", line)
-        if match and "A" in match[5]:
+        match = re.match(r"\s*\[\s*(\d+)\]\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s+(\S+)\s+\S+\s+([A-Zop]+)\s", line)
+        if match and {"A", "X"} <= set(match[5]):
             found[match[2]] = (int(match[1]), int(match[3], 16), int(match[4], 16))
     return found
 
