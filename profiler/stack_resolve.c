@@ -98,17 +98,17 @@ static int push(int64_t *ids, size_t *n, int64_t id)
 static int resolve_kernel(struct stack_resolver *resolver, const struct abi_event *event,
                           struct profile *profile, int64_t *ids, size_t *n)
 {
+	/* Of a sleeping thread's frames the first is a return address, too; of a sampled one's it is not. */
+	bool is_caller = event->kind != ABI_EVENT_CPU;
 	struct sym_result result;
 	uint32_t i;
 	int err = 0;
 
 	for (i = 0; i < event->kstack_len && i < ABI_KSTACK_MAX && !err; i++) {
-		/* Of a sleeping thread's frames all are return addresses; of a sampled one's the first is
-		 * not. */
-		bool is_caller = i > 0 || event->kind != ABI_EVENT_CPU;
-
-		if (!symbolizer_kernel(resolver->symbolizer, event->kstack[i], is_caller, &result))
-			err = push(ids, n, location_of(profile, &result));
+		if (symbolizer_kernel(resolver->symbolizer, event->kstack[i], is_caller, &result))
+			continue;
+		err = push(ids, n, location_of(profile, &result));
+		is_caller = !symbolizer_kernel_entry(&result);
 	}
 	return err;
 }
@@ -338,6 +338,7 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "files_corrupt", stats.files_corrupt };
 	counters[n++] = (struct stamp_counter){ "files_too_large", stats.files_too_large };
 	counters[n++] = (struct stamp_counter){ "dwarf_errors", stats.dwarf_errors };
+	counters[n++] = (struct stamp_counter){ "split_files_missing", stats.split_files_missing };
 	counters[n++] = (struct stamp_counter){ "symbol_tables_evicted", stats.cache_evictions };
 	counters[n++] = (struct stamp_counter){ "mappings_dropped", stats.mappings_dropped };
 	counters[n++] = (struct stamp_counter){ "symbol_names_refused", stats.names_refused };

@@ -79,15 +79,24 @@ void debug_file_build_id(struct elf_file *f, char hex[BUILD_ID_HEX_SIZE])
 	}
 }
 
-/* What lies safely in the debug folder is the administrator's; all else may change under our hands. */
-static int open_elf(int fd, const char *path, const char *debug_dir, size_t max_bytes, struct elf_file **out)
+/* One path to try. */
+struct candidate {
+	const char *root; /* "" or whose path it is */
+	const char *dir;  /* what lies safely below it may be mapped; NULL: nothing */
+	const char *path;
+};
+
+/* What lies safely in a folder of ours is the administrator's; all else may change under our hands. */
+static int open_elf(int fd, const struct candidate *at, size_t max_bytes, struct elf_file **out)
 {
-	return elf_file_open(fd, regular_file_is_safe_in(fd, path, debug_dir), max_bytes, out);
+	bool trusted = !*at->root && at->dir && regular_file_is_safe_in(fd, at->path, at->dir);
+
+	return elf_file_open(fd, trusted, max_bytes, out);
 }
 
-static int open_bounded(const char *path, off_t max_size, off_t *size)
+static int open_bounded(const struct candidate *at, off_t max_size, off_t *size)
 {
-	int fd = regular_file_open(path, 0);
+	int fd = regular_file_open_in(at->root, at->path, 0);
 	struct stat st;
 
 	if (fd < 0)
@@ -100,16 +109,26 @@ static int open_bounded(const char *path, off_t max_size, off_t *size)
 	return fd;
 }
 
-static int open_with_build_id(const char *path, const char *build_id, const struct debug_file_place *place,
-                              size_t max_bytes, struct elf_file **out)
+int debug_file_open_path(const struct debug_file_place *place, const char *path, size_t max_bytes,
+                         struct elf_file **out)
+{
+	struct candidate at = { .root = place->root, .dir = place->debug_dir, .path = path };
+	off_t size;
+	int fd = open_bounded(&at, MAX_DEBUG_BYTES, &size);
+
+	return fd < 0 ? fd : open_elf(fd, &at, max_bytes, out);
+}
+
+static int open_with_build_id(const struct candidate *at, const char *build_id, size_t max_bytes,
+                              struct elf_file **out)
 {
 	char have[BUILD_ID_HEX_SIZE];
 	off_t size;
-	int fd = open_bounded(path, MAX_DEBUG_BYTES, &size), err;
+	int fd = open_bounded(at, MAX_DEBUG_BYTES, &size), err;
 
 	if (fd < 0)
 		return fd;
-	err = open_elf(fd, path, place->debug_dir, max_bytes, out);
+	err = open_elf(fd, at, max_bytes, out);
 	if (err)
 		return err;
 	debug_file_build_id(*out, have);
@@ -120,19 +139,30 @@ static int open_with_build_id(const char *path, const char *build_id, const stru
 	return -ENOENT;
 }
 
+static int open_in_build_id_folder(const char *root, const char *dir, const char *build_id, size_t max_bytes,
+                                   struct elf_file **out)
+{
+	char path[PATH_MAX];
+	struct candidate at = { .root = root, .dir = dir, .path = path };
+	int n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", dir, build_id, build_id + 2);
+
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	return open_with_build_id(&at, build_id, max_bytes, out);
+}
+
 static int open_by_build_id(const char *build_id, const struct debug_file_place *place, size_t max_bytes,
                             struct elf_file **out)
 {
-	char path[PATH_MAX];
-	int n;
-
 	if (strlen(build_id) < 3)
 		return -ENOENT;
-	n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", place->debug_dir, build_id,
-	             build_id + 2);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return -ENAMETOOLONG;
-	return open_with_build_id(path, build_id, place, max_bytes, out);
+	if (!open_in_build_id_folder("", place->debug_dir, build_id, max_bytes, out))
+		return 0;
+	if (place->fetched_dir && !open_in_build_id_folder("", place->fetched_dir, build_id, max_bytes, out))
+		return 0;
+	if (!*place->root)
+		return -ENOENT;
+	return open_in_build_id_folder(place->root, place->debug_dir, build_id, max_bytes, out);
 }
 
 /* The name, and behind it at the next multiple of four the CRC. */
@@ -179,16 +209,16 @@ struct wanted {
 	uint32_t crc;
 };
 
-static int open_if_wanted(const char *path, const struct wanted *wanted, const struct debug_file_place *place,
-                          size_t max_bytes, struct elf_file **out)
+static int open_if_wanted(const struct candidate *at, const struct wanted *wanted, size_t max_bytes,
+                          struct elf_file **out)
 {
 	uint32_t crc;
 	off_t size;
 	int fd, err;
 
 	if (*wanted->build_id)
-		return open_with_build_id(path, wanted->build_id, place, max_bytes, out);
-	fd = open_bounded(path, MAX_CRC_BYTES, &size);
+		return open_with_build_id(at, wanted->build_id, max_bytes, out);
+	fd = open_bounded(at, MAX_CRC_BYTES, &size);
 	if (fd < 0)
 		return fd;
 	err = crc_of(fd, size, &crc);
@@ -196,28 +226,36 @@ static int open_if_wanted(const char *path, const struct wanted *wanted, const s
 		close(fd);
 		return err ? err : -ENOENT;
 	}
-	return open_elf(fd, path, place->debug_dir, max_bytes, out);
+	return open_elf(fd, at, max_bytes, out);
 }
 
 static int open_by_link(struct elf_file *f, const char *build_id, const struct debug_file_place *place,
                         size_t max_bytes, struct elf_file **out)
 {
-	static const char *const between[] = { "/", "/.debug/", "/" };
+	const struct {
+		const char *root, *dir, *between;
+	} places[] = {
+		{ place->root, "", "/" },
+		{ place->root, "", "/.debug/" },
+		{ "", place->debug_dir, "/" },
+		{ place->root, place->debug_dir, "/" },
+	};
 	struct wanted wanted = { .build_id = build_id };
 	const char *name, *slash = strrchr(place->path, '/');
-	int err = read_debuglink(f, &name, &wanted.crc), n, i;
+	int err = read_debuglink(f, &name, &wanted.crc), n;
 	char path[PATH_MAX];
+	size_t i;
 
 	if (err)
 		return err;
 	if (!slash || strchr(name, '/') || regular_file_climbs(name) || regular_file_climbs(place->path))
 		return -ENOENT;
-	for (i = 0; i < 3; i++) {
-		n = snprintf(path, sizeof(path), "%s%.*s%s%s", i == 2 ? place->debug_dir : place->root,
-		             (int)(slash - place->path), place->path, between[i], name);
-		if (n < 0 || (size_t)n >= sizeof(path))
-			continue;
-		if (!open_if_wanted(path, &wanted, place, max_bytes, out))
+	for (i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		struct candidate at = { .root = places[i].root, .dir = place->debug_dir, .path = path };
+
+		n = snprintf(path, sizeof(path), "%s%.*s%s%s", places[i].dir, (int)(slash - place->path),
+		             place->path, places[i].between, name);
+		if (n > 0 && (size_t)n < sizeof(path) && !open_if_wanted(&at, &wanted, max_bytes, out))
 			return 0;
 	}
 	return -ENOENT;
@@ -235,12 +273,12 @@ int debug_file_open(struct elf_file *f, const struct debug_file_place *place, si
 	return open_by_link(f, build_id, place, max_bytes, out) ? -ENOENT : 0;
 }
 
-__attribute__((format(printf, 5, 6))) static int try_alt(const char *build_id,
-                                                         const struct debug_file_place *place,
-                                                         size_t max_bytes, struct elf_file **out,
-                                                         const char *format, ...)
+__attribute__((format(printf, 6, 7))) static int try_alt(const char *root, const char *dir,
+                                                         const char *build_id, size_t max_bytes,
+                                                         struct elf_file **out, const char *format, ...)
 {
 	char path[PATH_MAX];
+	struct candidate at = { .root = root, .dir = dir, .path = path };
 	va_list args;
 	int n;
 
@@ -249,31 +287,34 @@ __attribute__((format(printf, 5, 6))) static int try_alt(const char *build_id,
 	va_end(args);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	if (regular_file_climbs(path))
+	if (!*root && regular_file_climbs(path))
 		return -ENOENT;
-	return open_with_build_id(path, build_id, place, max_bytes, out);
+	return open_with_build_id(&at, build_id, max_bytes, out);
 }
 
-/* The name is the target's word: it leads to the debug folder, beside the file, or below the target's root. */
+/* The name is the target's word: it leads to the debug folders, beside the file, or below the target's root. */
 static int open_alt_by_name(const char *name, const char *build_id, const struct debug_file_place *place,
                             size_t max_bytes, struct elf_file **out)
 {
-	const char *slash = strrchr(place->path, '/');
-	size_t len = strlen(place->debug_dir);
+	const char *slash = strrchr(place->path, '/'), *dir = place->debug_dir;
+	size_t len = strlen(dir);
 
-	if (name[0] == '/' && strncmp(name, place->debug_dir, len) == 0 && name[len] == '/' &&
-	    !try_alt(build_id, place, max_bytes, out, "%s", name))
+	if (name[0] == '/' && strncmp(name, dir, len) == 0 && name[len] == '/' &&
+	    !try_alt("", dir, build_id, max_bytes, out, "%s", name))
 		return 0;
 	if (name[0] == '/')
-		return *place->root ? try_alt(build_id, place, max_bytes, out, "%s%s", place->root, name)
+		return *place->root ? try_alt(place->root, NULL, build_id, max_bytes, out, "%s", name)
 		                    : -ENOENT;
-	if (slash && !try_alt(build_id, place, max_bytes, out, "%s%.*s/%s", place->root,
+	if (slash && !try_alt(place->root, dir, build_id, max_bytes, out, "%.*s/%s",
 	                      (int)(slash - place->path), place->path, name))
 		return 0;
 	/* Debian writes ../../.dwz/..., meant from the folder of .build-id/xx. */
 	while (strncmp(name, "../", 3) == 0)
 		name += 3;
-	return try_alt(build_id, place, max_bytes, out, "%s/%s", place->debug_dir, name);
+	if (!try_alt("", dir, build_id, max_bytes, out, "%s/%s", dir, name))
+		return 0;
+	return *place->root ? try_alt(place->root, NULL, build_id, max_bytes, out, "%s/%s", dir, name)
+	                    : -ENOENT;
 }
 
 /* .gnu_debugaltlink: a path, its NUL, and the build-id's bytes. */

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RANGES  (1 << 24)
+#include "symbolizer/dwarf_range_table.h"
+
 #define MAX_INLINED 128
 
 /* Units that are loaded at once. */
@@ -13,6 +14,10 @@
 
 #define LOADING 1
 #define BODY    2
+#define MISSING 4
+
+/* Offsets in .debug_info stay below this. */
+#define DIE_SHIFT 40
 
 /* The pages of a mapped file are given back after each so many bytes of units. */
 #define BYTES_TO_FORGET ((uint64_t)8 << 20)
@@ -20,14 +25,11 @@
 /* How many ranges a lookup goes back for one that overlaps those after it. */
 #define MAX_OVERLAPS 32
 
-struct unit_range {
-	uint64_t low, high;
-	uint32_t unit;
-};
-
 /* What has been read of one unit. */
 struct unit_index {
-	struct dwarf_unit *unit;
+	struct dwarf_split_unit *split; /* NULL: it is none, or its split unit is missing */
+	struct dwarf_info *info;        /* where its functions are: the split unit's, or the index's */
+	struct dwarf_unit *unit;        /* of that `info` */
 	struct dwarf_scopes *scopes;
 	struct dwarf_scopes *whole; /* with what is inside functions; NULL: not needed yet. May be `scopes` */
 	struct dwarf_lines *lines;
@@ -37,11 +39,11 @@ struct unit_index {
 struct dwarf_index {
 	struct elf_file *file, *debug;
 	struct dwarf_info *info, *alt;
-	struct unit_range *ranges; /* by low */
-	size_t n_ranges, max_ranges;
+	struct dwarf_range_table ranges;
 	struct unit_index **units; /* one for each of info->units; NULL: not loaded */
-	uint8_t *counted;          /* one for each, too: of its errors, LOADING and BODY */
-	uint32_t current;          /* the unit whose ranges are being added */
+	uint8_t *counted;          /* one for each, too: of its errors, LOADING and BODY; MISSING */
+	struct dwarf_split *split; /* NULL: split units are not looked for */
+	bool is_split;             /* there are skeletons */
 	uint32_t loaded[MAX_LOADED];
 	size_t n_loaded; /* the one used last is the last */
 	size_t memory, max_unit_bytes;
@@ -49,57 +51,18 @@ struct dwarf_index {
 	uint64_t errors;
 };
 
-static int add_range(uint64_t low, uint64_t high, void *context)
-{
-	struct dwarf_index *x = context;
-	struct unit_range *bigger;
-	size_t more;
-
-	if (!low || !elf_file_executable(x->file, low))
-		return 0;
-	if (x->n_ranges == x->max_ranges) {
-		more = x->max_ranges ? x->max_ranges * 2 : 256;
-		bigger = more > MAX_RANGES ? NULL : realloc(x->ranges, more * sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		x->ranges = bigger;
-		x->max_ranges = more;
-	}
-	x->ranges[x->n_ranges++] = (struct unit_range){ low, high, x->current };
-	return 0;
-}
-
-static int compare_lows(const void *a, const void *b)
-{
-	const struct unit_range *x = a, *y = b;
-
-	return x->low < y->low ? -1 : x->low > y->low;
-}
-
-static void read_ranges(struct dwarf_index *x)
-{
-	const struct dwarf_unit *u;
-	size_t i;
-
-	for (i = 0; i < x->info->n_units; i++) {
-		u = &x->info->units[i];
-		x->current = (uint32_t)i;
-		if (dwarf_each_range(x->info, u, &u->root_low_pc, &u->root_high_pc, &u->root_ranges,
-		                     add_range, x))
-			x->errors++;
-	}
-	if (x->n_ranges)
-		qsort(x->ranges, x->n_ranges, sizeof(*x->ranges), compare_lows);
-}
-
 int dwarf_index_new(struct elf_file *f, struct elf_file *debug, struct elf_file *alt, size_t max_unit_bytes,
-                    struct dwarf_index **out)
+                    struct dwarf_split *split, struct dwarf_index **out)
 {
 	struct dwarf_index *x = calloc(1, sizeof(*x));
+	size_t i;
 	int err;
 
-	if (!x)
+	if (!x) {
+		dwarf_split_free(split);
 		return -ENOMEM;
+	}
+	x->split = split;
 	x->file = f;
 	x->debug = debug;
 	x->max_unit_bytes = max_unit_bytes;
@@ -115,7 +78,9 @@ int dwarf_index_new(struct elf_file *f, struct elf_file *debug, struct elf_file 
 	}
 	if (alt && !dwarf_info_new(alt, &x->alt))
 		x->info->alt = x->alt;
-	read_ranges(x);
+	x->errors = dwarf_range_table_read(&x->ranges, x->info, f);
+	for (i = 0; i < x->info->n_units; i++)
+		x->is_split |= x->info->units[i].dwo_name != NULL;
 	elf_file_forget_pages(debug);
 	*out = x;
 	return 0;
@@ -129,6 +94,7 @@ static void free_unit(struct unit_index *ui)
 		dwarf_scopes_free(ui->whole);
 	dwarf_scopes_free(ui->scopes);
 	dwarf_lines_free(ui->lines);
+	dwarf_split_unit_free(ui->split);
 	free(ui);
 }
 
@@ -152,7 +118,8 @@ void dwarf_index_free(struct dwarf_index *x)
 		unload(x, x->n_loaded - 1);
 	free(x->units);
 	free(x->counted);
-	free(x->ranges);
+	dwarf_range_table_free(&x->ranges);
+	dwarf_split_free(x->split);
 	dwarf_info_free(x->info);
 	dwarf_info_free(x->alt);
 	free(x);
@@ -180,6 +147,8 @@ static void count_errors(struct dwarf_index *x, uint32_t unit, const struct unit
 		x->errors++;
 	if (lines_err && lines_err != -ENOENT)
 		x->errors++;
+	if (ui->split)
+		x->errors += ui->info->errors;
 }
 
 static void measure(struct dwarf_index *x, struct unit_index *ui)
@@ -187,6 +156,7 @@ static void measure(struct dwarf_index *x, struct unit_index *ui)
 	x->memory -= ui->memory;
 	ui->memory = sizeof(*ui) + (ui->scopes ? dwarf_scopes_memory(ui->scopes) : 0) +
 	             (ui->lines ? dwarf_lines_memory(ui->lines) : 0) +
+	             (ui->split ? dwarf_split_unit_memory(ui->split) : 0) +
 	             (ui->whole && ui->whole != ui->scopes ? dwarf_scopes_memory(ui->whole) : 0);
 	x->memory += ui->memory;
 }
@@ -199,6 +169,24 @@ static void move_to_end(struct dwarf_index *x, uint32_t unit)
 		i--;
 	memmove(x->loaded + i - 1, x->loaded + i, (x->n_loaded - i) * sizeof(*x->loaded));
 	x->loaded[x->n_loaded - 1] = unit;
+}
+
+/* Where the unit's functions are; its lines are always the skeleton's. */
+static void find_functions(struct dwarf_index *x, uint32_t unit, struct unit_index *ui)
+{
+	struct dwarf_unit *u = &x->info->units[unit];
+
+	ui->info = x->info;
+	ui->unit = u;
+	if (!x->split || !u->dwo_name)
+		return;
+	if (!dwarf_split_open(x->split, x->info, u, &ui->split)) {
+		ui->info = dwarf_split_unit_info(ui->split);
+		ui->unit = dwarf_split_unit_root(ui->split);
+	} else if (!(x->counted[unit] & MISSING)) {
+		x->counted[unit] |= MISSING;
+		dwarf_split_count_missing(x->split);
+	}
 }
 
 /* NULL: no memory, or more units at once than there may be. */
@@ -216,8 +204,8 @@ static struct unit_index *load_unit(struct dwarf_index *x, uint32_t unit)
 	ui = x->n_loaded < MAX_LOADED ? calloc(1, sizeof(*ui)) : NULL;
 	if (!ui)
 		return NULL;
-	ui->unit = u;
-	dwarf_scopes_read(x->info, u, false, &ui->scopes);
+	find_functions(x, unit, ui);
+	dwarf_scopes_read(ui->info, ui->unit, false, &ui->scopes);
 	err = dwarf_lines_read(x->info, u, &ui->lines);
 	count_errors(x, unit, ui, err);
 	x->touched += u->end - u->offset;
@@ -232,7 +220,7 @@ static struct dwarf_scopes *load_whole(struct dwarf_index *x, struct unit_index 
 {
 	if (!ui->whole && ui->scopes && !ui->scopes->has_unread)
 		ui->whole = ui->scopes;
-	if (!ui->whole && !dwarf_scopes_read(x->info, ui->unit, true, &ui->whole))
+	if (!ui->whole && !dwarf_scopes_read(ui->info, ui->unit, true, &ui->whole))
 		measure(x, ui);
 	return ui->whole;
 }
@@ -243,7 +231,7 @@ static void read_body(struct dwarf_index *x, uint32_t unit, const struct dwarf_p
 {
 	bool was_damaged = place->scopes->damaged;
 
-	dwarf_scopes_read_inlines(x->info, place->unit->unit, place->scopes, place->function);
+	dwarf_scopes_read_inlines(place->unit->info, place->unit->unit, place->scopes, place->function);
 	measure(x, place->unit);
 	if (place->scopes->damaged && !was_damaged && !(x->counted[unit] & BODY)) {
 		x->counted[unit] |= BODY;
@@ -281,28 +269,22 @@ static bool has_line(const struct dwarf_place *place, uint64_t address)
 bool dwarf_index_locate(struct dwarf_index *x, uint64_t address, struct dwarf_place *out)
 {
 	struct dwarf_place place = { .same = { 0, UINT64_MAX } };
-	size_t low = 0, high = x->n_ranges, mid, i;
+	size_t low = dwarf_range_table_below(&x->ranges, address), i;
+	const struct dwarf_unit_range *ranges = x->ranges.ranges;
 	bool found = false;
 
 	trim(x);
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (x->ranges[mid].low <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low < x->n_ranges)
-		dwarf_interval_end(&place.same, x->ranges[low].low);
+	if (low < x->ranges.n)
+		dwarf_interval_end(&place.same, ranges[low].low);
 	if (low)
-		dwarf_interval_begin(&place.same, x->ranges[low - 1].low);
+		dwarf_interval_begin(&place.same, ranges[low - 1].low);
 	for (i = 0; i < MAX_OVERLAPS && i < low; i++) {
-		if (address >= x->ranges[low - 1 - i].high) {
-			dwarf_interval_begin(&place.same, x->ranges[low - 1 - i].high);
+		if (address >= ranges[low - 1 - i].high) {
+			dwarf_interval_begin(&place.same, ranges[low - 1 - i].high);
 			continue;
 		}
-		dwarf_interval_end(&place.same, x->ranges[low - 1 - i].high);
-		if (locate_in_unit(x, x->ranges[low - 1 - i].unit, address, &place)) {
+		dwarf_interval_end(&place.same, ranges[low - 1 - i].high);
+		if (locate_in_unit(x, ranges[low - 1 - i].unit, address, &place)) {
 			*out = place;
 			return true;
 		}
@@ -314,6 +296,14 @@ bool dwarf_index_locate(struct dwarf_index *x, uint64_t address, struct dwarf_pl
 	if (found)
 		out->same = place.same;
 	return found;
+}
+
+/* A DIE as others know it: its offset, and of a split unit above that which one it is, counted from 1. */
+static uint64_t die_of(const struct unit_index *ui, uint64_t offset)
+{
+	const struct dwarf_unit *skeleton = ui->info->skeleton;
+
+	return skeleton ? offset | (uint64_t)(skeleton->index + 1) << DIE_SHIFT : offset;
 }
 
 /*
@@ -336,8 +326,8 @@ size_t dwarf_index_frames(const struct dwarf_place *place, uint64_t address, str
 	for (i = 0; i < n + 1 && i < max; i++) {
 		const struct dwarf_inline *inlined = i < n ? chain[n - 1 - i] : NULL;
 
-		frames[i] = (struct dwarf_frame){ .die = inlined ? inlined->die
-			                                 : f     ? f->die
+		frames[i] = (struct dwarf_frame){ .die = inlined ? die_of(place->unit, inlined->die)
+			                                 : f     ? die_of(place->unit, f->die)
 			                                         : 0,
 			                          .inlined = inlined,
 			                          .lines = known ? lines : NULL,
@@ -372,34 +362,53 @@ int dwarf_index_each_change(struct dwarf_place *place, uint64_t address,
 	return err;
 }
 
-/* Where the DIE is that has the name, what is around it belongs to the name. */
+/* Where the DIE is that has the name, what is around it belongs to the name. NULL: not known, or nothing. */
 static struct dwarf_scopes *scopes_around(struct dwarf_index *x, const struct dwarf_name *name)
 {
-	struct dwarf_unit *u = dwarf_unit_at(x->info, name->die);
+	const struct dwarf_unit *u = dwarf_unit_at(name->info, name->die), *skeleton = name->info->skeleton;
 	struct unit_index *ui;
 
-	if (!u || dwarf_unit_is_c(u))
+	if (!u || dwarf_unit_is_c(u) || (name->info != x->info && !skeleton))
 		return NULL;
-	ui = load_unit(x, (uint32_t)(u - x->info->units));
-	return ui ? load_whole(x, ui) : NULL;
+	ui = load_unit(x, skeleton ? skeleton->index : u->index);
+	return ui && ui->unit == u ? load_whole(x, ui) : NULL;
+}
+
+/* The file that a DIE is in, and its offset there. NULL: it is not to be had any more. */
+static struct dwarf_info *info_of_die(struct dwarf_index *x, uint64_t *die)
+{
+	uint64_t unit = *die >> DIE_SHIFT;
+	struct unit_index *ui;
+
+	if (!unit)
+		return x->info;
+	*die &= ((uint64_t)1 << DIE_SHIFT) - 1;
+	ui = unit <= x->info->n_units ? load_unit(x, (uint32_t)unit - 1) : NULL;
+	return ui && ui->split ? ui->info : NULL;
 }
 
 bool dwarf_index_name(struct dwarf_index *x, uint64_t die, char *out, size_t size)
 {
 	struct dwarf_name name = { 0 };
+	struct dwarf_info *info = info_of_die(x, &die);
 	struct dwarf_scopes *scopes = NULL;
 
-	if (die)
-		name = dwarf_function_name(x->info, die);
+	if (info && die)
+		name = dwarf_function_name(info, die);
 	if (!name.name)
 		return false;
-	if (!name.is_mangled && name.info == x->info)
+	if (!name.is_mangled)
 		scopes = scopes_around(x, &name);
 	if (scopes && scopes->n_namings)
 		dwarf_scopes_qualify(scopes, name.die, name.name, out, size);
 	else
 		snprintf(out, size, "%s", name.name);
 	return true;
+}
+
+bool dwarf_index_is_split(const struct dwarf_index *x)
+{
+	return x->is_split;
 }
 
 bool dwarf_index_has_lines(const struct dwarf_index *x)
@@ -409,8 +418,8 @@ bool dwarf_index_has_lines(const struct dwarf_index *x)
 
 size_t dwarf_index_memory(const struct dwarf_index *x)
 {
-	return x->memory + x->max_ranges * sizeof(*x->ranges) + x->info->memory +
-	       (x->alt ? x->alt->memory : 0) +
+	return x->memory + (x->split ? dwarf_split_memory(x->split) : 0) +
+	       x->ranges.max * sizeof(*x->ranges.ranges) + x->info->memory + (x->alt ? x->alt->memory : 0) +
 	       x->info->n_units * (sizeof(struct unit_index *) + sizeof(*x->counted));
 }
 

@@ -15,6 +15,7 @@
 
 #include "symbolizer/dwarf_lines.h"
 #include "symbolizer/dwarf_scopes.h"
+#include "symbolizer/dwarf_split.h"
 #include "symbolizer/dwarf_unit.h"
 
 struct dwarf_index;
@@ -38,10 +39,11 @@ struct dwarf_place {
 /*
  * `debug` holds the DWARF and `alt` (may be NULL) what dwz moved out of it; `f` says which addresses are
  * code. All stay open as long as the index. `max_unit_bytes` bounds what is kept of units, but for the one
- * used last. -ENOENT: no DWARF.
+ * used last. `split` (may be NULL; the index takes it in any case) finds split units: of one that it does not
+ * find, the functions are those that the skeleton has, mostly none. -ENOENT: no DWARF.
  */
 int dwarf_index_new(struct elf_file *f, struct elf_file *debug, struct elf_file *alt, size_t max_unit_bytes,
-                    struct dwarf_index **out);
+                    struct dwarf_split *split, struct dwarf_index **out);
 void dwarf_index_free(struct dwarf_index *x);
 
 /* False: nothing is known of that address. */
@@ -67,6 +69,9 @@ int dwarf_index_each_change(struct dwarf_place *place, uint64_t address,
  * around it. False: it has none. A place stays good.
  */
 bool dwarf_index_name(struct dwarf_index *x, uint64_t die, char *out, size_t size);
+
+/* Does it depend on files that are found by name, so that what is known today may not be all tomorrow? */
+bool dwarf_index_is_split(const struct dwarf_index *x);
 
 bool dwarf_index_has_lines(const struct dwarf_index *x);
 size_t dwarf_index_memory(const struct dwarf_index *x);

@@ -50,7 +50,7 @@ static int read_header(const struct dwarf_info *d, struct dwarf_cursor *c, struc
 		u->address_size = dwarf_u8(c);
 	}
 	if (type == DW_UT_skeleton || type == DW_UT_split_compile)
-		dwarf_skip(c, 8);
+		u->dwo_id = dwarf_u64(c);
 	else if (type == DW_UT_type || type == DW_UT_split_type)
 		dwarf_skip(c, 8 + u->offset_size);
 	u->first_die = (uint64_t)(c->pos - d->info.data);
@@ -103,6 +103,13 @@ static struct dwarf_value *slot_of(struct dwarf_die *die, uint16_t name)
 		return &die->addr_base;
 	case DW_AT_rnglists_base:
 		return &die->rnglists_base;
+	case DW_AT_GNU_ranges_base:
+		return &die->ranges_base;
+	case DW_AT_dwo_name:
+	case DW_AT_GNU_dwo_name:
+		return &die->dwo_name;
+	case DW_AT_GNU_dwo_id:
+		return &die->dwo_id;
 	case DW_AT_language:
 		return &die->language;
 	default:
@@ -204,11 +211,33 @@ int dwarf_read_die(const struct dwarf_info *d, const struct dwarf_unit *u, struc
 	return read_die_with(d, u, u->abbrevs, c, out);
 }
 
+/* Where the first entries of the tables are that a split unit's root does not tell of: behind their headers. */
+static void set_split_bases(const struct dwarf_info *d, struct dwarf_unit *u)
+{
+	bool is_wide = u->offset_size == 8;
+
+	u->addr_base = d->skeleton->addr_base;
+	u->low_pc = d->skeleton->low_pc;
+	u->ranges_base = d->skeleton->dwo_ranges_base;
+	if (u->version < 5)
+		return;
+	u->str_offsets_base = is_wide ? 16 : 8;
+	u->rnglists_base = is_wide ? 20 : 12;
+}
+
 static void keep_root(struct dwarf_info *d, struct dwarf_unit *u, const struct dwarf_die *root)
 {
-	u->str_offsets_base = root->str_offsets_base.number;
-	u->addr_base = root->addr_base.number;
-	u->rnglists_base = root->rnglists_base.number;
+	if (d->skeleton)
+		set_split_bases(d, u);
+	if (root->str_offsets_base.form)
+		u->str_offsets_base = root->str_offsets_base.number;
+	if (root->addr_base.form)
+		u->addr_base = root->addr_base.number;
+	if (root->rnglists_base.form)
+		u->rnglists_base = root->rnglists_base.number;
+	u->dwo_ranges_base = root->ranges_base.number;
+	if (root->dwo_id.form)
+		u->dwo_id = root->dwo_id.number;
 	u->stmt_list = root->stmt_list.form ? root->stmt_list.number : UINT64_MAX;
 	u->language = (uint16_t)root->language.number;
 	u->root_low_pc = root->low_pc;
@@ -216,6 +245,7 @@ static void keep_root(struct dwarf_info *d, struct dwarf_unit *u, const struct d
 	u->root_ranges = root->ranges;
 	u->name = dwarf_value_string(d, u, &root->name);
 	u->comp_dir = dwarf_value_string(d, u, &root->comp_dir);
+	u->dwo_name = d->skeleton ? NULL : dwarf_value_string(d, u, &root->dwo_name);
 	dwarf_value_address(d, u, &root->low_pc, &u->low_pc);
 }
 
@@ -270,27 +300,43 @@ static void read_units(struct dwarf_info *d)
 			continue;
 		if (err)
 			return;
-		d->n_units++;
+		u->index = (uint32_t)d->n_units++;
 		if (read_root(d, u))
 			d->errors++;
 	}
 }
 
-int dwarf_info_new(struct elf_file *f, struct dwarf_info **out)
+static int new_info(const struct dwarf_info *sections, struct dwarf_info **out)
 {
-	struct dwarf_info *d = calloc(1, sizeof(*d));
+	struct dwarf_info *d;
 
+	if (!sections->info.len || !sections->abbrev.len)
+		return -ENOENT;
+	d = malloc(sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	load_sections(f, d);
-	if (!d->info.len || !d->abbrev.len) {
-		free(d);
-		return -ENOENT;
-	}
+	*d = *sections;
 	read_units(d);
 	d->memory = sizeof(*d) + d->n_units * sizeof(*d->units);
 	*out = d;
 	return 0;
+}
+
+int dwarf_info_new(struct elf_file *f, struct dwarf_info **out)
+{
+	struct dwarf_info sections = { 0 };
+
+	load_sections(f, &sections);
+	return new_info(&sections, out);
+}
+
+int dwarf_info_new_split(const struct dwarf_info *sections, const struct dwarf_unit *skeleton,
+                         struct dwarf_info **out)
+{
+	struct dwarf_info split = *sections;
+
+	split.skeleton = skeleton;
+	return new_info(&split, out);
 }
 
 void dwarf_info_free(struct dwarf_info *d)

@@ -31,10 +31,15 @@ struct dwarf_value {
 
 struct dwarf_unit {
 	uint64_t offset, first_die, end; /* in .debug_info */
+	uint32_t index;                  /* among the file's units */
 	uint64_t abbrev_offset;
 	uint64_t low_pc; /* base of its range lists */
 	uint64_t str_offsets_base, addr_base, rnglists_base;
-	uint64_t stmt_list; /* in .debug_line; UINT64_MAX: none */
+	uint64_t ranges_base;     /* added to what points into .debug_ranges: of GNU's split units only */
+	uint64_t dwo_ranges_base; /* of a skeleton: the ranges_base of its split unit */
+	uint64_t dwo_id;          /* of a skeleton and of its split unit; 0: neither */
+	const char *dwo_name;     /* of a skeleton: the file that has its split unit; else NULL */
+	uint64_t stmt_list;       /* in .debug_line; UINT64_MAX: none */
 	const char *name, *comp_dir;
 	struct dwarf_abbrevs *abbrevs; /* NULL until needed; belongs to the dwarf_info */
 	uint16_t version, language;
@@ -46,7 +51,8 @@ struct dwarf_info {
 	struct dwarf_section info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line;
 	struct dwarf_unit *units;
 	size_t n_units;
-	struct dwarf_info *alt; /* of the file that dwz shares; NULL: none. Not ours to free */
+	struct dwarf_info *alt;            /* of the file that dwz shares; NULL: none. Not ours to free */
+	const struct dwarf_unit *skeleton; /* of a split unit; NULL: these are none. Not ours to free */
 	struct dwarf_abbrevs **abbrev_tables;
 	size_t n_abbrev_tables;
 	struct address_map abbrev_by_offset;
@@ -62,11 +68,19 @@ struct dwarf_die {
 	const struct dwarf_abbrev *abbrev;
 	uint64_t offset;
 	struct dwarf_value name, linkage_name, low_pc, high_pc, ranges, origin, sibling, call_file, call_line,
-	        stmt_list, comp_dir, str_offsets_base, addr_base, rnglists_base, language;
+	        stmt_list, comp_dir, str_offsets_base, addr_base, rnglists_base, ranges_base, dwo_name,
+	        dwo_id, language;
 };
 
 /* Loads the sections and reads the unit headers and root DIEs. -ENOENT: no .debug_info. */
 int dwarf_info_new(struct elf_file *f, struct dwarf_info **out);
+
+/*
+ * The same of sections found otherwise: those of split units, whose `skeleton` (it stays where it is as long as
+ * this lives) says where their addresses, and in DWARF 4 their ranges, are.
+ */
+int dwarf_info_new_split(const struct dwarf_info *sections, const struct dwarf_unit *skeleton,
+                         struct dwarf_info **out);
 void dwarf_info_free(struct dwarf_info *d);
 
 /* The unit that an offset of .debug_info lies in; NULL: none. */

@@ -193,7 +193,7 @@ static int each_listed(const struct dwarf_info *d, const struct dwarf_unit *u,
 	uint64_t offset = ranges->number;
 
 	if (u->version < 5)
-		return each_old_range(d, u, offset, each, context);
+		return each_old_range(d, u, offset + u->ranges_base, each, context);
 	if (ranges->form == DW_FORM_rnglistx) {
 		if (!entry_at(&d->rnglists, u->rnglists_base, ranges->number, u->offset_size, &offset))
 			return -EBADMSG;

@@ -242,6 +242,13 @@ bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner)
 	return f->has_owner;
 }
 
+void elf_file_detach(struct elf_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
 void elf_file_forget_pages(const struct elf_file *f)
 {
 	if (f->mapped)

@@ -41,6 +41,9 @@ int elf_file_open_image(const void *image, size_t len, size_t max_bytes, struct 
 int elf_file_open_owned(void *image, size_t len, size_t max_bytes, struct elf_file **out);
 void elf_file_close(struct elf_file *f);
 
+/* Closes the descriptor when there is one: what has been loaded stays, nothing more can be. */
+void elf_file_detach(struct elf_file *f);
+
 const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *n);
 uint16_t elf_file_type(const struct elf_file *f);    /* ET_* */
 uint16_t elf_file_machine(const struct elf_file *f); /* EM_* */

@@ -92,9 +92,17 @@ bool object_address(const struct object *o, uint64_t offset, uint64_t *address)
 	return elf_file_address(o->file, offset, address);
 }
 
+static struct debug_file_place place_of(const struct object *o)
+{
+	return (struct debug_file_place){ .debug_dir = o->env->debug_dir,
+		                          .fetched_dir = o->env->fetched_dir,
+		                          .root = o->root,
+		                          .path = o->path };
+}
+
 void object_load_debug_file(struct object *o)
 {
-	struct debug_file_place place = { .debug_dir = o->env->debug_dir, .root = o->root, .path = o->path };
+	struct debug_file_place place = place_of(o);
 
 	if (o->debug_tried)
 		return;
@@ -144,11 +152,15 @@ void object_load_symtabs(struct object *o)
 
 struct dwarf_index *object_load_dwarf(struct object *o)
 {
+	struct debug_file_place place = place_of(o);
+	struct dwarf_split *split;
+
 	if (!o->dwarf_tried) {
 		o->dwarf_tried = true;
 		object_load_debug_file(o);
+		split = dwarf_split_new(&place, o->build_id, o->env->max_bytes, o->env->stats);
 		count_refusal(o, dwarf_index_new(o->file, o->debug ? o->debug : o->file, o->alt,
-		                                 o->env->max_bytes / UNITS_PART, &o->dwarf));
+		                                 o->env->max_bytes / UNITS_PART, split, &o->dwarf));
 		if (o->dwarf)
 			o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf);
 	}

@@ -20,6 +20,7 @@ struct object;
 struct object_environment {
 	struct intern *strings;
 	const char *debug_dir;
+	const char *fetched_dir;     /* another one, of .build-id alone; NULL: none */
 	struct index_folder *folder; /* of indexes; NULL: none */
 	size_t max_bytes;
 	bool keep_mangled;

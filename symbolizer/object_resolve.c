@@ -79,8 +79,11 @@ static struct object_index *load_index(struct object *o)
 	return o->index;
 }
 
+/* Nothing of a file whose functions are in files that come and go, and belong to anybody. */
 bool object_save(struct object *o, bool last)
 {
+	if (o->dwarf && dwarf_index_is_split(o->dwarf))
+		return false;
 	return o->index && object_index_save(o->index, last);
 }
 

@@ -296,11 +296,11 @@ void symbolizer_process_exit(struct sym_process *p)
 
 /* --- from mapping to object ------------------------------------------------------------------------- */
 
-/* Opens `path` when it is a regular file and, where the inode is known, that one. */
-static int open_if_same(const char *path, uint64_t inode)
+/* Opens `path` below `root` when it is a regular file and, where the inode is known, that one. */
+static int open_if_same(const char *root, const char *path, uint64_t inode)
 {
 	struct stat st;
-	int fd = regular_file_open(path, 0);
+	int fd = regular_file_open_in(root, path, 0);
 
 	if (fd >= 0 && (fstat(fd, &st) || (inode && st.st_ino != inode))) {
 		close(fd);
@@ -318,21 +318,20 @@ static int open_mapped(const struct sym_process *p, const struct mapping *m, cha
 {
 	const char *proc = p->owner->proc;
 	char path[PATH_MAX];
-	int fd = -1, n;
+	int fd = -1;
 
 	if (!p->exited) {
 		snprintf(root, root_size, "%s/%u/root", proc, p->key.pid);
 		snprintf(path, sizeof(path), "%s/%u/map_files/%llx-%llx", proc, p->key.pid,
 		         (unsigned long long)m->start, (unsigned long long)m->end);
-		fd = open_if_same(path, m->inode);
-		n = snprintf(path, sizeof(path), "%s%s", root, m->path);
-		if (fd < 0 && n > 0 && (size_t)n < sizeof(path))
-			fd = open_if_same(path, m->inode);
+		fd = open_if_same("", path, m->inode);
+		if (fd < 0)
+			fd = open_if_same(root, m->path, m->inode);
 	}
 	if (fd >= 0)
 		return fd;
 	root[0] = 0;
-	return open_if_same(m->path, m->inode);
+	return open_if_same(root, m->path, m->inode);
 }
 
 static struct object *open_object(struct sym_process *p, struct mapping *m)

@@ -3,17 +3,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-int regular_file_open(const char *path, int flags)
+/* Takes `at`, a descriptor that is only looked at. Opened through it, so that it is what has been looked at. */
+static int open_looked_at(int at)
 {
 	char self[64];
 	struct stat st;
-	int at = open(path, O_PATH | O_CLOEXEC | flags), fd;
+	int fd;
 
 	if (at < 0)
 		return -errno;
@@ -22,12 +26,32 @@ int regular_file_open(const char *path, int flags)
 	} else if (!S_ISREG(st.st_mode)) {
 		fd = -EBADMSG;
 	} else {
-		/* Through the descriptor, so that it is what has been looked at. */
 		snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
 		fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		fd = fd < 0 ? -errno : fd;
 	}
 	close(at);
+	return fd;
+}
+
+int regular_file_open(const char *path, int flags)
+{
+	return open_looked_at(open(path, O_PATH | O_CLOEXEC | flags));
+}
+
+int regular_file_open_in(const char *root, const char *path, int flags)
+{
+	struct open_how how = { .flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
+		                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int top, fd;
+
+	if (!*root)
+		return regular_file_open(path, flags);
+	top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return -errno;
+	fd = open_looked_at((int)syscall(SYS_openat2, top, path, &how, sizeof(how)));
+	close(top);
 	return fd;
 }
 

@@ -14,6 +14,13 @@
  */
 int regular_file_open(const char *path, int flags);
 
+/*
+ * The same where `path` (absolute or not) is what a process of another root folder means by it: symbolic links and
+ * ".." lead nowhere but below `root`, a folder's path such as PROC/PID/root, and no link of /proc is followed. ""
+ * is our own root, with nothing to keep a path in. Needs openat2() of Linux 5.6.
+ */
+int regular_file_open_in(const char *root, const char *path, int flags);
+
 /* Belongs to root or to us, and nobody else may write to it: it may be mapped. */
 bool regular_file_is_safe(int fd);
 

@@ -118,6 +118,12 @@ void symbolizer_free(struct symbolizer *s);
  */
 int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out);
 
+/*
+ * Is this kernel frame one where an interrupt or an exception came in? Then the pc after it, outwards, is that of
+ * the instruction that was interrupted: not a return address.
+ */
+bool symbolizer_kernel_entry(const struct sym_result *result);
+
 /* Finds or makes. `start` is the process's start time in any unit, so long as it is always the same one. */
 struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint64_t start);
 
@@ -209,13 +215,16 @@ struct symbolizer_stats {
 	uint64_t unwind_frame_pointers; /* steps made by frame pointer for want of tables */
 
 	uint64_t files_opened, debug_files_opened;
-	uint64_t files_missing;    /* could not be opened, or are not the ones that are mapped */
-	uint64_t files_corrupt;    /* not ELF for x86-64, or structures that lie outside the file */
-	uint64_t files_too_large;  /* tables over max_memory_bytes */
-	uint64_t dwarf_errors;     /* units of debug information that could not be read to their end */
-	uint64_t cache_evictions;  /* files whose tables were dropped for max_memory_bytes */
-	uint64_t mappings_dropped; /* the oldest of processes that have had too many */
-	uint64_t names_refused;    /* strings that came out as "[too many names]" */
+	uint64_t files_missing;   /* could not be opened, or are not the ones that are mapped */
+	uint64_t files_corrupt;   /* not ELF for x86-64, or structures that lie outside the file */
+	uint64_t files_too_large; /* tables over max_memory_bytes */
+	uint64_t split_files_opened,
+	        split_files_missing; /* of -gsplit-dwarf: .dwo and .dwp files; units whose one
+	                                                     is missing, so that only their lines are known */
+	uint64_t dwarf_errors;       /* units of debug information that could not be read to their end */
+	uint64_t cache_evictions;    /* files whose tables were dropped for max_memory_bytes */
+	uint64_t mappings_dropped;   /* the oldest of processes that have had too many */
+	uint64_t names_refused;      /* strings that came out as "[too many names]" */
 
 	/* Of the indexes in cache_dir. */
 	uint64_t index_files_loaded;

@@ -45,7 +45,7 @@ static void open_program(struct file *f, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", program_dir, name);
 	assert_int_equal(elf_file_open(open(path, O_RDONLY), false, 1 << 24, &f->elf), 0);
-	assert_int_equal(dwarf_index_new(f->elf, f->elf, NULL, 1 << 20, &f->index), 0);
+	assert_int_equal(dwarf_index_new(f->elf, f->elf, NULL, 1 << 20, NULL, &f->index), 0);
 	assert_int_equal(symtab_new(f->elf, NULL, &symbols), 0);
 	for (address = 0x100, f->start = 0; address < 0x4000 && !f->start; address++) {
 		if (symtab_find(symbols, address, &hit) && strcmp(hit.name, "shown") == 0) {
@@ -162,7 +162,7 @@ static void test_dwarf_index__none(void **state)
 	assert_true(compile_into("-g0 -shared -fPIC -o '%s/none.so' '%s/x.c'", program_dir, program_dir));
 	snprintf(path, sizeof(path), "%s/none.so", program_dir);
 	assert_int_equal(elf_file_open(open(path, O_RDONLY), false, 1 << 24, &f), 0);
-	assert_int_equal(dwarf_index_new(f, f, NULL, 1 << 20, &index), -ENOENT);
+	assert_int_equal(dwarf_index_new(f, f, NULL, 1 << 20, NULL, &index), -ENOENT);
 	elf_file_close(f);
 }
 
