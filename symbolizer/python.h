@@ -38,7 +38,7 @@
  *
  * Limits: x86-64. A free-threaded build's frames are walked the same way. Compiled frames of the JIT builds
  * are not unwound through. _PyRuntime must be in .dynsym, as it is in every build that can load extensions,
- * of a file whose name has "python" in it or of the process's program. Of a thread that is in several interpreters
+ * of a file called python* or libpython*, or of the process's program. Of a thread that is in several interpreters
  * (one runs code in another), the frames follow each other, those of the interpreter made last first.
  *
  * Errors: 0 or -errno.

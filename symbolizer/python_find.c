@@ -11,8 +11,9 @@
 #include "symbolizer/python_file.h"
 #include "symbolizer/regular_file.h"
 
-#define MAX_SECTION_BYTES ((size_t)64 << 20)
-#define MAX_FILES         64 /* looked into; a process can map any number of files called python */
+/* A process can map any number of files called python, of any size: what they cost is bounded. */
+#define MAX_SECTION_BYTES ((size_t)16 << 20)
+#define MAX_FILES         8
 
 struct search {
 	const char *proc;
@@ -27,7 +28,8 @@ bool sym_python_may_be(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	return path[0] == '/' && strstr(slash, "python");
+	/* Not just anywhere in the name: each extension module is called X.cpython-311-x86_64-linux-gnu.so. */
+	return path[0] == '/' && (strncmp(slash, "/python", 7) == 0 || strncmp(slash, "/libpython", 10) == 0);
 }
 
 /* By device and inode: of overlays, the two differ between stat() and maps, so either may do for a program. */

@@ -276,6 +276,7 @@ static void test_python_find__what_may_be_one(void **state)
 	assert_true(sym_python_may_be("/usr/bin/python3.11"));
 	assert_true(sym_python_may_be("/opt/x/libpython3.8.so.1.0"));
 	assert_false(sym_python_may_be("/opt/python3/lib/libc.so.6"));
+	assert_false(sym_python_may_be("/usr/lib/python3/_ssl.cpython-311-x86_64-linux-gnu.so"));
 	assert_false(sym_python_may_be("[vdso]"));
 	assert_false(sym_python_may_be(""));
 }
