@@ -32,14 +32,16 @@
  *			share its evaluator
  *	A thread that stops on its way into the evaluator, or out of it, has one evaluator more than entries (or
  *	one less): when the native stack is complete, pair both from the outermost end; when it is cut, from the
- *	innermost. Frames that traceback leaves out, because nothing of the function has run yet (one that the interpreter calls
- *	__init__ by, from 3.12 on, is always such), are walked, but not shown.
- *	Checked against the scripts' own tracebacks, py-spy dump --native and gdb.
+ *	innermost. Frames that traceback leaves out, because nothing of the function has run yet (one that the
+ *	interpreter calls __init__ by, from 3.12 on, is always such), are walked, but not shown.
+ *	tests/unit/test_python_live.c checks all this against scripts' own tracebacks, and py-spy's dump --native.
  *
- * Limits: x86-64. A free-threaded build's frames are walked the same way. Compiled frames of the JIT builds
- * are not unwound through. _PyRuntime must be in .dynsym, as it is in every build that can load extensions,
- * of a file called python* or libpython*, or of the process's program. Of a thread that is in several interpreters
- * (one runs code in another), the frames follow each other, those of the interpreter made last first.
+ * Limits: x86-64. Free-threaded builds are followed by what their headers say; none has been at hand to try.
+ * Compiled frames of the JIT builds are not unwound through. Builds with Py_TRACE_REFS are refused. _PyRuntime
+ * must be in .dynsym, as it is in every build that can load extensions, of a file called python* or libpython*,
+ * or of the process's program. Of a thread that is in several interpreters (one runs code in another), the frames
+ * follow each other, those of the interpreter made last first; up to 3.11 a thread state that was made for an
+ * interpreter by another thread counts as that thread's.
  *
  * Errors: 0 or -errno.
  */
