@@ -328,6 +328,7 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "frames_dwarf", stats.results_dwarf };
 	counters[n++] = (struct stamp_counter){ "frames_symtab", stats.results_symtab };
 	counters[n++] = (struct stamp_counter){ "frames_kallsyms", stats.results_kallsyms };
+	counters[n++] = (struct stamp_counter){ "frames_jitdump", stats.results_jitdump };
 	counters[n++] = (struct stamp_counter){ "frames_perf_map", stats.results_perf_map };
 	counters[n++] = (struct stamp_counter){ "frames_without_symbol", stats.results_none };
 	counters[n++] = (struct stamp_counter){ "stacks_incomplete", resolver->incomplete };

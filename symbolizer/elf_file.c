@@ -113,6 +113,7 @@ static int read_sections(struct elf_file *f)
 	uint64_t n = count_sections(f);
 	int err;
 
+	f->lost_sections = !n && f->ehdr.e_shoff;
 	if (!n)
 		return elf_sectionless_fill(f);
 	err = read_table(f, f->ehdr.e_shoff, n, sizeof(Elf64_Shdr), (void **)&f->shdrs);
@@ -259,6 +260,11 @@ const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *n)
 {
 	*n = f->n_segments;
 	return f->segments;
+}
+
+bool elf_file_lost_sections(const struct elf_file *f)
+{
+	return f->lost_sections;
 }
 
 uint16_t elf_file_type(const struct elf_file *f)

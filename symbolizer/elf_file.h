@@ -45,6 +45,9 @@ void elf_file_close(struct elf_file *f);
 void elf_file_detach(struct elf_file *f);
 
 const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *n);
+/* Does the file tell of section headers that can't be read? */
+bool elf_file_lost_sections(const struct elf_file *f);
+
 uint16_t elf_file_type(const struct elf_file *f);    /* ET_* */
 uint16_t elf_file_machine(const struct elf_file *f); /* EM_* */
 

@@ -19,6 +19,7 @@ struct elf_file {
 	bool mapped;
 	void *owned_image; /* to be freed; NULL: not ours */
 	bool placed;       /* elf_relocate_place() was here */
+	bool lost_sections;
 	uint64_t size;
 	uint64_t owner;
 	bool has_owner; /* who alone may write to it */

@@ -1,4 +1,5 @@
-/* The perf map of a process: where it lies, and when to read it again. */
+#include "symbolizer/jit_names.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,33 +9,47 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "symbolizer/jitdump.h"
+#include "symbolizer/perf_map.h"
 #include "symbolizer/regular_file.h"
 #include "symbolizer/symbolizer_state.h"
 
 #define CHECK_NS 1000000000ll
 
-/* The process's id in its own PID namespace, which is the one in the file's name. */
-static uint32_t inner_pid(const struct sym_process *p)
+/* Its effective user as we see it, and its id in its own PID namespace. */
+static void learn_user(struct sym_process *p)
 {
-	char path[PATH_MAX], line[256];
-	uint32_t pid = p->key.pid;
-	char *last;
+	char path[PATH_MAX], line[256], *last;
+	unsigned int user;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%u/status", p->owner->proc, pid);
-	file = fopen(path, "re");
+	if (!p->jit.knows_user)
+		p->jit.inner_pid = p->key.pid;
+	snprintf(path, sizeof(path), "%s/%u/status", p->owner->proc, p->key.pid);
+	file = p->exited ? NULL : fopen(path, "re");
 	if (!file)
-		return pid;
+		return;
 	while (fgets(line, sizeof(line), file)) {
-		if (strncmp(line, "NSpid:", 6) != 0)
-			continue;
 		last = strrchr(line, '\t');
-		if (last)
-			pid = (uint32_t)strtoul(last + 1, NULL, 10);
-		break;
+		if (sscanf(line, "Uid: %*u %u", &user) == 1) {
+			p->jit.user = user;
+			p->jit.knows_user = true;
+		} else if (last && strncmp(line, "NSpid:", 6) == 0) {
+			p->jit.inner_pid = (uint32_t)strtoul(last + 1, NULL, 10);
+		}
 	}
 	fclose(file);
-	return pid;
+}
+
+/* Takes what opening said. */
+static int only_its_own(const struct sym_process *p, int fd, struct stat *st)
+{
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, st) && (!st->st_uid || (p->jit.knows_user && st->st_uid == p->jit.user)))
+		return fd;
+	close(fd);
+	return -1;
 }
 
 static int open_perf_map(const struct sym_process *p)
@@ -45,47 +60,108 @@ static int open_perf_map(const struct sym_process *p)
 		snprintf(path, sizeof(path), "/tmp/perf-%u.map", p->key.pid);
 	else
 		snprintf(path, sizeof(path), "%s/%u/root/tmp/perf-%u.map", p->owner->proc, p->key.pid,
-		         inner_pid(p));
+		         p->jit.inner_pid);
 	return regular_file_open(path, O_NOFOLLOW);
 }
 
 /* Reads the file again when it has changed. */
-static void refresh(struct sym_process *p)
+static void refresh_perf_map(struct sym_process *p)
 {
+	struct jit_names *j = &p->jit;
 	struct perf_map *fresh;
 	int64_t changed_ns;
 	struct stat st;
-	int fd = open_perf_map(p);
+	int fd = only_its_own(p, open_perf_map(p), &st);
 
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st))
-		goto out;
 	changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
-	if ((uint64_t)st.st_size == p->perf_map_size && changed_ns == p->perf_map_changed_ns)
-		goto out;
-	p->perf_map_size = (uint64_t)st.st_size;
-	p->perf_map_changed_ns = changed_ns;
-	if (!perf_map_read(fd, &fresh)) {
-		perf_map_free(p->perf_map);
-		p->perf_map = fresh;
+	if (((uint64_t)st.st_size != j->perf_map_size || changed_ns != j->perf_map_changed_ns) &&
+	    !perf_map_read(fd, &fresh)) {
+		perf_map_free(j->perf_map);
+		j->perf_map = fresh;
 	}
-out:
+	j->perf_map_size = (uint64_t)st.st_size;
+	j->perf_map_changed_ns = changed_ns;
 	close(fd);
 }
 
-const char *process_jit_name(struct sym_process *p, uint64_t pc)
+static bool is_jitdump(const char *path)
 {
-	const char *name = p->perf_map ? perf_map_find(p->perf_map, pc) : NULL;
+	const char *name = strrchr(path, '/');
+	size_t len = name ? strlen(name) : 0;
+
+	return len > strlen("/jit-.dump") && strncmp(name, "/jit-", 5) == 0 &&
+	       strcmp(name + len - 5, ".dump") == 0;
+}
+
+/* NULL: it has none mapped. */
+static const struct mapping *latest_jitdump(const struct sym_process *p)
+{
+	const struct mapping *latest = NULL;
+	size_t i;
+
+	for (i = 0; i < p->n_mappings; i++)
+		if (is_jitdump(p->mappings[i]->path) && (!latest || p->mappings[i]->seen > latest->seen))
+			latest = p->mappings[i];
+	return latest;
+}
+
+static void refresh_jitdump(struct sym_process *p)
+{
+	const struct mapping *m = latest_jitdump(p);
+	struct jit_names *j = &p->jit;
+	struct jitdump *fresh;
+	struct stat st;
+	int fd;
+
+	if (m && (!j->jitdump || m->inode != j->jitdump_inode)) {
+		fd = only_its_own(p, process_open_mapped(p, m), &st);
+		if (fd >= 0 && !jitdump_new(fd, &fresh)) {
+			jitdump_free(j->jitdump);
+			j->jitdump = fresh;
+			j->jitdump_inode = m->inode;
+		}
+	}
+	if (j->jitdump)
+		jitdump_refresh(j->jitdump);
+}
+
+static bool find(struct sym_process *p, uint64_t pc, struct jit_name *out)
+{
+	struct jitdump_hit hit;
+	const char *name;
+
+	if (p->jit.jitdump && jitdump_find(p->jit.jitdump, pc, &hit)) {
+		*out = (struct jit_name){
+			.function = hit.function, .file = hit.file, .line = hit.line, .source = "jitdump"
+		};
+		return true;
+	}
+	name = p->jit.perf_map ? perf_map_find(p->jit.perf_map, pc) : NULL;
+	*out = (struct jit_name){ .function = name, .source = "perf-map" };
+	return name;
+}
+
+bool jit_names_find(struct sym_process *p, uint64_t pc, struct jit_name *out)
+{
 	struct timespec ts;
 	int64_t now;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	now = ts.tv_sec * 1000000000ll + ts.tv_nsec;
-	if (!p->perf_map_checked_ns || now - p->perf_map_checked_ns >= CHECK_NS) {
-		p->perf_map_checked_ns = now;
-		refresh(p);
-		name = p->perf_map ? perf_map_find(p->perf_map, pc) : NULL;
+	if (!p->jit.checked_ns || now - p->jit.checked_ns >= CHECK_NS) {
+		p->jit.checked_ns = now;
+		learn_user(p);
+		refresh_jitdump(p);
+		refresh_perf_map(p);
 	}
-	return name;
+	return find(p, pc, out);
+}
+
+void jit_names_forget(struct jit_names *j)
+{
+	perf_map_free(j->perf_map);
+	jitdump_free(j->jitdump);
+	*j = (struct jit_names){ 0 };
 }

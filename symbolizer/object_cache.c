@@ -192,6 +192,7 @@ static struct object *open_object(struct object_cache *c, int fd, uint64_t size,
 		c->env->stats->files_corrupt++;
 		return NULL;
 	}
+	c->env->stats->files_corrupt += elf_file_lost_sections(f);
 	o = object_new(c->env, f, root, path);
 	if (!o)
 		return NULL;

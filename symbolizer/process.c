@@ -44,19 +44,10 @@ static void forget_mappings(struct sym_process *p)
 	note_change(p);
 }
 
-static void forget_perf_map(struct sym_process *p)
-{
-	perf_map_free(p->perf_map);
-	p->perf_map = NULL;
-	p->perf_map_checked_ns = 0;
-	p->perf_map_size = 0;
-	p->perf_map_changed_ns = 0;
-}
-
 void process_free(struct sym_process *p)
 {
 	forget_mappings(p);
-	forget_perf_map(p);
+	jit_names_forget(&p->jit);
 	free(p->mappings);
 	free(p);
 }
@@ -285,7 +276,7 @@ int symbolizer_process_refresh(struct sym_process *p)
 void symbolizer_process_exec(struct sym_process *p)
 {
 	forget_mappings(p);
-	forget_perf_map(p);
+	jit_names_forget(&p->jit);
 	p->refreshed_ns = 0;
 }
 
@@ -332,6 +323,13 @@ static int open_mapped(const struct sym_process *p, const struct mapping *m, cha
 		return fd;
 	root[0] = 0;
 	return open_if_same(root, m->path, m->inode);
+}
+
+int process_open_mapped(const struct sym_process *p, const struct mapping *m)
+{
+	char root[PATH_MAX];
+
+	return m->path[0] != '/' || regular_file_climbs(m->path) ? -1 : open_mapped(p, m, root, sizeof(root));
 }
 
 static struct object *open_object(struct sym_process *p, struct mapping *m)

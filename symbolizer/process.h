@@ -4,8 +4,8 @@
 
 #include <uthash.h>
 
+#include "symbolizer/jit_names.h"
 #include "symbolizer/object_cache.h"
-#include "symbolizer/perf_map.h"
 #include "symbolizer/symbolizer.h"
 
 struct mapping {
@@ -38,10 +38,7 @@ struct sym_process {
 	uint64_t version;     /* of the mappings: no other ones, of any process, ever have it; 0: none yet */
 	int64_t refreshed_ns; /* CLOCK_MONOTONIC of the last refresh; 0: never */
 
-	struct perf_map *perf_map;
-	int64_t perf_map_checked_ns;
-	uint64_t perf_map_size;
-	int64_t perf_map_changed_ns;
+	struct jit_names jit;
 };
 
 struct process_location {
@@ -61,8 +58,8 @@ bool process_locate(struct sym_process *p, uint64_t pc, struct process_location 
 /* Must follow each use of a located object. */
 void process_object_used(struct sym_process *p, struct object *o);
 
-/* Name of JIT-compiled code, which lives until the next call for the process. NULL: none. */
-const char *process_jit_name(struct sym_process *p, uint64_t pc);
+/* The mapped file itself, be it deleted, replaced or in a container. Negative: it can't be had. */
+int process_open_mapped(const struct sym_process *p, const struct mapping *m);
 
 /* The pprof view of a located mapping. */
 const struct sym_module *process_module(struct symbolizer *s, const struct process_location *at);

@@ -177,12 +177,17 @@ static const char *base_name(const char *path)
 /* In a mapping, but without an object that knows the address. */
 static void name_by_mapping(struct sym_process *p, const struct process_location *at, struct sym_result *out)
 {
-	const char *jit =
-	        at->mapping->path[0] == '/' && at->object ? NULL : process_jit_name(p, out->address);
+	struct symbolizer *s = p->owner;
+	struct jit_name jit;
 
-	if (jit) {
-		set_single(p->owner, out, jit, "perf-map");
-		p->owner->stats.results_perf_map++;
+	if ((at->mapping->path[0] != '/' || !at->object) && jit_names_find(p, out->address, &jit)) {
+		set_single(s, out, jit.function, jit.source);
+		s->single.file = jit.file;
+		s->single.line = jit.line;
+		if (jit.source[0] == 'j')
+			s->stats.results_jitdump++;
+		else
+			s->stats.results_perf_map++;
 	} else if (at->object) {
 		set_unnamed(p->owner, out, "[no symbols: %s+0x%llx]", base_name(at->mapping->path),
 		            (unsigned long long)at->address);

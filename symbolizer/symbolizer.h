@@ -16,8 +16,8 @@
  *
  * Who owns what
  *	Strings in a result are interned: they live, at one address, until symbolizer_free(), but for the
- *	function of a result whose source is "perf-map" or "none": there is no end to those, so it lives as
- *	`frames` do.
+ *	function and file of a result whose source is "jitdump", "perf-map" or "none": there is no end to
+ *	those, so they live as `frames` do.
  *	`frames` of a result live until the next call on the same symbolizer.
  *	`module` of a user result lives until the next call for the same process (any may find that something
  *	else is mapped there now), of a kernel result until symbolizer_free().
@@ -102,7 +102,7 @@ struct sym_result {
 	const struct sym_module *module; /* NULL for an address outside every mapping */
 	const struct sym_frame *frames;  /* innermost first, at least one */
 	size_t n_frames;
-	const char *source; /* "dwarf", "symtab", "kallsyms", "perf-map" or "none" */
+	const char *source; /* "dwarf", "symtab", "kallsyms", "jitdump", "perf-map" or "none" */
 };
 
 /* NULL `opts`: defaults. Returns NULL with errno set. */
@@ -210,13 +210,14 @@ int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint
 
 /* Counts since symbolizer_new(), but for the last group, which is as of now. */
 struct symbolizer_stats {
-	uint64_t results_dwarf, results_symtab, results_kallsyms, results_perf_map, results_none;
+	uint64_t results_dwarf, results_symtab, results_kallsyms, results_jitdump, results_perf_map,
+	        results_none;
 	uint64_t unwind_ends[4];        /* by enum sym_unwind_end */
 	uint64_t unwind_frame_pointers; /* steps made by frame pointer for want of tables */
 
 	uint64_t files_opened, debug_files_opened;
 	uint64_t files_missing;   /* could not be opened, or are not the ones that are mapped */
-	uint64_t files_corrupt;   /* not ELF for x86-64, or structures that lie outside the file */
+	uint64_t files_corrupt;   /* not ELF, or has structures that lie outside the file */
 	uint64_t files_too_large; /* tables over max_memory_bytes */
 	uint64_t split_files_opened,
 	        split_files_missing; /* of -gsplit-dwarf: .dwo and .dwp files; units whose one

@@ -117,6 +117,7 @@ static void compare(const char *name, bool leave_header)
 
 	cut_sections(name, "cut.so", leave_header);
 	cut = open_file("cut.so");
+	assert_int_equal(elf_file_lost_sections(cut), leave_header);
 	assert_sections(whole, cut);
 	elf_file_release_all(cut);
 	assert_sections(whole, cut);

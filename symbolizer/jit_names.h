@@ -1,0 +1,43 @@
+/*
+ * Names of code that a process compiled for itself: from its jitdump, else its perf map.
+ *
+ *	jit-PID.dump	anywhere; the compiler maps a page of it as executable to say where. The one mapped last.
+ *	perf-PID.map	in the process's own /tmp, PID as in its own PID namespace
+ *
+ * Both only when they are regular files of the process's user or of root: anyone may put a file into /tmp. Looked at
+ * again at most once a second.
+ */
+#ifndef SYMBOLIZER_JIT_NAMES_H
+#define SYMBOLIZER_JIT_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct sym_process;
+
+/* Of one process; a zeroed one is empty. */
+struct jit_names {
+	struct perf_map *perf_map;
+	uint64_t perf_map_size;
+	int64_t perf_map_changed_ns;
+	struct jitdump *jitdump;
+	uint64_t jitdump_inode;
+	int64_t checked_ns; /* CLOCK_MONOTONIC; 0: never */
+
+	bool knows_user; /* the next two are set: they stay known when the process has gone */
+	uid_t user;
+	uint32_t inner_pid;
+};
+
+struct jit_name {
+	const char *function, *file; /* live until the next call for the process; file NULL: unknown */
+	uint32_t line;
+	const char *source; /* "jitdump" or "perf-map" */
+};
+
+/* False: none. */
+bool jit_names_find(struct sym_process *p, uint64_t pc, struct jit_name *out);
+void jit_names_forget(struct jit_names *j);
+
+#endif
