@@ -216,6 +216,20 @@ bool kernel_save(struct kernel *k, bool last)
 	return kernel_debug_save(k->debug, last);
 }
 
+bool kernel_is_entry(const char *function)
+{
+	/* asm/idtentry.h makes the first three; those of Xen, FRED (6.9) and the label within asm_exc_nmi. */
+	static const char *const prefixes[] = { "asm_exc_",        "asm_sysvec_",   "asm_common_interrupt",
+		                                "xen_asm_exc_",    "asm_fred_",     "asm_spurious_interrupt",
+		                                "xen_asm_sysvec_", "end_repeat_nmi" };
+	size_t i;
+
+	for (i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strncmp(function, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
 size_t kernel_symbols(const struct kernel *k)
 {
 	return k->symbols ? kallsyms_count(k->symbols) : 0;

@@ -33,6 +33,12 @@ void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
 /* object_save() for vmlinux and the modules. True: some index was written. */
 bool kernel_save(struct kernel *k, bool last);
 
+/*
+ * Is it a function of arch/x86/entry that the processor enters by itself? By its name: what the unwinder of the
+ * kernel knows about its frames does not come with the addresses.
+ */
+bool kernel_is_entry(const char *function);
+
 size_t kernel_symbols(const struct kernel *k);
 size_t kernel_memory(const struct kernel *k);
 

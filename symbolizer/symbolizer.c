@@ -167,6 +167,12 @@ int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct 
 	return 0;
 }
 
+bool symbolizer_kernel_entry(const struct sym_result *result)
+{
+	return result->module && result->module->is_kernel &&
+	       kernel_is_entry(result->frames[result->n_frames - 1].function);
+}
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

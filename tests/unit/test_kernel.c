@@ -247,6 +247,43 @@ static void test_kernel__packed_files_that_are_broken(void **state)
 	assert_int_equal(packed_file_open(path, 1 << 20, &f), -EFBIG);
 }
 
+/* The frame after one of these is of code that was interrupted. */
+static void test_kernel__entries(void **state)
+{
+	static const struct {
+		const char *function;
+		bool entry;
+	} rows[] = {
+		{ "asm_exc_page_fault", true },
+		{ "asm_sysvec_apic_timer_interrupt", true },
+		{ "asm_common_interrupt", true },
+		{ "asm_exc_nmi", true },
+		{ "end_repeat_nmi", true },
+		{ "xen_asm_exc_page_fault", true },
+		{ "asm_fred_entrypoint_kernel", true },
+		{ "exc_page_fault", false },
+		{ "asm_load_gs_index", false },
+		{ "entry_SYSCALL_64_after_hwframe", false },
+		{ "ret_from_fork", false },
+		{ "sysvec_apic_timer_interrupt", false },
+	};
+	struct sym_module module = { .is_kernel = true };
+	struct sym_frame frames[2] = { { .function = "inlined" } };
+	struct sym_result result = { .module = &module, .frames = frames, .n_frames = 2 };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		frames[1].function = rows[i].function;
+		assert_int_equal(symbolizer_kernel_entry(&result), rows[i].entry);
+	}
+	frames[1].function = "asm_exc_page_fault";
+	module.is_kernel = false;
+	assert_false(symbolizer_kernel_entry(&result));
+	result.module = NULL;
+	assert_false(symbolizer_kernel_entry(&result));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_kernel__names_alone),
 		cmocka_unit_test(test_kernel__vmcoreinfo),
 		cmocka_unit_test(test_kernel__packed_files_that_are_broken),
+		cmocka_unit_test(test_kernel__entries),
 	};
 
 	return cmocka_run_group_tests(tests, make_kernel, program_dir_remove);
