@@ -12,7 +12,10 @@ const struct cfi_arch cfi_arch_aarch64 = { .machine = EM_AARCH64,
 	                                   .sp = 31,
 	                                   .fp = 29,
 	                                   .has_link = true,
-	                                   .link = 30,
+	                                   /* mov x8, 139; svc 0 */
+	                                   .sigreturn_code = 0xd4000001d2801168,
+	                                   /* siginfo_t, ucontext_t up to uc_mcontext, fault_address */
+	                                   .signal_registers = 128 + 176 + 8,
 	                                   .unsigned_bits = ((uint64_t)1 << 48) - 1 };
 
 const struct cfi_arch *cfi_arch_of(uint16_t machine)

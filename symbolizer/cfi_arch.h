@@ -20,7 +20,13 @@ struct cfi_arch {
 	 * there. False: it is pushed, and what the CIE names is the pc itself.
 	 */
 	bool has_link;
-	uint8_t link; /* that register where no CIE says it */
+	/*
+	 * The code to which the kernel has signal handlers return, where that has no rules (Linux leaves them out
+	 * on aarch64, so that unwinders look for the code); and where from the stack pointer the interrupted
+	 * registers are then, all of them by number. 0: it has rules.
+	 */
+	uint64_t sigreturn_code;
+	uint16_t signal_registers;
 	/* Of a return address that the program signed, these bits are the address (Linux: 48 of them). */
 	uint64_t unsigned_bits;
 };

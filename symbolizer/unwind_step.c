@@ -200,6 +200,22 @@ int unwind_step(const struct cfi_arch *arch, const struct cfi_rules *rules, cons
 	return cfa ? step_plain(&s, cfa, frame) : step_general(&s, frame);
 }
 
+int unwind_step_by_sigreturn(const struct cfi_arch *arch, const struct sym_stack *stack,
+                             struct unwind_frame *frame)
+{
+	size_t len = (arch->pc + 1u) * sizeof(*frame->regs);
+	uint64_t code = 0;
+
+	if (!arch->sigreturn_code || !is_known(frame, arch->sp) ||
+	    read_stack(stack, frame->regs[arch->pc], &code, sizeof(code)) || code != arch->sigreturn_code)
+		return -ENOENT;
+	if (read_stack(stack, frame->regs[arch->sp] + arch->signal_registers, frame->regs, len))
+		return -EFAULT;
+	frame->known = ((uint64_t)2 << arch->pc) - 1;
+	frame->is_exact = true;
+	return UNWIND_STEPPED;
+}
+
 int unwind_step_by_frame_pointer(const struct cfi_arch *arch, const struct sym_stack *stack,
                                  struct unwind_frame *frame)
 {
@@ -214,7 +230,10 @@ int unwind_step_by_frame_pointer(const struct cfi_arch *arch, const struct sym_s
 	frame->regs[arch->fp] = saved[0];
 	frame->regs[arch->sp] = fp + sizeof(saved);
 	frame->regs[arch->pc] = saved[1] & arch->unsigned_bits;
-	frame->known = (uint64_t)1 << arch->fp | (uint64_t)1 << arch->sp | (uint64_t)1 << arch->pc;
+	frame->known = (uint64_t)1 << arch->fp | (uint64_t)1 << arch->pc;
+	/* With a link register the pair may be anywhere in the frame, so it is but a bound for the caller's. */
+	if (!arch->has_link)
+		frame->known |= (uint64_t)1 << arch->sp;
 	frame->is_exact = false;
 	return UNWIND_STEPPED;
 }

@@ -21,8 +21,12 @@ enum { UNWIND_STEPPED, UNWIND_START_OF_THREAD };
 int unwind_step(const struct cfi_arch *arch, const struct cfi_rules *rules, const struct sym_stack *stack,
                 struct unwind_frame *frame);
 
+/* The same for the code that signal handlers return to, where it has no rules. -ENOENT: the pc is not there. */
+int unwind_step_by_sigreturn(const struct cfi_arch *arch, const struct sym_stack *stack,
+                             struct unwind_frame *frame);
+
 /*
- * The same for code without rules, when its frame pointer points to something that can be a frame: up the stack,
+ * The same for other code without rules, when its frame pointer points to something that can be a frame: up the stack,
  * with the caller's next to the return address. Whether that is code, the caller has to see. -ENOENT: it does not.
  */
 int unwind_step_by_frame_pointer(const struct cfi_arch *arch, const struct sym_stack *stack,

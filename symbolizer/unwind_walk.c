@@ -152,13 +152,21 @@ static int catch_up(struct walk *w)
 	return err;
 }
 
-static int step_by_frame_pointer(struct walk *w)
+static int step_without_rules(struct walk *w)
 {
 	struct unwind_code *code = w->code;
 	struct unwind_frame caller = w->whole;
 	const struct unwind_slot *slot;
-	int result = unwind_step_by_frame_pointer(code->arch, w->stack, &caller);
+	int result = unwind_step_by_sigreturn(code->arch, w->stack, &caller);
 
+	if (result != -ENOENT) {
+		/* Nobody called it. */
+		if (w->stack->is_caller)
+			w->stack->is_caller[w->n - 1] = false;
+		w->whole = caller;
+		return result;
+	}
+	result = unwind_step_by_frame_pointer(code->arch, w->stack, &caller);
 	if (result)
 		return result;
 	/* What is no code was no return address, so there was no frame. */
@@ -179,9 +187,12 @@ static int step_whole(struct walk *w, int found, const struct unwind_slot *slot)
 	if (catch_up(w))
 		return -EBADMSG;
 	if (found)
-		result = step_by_frame_pointer(w);
+		result = step_without_rules(w);
 	else
 		result = unwind_step(w->code->arch, slot->rules, w->stack, &w->whole);
+	/* Behind a step by frame pointer there may be none but another. */
+	if (!found && result == -EFAULT && !is_known(&w->whole, w->code->arch->sp))
+		result = step_without_rules(w);
 	if (!result)
 		follow(w);
 	return result;
