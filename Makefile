@@ -56,6 +56,7 @@ help:
 	'make unit | e2e | vm | test-pyroscope   one part of them (PYROSCOPE_URL=… for a real server)' \
 	'make asan          unit and e2e tests under ASan and UBSan' \
 	'make fuzz          every fuzz target (SECONDS_EACH=60)' \
+	"make elfutils-binaries FOLDER=…   the tests/ folder of elfutils' source, every file read under ASan and UBSan" \
 	'make bench         cost, speed and memory, as ratios against peers in the same run' \
 	'make check         format, lint, headers that compile alone, banned functions, shape of the house' \
 	'make install       into DESTDIR/PREFIX'
@@ -163,6 +164,11 @@ fuzz: deps-test
 		SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined' CFLAGS='-O1 -g' \
 		WARNINGS='-Wall'
 	@tests/fuzz/run build/fuzz $(SECONDS_EACH)
+
+.PHONY: elfutils-binaries
+elfutils-binaries: deps-test
+	@$(MAKE) --no-print-directory build/asan/libsymbolizer.a BUILD=build/asan SANITIZE='$(SANITIZE_ON)' CFLAGS='-O1 -g'
+	@tests/fuzz/elfutils_binaries build/asan '$(FOLDER)'
 
 .PHONY: compile-fuzz
 compile-fuzz: $(FUZZ_BINS)
