@@ -67,6 +67,7 @@ static int read_entry(struct dwarf_abbrevs *a, struct dwarf_cursor *c, uint64_t 
 		                       .has_children = has_children,
 		                       .is_wanted = true,
 		                       .fixed_length = UINT16_MAX,
+		                       .sibling_at = UINT16_MAX,
 		                       .first = (uint32_t)first,
 		                       .n_attributes = (uint32_t)(a->n_attributes - first) };
 	return 0;

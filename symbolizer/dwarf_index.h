@@ -1,7 +1,7 @@
 /*
- * Address -> frames of one file's DWARF. The table of which unit covers which addresses is made at once, from
- * the units' root DIEs (.debug_aranges is not needed, clang writes none); a unit's functions and lines when
- * an address in it is first asked for; they are kept for the units used last, as far as the bound goes.
+ * Address -> frames of one file's DWARF. Which unit has an address .debug_aranges says, where there is one
+ * (clang writes none), else a table made once from the root DIEs of all units. A unit's functions and lines
+ * are read when an address in it is asked for, and kept for the units used last, as far as the bound goes.
  *
  *	if (dwarf_index_locate(x, address, &place))
  *		n = dwarf_index_frames(&place, address, frames, max);
@@ -70,7 +70,10 @@ int dwarf_index_each_change(struct dwarf_place *place, uint64_t address,
  */
 bool dwarf_index_name(struct dwarf_index *x, uint64_t die, char *out, size_t size);
 
-/* Does it depend on files that are found by name, so that what is known today may not be all tomorrow? */
+/*
+ * Has anything that was asked for depended on files that are found by name, so that what is known today may not
+ * be all tomorrow?
+ */
 bool dwarf_index_is_split(const struct dwarf_index *x);
 
 bool dwarf_index_has_lines(const struct dwarf_index *x);

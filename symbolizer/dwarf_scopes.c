@@ -207,7 +207,10 @@ static int walk_from(struct walk *w, struct dwarf_cursor c)
 	struct level inside;
 	int got;
 
-	while (w->n_levels && dwarf_left(&c)) {
+	while (w->n_levels) {
+		dwarf_skip_dull(w->info, w->unit, &c);
+		if (!dwarf_left(&c))
+			break;
 		got = dwarf_read_die(w->info, w->unit, &c, &die);
 		if (got < 0)
 			return got;
@@ -269,7 +272,9 @@ void dwarf_scopes_read_inlines(struct dwarf_info *d, struct dwarf_unit *u, struc
 	*w = (struct walk){ .info = d, .unit = u, .scopes = s, .in_body = true, .n_levels = 1 };
 	f->inlines_read = true;
 	f->first_inline = (uint32_t)s->n_inlines;
-	got = dwarf_read_die(d, u, &c, &die);
+	got = dwarf_unit_prepare(d, u);
+	if (!got)
+		got = dwarf_read_die(d, u, &c, &die);
 	if (got == 1 && die.abbrev->has_children)
 		got = walk_from(w, c);
 	if (got < 0)

@@ -6,30 +6,7 @@
 
 #include "symbolizer/dwarf_form.h"
 
-#define MAX_UNITS (1 << 22)
-
-static void load_section(struct elf_file *f, const char *name, struct dwarf_section *out)
-{
-	struct elf_section section;
-
-	if (elf_file_section(f, name, &section))
-		return;
-	out->data = section.data;
-	out->len = section.len;
-}
-
-static void load_sections(struct elf_file *f, struct dwarf_info *d)
-{
-	load_section(f, ".debug_info", &d->info);
-	load_section(f, ".debug_abbrev", &d->abbrev);
-	load_section(f, ".debug_str", &d->str);
-	load_section(f, ".debug_line_str", &d->line_str);
-	load_section(f, ".debug_str_offsets", &d->str_offsets);
-	load_section(f, ".debug_addr", &d->addr);
-	load_section(f, ".debug_ranges", &d->ranges);
-	load_section(f, ".debug_rnglists", &d->rnglists);
-	load_section(f, ".debug_line", &d->line);
-}
+#define MAX_ABBREV_TABLES (1 << 22)
 
 /* Reads the header at c->pos and leaves the cursor behind the whole unit. */
 static int read_header(const struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_unit *u)
@@ -137,22 +114,89 @@ static bool has_what_we_want(uint16_t tag)
 	}
 }
 
+/* Of what is not read itself, that in which there may be functions or what was inlined. */
+static bool may_hold_code(uint16_t tag)
+{
+	return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block ||
+	       tag == DW_TAG_module;
+}
+
+static bool is_structure(uint16_t tag)
+{
+	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_class_type;
+}
+
+/* How long DIEs are, where that is always the same, and where their sibling stands. */
+static void measure(const struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *a)
+{
+	const struct dwarf_attribute *attribute;
+	int len, sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < a->n_attributes && sum >= 0; i++) {
+		attribute = &abbrevs->attributes[a->first + i];
+		if (attribute->name == DW_AT_sibling && attribute->form == DW_FORM_ref4)
+			a->sibling_at = (uint16_t)sum;
+		len = dwarf_form_usual_length(attribute->form);
+		sum = len < 0 || sum + len >= UINT16_MAX ? -1 : sum + len;
+	}
+	a->fixed_length = sum < 0 ? UINT16_MAX : (uint16_t)sum;
+}
+
 /* Marks the abbreviations whose DIEs can be passed over at once. */
 static void mark_abbrevs(struct dwarf_abbrevs *abbrevs)
 {
 	struct dwarf_abbrev *a;
-	uint32_t i;
-	int len, sum;
+	bool has_way_out;
 	size_t n;
 
 	for (n = 0; n < abbrevs->n_entries; n++) {
 		a = &abbrevs->entries[n];
 		a->is_wanted = has_what_we_want(a->tag);
-		for (i = 0, sum = 0; i < a->n_attributes && sum >= 0; i++) {
-			len = dwarf_form_usual_length(abbrevs->attributes[a->first + i].form);
-			sum = len < 0 || sum + len >= UINT16_MAX ? -1 : sum + len;
-		}
-		a->fixed_length = sum < 0 ? UINT16_MAX : (uint16_t)sum;
+		measure(abbrevs, a);
+		has_way_out = (a->has_children ? a->sibling_at : a->fixed_length) != UINT16_MAX;
+		a->is_dull = has_way_out && !a->is_wanted && !may_hold_code(a->tag);
+		a->is_dull_in_c = a->is_dull || (has_way_out && is_structure(a->tag));
+	}
+}
+
+/* From behind the code of a dull DIE to behind all of it. False: the DIE does not say where that is. */
+static bool pass(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_abbrev *abbrev,
+                 struct dwarf_cursor *c)
+{
+	struct dwarf_cursor to = *c;
+	uint64_t sibling;
+
+	if (!abbrev->has_children) {
+		dwarf_skip(&to, abbrev->fixed_length);
+	} else {
+		dwarf_skip(&to, abbrev->sibling_at);
+		sibling = u->offset + dwarf_u32(&to);
+		if (to.failed || sibling <= (uint64_t)(to.pos - d->info.data) || sibling > u->end)
+			return false;
+		to.pos = d->info.data + sibling;
+	}
+	if (!to.failed)
+		*c = to;
+	return !to.failed;
+}
+
+void dwarf_skip_dull(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c)
+{
+	bool is_c = dwarf_unit_is_c(u);
+	const struct dwarf_abbrev *abbrev;
+	struct dwarf_cursor next;
+	uint64_t code;
+
+	if (u->address_size != 8 || u->offset_size != 4)
+		return;
+	while (dwarf_left(c)) {
+		next = *c;
+		code = dwarf_uleb(&next);
+		abbrev = code ? dwarf_abbrevs_find(u->abbrevs, code) : NULL;
+		if (!abbrev || !(is_c ? abbrev->is_dull_in_c : abbrev->is_dull) || !pass(d, u, abbrev, &next))
+			return;
+		*c = next;
 	}
 }
 
@@ -270,103 +314,13 @@ static int read_root(struct dwarf_info *d, struct dwarf_unit *u)
 	return got < 0 ? got : 0;
 }
 
-static struct dwarf_unit *add_unit(struct dwarf_info *d)
+int dwarf_unit_read(struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_unit *out)
 {
-	struct dwarf_unit *bigger;
-	size_t n = d->n_units;
+	int err = read_header(d, c, out);
 
-	if (n >= MAX_UNITS)
-		return NULL;
-	if (!(n & (n - 1)) && (!n || n >= 16)) {
-		bigger = realloc(d->units, (n ? n * 2 : 16) * sizeof(*d->units));
-		if (!bigger)
-			return NULL;
-		d->units = bigger;
-	}
-	return &d->units[n];
-}
-
-static void read_units(struct dwarf_info *d)
-{
-	struct dwarf_cursor c = dwarf_cursor_at(d->info.data, d->info.len, 0);
-	struct dwarf_unit *u;
-	int err;
-
-	while (dwarf_left(&c) && (u = add_unit(d))) {
-		err = read_header(d, &c, u);
-		if (err)
-			d->errors++;
-		if (err == -ENOTSUP)
-			continue;
-		if (err)
-			return;
-		u->index = (uint32_t)d->n_units++;
-		if (read_root(d, u))
-			d->errors++;
-	}
-}
-
-static int new_info(const struct dwarf_info *sections, struct dwarf_info **out)
-{
-	struct dwarf_info *d;
-
-	if (!sections->info.len || !sections->abbrev.len)
-		return -ENOENT;
-	d = malloc(sizeof(*d));
-	if (!d)
-		return -ENOMEM;
-	*d = *sections;
-	read_units(d);
-	d->memory = sizeof(*d) + d->n_units * sizeof(*d->units);
-	*out = d;
-	return 0;
-}
-
-int dwarf_info_new(struct elf_file *f, struct dwarf_info **out)
-{
-	struct dwarf_info sections = { 0 };
-
-	load_sections(f, &sections);
-	return new_info(&sections, out);
-}
-
-int dwarf_info_new_split(const struct dwarf_info *sections, const struct dwarf_unit *skeleton,
-                         struct dwarf_info **out)
-{
-	struct dwarf_info split = *sections;
-
-	split.skeleton = skeleton;
-	return new_info(&split, out);
-}
-
-void dwarf_info_free(struct dwarf_info *d)
-{
-	size_t i;
-
-	if (!d)
-		return;
-	for (i = 0; i < d->n_abbrev_tables; i++)
-		dwarf_abbrevs_free(d->abbrev_tables[i]);
-	free(d->abbrev_tables);
-	address_map_clear(&d->abbrev_by_offset);
-	free(d->units);
-	free(d);
-}
-
-struct dwarf_unit *dwarf_unit_at(struct dwarf_info *d, uint64_t offset)
-{
-	size_t low = 0, high = d->n_units, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (offset >= d->units[mid].end)
-			low = mid + 1;
-		else if (offset < d->units[mid].offset)
-			high = mid;
-		else
-			return &d->units[mid];
-	}
-	return NULL;
+	if (!err && read_root(d, out))
+		d->errors++;
+	return err;
 }
 
 bool dwarf_unit_is_c(const struct dwarf_unit *u)
@@ -386,8 +340,8 @@ static int add_abbrevs(struct dwarf_info *d, struct dwarf_abbrevs *abbrevs, uint
 		d->abbrev_tables = bigger;
 	}
 	d->abbrev_tables[d->n_abbrev_tables++] = abbrevs;
-	d->memory += dwarf_abbrevs_memory(abbrevs);
-	return address_map_put(&d->abbrev_by_offset, offset, (uint32_t)n, MAX_UNITS);
+	d->abbrev_memory += dwarf_abbrevs_memory(abbrevs);
+	return address_map_put(&d->abbrev_by_offset, offset, (uint32_t)n, MAX_ABBREV_TABLES);
 }
 
 int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u)

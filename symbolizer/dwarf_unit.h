@@ -31,7 +31,6 @@ struct dwarf_value {
 
 struct dwarf_unit {
 	uint64_t offset, first_die, end; /* in .debug_info */
-	uint32_t index;                  /* among the file's units */
 	uint64_t abbrev_offset;
 	uint64_t low_pc; /* base of its range lists */
 	uint64_t str_offsets_base, addr_base, rnglists_base;
@@ -44,19 +43,26 @@ struct dwarf_unit {
 	struct dwarf_abbrevs *abbrevs; /* NULL until needed; belongs to the dwarf_info */
 	uint16_t version, language;
 	uint8_t address_size, offset_size;
+	/* For the reader of functions and lines. */
+	uint32_t number;     /* of a skeleton, counted from 1 */
+	uint8_t errors_told; /* which of its errors count already */
 	struct dwarf_value root_low_pc, root_high_pc, root_ranges;
 };
 
 struct dwarf_info {
-	struct dwarf_section info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line;
-	struct dwarf_unit *units;
+	struct dwarf_section info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line, aranges;
+	struct elf_file *file; /* theirs */
+	bool units_read;
+	struct dwarf_unit *units; /* all of them, when they have been read */
 	size_t n_units;
+	struct dwarf_unit **lone; /* by offset: those asked for before that */
+	size_t n_lone;
 	struct dwarf_info *alt;            /* of the file that dwz shares; NULL: none. Not ours to free */
 	const struct dwarf_unit *skeleton; /* of a split unit; NULL: these are none. Not ours to free */
 	struct dwarf_abbrevs **abbrev_tables;
 	size_t n_abbrev_tables;
 	struct address_map abbrev_by_offset;
-	size_t memory;
+	size_t memory, abbrev_memory;
 	uint64_t errors; /* units or DIEs given up */
 };
 
@@ -72,25 +78,41 @@ struct dwarf_die {
 	        dwo_id, language;
 };
 
-/* Loads the sections and reads the unit headers and root DIEs. -ENOENT: no .debug_info. */
+/* Finds the sections, which `f` holds as long as this lives. -ENOENT: no .debug_info. */
 int dwarf_info_new(struct elf_file *f, struct dwarf_info **out);
 
 /*
- * The same of sections found otherwise: those of split units, whose `skeleton` (it stays where it is as long as
- * this lives) says where their addresses, and in DWARF 4 their ranges, are.
+ * The same of sections found otherwise, with all units: those of split units, whose `skeleton` (it stays where it
+ * is as long as this lives) says where their addresses, and in DWARF 4 their ranges, are.
  */
 int dwarf_info_new_split(const struct dwarf_info *sections, const struct dwarf_unit *skeleton,
                          struct dwarf_info **out);
 void dwarf_info_free(struct dwarf_info *d);
 
-/* The unit that an offset of .debug_info lies in; NULL: none. */
+/* Reads the headers and root DIEs of all units, once: milliseconds in files with thousands of them. */
+void dwarf_info_read_units(struct dwarf_info *d);
+
+/*
+ * The unit that an offset of .debug_info lies in; NULL: none. Reads all of them, unless it is one that has been
+ * asked for by the other function, which reads just the one that begins at an offset. Units stay where they are.
+ */
 struct dwarf_unit *dwarf_unit_at(struct dwarf_info *d, uint64_t offset);
+struct dwarf_unit *dwarf_unit_that_begins(struct dwarf_info *d, uint64_t offset);
+
+/*
+ * Reads header and root DIE of the unit at the cursor and puts that behind the unit. -ENOTSUP: of a kind that
+ * is not read; -EBADMSG: none, and no more can follow.
+ */
+int dwarf_unit_read(struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_unit *out);
 
 /* Is it in a language that has no namespaces and no functions in structures? */
 bool dwarf_unit_is_c(const struct dwarf_unit *u);
 
 /* Loads the unit's abbreviations; needed before dwarf_read_die(). */
 int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u);
+
+/* Frees the abbreviations of all units: each has to be prepared again. */
+void dwarf_info_forget_abbrevs(struct dwarf_info *d);
 
 /* From `offset` of .debug_info to the unit's end. */
 struct dwarf_cursor dwarf_unit_cursor(const struct dwarf_info *d, const struct dwarf_unit *u,
@@ -99,6 +121,12 @@ struct dwarf_cursor dwarf_unit_cursor(const struct dwarf_info *d, const struct d
 /* Reads one DIE: 1; the end of a row of siblings: 0; -EBADMSG. */
 int dwarf_read_die(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c,
                    struct dwarf_die *out);
+
+/*
+ * Passes over DIEs that hold nothing of interest, with all that is in them, as far as that is quickly done: types,
+ * variables, parameters.
+ */
+void dwarf_skip_dull(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c);
 
 /* Resolving; `string` is NULL, the bools false, when the value is absent, of another class, or wrong. */
 const char *dwarf_value_string(const struct dwarf_info *d, const struct dwarf_unit *u,
