@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "profiler/json_writer.h"
+#include "profiler/symbol_names.h"
 #include "profiler/text_cells.h"
 #include "profiler/usage.h"
 #include "symbolizer/symbolizer.h"
@@ -20,6 +21,7 @@ enum {
 	KEY_DEBUG_DIR,
 	KEY_CACHE_DIR,
 	KEY_MANGLED,
+	KEY_DEMANGLE,
 };
 
 struct options {
@@ -40,6 +42,7 @@ static const struct argp_option option_table[] = {
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "where debug files lie (/usr/lib/debug)", 0 },
 	{ "cache-dir", KEY_CACHE_DIR, "DIR", 0, "keep what was found out in this folder, and use it", 0 },
+	{ "demangle", KEY_DEMANGLE, "HOW", 0, "how much of C++ and Rust names: " SYMBOL_NAMES_ALLOWED, 0 },
 	{ "no-demangle", KEY_MANGLED, NULL, 0, "names as they stand in the file", 0 },
 	{ 0 },
 };
@@ -110,6 +113,10 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		return 0;
 	case KEY_CACHE_DIR:
 		options->symbolizer.cache_dir = value;
+		return 0;
+	case KEY_DEMANGLE:
+		if (!symbol_names_set(value, &options->symbolizer))
+			usage_error(state, "--demangle %s: " SYMBOL_NAMES_ALLOWED " is wanted", value);
 		return 0;
 	case KEY_MANGLED:
 		options->symbolizer.keep_mangled = true;

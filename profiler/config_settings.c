@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profiler/config.h"
+#include "profiler/symbol_names.h"
 
 #define MIB (1024ull * 1024)
 #define GIB (1024 * MIB)
@@ -77,6 +78,11 @@ static bool cache_passes(const char *value)
 	return path_passes(value) || !strcmp(value, CONFIG_NO_CACHE);
 }
 
+static bool names_pass(const char *value)
+{
+	return symbol_names_set(value, NULL);
+}
+
 /* It goes over the wire as user:password. */
 bool config_says_true(const char *value)
 {
@@ -141,6 +147,8 @@ const struct config_setting config_settings[] = {
 	TEXT(SECTION_SYMBOLIZER, "cache_dir", symbolizer.cache_dir, "/var/cache/stallprof", cache_passes,
 	     PATH_ALLOWED ", or " CONFIG_NO_CACHE),
 	NUMBER(SECTION_SYMBOLIZER, "cache_bytes", symbolizer.cache_bytes, 256 * MIB, MIB, 1024 * GIB),
+	TEXT(SECTION_SYMBOLIZER, "demangle", symbolizer.demangle, "templates", names_pass,
+	     SYMBOL_NAMES_ALLOWED),
 	TEXT(SECTION_SYMBOLIZER, "python", symbolizer.python, "true", truth_passes, "true or false"),
 };
 

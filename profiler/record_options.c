@@ -45,6 +45,8 @@ static const struct setting {
 	{ "debug-dir", "symbolizer.debug_dir", "DIR", "where debug files lie (/usr/lib/debug)" },
 	{ "cache-dir", "symbolizer.cache_dir", "DIR",
 	  "what was found out about symbols, for the next time (~/.cache/stallprof); none: nowhere" },
+	{ "demangle", "symbolizer.demangle", "HOW",
+	  "how much of C++ and Rust names: templates, full, simplified, none (templates)" },
 	{ "python", "symbolizer.python", "BOOL",
 	  "Python functions in place of the C frames that run them (true)" },
 };

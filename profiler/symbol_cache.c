@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profiler/symbol_names.h"
+
 struct symbolizer *symbol_cache_open(const struct config_symbolizer *config)
 {
 	struct symbolizer_opts opts = {
@@ -13,6 +15,7 @@ struct symbolizer *symbol_cache_open(const struct config_symbolizer *config)
 		.max_cache_bytes = config->cache_bytes,
 	};
 
+	symbol_names_set(config->demangle, &opts);
 	return symbolizer_new(&opts);
 }
 

@@ -199,12 +199,21 @@ static char *append_plt(char *base)
 	return longer;
 }
 
+/* Most are names of C functions, that nothing is to be done about. */
+static bool is_plain(const char *name, enum sym_names detail)
+{
+	return !is_mangled(name) && !strpbrk(name, detail == SYM_NAMES_SIMPLIFIED ? ".@<" : ".@");
+}
+
 char *demangle(const char *name, enum sym_names detail)
 {
 	size_t len = strcspn(name, "@");
 	bool is_plt = strcmp(name + len, PLT) == 0;
-	char *base = strndup(name, len ? len : strlen(name));
+	char *base;
 
+	if (is_plain(name, detail))
+		return NULL;
+	base = strndup(name, len ? len : strlen(name));
 	if (!base)
 		return NULL;
 	base[demangle_without_clones(base)] = 0;
