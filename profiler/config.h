@@ -76,7 +76,7 @@ struct config_symbolizer {
 	char *cache_dir; /* an absolute path, or CONFIG_NO_CACHE */
 	uint64_t cache_bytes;
 	char *demangle; /* symbol_names_set() */
-	char *python; /* config_says_true(): Python frames in place of the interpreter's */
+	char *python;   /* config_says_true(): Python frames in place of the interpreter's */
 };
 
 struct config_filters {
