@@ -194,6 +194,11 @@ int object_make_room(void **array, size_t wanted, size_t *max, size_t size)
 	return 0;
 }
 
+int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len)
+{
+	return elf_file_read(o->file, offset, buffer, len);
+}
+
 int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out)
 {
 	size_t before;

@@ -53,6 +53,9 @@ bool object_address(const struct object *o, uint64_t offset, uint64_t *address);
 /* False: nothing is known of the address. The names are interned. */
 bool object_resolve(struct object *o, uint64_t address, struct object_answer *out);
 
+/* Plain bytes of the file. -errno of reading; -EBADMSG: outside it. */
+int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len);
+
 /* How to unwind from an ELF address; lives until the tables go. -ENOENT, -EBADMSG, -ENOMEM, as cfi_rules_at(). */
 int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out);
 

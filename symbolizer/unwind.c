@@ -54,6 +54,15 @@ static int find(struct unwind_code *code, uint64_t address, const struct cfi_rul
 	return err;
 }
 
+/* What the file has there, so of code that is in a file only. */
+static bool read_code(void *context, uint64_t address, void *buffer, size_t len)
+{
+	struct process_location at;
+
+	return process_locate(context, address, &at) && at.object && address + len <= at.mapping->end &&
+	       !object_read_file(at.object, address - at.mapping->start + at.mapping->offset, buffer, len);
+}
+
 static bool make_cache(struct symbolizer *s)
 {
 	s->unwound = aligned_alloc(_Alignof(struct unwind_cache), sizeof(*s->unwound));
@@ -66,9 +75,12 @@ int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint
                       size_t *n_pcs, enum sym_unwind_end *end)
 {
 	struct symbolizer *s = p->owner;
-	struct unwind_code code = {
-		.arch = &cfi_arch_x86_64, .version = p->version, .find = find, .used = use, .context = p
-	};
+	struct unwind_code code = { .arch = &cfi_arch_x86_64,
+		                    .version = p->version,
+		                    .find = find,
+		                    .used = use,
+		                    .read_code = read_code,
+		                    .context = p };
 	struct unwind_frame frame;
 
 	if (!max_pcs)

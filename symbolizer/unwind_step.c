@@ -216,6 +216,20 @@ int unwind_step_by_sigreturn(const struct cfi_arch *arch, const struct sym_stack
 	return UNWIND_STEPPED;
 }
 
+int unwind_step_by_top(const struct cfi_arch *arch, const struct sym_stack *stack, struct unwind_frame *frame)
+{
+	uint64_t sp = frame->regs[arch->sp], pc = 0;
+
+	if (arch->has_link || !is_known(frame, arch->sp))
+		return -ENOENT;
+	if (read_stack(stack, sp, &pc, sizeof(pc)))
+		return -EFAULT;
+	frame->regs[arch->sp] = sp + sizeof(pc);
+	frame->regs[arch->pc] = pc;
+	frame->is_exact = false;
+	return UNWIND_STEPPED;
+}
+
 int unwind_step_by_frame_pointer(const struct cfi_arch *arch, const struct sym_stack *stack,
                                  struct unwind_frame *frame)
 {

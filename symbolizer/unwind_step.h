@@ -25,6 +25,10 @@ int unwind_step(const struct cfi_arch *arch, const struct cfi_rules *rules, cons
 int unwind_step_by_sigreturn(const struct cfi_arch *arch, const struct sym_stack *stack,
                              struct unwind_frame *frame);
 
+/* The same for a function that has pushed nothing since it was called: the return address is on top of the stack. */
+int unwind_step_by_top(const struct cfi_arch *arch, const struct sym_stack *stack,
+                       struct unwind_frame *frame);
+
 /*
  * The same for other code without rules, when its frame pointer points to something that can be a frame: up the stack,
  * with the caller's next to the return address. Whether that is code, the caller has to see. -ENOENT: it does not.

@@ -152,12 +152,41 @@ static int catch_up(struct walk *w)
 	return err;
 }
 
-static int step_without_rules(struct walk *w)
+/* Is the frame's pc behind a call? What is no code is no return address. */
+static bool is_code(struct unwind_code *code, const struct unwind_frame *frame)
+{
+	const struct unwind_slot *slot;
+
+	return find(code, frame->regs[code->arch->pc] - 1, &slot) != -ESRCH;
+}
+
+static int step_by_frame_pointer(const struct walk *w, struct unwind_frame *caller)
+{
+	int result;
+
+	*caller = w->whole;
+	result = unwind_step_by_frame_pointer(w->code->arch, w->stack, caller);
+	return !result && !is_code(w->code, caller) ? -ENOENT : result;
+}
+
+/* Only of a call that is at least `wanted`. */
+static int step_by_call(const struct walk *w, enum unwind_call wanted, struct unwind_frame *caller)
 {
 	struct unwind_code *code = w->code;
+	uint8_t pc = code->arch->pc;
+
+	*caller = w->whole;
+	if (!code->read_code || !w->whole.is_exact || unwind_step_by_top(code->arch, w->stack, caller) ||
+	    !is_code(code, caller) ||
+	    unwind_call_before(caller->regs[pc], w->whole.regs[pc], code->read_code, code->context) < wanted)
+		return -ENOENT;
+	return UNWIND_STEPPED;
+}
+
+static int step_without_rules(struct walk *w)
+{
 	struct unwind_frame caller = w->whole;
-	const struct unwind_slot *slot;
-	int result = unwind_step_by_sigreturn(code->arch, w->stack, &caller);
+	int result = unwind_step_by_sigreturn(w->code->arch, w->stack, &caller);
 
 	if (result != -ENOENT) {
 		/* Nobody called it. */
@@ -166,15 +195,16 @@ static int step_without_rules(struct walk *w)
 		w->whole = caller;
 		return result;
 	}
-	result = unwind_step_by_frame_pointer(code->arch, w->stack, &caller);
-	if (result)
-		return result;
-	/* What is no code was no return address, so there was no frame. */
-	if (find(code, caller.regs[code->arch->pc] - 1, &slot) == -ESRCH)
-		return -ENOENT;
-	code->n_by_frame_pointer++;
-	w->whole = caller;
-	return UNWIND_STEPPED;
+	result = step_by_call(w, UNWIND_CALL_TO_HERE, &caller);
+	if (result) {
+		result = step_by_frame_pointer(w, &caller);
+		w->code->n_by_frame_pointer += !result;
+	}
+	if (result == -ENOENT)
+		result = step_by_call(w, UNWIND_CALL_INDIRECT, &caller);
+	if (!result)
+		w->whole = caller;
+	return result;
 }
 
 /* A step with all registers, from the last frame in pcs. */

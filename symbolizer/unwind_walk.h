@@ -3,7 +3,7 @@
  *
  * One frame to the next: find the rules for the pc (pc - 1 behind a call, so that a call that never returns, at
  * the very end of its function, still finds that function's), and step. Code without rules is walked by its frame
- * pointer.
+ * pointer, an interrupted function without rules also by the call before what is on top of the stack.
  *
  * Nearly all frames need no registers but pc, stack pointer and frame pointer, so while the cache knows the rules
  * ("hot") only those are followed. The frame in which all registers are known stays behind meanwhile; where a rule
@@ -13,6 +13,7 @@
 #define SYMBOLIZER_UNWIND_WALK_H
 
 #include "symbolizer/unwind_cache.h"
+#include "symbolizer/unwind_call.h"
 #include "symbolizer/unwind_step.h"
 
 /* The code that the stack's addresses are of. */
@@ -33,6 +34,8 @@ struct unwind_code {
 	/* Called, if not NULL, when rules of another owner than before are taken from the cache. May free others',
 	 * as find(). */
 	void (*used)(struct unwind_code *code, void *owner);
+	/* NULL, or reads code at run-time addresses for unwind_call.h; gets `context`. */
+	unwind_read_code read_code;
 	void *context;
 	const void *last_owner;
 	uint64_t n_by_frame_pointer; /* out: steps made so */
