@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profiler/json_writer.h"
 #include "profiler/symbol_names.h"
@@ -274,25 +275,32 @@ static int answer(struct target *t, uint64_t address)
 }
 
 /* The line without the blanks around it; NULL: it did not fit. */
-static char *trim(char *line)
+static char *trim(char *line, FILE *lines)
 {
 	char *begin = line + strspn(line, " \t"), *end = line + strlen(line);
 
-	if (end > line && end[-1] != '\n' && !feof(stdin))
+	if (end > line && end[-1] != '\n' && !feof(lines))
 		return NULL;
 	while (end > begin && strchr(" \t\r\n", end[-1]))
 		*--end = 0;
 	return begin;
 }
 
-static int answer_lines(struct target *t)
+/* Whoever waits for answers before asking on gets them. */
+static ssize_t flush_and_read(void *context, char *buffer, size_t size)
+{
+	(void)context;
+	return fflush(stdout) ? -1 : read(STDIN_FILENO, buffer, size);
+}
+
+static int answer_each(struct target *t, FILE *lines)
 {
 	char line[LINE_BYTES], *text;
 	uint64_t address, number;
 	int status = 0;
 
-	for (number = 1; !status && fgets(line, sizeof(line), stdin); number++) {
-		text = trim(line);
+	for (number = 1; !status && fgets(line, sizeof(line), lines); number++) {
+		text = trim(line, lines);
 		if (text && !*text)
 			continue;
 		if (!text || !parse_address(text, &address))
@@ -300,11 +308,22 @@ static int answer_lines(struct target *t)
 			           "hexadecimal digits",
 			           number, text ? text : line);
 		status = answer(t, address);
-		if (!t->options->json && fflush(stdout))
-			return 1;
 	}
-	if (ferror(stdin))
+	if (ferror(lines) && !ferror(stdout))
 		return say("standard input: %s", strerror(errno));
+	return status;
+}
+
+static int answer_lines(struct target *t)
+{
+	const cookie_io_functions_t functions = { .read = flush_and_read };
+	FILE *lines = fopencookie(NULL, "r", functions);
+	int status;
+
+	if (!lines)
+		return say("out of memory");
+	status = answer_each(t, lines);
+	fclose(lines);
 	return status;
 }
 

@@ -55,12 +55,25 @@ static size_t columns_of(const char *text)
 	return columns;
 }
 
+/* How much of the text is ASCII that is written as it stands. */
+static size_t plain_length(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n] >= 0x20 && text[n] < 0x7f)
+		n++;
+	return n;
+}
+
 void text_print_clean(FILE *out, const char *text, size_t columns)
 {
 	bool cut = columns && columns_of(text) > columns;
-	size_t left = strlen(text), room = cut ? columns - 1 : SIZE_MAX;
+	size_t plain = cut ? 0 : plain_length(text); /* nearly always all of it */
+	size_t left = strlen(text) - plain, room = cut ? columns - 1 : SIZE_MAX;
 	struct cell cell;
 
+	fwrite(text, 1, plain, out);
+	text += plain;
 	for (; left; text += cell.taken, left -= cell.taken) {
 		next_cell(&cell, text, left);
 		if (cell.columns > room)
