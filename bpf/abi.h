@@ -102,7 +102,7 @@ enum abi_python_entry {
 /* Where a CPython process keeps its frames: user space fills it from what it knows of the version. Offsets are in
  * bytes. interpreters -> interpreter -> threads -> the one of this thread -> frame -> previous -> ... */
 struct abi_python {
-	__u64 interpreters; /* the address of the pointer to the first */
+	__u64 interpreters; /* the address of the pointer to the first; 0: the process is not Python's */
 	__u64 code_mask;    /* what of a frame's pointer to its code is the address */
 	__u32 interpreter_next, interpreter_threads;
 	__u32 thread_next, thread_id, thread_frame;
@@ -168,6 +168,18 @@ static inline __attribute__((always_inline)) __u64 abi_python_fingerprint(__u64 
 	hash = (hash ^ first_line) * odd;
 	return hash ^ hash >> 32;
 }
+
+#define ABI_PYTHON_ASK_MAX 32
+
+/* A thread goes to sleep just now, and these of its frames are of code objects that were not met before: they may be gone
+ * when its stack comes. Without any: is its process Python's? */
+struct abi_python_ask {
+	__u32 tgid;
+	__u32 parent; /* its parent process */
+	__u32 n;
+	__u32 unused;
+	struct abi_python_frame frames[ABI_PYTHON_ASK_MAX];
+};
 
 /* User registers of the interrupted or sleeping thread, in the order of the DWARF register numbers 0–16. */
 struct abi_regs {
@@ -248,6 +260,7 @@ _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");
 _Static_assert(sizeof(struct abi_process) == 48, "process");
 _Static_assert(sizeof(struct abi_python) == 96, "python");
 _Static_assert(sizeof(struct abi_python_frame) == 32, "python frame");
+_Static_assert(sizeof(struct abi_python_ask) == 16 + ABI_PYTHON_ASK_MAX * 32, "python ask");
 _Static_assert(sizeof(struct abi_event) == 112 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
 
 #endif

@@ -9,12 +9,6 @@
 
 #include "bpf/thread.bpf.h"
 
-ALWAYS u64 hash_mix(u64 hash, u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
 /* The key of a tag: equal names, ids and traces are one tag, on whatever thread. Never 0. */
 ALWAYS u64 tag_hash(const struct abi_tag *tag)
 {

@@ -99,6 +99,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
 	u64 start_boottime;
 	unsigned long nvcsw;
 	struct mm_struct *mm;

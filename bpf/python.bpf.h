@@ -17,6 +17,7 @@
 #define PYTHON_THREADS    1024 /* looked at for one thread's states, interpreters included */
 #define PYTHON_MISSES     16   /* a thread that was not there is looked for again after that many sleeps */
 #define PYTHON_FRAME_LAST (ABI_PYTHON_FRAMES_MAX - 1)
+#define PYTHON_ASKS       8 /* a thread's, whether its process is Python's */
 
 struct python_walk {
 	struct task_struct *task;
@@ -159,6 +160,7 @@ ALWAYS void python_add(struct stack_slot *slot, u64 code, u64 instr, u64 fingerp
 	frame->unused = 0;
 	slot->python.n++;
 	slot->python.open = !entry;
+	slot->python.codes = hash_mix(slot->python.codes, code ^ fingerprint);
 }
 
 /* The frame that an evaluator put before those it was called for. */
@@ -241,6 +243,67 @@ ALWAYS void python_flags(struct stack_slot *slot, u32 *flags)
 	}
 }
 
+/* Has user space look, now. Not more often than it wants to. */
+ALWAYS bool python_ask(struct task_struct *task, struct abi_python_ask *ask, u32 n)
+{
+	u64 size = sizeof(*ask) - sizeof(ask->frames);
+
+	if (python_asks <= 0)
+		return false;
+	ask->tgid = task->tgid;
+	ask->parent = BPF_CORE_READ(task, real_parent, tgid);
+	ask->n = n;
+	ask->unused = 0;
+	size += cut_to(n, ABI_PYTHON_ASK_MAX) * sizeof(struct abi_python_frame);
+	if (bpf_ringbuf_output(&python_asked, ask, size, BPF_RB_FORCE_WAKEUP))
+		return false;
+	__sync_fetch_and_add(&python_asks, -1);
+	return true;
+}
+
+/* Whether user space was not told of it before. From now on it was. */
+ALWAYS bool python_is_new(u64 key)
+{
+	u8 told = 1;
+
+	if (bpf_map_lookup_elem(&python_told, &key))
+		return false;
+	bpf_map_update_elem(&python_told, &key, &told, BPF_ANY);
+	return true;
+}
+
+/* One frame's code object; 1 ends the loop. */
+static long python_collect_new(u32 i, struct python_walk *w)
+{
+	struct stack_slot *slot = w->slot;
+	struct abi_python_frame *frame = python_frame_at(slot, i);
+	u64 n = slot->python.ask.n;
+
+	if (i >= slot->python.n || n >= ABI_PYTHON_ASK_MAX)
+		return 1;
+	if (!frame->code || !python_is_new(hash_mix(frame->code ^ frame->fingerprint, w->t->tgid)))
+		return 0;
+	slot->python.ask.frames[cut_to(n, ABI_PYTHON_ASK_MAX - 1)] = *frame;
+	slot->python.ask.n = n + 1;
+	return 0;
+}
+
+/* Most stacks are known as a whole. */
+ALWAYS void python_tell(struct python_walk *w)
+{
+	struct stack_slot *slot = w->slot;
+	u64 key = hash_mix(slot->python.codes, w->t->tgid);
+
+	if (!slot->python.n || python_asks <= 0 || bpf_map_lookup_elem(&python_told, &key))
+		return;
+	slot->python.ask.n = 0;
+	bpf_loop(ABI_PYTHON_FRAMES_MAX, python_collect_new, w, 0);
+	if (slot->python.ask.n)
+		python_ask(w->task, &slot->python.ask, slot->python.ask.n);
+	else
+		python_is_new(key);
+}
+
 /* Appends the frames of `task` to the slot's copy of its stack, `len` bytes long. Returns their number. */
 ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct stack_slot *slot, u32 len,
                           u32 *flags)
@@ -251,17 +314,21 @@ ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct sta
 	if (!any_python || !len)
 		return 0;
 	w.layout = bpf_map_lookup_elem(&pythons, &tgid);
-	if (!w.layout)
+	if (!w.layout && t->python.asked < PYTHON_ASKS)
+		t->python.asked += python_ask(task, &slot->python.ask, 0);
+	if (!w.layout || !w.layout->interpreters)
 		return 0;
 	slot->python.self = BPF_CORE_READ(task, thread.fsbase);
 	slot->python.at = abi_python_offset(len);
 	slot->python.n = 0;
 	slot->python.faulted = 0;
 	slot->python.cut = 0;
+	slot->python.codes = 0;
 	python_find(&w);
 	for (i = 0; i < PYTHON_STATES && i < t->python.found; i++)
 		python_frames_of(&w, t->python.state[i]);
 	python_flags(slot, flags);
+	python_tell(&w);
 	return slot->python.n;
 }
 
@@ -288,6 +355,7 @@ ALWAYS void python_executed(struct thread *t)
 		bpf_map_delete_elem(&pythons, &tgid);
 	t->python.lists = 0;
 	t->python.found = 0;
+	t->python.asked = 0;
 }
 
 #endif

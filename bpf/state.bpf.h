@@ -36,7 +36,9 @@ volatile __weak __u32 iter_mode = 0;
 volatile __weak __s64 n_tagged = 0;
 volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads counted */
 volatile __weak __u64 ring_bytes = 0;
-volatile __weak __u32 any_python = 0; /* the map `pythons` has something */
+volatile __weak __u32 any_python = 0; /* Python frames are wanted */
+volatile __weak __s64 python_asks =
+        0; /* how many more times user space may be asked at once to look at a waiting thread */
 __u64 counters[ABI_COUNTER_MAX] __weak = {};
 
 #define COUNT(name)        __sync_fetch_and_add(&counters[ABI_COUNT_##name], 1)
@@ -111,6 +113,7 @@ struct thread {
 		u64 lists; /* what the interpreter's lists began with when it was last looked for */
 		u64 state[PYTHON_STATES];
 		u32 found, missed;
+		u32 asked, unused;
 	} python; /* python.bpf.h */
 };
 
@@ -192,10 +195,24 @@ struct {
 	__type(value, struct abi_python);
 } pythons SEC(".maps") __weak;
 
+/* Hashes of the code objects of which user space was told, and of whole stacks of them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, u8);
+} python_told SEC(".maps") __weak;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 8 << 20);
 } events SEC(".maps") __weak;
+
+/* struct abi_python_ask: looked at before the events. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 << 10);
+} python_asked SEC(".maps") __weak;
 
 /* --- stack slots --------------------------------------------------------------------------------------- */
 /* How far a loop has come is kept in such memory, not on the BPF stack: the verifier of Linux 6.12 follows values on the
@@ -212,9 +229,11 @@ struct stack_slot {
 	struct {
 		u64 interpreter, thread, self; /* of the search for the thread's states */
 		u64 frame, code, fingerprint;  /* of the walk along its frames */
+		u64 codes;                     /* hash of all code objects */
 		u32 at, n, faulted, cut, open;
 		u8 frame_bytes[ABI_PYTHON_FRAME_BYTES];
 		u8 code_bytes[ABI_PYTHON_CODE_BYTES];
+		struct abi_python_ask ask;
 	} python;
 };
 

@@ -19,6 +19,12 @@ ALWAYS u64 cut_to(u64 value, u64 max)
 	return value <= max ? value : max;
 }
 
+ALWAYS u64 hash_mix(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
 /* NULL also while another CPU is still making it. */
 ALWAYS struct thread *thread_find(struct task_struct *task)
 {

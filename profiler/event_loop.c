@@ -8,7 +8,7 @@
 
 #include "profiler/session.h"
 
-#define FDS_MAX 3
+#define FDS_MAX (SESSION_FDS_MAX + 1)
 
 static uint64_t now_ns(void)
 {
@@ -70,7 +70,7 @@ int event_loop_run(struct event_loop *loop)
 	uint64_t window_end = loop->window_ns ? begin + loop->window_ns : 0;
 	uint64_t end = loop->duration_ns ? begin + loop->duration_ns : 0;
 	struct pollfd fds[FDS_MAX] = { { .fd = loop->signal_fd, .events = POLLIN } };
-	int session_fd[2], n = session_fds(loop->session, session_fd), i, result = 0;
+	int session_fd[SESSION_FDS_MAX], n = session_fds(loop->session, session_fd), i, result = 0;
 
 	for (i = 0; i < n; i++)
 		fds[i + 1] = (struct pollfd){ .fd = session_fd[i], .events = POLLIN };

@@ -190,8 +190,10 @@ void process_table_refresh(struct process_table *table, struct process *process)
 {
 	if (process->pid_reused)
 		return;
-	if (symbolizer_process_refresh(process->sym) && table->maps)
-		exec_maps_feed(table->maps, process->pid, feed_mapping, process->sym);
+	if (!symbolizer_process_refresh(process->sym) || !table->maps)
+		return;
+	exec_maps_poll(table->maps); /* its fork may have been told while others' stacks were looked at */
+	exec_maps_feed(table->maps, process->pid, feed_mapping, process->sym);
 }
 
 struct sym_process *process_table_symbols(struct process_table *table, struct process *process)

@@ -1,9 +1,13 @@
 #include "profiler/python_processes.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 #include <uthash.h>
 
 #include "bpf/abi.h"
@@ -12,6 +16,9 @@
 #include "symbolizer/symbolizer.h"
 
 #define WINDOWS_AFTER_EXIT 2
+#define GENERATIONS        4
+#define TICK_NS            100000000
+#define ASKS_A_TICK        32 /* each costs some 100 us: 3 % of a CPU at the worst */
 
 _Static_assert(ABI_PYTHON_FRAME_BYTES <= UINT16_MAX && ABI_PYTHON_CODE_BYTES <= UINT16_MAX,
                "offsets are u16");
@@ -21,6 +28,8 @@ struct entry {
 	struct sym_python_layout layout;
 	struct abi_python told;     /* as the BPF side has it */
 	struct sym_python *python;  /* NULL until a frame needs a name */
+	bool absent;                /* it is not Python's */
+	uint32_t parent;            /* that forked it, with all its code objects; 0: none */
 	unsigned int windows_ended; /* since its exit; 0: it lives */
 	UT_hash_handle hh;
 };
@@ -31,6 +40,7 @@ struct python_processes {
 	struct entry *by_pid;
 	uint64_t gone, refused, unknown;                /* since the beginning */
 	uint64_t gone_told, refused_told, unknown_told; /* of these python_processes_describe() */
+	uint64_t tick_ns;
 };
 
 struct python_processes *python_processes_new(struct tracer *tracer, struct symbolizer *symbolizer)
@@ -40,6 +50,7 @@ struct python_processes *python_processes_new(struct tracer *tracer, struct symb
 	if (p) {
 		p->tracer = tracer;
 		p->symbolizer = symbolizer;
+		tracer_allow_python(tracer, ASKS_A_TICK);
 	}
 	return p;
 }
@@ -51,6 +62,14 @@ static struct entry *find(const struct python_processes *p, uint32_t pid)
 	if (p)
 		HASH_FIND(hh, p->by_pid, &pid, sizeof(pid), entry);
 	return entry;
+}
+
+/* Of a process that is Python's, or was. */
+static struct entry *find_python(const struct python_processes *p, uint32_t pid)
+{
+	struct entry *entry = find(p, pid);
+
+	return entry && !entry->absent ? entry : NULL;
 }
 
 static void drop(struct python_processes *p, struct entry *entry)
@@ -122,41 +141,77 @@ static bool fits(const struct abi_python *layout)
 	return layout->frame_bytes <= ABI_PYTHON_FRAME_BYTES && layout->code_bytes <= ABI_PYTHON_CODE_BYTES;
 }
 
-static void add(struct python_processes *p, uint32_t pid, const struct sym_python_layout *layout)
+/* `layout` NULL: the process is not Python's. NULL: refused. */
+static struct entry *add(struct python_processes *p, uint32_t pid, const struct sym_python_layout *layout)
 {
 	struct entry *entry = HASH_COUNT(p->by_pid) < PYTHON_PROCESSES_MAX ? calloc(1, sizeof(*entry)) : NULL;
 
 	if (!entry) {
 		p->refused++;
-		return;
+		return NULL;
 	}
 	entry->pid = pid;
-	entry->layout = *layout;
-	abi_layout(&entry->told, layout);
+	entry->absent = !layout;
+	if (layout) {
+		entry->layout = *layout;
+		abi_layout(&entry->told, layout);
+	}
 	if (!fits(&entry->told) || tracer_set_python(p->tracer, pid, &entry->told)) {
 		p->refused++;
 		free(entry);
-		return;
+		return NULL;
 	}
 	HASH_ADD(hh, p->by_pid, pid, sizeof(entry->pid), entry);
+	return entry;
+}
+
+static void look(struct python_processes *p, uint32_t pid, bool may_come)
+{
+	struct sym_python_layout layout;
+	struct entry *entry = find(p, pid);
+	int err = sym_python_find((pid_t)pid, NULL, &layout);
+
+	if (err == -ENOTSUP)
+		p->unknown++;
+	if (err && (may_come || entry || (err != -ENOENT && err != -ENOTSUP)))
+		return;
+	if (entry)
+		drop(p, entry);
+	add(p, pid, err ? NULL : &layout);
+}
+
+static int read_memory(void *context, uint64_t address, void *buffer, size_t len)
+{
+	const struct entry *entry = context;
+	struct iovec local = { .iov_base = buffer, .iov_len = len };
+	struct iovec remote = { .iov_base = (void *)address, .iov_len = len };
+	ssize_t n = process_vm_readv((pid_t)entry->pid, &local, 1, &remote, 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EFAULT;
+}
+
+/* Of a process that is gone there is nothing to be read any more. */
+static struct sym_python *opened(struct python_processes *p, struct entry *entry)
+{
+	if (entry && !entry->python && !entry->windows_ended &&
+	    sym_python_open(p->symbolizer, &entry->layout, read_memory, entry, &entry->python))
+		entry->python = NULL;
+	return entry ? entry->python : NULL;
+}
+
+static bool is_known(const struct python_processes *p, uint32_t pid)
+{
+	const struct entry *entry = find_python(p, pid);
+
+	return entry && !entry->windows_ended;
 }
 
 void python_processes_look(struct python_processes *p, uint32_t pid)
 {
-	struct sym_python_layout layout;
-	struct entry *entry = find(p, pid);
-	int err;
-
-	if (!p || (entry && !entry->windows_ended))
-		return;
-	err = sym_python_find((pid_t)pid, NULL, &layout);
-	if (err == -ENOTSUP)
-		p->unknown++;
-	if (err)
-		return;
-	if (entry)
-		drop(p, entry);
-	add(p, pid, &layout);
+	if (p && !is_known(p, pid))
+		look(p, pid, true);
 }
 
 bool python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path)
@@ -167,14 +222,71 @@ bool python_processes_mapped(struct python_processes *p, uint32_t pid, const cha
 	return true;
 }
 
+/* A program of that name has mapped its interpreter, or will. */
+static bool program_may_be(uint32_t pid)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return false;
+	path[n] = '\0';
+	return sym_python_may_be(path);
+}
+
+static void step_of(struct sym_python_step *to, const struct abi_python_frame *from)
+{
+	*to = (struct sym_python_step){
+		.code = from->code,
+		.instr = from->instr,
+		.fingerprint = from->fingerprint,
+		.is_entry = from->flags & ABI_PYTHON_ENTRY,
+	};
+}
+
+void python_processes_asked(struct python_processes *p, const struct abi_python_ask *ask)
+{
+	struct sym_python_step step;
+	struct sym_python *python;
+	struct sym_frame frame;
+	uint32_t i;
+
+	if (!p)
+		return;
+	if (!is_known(p, ask->tgid) && ask->n)
+		python_processes_forked(p, ask->tgid, ask->parent); /* the record of it is on its way */
+	if (!is_known(p, ask->tgid))
+		look(p, ask->tgid, program_may_be(ask->tgid));
+	python = opened(p, find_python(p, ask->tgid));
+	for (i = 0; python && i < ask->n; i++) {
+		step_of(&step, &ask->frames[i]);
+		sym_python_frame(python, &step, &frame);
+	}
+}
+
+void python_processes_tick(struct python_processes *p, uint64_t now_ns)
+{
+	if (!p || now_ns - p->tick_ns < TICK_NS)
+		return;
+	p->tick_ns = now_ns;
+	tracer_allow_python(p->tracer, ASKS_A_TICK);
+}
+
 void python_processes_forked(struct python_processes *p, uint32_t child, uint32_t parent)
 {
 	struct entry *from = find(p, parent), *old = find(p, child);
 
+	if (old && old->parent == parent && !old->windows_ended)
+		return; /* it has been looked at already */
 	if (old)
 		drop(p, old);
-	if (from && !from->windows_ended)
-		add(p, child, &from->layout);
+	if (from && !from->windows_ended) {
+		old = add(p, child, from->absent ? NULL : &from->layout);
+		if (old)
+			old->parent = parent;
+	}
 }
 
 void python_processes_executed(struct python_processes *p, uint32_t pid)
@@ -211,53 +323,43 @@ void python_processes_age(struct python_processes *p)
 	}
 }
 
-static int read_memory(void *context, uint64_t address, void *buffer, size_t len)
-{
-	const struct entry *entry = context;
-	struct iovec local = { .iov_base = buffer, .iov_len = len };
-	struct iovec remote = { .iov_base = (void *)address, .iov_len = len };
-	ssize_t n = process_vm_readv((pid_t)entry->pid, &local, 1, &remote, 1, 0);
-
-	if (n < 0)
-		return -errno;
-	return (size_t)n == len ? 0 : -EFAULT;
-}
-
-/* Of a process that is gone there is nothing to be read any more. */
-static struct sym_python *opened(struct python_processes *p, struct entry *entry)
-{
-	if (entry && !entry->python && !entry->windows_ended &&
-	    sym_python_open(p->symbolizer, &entry->layout, read_memory, entry, &entry->python))
-		entry->python = NULL;
-	return entry ? entry->python : NULL;
-}
-
 enum sym_python_native python_processes_native_kind(const struct python_processes *p, uint32_t pid,
                                                     uint64_t address, const char *function)
 {
 	static const struct sym_python_layout unknown; /* by the name alone */
-	const struct entry *entry = find(p, pid);
+	const struct entry *entry = find_python(p, pid);
 
 	if (!p)
 		return SYM_PYTHON_NOT_EVALUATOR;
 	return sym_python_native_kind(entry ? &entry->layout : &unknown, address, function);
 }
 
+/* A process's own code objects, then those that it had from its parents. 0 or as sym_python_frame(). */
+static int name(struct python_processes *p, uint32_t pid, const struct sym_python_step *step,
+                struct sym_frame *out)
+{
+	struct entry *entry = find_python(p, pid);
+	struct sym_python *python;
+	int err = -ESRCH, i;
+
+	for (i = 0; i < GENERATIONS && entry && err && err != -ENODATA; i++) {
+		python = opened(p, entry);
+		if (python)
+			err = sym_python_frame(python, step, out);
+		entry = entry->parent ? find_python(p, entry->parent) : NULL;
+	}
+	return err;
+}
+
 bool python_processes_frame(struct python_processes *p, uint32_t pid, const struct abi_python_frame *frame,
                             struct sym_frame *out)
 {
-	struct sym_python *python = opened(p, find(p, pid));
-	struct sym_python_step step = {
-		.code = frame->code,
-		.instr = frame->instr,
-		.fingerprint = frame->fingerprint,
-		.is_entry = frame->flags & ABI_PYTHON_ENTRY,
-	};
-	int err = -ESRCH;
+	struct sym_python_step step;
+	int err;
 
 	*out = (struct sym_frame){ .function = "[python code gone]" };
-	if (python)
-		err = sym_python_frame(python, &step, out);
+	step_of(&step, frame);
+	err = name(p, pid, &step, out);
 	if (err && err != -ENODATA && p)
 		p->gone++;
 	return err != -ENODATA;

@@ -5,6 +5,7 @@
  *	p = python_processes_new(tracer, symbolizer);
  *	python_processes_look(p, pid);			a process that is there already
  *	python_processes_mapped(p, pid, path);		it maps a file to execute from
+ *	python_processes_asked(p, ask);			a thread waits whose code was not met before
  *	python_processes_forked(), _executed(), _exited()
  *	python_processes_frame(p, pid, &frame, &named);	as soon as a stack arrives: code objects may go
  *	python_processes_age(p);			at the end of a window
@@ -24,6 +25,7 @@
 
 #include "symbolizer/python.h"
 
+struct abi_python_ask;
 struct abi_python_frame;
 struct python_processes;
 struct stamp;
@@ -41,6 +43,14 @@ void python_processes_free(struct python_processes *p);
 void python_processes_look(struct python_processes *p, uint32_t pid);
 /* As python_processes_look(), if a file of that name may be Python's. Returns whether it may. */
 bool python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path);
+
+/*
+ * Reads the code objects that a thread waits in just now. Without any: as python_processes_look(), and it is remembered when
+ * the process is not Python's.
+ */
+void python_processes_asked(struct python_processes *p, const struct abi_python_ask *ask);
+/* Call ten times a second or more often, with CLOCK_MONOTONIC: bounds how often it is asked. */
+void python_processes_tick(struct python_processes *p, uint64_t now_ns);
 
 void python_processes_forked(struct python_processes *p, uint32_t child, uint32_t parent);
 void python_processes_executed(struct python_processes *p, uint32_t pid);

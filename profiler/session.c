@@ -11,6 +11,7 @@
 #include "profiler/device_names.h"
 #include "profiler/process_table.h"
 #include "profiler/python_processes.h"
+#include "profiler/sampling_threshold.h"
 #include "profiler/stack_resolve.h"
 #include "profiler/stamp.h"
 #include "profiler/symbol_cache.h"
@@ -22,13 +23,11 @@
 #include "profiler/window.h"
 #include "symbolizer/symbolizer.h"
 
-#define SECOND_NS          1000000000ULL
-#define TICK_MS            100
-#define IDLE_TICK_MS       250
-#define DETACH_AFTER_NS    (10 * SECOND_NS)
-#define THRESHOLD_MAX_NS   (10 * SECOND_NS)
-#define THRESHOLD_START_NS 1000000ULL
-#define WINDOW_BYTES_MAX   (512u << 20)
+#define SECOND_NS        1000000000ULL
+#define TICK_MS          100
+#define IDLE_TICK_MS     250
+#define DETACH_AFTER_NS  (10 * SECOND_NS)
+#define WINDOW_BYTES_MAX (512u << 20)
 
 struct session {
 	const struct config *config;
@@ -48,8 +47,8 @@ struct session {
 	uint64_t number;                  /* of the ledger map that the programs write to now */
 	uint64_t first_of_next;           /* events of this number and above belong to `next` */
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
-	uint64_t housekeeping_ns, last_tagged_ns, budget_ns, last_bytes;
-	uint64_t threshold_max_ns; /* of this window */
+	uint64_t housekeeping_ns, last_tagged_ns, polled_ns;
+	struct sampling_threshold threshold;
 	uint64_t attach_count;
 };
 
@@ -78,6 +77,13 @@ static void on_event(void *ctx, const struct abi_event *event)
 		window_add_event(*window, event);
 }
 
+static void on_python(void *ctx, const struct abi_python_ask *ask)
+{
+	struct session *session = ctx;
+
+	python_processes_asked(session->pythons, ask);
+}
+
 static int on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value)
 {
 	struct session *session = ctx;
@@ -96,20 +102,12 @@ static int add_rules(struct session *session)
 	return err;
 }
 
-/* Nothing is known of the load yet; with a fixed T it is the configured one. */
-static uint64_t first_threshold(const struct config_sampling *sampling)
-{
-	if (!sampling->budget_bytes_per_second || sampling->threshold_ns > THRESHOLD_START_NS)
-		return sampling->threshold_ns;
-	return THRESHOLD_START_NS;
-}
-
 static int open_tracer(struct session *session, char *err, size_t err_len)
 {
 	const struct config_sampling *sampling = &session->config->sampling;
 	unsigned int hz = config_clock_hz(session->config);
 	struct tracer_opts opts = {
-		.threshold_ns = first_threshold(sampling),
+		.threshold_ns = sampling_threshold_first(sampling),
 		.min_duration_ns = sampling->min_duration_ns,
 		.stack_copy_bytes = sampling->stack_copy_bytes,
 		.max_stalled_threads = sampling->max_stalled_threads,
@@ -123,7 +121,7 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 
 	if (result)
 		return result;
-	session->tracer = tracer_new(&opts, on_event, session, err, err_len);
+	session->tracer = tracer_new(&opts, on_event, on_python, session, err, err_len);
 	session->deps.cpu_period_ns = hz ? SECOND_NS / hz : 0;
 	return session->tracer ? 0 : -errno;
 }
@@ -261,8 +259,8 @@ int session_start(struct session *session, char *err, size_t err_len)
 	}
 	symbol_cache_check(session->symbolizer, &session->config->symbolizer, session->say);
 	session->housekeeping_ns = clock_ns(CLOCK_MONOTONIC);
-	session->budget_ns = session->housekeeping_ns;
-	session->threshold_max_ns = tracer_threshold(session->tracer);
+	sampling_threshold_begin(&session->threshold, &session->config->sampling, session->tracer,
+	                         session->housekeeping_ns);
 	if (session->opts.always_attached || tag_watch_needs_attach(session->watch))
 		result = attach(session, err, err_len);
 	session->begin_unix_ns = clock_ns(CLOCK_REALTIME);
@@ -270,11 +268,12 @@ int session_start(struct session *session, char *err, size_t err_len)
 	return result;
 }
 
-int session_fds(const struct session *session, int fds[2])
+int session_fds(const struct session *session, int fds[SESSION_FDS_MAX])
 {
 	int n = 0;
 
 	fds[n++] = tracer_fd(session->tracer);
+	fds[n++] = tracer_python_fd(session->tracer);
 	if (tag_watch_fd(session->watch) >= 0)
 		fds[n++] = tag_watch_fd(session->watch);
 	return n;
@@ -283,48 +282,6 @@ int session_fds(const struct session *session, int fds[2])
 int session_timeout_ms(const struct session *session)
 {
 	return tracer_attached(session->tracer) ? TICK_MS : IDLE_TICK_MS;
-}
-
-static uint64_t at_most(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t grow_by(uint64_t rate, uint64_t budget)
-{
-	uint64_t times = rate / budget + 1;
-
-	return times > 64 ? 64 : times;
-}
-
-/*
- * T follows the load: it grows by as much as stacks come faster than the budget, and halves ten times a second
- * well below it, down to the configured one. A quiet host keeps the stack of every wait that is worth a look, a
- * busy one those of the long waits and a fair sample of the others.
- */
-static void hold_budget(struct session *session, uint64_t now)
-{
-	uint64_t budget = session->config->sampling.budget_bytes_per_second;
-	uint64_t base = session->config->sampling.threshold_ns;
-	uint64_t bytes = tracer_event_bytes(session->tracer), threshold = tracer_threshold(session->tracer);
-	uint64_t elapsed = now - session->budget_ns, rate;
-
-	if (elapsed < TICK_MS * 1000000ULL / 5)
-		return;
-	rate = (bytes - session->last_bytes) * SECOND_NS / elapsed;
-	if (rate < budget && elapsed < TICK_MS * 1000000ULL)
-		return;
-	session->budget_ns = now;
-	session->last_bytes = bytes;
-	if (threshold > session->threshold_max_ns)
-		session->threshold_max_ns = threshold;
-	if (!budget)
-		return;
-	if (rate > budget && threshold < THRESHOLD_MAX_NS)
-		tracer_set_threshold(session->tracer,
-		                     at_most(threshold * grow_by(rate, budget), THRESHOLD_MAX_NS));
-	else if (rate < budget / 4 && threshold > base)
-		tracer_set_threshold(session->tracer, threshold / 2 > base ? threshold / 2 : base);
 }
 
 /* The hot programs are attached while something is tagged, and for a while after. */
@@ -365,14 +322,19 @@ static int housekeeping(struct session *session, uint64_t now)
 int session_tick(struct session *session)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	/* Not as soon as a stack comes: what its process mapped before may be told a little later. */
+	bool all = now - session->polled_ns >= TICK_MS * 1000000ULL;
 	int result;
 
+	if (all)
+		session->polled_ns = now;
 	tag_watch_poll(session->watch, now);
-	result = tracer_poll(session->tracer);
+	python_processes_tick(session->pythons, now);
+	result = tracer_poll(session->tracer, all);
 	if (result < 0)
 		return result;
 	attach_or_detach(session, now);
-	hold_budget(session, now);
+	sampling_threshold_hold(&session->threshold, now);
 	return housekeeping(session, now);
 }
 
@@ -387,8 +349,7 @@ static struct stamp *describe(struct session *session)
 		stamp_free(stamp);
 		return NULL;
 	}
-	stamp_set_threshold(stamp, session->threshold_max_ns);
-	session->threshold_max_ns = tracer_threshold(session->tracer);
+	stamp_set_threshold(stamp, sampling_threshold_take(&session->threshold));
 	return stamp;
 }
 
@@ -407,7 +368,7 @@ struct profile *session_end_window(struct session *session)
 		result = take_ledger(session);
 	session->first_of_next = session->number;
 	if (result >= 0)
-		result = tracer_poll(session->tracer);
+		result = tracer_poll(session->tracer, true);
 	if (result >= 0) {
 		stamp = describe(session);
 		if (stamp)

@@ -58,8 +58,9 @@ void session_expect_command(struct session *session, const char *command);
 /* Looks for tags that are held already, and attaches if there are any (or always_attached). */
 int session_start(struct session *session, char *err, size_t err_len);
 
-/* Descriptors that become readable when session_tick() has work: at most two. Their number. */
-int session_fds(const struct session *session, int fds[2]);
+/* Descriptors that become readable when session_tick() has work. Their number. */
+#define SESSION_FDS_MAX 3
+int session_fds(const struct session *session, int fds[SESSION_FDS_MAX]);
 /* How long to wait at most before the next tick. */
 int session_timeout_ms(const struct session *session);
 

@@ -26,8 +26,10 @@ struct tracer {
 	struct probe_host *host;
 	struct tracer_links *links;
 	struct ring_buffer *ring;
+	struct ring_buffer *asked; /* of Python */
 	struct bpf_link *iterator, *context_iterator;
 	tracer_event_fn on_event;
+	tracer_python_fn on_python;
 	void *ctx;
 	struct ledger_maps *ledgers;
 	uint64_t next_key;
@@ -67,11 +69,24 @@ static size_t bytes_behind(const struct abi_event *event)
 	return abi_python_offset(event->ustack_len) + event->n_python * sizeof(struct abi_python_frame);
 }
 
+static int on_asked(void *ctx, void *data, size_t size)
+{
+	struct tracer *tracer = ctx;
+	const struct abi_python_ask *ask = data;
+	size_t head = sizeof(*ask) - sizeof(ask->frames);
+
+	if (size >= head && (size - head) / sizeof(ask->frames[0]) >= ask->n)
+		tracer->on_python(tracer->ctx, ask);
+	return 0;
+}
+
+/* Those who ask do not wait until all stacks before theirs are resolved. */
 static int on_ring(void *ctx, void *data, size_t size)
 {
 	struct tracer *tracer = ctx;
 	const struct abi_event *event = data;
 
+	ring_buffer__consume(tracer->asked);
 	if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= bytes_behind(event))
 		tracer->on_event(tracer->ctx, event);
 	return 0;
@@ -128,6 +143,15 @@ static int make_iterator(struct tracer *tracer)
 	return tracer->iterator && tracer->context_iterator ? 0 : -errno;
 }
 
+static int map_rings(struct tracer *tracer)
+{
+	const struct stallprof_bpf *bpf = tracer->bpf;
+
+	tracer->asked = ring_buffer__new(bpf_map__fd(bpf->maps.python_asked), on_asked, tracer, NULL);
+	tracer->ring = ring_buffer__new(bpf_map__fd(bpf->maps.events), on_ring, tracer, NULL);
+	return tracer->asked && tracer->ring ? 0 : -errno;
+}
+
 static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
 {
 	int result;
@@ -158,9 +182,8 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	tracer->ledgers = ledger_maps_new(bpf_map__fd(tracer->bpf->maps.ledgers));
 	if (!tracer->ledgers || fill_slots(tracer) || make_iterator(tracer))
 		return fail(err, err_len, "cannot set up the BPF maps: %s", strerror(errno));
-	tracer->ring = ring_buffer__new(bpf_map__fd(tracer->bpf->maps.events), on_ring, tracer, NULL);
-	if (!tracer->ring)
-		return fail(err, err_len, "cannot map the ring buffer: %s", strerror(errno));
+	if (map_rings(tracer))
+		return fail(err, err_len, "cannot map the ring buffers: %s", strerror(errno));
 	tracer->links = tracer_links_new(tracer->bpf->obj, tracer->host, opts->cpu_hz);
 	if (!tracer->links)
 		return fail(err, err_len, "out of memory");
@@ -168,8 +191,8 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	return tracer_links_attach(tracer->links, false, err, err_len);
 }
 
-struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_event, void *ctx, char *err,
-                          size_t err_len)
+struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_event,
+                          tracer_python_fn on_python, void *ctx, char *err, size_t err_len)
 {
 	struct tracer *tracer = calloc(1, sizeof(*tracer));
 	int result;
@@ -179,6 +202,7 @@ struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_eve
 		return NULL;
 	}
 	tracer->on_event = on_event;
+	tracer->on_python = on_python;
 	tracer->ctx = ctx;
 	tracer->next_key = (uint64_t)getpid() << 32 | 1;
 	result = load(tracer, opts, err, err_len);
@@ -196,6 +220,7 @@ void tracer_free(struct tracer *tracer)
 		return;
 	tracer_links_free(tracer->links);
 	ring_buffer__free(tracer->ring);
+	ring_buffer__free(tracer->asked);
 	bpf_link__destroy(tracer->iterator);
 	bpf_link__destroy(tracer->context_iterator);
 	ledger_maps_free(tracer->ledgers);
@@ -280,10 +305,14 @@ void tracer_forget_process(struct tracer *tracer, uint32_t tgid)
 
 int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
 {
-	if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid, layout, BPF_ANY))
-		return -errno;
+	return bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid, layout, BPF_ANY) ? -errno
+	                                                                                           : 0;
+}
+
+void tracer_allow_python(struct tracer *tracer, unsigned int asks)
+{
 	tracer->bpf->bss->any_python = 1;
-	return 0;
+	tracer->bpf->bss->python_asks = asks;
 }
 
 void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
@@ -350,9 +379,18 @@ int tracer_fd(const struct tracer *tracer)
 	return ring_buffer__epoll_fd(tracer->ring);
 }
 
-int tracer_poll(struct tracer *tracer)
+int tracer_python_fd(const struct tracer *tracer)
 {
-	return ring_buffer__consume(tracer->ring);
+	return ring_buffer__epoll_fd(tracer->asked);
+}
+
+int tracer_poll(struct tracer *tracer, bool all)
+{
+	int result = ring_buffer__consume(tracer->asked);
+
+	if (result < 0)
+		return result;
+	return all ? ring_buffer__consume(tracer->ring) : ring_buffer__poll(tracer->ring, 0);
 }
 
 int64_t tracer_tagged(const struct tracer *tracer)

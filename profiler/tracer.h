@@ -1,11 +1,11 @@
 /*
  * The BPF side, as one object: load, attach, ask, detach.
  *
- *     tracer = tracer_new(&opts, on_event, ctx, err, sizeof(err));
+ *     tracer = tracer_new(&opts, on_event, on_python, ctx, err, sizeof(err));
  *     tracer_watch_file(tracer, "/usr/lib/libstalltag.so.1", …);  USDT probes of one file, as often as wanted
  *     tracer_set_process(tracer, tgid, &process);                 and tracer_iterate(ABI_ITER_ADOPT)
  *     tracer_attach(tracer, err, sizeof(err));                    the hot programs; tracer_detach ends it
- *     while (…) tracer_poll(tracer);                              calls on_event
+ *     while (…) tracer_poll(tracer, …);                           calls on_event, on_python
  *     tracer_iterate(tracer, ABI_ITER_FLUSH);                     the end of a window:
  *     tracer_take_ledger(tracer, next, on_row, ctx);                its rows
  *     tracer_free(tracer);
@@ -39,11 +39,13 @@ struct tracer_opts {
 
 /* One event with its `ustack_len` bytes of user stack and `n_python` Python frames behind it. */
 typedef void (*tracer_event_fn)(void *ctx, const struct abi_event *event);
+/* While a thread waits, if possible: see struct abi_python_ask. */
+typedef void (*tracer_python_fn)(void *ctx, const struct abi_python_ask *ask);
 typedef int (*tracer_row_fn)(void *ctx, const struct abi_ledger_key *key,
                              const struct abi_ledger_value *value);
 
-struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_event, void *ctx, char *err,
-                          size_t err_len);
+struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_event,
+                          tracer_python_fn on_python, void *ctx, char *err, size_t err_len);
 void tracer_free(struct tracer *tracer);
 
 /* Hot programs. Attaching also runs the iterator, so that threads tagged before are followed from now on. */
@@ -62,6 +64,8 @@ void tracer_forget_process(struct tracer *tracer, uint32_t tgid);
 /* Where the interpreter of a CPython process keeps its frames, which then come with its stacks. */
 int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout);
 void tracer_forget_python(struct tracer *tracer, uint32_t tgid);
+/* Python frames are wanted, and up to `asks` more calls of `on_python`. */
+void tracer_allow_python(struct tracer *tracer, unsigned int asks);
 
 /* Makes a tag known and gives its key, for abi_process.base_tag. */
 int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);
@@ -74,9 +78,13 @@ int tracer_iterate(struct tracer *tracer, uint32_t mode);
 /* Begins window `next` and gives every row of the one before. No program writes to them any more. */
 int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx);
 
-/* Readable when events wait. tracer_poll hands out all there are; the number, or -errno. */
+/*
+ * Readable when many events wait, or one that is urgent; when Python's code objects are to be read. tracer_poll calls back
+ * for the latter, and for all events, or only if the first is readable; a number, or -errno.
+ */
 int tracer_fd(const struct tracer *tracer);
-int tracer_poll(struct tracer *tracer);
+int tracer_python_fd(const struct tracer *tracer);
+int tracer_poll(struct tracer *tracer, bool all);
 
 /* Threads that hold a tag now; bytes of waits' events so far; T. */
 int64_t tracer_tagged(const struct tracer *tracer);

@@ -1,0 +1,37 @@
+/*
+ * T, the length from which on a wait always keeps its stack, follows the load: it grows by as much as stacks come faster
+ * than the budget, and halves ten times a second well below it, down to the configured one. A quiet host keeps the stack of
+ * every wait that is worth a look, a busy one those of the long waits and a fair sample of the others.
+ *
+ *     opts.threshold_ns = sampling_threshold_first(sampling);     for tracer_new()
+ *     sampling_threshold_begin(&t, sampling, tracer, now);
+ *     sampling_threshold_hold(&t, now);                           at every tick
+ *     sampling_threshold_take(&t);                                at the end of a window
+ */
+#ifndef STALLPROF_PROFILER_SAMPLING_THRESHOLD_H
+#define STALLPROF_PROFILER_SAMPLING_THRESHOLD_H
+
+#include <stdint.h>
+
+struct config_sampling;
+struct tracer;
+
+struct sampling_threshold {
+	const struct config_sampling *sampling;
+	struct tracer *tracer;
+	uint64_t checked_ns, last_bytes;
+	uint64_t max_ns; /* of this window */
+};
+
+/* Nothing is known of the load yet; with a fixed T it is the configured one. */
+uint64_t sampling_threshold_first(const struct config_sampling *sampling);
+
+/* Times are CLOCK_MONOTONIC. Both outlive it. */
+void sampling_threshold_begin(struct sampling_threshold *t, const struct config_sampling *sampling,
+                              struct tracer *tracer, uint64_t now_ns);
+void sampling_threshold_hold(struct sampling_threshold *t, uint64_t now_ns);
+
+/* The largest T since the last call. */
+uint64_t sampling_threshold_take(struct sampling_threshold *t);
+
+#endif
