@@ -73,6 +73,8 @@ struct config_sampling {
 struct config_symbolizer {
 	uint64_t max_memory_bytes;
 	char *debug_dir;
+	char *debuginfod_urls; /* separated by blanks; "": none are asked */
+	uint64_t debuginfod_bytes, debuginfod_timeout_seconds;
 	char *cache_dir; /* an absolute path, or CONFIG_NO_CACHE */
 	uint64_t cache_bytes;
 	char *demangle; /* symbol_names_set() */

@@ -68,6 +68,25 @@ static bool url_passes(const char *value)
 	return host && config_line_passes(value) && !strchr(value, ' ') && !memchr(value + scheme, '@', host);
 }
 
+/* As DEBUGINFOD_URLS has them. */
+static bool urls_pass(const char *value)
+{
+	char url[1025];
+	size_t len;
+
+	for (; *value; value += len) {
+		value += strspn(value, " ");
+		len = strcspn(value, " ");
+		if (len >= sizeof(url))
+			return false;
+		memcpy(url, value, len);
+		url[len] = 0;
+		if (len && !url_passes(url))
+			return false;
+	}
+	return true;
+}
+
 static bool path_passes(const char *value)
 {
 	return config_line_passes(value) && *value == '/';
@@ -144,6 +163,12 @@ const struct config_setting config_settings[] = {
 	       1024 * GIB),
 	TEXT(SECTION_SYMBOLIZER, "debug_dir", symbolizer.debug_dir, "/usr/lib/debug", path_passes,
 	     PATH_ALLOWED),
+	TEXT(SECTION_SYMBOLIZER, "debuginfod_urls", symbolizer.debuginfod_urls, "", urls_pass,
+	     "http://HOST… or https://HOST…, separated by blanks"),
+	NUMBER(SECTION_SYMBOLIZER, "debuginfod_bytes", symbolizer.debuginfod_bytes, 2 * GIB, 16 * MIB,
+	       1024 * GIB),
+	NUMBER(SECTION_SYMBOLIZER, "debuginfod_timeout_seconds", symbolizer.debuginfod_timeout_seconds, 300,
+	       1, 3600),
 	TEXT(SECTION_SYMBOLIZER, "cache_dir", symbolizer.cache_dir, "/var/cache/stallprof", cache_passes,
 	     PATH_ALLOWED ", or " CONFIG_NO_CACHE),
 	NUMBER(SECTION_SYMBOLIZER, "cache_bytes", symbolizer.cache_bytes, 256 * MIB, MIB, 1024 * GIB),

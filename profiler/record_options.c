@@ -43,6 +43,9 @@ static const struct setting {
 	{ "max-stalled", "sampling.max_stalled_threads", "N", "stacks held at the same time (256)" },
 	{ "ring-bytes", "sampling.ring_bytes", "N", "ring buffer from the kernel, a power of two" },
 	{ "debug-dir", "symbolizer.debug_dir", "DIR", "where debug files lie (/usr/lib/debug)" },
+	{ "debuginfod", "symbolizer.debuginfod_urls", "URLS",
+	  "fetch missing debug files from these servers, for later windows; \"$DEBUGINFOD_URLS\" for the "
+	  "usual ones" },
 	{ "cache-dir", "symbolizer.cache_dir", "DIR",
 	  "what was found out about symbols, for the next time (~/.cache/stallprof); none: nowhere" },
 	{ "demangle", "symbolizer.demangle", "HOW",

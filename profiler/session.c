@@ -34,6 +34,7 @@ struct session {
 	struct session_opts opts;
 	session_say_fn say;
 	struct tracer *tracer;
+	struct debuginfod *debuginfod; /* NULL: not configured */
 	struct symbolizer *symbolizer;
 	struct process_table *processes;
 	struct python_processes *pythons; /* NULL: switched off */
@@ -130,7 +131,8 @@ static int open_tables(struct session *session)
 {
 	const struct config *config = session->config;
 
-	session->symbolizer = symbol_cache_open(&config->symbolizer);
+	session->debuginfod = symbol_cache_fetcher(&config->symbolizer, session->say);
+	session->symbolizer = symbol_cache_open(&config->symbolizer, session->debuginfod);
 	session->tags = tag_names_new();
 	session->classes = tag_classes_new(config->tags.max_classes);
 	session->devices = device_names_new(NULL);
@@ -197,9 +199,7 @@ void session_free(struct session *session)
 	python_processes_free(session->pythons);
 	tag_watch_free(session->watch);
 	tracer_free(session->tracer);
-	if (session->symbolizer)
-		symbolizer_save(session->symbolizer, true);
-	symbolizer_free(session->symbolizer);
+	symbol_cache_close(session->symbolizer, session->debuginfod);
 	tag_names_free(session->tags);
 	tag_classes_free(session->classes);
 	device_names_free(session->devices);
@@ -345,7 +345,8 @@ static struct stamp *describe(struct session *session)
 	if (!stamp)
 		return NULL;
 	if (tracer_describe(session->tracer, stamp) || stack_resolver_describe(session->resolver, stamp) ||
-	    python_processes_describe(session->pythons, stamp) || tag_watch_describe(session->watch, stamp)) {
+	    python_processes_describe(session->pythons, stamp) ||
+	    debuginfod_describe(session->debuginfod, stamp) || tag_watch_describe(session->watch, stamp)) {
 		stamp_free(stamp);
 		return NULL;
 	}
@@ -386,7 +387,7 @@ struct profile *session_end_window(struct session *session)
 	tag_names_age(session->tags, session->tracer);
 	process_table_age(session->processes);
 	python_processes_age(session->pythons);
-	symbolizer_save(session->symbolizer, false);
+	symbol_cache_keep(session->symbolizer, session->debuginfod);
 	if (!profile)
 		errno = -result;
 	return profile;

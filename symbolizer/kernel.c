@@ -216,6 +216,19 @@ bool kernel_save(struct kernel *k, bool last)
 	return kernel_debug_save(k->debug, last);
 }
 
+void kernel_look_again(struct kernel *k)
+{
+	kernel_debug_look_again(k->debug);
+	k->described = false;
+	if (k->symbols)
+		describe_core(k);
+}
+
+void kernel_missing(const struct kernel *k, bool *core, size_t *modules)
+{
+	kernel_debug_missing(k->debug, core, modules);
+}
+
 bool kernel_is_entry(const char *function)
 {
 	/* asm/idtentry.h makes the first three; those of Xen, FRED (6.9) and the label within asm_exc_nmi. */

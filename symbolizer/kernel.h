@@ -33,6 +33,12 @@ void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
 /* object_save() for vmlinux and the modules. True: some index was written. */
 bool kernel_save(struct kernel *k, bool last);
 
+/* Debug files that were not to be found may be there now. */
+void kernel_look_again(struct kernel *k);
+
+/* Whether vmlinux's debug file was looked for in vain, and of how many modules. */
+void kernel_missing(const struct kernel *k, bool *core, size_t *modules);
+
 /*
  * Is it a function of arch/x86/entry that the processor enters by itself? By its name: what the unwinder of the
  * kernel knows about its frames does not come with the addresses.

@@ -158,8 +158,10 @@ static struct object *open_core(struct kernel_debug *d, const char *build_id)
 	if (d->core_tried)
 		return d->core;
 	d->core_tried = true;
-	if (kernel_files_vmlinux(d->files, build_id, &f, &path))
+	if (kernel_files_vmlinux(d->files, build_id, &f, &path)) {
+		object_report_missing(d->env, build_id);
 		return NULL;
+	}
 	if (symtab_address(f, "_stext", &d->linked_stext))
 		d->linked_stext = 0;
 	d->core = object_new(d->env, f, "", path);
@@ -220,8 +222,10 @@ static struct object *open_module(struct kernel_debug *d, const struct kernel_pl
 
 	if (!section_address(".text", &sections))
 		return NULL;
-	if (kernel_files_module(d->files, place->module, place->build_id, &f, &path))
+	if (kernel_files_module(d->files, place->module, place->build_id, &f, &path)) {
+		object_report_missing(d->env, place->build_id);
 		return NULL;
+	}
 	/* Looking for .debug_info has loaded it, as if every section were at 0. */
 	elf_file_release_all(f);
 	if (elf_relocate_place(f, section_address, &sections)) {
@@ -296,6 +300,30 @@ bool kernel_debug_save(struct kernel_debug *d, bool last)
 	for (i = 0; i < d->n_modules; i++)
 		wrote |= d->modules[i].object && object_save(d->modules[i].object, last);
 	return wrote;
+}
+
+void kernel_debug_look_again(struct kernel_debug *d)
+{
+	size_t from, to = 0;
+
+	d->core_tried = d->core != NULL;
+	for (from = 0; from < d->n_modules; from++) {
+		if (d->modules[from].object)
+			d->modules[to++] = d->modules[from];
+		else
+			free(d->modules[from].name);
+	}
+	d->n_modules = to;
+}
+
+void kernel_debug_missing(const struct kernel_debug *d, bool *core, size_t *modules)
+{
+	size_t i;
+
+	*core = d->core_tried && !d->core;
+	*modules = 0;
+	for (i = 0; i < d->n_modules; i++)
+		*modules += !d->modules[i].object;
 }
 
 size_t kernel_debug_memory(const struct kernel_debug *d)

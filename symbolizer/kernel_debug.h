@@ -42,6 +42,12 @@ bool kernel_debug_parse_vmcoreinfo(const char *text, size_t len, uint64_t *offse
 /* object_save() for all of them. True: some index was written. */
 bool kernel_debug_save(struct kernel_debug *d, bool last);
 
+/* Files that were not to be found are looked for once more when they are needed next. */
+void kernel_debug_look_again(struct kernel_debug *d);
+
+/* Whether vmlinux was looked for in vain, and of how many modules the file was. */
+void kernel_debug_missing(const struct kernel_debug *d, bool *core, size_t *modules);
+
 size_t kernel_debug_memory(const struct kernel_debug *d);
 
 #endif

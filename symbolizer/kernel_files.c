@@ -22,7 +22,7 @@ struct module_path {
 };
 
 struct kernel_files {
-	char *debug_dir, *root, *release;
+	char *debug_dir, *fetched_dir, *root, *release;
 	size_t max_bytes;
 	char found[PATH_MAX]; /* the last one opened */
 	struct module_path *modules;
@@ -37,10 +37,11 @@ struct kernel_files *kernel_files_new(const struct kernel_files_opts *opts)
 	if (!k)
 		return NULL;
 	k->debug_dir = strdup(opts->debug_dir);
+	k->fetched_dir = strdup(opts->fetched_dir ? opts->fetched_dir : "");
 	k->root = strdup(opts->root);
 	k->release = strdup(opts->release);
 	k->max_bytes = opts->max_bytes;
-	if (!k->debug_dir || !k->root || !k->release) {
+	if (!k->debug_dir || !k->fetched_dir || !k->root || !k->release) {
 		kernel_files_free(k);
 		return NULL;
 	}
@@ -57,6 +58,7 @@ void kernel_files_free(struct kernel_files *k)
 		free(k->modules[i].path);
 	free(k->modules);
 	free(k->debug_dir);
+	free(k->fetched_dir);
 	free(k->root);
 	free(k->release);
 	free(k);
@@ -105,6 +107,19 @@ __attribute__((format(printf, 5, 6))) static int try_path(struct kernel_files *k
 	return open_path(k, k->found, build_id, out);
 }
 
+static int open_by_build_id(struct kernel_files *k, const char *build_id, struct elf_file **out,
+                            const char **path)
+{
+	const char *folders[] = { k->debug_dir, k->fetched_dir };
+	size_t i;
+
+	for (i = 0; i < 2 && strlen(build_id) > 2; i++)
+		if (*folders[i] && !try_path(k, build_id, out, path, "%s/.build-id/%.2s/%s.debug", folders[i],
+		                             build_id, build_id + 2))
+			return 0;
+	return -ENOENT;
+}
+
 int kernel_files_vmlinux(struct kernel_files *k, const char *build_id, struct elf_file **out,
                          const char **path)
 {
@@ -115,8 +130,7 @@ int kernel_files_vmlinux(struct kernel_files *k, const char *build_id, struct el
 	char relative[PATH_MAX];
 	size_t i;
 
-	if (strlen(build_id) > 2 && !try_path(k, build_id, out, path, "%s/.build-id/%.2s/%s.debug",
-	                                      k->debug_dir, build_id, build_id + 2))
+	if (!open_by_build_id(k, build_id, out, path))
 		return 0;
 	for (i = 0; i < sizeof(in_debug_dir) / sizeof(*in_debug_dir); i++) {
 		snprintf(relative, sizeof(relative), in_debug_dir[i], k->release);
@@ -206,8 +220,7 @@ int kernel_files_module(struct kernel_files *k, const char *name, const char *bu
 {
 	size_t i;
 
-	if (strlen(build_id) > 2 && !try_path(k, build_id, out, path, "%s/.build-id/%.2s/%s.debug",
-	                                      k->debug_dir, build_id, build_id + 2))
+	if (!open_by_build_id(k, build_id, out, path))
 		return 0;
 	if (!k->searched) {
 		k->searched = true;

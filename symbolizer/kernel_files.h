@@ -10,9 +10,10 @@
 struct kernel_files;
 
 struct kernel_files_opts {
-	const char *debug_dir; /* /usr/lib/debug */
-	const char *root;      /* put before /boot and /lib/modules; "" */
-	const char *release;   /* as uname -r has it */
+	const char *debug_dir;   /* /usr/lib/debug */
+	const char *fetched_dir; /* another one, of .build-id alone; NULL: none */
+	const char *root;        /* put before /boot and /lib/modules; "" */
+	const char *release;     /* as uname -r has it */
 	size_t max_bytes;
 };
 

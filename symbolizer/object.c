@@ -100,6 +100,12 @@ static struct debug_file_place place_of(const struct object *o)
 		                          .path = o->path };
 }
 
+void object_report_missing(const struct object_environment *env, const char *build_id)
+{
+	if (env->debug_missing && *build_id)
+		env->debug_missing(build_id, env->missing_context);
+}
+
 void object_load_debug_file(struct object *o)
 {
 	struct debug_file_place place = place_of(o);
@@ -107,9 +113,12 @@ void object_load_debug_file(struct object *o)
 	if (o->debug_tried)
 		return;
 	o->debug_tried = true;
-	if (!elf_file_has_section(o->file, ".debug_info") &&
-	    !debug_file_open(o->file, &place, o->env->max_bytes, &o->debug))
-		o->env->stats->debug_files_opened++;
+	if (!elf_file_has_section(o->file, ".debug_info")) {
+		if (!debug_file_open(o->file, &place, o->env->max_bytes, &o->debug))
+			o->env->stats->debug_files_opened++;
+		else
+			object_report_missing(o->env, o->build_id);
+	}
 	debug_file_open_alt(o->debug ? o->debug : o->file, &place, o->env->max_bytes, &o->alt);
 }
 

@@ -20,13 +20,18 @@ struct object;
 struct object_environment {
 	struct intern *strings;
 	const char *debug_dir;
-	const char *fetched_dir;     /* another one, of .build-id alone; NULL: none */
+	const char *fetched_dir; /* another one, of .build-id alone; NULL: none */
+	void (*debug_missing)(const char *build_id, void *context); /* NULL: nobody wants to know */
+	void *missing_context;
 	struct index_folder *folder; /* of indexes; NULL: none */
 	size_t max_bytes;
 	bool keep_mangled;
 	enum sym_names names;
 	struct symbolizer_stats *stats;
 };
+
+/* Says that there is no debug information for the file of that build-id (""; nothing is said), to whom it concerns. */
+void object_report_missing(const struct object_environment *env, const char *build_id);
 
 /* The answer for one address, as it is remembered. */
 struct object_answer {

@@ -85,7 +85,7 @@ static void forget_known(struct object_cache *c, const struct object *o)
 	c->n_known = to;
 }
 
-static void evict(struct object_cache *c, struct slot *slot)
+static void drop(struct object_cache *c, struct slot *slot)
 {
 	forget_known(c, slot->object);
 	object_save(slot->object, true);
@@ -93,7 +93,24 @@ static void evict(struct object_cache *c, struct slot *slot)
 	c->memory -= slot->memory;
 	*slot = c->slots[--c->n_slots];
 	c->generation++;
+}
+
+static void evict(struct object_cache *c, struct slot *slot)
+{
+	drop(c, slot);
 	c->env->stats->cache_evictions++;
+}
+
+void object_cache_forget(struct object_cache *c, const char *build_id)
+{
+	size_t i = 0;
+
+	while (i < c->n_slots) {
+		if (strcmp(object_build_id(c->slots[i].object), build_id) == 0)
+			drop(c, &c->slots[i]); /* the last one takes its place */
+		else
+			i++;
+	}
 }
 
 static struct slot *least_recently_used(struct object_cache *c, const struct object *except)

@@ -24,6 +24,9 @@ struct object *object_cache_get(struct object_cache *c, int fd, const char *root
 /* The vDSO that this process has mapped, which is every process's. NULL: none. */
 struct object *object_cache_vdso(struct object_cache *c);
 
+/* Forgets the files of that build-id, so that they are opened anew. Pointers got before are dead. */
+void object_cache_forget(struct object_cache *c, const char *build_id);
+
 /* To be called after each use of an object: notes its memory, and evicts others. */
 void object_cache_used(struct object_cache *c, struct object *o);
 

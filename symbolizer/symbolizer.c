@@ -28,6 +28,7 @@ static struct kernel *new_kernel(struct symbolizer *s, const struct symbolizer_o
 	if (uname(&host))
 		host.release[0] = 0;
 	kernel.files = (struct kernel_files_opts){ .debug_dir = s->debug_dir,
+		                                   .fetched_dir = s->fetched_dir,
 		                                   .root = opts->root ? opts->root : "",
 		                                   .release = opts->kernel_release ? opts->kernel_release
 		                                                                   : host.release,
@@ -50,13 +51,17 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 {
 	s->debug_dir = strdup(opts->debug_dir ? opts->debug_dir : "/usr/lib/debug");
 	s->proc = strdup(opts->proc ? opts->proc : "/proc");
+	s->fetched_dir = opts->fetched_dir ? strdup(opts->fetched_dir) : NULL;
 	s->strings = intern_new(MAX_STRING_BYTES);
-	if (!s->debug_dir || !s->proc || !s->strings)
+	if (!s->debug_dir || !s->proc || !s->strings || (opts->fetched_dir && !s->fetched_dir))
 		return -ENOMEM;
 	open_folder(s, opts);
 	s->env = (struct object_environment){
 		.strings = s->strings,
 		.debug_dir = s->debug_dir,
+		.fetched_dir = s->fetched_dir,
+		.debug_missing = opts->debug_missing,
+		.missing_context = opts->missing_context,
 		.folder = s->folder,
 		.max_bytes = opts->max_memory_bytes ? opts->max_memory_bytes : DEFAULT_MEMORY_BYTES,
 		.keep_mangled = opts->keep_mangled,
@@ -98,6 +103,7 @@ void symbolizer_free(struct symbolizer *s)
 	free(s->unwound);
 	intern_free(s->strings);
 	free(s->debug_dir);
+	free(s->fetched_dir);
 	free(s->proc);
 	free(s);
 }
@@ -146,6 +152,12 @@ __attribute__((format(printf, 3, 4))) static void set_unnamed(struct symbolizer 
 	va_end(args);
 	set_single(s, out, s->unnamed, "none");
 	s->stats.results_none++;
+}
+
+void symbolizer_debug_arrived(struct symbolizer *s, const char *build_id)
+{
+	object_cache_forget(s->objects, build_id);
+	kernel_look_again(s->kernel);
 }
 
 int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out)
@@ -288,4 +300,5 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
 	out->files_cached = object_cache_count(s->objects);
 	out->processes = HASH_COUNT(s->processes);
 	out->kernel_symbols = kernel_symbols(s->kernel);
+	kernel_missing(s->kernel, &out->kernel_debug_missing, &out->kernel_modules_without_debug);
 }

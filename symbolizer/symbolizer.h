@@ -55,9 +55,18 @@ struct symbolizer_opts {
 	size_t max_memory_bytes; /* of symbol, line and unwind tables; 0: 512 MiB. Over it the least recently
 	                            used go */
 	const char *debug_dir;   /* where separate debug files lie; NULL: /usr/lib/debug */
-	const char *proc;        /* NULL: /proc */
-	const char *sys;         /* NULL: /sys */
-	const char *root;        /* put before /boot and /lib/modules; NULL: nothing */
+	const char *fetched_dir; /* another folder like it, of .build-id/ab/cdef.debug alone; NULL: none */
+
+	/*
+	 * Told of each build-id, in hex, of whose file there is no debug information to be had here: whenever that
+	 * is looked for, so of one file more than once. See symbolizer_debug_arrived(). NULL: nobody.
+	 */
+	void (*debug_missing)(const char *build_id, void *context);
+	void *missing_context;
+
+	const char *proc;           /* NULL: /proc */
+	const char *sys;            /* NULL: /sys */
+	const char *root;           /* put before /boot and /lib/modules; NULL: nothing */
 	const char *kernel_release; /* NULL: that of the running kernel */
 	bool keep_mangled;          /* give names as they stand in the file */
 	enum sym_names names;
@@ -175,6 +184,12 @@ int symbolizer_file_find(struct sym_file *f, const char *section, uint64_t addre
  */
 int symbolizer_save(struct symbolizer *s, bool last);
 
+/*
+ * The debug file of that build-id may be had now: it is looked for again. What was found out about the file, or the
+ * kernel, without it is forgotten; as are the modules of user results got before.
+ */
+void symbolizer_debug_arrived(struct symbolizer *s, const char *build_id);
+
 struct sym_regs {
 	uint64_t ip, sp, bp, bx, r12, r13, r14, r15, ax, cx, dx, si, di, r8, r9, r10, r11;
 };
@@ -238,7 +253,9 @@ struct symbolizer_stats {
 
 	size_t memory_bytes; /* tables and strings */
 	size_t files_cached, processes;
-	size_t kernel_symbols; /* 0: kallsyms hidden or unreadable */
+	size_t kernel_symbols;               /* 0: kallsyms hidden or unreadable */
+	bool kernel_debug_missing;           /* vmlinux with debug information was wanted and is not here */
+	size_t kernel_modules_without_debug; /* loaded modules of which that is true */
 };
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out);
 

@@ -15,7 +15,7 @@ struct symbolizer {
 	struct unwind_cache *unwound;  /* NULL before the first stack */
 	uint64_t unwound_generation;   /* of `objects`, whose rules are in it */
 	struct sym_file *files;        /* the last one opened */
-	char *debug_dir, *proc;
+	char *debug_dir, *fetched_dir, *proc;
 	struct index_folder *folder; /* NULL: none */
 	int folder_err;              /* why there is none, though one is wanted */
 	struct symbolizer_stats stats;

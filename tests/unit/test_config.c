@@ -61,6 +61,9 @@ static void assert_equal_configs(const struct config *a, const struct config *b)
 	assert_int_equal(a->symbolizer.max_memory_bytes, b->symbolizer.max_memory_bytes);
 	assert_string_equal(a->symbolizer.debug_dir, b->symbolizer.debug_dir);
 	assert_string_equal(a->symbolizer.cache_dir, b->symbolizer.cache_dir);
+	assert_string_equal(a->symbolizer.debuginfod_urls, b->symbolizer.debuginfod_urls);
+	assert_int_equal(a->symbolizer.debuginfod_bytes, b->symbolizer.debuginfod_bytes);
+	assert_int_equal(a->symbolizer.debuginfod_timeout_seconds, b->symbolizer.debuginfod_timeout_seconds);
 	assert_int_equal(a->symbolizer.cache_bytes, b->symbolizer.cache_bytes);
 	assert_string_equal(a->symbolizer.demangle, b->symbolizer.demangle);
 	assert_string_equal(a->symbolizer.python, b->symbolizer.python);
@@ -126,6 +129,8 @@ static void test_config__every_setting_is_taken(void **state)
 	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
 	        "  min_duration_ns: 7, stack_copy_bytes: 8192, max_stalled_threads: 9, ring_bytes: 1048576}\n"
 	        "symbolizer: {max_memory_bytes: 16777216, debug_dir: /g, cache_dir: none, "
+	        "debuginfod_urls: 'http://a https://b/x', debuginfod_bytes: 16777216, "
+	        "debuginfod_timeout_seconds: 1, "
 	        "cache_bytes: 2097152, demangle: full, python: false}\n"
 	        "filters: {pids: [1, 4194304], cgroups: [/a, /b]}\n");
 
@@ -154,6 +159,9 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_int_equal(config->symbolizer.max_memory_bytes, 16777216);
 	assert_string_equal(config->symbolizer.debug_dir, "/g");
 	assert_string_equal(config->symbolizer.cache_dir, CONFIG_NO_CACHE);
+	assert_string_equal(config->symbolizer.debuginfod_urls, "http://a https://b/x");
+	assert_int_equal(config->symbolizer.debuginfod_bytes, 16777216);
+	assert_int_equal(config->symbolizer.debuginfod_timeout_seconds, 1);
 	assert_int_equal(config->symbolizer.cache_bytes, 2097152);
 	assert_string_equal(config->symbolizer.demangle, "full");
 	assert_string_equal(config->symbolizer.python, "false");

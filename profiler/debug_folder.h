@@ -1,0 +1,25 @@
+/*
+ * A folder of debug files by build-id, FOLDER/.build-id/ab/cdef.debug, of bounded size. Each file in it is whole at
+ * every moment; several processes may use it at once.
+ */
+#ifndef STALLPROF_PROFILER_DEBUG_FOLDER_H
+#define STALLPROF_PROFILER_DEBUG_FOLDER_H
+
+#include <stdint.h>
+
+/*
+ * Makes the folder, and its parent, when missing, and takes away what was left half-written a day ago. -EPERM: it
+ * belongs to someone else, or others may write to it; -errno.
+ */
+int debug_folder_make(const char *folder);
+
+/* A new file to be filled; *path is the caller's to free. Returns the descriptor, or -errno. */
+int debug_folder_begin(const char *folder, char **path);
+
+/* Puts the file from there in its place. 0, -errno. `path` is gone in any case. */
+int debug_folder_keep(const char *folder, const char *path, const char *build_id);
+
+/* Takes away those used longest ago until the rest has at most max_bytes; never that of `except`. */
+void debug_folder_trim(const char *folder, uint64_t max_bytes, const char *except);
+
+#endif
