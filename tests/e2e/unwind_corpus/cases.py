@@ -10,7 +10,8 @@ Program = collections.namedtuple("Program", "command after", defaults=[()])
 # `ends`: how our walks may end. One other than "complete", but for stops whose copy is short, means that gdb has made
 # frames up: ours are fewer, all of them gdb's, and those that only gdb has are without names.
 # `instead`: where gdb has it all wrong: the functions that there are, of each stop in one of them.
-Case = collections.namedtuple("Case", "program arguments steps ends instead", defaults=[("complete",), ()])
+# `guessed`: in functions without tables gdb goes by their instructions, pushes and all; we end there with "no_cfi".
+Case = collections.namedtuple("Case", "program arguments steps ends instead guessed", defaults=[("complete",), (), False])
 
 
 def compiled(source, compiler, *flags):
@@ -39,6 +40,7 @@ PROGRAMS = {
     "O3-lto": Program(compiled("frames.c", "gcc", "-O3", "-g", "-flto", "-fomit-frame-pointer")),
     "cet": Program(fast("frames.c", "gcc", "-fcf-protection=full", "-Wl,-z,lazy", "-Wl,-z,ibtplt")),
     "avx": Program(fast("frames.c", "gcc", "-mavx", "-mstackrealign", "-fstack-protector-all", "-fstack-clash-protection")),
+    "static": Program(fast("frames.c", "gcc", "-static")),
     "static-pie": Program(fast("frames.c", "clang", "-static-pie", "-fPIE")),
     "large-code": Program(fast("frames.c", "gcc", "-mcmodel=large", "-no-pie", "-fno-pie")),
     "gold": Program(fast("frames.c", "gcc", "-fuse-ld=gold", "-gdwarf-4", "-gz=zlib")),
@@ -46,6 +48,7 @@ PROGRAMS = {
     "debug-frame": Program(fast("frames.c", "gcc", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")),
     "stripped": Program(fast("frames.c", "gcc", "-no-pie", "-fno-pie"), [KEEP, ["strip", "{out}"]]),
     "mini": Program(fast("frames.c", "gcc", "-no-pie", "-fno-pie"), MINI),
+    "musl": Program(fast("frames.c", "musl-gcc")),
     "detours": Program(fast("detours.c", "gcc")),
     "constructed.so": Program(fast("constructed.c", "gcc", "-shared", "-fPIC")),
     "throw": Program(fast("throw.cc", "g++")),
@@ -76,6 +79,7 @@ DETOURS = {
     "vfork": ["gdb set follow-fork-mode child", "gdb set detach-on-fork on", HERE, "sweep 12"],
     "clone": ["gdb set follow-fork-mode child", "gdb set detach-on-fork on", HERE, "sweep 12"],
     "vfork_parent": ["to vfork", "sweep 40"],
+    "clone_parent": ["to clone", "sweep 40"],
     "thread": ["to main", "to *start_thread", "over 40", HERE, "sweep 12"],
     "jit": [HERE, "sweep 30"],
     "clock": ["to main", "to *__vdso_clock_gettime", "sweep 200"],
@@ -110,8 +114,10 @@ def frames_cases():
             found[f"{program}-{function}"] = Case(program, [], [BOUND, f"to *{function}", "sweep 150"])
     for program in ("O0", "O3-pointers", "avx", "debug-frame", "cet"):
         found[program] = Case(program, [], [BOUND, *sweeps(FUNCTIONS, 40)])
-    for program in ("O3-lto", "static-pie", "large-code", "gold", "no-header", "mini"):
+    for program in ("O3-lto", "static-pie", "large-code", "gold", "no-header", "mini", "static"):
         found[program] = Case(program, [], [BOUND, *sweeps(FUNCTIONS, 40)])
+    # musl's own functions have no tables.
+    found["musl"] = Case("musl", [], sweeps(FUNCTIONS, 40), ends=("no_cfi",), guessed=True)
     found["stripped"] = Case("stripped", [], [BOUND, *sweeps(FUNCTIONS, 40, "@")])
     found["O2-resolver"] = Case("O2", ["plt"], ["to main", RESOLVERS, "over 60", "to *_dl_fixup",
                                                 "sweep 100"])
@@ -144,6 +150,7 @@ def cases():
                             instead=INSTEAD.get(shape, ()))
     found.update(library_cases())
     found["rules"] = Case("rules", [], sweeps(RULES, 30))
+    found["rules-none"] = Case("rules", [], ["to *rule_none", "sweep 30"], ends=("complete", "no_cfi"), guessed=True)
     return found
 
 
