@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A block ends so far from the address at the latest, and has at most so many changes. */
 #define MAX_REACH   32768
@@ -123,23 +124,33 @@ static const char *path_of(struct making *m, const struct dwarf_frame *frame)
 	return m->path;
 }
 
+/* Good until the next call. NULL: it has none. */
+static const char *name_of(struct making *m, const struct dwarf_frame *frame, bool outermost)
+{
+	bool named = dwarf_index_name(m->dwarf, frame->die, m->name, sizeof(m->name));
+	const char *symbol = NULL;
+
+	if (outermost && !named)
+		symbol = m->wanted->symbol_at(m->wanted->address, m->wanted->context);
+	else if (outermost && dwarf_index_lacks_linkage_name(m->dwarf, frame->die))
+		symbol = m->wanted->symbol_at(m->place.function->low, m->wanted->context);
+	if (symbol && (!named || strncmp(symbol, "_Z", 2) == 0))
+		return symbol;
+	return named ? m->name : NULL;
+}
+
 /* `outer` is the frame around it; NULL for the outermost. */
 static uint32_t add_scope(struct making *m, const struct dwarf_frame *frame, const struct dwarf_frame *outer,
                           uint32_t outer_scope)
 {
-	const char *name = NULL;
 	uint32_t scope;
 
 	if (make_room((void **)&m->made, m->builder.block.n_scopes, &m->max_made, sizeof(*m->made))) {
 		m->builder.err = -ENOMEM;
 		return INDEX_NO_SCOPE;
 	}
-	if (dwarf_index_name(m->dwarf, frame->die, m->name, sizeof(m->name)))
-		name = m->name;
-	else if (!outer)
-		name = m->wanted->symbol_at(m->wanted->address, m->wanted->context);
-	scope = index_builder_scope(&m->builder, outer_scope, name, outer ? path_of(m, outer) : NULL,
-	                            outer ? outer->line : 0);
+	scope = index_builder_scope(&m->builder, outer_scope, name_of(m, frame, !outer),
+	                            outer ? path_of(m, outer) : NULL, outer ? outer->line : 0);
 	if (scope != INDEX_NO_SCOPE)
 		m->made[scope] = (struct made_scope){ .die = frame->die, .outer = outer_scope };
 	return scope;

@@ -9,7 +9,7 @@ struct dwarf_block_wanted {
 	uint64_t address;
 	struct dwarf_interval room; /* the block must not reach beyond it */
 	uint64_t shift;             /* is added to each address in the block */
-	/* The name of a function that has none in DWARF, by the symbol table. May return NULL. */
+	/* The name of a function that has none in DWARF, or no linkage name, by the symbol table. May return NULL. */
 	const char *(*symbol_at)(uint64_t address, void *context);
 	void *context;
 };

@@ -132,7 +132,7 @@ static bool has_line(const struct dwarf_place *place, uint64_t address)
 	uint32_t file, line;
 
 	return place->unit && place->unit->lines &&
-	       dwarf_lines_find(place->unit->lines, address, 0, &file, &line);
+	       dwarf_lines_find(place->unit->lines, address, &file, &line);
 }
 
 /* The first unit with a function there counts; else the first with a line. */
@@ -185,9 +185,8 @@ size_t dwarf_index_frames(const struct dwarf_place *place, uint64_t address, str
 	const struct dwarf_function *f = place->function;
 	const struct dwarf_lines *lines = place->unit->lines;
 	size_t n = f ? dwarf_scopes_inlines(place->scopes, f, address, chain, MAX_INLINED) : 0, i;
-	uint64_t scope_start = n ? chain[n - 1]->low : f ? f->low : 0;
 	uint32_t file = 0, line = 0;
-	bool known = lines && dwarf_lines_find(lines, address, scope_start, &file, &line);
+	bool known = lines && dwarf_lines_find(lines, address, &file, &line);
 
 	if (!f && !known)
 		return 0;
@@ -273,6 +272,14 @@ bool dwarf_index_name(struct dwarf_index *x, uint64_t die, char *out, size_t siz
 	else
 		snprintf(out, size, "%s", name.name);
 	return true;
+}
+
+bool dwarf_index_lacks_linkage_name(struct dwarf_index *x, uint64_t die)
+{
+	struct dwarf_info *info = info_of_die(x, &die);
+	const struct dwarf_unit *u = info && die ? dwarf_unit_at(info, die) : NULL;
+
+	return u && dwarf_unit_is_cxx(u) && !dwarf_function_name(info, die).is_mangled;
 }
 
 bool dwarf_index_is_split(const struct dwarf_index *x)

@@ -71,6 +71,12 @@ int dwarf_index_each_change(struct dwarf_place *place, uint64_t address,
 bool dwarf_index_name(struct dwarf_index *x, uint64_t die, char *out, size_t size);
 
 /*
+ * Is it one of C++ without a linkage name? Such are those that no other unit can call, templates of a lambda among
+ * them: where such a function has code of its own, the symbol table has the whole name.
+ */
+bool dwarf_index_lacks_linkage_name(struct dwarf_index *x, uint64_t die);
+
+/*
  * Has anything that was asked for depended on files that are found by name, so that what is known today may not
  * be all tomorrow?
  */

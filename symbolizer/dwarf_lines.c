@@ -12,9 +12,6 @@
 /* How many sequences a lookup goes back for one that overlaps those after it. */
 #define MAX_OVERLAPS 16
 
-/* How many rows are looked through for a line instead of 0. */
-#define MAX_ROWS_BACK 64
-
 struct row {
 	uint64_t address;
 	uint32_t file, line;
@@ -259,23 +256,6 @@ static const struct row *row_in(const struct dwarf_lines *l, const struct sequen
 	return low > s->first ? &l->rows[low - 1] : NULL;
 }
 
-/* The line of a row that has none. */
-static uint32_t line_before(const struct dwarf_lines *l, const struct sequence *s, const struct row *row,
-                            uint64_t scope_start)
-{
-	const struct row *before, *first = l->rows + s->first;
-	unsigned int i;
-
-	for (before = row, i = 0; before > first && i < MAX_ROWS_BACK; i++) {
-		before--;
-		if (before->address < scope_start)
-			break;
-		if (before->line && before->file == row->file)
-			return before->line;
-	}
-	return 0;
-}
-
 /* NULL: none has the address. Narrows `same` to where the answer is the same one. */
 static const struct sequence *find_sequence(const struct dwarf_lines *l, uint64_t address,
                                             struct dwarf_interval *same)
@@ -305,8 +285,7 @@ static const struct sequence *find_sequence(const struct dwarf_lines *l, uint64_
 	return NULL;
 }
 
-bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t scope_start, uint32_t *file,
-                      uint32_t *line)
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *file, uint32_t *line)
 {
 	struct dwarf_interval same = { 0, UINT64_MAX };
 	const struct sequence *sequence = find_sequence(l, address, &same);
@@ -315,7 +294,7 @@ bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t sc
 	if (!row)
 		return false;
 	*file = row->file;
-	*line = row->line ? row->line : line_before(l, sequence, row, scope_start);
+	*line = row->line;
 	return true;
 }
 

@@ -21,12 +21,10 @@ int dwarf_lines_read(const struct dwarf_info *d, const struct dwarf_unit *u, str
 void dwarf_lines_free(struct dwarf_lines *l);
 
 /*
- * False: the address is in no row. Where the compiler had no line to give (0: code merged from several places),
- * that of the nearest row before it in the same file counts, as long as that is not below `scope_start`; else
- * *line is 0.
+ * False: the address is in no row. *line is 0 where the compiler had none to give, as of code merged from several
+ * places: the line before would often be one that did not run.
  */
-bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint64_t scope_start, uint32_t *file,
-                      uint32_t *line);
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *file, uint32_t *line);
 
 /*
  * Where dwarf_lines_find() may begin to give another answer: calls `each` with the address of every row in

@@ -328,6 +328,16 @@ bool dwarf_unit_is_c(const struct dwarf_unit *u)
 	return u->language == DW_LANG_C99 || u->language == DW_LANG_C11 || u->language == DW_LANG_C89;
 }
 
+bool dwarf_unit_is_cxx(const struct dwarf_unit *u)
+{
+	/* Those of the last two came after DWARF 5 (dwarfstd.org/languages.html). */
+	enum { DW_LANG_CXX17 = 0x2a, DW_LANG_CXX20 = 0x2b };
+
+	return u->language == DW_LANG_C_plus_plus || u->language == DW_LANG_C_plus_plus_03 ||
+	       u->language == DW_LANG_C_plus_plus_11 || u->language == DW_LANG_C_plus_plus_14 ||
+	       u->language == DW_LANG_CXX17 || u->language == DW_LANG_CXX20;
+}
+
 static int add_abbrevs(struct dwarf_info *d, struct dwarf_abbrevs *abbrevs, uint64_t offset)
 {
 	struct dwarf_abbrevs **bigger;

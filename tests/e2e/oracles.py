@@ -5,7 +5,7 @@ An answer is a list of frames, innermost first, each (function, path, line). The
             neither does what compilers and linkers put behind a name (.constprop.0, .isra.0, .part.0, .cold, .llvm.123), nor
             that eu-addr2line leaves out what a C++ function is in
   file      equal once "." and ".." are resolved, or one path ends with the other (eu-addr2line leaves out the compilation's folder)
-  line      equal. eu-addr2line has no line for merged code (line 0), where the line before is shown: that counts for nothing
+  line      equal; 0 of code that has none
 """
 import json
 import os
@@ -138,5 +138,5 @@ def differences(ours, theirs, alias):
     for (name, path, line), (their_name, their_path, their_line) in zip(ours, theirs):
         found += ["function"] * (not same_name(name, their_name, alias))
         found += ["file"] * (not same_file(path, their_path))
-        found += ["line"] * bool(line != their_line and their_line)
+        found += ["line"] * (line != their_line)
     return sorted(set(found))
