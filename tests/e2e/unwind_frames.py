@@ -13,6 +13,14 @@ import symbol_tables
 
 
 @functools.lru_cache(None)
+def readable(name):
+    """gdb leaves the symbols of some clones as they are."""
+    if not name.startswith("_Z"):
+        return name
+    return cut_parameters(subprocess.run(["c++filt", name], capture_output=True, text=True).stdout.strip())
+
+
+@functools.lru_cache(None)
 def aliases(path):
     """name -> the set of names of the same address, C++ ones as people read them."""
     mangled = symbol_tables.aliases(path)
@@ -48,7 +56,7 @@ def cut_parameters(name):
 
 def plain(name):
     """Without what compilers put behind the names of clones and parts of functions, some of it cut by gdb."""
-    return re.sub(r"(\.(part|constprop|isra|cold|lto_priv|\d+)|\[cold\])+$", "", name)
+    return re.sub(r"(\.(part|constprop|isra|cold|lto_priv|_omp_fn|\d+)|\[cold\])+$", "", name)
 
 
 # What the symbol is called, and what the source, of Rust functions that have a name for the linker.
@@ -67,7 +75,7 @@ def rust_leaf(name):
 def same_name(ours, theirs):
     if ours[1].endswith(".rs") and rust_leaf(ours[0]) == rust_leaf(theirs[0]):
         return True
-    if plain(ours[0]) == plain(theirs[0]):
+    if plain(ours[0]) == plain(theirs[0]) or ours[0] == readable(plain(theirs[0])):
         return True
     return plain(theirs[0]) in map(plain, aliases(ours[4]).get(ours[0], ()))
 

@@ -53,6 +53,7 @@ PROGRAMS = {
     "constructed.so": Program(fast("constructed.c", "gcc", "-shared", "-fPIC")),
     "throw": Program(fast("throw.cc", "g++")),
     "throw-clang": Program(fast("throw.cc", "clang++")),
+    "parallel": Program(fast("parallel.cc", "g++", "-std=c++20", "-fopenmp")),
     "rules": Program(fast("rules.S rules_main.c", "gcc")),
     "rust": Program(["rustc", "-O", "-g", "-o", "{out}", "{src}/sorts.rs"]),
     "go": Program([next(filter(os.path.exists, ["/usr/lib/go-1.19/bin/go"]), "go"), "build", "-o", "{out}", "{src}/sleepers.go"]),
@@ -92,9 +93,11 @@ DETOURS = {
 # is before that belongs to no function.
 # The loader has no tables where it begins.
 OTHER_ENDS = {"context": ("no_cfi", "bad"), "start": ("complete", "no_cfi")}
-# Without tables gdb takes whatever lies at the stack pointer for a return address.
-INSTEAD = {"jit": ("here", "[unknown", "by_jit", "run", "main", "__libc_start_call_main", "__libc_start_main_impl",
-                   "_start")}
+# Without tables gdb takes whatever lies at the stack pointer for a return address. DWARF has what becomes of a coroutine
+# inside the function that it is called from: gdb makes that one of its frames; eu-addr2line and llvm-symbolizer don't.
+START = ("main", "__libc_start_call_main", "__libc_start_main_impl", "_start")
+INSTEAD = {"jit": ("here", "[unknown", "by_jit", "run", *START),
+           "coroutine": ("here", "resumed", "std::__n4861::coroutine_handle<task::promise_type>::resume", "by_coroutine", *START)}
 
 # Which one it is, the processor decides.
 RESOLVERS = "to " + " | ".join(f"*_dl_runtime_resolve_{kind}" for kind in ("fxsave", "xsave", "xsavec"))
@@ -134,6 +137,8 @@ def library_cases():
         found[f"{program}-raise"] = Case(program, [], [
             "to main", "to *__cxa_throw", "sweep 4", "to *_Unwind_RaiseException", "over 30", "to *__gxx_personality_v0",
             "sweep 40", "to _Unwind_Resume", "over 60"])
+    found["parallel"] = Case("parallel", [], [HERE, "gdb set scheduler-locking step", "sweep 12", HERE, "sweep 12"])
+    found["coroutine"] = Case("parallel", ["coroutine"], [HERE, "sweep 30", HERE, "sweep 30"], instead=INSTEAD["coroutine"])
     found["rust"] = Case("rust", [], [
         "to sorts::here", "record", "to sorts::here", "sweep 60", "to rust_panic", "record", "gdb set language c",
         "to *_Unwind_RaiseException", "sweep 30", "gdb set language auto", "to sorts::here", "sweep 30"])
