@@ -135,7 +135,7 @@ bool cfi_next_function(const struct cfi *c, uint64_t address, uint64_t *start)
 {
 	size_t n = address ? cfi_index_up_to(&c->index, address - 1) : 0;
 
-	if (n == c->index.n)
+	if (n == c->index.n || (address > c->index.base && address - c->index.base > UINT32_MAX))
 		return false;
 	*start = c->index.base + c->index.places[n].start;
 	return true;
@@ -147,7 +147,9 @@ static void add_row(struct builder *b, uint64_t start, uint32_t rules)
 {
 	struct wide_row *bigger;
 
-	if (b->err || b->is_full || (b->n && b->rows[b->n - 1].rules == rules))
+	/* Nothing is asked of addresses further up than 4 GiB. */
+	if (b->err || b->is_full || start - b->base > UINT32_MAX ||
+	    (b->n && b->rows[b->n - 1].rules == rules))
 		return;
 	if (b->n == b->max) {
 		b->max = b->max ? b->max * 2 : 256;

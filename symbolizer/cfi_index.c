@@ -180,7 +180,7 @@ size_t cfi_index_up_to(const struct cfi_index *index, uint64_t address)
 	size_t low = 0, high = index->n, mid;
 	uint64_t start = address - index->base;
 
-	if (address < index->base)
+	if (address < index->base || start > UINT32_MAX)
 		return 0;
 	while (low < high) {
 		mid = low + (high - low) / 2;

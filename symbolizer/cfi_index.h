@@ -30,7 +30,7 @@ struct cfi_index {
 int cfi_index_fill(struct cfi_index *index, const struct cfi_section *sections, struct elf_file *f);
 void cfi_index_free(struct cfi_index *index);
 
-/* Number of places that start at or below the address: its own is the last of them. */
+/* Number of places that start at or below the address: its own is the last of them. 0 too for one 4 GiB up. */
 size_t cfi_index_up_to(const struct cfi_index *index, uint64_t address);
 
 #endif

@@ -326,6 +326,7 @@ static int run_both(struct machine *m, const struct cfi_fde *fde)
 	int err;
 
 	memset(&m->now, 0, sizeof(m->now));
+	m->initial = m->now;
 	m->arch = m->section->arch;
 	m->cie = &fde->cie;
 	m->location = fde->start;

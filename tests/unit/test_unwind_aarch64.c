@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <elf.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -17,22 +16,16 @@
 
 #include "symbolizer/cfi.h"
 #include "symbolizer/unwind_walk.h"
+#include "tests/unit/frame_image.h"
 
 #define MAX_PCS   256
 #define MAX_STACK 65536
 #define MAX_BYTES ((size_t)1 << 20)
 #define DATA      "tests/unit/data/aarch64/"
 
-/* A file of nothing but an .eh_frame, as elf_file.h reads it. */
-struct image {
-	Elf64_Ehdr ehdr;
-	Elf64_Shdr shdrs[3];
-	char names[32];
-	uint8_t eh_frame[];
-};
-
 static struct {
-	struct image *image;
+	struct frame_image *image; /* of the .eh_frame alone */
+	size_t image_len;
 	struct elf_file *file;
 	struct cfi *cfi;
 	uint64_t eh_frame;
@@ -51,32 +44,15 @@ static struct {
 
 static void begin_image(uint64_t address, size_t len)
 {
-	static const char names[] = "\0.eh_frame\0.shstrtab";
-	struct image *image = calloc(1, sizeof(*image) + len);
+	uint8_t *nothing = calloc(1, len);
+	const struct frame_section sections[FRAME_IMAGE_SECTIONS] = { { nothing, len, address } };
 
-	assert_non_null(image);
-	memcpy(image->ehdr.e_ident, ELFMAG, SELFMAG);
-	image->ehdr.e_ident[EI_CLASS] = ELFCLASS64;
-	image->ehdr.e_ident[EI_DATA] = ELFDATA2LSB;
-	image->ehdr.e_machine = EM_AARCH64;
-	image->ehdr.e_shoff = offsetof(struct image, shdrs);
-	image->ehdr.e_shentsize = sizeof(Elf64_Shdr);
-	image->ehdr.e_shnum = 3;
-	image->ehdr.e_shstrndx = 2;
-	image->shdrs[1] = (Elf64_Shdr){ .sh_name = 1,
-		                        .sh_type = SHT_PROGBITS,
-		                        .sh_flags = SHF_ALLOC,
-		                        .sh_addr = address,
-		                        .sh_offset = offsetof(struct image, eh_frame),
-		                        .sh_size = len };
-	image->shdrs[2] = (Elf64_Shdr){ .sh_name = 11,
-		                        .sh_type = SHT_STRTAB,
-		                        .sh_offset = offsetof(struct image, names),
-		                        .sh_size = sizeof(image->names) };
-	memcpy(image->names, names, sizeof(names));
-	at.image = image;
+	assert_non_null(nothing);
+	at.image = frame_image_new(EM_AARCH64, sections, &at.image_len);
+	assert_non_null(at.image);
 	at.eh_frame = address;
 	at.eh_frame_len = len;
+	free(nothing);
 }
 
 /* What was left out reads as a CIE that is nobody's. */
@@ -85,7 +61,7 @@ static void fill_gap(size_t from, size_t to)
 	uint32_t len = (uint32_t)(to - from - 4);
 
 	if (from < to)
-		memcpy(at.image->eh_frame + from, &len, sizeof(len));
+		memcpy(at.image->content + from, &len, sizeof(len));
 }
 
 static size_t read_hex(const char *text, uint8_t *to, size_t max)
@@ -102,14 +78,13 @@ static void read_entry(uint64_t address, const char *hex)
 {
 	fill_gap(at.n_filled, address - at.eh_frame);
 	at.n_filled = address - at.eh_frame;
-	at.n_filled += read_hex(hex, at.image->eh_frame + at.n_filled, at.eh_frame_len - at.n_filled);
+	at.n_filled += read_hex(hex, at.image->content + at.n_filled, at.eh_frame_len - at.n_filled);
 }
 
 static void open_table(void)
 {
 	fill_gap(at.n_filled, at.eh_frame_len);
-	assert_int_equal(
-	        elf_file_open_image(at.image, sizeof(*at.image) + at.eh_frame_len, MAX_BYTES, &at.file), 0);
+	assert_int_equal(elf_file_open_image(at.image, at.image_len, MAX_BYTES, &at.file), 0);
 	assert_int_equal(cfi_new(at.file, NULL, &at.cfi), 0);
 }
 
