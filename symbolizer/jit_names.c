@@ -86,30 +86,38 @@ static void refresh_perf_map(struct sym_process *p)
 	close(fd);
 }
 
-static bool is_jitdump(const char *path)
+/* The number in "jit-NUMBER.dump". False: the file has another name. */
+static bool is_jitdump(const char *path, unsigned long *number)
 {
 	const char *name = strrchr(path, '/');
-	size_t len = name ? strlen(name) : 0;
+	char *end;
 
-	return len > strlen("/jit-.dump") && strncmp(name, "/jit-", 5) == 0 &&
-	       strcmp(name + len - 5, ".dump") == 0;
+	if (!name || strncmp(name, "/jit-", 5) != 0)
+		return false;
+	*number = strtoul(name + 5, &end, 10);
+	return strcmp(end, ".dump") == 0;
 }
 
-/* NULL: it has none mapped. */
-static const struct mapping *latest_jitdump(const struct sym_process *p)
+/* A child has its parent's mapped, too: its own comes first. NULL: there is none. */
+static const struct mapping *find_jitdump(const struct sym_process *p)
 {
-	const struct mapping *latest = NULL;
+	const struct mapping *found = NULL;
+	unsigned long number;
 	size_t i;
 
-	for (i = 0; i < p->n_mappings; i++)
-		if (is_jitdump(p->mappings[i]->path) && (!latest || p->mappings[i]->seen > latest->seen))
-			latest = p->mappings[i];
-	return latest;
+	for (i = 0; i < p->n_mappings; i++) {
+		if (!is_jitdump(p->mappings[i]->path, &number))
+			continue;
+		found = p->mappings[i];
+		if (number == p->jit.inner_pid)
+			break;
+	}
+	return found;
 }
 
 static void refresh_jitdump(struct sym_process *p)
 {
-	const struct mapping *m = latest_jitdump(p);
+	const struct mapping *m = find_jitdump(p);
 	struct jit_names *j = &p->jit;
 	struct jitdump *fresh;
 	struct stat st;

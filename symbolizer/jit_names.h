@@ -1,8 +1,9 @@
 /*
  * Names of code that a process compiled for itself: from its jitdump, else its perf map.
  *
- *	jit-PID.dump	anywhere; the compiler maps a page of it as executable to say where. The one mapped last.
- *	perf-PID.map	in the process's own /tmp, PID as in its own PID namespace
+ *	jit-PID.dump	anywhere; the compiler maps a page of it as executable to say where. Of several, as
+ *			a child has its parent's, the one with its own PID, as in its own PID namespace
+ *	perf-PID.map	in the process's own /tmp, PID as above
  *
  * Both only when they are regular files of the process's user or of root: anyone may put a file into /tmp. Looked at
  * again at most once a second.

@@ -127,6 +127,10 @@ static void test_demangle__rust_v0(void **state)
 		  "\x93_"
 		  "\xe1\x83\x92\xe1\x83\x94\xe1\x83\x9b\xe1\x83\xa0\xe1\x83\x98\xe1\x83\x94\xe1\x83\x9a\xe1"
 		  "\x83\x98_\xe1\x83\xa1\xe1\x83\x90\xe1\x83\x93\xe1\x83\x98\xe1\x83\x9a\xe1\x83\x98" },
+		{ "_RNvC1au24ihqwcrb4cv8a8dqg056pqjye",
+		  "a::"
+		  "\xe4\xbb\x96\xe4\xbb\xac\xe4\xb8\xba\xe4\xbb\x80\xe4\xb9\x88\xe4\xb8\x8d\xe8\xaf\xb4\xe4"
+		  "\xb8\xad\xe6\x96\x87" },
 		{ "_RNvC1au8gdel_5qa", "a::g\xc3\xb6"
 		                       "del" },
 		{ "_RNvC1au9gdel_zzzz", "a::punycode{gdel-zzzz}" },
@@ -144,12 +148,19 @@ static void test_demangle__rust_v0(void **state)
 static void test_demangle__rust_v0_refused(void **state)
 {
 	static const char *const names[] = {
-		"_RNvC1a9short",     "_RNvB5_1a",
-		"_RNvB0_1a",         "_RINvC1a1fKh",
-		"_RINvC1a1fKb2_E",   "_RINvC1a1fKcd800_E",
-		"_RINvC1a1fh",       "_RINvC1a1fRL0_hE",
-		"_RINvC1a1fKRec3_E", "_RMINvC1a1bFGzzzzzzzz_EuEu",
-		"_RNvC1a1bx",        "_RNvC99999999999999999999991a1b",
+		"_RNvC1a9short",
+		"_RNvB5_1a",
+		"_RNvB0_1a",
+		"_RINvC1a1fKh",
+		"_RINvC1a1fKb2_E",
+		"_RINvC1a1fKcd800_E",
+		"_RINvC1a1fh",
+		"_RINvC1a1fRL0_hE",
+		"_RINvC1a1fKRec3_E",
+		"_RMINvC1a1bFGzzzzzzzz_EuEu",
+		"_RINvC1a1fBa_uE",
+		"_RNvC1a1bx",
+		"_RNvC99999999999999999999991a1b",
 	};
 	size_t i;
 
@@ -279,6 +290,14 @@ static void add_backref(struct hostile *h, size_t at)
 	add(h, "%c_", digits[at % 62]);
 }
 
+static bool is_demangled(const struct hostile *h)
+{
+	char *shown = demangle(h->name, SYM_NAMES_TEMPLATES);
+
+	free(shown);
+	return shown;
+}
+
 /* Each type is twice the one before: printed they would fill any memory, searched for a pack any time. */
 static void test_demangle__doubling(void **state)
 {
@@ -316,6 +335,40 @@ static void test_demangle__doubling(void **state)
 	assert_shown(h.name, SYM_NAMES_FULL, NULL);
 }
 
+/* What is longer, deeper or more work than any name has a reason to be, though it would all come out. */
+static void test_demangle__limits(void **state)
+{
+	static const char *const heads[] = { "_Z4000", "_Z5000", "_RINvC1a1b", "_RINvC1a1b" };
+	static const int lengths[] = { 4000, 5000, 100, 300 };
+	struct hostile h;
+	size_t from, to;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		h.len = 0;
+		add(&h, "%s", heads[i]);
+		memset(h.name + h.len, i < 2 ? 'x' : 'R', (size_t)lengths[i]);
+		h.len += (size_t)lengths[i];
+		add(&h, "%s", i < 2 ? "v" : "uE");
+		assert_int_equal(is_demangled(&h), i % 2 == 0);
+	}
+	h.len = 0;
+	add(&h, "_RINvC1a1b");
+	from = h.len;
+	add(&h, "u");
+	for (i = 0; i < 16; i++) {
+		to = h.len;
+		add(&h, "T");
+		add_backref(&h, from);
+		add_backref(&h, from);
+		add(&h, "E");
+		from = to;
+	}
+	add(&h, "E");
+	assert_false(is_demangled(&h));
+}
+
 /* Each pair of a template and a reference to a parameter takes room on the stack. */
 static void test_demangle__many_templates(void **state)
 {
@@ -345,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_demangle__simplified),
 		cmocka_unit_test(test_demangle__deep),
 		cmocka_unit_test(test_demangle__doubling),
+		cmocka_unit_test(test_demangle__limits),
 		cmocka_unit_test(test_demangle__many_templates),
 	};
 

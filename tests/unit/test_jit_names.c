@@ -103,6 +103,13 @@ static void test_jit_names__perf_map_of_another(void **state)
 	assert_int_equal(shell("chown 0 '%s/4321/root/tmp/perf-7.map'", program_dir), 0);
 	wait_for_look();
 	assert_string_equal(ask(CODE).frames[0].function, "planted");
+	assert_int_equal(shell("cd '%s/4321' && printf 'Uid:\\t0\\t1234\\t0\\t0\\nNSpid:\\t4321\\t7\\n' > "
+	                       "status && cd root/tmp && "
+	                       "echo '10000 100 own' > perf-7.map && chown 1234 perf-7.map",
+	                       program_dir),
+	                 0);
+	wait_for_look();
+	assert_string_equal(ask(CODE).frames[0].function, "own");
 }
 
 static void write_jitdump(const struct jitdump_writer *w, const char *name)
@@ -117,11 +124,11 @@ static void write_jitdump(const struct jitdump_writer *w, const char *name)
 }
 
 /* The maps say that a page of it is executable. */
-static void map_jitdump(const char *name)
+static void map_jitdump(const char *name, int start)
 {
-	assert_int_equal(shell("cd '%s/4321' && echo \"30000-31000 r-xp 00000000 00:01 $(stat -c %%i "
+	assert_int_equal(shell("cd '%s/4321' && echo \"%x-%x r-xp 00000000 00:01 $(stat -c %%i "
 	                       "root/%s) /%s\" >> maps",
-	                       program_dir, name, name),
+	                       program_dir, start, start + 0x1000, name, name),
 	                 0);
 	assert_int_equal(symbolizer_process_refresh(p), 0);
 }
@@ -139,9 +146,15 @@ static void test_jit_names__jitdump(void **state)
 	jitdump_end(&w);
 	jitdump_put_load(&w, "f", CODE, 0x20);
 	write_jitdump(&w, "jit-7.dump");
+	w.len = 40;
+	jitdump_put_load(&w, "its parent's", CODE, 0x20);
+	write_jitdump(&w, "jit-6.dump");
+	write_jitdump(&w, "jit-8.dump");
 	assert_int_equal(shell("echo '10000 100 by the map' > '%s/4321/root/tmp/perf-7.map'", program_dir),
 	                 0);
-	map_jitdump("jit-7.dump");
+	map_jitdump("jit-6.dump", 0x30000);
+	map_jitdump("jit-7.dump", 0x31000);
+	map_jitdump("jit-8.dump", 0x32000);
 	r = ask(CODE + 1);
 	assert_string_equal(r.source, "jitdump");
 	assert_string_equal(r.frames[0].function, "f");
@@ -167,18 +180,18 @@ static void test_jit_names__no_jitdump(void **state)
 	(void)state;
 	alarm(20);
 	assert_int_equal(shell("mkfifo '%s/4321/root/jit-1.dump'", program_dir), 0);
-	map_jitdump("jit-1.dump");
+	map_jitdump("jit-1.dump", 0x30000);
 	assert_string_equal(ask(CODE).source, "none");
 	jitdump_put_header(&w, 0x4a695444, EM_X86_64);
 	jitdump_put_load(&w, "f", CODE, 0x20);
 	write_jitdump(&w, "jit-2.txt");
-	map_jitdump("jit-2.txt");
+	map_jitdump("jit-2.txt", 0x31000);
 	wait_for_look();
 	assert_string_equal(ask(CODE).source, "none");
 	if (!geteuid()) {
 		write_jitdump(&w, "jit-3.dump");
 		assert_int_equal(shell("chown 65534 '%s/4321/root/jit-3.dump'", program_dir), 0);
-		map_jitdump("jit-3.dump");
+		map_jitdump("jit-3.dump", 0x32000);
 		wait_for_look();
 		assert_string_equal(ask(CODE).source, "none");
 	}

@@ -131,7 +131,7 @@ static void test_jitdump__lines(void **state)
 	jitdump_end(&w);
 	jitdump_put_load(&w, "JS:*g", 0x3000, 0x20);
 	jitdump_begin_lines(&w, 0x9000, 1); /* of another function than the next */
-	jitdump_put_line(&w, 0x9000, 7, "/d.js");
+	jitdump_put_line(&w, 0x4000, 7, "/d.js");
 	jitdump_end(&w);
 	jitdump_put_load(&w, "h", 0x4000, 0x20);
 	assert_int_equal(jitdump_new(new_file(), &j), 0);
@@ -198,7 +198,7 @@ static void test_jitdump__nonsense(void **state)
 		jitdump_put_load(&w, "good", 0x1000, 0x20);
 		jitdump_put_load(&w, "bad", i == 0 ? UINT64_MAX : 0x2000, 0x20);
 		if (i == 1)
-			w.bytes[w.record + 4] = 8; /* shorter than any record */
+			memcpy(w.bytes + w.record, "\x09\0\0\0\0\0\0", 8); /* no size: it would never end */
 		if (i == 2)
 			w.bytes[w.record + 16 + 4 + 4 + 8 + 8 + 1] =
 			        0xff; /* more code than the record holds */
@@ -206,7 +206,7 @@ static void test_jitdump__nonsense(void **state)
 			w.bytes[w.record] = 1; /* a move, by chance */
 		if (i == 3)
 			w.bytes[w.record + 4] = 20; /* too short for one */
-		jitdump_put_load(&w, "later", 0x3000, 0x20);
+		jitdump_put_load(&w, "later", 0x3000, 0x1800);
 		assert_int_equal(jitdump_new(new_file(), &j), 0);
 		assert_int_equal(jitdump_refresh(j), -EBADMSG);
 		assert_function(j, 0x1000, "good");

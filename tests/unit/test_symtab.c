@@ -27,18 +27,19 @@ static const char assembly[] =
         "	.size \\name, 16\n"
         "	.endm\n"
         "base:	.fill 16, 1, 0x90\n"
-        "	.globl __underscored, global_name, _weak, weak\n"
-        "	.weak _weak, weak\n"
-        "aaa_label:\n" /* 16: a label, and a function */
+        "	.globl __u, _w, weak_name, global_name\n"
+        "	.weak _w, weak_name\n"
+        "aaa_label:\n" /* 16: a label with a size, and a function */
+        "	.size aaa_label, 16\n"
         "function zzz_function\n"
         "	.type unsized, @function\n" /* 32: without a size, and with one */
         "unsized:\n"
         "function sized_name\n"
         "alias a_local\n" /* 48: local, and global */
         "function global_name\n"
-        "alias __underscored\n" /* 64: underscores count, weakness does not */
-        "alias _weak\n"
-        "function weak\n"
+        "alias __u\n" /* 64: underscores count, weakness does not */
+        "alias _w\n"
+        "function weak_name\n"
         "	.globl longer_name, short_b, short_a\n"
         "alias longer_name\n" /* 80: the shorter, then the first */
         "alias short_b\n"
@@ -75,12 +76,13 @@ static void test_symtab__which_name(void **state)
 		uint64_t at;
 		const char *name;
 	} cases[] = {
-		{ 0, "base" },           { 15, "base" },    { 16, "zzz_function" }, { 32, "sized_name" },
-		{ 48, "global_name" },   { 64, "weak" },    { 80, "short_a" },      { 96, "outer" },
-		{ 112, "outer" },        { 127, "outer" },  { 128, "inner" },       { 143, "inner" },
-		{ 144, "outer" },        { 159, "outer" },  { 160, "bare" },        { 191, "bare" },
-		{ 192, "chosen" },       { 207, "chosen" }, { 208, "last" },        { 208 + 0xffff, "last" },
-		{ 208 + 0x10000, NULL },
+		{ 0, "base" },        { 15, "base" },           { 16, "zzz_function" },
+		{ 32, "sized_name" }, { 48, "global_name" },    { 64, "weak_name" },
+		{ 80, "short_a" },    { 96, "outer" },          { 112, "outer" },
+		{ 127, "outer" },     { 128, "inner" },         { 143, "inner" },
+		{ 144, "outer" },     { 159, "outer" },         { 160, "bare" },
+		{ 191, "bare" },      { 192, "chosen" },        { 207, "chosen" },
+		{ 208, "last" },      { 208 + 0xffff, "last" }, { 208 + 0x10000, NULL },
 	};
 	struct symtab_hit hit;
 	struct elf_file *f;
@@ -100,6 +102,8 @@ static void test_symtab__which_name(void **state)
 		if (cases[i].name)
 			assert_string_equal(hit.name, cases[i].name);
 	}
+	assert_true(symtab_find(t, base + 160, &hit));
+	assert_true(hit.start == base + 160 && hit.end == base + 192);
 	symtab_free(t);
 	elf_file_close(f);
 }
