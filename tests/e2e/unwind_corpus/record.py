@@ -6,7 +6,6 @@ taken one after the other:
 
     to LOCATION     runs until a breakpoint there (as gdb's tbreak); A | B | C: at whichever comes first
     syscall NAME    runs until the system call is entered
-    to-ret          runs until the function's next ret
     stepi N         N instructions, none recorded
     record          records this stop
     sweep N         records it, then after every instruction, N of them, or until the function has returned
@@ -16,7 +15,6 @@ taken one after the other:
 """
 import json
 import os
-import re
 import traceback
 
 import gdb
@@ -30,7 +28,7 @@ MAX_FRAMES = 4096
 WORD = (1 << 64) - 1
 PREPARE = ["set pagination off", "set confirm off", "set breakpoint pending on", "set backtrace past-main on",
            "set backtrace past-entry on", "set backtrace limit %d" % MAX_FRAMES, "set print max-depth 0",
-           "set startup-with-shell off", "set disassembly-flavor att", "handle all nostop noprint pass"]
+           "set startup-with-shell off", "handle all nostop noprint pass"]
 
 
 def register(frame, name):
@@ -160,29 +158,6 @@ def to_syscall(name):
     go()
 
 
-def function_range():
-    """The function at the pc, or the 4 KiB from there when nothing is known of it."""
-    pc = gdb.newest_frame().pc()
-    block = gdb.block_for_pc(pc)
-    while block and not (block.function and block.function.symtab and not block.superblock.function):
-        block = block.superblock
-    if block and block.function:
-        return block.start, block.end
-    said = gdb.execute(f"info symbol {pc}", to_string=True)
-    match = re.match(r"(\S+) \+ (\d+) in section", said)
-    return pc - (int(match[2]) if match else 0), pc + 4096
-
-
-def to_ret():
-    low, high = function_range()
-    code = gdb.selected_inferior().architecture().disassemble(low, high - 1)
-    rets = [insn["addr"] for insn in code if re.match(r"(repz? |bnd )?ret", insn["asm"])]
-    for address in rets[:64]:
-        gdb.execute(f"tbreak *{address}", to_string=True)
-    go()
-    gdb.execute("delete", to_string=True)
-
-
 def sweep(recorder, command, count):
     began = register(gdb.newest_frame(), "rsp")
     caller = int.from_bytes(gdb.selected_inferior().read_memory(began, 8).tobytes(), "little")
@@ -202,8 +177,6 @@ def take(recorder, step):
         to_location(rest)
     elif word == "syscall":
         to_syscall(rest)
-    elif word == "to-ret":
-        to_ret()
     elif word == "stepi":
         gdb.execute(f"stepi {rest}", to_string=True)
     elif word == "record":
