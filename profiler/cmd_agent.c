@@ -13,7 +13,6 @@
 #include "profiler/sink.h"
 #include "profiler/usage.h"
 
-#define CONFIG_FILE    "/etc/stallprof/stallprof.yaml"
 #define LINE_MAX_BYTES 8192
 
 struct agent {

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profiler/config.h"
+#include "profiler/debug_package.h"
 #include "profiler/host_check.h"
 #include "profiler/json_writer.h"
 #include "profiler/probe_table.h"
@@ -17,7 +19,7 @@ struct fact {
 	const char *advice; /* when it is not */
 };
 
-#define FACTS_MAX 8
+#define FACTS_MAX 10
 
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
@@ -47,6 +49,20 @@ static const struct argp argp = {
 	       "visible. Exits with 1 when nothing can be recorded at all.",
 };
 
+/* As the service is configured; a file that is not there, or wrong, asks nobody. */
+static bool asks_servers(void)
+{
+	struct config *config = NULL;
+	char err[512];
+	bool asks;
+
+	if (config_load(CONFIG_FILE, &config, err, sizeof(err)))
+		return false;
+	asks = *config->symbolizer.debuginfod_urls;
+	config_free(config);
+	return asks;
+}
+
 static size_t collect_facts(const struct host_facts *host, struct fact *facts)
 {
 	size_t n = 0;
@@ -64,11 +80,16 @@ static size_t collect_facts(const struct host_facts *host, struct fact *facts)
 		                    "CAP_SYS_ADMIN: uprobes need it; without it only process tags are seen" };
 	facts[n++] = (struct fact){ "user_stacks", host->can_read_others,
 		                    "CAP_SYS_PTRACE: the mappings of other users' processes" };
-	facts[n++] = (struct fact){ "kernel_symbols", host->sees_kallsyms,
-		                    "sysctl kernel.kptr_restrict=0, or CAP_SYSLOG" };
-	facts[n++] =
-	        (struct fact){ "kernel_lines", host->has_vmlinux_dwarf,
-		               "install the kernel's debug package (Debian: linux-image-$(uname -r)-dbg)" };
+	facts[n++] = (struct fact){ "kernel_symbols", host->sees_kallsyms, KALLSYMS_ADVICE };
+	facts[n++] = (struct fact){ "kernel_lines", host->has_vmlinux_dwarf, host->debug_advice };
+	facts[n++] = (struct fact){
+		"debuginfod", asks_servers(),
+		"debug files that are not on this host are not fetched: set "
+		"symbolizer.debuginfod_urls, or record --debuginfod, or install debug packages"
+	};
+	facts[n++] = (struct fact){ "throttle_work", host->knows_throttle,
+		                    "a kernel with CONFIG_BLK_DEV_THROTTLING=y; without it waits for what "
+		                    "blk-throttle holds back are block_io" };
 	return n;
 }
 
@@ -180,6 +201,7 @@ int cmd_doctor(int argc, char **argv)
 	libbpf_set_print(NULL); /* what it finds missing is in the report */
 	probes = probe_host_new();
 	host_facts_read(&host);
+	host_facts_read_symbols(&host);
 	n_facts = collect_facts(&host, facts);
 	(json ? print_json : print_text)(&host, facts, n_facts, probes);
 	probe_host_free(probes);

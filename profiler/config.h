@@ -23,8 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONFIG_LABELS_MAX  16
-#define CONFIG_RULES_MAX   256
+#define CONFIG_LABELS_MAX 16
+#define CONFIG_RULES_MAX  256
+/* Of the agent, when it is given none. */
+#define CONFIG_FILE "/etc/stallprof/stallprof.yaml"
+
 #define CONFIG_FILTERS_MAX 1024
 
 struct config_label {

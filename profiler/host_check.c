@@ -11,6 +11,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "profiler/debug_package.h"
+#include "symbolizer/kernel_files.h"
+
+/* bpf/block.bpf.c knows by it that a request was held by blk-throttle. */
+#define THROTTLE_WORK "blk_throtl_dispatch_work_fn"
+
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif
@@ -33,19 +39,36 @@ static uint64_t effective_capabilities(void)
 	return mask;
 }
 
-/* With kptr_restrict the addresses read as zeros. */
-static bool kallsyms_has_addresses(void)
+/* With kptr_restrict the addresses read as zeros; the names are always there. */
+static void read_kallsyms(struct host_facts *facts)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
 	char line[512];
-	bool seen = false;
 	int i;
 
-	for (i = 0; file && !seen && i < 100 && fgets(line, sizeof(line), file); i++)
-		seen = strtoull(line, NULL, 16) != 0;
+	for (i = 0; file && fgets(line, sizeof(line), file); i++) {
+		if (i < 100 && strtoull(line, NULL, 16))
+			facts->sees_kallsyms = true;
+		if (strstr(line, " " THROTTLE_WORK "\n"))
+			facts->knows_throttle = true;
+	}
 	if (file)
 		fclose(file);
-	return seen;
+}
+
+static bool has_vmlinux(const char *release)
+{
+	struct kernel_files_opts opts = {
+		.debug_dir = "/usr/lib/debug", .root = "", .release = release, .max_bytes = (size_t)512 << 20
+	};
+	struct kernel_files *files = kernel_files_new(&opts);
+	struct elf_file *f = NULL;
+	const char *path;
+	bool found = files && !kernel_files_vmlinux(files, "", &f, &path);
+
+	elf_file_close(f);
+	kernel_files_free(files);
+	return found;
 }
 
 /* PROC_PID_INIT_INO of linux/proc_ns.h: the namespace that is made with the kernel. */
@@ -63,7 +86,6 @@ void host_facts_read(struct host_facts *facts)
 	uint64_t caps = effective_capabilities();
 	bool admin = caps >> CAP_SYS_ADMIN & 1;
 	struct utsname name;
-	char path[256];
 
 	memset(facts, 0, sizeof(*facts));
 	facts->privileged = admin || (caps >> CAP_BPF & 1 && caps >> CAP_PERFMON & 1);
@@ -73,12 +95,16 @@ void host_facts_read(struct host_facts *facts)
 	facts->has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	facts->has_bpf =
 	        facts->privileged && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
-	facts->sees_kallsyms = kallsyms_has_addresses();
 	if (uname(&name))
 		return;
 	snprintf(facts->release, sizeof(facts->release), "%s", name.release);
-	snprintf(path, sizeof(path), "/usr/lib/debug/boot/vmlinux-%s", name.release);
-	facts->has_vmlinux_dwarf = access(path, R_OK) == 0;
+}
+
+void host_facts_read_symbols(struct host_facts *facts)
+{
+	read_kallsyms(facts);
+	facts->has_vmlinux_dwarf = has_vmlinux(facts->release);
+	debug_package_advice("", facts->release, facts->debug_advice, sizeof(facts->debug_advice));
 }
 
 int host_check(char *err, size_t err_len)

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "pprof/profile.h"
+#include "profiler/debug_package.h"
 #include "profiler/process_table.h"
 #include "profiler/python_merge.h"
 #include "profiler/python_processes.h"
@@ -317,6 +319,26 @@ int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event
 	return err;
 }
 
+static int describe_kernel(const struct symbolizer_stats *stats, struct stamp *stamp)
+{
+	static const enum kernel_symbols states[] = { [SYM_KERNEL_UNUSED] = KERNEL_SYMBOLS_UNSAID,
+		                                      [SYM_KERNEL_DWARF] = KERNEL_SYMBOLS_DWARF,
+		                                      [SYM_KERNEL_NAMES] = KERNEL_SYMBOLS_KALLSYMS,
+		                                      [SYM_KERNEL_HIDDEN] = KERNEL_SYMBOLS_HIDDEN };
+	struct stamp_kernel kernel = { .state = states[stats->kernel],
+		                       .modules_without_debug = stats->kernel_modules_without_debug };
+	struct utsname host;
+	char advice[256];
+
+	if (kernel.state == KERNEL_SYMBOLS_KALLSYMS && !uname(&host)) {
+		debug_package_advice("", host.release, advice, sizeof(advice));
+		kernel.advice = advice;
+	} else if (kernel.state == KERNEL_SYMBOLS_HIDDEN) {
+		kernel.advice = KALLSYMS_ADVICE;
+	}
+	return stamp_set_kernel(stamp, &kernel);
+}
+
 int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp)
 {
 	struct symbolizer_stats stats;
@@ -353,5 +375,5 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 		err = stamp_add_counter(stamp, counters[i].name, counters[i].value - resolver->described[i]);
 		resolver->described[i] = counters[i].value;
 	}
-	return err;
+	return err ? err : describe_kernel(&stats, stamp);
 }

@@ -24,6 +24,8 @@ struct stamp {
 	struct counter *counters;
 	size_t counter_count;
 	struct stamp_coverage coverage;
+	struct stamp_kernel kernel;
+	char *kernel_advice; /* NULL: none */
 };
 
 struct stamp *stamp_new(void)
@@ -48,6 +50,7 @@ void stamp_free(struct stamp *stamp)
 		free(stamp->counters[i].name);
 	free(stamp->hooks);
 	free(stamp->counters);
+	free(stamp->kernel_advice);
 	free(stamp);
 }
 
@@ -159,6 +162,35 @@ void stamp_set_threshold(struct stamp *stamp, uint64_t threshold_ns)
 {
 	if (threshold_ns > stamp->coverage.threshold_ns)
 		stamp->coverage.threshold_ns = threshold_ns;
+}
+
+int stamp_set_kernel(struct stamp *stamp, const struct stamp_kernel *kernel)
+{
+	char *advice;
+
+	if (kernel->modules_without_debug > stamp->kernel.modules_without_debug)
+		stamp->kernel.modules_without_debug = kernel->modules_without_debug;
+	if (kernel->state < stamp->kernel.state)
+		return 0;
+	advice = strdup(kernel->advice ? kernel->advice : "");
+	if (!advice)
+		return -ENOMEM;
+	if (kernel->state > stamp->kernel.state || *advice) {
+		free(stamp->kernel_advice);
+		stamp->kernel_advice = advice;
+	} else {
+		free(advice);
+	}
+	stamp->kernel.state = kernel->state;
+	return 0;
+}
+
+struct stamp_kernel stamp_kernel(const struct stamp *stamp)
+{
+	struct stamp_kernel kernel = stamp->kernel;
+
+	kernel.advice = stamp->kernel_advice ? stamp->kernel_advice : "";
+	return kernel;
 }
 
 size_t stamp_hook_count(const struct stamp *stamp)

@@ -10,10 +10,11 @@
  *     stallprof.sampling threshold_ns=10000000
  *     stallprof.hook cause=block_io hook=tp_btf/block_rq_complete state=attached
  *     stallprof.hook cause=tag_wait hook=tp_btf/block_rq_tag_wait state=missing reason="not in this kernel"
+ *     stallprof.kernel_symbols state=kallsyms modules_without_debug=1 advice="install linux-image-…-dbg"
  *     stallprof.counter name=ring_drops value=0 at=…
  *
  * Stamps of several profiles are summed: counters and covered time add, hooks unite (a hook that was missing
- * once is missing), the largest T stands. Not thread-safe.
+ * once is missing), the largest T and the worst kernel symbols stand. Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_STAMP_H
 #define STALLPROF_PROFILER_STAMP_H
@@ -54,6 +55,23 @@ struct stamp_coverage {
 	uint64_t threshold_ns; /* T, DESIGN.md idea 4; the largest in use; 0: not said */
 };
 
+/* What kernel frames could be told of, in order of badness: lines; names alone; neither. */
+enum kernel_symbols {
+	KERNEL_SYMBOLS_UNSAID,
+	KERNEL_SYMBOLS_DWARF,
+	KERNEL_SYMBOLS_KALLSYMS,
+	KERNEL_SYMBOLS_HIDDEN
+};
+
+/* "", dwarf, kallsyms, hidden */
+const char *kernel_symbols_name(enum kernel_symbols state);
+
+struct stamp_kernel {
+	enum kernel_symbols state;      /* UNSAID: there were no kernel frames, or nobody said */
+	uint64_t modules_without_debug; /* modules in stacks that have names alone */
+	const char *advice;             /* what would help; "" where nothing is missing */
+};
+
 struct stamp;
 
 /* NULL with errno ENOMEM. */
@@ -70,6 +88,10 @@ int stamp_add_window(struct stamp *stamp, uint64_t first_ns, uint64_t last_ns);
 /* What another stamp covered, its threshold aside; -EINVAL as above. */
 int stamp_add_coverage(struct stamp *stamp, const struct stamp_coverage *part);
 void stamp_set_threshold(struct stamp *stamp, uint64_t threshold_ns);
+
+/* Of several the worse stands, with its advice. `advice` is copied; NULL is "". 0, -ENOMEM. */
+int stamp_set_kernel(struct stamp *stamp, const struct stamp_kernel *kernel);
+struct stamp_kernel stamp_kernel(const struct stamp *stamp);
 
 /* In the order of their first addition; what is handed out lives until the next call that adds. */
 size_t stamp_hook_count(const struct stamp *stamp);

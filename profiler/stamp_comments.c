@@ -20,6 +20,16 @@ const char *hook_state_name(enum hook_state state)
 	return (unsigned)state < HOOK_STATES ? hook_state_names[state] : "?";
 }
 
+static const char *const kernel_names[] = { [KERNEL_SYMBOLS_UNSAID] = "",
+	                                    [KERNEL_SYMBOLS_DWARF] = "dwarf",
+	                                    [KERNEL_SYMBOLS_KALLSYMS] = "kallsyms",
+	                                    [KERNEL_SYMBOLS_HIDDEN] = "hidden" };
+
+const char *kernel_symbols_name(enum kernel_symbols state)
+{
+	return (unsigned)state <= KERNEL_SYMBOLS_HIDDEN ? kernel_names[state] : "?";
+}
+
 /* --- writing ------------------------------------------------------------------------------------------ */
 
 static int add_line(struct profile *profile, struct comment_writer *writer)
@@ -81,9 +91,23 @@ static int write_counter(struct profile *profile, struct stamp_counter counter)
 	return add_line(profile, &writer);
 }
 
+static int write_kernel(struct profile *profile, const struct stamp_kernel *kernel)
+{
+	struct comment_writer writer;
+
+	if (comment_writer_begin(&writer, "stallprof.kernel_symbols"))
+		return -ENOMEM;
+	comment_writer_text(&writer, "state", kernel_symbols_name(kernel->state));
+	comment_writer_u64(&writer, "modules_without_debug", kernel->modules_without_debug);
+	if (*kernel->advice)
+		comment_writer_text(&writer, "advice", kernel->advice);
+	return add_line(profile, &writer);
+}
+
 int stamp_to_comments(const struct stamp *stamp, struct profile *profile)
 {
 	struct stamp_coverage coverage = stamp_coverage(stamp);
+	struct stamp_kernel kernel = stamp_kernel(stamp);
 	char format[64];
 	int err;
 
@@ -93,6 +117,8 @@ int stamp_to_comments(const struct stamp *stamp, struct profile *profile)
 		err = write_coverage(profile, &coverage);
 	if (!err && coverage.threshold_ns)
 		err = write_threshold(profile, coverage.threshold_ns);
+	if (!err && kernel.state != KERNEL_SYMBOLS_UNSAID)
+		err = write_kernel(profile, &kernel);
 	for (size_t i = 0; !err && i < stamp_hook_count(stamp); i++)
 		err = write_hook(profile, stamp_hook_at(stamp, i));
 	for (size_t i = 0; !err && i < stamp_counter_count(stamp); i++)
@@ -136,6 +162,19 @@ static int read_hook(struct stamp *stamp, const struct comment_fields *fields)
 	return -EINVAL;
 }
 
+static int read_kernel(struct stamp *stamp, const struct comment_fields *fields)
+{
+	struct stamp_kernel kernel = { .advice = comment_fields_text(fields, "advice") };
+	const char *state = comment_fields_text(fields, "state");
+
+	if (!state || comment_fields_u64(fields, "modules_without_debug", &kernel.modules_without_debug))
+		return -EINVAL;
+	for (kernel.state = KERNEL_SYMBOLS_DWARF; kernel.state <= KERNEL_SYMBOLS_HIDDEN; kernel.state++)
+		if (!strcmp(state, kernel_names[kernel.state]))
+			return stamp_set_kernel(stamp, &kernel);
+	return -EINVAL;
+}
+
 static int read_counter(struct stamp *stamp, const struct comment_fields *fields)
 {
 	const char *name = comment_fields_text(fields, "name");
@@ -150,9 +189,8 @@ static const struct {
 	const char *record;
 	int (*read)(struct stamp *stamp, const struct comment_fields *fields);
 } readers[] = {
-	{ "stallprof.covered", read_coverage },
-	{ "stallprof.sampling", read_threshold },
-	{ "stallprof.hook", read_hook },
+	{ "stallprof.covered", read_coverage }, { "stallprof.sampling", read_threshold },
+	{ "stallprof.hook", read_hook },        { "stallprof.kernel_symbols", read_kernel },
 	{ "stallprof.counter", read_counter },
 };
 

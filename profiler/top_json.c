@@ -250,6 +250,18 @@ static void write_counters(struct json_writer *json, const struct stamp *stamp)
 	json_object_end(json);
 }
 
+static void write_kernel(struct json_writer *json, const struct stamp *stamp)
+{
+	struct stamp_kernel kernel = stamp_kernel(stamp);
+
+	json_key(json, "kernel_symbols");
+	json_object_begin(json);
+	json_member_string(json, "state", kernel_symbols_name(kernel.state));
+	json_member_u64(json, "modules_without_debug", kernel.modules_without_debug);
+	json_member_string(json, "advice", kernel.advice);
+	json_object_end(json);
+}
+
 static void write_stamp(struct json_writer *json, const struct top_input *input)
 {
 	struct stamp_coverage coverage = stamp_coverage(input->stamp);
@@ -265,6 +277,7 @@ static void write_stamp(struct json_writer *json, const struct top_input *input)
 	json_member_u64(json, "last_ns", coverage.last_ns);
 	json_member_u64(json, "windows", coverage.windows);
 	json_member_u64(json, "threshold_ns", coverage.threshold_ns);
+	write_kernel(json, input->stamp);
 	write_hooks(json, input->stamp);
 	write_counters(json, input->stamp);
 	json_object_end(json);

@@ -224,6 +224,19 @@ static void print_coverage(FILE *out, struct stamp_coverage coverage)
 	fputc('\n', out);
 }
 
+static void print_kernel(FILE *out, const struct stamp_kernel *kernel)
+{
+	if (kernel->state == KERNEL_SYMBOLS_UNSAID)
+		return;
+	fprintf(out, "  kernel symbols: %s", kernel_symbols_name(kernel->state));
+	if (kernel->modules_without_debug)
+		fprintf(out, ", %" PRIu64 " modules without debug information",
+		        kernel->modules_without_debug);
+	fputs(*kernel->advice ? "; better: " : "", out);
+	text_print_clean(out, kernel->advice, 0);
+	fputc('\n', out);
+}
+
 static void print_hooks(FILE *out, const struct stamp *stamp)
 {
 	size_t attached = 0, count = stamp_hook_count(stamp);
@@ -272,9 +285,13 @@ static void print_counters(FILE *out, const struct stamp *stamp)
 
 void top_text_stamp(FILE *out, const struct top_input *input)
 {
+	struct stamp_kernel kernel;
+
 	if (input->files && input->foreign_files == input->files)
 		return;
 	print_coverage(out, stamp_coverage(input->stamp));
+	kernel = stamp_kernel(input->stamp);
+	print_kernel(out, &kernel);
 	print_hooks(out, input->stamp);
 	print_counters(out, input->stamp);
 	if (input->malformed_lines)

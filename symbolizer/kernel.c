@@ -224,9 +224,15 @@ void kernel_look_again(struct kernel *k)
 		describe_core(k);
 }
 
-void kernel_missing(const struct kernel *k, bool *core, size_t *modules)
+enum sym_kernel kernel_state(const struct kernel *k, size_t *modules_missing)
 {
-	kernel_debug_missing(k->debug, core, modules);
+	bool core_missing = kernel_debug_missing(k->debug, modules_missing);
+
+	if (!k->read_ns)
+		return SYM_KERNEL_UNUSED;
+	if (!kernel_symbols(k))
+		return SYM_KERNEL_HIDDEN;
+	return core_missing ? SYM_KERNEL_NAMES : SYM_KERNEL_DWARF;
 }
 
 bool kernel_is_entry(const char *function)

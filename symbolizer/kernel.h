@@ -36,8 +36,8 @@ bool kernel_save(struct kernel *k, bool last);
 /* Debug files that were not to be found may be there now. */
 void kernel_look_again(struct kernel *k);
 
-/* Whether vmlinux's debug file was looked for in vain, and of how many modules. */
-void kernel_missing(const struct kernel *k, bool *core, size_t *modules);
+/* What can be told of its frames, and of how many modules the debug file was looked for in vain. */
+enum sym_kernel kernel_state(const struct kernel *k, size_t *modules_missing);
 
 /*
  * Is it a function of arch/x86/entry that the processor enters by itself? By its name: what the unwinder of the

@@ -316,14 +316,14 @@ void kernel_debug_look_again(struct kernel_debug *d)
 	d->n_modules = to;
 }
 
-void kernel_debug_missing(const struct kernel_debug *d, bool *core, size_t *modules)
+bool kernel_debug_missing(const struct kernel_debug *d, size_t *modules)
 {
 	size_t i;
 
-	*core = d->core_tried && !d->core;
 	*modules = 0;
 	for (i = 0; i < d->n_modules; i++)
 		*modules += !d->modules[i].object;
+	return d->core_tried && !d->core;
 }
 
 size_t kernel_debug_memory(const struct kernel_debug *d)

@@ -46,7 +46,7 @@ bool kernel_debug_save(struct kernel_debug *d, bool last);
 void kernel_debug_look_again(struct kernel_debug *d);
 
 /* Whether vmlinux was looked for in vain, and of how many modules the file was. */
-void kernel_debug_missing(const struct kernel_debug *d, bool *core, size_t *modules);
+bool kernel_debug_missing(const struct kernel_debug *d, size_t *modules);
 
 size_t kernel_debug_memory(const struct kernel_debug *d);
 

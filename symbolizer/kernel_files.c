@@ -123,10 +123,15 @@ static int open_by_build_id(struct kernel_files *k, const char *build_id, struct
 int kernel_files_vmlinux(struct kernel_files *k, const char *build_id, struct elf_file **out,
                          const char **path)
 {
-	static const char *const in_debug_dir[] = { "boot/vmlinux-%s", "lib/modules/%s/vmlinux", "vmlinux-%s",
-		                                    "boot/vmlinux-%s.debug", "lib/modules/%s/vmlinux.debug" };
+	static const char *const in_debug_dir[] = { "boot/vmlinux-%s",
+		                                    "lib/modules/%s/vmlinux",
+		                                    "vmlinux-%s",
+		                                    "boot/vmlinux-%s.debug",
+		                                    "lib/modules/%s/vmlinux.debug",
+		                                    "usr/lib/modules/%s/vmlinux",
+		                                    "usr/lib/modules/%s/vmlinux.debug" };
 	static const char *const in_root[] = { "boot/vmlinux-%s", "lib/modules/%s/vmlinux",
-		                               "lib/modules/%s/build/vmlinux" };
+		                               "lib/modules/%s/build/vmlinux", "usr/lib/modules/%s/vmlinux" };
 	char relative[PATH_MAX];
 	size_t i;
 
@@ -183,14 +188,14 @@ static void add_module(struct kernel_files *k, const char *path, const char *fil
 	k->n_modules += m->path != NULL;
 }
 
-static void search_folder(struct kernel_files *k, const char *top)
+static void search_folder(struct kernel_files *k, const char *top, const char *modules)
 {
 	char path[PATH_MAX];
 	char *const tops[] = { path, NULL };
 	FTSENT *entry;
 	FTS *walk;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/lib/modules/%s", top, k->release) >= sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s/%s", top, modules, k->release) >= sizeof(path))
 		return;
 	walk = fts_open(tops, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
 	while (walk && (entry = fts_read(walk)))
@@ -224,8 +229,9 @@ int kernel_files_module(struct kernel_files *k, const char *name, const char *bu
 		return 0;
 	if (!k->searched) {
 		k->searched = true;
-		search_folder(k, k->debug_dir);
-		search_folder(k, k->root);
+		search_folder(k, k->debug_dir, "lib/modules");
+		search_folder(k, k->debug_dir, "usr/lib/modules"); /* of SUSE */
+		search_folder(k, k->root, "lib/modules");
 	}
 	for (i = 0; i < k->n_modules; i++)
 		if (same_name(&k->modules[i], name) &&

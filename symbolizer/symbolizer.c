@@ -300,5 +300,5 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
 	out->files_cached = object_cache_count(s->objects);
 	out->processes = HASH_COUNT(s->processes);
 	out->kernel_symbols = kernel_symbols(s->kernel);
-	kernel_missing(s->kernel, &out->kernel_debug_missing, &out->kernel_modules_without_debug);
+	out->kernel = kernel_state(s->kernel, &out->kernel_modules_without_debug);
 }

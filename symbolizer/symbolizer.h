@@ -223,6 +223,14 @@ enum sym_unwind_end {
 int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint64_t *pcs, size_t max_pcs,
                       size_t *n_pcs, enum sym_unwind_end *end);
 
+/* What kernel frames can be told of. */
+enum sym_kernel {
+	SYM_KERNEL_UNUSED, /* nobody has asked yet */
+	SYM_KERNEL_DWARF,  /* functions, lines and inlined functions */
+	SYM_KERNEL_NAMES,  /* functions of kallsyms: vmlinux with debug information is not here */
+	SYM_KERNEL_HIDDEN  /* nothing: kallsyms has no addresses for us (kptr_restrict), or is not there */
+};
+
 /* Counts since symbolizer_new(), but for the last group, which is as of now. */
 struct symbolizer_stats {
 	uint64_t results_dwarf, results_symtab, results_kallsyms, results_jitdump, results_perf_map,
@@ -253,9 +261,9 @@ struct symbolizer_stats {
 
 	size_t memory_bytes; /* tables and strings */
 	size_t files_cached, processes;
-	size_t kernel_symbols;               /* 0: kallsyms hidden or unreadable */
-	bool kernel_debug_missing;           /* vmlinux with debug information was wanted and is not here */
-	size_t kernel_modules_without_debug; /* loaded modules of which that is true */
+	size_t kernel_symbols; /* 0: kallsyms hidden or unreadable */
+	enum sym_kernel kernel;
+	size_t kernel_modules_without_debug; /* modules whose debug information was wanted and is not here */
 };
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out);
 

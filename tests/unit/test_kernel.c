@@ -247,6 +247,85 @@ static void test_kernel__packed_files_that_are_broken(void **state)
 	assert_int_equal(packed_file_open(path, 1 << 20, &f), -EFBIG);
 }
 
+static enum sym_kernel state_of(struct symbolizer *s, size_t *modules)
+{
+	struct symbolizer_stats stats;
+
+	symbolizer_stats(s, &stats);
+	*modules = stats.kernel_modules_without_debug;
+	return stats.kernel;
+}
+
+static char missing[256]; /* the build-ids of whose files debug information was missing */
+
+static void note_missing(const char *build_id, void *context)
+{
+	(void)context;
+	snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing), "%s ", build_id);
+}
+
+/* What is left when files are missing is used, and what is missing is said. */
+static void test_kernel__says_what_is_missing(void **state)
+{
+	struct symbolizer_opts opts = { .root = "/nonexistent",
+		                        .kernel_release = "9.9-test",
+		                        .debug_missing = note_missing };
+	char proc[256], sys[256], debug[256], fetched[256];
+	struct symbolizer *s = new_symbolizer("debug");
+	struct sym_result r;
+	size_t modules;
+
+	(void)state;
+	assert_int_equal(state_of(s, &modules), SYM_KERNEL_UNUSED);
+	symbolizer_kernel(s, vmlinux_shown + SHIFT, false, &r);
+	symbolizer_kernel(s, module_shown, false, &r);
+	assert_int_equal(state_of(s, &modules), SYM_KERNEL_DWARF);
+	assert_int_equal(modules, 0);
+	symbolizer_free(s);
+
+	snprintf(proc, sizeof(proc), "%s/proc", program_dir);
+	snprintf(sys, sizeof(sys), "%s/sys", program_dir);
+	snprintf(debug, sizeof(debug), "%s/elsewhere", program_dir);
+	snprintf(fetched, sizeof(fetched), "%s/fetched", program_dir);
+	opts.proc = proc;
+	opts.sys = sys;
+	opts.debug_dir = debug;
+	opts.fetched_dir = fetched;
+	s = symbolizer_new(&opts);
+	symbolizer_kernel(s, vmlinux_shown + SHIFT, false, &r);
+	symbolizer_kernel(s, module_shown, false, &r);
+	assert_string_equal(r.source, "kallsyms");
+	assert_int_equal(state_of(s, &modules), SYM_KERNEL_NAMES);
+	assert_int_equal(modules, 1);
+	assert_non_null(strstr(missing, "abcdef0123 "));
+
+	/* Until it comes. */
+	assert_int_equal(shell("cd '%s' && mkdir -p fetched/.build-id/ab && cp debug/boot/vmlinux-9.9-test "
+	                       "fetched/.build-id/ab/cdef0123.debug",
+	                       program_dir),
+	                 0);
+	symbolizer_debug_arrived(s, "abcdef0123");
+	assert_inlined(s, vmlinux_shown + SHIFT, "vmlinux_shown", &r);
+	assert_true(r.address >= vmlinux_shown && r.address < vmlinux_shown + 32);
+	symbolizer_kernel(s, module_shown, false, &r);
+	assert_int_equal(state_of(s, &modules), SYM_KERNEL_DWARF);
+	assert_int_equal(modules, 1);
+	symbolizer_free(s);
+
+	/* As with kptr_restrict. */
+	assert_int_equal(
+	        shell("cd '%s' && mkdir hidden && sed 's/^[0-9a-f]*/0000000000000000/' proc/kallsyms > "
+	              "hidden/kallsyms",
+	              program_dir),
+	        0);
+	snprintf(proc, sizeof(proc), "%s/hidden", program_dir);
+	s = symbolizer_new(&opts);
+	symbolizer_kernel(s, vmlinux_shown + SHIFT, false, &r);
+	assert_string_equal(r.source, "none");
+	assert_int_equal(state_of(s, &modules), SYM_KERNEL_HIDDEN);
+	symbolizer_free(s);
+}
+
 /* The frame after one of these is of code that was interrupted. */
 static void test_kernel__entries(void **state)
 {
@@ -289,7 +368,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kernel__vmlinux_under_kaslr),
 		cmocka_unit_test(test_kernel__modules),
-		cmocka_unit_test(test_kernel__names_alone),
+		cmocka_unit_test(test_kernel__says_what_is_missing),
+		cmocka_unit_test(test_kernel__names_alone), /* changes what the later ones find */
 		cmocka_unit_test(test_kernel__vmcoreinfo),
 		cmocka_unit_test(test_kernel__packed_files_that_are_broken),
 		cmocka_unit_test(test_kernel__entries),

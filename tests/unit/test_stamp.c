@@ -120,6 +120,41 @@ static void test_stamp__the_worst_state_stands(void **state)
 	stamp_free(stamp);
 }
 
+/* What kernel frames could be told of: the worse of two stands, with what would help. */
+static void test_stamp__kernel_symbols(void **state)
+{
+	const struct stamp_kernel dwarf = { .state = KERNEL_SYMBOLS_DWARF, .modules_without_debug = 2 };
+	const struct stamp_kernel names = { .state = KERNEL_SYMBOLS_KALLSYMS, .advice = "install \"it\"" };
+	struct profile *profile = new_profile(5);
+	struct stamp *stamp = stamp_new(), *back = stamp_new();
+	size_t malformed = 0;
+
+	(void)state;
+	assert_int_equal(stamp_kernel(stamp).state, KERNEL_SYMBOLS_UNSAID);
+	assert_int_equal(stamp_set_kernel(stamp, &dwarf), 0);
+	assert_string_equal(stamp_kernel(stamp).advice, "");
+	assert_int_equal(stamp_to_comments(stamp, profile), 0);
+	assert_int_equal(stamp_from_comments(back, profile, &malformed), 0);
+	assert_int_equal(stamp_kernel(back).state, KERNEL_SYMBOLS_DWARF);
+	assert_int_equal(stamp_kernel(back).modules_without_debug, 2);
+	assert_int_equal(stamp_set_kernel(stamp, &names), 0);
+	assert_int_equal(stamp_to_comments(stamp, profile), 0);
+	assert_int_equal(stamp_from_comments(back, profile, &malformed), 0);
+	assert_int_equal(stamp_set_kernel(back, &dwarf), 0);
+	assert_int_equal(stamp_kernel(back).state, KERNEL_SYMBOLS_KALLSYMS);
+	assert_int_equal(stamp_kernel(back).modules_without_debug, 2);
+	assert_string_equal(stamp_kernel(back).advice, "install \"it\"");
+	assert_int_equal(malformed, 0);
+	assert_int_equal(
+	        profile_add_comment(profile, "stallprof.kernel_symbols state=none modules_without_debug=0"),
+	        0);
+	assert_int_equal(stamp_from_comments(back, profile, &malformed), 0);
+	assert_int_equal(malformed, 1);
+	stamp_free(stamp);
+	stamp_free(back);
+	profile_free(profile);
+}
+
 static void test_stamp__windows_and_thresholds(void **state)
 {
 	struct stamp *stamp = stamp_new();
@@ -214,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_stamp__round_trip_sums),
 		cmocka_unit_test(test_stamp__counters_survive_a_merge),
 		cmocka_unit_test(test_stamp__the_worst_state_stands),
+		cmocka_unit_test(test_stamp__kernel_symbols),
 		cmocka_unit_test(test_stamp__windows_and_thresholds),
 		cmocka_unit_test(test_stamp__formats),
 		cmocka_unit_test(test_stamp__malformed_lines_are_counted),
