@@ -63,10 +63,9 @@ class Symbols:
             self.names.setdefault(address, set()).add(oracles.CLONE.sub("", name))
         self.starts = sorted(self.names)
 
-    def at(self, address, back=1):
-        """The names of the symbol that the address is behind, and of those before it."""
+    def at(self, address):
         found = bisect.bisect_right(self.starts, address)
-        return set().union(*(self.names[start] for start in self.starts[max(found - back, 0):found]))
+        return self.names[self.starts[found - 1]] if found else set()
 
 
 def kallsyms(text):
@@ -120,19 +119,21 @@ class Guest:
         section, start = next((section, start) for start, section, size in spans if start and start <= pc < start + size)
         return name, section, pc - start
 
-    def names(self, location, back):
+    def names(self, location):
         module, section, offset = self.place(location)
-        return self.module(module).at(self.sections[module][section] + offset, back) if module else self.core.at(offset, back)
+        return self.module(module).at(self.sections[module][section] + offset) if module else self.core.at(offset)
 
 
-def check_names(tap, name, guest, kernel_locations):
-    """DWARF knows no label within an assembler's function, such as entry_SYSCALL_64_after_hwframe, so the one before it is right, too,
-    where there is a line."""
+def check_names(tap, name, guest, kernel_locations, vmlinux):
+    """DWARF knows no label within an assembler's function, such as entry_SYSCALL_64_after_hwframe, so a symbol of vmlinux is right, too,
+    when the address is within its size."""
+    sized = {symbol: (value, size) for value, size, _, symbol, _ in symbol_tables.symbols(vmlinux) if size} if vmlinux else {}
     wrong = []
     for location in kernel_locations:
-        names = guest.names(location, 2 if location.frames[0][2] else 1)
+        names = guest.names(location)
         outermost = oracles.CLONE.sub("", location.frames[-1][0])
-        if outermost not in names:
+        start, size = sized.get(outermost, (0, 0)) if location.mapping["filename"] == CORE else (0, 0)
+        if outermost not in names and not 0 <= location.address - start < size:
             wrong.append(f"{location.mapping['filename']} {location.address:#x}: {location.frames}, not {sorted(names)}")
     tap.check(not wrong, f"{name}: all of {len(kernel_locations)} kernel addresses have the function that kallsyms and the modules' "
                          "symbol tables have there", f"{len(wrong)} have not", *wrong[:20])
@@ -193,7 +194,7 @@ def check_profile(tap, name, out, release, folder, debug):
     tap.note(f"{name}: Linux {release}, kernel addresses: {by_module}")
     seen = {module.strip("[]") for module in by_module}
     tap.check(len(found) > 100 and seen >= MODULES_SEEN, f"{name}: the kernel's, ext4's and nvme's frames were seen", by_module)
-    check_names(tap, name, guest, found)
+    check_names(tap, name, guest, found, debug and f"{debug}/boot/vmlinux-{release}")
     if debug:
         check_lines(tap, name, guest, debug, found)
 
