@@ -196,7 +196,7 @@ static void take_function(struct builder *b, size_t place, struct cfi_known_cie 
 		    broken < b->limit)
 			add_row(b, broken, CFI_RULES_BROKEN);
 	}
-	if (end < next)
+	if (is_last || end < next)
 		add_row(b, end, CFI_RULES_NONE);
 }
 

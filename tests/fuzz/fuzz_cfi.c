@@ -4,6 +4,7 @@
  *
  * Input: 8 bytes that tell how the rest is cut (struct cut), then .eh_frame, .debug_frame, .eh_frame_hdr, stack.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "symbolizer/cfi.h"
@@ -78,6 +79,24 @@ static int find(struct unwind_code *code, uint64_t address, const struct cfi_rul
 	return cfi_rules_at(cfi, address, out);
 }
 
+/* The same with nothing but steps of all registers, as far as there are rules. */
+static void compare_with_steps(const struct cfi_arch *arch, const struct sym_stack *stack,
+                               struct unwind_frame frame, const uint64_t *pcs, size_t n)
+{
+	const struct cfi_rules *rules;
+	size_t i = 0;
+	int found;
+
+	do {
+		if (i == n || pcs[i] != frame.regs[arch->pc])
+			abort();
+		i++;
+		found = cfi_rules_at(cfi, frame.regs[arch->pc] - !frame.is_exact, &rules);
+	} while (!found && i < MAX_PCS && !unwind_step(arch, rules, stack, &frame));
+	if (found != -ENOENT && i != n)
+		abort();
+}
+
 /* By a cold cache and a warm one: the same. */
 static void walk(const struct cfi_arch *arch, uint64_t pc, const uint8_t *stack, size_t len)
 {
@@ -99,6 +118,7 @@ static void walk(const struct cfi_arch *arch, uint64_t pc, const uint8_t *stack,
 		n[i] = unwind_walk(&code, &copy, &frame, pcs[i], MAX_PCS, &end[i]);
 	if (n[0] != n[1] || end[0] != end[1] || memcmp(pcs[0], pcs[1], n[0] * sizeof(uint64_t)) != 0)
 		abort();
+	compare_with_steps(arch, &copy, frame, pcs[0], n[0]);
 }
 
 static void try_all(const struct cfi_arch *arch, const uint8_t *stack, size_t len)

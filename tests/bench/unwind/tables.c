@@ -5,6 +5,7 @@
 #include "tests/bench/unwind/recording.h"
 
 #define MAX_BYTES ((size_t)4 << 30)
+#define SOME      997
 
 static double ms_since(uint64_t began)
 {
@@ -33,45 +34,67 @@ static size_t count_rows(const struct cfi *c)
 	return n;
 }
 
-/* Asks for every `step`th function, or all; returns microseconds an asked one. */
+/* Asks for every `step`th function; microseconds an asked one. */
 static double ask(struct cfi *c, size_t step)
 {
 	const struct cfi_rules *rules;
-	uint64_t start, address, began = recording_now_ns();
+	uint64_t start, address, began, spent = 0;
 	size_t n = 0, asked = 0;
 
-	for (address = 0; cfi_next_function(c, address, &start); address = start + 1)
-		if (n++ % step == 0) {
-			cfi_rules_at(c, start, &rules);
-			asked++;
-		}
-	return ms_since(began) * 1e3 / (double)asked;
+	for (address = 0; cfi_next_function(c, address, &start); address = start + 1) {
+		if (n++ % step)
+			continue;
+		began = recording_now_ns();
+		cfi_rules_at(c, start, &rules);
+		spent += recording_now_ns() - began;
+		asked++;
+	}
+	return (double)spent / 1e3 / (double)asked;
+}
+
+static struct elf_file *open_file(const char *path)
+{
+	struct elf_file *file;
+
+	if (elf_file_open(open(path, O_RDONLY | O_CLOEXEC), false, MAX_BYTES, &file))
+		errx(1, "%s is no ELF file", path);
+	return file;
+}
+
+static void print_sections(const char *path)
+{
+	struct elf_section eh = { .len = 0 }, hdr = { .len = 0 };
+	struct elf_file *file = open_file(path);
+
+	elf_file_section(file, ".eh_frame", &eh);
+	elf_file_section(file, ".eh_frame_hdr", &hdr);
+	printf("sections, which libunwind and framehop read: .eh_frame %.1f MB, .eh_frame_hdr %.1f MB\n",
+	       (double)eh.len / 1e6, (double)hdr.len / 1e6);
+	elf_file_close(file);
 }
 
 int main(int argc, char **argv)
 {
-	struct elf_section eh, hdr = { .len = 0 };
 	struct elf_file *file;
 	struct cfi *cfi;
 	uint64_t began;
 	double us;
 	size_t n;
 
-	if (argc != 2 || elf_file_open(open(argv[1], O_RDONLY | O_CLOEXEC), false, MAX_BYTES, &file))
+	if (argc != 2)
 		errx(2, "usage: tables FILE");
-	if (elf_file_section(file, ".eh_frame", &eh))
-		errx(1, "%s has no .eh_frame", argv[1]);
-	elf_file_section(file, ".eh_frame_hdr", &hdr);
-	printf("sections (what framehop and libunwind read): .eh_frame %.1f MB, .eh_frame_hdr %.1f MB\n",
-	       (double)eh.len / 1e6, (double)hdr.len / 1e6);
+	print_sections(argv[1]);
+	file = open_file(argv[1]);
 	began = recording_now_ns();
 	if (cfi_new(file, NULL, &cfi))
 		errx(1, "%s has no table", argv[1]);
-	printf("ours, index: %.1f ms, %.1f MB\n", ms_since(began), (double)cfi_memory(cfi) / 1e6);
-	us = ask(cfi, 997);
-	printf("ours, every 997th function: %.1f us each, %.1f MB\n", us, (double)cfi_memory(cfi) / 1e6);
-	us = ask(cfi, 1);
+	printf("ours, opened, with the sections read: %.1f ms, %.1f MB of tables, %.1f MB of the file\n",
+	       ms_since(began), (double)cfi_memory(cfi) / 1e6, (double)elf_file_memory(file) / 1e6);
 	n = count_functions(cfi);
+	us = ask(cfi, SOME);
+	printf("ours, every %dth function, from the first on: %.0f us each, %.1f MB\n", SOME, us,
+	       (double)cfi_memory(cfi) / 1e6);
+	us = ask(cfi, 1);
 	printf("ours, all of %zu functions: %.0f ms, %.1f MB\n", n, us * (double)n / 1e3,
 	       (double)cfi_memory(cfi) / 1e6);
 	n = count_rows(cfi);
