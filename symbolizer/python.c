@@ -134,12 +134,24 @@ void sym_python_stats(const struct sym_python *py, struct sym_python_stats *out)
 	*out = py->stats;
 }
 
+static bool is_evaluator_call(const struct sym_python_layout *layout, uint64_t address)
+{
+	size_t i;
+
+	for (i = 0; i < SYM_PYTHON_EVALUATOR_CALLS && layout->evaluator_calls[i]; i++)
+		if (address == layout->evaluator_calls[i] - 1)
+			return true;
+	return false;
+}
+
 enum sym_python_native sym_python_native_kind(const struct sym_python_layout *layout, uint64_t address,
                                               const char *function)
 {
 	static const char evaluator[] = "_PyEval_EvalFrameDefault", part[] = "_TAIL_CALL_";
 	size_t len = sizeof(evaluator) - 1, i;
 
+	if (is_evaluator_call(layout, address))
+		return SYM_PYTHON_EVALUATOR_AND_CALLED;
 	for (i = 0; i < SYM_PYTHON_EVALUATOR_RANGES; i++)
 		if (address >= layout->evaluator[i].start && address < layout->evaluator[i].end)
 			return SYM_PYTHON_EVALUATOR;

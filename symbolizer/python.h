@@ -30,13 +30,16 @@
  *			none, because the last frame has just been taken down or no frame of this evaluator
  *			was pushed yet, a step of code 0 stands for it. Generators awaited or iterated by Python code
  *			share its evaluator
+ *	3.14 with tail calls: the evaluator is on the native stack as _PyEval_EvalFrameDefault, or as a copy of it in
+ *			any other function (python_tail_calls.h). Either is SYM_PYTHON_EVALUATOR_AND_CALLED: the
+ *			frame that it calls is dropped with it
  *	A thread that stops on its way into the evaluator, or out of it, has one evaluator more than entries (or
  *	one less): when the native stack is complete, pair both from the outermost end; when it is cut, from the
  *	innermost. Frames that traceback leaves out, because nothing of the function has run yet (one that the
  *	interpreter calls __init__ by, from 3.12 on, is always such), are walked, but not shown.
  *	tests/unit/test_python_live.c checks all this against scripts' own tracebacks, and py-spy's dump --native.
  *
- * Limits: x86-64. Free-threaded builds are followed by what their headers say; none has been at hand to try.
+ * Limits: x86-64. Of free-threaded builds, 3.13 has been tried; 3.14 is followed by what its headers say.
  * Compiled frames of the JIT builds are not unwound through. Builds with Py_TRACE_REFS are refused. _PyRuntime
  * must be in .dynsym, as it is in every build that can load extensions, of a file called python* or libpython*,
  * or of the process's program. Of a thread that is in several interpreters (one runs code in another), the frames
@@ -58,6 +61,7 @@
 #define SYM_PYTHON_ABSENT 0xffff /* there is no such field in this version */
 
 #define SYM_PYTHON_EVALUATOR_RANGES 2
+#define SYM_PYTHON_EVALUATOR_CALLS  64
 
 struct sym_python_range {
 	uint64_t start, end; /* both 0: none */
@@ -76,6 +80,8 @@ struct sym_python_layout {
 	uint64_t code_type; /* run-time address of PyCode_Type; 0: not known */
 	/* Run-time addresses of _PyEval_EvalFrameDefault and of the part that the compiler put elsewhere. */
 	struct sym_python_range evaluator[SYM_PYTHON_EVALUATOR_RANGES];
+	/* Of an evaluator of tail calls: run-time return addresses of its calls, in all copies of it. 0: no more. */
+	uint64_t evaluator_calls[SYM_PYTHON_EVALUATOR_CALLS];
 	uint64_t executable_mask; /* and-ed to what stands at frame_executable: the rest is a tag */
 
 	uint16_t interpreters_head; /* in _PyRuntime: pointer to the first interpreter */
@@ -142,8 +148,9 @@ bool sym_python_may_be(const char *path);
 /*
  * Looks for a Python in the process's executable mappings: in files that sym_python_may_be() and in its
  * program. Reads files and PROC/PID/maps only, so it can be called before the interpreter has started. Costs
- * about half a millisecond a Python. `proc` NULL: /proc. -ENOENT: none; -ENOTSUP: a version that is
- * not known, or a file of another machine; -ESRCH, -EACCES, -ENOMEM.
+ * about half a millisecond a Python, 10 to 25 ms one with tail calls, all of whose code is read. `proc` NULL:
+ * /proc. -ENOENT: none; -ENOTSUP: a version that is not known, or a file of another machine; -ESRCH, -EACCES,
+ * -ENOMEM.
  */
 int sym_python_find(pid_t pid, const char *proc, struct sym_python_layout *out);
 
@@ -189,12 +196,15 @@ void sym_python_stats(const struct sym_python *py, struct sym_python_stats *out)
 enum sym_python_native {
 	SYM_PYTHON_NOT_EVALUATOR,
 	SYM_PYTHON_EVALUATOR, /* _PyEval_EvalFrameDefault, all of it or a part that the compiler split off */
-	SYM_PYTHON_EVALUATOR_PART /* _TAIL_CALL_*: called by _PyEval_EvalFrameDefault, which is there as well */
+	SYM_PYTHON_EVALUATOR_PART, /* _TAIL_CALL_*: called by _PyEval_EvalFrameDefault, which is there as well */
+	/* An evaluator, and so the frame that it calls is a part of it, unless that is an evaluator itself. */
+	SYM_PYTHON_EVALUATOR_AND_CALLED
 };
 
 /*
  * `address` is the native frame's pc, less 1 if it is a return address; `function` its name (of inlined frames:
- * the one they were inlined into) or whatever stands for it. Works for files without a symbol table, too.
+ * the one they were inlined into) or whatever stands for it. Works for files without a symbol table, too, and
+ * where an evaluator of tail calls was inlined into others.
  */
 enum sym_python_native sym_python_native_kind(const struct sym_python_layout *layout, uint64_t address,
                                               const char *function);

@@ -6,8 +6,10 @@
 
 #include "symbolizer/python_evaluator.h"
 #include "symbolizer/python_layout.h"
+#include "symbolizer/python_tail_calls.h"
 
 #define PYTHON_3_13 0x030d
+#define PYTHON_3_14 0x030e
 
 /* The symbols that tell. */
 enum {
@@ -141,5 +143,7 @@ int python_file_layout(struct elf_file *f, struct sym_python_layout *out)
 	out->runtime = found.at[SYMBOL_RUNTIME];
 	out->code_type = found.at[SYMBOL_CODE_TYPE];
 	python_evaluator_ranges(f, found.at[SYMBOL_EVALUATOR], found.evaluator_size, out->evaluator);
+	if (version >= PYTHON_3_14)
+		python_tail_calls(f, &out->evaluator[0], out->evaluator_calls);
 	return 0;
 }

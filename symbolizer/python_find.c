@@ -80,6 +80,8 @@ static int relocate(const struct elf_file *f, const struct maps_entry *entry,
 		layout->evaluator[i].start += bias;
 		layout->evaluator[i].end += bias;
 	}
+	for (i = 0; i < SYM_PYTHON_EVALUATOR_CALLS && layout->evaluator_calls[i]; i++)
+		layout->evaluator_calls[i] += bias;
 	return 0;
 }
 

@@ -439,6 +439,11 @@ static void test_python__evaluators_are_told_by_name_or_place(void **state)
 	                 SYM_PYTHON_NOT_EVALUATOR);
 	assert_int_equal(sym_python_native_kind(&layout, 0, "_TAIL_CALL_CALL"), SYM_PYTHON_EVALUATOR_PART);
 	assert_int_equal(sym_python_native_kind(&layout, 0, "_PyEval_Vector"), SYM_PYTHON_NOT_EVALUATOR);
+	layout.evaluator_calls[0] = 108;
+	layout.evaluator_calls[1] = 300;
+	assert_int_equal(sym_python_native_kind(&layout, 107, "f"), SYM_PYTHON_EVALUATOR_AND_CALLED);
+	assert_int_equal(sym_python_native_kind(&layout, 299, "f"), SYM_PYTHON_EVALUATOR_AND_CALLED);
+	assert_int_equal(sym_python_native_kind(&layout, 300, "f"), SYM_PYTHON_NOT_EVALUATOR);
 }
 
 static void test_python__fingerprints_differ_by_each_part(void **state)

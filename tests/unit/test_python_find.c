@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -216,6 +218,103 @@ static void test_python_find__without_a_cookie_there_are_no_offsets(void **state
 	                 -ENOENT);
 }
 
+/* --- tail calls ----------------------------------------------------------------------------------- */
+
+/* An evaluator of tail calls, whose link-time optimization put a copy of it into a caller. c0 - c2 are where calls of
+ * handlers return to. CALL is a call of one by the table, JUMP a jump. */
+#define TAIL_CALL_SOURCE(LOAD, CALL, JUMP)                                                                   \
+	"const unsigned long Py_Version = 0x030e00f0;" OFFSETS "0x030e00f0, [77] = 64 };"                    \
+	"__asm__(\".globl c0, c1, c2, c3, many, _PyEval_EvalFrameDefault\\n\""                               \
+	"\".section .data.rel.ro, \\\"aw\\\"; .balign 8; handlers: .rept 200; .quad handler; .endr\\n\""     \
+	"\".rept 56; .quad hot; .endr; .quad others; others: .quad 1, other; .text; .balign 16\\n\""         \
+	"\"handler: " JUMP "; hot: " JUMP "; other: ret\\n\""                                                \
+	"\".type _PyEval_EvalFrameDefault, @function; _PyEval_EvalFrameDefault:\\n\""                        \
+	"\"" LOAD "; " CALL "; c0: ret; .size _PyEval_EvalFrameDefault, . - _PyEval_EvalFrameDefault\\n\""   \
+	"\"copy: " LOAD "; cmp %rdx, %rcx; jne 1f; call hot; c1: ret; 1: " CALL "; c2: ret\\n\""             \
+	"\"lea others(%rip), %rcx; call *(%rcx, %rax, 8); call other; c3: ret\\n\""                          \
+	"\".skip 0x100000 - 600; many: .rept 60; " LOAD "; " CALL "; .endr\");"
+
+#define SHARED_LOAD "lea handlers(%rip), %rcx"
+#define SHARED_CALL "call *(%rcx, %rax, 8)"
+#define SHARED_JUMP SHARED_LOAD "; jmp *(%rcx, %rax, 8)"
+
+static bool is_call(const struct sym_python_layout *layout, uint64_t return_address)
+{
+	return sym_python_native_kind(layout, return_address - 1, "f") == SYM_PYTHON_EVALUATOR_AND_CALLED;
+}
+
+static void test_python_find__copies_of_an_evaluator_of_tail_calls(void **state)
+{
+	struct sym_python_layout layout;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(find_in(TAIL_CALL_SOURCE(SHARED_LOAD, SHARED_CALL, SHARED_JUMP), &layout), 0);
+	assert_true(is_call(&layout, loaded("c0")));
+	assert_true(is_call(&layout, loaded("c1")));
+	assert_true(is_call(&layout, loaded("c2")));
+	for (n = 0; n < SYM_PYTHON_EVALUATOR_CALLS && layout.evaluator_calls[n]; n++)
+		assert_int_not_equal(layout.evaluator_calls[n], loaded("c3"));
+	assert_int_equal(n, 63);
+}
+
+/* These sixty lie across the end of the first MiB. */
+static void test_python_find__calls_at_the_edge_of_what_is_read_at_once(void **state)
+{
+	struct sym_python_layout layout;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(find_in(TAIL_CALL_SOURCE(SHARED_LOAD, SHARED_CALL, SHARED_JUMP), &layout), 0);
+	for (i = 0; i < 60; i++)
+		assert_true(is_call(&layout, loaded("many") + (i + 1) * 10));
+}
+
+/* Its table is known by its address, and has its content in the file. */
+static void test_python_find__tail_calls_of_a_program_at_a_fixed_address(void **state)
+{
+	struct sym_python_layout layout;
+	unsigned long long at[3];
+	char path[128];
+	FILE *file;
+	int pid;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/p.c", program_dir);
+	file = fopen(path, "we");
+	fputs(TAIL_CALL_SOURCE(
+	              "nop", "call *handlers(, %rax, 8)",
+	              "jmp *handlers(, %rax, 8)") "\n#include <stdio.h>\n#include <unistd.h>\nextern char "
+	                                          "c0, "
+	                                          "c1, c2;"
+	                                          "int main(void) { printf(\"%d %p %p %p\\n\", getpid(), "
+	                                          "&c0, &c1, &c2); fflush(stdout); pause(); }",
+	      file);
+	fclose(file);
+	assert_true(compile_into("-no-pie -rdynamic -o %s/python3.14 %s", program_dir, path));
+	snprintf(path, sizeof(path), "exec %s/python3.14", program_dir);
+	file = popen(path, "re");
+	assert_int_equal(fscanf(file, "%d %llx %llx %llx", &pid, &at[0], &at[1], &at[2]), 4);
+	assert_int_equal(sym_python_find(pid, NULL, &layout), 0);
+	kill(pid, SIGKILL);
+	pclose(file);
+	assert_true(is_call(&layout, at[0]));
+	assert_true(is_call(&layout, at[1]));
+	assert_true(is_call(&layout, at[2]));
+}
+
+/* What is called by a table of anything else is no handler. */
+static void test_python_find__a_table_that_is_not_all_functions(void **state)
+{
+	struct sym_python_layout layout;
+
+	(void)state;
+	assert_int_equal(
+	        find_in(TAIL_CALL_SOURCE("lea handlers + 16(%rip), %rcx", SHARED_CALL, SHARED_JUMP), &layout),
+	        0);
+	assert_int_equal(layout.evaluator_calls[0], 0);
+}
+
 /* --- layouts -------------------------------------------------------------------------------------- */
 
 /* Words as 3.14.10 has them, free-threaded. */
@@ -292,6 +391,11 @@ int main(void)
 		cmocka_unit_test_teardown(test_python_find__versions_not_known, unload),
 		cmocka_unit_test_teardown(test_python_find__offsets_of_3_13_are_the_files_own, unload),
 		cmocka_unit_test_teardown(test_python_find__without_a_cookie_there_are_no_offsets, unload),
+		cmocka_unit_test_teardown(test_python_find__copies_of_an_evaluator_of_tail_calls, unload),
+		cmocka_unit_test_teardown(test_python_find__calls_at_the_edge_of_what_is_read_at_once,
+		                          unload),
+		cmocka_unit_test(test_python_find__tail_calls_of_a_program_at_a_fixed_address),
+		cmocka_unit_test_teardown(test_python_find__a_table_that_is_not_all_functions, unload),
 		cmocka_unit_test(test_python_find__offsets_of_3_14),
 		cmocka_unit_test(test_python_find__offsets_that_cannot_be),
 		cmocka_unit_test(test_python_find__what_may_be_one),

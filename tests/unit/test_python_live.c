@@ -215,6 +215,7 @@ static void take_native_stack(void)
 	struct sym_stack stack = { .copy = "", .is_caller = is_caller, .read = read_remote };
 	struct sym_result result;
 	enum sym_unwind_end end;
+	enum sym_python_native kind;
 	size_t i;
 
 	take_registers(&stack);
@@ -225,9 +226,9 @@ static void take_native_stack(void)
 	for (i = 0; i < native.n; i++) {
 		symbolizer_user(python.process, pcs[i], is_caller[i], &result);
 		native.kinds[i] = OTHER;
-		if (sym_python_native_kind(&python.layout, pcs[i] - is_caller[i],
-		                           result.frames[result.n_frames - 1].function) ==
-		    SYM_PYTHON_EVALUATOR)
+		kind = sym_python_native_kind(&python.layout, pcs[i] - is_caller[i],
+		                              result.frames[result.n_frames - 1].function);
+		if (kind == SYM_PYTHON_EVALUATOR || kind == SYM_PYTHON_EVALUATOR_AND_CALLED)
 			native.kinds[i] = EVALUATOR;
 		else if (result.module && strstr(result.module->path, "/libffi"))
 			native.kinds[i] = FOREIGN;
