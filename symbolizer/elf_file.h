@@ -65,6 +65,9 @@ int elf_file_section(struct elf_file *f, const char *name, struct elf_section *o
 int elf_file_section_of_type(struct elf_file *f, uint32_t type, struct elf_section *out);
 int elf_file_section_at(struct elf_file *f, uint32_t index, struct elf_section *out);
 
+/* One more than the largest index of a section. */
+uint32_t elf_file_section_count(const struct elf_file *f);
+
 /* Address range of a section as its header has it, loaded or not. False: no such index, or not in memory. */
 bool elf_file_section_range(const struct elf_file *f, uint32_t index, uint64_t *start, uint64_t *end);
 

@@ -16,6 +16,11 @@ bool elf_file_section_range(const struct elf_file *f, uint32_t index, uint64_t *
 	return *end >= *start;
 }
 
+uint32_t elf_file_section_count(const struct elf_file *f)
+{
+	return (uint32_t)f->n_shdrs;
+}
+
 void elf_file_release(struct elf_file *f, uint32_t index)
 {
 	struct loaded *l;

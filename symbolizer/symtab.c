@@ -10,6 +10,9 @@
 /* How many symbols a lookup goes back for one that encloses those after it. */
 #define MAX_NESTING 32
 
+/* In how many an address is looked for, again and again: programs have fewer. */
+#define MAX_SECTIONS 256
+
 /* Nothing without a size is taken to be longer. */
 #define MAX_UNSIZED ((uint64_t)64 << 10)
 
@@ -41,17 +44,34 @@ static bool is_code(const struct elf_file *f, const Elf64_Sym *sym)
 	return sym->st_value && elf_file_executable(f, sym->st_value);
 }
 
+static bool section_ends(const struct elf_file *f, uint32_t index, uint64_t address, uint64_t *end)
+{
+	uint64_t start;
+
+	return elf_file_section_range(f, index, &start, end) && address >= start && address < *end;
+}
+
+/* Of what has no size: its section's end, at most. Tools that edit programs leave numbers of sections that are wrong. */
+static uint64_t end_of_unsized(const struct elf_file *f, const Elf64_Sym *sym)
+{
+	uint64_t end, farthest = sym->st_value + MAX_UNSIZED;
+	uint32_t i, n = elf_file_type(f) == ET_REL ? 0 : elf_file_section_count(f);
+	bool found = sym->st_shndx < SHN_LORESERVE && section_ends(f, sym->st_shndx, sym->st_value, &end);
+
+	for (i = 1; i < n && i < MAX_SECTIONS && !found; i++)
+		found = section_ends(f, i, sym->st_value, &end);
+	if (!found)
+		return sym->st_value + 1;
+	return end < farthest ? end : farthest;
+}
+
 static uint64_t end_of(const struct elf_file *f, const Elf64_Sym *sym)
 {
-	uint64_t start, end;
+	uint64_t end;
 
-	if (sym->st_size)
-		return sym->st_value + sym->st_size < sym->st_value ? UINT64_MAX
-		                                                    : sym->st_value + sym->st_size;
-	if (sym->st_shndx < SHN_LORESERVE && elf_file_section_range(f, sym->st_shndx, &start, &end) &&
-	    sym->st_value >= start && sym->st_value < end)
-		return end - sym->st_value < MAX_UNSIZED ? end : sym->st_value + MAX_UNSIZED;
-	return sym->st_value + 1;
+	if (!sym->st_size)
+		return end_of_unsized(f, sym);
+	return __builtin_add_overflow(sym->st_value, sym->st_size, &end) ? UINT64_MAX : end;
 }
 
 /* In relocatable files values count from the section's start. */

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,10 +109,61 @@ static void test_symtab__which_name(void **state)
 	elf_file_close(f);
 }
 
+/* Gives every symbol that has no size the number of another section, as patchelf may leave them. */
+static void renumber(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	Elf64_Ehdr ehdr;
+	Elf64_Shdr shdr;
+	Elf64_Sym sym;
+	uint64_t at;
+	int i;
+
+	assert_int_equal(pread(fd, &ehdr, sizeof(ehdr), 0), sizeof(ehdr));
+	for (i = 0; i < ehdr.e_shnum; i++) {
+		assert_int_equal(
+		        pread(fd, &shdr, sizeof(shdr), (off_t)(ehdr.e_shoff + (size_t)i * sizeof(shdr))),
+		        sizeof(shdr));
+		for (at = 0; shdr.sh_type == SHT_SYMTAB && at < shdr.sh_size; at += sizeof(sym)) {
+			assert_int_equal(pread(fd, &sym, sizeof(sym), (off_t)(shdr.sh_offset + at)),
+			                 sizeof(sym));
+			if (!sym.st_size && sym.st_shndx)
+				sym.st_shndx = 1;
+			assert_int_equal(pwrite(fd, &sym, sizeof(sym), (off_t)(shdr.sh_offset + at)),
+			                 sizeof(sym));
+		}
+	}
+	close(fd);
+}
+
+static void test_symtab__wrong_section(void **state)
+{
+	struct symtab_hit hit;
+	struct elf_file *f;
+	struct symtab *t;
+	uint64_t base;
+	char path[256];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/renumbered.so", program_dir);
+	assert_int_equal(shell("cp '%s/names.so' '%s'", program_dir, path), 0);
+	renumber(path);
+	assert_int_equal(elf_file_open(open(path, O_RDONLY), false, MAX_BYTES, &f), 0);
+	assert_int_equal(symtab_new(f, NULL, &t), 0);
+	assert_int_equal(symtab_address(f, "base", &base), 0);
+	assert_true(symtab_find(t, base + 15, &hit));
+	assert_string_equal(hit.name, "base");
+	assert_true(symtab_find(t, base + 191, &hit));
+	assert_string_equal(hit.name, "bare");
+	symtab_free(t);
+	elf_file_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_symtab__which_name),
+		cmocka_unit_test(test_symtab__wrong_section),
 	};
 
 	return cmocka_run_group_tests(tests, make_library, program_dir_remove);
