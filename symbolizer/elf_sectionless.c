@@ -9,6 +9,7 @@
 #define MAX_DYNAMIC 4096 /* entries */
 #define MAX_SYMBOLS (1u << 24)
 #define CHUNK       1024
+#define MAX_CHAIN   4096 /* symbols of one bucket */
 
 /* Encodings of pointers in .eh_frame_hdr: those that linkers use. */
 #define PE_PCREL_SDATA4 0x1b
@@ -111,7 +112,7 @@ static int largest_word(const struct elf_file *f, uint64_t address, size_t n, ui
  */
 static uint32_t count_by_gnu_hash(const struct elf_file *f, uint64_t address)
 {
-	uint32_t header[4], last, hash = 0;
+	uint32_t header[4], last, hash = 0, i;
 	uint64_t buckets, chains;
 
 	if (!address || read_words(f, address, header, 4))
@@ -122,13 +123,10 @@ static uint32_t count_by_gnu_hash(const struct elf_file *f, uint64_t address)
 		return 0;
 	if (last < header[1])
 		return header[1] < MAX_SYMBOLS ? header[1] : 0;
-	for (; last < MAX_SYMBOLS; last++) {
+	for (i = 0; i < MAX_CHAIN && last < MAX_SYMBOLS && !(hash & 1); i++, last++)
 		if (read_words(f, chains + (uint64_t)(last - header[1]) * 4, &hash, 1))
 			return 0;
-		if (hash & 1)
-			return last + 1;
-	}
-	return 0;
+	return hash & 1 ? last : 0;
 }
 
 static uint32_t count_by_hash(const struct elf_file *f, uint64_t address)

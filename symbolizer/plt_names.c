@@ -12,6 +12,7 @@
 #define ENTRY_BYTES 16 /* they have at most */
 #define MAX_ENTRIES (1u << 20)
 #define MAX_NAME    8192
+#define MAX_STRINGS ((size_t)32 << 20)
 
 struct entry {
 	struct plt_name name;
@@ -133,6 +134,7 @@ static const char *target_of(const struct reading *r, const Elf64_Rela *rela, ch
 	uint64_t at = ELF64_R_SYM(rela->r_info) * sizeof(Elf64_Sym);
 	const char *name;
 	Elf64_Sym sym;
+	size_t room;
 
 	if (ELF64_R_TYPE(rela->r_info) == R_X86_64_IRELATIVE) {
 		name = r->function_at(r->context, (uint64_t)rela->r_addend);
@@ -147,33 +149,33 @@ static const char *target_of(const struct reading *r, const Elf64_Rela *rela, ch
 	if (sym.st_name >= r->strings.len)
 		return NULL;
 	name = (const char *)r->strings.data + sym.st_name;
-	return *name && memchr(name, 0, r->strings.len - sym.st_name) ? name : NULL;
+	room = r->strings.len - sym.st_name;
+	return *name && memchr(name, 0, room < MAX_NAME ? room : MAX_NAME) ? name : NULL;
 }
 
-static int give_name(struct reading *r, struct entry *e, const Elf64_Rela *rela)
+/* The name of all entries for that relocation. NULL: it has none, or there are too many. */
+static const char *make_name(struct reading *r, const Elf64_Rela *rela)
 {
 	char buffer[32], *copy;
-	const char *target = e->name.name ? NULL : target_of(r, rela, buffer);
+	const char *target = target_of(r, rela, buffer);
 	size_t len = target ? strnlen(target, MAX_NAME) : 0;
 
-	if (!target)
-		return 0;
+	if (!target || r->names->strings.bytes > MAX_STRINGS)
+		return NULL;
 	copy = arena_alloc(&r->names->strings, len + sizeof("@plt"));
 	if (!copy)
-		return -ENOMEM;
+		return NULL;
 	memcpy(copy, target, len);
 	memcpy(copy + len, "@plt", sizeof("@plt"));
-	e->name.name = copy;
-	r->names->n_named++;
-	return 0;
+	return copy;
 }
 
-/* All entries that go by one slot (.plt and .plt.sec may both). */
-static int name_by_slot(struct reading *r, const Elf64_Rela *rela)
+/* All entries that go by one slot (.plt and .plt.sec may both), unless they have a name. */
+static void name_by_slot(struct reading *r, const Elf64_Rela *rela)
 {
 	struct plt_names *p = r->names;
 	size_t low = 0, high = p->n, mid;
-	int err = 0;
+	const char *name;
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
@@ -182,25 +184,29 @@ static int name_by_slot(struct reading *r, const Elf64_Rela *rela)
 		else
 			high = mid;
 	}
-	for (; !err && low < p->n && p->entries[low].slot == rela->r_offset; low++)
-		err = give_name(r, &p->entries[low], rela);
-	return err;
+	if (low == p->n || p->entries[low].slot != rela->r_offset || p->entries[low].name.name)
+		return;
+	name = make_name(r, rela);
+	for (; name && low < p->n && p->entries[low].slot == rela->r_offset; low++) {
+		p->entries[low].name.name = name;
+		p->n_named++;
+	}
 }
 
-static int name_by_number(struct reading *r)
+/* Those that go by no slot are the first. */
+static void name_by_number(struct reading *r)
 {
 	struct plt_names *p = r->names;
 	Elf64_Rela rela;
-	int err = 0;
 	size_t i;
 
-	for (i = 0; !err && i < p->n && !p->entries[i].slot; i++) {
+	for (i = 0; i < p->n && !p->entries[i].slot; i++) {
 		if (p->entries[i].number >= r->relocations.len / sizeof(rela))
 			continue;
 		memcpy(&rela, r->relocations.data + p->entries[i].number * sizeof(rela), sizeof(rela));
-		err = give_name(r, &p->entries[i], &rela);
+		p->entries[i].name.name = make_name(r, &rela);
+		p->n_named += p->entries[i].name.name != NULL;
 	}
-	return err;
 }
 
 /* Opens the section and, where it has any, its symbols. */
@@ -214,23 +220,21 @@ static bool open_relocations(struct reading *r, const char *section)
 	return true;
 }
 
-static int read_relocations(struct reading *r, const char *section, bool by_number)
+static void read_relocations(struct reading *r, const char *section, bool by_number)
 {
 	Elf64_Rela rela;
-	int err = 0;
 	size_t i;
 
 	if (r->names->n_named == r->names->n || !open_relocations(r, section))
-		return 0;
+		return;
 	if (by_number)
-		err = name_by_number(r);
-	for (i = 0; !err && i < r->relocations.len / sizeof(rela); i++) {
+		name_by_number(r);
+	for (i = 0; i < r->relocations.len / sizeof(rela); i++) {
 		memcpy(&rela, r->relocations.data + i * sizeof(rela), sizeof(rela));
 		if (rela.r_offset)
-			err = name_by_slot(r, &rela);
+			name_by_slot(r, &rela);
 	}
 	elf_file_release(r->file, r->relocations.index);
-	return err;
 }
 
 static void drop_nameless(struct plt_names *p)
@@ -259,9 +263,9 @@ int plt_names_new(struct elf_file *f, const char *(*function_at)(void *context, 
 	}
 	if (!err && p->n) {
 		qsort(p->entries, p->n, sizeof(*p->entries), compare_slots);
-		err = read_relocations(&r, ".rela.plt", true);
-		err = err ? err : read_relocations(&r, ".rela.iplt", false);
-		err = err ? err : read_relocations(&r, ".rela.dyn", false);
+		read_relocations(&r, ".rela.plt", true);
+		read_relocations(&r, ".rela.iplt", false);
+		read_relocations(&r, ".rela.dyn", false);
 		drop_nameless(p);
 		qsort(p->entries, p->n, sizeof(*p->entries), compare_starts);
 	}

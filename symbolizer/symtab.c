@@ -10,6 +10,8 @@
 /* How many symbols a lookup goes back for one that encloses those after it. */
 #define MAX_NESTING 32
 
+#define MAX_NAME 16384 /* so that comparing them all comes to an end */
+
 /* In how many an address is looked for, again and again: programs have fewer. */
 #define MAX_SECTIONS 256
 
@@ -92,7 +94,7 @@ static void add_symbol(struct symtab *t, const struct elf_file *f, const Elf64_S
 	if (sym->st_name >= t->strings.len || !is_code(f, sym))
 		return;
 	name = (const char *)t->strings.data + sym->st_name;
-	if (!*name || *name == '$' || strncmp(name, ".L", 2) == 0)
+	if (!*name || *name == '$' || strncmp(name, ".L", 2) == 0 || strnlen(name, MAX_NAME) == MAX_NAME)
 		return;
 	t->symbols[t->n_symbols++] = (struct symbol){
 		.start = sym->st_value,
