@@ -1,6 +1,6 @@
 """Files with debug information out of Debian's packages: fetched once, unpacked into VM_CACHE (~/.cache/stallprof-vm) and not installed.
 
-The kernel's package is large: 860 MB are fetched (8 s where this was written), and of the 5.6 GB in it vmlinux and four modules kept
+The kernel's package is large: 860 MB are fetched (8 s where this was written), and of the 5.6 GB in it vmlinux and some modules kept
 (0.7 GB, 47 s)."""
 import glob
 import os
@@ -13,6 +13,9 @@ from kernel_packages import Unavailable, cache_folder, in_cache, releases  # noq
 FETCH_SECONDS, UNPACK_SECONDS = 240, 300
 MODULES = ["kernel/fs/ext4/ext4.ko", "kernel/fs/jbd2/jbd2.ko", "kernel/drivers/nvme/host/nvme.ko",
            "kernel/drivers/nvme/host/nvme-core.ko"]
+# By which the guests of tests/vm have their files; not every kernel has all of them.
+GUEST_MODULES = ["kernel/fs/9p/9p.ko", "kernel/fs/fscache/fscache.ko", "kernel/fs/netfs/netfs.ko", "kernel/fs/overlayfs/overlay.ko",
+                 "kernel/net/9p/9pnet.ko", "kernel/net/9p/9pnet_virtio.ko", "kernel/crypto/crc32c_generic.ko"]
 
 
 def newest_release(pattern):
@@ -24,10 +27,10 @@ def newest_release(pattern):
     return known[0]
 
 
-def unpack(archive, folder, members):
-    """Everything, or the members that there are."""
+def unpack(archive, folder, members, optional):
+    """Everything, or the members and, where there are some, the optional ones."""
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as out:
-        done = subprocess.run(["tar", "-x", "-C", folder, *(f"./{member}" for member in members)], stdin=out.stdout,
+        done = subprocess.run(["tar", "-x", "-C", folder, *(f"./{member}" for member in [*members, *optional])], stdin=out.stdout,
                               capture_output=True, text=True, timeout=UNPACK_SECONDS)
         out.stdout.close()
     missing = [member for member in members if not os.path.exists(f"{folder}/{member}")]
@@ -35,8 +38,8 @@ def unpack(archive, folder, members):
         raise Unavailable(f"{os.path.basename(archive)}: {missing} {done.stderr.strip()[-200:]}")
 
 
-def package(name, members=()):
-    """The folder that has what is in the package, or of it these members."""
+def package(name, members=(), optional=()):
+    """The folder that has what is in the package, or of it these members and, where there are some, the optional ones."""
     folder = f"{cache_folder()}/debug/{name}"
     if os.path.isdir(folder):
         return folder
@@ -48,7 +51,7 @@ def package(name, members=()):
         found = glob.glob(f"{partial}/*.deb")
         if done.returncode or not found:
             raise Unavailable(f"{name} cannot be fetched: {done.stderr.strip()[-200:]}")
-        unpack(found[0], partial, members)
+        unpack(found[0], partial, members, optional)
         os.unlink(found[0])
     except subprocess.TimeoutExpired as late:
         raise Unavailable(f"{name}: {late}") from late
@@ -58,8 +61,11 @@ def package(name, members=()):
 
 def kernel(release):
     """What --debug-dir wants to be for that kernel, with vmlinux and MODULES in it."""
-    modules = [f"usr/lib/debug/lib/modules/{release}/{module}" for module in MODULES]
-    return package(f"linux-image-{release}-dbg", [f"usr/lib/debug/boot/vmlinux-{release}", *modules]) + "/usr/lib/debug"
+    def below(modules):
+        return [f"usr/lib/debug/lib/modules/{release}/{module}" for module in modules]
+
+    members = [f"usr/lib/debug/boot/vmlinux-{release}", *below(MODULES)]
+    return package(f"linux-image-{release}-dbg", members, below(GUEST_MODULES)) + "/usr/lib/debug"
 
 
 def have_kernel(release):
