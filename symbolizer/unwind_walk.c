@@ -210,11 +210,15 @@ static int step_without_rules(struct walk *w)
 /* A step with all registers, from the last frame in pcs. */
 static int step_whole(struct walk *w, int found, const struct unwind_slot *slot)
 {
+	bool is_behind = w->n_whole < w->n - 1;
 	int result;
 
 	if (found == -EBADMSG || found == -ESRCH)
 		return -EBADMSG;
 	if (catch_up(w))
+		return -EBADMSG;
+	/* Catching up may have put another address's rules into the slot, or freed these. */
+	if (!found && is_behind && find(w->code, w->pc - !w->is_exact, &slot))
 		return -EBADMSG;
 	if (found)
 		result = step_without_rules(w);
