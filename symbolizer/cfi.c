@@ -51,18 +51,6 @@ struct builder {
 	int err;
 };
 
-static void load_section(struct elf_file *f, const char *name, struct cfi_section *out)
-{
-	struct elf_section section;
-
-	if (!f || out->data || elf_file_section(f, name, &section))
-		return;
-	out->data = section.data;
-	out->len = section.len;
-	out->address = section.address;
-	out->is_eh = name[1] == 'e';
-}
-
 int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out)
 {
 	const struct cfi_arch *arch = cfi_arch_of(elf_file_machine(f));
@@ -75,9 +63,10 @@ int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out)
 	if (!t)
 		return -ENOMEM;
 	t->arch = t->sections[0].arch = t->sections[1].arch = arch;
-	load_section(f, ".eh_frame", &t->sections[0]);
-	load_section(f, ".debug_frame", &t->sections[1]);
-	load_section(debug, ".debug_frame", &t->sections[1]);
+	cfi_section_open(&t->sections[0], f, ".eh_frame");
+	cfi_section_open(&t->sections[1], f, ".debug_frame");
+	if (debug && !t->sections[1].data)
+		cfi_section_open(&t->sections[1], debug, ".debug_frame");
 	err = cfi_index_fill(&t->index, t->sections, f);
 	t->n_chunks = (t->index.n + CFI_CHUNK - 1) / CFI_CHUNK;
 	if (!err) {
@@ -96,6 +85,8 @@ void cfi_free(struct cfi *c)
 {
 	if (!c)
 		return;
+	cfi_section_close(&c->sections[0]);
+	cfi_section_close(&c->sections[1]);
 	cfi_index_free(&c->index);
 	cfi_rule_pool_free(&c->pool);
 	arena_free(&c->chunk_memory);
@@ -105,13 +96,13 @@ void cfi_free(struct cfi *c)
 
 /* --- the exact way ---------------------------------------------------------------------------------- */
 
-static const struct cfi_section *section_of(const struct cfi *t, const struct cfi_place *place)
+static struct cfi_section *section_of(struct cfi *t, const struct cfi_place *place)
 {
 	return &t->sections[place->fde & CFI_IN_DEBUG_FRAME ? 1 : 0];
 }
 
 /* False: nothing that rows can be made of. */
-static bool read_fde(const struct cfi *t, size_t place, struct cfi_known_cie *known, struct cfi_fde *out)
+static bool read_fde(struct cfi *t, size_t place, struct cfi_known_cie *known, struct cfi_fde *out)
 {
 	const struct cfi_place *p = &t->index.places[place];
 
@@ -120,7 +111,7 @@ static bool read_fde(const struct cfi *t, size_t place, struct cfi_known_cie *kn
 	       out->start == t->index.base + p->start;
 }
 
-int cfi_find(const struct cfi *c, uint64_t address, struct cfi_row *out)
+int cfi_find(struct cfi *c, uint64_t address, struct cfi_row *out)
 {
 	struct cfi_known_cie known = { 0 };
 	size_t n = cfi_index_up_to(&c->index, address);
@@ -182,7 +173,7 @@ static void take_row(void *context, const struct cfi_row *row)
 /* The rows of one function, up to where the next begins. */
 static void take_function(struct builder *b, size_t place, struct cfi_known_cie *known)
 {
-	const struct cfi *t = b->table;
+	struct cfi *t = b->table;
 	bool is_last = place + 1 == t->index.n;
 	uint64_t start = t->index.base + t->index.places[place].start, broken, end;
 	uint64_t next = is_last ? UINT64_MAX : t->index.base + t->index.places[place + 1].start;
@@ -300,5 +291,6 @@ int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out)
 size_t cfi_memory(const struct cfi *c)
 {
 	return c->index.max * sizeof(*c->index.places) + c->n_chunks * sizeof(struct chunk *) +
-	       c->chunk_memory.bytes + cfi_rule_pool_memory(&c->pool);
+	       c->chunk_memory.bytes + cfi_rule_pool_memory(&c->pool) + cfi_section_memory(&c->sections[0]) +
+	       cfi_section_memory(&c->sections[1]);
 }

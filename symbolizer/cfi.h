@@ -31,12 +31,12 @@ void cfi_free(struct cfi *c);
 int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out);
 
 /* The same by the exact evaluator, with where the row begins and ends: for comparison. */
-int cfi_find(const struct cfi *c, uint64_t address, struct cfi_row *out);
+int cfi_find(struct cfi *c, uint64_t address, struct cfi_row *out);
 
 /* The first function that starts at or above `address`. False: none. */
 bool cfi_next_function(const struct cfi *c, uint64_t address, uint64_t *start);
 
-/* Of index, rows and rules; sections count as their file's. */
+/* Of index, rows, rules, and what was read of the sections; sections loaded as a whole count as their file's. */
 size_t cfi_memory(const struct cfi *c);
 
 #endif

@@ -64,6 +64,9 @@ uint64_t cfi_pointer(const struct cfi_section *s, struct dwarf_cursor *c, uint8_
 	}
 }
 
+/* A length of an entry, 64 bits wide. */
+#define MAX_LENGTH_BYTES 12
+
 /* An entry of either kind, once its length and CIE pointer have been read. */
 struct header {
 	struct dwarf_cursor c; /* behind the CIE pointer, to the entry's end */
@@ -72,13 +75,14 @@ struct header {
 	uint64_t cie; /* offset of an FDE's CIE */
 };
 
-static bool read_header(const struct cfi_section *s, size_t offset, struct header *out)
+static bool read_header(struct cfi_section *s, size_t offset, struct header *out)
 {
+	bool is_there = cfi_section_need(s, offset, MAX_LENGTH_BYTES);
 	struct dwarf_cursor c = dwarf_cursor_at(s->data, s->len, offset);
 	uint8_t offset_size;
 	uint64_t len = dwarf_initial_length(&c, &offset_size), at, pointer;
 
-	if (c.failed)
+	if (c.failed || !is_there || !cfi_section_need(s, (uint64_t)(c.pos - s->data), len))
 		return false;
 	c.end = c.pos + len;
 	out->next = (size_t)(c.end - s->data);
@@ -134,7 +138,7 @@ static void read_augmentation(const struct cfi_section *s, struct dwarf_cursor *
 	}
 }
 
-static int read_cie(const struct cfi_section *s, uint64_t offset, struct cfi_cie *out)
+static int read_cie(struct cfi_section *s, uint64_t offset, struct cfi_cie *out)
 {
 	struct header h;
 	uint64_t len;
@@ -179,7 +183,7 @@ static bool read_range(const struct cfi_section *s, const struct cfi_cie *cie, s
 	return !c->failed;
 }
 
-static bool read_known_cie(const struct cfi_section *s, uint64_t offset, struct cfi_known_cie *known)
+static bool read_known_cie(struct cfi_section *s, uint64_t offset, struct cfi_known_cie *known)
 {
 	if (known->section != s->data || known->offset != offset) {
 		known->section = s->data;
@@ -189,8 +193,8 @@ static bool read_known_cie(const struct cfi_section *s, uint64_t offset, struct 
 	return known->is_usable;
 }
 
-bool cfi_entry_read(const struct cfi_section *s, size_t offset, struct cfi_known_cie *known,
-                    struct cfi_fde *out, size_t *next)
+bool cfi_entry_read(struct cfi_section *s, size_t offset, struct cfi_known_cie *known, struct cfi_fde *out,
+                    size_t *next)
 {
 	struct header h;
 	bool readable = read_header(s, offset, &h);

@@ -2,17 +2,8 @@
 #ifndef SYMBOLIZER_CFI_ENTRY_H
 #define SYMBOLIZER_CFI_ENTRY_H
 
-#include "symbolizer/cfi_arch.h"
+#include "symbolizer/cfi_section.h"
 #include "symbolizer/dwarf_cursor.h"
-
-/* One of the two sections. */
-struct cfi_section {
-	const struct cfi_arch *arch;
-	const uint8_t *data;
-	size_t len;
-	uint64_t address; /* where it is in memory, for pc-relative pointers */
-	bool is_eh;
-};
 
 /* What an FDE takes from its CIE. */
 struct cfi_cie {
@@ -48,7 +39,7 @@ uint64_t cfi_pointer(const struct cfi_section *s, struct dwarf_cursor *c, uint8_
  * The FDE at `offset`. False: there is none (a CIE, an end mark, or an entry that makes no sense). *next, if not
  * NULL, becomes where the next entry begins: the section's end when that can't be told.
  */
-bool cfi_entry_read(const struct cfi_section *s, size_t offset, struct cfi_known_cie *known,
-                    struct cfi_fde *out, size_t *next);
+bool cfi_entry_read(struct cfi_section *s, size_t offset, struct cfi_known_cie *known, struct cfi_fde *out,
+                    size_t *next);
 
 #endif

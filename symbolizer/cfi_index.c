@@ -36,7 +36,7 @@ static int add_found(struct found_list *l, uint64_t start, uint32_t fde)
 	return 0;
 }
 
-static int scan(struct found_list *l, const struct cfi_section *s, uint32_t mark, const struct elf_file *f)
+static int scan(struct found_list *l, struct cfi_section *s, uint32_t mark, const struct elf_file *f)
 {
 	struct cfi_known_cie known = { 0 };
 	struct cfi_fde fde;
@@ -83,7 +83,7 @@ static int take_found(struct cfi_index *index, const struct found_list *l)
 	return 0;
 }
 
-static int fill_by_scan(struct cfi_index *index, const struct cfi_section *sections, const struct elf_file *f)
+static int fill_by_scan(struct cfi_index *index, struct cfi_section *sections, const struct elf_file *f)
 {
 	struct found_list l = { 0 };
 	int err = scan(&l, &sections[0], 0, f);
@@ -160,7 +160,7 @@ static int fill_by_hdr(struct cfi_index *index, const struct cfi_section *eh, st
 	return err;
 }
 
-int cfi_index_fill(struct cfi_index *index, const struct cfi_section *sections, struct elf_file *f)
+int cfi_index_fill(struct cfi_index *index, struct cfi_section *sections, struct elf_file *f)
 {
 	int err = sections[1].data ? -ENOENT : fill_by_hdr(index, &sections[0], f);
 

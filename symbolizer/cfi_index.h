@@ -27,7 +27,7 @@ struct cfi_index {
  * and the .debug_frame; one without data is not there. Entries that make no sense, or for code that is not in an
  * executable segment of `f`, are passed over. -ENOENT: none at all; -ENOMEM.
  */
-int cfi_index_fill(struct cfi_index *index, const struct cfi_section *sections, struct elf_file *f);
+int cfi_index_fill(struct cfi_index *index, struct cfi_section *sections, struct elf_file *f);
 void cfi_index_free(struct cfi_index *index);
 
 /* Number of places that start at or below the address: its own is the last of them. 0 too for one 4 GiB up. */

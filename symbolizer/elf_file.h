@@ -62,6 +62,12 @@ bool elf_file_executable(const struct elf_file *f, uint64_t address);
  * such section, or one without content in this file; -EBADMSG, -EFBIG, -ENOTSUP, -errno of reading.
  */
 int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out);
+
+/*
+ * Where a section is in the file, for who reads it in parts by elf_file_read(); out->data is NULL. -ENOTSUP: it has
+ * to be loaded (compressed, or to be relocated), or is in memory as it is; else as elf_file_section().
+ */
+int elf_file_section_place(struct elf_file *f, const char *name, struct elf_section *out, uint64_t *offset);
 int elf_file_section_of_type(struct elf_file *f, uint32_t type, struct elf_section *out);
 int elf_file_section_at(struct elf_file *f, uint32_t index, struct elf_section *out);
 

@@ -219,6 +219,27 @@ int elf_file_section(struct elf_file *f, const char *name, struct elf_section *o
 	return err ? err : section_at(f, index, is_zdebug, out);
 }
 
+int elf_file_section_place(struct elf_file *f, const char *name, struct elf_section *out, uint64_t *offset)
+{
+	const Elf64_Shdr *shdr;
+	bool is_zdebug;
+	uint32_t index;
+	int err = find_named(f, name, &index, &is_zdebug);
+
+	if (err)
+		return err;
+	shdr = &f->shdrs[index];
+	if (f->image || is_zdebug || shdr->sh_flags & SHF_COMPRESSED || elf_relocate_needed(f, index))
+		return -ENOTSUP;
+	if (!elf_file_within(f, shdr->sh_offset, shdr->sh_size))
+		return -EBADMSG;
+	if (shdr->sh_size > room_for(f))
+		return -EFBIG;
+	*out = (struct elf_section){ .len = shdr->sh_size, .address = shdr->sh_addr, .index = index };
+	*offset = shdr->sh_offset;
+	return 0;
+}
+
 bool elf_file_has_section(struct elf_file *f, const char *name)
 {
 	bool is_zdebug;
