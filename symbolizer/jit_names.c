@@ -1,5 +1,6 @@
 #include "symbolizer/jit_names.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -64,11 +65,22 @@ static int open_perf_map(const struct sym_process *p)
 	return regular_file_open(path, O_NOFOLLOW);
 }
 
-/* Reads the file again when it has changed. */
+static void read_perf_map(struct jit_names *j, int fd)
+{
+	struct perf_map *fresh;
+
+	if (j->perf_map && perf_map_grow(j->perf_map, fd) != -ESTALE)
+		return;
+	if (!perf_map_read(fd, &fresh)) {
+		perf_map_free(j->perf_map);
+		j->perf_map = fresh;
+	}
+}
+
+/* Reads what is new in the file when it has changed. */
 static void refresh_perf_map(struct sym_process *p)
 {
 	struct jit_names *j = &p->jit;
-	struct perf_map *fresh;
 	int64_t changed_ns;
 	struct stat st;
 	int fd = only_its_own(p, open_perf_map(p), &st);
@@ -76,11 +88,8 @@ static void refresh_perf_map(struct sym_process *p)
 	if (fd < 0)
 		return;
 	changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
-	if (((uint64_t)st.st_size != j->perf_map_size || changed_ns != j->perf_map_changed_ns) &&
-	    !perf_map_read(fd, &fresh)) {
-		perf_map_free(j->perf_map);
-		j->perf_map = fresh;
-	}
+	if ((uint64_t)st.st_size != j->perf_map_size || changed_ns != j->perf_map_changed_ns)
+		read_perf_map(j, fd);
 	j->perf_map_size = (uint64_t)st.st_size;
 	j->perf_map_changed_ns = changed_ns;
 	close(fd);

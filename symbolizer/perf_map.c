@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #define MAX_TEXT_BYTES ((size_t)256 << 20)
-#define MAX_OVERLAPS   64 /* how far back a lookup goes for a function that begins earlier */
+#define MAX_COMPARED   256 /* bytes that tell whether a file goes on as it was */
+#define MAX_OVERLAPS   64  /* how far back a lookup goes for a function that begins earlier */
 
 struct function {
 	uint64_t start, size;
@@ -16,8 +17,9 @@ struct function {
 };
 
 struct perf_map {
-	char *text;
-	size_t text_len;
+	char *text;     /* each newline a NUL once its line is indexed */
+	size_t indexed; /* bytes of it */
+	uint32_t n_lines;
 	struct function *functions; /* by start, then line */
 	size_t n_functions;
 };
@@ -62,61 +64,74 @@ static size_t count_lines(const char *text, size_t len)
 	return n;
 }
 
-/* m->text has a NUL behind it. */
-static int index_text(struct perf_map *m)
+/* Appends the functions of the lines from m->indexed to `end`, where a NUL or a newline stands. */
+static void append_lines(struct perf_map *m, size_t end)
 {
-	char *line = m->text, *end = m->text + m->text_len, *newline, *name;
+	char *line = m->text + m->indexed, *newline, *name;
 	struct function *f;
-	uint32_t n = 0;
 
-	m->functions = calloc(count_lines(m->text, m->text_len), sizeof(*m->functions));
-	if (!m->functions)
-		return -ENOMEM;
-	for (; line < end; line = newline + 1, n++) {
-		newline = memchr(line, '\n', (size_t)(end - line));
-		newline = newline ? newline : end;
+	for (; line < m->text + end; line = newline + 1, m->n_lines++) {
+		newline = memchr(line, '\n', (size_t)(m->text + end - line));
+		newline = newline ? newline : m->text + end;
 		*newline = 0;
 		f = &m->functions[m->n_functions];
 		if (!parse_line(line, f))
 			continue;
 		name = strchr(strchr(line, ' ') + 1, ' ') + 1;
 		f->name = (uint32_t)(name - m->text);
-		f->line = n;
+		f->line = m->n_lines;
 		m->n_functions++;
 	}
-	if (!m->n_functions)
-		return -ENODATA;
-	qsort(m->functions, m->n_functions, sizeof(*m->functions), compare);
+	m->indexed = end;
+}
+
+/* Two sorted runs, of which the second begins at `n_old`, become one. */
+static int merge(struct perf_map *m, size_t n_old)
+{
+	struct function *merged = malloc((m->n_functions + 1) * sizeof(*merged)), *to = merged;
+	const struct function *a = m->functions, *b = a + n_old, *a_end = b, *b_end = a + m->n_functions;
+
+	if (!merged)
+		return -ENOMEM;
+	while (a < a_end && b < b_end)
+		*to++ = compare(a, b) < 0 ? *a++ : *b++;
+	while (a < a_end)
+		*to++ = *a++;
+	while (b < b_end)
+		*to++ = *b++;
+	free(m->functions);
+	m->functions = merged;
 	return 0;
 }
 
-static struct perf_map *new_map(size_t len)
+/* -ENOMEM: those lines are lost. */
+static int index_lines(struct perf_map *m, size_t end)
 {
-	struct perf_map *m = calloc(1, sizeof(*m));
+	size_t n_old = m->n_functions, n_new = count_lines(m->text + m->indexed, end - m->indexed);
+	struct function *bigger = realloc(m->functions, (n_old + n_new) * sizeof(*bigger));
 
-	if (!m)
-		return NULL;
-	m->text = malloc(len + 1);
-	m->text_len = len;
-	if (!m->text) {
-		free(m);
-		return NULL;
+	if (!bigger)
+		return -ENOMEM;
+	m->functions = bigger;
+	append_lines(m, end);
+	qsort(m->functions + n_old, m->n_functions - n_old, sizeof(*m->functions), compare);
+	if (n_old && m->n_functions > n_old && merge(m, n_old)) {
+		m->n_functions = n_old;
+		return -ENOMEM;
 	}
-	return m;
+	return 0;
 }
 
-static int finish(struct perf_map *m, struct perf_map **out)
+/* What has no functions is of no use. */
+static int finish(struct perf_map *m, int err, struct perf_map **out)
 {
-	int err;
-
-	m->text[m->text_len] = 0;
-	err = index_text(m);
-	if (err) {
+	if (!err && !m->n_functions)
+		err = -ENODATA;
+	if (err)
 		perf_map_free(m);
-		return err;
-	}
-	*out = m;
-	return 0;
+	else
+		*out = m;
+	return err;
 }
 
 int perf_map_parse(const char *text, size_t len, struct perf_map **out)
@@ -125,34 +140,71 @@ int perf_map_parse(const char *text, size_t len, struct perf_map **out)
 
 	if (len > MAX_TEXT_BYTES)
 		return -EFBIG;
-	m = new_map(len);
+	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
+	m->text = malloc(len + 1);
+	if (!m->text)
+		return finish(m, -ENOMEM, out);
 	if (len)
 		memcpy(m->text, text, len);
-	return finish(m, out);
+	m->text[len] = 0;
+	return finish(m, index_lines(m, len), out);
 }
 
 int perf_map_read(int fd, struct perf_map **out)
 {
-	struct perf_map *m;
-	struct stat st;
-	size_t len = 0;
+	struct perf_map *m = calloc(1, sizeof(*m));
+
+	return m ? finish(m, perf_map_grow(m, fd), out) : -ENOMEM;
+}
+
+static size_t read_at(int fd, char *buffer, size_t len, size_t offset)
+{
+	size_t done = 0;
 	ssize_t got;
+
+	while (done < len && (got = pread(fd, buffer + done, len - done, (off_t)(offset + done))) > 0)
+		done += (size_t)got;
+	return done;
+}
+
+/* Does the file still have what was read last? Newlines of that are NULs by now. */
+static bool is_continued(const struct perf_map *m, int fd)
+{
+	char last[MAX_COMPARED];
+	size_t len = m->indexed < sizeof(last) ? m->indexed : sizeof(last), i;
+
+	if (!len)
+		return true;
+	if (read_at(fd, last, len, m->indexed - len) != len)
+		return false;
+	for (i = 0; i < len; i++)
+		if (last[i] == '\n')
+			last[i] = 0;
+	return memcmp(last, m->text + m->indexed - len, len) == 0;
+}
+
+int perf_map_grow(struct perf_map *m, int fd)
+{
+	struct stat st;
+	size_t len;
+	char *bigger;
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
 	if ((uint64_t)st.st_size > MAX_TEXT_BYTES)
 		return -EFBIG;
-	m = new_map((size_t)st.st_size);
-	if (!m)
+	if ((size_t)st.st_size < m->indexed || !is_continued(m, fd))
+		return -ESTALE;
+	bigger = realloc(m->text, (size_t)st.st_size + 1);
+	if (!bigger)
 		return -ENOMEM;
-	while (len < m->text_len && (got = pread(fd, m->text + len, m->text_len - len, (off_t)len)) > 0)
-		len += (size_t)got;
-	m->text_len = len;
-	return finish(m, out);
+	m->text = bigger;
+	len = m->indexed + read_at(fd, m->text + m->indexed, (size_t)st.st_size - m->indexed, m->indexed);
+	while (len > m->indexed && m->text[len - 1] != '\n')
+		len--;
+	return len > m->indexed ? index_lines(m, len) : 0;
 }
 
 void perf_map_free(struct perf_map *m)

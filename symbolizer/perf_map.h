@@ -13,10 +13,15 @@ struct perf_map;
 
 /* Malformed lines are passed over. -EFBIG: over 256 MiB; -ENODATA: not one line that is right. */
 int perf_map_parse(const char *text, size_t len, struct perf_map **out);
+
+/* The same from a file, whose last line counts once its newline is there. */
 int perf_map_read(int fd, struct perf_map **out);
+
+/* Reads what was added to the file. -ESTALE: it has another content now, and is to be read anew; -EFBIG; -ENOMEM. */
+int perf_map_grow(struct perf_map *m, int fd);
 void perf_map_free(struct perf_map *m);
 
-/* NULL: no function there. The name lives as long as the map. */
+/* NULL: no function there. The name lives until the map grows, or is freed. */
 const char *perf_map_find(const struct perf_map *m, uint64_t address);
 
 #endif
