@@ -1,8 +1,10 @@
 /* A file that a hostile process maps: ELF tables, symbols, DWARF, call frame information. */
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "symbolizer/cfi_expression.h"
+#include "symbolizer/elf_relocate.h"
 #include "symbolizer/object.h"
 
 #define MAX_BYTES   ((size_t)64 << 20)
@@ -58,6 +60,19 @@ static void ask(struct object *o, uint64_t address)
 		abort();
 }
 
+/* As of a file by itself: a relocatable one has no segments, and what it has to be corrected by is looked at. */
+static void ask_relocatable(struct elf_file *f, struct object *o)
+{
+	uint64_t start, end;
+	uint32_t i;
+
+	for (i = 0; i < ADDRESSES; i++)
+		if (elf_file_section_range(f, i, &start, &end))
+			ask(o, start + (end - start) / 2);
+	if (elf_file_section_range_named(f, ".text", &start, &end))
+		ask(o, start);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct symbolizer_stats stats = { 0 };
@@ -71,6 +86,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (elf_file_open_image(data, size, MAX_BYTES, &f))
 		return 0;
+	if (elf_file_type(f) == ET_REL && elf_relocate_lay_out(f)) {
+		elf_file_close(f);
+		return 0;
+	}
 	env.strings = intern_new(MAX_BYTES);
 	o = object_new(&env, f, "/nonexistent", "/nonexistent/fuzzed");
 	if (!o || !env.strings)
@@ -79,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < n && i < MAX_SEGMENT; i++)
 		for (j = 0; j < ADDRESSES; j++)
 			ask(o, segments[i].vaddr + segments[i].memory_size / ADDRESSES * j + j);
+	ask_relocatable(f, o);
 	object_free(o);
 	intern_free(env.strings);
 	return 0;
