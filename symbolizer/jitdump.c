@@ -32,9 +32,9 @@ struct jitdump {
 	size_t n_functions, max_functions;
 	char *names;
 	size_t names_len, max_names;
-	struct address_map latest; /* start -> function */
-	uint32_t *by_start;        /* of each start the latest */
-	size_t n_by_start;
+	struct address_map latest;           /* start -> function */
+	uint32_t *by_start;                  /* of each start the latest */
+	size_t n_by_start, n_sorted;         /* n_sorted: how many of `functions` it has been made of */
 	struct jitdump_record record, lines; /* lines: that stand before the function that they are of */
 	bool has_lines, is_over;
 	char path[JITDUMP_NAME_MAX]; /* of the last answer */
@@ -68,7 +68,8 @@ static void forget_all(struct jitdump *j)
 	j->functions = NULL;
 	j->names = NULL;
 	j->by_start = NULL;
-	j->n_functions = j->max_functions = j->names_len = j->max_names = j->n_by_start = 0;
+	j->n_functions = j->max_functions = j->names_len = j->max_names = 0;
+	j->n_by_start = j->n_sorted = 0;
 }
 
 void jitdump_free(struct jitdump *j)
@@ -169,26 +170,50 @@ static int compare(const void *a, const void *b, void *context)
 	return x < y ? -1 : x > y;
 }
 
+/* Is it what its address was told of last? */
+static bool is_latest(const struct jitdump *j, uint32_t i)
+{
+	uint32_t latest;
+
+	return address_map_get(&j->latest, j->functions[i].start, &latest) && latest == i;
+}
+
+/* Puts the new functions among those that are sorted already, and leaves out what they replace. */
 static int sort(struct jitdump *j)
 {
-	uint32_t *sorted = malloc((j->n_functions + 1) * sizeof(*sorted)), i, latest;
-	size_t n = 0;
+	size_t n_fresh = 0, n = 0, at = 0, old;
+	uint32_t *fresh = malloc((j->n_functions - j->n_sorted + 1) * sizeof(*fresh));
+	uint32_t *merged = malloc((j->n_functions + 1) * sizeof(*merged));
+	uint32_t i;
 
-	if (!sorted)
+	if (!fresh || !merged) {
+		free(fresh);
+		free(merged);
 		return -ENOMEM;
-	for (i = 0; i < j->n_functions; i++)
-		if (address_map_get(&j->latest, j->functions[i].start, &latest) && latest == i)
-			sorted[n++] = i;
-	qsort_r(sorted, n, sizeof(*sorted), compare, j);
+	}
+	for (i = (uint32_t)j->n_sorted; i < j->n_functions; i++)
+		if (is_latest(j, i))
+			fresh[n_fresh++] = i;
+	qsort_r(fresh, n_fresh, sizeof(*fresh), compare, j);
+	for (old = 0; old < j->n_by_start; old++) {
+		if (!is_latest(j, j->by_start[old]))
+			continue;
+		while (at < n_fresh && compare(&fresh[at], &j->by_start[old], j) < 0)
+			merged[n++] = fresh[at++];
+		merged[n++] = j->by_start[old];
+	}
+	while (at < n_fresh)
+		merged[n++] = fresh[at++];
+	free(fresh);
 	free(j->by_start);
-	j->by_start = sorted;
+	j->by_start = merged;
 	j->n_by_start = n;
+	j->n_sorted = j->n_functions;
 	return 0;
 }
 
 int jitdump_refresh(struct jitdump *j)
 {
-	uint64_t from = j->file.at;
 	uint32_t n;
 	int err, more = 0;
 
@@ -203,7 +228,7 @@ int jitdump_refresh(struct jitdump *j)
 	}
 	if (more < 0)
 		j->is_over = true;
-	if (j->file.at != from && sort(j))
+	if (j->n_sorted < j->n_functions && sort(j))
 		return -ENOMEM;
 	return err ? err : more < 0 ? more : 0;
 }

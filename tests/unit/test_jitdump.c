@@ -83,6 +83,35 @@ static void test_jitdump__grows(void **state)
 	close(fd);
 }
 
+/* Names that come between, at the place of, and behind those that were there. */
+static void test_jitdump__grows_in_the_middle(void **state)
+{
+	struct jitdump *j;
+	int fd;
+
+	(void)state;
+	jitdump_put_header(&w, MAGIC, EM_X86_64);
+	jitdump_put_load(&w, "b", 0x2000, 0x20);
+	jitdump_put_load(&w, "d", 0x4000, 0x20);
+	fd = new_file();
+	assert_int_equal(jitdump_new(dup(fd), &j), 0);
+	assert_int_equal(jitdump_refresh(j), 0);
+	jitdump_put_load(&w, "e", 0x5000, 0x20);
+	jitdump_put_load(&w, "a", 0x1000, 0x20);
+	jitdump_put_load(&w, "c", 0x3000, 0x20);
+	jitdump_put_load(&w, "not b", 0x2000, 0x10);
+	write_all(fd);
+	assert_int_equal(jitdump_refresh(j), 0);
+	assert_function(j, 0x1000, "a");
+	assert_function(j, 0x200f, "not b");
+	assert_function(j, 0x2010, NULL);
+	assert_function(j, 0x3000, "c");
+	assert_function(j, 0x4000, "d");
+	assert_function(j, 0x5000, "e");
+	jitdump_free(j);
+	close(fd);
+}
+
 static void test_jitdump__later_records_win(void **state)
 {
 	struct jitdump *j;
