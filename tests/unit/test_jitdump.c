@@ -272,9 +272,13 @@ static void test_jitdump__cut_short(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_jitdump__grows),     cmocka_unit_test(test_jitdump__later_records_win),
-		cmocka_unit_test(test_jitdump__lines),     cmocka_unit_test(test_jitdump__broken_lines),
-		cmocka_unit_test(test_jitdump__refused),   cmocka_unit_test(test_jitdump__nonsense),
+		cmocka_unit_test(test_jitdump__grows),
+		cmocka_unit_test(test_jitdump__grows_in_the_middle),
+		cmocka_unit_test(test_jitdump__later_records_win),
+		cmocka_unit_test(test_jitdump__lines),
+		cmocka_unit_test(test_jitdump__broken_lines),
+		cmocka_unit_test(test_jitdump__refused),
+		cmocka_unit_test(test_jitdump__nonsense),
 		cmocka_unit_test(test_jitdump__cut_short),
 	};
 
