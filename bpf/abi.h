@@ -108,17 +108,18 @@ struct abi_python {
 	__u32 thread_next, thread_id, thread_frame;
 	__u32 frame_indirect; /* 1: thread_frame is the offset of a pointer to what holds the frame at `cframe_frame` */
 	__u32 cframe_frame;
-	__u32 frame_bytes; /* as far as the fields below reach; at most ABI_PYTHON_FRAME_BYTES */
+	__u32 frame_from, frame_bytes; /* what is read of a frame, in which the fields below lie */
 	__u32 frame_previous, frame_code, frame_instr, frame_entry;
 	__u32 instr_bytes; /* 4: an index, 8: a pointer */
 	__u32 entry_kind;  /* enum abi_python_entry */
 	__u32 shim;
-	__u32 code_bytes; /* of the code object, likewise; at most ABI_PYTHON_CODE_BYTES */
+	__u32 code_from, code_bytes; /* of a code object, likewise */
 	__u32 code_name, code_file, code_lines, code_first_line;
 };
 
+/* The most that is read of each. */
 #define ABI_PYTHON_FRAME_BYTES 128
-#define ABI_PYTHON_CODE_BYTES  192
+#define ABI_PYTHON_CODE_BYTES  128
 
 /* What one run of the task iterator does. */
 enum abi_iter_mode {
@@ -258,7 +259,7 @@ enum abi_counter {
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");
 _Static_assert(sizeof(struct abi_process) == 48, "process");
-_Static_assert(sizeof(struct abi_python) == 96, "python");
+_Static_assert(sizeof(struct abi_python) == 104, "python");
 _Static_assert(sizeof(struct abi_python_frame) == 32, "python frame");
 _Static_assert(sizeof(struct abi_python_ask) == 16 + ABI_PYTHON_ASK_MAX * 32, "python ask");
 _Static_assert(sizeof(struct abi_event) == 112 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");

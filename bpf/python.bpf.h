@@ -128,7 +128,7 @@ ALWAYS u64 python_fingerprint(struct python_walk *w, u64 code)
 	if (code == slot->python.code) /* it calls itself */
 		return slot->python.fingerprint;
 	if (user_read(slot->python.code_bytes, cut_to(w->layout->code_bytes, ABI_PYTHON_CODE_BYTES),
-	              (void *)code)) {
+	              (void *)(code + w->layout->code_from))) {
 		slot->python.faulted = 1;
 		return 0;
 	}
@@ -198,7 +198,7 @@ static long python_step(u32 i, struct python_walk *w)
 	if (!at)
 		return 1;
 	if (user_read(slot->python.frame_bytes, cut_to(w->layout->frame_bytes, ABI_PYTHON_FRAME_BYTES),
-	              (void *)at)) {
+	              (void *)(at + w->layout->frame_from))) {
 		slot->python.faulted = 1;
 		return 1;
 	}

@@ -97,13 +97,29 @@ static uint32_t entry_kind(const struct sym_python_layout *layout)
 	return layout->frame_owner != SYM_PYTHON_ABSENT ? ABI_PYTHON_ENTRY_SHIM : ABI_PYTHON_ENTRY_EACH;
 }
 
-static uint32_t at_least(uint32_t a, uint32_t b)
+/* What is to be read for fields at these offsets: from the first on, so many bytes. The offsets become those in it. */
+static void narrow(uint32_t *const fields[], size_t n, uint32_t *from, uint32_t *bytes)
 {
-	return a > b ? a : b;
+	uint32_t end = 0;
+	size_t i;
+
+	*from = UINT32_MAX;
+	for (i = 0; i < n; i++) {
+		if (*fields[i] < *from)
+			*from = *fields[i];
+		if (*fields[i] + 8 > end)
+			end = *fields[i] + 8;
+	}
+	for (i = 0; i < n; i++)
+		*fields[i] -= *from;
+	*bytes = end - *from;
 }
 
 static void abi_layout(struct abi_python *to, const struct sym_python_layout *from)
 {
+	uint32_t *const frame[] = { &to->frame_previous, &to->frame_code, &to->frame_instr,
+		                    &to->frame_entry };
+	uint32_t *const code[] = { &to->code_name, &to->code_file, &to->code_lines, &to->code_first_line };
 	uint32_t kind = entry_kind(from);
 
 	*to = (struct abi_python){
@@ -116,10 +132,10 @@ static void abi_layout(struct abi_python *to, const struct sym_python_layout *fr
 		.thread_frame = from->tstate_frame,
 		.frame_indirect = from->cframe_current_frame != SYM_PYTHON_ABSENT,
 		.cframe_frame = from->cframe_current_frame,
-		.frame_bytes = from->frame_size,
 		.frame_previous = from->frame_previous,
 		.frame_code = from->frame_executable,
 		.frame_instr = from->frame_instr,
+		.frame_entry = from->frame_executable, /* not looked at */
 		.instr_bytes = from->is_lasti ? 4 : 8,
 		.entry_kind = kind,
 		.shim = from->shim_owner,
@@ -130,9 +146,8 @@ static void abi_layout(struct abi_python *to, const struct sym_python_layout *fr
 	};
 	if (kind != ABI_PYTHON_ENTRY_EACH)
 		to->frame_entry = kind == ABI_PYTHON_ENTRY_BYTE ? from->frame_entry : from->frame_owner;
-	to->code_bytes = at_least(at_least(to->code_name, to->code_file),
-	                          at_least(to->code_lines, to->code_first_line)) +
-	                 8;
+	narrow(frame, sizeof(frame) / sizeof(frame[0]), &to->frame_from, &to->frame_bytes);
+	narrow(code, sizeof(code) / sizeof(code[0]), &to->code_from, &to->code_bytes);
 }
 
 /* Whether the BPF side can follow it. */

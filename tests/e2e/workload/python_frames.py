@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Python functions and C code of every kind on the way down to a direct write, each time in another order and depth.
 
-    python_frames.py --dir DIR --stalls N [--settle SECONDS] [--throttle-cgroup CGROUP]
+    python_frames.py --dir DIR --stalls N [--first ID] [--settle SECONDS] [--throttle-cgroup CGROUP]
 
 Holds a tag for SECONDS (0) at first, so that a profiler is there, and lives as long at the end, so that it can follow.
 Each write is under a tag `frames/KIND` with an id of its own, and what Python itself says of the stack is printed:
@@ -145,8 +145,11 @@ def by_eval(rest):
 
 
 def by_qsort(rest):
+    ways = [rest]  # a sanitizer's qsort compares more often
+
     def compare(_left, _right):
-        go(rest)
+        if ways:
+            go(ways.pop())
         return 0
     pair = (ctypes.c_int * 2)(2, 1)
     libc.qsort(pair, 2, ctypes.sizeof(ctypes.c_int), COMPARE(compare))
@@ -228,18 +231,20 @@ def forked(args, first):
         writer = Writer("fork", args.dir, first)
         writer.stalls(EACH)
         writer.tell()
+        time.sleep(args.settle / 2)
         os._exit(0)
     os.waitpid(child, 0)
 
 
 INSIDE = """
-import os, json, sys
+import os
 def innermost():
     return os.pwrite(fd, b"x" * 4096, 0)
 def inner():
     return innermost()
 inner()
 """
+WHERE = "import os, sys; os.pwrite({}, sys._getframe().f_code.co_filename.encode() + bytes(1), 0)"
 
 
 def interpreters():
@@ -258,9 +263,10 @@ def in_subinterpreter(args, first):
         number = module.create()
         fd = os.open(f"{args.dir}/python_frames.{os.getpid()}.sub", os.O_RDWR | os.O_CREAT | os.O_DSYNC, 0o600)
         os.unlink(f"{args.dir}/python_frames.{os.getpid()}.sub")
-        inside = [["innermost", "<string>", 4], ["inner", "<string>", 6], ["<module>", "<string>", 7]]
         text = f"fd = {fd}" + INSIDE
-        module.run_string(number, text)
+        module.run_string(number, WHERE.format(fd))
+        file = os.pread(fd, 4096, 0).split(b"\0")[0].decode()
+        inside = [["innermost", file, 4], ["inner", file, 6], ["<module>", file, 7]]
         with stalltag.tag("frames/sub", first):
             frames = frames_of(sys._getframe()); module.run_string(number, text)
     except (ImportError, AttributeError, RuntimeError) as error:
@@ -273,20 +279,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--stalls", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--settle", type=float, default=0)
     parser.add_argument("--throttle-cgroup", default="")
     args = parser.parse_args()
-    writer = Writer("main", args.dir, 1)
+    writer = Writer("main", args.dir, args.first)
     writer.warm_up(30)
     with stalltag.tag("frames/begin"):
         time.sleep(args.settle)
     enter(args.throttle_cgroup)
     writer.stalls(args.stalls)
     writer.tell()
-    threads(args, 10001)
-    forked(args, 20001)
+    threads(args, args.first + 10000)
+    forked(args, args.first + 20000)
     time.sleep(args.settle / 2)  # its code is gone when it has run: nobody should be busy meanwhile
-    in_subinterpreter(args, 30001)
+    in_subinterpreter(args, args.first + 30000)
     time.sleep(args.settle)
 
 
