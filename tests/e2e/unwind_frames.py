@@ -72,11 +72,24 @@ def rust_leaf(name):
     return RUST_EXPORTS.get(leaf, leaf)
 
 
+def without_arguments(name):
+    """A C++ name without what its templates were given: in gdb it is DWARF's (std::vector<int>, long int), in a symbol all
+    of it (std::vector<int, std::allocator<int> >, long)."""
+    name = re.sub(r"\{lambda(\([^{}]*\))#\d+\}", r"<lambda\1>", name).replace("->", "").replace("operator<", "operator")
+    while re.search(r"<[^<>]*>", name):
+        name = re.sub(r"<[^<>]*>", "", name)
+    return name.replace(" ", "")
+
+
 def same_name(ours, theirs):
     if ours[1].endswith(".rs") and rust_leaf(ours[0]) == rust_leaf(theirs[0]):
         return True
     if plain(ours[0]) == plain(theirs[0]) or ours[0] == readable(plain(theirs[0])):
         return True
+    # Of functions within functions gdb has the last part of the name.
+    if "<" in ours[0] + theirs[0] or "::" in ours[0]:
+        if ("::" + without_arguments(ours[0])).endswith("::" + without_arguments(theirs[0])):
+            return True
     return plain(theirs[0]) in map(plain, aliases(ours[4]).get(ours[0], ()))
 
 
@@ -114,8 +127,12 @@ class Lines:
 
 
 def same_line(ours, theirs, lines):
-    """gdb passes over rows that begin no statement; where it differs for that, eu-addr2line is to agree with us."""
-    return ours[1:3] == theirs[1:3] or ours[1:3] in lines.of(ours[4], ours[5])
+    """gdb passes over rows that begin no statement, and over those that say that code has no line; where it differs for
+    that, eu-addr2line is to agree with us."""
+    if ours[1:3] == theirs[1:3]:
+        return True
+    eus = lines.of(ours[4], ours[5])
+    return ours[1:3] in eus or (ours[2] == 0 and ("??", 0) in eus)
 
 
 def same_frame(ours, theirs, lines):

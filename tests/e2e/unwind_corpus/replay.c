@@ -1,6 +1,7 @@
 /*
- * replay FILE: unwinds and names every stack of a recording (unwind_corpus/record.py writes them), without the
- * process it was made from: with its mapped files, which must still be there. Prints for each stop
+ * replay FILE [BYTES]: unwinds and names every stack of a recording (unwind_corpus/record.py writes them), without the
+ * process it was made from: with its mapped files, which must still be there. With BYTES, of the copy no more than
+ * these are used, and no other memory. Prints for each stop
  *
  *	STOP <tab> name <tab> complete|truncated|no_cfi|bad
  *	PC <tab> run-time address <tab> 1 for a return address, else 0
@@ -41,6 +42,7 @@ struct recording {
 	struct sym_regs regs;
 	struct region regions[MAX_REGIONS]; /* the first is the copy */
 	size_t n_regions;
+	size_t max_bytes; /* of the copy; 0: all of it, and the other regions */
 };
 
 static int read_recorded(void *context, uint64_t address, void *buffer, size_t len)
@@ -48,7 +50,7 @@ static int read_recorded(void *context, uint64_t address, void *buffer, size_t l
 	const struct recording *r = context;
 	size_t i;
 
-	for (i = 1; i < r->n_regions; i++) {
+	for (i = 1; i < r->n_regions && !r->max_bytes; i++) {
 		const struct region *region = &r->regions[i];
 		uint64_t offset = address - region->start;
 
@@ -157,6 +159,8 @@ static void unwind(struct recording *r)
 	struct sym_result result;
 	size_t n, i;
 
+	if (r->max_bytes && stack.copy_len > r->max_bytes)
+		stack.copy_len = r->max_bytes;
 	if (symbolizer_unwind(r->process, &stack, pcs, MAX_PCS, &n, &end))
 		errx(1, "symbolizer_unwind");
 	printf("STOP\t%s\t%s\n", r->name, ends[end]);
@@ -205,13 +209,15 @@ int main(int argc, char **argv)
 {
 	struct symbolizer_opts opts = { .proc = "/nonexistent" };
 	struct recording r = { .symbolizer = symbolizer_new(&opts), .pid = 1 };
-	FILE *file = argc == 2 ? fopen(argv[1], "re") : NULL;
+	FILE *file = argc > 1 ? fopen(argv[1], "re") : NULL;
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t len;
 
 	if (!file || !r.symbolizer)
-		err(2, "usage: replay FILE");
+		err(2, "usage: replay FILE [BYTES]");
+	if (argc > 2)
+		r.max_bytes = strtoul(argv[2], NULL, 10);
 	while ((len = getline(&line, &size, file)) > 0) {
 		if (line[len - 1] == '\n')
 			line[len - 1] = 0;
