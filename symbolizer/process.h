@@ -35,7 +35,7 @@ struct sym_process {
 	struct mapping **mappings; /* by start, none overlapping another */
 	size_t n_mappings, max_mappings;
 	uint64_t clock;       /* counts what is told of mappings */
-	uint64_t version;     /* of the mappings: no other ones, of any process, ever have it; 0: none yet */
+	uint64_t version;     /* of the mappings: no other ones, of any process, ever have it; never 0 */
 	int64_t refreshed_ns; /* CLOCK_MONOTONIC of the last refresh; 0: never */
 
 	struct jit_names jit;

@@ -121,6 +121,7 @@ struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint6
 		return NULL;
 	p->key = key;
 	p->owner = s;
+	p->version = ++s->versions;
 	HASH_ADD(hh, s->processes, key, sizeof(p->key), p);
 	return p;
 }

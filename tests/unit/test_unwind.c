@@ -190,6 +190,69 @@ static void test_unwind__reads_what_was_not_copied(void **state)
 	assert_true(asked > 4);
 }
 
+/* Tables of a file go when another's are needed: what was found in them must not be used, and is found again. */
+static void test_unwind__with_hardly_any_memory(void **state)
+{
+	const struct symbolizer_opts opts = { .max_memory_bytes = 256 << 10 };
+	struct symbolizer *small = symbolizer_new(&opts);
+	struct sym_process *process = symbolizer_process(small, (uint32_t)getpid(), 1);
+	uint64_t whole[MAX_PCS];
+	struct symbolizer_stats stats;
+	size_t n, round;
+
+	(void)state;
+	take_in_thread();
+	unwind();
+	n = taken.n;
+	memcpy(whole, taken.pcs, sizeof(whole));
+	assert_int_equal(symbolizer_process_refresh(process), 0);
+	for (round = 0; round < 20; round++) {
+		memset(taken.pcs, 0, sizeof(taken.pcs));
+		assert_int_equal(
+		        symbolizer_unwind(process, &taken.stack, taken.pcs, MAX_PCS, &taken.n, &taken.end),
+		        0);
+		assert_int_equal(taken.end, SYM_UNWIND_COMPLETE);
+		assert_int_equal(taken.n, n);
+		assert_memory_equal(taken.pcs, whole, n * sizeof(*whole));
+	}
+	symbolizer_stats(small, &stats);
+	assert_true(stats.cache_evictions >= 20);
+	symbolizer_free(small);
+}
+
+/* What was found for one process is not another's, even at the same address, nor what has been replaced. */
+static void test_unwind__mappings_that_change(void **state)
+{
+	struct sym_process *other = symbolizer_process(s, (uint32_t)getpid(), 2);
+	uint64_t pcs[MAX_PCS];
+	enum sym_unwind_end end;
+	size_t n;
+
+	(void)state;
+	take_in_thread();
+	unwind();
+	assert_int_equal(taken.end, SYM_UNWIND_COMPLETE);
+	symbolizer_process_exit(other);
+	assert_int_equal(symbolizer_unwind(other, &taken.stack, pcs, MAX_PCS, &n, &end), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(end, SYM_UNWIND_BAD);
+	taken.stack.regs.ip = 0;
+	assert_int_equal(symbolizer_unwind(other, &taken.stack, pcs, MAX_PCS, &n, &end), 0);
+	assert_int_equal(end, SYM_UNWIND_BAD);
+	taken.stack.regs.ip = taken.pcs[0];
+	/* Anonymous memory in place of the program: no tables for the first frame any more. */
+	assert_int_equal(symbolizer_process_map(self, taken.pcs[1] & ~(uint64_t)4095,
+	                                        (taken.pcs[1] | 4095) + 1, 0, 0, 0, 0, "//anon"),
+	                 0);
+	taken.stack.regs.bp = 0;
+	assert_int_equal(symbolizer_unwind(self, &taken.stack, pcs, MAX_PCS, &n, &end), 0);
+	assert_int_equal(end, SYM_UNWIND_NO_CFI);
+	assert_int_equal(symbolizer_process_refresh(self), 0);
+	unwind();
+	assert_int_equal(taken.end, SYM_UNWIND_COMPLETE);
+	symbolizer_process_drop(other);
+}
+
 /* Garbage for a stack, from every register: an answer, and no return address that is not code. */
 static void test_unwind__hostile_stacks(void **state)
 {
@@ -287,6 +350,8 @@ int main(void)
 		cmocka_unit_test(test_unwind__truncated_anywhere),
 		cmocka_unit_test(test_unwind__too_few_pcs),
 		cmocka_unit_test(test_unwind__reads_what_was_not_copied),
+		cmocka_unit_test(test_unwind__with_hardly_any_memory),
+		cmocka_unit_test(test_unwind__mappings_that_change),
 		cmocka_unit_test(test_unwind__hostile_stacks),
 		cmocka_unit_test(test_unwind__jit_by_frame_pointer),
 	};

@@ -111,6 +111,21 @@ static inline size_t recording_rss_kib(void)
 	return pages * 4;
 }
 
+/* In KiB, memory of our own ("RssAnon") or pages of files ("RssFile"). */
+static inline long recording_resident_kib(const char *kind)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	char line[256];
+	long kib = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, kind, strlen(kind)) == 0)
+			kib = strtol(line + strlen(kind) + 1, NULL, 10);
+	if (file)
+		fclose(file);
+	return kib;
+}
+
 /* Fills pcs, the frame's own first, and returns how many. */
 typedef size_t (*recording_walk)(void *context, uint64_t *pcs);
 

@@ -82,6 +82,7 @@ int main(int argc, char **argv)
 	uint64_t began;
 	double us;
 	size_t n, section_len;
+	long own;
 
 	if (argc != 2)
 		errx(2, "usage: tables FILE");
@@ -94,8 +95,10 @@ int main(int argc, char **argv)
 	       ms_since(began), (double)cfi_memory(cfi) / 1e6, (double)elf_file_memory(file) / 1e6);
 	n = count_functions(cfi);
 	us = ask(cfi, SOME);
-	printf("ours, every %dth function, from the first on: %.0f us each, %.1f MB\n", SOME, us,
-	       (double)cfi_memory(cfi) / 1e6);
+	own = recording_resident_kib("RssAnon:");
+	printf("ours, every %dth function, from the first on: %.1f us each, %.1f MB of tables and blocks, "
+	       "%.1f MB its own\n",
+	       SOME, us, (double)cfi_memory(cfi) / 1e6, (double)own / 1e3);
 	us = ask(cfi, 1);
 	printf("ours, all of %zu functions: %.0f ms, %.1f MB, .eh_frame among it\n", n, us * (double)n / 1e3,
 	       (double)cfi_memory(cfi) / 1e6);
