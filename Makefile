@@ -178,8 +178,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES)
 # --- cost, style, packaging -----------------------------------------------------------------------------
 bench: deps-test
 	@$(MAKE) --no-print-directory compile workloads bench-loads
-	@tests/bench/unwind/run $(BUILD)
-	@tests/bench/run $(BUILD)
+	@status=0; for part in unwind/run symbols run; do tests/bench/$$part $(BUILD) || status=1; done; exit $$status
 
 check: deps-test
 	@$(MAKE) --no-print-directory compile

@@ -60,16 +60,28 @@ static uint32_t parse_pid(const char *text, const struct argp_state *state)
 	return (uint32_t)number;
 }
 
+/* -1: not a hexadecimal digit. */
+static int digit_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* Hexadecimal as addr2line reads it, with 0x or without. */
 static bool parse_address(const char *text, uint64_t *address)
 {
-	const char *digits = strncmp(text, "0x", 2) == 0 || strncmp(text, "0X", 2) == 0 ? text + 2 : text;
+	const char *digits = text[0] == '0' && (text[1] | 0x20) == 'x' ? text + 2 : text;
 
-	if (!*digits || strspn(digits, "0123456789abcdefABCDEF") != strlen(digits))
+	if (!*digits)
 		return false;
-	errno = 0;
-	*address = strtoull(digits, NULL, 16);
-	return !errno;
+	for (*address = 0; *digits; digits++) {
+		if (digit_of(*digits) < 0 || *address >> 60)
+			return false;
+		*address = *address << 4 | (uint64_t)digit_of(*digits);
+	}
+	return true;
 }
 
 /* What can be told to be wrong before anything is looked up. */
@@ -192,7 +204,8 @@ static int open_file(struct target *t)
 		return say("%s is not an ELF file of a 64-bit program, or is damaged", path);
 	if (err)
 		return say("%s: %s", path, strerror(-err));
-	if (symbolizer_file_find(t->file, t->options->section, 0, &result))
+	/* Outside every section, so nothing is looked up yet: that may take long. */
+	if (symbolizer_file_find(t->file, t->options->section, UINT64_MAX, &result))
 		return say("%s has no section %s: see readelf -S", path,
 		           t->options->section ? t->options->section : ".text");
 	return 0;
@@ -216,24 +229,39 @@ static int find(struct target *t, uint64_t address, struct sym_result *result)
 }
 
 /* As addr2line -a -f -p -i. */
+/* For whoever asks for millions of addresses: printf() would take longer than all the rest. */
+static void print_number(uint64_t number, unsigned int base, size_t least_digits)
+{
+	char digits[24], *at = digits + sizeof(digits);
+
+	do {
+		*--at = "0123456789abcdef"[number % base];
+		number /= base;
+	} while (number || (size_t)(digits + sizeof(digits) - at) < least_digits);
+	fwrite_unlocked(at, 1, (size_t)(digits + sizeof(digits) - at), stdout);
+}
+
 static void print_text(uint64_t address, const struct sym_result *result)
 {
 	const struct sym_frame *frame = result->frames;
 	size_t i;
 
-	printf("0x%016" PRIx64 ": ", address);
+	fputs_unlocked("0x", stdout);
+	print_number(address, 16, 16);
+	fputs_unlocked(": ", stdout);
 	for (i = 0; i < result->n_frames; i++, frame++) {
 		if (i)
-			printf(result->frames[i - 1].inlined ? " (inlined by) " : " (in) ");
+			fputs_unlocked(result->frames[i - 1].inlined ? " (inlined by) " : " (in) ", stdout);
 		text_print_clean(stdout, frame->function, 0);
 		if (frame->file) {
-			printf(" at ");
+			fputs_unlocked(" at ", stdout);
 			text_print_clean(stdout, frame->file, 0);
-			printf(":%" PRIu32, frame->line);
+			putchar_unlocked(':');
+			print_number(frame->line, 10, 1);
 		}
-		putchar('\n');
+		putchar_unlocked('\n');
 	}
-	putchar('\n');
+	putchar_unlocked('\n');
 }
 
 static void print_json(struct json_writer *json, uint64_t address, const struct sym_result *result)
@@ -277,11 +305,11 @@ static int answer(struct target *t, uint64_t address)
 /* The line without the blanks around it; NULL: it did not fit. */
 static char *trim(char *line, FILE *lines)
 {
-	char *begin = line + strspn(line, " \t"), *end = line + strlen(line);
+	char *begin = line + strspn(line, " \t"), *end = begin + strlen(begin);
 
 	if (end > line && end[-1] != '\n' && !feof(lines))
 		return NULL;
-	while (end > begin && strchr(" \t\r\n", end[-1]))
+	while (end > begin && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r' || end[-1] == '\n'))
 		*--end = 0;
 	return begin;
 }
@@ -299,7 +327,7 @@ static int answer_each(struct target *t, FILE *lines)
 	uint64_t address, number;
 	int status = 0;
 
-	for (number = 1; !status && fgets(line, sizeof(line), lines); number++) {
+	for (number = 1; !status && fgets_unlocked(line, sizeof(line), lines); number++) {
 		text = trim(line, lines);
 		if (text && !*text)
 			continue;

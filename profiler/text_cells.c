@@ -69,10 +69,10 @@ void text_print_clean(FILE *out, const char *text, size_t columns)
 {
 	bool cut = columns && columns_of(text) > columns;
 	size_t plain = cut ? 0 : plain_length(text); /* nearly always all of it */
-	size_t left = strlen(text) - plain, room = cut ? columns - 1 : SIZE_MAX;
+	size_t left = strlen(text + plain), room = cut ? columns - 1 : SIZE_MAX;
 	struct cell cell;
 
-	fwrite(text, 1, plain, out);
+	fwrite_unlocked(text, 1, plain, out);
 	text += plain;
 	for (; left; text += cell.taken, left -= cell.taken) {
 		next_cell(&cell, text, left);
