@@ -191,7 +191,7 @@ static void test_index_file__another_object(void **state)
 {
 	struct index_key key = key_of(0);
 	struct index_file *f;
-	char name[256];
+	char name[sizeof(path) + INDEX_NAME_SIZE];
 
 	(void)state;
 	add(1, 2);
@@ -210,7 +210,7 @@ static void test_index_file__each_byte_changed(void **state)
 {
 	static uint8_t bytes[8192];
 	size_t len, at, missing = 0;
-	char name[256];
+	char name[sizeof(path) + INDEX_NAME_SIZE];
 	uint32_t i;
 	FILE *file;
 
@@ -248,7 +248,7 @@ static void test_index_file__bad_block_is_not_copied(void **state)
 {
 	struct index_key key = key_of(0);
 	struct index_file *f;
-	char name[256];
+	char name[sizeof(path) + INDEX_NAME_SIZE];
 	int fd;
 
 	(void)state;
