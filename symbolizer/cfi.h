@@ -1,10 +1,11 @@
 /*
  * Call frame information of a file: how to get from one frame to its caller, by .eh_frame and .debug_frame.
  *
- *	index (cfi_index.h)	functions by address; made when the table is
- *	rows			address -> id of rules, 4 bytes each; made for CFI_CHUNK functions at a time, when
- *				an address in one of them is first asked for
- *	rules (cfi_rules.h)	each once
+ *	index (cfi_index.h)		functions by address; made when the table is
+ *	sections (cfi_section.h)	what the rows are made of, read in blocks
+ *	rows				address -> id of rules, 4 bytes each; made for CFI_CHUNK functions at a
+ *					time, when an address in one of them is first asked for
+ *	rules (cfi_rules.h)		each once
  *
  * So a library of 350,000 functions costs no pause, and memory for what is on stacks. Rows say all that the
  * instructions say, DWARF expressions and odd registers too; cfi_find() runs the instructions instead.

@@ -1,8 +1,9 @@
 /*
  * symbolizer: addresses -> frames, and a copied stack -> addresses.
  *
- * A stand-alone library for Linux x86-64. It prints nothing, starts no thread, touches no signal handler
- * and never goes to the network. One `struct symbolizer` belongs to one thread at a time.
+ * A stand-alone library for Linux x86-64 (of aarch64, unwind_walk.h walks stacks, too; that is not public yet). It
+ * prints nothing, starts no thread, touches no signal handler and never goes to the network. One `struct symbolizer`
+ * belongs to one thread at a time.
  *
  * Order of calls
  *	s = symbolizer_new(NULL);
