@@ -10,6 +10,17 @@ struct merge {
 	size_t at; /* the next Python frame */
 };
 
+/* One of three: SYM_PYTHON_EVALUATOR_AND_CALLED says something of the frame inside it, too. */
+static enum sym_python_native kind_of(const struct python_stacks *stacks, size_t i)
+{
+	if (stacks->kinds[i] == SYM_PYTHON_EVALUATOR_AND_CALLED)
+		return SYM_PYTHON_EVALUATOR;
+	if (stacks->kinds[i] == SYM_PYTHON_NOT_EVALUATOR && i + 1 < stacks->n_native &&
+	    stacks->kinds[i + 1] == SYM_PYTHON_EVALUATOR_AND_CALLED)
+		return SYM_PYTHON_EVALUATOR_PART;
+	return stacks->kinds[i];
+}
+
 static void show(struct merge *m, enum python_shown what, size_t index)
 {
 	m->out[m->n++] = (struct python_shown_frame){ .what = what, .index = (uint32_t)index };
@@ -45,7 +56,7 @@ static size_t count_evaluators(const struct python_stacks *stacks)
 	size_t n = 0, i;
 
 	for (i = 0; i < stacks->n_native; i++)
-		n += stacks->kinds[i] == SYM_PYTHON_EVALUATOR;
+		n += kind_of(stacks, i) == SYM_PYTHON_EVALUATOR;
 	return n;
 }
 
@@ -79,11 +90,11 @@ static void show_evaluator(struct merge *m, struct pairing *alone, size_t i)
 {
 	if (alone->evaluators || m->at == m->stacks->n_frames) {
 		show(m, PYTHON_SHOWN_NATIVE, i);
-		if (m->stacks->kinds[i] == SYM_PYTHON_EVALUATOR && alone->evaluators)
+		if (kind_of(m->stacks, i) == SYM_PYTHON_EVALUATOR && alone->evaluators)
 			alone->evaluators--;
 		return;
 	}
-	if (m->stacks->kinds[i] == SYM_PYTHON_EVALUATOR_PART)
+	if (kind_of(m->stacks, i) == SYM_PYTHON_EVALUATOR_PART)
 		return;
 	for (; alone->groups; alone->groups--)
 		show_group(m);
@@ -97,7 +108,7 @@ size_t python_merge(const struct python_stacks *stacks, struct python_shown_fram
 	struct pairing alone = pair(stacks, evaluators, groups);
 
 	for (i = 0; i < stacks->n_native; i++) {
-		if (stacks->kinds[i] == SYM_PYTHON_NOT_EVALUATOR)
+		if (kind_of(stacks, i) == SYM_PYTHON_NOT_EVALUATOR)
 			show(&m, PYTHON_SHOWN_NATIVE, i);
 		else
 			show_evaluator(&m, &alone, i);

@@ -204,11 +204,6 @@ static int locate_native(struct stack_resolver *resolver, struct sym_process *sy
 		resolver->kinds[i] = python_processes_native_kind(
 		        resolver->pythons, pid, resolver->pcs[i] - resolver->is_caller[i],
 		        result.frames[result.n_frames - 1].function);
-		if (resolver->kinds[i] != SYM_PYTHON_EVALUATOR_AND_CALLED)
-			continue;
-		resolver->kinds[i] = SYM_PYTHON_EVALUATOR;
-		if (i && resolver->kinds[i - 1] == SYM_PYTHON_NOT_EVALUATOR)
-			resolver->kinds[i - 1] = SYM_PYTHON_EVALUATOR_PART;
 	}
 	return 0;
 }

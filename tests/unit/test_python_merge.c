@@ -16,7 +16,8 @@
 
 struct merge_case {
 	const char *what;
-	/* Leaf first, a letter a frame. Native: E an evaluator, P a part of one, others what they are; "/" at the end: cut.
+	/* Leaf first, a letter a frame. Native: E an evaluator, T one and the frame it called, P a part of one, others
+	 * what they are; "/" at the end: cut.
 	 * Python: digits; '.' no code; a "*" after an entry; "/" at the end: cut. */
 	const char *native, *python;
 	const char *shown; /* as above, '/' for a native cut, '|' for one of Python's */
@@ -31,6 +32,10 @@ static const struct merge_case cases[] = {
 	{ "an evaluator without a frame", "wEcEm", ".*1*", "wc1m", 0 },
 	{ "an outermost frame that is no entry", "wEm", "12", "w12m", 0 },
 	{ "the part is dropped with its evaluator", "wPEcPEm", "1*2*", "w1c2m", 0 },
+	{ "what a copy of the evaluator called is a part", "whTchTm", "1*2*", "w1c2m", 0 },
+	{ "a part that a copy was put into", "whTTTm", "1*2*3*", "w123m", 0 },
+	{ "a part that is named", "wPTcPTm", "1*2*", "w1c2m", 0 },
+	{ "a copy and its part stay", "whTchTm", "2*", "whTc2m", 1 },
 	{ "on its way into an evaluator", "aEbEm", "1*2*3*", "a12b3m", 1 },
 	{ "on its way out of one", "aEbEm", "2*", "aEb2m", 1 },
 	{ "a part stays with its evaluator", "aPEbPEm", "2*", "aPEb2m", 1 },
@@ -56,6 +61,7 @@ static size_t parse_native(const char *text, uint8_t *kinds, bool *cut)
 		else
 			kinds[n++] = *text == 'E'   ? SYM_PYTHON_EVALUATOR
 			             : *text == 'P' ? SYM_PYTHON_EVALUATOR_PART
+			             : *text == 'T' ? SYM_PYTHON_EVALUATOR_AND_CALLED
 			                            : SYM_PYTHON_NOT_EVALUATOR;
 	}
 	return n;
