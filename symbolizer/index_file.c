@@ -15,6 +15,7 @@ static void key_copy(struct index_key *to, const struct index_key *from)
 	to->debug_size = from->debug_size;
 	to->alt_size = from->alt_size;
 	to->owner = from->owner;
+	to->maker = from->maker;
 }
 
 void index_key_name(const struct index_key *key, char name[INDEX_NAME_SIZE])

@@ -24,9 +24,11 @@
 /* What an index is of. Each part of it is in the file's name, so whatever differs has a file of its own. */
 struct index_key {
 	char build_id[129]; /* lower-case hex */
-	uint64_t size;      /* bytes of the file itself; of its debug file, and of the one dwz moved debug */
-	uint64_t debug_size, alt_size; /* information into, 0: there is none */
+	uint64_t size;      /* bytes */
+	/* Of its debug file, and of the one that dwz moved debug information into. 0: there is none. */
+	uint64_t debug_size, alt_size;
 	uint64_t owner; /* the user who can have written them: one must not answer for another */
+	uint64_t maker; /* index_maker() */
 };
 
 struct index_file_header {

@@ -10,7 +10,7 @@
 
 #include "symbolizer/maps.h"
 
-/* Each holds a file descriptor. */
+/* Each holds a file descriptor, and one of its index. */
 #define MAX_OBJECTS 256
 
 /* Files that can't be used, and other names of those that can, are remembered up to this many. */

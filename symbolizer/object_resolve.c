@@ -8,6 +8,7 @@
 
 #include "symbolizer/demangle.h"
 #include "symbolizer/dwarf_block.h"
+#include "symbolizer/index_maker.h"
 #include "symbolizer/object_state.h"
 
 #define MAX_ANSWERS (1 << 18)
@@ -59,6 +60,7 @@ static bool make_key(struct object *o, struct index_key *key)
 	if (!*o->build_id || !elf_file_origin(o->file, &key->size, &key->owner))
 		return false;
 	snprintf(key->build_id, sizeof(key->build_id), "%s", o->build_id);
+	key->maker = index_maker();
 	if (o->debug &&
 	    (!elf_file_origin(o->debug, &key->debug_size, &owner) || (owner && owner != key->owner)))
 		return false;

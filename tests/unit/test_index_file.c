@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "symbolizer/index_maker.h"
 #include "symbolizer/object_index.h"
 #include "tests/unit/compile_program.h"
 
@@ -200,6 +201,9 @@ static void test_index_file__another_object(void **state)
 	key.owner++;
 	assert_int_equal(index_file_open_fd(open(name, O_RDONLY), &key, &f), -EBADMSG);
 	key = key_of(0);
+	key.maker++;
+	assert_int_equal(index_file_open_fd(open(name, O_RDONLY), &key, &f), -EBADMSG);
+	key = key_of(0);
 	key.debug_size = 5;
 	assert_int_equal(index_file_open_fd(open(name, O_RDONLY), &key, &f), -EBADMSG);
 	assert_int_equal(index_file_open(folder, &key, &f), -ENOENT);
@@ -323,6 +327,23 @@ static void test_index_file__disk_full(void **state)
 	assert_true(has(1) && has(499));
 }
 
+/* It is this program's build-id, which readelf knows, too. */
+static void test_index_file__maker(void **state)
+{
+	char id[64] = "", command[128];
+	FILE *pipe;
+
+	(void)state;
+	snprintf(command, sizeof(command), "readelf -n /proc/%d/exe | sed -n 's/.*Build ID: //p'", getpid());
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	assert_non_null(fgets(id, sizeof(id), pipe));
+	pclose(pipe);
+	id[strcspn(id, "\n")] = 0;
+	assert_int_equal(strlen(id), 40);
+	assert_true(index_maker() == index_checksum(id, strlen(id)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +358,7 @@ int main(void)
 		                                close_all),
 		cmocka_unit_test_setup_teardown(test_index_file__killed_while_writing, open_all, close_all),
 		cmocka_unit_test_setup_teardown(test_index_file__disk_full, open_all, close_all),
+		cmocka_unit_test(test_index_file__maker),
 	};
 
 	return cmocka_run_group_tests(tests, program_dir_make, program_dir_remove);
