@@ -207,6 +207,10 @@ ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len, u32 n_python)
 		COUNT(stacks_truncated);
 	if (event->flags & ABI_USER_FAULTED)
 		COUNT(stacks_faulted);
+	if (event->flags & ABI_PYTHON_CUT)
+		COUNT(python_stacks_cut);
+	if (event->flags & ABI_PYTHON_FAULTED)
+		COUNT(python_stacks_faulted);
 	size = ABI_EVENT_HEAD + cut_to(captured_bytes(ustack_len, n_python), ABI_USTACK_MAX + PYTHON_BYTES);
 	/* User space looks every 100 ms anyhow; wake it only when the ring fills faster than that. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)

@@ -231,16 +231,9 @@ ALWAYS void python_frames_of(struct python_walk *w, u64 state)
 		slot->python.cut = 1;
 }
 
-ALWAYS void python_flags(struct stack_slot *slot, u32 *flags)
+ALWAYS u32 python_flags(const struct stack_slot *slot)
 {
-	if (slot->python.cut) {
-		*flags |= ABI_PYTHON_CUT;
-		COUNT(python_stacks_cut);
-	}
-	if (slot->python.faulted) {
-		*flags |= ABI_PYTHON_FAULTED;
-		COUNT(python_stacks_faulted);
-	}
+	return (slot->python.cut ? ABI_PYTHON_CUT : 0) | (slot->python.faulted ? ABI_PYTHON_FAULTED : 0);
 }
 
 /* Has user space look, now. Not more often than it wants to. */
@@ -327,7 +320,7 @@ ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct sta
 	python_find(&w);
 	for (i = 0; i < PYTHON_STATES && i < t->python.found; i++)
 		python_frames_of(&w, t->python.state[i]);
-	python_flags(slot, flags);
+	*flags |= python_flags(slot);
 	python_tell(&w);
 	return slot->python.n;
 }

@@ -6,7 +6,7 @@
 Holds a tag for SECONDS (0) at first, so that a profiler is there, and lives as long at the end, so that it can follow.
 Each write is under a tag `frames/KIND` with an id of its own, and what Python itself says of the stack is printed:
 {"id", "kind", "tid", "frames": [[function, file, line], ...]}, innermost first. Kinds: main (N of them, in the main thread),
-thread (four threads at once), fork (a child process), sub (inside a subinterpreter, where Python lets us; else a
+deep (five, 600 levels of recursion deep), thread (four threads at once), fork (a child process), sub (inside a subinterpreter, where Python lets us; else a
 line {"kind": "sub", "why"}). For Python 3.8 and later; needs the stalltag module.
 """
 import argparse
@@ -200,6 +200,15 @@ class Writer:
         self.said.clear()
 
 
+def recursion(args, first):
+    writer = Writer("deep", args.dir, first)
+    sys.setrecursionlimit(3000)
+    for turn in range(5):
+        with stalltag.tag("frames/deep", first + turn):
+            deeper(600, [writer.write])
+    writer.tell()
+
+
 def enter(cgroup):
     if cgroup:
         with open(cgroup + "/tasks", "w") as tasks:
@@ -290,6 +299,7 @@ def main():
     enter(args.throttle_cgroup)
     writer.stalls(args.stalls)
     writer.tell()
+    recursion(args, args.first + 9000)
     threads(args, args.first + 10000)
     forked(args, args.first + 20000)
     time.sleep(args.settle / 2)  # its code is gone when it has run: nobody should be busy meanwhile
