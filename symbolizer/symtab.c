@@ -15,9 +15,6 @@
 /* In how many an address is looked for, again and again: programs have fewer. */
 #define MAX_SECTIONS 256
 
-/* Nothing without a size is taken to be longer. */
-#define MAX_UNSIZED ((uint64_t)64 << 10)
-
 struct symbol {
 	uint64_t start, end;
 	uint32_t name;   /* offset in the string table */
@@ -56,15 +53,13 @@ static bool section_ends(const struct elf_file *f, uint32_t index, uint64_t addr
 /* Of what has no size: its section's end, at most. Tools that edit programs leave numbers of sections that are wrong. */
 static uint64_t end_of_unsized(const struct elf_file *f, const Elf64_Sym *sym)
 {
-	uint64_t end, farthest = sym->st_value + MAX_UNSIZED;
+	uint64_t end;
 	uint32_t i, n = elf_file_type(f) == ET_REL ? 0 : elf_file_section_count(f);
 	bool found = sym->st_shndx < SHN_LORESERVE && section_ends(f, sym->st_shndx, sym->st_value, &end);
 
 	for (i = 1; i < n && i < MAX_SECTIONS && !found; i++)
 		found = section_ends(f, i, sym->st_value, &end);
-	if (!found)
-		return sym->st_value + 1;
-	return end < farthest ? end : farthest;
+	return found ? end : sym->st_value + 1;
 }
 
 static uint64_t end_of(const struct elf_file *f, const Elf64_Sym *sym)

@@ -55,7 +55,7 @@ static const char assembly[] =
         "	.type chosen, @gnu_indirect_function\n"
         "chosen: .fill 16, 1, 0x90\n" /* 192 */
         "	.size chosen, 16\n"
-        "last:	.fill 0x11000, 1, 0x90\n"; /* 208: 64 KiB and more */
+        "last:	.fill 0x11000, 1, 0x90\n"; /* 208: to the section's end */
 
 static int make_library(void **state)
 {
@@ -77,13 +77,17 @@ static void test_symtab__which_name(void **state)
 		uint64_t at;
 		const char *name;
 	} cases[] = {
-		{ 0, "base" },        { 15, "base" },           { 16, "zzz_function" },
-		{ 32, "sized_name" }, { 48, "global_name" },    { 64, "weak_name" },
-		{ 80, "short_a" },    { 96, "outer" },          { 112, "outer" },
-		{ 127, "outer" },     { 128, "inner" },         { 143, "inner" },
-		{ 144, "outer" },     { 159, "outer" },         { 160, "bare" },
-		{ 191, "bare" },      { 192, "chosen" },        { 207, "chosen" },
-		{ 208, "last" },      { 208 + 0xffff, "last" }, { 208 + 0x10000, NULL },
+		{ 0, "base" },           { 15, "base" },
+		{ 16, "zzz_function" },  { 32, "sized_name" },
+		{ 48, "global_name" },   { 64, "weak_name" },
+		{ 80, "short_a" },       { 96, "outer" },
+		{ 112, "outer" },        { 127, "outer" },
+		{ 128, "inner" },        { 143, "inner" },
+		{ 144, "outer" },        { 159, "outer" },
+		{ 160, "bare" },         { 191, "bare" },
+		{ 192, "chosen" },       { 207, "chosen" },
+		{ 208, "last" },         { 208 + 0x10fff, "last" },
+		{ 208 + 0x11000, NULL },
 	};
 	struct symtab_hit hit;
 	struct elf_file *f;
