@@ -15,7 +15,7 @@
 #include "symbolizer/index_block.h"
 #include "symbolizer/index_folder.h"
 
-#define INDEX_FILE_VERSION 2
+#define INDEX_FILE_VERSION 3
 #define INDEX_MAX_BLOCKS   ((uint64_t)1 << 20)
 
 #define INDEX_FILE_MAGIC      "stallsym"
