@@ -33,7 +33,7 @@ def aliases(path, debug_dir=None):
     of = {}
     for names in at.values():
         for name in names:
-            of.setdefault(name, set()).update(names)
+            of[name] = of[name] | names if name in of else names
     return of
 
 
