@@ -231,7 +231,7 @@ int dwarf_split_open(struct dwarf_split *s, const struct dwarf_info *d, const st
 	struct elf_file *f;
 	int i, err;
 
-	if (!skeleton->dwo_name)
+	if (!skeleton->dwo_name || !skeleton->dwo_id)
 		return -ENOENT;
 	split = calloc(1, sizeof(*split));
 	if (!split)

@@ -55,14 +55,12 @@ static int only_its_own(const struct sym_process *p, int fd, struct stat *st)
 
 static int open_perf_map(const struct sym_process *p)
 {
-	char path[PATH_MAX];
+	char root[PATH_MAX] = "", path[64];
 
-	if (p->exited)
-		snprintf(path, sizeof(path), "/tmp/perf-%u.map", p->key.pid);
-	else
-		snprintf(path, sizeof(path), "%s/%u/root/tmp/perf-%u.map", p->owner->proc, p->key.pid,
-		         p->jit.inner_pid);
-	return regular_file_open(path, O_NOFOLLOW);
+	if (!p->exited)
+		snprintf(root, sizeof(root), "%s/%u/root", p->owner->proc, p->key.pid);
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", p->exited ? p->key.pid : p->jit.inner_pid);
+	return regular_file_open_in(root, path, O_NOFOLLOW);
 }
 
 static void read_perf_map(struct jit_names *j, int fd)

@@ -180,7 +180,7 @@ int symbolizer_file_find(struct sym_file *f, const char *section, uint64_t addre
  * new, about once a minute a file, however often it is called; all of it when this is the `last` time. Takes
  * milliseconds, so call it where nobody waits. Several processes may use one folder; each file in it is whole
  * at every moment, and checked when it is read. Files without a build-id, and those that others than their owner
- * may write to, have none. Returns 0, also without a cache folder, or why that can't be used: -EPERM: it belongs
+ * may write to, have none; nor have those whose split DWARF is in files of its own. Returns 0, also without a cache folder, or why that can't be used: -EPERM: it belongs
  * to someone else, or others may write to it; -errno of making and opening it.
  */
 int symbolizer_save(struct symbolizer *s, bool last);

@@ -205,6 +205,45 @@ static void test_dwarf_split__opened_again(void **state)
 	unit_bytes = 1 << 20;
 }
 
+/* How many files the cache has after all of a library has been looked at. */
+static int n_cached(const char *library)
+{
+	struct symbolizer_opts opts = { .debug_dir = "/nonexistent" };
+	char cache[256], path[256], command[512];
+	struct symbolizer *s;
+	struct sym_process *p;
+	struct sym_result r;
+	uint64_t address;
+	int n = -1;
+	FILE *pipe;
+
+	snprintf(cache, sizeof(cache), "%s/cache", program_dir);
+	snprintf(path, sizeof(path), "%s/%s", program_dir, library);
+	snprintf(command, sizeof(command), "find '%s' -name '*.stallsym' | wc -l", cache);
+	opts.cache_dir = cache;
+	s = symbolizer_new(&opts);
+	p = symbolizer_process(s, 1, 0);
+	symbolizer_process_exit(p);
+	assert_int_equal(symbolizer_process_map(p, 0x10000, 0x20000, 0, 0, 0, 0, path), 0);
+	for (address = 0x11000; address < 0x12000; address++)
+		symbolizer_user(p, address, false, &r);
+	assert_int_equal(symbolizer_save(s, true), 0);
+	symbolizer_free(s);
+	pipe = popen(command, "r");
+	assert_int_equal(fscanf(pipe, "%d", &n), 1);
+	pclose(pipe);
+	return n;
+}
+
+/* What was found in files that come and go is not kept for the next time. */
+static void test_dwarf_split__not_cached(void **state)
+{
+	(void)state;
+	assert_true(build("g++", "-gdwarf-5 -Wl,--build-id"));
+	assert_int_equal(n_cached("bin/x.so"), 0);
+	assert_int_equal(n_cached("whole/x.so"), 1);
+}
+
 /* An index of version 2 with one unit in slot 1 of 2, its two parts of the given place. */
 struct package_index {
 	uint32_t version, columns, units, slots;
@@ -286,6 +325,7 @@ int main(void)
 		cmocka_unit_test(test_dwarf_split__packages),
 		cmocka_unit_test(test_dwarf_split__missing),
 		cmocka_unit_test(test_dwarf_split__opened_again),
+		cmocka_unit_test(test_dwarf_split__not_cached),
 		cmocka_unit_test(test_dwarf_split__package_index),
 		cmocka_unit_test(test_dwarf_split__stale), /* changes a source */
 	};
