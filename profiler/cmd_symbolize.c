@@ -230,15 +230,15 @@ static int find(struct target *t, uint64_t address, struct sym_result *result)
 
 /* As addr2line -a -f -p -i. */
 /* For whoever asks for millions of addresses: printf() would take longer than all the rest. */
-static void print_number(uint64_t number, unsigned int base, size_t least_digits)
+static void print_number(uint64_t number, bool hex, size_t least_digits)
 {
-	char digits[24], *at = digits + sizeof(digits);
+	char digits[24], *const end = digits + sizeof(digits), *at = end;
 
 	do {
-		*--at = "0123456789abcdef"[number % base];
-		number /= base;
-	} while (number || (size_t)(digits + sizeof(digits) - at) < least_digits);
-	fwrite_unlocked(at, 1, (size_t)(digits + sizeof(digits) - at), stdout);
+		*--at = "0123456789abcdef"[hex ? number & 15 : number % 10];
+		number = hex ? number >> 4 : number / 10;
+	} while (number || (size_t)(end - at) < least_digits);
+	fwrite_unlocked(at, 1, (size_t)(end - at), stdout);
 }
 
 static void print_text(uint64_t address, const struct sym_result *result)
@@ -247,7 +247,7 @@ static void print_text(uint64_t address, const struct sym_result *result)
 	size_t i;
 
 	fputs_unlocked("0x", stdout);
-	print_number(address, 16, 16);
+	print_number(address, true, 16);
 	fputs_unlocked(": ", stdout);
 	for (i = 0; i < result->n_frames; i++, frame++) {
 		if (i)
@@ -257,7 +257,7 @@ static void print_text(uint64_t address, const struct sym_result *result)
 			fputs_unlocked(" at ", stdout);
 			text_print_clean(stdout, frame->file, 0);
 			putchar_unlocked(':');
-			print_number(frame->line, 10, 1);
+			print_number(frame->line, false, 1);
 		}
 		putchar_unlocked('\n');
 	}
