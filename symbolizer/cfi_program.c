@@ -12,6 +12,7 @@ enum { AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c, AARCH64_NEGATE_RA_STATE = 0x2d };
 
 struct rules {
 	struct cfi_rule of[CFI_MAX_REGISTERS + 1];
+	uint64_t touched; /* bit by register: those that have been spoken of; the others are CFI_SAME */
 	bool is_signed;
 };
 
@@ -43,6 +44,13 @@ static bool find_column(const struct machine *m, uint64_t reg, unsigned int *col
 	return true;
 }
 
+static void put_rule(struct machine *m, unsigned int column, struct cfi_rule rule)
+{
+	rule.reg = (uint8_t)column;
+	m->now.of[column] = rule;
+	m->now.touched |= (uint64_t)1 << column;
+}
+
 static void set_rule(struct machine *m, uint64_t reg, enum cfi_kind kind, int64_t n)
 {
 	unsigned int column;
@@ -50,8 +58,7 @@ static void set_rule(struct machine *m, uint64_t reg, enum cfi_kind kind, int64_
 	if (n < INT32_MIN || n > INT32_MAX)
 		dwarf_fail(&m->c);
 	if (find_column(m, reg, &column))
-		m->now.of[column] =
-		        (struct cfi_rule){ .kind = (uint8_t)kind, .reg = (uint8_t)column, .n = (int32_t)n };
+		put_rule(m, column, (struct cfi_rule){ .kind = (uint8_t)kind, .n = (int32_t)n });
 }
 
 static void set_cfa(struct machine *m, uint64_t reg, int64_t n)
@@ -78,10 +85,8 @@ static void set_expression(struct machine *m, uint64_t reg, enum cfi_kind kind)
 	struct cfi_rule rule = read_expression(m, kind);
 	unsigned int column;
 
-	if (!find_column(m, reg, &column))
-		return;
-	rule.reg = (uint8_t)column;
-	m->now.of[column] = rule;
+	if (find_column(m, reg, &column))
+		put_rule(m, column, rule);
 }
 
 static void restore_rule(struct machine *m, uint64_t reg)
@@ -89,13 +94,13 @@ static void restore_rule(struct machine *m, uint64_t reg)
 	unsigned int column;
 
 	if (find_column(m, reg, &column))
-		m->now.of[column] = m->initial.of[column];
+		put_rule(m, column, m->initial.of[column]);
 }
 
 /* The rules as they are now, which hold from the location to `end`. */
 static void fill_row(const struct machine *m, uint64_t end, struct cfi_row *out)
 {
-	int i;
+	uint64_t left;
 
 	out->start = m->location;
 	out->end = end;
@@ -105,9 +110,12 @@ static void fill_row(const struct machine *m, uint64_t end, struct cfi_row *out)
 	out->is_signed = m->now.is_signed;
 	out->return_register = m->arch->has_link ? (uint8_t)m->cie->return_register : m->arch->pc;
 	out->n_rules = 0;
-	for (i = 0; i <= m->arch->pc; i++)
-		if (m->now.of[i].kind != CFI_SAME)
-			out->rules[out->n_rules++] = m->now.of[i];
+	for (left = m->now.touched; left; left &= left - 1) {
+		const struct cfi_rule *rule = &m->now.of[__builtin_ctzll(left)];
+
+		if (rule->kind != CFI_SAME)
+			out->rules[out->n_rules++] = *rule;
+	}
 }
 
 static void report_row(const struct machine *m, uint64_t end)
