@@ -287,6 +287,11 @@ bool dwarf_index_is_split(const struct dwarf_index *x)
 	return x->n_skeletons;
 }
 
+bool dwarf_index_is_partial(const struct dwarf_index *x)
+{
+	return x->info->refused || (x->alt && x->alt->refused);
+}
+
 bool dwarf_index_has_lines(const struct dwarf_index *x)
 {
 	return x->info->line.len;

@@ -82,6 +82,9 @@ bool dwarf_index_lacks_linkage_name(struct dwarf_index *x, uint64_t die);
  */
 bool dwarf_index_is_split(const struct dwarf_index *x);
 
+/* Are there sections that could not be had, for want of memory for example? */
+bool dwarf_index_is_partial(const struct dwarf_index *x);
+
 bool dwarf_index_has_lines(const struct dwarf_index *x);
 size_t dwarf_index_memory(const struct dwarf_index *x);
 uint64_t dwarf_index_errors(const struct dwarf_index *x);

@@ -10,11 +10,15 @@
 /* The pages of a mapped file are given back after each so many units: some 16 around each have come in. */
 #define UNITS_TO_FORGET 256
 
-static void load_section(struct elf_file *f, const char *name, struct dwarf_section *out)
+static void load_section(struct elf_file *f, struct dwarf_info *d, const char *name,
+                         struct dwarf_section *out)
 {
 	struct elf_section section;
+	int err = elf_file_section(f, name, &section);
 
-	if (elf_file_section(f, name, &section))
+	if (err && err != -ENOENT)
+		d->refused = err;
+	if (err)
 		return;
 	out->data = section.data;
 	out->len = section.len;
@@ -22,16 +26,16 @@ static void load_section(struct elf_file *f, const char *name, struct dwarf_sect
 
 static void load_sections(struct elf_file *f, struct dwarf_info *d)
 {
-	load_section(f, ".debug_info", &d->info);
-	load_section(f, ".debug_abbrev", &d->abbrev);
-	load_section(f, ".debug_str", &d->str);
-	load_section(f, ".debug_line_str", &d->line_str);
-	load_section(f, ".debug_str_offsets", &d->str_offsets);
-	load_section(f, ".debug_addr", &d->addr);
-	load_section(f, ".debug_ranges", &d->ranges);
-	load_section(f, ".debug_rnglists", &d->rnglists);
-	load_section(f, ".debug_line", &d->line);
-	load_section(f, ".debug_aranges", &d->aranges);
+	load_section(f, d, ".debug_info", &d->info);
+	load_section(f, d, ".debug_abbrev", &d->abbrev);
+	load_section(f, d, ".debug_str", &d->str);
+	load_section(f, d, ".debug_line_str", &d->line_str);
+	load_section(f, d, ".debug_str_offsets", &d->str_offsets);
+	load_section(f, d, ".debug_addr", &d->addr);
+	load_section(f, d, ".debug_ranges", &d->ranges);
+	load_section(f, d, ".debug_rnglists", &d->rnglists);
+	load_section(f, d, ".debug_line", &d->line);
+	load_section(f, d, ".debug_aranges", &d->aranges);
 }
 
 static struct dwarf_unit *add_unit(struct dwarf_info *d)
@@ -77,7 +81,7 @@ static int new_info(const struct dwarf_info *sections, struct dwarf_info **out)
 	struct dwarf_info *d;
 
 	if (!sections->info.len || !sections->abbrev.len)
-		return -ENOENT;
+		return sections->refused ? sections->refused : -ENOENT;
 	d = malloc(sizeof(*d));
 	if (!d)
 		return -ENOMEM;

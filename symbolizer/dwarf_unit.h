@@ -52,6 +52,7 @@ struct dwarf_unit {
 struct dwarf_info {
 	struct dwarf_section info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line, aranges;
 	struct elf_file *file; /* theirs */
+	int refused;           /* why a section of them could not be had: broken, too large; 0: none */
 	bool units_read;
 	struct dwarf_unit *units; /* all of them, when they have been read */
 	size_t n_units;

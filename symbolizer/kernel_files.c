@@ -67,13 +67,12 @@ void kernel_files_free(struct kernel_files *k)
 /* Keeps the file when it is the wanted one and has debug information. */
 static int check(struct elf_file *f, const char *build_id)
 {
-	struct elf_section info;
 	char have[BUILD_ID_HEX_SIZE];
 
 	debug_file_build_id(f, have);
 	if (*build_id && strcmp(have, build_id) != 0)
 		return -ENOENT;
-	return elf_file_section(f, ".debug_info", &info);
+	return elf_file_has_section(f, ".debug_info") ? 0 : -ENOENT;
 }
 
 /* These folders are root's, so the file is mapped, not read. */

@@ -53,6 +53,7 @@ static void drop_tables(struct object *o)
 	o->cfi = NULL;
 	o->debug = o->alt = NULL;
 	o->symtab_tried = o->dwarf_tried = o->cfi_tried = o->debug_tried = false;
+	o->is_partial = false;
 }
 
 void object_unload(struct object *o)
@@ -128,6 +129,7 @@ static void count_refusal(struct object *o, int err)
 		o->env->stats->files_too_large++;
 	else if (err && err != -ENOENT)
 		o->env->stats->files_corrupt++;
+	o->is_partial |= err && err != -ENOENT;
 }
 
 /* Fedora's packages have the names of their static functions in .gnu_debugdata, an ELF file packed by xz. */
@@ -170,8 +172,10 @@ struct dwarf_index *object_load_dwarf(struct object *o)
 		split = dwarf_split_new(&place, o->build_id, o->env->max_bytes, o->env->stats);
 		count_refusal(o, dwarf_index_new(o->file, o->debug ? o->debug : o->file, o->alt,
 		                                 o->env->max_bytes / UNITS_PART, split, &o->dwarf));
-		if (o->dwarf)
+		if (o->dwarf) {
 			o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf);
+			o->is_partial |= dwarf_index_is_partial(o->dwarf);
+		}
 	}
 	return o->dwarf;
 }

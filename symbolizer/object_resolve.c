@@ -81,10 +81,13 @@ static struct object_index *load_index(struct object *o)
 	return o->index;
 }
 
-/* Nothing of a file whose functions are in files that come and go, and belong to anybody. */
+/*
+ * Nothing of a file whose functions are in files that come and go, and belong to anybody; nor of one of which not
+ * all could be read, as the next one may have more memory.
+ */
 bool object_save(struct object *o, bool last)
 {
-	if (o->dwarf && dwarf_index_is_split(o->dwarf))
+	if (o->is_partial || (o->dwarf && dwarf_index_is_split(o->dwarf)))
 		return false;
 	return o->index && object_index_save(o->index, last);
 }
@@ -137,6 +140,11 @@ static int make_block(struct object *o, uint64_t address, uint64_t shift, struct
 	dwarf_interval_end(&wanted.room, high < room.high + shift ? high - shift : room.high);
 	if (dwarf) {
 		err = dwarf_block_make(dwarf, &wanted, &block);
+		if (err == -EFBIG) { /* names without end: the one address, then, or its symbol */
+			wanted.room = (struct dwarf_interval){ address, address + 1 };
+			err = dwarf_block_make(dwarf, &wanted, &block);
+			err = err == -EFBIG ? -ENOENT : err;
+		}
 		o->env->stats->dwarf_errors += dwarf_index_errors(dwarf) - errors;
 	}
 	if (err == -ENOENT)

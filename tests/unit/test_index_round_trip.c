@@ -33,6 +33,7 @@ static const char source[] =
         "__attribute__((weak)) int main(int argc, char **argv) { return shown(argc); }\n";
 
 static char cache[256];
+static size_t max_memory_bytes; /* 0: as usual */
 
 /* What is said of one address, as a text. */
 static void describe(struct sym_file *file, uint64_t address, char *out)
@@ -52,7 +53,9 @@ static void describe(struct sym_file *file, uint64_t address, char *out)
 static struct symbolizer_stats look_at_all(const char *name, uint64_t start, const char *cache_dir,
                                            char (*said)[MAX_TEXT], bool compare)
 {
-	struct symbolizer_opts opts = { .cache_dir = cache_dir, .debug_dir = program_dir };
+	struct symbolizer_opts opts = { .cache_dir = cache_dir,
+		                        .debug_dir = program_dir,
+		                        .max_memory_bytes = max_memory_bytes };
 	struct symbolizer *s = symbolizer_new(&opts);
 	struct symbolizer_stats stats;
 	struct sym_file *file;
@@ -188,6 +191,29 @@ static void test_index_round_trip__whose_file(void **state)
 	free(said);
 }
 
+/* What one found out for want of memory is not what the next one has to believe. */
+static void test_index_round_trip__not_all_read(void **state)
+{
+	char(*said)[MAX_TEXT] = calloc(ADDRESSES, sizeof(*said));
+	struct symbolizer_stats stats;
+	char name[256];
+	uint64_t start;
+
+	(void)state;
+	build("-gz=zlib", name);
+	start = text_start(name);
+	max_memory_bytes = 20000;
+	stats = look_at_all(name, start, cache, said, false);
+	max_memory_bytes = 0;
+	assert_true(stats.files_too_large > 0);
+	assert_int_equal(stats.index_blocks_saved, 0);
+	stats = look_at_all(name, start, cache, said, false);
+	assert_int_equal(stats.files_too_large, 0);
+	assert_true(stats.index_blocks_saved > 5);
+	assert_non_null(strstr(said[ADDRESSES / 2], "dwarf|"));
+	free(said);
+}
+
 static int make_source(void **state)
 {
 	char name[256];
@@ -209,6 +235,7 @@ int main(void)
 		cmocka_unit_test(test_index_round_trip__clang),
 		cmocka_unit_test(test_index_round_trip__relocatable),
 		cmocka_unit_test(test_index_round_trip__whose_file),
+		cmocka_unit_test(test_index_round_trip__not_all_read),
 	};
 
 	return cmocka_run_group_tests(tests, make_source, program_dir_remove);
