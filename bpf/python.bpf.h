@@ -105,7 +105,11 @@ ALWAYS void python_find(struct python_walk *w)
 	w->t->python.lists = lists;
 	slot->python.interpreter = first;
 	slot->python.thread = 0;
+	slot->python.faulted = 0; /* what was known may have been freed */
 	bpf_loop(PYTHON_THREADS, python_search, w, 0);
+	if (slot->python.faulted)
+		w->t->python.lists = 0; /* others' threads came or went meanwhile: look again the next time */
+	slot->python.faulted = 0;
 	if (!w->t->python.found && (slot->python.interpreter || slot->python.thread))
 		COUNT(python_threads_unseen);
 }

@@ -26,7 +26,6 @@ _Static_assert(ABI_PYTHON_FRAME_BYTES <= UINT16_MAX && ABI_PYTHON_CODE_BYTES <= 
 struct entry {
 	uint32_t pid;
 	struct sym_python_layout layout;
-	struct abi_python told;     /* as the BPF side has it */
 	struct sym_python *python;  /* NULL until a frame needs a name */
 	bool absent;                /* it is not Python's */
 	uint32_t parent;            /* that forked it, with all its code objects; 0: none */
@@ -160,6 +159,7 @@ static bool fits(const struct abi_python *layout)
 static struct entry *add(struct python_processes *p, uint32_t pid, const struct sym_python_layout *layout)
 {
 	struct entry *entry = HASH_COUNT(p->by_pid) < PYTHON_PROCESSES_MAX ? calloc(1, sizeof(*entry)) : NULL;
+	struct abi_python told = { 0 };
 
 	if (!entry) {
 		p->refused++;
@@ -169,9 +169,9 @@ static struct entry *add(struct python_processes *p, uint32_t pid, const struct 
 	entry->absent = !layout;
 	if (layout) {
 		entry->layout = *layout;
-		abi_layout(&entry->told, layout);
+		abi_layout(&told, layout);
 	}
-	if (!fits(&entry->told) || tracer_set_python(p->tracer, pid, &entry->told)) {
+	if (!fits(&told) || tracer_set_python(p->tracer, pid, &told)) {
 		p->refused++;
 		free(entry);
 		return NULL;
