@@ -23,7 +23,7 @@
 
 /* What an index is of. Each part of it is in the file's name, so whatever differs has a file of its own. */
 struct index_key {
-	char build_id[129]; /* lower-case hex */
+	char build_id[136]; /* lower-case hex, then zeros: the struct has no padding */
 	uint64_t size;      /* bytes */
 	/* Of its debug file, and of the one that dwz moved debug information into. 0: there is none. */
 	uint64_t debug_size, alt_size;
