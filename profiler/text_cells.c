@@ -55,11 +55,24 @@ static size_t columns_of(const char *text)
 	return columns;
 }
 
-/* How much of the text is ASCII that is written as it stands. */
-static size_t plain_length(const char *text)
+/* Are these eight bytes ASCII that is written as it stands? */
+static bool are_plain(const char *eight)
+{
+	const uint64_t ones = 0x0101010101010101u;
+	uint64_t word;
+
+	memcpy(&word, eight, sizeof(word));
+	/* The top bit of a byte is set: in the byte itself, below 0x20, or in 0x7f and one more. */
+	return !((word | (word - 0x20 * ones) | (word + ones)) & 0x80 * ones);
+}
+
+/* How much of the text, which is `len` long, is such ASCII. */
+static size_t plain_length(const char *text, size_t len)
 {
 	size_t n = 0;
 
+	while (n + 8 <= len && are_plain(text + n))
+		n += 8;
 	while (text[n] >= 0x20 && text[n] < 0x7f)
 		n++;
 	return n;
@@ -68,12 +81,13 @@ static size_t plain_length(const char *text)
 void text_print_clean(FILE *out, const char *text, size_t columns)
 {
 	bool cut = columns && columns_of(text) > columns;
-	size_t plain = cut ? 0 : plain_length(text); /* nearly always all of it */
-	size_t left = strlen(text + plain), room = cut ? columns - 1 : SIZE_MAX;
+	size_t left = strlen(text), room = cut ? columns - 1 : SIZE_MAX;
+	size_t plain = cut ? 0 : plain_length(text, left); /* nearly always all of it */
 	struct cell cell;
 
 	fwrite_unlocked(text, 1, plain, out);
 	text += plain;
+	left -= plain;
 	for (; left; text += cell.taken, left -= cell.taken) {
 		next_cell(&cell, text, left);
 		if (cell.columns > room)

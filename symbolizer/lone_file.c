@@ -102,7 +102,7 @@ int symbolizer_file_find(struct sym_file *f, const char *section, uint64_t addre
 		section = TEXT;
 	if (section && !elf_file_section_range_named(f->elf, section, &start, &end))
 		return -ENOENT;
-	if (object_memory(f->object) > f->owner->env.max_bytes) {
+	if (object_has_grown(f->object) && object_memory(f->object) > f->owner->env.max_bytes) {
 		object_unload(f->object);
 		f->owner->stats.cache_evictions++;
 	}
