@@ -13,7 +13,7 @@
  *	5. the shorter, then the alphabetically first
  *
  * Which symbol, when several hold an address: the one that begins last. What has no size counts only outside those
- * that have one, and goes to the next symbol, to its section's end, or for 64 KiB, whichever comes first.
+ * that have one, and goes to the next symbol or to its section's end.
  *
  * Code of the procedure linkage table, which has no symbols, is named by plt_names.h.
  */
