@@ -224,7 +224,7 @@ static void test_unwind__with_hardly_any_memory(void **state)
 static void test_unwind__mappings_that_change(void **state)
 {
 	struct sym_process *other = symbolizer_process(s, (uint32_t)getpid(), 2);
-	uint64_t pcs[MAX_PCS];
+	uint64_t pcs[MAX_PCS], bp;
 	enum sym_unwind_end end;
 	size_t n;
 
@@ -232,6 +232,7 @@ static void test_unwind__mappings_that_change(void **state)
 	take_in_thread();
 	unwind();
 	assert_int_equal(taken.end, SYM_UNWIND_COMPLETE);
+	bp = taken.stack.regs.bp;
 	symbolizer_process_exit(other);
 	assert_int_equal(symbolizer_unwind(other, &taken.stack, pcs, MAX_PCS, &n, &end), 0);
 	assert_int_equal(n, 1);
@@ -241,12 +242,13 @@ static void test_unwind__mappings_that_change(void **state)
 	assert_int_equal(end, SYM_UNWIND_BAD);
 	taken.stack.regs.ip = taken.pcs[0];
 	/* Anonymous memory in place of the program: no tables for the first frame any more. */
-	assert_int_equal(symbolizer_process_map(self, taken.pcs[1] & ~(uint64_t)4095,
-	                                        (taken.pcs[1] | 4095) + 1, 0, 0, 0, 0, "//anon"),
+	assert_int_equal(symbolizer_process_map(self, taken.pcs[0] & ~(uint64_t)4095,
+	                                        (taken.pcs[0] | 4095) + 1, 0, 0, 0, 0, "//anon"),
 	                 0);
 	taken.stack.regs.bp = 0;
 	assert_int_equal(symbolizer_unwind(self, &taken.stack, pcs, MAX_PCS, &n, &end), 0);
 	assert_int_equal(end, SYM_UNWIND_NO_CFI);
+	taken.stack.regs.bp = bp;
 	assert_int_equal(symbolizer_process_refresh(self), 0);
 	unwind();
 	assert_int_equal(taken.end, SYM_UNWIND_COMPLETE);
