@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_REMEMBERED 16
-#define CFA            CFI_MAX_REGISTERS /* where the CFA's rule stands among the others */
+#define MAX_REMEMBERED    16
+#define MAX_PROGRAM_BYTES ((size_t)1 << 20) /* of one function; real ones have some hundreds */
+#define CFA               CFI_MAX_REGISTERS /* where the CFA's rule stands among the others */
 
 /* Instructions of aadwarf64, whose numbers other processors use for other things. */
 enum { AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c, AARCH64_NEGATE_RA_STATE = 0x2d };
@@ -239,7 +240,7 @@ static void run_register(struct machine *m, uint8_t op)
 		set_rule(m, reg, CFI_OFFSET, factored_sleb(m));
 		break;
 	case DW_CFA_GNU_negative_offset_extended:
-		set_rule(m, reg, CFI_OFFSET, -factored_uleb(m));
+		set_rule(m, reg, CFI_OFFSET, (int64_t)(0 - (uint64_t)factored_uleb(m)));
 		break;
 	case DW_CFA_val_offset:
 		set_rule(m, reg, CFI_VALUE_OFFSET, factored_uleb(m));
@@ -313,6 +314,8 @@ static int run(struct machine *m, struct dwarf_cursor program)
 	uint8_t op;
 
 	m->c = program;
+	if (dwarf_left(&m->c) > MAX_PROGRAM_BYTES)
+		return -EBADMSG;
 	while (!m->done && dwarf_left(&m->c)) {
 		op = dwarf_u8(&m->c);
 		if ((op & 0xc0) == DW_CFA_advance_loc)

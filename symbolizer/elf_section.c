@@ -169,23 +169,26 @@ static bool zdebug_name_is(const char *have, const char *want)
 	       strcmp(have + 2, want + 1) == 0;
 }
 
+/* -EBADMSG: the last one does not end. */
 static int section_names(struct elf_file *f, struct elf_section *out)
 {
 	uint32_t index = f->ehdr.e_shstrndx;
+	int err;
 
 	if (index == SHN_XINDEX && f->n_shdrs)
 		index = f->shdrs[0].sh_link;
-	return elf_file_section_at(f, index, out);
+	err = elf_file_section_at(f, index, out);
+	if (err)
+		return err;
+	return out->len && !((const char *)out->data)[out->len - 1] ? 0 : -EBADMSG;
 }
 
-/* NULL: it has none that ends. */
+/* NULL: it has none. */
 static const char *name_of(const struct elf_file *f, uint32_t index, const struct elf_section *names)
 {
 	uint32_t at = f->shdrs[index].sh_name;
 
-	if (at >= names->len || !memchr(names->data + at, 0, names->len - at))
-		return NULL;
-	return (const char *)names->data + at;
+	return at < names->len ? (const char *)names->data + at : NULL;
 }
 
 /* -ENOENT: there is none with content. */

@@ -19,6 +19,8 @@
 struct key {
 	uint64_t device, inode, size;
 	int64_t changed_ns;
+	uint64_t writer; /* the user who alone may write to it */
+	bool has_writer;
 };
 
 struct slot {
@@ -177,14 +179,16 @@ static void remember(struct object_cache *c, const struct key *key, struct objec
 	c->known[c->n_known++] = (struct known_file){ .key = *key, .object = o };
 }
 
-static struct object *find_build_id(struct object_cache *c, const char *build_id, uint64_t size)
+/* The same file at another place. Anybody can give a file any build-id: only one writer's files answer for each other. */
+static struct object *find_build_id(struct object_cache *c, const char *build_id, const struct key *key)
 {
 	size_t i;
 
-	if (!*build_id)
+	if (!*build_id || !key->has_writer)
 		return NULL;
 	for (i = 0; i < c->n_known; i++)
-		if (c->known[i].object && c->known[i].key.size == size &&
+		if (c->known[i].object && c->known[i].key.size == key->size && c->known[i].key.has_writer &&
+		    c->known[i].key.writer == key->writer &&
 		    strcmp(object_build_id(c->known[i].object), build_id) == 0)
 			return c->known[i].object;
 	return NULL;
@@ -199,7 +203,7 @@ static struct object *add(struct object_cache *c, struct object *o)
 	return o;
 }
 
-static struct object *open_object(struct object_cache *c, int fd, uint64_t size, const char *root,
+static struct object *open_object(struct object_cache *c, int fd, const struct key *key, const char *root,
                                   const char *path)
 {
 	struct object *o, *twin;
@@ -213,7 +217,7 @@ static struct object *open_object(struct object_cache *c, int fd, uint64_t size,
 	o = object_new(c->env, f, root, path);
 	if (!o)
 		return NULL;
-	twin = find_build_id(c, object_build_id(o), size);
+	twin = find_build_id(c, object_build_id(o), key);
 	if (twin) {
 		object_free(o);
 		return twin;
@@ -236,13 +240,15 @@ struct object *object_cache_get(struct object_cache *c, int fd, const char *root
 	key = (struct key){ .device = st.st_dev,
 		            .inode = st.st_ino,
 		            .size = (uint64_t)st.st_size,
-		            .changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec };
+		            .changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec,
+		            .writer = st.st_uid,
+		            .has_writer = !(st.st_mode & (S_IWGRP | S_IWOTH)) };
 	known = find_known(c, &key);
 	if (known) {
 		close(fd);
 		return known->object;
 	}
-	o = open_object(c, fd, key.size, root, path);
+	o = open_object(c, fd, &key, root, path);
 	remember(c, &key, o);
 	return o;
 }

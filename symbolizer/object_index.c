@@ -5,7 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_NEW_BLOCKS ((size_t)1 << 20)
+/* Not saved yet. Over it they are forgotten, to be made again when asked for; adding one moves those above it. */
+#define MAX_NEW_BLOCKS ((size_t)1 << 16)
 
 #define SAVE_NS    60000000000ll
 #define SAVE_SHARE 100
@@ -160,15 +161,20 @@ void object_index_room(const struct object_index *x, uint64_t address, uint64_t 
 
 int object_index_add(struct object_index *x, struct index_block *block)
 {
-	size_t at = count_below(x, block->low), more = x->max_fresh ? x->max_fresh * 2 : 64;
+	size_t at, more;
 	struct index_block **bigger;
 
+	if (x->n_fresh == MAX_NEW_BLOCKS) {
+		forget_fresh(x);
+		x->stats->index_errors++;
+	}
+	at = count_below(x, block->low);
 	if (x->n_fresh == x->max_fresh) {
-		bigger =
-		        more > MAX_NEW_BLOCKS ? NULL : realloc(x->fresh, more * sizeof(struct index_block *));
+		more = x->max_fresh ? x->max_fresh * 2 : 64;
+		bigger = realloc(x->fresh, more * sizeof(struct index_block *));
 		if (!bigger) {
 			free(block);
-			return more > MAX_NEW_BLOCKS ? -ENOSPC : -ENOMEM;
+			return -ENOMEM;
 		}
 		x->fresh = bigger;
 		x->max_fresh = more;
@@ -208,9 +214,10 @@ static int write_file(struct object_index *x, const struct index_file *old)
 static int merge(struct object_index *x)
 {
 	struct index_file *old = NULL;
-	int err;
+	int err = index_file_open(x->folder, &x->key, &old);
 
-	index_file_open(x->folder, &x->key, &old);
+	if (err && err != -ENOENT && err != -EBADMSG)
+		return err; /* it may be sound, so it stays */
 	if (old && is_too_large(x, old)) {
 		index_file_close(old);
 		old = NULL;

@@ -32,7 +32,7 @@ bool object_index_find(struct object_index *x, uint64_t address, struct index_fr
 /* The addresses around one that is in no block, that are in none either: [*low, *high). */
 void object_index_room(const struct object_index *x, uint64_t address, uint64_t *low, uint64_t *high);
 
-/* Takes a block that is in such room, in any case. -ENOMEM; -ENOSPC: there are too many. */
+/* Takes a block that is in such room, in any case. -ENOMEM. Of too many, all older new ones are forgotten, and counted. */
 int object_index_add(struct object_index *x, struct index_block *block);
 
 /*

@@ -6,7 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_TEXT_BYTES ((size_t)256 << 20)
+#define MAX_TEXT_BYTES ((size_t)64 << 20)
+#define MAX_FUNCTIONS  ((size_t)1 << 20)
 #define MAX_COMPARED   256 /* bytes that tell whether a file goes on as it was */
 #define MAX_OVERLAPS   64  /* how far back a lookup goes for a function that begins earlier */
 
@@ -104,12 +105,15 @@ static int merge(struct perf_map *m, size_t n_old)
 	return 0;
 }
 
-/* -ENOMEM: those lines are lost. */
+/* -EFBIG, -ENOMEM: those lines are lost. */
 static int index_lines(struct perf_map *m, size_t end)
 {
 	size_t n_old = m->n_functions, n_new = count_lines(m->text + m->indexed, end - m->indexed);
-	struct function *bigger = realloc(m->functions, (n_old + n_new) * sizeof(*bigger));
+	struct function *bigger;
 
+	if (n_old + n_new > MAX_FUNCTIONS)
+		return -EFBIG;
+	bigger = realloc(m->functions, (n_old + n_new) * sizeof(*bigger));
 	if (!bigger)
 		return -ENOMEM;
 	m->functions = bigger;

@@ -11,7 +11,7 @@
 
 struct perf_map;
 
-/* Malformed lines are passed over. -EFBIG: over 256 MiB; -ENODATA: not one line that is right. */
+/* Malformed lines are passed over. -EFBIG: over 64 MiB, or 2^20 lines; -ENODATA: not one line that is right. */
 int perf_map_parse(const char *text, size_t len, struct perf_map **out);
 
 /* The same from a file, whose last line counts once its newline is there. */

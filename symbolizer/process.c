@@ -251,7 +251,8 @@ static bool is_another(struct sym_process *p)
 
 	if (!p->started)
 		p->started = started;
-	return p->started != started;
+	return started &&
+	       p->started != started; /* not told, for want of descriptors perhaps, is no other one */
 }
 
 int symbolizer_process_refresh(struct sym_process *p)
@@ -266,6 +267,8 @@ int symbolizer_process_refresh(struct sym_process *p)
 	p->refreshed_ns = now_ns();
 	snprintf(path, sizeof(path), "%s/%u/maps", p->owner->proc, p->key.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		p->exited = true;
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	err = maps_read(fd, add_entry, p, NULL);

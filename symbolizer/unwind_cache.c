@@ -24,6 +24,6 @@ void unwind_cache_fill(struct unwind_slot *slot, const struct cfi_arch *arch, ui
 	slot->cfa_n = rules->cfa.n;
 	slot->return_n = offset_of(rules, rules->return_register);
 	slot->fp_n = offset_of(rules, arch->fp);
-	slot->depth = -rules->lowest;
+	slot->depth = (int32_t)(0u - (uint32_t)rules->lowest);
 	slot->is_hot = slot->return_n && !rules->is_signed;
 }
