@@ -258,7 +258,7 @@ struct symbolizer_stats {
 	        index_blocks_refused; /* were not as they were written; made anew. A whole file counts as one */
 	uint64_t index_blocks_saved;
 	uint64_t index_files_evicted; /* for max_cache_bytes */
-	uint64_t index_errors; /* could not be read or written, or too much was new at once */
+	uint64_t index_errors;        /* could not be read or written, or too much was new at once */
 
 	size_t memory_bytes; /* tables and strings */
 	size_t files_cached, processes;
