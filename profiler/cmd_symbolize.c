@@ -125,7 +125,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
 		options->symbolizer.debug_dir = value;
 		return 0;
 	case KEY_CACHE_DIR:
-		options->symbolizer.cache_dir = value;
+		options->symbolizer.cache_dir = strcmp(value, "none") == 0 ? NULL : value;
 		return 0;
 	case KEY_DEMANGLE:
 		if (!symbol_names_set(value, &options->symbolizer))

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "profiler/config_settings.h"
 
@@ -321,13 +322,26 @@ static void describe_reading(const struct reading *reading, const char *path, ch
 /* --- the file ---------------------------------------------------------------------------------------------
  */
 
+static bool is_pipe(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 /* The whole file, ended by a NUL that *size doesn't count. */
 static int read_file(const char *path, char **text, size_t *size, char *err, size_t err_size)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file;
 	int result = 0;
 
 	*size = 0;
+	*text = NULL;
+	if (is_pipe(path)) { /* to open it would wait for a writer, with the signals that end us blocked */
+		snprintf(err, err_size, "%s: a pipe; give a file", path);
+		return -EINVAL;
+	}
+	file = fopen(path, "re");
 	*text = file ? malloc(FILE_BYTES_MAX + 1) : NULL;
 	if (*text)
 		*size = fread(*text, 1, FILE_BYTES_MAX + 1, file);

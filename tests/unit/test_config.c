@@ -232,6 +232,11 @@ static void test_config__unreadable_files(void **state)
 	write_scratch(path, big);
 	assert_int_equal(config_load(path, &config, err, sizeof(err)), -EFBIG);
 	unlink(path);
+	/* Nobody writes to it, so opening it would never end. */
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(config_load(path, &config, err, sizeof(err)), -EINVAL);
+	assert_non_null(strstr(err, ": a pipe; give a file"));
+	unlink(path);
 	free(big);
 	assert_null(config);
 }
