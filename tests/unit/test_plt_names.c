@@ -19,7 +19,7 @@ static const char source[] =
         "static int one(void) { return 1; }\\nstatic void *choose(void) { return one; }\\n"
         "int chosen(void) __attribute__((ifunc(\\\"choose\\\")));\\nvoid *volatile pointer;\\n"
         "int main(int argc, char **argv) { pointer = (void *)free; void *p = malloc(argc); free(p); "
-        "printf(\\\"%%d %%s\\\", chosen(), getenv(\\\"HOME\\\")); return abs(atoi(argv[0])); }\\n";
+        "printf(\\\"%%d %%s\\\", chosen(), getenv(\\\"HOME\\\")); return abs((int)strlen(argv[0])); }\\n";
 
 static int make_folder(void **state)
 {
