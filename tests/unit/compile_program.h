@@ -30,6 +30,22 @@ static inline int program_dir_make(void **state)
 	return mkdtemp(program_dir) ? 0 : -1;
 }
 
+/* Makes the folder, with one file in it. */
+static inline int program_dir_make_with(void **state, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	if (program_dir_make(state))
+		return -1;
+	snprintf(path, sizeof(path), "%s/%s", program_dir, name);
+	file = fopen(path, "w");
+	if (!file)
+		return -1;
+	fputs(text, file);
+	return fclose(file);
+}
+
 __attribute__((format(printf, 1, 2))) static inline int shell(const char *format, ...)
 {
 	char command[8192];

@@ -193,15 +193,7 @@ static void test_dwarf_block__without_aranges(void **state)
 
 static int make_source(void **state)
 {
-	char name[256];
-	FILE *file;
-
-	if (program_dir_make(state))
-		return -1;
-	snprintf(name, sizeof(name), "%s/x.cc", program_dir);
-	file = fopen(name, "w");
-	fputs(source, file);
-	return fclose(file);
+	return program_dir_make_with(state, "x.cc", source);
 }
 
 int main(void)

@@ -216,16 +216,10 @@ static void test_index_round_trip__not_all_read(void **state)
 
 static int make_source(void **state)
 {
-	char name[256];
-	FILE *file;
+	int err = program_dir_make_with(state, "x.cc", source);
 
-	if (program_dir_make(state))
-		return -1;
 	snprintf(cache, sizeof(cache), "%s/cache", program_dir);
-	snprintf(name, sizeof(name), "%s/x.cc", program_dir);
-	file = fopen(name, "w");
-	fputs(source, file);
-	return fclose(file);
+	return err;
 }
 
 int main(void)
