@@ -338,10 +338,12 @@ bool dwarf_unit_is_cxx(const struct dwarf_unit *u)
 	       u->language == DW_LANG_CXX17 || u->language == DW_LANG_CXX20;
 }
 
+/* -ENOMEM: `abbrevs` is still the caller's; after -ENOSPC it is kept, but not found again. */
 static int add_abbrevs(struct dwarf_info *d, struct dwarf_abbrevs *abbrevs, uint64_t offset)
 {
 	struct dwarf_abbrevs **bigger;
 	size_t n = d->n_abbrev_tables;
+	int err;
 
 	if (!(n & (n - 1)) && (!n || n >= 16)) {
 		bigger = realloc(d->abbrev_tables, (n ? n * 2 : 16) * sizeof(*bigger));
@@ -349,9 +351,12 @@ static int add_abbrevs(struct dwarf_info *d, struct dwarf_abbrevs *abbrevs, uint
 			return -ENOMEM;
 		d->abbrev_tables = bigger;
 	}
+	err = address_map_put(&d->abbrev_by_offset, offset, (uint32_t)n, MAX_ABBREV_TABLES);
+	if (err == -ENOMEM)
+		return err;
 	d->abbrev_tables[d->n_abbrev_tables++] = abbrevs;
 	d->abbrev_memory += dwarf_abbrevs_memory(abbrevs);
-	return address_map_put(&d->abbrev_by_offset, offset, (uint32_t)n, MAX_ABBREV_TABLES);
+	return err;
 }
 
 int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u)

@@ -58,7 +58,7 @@ static void drop_tables(struct object *o)
 
 void object_unload(struct object *o)
 {
-	object_save(o, true);
+	object_save(o, INDEX_SAVE_NOW);
 	drop_tables(o);
 }
 

@@ -12,6 +12,7 @@
 #include "symbolizer/cfi.h"
 #include "symbolizer/debug_file.h"
 #include "symbolizer/intern.h"
+#include "symbolizer/object_index.h"
 #include "symbolizer/symbolizer.h"
 
 struct object;
@@ -75,9 +76,10 @@ uint64_t object_last_use(const struct object *o);
 bool object_has_grown(struct object *o);
 
 /* Puts what has been found out into the index on disk, as object_index_save(). True: it was written. */
-bool object_save(struct object *o, bool last);
+bool object_save(struct object *o, enum index_save when);
 
-/* Frees the tables, saving what is not in the index on disk; they are loaded again when needed. */
+/* Frees the tables, saving what is not in the index on disk unless somebody else is writing there; they are loaded again when
+ * needed. */
 void object_unload(struct object *o);
 
 #endif

@@ -90,7 +90,7 @@ static void forget_known(struct object_cache *c, const struct object *o)
 static void drop(struct object_cache *c, struct slot *slot)
 {
 	forget_known(c, slot->object);
-	object_save(slot->object, true);
+	object_save(slot->object, INDEX_SAVE_NOW); /* a wait for the lock would hold up all stacks */
 	object_free(slot->object);
 	c->memory -= slot->memory;
 	*slot = c->slots[--c->n_slots];
@@ -203,39 +203,57 @@ static struct object *add(struct object_cache *c, struct object *o)
 	return o;
 }
 
-static struct object *open_object(struct object_cache *c, int fd, const struct key *key, const char *root,
-                                  const char *path)
+bool object_cache_may_pass(int err)
 {
-	struct object *o, *twin;
-	struct elf_file *f;
+	static const int passing[] = { EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, EIO };
+	size_t i;
 
-	if (elf_file_open(fd, false, c->env->max_bytes, &f)) {
-		c->env->stats->files_corrupt++;
-		return NULL;
-	}
-	c->env->stats->files_corrupt += elf_file_lost_sections(f);
-	o = object_new(c->env, f, root, path);
-	if (!o)
-		return NULL;
-	twin = find_build_id(c, object_build_id(o), key);
-	if (twin) {
-		object_free(o);
-		return twin;
-	}
-	c->env->stats->files_opened++;
-	return add(c, o);
+	for (i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+		if (err == -passing[i])
+			return true;
+	return false;
 }
 
-struct object *object_cache_get(struct object_cache *c, int fd, const char *root, const char *path)
+static int open_object(struct object_cache *c, int fd, const struct key *key, const char *root,
+                       const char *path, struct object **out)
 {
-	struct known_file *known;
-	struct object *o;
+	struct object *twin;
+	struct elf_file *f;
+	int err = elf_file_open(fd, false, c->env->max_bytes, &f);
+
+	if (err && object_cache_may_pass(err))
+		return err;
+	if (err) {
+		c->env->stats->files_corrupt++;
+		return -EBADMSG;
+	}
+	c->env->stats->files_corrupt += elf_file_lost_sections(f);
+	*out = object_new(c->env, f, root, path);
+	if (!*out)
+		return -ENOMEM;
+	twin = find_build_id(c, object_build_id(*out), key);
+	if (twin) {
+		object_free(*out);
+		*out = twin;
+		return 0;
+	}
+	c->env->stats->files_opened++;
+	add(c, *out);
+	return 0;
+}
+
+int object_cache_get(struct object_cache *c, int fd, const char *root, const char *path, struct object **out)
+{
+	const struct known_file *known;
 	struct stat st;
 	struct key key;
+	int err;
 
+	*out = NULL;
 	if (fstat(fd, &st)) {
+		err = -errno;
 		close(fd);
-		return NULL;
+		return err;
 	}
 	key = (struct key){ .device = st.st_dev,
 		            .inode = st.st_ino,
@@ -246,11 +264,13 @@ struct object *object_cache_get(struct object_cache *c, int fd, const char *root
 	known = find_known(c, &key);
 	if (known) {
 		close(fd);
-		return known->object;
+		*out = known->object;
+		return *out ? 0 : -EBADMSG;
 	}
-	o = open_object(c, fd, &key, root, path);
-	remember(c, &key, o);
-	return o;
+	err = open_object(c, fd, &key, root, path, out);
+	if (!object_cache_may_pass(err))
+		remember(c, &key, *out);
+	return err;
 }
 
 static int find_vdso(const struct maps_entry *entry, void *context)

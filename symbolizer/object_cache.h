@@ -16,10 +16,13 @@ struct object_cache *object_cache_new(const struct object_environment *env);
 void object_cache_free(struct object_cache *c);
 
 /*
- * The object of an open regular file; takes `fd` in any case. `root` and `path` as object_new(). NULL: it
- * can't be used, which is counted once a file.
+ * The object of an open regular file; takes `fd` in any case. `root` and `path` as object_new(). -EBADMSG: it can't be
+ * used, which is counted once a file. What may be otherwise the next time (object_cache_may_pass()) is not remembered.
  */
-struct object *object_cache_get(struct object_cache *c, int fd, const char *root, const char *path);
+int object_cache_get(struct object_cache *c, int fd, const char *root, const char *path, struct object **out);
+
+/* Whether an error says nothing of the file: there were no descriptors, no memory, it was interrupted. */
+bool object_cache_may_pass(int err);
 
 /* The vDSO that this process has mapped, which is every process's. NULL: none. */
 struct object *object_cache_vdso(struct object_cache *c);

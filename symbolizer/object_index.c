@@ -241,18 +241,18 @@ static int64_t now_ns(void)
 	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
-bool object_index_save(struct object_index *x, bool last)
+bool object_index_save(struct object_index *x, enum index_save when)
 {
 	int64_t began = now_ns(), took;
 	int err;
 
-	if (!x->folder || !x->n_fresh || (!last && began < x->next_save_ns))
+	if (!x->folder || !x->n_fresh || (when == INDEX_SAVE_IN_TURN && began < x->next_save_ns))
 		return false;
-	err = index_folder_lock(x->folder, last);
+	err = index_folder_lock(x->folder, when == INDEX_SAVE_LAST);
 	if (!err) {
 		err = merge(x);
 		index_folder_unlock(x->folder);
-	} else if (err == -EWOULDBLOCK && !last) {
+	} else if (err == -EWOULDBLOCK && when == INDEX_SAVE_IN_TURN) {
 		return false;
 	}
 	if (err)

@@ -37,11 +37,13 @@ int object_index_add(struct object_index *x, struct index_block *block);
 
 /*
  * Adds what is new to the index on disk, together with what others have put there meanwhile; from then on it is
- * there and not in memory. Unless it is the `last` time, only when there is something new and a minute has passed,
- * or as much as keeps this below 1 % of the time, and not while somebody else is writing. Returns true when
- * the index has been written. After an error all stays in memory, and is tried again the next time.
+ * there and not in memory. In turn is when there is something new and a minute has passed, or as much as keeps this below
+ * 1 % of the time, and nobody else is writing; now, as it is to be forgotten, whenever nobody else is writing; for the last
+ * time, also when that has to be waited for, up to a second. Returns true when the index has been written. After an error all
+ * stays in memory, and is tried again the next time.
  */
-bool object_index_save(struct object_index *x, bool last);
+enum index_save { INDEX_SAVE_IN_TURN = 0, INDEX_SAVE_LAST = 1, INDEX_SAVE_NOW = 2 };
+bool object_index_save(struct object_index *x, enum index_save when);
 
 size_t object_index_memory(const struct object_index *x);
 

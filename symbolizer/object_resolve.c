@@ -85,11 +85,11 @@ static struct object_index *load_index(struct object *o)
  * Nothing of a file whose functions are in files that come and go, and belong to anybody; nor of one of which not
  * all could be read, as the next one may have more memory.
  */
-bool object_save(struct object *o, bool last)
+bool object_save(struct object *o, enum index_save when)
 {
 	if (o->is_partial || (o->dwarf && dwarf_index_is_split(o->dwarf)))
 		return false;
-	return o->index && object_index_save(o->index, last);
+	return o->index && object_index_save(o->index, when);
 }
 
 /*

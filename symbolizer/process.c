@@ -298,7 +298,7 @@ static int open_if_same(const char *root, const char *path, uint64_t inode)
 
 	if (fd >= 0 && (fstat(fd, &st) || (inode && st.st_ino != inode))) {
 		close(fd);
-		return -1;
+		return -ENOENT;
 	}
 	return fd;
 }
@@ -312,17 +312,17 @@ static int open_mapped(const struct sym_process *p, const struct mapping *m, cha
 {
 	const char *proc = p->owner->proc;
 	char path[PATH_MAX];
-	int fd = -1;
+	int fd = -ENOENT;
 
 	if (!p->exited) {
 		snprintf(root, root_size, "%s/%u/root", proc, p->key.pid);
 		snprintf(path, sizeof(path), "%s/%u/map_files/%llx-%llx", proc, p->key.pid,
 		         (unsigned long long)m->start, (unsigned long long)m->end);
 		fd = open_if_same("", path, m->inode);
-		if (fd < 0)
+		if (fd < 0 && !object_cache_may_pass(fd))
 			fd = open_if_same(root, m->path, m->inode);
 	}
-	if (fd >= 0)
+	if (fd >= 0 || object_cache_may_pass(fd))
 		return fd;
 	root[0] = 0;
 	return open_if_same(root, m->path, m->inode);
@@ -335,32 +335,36 @@ int process_open_mapped(const struct sym_process *p, const struct mapping *m)
 	return m->path[0] != '/' || regular_file_climbs(m->path) ? -1 : open_mapped(p, m, root, sizeof(root));
 }
 
-static struct object *open_object(struct sym_process *p, struct mapping *m)
+static int open_object(struct sym_process *p, struct mapping *m)
 {
 	char root[PATH_MAX];
 	int fd;
 
+	m->object = NULL;
 	if (strcmp(m->path, VDSO) == 0)
-		return object_cache_vdso(p->owner->objects);
+		m->object = object_cache_vdso(p->owner->objects);
 	/* Of a path, the kernel makes none with ".." in it; a memfd may have any name. */
 	if (m->path[0] != '/' || regular_file_climbs(m->path))
-		return NULL;
+		return 0;
 	fd = open_mapped(p, m, root, sizeof(root));
-	if (fd < 0) {
-		p->owner->stats.files_missing++;
-		return NULL;
-	}
-	return object_cache_get(p->owner->objects, fd, root, m->path);
+	if (fd >= 0)
+		return object_cache_get(p->owner->objects, fd, root, m->path, &m->object);
+	p->owner->stats.files_missing += !object_cache_may_pass(fd);
+	return fd;
 }
 
+/* What failed for a reason that may pass is tried again, a few times a second. */
 static struct object *object_of(struct sym_process *p, struct mapping *m)
 {
 	uint64_t generation = object_cache_generation(p->owner->objects);
+	int err;
 
-	if (m->tried && (!m->object || m->generation == generation))
+	if (m->tried && (!m->object || m->generation == generation) &&
+	    (!m->try_again_ns || now_ns() < m->try_again_ns))
 		return m->object;
 	m->tried = true;
-	m->object = open_object(p, m);
+	err = open_object(p, m);
+	m->try_again_ns = object_cache_may_pass(err) ? now_ns() + REFRESH_NS : 0;
 	m->generation = object_cache_generation(p->owner->objects);
 	return m->object;
 }

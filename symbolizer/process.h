@@ -2,6 +2,7 @@
 #ifndef SYMBOLIZER_PROCESS_H
 #define SYMBOLIZER_PROCESS_H
 
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "symbolizer/jit_names.h"
@@ -15,9 +16,10 @@ struct mapping {
 	struct sym_module module;
 	bool module_given; /* `module` is filled in */
 	struct object *object;
-	uint64_t generation; /* of the cache when `object` was got; else it has to be got again */
-	bool tried;          /* `object` is an answer, also when NULL */
-	uint64_t seen;       /* the process's `clock` when it was last told of; no two are equal */
+	uint64_t generation;  /* of the cache when `object` was got; else it has to be got again */
+	bool tried;           /* `object` is an answer, also when NULL */
+	int64_t try_again_ns; /* CLOCK_MONOTONIC; 0: the answer will not change */
+	uint64_t seen;        /* the process's `clock` when it was last told of; no two are equal */
 };
 
 struct process_key {

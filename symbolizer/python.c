@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "symbolizer/python_code.h"
@@ -88,8 +89,13 @@ static struct entry *keep(struct sym_python *py, struct python_code *code)
 		py->stats.code_evicted += HASH_COUNT(py->entries);
 		forget_all(py);
 	}
-	py->stats.memory_bytes += entry_bytes(e);
 	HASH_ADD(hh, py->entries, key, sizeof(e->key), e);
+	if (!e->hh.tbl) {
+		free(code);
+		free(e);
+		return NULL;
+	}
+	py->stats.memory_bytes += entry_bytes(e);
 	return e;
 }
 

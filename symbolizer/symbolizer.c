@@ -123,7 +123,10 @@ struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint6
 	p->owner = s;
 	p->version = ++s->versions;
 	HASH_ADD(hh, s->processes, key, sizeof(p->key), p);
-	return p;
+	if (p->hh.tbl)
+		return p;
+	process_free(p);
+	return NULL;
 }
 
 void symbolizer_process_drop(struct sym_process *p)

@@ -4,19 +4,23 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "symbolizer/symbolizer.h"
 #include "tests/unit/compile_program.h"
 
 #define NOBODY 65534
+/* Of another length than the others, so that its file is. */
+#define LATER "later_function_whose_file_is_larger_than_those_of_the_others_as_its_name_is"
 
 static struct symbolizer *s;
 
 /* A library with one function of that name, and the build-id that the others have; by whom, if not us. */
 static uint64_t make_library(const char *name, const char *function, int owner)
 {
-	char command[256], line[64] = "";
+	char command[256], line[256] = "";
 	FILE *nm;
 
 	assert_int_equal(shell("echo 'int %s(int n) { return n * 7; }' | cc -g0 -O1 -shared -fPIC "
@@ -68,6 +72,28 @@ static void test_object_cache__one_build_id(void **state)
 	symbolizer_process_drop(p);
 }
 
+/* What fails for want of descriptors is there when there are some again. */
+static void test_object_cache__descriptors(void **state)
+{
+	uint64_t address = make_library("later", LATER, 0);
+	struct sym_process *p = symbolizer_process(s, 4000001, 1);
+	const struct timespec pause = { .tv_nsec = 150000000 };
+	struct rlimit before, none;
+	struct sym_result r;
+
+	(void)state;
+	symbolizer_process_exit(p);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_string_not_equal(function_in(p, "later", 0x10000, address), LATER);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	nanosleep(&pause, NULL);
+	assert_int_equal(symbolizer_user(p, 0x10000 + address, false, &r), 0);
+	assert_string_equal(r.frames[0].function, LATER);
+	symbolizer_process_drop(p);
+}
+
 static int set_up(void **state)
 {
 	s = symbolizer_new(NULL);
@@ -84,6 +110,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_object_cache__one_build_id),
+		cmocka_unit_test(test_object_cache__descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
