@@ -17,9 +17,10 @@ a tag held across an `await` (or a generator's `yield`) would be charged with ot
 end in another order than they began: hold a tag only around code that does not await, such as the body that runs
 in `loop.run_in_executor`. tagged() refuses coroutine and generator functions for that reason.
 
-The work is done by libstalltag.so. It is looked for in the program itself, then as $STALLTAG_LIBRARY, beside this
-file, by the system's loader, and in this Python's lib folder. Import OpenTelemetry's or Datadog's library before
-the first tag: stalltag then leaves OpenTelemetry's thread context to it.
+The work is done by libstalltag.so, which pip installs with this module. It is looked for in the program itself, then as
+$STALLTAG_LIBRARY, beside this file, by the system's loader, and in this Python's lib folder. Where none can be loaded,
+tags do nothing: a warning says so once, at the import, and library_path is None. Import OpenTelemetry's or Datadog's
+library before the first tag: stalltag then leaves OpenTelemetry's thread context to it.
 """
 import ctypes
 import functools
@@ -27,6 +28,7 @@ import inspect
 import operator
 import os
 import sys
+import warnings
 
 __all__ = ["tag", "tagged", "push", "pop", "depth", "losses", "library_path"]
 
@@ -50,11 +52,15 @@ def _candidates():
 
 
 def _load():
-    """PyDLL keeps the interpreter's lock during a call: the calls last nanoseconds, giving it up costs more."""
-    program = ctypes.PyDLL(None)
-    if hasattr(program, "stalltag_push_sized"):
-        return program, "the program itself"
+    """(library, where it is), or (None, what was tried). PyDLL keeps the interpreter's lock during a call: the calls last
+    nanoseconds, giving it up costs more."""
     tried = []
+    try:
+        program = ctypes.PyDLL(None)
+        if hasattr(program, "stalltag_push_sized"):
+            return program, "the program itself"
+    except (OSError, TypeError) as error:
+        tried.append("the program itself: %s" % error)
     for path, must_exist in _candidates():
         if must_exist and not os.path.exists(path):
             tried.append("%s: no such file" % path)
@@ -65,20 +71,44 @@ def _load():
             return library, path
         except (OSError, AttributeError) as error:
             tried.append("%s: %s" % (path, error))
-    raise ImportError("stalltag: no libstalltag.so could be loaded. Install it (make install), or name it in "
-                      "STALLTAG_LIBRARY. Tried:\n  " + "\n  ".join(tried))
+    return None, tried
+
+
+class _Nothing:
+    """Stands for the library where there is none."""
+
+    @staticmethod
+    def stalltag_push_sized(id, name, length):
+        pass
+
+    @staticmethod
+    def stalltag_pop():
+        pass
+
+    @staticmethod
+    def stalltag_depth():
+        return 0
+
+    @staticmethod
+    def stalltag_read_losses(counts):
+        pass
 
 
 _library, library_path = _load()
-_push = _library.stalltag_push_sized  # without argtypes: arguments made once by _arguments() cost half as much
-_push.restype = None
+if _library is None:
+    warnings.warn("stalltag: no libstalltag.so could be loaded, so tags do nothing. Install stalltag by pip, or name the "
+                  "library in STALLTAG_LIBRARY. Tried:\n  " + "\n  ".join(library_path), RuntimeWarning, stacklevel=2)
+    _library, library_path = _Nothing, None
+else:
+    _library.stalltag_push_sized.restype = None  # no argtypes: arguments made once by _arguments() cost half as much
+    _library.stalltag_pop.restype = None
+    _library.stalltag_depth.restype = ctypes.c_uint
+    _library.stalltag_read_losses.argtypes = (ctypes.POINTER(_Losses),)
+    _library.stalltag_read_losses.restype = None
+_push = _library.stalltag_push_sized
 _pop = _library.stalltag_pop
-_pop.restype = None
 _depth = _library.stalltag_depth
-_depth.restype = ctypes.c_uint
 _read_losses = _library.stalltag_read_losses
-_read_losses.argtypes = (ctypes.POINTER(_Losses),)
-_read_losses.restype = None
 
 
 def _arguments(name, id):
