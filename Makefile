@@ -6,7 +6,7 @@ CLANG   ?= clang
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 
-PKGS      := libbpf libprotobuf-c libcurl libzstd zlib libcyaml
+PKGS      := libbpf libprotobuf-c libcurl libzstd zlib yaml-0.1
 WARNINGS  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Werror
 OPT       ?= -O2
 CFLAGS    ?= $(OPT) -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
@@ -26,7 +26,7 @@ objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(call srcs,$(1))) \
 # A library may use those to its right, never those to its left.
 ARCHIVES := $(BUILD)/libprofiler.a $(BUILD)/libpprof.a $(BUILD)/libsymbolizer.a $(BUILD)/libstalltag.a
 
-.PHONY: all run test unit e2e vm test-pyroscope asan fuzz bench check install clean help deps-build deps-test
+.PHONY: all run test unit e2e vm test-pyroscope asan fuzz bench check install clean help deps-build deps-test deps-bench
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -43,10 +43,18 @@ deps-build:
 VM := $(if $(wildcard tests/vm/test_*),vm)
 # Where a newer Go is put for the delivery tests, if the machine has none.
 NEWER_GO := $(CURDIR)/build/go
+# What `make bench` compares with and no package has.
+PEERS     ?= $(HOME)/.cache/stallprof-peers
+WITH_PEERS = BLAZECLI="$${BLAZECLI:-$(PEERS)/bin/blazecli}"
 WITH_GO   = GO="$${GO:-$$(ls $(NEWER_GO) 2>/dev/null)}"
 deps-test:
 	@config/install-packages build test $(VM)
 	@config/install-go $(NEWER_GO)
+	@# Newer Gos build it at its first use, which takes longer than a test waits.
+	@go tool pprof -h >/dev/null 2>&1 || true
+
+deps-bench: deps-test
+	@config/install-peers $(PEERS) || echo 'the bench has a peer less: its test says which'
 
 help:
 	@printf '%s\n' \
@@ -57,9 +65,9 @@ help:
 	'make asan          unit and e2e tests under ASan and UBSan' \
 	'make fuzz          every fuzz target (SECONDS_EACH=60)' \
 	"make elfutils-binaries FOLDER=…   the tests/ folder of elfutils' source, every file read under ASan and UBSan" \
-	'make bench         cost, speed and memory, as ratios against peers in the same run' \
+	'make bench         cost, speed and memory, as ratios against peers in the same run (BRIEF=1: each part once, not judged)' \
 	'make check         format, lint, headers that compile alone, banned functions, shape of the house' \
-	'make install       into DESTDIR/PREFIX'
+	'make install       into DESTDIR/PREFIX; make uninstall takes it back'
 
 # --- generated code -----------------------------------------------------------------------------------
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h &: %.proto
@@ -124,10 +132,13 @@ run: deps-build
 	@tests/e2e/demo $(BUILD)
 
 # --- tests: every one prints TAP, tests/run counts ------------------------------------------------------
+, := ,
 UNIT_BINS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
 $(BUILD)/tests/test_%: tests/unit/test_%.c $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $(BUILD)/obj/test_$*.d -o $@ $< $(ARCHIVES) $(LIBS) -lcmocka -lmicrohttpd
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $(BUILD)/obj/test_$*.d -o $@ $< $(TEST_LDFLAGS) $(ARCHIVES) $(LIBS) -lcmocka -lmicrohttpd
+# Its allocations fail.
+$(BUILD)/tests/test_%_memory: TEST_LDFLAGS = $(addprefix -Wl$(,)--wrap=,malloc calloc realloc strdup free)
 
 # Fuzz targets with a plain main, so that any compiler replays their seeds.
 REPLAY_BINS := $(patsubst tests/fuzz/%.c,$(BUILD)/replay/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -136,12 +147,12 @@ $(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay_files.c $(ARCHIVES
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -o $@ $< tests/fuzz/replay_files.c $(ARCHIVES) $(LIBS)
 
 .PHONY: compile-unit
-compile-unit: compile $(UNIT_BINS) $(REPLAY_BINS) workloads
+compile-unit: compile $(UNIT_BINS) $(REPLAY_BINS) workloads bench-loads
 
-PARTS := unit e2e $(VM) pyroscope
-test: deps-test
+PARTS := unit e2e $(VM) pyroscope bench
+test: deps-bench
 	@$(MAKE) --no-print-directory compile-unit
-	@$(WITH_GO) tests/run $(BUILD) $(PARTS)
+	@$(WITH_GO) $(WITH_PEERS) tests/run $(BUILD) $(PARTS)
 
 unit e2e vm: deps-test
 	@$(MAKE) --no-print-directory compile-unit
@@ -176,9 +187,11 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES)
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $< $(ARCHIVES) $(LIBS)
 
 # --- cost, style, packaging -----------------------------------------------------------------------------
-bench: deps-test
-	@$(MAKE) --no-print-directory compile workloads bench-loads
-	@status=0; for part in unwind/run symbols run; do tests/bench/$$part $(BUILD) || status=1; done; exit $$status
+BENCH_PARTS := unwind/run symbols hooks tags agent run
+bench: deps-bench
+	@$(MAKE) --no-print-directory compile bench-loads
+	@status=0; for part in $(BENCH_PARTS); do echo "== bench/$$part"; \
+		$(WITH_PEERS) BENCH_BRIEF=$(BRIEF) tests/bench/$$part $(BUILD) || status=1; done; exit $$status
 
 check: deps-test
 	@$(MAKE) --no-print-directory compile
@@ -189,19 +202,41 @@ PREFIX ?= /usr/local
 DEBIAN_PYTHON := import sys; print("python3" if "$(PREFIX)" == "/usr" else "python3.%d" % sys.version_info[1])
 PYTHONDIR ?= $(PREFIX)/lib/$(shell /usr/bin/python3 -c '$(DEBIAN_PYTHON)')/dist-packages
 MAN_PAGES := $(wildcard docs/*.[1-8])
-install: compile
-	install -D $(BUILD)/stallprof $(DESTDIR)$(PREFIX)/bin/stallprof
-	install -D -m 644 $(BUILD)/libstalltag.a $(DESTDIR)$(PREFIX)/lib/libstalltag.a
-	install -D $(BUILD)/libstalltag.so $(DESTDIR)$(PREFIX)/lib/libstalltag.so.1
+MODULE    := $(wildcard stalltag/python/stalltag/*.py)
+# Each file that is installed, mode:source:target, which `make uninstall` removes again. The configuration is not among
+# them: one that was changed is neither replaced nor removed.
+INSTALLED = 755:$(BUILD)/stallprof:$(PREFIX)/bin/stallprof \
+	644:$(BUILD)/libstalltag.a:$(PREFIX)/lib/libstalltag.a \
+	755:$(BUILD)/libstalltag.so:$(PREFIX)/lib/libstalltag.so.1 \
+	644:stalltag/stalltag.h:$(PREFIX)/include/stalltag.h \
+	644:$(BUILD)/stallprof.service:/lib/systemd/system/stallprof.service \
+	644:config/completions/stallprof.bash:$(PREFIX)/share/bash-completion/completions/stallprof \
+	644:config/completions/_stallprof:$(PREFIX)/share/zsh/site-functions/_stallprof \
+	644:config/completions/stallprof.fish:$(PREFIX)/share/fish/vendor_completions.d/stallprof.fish \
+	$(foreach page,$(MAN_PAGES),644:$(page):$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page))) \
+	$(foreach file,$(MODULE),644:$(file):$(PYTHONDIR)/stalltag/$(notdir $(file)))
+CONFIGURATION = $(DESTDIR)/etc/stallprof/stallprof.yaml
+
+$(BUILD)/stallprof.service: config/stallprof.service FORCE
+	sed 's|/usr/local/bin|$(PREFIX)/bin|' $< >$@
+
+.PHONY: FORCE uninstall
+install: compile $(BUILD)/stallprof.service
+	@set -e; for file in $(INSTALLED); do \
+		IFS=:; set -- $$file; IFS=' '; echo "install $(DESTDIR)$$3"; install -D -m $$1 $$2 $(DESTDIR)$$3; done
 	ln -sf libstalltag.so.1 $(DESTDIR)$(PREFIX)/lib/libstalltag.so
-	install -D -m 644 stalltag/stalltag.h $(DESTDIR)$(PREFIX)/include/stalltag.h
-	install -D -m 644 config/stallprof.service $(DESTDIR)/lib/systemd/system/stallprof.service
-	test -e $(DESTDIR)/etc/stallprof/stallprof.yaml || \
-		install -D -m 600 config/stallprof.yaml $(DESTDIR)/etc/stallprof/stallprof.yaml
-	for page in $(MAN_PAGES); do \
-		install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
-	install -D -m 644 stalltag/python/stalltag/__init__.py $(DESTDIR)$(PYTHONDIR)/stalltag/__init__.py
+	test -e $(CONFIGURATION) || install -D -m 600 config/stallprof.yaml $(CONFIGURATION)
 	$(if $(DESTDIR),,ldconfig)
+
+uninstall:
+	@for file in $(INSTALLED); do rm -fv "$(DESTDIR)$${file##*:}"; done
+	rm -f $(DESTDIR)$(PREFIX)/lib/libstalltag.so
+	rm -rf $(DESTDIR)$(PYTHONDIR)/stalltag/__pycache__
+	@if cmp -s config/stallprof.yaml $(CONFIGURATION); then rm -fv $(CONFIGURATION); \
+	elif test -e $(CONFIGURATION); then echo "kept, as it was changed: $(CONFIGURATION)"; fi
+	@for folder in $(PYTHONDIR)/stalltag /etc/stallprof; do \
+		test ! -d $(DESTDIR)$$folder || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$folder; done
+	$(if $(DESTDIR),test ! -d $(DESTDIR) || find $(DESTDIR) -depth -type d -empty -delete,ldconfig)
 
 clean:
 	rm -rf build out

@@ -34,6 +34,21 @@ enum abi_cause {
 	ABI_CAUSE_MAX,
 };
 
+/* What a thread waits for when its sleep is no stall: in a row of state ABI_SLEEP these stand in place of a cause. */
+enum abi_wait_kind {
+	ABI_WAIT_OTHER = 32,
+	ABI_WAIT_LOCK = 33, /* futex */
+	ABI_WAIT_PIPE = 34,
+	ABI_WAIT_SOCKET = 35,
+	ABI_WAIT_POLL = 36,      /* poll, select, epoll */
+	ABI_WAIT_SLEEP = 37,     /* nanosleep */
+	ABI_WAIT_CHILD = 38,     /* wait4, waitid */
+	ABI_WAIT_STOPPED = 39,   /* a signal, a tracer or the freezer holds it */
+	ABI_WAIT_UNDECIDED = 40, /* not over yet, and may turn out to be a stall */
+	ABI_WAIT_END,
+};
+#define ABI_WAIT_KINDS (ABI_WAIT_END - ABI_WAIT_OTHER)
+
 /* One row of the ledger. `tag` is the key of the tags map; dev is the kernel's dev_t, 0 unknown. */
 struct abi_ledger_key {
 	__u64 tag;
@@ -45,8 +60,9 @@ struct abi_ledger_key {
 	__u32 below_min; /* 1: shorter than --min-duration, so no stack was taken */
 };
 
+/* `ns` may be negative: a wait's part that an earlier window told provisionally moves to the row that it belongs to. */
 struct abi_ledger_value {
-	__u64 ns;
+	__s64 ns;
 	__u64 count;
 };
 
@@ -82,7 +98,15 @@ struct abi_tls {
 	__s64 offset;
 };
 
-/* A process to watch, by tgid: user space fills it before it runs the task iterator with ABI_ITER_ADOPT. */
+/* Which process: pids are used again. The start as /proc/PID/stat has it, a leader's start_boottime in such ticks. */
+#define ABI_TICK_NS 10000000ULL
+struct abi_process_key {
+	__u32 tgid;
+	__u32 unused;
+	__u64 start_ticks;
+};
+
+/* A process to watch: user space fills it before it runs the task iterator with ABI_ITER_ADOPT. */
 struct abi_process {
 	__u64 base_tag; /* key into tags; 0: none */
 	struct abi_tls stalltag;
@@ -126,13 +150,15 @@ enum abi_iter_mode {
 	ABI_ITER_ADOPT = 1,  /* start accounting for threads of the processes in the map */
 	ABI_ITER_FLUSH = 2,  /* close every interval at "now", so that a window is complete */
 	ABI_ITER_REBASE = 4, /* hooks were just attached: what went before was not observed */
+	ABI_ITER_STACKS = 8, /* copy the stacks of threads that have slept for long and have no copy yet */
 };
 
 enum abi_event_kind {
 	ABI_EVENT_WAIT = 1,     /* a blocked interval that has ended */
 	ABI_EVENT_INFLIGHT = 2, /* the part of one, still going on, that belongs to this window */
 	ABI_EVENT_CPU = 3,      /* an on-CPU sample inside a stall */
-	ABI_EVENT_TAGGED = 4,   /* the first thread got a tag: attach the hot programs */
+	ABI_EVENT_TAGGED =
+	        4, /* the first thread got a tag: attach the hot programs; ten times a second at most */
 };
 
 #define ABI_KSTACK_MAX 96
@@ -210,11 +236,15 @@ struct abi_event {
 	__u16 state;
 	__u16 cause;
 	__u64 window;
-	__u32 wait_seq;
+	__s64 moved_ns; /* of this wait, which earlier windows have told as the next three */
+	__u16 moved_state;
+	__u16 moved_cause;
+	__u32 moved_dev;
 	__u32 kstack_len; /* entries */
 	__u32 ustack_len; /* bytes */
 	__u32 n_python;   /* frames */
-	__u64 switches;   /* the task's voluntary switches, this sleep's included */
+	__u32 unused;
+	__u64 switches; /* the task's voluntary switches, this sleep's included */
 	char comm[16];
 	struct abi_regs regs;
 	__u64 kstack[ABI_KSTACK_MAX];
@@ -235,7 +265,9 @@ struct abi_event {
 	X(tags_full, "tags whose name did not fit")                                                          \
 	X(threads_failed, "tagged threads for which no storage could be had")                                \
 	X(slots_exhausted, "waits without a user stack because too many threads waited at once")             \
-	X(stacks_not_copied, "stalls whose user stack was not copied, their kind of wait being new")         \
+	X(slots_lost, "stack slots that could not be given back")                                            \
+	X(stacks_not_copied,                                                                                 \
+	  "kept waits whose user stack was not copied: not expected, or shorter than foreseen")              \
 	X(stacks_truncated, "user stacks longer than the copy")                                              \
 	X(stacks_faulted, "user stacks with pages that could not be read")                                   \
 	X(python_frames, "Python frames that came with stacks")                                              \
@@ -244,6 +276,7 @@ struct abi_event {
 	X(python_threads_unseen, "stacks whose thread was not found in the interpreter's long list")         \
 	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                    \
 	X(wakes_unseen, "I/O waits whose wake was not seen, so that nobody was followed")                    \
+	X(iowaits_unexplained, "sleeps that the kernel flags as I/O, with nothing that says which: blocked") \
 	X(switch_ins_unseen,                                                                                 \
 	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
@@ -259,9 +292,10 @@ enum abi_counter {
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");
 _Static_assert(sizeof(struct abi_process) == 48, "process");
+_Static_assert(sizeof(struct abi_process_key) == 16, "process key");
 _Static_assert(sizeof(struct abi_python) == 104, "python");
 _Static_assert(sizeof(struct abi_python_frame) == 32, "python frame");
 _Static_assert(sizeof(struct abi_python_ask) == 16 + ABI_PYTHON_ASK_MAX * 32, "python ask");
-_Static_assert(sizeof(struct abi_event) == 112 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
+_Static_assert(sizeof(struct abi_event) == 128 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
 
 #endif

@@ -5,23 +5,6 @@
 /* What kthrotld runs to let go of the bios it held back; 0 in a kernel without blk-throttle. */
 extern const void blk_throtl_dispatch_work_fn __ksym __weak;
 
-ALWAYS struct request_info *request_find(struct request *rq)
-{
-	u64 key = (u64)rq;
-
-	return bpf_map_lookup_elem(&requests, &key);
-}
-
-ALWAYS void inflight_add(u32 tid, s64 by)
-{
-	s64 *count = bpf_map_lookup_elem(&inflight, &tid);
-
-	if (count)
-		__sync_fetch_and_add(count, by);
-	else if (by > 0 && bpf_map_update_elem(&inflight, &tid, &by, BPF_NOEXIST))
-		COUNT(follow_full);
-}
-
 /* Whether the current kworker dispatches what blk-throttle held back. */
 ALWAYS bool dispatches_throttled(struct task_struct *current)
 {
@@ -37,17 +20,29 @@ ALWAYS bool dispatches_throttled(struct task_struct *current)
 ALWAYS void note_held_back(struct request *rq)
 {
 	struct held_back now = { .ns = bpf_ktime_get_ns(), .dev = request_dev(rq) };
-	struct bio *bio = BPF_CORE_READ(rq, bio);
+	struct bio *bio = rq->bio;
 	u64 css;
 
-	if (!bio || !bpf_core_field_exists(bio->bi_blkg))
+	if (!bio || !HAS_FIELD(bio, bi_blkg))
 		return;
 	css = (u64)BPF_CORE_READ(bio, bi_blkg, blkcg);
 	if (css && bpf_map_update_elem(&held_back, &css, &now, BPF_ANY))
 		COUNT(follow_full);
 }
 
-/* A request starts: remember it if a tagged thread issues it, or if it was held back. */
+/* A thread that holds a tag issues the request. */
+ALWAYS void thread_issues(struct thread *t, struct request *rq)
+{
+	u32 i = t->n_issued++ & (REQUESTS_KEPT - 1);
+
+	t->issued_seq = t->wait_seq;
+	t->last_dev = request_dev(rq);
+	t->issued[i].request = (u64)rq;
+	t->issued[i].ns = bpf_ktime_get_ns();
+	t->issued[i].dev = t->last_dev;
+}
+
+/* A request starts: remember who issues it. */
 ALWAYS void request_started(struct request *rq)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
@@ -55,25 +50,22 @@ ALWAYS void request_started(struct request *rq)
 	u64 key = (u64)rq;
 	struct thread *t;
 
-	info.throttled = dispatches_throttled(current);
-	if (!(current->flags & PF_KTHREAD)) {
+	if (!serves_others(current)) {
 		t = thread_find(current);
 		if (t && thread_slot(t)->tag)
-			info.tid = t->tid;
+			thread_issues(t, rq);
+		return;
 	}
+	info.issued_ns = bpf_ktime_get_ns();
+	info.throttled = dispatches_throttled(current);
+	info.helper = is_helper(current) ? current->tgid : 0;
 	if (info.throttled)
 		note_held_back(rq);
-	if (!info.tid && !info.throttled) {
-		if (bpf_map_lookup_elem(&requests, &key))
-			bpf_map_delete_elem(&requests, &key); /* of an earlier use of this request */
+	if (!info.helper && !info.throttled)
 		return;
-	}
-	if (bpf_map_update_elem(&requests, &key, &info, BPF_ANY)) {
+	any_requests = 1;
+	if (bpf_map_update_elem(&requests, &key, &info, BPF_ANY))
 		COUNT(follow_full);
-		return;
-	}
-	if (info.tid)
-		inflight_add(info.tid, 1);
 }
 
 SEC("tp_btf/block_io_start")
@@ -87,46 +79,46 @@ int BPF_PROG(on_io_start, struct request *rq)
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(on_rq_issue, struct request *rq)
 {
-	if (!request_find(rq))
-		request_started(rq);
+	request_started(rq);
 	return 0;
-}
-
-/* All of it is done: its issuer waits for one less. */
-ALWAYS void request_forget(struct request *rq, const struct request_info *info)
-{
-	u64 key = (u64)rq;
-
-	if (info->tid)
-		inflight_add(info->tid, -1);
-	bpf_map_delete_elem(&requests, &key);
 }
 
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
+	u64 key = (u64)rq;
 	struct carried *mark = mark_here();
-	struct request_info *info = request_find(rq);
+	struct request_info *info = any_requests ? bpf_map_lookup_elem(&requests, &key) : NULL;
 
 	if (!mark)
 		return 0;
+	if (info && !request_same_use(rq->start_time_ns, info->issued_ns))
+		info = NULL; /* of an earlier use of this request */
 	mark->dev = request_dev(rq);
 	mark->cause = info && info->throttled ? ABI_CAUSE_THROTTLE : ABI_CAUSE_BLOCK_IO;
 	mark->since_ns = bpf_ktime_get_ns();
-	mark->level = mark->depth;
-	mark->request = (u64)rq;
+	mark->depth = interrupt_depth(bpf_get_current_task_btf());
+	mark->ending = 0;
+	mark->request = key;
+	if (info && info->helper)
+		helper_note(info->helper, mark);
 	if (info && bytes >= rq->__data_len)
-		request_forget(rq, info);
+		bpf_map_delete_elem(&requests, &key);
 	return 0;
 }
 
-/* Whoever is woken from here on was not waiting for the request. */
+/* Whoever is woken from here on was not waiting for the request, but for what it frees. */
+ALWAYS void mark_end(struct carried *mark)
+{
+	mark->ending = 1;
+}
+
 ALWAYS void request_done(struct request *rq)
 {
 	struct carried *mark = mark_here();
 
 	if (mark && mark->request == (u64)rq)
-		mark->request = 0;
+		mark_end(mark);
 }
 
 SEC("tp_btf/block_io_done")
@@ -150,7 +142,7 @@ int BPF_PROG(on_batch_done)
 	struct carried *mark = mark_here();
 
 	if (mark)
-		mark->request = 0;
+		mark_end(mark);
 	return 0;
 }
 
@@ -183,6 +175,9 @@ int BPF_PROG(on_work_start, struct work_struct *work)
 	} else if (work->func && work->func == (void *)&blk_throtl_dispatch_work_fn) {
 		fresh.cause = ABI_CAUSE_THROTTLE;
 	} else {
+		/* What woke the kworker was for the work before. */
+		if (bpf_map_lookup_elem(&carriers, &worker))
+			bpf_map_delete_elem(&carriers, &worker);
 		return 0;
 	}
 	fresh.sticky = 1;

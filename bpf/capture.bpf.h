@@ -102,7 +102,7 @@ ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stac
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
 	*out = (struct captured){};
-	if ((task->flags & (PF_KTHREAD | PF_USER_WORKER | PF_IO_WORKER)) || !regs) {
+	if ((task->flags & PF_SERVES_OTHERS) || !regs) {
 		out->flags = ABI_KERNEL_THREAD;
 		return;
 	}
@@ -133,8 +133,8 @@ ALWAYS void slot_keep(struct thread *t, u32 index, const struct captured *captur
 	t->stack_slot = index;
 }
 
-/* The sleep that begins may be a stall: keep its user stack until it is known whether it was. */
-ALWAYS void capture_sleep(struct task_struct *task, struct thread *t)
+/* Copies the user stack of the sleep that begins, to be kept until it is known what the sleep was. */
+ALWAYS void capture_sleep(struct task_struct *task, struct thread *t, u64 now)
 {
 	struct captured captured;
 	struct stack_slot *slot;
@@ -147,29 +147,31 @@ ALWAYS void capture_sleep(struct task_struct *task, struct thread *t)
 	slot = slot_at(index);
 	if (!slot)
 		return;
+	t->copied_ns = now;
 	capture_user(task, t, slot, &captured);
 	slot_keep(t, index, &captured);
 }
 
-ALWAYS void slot_release(struct thread *t)
+/* Whoever takes the index out of the thread gives the slot back: its switches, its end, or a walk. */
+ALWAYS void slot_give_back(u32 *from)
 {
-	u32 index = t->stack_slot;
+	u32 index = ABI_NO_SLOT;
 
-	if (index == ABI_NO_SLOT)
-		return;
-	t->stack_slot = ABI_NO_SLOT;
-	bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+	if (*(volatile u32 *)from != ABI_NO_SLOT)
+		index = __sync_lock_test_and_set(from, ABI_NO_SLOT);
+	if (index != ABI_NO_SLOT)
+		bpf_map_push_elem(&free_slots, &index, BPF_ANY);
 }
 
-/* The slot that was reserved for remote.bpf.c, if that did not give it to the thread. */
+ALWAYS void slot_release(struct thread *t)
+{
+	slot_give_back(&t->stack_slot);
+}
+
+/* The slot that was reserved for remote.bpf.c, if that did not take it. */
 ALWAYS void return_slot(struct thread *t)
 {
-	u32 index = t->reserved_slot;
-
-	if (index == ABI_NO_SLOT)
-		return;
-	t->reserved_slot = ABI_NO_SLOT;
-	bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+	slot_give_back(&t->reserved_slot);
 }
 
 ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const struct thread *t, u32 kind,
@@ -180,7 +182,7 @@ ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const 
 	event->process_start_ns = t->process_start_ns;
 	event->tgid = t->tgid;
 	event->tid = t->tid;
-	event->wait_seq = t->wait_seq;
+	event->moved_ns = 0;
 	event->switches = task->nvcsw;
 	BPF_CORE_READ_INTO(&event->comm, task, comm);
 }
@@ -231,13 +233,31 @@ ALWAYS void kernel_stack_of(struct task_struct *task, struct abi_event *event)
 	event->kstack_len = bytes > 0 ? (u64)bytes / 8 : 0;
 }
 
-/* Whether a wait is kept of which `ns` lie in this window: always from T on, below it with probability ns/T. */
-ALWAYS bool wait_kept(u64 ns, u64 whole_ns, u64 threshold)
+/* The lot is drawn when a sleep begins: the sleep is kept when it outlasts that share of T. So waits from T on always
+ * are, those below with probability ns/T, and the stacks of most that will not be kept need not be copied. */
+ALWAYS u64 lot_ns(const struct thread *t, u64 threshold)
 {
-	if (whole_ns < min_duration_ns)
-		return false;
-	/* Scaled so that neither side overflows for T up to ten minutes. */
-	return ns >= threshold || (u64)bpf_get_prandom_u32() * (threshold >> 8) < ns << 24;
+	return (threshold >> 8) * (t->lot >> 16) >> 8;
+}
+
+/* Whether the part `ns` of a wait is kept. */
+ALWAYS bool wait_kept(const struct thread *t, u64 ns, u64 whole_ns, u64 threshold)
+{
+	return whole_ns >= min_duration_ns && ns > lot_ns(t, threshold);
+}
+
+/* A thread's stack may be copied that often for no better reason than that the sleep may prove long. */
+#define COPY_STALL_NS 1000000
+#define COPY_WAIT_NS  10000000
+
+/* Whether the stack of a sleep is copied when it begins: if it is likely to be kept, going by how long stalls of this
+ * thread last of late, and anyhow if the last copy is some time ago. What proves long without a copy is copied while it
+ * lasts (remote.bpf.c). */
+ALWAYS bool worth_a_copy(const struct thread *t, u64 now)
+{
+	if (!t->expect)
+		return long_waits && now - t->copied_ns >= COPY_WAIT_NS;
+	return now - t->copied_ns >= COPY_STALL_NS || lot_ns(t, threshold_ns) <= 2 * t->usual_ns;
 }
 
 ALWAYS u64 wait_weight(u64 ns, u64 threshold)

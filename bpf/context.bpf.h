@@ -154,9 +154,8 @@ ALWAYS void thread_read_context(struct task_struct *task, struct thread *t)
 	struct abi_process *process;
 	u64 tag = 0, address = 0;
 	int result = CONTEXT_NO_TAG;
-	u32 tgid = t->tgid;
 
-	process = bpf_map_lookup_elem(&processes, &tgid);
+	process = process_followed(t->tgid, t->process_start_ns);
 	if (!process || !s || t->reading)
 		return;
 	if (process->exact_stalltag && t->context_known && (t->stalltag_held || !process->otel.kind))

@@ -16,7 +16,7 @@
  * A tag may change in mid-cycle, on the CPU. What lies before is settled then, by the hook's clock; the part
  * that was slept is held back until the switch-out tells what the CPU clock really says (see cycle_split).
  *
- * The word: begin_ns << 1 | slot. It changes in one step, so that every nanosecond is settled once, whoever
+ * The word: begin_ns << 2 | slot. It changes in one step, so that every nanosecond is settled once, whoever
  * does it: the thread's own switch, its tag change, or the end of a window on another CPU.
  */
 #ifndef STALLPROF_CYCLE_BPF_H
@@ -24,19 +24,22 @@
 
 #include "bpf/ledger.bpf.h"
 
+/* What another tracer's programs, or ours on a cold cache, may take before a hook's look at the clock. */
+#define HOOK_LATE_NS 50000
+
 ALWAYS u64 word_of(u64 begin_ns, u32 slot)
 {
-	return begin_ns << 1 | (slot & 1);
+	return begin_ns << 2 | (slot & 3);
 }
 
 ALWAYS u32 word_slot(u64 word)
 {
-	return word & 1;
+	return word & 3;
 }
 
 ALWAYS u64 word_begin(u64 word)
 {
-	return word >> 1;
+	return word >> 2;
 }
 
 ALWAYS struct tag_slot *slot_of_word(struct thread *t, u64 word)
@@ -47,6 +50,15 @@ ALWAYS struct tag_slot *slot_of_word(struct thread *t, u64 word)
 ALWAYS struct tag_slot *thread_slot(struct thread *t)
 {
 	return slot_of_word(t, t->word);
+}
+
+/* The slot for the next tag. A program on a probe may be interrupted by one on a switch that changes the tag, too: each
+ * has two slots of its own, so that neither fills the one that the other is about to go on in. */
+ALWAYS u32 slot_after(u32 present, bool on_probe)
+{
+	u32 first = on_probe ? 2 : 0;
+
+	return first + (present == first);
 }
 
 ALWAYS u64 since(u64 now, u64 then)
@@ -79,7 +91,7 @@ ALWAYS u64 cpu_clock(struct task_struct *task)
 
 ALWAYS u64 queue_clock(struct task_struct *task)
 {
-	return bpf_core_field_exists(task->sched_info.run_delay) ? task->sched_info.run_delay : 0;
+	return HAS_FIELD(task, sched_info.run_delay) ? task->sched_info.run_delay : 0;
 }
 
 /* From here on the clocks count. `exact`: the CPU clock is up to date, as it is at a switch-out. */
@@ -117,10 +129,43 @@ ALWAYS void held_settle(struct thread *t, u64 early)
 		return;
 	early = at_most(early, held);
 	ledger_charge(t, t->held_tag, ABI_ONCPU, early, 0);
-	if (t->held_cause)
-		ledger_add_stall(t, t->held_tag, t->held_cause, t->held_dev, held - early, 1, held);
-	else
-		ledger_charge(t, t->held_tag, ABI_SLEEP, held - early, 1);
+	ledger_charge_wait(t, t->held_tag, &t->held, held - early, 1, held);
+}
+
+/* What the sleep that has ended turned out to be. */
+ALWAYS struct wait_row wait_row_of(const struct thread *t)
+{
+	struct wait_row row = t->row;
+
+	if (!row.cause)
+		row = (struct wait_row){ .state = ABI_SLEEP, .cause = kind_of(t) };
+	return row;
+}
+
+ALWAYS bool same_row(const struct wait_row *a, const struct wait_row *b)
+{
+	return a->state == b->state && a->cause == b->cause && a->dev == b->dev;
+}
+
+/* What earlier windows were told of this sleep moves to where it belongs, as is known now. */
+ALWAYS void told_move(struct thread *t, const struct wait_row *to)
+{
+	u64 ns = t->told_ns;
+
+	if (!ns || t->told_seq != t->wait_seq || same_row(&t->told, to))
+		return;
+	ledger_charge_wait(t, t->told_tag, &t->told, -ns, 0, ~0ULL);
+	ledger_charge_wait(t, t->told_tag, to, ns, 0, ~0ULL);
+	t->told = *to;
+}
+
+/* How much of the time from `begin` to `in`, the switch-in, the thread slept: what is left of the cycle when the
+ * scheduler's own counts, of the CPU and of the run queue, are taken off. The hooks' clocks tell the same, but for what
+ * runs before them at each end (another tracer's programs, say): they only bound it, as time that the hypervisor took from
+ * the CPU, or an interrupt, is in neither count and would be taken for sleep. */
+ALWAYS u64 cycle_asleep(u64 by_scheduler, u64 by_hooks)
+{
+	return by_scheduler < by_hooks + HOOK_LATE_NS ? by_scheduler : by_hooks;
 }
 
 /* Ends the cycle of a thread that is switched out; the word has been changed already, from `word`. */
@@ -129,25 +174,28 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 	struct tag_slot *slot = slot_of_word(t, word);
 	u64 begin = word_begin(word), length = since(now, begin), exec, queue, oncpu, asleep = 0;
 	u64 in = t->in_ns > begin ? t->in_ns : begin;
+	u64 waited = since(queue_clock(task), queue_settled(t, begin)) + t->queue_left;
+	struct wait_row row;
 
 	exec = t->exec_known ? since(cpu_clock(task), exec_settled(t, begin)) : since(now, in);
 	oncpu = at_most(exec, length);
 	if (cycle_slept(t, begin)) {
-		queue = at_most(since(queue_clock(task), queue_settled(t, begin)), length - oncpu);
-		asleep = at_most(length - oncpu - queue, in - begin);
+		queue = at_most(waited, length - oncpu);
+		t->queue_left = at_most(waited - queue, HOOK_LATE_NS);
+		asleep = cycle_asleep(length - oncpu - queue, since(in - begin, queue));
 	}
 	if (t->held_ns)
 		held_settle(t, since(exec, length));
 	slot->run.oncpu += oncpu;
 	slot->run.runq += length - oncpu - asleep;
 	slot->run.cycles++;
-	if (asleep && t->wait_cause) {
-		ledger_add_stall(t, slot->tag, t->wait_cause, t->wait_dev, asleep, 1,
-		                 since(t->in_ns, t->sleep_ns));
-	} else if (asleep) {
-		slot->run.blocked += asleep;
-		slot->run.sleeps++;
+	if (asleep) {
+		row = wait_row_of(t);
+		slot_add_wait(t, slot, &row, asleep, since(t->in_ns, t->sleep_ns));
+		if (t->told_ns)
+			told_move(t, &row);
 	}
+	t->told_ns = 0;
 	cycle_mark(task, t, true);
 }
 
@@ -156,48 +204,53 @@ struct shares {
 	u64 oncpu, runq, asleep;
 };
 
-/* Ends the part of a cycle that lies before now, for a thread on a CPU: a tag changes, or a window ends. The
- * new part belongs to slot `next`. May be preempted, and may run on another CPU: nothing happens (false) if
- * the thread is switched meanwhile. */
-ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u32 next, struct shares *shares)
+/* Ends the part of a cycle that lies before `end`, for a thread on a CPU: a tag changes, or a window ends. The new part
+ * belongs to slot `next`. `shares` is what lies before `change`, which is `end` unless a part between the two belongs
+ * to others. May be preempted, and may run on another CPU: nothing happens (false) if the thread is switched meanwhile. */
+ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u32 next, u64 change, u64 end,
+                        struct shares *shares)
 {
-	u64 now = bpf_ktime_get_ns(), begin = word_begin(word), in = t->in_ns;
+	u64 begin = word_begin(word), in = t->in_ns;
 	u64 queue = queue_clock(task), queued, exec;
 
-	if (now < begin)
-		now = begin;
+	if (end < begin)
+		end = begin;
+	if (change > end)
+		change = end;
+	if (change < begin)
+		change = begin;
 	if (in < begin)
 		in = begin;
-	if (in > now)
-		in = now;
+	if (in > change)
+		in = change;
 	queued = at_most(since(queue, queue_settled(t, begin)), in - begin);
 	exec = t->split_begin == begin ? t->split_exec : 0;
-	shares->oncpu = now - in;
+	shares->oncpu = change - in;
 	shares->asleep = cycle_slept(t, begin) ? in - begin - queued : 0;
 	shares->runq = in - begin - shares->asleep;
-	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, next)) != word)
+	if (__sync_val_compare_and_swap(&t->word, word, word_of(end, next)) != word)
 		return false;
-	t->split_exec = exec + now - in;
+	t->split_exec = exec + end - in;
 	t->split_queue = queue;
 	barrier();
-	t->split_begin = now;
+	t->split_begin = end;
 	return true;
 }
 
-/* The thread's own split. Its sleep is held back, unless an earlier one still is. */
-ALWAYS void cycle_charge(struct thread *t, struct tag_slot *slot, const struct shares *shares)
+/* The thread's own split, of time under `tag`. Its sleep is held back, unless an earlier one still is. */
+ALWAYS void cycle_charge(struct thread *t, u64 tag, const struct shares *shares)
 {
-	slot->run.oncpu += shares->oncpu;
-	slot->run.runq += shares->runq;
-	slot->run.cycles++;
+	ledger_charge(t, tag, ABI_ONCPU, shares->oncpu, 1);
+	ledger_charge(t, tag, ABI_RUNQ, shares->runq, 1);
 	if (!shares->asleep)
 		return;
 	if (t->held_ns)
 		held_settle(t, 0);
-	t->held_tag = slot->tag;
-	t->held_cause = t->wait_cause;
-	t->held_dev = t->wait_dev;
+	t->held = wait_row_of(t);
+	t->held_tag = tag;
 	t->held_ns = shares->asleep;
+	told_move(t, &t->held);
+	t->told_ns = 0;
 }
 
 #endif

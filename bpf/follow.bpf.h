@@ -2,11 +2,18 @@
  *
  *   block_rq_complete(R)   this CPU completes R: marks[cpu] = R
  *     sched_waking(T)        T waited for R
- *     sched_waking(K)        K, a kernel thread, carries R from now on
+ *     sched_waking(K)        K, a kernel thread or one of io_uring's, carries R from now on
  *     workqueue_queue_work   the work item carries R; whichever kworker runs it does too, while it runs it
- *   block_io_done(R)       marks[cpu] = nothing (before 6.5: the completing function returns)
+ *   block_io_done(R)       the completion is over (before 6.5: the completing function returns); those who wait for
+ *                          what it frees, a tag of the device say, are woken right after
  *   K: sched_waking(T)     T waited for R
  *   K goes to sleep        K carries nothing any more (jbd2 does, until its commit ends)
+ *
+ * A timer that fires in the midst wakes its own sleepers: it runs deeper in interrupts than the completion, which the
+ * CPU's preemption count tells.
+ *
+ * io_uring's threads poll and pass on what others of their process have done, without being woken: helpers[] has the last
+ * thing that came to an end for any of them.
  */
 #ifndef STALLPROF_FOLLOW_BPF_H
 #define STALLPROF_FOLLOW_BPF_H
@@ -16,17 +23,10 @@
 /* A completion lasts microseconds. Where block_io_done never comes (a queue that keeps no statistics), the mark
  * must not outlive it. */
 #define MARK_LASTS_NS 500000
-
-struct carried {
-	u64 request; /* its address, 0 none */
-	u64 since_ns;
-	u32 dev;
-	u16 cause;
-	u8 sticky; /* a journal commit: lasts over sleeps */
-	u8 ending; /* … and is over when the thread next sleeps */
-	u32 level; /* of a mark: how deep in interrupts the completion runs */
-	u32 depth; /* of the CPU now, in the same place as its mark */
-};
+/* After its end what was freed is handed on: so long after its begin. */
+#define MARK_AFTER_NS 50000
+/* Between a hook and the request's own look at the clock; less than any request takes. */
+#define REQUEST_STARTS_NS 30000
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -35,7 +35,7 @@ struct {
 	__type(value, struct carried);
 } marks SEC(".maps") __weak;
 
-/* By address of the kernel thread's task. */
+/* By address of the task that serves others. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -66,11 +66,12 @@ struct {
 } held_back SEC(".maps") __weak;
 
 struct request_info {
-	u32 tid; /* the tagged thread that issued it, 0 none */
+	u64 issued_ns; /* of this use of the request */
+	u32 helper;    /* the process whose io_uring thread issued it, 0 none */
 	u32 throttled;
 };
 
-/* By address of the request: only those that are of interest, from the moment they start. */
+/* By address of the request: only those that are of interest beyond their thread, from the moment they start. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
@@ -78,18 +79,37 @@ struct {
 	__type(value, struct request_info);
 } requests SEC(".maps") __weak;
 
-/* Requests in flight by issuing tagged thread (tid). */
+/* By process: what last came to an end for one of its io_uring threads. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
 	__type(key, u32);
-	__type(value, s64);
-} inflight SEC(".maps") __weak;
+	__type(value, struct carried);
+} helpers SEC(".maps") __weak;
 
-/* Completions that are still to come find no count, and change none. */
-ALWAYS void inflight_forget(u32 tid)
+/* One of io_uring's, which are threads of a process. */
+ALWAYS bool is_helper(const struct task_struct *task)
 {
-	bpf_map_delete_elem(&inflight, &tid);
+	return !(task->flags & PF_KTHREAD) && serves_others(task);
+}
+
+/* The interrupts that this CPU is in, as bits that only compare. The preemption count is a variable of the CPU, whose name
+ * not every kernel gives away; but it lies at a fixed distance from the CPU's run queue, to which each task leads. */
+ALWAYS u32 interrupt_depth(struct task_struct *current)
+{
+	struct cfs_rq *cfs;
+	u64 rq;
+	int count = 0;
+
+	if (!preempt_count_from_rq)
+		return 0;
+	cfs = current->se.cfs_rq;
+	if (!HAS_FIELD(cfs, rq))
+		return 0;
+	rq = (u64)cfs->rq;
+	if (bpf_probe_read_kernel(&count, sizeof(count), (void *)(rq + preempt_count_from_rq)))
+		return 0;
+	return count & INTERRUPT_MASK;
 }
 
 ALWAYS struct carried *mark_here(void)
@@ -99,49 +119,108 @@ ALWAYS struct carried *mark_here(void)
 	return bpf_map_lookup_elem(&marks, &zero);
 }
 
-/* The request that this CPU completes, NULL when it does not. */
-ALWAYS struct carried *mark_valid(void)
+/* The completion that this CPU is in, NULL when it is in none. `after`: or has just left. */
+ALWAYS struct carried *mark_valid(struct task_struct *current, bool after)
 {
 	struct carried *mark = mark_here();
+	u64 lasts = after ? MARK_AFTER_NS : MARK_LASTS_NS;
 
-	if (!mark || !mark->request)
+	if (!mark || !mark->request || mark->ending != after)
 		return NULL;
-	if (bpf_ktime_get_ns() - mark->since_ns >= MARK_LASTS_NS) {
+	if (bpf_ktime_get_ns() - mark->since_ns >= lasts) {
 		mark->request = 0;
 		return NULL;
 	}
-	/* An interrupt in the middle of the completion, a timer's say, wakes others for reasons of its own. */
-	return mark->level == mark->depth ? mark : NULL;
+	return mark->depth == interrupt_depth(current) ? mark : NULL;
 }
 
 /* The whole disk's number, as the kernel keeps it. */
 ALWAYS u32 disk_dev(struct gendisk *disk)
 {
-	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+	return disk ? disk->major << 20 | disk->first_minor : 0;
 }
 
 ALWAYS u32 request_dev(struct request *rq)
 {
-	return disk_dev(BPF_CORE_READ(rq, q, disk));
+	return disk_dev(rq->q->disk);
 }
 
-/* What the running context stands for: the request that this CPU completes, or what its kernel thread
- * carries. NULL when nothing. */
+/* Whether `rq` has not been put to another use since it was issued then. Its own start is set around the hook that told of it,
+ * before or after as the versions go. */
+ALWAYS bool request_same_use(u64 start_ns, u64 issued_ns)
+{
+	return start_ns <= issued_ns + REQUEST_STARTS_NS;
+}
+
+struct issued_search {
+	const struct thread *t;
+	u32 dev, found;
+};
+
+/* Whether the i-th request is still the thread's, and not over; 1 ends the loop. */
+static long issued_look(u32 i, struct issued_search *s)
+{
+	struct request *rq;
+	u64 start_ns;
+
+	if (i >= REQUESTS_KEPT)
+		return 1;
+	rq = (struct request *)s->t->issued[i].request;
+	if (!rq || !BPF_CORE_READ(rq, ref.counter))
+		return 0;
+	start_ns = BPF_CORE_READ(rq, start_time_ns); /* 0: the queue keeps no statistics */
+	if (!start_ns || !request_same_use(start_ns, s->t->issued[i].ns))
+		return 0;
+	s->dev = s->t->issued[i].dev;
+	s->found = 1;
+	return 1;
+}
+
+/* Whether a request that the thread issued is under way: asked of the requests themselves, as hooks on their ends would
+ * miss those that are merged, or that end while another does on the same CPU. */
+ALWAYS bool request_under_way(const struct thread *t, u32 *dev)
+{
+	struct issued_search s = { .t = t };
+
+	bpf_loop(REQUESTS_KEPT, issued_look, &s, 0);
+	*dev = s.dev;
+	return s.found;
+}
+
+/* What the running context stands for: the request that this CPU completes, or what its thread carries. NULL when
+ * nothing. */
 ALWAYS struct carried *followed_here(struct task_struct *current)
 {
-	struct carried *mark = mark_here();
+	struct carried *mark = mark_valid(current, false);
 	u64 key = (u64)current;
 
-	if (!mark)
-		return NULL;
-	if (mark->request)
-		return mark_valid();
-	if (current->flags & PF_KTHREAD && !mark->depth)
-		return bpf_map_lookup_elem(&carriers, &key);
-	return NULL;
+	if (mark || !serves_others(current) || interrupt_depth(current))
+		return mark;
+	return bpf_map_lookup_elem(&carriers, &key);
 }
 
-/* Lets `thread` (a kernel thread) carry what `from` stands for; a commit keeps its own nature. */
+/* The thread of io_uring passes something on to `t` of its process, and was not woken for it itself. */
+ALWAYS struct carried *followed_helper(struct task_struct *current, const struct thread *t)
+{
+	struct carried *last;
+	u32 tgid = current->tgid;
+
+	if (!is_helper(current) || interrupt_depth(current) || t->tgid != tgid)
+		return NULL;
+	last = bpf_map_lookup_elem(&helpers, &tgid);
+	return last && last->since_ns > t->sleep_ns ? last : NULL;
+}
+
+ALWAYS void helper_note(u32 tgid, const struct carried *from)
+{
+	struct carried last = *from;
+
+	last.since_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&helpers, &tgid, &last, BPF_ANY))
+		COUNT(follow_full);
+}
+
+/* Lets `thread`, which serves others, carry what `from` stands for; a commit keeps its own nature. */
 ALWAYS void carry(struct task_struct *thread, const struct carried *from)
 {
 	u64 key = (u64)thread;
@@ -150,6 +229,8 @@ ALWAYS void carry(struct task_struct *thread, const struct carried *from)
 
 	fresh.sticky = 0;
 	fresh.ending = 0;
+	if (is_helper(thread))
+		helper_note(thread->tgid, &fresh);
 	if (old && old->sticky) {
 		if (fresh.cause > old->cause)
 			old->cause = fresh.cause;

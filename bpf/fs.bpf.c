@@ -1,26 +1,75 @@
 /* File systems' side: what a thread says it is about to wait for, and journal commits. */
 #include "bpf/thread.bpf.h"
-#include "bpf/follow.bpf.h"
+#include "bpf/wait.bpf.h"
 
-ALWAYS void hint_next_sleep(u32 cause)
+/* The disk behind the file system's writes. */
+ALWAYS u32 writeback_dev(struct backing_dev_info *bdi)
 {
-	struct thread *t = thread_find(bpf_get_current_task_btf());
+	struct device *disk = BPF_CORE_READ(bdi, owner); /* bdi->dev is a device without a number */
 
-	if (t && t->hint < cause)
-		t->hint = cause;
+	return disk ? BPF_CORE_READ(disk, devt) : 0;
+}
+
+/* `timed`: a timer ends that sleep, not a request. */
+ALWAYS void hint_next_sleep(u32 cause, u32 dev, bool timed)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *t = thread_find(current);
+
+	if (!t || t->hint > cause)
+		return;
+	t->hint_ip = syscall_ip(current);
+	t->hint_timed = timed;
+	t->hint_dev = dev;
+	t->hint = cause;
 }
 
 SEC("tp_btf/folio_wait_writeback")
 int BPF_PROG(on_folio_wait_writeback, struct folio *folio, struct address_space *mapping)
 {
-	hint_next_sleep(ABI_CAUSE_WRITEBACK);
+	u32 dev = mapping ? writeback_dev(BPF_CORE_READ(mapping, host, i_sb, s_bdi)) : 0;
+
+	hint_next_sleep(ABI_CAUSE_WRITEBACK, dev, false);
 	return 0;
 }
 
-SEC("tp_btf/balance_dirty_pages")
-int BPF_PROG(on_balance_dirty_pages)
+/* A thread hands work to the flusher, as sync does, and waits until that is done. */
+SEC("tp_btf/writeback_queue")
+int BPF_PROG(on_writeback_queue, struct bdi_writeback *wb)
 {
-	hint_next_sleep(ABI_CAUSE_WRITEBACK);
+	hint_next_sleep(ABI_CAUSE_WRITEBACK, writeback_dev(BPF_CORE_READ(wb, bdi)), false);
+	return 0;
+}
+
+/* XFS's log: a thread has the changes before its own written, and waits until a log buffer is. */
+SEC("tp_btf/xfs_log_force")
+int BPF_PROG(on_xfs_log_force)
+{
+	hint_next_sleep(ABI_CAUSE_JOURNAL, 0, false);
+	return 0;
+}
+
+SEC("tp_btf/xlog_iclog_wait_on")
+int BPF_PROG(on_xfs_log_wait)
+{
+	hint_next_sleep(ABI_CAUSE_JOURNAL, 0, false);
+	return 0;
+}
+
+/* It is told also when no pause follows. Which argument is the pause has changed with the versions. */
+SEC("tp_btf/balance_dirty_pages")
+int on_balance_dirty_pages(u64 *ctx)
+{
+	struct bdi_writeback *wb = (void *)ctx[0];
+	s64 pause = 1;
+
+	/* Written out, as the verifier wants the place in the instruction, and clang would compute it. */
+	if (pause_arg == 10)
+		asm volatile("%0 = *(u64 *)(%1 + 80)" : "=r"(pause) : "r"(ctx));
+	else if (pause_arg == 6)
+		asm volatile("%0 = *(u64 *)(%1 + 48)" : "=r"(pause) : "r"(ctx));
+	if (pause > 0)
+		hint_next_sleep(ABI_CAUSE_WRITEBACK, writeback_dev(BPF_CORE_READ(wb, bdi)), true);
 	return 0;
 }
 
@@ -33,7 +82,7 @@ int BPF_PROG(on_commit_start, struct journal_s *journal)
 
 	if (!journal) /* it never is, but of a module's tracepoints Linux 6.12 believes nothing */
 		return 0;
-	commit.dev = disk_dev(BPF_CORE_READ(journal, j_fs_dev, bd_disk));
+	commit.dev = disk_dev(journal->j_fs_dev->bd_disk);
 	if (bpf_map_update_elem(&carriers, &key, &commit, BPF_ANY))
 		COUNT(follow_full);
 	return 0;

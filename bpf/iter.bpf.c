@@ -3,13 +3,16 @@
 #include "bpf/context.bpf.h"
 #include "bpf/wait.bpf.h"
 
+/* What an own walk for it costs is paid only for sleeps that long. */
+#define LONG_SLEEP_NS 20000000
+
 /* The thread waits already: remote.bpf.c copies its stack, for which it takes a slot here. */
-ALWAYS void reserve_slot(struct task_struct *task, struct thread *t)
+ALWAYS void reserve_slot(struct thread *t)
 {
 	u32 index;
 
-	t->expect = expectation_of(task, t, task->__state);
-	if (t->expect && t->reserved_slot == ABI_NO_SLOT && !bpf_map_pop_elem(&free_slots, &index))
+	if ((t->expect || long_waits) && t->stack_slot == ABI_NO_SLOT && t->reserved_slot == ABI_NO_SLOT &&
+	    !bpf_map_pop_elem(&free_slots, &index))
 		t->reserved_slot = index;
 }
 
@@ -31,7 +34,8 @@ ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64
 		return;
 	t->slept_begin = word_begin(t->word);
 	t->sleep_ns = now;
-	reserve_slot(task, t);
+	wait_expect(task, t, task->__state);
+	reserve_slot(t);
 }
 
 ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now)
@@ -66,51 +70,63 @@ ALWAYS struct held_back *held_back_of(struct task_struct *task, struct thread *t
 	return held && held->ns > t->sleep_ns ? held : NULL;
 }
 
-/* What a sleep that has not ended yet counts as, so far. */
-ALWAYS u32 inflight_cause(struct task_struct *task, struct thread *t, u32 *dev)
+/* What a sleep that has not ended yet seems to be. */
+ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t)
 {
+	struct wait_row row = { .state = ABI_STALL };
 	struct held_back *held;
 
-	*dev = 0;
-	if (t->expect != EXPECT_IOWAIT && !BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait))
-		return ABI_CAUSE_NONE;
+	if (!t->expect)
+		return (struct wait_row){ .state = ABI_SLEEP, .cause = kind_of(t) };
 	held = held_back_of(task, t);
 	if (held) {
-		*dev = held->dev;
-		return ABI_CAUSE_THROTTLE;
+		row.cause = ABI_CAUSE_THROTTLE;
+		row.dev = held->dev;
+	} else if (request_under_way(t, &row.dev)) {
+		row.cause = t->hint > ABI_CAUSE_BLOCK_IO ? t->hint : ABI_CAUSE_BLOCK_IO;
+	} else if (t->hint) {
+		row.cause = t->hint;
+		row.dev = t->hint_dev;
+	} else {
+		row.state = ABI_SLEEP;
+		row.cause = ABI_WAIT_UNDECIDED;
 	}
-	return t->hint ? t->hint : ABI_CAUSE_BLOCK_IO;
+	return row;
 }
 
 /* The part of a sleep that lies in this window: to its row, with its sample. It is counted when it has `ended`. */
-ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u64 end, u32 cause, u32 dev,
-                        u32 ended)
+ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u64 end,
+                        const struct wait_row *row, u32 ended)
 {
-	u64 ns = since(end, word_begin(word)), whole = since(end, t->sleep_ns);
 	struct wait_part part = { .kind = ABI_EVENT_INFLIGHT,
-		                  .cause = cause,
-		                  .dev = dev,
-		                  .ns = ns,
+		                  .row = *row,
+		                  .ns = since(end, word_begin(word)),
 		                  .end_ns = end,
 		                  .threshold = threshold_ns };
-	u64 tag = slot_of_word(t, word)->tag;
+	u64 tag = slot_of_word(t, word)->tag, whole = since(end, t->sleep_ns);
 
-	if (!cause) {
-		ledger_charge(t, tag, ABI_SLEEP, ns, ended);
-		return;
-	}
-	ledger_add_stall(t, tag, cause, dev, ns, ended, whole);
-	if (wait_kept(ns, whole, part.threshold))
+	bool wanted = row->state == ABI_STALL ? wait_kept(t, part.ns, whole, part.threshold)
+	                                      : long_waits && part.ns >= part.threshold;
+
+	ledger_charge_wait(t, tag, row, part.ns, ended, whole);
+	if (wanted)
 		wait_sample_inflight(task, t, &part);
+	told_move(t, row);
+	if (t->told_seq != t->wait_seq)
+		t->told_ns = t->told_sent_ns = 0;
+	t->told = *row;
+	t->told_tag = tag;
+	t->told_ns += part.ns;
+	t->told_sent_ns += wanted ? part.ns : 0;
+	t->told_seq = t->wait_seq;
 }
 
 /* A thread that is not on a CPU: asleep until now, or until it was woken; from then on it waits for one. */
 ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
 	u64 wake = t->wake_ns, tag = slot_of_word(t, word)->tag;
-
 	bool slept = cycle_slept(t, word_begin(word));
-	u32 cause, dev;
+	struct wait_row row;
 
 	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word))) != word)
 		return;
@@ -118,31 +134,40 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 		ledger_charge(t, tag, ABI_RUNQ, now - word_begin(word), 0);
 	} else if (wake > word_begin(word) && wake < now) {
 		/* Woken, and not run yet: its sleep is settled here for good. */
-		flush_sleep(task, t, word, wake, t->wait_cause, t->wait_dev, 1);
+		row = wait_row_of(t);
+		flush_sleep(task, t, word, wake, &row, 1);
 		ledger_charge(t, tag, ABI_RUNQ, now - wake, 0);
 	} else {
 		t->slept_begin = now; /* it goes on in the cycle that begins here */
-		cause = inflight_cause(task, t, &dev);
-		flush_sleep(task, t, word, now, cause, dev, 0);
+		row = inflight_row(task, t);
+		flush_sleep(task, t, word, now, &row, 0);
 	}
 }
 
 ALWAYS void flush_runner(struct task_struct *task, struct thread *t, u64 word)
 {
-	u64 tag = slot_of_word(t, word)->tag;
+	u64 tag = slot_of_word(t, word)->tag, now = bpf_ktime_get_ns();
 	struct shares shares;
+	struct wait_row row;
 
-	if (!cycle_split(task, t, word, word_slot(word), &shares))
+	if (!cycle_split(task, t, word, word_slot(word), now, now, &shares))
 		return;
 	ledger_charge(t, tag, ABI_ONCPU, shares.oncpu, 0);
 	ledger_charge(t, tag, ABI_RUNQ, shares.runq, 0);
 	if (!shares.asleep)
 		return;
-	if (t->wait_cause)
-		ledger_add_stall(t, tag, t->wait_cause, t->wait_dev, shares.asleep, 1,
-		                 since(t->in_ns, t->sleep_ns));
-	else
-		ledger_charge(t, tag, ABI_SLEEP, shares.asleep, 1);
+	row = wait_row_of(t);
+	ledger_charge_wait(t, tag, &row, shares.asleep, 1, since(t->in_ns, t->sleep_ns));
+	told_move(t, &row);
+	t->told_ns = 0;
+}
+
+/* A sleep that has no copy of its stack and proves long gets one. */
+ALWAYS void look_at_sleeper(struct thread *t, u64 now)
+{
+	if (t->state == ABI_SLEEP && thread_followed(t) && thread_slot(t)->tag && !t->wake_ns &&
+	    now - t->sleep_ns > LONG_SLEEP_NS)
+		reserve_slot(t);
 }
 
 /* Closes the thread's time at `now`. If it is switched at this very moment, it does so itself, and the next
@@ -166,6 +191,15 @@ ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 	slot_flush(t, slot);
 }
 
+static long take_orphan(void *map, const u32 *index, u8 *value, void *ctx)
+{
+	u32 slot = *index;
+
+	if (!bpf_map_delete_elem(&orphan_slots, &slot))
+		bpf_map_push_elem(&free_slots, &slot, BPF_ANY);
+	return 0;
+}
+
 SEC("iter/task")
 int on_iter_task(struct bpf_iter__task *ctx)
 {
@@ -173,13 +207,13 @@ int on_iter_task(struct bpf_iter__task *ctx)
 	u64 now = bpf_ktime_get_ns();
 	struct abi_process *process;
 	struct thread *t;
-	u32 tgid;
 
-	if (!task || (task->flags & PF_KTHREAD))
+	if (!task)
+		bpf_for_each_map_elem(&orphan_slots, take_orphan, NULL, 0); /* the walk is over */
+	if (!task || serves_others(task))
 		return 0;
 	if (iter_mode & ABI_ITER_ADOPT) {
-		tgid = task->tgid;
-		process = bpf_map_lookup_elem(&processes, &tgid);
+		process = process_followed(task->tgid, BPF_CORE_READ(task, group_leader, start_boottime));
 		if (process)
 			adopt(task, process, now);
 	}
@@ -188,9 +222,11 @@ int on_iter_task(struct bpf_iter__task *ctx)
 		return 0;
 	if (iter_mode & ABI_ITER_REBASE)
 		thread_rebase(task, t, task_state_now(task), now);
+	if (iter_mode & ABI_ITER_STACKS)
+		look_at_sleeper(t, now);
 	if (iter_mode & ABI_ITER_FLUSH)
 		flush(task, t, now);
-	if (!(iter_mode & ABI_ITER_ADOPT))
+	if (!(iter_mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS)))
 		return_slot(t);
 	if (thread_slot(t)->tag)
 		n_tagged_walk++;

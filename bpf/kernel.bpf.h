@@ -1,4 +1,8 @@
-/* The kernel's types, declared with just the fields that are read; CO-RE finds them in the running kernel. */
+/* The kernel's types, declared with just the fields that are read; CO-RE finds them in the running kernel.
+ *
+ * A number that is read directly, not by a helper, is declared unsigned: then libbpf fits the read to the field's size
+ * in the running kernel. Of a signed one it would make an invalid instruction when sizes differ. Fields that some
+ * kernels lack are asked for by HAS_FIELD(). */
 #ifndef STALLPROF_KERNEL_BPF_H
 #define STALLPROF_KERNEL_BPF_H
 
@@ -40,11 +44,22 @@ enum bpf_map_type {
 enum { BPF_F_NO_PREALLOC = 1 };
 
 #define PF_KTHREAD           0x00200000
-#define PF_USER_WORKER       0x00004000 /* PF_USER_WORKER since 6.4 */
+#define PF_USER_WORKER       0x00004000 /* since 6.4 */
 #define PF_IO_WORKER         0x00000010
 #define TASK_UNINTERRUPTIBLE 0x0002
+#define TASK_STOPPED_ETC     0x800c /* stopped, traced, and since 6.1 frozen */
 #define TASK_DEAD            0x0080
 #define TASK_NOLOAD          0x0400
+
+/* Threads that work for others: the kernel's own, and io_uring's. A stall of theirs is one of whom they work for. */
+#define PF_SERVES_OTHERS (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
+
+/* In the preemption count: NMIs, hard interrupts, and a soft interrupt that is served (not one that is held off). */
+#define INTERRUPT_MASK 0x00ff0100
+
+#define S_IFMT   0170000
+#define S_IFIFO  0010000
+#define S_IFSOCK 0140000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -69,11 +84,24 @@ struct kernfs_node {
 struct cgroup {
 	int level;
 	struct kernfs_node *kn;
-	struct cgroup *ancestors[]; /* of pointers since 6.1 */
+	struct cgroup *ancestors[]; /* since 6.1 */
+};
+
+struct cgroup___before_6_1 {
+	int level;
+	u64 ancestor_ids[];
+};
+
+struct rq;
+
+struct cfs_rq {
+	struct rq *rq; /* absent without CONFIG_FAIR_GROUP_SCHED */
 };
 
 struct sched_entity {
+	struct cfs_rq *cfs_rq; /* likewise */
 	u64 sum_exec_runtime;
+	unsigned char sched_delayed; /* since 6.12: asleep, though still on the run queue */
 };
 
 struct sched_info {
@@ -88,16 +116,42 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct super_block {
+	struct backing_dev_info *s_bdi;
+};
+
+struct inode {
+	unsigned short i_mode;
+	struct super_block *i_sb;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
-	int on_rq;
-	int on_cpu; /* absent without CONFIG_SMP */
+	unsigned int on_rq;  /* one byte since 7.2, as on_cpu */
+	unsigned int on_cpu; /* absent without CONFIG_SMP */
 	struct sched_entity se;
 	struct sched_info sched_info; /* absent without CONFIG_SCHED_INFO */
 	unsigned int in_iowait : 1;
-	int pid;
-	int tgid;
+	unsigned int pid;
+	unsigned int tgid;
 	struct task_struct *group_leader;
 	struct task_struct *real_parent;
 	u64 start_boottime;
@@ -105,6 +159,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct thread_struct thread;
 	struct css_set *cgroups;
+	struct files_struct *files;
 	char comm[16];
 };
 
@@ -127,14 +182,32 @@ struct bio {
 	struct blkcg_gq *bi_blkg; /* absent without CONFIG_BLK_CGROUP */
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
 struct request {
 	struct request_queue *q;
 	struct bio *bio;
 	unsigned int __data_len;
+	u64 start_time_ns;
+	atomic_t ref; /* 0: not in use. A refcount_t of the same name before 5.16 */
 };
 
 struct block_device {
 	struct gendisk *bd_disk;
+};
+
+struct device {
+	u32 devt;
+};
+
+struct backing_dev_info {
+	struct device *owner; /* the disk; NULL: none */
+};
+
+struct bdi_writeback {
+	struct backing_dev_info *bdi;
 };
 
 struct journal_s {
@@ -146,7 +219,6 @@ struct work_struct {
 };
 
 struct folio;
-struct address_space;
 struct pool_workqueue;
 struct seq_file;
 
@@ -179,5 +251,14 @@ struct bpf_perf_event_data {
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+
+/* Whether the running kernel has the field; `ptr` is a variable. What is read through it behind this question is also
+ * computed there: clang is free to work out the place of the field ahead of it, and where there is no such field libbpf puts
+ * an instruction that the verifier refuses wherever it can be reached. */
+#define HAS_FIELD(ptr, field)                                                                                \
+	(bpf_core_field_exists((ptr)->field) && ({                                                           \
+		 barrier_var(ptr);                                                                           \
+		 true;                                                                                       \
+	 }))
 
 #endif

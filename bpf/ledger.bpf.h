@@ -20,7 +20,7 @@ ALWAYS u64 ledger_window(void *ledger)
 	return value ? value->ns : 0;
 }
 
-ALWAYS void ledger_add(void *ledger, struct abi_ledger_key *key, u64 ns, u64 count)
+ALWAYS void ledger_add(void *ledger, struct abi_ledger_key *key, s64 ns, u64 count)
 {
 	struct abi_ledger_value *value, fresh = { .ns = ns, .count = count };
 
@@ -31,7 +31,7 @@ ALWAYS void ledger_add(void *ledger, struct abi_ledger_key *key, u64 ns, u64 cou
 		value = bpf_map_lookup_elem(ledger, key); /* another CPU was first, or it is full */
 		if (!value) {
 			COUNT(ledger_full);
-			COUNT_BY(ledger_full_ns, ns);
+			COUNT_BY(ledger_full_ns, ns < 0 ? -ns : ns);
 			return;
 		}
 	}
@@ -48,6 +48,12 @@ ALWAYS void key_of(struct abi_ledger_key *key, const struct thread *t, u64 tag, 
 	key->state = state;
 }
 
+/* What the thread's sleep is, should it be no stall. */
+ALWAYS u32 kind_of(const struct thread *t)
+{
+	return t->kind ? t->kind : ABI_WAIT_OTHER;
+}
+
 /* Adds time straight to the ledger: for who is not on the thread's CPU. */
 ALWAYS void ledger_charge(struct thread *t, u64 tag, u32 state, u64 ns, u64 count)
 {
@@ -57,6 +63,24 @@ ALWAYS void ledger_charge(struct thread *t, u64 tag, u32 state, u64 ns, u64 coun
 	if (!ledger || !tag || !ns)
 		return;
 	key_of(&key, t, tag, state);
+	if (state == ABI_SLEEP)
+		key.cause = kind_of(t);
+	ledger_add(ledger, &key, ns, count);
+}
+
+/* A sleep, or the part of one (`whole_ns`: how long it is, or has been so far): straight to its row. */
+ALWAYS void ledger_charge_wait(struct thread *t, u64 tag, const struct wait_row *row, s64 ns, u64 count,
+                               u64 whole_ns)
+{
+	void *ledger = ledger_now();
+	struct abi_ledger_key key;
+
+	if (!ledger || !tag)
+		return;
+	key_of(&key, t, tag, row->state);
+	key.cause = row->cause;
+	key.dev = row->dev;
+	key.below_min = row->state == ABI_STALL && whole_ns < min_duration_ns;
 	ledger_add(ledger, &key, ns, count);
 }
 
@@ -76,42 +100,75 @@ ALWAYS void flush_sum(void *ledger, struct abi_ledger_key *key, u32 state, u64 n
 	ledger_add(ledger, key, ns, count);
 }
 
+struct kinds_flush {
+	void *ledger;
+	struct tag_slot *slot;
+	struct abi_ledger_key key;
+};
+
+/* The waits of one kind; 1 ends the loop. */
+static long flush_kind(u32 i, struct kinds_flush *f)
+{
+	struct sums *run = &f->slot->run, *told = &f->slot->told;
+	u64 ns;
+
+	if (i >= ABI_WAIT_KINDS)
+		return 1;
+	ns = untold(&run->blocked[i], &told->blocked[i]);
+	f->key.cause = ABI_WAIT_OTHER + i;
+	flush_sum(f->ledger, &f->key, ABI_SLEEP, ns, untold(&run->sleeps[i], &told->sleeps[i]));
+	return 0;
+}
+
 /* Moves what has run up in a slot into the ledger; without a tag it is nobody's time and is dropped. */
 ALWAYS void slot_flush(struct thread *t, struct tag_slot *slot)
 {
-	struct abi_ledger_key key;
+	struct kinds_flush f = { .ledger = ledger_now(), .slot = slot };
 	u64 tag = slot->tag, cycles;
-	void *ledger = ledger_now();
+	u64 ns;
 
-	if (!ledger)
+	if (!f.ledger)
 		return;
 	if (!tag) {
 		slot->told = slot->run;
 		return;
 	}
-	key_of(&key, t, tag, 0);
+	key_of(&f.key, t, tag, 0);
 	cycles = untold(&slot->run.cycles, &slot->told.cycles);
-	flush_sum(ledger, &key, ABI_ONCPU, untold(&slot->run.oncpu, &slot->told.oncpu), cycles);
-	flush_sum(ledger, &key, ABI_RUNQ, untold(&slot->run.runq, &slot->told.runq), cycles);
-	flush_sum(ledger, &key, ABI_SLEEP, untold(&slot->run.blocked, &slot->told.blocked),
-	          untold(&slot->run.sleeps, &slot->told.sleeps));
-	flush_sum(ledger, &key, ABI_UNOBSERVED, untold(&slot->run.unobserved, &slot->told.unobserved), 0);
+	flush_sum(f.ledger, &f.key, ABI_ONCPU, untold(&slot->run.oncpu, &slot->told.oncpu), cycles);
+	flush_sum(f.ledger, &f.key, ABI_RUNQ, untold(&slot->run.runq, &slot->told.runq), cycles);
+	flush_sum(f.ledger, &f.key, ABI_UNOBSERVED, untold(&slot->run.unobserved, &slot->told.unobserved), 0);
+	bpf_loop(ABI_WAIT_KINDS, flush_kind, &f, 0);
+	f.key.cause = slot->cause;
+	f.key.dev = slot->dev;
+	ns = untold(&slot->run.stall, &slot->told.stall);
+	flush_sum(f.ledger, &f.key, ABI_STALL, ns, untold(&slot->run.stalls, &slot->told.stalls));
 }
 
-/* A stall, or the part of one, goes to the ledger at once: its rows are many, and it is long compared with the cost.
- * `whole_ns`: how long the sleep is, or has been so far. */
-ALWAYS void ledger_add_stall(struct thread *t, u64 tag, u32 cause, u32 dev, u64 ns, u64 count, u64 whole_ns)
+/* A sleep that has ended, told by the thread itself. */
+ALWAYS void slot_add_wait(struct thread *t, struct tag_slot *slot, const struct wait_row *row, u64 ns,
+                          u64 whole_ns)
 {
-	void *ledger = ledger_now();
-	struct abi_ledger_key key;
+	u32 kind = row->cause - ABI_WAIT_OTHER;
 
-	if (!ledger || !tag)
+	if (row->state == ABI_SLEEP) {
+		barrier_var(kind);
+		if (kind >= ABI_WAIT_KINDS)
+			kind = 0;
+		slot->run.blocked[kind] += ns;
+		slot->run.sleeps[kind]++;
 		return;
-	key_of(&key, t, tag, ABI_STALL);
-	key.cause = cause;
-	key.dev = dev;
-	key.below_min = whole_ns < min_duration_ns;
-	ledger_add(ledger, &key, ns, count);
+	}
+	if (!slot->cause) {
+		slot->dev = row->dev;
+		slot->cause = row->cause;
+	}
+	if (slot->cause == row->cause && slot->dev == row->dev && whole_ns >= min_duration_ns) {
+		slot->run.stall += ns;
+		slot->run.stalls++;
+	} else {
+		ledger_charge_wait(t, slot->tag, row, ns, 1, whole_ns);
+	}
 }
 
 #endif

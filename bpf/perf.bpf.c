@@ -1,13 +1,6 @@
-/* On-CPU time inside a stall: a perf event's sample counts if the tagged thread has requests in flight. */
+/* On-CPU time inside a stall: a perf event's sample counts if a request of the tagged thread is under way. */
 #include "bpf/context.bpf.h"
 #include "bpf/wait.bpf.h"
-
-ALWAYS bool has_inflight(u32 tid)
-{
-	s64 *count = bpf_map_lookup_elem(&inflight, &tid);
-
-	return count && *count > 0;
-}
 
 ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_perf_event_data *ctx)
 {
@@ -46,7 +39,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	struct abi_ledger_key key;
 	struct stack_slot *slot;
 	struct abi_event *event;
-	u32 flags = 0, len = 0, n_python;
+	u32 flags = 0, len = 0, n_python, dev = 0;
 	bool stalled;
 	void *ledger;
 	long bytes;
@@ -57,7 +50,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	if (t->watches_context && !t->context_known)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_slot(t)->tag;
-	stalled = has_inflight(t->tid);
+	stalled = tag && request_under_way(t, &dev);
 	if (!tag || (!stalled && !cpu_baseline))
 		return 0;
 	ledger = ledger_now();
@@ -66,7 +59,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	key_of(&key, t, tag, ABI_CPU_STALL);
 	key.cause = stalled ? ABI_CAUSE_BLOCK_IO : ABI_CAUSE_NONE;
-	key.dev = stalled ? t->last_dev : 0;
+	key.dev = dev;
 	ledger_add(ledger, &key, cpu_period_ns, 1);
 
 	event = &slot->event;

@@ -11,23 +11,38 @@ ALWAYS bool still_asleep(const struct thread *t, u64 word)
 	return t->word == word && t->state == ABI_SLEEP;
 }
 
-/* The slot is the walk's own until it is given to the thread, and goes back when that woke meanwhile. */
+/* A slot that could not be given to its thread; this program may not use the stack of free slots itself. */
+ALWAYS void slot_orphan(u32 index)
+{
+	u8 one = 1;
+
+	if (bpf_map_update_elem(&orphan_slots, &index, &one, BPF_ANY))
+		COUNT(slots_lost);
+}
+
+/* The slot is the walk's own from here until it is given to the thread: nobody else writes to it, even if the thread
+ * wakes or dies meanwhile. */
 ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 {
-	u32 index = t->reserved_slot;
 	struct captured captured;
 	struct stack_slot *slot;
+	u32 index;
 
-	if (index == ABI_NO_SLOT || t->stack_slot != ABI_NO_SLOT)
+	if (t->reserved_slot == ABI_NO_SLOT || t->stack_slot != ABI_NO_SLOT)
 		return;
+	index = __sync_lock_test_and_set(&t->reserved_slot, ABI_NO_SLOT);
 	slot = slot_at(index);
 	if (!slot)
 		return;
 	capture_user(task, t, slot, &captured);
-	if (!still_asleep(t, word))
-		return;
-	t->reserved_slot = ABI_NO_SLOT;
-	slot_keep(t, index, &captured);
+	if (still_asleep(t, word)) {
+		slot_keep(t, index, &captured);
+		if (still_asleep(t, word))
+			return;
+		index = __sync_lock_test_and_set(&t->stack_slot, ABI_NO_SLOT);
+	}
+	if (index != ABI_NO_SLOT)
+		slot_orphan(index);
 }
 
 SEC("iter.s/task")
@@ -37,7 +52,7 @@ int on_iter_context(struct bpf_iter__task *ctx)
 	struct thread *t;
 	u64 word;
 
-	if (!task || (task->flags & PF_KTHREAD))
+	if (!task || serves_others(task))
 		return 0;
 	t = thread_find(task);
 	if (!t || t->state != ABI_SLEEP)

@@ -4,9 +4,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* A wake that comes within this time may have been before the sleep was complete, and is not missed. */
-#define SOON_NS 100000
-
 ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state, u64 now)
 {
 	struct thread *t = thread_find(task);
@@ -15,6 +12,7 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 
 	if (!t)
 		return;
+	wait_look(task, t);
 	if (t->watches_context && !(task_state & TASK_DEAD))
 		thread_read_context(task, t);
 	if (t->retag && !t->reading) {
@@ -27,9 +25,7 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 		t->in_ns = now;
 		slot_release(t);
 	}
-	if (!t->wake_ns && t->expect == EXPECT_IOWAIT && cycle_slept(t, word_begin(t->word)) &&
-	    since(t->in_ns, t->sleep_ns) > SOON_NS)
-		wait_end_unseen(t);
+	wait_look(task, t);
 	sleeps = !preempt && task_state;
 	word = t->word;
 	if (now < word_begin(word))
@@ -49,42 +45,64 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 		thread_end(t);
 		slot_release(t);
 		return_slot(t);
-		inflight_forget(t->tid);
 		return;
 	}
 	t->slept_begin = now;
 	t->sleep_ns = now;
-	if (slot_of_word(t, word)->tag)
-		wait_begin(task, t, task_state);
+	if (!slot_of_word(t, word)->tag)
+		return;
+	wait_begin(task, t, task_state, now);
+	wait_take_early(task, t, now);
+}
+
+/* Whether a wait that has just ended is sampled, as it was a stall, or long and wanted. */
+ALWAYS bool wait_wanted(const struct thread *t, const struct wait_part *part)
+{
+	u64 ns = part->ns, whole = since(t->wake_ns, t->sleep_ns);
+
+	if (!t->row.cause && !wait_moves(t, &part->row))
+		return long_waits && ns >= part->threshold;
+	if (wait_moves(t, &part->row))
+		ns += t->told_ns;
+	return wait_kept(t, ns, whole, part->threshold);
+}
+
+ALWAYS void wait_sampled(struct task_struct *task, struct thread *t, u64 begin)
+{
+	struct wait_part part = { .row = wait_row_of(t),
+		                  .kind = ABI_EVENT_WAIT,
+		                  .ns = t->wake_ns - begin,
+		                  .end_ns = t->wake_ns,
+		                  .threshold = threshold_ns };
+
+	if (t->row.cause && since(t->wake_ns, t->sleep_ns) > t->usual_ns)
+		t->usual_ns = since(t->wake_ns, t->sleep_ns);
+	else
+		t->usual_ns -= t->usual_ns / 8;
+	if (wait_wanted(t, &part))
+		wait_sample(task, t, &part);
 }
 
 ALWAYS void switched_in(struct task_struct *task, u64 now)
 {
 	struct thread *t = thread_find(task);
-	struct wait_part part;
 	u64 begin;
 
 	if (!t)
 		return;
 	t->in_ns = now;
 	begin = word_begin(t->word);
-	if (t->state == ABI_SLEEP && t->wait_cause && cycle_slept(t, begin) && t->wake_ns > begin &&
-	    thread_slot(t)->tag && thread_followed(t)) {
-		part = (struct wait_part){ .kind = ABI_EVENT_WAIT,
-			                   .cause = t->wait_cause,
-			                   .dev = t->wait_dev,
-			                   .ns = t->wake_ns - begin,
-			                   .end_ns = t->wake_ns,
-			                   .threshold = threshold_ns };
-		if (wait_kept(part.ns, since(t->wake_ns, t->sleep_ns), part.threshold))
-			wait_sample(task, t, &part);
-	}
+	if (t->state == ABI_SLEEP && (t->row.cause || long_waits) && cycle_slept(t, begin) &&
+	    t->wake_ns > begin && thread_slot(t)->tag && thread_followed(t))
+		wait_sampled(task, t, begin);
+	if (t->state == ABI_SLEEP)
+		t->hint = 0; /* a preemption comes between what announces a sleep and the sleep */
 	t->state = ABI_ONCPU;
-	t->hint = 0;
+	t->early_ns = 0;
 	slot_release(t);
 }
 
-/* A kernel thread that goes to sleep has done what it was woken for. */
+/* A thread that serves others and goes to sleep has done what it was woken for. */
 ALWAYS void carrier_sleeps(struct task_struct *task)
 {
 	u64 key = (u64)task;
@@ -100,17 +118,12 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
 {
 	/* One clock for both sides: what the hook itself takes counts as the next thread's, as in the kernel. */
 	u64 now = bpf_ktime_get_ns();
-	struct carried *mark = mark_here();
 
-	if (mark)
-		mark->depth = 0; /* no task is switched in an interrupt: what was not seen to end, has */
-	if (prev->flags & PF_KTHREAD) {
-		if (!preempt && prev_state)
-			carrier_sleeps(prev);
-	} else {
+	if (!serves_others(prev))
 		switched_out(prev, preempt, prev_state, now);
-	}
-	if (!(next->flags & PF_KTHREAD))
+	else if (!preempt && prev_state)
+		carrier_sleeps(prev);
+	if (!serves_others(next))
 		switched_in(next, now);
 	return 0;
 }
@@ -122,8 +135,8 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 	struct carried *from;
 	struct thread *t;
 
-	if (task->flags & PF_KTHREAD) {
-		from = mark_valid();
+	if (serves_others(task)) {
+		from = followed_here(current);
 		if (from)
 			carry(task, from);
 		return 0;
@@ -132,7 +145,14 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 	if (!t)
 		return 0;
 	from = followed_here(current);
-	wait_end(task, t, from);
+	if (!from)
+		from = followed_helper(current, t);
+	if (!from && t->expect == EXPECT_IOWAIT)
+		from = mark_valid(current, true);
+	if (t->state == ABI_ONCPU)
+		wait_end_early(task, t, from);
+	else
+		wait_end(task, t, from);
 	return 0;
 }
 

@@ -2,9 +2,10 @@
  *
  *   struct thread (task storage)
  *     word       where it stands; every nanosecond is settled through a change of it (cycle.bpf.h)
- *     slot[2]    what has run up under a tag and is not in the ledger yet; a tag change moves to the other
+ *     slot[4]    what has run up under a tag and is not in the ledger yet; a tag change moves to another
  *                slot, so a flush on another CPU never mixes two tags
- *     wait_*     why the last sleep ended, known at the wake, settled at the next switch-out
+ *     row        what the last sleep was, known at the wake, settled at the next switch-out
+ *     told       the part of the sleep that is in the ledger already, as what it seemed to be (wait.bpf.h)
  *
  * Definitions are weak: each object that includes this gets them once in the linked result.
  */
@@ -23,6 +24,9 @@ const volatile __weak __u32 n_slots = 1;   /* the scratch slots of the CPUs foll
 const volatile __weak __u32 walk_slot = 2; /* the one of the walk over all threads, which may be preempted */
 const volatile __weak __u64 cpu_period_ns = 0;
 const volatile __weak bool cpu_baseline = false; /* also sample on-CPU time outside stalls */
+const volatile __weak bool long_waits = false;   /* stacks also of waits that are no stalls, from T on */
+const volatile __weak __s64 preempt_count_from_rq = 0; /* where a CPU's preemption count lies; 0: not known */
+const volatile __weak __u32 pause_arg = 0; /* which argument of balance_dirty_pages is its pause; 0: none */
 
 const volatile __weak bool only_adopted =
         false; /* no thread but those of adopted processes and their children */
@@ -35,6 +39,9 @@ volatile __weak __u32 hot_generation = 0;     /* odd while the hot programs are 
 volatile __weak __u32 iter_mode = 0;
 volatile __weak __s64 n_tagged = 0;
 volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads counted */
+volatile __weak __u64 tagged_ns = 0;     /* when a first tag was announced last */
+volatile __weak __u32 any_requests = 0;  /* the map of requests was ever written to */
+volatile __weak __u32 any_uncopied = 0;  /* a sleep that may prove long has no copy of its stack */
 volatile __weak __u64 ring_bytes = 0;
 volatile __weak __u32 any_python = 0; /* Python frames are wanted */
 volatile __weak __s64 python_asks =
@@ -44,26 +51,57 @@ __u64 counters[ABI_COUNTER_MAX] __weak = {};
 #define COUNT(name)        __sync_fetch_and_add(&counters[ABI_COUNT_##name], 1)
 #define COUNT_BY(name, by) __sync_fetch_and_add(&counters[ABI_COUNT_##name], (by))
 
+/* A thread of the kernel, or of io_uring. */
+ALWAYS bool serves_others(const struct task_struct *task)
+{
+	return task->flags & PF_SERVES_OTHERS;
+}
+
 /* --- the thread -------------------------------------------------------------------------------------- */
 /* Sums of a thread's time under one tag. */
 struct sums {
-	u64 oncpu, runq, blocked, unobserved;
-	u64 cycles, sleeps;
+	u64 oncpu, runq, unobserved, cycles;
+	u64 stall, stalls; /* those of the slot's usual cause and device */
+	u64 blocked[ABI_WAIT_KINDS], sleeps[ABI_WAIT_KINDS];
 };
 
 /* `run` only grows, and only on the thread's own CPU, so that a switch costs no atomic instruction for it;
  * `told` is how much of it the ledger has already, whoever told it. */
 struct tag_slot {
 	u64 tag;
+	u32 cause,
+	        dev; /* of its first stall: more of them are summed here; others go to the ledger at once */
 	struct sums run, told;
 };
+
+/* Where the time of a sleep goes in the ledger. */
+struct wait_row {
+	u32 state; /* ABI_SLEEP or ABI_STALL */
+	u32 cause; /* enum abi_wait_kind or enum abi_cause */
+	u32 dev;
+};
+
+/* What the wake of a thread stands for (follow.bpf.h). */
+struct carried {
+	u64 request; /* its address, 0 none */
+	u64 since_ns;
+	u32 dev;
+	u16 cause;
+	u8 sticky; /* a journal commit, a work item: lasts over sleeps */
+	u8 ending; /* … and is over when the thread next sleeps; of a mark: the completion is over */
+	u32 depth; /* of a mark: how deep in interrupts the completion runs */
+	u32 unused;
+};
+
+#define REQUESTS_KEPT 16 /* of those that a thread has issued */
 
 /* Why a sleep may turn out to be a stall, known when it begins. */
 enum expectation {
 	EXPECT_NOTHING = 0,
 	EXPECT_IOWAIT = 1,
 	EXPECT_UNINTERRUPTIBLE = 2,
-	EXPECT_SYSCALL = 3,
+	EXPECT_SYSCALL =
+	        3, /* one that waits for I/O of any kind, or whose sleeps ended in a request before */
 };
 
 /* A thread has as many Python thread states as it has called interpreters of its process. */
@@ -73,25 +111,32 @@ struct thread {
 	u64 word;           /* cycle.bpf.h */
 	u32 state;          /* enum abi_state, set by the thread's own switches */
 	u32 followed_since; /* hot_generation when it was last found in step */
-	struct tag_slot slot[2];
+	struct tag_slot slot[4];
 	u64 in_ns;     /* since when it is on the CPU */
 	u64 exec_mark; /* CPU clock and run-queue clock at the cycle's begin */
 	u64 queue_mark;
+	u64 queue_left; /* time on run queues that found no room in its cycle, as the clocks differ by some microseconds */
 	u64 split_begin; /* the cycle was split here; the next two are void for any other begin */
 	u64 split_exec;  /* on-CPU time settled by splits */
 	u64 split_queue; /* run-queue clock at the split */
 	u64 slept_begin; /* begin of the cycle whose sleep is not settled; void for any other */
 	u64 sleep_ns;    /* when the last sleep began */
 	u64 held_ns, held_tag;
-	u32 held_cause, held_dev;
+	struct wait_row held;
 	u32 exec_known;
-	u32 retag; /* base_tag was changed from outside: to be taken at the next switch */
-	u32 wait_cause, wait_dev;
-	u64 wake_ns; /* when the sleep ended, 0 while it goes on */
+	u32 retag;           /* base_tag was changed from outside: to be taken at the next switch */
+	u32 kind;            /* enum abi_wait_kind of the sleep, should it turn out to be no stall */
+	struct wait_row row; /* what the sleep was, from the wake on; cause 0: no stall */
+	u64 wake_ns;         /* when the sleep ended, 0 while it goes on */
+	/* Of a sleep that a window cut: what earlier windows have been told of it. */
+	u64 told_ns, told_tag;
+	u64 told_sent_ns; /* of that: parts whose stacks were sent */
+	struct wait_row told;
+	u32 told_seq; /* wait_seq of the sleep that the three above are of */
 	u32 wait_seq;
+	u32 issued_seq; /* wait_seq when it last issued a request */
 	u32 tgid;
 	u32 tid;
-	u32 unused;
 	u64 process_start_ns;
 	u64 base_tag;
 	u64 thread_tag;
@@ -100,15 +145,28 @@ struct thread {
 	u32 stalltag_held;   /* the thread's tag is one of ours, not a foreign context */
 	u32 reading;         /* the scratch is in use: who interrupts leaves it alone */
 	u32 hint;            /* enum abi_cause that a tracepoint announced for the next sleep */
-	u32 last_dev;        /* of the last followed request */
+	u32 hint_dev;
+	u32 hint_timed; /* … which a timer ends, not a request */
+	u64 hint_ip;    /* the user's instruction behind the system call that it was announced in */
+	u32 last_dev;   /* of the last request that it issued or that ended a wait of its */
 	u32 expect;
 	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
+	u32 lot;             /* random: whether this wait's stack is kept (capture.bpf.h) */
+	u64 usual_ns;        /* how long its stalls last, at most, of late */
+	u64 copied_ns;       /* when its stack was last copied */
 	u32 stack_slot;
 	u32 stack_flags;
 	u32 stack_len;
 	u32 adopted;       /* it was there before us, and may have held its tag for long */
 	u32 reserved_slot; /* for remote.bpf.c to fill while the thread sleeps */
 	u32 stack_python;  /* Python frames in its slot */
+	u64 early_ns;      /* woken then, between falling asleep and its switch-out */
+	struct carried early;
+	struct {
+		u64 request, ns; /* its address, and when it was issued */
+		u32 dev, unused;
+	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
+	u32 n_issued, unused;
 	struct {
 		u64 lists; /* what the interpreter's lists began with when it was last looked for */
 		u64 state[PYTHON_STATES];
@@ -182,7 +240,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
-	__type(key, u32);
+	__type(key, struct abi_process_key);
 	__type(value, struct abi_process);
 } processes SEC(".maps") __weak;
 
@@ -249,5 +307,13 @@ struct {
 	__uint(max_entries, 1);
 	__type(value, u32);
 } free_slots SEC(".maps") __weak;
+
+/* Slots on their way back to the free ones. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u8);
+} orphan_slots SEC(".maps") __weak;
 
 #endif

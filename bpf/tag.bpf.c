@@ -1,6 +1,21 @@
 /* What the workload says of itself: stalltag's USDT probes. */
 #include "bpf/context.bpf.h"
+#include "bpf/wait.bpf.h"
 #include <bpf/usdt.bpf.h>
+
+/* Pushes while nothing is attached yet, or attaching fails, are announced no more often than this. */
+#define ANNOUNCE_NS 100000000ULL
+
+/* User space attaches at its next turn; it looks at the time, so that none is missed. */
+ALWAYS void announce_tagged(const struct thread *t, u64 now)
+{
+	u64 last = tagged_ns;
+
+	if (hot_attached() || since(now, last) < ANNOUNCE_NS ||
+	    __sync_val_compare_and_swap(&tagged_ns, last, now) != last)
+		return;
+	announce(ABI_EVENT_TAGGED, t->tgid);
+}
 
 /* stalltag:change. The first argument is the thread's record now, or NULL. */
 SEC("usdt")
@@ -30,9 +45,10 @@ int on_tag_change(struct pt_regs *ctx)
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
 	t->stalltag_held = result == CONTEXT_TAG;
 	t->context_known = 1; /* from here on; what was held before is not known any more */
+	wait_look(task, t);
 	thread_retag(task, t);
-	if (first && t->thread_tag && !hot_attached())
-		announce(ABI_EVENT_TAGGED, t->tgid);
+	if (first && t->thread_tag)
+		announce_tagged(t, now);
 out:
 	t->reading = 0;
 	return 0;
@@ -62,9 +78,10 @@ int on_tag_process(struct pt_regs *ctx)
 		bpf_probe_read_kernel_str(s->tag.name, NAME_MAX_LEN, s->attrs);
 		t->base_tag = tag_intern(&s->tag);
 	}
+	wait_look(task, t);
 	thread_retag(task, t);
 	t->reading = 0;
-	if (first && !hot_attached())
-		announce(ABI_EVENT_TAGGED, t->tgid);
+	if (first)
+		announce_tagged(t, now);
 	return 0;
 }

@@ -41,14 +41,29 @@ ALWAYS struct context_scratch *scratch_of(struct task_struct *task)
 ALWAYS bool in_filter_cgroup(struct task_struct *task)
 {
 	struct cgroup *cgroup, *ancestor = NULL;
+	struct cgroup___before_6_1 *old;
+	u64 id = 0;
 
 	if (!filter_cgroup)
 		return true;
 	cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
 	if (!cgroup || BPF_CORE_READ(cgroup, level) < (int)filter_level)
 		return false;
-	bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[filter_level]);
-	return ancestor && BPF_CORE_READ(ancestor, kn, id) == filter_cgroup;
+	old = (void *)cgroup;
+	if (HAS_FIELD(cgroup, ancestors)) {
+		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[filter_level]);
+		id = BPF_CORE_READ(ancestor, kn, id);
+	} else if (HAS_FIELD(old, ancestor_ids)) {
+		bpf_core_read(&id, sizeof(id), &old->ancestor_ids[filter_level]);
+	}
+	return id == filter_cgroup;
+}
+
+ALWAYS struct abi_process *process_followed(u32 tgid, u64 start_ns)
+{
+	struct abi_process_key key = { .tgid = tgid, .start_ticks = start_ns / ABI_TICK_NS };
+
+	return bpf_map_lookup_elem(&processes, &key);
 }
 
 /* NULL when the thread is filtered out, or no storage could be had. */
@@ -82,7 +97,7 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 /* The task's state as the scheduler sees it, for a thread whose past is unknown. */
 ALWAYS u32 task_state_now(struct task_struct *task)
 {
-	if (bpf_core_field_exists(task->on_cpu) && task->on_cpu)
+	if (HAS_FIELD(task, on_cpu) && task->on_cpu)
 		return ABI_ONCPU;
 	if (task->on_rq && !task->__state)
 		return ABI_RUNQ;
@@ -109,53 +124,63 @@ ALWAYS u32 thread_state(const struct thread *t)
 	return thread_followed(t) ? t->state : ABI_UNOBSERVED;
 }
 
-/* Settles what lies before now in the present slot and goes on in slot `next`. */
-ALWAYS void thread_turn(struct task_struct *task, struct thread *t, u32 next)
+/* Settles what lies before now, under `tag`, and goes on in slot `next`. False: the thread was switched meanwhile. */
+ALWAYS bool thread_turn(struct task_struct *task, struct thread *t, u64 word, u32 next, u64 tag)
 {
+	u64 now = bpf_ktime_get_ns();
 	struct shares shares;
-	u64 word, now, i;
 
+	if (thread_followed(t) && t->state == ABI_ONCPU) {
+		if (!cycle_split(task, t, word, next, now, now, &shares))
+			return false;
+		cycle_charge(t, tag, &shares);
+		return true;
+	}
+	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, next)) != word)
+		return false;
+	if (cycle_slept(t, word_begin(word)))
+		t->slept_begin = now; /* it sleeps on in the cycle that begins here */
+	ledger_charge(t, tag, thread_state(t), since(now, word_begin(word)), 1);
+	return true;
+}
+
+ALWAYS void count_tagged(u64 before, u64 after)
+{
+	if (!before != !after)
+		__sync_fetch_and_add(&n_tagged, after ? 1 : -1);
+}
+
+/* Makes `tag` what the thread is under from now on. Only on the thread itself, and not within itself. The slot that it
+ * leaves is emptied before: once it is left, the next change may take it. */
+ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
+{
+	struct tag_slot *old;
+	u64 word, before, i;
+	u32 next;
+
+	if (thread_slot(t)->tag == tag)
+		return;
+	if (t->adopted && !t->context_known && t->watches_context) {
+		/* Held since before we looked: all that has run up is this tag's. */
+		old = thread_slot(t);
+		count_tagged(old->tag, tag);
+		old->tag = tag;
+		return;
+	}
 	if (thread_followed(t) && t->state != ABI_ONCPU && bpf_get_current_task_btf() == task)
 		thread_found_running(task, t);
 	for (i = 0; i < 4; i++) {
 		word = t->word;
-		if (thread_followed(t) && t->state == ABI_ONCPU) {
-			if (!cycle_split(task, t, word, next, &shares))
-				continue;
-			cycle_charge(t, slot_of_word(t, word), &shares);
+		old = slot_of_word(t, word);
+		before = old->tag;
+		next = slot_after(word_slot(word), t->reading);
+		t->slot[next & 3].tag = tag;
+		slot_flush(t, old);
+		if (thread_turn(task, t, word, next, before)) {
+			count_tagged(before, tag);
 			return;
 		}
-		now = bpf_ktime_get_ns();
-		if (__sync_val_compare_and_swap(&t->word, word, word_of(now, next)) != word)
-			continue;
-		ledger_charge(t, slot_of_word(t, word)->tag, thread_state(t), since(now, word_begin(word)),
-		              1);
-		return;
 	}
-}
-
-/* Makes `tag` what the thread is under from now on. Only on the thread itself, and not within itself. */
-ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
-{
-	u32 present = word_slot(t->word);
-	struct tag_slot *old = &t->slot[present & 1], *fresh = &t->slot[!present];
-
-	if (old->tag == tag)
-		return;
-	if (t->adopted && !t->context_known && t->watches_context) {
-		/* Held since before we looked: all that has run up is this tag's. */
-		if (!old->tag != !tag)
-			__sync_fetch_and_add(&n_tagged, tag ? 1 : -1);
-		old->tag = tag;
-		return;
-	}
-	fresh->tag = tag;
-	thread_turn(task, t, !present);
-	slot_flush(t, old);
-	if (old->tag)
-		__sync_fetch_and_add(&n_tagged, -1);
-	if (tag)
-		__sync_fetch_and_add(&n_tagged, 1);
 }
 
 /* A tag pushed by the thread refines its process's. */
@@ -177,7 +202,8 @@ ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u32 state,
 	t->sleep_ns = now;
 	t->in_ns = now;
 	t->wake_ns = 0;
-	t->wait_cause = 0;
+	t->row.cause = 0;
+	t->told_ns = 0;
 	cycle_mark(task, t, state != ABI_ONCPU);
 	t->followed_since = hot_generation;
 	ledger_charge(t, slot_of_word(t, word)->tag, ABI_UNOBSERVED, since(now, word_begin(word)), 1);
@@ -204,7 +230,9 @@ ALWAYS void announce(u32 kind, u32 tgid)
 		COUNT(ring_full);
 		return;
 	}
-	__builtin_memset(event, 0, sizeof(*event));
+	event->flags = 0;
+	event->ustack_len = 0;
+	event->n_python = 0;
 	event->kind = kind;
 	event->tgid = tgid;
 	event->time_ns = bpf_ktime_get_ns();

@@ -1,121 +1,197 @@
 /* A sleep, from its beginning to its stack.
  *
- *   begins (switch-out)   what is expected of it is noted; if it may be a stall, the user stack is copied
+ *   begins (switch-out)   what is expected of it is noted, a lot drawn, and the user stack copied if that is likely to be kept
+ *   a window ends         its part goes to the ledger as what the sleep seems to be so far (iter.bpf.c)
  *   ends (sched_waking)   by whom: that decides whether it was a stall, and which
  *   switch-in             the sample is sent: the kernel stack still stands as it slept
- *   next switch-out       its time goes to the ledger (cycle.bpf.h)
+ *   next switch-out       its time goes to the ledger; what earlier windows were told moves there, too (cycle.bpf.h)
+ *
+ * The kernel's I/O-wait flag alone is no cause: io_uring sets it for timers and sockets, FUSE and NFS for the answers of
+ * other processes. A stall has a request that ended it, a request of its own that was under way, or a place that the
+ * kernel names (a tracepoint in front of the sleep).
  */
 #ifndef STALLPROF_WAIT_BPF_H
 #define STALLPROF_WAIT_BPF_H
 
 #include "bpf/capture.bpf.h"
 #include "bpf/follow.bpf.h"
+#include "bpf/kind.bpf.h"
 
-/* x86-64 system calls in which a thread sleeps interruptibly for I/O that others complete. */
-#define NR_NANOSLEEP       35
-#define NR_IO_GETEVENTS    208
-#define NR_CLOCK_NANOSLEEP 230
-#define NR_IO_PGETEVENTS   333
-#define NR_IO_URING_ENTER  426
+/* A wake that comes within this time may have been before the sleep was complete. */
+#define SOON_NS 100000
 
-ALWAYS u32 syscall_of(struct task_struct *task)
+/* The user's instruction behind the system call that a task is in: two sleeps of one call have the same. */
+ALWAYS u64 syscall_ip(struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
-	return regs ? (u32)regs->orig_ax : ~0U;
+	return regs ? regs->ip : 0;
 }
 
-ALWAYS bool waits_for_io(u32 nr)
+/* Sets `expect` and `kind` for a sleep that begins, or has begun. */
+ALWAYS void wait_expect(struct task_struct *task, struct thread *t, u32 task_state)
 {
-	return nr == NR_IO_URING_ENTER || nr == NR_IO_GETEVENTS || nr == NR_IO_PGETEVENTS;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	u32 nr = regs ? (u32)regs->orig_ax : ~0U;
+
+	t->kind = ABI_WAIT_OTHER;
+	if (waits_for_io(nr) && !(task_state & TASK_UNINTERRUPTIBLE)) {
+		t->expect = EXPECT_SYSCALL; /* for several things at once, whatever the flag says */
+	} else if (BPF_CORE_READ_BITFIELD(task, in_iowait)) {
+		t->expect = EXPECT_IOWAIT;
+	} else if (task_state & TASK_UNINTERRUPTIBLE && !(task_state & TASK_NOLOAD)) {
+		t->expect = EXPECT_UNINTERRUPTIBLE;
+	} else {
+		t->expect =
+		        waits_for_io(nr) || nr + 1 == t->learned_syscall ? EXPECT_SYSCALL : EXPECT_NOTHING;
+		if (regs)
+			t->kind = wait_kind(task, nr, regs, task_state);
+	}
 }
 
-ALWAYS u32 expectation_of(struct task_struct *task, struct thread *t, u32 state)
+/* What a tracepoint announced holds for a sleep in the same call, and of the kind that it announced. */
+ALWAYS void hint_check(struct task_struct *task, struct thread *t)
 {
-	u32 nr;
+	bool may_be = t->expect == EXPECT_IOWAIT || t->expect == EXPECT_UNINTERRUPTIBLE;
 
-	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
-		return EXPECT_IOWAIT;
-	if (state & TASK_UNINTERRUPTIBLE && !(state & TASK_NOLOAD))
-		return EXPECT_UNINTERRUPTIBLE;
-	nr = syscall_of(task);
-	if (waits_for_io(nr) || nr + 1 == t->learned_syscall)
-		return EXPECT_SYSCALL;
-	return EXPECT_NOTHING;
+	if (t->hint && (!may_be || t->hint_ip != syscall_ip(task)))
+		t->hint = 0;
 }
 
-ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 state)
+ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_state, u64 now)
 {
 	t->wait_seq++;
 	t->wake_ns = 0;
-	t->wait_cause = 0;
-	t->wait_dev = 0;
-	t->expect = expectation_of(task, t, state);
-	if (t->expect != EXPECT_IOWAIT)
-		t->hint = 0; /* what was announced did not come to a sleep: this is another */
+	t->row.cause = 0;
+	wait_expect(task, t, task_state);
+	hint_check(task, t);
 	slot_release(t);
-	if (t->expect)
-		capture_sleep(task, t);
+	if (!t->expect && !long_waits)
+		return;
+	t->lot = bpf_get_prandom_u32();
+	if (worth_a_copy(t, now))
+		capture_sleep(task, t, now);
+	else if (!any_uncopied)
+		any_uncopied = 1;
 }
 
-/* The cause of a sleep that `from` ended (NULL: nobody followed), 0 if it was no stall. */
-ALWAYS u32 wait_cause(struct task_struct *task, struct thread *t, const struct carried *from, u32 *dev)
+/* Whether the thread issued a request right before it went to sleep. */
+ALWAYS bool waits_for_own_request(const struct thread *t)
 {
-	u32 cause = t->hint, nr;
-
-	*dev = 0;
-	if (from) {
-		if (!t->expect) {
-			nr = syscall_of(task);
-			if (nr == NR_NANOSLEEP || nr == NR_CLOCK_NANOSLEEP)
-				return 0; /* a timer that fired while a request completed */
-			t->learned_syscall = nr + 1;
-		}
-		*dev = from->dev;
-		t->last_dev = from->dev;
-		return from->cause > cause ? from->cause : cause;
-	}
-	if (cause || t->expect == EXPECT_IOWAIT) {
-		if (!*dev)
-			COUNT(device_unknown);
-		return cause ? cause : ABI_CAUSE_BLOCK_IO;
-	}
-	return 0;
+	return t->expect == EXPECT_IOWAIT && t->issued_seq + 1 == t->wait_seq;
 }
 
-/* The sleep ends, by what `from` stands for. When that was is worth a look at the clock only for a stall. */
+ALWAYS void wait_learn(struct task_struct *task, struct thread *t)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	if (!t->expect && regs)
+		t->learned_syscall = (u32)regs->orig_ax + 1;
+}
+
+/* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. */
+ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct carried *from)
+{
+	u32 hint = t->hint;
+
+	if (hint && t->hint_timed)
+		from = NULL; /* whatever completes when its timer fires */
+	if (from) {
+		if (!t->expect && t->kind == ABI_WAIT_SLEEP)
+			return; /* a timer that fired while a request completed */
+		wait_learn(task, t);
+		t->last_dev = from->dev;
+		t->row.dev = from->dev;
+		t->row.cause = from->cause > hint ? from->cause : hint;
+	} else if (hint) {
+		t->row.dev = t->hint_dev;
+		t->row.cause = hint;
+		if (!t->hint_dev)
+			COUNT(device_unknown);
+	} else if (waits_for_own_request(t)) {
+		COUNT(wakes_unseen);
+		t->row.dev = t->last_dev;
+		t->row.cause = ABI_CAUSE_BLOCK_IO;
+	} else {
+		if (t->expect == EXPECT_IOWAIT)
+			COUNT(iowaits_unexplained);
+		return;
+	}
+	t->row.state = ABI_STALL;
+}
+
+/* The sleep ends, by what `from` stands for. When that was is worth a look at the clock only for a stall, or where its
+ * stack may be wanted. */
 ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from)
 {
-	u32 cause, dev = 0;
-
 	if (t->state != ABI_SLEEP || t->wake_ns)
 		return;
-	if (!from && !t->expect) {
+	if (!from && !t->expect && !long_waits) {
 		t->wake_ns = 1;
 		return;
 	}
-	cause = wait_cause(task, t, from, &dev);
-	t->wait_cause = cause;
-	t->wait_dev = dev;
+	wait_decide(task, t, from);
 	t->hint = 0;
 	t->wake_ns = bpf_ktime_get_ns();
 }
 
-/* The sleep has ended, and no wake was seen: still the kernel said what it was. */
-ALWAYS void wait_end_unseen(struct thread *t)
+/* A thread is woken that has set its state and left the run queue, and whose switch-out is yet to come. */
+ALWAYS void wait_end_early(struct task_struct *task, struct thread *t, const struct carried *from)
+{
+	struct sched_entity *se = &task->se;
+	bool delayed = HAS_FIELD(se, sched_delayed) && se->sched_delayed;
+
+	if (task->on_rq && !delayed)
+		return;
+	t->early = from ? *from : (struct carried){};
+	t->early_ns = bpf_ktime_get_ns();
+}
+
+/* What a wake that came too early had to tell. */
+ALWAYS void wait_take_early(struct task_struct *task, struct thread *t, u64 now)
+{
+	u64 early_ns = t->early_ns;
+
+	if (!early_ns)
+		return;
+	t->early_ns = 0;
+	if (since(now, early_ns) > SOON_NS)
+		return;
+	wait_decide(task, t, t->early.cause ? &t->early : NULL);
+	t->hint = 0;
+	t->wake_ns = now + 1;
+}
+
+/* The sleep has ended, and no wake was seen: still the kernel may have said what it was. */
+ALWAYS void wait_end_unseen(struct task_struct *task, struct thread *t)
 {
 	COUNT(wakes_unseen);
-	COUNT(device_unknown);
-	t->wait_cause = t->hint ? t->hint : ABI_CAUSE_BLOCK_IO;
-	t->wait_dev = 0;
+	wait_decide(task, t, NULL);
 	t->hint = 0;
 }
 
-/* What of a stall is sampled. */
+/* To be asked on the thread itself before what it slept is settled: at the switch-out, and at a tag change before that. */
+ALWAYS void wait_look(struct task_struct *task, struct thread *t)
+{
+	if (t->wake_ns || t->expect != EXPECT_IOWAIT || !cycle_slept(t, word_begin(t->word)) ||
+	    since(t->in_ns, t->sleep_ns) <= SOON_NS)
+		return;
+	wait_end_unseen(task, t);
+	t->wake_ns = 1; /* found out; when it was is not known */
+}
+
+/* What of a wait is sampled. */
 struct wait_part {
-	u32 kind, cause, dev;
+	struct wait_row row;
+	u32 kind; /* enum abi_event_kind */
 	u64 ns, end_ns, threshold;
 };
+
+/* Whether what earlier windows were told of the sleep was something else. */
+ALWAYS bool wait_moves(const struct thread *t, const struct wait_row *row)
+{
+	return t->told_ns && t->told_seq == t->wait_seq && !same_row(&t->told, row);
+}
 
 ALWAYS void wait_event(struct task_struct *task, struct thread *t, struct abi_event *event,
                        const struct wait_part *part, u64 window)
@@ -124,10 +200,18 @@ ALWAYS void wait_event(struct task_struct *task, struct thread *t, struct abi_ev
 	event->time_ns = part->end_ns;
 	event->duration_ns = part->ns;
 	event->weight_ns = wait_weight(part->ns, part->threshold);
-	event->dev = part->dev;
-	event->state = ABI_STALL;
-	event->cause = part->cause;
+	event->dev = part->row.dev;
+	event->state = part->row.state;
+	event->cause = part->row.cause;
 	event->window = window;
+	if (wait_moves(t, &part->row)) {
+		event->duration_ns += t->told_ns;
+		event->weight_ns = wait_weight(event->duration_ns, part->threshold);
+		event->moved_ns = t->told.state == ABI_STALL ? t->told_ns : t->told_sent_ns;
+		event->moved_state = t->told.state;
+		event->moved_cause = t->told.cause;
+		event->moved_dev = t->told.dev;
+	}
 	kernel_stack_of(task, event);
 }
 
@@ -141,7 +225,7 @@ ALWAYS void wait_event_bare(struct task_struct *task, struct stack_slot *slot)
 	slot->event.flags = ABI_NO_USER_COPY;
 }
 
-/* The sample of a stall whose thread is being switched in: its slot is still its own. */
+/* The sample of a wait whose thread is being switched in: its slot is still its own. */
 ALWAYS void wait_sample(struct task_struct *task, struct thread *t, const struct wait_part *part)
 {
 	struct stack_slot *slot = NULL;
@@ -166,7 +250,7 @@ ALWAYS void wait_sample(struct task_struct *task, struct thread *t, const struct
 	event_send(slot, len, n_python);
 }
 
-/* The sample of a stall that goes on, taken from another CPU. The slot is copied, because the thread may be woken and
+/* The sample of a wait that goes on, taken from another CPU. The slot is copied, because the thread may be woken and
  * give it to another; if it was switched meanwhile, the copy is not sent. */
 ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, const struct wait_part *part)
 {

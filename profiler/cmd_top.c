@@ -6,94 +6,25 @@
 #include <string.h>
 
 #include "pprof/profile.h"
+#include "profiler/ledger_row.h"
 #include "profiler/top.h"
 #include "profiler/top_input.h"
 #include "profiler/top_json.h"
+#include "profiler/top_options.h"
+#include "profiler/top_screen.h"
+#include "profiler/top_seen.h"
 #include "profiler/top_text.h"
-#include "profiler/usage.h"
 
-#define DEFAULT_LIMIT 10
+#define TABLE_ROWS    10 /* of one table, unless -n says otherwise */
 #define MESSAGE_BYTES 1024
 
-struct options {
-	char **files;
-	size_t file_count;
-	enum top_by by;
-	const char *type;
-	struct top_filter filter;
-	size_t limit;
-	bool limit_given;
-	bool json;
+/* A loaded profile, and how to look at it. */
+struct view {
+	const struct top_options *options;
+	const struct top_input *input;
+	const struct top_tags *tags;
+	size_t type;
 };
-
-static const struct argp_option option_table[] = {
-	{ "by", 'b', "WHAT", 0, "Sum by function (the default), line, stack, tag, stall or device", 0 },
-	{ "type", 't', "TYPE", 0, "Sum delay (blocked time, the default), cpu or another sample type", 0 },
-	{ "stall", 's', "CAUSE", 0, "Only samples of this stall, for example block_io", 0 },
-	{ "tag", 'T', "TAG", 0,
-	  "Only this tag: a class, a name or the beginning of its path, or a 16-digit id", 0 },
-	{ "number", 'n', "N", 0,
-	  "Show N rows of each table (10; 0: all; with --json all stacks unless given)", 0 },
-	{ "json", 'j', NULL, 0, "Print JSON", 0 },
-	{ 0 },
-};
-
-static size_t parse_limit(const char *text, struct argp_state *state)
-{
-	char *end;
-	unsigned long number;
-
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (errno || end == text || *end || *text < '0' || *text > '9')
-		usage_error(state, "-n wants a number, not '%s'", text);
-	return number;
-}
-
-static error_t parse_option(int key, char *value, struct argp_state *state)
-{
-	struct options *options = state->input;
-
-	switch (key) {
-	case 'b':
-		if (!top_by_parse(value, &options->by))
-			usage_error(state, "--by wants function, line, stack, tag, stall or device, not '%s'",
-			            value);
-		return 0;
-	case 't':
-		options->type = value;
-		return 0;
-	case 's':
-		options->filter.stall = value;
-		return 0;
-	case 'T':
-		options->filter.tag = value;
-		return 0;
-	case 'n':
-		options->limit = parse_limit(value, state);
-		options->limit_given = true;
-		return 0;
-	case 'j':
-		options->json = true;
-		return 0;
-	case ARGP_KEY_ARGS:
-		options->files = state->argv + state->next;
-		options->file_count = (size_t)(state->argc - state->next);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		usage_error(state, "which FILE?");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static const struct argp parser = { .options = option_table,
-	                            .parser = parse_option,
-	                            .args_doc = "FILE...",
-	                            .doc = "Prints where the time of tagged threads went (the ledger), the "
-	                                   "heaviest functions or stacks of "
-	                                   "their stalls, and what was not seen.\vFILEs are summed; a "
-	                                   "directory stands for all *.pb.gz in it." };
 
 static int say(const char *message)
 {
@@ -109,69 +40,176 @@ static void list_types(const struct profile *profile, const char *wanted)
 	fputc('\n', stderr);
 }
 
-static int print_text(FILE *out, const struct top_json *what, size_t limit)
+/* --- what the filter leaves ------------------------------------------------------------------------------- */
+
+static bool any_sample(const struct view *view, const struct top_filter *filter)
 {
-	if (top_text_ledger(out, what->input, what->tags, &what->filter, limit))
-		return -ENOMEM;
-	top_text_table(out, what->table, what->by, what->type, limit);
-	top_text_stamp(out, what->input);
+	struct top_sample sample;
+
+	for (size_t i = 0; top_sample_get(view->input, view->tags, i, &sample); i++)
+		if (top_filter_sample(filter, view->input, &sample))
+			return true;
+	return false;
+}
+
+static bool any_row(const struct view *view, const struct top_filter *filter)
+{
+	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
+		const struct ledger_row *row = ledger_at(view->input->ledger, i);
+
+		if (row && top_filter_row(filter, row) && top_filter_cause(filter, row))
+			return true;
+	}
+	return false;
+}
+
+/* Something was asked for that is not there: says so. */
+static bool finds_nothing(const struct view *view)
+{
+	struct top_filter filter = view->options->filter;
+
+	filter.waits = true;
+	if (!filter.tag && !filter.stall && !filter.focus && !filter.ignore)
+		return false;
+	if (any_sample(view, &filter) || (!filter.focus && !filter.ignore && any_row(view, &filter)))
+		return false;
+	fprintf(stderr, "stallprof top: the profile has nothing%s%s%s%s%s: see --by tag and --by stall\n",
+	        filter.tag ? " of tag " : "", filter.tag ? filter.tag : "", filter.stall ? " of stall " : "",
+	        filter.stall ? filter.stall : "",
+	        filter.focus || filter.ignore ? " that --focus and --ignore leave" : "");
+	return true;
+}
+
+/* --- printing --------------------------------------------------------------------------------------------- */
+
+static int print_screen(FILE *out, const struct view *view)
+{
+	const struct top_options *options = view->options;
+	bool tags = options->by_given && options->by == TOP_BY_TAG;
+	struct top_screen screen = { .input = view->input,
+		                     .tags = view->tags,
+		                     .filter = &options->filter,
+		                     .level = tags ? TOP_LEVEL_TAG : TOP_LEVEL_CLASS,
+		                     .code = !options->by_given,
+		                     .native = options->native,
+		                     .verbose = options->verbose,
+		                     .type = view->type,
+		                     .limit = options->limit };
+
+	if (options->by_given && options->limit == TOP_FITS)
+		screen.limit = TABLE_ROWS;
+	return top_screen_print(out, &screen);
+}
+
+static int print_table(FILE *out, const struct view *view, const struct top_table *table)
+{
+	const struct top_options *options = view->options;
+
+	top_text_table(out, table, options->by, profile_type(view->input->profile, view->type),
+	               options->limit == TOP_FITS ? TABLE_ROWS : options->limit);
+	fputc('\n', out);
+	top_text_losses(out, view->input, options->verbose ? 0 : TABLE_ROWS);
+	if (options->verbose)
+		top_text_stamp(out, view->input);
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }
 
-/* Builds the table and prints; 0 or -errno. */
-static int show(FILE *out, const struct top_input *input, const struct options *options, int type)
+static int print_json(FILE *out, const struct view *view, const struct top_table *table)
 {
-	struct top_tags *tags = top_tags_new(input);
-	struct top_table table = { .total = 0 };
-	struct top_json what = { .input = input,
-		                 .tags = tags,
+	const struct top_options *options = view->options;
+	struct top_json what = { .input = view->input,
+		                 .tags = view->tags,
 		                 .filter = options->filter,
-		                 .table = &table,
+		                 .table = table,
 		                 .by = options->by,
-		                 .type = profile_type(input->profile, (size_t)type) };
-	int err = tags ? 0 : -ENOMEM;
+		                 .level = options->by == TOP_BY_TAG ? TOP_LEVEL_TAG : TOP_LEVEL_CLASS,
+		                 .type = profile_type(view->input->profile, view->type),
+		                 .limit = options->limit == TOP_FITS ? 0 : options->limit };
 
-	if (!err)
-		err = top_table_build(&table, input, tags, &options->filter, options->by, (size_t)type);
-	if (!err && options->json) {
-		what.limit = options->limit_given ? options->limit : 0;
-		err = top_json_write(out, &what);
-	} else if (!err) {
-		err = print_text(out, &what, options->limit);
-	}
+	return top_json_write(out, &what);
+}
+
+static bool is_screen(const struct top_options *options)
+{
+	return !options->by_given || options->by == TOP_BY_TAG || options->by == TOP_BY_CLASS;
+}
+
+/* Waits end in few functions of the kernel, so that the callers say more; where a CPU was is in the functions themselves. */
+static bool sorts_by_cum(const struct view *view)
+{
+	if (view->options->sort_given)
+		return view->options->by_cum;
+	return strcmp(profile_type(view->input->profile, view->type).type, "cpu") != 0 &&
+	       view->options->by_given;
+}
+
+/* 0 or -errno. */
+static int show(FILE *out, const struct view *view)
+{
+	struct top_table table;
+	int err;
+
+	if (is_screen(view->options) && !view->options->json)
+		return print_screen(out, view);
+	err = top_table_build(&table, view->input, view->tags, &view->options->filter, view->options->by,
+	                      view->type, sorts_by_cum(view));
+	if (err)
+		return err;
+	err = view->options->json ? print_json(out, view, &table) : print_table(out, view, &table);
 	top_table_free(&table);
-	top_tags_free(tags);
 	return err;
+}
+
+/* --- the command ------------------------------------------------------------------------------------------ */
+
+static int run(const struct top_options *options, const struct top_input *input)
+{
+	struct view view = { .options = options, .input = input };
+	int type = top_pick_type(input, options->type), err = -ENOMEM;
+	struct top_tags *tags;
+	bool nothing = false;
+
+	if (type < 0) {
+		list_types(input->profile, options->type ? options->type : "");
+		return 1;
+	}
+	view.type = (size_t)type;
+	view.tags = tags = top_tags_new(input);
+	if (tags) {
+		nothing = finds_nothing(&view);
+		err = nothing ? 0 : show(stdout, &view);
+	}
+	top_tags_free(tags);
+	if (err)
+		say(err == -EIO ? "the output could not be written" : strerror(-err));
+	return err || nothing;
 }
 
 int cmd_top(int argc, char **argv)
 {
-	struct options options = { .limit = DEFAULT_LIMIT };
 	char message[MESSAGE_BYTES] = "";
+	struct top_options options;
 	struct top_input input;
-	int type, err;
+	int status;
 
-	usage_parse(&parser, "stallprof top", argc, argv, 0, &options);
-	if (top_input_load(&input, options.files, options.file_count, message, sizeof(message)))
-		return say(message);
-	type = top_pick_type(&input, options.type);
-	if (type < 0) {
-		list_types(input.profile, options.type ? options.type : "");
+	top_options_parse(argc, argv, &options);
+	if (top_input_load(&input, options.files, options.file_count, message, sizeof(message))) {
+		status = say(message);
+	} else {
+		status = run(&options, &input);
 		top_input_release(&input);
-		return 1;
 	}
-	err = show(stdout, &input, &options, type);
-	if (err)
-		say(err == -EIO ? "the output could not be written" : strerror(-err));
-	top_input_release(&input);
-	return err ? 1 : 0;
+	top_options_release(&options);
+	return status;
 }
 
 void top_print_summary(FILE *out, const struct profile *p, size_t n_top)
 {
-	const struct options options = { .by = TOP_BY_STACK, .limit = n_top };
+	const struct top_options options = { .limit = n_top };
 	char message[MESSAGE_BYTES] = "";
+	struct view view = { .options = &options };
 	struct top_input input;
+	struct top_tags *tags;
 	int type, err;
 
 	if (top_input_borrow(&input, p, message, sizeof(message))) {
@@ -179,8 +217,13 @@ void top_print_summary(FILE *out, const struct profile *p, size_t n_top)
 		return;
 	}
 	type = top_pick_type(&input, NULL);
-	err = type < 0 ? type : show(out, &input, &options, type);
+	tags = top_tags_new(&input);
+	view.input = &input;
+	view.tags = tags;
+	view.type = type < 0 ? 0 : (size_t)type;
+	err = type < 0 ? type : tags ? print_screen(out, &view) : -ENOMEM;
 	if (err)
 		fprintf(out, "the summary is incomplete: %s\n", strerror(-err));
+	top_tags_free(tags);
 	top_input_release(&input);
 }

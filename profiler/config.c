@@ -182,6 +182,14 @@ static int list_failed(const char *what, size_t max, char *err, size_t err_size)
 	return -EINVAL;
 }
 
+bool config_has_label(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->label_count; i++)
+		if (!strcmp(config->labels[i].name, name))
+			return true;
+	return false;
+}
+
 int config_add_label(struct config *config, const char *name, const char *value, char *err, size_t err_size)
 {
 	struct config_label *labels, *label;
@@ -193,9 +201,8 @@ int config_add_label(struct config *config, const char *name, const char *value,
 		        err_size);
 	if (!config_line_passes(value))
 		return refuse_text("labels.value", value, CONFIG_LINE_ALLOWED, err, err_size);
-	for (size_t i = 0; i < config->label_count; i++)
-		if (!strcmp(config->labels[i].name, name))
-			return refuse_text("labels.name", name, "each name once", err, err_size);
+	if (config_has_label(config, name))
+		return refuse_text("labels.name", name, "each name once", err, err_size);
 	labels = grow(config->labels, config->label_count, CONFIG_LABELS_MAX, sizeof(*labels));
 	if (!labels)
 		return list_failed("labels", CONFIG_LABELS_MAX, err, err_size);
@@ -271,6 +278,15 @@ int config_check(const struct config *config, char *err, size_t err_size)
 		return 0;
 	snprintf(err, err_size, "%s", wrong);
 	return -EINVAL;
+}
+
+bool config_long_waits(const struct config *config, bool local)
+{
+	const char *waits = config->sampling.waits;
+
+	if (!strcmp(waits, CONFIG_WAITS_AUTO))
+		return local && !*config->push.url;
+	return !strcmp(waits, CONFIG_WAITS_LONG);
 }
 
 uint64_t config_clock_hz(const struct config *config)

@@ -69,6 +69,7 @@ struct config_sampling {
 	uint64_t stack_copy_bytes;
 	uint64_t max_stalled_threads; /* stacks held at once */
 	uint64_t ring_bytes;
+	char *waits; /* config_long_waits() */
 };
 
 #define CONFIG_NO_CACHE "none"
@@ -120,11 +121,21 @@ int config_add_tag_rule(struct config *config, const char *match, const char *cl
 int config_add_pid(struct config *config, const char *pid, char *err, size_t err_size);
 int config_add_cgroup(struct config *config, const char *cgroup, char *err, size_t err_size);
 
+/* Whether all series have this label. */
+bool config_has_label(const struct config *config, const char *name);
+
 /* What only several settings together can get wrong. config_load has done it. */
 int config_check(const struct config *config, char *err, size_t err_size);
 
 /* Of a setting that is "true" or "false". */
 bool config_says_true(const char *value);
+
+#define CONFIG_WAITS_AUTO "auto"
+#define CONFIG_WAITS_LONG "long"
+#define CONFIG_WAITS_NONE "none"
+
+/* Whether waits that are no stalls get stacks, too. "auto": if the profiles are for files that `record` writes (`local`). */
+bool config_long_waits(const struct config *config, bool local);
 
 /* The rate of the clock that takes on-CPU samples, inside stalls and outside: one serves both, at the higher of
  * the two rates. */

@@ -118,6 +118,12 @@ static bool user_passes(const char *value)
 	return config_line_passes(value) && !strchr(value, ':');
 }
 
+static bool waits_pass(const char *text)
+{
+	return !strcmp(text, CONFIG_WAITS_AUTO) || !strcmp(text, CONFIG_WAITS_LONG) ||
+	       !strcmp(text, CONFIG_WAITS_NONE);
+}
+
 #define PATH_ALLOWED "an absolute path"
 
 #define TEXT(in, name, field, initial, check, say)                                                           \
@@ -144,7 +150,7 @@ const struct config_setting config_settings[] = {
 	NUMBER(SECTION_PUSH, "timeout_seconds", push.timeout_seconds, 30, 1, 600),
 
 	TEXT(SECTION_OUTPUT, "directory", output.directory, "", path_passes, PATH_ALLOWED),
-	NUMBER(SECTION_OUTPUT, "max_bytes", output.max_bytes, 0, MIB, UINT64_MAX, .or_zero = true),
+	NUMBER(SECTION_OUTPUT, "max_bytes", output.max_bytes, 1 * GIB, MIB, UINT64_MAX, .or_zero = true),
 
 	NUMBER(SECTION_TAGS, "max_classes", tags.max_classes, 64, 1, 1000),
 
@@ -158,6 +164,7 @@ const struct config_setting config_settings[] = {
 	NUMBER(SECTION_SAMPLING, "max_stalled_threads", sampling.max_stalled_threads, 256, 1, 65536),
 	NUMBER(SECTION_SAMPLING, "ring_bytes", sampling.ring_bytes, 16 * MIB, 256 * 1024, GIB,
 	       .power_of_two = true),
+	TEXT(SECTION_SAMPLING, "waits", sampling.waits, CONFIG_WAITS_AUTO, waits_pass, "auto, long or none"),
 
 	NUMBER(SECTION_SYMBOLIZER, "max_memory_bytes", symbolizer.max_memory_bytes, 512 * MIB, 16 * MIB,
 	       1024 * GIB),

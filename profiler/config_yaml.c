@@ -1,393 +1,414 @@
 /*
- * The configuration's file, read by libcyaml.
+ * The configuration's file, read by libyaml into a tree whose nodes know their lines.
  *
- * libcyaml checks the shape (which keys, lists or maps) by a schema made from the table of settings. Every
- * scalar is taken as text and handed to config_set(), because libcyaml would read "10k" as 10 and "-1" as a
- * large number. It tells where it failed only through its log, so that is kept and read.
+ * What may stand where follows from the table of settings and from `lists`. An error is one line: the file and the line
+ * of what is wrong, its name, and what is wanted in its place. Every scalar is taken as text and handed to config_set().
  */
 #include "profiler/config.h"
 
-#include <cyaml/cyaml.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <yaml.h>
 
+#include "profiler/config_bounds.h"
+#include "profiler/config_file.h"
 #include "profiler/config_settings.h"
 
-#define FILE_BYTES_MAX   (1024 * 1024)
-#define SECTION_KEYS_MAX (CONFIG_SETTINGS_MAX + CONFIG_SECTIONS + 4)
-#define PATH_DEPTH_MAX   4
+#define PLACE_BYTES 96
 
-/* --- what libcyaml loads into: the top of the file, and each of its sections ------------------------------
- */
-
-struct pair {
-	char *first;
-	char *second;
+/* Settings that are lists: of texts, or of maps with two texts. */
+static const struct list {
+	enum config_section section;
+	const char *key;
+	const char *first, *second; /* of an entry that is a map */
+	bool second_optional;
+	int (*add_pair)(struct config *, const char *, const char *, char *, size_t);
+	int (*add_text)(struct config *, const char *, char *, size_t);
+	const char *shape;
+} lists[] = {
+	{ .section = SECTION_TOP,
+	  .key = "labels",
+	  .first = "name",
+	  .second = "value",
+	  .add_pair = config_add_label,
+	  .shape = "a list of entries with name and value (- name: job, and below it value: llama)" },
+	{ .section = SECTION_TAGS,
+	  .key = "rules",
+	  .first = "match",
+	  .second = "class",
+	  .second_optional = true,
+	  .add_pair = config_add_tag_rule,
+	  .shape = "a list of entries with match and, if wanted, class (- match: checkpoint_*)" },
+	{ .section = SECTION_FILTERS,
+	  .key = "pids",
+	  .add_text = config_add_pid,
+	  .shape = "a list of process ids ([1, 2])" },
+	{ .section = SECTION_FILTERS,
+	  .key = "cgroups",
+	  .add_text = config_add_cgroup,
+	  .shape = "a list of paths ([/kubepods.slice])" },
 };
 
-struct loaded {
-	char *values[CONFIG_SETTINGS_MAX]; /* indexed as config_settings */
-	struct loaded *sections[CONFIG_SECTIONS];
-	struct pair *labels, *rules;
-	unsigned label_count, rule_count;
-	char **pids, **cgroups;
-	unsigned pid_count, cgroup_count;
-};
-
-#define MAY_BE_EMPTY (CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL)
-
-static const cyaml_schema_field_t label_fields[] = {
-	CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct pair, first, 0, CYAML_UNLIMITED),
-	CYAML_FIELD_STRING_PTR("value", CYAML_FLAG_POINTER, struct pair, second, 0, CYAML_UNLIMITED),
-	CYAML_FIELD_END
-};
-static const cyaml_schema_field_t rule_fields[] = {
-	CYAML_FIELD_STRING_PTR("match", CYAML_FLAG_POINTER, struct pair, first, 0, CYAML_UNLIMITED),
-	CYAML_FIELD_STRING_PTR("class", MAY_BE_EMPTY, struct pair, second, 0, CYAML_UNLIMITED),
-	CYAML_FIELD_END
-};
-static const cyaml_schema_value_t label_entry = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct pair,
-	                                                              label_fields) };
-static const cyaml_schema_value_t rule_entry = { CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct pair,
-	                                                             rule_fields) };
-static const cyaml_schema_value_t text_entry = { CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 0,
-	                                                            CYAML_UNLIMITED) };
-
-struct schema {
-	cyaml_schema_field_t fields[CONFIG_SECTIONS][SECTION_KEYS_MAX];
-	size_t counts[CONFIG_SECTIONS];
-	cyaml_schema_value_t top;
-};
-
-static void schema_add(struct schema *schema, enum config_section section, cyaml_schema_field_t field)
-{
-	schema->fields[section][schema->counts[section]++] = field;
-}
-
-static void schema_add_lists(struct schema *schema)
-{
-	static const cyaml_schema_field_t labels = CYAML_FIELD_SEQUENCE_COUNT(
-	        "labels", MAY_BE_EMPTY, struct loaded, labels, label_count, &label_entry, 0, CYAML_UNLIMITED);
-	static const cyaml_schema_field_t rules = CYAML_FIELD_SEQUENCE_COUNT(
-	        "rules", MAY_BE_EMPTY, struct loaded, rules, rule_count, &rule_entry, 0, CYAML_UNLIMITED);
-	static const cyaml_schema_field_t pids = CYAML_FIELD_SEQUENCE_COUNT(
-	        "pids", MAY_BE_EMPTY, struct loaded, pids, pid_count, &text_entry, 0, CYAML_UNLIMITED);
-	static const cyaml_schema_field_t cgroups =
-	        CYAML_FIELD_SEQUENCE_COUNT("cgroups", MAY_BE_EMPTY, struct loaded, cgroups, cgroup_count,
-	                                   &text_entry, 0, CYAML_UNLIMITED);
-
-	schema_add(schema, SECTION_TOP, labels);
-	schema_add(schema, SECTION_TAGS, rules);
-	schema_add(schema, SECTION_FILTERS, pids);
-	schema_add(schema, SECTION_FILTERS, cgroups);
-}
-
-/* schema must be zeroed: the fields of a section end at the first without a key. */
-static void schema_init(struct schema *schema)
-{
-	for (size_t i = 0; i < config_setting_count; i++) {
-		cyaml_schema_field_t field = {
-			.key = config_settings[i].key,
-			.data_offset = (uint32_t)(offsetof(struct loaded, values) + i * sizeof(char *)),
-			.value = { CYAML_VALUE_STRING(MAY_BE_EMPTY, char, 0, CYAML_UNLIMITED) }
-		};
-
-		schema_add(schema, config_settings[i].section, field);
-	}
-	for (unsigned i = SECTION_TOP + 1; i < CONFIG_SECTIONS; i++) {
-		cyaml_schema_field_t field = {
-			.key = config_section_name(i),
-			.data_offset =
-			        (uint32_t)(offsetof(struct loaded, sections) + i * sizeof(struct loaded *)),
-			.value = { CYAML_VALUE_MAPPING(MAY_BE_EMPTY, struct loaded, schema->fields[i]) }
-		};
-
-		schema_add(schema, SECTION_TOP, field);
-	}
-	schema_add_lists(schema);
-	schema->top = (cyaml_schema_value_t){ CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct loaded,
-		                                                  schema->fields[SECTION_TOP]) };
-}
-
-/* --- where libcyaml failed, out of its log ----------------------------------------------------------------
- */
-
-struct failure {
-	char message[256];
-	char path[PATH_DEPTH_MAX][64]; /* innermost first */
-	size_t depth;
-	unsigned line; /* 0: not told */
-	bool in_backtrace;
-};
-
-static void note_place(struct failure *failure, const char *text)
-{
-	const char *line = strstr(text, "(line: ");
-	char key[64];
-
-	if (sscanf(text, " in mapping field '%63[^']'", key) == 1 && failure->depth < PATH_DEPTH_MAX)
-		snprintf(failure->path[failure->depth++], sizeof(failure->path[0]), "%s", key);
-	if (line && !failure->line)
-		failure->line = (unsigned)strtoul(line + strlen("(line: "), NULL, 10);
-}
-
-static void note_log(cyaml_log_t level, void *context, const char *format, va_list args)
-{
-	struct failure *failure = context;
-	char text[256];
-
-	(void)level;
-	vsnprintf(text, sizeof(text), format, args);
-	text[strcspn(text, "\n")] = '\0';
-	if (!strcmp(text, "Load: Backtrace:"))
-		failure->in_backtrace = true;
-	else if (failure->in_backtrace)
-		note_place(failure, text);
-	else if (!failure->message[0])
-		snprintf(failure->message, sizeof(failure->message), "%s",
-		         strncmp(text, "Load: ", 6) ? text : text + 6);
-}
-
-/* The line of a setting in a file of the usual shape, sections at the margin; 0 when it is not found. */
-static unsigned find_line(const char *text, const char *section, const char *key)
-{
-	bool inside = !*section;
-	unsigned number = 0, section_line = 0;
-
-	while (*text) {
-		size_t indent = strspn(text, " -"), length = strcspn(text + indent, ":\n");
-		const char *word = text + indent;
-
-		number++;
-		if (!indent && *section && *word != '#') {
-			inside = strlen(section) == length && !strncmp(word, section, length);
-			section_line = inside ? number : section_line;
-		} else if (inside && !indent == !*section && strlen(key) == length &&
-		           !strncmp(word, key, length)) {
-			return number;
-		}
-		text += strcspn(text, "\n");
-		text += *text == '\n';
-	}
-	return section_line;
-}
-
-/* libcyaml tells the line of the map that holds an unknown key; the key's own serves better. */
-static void correct_line(struct failure *failure, const char *text)
-{
-	const char *key = strstr(failure->message, "Unexpected key: ");
-	unsigned line = 0;
-
-	if (key && failure->depth < 2)
-		line = find_line(text, failure->depth ? failure->path[0] : "",
-		                 key + strlen("Unexpected key: "));
-	if (line)
-		failure->line = line;
-}
-
-static void append_allowed_keys(FILE *out, const struct schema *schema, const struct failure *failure)
-{
-	const cyaml_schema_field_t *field = schema->fields[SECTION_TOP];
-
-	for (unsigned i = SECTION_TOP + 1; failure->depth && i < CONFIG_SECTIONS; i++)
-		if (!strcmp(config_section_name(i), failure->path[failure->depth - 1]))
-			field = schema->fields[i];
-	if (failure->depth && !strcmp(failure->path[0], "labels"))
-		field = label_fields;
-	if (failure->depth && !strcmp(failure->path[0], "rules"))
-		field = rule_fields;
-	fputs("; allowed here:", out);
-	for (const char *comma = " "; field->key; field++, comma = ", ")
-		fprintf(out, "%s%s", comma, field->key);
-}
-
-/* FILE:LINE: a.b: what is wrong */
-static void describe(const struct schema *schema, const struct failure *failure, cyaml_err_t reason,
-                     const char *path, char *err, size_t err_size)
-{
-	FILE *out = fmemopen(err, err_size, "w");
-
-	if (!out)
-		return;
-	fputs(path, out);
-	if (failure->line)
-		fprintf(out, ":%u", failure->line);
-	fputs(": ", out);
-	for (size_t i = failure->depth; i; i--)
-		fprintf(out, "%s%s", failure->path[i - 1], i > 1 ? "." : ": ");
-	fputs(failure->message[0] ? failure->message : cyaml_strerror(reason), out);
-	if (reason == CYAML_ERR_INVALID_KEY)
-		append_allowed_keys(out, schema, failure);
-	fclose(out);
-	config_clean_message(err);
-}
-
-/* --- from what was loaded to the configuration ------------------------------------------------------------
- */
+#define N_LISTS (sizeof(lists) / sizeof(lists[0]))
 
 struct reading {
+	yaml_document_t *document;
+	const char *path;
 	struct config *config;
-	const char *text; /* the file's */
-	char message[512];
-	char place[160]; /* the path of the setting being read */
+	size_t lines[CONFIG_SETTINGS_MAX]; /* of the settings that the file has; 0: it has not */
+	char *err;
+	size_t err_size;
 };
 
-static int read_settings(struct reading *reading, const struct loaded *top)
+/* --- what is wrong, and where --------------------------------------------------------------------------- */
+
+static size_t line_of(const yaml_node_t *node)
 {
-	int err = 0;
-
-	for (size_t i = 0; i < config_setting_count && !err; i++) {
-		enum config_section section = config_settings[i].section;
-		const struct loaded *from = section == SECTION_TOP ? top : top->sections[section];
-
-		if (!from || !from->values[i])
-			continue;
-		snprintf(reading->place, sizeof(reading->place), "%s%s%s", config_section_name(section),
-		         section == SECTION_TOP ? "" : ".", config_settings[i].key);
-		err = config_set(reading->config, reading->place, from->values[i], reading->message,
-		                 sizeof(reading->message));
-	}
-	return err;
+	return node->start_mark.line + 1;
 }
 
-static int read_pairs(struct reading *reading, const struct pair *pairs, unsigned count, const char *place,
-                      int (*add)(struct config *, const char *, const char *, char *, size_t))
+/* Without a node it is the file as a whole. -EINVAL. */
+__attribute__((format(printf, 3, 4))) static int refuse(struct reading *r, const yaml_node_t *node,
+                                                        const char *format, ...)
 {
-	int err = 0;
+	va_list args;
+	int n = node ? snprintf(r->err, r->err_size, "%s:%zu: ", r->path, line_of(node))
+	             : snprintf(r->err, r->err_size, "%s: ", r->path);
 
-	snprintf(reading->place, sizeof(reading->place), "%s", place);
-	for (unsigned i = 0; i < count && !err; i++)
-		err = add(reading->config, pairs[i].first, pairs[i].second ? pairs[i].second : "",
-		          reading->message, sizeof(reading->message));
-	return err;
+	va_start(args, format);
+	if (n > 0 && (size_t)n < r->err_size)
+		vsnprintf(r->err + n, r->err_size - n, format, args);
+	va_end(args);
+	config_clean_message(r->err);
+	return -EINVAL;
 }
 
-static int read_texts(struct reading *reading, char **texts, unsigned count, const char *place,
-                      int (*add)(struct config *, const char *, char *, size_t))
+/* What another function has found wrong with this node, as `result` and `message` say. */
+static int refuse_for(struct reading *r, const yaml_node_t *node, int result, const char *message)
 {
-	int err = 0;
-
-	snprintf(reading->place, sizeof(reading->place), "%s", place);
-	for (unsigned i = 0; i < count && !err; i++)
-		err = add(reading->config, texts[i], reading->message, sizeof(reading->message));
-	return err;
+	if (result)
+		refuse(r, node, "%s", message);
+	return result;
 }
 
-static int read_lists(struct reading *reading, const struct loaded *top)
-{
-	const struct loaded *tags = top->sections[SECTION_TAGS], *filters = top->sections[SECTION_FILTERS];
-	int err = read_pairs(reading, top->labels, top->label_count, "labels", config_add_label);
+/* --- nodes ---------------------------------------------------------------------------------------------- */
 
-	if (!err && tags)
-		err = read_pairs(reading, tags->rules, tags->rule_count, "tags.rules", config_add_tag_rule);
-	if (!err && filters)
-		err = read_texts(reading, filters->pids, filters->pid_count, "filters.pids", config_add_pid);
-	if (!err && filters)
-		err = read_texts(reading, filters->cgroups, filters->cgroup_count, "filters.cgroups",
-		                 config_add_cgroup);
-	return err;
+static const char *text_of(const yaml_node_t *node)
+{
+	return (const char *)node->data.scalar.value;
 }
 
-static int read_loaded(struct reading *reading, const struct loaded *top)
+/* Nothing stands there, or what YAML calls null. */
+static bool is_null(const yaml_node_t *node)
 {
-	int err = read_settings(reading, top);
+	static const char *const nulls[] = { "", "~", "null", "Null", "NULL" };
 
-	if (!err)
-		err = read_lists(reading, top);
-	if (err)
-		return err;
-	reading->place[0] = '\0';
-	return config_check(reading->config, reading->message, sizeof(reading->message));
+	if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+		return false;
+	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
+		if (!strcmp(text_of(node), nulls[i]))
+			return true;
+	return false;
 }
 
-static void describe_reading(const struct reading *reading, const char *path, char *err, size_t err_size)
+static const char *kind_of(const yaml_node_t *node)
 {
-	char section[sizeof(reading->place)];
-	const char *dot = strchr(reading->place, '.');
-	const char *key = dot ? dot + 1 : reading->place;
-	unsigned line;
-
-	snprintf(section, sizeof(section), "%.*s", (int)(dot ? dot - reading->place : 0), reading->place);
-	line = *key ? find_line(reading->text, section, key) : 0;
-	if (line)
-		snprintf(err, err_size, "%s:%u: %s", path, line, reading->message);
-	else
-		snprintf(err, err_size, "%s: %s", path, reading->message);
+	if (is_null(node))
+		return "nothing";
+	return node->type == YAML_SEQUENCE_NODE  ? "a list"
+	       : node->type == YAML_MAPPING_NODE ? "a map"
+	                                         : "a text";
 }
 
-/* --- the file ---------------------------------------------------------------------------------------------
+static int want_text(struct reading *r, const yaml_node_t *node, const char *place, const char *wanted)
+{
+	if (node->type != YAML_SCALAR_NODE)
+		return refuse(r, node, "%s: %s is wanted, not %s", place, wanted, kind_of(node));
+	if (strlen(text_of(node)) != node->data.scalar.length)
+		return refuse(r, node, "%s: a text without NUL is wanted", place);
+	return 0;
+}
+
+static void print_place(char place[PLACE_BYTES], enum config_section section, const char *key)
+{
+	const char *name = config_section_name(section);
+
+	snprintf(place, PLACE_BYTES, "%s%s%.64s", name, *name ? "." : "", key);
+}
+
+/*
+ * The next pair of a map, that of section or list `of`; its names must be texts that don't stand there twice. 1, 0 after
+ * the last, or -EINVAL.
  */
-
-static bool is_pipe(const char *path)
+static int next_pair(struct reading *r, const char *of, const yaml_node_t *map, size_t *i, yaml_node_t **key,
+                     yaml_node_t **value)
 {
-	struct stat st;
+	const yaml_node_pair_t *pairs = map->data.mapping.pairs.start;
+	size_t n = map->data.mapping.pairs.top - pairs;
 
-	return stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+	if (*i == n)
+		return 0;
+	*key = yaml_document_get_node(r->document, pairs[*i].key);
+	*value = yaml_document_get_node(r->document, pairs[*i].value);
+	if ((*key)->type != YAML_SCALAR_NODE)
+		return refuse(r, *key, "the name of a setting is wanted, not %s", kind_of(*key));
+	for (size_t j = 0; j < *i; j++) {
+		yaml_node_t *before = yaml_document_get_node(r->document, pairs[j].key);
+
+		if (!strcmp(text_of(before), text_of(*key)))
+			return refuse(r, *key, "%s%s%.64s stands twice, first in line %zu", of,
+			              *of ? "." : "", text_of(*key), line_of(before));
+	}
+	++*i;
+	return 1;
 }
 
-/* The whole file, ended by a NUL that *size doesn't count. */
-static int read_file(const char *path, char **text, size_t *size, char *err, size_t err_size)
+/* --- lists ---------------------------------------------------------------------------------------------- */
+
+static int read_entry_text(struct reading *r, const struct list *list, const char *place,
+                           const yaml_node_t *entry)
 {
-	FILE *file;
+	char message[512];
+	int result = want_text(r, entry, place, list->shape);
+
+	if (result)
+		return result;
+	return refuse_for(r, entry, list->add_text(r->config, text_of(entry), message, sizeof(message)),
+	                  message);
+}
+
+static int read_entry_pair(struct reading *r, const struct list *list, const char *place,
+                           const yaml_node_t *entry)
+{
+	yaml_node_t *key, *value, *first = NULL, *second = NULL, **field;
+	char message[512], field_place[2 * PLACE_BYTES];
+	size_t i = 0;
+	int result;
+
+	if (entry->type != YAML_MAPPING_NODE)
+		return refuse(r, entry, "%s: %s is wanted, not an entry that is %s", place, list->shape,
+		              kind_of(entry));
+	while ((result = next_pair(r, place, entry, &i, &key, &value)) > 0) {
+		field = strcmp(text_of(key), list->first) ? &second : &first;
+		if (field == &second && strcmp(text_of(key), list->second) != 0)
+			return refuse(r, key, "%s: an entry has no %.64s; there are: %s, %s", place,
+			              text_of(key), list->first, list->second);
+		snprintf(field_place, sizeof(field_place), "%s.%s", place, text_of(key));
+		result = want_text(r, value, field_place, "a text");
+		if (result)
+			return result;
+		*field = value;
+	}
+	if (result)
+		return result;
+	if (!first || (!second && !list->second_optional))
+		return refuse(r, entry, "%s: this entry lacks its %s; wanted is %s", place,
+		              first ? list->second : list->first, list->shape);
+	result = list->add_pair(r->config, text_of(first), second && !is_null(second) ? text_of(second) : "",
+	                        message, sizeof(message));
+	/* Whichever of the two the message names. */
+	snprintf(field_place, sizeof(field_place), "%s.%s ", place, list->second);
+	return refuse_for(r, second && !strncmp(message, field_place, strlen(field_place)) ? second : first,
+	                  result, message);
+}
+
+static int read_list(struct reading *r, const struct list *list, const yaml_node_t *node)
+{
+	const yaml_node_item_t *item;
+	char place[PLACE_BYTES];
 	int result = 0;
 
-	*size = 0;
-	*text = NULL;
-	if (is_pipe(path)) { /* to open it would wait for a writer, with the signals that end us blocked */
-		snprintf(err, err_size, "%s: a pipe; give a file", path);
-		return -EINVAL;
+	print_place(place, list->section, list->key);
+	if (is_null(node))
+		return 0;
+	if (node->type != YAML_SEQUENCE_NODE)
+		return refuse(r, node, "%s: %s is wanted, not %s", place, list->shape, kind_of(node));
+	for (item = node->data.sequence.items.start; item < node->data.sequence.items.top && !result;
+	     item++) {
+		const yaml_node_t *entry = yaml_document_get_node(r->document, *item);
+
+		result = list->add_text ? read_entry_text(r, list, place, entry)
+		                        : read_entry_pair(r, list, place, entry);
 	}
-	file = fopen(path, "re");
-	*text = file ? malloc(FILE_BYTES_MAX + 1) : NULL;
-	if (*text)
-		*size = fread(*text, 1, FILE_BYTES_MAX + 1, file);
-	if (!*text || ferror(file))
-		result = -errno;
-	else if (*size > FILE_BYTES_MAX)
-		result = -EFBIG;
-	if (result) {
-		snprintf(err, err_size, "%s: %s", path, strerror(-result));
-		free(*text);
-		*text = NULL;
-	} else {
-		(*text)[*size] = '\0';
-	}
-	if (file)
-		fclose(file);
 	return result;
+}
+
+/* --- sections ------------------------------------------------------------------------------------------- */
+
+static int read_setting(struct reading *r, size_t number, const yaml_node_t *node)
+{
+	const struct config_setting *setting = &config_settings[number];
+	char place[PLACE_BYTES], message[512];
+	int result;
+
+	print_place(place, setting->section, setting->key);
+	if (is_null(node))
+		return 0;
+	result = want_text(r, node, place, setting->text ? "a text" : "a number");
+	if (result)
+		return result;
+	r->lines[number] = line_of(node);
+	return refuse_for(r, node, config_set(r->config, place, text_of(node), message, sizeof(message)),
+	                  message);
+}
+
+static int refuse_key(struct reading *r, enum config_section section, const yaml_node_t *key)
+{
+	char place[PLACE_BYTES], allowed[1024] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < config_setting_count; i++)
+		if (config_settings[i].section == section && used < sizeof(allowed))
+			used += snprintf(allowed + used, sizeof(allowed) - used, ", %s",
+			                 config_settings[i].key);
+	for (size_t i = 0; i < N_LISTS; i++)
+		if (lists[i].section == section && used < sizeof(allowed))
+			used += snprintf(allowed + used, sizeof(allowed) - used, ", %s", lists[i].key);
+	for (unsigned int i = SECTION_TOP + 1; section == SECTION_TOP && i < CONFIG_SECTIONS; i++)
+		if (used < sizeof(allowed))
+			used += snprintf(allowed + used, sizeof(allowed) - used, ", %s",
+			                 config_section_name(i));
+	print_place(place, section, text_of(key));
+	return refuse(r, key, "%s: there is no such setting, but%s", place, allowed + 1);
+}
+
+static int read_section(struct reading *r, enum config_section section, const yaml_node_t *map);
+
+/* One name of a section: a setting, a list, or at the top another section. */
+static int read_pair(struct reading *r, enum config_section section, const yaml_node_t *key,
+                     const yaml_node_t *value)
+{
+	for (size_t i = 0; i < config_setting_count; i++)
+		if (config_settings[i].section == section && !strcmp(config_settings[i].key, text_of(key)))
+			return read_setting(r, i, value);
+	for (size_t i = 0; i < N_LISTS; i++)
+		if (lists[i].section == section && !strcmp(lists[i].key, text_of(key)))
+			return read_list(r, &lists[i], value);
+	for (unsigned int i = SECTION_TOP + 1; section == SECTION_TOP && i < CONFIG_SECTIONS; i++)
+		if (!strcmp(config_section_name(i), text_of(key)))
+			return read_section(r, i, value);
+	return refuse_key(r, section, key);
+}
+
+static int read_section(struct reading *r, enum config_section section, const yaml_node_t *map)
+{
+	const char *name = config_section_name(section);
+	yaml_node_t *key, *value;
+	size_t i = 0;
+	int result;
+
+	if (is_null(map))
+		return 0;
+	if (map->type != YAML_MAPPING_NODE)
+		return refuse(r, map, "%s%s settings are wanted, each a line \"name: value\"%s, not %s", name,
+		              *name ? ":" : "the", *name ? " below it" : "", kind_of(map));
+	while ((result = next_pair(r, name, map, &i, &key, &value)) > 0) {
+		result = read_pair(r, section, key, value);
+		if (result)
+			return result;
+	}
+	return result;
+}
+
+/* What several settings together get wrong is said of the first that the message names. */
+static int check_all(struct reading *r)
+{
+	char message[512], place[PLACE_BYTES];
+	int result = config_check(r->config, message, sizeof(message));
+	yaml_node_t node = { 0 };
+	bool found = false;
+
+	for (size_t i = 0; result && i < config_setting_count; i++) {
+		print_place(place, config_settings[i].section, config_settings[i].key);
+		if (!r->lines[i] || strncmp(message, place, strlen(place)) != 0 ||
+		    message[strlen(place)] != ' ')
+			continue;
+		found = true;
+		node.start_mark.line = r->lines[i] - 1;
+	}
+	return refuse_for(r, found ? &node : NULL, result, message);
+}
+
+/* --- the file ------------------------------------------------------------------------------------------- */
+
+static int out_of_memory(char *err, size_t err_size)
+{
+	snprintf(err, err_size, "no memory left");
+	return -ENOMEM;
+}
+
+/* Bytes that are no text are told by their place in the file, all else by its line. */
+static int refuse_yaml(struct reading *r, const yaml_parser_t *parser, const char *text, size_t size)
+{
+	yaml_node_t node = { .start_mark = parser->problem_mark };
+
+	if (parser->error == YAML_MEMORY_ERROR)
+		return out_of_memory(r->err, r->err_size);
+	if (parser->error == YAML_READER_ERROR) {
+		node.start_mark.line = 0;
+		for (size_t i = 0; i < parser->problem_offset && i < size; i++)
+			node.start_mark.line += text[i] == '\n';
+	}
+	return refuse(r, &node, "this is not YAML: %s",
+	              parser->problem ? parser->problem : "it ends too early");
+}
+
+static int check_bounds(struct reading *r, const char *text, size_t size)
+{
+	yaml_node_t node = { 0 };
+	const char *wrong;
+	int result = config_bounds_check(text, size, &node.start_mark.line, &wrong);
+
+	return result == -ENOMEM ? out_of_memory(r->err, r->err_size) : refuse_for(r, &node, result, wrong);
+}
+
+static int read_document(struct reading *r, yaml_parser_t *parser, const char *text, size_t size)
+{
+	yaml_node_t *root = yaml_document_get_root_node(r->document);
+	yaml_document_t more;
+	int result = root ? read_section(r, SECTION_TOP, root) : 0;
+
+	if (result || !root)
+		return result;
+	/* A file that doesn't mean what it says. */
+	if (yaml_parser_load(parser, &more)) {
+		yaml_node_t begin = { .start_mark = more.start_mark };
+
+		if (yaml_document_get_root_node(&more))
+			result = refuse(r, &begin, "a second document begins; one is wanted");
+		yaml_document_delete(&more);
+	} else {
+		result = refuse_yaml(r, parser, text, size);
+	}
+	return result ? result : check_all(r);
 }
 
 static int parse(const char *path, const char *text, size_t size, struct config *config, char *err,
                  size_t err_size)
 {
-	struct failure failure = { .line = 0 };
-	struct schema schema = { .counts = { 0 } };
-	const cyaml_config_t how = {
-		.log_fn = note_log, .log_ctx = &failure, .mem_fn = cyaml_mem, .log_level = CYAML_LOG_WARNING
+	yaml_document_t document;
+	struct reading r = {
+		.document = &document, .path = path, .config = config, .err = err, .err_size = err_size
 	};
-	struct reading reading = { .config = config, .text = text };
-	struct loaded *top = NULL;
-	cyaml_err_t reason;
-	int result = 0;
+	yaml_parser_t parser;
+	int result = check_bounds(&r, text, size);
 
-	schema_init(&schema);
-	reason = cyaml_load_data((const uint8_t *)text, size, &how, &schema.top, (cyaml_data_t **)&top, NULL);
-	/* A second document is only a warning to libcyaml; here it is a file that doesn't mean what it says.
-	 */
-	if (reason != CYAML_OK || failure.message[0]) {
-		correct_line(&failure, text);
-		describe(&schema, &failure, reason, path, err, err_size);
-		result = reason == CYAML_ERR_OOM ? -ENOMEM : -EINVAL;
-	} else if (top) {
-		result = read_loaded(&reading, top);
-		if (result)
-			describe_reading(&reading, path, err, err_size);
+	if (result)
+		return result;
+	if (!yaml_parser_initialize(&parser))
+		return out_of_memory(err, err_size);
+	yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
+	if (yaml_parser_load(&parser, &document)) {
+		result = read_document(&r, &parser, text, size);
+		yaml_document_delete(&document);
+	} else {
+		result = refuse_yaml(&r, &parser, text, size);
 	}
-	cyaml_free(&how, &schema.top, top, 0);
+	yaml_parser_delete(&parser);
 	return result;
 }
 
@@ -396,17 +417,12 @@ int config_load(const char *path, struct config **out, char *err, size_t err_siz
 	struct config *config;
 	char *text;
 	size_t size;
-	int result = read_file(path, &text, &size, err, err_size);
+	int result = config_file_read(path, &text, &size, err, err_size);
 
 	if (result)
 		return result;
 	config = config_default();
-	if (config) {
-		result = parse(path, text, size, config, err, err_size);
-	} else {
-		snprintf(err, err_size, "no memory left");
-		result = -ENOMEM;
-	}
+	result = config ? parse(path, text, size, config, err, err_size) : out_of_memory(err, err_size);
 	free(text);
 	if (result)
 		config_free(config);

@@ -1,9 +1,14 @@
 #include "profiler/debug_package.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* By the ID of os-release; the kernel's release stands between the two parts, where there is a second. */
 static const struct {
@@ -95,14 +100,47 @@ void debug_package_of_kernel(const char *root, const char *release, char *packag
 		         packages[row].after ? packages[row].after : "");
 }
 
+/* Whether apt has the package in its lists: 1 or 0, or -errno where it cannot be asked. `program`: apt-cache. */
+static int apt_offers(const char *program, const char *package)
+{
+	char *const argv[] = { "apt-cache", "show", (char *)package, NULL };
+	posix_spawn_file_actions_t actions;
+	int result, status;
+	pid_t child;
+
+	if (posix_spawn_file_actions_init(&actions))
+		return -ENOMEM;
+	result = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	if (!result)
+		result = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	if (!result)
+		result = posix_spawn(&child, program, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (result)
+		return -result;
+	if (waitpid(child, &status, 0) != child)
+		return -errno;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 void debug_package_advice(const char *root, const char *release, char *advice, size_t size)
 {
-	char package[256];
+	char package[256], program[PATH_MAX];
+	int offered;
 
 	debug_package_of_kernel(root, release, package, sizeof(package));
-	if (*package)
+	snprintf(program, sizeof(program), "%s/usr/bin/apt-cache", root);
+	offered = *package ? apt_offers(program, package) : 0;
+	if (offered > 0)
 		snprintf(advice, size, "install %s", package);
+	else if (offered < 0)
+		snprintf(advice, size,
+		         "install %s, if this kernel is the distribution's; else put its vmlinux with debug "
+		         "information at /usr/lib/debug/boot/vmlinux-%s",
+		         package, release);
 	else
-		snprintf(advice, size, "put vmlinux with debug information at /usr/lib/debug/boot/vmlinux-%s",
-		         release);
+		snprintf(advice, size,
+		         "%sput this kernel's vmlinux with debug information at "
+		         "/usr/lib/debug/boot/vmlinux-%s",
+		         *package ? "apt offers no package with it: " : "", release);
 }

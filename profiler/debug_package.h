@@ -4,8 +4,11 @@
 
 #include <stddef.h>
 
-/* When kallsyms has no addresses for us. */
-#define KALLSYMS_ADVICE "sysctl kernel.kptr_restrict=0, or CAP_SYSLOG"
+/* When kallsyms has no addresses for us: either will do, unless kptr_restrict is 2. */
+#define KALLSYMS_ADVICE                                                                                      \
+	"CAP_SYSLOG with sysctl kernel.kptr_restrict at most 1, or 0 and kernel.perf_event_paranoid 1"
+/* When it has, but lines and inlined functions of the kernel are not known. */
+#define VMLINUX_ADVICE "this kernel's debug information: see stallprof doctor"
 
 /*
  * The package with the debug information of the kernel of that release (as `uname -r` has it), for the distribution
@@ -14,7 +17,8 @@
  */
 void debug_package_of_kernel(const char *root, const char *release, char *package, size_t size);
 
-/* The same as a piece of advice: "install PACKAGE", or what to do where there is no such package. */
+/* What to do to have that information, in one line: names the package only where apt offers it, or where there is no apt to ask.
+ * Runs apt-cache, some 0.5 s. */
 void debug_package_advice(const char *root, const char *release, char *advice, size_t size);
 
 #endif

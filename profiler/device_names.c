@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 struct device_name {
@@ -72,5 +73,8 @@ const char *device_names_of(struct device_names *names, uint32_t dev)
 	entry->dev = dev;
 	read_name(names, entry);
 	HASH_ADD(hh, names->by_dev, dev, sizeof(entry->dev), entry);
-	return entry->name;
+	if (entry->hh.tbl)
+		return entry->name;
+	free(entry);
+	return "";
 }

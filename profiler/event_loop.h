@@ -2,14 +2,18 @@
  * The loop that record and agent share: waits for the session's work, for signals, and for the end of a
  * window, and calls back.
  *
- * SIGINT, SIGTERM and SIGCHLD come as calls of on_signal; SIGHUP too. The loop ends when a callback returns
- * non-zero; that is then event_loop_run's result (a negative number for -errno of its own).
+ * SIGINT, SIGTERM, SIGHUP and SIGCHLD come as calls of on_signal, with for_command also SIGQUIT, SIGUSR1 and
+ * SIGUSR2. One that was ignored when the program began (by nohup, or a shell that starts something in the
+ * background) stays ignored. The loop ends when a callback returns non-zero; that is then event_loop_run's result
+ * (a negative number for -errno of its own).
  */
 #ifndef STALLPROF_PROFILER_EVENT_LOOP_H
 #define STALLPROF_PROFILER_EVENT_LOOP_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/signalfd.h>
 
 struct session;
 
@@ -18,18 +22,28 @@ struct event_loop {
 	uint64_t window_ns;   /* 0: no windows */
 	uint64_t duration_ns; /* 0: until a callback ends it */
 	void *ctx;
-	int (*on_signal)(void *ctx, int signal);
+	int (*on_signal)(void *ctx, const struct signalfd_siginfo *signal);
 	int (*on_window)(void *ctx);
 	void (*on_tick)(void *ctx, uint64_t elapsed_ns); /* ten times a second while attached; may be NULL */
+	int (*on_watched)(void *ctx);                    /* watched_fd is readable; may be NULL */
+	int watched_fd;
+	bool for_command;
 	int signal_fd;
+	/* As event_loop_init() found it. */
+	sigset_t mask_before;
+	struct sigaction pipe_before, xfsz_before, chld_before;
 };
 
 enum { EVENT_LOOP_STOP = 1, EVENT_LOOP_DURATION = 2 };
 
-/* Blocks the signals, and ignores SIGPIPE and SIGXFSZ; call it before anything that must not be interrupted, a fork for instance. 0 or -errno.
- */
+/* Blocks the signals, and ignores SIGPIPE and SIGXFSZ; call it before anything that must not be interrupted, a
+ * fork for instance. 0 or -errno. */
 int event_loop_init(struct event_loop *loop);
 int event_loop_run(struct event_loop *loop);
+/* Signals alone, without a session, until on_signal ends it. */
+int event_loop_wait(struct event_loop *loop);
+/* Signals are again as event_loop_init() found them: in a process that is going to execute another program. */
+void event_loop_restore_signals(const struct event_loop *loop);
 void event_loop_close(struct event_loop *loop);
 
 #endif

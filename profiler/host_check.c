@@ -1,8 +1,8 @@
 #include "profiler/host_check.h"
 
-#include <bpf/libbpf.h>
+#include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/capability.h>
+#include <linux/bpf.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,32 +12,11 @@
 #include <unistd.h>
 
 #include "profiler/debug_package.h"
+#include "profiler/kernel_needs.h"
 #include "symbolizer/kernel_files.h"
 
 /* bpf/block.bpf.c knows by it that a request was held by blk-throttle. */
 #define THROTTLE_WORK "blk_throtl_dispatch_work_fn"
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
-
-static uint64_t effective_capabilities(void)
-{
-	char line[256];
-	uint64_t mask = 0;
-	FILE *file = fopen("/proc/self/status", "re");
-
-	while (file && fgets(line, sizeof(line), file)) {
-		if (!strncmp(line, "CapEff:", 7))
-			mask = strtoull(line + 7, NULL, 16);
-	}
-	if (file)
-		fclose(file);
-	return mask;
-}
 
 /* With kptr_restrict the addresses read as zeros; the names are always there. */
 static void read_kallsyms(struct host_facts *facts)
@@ -81,20 +60,54 @@ static bool in_first_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) == 0 && st.st_ino == FIRST_PID_NAMESPACE;
 }
 
+static bool lockdown_hides_the_kernel(void)
+{
+	FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	char line[128] = "";
+	bool hides;
+
+	if (!file)
+		return false;
+	hides = fgets(line, sizeof(line), file) && strstr(line, "[confidentiality]");
+	fclose(file);
+	return hides;
+}
+
+/* Offers the kernel a program that does nothing. */
+static void try_program(struct host_facts *facts)
+{
+	static const struct bpf_insn return_0[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int program = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL, "GPL", return_0, 2, NULL);
+	int error = errno;
+
+	if (program >= 0)
+		close(program);
+	if (lockdown_hides_the_kernel())
+		snprintf(facts->refused, sizeof(facts->refused),
+		         "kernel lockdown is on (confidentiality), which forbids BPF programs to read the "
+		         "kernel");
+	else if (program < 0)
+		snprintf(facts->refused, sizeof(facts->refused),
+		         "the kernel takes no BPF tracing program: %s%s", strerror(error),
+		         error == EPERM
+		                 ? ", though the capabilities are there: a seccomp filter or a security "
+		                   "module forbids it"
+		                 : "; it needs CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y");
+}
+
 void host_facts_read(struct host_facts *facts)
 {
-	uint64_t caps = effective_capabilities();
-	bool admin = caps >> CAP_SYS_ADMIN & 1;
 	struct utsname name;
 
 	memset(facts, 0, sizeof(*facts));
-	facts->privileged = admin || (caps >> CAP_BPF & 1 && caps >> CAP_PERFMON & 1);
-	facts->can_read_others = caps >> CAP_SYS_PTRACE & 1;
-	facts->can_uprobe = admin;
+	privileges_read(&facts->privileges);
 	facts->sees_host_pids = in_first_pid_namespace();
-	facts->has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
-	facts->has_bpf =
-	        facts->privileged && libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
+	facts->has_btf = kernel_needs_missing(facts->too_old, sizeof(facts->too_old)) == 0;
+	if (privileges_have(&facts->privileges, PRIVILEGE_LOAD))
+		try_program(facts);
 	if (uname(&name))
 		return;
 	snprintf(facts->release, sizeof(facts->release), "%s", name.release);
@@ -107,38 +120,56 @@ void host_facts_read_symbols(struct host_facts *facts)
 	debug_package_advice("", facts->release, facts->debug_advice, sizeof(facts->debug_advice));
 }
 
-int host_check(char *err, size_t err_len)
+int host_check(const struct host_facts *facts, char *err, size_t err_len)
 {
-	struct host_facts facts;
+	char lack[256];
 
-	host_facts_read(&facts);
-	if (!facts.privileged) {
-		snprintf(err, err_len,
-		         "not allowed to load BPF programs: run as root, or with CAP_BPF, CAP_PERFMON and "
-		         "CAP_SYS_PTRACE (and CAP_SYS_ADMIN to see tags that programs push)");
-		return -EPERM;
-	}
-	if (!facts.sees_host_pids) {
-		snprintf(err, err_len,
-		         "this is a PID namespace of its own, whose process numbers are not the kernel's: "
-		         "run in the "
-		         "host's (docker run --pid=host, hostPID: true)");
-		return -ENOTSUP;
-	}
-	if (!facts.has_btf) {
+	if (!facts->has_btf) {
 		snprintf(err, err_len,
 		         "this kernel (%s) has no BTF at /sys/kernel/btf/vmlinux: boot one built with "
 		         "CONFIG_DEBUG_INFO_BTF=y, as all of Debian's are",
-		         facts.release);
+		         facts->release);
 		return -ENOTSUP;
 	}
-	if (!facts.has_bpf) {
-		snprintf(
-		        err, err_len,
-		        "this kernel (%s) refuses BPF tracing programs: it needs CONFIG_BPF_SYSCALL=y, "
-		        "CONFIG_BPF_EVENTS=y and Linux 5.18 or later, and kernel lockdown must not forbid it",
-		        facts.release);
+	if (*facts->too_old) {
+		snprintf(err, err_len, "this kernel (%s) is too old: it lacks %s", facts->release,
+		         facts->too_old);
+		return -ENOTSUP;
+	}
+	if (!privileges_have(&facts->privileges, PRIVILEGE_LOAD)) {
+		privileges_lack(&facts->privileges, PRIVILEGE_LOAD, lack, sizeof(lack));
+		snprintf(err, err_len, "not allowed to load BPF programs: %s", lack);
+		return -EPERM;
+	}
+	if (!facts->sees_host_pids) {
+		snprintf(err, err_len,
+		         "this is a PID namespace of its own, whose process numbers are not the kernel's: "
+		         "run in the host's (docker run --pid=host, hostPID: true)");
+		return -ENOTSUP;
+	}
+	if (*facts->refused) {
+		snprintf(err, err_len, "%s", facts->refused);
 		return -ENOTSUP;
 	}
 	return 0;
+}
+
+int host_check_and_warn(void (*say)(const char *line), char *err, size_t err_len)
+{
+	static const enum privilege wanted[] = { PRIVILEGE_PERF_EVENTS,   PRIVILEGE_UPROBES,
+		                                 PRIVILEGE_PROCESSES,     PRIVILEGE_FILES,
+		                                 PRIVILEGE_DELETED_FILES, PRIVILEGE_KERNEL_SYMBOLS };
+	struct host_facts facts;
+	char line[256];
+	size_t i;
+	int result;
+
+	host_facts_read(&facts);
+	result = host_check(&facts, err, err_len);
+	for (i = 0; !result && i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		privileges_lack(&facts.privileges, wanted[i], line, sizeof(line));
+		if (*line)
+			say(line);
+	}
+	return result;
 }

@@ -5,13 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "profiler/privileges.h"
+
 struct host_facts {
-	bool privileged;      /* CAP_SYS_ADMIN, or CAP_BPF and CAP_PERFMON */
-	bool can_read_others; /* CAP_SYS_PTRACE: the memory and maps of other users' processes */
-	bool can_uprobe;      /* CAP_SYS_ADMIN: the tag library's probes */
-	bool sees_host_pids;  /* is in the host's PID namespace, whose numbers the kernel's hooks give */
+	struct privileges privileges;
+	bool sees_host_pids; /* is in the host's PID namespace, whose numbers the kernel's hooks give */
 	bool has_btf;
-	bool has_bpf; /* the kernel takes tracing programs from us */
+	char too_old[512]; /* what the kernel's BPF lacks; "": nothing, or it has no BTF and cannot tell */
+	char refused
+	        [160]; /* why no BPF program is taken from us, though we have the privilege; "": they are */
 	char release[128];
 
 	/* By host_facts_read_symbols(). */
@@ -27,6 +29,10 @@ void host_facts_read(struct host_facts *facts);
 void host_facts_read_symbols(struct host_facts *facts);
 
 /* 0, or -EPERM/-ENOTSUP with one line that says what is missing and what to do. */
-int host_check(char *err, size_t err_len);
+int host_check(const struct host_facts *facts, char *err, size_t err_len);
+
+/* The same for who records: reads the facts, and has `say` tell, a line each, which privileges are missing that are not needed to
+ * record, and what goes without. */
+int host_check_and_warn(void (*say)(const char *line), char *err, size_t err_len);
 
 #endif

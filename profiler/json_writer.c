@@ -160,6 +160,12 @@ void json_member_string(struct json_writer *json, const char *key, const char *t
 	json_string(json, text);
 }
 
+void json_member_i64(struct json_writer *json, const char *key, int64_t value)
+{
+	json_key(json, key);
+	json_i64(json, value);
+}
+
 void json_member_u64(struct json_writer *json, const char *key, uint64_t value)
 {
 	json_key(json, key);

@@ -50,6 +50,7 @@ void json_bool(struct json_writer *json, bool value);
 
 /* Key and value in one call, for members of objects. */
 void json_member_string(struct json_writer *json, const char *key, const char *text);
+void json_member_i64(struct json_writer *json, const char *key, int64_t value);
 void json_member_u64(struct json_writer *json, const char *key, uint64_t value);
 
 #endif

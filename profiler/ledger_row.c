@@ -9,7 +9,7 @@
 #include <uthash.h>
 
 #include "pprof/profile.h"
-#include "profiler/comment_line.h"
+#include "profiler/note_line.h"
 
 #define RECORD "stallprof.ledger"
 
@@ -39,6 +39,7 @@ static void entry_free(struct entry *entry)
 	if (!entry)
 		return;
 	free(entry->row.tag);
+	free(entry->row.class);
 	free(entry->row.comm);
 	free(entry->row.cause);
 	free(entry->row.device);
@@ -75,44 +76,46 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
-static void write_key(struct comment_writer *writer, const struct ledger_row *row)
+static void write_key(struct note_writer *writer, const struct ledger_row *row)
 {
-	comment_writer_text(writer, "tag", text_or_empty(row->tag));
-	comment_writer_hex64(writer, "id", row->id);
-	comment_writer_u64(writer, "pid", row->pid);
-	comment_writer_u64(writer, "start", row->start_ns);
-	comment_writer_text(writer, "state", ledger_state_name(row->state));
-	comment_writer_text(writer, "cause", text_or_empty(row->cause));
-	comment_writer_text(writer, "device", text_or_empty(row->device));
+	note_writer_text(writer, "tag", text_or_empty(row->tag));
+	note_writer_hex64(writer, "id", row->id);
+	note_writer_u64(writer, "pid", row->pid);
+	note_writer_u64(writer, "start", row->start_ns);
+	note_writer_text(writer, "state", ledger_state_name(row->state));
+	note_writer_text(writer, "cause", text_or_empty(row->cause));
+	note_writer_text(writer, "device", text_or_empty(row->device));
 }
 
 /* The key as text: the quoting makes it unambiguous. NULL with errno. */
 static char *row_key(const struct ledger_row *row)
 {
-	struct comment_writer writer;
+	struct note_writer writer;
 
-	if (comment_writer_begin(&writer, "")) {
+	if (note_writer_begin(&writer, "")) {
 		errno = ENOMEM;
 		return NULL;
 	}
 	write_key(&writer, row);
-	return comment_writer_end(&writer);
+	return note_writer_end(&writer);
 }
 
-static char *row_line(const struct ledger_row *row, int64_t at_ns)
+static char *row_line(const struct ledger_row *row)
 {
-	struct comment_writer writer;
+	struct note_writer writer;
 
-	if (comment_writer_begin(&writer, RECORD)) {
+	if (note_writer_begin(&writer, RECORD)) {
 		errno = ENOMEM;
 		return NULL;
 	}
 	write_key(&writer, row);
-	comment_writer_text(&writer, "comm", row->comm);
-	comment_writer_u64(&writer, "ns", row->ns);
-	comment_writer_u64(&writer, "count", row->count);
-	comment_writer_u64(&writer, "at", at_ns > 0 ? (uint64_t)at_ns : 0);
-	return comment_writer_end(&writer);
+	note_writer_text(&writer, "class", row->class);
+	if (row->base)
+		note_writer_u64(&writer, "base", 1);
+	note_writer_text(&writer, "comm", row->comm);
+	note_writer_i64(&writer, "ns", row->ns);
+	note_writer_u64(&writer, "count", row->count);
+	return note_writer_end(&writer);
 }
 
 /* --- adding ------------------------------------------------------------------------------------------- */
@@ -122,17 +125,36 @@ static uint64_t saturating_sum(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
+static int64_t saturating_signed(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return a < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+/* The last one given stands. */
+static int replace_text(char **text, const char *given)
+{
+	char *copy;
+
+	if (!given || !*given || !strcmp(given, *text))
+		return 0;
+	copy = strdup(given);
+	if (!copy)
+		return -ENOMEM;
+	free(*text);
+	*text = copy;
+	return 0;
+}
+
 static int entry_add(struct entry *entry, const struct ledger_row *row)
 {
-	if (row->comm && *row->comm && strcmp(row->comm, entry->row.comm)) {
-		char *comm = strdup(row->comm);
-
-		if (!comm)
-			return -ENOMEM;
-		free(entry->row.comm);
-		entry->row.comm = comm;
-	}
-	entry->row.ns = saturating_sum(entry->row.ns, row->ns);
+	if (replace_text(&entry->row.comm, row->comm) || replace_text(&entry->row.class, row->class))
+		return -ENOMEM;
+	entry->row.base = row->base;
+	entry->row.ns = saturating_signed(entry->row.ns, row->ns);
 	entry->row.count = saturating_sum(entry->row.count, row->count);
 	return 0;
 }
@@ -149,10 +171,11 @@ static struct entry *entry_new(char *key, const struct ledger_row *row)
 	entry->key = key;
 	entry->row = *row;
 	entry->row.tag = strdup(text_or_empty(row->tag));
+	entry->row.class = strdup(text_or_empty(row->class));
 	entry->row.comm = strdup(text_or_empty(row->comm));
 	entry->row.cause = strdup(text_or_empty(row->cause));
 	entry->row.device = strdup(text_or_empty(row->device));
-	if (entry->row.tag && entry->row.comm && entry->row.cause && entry->row.device)
+	if (entry->row.tag && entry->row.class && entry->row.comm && entry->row.cause && entry->row.device)
 		return entry;
 	entry_free(entry);
 	return NULL;
@@ -243,38 +266,37 @@ const struct ledger_row *ledger_at(struct ledger *ledger, size_t index)
 	return &ledger->sorted[index]->row;
 }
 
-uint64_t ledger_wall_ns(const struct ledger *ledger, const char *tag)
+int64_t ledger_wall_ns(const struct ledger *ledger, const char *tag)
 {
-	uint64_t sum = 0;
+	int64_t sum = 0;
 
 	for (const struct entry *entry = ledger->by_key; entry; entry = entry->hh.next)
 		if (!tag || !strcmp(entry->row.tag, tag))
-			sum = saturating_sum(sum, entry->row.ns);
+			sum = saturating_signed(sum, entry->row.ns);
 	return sum;
 }
 
-/* --- comments ----------------------------------------------------------------------------------------- */
+/* --- notes ----------------------------------------------------------------------------------------- */
 
-int ledger_to_comments(struct ledger *ledger, struct profile *profile)
+int ledger_to_notes(struct ledger *ledger, struct profile *profile)
 {
-	int64_t at_ns = profile_time_ns(profile);
 	int err = 0;
 
 	for (size_t i = 0; i < ledger_count(ledger) && !err; i++) {
 		const struct ledger_row *row = ledger_at(ledger, i);
-		char *line = row ? row_line(row, at_ns) : NULL;
+		char *line = row ? row_line(row) : NULL;
 
 		if (!line)
 			return row ? -errno : -ENOMEM;
-		err = profile_add_comment(profile, line);
+		err = profile_add_note(profile, line);
 		free(line);
 	}
 	return err;
 }
 
-static int read_state(const struct comment_fields *fields, enum ledger_state *state)
+static int read_state(const struct note_fields *fields, enum ledger_state *state)
 {
-	const char *name = comment_fields_text(fields, "state");
+	const char *name = note_fields_text(fields, "state");
 
 	for (unsigned i = 0; name && i < LEDGER_STATES; i++) {
 		if (!strcmp(name, state_names[i])) {
@@ -286,43 +308,46 @@ static int read_state(const struct comment_fields *fields, enum ledger_state *st
 }
 
 /* The row's texts point into fields. tag, state and ns must be there; what else is absent is 0 or "". */
-static int read_row(const struct comment_fields *fields, struct ledger_row *row)
+static int read_row(const struct note_fields *fields, struct ledger_row *row)
 {
-	uint64_t pid = 0;
+	uint64_t pid = 0, base = 0;
 
-	*row = (struct ledger_row){ .tag = (char *)comment_fields_text(fields, "tag"),
-		                    .comm = (char *)comment_fields_text(fields, "comm"),
-		                    .cause = (char *)comment_fields_text(fields, "cause"),
-		                    .device = (char *)comment_fields_text(fields, "device") };
-	if (!row->tag || read_state(fields, &row->state) || comment_fields_u64(fields, "ns", &row->ns) ||
-	    comment_fields_hex64(fields, "id", &row->id) == -EINVAL ||
-	    comment_fields_u64(fields, "pid", &pid) == -EINVAL || pid > UINT32_MAX ||
-	    comment_fields_u64(fields, "start", &row->start_ns) == -EINVAL ||
-	    comment_fields_u64(fields, "count", &row->count) == -EINVAL)
+	*row = (struct ledger_row){ .tag = (char *)note_fields_text(fields, "tag"),
+		                    .class = (char *)note_fields_text(fields, "class"),
+		                    .comm = (char *)note_fields_text(fields, "comm"),
+		                    .cause = (char *)note_fields_text(fields, "cause"),
+		                    .device = (char *)note_fields_text(fields, "device") };
+	if (!row->tag || read_state(fields, &row->state) || note_fields_i64(fields, "ns", &row->ns) ||
+	    note_fields_hex64(fields, "id", &row->id) == -EINVAL ||
+	    note_fields_u64(fields, "pid", &pid) == -EINVAL || pid > UINT32_MAX ||
+	    note_fields_u64(fields, "base", &base) == -EINVAL || base > 1 ||
+	    note_fields_u64(fields, "start", &row->start_ns) == -EINVAL ||
+	    note_fields_u64(fields, "count", &row->count) == -EINVAL)
 		return -EINVAL;
 	row->pid = (uint32_t)pid;
+	row->base = base;
 	return 0;
 }
 
 static int add_line(struct ledger *ledger, const char *line)
 {
-	struct comment_fields fields;
+	struct note_fields fields;
 	struct ledger_row row;
-	int err = comment_fields_parse(&fields, line, RECORD);
+	int err = note_fields_parse(&fields, line, RECORD);
 
 	if (err)
 		return err;
 	err = read_row(&fields, &row);
 	if (!err)
 		err = ledger_add(ledger, &row);
-	comment_fields_free(&fields);
+	note_fields_free(&fields);
 	return err;
 }
 
-int ledger_from_comments(struct ledger *ledger, const struct profile *profile, size_t *malformed)
+int ledger_from_notes(struct ledger *ledger, const struct profile *profile, size_t *malformed)
 {
-	for (size_t i = 0; i < profile_n_comments(profile); i++) {
-		int err = add_line(ledger, profile_comment(profile, i));
+	for (size_t i = 0; i < profile_n_notes(profile); i++) {
+		int err = add_line(ledger, profile_note(profile, i));
 
 		if (err == -EINVAL && malformed)
 			(*malformed)++;

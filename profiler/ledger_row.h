@@ -3,12 +3,13 @@
  *
  * A row says how long threads of one process, under one tag, were in one state. For a tag the rows of all
  * states add up to its wall time (the sum over its threads). Rows of equal key are summed; the key is (tag,
- * id, pid, start_ns, state, cause, device). comm is not part of it (exec changes it): the last one given
- * stands. Not thread-safe.
+ * id, pid, start_ns, state, cause, device). comm is not part of it (exec changes it), nor are class and base: the
+ * last ones given stand. Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_LEDGER_ROW_H
 #define STALLPROF_PROFILER_LEDGER_ROW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,7 @@ enum ledger_state {
 	LEDGER_ONCPU,
 	LEDGER_RUNQUEUE,
 	LEDGER_STALL,
-	LEDGER_BLOCKED,    /* waiting, for nothing that a cause names */
+	LEDGER_BLOCKED,    /* waiting, for what is no stall */
 	LEDGER_UNOBSERVED, /* tagged, but the profiler could not see it */
 	LEDGER_STATES
 };
@@ -28,13 +29,15 @@ enum ledger_state {
 struct ledger_row {
 	char *tag;
 	uint64_t id;
+	char *class; /* the value of ai_tag; not part of the key */
+	bool base;   /* the tag of a process, which pushed ones refine; not part of the key */
 	uint32_t pid;
 	uint64_t start_ns; /* when the process began; (pid, start_ns) is the process */
 	char *comm;
 	enum ledger_state state;
-	char *cause;  /* "" unless state is LEDGER_STALL, else for example "block_io" */
-	char *device; /* for example "vda"; "" when unknown */
-	uint64_t ns;
+	char *cause; /* of LEDGER_STALL, for example "block_io"; of LEDGER_BLOCKED the kind, "pipe", if known; else "" */
+	char *device;   /* for example "vda"; "" when unknown */
+	int64_t ns;     /* negative: what an earlier window was told provisionally belongs to another row */
 	uint64_t count; /* intervals that ended */
 };
 
@@ -57,21 +60,20 @@ size_t ledger_count(const struct ledger *ledger);
 const struct ledger_row *ledger_at(struct ledger *ledger, size_t index);
 
 /* Sum of ns over the rows of a tag, over all rows with tag NULL. */
-uint64_t ledger_wall_ns(const struct ledger *ledger, const char *tag);
+int64_t ledger_wall_ns(const struct ledger *ledger, const char *tag);
 
 /*
- * One comment a row, in sorted order, in the form of comment_line.h:
+ * One note a row, in sorted order, in the form of note_line.h:
  *
- *     stallprof.ledger tag="a b" id=00000000000000ff pid=12 start=5 comm="python3" state=stall \
- *         cause=block_io device=vda ns=123 count=4 at=1700000000000000000
+ *     stallprof.ledger tag="a b" id=00000000000000ff pid=12 start=5 state=stall cause=block_io device=vda \
+ *         class="a b" base=1 comm=python3 ns=123 count=4
  *
- * at is the profile's own time: merging tools drop comments that are equal, and rows of two windows must not
- * be. 0, -ENOMEM, or what profile_add_comment says.
+ * base is left out where it is 0. 0, -ENOMEM, or what profile_add_note says.
  */
-int ledger_to_comments(struct ledger *ledger, struct profile *profile);
+int ledger_to_notes(struct ledger *ledger, struct profile *profile);
 
-/* Adds every ledger row found in the profile's comments. Lines that are not as above are skipped and counted
+/* Adds every ledger row found in the profile's notes. Lines that are not as above are skipped and counted
  * in *malformed (added to it; may be NULL). 0, or as ledger_add. */
-int ledger_from_comments(struct ledger *ledger, const struct profile *profile, size_t *malformed);
+int ledger_from_notes(struct ledger *ledger, const struct profile *profile, size_t *malformed);
 
 #endif

@@ -19,7 +19,7 @@ void live_line_show(double seconds, const struct session_progress *progress)
 		return;
 	n = snprintf(line, sizeof(line), "%6.1f s", seconds);
 	for (cause = 1; cause < ABI_CAUSE_MAX && n < (int)sizeof(line); cause++) {
-		if (progress->stalled_ns[cause])
+		if (progress->stalled_ns[cause] > 0)
 			n += snprintf(line + n, sizeof(line) - n, "  %s %.3f s", window_cause_name(cause),
 			              progress->stalled_ns[cause] / 1e9);
 	}

@@ -8,6 +8,8 @@
 #include "profiler/cmd_symbolize.h"
 #include "profiler/cmd_tag.h"
 #include "profiler/cmd_top.h"
+#include "profiler/usage.h"
+#include "profiler/version.h"
 
 struct command {
 	const char *name;
@@ -31,27 +33,56 @@ static void print_usage(FILE *out)
 	size_t i;
 
 	fprintf(out, "Usage: stallprof COMMAND [OPTION...]\n"
-	             "Profiles what tagged threads wait for. See stallprof COMMAND --help.\n\n");
+	             "       stallprof help COMMAND | --version\n"
+	             "Profiles what tagged threads wait for.\n\n");
 	for (i = 0; i < N_COMMANDS; i++)
 		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
 }
 
-int main(int argc, char **argv)
+static const struct command *find_command(const char *name)
 {
 	size_t i;
 
-	if (argc < 2) {
-		print_usage(stderr);
-		return 64;
+	for (i = 0; i < N_COMMANDS; i++) {
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help") || !strcmp(argv[1], "-h")) {
+	fprintf(stderr, "stallprof: no command \"%s\": see stallprof --help\n", name);
+	return NULL;
+}
+
+static int help(const char *name)
+{
+	char command[32], option[] = "--help", *argv[] = { command, option, NULL };
+	const struct command *found;
+
+	if (!name) {
 		print_usage(stdout);
 		return 0;
 	}
-	for (i = 0; i < N_COMMANDS; i++) {
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
+	found = find_command(name);
+	if (!found)
+		return USAGE_STATUS;
+	snprintf(command, sizeof(command), "%s", name);
+	return found->run(2, argv);
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *found;
+
+	if (argc < 2) {
+		print_usage(stderr);
+		return USAGE_STATUS;
 	}
-	fprintf(stderr, "stallprof: no command \"%s\": see stallprof --help\n", argv[1]);
-	return 64;
+	if (!strcmp(argv[1], "help"))
+		return help(argv[2]);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "-?"))
+		return help(NULL);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		printf("stallprof %s\n", STALLPROF_VERSION);
+		return 0;
+	}
+	found = find_command(argv[1]);
+	return found ? found->run(argc - 1, argv + 1) : USAGE_STATUS;
 }

@@ -7,8 +7,11 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "profiler/clock.h"
+
+#define RECORD_BYTES_MIN (sizeof(struct perf_event_header) + sizeof(uint64_t)) /* each has its time */
 
 struct ring {
 	int fd;
@@ -31,14 +34,6 @@ struct perf_rings {
 	size_t n_pending, pending_allocated;
 	uint64_t lost;
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static int open_event(int cpu)
 {
@@ -175,67 +170,66 @@ static bool reserve_bytes(struct perf_rings *rings, size_t n)
 	return true;
 }
 
-static bool add_pending(struct perf_rings *rings, size_t offset, size_t size)
+/* The same for as many records as that many bytes can hold. */
+static bool reserve_pending(struct perf_rings *rings, size_t n_bytes)
 {
+	size_t want = rings->pending_allocated ? rings->pending_allocated : 1024;
+	size_t need = rings->n_pending + n_bytes / RECORD_BYTES_MIN;
 	struct pending *grown;
 
-	if (rings->n_pending == rings->pending_allocated) {
-		size_t want = rings->pending_allocated ? rings->pending_allocated * 2 : 1024;
+	while (want < need)
+		want *= 2;
+	if (want == rings->pending_allocated)
+		return true;
+	grown = realloc(rings->pending, want * sizeof(*grown));
+	if (!grown)
+		return false;
+	rings->pending = grown;
+	rings->pending_allocated = want;
+	return true;
+}
 
-		grown = realloc(rings->pending, want * sizeof(*grown));
-		if (!grown)
-			return false;
-		rings->pending = grown;
-		rings->pending_allocated = want;
-	}
+static void add_pending(struct perf_rings *rings, size_t offset, size_t size)
+{
 	rings->pending[rings->n_pending].offset = offset;
 	memcpy(&rings->pending[rings->n_pending].time_ns, rings->bytes + offset + size - sizeof(uint64_t),
 	       sizeof(uint64_t));
 	rings->n_pending++;
-	return true;
 }
 
-/* Notes each record of what was just copied to `offset`. */
+/* Notes each record of what was just copied to `offset`. Behind one that makes no sense the others are not found: there
+ * were as many as would have fit, so that too many are counted rather than too few. */
 static void split_records(struct perf_rings *rings, size_t offset)
 {
-	while (offset < rings->n_bytes) {
+	while (rings->n_bytes - offset >= RECORD_BYTES_MIN) {
 		struct perf_event_header header;
 
-		if (rings->n_bytes - offset < sizeof(header) + sizeof(uint64_t))
-			break;
 		memcpy(&header, rings->bytes + offset, sizeof(header));
-		if (header.size < sizeof(header) + sizeof(uint64_t) || header.size > rings->n_bytes - offset)
+		if (header.size < RECORD_BYTES_MIN || header.size > rings->n_bytes - offset)
 			break;
-		if (!add_pending(rings, offset, header.size))
-			rings->lost++;
+		add_pending(rings, offset, header.size);
 		offset += header.size;
 	}
-	if (offset < rings->n_bytes) {
-		rings->lost++;
-		rings->n_bytes = offset;
-	}
+	rings->lost += (rings->n_bytes - offset + RECORD_BYTES_MIN - 1) / RECORD_BYTES_MIN;
+	rings->n_bytes = offset;
 }
 
+/* What there is no room for stays in the ring: when that is full, the kernel counts what it drops. */
 static void copy_ring(struct perf_rings *rings, struct ring *ring)
 {
 	const char *data = (const char *)ring->page + rings->page_bytes;
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t tail = ring->page->data_tail;
 	size_t n = (size_t)(head - tail), at = (size_t)(tail % PERF_RINGS_BYTES), first;
+	size_t offset = rings->n_bytes;
 
-	if (!n)
+	if (!n || n > PERF_RINGS_BYTES || !reserve_bytes(rings, n) || !reserve_pending(rings, n))
 		return;
-	if (n > PERF_RINGS_BYTES || !reserve_bytes(rings, n)) {
-		rings->lost++;
-	} else {
-		size_t offset = rings->n_bytes;
-
-		first = n < PERF_RINGS_BYTES - at ? n : PERF_RINGS_BYTES - at;
-		memcpy(rings->bytes + offset, data + at, first);
-		memcpy(rings->bytes + offset + first, data, n - first);
-		rings->n_bytes += n;
-		split_records(rings, offset);
-	}
+	first = n < PERF_RINGS_BYTES - at ? n : PERF_RINGS_BYTES - at;
+	memcpy(rings->bytes + offset, data + at, first);
+	memcpy(rings->bytes + offset + first, data, n - first);
+	rings->n_bytes += n;
+	split_records(rings, offset);
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
 }
 
@@ -294,14 +288,16 @@ static void keep_rest(struct perf_rings *rings, size_t done)
 
 int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx)
 {
-	uint64_t settled_ns = monotonic_ns() - PERF_RINGS_SETTLE_NS;
+	uint64_t began_ns = monotonic_ns(), settled_ns = began_ns - PERF_RINGS_SETTLE_NS;
 	size_t done;
 
 	for (size_t i = 0; i < rings->n; i++)
 		copy_ring(rings, &rings->rings[i]);
 	if (rings->n_pending)
 		qsort(rings->pending, rings->n_pending, sizeof(*rings->pending), by_time);
-	for (done = 0; done < rings->n_pending && rings->pending[done].time_ns <= settled_ns; done++) {
+	for (done = 0; done < rings->n_pending && rings->pending[done].time_ns <= settled_ns &&
+	               monotonic_ns() - began_ns < PERF_RINGS_PASS_NS;
+	     done++) {
 		const struct perf_event_header *header = record_at(rings, done);
 
 		if (header->type == PERF_RECORD_LOST)

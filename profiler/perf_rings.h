@@ -4,7 +4,8 @@
  * One dummy software event for each CPU that is online; it counts nothing, so it costs nothing but these
  * records. Each CPU writes into a ring of its own. A pass copies what all rings hold and hands out, sorted by
  * time, what is older than the pass's start less PERF_RINGS_SETTLE_NS; the rest waits for the next pass, as a
- * ring that was read early may lack what another CPU recorded before. A CPU that comes online later is not
+ * ring that was read early may lack what another CPU recorded before. A pass takes PERF_RINGS_PASS_NS at most, and leaves
+ * the rest to the next. A CPU that comes online later is not
  * seen, but counted.
  *
  * Times are CLOCK_MONOTONIC nanoseconds. Needs CAP_PERFMON (or perf_event_paranoid < 1). Not thread-safe.
@@ -21,6 +22,8 @@ struct perf_rings;
 #define PERF_RINGS_BYTES     (128 << 10) /* of a ring: a thousand records, or some 150 execs */
 #define PERF_RINGS_SETTLE_NS 1000000     /* a record's time is taken before it is in the ring */
 
+#define PERF_RINGS_PASS_NS 50000000
+
 /* `record` lives until the call returns; record->size bytes. */
 typedef void (*perf_record_fn)(void *ctx, const struct perf_event_header *record, uint64_t time_ns);
 
@@ -31,10 +34,10 @@ void perf_rings_free(struct perf_rings *rings);
 /* Readable (for poll and epoll) when a ring is a quarter full; a few records do not make it so. */
 int perf_rings_fd(const struct perf_rings *rings);
 
-/* One pass. The number of records handed out, or -ENOMEM. */
+/* One pass. The number of records handed out. */
 int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx);
 
-/* Records dropped by the kernel as a ring was full, or here as they made no sense or did not fit. */
+/* Records dropped by the kernel as a ring was full, or here as they made no sense. */
 uint64_t perf_rings_lost(const struct perf_rings *rings);
 
 /* CPUs that are online now and have no ring. */

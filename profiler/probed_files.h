@@ -1,26 +1,57 @@
-/* The files whose tag probes are attached, each once for all processes that map it, now or later. */
+/*
+ * The files with the tag library's probes that are attached to, each once for all processes that map it. A probe keeps
+ * its file, and the file system that it is on, in use: so it is let go when the last process that maps the file has been
+ * gone for PROBED_FILES_LINGER_NS.
+ */
 #ifndef STALLPROF_PROFILER_PROBED_FILES_H
 #define STALLPROF_PROFILER_PROBED_FILES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct probed_files;
 struct tracer;
 
+#define PROBED_FILES_LINGER_NS 10000000000ULL
+#define PROBED_FILES_SWEEP_NS                                                                                \
+	60000000000ULL /* how often those that map a file are looked for, as an exit may be missed */
+#define PROBED_FILES_RETRY_NS 10000000000ULL /* after a refusal */
+
 typedef void (*probed_files_say_fn)(const char *line);
 
-/* `tracer` outlives it; a refusal is said once a file. NULL without memory. */
+/* `tracer` must outlive it. NULL without memory. */
 struct probed_files *probed_files_new(struct tracer *tracer, probed_files_say_fn say);
 void probed_files_free(struct probed_files *files);
 
-/* Attaches to the file that `path` opens, if that was not tried before. `probes`: bits of enum tag_file_probe.
- * Whether they are attached. */
-bool probed_files_attach(struct probed_files *files, dev_t dev, ino_t inode, const char *path,
-                         uint32_t probes);
+/* `probes` as in tag_file.h. */
+struct probed_file_at {
+	dev_t dev;
+	ino_t inode;
+	const char *path;
+	uint32_t probes;
+	bool of_interest; /* to be recorded: only then a refusal is said and counted */
+};
 
-/* Files that could not be attached to. */
+/*
+ * Process `pid` has mapped the file (0: whoever may; it is never let go). Attaches to it if that is not done. When it was
+ * attached to (`now_ns` or before, CLOCK_MONOTONIC); 0: it is refused, which is counted and said once, and tried again later.
+ */
+uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const struct probed_file_at *file,
+                             uint64_t now_ns);
+
+/* The child has its parent's mappings. */
+void probed_files_forked(struct probed_files *files, uint32_t child, uint32_t parent);
+/* The process is gone, or runs another program. */
+void probed_files_left(struct probed_files *files, uint32_t pid, uint64_t now_ns);
+
+/* Lets go a file that nobody maps any more. To be called often: one at a time, as the kernel takes a tenth of a second or two
+ * for it, and none for PROBED_FILES_REST times what the last one took. */
+#define PROBED_FILES_REST 4
+void probed_files_expire(struct probed_files *files, uint64_t now_ns);
+
+/* Files that were refused, since the start. */
 uint64_t probed_files_refused(const struct probed_files *files);
 
 #endif

@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "profiler/clock.h"
 #include "profiler/exec_maps.h"
+#include "profiler/process_stat.h"
+#include "profiler/process_ranks.h"
 #include "symbolizer/symbolizer.h"
 
 struct process_key {
@@ -27,6 +31,7 @@ struct process_table {
 	struct symbolizer *symbolizer;
 	struct exec_maps *maps;
 	struct entry *by_key;
+	struct process_ranks *ranks; /* NULL without memory */
 };
 
 struct process_table *process_table_new(struct symbolizer *symbolizer, struct exec_maps *maps)
@@ -36,6 +41,7 @@ struct process_table *process_table_new(struct symbolizer *symbolizer, struct ex
 	if (table) {
 		table->symbolizer = symbolizer;
 		table->maps = maps;
+		table->ranks = process_ranks_new();
 	}
 	return table;
 }
@@ -56,6 +62,7 @@ void process_table_free(struct process_table *table)
 		return;
 	HASH_ITER (hh, table->by_key, entry, next)
 		drop(table, entry);
+	process_ranks_free(table->ranks);
 	free(table);
 }
 
@@ -89,41 +96,8 @@ static void read_program(struct process *process)
 	process->program[n > 0 ? n : 0] = '\0';
 }
 
-/* Of /proc/PID/stat. */
-struct proc_stat {
-	char state;
-	uint64_t threads, start_ticks, code_address;
-};
-
-/* The name in field 2 may hold anything, so count from its last ')'. 0, or -ESRCH. */
-static int read_stat(uint32_t pid, struct proc_stat *stat)
-{
-	uint64_t *wanted[] = { [20] = &stat->threads, [22] = &stat->start_ticks, [26] = &stat->code_address };
-	char path[64], line[1024];
-	const char *at;
-	FILE *file;
-	int field;
-
-	memset(stat, 0, sizeof(*stat));
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return -ESRCH;
-	at = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-	fclose(file);
-	for (field = 2; at && field <= 26; field++) {
-		if (field == 3)
-			stat->state = *at;
-		else if (wanted[field])
-			*wanted[field] = strtoull(at, NULL, 10);
-		at = strchr(at, ' ');
-		at = at ? at + 1 : NULL;
-	}
-	return field > 26 ? 0 : -ESRCH;
-}
-
 /* The kernel rounds the start time down to ticks; one more for good measure. */
-static bool is_same(const struct process *process, const struct proc_stat *stat)
+static bool is_same(const struct process *process, const struct process_stat *stat)
 {
 	uint64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK), ticks = process->start_ns / tick_ns;
 
@@ -131,7 +105,7 @@ static bool is_same(const struct process *process, const struct proc_stat *stat)
 }
 
 /* A leader that has ended before its threads is a zombie too, but is not alone. */
-static bool is_dead(const struct proc_stat *stat)
+static bool is_dead(const struct process_stat *stat)
 {
 	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
 }
@@ -139,11 +113,11 @@ static bool is_dead(const struct proc_stat *stat)
 /* True while it runs. Of one that is gone, or whose pid is another's, nothing is read. */
 static bool read_identity(struct process *process)
 {
-	struct proc_stat stat;
+	struct process_stat stat;
 
 	process->program[0] = '\0';
 	process->code_address = 0;
-	if (read_stat(process->pid, &stat))
+	if (process_stat_read(process->pid, &stat))
 		return false;
 	process->pid_reused = !is_same(process, &stat);
 	if (process->pid_reused)
@@ -152,6 +126,18 @@ static bool read_identity(struct process *process)
 	read_program(process);
 	process->code_address = stat.code_address;
 	return !is_dead(&stat);
+}
+
+/* What the feed of mappings says is the newest; an event may be of before an exec. */
+static void take_name(struct process_table *table, struct process *process, const char *comm)
+{
+	const char *newest =
+	        table->maps && !process->pid_reused ? exec_maps_name(table->maps, process->pid) : NULL;
+
+	if (newest)
+		comm = newest;
+	if (comm)
+		snprintf(process->comm, sizeof(process->comm), "%.15s", comm);
 }
 
 struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
@@ -171,11 +157,13 @@ struct process *process_table_get(struct process_table *table, uint32_t pid, uin
 		/* If it has exited, its end was told before, and will not be again. */
 		entry->exited = !read_identity(&entry->process);
 		HASH_ADD(hh, table->by_key, key, sizeof(entry->key), entry);
+		if (!entry->hh.tbl) {
+			free(entry);
+			return NULL;
+		}
 	}
-	if (!entry->process.comm[0] && !comm && table->maps && !entry->process.pid_reused)
-		comm = exec_maps_name(table->maps, pid);
-	if (comm && !entry->process.comm[0])
-		snprintf(entry->process.comm, sizeof(entry->process.comm), "%.15s", comm);
+	if (!entry->process.comm[0])
+		take_name(table, &entry->process, comm);
 	entry->used = true;
 	return &entry->process;
 }
@@ -186,14 +174,23 @@ static void feed_mapping(void *ctx, const struct exec_mapping *mapping)
 	                       mapping->dev_minor, mapping->inode, mapping->path);
 }
 
-void process_table_refresh(struct process_table *table, struct process *process)
+static void refresh(struct process_table *table, struct process *process)
 {
-	if (process->pid_reused)
-		return;
 	if (!symbolizer_process_refresh(process->sym) || !table->maps)
 		return;
 	exec_maps_poll(table->maps); /* its fork may have been told while others' stacks were looked at */
 	exec_maps_feed(table->maps, process->pid, feed_mapping, process->sym);
+}
+
+/* Reading the mappings takes as long as there are many, and a stack that cannot be unwound asks for it each time. */
+void process_table_refresh(struct process_table *table, struct process *process)
+{
+	uint64_t began_ns = monotonic_ns();
+
+	if (process->pid_reused || began_ns < process->refresh_after_ns)
+		return;
+	refresh(table, process);
+	process->refresh_after_ns = began_ns + (monotonic_ns() - began_ns) * PROCESS_TABLE_REFRESH_REST;
 }
 
 struct sym_process *process_table_symbols(struct process_table *table, struct process *process)
@@ -238,16 +235,23 @@ void process_table_exec(struct process_table *table, uint32_t pid)
 			continue;
 		entry->process.comm[0] = '\0';
 		entry->process.python_looked = false;
+		entry->process.refresh_after_ns = 0;
 		entry->exited = !read_identity(&entry->process);
 		if (entry->process.sym)
 			symbolizer_process_exec(entry->process.sym);
 	}
 }
 
+uint32_t process_table_rank(struct process_table *table, uint32_t pid, uint64_t start_ns)
+{
+	return process_ranks_of(table ? table->ranks : NULL, pid, start_ns);
+}
+
 void process_table_age(struct process_table *table)
 {
 	struct entry *entry, *next;
 
+	process_ranks_age(table->ranks);
 	HASH_ITER (hh, table->by_key, entry, next) {
 		if (entry->exited && !entry->used)
 			drop(table, entry);

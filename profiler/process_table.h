@@ -23,10 +23,11 @@ struct process {
 	uint64_t start_ns;       /* CLOCK_BOOTTIME */
 	struct sym_process *sym; /* NULL until a sample needs it */
 	char comm[16];
-	char program[256];     /* path of its executable, "" unknown */
-	uint64_t code_address; /* where its program is mapped; 0 unknown */
-	bool python_looked;    /* for want of Python frames it was looked at once more */
-	bool pid_reused;       /* another process had its pid when this was made: nothing is asked by pid */
+	char program[256];         /* path of its executable, "" unknown */
+	uint64_t code_address;     /* where its program is mapped; 0 unknown */
+	bool python_looked;        /* for want of Python frames it was looked at once more */
+	uint64_t refresh_after_ns; /* CLOCK_MONOTONIC; not to be refreshed before */
+	bool pid_reused; /* another process had its pid when this was made: nothing is asked by pid */
 };
 
 /* Both outlive the table; `maps` may be NULL. */
@@ -40,8 +41,14 @@ struct process *process_table_get(struct process_table *table, uint32_t pid, uin
 struct sym_process *process_table_symbols(struct process_table *table, struct process *process);
 /* Where its program is mapped, NULL when that is not known any more. Lives as long as the process. */
 const struct sym_module *process_table_main_module(struct process_table *table, struct process *process);
-/* Its mappings changed, or an address was in none: read them again. */
+/* Its mappings changed, or an address was in none: read them again, unless that was done just now: for PROCESS_TABLE_REFRESH_REST
+ * times what it took nothing is read. */
+#define PROCESS_TABLE_REFRESH_REST 20
 void process_table_refresh(struct process_table *table, struct process *process);
+
+/* Its rank in a distributed job, PROCESS_RANK_NONE if it has none (process_ranks.h). To be asked while it is there: what
+ * is known stays known while it is asked for in every other window. */
+uint32_t process_table_rank(struct process_table *table, uint32_t pid, uint64_t start_ns);
 
 /* The process has exited, or runs another program now. */
 void process_table_exited(struct process_table *table, uint32_t pid);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "bpf/abi.h"
@@ -177,7 +178,12 @@ static struct entry *add(struct python_processes *p, uint32_t pid, const struct 
 		return NULL;
 	}
 	HASH_ADD(hh, p->by_pid, pid, sizeof(entry->pid), entry);
-	return entry;
+	if (entry->hh.tbl)
+		return entry;
+	tracer_forget_python(p->tracer, pid);
+	p->refused++;
+	free(entry);
+	return NULL;
 }
 
 static void look(struct python_processes *p, uint32_t pid, bool may_come)

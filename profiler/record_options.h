@@ -17,11 +17,11 @@ struct record_options {
 	uint64_t id;
 	uint32_t pids[RECORD_PIDS_MAX];
 	size_t n_pids;
-	bool whole_host, quiet;
+	bool whole_host, quiet, strict;
 	bool has_service_name;
 	uint64_t window_seconds; /* 0: as the output wants it */
 	double duration_seconds;
-	uint64_t top;
+	size_t top;     /* rows at the end; 0: all; TOP_FITS */
 	char **command; /* NULL: none */
 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEDGER_RECORD "stallprof.ledger " /* ledger_row.h */
+#include "profiler/tag_hash.h"
 
 const struct series series_table[] = {
 	{ "block", { "contentions", "delay" }, { "contentions", "count" } },
@@ -22,6 +22,8 @@ struct extraction {
 	int64_t *mapping, *location; /* by id in `from`: id in `to`, 0 not yet */
 	int64_t *ids;
 	size_t ids_room;
+	struct profile_label *labels;
+	size_t labels_room;
 };
 
 static int find_types(struct extraction *x, const struct series *series)
@@ -62,18 +64,30 @@ static int64_t copy_location(struct extraction *x, int64_t id)
 	return x->location[id];
 }
 
-static int grow_ids(struct extraction *x, size_t n)
+static int grow(struct extraction *x, size_t n_ids, size_t n_labels)
 {
-	int64_t *ids;
+	int64_t *ids = n_ids > x->ids_room ? reallocarray(x->ids, n_ids, sizeof(*ids)) : x->ids;
+	struct profile_label *labels =
+	        n_labels > x->labels_room ? reallocarray(x->labels, n_labels, sizeof(*labels)) : x->labels;
 
-	if (n <= x->ids_room)
-		return 0;
-	ids = realloc(x->ids, n * sizeof(*ids));
-	if (!ids)
-		return -ENOMEM;
-	x->ids = ids;
-	x->ids_room = n;
-	return 0;
+	if (ids && n_ids > x->ids_room)
+		x->ids_room = n_ids;
+	if (labels && n_labels > x->labels_room)
+		x->labels_room = n_labels;
+	x->ids = ids ? ids : x->ids;
+	x->labels = labels ? labels : x->labels;
+	return n_ids <= x->ids_room && n_labels <= x->labels_room ? 0 : -ENOMEM;
+}
+
+/* Fills x->labels. Their number. */
+static size_t choose_labels(struct extraction *x, const struct profile_sample_view *sample)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < sample->n_labels; i++)
+		if (strcmp(sample->labels[i].key, TAG_HASH_LABEL) != 0)
+			x->labels[n++] = sample->labels[i];
+	return n;
 }
 
 static int copy_sample(struct extraction *x, const struct profile_sample_view *sample)
@@ -88,15 +102,15 @@ static int copy_sample(struct extraction *x, const struct profile_sample_view *s
 	}
 	if (!any)
 		return 0;
-	if (grow_ids(x, sample->n_locations))
+	if (grow(x, sample->n_locations, sample->n_labels))
 		return -ENOMEM;
 	for (i = 0; i < sample->n_locations; i++) {
 		x->ids[i] = copy_location(x, sample->location_ids[i]);
 		if (x->ids[i] < 0)
 			return x->ids[i];
 	}
-	return profile_add_sample(x->to, x->ids, sample->n_locations, values, sample->labels,
-	                          sample->n_labels);
+	return profile_add_sample(x->to, x->ids, sample->n_locations, values, x->labels,
+	                          choose_labels(x, sample));
 }
 
 static int copy_comments(struct extraction *x)
@@ -104,12 +118,8 @@ static int copy_comments(struct extraction *x)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < profile_n_comments(x->from) && !err; i++) {
-		const char *comment = profile_comment(x->from, i);
-
-		if (strncmp(comment, LEDGER_RECORD, strlen(LEDGER_RECORD)))
-			err = profile_add_comment(x->to, comment);
-	}
+	for (i = 0; i < profile_n_comments(x->from) && !err; i++)
+		err = profile_add_comment(x->to, profile_comment(x->from, i));
 	return err;
 }
 
@@ -157,6 +167,7 @@ int series_extract(const struct profile *from, const struct series *series, int6
 	free(x.mapping);
 	free(x.location);
 	free(x.ids);
+	free(x.labels);
 	if (err || !profile_n_samples(x.to))
 		profile_free(x.to);
 	else

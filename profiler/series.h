@@ -21,8 +21,7 @@ extern const unsigned int series_table_len;
 
 /*
  * A new profile with just the series' types and the samples that have a value in them; `period` as wanted by
- * its period type. Of the comments the stamp's go along; the ledger, which grows with the number of ids and which
- * no server shows, stays behind. *out is NULL when no sample has a value (which is no error). 0 or -errno; -ENOENT:
+ * its period type. Comments go along. Notes and the labels TAG_HASH_LABEL, which no server shows, stay behind. *out is NULL when no sample has a value (which is no error). 0 or -errno; -ENOENT:
  * the profile lacks a type.
  */
 int series_extract(const struct profile *from, const struct series *series, int64_t period, size_t max_bytes,

@@ -4,11 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "profiler/attachment.h"
 #include "profiler/cgroup_filter.h"
+#include "profiler/clock.h"
 #include "profiler/config.h"
 #include "profiler/device_names.h"
+#include "profiler/families.h"
+#include "profiler/host_steal.h"
 #include "profiler/process_table.h"
 #include "profiler/python_processes.h"
 #include "profiler/sampling_threshold.h"
@@ -26,7 +29,9 @@
 #define SECOND_NS        1000000000ULL
 #define TICK_MS          100
 #define IDLE_TICK_MS     250
-#define DETACH_AFTER_NS  (10 * SECOND_NS)
+#define START_SCAN_NS    (300 * 1000000ULL) /* of looking at processes before the first attach */
+#define DRAIN_NS         (50 * 1000000ULL) /* of a tick, so that signals and mappings are attended to in time */
+#define LAST_DRAIN_NS    (600 * 1000000ULL) /* of a window */
 #define WINDOW_BYTES_MAX (512u << 20)
 
 struct session {
@@ -40,6 +45,7 @@ struct session {
 	struct python_processes *pythons; /* NULL: switched off */
 	struct stack_resolver *resolver;
 	struct tag_watch *watch;
+	struct families *families;
 	struct tag_names *tags;
 	struct tag_classes *classes;
 	struct device_names *devices;
@@ -48,18 +54,13 @@ struct session {
 	uint64_t number;                  /* of the ledger map that the programs write to now */
 	uint64_t first_of_next;           /* events of this number and above belong to `next` */
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
-	uint64_t housekeeping_ns, last_tagged_ns, polled_ns;
+	uint64_t housekeeping_ns, polled_ns, steal_ns;
+	struct attachment attachment;
+	bool behind;                       /* the last drain did not come to its end */
+	bool too_late;                     /* what comes now is counted, not resolved */
+	uint64_t lost_events, lost_row_ns; /* for want of memory for a window */
 	struct sampling_threshold threshold;
-	uint64_t attach_count;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
 
 static void on_event(void *ctx, const struct abi_event *event)
 {
@@ -67,14 +68,18 @@ static void on_event(void *ctx, const struct abi_event *event)
 	struct window **window = &session->current;
 
 	if (event->kind == ABI_EVENT_TAGGED) {
-		tag_watch_look(session->watch, event->tgid);
+		tag_watch_met(session->watch, event->tgid);
 		return;
 	}
 	if (session->first_of_next && event->window >= session->first_of_next)
 		window = &session->next;
 	if (!*window)
 		*window = window_new(&session->deps);
-	if (*window)
+	if (!*window)
+		session->lost_events++;
+	else if (session->too_late)
+		window_lose_event(*window, event);
+	else
 		window_add_event(*window, event);
 }
 
@@ -89,7 +94,12 @@ static int on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_
 {
 	struct session *session = ctx;
 
-	return window_add_row(session->current, key, value);
+	if (!session->current)
+		session->current = window_new(&session->deps);
+	if (session->current)
+		return window_add_row(session->current, key, value);
+	session->lost_row_ns += value->ns;
+	return 0;
 }
 
 static int add_rules(struct session *session)
@@ -116,6 +126,8 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 		.cpu_hz = hz,
 		.baseline = sampling->baseline_hz > 0,
 		.only_adopted = session->opts.only_adopted,
+		.long_waits = config_long_waits(session->config, session->opts.local),
+		.say = session->say,
 	};
 	int result = cgroup_filter_choose(&session->config->filters, &opts.cgroup_id, &opts.cgroup_level, err,
 	                                  err_len);
@@ -151,6 +163,7 @@ static int open_tables(struct session *session)
 	session->deps.classes = session->classes;
 	session->deps.devices = session->devices;
 	session->deps.processes = session->processes;
+	session->deps.without_rank = config_has_label(config, "rank");
 	session->deps.resolver = session->resolver;
 	session->deps.max_bytes = WINDOW_BYTES_MAX;
 	session->current = window_new(&session->deps);
@@ -177,7 +190,13 @@ struct session *session_new(const struct config *config, const struct session_op
 		result = -errno;
 		goto fail;
 	}
-	result = open_tables(session);
+	session->families = families_new(session->watch, session->tracer);
+	session->attachment = (struct attachment){ .tracer = session->tracer,
+		                                   .watch = session->watch,
+		                                   .families = session->families,
+		                                   .always = opts->always_attached,
+		                                   .say = say };
+	result = session->families ? open_tables(session) : -ENOMEM;
 	if (!result)
 		return session;
 fail:
@@ -197,6 +216,7 @@ void session_free(struct session *session)
 	stack_resolver_free(session->resolver);
 	process_table_free(session->processes);
 	python_processes_free(session->pythons);
+	families_free(session->families);
 	tag_watch_free(session->watch);
 	tracer_free(session->tracer);
 	symbol_cache_close(session->symbolizer, session->debuginfod);
@@ -214,7 +234,7 @@ int session_tag_process(struct session *session, uint32_t pid, const char *name,
 
 	if (!result) {
 		tag_names_pin(session->tags, session->tracer, key);
-		result = tag_watch_process(session->watch, pid, key);
+		result = families_add(session->families, pid, key);
 	}
 	if (result)
 		snprintf(err, err_len, "cannot follow process %u: %s", pid, strerror(-result));
@@ -233,20 +253,19 @@ void session_expect_command(struct session *session, const char *command)
 	tag_library_candidates(command, on_library, session);
 }
 
-static int attach(struct session *session, char *err, size_t err_len)
+/* Until all were looked at once, or one is found that wants us attached, or it takes too long: the rest follows then, tick by
+ * tick. */
+static void scan(struct session *session)
 {
-	int result;
+	uint64_t now = monotonic_ns(), until = now + START_SCAN_NS;
+	bool wanted;
 
-	if (tracer_attached(session->tracer)) {
-		result = tracer_iterate(session->tracer, ABI_ITER_ADOPT);
-		if (result)
-			snprintf(err, err_len, "cannot walk over the threads: %s", strerror(-result));
-		return result;
-	}
-	result = tracer_attach(session->tracer, err, err_len);
-	session->attach_count += !result;
-	session->last_tagged_ns = clock_ns(CLOCK_MONOTONIC);
-	return result;
+	do {
+		tag_watch_poll(session->watch, now);
+		wanted = attachment_wanted(&session->attachment, now);
+		now = monotonic_ns();
+	} while (now < until && tag_watch_behind(session->watch) &&
+	         (!wanted || session->opts.always_attached));
 }
 
 int session_start(struct session *session, char *err, size_t err_len)
@@ -257,14 +276,15 @@ int session_start(struct session *session, char *err, size_t err_len)
 		snprintf(err, err_len, "cannot look through /proc: %s", strerror(-result));
 		return result;
 	}
-	symbol_cache_check(session->symbolizer, &session->config->symbolizer, session->say);
-	session->housekeeping_ns = clock_ns(CLOCK_MONOTONIC);
+	scan(session);
+	result = attachment_begin(&session->attachment, err, err_len);
+	session->steal_ns = host_steal_ns(HOST_STAT);
+	session->begin_unix_ns = unix_ns();
+	session->housekeeping_ns = session->begin_ns = monotonic_ns();
 	sampling_threshold_begin(&session->threshold, &session->config->sampling, session->tracer,
 	                         session->housekeeping_ns);
-	if (session->opts.always_attached || tag_watch_needs_attach(session->watch))
-		result = attach(session, err, err_len);
-	session->begin_unix_ns = clock_ns(CLOCK_REALTIME);
-	session->begin_ns = clock_ns(CLOCK_MONOTONIC);
+	if (!result)
+		symbol_cache_check(session->symbolizer, &session->config->symbolizer, session->say);
 	return result;
 }
 
@@ -281,25 +301,9 @@ int session_fds(const struct session *session, int fds[SESSION_FDS_MAX])
 
 int session_timeout_ms(const struct session *session)
 {
+	if (session->behind || tag_watch_behind(session->watch))
+		return 0;
 	return tracer_attached(session->tracer) ? TICK_MS : IDLE_TICK_MS;
-}
-
-/* The hot programs are attached while something is tagged, and for a while after. */
-static void attach_or_detach(struct session *session, uint64_t now)
-{
-	bool wanted = tracer_tagged(session->tracer) > 0 || tag_watch_needs_attach(session->watch) ||
-	              session->opts.always_attached;
-	bool adopt = tag_watch_take_changed(session->watch);
-	char err[512];
-
-	if (wanted)
-		session->last_tagged_ns = now;
-	if (wanted && (adopt || !tracer_attached(session->tracer))) {
-		if (attach(session, err, sizeof(err)))
-			session->say(err);
-	} else if (tracer_attached(session->tracer) && now - session->last_tagged_ns > DETACH_AFTER_NS) {
-		tracer_detach(session->tracer);
-	}
 }
 
 static int take_ledger(struct session *session)
@@ -321,21 +325,24 @@ static int housekeeping(struct session *session, uint64_t now)
 
 int session_tick(struct session *session)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = monotonic_ns();
 	/* Not as soon as a stack comes: what its process mapped before may be told a little later. */
 	bool all = now - session->polled_ns >= TICK_MS * 1000000ULL;
 	int result;
 
+	attachment_hold(&session->attachment, now);
 	if (all)
 		session->polled_ns = now;
 	tag_watch_poll(session->watch, now);
+	attachment_hold(&session->attachment, now);
 	python_processes_tick(session->pythons, now);
-	result = tracer_poll(session->tracer, all);
+	result = tracer_poll(session->tracer, all, monotonic_ns() + DRAIN_NS);
 	if (result < 0)
 		return result;
-	attach_or_detach(session, now);
+	session->behind = result;
 	sampling_threshold_hold(&session->threshold, now);
-	return housekeeping(session, now);
+	result = tracer_copy_late(session->tracer, now);
+	return result ? result : housekeeping(session, now);
 }
 
 static struct stamp *describe(struct session *session)
@@ -346,38 +353,68 @@ static struct stamp *describe(struct session *session)
 		return NULL;
 	if (tracer_describe(session->tracer, stamp) || stack_resolver_describe(session->resolver, stamp) ||
 	    python_processes_describe(session->pythons, stamp) ||
-	    debuginfod_describe(session->debuginfod, stamp) || tag_watch_describe(session->watch, stamp)) {
+	    debuginfod_describe(session->debuginfod, stamp) || tag_watch_describe(session->watch, stamp) ||
+	    stamp_add_counter(stamp, "events_without_memory", session->lost_events) ||
+	    stamp_add_counter(stamp, "ledger_without_memory_ns", session->lost_row_ns) ||
+	    host_steal_describe(&session->steal_ns, stamp)) {
 		stamp_free(stamp);
 		return NULL;
 	}
+	session->lost_events = session->lost_row_ns = 0;
 	stamp_set_threshold(stamp, sampling_threshold_take(&session->threshold));
 	return stamp;
+}
+
+/* All that has come, if that is resolved in time; what is not is counted as lost. */
+static int drain(struct session *session)
+{
+	int result = tracer_poll(session->tracer, true, monotonic_ns() + LAST_DRAIN_NS);
+
+	session->too_late = true;
+	if (result > 0)
+		result = tracer_poll(session->tracer, true, monotonic_ns() + DRAIN_NS);
+	session->too_late = false;
+	return result;
+}
+
+/* What is in the maps and the ring goes to the window that ends, what comes from now on to the next. */
+static struct profile *finish_window(struct session *session, uint64_t covered_ns)
+{
+	struct profile *profile = NULL;
+	struct stamp *stamp = NULL;
+	int result = take_ledger(session);
+
+	session->first_of_next = session->number;
+	if (result >= 0)
+		result = drain(session);
+	if (!session->current)
+		session->current = window_new(&session->deps);
+	if (result >= 0 && session->current) {
+		stamp = describe(session);
+		errno = ENOMEM;
+		if (stamp)
+			profile = window_finish(session->current, stamp, session->begin_unix_ns, covered_ns);
+		stamp_free(stamp);
+	} else if (result < 0) {
+		errno = -result;
+	}
+	return profile;
 }
 
 struct profile *session_end_window(struct session *session)
 {
 	uint64_t end_unix_ns, end_ns;
 	struct profile *profile = NULL;
-	struct stamp *stamp = NULL;
 	int result;
 
-	tag_watch_poll(session->watch, clock_ns(CLOCK_MONOTONIC));
+	tag_watch_poll(session->watch, monotonic_ns());
 	result = tracer_iterate(session->tracer, ABI_ITER_FLUSH);
-	end_unix_ns = clock_ns(CLOCK_REALTIME);
-	end_ns = clock_ns(CLOCK_MONOTONIC);
+	end_unix_ns = unix_ns();
+	end_ns = monotonic_ns();
+	errno = -result;
 	if (!result)
-		result = take_ledger(session);
-	session->first_of_next = session->number;
-	if (result >= 0)
-		result = tracer_poll(session->tracer, true);
-	if (result >= 0) {
-		stamp = describe(session);
-		if (stamp)
-			profile = window_finish(session->current, stamp, session->begin_unix_ns,
-			                        end_ns - session->begin_ns);
-		result = profile ? 0 : -errno;
-	}
-	stamp_free(stamp);
+		profile = finish_window(session, end_ns - session->begin_ns);
+	result = -errno;
 	window_free(session->current);
 	session->current = session->next ? session->next : window_new(&session->deps);
 	session->next = NULL;
@@ -401,11 +438,13 @@ void session_progress(const struct session *session, struct session_progress *ou
 	size_t i;
 
 	memset(out, 0, sizeof(*out));
-	window_stalled(session->current, out->stalled_ns);
-	out->samples = window_samples(session->current);
+	if (session->current) {
+		window_stalled(session->current, out->stalled_ns);
+		out->samples = window_samples(session->current);
+	}
 	for (i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
 		out->losses += tracer_counter(session->tracer, losses[i]);
 	out->tagged = tracer_tagged(session->tracer);
-	out->attach_count = session->attach_count;
+	out->attach_count = session->attachment.count;
 	out->attached = tracer_attached(session->tracer);
 }

@@ -32,10 +32,11 @@ typedef void (*session_say_fn)(const char *line);
 struct session_opts {
 	bool only_adopted;    /* follow only the processes given, and their children; else the whole host */
 	bool always_attached; /* do not wait for a tag */
+	bool local;           /* `record`, whose profiles are for a look right after */
 };
 
 struct session_progress {
-	uint64_t stalled_ns[ABI_CAUSE_MAX]; /* of the current window */
+	int64_t stalled_ns[ABI_CAUSE_MAX]; /* of the current window */
 	uint64_t samples;
 	uint64_t losses; /* of all kinds, since the start */
 	int64_t tagged;  /* threads that hold a tag now */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "pprof/pprof_file.h"
+#include "profiler/class_comments.h"
 #include "pprof/profile.h"
 #include "profiler/config.h"
 #include "profiler/push.h"
@@ -31,7 +32,9 @@ struct sink {
 	char output[PATH_MAX];
 	char last_file[PATH_MAX + 64];
 	char host[256];
-	char push_error[1024];    /* the last one of this window */
+	char push_error[1024]; /* the last one, since a window was pushed */
+	bool keeping_fails;    /* the last window was not kept */
+	struct sink_counts counts;
 	struct profile *whole;    /* of one file: the windows so far */
 	uint64_t windows_refused; /* that it could not take */
 };
@@ -75,6 +78,8 @@ static int check_file(const char *path, char *err, size_t err_len)
 
 static int open_output(struct sink *sink, const char *output, char *err, size_t err_len)
 {
+	size_t n;
+
 	if (!output || !output[0])
 		return 0;
 	if (strlen(output) >= sizeof(sink->output)) {
@@ -85,6 +90,8 @@ static int open_output(struct sink *sink, const char *output, char *err, size_t 
 	sink->folder = is_folder(output);
 	if (!sink->folder)
 		return check_file(output, err, err_len);
+	for (n = strlen(sink->output); n > 1 && sink->output[n - 1] == '/'; n--)
+		sink->output[n - 1] = '\0';
 	window_folder_clean(output);
 	return prepare_folder(output, err, err_len);
 }
@@ -154,25 +161,30 @@ static void say_failure(const struct sink *sink, const char *what, int error)
 	sink->say(line);
 }
 
-static int write_profile(struct sink *sink, const char *path, const struct profile *profile)
+static int write_profile(struct sink *sink, const char *path, struct profile *profile)
 {
 	char err[PATH_MAX + 256];
+	int result = class_comments_add(profile);
 
+	if (result && !sink->keeping_fails)
+		say_failure(sink, "other readers will not see all classes of tags", result);
 	if (pprof_file_write(path, profile, 0, err, sizeof(err))) {
-		sink->say(err);
+		if (!sink->keeping_fails)
+			sink->say(err);
 		return -EIO;
 	}
 	snprintf(sink->last_file, sizeof(sink->last_file), "%s", path);
 	return 0;
 }
 
-static int write_window(struct sink *sink, const struct profile *profile)
+static int write_window(struct sink *sink, struct profile *profile)
 {
 	char path[sizeof(sink->last_file)];
 	int result = window_folder_path(sink->output, profile_time_ns(profile), path, sizeof(path));
 
 	if (result) {
-		say_failure(sink, "cannot name a file for the window", result);
+		if (!sink->keeping_fails)
+			say_failure(sink, "cannot name a file for the window", result);
 		return result;
 	}
 	result = write_profile(sink, path, profile);
@@ -216,7 +228,7 @@ static void note_refused_windows(struct sink *sink)
 	sink->say(line);
 	/* A full profile may have no room for this either. */
 	if (stamp && !stamp_add_counter(stamp, "windows_refused", sink->windows_refused) &&
-	    stamp_to_comments(stamp, sink->whole))
+	    stamp_to_notes(stamp, sink->whole))
 		sink->say("the profile has no room to say so");
 	stamp_free(stamp);
 }
@@ -234,13 +246,22 @@ static size_t series_labels(const struct sink *sink, const struct series *series
 	return n;
 }
 
-/* A server that refuses one series mostly refuses them all, in the same words: once is enough. */
+/* A server that refuses one series mostly refuses them all, in the same words, and the next window's, too: once is
+ * enough. */
 static void say_push_error(struct sink *sink, const char *err)
 {
 	if (!strcmp(err, sink->push_error))
 		return;
 	snprintf(sink->push_error, sizeof(sink->push_error), "%s", err);
 	sink->say(err);
+}
+
+static void say_push_failure(struct sink *sink, const char *what, int error)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s: %s", what, strerror(-error));
+	say_push_error(sink, line);
 }
 
 static int push_part(struct sink *sink, const struct series *series, const struct profile *part)
@@ -252,14 +273,18 @@ static int push_part(struct sink *sink, const struct series *series, const struc
 	int result = profile_encode(part, 0, true, &body, &len);
 
 	if (result) {
-		say_failure(sink, "cannot encode a profile to push", result);
+		say_push_failure(sink, "cannot encode a profile to push", result);
 		return result;
 	}
 	result = push_client_send(sink->push, labels, n, body, len, err, sizeof(err));
 	free(body);
-	if (result)
+	if (result) {
 		say_push_error(sink, err);
-	return result;
+		return result;
+	}
+	sink->counts.pushed++;
+	sink->counts.pushed_bytes += len;
+	return 0;
 }
 
 static int push_parts(struct sink *sink, const struct series *series, const struct profile *cut)
@@ -269,7 +294,7 @@ static int push_parts(struct sink *sink, const struct series *series, const stru
 	int result = profile_split(cut, 0, PUSH_SAMPLES_MAX, PUSH_BYTES_MAX, &parts, &n);
 
 	if (result) {
-		say_failure(sink, "cannot cut a profile into parts that the server takes", result);
+		say_push_failure(sink, "cannot cut a profile into parts that the server takes", result);
 		return result;
 	}
 	for (i = 0; i < n && !result; i++)
@@ -286,7 +311,7 @@ static int push_series(struct sink *sink, const struct series *series, const str
 	int result = series_extract(profile, series, period, PROFILE_BYTES, &cut);
 
 	if (result)
-		say_failure(sink, "cannot make the profile to push", result);
+		say_push_failure(sink, "cannot make the profile to push", result);
 	if (result || !cut)
 		return result;
 	result = push_parts(sink, series, cut);
@@ -303,23 +328,41 @@ static int push_window(struct sink *sink, const struct profile *profile)
 	int result = 0, failed = 0;
 	unsigned int i;
 
-	sink->push_error[0] = '\0';
 	for (i = 0; i < series_table_len && result != -EAGAIN; i++) {
 		result = push_series(sink, &series_table[i], profile);
 		failed |= result;
 	}
+	if (!failed)
+		sink->push_error[0] = '\0';
 	return failed;
+}
+
+static int keep_window(struct sink *sink, struct profile *profile)
+{
+	struct stat st;
+	int result = write_window(sink, profile);
+
+	sink->keeping_fails = result;
+	if (result) {
+		sink->counts.not_kept++;
+		return result;
+	}
+	sink->counts.kept++;
+	sink->counts.kept_bytes += stat(sink->last_file, &st) ? 0 : st.st_size;
+	return 0;
 }
 
 int sink_deliver(struct sink *sink, struct profile *profile)
 {
 	int result = 0;
 
-	if (sink->push && push_window(sink, profile))
+	if (sink->push && push_window(sink, profile)) {
+		sink->counts.not_pushed++;
 		result = -EIO;
+	}
 	if (sink->output[0] && !sink->folder)
 		return add_window(sink, profile) ? -EIO : result;
-	if (sink->folder && write_window(sink, profile))
+	if (sink->folder && keep_window(sink, profile))
 		result = -EIO;
 	profile_free(profile);
 	return result;
@@ -340,4 +383,14 @@ const struct profile *sink_whole(const struct sink *sink)
 const char *sink_last_file(const struct sink *sink)
 {
 	return sink->last_file;
+}
+
+const char *sink_folder(const struct sink *sink)
+{
+	return sink->folder ? sink->output : NULL;
+}
+
+struct sink_counts sink_counts(const struct sink *sink)
+{
+	return sink->counts;
 }

@@ -7,8 +7,8 @@
  *     sink_finish(sink)                 after the last
  *     sink_free(sink)
  *
- * A failure of one destination does not keep the profile from the others. Each failure is a line, given to
- * `say`; the sink counts them.
+ * A failure of one destination does not keep the profile from the others. A failure is a line, given to `say`; while a
+ * destination fails in window after window, only the first of them is said, and all are counted.
  */
 #ifndef STALLPROF_PROFILER_SINK_H
 #define STALLPROF_PROFILER_SINK_H
@@ -43,5 +43,16 @@ const struct profile *sink_whole(const struct sink *sink);
 
 /* Where the last file lies, "" when none was written. */
 const char *sink_last_file(const struct sink *sink);
+/* The folder that windows go to; NULL when there is none. */
+const char *sink_folder(const struct sink *sink);
+
+/* What became of the windows so far. */
+struct sink_counts {
+	uint64_t kept, kept_bytes;     /* files of a folder */
+	uint64_t not_kept;             /* windows that could not be written there */
+	uint64_t pushed, pushed_bytes; /* requests that the server took; compressed */
+	uint64_t not_pushed;           /* windows of which something was not */
+};
+struct sink_counts sink_counts(const struct sink *sink);
 
 #endif

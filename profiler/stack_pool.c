@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 struct offer {
@@ -61,7 +62,10 @@ static struct pool *find_or_make(struct stack_pools *pools, const struct stack_p
 		return NULL;
 	pool->key = *key;
 	HASH_ADD(hh, pools->by_key, key, sizeof(pool->key), pool);
-	return pool;
+	if (pool->hh.tbl)
+		return pool;
+	free(pool);
+	return NULL;
 }
 
 int stack_pools_offer(struct stack_pools *pools, const struct stack_pool_key *key, const int64_t *ids,
@@ -69,15 +73,17 @@ int stack_pools_offer(struct stack_pools *pools, const struct stack_pool_key *ke
 {
 	struct pool *pool = find_or_make(pools, key);
 	struct offer *more;
+	size_t room;
 
 	if (!pool)
 		return -ENOMEM;
 	if (pool->n_offers == pool->room) {
-		pool->room = pool->room ? 2 * pool->room : 16;
-		more = realloc(pool->offers, pool->room * sizeof(*more));
+		room = pool->room ? 2 * pool->room : 16;
+		more = realloc(pool->offers, room * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		pool->offers = more;
+		pool->room = room;
 	}
 	pool->offers[pool->n_offers] = (struct offer){
 		.ids = ids,

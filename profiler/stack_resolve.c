@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 #include "pprof/profile.h"
 #include "profiler/debug_package.h"
@@ -14,18 +13,22 @@
 #include "profiler/python_processes.h"
 #include "profiler/remote_stack.h"
 #include "profiler/stamp.h"
+#include "profiler/user_stack_memo.h"
 #include "symbolizer/python.h"
 #include "symbolizer/symbolizer.h"
 
 #define INLINED_MAX  64
-#define COUNTERS_MAX 32
+#define COUNTERS_MAX 34
 
 struct stack_resolver {
 	struct symbolizer *symbolizer;
 	struct process_table *processes;
 	struct python_processes *pythons;
+	struct user_stack_memo *memo;
+	uint64_t by_registers;            /* stacks taken from the memo, for want of a copy */
 	uint64_t read_late;               /* stacks read from the waiting thread, for want of a copy */
 	uint64_t read_failed;             /* … which had woken before they were read */
+	uint64_t without_user;            /* stacks without any user part */
 	uint64_t incomplete;              /* stacks that do not reach the thread's start */
 	uint64_t python_unmatched;        /* stacks with evaluators and Python frames that are not as many */
 	uint64_t described[COUNTERS_MAX]; /* what stack_resolver_describe has told already */
@@ -42,6 +45,12 @@ struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct 
 {
 	struct stack_resolver *resolver = calloc(1, sizeof(*resolver));
 
+	if (resolver)
+		resolver->memo = user_stack_memo_new();
+	if (resolver && !resolver->memo) {
+		free(resolver);
+		return NULL;
+	}
 	if (resolver) {
 		resolver->symbolizer = symbolizer;
 		resolver->processes = processes;
@@ -52,6 +61,8 @@ struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct 
 
 void stack_resolver_free(struct stack_resolver *resolver)
 {
+	if (resolver)
+		user_stack_memo_free(resolver->memo);
 	free(resolver);
 }
 
@@ -301,8 +312,55 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 	n_pcs = unwind(resolver, process, sym, &stack, STACK_FRAMES_MAX - *n - 1, &end);
 	native_end = end_name(event, end, stack.copy_len);
 	resolver->incomplete += native_end != NULL;
+	resolver->without_user += !stack.copy_len && event->flags & ABI_NO_USER_COPY;
 	err = locate_native(resolver, sym, event->tgid, profile, n_pcs);
 	return err ? err : push_merged(resolver, process, event, profile, n_pcs, native_end, ids, n);
+}
+
+static void memo_key(const struct abi_event *event, const struct profile *profile, struct user_stack_key *key)
+{
+	*key = (struct user_stack_key){ .profile = profile,
+		                        .process_start_ns = event->process_start_ns,
+		                        .ip = event->regs.ip,
+		                        .sp = event->regs.sp,
+		                        .tgid = event->tgid,
+		                        .tid = event->tid };
+}
+
+/* The user's frames of an earlier wait of the thread with the same registers. */
+static bool take_known(struct stack_resolver *resolver, const struct abi_event *event,
+                       const struct profile *profile, int64_t *ids, size_t *n)
+{
+	struct user_stack_key key;
+	const int64_t *known;
+	size_t n_known, i;
+
+	memo_key(event, profile, &key);
+	known = user_stack_memo_get(resolver->memo, &key, &n_known);
+	if (!known)
+		return false;
+	resolver->by_registers++;
+	for (i = 0; i < n_known; i++)
+		push(ids, n, known[i]);
+	return true;
+}
+
+static int resolve_user_or_known(struct stack_resolver *resolver, const struct abi_event *event,
+                                 struct profile *profile, int64_t *ids, size_t *n)
+{
+	size_t n_kernel = *n;
+	struct user_stack_key key;
+	int err;
+
+	if (event->kind == ABI_EVENT_WAIT && event->flags & ABI_NO_USER_COPY &&
+	    take_known(resolver, event, profile, ids, n))
+		return 0;
+	err = resolve_user(resolver, event, profile, ids, n);
+	if (err || event->flags & ABI_NO_USER_COPY || event->n_python || event->kind == ABI_EVENT_CPU)
+		return err;
+	memo_key(event, profile, &key);
+	user_stack_memo_put(resolver->memo, &key, ids + n_kernel, *n - n_kernel);
+	return 0;
 }
 
 int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event, struct profile *profile,
@@ -313,7 +371,7 @@ int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event
 	*n = 0;
 	err = resolve_kernel(resolver, event, profile, ids, n);
 	if (!err && !(event->flags & ABI_KERNEL_THREAD))
-		err = resolve_user(resolver, event, profile, ids, n);
+		err = resolve_user_or_known(resolver, event, profile, ids, n);
 	if (!err && !*n)
 		err = push(ids, n, stack_placeholder(profile, "[no stack]"));
 	return err;
@@ -327,15 +385,11 @@ static int describe_kernel(const struct symbolizer_stats *stats, struct stamp *s
 		                                      [SYM_KERNEL_HIDDEN] = KERNEL_SYMBOLS_HIDDEN };
 	struct stamp_kernel kernel = { .state = states[stats->kernel],
 		                       .modules_without_debug = stats->kernel_modules_without_debug };
-	struct utsname host;
-	char advice[256];
 
-	if (kernel.state == KERNEL_SYMBOLS_KALLSYMS && !uname(&host)) {
-		debug_package_advice("", host.release, advice, sizeof(advice));
-		kernel.advice = advice;
-	} else if (kernel.state == KERNEL_SYMBOLS_HIDDEN) {
+	if (kernel.state == KERNEL_SYMBOLS_KALLSYMS)
+		kernel.advice = VMLINUX_ADVICE;
+	else if (kernel.state == KERNEL_SYMBOLS_HIDDEN)
 		kernel.advice = KALLSYMS_ADVICE;
-	}
 	return stamp_set_kernel(stamp, &kernel);
 }
 
@@ -346,6 +400,7 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	size_t i, n = 0;
 	int err = 0;
 
+	user_stack_memo_clear(resolver->memo); /* the window is over, and its profile with it */
 	symbolizer_stats(resolver->symbolizer, &stats);
 	counters[n++] = (struct stamp_counter){ "frames_dwarf", stats.results_dwarf };
 	counters[n++] = (struct stamp_counter){ "frames_symtab", stats.results_symtab };
@@ -354,6 +409,8 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "frames_perf_map", stats.results_perf_map };
 	counters[n++] = (struct stamp_counter){ "frames_without_symbol", stats.results_none };
 	counters[n++] = (struct stamp_counter){ "stacks_incomplete", resolver->incomplete };
+	counters[n++] = (struct stamp_counter){ "stacks_without_user", resolver->without_user };
+	counters[n++] = (struct stamp_counter){ "stacks_by_registers", resolver->by_registers };
 	counters[n++] = (struct stamp_counter){ "stacks_read_late", resolver->read_late };
 	counters[n++] = (struct stamp_counter){ "stacks_read_too_late", resolver->read_failed };
 	counters[n++] = (struct stamp_counter){ "python_unmatched", resolver->python_unmatched };

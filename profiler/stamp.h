@@ -3,18 +3,18 @@
  *
  * It holds the hooks wanted and what became of them, named counters of losses (ring drops, slots exhausted,
  * stacks cut …; a counter that is there with 0 says "measured, none lost"), the seconds covered, and the
- * sampling threshold T. It travels in a profile's comments (form: comment_line.h; at: see ledger_row.h):
+ * sampling threshold T. It travels in a profile's notes (form: note_line.h):
  *
- *     stallprof.format 1
+ *     stallprof.format 2
  *     stallprof.covered first_ns=… last_ns=… covered_ns=… windows=1
  *     stallprof.sampling threshold_ns=10000000
  *     stallprof.hook cause=block_io hook=tp_btf/block_rq_complete state=attached
  *     stallprof.hook cause=tag_wait hook=tp_btf/block_rq_tag_wait state=missing reason="not in this kernel"
- *     stallprof.kernel_symbols state=kallsyms modules_without_debug=1 advice="install linux-image-…-dbg"
- *     stallprof.counter name=ring_drops value=0 at=…
+ *     stallprof.kernel_symbols state=kallsyms modules_without_debug=1 advice="this kernel's debug information: …"
+ *     stallprof.counter name=ring_drops value=0
  *
  * Stamps of several profiles are summed: counters and covered time add, hooks unite (a hook that was missing
- * once is missing), the largest T and the worst kernel symbols stand. Not thread-safe.
+ * once is missing, one that was attached once is not unused), the largest T and the worst kernel symbols stand. Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_STAMP_H
 #define STALLPROF_PROFILER_STAMP_H
@@ -25,14 +25,19 @@
 
 struct profile;
 
-#define STAMP_FORMAT       1
+#define STAMP_FORMAT       2
 #define STAMP_HOOKS_MAX    1024
 #define STAMP_COUNTERS_MAX 1024
 
 /* In order of badness. */
-enum hook_state { HOOK_ATTACHED, HOOK_MISSING, HOOK_STATES };
+enum hook_state {
+	HOOK_UNUSED, /* switched off, or there was nothing to attach it to: nothing is missing for want of it */
+	HOOK_ATTACHED,
+	HOOK_MISSING,
+	HOOK_STATES
+};
 
-/* attached, missing */
+/* unused, attached, missing */
 const char *hook_state_name(enum hook_state state);
 
 struct stamp_hook {
@@ -102,14 +107,14 @@ struct stamp_coverage stamp_coverage(const struct stamp *stamp);
 /* The value of a counter, 0 when there is none. */
 uint64_t stamp_counter(const struct stamp *stamp, const char *name);
 
-/* 0, -ENOMEM, or what profile_add_comment says. Set the profile's time first. */
-int stamp_to_comments(const struct stamp *stamp, struct profile *profile);
+/* 0, -ENOMEM, or what profile_add_note says. */
+int stamp_to_notes(const struct stamp *stamp, struct profile *profile);
 
 /*
- * Adds what the comments say. Lines of these records that are malformed are skipped and counted in *malformed
+ * Adds what the notes say. Lines of these records that are malformed are skipped and counted in *malformed
  * (added to it; may be NULL). 0; -ENODATA when no line says stallprof.format (a profile of someone else);
  * -EPROTONOSUPPORT when it says another format than STAMP_FORMAT; -ENOMEM; -ENOSPC.
  */
-int stamp_from_comments(struct stamp *stamp, const struct profile *profile, size_t *malformed);
+int stamp_from_notes(struct stamp *stamp, const struct profile *profile, size_t *malformed);
 
 #endif

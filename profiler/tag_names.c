@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 #include <utlist.h>
 
@@ -96,10 +97,14 @@ static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tr
 	}
 	entry->tag.name[ABI_TAG_NAME_LEN - 1] = '\0';
 	entry->key = key;
+	HASH_ADD(hh, names->by_key, key, sizeof(entry->key), entry);
+	if (!entry->hh.tbl) {
+		free(entry);
+		return NULL;
+	}
 	/* A process may come back to its tag after hours under others; the BPF side names it only once. */
 	if (entry->tag.source == ABI_TAG_PROCESS && names->n_pinned < PINNED_MAX)
 		pin(names, entry);
-	HASH_ADD(hh, names->by_key, key, sizeof(entry->key), entry);
 	note_in_map(names, entry);
 	return entry;
 }

@@ -148,7 +148,7 @@ static pid_t pid_of_name(const char *name)
 	return *end || pid > INT32_MAX ? 0 : (pid_t)pid;
 }
 
-int tag_scan(const struct tag_scan_handler *handler, void *ctx)
+int tag_scan(void (*process)(void *ctx, pid_t pid), void *ctx)
 {
 	pid_t own = getpid();
 	struct dirent *entry;
@@ -161,7 +161,7 @@ int tag_scan(const struct tag_scan_handler *handler, void *ctx)
 		pid_t pid = pid_of_name(entry->d_name);
 
 		if (pid && pid != own)
-			tag_scan_process(pid, handler, ctx);
+			process(ctx, pid);
 	}
 	err = -errno;
 	closedir(proc);

@@ -1,6 +1,7 @@
 /*
- * One walk over /proc, at the start of a profiler: which processes are there, and which of them were started
- * under a tag (STALLPROF_TAG in the environment, stalltag/process_tag.h).
+ * What a profiler asks /proc at its start: which processes are there, and which of them were started under a tag
+ * (STALLPROF_TAG in the environment, stalltag/process_tag.h). The first is told at once, the second takes some system
+ * calls a process.
  *
  * What a process has in its memory and its files is context_locate()'s to say; call it in `process`.
  */
@@ -21,14 +22,11 @@ struct tag_scan_handler {
 
 #define TAG_SCAN_ENVIRONMENT_MAX (8 << 20) /* bytes looked through, of one process */
 
-/*
- * Calls the handler for every process but the calling one. Processes that cannot be looked at are left out.
- * 0; -errno: /proc could not be read.
- */
-int tag_scan(const struct tag_scan_handler *handler, void *ctx);
+/* Calls `process` for every process but the calling one, kernel threads and zombies too. 0; -errno: /proc could not be
+ * read. */
+int tag_scan(void (*process)(void *ctx, pid_t pid), void *ctx);
 
-/* The same for one process. -ESRCH: no such process, or one without memory; -EACCES, -EPERM; -errno of
- * reading. */
+/* Calls the handler for one. 0; -ESRCH: no such process, or one without memory; -EACCES, -EPERM; -errno of reading. */
 int tag_scan_process(pid_t pid, const struct tag_scan_handler *handler, void *ctx);
 
 /*

@@ -6,13 +6,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <uthash.h>
 
+#include "profiler/clock.h"
 #include "profiler/context_locate.h"
 #include "profiler/exec_maps.h"
+#include "profiler/followed.h"
+#include "profiler/look_queue.h"
 #include "profiler/probed_files.h"
 #include "profiler/process_table.h"
-#include "profiler/process_tree.h"
 #include "profiler/python_processes.h"
 #include "profiler/stamp.h"
 #include "profiler/tag_file.h"
@@ -21,16 +22,9 @@
 
 #define TRIES_MAX 8
 #define TOLD_MAX  8
-#define NO_KEY    256 /* no attribute has this index */
 
-struct followed {
-	uint32_t pid;
-	struct abi_process process;
-	bool given;          /* by tag_watch_process, or a child of one that was */
-	unsigned int tries;  /* looks that found relocations or contexts unfinished */
-	uint64_t look_at_ns; /* 0: no further look is due */
-	UT_hash_handle hh;
-};
+#define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
+#define LATELY_NS 1000000000ULL /* the feed may tell of a mapping so much later */
 
 struct tag_watch {
 	struct tracer *tracer;
@@ -40,12 +34,13 @@ struct tag_watch {
 	struct process_table *processes;
 	struct python_processes *pythons;
 	struct probed_files *files;
-	struct followed *followed;
-	bool only_given, changed;
+	struct followed_processes *followed;
+	struct look_queue *looks;
+	bool only_given, may_hold;
 	uint64_t now_ns;
 	uint64_t told[TOLD_MAX]; /* what tag_watch_describe has told already */
 	/* of the look in progress */
-	bool has_probes, all_attached;
+	bool has_probes, all_attached, was_before;
 };
 
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
@@ -82,7 +77,9 @@ struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, cha
 	watch->say = say;
 	watch->locator = context_locator_new();
 	watch->files = probed_files_new(tracer, say);
-	if (!watch->locator || !watch->files) {
+	watch->looks = look_queue_new();
+	watch->followed = followed_new(tracer);
+	if (!watch->locator || !watch->files || !watch->looks || !watch->followed) {
 		tag_watch_free(watch);
 		snprintf(err, err_len, "out of memory");
 		errno = ENOMEM;
@@ -95,15 +92,11 @@ struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, cha
 
 void tag_watch_free(struct tag_watch *watch)
 {
-	struct followed *f, *next;
-
 	if (!watch)
 		return;
-	HASH_ITER (hh, watch->followed, f, next) {
-		HASH_DEL(watch->followed, f);
-		free(f);
-	}
+	followed_free(watch->followed);
 	exec_maps_free(watch->maps);
+	look_queue_free(watch->looks);
 	probed_files_free(watch->files);
 	context_locator_free(watch->locator);
 	free(watch);
@@ -123,28 +116,26 @@ struct exec_maps *tag_watch_maps(struct tag_watch *watch)
 
 static struct followed *follow(struct tag_watch *watch, uint32_t pid)
 {
-	struct followed *f;
+	bool added;
+	struct followed *f = followed_add(watch->followed, pid, &added);
 
-	HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
-	if (f)
-		return f;
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return NULL;
-	f->pid = pid;
-	f->process.ai_tag_key = NO_KEY;
-	if (watch->maps)
+	if (f && added && watch->maps)
 		exec_maps_meet(watch->maps, pid);
-	HASH_ADD(hh, watch->followed, pid, sizeof(f->pid), f);
 	return f;
 }
 
-static int publish(struct tag_watch *watch, struct followed *f)
+static bool may_follow(const struct tag_watch *watch, uint32_t pid)
 {
-	int result = tracer_set_process(watch->tracer, f->pid, &f->process);
+	return !watch->only_given || followed_is_given(watch->followed, pid);
+}
 
-	watch->changed |= !result;
-	return result;
+/* Since when; 0: it is refused. */
+static uint64_t attach_file(struct tag_watch *watch, uint32_t pid, dev_t dev, ino_t inode, const char *path,
+                            uint32_t probes)
+{
+	const struct probed_file_at at = { dev, inode, path, probes, !pid || may_follow(watch, pid) };
+
+	return probed_files_attach(watch->files, pid, &at, monotonic_ns());
 }
 
 void tag_watch_file(struct tag_watch *watch, const char *path)
@@ -154,29 +145,26 @@ void tag_watch_file(struct tag_watch *watch, const char *path)
 
 	if (stat(path, &st) || tag_file_read_path(path, &facts) || !facts.probes)
 		return;
-	probed_files_attach(watch->files, st.st_dev, st.st_ino, path, facts.probes);
+	attach_file(watch, 0, st.st_dev, st.st_ino, path, facts.probes);
 }
 
 static void on_file(void *ctx, pid_t pid, const struct context_file *file)
 {
 	struct tag_watch *watch = ctx;
+	uint64_t since_ns =
+	        attach_file(watch, (uint32_t)pid, file->dev, file->inode, file->path, file->facts->probes);
 
-	(void)pid;
 	watch->has_probes = true;
-	watch->all_attached &=
-	        probed_files_attach(watch->files, file->dev, file->inode, file->path, file->facts->probes);
+	watch->all_attached &= since_ns != 0;
+	watch->was_before |= monotonic_ns() - since_ns < LATELY_NS;
 }
 
 /* 50 ms, doubling: a library is relocated within milliseconds, a context published some time later. */
 static void look_again(struct tag_watch *watch, struct followed *f)
 {
-	f->look_at_ns = f->tries < TRIES_MAX ? watch->now_ns + (50000000ULL << f->tries) : 0;
+	if (f->tries < TRIES_MAX)
+		look_queue_ask(watch->looks, f->pid, watch->now_ns + (50000000ULL << f->tries), false);
 	f->tries++;
-}
-
-static bool has_slot(const struct abi_process *process)
-{
-	return process->stalltag.kind || process->otel.kind;
 }
 
 static void take_located(struct tag_watch *watch, struct followed *f, const struct abi_process *found)
@@ -186,27 +174,13 @@ static void take_located(struct tag_watch *watch, struct followed *f, const stru
 	f->process = *found;
 	f->process.base_tag = base_tag;
 	f->process.exact_stalltag = watch->has_probes && watch->all_attached;
-	if (has_slot(&f->process) || base_tag)
-		publish(watch, f);
+	if (followed_has_slot(f) || base_tag)
+		followed_publish(watch->followed, f);
+	watch->may_hold |= f->process.stalltag.kind && watch->was_before;
 }
 
-static bool may_follow(struct tag_watch *watch, uint32_t pid)
-{
-	uint32_t ancestor = pid;
-	struct followed *f;
-
-	if (!watch->only_given)
-		return true;
-	do {
-		HASH_FIND(hh, watch->followed, &ancestor, sizeof(ancestor), f);
-		if (f && f->given)
-			return true;
-		ancestor = process_tree_parent(ancestor);
-	} while (ancestor > 1);
-	return false;
-}
-
-void tag_watch_look(struct tag_watch *watch, uint32_t pid)
+/* `first`: the process was there before us. */
+static void look(struct tag_watch *watch, uint32_t pid, bool first)
 {
 	const struct context_files_wanted wanted = { .file = on_file, .ctx = watch };
 	struct abi_process found = { 0 };
@@ -215,11 +189,12 @@ void tag_watch_look(struct tag_watch *watch, uint32_t pid)
 
 	watch->has_probes = false;
 	watch->all_attached = true;
+	watch->was_before = first;
 	result = context_locate(watch->locator, pid, &found, &wanted);
 	if ((result && result != -EAGAIN && result != -ENOTSUP) || !may_follow(watch, pid))
 		return;
-	if (!has_slot(&found) && result != -EAGAIN) {
-		HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
+	if (!found.stalltag.kind && !found.otel.kind && result != -EAGAIN) {
+		f = followed_find(watch->followed, pid);
 		if (f)
 			take_located(watch, f, &found);
 		return;
@@ -230,7 +205,7 @@ void tag_watch_look(struct tag_watch *watch, uint32_t pid)
 	f->given |= watch->only_given;
 	take_located(watch, f, &found);
 	/* A foreign publisher's key map comes later than its library. */
-	if (result == -EAGAIN || (found.otel.kind && found.ai_tag_key == NO_KEY))
+	if (result == -EAGAIN || (found.otel.kind && found.ai_tag_key == FOLLOWED_NO_KEY))
 		look_again(watch, f);
 }
 
@@ -239,12 +214,19 @@ int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag)
 	struct followed *f = follow(watch, pid);
 
 	if (!f)
-		return -ENOMEM;
+		return -errno;
 	f->given = true;
 	f->process.base_tag = base_tag;
 	python_processes_look(watch->pythons, pid);
-	tag_watch_look(watch, pid);
-	return publish(watch, f);
+	look(watch, pid, true);
+	return followed_publish(watch->followed, f);
+}
+
+uint64_t tag_watch_base_tag(const struct tag_watch *watch, uint32_t pid)
+{
+	const struct followed *f = followed_find(watch->followed, pid);
+
+	return f ? f->process.base_tag : 0;
 }
 
 static void on_environment_tag(void *ctx, pid_t pid, uint64_t id, const char *name)
@@ -259,7 +241,7 @@ static void on_environment_tag(void *ctx, pid_t pid, uint64_t id, const char *na
 	if (!f)
 		return;
 	f->process.base_tag = key;
-	publish(watch, f);
+	followed_publish(watch->followed, f);
 }
 
 static void on_process(void *ctx, pid_t pid)
@@ -268,20 +250,54 @@ static void on_process(void *ctx, pid_t pid)
 
 	if (may_follow(watch, pid))
 		python_processes_look(watch->pythons, pid);
-	tag_watch_look(watch, pid);
+	look(watch, pid, true);
+}
+
+static void on_pid(void *ctx, pid_t pid)
+{
+	struct tag_watch *watch = ctx;
+
+	look_queue_ask(watch->looks, (uint32_t)pid, 0, true);
 }
 
 int tag_watch_scan(struct tag_watch *watch, bool only_given)
 {
-	const struct tag_scan_handler handler = { .tagged = on_environment_tag, .process = on_process };
-
 	watch->only_given = only_given;
-	return tag_scan(&handler, watch);
+	return tag_scan(on_pid, watch);
+}
+
+void tag_watch_met(struct tag_watch *watch, uint32_t pid)
+{
+	if (!followed_find(watch->followed, pid))
+		look_queue_ask(watch->looks, pid, monotonic_ns(), false);
+}
+
+/* At one at least, so that one that takes long does not keep the others from their turn for ever. */
+static void look_at_due(struct tag_watch *watch)
+{
+	const struct tag_scan_handler handler = { .tagged = on_environment_tag, .process = on_process };
+	uint64_t began_ns = monotonic_ns(), until_ns = began_ns + LOOKS_NS, now_ns = began_ns;
+	struct look due;
+
+	while (now_ns < until_ns && look_queue_take(watch->looks, now_ns, &due)) {
+		if (due.first)
+			tag_scan_process((pid_t)due.pid, &handler, watch);
+		else
+			look(watch, due.pid, false);
+		began_ns = now_ns;
+		now_ns = monotonic_ns();
+		look_queue_looked(watch->looks, due.pid, began_ns, now_ns);
+	}
+}
+
+bool tag_watch_behind(const struct tag_watch *watch)
+{
+	return look_queue_next_ns(watch->looks) <= monotonic_ns();
 }
 
 /* A process that is gone by now cannot be looked at, but its file can, for those that map it later. 1: it is of
  * interest; 0: it is not; -1: the path is not that file here. */
-static int look_at_file(struct tag_watch *watch, const struct exec_mapping *mapping)
+static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct tag_file facts;
 	struct stat st;
@@ -290,7 +306,7 @@ static int look_at_file(struct tag_watch *watch, const struct exec_mapping *mapp
 	    tag_file_read_path(mapping->path, &facts))
 		return -1;
 	if (facts.probes)
-		probed_files_attach(watch->files, st.st_dev, st.st_ino, mapping->path, facts.probes);
+		attach_file(watch, pid, st.st_dev, st.st_ino, mapping->path, facts.probes);
 	return tag_file_interesting(&facts);
 }
 
@@ -302,9 +318,9 @@ static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mappin
 	bool python = may_follow(watch, pid) && python_processes_mapped(watch->pythons, pid, mapping->path);
 
 	if (interest == 1)
-		tag_watch_look(watch, pid);
+		look_queue_ask(watch->looks, pid, monotonic_ns(), false);
 	else if (interest < 0)
-		interest = look_at_file(watch, mapping);
+		interest = look_at_file(watch, pid, mapping);
 	return interest != 0 || python;
 }
 
@@ -316,12 +332,13 @@ static void on_exec(void *ctx, uint32_t pid)
 	if (watch->processes)
 		process_table_exec(watch->processes, pid);
 	python_processes_executed(watch->pythons, pid);
-	HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
+	probed_files_left(watch->files, pid, monotonic_ns());
+	f = followed_find(watch->followed, pid);
 	if (!f)
 		return;
-	f->process = (struct abi_process){ .base_tag = f->process.base_tag, .ai_tag_key = NO_KEY };
+	f->process = (struct abi_process){ .base_tag = f->process.base_tag, .ai_tag_key = FOLLOWED_NO_KEY };
 	f->tries = 0;
-	publish(watch, f);
+	followed_publish(watch->followed, f);
 }
 
 /* A child has its parent's memory, and so its parent's slots; the process context it must publish itself. */
@@ -331,34 +348,31 @@ static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 	struct followed *p, *c;
 
 	python_processes_forked(watch->pythons, child, parent);
-	HASH_FIND(hh, watch->followed, &parent, sizeof(parent), p);
-	if (!p || !has_slot(&p->process))
+	probed_files_forked(watch->files, child, parent);
+	p = followed_find(watch->followed, parent);
+	if (!p || !followed_has_slot(p))
 		return;
 	c = follow(watch, child);
 	if (!c)
 		return;
 	c->process = p->process;
 	c->process.base_tag = 0; /* inherited by the BPF side */
-	c->process.ai_tag_key = NO_KEY;
+	c->process.ai_tag_key = FOLLOWED_NO_KEY;
 	c->given = p->given;
-	publish(watch, c);
+	followed_publish(watch->followed, c);
 	look_again(watch, c);
 }
 
 static void on_exit_of(void *ctx, uint32_t pid)
 {
 	struct tag_watch *watch = ctx;
-	struct followed *f;
 
 	if (watch->processes)
 		process_table_exited(watch->processes, pid);
 	python_processes_exited(watch->pythons, pid);
-	HASH_FIND(hh, watch->followed, &pid, sizeof(pid), f);
-	if (!f)
-		return;
-	tracer_forget_process(watch->tracer, pid);
-	HASH_DEL(watch->followed, f);
-	free(f);
+	probed_files_left(watch->files, pid, monotonic_ns());
+	look_queue_forget(watch->looks, pid);
+	followed_drop(watch->followed, pid);
 }
 
 int tag_watch_fd(const struct tag_watch *watch)
@@ -368,37 +382,29 @@ int tag_watch_fd(const struct tag_watch *watch)
 
 void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns)
 {
-	struct followed *f, *next;
-
 	watch->now_ns = now_ns;
 	if (watch->maps)
 		exec_maps_poll(watch->maps);
-	HASH_ITER (hh, watch->followed, f, next) {
-		if (!f->look_at_ns || f->look_at_ns > now_ns)
-			continue;
-		f->look_at_ns = 0;
-		tag_watch_look(watch, f->pid);
-	}
+	look_at_due(watch);
+	probed_files_expire(watch->files, now_ns);
 }
 
 bool tag_watch_needs_attach(const struct tag_watch *watch)
 {
-	const struct followed *f;
-
-	for (f = watch->followed; f; f = f->hh.next) {
-		if (f->process.base_tag || f->process.otel.kind ||
-		    (f->process.stalltag.kind && !f->process.exact_stalltag))
-			return true;
-	}
-	return false;
+	return followed_need_attach(watch->followed);
 }
 
 bool tag_watch_take_changed(struct tag_watch *watch)
 {
-	bool changed = watch->changed;
+	return followed_take_changed(watch->followed);
+}
 
-	watch->changed = false;
-	return changed;
+bool tag_watch_take_held(struct tag_watch *watch)
+{
+	bool may_hold = watch->may_hold;
+
+	watch->may_hold = false;
+	return may_hold;
 }
 
 /* The growth of a counter since it was told last. */

@@ -43,7 +43,7 @@ static void next_cell(struct cell *cell, const char *text, size_t left)
 	cell->bytes = cell->escape;
 }
 
-static size_t columns_of(const char *text)
+size_t text_columns(const char *text)
 {
 	size_t left = strlen(text), columns = 0;
 	struct cell cell;
@@ -80,7 +80,7 @@ static size_t plain_length(const char *text, size_t len)
 
 void text_print_clean(FILE *out, const char *text, size_t columns)
 {
-	bool cut = columns && columns_of(text) > columns;
+	bool cut = columns && text_columns(text) > columns;
 	size_t left = strlen(text), room = cut ? columns - 1 : SIZE_MAX;
 	size_t plain = cut ? 0 : plain_length(text, left); /* nearly always all of it */
 	struct cell cell;
@@ -111,5 +111,29 @@ const char *text_duration(char buffer[TEXT_DURATION_BYTES], int64_t ns)
 		snprintf(buffer, TEXT_DURATION_BYTES, "%.3f ms", (double)ns / 1e6);
 	else
 		snprintf(buffer, TEXT_DURATION_BYTES, "%.3f s", (double)ns / 1e9);
+	return buffer;
+}
+
+const char *text_short_duration(char buffer[TEXT_DURATION_BYTES], uint64_t ns)
+{
+	static const struct {
+		double ns;
+		const char *unit;
+	} units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" } };
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		double value = (double)ns / units[i].ns;
+
+		/* Not 1000 ms, which is 1.00 s. */
+		if (value < 0.9995)
+			continue;
+		snprintf(buffer, TEXT_DURATION_BYTES, "%.*f %s",
+		         value < 9.995   ? 2
+		         : value < 99.95 ? 1
+		                         : 0,
+		         value, units[i].unit);
+		return buffer;
+	}
+	snprintf(buffer, TEXT_DURATION_BYTES, "%" PRIu64 " ns", ns);
 	return buffer;
 }

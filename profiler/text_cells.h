@@ -15,8 +15,13 @@ size_t text_terminal_columns(FILE *out);
  * (0: in full), the last of which is then '…'. */
 void text_print_clean(FILE *out, const char *text, size_t columns);
 
+/* How many columns text_print_clean() takes for all of it. */
+size_t text_columns(const char *text);
+
 /* "12.345 s", "12.345 ms", "12.345 us" or "12 ns"; negative ones with '-'. At most 24 bytes with the NUL. */
 #define TEXT_DURATION_BYTES 32
 const char *text_duration(char buffer[TEXT_DURATION_BYTES], int64_t ns);
+/* With three digits: "12.3 s", "1.23 ms", "123 us", "12 ns". */
+const char *text_short_duration(char buffer[TEXT_DURATION_BYTES], uint64_t ns);
 
 #endif

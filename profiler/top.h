@@ -1,5 +1,5 @@
 /*
- * Looking at profiles: the ledger, the heaviest stacks, and what was not seen.
+ * Looking at profiles: where the time went, which code waited, and what was not seen.
  *
  * `stallprof top` is cmd_top.h; this is what the rest of the program may call.
  */
@@ -11,9 +11,11 @@
 
 struct profile;
 
+#define TOP_FITS SIZE_MAX /* as a limit: as many rows as fit a screen of 60 lines */
+
 /*
- * Prints the ledger that p carries in its comments, its n_top heaviest stacks (0: all) and its stamp, cut to
- * the width of the terminal when out is one. Without memory it prints what it can.
+ * Prints the first screen (top_screen.h) of p with at most n_top classes, and lines of code for each cause (0: all; or
+ * TOP_FITS), cut to the width of the terminal when out is one. Without memory it prints what it can.
  */
 void top_print_summary(FILE *out, const struct profile *p, size_t n_top);
 

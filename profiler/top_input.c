@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "pprof/pprof_file.h"
+#include "profiler/class_comments.h"
 #include "profiler/ledger_row.h"
 #include "profiler/stamp.h"
 
@@ -30,25 +31,36 @@ void top_input_release(struct top_input *input)
 	memset(input, 0, sizeof(*input));
 }
 
-/* Adds ledger and stamp of one profile. */
-static int take_comments(struct top_input *input, const struct profile *profile, const char *name, char *err,
-                         size_t err_size)
+/* The profile was written by somebody else, or was ours and written anew by a tool, which leaves the classes. */
+static int take_classes(struct top_input *input, const struct profile *profile)
 {
-	int result = stamp_from_comments(input->stamp, profile, &input->malformed_lines);
+	size_t found;
+	int result = class_comments_read(input->ledger, profile, &found, &input->malformed_lines);
+
+	if (found)
+		input->rewritten_files++;
+	else
+		input->foreign_files++;
+	return result;
+}
+
+/* Adds ledger and stamp of one profile. */
+static int take_notes(struct top_input *input, const struct profile *profile, const char *name, char *err,
+                      size_t err_size)
+{
+	int result = stamp_from_notes(input->stamp, profile, &input->malformed_lines);
 
 	input->files++;
-	if (result == -ENODATA) {
-		input->foreign_files++;
-		return 0;
-	}
 	if (result == -EPROTONOSUPPORT) {
 		snprintf(err, err_size,
 		         "%s: written by another version of stallprof (this one reads format %d)", name,
 		         STAMP_FORMAT);
 		return result;
 	}
-	if (!result)
-		result = ledger_from_comments(input->ledger, profile, &input->malformed_lines);
+	if (result == -ENODATA)
+		result = take_classes(input, profile);
+	else if (!result)
+		result = ledger_from_notes(input->ledger, profile, &input->malformed_lines);
 	if (result)
 		snprintf(err, err_size, "%s: its ledger could not be read: %s", name, strerror(-result));
 	return result;
@@ -63,7 +75,7 @@ int top_input_borrow(struct top_input *input, const struct profile *profile, cha
 		return result;
 	}
 	input->profile = profile;
-	result = take_comments(input, profile, "profile", err, err_size);
+	result = take_notes(input, profile, "profile", err, err_size);
 	if (result)
 		top_input_release(input);
 	return result;
@@ -85,7 +97,7 @@ static int add_file(struct top_input *input, const char *path, char *err, size_t
 	int result = pprof_file_read(path, TOP_PROFILE_BYTES_MAX, &profile, err, err_size);
 
 	if (!result)
-		result = take_comments(input, profile, path, err, err_size);
+		result = take_notes(input, profile, path, err, err_size);
 	if (!result && input->owned) {
 		result = profile_merge(input->owned, profile, why, sizeof(why));
 		if (result)
@@ -131,7 +143,9 @@ int top_input_load(struct top_input *input, char *const *paths, size_t count, ch
 	for (size_t i = 0; i < count && !result; i++) {
 		struct stat info;
 
-		if (stat(paths[i], &info))
+		if (!strcmp(paths[i], "-"))
+			result = add_file(input, "/dev/stdin", err, err_size);
+		else if (stat(paths[i], &info))
 			result = fail(paths[i], -errno, err, err_size);
 		else if (S_ISDIR(info.st_mode))
 			result = add_directory(input, paths[i], err, err_size);

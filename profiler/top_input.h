@@ -1,8 +1,7 @@
 /*
  * What `stallprof top` looks at: any number of profiles, summed, with their ledger and stamp.
  *
- * Ledger and stamp are read from each file before the samples are merged, so that they add up whatever
- * happens to equal comments.
+ * Ledger and stamp are read from each file before the samples are merged.
  */
 #ifndef STALLPROF_PROFILER_TOP_INPUT_H
 #define STALLPROF_PROFILER_TOP_INPUT_H
@@ -22,11 +21,12 @@ struct top_input {
 	struct stamp *stamp;
 	size_t files;
 	size_t foreign_files;   /* not written by stallprof: no ledger, no stamp */
-	size_t malformed_lines; /* comments of ours that could not be read */
+	size_t rewritten_files; /* written anew by another program: classes, but no exact tags and no stamp */
+	size_t malformed_lines; /* lines of ours that could not be read */
 };
 
 /*
- * Loads paths; a directory stands for all *.pb.gz in it, in the order of their names. On failure a line
+ * Loads paths; - stands for standard input, a directory stands for all *.pb.gz in it, in the order of their names. On failure a line
  * without newline, beginning with the file, is in err, and there is nothing to release. 0 or -errno, among
  * them what pprof_file_read and profile_merge give.
  */

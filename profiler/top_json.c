@@ -26,13 +26,16 @@ static void write_row(struct json_writer *json, const struct ledger_row *row)
 	json_object_begin(json);
 	json_member_string(json, "tag", row->tag);
 	json_member_string(json, "id", id);
+	json_member_string(json, "class", row->class);
+	json_key(json, "base");
+	json_bool(json, row->base);
 	json_member_u64(json, "process", row->pid);
 	json_member_u64(json, "start_ns", row->start_ns);
 	json_member_string(json, "comm", row->comm);
 	json_member_string(json, "state", ledger_state_name(row->state));
 	json_member_string(json, "cause", row->cause);
 	json_member_string(json, "device", row->device);
-	json_member_u64(json, "ns", row->ns);
+	json_member_i64(json, "ns", row->ns);
 	json_member_u64(json, "count", row->count);
 	json_object_end(json);
 }
@@ -44,7 +47,7 @@ static void write_ledger(struct json_writer *json, const struct top_json *what)
 	for (size_t i = 0; i < ledger_count(what->input->ledger); i++) {
 		const struct ledger_row *row = ledger_at(what->input->ledger, i);
 
-		if (top_filter_row(&what->filter, what->tags, row))
+		if (top_filter_row(&what->filter, row))
 			write_row(json, row);
 	}
 	json_array_end(json);
@@ -61,7 +64,7 @@ static void write_wall(struct json_writer *json, const struct top_json *what)
 	for (size_t i = 0; i < ledger_count(what->input->ledger); i++) {
 		const struct ledger_row *row = ledger_at(what->input->ledger, i);
 
-		if (!top_filter_row(&what->filter, what->tags, row))
+		if (!top_filter_row(&what->filter, row))
 			continue;
 		if (tag && strcmp(tag, row->tag)) {
 			json_member_u64(json, tag, sum);
@@ -73,6 +76,67 @@ static void write_wall(struct json_writer *json, const struct top_json *what)
 	if (tag)
 		json_member_u64(json, tag, sum);
 	json_object_end(json);
+}
+
+/* --- classes ------------------------------------------------------------------------------------------------
+ */
+
+static void write_worst(struct json_writer *json, const struct top_class *row)
+{
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, row->worst->id);
+	json_key(json, "worst");
+	json_object_begin(json);
+	json_member_string(json, "tag", row->worst->tag);
+	json_member_string(json, "id", id);
+	json_member_u64(json, "process", row->worst->pid);
+	json_member_u64(json, "ns", row->worst_ns);
+	json_object_end(json);
+}
+
+static void write_class(struct json_writer *json, const struct top_classes *classes,
+                        const struct top_class *row, uint64_t covered_ns)
+{
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, row->id);
+	json_object_begin(json);
+	json_member_string(json, "name", row->name);
+	json_member_string(json, "id", id);
+	json_key(json, "base");
+	json_bool(json, row->base);
+	json_key(json, "threads");
+	json_double(json, covered_ns ? (double)row->wall_ns / (double)covered_ns : 0);
+	json_member_u64(json, "wall_ns", row->wall_ns);
+	json_member_u64(json, "lost_ns", row->lost_ns);
+	json_key(json, "ns");
+	json_object_begin(json);
+	for (size_t i = 0; i < classes->column_count; i++)
+		json_member_u64(json, classes->columns[i], row->ns[i]);
+	json_object_end(json);
+	json_member_u64(json, "tags", row->tags);
+	json_member_u64(json, "p50_ns", row->p50_ns);
+	json_member_u64(json, "p99_ns", row->p99_ns);
+	write_worst(json, row);
+	json_object_end(json);
+}
+
+static int write_classes(struct json_writer *json, const struct top_json *what)
+{
+	struct stamp_coverage coverage = stamp_coverage(what->input->stamp);
+	struct top_classes classes;
+	int err = top_classes_build(&classes, what->input, &what->filter, what->level);
+
+	if (err)
+		return err;
+	json_key(json, "classes");
+	json_array_begin(json);
+	for (size_t i = 0; i < bounded(classes.count, what->limit); i++)
+		write_class(json, &classes, &classes.rows[i], coverage.covered_ns);
+	json_array_end(json);
+	top_classes_free(&classes);
+	return 0;
 }
 
 /* --- table ------------------------------------------------------------------------------------------------
@@ -132,15 +196,17 @@ static int compare_places(const void *left, const void *right)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-/* The samples that pass the filter, heaviest first. NULL without memory. */
-static struct place *sort_samples(const struct top_json *what, struct values types, size_t *count)
+/* The samples that pass the filter, of stalls or of other waits, heaviest first. NULL without memory. */
+static struct place *sort_samples(const struct top_json *what, struct values types, bool waits, size_t *count)
 {
 	struct place *places = calloc(profile_n_samples(what->input->profile) + 1, sizeof(*places));
+	struct top_filter all = what->filter;
 	struct top_sample sample;
 
 	*count = 0;
+	all.waits = true;
 	for (size_t i = 0; places && top_sample_get(what->input, what->tags, i, &sample); i++)
-		if (top_filter_sample(&what->filter, &sample))
+		if (sample.is_wait == waits && top_filter_sample(&all, what->input, &sample))
 			places[(*count)++] =
 			        (struct place){ i, (double)value_of(&sample, types.delay) +
 				                           (double)value_of(&sample, types.cpu) };
@@ -199,7 +265,7 @@ static void write_stack(struct json_writer *json, const struct profile *profile,
 	json_object_end(json);
 }
 
-static int write_stacks(struct json_writer *json, const struct top_json *what)
+static int write_stacks(struct json_writer *json, const struct top_json *what, const char *key, bool waits)
 {
 	const struct profile *profile = what->input->profile;
 	struct values types = { .delay = profile_find_type(profile, "delay"),
@@ -207,11 +273,11 @@ static int write_stacks(struct json_writer *json, const struct top_json *what)
 		                .contentions = profile_find_type(profile, "contentions") };
 	struct top_sample sample;
 	size_t count;
-	struct place *places = sort_samples(what, types, &count);
+	struct place *places = sort_samples(what, types, waits, &count);
 
 	if (!places)
 		return -ENOMEM;
-	json_key(json, "stacks");
+	json_key(json, key);
 	json_array_begin(json);
 	for (size_t i = 0; i < bounded(count, what->limit); i++)
 		if (top_sample_get(what->input, what->tags, places[i].index, &sample))
@@ -270,6 +336,7 @@ static void write_stamp(struct json_writer *json, const struct top_input *input)
 	json_object_begin(json);
 	json_member_u64(json, "files", input->files);
 	json_member_u64(json, "files_without_ledger", input->foreign_files);
+	json_member_u64(json, "files_rewritten", input->rewritten_files);
 	json_member_u64(json, "malformed_lines", input->malformed_lines);
 	json_key(json, "covered_seconds");
 	json_double(json, (double)coverage.covered_ns / 1e9);
@@ -286,7 +353,7 @@ static void write_stamp(struct json_writer *json, const struct top_input *input)
 int top_json_write(FILE *out, const struct top_json *what)
 {
 	struct json_writer json;
-	int err, end;
+	int err, end, classes;
 
 	if (ledger_count(what->input->ledger) && !ledger_at(what->input->ledger, 0))
 		return -ENOMEM;
@@ -294,10 +361,14 @@ int top_json_write(FILE *out, const struct top_json *what)
 	json_object_begin(&json);
 	write_ledger(&json, what);
 	write_wall(&json, what);
+	classes = write_classes(&json, what);
 	write_table(&json, what);
-	err = write_stacks(&json, what);
+	err = write_stacks(&json, what, "stacks", false);
+	if (!err)
+		err = write_stacks(&json, what, "waits", true);
 	write_stamp(&json, what->input);
 	json_object_end(&json);
 	end = json_end(&json);
+	err = err ? err : classes;
 	return err ? err : end;
 }

@@ -10,94 +10,90 @@
 #include <uthash.h>
 
 #include "profiler/ledger_row.h"
+#include "profiler/tag_hash.h"
 #include "profiler/top_input.h"
 
+/* Cleared before it is filled, as it is compared byte by byte. */
+struct tag_key {
+	int64_t hash; /* of the name */
+	uint64_t id;  /* 0: none */
+};
+
 struct known_tag {
-	char id[17];
-	const char *name;  /* the ledger's; NULL: in no row */
-	const char *class; /* the profile's; NULL: in no sample */
-	bool ambiguous;    /* the ledger has several names with this id, so it names none of them */
+	struct tag_key key;
+	const struct ledger_row *row; /* one of the tag's */
 	UT_hash_handle hh;
 };
 
+#define WAITS_MAX 64
+
 struct top_tags {
-	struct known_tag *by_id;
+	struct known_tag *by_key;
+	const char *waits
+	        [WAITS_MAX]; /* the kinds of waits that are no stalls: those of the ledger's blocked rows */
+	size_t n_waits;
 };
 
-static struct known_tag *find_tag(const struct top_tags *tags, const char *id)
+static const struct known_tag *find_tag(const struct top_tags *tags, int64_t hash, uint64_t id)
 {
-	struct known_tag *known = NULL;
+	struct tag_key key;
+	struct known_tag *known;
 
-	HASH_FIND_STR(tags->by_id, id, known);
+	memset(&key, 0, sizeof(key));
+	key.hash = hash;
+	key.id = id;
+	HASH_FIND(hh, tags->by_key, &key, sizeof(key), known);
 	return known;
 }
 
-static struct known_tag *find_or_add_tag(struct top_tags *tags, const char *id)
+static int add_tag(struct top_tags *tags, const struct ledger_row *row)
 {
-	struct known_tag *known = find_tag(tags, id);
+	struct known_tag *known;
+	int64_t hash = tag_hash(row->tag);
 
-	if (known)
-		return known;
+	if (find_tag(tags, hash, row->id))
+		return 0;
 	known = calloc(1, sizeof(*known));
 	if (!known)
-		return NULL;
-	snprintf(known->id, sizeof(known->id), "%s", id);
-	HASH_ADD_STR(tags->by_id, id, known);
+		return -ENOMEM;
+	known->key.hash = hash;
+	known->key.id = row->id;
+	known->row = row;
+	HASH_ADD(hh, tags->by_key, key, sizeof(known->key), known);
 	if (known->hh.tbl)
-		return known;
+		return 0;
 	free(known);
-	return NULL;
+	return -ENOMEM;
 }
 
-static void format_id(char text[17], uint64_t id)
+static bool is_wait(const struct top_tags *tags, const char *stall)
 {
-	snprintf(text, 17, "%016" PRIx64, id);
+	for (size_t i = 0; i < tags->n_waits; i++)
+		if (!strcmp(tags->waits[i], stall))
+			return true;
+	return false;
 }
 
-/* Id 0 says that there is none, so it names nobody. */
-static int learn_names(struct top_tags *tags, struct ledger *ledger)
+static void add_wait(struct top_tags *tags, const struct ledger_row *row)
 {
-	for (size_t i = 0; i < ledger_count(ledger); i++) {
-		const struct ledger_row *row = ledger_at(ledger, i);
-		struct known_tag *known;
-		char id[17];
-
-		if (!row)
-			return -ENOMEM;
-		if (!row->id)
-			continue;
-		format_id(id, row->id);
-		known = find_or_add_tag(tags, id);
-		if (!known)
-			return -ENOMEM;
-		known->ambiguous |= known->name && strcmp(known->name, row->tag);
-		known->name = row->tag;
-	}
-	return 0;
-}
-
-static int learn_classes(struct top_tags *tags, const struct top_input *input)
-{
-	struct top_sample sample;
-
-	for (size_t i = 0; top_sample_get(input, NULL, i, &sample); i++) {
-		struct known_tag *known;
-
-		if (strlen(sample.id) != 16)
-			continue;
-		known = find_or_add_tag(tags, sample.id);
-		if (!known)
-			return -ENOMEM;
-		known->class = sample.class;
-	}
-	return 0;
+	if (row->state == LEDGER_BLOCKED && *row->cause && tags->n_waits < WAITS_MAX &&
+	    !is_wait(tags, row->cause))
+		tags->waits[tags->n_waits++] = row->cause;
 }
 
 struct top_tags *top_tags_new(const struct top_input *input)
 {
 	struct top_tags *tags = calloc(1, sizeof(*tags));
+	int err = tags ? 0 : -ENOMEM;
 
-	if (tags && !learn_names(tags, input->ledger) && !learn_classes(tags, input))
+	for (size_t i = 0; i < ledger_count(input->ledger) && !err; i++) {
+		const struct ledger_row *row = ledger_at(input->ledger, i);
+
+		err = row ? add_tag(tags, row) : -ENOMEM;
+		if (!err)
+			add_wait(tags, row);
+	}
+	if (!err)
 		return tags;
 	top_tags_free(tags);
 	errno = ENOMEM;
@@ -110,8 +106,8 @@ void top_tags_free(struct top_tags *tags)
 
 	if (!tags)
 		return;
-	known = tags->by_id;
-	HASH_CLEAR(hh, tags->by_id);
+	known = tags->by_key;
+	HASH_CLEAR(hh, tags->by_key);
 	while (known) {
 		next = known->hh.next;
 		free(known);
@@ -136,6 +132,24 @@ static void take_label(struct top_sample *sample, const struct profile_label *la
 			*wanted[i].text = label->str;
 }
 
+/* What the label says, or, where the name is the class, that one's. */
+static int64_t hash_of(const struct top_sample *sample)
+{
+	for (size_t i = 0; i < sample->view.n_labels; i++)
+		if (!strcmp(sample->view.labels[i].key, TAG_HASH_LABEL) && !sample->view.labels[i].str)
+			return sample->view.labels[i].num;
+	return tag_hash(sample->class);
+}
+
+/* 16 hex digits; anything else is no id of ours. */
+static uint64_t id_of(const char *text)
+{
+	char *end;
+	uint64_t id = strlen(text) == 16 ? strtoull(text, &end, 16) : 0;
+
+	return id && !*end ? id : 0;
+}
+
 bool top_sample_get(const struct top_input *input, const struct top_tags *tags, size_t index,
                     struct top_sample *sample)
 {
@@ -148,8 +162,10 @@ bool top_sample_get(const struct top_input *input, const struct top_tags *tags, 
 		return false;
 	for (size_t i = 0; i < sample->view.n_labels; i++)
 		take_label(sample, &sample->view.labels[i]);
-	known = tags && *sample->id ? find_tag(tags, sample->id) : NULL;
-	sample->tag = known && known->name && !known->ambiguous ? known->name : sample->class;
+	known = tags ? find_tag(tags, hash_of(sample), id_of(sample->id)) : NULL;
+	sample->row = known ? known->row : NULL;
+	sample->tag = known ? known->row->tag : sample->class;
+	sample->is_wait = tags && is_wait(tags, sample->stall);
 	return true;
 }
 
@@ -164,23 +180,66 @@ static bool name_matches(const char *name, const char *wanted)
 	       (!name[length] || name[length] == '/' || (length && wanted[length - 1] == '/'));
 }
 
-bool top_filter_sample(const struct top_filter *filter, const struct top_sample *sample)
+static bool id_matches(uint64_t id, const char *wanted)
 {
-	if (filter->stall && strcmp(filter->stall, sample->stall))
-		return false;
-	return !filter->tag || name_matches(sample->tag, filter->tag) ||
-	       !strcmp(sample->class, filter->tag) || !strcasecmp(sample->id, filter->tag);
+	char hex[17], decimal[32];
+
+	snprintf(hex, sizeof(hex), "%016" PRIx64, id);
+	snprintf(decimal, sizeof(decimal), "id=%" PRIu64, id);
+	return id && (!strcasecmp(hex, wanted) || !strcmp(decimal, wanted));
 }
 
-bool top_filter_row(const struct top_filter *filter, const struct top_tags *tags,
-                    const struct ledger_row *row)
+static bool frame_matches(const struct profile_frame *frame, const regex_t *pattern)
 {
-	const struct known_tag *known;
-	char id[17];
+	return (frame->function && !regexec(pattern, frame->function, 0, NULL, 0)) ||
+	       (frame->file && !regexec(pattern, frame->file, 0, NULL, 0));
+}
 
-	if (!filter->tag || name_matches(row->tag, filter->tag))
+static bool stack_matches(const struct profile *profile, const struct profile_sample_view *view,
+                          const regex_t *pattern)
+{
+	struct profile_location_view location;
+
+	for (size_t i = 0; i < view->n_locations; i++) {
+		if (!profile_get_location(profile, view->location_ids[i], &location))
+			continue;
+		for (size_t f = 0; f < location.n_frames; f++)
+			if (frame_matches(&location.frames[f], pattern))
+				return true;
+	}
+	return false;
+}
+
+static bool stall_matches(const struct top_filter *filter, const struct top_sample *sample)
+{
+	if (!filter->stall)
+		return filter->waits || !sample->is_wait;
+	return !strcmp(filter->stall, sample->stall) ||
+	       (sample->is_wait && !strcmp(filter->stall, TOP_BLOCKED));
+}
+
+bool top_filter_sample(const struct top_filter *filter, const struct top_input *input,
+                       const struct top_sample *sample)
+{
+	if (!stall_matches(filter, sample))
+		return false;
+	if (filter->tag && !name_matches(sample->tag, filter->tag) &&
+	    strcmp(sample->class, filter->tag) != 0 && !id_matches(id_of(sample->id), filter->tag))
+		return false;
+	if (filter->focus && !stack_matches(input->profile, &sample->view, filter->focus))
+		return false;
+	return !filter->ignore || !stack_matches(input->profile, &sample->view, filter->ignore);
+}
+
+bool top_filter_row(const struct top_filter *filter, const struct ledger_row *row)
+{
+	return !filter->tag || name_matches(row->tag, filter->tag) || !strcmp(row->class, filter->tag) ||
+	       id_matches(row->id, filter->tag);
+}
+
+bool top_filter_cause(const struct top_filter *filter, const struct ledger_row *row)
+{
+	if (!filter->stall || !strcmp(row->cause, filter->stall))
 		return true;
-	format_id(id, row->id);
-	known = find_tag(tags, id);
-	return !strcasecmp(id, filter->tag) || (known && known->class && !strcmp(known->class, filter->tag));
+	return row->state == LEDGER_BLOCKED && !strcmp(filter->stall, TOP_BLOCKED);
 }

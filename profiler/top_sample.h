@@ -5,6 +5,7 @@
 #ifndef STALLPROF_PROFILER_TOP_SAMPLE_H
 #define STALLPROF_PROFILER_TOP_SAMPLE_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +15,7 @@
 struct ledger_row;
 struct top_input;
 
-/* The tags behind span ids: full names out of the ledger, classes out of the samples. */
+/* The ledger's tags, by name and id: ids alone are shared. */
 struct top_tags;
 
 /* NULL with errno ENOMEM. input must outlive it. */
@@ -24,28 +25,38 @@ void top_tags_free(struct top_tags *tags);
 /* Texts are "" where the sample has no such label. */
 struct top_sample {
 	struct profile_sample_view view;
-	const char *tag;      /* the full name if the ledger knows the id, else the class */
+	const char *tag;      /* the full name if the ledger knows it, else the class */
 	const char *class;    /* label ai_tag */
 	const char *id;       /* label span_id, 16 hex digits */
 	const char *trace_id; /* 32 hex digits */
 	const char *stall;
 	const char *device;
+	const struct ledger_row *row; /* one of its tag; NULL: the ledger has none */
+	bool is_wait;                 /* blocked by what is no stall: `stall` says the kind */
 };
 
 /* False: there is no sample with this index. */
 bool top_sample_get(const struct top_input *input, const struct top_tags *tags, size_t index,
                     struct top_sample *sample);
 
-/* What the user asked for; NULL: all. tag is a class, a full name or a path that names begin with, or an id
- * of 16 hex digits. */
+/* What the user asked for; NULL: all. tag is a class, a full name or a path that names begin with, an id of 16 hex
+ * digits, or id=N. stall is a cause, a kind of wait, or TOP_BLOCKED for all of those; without it waits that are no stalls
+ * are left out unless `waits` says otherwise. */
 struct top_filter {
 	const char *tag;
 	const char *stall;
+	bool waits;
+	const regex_t *focus;  /* a function or file of the stack must match */
+	const regex_t *ignore; /* none may */
 };
 
-bool top_filter_sample(const struct top_filter *filter, const struct top_sample *sample);
+#define TOP_BLOCKED "blocked"
+
+bool top_filter_sample(const struct top_filter *filter, const struct top_input *input,
+                       const struct top_sample *sample);
 /* By tag only: the rest of the wall time is what a stall's share is a share of. */
-bool top_filter_row(const struct top_filter *filter, const struct top_tags *tags,
-                    const struct ledger_row *row);
+bool top_filter_row(const struct top_filter *filter, const struct ledger_row *row);
+/* By stall only. */
+bool top_filter_cause(const struct top_filter *filter, const struct ledger_row *row);
 
 #endif

@@ -12,8 +12,9 @@
 #include "profiler/top_input.h"
 
 static const char *const by_names[TOP_BYS] = {
-	[TOP_BY_FUNCTION] = "function", [TOP_BY_LINE] = "line",   [TOP_BY_STACK] = "stack",
-	[TOP_BY_TAG] = "tag",           [TOP_BY_STALL] = "stall", [TOP_BY_DEVICE] = "device",
+	[TOP_BY_FUNCTION] = "function", [TOP_BY_LINE] = "line", [TOP_BY_STACK] = "stack",
+	[TOP_BY_CLASS] = "class",       [TOP_BY_TAG] = "tag",   [TOP_BY_STALL] = "stall",
+	[TOP_BY_DEVICE] = "device",
 };
 
 const char *top_by_name(enum top_by by)
@@ -204,6 +205,17 @@ static int add_stack(struct top_sums *sums, const struct profile *profile, const
 	return err;
 }
 
+/* The exact tag: ids are shared by names, and names by ids. */
+static int add_tag(struct top_sums *sums, const struct top_sample *sample)
+{
+	char name[1024];
+
+	if (!*sample->id)
+		return sums_add(sums, *sample->tag ? sample->tag : "[no tag]", true);
+	snprintf(name, sizeof(name), "%s id %s", sample->tag, sample->id);
+	return sums_add(sums, name, true);
+}
+
 static int add_sample(struct top_sums *sums, const struct top_input *input, const struct top_sample *sample,
                       enum top_by by)
 {
@@ -213,8 +225,10 @@ static int add_sample(struct top_sums *sums, const struct top_input *input, cons
 		return visit_frames(input->profile, &sample->view, by == TOP_BY_LINE, visit_sum, sums);
 	case TOP_BY_STACK:
 		return add_stack(sums, input->profile, sample);
+	case TOP_BY_CLASS:
+		return sums_add(sums, *sample->class ? sample->class : "[no tag]", true);
 	case TOP_BY_TAG:
-		return sums_add(sums, *sample->tag ? sample->tag : "[no tag]", true);
+		return add_tag(sums, sample);
 	case TOP_BY_STALL:
 		return sums_add(sums, *sample->stall ? sample->stall : "[no stall]", true);
 	case TOP_BY_DEVICE:
@@ -233,7 +247,7 @@ static int compare_i64(int64_t a, int64_t b)
 	return (a > b) - (a < b);
 }
 
-static int compare_entries(const void *left, const void *right)
+static int compare_flat(const void *left, const void *right)
 {
 	const struct top_entry *a = left, *b = right;
 	int order = compare_i64(b->flat, a->flat);
@@ -242,8 +256,16 @@ static int compare_entries(const void *left, const void *right)
 	return order ? order : strcmp(a->name, b->name);
 }
 
+static int compare_cum(const void *left, const void *right)
+{
+	const struct top_entry *a = left, *b = right;
+	int order = compare_i64(b->cum, a->cum);
+
+	return order ? order : compare_flat(left, right);
+}
+
 /* Hands the names over to the table: they stay where they are, in sums. */
-static int make_entries(struct top_table *table, struct top_sums *sums)
+static int make_entries(struct top_table *table, struct top_sums *sums, bool by_cum)
 {
 	size_t i = 0;
 
@@ -253,13 +275,13 @@ static int make_entries(struct top_table *table, struct top_sums *sums)
 		return -ENOMEM;
 	for (const struct sum *sum = sums->by_name; sum; sum = sum->hh.next)
 		table->entries[i++] = sum->entry;
-	qsort(table->entries, table->count, sizeof(*table->entries), compare_entries);
+	qsort(table->entries, table->count, sizeof(*table->entries), by_cum ? compare_cum : compare_flat);
 	table->memory = sums;
 	return 0;
 }
 
 int top_table_build(struct top_table *table, const struct top_input *input, const struct top_tags *tags,
-                    const struct top_filter *filter, enum top_by by, size_t type)
+                    const struct top_filter *filter, enum top_by by, size_t type, bool by_cum)
 {
 	struct top_sums *sums = calloc(1, sizeof(*sums));
 	struct top_sample sample;
@@ -269,7 +291,7 @@ int top_table_build(struct top_table *table, const struct top_input *input, cons
 	for (size_t i = 0; !err && top_sample_get(input, tags, i, &sample); i++) {
 		int64_t value = sample.view.values[type];
 
-		if (!value || !top_filter_sample(filter, &sample))
+		if (!value || !top_filter_sample(filter, input, &sample))
 			continue;
 		table->total = saturating_add(table->total, value);
 		sums->sample = ++table->samples;
@@ -277,7 +299,7 @@ int top_table_build(struct top_table *table, const struct top_input *input, cons
 		err = add_sample(sums, input, &sample, by);
 	}
 	if (!err)
-		err = make_entries(table, sums);
+		err = make_entries(table, sums, by_cum);
 	if (err && sums) {
 		sums_free(sums);
 		free(sums);

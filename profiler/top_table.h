@@ -14,9 +14,18 @@
 struct top_input;
 struct top_sums;
 
-enum top_by { TOP_BY_FUNCTION, TOP_BY_LINE, TOP_BY_STACK, TOP_BY_TAG, TOP_BY_STALL, TOP_BY_DEVICE, TOP_BYS };
+enum top_by {
+	TOP_BY_FUNCTION,
+	TOP_BY_LINE,
+	TOP_BY_STACK,
+	TOP_BY_CLASS,
+	TOP_BY_TAG,
+	TOP_BY_STALL,
+	TOP_BY_DEVICE,
+	TOP_BYS
+};
 
-/* function, line, stack, tag, stall, device; false: none of them. */
+/* function, line, stack, class, tag, stall, device; false: none of them. */
 const char *top_by_name(enum top_by by);
 bool top_by_parse(const char *name, enum top_by *by);
 
@@ -29,17 +38,17 @@ struct top_entry {
 };
 
 struct top_table {
-	struct top_entry *entries; /* heaviest flat first, then heaviest cum, then by name */
+	struct top_entry *entries; /* heaviest cum first, or heaviest flat, then the other, then by name */
 	size_t count;
 	int64_t total; /* of the samples that pass the filter */
 	uint64_t samples;
 	struct top_sums *memory;
 };
 
-/* Sums value type `type` (its index). 0 or -ENOMEM; only after 0 is there something to free. Sums saturate.
+/* Sums value type `type` (its index). Native frames of Python stacks are counted as any other. 0 or -ENOMEM; only after 0 is there something to free. Sums saturate.
  */
 int top_table_build(struct top_table *table, const struct top_input *input, const struct top_tags *tags,
-                    const struct top_filter *filter, enum top_by by, size_t type);
+                    const struct top_filter *filter, enum top_by by, size_t type, bool by_cum);
 void top_table_free(struct top_table *table);
 
 /* The sample type to look at: `wanted` if not NULL, else delay, cpu or the profile's default, whichever is

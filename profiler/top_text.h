@@ -1,5 +1,5 @@
 /*
- * What `stallprof top` found, as text for people: first the ledger, then the table, then what was not seen.
+ * A table of samples (top_table.h) as text for people.
  *
  * When out is a terminal, names are cut to its width; otherwise they are written in full. Whatever in a name
  * could steer a terminal is escaped.
@@ -12,17 +12,8 @@
 
 #include "profiler/top_table.h"
 
-struct top_input;
-
-/* One row a tag, those that stalled longest first, and their sum; at most limit rows (0: all). 0 or -ENOMEM.
- */
-int top_text_ledger(FILE *out, const struct top_input *input, const struct top_tags *tags,
-                    const struct top_filter *filter, size_t limit);
-
-/* type: the name and unit of what was summed. */
+/* type: the name and unit of what was summed. At most `limit` rows (0: all). */
 void top_text_table(FILE *out, const struct top_table *table, enum top_by by, struct profile_value_type type,
                     size_t limit);
-
-void top_text_stamp(FILE *out, const struct top_input *input);
 
 #endif

@@ -8,31 +8,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "bpf/stallprof.skel.h"
+#include "profiler/event_rings.h"
+#include "profiler/kernel_places.h"
 #include "profiler/ledger_maps.h"
+#include "profiler/privileges.h"
 #include "profiler/probe_table.h"
 #include "profiler/stamp.h"
 #include "profiler/tracer_links.h"
+#include "profiler/tracer_load.h"
 
 #define SLOTS_DEFAULT        256
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
+#define COPY_LATE_NS         250000000ULL
 
 struct tracer {
 	struct stallprof_bpf *bpf;
-	struct probe_host *host;
+	struct probe_host *host, *own_host; /* the second is NULL when it was given to us */
+	struct privileges privileges;
 	struct tracer_links *links;
-	struct ring_buffer *ring;
-	struct ring_buffer *asked; /* of Python */
+	struct event_rings *rings;
 	struct bpf_link *iterator, *context_iterator;
 	tracer_event_fn on_event;
 	tracer_python_fn on_python;
 	void *ctx;
 	struct ledger_maps *ledgers;
 	uint64_t next_key;
+	uint64_t copied_late_ns;
 	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe has told already */
 };
 
@@ -53,48 +58,15 @@ __attribute__((format(printf, 3, 4))) static int fail(char *err, size_t err_len,
 	return -saved;
 }
 
-/* libbpf's own lines would come between ours; its errors come back as numbers. */
-static int libbpf_silent(enum libbpf_print_level level, const char *format, va_list args)
+struct knobs {
+	const struct tracer_opts *opts;
+	const struct kernel_places *places;
+};
+
+static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 {
-	if (!getenv("STALLPROF_LIBBPF_DEBUG"))
-		return 0;
-	(void)level;
-	return vfprintf(stderr, format, args);
-}
-
-static size_t bytes_behind(const struct abi_event *event)
-{
-	if (!event->n_python)
-		return event->ustack_len;
-	return abi_python_offset(event->ustack_len) + event->n_python * sizeof(struct abi_python_frame);
-}
-
-static int on_asked(void *ctx, void *data, size_t size)
-{
-	struct tracer *tracer = ctx;
-	const struct abi_python_ask *ask = data;
-	size_t head = sizeof(*ask) - sizeof(ask->frames);
-
-	if (size >= head && (size - head) / sizeof(ask->frames[0]) >= ask->n)
-		tracer->on_python(tracer->ctx, ask);
-	return 0;
-}
-
-/* Those who ask do not wait until all stacks before theirs are resolved. */
-static int on_ring(void *ctx, void *data, size_t size)
-{
-	struct tracer *tracer = ctx;
-	const struct abi_event *event = data;
-
-	ring_buffer__consume(tracer->asked);
-	if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= bytes_behind(event))
-		tracer->on_event(tracer->ctx, event);
-	return 0;
-}
-
-static void set_knobs(struct tracer *tracer, const struct tracer_opts *opts)
-{
-	struct stallprof_bpf *bpf = tracer->bpf;
+	const struct knobs *knobs = ctx;
+	const struct tracer_opts *opts = knobs->opts;
 	uint32_t slots = opts->max_stalled_threads ? opts->max_stalled_threads : SLOTS_DEFAULT;
 
 	bpf->rodata->n_slots = slots;
@@ -104,25 +76,15 @@ static void set_knobs(struct tracer *tracer, const struct tracer_opts *opts)
 	bpf->rodata->cpu_period_ns = opts->cpu_hz ? 1000000000ULL / opts->cpu_hz : 0;
 	bpf->rodata->cpu_baseline = opts->baseline;
 	bpf->rodata->only_adopted = opts->only_adopted;
+	bpf->rodata->long_waits = opts->long_waits;
+	bpf->rodata->pause_arg = knobs->places->pause_arg;
+	bpf->rodata->preempt_count_from_rq = knobs->places->preempt_count_from_rq;
 	bpf->rodata->filter_cgroup = opts->cgroup_id;
 	bpf->rodata->filter_level = opts->cgroup_level;
 	bpf->data->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	bpf_map__set_max_entries(bpf->maps.stack_slots, slots + libbpf_num_possible_cpus() + 1);
 	bpf_map__set_max_entries(bpf->maps.free_slots, slots);
 	bpf_map__set_max_entries(bpf->maps.events, opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT);
-}
-
-static void choose_programs(struct tracer *tracer)
-{
-	size_t i;
-
-	for (i = 0; i < probe_table_len; i++) {
-		struct bpf_program *program =
-		        bpf_object__find_program_by_name(tracer->bpf->obj, probe_table[i].program);
-
-		if (program)
-			bpf_program__set_autoload(program, !probe_missing(tracer->host, &probe_table[i]));
-	}
 }
 
 static int fill_slots(struct tracer *tracer)
@@ -136,29 +98,28 @@ static int fill_slots(struct tracer *tracer)
 	return 0;
 }
 
-static int make_iterator(struct tracer *tracer)
+/* Without its program there is no link, which is no error: the table says what that costs. */
+static int make_iterator(const struct bpf_program *program, struct bpf_link **link)
 {
-	tracer->iterator = bpf_program__attach_iter(tracer->bpf->progs.on_iter_task, NULL);
-	tracer->context_iterator = bpf_program__attach_iter(tracer->bpf->progs.on_iter_context, NULL);
-	return tracer->iterator && tracer->context_iterator ? 0 : -errno;
+	if (!bpf_program__autoload(program))
+		return 0;
+	*link = bpf_program__attach_iter(program, NULL);
+	return *link ? 0 : -errno;
 }
 
-static int map_rings(struct tracer *tracer)
+static int make_iterators(struct tracer *tracer)
 {
-	const struct stallprof_bpf *bpf = tracer->bpf;
+	int result = make_iterator(tracer->bpf->progs.on_iter_task, &tracer->iterator);
 
-	tracer->asked = ring_buffer__new(bpf_map__fd(bpf->maps.python_asked), on_asked, tracer, NULL);
-	tracer->ring = ring_buffer__new(bpf_map__fd(bpf->maps.events), on_ring, tracer, NULL);
-	return tracer->asked && tracer->ring ? 0 : -errno;
+	return result ? result : make_iterator(tracer->bpf->progs.on_iter_context, &tracer->context_iterator);
 }
 
-static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
+static int find_hooks(struct tracer *tracer, char *err, size_t err_len)
 {
-	int result;
-
-	libbpf_set_print(libbpf_silent);
 	errno = 0;
-	tracer->host = probe_host_new();
+	if (!tracer->host)
+		tracer->host = tracer->own_host =
+		        probe_host_new(privileges_have(&tracer->privileges, PRIVILEGE_MODULE_HOOKS));
 	if (!tracer->host)
 		return fail(err, err_len,
 		            "this kernel has no BTF (/sys/kernel/btf/vmlinux): boot one built with "
@@ -166,23 +127,27 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	if (!probe_cause_available(tracer->host, "core"))
 		return fail(err, err_len,
 		            "this kernel lacks the scheduler's tracepoints: see stallprof doctor");
-	tracer->bpf = stallprof_bpf__open();
+	return 0;
+}
+
+static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
+{
+	int result = find_hooks(tracer, err, err_len);
+	struct knobs knobs = { .opts = opts };
+
+	if (result)
+		return result;
+	knobs.places = probe_host_places(tracer->host);
+	tracer->bpf = tracer_load(tracer->host, set_knobs, &knobs, opts->say, err, err_len);
 	if (!tracer->bpf)
-		return fail(err, err_len, "cannot open the BPF programs: %s", strerror(errno));
-	set_knobs(tracer, opts);
-	choose_programs(tracer);
-	result = stallprof_bpf__load(tracer->bpf);
-	if (result) {
-		errno = -result;
-		return fail(err, err_len,
-		            "the kernel refused the BPF programs (%s): run as root or with CAP_BPF and "
-		            "CAP_PERFMON, see stallprof doctor",
-		            strerror(-result));
-	}
+		return -errno;
 	tracer->ledgers = ledger_maps_new(bpf_map__fd(tracer->bpf->maps.ledgers));
-	if (!tracer->ledgers || fill_slots(tracer) || make_iterator(tracer))
+	if (!tracer->ledgers || fill_slots(tracer) || make_iterators(tracer))
 		return fail(err, err_len, "cannot set up the BPF maps: %s", strerror(errno));
-	if (map_rings(tracer))
+	tracer->rings = event_rings_new(bpf_map__fd(tracer->bpf->maps.events),
+	                                bpf_map__fd(tracer->bpf->maps.python_asked), tracer->on_event,
+	                                tracer->on_python, tracer->ctx);
+	if (!tracer->rings)
 		return fail(err, err_len, "cannot map the ring buffers: %s", strerror(errno));
 	tracer->links = tracer_links_new(tracer->bpf->obj, tracer->host, opts->cpu_hz);
 	if (!tracer->links)
@@ -205,6 +170,8 @@ struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_eve
 	tracer->on_python = on_python;
 	tracer->ctx = ctx;
 	tracer->next_key = (uint64_t)getpid() << 32 | 1;
+	tracer->host = opts->host;
+	privileges_read(&tracer->privileges);
 	result = load(tracer, opts, err, err_len);
 	if (result) {
 		tracer_free(tracer);
@@ -219,13 +186,12 @@ void tracer_free(struct tracer *tracer)
 	if (!tracer)
 		return;
 	tracer_links_free(tracer->links);
-	ring_buffer__free(tracer->ring);
-	ring_buffer__free(tracer->asked);
+	event_rings_free(tracer->rings);
 	bpf_link__destroy(tracer->iterator);
 	bpf_link__destroy(tracer->context_iterator);
 	ledger_maps_free(tracer->ledgers);
 	stallprof_bpf__destroy(tracer->bpf);
-	probe_host_free(tracer->host);
+	probe_host_free(tracer->own_host);
 	free(tracer);
 }
 
@@ -247,7 +213,7 @@ static void empty_map(const struct bpf_map *map)
 static void forget_followed(struct tracer *tracer)
 {
 	empty_map(tracer->bpf->maps.requests);
-	empty_map(tracer->bpf->maps.inflight);
+	empty_map(tracer->bpf->maps.helpers);
 	empty_map(tracer->bpf->maps.works);
 	empty_map(tracer->bpf->maps.carriers);
 }
@@ -275,32 +241,59 @@ void tracer_detach(struct tracer *tracer)
 	tracer_links_detach(tracer->links);
 }
 
+void tracer_rest(struct tracer *tracer)
+{
+	if (event_rings_rest(tracer->rings))
+		malloc_trim(0); /* what the last windows took */
+}
+
 int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool process, char *err,
                       size_t err_len)
 {
-	int result = 0;
+	const struct bpf_program *on_change = change ? tracer->bpf->progs.on_tag_change : NULL;
+	const struct bpf_program *on_process = process ? tracer->bpf->progs.on_tag_process : NULL;
+	int result;
 
-	if (change)
-		result = tracer_links_usdt(tracer->links, tracer->bpf->progs.on_tag_change, path, "change");
-	if (!result && process)
-		result = tracer_links_usdt(tracer->links, tracer->bpf->progs.on_tag_process, path, "process");
-	if (result) {
+	err[0] = 0;
+	if (!privileges_have(&tracer->privileges, PRIVILEGE_UPROBES)) {
+		tracer_links_no_uprobes(tracer->links);
+		return -EPERM;
+	}
+	result = tracer_links_usdt(tracer->links, path, on_change, on_process);
+	if (result < 0) {
 		errno = -result;
 		return fail(err, err_len, "cannot attach to the tag probes of %s: %s", path,
 		            strerror(-result));
 	}
-	return 0;
+	return result;
 }
 
-int tracer_set_process(struct tracer *tracer, uint32_t tgid, const struct abi_process *process)
+void tracer_unwatch_file(struct tracer *tracer, int watched)
 {
-	return bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.processes), &tgid, process, BPF_ANY) ? -errno
-	                                                                                              : 0;
+	tracer_links_usdt_detach(tracer->links, watched);
 }
 
-void tracer_forget_process(struct tracer *tracer, uint32_t tgid)
+int tracer_set_process(struct tracer *tracer, const struct abi_process_key *key,
+                       const struct abi_process *process)
 {
-	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.processes), &tgid);
+	int fd = bpf_map__fd(tracer->bpf->maps.processes);
+
+	return bpf_map_update_elem(fd, key, process, BPF_ANY) ? -errno : 0;
+}
+
+int tracer_copy_late(struct tracer *tracer, uint64_t now_ns)
+{
+	if (!tracer_attached(tracer) || !tracer->bpf->bss->any_uncopied ||
+	    now_ns - tracer->copied_late_ns < COPY_LATE_NS)
+		return 0;
+	tracer->copied_late_ns = now_ns;
+	tracer->bpf->bss->any_uncopied = 0;
+	return tracer_iterate(tracer, ABI_ITER_STACKS);
+}
+
+void tracer_forget_process(struct tracer *tracer, const struct abi_process_key *key)
+{
+	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.processes), key);
 }
 
 int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
@@ -364,7 +357,7 @@ int tracer_iterate(struct tracer *tracer, uint32_t mode)
 	result = run_iterator(tracer->iterator);
 	if (!result && mode & ABI_ITER_FLUSH) /* what was counted change by change may have drifted */
 		tracer->bpf->bss->n_tagged = tracer->bpf->bss->n_tagged_walk;
-	if (!result && mode & ABI_ITER_ADOPT)
+	if (!result && mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS) && tracer->context_iterator)
 		result = run_iterator(tracer->context_iterator);
 	return result;
 }
@@ -376,21 +369,22 @@ int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_ro
 
 int tracer_fd(const struct tracer *tracer)
 {
-	return ring_buffer__epoll_fd(tracer->ring);
+	return event_rings_fd(tracer->rings);
 }
 
 int tracer_python_fd(const struct tracer *tracer)
 {
-	return ring_buffer__epoll_fd(tracer->asked);
+	return event_rings_asked_fd(tracer->rings);
 }
 
-int tracer_poll(struct tracer *tracer, bool all)
+int tracer_poll(struct tracer *tracer, bool all, uint64_t until_ns)
 {
-	int result = ring_buffer__consume(tracer->asked);
+	return event_rings_poll(tracer->rings, all, until_ns);
+}
 
-	if (result < 0)
-		return result;
-	return all ? ring_buffer__consume(tracer->ring) : ring_buffer__poll(tracer->ring, 0);
+uint64_t tracer_tagged_ns(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->tagged_ns;
 }
 
 int64_t tracer_tagged(const struct tracer *tracer)
@@ -430,4 +424,9 @@ int tracer_describe(struct tracer *tracer, struct stamp *stamp)
 		tracer->described[i] = now;
 	}
 	return result;
+}
+
+const char *tracer_missing(const struct tracer *tracer, size_t row)
+{
+	return tracer_links_missing(tracer->links, row);
 }

@@ -3,7 +3,7 @@
  *
  *     tracer = tracer_new(&opts, on_event, on_python, ctx, err, sizeof(err));
  *     tracer_watch_file(tracer, "/usr/lib/libstalltag.so.1", …);  USDT probes of one file, as often as wanted
- *     tracer_set_process(tracer, tgid, &process);                 and tracer_iterate(ABI_ITER_ADOPT)
+ *     tracer_set_process(tracer, &key, &process);                 and tracer_iterate(ABI_ITER_ADOPT)
  *     tracer_attach(tracer, err, sizeof(err));                    the hot programs; tracer_detach ends it
  *     while (…) tracer_poll(tracer, …);                           calls on_event, on_python
  *     tracer_iterate(tracer, ABI_ITER_FLUSH);                     the end of a window:
@@ -21,8 +21,9 @@
 
 #include "bpf/abi.h"
 
-struct tracer;
+struct probe_host;
 struct stamp;
+struct tracer;
 
 struct tracer_opts {
 	uint64_t threshold_ns;        /* T; 0: 1 ms */
@@ -32,9 +33,13 @@ struct tracer_opts {
 	size_t ring_bytes;            /* a power of two pages; 0: 8 MiB */
 	unsigned int cpu_hz;          /* samples of on-CPU time inside stalls; 0: none */
 	bool baseline;                /* also outside stalls */
+	bool long_waits;              /* stacks also of waits that are no stalls, from T on */
 	bool only_adopted;            /* no thread but of processes set and adopted, and their children */
 	uint64_t cgroup_id;           /* of a cgroup v2 whose threads alone are followed; 0: any */
 	uint32_t cgroup_level;
+	struct probe_host
+	        *host; /* what is known of the kernel, which outlives the tracer; NULL: it finds out itself */
+	void (*say)(const char *line); /* of each program that the kernel refused; NULL: to nobody */
 };
 
 /* One event with its `ustack_len` bytes of user stack and `n_python` Python frames behind it. */
@@ -51,15 +56,21 @@ void tracer_free(struct tracer *tracer);
 /* Hot programs. Attaching also runs the iterator, so that threads tagged before are followed from now on. */
 int tracer_attach(struct tracer *tracer, char *err, size_t err_len);
 void tracer_detach(struct tracer *tracer);
+/* While detached: gives back the memory that only the hot programs need. */
+void tracer_rest(struct tracer *tracer);
 bool tracer_attached(const struct tracer *tracer);
 
-/* Attaches the USDT probes that the file has: `change`, `process`, or both. */
+/* Attaches the USDT probes that the file has: `change`, `process`, or both. A number for tracer_unwatch_file(), or -errno;
+ * -ENOSPC: there are too many files; -EPERM with an empty `err`: we may attach to none (privileges.h), which is said once and
+ * for all. */
 int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool process, char *err,
                       size_t err_len);
+void tracer_unwatch_file(struct tracer *tracer, int watched);
 
 /* The processes the next ABI_ITER_ADOPT looks for, and whose contexts are read at each switch. */
-int tracer_set_process(struct tracer *tracer, uint32_t tgid, const struct abi_process *process);
-void tracer_forget_process(struct tracer *tracer, uint32_t tgid);
+int tracer_set_process(struct tracer *tracer, const struct abi_process_key *key,
+                       const struct abi_process *process);
+void tracer_forget_process(struct tracer *tracer, const struct abi_process_key *key);
 
 /* Where the interpreter of a CPython process keeps its frames, which then come with its stacks. */
 int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout);
@@ -75,16 +86,24 @@ void tracer_drop_tag(struct tracer *tracer, uint64_t key);
 /* Walks all threads; `mode` is a mask of enum abi_iter_mode. */
 int tracer_iterate(struct tracer *tracer, uint32_t mode);
 
+/* Copies the stacks of threads that have slept for long and have none yet, if there may be such; at most four times a
+ * second, as it walks over all threads. */
+int tracer_copy_late(struct tracer *tracer, uint64_t now_ns);
+
 /* Begins window `next` and gives every row of the one before. No program writes to them any more. */
 int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx);
 
 /*
  * Readable when many events wait, or one that is urgent; when Python's code objects are to be read. tracer_poll calls back
- * for the latter, and for all events, or only if the first is readable; a number, or -errno.
+ * for the latter, and for all events, or only if the first is readable, until it is `until_ns` (CLOCK_MONOTONIC). 0: that
+ * was all; 1: there may be more; -errno.
  */
 int tracer_fd(const struct tracer *tracer);
 int tracer_python_fd(const struct tracer *tracer);
-int tracer_poll(struct tracer *tracer, bool all);
+int tracer_poll(struct tracer *tracer, bool all, uint64_t until_ns);
+
+/* When a first tag was announced last, 0 never: a thread may have held it for a moment only. CLOCK_MONOTONIC. */
+uint64_t tracer_tagged_ns(const struct tracer *tracer);
 
 /* Threads that hold a tag now; bytes of waits' events so far; T. */
 int64_t tracer_tagged(const struct tracer *tracer);
@@ -94,6 +113,9 @@ void tracer_set_threshold(struct tracer *tracer, uint64_t ns);
 
 /* Value of a counter since the start. */
 uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter);
+
+/* NULL when the row of the probe table is or was attached, else why not. */
+const char *tracer_missing(const struct tracer *tracer, size_t row);
 
 /* What is attached and what is not, and the counters' growth since the last call, into the stamp. */
 int tracer_describe(struct tracer *tracer, struct stamp *stamp);

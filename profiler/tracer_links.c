@@ -15,6 +15,11 @@
 #define PROBES_MAX     64
 #define USDT_FILES_MAX 256
 
+/* One link a probe; none: the place is free. */
+struct usdt_file {
+	struct bpf_link *change, *process;
+};
+
 struct tracer_links {
 	struct bpf_object *object;
 	const struct probe_host *host;
@@ -24,8 +29,9 @@ struct tracer_links {
 	bool row_was_attached[PROBES_MAX];
 	struct bpf_link **clock; /* one a CPU */
 	int n_clocks;
-	struct bpf_link *usdt[USDT_FILES_MAX];
-	size_t n_usdt;
+	struct usdt_file usdt[USDT_FILES_MAX];
+	bool usdt_seen;
+	int usdt_error; /* of the last file whose probes could not be attached */
 };
 
 struct tracer_links *tracer_links_new(struct bpf_object *object, const struct probe_host *host,
@@ -75,8 +81,8 @@ void tracer_links_free(struct tracer_links *links)
 	tracer_links_detach(links);
 	for (i = 0; i < probe_table_len; i++)
 		destroy(&links->row[i]);
-	for (i = 0; i < links->n_usdt; i++)
-		destroy(&links->usdt[i]);
+	for (i = 0; i < USDT_FILES_MAX; i++)
+		tracer_links_usdt_detach(links, (int)i);
 	free(links->clock);
 	free(links);
 }
@@ -148,37 +154,86 @@ int tracer_links_attach(struct tracer_links *links, bool hot, char *err, size_t 
 	return 0;
 }
 
-int tracer_links_usdt(struct tracer_links *links, const struct bpf_program *program, const char *path,
-                      const char *name)
+static int attach_usdt(const struct bpf_program *program, const char *path, const char *name,
+                       struct bpf_link **link)
 {
-	struct bpf_link *link;
-
-	if (links->n_usdt == USDT_FILES_MAX)
-		return -ENOSPC;
-	link = bpf_program__attach_usdt(program, -1, path, "stalltag", name, NULL);
-	if (!link)
-		return -errno;
-	links->usdt[links->n_usdt++] = link;
-	return 0;
+	if (!program)
+		return 0;
+	*link = bpf_program__attach_usdt(program, -1, path, "stalltag", name, NULL);
+	return *link ? 0 : -errno;
 }
 
-/* NULL when the row is or was attached, else why not. */
-static const char *row_reason(const struct tracer_links *links, size_t i)
+int tracer_links_usdt(struct tracer_links *links, const char *path, const struct bpf_program *change,
+                      const struct bpf_program *process)
 {
-	const struct probe *probe = &probe_table[i];
+	int at, result;
+
+	for (at = 0; at < USDT_FILES_MAX && (links->usdt[at].change || links->usdt[at].process); at++)
+		;
+	if (at == USDT_FILES_MAX)
+		return -ENOSPC;
+	result = attach_usdt(change, path, "change", &links->usdt[at].change);
+	if (!result)
+		result = attach_usdt(process, path, "process", &links->usdt[at].process);
+	if (result) {
+		links->usdt_error = result;
+		tracer_links_usdt_detach(links, at);
+		return result;
+	}
+	links->usdt_seen = true;
+	return at;
+}
+
+void tracer_links_usdt_detach(struct tracer_links *links, int file)
+{
+	destroy(&links->usdt[file].change);
+	destroy(&links->usdt[file].process);
+}
+
+void tracer_links_no_uprobes(struct tracer_links *links)
+{
+	links->usdt_error = -EPERM;
+}
+
+static const char *usdt_missing(const struct tracer_links *links)
+{
+	if (links->usdt_seen)
+		return NULL;
+	if (links->usdt_error == -EPERM)
+		return "not allowed: uprobes need CAP_SYS_ADMIN";
+	return links->usdt_error ? strerror(-links->usdt_error) : "no program with the tag library was seen";
+}
+
+const char *tracer_links_missing(const struct tracer_links *links, size_t row)
+{
+	const struct probe *probe = &probe_table[row];
 	const char *missing = probe_missing(links->host, probe);
 
 	if (missing)
-		return missing;
-	if (links->row_error[i] == -ECANCELED)
+		return probe->kind == PROBE_UNTOLD ? probe->advice : missing;
+	if (links->row_error[row] == -ECANCELED)
 		return "switched off";
-	if (links->row_error[i])
-		return strerror(-links->row_error[i]);
+	if (links->row_error[row] == -EACCES && probe->kind == PROBE_PERF_EVENT)
+		return "not allowed: CAP_SYS_ADMIN, or sysctl kernel.perf_event_paranoid of 2 at most";
+	if (links->row_error[row])
+		return strerror(-links->row_error[row]);
 	if (probe->kind == PROBE_USDT)
-		return links->n_usdt ? NULL : "no program with the tag library was seen";
-	if (probe->hot && !links->row_was_attached[i])
+		return usdt_missing(links);
+	if (probe->hot && !links->row_was_attached[row])
 		return "nothing was tagged";
 	return NULL;
+}
+
+/* Switched off, or there was nothing to attach it to: nothing is missing for want of it. */
+static bool is_unused(const struct tracer_links *links, size_t row)
+{
+	const struct probe *probe = &probe_table[row];
+
+	if (probe_missing(links->host, probe))
+		return false;
+	if (links->row_error[row])
+		return links->row_error[row] == -ECANCELED;
+	return probe->kind == PROBE_USDT ? !links->usdt_error : probe->hot;
 }
 
 int tracer_links_describe(const struct tracer_links *links, struct stamp *stamp)
@@ -189,13 +244,16 @@ int tracer_links_describe(const struct tracer_links *links, struct stamp *stamp)
 
 	for (i = 0; i < probe_table_len && !result; i++) {
 		const struct probe *probe = &probe_table[i];
-		const char *reason = row_reason(links, i);
+		const char *reason = tracer_links_missing(links, i);
 
 		if (probe_replaced(links->host, probe))
 			continue;
 		snprintf(hook, sizeof(hook), "%s%s", probe_kind_prefix(probe->kind), probe->hook);
-		result = stamp_add_hook(stamp, probe->cause, hook, reason ? HOOK_MISSING : HOOK_ATTACHED,
-		                        reason ? reason : "");
+		result = stamp_add_hook(stamp, probe->cause, hook,
+		                        !reason               ? HOOK_ATTACHED
+		                        : is_unused(links, i) ? HOOK_UNUSED
+		                                              : HOOK_MISSING,
+		                        reason);
 	}
 	return result;
 }

@@ -27,9 +27,17 @@ int tracer_links_attach(struct tracer_links *links, bool hot, char *err, size_t 
 /* Detaches the hot ones. */
 void tracer_links_detach(struct tracer_links *links);
 
-/* Attaches one more file's probe stalltag:`name`. */
-int tracer_links_usdt(struct tracer_links *links, const struct bpf_program *program, const char *path,
-                      const char *name);
+/* Attaches to one more file's probes stalltag:change and stalltag:process; either program may be NULL. A number for
+ * tracer_links_usdt_detach(), or -errno; -ENOSPC: there are too many. */
+int tracer_links_usdt(struct tracer_links *links, const char *path, const struct bpf_program *change,
+                      const struct bpf_program *process);
+void tracer_links_usdt_detach(struct tracer_links *links, int file);
+
+/* No probe of any file can be attached, for want of a privilege. */
+void tracer_links_no_uprobes(struct tracer_links *links);
+
+/* NULL when the row of the probe table is or was attached, else why not. */
+const char *tracer_links_missing(const struct tracer_links *links, size_t row);
 
 int tracer_links_describe(const struct tracer_links *links, struct stamp *stamp);
 

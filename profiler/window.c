@@ -19,13 +19,24 @@ static const struct profile_value_type types[WINDOW_TYPES] = {
 
 const char *window_cause_name(unsigned int cause)
 {
-	static const char *const names[ABI_CAUSE_MAX] = {
-		[ABI_CAUSE_NONE] = "none",           [ABI_CAUSE_BLOCK_IO] = "block_io",
-		[ABI_CAUSE_WRITEBACK] = "writeback", [ABI_CAUSE_JOURNAL] = "journal",
+	static const char *const names[ABI_WAIT_END] = {
+		[ABI_CAUSE_NONE] = "none",
+		[ABI_CAUSE_BLOCK_IO] = "block_io",
+		[ABI_CAUSE_WRITEBACK] = "writeback",
+		[ABI_CAUSE_JOURNAL] = "journal",
 		[ABI_CAUSE_THROTTLE] = "throttle",
+		[ABI_WAIT_OTHER] = "other",
+		[ABI_WAIT_LOCK] = "lock",
+		[ABI_WAIT_PIPE] = "pipe",
+		[ABI_WAIT_SOCKET] = "socket",
+		[ABI_WAIT_POLL] = "poll",
+		[ABI_WAIT_SLEEP] = "sleep",
+		[ABI_WAIT_CHILD] = "child",
+		[ABI_WAIT_STOPPED] = "stopped",
+		[ABI_WAIT_UNDECIDED] = "undecided",
 	};
 
-	return cause < ABI_CAUSE_MAX ? names[cause] : "unknown";
+	return cause < ABI_WAIT_END && names[cause] ? names[cause] : "unknown";
 }
 
 struct window *window_new(const struct window_deps *deps)
@@ -92,6 +103,12 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 			return NULL;
 		row->key = *key;
 		HASH_ADD(hh, window->rows, key, sizeof(row->key), row);
+		if (!row->hh.tbl) {
+			free(row);
+			errno = ENOMEM;
+			return NULL;
+		}
+		process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	}
 	tag_names_meet(window->deps.tags, window->deps.tracer, key->tag);
 	return row;
@@ -104,11 +121,14 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 
 	if (!row) {
 		window->rows_refused++;
-		window->rows_refused_ns += value->ns;
+		if (key->state != ABI_CPU_STALL) /* a part of on-CPU, which is a row of its own */
+			window->rows_refused_ns += value->ns;
 		return 0;
 	}
 	row->ns += value->ns;
 	row->count += value->count;
+	/* While the process is there: the samples' labels want it at the window's end. */
+	process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	return 0;
 }
 
@@ -167,7 +187,11 @@ static struct sample *sample_get(struct row *row, const int64_t *ids, size_t n)
 	sample->n = n;
 	sample->stack_hash = hash;
 	HASH_ADD(hh, row->samples, stack_hash, sizeof(sample->stack_hash), sample);
-	return sample;
+	if (sample->hh.tbl)
+		return sample;
+	free(sample->ids);
+	free(sample);
+	return NULL;
 }
 
 static void event_key(struct abi_ledger_key *key, const struct abi_event *event)
@@ -188,6 +212,46 @@ static int count_lost(struct window *window, const struct abi_event *event, int 
 	return err;
 }
 
+void window_lose_event(struct window *window, const struct abi_event *event)
+{
+	count_lost(window, event, 0);
+}
+
+/* The row's sample with the stack in window->ids. */
+static int sample_of(struct window *window, const struct abi_ledger_key *key, size_t n, struct row **row,
+                     struct sample **sample)
+{
+	*row = row_get(window, key);
+	*sample = *row ? sample_get(*row, window->ids, n) : NULL;
+	if (*sample)
+		return 0;
+	return *row ? -ENOMEM : -errno;
+}
+
+/* What earlier windows were told of the wait has left the row that they had it in: there, with the same stack. */
+static int add_moved(struct window *window, const struct abi_event *event, size_t n)
+{
+	struct abi_ledger_key key;
+	struct sample *sample;
+	struct row *row;
+	int err;
+
+	event_key(&key, event);
+	key.state = event->moved_state;
+	key.cause = event->moved_cause;
+	key.dev = event->moved_dev;
+	err = sample_of(window, &key, n, &row, &sample);
+	if (err)
+		return err;
+	if (key.state == ABI_SLEEP) {
+		sample->taken_back += event->moved_ns;
+	} else {
+		sample->weight += event->moved_ns;
+		row->weight += event->moved_ns;
+	}
+	return 0;
+}
+
 int window_add_event(struct window *window, const struct abi_event *event)
 {
 	struct abi_ledger_key key;
@@ -202,22 +266,21 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	if (err)
 		return count_lost(window, event, err);
 	event_key(&key, event);
-	row = row_get(window, &key);
-	if (!row)
-		return count_lost(window, event, -errno);
-	sample = sample_get(row, window->ids, n);
-	if (!sample)
-		return count_lost(window, event, -ENOMEM);
 	times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
+	err = sample_of(window, &key, n, &row, &sample);
+	if (err)
+		return count_lost(window, event, err);
 	sample->weight += event->weight_ns;
 	sample->times += times;
 	row->weight += event->weight_ns;
 	row->times += times;
+	if (event->moved_ns > 0 && add_moved(window, event, n))
+		return count_lost(window, event, -ENOMEM);
 	window->n_samples++;
 	return 0;
 }
 
-void window_stalled(const struct window *window, uint64_t by_cause[ABI_CAUSE_MAX])
+void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX])
 {
 	const struct row *row;
 

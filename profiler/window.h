@@ -14,6 +14,7 @@
 #ifndef STALLPROF_PROFILER_WINDOW_H
 #define STALLPROF_PROFILER_WINDOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,7 @@ struct window_deps {
 	struct tag_classes *classes;
 	struct device_names *devices;
 	struct process_table *processes;
+	bool without_rank; /* samples have no label rank, as all series have it */
 	struct stack_resolver *resolver;
 	uint64_t cpu_period_ns;
 	size_t max_bytes; /* of the profile in memory */
@@ -58,19 +60,21 @@ void window_free(struct window *window);
 int window_add_row(struct window *window, const struct abi_ledger_key *key,
                    const struct abi_ledger_value *value);
 int window_add_event(struct window *window, const struct abi_event *event);
+/* There is no time for it: it is counted as lost. */
+void window_lose_event(struct window *window, const struct abi_event *event);
 
 /* Stalled nanoseconds of the rows so far, by cause. */
-void window_stalled(const struct window *window, uint64_t by_cause[ABI_CAUSE_MAX]);
+void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX]);
 uint64_t window_samples(const struct window *window);
 
 /*
- * Ends the window: scales, adds ledger and stamp as comments. `duration_ns` is measured by a clock that nobody
+ * Ends the window: scales, adds ledger and stamp as notes. `duration_ns` is measured by a clock that nobody
  * sets. The profile is the caller's; the window may only be freed afterwards. NULL with errno set.
  */
 struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_unix_ns,
                               uint64_t duration_ns);
 
-/* The name of a cause, as in the label `stall`. */
+/* The name of a cause or of a kind of wait, as in the label `stall`. */
 const char *window_cause_name(unsigned int cause);
 
 #endif

@@ -5,24 +5,36 @@
 #include "pprof/profile.h"
 #include "profiler/device_names.h"
 #include "profiler/ledger_row.h"
+#include "profiler/process_ranks.h"
 #include "profiler/process_table.h"
 #include "profiler/stack_pool.h"
 #include "profiler/stamp.h"
 #include "profiler/tag_class.h"
+#include "profiler/tag_hash.h"
 #include "profiler/tag_names.h"
 #include "profiler/window_state.h"
 
-#define LABELS_MAX 7
+#define LABELS_MAX 9
 
 struct labels {
 	struct profile_label label[LABELS_MAX];
 	size_t n;
-	char span_id[17], trace_id[33];
+	char span_id[17], trace_id[33], rank[12];
 };
 
 static void add_text(struct labels *labels, const char *key, const char *text)
 {
 	labels->label[labels->n++] = (struct profile_label){ .key = key, .str = text };
+}
+
+static void add_rank(struct window *window, const struct row *row, struct labels *labels)
+{
+	uint32_t rank = process_table_rank(window->deps.processes, row->key.tgid, row->key.process_start_ns);
+
+	if (rank == PROCESS_RANK_NONE || window->deps.without_rank)
+		return;
+	snprintf(labels->rank, sizeof(labels->rank), "%u", rank);
+	add_text(labels, "rank", labels->rank);
 }
 
 static void labels_of(struct window *window, const struct row *row, struct labels *labels)
@@ -35,6 +47,7 @@ static void labels_of(struct window *window, const struct row *row, struct label
 	add_text(labels, "ai_tag", tag_classes_of(window->deps.classes, tag->name));
 	add_text(labels, "stall", window_cause_name(row->key.cause));
 	add_text(labels, "device", device_names_of(window->deps.devices, row->key.dev));
+	add_rank(window, row, labels);
 	if (tag->id) {
 		snprintf(labels->span_id, sizeof(labels->span_id), "%016llx", (unsigned long long)tag->id);
 		add_text(labels, "span_id", labels->span_id);
@@ -46,9 +59,13 @@ static void labels_of(struct window *window, const struct row *row, struct label
 	}
 	labels->label[labels->n++] =
 	        (struct profile_label){ .key = "pid", .num = row->key.tgid, .unit = "id" };
+	if (strcmp(tag->name, labels->label[0].str))
+		labels->label[labels->n++] = (struct profile_label){ .key = TAG_HASH_LABEL,
+			                                             .num = tag_hash(tag->name),
+			                                             .unit = TAG_HASH_UNIT };
 }
 
-static void values_of(const struct row *row, uint64_t ns, uint64_t count, int64_t values[WINDOW_TYPES])
+static void values_of(const struct row *row, int64_t ns, uint64_t count, int64_t values[WINDOW_TYPES])
 {
 	memset(values, 0, WINDOW_TYPES * sizeof(*values));
 	if (row->key.state == ABI_CPU_STALL) {
@@ -59,11 +76,11 @@ static void values_of(const struct row *row, uint64_t ns, uint64_t count, int64_
 	values[WINDOW_DELAY] = ns;
 }
 
-/* `total` in proportion to `upto` of `whole`, rounded down: taken at each partial sum the differences add up
- * to the total exactly. */
-static uint64_t share(uint64_t total, uint64_t upto, uint64_t whole)
+/* `total` in proportion to `upto` of `whole`, rounded to 0: taken at each partial sum the differences add up to the total
+ * exactly. */
+static int64_t share(int64_t total, uint64_t upto, uint64_t whole)
 {
-	return whole ? (uint64_t)((unsigned __int128)total * upto / whole) : 0;
+	return whole ? (int64_t)((__int128)total * upto / whole) : 0;
 }
 
 static void pool_key(struct window *window, const struct row *row, struct stack_pool_key *key)
@@ -84,6 +101,11 @@ static bool has_samples_to_be(const struct row *row)
 	return (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL) && row->ns;
 }
 
+static uint64_t magnitude(int64_t ns)
+{
+	return ns < 0 ? -ns : ns;
+}
+
 /* What was kept, and which rows have nothing of their own. */
 static int fill_pools(struct window *window)
 {
@@ -99,7 +121,7 @@ static int fill_pools(struct window *window)
 		for (sample = row->samples; sample && !err; sample = sample->hh.next)
 			err = stack_pools_offer(window->pools, &key, sample->ids, sample->n, sample->weight);
 		if (!err && !row->samples)
-			err = stack_pools_want(window->pools, &key, row->ns);
+			err = stack_pools_want(window->pools, &key, magnitude(row->ns));
 	}
 	return err;
 }
@@ -115,10 +137,10 @@ static int add_unsampled(struct window *window, const struct row *row, struct la
 	values_of(row, row->ns, row->count, values);
 	if (!row->key.below_min) {
 		pool_key(window, row, &key);
-		ids = stack_pools_take(window->pools, &key, row->ns, &n);
+		ids = stack_pools_take(window->pools, &key, magnitude(row->ns), &n);
 	}
 	if (ids) {
-		window->estimated_ns += row->ns;
+		window->estimated_ns += magnitude(row->ns);
 		labels->label[labels->n++] =
 		        (struct profile_label){ .key = "stack_of_a_like_wait", .num = 1, .unit = "count" };
 		return profile_add_sample(window->profile, ids, n, values, labels->label, labels->n);
@@ -132,8 +154,8 @@ static int add_unsampled(struct window *window, const struct row *row, struct la
 
 static int add_row_samples(struct window *window, struct row *row)
 {
-	uint64_t weight = 0, times = 0, ns = 0, count = 0;
-	int64_t values[WINDOW_TYPES];
+	uint64_t weight = 0, times = 0, count = 0;
+	int64_t values[WINDOW_TYPES], ns = 0;
 	struct sample *sample;
 	struct labels labels;
 	int err = 0;
@@ -142,7 +164,8 @@ static int add_row_samples(struct window *window, struct row *row)
 	if (!row->samples)
 		return row->ns ? add_unsampled(window, row, &labels) : 0;
 	for (sample = row->samples; sample && !err; sample = sample->hh.next) {
-		uint64_t ns_upto, count_upto;
+		uint64_t count_upto;
+		int64_t ns_upto;
 
 		weight += sample->weight;
 		times += sample->times;
@@ -153,6 +176,27 @@ static int add_row_samples(struct window *window, struct row *row)
 		                         labels.n);
 		ns = ns_upto;
 		count = count_upto;
+	}
+	return err;
+}
+
+/* Waits that are no stalls: their stacks stand for themselves alone, as only the long ones have any. What earlier windows
+ * were told of a wait that turned out to be a stall is taken back (window.c). */
+static int add_wait_samples(struct window *window, struct row *row)
+{
+	struct sample *sample;
+	struct labels labels;
+	int err = 0;
+
+	if (row->samples)
+		labels_of(window, row, &labels);
+	for (sample = row->samples; sample && !err; sample = sample->hh.next) {
+		int64_t values[WINDOW_TYPES] = { [WINDOW_CONTENTIONS] = sample->times / 1000,
+			                         [WINDOW_DELAY] = sample->weight - sample->taken_back };
+
+		if (values[WINDOW_DELAY])
+			err = profile_add_sample(window->profile, sample->ids, sample->n, values,
+			                         labels.label, labels.n);
 	}
 	return err;
 }
@@ -178,15 +222,17 @@ static int add_ledger_row(struct window *window, struct ledger *ledger, const st
 	const struct abi_tag *tag = tag_names_of(window->deps.tags, window->deps.tracer, row->key.tag);
 	struct process *process =
 	        process_table_get(window->deps.processes, row->key.tgid, row->key.process_start_ns, NULL);
-	bool stall = row->key.state == ABI_STALL;
+	bool stall = row->key.state == ABI_STALL, wait = row->key.state == ABI_SLEEP;
 	struct ledger_row out = {
 		.tag = (char *)tag->name,
 		.id = tag->id,
+		.class = (char *)tag_classes_of(window->deps.classes, tag->name),
+		.base = tag->source == ABI_TAG_PROCESS,
 		.pid = row->key.tgid,
 		.start_ns = row->key.process_start_ns,
 		.comm = process ? process->comm : NULL,
 		.state = ledger_state_of(row->key.state),
-		.cause = stall ? (char *)window_cause_name(row->key.cause) : NULL,
+		.cause = stall || wait ? (char *)window_cause_name(row->key.cause) : NULL,
 		.device = stall ? (char *)device_names_of(window->deps.devices, row->key.dev) : NULL,
 		.ns = row->ns,
 		.count = row->count,
@@ -195,9 +241,9 @@ static int add_ledger_row(struct window *window, struct ledger *ledger, const st
 	return ledger_add(ledger, &out);
 }
 
-static int add_comments(struct window *window, struct ledger *ledger, struct stamp *stamp)
+static int add_notes(struct window *window, struct ledger *ledger, struct stamp *stamp)
 {
-	int err = ledger_to_comments(ledger, window->profile);
+	int err = ledger_to_notes(ledger, window->profile);
 
 	if (!err)
 		err = stamp_add_counter(stamp, "samples", window->n_samples);
@@ -216,7 +262,7 @@ static int add_comments(struct window *window, struct ledger *ledger, struct sta
 		err = stamp_add_counter(stamp, "rows_refused", window->rows_refused);
 	if (!err)
 		err = stamp_add_counter(stamp, "rows_refused_ns", window->rows_refused_ns);
-	return err ? err : stamp_to_comments(stamp, window->profile);
+	return err ? err : stamp_to_notes(stamp, window->profile);
 }
 
 static int fill_profile(struct window *window, struct ledger *ledger)
@@ -225,10 +271,12 @@ static int fill_profile(struct window *window, struct ledger *ledger)
 	struct row *row;
 
 	for (row = window->rows; row && !err; row = row->hh.next) {
-		if (!row->ns && row->samples) {
+		if (!row->ns && row->samples && row->key.state != ABI_SLEEP) {
 			window->n_without_row++;
 			continue;
 		}
+		if (row->key.state == ABI_SLEEP)
+			err = add_wait_samples(window, row);
 		if (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL)
 			err = add_row_samples(window, row);
 		if (!err && row->key.state != ABI_CPU_STALL && row->ns)
@@ -251,7 +299,7 @@ struct profile *window_finish(struct window *window, struct stamp *stamp, uint64
 	if (!err)
 		err = stamp_add_window(stamp, begin_unix_ns, begin_unix_ns + duration_ns);
 	if (!err)
-		err = add_comments(window, ledger, stamp);
+		err = add_notes(window, ledger, stamp);
 	if (!err) {
 		profile = window->profile;
 		window->profile = NULL;

@@ -3,6 +3,7 @@
 #define STALLPROF_PROFILER_WINDOW_STATE_H
 
 #include <stdbool.h>
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "profiler/stack_resolve.h"
@@ -16,14 +17,16 @@ struct sample {
 	uint64_t stack_hash; /* the key: of its location ids */
 	int64_t *ids;
 	size_t n;
-	uint64_t weight; /* nanoseconds it stands for, before scaling */
-	uint64_t times;  /* waits it stands for, in thousandths */
+	uint64_t weight;     /* nanoseconds it stands for, before scaling */
+	uint64_t taken_back; /* of what earlier windows were told, for waits that are no stalls after all */
+	uint64_t times;      /* waits it stands for, in thousandths */
 	UT_hash_handle hh;
 };
 
 struct row {
 	struct abi_ledger_key key;
-	uint64_t ns, count;
+	int64_t ns; /* negative: more is taken back from earlier windows than was added */
+	uint64_t count;
 	struct sample *samples;
 	uint64_t weight, times; /* sums over the samples */
 	UT_hash_handle hh;

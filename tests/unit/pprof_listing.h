@@ -1,6 +1,6 @@
 /*
  * A profile as text, the same for profiles that say the same whatever their ids and order of samples: lines
- * "type", "default", "period", "time", "comment", "mapping" and, sorted, "sample", with fields parted by
+ * "type", "default", "period", "time", "comment", "note", "mapping" and, sorted, "sample", with fields parted by
  * tabs. For tests; static, since each test is one file.
  */
 #ifndef STALLPROF_TESTS_PPROF_LISTING_H
@@ -90,6 +90,8 @@ static inline char *pprof_listing(const struct profile *p)
 	fprintf(f, "time\t%" PRId64 "\t%" PRId64 "\n", profile_time_ns(p), profile_duration_ns(p));
 	for (size_t i = 0; i < profile_n_comments(p); i++)
 		fprintf(f, "comment\t%s\n", profile_comment(p, i));
+	for (size_t i = 0; i < profile_n_notes(p); i++)
+		fprintf(f, "note\t%s\n", profile_note(p, i));
 	for (int64_t id = 1; (m = profile_get_mapping(p, id)); id++)
 		fprintf(f, "mapping\t0x%" PRIx64 "/0x%" PRIx64 "/0x%" PRIx64 "\t%s\t%s\t%s%s%s%s\n", m->start,
 		        m->limit, m->offset, pprof_listing_text(m->file), pprof_listing_text(m->build_id),

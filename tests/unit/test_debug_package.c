@@ -52,17 +52,37 @@ static void test_debug_package__by_distribution(void **state)
 		debug_package_of_kernel(program_dir, rows[i].release, package, sizeof(package));
 		assert_string_equal(package, rows[i].package);
 		debug_package_advice(program_dir, rows[i].release, advice, sizeof(advice));
-		assert_non_null(
-		        strstr(advice, *rows[i].package ? rows[i].package : "/usr/lib/debug/boot/vmlinux-"));
-		assert_non_null(strstr(advice, *rows[i].package ? "install " : rows[i].release));
+		assert_non_null(strstr(advice, "/usr/lib/debug/boot/vmlinux-"));
+		assert_non_null(strstr(advice, rows[i].package));
 	}
 	debug_package_of_kernel("/nonexistent", "6.1", package, sizeof(package));
 	assert_string_equal(package, "");
 }
 
+/* No package is advised that apt does not offer. */
+static void test_debug_package__asks_apt(void **state)
+{
+	char advice[256];
+
+	(void)state;
+	write_os_release("etc/os-release", "ID=debian\n");
+	assert_int_equal(
+	        shell("mkdir -p '%s/usr/bin' && echo '#!/bin/sh\n"
+	              "[ \"$*\" = \"show linux-image-6.1.0-56-amd64-dbg\" ]' >'%s/usr/bin/apt-cache' && "
+	              "chmod +x '%s/usr/bin/apt-cache'",
+	              program_dir, program_dir, program_dir),
+	        0);
+	debug_package_advice(program_dir, "6.1.0-56-amd64", advice, sizeof(advice));
+	assert_string_equal(advice, "install linux-image-6.1.0-56-amd64-dbg");
+	debug_package_advice(program_dir, "6.18.44-fc-v669", advice, sizeof(advice));
+	assert_null(strstr(advice, "install "));
+	assert_non_null(strstr(advice, "/usr/lib/debug/boot/vmlinux-6.18.44-fc-v669"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_debug_package__by_distribution) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_debug_package__by_distribution),
+		                            cmocka_unit_test(test_debug_package__asks_apt) };
 
 	return cmocka_run_group_tests(tests, program_dir_make, program_dir_remove);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -304,6 +305,25 @@ static void test_index_file__killed_while_writing(void **state)
 	assert_int_equal(stats.index_blocks_refused + stats.index_errors, 0);
 }
 
+/* A file that is evicted while another writes is not waited for; what was new of it is lost, and counted. */
+static void test_index_file__locked(void **state)
+{
+	struct timespec begin, end;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	add(1, 2);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	assert_false(object_index_save(x, INDEX_SAVE_NOW));
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_in_range((end.tv_sec - begin.tv_sec) * 1000 + (end.tv_nsec - begin.tv_nsec) / 1000000, 0, 500);
+	assert_int_equal(stats.index_errors, 1);
+	close(fd);
+	assert_true(object_index_save(x, INDEX_SAVE_NOW));
+}
+
 /* A disk that is full: the limit on a file's size stands for it. */
 static void test_index_file__disk_full(void **state)
 {
@@ -357,6 +377,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_index_file__bad_block_is_not_copied, open_all,
 		                                close_all),
 		cmocka_unit_test_setup_teardown(test_index_file__killed_while_writing, open_all, close_all),
+		cmocka_unit_test_setup_teardown(test_index_file__locked, open_all, close_all),
 		cmocka_unit_test_setup_teardown(test_index_file__disk_full, open_all, close_all),
 		cmocka_unit_test(test_index_file__maker),
 	};

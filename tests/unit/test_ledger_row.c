@@ -118,10 +118,10 @@ static void test_ledger_row__limits(void **state)
 	(void)state;
 	assert_int_equal(ledger_add(ledger, &fresh), -EINVAL);
 	fresh.state = LEDGER_ONCPU;
-	fresh.ns = UINT64_MAX - 1;
+	fresh.ns = INT64_MAX - 1;
 	add(ledger, fresh);
 	add(ledger, fresh);
-	assert_true(ledger_at(ledger, 0)->ns == UINT64_MAX);
+	assert_true(ledger_at(ledger, 0)->ns == INT64_MAX);
 	ledger_free(ledger);
 }
 
@@ -163,8 +163,8 @@ static void test_ledger_row__comments_round_trip(void **state)
 		fresh.device = (char *)odd[(i + 3) % 16];
 		add(ledger, fresh);
 	}
-	assert_int_equal(ledger_to_comments(ledger, profile), 0);
-	assert_int_equal(ledger_from_comments(back, profile, &malformed), 0);
+	assert_int_equal(ledger_to_notes(ledger, profile), 0);
+	assert_int_equal(ledger_from_notes(back, profile, &malformed), 0);
 	assert_int_equal(malformed, 0);
 	assert_same_rows(ledger, back);
 	profile_free(profile);
@@ -179,13 +179,33 @@ static void test_ledger_row__comment_form(void **state)
 
 	(void)state;
 	add(ledger, row("checkpoint write", LEDGER_STALL, "block_io", 123));
-	assert_int_equal(ledger_to_comments(ledger, profile), 0);
-	assert_string_equal(profile_comment(profile, 0),
+	assert_int_equal(ledger_to_notes(ledger, profile), 0);
+	assert_string_equal(profile_note(profile, 0),
 	                    "stallprof.ledger tag=\"checkpoint write\" id=00000000000000ff pid=12 start=5 "
-	                    "state=stall cause=block_io device=vda comm=python3 ns=123 count=1 "
-	                    "at=1700000000000000000");
+	                    "state=stall cause=block_io device=vda class=\"\" comm=python3 ns=123 count=1");
 	profile_free(profile);
 	ledger_free(ledger);
+}
+
+static void test_ledger_row__corrections_are_negative(void **state)
+{
+	struct ledger *windows[2] = { ledger_new(), ledger_new() }, *sum = ledger_new();
+	struct profile *profiles[2] = { new_profile(0), new_profile(1) };
+
+	(void)state;
+	add(windows[0], row("t", LEDGER_BLOCKED, "undecided", 700));
+	add(windows[1], row("t", LEDGER_BLOCKED, "undecided", -700));
+	add(windows[1], row("t", LEDGER_STALL, "journal", 900));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ledger_to_notes(windows[i], profiles[i]), 0);
+		assert_int_equal(ledger_from_notes(sum, profiles[i], NULL), 0);
+		profile_free(profiles[i]);
+		ledger_free(windows[i]);
+	}
+	assert_int_equal(ledger_wall_ns(sum, "t"), 900);
+	assert_int_equal(ledger_at(sum, 0)->ns, 900); /* the stall */
+	assert_int_equal(ledger_at(sum, 1)->ns, 0);
+	ledger_free(sum);
 }
 
 static void test_ledger_row__malformed_lines_are_counted(void **state)
@@ -197,7 +217,7 @@ static void test_ledger_row__malformed_lines_are_counted(void **state)
 		"stallprof.ledger state=oncpu ns=1",
 		"stallprof.ledger tag=a state=asleep ns=1",
 		"stallprof.ledger tag=a state=oncpu",
-		"stallprof.ledger tag=a state=oncpu ns=-1",
+		"stallprof.ledger tag=a state=oncpu ns=--1",
 		"stallprof.ledger tag=a state=oncpu ns=1 pid=4294967296",
 		"stallprof.ledger tag=a state=oncpu ns=1 id=xyz",
 		"stallprof.ledger tag=\"a state=oncpu ns=1",
@@ -208,12 +228,12 @@ static void test_ledger_row__malformed_lines_are_counted(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		assert_int_equal(profile_add_comment(profile, lines[i]), 0);
-	assert_int_equal(ledger_from_comments(ledger, profile, &malformed), 0);
+		assert_int_equal(profile_add_note(profile, lines[i]), 0);
+	assert_int_equal(ledger_from_notes(ledger, profile, &malformed), 0);
 	assert_int_equal(malformed, 8);
 	assert_int_equal(ledger_count(ledger), 1);
 	assert_int_equal(ledger_at(ledger, 0)->count, 2);
-	assert_int_equal(ledger_from_comments(ledger, profile, NULL), 0);
+	assert_int_equal(ledger_from_notes(ledger, profile, NULL), 0);
 	profile_free(profile);
 	ledger_free(ledger);
 }
@@ -227,10 +247,10 @@ static void test_ledger_row__windows_survive_a_merge(void **state)
 
 	(void)state;
 	add(ledger, row("t", LEDGER_BLOCKED, "", 10));
-	assert_int_equal(ledger_to_comments(ledger, first), 0);
-	assert_int_equal(ledger_to_comments(ledger, second), 0);
+	assert_int_equal(ledger_to_notes(ledger, first), 0);
+	assert_int_equal(ledger_to_notes(ledger, second), 0);
 	assert_int_equal(profile_merge(first, second, err, sizeof(err)), 0);
-	assert_int_equal(ledger_from_comments(back, first, NULL), 0);
+	assert_int_equal(ledger_from_notes(back, first, NULL), 0);
 	assert_int_equal(ledger_wall_ns(back, "t"), 20);
 	profile_free(first);
 	profile_free(second);
@@ -247,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_ledger_row__limits),
 		cmocka_unit_test(test_ledger_row__comments_round_trip),
 		cmocka_unit_test(test_ledger_row__comment_form),
+		cmocka_unit_test(test_ledger_row__corrections_are_negative),
 		cmocka_unit_test(test_ledger_row__malformed_lines_are_counted),
 		cmocka_unit_test(test_ledger_row__windows_survive_a_merge),
 	};

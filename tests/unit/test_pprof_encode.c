@@ -43,6 +43,8 @@ static struct profile *new_profile(void)
 	profile_set_default_type(p, "delay");
 	profile_add_comment(p, "ledger: a b c");
 	profile_add_comment(p, "stamp: complete");
+	profile_add_note(p, "a line \xff that only we read");
+	profile_add_note(p, "");
 	return p;
 }
 
@@ -87,6 +89,8 @@ static char *listing_of_encoded(const struct profile *p, uint32_t types, bool gz
 	"time\t1700000000000000000\t15000000000\n"                                                           \
 	"comment\tledger: a b c\n"                                                                           \
 	"comment\tstamp: complete\n"                                                                         \
+	"note\ta line \xff that only we read\n"                                                              \
+	"note\t\n"                                                                                           \
 	"mapping\t0x1000/0x2000/0x40\t/bin/app\tc0de\t[FN][FL][LN][IN]\n"
 #define DELAY_STACK                                                                                          \
 	"0x7010@/lib/l.so inlined(_Z7inlined) a.c:3 outer() :9 < 0x1010@/bin/app outer() :9 < "              \

@@ -64,6 +64,8 @@ static void test_pprof_merge__adds_samples_and_headers(void **state)
 	profile_add_comment(a, "only a");
 	profile_add_comment(b, "only b");
 	profile_add_comment(b, "same");
+	profile_add_note(a, "note");
+	profile_add_note(b, "note");
 	profile_add_comment(b, "only b");
 	profile_set_default_type(b, "contentions");
 	add(a, profile_mapping(a, 0x1000, 0x2000, 0, "/app", "id", true, true), 0x1001, "f", "x", 5);
@@ -78,6 +80,8 @@ static void test_pprof_merge__adds_samples_and_headers(void **state)
 	                               "comment\tonly a\n"
 	                               "comment\tonly b\n"
 	                               "comment\tonly b\n"
+	                               "note\tnote\n"
+	                               "note\tnote\n"
 	                               "mapping\t0x1000/0x2000/0x0\t/app\tid\t[FN][FL][LN][IN]\n"
 	                               "sample\t1 7\t0x1001@ f() a.c:1\ttag=x\n"
 	                               "sample\t1 8\t0x1002@/app g() a.c:1\ttag=y\n"
@@ -198,12 +202,14 @@ static void test_pprof_merge__select_keeps_what_it_is_told(void **state)
 	add(p, 0, 3, "h", "x", 0);
 	profile_set_time(p, 7, 8);
 	profile_add_comment(p, "c");
+	profile_add_note(p, "n");
 	profile_set_default_type(p, "contentions");
 	x = profile_select(p, has_tag, "x");
 	assert_listing(x, TYPES_LISTED "default\tcontentions\n"
 	                               "period\tdelay/nanoseconds\t1\n"
 	                               "time\t7\t8\n"
 	                               "comment\tc\n"
+	                               "note\tn\n"
 	                               "mapping\t0x1000/0x2000/0x0\t/app\t\t[FN][FL][LN][IN]\n"
 	                               "sample\t1 0\t0x3@ h() a.c:1\ttag=x\n"
 	                               "sample\t1 3\t0x2@ g() a.c:1\ttag=x\n");
@@ -253,6 +259,21 @@ static void assert_parts_make_whole(const struct profile *whole, struct profile 
 	free(got);
 	free(want);
 	profile_parts_free(parts, n);
+}
+
+static void test_pprof_merge__split_leaves_notes_out(void **state)
+{
+	struct profile *p = big_profile(10), **parts;
+	size_t n;
+
+	(void)state;
+	profile_add_note(p, "n");
+	assert_int_equal(profile_split(p, 0, 5, MIB, &parts, &n), 0);
+	assert_true(n > 1);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(profile_n_notes(parts[i]), 0);
+	profile_parts_free(parts, n);
+	profile_free(p);
 }
 
 static void test_pprof_merge__split_by_samples(void **state)
@@ -368,6 +389,7 @@ int main(void)
 		cmocka_unit_test(test_pprof_merge__unequal_types_are_refused),
 		cmocka_unit_test(test_pprof_merge__says_when_it_is_too_much),
 		cmocka_unit_test(test_pprof_merge__select_keeps_what_it_is_told),
+		cmocka_unit_test(test_pprof_merge__split_leaves_notes_out),
 		cmocka_unit_test(test_pprof_merge__split_by_samples),
 		cmocka_unit_test(test_pprof_merge__split_by_bytes),
 		cmocka_unit_test(test_pprof_merge__split_to_single_samples),

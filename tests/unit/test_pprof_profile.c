@@ -36,6 +36,9 @@ static void test_pprof_profile__header_reads_back(void **state)
 	assert_int_equal(profile_add_comment(p, "one"), 0);
 	assert_int_equal(profile_add_comment(p, "two"), 0);
 	assert_int_equal(profile_add_comment(p, "one"), 0);
+	assert_int_equal(profile_add_note(p, "1"), 0);
+	assert_int_equal(profile_add_note(p, ""), 0);
+	assert_int_equal(profile_add_note(p, "1"), 0);
 	assert_int_equal(profile_n_types(p), 2);
 	assert_string_equal(profile_type(p, 0).type, "contentions");
 	assert_string_equal(profile_type(p, 1).unit, "nanoseconds");
@@ -48,6 +51,10 @@ static void test_pprof_profile__header_reads_back(void **state)
 	assert_int_equal(profile_n_comments(p), 3);
 	assert_string_equal(profile_comment(p, 1), "two");
 	assert_string_equal(profile_comment(p, 2), "one");
+	assert_int_equal(profile_n_notes(p), 3);
+	assert_string_equal(profile_note(p, 0), "1");
+	assert_string_equal(profile_note(p, 1), "");
+	assert_string_equal(profile_note(p, 2), "1");
 	profile_free(p);
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "profiler/series.h"
+#include "profiler/tag_hash.h"
 
 #define ROOM (1 << 20)
 
@@ -16,7 +17,8 @@ static struct profile *combined(void)
 	const struct profile_value_type types[] = { { "contentions", "count" },
 		                                    { "delay", "nanoseconds" },
 		                                    { "cpu", "nanoseconds" } };
-	const struct profile_label tag = { .key = "ai_tag", .str = "step" };
+	const struct profile_label tags[] = { { .key = "ai_tag", .str = "step" },
+		                              { .key = TAG_HASH_LABEL, .num = 5, .unit = TAG_HASH_UNIT } };
 	const struct profile_frame wait = { .function = "wait" }, spin = { .function = "spin" };
 	const int64_t waited[] = { 3, 500, 0 }, spun[] = { 0, 0, 70 };
 	struct profile *p = profile_new(types, 3, types[0], 1, ROOM);
@@ -27,10 +29,10 @@ static struct profile *combined(void)
 	main_binary = profile_mapping(p, 0x1000, 0x2000, 0, "/bin/train", "abcd", true, true);
 	a = profile_location(p, main_binary, 0x1010, &wait, 1);
 	b = profile_location(p, main_binary, 0x1020, &spin, 1);
-	assert_int_equal(profile_add_sample(p, &a, 1, waited, &tag, 1), 0);
-	assert_int_equal(profile_add_sample(p, &b, 1, spun, &tag, 1), 0);
-	assert_int_equal(profile_add_comment(p, "stallprof.ledger tag=step ns=1"), 0);
-	assert_int_equal(profile_add_comment(p, "stallprof.format 1"), 0);
+	assert_int_equal(profile_add_sample(p, &a, 1, waited, tags, 2), 0);
+	assert_int_equal(profile_add_sample(p, &b, 1, spun, tags, 2), 0);
+	assert_int_equal(profile_add_note(p, "stallprof.ledger tag=step ns=1"), 0);
+	assert_int_equal(profile_add_comment(p, "somebody's"), 0);
 	return p;
 }
 
@@ -65,7 +67,8 @@ static void test_series__each_has_its_types_and_samples(void **state)
 	assert_int_equal(profile_time_ns(cpu), 1000);
 	assert_int_equal(profile_duration_ns(block), 10);
 	assert_int_equal(profile_n_comments(block), 1);
-	assert_string_equal(profile_comment(block, 0), "stallprof.format 1");
+	assert_string_equal(profile_comment(block, 0), "somebody's");
+	assert_int_equal(profile_n_notes(block), 0);
 	profile_free(block);
 	profile_free(cpu);
 	profile_free(from);

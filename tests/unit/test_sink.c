@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pprof/profile.h"
@@ -66,7 +67,7 @@ static struct config *config_pushing_to(const char *url)
 }
 
 /* Nobody listens at port 1. */
-static void test_sink__a_push_that_fails_is_said_once_a_window(void **state)
+static void test_sink__a_push_that_fails_is_said_once(void **state)
 {
 	struct config *config = config_pushing_to("http://127.0.0.1:1");
 	struct sink *sink = sink_to(config, NULL);
@@ -74,9 +75,11 @@ static void test_sink__a_push_that_fails_is_said_once_a_window(void **state)
 	(void)state;
 	for (unsigned int window = 1; window <= 3; window++) {
 		assert_int_equal(sink_deliver(sink, window_profile(ROOM, 1)), -EIO);
-		assert_int_equal(n_said, window);
+		assert_int_equal(n_said, 1);
 		assert_non_null(strstr(last_said, "no answer"));
+		assert_int_equal(sink_counts(sink).not_pushed, window);
 	}
+	assert_int_equal(sink_counts(sink).pushed, 0);
 	sink_free(sink);
 	config_free(config);
 }
@@ -118,11 +121,42 @@ static void test_sink__windows_that_do_not_fit_are_said_and_counted(void **state
 	config_free(config);
 }
 
+/* The folder goes, and comes back. */
+static void test_sink__windows_that_cannot_be_kept_are_said_once(void **state)
+{
+	struct config *config = config_pushing_to(NULL);
+	char folder[64], command[128];
+	struct sink *sink;
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "/tmp/stallprof-sink-%d/", (int)getpid());
+	sink = sink_to(config, folder);
+	assert_int_equal(sink_deliver(sink, window_profile(ROOM, 1)), 0);
+	assert_int_equal(sink_counts(sink).kept, 1);
+	assert_true(sink_counts(sink).kept_bytes > 100);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sink_deliver(sink, window_profile(ROOM, 1)), -EIO);
+	assert_int_equal(n_said, 1);
+	assert_non_null(strstr(last_said, "No such file"));
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(sink_deliver(sink, window_profile(ROOM, 1)), 0);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(sink_deliver(sink, window_profile(ROOM, 1)), -EIO);
+	assert_int_equal(n_said, 2);
+	assert_int_equal(sink_counts(sink).kept, 2);
+	assert_int_equal(sink_counts(sink).not_kept, 4);
+	sink_free(sink);
+	config_free(config);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sink__a_push_that_fails_is_said_once_a_window),
+		cmocka_unit_test(test_sink__a_push_that_fails_is_said_once),
 		cmocka_unit_test(test_sink__what_cannot_be_made_into_a_series_is_said),
+		cmocka_unit_test(test_sink__windows_that_cannot_be_kept_are_said_once),
 		cmocka_unit_test(test_sink__windows_that_do_not_fit_are_said_and_counted),
 	};
 

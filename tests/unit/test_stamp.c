@@ -67,15 +67,15 @@ static void test_stamp__round_trip_sums(void **state)
 	size_t malformed = 0;
 
 	(void)state;
-	assert_int_equal(stamp_to_comments(stamp, profile), 0);
-	assert_string_equal(profile_comment(profile, 0), "stallprof.format 1");
-	assert_string_equal(profile_comment(profile, 1),
+	assert_int_equal(stamp_to_notes(stamp, profile), 0);
+	assert_string_equal(profile_note(profile, 0), "stallprof.format 2");
+	assert_string_equal(profile_note(profile, 1),
 	                    "stallprof.covered first_ns=1000 last_ns=3000 covered_ns=2000 windows=1");
-	assert_string_equal(profile_comment(profile, 3),
+	assert_string_equal(profile_note(profile, 3),
 	                    "stallprof.hook cause=block_io hook=tp_btf/block_rq_complete state=attached");
-	assert_string_equal(profile_comment(profile, 5), "stallprof.counter name=ring_drops value=0 at=1000");
-	assert_int_equal(stamp_from_comments(sum, profile, &malformed), 0);
-	assert_int_equal(stamp_from_comments(sum, profile, &malformed), 0);
+	assert_string_equal(profile_note(profile, 5), "stallprof.counter name=ring_drops value=0");
+	assert_int_equal(stamp_from_notes(sum, profile, &malformed), 0);
+	assert_int_equal(stamp_from_notes(sum, profile, &malformed), 0);
 	assert_int_equal(malformed, 0);
 	assert_sample_twice(sum);
 	stamp_free(stamp);
@@ -92,10 +92,10 @@ static void test_stamp__counters_survive_a_merge(void **state)
 	char err[128] = "";
 
 	(void)state;
-	assert_int_equal(stamp_to_comments(stamp, first), 0);
-	assert_int_equal(stamp_to_comments(stamp, second), 0);
+	assert_int_equal(stamp_to_notes(stamp, first), 0);
+	assert_int_equal(stamp_to_notes(stamp, second), 0);
 	assert_int_equal(profile_merge(first, second, err, sizeof(err)), 0);
-	assert_int_equal(stamp_from_comments(sum, first, NULL), 0);
+	assert_int_equal(stamp_from_notes(sum, first, NULL), 0);
 	assert_int_equal(stamp_counter(sum, "stacks cut"), 6);
 	assert_int_equal(stamp_hook_count(sum), 2);
 	stamp_free(stamp);
@@ -133,22 +133,21 @@ static void test_stamp__kernel_symbols(void **state)
 	assert_int_equal(stamp_kernel(stamp).state, KERNEL_SYMBOLS_UNSAID);
 	assert_int_equal(stamp_set_kernel(stamp, &dwarf), 0);
 	assert_string_equal(stamp_kernel(stamp).advice, "");
-	assert_int_equal(stamp_to_comments(stamp, profile), 0);
-	assert_int_equal(stamp_from_comments(back, profile, &malformed), 0);
+	assert_int_equal(stamp_to_notes(stamp, profile), 0);
+	assert_int_equal(stamp_from_notes(back, profile, &malformed), 0);
 	assert_int_equal(stamp_kernel(back).state, KERNEL_SYMBOLS_DWARF);
 	assert_int_equal(stamp_kernel(back).modules_without_debug, 2);
 	assert_int_equal(stamp_set_kernel(stamp, &names), 0);
-	assert_int_equal(stamp_to_comments(stamp, profile), 0);
-	assert_int_equal(stamp_from_comments(back, profile, &malformed), 0);
+	assert_int_equal(stamp_to_notes(stamp, profile), 0);
+	assert_int_equal(stamp_from_notes(back, profile, &malformed), 0);
 	assert_int_equal(stamp_set_kernel(back, &dwarf), 0);
 	assert_int_equal(stamp_kernel(back).state, KERNEL_SYMBOLS_KALLSYMS);
 	assert_int_equal(stamp_kernel(back).modules_without_debug, 2);
 	assert_string_equal(stamp_kernel(back).advice, "install \"it\"");
 	assert_int_equal(malformed, 0);
 	assert_int_equal(
-	        profile_add_comment(profile, "stallprof.kernel_symbols state=none modules_without_debug=0"),
-	        0);
-	assert_int_equal(stamp_from_comments(back, profile, &malformed), 0);
+	        profile_add_note(profile, "stallprof.kernel_symbols state=none modules_without_debug=0"), 0);
+	assert_int_equal(stamp_from_notes(back, profile, &malformed), 0);
 	assert_int_equal(malformed, 1);
 	stamp_free(stamp);
 	stamp_free(back);
@@ -185,11 +184,11 @@ static void test_stamp__formats(void **state)
 	struct profile *profile = new_profile(0);
 
 	(void)state;
-	assert_int_equal(profile_add_comment(profile, "stallprof.counter name=x value=1"), 0);
-	assert_int_equal(stamp_from_comments(stamp, profile, NULL), -ENODATA);
-	assert_int_equal(profile_add_comment(profile, "stallprof.format 1"), 0);
-	assert_int_equal(profile_add_comment(profile, "stallprof.format 2"), 0);
-	assert_int_equal(stamp_from_comments(stamp, profile, NULL), -EPROTONOSUPPORT);
+	assert_int_equal(profile_add_note(profile, "stallprof.counter name=x value=1"), 0);
+	assert_int_equal(stamp_from_notes(stamp, profile, NULL), -ENODATA);
+	assert_int_equal(profile_add_note(profile, "stallprof.format 2"), 0);
+	assert_int_equal(profile_add_note(profile, "stallprof.format 3"), 0);
+	assert_int_equal(stamp_from_notes(stamp, profile, NULL), -EPROTONOSUPPORT);
 	assert_int_equal(stamp_counter_count(stamp), 0);
 	stamp_free(stamp);
 	profile_free(profile);
@@ -198,7 +197,7 @@ static void test_stamp__formats(void **state)
 static void test_stamp__malformed_lines_are_counted(void **state)
 {
 	static const char *const lines[] = {
-		"stallprof.format 1",
+		"stallprof.format 2",
 		"stallprof.counter name=good value=1 new=field",
 		"stallprof.counter name=a",
 		"stallprof.counter value=1",
@@ -216,8 +215,8 @@ static void test_stamp__malformed_lines_are_counted(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		assert_int_equal(profile_add_comment(profile, lines[i]), 0);
-	assert_int_equal(stamp_from_comments(stamp, profile, &malformed), 0);
+		assert_int_equal(profile_add_note(profile, lines[i]), 0);
+	assert_int_equal(stamp_from_notes(stamp, profile, &malformed), 0);
 	assert_int_equal(malformed, 8);
 	assert_int_equal(stamp_counter_count(stamp), 1);
 	assert_int_equal(stamp_hook_count(stamp), 0);

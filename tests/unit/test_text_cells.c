@@ -50,6 +50,14 @@ static void test_text_cells__durations(void **state)
 	assert_string_equal(text_duration(text, 1234567), "1.235 ms");
 	assert_string_equal(text_duration(text, -2500000000), "-2.500 s");
 	assert_string_equal(text_duration(text, INT64_MAX), "9223372036.855 s");
+	assert_string_equal(text_short_duration(text, 0), "0 ns");
+	assert_string_equal(text_short_duration(text, 999), "999 ns");
+	assert_string_equal(text_short_duration(text, 1000), "1.00 us");
+	assert_string_equal(text_short_duration(text, 12345), "12.3 us");
+	assert_string_equal(text_short_duration(text, 9996000), "10.0 ms");
+	assert_string_equal(text_short_duration(text, 999499999), "999 ms");
+	assert_string_equal(text_short_duration(text, 999500000), "1.00 s");
+	assert_string_equal(text_short_duration(text, 1234567890123), "1235 s");
 }
 
 static void test_text_cells__a_file_is_no_terminal(void **state)

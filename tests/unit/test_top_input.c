@@ -38,8 +38,8 @@ static struct profile *recorded(uint64_t first_ns)
 	assert_int_equal(ledger_add(ledger, &row), 0);
 	assert_int_equal(stamp_add_window(stamp, first_ns, first_ns + 100), 0);
 	assert_int_equal(stamp_add_counter(stamp, "ring_drops", 2), 0);
-	assert_int_equal(stamp_to_comments(stamp, p), 0);
-	assert_int_equal(ledger_to_comments(ledger, p), 0);
+	assert_int_equal(stamp_to_notes(stamp, p), 0);
+	assert_int_equal(ledger_to_notes(ledger, p), 0);
 	ledger_free(ledger);
 	stamp_free(stamp);
 	return p;
@@ -157,7 +157,7 @@ static void test_top_input__what_does_not_load(void **state)
 	refuse((char *)"/etc/passwd", NULL, -EBADMSG, "/etc/passwd");
 	refuse(good, write_profile(directory, "odd", bare_profile(cpu)), -EINVAL,
 	       "odd: does not go together");
-	assert_int_equal(profile_add_comment(newer, "stallprof.format 2"), 0);
+	assert_int_equal(profile_add_note(newer, "stallprof.format 3"), 0);
 	path = write_profile(directory, "newer", newer);
 	refuse(path, NULL, -EPROTONOSUPPORT, "newer: written by another version of stallprof");
 	assert_int_equal(truncate(good, 50), 0);

@@ -101,8 +101,8 @@ static struct profile *finish(struct window *window, struct stamp *read_back, st
 	struct profile *profile = window_finish(window, stamp, 1700000000000000000, 2500);
 
 	assert_non_null(profile);
-	assert_int_equal(stamp_from_comments(read_back, profile, NULL), 0);
-	assert_int_equal(ledger_from_comments(ledger, profile, NULL), 0);
+	assert_int_equal(stamp_from_notes(read_back, profile, NULL), 0);
+	assert_int_equal(ledger_from_notes(ledger, profile, NULL), 0);
 	stamp_free(stamp);
 	window_free(window);
 	return profile;

@@ -1,0 +1,98 @@
+/* What kind of wait a sleep is, should it be no stall: as the system call says that the thread is in. */
+#ifndef STALLPROF_KIND_BPF_H
+#define STALLPROF_KIND_BPF_H
+
+#include "bpf/state.bpf.h"
+
+/* x86-64 system calls. */
+#define NR_NANOSLEEP       35
+#define NR_IO_GETEVENTS    208
+#define NR_CLOCK_NANOSLEEP 230
+#define NR_IO_PGETEVENTS   333
+#define NR_IO_URING_ENTER  426
+#define NR_KNOWN_MAX       464
+
+#define KIND_OF_FILE 1 /* as the file behind its first argument is */
+
+const volatile __weak __u8 kind_by_syscall[NR_KNOWN_MAX] = {
+	[0] = KIND_OF_FILE,      /* read */
+	[1] = KIND_OF_FILE,      /* write */
+	[7] = ABI_WAIT_POLL,     /* poll */
+	[17] = KIND_OF_FILE,     /* pread64 */
+	[18] = KIND_OF_FILE,     /* pwrite64 */
+	[19] = KIND_OF_FILE,     /* readv */
+	[20] = KIND_OF_FILE,     /* writev */
+	[23] = ABI_WAIT_POLL,    /* select */
+	[34] = ABI_WAIT_SLEEP,   /* pause */
+	[35] = ABI_WAIT_SLEEP,   /* nanosleep */
+	[40] = KIND_OF_FILE,     /* sendfile */
+	[42] = ABI_WAIT_SOCKET,  /* connect */
+	[43] = ABI_WAIT_SOCKET,  /* accept */
+	[44] = ABI_WAIT_SOCKET,  /* sendto */
+	[45] = ABI_WAIT_SOCKET,  /* recvfrom */
+	[46] = ABI_WAIT_SOCKET,  /* sendmsg */
+	[47] = ABI_WAIT_SOCKET,  /* recvmsg */
+	[61] = ABI_WAIT_CHILD,   /* wait4 */
+	[65] = ABI_WAIT_LOCK,    /* semop */
+	[72] = ABI_WAIT_LOCK,    /* fcntl */
+	[73] = ABI_WAIT_LOCK,    /* flock */
+	[128] = ABI_WAIT_SLEEP,  /* rt_sigtimedwait */
+	[130] = ABI_WAIT_SLEEP,  /* rt_sigsuspend */
+	[202] = ABI_WAIT_LOCK,   /* futex */
+	[220] = ABI_WAIT_LOCK,   /* semtimedop */
+	[230] = ABI_WAIT_SLEEP,  /* clock_nanosleep */
+	[232] = ABI_WAIT_POLL,   /* epoll_wait */
+	[247] = ABI_WAIT_CHILD,  /* waitid */
+	[270] = ABI_WAIT_POLL,   /* pselect6 */
+	[271] = ABI_WAIT_POLL,   /* ppoll */
+	[275] = KIND_OF_FILE,    /* splice */
+	[281] = ABI_WAIT_POLL,   /* epoll_pwait */
+	[288] = ABI_WAIT_SOCKET, /* accept4 */
+	[295] = KIND_OF_FILE,    /* preadv */
+	[296] = KIND_OF_FILE,    /* pwritev */
+	[299] = ABI_WAIT_SOCKET, /* recvmmsg */
+	[307] = ABI_WAIT_SOCKET, /* sendmmsg */
+	[441] = ABI_WAIT_POLL,   /* epoll_pwait2 */
+	[449] = ABI_WAIT_LOCK,   /* futex_waitv */
+	[455] = ABI_WAIT_LOCK,   /* futex_wait */
+	[456] = ABI_WAIT_LOCK,   /* futex_requeue */
+};
+
+ALWAYS bool waits_for_io(u32 nr)
+{
+	return nr == NR_IO_URING_ENTER || nr == NR_IO_GETEVENTS || nr == NR_IO_PGETEVENTS;
+}
+
+/* Of the file that the task has open as `fd`. */
+ALWAYS u32 kind_of_file(struct task_struct *task, u64 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files, *file = NULL;
+	u16 mode;
+
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+		return ABI_WAIT_OTHER;
+	files = BPF_CORE_READ(table, fd);
+	if (bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+		return ABI_WAIT_OTHER;
+	mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+	return mode == S_IFIFO ? ABI_WAIT_PIPE : mode == S_IFSOCK ? ABI_WAIT_SOCKET : ABI_WAIT_OTHER;
+}
+
+/* Of the sleep of a task that is in the system call `nr` (~0: in none), with the registers that it entered with. */
+ALWAYS u32 wait_kind(struct task_struct *task, u32 nr, const struct pt_regs *regs, u32 task_state)
+{
+	u32 kind;
+
+	if (task_state & TASK_STOPPED_ETC)
+		return ABI_WAIT_STOPPED;
+	barrier_var(nr);
+	if (nr >= NR_KNOWN_MAX)
+		return ABI_WAIT_OTHER;
+	kind = kind_by_syscall[nr];
+	if (kind == KIND_OF_FILE)
+		kind = kind_of_file(task, (u32)regs->di);
+	return kind ? kind : ABI_WAIT_OTHER;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * When the hot programs are attached: while something is tagged or may be, and for ATTACHMENT_LINGER_NS after; and that
+ * threads which were there before are adopted then.
+ *
+ *	struct attachment a = { .tracer = …, .watch = …, .families = …, .always = …, .say = … };
+ *	attachment_wanted(&a, now);			after each look at processes, until it says yes
+ *	attachment_begin(&a, err, sizeof(err));		the first time
+ *	attachment_hold(&a, now);			ten times a second
+ */
+#ifndef STALLPROF_PROFILER_ATTACHMENT_H
+#define STALLPROF_PROFILER_ATTACHMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct families;
+struct tag_watch;
+struct tracer;
+
+#define ATTACHMENT_LINGER_NS 10000000000ULL
+#define ATTACHMENT_RETRY_NS  1000000000ULL
+
+struct attachment {
+	struct tracer *tracer;
+	struct tag_watch *watch;
+	struct families *families; /* those who were forked while we attached are adopted, too */
+	bool always;               /* wait for no tag */
+	void (*say)(const char *line);
+
+	/* Its own. */
+	uint64_t tagged_ns; /* tracer_tagged_ns() when it was looked at last */
+	uint64_t wanted_ns; /* when somebody was tagged last */
+	uint64_t failed_ns; /* when attaching failed last; 0: it did not */
+	uint64_t count;     /* times that it was attached */
+	bool wanted;
+	bool adopt; /* processes were added that the iterator has not met */
+};
+
+/* Whether the programs are to be attached at `now_ns` (CLOCK_MONOTONIC). */
+bool attachment_wanted(struct attachment *a, uint64_t now_ns);
+
+/* Attaches if that is wanted. 0 or -errno with a line. */
+int attachment_begin(struct attachment *a, char *err, size_t err_len);
+
+/* Attaches, adopts or detaches. What fails is said once, and tried again each second. */
+void attachment_hold(struct attachment *a, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * What other readers see of the ledger: one comment a class of tags, written when a profile goes to a file.
+ *
+ *     stallprof.class tag=data_load wall_s=5.412345678 oncpu_s=0.150000000 runqueue_s=0.000000000 \
+ *         block_io_s=0.049000000 blocked_s=5.213345678 at=1700000000000000000
+ *
+ * Seconds are exact. base=1 is there for tags of processes (ledger_row.h). at is the profile's time: merging tools drop comments that are equal. Tools that write profiles
+ * anew keep comments and drop notes, so that these lines are all that is left of the ledger then.
+ */
+#ifndef STALLPROF_PROFILER_CLASS_COMMENTS_H
+#define STALLPROF_PROFILER_CLASS_COMMENTS_H
+
+#include <stddef.h>
+
+struct ledger;
+struct profile;
+
+/* Of the ledger in the profile's notes; nothing where there is none. 0, -ENOMEM, or what profile_add_comment says. */
+int class_comments_add(struct profile *profile);
+
+/*
+ * Adds a row for each state of each class, under the class as tag. Lines that are malformed are skipped and counted in
+ * *malformed (added to it; may be NULL). *found: how many were read. 0, or as ledger_add.
+ */
+int class_comments_read(struct ledger *ledger, const struct profile *profile, size_t *found,
+                        size_t *malformed);
+
+#endif

@@ -1,0 +1,25 @@
+/* Times, in nanoseconds. Those that do not say otherwise are of CLOCK_MONOTONIC. */
+#ifndef STALLPROF_PROFILER_CLOCK_H
+#define STALLPROF_PROFILER_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Of the calendar. */
+static inline uint64_t unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * The processes whose threads are followed, and what the BPF side is told of each (struct abi_process). A process is its
+ * pid and its start: one that gets the pid of another which has gone unseen is another process.
+ */
+#ifndef STALLPROF_PROFILER_FOLLOWED_H
+#define STALLPROF_PROFILER_FOLLOWED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "bpf/abi.h"
+
+struct followed_processes;
+struct tracer;
+
+#define FOLLOWED_NO_KEY 256 /* ai_tag_key of a process that has none: no attribute has this index */
+
+struct followed {
+	uint32_t pid;
+	uint64_t start_ticks; /* as process_stat.h has it */
+	struct abi_process process;
+	bool given;         /* by tag_watch_process, or a child of one that was */
+	unsigned int tries; /* looks that found relocations or contexts unfinished */
+	UT_hash_handle hh;
+};
+
+/* `tracer` must outlive it. NULL without memory. */
+struct followed_processes *followed_new(struct tracer *tracer);
+void followed_free(struct followed_processes *all);
+
+/* NULL: it is not followed. Lives until the process is dropped. */
+struct followed *followed_find(const struct followed_processes *all, uint32_t pid);
+/* Finds or adds. `added` (may be NULL) tells which. NULL with errno ESRCH, ENOMEM. */
+struct followed *followed_add(struct followed_processes *all, uint32_t pid, bool *added);
+void followed_drop(struct followed_processes *all, uint32_t pid);
+
+/* Whether the process, or one that it comes from, is `given`. */
+bool followed_is_given(const struct followed_processes *all, uint32_t pid);
+
+/* Tells the BPF side. 0 or -errno. */
+int followed_publish(struct followed_processes *all, const struct followed *f);
+
+/* Whether the BPF side was told of one since the last call. */
+bool followed_take_changed(struct followed_processes *all);
+
+/* Whether one is there whose contexts can only be seen with the hot programs attached. */
+bool followed_need_attach(const struct followed_processes *all);
+
+static inline bool followed_has_slot(const struct followed *f)
+{
+	return f->process.stalltag.kind || f->process.otel.kind;
+}
+
+#endif

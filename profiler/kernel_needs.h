@@ -1,0 +1,14 @@
+/* What of the kernel's BPF the programs cannot do without. */
+#ifndef STALLPROF_PROFILER_KERNEL_NEEDS_H
+#define STALLPROF_PROFILER_KERNEL_NEEDS_H
+
+#include <stddef.h>
+
+/*
+ * Looks for it in the kernel's BTF, which needs no privilege and finds what a distribution has ported back, and puts a list of what
+ * is not there into `missing`, each with the version of Linux that first had it; "" when all is there. 0, -ENOENT when the
+ * kernel has no BTF, or -EPROTO when it cannot be read. Takes some 10 ms.
+ */
+int kernel_needs_missing(char *missing, size_t size);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * Where the running kernel has what CO-RE cannot find: read from its BTF, handed to the BPF programs as constants.
+ */
+#ifndef STALLPROF_PROFILER_KERNEL_PLACES_H
+#define STALLPROF_PROFILER_KERNEL_PLACES_H
+
+#include <stdint.h>
+
+struct btf;
+
+struct kernel_places {
+	unsigned int pause_arg; /* of the tracepoint balance_dirty_pages, counted from 0; 0: not known */
+	int64_t preempt_count_from_rq; /* from a CPU's run queue to its preemption count, in bytes; 0: not known */
+};
+
+void kernel_places_find(const struct btf *kernel, struct kernel_places *places);
+
+#endif

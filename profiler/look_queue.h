@@ -1,0 +1,47 @@
+/*
+ * Which processes are to be looked at, and when. Looking at one costs as much as it has mappings, and it may give cause
+ * to look again without end; so each is left alone after a look for LOOK_QUEUE_REST times what that took.
+ *
+ *	look_queue_ask(q, pid, at_ns, first);		as often as there is cause; they become one look
+ *	while (… && look_queue_take(q, now_ns, &look)) {
+ *		look at look.pid
+ *		look_queue_looked(q, look.pid, began_ns, ended_ns);
+ *	}
+ *	look_queue_forget(q, pid);			it is gone
+ *
+ * Times are of one clock. Not thread-safe.
+ */
+#ifndef STALLPROF_PROFILER_LOOK_QUEUE_H
+#define STALLPROF_PROFILER_LOOK_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct look_queue;
+
+#define LOOK_QUEUE_REST 20
+#define LOOK_QUEUE_MAX  131072 /* processes */
+
+struct look {
+	uint32_t pid;
+	bool first; /* someone who asked said so */
+};
+
+/* NULL with errno ENOMEM. */
+struct look_queue *look_queue_new(void);
+void look_queue_free(struct look_queue *queue);
+
+/* Look at it at `at_ns`, or before that if somebody asks so, but not while it rests. 0, -ENOMEM, -ENOSPC. */
+int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool first);
+
+/* The one that has been due for longest; false: none is due at `now_ns`. Call look_queue_looked() for it. */
+bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out);
+void look_queue_looked(struct look_queue *queue, uint32_t pid, uint64_t began_ns, uint64_t ended_ns);
+
+void look_queue_forget(struct look_queue *queue, uint32_t pid);
+
+/* When to call look_queue_take() next; UINT64_MAX: not before somebody asks. */
+uint64_t look_queue_next_ns(const struct look_queue *queue);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * What a window could not hold or see, in a sentence with what would help, for a log: each kind of loss the first time
+ * that it occurs, as the profiles count every one.
+ */
+#ifndef STALLPROF_PROFILER_LOSS_LOG_H
+#define STALLPROF_PROFILER_LOSS_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct stamp;
+
+#define LOSS_KINDS_MAX 64
+#define LOSS_HOOKS_MAX 128
+
+/* Zeroed at first. */
+struct loss_log {
+	uint64_t total[LOSS_KINDS_MAX]; /* by row of the table of losses */
+	char hooks_said[LOSS_HOOKS_MAX];
+};
+
+typedef void (*loss_say_fn)(const char *line);
+
+/* Says what in this window's stamp was not said before, hooks that are missing among it. */
+void loss_log_take(struct loss_log *log, const struct stamp *stamp, loss_say_fn say);
+
+/* All losses so far, as "ring_full=12 tags_full=3"; "" when there were none. */
+void loss_log_totals(const struct loss_log *log, char *text, size_t size);
+
+#endif

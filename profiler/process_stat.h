@@ -1,0 +1,18 @@
+/* What /proc/PID/stat says of a process. */
+#ifndef STALLPROF_PROFILER_PROCESS_STAT_H
+#define STALLPROF_PROFILER_PROCESS_STAT_H
+
+#include <stdint.h>
+
+struct process_stat {
+	char state;
+	uint64_t parent;
+	uint64_t threads;
+	uint64_t start_ticks; /* since boot, 100 a second: with the pid, it tells a process from all others */
+	uint64_t code_address;
+};
+
+/* 0, or -ESRCH: no such process, or it may not be looked at. */
+int process_stat_read(uint32_t pid, struct process_stat *out);
+
+#endif

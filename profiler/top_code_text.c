@@ -1,0 +1,422 @@
+#include "profiler/top_code_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/ledger_row.h"
+#include "profiler/text_cells.h"
+#include "profiler/top_frames.h"
+#include "profiler/top_input.h"
+
+#define CLASSES_NAMED    3 /* in a section's first line */
+#define CALLERS_SHOWN    2
+#define DETAIL_LINES_MAX 3 /* below a line of code */
+#define SECTION_LINES    6 /* what a section should have at least */
+#define DETAIL_INDENT    12
+
+/* What is being printed; lines are counted. */
+struct page {
+	FILE *out;
+	const struct top_code_text *what;
+	struct top_stack *stack;
+	size_t lines;
+};
+
+static void write_ns(FILE *out, int64_t ns)
+{
+	char text[TEXT_DURATION_BYTES];
+
+	fputs(text_short_duration(text, ns > 0 ? (uint64_t)ns : 0), out);
+}
+
+static double percent(int64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+/* One line, cut to the terminal. */
+static void print_line(struct page *page, size_t indent, const char *prefix, const char *text)
+{
+	size_t used = indent + text_columns(prefix), columns = page->what->columns;
+
+	fprintf(page->out, "%*s%s", (int)indent, "", prefix);
+	text_print_clean(page->out, text, columns > used + 1 ? columns - used : columns ? 1 : 0);
+	fputc('\n', page->out);
+	page->lines++;
+}
+
+static uint64_t wall_of(const struct page *page, const char *class)
+{
+	const struct top_classes *classes = page->what->classes;
+	const struct top_class *row = top_classes_find(classes, class);
+	uint64_t sum = 0;
+
+	if (!page->what->filter->tag)
+		return row ? row->wall_ns : 0;
+	for (size_t i = 0; i < classes->count; i++)
+		sum += classes->rows[i].wall_ns;
+	return sum;
+}
+
+/* --- a line of code --------------------------------------------------------------------------------------- */
+
+/* The innermost frame that is neither the kernel's nor folded; own: there is none inside it. */
+static size_t innermost(const struct top_stack *stack, size_t own)
+{
+	for (size_t i = 0; i < own; i++)
+		if (stack->frames[i].kind != TOP_FRAME_KERNEL && !top_stack_folds(stack, i))
+			return i;
+	return own;
+}
+
+static void print_callers(struct page *page, size_t own)
+{
+	const struct profile *profile = page->what->input->profile;
+	const struct top_stack *stack = page->stack;
+	char text[CALLERS_SHOWN * TOP_FRAME_TEXT_MAX] = "", one[TOP_FRAME_TEXT_MAX];
+	size_t used = 0, shown = 0;
+
+	for (size_t i = own + 1; i < stack->n && shown < CALLERS_SHOWN; i++) {
+		if (stack->frames[i].library || stack->frames[i].kind == TOP_FRAME_KERNEL ||
+		    top_stack_folds(stack, i) || !stack->frames[i].frame ||
+		    !strcmp(stack->frames[i].frame->function, "<module>"))
+			continue;
+		top_frame_text(one, sizeof(one), profile, &stack->frames[i]);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", shown++ ? " < " : "", one);
+	}
+	if (shown)
+		print_line(page, DETAIL_INDENT, "from ", text);
+}
+
+static void print_details(struct page *page)
+{
+	const struct profile *profile = page->what->input->profile;
+	size_t own = top_stack_own(page->stack), inner = innermost(page->stack, own);
+	char text[TOP_FRAME_TEXT_MAX * 2];
+
+	if (inner != own) {
+		top_frame_text(text, sizeof(text), profile, &page->stack->frames[inner]);
+		print_line(page, DETAIL_INDENT, "in ", text);
+	}
+	top_stack_kernel_text(text, sizeof(text), page->stack);
+	if (*text && page->stack->frames[own].kind != TOP_FRAME_KERNEL)
+		print_line(page, DETAIL_INDENT, "in ", text);
+	print_callers(page, own);
+}
+
+static void print_whole_stack(struct page *page)
+{
+	char text[TOP_FRAME_TEXT_MAX];
+
+	for (size_t i = 0; i < page->stack->n; i++) {
+		top_frame_text(text, sizeof(text), page->what->input->profile, &page->stack->frames[i]);
+		print_line(page, DETAIL_INDENT, "", text);
+	}
+}
+
+static void print_code(struct page *page, const struct top_section *section, const struct top_code *code,
+                       bool details)
+{
+	uint64_t wall_ns = wall_of(page, code->class);
+	char amount[TEXT_DURATION_BYTES], head[256], share[32] = "";
+	struct profile_sample_view view;
+
+	if (wall_ns)
+		snprintf(share, sizeof(share), "%5.1f %% of ", percent(code->ns, wall_ns));
+	snprintf(head, sizeof(head), "%8s  %s%s  %s%s", text_short_duration(amount, (uint64_t)code->ns),
+	         share, code->class, section->blocked ? code->stall : "", section->blocked ? "  " : "");
+	print_line(page, 0, head, code->line);
+	if (!details || !profile_get_sample(page->what->input->profile, code->sample, &view))
+		return;
+	top_stack_get(page->stack, page->what->input->profile, &view);
+	if (page->what->native)
+		print_whole_stack(page);
+	else
+		print_details(page);
+}
+
+/* --- a section -------------------------------------------------------------------------------------------- */
+
+struct class_sum {
+	const char *class;
+	int64_t ns;
+	bool base;
+};
+
+static int compare_sums(const void *left, const void *right)
+{
+	const struct class_sum *a = left, *b = right;
+
+	if (a->base != b->base)
+		return a->base - b->base;
+	return a->ns != b->ns ? (a->ns < b->ns ? 1 : -1) : strcmp(a->class, b->class);
+}
+
+/* The classes of a section, heaviest first; the caller frees. NULL without memory. */
+static struct class_sum *sum_classes(const struct top_section *section, size_t *n)
+{
+	struct class_sum *sums = calloc(section->count + 1, sizeof(*sums));
+
+	*n = 0;
+	for (size_t i = 0; sums && i < section->count; i++) {
+		const struct top_code *code = &section->code[i];
+		size_t at = 0;
+
+		while (at < *n && strcmp(sums[at].class, code->class) != 0)
+			at++;
+		*n += at == *n;
+		sums[at].class = code->class;
+		sums[at].ns += code->ns;
+		sums[at].base = code->base;
+	}
+	if (sums)
+		qsort(sums, *n, sizeof(*sums), compare_sums);
+	return sums;
+}
+
+static void write_section_head(FILE *out, const struct top_section *section)
+{
+	size_t n, i;
+	struct class_sum *sums = sum_classes(section, &n);
+
+	fprintf(out, "%s%s%s", section->stall, *section->device ? " on " : "", section->device);
+	fputs(section->blocked ? " (no stall: waits for other threads, timers, peers), " : ", ", out);
+	write_ns(out, section->ns);
+	if (section->waits)
+		fprintf(out, " in %" PRId64 " wait%s", section->waits, section->waits == 1 ? "" : "s");
+	for (i = 0; sums && i < n && i < CLASSES_NAMED; i++) {
+		fputs(i ? ", " : ": ", out);
+		write_ns(out, sums[i].ns);
+		fprintf(out, " in %s", sums[i].class);
+	}
+	fputs(n > CLASSES_NAMED ? ", …" : "", out);
+	free(sums);
+}
+
+static void print_section_head(struct page *page, const struct top_section *section)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return;
+	write_section_head(memory, section);
+	if (!fclose(memory))
+		print_line(page, 0, "", text);
+	free(text);
+}
+
+/* Threads of a process that push no tag idle most of the time: that says nothing of the program. */
+static bool is_idle(const struct page *page, const struct top_section *section, const struct top_code *code)
+{
+	const struct top_class *row = top_classes_find(page->what->classes, code->class);
+
+	return section->blocked && row && row->base;
+}
+
+static void print_rest(struct page *page, const struct top_section *section, size_t first)
+{
+	int64_t idle_ns = 0, more_ns = 0;
+	size_t more = 0;
+
+	for (size_t i = 0; i < section->count; i++) {
+		if (is_idle(page, section, &section->code[i]))
+			idle_ns += section->code[i].ns;
+		else if (i >= first)
+			more_ns += section->code[i].ns;
+		more += i >= first && !is_idle(page, section, &section->code[i]);
+	}
+	if (!more && !idle_ns)
+		return;
+	fputs("          and ", page->out);
+	if (more) {
+		write_ns(page->out, more_ns);
+		fprintf(page->out, " from %zu more line%s of code", more, more == 1 ? "" : "s");
+	}
+	fputs(more && idle_ns ? ", " : "", page->out);
+	if (idle_ns) {
+		write_ns(page->out, idle_ns);
+		fputs(" of threads that idle under no tag of their own", page->out);
+	}
+	fputc('\n', page->out);
+	page->lines++;
+}
+
+/* At most so many lines; 0: no bound. */
+static void print_section(struct page *page, const struct top_section *section, size_t lines)
+{
+	size_t limit = page->what->limit ? page->what->limit : SIZE_MAX, end = page->lines + lines, i;
+
+	print_section_head(page, section);
+	for (i = 0; i < section->count && i < limit && !is_idle(page, section, &section->code[i]); i++) {
+		/* One line is kept for the rest. */
+		size_t left = lines ? end - page->lines - 1 : SIZE_MAX;
+
+		if (!left)
+			break;
+		print_code(page, section, &section->code[i], left > DETAIL_LINES_MAX || page->what->native);
+		if (lines && page->lines >= end)
+			return; /* whole stacks take what they need */
+	}
+	print_rest(page, section, i);
+}
+
+/* --- blocked, but no stacks were taken -------------------------------------------------------------------- */
+
+#define KINDS_MAX 16
+
+struct kinds {
+	size_t n;
+	const char *names[KINDS_MAX];
+	int64_t ns[KINDS_MAX];
+};
+
+static void add_kind(struct kinds *kinds, const struct ledger_row *row)
+{
+	size_t i = 0;
+
+	while (i < kinds->n && strcmp(kinds->names[i], row->cause) != 0)
+		i++;
+	if (i == KINDS_MAX)
+		return;
+	kinds->n += i == kinds->n;
+	kinds->names[i] = row->cause;
+	kinds->ns[i] += row->ns;
+}
+
+/* False: nobody said what kinds of waits they were. */
+static bool find_kinds(const struct page *page, const struct top_class *class, struct kinds *kinds)
+{
+	struct ledger *ledger = page->what->input->ledger;
+	char name[512];
+
+	*kinds = (struct kinds){};
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+
+		if (!row || row->state != LEDGER_BLOCKED || !*row->cause || !row->ns ||
+		    !top_filter_row(page->what->filter, row))
+			continue;
+		top_level_name(row, page->what->filter, name, sizeof(name));
+		if (!strcmp(name, class->name))
+			add_kind(kinds, row);
+	}
+	return kinds->n;
+}
+
+static void print_kinds(struct page *page, const struct top_class *class, const struct kinds *kinds)
+{
+	fputs("  ", page->out);
+	text_print_clean(page->out, class->name, 0);
+	for (size_t i = 0; i < kinds->n; i++) {
+		fprintf(page->out, "%s%s ", i ? ", " : ": ", kinds->names[i]);
+		write_ns(page->out, kinds->ns[i]);
+		fprintf(page->out, " (%.1f %%)", percent(kinds->ns[i], class->wall_ns));
+	}
+	fputc('\n', page->out);
+	page->lines++;
+}
+
+static bool has_blocked_stacks(const struct top_sections *sections)
+{
+	return sections->count && sections->sections[sections->count - 1].blocked;
+}
+
+static void print_blocked_kinds(struct page *page, const struct top_sections *sections)
+{
+	const struct top_classes *classes = page->what->classes;
+	size_t shown = 0;
+	struct kinds kinds;
+
+	if (has_blocked_stacks(sections) || page->what->filter->stall)
+		return;
+	for (size_t i = 0; i < classes->count && shown < CLASSES_NAMED; i++) {
+		if (classes->rows[i].base || !find_kinds(page, &classes->rows[i], &kinds))
+			continue;
+		if (!shown++) {
+			fputs("\nblocked (no stall: waits for other threads, timers, peers); --waits=long "
+			      "takes "
+			      "stacks\n",
+			      page->out);
+			page->lines += 2;
+		}
+		print_kinds(page, &classes->rows[i], &kinds);
+	}
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------ */
+
+static void print_also(struct page *page, const struct top_section *sections, size_t n)
+{
+	fputs("\nalso", page->out);
+	for (size_t i = 0; i < n && i < 2 * CLASSES_NAMED; i++) {
+		fprintf(page->out, "%s", i ? ", " : " ");
+		text_print_clean(page->out, sections[i].stall, 0);
+		fputs(*sections[i].device ? " on " : "", page->out);
+		text_print_clean(page->out, sections[i].device, 0);
+		fputc(' ', page->out);
+		write_ns(page->out, sections[i].ns);
+	}
+	fputs(n > 2 * CLASSES_NAMED ? ", … (-n 0 shows all)\n" : " (-n 0 shows all)\n", page->out);
+	page->lines += 2;
+}
+
+/* Of the stalls the first ones, and what is blocked, in so many lines. */
+/* How many of the stalls, which come heaviest first, are worth a section of their own. */
+static size_t worth_showing(const struct top_section *sections, size_t n)
+{
+	int64_t sum = 0;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += sections[i].ns;
+	while (shown < n && sections[shown].ns >= sum / 100)
+		shown++;
+	return shown;
+}
+
+static void print_within(struct page *page, const struct top_sections *sections, size_t lines)
+{
+	size_t blocked = has_blocked_stacks(sections), stalls = sections->count - blocked;
+	size_t room = lines / SECTION_LINES ? lines / SECTION_LINES : 1, shown, each;
+
+	shown = stalls + blocked <= room ? stalls : room > blocked ? room - blocked : 1;
+	if (shown > worth_showing(sections->sections, stalls))
+		shown = worth_showing(sections->sections, stalls);
+	if (shown < stalls)
+		lines = lines > 2 ? lines - 2 : 0;
+	each = shown + blocked ? lines / (shown + blocked) : 0;
+	each = each > TOP_SECTION_LINES_MAX + 1 ? TOP_SECTION_LINES_MAX : each > 3 ? each - 1 : 2;
+	for (size_t i = 0; i < sections->count; i++) {
+		if (i >= shown && !sections->sections[i].blocked)
+			continue;
+		fputc('\n', page->out);
+		page->lines++;
+		print_section(page, &sections->sections[i], each);
+	}
+	if (shown < stalls)
+		print_also(page, sections->sections + shown, stalls - shown);
+}
+
+size_t top_text_sections(FILE *out, const struct top_code_text *what, const struct top_sections *sections,
+                         size_t lines)
+{
+	struct page page = { .out = out, .what = what, .stack = malloc(sizeof(*page.stack)) };
+
+	if (!page.stack)
+		return 0;
+	if (lines) {
+		print_within(&page, sections, lines);
+	} else {
+		for (size_t i = 0; i < sections->count; i++) {
+			fputc('\n', out);
+			page.lines++;
+			print_section(&page, &sections->sections[i], 0);
+		}
+	}
+	print_blocked_kinds(&page, sections);
+	free(page.stack);
+	return page.lines;
+}

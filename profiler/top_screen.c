@@ -1,0 +1,100 @@
+#include "profiler/top_screen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "profiler/ledger_row.h"
+#include "profiler/stamp.h"
+#include "profiler/text_cells.h"
+#include "profiler/top.h"
+#include "profiler/top_class_text.h"
+#include "profiler/top_code_text.h"
+#include "profiler/top_input.h"
+#include "profiler/top_seen.h"
+
+/* Of a screen that is to fit. */
+#define CLASSES_FIT 8
+#define LOSSES_FIT  6
+
+/* What was not seen, rendered before the rest, so that that knows how much room is left. */
+struct losses {
+	char *text;
+	size_t size, lines;
+};
+
+static int render_losses(struct losses *losses, const struct top_screen *what)
+{
+	FILE *memory = open_memstream(&losses->text, &losses->size);
+
+	if (!memory)
+		return -ENOMEM;
+	losses->lines = top_text_losses(memory, what->input, what->limit == TOP_FITS ? LOSSES_FIT : 0);
+	return fclose(memory) ? -ENOMEM : 0;
+}
+
+static size_t print_classes(FILE *out, const struct top_screen *what, struct top_classes *classes,
+                            size_t columns)
+{
+	struct stamp_coverage coverage = stamp_coverage(what->input->stamp);
+
+	if (!classes->count) {
+		fputs(what->input->foreign_files == what->input->files
+		              ? "There is no ledger, as stallprof did not write this.\n"
+		              : "No thread was tagged.\n",
+		      out);
+		return 1;
+	}
+	return top_text_classes(out, classes, &coverage, what->limit == TOP_FITS ? CLASSES_FIT : what->limit,
+	                        columns);
+}
+
+static int print_code(FILE *out, const struct top_screen *what, const struct top_classes *classes,
+                      size_t columns, size_t lines)
+{
+	const struct profile *profile = what->input->profile;
+	struct top_code_text text = { .input = what->input,
+		                      .filter = what->filter,
+		                      .classes = classes,
+		                      .limit = what->limit == TOP_FITS ? 0 : what->limit,
+		                      .columns = columns,
+		                      .native = what->native };
+	struct top_filter filter = *what->filter;
+	struct top_sections sections;
+	int err;
+
+	filter.waits = true;
+	err = top_sections_build(&sections, what->input, what->tags, &filter, what->type,
+	                         profile_find_type(profile, "contentions"));
+	if (err)
+		return err;
+	top_text_sections(out, &text, &sections, what->limit == TOP_FITS ? lines : 0);
+	top_sections_free(&sections);
+	return 0;
+}
+
+int top_screen_print(FILE *out, const struct top_screen *what)
+{
+	size_t columns = text_terminal_columns(out), used;
+	struct losses losses = { .text = NULL };
+	struct top_classes classes;
+	int err = top_classes_build(&classes, what->input, what->filter, what->level);
+
+	if (err)
+		return err;
+	err = render_losses(&losses, what);
+	if (!err) {
+		used = print_classes(out, what, &classes, columns) + losses.lines + 1;
+		if (what->code)
+			err = print_code(out, what, &classes, columns,
+			                 used + 2 < TOP_SCREEN_LINES ? TOP_SCREEN_LINES - used - 1 : 1);
+		if (losses.lines)
+			fprintf(out, "\n%s", losses.text);
+		if (what->verbose)
+			top_text_stamp(out, what->input);
+	}
+	free(losses.text);
+	top_classes_free(&classes);
+	if (err)
+		return err;
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,18 @@
+/*
+ * What was not seen, in sentences: each loss that the stamp counts, what it means and which option helps. `top -v` prints
+ * all of the stamp: hooks and counters by their names.
+ */
+#ifndef STALLPROF_PROFILER_TOP_SEEN_H
+#define STALLPROF_PROFILER_TOP_SEEN_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct top_input;
+
+/* One line each, at most `limit` (0: all), the last of which then says that there are more. The number of lines. */
+size_t top_text_losses(FILE *out, const struct top_input *input, size_t limit);
+
+void top_text_stamp(FILE *out, const struct top_input *input);
+
+#endif
