@@ -5,6 +5,7 @@ import glob
 import gzip
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -38,7 +39,12 @@ def finish(process, stop=None):
     return Done(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
-def wait_until(true, seconds=10, every=0.05):
+def complaints(done):
+    """The agent's errors and warnings, without what it says anyway."""
+    return [line for line in done.err.splitlines() if not line.startswith("stallprof agent: ") or re.search(r"(error|warning): ", line)]
+
+
+def wait_until(true, seconds=30, every=0.05):
     """The first true value of `true()`, or its last one after so many seconds."""
     until = time.monotonic() + seconds
     while True:

@@ -7,9 +7,13 @@ one completion, so that its wakes are not followed to the device.
   wall     the rows sum to the tag's wall time, as clocked between outside and inside of push and pop, within 0.5 %
   stalled  the stall rows sum to what the workload clocked within 5 %
   device   at least 80 % of the stalled time has the disk's name
+
+What doctor calls available is what record attaches, also without CAP_SYS_ADMIN, by which alone tracepoints of modules (jbd2's)
+and, as Debian has it (perf_event_paranoid is 3), perf events can be had.
 """
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -26,10 +30,16 @@ UNAVAILABLE = 77
 DEVICES = {"virtio": "vda", "nvme": "nvme0n1"}
 
 SCRIPT = """uname -r >/vm-out/release
+CMOCKA_MESSAGE_OUTPUT=TAP {places} >/vm-out/places.txt 2>&1; echo $? >/vm-out/places.code
 {stallprof} doctor --json >/vm-out/doctor.json; echo $? >/vm-out/doctor.code
 {stallprof} record -o /vm-out/record.pb.gz -- {truth} --seconds 3 --mode fsync,direct --dir /vm-disk --json /vm-out/truth.json \
 >/vm-out/record.log 2>&1; echo $? >/vm-out/record.code
 {stallprof} top /vm-out/record.pb.gz -n 0 --json >/vm-out/top.json; echo $? >/vm-out/top.code
+setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin -- {stallprof} doctor --json >/vm-out/lesser.json; echo $? >/vm-out/lesser.code
+"""
+TOO_OLD = """uname -r >/vm-out/release
+{stallprof} doctor >/vm-out/doctor.txt; echo $? >/vm-out/doctor.code
+{stallprof} record -o /vm-out/record.pb.gz -p 1 >/vm-out/record.log 2>&1; echo $? >/vm-out/record.code
 """
 
 
@@ -38,12 +48,18 @@ def read(out, name):
         return file.read()
 
 
-def boot(build, pattern, disk, out):
-    script = SCRIPT.format(stallprof=shlex.quote(os.path.abspath(f"{build}/stallprof")),
-                           truth=shlex.quote(os.path.abspath(f"{build}/workload/truth")))
+def boot(build, pattern, disk, out, steps):
+    script = steps.format(stallprof=shlex.quote(os.path.abspath(f"{build}/stallprof")),
+                           truth=shlex.quote(os.path.abspath(f"{build}/workload/truth")),
+                           places=shlex.quote(os.path.abspath(f"{build}/tests/test_kernel_places")))
     env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", "150"))
     return subprocess.run([f"{HERE}/boot", "--out", out, "--disk", disk, "--write-bps", str(WRITE_BPS), pattern, "--", script], env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+
+
+def hooks_of(text):
+    """doctor's hooks, each once, without those in whose place others serve."""
+    return {hook["hook"]: hook for cause in json.loads(text)["causes"] for hook in cause["hooks"] if not hook["replaced"]}
 
 
 def check_doctor(tap, name, out):
@@ -53,6 +69,23 @@ def check_doctor(tap, name, out):
     missing = sorted(cause for cause, available in causes.items() if not available)
     tap.check(not missing and {"block_io", "journal", "throttle", "writeback"} <= causes.keys(),
               f"{name}: every cause can be shown", f"cannot: {missing}", text)
+
+
+def check_places(tap, name, out):
+    """What CO-RE cannot find, as the guest's kallsyms have it."""
+    text = read(out, "places.txt")
+    tap.check(read(out, "places.code").strip() == "0" and "kallsyms have the variables" in text,
+              f"{name}: the preemption count is where kallsyms have it", text)
+
+
+def check_lesser_doctor(tap, name, out):
+    """Without CAP_SYS_ADMIN."""
+    text = read(out, "lesser.json")
+    missing = {hook["hook"]: hook["reason"] for hook in hooks_of(text).values() if not hook["available"]}
+    tap.check(read(out, "lesser.code").strip() == "0" and missing.keys() == {
+        "usdt/stalltag:change", "usdt/stalltag:process", "tp_btf/jbd2_start_commit", "tp_btf/jbd2_end_commit", "perf_event/cpu-clock"} and
+              all("CAP_SYS_ADMIN" in reason for reason in missing.values()),
+              f"{name}: without CAP_SYS_ADMIN doctor misses uprobes, clocks and the module's hooks, and says so", missing)
 
 
 def check_tag(tap, name, tag, top, pid, causes, device):
@@ -71,6 +104,8 @@ def check_tag(tap, name, tag, top, pid, causes, device):
     named = sum(row["ns"] for row in rows if row["state"] == "stall" and row["device"] == device and row["cause"] in causes)
     tap.check(stalled and named >= DEVICE_PART * stalled, f"{name}: {tag['tag']}: its stalls are {' or '.join(causes)} of {device}",
               f"{exact.percent(named, stalled)} of the stalled time", figures)
+    nameless = [row for row in rows if row["state"] == "stall" and not row["device"]]
+    tap.check(not nameless, f"{name}: {tag['tag']}: each stall has its device", nameless, figures)
     return {row["cause"] for row in rows}
 
 
@@ -85,21 +120,49 @@ def check_record(tap, name, out, device):
         seen = check_tag(tap, name, tag, top, truth["pid"], causes[tag["mode"]], device)
         if tag["mode"] == "fsync":
             tap.check("journal" in seen, f"{name}: fsync waits for the journal", f"causes: {seen}")
+    attached = {hook["hook"] for hook in top["stamp"]["hooks"] if hook["state"] == "attached"}
+    available = {hook for hook, row in hooks_of(read(out, "doctor.json")).items() if row["available"]}
+    tap.check(attached == available and "tp_btf/sched_switch" in attached, f"{name}: what doctor calls available is attached",
+              f"only by doctor: {available - attached}; only by record: {attached - available}")
     unequal = exact.profile_differences(top)
     tap.check(not unequal, f"{name}: profile sums equal ledger sums to the nanosecond", *map(str, unequal[:10]))
     tap.note(f"{name}: counters that are not 0: "
              f"{ {key: value for key, value in top['stamp']['counters'].items() if value} }")
 
 
+def booted(tap, build, name, pattern, disk, out, steps):
+    done = boot(build, pattern, disk, out, steps)
+    if done.returncode == UNAVAILABLE:
+        tap.skip(f"{name}: boots", f"allowed: {' '.join(done.stdout.split())[-300:]}")
+        return False
+    if not tap.check(done.returncode == 0, f"{name}: boots and runs", done.stdout[-3000:]):
+        return False
+    tap.note(f"{name}: Linux {read(out, 'release').strip()}")
+    return True
+
+
 def run(build, name, pattern, disk):
     tap = Tap()
     with tempfile.TemporaryDirectory(prefix="stallprof-vm-out-") as out:
-        done = boot(build, pattern, disk, out)
-        if done.returncode == UNAVAILABLE:
-            tap.skip(f"{name}: boots", f"allowed: {' '.join(done.stdout.split())[-300:]}")
-            tap.end()
-        if tap.check(done.returncode == 0, f"{name}: boots and runs", done.stdout[-3000:]):
-            tap.note(f"{name}: Linux {read(out, 'release').strip()}")
+        if booted(tap, build, name, pattern, disk, out, SCRIPT):
+            check_places(tap, name, out)
             check_doctor(tap, name, out)
             check_record(tap, name, out, DEVICES[disk])
+            check_lesser_doctor(tap, name, out)
+    tap.end()
+
+
+def run_too_old(build, name, pattern, lacks):
+    """A kernel that cannot serve: doctor and record say so alike, and what it lacks."""
+    tap = Tap()
+    with tempfile.TemporaryDirectory(prefix="stallprof-vm-out-") as out:
+        if booted(tap, build, name, pattern, "virtio", out, TOO_OLD):
+            doctor, log, release = read(out, "doctor.txt"), read(out, "record.log"), read(out, "release").strip()
+            tap.check(read(out, "doctor.code").strip() == "1", f"{name}: doctor exits with 1", doctor)
+            said = re.search(r"^  bpf +no: this kernel is too old: it lacks (.*)$", doctor, re.M)
+            tap.check(said and all(text in said[1] for text in lacks), f"{name}: doctor says that it is too old and what it lacks", doctor)
+            tap.check("available" not in doctor, f"{name}: doctor calls no hook available", doctor)
+            tap.check(read(out, "record.code").strip() == "1" and said and
+                      log == f"stallprof: this kernel ({release}) is too old: it lacks {said[1]}\n", f"{name}: record says the same, in one line",
+                      log)
     tap.end()

@@ -107,6 +107,8 @@ static struct profile *all_kinds(int64_t window)
 	add(p, blocked + 2, 1, 1 + window, 1000, 0, NULL, 0);
 	profile_set_time(p, 1700000000000000000 + window * 15000000000, 15000000000);
 	must(profile_add_comment(p, "stallprof ledger v1") == 0, "comment");
+	for (int i = 0; i < 1000; i++)
+		must(profile_add_note(p, "a line that only stallprof reads") == 0, "note");
 	must(profile_add_comment(p, window ? "window 1" : "window 0") == 0, "comment");
 	return p;
 }

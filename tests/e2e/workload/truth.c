@@ -7,6 +7,7 @@
  * One thread a mode, each under a tag of its own; the main thread, untagged, moves every one of them to
  * another CPU each MS milliseconds (100). With --tags-per-second a thread pops and pushes its tag (same name,
  * next id) N times a second, catching up between its calls. Only the direct writer enters CGROUP (v1).
+ * SIGTERM ends it early, as if the seconds were over.
  * --trace adds the cumulative books over time, for a profiler that sees a part of the run only. Output: see
  * json_print().
  */
@@ -15,6 +16,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -49,6 +51,14 @@ struct worker {
 	int err;
 };
 
+static volatile sig_atomic_t told_to_end;
+
+static void on_sigterm(int number)
+{
+	(void)number;
+	told_to_end = 1;
+}
+
 static bool mode_wanted(const char *modes, const char *mode)
 {
 	size_t len = strlen(mode);
@@ -80,7 +90,7 @@ static void work(struct worker *worker)
 	worker->began_ns = now_ns;
 	until_ns = now_ns + (uint64_t)(worker->options->seconds * (double)NS_PER_SEC);
 	account_tag_begin(&worker->account);
-	while (!worker->err && now_ns < until_ns) {
+	while (!worker->err && !told_to_end && now_ns < until_ns) {
 		worker->err = worker->load->step(worker->state, &worker->account);
 		now_ns = monotonic_ns();
 		if (worker->options->tags_per_second)
@@ -296,6 +306,7 @@ static size_t workers_start(struct worker *workers, const struct options *option
 int main(int argc, char **argv)
 {
 	struct options options = { .json = "-", .modes = "all", .flip_ms = 100 };
+	struct sigaction ending = { .sa_handler = on_sigterm, .sa_flags = SA_RESTART };
 	static struct worker workers[MOST_LOADS];
 	pthread_barrier_t ready;
 	uint64_t stolen;
@@ -304,6 +315,7 @@ int main(int argc, char **argv)
 
 	if (options_parse(&options, argc, argv))
 		return usage();
+	sigaction(SIGTERM, &ending, NULL);
 	count = workers_start(workers, &options, &ready);
 	if (!count)
 		return usage();

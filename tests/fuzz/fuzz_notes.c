@@ -27,7 +27,7 @@ static void add_lines(struct profile *profile, const uint8_t *data, size_t size)
 		newline = strchr(line, '\n');
 		if (newline)
 			*newline = '\0';
-		profile_add_comment(profile, line);
+		profile_add_note(profile, line);
 	}
 	free(text);
 }
@@ -53,10 +53,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t malformed = 0;
 
 	add_lines(profile, data, size);
-	if (!stamp_from_comments(stamp, profile, NULL) && !ledger_from_comments(ledger, profile, NULL) &&
-	    !stamp_to_comments(stamp, again) && !ledger_to_comments(ledger, again)) {
-		if (stamp_from_comments(stamp_again, again, &malformed) ||
-		    ledger_from_comments(ledger_again, again, &malformed) || malformed)
+	if (!stamp_from_notes(stamp, profile, NULL) && !ledger_from_notes(ledger, profile, NULL) &&
+	    !stamp_to_notes(stamp, again) && !ledger_to_notes(ledger, again)) {
+		if (stamp_from_notes(stamp_again, again, &malformed) ||
+		    ledger_from_notes(ledger_again, again, &malformed) || malformed)
 			abort();
 		compare(ledger, ledger_again);
 		if (stamp_hook_count(stamp) != stamp_hook_count(stamp_again) ||
