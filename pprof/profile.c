@@ -33,6 +33,7 @@ void profile_free(struct profile *p)
 	pprof_intern_free(&p->samples);
 	free(p->values);
 	free(p->comments);
+	free(p->notes);
 	free(p->scratch);
 	pprof_arena_clear(&p->arena);
 	free(p);
@@ -68,6 +69,28 @@ int profile_add_comment(struct profile *p, const char *text)
 		return -errno;
 	p->n_comments++;
 	return 0;
+}
+
+int profile_add_note_bytes(struct profile *p, const void *bytes, size_t len)
+{
+	char **notes, *note;
+
+	len = strnlen(bytes, len);
+	notes = pprof_arena_grow(&p->arena, p->notes, &p->notes_capacity, p->n_notes + 1, sizeof(*notes));
+	if (!notes)
+		return -errno;
+	p->notes = notes;
+	note = pprof_arena_alloc(&p->arena, len + 1);
+	if (!note)
+		return -errno;
+	memcpy(note, bytes, len); /* the NUL is there already */
+	notes[p->n_notes++] = note;
+	return 0;
+}
+
+int profile_add_note(struct profile *p, const char *text)
+{
+	return profile_add_note_bytes(p, text, strlen(text));
 }
 
 int64_t profile_mapping(struct profile *p, uint64_t start, uint64_t limit, uint64_t offset, const char *file,

@@ -67,8 +67,11 @@ void profile_set_time(struct profile *p, int64_t time_unix_ns, int64_t duration_
 /* The type that readers show first; the last one if never called. -EINVAL: not a type of this profile. */
 int profile_set_default_type(struct profile *p, const char *type);
 
-/* Free text, kept in order. */
+/* Free text, kept in order; pprof prints each above its table and beside its graph. */
 int profile_add_comment(struct profile *p, const char *text);
+
+/* A line of our own, kept in order, which no other reader sees (profile.proto: field 1000). Not interned. */
+int profile_add_note(struct profile *p, const char *text);
 
 /*
  * A range [start, limit) of ELF addresses mapped from `offset` of a file. The first one ever added is what
@@ -128,6 +131,8 @@ int64_t profile_time_ns(const struct profile *p); /* Unix time; 0: not set */
 int64_t profile_duration_ns(const struct profile *p);
 size_t profile_n_comments(const struct profile *p);
 const char *profile_comment(const struct profile *p, size_t i);
+size_t profile_n_notes(const struct profile *p);
+const char *profile_note(const struct profile *p, size_t i);
 
 /* Samples count from 0; ids of mappings and locations run from 1 to their number. False or NULL: no such one.
  */
@@ -168,13 +173,13 @@ int profile_decode(const void *buf, size_t len, size_t max_bytes, struct profile
  * Adds all of `from` to `into`. Both must have equal sample types (in order) and period type, else -EINVAL
  * and a line in `err` says which differ. Mappings of equal size (in pages), offset and build-id (or file,
  * without one) become one, their addresses shifted to it. Time becomes the earliest, duration the sum, period
- * the larger; comments of `from` that `into` has already are not repeated. After -ENOSPC, -ENOMEM or
+ * the larger; comments of `from` that `into` has already are not repeated, notes are all kept. After -ENOSPC, -ENOMEM or
  * -EOVERFLOW `into` holds a part of `from`: throw it away.
  */
 int profile_merge(struct profile *into, const struct profile *from, char *err, size_t err_len);
 
 /*
- * A new profile with the header and comments of `p` and those samples for which `keep` says true, with what
+ * A new profile with the header, comments and notes of `p` and those samples for which `keep` says true, with what
  * they refer to and the main binary. NULL with errno set.
  */
 struct profile *profile_select(const struct profile *p,
@@ -183,8 +188,8 @@ struct profile *profile_select(const struct profile *p,
 /*
  * Cuts a profile into parts that a receiver with limits takes: at most `max_samples` samples and `max_bytes`
  * when encoded plain, each with the header and comments of `p` and the value types of the mask `types` (as in
- * profile_encode()); merged again they are the whole (but for the duration: each part has it in full,
- * merging sums it). At least one part, if only an empty one. *parts is malloc'd: profile_parts_free() frees
+ * profile_encode()); merged again they are the whole (but for the notes, which are left out, and the duration:
+ * each part has it in full, merging sums it). At least one part, if only an empty one. *parts is malloc'd: profile_parts_free() frees
  * the parts and the array. -EFBIG: a single sample, or the header with its comments, is above `max_bytes`.
  */
 int profile_split(const struct profile *p, uint32_t types, size_t max_samples, size_t max_bytes,

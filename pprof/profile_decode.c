@@ -320,6 +320,17 @@ static int read_header(struct decoder *d)
 	return 0;
 }
 
+static int read_notes(struct decoder *d)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < d->m->n_note && !ret; i++)
+		ret = profile_add_note_bytes(d->p,
+		                             d->m->note[i].len ? d->m->note[i].data : (const uint8_t *)"",
+		                             d->m->note[i].len);
+	return ret;
+}
+
 static int read_profile(struct decoder *d, size_t max_bytes)
 {
 	const pb_profile *m = d->m;
@@ -336,6 +347,7 @@ static int read_profile(struct decoder *d, size_t max_bytes)
 		return -errno;
 	ret = read_types(d, max_bytes);
 	ret = ret < 0 ? ret : read_header(d);
+	ret = ret < 0 ? ret : read_notes(d);
 	return ret < 0 ? ret : read_records(d);
 }
 

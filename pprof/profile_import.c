@@ -246,6 +246,8 @@ static int copy_texts(struct profile *to, const struct profile *from)
 
 	for (size_t i = 0; i < from->n_comments && !ret; i++)
 		ret = profile_add_comment(to, from->comments[i]);
+	for (size_t i = 0; i < from->n_notes && !ret; i++)
+		ret = profile_add_note(to, from->notes[i]);
 	if (ret < 0 || profile_intern_optional(to, from->drop_frames, &to->drop_frames) < 0 ||
 	    profile_intern_optional(to, from->keep_frames, &to->keep_frames) < 0 ||
 	    profile_intern_optional(to, from->doc_url, &to->doc_url) < 0)

@@ -71,6 +71,15 @@ static int merge_comments(struct profile *into, const struct profile *from)
 	return ret;
 }
 
+static int merge_notes(struct profile *into, const struct profile *from)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < from->n_notes && !ret; i++)
+		ret = profile_add_note(into, from->notes[i]);
+	return ret;
+}
+
 static int merge_samples(struct profile *into, const struct profile *from)
 {
 	struct profile_import im;
@@ -122,6 +131,8 @@ int profile_merge(struct profile *into, const struct profile *from, char *err, s
 	ret = merge_header(into, from);
 	if (!ret)
 		ret = merge_comments(into, from);
+	if (!ret)
+		ret = merge_notes(into, from);
 	if (!ret)
 		ret = merge_samples(into, from);
 	if (ret < 0)

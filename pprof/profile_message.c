@@ -1,5 +1,7 @@
 #include "pprof/profile_message.h"
 
+#include <string.h>
+
 #include "pprof/profile_tables.h"
 
 /* An array of pointers to `n` messages, and the messages behind it, not yet initialised. */
@@ -48,6 +50,16 @@ static bool fill_header(pb_profile *m, const struct profile *p, struct pprof_are
 	m->keep_frames = text(p->keep_frames);
 	m->doc_url = text(p->doc_url);
 	return true;
+}
+
+static bool fill_notes(pb_profile *m, const struct profile *p, struct pprof_arena *a)
+{
+	m->n_note = p->n_notes;
+	m->note = pprof_arena_alloc(a, p->n_notes * sizeof(*m->note));
+	for (size_t i = 0; m->note && i < p->n_notes; i++)
+		m->note[i] =
+		        (ProtobufCBinaryData){ .len = strlen(p->notes[i]), .data = (uint8_t *)p->notes[i] };
+	return m->note;
 }
 
 static bool fill_strings(pb_profile *m, const struct profile *p, struct pprof_arena *a)
@@ -176,8 +188,9 @@ pb_profile *profile_message(const struct profile *p, struct pprof_arena *arena)
 	if (!m)
 		return NULL;
 	perftools__profiles__profile__init(m);
-	if (!fill_header(m, p, arena) || !fill_strings(m, p, arena) || !fill_mappings(m, p, arena) ||
-	    !fill_functions(m, p, arena) || !fill_locations(m, p, arena) || !fill_samples(m, p, arena))
+	if (!fill_header(m, p, arena) || !fill_notes(m, p, arena) || !fill_strings(m, p, arena) ||
+	    !fill_mappings(m, p, arena) || !fill_functions(m, p, arena) || !fill_locations(m, p, arena) ||
+	    !fill_samples(m, p, arena))
 		return NULL;
 	return m;
 }

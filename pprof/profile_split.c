@@ -120,6 +120,7 @@ int profile_split(const struct profile *p, uint32_t types, size_t max_samples, s
 	ret = profile_copy_nonzero(p, types, 0, p->samples.n, &kept);
 	if (ret < 0)
 		return ret;
+	kept->n_notes = 0;
 	s.from = kept;
 	ret = split_whole(&s);
 	profile_free(kept);

@@ -28,6 +28,8 @@ struct profile {
 	const char *drop_frames, *keep_frames, *doc_url;
 	const char **comments;
 	size_t n_comments, comments_capacity;
+	char **notes; /* pieces of the arena */
+	size_t n_notes, notes_capacity;
 	void *scratch; /* the record being built */
 	size_t scratch_capacity;
 };
@@ -64,6 +66,9 @@ const char *profile_intern_text(struct profile *p, const char *text);
 
 /* `text` interned in p becomes *out, NULL when it is NULL or "". 0 or -errno. */
 int profile_intern_optional(struct profile *p, const char *text, const char **out);
+
+/* As profile_add_note(), of bytes that end where the first NUL or `len` says. */
+int profile_add_note_bytes(struct profile *p, const void *bytes, size_t len);
 
 /* The number of a text that this profile interned; 0, that of "", for NULL. */
 size_t profile_text_number(const char *interned);

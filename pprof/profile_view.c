@@ -49,6 +49,16 @@ int64_t profile_duration_ns(const struct profile *p)
 	return p->duration_ns;
 }
 
+size_t profile_n_notes(const struct profile *p)
+{
+	return p->n_notes;
+}
+
+const char *profile_note(const struct profile *p, size_t i)
+{
+	return p->notes[i];
+}
+
 size_t profile_n_comments(const struct profile *p)
 {
 	return p->n_comments;

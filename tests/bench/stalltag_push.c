@@ -3,17 +3,22 @@
  * loop says what that is). To be linked twice, with libstalltag.a and with libstalltag.so.
  * literal_N: a name of N bytes that is known when the caller is compiled; pointer_N: one found by strlen().
  *
- *	stalltag_push [LABEL]	prints one JSON object
+ *	stalltag_push [--listening] [LABEL]	prints one JSON object
+ *
+ * --listening: somebody listens (stallprof record -- stalltag_push --listening), so that a pair takes longer, by other bounds.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "stalltag/stalltag.h"
 
-#define PAIRS 5000000
-#define RUNS  7
+#define RUNS 7
+
+static uint64_t pairs = 5000000;
 
 static const char *volatile name_16 = "shard_read/shard";
 static const char *volatile name_40 = "checkpoint_write/run42/step80000/shard17";
@@ -28,13 +33,13 @@ static double now_ns(void)
 
 static void empty_loop(void)
 {
-	for (uint64_t i = 1; i <= PAIRS; i++)
+	for (uint64_t i = 1; i <= pairs; i++)
 		__asm__ volatile("" ::"r"(i) : "memory");
 }
 
 static void literal_16(void)
 {
-	for (uint64_t i = 1; i <= PAIRS; i++) {
+	for (uint64_t i = 1; i <= pairs; i++) {
 		stalltag_push(i, "shard_read/shard");
 		stalltag_pop();
 	}
@@ -42,7 +47,7 @@ static void literal_16(void)
 
 static void literal_40(void)
 {
-	for (uint64_t i = 1; i <= PAIRS; i++) {
+	for (uint64_t i = 1; i <= pairs; i++) {
 		stalltag_push(i, "checkpoint_write/run42/step80000/shard17");
 		stalltag_pop();
 	}
@@ -50,7 +55,7 @@ static void literal_40(void)
 
 static void pointer_16(void)
 {
-	for (uint64_t i = 1; i <= PAIRS; i++) {
+	for (uint64_t i = 1; i <= pairs; i++) {
 		stalltag_push(i, name_16);
 		stalltag_pop();
 	}
@@ -58,7 +63,7 @@ static void pointer_16(void)
 
 static void pointer_40(void)
 {
-	for (uint64_t i = 1; i <= PAIRS; i++) {
+	for (uint64_t i = 1; i <= pairs; i++) {
 		stalltag_push(i, name_40);
 		stalltag_pop();
 	}
@@ -70,7 +75,7 @@ static void called_40(void)
 	void (*volatile push)(uint64_t, const char *) = stalltag_push;
 	void (*volatile pop)(void) = stalltag_pop;
 
-	for (uint64_t i = 1; i <= PAIRS; i++) {
+	for (uint64_t i = 1; i <= pairs; i++) {
 		push(i, name_40);
 		pop();
 	}
@@ -103,8 +108,12 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	bool listening = argc > 1 && !strcmp(argv[1], "--listening");
+	const char *label = argc > 1 + listening ? argv[1 + listening] : "";
 	double ns[CASES][RUNS];
 
+	if (listening)
+		pairs = 5000;
 	stalltag_push(1, "warm up");
 	stalltag_pop();
 	for (int run = 0; run < RUNS; run++) {
@@ -112,10 +121,11 @@ int main(int argc, char **argv)
 			double began = now_ns();
 
 			cases[i].run();
-			ns[i][run] = (now_ns() - began) / PAIRS;
+			ns[i][run] = (now_ns() - began) / (double)pairs;
 		}
 	}
-	printf("{\"linked\": \"%s\", \"runs\": %d, \"pairs\": %d", argc > 1 ? argv[1] : "", RUNS, PAIRS);
+	printf("{\"linked\": \"%s\", \"runs\": %d, \"pairs\": %" PRIu64 ", \"required_ns\": %d", label, RUNS,
+	       pairs, listening ? 100 : 5);
 	for (size_t i = 0; i < CASES; i++) {
 		qsort(ns[i], RUNS, sizeof(ns[i][0]), by_value);
 		printf(", \"%s_ns\": %.2f", cases[i].label, ns[i][RUNS / 2]);
