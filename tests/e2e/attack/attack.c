@@ -10,6 +10,8 @@
 #include "attack.h"
 #include "stalltag/stalltag.h"
 
+#define NS_PER_SEC UINT64_C(1000000000)
+
 void must(int ok, const char *what)
 {
 	if (ok)
@@ -26,6 +28,7 @@ pid_t thread_id(void)
 void tag_open(struct held_tag *tag, uint64_t id, const char *name)
 {
 	tag->name = name;
+	tag->stolen_before_ns = stolen_ns();
 	must(thread_clock_open(&tag->clock) == 0, "schedstat");
 	tag->outer_begin_ns = monotonic_ns();
 	stalltag_push(id, name);
@@ -35,17 +38,19 @@ void tag_open(struct held_tag *tag, uint64_t id, const char *name)
 void tag_close(struct held_tag *tag)
 {
 	struct moment now;
-	uint64_t outer_end_ns;
+	uint64_t outer_end_ns, stolen;
 
 	must(thread_clock_read(&tag->clock, &now) == 0, "clocks");
 	stalltag_pop();
 	outer_end_ns = monotonic_ns();
 	thread_clock_close(&tag->clock);
+	stolen = stolen_ns();
 	printf("{\"tag\": \"%s\", \"tid\": %d, \"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64
 	       ", \"outer_begin_ns\": %" PRIu64 ", \"outer_end_ns\": %" PRIu64 ", \"cpu_ns\": %" PRIu64
-	       ", \"runqueue_ns\": %" PRIu64 "}\n",
+	       ", \"runqueue_ns\": %" PRIu64 ", \"steal_ns\": %" PRIu64 "}\n",
 	       tag->name, (int)thread_id(), tag->began.wall_ns, now.first_ns, tag->outer_begin_ns,
-	       outer_end_ns, now.cpu_ns - tag->began.cpu_ns, now.runqueue_ns - tag->began.runqueue_ns);
+	       outer_end_ns, now.cpu_ns - tag->began.cpu_ns, now.runqueue_ns - tag->began.runqueue_ns,
+	       stolen ? stolen - tag->stolen_before_ns + NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK) : 0);
 	fflush(stdout);
 }
 

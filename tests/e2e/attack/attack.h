@@ -2,8 +2,11 @@
  * What the workloads of the attack share: tags that say when they were held, by clocks of their own.
  *
  * tag_close() prints a line of JSON, all of CLOCK_MONOTONIC and of the thread's own counts (../workload/clocks.h):
- *   {"tag", "tid", "begin_ns", "end_ns", "outer_begin_ns", "outer_end_ns", "cpu_ns", "runqueue_ns"}
+ *   {"tag", "tid", "begin_ns", "end_ns", "outer_begin_ns", "outer_end_ns", "cpu_ns", "runqueue_ns",
+ *    "steal_ns"}
  * A profiler sees the push and the pop somewhere inside of them: between begin and outer_begin, end and outer_end.
+ * steal_ns is what the hypervisor may have taken from all CPUs meanwhile: counted in ticks, so up to one more than was seen. None on a
+ * host from which nothing was ever taken.
  */
 #ifndef ATTACK_H
 #define ATTACK_H
@@ -18,6 +21,7 @@ struct held_tag {
 	struct thread_clock clock;
 	struct moment began;
 	uint64_t outer_begin_ns;
+	uint64_t stolen_before_ns;
 };
 
 /* Pushes the tag. On the thread that closes it. */
