@@ -1,7 +1,6 @@
 /* What the workload says of itself: stalltag's USDT probes. */
 #include "bpf/context.bpf.h"
 #include "bpf/wait.bpf.h"
-#include <bpf/usdt.bpf.h>
 
 /* Pushes while nothing is attached yet, or attaching fails, are announced no more often than this. */
 #define ANNOUNCE_NS 100000000ULL

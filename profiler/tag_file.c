@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "profiler/elf_headers.h"
+#include "profiler/usdt_notes.h"
 #include "symbolizer/regular_file.h"
 
-#define NOTES_BYTES_MAX       (1 << 20)
 #define SYMBOLS_BYTES_MAX     (96 << 20)
 #define RELOCATIONS_BYTES_MAX (96 << 20)
 #define NAMES_READ_MAX        65536 /* thread-local pointers of one file whose name is looked at */
@@ -19,67 +19,16 @@ static const char *const slot_symbols[TAG_FILE_SLOTS] = {
 
 /* --- notes: the probes -------------------------------------------------------------------------- */
 
-#define STAPSDT_TYPE          3
-#define STAPSDT_ADDRESSES     24 /* of the probe, of the base, of the semaphore */
-#define STAPSDT_NOTE_ALIGN(n) (((n) + 3) & ~(size_t)3)
-
-static uint32_t probe_of_note(const char *provider, size_t bytes)
+static void look_at_note(void *ctx, const struct usdt_note *note)
 {
-	size_t provider_len = strnlen(provider, bytes);
-	const char *name = provider + provider_len + 1;
+	struct tag_file *out = ctx;
 
-	if (provider_len + 1 >= bytes || strcmp(provider, "stalltag"))
-		return 0;
-	if (strnlen(name, bytes - provider_len - 1) == bytes - provider_len - 1)
-		return 0;
-	if (!strcmp(name, "change"))
-		return TAG_FILE_PROBE_CHANGE;
-	return strcmp(name, "process") ? 0 : TAG_FILE_PROBE_PROCESS;
-}
-
-/* The notes of one section; those after a malformed one are not looked at. */
-static uint32_t probes_of_notes(const char *notes, size_t bytes)
-{
-	uint32_t probes = 0;
-
-	while (bytes >= sizeof(Elf64_Nhdr)) {
-		Elf64_Nhdr head;
-		size_t name_bytes, desc_bytes;
-
-		memcpy(&head, notes, sizeof(head));
-		notes += sizeof(head);
-		bytes -= sizeof(head);
-		name_bytes = STAPSDT_NOTE_ALIGN((size_t)head.n_namesz);
-		desc_bytes = STAPSDT_NOTE_ALIGN((size_t)head.n_descsz);
-		if (name_bytes > bytes || desc_bytes > bytes - name_bytes)
-			break;
-		if (head.n_type == STAPSDT_TYPE && head.n_namesz == 8 && !memcmp(notes, "stapsdt", 8) &&
-		    head.n_descsz > STAPSDT_ADDRESSES)
-			probes |= probe_of_note(notes + name_bytes + STAPSDT_ADDRESSES,
-			                        head.n_descsz - STAPSDT_ADDRESSES);
-		notes += name_bytes + desc_bytes;
-		bytes -= name_bytes + desc_bytes;
-	}
-	return probes;
-}
-
-static int read_probes(const struct elf_headers *h, struct tag_file *out)
-{
-	for (size_t i = 0; i < h->n_sections; i++) {
-		const Elf64_Shdr *section = &h->sections[i];
-		char *notes;
-		int err;
-
-		if (section->sh_type != SHT_NOTE ||
-		    strcmp(elf_headers_section_name(h, section), ".note.stapsdt"))
-			continue;
-		err = elf_headers_section_content(h, section, NOTES_BYTES_MAX, &notes);
-		if (err)
-			return err;
-		out->probes |= probes_of_notes(notes, section->sh_size);
-		elf_headers_content_free(notes);
-	}
-	return 0;
+	if (strcmp(note->provider, "stalltag"))
+		return;
+	if (!strcmp(note->name, "change"))
+		out->probes |= TAG_FILE_PROBE_CHANGE;
+	else if (!strcmp(note->name, "process"))
+		out->probes |= TAG_FILE_PROBE_PROCESS;
 }
 
 /* --- symbols: the slots ------------------------------------------------------------------------- */
@@ -320,7 +269,7 @@ int tag_file_read(int fd, struct tag_file *out)
 	read_loads(&headers, &file);
 	err = read_block(&headers, &file);
 	if (!err)
-		err = read_probes(&headers, &file);
+		err = usdt_notes_each(&headers, look_at_note, &file);
 	if (!err && file.block_bytes)
 		err = read_slots(&headers, &file);
 	if (!err)

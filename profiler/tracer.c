@@ -19,6 +19,7 @@
 #include "profiler/stamp.h"
 #include "profiler/tracer_links.h"
 #include "profiler/tracer_load.h"
+#include "profiler/usdt_links.h"
 
 #define SLOTS_DEFAULT        256
 #define RING_BYTES_DEFAULT   (8u << 20)
@@ -61,6 +62,7 @@ __attribute__((format(printf, 3, 4))) static int fail(char *err, size_t err_len,
 struct knobs {
 	const struct tracer_opts *opts;
 	const struct kernel_places *places;
+	bool uprobe_multi;
 };
 
 static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
@@ -82,6 +84,8 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->filter_cgroup = opts->cgroup_id;
 	bpf->rodata->filter_level = opts->cgroup_level;
 	bpf->data->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
+	if (knobs->uprobe_multi)
+		tracer_links_prepare_multi(bpf->obj);
 	bpf_map__set_max_entries(bpf->maps.stack_slots, slots + libbpf_num_possible_cpus() + 1);
 	bpf_map__set_max_entries(bpf->maps.free_slots, slots);
 	bpf_map__set_max_entries(bpf->maps.events, opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT);
@@ -138,6 +142,7 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	if (result)
 		return result;
 	knobs.places = probe_host_places(tracer->host);
+	knobs.uprobe_multi = usdt_links_have_multi();
 	tracer->bpf = tracer_load(tracer->host, set_knobs, &knobs, opts->say, err, err_len);
 	if (!tracer->bpf)
 		return -errno;
@@ -149,7 +154,7 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	                                tracer->on_python, tracer->ctx);
 	if (!tracer->rings)
 		return fail(err, err_len, "cannot map the ring buffers: %s", strerror(errno));
-	tracer->links = tracer_links_new(tracer->bpf->obj, tracer->host, opts->cpu_hz);
+	tracer->links = tracer_links_new(tracer->bpf->obj, tracer->host, opts->cpu_hz, knobs.uprobe_multi);
 	if (!tracer->links)
 		return fail(err, err_len, "out of memory");
 	malloc_trim(0); /* loading took some 30 MB that are not needed again */
@@ -250,8 +255,8 @@ void tracer_rest(struct tracer *tracer)
 int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool process, char *err,
                       size_t err_len)
 {
-	const struct bpf_program *on_change = change ? tracer->bpf->progs.on_tag_change : NULL;
-	const struct bpf_program *on_process = process ? tracer->bpf->progs.on_tag_process : NULL;
+	struct usdt_listener listeners[2];
+	size_t n = 0;
 	int result;
 
 	err[0] = 0;
@@ -259,7 +264,13 @@ int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool
 		tracer_links_no_uprobes(tracer->links);
 		return -EPERM;
 	}
-	result = tracer_links_usdt(tracer->links, path, on_change, on_process);
+	if (change)
+		listeners[n++] =
+		        (struct usdt_listener){ "stalltag", "change", tracer->bpf->progs.on_tag_change };
+	if (process)
+		listeners[n++] =
+		        (struct usdt_listener){ "stalltag", "process", tracer->bpf->progs.on_tag_process };
+	result = tracer_links_usdt(tracer->links, path, listeners, n);
 	if (result < 0) {
 		errno = -result;
 		return fail(err, err_len, "cannot attach to the tag probes of %s: %s", path,

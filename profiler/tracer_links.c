@@ -11,14 +11,9 @@
 
 #include "profiler/probe_table.h"
 #include "profiler/stamp.h"
+#include "profiler/usdt_links.h"
 
-#define PROBES_MAX     64
-#define USDT_FILES_MAX 256
-
-/* One link a probe; none: the place is free. */
-struct usdt_file {
-	struct bpf_link *change, *process;
-};
+#define PROBES_MAX 64
 
 struct tracer_links {
 	struct bpf_object *object;
@@ -29,13 +24,20 @@ struct tracer_links {
 	bool row_was_attached[PROBES_MAX];
 	struct bpf_link **clock; /* one a CPU */
 	int n_clocks;
-	struct usdt_file usdt[USDT_FILES_MAX];
+	struct usdt_links *usdt;
 	bool usdt_seen;
 	int usdt_error; /* of the last file whose probes could not be attached */
 };
 
+void tracer_links_prepare_multi(struct bpf_object *object)
+{
+	for (size_t i = 0; i < probe_table_len; i++)
+		if (probe_table[i].kind == PROBE_USDT)
+			usdt_links_prepare(bpf_object__find_program_by_name(object, probe_table[i].program));
+}
+
 struct tracer_links *tracer_links_new(struct bpf_object *object, const struct probe_host *host,
-                                      unsigned int cpu_hz)
+                                      unsigned int cpu_hz, bool uprobe_multi)
 {
 	struct tracer_links *links = calloc(1, sizeof(*links));
 
@@ -46,11 +48,13 @@ struct tracer_links *tracer_links_new(struct bpf_object *object, const struct pr
 	links->cpu_hz = cpu_hz;
 	links->n_clocks = libbpf_num_possible_cpus();
 	links->clock = calloc(links->n_clocks, sizeof(*links->clock));
-	if (!links->clock) {
-		free(links);
-		return NULL;
-	}
-	return links;
+	links->usdt = usdt_links_new(uprobe_multi);
+	if (links->clock && links->usdt)
+		return links;
+	free(links->clock);
+	usdt_links_free(links->usdt);
+	free(links);
+	return NULL;
 }
 
 static void destroy(struct bpf_link **link)
@@ -81,8 +85,7 @@ void tracer_links_free(struct tracer_links *links)
 	tracer_links_detach(links);
 	for (i = 0; i < probe_table_len; i++)
 		destroy(&links->row[i]);
-	for (i = 0; i < USDT_FILES_MAX; i++)
-		tracer_links_usdt_detach(links, (int)i);
+	usdt_links_free(links->usdt);
 	free(links->clock);
 	free(links);
 }
@@ -154,40 +157,23 @@ int tracer_links_attach(struct tracer_links *links, bool hot, char *err, size_t 
 	return 0;
 }
 
-static int attach_usdt(const struct bpf_program *program, const char *path, const char *name,
-                       struct bpf_link **link)
+int tracer_links_usdt(struct tracer_links *links, const char *path, const struct usdt_listener *listeners,
+                      size_t n)
 {
-	if (!program)
-		return 0;
-	*link = bpf_program__attach_usdt(program, -1, path, "stalltag", name, NULL);
-	return *link ? 0 : -errno;
-}
+	int result = usdt_links_attach(links->usdt, path, listeners, n);
 
-int tracer_links_usdt(struct tracer_links *links, const char *path, const struct bpf_program *change,
-                      const struct bpf_program *process)
-{
-	int at, result;
-
-	for (at = 0; at < USDT_FILES_MAX && (links->usdt[at].change || links->usdt[at].process); at++)
-		;
-	if (at == USDT_FILES_MAX)
-		return -ENOSPC;
-	result = attach_usdt(change, path, "change", &links->usdt[at].change);
-	if (!result)
-		result = attach_usdt(process, path, "process", &links->usdt[at].process);
-	if (result) {
-		links->usdt_error = result;
-		tracer_links_usdt_detach(links, at);
+	if (result == -ENOSPC)
 		return result;
-	}
-	links->usdt_seen = true;
-	return at;
+	if (result < 0)
+		links->usdt_error = result;
+	else
+		links->usdt_seen = true;
+	return result;
 }
 
 void tracer_links_usdt_detach(struct tracer_links *links, int file)
 {
-	destroy(&links->usdt[file].change);
-	destroy(&links->usdt[file].process);
+	usdt_links_detach(links->usdt, file);
 }
 
 void tracer_links_no_uprobes(struct tracer_links *links)

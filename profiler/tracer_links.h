@@ -11,14 +11,17 @@
 #include <stddef.h>
 
 struct bpf_object;
-struct bpf_program;
 struct probe_host;
 struct stamp;
 struct tracer_links;
 
-/* `object` and `host` must outlive it. NULL without memory. */
+/* Before the object is loaded: its probes of files are attached by uprobe_multi links (usdt_links.h). */
+void tracer_links_prepare_multi(struct bpf_object *object);
+
+/* `object` and `host` must outlive it; `uprobe_multi`: it was prepared so. NULL without memory. */
 struct tracer_links *tracer_links_new(struct bpf_object *object, const struct probe_host *host,
-                                      unsigned int cpu_hz);
+                                      unsigned int cpu_hz, bool uprobe_multi);
+/* Waits until all is detached. */
 void tracer_links_free(struct tracer_links *links);
 
 /* Attaches the rows of the table that are (not) hot. A row that fails is remembered with its reason; only the
@@ -27,10 +30,10 @@ int tracer_links_attach(struct tracer_links *links, bool hot, char *err, size_t 
 /* Detaches the hot ones. */
 void tracer_links_detach(struct tracer_links *links);
 
-/* Attaches to one more file's probes stalltag:change and stalltag:process; either program may be NULL. A number for
- * tracer_links_usdt_detach(), or -errno; -ENOSPC: there are too many. */
-int tracer_links_usdt(struct tracer_links *links, const char *path, const struct bpf_program *change,
-                      const struct bpf_program *process);
+/* Attaches to one more file's probes: usdt_links.h. */
+struct usdt_listener;
+int tracer_links_usdt(struct tracer_links *links, const char *path, const struct usdt_listener *listeners,
+                      size_t n);
 void tracer_links_usdt_detach(struct tracer_links *links, int file);
 
 /* No probe of any file can be attached, for want of a privilege. */

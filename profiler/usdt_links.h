@@ -1,0 +1,50 @@
+/*
+ * BPF programs on the static probes of files, whoever runs them. Part of the tracer: see tracer.h.
+ *
+ *	multi = usdt_links_have_multi();
+ *	if (multi)
+ *		usdt_links_prepare(program);		each, before it is loaded
+ *	links = usdt_links_new(multi);
+ *	file = usdt_links_attach(links, path, listeners, n);
+ *	usdt_links_detach(links, file);
+ *	usdt_links_free(links);
+ *
+ * Since Linux 6.6 by uprobe_multi links: they are made in half a millisecond and end side by side, so that a host of containers,
+ * each with its own copy of a file, is let go in a tenth of a second. Before that by perf events, which end one after
+ * the other: the kernel holds its lock of all events meanwhile.
+ *
+ * A program finds the probe's arguments in the registers (stalltag/usdt.h), so that no map of them is needed.
+ */
+#ifndef STALLPROF_PROFILER_USDT_LINKS_H
+#define STALLPROF_PROFILER_USDT_LINKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bpf_program;
+struct usdt_links;
+
+#define USDT_LINKS_FILES_MAX 512
+
+/* Whether this kernel has the newer links. */
+bool usdt_links_have_multi(void);
+/* For the newer links: by the others it cannot be attached then. */
+void usdt_links_prepare(struct bpf_program *program);
+
+/* `multi`: the programs were prepared so. NULL without memory. */
+struct usdt_links *usdt_links_new(bool multi);
+/* Waits until all are detached. */
+void usdt_links_free(struct usdt_links *links);
+
+struct usdt_listener {
+	const char *provider, *probe;
+	const struct bpf_program *program;
+};
+
+/* A number for usdt_links_detach(), or -errno: -ENOENT: the file lacks one of the probes; -ENOSPC: there are too many files. */
+int usdt_links_attach(struct usdt_links *links, const char *path, const struct usdt_listener *listeners,
+                      size_t n);
+/* At once for the caller, soon in fact. */
+void usdt_links_detach(struct usdt_links *links, int file);
+
+#endif
