@@ -120,16 +120,17 @@ ALWAYS u64 queue_settled(const struct thread *t, u64 begin)
 	return t->split_begin == begin ? t->split_queue : t->queue_mark;
 }
 
-/* The sleep that a split held back: `early` of it was on the CPU after all. */
-ALWAYS void held_settle(struct thread *t, u64 early)
+/* Settles the sleep that a split held back. The split had the hooks' clocks only; by the CPU clock `early` of the sleep was
+ * on the CPU already, or `late` of what counted as on-CPU after it was sleep still. */
+ALWAYS void held_settle(struct thread *t, u64 early, u64 late)
 {
 	u64 held = __sync_lock_test_and_set(&t->held_ns, 0);
 
 	if (!held)
 		return;
 	early = at_most(early, held);
-	ledger_charge(t, t->held_tag, ABI_ONCPU, early, 0);
-	ledger_charge_wait(t, t->held_tag, &t->held, held - early, 1, held);
+	ledger_charge(t, t->held_tag, ABI_ONCPU, early - late, 0);
+	ledger_charge_wait(t, t->held_tag, &t->held, held - early + late, 1, held);
 }
 
 /* What the sleep that has ended turned out to be. */
@@ -168,6 +169,58 @@ ALWAYS u64 cycle_asleep(u64 by_scheduler, u64 by_hooks)
 	return by_scheduler < by_hooks + HOOK_LATE_NS ? by_scheduler : by_hooks;
 }
 
+ALWAYS void splits_forget(struct thread *t)
+{
+	if (t->first_split.tag)
+		t->first_split = t->last_split = (struct split_part){};
+}
+
+/* Most often a thread goes to and fro between two tags. */
+ALWAYS void splits_note(struct thread *t, u64 tag, u64 oncpu)
+{
+	if (!t->first_split.tag)
+		t->first_split.tag = tag;
+	if (t->first_split.tag == tag)
+		t->first_split.oncpu += oncpu;
+	else if (t->last_split.tag == tag)
+		t->last_split.oncpu += oncpu;
+	else
+		t->last_split = (struct split_part){ .tag = tag, .oncpu = oncpu };
+}
+
+/* Takes what was stolen off the on-CPU time of a split. Returns what is left of it. */
+ALWAYS u64 split_take(struct thread *t, struct split_part *part, u64 stolen)
+{
+	u64 ns = at_most(stolen, part->oncpu);
+
+	ledger_charge(t, part->tag, ABI_ONCPU, -ns, 0);
+	ledger_charge(t, part->tag, ABI_RUNQ, ns, 0);
+	part->oncpu -= ns;
+	return stolen - ns;
+}
+
+/* The splits of the cycle that ends went by the hooks' clocks; now the CPU clock tells. `settled` is what they took for on-CPU,
+ * if that was more: the difference was stolen from the CPU, and is told as run queue. */
+ALWAYS void splits_correct(struct thread *t, u64 settled, u64 exec)
+{
+	u64 stolen = since(settled, exec);
+
+	if (stolen)
+		stolen = split_take(t, &t->last_split, stolen);
+	if (stolen)
+		split_take(t, &t->first_split, stolen);
+}
+
+/* Settles the held sleep at the end of the cycle. Returns what of the time after the split is on-CPU, though the CPU clock has
+ * it not: as much of the first split's on-CPU time was sleep, as the hook on the switch-in was early. More was stolen. */
+ALWAYS u64 held_finish(struct thread *t, u64 early, u64 unaccounted)
+{
+	u64 late = unaccounted < HOOK_LATE_NS ? at_most(unaccounted, t->first_split.oncpu) : 0;
+
+	held_settle(t, early, late);
+	return late;
+}
+
 /* Ends the cycle of a thread that is switched out; the word has been changed already, from `word`. */
 ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
@@ -178,6 +231,8 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 	struct wait_row row;
 
 	exec = t->exec_known ? since(cpu_clock(task), exec_settled(t, begin)) : since(now, in);
+	if (t->first_split.tag && t->exec_known)
+		splits_correct(t, exec_settled(t, begin), cpu_clock(task));
 	oncpu = at_most(exec, length);
 	if (cycle_slept(t, begin)) {
 		queue = at_most(waited, length - oncpu);
@@ -185,7 +240,7 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 		asleep = cycle_asleep(length - oncpu - queue, since(in - begin, queue));
 	}
 	if (t->held_ns)
-		held_settle(t, since(exec, length));
+		oncpu += held_finish(t, since(exec, length), since(length, oncpu + asleep + waited));
 	slot->run.oncpu += oncpu;
 	slot->run.runq += length - oncpu - asleep;
 	slot->run.cycles++;
@@ -196,6 +251,7 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 			told_move(t, &row);
 	}
 	t->told_ns = 0;
+	splits_forget(t);
 	cycle_mark(task, t, true);
 }
 
@@ -242,10 +298,11 @@ ALWAYS void cycle_charge(struct thread *t, u64 tag, const struct shares *shares)
 {
 	ledger_charge(t, tag, ABI_ONCPU, shares->oncpu, 1);
 	ledger_charge(t, tag, ABI_RUNQ, shares->runq, 1);
+	splits_note(t, tag, shares->oncpu);
 	if (!shares->asleep)
 		return;
 	if (t->held_ns)
-		held_settle(t, 0);
+		held_settle(t, 0, 0);
 	t->held = wait_row_of(t);
 	t->held_tag = tag;
 	t->held_ns = shares->asleep;

@@ -179,7 +179,8 @@ ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 
 	if (!slot->tag)
 		return;
-	held_settle(t, 0);
+	held_settle(t, 0, 0);
+	splits_forget(t);
 	if (now > word_begin(word) && t->state != ABI_DEAD) {
 		if (!thread_followed(t))
 			thread_rebase(task, t, task_state_now(task), now);

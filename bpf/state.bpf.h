@@ -93,6 +93,10 @@ struct carried {
 	u32 unused;
 };
 
+struct split_part {
+	u64 tag, oncpu;
+};
+
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */
 
 /* Why a sleep may turn out to be a stall, known when it begins. */
@@ -119,6 +123,9 @@ struct thread {
 	u64 split_begin; /* the cycle was split here; the next two are void for any other begin */
 	u64 split_exec;  /* on-CPU time settled by splits */
 	u64 split_queue; /* run-queue clock at the split */
+	/* On-CPU time that the splits of the cycle settled by the hooks' clocks: of the first tag, and of the last other one. None of
+	 * what lies before the end of a window. */
+	struct split_part first_split, last_split;
 	u64 slept_begin; /* begin of the cycle whose sleep is not settled; void for any other */
 	u64 sleep_ns;    /* when the last sleep began */
 	u64 held_ns, held_tag;
