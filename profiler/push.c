@@ -304,11 +304,22 @@ static uint8_t *pack_request(const struct push_label *labels, size_t n, const vo
 	return packed;
 }
 
-static int transport_error(const struct push_client *client, CURLcode code, char *err, size_t err_len)
+/* Takes " after 3 ms" out of libcurl's words: one failure is to be told in the same words each time (sink.c). */
+static void leave_time_out(char *words)
+{
+	char *after = strstr(words, " after "), *digits = after ? after + strlen(" after ") : NULL;
+	size_t n = digits ? strspn(digits, "0123456789") : 0;
+
+	if (n && !strncmp(digits + n, " ms", 3))
+		memmove(after, digits + n + 3, strlen(digits + n + 3) + 1);
+}
+
+static int transport_error(struct push_client *client, CURLcode code, char *err, size_t err_len)
 {
 	const char *words = client->curl_error[0] ? client->curl_error : curl_easy_strerror(code);
 	int untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
 
+	leave_time_out(client->curl_error);
 	if (code == CURLE_OUT_OF_MEMORY) {
 		snprintf(err, err_len, "push to %s: out of memory", client->url);
 		return -ENOMEM;

@@ -55,7 +55,8 @@ static void work(void)
 
 int main(int argc, char **argv)
 {
-	const char *how = argument_text(argc, argv, "how", "pipe"), *path = argument_text(argc, argv, "file", NULL);
+	const char *how = argument_text(argc, argv, "how", "pipe"),
+	           *path = argument_text(argc, argv, "file", NULL);
 	void (*wait_once)(void) = !strcmp(how, "pipe") ? by_pipe : !strcmp(how, "sleep") ? by_sleep : by_read;
 	long count = argument(argc, argv, "count", 10000);
 	struct held_tag tag = { 0 };
