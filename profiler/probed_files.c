@@ -8,7 +8,6 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "profiler/clock.h"
 #include "profiler/tag_file.h"
 #include "profiler/tracer.h"
 
@@ -40,7 +39,7 @@ struct probed_files {
 	probed_files_say_fn say;
 	struct probed_file *by_key;
 	struct user *by_pid;
-	uint64_t refused, swept_ns, rest_until_ns;
+	uint64_t refused, swept_ns;
 };
 
 struct probed_files *probed_files_new(struct tracer *tracer, probed_files_say_fn say)
@@ -180,20 +179,13 @@ static void sweep(struct probed_files *files, uint64_t now_ns)
 
 void probed_files_expire(struct probed_files *files, uint64_t now_ns)
 {
-	uint64_t began_ns = monotonic_ns();
-	struct probed_file *file;
+	struct probed_file *file, *next;
 
 	sweep(files, now_ns);
-	if (began_ns < files->rest_until_ns)
-		return;
-	for (file = files->by_key; file; file = file->hh.next)
+	HASH_ITER (hh, files->by_key, file, next)
 		if (may_go(file) && now_ns > file->unused_ns &&
 		    now_ns - file->unused_ns > PROBED_FILES_LINGER_NS)
-			break;
-	if (!file)
-		return;
-	let_go(files, file);
-	files->rest_until_ns = monotonic_ns() + (monotonic_ns() - began_ns) * PROBED_FILES_REST;
+			let_go(files, file);
 }
 
 /* The tracer has room for so many: those that linger make place. */

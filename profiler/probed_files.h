@@ -46,9 +46,7 @@ void probed_files_forked(struct probed_files *files, uint32_t child, uint32_t pa
 /* The process is gone, or runs another program. */
 void probed_files_left(struct probed_files *files, uint32_t pid, uint64_t now_ns);
 
-/* Lets go a file that nobody maps any more. To be called often: one at a time, as the kernel takes a tenth of a second or two
- * for it, and none for PROBED_FILES_REST times what the last one took. */
-#define PROBED_FILES_REST 4
+/* Lets go the files that nobody maps any more. To be called often. */
 void probed_files_expire(struct probed_files *files, uint64_t now_ns);
 
 /* Files that were refused, since the start. */

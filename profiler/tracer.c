@@ -274,7 +274,7 @@ int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool
 	if (result < 0) {
 		errno = -result;
 		return fail(err, err_len, "cannot attach to the tag probes of %s: %s", path,
-		            strerror(-result));
+		            result == -ENOSPC ? "there are too many such files at once" : strerror(-result));
 	}
 	return result;
 }

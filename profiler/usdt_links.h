@@ -24,7 +24,7 @@
 struct bpf_program;
 struct usdt_links;
 
-#define USDT_LINKS_FILES_MAX 512
+#define USDT_LINKS_FILES_MAX 256 /* each takes a descriptor a probe, of 1024 by default */
 
 /* Whether this kernel has the newer links. */
 bool usdt_links_have_multi(void);

@@ -122,6 +122,19 @@ static void test_probed_files__unseen_end(void **state)
 	assert_int_equal(n_watched, 2);
 }
 
+/* Those that are due go together. */
+static void test_probed_files__go_together(void **state)
+{
+	struct probed_files *files = *state;
+
+	for (uint32_t i = 1; i <= ROOM; i++)
+		attach(files, i, 1000 + i, SECOND_NS);
+	for (uint32_t i = 2; i <= ROOM; i++)
+		probed_files_left(files, i, SECOND_NS);
+	probed_files_expire(files, 2 * SECOND_NS + PROBED_FILES_LINGER_NS);
+	assert_int_equal(n_watched, 1);
+}
+
 /* Ten times as many as there is room for, one after the other: those that linger make place. */
 static void test_probed_files__room(void **state)
 {
@@ -165,6 +178,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_probed_files__last_process, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__unseen_end, reset, end),
+		cmocka_unit_test_setup_teardown(test_probed_files__go_together, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__room, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__refused, reset, end),
 	};
