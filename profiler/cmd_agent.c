@@ -11,7 +11,7 @@
 #include "profiler/config.h"
 #include "profiler/event_loop.h"
 #include "profiler/host_check.h"
-#include "profiler/service_manager.h"
+#include "profiler/systemd_notify.h"
 #include "profiler/session.h"
 #include "profiler/sink.h"
 #include "profiler/usage.h"
@@ -192,7 +192,7 @@ static void reload(struct agent *agent)
 		              .tag_seen = agent->tag_seen };
 	char err[LINE_MAX_BYTES] = "";
 
-	service_manager_tell_reloading();
+	systemd_notify_reloading();
 	if (load(&next, err, sizeof(err)) || open_session(&next, err, sizeof(err))) {
 		agent_log(AGENT_ERROR, "the configuration stays as it was: %s", err);
 		close_session(&next);
@@ -203,7 +203,7 @@ static void reload(struct agent *agent)
 		*agent = next;
 		log_start(agent, "configuration read again");
 	}
-	service_manager_tell("READY=1");
+	systemd_notify("READY=1");
 }
 
 static int run(struct agent *agent)
@@ -211,10 +211,10 @@ static int run(struct agent *agent)
 	int result;
 
 	log_start(agent, "stallprof " STALLPROF_VERSION " started");
-	service_manager_tell("READY=1");
+	systemd_notify("READY=1");
 	while ((result = event_loop_run(&agent->loop)) == AGENT_RELOAD)
 		reload(agent);
-	service_manager_tell("STOPPING=1");
+	systemd_notify("STOPPING=1");
 	if (result < 0)
 		agent_log(AGENT_ERROR, "%s", strerror(-result));
 	agent_windows_end(&agent->windows);

@@ -1,4 +1,4 @@
-#include "profiler/service_manager.h"
+#include "profiler/systemd_notify.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-void service_manager_tell(const char *state)
+void systemd_notify(const char *state)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -29,7 +29,7 @@ void service_manager_tell(const char *state)
 	close(fd);
 }
 
-void service_manager_tell_reloading(void)
+void systemd_notify_reloading(void)
 {
 	struct timespec now;
 	char text[64];
@@ -37,5 +37,5 @@ void service_manager_tell_reloading(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
 	         (unsigned long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
-	service_manager_tell(text);
+	systemd_notify(text);
 }

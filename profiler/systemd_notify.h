@@ -2,12 +2,12 @@
  * Tells the service manager where the service stands, as sd_notify(3) does: a datagram to the socket that systemd names
  * in NOTIFY_SOCKET. Without one nothing is done; a message that can't be sent is lost.
  */
-#ifndef STALLPROF_PROFILER_SERVICE_MANAGER_H
-#define STALLPROF_PROFILER_SERVICE_MANAGER_H
+#ifndef STALLPROF_PROFILER_SYSTEMD_NOTIFY_H
+#define STALLPROF_PROFILER_SYSTEMD_NOTIFY_H
 
 /* "READY=1", "STOPPING=1"; several are separated by line breaks. */
-void service_manager_tell(const char *state);
+void systemd_notify(const char *state);
 /* RELOADING=1 with the time that it wants; READY=1 must follow. */
-void service_manager_tell_reloading(void);
+void systemd_notify_reloading(void);
 
 #endif
