@@ -171,14 +171,14 @@ struct thread {
 	struct carried early;
 	struct {
 		u64 request, ns; /* its address, and when it was issued */
-		u32 dev, unused;
+		u32 dev;
 	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
-	u32 n_issued, unused;
+	u32 n_issued;
 	struct {
 		u64 lists; /* what the interpreter's lists began with when it was last looked for */
 		u64 state[PYTHON_STATES];
 		u32 found, missed;
-		u32 asked, unused;
+		u32 asked;
 	} python; /* python.bpf.h */
 };
 
@@ -251,7 +251,7 @@ struct {
 	__type(value, struct abi_process);
 } processes SEC(".maps") __weak;
 
-/* The CPython processes, by tgid. */
+/* The CPython processes, by tgid; python_layout() finds one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
