@@ -126,6 +126,7 @@ enum abi_python_entry {
 /* Where a CPython process keeps its frames: user space fills it from what it knows of the version. Offsets are in
  * bytes. interpreters -> interpreter -> threads -> the one of this thread -> frame -> previous -> ... */
 struct abi_python {
+	__u64 start_ticks; /* of the process, as in struct abi_process_key: another that has its pid is not meant */
 	__u64 interpreters; /* the address of the pointer to the first; 0: the process is not Python's */
 	__u64 code_mask;    /* what of a frame's pointer to its code is the address */
 	__u32 interpreter_next, interpreter_threads;
@@ -293,7 +294,7 @@ _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");
 _Static_assert(sizeof(struct abi_process) == 48, "process");
 _Static_assert(sizeof(struct abi_process_key) == 16, "process key");
-_Static_assert(sizeof(struct abi_python) == 104, "python");
+_Static_assert(sizeof(struct abi_python) == 112, "python");
 _Static_assert(sizeof(struct abi_python_frame) == 32, "python frame");
 _Static_assert(sizeof(struct abi_python_ask) == 16 + ABI_PYTHON_ASK_MAX * 32, "python ask");
 _Static_assert(sizeof(struct abi_event) == 128 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");

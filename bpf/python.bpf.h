@@ -301,16 +301,25 @@ ALWAYS void python_tell(struct python_walk *w)
 		python_is_new(key);
 }
 
+/* Pids are used again: what is known of one may be of another process. */
+ALWAYS struct abi_python *python_layout(const struct thread *t)
+{
+	u32 tgid = t->tgid;
+	struct abi_python *layout = bpf_map_lookup_elem(&pythons, &tgid);
+
+	return layout && layout->start_ticks == t->process_start_ns / ABI_TICK_NS ? layout : NULL;
+}
+
 /* Appends the frames of `task` to the slot's copy of its stack, `len` bytes long. Returns their number. */
 ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct stack_slot *slot, u32 len,
                           u32 *flags)
 {
 	struct python_walk w = { .task = task, .t = t, .slot = slot };
-	u32 tgid = t->tgid, i;
+	u32 i;
 
 	if (!any_python || !len)
 		return 0;
-	w.layout = bpf_map_lookup_elem(&pythons, &tgid);
+	w.layout = python_layout(t);
 	if (!w.layout && t->python.asked < PYTHON_ASKS)
 		t->python.asked += python_ask(task, &slot->python.ask, 0);
 	if (!w.layout || !w.layout->interpreters)
@@ -329,18 +338,20 @@ ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct sta
 	return slot->python.n;
 }
 
-/* A child process has its parent's memory; one that is not Python's must not be taken for one that had its pid. */
-ALWAYS void python_forked(u32 parent, u32 child)
+/* A child process has its parent's memory. */
+ALWAYS void python_forked(const struct thread *parent, struct task_struct *child)
 {
-	struct abi_python *layout;
+	struct abi_python *layout, copy;
+	u32 tgid = child->tgid;
 
 	if (!any_python)
 		return;
-	layout = bpf_map_lookup_elem(&pythons, &parent);
-	if (layout)
-		bpf_map_update_elem(&pythons, &child, layout, BPF_ANY);
-	else
-		bpf_map_delete_elem(&pythons, &child);
+	layout = python_layout(parent);
+	if (!layout)
+		return;
+	copy = *layout;
+	copy.start_ticks = BPF_CORE_READ(child, start_boottime) / ABI_TICK_NS;
+	bpf_map_update_elem(&pythons, &tgid, &copy, BPF_ANY);
 }
 
 /* The interpreter is gone with the process's memory. */

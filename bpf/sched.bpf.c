@@ -169,7 +169,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (!p)
 		return 0;
 	if (!same_process)
-		python_forked(parent->tgid, child->tgid);
+		python_forked(p, child);
 	/* A child process has a copy of the thread's memory, and so of the tag that it has pushed. */
 	copied = !same_process && p->stalltag_held;
 	if (!p->base_tag && !copied && !(same_process && p->watches_context))

@@ -12,6 +12,7 @@
 #include <uthash.h>
 
 #include "bpf/abi.h"
+#include "profiler/process_stat.h"
 #include "profiler/stamp.h"
 #include "profiler/tracer.h"
 #include "symbolizer/symbolizer.h"
@@ -156,6 +157,19 @@ static bool fits(const struct abi_python *layout)
 	return layout->frame_bytes <= ABI_PYTHON_FRAME_BYTES && layout->code_bytes <= ABI_PYTHON_CODE_BYTES;
 }
 
+/* One that is gone need not be told of. */
+static int tell(struct python_processes *p, uint32_t pid, struct abi_python *layout)
+{
+	struct process_stat stat;
+
+	if (!fits(layout))
+		return -EOPNOTSUPP;
+	if (process_stat_read(pid, &stat))
+		return 0;
+	layout->start_ticks = stat.start_ticks;
+	return tracer_set_python(p->tracer, pid, layout);
+}
+
 /* `layout` NULL: the process is not Python's. NULL: refused. */
 static struct entry *add(struct python_processes *p, uint32_t pid, const struct sym_python_layout *layout)
 {
@@ -172,7 +186,7 @@ static struct entry *add(struct python_processes *p, uint32_t pid, const struct 
 		entry->layout = *layout;
 		abi_layout(&told, layout);
 	}
-	if (!fits(&told) || tracer_set_python(p->tracer, pid, &told)) {
+	if (tell(p, pid, &told)) {
 		p->refused++;
 		free(entry);
 		return NULL;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bpf/abi.h"
+#include "profiler/process_stat.h"
 #include "profiler/python_processes.h"
 #include "profiler/stamp.h"
 #include "profiler/tracer.h"
@@ -129,25 +130,71 @@ static void test_python_processes__others_are_told_only_when_asked(void **state)
 	                 SYM_PYTHON_NOT_EVALUATOR);
 }
 
+static uint64_t start_of(pid_t pid)
+{
+	struct process_stat stat;
+
+	assert_int_equal(process_stat_read((uint32_t)pid, &stat), 0);
+	return stat.start_ticks;
+}
+
+static pid_t start_idle(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void end_idle(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 static void test_python_processes__a_child_has_its_parents(void **state)
 {
-	struct abi_python_ask ask = { .tgid = 4000001, .parent = (uint32_t)python, .n = 1 };
+	pid_t first = start_idle(), second = start_idle();
+	struct abi_python_ask ask = { .tgid = (uint32_t)second, .parent = (uint32_t)python, .n = 1 };
 	uint64_t interpreters;
 
 	(void)state;
 	python_processes_look(pythons, (uint32_t)python);
 	interpreters = told.layout.interpreters;
-	python_processes_forked(pythons, 4000000, (uint32_t)python);
+	python_processes_forked(pythons, (uint32_t)first, (uint32_t)python);
 	assert_int_equal(told.sets, 2);
-	assert_int_equal(told.pid, 4000000);
+	assert_int_equal(told.pid, first);
 	assert_true(told.layout.interpreters == interpreters);
 	python_processes_asked(pythons, &ask); /* the record of the fork is on its way */
 	assert_int_equal(told.sets, 3);
-	assert_int_equal(told.pid, 4000001);
-	python_processes_forked(pythons, 4000001, (uint32_t)python);
+	assert_int_equal(told.pid, second);
+	python_processes_forked(pythons, (uint32_t)second, (uint32_t)python);
 	assert_int_equal(told.sets, 3);
-	python_processes_forked(pythons, 4000003, 4000002); /* of nobody that is known */
+	python_processes_forked(pythons, (uint32_t)second, (uint32_t)getppid()); /* of nobody that is known */
 	assert_int_equal(told.sets, 3);
+	end_idle(first);
+	end_idle(second);
+}
+
+/* It is told with its start, by which the BPF side knows it from another process that has its pid later; and one that is gone
+ * by now is not told of. */
+static void test_python_processes__pids_are_used_again(void **state)
+{
+	pid_t child = start_idle();
+
+	(void)state;
+	python_processes_look(pythons, (uint32_t)python);
+	assert_true(told.layout.start_ticks == start_of(python));
+	python_processes_forked(pythons, (uint32_t)child, (uint32_t)python);
+	assert_true(told.layout.start_ticks == start_of(child));
+	end_idle(child);
+	python_processes_exited(pythons, (uint32_t)child);
+	python_processes_forked(pythons, (uint32_t)child, (uint32_t)python);
+	assert_int_equal(told.sets, 2);
+	assert_int_equal(counter("python_processes_refused"), 0);
 }
 
 static void test_python_processes__exec_and_exit_end_it(void **state)
@@ -207,7 +254,7 @@ static void test_python_processes__more_than_the_maximum_are_refused(void **stat
 	python_processes_look(pythons, (uint32_t)python);
 	for (i = 0; i < PYTHON_PROCESSES_MAX; i++)
 		python_processes_forked(pythons, 5000000 + i, (uint32_t)python);
-	assert_int_equal(told.sets, PYTHON_PROCESSES_MAX);
+	assert_int_equal(told.sets, 1); /* the others are gone by now */
 	assert_int_equal(counter("python_processes_refused"), 1);
 }
 
@@ -242,6 +289,7 @@ int main(void)
 		CASE(a_python_is_told_once),
 		CASE(others_are_told_only_when_asked),
 		CASE(a_child_has_its_parents),
+		CASE(pids_are_used_again),
 		CASE(exec_and_exit_end_it),
 		CASE(what_is_gone_is_named_so),
 		CASE(asks_are_allowed_by_the_clock),
