@@ -18,9 +18,9 @@
 #include <cmocka.h>
 
 #include "bpf/stallprof.skel.h"
-#include "profiler/privileges.h"
 #include "profiler/probe_table.h"
 #include "profiler/tracer_load.h"
+#include "tests/unit/need_root.h"
 
 static int n_said;
 static char said[4096];
@@ -29,17 +29,6 @@ static void say(const char *text)
 {
 	n_said++;
 	snprintf(said, sizeof(said), "%s", text);
-}
-
-static void need_root(void)
-{
-	struct privileges privileges;
-
-	privileges_read(&privileges);
-	if (!privileges_have(&privileges, PRIVILEGE_LOAD)) {
-		print_message("# SKIP allowed: BPF programs cannot be loaded without root\n");
-		skip();
-	}
 }
 
 /* Has the program named by `ctx` read its context far behind its end, which no verifier lets pass. */
@@ -83,7 +72,7 @@ static void test_tracer_load__all(void **state)
 	char err[2048] = "";
 
 	(void)state;
-	need_root();
+	need_root(PRIVILEGE_LOAD);
 	host = probe_host_new(true);
 	assert_non_null(host);
 	n_said = 0;
@@ -103,7 +92,7 @@ static void test_tracer_load__refused_program_costs_its_row(void **state)
 	char err[2048] = "";
 
 	(void)state;
-	need_root();
+	need_root(PRIVILEGE_LOAD);
 	host = probe_host_new(true);
 	n_said = 0;
 	bpf = tracer_load(host, spoil, row->program, say, err, sizeof(err));
@@ -132,7 +121,7 @@ static void test_tracer_load__refused_core_is_fatal(void **state)
 	char err[2048] = "";
 
 	(void)state;
-	need_root();
+	need_root(PRIVILEGE_LOAD);
 	host = probe_host_new(true);
 	n_said = 0;
 	assert_null(tracer_load(host, spoil, "on_sched_waking", say, err, sizeof(err)));
@@ -276,7 +265,7 @@ static void test_tracer_load__optional_fields(void **state)
 	size_t i;
 
 	(void)state;
-	need_root();
+	need_root(PRIVILEGE_LOAD);
 	libbpf_set_print(NULL);
 	assert_int_equal(load_changed(&fields[0], NULL), 0);
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {

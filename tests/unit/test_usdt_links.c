@@ -17,9 +17,9 @@
 
 #include "bpf/stallprof.skel.h"
 #include "profiler/clock.h"
-#include "profiler/privileges.h"
 #include "profiler/usdt_links.h"
 #include "tests/unit/compile_program.h"
+#include "tests/unit/need_root.h"
 
 #define COPIES 24
 
@@ -64,13 +64,7 @@ static struct stallprof_bpf *open_programs(bool multi)
 
 static void begin(struct listening *l, bool multi)
 {
-	struct privileges privileges;
-
-	privileges_read(&privileges);
-	if (!privileges_have(&privileges, PRIVILEGE_UPROBES)) {
-		print_message("# SKIP allowed: uprobes need root\n");
-		skip();
-	}
+	need_root(PRIVILEGE_UPROBES);
 	if (multi && !usdt_links_have_multi()) {
 		print_message("# SKIP allowed: this kernel has no uprobe_multi links\n");
 		skip();
