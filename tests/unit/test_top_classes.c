@@ -14,17 +14,9 @@ static const struct top_filter all;
 static void add(struct ledger *ledger, const char *tag, uint64_t id, uint32_t pid, enum ledger_state state,
                 const char *cause, uint64_t ns)
 {
-	char class[64];
-	struct ledger_row row = { .tag = (char *)tag,
-		                  .class = (char *)class_of(tag, class),
-		                  .id = id,
-		                  .base = !strcmp(tag, "train.py"),
-		                  .pid = pid,
-		                  .state = state,
-		                  .cause = (char *)cause,
-		                  .ns = ns };
+	const struct ledger_row row = { .id = id, .base = !strcmp(tag, "train.py"), .pid = pid };
 
-	assert_int_equal(ledger_add(ledger, &row), 0);
+	put_row(ledger, tag, row, state, cause, ns);
 }
 
 /* A loop of 100 steps with 10 checkpoints, and idle threads under the process's own tag. */

@@ -102,14 +102,7 @@ static void sample(struct profile *p, const int64_t *ids, size_t n, int64_t ns, 
 static void add(struct ledger *ledger, const char *tag, bool base, enum ledger_state state, const char *cause,
                 uint64_t ns)
 {
-	struct ledger_row row = { .tag = (char *)tag,
-		                  .class = (char *)tag,
-		                  .base = base,
-		                  .state = state,
-		                  .cause = (char *)cause,
-		                  .ns = ns };
-
-	assert_int_equal(ledger_add(ledger, &row), 0);
+	put_row(ledger, tag, (struct ledger_row){ .base = base }, state, cause, ns);
 }
 
 struct recording {

@@ -9,18 +9,11 @@
 #include <unistd.h>
 
 #include "pprof/profile.h"
-#include "profiler/device_names.h"
 #include "profiler/ledger_row.h"
-#include "profiler/process_table.h"
 #include "profiler/stamp.h"
-#include "profiler/tag_class.h"
-#include "profiler/tag_names.h"
-#include "profiler/tracer.h"
-#include "profiler/window.h"
-#include "symbolizer/symbolizer.h"
+#include "tests/unit/window_tables.h"
 
-static struct window_deps deps;
-static struct symbolizer *symbolizer;
+static struct window_tables tables;
 static unsigned int n_dropped;
 
 int tracer_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
@@ -39,47 +32,17 @@ void tracer_drop_tag(struct tracer *tracer, uint64_t key)
 	n_dropped++;
 }
 
-int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
-{
-	(void)tracer;
-	(void)tgid;
-	(void)layout;
-	return 0;
-}
-
-void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
-{
-	(void)tracer;
-	(void)tgid;
-}
-
-void tracer_allow_python(struct tracer *tracer, unsigned int asks)
-{
-	(void)tracer;
-	(void)asks;
-}
-
-static int make_deps(void **state)
+static int open_tables(void **state)
 {
 	(void)state;
 	n_dropped = 0;
-	symbolizer = symbolizer_new(NULL);
-	deps = (struct window_deps){ .tags = tag_names_new(),
-		                     .classes = tag_classes_new(8),
-		                     .devices = device_names_new(NULL),
-		                     .processes = process_table_new(symbolizer, NULL),
-		                     .max_bytes = 64 << 20 };
-	return symbolizer && deps.tags && deps.classes && deps.devices && deps.processes ? 0 : -1;
+	return window_tables_open(&tables);
 }
 
-static int free_deps(void **state)
+static int close_tables(void **state)
 {
 	(void)state;
-	process_table_free(deps.processes);
-	symbolizer_free(symbolizer);
-	tag_names_free(deps.tags);
-	tag_classes_free(deps.classes);
-	device_names_free(deps.devices);
+	window_tables_close(&tables);
 	return 0;
 }
 
@@ -116,8 +79,8 @@ static void test_window__rows_beyond_the_maximum_are_counted(void **state)
 	struct window *window;
 
 	(void)state;
-	deps.max_rows = 3;
-	window = window_new(&deps);
+	tables.deps.max_rows = 3;
+	window = window_new(&tables.deps);
 	assert_non_null(window);
 	for (uint64_t tag = 1; tag <= 5; tag++)
 		add_row(window, tag, 100 * tag);
@@ -137,7 +100,7 @@ static void test_window__covers_the_duration_from_its_begin(void **state)
 {
 	struct stamp *stamp = stamp_new();
 	struct ledger *ledger = ledger_new();
-	struct window *window = window_new(&deps);
+	struct window *window = window_new(&tables.deps);
 	struct profile *profile;
 	struct stamp_coverage coverage;
 
@@ -158,10 +121,10 @@ static void test_window__covers_the_duration_from_its_begin(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_window__rows_beyond_the_maximum_are_counted, make_deps,
-		                                free_deps),
-		cmocka_unit_test_setup_teardown(test_window__covers_the_duration_from_its_begin, make_deps,
-		                                free_deps),
+		cmocka_unit_test_setup_teardown(test_window__rows_beyond_the_maximum_are_counted, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__covers_the_duration_from_its_begin, open_tables,
+		                                close_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,18 +12,11 @@
 #include <unistd.h>
 
 #include "pprof/profile.h"
-#include "profiler/device_names.h"
 #include "profiler/ledger_row.h"
-#include "profiler/process_table.h"
 #include "profiler/stack_pool.h"
-#include "profiler/stack_resolve.h"
 #include "profiler/stamp.h"
-#include "profiler/tag_class.h"
-#include "profiler/tag_names.h"
-#include "profiler/tracer.h"
-#include "profiler/window.h"
-#include "symbolizer/symbolizer.h"
 #include "tests/unit/failing_allocator.h"
+#include "tests/unit/window_tables.h"
 
 #define ROW_NS      1000
 #define FAILURE_MAX 200000
@@ -44,50 +37,6 @@ void tracer_drop_tag(struct tracer *tracer, uint64_t key)
 {
 	(void)tracer;
 	(void)key;
-}
-
-int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
-{
-	(void)tracer;
-	(void)tgid;
-	(void)layout;
-	return 0;
-}
-
-void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
-{
-	(void)tracer;
-	(void)tgid;
-}
-
-void tracer_allow_python(struct tracer *tracer, unsigned int asks)
-{
-	(void)tracer;
-	(void)asks;
-}
-
-static void close_tables(struct window_deps *deps, struct symbolizer *symbolizer)
-{
-	stack_resolver_free(deps->resolver);
-	process_table_free(deps->processes);
-	symbolizer_free(symbolizer);
-	tag_names_free(deps->tags);
-	tag_classes_free(deps->classes);
-	device_names_free(deps->devices);
-}
-
-static int open_tables(struct window_deps *deps, struct symbolizer **symbolizer)
-{
-	*symbolizer = symbolizer_new(NULL);
-	*deps = (struct window_deps){ .tags = tag_names_new(),
-		                      .classes = tag_classes_new(8),
-		                      .devices = device_names_new(NULL),
-		                      .max_bytes = 64 << 20 };
-	if (*symbolizer)
-		deps->processes = process_table_new(*symbolizer, NULL);
-	if (deps->processes)
-		deps->resolver = stack_resolver_new(*symbolizer, deps->processes, NULL);
-	return deps->resolver && deps->tags && deps->classes && deps->devices ? 0 : -ENOMEM;
 }
 
 static struct abi_ledger_key key_of(uint64_t tag)
@@ -162,13 +111,12 @@ static int finish(struct window *window)
 
 static int run(void)
 {
-	struct symbolizer *symbolizer;
-	struct window_deps deps;
+	struct window_tables tables;
 	struct window *window = NULL;
-	int err = open_tables(&deps, &symbolizer);
+	int err = window_tables_open(&tables);
 
 	if (!err)
-		window = window_new(&deps);
+		window = window_new(&tables.deps);
 	if (window) {
 		fill(window);
 		err = finish(window);
@@ -176,7 +124,7 @@ static int run(void)
 		err = -ENOMEM;
 	}
 	window_free(window);
-	close_tables(&deps, symbolizer);
+	window_tables_close(&tables);
 	return err;
 }
 

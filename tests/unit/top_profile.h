@@ -68,23 +68,31 @@ static inline void add_sample(struct profile *p, const int64_t *stack, size_t de
 	assert_int_equal(profile_add_sample(p, stack, depth, values, labels, is_class ? 5 : 6), 0);
 }
 
+/* `fixed` says what else the row has. */
+static inline void put_row(struct ledger *ledger, const char *tag, struct ledger_row fixed,
+                           enum ledger_state state, const char *cause, uint64_t ns)
+{
+	char class[64];
+
+	fixed.tag = (char *)tag;
+	fixed.class = (char *)class_of(tag, class);
+	fixed.state = state;
+	fixed.cause = (char *)cause;
+	fixed.ns = ns;
+	assert_int_equal(ledger_add(ledger, &fixed), 0);
+}
+
 static inline void add_row(struct ledger *ledger, const char *tag, uint64_t id, enum ledger_state state,
                            const char *cause, uint64_t ns)
 {
-	char class[64];
-	struct ledger_row row = { .tag = (char *)tag,
-		                  .class = (char *)class_of(tag, class),
-		                  .id = id,
-		                  .pid = 12 + (uint32_t)id,
-		                  .start_ns = 5,
-		                  .comm = (char *)"python3",
-		                  .state = state,
-		                  .cause = (char *)cause,
-		                  .device = (char *)(*cause ? "vda" : ""),
-		                  .ns = ns,
-		                  .count = 1 };
+	const struct ledger_row row = { .id = id,
+		                        .pid = 12 + (uint32_t)id,
+		                        .start_ns = 5,
+		                        .comm = (char *)"python3",
+		                        .device = (char *)(*cause ? "vda" : ""),
+		                        .count = 1 };
 
-	assert_int_equal(ledger_add(ledger, &row), 0);
+	put_row(ledger, tag, row, state, cause, ns);
 }
 
 static inline void add_notes(struct profile *p, uint64_t first_ns)

@@ -1,0 +1,71 @@
+/* What a window needs, for tests of it without a kernel: its tables, and a tracer that takes everything. The test says what tags
+ * there are (tracer_find_tag) and what becomes of them (tracer_drop_tag). */
+#ifndef STALLPROF_TESTS_WINDOW_TABLES_H
+#define STALLPROF_TESTS_WINDOW_TABLES_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/device_names.h"
+#include "profiler/process_table.h"
+#include "profiler/stack_resolve.h"
+#include "profiler/tag_class.h"
+#include "profiler/tag_names.h"
+#include "profiler/tracer.h"
+#include "profiler/window.h"
+#include "symbolizer/symbolizer.h"
+
+int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
+{
+	(void)tracer;
+	(void)tgid;
+	(void)layout;
+	return 0;
+}
+
+void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
+{
+	(void)tracer;
+	(void)tgid;
+}
+
+void tracer_allow_python(struct tracer *tracer, unsigned int asks)
+{
+	(void)tracer;
+	(void)asks;
+}
+
+struct window_tables {
+	struct symbolizer *symbolizer;
+	struct window_deps deps;
+};
+
+static inline void window_tables_close(struct window_tables *tables)
+{
+	stack_resolver_free(tables->deps.resolver);
+	process_table_free(tables->deps.processes);
+	symbolizer_free(tables->symbolizer);
+	tag_names_free(tables->deps.tags);
+	tag_classes_free(tables->deps.classes);
+	device_names_free(tables->deps.devices);
+}
+
+/* 0 or -ENOMEM; to be closed in either case. */
+static inline int window_tables_open(struct window_tables *tables)
+{
+	struct window_deps *deps = &tables->deps;
+
+	tables->symbolizer = symbolizer_new(NULL);
+	*deps = (struct window_deps){ .tags = tag_names_new(),
+		                      .classes = tag_classes_new(8),
+		                      .devices = device_names_new(NULL),
+		                      .max_bytes = 64 << 20 };
+	if (tables->symbolizer)
+		deps->processes = process_table_new(tables->symbolizer, NULL);
+	if (deps->processes)
+		deps->resolver = stack_resolver_new(tables->symbolizer, deps->processes, NULL);
+	return deps->resolver && deps->tags && deps->classes && deps->devices ? 0 : -ENOMEM;
+}
+
+#endif
