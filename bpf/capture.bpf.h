@@ -8,31 +8,30 @@
 
 ALWAYS void regs_from(struct abi_regs *to, const struct pt_regs *from)
 {
-	to->ax = BPF_CORE_READ(from, ax);
-	to->dx = BPF_CORE_READ(from, dx);
-	to->cx = BPF_CORE_READ(from, cx);
-	to->bx = BPF_CORE_READ(from, bx);
-	to->si = BPF_CORE_READ(from, si);
-	to->di = BPF_CORE_READ(from, di);
-	to->bp = BPF_CORE_READ(from, bp);
-	to->sp = BPF_CORE_READ(from, sp);
-	to->r8 = BPF_CORE_READ(from, r8);
-	to->r9 = BPF_CORE_READ(from, r9);
-	to->r10 = BPF_CORE_READ(from, r10);
-	to->r11 = BPF_CORE_READ(from, r11);
-	to->r12 = BPF_CORE_READ(from, r12);
-	to->r13 = BPF_CORE_READ(from, r13);
-	to->r14 = BPF_CORE_READ(from, r14);
-	to->r15 = BPF_CORE_READ(from, r15);
-	to->ip = BPF_CORE_READ(from, ip);
+	to->ax = from->ax;
+	to->dx = from->dx;
+	to->cx = from->cx;
+	to->bx = from->bx;
+	to->si = from->si;
+	to->di = from->di;
+	to->bp = from->bp;
+	to->sp = from->sp;
+	to->r8 = from->r8;
+	to->r9 = from->r9;
+	to->r10 = from->r10;
+	to->r11 = from->r11;
+	to->r12 = from->r12;
+	to->r13 = from->r13;
+	to->r14 = from->r14;
+	to->r15 = from->r15;
+	to->ip = from->ip;
 }
 
 /* How far up the stack may go: a pthread's ends at its thread pointer, the main thread's where it started. */
 ALWAYS u64 stack_limit(struct task_struct *task, u64 sp)
 {
-	u64 fsbase = BPF_CORE_READ(task, thread.fsbase);
-	u64 start = BPF_CORE_READ(task, mm, start_stack);
-	u64 top = sp + ustack_limit;
+	struct mm_struct *mm = task->mm;
+	u64 fsbase = task->thread.fsbase, start = mm ? mm->start_stack : 0, top = sp + ustack_limit;
 
 	if (start > sp && start - sp < ustack_limit)
 		top = start + 64;

@@ -97,19 +97,16 @@ ALWAYS bool is_helper(const struct task_struct *task)
  * not every kernel gives away; but it lies at a fixed distance from the CPU's run queue, to which each task leads. */
 ALWAYS u32 interrupt_depth(struct task_struct *current)
 {
+	struct refcount_struct *count; /* any struct that is an int */
 	struct cfs_rq *cfs;
-	u64 rq;
-	int count = 0;
 
 	if (!preempt_count_from_rq)
 		return 0;
 	cfs = current->se.cfs_rq;
 	if (!HAS_FIELD(cfs, rq))
 		return 0;
-	rq = (u64)cfs->rq;
-	if (bpf_probe_read_kernel(&count, sizeof(count), (void *)(rq + preempt_count_from_rq)))
-		return 0;
-	return count & INTERRUPT_MASK;
+	count = (void *)((u64)cfs->rq + preempt_count_from_rq);
+	return KERNEL_READ(count, refs.counter) & INTERRUPT_MASK;
 }
 
 ALWAYS struct carried *mark_here(void)

@@ -66,16 +66,21 @@ ALWAYS bool waits_for_io(u32 nr)
 /* Of the file that the task has open as `fd`. */
 ALWAYS u32 kind_of_file(struct task_struct *task, u64 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files, *file = NULL;
+	struct files_struct *files = task->files;
+	struct fdtable *table = files ? files->fdt : NULL;
+	struct hlist_head *entry; /* any struct that is a pointer */
+	struct inode *inode;
+	struct file *file;
 	u16 mode;
 
-	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+	if (!table || fd >= table->max_fds)
 		return ABI_WAIT_OTHER;
-	files = BPF_CORE_READ(table, fd);
-	if (bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
+	entry = (void *)(table->fd + fd);
+	file = (void *)KERNEL_READ(entry, first);
+	if (!file)
 		return ABI_WAIT_OTHER;
-	mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+	inode = KERNEL_READ(file, f_inode);
+	mode = KERNEL_READ(inode, i_mode) & S_IFMT;
 	return mode == S_IFIFO ? ABI_WAIT_PIPE : mode == S_IFSOCK ? ABI_WAIT_SOCKET : ABI_WAIT_OTHER;
 }
 

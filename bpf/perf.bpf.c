@@ -24,6 +24,7 @@ ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_p
 		to->r14 = ctx->regs.r14;
 		to->r15 = ctx->regs.r15;
 		to->ip = ctx->regs.ip;
+		barrier(); /* clang would make one load of both cases, of which the verifier cannot tell what it loads from */
 		return;
 	}
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
