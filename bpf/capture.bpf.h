@@ -148,6 +148,8 @@ ALWAYS void capture_sleep(struct task_struct *task, struct thread *t, u64 now)
 		return;
 	t->copied_ns = now;
 	capture_user(task, t, slot, &captured);
+	t->copied_ip = slot->event.regs.ip;
+	t->copied_sp = slot->event.regs.sp;
 	slot_keep(t, index, &captured);
 }
 
@@ -247,16 +249,27 @@ ALWAYS bool wait_kept(const struct thread *t, u64 ns, u64 whole_ns, u64 threshol
 
 /* A thread's stack may be copied that often for no better reason than that the sleep may prove long. */
 #define COPY_STALL_NS 1000000
+#define COPY_SAME_NS  20000000 /* … where it slept when it was last copied: its frames are known (user_stack_memo.h) */
 #define COPY_WAIT_NS  10000000
+
+/* Whether the thread stands where its stack was last copied, as far as registers tell; of Python's frames they tell nothing. */
+ALWAYS bool stands_as_copied(const struct thread *t, const struct pt_regs *regs)
+{
+	return regs && !t->python.found && regs->ip == t->copied_ip && regs->sp == t->copied_sp;
+}
 
 /* Whether the stack of a sleep is copied when it begins: if it is likely to be kept, going by how long stalls of this
  * thread last of late, and anyhow if the last copy is some time ago. What proves long without a copy is copied while it
  * lasts (remote.bpf.c). */
-ALWAYS bool worth_a_copy(const struct thread *t, u64 now)
+ALWAYS bool worth_a_copy(const struct thread *t, const struct pt_regs *regs, u64 now)
 {
+	u64 ago = now - t->copied_ns, lot = lot_ns(t, threshold_ns);
+
 	if (!t->expect)
-		return long_waits && now - t->copied_ns >= COPY_WAIT_NS;
-	return now - t->copied_ns >= COPY_STALL_NS || lot_ns(t, threshold_ns) <= 2 * t->usual_ns;
+		return long_waits && ago >= COPY_WAIT_NS;
+	if (stands_as_copied(t, regs))
+		return lot <= t->usual_ns || ago >= COPY_SAME_NS;
+	return lot <= 2 * t->usual_ns || ago >= COPY_STALL_NS;
 }
 
 ALWAYS u64 wait_weight(u64 ns, u64 threshold)

@@ -34,7 +34,7 @@ ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64
 		return;
 	t->slept_begin = word_begin(t->word);
 	t->sleep_ns = now;
-	wait_expect(task, t, task->__state);
+	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state);
 	reserve_slot(t);
 }
 

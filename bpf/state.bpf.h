@@ -160,7 +160,8 @@ struct thread {
 	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
 	u32 lot;             /* random: whether this wait's stack is kept (capture.bpf.h) */
 	u64 usual_ns;        /* how long its stalls last, at most, of late */
-	u64 copied_ns;       /* when its stack was last copied */
+	u64 copied_ns;       /* when its stack was last copied as it fell asleep, and where it stood */
+	u64 copied_ip, copied_sp;
 	u32 stack_slot;
 	u32 stack_flags;
 	u32 stack_len;

@@ -28,10 +28,9 @@ ALWAYS u64 syscall_ip(struct task_struct *task)
 	return regs ? regs->ip : 0;
 }
 
-/* Sets `expect` and `kind` for a sleep that begins, or has begun. */
-ALWAYS void wait_expect(struct task_struct *task, struct thread *t, u32 task_state)
+/* Sets `expect` and `kind` for a sleep that begins, or has begun, with these registers of the user's. */
+ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct pt_regs *regs, u32 task_state)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	u32 nr = regs ? (u32)regs->orig_ax : ~0U;
 
 	t->kind = ABI_WAIT_OTHER;
@@ -60,16 +59,18 @@ ALWAYS void hint_check(struct task_struct *task, struct thread *t)
 
 ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_state, u64 now)
 {
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
 	t->wait_seq++;
 	t->wake_ns = 0;
 	t->row.cause = 0;
-	wait_expect(task, t, task_state);
+	wait_expect(task, t, regs, task_state);
 	hint_check(task, t);
 	slot_release(t);
 	if (!t->expect && !long_waits)
 		return;
 	t->lot = bpf_get_prandom_u32();
-	if (worth_a_copy(t, now))
+	if (worth_a_copy(t, regs, now))
 		capture_sleep(task, t, now);
 	else if (!any_uncopied)
 		any_uncopied = 1;
