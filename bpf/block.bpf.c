@@ -8,12 +8,8 @@ extern const void blk_throtl_dispatch_work_fn __ksym __weak;
 /* Whether the current kworker dispatches what blk-throttle held back. */
 ALWAYS bool dispatches_throttled(struct task_struct *current)
 {
-	u64 key = (u64)current;
-	struct carried *carried;
+	struct carried *carried = current->flags & PF_KTHREAD ? carried_by(current) : NULL;
 
-	if (!(current->flags & PF_KTHREAD))
-		return false;
-	carried = bpf_map_lookup_elem(&carriers, &key);
 	return carried && carried->cause == ABI_CAUSE_THROTTLE && !carried->request;
 }
 
@@ -150,13 +146,14 @@ int BPF_PROG(on_batch_done)
 SEC("tp_btf/workqueue_queue_work")
 int BPF_PROG(on_queue_work, int cpu, struct pool_workqueue *pwq, struct work_struct *work)
 {
-	struct carried *from = followed_here(bpf_get_current_task_btf());
+	u64 key = (u64)work, now = 0;
+	struct carried *from = followed_here(bpf_get_current_task_btf(), &now);
 	struct carried fresh;
-	u64 key = (u64)work;
 
 	if (!from || !from->request)
 		return 0;
 	fresh = *from;
+	any_works = 1;
 	if (bpf_map_update_elem(&works, &key, &fresh, BPF_ANY))
 		COUNT(follow_full);
 	return 0;
@@ -165,8 +162,9 @@ int BPF_PROG(on_queue_work, int cpu, struct pool_workqueue *pwq, struct work_str
 SEC("tp_btf/workqueue_execute_start")
 int BPF_PROG(on_work_start, struct work_struct *work)
 {
-	u64 key = (u64)work, worker = (u64)bpf_get_current_task_btf();
-	struct carried *from = bpf_map_lookup_elem(&works, &key);
+	struct task_struct *worker = bpf_get_current_task_btf();
+	u64 key = (u64)work;
+	struct carried *from = any_works ? bpf_map_lookup_elem(&works, &key) : NULL;
 	struct carried fresh = {};
 
 	if (from) {
@@ -176,22 +174,21 @@ int BPF_PROG(on_work_start, struct work_struct *work)
 		fresh.cause = ABI_CAUSE_THROTTLE;
 	} else {
 		/* What woke the kworker was for the work before. */
-		if (bpf_map_lookup_elem(&carriers, &worker))
-			bpf_map_delete_elem(&carriers, &worker);
+		if (carried_by(worker))
+			carry_no_more(worker);
 		return 0;
 	}
 	fresh.sticky = 1;
-	if (bpf_map_update_elem(&carriers, &worker, &fresh, BPF_ANY))
-		COUNT(follow_full);
+	carry_now(worker, &fresh);
 	return 0;
 }
 
 SEC("tp_btf/workqueue_execute_end")
 int BPF_PROG(on_work_end, struct work_struct *work)
 {
-	u64 worker = (u64)bpf_get_current_task_btf();
+	struct task_struct *worker = bpf_get_current_task_btf();
 
-	if (bpf_map_lookup_elem(&carriers, &worker))
-		bpf_map_delete_elem(&carriers, &worker);
+	if (carried_by(worker))
+		carry_no_more(worker);
 	return 0;
 }

@@ -133,7 +133,7 @@ ALWAYS void slot_keep(struct thread *t, u32 index, const struct captured *captur
 }
 
 /* Copies the user stack of the sleep that begins, to be kept until it is known what the sleep was. */
-ALWAYS void capture_sleep(struct task_struct *task, struct thread *t, u64 now)
+NOW_AND_THEN void capture_sleep(struct task_struct *task, struct thread *t, u64 now)
 {
 	struct captured captured;
 	struct stack_slot *slot;
@@ -148,7 +148,7 @@ ALWAYS void capture_sleep(struct task_struct *task, struct thread *t, u64 now)
 		return;
 	t->copied_ns = now;
 	capture_user(task, t, slot, &captured);
-	t->copied_ip = slot->event.regs.ip;
+	t->copied_ip = captured.n_python ? 0 : slot->event.regs.ip;
 	t->copied_sp = slot->event.regs.sp;
 	slot_keep(t, index, &captured);
 }
@@ -234,6 +234,12 @@ ALWAYS void kernel_stack_of(struct task_struct *task, struct abi_event *event)
 	event->kstack_len = bytes > 0 ? (u64)bytes / 8 : 0;
 }
 
+/* By the thread's own numbers: a call would cost more than all the rest of it. The clock keeps them from repeating. */
+ALWAYS void lot_draw(struct thread *t, u64 now)
+{
+	t->lot = t->lot * 1664525 + (u32)now;
+}
+
 /* The lot is drawn when a sleep begins: the sleep is kept when it outlasts that share of T. So waits from T on always
  * are, those below with probability ns/T, and the stacks of most that will not be kept need not be copied. */
 ALWAYS u64 lot_ns(const struct thread *t, u64 threshold)
@@ -249,13 +255,14 @@ ALWAYS bool wait_kept(const struct thread *t, u64 ns, u64 whole_ns, u64 threshol
 
 /* A thread's stack may be copied that often for no better reason than that the sleep may prove long. */
 #define COPY_STALL_NS 1000000
-#define COPY_SAME_NS  20000000 /* … where it slept when it was last copied: its frames are known (user_stack_memo.h) */
-#define COPY_WAIT_NS  10000000
+#define COPY_SAME_NS                                                                                         \
+	20000000 /* … where it slept when it was last copied: its frames are known (user_stack_memo.h) */
+#define COPY_WAIT_NS 10000000
 
-/* Whether the thread stands where its stack was last copied, as far as registers tell; of Python's frames they tell nothing. */
+/* Whether the thread stands where its stack was last copied, as far as registers tell. */
 ALWAYS bool stands_as_copied(const struct thread *t, const struct pt_regs *regs)
 {
-	return regs && !t->python.found && regs->ip == t->copied_ip && regs->sp == t->copied_sp;
+	return regs && regs->ip == t->copied_ip && regs->sp == t->copied_sp;
 }
 
 /* Whether the stack of a sleep is copied when it begins: if it is likely to be kept, going by how long stalls of this

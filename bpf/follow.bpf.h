@@ -43,6 +43,10 @@ struct {
 	__type(value, struct carried);
 } carriers SEC(".maps") __weak;
 
+/* A bit for each that ever carried, by its pid: of all other threads it is known without a look at the map. */
+#define CARRIER_BITS 1024
+volatile __weak OWN_LINE __u64 carrier_bits[CARRIER_BITS / 64] = {};
+
 /* By address of the queued work item; one that is cancelled is never taken, and ages away. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -87,6 +91,40 @@ struct {
 	__type(value, struct carried);
 } helpers SEC(".maps") __weak;
 
+ALWAYS u32 carrier_bit(const struct task_struct *thread)
+{
+	return thread->pid % CARRIER_BITS;
+}
+
+/* What the thread carries, NULL: nothing. */
+ALWAYS struct carried *carried_by(const struct task_struct *thread)
+{
+	u32 bit = carrier_bit(thread);
+	u64 key = (u64)thread;
+
+	if (!(carrier_bits[bit / 64] >> bit % 64 & 1))
+		return NULL;
+	return bpf_map_lookup_elem(&carriers, &key);
+}
+
+ALWAYS void carry_now(const struct task_struct *thread, const struct carried *what)
+{
+	u32 bit = carrier_bit(thread);
+	u64 key = (u64)thread;
+
+	if (!(carrier_bits[bit / 64] >> bit % 64 & 1))
+		__sync_fetch_and_or(&carrier_bits[bit / 64], 1ULL << bit % 64);
+	if (bpf_map_update_elem(&carriers, &key, what, BPF_ANY))
+		COUNT(follow_full);
+}
+
+ALWAYS void carry_no_more(const struct task_struct *thread)
+{
+	u64 key = (u64)thread;
+
+	bpf_map_delete_elem(&carriers, &key);
+}
+
 /* One of io_uring's, which are threads of a process. */
 ALWAYS bool is_helper(const struct task_struct *task)
 {
@@ -116,15 +154,23 @@ ALWAYS struct carried *mark_here(void)
 	return bpf_map_lookup_elem(&marks, &zero);
 }
 
+/* The time, looked at once, and only where it is wanted: that takes as long as all else of a hook. `now` is 0 before. */
+ALWAYS u64 clock_once(u64 *now)
+{
+	if (!*now)
+		*now = bpf_ktime_get_ns();
+	return *now;
+}
+
 /* The completion that this CPU is in, NULL when it is in none. `after`: or has just left. */
-ALWAYS struct carried *mark_valid(struct task_struct *current, bool after)
+ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *now)
 {
 	struct carried *mark = mark_here();
 	u64 lasts = after ? MARK_AFTER_NS : MARK_LASTS_NS;
 
 	if (!mark || !mark->request || mark->ending != after)
 		return NULL;
-	if (bpf_ktime_get_ns() - mark->since_ns >= lasts) {
+	if (clock_once(now) - mark->since_ns >= lasts) {
 		mark->request = 0;
 		return NULL;
 	}
@@ -186,14 +232,14 @@ ALWAYS bool request_under_way(const struct thread *t, u32 *dev)
 
 /* What the running context stands for: the request that this CPU completes, or what its thread carries. NULL when
  * nothing. */
-ALWAYS struct carried *followed_here(struct task_struct *current)
+ALWAYS struct carried *followed_here(struct task_struct *current, u64 *now)
 {
-	struct carried *mark = mark_valid(current, false);
-	u64 key = (u64)current;
+	struct carried *mark = mark_valid(current, false, now), *carried;
 
-	if (mark || !serves_others(current) || interrupt_depth(current))
+	if (mark || !serves_others(current))
 		return mark;
-	return bpf_map_lookup_elem(&carriers, &key);
+	carried = carried_by(current);
+	return carried && !interrupt_depth(current) ? carried : NULL;
 }
 
 /* The thread of io_uring passes something on to `t` of its process, and was not woken for it itself. */
@@ -220,9 +266,7 @@ ALWAYS void helper_note(u32 tgid, const struct carried *from)
 /* Lets `thread`, which serves others, carry what `from` stands for; a commit keeps its own nature. */
 ALWAYS void carry(struct task_struct *thread, const struct carried *from)
 {
-	u64 key = (u64)thread;
-	struct carried *old = bpf_map_lookup_elem(&carriers, &key);
-	struct carried fresh = *from;
+	struct carried *old = carried_by(thread), fresh = *from;
 
 	fresh.sticky = 0;
 	fresh.ending = 0;
@@ -233,8 +277,7 @@ ALWAYS void carry(struct task_struct *thread, const struct carried *from)
 			old->cause = fresh.cause;
 		return;
 	}
-	if (bpf_map_update_elem(&carriers, &key, &fresh, BPF_ANY))
-		COUNT(follow_full);
+	carry_now(thread, &fresh);
 }
 
 #endif

@@ -77,22 +77,19 @@ int on_balance_dirty_pages(u64 *ctx)
 SEC("tp_btf/jbd2_start_commit")
 int BPF_PROG(on_commit_start, struct journal_s *journal)
 {
-	u64 key = (u64)bpf_get_current_task_btf();
 	struct carried commit = { .cause = ABI_CAUSE_JOURNAL, .sticky = 1 };
 
 	if (!journal) /* it never is, but of a module's tracepoints Linux 6.12 believes nothing */
 		return 0;
 	commit.dev = disk_dev(journal->j_fs_dev->bd_disk);
-	if (bpf_map_update_elem(&carriers, &key, &commit, BPF_ANY))
-		COUNT(follow_full);
+	carry_now(bpf_get_current_task_btf(), &commit);
 	return 0;
 }
 
 SEC("tp_btf/jbd2_end_commit")
 int BPF_PROG(on_commit_end)
 {
-	u64 key = (u64)bpf_get_current_task_btf();
-	struct carried *commit = bpf_map_lookup_elem(&carriers, &key);
+	struct carried *commit = carried_by(bpf_get_current_task_btf());
 
 	if (commit)
 		commit->ending = 1;

@@ -110,6 +110,8 @@ struct sched_info {
 
 struct cgroup_subsys_state;
 
+struct bpf_local_storage;
+
 struct css_set {
 	struct cgroup_subsys_state
 	        *subsys[12]; /* by controller: the length differs, the index is looked up */
@@ -160,6 +162,7 @@ struct task_struct {
 	struct thread_struct thread;
 	struct css_set *cgroups;
 	struct files_struct *files;
+	struct bpf_local_storage *bpf_storage;
 	char comm[16];
 };
 

@@ -20,7 +20,7 @@ ALWAYS u64 ledger_window(void *ledger)
 	return value ? value->ns : 0;
 }
 
-ALWAYS void ledger_add(void *ledger, struct abi_ledger_key *key, s64 ns, u64 count)
+NOW_AND_THEN void ledger_add(void *ledger, struct abi_ledger_key *key, s64 ns, u64 count)
 {
 	struct abi_ledger_value *value, fresh = { .ns = ns, .count = count };
 
@@ -100,6 +100,14 @@ ALWAYS void flush_sum(void *ledger, struct abi_ledger_key *key, u32 state, u64 n
 	ledger_add(ledger, key, ns, count);
 }
 
+ALWAYS void flush_waits(void *ledger, struct abi_ledger_key *key, u32 state, struct wait_sum *run,
+                        struct wait_sum *told)
+{
+	u64 ns = untold(&run->ns, &told->ns);
+
+	flush_sum(ledger, key, state, ns, untold(&run->count, &told->count));
+}
+
 struct kinds_flush {
 	void *ledger;
 	struct tag_slot *slot;
@@ -109,14 +117,12 @@ struct kinds_flush {
 /* The waits of one kind; 1 ends the loop. */
 static long flush_kind(u32 i, struct kinds_flush *f)
 {
-	struct sums *run = &f->slot->run, *told = &f->slot->told;
-	u64 ns;
+	struct tag_slot *slot = f->slot;
 
 	if (i >= ABI_WAIT_KINDS)
 		return 1;
-	ns = untold(&run->blocked[i], &told->blocked[i]);
 	f->key.cause = ABI_WAIT_OTHER + i;
-	flush_sum(f->ledger, &f->key, ABI_SLEEP, ns, untold(&run->sleeps[i], &told->sleeps[i]));
+	flush_waits(f->ledger, &f->key, ABI_SLEEP, &slot->run.blocked[i], &slot->told.blocked[i]);
 	return 0;
 }
 
@@ -125,7 +131,6 @@ ALWAYS void slot_flush(struct thread *t, struct tag_slot *slot)
 {
 	struct kinds_flush f = { .ledger = ledger_now(), .slot = slot };
 	u64 tag = slot->tag, cycles;
-	u64 ns;
 
 	if (!f.ledger)
 		return;
@@ -141,8 +146,7 @@ ALWAYS void slot_flush(struct thread *t, struct tag_slot *slot)
 	bpf_loop(ABI_WAIT_KINDS, flush_kind, &f, 0);
 	f.key.cause = slot->cause;
 	f.key.dev = slot->dev;
-	ns = untold(&slot->run.stall, &slot->told.stall);
-	flush_sum(f.ledger, &f.key, ABI_STALL, ns, untold(&slot->run.stalls, &slot->told.stalls));
+	flush_waits(f.ledger, &f.key, ABI_STALL, &slot->run.stall, &slot->told.stall);
 }
 
 /* A sleep that has ended, told by the thread itself. */
@@ -155,8 +159,8 @@ ALWAYS void slot_add_wait(struct thread *t, struct tag_slot *slot, const struct 
 		barrier_var(kind);
 		if (kind >= ABI_WAIT_KINDS)
 			kind = 0;
-		slot->run.blocked[kind] += ns;
-		slot->run.sleeps[kind]++;
+		slot->run.blocked[kind].ns += ns;
+		slot->run.blocked[kind].count++;
 		return;
 	}
 	if (!slot->cause) {
@@ -164,8 +168,8 @@ ALWAYS void slot_add_wait(struct thread *t, struct tag_slot *slot, const struct 
 		slot->cause = row->cause;
 	}
 	if (slot->cause == row->cause && slot->dev == row->dev && whole_ns >= min_duration_ns) {
-		slot->run.stall += ns;
-		slot->run.stalls++;
+		slot->run.stall.ns += ns;
+		slot->run.stall.count++;
 	} else {
 		ledger_charge_wait(t, slot->tag, row, ns, 1, whole_ns);
 	}

@@ -5,44 +5,36 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state, u64 now)
+/* The thread may hold another tag than its cycle began under. */
+NOW_AND_THEN void look_at_tag(struct task_struct *task, struct thread *t, u32 task_state)
 {
-	struct thread *t = thread_find(task);
-	u64 word, old;
-	bool sleeps;
-
-	if (!t)
-		return;
-	wait_look(task, t);
 	if (t->watches_context && !(task_state & TASK_DEAD))
 		thread_read_context(task, t);
 	if (t->retag && !t->reading) {
 		t->retag = 0;
 		thread_retag(task, t);
 	}
-	if (t->state != ABI_ONCPU) {
-		/* Its switch-in was not seen. The scheduler's clocks tell the cycle none the less. */
-		COUNT(switch_ins_unseen);
-		t->in_ns = now;
-		slot_release(t);
-	}
-	wait_look(task, t);
-	sleeps = !preempt && task_state;
-	word = t->word;
-	if (now < word_begin(word))
-		now = word_begin(word);
-	old = __sync_lock_test_and_set(&t->word, word_of(now, word_slot(word)));
-	if (thread_followed(t)) {
-		cycle_settle(task, t, old, now);
-	} else {
-		t->followed_since = hot_generation;
-		slot_of_word(t, old)->run.unobserved += since(now, word_begin(old));
-		cycle_mark(task, t, true);
-	}
-	t->state = sleeps ? ABI_SLEEP : ABI_RUNQ;
-	if (!sleeps)
-		return;
-	if (task_state & TASK_DEAD) {
+}
+
+/* Its switch-in was not seen. The scheduler's clocks tell the cycle none the less. */
+NOW_AND_THEN void came_in_unseen(struct thread *t, u64 now)
+{
+	COUNT(switch_ins_unseen);
+	t->in_ns = now;
+	slot_release(t);
+}
+
+/* The thread ran before it was followed. */
+NOW_AND_THEN void follow_from_here(struct task_struct *task, struct thread *t, u64 word, u64 now)
+{
+	t->followed_since = hot_generation;
+	slot_of_word(t, word)->run.unobserved += since(now, word_begin(word));
+	cycle_mark(task, t, true);
+}
+
+ALWAYS void falls_asleep(struct task_struct *task, struct thread *t, u32 task_state, u64 now)
+{
+	if (RARELY(task_state & TASK_DEAD)) {
 		thread_end(t);
 		slot_release(t);
 		return_slot(t);
@@ -50,10 +42,35 @@ ALWAYS void switched_out(struct task_struct *task, bool preempt, u32 task_state,
 	}
 	t->slept_begin = now;
 	t->sleep_ns = now;
-	if (!slot_of_word(t, word)->tag)
+	if (!thread_slot(t)->tag)
 		return;
 	wait_begin(task, t, task_state, now);
-	wait_take_early(task, t, now);
+	if (RARELY(t->early_ns))
+		wait_take_early(task, t, now);
+}
+
+ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preempt, u32 task_state, u64 now)
+{
+	bool sleeps = !preempt && task_state;
+	u64 word, old;
+
+	wait_look(task, t);
+	if (RARELY(t->watches_context || t->retag))
+		look_at_tag(task, t, task_state);
+	if (RARELY(t->state != ABI_ONCPU))
+		came_in_unseen(t, now);
+	wait_look(task, t);
+	word = t->word;
+	if (now < word_begin(word))
+		now = word_begin(word);
+	old = __sync_lock_test_and_set(&t->word, word_of(now, word_slot(word)));
+	if (RARELY(!thread_followed(t)))
+		follow_from_here(task, t, old, now);
+	else
+		cycle_settle(task, t, old, now);
+	t->state = sleeps ? ABI_SLEEP : ABI_RUNQ;
+	if (sleeps)
+		falls_asleep(task, t, task_state, now);
 }
 
 /* Whether a wait that has just ended is sampled, as it was a stall, or long and wanted. */
@@ -80,19 +97,15 @@ ALWAYS void wait_sampled(struct task_struct *task, struct thread *t, u64 begin)
 		t->usual_ns = since(t->wake_ns, t->sleep_ns);
 	else
 		t->usual_ns -= t->usual_ns / 8;
-	if (wait_wanted(t, &part))
+	if (RARELY(wait_wanted(t, &part)))
 		wait_sample(task, t, &part);
 }
 
-ALWAYS void switched_in(struct task_struct *task, u64 now)
+ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)
 {
-	struct thread *t = thread_find(task);
-	u64 begin;
+	u64 begin = word_begin(t->word);
 
-	if (!t)
-		return;
 	t->in_ns = now;
-	begin = word_begin(t->word);
 	if (t->state == ABI_SLEEP && (t->row.cause || long_waits) && cycle_slept(t, begin) &&
 	    t->wake_ns > begin && thread_slot(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin);
@@ -106,54 +119,70 @@ ALWAYS void switched_in(struct task_struct *task, u64 now)
 /* A thread that serves others and goes to sleep has done what it was woken for. */
 ALWAYS void carrier_sleeps(struct task_struct *task)
 {
-	u64 key = (u64)task;
-	struct carried *carried = bpf_map_lookup_elem(&carriers, &key);
+	struct carried *carried = carried_by(task);
 
 	if (carried && (!carried->sticky || carried->ending))
-		bpf_map_delete_elem(&carriers, &key);
+		carry_no_more(task);
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
              u32 prev_state)
 {
-	/* One clock for both sides: what the hook itself takes counts as the next thread's, as in the kernel. */
-	u64 now = bpf_ktime_get_ns();
+	struct thread *t;
+	u64 now =
+	        0; /* one for both sides: what the hook itself takes counts as the next thread's, as in the kernel */
 
-	if (!serves_others(prev))
-		switched_out(prev, preempt, prev_state, now);
-	else if (!preempt && prev_state)
-		carrier_sleeps(prev);
-	if (!serves_others(next))
-		switched_in(next, now);
+	if (serves_others(prev)) {
+		if (!preempt && prev_state)
+			carrier_sleeps(prev);
+	} else {
+		t = thread_find(prev);
+		if (t)
+			switched_out(prev, t, preempt, prev_state, clock_once(&now));
+	}
+	if (serves_others(next))
+		return 0;
+	t = thread_find(next);
+	if (t)
+		switched_in(next, t, clock_once(&now));
 	return 0;
+}
+
+ALWAYS void carrier_woken(struct task_struct *task)
+{
+	u64 now = 0;
+	struct carried *from = followed_here(bpf_get_current_task_btf(), &now);
+
+	if (from)
+		carry(task, from);
 }
 
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_sched_waking, struct task_struct *task)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct *current;
 	struct carried *from;
 	struct thread *t;
+	u64 now = 0;
 
 	if (serves_others(task)) {
-		from = followed_here(current);
-		if (from)
-			carry(task, from);
+		carrier_woken(task);
 		return 0;
 	}
 	t = thread_find(task);
 	if (!t)
 		return 0;
-	from = followed_here(current);
+	current = bpf_get_current_task_btf();
+	from = followed_here(current, &now);
 	if (!from)
 		from = followed_helper(current, t);
 	if (!from && t->expect == EXPECT_IOWAIT)
-		from = mark_valid(current, true);
+		from = mark_valid(current, true, &now);
 	if (t->state == ABI_ONCPU)
 		wait_end_early(task, t, from);
 	else
-		wait_end(task, t, from);
+		wait_end(task, t, from, &now);
 	return 0;
 }
 

@@ -17,6 +17,11 @@
 
 #define ALWAYS static __always_inline
 
+/* What is done now and then is a function of its own, so that what is done at each switch lies together: there, memory that is
+ * not in the caches, code or data, is most of what a hook takes. */
+#define NOW_AND_THEN static __noinline __attribute__((unused))
+#define RARELY(x)    __builtin_expect(!!(x), 0)
+
 /* --- knobs ----------------------------------------------------------------------------------------- */
 const volatile __weak __u64 min_duration_ns = 0;
 const volatile __weak __u32 ustack_limit = ABI_USTACK_MAX;
@@ -34,19 +39,28 @@ const volatile __weak __u64 filter_cgroup = 0; /* id of a cgroup v2; 0: any */
 const volatile __weak __u32 filter_level = 0;  /* how deep it lies */
 
 /* --- written by user space while running, and by the programs -------------------------------------- */
-volatile __weak __u64 threshold_ns = 1000000; /* T: longer waits are always kept */
-volatile __weak __u32 hot_generation = 0;     /* odd while the hot programs are attached */
-volatile __weak __u32 iter_mode = 0;
-volatile __weak __s64 n_tagged = 0;
+#define OWN_LINE                                                                                             \
+	__attribute__((aligned(                                                                              \
+	        64))) /* begins a cache line: what follows is not written as often as what is above */
+
+/* Looked at at each switch, and changed rarely. */
+volatile __weak OWN_LINE __u32 hot_generation = 0; /* odd while the hot programs are attached */
+volatile __weak __u32 any_requests = 0;            /* the map of requests was ever written to */
+volatile __weak __u32 any_works = 0;               /* … of works */
+volatile __weak __u32 any_uncopied = 0;            /* a sleep that may prove long has no copy of its stack */
+volatile __weak __u32 any_python = 0;              /* Python frames are wanted */
+volatile __weak __u64 threshold_ns =
+        0; /* T: longer waits are always kept. Set by user space from the first */
+
+/* Changed by what threads do. */
+volatile __weak OWN_LINE __s64 n_tagged = 0;
 volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads counted */
 volatile __weak __u64 tagged_ns = 0;     /* when a first tag was announced last */
-volatile __weak __u32 any_requests = 0;  /* the map of requests was ever written to */
-volatile __weak __u32 any_uncopied = 0;  /* a sleep that may prove long has no copy of its stack */
+volatile __weak __u32 iter_mode = 0;
 volatile __weak __u64 ring_bytes = 0;
-volatile __weak __u32 any_python = 0; /* Python frames are wanted */
 volatile __weak __s64 python_asks =
         0; /* how many more times user space may be asked at once to look at a waiting thread */
-__u64 counters[ABI_COUNTER_MAX] __weak = {};
+OWN_LINE __u64 counters[ABI_COUNTER_MAX] __weak = {};
 
 #define COUNT(name)        __sync_fetch_and_add(&counters[ABI_COUNT_##name], 1)
 #define COUNT_BY(name, by) __sync_fetch_and_add(&counters[ABI_COUNT_##name], (by))
@@ -58,11 +72,15 @@ ALWAYS bool serves_others(const struct task_struct *task)
 }
 
 /* --- the thread -------------------------------------------------------------------------------------- */
+struct wait_sum {
+	u64 ns, count;
+};
+
 /* Sums of a thread's time under one tag. */
 struct sums {
 	u64 oncpu, runq, unobserved, cycles;
-	u64 stall, stalls; /* those of the slot's usual cause and device */
-	u64 blocked[ABI_WAIT_KINDS], sleeps[ABI_WAIT_KINDS];
+	struct wait_sum stall; /* those of the slot's usual cause and device */
+	struct wait_sum blocked[ABI_WAIT_KINDS];
 };
 
 /* `run` only grows, and only on the thread's own CPU, so that a switch costs no atomic instruction for it;
@@ -72,6 +90,7 @@ struct tag_slot {
 	u32 cause,
 	        dev; /* of its first stall: more of them are summed here; others go to the ledger at once */
 	struct sums run, told;
+	u64 unused[6]; /* to whole cache lines */
 };
 
 /* Where the time of a sleep goes in the ledger. */
@@ -111,70 +130,78 @@ enum expectation {
 /* A thread has as many Python thread states as it has called interpreters of its process. */
 #define PYTHON_STATES 4
 
+/* What each switch looks at comes first, by cache lines: the kernel keeps eight bytes of its own in front of it in the first. */
 struct thread {
-	u64 word;           /* cycle.bpf.h */
-	u32 state;          /* enum abi_state, set by the thread's own switches */
-	u32 followed_since; /* hot_generation when it was last found in step */
-	struct tag_slot slot[4];
-	u64 in_ns;     /* since when it is on the CPU */
+	u64 word;            /* cycle.bpf.h */
+	u32 state;           /* enum abi_state, set by the thread's own switches */
+	u32 followed_since;  /* hot_generation when it was last found in step */
+	u64 in_ns;           /* since when it is on the CPU */
+	u64 sleep_ns;        /* when the last sleep began */
+	u64 wake_ns;         /* when it ended, 0 while it goes on */
+	u64 slept_begin;     /* begin of the cycle whose sleep is not settled; void for any other */
+	u32 watches_context; /* the process publishes contexts that are read at switch-out */
+	u32 retag;           /* base_tag was changed from outside: to be taken at the next switch */
+
 	u64 exec_mark; /* CPU clock and run-queue clock at the cycle's begin */
 	u64 queue_mark;
 	u64 queue_left; /* time on run queues that found no room in its cycle, as the clocks differ by some microseconds */
-	u64 split_begin; /* the cycle was split here; the next two are void for any other begin */
-	u64 split_exec;  /* on-CPU time settled by splits */
-	u64 split_queue; /* run-queue clock at the split */
+	u64 split_begin; /* the cycle was split here; split_exec and split_queue are void for any other begin */
+	u64 held_ns;
+	u64 told_ns; /* of a sleep that a window cut: what earlier windows have been told of it, as the next four say */
+	struct wait_row row; /* what the sleep was, from the wake on; cause 0: no stall */
+	u32 exec_known;
+
+	u32 kind; /* enum abi_wait_kind of the sleep, should it turn out to be no stall */
+	u32 expect;
+	u32 hint;            /* enum abi_cause that a tracepoint announced for the next sleep */
+	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
+	u32 wait_seq;
+	u32 issued_seq; /* wait_seq when it last issued a request */
+	u32 n_issued;
+	u32 last_dev;  /* of the last request that it issued or that ended a wait of its */
+	u64 early_ns;  /* woken then, between falling asleep and its switch-out */
+	u64 usual_ns;  /* how long its stalls last, at most, of late */
+	u64 copied_ns; /* when its stack was last copied as it fell asleep */
+	u32 lot;       /* random: whether this wait's stack is kept (capture.bpf.h) */
+	u32 stack_slot;
+
 	/* On-CPU time that the splits of the cycle settled by the hooks' clocks: of the first tag, and of the last other one. None of
 	 * what lies before the end of a window. */
 	struct split_part first_split, last_split;
-	u64 slept_begin; /* begin of the cycle whose sleep is not settled; void for any other */
-	u64 sleep_ns;    /* when the last sleep began */
-	u64 held_ns, held_tag;
+	u64 split_exec;  /* on-CPU time settled by splits */
+	u64 split_queue; /* run-queue clock at the split */
+	u64 copied_ip,
+	        copied_sp; /* where it stood at copied_ns; ip 0: with Python frames, of which these tell nothing */
+
+	struct tag_slot slot[4];
+	struct {
+		u64 request, ns; /* its address, and when it was issued */
+		u32 dev;
+	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
+
+	u64 held_tag;
 	struct wait_row held;
-	u32 exec_known;
-	u32 retag;           /* base_tag was changed from outside: to be taken at the next switch */
-	u32 kind;            /* enum abi_wait_kind of the sleep, should it turn out to be no stall */
-	struct wait_row row; /* what the sleep was, from the wake on; cause 0: no stall */
-	u64 wake_ns;         /* when the sleep ended, 0 while it goes on */
-	/* Of a sleep that a window cut: what earlier windows have been told of it. */
-	u64 told_ns, told_tag;
-	u64 told_sent_ns; /* of that: parts whose stacks were sent */
 	struct wait_row told;
-	u32 told_seq; /* wait_seq of the sleep that the three above are of */
-	u32 wait_seq;
-	u32 issued_seq; /* wait_seq when it last issued a request */
+	u64 told_tag;
+	u64 told_sent_ns; /* of told_ns: parts whose stacks were sent */
+	u32 told_seq;     /* wait_seq of the sleep that all that is of */
 	u32 tgid;
 	u32 tid;
+	u32 context_known; /* read once, or told by the probe */
 	u64 process_start_ns;
 	u64 base_tag;
 	u64 thread_tag;
-	u32 watches_context; /* the process publishes contexts that are read at switch-out */
-	u32 context_known;   /* read once, or told by the probe */
-	u32 stalltag_held;   /* the thread's tag is one of ours, not a foreign context */
-	u32 reading;         /* the scratch is in use: who interrupts leaves it alone */
-	u32 hint;            /* enum abi_cause that a tracepoint announced for the next sleep */
+	u32 stalltag_held; /* the thread's tag is one of ours, not a foreign context */
+	u32 reading;       /* the scratch is in use: who interrupts leaves it alone */
 	u32 hint_dev;
 	u32 hint_timed; /* … which a timer ends, not a request */
 	u64 hint_ip;    /* the user's instruction behind the system call that it was announced in */
-	u32 last_dev;   /* of the last request that it issued or that ended a wait of its */
-	u32 expect;
-	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
-	u32 lot;             /* random: whether this wait's stack is kept (capture.bpf.h) */
-	u64 usual_ns;        /* how long its stalls last, at most, of late */
-	u64 copied_ns;       /* when its stack was last copied as it fell asleep, and where it stood */
-	u64 copied_ip, copied_sp;
-	u32 stack_slot;
 	u32 stack_flags;
 	u32 stack_len;
 	u32 adopted;       /* it was there before us, and may have held its tag for long */
 	u32 reserved_slot; /* for remote.bpf.c to fill while the thread sleeps */
 	u32 stack_python;  /* Python frames in its slot */
-	u64 early_ns;      /* woken then, between falling asleep and its switch-out */
 	struct carried early;
-	struct {
-		u64 request, ns; /* its address, and when it was issued */
-		u32 dev;
-	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
-	u32 n_issued;
 	struct {
 		u64 lists; /* what the interpreter's lists began with when it was last looked for */
 		u64 state[PYTHON_STATES];
@@ -182,6 +209,12 @@ struct thread {
 		u32 asked;
 	} python; /* python.bpf.h */
 };
+
+_Static_assert(__builtin_offsetof(struct thread, exec_mark) == 64 - 8, "the first line");
+_Static_assert(__builtin_offsetof(struct thread, kind) == 2 * 64 - 8, "the second");
+_Static_assert(__builtin_offsetof(struct thread, first_split) == 3 * 64 - 8, "the third");
+_Static_assert(__builtin_offsetof(struct thread, slot) == 4 * 64 - 8, "the fourth");
+_Static_assert(sizeof(struct tag_slot) % 64 == 0, "and each slot begins one");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -28,8 +28,11 @@ ALWAYS u64 hash_mix(u64 hash, u64 word)
 /* NULL also while another CPU is still making it. */
 ALWAYS struct thread *thread_find(struct task_struct *task)
 {
-	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread *t;
 
+	if (!task->bpf_storage)
+		return NULL; /* most have none: the question costs less than the call */
+	t = bpf_task_storage_get(&threads, task, 0, 0);
 	return t && t->word ? t : NULL;
 }
 
@@ -89,6 +92,7 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	t->stack_slot = ABI_NO_SLOT;
 	t->reserved_slot = ABI_NO_SLOT;
 	t->followed_since = hot_generation;
+	t->lot = bpf_get_prandom_u32();
 	barrier();
 	t->word = word_of(now, 0); /* from here on the thread's own switches see it */
 	return t;
@@ -210,7 +214,7 @@ ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u32 state,
 }
 
 /* After the thread's last switch-out was settled. */
-ALWAYS void thread_end(struct thread *t)
+NOW_AND_THEN void thread_end(struct thread *t)
 {
 	struct tag_slot *slot = thread_slot(t);
 

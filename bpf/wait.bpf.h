@@ -29,7 +29,8 @@ ALWAYS u64 syscall_ip(struct task_struct *task)
 }
 
 /* Sets `expect` and `kind` for a sleep that begins, or has begun, with these registers of the user's. */
-ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct pt_regs *regs, u32 task_state)
+ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct pt_regs *regs,
+                        u32 task_state)
 {
 	u32 nr = regs ? (u32)regs->orig_ax : ~0U;
 
@@ -53,7 +54,7 @@ ALWAYS void hint_check(struct task_struct *task, struct thread *t)
 {
 	bool may_be = t->expect == EXPECT_IOWAIT || t->expect == EXPECT_UNINTERRUPTIBLE;
 
-	if (t->hint && (!may_be || t->hint_ip != syscall_ip(task)))
+	if (RARELY(t->hint) && (!may_be || t->hint_ip != syscall_ip(task)))
 		t->hint = 0;
 }
 
@@ -69,8 +70,8 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	slot_release(t);
 	if (!t->expect && !long_waits)
 		return;
-	t->lot = bpf_get_prandom_u32();
-	if (worth_a_copy(t, regs, now))
+	lot_draw(t, now);
+	if (RARELY(worth_a_copy(t, regs, now)))
 		capture_sleep(task, t, now);
 	else if (!any_uncopied)
 		any_uncopied = 1;
@@ -123,7 +124,7 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 
 /* The sleep ends, by what `from` stands for. When that was is worth a look at the clock only for a stall, or where its
  * stack may be wanted. */
-ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from)
+ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from, u64 *now)
 {
 	if (t->state != ABI_SLEEP || t->wake_ns)
 		return;
@@ -133,7 +134,7 @@ ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct ca
 	}
 	wait_decide(task, t, from);
 	t->hint = 0;
-	t->wake_ns = bpf_ktime_get_ns();
+	t->wake_ns = clock_once(now);
 }
 
 /* A thread is woken that has set its state and left the run queue, and whose switch-out is yet to come. */
@@ -149,12 +150,10 @@ ALWAYS void wait_end_early(struct task_struct *task, struct thread *t, const str
 }
 
 /* What a wake that came too early had to tell. */
-ALWAYS void wait_take_early(struct task_struct *task, struct thread *t, u64 now)
+NOW_AND_THEN void wait_take_early(struct task_struct *task, struct thread *t, u64 now)
 {
 	u64 early_ns = t->early_ns;
 
-	if (!early_ns)
-		return;
 	t->early_ns = 0;
 	if (since(now, early_ns) > SOON_NS)
 		return;
@@ -164,7 +163,7 @@ ALWAYS void wait_take_early(struct task_struct *task, struct thread *t, u64 now)
 }
 
 /* The sleep has ended, and no wake was seen: still the kernel may have said what it was. */
-ALWAYS void wait_end_unseen(struct task_struct *task, struct thread *t)
+NOW_AND_THEN void wait_end_unseen(struct task_struct *task, struct thread *t)
 {
 	COUNT(wakes_unseen);
 	wait_decide(task, t, NULL);
@@ -227,7 +226,7 @@ ALWAYS void wait_event_bare(struct task_struct *task, struct stack_slot *slot)
 }
 
 /* The sample of a wait whose thread is being switched in: its slot is still its own. */
-ALWAYS void wait_sample(struct task_struct *task, struct thread *t, const struct wait_part *part)
+NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const struct wait_part *part)
 {
 	struct stack_slot *slot = NULL;
 	void *ledger = ledger_now();

@@ -83,7 +83,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->preempt_count_from_rq = knobs->places->preempt_count_from_rq;
 	bpf->rodata->filter_cgroup = opts->cgroup_id;
 	bpf->rodata->filter_level = opts->cgroup_level;
-	bpf->data->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
+	bpf->bss->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);
 	bpf_map__set_max_entries(bpf->maps.stack_slots, slots + libbpf_num_possible_cpus() + 1);
@@ -410,12 +410,12 @@ uint64_t tracer_event_bytes(const struct tracer *tracer)
 
 uint64_t tracer_threshold(const struct tracer *tracer)
 {
-	return tracer->bpf->data->threshold_ns;
+	return tracer->bpf->bss->threshold_ns;
 }
 
 void tracer_set_threshold(struct tracer *tracer, uint64_t ns)
 {
-	tracer->bpf->data->threshold_ns = ns;
+	tracer->bpf->bss->threshold_ns = ns;
 }
 
 uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter)
