@@ -32,6 +32,7 @@ struct session {
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
 	uint64_t housekeeping_ns, polled_ns, steal_ns;
 	struct attachment attachment;
+	unsigned int windows_at_rest;      /* have ended since somebody was tagged */
 	bool behind;                       /* the last drain did not come to its end */
 	bool too_late;                     /* what comes now is counted, not resolved */
 	uint64_t lost_events, lost_row_ns; /* for want of memory for a window */

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "profiler/clock.h"
@@ -14,7 +15,8 @@
 #include "profiler/tag_watch.h"
 #include "profiler/tracer.h"
 
-#define LAST_DRAIN_NS (600 * 1000000ULL) /* of a window */
+#define LAST_DRAIN_NS   (600 * 1000000ULL) /* of a window */
+#define WINDOWS_TO_REST 2                  /* a profile is freed after its window */
 
 /* --- what comes in -------------------------------------------------------------------------------- */
 
@@ -117,6 +119,16 @@ static struct profile *finish_window(struct session *session, uint64_t covered_n
 	return profile;
 }
 
+/* The last windows' memory, and that of what was made of them, lies between what is kept: it is given back when nobody is
+ * tagged any more. */
+static void rest(struct session *session)
+{
+	if (tracer_attached(session->tracer))
+		session->windows_at_rest = 0;
+	else if (session->windows_at_rest++ < WINDOWS_TO_REST)
+		malloc_trim(0);
+}
+
 struct profile *session_end_window(struct session *session)
 {
 	uint64_t end_unix_ns, end_ns;
@@ -141,6 +153,7 @@ struct profile *session_end_window(struct session *session)
 	process_table_age(session->processes);
 	python_processes_age(session->pythons);
 	symbol_cache_keep(session->symbolizer, session->debuginfod);
+	rest(session);
 	if (!profile)
 		errno = -result;
 	return profile;

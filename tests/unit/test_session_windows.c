@@ -6,12 +6,19 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "pprof/profile.h"
 #include "profiler/config.h"
 #include "profiler/session_state.h"
 #include "profiler/stamp.h"
 #include "tests/unit/need_root.h"
+
+#define BLOCKS      32768
+#define BLOCK_BYTES 1000
 
 static bool no_memory;
 
@@ -123,11 +130,47 @@ static void test_session_windows__events_of_the_next(void **state)
 	config_free(config);
 }
 
+static size_t resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%*u %lu", &pages), 1);
+	fclose(file);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What was freed below something that is kept goes back when windows end at rest. */
+static void test_session_windows__rest(void **state)
+{
+	struct config *config;
+	struct session *session = begin(&config);
+	void **blocks = calloc(BLOCKS, sizeof(*blocks));
+	size_t before;
+
+	(void)state;
+	for (size_t i = 0; i < BLOCKS; i++) {
+		blocks[i] = malloc(BLOCK_BYTES);
+		memset(blocks[i], 1, BLOCK_BYTES);
+	}
+	for (size_t i = 0; i < BLOCKS - 1; i++)
+		free(blocks[i]);
+	before = resident_bytes();
+	end_window(session, 0, 0);
+	assert_true(resident_bytes() + BLOCKS * BLOCK_BYTES / 2 < before);
+	free(blocks[BLOCKS - 1]);
+	free(blocks);
+	session_free(session);
+	config_free(config);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_session_windows__no_memory_for_the_next),
 		cmocka_unit_test(test_session_windows__events_of_the_next),
+		cmocka_unit_test(test_session_windows__rest),
 	};
 
 	return cmocka_run_group_tests_name("session_windows", tests, NULL, NULL);
