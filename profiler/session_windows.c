@@ -16,7 +16,7 @@
 #include "profiler/tracer.h"
 
 #define LAST_DRAIN_NS   (600 * 1000000ULL) /* of a window */
-#define WINDOWS_TO_REST 2                  /* a profile is freed after its window */
+#define WINDOWS_TO_REST 6 /* profiles are freed after their window, tables age for some more */
 
 /* --- what comes in -------------------------------------------------------------------------------- */
 
