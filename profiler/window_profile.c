@@ -180,20 +180,38 @@ static int add_row_samples(struct window *window, struct row *row)
 	return err;
 }
 
-/* Waits that are no stalls: their stacks stand for themselves alone, as only the long ones have any. What earlier windows
- * were told of a wait that turned out to be a stall is taken back (window.c). */
+/* What the samples of waits that are no stalls may stand for: each is as long as the hooks' clock says, their row as the
+ * scheduler's counts leave over. */
+static uint64_t wait_weight(const struct row *row)
+{
+	const struct sample *sample;
+	int64_t bound = row->ns;
+
+	for (sample = row->samples; sample; sample = sample->hh.next)
+		bound += sample->taken_back;
+	if (bound < 0)
+		return 0;
+	return (uint64_t)bound < row->weight ? (uint64_t)bound : row->weight;
+}
+
+/* Waits that are no stalls: their stacks stand for themselves alone, as only the long ones have any, and never for more
+ * than their row. What earlier windows were told of a wait that turned out to be a stall is taken back (window.c). */
 static int add_wait_samples(struct window *window, struct row *row)
 {
+	uint64_t weight = 0, whole = wait_weight(row);
 	struct sample *sample;
 	struct labels labels;
+	int64_t ns = 0;
 	int err = 0;
 
 	if (row->samples)
 		labels_of(window, row, &labels);
 	for (sample = row->samples; sample && !err; sample = sample->hh.next) {
+		int64_t upto = share((int64_t)whole, weight += sample->weight, row->weight);
 		int64_t values[WINDOW_TYPES] = { [WINDOW_CONTENTIONS] = sample->times / 1000,
-			                         [WINDOW_DELAY] = sample->weight - sample->taken_back };
+			                         [WINDOW_DELAY] = upto - ns - (int64_t)sample->taken_back };
 
+		ns = upto;
 		if (values[WINDOW_DELAY])
 			err = profile_add_sample(window->profile, sample->ids, sample->n, values,
 			                         labels.label, labels.n);
