@@ -295,7 +295,9 @@ static void finish(struct recording *r)
 	if (r->options.quiet)
 		return;
 	if (sink_whole(r->sink))
-		top_print_summary(stderr, sink_whole(r->sink), r->options.top);
+		top_print_summary(stderr, sink_whole(r->sink),
+		                  sink_last_file(r->sink)[0] ? sink_last_file(r->sink) : NULL,
+		                  r->options.top);
 	say_where(r->sink);
 }
 

@@ -7,6 +7,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/ledger_row.h"
+#include "profiler/text_cells.h"
 #include "profiler/top.h"
 #include "profiler/top_input.h"
 #include "profiler/top_json.h"
@@ -17,6 +18,7 @@
 
 #define TABLE_ROWS    10 /* of one table, unless -n says otherwise */
 #define MESSAGE_BYTES 1024
+#define STALLS_LISTED 32
 
 /* A loaded profile, and how to look at it. */
 struct view {
@@ -63,6 +65,41 @@ static bool any_row(const struct view *view, const struct top_filter *filter)
 	return false;
 }
 
+static void list_stall(const char *stalls[STALLS_LISTED], const char *stall)
+{
+	for (size_t i = 0; *stall && i < STALLS_LISTED; i++) {
+		if (!stalls[i])
+			stalls[i] = stall;
+		if (!strcmp(stalls[i], stall))
+			return;
+	}
+}
+
+/* The stall that was asked for is nowhere in the profile: says which are. */
+static bool lacks_stall(const struct view *view)
+{
+	const struct top_filter only = { .stall = view->options->filter.stall };
+	const char *stalls[STALLS_LISTED] = { NULL };
+	struct top_sample sample;
+
+	if (!only.stall || any_row(view, &only) || any_sample(view, &only))
+		return false;
+	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
+		const struct ledger_row *row = ledger_at(view->input->ledger, i);
+
+		list_stall(stalls, row ? row->cause : "");
+	}
+	for (size_t i = 0; top_sample_get(view->input, view->tags, i, &sample); i++)
+		list_stall(stalls, sample.stall);
+	fprintf(stderr, "stallprof top: no stall '%s' in the profile; there are:", only.stall);
+	for (size_t i = 0; i < STALLS_LISTED && stalls[i]; i++) {
+		fputs(i ? ", " : " ", stderr);
+		text_print_clean(stderr, stalls[i], 0);
+	}
+	fputs(stalls[0] ? "\n" : " none\n", stderr);
+	return true;
+}
+
 /* Something was asked for that is not there: says so. */
 static bool finds_nothing(const struct view *view)
 {
@@ -71,6 +108,8 @@ static bool finds_nothing(const struct view *view)
 	filter.waits = true;
 	if (!filter.tag && !filter.stall && !filter.focus && !filter.ignore)
 		return false;
+	if (lacks_stall(view))
+		return true;
 	if (any_sample(view, &filter) || (!filter.focus && !filter.ignore && any_row(view, &filter)))
 		return false;
 	fprintf(stderr, "stallprof top: the profile has nothing%s%s%s%s%s: see --by tag and --by stall\n",
@@ -110,7 +149,7 @@ static int print_table(FILE *out, const struct view *view, const struct top_tabl
 	fputc('\n', out);
 	top_text_losses(out, view->input, options->verbose ? 0 : TABLE_ROWS);
 	if (options->verbose)
-		top_text_stamp(out, view->input);
+		top_text_stamp(out, view->input, text_line_columns(out));
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }
 
@@ -203,7 +242,7 @@ int cmd_top(int argc, char **argv)
 	return status;
 }
 
-void top_print_summary(FILE *out, const struct profile *p, size_t n_top)
+void top_print_summary(FILE *out, const struct profile *p, const char *path, size_t n_top)
 {
 	const struct top_options options = { .limit = n_top };
 	char message[MESSAGE_BYTES] = "";
@@ -217,6 +256,7 @@ void top_print_summary(FILE *out, const struct profile *p, size_t n_top)
 		return;
 	}
 	type = top_pick_type(&input, NULL);
+	input.path = path;
 	tags = top_tags_new(&input);
 	view.input = &input;
 	view.tags = tags;

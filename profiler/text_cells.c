@@ -18,6 +18,13 @@ size_t text_terminal_columns(FILE *out)
 	return size.ws_col;
 }
 
+size_t text_line_columns(FILE *out)
+{
+	size_t columns = text_terminal_columns(out);
+
+	return columns ? columns : 140;
+}
+
 /* What the first character of text is written as: its bytes, or an escape. */
 struct cell {
 	const char *bytes;

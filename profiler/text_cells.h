@@ -11,6 +11,9 @@
 /* Columns of the terminal behind out; 0 when it is none, or doesn't say. */
 size_t text_terminal_columns(FILE *out);
 
+/* How long a line for people may be: as the terminal behind out, or 140 columns. */
+size_t text_line_columns(FILE *out);
+
 /* Writes text with control characters and bytes that are not UTF-8 as \xHH, cut to at most columns characters
  * (0: in full), the last of which is then '…'. */
 void text_print_clean(FILE *out, const char *text, size_t columns);

@@ -15,8 +15,8 @@ struct profile;
 
 /*
  * Prints the first screen (top_screen.h) of p with at most n_top classes, and lines of code for each cause (0: all; or
- * TOP_FITS), cut to the width of the terminal when out is one. Without memory it prints what it can.
+ * TOP_FITS). `path` is where p lies, NULL: nowhere yet. Without memory it prints what it can.
  */
-void top_print_summary(FILE *out, const struct profile *p, size_t n_top);
+void top_print_summary(FILE *out, const struct profile *p, const char *path, size_t n_top);
 
 #endif

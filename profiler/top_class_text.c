@@ -9,9 +9,11 @@
 #include "profiler/text_cells.h"
 
 #define NAME_WIDTH_MIN 12
-#define NAME_WIDTH_MAX 40 /* on a terminal */
+#define NAME_WIDTH_MAX 40 /* unless the times leave more room */
 #define CELL_WIDTH     9
 #define THREADS_WIDTH  9
+#define STEPS_WIDTH    (THREADS_WIDTH + 3 * CELL_WIDTH + 2) /* before the worst one's name */
+#define ID_WIDTH_MAX   20
 
 static size_t bounded(size_t count, size_t limit)
 {
@@ -58,16 +60,6 @@ static size_t name_columns(const struct top_class *row)
 	return text_columns(row->name) + (row->id >> 32 ? 20 : row->id ? 14 : 0);
 }
 
-static size_t name_width(const struct top_classes *table, size_t shown, size_t columns)
-{
-	size_t width = NAME_WIDTH_MIN;
-
-	for (size_t i = 0; i < shown; i++)
-		if (name_columns(&table->rows[i]) > width)
-			width = name_columns(&table->rows[i]);
-	return !columns || width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX;
-}
-
 static void print_name(FILE *out, const struct top_class *row, size_t width)
 {
 	size_t id = name_columns(row) - text_columns(row->name), room = width - id;
@@ -101,6 +93,21 @@ static size_t table_width(const struct top_classes *table, size_t names)
 	for (size_t i = 0; i < table->column_count; i++)
 		width += (size_t)cell_width(table->columns[i]);
 	return width;
+}
+
+static size_t name_width(const struct top_classes *table, size_t shown, size_t columns)
+{
+	size_t width = NAME_WIDTH_MIN, rest = STEPS_WIDTH + NAME_WIDTH_MIN + ID_WIDTH_MAX,
+	       max = NAME_WIDTH_MAX;
+
+	if (table_width(table, 0) > rest)
+		rest = table_width(table, 0);
+	if (columns > rest + max)
+		max = columns - rest;
+	for (size_t i = 0; i < shown; i++)
+		if (name_columns(&table->rows[i]) > width)
+			width = name_columns(&table->rows[i]);
+	return !columns || width < max ? width : max;
 }
 
 static bool is_cause(const char *column)
@@ -221,10 +228,17 @@ static bool has_steps(const struct top_class *row)
 	return !row->base && row->tags > 1;
 }
 
+/* Room for the name of the worst before its id; 0: no bound. */
+static size_t worst_columns(const struct ledger_row *worst, size_t columns, size_t used)
+{
+	used += worst->id >> 32 ? 20 : worst->id ? 14 : 0;
+	return !columns ? 0 : columns > used + NAME_WIDTH_MIN ? columns - used : NAME_WIDTH_MIN;
+}
+
 static size_t print_steps(FILE *out, const struct top_classes *table, size_t shown, size_t names,
                           size_t columns)
 {
-	size_t lines = 0, used = names + THREADS_WIDTH + 3 * CELL_WIDTH + 2;
+	size_t lines = 0, used = names + STEPS_WIDTH;
 
 	for (size_t i = 0; i < shown; i++) {
 		const struct top_class *row = &table->rows[i];
@@ -241,7 +255,7 @@ static size_t print_steps(FILE *out, const struct top_classes *table, size_t sho
 		print_ns(out, CELL_WIDTH, row->p99_ns);
 		print_ns(out, CELL_WIDTH, row->worst_ns);
 		fputs("  ", out);
-		text_print_clean(out, row->worst->tag, columns > used + 30 ? columns - used - 20 : 0);
+		text_print_clean(out, row->worst->tag, worst_columns(row->worst, columns, used));
 		print_id(out, row->worst->id);
 		fputc('\n', out);
 	}

@@ -189,9 +189,42 @@ static void add_line(struct top_sections *out, struct line *const *lines, size_t
 			                                            .blocked = line->blocked,
 			                                            .code = out->memory->codes + i };
 	section = &out->sections[out->count - 1];
-	section->code[section->count++] = line->code;
+	if (line->code.ns > 0)
+		section->code[section->count++] = line->code;
 	section->ns = saturating_add(section->ns, line->code.ns);
 	section->waits = saturating_add(section->waits, line->code.waits);
+}
+
+static void take_back(struct line *of, struct line *from)
+{
+	int64_t ns = from->code.ns < -of->code.ns ? from->code.ns : -of->code.ns;
+
+	of->code.ns += ns;
+	from->code.ns -= ns;
+}
+
+/* What an earlier window was told of a wait as of another kind is taken back with the stack that it has now: from the
+ * other lines of its class. */
+static void settle_negative(struct line *const *lines, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (size_t other = 0; other < n && lines[i]->code.ns < 0; other++)
+			if (lines[other]->code.ns > 0 && same_section(lines[i], lines[other]) &&
+			    !strcmp(lines[i]->code.class, lines[other]->code.class) &&
+			    !strcmp(lines[i]->code.stall, lines[other]->code.stall))
+				take_back(lines[i], lines[other]);
+	}
+}
+
+/* Of which as much was taken back as was told. */
+static void drop_empty_sections(struct top_sections *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < out->count; i++)
+		if (out->sections[i].ns > 0)
+			out->sections[n++] = out->sections[i];
+	out->count = n;
 }
 
 static int make_sections(struct top_sections *out)
@@ -207,10 +240,12 @@ static int make_sections(struct top_sections *out)
 	}
 	for (struct line *line = out->memory->by_key; line; line = line->hh.next)
 		lines[i++] = line;
+	settle_negative(lines, n);
 	qsort(lines, n, sizeof(struct line *), compare_lines);
 	for (i = 0; i < n; i++)
 		add_line(out, lines, i);
 	free(lines);
+	drop_empty_sections(out);
 	qsort(out->sections, out->count, sizeof(*out->sections), compare_sections);
 	return 0;
 }
@@ -227,7 +262,7 @@ int top_sections_build(struct top_sections *out, const struct top_input *input, 
 	for (size_t i = 0; !err && top_sample_get(input, tags, i, &sample); i++) {
 		int64_t ns = sample.view.values[type];
 
-		if (ns > 0 && top_filter_sample(filter, input, &sample))
+		if (ns && top_filter_sample(filter, input, &sample))
 			err = add_sample(out->memory, input, filter, &sample, i, ns,
 			                 waits_type < 0 ? 0 : sample.view.values[waits_type]);
 	}

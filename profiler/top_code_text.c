@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/ledger_row.h"
 #include "profiler/text_cells.h"
+#include "profiler/top_blocked_text.h"
 #include "profiler/top_frames.h"
 #include "profiler/top_input.h"
 
@@ -175,12 +175,22 @@ static struct class_sum *sum_classes(const struct top_section *section, size_t *
 	return sums;
 }
 
-static void write_section_head(FILE *out, const struct top_section *section)
+/* Samples of CPUs lie within a stall, unless a baseline was asked for. */
+static void write_section_name(FILE *out, const struct top_code_text *what, const struct top_section *section)
+{
+	if (what->on_cpu && !strcmp(section->stall, "none"))
+		fputs("on the CPU outside of stalls", out);
+	else
+		fprintf(out, "%s%s", what->on_cpu ? "on the CPU during " : "", section->stall);
+	fprintf(out, "%s%s", *section->device ? " on " : "", section->device);
+}
+
+static void write_section_head(FILE *out, const struct top_code_text *what, const struct top_section *section)
 {
 	size_t n, i;
 	struct class_sum *sums = sum_classes(section, &n);
 
-	fprintf(out, "%s%s%s", section->stall, *section->device ? " on " : "", section->device);
+	write_section_name(out, what, section);
 	fputs(section->blocked ? " (no stall: waits for other threads, timers, peers), " : ", ", out);
 	write_ns(out, section->ns);
 	if (section->waits)
@@ -202,7 +212,7 @@ static void print_section_head(struct page *page, const struct top_section *sect
 
 	if (!memory)
 		return;
-	write_section_head(memory, section);
+	write_section_head(memory, page->what, section);
 	if (!fclose(memory))
 		print_line(page, 0, "", text);
 	free(text);
@@ -263,107 +273,32 @@ static void print_section(struct page *page, const struct top_section *section, 
 	print_rest(page, section, i);
 }
 
-/* --- blocked, but no stacks were taken -------------------------------------------------------------------- */
-
-#define KINDS_MAX 16
-
-struct kinds {
-	size_t n;
-	const char *names[KINDS_MAX];
-	int64_t ns[KINDS_MAX];
-};
-
-static void add_kind(struct kinds *kinds, const struct ledger_row *row)
-{
-	size_t i = 0;
-
-	while (i < kinds->n && strcmp(kinds->names[i], row->cause) != 0)
-		i++;
-	if (i == KINDS_MAX)
-		return;
-	kinds->n += i == kinds->n;
-	kinds->names[i] = row->cause;
-	kinds->ns[i] += row->ns;
-}
-
-/* False: nobody said what kinds of waits they were. */
-static bool find_kinds(const struct page *page, const struct top_class *class, struct kinds *kinds)
-{
-	struct ledger *ledger = page->what->input->ledger;
-	char name[512];
-
-	*kinds = (struct kinds){};
-	for (size_t i = 0; i < ledger_count(ledger); i++) {
-		const struct ledger_row *row = ledger_at(ledger, i);
-
-		if (!row || row->state != LEDGER_BLOCKED || !*row->cause || !row->ns ||
-		    !top_filter_row(page->what->filter, row))
-			continue;
-		top_level_name(row, page->what->filter, name, sizeof(name));
-		if (!strcmp(name, class->name))
-			add_kind(kinds, row);
-	}
-	return kinds->n;
-}
-
-static void print_kinds(struct page *page, const struct top_class *class, const struct kinds *kinds)
-{
-	fputs("  ", page->out);
-	text_print_clean(page->out, class->name, 0);
-	for (size_t i = 0; i < kinds->n; i++) {
-		fprintf(page->out, "%s%s ", i ? ", " : ": ", kinds->names[i]);
-		write_ns(page->out, kinds->ns[i]);
-		fprintf(page->out, " (%.1f %%)", percent(kinds->ns[i], class->wall_ns));
-	}
-	fputc('\n', page->out);
-	page->lines++;
-}
-
-static bool has_blocked_stacks(const struct top_sections *sections)
-{
-	return sections->count && sections->sections[sections->count - 1].blocked;
-}
-
-static void print_blocked_kinds(struct page *page, const struct top_sections *sections)
-{
-	const struct top_classes *classes = page->what->classes;
-	size_t shown = 0;
-	struct kinds kinds;
-
-	if (has_blocked_stacks(sections) || page->what->filter->stall)
-		return;
-	for (size_t i = 0; i < classes->count && shown < CLASSES_NAMED; i++) {
-		if (classes->rows[i].base || !find_kinds(page, &classes->rows[i], &kinds))
-			continue;
-		if (!shown++) {
-			fputs("\nblocked (no stall: waits for other threads, timers, peers); --waits=long "
-			      "takes "
-			      "stacks\n",
-			      page->out);
-			page->lines += 2;
-		}
-		print_kinds(page, &classes->rows[i], &kinds);
-	}
-}
-
 /* --- all of them ------------------------------------------------------------------------------------------ */
 
 static void print_also(struct page *page, const struct top_section *sections, size_t n)
 {
-	fputs("\nalso", page->out);
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return;
+	fputs("also (-n 0 shows all) ", memory);
 	for (size_t i = 0; i < n && i < 2 * CLASSES_NAMED; i++) {
-		fprintf(page->out, "%s", i ? ", " : " ");
-		text_print_clean(page->out, sections[i].stall, 0);
-		fputs(*sections[i].device ? " on " : "", page->out);
-		text_print_clean(page->out, sections[i].device, 0);
-		fputc(' ', page->out);
-		write_ns(page->out, sections[i].ns);
+		fputs(i ? ", " : "", memory);
+		write_section_name(memory, page->what, &sections[i]);
+		fputc(' ', memory);
+		write_ns(memory, sections[i].ns);
 	}
-	fputs(n > 2 * CLASSES_NAMED ? ", … (-n 0 shows all)\n" : " (-n 0 shows all)\n", page->out);
-	page->lines += 2;
+	fputs(n > 2 * CLASSES_NAMED ? ", …" : "", memory);
+	if (!fclose(memory)) {
+		fputc('\n', page->out);
+		page->lines++;
+		print_line(page, 0, "", text);
+	}
+	free(text);
 }
 
-/* Of the stalls the first ones, and what is blocked, in so many lines. */
 /* How many of the stalls, which come heaviest first, are worth a section of their own. */
 static size_t worth_showing(const struct top_section *sections, size_t n)
 {
@@ -377,6 +312,12 @@ static size_t worth_showing(const struct top_section *sections, size_t n)
 	return shown;
 }
 
+static bool has_blocked_stacks(const struct top_sections *sections)
+{
+	return sections->count && sections->sections[sections->count - 1].blocked;
+}
+
+/* Of the stalls the first ones, and what is blocked, in so many lines. */
 static void print_within(struct page *page, const struct top_sections *sections, size_t lines)
 {
 	size_t blocked = has_blocked_stacks(sections), stalls = sections->count - blocked;
@@ -416,7 +357,8 @@ size_t top_text_sections(FILE *out, const struct top_code_text *what, const stru
 			print_section(&page, &sections->sections[i], 0);
 		}
 	}
-	print_blocked_kinds(&page, sections);
+	if (!has_blocked_stacks(sections))
+		page.lines += top_text_blocked(out, what);
 	free(page.stack);
 	return page.lines;
 }

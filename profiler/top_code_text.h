@@ -22,11 +22,13 @@
 
 struct top_code_text {
 	const struct top_input *input;
+	const struct top_tags *tags; /* NULL: which samples are of waits that are no stalls is not known */
 	const struct top_filter *filter;
 	const struct top_classes *classes;
 	size_t limit;   /* lines of code a section; 0: all */
 	size_t columns; /* 0: no bound */
 	bool native;    /* whole stacks, with all frames */
+	bool on_cpu;    /* what is summed is not waits, but samples of CPUs */
 };
 
 #define TOP_SECTION_LINES_MAX 12

@@ -140,6 +140,8 @@ int top_input_load(struct top_input *input, char *const *paths, size_t count, ch
 
 	if (result)
 		snprintf(err, err_size, "no memory left");
+	else if (count == 1 && strcmp(paths[0], "-") != 0)
+		input->path = paths[0];
 	for (size_t i = 0; i < count && !result; i++) {
 		struct stat info;
 

@@ -19,6 +19,7 @@ struct top_input {
 	struct profile *owned; /* the same, when it is to be freed */
 	struct ledger *ledger;
 	struct stamp *stamp;
+	const char *path; /* to load it again; NULL: several, or not known. The caller's */
 	size_t files;
 	size_t foreign_files;   /* not written by stallprof: no ledger, no stamp */
 	size_t rewritten_files; /* written anew by another program: classes, but no exact tags and no stamp */

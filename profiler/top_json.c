@@ -9,6 +9,7 @@
 #include "profiler/ledger_row.h"
 #include "profiler/stamp.h"
 #include "profiler/top_input.h"
+#include "profiler/top_processes.h"
 
 static size_t bounded(size_t count, size_t limit)
 {
@@ -136,6 +137,46 @@ static int write_classes(struct json_writer *json, const struct top_json *what)
 		write_class(json, &classes, &classes.rows[i], coverage.covered_ns);
 	json_array_end(json);
 	top_classes_free(&classes);
+	return 0;
+}
+
+/* --- processes --------------------------------------------------------------------------------------------------
+ */
+
+static void write_process(struct json_writer *json, const struct top_process *process)
+{
+	json_object_begin(json);
+	json_member_u64(json, "process", process->row->pid);
+	json_member_u64(json, "start_ns", process->row->start_ns);
+	json_member_string(json, "comm", process->row->comm);
+	json_member_u64(json, "wall_ns", (uint64_t)process->ns);
+	json_key(json, "classes");
+	json_array_begin(json);
+	for (size_t i = 0; i < process->count; i++) {
+		json_object_begin(json);
+		json_member_string(json, "name", process->classes[i].name);
+		json_member_u64(json, "wall_ns", (uint64_t)process->classes[i].ns);
+		json_key(json, "share");
+		json_double(json, (double)process->classes[i].ns / (double)process->ns);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_object_end(json);
+}
+
+static int write_processes(struct json_writer *json, const struct top_json *what)
+{
+	struct top_processes processes;
+	int err = top_processes_build(&processes, what->input);
+
+	if (err)
+		return err;
+	json_key(json, "processes");
+	json_array_begin(json);
+	for (size_t i = 0; i < bounded(processes.count, what->limit); i++)
+		write_process(json, &processes.processes[i]);
+	json_array_end(json);
+	top_processes_free(&processes);
 	return 0;
 }
 
@@ -353,7 +394,7 @@ static void write_stamp(struct json_writer *json, const struct top_input *input)
 int top_json_write(FILE *out, const struct top_json *what)
 {
 	struct json_writer json;
-	int err, end, classes;
+	int err, end;
 
 	if (ledger_count(what->input->ledger) && !ledger_at(what->input->ledger, 0))
 		return -ENOMEM;
@@ -361,14 +402,16 @@ int top_json_write(FILE *out, const struct top_json *what)
 	json_object_begin(&json);
 	write_ledger(&json, what);
 	write_wall(&json, what);
-	classes = write_classes(&json, what);
+	err = write_classes(&json, what);
+	if (!err)
+		err = write_processes(&json, what);
 	write_table(&json, what);
-	err = write_stacks(&json, what, "stacks", false);
+	if (!err)
+		err = write_stacks(&json, what, "stacks", false);
 	if (!err)
 		err = write_stacks(&json, what, "waits", true);
 	write_stamp(&json, what->input);
 	json_object_end(&json);
 	end = json_end(&json);
-	err = err ? err : classes;
 	return err ? err : end;
 }

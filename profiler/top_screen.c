@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "pprof/profile.h"
 #include "profiler/ledger_row.h"
 #include "profiler/stamp.h"
 #include "profiler/text_cells.h"
@@ -10,6 +12,7 @@
 #include "profiler/top_class_text.h"
 #include "profiler/top_code_text.h"
 #include "profiler/top_input.h"
+#include "profiler/top_processes.h"
 #include "profiler/top_seen.h"
 
 /* Of a screen that is to fit. */
@@ -28,7 +31,8 @@ static int render_losses(struct losses *losses, const struct top_screen *what)
 
 	if (!memory)
 		return -ENOMEM;
-	losses->lines = top_text_losses(memory, what->input, what->limit == TOP_FITS ? LOSSES_FIT : 0);
+	losses->lines = top_text_losses(memory, what->input,
+	                                what->limit == TOP_FITS && !what->verbose ? LOSSES_FIT : 0);
 	return fclose(memory) ? -ENOMEM : 0;
 }
 
@@ -48,16 +52,37 @@ static size_t print_classes(FILE *out, const struct top_screen *what, struct top
 	                        columns);
 }
 
+/* Where the table has all classes, and no other level. */
+static int print_processes(FILE *out, const struct top_screen *what, size_t columns, size_t *lines)
+{
+	struct top_processes processes;
+	int err;
+
+	if (what->filter->tag || what->level != TOP_LEVEL_CLASS)
+		return 0;
+	err = top_processes_build(&processes, what->input);
+	if (err)
+		return err;
+	if (processes.count) {
+		fputc('\n', out);
+		*lines += 1 + top_text_processes(out, &processes, columns);
+	}
+	top_processes_free(&processes);
+	return 0;
+}
+
 static int print_code(FILE *out, const struct top_screen *what, const struct top_classes *classes,
                       size_t columns, size_t lines)
 {
 	const struct profile *profile = what->input->profile;
 	struct top_code_text text = { .input = what->input,
+		                      .tags = what->tags,
 		                      .filter = what->filter,
 		                      .classes = classes,
 		                      .limit = what->limit == TOP_FITS ? 0 : what->limit,
 		                      .columns = columns,
-		                      .native = what->native };
+		                      .native = what->native,
+		                      .on_cpu = !strcmp(profile_type(profile, what->type).type, "cpu") };
 	struct top_filter filter = *what->filter;
 	struct top_sections sections;
 	int err;
@@ -74,7 +99,7 @@ static int print_code(FILE *out, const struct top_screen *what, const struct top
 
 int top_screen_print(FILE *out, const struct top_screen *what)
 {
-	size_t columns = text_terminal_columns(out), used;
+	size_t columns = text_line_columns(out), used;
 	struct losses losses = { .text = NULL };
 	struct top_classes classes;
 	int err = top_classes_build(&classes, what->input, what->filter, what->level);
@@ -83,14 +108,16 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 		return err;
 	err = render_losses(&losses, what);
 	if (!err) {
-		used = print_classes(out, what, &classes, columns) + losses.lines + 1;
-		if (what->code)
+		used = print_classes(out, what, &classes, columns) + 1;
+		used += losses.lines < LOSSES_FIT ? losses.lines : LOSSES_FIT; /* -v may be longer */
+		err = print_processes(out, what, columns, &used);
+		if (!err && what->code)
 			err = print_code(out, what, &classes, columns,
 			                 used + 2 < TOP_SCREEN_LINES ? TOP_SCREEN_LINES - used - 1 : 1);
 		if (losses.lines)
 			fprintf(out, "\n%s", losses.text);
 		if (what->verbose)
-			top_text_stamp(out, what->input);
+			top_text_stamp(out, what->input, columns);
 	}
 	free(losses.text);
 	top_classes_free(&classes);

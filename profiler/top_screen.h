@@ -1,5 +1,7 @@
 /*
- * The first screen: where the time of each class of tags went, which lines of code waited for what, and what was not seen.
+ * The first screen: where the time of each class of tags went, which share of their loop each is, which lines of code
+ * waited for what, and what was not seen. Lines are cut to the terminal, or to 140 columns where there is none; sentences
+ * are not.
  */
 #ifndef STALLPROF_PROFILER_TOP_SCREEN_H
 #define STALLPROF_PROFILER_TOP_SCREEN_H

@@ -287,7 +287,9 @@ size_t top_text_losses(FILE *out, const struct top_input *input, size_t limit)
 	tell_hooks(&losses, input->stamp);
 	tell_kernel(&losses, input->stamp);
 	if (losses.more) {
-		fprintf(out, "And %zu more of this kind: stallprof top -v.\n", losses.more);
+		fprintf(out, "And %zu more of this kind: stallprof top -v ", losses.more);
+		text_print_clean(out, input->path ? input->path : "FILE", 0);
+		fputs(".\n", out);
 		losses.lines++;
 	}
 	return losses.lines;
@@ -344,20 +346,32 @@ static void print_hooks(FILE *out, const struct stamp *stamp)
 	}
 }
 
-static void print_counters(FILE *out, const struct stamp *stamp)
+static void print_counters(FILE *out, const struct stamp *stamp, size_t columns)
 {
-	fputs("  counters:", out);
-	for (size_t i = 0; i < stamp_counter_count(stamp); i++) {
-		struct stamp_counter counter = stamp_counter_at(stamp, i);
+	size_t n = stamp_counter_count(stamp), used, zeros = 0;
 
+	used = (size_t)fprintf(out, "  counters:");
+	for (size_t i = 0; i < n; i++) {
+		struct stamp_counter counter = stamp_counter_at(stamp, i);
+		char value[24];
+		size_t length;
+
+		zeros += !counter.value;
+		if (!counter.value)
+			continue;
+		length = 1 + text_columns(counter.name) +
+		         (size_t)snprintf(value, sizeof(value), "=%" PRIu64, counter.value);
+		if (columns && used + length > columns)
+			used = (size_t)fprintf(out, "\n   ") - 1;
 		fputc(' ', out);
 		text_print_clean(out, counter.name, 0);
-		fprintf(out, "=%" PRIu64, counter.value);
+		fputs(value, out);
+		used += length;
 	}
-	fputs(stamp_counter_count(stamp) ? "\n" : " none\n", out);
+	fputs(!n ? " none\n" : zeros == n ? " all 0\n" : "\n", out);
 }
 
-void top_text_stamp(FILE *out, const struct top_input *input)
+void top_text_stamp(FILE *out, const struct top_input *input, size_t columns)
 {
 	struct stamp_kernel kernel = stamp_kernel(input->stamp);
 
@@ -366,5 +380,5 @@ void top_text_stamp(FILE *out, const struct top_input *input)
 	print_coverage(out, stamp_coverage(input->stamp));
 	print_kernel(out, &kernel);
 	print_hooks(out, input->stamp);
-	print_counters(out, input->stamp);
+	print_counters(out, input->stamp, columns);
 }

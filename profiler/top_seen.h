@@ -10,9 +10,11 @@
 
 struct top_input;
 
-/* One line each, at most `limit` (0: all), the last of which then says that there are more. The number of lines. */
+/* One line each, at most `limit` (0: all), the last of which then says that there are more, and how to see them. The
+ * number of lines. */
 size_t top_text_losses(FILE *out, const struct top_input *input, size_t limit);
 
-void top_text_stamp(FILE *out, const struct top_input *input);
+/* Counters that are 0 are left out, in lines of `columns` (0: no bound). */
+void top_text_stamp(FILE *out, const struct top_input *input, size_t columns);
 
 #endif

@@ -424,6 +424,61 @@ static void test_top_code__blocked_without_stacks(void **state)
 	profile_free(r.profile);
 }
 
+/* Waits have stacks in this profile, only not those that are left. */
+static void test_top_code__blocked_too_short(void **state)
+{
+	struct recording *r = *state;
+	const struct top_filter ckpt = { .tag = "ckpt" };
+	struct top_sections none = { .count = 0 };
+	struct top_code_text what = { .input = &r->input, .tags = r->tags, .filter = &ckpt };
+	struct top_classes classes;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	add(r->input.ledger, "ckpt", false, LEDGER_BLOCKED, "lock", 10 * MS);
+	assert_int_equal(top_classes_build(&classes, &r->input, &ckpt, TOP_LEVEL_CLASS), 0);
+	what.classes = &classes;
+	assert_int_equal(top_text_sections(out, &what, &none, 40), 3);
+	what.on_cpu = true;
+	assert_int_equal(top_text_sections(out, &what, &none, 40), 0);
+	fclose(out);
+	assert_string_equal(text, "\nblocked (no stall: waits for other threads, timers, peers)\n"
+	                          "  ckpt: lock 10.0 ms (20.0 %)\n");
+	free(text);
+	top_classes_free(&classes);
+}
+
+/* Samples of CPUs are no waits. */
+static void test_top_code__on_the_cpu(void **state)
+{
+	struct recording *r = *state;
+	size_t lines;
+	char *text = text_of(r, (struct top_code_text){ .on_cpu = true }, 0, &lines);
+
+	assert_non_null(strstr(text, "\non the CPU during block_io on vda, 50.0 ms"));
+	assert_null(strstr(text, "\nblock_io"));
+	free(text);
+}
+
+/* A wait that an earlier window took for another, and for which it had another stack: what was told is taken back. */
+static void test_top_code__taken_back(void **state)
+{
+	struct recording *r = *state;
+	struct top_sections sections;
+	int64_t ids[32];
+
+	sample(r->profile, ids, python_poll(r->profile, ids), -40 * MS, "data_load", "block_io", "vda");
+	sample(r->profile, ids, python_poll(r->profile, ids), -30 * MS, "ckpt", "writeback", "vdb");
+	assert_int_equal(top_sections_build(&sections, &r->input, r->tags, &all, DELAY, CONTENTIONS), 0);
+	assert_int_equal(sections.count, 2); /* of writeback nothing is left */
+	assert_string_equal(sections.sections[0].stall, "block_io");
+	assert_int_equal(sections.sections[0].ns, 10 * MS);
+	assert_int_equal(sections.sections[0].code[0].ns, 9 * MS);
+	assert_int_equal(sections.sections[0].count, 2);
+	top_sections_free(&sections);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +490,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__text, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__fits, record, forget),
 		cmocka_unit_test(test_top_code__blocked_without_stacks),
+		cmocka_unit_test_setup_teardown(test_top_code__blocked_too_short, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__on_the_cpu, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__taken_back, record, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

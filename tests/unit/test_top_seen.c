@@ -160,7 +160,11 @@ static void test_top_seen__kernel_and_files(void **state)
 	free(text);
 	text = text_of(&input, 3, &lines);
 	assert_int_equal(lines, 3);
-	assert_non_null(strstr(text, "\nAnd 2 more of this kind: stallprof top -v.\n"));
+	assert_non_null(strstr(text, "\nAnd 2 more of this kind: stallprof top -v FILE.\n"));
+	free(text);
+	input.path = "run/a.pb.gz";
+	text = text_of(&input, 3, &lines);
+	assert_non_null(strstr(text, "\nAnd 2 more of this kind: stallprof top -v run/a.pb.gz.\n"));
 	free(text);
 	forget(&input);
 }

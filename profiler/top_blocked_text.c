@@ -1,0 +1,108 @@
+#include "profiler/top_blocked_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/ledger_row.h"
+#include "profiler/text_cells.h"
+#include "profiler/top_input.h"
+
+#define CLASSES_NAMED 3
+#define KINDS_MAX     16
+
+struct kinds {
+	size_t n;
+	const char *names[KINDS_MAX];
+	int64_t ns[KINDS_MAX];
+};
+
+static void add_kind(struct kinds *kinds, const struct ledger_row *row)
+{
+	size_t i = 0;
+
+	while (i < kinds->n && strcmp(kinds->names[i], row->cause) != 0)
+		i++;
+	if (i == KINDS_MAX)
+		return;
+	kinds->n += i == kinds->n;
+	kinds->names[i] = row->cause;
+	kinds->ns[i] += row->ns;
+}
+
+/* False: nobody said what kinds of waits they were. */
+static bool find_kinds(const struct top_code_text *what, const struct top_class *class, struct kinds *kinds)
+{
+	struct ledger *ledger = what->input->ledger;
+	char name[512];
+
+	*kinds = (struct kinds){};
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+
+		if (!row || row->state != LEDGER_BLOCKED || !*row->cause || !row->ns ||
+		    !top_filter_row(what->filter, row))
+			continue;
+		top_level_name(row, what->filter, name, sizeof(name));
+		if (!strcmp(name, class->name))
+			add_kind(kinds, row);
+	}
+	return kinds->n;
+}
+
+static void write_kinds(FILE *out, const struct top_class *class, const struct kinds *kinds)
+{
+	char amount[TEXT_DURATION_BYTES];
+
+	fprintf(out, "  %s", class->name);
+	for (size_t i = 0; i < kinds->n; i++)
+		fprintf(out, "%s%s %s (%.1f %%)", i ? ", " : ": ", kinds->names[i],
+		        text_short_duration(amount, kinds->ns[i] > 0 ? (uint64_t)kinds->ns[i] : 0),
+		        class->wall_ns ? 100 * (double)kinds->ns[i] / (double)class->wall_ns : 0);
+}
+
+static void print_kinds(FILE *out, const struct top_code_text *what, const struct top_class *class,
+                        const struct kinds *kinds)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return;
+	write_kinds(memory, class, kinds);
+	if (!fclose(memory)) {
+		text_print_clean(out, text, what->columns);
+		fputc('\n', out);
+	}
+	free(text);
+}
+
+/* Whether the profile was recorded so that such waits have stacks, if they are long enough. */
+static bool has_wait_stacks(const struct top_code_text *what)
+{
+	struct top_sample sample;
+
+	for (size_t i = 0; top_sample_get(what->input, what->tags, i, &sample); i++)
+		if (sample.is_wait)
+			return true;
+	return false;
+}
+
+size_t top_text_blocked(FILE *out, const struct top_code_text *what)
+{
+	const struct top_classes *classes = what->classes;
+	size_t shown = 0;
+	struct kinds kinds;
+
+	if (what->on_cpu || what->filter->stall)
+		return 0;
+	for (size_t i = 0; i < classes->count && shown < CLASSES_NAMED; i++) {
+		if (classes->rows[i].base || !find_kinds(what, &classes->rows[i], &kinds))
+			continue;
+		if (!shown++)
+			fprintf(out, "\nblocked (no stall: waits for other threads, timers, peers)%s\n",
+			        has_wait_stacks(what) ? "" : "; --waits=long takes stacks");
+		print_kinds(out, what, &classes->rows[i], &kinds);
+	}
+	return shown ? shown + 2 : 0;
+}
