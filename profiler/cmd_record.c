@@ -237,6 +237,8 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 	if (r->options.quiet)
 		return;
 	tell_to_be_patient(r);
+	if (r->options.command)
+		return; /* which writes to the same terminal, into the line */
 	session_progress(r->session, &progress);
 	live_line_show(r->elapsed_ns / 1e9, &progress);
 }
@@ -266,8 +268,8 @@ static void say_where(const struct sink *sink)
 	unsigned long long kept = sink_counts(sink).kept;
 
 	if (sink_folder(sink) && kept)
-		fprintf(stderr, "stallprof: %llu profile%s in %s\n", kept, kept == 1 ? " is" : "s are",
-		        sink_folder(sink));
+		fprintf(stderr, "stallprof: %llu profile%s in %s: stallprof top %s\n", kept,
+		        kept == 1 ? " is" : "s are", sink_folder(sink), sink_folder(sink));
 	else if (sink_last_file(sink)[0])
 		fprintf(stderr, "stallprof: the profile is %s\n", sink_last_file(sink));
 }

@@ -91,7 +91,7 @@ static const struct argp_option own_options[] = {
 	{ "strict", KEY_STRICT, NULL, 0,
 	  "the command must not run unrecorded, and what goes wrong with the profile makes the exit status 1",
 	  GROUP_RUN },
-	{ "quiet", 'q', NULL, 0, "no live line and no summary", GROUP_RUN },
+	{ "quiet", 'q', NULL, 0, "no live line (of -p and -a) and no summary", GROUP_RUN },
 	{ NULL, 0, NULL, 0, "What is sampled:", GROUP_SAMPLING },
 	{ NULL, 0, NULL, 0, "Names of functions:", GROUP_SYMBOLS },
 	{ NULL, 0, NULL, 0, "Pushing to Pyroscope:", GROUP_PUSH },
@@ -162,6 +162,8 @@ static void check(struct argp_state *state, struct record_options *o)
 
 	if (!o->command && !o->n_pids && !o->whole_host)
 		usage_error(state, "what to record is missing: -- COMMAND, -p PID, or -a");
+	if (o->name && !*o->name)
+		usage_error(state, "--name is empty: the tag of the whole command or process");
 	if (!!o->command + !!o->n_pids + o->whole_host > 1)
 		usage_error(state, "-- COMMAND, -p and -a exclude each other");
 	if (config_check(o->config, err, sizeof(err)))
