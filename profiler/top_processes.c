@@ -85,6 +85,9 @@ static size_t sum_rows(struct top_process_class *classes, size_t n)
 	return end;
 }
 
+/* A process of 1 part of so many beside its longest class has but that, as a loader's worker that was forked under a tag. */
+#define BESIDE_PARTS 100
+
 /* The classes of one process, if one thread can have had all of them. */
 static void take_process(struct top_processes *processes, struct top_process_class *classes, size_t n,
                          uint64_t covered_ns)
@@ -94,7 +97,8 @@ static void take_process(struct top_processes *processes, struct top_process_cla
 	qsort(classes, n, sizeof(*classes), compare_classes);
 	for (; process.count < n && classes[process.count].ns > 0; process.count++)
 		process.ns += classes[process.count].ns;
-	if (process.count > 1 && (uint64_t)process.ns <= covered_ns + covered_ns / COVERED_SLACK)
+	if (process.count > 1 && process.ns - classes->ns > process.ns / BESIDE_PARTS &&
+	    (uint64_t)process.ns <= covered_ns + covered_ns / COVERED_SLACK)
 		processes->processes[processes->count++] = process;
 }
 

@@ -21,7 +21,7 @@ struct top_process_class {
 	const struct ledger_row *row; /* one of it */
 };
 
-/* A process with two such classes or more. */
+/* A process with two such classes or more, of which the longest is not nearly all. */
 struct top_process {
 	const struct ledger_row *row; /* one of the process */
 	int64_t ns;                   /* the sum */

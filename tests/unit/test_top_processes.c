@@ -84,7 +84,8 @@ static void test_top_processes__threads(void **state)
 	static const struct {
 		int64_t ns;
 		bool told;
-	} rows[] = { { 500 * MS, true }, { 509 * MS, true }, { 511 * MS, false }, { 0, false } };
+	} rows[] = { { 500 * MS, true }, { 509 * MS, true }, { 511 * MS, false },
+		     { 0, false },       { 5 * MS, false },  { 6 * MS, true } };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
