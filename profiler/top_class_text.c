@@ -37,11 +37,13 @@ static int cell_width(const char *name)
 	return (int)(length < CELL_WIDTH ? CELL_WIDTH : length);
 }
 
-static void print_ns(FILE *out, int width, uint64_t ns)
+static void print_ns(FILE *out, int width, int64_t ns)
 {
-	char text[TEXT_DURATION_BYTES];
+	char text[TEXT_DURATION_BYTES], signed_text[TEXT_DURATION_BYTES + 1];
 
-	fprintf(out, "%*s", width, ns ? text_short_duration(text, ns) : "-");
+	snprintf(signed_text, sizeof(signed_text), "%s%s", ns < 0 ? "-" : "",
+	         text_short_duration(text, (uint64_t)(ns < 0 ? -ns : ns)));
+	fprintf(out, "%*s", width, ns ? signed_text : "-");
 }
 
 /* --- names ------------------------------------------------------------------------------------------------ */
@@ -77,9 +79,9 @@ static void print_name(FILE *out, const struct top_class *row, size_t width)
 
 /* --- columns that fit ------------------------------------------------------------------------------------- */
 
-static uint64_t column_sum(const struct top_classes *table, size_t column)
+static int64_t column_sum(const struct top_classes *table, size_t column)
 {
-	uint64_t sum = 0;
+	int64_t sum = 0;
 
 	for (size_t i = 0; i < table->count; i++)
 		sum += table->rows[i].ns[column];
@@ -124,7 +126,7 @@ static void join_column(struct top_classes *table, size_t from, size_t to)
 	size_t left = table->column_count - from - 1;
 
 	for (size_t i = 0; i < table->count; i++) {
-		uint64_t *ns = table->rows[i].ns;
+		int64_t *ns = table->rows[i].ns;
 
 		ns[to] += ns[from];
 		memmove(ns + from, ns + from + 1, left * sizeof(*ns));
@@ -136,7 +138,7 @@ static void join_column(struct top_classes *table, size_t from, size_t to)
 /* The cause with the least time, and the column of the others; false: there are less than two of both. */
 static bool find_least(const struct top_classes *table, size_t *least, size_t *others)
 {
-	uint64_t least_ns = UINT64_MAX;
+	int64_t least_ns = INT64_MAX;
 	size_t causes = 0;
 
 	*least = 0;
@@ -184,7 +186,7 @@ static void print_shares(FILE *out, const struct top_classes *table, const struc
 {
 	for (size_t i = 0; i < table->column_count; i++) {
 		skipped += cell_width(table->columns[i]);
-		if (!row->ns[i])
+		if (!row->ns[i] || row->wall_ns <= 0)
 			continue;
 		fprintf(out, "%*.1f %%", skipped - 2, 100 * (double)row->ns[i] / (double)row->wall_ns);
 		skipped = 0;

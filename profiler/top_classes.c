@@ -120,7 +120,7 @@ struct found {
 struct step {
 	struct found *of;
 	const struct ledger_row *row;
-	uint64_t wall_ns;
+	int64_t wall_ns;
 };
 
 struct build {
@@ -205,19 +205,24 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
+static int compare_i64(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 static int compare_steps(const void *left, const void *right)
 {
 	const struct step *a = left, *b = right;
 	int order = compare_u64((uintptr_t)a->of, (uintptr_t)b->of);
 
-	order = order ? order : compare_u64(a->wall_ns, b->wall_ns);
+	order = order ? order : compare_i64(a->wall_ns, b->wall_ns);
 	/* So that of equal steps the same one is the worst each time. */
 	order = order ? order : -strcmp(a->row->tag, b->row->tag);
 	return order ? order : -compare_u64(a->row->id, b->row->id);
 }
 
 /* The value below or at which that share of n sorted ones lies. */
-static uint64_t percentile(const struct step *steps, size_t n, unsigned int percent)
+static int64_t percentile(const struct step *steps, size_t n, unsigned int percent)
 {
 	size_t rank = (n * percent + 99) / 100;
 
@@ -259,8 +264,8 @@ static int compare_rows(const void *left, const void *right)
 	const struct top_class *a = left, *b = right;
 	int order = a->base - b->base;
 
-	order = order ? order : compare_u64(b->lost_ns, a->lost_ns);
-	order = order ? order : compare_u64(b->wall_ns, a->wall_ns);
+	order = order ? order : compare_i64(b->lost_ns, a->lost_ns);
+	order = order ? order : compare_i64(b->wall_ns, a->wall_ns);
 	order = order ? order : strcmp(a->name, b->name);
 	return order ? order : compare_u64(a->id, b->id);
 }

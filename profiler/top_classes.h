@@ -25,11 +25,12 @@ struct top_class {
 	char *name;
 	uint64_t id;      /* of an exact tag, 0: none; else 0 */
 	bool base;        /* the tag of a process whose threads push others: what those leave over */
-	uint64_t wall_ns; /* sum over threads */
-	uint64_t lost_ns; /* off the CPU; of a base without what is blocked, as idle threads are */
-	uint64_t ns[TOP_COLUMNS_MAX];
+	int64_t wall_ns;  /* sum over threads */
+	int64_t lost_ns;  /* off the CPU; of a base without what is blocked, as idle threads are */
+	/* A column may be negative in one window's file: what the window before was told provisionally. */
+	int64_t ns[TOP_COLUMNS_MAX];
 	size_t tags; /* exact ones */
-	uint64_t p50_ns, p99_ns, worst_ns;
+	int64_t p50_ns, p99_ns, worst_ns;
 	const struct ledger_row *worst; /* a row of that step */
 };
 

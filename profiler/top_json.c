@@ -92,7 +92,7 @@ static void write_worst(struct json_writer *json, const struct top_class *row)
 	json_member_string(json, "tag", row->worst->tag);
 	json_member_string(json, "id", id);
 	json_member_u64(json, "process", row->worst->pid);
-	json_member_u64(json, "ns", row->worst_ns);
+	json_member_i64(json, "ns", row->worst_ns);
 	json_object_end(json);
 }
 
@@ -109,16 +109,16 @@ static void write_class(struct json_writer *json, const struct top_classes *clas
 	json_bool(json, row->base);
 	json_key(json, "threads");
 	json_double(json, covered_ns ? (double)row->wall_ns / (double)covered_ns : 0);
-	json_member_u64(json, "wall_ns", row->wall_ns);
-	json_member_u64(json, "lost_ns", row->lost_ns);
+	json_member_i64(json, "wall_ns", row->wall_ns);
+	json_member_i64(json, "lost_ns", row->lost_ns);
 	json_key(json, "ns");
 	json_object_begin(json);
 	for (size_t i = 0; i < classes->column_count; i++)
-		json_member_u64(json, classes->columns[i], row->ns[i]);
+		json_member_i64(json, classes->columns[i], row->ns[i]);
 	json_object_end(json);
 	json_member_u64(json, "tags", row->tags);
-	json_member_u64(json, "p50_ns", row->p50_ns);
-	json_member_u64(json, "p99_ns", row->p99_ns);
+	json_member_i64(json, "p50_ns", row->p50_ns);
+	json_member_i64(json, "p99_ns", row->p99_ns);
 	write_worst(json, row);
 	json_object_end(json);
 }

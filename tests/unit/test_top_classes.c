@@ -12,7 +12,7 @@
 static const struct top_filter all;
 
 static void add(struct ledger *ledger, const char *tag, uint64_t id, uint32_t pid, enum ledger_state state,
-                const char *cause, uint64_t ns)
+                const char *cause, int64_t ns)
 {
 	const struct ledger_row row = { .id = id, .base = !strcmp(tag, "train.py"), .pid = pid };
 
@@ -255,6 +255,30 @@ static void test_top_classes__narrow_text(void **state)
 	ledger_free(ledger);
 }
 
+/* In one window's file, what the window before was told provisionally is taken back. */
+static void test_top_classes__a_row_taken_back(void **state)
+{
+	struct ledger *ledger = ledger_new();
+	struct top_classes table;
+	char *text;
+	size_t lines;
+
+	(void)state;
+	add(ledger, "read", 1, 7, LEDGER_STALL, "block_io", 1500 * MS);
+	add(ledger, "read", 1, 7, LEDGER_BLOCKED, "undecided", -1000 * (int64_t)MS);
+	build(&table, ledger, &all, TOP_LEVEL_CLASS);
+	assert_int_equal(table.rows[0].wall_ns, 500 * MS);
+	assert_int_equal(table.rows[0].lost_ns, 500 * MS);
+	assert_string_equal(table.columns[4], "undecided");
+	assert_int_equal(table.rows[0].ns[4], -1000 * (int64_t)MS);
+	top_classes_free(&table);
+	text = text_of(ledger, 0, 0, &lines);
+	assert_non_null(strstr(text, "-1.00 s"));
+	assert_non_null(strstr(text, "-200.0 %"));
+	free(text);
+	ledger_free(ledger);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +287,7 @@ int main(void)
 		cmocka_unit_test(test_top_classes__levels),
 		cmocka_unit_test(test_top_classes__processes_alone),
 		cmocka_unit_test(test_top_classes__many_causes),
+		cmocka_unit_test(test_top_classes__a_row_taken_back),
 		cmocka_unit_test(test_top_classes__text),
 		cmocka_unit_test(test_top_classes__narrow_text),
 	};
