@@ -152,6 +152,7 @@ enum abi_iter_mode {
 	ABI_ITER_FLUSH = 2,  /* close every interval at "now", so that a window is complete */
 	ABI_ITER_REBASE = 4, /* hooks were just attached: what went before was not observed */
 	ABI_ITER_STACKS = 8, /* copy the stacks of threads that have slept for long and have no copy yet */
+	ABI_ITER_SLOTS = 32, /* hooks were just detached: take back the stack slots of threads that sleep */
 };
 
 enum abi_event_kind {

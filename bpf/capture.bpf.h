@@ -132,6 +132,24 @@ ALWAYS void slot_keep(struct thread *t, u32 index, const struct captured *captur
 	t->stack_slot = index;
 }
 
+/* Takes a slot for a sleep of the thread. Waits that are no stalls, which may last for ever, have half of them at most. */
+ALWAYS bool slot_take(struct thread *t, u32 *index)
+{
+	bool parked = !t->expect;
+
+	if (parked && n_parked >= n_slots / 2)
+		return false;
+	if (bpf_map_pop_elem(&free_slots, index)) {
+		COUNT(slots_exhausted);
+		return false;
+	}
+	if (parked) {
+		t->slot_parked = 1;
+		__sync_fetch_and_add(&n_parked, 1);
+	}
+	return true;
+}
+
 /* Copies the user stack of the sleep that begins, to be kept until it is known what the sleep was. */
 NOW_AND_THEN void capture_sleep(struct task_struct *task, struct thread *t, u64 now)
 {
@@ -139,10 +157,8 @@ NOW_AND_THEN void capture_sleep(struct task_struct *task, struct thread *t, u64 
 	struct stack_slot *slot;
 	u32 index;
 
-	if (bpf_map_pop_elem(&free_slots, &index)) {
-		COUNT(slots_exhausted);
+	if (!slot_take(t, &index))
 		return;
-	}
 	slot = slot_at(index);
 	if (!slot)
 		return;
@@ -153,26 +169,36 @@ NOW_AND_THEN void capture_sleep(struct task_struct *task, struct thread *t, u64 
 	slot_keep(t, index, &captured);
 }
 
+/* Its slot is the thread's no more. */
+ALWAYS void slot_unpark(struct thread *t)
+{
+	if (t->slot_parked && __sync_lock_test_and_set(&t->slot_parked, 0))
+		__sync_fetch_and_add(&n_parked, -1);
+}
+
 /* Whoever takes the index out of the thread gives the slot back: its switches, its end, or a walk. */
-ALWAYS void slot_give_back(u32 *from)
+ALWAYS void slot_give_back(struct thread *t, u32 *from)
 {
 	u32 index = ABI_NO_SLOT;
 
 	if (*(volatile u32 *)from != ABI_NO_SLOT)
 		index = __sync_lock_test_and_set(from, ABI_NO_SLOT);
-	if (index != ABI_NO_SLOT)
-		bpf_map_push_elem(&free_slots, &index, BPF_ANY);
+	if (index == ABI_NO_SLOT)
+		return;
+	slot_unpark(t);
+	if (bpf_map_push_elem(&free_slots, &index, BPF_ANY))
+		COUNT(slots_lost);
 }
 
 ALWAYS void slot_release(struct thread *t)
 {
-	slot_give_back(&t->stack_slot);
+	slot_give_back(t, &t->stack_slot);
 }
 
 /* The slot that was reserved for remote.bpf.c, if that did not take it. */
 ALWAYS void return_slot(struct thread *t)
 {
-	slot_give_back(&t->reserved_slot);
+	slot_give_back(t, &t->reserved_slot);
 }
 
 ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const struct thread *t, u32 kind,

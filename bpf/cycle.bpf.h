@@ -244,11 +244,11 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 	slot->run.oncpu += oncpu;
 	slot->run.runq += length - oncpu - asleep;
 	slot->run.cycles++;
-	if (asleep) {
+	if (asleep || (t->told_ns && cycle_slept(t, begin))) {
 		row = wait_row_of(t);
-		slot_add_wait(t, slot, &row, asleep, since(t->in_ns, t->sleep_ns));
-		if (t->told_ns)
-			told_move(t, &row);
+		if (asleep)
+			slot_add_wait(t, slot, &row, asleep, since(t->in_ns, t->sleep_ns));
+		told_move(t, &row);
 	}
 	t->told_ns = 0;
 	splits_forget(t);

@@ -12,18 +12,34 @@ ALWAYS void reserve_slot(struct thread *t)
 	u32 index;
 
 	if ((t->expect || long_waits) && t->stack_slot == ABI_NO_SLOT && t->reserved_slot == ABI_NO_SLOT &&
-	    !bpf_map_pop_elem(&free_slots, &index))
+	    slot_take(t, &index))
 		t->reserved_slot = index;
+}
+
+ALWAYS void adopt_known(struct thread *t, struct abi_process *process)
+{
+	t->watches_context = process->stalltag.kind || process->otel.kind;
+	if (process->base_tag && process->base_tag != t->base_tag) {
+		t->base_tag = process->base_tag;
+		t->retag = 1;
+	}
 }
 
 /* A thread that is there already gets the tag without a turn: nothing has run up yet. */
 ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64 now)
 {
 	u32 state = task_state_now(task);
-	struct thread *t = thread_find_or_create(task, now, state);
+	struct thread *t;
 
-	if (!t)
+	if (task->__state & TASK_DEAD)
+		return; /* nobody has waited for it yet */
+	t = thread_find_or_create(task, now, state);
+	if (!t) {
+		t = bpf_task_storage_get(&threads, task, 0, 0);
+		if (t)
+			adopt_known(t, process); /* its own push is at it just now */
 		return;
+	}
 	t->adopted = 1;
 	t->watches_context = process->stalltag.kind || process->otel.kind;
 	t->base_tag = process->base_tag;
@@ -42,15 +58,10 @@ ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now
 {
 	struct thread *t = thread_find(task);
 
-	if (!t) {
+	if (t)
+		adopt_known(t, process);
+	else
 		adopt_new(task, process, now);
-		return;
-	}
-	t->watches_context = process->stalltag.kind || process->otel.kind;
-	if (process->base_tag && process->base_tag != t->base_tag) {
-		t->base_tag = process->base_tag;
-		t->retag = 1;
-	}
 }
 
 /* What blk-throttle let go of the task's cgroup since the thread fell asleep, NULL: nothing. */
@@ -94,8 +105,8 @@ ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t)
 	return row;
 }
 
-/* The part of a sleep that lies in this window: to its row, with its sample. It is counted when it has `ended`. */
-ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u64 end,
+/* The part of the sleep `seq` that lies in this window: to its row, with its sample. It is counted when it has `ended`. */
+ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u32 seq, u64 end,
                         const struct wait_row *row, u32 ended)
 {
 	struct wait_part part = { .kind = ABI_EVENT_INFLIGHT,
@@ -112,13 +123,15 @@ ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u6
 	if (wanted)
 		wait_sample_inflight(task, t, &part);
 	told_move(t, row);
-	if (t->told_seq != t->wait_seq)
+	if (t->wait_seq != seq)
+		return; /* it has ended, and the thread sleeps again: what it was is not known any more */
+	if (t->told_seq != seq)
 		t->told_ns = t->told_sent_ns = 0;
 	t->told = *row;
 	t->told_tag = tag;
 	t->told_ns += part.ns;
 	t->told_sent_ns += wanted ? part.ns : 0;
-	t->told_seq = t->wait_seq;
+	t->told_seq = seq;
 }
 
 /* A thread that is not on a CPU: asleep until now, or until it was woken; from then on it waits for one. */
@@ -126,6 +139,7 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 {
 	u64 wake = t->wake_ns, tag = slot_of_word(t, word)->tag;
 	bool slept = cycle_slept(t, word_begin(word));
+	u32 seq = t->wait_seq;
 	struct wait_row row;
 
 	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word))) != word)
@@ -135,12 +149,12 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 	} else if (wake > word_begin(word) && wake < now) {
 		/* Woken, and not run yet: its sleep is settled here for good. */
 		row = wait_row_of(t);
-		flush_sleep(task, t, word, wake, &row, 1);
+		flush_sleep(task, t, word, seq, wake, &row, 1);
 		ledger_charge(t, tag, ABI_RUNQ, now - wake, 0);
 	} else {
 		t->slept_begin = now; /* it goes on in the cycle that begins here */
 		row = inflight_row(task, t);
-		flush_sleep(task, t, word, now, &row, 0);
+		flush_sleep(task, t, word, seq, now, &row, 0);
 	}
 }
 
@@ -162,12 +176,29 @@ ALWAYS void flush_runner(struct task_struct *task, struct thread *t, u64 word)
 	t->told_ns = 0;
 }
 
-/* A sleep that has no copy of its stack and proves long gets one. */
+/* A sleep that has no copy of its stack and proves long gets one; for one that may still prove so, another walk is wanted. */
 ALWAYS void look_at_sleeper(struct thread *t, u64 now)
 {
-	if (t->state == ABI_SLEEP && thread_followed(t) && thread_slot(t)->tag && !t->wake_ns &&
-	    now - t->sleep_ns > LONG_SLEEP_NS)
+	if (t->state != ABI_SLEEP || !thread_followed(t) || !thread_slot(t)->tag || t->wake_ns)
+		return;
+	if (now - t->sleep_ns > LONG_SLEEP_NS)
 		reserve_slot(t);
+	else if ((t->expect || long_waits) && t->stack_slot == ABI_NO_SLOT)
+		any_uncopied = 1;
+}
+
+/* From now on the thread is followed. What is known of its sleep is of one before the hooks went. */
+ALWAYS void rebase(struct task_struct *task, struct thread *t, u64 now)
+{
+	u32 state = task_state_now(task);
+
+	thread_rebase(task, t, state, now);
+	if (state != ABI_SLEEP)
+		return;
+	t->hint = 0;
+	t->early_ns = 0;
+	slot_release(t);
+	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state);
 }
 
 /* Closes the thread's time at `now`. If it is switched at this very moment, it does so itself, and the next
@@ -183,7 +214,7 @@ ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 	splits_forget(t);
 	if (now > word_begin(word) && t->state != ABI_DEAD) {
 		if (!thread_followed(t))
-			thread_rebase(task, t, task_state_now(task), now);
+			rebase(task, t, now);
 		else if (t->state == ABI_ONCPU)
 			flush_runner(task, t, word);
 		else
@@ -222,7 +253,9 @@ int on_iter_task(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	if (iter_mode & ABI_ITER_REBASE)
-		thread_rebase(task, t, task_state_now(task), now);
+		rebase(task, t, now);
+	if (iter_mode & ABI_ITER_SLOTS)
+		slot_release(t);
 	if (iter_mode & ABI_ITER_STACKS)
 		look_at_sleeper(t, now);
 	if (iter_mode & ABI_ITER_FLUSH)

@@ -41,8 +41,10 @@ ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 			return;
 		index = __sync_lock_test_and_set(&t->stack_slot, ABI_NO_SLOT);
 	}
-	if (index != ABI_NO_SLOT)
-		slot_orphan(index);
+	if (index == ABI_NO_SLOT)
+		return;
+	slot_unpark(t);
+	slot_orphan(index);
 }
 
 SEC("iter.s/task")

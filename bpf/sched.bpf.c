@@ -16,10 +16,51 @@ NOW_AND_THEN void look_at_tag(struct task_struct *task, struct thread *t, u32 ta
 	}
 }
 
-/* Its switch-in was not seen. The scheduler's clocks tell the cycle none the less. */
-NOW_AND_THEN void came_in_unseen(struct thread *t, u64 now)
+/* Whether a wait that has just ended is sampled, as it was a stall, or long and wanted. */
+ALWAYS bool wait_wanted(const struct thread *t, const struct wait_part *part)
 {
+	u64 ns = part->ns, whole = since(t->wake_ns, t->sleep_ns);
+
+	if (!t->row.cause && !wait_moves(t, &part->row))
+		return long_waits && ns >= part->threshold;
+	if (wait_moves(t, &part->row))
+		ns += t->told_ns;
+	return wait_kept(t, ns, whole, part->threshold);
+}
+
+/* `in_place`: the thread is just switched in, so that its kernel stack is that of the sleep. */
+ALWAYS void wait_sampled(struct task_struct *task, struct thread *t, u64 begin, bool in_place)
+{
+	struct wait_part part = { .row = wait_row_of(t),
+		                  .kind = ABI_EVENT_WAIT,
+		                  .ns = t->wake_ns - begin,
+		                  .end_ns = t->wake_ns,
+		                  .threshold = threshold_ns,
+		                  .kernel_gone = !in_place };
+
+	if (t->row.cause && since(t->wake_ns, t->sleep_ns) > t->usual_ns)
+		t->usual_ns = since(t->wake_ns, t->sleep_ns);
+	else
+		t->usual_ns -= t->usual_ns / 8;
+	if (RARELY(wait_wanted(t, &part)))
+		wait_sample(task, t, &part);
+}
+
+/* Whether the sleep that the cycle began with has ended, and may be sampled. */
+ALWAYS bool slept_to_its_end(const struct thread *t, u64 begin)
+{
+	return t->state == ABI_SLEEP && (t->row.cause || long_waits) && cycle_slept(t, begin) &&
+	       t->wake_ns > begin;
+}
+
+/* Its switch-in was not seen. The scheduler's clocks tell the cycle none the less. */
+NOW_AND_THEN void came_in_unseen(struct task_struct *task, struct thread *t, u64 now)
+{
+	u64 begin = word_begin(t->word);
+
 	COUNT(switch_ins_unseen);
+	if (slept_to_its_end(t, begin) && thread_slot(t)->tag && thread_followed(t))
+		wait_sampled(task, t, begin, false);
 	t->in_ns = now;
 	slot_release(t);
 }
@@ -58,7 +99,7 @@ ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preemp
 	if (RARELY(t->watches_context || t->retag))
 		look_at_tag(task, t, task_state);
 	if (RARELY(t->state != ABI_ONCPU))
-		came_in_unseen(t, now);
+		came_in_unseen(task, t, now);
 	wait_look(task, t);
 	word = t->word;
 	if (now < word_begin(word))
@@ -73,42 +114,13 @@ ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preemp
 		falls_asleep(task, t, task_state, now);
 }
 
-/* Whether a wait that has just ended is sampled, as it was a stall, or long and wanted. */
-ALWAYS bool wait_wanted(const struct thread *t, const struct wait_part *part)
-{
-	u64 ns = part->ns, whole = since(t->wake_ns, t->sleep_ns);
-
-	if (!t->row.cause && !wait_moves(t, &part->row))
-		return long_waits && ns >= part->threshold;
-	if (wait_moves(t, &part->row))
-		ns += t->told_ns;
-	return wait_kept(t, ns, whole, part->threshold);
-}
-
-ALWAYS void wait_sampled(struct task_struct *task, struct thread *t, u64 begin)
-{
-	struct wait_part part = { .row = wait_row_of(t),
-		                  .kind = ABI_EVENT_WAIT,
-		                  .ns = t->wake_ns - begin,
-		                  .end_ns = t->wake_ns,
-		                  .threshold = threshold_ns };
-
-	if (t->row.cause && since(t->wake_ns, t->sleep_ns) > t->usual_ns)
-		t->usual_ns = since(t->wake_ns, t->sleep_ns);
-	else
-		t->usual_ns -= t->usual_ns / 8;
-	if (RARELY(wait_wanted(t, &part)))
-		wait_sample(task, t, &part);
-}
-
 ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)
 {
 	u64 begin = word_begin(t->word);
 
 	t->in_ns = now;
-	if (t->state == ABI_SLEEP && (t->row.cause || long_waits) && cycle_slept(t, begin) &&
-	    t->wake_ns > begin && thread_slot(t)->tag && thread_followed(t))
-		wait_sampled(task, t, begin);
+	if (slept_to_its_end(t, begin) && thread_slot(t)->tag && thread_followed(t))
+		wait_sampled(task, t, begin, true);
 	if (t->state == ABI_SLEEP)
 		t->hint = 0; /* a preemption comes between what announces a sleep and the sleep */
 	t->state = ABI_ONCPU;

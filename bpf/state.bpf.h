@@ -57,6 +57,7 @@ volatile __weak OWN_LINE __s64 n_tagged = 0;
 volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads counted */
 volatile __weak __u64 tagged_ns = 0;     /* when a first tag was announced last */
 volatile __weak __u32 iter_mode = 0;
+volatile __weak __s64 n_parked = 0; /* stack slots of waits that are no stalls */
 volatile __weak __u64 ring_bytes = 0;
 volatile __weak __s64 python_asks =
         0; /* how many more times user space may be asked at once to look at a waiting thread */
@@ -199,6 +200,8 @@ struct thread {
 	u32 stack_flags;
 	u32 stack_len;
 	u32 adopted;       /* it was there before us, and may have held its tag for long */
+	u32 slot_parked;   /* its stack slot counts in n_parked */
+	u32 claimed;       /* somebody fills it for the first time; its word comes last */
 	u32 reserved_slot; /* for remote.bpf.c to fill while the thread sleeps */
 	u32 stack_python;  /* Python frames in its slot */
 	struct carried early;

@@ -22,7 +22,7 @@ int on_tag_change(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = bpf_ktime_get_ns(), tag = 0;
-	bool first = n_tagged == 0;
+	bool first = n_tagged <= 0;
 	struct context_scratch *s;
 	struct thread *t;
 	int result;
@@ -59,7 +59,7 @@ int on_tag_process(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = bpf_ktime_get_ns();
-	bool first = n_tagged == 0;
+	bool first = n_tagged <= 0;
 	struct context_scratch *s;
 	struct thread *t;
 
@@ -73,8 +73,8 @@ int on_tag_process(struct pt_regs *ctx)
 	__builtin_memset(&s->tag, 0, sizeof(s->tag));
 	s->tag.id = PT_REGS_PARM1(ctx);
 	s->tag.source = ABI_TAG_PROCESS;
-	if (bpf_probe_read_user_str(s->attrs, NAME_MAX_LEN, (void *)PT_REGS_PARM2(ctx)) > 0) {
-		bpf_probe_read_kernel_str(s->tag.name, NAME_MAX_LEN, s->attrs);
+	if (bpf_probe_read_user_str(s->attrs, ABI_TAG_NAME_LEN, (void *)PT_REGS_PARM2(ctx)) > 0) {
+		bpf_probe_read_kernel_str(s->tag.name, ABI_TAG_NAME_LEN, s->attrs);
 		t->base_tag = tag_intern(&s->tag);
 	}
 	wait_look(task, t);

@@ -69,7 +69,7 @@ ALWAYS struct abi_process *process_followed(u32 tgid, u64 start_ns)
 	return bpf_map_lookup_elem(&processes, &key);
 }
 
-/* NULL when the thread is filtered out, or no storage could be had. */
+/* NULL when the thread is filtered out, no storage could be had, or another program is just making it. */
 ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u32 state)
 {
 	struct thread *t = thread_find(task);
@@ -81,6 +81,8 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 		COUNT(threads_failed);
 		return NULL;
 	}
+	if (__sync_lock_test_and_set(&t->claimed, 1))
+		return NULL;
 	if (!bpf_task_storage_get(&scratches, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
 		COUNT(threads_failed);
 	t->state = state;
@@ -91,6 +93,7 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	t->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	t->stack_slot = ABI_NO_SLOT;
 	t->reserved_slot = ABI_NO_SLOT;
+	t->issued_seq = ~0U - 1; /* none yet; the first sleep is 1 */
 	t->followed_since = hot_generation;
 	t->lot = bpf_get_prandom_u32();
 	barrier();

@@ -42,8 +42,9 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 	} else if (task_state & TASK_UNINTERRUPTIBLE && !(task_state & TASK_NOLOAD)) {
 		t->expect = EXPECT_UNINTERRUPTIBLE;
 	} else {
-		t->expect =
-		        waits_for_io(nr) || nr + 1 == t->learned_syscall ? EXPECT_SYSCALL : EXPECT_NOTHING;
+		t->expect = waits_for_io(nr) || (t->learned_syscall && nr + 1 == t->learned_syscall)
+		                    ? EXPECT_SYSCALL
+		                    : EXPECT_NOTHING;
 		if (regs)
 			t->kind = wait_kind(task, nr, regs, task_state);
 	}
@@ -185,6 +186,7 @@ struct wait_part {
 	struct wait_row row;
 	u32 kind; /* enum abi_event_kind */
 	u64 ns, end_ns, threshold;
+	bool kernel_gone; /* the task's kernel stack is not that of the wait any more */
 };
 
 /* Whether what earlier windows were told of the sleep was something else. */
@@ -212,7 +214,10 @@ ALWAYS void wait_event(struct task_struct *task, struct thread *t, struct abi_ev
 		event->moved_cause = t->told.cause;
 		event->moved_dev = t->told.dev;
 	}
-	kernel_stack_of(task, event);
+	if (part->kernel_gone)
+		event->kstack_len = 0;
+	else
+		kernel_stack_of(task, event);
 }
 
 /* No copy of the user stack was made: the registers at least. */

@@ -266,6 +266,6 @@ int session_tick(struct session *session)
 		return result;
 	session->behind = result;
 	sampling_threshold_hold(&session->threshold, now);
-	result = tracer_copy_late(session->tracer, now);
-	return result ? result : housekeeping(session, now);
+	tracer_copy_late(session->tracer, now);
+	return housekeeping(session, now);
 }

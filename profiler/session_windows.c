@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/clock.h"
@@ -49,7 +50,7 @@ int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi
 		session->current = window_new(&session->deps);
 	if (session->current)
 		return window_add_row(session->current, key, value);
-	session->lost_row_ns += value->ns;
+	session->lost_row_ns += (uint64_t)llabs((int64_t)value->ns);
 	return 0;
 }
 

@@ -38,7 +38,8 @@ struct tracer {
 	void *ctx;
 	struct ledger_maps *ledgers;
 	uint64_t next_key;
-	uint64_t copied_late_ns;
+	uint64_t copied_late_ns, late_copies_failed;
+	int64_t tagged_drift;                /* what the last walk found, if it was not put right */
 	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe has told already */
 };
 
@@ -244,6 +245,7 @@ void tracer_detach(struct tracer *tracer)
 		return;
 	tracer->bpf->bss->hot_generation++;
 	tracer_links_detach(tracer->links);
+	tracer_iterate(tracer, ABI_ITER_SLOTS); /* a thread that ends unseen would keep its own for good */
 }
 
 void tracer_rest(struct tracer *tracer)
@@ -292,14 +294,15 @@ int tracer_set_process(struct tracer *tracer, const struct abi_process_key *key,
 	return bpf_map_update_elem(fd, key, process, BPF_ANY) ? -errno : 0;
 }
 
-int tracer_copy_late(struct tracer *tracer, uint64_t now_ns)
+void tracer_copy_late(struct tracer *tracer, uint64_t now_ns)
 {
-	if (!tracer_attached(tracer) || !tracer->bpf->bss->any_uncopied ||
+	if (!tracer_attached(tracer) || !tracer->context_iterator || !tracer->bpf->bss->any_uncopied ||
 	    now_ns - tracer->copied_late_ns < COPY_LATE_NS)
-		return 0;
+		return;
 	tracer->copied_late_ns = now_ns;
 	tracer->bpf->bss->any_uncopied = 0;
-	return tracer_iterate(tracer, ABI_ITER_STACKS);
+	if (tracer_iterate(tracer, ABI_ITER_STACKS))
+		tracer->late_copies_failed++;
 }
 
 void tracer_forget_process(struct tracer *tracer, const struct abi_process_key *key)
@@ -351,7 +354,8 @@ static int run_iterator(struct bpf_link *iterator)
 
 	if (fd < 0)
 		return -errno;
-	while ((n = read(fd, nothing, sizeof(nothing))) > 0)
+	/* EAGAIN: the kernel has looked at a million tasks, and wants to be asked on. */
+	while ((n = read(fd, nothing, sizeof(nothing))) > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		;
 	if (n < 0)
 		result = -errno;
@@ -359,15 +363,35 @@ static int run_iterator(struct bpf_link *iterator)
 	return result;
 }
 
+/* How far a walk's count of tagged threads lies outside of what the count was before and after it. */
+static int64_t outside(int64_t walk, int64_t before, int64_t after)
+{
+	int64_t low = before < after ? before : after, high = before < after ? after : before;
+
+	return walk < low ? walk - low : walk > high ? walk - high : 0;
+}
+
+/* What is counted change by change may drift, as a thread that dies while nothing is attached takes its tag along. A walk sees
+ * threads one after the other, while they go on: only what two walks in a row find alike is put right. */
+static void correct_tagged(struct tracer *tracer, int64_t before)
+{
+	int64_t drift = outside(tracer->bpf->bss->n_tagged_walk, before, tracer->bpf->bss->n_tagged);
+
+	if (drift && drift == tracer->tagged_drift)
+		__atomic_fetch_add(&tracer->bpf->bss->n_tagged, drift, __ATOMIC_RELAXED);
+	tracer->tagged_drift = drift == tracer->tagged_drift ? 0 : drift;
+}
+
 int tracer_iterate(struct tracer *tracer, uint32_t mode)
 {
+	int64_t before = tracer->bpf->bss->n_tagged;
 	int result;
 
 	tracer->bpf->bss->iter_mode = mode;
 	tracer->bpf->bss->n_tagged_walk = 0;
 	result = run_iterator(tracer->iterator);
-	if (!result && mode & ABI_ITER_FLUSH) /* what was counted change by change may have drifted */
-		tracer->bpf->bss->n_tagged = tracer->bpf->bss->n_tagged_walk;
+	if (!result && mode & ABI_ITER_FLUSH)
+		correct_tagged(tracer, before);
 	if (!result && mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS) && tracer->context_iterator)
 		result = run_iterator(tracer->context_iterator);
 	return result;
@@ -434,6 +458,9 @@ int tracer_describe(struct tracer *tracer, struct stamp *stamp)
 		result = stamp_add_counter(stamp, counter_names[i], now - tracer->described[i]);
 		tracer->described[i] = now;
 	}
+	if (!result)
+		result = stamp_add_counter(stamp, "late_copies_failed", tracer->late_copies_failed);
+	tracer->late_copies_failed = 0;
 	return result;
 }
 

@@ -87,8 +87,8 @@ void tracer_drop_tag(struct tracer *tracer, uint64_t key);
 int tracer_iterate(struct tracer *tracer, uint32_t mode);
 
 /* Copies the stacks of threads that have slept for long and have none yet, if there may be such; at most four times a
- * second, as it walks over all threads. */
-int tracer_copy_late(struct tracer *tracer, uint64_t now_ns);
+ * second, as it walks over all threads. What fails is counted (late_copies_failed). */
+void tracer_copy_late(struct tracer *tracer, uint64_t now_ns);
 
 /* Begins window `next` and gives every row of the one before. No program writes to them any more. */
 int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx);

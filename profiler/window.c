@@ -122,7 +122,7 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 	if (!row) {
 		window->rows_refused++;
 		if (key->state != ABI_CPU_STALL) /* a part of on-CPU, which is a row of its own */
-			window->rows_refused_ns += value->ns;
+			window->rows_refused_ns += (uint64_t)llabs((int64_t)value->ns);
 		return 0;
 	}
 	row->ns += value->ns;
