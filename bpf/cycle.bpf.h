@@ -172,20 +172,18 @@ ALWAYS u64 cycle_asleep(u64 by_scheduler, u64 by_hooks)
 ALWAYS void splits_forget(struct thread *t)
 {
 	if (t->first_split.tag)
-		t->first_split = t->last_split = (struct split_part){};
+		t->first_split = t->longest_split = (struct split_part){};
 }
 
-/* Most often a thread goes to and fro between two tags. */
+/* A split from which time was stolen is at least as long as that, and so most often the longest. */
 ALWAYS void splits_note(struct thread *t, u64 tag, u64 oncpu)
 {
 	if (!t->first_split.tag)
 		t->first_split.tag = tag;
 	if (t->first_split.tag == tag)
 		t->first_split.oncpu += oncpu;
-	else if (t->last_split.tag == tag)
-		t->last_split.oncpu += oncpu;
-	else
-		t->last_split = (struct split_part){ .tag = tag, .oncpu = oncpu };
+	else if (oncpu > t->longest_split.oncpu)
+		t->longest_split = (struct split_part){ .tag = tag, .oncpu = oncpu };
 }
 
 /* Takes what was stolen off the on-CPU time of a split. Returns what is left of it. */
@@ -206,7 +204,7 @@ ALWAYS void splits_correct(struct thread *t, u64 settled, u64 exec)
 	u64 stolen = since(settled, exec);
 
 	if (stolen)
-		stolen = split_take(t, &t->last_split, stolen);
+		stolen = split_take(t, &t->longest_split, stolen);
 	if (stolen)
 		split_take(t, &t->first_split, stolen);
 }

@@ -144,7 +144,7 @@ ALWAYS u32 interrupt_depth(struct task_struct *current)
 	if (!HAS_FIELD(cfs, rq))
 		return 0;
 	count = (void *)((u64)cfs->rq + preempt_count_from_rq);
-	return KERNEL_READ(count, refs.counter) & INTERRUPT_MASK;
+	return BPF_CORE_READ(count, refs.counter) & INTERRUPT_MASK;
 }
 
 ALWAYS struct carried *mark_here(void)

@@ -245,7 +245,6 @@ struct bpf_iter__task {
 };
 
 enum cgroup_subsys_id { io_cgrp_id = 1 }; /* whatever it is here: CO-RE looks it up */
-enum special_kfunc_type { KF_bpf_rdonly_cast = 1 };
 
 #pragma clang attribute pop
 
@@ -272,19 +271,5 @@ struct bpf_perf_event_data {
 		 barrier_var(ptr);                                                                           \
 		 true;                                                                                       \
 	 }))
-
-/* A field behind an address that the verifier does not know, for any object: a call, 28 ns. Behind pointers that it knows, `->` is
- * as good and costs a nanosecond. So does this where CASTS_KERNEL_POINTERS is defined, which only one object may do: libbpf 1.1
- * cannot link two that declare the same kfunc. The kfunc is there since 6.2, and is no call: the load after it cannot fault. */
-#ifdef CASTS_KERNEL_POINTERS
-extern void *bpf_rdonly_cast(const void *address, __u32 type_id) __ksym __weak;
-
-#define KERNEL_READ(ptr, field)                                                                              \
-	(bpf_core_enum_value_exists(enum special_kfunc_type, KF_bpf_rdonly_cast)                             \
-	         ? ((typeof(ptr))bpf_rdonly_cast(ptr, bpf_core_type_id_kernel(typeof(*(ptr)))))->field       \
-	         : BPF_CORE_READ(ptr, field))
-#else
-#define KERNEL_READ(ptr, field) BPF_CORE_READ(ptr, field)
-#endif
 
 #endif

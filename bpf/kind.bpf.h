@@ -76,11 +76,11 @@ ALWAYS u32 kind_of_file(struct task_struct *task, u64 fd)
 	if (!table || fd >= table->max_fds)
 		return ABI_WAIT_OTHER;
 	entry = (void *)(table->fd + fd);
-	file = (void *)KERNEL_READ(entry, first);
+	file = (void *)BPF_CORE_READ(entry, first);
 	if (!file)
 		return ABI_WAIT_OTHER;
-	inode = KERNEL_READ(file, f_inode);
-	mode = KERNEL_READ(inode, i_mode) & S_IFMT;
+	inode = BPF_CORE_READ(file, f_inode);
+	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
 	return mode == S_IFIFO ? ABI_WAIT_PIPE : mode == S_IFSOCK ? ABI_WAIT_SOCKET : ABI_WAIT_OTHER;
 }
 

@@ -1,5 +1,4 @@
 /* The scheduler's side: every tagged thread is on a CPU, on a run queue or asleep, and each change is here. */
-#define CASTS_KERNEL_POINTERS
 #include "bpf/context.bpf.h"
 #include "bpf/wait.bpf.h"
 

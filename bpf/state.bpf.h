@@ -166,9 +166,9 @@ struct thread {
 	u32 lot;       /* random: whether this wait's stack is kept (capture.bpf.h) */
 	u32 stack_slot;
 
-	/* On-CPU time that the splits of the cycle settled by the hooks' clocks: of the first tag, and of the last other one. None of
+	/* On-CPU time that the splits of the cycle settled by the hooks' clocks: of the first tag, and of the longest of the others. None of
 	 * what lies before the end of a window. */
-	struct split_part first_split, last_split;
+	struct split_part first_split, longest_split;
 	u64 split_exec;  /* on-CPU time settled by splits */
 	u64 split_queue; /* run-queue clock at the split */
 	u64 copied_ip,

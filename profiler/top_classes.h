@@ -23,10 +23,10 @@ enum top_level { TOP_LEVEL_CLASS, TOP_LEVEL_TAG };
 
 struct top_class {
 	char *name;
-	uint64_t id;      /* of an exact tag, 0: none; else 0 */
-	bool base;        /* the tag of a process whose threads push others: what those leave over */
-	int64_t wall_ns;  /* sum over threads */
-	int64_t lost_ns;  /* off the CPU; of a base without what is blocked, as idle threads are */
+	uint64_t id;     /* of an exact tag, 0: none; else 0 */
+	bool base;       /* the tag of a process whose threads push others: what those leave over */
+	int64_t wall_ns; /* sum over threads */
+	int64_t lost_ns; /* off the CPU; of a base without what is blocked, as idle threads are */
 	/* A column may be negative in one window's file: what the window before was told provisionally. */
 	int64_t ns[TOP_COLUMNS_MAX];
 	size_t tags; /* exact ones */

@@ -50,7 +50,8 @@ static const struct {
 	{ "iowaits_unexplained", NUMBER,
 	  "%s {sleep|sleeps} that the kernel calls I/O {is|are} blocked, as nothing says which I/O" },
 	{ "late_copies_failed", NUMBER,
-	  "%s {time|times} the stacks of long waits could not be copied, for want of memory or file descriptors" },
+	  "%s {time|times} the stacks of long waits could not be copied, for want of memory or file "
+	  "descriptors" },
 	{ "slots_lost", NUMBER, "%s {place|places} for stacks {is|are} lost" },
 	{ "device_unknown", NUMBER,
 	  "%s {wait for I/O has|waits for I/O have} no device, as no request was seen" },

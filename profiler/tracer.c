@@ -1,3 +1,4 @@
+#include "profiler/task_walk.h"
 #include "profiler/tracer.h"
 
 #include <bpf/bpf.h>
@@ -346,42 +347,6 @@ void tracer_drop_tag(struct tracer *tracer, uint64_t key)
 	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags), &key);
 }
 
-static int run_iterator(struct bpf_link *iterator)
-{
-	int fd = bpf_iter_create(bpf_link__fd(iterator)), result = 0;
-	char nothing[64];
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	/* EAGAIN: the kernel has looked at a million tasks, and wants to be asked on. */
-	while ((n = read(fd, nothing, sizeof(nothing))) > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
-		;
-	if (n < 0)
-		result = -errno;
-	close(fd);
-	return result;
-}
-
-/* How far a walk's count of tagged threads lies outside of what the count was before and after it. */
-static int64_t outside(int64_t walk, int64_t before, int64_t after)
-{
-	int64_t low = before < after ? before : after, high = before < after ? after : before;
-
-	return walk < low ? walk - low : walk > high ? walk - high : 0;
-}
-
-/* What is counted change by change may drift, as a thread that dies while nothing is attached takes its tag along. A walk sees
- * threads one after the other, while they go on: only what two walks in a row find alike is put right. */
-static void correct_tagged(struct tracer *tracer, int64_t before)
-{
-	int64_t drift = outside(tracer->bpf->bss->n_tagged_walk, before, tracer->bpf->bss->n_tagged);
-
-	if (drift && drift == tracer->tagged_drift)
-		__atomic_fetch_add(&tracer->bpf->bss->n_tagged, drift, __ATOMIC_RELAXED);
-	tracer->tagged_drift = drift == tracer->tagged_drift ? 0 : drift;
-}
-
 int tracer_iterate(struct tracer *tracer, uint32_t mode)
 {
 	int64_t before = tracer->bpf->bss->n_tagged;
@@ -389,11 +354,15 @@ int tracer_iterate(struct tracer *tracer, uint32_t mode)
 
 	tracer->bpf->bss->iter_mode = mode;
 	tracer->bpf->bss->n_tagged_walk = 0;
-	result = run_iterator(tracer->iterator);
+	result = task_walk(tracer->iterator);
 	if (!result && mode & ABI_ITER_FLUSH)
-		correct_tagged(tracer, before);
+		__atomic_fetch_add(&tracer->bpf->bss->n_tagged,
+		                   tagged_correction(&tracer->tagged_drift, before,
+		                                     tracer->bpf->bss->n_tagged_walk,
+		                                     tracer->bpf->bss->n_tagged),
+		                   __ATOMIC_RELAXED);
 	if (!result && mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS) && tracer->context_iterator)
-		result = run_iterator(tracer->context_iterator);
+		result = task_walk(tracer->context_iterator);
 	return result;
 }
 
