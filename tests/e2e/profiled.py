@@ -54,6 +54,12 @@ def wait_until(true, seconds=30, every=0.05):
         time.sleep(every)
 
 
+def stolen_ns():
+    """What the hypervisor has taken from all CPUs since boot (/proc/stat, in ticks)."""
+    with open("/proc/stat") as file:
+        return int(file.readline().split()[8]) * (1000000000 // os.sysconf("SC_CLK_TCK"))
+
+
 def unreadable(path):
     """Why `go tool pprof -raw` or `protoc --decode` can't read the profile; "" when both can."""
     if not os.path.exists(path):
