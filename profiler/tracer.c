@@ -422,10 +422,11 @@ int tracer_describe(struct tracer *tracer, struct stamp *stamp)
 	int i;
 
 	for (i = 0; i < ABI_COUNTER_MAX && !result; i++) {
-		uint64_t now = tracer_counter(tracer, i);
+		uint64_t now = tracer_counter(tracer, i), *told = &tracer->described[i];
+		uint64_t more = (int64_t)(now - *told) > 0 ? now - *told : 0;
 
-		result = stamp_add_counter(stamp, counter_names[i], now - tracer->described[i]);
-		tracer->described[i] = now;
+		result = stamp_add_counter(stamp, counter_names[i], more);
+		*told += more;
 	}
 	if (!result)
 		result = stamp_add_counter(stamp, "late_copies_failed", tracer->late_copies_failed);
