@@ -13,6 +13,10 @@
  * the clock and the hook (up to 15 us when a wake-up has just set the clock), and would count stolen time of
  * a virtual machine as on-CPU.
  *
+ * C itself is measured from hook to hook. What the hook at its end was late by is taken from the next cycle, and is
+ * more after a preemption by a wake-up, whose look at the clock serves for the switch, too. A cycle without a sleep has
+ * nothing to give, so its run queue differs from the scheduler's by that: queue_owed carries it to the next sleep.
+ *
  * A tag may change in mid-cycle, on the CPU. What lies before is settled then, by the hook's clock; the part
  * that was slept is held back until the switch-out tells what the CPU clock really says (see cycle_split).
  *
@@ -219,24 +223,34 @@ ALWAYS u64 held_finish(struct thread *t, u64 early, u64 unaccounted)
 	return late;
 }
 
+/* What is left of `waited` when `charged` of it is. More than hooks can be late by was stolen from the CPU: nobody owes it. */
+ALWAYS s64 queue_owed(u64 waited, u64 charged)
+{
+	s64 owed = (s64)(waited - charged);
+
+	return owed < HOOK_LATE_NS && owed > -HOOK_LATE_NS ? owed : 0;
+}
+
 /* Ends the cycle of a thread that is switched out; the word has been changed already, from `word`. */
 ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
 	struct tag_slot *slot = slot_of_word(t, word);
 	u64 begin = word_begin(word), length = since(now, begin), exec, queue, oncpu, asleep = 0;
 	u64 in = t->in_ns > begin ? t->in_ns : begin;
-	u64 waited = since(queue_clock(task), queue_settled(t, begin)) + t->queue_left;
+	u64 waited = since(queue_clock(task), queue_settled(t, begin));
 	struct wait_row row;
 
 	exec = t->exec_known ? since(cpu_clock(task), exec_settled(t, begin)) : since(now, in);
 	if (t->first_split.tag && t->exec_known)
 		splits_correct(t, exec_settled(t, begin), cpu_clock(task));
 	oncpu = at_most(exec, length);
+	waited = (s64)waited > -t->queue_owed ? waited + t->queue_owed : 0;
+	queue = length - oncpu;
 	if (cycle_slept(t, begin)) {
-		queue = at_most(waited, length - oncpu);
-		t->queue_left = at_most(waited - queue, HOOK_LATE_NS);
+		queue = at_most(waited, queue);
 		asleep = cycle_asleep(length - oncpu - queue, since(in - begin, queue));
 	}
+	t->queue_owed = queue_owed(waited, queue);
 	if (t->held_ns)
 		oncpu += held_finish(t, since(exec, length), since(length, oncpu + asleep + waited));
 	slot->run.oncpu += oncpu;

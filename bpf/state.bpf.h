@@ -145,7 +145,7 @@ struct thread {
 
 	u64 exec_mark; /* CPU clock and run-queue clock at the cycle's begin */
 	u64 queue_mark;
-	u64 queue_left; /* time on run queues that found no room in its cycle, as the clocks differ by some microseconds */
+	s64 queue_owed; /* cycle.bpf.h: time on run queues that earlier cycles did not charge; below 0: charged too much */
 	u64 split_begin; /* the cycle was split here; split_exec and split_queue are void for any other begin */
 	u64 held_ns;
 	u64 told_ns; /* of a sleep that a window cut: what earlier windows have been told of it, as the next four say */

@@ -1,7 +1,7 @@
 /*
- * waits count=N [freezer=FOLDER]: waits that are no I/O, N of each kind, each kind under a tag of its own: sleep, futex, pipe, socket,
- * poll, epoll, timerfd, signal, flock, userfault, vfork, child, stopped, traced, frozen. What the thread waits for is done by another
- * thread, or a process that does it to this one.
+ * waits count=N [rounds=R] [freezer=FOLDER]: waits that are no I/O, N of each kind, each kind under a tag of its own: sleep, futex, pipe,
+ * socket, poll, epoll, timerfd, signal, flock, userfault, vfork, child, stopped, traced, frozen. What the thread waits for is done by
+ * another thread, or a process that does it to this one. In round 2 the tags are sleep.2 and so on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 
 #define PAUSE_US 400
 
-static long count;
+static long count, round_number;
 static int pipes[2], sockets[2], polled[2], fault_fd, timer_fd, epoll_fd;
 static char lock_path[] = "/var/tmp/stallprof-waits-XXXXXX";
 static pthread_t main_thread;
@@ -279,6 +279,17 @@ static void done_to(pid_t victim, char kind)
 	_exit(0);
 }
 
+/* The name of a tag in this round, good until the next call. */
+static const char *in_round(const char *name)
+{
+	static char text[64];
+
+	if (round_number == 1)
+		return name;
+	snprintf(text, sizeof(text), "%s.%ld", name, round_number);
+	return text;
+}
+
 /* A helper does it to us while we use the CPU, until it ends. */
 static void suffer(char kind, const char *name, uint64_t id)
 {
@@ -289,7 +300,7 @@ static void suffer(char kind, const char *name, uint64_t id)
 		must(kind != 't' || ptrace(PTRACE_SEIZE, self, NULL, NULL) == 0, "PTRACE_SEIZE");
 		done_to(self, kind);
 	}
-	tag_open(&tag, id, name);
+	tag_open(&tag, id, in_round(name));
 	while (waitpid(helper, NULL, WNOHANG) == 0)
 		spin_ms(1);
 	tag_close(&tag);
@@ -302,7 +313,7 @@ static void kind(const char *name, uint64_t id, void (*one)(long), void *(*side)
 
 	if (side)
 		must(pthread_create(&thread, NULL, side, arg) == 0, "thread");
-	tag_open(&tag, id, name);
+	tag_open(&tag, id, in_round(name));
 	for (long i = 0; i < count; i++)
 		one(i);
 	tag_close(&tag);
@@ -344,11 +355,9 @@ static void prepare(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-int main(int argc, char **argv)
+static void one_round(void)
 {
-	count = argument(argc, argv, "count", 300);
-	freezer = argument_text(argc, argv, "freezer", NULL);
-	prepare();
+	word = 0;
 	kind("sleep", 1, one_sleep, NULL, NULL);
 	kind("futex", 2, one_futex, wakes_futex, NULL);
 	kind("pipe", 3, one_pipe, writes, &pipes[1]);
@@ -366,6 +375,17 @@ int main(int argc, char **argv)
 	suffer('t', "traced", 14);
 	if (freezer)
 		suffer('f', "frozen", 15);
+}
+
+int main(int argc, char **argv)
+{
+	long rounds = argument(argc, argv, "rounds", 1);
+
+	count = argument(argc, argv, "count", 300);
+	freezer = argument_text(argc, argv, "freezer", NULL);
+	prepare();
+	for (round_number = 1; round_number <= rounds; round_number++)
+		one_round();
 	unlink(lock_path);
 	return 0;
 }
