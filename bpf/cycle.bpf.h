@@ -30,6 +30,8 @@
 
 /* What another tracer's programs, or ours on a cold cache, may take before a hook's look at the clock. */
 #define HOOK_LATE_NS 50000
+/* What a hook on a switch may be late by after a wake-up, with nobody in front of it. */
+#define WAKEUP_LATE_NS 15000
 
 ALWAYS u64 word_of(u64 begin_ns, u32 slot)
 {
@@ -223,12 +225,12 @@ ALWAYS u64 held_finish(struct thread *t, u64 early, u64 unaccounted)
 	return late;
 }
 
-/* What is left of `waited` when `charged` of it is. More than hooks can be late by was stolen from the CPU: nobody owes it. */
+/* What is left of `waited` when `charged` of it is. Much too much charged: stolen from the CPU, which nobody owes. */
 ALWAYS s64 queue_owed(u64 waited, u64 charged)
 {
 	s64 owed = (s64)(waited - charged);
 
-	return owed < HOOK_LATE_NS && owed > -HOOK_LATE_NS ? owed : 0;
+	return owed < HOOK_LATE_NS && owed > -WAKEUP_LATE_NS ? owed : 0;
 }
 
 /* Ends the cycle of a thread that is switched out; the word has been changed already, from `word`. */
