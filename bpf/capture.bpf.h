@@ -143,10 +143,8 @@ ALWAYS bool slot_take(struct thread *t, u32 *index)
 		COUNT(slots_exhausted);
 		return false;
 	}
-	if (parked) {
-		t->slot_parked = 1;
+	if (parked && !__sync_lock_test_and_set(&t->slot_parked, 1))
 		__sync_fetch_and_add(&n_parked, 1);
-	}
 	return true;
 }
 
