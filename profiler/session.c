@@ -211,9 +211,9 @@ int session_start(struct session *session, char *err, size_t err_len)
 	}
 	scan(session);
 	result = attachment_begin(&session->attachment, err, err_len);
-	session->steal_ns = host_steal_ns(HOST_STAT);
 	session->begin_unix_ns = unix_ns();
 	session->housekeeping_ns = session->begin_ns = monotonic_ns();
+	session->steal_ns = host_steal_ns(HOST_STAT);
 	sampling_threshold_begin(&session->threshold, &session->config->sampling, session->tracer,
 	                         session->housekeeping_ns);
 	if (!result)

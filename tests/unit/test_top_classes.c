@@ -193,15 +193,6 @@ static char *text_of(struct ledger *ledger, size_t limit, size_t columns, size_t
 	return text;
 }
 
-static size_t count_lines(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += *text == '\n';
-	return n;
-}
-
 static void test_top_classes__text(void **state)
 {
 	static const char *const want =

@@ -329,15 +329,6 @@ static char *text_of(struct recording *r, struct top_code_text what, size_t line
 	return text;
 }
 
-static size_t count_lines(const char *text)
-{
-	size_t n = 0;
-
-	for (; *text; text++)
-		n += *text == '\n';
-	return n;
-}
-
 static void test_top_code__text(void **state)
 {
 	static const char *const want =

@@ -138,22 +138,28 @@ struct optional {
 	const char *type, *name;
 };
 
-/* Clears the name: nothing is found by it. The types that libbpf parsed are its own memory. */
-static bool drop_field(struct btf *btf, const struct optional *optional)
+static struct btf_member *member_of(struct btf *btf, const struct optional *optional)
 {
 	int id = btf__find_by_name_kind(btf, optional->type, BTF_KIND_STRUCT), i;
 	struct btf_member *members;
 
 	if (id < 0)
-		return false;
+		return NULL;
 	members = btf_members(btf__type_by_id(btf, id));
-	for (i = 0; i < btf_vlen(btf__type_by_id(btf, id)); i++) {
-		if (!strcmp(btf__name_by_offset(btf, members[i].name_off), optional->name)) {
-			members[i].name_off = 0;
-			return true;
-		}
-	}
-	return false;
+	for (i = 0; i < btf_vlen(btf__type_by_id(btf, id)); i++)
+		if (!strcmp(btf__name_by_offset(btf, members[i].name_off), optional->name))
+			return &members[i];
+	return NULL;
+}
+
+/* Clears the name: nothing is found by it. The types that libbpf parsed are its own memory. */
+static bool drop_field(struct btf *btf, const struct optional *optional)
+{
+	struct btf_member *member = member_of(btf, optional);
+
+	if (member)
+		member->name_off = 0;
+	return member != NULL;
 }
 
 static bool drop_enumerator(struct btf *btf, const struct optional *optional)
@@ -176,21 +182,14 @@ static bool drop_enumerator(struct btf *btf, const struct optional *optional)
 /* Makes an int of the field a byte, or of a byte an int: on_cpu and on_rq are bytes since Linux 7.2. */
 static bool resize_field(struct btf *btf, const struct optional *optional)
 {
-	int id = btf__find_by_name_kind(btf, optional->type, BTF_KIND_STRUCT), i;
 	int byte = btf__find_by_name_kind(btf, "unsigned char", BTF_KIND_INT);
 	int word = btf__find_by_name_kind(btf, "int", BTF_KIND_INT);
-	struct btf_member *members;
+	struct btf_member *member = member_of(btf, optional);
 
-	if (id < 0 || byte < 0 || word < 0)
+	if (!member || byte < 0 || word < 0)
 		return false;
-	members = btf_members(btf__type_by_id(btf, id));
-	for (i = 0; i < btf_vlen(btf__type_by_id(btf, id)); i++) {
-		if (!strcmp(btf__name_by_offset(btf, members[i].name_off), optional->name)) {
-			members[i].type = btf__resolve_size(btf, members[i].type) == 1 ? word : byte;
-			return true;
-		}
-	}
-	return false;
+	member->type = btf__resolve_size(btf, member->type) == 1 ? word : byte;
+	return true;
 }
 
 static void save(const struct btf *btf, const char *path)

@@ -42,6 +42,16 @@ static inline int64_t place(struct profile *p, uint64_t address, const char *out
 	return id;
 }
 
+/* Lines of a text. */
+static inline size_t count_lines(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
 /* The class of a tag is the first part of its name. */
 static const char *class_of(const char *tag, char class[64])
 {

@@ -72,7 +72,7 @@ def bpf_tool(build, name):
     """BUILD/attack/NAME, made of NAME.bpf.c and NAME.c."""
     folder = os.path.abspath(f"{build}/attack")
     os.makedirs(folder, exist_ok=True)
-    target, sources = f"{folder}/{name}", [f"{HERE}/{name}.bpf.c", f"{HERE}/{name}.c", f"{HERE}/sleeps.h"]
+    target, sources = f"{folder}/{name}", [f"{HERE}/{name}.bpf.c", f"{HERE}/{name}.c", f"{HERE}/sleeps.h", f"{HERE}/bpf_types.h"]
     if not stale(target, *sources):
         return target
     with tempfile.TemporaryDirectory(dir=folder) as made:

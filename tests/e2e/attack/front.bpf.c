@@ -1,16 +1,6 @@
 /* Another tracer of sched_switch, which takes its time when a program's thread leaves the CPU, as one that takes its
  * stack does, and none when the kernel's do. What is attached later is called later. */
-typedef unsigned char __u8;
-typedef short __s16;
-typedef unsigned short __u16;
-typedef int __s32;
-typedef unsigned int __u32;
-typedef long long __s64;
-typedef unsigned long long __u64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-typedef _Bool bool;
+#include "bpf_types.h"
 
 enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2 };
 

@@ -1,16 +1,6 @@
 /* An independent tracer of sleeps: sched_switch and sched_waking, one clock, no cleverness. It shares nothing with bpf/
  * but the kernel; what it says is what the profile is held against. */
-typedef unsigned char __u8;
-typedef short __s16;
-typedef unsigned short __u16;
-typedef int __s32;
-typedef unsigned int __u32;
-typedef long long __s64;
-typedef unsigned long long __u64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-typedef _Bool bool;
+#include "bpf_types.h"
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,

@@ -5,7 +5,8 @@
  *
  * N (10000) children, P (4) at a time. Each pushes a tag "forkstorm/child" with its number as id and exits;
  * every K-th (25) does one direct write of 4 KiB under it first, every K-th (50) executes /bin/true while it
- * holds it. Prints {"children", "stalled", "executed", "waited_ns", "failed"}.
+ * holds it. Prints {"children", "stalled", "slept", "executed", "waited_ns", "failed"}; `slept` counts the writes in which the
+ * scheduler counted a sleep: a fast disk is done before its caller gets to it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,8 +27,27 @@ struct storm {
 	const char *dir;
 	unsigned long count, parallel, stalled_every, exec_every;
 	struct stalled_write write;
-	uint64_t *waited_ns; /* shared with the children */
+	struct sums {
+		uint64_t waited_ns, slept;
+	} * sums; /* shared with the children */
 };
+
+static uint64_t sleeps(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_nvcsw;
+}
+
+static int write_and_count(struct storm *storm)
+{
+	uint64_t waited_ns = 0, before = sleeps();
+	int err = stalled_write_once(&storm->write, &waited_ns);
+
+	__atomic_fetch_add(&storm->sums->waited_ns, waited_ns, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&storm->sums->slept, sleeps() != before, __ATOMIC_RELAXED);
+	return err;
+}
 
 static bool is_nth(unsigned long number, unsigned long every)
 {
@@ -35,14 +56,11 @@ static bool is_nth(unsigned long number, unsigned long every)
 
 static void child(struct storm *storm, unsigned long number)
 {
-	uint64_t waited_ns = 0;
 	int err = 0;
 
 	stalltag_push(number, "forkstorm/child");
-	if (is_nth(number, storm->stalled_every)) {
-		err = stalled_write_once(&storm->write, &waited_ns);
-		__atomic_fetch_add(storm->waited_ns, waited_ns, __ATOMIC_RELAXED);
-	}
+	if (is_nth(number, storm->stalled_every))
+		err = write_and_count(storm);
 	if (is_nth(number, storm->exec_every))
 		execl("/bin/true", "true", (char *)NULL);
 	_exit(err ? 1 : 0);
@@ -87,15 +105,16 @@ static int run(struct storm *storm)
 		fprintf(stderr, "forkstorm: %s: %s\n", storm->dir, strerror(-err));
 		return 1;
 	}
-	storm->waited_ns =
-	        mmap(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (storm->waited_ns == MAP_FAILED)
+	storm->sums =
+	        mmap(NULL, sizeof(*storm->sums), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (storm->sums == MAP_FAILED)
 		return 1;
 	failed = blow(storm);
-	printf("{\"children\": %lu, \"stalled\": %lu, \"executed\": %lu, \"waited_ns\": %" PRIu64
-	       ", \"failed\": %lu}\n",
+	printf("{\"children\": %lu, \"stalled\": %lu, \"slept\": %" PRIu64
+	       ", \"executed\": %lu, \"waited_ns\": %" PRIu64 ", \"failed\": %lu}\n",
 	       storm->count, storm->stalled_every ? storm->count / storm->stalled_every : 0,
-	       storm->exec_every ? storm->count / storm->exec_every : 0, *storm->waited_ns, failed);
+	       storm->sums->slept, storm->exec_every ? storm->count / storm->exec_every : 0,
+	       storm->sums->waited_ns, failed);
 	stalled_write_close(&storm->write);
 	return failed ? 1 : 0;
 }
