@@ -31,7 +31,7 @@ ALWAYS void thread_issues(struct thread *t, struct request *rq)
 {
 	u32 i = t->n_issued++ & (REQUESTS_KEPT - 1);
 
-	t->issued_seq = t->wait_seq;
+	t->has_issued = 1;
 	t->last_dev = request_dev(rq);
 	t->issued[i].request = (u64)rq;
 	t->issued[i].ns = bpf_ktime_get_ns();

@@ -157,7 +157,8 @@ struct thread {
 	u32 hint;            /* enum abi_cause that a tracepoint announced for the next sleep */
 	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
 	u32 wait_seq;
-	u32 issued_seq; /* wait_seq when it last issued a request */
+	u16 has_issued;  /* a request since it last fell asleep */
+	u16 own_request; /* … before the last sleep began */
 	u32 n_issued;
 	u32 last_dev;  /* of the last request that it issued or that ended a wait of its */
 	u64 early_ns;  /* woken then, between falling asleep and its switch-out */

@@ -93,7 +93,6 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	t->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	t->stack_slot = ABI_NO_SLOT;
 	t->reserved_slot = ABI_NO_SLOT;
-	t->issued_seq = ~0U - 1; /* none yet; the first sleep is 1 */
 	t->followed_since = hot_generation;
 	t->lot = bpf_get_prandom_u32();
 	barrier();

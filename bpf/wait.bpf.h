@@ -66,6 +66,8 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->wait_seq++;
 	t->wake_ns = 0;
 	t->row.cause = 0;
+	t->own_request = t->has_issued;
+	t->has_issued = 0;
 	wait_expect(task, t, regs, task_state);
 	hint_check(task, t);
 	slot_release(t);
@@ -78,10 +80,11 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 		any_uncopied = 1;
 }
 
-/* Whether the thread issued a request right before it went to sleep. */
+/* Whether the thread issued a request between its last two sleeps, and sleeps for I/O now: asked when the sleep is over, it may have
+ * issued the next one. */
 ALWAYS bool waits_for_own_request(const struct thread *t)
 {
-	return t->expect == EXPECT_IOWAIT && t->issued_seq + 1 == t->wait_seq;
+	return t->expect == EXPECT_IOWAIT && t->own_request;
 }
 
 ALWAYS void wait_learn(struct task_struct *task, struct thread *t)
