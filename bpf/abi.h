@@ -112,8 +112,45 @@ struct abi_process {
 	struct abi_tls stalltag;
 	struct abi_tls otel;
 	__u32 ai_tag_key;     /* index of `ai_tag` in the process context's key map, 256 when absent */
-	__u32 exact_stalltag; /* the USDT probe tells each change, so the slot need not be read */
+	__u32 exact_stalltag; /* enum abi_exact */
 };
+
+/* Whether the library tells each change of tag, so that the slot need not be read. */
+enum abi_exact {
+	ABI_EXACT_NONE = 0,
+	ABI_EXACT_PROBE = 1, /* by the probe */
+	ABI_EXACT_LOG = 2,   /* by a thread's log, once the probe has told where that is */
+};
+
+/* A thread's log of its changes of tag as the tag library writes it: struct stalltag_log of stalltag/stalltag.h. */
+#define ABI_LOG_ENTRIES 1024
+#define ABI_LOG_ROWS    64 /* the last is no tag's */
+#define ABI_LOG_NONE    63
+
+struct abi_log_state {
+	__u64 head;
+	__u32 fires;
+	__u16 closed, clock;
+};
+
+struct abi_log_head {
+	struct abi_log_state state;
+	__u32 made[ABI_LOG_ROWS];
+	struct {
+		__u64 moment, ns, rate;
+	} clocks[2];
+};
+#define ABI_LOG_RATE_BITS 24
+
+/* Begins as struct abi_tag does. */
+struct abi_log_row {
+	char name[ABI_TAG_NAME_LEN];
+	__u64 id;
+	__u8 trace_id[16];
+};
+
+#define ABI_LOG_ENTRIES_AT sizeof(struct abi_log_head)
+#define ABI_LOG_ROWS_AT    (ABI_LOG_ENTRIES_AT + ABI_LOG_ENTRIES * 8)
 
 /* How a frame says that the C code of the interpreter called it, so that the C stack has an evaluator for it. */
 enum abi_python_entry {
@@ -152,6 +189,7 @@ enum abi_iter_mode {
 	ABI_ITER_FLUSH = 2,  /* close every interval at "now", so that a window is complete */
 	ABI_ITER_REBASE = 4, /* hooks were just attached: what went before was not observed */
 	ABI_ITER_STACKS = 8, /* copy the stacks of threads that have slept for long and have no copy yet */
+	ABI_ITER_LOGS = 16,  /* settle the time of threads on a CPU by their logs of tag changes */
 	ABI_ITER_SLOTS = 32, /* hooks were just detached: take back the stack slots of threads that sleep */
 };
 
@@ -277,6 +315,8 @@ struct abi_event {
 	X(python_stacks_faulted, "stacks whose Python frames could not be read to the end")                  \
 	X(python_threads_unseen, "stacks whose thread was not found in the interpreter's long list")         \
 	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                    \
+	X(tag_logs_unreadable, "times a thread's log of tag changes could not be read")                      \
+	X(tag_changes_lost, "tag changes that were overwritten in a thread's log before they were read")     \
 	X(wakes_unseen, "I/O waits whose wake was not seen, so that nobody was followed")                    \
 	X(iowaits_unexplained, "sleeps that the kernel flags as I/O, with nothing that says which: blocked") \
 	X(switch_ins_unseen,                                                                                 \
@@ -294,6 +334,8 @@ enum abi_counter {
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");
 _Static_assert(sizeof(struct abi_process) == 48, "process");
+_Static_assert(sizeof(struct abi_log_head) == 320, "log head");
+_Static_assert(sizeof(struct abi_log_row) == 280, "log row");
 _Static_assert(sizeof(struct abi_process_key) == 16, "process key");
 _Static_assert(sizeof(struct abi_python) == 112, "python");
 _Static_assert(sizeof(struct abi_python_frame) == 32, "python frame");

@@ -13,12 +13,19 @@
 ALWAYS u64 tag_hash(const struct abi_tag *tag)
 {
 	const u64 *word = (const u64 *)tag;
-	u64 hash = tag->source;
+	u64 hash = tag->source, odd = 0, name = 0;
 	int i;
 
+	/* Three at a time, as each multiplication waits for the one before. */
 #pragma unroll
-	for (i = 0; i < (ABI_TAG_NAME_LEN + 24) / 8; i++)
+	for (i = 0; i < ABI_TAG_NAME_LEN / 8; i += 2) {
+		odd = hash_mix(odd, word[i]);
+		name = hash_mix(name, word[i + 1]);
+	}
+#pragma unroll
+	for (; i < (ABI_TAG_NAME_LEN + 24) / 8; i++)
 		hash = hash_mix(hash, word[i]);
+	hash = hash_mix(hash_mix(hash, odd), name);
 	return hash ? hash : 1;
 }
 
@@ -26,7 +33,8 @@ ALWAYS u64 tag_intern(const struct abi_tag *tag)
 {
 	u64 hash = tag_hash(tag);
 
-	if (!bpf_map_lookup_elem(&tags, &hash) && bpf_map_update_elem(&tags, &hash, tag, BPF_ANY))
+	if (!bpf_map_lookup_elem(&tags, &hash) && bpf_map_update_elem(&tags, &hash, tag, BPF_ANY) &&
+	    bpf_map_update_elem(&tags_at_once, &hash, tag, BPF_ANY))
 		COUNT(tags_full);
 	return hash;
 }
@@ -158,7 +166,8 @@ ALWAYS void thread_read_context(struct task_struct *task, struct thread *t)
 	process = process_followed(t->tgid, t->process_start_ns);
 	if (!process || !s || t->reading)
 		return;
-	if (process->exact_stalltag && t->context_known && (t->stalltag_held || !process->otel.kind))
+	if (process->exact_stalltag && t->context_known && (t->stalltag_held || !process->otel.kind) &&
+	    (process->exact_stalltag == ABI_EXACT_PROBE || t->log_at))
 		return;
 	address = tls_pointer(task, &process->stalltag);
 	if (address)

@@ -6,6 +6,9 @@
 /* What an own walk for it costs is paid only for sleeps that long. */
 #define LONG_SLEEP_NS 20000000
 
+/* Between the two walks of a window's end. */
+#define LOG_SETTLED_NS 50000000
+
 /* The thread waits already: remote.bpf.c copies its stack, for which it takes a slot here. */
 ALWAYS void reserve_slot(struct thread *t)
 {
@@ -158,22 +161,13 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 	}
 }
 
+/* What its log of tag changes has told of it just now (remote.bpf.c) is left as it is. */
 ALWAYS void flush_runner(struct task_struct *task, struct thread *t, u64 word)
 {
-	u64 tag = slot_of_word(t, word)->tag, now = bpf_ktime_get_ns();
-	struct shares shares;
-	struct wait_row row;
+	u64 now = bpf_ktime_get_ns();
 
-	if (!cycle_split(task, t, word, word_slot(word), now, now, &shares))
-		return;
-	ledger_charge(t, tag, ABI_ONCPU, shares.oncpu, 0);
-	ledger_charge(t, tag, ABI_RUNQ, shares.runq, 0);
-	if (!shares.asleep)
-		return;
-	row = wait_row_of(t);
-	ledger_charge_wait(t, tag, &row, shares.asleep, 1, since(t->in_ns, t->sleep_ns));
-	told_move(t, &row);
-	t->told_ns = 0;
+	if (since(now, t->log_settled_ns) > LOG_SETTLED_NS)
+		thread_settle_running(task, t, word, now, now);
 }
 
 /* A sleep that has no copy of its stack and proves long gets one; for one that may still prove so, another walk is wanted. */

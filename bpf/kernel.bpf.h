@@ -144,6 +144,23 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+struct timespec64 {
+	u64 tv_sec; /* signed; never read directly */
+	u64 tv_nsec;
+};
+
+struct timens_offsets {
+	struct timespec64 monotonic;
+};
+
+struct time_namespace { /* absent without CONFIG_TIME_NS */
+	struct timens_offsets offsets;
+};
+
+struct nsproxy {
+	struct time_namespace *time_ns;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -163,6 +180,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct files_struct *files;
 	struct bpf_local_storage *bpf_storage;
+	struct nsproxy *nsproxy;
 	char comm[16];
 };
 

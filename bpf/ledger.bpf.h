@@ -126,11 +126,28 @@ static long flush_kind(u32 i, struct kinds_flush *f)
 	return 0;
 }
 
+/* What is no blocked wait. */
+ALWAYS void flush_states(struct kinds_flush *f)
+{
+	struct tag_slot *slot = f->slot;
+	u64 cycles = untold(&slot->run.cycles, &slot->told.cycles);
+
+	f->key.cause = 0;
+	f->key.dev = 0;
+	flush_sum(f->ledger, &f->key, ABI_ONCPU, untold(&slot->run.oncpu, &slot->told.oncpu), cycles);
+	flush_sum(f->ledger, &f->key, ABI_RUNQ, untold(&slot->run.runq, &slot->told.runq), cycles);
+	flush_sum(f->ledger, &f->key, ABI_UNOBSERVED, untold(&slot->run.unobserved, &slot->told.unobserved),
+	          0);
+	f->key.cause = slot->cause;
+	f->key.dev = slot->dev;
+	flush_waits(f->ledger, &f->key, ABI_STALL, &slot->run.stall, &slot->told.stall);
+}
+
 /* Moves what has run up in a slot into the ledger; without a tag it is nobody's time and is dropped. */
 ALWAYS void slot_flush(struct thread *t, struct tag_slot *slot)
 {
 	struct kinds_flush f = { .ledger = ledger_now(), .slot = slot };
-	u64 tag = slot->tag, cycles;
+	u64 tag = slot->tag;
 
 	if (!f.ledger)
 		return;
@@ -139,14 +156,8 @@ ALWAYS void slot_flush(struct thread *t, struct tag_slot *slot)
 		return;
 	}
 	key_of(&f.key, t, tag, 0);
-	cycles = untold(&slot->run.cycles, &slot->told.cycles);
-	flush_sum(f.ledger, &f.key, ABI_ONCPU, untold(&slot->run.oncpu, &slot->told.oncpu), cycles);
-	flush_sum(f.ledger, &f.key, ABI_RUNQ, untold(&slot->run.runq, &slot->told.runq), cycles);
-	flush_sum(f.ledger, &f.key, ABI_UNOBSERVED, untold(&slot->run.unobserved, &slot->told.unobserved), 0);
 	bpf_loop(ABI_WAIT_KINDS, flush_kind, &f, 0);
-	f.key.cause = slot->cause;
-	f.key.dev = slot->dev;
-	flush_waits(f.ledger, &f.key, ABI_STALL, &slot->run.stall, &slot->told.stall);
+	flush_states(&f);
 }
 
 /* A sleep that has ended, told by the thread itself. */

@@ -2,8 +2,10 @@
  * is seen at once, not when the wait ends. A sleeping thread's record does not change, and if the thread was
  * switched while it was read, what was read is not used. */
 #define CONTEXT_OF_OTHERS
-#include "bpf/context.bpf.h"
+#include "bpf/log.bpf.h"
 #include "bpf/capture.bpf.h"
+
+#define SETTLE_TRIES 3
 
 /* Whether the thread has slept all the while since `word` was read. */
 ALWAYS bool still_asleep(const struct thread *t, u64 word)
@@ -47,6 +49,78 @@ ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 	slot_orphan(index);
 }
 
+/* The walk's own. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct tag_log);
+} walk_log SEC(".maps");
+
+/* The rows that were read are those that the entries refer to, unless the probe has fired since. */
+ALWAYS bool rows_stand(const struct log_reader *r)
+{
+	struct task_struct *task = r->task;
+	struct abi_log_state state;
+
+	return !user_read(&state, sizeof(state), (void *)r->t->log_at) &&
+	       state.fires == r->batch->head.state.fires;
+}
+
+/* What a row's tag is; 1 ends the loop. */
+static long key_row(u32 i, struct log_reader *r)
+{
+	if (!r->batch->seen)
+		return 1;
+	log_row_tag(r, log_next_row(r->batch));
+	return 0;
+}
+
+/* Settles the time of a thread that runs, up to now. Its tag stays as it is and its entries unread for itself: when it
+ * reads them, they are older than what is settled. False: it was switched meanwhile, or its log has gone on. */
+static __noinline bool settle_by_log(struct log_reader *r)
+{
+	struct log_batch *b = r->batch;
+	u64 word = r->t->word, tail, seen, change;
+	u32 i;
+
+	barrier();
+	tail = r->t->log_tail;
+	log_begin(r, word);
+	for (i = 0; i < 3 && log_read(r, tail); i++) {
+		log_sum(r);
+		tail = b->tail + b->n;
+	}
+	b->sums[b->row & (ABI_LOG_ROWS * 2 - 1)] += since(b->now_ns, b->at_ns);
+	change = log_change(b);
+	seen = b->seen;
+	bpf_loop(ABI_LOG_ROWS, key_row, r, 0);
+	if (!rows_stand(r) || !thread_settle_running(r->task, r->t, word, change, b->now_ns))
+		return false;
+	r->t->log_settled_ns = b->now_ns;
+	b->seen = seen;
+	log_charge(r);
+	return true;
+}
+
+ALWAYS void settle_runner(struct task_struct *task, struct thread *t)
+{
+	struct log_reader r = { .task = task, .t = t };
+	u32 zero = 0, i;
+
+	r.known = bpf_map_lookup_elem(&walk_log, &zero);
+	if (!r.known)
+		return;
+	r.batch = &r.known->batch;
+	for (i = 0; i < SETTLE_TRIES; i++) {
+		if (!t->log_at || t->state != ABI_ONCPU || !thread_followed(t))
+			return;
+		__builtin_memset(r.known->made, 0, sizeof(r.known->made));
+		if (settle_by_log(&r))
+			return;
+	}
+}
+
 SEC("iter.s/task")
 int on_iter_context(struct bpf_iter__task *ctx)
 {
@@ -57,7 +131,9 @@ int on_iter_context(struct bpf_iter__task *ctx)
 	if (!task || serves_others(task))
 		return 0;
 	t = thread_find(task);
-	if (!t || t->state != ABI_SLEEP)
+	if (t && iter_mode & ABI_ITER_LOGS)
+		settle_runner(task, t);
+	if (!t || iter_mode & ABI_ITER_LOGS || t->state != ABI_SLEEP)
 		return 0;
 	word = t->word;
 	copy_stack(task, t, word);

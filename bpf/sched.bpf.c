@@ -1,5 +1,5 @@
 /* The scheduler's side: every tagged thread is on a CPU, on a run queue or asleep, and each change is here. */
-#include "bpf/context.bpf.h"
+#include "bpf/log_take.bpf.h"
 #include "bpf/wait.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -95,6 +95,8 @@ ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preemp
 	u64 word, old;
 
 	wait_look(task, t);
+	if (RARELY(t->has_log))
+		log_take(task, t);
 	if (RARELY(t->watches_context || t->retag))
 		look_at_tag(task, t, task_state);
 	if (RARELY(t->state != ABI_ONCPU))
@@ -209,8 +211,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (!p)
 		return 0;
-	if (!same_process)
+	if (!same_process) {
 		python_forked(p, child);
+		log_take_last(parent, p);
+	}
 	/* A child process has a copy of the thread's memory, and so of the tag that it has pushed. */
 	copied = !same_process && p->stalltag_held;
 	if (!p->base_tag && !copied && !(same_process && p->watches_context))
@@ -224,6 +228,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		t->stalltag_held = 1;
 		t->context_known = 1;
 	}
+	if (!same_process)
+		log_inherit(child, t, p);
 	t->watches_context = same_process ? p->watches_context : 0;
 	thread_retag(child, t);
 	return 0;
@@ -242,6 +248,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	t->adopted = 0;
 	t->context_known = 0;
 	t->stalltag_held = 0;
+	t->log_at = t->has_log = 0;
 	t->thread_tag = 0;
 	t->tgid = task->tgid;
 	t->tid = task->pid;

@@ -58,6 +58,7 @@ volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads co
 volatile __weak __u64 tagged_ns = 0;     /* when a first tag was announced last */
 volatile __weak __u32 iter_mode = 0;
 volatile __weak __s64 n_parked = 0; /* stack slots of waits that are no stalls */
+volatile __weak __u32 any_logs = 0; /* a log of tag changes was ever met */
 volatile __weak __u64 ring_bytes = 0;
 volatile __weak __s64 python_asks =
         0; /* how many more times user space may be asked at once to look at a waiting thread */
@@ -141,7 +142,8 @@ struct thread {
 	u64 wake_ns;         /* when it ended, 0 while it goes on */
 	u64 slept_begin;     /* begin of the cycle whose sleep is not settled; void for any other */
 	u32 watches_context; /* the process publishes contexts that are read at switch-out */
-	u32 retag;           /* base_tag was changed from outside: to be taken at the next switch */
+	u16 retag;           /* base_tag was changed from outside: to be taken at the next switch */
+	u16 has_log;         /* log_at is not 0 */
 
 	u64 exec_mark; /* CPU clock and run-queue clock at the cycle's begin */
 	u64 queue_mark;
@@ -193,8 +195,13 @@ struct thread {
 	u64 process_start_ns;
 	u64 base_tag;
 	u64 thread_tag;
-	u32 stalltag_held; /* the thread's tag is one of ours, not a foreign context */
-	u32 reading;       /* the scratch is in use: who interrupts leaves it alone */
+	u32 stalltag_held;  /* the thread's tag is one of ours, not a foreign context */
+	u32 reading;        /* the scratch is in use: who interrupts leaves it alone */
+	u64 log_at;         /* where its log of tag changes lies (log.bpf.h); 0: not known */
+	u64 log_tail;       /* entries of that which were read */
+	u64 log_mm;         /* the memory that its log of tag changes is in */
+	u64 log_clock;      /* how far the clock of the log's times is ahead of the kernel's */
+	u64 log_settled_ns; /* when the walk at a window's end settled its time last */
 	u32 hint_dev;
 	u32 hint_timed; /* … which a timer ends, not a request */
 	u64 hint_ip;    /* the user's instruction behind the system call that it was announced in */
@@ -281,6 +288,14 @@ struct {
 	__type(key, u64);
 	__type(value, struct abi_tag);
 } tags SEC(".maps") __weak;
+
+/* Where a switch-out meets many tags at once, the kernel may have no memory at hand for the map above. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u64);
+	__type(value, struct abi_tag);
+} tags_at_once SEC(".maps") __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

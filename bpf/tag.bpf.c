@@ -1,5 +1,5 @@
 /* What the workload says of itself: stalltag's USDT probes. */
-#include "bpf/context.bpf.h"
+#include "bpf/log_take.bpf.h"
 #include "bpf/wait.bpf.h"
 
 /* Pushes while nothing is attached yet, or attaching fails, are announced no more often than this. */
@@ -16,39 +16,74 @@ ALWAYS void announce_tagged(const struct thread *t, u64 now)
 	announce(ABI_EVENT_TAGGED, t->tgid);
 }
 
+/* The thread that has changed its tag; NULL: it is of no interest. */
+ALWAYS struct thread *changed_thread(struct task_struct *task, u64 record, u64 now)
+{
+	struct thread *t = thread_find(task);
+
+	if (!t && (only_adopted || !record))
+		return NULL;
+	return t ? t : thread_find_or_create(task, now, ABI_ONCPU);
+}
+
+/* The thread's record is that at `address` now; 0: none. */
+ALWAYS void take_record(struct task_struct *task, struct thread *t, u64 address)
+{
+	struct context_scratch *s = scratch_of(task);
+	u64 tag = 0;
+	int result;
+
+	if (!s)
+		return;
+	result = context_read(task, s, address, 0, ABI_TAG_STALLTAG, &tag);
+	if (result == CONTEXT_KEEP)
+		return;
+	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
+	t->stalltag_held = result == CONTEXT_TAG;
+	t->context_known = 1; /* from here on; what was held before is not known any more */
+	thread_retag(task, t);
+}
+
 /* stalltag:change. The first argument is the thread's record now, or NULL. */
 SEC("usdt")
 int on_tag_change(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u64 now = bpf_ktime_get_ns(), tag = 0;
+	u64 now = bpf_ktime_get_ns(), record = PT_REGS_PARM1(ctx);
+	struct thread *t = changed_thread(task, record, now);
 	bool first = n_tagged <= 0;
-	struct context_scratch *s;
-	struct thread *t;
-	int result;
 
-	t = thread_find(task);
-	if (!t && (only_adopted || !PT_REGS_PARM1(ctx)))
-		return 0;
 	if (!t)
-		t = thread_find_or_create(task, now, ABI_ONCPU);
-	if (!t)
-		return 0;
-	s = scratch_of(task);
-	if (!s)
 		return 0;
 	t->reading = 1;
-	result = context_read(task, s, PT_REGS_PARM1(ctx), 0, ABI_TAG_STALLTAG, &tag);
-	if (result == CONTEXT_KEEP)
-		goto out;
-	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
-	t->stalltag_held = result == CONTEXT_TAG;
-	t->context_known = 1; /* from here on; what was held before is not known any more */
 	wait_look(task, t);
-	thread_retag(task, t);
+	take_record(task, t, record);
 	if (first && t->thread_tag)
 		announce_tagged(t, now);
-out:
+	t->reading = 0;
+	return 0;
+}
+
+/* stalltag:log. The same, and the second argument is the thread's log of its changes before this one. */
+SEC("usdt")
+int on_tag_log(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 now = bpf_ktime_get_ns(), record = PT_REGS_PARM1(ctx), log = PT_REGS_PARM2(ctx);
+	struct thread *t = changed_thread(task, record, now);
+	bool first = n_tagged <= 0;
+
+	if (!t)
+		return 0;
+	t->reading = 1;
+	if (t->log_at != log)
+		log_meet(task, t, log);
+	else
+		log_take_slowly(task, t);
+	wait_look(task, t);
+	take_record(task, t, record);
+	if (first && t->thread_tag)
+		announce_tagged(t, now);
 	t->reading = 0;
 	return 0;
 }

@@ -150,6 +150,26 @@ ALWAYS bool thread_turn(struct task_struct *task, struct thread *t, u64 word, u3
 	return true;
 }
 
+/* At a window's end: the time of a thread on a CPU, up to `end`; what lies between `change` and that belongs to others. */
+ALWAYS bool thread_settle_running(struct task_struct *task, struct thread *t, u64 word, u64 change, u64 end)
+{
+	u64 tag = slot_of_word(t, word)->tag;
+	struct shares shares;
+	struct wait_row row;
+
+	if (!cycle_split(task, t, word, word_slot(word), change, end, &shares))
+		return false;
+	ledger_charge(t, tag, ABI_ONCPU, shares.oncpu, 0);
+	ledger_charge(t, tag, ABI_RUNQ, shares.runq, 0);
+	if (!shares.asleep)
+		return true;
+	row = wait_row_of(t);
+	ledger_charge_wait(t, tag, &row, shares.asleep, 1, since(t->in_ns, t->sleep_ns));
+	told_move(t, &row);
+	t->told_ns = 0;
+	return true;
+}
+
 ALWAYS void count_tagged(u64 before, u64 after)
 {
 	if (!before != !after)

@@ -99,6 +99,7 @@ static void add_privilege(struct findings *found, enum privilege privilege)
 static void try_hooks(struct findings *found)
 {
 	struct tracer_opts opts = { .cpu_hz = 1, .host = found->probes };
+	const struct tracer_probes only_process = { .process = true };
 
 	if (host_check(&found->host, found->why_not, sizeof(found->why_not)))
 		return;
@@ -111,7 +112,7 @@ static void try_hooks(struct findings *found)
 		return;
 	}
 	/* Our own program has one of the tag library's probes. */
-	tracer_watch_file(found->tracer, "/proc/self/exe", false, true, found->why_not,
+	tracer_watch_file(found->tracer, "/proc/self/exe", &only_process, found->why_not,
 	                  sizeof(found->why_not));
 }
 

@@ -29,6 +29,12 @@ const struct probe probe_table[] = {
 	{ "tags", "on_iter_context", PROBE_ITERATOR, "task (sleepable)", false, NULL, NEWER, NULL },
 	{ "tags", "on_tag_change", PROBE_USDT, "stalltag:change", false, NULL, TAGLIB, NULL },
 	{ "tags", "on_tag_process", PROBE_USDT, "stalltag:process", false, NULL, TAGLIB, NULL },
+	{ "tag_log", "on_tag_log", PROBE_USDT, "stalltag:log", false, NULL, TAGLIB, NULL },
+	{ "tag_log", "on_exit", PROBE_TP_BTF, "sched_process_exit", true, NULL, NEWER, NULL },
+	{ "tag_log", "on_exiting", PROBE_FEXIT, "exit_signals", true, "on_exit", FTRACE, NULL },
+	{ "tag_log", "on_prepare_exec", PROBE_TP_BTF, "sched_prepare_exec", true, NULL, NEWER, NULL },
+	{ "tag_log", "on_executing", PROBE_FEXIT, "prepare_exec_creds", true, "on_prepare_exec", FTRACE,
+	  NULL },
 	{ "block_io", "on_rq_complete", PROBE_TP_BTF, "block_rq_complete", true, NULL, NEWER, NULL },
 	{ "block_io", "on_io_done", PROBE_TP_BTF, "block_io_done", true, NULL, NEWER, NULL },
 	{ "block_io", "on_update_done", PROBE_FEXIT, "blk_update_request", true, "on_io_done", FTRACE, NULL },
@@ -107,15 +113,32 @@ static void free_types(struct kernel_types *types)
 	btf__free(types->kernel);
 }
 
+/* Whether the tracepoint tells so many things; the type of its function has its own data as well. */
+static bool has_args(const struct btf *btf, int id, unsigned int args)
+{
+	const struct btf_type *type = btf__type_by_id(btf, btf__type_by_id(btf, id)->type);
+
+	type = type && btf_is_ptr(type) ? btf__type_by_id(btf, type->type) : NULL;
+	return !args || (type && btf_is_func_proto(type) && btf_vlen(type) > args);
+}
+
+/* A tracepoint that came to tell more things at the same time as it moved to a place that serves. */
+static unsigned int args_needed(const char *name)
+{
+	return strcmp(name, "sched_process_exit") ? 0 : 2;
+}
+
 static bool has_tracepoint(const struct kernel_types *types, const char *name, bool *in_module)
 {
 	char type[128];
 	size_t i;
+	int id;
 
 	*in_module = false;
 	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	if (btf__find_by_name_kind(types->kernel, type, BTF_KIND_TYPEDEF) > 0)
-		return true;
+	id = btf__find_by_name_kind(types->kernel, type, BTF_KIND_TYPEDEF);
+	if (id > 0)
+		return has_args(types->kernel, id, args_needed(name));
 	for (i = 0; i < types->n_modules && !*in_module; i++)
 		*in_module = btf__find_by_name_kind(types->modules[i], type, BTF_KIND_TYPEDEF) > 0;
 	return *in_module;

@@ -21,7 +21,7 @@ enum probe_kind {
 };
 
 struct probe {
-	const char *cause;   /* "core", "tags", or the stall it serves */
+	const char *cause;   /* "core", "tags", "tag_log", or the stall it serves */
 	const char *program; /* its name in the BPF object */
 	enum probe_kind kind;
 	const char *hook;       /* the tracepoint or function, or provider:probe */

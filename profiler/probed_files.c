@@ -204,11 +204,13 @@ static bool make_room(struct probed_files *files)
 static void watch(struct probed_files *files, struct probed_file *file, const struct probed_file_at *at,
                   uint64_t now_ns)
 {
+	const struct tracer_probes probes = { .change = at->probes & TAG_FILE_PROBE_CHANGE,
+		                              .process = at->probes & TAG_FILE_PROBE_PROCESS,
+		                              .log = at->probes & TAG_FILE_PROBE_LOG };
 	char err[512];
 
 	do {
-		file->watched = tracer_watch_file(files->tracer, at->path, at->probes & TAG_FILE_PROBE_CHANGE,
-		                                  at->probes & TAG_FILE_PROBE_PROCESS, err, sizeof(err));
+		file->watched = tracer_watch_file(files->tracer, at->path, &probes, err, sizeof(err));
 	} while (file->watched == -ENOSPC && make_room(files));
 	file->at_ns = now_ns;
 	free(file->refusal);

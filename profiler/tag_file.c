@@ -29,6 +29,8 @@ static void look_at_note(void *ctx, const struct usdt_note *note)
 		out->probes |= TAG_FILE_PROBE_CHANGE;
 	else if (!strcmp(note->name, "process"))
 		out->probes |= TAG_FILE_PROBE_PROCESS;
+	else if (!strcmp(note->name, "log"))
+		out->probes |= TAG_FILE_PROBE_LOG;
 }
 
 /* --- symbols: the slots ------------------------------------------------------------------------- */

@@ -31,6 +31,7 @@ enum tag_file_slot_name { TAG_FILE_STALLTAG, TAG_FILE_OTEL, TAG_FILE_SLOTS };
 enum tag_file_probe {
 	TAG_FILE_PROBE_CHANGE = 1,  /* stalltag:change */
 	TAG_FILE_PROBE_PROCESS = 2, /* stalltag:process */
+	TAG_FILE_PROBE_LOG = 4,     /* stalltag:log, beside stalltag:change */
 };
 
 enum tag_file_access {

@@ -40,7 +40,7 @@ struct tag_watch {
 	uint64_t now_ns;
 	uint64_t told[TOLD_MAX]; /* what tag_watch_describe has told already */
 	/* of the look in progress */
-	bool has_probes, all_attached, was_before;
+	bool has_probes, has_log, all_attached, was_before;
 };
 
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
@@ -155,6 +155,7 @@ static void on_file(void *ctx, pid_t pid, const struct context_file *file)
 	        attach_file(watch, (uint32_t)pid, file->dev, file->inode, file->path, file->facts->probes);
 
 	watch->has_probes = true;
+	watch->has_log |= file->facts->probes & TAG_FILE_PROBE_LOG && tracer_reads_logs(watch->tracer);
 	watch->all_attached &= since_ns != 0;
 	watch->was_before |= monotonic_ns() - since_ns < LATELY_NS;
 }
@@ -173,7 +174,8 @@ static void take_located(struct tag_watch *watch, struct followed *f, const stru
 
 	f->process = *found;
 	f->process.base_tag = base_tag;
-	f->process.exact_stalltag = watch->has_probes && watch->all_attached;
+	if (watch->has_probes && watch->all_attached)
+		f->process.exact_stalltag = watch->has_log ? ABI_EXACT_LOG : ABI_EXACT_PROBE;
 	if (followed_has_slot(f) || base_tag)
 		followed_publish(watch->followed, f);
 	watch->may_hold |= f->process.stalltag.kind && watch->was_before;
@@ -187,7 +189,7 @@ static void look(struct tag_watch *watch, uint32_t pid, bool first)
 	struct followed *f;
 	int result;
 
-	watch->has_probes = false;
+	watch->has_probes = watch->has_log = false;
 	watch->all_attached = true;
 	watch->was_before = first;
 	result = context_locate(watch->locator, pid, &found, &wanted);

@@ -6,7 +6,15 @@
 #include <errno.h>
 #include <unistd.h>
 
-int task_walk(struct bpf_link *iterator)
+int task_walk_make(const struct bpf_program *program, struct bpf_link **link)
+{
+	if (!bpf_program__autoload(program))
+		return 0;
+	*link = bpf_program__attach_iter(program, NULL);
+	return *link ? 0 : -errno;
+}
+
+int task_walk_run(struct bpf_link *iterator)
 {
 	int fd = bpf_iter_create(bpf_link__fd(iterator)), result = 0;
 	char nothing[64];

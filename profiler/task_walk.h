@@ -5,9 +5,13 @@
 #include <stdint.h>
 
 struct bpf_link;
+struct bpf_program;
+
+/* A program that is not loaded has no link, which is no error: the probe table says what that costs. 0 or -errno. */
+int task_walk_make(const struct bpf_program *program, struct bpf_link **link);
 
 /* Runs the iterator's program for each thread. 0 or -errno. */
-int task_walk(struct bpf_link *iterator);
+int task_walk_run(struct bpf_link *walk);
 
 /*
  * What is to be added to a count that is kept change by change, and that has drifted: a thread that dies while nothing is

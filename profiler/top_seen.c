@@ -38,6 +38,8 @@ static const struct {
 	{ "tag_slots_unlocated", NUMBER,
 	  "%s {process keeps its|processes keep their} tags where they were not found" },
 	{ "contexts_unreadable", NUMBER, "%s thread {context|contexts} could not be read" },
+	{ "tag_changes_lost", NUMBER, "%s {change of a tag was|changes of tags were} not seen" },
+	{ "tag_logs_unreadable", NUMBER, "%s {time|times} a thread's log of its tags could not be read" },
 	{ "process_contexts_bad", NUMBER,
 	  "%s {process publishes|processes publish} an OpenTelemetry context that could not be read" },
 	{ "cpus_not_covered", NUMBER, "%s {CPU was|CPUs were} not watched for new programs" },

@@ -18,6 +18,7 @@
 #include "profiler/privileges.h"
 #include "profiler/probe_table.h"
 #include "profiler/stamp.h"
+#include "profiler/task_walk.h"
 #include "profiler/tracer_links.h"
 #include "profiler/tracer_load.h"
 #include "profiler/usdt_links.h"
@@ -104,20 +105,12 @@ static int fill_slots(struct tracer *tracer)
 	return 0;
 }
 
-/* Without its program there is no link, which is no error: the table says what that costs. */
-static int make_iterator(const struct bpf_program *program, struct bpf_link **link)
-{
-	if (!bpf_program__autoload(program))
-		return 0;
-	*link = bpf_program__attach_iter(program, NULL);
-	return *link ? 0 : -errno;
-}
-
 static int make_iterators(struct tracer *tracer)
 {
-	int result = make_iterator(tracer->bpf->progs.on_iter_task, &tracer->iterator);
+	int result = task_walk_make(tracer->bpf->progs.on_iter_task, &tracer->iterator);
 
-	return result ? result : make_iterator(tracer->bpf->progs.on_iter_context, &tracer->context_iterator);
+	return result ? result
+	              : task_walk_make(tracer->bpf->progs.on_iter_context, &tracer->context_iterator);
 }
 
 static int find_hooks(struct tracer *tracer, char *err, size_t err_len)
@@ -255,7 +248,12 @@ void tracer_rest(struct tracer *tracer)
 		malloc_trim(0); /* what the last windows took */
 }
 
-int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool process, char *err,
+bool tracer_reads_logs(const struct tracer *tracer)
+{
+	return probe_cause_available(tracer->host, "tag_log") && tracer->context_iterator;
+}
+
+int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
                       size_t err_len)
 {
 	struct usdt_listener listeners[2];
@@ -267,10 +265,12 @@ int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool
 		tracer_links_no_uprobes(tracer->links);
 		return -EPERM;
 	}
-	if (change)
+	if (probes->log && tracer_reads_logs(tracer))
+		listeners[n++] = (struct usdt_listener){ "stalltag", "log", tracer->bpf->progs.on_tag_log };
+	else if (probes->change)
 		listeners[n++] =
 		        (struct usdt_listener){ "stalltag", "change", tracer->bpf->progs.on_tag_change };
-	if (process)
+	if (probes->process)
 		listeners[n++] =
 		        (struct usdt_listener){ "stalltag", "process", tracer->bpf->progs.on_tag_process };
 	result = tracer_links_usdt(tracer->links, path, listeners, n);
@@ -339,30 +339,41 @@ int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_
 
 int tracer_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
 {
-	return bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags), &key, tag) ? -errno : 0;
+	if (!bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags), &key, tag))
+		return 0;
+	return bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key, tag) ? -errno : 0;
 }
 
 void tracer_drop_tag(struct tracer *tracer, uint64_t key)
 {
 	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags), &key);
+	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key);
+}
+
+/* Threads that run have changes in their logs that nobody has read yet. */
+static int settle_by_logs(struct tracer *tracer)
+{
+	tracer->bpf->bss->iter_mode = ABI_ITER_LOGS;
+	return tracer->bpf->bss->any_logs && tracer->context_iterator
+	               ? task_walk_run(tracer->context_iterator)
+	               : 0;
 }
 
 int tracer_iterate(struct tracer *tracer, uint32_t mode)
 {
-	int64_t before = tracer->bpf->bss->n_tagged;
-	int result;
+	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
+	int64_t before = bss->n_tagged, *drift = &tracer->tagged_drift;
+	int result = mode & ABI_ITER_FLUSH ? settle_by_logs(tracer) : 0;
 
-	tracer->bpf->bss->iter_mode = mode;
-	tracer->bpf->bss->n_tagged_walk = 0;
-	result = task_walk(tracer->iterator);
+	bss->iter_mode = mode;
+	bss->n_tagged_walk = 0;
+	result = result ? result : task_walk_run(tracer->iterator);
 	if (!result && mode & ABI_ITER_FLUSH)
-		__atomic_fetch_add(&tracer->bpf->bss->n_tagged,
-		                   tagged_correction(&tracer->tagged_drift, before,
-		                                     tracer->bpf->bss->n_tagged_walk,
-		                                     tracer->bpf->bss->n_tagged),
+		__atomic_fetch_add(&bss->n_tagged,
+		                   tagged_correction(drift, before, bss->n_tagged_walk, bss->n_tagged),
 		                   __ATOMIC_RELAXED);
 	if (!result && mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS) && tracer->context_iterator)
-		result = task_walk(tracer->context_iterator);
+		result = task_walk_run(tracer->context_iterator);
 	return result;
 }
 

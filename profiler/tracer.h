@@ -60,10 +60,18 @@ void tracer_detach(struct tracer *tracer);
 void tracer_rest(struct tracer *tracer);
 bool tracer_attached(const struct tracer *tracer);
 
-/* Attaches the USDT probes that the file has: `change`, `process`, or both. A number for tracer_unwatch_file(), or -errno;
+/* Which USDT probes a file has. */
+struct tracer_probes {
+	bool change, process;
+	bool log; /* beside `change`; attached to in place of it, where tracer_reads_logs() */
+};
+/* Whether this kernel lets threads' logs of tag changes be read. */
+bool tracer_reads_logs(const struct tracer *tracer);
+
+/* Attaches the USDT probes that the file has. A number for tracer_unwatch_file(), or -errno;
  * -ENOSPC: there are too many files; -EPERM with an empty `err`: we may attach to none (privileges.h), which is said once and
  * for all. */
-int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool process, char *err,
+int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
                       size_t err_len);
 void tracer_unwatch_file(struct tracer *tracer, int watched);
 

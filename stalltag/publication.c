@@ -1,6 +1,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "stalltag/change_log.h"
 #include "stalltag/foreign_publisher.h"
 #include "stalltag/process_context.h"
 #include "stalltag/publication.h"
@@ -26,6 +27,7 @@ static void after_fork_in_child(void)
 {
 	if (state == PUBLISHING)
 		process_context_republish();
+	change_log_forked();
 	pthread_mutex_unlock(&lock);
 }
 

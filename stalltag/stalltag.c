@@ -1,6 +1,7 @@
 #include <string.h>
 
 #define STALLTAG_NO_INLINE
+#include "stalltag/change_log.h"
 #include "stalltag/publication.h"
 #include "stalltag/stalltag.h"
 #include "stalltag/thread_tags.h"
@@ -10,13 +11,14 @@
 #define EXPORTED          __attribute__((visibility("default")))
 #define count_one(member) __atomic_fetch_add(&losses.member, 1, __ATOMIC_RELAXED)
 
-/* Listeners (the probe's semaphore) and the order to leave the public slot: looked at with one load. */
+/* Listeners (the probes' semaphores) and the order to leave the public slot: looked at with one load. */
 union attention {
 	struct {
-		uint16_t listeners;
-		uint16_t withdrawn;
+		uint16_t listeners; /* to stalltag:change */
+		uint16_t readers;   /* to stalltag:log */
+		uint32_t withdrawn;
 	};
-	uint32_t any;
+	uint64_t any;
 };
 extern volatile union attention stalltag_change_semaphore __attribute__((visibility("hidden")));
 USDT_SEMAPHORE volatile union attention stalltag_change_semaphore = { .any = 0 };
@@ -52,8 +54,22 @@ COLD void stalltag_attend(struct stalltag_thread *thread)
 			*thread->public_slot = NULL;
 		thread->public_slot = &thread->off_slot;
 	}
+	if (stalltag_change_semaphore.readers)
+		change_log_note(&thread->log, *thread->own_slot);
 	if (stalltag_change_semaphore.listeners)
 		fire_change(*thread->own_slot);
+}
+
+COLD void change_log_fire(const struct stalltag_record *current, const struct stalltag_log *log)
+{
+	if (stalltag_change_semaphore.readers)
+		USDT_2("stalltag", "log", "stalltag_change_semaphore + 2", current, log);
+}
+
+void change_log_forked(void)
+{
+	if (!has_none(stalltag_thread_tags))
+		stalltag_thread_tags->log.stale_after = 0;
 }
 
 /* A pointer that another library put into the public slot stays. */

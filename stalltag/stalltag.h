@@ -16,8 +16,13 @@
  *	published at the first push and again in each forked child.
  *		stalltag_thread_ctx_v1	always our tag
  *		otel_thread_ctx_v1	our tag too, as long as nobody else in the process publishes
- *	A USDT probe, stalltag:change, fires after every push and pop, with a pointer to the record that
- *	is current now, or NULL. It stands behind a semaphore.
+ *	Two USDT probes, each behind a semaphore of its own, tell of changes:
+ *		stalltag:change	fires after every push and pop. Argument 1: the record that is current
+ *				now, or NULL.
+ *		stalltag:log	while somebody listens to it, each thread writes its changes and their times
+ *				to a log in its own memory (struct stalltag_log, below), which costs some 50 ns,
+ *				not a trap. The probe fires for what the log has no room for, and often enough
+ *				that nothing in it is overwritten unread. Argument 1 as above, argument 2 the log.
  *	A reader that stops or interrupts the thread at any instruction sees the tag before or the tag
  *	after, whole, or none.
  *
@@ -111,6 +116,62 @@ struct stalltag_record {
 } __attribute__((__packed__, __aligned__(2)));
 
 /*
+ * A thread's last changes of tag. Readers never write to it: each remembers up to which entry it has read, so that
+ * any number of them may listen. It lies in memory that ends with the thread.
+ *
+ *	entry	moment << 6 | row, at head % STALLTAG_LOG_ENTRIES: since that moment the tag is what rows[row] holds;
+ *		STALLTAG_LOG_NONE: none. `head` counts the entries ever written, and grows after the entry and its
+ *		row are there.
+ *	moment	of CLOCK_MONOTONIC, ns: c.ns + ((moment - c.moment) * c.rate >> STALLTAG_LOG_RATE_BITS), c being
+ *		clocks[clock], in which the difference has 58 bits and a sign.
+ *	row	a tag; `made` counts the fillings of each, so that a reader need not read again what it knows.
+ *
+ * The probe fires on the thread itself, when `head` and the record of argument 1 say what holds now; `fires` is
+ * counted up after it. A row that entries refer to is filled anew, and an entry overwritten, only after the probe has
+ * fired since the entry was written. So it fires
+ *	- each STALLTAG_LOG_ENTRIES / 2 entries, and when no row is free: the change is then told by it alone;
+ *	- at a change that comes STALLTAG_LOG_STALE_NS or more after it fired last, so at a thread's first: a reader that
+ *	  has come since then learns of the thread and its log. Until then the thread's slot tells its tag;
+ *	- at each change of a signal handler that has interrupted another change: told by it alone;
+ *	- before the thread's memory goes: `closed` is not 0, and the log is not to be read after that.
+ * The child of a fork() has a copy, at the same address.
+ */
+#define STALLTAG_LOG_ENTRIES   1024
+#define STALLTAG_LOG_ROWS      62
+#define STALLTAG_LOG_NONE      63
+#define STALLTAG_LOG_STALE_NS  20000000
+#define STALLTAG_LOG_RATE_BITS 24
+
+struct stalltag_log_row {
+	char name[STALLTAG_NAME_MAX + 1]; /* ends in NULs */
+	uint64_t id;                      /* as it was pushed; 0: none */
+	uint8_t trace_id[16];
+};
+
+struct stalltag_log_clock {
+	uint64_t moment, ns, rate;
+};
+
+struct stalltag_log {
+	uint64_t head;
+	uint32_t fires;
+	uint16_t closed;
+	uint16_t clock;
+	uint32_t made[STALLTAG_LOG_NONE + 1];
+	struct stalltag_log_clock clocks[2];
+	uint64_t entries[STALLTAG_LOG_ENTRIES];
+	struct stalltag_log_row rows[STALLTAG_LOG_ROWS];
+	/* The writer's own. */
+	uint64_t fired_head;
+	uint64_t set_at, stale_after, by_counter; /* log_clock.h */
+	uint64_t read_ns, read_counter;
+	uint32_t used[STALLTAG_LOG_ROWS]; /* `fires` + 1 when an entry last referred to the row */
+	uint32_t next_row;
+	uint32_t busy;     /* a change is being written */
+	uint8_t memo[256]; /* where a tag with that hash was found last */
+};
+
+/*
  * Below: what the inlined push and pop are made of. Not for other use. The layout is part of the library's
  * ABI, which the soname numbers.
  */
@@ -130,11 +191,12 @@ struct stalltag_thread {
 	size_t used_bytes; /* of frames; goes on growing when they are full */
 	stalltag_slot *own_slot;
 	stalltag_slot *public_slot;         /* off_slot while the public one is not ours to write */
-	const volatile uint32_t *attention; /* non-zero: someone listens, or the public slot is to be left */
+	const volatile uint64_t *attention; /* non-zero: someone listens, or the public slot is to be left */
 	uint8_t trace_id[16];
 	uint32_t head; /* of a record without attributes */
 	stalltag_slot off_slot;
 	struct stalltag_frame frames[STALLTAG_DEPTH_MAX];
+	struct stalltag_log log; /* memory that is not touched until somebody listens */
 };
 
 /* Never NULL: a thread without tags points at one that seems to be full. */

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include "stalltag/change_log.h"
 #include "stalltag/publication.h"
 #include "stalltag/thread_tags.h"
 #include "stalltag/trace_id.h"
@@ -21,7 +22,7 @@ static void begin(void)
 	have_key = !pthread_key_create(&at_thread_exit, thread_exit);
 }
 
-static struct stalltag_thread *map_tags(stalltag_slot *own_slot, const volatile uint32_t *attention)
+static struct stalltag_thread *map_tags(stalltag_slot *own_slot, const volatile uint64_t *attention)
 {
 	struct stalltag_thread *thread =
 	        mmap(NULL, sizeof(*thread), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -39,7 +40,7 @@ static struct stalltag_thread *map_tags(stalltag_slot *own_slot, const volatile 
 	return thread;
 }
 
-struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile uint32_t *attention)
+struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile uint64_t *attention)
 {
 	struct stalltag_thread *thread;
 	sigset_t all, before;
@@ -63,5 +64,6 @@ void thread_tags_free(struct stalltag_thread *thread)
 		*thread->own_slot = NULL;
 	if (thread_tags_owns(thread, *thread->public_slot))
 		*thread->public_slot = NULL;
+	change_log_close(&thread->log);
 	munmap(thread, sizeof(*thread));
 }

@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct stalltag_frame) == 320, "five cache lines");
 #pragma GCC visibility push(hidden)
 
 /* NULL when there is no memory. Blocks signals while it works; the first call of a process publishes. */
-struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile uint32_t *attention);
+struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile uint64_t *attention);
 
 /* Of the calling thread. Its slots are cleared first. Registered to run at thread exit. */
 void thread_tags_free(struct stalltag_thread *thread);

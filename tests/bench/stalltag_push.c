@@ -1,11 +1,14 @@
 /*
  * What a push and its pop cost while nobody listens: median of 7 runs, ns a pair, the loop included (the empty
  * loop says what that is). To be linked twice, with libstalltag.a and with libstalltag.so.
- * literal_N: a name of N bytes that is known when the caller is compiled; pointer_N: one found by strlen().
+ * literal_N: a name of N bytes that is known when the caller is compiled; pointer_N: one found by strlen();
+ * built_N: one of 16 that lie in memory as if they had been built at run time.
  *
  *	stalltag_push [--listening] [LABEL]	prints one JSON object
  *
- * --listening: somebody listens (stallprof record -- stalltag_push --listening), so that a pair takes longer, by other bounds.
+ * --listening: somebody listens (stallprof record -- stalltag_push --listening), so that a pair takes longer, by other bounds. 16 ids
+ * come again and again then; fresh_40 is what it costs if no id ever does. Of CPU time, as the listener shares the machine. And
+ * work_ratio: what is left of a loop's work, in CPU time, when its tag changes 100,000 times a second.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -18,7 +21,11 @@
 
 #define RUNS 7
 
+#define IDS 16
+
 static uint64_t pairs = 5000000;
+static uint64_t id_mask = UINT64_MAX; /* which bits of a counter make the ids */
+static clockid_t clock_used = CLOCK_MONOTONIC;
 
 static const char *volatile name_16 = "shard_read/shard";
 static const char *volatile name_40 = "checkpoint_write/run42/step80000/shard17";
@@ -27,7 +34,7 @@ static double now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock_used, &now);
 	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
@@ -40,7 +47,7 @@ static void empty_loop(void)
 static void literal_16(void)
 {
 	for (uint64_t i = 1; i <= pairs; i++) {
-		stalltag_push(i, "shard_read/shard");
+		stalltag_push((i & id_mask) + 1, "shard_read/shard");
 		stalltag_pop();
 	}
 }
@@ -48,7 +55,7 @@ static void literal_16(void)
 static void literal_40(void)
 {
 	for (uint64_t i = 1; i <= pairs; i++) {
-		stalltag_push(i, "checkpoint_write/run42/step80000/shard17");
+		stalltag_push((i & id_mask) + 1, "checkpoint_write/run42/step80000/shard17");
 		stalltag_pop();
 	}
 }
@@ -56,7 +63,7 @@ static void literal_40(void)
 static void pointer_16(void)
 {
 	for (uint64_t i = 1; i <= pairs; i++) {
-		stalltag_push(i, name_16);
+		stalltag_push((i & id_mask) + 1, name_16);
 		stalltag_pop();
 	}
 }
@@ -64,7 +71,30 @@ static void pointer_16(void)
 static void pointer_40(void)
 {
 	for (uint64_t i = 1; i <= pairs; i++) {
-		stalltag_push(i, name_40);
+		stalltag_push((i & id_mask) + 1, name_40);
+		stalltag_pop();
+	}
+}
+
+static void built_40(void)
+{
+	static char names[IDS][64];
+
+	for (int n = 0; n < IDS; n++)
+		snprintf(names[n], sizeof(names[n]), "checkpoint_write/run42/step800%02d/shard17", n);
+	for (uint64_t i = 1; i <= pairs; i++) {
+		stalltag_push((i & id_mask) + 1, names[i % IDS]);
+		stalltag_pop();
+	}
+}
+
+/* No id comes again. */
+static void fresh_40(void)
+{
+	static uint64_t id = 1000;
+
+	for (uint64_t i = 0; i < pairs; i++) {
+		stalltag_push(id++, "checkpoint_write/run42/step80000/shard17");
 		stalltag_pop();
 	}
 }
@@ -76,7 +106,7 @@ static void called_40(void)
 	void (*volatile pop)(void) = stalltag_pop;
 
 	for (uint64_t i = 1; i <= pairs; i++) {
-		push(i, name_40);
+		push((i & id_mask) + 1, name_40);
 		pop();
 	}
 }
@@ -101,10 +131,57 @@ static const struct {
 } cases[] = {
 	{ "empty_loop", empty_loop }, { "literal_16", literal_16 }, { "literal_40", literal_40 },
 	{ "pointer_16", pointer_16 }, { "pointer_40", pointer_40 }, { "nested_literal_40", nested_40 },
-	{ "called_40", called_40 },
+	{ "built_40", built_40 },     { "called_40", called_40 },   { "fresh_40", fresh_40 },
 };
 
 #define CASES (sizeof(cases) / sizeof(cases[0]))
+
+#define WORK_ROUNDS   20000
+#define WORK_TAGGED   10000 /* ns between two changes */
+#define WORK_REQUIRED 0.98
+
+static void work(void)
+{
+	for (uint64_t i = 0; i < 10000; i++)
+		__asm__ volatile("" ::"r"(i) : "memory");
+}
+
+/* CPU time of the loop's work; `changes`: how often its tag changes in each round. */
+static double work_ns(double changes)
+{
+	double due = 0, began = now_ns();
+	bool pushed = false;
+
+	for (int round = 0; round < WORK_ROUNDS; round++) {
+		work();
+		for (due += changes; due >= 1; due--, pushed = !pushed) {
+			if (pushed)
+				stalltag_pop();
+			else
+				stalltag_push((uint64_t)(round % IDS) + 1, "work/part");
+		}
+	}
+	if (pushed)
+		stalltag_pop();
+	return now_ns() - began;
+}
+
+/* Alone and tagged in turns, the medians compared. */
+static void print_work(void)
+{
+	double alone[RUNS], tagged[RUNS], changes = work_ns(0) / WORK_ROUNDS / WORK_TAGGED;
+
+	for (int run = 0; run < RUNS; run++) {
+		alone[run] = work_ns(0);
+		tagged[run] = work_ns(changes);
+	}
+	qsort(alone, RUNS, sizeof(alone[0]), by_value);
+	qsort(tagged, RUNS, sizeof(tagged[0]), by_value);
+	printf(", \"work_alone_ns\": %.2f, \"work_tagged_ns\": %.2f, \"work_ratio\": %.4f, "
+	       "\"required_work_ratio\": %.2f",
+	       alone[RUNS / 2] / WORK_ROUNDS, tagged[RUNS / 2] / WORK_ROUNDS,
+	       alone[RUNS / 2] / tagged[RUNS / 2], WORK_REQUIRED);
+}
 
 int main(int argc, char **argv)
 {
@@ -112,8 +189,11 @@ int main(int argc, char **argv)
 	const char *label = argc > 1 + listening ? argv[1 + listening] : "";
 	double ns[CASES][RUNS];
 
-	if (listening)
-		pairs = 5000;
+	if (listening) {
+		pairs = 50000;
+		id_mask = IDS - 1;
+		clock_used = CLOCK_THREAD_CPUTIME_ID;
+	}
 	stalltag_push(1, "warm up");
 	stalltag_pop();
 	for (int run = 0; run < RUNS; run++) {
@@ -130,6 +210,8 @@ int main(int argc, char **argv)
 		qsort(ns[i], RUNS, sizeof(ns[i][0]), by_value);
 		printf(", \"%s_ns\": %.2f", cases[i].label, ns[i][RUNS / 2]);
 	}
+	if (listening)
+		print_work();
 	printf("}\n");
 	return 0;
 }

@@ -23,11 +23,11 @@ static bool watched[ROOM];
 static unsigned int n_watched, n_attempts, n_lines;
 static int error;
 
-int tracer_watch_file(struct tracer *tracer, const char *path, bool change, bool process, char *err,
+int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
                       size_t err_len)
 {
 	(void)tracer;
-	assert_true(change && !process);
+	assert_true(probes->change && !probes->process && !probes->log);
 	n_attempts++;
 	snprintf(err, err_len, "%s is refused", path);
 	for (int i = 0; i < ROOM && !error; i++) {
