@@ -362,16 +362,16 @@ static int settle_by_logs(struct tracer *tracer)
 int tracer_iterate(struct tracer *tracer, uint32_t mode)
 {
 	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
-	int64_t before = bss->n_tagged, *drift = &tracer->tagged_drift;
+	int64_t before = bss->n_tagged, off;
 	int result = mode & ABI_ITER_FLUSH ? settle_by_logs(tracer) : 0;
 
 	bss->iter_mode = mode;
 	bss->n_tagged_walk = 0;
 	result = result ? result : task_walk_run(tracer->iterator);
-	if (!result && mode & ABI_ITER_FLUSH)
-		__atomic_fetch_add(&bss->n_tagged,
-		                   tagged_correction(drift, before, bss->n_tagged_walk, bss->n_tagged),
-		                   __ATOMIC_RELAXED);
+	if (!result && mode & ABI_ITER_FLUSH) {
+		off = tagged_correction(&tracer->tagged_drift, before, bss->n_tagged_walk, bss->n_tagged);
+		__atomic_fetch_add(&bss->n_tagged, off, __ATOMIC_RELAXED);
+	}
 	if (!result && mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS) && tracer->context_iterator)
 		result = task_walk_run(tracer->context_iterator);
 	return result;
@@ -430,9 +430,8 @@ uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter)
 int tracer_describe(struct tracer *tracer, struct stamp *stamp)
 {
 	int result = tracer_links_describe(tracer->links, stamp);
-	int i;
 
-	for (i = 0; i < ABI_COUNTER_MAX && !result; i++) {
+	for (int i = 0; i < ABI_COUNTER_MAX && !result; i++) {
 		uint64_t now = tracer_counter(tracer, i), *told = &tracer->described[i];
 		uint64_t more = (int64_t)(now - *told) > 0 ? now - *told : 0;
 
