@@ -15,6 +15,7 @@
 #include "profiler/event_loop.h"
 #include "profiler/host_check.h"
 #include "profiler/live_line.h"
+#include "profiler/open_files.h"
 #include "profiler/process_ends.h"
 #include "profiler/program_name.h"
 #include "profiler/record_options.h"
@@ -126,15 +127,17 @@ static int follow_pids(struct recording *r, char *err, size_t err_len)
 	return 0;
 }
 
-static void restore_signals(const void *loop)
+/* In the command's process: it inherits what we did. */
+static void restore_inherited(const void *loop)
 {
 	event_loop_restore_signals(loop);
+	open_files_restore();
 }
 
 static int follow_command(struct recording *r, char *err, size_t err_len)
 {
 	const char *name = r->options.name ? r->options.name : program_name(r->options.command);
-	int result = child_spawn(&r->child, r->options.command, restore_signals, &r->loop);
+	int result = child_spawn(&r->child, r->options.command, restore_inherited, &r->loop);
 
 	if (result) {
 		snprintf(err, err_len, "cannot fork: %s", strerror(-result));

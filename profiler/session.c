@@ -11,6 +11,7 @@
 #include "profiler/device_names.h"
 #include "profiler/families.h"
 #include "profiler/host_steal.h"
+#include "profiler/open_files.h"
 #include "profiler/process_table.h"
 #include "profiler/python_processes.h"
 #include "profiler/stack_resolve.h"
@@ -115,6 +116,7 @@ struct session *session_new(const struct config *config, const struct session_op
 	session->opts = *opts;
 	session->say = say;
 	session->number = 1;
+	open_files_raise();
 	result = open_tracer(session, err, err_len);
 	if (result)
 		goto fail;
