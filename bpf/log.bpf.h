@@ -21,8 +21,8 @@
 #define LOG_BATCH  512          /* entries read at once */
 #define LOG_GROUP  8            /* … and summed in one step */
 #define LOG_BEFORE ABI_LOG_ROWS /* in place of a row: what lies before the first entry */
-#define PERIOD_BITS                                                                                          \
-	30 /* the name of a tag that the ledger was not told of for some seconds may have been forgotten */
+/* The name of a tag that the ledger was not told of for some seconds may have been forgotten. */
+#define PERIOD_BITS 30
 
 /* A row's sum: how often its part came in the upper bits, its time in the lower ones. */
 #define PART_BITS    40

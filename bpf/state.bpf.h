@@ -143,7 +143,7 @@ struct thread {
 	u64 slept_begin;     /* begin of the cycle whose sleep is not settled; void for any other */
 	u32 watches_context; /* the process publishes contexts that are read at switch-out */
 	u16 retag;           /* base_tag was changed from outside: to be taken at the next switch */
-	u16 has_log;         /* log_at is not 0 */
+	u16 has_log;         /* whether log_at is set: that lies in a line which most switches leave alone */
 
 	u64 exec_mark; /* CPU clock and run-queue clock at the cycle's begin */
 	u64 queue_mark;

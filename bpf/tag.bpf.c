@@ -44,23 +44,33 @@ ALWAYS void take_record(struct task_struct *task, struct thread *t, u64 address)
 	thread_retag(task, t);
 }
 
-/* stalltag:change. The first argument is the thread's record now, or NULL. */
-SEC("usdt")
-int on_tag_change(struct pt_regs *ctx)
+/* The current thread's record is that at `record` now; 0: none. `log`: where its changes before this one are, 0: nowhere. */
+ALWAYS void take_change(u64 record, u64 log)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u64 now = bpf_ktime_get_ns(), record = PT_REGS_PARM1(ctx);
+	u64 now = bpf_ktime_get_ns();
 	struct thread *t = changed_thread(task, record, now);
 	bool first = n_tagged <= 0;
 
 	if (!t)
-		return 0;
+		return;
 	t->reading = 1;
+	if (log && t->log_at != log)
+		log_meet(task, t, log);
+	else if (log)
+		log_take_slowly(task, t);
 	wait_look(task, t);
 	take_record(task, t, record);
 	if (first && t->thread_tag)
 		announce_tagged(t, now);
 	t->reading = 0;
+}
+
+/* stalltag:change. The first argument is the thread's record now, or NULL. */
+SEC("usdt")
+int on_tag_change(struct pt_regs *ctx)
+{
+	take_change(PT_REGS_PARM1(ctx), 0);
 	return 0;
 }
 
@@ -68,23 +78,7 @@ int on_tag_change(struct pt_regs *ctx)
 SEC("usdt")
 int on_tag_log(struct pt_regs *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	u64 now = bpf_ktime_get_ns(), record = PT_REGS_PARM1(ctx), log = PT_REGS_PARM2(ctx);
-	struct thread *t = changed_thread(task, record, now);
-	bool first = n_tagged <= 0;
-
-	if (!t)
-		return 0;
-	t->reading = 1;
-	if (t->log_at != log)
-		log_meet(task, t, log);
-	else
-		log_take_slowly(task, t);
-	wait_look(task, t);
-	take_record(task, t, record);
-	if (first && t->thread_tag)
-		announce_tagged(t, now);
-	t->reading = 0;
+	take_change(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
 	return 0;
 }
 

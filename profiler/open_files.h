@@ -10,7 +10,7 @@
 /* Raises the soft limit to the hard one. Where that fails the limit stays as it is. */
 void open_files_raise(void);
 
-/* Sets the soft limit to what it was. Async-signal-safe. */
+/* Sets the soft limit to what it was. May be called between fork() and exec(). */
 void open_files_restore(void);
 
 #endif
