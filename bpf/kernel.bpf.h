@@ -92,7 +92,9 @@ struct cgroup___before_6_1 {
 	u64 ancestor_ids[];
 };
 
-struct rq;
+struct rq {
+	u64 clock;
+};
 
 struct cfs_rq {
 	struct rq *rq; /* absent without CONFIG_FAIR_GROUP_SCHED */
@@ -106,6 +108,7 @@ struct sched_entity {
 
 struct sched_info {
 	unsigned long long run_delay;
+	unsigned long long last_queued; /* 0: on no run queue, or on the CPU */
 };
 
 struct cgroup_subsys_state;

@@ -45,6 +45,13 @@ ALWAYS void wait_sampled(struct task_struct *task, struct thread *t, u64 begin, 
 		wait_sample(task, t, &part);
 }
 
+/* A long sleep that is no stall ended when the thread was put on the run queue that it leaves now. */
+ALWAYS void wait_time_wake(struct task_struct *task, struct thread *t, u64 now)
+{
+	if (long_waits && t->wake_ns == WOKEN && since(now, t->sleep_ns) >= threshold_ns)
+		t->wake_ns = now - queued_ns(task);
+}
+
 /* Whether the sleep that the cycle began with has ended, and may be sampled. */
 ALWAYS bool slept_to_its_end(const struct thread *t, u64 begin)
 {
@@ -120,6 +127,7 @@ ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)
 	u64 begin = word_begin(t->word);
 
 	t->in_ns = now;
+	wait_time_wake(task, t, now);
 	if (slept_to_its_end(t, begin) && thread_slot(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin, true);
 	if (t->state == ABI_SLEEP)

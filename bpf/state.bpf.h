@@ -129,6 +129,8 @@ enum expectation {
 	        3, /* one that waits for I/O of any kind, or whose sleeps ended in a request before */
 };
 
+#define WOKEN 1 /* it has ended, and when was not looked at */
+
 /* A thread has as many Python thread states as it has called interpreters of its process. */
 #define PYTHON_STATES 4
 
@@ -139,7 +141,7 @@ struct thread {
 	u32 followed_since;  /* hot_generation when it was last found in step */
 	u64 in_ns;           /* since when it is on the CPU */
 	u64 sleep_ns;        /* when the last sleep began */
-	u64 wake_ns;         /* when it ended, 0 while it goes on */
+	u64 wake_ns;         /* when it ended, 0 while it goes on, or WOKEN */
 	u64 slept_begin;     /* begin of the cycle whose sleep is not settled; void for any other */
 	u32 watches_context; /* the process publishes contexts that are read at switch-out */
 	u16 retag;           /* base_tag was changed from outside: to be taken at the next switch */

@@ -126,14 +126,14 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 	t->row.state = ABI_STALL;
 }
 
-/* The sleep ends, by what `from` stands for. When that was is worth a look at the clock only for a stall, or where its
- * stack may be wanted. */
+/* The sleep ends, by what `from` stands for. When that was is worth a look at the clock only where it may be a stall: the scheduler
+ * knows it, too (wait_time_wake). */
 ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from, u64 *now)
 {
 	if (t->state != ABI_SLEEP || t->wake_ns)
 		return;
-	if (!from && !t->expect && !long_waits) {
-		t->wake_ns = 1;
+	if (!from && !t->expect) {
+		t->wake_ns = WOKEN;
 		return;
 	}
 	wait_decide(task, t, from);
@@ -181,7 +181,7 @@ ALWAYS void wait_look(struct task_struct *task, struct thread *t)
 	    since(t->in_ns, t->sleep_ns) <= SOON_NS)
 		return;
 	wait_end_unseen(task, t);
-	t->wake_ns = 1; /* found out; when it was is not known */
+	t->wake_ns = WOKEN;
 }
 
 /* What of a wait is sampled. */
