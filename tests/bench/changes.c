@@ -1,14 +1,15 @@
 /*
  * changes: works, and changes its tag some 100,000 times a second: what a tag costs where it is changed often.
  *
- *   changes [SECONDS]     prints steps of work a second, and by second of its own CPU time
+ *   changes [SECONDS [new]]     prints steps of work a second, and by second of its own CPU time
  *
- * The tags come again, as those of a model's layers do; what a push of an id that never does costs is fresh_40 of stalltag_push.
+ * The tags come again, as those of a model's layers do, or with "new" never, as those of its steps.
  * A step is a few ns and is the same in each run; how many of them make 10 us is found first, while nothing is pushed.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "stalltag/stalltag.h"
@@ -53,13 +54,13 @@ int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? strtod(argv[1], NULL) : 3, began, cpu, ended;
 	unsigned long steps = steps_a_change(), done = 0;
-	uint64_t id = 0;
+	uint64_t id = 0, ids = argc > 2 && !strcmp(argv[2], "new") ? UINT64_MAX : IDS;
 
 	began = clock_s(CLOCK_MONOTONIC);
 	cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID);
 	do {
 		for (int i = 0; i < 500; i++, done += 2 * steps) {
-			stalltag_push(1 + id++ % IDS, "layer");
+			stalltag_push(1 + id++ % ids, "layer");
 			work(steps);
 			stalltag_pop();
 			work(steps);
