@@ -21,7 +21,7 @@
 #include "profiler/tracer.h"
 
 #define TRIES_MAX 8
-#define TOLD_MAX  8
+#define TOLD_MAX  6
 
 #define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
 #define LATELY_NS 1000000000ULL /* the feed may tell of a mapping so much later */
@@ -409,36 +409,27 @@ bool tag_watch_take_held(struct tag_watch *watch)
 	return may_hold;
 }
 
-/* The growth of a counter since it was told last. */
-static int tell(struct tag_watch *watch, struct stamp *stamp, unsigned int which, const char *name,
-                uint64_t now)
-{
-	uint64_t before = watch->told[which];
-
-	watch->told[which] = now;
-	return stamp_add_counter(stamp, name, now - before);
-}
-
 int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 {
 	struct exec_maps_stats maps = { 0 };
 	struct context_locator_stats found;
-	unsigned int n = 0;
-	int err;
+	int err = 0;
 
 	if (watch->maps)
 		exec_maps_stats(watch->maps, &maps);
 	context_locator_stats(watch->locator, &found);
-	err = tell(watch, stamp, n++, "tag_files_refused", probed_files_refused(watch->files));
-	if (!err)
-		err = tell(watch, stamp, n++, "mapping_records_lost", maps.records_lost);
-	if (!err)
-		err = tell(watch, stamp, n++, "mappings_refused",
-		           maps.processes_refused + maps.mappings_refused);
-	if (!err)
-		err = tell(watch, stamp, n++, "tag_slots_unlocated", found.slots_unlocated);
-	if (!err)
-		err = tell(watch, stamp, n++, "process_contexts_bad", found.contexts_bad);
+	const struct stamp_counter grown[TOLD_MAX] = {
+		{ "tag_files_refused", probed_files_refused(watch->files) + found.files_beyond },
+		{ "tag_files_unread", found.files_unopened + found.files_corrupt },
+		{ "mapping_records_lost", maps.records_lost },
+		{ "mappings_refused", maps.processes_refused + maps.mappings_refused },
+		{ "tag_slots_unlocated", found.slots_unlocated },
+		{ "process_contexts_bad", found.contexts_bad },
+	};
+	for (size_t i = 0; !err && i < TOLD_MAX; i++) {
+		err = stamp_add_counter(stamp, grown[i].name, grown[i].value - watch->told[i]);
+		watch->told[i] = grown[i].value;
+	}
 	if (!err) /* how many there are, not how many more */
 		err = stamp_add_counter(stamp, "cpus_not_covered", maps.cpus_not_covered);
 	return err;

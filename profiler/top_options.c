@@ -28,7 +28,7 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "ignore", KEY_IGNORE, "REGEX", 0, "No samples with one that matches", 0 },
 	{ "cum", KEY_CUM, NULL, 0,
-	  "Sort functions and lines by what is in and below them (the default for delay)", 0 },
+	  "Sort functions (or what --by says) by what is in and below them (the default for delay)", 0 },
 	{ "flat", KEY_FLAT, NULL, 0, "Sort them by what is in themselves", 0 },
 	{ "native", KEY_NATIVE, NULL, 0, "Whole stacks, with the kernel's frames and the C code below Python",
 	  0 },
@@ -148,6 +148,10 @@ void top_options_parse(int argc, char **argv, struct top_options *options)
 {
 	*options = (struct top_options){ .limit = TOP_FITS };
 	usage_parse(&parser, "stallprof top", argc, argv, 0, options);
+	if (options->sort_given && !options->by_given) {
+		options->by_given = true;
+		options->by = TOP_BY_FUNCTION;
+	}
 }
 
 void top_options_release(struct top_options *options)

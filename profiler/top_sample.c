@@ -182,11 +182,12 @@ static bool name_matches(const char *name, const char *wanted)
 
 static bool id_matches(uint64_t id, const char *wanted)
 {
-	char hex[17], decimal[32];
+	char digits[17], decimal[32], hex[32];
 
-	snprintf(hex, sizeof(hex), "%016" PRIx64, id);
+	snprintf(digits, sizeof(digits), "%016" PRIx64, id);
 	snprintf(decimal, sizeof(decimal), "id=%" PRIu64, id);
-	return id && (!strcasecmp(hex, wanted) || !strcmp(decimal, wanted));
+	snprintf(hex, sizeof(hex), "id=0x%" PRIx64, id);
+	return id && (!strcasecmp(digits, wanted) || !strcasecmp(hex, wanted) || !strcmp(decimal, wanted));
 }
 
 static bool frame_matches(const struct profile_frame *frame, const regex_t *pattern)

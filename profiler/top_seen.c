@@ -91,6 +91,7 @@ static const char *const quiet[] = {
 	"samples",
 	"samples_lost",
 	"samples_without_row",
+	"tag_files_unread", /* most often of processes that had ended, or deleted meanwhile */
 	"stacks_of_like_waits_ns",
 	"rows_refused",
 	"ring_full",

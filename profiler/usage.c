@@ -7,6 +7,7 @@
 
 static const struct argp_option help_option[] = {
 	{ "help", '?', NULL, 0, "print this help", -1 },
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
 	{ 0 },
 };
 
@@ -42,6 +43,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		state->child_inputs[0] = state->input;
 		return 0;
 	case '?':
+	case 'h':
 		print_help(state->root_argp);
 		exit(0);
 	case ARGP_KEY_ERROR:
