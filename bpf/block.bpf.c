@@ -35,6 +35,7 @@ ALWAYS void thread_issues(struct thread *t, struct request *rq)
 	t->last_dev = request_dev(rq);
 	t->issued[i].request = (u64)rq;
 	t->issued[i].ns = bpf_ktime_get_ns();
+	t->issued[i].bio = (u64)rq->bio;
 	t->issued[i].dev = t->last_dev;
 }
 
@@ -53,6 +54,7 @@ ALWAYS void request_started(struct request *rq)
 		return;
 	}
 	info.issued_ns = bpf_ktime_get_ns();
+	info.bio = (u64)rq->bio;
 	info.throttled = dispatches_throttled(current);
 	info.helper = is_helper(current) ? current->tgid : 0;
 	if (info.throttled)
@@ -88,7 +90,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 
 	if (!mark)
 		return 0;
-	if (info && !request_same_use(rq->start_time_ns, info->issued_ns))
+	if (info && !request_same_use(rq->start_time_ns, info->issued_ns) && (u64)rq->bio != info->bio)
 		info = NULL; /* of an earlier use of this request */
 	mark->dev = request_dev(rq);
 	mark->cause = info && info->throttled ? ABI_CAUSE_THROTTLE : ABI_CAUSE_BLOCK_IO;
@@ -167,11 +169,11 @@ int BPF_PROG(on_work_start, struct work_struct *work)
 	struct carried *from = any_works ? bpf_map_lookup_elem(&works, &key) : NULL;
 	struct carried fresh = {};
 
-	if (from) {
+	if (work->func && work->func == (void *)&blk_throtl_dispatch_work_fn) {
+		fresh.cause = ABI_CAUSE_THROTTLE; /* whoever queued it: a timer may fire while a request completes */
+	} else if (from) {
 		fresh = *from;
 		bpf_map_delete_elem(&works, &key);
-	} else if (work->func && work->func == (void *)&blk_throtl_dispatch_work_fn) {
-		fresh.cause = ABI_CAUSE_THROTTLE;
 	} else {
 		/* What woke the kworker was for the work before. */
 		if (carried_by(worker))

@@ -70,8 +70,8 @@ struct {
 } held_back SEC(".maps") __weak;
 
 struct request_info {
-	u64 issued_ns; /* of this use of the request */
-	u32 helper;    /* the process whose io_uring thread issued it, 0 none */
+	u64 issued_ns, bio; /* of this use of the request */
+	u32 helper;         /* the process whose io_uring thread issued it, 0 none */
 	u32 throttled;
 };
 
@@ -188,8 +188,8 @@ ALWAYS u32 request_dev(struct request *rq)
 	return disk_dev(rq->q->disk);
 }
 
-/* Whether `rq` has not been put to another use since it was issued then. Its own start is set around the hook that told of it,
- * before or after as the versions go. */
+/* Whether a request that starts then has not been put to another use since it was issued. Its start is set around the hook that
+ * told of it, before or after as the versions go. After, whoever issues it may lose the CPU between the two: then its bio tells. */
 ALWAYS bool request_same_use(u64 start_ns, u64 issued_ns)
 {
 	return start_ns <= issued_ns + REQUEST_STARTS_NS;
@@ -212,7 +212,8 @@ static long issued_look(u32 i, struct issued_search *s)
 	if (!rq || !BPF_CORE_READ(rq, ref.counter))
 		return 0;
 	start_ns = BPF_CORE_READ(rq, start_time_ns); /* 0: the queue keeps no statistics */
-	if (!start_ns || !request_same_use(start_ns, s->t->issued[i].ns))
+	if (!start_ns || (!request_same_use(start_ns, s->t->issued[i].ns) &&
+	                  (u64)BPF_CORE_READ(rq, bio) != s->t->issued[i].bio))
 		return 0;
 	s->dev = s->t->issued[i].dev;
 	s->found = 1;

@@ -181,7 +181,7 @@ struct thread {
 
 	struct tag_slot slot[4];
 	struct {
-		u64 request, ns; /* its address, and when it was issued */
+		u64 request, ns, bio; /* its address, when it was issued, and with what */
 		u32 dev;
 	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
 

@@ -75,6 +75,7 @@ def ends(case, name, command, seconds, cause, device, slept_in, popen=None):
     # A wait that goes on when the tracer ends is in no record of it: what lies between the last known sleep and the end.
     found, unsure, blocked = stated(top, tag, cause, device), undecided(top, tag), plain(top, tag)
     report = [f"recorded {(end - begin) / 1e9:.3f} s, cut waits {cut / 1e9:.3f} s of them", *describe(top, tag), *sleeps.table(work.pid, begin, end)]
+    case.tap.check(slept > 0.5 * seconds * 1e9, f"{name}: premise: it waits most of the time", *report)
     case.tap.check(near(found + unsure, slept, 0.01), f"{name}: every wait is {cause} on {device}, or undecided",
                    f"ledger {found / 1e9:.6f} + {unsure / 1e9:.6f} s undecided, tracer {slept / 1e9:.6f} s "
                    f"({off(found + unsure, slept)})", *report)

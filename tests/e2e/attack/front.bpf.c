@@ -1,5 +1,5 @@
-/* Another tracer of sched_switch, which takes its time when a program's thread leaves the CPU, as one that takes its
- * stack does, and none when the kernel's do. What is attached later is called later. */
+/* Another tracer, which takes its time: of sched_switch when a program's thread leaves the CPU, as one that takes its stack does (none
+ * when the kernel's do), or of block_io_start, as if the CPU was lost there. What is attached later is called later. */
 #include "bpf_types.h"
 
 enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2 };
@@ -20,15 +20,26 @@ char LICENSE[] SEC("license") = "GPL";
 const volatile __u64 burn_ns = 3000;
 __u64 calls = 0;
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev)
+static void burn(void)
 {
 	__u64 until = bpf_ktime_get_ns() + burn_ns;
 
-	if (!prev->pid || prev->flags & PF_KTHREAD)
-		return 0;
-	for (int i = 0; i < 2000 && bpf_ktime_get_ns() < until; i++)
+	for (int i = 0; i < 6000 && bpf_ktime_get_ns() < until; i++)
 		;
 	__sync_fetch_and_add(&calls, 1);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev)
+{
+	if (prev->pid && !(prev->flags & PF_KTHREAD))
+		burn();
+	return 0;
+}
+
+SEC("tp_btf/block_io_start")
+int on_io_start(void *ctx)
+{
+	burn();
 	return 0;
 }

@@ -73,7 +73,9 @@ int main(int argc, char **argv)
 			must(pwrite(fd, buffer, bytes, at) == (ssize_t)bytes, "write");
 		else
 			must(pread(fd, buffer, bytes, at) == (ssize_t)bytes, "read");
-		at = size ? (at + (off_t)bytes) % size : at + (off_t)bytes;
+		at += (off_t)bytes;
+		if (size && at + (off_t)bytes > size)
+			at = 0;
 	}
 	tag_close(&tag);
 	sleep_ms(50);
