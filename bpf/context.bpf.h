@@ -154,35 +154,55 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 	return value;
 }
 
-/* Takes the current thread's context from its slots: ours first, which carries the tag's name. Where the probe
- * tells of each change, ours is read only once, for what was pushed before the probe was there. */
-ALWAYS void thread_read_context(struct task_struct *task, struct thread *t)
-{
-	struct context_scratch *s = scratch_of(task);
-	struct abi_process *process;
-	u64 tag = 0, address = 0;
-	int result = CONTEXT_NO_TAG;
+/* What a thread's context says. */
+struct context_found {
+	u64 tag;  /* 0: none */
+	bool own; /* it is stalltag's */
+};
 
-	process = process_followed(t->tgid, t->process_start_ns);
-	if (!process || !s || t->reading)
-		return;
+/* Looks for the thread's context in its slots: stalltag's first, which carries the tag's name. Where the probe tells of each
+ * change, stalltag's is read only once, for what was pushed before the probe was there. False: what is known stands. */
+ALWAYS bool context_find(struct task_struct *task, const struct thread *t, struct context_scratch *s,
+                         struct context_found *found)
+{
+	struct abi_process *process = process_followed(t->tgid, t->process_start_ns);
+	int result = CONTEXT_NO_TAG;
+	u64 address;
+
+	*found = (struct context_found){};
+	if (!process || !s)
+		return false;
 	if (process->exact_stalltag && t->context_known && (t->stalltag_held || !process->otel.kind) &&
 	    (process->exact_stalltag == ABI_EXACT_PROBE || t->log_at))
-		return;
+		return false;
 	address = tls_pointer(task, &process->stalltag);
 	if (address)
-		result = context_read(task, s, address, 0, ABI_TAG_STALLTAG, &tag);
-	t->stalltag_held = result == CONTEXT_TAG;
+		result = context_read(task, s, address, 0, ABI_TAG_STALLTAG, &found->tag);
+	found->own = result == CONTEXT_TAG;
 	if (result == CONTEXT_NO_TAG) {
 		address = tls_pointer(task, &process->otel);
 		if (address)
-			result = context_read(task, s, address, process->ai_tag_key, ABI_TAG_OTEL, &tag);
+			result = context_read(task, s, address, process->ai_tag_key, ABI_TAG_OTEL,
+			                      &found->tag);
 	}
-	if (result == CONTEXT_KEEP)
-		return;
-	t->thread_tag = result == CONTEXT_TAG ? tag : 0;
+	return result != CONTEXT_KEEP;
+}
+
+ALWAYS void context_take(struct task_struct *task, struct thread *t, const struct context_found *found)
+{
+	t->stalltag_held = found->own;
+	t->thread_tag = found->tag;
 	thread_retag(task, t);
 	t->context_known = 1;
+}
+
+/* The current thread's. */
+ALWAYS void thread_read_context(struct task_struct *task, struct thread *t)
+{
+	struct context_found found;
+
+	if (!t->reading && context_find(task, t, scratch_of(task), &found))
+		context_take(task, t, &found);
 }
 
 #endif

@@ -49,7 +49,27 @@ ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 	slot_orphan(index);
 }
 
-/* The walk's own. */
+/* The walk's own, as the next. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct context_scratch);
+} walk_scratch SEC(".maps");
+
+ALWAYS void read_context(struct task_struct *task, struct thread *t, u64 word)
+{
+	struct context_found found;
+	u32 zero = 0;
+
+	if (!context_find(task, t, bpf_map_lookup_elem(&walk_scratch, &zero), &found) ||
+	    !still_asleep(t, word))
+		return;
+	context_take(task, t, &found);
+	if (t->state != ABI_SLEEP)
+		t->context_known = 0; /* it may have changed meanwhile: the thread looks for itself */
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -137,10 +157,7 @@ int on_iter_context(struct bpf_iter__task *ctx)
 		return 0;
 	word = t->word;
 	copy_stack(task, t, word);
-	if (!t->watches_context || t->context_known)
-		return 0;
-	thread_read_context(task, t);
-	if (!still_asleep(t, word))
-		t->context_known = 0;
+	if (t->watches_context && !t->context_known)
+		read_context(task, t, word);
 	return 0;
 }
