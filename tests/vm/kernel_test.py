@@ -5,7 +5,8 @@ virtual CPUs stand still whenever the host has other work: a call's way into and
 stalled and the ledger as on-CPU or run queue, is no longer small against a wait of a few milliseconds, and 0.5 ms may pass within
 one completion, so that its wakes are not followed to the device.
   wall     the rows sum to the tag's wall time, as clocked between outside and inside of push and pop, within 0.5 %
-  stalled  the stall rows sum to what the workload clocked within 5 %
+  stalled  the stall rows sum to what the workload clocked within 5 %, and the part of their time that QEMU's threads waited for
+           a CPU of the host: on whom it falls is chance, and no clock of the guest knows of it
   device   at least 80 % of the stalled time has the disk's name
 
 What doctor calls available is what record attaches, also without CAP_SYS_ADMIN, by which alone tracepoints of modules (jbd2's)
@@ -52,7 +53,7 @@ def boot(build, pattern, disk, out, steps):
     script = steps.format(stallprof=shlex.quote(os.path.abspath(f"{build}/stallprof")),
                            truth=shlex.quote(os.path.abspath(f"{build}/workload/truth")),
                            places=shlex.quote(os.path.abspath(f"{build}/tests/test_kernel_places")))
-    env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", "150"))
+    env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", "600"))
     return subprocess.run([f"{HERE}/boot", "--out", out, "--disk", disk, "--write-bps", str(WRITE_BPS), pattern, "--", script], env=env,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
 
@@ -88,7 +89,13 @@ def check_lesser_doctor(tap, name, out):
               f"{name}: without CAP_SYS_ADMIN doctor misses uprobes, clocks and the module's hooks, and says so", missing)
 
 
-def check_tag(tap, name, tag, top, pid, causes, device):
+def stood_still(out):
+    """The part of its time that the guest waited for the host's CPUs."""
+    host = json.loads(read(out, "host.json"))
+    return host["queue_ns"] / (host["queue_ns"] + host["cpu_ns"])
+
+
+def check_tag(tap, name, tag, top, pid, causes, device, still):
     books, rows = exact.whole_books(tag), exact.rows_of(top, tag["tag"], pid)
     states = exact.sum_by(rows, "state")
     wall, stalled = sum(states.values()), states[("stall",)]
@@ -99,8 +106,8 @@ def check_tag(tap, name, tag, top, pid, causes, device):
     tap.check(books.wall > 0 and abs(off) <= WALL_PART * books.wall, f"{name}: {tag['tag']}: rows sum to the wall time within 0.5 %",
               f"off by {exact.percent(off, books.wall)}", figures)
     off = stalled - books.stalled
-    tap.check(books.stalled > 0 and abs(off) <= STALL_PART * books.stalled, f"{name}: {tag['tag']}: stalled time within 5 %",
-              f"off by {exact.percent(off, books.stalled)}", figures)
+    tap.check(books.stalled > 0 and abs(off) <= (STALL_PART + still) * books.stalled, f"{name}: {tag['tag']}: stalled time within 5 %",
+              f"off by {exact.percent(off, books.stalled)}, the guest stood still for {100 * still:.1f} %", figures)
     named = sum(row["ns"] for row in rows if row["state"] == "stall" and row["device"] == device and row["cause"] in causes)
     tap.check(stalled and named >= DEVICE_PART * stalled, f"{name}: {tag['tag']}: its stalls are {' or '.join(causes)} of {device}",
               f"{exact.percent(named, stalled)} of the stalled time", figures)
@@ -117,7 +124,7 @@ def check_record(tap, name, out, device):
     truth, top = json.loads(read(out, "truth.json")), json.loads(read(out, "top.json"))
     causes = {"direct": ("block_io",), "fsync": ("journal", "writeback", "block_io")}
     for tag in truth["tags"]:
-        seen = check_tag(tap, name, tag, top, truth["pid"], causes[tag["mode"]], device)
+        seen = check_tag(tap, name, tag, top, truth["pid"], causes[tag["mode"]], device, stood_still(out))
         if tag["mode"] == "fsync":
             tap.check("journal" in seen, f"{name}: fsync waits for the journal", f"causes: {seen}")
     attached = {hook["hook"] for hook in top["stamp"]["hooks"] if hook["state"] == "attached"}
