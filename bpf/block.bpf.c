@@ -170,7 +170,8 @@ int BPF_PROG(on_work_start, struct work_struct *work)
 	struct carried fresh = {};
 
 	if (work->func && work->func == (void *)&blk_throtl_dispatch_work_fn) {
-		fresh.cause = ABI_CAUSE_THROTTLE; /* whoever queued it: a timer may fire while a request completes */
+		/* Whoever queued it: a timer may fire while a request completes. */
+		fresh.cause = ABI_CAUSE_THROTTLE;
 	} else if (from) {
 		fresh = *from;
 		bpf_map_delete_elem(&works, &key);
