@@ -140,7 +140,8 @@ ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u3
 /* A thread that is not on a CPU: asleep until now, or until it was woken; from then on it waits for one. */
 ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
-	u64 wake = t->wake_ns == WOKEN ? now - queued_ns(task) : t->wake_ns, tag = slot_of_word(t, word)->tag;
+	u64 begin = word_begin(word), tag = slot_of_word(t, word)->tag;
+	u64 wake = t->wake_ns == WOKEN ? now - queued_ns(task, t, begin) : t->wake_ns;
 	bool slept = cycle_slept(t, word_begin(word));
 	u32 seq = t->wait_seq;
 	struct wait_row row;
@@ -256,7 +257,9 @@ int on_iter_task(struct bpf_iter__task *ctx)
 		flush(task, t, now);
 	if (!(iter_mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS)))
 		return_slot(t);
-	if (thread_slot(t)->tag)
+	if (thread_slot(t)->tag) {
 		n_tagged_walk++;
+		walked_ns = now;
+	}
 	return 0;
 }

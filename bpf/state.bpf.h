@@ -56,6 +56,7 @@ volatile __weak __u64 threshold_ns =
 volatile __weak OWN_LINE __s64 n_tagged = 0;
 volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads counted */
 volatile __weak __u64 tagged_ns = 0;     /* when a first tag was announced last */
+volatile __weak __u64 walked_ns = 0;     /* when the walk met its last tagged thread; 0: none */
 volatile __weak __u32 iter_mode = 0;
 volatile __weak __s64 n_parked = 0; /* stack slots of waits that are no stalls */
 volatile __weak __u32 any_logs = 0; /* a log of tag changes was ever met */
@@ -129,7 +130,7 @@ enum expectation {
 	        3, /* one that waits for I/O of any kind, or whose sleeps ended in a request before */
 };
 
-#define WOKEN 1 /* it has ended, and when was not looked at */
+#define WOKEN 1 /* in place of wake_ns: the sleep has ended, and when was not looked at */
 
 /* A thread has as many Python thread states as it has called interpreters of its process. */
 #define PYTHON_STATES 4

@@ -1,6 +1,7 @@
 #include "profiler/ledger_maps.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -105,4 +106,13 @@ int ledger_maps_take(struct ledger_maps *maps, uint64_t next, ledger_maps_row_fn
 	int result = begin_window(maps, !old, next);
 
 	return result ? result : drain(maps, maps->fd[old], on_row, ctx);
+}
+
+void ledger_maps_empty(const struct bpf_map *map)
+{
+	uint64_t key; /* room for the 4-byte keys, too */
+
+	while (bpf_map_get_next_key(bpf_map__fd(map), NULL, &key) == 0 &&
+	       bpf_map_delete_elem(bpf_map__fd(map), &key) == 0)
+		;
 }

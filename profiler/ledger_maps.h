@@ -12,6 +12,7 @@
 
 #include "bpf/abi.h"
 
+struct bpf_map;
 struct ledger_maps;
 
 typedef int (*ledger_maps_row_fn)(void *ctx, const struct abi_ledger_key *key,
@@ -23,5 +24,8 @@ void ledger_maps_free(struct ledger_maps *maps);
 
 /* Empties the map of the window before. 0, -errno, or what `on_row` returned that was not 0. */
 int ledger_maps_take(struct ledger_maps *maps, uint64_t next, ledger_maps_row_fn on_row, void *ctx);
+
+/* Removes all entries of a hash map, whose keys have 8 bytes at most. */
+void ledger_maps_empty(const struct bpf_map *map);
 
 #endif

@@ -203,6 +203,14 @@ static void scan(struct session *session)
 	         (!wanted || session->opts.always_attached));
 }
 
+void session_walked(const struct session *session, uint64_t *ns, uint64_t *unix_time_ns)
+{
+	uint64_t now_unix_ns = unix_ns(), now = monotonic_ns(), walked = tracer_walked_ns(session->tracer);
+
+	*ns = walked && walked < now ? walked : now;
+	*unix_time_ns = now_unix_ns - (now - *ns);
+}
+
 int session_start(struct session *session, char *err, size_t err_len)
 {
 	int result = tag_watch_scan(session->watch, session->opts.only_adopted);
@@ -213,8 +221,8 @@ int session_start(struct session *session, char *err, size_t err_len)
 	}
 	scan(session);
 	result = attachment_begin(&session->attachment, err, err_len);
-	session->begin_unix_ns = unix_ns();
-	session->housekeeping_ns = session->begin_ns = monotonic_ns();
+	session_walked(session, &session->begin_ns, &session->begin_unix_ns);
+	session->housekeeping_ns = session->begin_ns;
 	session->steal_ns = host_steal_ns(HOST_STAT);
 	sampling_threshold_begin(&session->threshold, &session->config->sampling, session->tracer,
 	                         session->housekeeping_ns);

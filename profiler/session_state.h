@@ -44,6 +44,10 @@ struct session {
 void session_on_event(void *ctx, const struct abi_event *event);
 int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value);
 
+/* The moment at which the walk that was just made began or cut the threads' time; without tagged threads, now. By CLOCK_MONOTONIC and
+ * by Unix time. The caller's own look at the clock may come much later, if the CPU is taken from it. */
+void session_walked(const struct session *session, uint64_t *ns, uint64_t *unix_time_ns);
+
 /* All rows so far, into the current window. */
 int session_take_ledger(struct session *session);
 

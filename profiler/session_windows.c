@@ -138,8 +138,7 @@ struct profile *session_end_window(struct session *session)
 
 	tag_watch_poll(session->watch, monotonic_ns());
 	result = tracer_iterate(session->tracer, ABI_ITER_FLUSH);
-	end_unix_ns = unix_ns();
-	end_ns = monotonic_ns();
+	session_walked(session, &end_ns, &end_unix_ns);
 	errno = -result;
 	if (!result)
 		profile = finish_window(session, end_ns - session->begin_ns);

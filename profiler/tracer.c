@@ -200,22 +200,13 @@ bool tracer_attached(const struct tracer *tracer)
 	return tracer->bpf->bss->hot_generation & 1;
 }
 
-static void empty_map(const struct bpf_map *map)
-{
-	uint64_t key; /* room for the 4-byte keys, too */
-
-	while (bpf_map_get_next_key(bpf_map__fd(map), NULL, &key) == 0 &&
-	       bpf_map_delete_elem(bpf_map__fd(map), &key) == 0)
-		;
-}
-
 /* Requests and work that were under way when the hooks were detached have ended unseen. */
 static void forget_followed(struct tracer *tracer)
 {
-	empty_map(tracer->bpf->maps.requests);
-	empty_map(tracer->bpf->maps.helpers);
-	empty_map(tracer->bpf->maps.works);
-	empty_map(tracer->bpf->maps.carriers);
+	ledger_maps_empty(tracer->bpf->maps.requests);
+	ledger_maps_empty(tracer->bpf->maps.helpers);
+	ledger_maps_empty(tracer->bpf->maps.works);
+	ledger_maps_empty(tracer->bpf->maps.carriers);
 }
 
 int tracer_attach(struct tracer *tracer, char *err, size_t err_len)
@@ -367,6 +358,7 @@ int tracer_iterate(struct tracer *tracer, uint32_t mode)
 
 	bss->iter_mode = mode;
 	bss->n_tagged_walk = 0;
+	bss->walked_ns = 0;
 	result = result ? result : task_walk_run(tracer->iterator);
 	if (!result && mode & ABI_ITER_FLUSH) {
 		off = tagged_correction(&tracer->tagged_drift, before, bss->n_tagged_walk, bss->n_tagged);
@@ -400,6 +392,11 @@ int tracer_poll(struct tracer *tracer, bool all, uint64_t until_ns)
 uint64_t tracer_tagged_ns(const struct tracer *tracer)
 {
 	return tracer->bpf->bss->tagged_ns;
+}
+
+uint64_t tracer_walked_ns(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->walked_ns;
 }
 
 int64_t tracer_tagged(const struct tracer *tracer)

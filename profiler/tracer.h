@@ -113,6 +113,9 @@ int tracer_poll(struct tracer *tracer, bool all, uint64_t until_ns);
 /* When a first tag was announced last, 0 never: a thread may have held it for a moment only. CLOCK_MONOTONIC. */
 uint64_t tracer_tagged_ns(const struct tracer *tracer);
 
+/* When the last walk met its last tagged thread, which is where that one's time begins, or is cut; 0: it met none. */
+uint64_t tracer_walked_ns(const struct tracer *tracer);
+
 /* Threads that hold a tag now; bytes of waits' events so far; T. */
 int64_t tracer_tagged(const struct tracer *tracer);
 uint64_t tracer_event_bytes(const struct tracer *tracer);
