@@ -7,10 +7,10 @@
 
 #define SETTLE_TRIES 3
 
-/* Whether the thread has slept all the while since `word` was read. */
-ALWAYS bool still_asleep(const struct thread *t, u64 word)
+/* Whether the thread has slept all the while since `word` was read. Its state alone does not tell: a switch-in may go unseen. */
+ALWAYS bool still_asleep(struct task_struct *task, const struct thread *t, u64 word)
 {
-	return t->word == word && t->state == ABI_SLEEP;
+	return t->word == word && t->state == ABI_SLEEP && !t->wake_ns && task_state_now(task) == ABI_SLEEP;
 }
 
 /* A slot that could not be given to its thread; this program may not use the stack of free slots itself. */
@@ -37,9 +37,9 @@ ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 	if (!slot)
 		return;
 	capture_user(task, t, slot, &captured);
-	if (still_asleep(t, word)) {
+	if (still_asleep(task, t, word)) {
 		slot_keep(t, index, &captured);
-		if (still_asleep(t, word))
+		if (still_asleep(task, t, word))
 			return;
 		index = __sync_lock_test_and_set(&t->stack_slot, ABI_NO_SLOT);
 	}
@@ -49,7 +49,7 @@ ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 	slot_orphan(index);
 }
 
-/* The walk's own, as the next. */
+/* Scratch memory of the walk; only one runs at a time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -60,14 +60,15 @@ struct {
 ALWAYS void read_context(struct task_struct *task, struct thread *t, u64 word)
 {
 	struct context_found found;
+	u64 slept = t->sleep_ns;
 	u32 zero = 0;
 
-	if (!context_find(task, t, bpf_map_lookup_elem(&walk_scratch, &zero), &found) ||
-	    !still_asleep(t, word))
+	if (t->reading || !context_find(task, t, bpf_map_lookup_elem(&walk_scratch, &zero), &found) ||
+	    !still_asleep(task, t, word))
 		return;
 	context_take(task, t, &found);
-	if (t->state != ABI_SLEEP)
-		t->context_known = 0; /* it may have changed meanwhile: the thread looks for itself */
+	if (t->state != ABI_SLEEP || t->sleep_ns != slept)
+		t->context_known = 0; /* it has run meanwhile: it looks for itself */
 }
 
 struct {
@@ -153,9 +154,11 @@ int on_iter_context(struct bpf_iter__task *ctx)
 	t = thread_find(task);
 	if (t && iter_mode & ABI_ITER_LOGS)
 		settle_runner(task, t);
-	if (!t || iter_mode & ABI_ITER_LOGS || t->state != ABI_SLEEP)
+	if (!t || iter_mode & ABI_ITER_LOGS)
 		return 0;
 	word = t->word;
+	if (!still_asleep(task, t, word))
+		return 0;
 	copy_stack(task, t, word);
 	if (t->watches_context && !t->context_known)
 		read_context(task, t, word);
