@@ -90,8 +90,10 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 
 	if (!mark)
 		return 0;
-	if (info && !request_same_use(rq->start_time_ns, info->issued_ns) && (u64)rq->bio != info->bio)
+	if (info && !request_same_use(rq->start_time_ns, (u64)rq->bio, info->issued_ns, info->bio)) {
+		bpf_map_delete_elem(&requests, &key);
 		info = NULL; /* of an earlier use of this request */
+	}
 	mark->dev = request_dev(rq);
 	mark->cause = info && info->throttled ? ABI_CAUSE_THROTTLE : ABI_CAUSE_BLOCK_IO;
 	mark->since_ns = bpf_ktime_get_ns();
@@ -169,13 +171,14 @@ int BPF_PROG(on_work_start, struct work_struct *work)
 	struct carried *from = any_works ? bpf_map_lookup_elem(&works, &key) : NULL;
 	struct carried fresh = {};
 
-	if (work->func && work->func == (void *)&blk_throtl_dispatch_work_fn) {
-		/* Whoever queued it: a timer may fire while a request completes. */
-		fresh.cause = ABI_CAUSE_THROTTLE;
-	} else if (from) {
+	if (from) {
 		fresh = *from;
 		bpf_map_delete_elem(&works, &key);
-	} else {
+	}
+	if (work->func && work->func == (void *)&blk_throtl_dispatch_work_fn) {
+		/* Even if a completion seems to have queued it: that was a timer which fired meanwhile. */
+		fresh = (struct carried){ .cause = ABI_CAUSE_THROTTLE };
+	} else if (!from) {
 		/* What woke the kworker was for the work before. */
 		if (carried_by(worker))
 			carry_no_more(worker);

@@ -156,8 +156,8 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 
 /* What a thread's context says. */
 struct context_found {
-	u64 tag;  /* 0: none */
-	bool own; /* it is stalltag's */
+	u64 tag;          /* 0: none */
+	bool is_stalltag; /* else a foreign context */
 };
 
 /* Looks for the thread's context in its slots: stalltag's first, which carries the tag's name. Where the probe tells of each
@@ -178,7 +178,7 @@ ALWAYS bool context_find(struct task_struct *task, const struct thread *t, struc
 	address = tls_pointer(task, &process->stalltag);
 	if (address)
 		result = context_read(task, s, address, 0, ABI_TAG_STALLTAG, &found->tag);
-	found->own = result == CONTEXT_TAG;
+	found->is_stalltag = result == CONTEXT_TAG;
 	if (result == CONTEXT_NO_TAG) {
 		address = tls_pointer(task, &process->otel);
 		if (address)
@@ -190,7 +190,7 @@ ALWAYS bool context_find(struct task_struct *task, const struct thread *t, struc
 
 ALWAYS void context_take(struct task_struct *task, struct thread *t, const struct context_found *found)
 {
-	t->stalltag_held = found->own;
+	t->stalltag_held = found->is_stalltag;
 	t->thread_tag = found->tag;
 	thread_retag(task, t);
 	t->context_known = 1;

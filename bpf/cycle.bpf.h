@@ -100,19 +100,6 @@ ALWAYS u64 queue_clock(struct task_struct *task)
 	return HAS_FIELD(task, sched_info.run_delay) ? task->sched_info.run_delay : 0;
 }
 
-/* How long the thread has been on the run queue, as of that queue's last look at the clock; 0 also where that can't be told. */
-ALWAYS u64 queued_ns(struct task_struct *task)
-{
-	struct cfs_rq *cfs = HAS_FIELD(task, se.cfs_rq) ? task->se.cfs_rq : NULL;
-	u64 since_ns = HAS_FIELD(task, sched_info.last_queued) ? task->sched_info.last_queued : 0;
-	u64 now;
-
-	if (!cfs || !HAS_FIELD(cfs, rq) || !since_ns)
-		return 0;
-	now = cfs->rq->clock;
-	return now > since_ns ? now - since_ns : 0;
-}
-
 /* From here on the clocks count. `exact`: the CPU clock is up to date, as it is at a switch-out. */
 ALWAYS void cycle_mark(struct task_struct *task, struct thread *t, bool exact)
 {
@@ -137,6 +124,19 @@ ALWAYS u64 exec_settled(const struct thread *t, u64 begin)
 ALWAYS u64 queue_settled(const struct thread *t, u64 begin)
 {
 	return t->split_begin == begin ? t->split_queue : t->queue_mark;
+}
+
+/* How long a thread has waited for a CPU since it was woken in the cycle that began at `begin`. What it has waited on the queue that
+ * it is on now is as of that queue's last look at the clock, and 0 where the kernel does not tell. */
+ALWAYS u64 queued_ns(struct task_struct *task, const struct thread *t, u64 begin)
+{
+	struct cfs_rq *cfs = HAS_FIELD(task, se.cfs_rq) ? task->se.cfs_rq : NULL;
+	u64 queued = HAS_FIELD(task, sched_info.last_queued) ? task->sched_info.last_queued : 0;
+	u64 before = since(queue_clock(task), queue_settled(t, begin)); /* on others, before it was moved */
+
+	if (!cfs || !HAS_FIELD(cfs, rq) || !queued)
+		return before;
+	return before + since(cfs->rq->clock, queued);
 }
 
 /* Settles the sleep that a split held back. The split had the hooks' clocks only; by the CPU clock `early` of the sleep was

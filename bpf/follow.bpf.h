@@ -27,6 +27,8 @@
 #define MARK_AFTER_NS 50000
 /* Between a hook and the request's own look at the clock; less than any request takes. */
 #define REQUEST_STARTS_NS 30000
+/* … at most, if the CPU is taken from the issuer in between. */
+#define ISSUER_PREEMPTED_NS 20000000
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -188,11 +190,13 @@ ALWAYS u32 request_dev(struct request *rq)
 	return disk_dev(rq->q->disk);
 }
 
-/* Whether a request that starts then has not been put to another use since it was issued. Its start is set around the hook that
- * told of it, before or after as the versions go. After, whoever issues it may lose the CPU between the two: then its bio tells. */
-ALWAYS bool request_same_use(u64 start_ns, u64 issued_ns)
+/* Whether the request is still in the use that was issued at `issued_ns` with `issued_bio`. Newer kernels (6.18) set its start after the
+ * hook that tells of it; if the issuer is preempted in between, the start is late, and the bio decides. */
+ALWAYS bool request_same_use(u64 start_ns, u64 bio, u64 issued_ns, u64 issued_bio)
 {
-	return start_ns <= issued_ns + REQUEST_STARTS_NS;
+	if (start_ns <= issued_ns + REQUEST_STARTS_NS)
+		return true;
+	return bio && bio == issued_bio && start_ns <= issued_ns + ISSUER_PREEMPTED_NS;
 }
 
 struct issued_search {
@@ -204,7 +208,7 @@ struct issued_search {
 static long issued_look(u32 i, struct issued_search *s)
 {
 	struct request *rq;
-	u64 start_ns;
+	u64 start_ns, bio;
 
 	if (i >= REQUESTS_KEPT)
 		return 1;
@@ -212,8 +216,8 @@ static long issued_look(u32 i, struct issued_search *s)
 	if (!rq || !BPF_CORE_READ(rq, ref.counter))
 		return 0;
 	start_ns = BPF_CORE_READ(rq, start_time_ns); /* 0: the queue keeps no statistics */
-	if (!start_ns || (!request_same_use(start_ns, s->t->issued[i].ns) &&
-	                  (u64)BPF_CORE_READ(rq, bio) != s->t->issued[i].bio))
+	bio = (u64)BPF_CORE_READ(rq, bio);
+	if (!start_ns || !request_same_use(start_ns, bio, s->t->issued[i].ns, s->t->issued[i].bio))
 		return 0;
 	s->dev = s->t->issued[i].dev;
 	s->found = 1;

@@ -45,11 +45,12 @@ ALWAYS void wait_sampled(struct task_struct *task, struct thread *t, u64 begin, 
 		wait_sample(task, t, &part);
 }
 
-/* A long sleep that is no stall ended when the thread was put on the run queue that it leaves now. */
-ALWAYS void wait_time_wake(struct task_struct *task, struct thread *t, u64 now)
+/* A long sleep whose end was not looked at ended when the thread was put on a run queue, which it leaves now. */
+ALWAYS void wake_from_queue_clock(struct task_struct *task, struct thread *t, u64 begin, u64 now)
 {
-	if (long_waits && t->wake_ns == WOKEN && since(now, t->sleep_ns) >= threshold_ns)
-		t->wake_ns = now - queued_ns(task);
+	if (long_waits && t->wake_ns == WOKEN && t->state == ABI_SLEEP &&
+	    since(now, t->sleep_ns) >= threshold_ns)
+		t->wake_ns = now - queued_ns(task, t, begin);
 }
 
 /* Whether the sleep that the cycle began with has ended, and may be sampled. */
@@ -65,6 +66,7 @@ NOW_AND_THEN void came_in_unseen(struct task_struct *task, struct thread *t, u64
 	u64 begin = word_begin(t->word);
 
 	COUNT(switch_ins_unseen);
+	wake_from_queue_clock(task, t, begin, now - since(cpu_clock(task), exec_settled(t, begin)));
 	if (slept_to_its_end(t, begin) && thread_slot(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin, false);
 	t->in_ns = now;
@@ -127,7 +129,7 @@ ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)
 	u64 begin = word_begin(t->word);
 
 	t->in_ns = now;
-	wait_time_wake(task, t, now);
+	wake_from_queue_clock(task, t, begin, now);
 	if (slept_to_its_end(t, begin) && thread_slot(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin, true);
 	if (t->state == ABI_SLEEP)

@@ -126,8 +126,8 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 	t->row.state = ABI_STALL;
 }
 
-/* The sleep ends, by what `from` stands for. When that was is worth a look at the clock only where it may be a stall: the scheduler
- * knows it, too (wait_time_wake). */
+/* The sleep ends, by what `from` stands for. The clock is read only where it may be a stall; of others the scheduler's clocks tell later
+ * (wake_from_queue_clock). */
 ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from, u64 *now)
 {
 	if (t->state != ABI_SLEEP || t->wake_ns)

@@ -21,7 +21,7 @@
 #include "profiler/tracer.h"
 
 #define TRIES_MAX 8
-#define TOLD_MAX  6
+#define TOLD_MAX  7
 
 #define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
 #define LATELY_NS 1000000000ULL /* the feed may tell of a mapping so much later */
@@ -419,7 +419,8 @@ int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 		exec_maps_stats(watch->maps, &maps);
 	context_locator_stats(watch->locator, &found);
 	const struct stamp_counter grown[TOLD_MAX] = {
-		{ "tag_files_refused", probed_files_refused(watch->files) + found.files_beyond },
+		{ "tag_files_refused", probed_files_refused(watch->files) },
+		{ "tag_files_beyond", found.files_beyond },
 		{ "tag_files_unread", found.files_unopened + found.files_corrupt },
 		{ "mapping_records_lost", maps.records_lost },
 		{ "mappings_refused", maps.processes_refused + maps.mappings_refused },

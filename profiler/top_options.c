@@ -21,14 +21,15 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "tag", 'T', "TAG", 0,
 	  "Only this tag, by the next level of its names: a class, a name or the beginning of its path, "
-	  "id=N, or an id of "
-	  "16 hex digits",
+	  "id=N (also 0xN), or an id of 16 hex digits",
 	  0 },
 	{ "focus", KEY_FOCUS, "REGEX", 0, "Only samples with a function or file in their stack that matches",
 	  0 },
 	{ "ignore", KEY_IGNORE, "REGEX", 0, "No samples with one that matches", 0 },
 	{ "cum", KEY_CUM, NULL, 0,
-	  "Sort functions (or what --by says) by what is in and below them (the default for delay)", 0 },
+	  "A table of functions (or --by line, stack), sorted by what is in and below them (the default for "
+	  "delay)",
+	  0 },
 	{ "flat", KEY_FLAT, NULL, 0, "Sort them by what is in themselves", 0 },
 	{ "native", KEY_NATIVE, NULL, 0, "Whole stacks, with the kernel's frames and the C code below Python",
 	  0 },
@@ -148,10 +149,13 @@ void top_options_parse(int argc, char **argv, struct top_options *options)
 {
 	*options = (struct top_options){ .limit = TOP_FITS };
 	usage_parse(&parser, "stallprof top", argc, argv, 0, options);
-	if (options->sort_given && !options->by_given) {
-		options->by_given = true;
+	if (!options->sort_given)
+		return;
+	if (!options->by_given)
 		options->by = TOP_BY_FUNCTION;
-	}
+	else if (options->by == TOP_BY_CLASS || options->by == TOP_BY_TAG)
+		usage_error(NULL, "--cum and --flat sort functions, lines and stacks, not classes and tags");
+	options->by_given = true;
 }
 
 void top_options_release(struct top_options *options)

@@ -12,7 +12,7 @@
 struct top_options {
 	char **files;
 	size_t file_count;
-	bool by_given; /* else the first screen */
+	bool by_given; /* or --cum or --flat, which ask for a table, too; else the first screen */
 	enum top_by by;
 	const char *type; /* NULL: not given */
 	struct top_filter filter;

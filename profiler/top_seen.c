@@ -35,6 +35,8 @@ static const struct {
 	  "%s {class of tags is|classes of tags are} summed as \"other\": tags.max_classes" },
 	{ "tag_files_refused", NUMBER,
 	  "%s {file|files} with the tag library {is|are} not watched, being too many" },
+	{ "tag_files_beyond", NUMBER,
+	  "%s {time|times} a program file was left out, as its process has more than 64 that keep tags" },
 	{ "tag_slots_unlocated", NUMBER,
 	  "%s {process keeps its|processes keep their} tags where they were not found" },
 	{ "contexts_unreadable", NUMBER, "%s thread {context|contexts} could not be read" },
@@ -91,7 +93,7 @@ static const char *const quiet[] = {
 	"samples",
 	"samples_lost",
 	"samples_without_row",
-	"tag_files_unread", /* most often of processes that had ended, or deleted meanwhile */
+	"tag_files_unread", /* also those of processes that have ended */
 	"stacks_of_like_waits_ns",
 	"rows_refused",
 	"ring_full",

@@ -1,5 +1,5 @@
 /* Another tracer, which takes its time: of sched_switch when a program's thread leaves the CPU, as one that takes its stack does (none
- * when the kernel's do), or of block_io_start, as if the CPU was lost there. What is attached later is called later. */
+ * when the kernel's do), or of block_io_start by a kworker, as if it lost the CPU there. What is attached later is called later. */
 #include "bpf_types.h"
 
 enum bpf_map_type { BPF_MAP_TYPE_ARRAY = 2 };
@@ -13,7 +13,8 @@ struct task_struct {
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-#define PF_KTHREAD 0x00200000
+#define PF_KTHREAD   0x00200000
+#define PF_WQ_WORKER 0x00000020
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -40,6 +41,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev)
 SEC("tp_btf/block_io_start")
 int on_io_start(void *ctx)
 {
-	burn();
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	if (current->flags & PF_WQ_WORKER) /* as blk-throttle's */
+		burn();
 	return 0;
 }
