@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -39,7 +40,12 @@ static void on_record(void *ctx, const struct perf_event_header *record, uint64_
 static struct perf_rings *begin(void)
 {
 	struct perf_rings *rings;
+	cpu_set_t one;
 
+	/* What a CPU's ring had no room for is told with the next record of that CPU. */
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	need_root(PRIVILEGE_PERF_EVENTS);
 	rings = perf_rings_new();
 	assert_non_null(rings);
