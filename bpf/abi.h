@@ -113,6 +113,8 @@ struct abi_process {
 	struct abi_tls otel;
 	__u32 ai_tag_key;     /* index of `ai_tag` in the process context's key map, 256 when absent */
 	__u32 exact_stalltag; /* enum abi_exact */
+	__u32 from_exec;      /* base_tag counts from its next exec on; cleared by that */
+	__u32 unused;
 };
 
 /* Whether the library tells each change of tag, so that the slot need not be read. */
@@ -333,7 +335,7 @@ enum abi_counter {
 
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");
-_Static_assert(sizeof(struct abi_process) == 48, "process");
+_Static_assert(sizeof(struct abi_process) == 56, "process");
 _Static_assert(sizeof(struct abi_log_head) == 320, "log head");
 _Static_assert(sizeof(struct abi_log_row) == 280, "log row");
 _Static_assert(sizeof(struct abi_process_key) == 16, "process key");

@@ -22,7 +22,7 @@ ALWAYS void reserve_slot(struct thread *t)
 ALWAYS void adopt_known(struct thread *t, struct abi_process *process)
 {
 	t->watches_context = process->stalltag.kind || process->otel.kind;
-	if (process->base_tag && process->base_tag != t->base_tag) {
+	if (process->base_tag && process->base_tag != t->base_tag && !process->from_exec) {
 		t->base_tag = process->base_tag;
 		t->retag = 1;
 	}
@@ -46,6 +46,8 @@ ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64
 	t->adopted = 1;
 	t->watches_context = process->stalltag.kind || process->otel.kind;
 	t->base_tag = process->base_tag;
+	if (process->from_exec)
+		return; /* on_exec() takes it */
 	thread_slot(t)->tag = process->base_tag;
 	if (process->base_tag)
 		__sync_fetch_and_add(&n_tagged, 1);

@@ -250,10 +250,14 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
 	struct thread *t = thread_find(task);
+	struct abi_process *process;
 
 	if (!t)
 		return 0;
 	python_executed(t);
+	process = process_followed(t->tgid, t->process_start_ns);
+	if (process)
+		process->from_exec = 0;
 	t->watches_context = 0;
 	t->adopted = 0;
 	t->context_known = 0;

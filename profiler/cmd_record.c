@@ -145,7 +145,7 @@ static int follow_command(struct recording *r, char *err, size_t err_len)
 	}
 	r->has_child = true;
 	session_expect_command(r->session, r->options.command[0]);
-	return session_tag_process(r->session, r->child.pid, name, r->options.id, err, err_len);
+	return session_tag_command(r->session, r->child.pid, name, r->options.id, err, err_len);
 }
 
 static int choose_service_name(struct recording *r, char *err, size_t err_len)

@@ -43,7 +43,7 @@ void families_free(struct families *families)
 	free(families);
 }
 
-int families_add(struct families *families, uint32_t pid, uint64_t tag)
+int families_add(struct families *families, uint32_t pid, uint64_t tag, bool from_exec)
 {
 	struct family *grown = realloc(families->all, (families->n + 1) * sizeof(*grown));
 	int err;
@@ -52,7 +52,7 @@ int families_add(struct families *families, uint32_t pid, uint64_t tag)
 		return -ENOMEM;
 	families->all = grown;
 	families->all[families->n++] = (struct family){ .pid = pid, .tag = tag };
-	err = tag_watch_process(families->watch, pid, tag);
+	err = tag_watch_process(families->watch, pid, tag, from_exec);
 	if (!err)
 		err = families_look(families);
 	return err < 0 ? err : 0;
@@ -81,7 +81,7 @@ static void on_child(void *ctx, uint32_t pid, uint32_t parent)
 
 	if (tag_watch_base_tag(families->watch, pid))
 		return;
-	families->found += !tag_watch_process(families->watch, pid, tag_of(families, pid, parent));
+	families->found += !tag_watch_process(families->watch, pid, tag_of(families, pid, parent), false);
 }
 
 int families_look(struct families *families)

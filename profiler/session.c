@@ -161,19 +161,31 @@ void session_free(struct session *session)
 	free(session);
 }
 
-int session_tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
-                        size_t err_len)
+static int tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, bool from_exec,
+                       char *err, size_t err_len)
 {
 	uint64_t key;
 	int result = tracer_add_tag(session->tracer, name, id, &key);
 
 	if (!result) {
 		tag_names_pin(session->tags, session->tracer, key);
-		result = families_add(session->families, pid, key);
+		result = families_add(session->families, pid, key, from_exec);
 	}
 	if (result)
 		snprintf(err, err_len, "cannot follow process %u: %s", pid, strerror(-result));
 	return result;
+}
+
+int session_tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
+                        size_t err_len)
+{
+	return tag_process(session, pid, name, id, false, err, err_len);
+}
+
+int session_tag_command(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
+                        size_t err_len)
+{
+	return tag_process(session, pid, name, id, true, err, err_len);
 }
 
 static void on_library(void *ctx, const char *path)

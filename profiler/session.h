@@ -53,6 +53,10 @@ void session_free(struct session *session);
 int session_tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
                         size_t err_len);
 
+/* As session_tag_process(), from the process's next exec on: what it waits before is not the command's time. */
+int session_tag_command(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
+                        size_t err_len);
+
 /* Listens to the tag library's probes in what the command (NULL: any) may bring along, before it runs. */
 void session_expect_command(struct session *session, const char *command);
 

@@ -171,9 +171,11 @@ static void look_again(struct tag_watch *watch, struct followed *f)
 static void take_located(struct tag_watch *watch, struct followed *f, const struct abi_process *found)
 {
 	uint64_t base_tag = f->process.base_tag;
+	uint32_t from_exec = f->process.from_exec;
 
 	f->process = *found;
 	f->process.base_tag = base_tag;
+	f->process.from_exec = from_exec;
 	if (watch->has_probes && watch->all_attached)
 		f->process.exact_stalltag = watch->has_log ? ABI_EXACT_LOG : ABI_EXACT_PROBE;
 	if (followed_has_slot(f) || base_tag)
@@ -211,7 +213,7 @@ static void look(struct tag_watch *watch, uint32_t pid, bool first)
 		look_again(watch, f);
 }
 
-int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag)
+int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag, bool from_exec)
 {
 	struct followed *f = follow(watch, pid);
 
@@ -219,6 +221,7 @@ int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag)
 		return -errno;
 	f->given = true;
 	f->process.base_tag = base_tag;
+	f->process.from_exec = from_exec;
 	python_processes_look(watch->pythons, pid);
 	look(watch, pid, true);
 	return followed_publish(watch->followed, f);

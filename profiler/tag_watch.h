@@ -39,8 +39,8 @@ struct exec_maps *tag_watch_maps(struct tag_watch *watch);
 /* Attaches to a file's probes, if it has any, before anybody has mapped it. */
 void tag_watch_file(struct tag_watch *watch, const char *path);
 
-/* Follows this process with a base tag. 0 or -errno. */
-int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag);
+/* Follows this process with a base tag; `from_exec`: from its next exec on. 0 or -errno. */
+int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag, bool from_exec);
 /* With which one it is followed; 0: none. */
 uint64_t tag_watch_base_tag(const struct tag_watch *watch, uint32_t pid);
 
