@@ -55,7 +55,7 @@ ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64
 		return;
 	t->slept_begin = word_begin(t->word);
 	t->sleep_ns = now;
-	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state);
+	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state, now);
 	reserve_slot(t);
 }
 
@@ -87,13 +87,13 @@ ALWAYS struct held_back *held_back_of(struct task_struct *task, struct thread *t
 }
 
 /* What a sleep that has not ended yet seems to be. */
-ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t)
+ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t, u64 now)
 {
 	struct wait_row row = { .state = ABI_STALL };
 	struct held_back *held;
 
 	if (!t->expect)
-		return (struct wait_row){ .state = ABI_SLEEP, .cause = kind_of(t) };
+		return (struct wait_row){ .state = ABI_SLEEP, .cause = kind_so_far(task, t, now) };
 	held = held_back_of(task, t);
 	if (held) {
 		row.cause = ABI_CAUSE_THROTTLE;
@@ -159,7 +159,7 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 		ledger_charge(t, tag, ABI_RUNQ, now - wake, 0);
 	} else {
 		t->slept_begin = now; /* it goes on in the cycle that begins here */
-		row = inflight_row(task, t);
+		row = inflight_row(task, t, now);
 		flush_sleep(task, t, word, seq, now, &row, 0);
 	}
 }
@@ -195,7 +195,7 @@ ALWAYS void rebase(struct task_struct *task, struct thread *t, u64 now)
 	t->hint = 0;
 	t->early_ns = 0;
 	slot_release(t);
-	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state);
+	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state, now);
 }
 
 /* Closes the thread's time at `now`. If it is switched at this very moment, it does so itself, and the next

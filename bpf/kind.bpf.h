@@ -2,7 +2,7 @@
 #ifndef STALLPROF_KIND_BPF_H
 #define STALLPROF_KIND_BPF_H
 
-#include "bpf/state.bpf.h"
+#include "bpf/ledger.bpf.h"
 
 /* x86-64 system calls. */
 #define NR_NANOSLEEP       35
@@ -84,8 +84,36 @@ ALWAYS u32 kind_of_file(struct task_struct *task, u64 fd)
 	return mode == S_IFIFO ? ABI_WAIT_PIPE : mode == S_IFSOCK ? ABI_WAIT_SOCKET : ABI_WAIT_OTHER;
 }
 
-/* Of the sleep of a task that is in the system call `nr` (~0: in none), with the registers that it entered with. */
-ALWAYS u32 wait_kind(struct task_struct *task, u32 nr, const struct pt_regs *regs, u32 task_state)
+/* Looking at a file takes longer than most of a switch's hook. A sleep in the same call on the same number as one a millisecond ago is
+ * taken for one on the same file; if it lasts longer than that, the file is looked at when it ends. */
+#define FILE_TIME_BITS 20 /* of the clock */
+
+ALWAYS u32 file_time(u64 now)
+{
+	return now >> FILE_TIME_BITS;
+}
+
+ALWAYS void file_look(struct task_struct *task, struct known_file *file, u32 nr, u32 fd, u64 now)
+{
+	file->kind = kind_of_file(task, fd);
+	file->call = fd <= 0xffff ? nr + 1 : 0;
+	file->fd = fd;
+	file->looked = file_time(now);
+}
+
+/* Kind of a sleep in a call on a file. */
+ALWAYS u32 kind_of_call(struct task_struct *task, struct known_file *file, u32 nr, u32 fd, u64 now)
+{
+	if (file->call == nr + 1 && file->fd == fd && file_time(now) - file->looked <= 1)
+		file->assumed = 1;
+	else
+		file_look(task, file, nr, fd, now);
+	return file->kind;
+}
+
+/* Kind of the sleep of a task that is in the system call `nr` (~0: in none), with the registers that it entered with. */
+ALWAYS u32 wait_kind(struct task_struct *task, struct thread *t, u32 nr, const struct pt_regs *regs,
+                     u32 task_state, u64 now)
 {
 	u32 kind;
 
@@ -96,8 +124,23 @@ ALWAYS u32 wait_kind(struct task_struct *task, u32 nr, const struct pt_regs *reg
 		return ABI_WAIT_OTHER;
 	kind = kind_by_syscall[nr];
 	if (kind == KIND_OF_FILE)
-		kind = kind_of_file(task, (u32)regs->di);
+		kind = kind_of_call(task, &t->file, nr, regs->di, now);
 	return kind ? kind : ABI_WAIT_OTHER;
+}
+
+NOW_AND_THEN u32 kind_looked_up(struct task_struct *task, const struct thread *t)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	return regs ? kind_of_file(task, (u32)regs->di) : kind_of(t);
+}
+
+/* Kind of a sleep that has lasted until now. */
+ALWAYS u32 kind_so_far(struct task_struct *task, const struct thread *t, u64 now)
+{
+	bool doubtful = t->file.assumed && now - t->sleep_ns >= 1 << FILE_TIME_BITS;
+
+	return RARELY(doubtful) ? kind_looked_up(task, t) : kind_of(t);
 }
 
 #endif

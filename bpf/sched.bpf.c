@@ -130,6 +130,7 @@ ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)
 
 	t->in_ns = now;
 	wake_from_queue_clock(task, t, begin, now);
+	t->kind = kind_so_far(task, t, now);
 	if (slept_to_its_end(t, begin) && thread_slot(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin, true);
 	if (t->state == ABI_SLEEP)

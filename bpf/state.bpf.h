@@ -119,6 +119,15 @@ struct split_part {
 	u64 tag, oncpu;
 };
 
+/* The file that a thread's sleeps were in calls on, when it was last looked at (kind.bpf.h). */
+struct known_file {
+	u32 looked; /* at that time, in units of 1 << FILE_TIME_BITS ns */
+	u16 fd;
+	u16 call;    /* the system call's number + 1, 0: none */
+	u16 kind;    /* enum abi_wait_kind */
+	u16 assumed; /* for the present sleep the file was not looked at again */
+};
+
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */
 
 /* Why a sleep may turn out to be a stall, known when it begins. */
@@ -157,15 +166,14 @@ struct thread {
 	struct wait_row row; /* what the sleep was, from the wake on; cause 0: no stall */
 	u32 exec_known;
 
-	u32 kind; /* enum abi_wait_kind of the sleep, should it turn out to be no stall */
-	u32 expect;
+	u16 kind; /* enum abi_wait_kind of the sleep, should it turn out to be no stall */
+	u16 expect;
 	u32 hint;            /* enum abi_cause that a tracepoint announced for the next sleep */
 	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
 	u32 wait_seq;
 	u16 has_issued;  /* a request since it last fell asleep */
 	u16 own_request; /* … before the last sleep began */
-	u32 n_issued;
-	u32 last_dev;  /* of the last request that it issued or that ended a wait of its */
+	struct known_file file;
 	u64 early_ns;  /* woken then, between falling asleep and its switch-out */
 	u64 usual_ns;  /* how long its stalls last, at most, of late */
 	u64 copied_ns; /* when its stack was last copied as it fell asleep */
@@ -185,6 +193,8 @@ struct thread {
 		u64 request, ns, bio; /* its address, when it was issued, and with what */
 		u32 dev;
 	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
+	u32 n_issued;
+	u32 last_dev; /* of the last request that it issued or that ended a wait of its */
 
 	u64 held_tag;
 	struct wait_row held;

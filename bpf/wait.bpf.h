@@ -30,11 +30,12 @@ ALWAYS u64 syscall_ip(struct task_struct *task)
 
 /* Sets `expect` and `kind` for a sleep that begins, or has begun, with these registers of the user's. */
 ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct pt_regs *regs,
-                        u32 task_state)
+                        u32 task_state, u64 now)
 {
 	u32 nr = regs ? (u32)regs->orig_ax : ~0U;
 
 	t->kind = ABI_WAIT_OTHER;
+	t->file.assumed = 0;
 	if (waits_for_io(nr) && !(task_state & TASK_UNINTERRUPTIBLE)) {
 		t->expect = EXPECT_SYSCALL; /* for several things at once, whatever the flag says */
 	} else if (BPF_CORE_READ_BITFIELD(task, in_iowait)) {
@@ -46,7 +47,7 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 		                    ? EXPECT_SYSCALL
 		                    : EXPECT_NOTHING;
 		if (regs)
-			t->kind = wait_kind(task, nr, regs, task_state);
+			t->kind = wait_kind(task, t, nr, regs, task_state, now);
 	}
 }
 
@@ -68,7 +69,7 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->row.cause = 0;
 	t->own_request = t->has_issued;
 	t->has_issued = 0;
-	wait_expect(task, t, regs, task_state);
+	wait_expect(task, t, regs, task_state, now);
 	hint_check(task, t);
 	slot_release(t);
 	if (!t->expect && !long_waits)
