@@ -165,10 +165,15 @@ static struct sym_module *module_of(struct kernel *k, const char *name, uint64_t
 	return m;
 }
 
-static bool find_symbol(struct kernel *k, uint64_t pc, struct kallsyms_hit *hit)
+void kernel_prepare(struct kernel *k)
 {
 	if (!k->symbols)
 		reread(k);
+}
+
+static bool find_symbol(struct kernel *k, uint64_t pc, struct kallsyms_hit *hit)
+{
+	kernel_prepare(k);
 	if (!k->symbols)
 		return false;
 	return kallsyms_find(k->symbols, pc, hit) || (reread(k) && kallsyms_find(k->symbols, pc, hit));

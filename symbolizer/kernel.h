@@ -20,7 +20,7 @@ struct kernel_opts {
 	struct kernel_files_opts files;
 };
 
-/* Nothing is read before the first lookup. `env` must outlive it. */
+/* Nothing is read before the first lookup, or kernel_prepare(). `env` must outlive it. */
 struct kernel *kernel_new(const struct object_environment *env, const struct kernel_opts *opts);
 void kernel_free(struct kernel *k);
 
@@ -29,6 +29,9 @@ void kernel_free(struct kernel *k);
  * read again, at most once in ten seconds.
  */
 void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
+
+/* Reads kallsyms, if that was not tried yet. */
+void kernel_prepare(struct kernel *k);
 
 /* object_save() for vmlinux and the modules. True: some index was written. */
 bool kernel_save(struct kernel *k, bool last);

@@ -164,6 +164,11 @@ void symbolizer_debug_arrived(struct symbolizer *s, const char *build_id)
 	kernel_look_again(s->kernel);
 }
 
+void symbolizer_kernel_prepare(struct symbolizer *s)
+{
+	kernel_prepare(s->kernel);
+}
+
 int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out)
 {
 	struct kernel_hit hit;

@@ -128,6 +128,9 @@ void symbolizer_free(struct symbolizer *s);
  */
 int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out);
 
+/* Reads the kernel's names now, which takes a tenth of a second, and not at the first kernel address. */
+void symbolizer_kernel_prepare(struct symbolizer *s);
+
 /*
  * Is this kernel frame one where an interrupt or an exception came in? Then the pc after it, outwards, is that of
  * the instruction that was interrupted: not a return address.

@@ -277,6 +277,8 @@ static void test_kernel__says_what_is_missing(void **state)
 
 	(void)state;
 	assert_int_equal(state_of(s, &modules), SYM_KERNEL_UNUSED);
+	symbolizer_kernel_prepare(s);
+	assert_int_equal(state_of(s, &modules), SYM_KERNEL_DWARF);
 	symbolizer_kernel(s, vmlinux_shown + SHIFT, false, &r);
 	symbolizer_kernel(s, module_shown, false, &r);
 	assert_int_equal(state_of(s, &modules), SYM_KERNEL_DWARF);
