@@ -233,7 +233,8 @@ int session_start(struct session *session, char *err, size_t err_len)
 	}
 	scan(session);
 	if (session->opts.always_attached)
-		symbolizer_kernel_prepare(session->symbolizer); /* while nobody waits whose time is measured */
+		symbolizer_kernel_prepare(
+		        session->symbolizer); /* while nobody waits whose time is measured */
 	result = attachment_begin(&session->attachment, err, err_len);
 	session_walked(session, &session->begin_ns, &session->begin_unix_ns);
 	session->housekeeping_ns = session->begin_ns;

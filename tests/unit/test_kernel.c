@@ -264,6 +264,18 @@ static void note_missing(const char *build_id, void *context)
 	snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing), "%s ", build_id);
 }
 
+static void test_kernel__names_can_be_read_before_the_first_address(void **state)
+{
+	struct symbolizer *s = new_symbolizer("debug");
+	size_t modules;
+
+	(void)state;
+	assert_int_equal(state_of(s, &modules), SYM_KERNEL_UNUSED);
+	symbolizer_kernel_prepare(s);
+	assert_int_equal(state_of(s, &modules), SYM_KERNEL_DWARF);
+	symbolizer_free(s);
+}
+
 /* What is left when files are missing is used, and what is missing is said. */
 static void test_kernel__says_what_is_missing(void **state)
 {
@@ -277,8 +289,6 @@ static void test_kernel__says_what_is_missing(void **state)
 
 	(void)state;
 	assert_int_equal(state_of(s, &modules), SYM_KERNEL_UNUSED);
-	symbolizer_kernel_prepare(s);
-	assert_int_equal(state_of(s, &modules), SYM_KERNEL_DWARF);
 	symbolizer_kernel(s, vmlinux_shown + SHIFT, false, &r);
 	symbolizer_kernel(s, module_shown, false, &r);
 	assert_int_equal(state_of(s, &modules), SYM_KERNEL_DWARF);
@@ -370,6 +380,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kernel__vmlinux_under_kaslr),
 		cmocka_unit_test(test_kernel__modules),
+		cmocka_unit_test(test_kernel__names_can_be_read_before_the_first_address),
 		cmocka_unit_test(test_kernel__says_what_is_missing),
 		cmocka_unit_test(test_kernel__names_alone), /* changes what the later ones find */
 		cmocka_unit_test(test_kernel__vmcoreinfo),
