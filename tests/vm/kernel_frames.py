@@ -182,7 +182,8 @@ def check_lines(tap, name, guest, debug, kernel_locations):
 
 def check_profile(tap, name, out, release, folder, debug):
     log = read(out, "record.log")
-    if not tap.check(read(out, "record.code").strip() == "0", f"{name}: record exits with 0", log[-3000:]):
+    written = os.path.exists(f"{out}/frames.pb.gz")
+    if not tap.check(read(out, "record.code").strip() == "0" and written, f"{name}: record exits with 0 and has written", log[-3000:]):
         return
     guest = Guest(out, folder, release)
     tap.check(guest.kaslr, f"{name}: KASLR moved the kernel by {guest.kaslr:#x}", read(out, "cmdline"))
