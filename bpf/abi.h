@@ -113,7 +113,7 @@ struct abi_process {
 	struct abi_tls otel;
 	__u32 ai_tag_key;     /* index of `ai_tag` in the process context's key map, 256 when absent */
 	__u32 exact_stalltag; /* enum abi_exact */
-	__u32 from_exec;      /* base_tag counts from its next exec on; cleared by that */
+	__u32 from_exec;      /* base_tag counts from its next exec on */
 	__u32 unused;
 };
 

@@ -67,16 +67,6 @@ ALWAYS u32 slot_after(u32 present, bool on_probe)
 	return first + (present == first);
 }
 
-ALWAYS u64 since(u64 now, u64 then)
-{
-	return now > then ? now - then : 0;
-}
-
-ALWAYS u64 at_most(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
-
 ALWAYS bool hot_attached(void)
 {
 	return hot_generation & 1;
@@ -197,6 +187,8 @@ ALWAYS void splits_forget(struct thread *t)
 /* A split from which time was stolen is at least as long as that, and so most often the longest. */
 ALWAYS void splits_note(struct thread *t, u64 tag, u64 oncpu)
 {
+	if (!tag)
+		return; /* nobody's time */
 	if (!t->first_split.tag)
 		t->first_split.tag = tag;
 	if (t->first_split.tag == tag)

@@ -22,7 +22,7 @@ ALWAYS void reserve_slot(struct thread *t)
 ALWAYS void adopt_known(struct thread *t, struct abi_process *process)
 {
 	t->watches_context = process->stalltag.kind || process->otel.kind;
-	if (process->base_tag && process->base_tag != t->base_tag && !process->from_exec) {
+	if (process->base_tag && process->base_tag != t->base_tag && !t->exec_tag) {
 		t->base_tag = process->base_tag;
 		t->retag = 1;
 	}
@@ -43,11 +43,13 @@ ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64
 			adopt_known(t, process); /* its own push is at it just now */
 		return;
 	}
+	if (process->from_exec) {
+		t->exec_tag = process->base_tag;
+		return;
+	}
 	t->adopted = 1;
 	t->watches_context = process->stalltag.kind || process->otel.kind;
 	t->base_tag = process->base_tag;
-	if (process->from_exec)
-		return; /* on_exec() takes it */
 	thread_slot(t)->tag = process->base_tag;
 	if (process->base_tag)
 		__sync_fetch_and_add(&n_tagged, 1);
@@ -155,6 +157,8 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 	} else if (wake > word_begin(word) && wake < now) {
 		/* Woken, and not run yet: its sleep is settled here for good. */
 		row = wait_row_of(t);
+		if (row.state == ABI_SLEEP)
+			row.cause = kind_so_far(task, t, wake);
 		flush_sleep(task, t, word, seq, wake, &row, 1);
 		ledger_charge(t, tag, ABI_RUNQ, now - wake, 0);
 	} else {

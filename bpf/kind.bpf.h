@@ -10,11 +10,11 @@
 #define NR_CLOCK_NANOSLEEP 230
 #define NR_IO_PGETEVENTS   333
 #define NR_IO_URING_ENTER  426
-#define NR_KNOWN_MAX       464
+#define NR_KNOWN_MAX       464 /* below 512: see wait_kind() */
 
 #define KIND_OF_FILE 1 /* as the file behind its first argument is */
 
-const volatile __weak __u8 kind_by_syscall[NR_KNOWN_MAX] = {
+const volatile __weak __u8 kind_by_syscall[512] = {
 	[0] = KIND_OF_FILE,      /* read */
 	[1] = KIND_OF_FILE,      /* write */
 	[7] = ABI_WAIT_POLL,     /* poll */
@@ -63,7 +63,7 @@ ALWAYS bool waits_for_io(u32 nr)
 	return nr == NR_IO_URING_ENTER || nr == NR_IO_GETEVENTS || nr == NR_IO_PGETEVENTS;
 }
 
-/* Of the file that the task has open as `fd`. */
+/* Of the file that the task has open as `fd`; 0: it has none. */
 ALWAYS u32 kind_of_file(struct task_struct *task, u64 fd)
 {
 	struct files_struct *files = task->files;
@@ -74,18 +74,20 @@ ALWAYS u32 kind_of_file(struct task_struct *task, u64 fd)
 	u16 mode;
 
 	if (!table || fd >= table->max_fds)
-		return ABI_WAIT_OTHER;
+		return 0;
 	entry = (void *)(table->fd + fd);
 	file = (void *)BPF_CORE_READ(entry, first);
 	if (!file)
-		return ABI_WAIT_OTHER;
+		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
 	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
 	return mode == S_IFIFO ? ABI_WAIT_PIPE : mode == S_IFSOCK ? ABI_WAIT_SOCKET : ABI_WAIT_OTHER;
 }
 
-/* Looking at a file takes longer than most of a switch's hook. A sleep in the same call on the same number as one a millisecond ago is
- * taken for one on the same file; if it lasts longer than that, the file is looked at when it ends. */
+/* Looking at a file takes longer than most of a switch's hook. A sleep in the same call on the same number as one of the last two
+ * milliseconds is taken for one on the same file; if it lasts a millisecond, the file is looked at when it ends, or a window does. What
+ * stays unknown: a file whose number was given to another in that time, for sleeps below a millisecond, and for one during which that
+ * happens, or whose end was not seen. */
 #define FILE_TIME_BITS 20 /* of the clock */
 
 ALWAYS u32 file_time(u64 now)
@@ -115,14 +117,14 @@ ALWAYS u32 kind_of_call(struct task_struct *task, struct known_file *file, u32 n
 ALWAYS u32 wait_kind(struct task_struct *task, struct thread *t, u32 nr, const struct pt_regs *regs,
                      u32 task_state, u64 now)
 {
-	u32 kind;
+	u32 kind, index = nr;
 
 	if (task_state & TASK_STOPPED_ETC)
 		return ABI_WAIT_STOPPED;
-	barrier_var(nr);
 	if (nr >= NR_KNOWN_MAX)
 		return ABI_WAIT_OTHER;
-	kind = kind_by_syscall[nr];
+	barrier_var(index); /* keeps the mask: Linux 6.1 knows no bound of a copy of nr */
+	kind = kind_by_syscall[index & 511];
 	if (kind == KIND_OF_FILE)
 		kind = kind_of_call(task, &t->file, nr, regs->di, now);
 	return kind ? kind : ABI_WAIT_OTHER;
@@ -131,16 +133,24 @@ ALWAYS u32 wait_kind(struct task_struct *task, struct thread *t, u32 nr, const s
 NOW_AND_THEN u32 kind_looked_up(struct task_struct *task, const struct thread *t)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	u32 kind = regs ? kind_of_file(task, (u32)regs->di) : 0;
 
-	return regs ? kind_of_file(task, (u32)regs->di) : kind_of(t);
+	return kind ? kind : kind_of(t); /* another thread has closed it */
 }
 
 /* Kind of a sleep that has lasted until now. */
 ALWAYS u32 kind_so_far(struct task_struct *task, const struct thread *t, u64 now)
 {
-	bool doubtful = t->file.assumed && now - t->sleep_ns >= 1 << FILE_TIME_BITS;
+	bool doubtful = t->file.assumed && since(now, t->sleep_ns) >= 1 << FILE_TIME_BITS;
 
 	return RARELY(doubtful) ? kind_looked_up(task, t) : kind_of(t);
+}
+
+/* To be asked when the sleep has ended. */
+ALWAYS void kind_settle(struct task_struct *task, struct thread *t, u64 now)
+{
+	t->kind = kind_so_far(task, t, now);
+	t->file.assumed = 0;
 }
 
 #endif

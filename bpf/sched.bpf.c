@@ -130,7 +130,8 @@ ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)
 
 	t->in_ns = now;
 	wake_from_queue_clock(task, t, begin, now);
-	t->kind = kind_so_far(task, t, now);
+	if (t->state == ABI_SLEEP)
+		kind_settle(task, t, now);
 	if (slept_to_its_end(t, begin) && thread_slot(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin, true);
 	if (t->state == ABI_SLEEP)
@@ -251,14 +252,13 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
 	struct thread *t = thread_find(task);
-	struct abi_process *process;
 
 	if (!t)
 		return 0;
 	python_executed(t);
-	process = process_followed(t->tgid, t->process_start_ns);
-	if (process)
-		process->from_exec = 0;
+	if (t->exec_tag)
+		t->base_tag = t->exec_tag;
+	t->exec_tag = 0;
 	t->watches_context = 0;
 	t->adopted = 0;
 	t->context_known = 0;

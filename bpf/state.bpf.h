@@ -68,6 +68,16 @@ OWN_LINE __u64 counters[ABI_COUNTER_MAX] __weak = {};
 #define COUNT(name)        __sync_fetch_and_add(&counters[ABI_COUNT_##name], 1)
 #define COUNT_BY(name, by) __sync_fetch_and_add(&counters[ABI_COUNT_##name], (by))
 
+ALWAYS u64 since(u64 now, u64 then)
+{
+	return now > then ? now - then : 0;
+}
+
+ALWAYS u64 at_most(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
 /* A thread of the kernel, or of io_uring. */
 ALWAYS bool serves_others(const struct task_struct *task)
 {
@@ -207,6 +217,7 @@ struct thread {
 	u32 context_known; /* read once, or told by the probe */
 	u64 process_start_ns;
 	u64 base_tag;
+	u64 exec_tag; /* to be the base tag from its next exec on; 0: none */
 	u64 thread_tag;
 	u32 stalltag_held;  /* the thread's tag is one of ours, not a foreign context */
 	u32 reading;        /* the scratch is in use: who interrupts leaves it alone */

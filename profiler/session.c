@@ -232,10 +232,10 @@ int session_start(struct session *session, char *err, size_t err_len)
 		return result;
 	}
 	scan(session);
-	if (session->opts.always_attached)
-		symbolizer_kernel_prepare(
-		        session->symbolizer); /* while nobody waits whose time is measured */
 	result = attachment_begin(&session->attachment, err, err_len);
+	if (!result && session->opts.always_attached)
+		symbolizer_kernel_prepare(
+		        session->symbolizer); /* with what attaching has added to the kernel */
 	session_walked(session, &session->begin_ns, &session->begin_unix_ns);
 	session->housekeeping_ns = session->begin_ns;
 	session->steal_ns = host_steal_ns(HOST_STAT);

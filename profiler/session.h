@@ -53,7 +53,8 @@ void session_free(struct session *session);
 int session_tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
                         size_t err_len);
 
-/* As session_tag_process(), from the process's next exec on: what it waits before is not the command's time. */
+/* As session_tag_process(), from the end of the process's next exec on: what it waits before is not the command's time, nor is what
+ * reading the program takes. */
 int session_tag_command(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
                         size_t err_len);
 

@@ -362,6 +362,7 @@ static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 		return;
 	c->process = p->process;
 	c->process.base_tag = 0; /* inherited by the BPF side */
+	c->process.from_exec = 0;
 	c->process.ai_tag_key = FOLLOWED_NO_KEY;
 	c->given = p->given;
 	followed_publish(watch->followed, c);

@@ -22,6 +22,7 @@ struct kernel {
 	struct kallsyms *symbols;
 	struct kernel_debug *debug;
 	int64_t read_ns; /* 0: never tried */
+	bool asked;      /* for an address */
 	bool described;
 	uint64_t offset; /* KASLR's, when it is known */
 	struct sym_module core;
@@ -201,6 +202,7 @@ void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out)
 	struct sym_module *module;
 
 	*out = (struct kernel_hit){ .module = &k->core, .address = pc };
+	k->asked = true;
 	if (!find_symbol(k, pc, &hit))
 		return;
 	module = module_of(k, hit.module, pc);
@@ -233,7 +235,7 @@ enum sym_kernel kernel_state(const struct kernel *k, size_t *modules_missing)
 {
 	bool core_missing = kernel_debug_missing(k->debug, modules_missing);
 
-	if (!k->read_ns)
+	if (!k->asked)
 		return SYM_KERNEL_UNUSED;
 	if (!kernel_symbols(k))
 		return SYM_KERNEL_HIDDEN;
