@@ -107,17 +107,17 @@ def json_lines(text):
 
 
 class Bench:
-    """A folder for one test program, and the programs of a build. A context manager, which removes the folder."""
+    """A folder for one test program, and the programs of a build. A context manager, which removes the folder. It is on the disk, as what
+    workloads write there must reach it, or `below` another folder."""
 
-    def __init__(self, build):
-        self.build = os.path.abspath(build)
+    def __init__(self, build, below="/var/tmp"):
+        self.build, self.below = os.path.abspath(build), below
         self.stallprof = f"{self.build}/stallprof"
         self.sanitized = b"__asan_init" in run(["nm", "-D", self.stallprof]).out.encode()
 
     def __enter__(self):
-        # On the disk: what the workloads write there must reach it. Readable by all, for runs without root.
-        self.folder = tempfile.mkdtemp(prefix="stallprof-test-", dir="/var/tmp")
-        os.chmod(self.folder, 0o755)
+        self.folder = tempfile.mkdtemp(prefix="stallprof-test-", dir=self.below)
+        os.chmod(self.folder, 0o755)  # readable by all, for runs without root
         self.started = []
         return self
 
