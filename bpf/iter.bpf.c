@@ -206,10 +206,9 @@ ALWAYS void rebase(struct task_struct *task, struct thread *t, u64 now)
  * window has it. */
 ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 {
-	struct tag_slot *slot = thread_slot(t);
 	u64 word = t->word;
 
-	if (!slot->tag)
+	if (!slot_of_word(t, word)->tag)
 		return;
 	held_settle(t, 0, 0);
 	splits_forget(t);
@@ -221,7 +220,7 @@ ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 		else
 			flush_sleeper(task, t, word, now);
 	}
-	slot_flush(t, slot);
+	slot_flush(t, word_slot(word));
 }
 
 static long take_orphan(void *map, const u32 *index, u8 *value, void *ctx)

@@ -20,23 +20,31 @@ ALWAYS u64 ledger_window(void *ledger)
 	return value ? value->ns : 0;
 }
 
-NOW_AND_THEN void ledger_add(void *ledger, struct abi_ledger_key *key, s64 ns, u64 count)
+/* Adds to a row of the running window's ledger. A global function: the verifier walks through it once, not once for each way that leads
+ * here. Returns 0. */
+__weak __noinline int ledger_add(const struct abi_ledger_key *row, s64 ns, u64 count)
 {
 	struct abi_ledger_value *value, fresh = { .ns = ns, .count = count };
+	void *ledger = ledger_now();
+	struct abi_ledger_key key;
 
-	value = bpf_map_lookup_elem(ledger, key);
+	if (!ledger || !row)
+		return 0;
+	key = *row; /* Linux 6.1 takes no key from a caller's stack */
+	value = bpf_map_lookup_elem(ledger, &key);
 	if (!value) {
-		if (bpf_map_update_elem(ledger, key, &fresh, BPF_NOEXIST) == 0)
-			return;
-		value = bpf_map_lookup_elem(ledger, key); /* another CPU was first, or it is full */
+		if (bpf_map_update_elem(ledger, &key, &fresh, BPF_NOEXIST) == 0)
+			return 0;
+		value = bpf_map_lookup_elem(ledger, &key); /* another CPU was first, or it is full */
 		if (!value) {
 			COUNT(ledger_full);
 			COUNT_BY(ledger_full_ns, ns); /* a correction's two halves, refused, are no loss */
-			return;
+			return 0;
 		}
 	}
 	__sync_fetch_and_add(&value->ns, ns);
 	__sync_fetch_and_add(&value->count, count);
+	return 0;
 }
 
 ALWAYS void key_of(struct abi_ledger_key *key, const struct thread *t, u64 tag, u32 state)
@@ -57,31 +65,29 @@ ALWAYS u32 kind_of(const struct thread *t)
 /* Adds time straight to the ledger: for who is not on the thread's CPU. */
 ALWAYS void ledger_charge(struct thread *t, u64 tag, u32 state, u64 ns, u64 count)
 {
-	void *ledger = ledger_now();
 	struct abi_ledger_key key;
 
-	if (!ledger || !tag || !ns)
+	if (!tag || !ns)
 		return;
 	key_of(&key, t, tag, state);
 	if (state == ABI_SLEEP)
 		key.cause = kind_of(t);
-	ledger_add(ledger, &key, ns, count);
+	ledger_add(&key, ns, count);
 }
 
 /* A sleep, or the part of one (`whole_ns`: how long it is, or has been so far): straight to its row. */
 ALWAYS void ledger_charge_wait(struct thread *t, u64 tag, const struct wait_row *row, s64 ns, u64 count,
                                u64 whole_ns)
 {
-	void *ledger = ledger_now();
 	struct abi_ledger_key key;
 
-	if (!ledger || !tag)
+	if (!tag)
 		return;
 	key_of(&key, t, tag, row->state);
 	key.cause = row->cause;
 	key.dev = row->dev;
 	key.below_min = row->state == ABI_STALL && whole_ns < min_duration_ns;
-	ledger_add(ledger, &key, ns, count);
+	ledger_add(&key, ns, count);
 }
 
 /* What has come to a sum since the ledger was told of it. */
@@ -92,72 +98,58 @@ ALWAYS u64 untold(u64 *run, u64 *told)
 	return now - __sync_lock_test_and_set(told, now);
 }
 
-ALWAYS void flush_sum(void *ledger, struct abi_ledger_key *key, u32 state, u64 ns, u64 count)
+ALWAYS void flush_sum(struct abi_ledger_key *key, u32 state, u64 ns, u64 count)
 {
 	if (!ns && !count)
 		return;
 	key->state = state;
-	ledger_add(ledger, key, ns, count);
+	ledger_add(key, ns, count);
 }
 
-ALWAYS void flush_waits(void *ledger, struct abi_ledger_key *key, u32 state, struct wait_sum *run,
-                        struct wait_sum *told)
+ALWAYS void flush_waits(struct abi_ledger_key *key, u32 state, struct wait_sum *run, struct wait_sum *told)
 {
 	u64 ns = untold(&run->ns, &told->ns);
 
-	flush_sum(ledger, key, state, ns, untold(&run->count, &told->count));
-}
-
-struct kinds_flush {
-	void *ledger;
-	struct tag_slot *slot;
-	struct abi_ledger_key key;
-};
-
-/* The waits of one kind; 1 ends the loop. */
-static long flush_kind(u32 i, struct kinds_flush *f)
-{
-	struct tag_slot *slot = f->slot;
-
-	if (i >= ABI_WAIT_KINDS)
-		return 1;
-	f->key.cause = ABI_WAIT_OTHER + i;
-	flush_waits(f->ledger, &f->key, ABI_SLEEP, &slot->run.blocked[i], &slot->told.blocked[i]);
-	return 0;
+	flush_sum(key, state, ns, untold(&run->count, &told->count));
 }
 
 /* What is no blocked wait. */
-ALWAYS void flush_states(struct kinds_flush *f)
+ALWAYS void flush_states(struct tag_slot *slot, struct abi_ledger_key *key)
 {
-	struct tag_slot *slot = f->slot;
 	u64 cycles = untold(&slot->run.cycles, &slot->told.cycles);
 
-	f->key.cause = 0;
-	f->key.dev = 0;
-	flush_sum(f->ledger, &f->key, ABI_ONCPU, untold(&slot->run.oncpu, &slot->told.oncpu), cycles);
-	flush_sum(f->ledger, &f->key, ABI_RUNQ, untold(&slot->run.runq, &slot->told.runq), cycles);
-	flush_sum(f->ledger, &f->key, ABI_UNOBSERVED, untold(&slot->run.unobserved, &slot->told.unobserved),
-	          0);
-	f->key.cause = slot->cause;
-	f->key.dev = slot->dev;
-	flush_waits(f->ledger, &f->key, ABI_STALL, &slot->run.stall, &slot->told.stall);
+	key->cause = 0;
+	key->dev = 0;
+	flush_sum(key, ABI_ONCPU, untold(&slot->run.oncpu, &slot->told.oncpu), cycles);
+	flush_sum(key, ABI_RUNQ, untold(&slot->run.runq, &slot->told.runq), cycles);
+	flush_sum(key, ABI_UNOBSERVED, untold(&slot->run.unobserved, &slot->told.unobserved), 0);
+	key->cause = slot->cause;
+	key->dev = slot->dev;
+	flush_waits(key, ABI_STALL, &slot->run.stall, &slot->told.stall);
 }
 
-/* Moves what has run up in a slot into the ledger; without a tag it is nobody's time and is dropped. */
-ALWAYS void slot_flush(struct thread *t, struct tag_slot *slot)
+/* Moves what has run up in a slot into the ledger; without a tag it is nobody's time and is dropped. Global, as ledger_add(). */
+__weak __noinline int slot_flush(struct thread *t, u32 index)
 {
-	struct kinds_flush f = { .ledger = ledger_now(), .slot = slot };
-	u64 tag = slot->tag;
+	struct abi_ledger_key key;
+	struct tag_slot *slot;
+	u32 i;
 
-	if (!f.ledger)
-		return;
-	if (!tag) {
+	if (!t)
+		return 0;
+	slot = &t->slot[index & 3];
+	if (!slot->tag) {
 		slot->told = slot->run;
-		return;
+		return 0;
 	}
-	key_of(&f.key, t, tag, 0);
-	bpf_loop(ABI_WAIT_KINDS, flush_kind, &f, 0);
-	flush_states(&f);
+	key_of(&key, t, slot->tag, 0);
+#pragma clang loop unroll(full) /* Linux 6.1 refuses the loop that clang makes of it */
+	for (i = 0; i < ABI_WAIT_KINDS; i++) {
+		key.cause = ABI_WAIT_OTHER + i;
+		flush_waits(&key, ABI_SLEEP, &slot->run.blocked[i], &slot->told.blocked[i]);
+	}
+	flush_states(slot, &key);
+	return 0;
 }
 
 /* A sleep that has ended, told by the thread itself. */

@@ -29,27 +29,7 @@ ALWAYS void log_own_tag(struct thread *t, u64 key)
 	t->context_known = 1;
 }
 
-/* As slot_flush(), and cycle_charge(), on stacks of their own: in Linux 6.1 those of four functions that call each other share 512
- * bytes. */
-static __noinline int log_flush_slot(struct thread *t, u32 index)
-{
-	struct kinds_flush f = { .ledger = ledger_now(), .slot = &t->slot[index & 3] };
-	u32 i;
-
-	if (!f.ledger)
-		return 0;
-	if (!f.slot->tag) {
-		f.slot->told = f.slot->run;
-		return 0;
-	}
-	key_of(&f.key, t, f.slot->tag, 0);
-#pragma clang loop unroll(full) /* Linux 6.1 refuses the loop that clang makes of it */
-	for (i = 0; i < ABI_WAIT_KINDS; i++)
-		flush_kind(i, &f);
-	flush_states(&f);
-	return 0;
-}
-
+/* cycle_charge() on a stack of its own: in Linux 6.1 those of four functions that call each other share 512 bytes. */
 static __noinline int log_charge_before(struct thread *t, u64 tag, const struct shares *shares)
 {
 	cycle_charge(t, tag, shares);
@@ -70,7 +50,7 @@ ALWAYS void log_settle(struct log_reader *r, u64 word, u64 key)
 	if (tag != before) {
 		next = slot_after(next, r->on_probe);
 		t->slot[next & 3].tag = tag;
-		log_flush_slot(t, word_slot(word));
+		slot_flush(t, word_slot(word));
 	}
 	if (!cycle_split(r->task, t, word, next, log_change(b), b->at_ns, &shares))
 		return;

@@ -62,7 +62,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	key_of(&key, t, tag, ABI_CPU_STALL);
 	key.cause = stalled ? ABI_CAUSE_BLOCK_IO : ABI_CAUSE_NONE;
 	key.dev = dev;
-	ledger_add(ledger, &key, cpu_period_ns, 1);
+	ledger_add(&key, cpu_period_ns, 1);
 
 	event = &slot->event;
 	event_head(event, task, t, ABI_EVENT_CPU, tag);

@@ -201,7 +201,7 @@ ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
 		before = old->tag;
 		next = slot_after(word_slot(word), t->reading);
 		t->slot[next & 3].tag = tag;
-		slot_flush(t, old);
+		slot_flush(t, word_slot(word));
 		if (thread_turn(task, t, word, next, before)) {
 			count_tagged(before, tag);
 			return;
@@ -240,7 +240,7 @@ NOW_AND_THEN void thread_end(struct thread *t)
 {
 	struct tag_slot *slot = thread_slot(t);
 
-	slot_flush(t, slot);
+	slot_flush(t, word_slot(t->word));
 	if (slot->tag)
 		__sync_fetch_and_add(&n_tagged, -1);
 	slot->tag = 0;
