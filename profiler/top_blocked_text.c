@@ -106,3 +106,74 @@ size_t top_text_blocked(FILE *out, const struct top_code_text *what)
 	}
 	return shown ? shown + 2 : 0;
 }
+
+/* --- what the stacks leave over ---------------------------------------------------------------------------- */
+
+static int64_t blocked_of(const struct top_classes *classes, const struct top_class *class)
+{
+	for (size_t i = 0; i < classes->column_count; i++)
+		if (!strcmp(classes->columns[i], TOP_BLOCKED))
+			return class->ns[i];
+	return 0;
+}
+
+static int64_t with_stacks(const struct top_section *section, const char *class)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < section->count; i++)
+		if (!strcmp(section->code[i].class, class))
+			ns += section->code[i].ns;
+	return ns;
+}
+
+/* Below a hundredth it is not told: the stacks' clock is not the ledger's. */
+static void write_rest_of(FILE *out, const char *class, int64_t blocked, int64_t with, size_t *told)
+{
+	char amount[TEXT_DURATION_BYTES];
+
+	if (blocked - with <= blocked / 100 || *told >= CLASSES_NAMED)
+		return;
+	fprintf(out, "%s%s of %s",
+	        *told ? ", " : "  without a stack, as their waits are below the sampling threshold: ",
+	        text_short_duration(amount, (uint64_t)(blocked - with)), class);
+	++*told;
+}
+
+/* With a filter for a tag the section has that in place of the classes. */
+static void write_rest(FILE *out, const struct top_code_text *what, const struct top_section *section,
+                       size_t *told)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < what->classes->count; i++) {
+		const struct top_class *class = &what->classes->rows[i];
+		int64_t blocked = blocked_of(what->classes, class);
+
+		sum += blocked;
+		if (!class->base && !what->filter->tag)
+			write_rest_of(out, class->name, blocked, with_stacks(section, class->name), told);
+	}
+	if (what->filter->tag)
+		write_rest_of(out, what->filter->tag, sum, section->ns, told);
+}
+
+size_t top_text_blocked_rest(FILE *out, const struct top_code_text *what, const struct top_section *section)
+{
+	size_t told = 0, size;
+	char *text = NULL;
+	FILE *memory;
+
+	if (!section->blocked || what->filter->focus || what->filter->ignore || what->filter->stall)
+		return 0;
+	memory = open_memstream(&text, &size);
+	if (!memory)
+		return 0;
+	write_rest(memory, what, section, &told);
+	if (!fclose(memory) && told) {
+		text_print_clean(out, text, what->columns);
+		fputc('\n', out);
+	}
+	free(text);
+	return told > 0;
+}

@@ -10,4 +10,7 @@
 /* The number of lines; 0 where waits are not what was asked for. */
 size_t top_text_blocked(FILE *out, const struct top_code_text *what);
 
+/* How much of the ledger's blocked time is not in the section of the stacks, by class: waits too short for one. The number of lines. */
+size_t top_text_blocked_rest(FILE *out, const struct top_code_text *what, const struct top_section *section);
+
 #endif

@@ -260,6 +260,8 @@ static void print_section(struct page *page, const struct top_section *section, 
 	size_t limit = page->what->limit ? page->what->limit : SIZE_MAX, end = page->lines + lines, i;
 
 	print_section_head(page, section);
+	if (!lines || lines > 3)
+		page->lines += top_text_blocked_rest(page->out, page->what, section);
 	for (i = 0; i < section->count && i < limit && !is_idle(page, section, &section->code[i]); i++) {
 		/* One line is kept for the rest. */
 		size_t left = lines ? end - page->lines - 1 : SIZE_MAX;

@@ -21,7 +21,7 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "tag", 'T', "TAG", 0,
 	  "Only this tag, by the next level of its names: a class, a name or the beginning of its path, "
-	  "id=N (also 0xN), or an id of 16 hex digits",
+	  "id=N or id=0xN, or an id of 16 hex digits",
 	  0 },
 	{ "focus", KEY_FOCUS, "REGEX", 0, "Only samples with a function or file in their stack that matches",
 	  0 },

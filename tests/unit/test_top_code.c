@@ -440,6 +440,23 @@ static void test_top_code__blocked_too_short(void **state)
 	top_classes_free(&classes);
 }
 
+/* What the ledger has and no stack stands for is told of pushed tags, not of idle threads. */
+static void test_top_code__blocked_rest(void **state)
+{
+	struct recording *r = *state;
+	size_t lines;
+	char *text;
+
+	add(r->input.ledger, "data_load", false, LEDGER_BLOCKED, "pipe", 50 * MS);
+	add(r->input.ledger, "train.py", true, LEDGER_BLOCKED, "pipe", 500 * MS);
+	text = text_of(r, (struct top_code_text){ .limit = 0 }, 0, &lines);
+	assert_non_null(strstr(text,
+	                       "900 ms in train.py\n  without a stack, as their waits are below the sampling "
+	                       "threshold: 50.0 ms of data_load\n"));
+	assert_int_equal(lines, count_lines(text));
+	free(text);
+}
+
 /* Samples of CPUs are no waits. */
 static void test_top_code__on_the_cpu(void **state)
 {
@@ -482,6 +499,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__fits, record, forget),
 		cmocka_unit_test(test_top_code__blocked_without_stacks),
 		cmocka_unit_test_setup_teardown(test_top_code__blocked_too_short, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__blocked_rest, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__on_the_cpu, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__taken_back, record, forget),
 	};
