@@ -72,7 +72,7 @@ static bool is_idle(const struct profile *profile)
 
 	if (profile_n_samples(profile))
 		return false;
-	ledger = ledger_new();
+	ledger = ledger_new(0);
 	if (ledger && !ledger_from_notes(ledger, profile, NULL))
 		idle = !ledger_count(ledger);
 	ledger_free(ledger);

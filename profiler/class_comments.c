@@ -115,7 +115,7 @@ static int add_comments(struct profile *profile, struct ledger *classes)
 
 int class_comments_add(struct profile *profile)
 {
-	struct ledger *ledger = ledger_new(), *classes = ledger_new();
+	struct ledger *ledger = ledger_new(0), *classes = ledger_new(0);
 	int err = ledger && classes ? ledger_from_notes(ledger, profile, NULL) : -ENOMEM;
 
 	if (!err)

@@ -22,6 +22,8 @@ struct entry {
 struct ledger {
 	struct entry *by_key;
 	struct entry **sorted; /* NULL since the last row was added */
+	size_t rows_max;
+	uint64_t folded;
 };
 
 static const char *const state_names[LEDGER_STATES] = {
@@ -47,9 +49,13 @@ static void entry_free(struct entry *entry)
 	free(entry);
 }
 
-struct ledger *ledger_new(void)
+struct ledger *ledger_new(size_t rows_max)
 {
-	return calloc(1, sizeof(struct ledger));
+	struct ledger *ledger = calloc(1, sizeof(*ledger));
+
+	if (ledger)
+		ledger->rows_max = rows_max ? rows_max : LEDGER_ROWS_MAX;
+	return ledger;
 }
 
 void ledger_free(struct ledger *ledger)
@@ -97,6 +103,8 @@ static char *row_key(const struct ledger_row *row)
 		return NULL;
 	}
 	write_key(&writer, row);
+	if (row->folded)
+		note_writer_u64(&writer, "folded", 1);
 	return note_writer_end(&writer);
 }
 
@@ -185,10 +193,6 @@ static int insert(struct ledger *ledger, char *key, const struct ledger_row *row
 {
 	struct entry *entry;
 
-	if (HASH_COUNT(ledger->by_key) >= LEDGER_ROWS_MAX) {
-		free(key);
-		return -ENOSPC;
-	}
 	entry = entry_new(key, row);
 	if (!entry)
 		return -ENOMEM;
@@ -202,21 +206,43 @@ static int insert(struct ledger *ledger, char *key, const struct ledger_row *row
 	return 0;
 }
 
-int ledger_add(struct ledger *ledger, const struct ledger_row *row)
+static bool is_full(const struct ledger *ledger, bool folded)
 {
-	struct entry *entry;
-	char *key;
+	return HASH_COUNT(ledger->by_key) >= ledger->rows_max + (folded ? LEDGER_FOLDED_MAX : 0);
+}
 
-	if ((unsigned)row->state >= LEDGER_STATES)
-		return -EINVAL;
-	key = row_key(row);
+static int add(struct ledger *ledger, const struct ledger_row *row)
+{
+	char *key = row_key(row);
+	struct entry *entry;
+	int result;
+
 	if (!key)
 		return -errno;
 	HASH_FIND_STR(ledger->by_key, key, entry);
-	if (!entry)
+	if (!entry && !is_full(ledger, row->folded))
 		return insert(ledger, key, row);
+	result = entry ? entry_add(entry, row) : -ENOSPC;
 	free(key);
-	return entry_add(entry, row);
+	return result;
+}
+
+int ledger_add(struct ledger *ledger, const struct ledger_row *row)
+{
+	struct ledger_row folded = *row;
+	int result;
+
+	if ((unsigned)row->state >= LEDGER_STATES)
+		return -EINVAL;
+	result = add(ledger, row);
+	if (result != -ENOSPC || row->folded)
+		return result;
+	ledger->folded++;
+	folded.folded = true;
+	folded.id = 0;
+	if (row->class && *row->class)
+		folded.tag = row->class;
+	return add(ledger, &folded);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------ */
@@ -233,6 +259,7 @@ static int compare_entries(const void *left, const void *right)
 	int order = strcmp(a->tag, b->tag);
 
 	order = order ? order : compare_u64(a->id, b->id);
+	order = order ? order : a->folded - b->folded;
 	order = order ? order : compare_u64(a->pid, b->pid);
 	order = order ? order : compare_u64(a->start_ns, b->start_ns);
 	order = order ? order : compare_u64(a->state, b->state);
@@ -257,6 +284,11 @@ static bool sort(struct ledger *ledger)
 size_t ledger_count(const struct ledger *ledger)
 {
 	return HASH_COUNT(ledger->by_key);
+}
+
+uint64_t ledger_folded(const struct ledger *ledger)
+{
+	return ledger->folded;
 }
 
 const struct ledger_row *ledger_at(struct ledger *ledger, size_t index)

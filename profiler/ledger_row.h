@@ -15,7 +15,8 @@
 
 struct profile;
 
-#define LEDGER_ROWS_MAX (1u << 20)
+#define LEDGER_ROWS_MAX   (1u << 20)
+#define LEDGER_FOLDED_MAX (1u << 16) /* beside those: rows of classes */
 
 enum ledger_state {
 	LEDGER_ONCPU,
@@ -31,6 +32,7 @@ struct ledger_row {
 	uint64_t id;
 	char *class; /* the value of ai_tag; not part of the key */
 	bool base;   /* the tag of a process, which pushed ones refine; not part of the key */
+	bool folded; /* sum of a class's tags that came when the ledger was full */
 	uint32_t pid;
 	uint64_t start_ns; /* when the process began; (pid, start_ns) is the process */
 	char *comm;
@@ -46,17 +48,19 @@ struct ledger;
 /* The state's name in comments and JSON: oncpu, runqueue, stall, blocked, unobserved. */
 const char *ledger_state_name(enum ledger_state state);
 
-/* NULL with errno ENOMEM. */
-struct ledger *ledger_new(void);
+/* For so many rows of exact tags; 0: LEDGER_ROWS_MAX. NULL with errno ENOMEM. */
+struct ledger *ledger_new(size_t rows_max);
 void ledger_free(struct ledger *ledger);
 
-/* Adds a copy of row; NULL strings count as "". 0; -ENOMEM; -ENOSPC at LEDGER_ROWS_MAX; -EINVAL for a state
- * out of range. ns and count saturate at UINT64_MAX. */
+/* Adds a copy of row; NULL strings count as "". When the ledger is full, what is new is summed by class, with the class for a tag and no
+ * id. 0; -ENOMEM; -ENOSPC beyond LEDGER_FOLDED_MAX of those; -EINVAL for a state out of range. ns and count saturate at UINT64_MAX. */
 int ledger_add(struct ledger *ledger, const struct ledger_row *row);
 
 /* Rows sorted by tag, id, pid, start_ns, state, cause, device: ledger_at(ledger, 0 … ledger_count - 1).
  * The pointers stand until the next ledger_add. The first call after an add sorts. */
 size_t ledger_count(const struct ledger *ledger);
+/* How many times a row was summed by class. */
+uint64_t ledger_folded(const struct ledger *ledger);
 const struct ledger_row *ledger_at(struct ledger *ledger, size_t index);
 
 /* Sum of ns over the rows of a tag, over all rows with tag NULL. */

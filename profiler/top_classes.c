@@ -116,7 +116,7 @@ struct found {
 	UT_hash_handle hh;
 };
 
-/* An exact tag of a process. */
+/* An exact tag of a process, or many that the ledger had no room for. */
 struct step {
 	struct found *of;
 	const struct ledger_row *row;
@@ -170,7 +170,8 @@ static struct found *find_or_add(struct build *build, const struct ledger_row *r
 
 static bool same_step(const struct ledger_row *a, const struct ledger_row *b)
 {
-	return a->id == b->id && a->pid == b->pid && a->start_ns == b->start_ns && !strcmp(a->tag, b->tag);
+	return a->id == b->id && a->folded == b->folded && a->pid == b->pid && a->start_ns == b->start_ns &&
+	       !strcmp(a->tag, b->tag);
 }
 
 /* Rows come sorted by tag, id and process, so those of a step follow each other. */
@@ -215,6 +216,7 @@ static int compare_steps(const void *left, const void *right)
 	const struct step *a = left, *b = right;
 	int order = compare_u64((uintptr_t)a->of, (uintptr_t)b->of);
 
+	order = order ? order : a->row->folded - b->row->folded;
 	order = order ? order : compare_i64(a->wall_ns, b->wall_ns);
 	/* So that of equal steps the same one is the worst each time. */
 	order = order ? order : -strcmp(a->row->tag, b->row->tag);
@@ -231,7 +233,7 @@ static int64_t percentile(const struct step *steps, size_t n, unsigned int perce
 
 static void take_steps(struct build *build)
 {
-	size_t first = 0, end;
+	size_t first = 0, end, n;
 
 	qsort(build->steps, build->n_steps, sizeof(*build->steps), compare_steps);
 	for (; first < build->n_steps; first = end) {
@@ -239,10 +241,14 @@ static void take_steps(struct build *build)
 
 		for (end = first + 1; end < build->n_steps && build->steps[end].of == build->steps[first].of;)
 			end++;
-		row->p50_ns = percentile(build->steps + first, end - first, 50);
-		row->p99_ns = percentile(build->steps + first, end - first, 99);
-		row->worst_ns = build->steps[end - 1].wall_ns;
-		row->worst = build->steps[end - 1].row;
+		for (n = end - first; n && build->steps[first + n - 1].row->folded;)
+			n--;
+		if (!n)
+			continue;
+		row->p50_ns = percentile(build->steps + first, n, 50);
+		row->p99_ns = percentile(build->steps + first, n, 99);
+		row->worst_ns = build->steps[first + n - 1].wall_ns;
+		row->worst = build->steps[first + n - 1].row;
 	}
 }
 
@@ -322,7 +328,7 @@ static void count_tags(struct build *build)
 		                        *last = i ? build->steps[i - 1].row : NULL;
 
 		build->steps[i].of->row.tags +=
-		        !last || last->id != row->id || strcmp(last->tag, row->tag) != 0;
+		        !row->folded && (!last || last->id != row->id || strcmp(last->tag, row->tag) != 0);
 	}
 }
 

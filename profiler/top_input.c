@@ -15,7 +15,7 @@
 static int input_init(struct top_input *input)
 {
 	memset(input, 0, sizeof(*input));
-	input->ledger = ledger_new();
+	input->ledger = ledger_new(0);
 	input->stamp = stamp_new();
 	if (input->ledger && input->stamp)
 		return 0;

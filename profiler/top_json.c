@@ -379,6 +379,7 @@ static void write_stamp(struct json_writer *json, const struct top_input *input)
 	json_member_u64(json, "files_without_ledger", input->foreign_files);
 	json_member_u64(json, "files_rewritten", input->rewritten_files);
 	json_member_u64(json, "malformed_lines", input->malformed_lines);
+	json_member_u64(json, "rows_summed_by_class", ledger_folded(input->ledger));
 	json_key(json, "covered_seconds");
 	json_double(json, (double)coverage.covered_ns / 1e9);
 	json_member_u64(json, "first_ns", coverage.first_ns);

@@ -275,6 +275,12 @@ static void tell_files(struct losses *losses, const struct top_input *input)
 		fprintf(losses->out,
 		        "%zu lines of the ledger or the stamp could not be read and were left out.\n",
 		        input->malformed_lines);
+	if (ledger_folded(input->ledger) && begin_line(losses))
+		fprintf(losses->out,
+		        "%" PRIu64 " rows of exact tags are summed by class, as there are more than %u: "
+		        "their p50, p99 and worst are "
+		        "of the others.\n",
+		        ledger_folded(input->ledger), LEDGER_ROWS_MAX);
 	if (input->rewritten_files && begin_line(losses))
 		fprintf(losses->out,
 		        "Another program wrote %zu of %zu files anew: their exact tags and what was not seen "

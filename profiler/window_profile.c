@@ -306,7 +306,7 @@ static int fill_profile(struct window *window, struct ledger *ledger)
 struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_unix_ns,
                               uint64_t duration_ns)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct profile *profile = NULL;
 	int err = -ENOMEM;
 

@@ -48,7 +48,7 @@ static void compare(struct ledger *first, struct ledger *second)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct profile *profile = new_profile(), *again = new_profile();
-	struct ledger *ledger = ledger_new(), *ledger_again = ledger_new();
+	struct ledger *ledger = ledger_new(0), *ledger_again = ledger_new(0);
 	struct stamp *stamp = stamp_new(), *stamp_again = stamp_new();
 	size_t malformed = 0;
 

@@ -33,7 +33,7 @@ static void add(struct ledger *ledger, const char *tag, const char *class, enum 
 
 static struct profile *recorded(void)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct profile *profile = new_profile();
 
 	add(ledger, "ckpt/1", "ckpt", LEDGER_STALL, "block_io", 1500000000);
@@ -65,7 +65,7 @@ static void test_class_comments__one_line_a_class(void **state)
 static void test_class_comments__are_read_back(void **state)
 {
 	struct profile *profile = recorded();
-	struct ledger *back = ledger_new();
+	struct ledger *back = ledger_new(0);
 	size_t found, malformed = 0;
 
 	(void)state;
@@ -85,7 +85,7 @@ static void test_class_comments__are_read_back(void **state)
 
 static void test_class_comments__more_causes_than_fields(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct profile *profile = new_profile();
 	size_t found, malformed = 0;
 	char cause[16];
@@ -100,7 +100,7 @@ static void test_class_comments__more_causes_than_fields(void **state)
 	assert_int_equal(ledger_to_notes(ledger, profile), 0);
 	assert_int_equal(class_comments_add(profile), 0);
 	ledger_free(ledger);
-	ledger = ledger_new();
+	ledger = ledger_new(0);
 	assert_int_equal(class_comments_read(ledger, profile, &found, &malformed), 0);
 	assert_int_equal(malformed, 0);
 	assert_int_equal(ledger_wall_ns(ledger, "t"), 60 + LEDGER_STATES);
@@ -121,7 +121,7 @@ static void test_class_comments__malformed_lines_are_counted(void **state)
 		"stallprof.class tag=a oncpu_s=99999999999999.000000000",
 	};
 	struct profile *profile = new_profile();
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	size_t found, malformed = 0;
 
 	(void)state;

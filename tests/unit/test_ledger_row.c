@@ -42,7 +42,7 @@ static void add(struct ledger *ledger, struct ledger_row fresh)
 
 static void test_ledger_row__equal_keys_are_summed(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct ledger_row same = row("t", LEDGER_STALL, "block_io", 10), other;
 
 	(void)state;
@@ -72,7 +72,7 @@ static void test_ledger_row__equal_keys_are_summed(void **state)
 
 static void test_ledger_row__texts_do_not_run_into_each_other(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct ledger_row a = row("t", LEDGER_STALL, "x", 1), b = a;
 
 	(void)state;
@@ -88,7 +88,7 @@ static void test_ledger_row__texts_do_not_run_into_each_other(void **state)
 
 static void test_ledger_row__sorted(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 
 	(void)state;
 	add(ledger, row("b", LEDGER_ONCPU, "", 1));
@@ -112,7 +112,7 @@ static void test_ledger_row__sorted(void **state)
 
 static void test_ledger_row__limits(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct ledger_row fresh = row("t", LEDGER_STATES, "", 1);
 
 	(void)state;
@@ -122,6 +122,30 @@ static void test_ledger_row__limits(void **state)
 	add(ledger, fresh);
 	add(ledger, fresh);
 	assert_true(ledger_at(ledger, 0)->ns == INT64_MAX);
+	ledger_free(ledger);
+}
+
+/* What a full ledger has no row for is summed by class; what it has one for goes on. */
+static void test_ledger_row__full(void **state)
+{
+	struct ledger *ledger = ledger_new(2);
+	struct ledger_row fresh = row("ckpt/run1", LEDGER_ONCPU, "", 10);
+	const struct ledger_row *folded;
+
+	(void)state;
+	fresh.class = (char *)"ckpt";
+	for (fresh.id = 1; fresh.id <= 5; fresh.id++)
+		add(ledger, fresh);
+	fresh.id = 2;
+	add(ledger, fresh);
+	assert_int_equal(ledger_count(ledger), 3);
+	assert_int_equal(ledger_folded(ledger), 3);
+	assert_int_equal(ledger_wall_ns(ledger, NULL), 60);
+	assert_int_equal(ledger_wall_ns(ledger, "ckpt/run1"), 30);
+	folded = ledger_at(ledger, 0);
+	assert_true(folded->folded && folded->ns == 30 && folded->id == 0);
+	assert_string_equal(folded->tag, "ckpt");
+	assert_false(ledger_at(ledger, 1)->folded);
 	ledger_free(ledger);
 }
 
@@ -149,7 +173,7 @@ static void test_ledger_row__comments_round_trip(void **state)
 		"x=1 y",     "\x01",         "a/b/c",       "\\",
 		"\\\"",      "\xed\xa0\x80", "#",           " ",
 	};
-	struct ledger *ledger = ledger_new(), *back = ledger_new();
+	struct ledger *ledger = ledger_new(0), *back = ledger_new(0);
 	struct profile *profile = new_profile(77);
 	size_t malformed = 0;
 
@@ -174,7 +198,7 @@ static void test_ledger_row__comments_round_trip(void **state)
 
 static void test_ledger_row__comment_form(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct profile *profile = new_profile(1700000000000000000);
 
 	(void)state;
@@ -189,7 +213,7 @@ static void test_ledger_row__comment_form(void **state)
 
 static void test_ledger_row__corrections_are_negative(void **state)
 {
-	struct ledger *windows[2] = { ledger_new(), ledger_new() }, *sum = ledger_new();
+	struct ledger *windows[2] = { ledger_new(0), ledger_new(0) }, *sum = ledger_new(0);
 	struct profile *profiles[2] = { new_profile(0), new_profile(1) };
 
 	(void)state;
@@ -222,7 +246,7 @@ static void test_ledger_row__malformed_lines_are_counted(void **state)
 		"stallprof.ledger tag=a state=oncpu ns=1 id=xyz",
 		"stallprof.ledger tag=\"a state=oncpu ns=1",
 	};
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct profile *profile = new_profile(0);
 	size_t malformed = 0;
 
@@ -241,7 +265,7 @@ static void test_ledger_row__malformed_lines_are_counted(void **state)
 /* Two windows with the same row, merged by a tool that drops equal comments: nothing is lost. */
 static void test_ledger_row__windows_survive_a_merge(void **state)
 {
-	struct ledger *ledger = ledger_new(), *back = ledger_new();
+	struct ledger *ledger = ledger_new(0), *back = ledger_new(0);
 	struct profile *first = new_profile(1000), *second = new_profile(2000);
 	char err[128] = "";
 
@@ -265,6 +289,7 @@ int main(void)
 		cmocka_unit_test(test_ledger_row__texts_do_not_run_into_each_other),
 		cmocka_unit_test(test_ledger_row__sorted),
 		cmocka_unit_test(test_ledger_row__limits),
+		cmocka_unit_test(test_ledger_row__full),
 		cmocka_unit_test(test_ledger_row__comments_round_trip),
 		cmocka_unit_test(test_ledger_row__comment_form),
 		cmocka_unit_test(test_ledger_row__corrections_are_negative),

@@ -164,7 +164,7 @@ static void test_top__tags_that_share_an_id(void **state)
 		{ "load", 0, 7 * MS },         { "0000000000000005", 53 * MS, 71 * MS },
 	};
 	struct profile *p = profile_new(types, 3, types[CPU], 1, 1 << 20);
-	struct top_input input = { .profile = p, .ledger = ledger_new() };
+	struct top_input input = { .profile = p, .ledger = ledger_new(0) };
 	int64_t stack = profile_location(p, 0, 1, NULL, 0);
 	struct top_tags *tags;
 

@@ -22,7 +22,7 @@ static void add(struct ledger *ledger, const char *tag, uint64_t id, uint32_t pi
 /* A loop of 100 steps with 10 checkpoints, and idle threads under the process's own tag. */
 static struct ledger *training(void)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 
 	for (uint64_t step = 1; step <= 100; step++) {
 		add(ledger, "train_step", step, 7, LEDGER_ONCPU, "", 40 * MS);
@@ -99,6 +99,34 @@ static void test_top_classes__steps(void **state)
 	ledger_free(ledger);
 }
 
+/* What a full ledger sums by class is in the class's time, and no step of it. */
+static void test_top_classes__full_ledger(void **state)
+{
+	struct ledger *whole = training(), *full = ledger_new(200);
+	struct top_classes want, table;
+
+	(void)state;
+	for (size_t i = 0; i < ledger_count(whole); i++)
+		assert_int_equal(ledger_add(full, ledger_at(whole, i)), 0);
+	assert_true(ledger_folded(full) > 0);
+	build(&want, whole, &all, TOP_LEVEL_CLASS);
+	build(&table, full, &all, TOP_LEVEL_CLASS);
+	assert_int_equal(table.count, want.count);
+	for (size_t i = 0; i < table.count; i++) {
+		const struct top_class *row = &table.rows[i];
+
+		assert_int_equal(row->wall_ns, top_classes_find(&want, row->name)->wall_ns);
+		assert_true(row->tags <= top_classes_find(&want, row->name)->tags);
+		assert_true(row->worst_ns <= top_classes_find(&want, row->name)->worst_ns);
+	}
+	assert_int_equal(top_classes_find(&table, "train_step")->tags, 0);
+	assert_int_equal(top_classes_find(&table, "train_step")->worst_ns, 0);
+	top_classes_free(&table);
+	top_classes_free(&want);
+	ledger_free(full);
+	ledger_free(whole);
+}
+
 /* One level of the names at a time, never two. */
 static void test_top_classes__levels(void **state)
 {
@@ -137,7 +165,7 @@ static void test_top_classes__levels(void **state)
 /* Where nothing pushes tags, the tags of processes are all there is, and what they wait for is lost. */
 static void test_top_classes__processes_alone(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct top_classes table;
 
 	(void)state;
@@ -152,7 +180,7 @@ static void test_top_classes__processes_alone(void **state)
 /* More causes than columns: they go to one of their own, and nothing is lost. */
 static void test_top_classes__many_causes(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct top_classes table;
 	uint64_t sum = 0;
 	char cause[32];
@@ -249,7 +277,7 @@ static void test_top_classes__narrow_text(void **state)
 /* In one window's file, what the window before was told provisionally is taken back. */
 static void test_top_classes__a_row_taken_back(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct top_classes table;
 	char *text;
 	size_t lines;
@@ -275,6 +303,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_top_classes__lost_most_first),
 		cmocka_unit_test(test_top_classes__steps),
+		cmocka_unit_test(test_top_classes__full_ledger),
 		cmocka_unit_test(test_top_classes__levels),
 		cmocka_unit_test(test_top_classes__processes_alone),
 		cmocka_unit_test(test_top_classes__many_causes),

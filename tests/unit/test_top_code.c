@@ -127,7 +127,7 @@ static int record(void **state)
 
 	r->profile = new_profile();
 	r->input = (struct top_input){
-		.profile = r->profile, .ledger = ledger_new(), .stamp = stamp_new(), .files = 1
+		.profile = r->profile, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1
 	};
 	sample(r->profile, ids, python_read(r->profile, ids), 49 * MS, "data_load", "block_io", "vda");
 	sample(r->profile, ids, c_fsync(r->profile, ids), MS, "data_load", "block_io", "vda");
@@ -399,7 +399,7 @@ static void test_top_code__blocked_without_stacks(void **state)
 
 	(void)state;
 	r.input = (struct top_input){
-		.profile = r.profile, .ledger = ledger_new(), .stamp = stamp_new(), .files = 1
+		.profile = r.profile, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1
 	};
 	fill_ledger(r.input.ledger);
 	r.tags = top_tags_new(&r.input);

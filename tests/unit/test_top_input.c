@@ -30,7 +30,7 @@ static struct profile *bare_profile(struct profile_value_type type)
 static struct profile *recorded(uint64_t first_ns)
 {
 	struct profile *p = bare_profile(delay);
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct stamp *stamp = stamp_new();
 	struct ledger_row row = { .tag = (char *)"t", .state = LEDGER_BLOCKED, .ns = 100, .count = 1 };
 

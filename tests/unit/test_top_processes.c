@@ -20,7 +20,7 @@ static void add(struct ledger *ledger, const char *tag, uint32_t pid, enum ledge
 
 static struct top_input new_input(uint64_t covered_ns)
 {
-	struct top_input input = { .ledger = ledger_new(), .stamp = stamp_new(), .files = 1 };
+	struct top_input input = { .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
 
 	assert_int_equal(stamp_add_window(input.stamp, 1000, 1000 + covered_ns), 0);
 	return input;

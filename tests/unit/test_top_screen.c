@@ -44,7 +44,7 @@ static void test_top_screen__is_not_wide(void **state)
 	char function[1200], tag[300];
 	struct profile_frame frame = { .function = function, .file = "/src/a.cc", .line = 7 };
 	struct profile *p = profile_new(types, 3, types[CPU], 1, 1 << 20);
-	struct top_input input = { .profile = p, .ledger = ledger_new(), .stamp = stamp_new(), .files = 1 };
+	struct top_input input = { .profile = p, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
 	struct top_tags *tags;
 	int64_t id;
 	char *text;
@@ -110,7 +110,7 @@ static void test_top_screen__shares_of_a_process(void **state)
 	        "\n\nOf the 60.0 ms under tags in process 13, one thread's worth: ckpt 83.3 %, "
 	        "step 16.7 %.\n";
 	struct profile *p = profile_new(types, 3, types[CPU], 1, 1 << 20);
-	struct top_input input = { .profile = p, .ledger = ledger_new(), .stamp = stamp_new(), .files = 1 };
+	struct top_input input = { .profile = p, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
 	struct top_tags *tags;
 	char *text;
 

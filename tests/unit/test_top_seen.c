@@ -22,7 +22,7 @@ static char *text_of(const struct top_input *input, size_t limit, size_t *lines)
 
 static struct top_input new_input(void)
 {
-	return (struct top_input){ .ledger = ledger_new(), .stamp = stamp_new(), .files = 1 };
+	return (struct top_input){ .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
 }
 
 static void forget(struct top_input *input)

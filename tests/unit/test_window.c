@@ -74,7 +74,7 @@ static struct profile *finish(struct window *window, struct stamp *read_back, st
 static void test_window__rows_beyond_the_maximum_are_counted(void **state)
 {
 	struct stamp *stamp = stamp_new();
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct profile *profile;
 	struct window *window;
 
@@ -100,7 +100,7 @@ static void test_window__rows_beyond_the_maximum_are_counted(void **state)
 static void assert_waits(struct window *window, int64_t want)
 {
 	struct stamp *stamp = stamp_new();
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct profile *profile = finish(window, stamp, ledger);
 	struct profile_sample_view view;
 	int64_t sum = 0;
@@ -116,7 +116,7 @@ static void assert_waits(struct window *window, int64_t want)
 static void test_window__covers_the_duration_from_its_begin(void **state)
 {
 	struct stamp *stamp = stamp_new();
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct window *window = window_new(&tables.deps);
 	struct profile *profile;
 	struct stamp_coverage coverage;

@@ -85,7 +85,7 @@ static void check(const struct profile *profile)
 	uint64_t refused_ns;
 
 	fails_at = 0;
-	ledger = ledger_new();
+	ledger = ledger_new(0);
 	stamp = stamp_new();
 	assert_int_equal(stamp_from_notes(stamp, profile, NULL), 0);
 	assert_int_equal(ledger_from_notes(ledger, profile, NULL), 0);

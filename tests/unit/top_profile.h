@@ -107,7 +107,7 @@ static inline void add_row(struct ledger *ledger, const char *tag, uint64_t id, 
 
 static inline void add_notes(struct profile *p, uint64_t first_ns)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger *ledger = ledger_new(0);
 	struct stamp *stamp = stamp_new();
 
 	add_row(ledger, "checkpoint_write/run1", 1, LEDGER_ONCPU, "", 10 * MS);
