@@ -256,9 +256,12 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	if (!t)
 		return 0;
 	python_executed(t);
-	if (t->exec_tag)
+	if (t->exec_tag) {
+		/* A split of the cycle here would have the hooks' clocks only, and its begin is nobody's time. */
+		thread_rebase(task, t, ABI_ONCPU, bpf_ktime_get_ns());
 		t->base_tag = t->exec_tag;
-	t->exec_tag = 0;
+		t->exec_tag = 0;
+	}
 	t->watches_context = 0;
 	t->adopted = 0;
 	t->context_known = 0;
