@@ -7,7 +7,8 @@
  *   block_io_done(R)       the completion is over (before 6.5: the completing function returns); those who wait for
  *                          what it frees, a tag of the device say, are woken right after
  *   K: sched_waking(T)     T waited for R
- *   K goes to sleep        K carries nothing any more (jbd2 does, until its commit ends)
+ *   K goes to sleep        K carries nothing any more (jbd2 does, until its commit ends), unless it was on its way to
+ *                          sleep when it was woken
  *
  * A timer that fires in the midst wakes its own sleepers: it runs deeper in interrupts than the completion, which the
  * CPU's preemption count tells.
@@ -268,6 +269,15 @@ ALWAYS void helper_note(u32 tgid, const struct carried *from)
 		COUNT(follow_full);
 }
 
+/* A thread that is woken now has left the run queue, but not the CPU yet. */
+ALWAYS bool woken_early(const struct task_struct *task)
+{
+	const struct sched_entity *se = &task->se;
+	bool delayed = HAS_FIELD(se, sched_delayed) && se->sched_delayed;
+
+	return (!task->on_rq || delayed) && HAS_FIELD(task, on_cpu) && task->on_cpu;
+}
+
 /* Lets `thread`, which serves others, carry what `from` stands for; a commit keeps its own nature. */
 ALWAYS void carry(struct task_struct *thread, const struct carried *from)
 {
@@ -275,6 +285,7 @@ ALWAYS void carry(struct task_struct *thread, const struct carried *from)
 
 	fresh.sticky = 0;
 	fresh.ending = 0;
+	fresh.early = woken_early(thread) ? CARRIED_EARLY : CARRIED_IN_TIME;
 	if (is_helper(thread))
 		helper_note(thread->tgid, &fresh);
 	if (old && old->sticky) {

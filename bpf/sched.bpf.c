@@ -146,7 +146,11 @@ ALWAYS void carrier_sleeps(struct task_struct *task)
 {
 	struct carried *carried = carried_by(task);
 
-	if (carried && (!carried->sticky || carried->ending))
+	if (!carried || (carried->sticky && !carried->ending))
+		return;
+	if (carried->early == CARRIED_EARLY && bpf_ktime_get_ns() - carried->since_ns < SOON_NS)
+		carried->early = CARRIED_KEPT;
+	else
 		carry_no_more(task);
 }
 
@@ -177,10 +181,16 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
 ALWAYS void carrier_woken(struct task_struct *task)
 {
 	u64 now = 0;
-	struct carried *from = followed_here(bpf_get_current_task_btf(), &now);
+	struct carried *from = followed_here(bpf_get_current_task_btf(), &now), *kept;
 
-	if (from)
+	if (from) {
 		carry(task, from);
+		return;
+	}
+	/* It has slept since: what it kept was taken for early wrongly, by a wake right behind its switch-out. */
+	kept = carried_by(task);
+	if (kept && kept->early == CARRIED_KEPT)
+		carry_no_more(task);
 }
 
 SEC("tp_btf/sched_waking")

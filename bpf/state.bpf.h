@@ -113,6 +113,13 @@ struct wait_row {
 	u32 dev;
 };
 
+/* Whether who carries was woken when about to sleep, so that its switch-out comes after the wake. */
+enum carried_early {
+	CARRIED_IN_TIME,
+	CARRIED_EARLY, /* its switch-out, if it comes soon, does not end the carrying */
+	CARRIED_KEPT   /* that switch-out was */
+};
+
 /* What the wake of a thread stands for (follow.bpf.h). */
 struct carried {
 	u64 request; /* its address, 0 none */
@@ -122,7 +129,7 @@ struct carried {
 	u8 sticky; /* a journal commit, a work item: lasts over sleeps */
 	u8 ending; /* … and is over when the thread next sleeps; of a mark: the completion is over */
 	u32 depth; /* of a mark: how deep in interrupts the completion runs */
-	u32 unused;
+	u32 early; /* enum carried_early */
 };
 
 struct split_part {
