@@ -8,7 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profiler/map_table.h"
+#include "profiler/exec_mapping.h"
+
+#define MAP_TABLE_MAPPINGS_MAX 8192      /* of a process; over it the oldest goes */
+#define MAP_TABLE_TOTAL_MAX    (2 << 20) /* of all; shared ones count once */
 
 struct map_list;
 

@@ -17,19 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiler/exec_mapping.h"
+
 struct map_table;
 
 #define MAP_TABLE_PROCESSES_MAX 65536
-#define MAP_TABLE_MAPPINGS_MAX  8192      /* of a process; over it the oldest goes */
-#define MAP_TABLE_NAME_BYTES    16        /* as the kernel has it, with its NUL */
-#define MAP_TABLE_TOTAL_MAX     (2 << 20) /* of all; shared ones count once */
-
-struct exec_mapping {
-	uint64_t start, end, pgoff;
-	uint64_t inode; /* 0: anonymous */
-	uint32_t dev_major, dev_minor;
-	const char *path; /* as the process sees it; "" for anonymous memory, "[vdso]" */
-};
+#define MAP_TABLE_NAME_BYTES    16 /* as the kernel has it, with its NUL */
 
 struct map_table_stats {
 	uint64_t processes_refused, mappings_refused, mappings_dropped;

@@ -22,15 +22,12 @@
 
 #include <stddef.h>
 
+#include "profiler/push_labels.h"
+
 /* Room that every message fits in, the server's own words included (they are cut to what is left). */
 #define PUSH_ERR_MAX 768
 
 #define PUSH_TIMEOUT_MS 15000
-
-/* The server's defaults: a series has at most 30 names, a name 1024 bytes, a value 2048. */
-#define PUSH_LABELS_MAX      30
-#define PUSH_LABEL_NAME_MAX  1024
-#define PUSH_LABEL_VALUE_MAX 2048
 
 /* All strings are copied. NULL stands for "none"; so does the empty string. */
 struct push_opts {
@@ -41,10 +38,6 @@ struct push_opts {
 	const char *bearer_token_file;   /* its first line is the token; not together with basic_user */
 	long timeout_ms; /* of a whole request; 0: PUSH_TIMEOUT_MS. Below 10 s a slow server is
 	                    pushed to twice, for it stores what it answers too late */
-};
-
-struct push_label {
-	const char *name, *value;
 };
 
 struct push_client;

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/push.h"
 #include "profiler/utf8.h"
 
 static bool is_letter(char c)

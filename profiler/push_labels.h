@@ -5,7 +5,14 @@
 
 #include <stddef.h>
 
-struct push_label;
+/* The server's defaults: a series has at most 30 names, a name 1024 bytes, a value 2048. */
+#define PUSH_LABELS_MAX      30
+#define PUSH_LABEL_NAME_MAX  1024
+#define PUSH_LABEL_VALUE_MAX 2048
+
+struct push_label {
+	const char *name, *value;
+};
 
 /*
  * 0, or -EINVAL with one line in `err` that names the label: no `__name__`, a name that is not

@@ -5,7 +5,7 @@
 #ifndef STALLTAG_PUBLICATION_H
 #define STALLTAG_PUBLICATION_H
 
-#include "stalltag/thread_tags.h"
+#include "stalltag/stalltag.h"
 
 #pragma GCC visibility push(hidden)
 

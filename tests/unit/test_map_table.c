@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profiler/map_list.h"
 #include "profiler/map_table.h"
 
 #define LINGER_NS 1000
