@@ -289,7 +289,7 @@ static void print_json(struct json_writer *json, uint64_t address, const struct 
 	snprintf(text, sizeof(text), "0x%" PRIx64, address);
 	json_object_begin(json);
 	json_member_string(json, "address", text);
-	json_member_string(json, "source", result->source);
+	json_member_string(json, "source", sym_source_name(result->source));
 	json_key(json, "frames");
 	json_array_begin(json);
 	for (i = 0; i < result->n_frames; i++) {

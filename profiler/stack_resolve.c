@@ -402,12 +402,12 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 
 	user_stack_memo_clear(resolver->memo); /* the window is over, and its profile with it */
 	symbolizer_stats(resolver->symbolizer, &stats);
-	counters[n++] = (struct stamp_counter){ "frames_dwarf", stats.results_dwarf };
-	counters[n++] = (struct stamp_counter){ "frames_symtab", stats.results_symtab };
-	counters[n++] = (struct stamp_counter){ "frames_kallsyms", stats.results_kallsyms };
-	counters[n++] = (struct stamp_counter){ "frames_jitdump", stats.results_jitdump };
-	counters[n++] = (struct stamp_counter){ "frames_perf_map", stats.results_perf_map };
-	counters[n++] = (struct stamp_counter){ "frames_without_symbol", stats.results_none };
+	counters[n++] = (struct stamp_counter){ "frames_dwarf", stats.results[SYM_SOURCE_DWARF] };
+	counters[n++] = (struct stamp_counter){ "frames_symtab", stats.results[SYM_SOURCE_SYMTAB] };
+	counters[n++] = (struct stamp_counter){ "frames_kallsyms", stats.results[SYM_SOURCE_KALLSYMS] };
+	counters[n++] = (struct stamp_counter){ "frames_jitdump", stats.results[SYM_SOURCE_JITDUMP] };
+	counters[n++] = (struct stamp_counter){ "frames_perf_map", stats.results[SYM_SOURCE_PERF_MAP] };
+	counters[n++] = (struct stamp_counter){ "frames_without_symbol", stats.results[SYM_SOURCE_NONE] };
 	counters[n++] = (struct stamp_counter){ "stacks_incomplete", resolver->incomplete };
 	counters[n++] = (struct stamp_counter){ "stacks_without_user", resolver->without_user };
 	counters[n++] = (struct stamp_counter){ "stacks_by_registers", resolver->by_registers };

@@ -25,7 +25,7 @@
 
 #include <stddef.h>
 
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/types.h"
 
 /* How `name` is to be shown, the caller's to free. NULL: as it stands (or memory is short). */
 char *demangle(const char *name, enum sym_names detail);

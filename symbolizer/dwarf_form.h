@@ -2,7 +2,7 @@
 #ifndef SYMBOLIZER_DWARF_FORM_H
 #define SYMBOLIZER_DWARF_FORM_H
 
-#include "symbolizer/dwarf_unit.h"
+#include "symbolizer/dwarf_types.h"
 
 /* Both fail the cursor at a form that they don't know. */
 void dwarf_form_skip(const struct dwarf_unit *u, struct dwarf_cursor *c, uint16_t form);

@@ -14,7 +14,7 @@
 
 #include "symbolizer/debug_file.h"
 #include "symbolizer/dwarf_unit.h"
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/types.h"
 
 struct dwarf_split;      /* where one file's split units are */
 struct dwarf_split_unit; /* one that has been found */

@@ -102,6 +102,9 @@ bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64
 /* Plain bytes of the file. -EBADMSG: outside it. */
 int elf_file_read(const struct elf_file *f, uint64_t offset, void *buffer, size_t len);
 
+/* The same at an ELF address. -EBADMSG: nothing is there, or not so much. */
+int elf_file_read_at(const struct elf_file *f, uint64_t address, void *buffer, size_t len);
+
 void elf_file_release_all(struct elf_file *f);
 
 /* Gives back the pages of a mapped file that have been looked at; they are read again when needed. */

@@ -13,53 +13,52 @@
 #include "symbolizer/jitdump.h"
 #include "symbolizer/perf_map.h"
 #include "symbolizer/regular_file.h"
-#include "symbolizer/symbolizer_state.h"
 
 #define CHECK_NS 1000000000ll
 
 /* Its effective user as we see it, and its id in its own PID namespace. */
-static void learn_user(struct sym_process *p)
+static void learn_user(struct jit_names *j, const struct jit_process *of)
 {
 	char path[PATH_MAX], line[256], *last;
 	unsigned int user;
 	FILE *file;
 
-	if (!p->jit.knows_user)
-		p->jit.inner_pid = p->key.pid;
-	snprintf(path, sizeof(path), "%s/%u/status", p->owner->proc, p->key.pid);
-	file = p->exited ? NULL : fopen(path, "re");
+	if (!j->knows_user)
+		j->inner_pid = of->pid;
+	snprintf(path, sizeof(path), "%s/%u/status", of->proc, of->pid);
+	file = of->exited ? NULL : fopen(path, "re");
 	if (!file)
 		return;
 	while (fgets(line, sizeof(line), file)) {
 		last = strrchr(line, '\t');
 		if (sscanf(line, "Uid: %*u %u", &user) == 1) {
-			p->jit.user = user;
-			p->jit.knows_user = true;
+			j->user = user;
+			j->knows_user = true;
 		} else if (last && strncmp(line, "NSpid:", 6) == 0) {
-			p->jit.inner_pid = (uint32_t)strtoul(last + 1, NULL, 10);
+			j->inner_pid = (uint32_t)strtoul(last + 1, NULL, 10);
 		}
 	}
 	fclose(file);
 }
 
 /* Takes what opening said. */
-static int only_its_own(const struct sym_process *p, int fd, struct stat *st)
+static int only_its_own(const struct jit_names *j, int fd, struct stat *st)
 {
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, st) && (!st->st_uid || (p->jit.knows_user && st->st_uid == p->jit.user)))
+	if (!fstat(fd, st) && (!st->st_uid || (j->knows_user && st->st_uid == j->user)))
 		return fd;
 	close(fd);
 	return -1;
 }
 
-static int open_perf_map(const struct sym_process *p)
+static int open_perf_map(const struct jit_names *j, const struct jit_process *of)
 {
 	char root[PATH_MAX] = "", path[64];
 
-	if (!p->exited)
-		snprintf(root, sizeof(root), "%s/%u/root", p->owner->proc, p->key.pid);
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", p->exited ? p->key.pid : p->jit.inner_pid);
+	if (!of->exited)
+		snprintf(root, sizeof(root), "%s/%u/root", of->proc, of->pid);
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", of->exited ? of->pid : j->inner_pid);
 	return regular_file_open_in(root, path, O_NOFOLLOW);
 }
 
@@ -76,12 +75,11 @@ static void read_perf_map(struct jit_names *j, int fd)
 }
 
 /* Reads what is new in the file when it has changed. */
-static void refresh_perf_map(struct sym_process *p)
+static void refresh_perf_map(struct jit_names *j, const struct jit_process *of)
 {
-	struct jit_names *j = &p->jit;
 	int64_t changed_ns;
 	struct stat st;
-	int fd = only_its_own(p, open_perf_map(p), &st);
+	int fd = only_its_own(j, open_perf_map(j, of), &st);
 
 	if (fd < 0)
 		return;
@@ -93,8 +91,8 @@ static void refresh_perf_map(struct sym_process *p)
 	close(fd);
 }
 
-/* The number in "jit-NUMBER.dump". False: the file has another name. */
-static bool is_jitdump(const char *path, unsigned long *number)
+/* The number in "jit-NUMBER.dump". */
+bool jit_names_is_jitdump(const char *path, unsigned long *number)
 {
 	const char *name = strrchr(path, '/');
 	char *end;
@@ -105,73 +103,54 @@ static bool is_jitdump(const char *path, unsigned long *number)
 	return strcmp(end, ".dump") == 0;
 }
 
-/* A child has its parent's mapped, too: its own comes first. NULL: there is none. */
-static const struct mapping *find_jitdump(const struct sym_process *p)
+static void refresh_jitdump(struct jit_names *j, const struct jit_process *of)
 {
-	const struct mapping *found = NULL;
-	unsigned long number;
-	size_t i;
-
-	for (i = 0; i < p->n_mappings; i++) {
-		if (!is_jitdump(p->mappings[i]->path, &number))
-			continue;
-		found = p->mappings[i];
-		if (number == p->jit.inner_pid)
-			break;
-	}
-	return found;
-}
-
-static void refresh_jitdump(struct sym_process *p)
-{
-	const struct mapping *m = find_jitdump(p);
-	struct jit_names *j = &p->jit;
+	const uint64_t *known = j->jitdump ? &j->jitdump_inode : NULL;
 	struct jitdump *fresh;
+	uint64_t inode = 0;
 	struct stat st;
-	int fd;
+	int fd = only_its_own(j, of->open_jitdump(of->context, j->inner_pid, known, &inode), &st);
 
-	if (m && (!j->jitdump || m->inode != j->jitdump_inode)) {
-		fd = only_its_own(p, process_open_mapped(p, m), &st);
-		if (fd >= 0 && !jitdump_new(fd, &fresh)) {
-			jitdump_free(j->jitdump);
-			j->jitdump = fresh;
-			j->jitdump_inode = m->inode;
-		}
+	if (fd >= 0 && !jitdump_new(fd, &fresh)) {
+		jitdump_free(j->jitdump);
+		j->jitdump = fresh;
+		j->jitdump_inode = inode;
 	}
 	if (j->jitdump)
 		jitdump_refresh(j->jitdump);
 }
 
-static bool find(struct sym_process *p, uint64_t pc, struct jit_name *out)
+static bool find(const struct jit_names *j, uint64_t pc, struct jit_name *out)
 {
 	struct jitdump_hit hit;
 	const char *name;
 
-	if (p->jit.jitdump && jitdump_find(p->jit.jitdump, pc, &hit)) {
-		*out = (struct jit_name){
-			.function = hit.function, .file = hit.file, .line = hit.line, .source = "jitdump"
-		};
+	if (j->jitdump && jitdump_find(j->jitdump, pc, &hit)) {
+		*out = (struct jit_name){ .function = hit.function,
+			                  .file = hit.file,
+			                  .line = hit.line,
+			                  .source = SYM_SOURCE_JITDUMP };
 		return true;
 	}
-	name = p->jit.perf_map ? perf_map_find(p->jit.perf_map, pc) : NULL;
-	*out = (struct jit_name){ .function = name, .source = "perf-map" };
+	name = j->perf_map ? perf_map_find(j->perf_map, pc) : NULL;
+	*out = (struct jit_name){ .function = name, .source = SYM_SOURCE_PERF_MAP };
 	return name;
 }
 
-bool jit_names_find(struct sym_process *p, uint64_t pc, struct jit_name *out)
+bool jit_names_find(struct jit_names *j, const struct jit_process *of, uint64_t pc, struct jit_name *out)
 {
 	struct timespec ts;
 	int64_t now;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	now = ts.tv_sec * 1000000000ll + ts.tv_nsec;
-	if (!p->jit.checked_ns || now - p->jit.checked_ns >= CHECK_NS) {
-		p->jit.checked_ns = now;
-		learn_user(p);
-		refresh_jitdump(p);
-		refresh_perf_map(p);
+	if (!j->checked_ns || now - j->checked_ns >= CHECK_NS) {
+		j->checked_ns = now;
+		learn_user(j, of);
+		refresh_jitdump(j, of);
+		refresh_perf_map(j, of);
 	}
-	return find(p, pc, out);
+	return find(j, pc, out);
 }
 
 void jit_names_forget(struct jit_names *j)

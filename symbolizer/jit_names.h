@@ -15,7 +15,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct sym_process;
+#include "symbolizer/types.h"
+
+/* The process whose code it is. */
+struct jit_process {
+	const char *proc; /* where /proc is */
+	uint32_t pid;
+	bool exited;
+
+	/*
+	 * Opens the jitdump that the process has mapped, of several that of `inner_pid`, and gives its inode. Negative: there is
+	 * none, or it is the one that has the inode *known (NULL: none is known).
+	 */
+	int (*open_jitdump)(void *context, uint32_t inner_pid, const uint64_t *known, uint64_t *inode);
+	void *context;
+};
 
 /* Of one process; a zeroed one is empty. */
 struct jit_names {
@@ -34,11 +48,14 @@ struct jit_names {
 struct jit_name {
 	const char *function, *file; /* live until the next call for the process; file NULL: unknown */
 	uint32_t line;
-	const char *source; /* "jitdump" or "perf-map" */
+	enum sym_source source; /* JITDUMP or PERF_MAP */
 };
 
+/* Is that the path of a jitdump? *number: the process it says it is of. */
+bool jit_names_is_jitdump(const char *path, unsigned long *number);
+
 /* False: none. */
-bool jit_names_find(struct sym_process *p, uint64_t pc, struct jit_name *out);
+bool jit_names_find(struct jit_names *j, const struct jit_process *of, uint64_t pc, struct jit_name *out);
 void jit_names_forget(struct jit_names *j);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "symbolizer/debug_file.h"
 #include "symbolizer/kallsyms.h"
+#include "symbolizer/symbolizer.h"
 
 #define REREAD_NS   10000000000ll
 #define MAX_MODULES 4096
@@ -215,7 +216,7 @@ void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out)
 	k->single = (struct sym_frame){ .function = intern_string(k->strings, hit.name) };
 	out->frames = &k->single;
 	out->n_frames = 1;
-	out->source = "kallsyms";
+	out->source = SYM_SOURCE_KALLSYMS;
 }
 
 bool kernel_save(struct kernel *k, bool last)

@@ -11,8 +11,8 @@ struct kernel_hit {
 	const struct sym_module *module;
 	uint64_t address; /* as it was linked; the pc itself when that can't be told */
 	const struct sym_frame *frames;
-	size_t n_frames;    /* 0: the address has no name */
-	const char *source; /* "dwarf" or "kallsyms" */
+	size_t n_frames;        /* 0: the address has no name */
+	enum sym_source source; /* DWARF or KALLSYMS */
 };
 
 struct kernel_opts {

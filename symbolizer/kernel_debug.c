@@ -289,7 +289,7 @@ bool kernel_debug_resolve(struct kernel_debug *d, const struct kernel_place *pla
 	if (!o || !object_resolve(o, address, out))
 		return false;
 	bound_memory(d, o);
-	return strcmp(out->source, "dwarf") == 0;
+	return out->source == SYM_SOURCE_DWARF;
 }
 
 bool kernel_debug_save(struct kernel_debug *d, bool last)

@@ -2,15 +2,25 @@
 #ifndef SYMBOLIZER_LONE_FILE_H
 #define SYMBOLIZER_LONE_FILE_H
 
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/answer.h"
 
-/* Frees a whole list of them, for symbolizer_free(). NULL: an empty one. */
-void lone_files_free(struct sym_file *first);
+/* Those of one symbolizer. `env` and `room` outlive them. */
+struct lone_files {
+	const struct object_environment *env;
+	struct answer_room *room;
+	struct sym_file *first; /* the last one opened */
+};
+
+/* As symbolizer_file() and symbolizer_file_find(). */
+int lone_files_open(struct lone_files *files, const char *path, struct sym_file **out);
+int lone_file_find(struct sym_file *f, const char *section, uint64_t address, struct sym_result *out);
+
+void lone_files_free(struct lone_files *files);
 
 /* object_save() for all of them. True: some index was written. */
-bool lone_files_save(struct sym_file *first, bool last);
+bool lone_files_save(struct lone_files *files, bool last);
 
 /* What their tables and theirs alone hold. */
-size_t lone_files_memory(const struct sym_file *first);
+size_t lone_files_memory(const struct lone_files *files);
 
 #endif

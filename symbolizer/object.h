@@ -13,7 +13,7 @@
 #include "symbolizer/debug_file.h"
 #include "symbolizer/intern.h"
 #include "symbolizer/object_index.h"
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/types.h"
 
 struct object;
 
@@ -38,7 +38,7 @@ void object_report_missing(const struct object_environment *env, const char *bui
 struct object_answer {
 	const struct sym_frame *frames; /* until the next call for this object */
 	size_t n_frames;
-	const char *source; /* "dwarf" or "symtab" */
+	enum sym_source source; /* DWARF or SYMTAB */
 };
 
 /*

@@ -14,7 +14,7 @@
 #define SYMBOLIZER_OBJECT_INDEX_H
 
 #include "symbolizer/index_file.h"
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/types.h"
 
 struct object_index;
 

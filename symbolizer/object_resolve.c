@@ -241,6 +241,6 @@ bool object_resolve(struct object *o, uint64_t address, struct object_answer *ou
 	answer = &o->answers[i];
 	out->frames = o->frames + answer->first_frame;
 	out->n_frames = answer->n_frames;
-	out->source = answer->from_dwarf ? "dwarf" : "symtab";
+	out->source = answer->from_dwarf ? SYM_SOURCE_DWARF : SYM_SOURCE_SYMTAB;
 	return answer->n_frames;
 }

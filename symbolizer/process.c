@@ -12,7 +12,6 @@
 
 #include "symbolizer/maps.h"
 #include "symbolizer/regular_file.h"
-#include "symbolizer/symbolizer_state.h"
 
 #define MAX_MAPPINGS 65536 /* as many as Linux lets a process have, unless vm.max_map_count is raised */
 #define REFRESH_NS   100000000ll
@@ -31,7 +30,7 @@ static int64_t now_ns(void)
 
 static void note_change(struct sym_process *p)
 {
-	p->version = ++p->owner->versions;
+	p->version = ++p->env->versions;
 }
 
 static void forget_mappings(struct sym_process *p)
@@ -149,7 +148,7 @@ static void drop_oldest(struct sym_process *p)
 		else
 			free(p->mappings[from]);
 	}
-	p->owner->stats.mappings_dropped += p->n_mappings - to;
+	p->env->stats->mappings_dropped += p->n_mappings - to;
 	p->n_mappings = to;
 	note_change(p);
 }
@@ -206,7 +205,7 @@ int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, 
 	len = strlen(path);
 	if (len > strlen(DELETED) && strcmp(path + len - strlen(DELETED), DELETED) == 0)
 		len -= strlen(DELETED);
-	wanted.path = intern_bytes(p->owner->strings, path, len);
+	wanted.path = intern_bytes(p->env->strings, path, len);
 	return add_mapping(p, &wanted);
 }
 
@@ -230,7 +229,7 @@ static uint64_t start_time(const struct sym_process *p)
 	FILE *file;
 	int i;
 
-	snprintf(path, sizeof(path), "%s/%u/stat", p->owner->proc, p->key.pid);
+	snprintf(path, sizeof(path), "%s/%u/stat", p->env->proc, p->key.pid);
 	file = fopen(path, "re");
 	if (!file)
 		return 0;
@@ -265,7 +264,7 @@ int symbolizer_process_refresh(struct sym_process *p)
 	if (p->exited)
 		return -ESRCH;
 	p->refreshed_ns = now_ns();
-	snprintf(path, sizeof(path), "%s/%u/maps", p->owner->proc, p->key.pid);
+	snprintf(path, sizeof(path), "%s/%u/maps", p->env->proc, p->key.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		p->exited = true;
@@ -310,7 +309,7 @@ static int open_if_same(const char *root, const char *path, uint64_t inode)
  */
 static int open_mapped(const struct sym_process *p, const struct mapping *m, char *root, size_t root_size)
 {
-	const char *proc = p->owner->proc;
+	const char *proc = p->env->proc;
 	char path[PATH_MAX];
 	int fd = -ENOENT;
 
@@ -342,21 +341,21 @@ static int open_object(struct sym_process *p, struct mapping *m)
 
 	m->object = NULL;
 	if (strcmp(m->path, VDSO) == 0)
-		m->object = object_cache_vdso(p->owner->objects);
+		m->object = object_cache_vdso(p->env->objects);
 	/* Of a path, the kernel makes none with ".." in it; a memfd may have any name. */
 	if (m->path[0] != '/' || regular_file_climbs(m->path))
 		return 0;
 	fd = open_mapped(p, m, root, sizeof(root));
 	if (fd >= 0)
-		return object_cache_get(p->owner->objects, fd, root, m->path, &m->object);
-	p->owner->stats.files_missing += !object_cache_may_pass(fd);
+		return object_cache_get(p->env->objects, fd, root, m->path, &m->object);
+	p->env->stats->files_missing += !object_cache_may_pass(fd);
 	return fd;
 }
 
 /* What failed for a reason that may pass is tried again, a few times a second. */
 static struct object *object_of(struct sym_process *p, struct mapping *m)
 {
-	uint64_t generation = object_cache_generation(p->owner->objects);
+	uint64_t generation = object_cache_generation(p->env->objects);
 	int err;
 
 	if (m->tried && (!m->object || m->generation == generation) &&
@@ -365,7 +364,7 @@ static struct object *object_of(struct sym_process *p, struct mapping *m)
 	m->tried = true;
 	err = open_object(p, m);
 	m->try_again_ns = object_cache_may_pass(err) ? now_ns() + REFRESH_NS : 0;
-	m->generation = object_cache_generation(p->owner->objects);
+	m->generation = object_cache_generation(p->env->objects);
 	return m->object;
 }
 
@@ -390,10 +389,10 @@ bool process_locate(struct sym_process *p, uint64_t pc, struct process_location 
 
 void process_object_used(struct sym_process *p, struct object *o)
 {
-	object_cache_used(p->owner->objects, o);
+	object_cache_used(p->env->objects, o);
 }
 
-const struct sym_module *process_module(struct symbolizer *s, const struct process_location *at)
+const struct sym_module *process_module(struct sym_process *p, const struct process_location *at)
 {
 	struct mapping *m = at->mapping;
 
@@ -404,6 +403,6 @@ const struct sym_module *process_module(struct symbolizer *s, const struct proce
 		m->module_given = true;
 	}
 	if (at->object && !*m->module.build_id)
-		m->module.build_id = intern_string(s->strings, object_build_id(at->object));
+		m->module.build_id = intern_string(p->env->strings, object_build_id(at->object));
 	return &m->module;
 }

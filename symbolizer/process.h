@@ -28,10 +28,20 @@ struct process_key {
 	uint64_t start;
 };
 
+/* What all processes of a symbolizer share. */
+struct process_environment {
+	const char *proc; /* where /proc is */
+	struct intern *strings;
+	struct object_cache *objects;
+	struct symbolizer_stats *stats;
+	uint64_t versions; /* that processes' mappings have had */
+};
+
 struct sym_process {
 	struct process_key key;
 	UT_hash_handle hh;
-	struct symbolizer *owner;
+	struct process_environment *env;
+	struct symbolizer *owner; /* for those who are given nothing but the process */
 	bool exited;
 	uint64_t started;          /* as PROC/PID/stat has it; 0: not looked yet */
 	struct mapping **mappings; /* by start, none overlapping another */
@@ -64,6 +74,6 @@ void process_object_used(struct sym_process *p, struct object *o);
 int process_open_mapped(const struct sym_process *p, const struct mapping *m);
 
 /* The pprof view of a located mapping. */
-const struct sym_module *process_module(struct symbolizer *s, const struct process_location *at);
+const struct sym_module *process_module(struct sym_process *p, const struct process_location *at);
 
 #endif

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/python_file.h"
-
 #define MAX_CODE_BYTES ((uint64_t)4 << 20) /* the largest evaluator known has 100 KB */
 #define MIN_TARGETS    4                   /* by chance, bytes that are no jump have led to one or two */
 
@@ -158,7 +156,7 @@ void python_evaluator_ranges(struct elf_file *f, uint64_t start, uint64_t size,
 	if (!size || size > MAX_CODE_BYTES || start + size < start)
 		return;
 	code = malloc(size);
-	if (code && !python_file_read(f, start, code, size))
+	if (code && !elf_file_read_at(f, start, code, size))
 		find_other_part(f, code, &out[0], &out[1]);
 	free(code);
 }

@@ -41,21 +41,6 @@ struct found {
 	uint64_t evaluator_size;
 };
 
-int python_file_read(const struct elf_file *f, uint64_t address, void *buffer, size_t len)
-{
-	size_t n, i;
-	const struct elf_segment *segments = elf_file_segments(f, &n);
-
-	for (i = 0; i < n; i++) {
-		uint64_t offset = address - segments[i].vaddr;
-
-		if (address >= segments[i].vaddr && offset < segments[i].file_size &&
-		    len <= segments[i].file_size - offset)
-			return elf_file_read(f, segments[i].offset + offset, buffer, len);
-	}
-	return -EBADMSG;
-}
-
 static void note_symbol(const Elf64_Sym *symbol, const char *name, struct found *out)
 {
 	size_t i;
@@ -98,7 +83,7 @@ static int find_version(const struct elf_file *f, const struct found *found, uin
 	int err;
 
 	if (found->at[SYMBOL_VERSION]) {
-		err = python_file_read(f, found->at[SYMBOL_VERSION], &version, sizeof(version));
+		err = elf_file_read_at(f, found->at[SYMBOL_VERSION], &version, sizeof(version));
 		*out = err ? 0 : (uint16_t)(version >> 16);
 		return err;
 	}
@@ -119,7 +104,7 @@ static int layout_of(const struct elf_file *f, const struct found *found, uint16
 
 	if (version < PYTHON_3_13)
 		return python_layout_by_table(version, out);
-	err = python_file_read(f, found->at[SYMBOL_RUNTIME], words, sizeof(words));
+	err = elf_file_read_at(f, found->at[SYMBOL_RUNTIME], words, sizeof(words));
 	if (!err)
 		err = python_layout_by_debug_offsets(words, PYTHON_DEBUG_OFFSETS_MAX, out);
 	return err;

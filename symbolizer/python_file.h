@@ -15,7 +15,4 @@
  */
 int python_file_layout(struct elf_file *f, struct sym_python_layout *out);
 
-/* Reads what the file puts at an ELF address. -EBADMSG: nothing, or not so much. */
-int python_file_read(const struct elf_file *f, uint64_t address, void *buffer, size_t len);
-
 #endif

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/python_file.h"
-
 #define MAX_EVALUATOR_BYTES 4096 /* seen: 282 and 657 bytes */
 #define MAX_CODE_BYTES      ((uint64_t)128 << 20)
 #define CHUNK_BYTES         ((size_t)1 << 20)
@@ -123,7 +121,7 @@ static bool read_handlers(struct elf_file *f, struct search *search)
 {
 	size_t i;
 
-	if (python_file_read(f, search->table, search->handlers, sizeof(search->handlers)))
+	if (elf_file_read_at(f, search->table, search->handlers, sizeof(search->handlers)))
 		return false;
 	relocate_handlers(f, search);
 	for (i = 0; i < OPCODES; i++)
@@ -155,7 +153,7 @@ static void look_at_evaluator(struct elf_file *f, const struct sym_python_range 
 	uint8_t bytes[MAX_EVALUATOR_BYTES + LOOK_AHEAD_BYTES] = { 0 };
 	struct code code = { bytes, evaluator->start, 0, (size_t)(evaluator->end - evaluator->start) };
 
-	if (!python_file_read(f, evaluator->start, bytes, code.to))
+	if (!elf_file_read_at(f, evaluator->start, bytes, code.to))
 		find_table_calls(search, &code);
 }
 

@@ -1,14 +1,11 @@
 #include "symbolizer/symbolizer.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "symbolizer/index_folder.h"
-#include "symbolizer/lone_file.h"
 #include "symbolizer/symbolizer_state.h"
 
 #define DEFAULT_MEMORY_BYTES ((size_t)512 << 20)
@@ -68,7 +65,12 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 		.names = opts->names,
 		.stats = &s->stats,
 	};
+	s->room.stats = &s->stats;
+	s->files = (struct lone_files){ .env = &s->env, .room = &s->room };
 	s->objects = object_cache_new(&s->env);
+	s->of_processes = (struct process_environment){
+		.proc = s->proc, .strings = s->strings, .objects = s->objects, .stats = &s->stats
+	};
 	s->kernel = new_kernel(s, opts);
 	return s->objects && s->kernel ? 0 : -ENOMEM;
 }
@@ -96,7 +98,7 @@ void symbolizer_free(struct symbolizer *s)
 		HASH_DEL(s->processes, p);
 		process_free(p);
 	}
-	lone_files_free(s->files);
+	lone_files_free(&s->files);
 	kernel_free(s->kernel);
 	object_cache_free(s->objects);
 	index_folder_close(s->folder);
@@ -120,8 +122,9 @@ struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint6
 	if (!p)
 		return NULL;
 	p->key = key;
+	p->env = &s->of_processes;
 	p->owner = s;
-	p->version = ++s->versions;
+	p->version = ++p->env->versions;
 	HASH_ADD(hh, s->processes, key, sizeof(p->key), p);
 	if (p->hh.tbl)
 		return p;
@@ -135,27 +138,6 @@ void symbolizer_process_drop(struct sym_process *p)
 		return;
 	HASH_DEL(p->owner->processes, p);
 	process_free(p);
-}
-
-/* A result of one frame that has just a name. */
-static void set_single(struct symbolizer *s, struct sym_result *out, const char *function, const char *source)
-{
-	s->single = (struct sym_frame){ .function = function };
-	out->frames = &s->single;
-	out->n_frames = 1;
-	out->source = source;
-}
-
-__attribute__((format(printf, 3, 4))) static void set_unnamed(struct symbolizer *s, struct sym_result *out,
-                                                              const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(s->unnamed, sizeof(s->unnamed), format, args);
-	va_end(args);
-	set_single(s, out, s->unnamed, "none");
-	s->stats.results_none++;
 }
 
 void symbolizer_debug_arrived(struct symbolizer *s, const char *build_id)
@@ -180,11 +162,9 @@ int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct 
 		                    .n_frames = hit.n_frames,
 		                    .source = hit.source };
 	if (!hit.n_frames)
-		set_unnamed(s, out, "[no symbols: kernel+0x%llx]", (unsigned long long)hit.address);
-	else if (hit.source[0] == 'd')
-		s->stats.results_dwarf++;
+		answer_unnamed(&s->room, out, "[no symbols: kernel+0x%llx]", (unsigned long long)hit.address);
 	else
-		s->stats.results_kallsyms++;
+		s->stats.results[hit.source]++;
 	return 0;
 }
 
@@ -201,28 +181,62 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* A child has its parent's mapped, too: its own comes first. NULL: there is none. */
+static const struct mapping *find_jitdump(const struct sym_process *p, uint32_t inner_pid)
+{
+	const struct mapping *found = NULL;
+	unsigned long number;
+	size_t i;
+
+	for (i = 0; i < p->n_mappings; i++) {
+		if (!jit_names_is_jitdump(p->mappings[i]->path, &number))
+			continue;
+		found = p->mappings[i];
+		if (number == inner_pid)
+			break;
+	}
+	return found;
+}
+
+static int open_jitdump(void *context, uint32_t inner_pid, const uint64_t *known, uint64_t *inode)
+{
+	const struct mapping *m = find_jitdump(context, inner_pid);
+
+	if (!m || (known && *known == m->inode))
+		return -1;
+	*inode = m->inode;
+	return process_open_mapped(context, m);
+}
+
+static bool find_jit_name(struct sym_process *p, uint64_t pc, struct jit_name *out)
+{
+	struct jit_process of = { .proc = p->env->proc,
+		                  .pid = p->key.pid,
+		                  .exited = p->exited,
+		                  .open_jitdump = open_jitdump,
+		                  .context = p };
+
+	return jit_names_find(&p->jit, &of, pc, out);
+}
+
 /* In a mapping, but without an object that knows the address. */
 static void name_by_mapping(struct sym_process *p, const struct process_location *at, struct sym_result *out)
 {
 	struct symbolizer *s = p->owner;
 	struct jit_name jit;
 
-	if ((at->mapping->path[0] != '/' || !at->object) && jit_names_find(p, out->address, &jit)) {
-		set_single(s, out, jit.function, jit.source);
-		s->single.file = jit.file;
-		s->single.line = jit.line;
-		if (jit.source[0] == 'j')
-			s->stats.results_jitdump++;
-		else
-			s->stats.results_perf_map++;
+	if ((at->mapping->path[0] != '/' || !at->object) && find_jit_name(p, out->address, &jit)) {
+		answer_single(&s->room, out, jit.function, jit.source);
+		s->room.single.file = jit.file;
+		s->room.single.line = jit.line;
 	} else if (at->object) {
-		set_unnamed(p->owner, out, "[no symbols: %s+0x%llx]", base_name(at->mapping->path),
-		            (unsigned long long)at->address);
+		answer_unnamed(&s->room, out, "[no symbols: %s+0x%llx]", base_name(at->mapping->path),
+		               (unsigned long long)at->address);
 	} else if (at->mapping->path[0]) {
-		set_unnamed(p->owner, out, "[no symbols: %s+0x%llx]", base_name(at->mapping->path),
-		            (unsigned long long)(out->address - at->mapping->start + at->mapping->offset));
+		answer_unnamed(&s->room, out, "[no symbols: %s+0x%llx]", base_name(at->mapping->path),
+		               (unsigned long long)(out->address - at->mapping->start + at->mapping->offset));
 	} else {
-		set_unnamed(p->owner, out, "[unknown 0x%llx]", (unsigned long long)out->address);
+		answer_unnamed(&s->room, out, "[unknown 0x%llx]", (unsigned long long)out->address);
 	}
 }
 
@@ -234,35 +248,15 @@ static void describe_module(struct mapping *m, struct object *o)
 	m->module.has_lines |= object_has_lines(o);
 }
 
-static void take_answer(struct symbolizer *s, const struct object_answer *answer, struct sym_result *out)
-{
-	out->frames = answer->frames;
-	out->n_frames = answer->n_frames;
-	out->source = answer->source;
-	if (answer->source[0] == 'd')
-		s->stats.results_dwarf++;
-	else
-		s->stats.results_symtab++;
-}
-
-void symbolizer_answer(struct symbolizer *s, const struct object_answer *answer, const char *file,
-                       struct sym_result *out)
-{
-	if (answer->n_frames)
-		take_answer(s, answer, out);
-	else
-		set_unnamed(s, out, "[no symbols: %s+0x%llx]", file, (unsigned long long)out->address);
-}
-
 static void resolve_in_object(struct sym_process *p, const struct process_location *at,
                               struct sym_result *out)
 {
 	struct object_answer answer;
 
-	if (object_resolve(at->object, at->address, &answer))
-		take_answer(p->owner, &answer, out);
-	describe_module(at->mapping, at->object);
 	out->address = at->address;
+	if (object_resolve(at->object, at->address, &answer))
+		answer_object(&p->owner->room, out, &answer, "");
+	describe_module(at->mapping, at->object);
 }
 
 int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct sym_result *out)
@@ -271,10 +265,10 @@ int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct s
 
 	*out = (struct sym_result){ .address = pc - is_caller };
 	if (!process_locate(p, out->address, &at)) {
-		set_unnamed(p->owner, out, "[unknown 0x%llx]", (unsigned long long)out->address);
+		answer_unnamed(&p->owner->room, out, "[unknown 0x%llx]", (unsigned long long)out->address);
 		return 0;
 	}
-	out->module = process_module(p->owner, &at);
+	out->module = process_module(p, &at);
 	if (at.object)
 		resolve_in_object(p, &at, out);
 	if (!out->n_frames)
@@ -282,6 +276,16 @@ int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct s
 	if (at.object)
 		process_object_used(p, at.object);
 	return 0;
+}
+
+int symbolizer_file(struct symbolizer *s, const char *path, struct sym_file **out)
+{
+	return lone_files_open(&s->files, path, out);
+}
+
+int symbolizer_file_find(struct sym_file *f, const char *section, uint64_t address, struct sym_result *out)
+{
+	return lone_file_find(f, section, address, out);
 }
 
 int symbolizer_save(struct symbolizer *s, bool last)
@@ -292,7 +296,7 @@ int symbolizer_save(struct symbolizer *s, bool last)
 		return s->folder_err;
 	wrote |= object_cache_save(s->objects, last);
 	wrote |= kernel_save(s->kernel, last);
-	wrote |= lone_files_save(s->files, last);
+	wrote |= lone_files_save(&s->files, last);
 	if (wrote && !index_folder_lock(s->folder, last)) {
 		s->stats.index_files_evicted += index_folder_trim(s->folder);
 		index_folder_unlock(s->folder);
@@ -304,7 +308,7 @@ void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
 {
 	*out = s->stats;
 	out->memory_bytes = intern_memory(s->strings) + object_cache_memory(s->objects) +
-	                    kernel_memory(s->kernel) + lone_files_memory(s->files);
+	                    kernel_memory(s->kernel) + lone_files_memory(&s->files);
 	out->names_refused = intern_refused(s->strings);
 	out->files_cached = object_cache_count(s->objects);
 	out->processes = HASH_COUNT(s->processes);

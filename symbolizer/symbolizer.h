@@ -17,7 +17,7 @@
  *
  * Who owns what
  *	Strings in a result are interned: they live, at one address, until symbolizer_free(), but for the
- *	function and file of a result whose source is "jitdump", "perf-map" or "none": there is no end to
+ *	function and file of a result whose source is JITDUMP, PERF_MAP or NONE: there is no end to
  *	those, so they live as `frames` do.
  *	`frames` of a result live until the next call on the same symbolizer.
  *	`module` of a user result lives until the next call for the same process (any may find that something
@@ -41,16 +41,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "symbolizer/types.h"
+
 struct symbolizer;
 struct sym_process;
 struct sym_file;
-
-/* How much of a C++ or Rust name is given: demangle.h has the rules. */
-enum sym_names {
-	SYM_NAMES_TEMPLATES,  /* ns::f<int>, without parameters */
-	SYM_NAMES_FULL,       /* void ns::f<int>(int) const */
-	SYM_NAMES_SIMPLIFIED, /* ns::f */
-};
 
 struct symbolizer_opts {
 	size_t max_memory_bytes; /* of symbol, line and unwind tables; 0: 512 MiB. Over it the least recently
@@ -80,14 +75,6 @@ struct symbolizer_opts {
 	uint64_t max_cache_bytes; /* of the whole folder; 0: 256 MiB */
 };
 
-/* One source-level frame. `file` is NULL and `line` 0 where unknown. */
-struct sym_frame {
-	const char *function;
-	const char *file;
-	uint32_t line;
-	bool inlined; /* was inlined into the frame after it */
-};
-
 /* The mapping that an address belongs to, as pprof wants it. */
 struct sym_module {
 	const char *path;     /* as the process sees it; "[kernel.kallsyms]_stext" for the kernel */
@@ -112,8 +99,11 @@ struct sym_result {
 	const struct sym_module *module; /* NULL for an address outside every mapping */
 	const struct sym_frame *frames;  /* innermost first, at least one */
 	size_t n_frames;
-	const char *source; /* "dwarf", "symtab", "kallsyms", "jitdump", "perf-map" or "none" */
+	enum sym_source source;
 };
+
+/* "dwarf", "symtab", "kallsyms", "jitdump", "perf-map" or "none". */
+const char *sym_source_name(enum sym_source source);
 
 /* NULL `opts`: defaults. Returns NULL with errno set. */
 struct symbolizer *symbolizer_new(const struct symbolizer_opts *opts);
@@ -194,32 +184,6 @@ int symbolizer_save(struct symbolizer *s, bool last);
  */
 void symbolizer_debug_arrived(struct symbolizer *s, const char *build_id);
 
-struct sym_regs {
-	uint64_t ip, sp, bp, bx, r12, r13, r14, r15, ax, cx, dx, si, di, r8, r9, r10, r11;
-};
-
-struct sym_stack {
-	struct sym_regs regs;
-	const void *copy;
-	size_t copy_len;
-	uint64_t copy_start; /* address of copy[0]: regs.sp, or lower to have the red zone in it */
-	bool *is_caller; /* out: NULL, or room for max_pcs: set for each pc that is a return address; it is not for
-	                    pcs[0], nor for the pc at which a signal interrupted a function */
-	/*
-	 * NULL, or asked for what lies outside the copy (another stack when a signal handler runs on an
-	 * alternate one). Returns 0 when all of `len` bytes were read.
-	 */
-	int (*read)(void *context, uint64_t address, void *buffer, size_t len);
-	void *read_context;
-};
-
-enum sym_unwind_end {
-	SYM_UNWIND_COMPLETE,  /* reached the thread's start: undefined or zero return address */
-	SYM_UNWIND_TRUNCATED, /* left the copied bytes, or max_pcs were not enough */
-	SYM_UNWIND_NO_CFI,    /* came to code without unwind tables that keeps no frame pointer either */
-	SYM_UNWIND_BAD        /* unwind tables or stack make no sense here */
-};
-
 /*
  * pcs[0] is regs.ip, the others are its callers, outwards. Returns 0 whenever there is at least that one,
  * with *end saying how it ended; -EINVAL for max_pcs 0.
@@ -227,48 +191,6 @@ enum sym_unwind_end {
 int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint64_t *pcs, size_t max_pcs,
                       size_t *n_pcs, enum sym_unwind_end *end);
 
-/* What kernel frames can be told of. */
-enum sym_kernel {
-	SYM_KERNEL_UNUSED, /* nobody has asked yet */
-	SYM_KERNEL_DWARF,  /* functions, lines and inlined functions */
-	SYM_KERNEL_NAMES,  /* functions of kallsyms: vmlinux with debug information is not here */
-	SYM_KERNEL_HIDDEN  /* nothing: kallsyms has no addresses for us (kptr_restrict), or is not there */
-};
-
-/* Counts since symbolizer_new(), but for the last group, which is as of now. */
-struct symbolizer_stats {
-	uint64_t results_dwarf, results_symtab, results_kallsyms, results_jitdump, results_perf_map,
-	        results_none;
-	uint64_t unwind_ends[4];        /* by enum sym_unwind_end */
-	uint64_t unwind_frame_pointers; /* steps made by frame pointer for want of tables */
-
-	uint64_t files_opened, debug_files_opened;
-	uint64_t files_missing;   /* could not be opened, or are not the ones that are mapped */
-	uint64_t files_corrupt;   /* not ELF, or has structures that lie outside the file */
-	uint64_t files_too_large; /* tables over max_memory_bytes */
-	uint64_t split_files_opened,
-	        split_files_missing; /* of -gsplit-dwarf: .dwo and .dwp files; units whose one
-	                                                     is missing, so that only their lines are known */
-	uint64_t dwarf_errors;       /* units of debug information that could not be read to their end */
-	uint64_t cache_evictions;    /* files whose tables were dropped for max_memory_bytes */
-	uint64_t mappings_dropped;   /* the oldest of processes that have had too many */
-	uint64_t names_refused;      /* strings that came out as "[too many names]" */
-
-	/* Of the indexes in cache_dir. */
-	uint64_t index_files_loaded;
-	uint64_t index_blocks_used; /* read from there to answer */
-	uint64_t
-	        index_blocks_refused; /* were not as they were written; made anew. A whole file counts as one */
-	uint64_t index_blocks_saved;
-	uint64_t index_files_evicted; /* for max_cache_bytes */
-	uint64_t index_errors;        /* could not be read or written, or too much was new at once */
-
-	size_t memory_bytes; /* tables and strings */
-	size_t files_cached, processes;
-	size_t kernel_symbols; /* 0: kallsyms hidden or unreadable */
-	enum sym_kernel kernel;
-	size_t kernel_modules_without_debug; /* modules whose debug information was wanted and is not here */
-};
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out);
 
 #endif

@@ -2,7 +2,9 @@
 #ifndef SYMBOLIZER_SYMBOLIZER_STATE_H
 #define SYMBOLIZER_SYMBOLIZER_STATE_H
 
+#include "symbolizer/answer.h"
 #include "symbolizer/kernel.h"
+#include "symbolizer/lone_file.h"
 #include "symbolizer/process.h"
 
 struct symbolizer {
@@ -11,20 +13,15 @@ struct symbolizer {
 	struct object_cache *objects;
 	struct kernel *kernel;
 	struct sym_process *processes; /* uthash by key */
-	uint64_t versions;             /* that processes' mappings have had */
-	struct unwind_cache *unwound;  /* NULL before the first stack */
-	uint64_t unwound_generation;   /* of `objects`, whose rules are in it */
-	struct sym_file *files;        /* the last one opened */
+	struct process_environment of_processes;
+	struct unwind_cache *unwound; /* NULL before the first stack */
+	uint64_t unwound_generation;  /* of `objects`, whose rules are in it */
+	struct lone_files files;
 	char *debug_dir, *fetched_dir, *proc;
 	struct index_folder *folder; /* NULL: none */
 	int folder_err;              /* why there is none, though one is wanted */
 	struct symbolizer_stats stats;
-	struct sym_frame single; /* of results that have no frames of their own */
-	char unnamed[512];       /* its name, when that tells just an address: there is no end to those */
+	struct answer_room room;
 };
-
-/* Fills in frames and source, and counts. Without frames in the answer: "[no symbols: FILE+0xADDRESS]". */
-void symbolizer_answer(struct symbolizer *s, const struct object_answer *answer, const char *file,
-                       struct sym_result *out);
 
 #endif

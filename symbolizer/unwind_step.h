@@ -3,7 +3,7 @@
 #define SYMBOLIZER_UNWIND_STEP_H
 
 #include "symbolizer/cfi_rules.h"
-#include "symbolizer/symbolizer.h"
+#include "symbolizer/types.h"
 
 struct unwind_frame {
 	uint64_t regs[CFI_MAX_REGISTERS]; /* the pc is regs[arch->pc] */

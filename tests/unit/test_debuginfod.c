@@ -356,15 +356,15 @@ static void test_debuginfod__symbolizer(void **state)
 	for (address = 0x11000; address < 0x12000; address++)
 		if (!symbolizer_user(p, address, false, &r) && strcmp(r.frames[0].function, "shown") == 0)
 			break;
-	assert_string_equal(r.source, "symtab");
+	assert_int_equal(r.source, SYM_SOURCE_SYMTAB);
 	assert_int_equal(r.frames[0].line, 0);
 	assert_counted(d, "1 1 0 0 0");
 	symbolizer_user(p, address, false, &r);
-	assert_string_equal(r.source, "symtab"); /* not told yet */
+	assert_int_equal(r.source, SYM_SOURCE_SYMTAB); /* not told yet */
 	while (debuginfod_take(d, build_id))
 		symbolizer_debug_arrived(s, build_id);
 	symbolizer_user(p, address, false, &r);
-	assert_string_equal(r.source, "dwarf");
+	assert_int_equal(r.source, SYM_SOURCE_DWARF);
 	assert_string_equal(r.frames[0].function, "shown");
 	assert_int_equal(r.frames[0].line, 1);
 	symbolizer_free(s);

@@ -10,6 +10,7 @@
 #include "symbolizer/dwarf_index.h"
 #include "symbolizer/dwarf_package.h"
 #include "symbolizer/dwarf_split.h"
+#include "symbolizer/symbolizer.h"
 #include "tests/unit/compile_program.h"
 
 #define BUFFER (1 << 20)

@@ -42,7 +42,7 @@ static void describe(struct sym_file *file, uint64_t address, char *out)
 	size_t i, len;
 
 	assert_int_equal(symbolizer_file_find(file, NULL, address, &r), 0);
-	len = (size_t)snprintf(out, MAX_TEXT, "%s", r.source);
+	len = (size_t)snprintf(out, MAX_TEXT, "%s", sym_source_name(r.source));
 	for (i = 0; i < r.n_frames && len < MAX_TEXT; i++)
 		len += (size_t)snprintf(out + len, MAX_TEXT - len, "|%s %s:%u %d", r.frames[i].function,
 		                        r.frames[i].file ? r.frames[i].file : "?", r.frames[i].line,

@@ -68,7 +68,7 @@ static void test_jit_names__perf_map(void **state)
 	              program_dir),
 	        0);
 	r = ask(CODE + 15);
-	assert_string_equal(r.source, "perf-map");
+	assert_int_equal(r.source, SYM_SOURCE_PERF_MAP);
 	assert_string_equal(r.frames[0].function, "one");
 	assert_null(r.frames[0].file);
 	/* It has grown, and in the middle of a line. */
@@ -76,12 +76,12 @@ static void test_jit_names__perf_map(void **state)
 	                       "perf-7.map",
 	                       program_dir),
 	                 0);
-	assert_string_equal(ask(CODE + 0x100).source, "none");
+	assert_int_equal(ask(CODE + 0x100).source, SYM_SOURCE_NONE);
 	wait_for_look();
 	assert_string_equal(ask(CODE + 0x100).frames[0].function, "two");
 	assert_string_equal(ask(CODE + 1).frames[0].function, "three");
 	assert_string_equal(ask(CODE + 9).frames[0].function, "one");
-	assert_string_equal(ask(CODE + 0x200).source, "none");
+	assert_int_equal(ask(CODE + 0x200).source, SYM_SOURCE_NONE);
 	assert_int_equal(shell("cd '%s/4321/root/tmp' && printf '0 four\\n' >> perf-7.map", program_dir), 0);
 	wait_for_look();
 	assert_string_equal(ask(CODE + 0x20f).frames[0].function, "four");
@@ -99,7 +99,7 @@ static void test_jit_names__perf_map_of_another(void **state)
 	                       "perf-7.map",
 	                       program_dir),
 	                 0);
-	assert_string_equal(ask(CODE).source, "none");
+	assert_int_equal(ask(CODE).source, SYM_SOURCE_NONE);
 	assert_int_equal(shell("chown 0 '%s/4321/root/tmp/perf-7.map'", program_dir), 0);
 	wait_for_look();
 	assert_string_equal(ask(CODE).frames[0].function, "planted");
@@ -156,20 +156,20 @@ static void test_jit_names__jitdump(void **state)
 	map_jitdump("jit-7.dump", 0x31000);
 	map_jitdump("jit-8.dump", 0x32000);
 	r = ask(CODE + 1);
-	assert_string_equal(r.source, "jitdump");
+	assert_int_equal(r.source, SYM_SOURCE_JITDUMP);
 	assert_string_equal(r.frames[0].function, "f");
 	assert_string_equal(r.frames[0].file, "/src/f.js");
 	assert_int_equal(r.frames[0].line, 42);
 	assert_string_equal(ask(CODE + 0x30).frames[0].function, "by the map");
 	symbolizer_stats(s, &stats);
-	assert_int_equal(stats.results_jitdump, 1);
+	assert_int_equal(stats.results[SYM_SOURCE_JITDUMP], 1);
 	/* What was read stays when the process has gone. */
 	symbolizer_process_exit(p);
 	assert_int_equal(shell("rm -r '%s/4321'", program_dir), 0);
 	wait_for_look();
 	assert_string_equal(ask(CODE + 1).frames[0].function, "f");
 	symbolizer_process_exec(p);
-	assert_string_equal(ask(CODE + 1).source, "none");
+	assert_int_equal(ask(CODE + 1).source, SYM_SOURCE_NONE);
 }
 
 /* A program may map what it likes under such a name. */
@@ -181,19 +181,19 @@ static void test_jit_names__no_jitdump(void **state)
 	alarm(20);
 	assert_int_equal(shell("mkfifo '%s/4321/root/jit-1.dump'", program_dir), 0);
 	map_jitdump("jit-1.dump", 0x30000);
-	assert_string_equal(ask(CODE).source, "none");
+	assert_int_equal(ask(CODE).source, SYM_SOURCE_NONE);
 	jitdump_put_header(&w, 0x4a695444, EM_X86_64);
 	jitdump_put_load(&w, "f", CODE, 0x20);
 	write_jitdump(&w, "jit-2.txt");
 	map_jitdump("jit-2.txt", 0x31000);
 	wait_for_look();
-	assert_string_equal(ask(CODE).source, "none");
+	assert_int_equal(ask(CODE).source, SYM_SOURCE_NONE);
 	if (!geteuid()) {
 		write_jitdump(&w, "jit-3.dump");
 		assert_int_equal(shell("chown 65534 '%s/4321/root/jit-3.dump'", program_dir), 0);
 		map_jitdump("jit-3.dump", 0x32000);
 		wait_for_look();
-		assert_string_equal(ask(CODE).source, "none");
+		assert_int_equal(ask(CODE).source, SYM_SOURCE_NONE);
 	}
 	alarm(0);
 }

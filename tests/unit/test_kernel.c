@@ -115,7 +115,7 @@ static void assert_inlined(struct symbolizer *s, uint64_t start, const char *fun
 			break;
 	}
 	assert_int_equal(r->n_frames, 2);
-	assert_string_equal(r->source, "dwarf");
+	assert_int_equal(r->source, SYM_SOURCE_DWARF);
 	assert_string_equal(r->frames[0].function, "inlined");
 	assert_int_equal(r->frames[0].line, 2);
 	assert_true(r->frames[0].inlined);
@@ -192,7 +192,7 @@ static void test_kernel__names_alone(void **state)
 	(void)state;
 	symbolizer_kernel(s, vmlinux_shown + SHIFT + 4, false, &r);
 	assert_string_equal(r.frames[0].function, "vmlinux_shown");
-	assert_string_equal(r.source, "kallsyms");
+	assert_int_equal(r.source, SYM_SOURCE_KALLSYMS);
 	assert_false(r.module->has_lines);
 	symbolizer_kernel(s, module_shown + 4, false, &r);
 	assert_string_equal(r.frames[0].function, "module_shown");
@@ -205,7 +205,7 @@ static void test_kernel__names_alone(void **state)
 	                 0);
 	s = new_symbolizer("other");
 	symbolizer_kernel(s, vmlinux_shown + SHIFT + 4, false, &r);
-	assert_string_equal(r.source, "kallsyms");
+	assert_int_equal(r.source, SYM_SOURCE_KALLSYMS);
 	symbolizer_free(s);
 }
 
@@ -309,7 +309,7 @@ static void test_kernel__says_what_is_missing(void **state)
 	s = symbolizer_new(&opts);
 	symbolizer_kernel(s, vmlinux_shown + SHIFT, false, &r);
 	symbolizer_kernel(s, module_shown, false, &r);
-	assert_string_equal(r.source, "kallsyms");
+	assert_int_equal(r.source, SYM_SOURCE_KALLSYMS);
 	assert_int_equal(state_of(s, &modules), SYM_KERNEL_NAMES);
 	assert_int_equal(modules, 1);
 	assert_non_null(strstr(missing, "abcdef0123 "));
@@ -336,7 +336,7 @@ static void test_kernel__says_what_is_missing(void **state)
 	snprintf(proc, sizeof(proc), "%s/hidden", program_dir);
 	s = symbolizer_new(&opts);
 	symbolizer_kernel(s, vmlinux_shown + SHIFT, false, &r);
-	assert_string_equal(r.source, "none");
+	assert_int_equal(r.source, SYM_SOURCE_NONE);
 	assert_int_equal(state_of(s, &modules), SYM_KERNEL_HIDDEN);
 	symbolizer_free(s);
 }

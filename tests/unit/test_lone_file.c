@@ -73,7 +73,7 @@ static void assert_line(struct sym_file *f, const char *section, const char *fun
 	assert_int_equal(symbolizer_file_find(f, section, 2, &result), 0);
 	assert_int_equal(result.address, 2);
 	assert_null(result.module);
-	assert_string_equal(result.source, "dwarf");
+	assert_int_equal(result.source, SYM_SOURCE_DWARF);
 	assert_string_equal(result.frames[0].function, function);
 	assert_int_equal(result.frames[0].line, line);
 }
@@ -101,12 +101,12 @@ static void test_lone_file__outside(void **state)
 	assert_int_equal(symbolizer_file(symbols, file("lone.o"), &f), 0);
 	/* Behind its section another one begins, which is not meant. */
 	assert_int_equal(symbolizer_file_find(f, ".text.one", 0x1000, &result), 0);
-	assert_string_equal(result.source, "none");
+	assert_int_equal(result.source, SYM_SOURCE_NONE);
 	assert_string_equal(result.frames[0].function, "[no symbols: lone.o+0x1000]");
 	assert_int_equal(symbolizer_file_find(f, ".text.three", 0, &result), -ENOENT);
 	assert_int_equal(symbolizer_file_find(f, ".debug_info", 0, &result), -ENOENT);
 	assert_int_equal(symbolizer_file_find(f, NULL, 0, &result), 0); /* .text, which is empty */
-	assert_string_equal(result.source, "none");
+	assert_int_equal(result.source, SYM_SOURCE_NONE);
 }
 
 static void test_lone_file__no_such_files(void **state)

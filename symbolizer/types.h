@@ -1,0 +1,106 @@
+/*
+ * Types that the parts of the symbolizer and its users share: a frame, a stack, the counters. Part of symbolizer.h,
+ * which tells how they are used; no part below it needs more of that header than this.
+ */
+#ifndef SYMBOLIZER_TYPES_H
+#define SYMBOLIZER_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How much of a C++ or Rust name is given: demangle.h has the rules. */
+enum sym_names {
+	SYM_NAMES_TEMPLATES,  /* ns::f<int>, without parameters */
+	SYM_NAMES_FULL,       /* void ns::f<int>(int) const */
+	SYM_NAMES_SIMPLIFIED, /* ns::f */
+};
+
+/* One source-level frame. `file` is NULL and `line` 0 where unknown. */
+struct sym_frame {
+	const char *function;
+	const char *file;
+	uint32_t line;
+	bool inlined; /* was inlined into the frame after it */
+};
+
+/* What a result's frames are from. */
+enum sym_source {
+	SYM_SOURCE_NONE, /* the address alone: one frame that says so */
+	SYM_SOURCE_DWARF,
+	SYM_SOURCE_SYMTAB,
+	SYM_SOURCE_KALLSYMS,
+	SYM_SOURCE_JITDUMP,
+	SYM_SOURCE_PERF_MAP,
+	SYM_SOURCES
+};
+
+struct sym_regs {
+	uint64_t ip, sp, bp, bx, r12, r13, r14, r15, ax, cx, dx, si, di, r8, r9, r10, r11;
+};
+
+struct sym_stack {
+	struct sym_regs regs;
+	const void *copy;
+	size_t copy_len;
+	uint64_t copy_start; /* address of copy[0]: regs.sp, or lower to have the red zone in it */
+	bool *is_caller; /* out: NULL, or room for max_pcs: set for each pc that is a return address; it is not for
+	                    pcs[0], nor for the pc at which a signal interrupted a function */
+	/*
+	 * NULL, or asked for what lies outside the copy (another stack when a signal handler runs on an
+	 * alternate one). Returns 0 when all of `len` bytes were read.
+	 */
+	int (*read)(void *context, uint64_t address, void *buffer, size_t len);
+	void *read_context;
+};
+
+enum sym_unwind_end {
+	SYM_UNWIND_COMPLETE,  /* reached the thread's start: undefined or zero return address */
+	SYM_UNWIND_TRUNCATED, /* left the copied bytes, or max_pcs were not enough */
+	SYM_UNWIND_NO_CFI,    /* came to code without unwind tables that keeps no frame pointer either */
+	SYM_UNWIND_BAD        /* unwind tables or stack make no sense here */
+};
+
+/* What kernel frames can be told of. */
+enum sym_kernel {
+	SYM_KERNEL_UNUSED, /* nobody has asked yet */
+	SYM_KERNEL_DWARF,  /* functions, lines and inlined functions */
+	SYM_KERNEL_NAMES,  /* functions of kallsyms: vmlinux with debug information is not here */
+	SYM_KERNEL_HIDDEN  /* nothing: kallsyms has no addresses for us (kptr_restrict), or is not there */
+};
+
+/* Counts since symbolizer_new(), but for the last group, which is as of now. */
+struct symbolizer_stats {
+	uint64_t results[SYM_SOURCES];
+	uint64_t unwind_ends[4];        /* by enum sym_unwind_end */
+	uint64_t unwind_frame_pointers; /* steps made by frame pointer for want of tables */
+
+	uint64_t files_opened, debug_files_opened;
+	uint64_t files_missing;   /* could not be opened, or are not the ones that are mapped */
+	uint64_t files_corrupt;   /* not ELF, or has structures that lie outside the file */
+	uint64_t files_too_large; /* tables over max_memory_bytes */
+	uint64_t split_files_opened,
+	        split_files_missing; /* of -gsplit-dwarf: .dwo and .dwp files; units whose one
+	                                                     is missing, so that only their lines are known */
+	uint64_t dwarf_errors;       /* units of debug information that could not be read to their end */
+	uint64_t cache_evictions;    /* files whose tables were dropped for max_memory_bytes */
+	uint64_t mappings_dropped;   /* the oldest of processes that have had too many */
+	uint64_t names_refused;      /* strings that came out as "[too many names]" */
+
+	/* Of the indexes in cache_dir. */
+	uint64_t index_files_loaded;
+	uint64_t index_blocks_used; /* read from there to answer */
+	uint64_t
+	        index_blocks_refused; /* were not as they were written; made anew. A whole file counts as one */
+	uint64_t index_blocks_saved;
+	uint64_t index_files_evicted; /* for max_cache_bytes */
+	uint64_t index_errors;        /* could not be read or written, or too much was new at once */
+
+	size_t memory_bytes; /* tables and strings */
+	size_t files_cached, processes;
+	size_t kernel_symbols; /* 0: kallsyms hidden or unreadable */
+	enum sym_kernel kernel;
+	size_t kernel_modules_without_debug; /* modules whose debug information was wanted and is not here */
+};
+
+#endif
