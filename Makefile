@@ -14,14 +14,14 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(CFLAGS) $(SANITIZE) $(WARNINGS) -I. -I$(
 LIBS       = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty -lpthread -lm
 
 MODULES := symbolizer pprof stalltag profiler
-PROTOS  := $(wildcard $(addsuffix /*.proto,$(MODULES)))
+PROTOS  := $(wildcard $(addsuffix /*.proto,$(MODULES)) $(addsuffix /*/*.proto,$(MODULES)))
 PB_C    := $(PROTOS:%.proto=$(BUILD)/gen/%.pb-c.c)
 PB_H    := $(PB_C:.c=.h)
 SKEL    := $(BUILD)/gen/bpf/stallprof.skel.h
 
-srcs = $(filter-out profiler/main.c,$(wildcard $(1)/*.c))
+srcs = $(filter-out profiler/main.c,$(wildcard $(1)/*.c $(1)/*/*.c))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(call srcs,$(1))) \
-       $(patsubst %.proto,$(BUILD)/obj/gen/%.pb-c.o,$(wildcard $(1)/*.proto))
+       $(patsubst %.proto,$(BUILD)/obj/gen/%.pb-c.o,$(filter $(1)/%,$(PROTOS)))
 
 # A library may use those to its right, never those to its left.
 ARCHIVES := $(BUILD)/libprofiler.a $(BUILD)/libpprof.a $(BUILD)/libsymbolizer.a $(BUILD)/libstalltag.a
@@ -133,8 +133,10 @@ run: deps-build
 
 # --- tests: every one prints TAP, tests/run counts ------------------------------------------------------
 , := ,
-UNIT_BINS := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(wildcard tests/unit/test_*.c))
-$(BUILD)/tests/test_%: tests/unit/test_%.c $(ARCHIVES)
+UNIT_TESTS := $(wildcard $(addprefix tests/unit/,test_*.c */test_*.c */*/test_*.c))
+UNIT_BINS  := $(addprefix $(BUILD)/tests/,$(basename $(notdir $(UNIT_TESTS))))
+vpath test_%.c $(sort $(dir $(UNIT_TESTS)))
+$(BUILD)/tests/test_%: test_%.c $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -MF $(BUILD)/obj/test_$*.d -o $@ $< $(TEST_LDFLAGS) $(ARCHIVES) $(LIBS) -lcmocka -lmicrohttpd
 # Windows cannot be had when it says so.

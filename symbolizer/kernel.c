@@ -11,7 +11,6 @@
 
 #include "symbolizer/debug_file.h"
 #include "symbolizer/kallsyms.h"
-#include "symbolizer/symbolizer.h"
 
 #define REREAD_NS   10000000000ll
 #define MAX_MODULES 4096

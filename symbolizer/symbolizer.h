@@ -75,20 +75,6 @@ struct symbolizer_opts {
 	uint64_t max_cache_bytes; /* of the whole folder; 0: 256 MiB */
 };
 
-/* The mapping that an address belongs to, as pprof wants it. */
-struct sym_module {
-	const char *path;     /* as the process sees it; "[kernel.kallsyms]_stext" for the kernel */
-	const char *build_id; /* lower-case hex; "" when there is none */
-	/*
-	 * Run-time addresses: of the one executable mapping that the address is in (a file has more than one,
-	 * and so more than one module); of all the kernel's text, a kernel module's symbols.
-	 */
-	uint64_t start, end;
-	uint64_t offset; /* file offset of `start`; of the kernel its linked address, of a kernel module 0 */
-	bool has_functions, has_lines; /* as far as its tables have been needed yet */
-	bool is_kernel;
-};
-
 struct sym_result {
 	/*
 	 * What was looked up (pc, or pc - 1 for a caller) as an ELF address: what addr2line on the module's
