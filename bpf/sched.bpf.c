@@ -2,7 +2,7 @@
 #include "bpf/log_take.bpf.h"
 #include "bpf/wait.bpf.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* The thread may hold another tag than its cycle began under. */
 NOW_AND_THEN void look_at_tag(struct task_struct *task, struct thread *t, u32 task_state)

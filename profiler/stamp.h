@@ -57,7 +57,8 @@ struct stamp_coverage {
 	uint64_t last_ns;    /* and of the last */
 	uint64_t covered_ns; /* sum over windows, which may leave gaps or (of several hosts) overlap */
 	uint64_t windows;
-	uint64_t threshold_ns; /* T, DESIGN.md idea 4; the largest in use; 0: not said */
+	uint64_t
+	        threshold_ns; /* T: waits from that length on always have a stack; the largest in use; 0: not said */
 };
 
 /* What kernel frames could be told of, in order of badness: lines; names alone; neither. */
