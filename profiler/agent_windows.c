@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "pprof/profile.h"
 #include "profiler/agent_log.h"
@@ -12,16 +11,9 @@
 #include "profiler/ledger_row.h"
 #include "profiler/session.h"
 #include "profiler/stamp.h"
+#include "symbolizer/clock.h"
 
 #define SUMMARY_EVERY_NS (3600 * 1000000000ULL)
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
 
 static void say_loss(const char *line)
 {
@@ -51,7 +43,7 @@ void agent_windows_begin(struct agent_windows *windows, const struct config *con
 	windows->config = config;
 	windows->session = session;
 	windows->sink = sink;
-	windows->told_at_ns = now_ns();
+	windows->told_at_ns = monotonic_ns();
 }
 
 void agent_windows_take_over(struct agent_windows *windows, const struct agent_windows *old)
@@ -122,7 +114,7 @@ static void log_changes(struct agent_windows *windows, struct sink_counts was)
 static void log_summary(struct agent_windows *windows)
 {
 	struct sink_counts all = counts(windows);
-	uint64_t now = now_ns();
+	uint64_t now = monotonic_ns();
 	char text[256];
 
 	if (now - windows->told_at_ns < SUMMARY_EVERY_NS)

@@ -12,6 +12,7 @@
 #include "profiler/debug_folder.h"
 #include "profiler/debuginfod_fetch.h"
 #include "profiler/stamp.h"
+#include "symbolizer/clock.h"
 
 #define URLS_MAX           16
 #define KNOWN_MAX          1024
@@ -49,14 +50,6 @@ struct debuginfod {
 	size_t n_held;                 /* wait, or have arrived */
 	uint64_t counters[COUNTERS], described[COUNTERS];
 };
-
-static int64_t now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
 
 /* --- the thread --------------------------------------------------------------------------------------- */
 
@@ -118,7 +111,8 @@ static void note_result(struct debuginfod *d, struct known *k, int err)
 {
 	k->waits = false;
 	k->arrived = !err;
-	k->again_s = now_s() + (err == -ENOENT || !err ? NOT_FOUND_AGAIN_S : FAILED_AGAIN_S);
+	k->again_s = (int64_t)(monotonic_ns() / 1000000000) +
+	             (err == -ENOENT || !err ? NOT_FOUND_AGAIN_S : FAILED_AGAIN_S);
 	d->n_held -= err != 0;
 	d->counters[!err ? FETCHED : err == -ENOENT ? NOT_FOUND : FAILED]++;
 }
@@ -256,7 +250,7 @@ void debuginfod_ask(struct debuginfod *d, const char *build_id)
 		return;
 	pthread_mutex_lock(&d->lock);
 	k = find(d, build_id);
-	if (k && (k->waits || k->arrived || now_s() < k->again_s))
+	if (k && (k->waits || k->arrived || (int64_t)(monotonic_ns() / 1000000000) < k->again_s))
 		goto out;
 	if (d->n_held == DEBUGINFOD_ASKED_MAX) {
 		d->counters[DROPPED]++;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/session.h"
 
 #define FDS_MAX (SESSION_FDS_MAX + 2)

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 
 struct event_rings {
 	struct ring_buffer *events; /* NULL: at rest */

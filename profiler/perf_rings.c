@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 
 #define RECORD_BYTES_MIN (sizeof(struct perf_event_header) + sizeof(uint64_t)) /* each has its time */
 

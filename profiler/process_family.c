@@ -8,6 +8,7 @@
 
 #include "profiler/process_stat.h"
 #include "profiler/tag_scan.h"
+#include "symbolizer/search.h"
 
 struct member {
 	uint32_t pid, parent;
@@ -49,16 +50,7 @@ static int by_parent(const void *a, const void *b)
 
 static size_t first_child(const struct processes *p, uint32_t parent)
 {
-	size_t low = 0, high = p->n, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (p->all[mid].parent < parent)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_past(i, 0, p->n, p->all[i].parent < parent);
 }
 
 /* Generation by generation. `found` has room for all: each process has one parent. */

@@ -1,11 +1,11 @@
 #include "profiler/process_ranks.h"
+#include "symbolizer/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -93,14 +93,6 @@ uint32_t process_rank_in(const char *environment, size_t size)
 	return found;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 /* Of the process's environment, into *rank. 0, -EAGAIN when enough were read in this second, or -errno. */
 static int read_rank(struct process_ranks *ranks, uint32_t pid, uint64_t now, uint32_t *rank)
 {
@@ -160,7 +152,7 @@ uint32_t process_ranks_of(struct process_ranks *ranks, uint32_t pid, uint64_t st
 	known->unused = 0;
 	if (known->rank != PROCESS_RANK_NONE || known->reads == READS_EACH)
 		return known->rank;
-	now = now_ns();
+	now = monotonic_ns();
 	if (known->reads && now - known->read_ns < READ_AFTER_NS)
 		return PROCESS_RANK_NONE;
 	err = read_rank(ranks, pid, now, &known->rank);

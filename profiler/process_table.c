@@ -9,7 +9,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/exec_maps.h"
 #include "profiler/process_stat.h"
 #include "profiler/process_ranks.h"

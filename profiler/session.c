@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "profiler/cgroup_filter.h"
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/config.h"
 #include "profiler/device_names.h"
 #include "profiler/families.h"

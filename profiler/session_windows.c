@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/debuginfod.h"
 #include "profiler/host_steal.h"
 #include "profiler/process_table.h"

@@ -1,4 +1,5 @@
 #include "profiler/systemd_notify.h"
+#include "symbolizer/clock.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -6,7 +7,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 void systemd_notify(const char *state)
@@ -31,11 +31,9 @@ void systemd_notify(const char *state)
 
 void systemd_notify_reloading(void)
 {
-	struct timespec now;
 	char text[64];
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
-	         (unsigned long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+	         (unsigned long long)monotonic_ns() / 1000);
 	systemd_notify(text);
 }

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/context_locate.h"
 #include "profiler/exec_maps.h"
 #include "profiler/followed.h"

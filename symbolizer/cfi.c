@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "symbolizer/cfi_index.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
 
 /* Rows of a chunk; code that has more is left to the exact evaluator from there on. */
 #define MAX_ROWS (1 << 16)
@@ -136,21 +138,13 @@ bool cfi_next_function(const struct cfi *c, uint64_t address, uint64_t *start)
 
 static void add_row(struct builder *b, uint64_t start, uint32_t rules)
 {
-	struct wide_row *bigger;
-
 	/* Nothing is asked of addresses further up than 4 GiB. */
 	if (b->err || b->is_full || start - b->base > UINT32_MAX ||
 	    (b->n && b->rows[b->n - 1].rules == rules))
 		return;
-	if (b->n == b->max) {
-		b->max = b->max ? b->max * 2 : 256;
-		bigger = realloc(b->rows, b->max * sizeof(*bigger));
-		if (!bigger) {
-			b->err = -ENOMEM;
-			return;
-		}
-		b->rows = bigger;
-	}
+	b->err = growing_array_reserve((void **)&b->rows, b->n + 1, &b->max, sizeof(*b->rows), SIZE_MAX);
+	if (b->err)
+		return;
 	b->is_full = b->n + 1 == MAX_ROWS;
 	b->rows[b->n++] = (struct wide_row){ .start = (uint32_t)(start - b->base),
 		                             .rules = b->is_full ? ASK_EVALUATOR : rules };
@@ -245,15 +239,8 @@ static uint32_t row_start(const struct chunk *c, size_t i)
 /* Of the last row at or below `offset`; the first row is at 0. */
 static uint32_t rules_of(const struct chunk *c, uint64_t offset)
 {
-	size_t low = 1, high = c->n, mid;
+	size_t low = search_past(i, 1, c->n, row_start(c, i) <= offset);
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (row_start(c, mid) <= offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return c->is_wide ? c->rows.wide[low - 1].rules : c->rows.narrow[low - 1].rules;
 }
 

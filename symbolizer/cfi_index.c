@@ -1,4 +1,6 @@
 #include "symbolizer/cfi_index.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,17 +23,8 @@ struct found_list {
 
 static int add_found(struct found_list *l, uint64_t start, uint32_t fde)
 {
-	struct found *bigger;
-	size_t more;
-
-	if (l->n == l->max) {
-		more = l->max ? l->max * 2 : 256;
-		bigger = more > MAX_PLACES ? NULL : realloc(l->list, more * sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		l->list = bigger;
-		l->max = more;
-	}
+	if (growing_array_reserve((void **)&l->list, l->n + 1, &l->max, sizeof(*l->list), MAX_PLACES))
+		return -ENOMEM;
 	l->list[l->n++] = (struct found){ .start = start, .fde = fde };
 	return 0;
 }
@@ -177,17 +170,11 @@ void cfi_index_free(struct cfi_index *index)
 
 size_t cfi_index_up_to(const struct cfi_index *index, uint64_t address)
 {
-	size_t low = 0, high = index->n, mid;
+	size_t low;
 	uint64_t start = address - index->base;
 
 	if (address < index->base || start > UINT32_MAX)
 		return 0;
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (index->places[mid].start <= start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_past(i, 0, index->n, index->places[i].start <= start);
 	return low;
 }

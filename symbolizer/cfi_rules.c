@@ -1,4 +1,5 @@
 #include "symbolizer/cfi_rules.h"
+#include "symbolizer/growing_array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -107,20 +108,13 @@ static int grow_slots(struct cfi_rule_pool *p)
 
 static int grow(struct cfi_rule_pool *p)
 {
-	const struct cfi_rules **bigger;
-	size_t more = p->max ? p->max * 2 : 64;
-
 	if (p->n >= MAX_RULES)
 		return -ENOSPC;
 	if (p->n < p->max && p->n * 2 < p->n_slots)
 		return 0;
-	if (p->n == p->max) {
-		bigger = realloc(p->by_id, more * sizeof(struct cfi_rules *));
-		if (!bigger)
-			return -ENOMEM;
-		p->by_id = bigger;
-		p->max = more;
-	}
+	if (growing_array_reserve((void **)&p->by_id, p->n + CFI_FIRST_RULES + 1, &p->max,
+	                          sizeof(struct cfi_rules *), SIZE_MAX))
+		return -ENOMEM;
 	while (p->n < CFI_FIRST_RULES)
 		p->by_id[p->n++] = NULL;
 	return p->n * 2 < p->n_slots ? 0 : grow_slots(p);

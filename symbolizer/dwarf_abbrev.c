@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "symbolizer/dwarf_cursor.h"
+#include "symbolizer/search.h"
 
 /* The largest tables of real compilers have some thousands. */
 #define MAX_ENTRIES    (1 << 20)
@@ -128,20 +129,12 @@ void dwarf_abbrevs_free(struct dwarf_abbrevs *a)
 
 const struct dwarf_abbrev *dwarf_abbrevs_find(const struct dwarf_abbrevs *a, uint64_t code)
 {
-	size_t low = 0, high = a->n_entries, mid;
+	size_t low;
 
 	if (code && code <= a->n_entries && a->entries[code - 1].code == code)
 		return &a->entries[code - 1];
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (a->entries[mid].code == code)
-			return &a->entries[mid];
-		if (a->entries[mid].code < code)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NULL;
+	low = search_past(i, 0, a->n_entries, a->entries[i].code < code);
+	return low < a->n_entries && a->entries[low].code == code ? &a->entries[low] : NULL;
 }
 
 size_t dwarf_abbrevs_memory(const struct dwarf_abbrevs *a)

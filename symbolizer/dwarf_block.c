@@ -1,4 +1,5 @@
 #include "symbolizer/dwarf_block.h"
+#include "symbolizer/growing_array.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -34,25 +35,11 @@ struct making {
 	char path[PATH_MAX], name[MAX_NAME];
 };
 
-static int make_room(void **array, size_t n, size_t *max, size_t size)
-{
-	size_t more = *max ? *max * 2 : 64;
-	void *bigger;
-
-	if (n < *max)
-		return 0;
-	bigger = realloc(*array, more * size);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*max = more;
-	return 0;
-}
-
 static int add_change(uint64_t address, void *context)
 {
 	struct making *m = context;
-	int err = make_room((void **)&m->changes, m->n_changes, &m->max_changes, sizeof(*m->changes));
+	int err = growing_array_reserve((void **)&m->changes, m->n_changes + 1, &m->max_changes,
+	                                sizeof(*m->changes), SIZE_MAX);
 
 	if (!err)
 		m->changes[m->n_changes++] = address;
@@ -145,7 +132,8 @@ static uint32_t add_scope(struct making *m, const struct dwarf_frame *frame, con
 {
 	uint32_t scope;
 
-	if (make_room((void **)&m->made, m->builder.block.n_scopes, &m->max_made, sizeof(*m->made))) {
+	if (growing_array_reserve((void **)&m->made, m->builder.block.n_scopes + 1, &m->max_made,
+	                          sizeof(*m->made), SIZE_MAX)) {
 		m->builder.err = -ENOMEM;
 		return INDEX_NO_SCOPE;
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "symbolizer/dwarf_unit.h"
+#include "symbolizer/search.h"
 
 #define MAX_UNITS (1 << 22)
 
@@ -145,16 +146,7 @@ void dwarf_info_free(struct dwarf_info *d)
 /* Index of the first lone unit that ends above the offset. */
 static size_t first_above(const struct dwarf_info *d, uint64_t offset)
 {
-	size_t low = 0, high = d->n_lone, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (offset >= d->lone[mid]->end)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_past(i, 0, d->n_lone, offset >= d->lone[i]->end);
 }
 
 static struct dwarf_unit *add_lone(struct dwarf_info *d, size_t at, const struct dwarf_unit *u)
@@ -199,21 +191,11 @@ struct dwarf_unit *dwarf_unit_that_begins(struct dwarf_info *d, uint64_t offset)
 
 struct dwarf_unit *dwarf_unit_at(struct dwarf_info *d, uint64_t offset)
 {
-	size_t low = first_above(d, offset), high, mid;
+	size_t low = first_above(d, offset);
 
 	if (low < d->n_lone && offset >= d->lone[low]->offset)
 		return d->lone[low];
 	dwarf_info_read_units(d);
-	low = 0;
-	high = d->n_units;
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (offset >= d->units[mid].end)
-			low = mid + 1;
-		else if (offset < d->units[mid].offset)
-			high = mid;
-		else
-			return &d->units[mid];
-	}
-	return NULL;
+	low = search_past(i, 0, d->n_units, offset >= d->units[i].end);
+	return low < d->n_units && offset >= d->units[low].offset ? &d->units[low] : NULL;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "symbolizer/dwarf_line_header.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
 
 #define MAX_ROWS (1 << 24)
 
@@ -40,26 +42,10 @@ struct machine {
 	bool in_sequence;
 };
 
-static int make_room(void **array, size_t n, size_t *max, size_t size)
-{
-	size_t more = *max ? *max * 2 : 64;
-	void *bigger;
-
-	if (n < *max)
-		return 0;
-	if (more > MAX_ROWS)
-		return -EFBIG;
-	bigger = realloc(*array, more * size);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*max = more;
-	return 0;
-}
-
 static int begin_sequence(struct dwarf_lines *l, struct machine *m)
 {
-	int err = make_room((void **)&l->sequences, l->n_sequences, &l->max_sequences, sizeof(*l->sequences));
+	int err = growing_array_reserve((void **)&l->sequences, l->n_sequences + 1, &l->max_sequences,
+	                                sizeof(*l->sequences), MAX_ROWS);
 
 	if (err)
 		return err;
@@ -82,7 +68,8 @@ static int emit_row(struct dwarf_lines *l, struct machine *m)
 		l->n_rows--;
 	else if (m->address < s->end_address)
 		return 0; /* goes backwards: not sorted, so not usable */
-	err = make_room((void **)&l->rows, l->n_rows, &l->max_rows, sizeof(*l->rows));
+	err = growing_array_reserve((void **)&l->rows, l->n_rows + 1, &l->max_rows, sizeof(*l->rows),
+	                            MAX_ROWS);
 	if (err)
 		return err;
 	l->rows[l->n_rows++] = (struct row){ .address = m->address,
@@ -244,15 +231,8 @@ void dwarf_lines_free(struct dwarf_lines *l)
 
 static const struct row *row_in(const struct dwarf_lines *l, const struct sequence *s, uint64_t address)
 {
-	uint32_t low = s->first, high = s->end, mid;
+	uint32_t low = search_past(i, s->first, s->end, l->rows[i].address <= address);
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (l->rows[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low > s->first ? &l->rows[low - 1] : NULL;
 }
 
@@ -260,16 +240,10 @@ static const struct row *row_in(const struct dwarf_lines *l, const struct sequen
 static const struct sequence *find_sequence(const struct dwarf_lines *l, uint64_t address,
                                             struct dwarf_interval *same)
 {
-	size_t low = 0, high = l->n_sequences, mid, i;
+	size_t low, i;
 	const struct sequence *s;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (l->sequences[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_past(at, 0, l->n_sequences, l->sequences[at].start <= address);
 	if (low < l->n_sequences)
 		dwarf_interval_end(same, l->sequences[low].start);
 	if (low)

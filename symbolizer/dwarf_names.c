@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "symbolizer/dwarf_scopes.h"
+#include "symbolizer/search.h"
 
 #define MAX_ORIGINS 16
 #define MAX_OUTER   32
@@ -48,16 +49,10 @@ struct dwarf_name dwarf_function_name(struct dwarf_info *d, uint64_t offset)
 /* The innermost naming around a DIE; UINT32_MAX: none. */
 static uint32_t naming_around(const struct dwarf_scopes *s, uint64_t die)
 {
-	size_t low = 0, high = s->n_namings, mid;
+	size_t low;
 	uint32_t i;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (s->namings[mid].start < die)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_past(at, 0, s->n_namings, s->namings[at].start < die);
 	for (i = low ? (uint32_t)low - 1 : UINT32_MAX; i != UINT32_MAX && s->namings[i].end <= die;)
 		i = s->namings[i].outer;
 	return i;

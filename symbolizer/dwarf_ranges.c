@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "symbolizer/dwarf_cursor.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
 
 #define MAX_RANGES (1 << 24)
 
@@ -12,16 +14,8 @@
 
 int dwarf_ranges_add(struct dwarf_ranges *r, uint64_t low, uint64_t high, uint64_t unit)
 {
-	size_t more = r->max ? r->max * 2 : 256;
-	struct dwarf_unit_range *bigger;
-
-	if (r->n == r->max) {
-		bigger = more > MAX_RANGES ? NULL : realloc(r->ranges, more * sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		r->ranges = bigger;
-		r->max = more;
-	}
+	if (growing_array_reserve((void **)&r->ranges, r->n + 1, &r->max, sizeof(*r->ranges), MAX_RANGES))
+		return -ENOMEM;
 	r->ranges[r->n++] = (struct dwarf_unit_range){ low, high, unit };
 	return 0;
 }
@@ -48,16 +42,10 @@ void dwarf_ranges_free(struct dwarf_ranges *r)
 size_t dwarf_ranges_find(const struct dwarf_ranges *r, uint64_t address, struct dwarf_interval *same,
                          uint64_t *units, size_t max)
 {
-	size_t low = 0, high = r->n, mid, i, n = 0;
+	size_t low, i, n = 0;
 	const struct dwarf_unit_range *range;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (r->ranges[mid].low <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_past(at, 0, r->n, r->ranges[at].low <= address);
 	if (low < r->n)
 		dwarf_interval_end(same, r->ranges[low].low);
 	if (low)

@@ -1,4 +1,6 @@
 #include "symbolizer/dwarf_scopes.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -29,28 +31,12 @@ struct walk {
 	bool in_body;                /* of one function: its inlines are wanted, and nothing else */
 };
 
-static int make_room(void **array, size_t n, size_t *max, size_t size)
-{
-	size_t more = *max ? *max * 2 : 32;
-	void *bigger;
-
-	if (n < *max)
-		return 0;
-	if (more > MAX_SCOPES)
-		return -EFBIG;
-	bigger = realloc(*array, more * size);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*max = more;
-	return 0;
-}
-
 static int add_function(uint64_t low, uint64_t high, void *context)
 {
 	struct walk *w = context;
 	struct dwarf_scopes *s = w->scopes;
-	int err = make_room((void **)&s->functions, s->n_functions, &s->max_functions, sizeof(*s->functions));
+	int err = growing_array_reserve((void **)&s->functions, s->n_functions + 1, &s->max_functions,
+	                                sizeof(*s->functions), MAX_SCOPES);
 
 	if (err)
 		return err;
@@ -63,7 +49,8 @@ static int add_inline(uint64_t low, uint64_t high, void *context)
 {
 	struct walk *w = context;
 	struct dwarf_scopes *s = w->scopes;
-	int err = make_room((void **)&s->inlines, s->n_inlines, &s->max_inlines, sizeof(*s->inlines));
+	int err = growing_array_reserve((void **)&s->inlines, s->n_inlines + 1, &s->max_inlines,
+	                                sizeof(*s->inlines), MAX_SCOPES);
 
 	if (err)
 		return err;
@@ -90,7 +77,8 @@ static int add_naming(struct walk *w, const struct dwarf_die *die, struct level 
 	inside->ignored = die->abbrev->tag == DW_TAG_enumeration_type;
 	if (!die->abbrev->has_children || inside->ignored || dwarf_unit_is_c(w->unit))
 		return 0;
-	err = make_room((void **)&s->namings, s->n_namings, &s->max_namings, sizeof(*s->namings));
+	err = growing_array_reserve((void **)&s->namings, s->n_namings + 1, &s->max_namings,
+	                            sizeof(*s->namings), MAX_SCOPES);
 	if (err)
 		return err;
 	s->namings[s->n_namings] =
@@ -296,16 +284,10 @@ void dwarf_scopes_free(struct dwarf_scopes *s)
 struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uint64_t address,
                                          struct dwarf_interval *same)
 {
-	size_t low = 0, high = s->n_functions, mid, i;
+	size_t low, i;
 	struct dwarf_function *f;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (s->functions[mid].low <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_past(at, 0, s->n_functions, s->functions[at].low <= address);
 	if (low < s->n_functions)
 		dwarf_interval_end(same, s->functions[low].low);
 	if (low)

@@ -1,4 +1,6 @@
 #include "symbolizer/index_block.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -89,18 +91,12 @@ bool index_block_is_valid(const void *bytes, size_t len)
 
 size_t index_block_find(const struct index_block *b, uint64_t address, struct index_frame *frames, size_t max)
 {
-	uint32_t low = 0, high = b->n_segments, mid, scope, file, line;
+	uint32_t low, scope, file, line;
 	const struct index_segment *s = segments_of(b);
 	const struct index_scope *scopes = scopes_of(b);
 	size_t n = 0;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (s[mid].start <= address - b->low)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_past(i, 0, b->n_segments, s[i].start <= address - b->low);
 	if (!low)
 		return 0;
 	file = s[low - 1].file;
@@ -135,21 +131,11 @@ void index_builder_release(struct index_builder *w)
 /* Room for `n` things of `size` bytes. False: there is none, and w->err says why. */
 static bool make_room(struct index_builder *w, void **array, size_t n, size_t *max, size_t size)
 {
-	size_t more = *max ? *max : 16;
-	void *bigger;
+	int err = growing_array_reserve(array, n, max, size, INDEX_MAX_BLOCK / size);
 
-	if (n <= *max)
-		return true;
-	while (more < n)
-		more *= 2;
-	bigger = more * size > INDEX_MAX_BLOCK ? NULL : realloc(*array, more * size);
-	if (!bigger) {
-		w->err = more * size > INDEX_MAX_BLOCK ? -EFBIG : -ENOMEM;
-		return false;
-	}
-	*array = bigger;
-	*max = more;
-	return true;
+	if (err)
+		w->err = err;
+	return !err;
 }
 
 /* Where the text is, or is to be noted. */

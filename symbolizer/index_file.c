@@ -1,4 +1,5 @@
 #include "symbolizer/index_file.h"
+#include "symbolizer/search.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -134,15 +135,8 @@ void index_file_close(struct index_file *f)
 
 const struct index_entry *index_file_find(const struct index_file *f, uint64_t address)
 {
-	size_t low = 0, high = f->n_entries, mid;
+	size_t low = search_past(i, 0, f->n_entries, f->entries[i].low <= address);
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (f->entries[mid].low <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && address < f->entries[low - 1].high ? &f->entries[low - 1] : NULL;
 }
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "symbolizer/jitdump.h"
 #include "symbolizer/perf_map.h"
 #include "symbolizer/regular_file.h"
+#include "symbolizer/clock.h"
 
 #define CHECK_NS 1000000000ll
 
@@ -139,11 +139,8 @@ static bool find(const struct jit_names *j, uint64_t pc, struct jit_name *out)
 
 bool jit_names_find(struct jit_names *j, const struct jit_process *of, uint64_t pc, struct jit_name *out)
 {
-	struct timespec ts;
-	int64_t now;
+	int64_t now = (int64_t)monotonic_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = ts.tv_sec * 1000000000ll + ts.tv_nsec;
 	if (!j->checked_ns || now - j->checked_ns >= CHECK_NS) {
 		j->checked_ns = now;
 		learn_user(j, of);

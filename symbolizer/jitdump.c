@@ -7,6 +7,8 @@
 
 #include "symbolizer/address_map.h"
 #include "symbolizer/jitdump_file.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
 
 #define MAX_RECORDS    (1u << 18) /* in one go */
 #define MAX_FUNCTIONS  (1u << 20)
@@ -81,26 +83,10 @@ void jitdump_free(struct jitdump *j)
 	free(j);
 }
 
-static int make_room(void **array, size_t wanted, size_t *max, size_t size)
-{
-	size_t more = *max ? *max : 64;
-	void *bigger;
-
-	if (wanted <= *max)
-		return 0;
-	while (more < wanted)
-		more *= 2;
-	bigger = realloc(*array, more * size);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*max = more;
-	return 0;
-}
-
 static int add_function(struct jitdump *j, const struct function *f)
 {
-	int err = make_room((void **)&j->functions, j->n_functions + 1, &j->max_functions, sizeof(*f));
+	int err = growing_array_reserve((void **)&j->functions, j->n_functions + 1, &j->max_functions,
+	                                sizeof(*f), SIZE_MAX);
 
 	if (!err)
 		err = address_map_put(&j->latest, f->start, (uint32_t)j->n_functions, MAX_FUNCTIONS);
@@ -117,7 +103,7 @@ static int add_loaded(struct jitdump *j)
 
 	if (j->names_len + len > MAX_NAME_BYTES)
 		forget_all(j);
-	if (make_room((void **)&j->names, j->names_len + len, &j->max_names, 1))
+	if (growing_array_reserve((void **)&j->names, j->names_len + len, &j->max_names, 1, SIZE_MAX))
 		return -ENOMEM;
 	f.name = (uint32_t)j->names_len;
 	memcpy(j->names + j->names_len, r->name, len);
@@ -294,16 +280,10 @@ static void find_line(struct jitdump *j, const struct function *f, uint64_t addr
 
 bool jitdump_find(struct jitdump *j, uint64_t address, struct jitdump_hit *out)
 {
-	size_t low = 0, high = j->n_by_start, mid, i;
+	size_t low, i;
 	const struct function *best = NULL, *f;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (j->functions[j->by_start[mid]].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_past(at, 0, j->n_by_start, j->functions[j->by_start[at]].start <= address);
 	for (i = 0; i < MAX_OVERLAPS && i < low; i++) {
 		f = &j->functions[j->by_start[low - 1 - i]];
 		if (address - f->start < f->size && (!best || f > best))

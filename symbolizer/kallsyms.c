@@ -1,4 +1,5 @@
 #include "symbolizer/kallsyms.h"
+#include "symbolizer/search.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -281,16 +282,7 @@ void kallsyms_free(struct kallsyms *k)
 /* Index of the last symbol at or below `address`, plus one; 0: none. */
 static size_t upper_bound(const struct kallsyms *k, uint64_t address)
 {
-	size_t low = 0, high = k->n_symbols, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (k->symbols[mid].address <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_past(i, 0, k->n_symbols, k->symbols[i].address <= address);
 }
 
 bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_hit *hit)

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "symbolizer/debug_file.h"
 #include "symbolizer/kallsyms.h"
+#include "symbolizer/clock.h"
 
 #define REREAD_NS   10000000000ll
 #define MAX_MODULES 4096
@@ -123,11 +123,8 @@ static void read_symbols(struct kernel *k)
 /* False: it has been read too recently to read it again. */
 static bool reread(struct kernel *k)
 {
-	struct timespec ts;
-	int64_t now;
+	int64_t now = (int64_t)monotonic_ns() + 1;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = ts.tv_sec * 1000000000ll + ts.tv_nsec + 1;
 	if (k->read_ns && now - k->read_ns < REREAD_NS)
 		return false;
 	k->read_ns = now;

@@ -13,6 +13,7 @@
 
 #include "symbolizer/debug_file.h"
 #include "symbolizer/packed_file.h"
+#include "symbolizer/growing_array.h"
 
 #define MAX_MODULES 32768
 
@@ -167,19 +168,12 @@ static size_t module_name_length(const char *file)
 
 static void add_module(struct kernel_files *k, const char *path, const char *file)
 {
-	struct module_path *bigger, *m;
-	size_t len = module_name_length(file), more;
+	size_t len = module_name_length(file);
+	struct module_path *m;
 
-	if (!len || k->n_modules == MAX_MODULES)
+	if (!len || growing_array_reserve((void **)&k->modules, k->n_modules + 1, &k->max_modules, sizeof(*m),
+	                                  MAX_MODULES))
 		return;
-	if (k->n_modules == k->max_modules) {
-		more = k->max_modules ? k->max_modules * 2 : 256;
-		bigger = realloc(k->modules, more * sizeof(*bigger));
-		if (!bigger)
-			return;
-		k->modules = bigger;
-		k->max_modules = more;
-	}
 	m = &k->modules[k->n_modules];
 	*m = (struct module_path){ .path = strdup(path),
 		                   .name_at = strlen(path) - strlen(file),

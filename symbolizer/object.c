@@ -190,23 +190,6 @@ static bool load_cfi(struct object *o)
 	return o->cfi;
 }
 
-int object_make_room(void **array, size_t wanted, size_t *max, size_t size)
-{
-	size_t more = *max ? *max : 64;
-	void *bigger;
-
-	if (wanted <= *max)
-		return 0;
-	while (more < wanted)
-		more *= 2;
-	bigger = realloc(*array, more * size);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	*max = more;
-	return 0;
-}
-
 int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len)
 {
 	return elf_file_read(o->file, offset, buffer, len);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "symbolizer/maps.h"
+#include "symbolizer/growing_array.h"
 
 /* Each holds a file descriptor, and one of its index. */
 #define MAX_OBJECTS 256
@@ -163,20 +164,13 @@ static struct known_file *find_known(struct object_cache *c, const struct key *k
 /* When there are too many, the oldest half goes. */
 static void remember(struct object_cache *c, const struct key *key, struct object *o)
 {
-	struct known_file *bigger;
-
 	if (c->n_known == MAX_KEYS) {
 		c->n_known /= 2;
 		memmove(c->known, c->known + c->n_known, c->n_known * sizeof(*c->known));
 	}
-	if (c->n_known == c->max_known) {
-		bigger = realloc(c->known, (c->max_known ? c->max_known * 2 : 64) * sizeof(*bigger));
-		if (!bigger)
-			return;
-		c->known = bigger;
-		c->max_known = c->max_known ? c->max_known * 2 : 64;
-	}
-	c->known[c->n_known++] = (struct known_file){ .key = *key, .object = o };
+	if (!growing_array_reserve((void **)&c->known, c->n_known + 1, &c->max_known, sizeof(*c->known),
+	                           MAX_KEYS))
+		c->known[c->n_known++] = (struct known_file){ .key = *key, .object = o };
 }
 
 /* The same file at another place. Anybody can give a file any build-id: only one writer's files answer for each other. */

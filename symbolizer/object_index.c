@@ -1,9 +1,11 @@
 #include "symbolizer/object_index.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
+#include "symbolizer/clock.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Not saved yet. Over it they are forgotten, to be made again when asked for; adding one moves those above it. */
 #define MAX_NEW_BLOCKS ((size_t)1 << 16)
@@ -77,16 +79,7 @@ void object_index_attach(struct object_index *x, struct index_folder *folder, co
 /* How many of the new ones begin at or below the address. */
 static size_t count_below(const struct object_index *x, uint64_t address)
 {
-	size_t low = 0, high = x->n_fresh, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (x->fresh[mid]->low <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_past(i, 0, x->n_fresh, x->fresh[i]->low <= address);
 }
 
 /* A block that is broken is taken out of the directory, so that it is made again. */
@@ -142,17 +135,11 @@ bool object_index_find(struct object_index *x, uint64_t address, struct index_fr
 void object_index_room(const struct object_index *x, uint64_t address, uint64_t *low, uint64_t *high)
 {
 	const struct index_file *f = x->file;
-	size_t i = count_below(x, address), from = 0, to = f ? f->n_entries : 0, mid;
+	size_t from, i = count_below(x, address);
 
 	*low = i ? x->fresh[i - 1]->high : 0;
 	*high = i < x->n_fresh ? x->fresh[i]->low : UINT64_MAX;
-	while (from < to) {
-		mid = from + (to - from) / 2;
-		if (f->entries[mid].low <= address)
-			from = mid + 1;
-		else
-			to = mid;
-	}
+	from = search_past(at, 0, f ? f->n_entries : 0, f->entries[at].low <= address);
 	if (from && f->entries[from - 1].high > *low)
 		*low = f->entries[from - 1].high;
 	if (f && from < f->n_entries && f->entries[from].low < *high)
@@ -161,23 +148,17 @@ void object_index_room(const struct object_index *x, uint64_t address, uint64_t 
 
 int object_index_add(struct object_index *x, struct index_block *block)
 {
-	size_t at, more;
-	struct index_block **bigger;
+	size_t at;
 
 	if (x->n_fresh == MAX_NEW_BLOCKS) {
 		forget_fresh(x);
 		x->stats->index_errors++;
 	}
 	at = count_below(x, block->low);
-	if (x->n_fresh == x->max_fresh) {
-		more = x->max_fresh ? x->max_fresh * 2 : 64;
-		bigger = realloc(x->fresh, more * sizeof(struct index_block *));
-		if (!bigger) {
-			free(block);
-			return -ENOMEM;
-		}
-		x->fresh = bigger;
-		x->max_fresh = more;
+	if (growing_array_reserve((void **)&x->fresh, x->n_fresh + 1, &x->max_fresh,
+	                          sizeof(struct index_block *), SIZE_MAX)) {
+		free(block);
+		return -ENOMEM;
 	}
 	memmove(x->fresh + at + 1, x->fresh + at, (x->n_fresh - at) * sizeof(struct index_block *));
 	x->fresh[at] = block;
@@ -233,17 +214,9 @@ static int merge(struct object_index *x)
 	return 0;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
-
 bool object_index_save(struct object_index *x, enum index_save when)
 {
-	int64_t began = now_ns(), took;
+	int64_t began = (int64_t)monotonic_ns(), took;
 	int err;
 
 	if (!x->folder || !x->n_fresh || (when == INDEX_SAVE_IN_TURN && began < x->next_save_ns))
@@ -259,7 +232,7 @@ bool object_index_save(struct object_index *x, enum index_save when)
 		x->stats->index_errors++;
 	if (err == -EDQUOT)
 		x->folder = NULL; /* what is new alone is too much, and will not become less */
-	took = now_ns() - began;
+	took = (int64_t)monotonic_ns() - began;
 	x->next_save_ns = began + (took * SAVE_SHARE > SAVE_NS ? took * SAVE_SHARE : SAVE_NS);
 	return !err;
 }

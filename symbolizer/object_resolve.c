@@ -10,6 +10,7 @@
 #include "symbolizer/dwarf_block.h"
 #include "symbolizer/index_maker.h"
 #include "symbolizer/object_state.h"
+#include "symbolizer/growing_array.h"
 
 #define MAX_ANSWERS (1 << 18)
 #define MAX_FRAMES  INDEX_MAX_FRAMES
@@ -211,8 +212,10 @@ static uint32_t remember_answer(struct object *o, uint64_t address, const struct
 {
 	if (o->n_answers >= MAX_ANSWERS)
 		object_forget_answers(o);
-	if (object_make_room((void **)&o->answers, o->n_answers + 1, &o->max_answers, sizeof(*o->answers)) ||
-	    object_make_room((void **)&o->frames, o->n_frames + n + 1, &o->max_frames, sizeof(*o->frames)) ||
+	if (growing_array_reserve((void **)&o->answers, o->n_answers + 1, &o->max_answers,
+	                          sizeof(*o->answers), SIZE_MAX) ||
+	    growing_array_reserve((void **)&o->frames, o->n_frames + n + 1, &o->max_frames,
+	                          sizeof(*o->frames), SIZE_MAX) ||
 	    address_map_put(&o->answer_of, address, (uint32_t)o->n_answers, MAX_ANSWERS))
 		return UINT32_MAX;
 	memcpy(o->frames + o->n_frames, frames, n * sizeof(*frames));

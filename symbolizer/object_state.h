@@ -43,7 +43,4 @@ struct dwarf_index *object_load_dwarf(struct object *o);
 
 void object_forget_answers(struct object *o);
 
-/* Room for `wanted` things of `size` bytes. 0 or -ENOMEM. */
-int object_make_room(void **array, size_t wanted, size_t *max, size_t size);
-
 #endif

@@ -1,4 +1,5 @@
 #include "symbolizer/perf_map.h"
+#include "symbolizer/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -222,16 +223,10 @@ void perf_map_free(struct perf_map *m)
 
 const char *perf_map_find(const struct perf_map *m, uint64_t address)
 {
-	size_t low = 0, high = m->n_functions, mid, i;
+	size_t low, i;
 	const struct function *best = NULL, *f;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (m->functions[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_past(at, 0, m->n_functions, m->functions[at].start <= address);
 	for (i = 0; i < MAX_OVERLAPS && i < low; i++) {
 		f = &m->functions[low - 1 - i];
 		if (address - f->start < f->size && (!best || f->line > best->line))

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "symbolizer/arena.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
 
 #define STEP        8  /* entries begin at multiples of it */
 #define ENTRY_BYTES 16 /* they have at most */
@@ -72,18 +74,10 @@ static bool decode(const uint8_t *code, uint64_t address, struct entry *out)
 
 static int add_entry(struct plt_names *p, const struct entry *e)
 {
-	size_t more = p->max ? p->max * 2 : 64;
-	struct entry *bigger;
-
 	if (p->n == MAX_ENTRIES)
 		return 0;
-	if (p->n == p->max) {
-		bigger = realloc(p->entries, more * sizeof(*bigger));
-		if (!bigger)
-			return -ENOMEM;
-		p->entries = bigger;
-		p->max = more;
-	}
+	if (growing_array_reserve((void **)&p->entries, p->n + 1, &p->max, sizeof(*e), MAX_ENTRIES))
+		return -ENOMEM;
 	p->entries[p->n++] = *e;
 	return 0;
 }
@@ -174,16 +168,10 @@ static const char *make_name(struct reading *r, const Elf64_Rela *rela)
 static void name_by_slot(struct reading *r, const Elf64_Rela *rela)
 {
 	struct plt_names *p = r->names;
-	size_t low = 0, high = p->n, mid;
+	size_t low;
 	const char *name;
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (p->entries[mid].slot < rela->r_offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = search_past(i, 0, p->n, p->entries[i].slot < rela->r_offset);
 	if (low == p->n || p->entries[low].slot != rela->r_offset || p->entries[low].name.name)
 		return;
 	name = make_name(r, rela);
@@ -288,15 +276,8 @@ void plt_names_free(struct plt_names *p)
 
 const struct plt_name *plt_names_find(const struct plt_names *p, uint64_t address)
 {
-	size_t low = 0, high = p->n, mid;
+	size_t low = search_past(i, 0, p->n, p->entries[i].name.start <= address);
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (p->entries[mid].name.start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low && address < p->entries[low - 1].name.end ? &p->entries[low - 1].name : NULL;
 }
 

@@ -7,24 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "symbolizer/maps.h"
 #include "symbolizer/regular_file.h"
+#include "symbolizer/search.h"
+#include "symbolizer/growing_array.h"
+#include "symbolizer/clock.h"
 
 #define MAX_MAPPINGS 65536 /* as many as Linux lets a process have, unless vm.max_map_count is raised */
 #define REFRESH_NS   100000000ll
 #define VDSO         "[vdso]"
 #define DELETED      " (deleted)" /* as the kernel marks a path whose file is gone */
-
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
-}
 
 /* --- mappings --------------------------------------------------------------------------------------- */
 
@@ -54,31 +48,14 @@ void process_free(struct sym_process *p)
 /* Index of the first mapping that ends above `address`. */
 static size_t first_above(const struct sym_process *p, uint64_t address)
 {
-	size_t low = 0, high = p->n_mappings, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (p->mappings[mid]->end <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_past(i, 0, p->n_mappings, p->mappings[i]->end <= address);
 }
 
 static int insert_at(struct sym_process *p, size_t at, struct mapping *m)
 {
-	struct mapping **bigger;
-	size_t more;
-
-	if (p->n_mappings == p->max_mappings) {
-		more = p->max_mappings ? p->max_mappings * 2 : 16;
-		bigger = realloc(p->mappings, more * sizeof(struct mapping *));
-		if (!bigger)
-			return -ENOMEM;
-		p->mappings = bigger;
-		p->max_mappings = more;
-	}
+	if (growing_array_reserve((void **)&p->mappings, p->n_mappings + 1, &p->max_mappings,
+	                          sizeof(struct mapping *), SIZE_MAX))
+		return -ENOMEM;
 	memmove(p->mappings + at + 1, p->mappings + at, (p->n_mappings - at) * sizeof(struct mapping *));
 	p->mappings[at] = m;
 	p->n_mappings++;
@@ -263,7 +240,7 @@ int symbolizer_process_refresh(struct sym_process *p)
 		p->exited = true;
 	if (p->exited)
 		return -ESRCH;
-	p->refreshed_ns = now_ns();
+	p->refreshed_ns = (int64_t)monotonic_ns();
 	snprintf(path, sizeof(path), "%s/%u/maps", p->env->proc, p->key.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
@@ -359,11 +336,11 @@ static struct object *object_of(struct sym_process *p, struct mapping *m)
 	int err;
 
 	if (m->tried && (!m->object || m->generation == generation) &&
-	    (!m->try_again_ns || now_ns() < m->try_again_ns))
+	    (!m->try_again_ns || (int64_t)monotonic_ns() < m->try_again_ns))
 		return m->object;
 	m->tried = true;
 	err = open_object(p, m);
-	m->try_again_ns = object_cache_may_pass(err) ? now_ns() + REFRESH_NS : 0;
+	m->try_again_ns = object_cache_may_pass(err) ? (int64_t)monotonic_ns() + REFRESH_NS : 0;
 	m->generation = object_cache_generation(p->env->objects);
 	return m->object;
 }
@@ -374,7 +351,8 @@ bool process_locate(struct sym_process *p, uint64_t pc, struct process_location 
 	struct mapping *m;
 
 	if (i == p->n_mappings || pc < p->mappings[i]->start) {
-		if (p->exited || now_ns() - p->refreshed_ns < REFRESH_NS || symbolizer_process_refresh(p))
+		if (p->exited || (int64_t)monotonic_ns() - p->refreshed_ns < REFRESH_NS ||
+		    symbolizer_process_refresh(p))
 			return false;
 		i = first_above(p, pc);
 		if (i == p->n_mappings || pc < p->mappings[i]->start)

@@ -1,4 +1,5 @@
 #include "symbolizer/python_evaluator.h"
+#include "symbolizer/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -55,15 +56,8 @@ static uint64_t function_start(const struct functions *t, size_t i)
 /* The function that the address is in ends where the next one begins. False: before the first, in the last. */
 static bool find_function(const struct functions *t, uint64_t address, struct sym_python_range *out)
 {
-	size_t low = 0, high = t->n, mid;
+	size_t low = search_past(i, 0, t->n, function_start(t, i) <= address);
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (function_start(t, mid) <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	if (!low || low == t->n)
 		return false;
 	*out = (struct sym_python_range){ function_start(t, low - 1), function_start(t, low) };

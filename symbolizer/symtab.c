@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "symbolizer/plt_names.h"
+#include "symbolizer/search.h"
 
 /* How many symbols a lookup goes back for one that encloses those after it. */
 #define MAX_NESTING 32
@@ -243,16 +244,7 @@ static int try_table(struct elf_file *f, struct elf_file *holder, uint32_t type,
 /* Index of the first symbol behind `address`. */
 static size_t first_behind(const struct symtab *t, uint64_t address)
 {
-	size_t low = 0, high = t->n_symbols, mid;
-
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		if (t->symbols[mid].start <= address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return search_past(i, 0, t->n_symbols, t->symbols[i].start <= address);
 }
 
 static const char *name_of_start(void *context, uint64_t address)

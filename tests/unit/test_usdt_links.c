@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #include "bpf/stallprof.skel.h"
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/usdt_links.h"
 #include "tests/unit/compile_program.h"
 #include "tests/unit/need_root.h"

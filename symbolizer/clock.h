@@ -1,6 +1,6 @@
 /* Times, in nanoseconds. Those that do not say otherwise are of CLOCK_MONOTONIC. */
-#ifndef STALLPROF_PROFILER_CLOCK_H
-#define STALLPROF_PROFILER_CLOCK_H
+#ifndef SYMBOLIZER_CLOCK_H
+#define SYMBOLIZER_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
