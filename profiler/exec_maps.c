@@ -22,7 +22,7 @@ struct file_key {
 };
 
 /* A file that nobody is interested in. */
-struct dull_file {
+struct ignored_file {
 	struct file_key key;
 	uint64_t changed_ns; /* when it was asked about: inodes are used again, and files overwritten */
 	UT_hash_handle hh;
@@ -32,7 +32,7 @@ struct exec_maps {
 	struct exec_maps_handler handler;
 	struct perf_rings *rings;
 	struct map_table *table;
-	struct dull_file *dull;
+	struct ignored_file *ignored;
 	uint64_t now_ns; /* time of the record being applied */
 	struct exec_maps_stats stats;
 };
@@ -60,9 +60,9 @@ struct task_record {
 
 /* --- files --------------------------------------------------------------------------------------- */
 
-static void forget_dull(struct exec_maps *maps, struct dull_file *file)
+static void forget_ignored(struct exec_maps *maps, struct ignored_file *file)
 {
-	HASH_DEL(maps->dull, file);
+	HASH_DEL(maps->ignored, file);
 	free(file);
 }
 
@@ -82,11 +82,11 @@ static uint64_t time_of_change(uint32_t pid, const struct exec_mapping *mapping)
 	return (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
 }
 
-static void remember_dull(struct exec_maps *maps, const struct file_key *key, uint64_t changed_ns)
+static void remember_ignored(struct exec_maps *maps, const struct file_key *key, uint64_t changed_ns)
 {
-	struct dull_file *file, *added = NULL;
+	struct ignored_file *file, *added = NULL;
 
-	HASH_FIND(hh, maps->dull, key, sizeof(*key), file);
+	HASH_FIND(hh, maps->ignored, key, sizeof(*key), file);
 	if (file) {
 		file->changed_ns = changed_ns;
 		return;
@@ -94,21 +94,21 @@ static void remember_dull(struct exec_maps *maps, const struct file_key *key, ui
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return;
-	if (HASH_COUNT(maps->dull) >= EXEC_MAPS_FILES_MAX)
-		forget_dull(maps, maps->dull);
+	if (HASH_COUNT(maps->ignored) >= EXEC_MAPS_FILES_MAX)
+		forget_ignored(maps, maps->ignored);
 	file->key = *key;
 	file->changed_ns = changed_ns;
-	HASH_ADD(hh, maps->dull, key, sizeof(file->key), file);
-	HASH_FIND(hh, maps->dull, key, sizeof(*key), added);
+	HASH_ADD(hh, maps->ignored, key, sizeof(file->key), file);
+	HASH_FIND(hh, maps->ignored, key, sizeof(*key), added);
 	if (!added)
 		free(file);
 }
 
-static bool is_dull(const struct exec_maps *maps, const struct file_key *key, uint64_t changed_ns)
+static bool is_ignored(const struct exec_maps *maps, const struct file_key *key, uint64_t changed_ns)
 {
-	const struct dull_file *file;
+	const struct ignored_file *file;
 
-	HASH_FIND(hh, maps->dull, key, sizeof(*key), file);
+	HASH_FIND(hh, maps->ignored, key, sizeof(*key), file);
 	return file && changed_ns && file->changed_ns == changed_ns;
 }
 
@@ -122,11 +122,11 @@ static void ask_about_file(struct exec_maps *maps, uint32_t pid, const struct ex
 	if (!maps->handler.file || !mapping->inode)
 		return;
 	changed_ns = time_of_change(pid, mapping);
-	if (is_dull(maps, &key, changed_ns))
+	if (is_ignored(maps, &key, changed_ns))
 		return;
 	maps->stats.files_asked++;
 	if (!maps->handler.file(maps->handler.ctx, pid, mapping) && changed_ns)
-		remember_dull(maps, &key, changed_ns);
+		remember_ignored(maps, &key, changed_ns);
 }
 
 /* --- processes that were there before ------------------------------------------------------------ */
@@ -327,13 +327,13 @@ out:
 
 void exec_maps_free(struct exec_maps *maps)
 {
-	struct dull_file *file, *next;
+	struct ignored_file *file, *next;
 	int saved = errno;
 
 	if (!maps)
 		return;
-	HASH_ITER (hh, maps->dull, file, next)
-		forget_dull(maps, file);
+	HASH_ITER (hh, maps->ignored, file, next)
+		forget_ignored(maps, file);
 	map_table_free(maps->table);
 	perf_rings_free(maps->rings);
 	free(maps);

@@ -58,7 +58,7 @@ int session_take_ledger(struct session *session)
 {
 	int result = tracer_take_ledger(session->tracer, ++session->number, session_on_row, session);
 
-	tag_names_taken(session->tags, session->tracer);
+	tag_names_after_take(session->tags, session->tracer);
 	return result;
 }
 
@@ -149,7 +149,7 @@ struct profile *session_end_window(struct session *session)
 	session->first_of_next = 0;
 	session->begin_unix_ns = end_unix_ns;
 	session->begin_ns = end_ns;
-	tag_names_age(session->tags, session->tracer);
+	tag_names_end_window(session->tags, session->tracer);
 	process_table_age(session->processes);
 	python_processes_age(session->pythons);
 	symbol_cache_keep(session->symbolizer, session->debuginfod);

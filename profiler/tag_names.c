@@ -119,7 +119,7 @@ const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *trace
 	return &entry->tag;
 }
 
-void tag_names_meet(struct tag_names *names, struct tracer *tracer, uint64_t key)
+void tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
 	struct known_tag *entry = find_or_read(names, tracer, key);
 
@@ -137,7 +137,7 @@ void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key)
 		pin(names, entry);
 }
 
-void tag_names_pass(struct tag_names *names, struct tracer *tracer, uint64_t key)
+void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
 	struct known_tag *entry;
 
@@ -146,7 +146,7 @@ void tag_names_pass(struct tag_names *names, struct tracer *tracer, uint64_t key
 		tracer_drop_tag(tracer, key);
 }
 
-void tag_names_taken(struct tag_names *names, struct tracer *tracer)
+void tag_names_after_take(struct tag_names *names, struct tracer *tracer)
 {
 	bool crowded = names->n_in_map > CROWDED;
 	struct known_tag *entry, *next;
@@ -159,7 +159,7 @@ void tag_names_taken(struct tag_names *names, struct tracer *tracer)
 	names->take++;
 }
 
-void tag_names_age(struct tag_names *names, struct tracer *tracer)
+void tag_names_end_window(struct tag_names *names, struct tracer *tracer)
 {
 	struct known_tag *entry, *next;
 

@@ -3,9 +3,9 @@
  * becomes name, id and trace again. The BPF map is only the way here: a name is copied when a row or a sample
  * first brings its key, and leaves the map soon after, so that any number of ids passes through it.
  *
- *     tag_names_meet(…)       for each row of the ledger as it is taken, and each sample
- *     tag_names_taken(…)      the ledger was taken: names that are here leave the map
- *     tag_names_age(…)        a window has ended: names that nobody asked for in a while are forgotten here
+ *     tag_names_copy(…)         for each row of the ledger as it is taken, and each sample
+ *     tag_names_after_take(…)   the ledger was taken: names that are here leave the map
+ *     tag_names_end_window(…)   a window has ended: names that nobody asked for in a while are forgotten here
  */
 #ifndef STALLPROF_PROFILER_TAG_NAMES_H
 #define STALLPROF_PROFILER_TAG_NAMES_H
@@ -22,22 +22,22 @@ struct tag_names *tag_names_new(void);
 void tag_names_free(struct tag_names *names);
 
 /* Never NULL: a key that is not known (its name did not fit the map) has the name "[unknown tag]". Lives
- * until the next tag_names_age(). */
+ * until the next tag_names_end_window(). */
 const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* A thread has held the tag since the last take: copies its name. */
-void tag_names_meet(struct tag_names *names, struct tracer *tracer, uint64_t key);
+void tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* A row with this key was refused: its name need not be kept, and leaves the map unless it is known already. */
-void tag_names_pass(struct tag_names *names, struct tracer *tracer, uint64_t key);
+void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* Call after the ledger was taken. Names that were not met since the take before leave the map; all do
  * when there are many. A thread that takes such a tag again puts it back. */
-void tag_names_taken(struct tag_names *names, struct tracer *tracer);
+void tag_names_after_take(struct tag_names *names, struct tracer *tracer);
 
 /* Call at the end of a window: forgets tags that were not asked for in the last windows. A thread that still
  * holds one has rows in every window. */
-void tag_names_age(struct tag_names *names, struct tracer *tracer);
+void tag_names_end_window(struct tag_names *names, struct tracer *tracer);
 
 /* Keeps a tag for good: those of processes, which may be empty for a while. */
 void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key);

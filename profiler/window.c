@@ -93,7 +93,7 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 
 	HASH_FIND(hh, window->rows, key, sizeof(*key), row);
 	if (!row && HASH_COUNT(window->rows) >= window->deps.max_rows) {
-		tag_names_pass(window->deps.tags, window->deps.tracer, key->tag);
+		tag_names_refused(window->deps.tags, window->deps.tracer, key->tag);
 		errno = ENOSPC;
 		return NULL;
 	}
@@ -110,7 +110,7 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 		}
 		process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	}
-	tag_names_meet(window->deps.tags, window->deps.tracer, key->tag);
+	tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
 	return row;
 }
 

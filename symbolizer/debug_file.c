@@ -248,7 +248,7 @@ static int open_by_link(struct elf_file *f, const char *build_id, const struct d
 
 	if (err)
 		return err;
-	if (!slash || strchr(name, '/') || regular_file_climbs(name) || regular_file_climbs(place->path))
+	if (!slash || strchr(name, '/') || path_has_dotdot(name) || path_has_dotdot(place->path))
 		return -ENOENT;
 	for (i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		struct candidate at = { .root = places[i].root, .dir = place->debug_dir, .path = path };
@@ -287,7 +287,7 @@ __attribute__((format(printf, 6, 7))) static int try_alt(const char *root, const
 	va_end(args);
 	if (n < 0 || (size_t)n >= sizeof(path))
 		return -ENAMETOOLONG;
-	if (!*root && regular_file_climbs(path))
+	if (!*root && path_has_dotdot(path))
 		return -ENOENT;
 	return open_with_build_id(&at, build_id, max_bytes, out);
 }

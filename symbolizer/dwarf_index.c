@@ -267,7 +267,7 @@ bool dwarf_index_name(struct dwarf_index *x, uint64_t die, char *out, size_t siz
 		return false;
 	if (!name.is_mangled)
 		scopes = scopes_around(x, &name);
-	if (scopes && scopes->n_namings)
+	if (scopes && scopes->n_enclosing)
 		dwarf_scopes_qualify(scopes, name.die, name.name, out, size);
 	else
 		snprintf(out, size, "%s", name.name);

@@ -46,20 +46,20 @@ struct dwarf_name dwarf_function_name(struct dwarf_info *d, uint64_t offset)
 	return result;
 }
 
-/* The innermost naming around a DIE; UINT32_MAX: none. */
-static uint32_t naming_around(const struct dwarf_scopes *s, uint64_t die)
+/* The innermost enclosing scope around a DIE; UINT32_MAX: none. */
+static uint32_t innermost_around(const struct dwarf_scopes *s, uint64_t die)
 {
 	size_t low;
 	uint32_t i;
 
-	low = search_past(at, 0, s->n_namings, s->namings[at].start < die);
-	for (i = low ? (uint32_t)low - 1 : UINT32_MAX; i != UINT32_MAX && s->namings[i].end <= die;)
-		i = s->namings[i].outer;
+	low = search_past(at, 0, s->n_enclosing, s->enclosing[at].start < die);
+	for (i = low ? (uint32_t)low - 1 : UINT32_MAX; i != UINT32_MAX && s->enclosing[i].end <= die;)
+		i = s->enclosing[i].outer;
 	return i;
 }
 
 /* NULL: a structure without a name, such as a lambda's. */
-static const char *part_of_name(const struct dwarf_naming *n)
+static const char *part_of_name(const struct dwarf_enclosing_scope *n)
 {
 	if (n->name && *n->name)
 		return n->name;
@@ -71,10 +71,10 @@ void dwarf_scopes_qualify(const struct dwarf_scopes *s, uint64_t die, const char
 {
 	const char *parts[MAX_OUTER];
 	size_t n = 0, len = 0, part_len;
-	uint32_t i = naming_around(s, die);
+	uint32_t i = innermost_around(s, die);
 
-	for (; i != UINT32_MAX && n < MAX_OUTER; i = s->namings[i].outer)
-		parts[n++] = part_of_name(&s->namings[i]);
+	for (; i != UINT32_MAX && n < MAX_OUTER; i = s->enclosing[i].outer)
+		parts[n++] = part_of_name(&s->enclosing[i]);
 	while (n--) {
 		if (!parts[n])
 			continue;

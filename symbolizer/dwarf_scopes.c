@@ -6,18 +6,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MAX_SCOPES (1 << 24)
-#define MAX_LEVELS 512
-#define NO_NAMING  UINT32_MAX
+#define MAX_SCOPES   (1 << 24)
+#define MAX_LEVELS   512
+#define NO_ENCLOSING UINT32_MAX
 
 /* How many functions a lookup goes back for one that encloses those after it. */
 #define MAX_NESTING 8
 
 /* What encloses the DIEs being read. */
 struct level {
-	uint32_t naming; /* index of the innermost one; NO_NAMING: none */
-	uint32_t depth;  /* of inlining */
-	bool ignored;    /* nothing in here has code */
+	uint32_t enclosing; /* index of the innermost one; NO_ENCLOSING: none */
+	uint32_t depth;     /* of inlining */
+	bool ignored;       /* nothing in here has code */
 };
 
 struct walk {
@@ -69,7 +69,7 @@ static int each_range_of(struct walk *w, const struct dwarf_die *die, dwarf_rang
 	return dwarf_each_range(w->info, w->unit, &die->low_pc, &die->high_pc, &die->ranges, each, w);
 }
 
-static int add_naming(struct walk *w, const struct dwarf_die *die, struct level *inside)
+static int add_enclosing(struct walk *w, const struct dwarf_die *die, struct level *inside)
 {
 	struct dwarf_scopes *s = w->scopes;
 	int err;
@@ -77,17 +77,17 @@ static int add_naming(struct walk *w, const struct dwarf_die *die, struct level 
 	inside->ignored = die->abbrev->tag == DW_TAG_enumeration_type;
 	if (!die->abbrev->has_children || inside->ignored || dwarf_unit_is_c(w->unit))
 		return 0;
-	err = growing_array_reserve((void **)&s->namings, s->n_namings + 1, &s->max_namings,
-	                            sizeof(*s->namings), MAX_SCOPES);
+	err = growing_array_reserve((void **)&s->enclosing, s->n_enclosing + 1, &s->max_enclosing,
+	                            sizeof(*s->enclosing), MAX_SCOPES);
 	if (err)
 		return err;
-	s->namings[s->n_namings] =
-	        (struct dwarf_naming){ .start = die->offset,
-		                       .end = w->unit->end,
-		                       .name = dwarf_value_string(w->info, w->unit, &die->name),
-		                       .outer = inside->naming,
-		                       .tag = die->abbrev->tag };
-	inside->naming = (uint32_t)s->n_namings++;
+	s->enclosing[s->n_enclosing] =
+	        (struct dwarf_enclosing_scope){ .start = die->offset,
+		                                .end = w->unit->end,
+		                                .name = dwarf_value_string(w->info, w->unit, &die->name),
+		                                .outer = inside->enclosing,
+		                                .tag = die->abbrev->tag };
+	inside->enclosing = (uint32_t)s->n_enclosing++;
 	return 0;
 }
 
@@ -140,7 +140,7 @@ static int visit(struct walk *w, const struct dwarf_die *die, struct level *insi
 		if (w->in_body)
 			inside->ignored = true;
 		else
-			err = add_naming(w, die, inside);
+			err = add_enclosing(w, die, inside);
 		break;
 	default:
 		inside->ignored = true;
@@ -153,8 +153,8 @@ static void leave(struct walk *w, uint64_t offset)
 {
 	struct level *left = &w->levels[--w->n_levels];
 
-	if (w->n_levels && left->naming != w->levels[w->n_levels - 1].naming)
-		w->scopes->namings[left->naming].end = offset;
+	if (w->n_levels && left->enclosing != w->levels[w->n_levels - 1].enclosing)
+		w->scopes->enclosing[left->enclosing].end = offset;
 }
 
 /* C has no code inside structures, and they are most of its DIEs. */
@@ -196,7 +196,7 @@ static int walk_from(struct walk *w, struct dwarf_cursor c)
 	int got;
 
 	while (w->n_levels) {
-		dwarf_skip_dull(w->info, w->unit, &c);
+		dwarf_skip_unneeded(w->info, w->unit, &c);
 		if (!dwarf_left(&c))
 			break;
 		got = dwarf_read_die(w->info, w->unit, &c, &die);
@@ -236,7 +236,7 @@ int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, bool whole, st
 		return err;
 	}
 	*w = (struct walk){ .info = d, .unit = u, .scopes = s, .whole = whole, .n_levels = 1 };
-	w->levels[0] = (struct level){ .naming = NO_NAMING };
+	w->levels[0] = (struct level){ .enclosing = NO_ENCLOSING };
 	s->damaged = walk_from(w, dwarf_unit_cursor(d, u, u->first_die));
 	while (w->n_levels)
 		leave(w, u->end);
@@ -277,7 +277,7 @@ void dwarf_scopes_free(struct dwarf_scopes *s)
 		return;
 	free(s->functions);
 	free(s->inlines);
-	free(s->namings);
+	free(s->enclosing);
 	free(s);
 }
 
@@ -321,5 +321,5 @@ size_t dwarf_scopes_inlines(const struct dwarf_scopes *s, const struct dwarf_fun
 size_t dwarf_scopes_memory(const struct dwarf_scopes *s)
 {
 	return sizeof(*s) + s->max_functions * sizeof(*s->functions) + s->max_inlines * sizeof(*s->inlines) +
-	       s->max_namings * sizeof(*s->namings);
+	       s->max_enclosing * sizeof(*s->enclosing);
 }

@@ -37,7 +37,7 @@ struct dwarf_function {
 };
 
 /* A namespace, class or structure: what stands between start and end is named after it. */
-struct dwarf_naming {
+struct dwarf_enclosing_scope {
 	uint64_t start, end; /* in .debug_info */
 	const char *name;    /* NULL: it has none */
 	uint32_t outer;      /* index of the one around it; UINT32_MAX: none */
@@ -49,8 +49,8 @@ struct dwarf_scopes {
 	size_t n_functions, max_functions;
 	struct dwarf_inline *inlines;
 	size_t n_inlines, max_inlines;
-	struct dwarf_naming *namings; /* by start */
-	size_t n_namings, max_namings;
+	struct dwarf_enclosing_scope *enclosing; /* by start */
+	size_t n_enclosing, max_enclosing;
 	bool damaged;    /* the unit could not be read to its end */
 	bool has_unread; /* there are bodies of functions that were stepped over */
 };

@@ -155,12 +155,12 @@ static void mark_abbrevs(struct dwarf_abbrevs *abbrevs)
 		a->is_wanted = has_what_we_want(a->tag);
 		measure(abbrevs, a);
 		has_way_out = (a->has_children ? a->sibling_at : a->fixed_length) != UINT16_MAX;
-		a->is_dull = has_way_out && !a->is_wanted && !may_hold_code(a->tag);
-		a->is_dull_in_c = a->is_dull || (has_way_out && is_structure(a->tag));
+		a->is_unneeded = has_way_out && !a->is_wanted && !may_hold_code(a->tag);
+		a->is_unneeded_in_c = a->is_unneeded || (has_way_out && is_structure(a->tag));
 	}
 }
 
-/* From behind the code of a dull DIE to behind all of it. False: the DIE does not say where that is. */
+/* From behind the code of an unneeded DIE to behind all of it. False: the DIE does not say where that is. */
 static bool pass(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_abbrev *abbrev,
                  struct dwarf_cursor *c)
 {
@@ -181,7 +181,7 @@ static bool pass(const struct dwarf_info *d, const struct dwarf_unit *u, const s
 	return !to.failed;
 }
 
-void dwarf_skip_dull(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c)
+void dwarf_skip_unneeded(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c)
 {
 	bool is_c = dwarf_unit_is_c(u);
 	const struct dwarf_abbrev *abbrev;
@@ -194,7 +194,8 @@ void dwarf_skip_dull(const struct dwarf_info *d, const struct dwarf_unit *u, str
 		next = *c;
 		code = dwarf_uleb(&next);
 		abbrev = code ? dwarf_abbrevs_find(u->abbrevs, code) : NULL;
-		if (!abbrev || !(is_c ? abbrev->is_dull_in_c : abbrev->is_dull) || !pass(d, u, abbrev, &next))
+		if (!abbrev || !(is_c ? abbrev->is_unneeded_in_c : abbrev->is_unneeded) ||
+		    !pass(d, u, abbrev, &next))
 			return;
 		*c = next;
 	}

@@ -63,7 +63,7 @@ int dwarf_read_die(const struct dwarf_info *d, const struct dwarf_unit *u, struc
  * Passes over DIEs that hold nothing of interest, with all that is in them, as far as that is quickly done: types,
  * variables, parameters.
  */
-void dwarf_skip_dull(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c);
+void dwarf_skip_unneeded(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c);
 
 /* Resolving; `string` is NULL, the bools false, when the value is absent, of another class, or wrong. */
 const char *dwarf_value_string(const struct dwarf_info *d, const struct dwarf_unit *u,

@@ -308,7 +308,7 @@ int process_open_mapped(const struct sym_process *p, const struct mapping *m)
 {
 	char root[PATH_MAX];
 
-	return m->path[0] != '/' || regular_file_climbs(m->path) ? -1 : open_mapped(p, m, root, sizeof(root));
+	return m->path[0] != '/' || path_has_dotdot(m->path) ? -1 : open_mapped(p, m, root, sizeof(root));
 }
 
 static int open_object(struct sym_process *p, struct mapping *m)
@@ -320,7 +320,7 @@ static int open_object(struct sym_process *p, struct mapping *m)
 	if (strcmp(m->path, VDSO) == 0)
 		m->object = object_cache_vdso(p->env->objects);
 	/* Of a path, the kernel makes none with ".." in it; a memfd may have any name. */
-	if (m->path[0] != '/' || regular_file_climbs(m->path))
+	if (m->path[0] != '/' || path_has_dotdot(m->path))
 		return 0;
 	fd = open_mapped(p, m, root, sizeof(root));
 	if (fd >= 0)

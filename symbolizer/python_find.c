@@ -51,7 +51,7 @@ static int open_mapping(const struct search *search, const struct maps_entry *en
 	if (fd >= 0)
 		return fd;
 	n = snprintf(path, sizeof(path), "%s/%d/root%s", search->proc, (int)search->pid, entry->path);
-	if (n < 0 || (size_t)n >= sizeof(path) || regular_file_climbs(entry->path))
+	if (n < 0 || (size_t)n >= sizeof(path) || path_has_dotdot(entry->path))
 		return -ENAMETOOLONG;
 	fd = regular_file_open(path, 0);
 	if (fd >= 0 && (fstat(fd, &st) || st.st_ino != entry->inode)) {

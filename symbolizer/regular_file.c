@@ -82,7 +82,7 @@ bool regular_file_is_safe_in(int fd, const char *path, const char *dir)
 	       st.st_ino == there.st_ino && is_safe(&st);
 }
 
-bool regular_file_climbs(const char *path)
+bool path_has_dotdot(const char *path)
 {
 	size_t len;
 

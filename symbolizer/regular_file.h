@@ -31,6 +31,6 @@ bool regular_file_is_safe(int fd);
 bool regular_file_is_safe_in(int fd, const char *path, const char *dir);
 
 /* Has the path ".." as a component? */
-bool regular_file_climbs(const char *path);
+bool path_has_dotdot(const char *path);
 
 #endif

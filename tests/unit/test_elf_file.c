@@ -326,9 +326,8 @@ static void test_elf_file__regular_file_open(void **state)
 	/* As from a container, whose path of that name is another file. */
 	assert_false(regular_file_is_safe_in(fd, "/etc/passwd", "/etc"));
 	close(fd);
-	assert_true(regular_file_climbs("a/../b") && regular_file_climbs("..") &&
-	            regular_file_climbs("/a/.."));
-	assert_false(regular_file_climbs("/a/..b/c../.../.") || regular_file_climbs(""));
+	assert_true(path_has_dotdot("a/../b") && path_has_dotdot("..") && path_has_dotdot("/a/.."));
+	assert_false(path_has_dotdot("/a/..b/c../.../.") || path_has_dotdot(""));
 }
 
 /* Every shorter version of a file: an error or a file that answers, never a crash. */

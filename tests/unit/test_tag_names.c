@@ -65,9 +65,9 @@ static void test_tag_names__one_long_window_does_not_fill_the_map(void **state)
 	for (uint64_t key = 0; key < KEYS; key++) {
 		intern(key);
 		most = n_in_map > most ? n_in_map : most;
-		tag_names_meet(names, NULL, key);
+		tag_names_copy(names, NULL, key);
 		if (key % 20000 == 19999)
-			tag_names_taken(names, NULL);
+			tag_names_after_take(names, NULL);
 	}
 	assert_true(most <= 40000);
 	for (uint64_t key = 0; key < KEYS; key++)
@@ -83,10 +83,10 @@ static void test_tag_names__a_tag_in_use_stays_in_the_map(void **state)
 	intern(7);
 	intern(8);
 	for (int take = 0; take < 10; take++) {
-		tag_names_meet(names, NULL, 7);
+		tag_names_copy(names, NULL, 7);
 		if (!take)
-			tag_names_meet(names, NULL, 8);
-		tag_names_taken(names, NULL);
+			tag_names_copy(names, NULL, 8);
+		tag_names_after_take(names, NULL);
 	}
 	assert_int_equal(in_map[7], 1);
 	assert_int_equal(in_map[8], 0);
@@ -102,10 +102,10 @@ static void test_tag_names__comes_back_and_leaves_again(void **state)
 	(void)state;
 	for (int time = 0; time < 3; time++) {
 		intern(7);
-		tag_names_meet(names, NULL, 7);
-		tag_names_taken(names, NULL);
+		tag_names_copy(names, NULL, 7);
+		tag_names_after_take(names, NULL);
 		assert_int_equal(in_map[7], 1);
-		tag_names_taken(names, NULL);
+		tag_names_after_take(names, NULL);
 		assert_int_equal(in_map[7], 0);
 	}
 	tag_names_free(names);
@@ -120,10 +120,10 @@ static void test_tag_names__is_forgotten_after_idle_windows(void **state)
 	intern(7);
 	intern(9);
 	tag_names_pin(names, NULL, 9);
-	tag_names_meet(names, NULL, 7);
+	tag_names_copy(names, NULL, 7);
 	while (windows < 20) {
-		tag_names_taken(names, NULL);
-		tag_names_age(names, NULL);
+		tag_names_after_take(names, NULL);
+		tag_names_end_window(names, NULL);
 		windows++;
 		if (windows < 3)
 			assert_name(names, 7);
@@ -142,9 +142,9 @@ static void test_tag_names__of_a_refused_row_leaves_the_map(void **state)
 	(void)state;
 	intern(7);
 	intern(8);
-	tag_names_meet(names, NULL, 8);
-	tag_names_pass(names, NULL, 7);
-	tag_names_pass(names, NULL, 8);
+	tag_names_copy(names, NULL, 8);
+	tag_names_refused(names, NULL, 7);
+	tag_names_refused(names, NULL, 8);
 	assert_int_equal(in_map[7], 0);
 	assert_int_equal(in_map[8], 1);
 	assert_name(names, 8);
