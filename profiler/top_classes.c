@@ -223,12 +223,13 @@ static int compare_steps(const void *left, const void *right)
 	return order ? order : -compare_u64(a->row->id, b->row->id);
 }
 
-/* The value below or at which that share of n sorted ones lies. */
+/* Of n sorted ones, between the two nearest in proportion: what numpy.percentile() says. */
 static int64_t percentile(const struct step *steps, size_t n, unsigned int percent)
 {
-	size_t rank = (n * percent + 99) / 100;
+	size_t hundredths = (n - 1) * percent, below = hundredths / 100;
+	int64_t low = steps[below].wall_ns, high = steps[below + (below + 1 < n)].wall_ns;
 
-	return steps[rank ? rank - 1 : 0].wall_ns;
+	return low + (int64_t)((double)(high - low) * (double)(hundredths % 100) / 100 + 0.5);
 }
 
 static void take_steps(struct build *build)

@@ -3,7 +3,7 @@
  *
  * A row is a class; with a filter for a tag it is the next level of the names below that (`ckpt/run1` has rows
  * `ckpt/run1/step5`), with TOP_LEVEL_TAG an exact tag: name and id. A table has one level only. Times add up a row's
- * threads. Steps are the exact tags of a process: their wall times are what p50, p99 and worst are of.
+ * threads. Steps are the exact tags of a process: their wall times are what p50, p99 (interpolated, as numpy.percentile() has it) and worst are of.
  */
 #ifndef STALLPROF_PROFILER_TOP_CLASSES_H
 #define STALLPROF_PROFILER_TOP_CLASSES_H

@@ -97,6 +97,28 @@ static int print_code(FILE *out, const struct top_screen *what, const struct top
 	return 0;
 }
 
+static bool has_unobserved(const struct top_classes *classes)
+{
+	return classes->column_count &&
+	       !strcmp(classes->columns[classes->column_count - 1], ledger_state_name(LEDGER_UNOBSERVED));
+}
+
+/* What the table above needs a word for. The number of lines. */
+static size_t print_remarks(FILE *out, const struct top_screen *what, const struct top_classes *classes)
+{
+	bool some_stacks = what->filter->focus || what->filter->ignore, unobserved = has_unobserved(classes);
+
+	if (!some_stacks && !unobserved)
+		return 0;
+	fputc('\n', out);
+	if (unobserved)
+		fputs("unobserved: the thread held the tag while its switches were not watched.\n", out);
+	if (some_stacks)
+		fputs("The table is of all waits; what follows, of those that --focus and --ignore leave.\n",
+		      out);
+	return 1 + some_stacks + unobserved;
+}
+
 int top_screen_print(FILE *out, const struct top_screen *what)
 {
 	size_t columns = text_line_columns(out), used;
@@ -111,11 +133,13 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 		used = print_classes(out, what, &classes, columns) + 1;
 		used += losses.lines < LOSSES_FIT ? losses.lines : LOSSES_FIT; /* -v may be longer */
 		err = print_processes(out, what, columns, &used);
+		if (!err)
+			used += print_remarks(out, what, &classes);
 		if (!err && what->code)
 			err = print_code(out, what, &classes, columns,
 			                 used + 2 < TOP_SCREEN_LINES ? TOP_SCREEN_LINES - used - 1 : 1);
 		if (losses.lines)
-			fprintf(out, "\n%s", losses.text);
+			fprintf(out, "\n%s%s", what->filter->tag ? "Of all tags:\n" : "", losses.text);
 		if (what->verbose)
 			top_text_stamp(out, what->input, columns);
 	}

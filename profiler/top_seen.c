@@ -49,7 +49,8 @@ static const struct {
 	  "%s {mapping of a program was|mappings of programs were} not told by the kernel" },
 	{ "mappings_refused", NUMBER, "%s {mapping was|mappings were} not kept, being too many" },
 	{ "wakes_unseen", NUMBER,
-	  "%s {wait for I/O is|waits for I/O are} charged to the request before {it|them}, as no wake-up was "
+	  "%s {wait for I/O has|waits for I/O have} the device of the thread's last request, as the wake-up "
+	  "was not "
 	  "seen" },
 	{ "iowaits_unexplained", NUMBER,
 	  "%s {sleep|sleeps} that the kernel calls I/O {is|are} blocked, as nothing says which I/O" },
@@ -62,7 +63,7 @@ static const struct {
 	{ "follow_full", NUMBER,
 	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
 	{ "switch_ins_unseen", NUMBER,
-	  "%s {wait has|waits have} no stack, as the kernel did not tell of the end" },
+	  "%s {wait has|waits have} no stack, as the hook on the switch back to the thread was not called" },
 	{ "slots_exhausted", NUMBER,
 	  "%s {wait has|waits have} no user stack, as too many threads waited at once: --max-stalled" },
 	{ "stacks_without_user", NUMBER,

@@ -20,7 +20,8 @@ static char *screen_of(const struct top_input *input, const struct top_tags *tag
 
 	what.input = input;
 	what.tags = tags;
-	what.filter = &all;
+	if (!what.filter)
+		what.filter = &all;
 	what.code = true;
 	assert_int_equal(top_screen_print(out, &what), 0);
 	fclose(out);
@@ -131,12 +132,45 @@ static void test_top_screen__shares_of_a_process(void **state)
 	profile_free(p);
 }
 
+/* What the table does not show of what was asked for is said. */
+static void test_top_screen__remarks(void **state)
+{
+	struct fixture *fixture = *state;
+	struct top_screen what = { .type = DELAY };
+	struct top_filter focused = { .waits = false }, one_tag = { .tag = "ckpt" };
+	regex_t word;
+	char *text;
+
+	text = screen_of(&fixture->input, fixture->tags, what);
+	assert_null(strstr(text, "unobserved"));
+	assert_null(strstr(text, "--focus"));
+	free(text);
+	assert_int_equal(regcomp(&word, "write", REG_NOSUB), 0);
+	focused.focus = &word;
+	what.filter = &focused;
+	add_row(fixture->input.ledger, "ckpt", 1, LEDGER_UNOBSERVED, "", 10 * MS);
+	text = screen_of(&fixture->input, fixture->tags, what);
+	assert_non_null(strstr(
+	        text,
+	        "\n\nunobserved: the thread held the tag while its switches were not watched.\n"
+	        "The table is of all waits; what follows, of those that --focus and --ignore leave.\n"));
+	free(text);
+	regfree(&word);
+	assert_int_equal(stamp_add_counter(fixture->input.stamp, "windows_refused", 2), 0);
+	what.filter = &one_tag;
+	text = screen_of(&fixture->input, fixture->tags, what);
+	assert_non_null(strstr(text, "\n\nOf all tags:\n"));
+	assert_non_null(strstr(text, "2 windows are missing"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_top_screen__is_not_wide),
 		cmocka_unit_test_setup_teardown(test_top_screen__verbose_has_all, set_up, tear_down),
 		cmocka_unit_test(test_top_screen__shares_of_a_process),
+		cmocka_unit_test_setup_teardown(test_top_screen__remarks, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
