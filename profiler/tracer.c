@@ -1,4 +1,3 @@
-#include "profiler/task_walk.h"
 #include "profiler/tracer.h"
 
 #include <bpf/bpf.h>
@@ -15,41 +14,16 @@
 #include "profiler/event_rings.h"
 #include "profiler/kernel_places.h"
 #include "profiler/ledger_maps.h"
-#include "profiler/privileges.h"
 #include "profiler/probe_table.h"
-#include "profiler/stamp.h"
 #include "profiler/task_walk.h"
 #include "profiler/tracer_links.h"
 #include "profiler/tracer_load.h"
+#include "profiler/tracer_state.h"
 #include "profiler/usdt_links.h"
 
 #define SLOTS_DEFAULT        256
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
-#define COPY_LATE_NS         250000000ULL
-
-struct tracer {
-	struct stallprof_bpf *bpf;
-	struct probe_host *host, *own_host; /* the second is NULL when it was given to us */
-	struct privileges privileges;
-	struct tracer_links *links;
-	struct event_rings *rings;
-	struct bpf_link *iterator, *context_iterator;
-	tracer_event_fn on_event;
-	tracer_python_fn on_python;
-	void *ctx;
-	struct ledger_maps *ledgers;
-	uint64_t next_key;
-	uint64_t copied_late_ns, late_copies_failed;
-	int64_t tagged_drift;                /* what the last walk found, if it was not put right */
-	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe has told already */
-};
-
-static const char *const counter_names[] = {
-#define NAME(name, help) #name,
-	ABI_COUNTERS(NAME)
-#undef NAME
-};
 
 __attribute__((format(printf, 3, 4))) static int fail(char *err, size_t err_len, const char *format, ...)
 {
@@ -149,7 +123,8 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	                                tracer->on_python, tracer->ctx);
 	if (!tracer->rings)
 		return fail(err, err_len, "cannot map the ring buffers: %s", strerror(errno));
-	tracer->links = tracer_links_new(tracer->bpf->obj, tracer->host, opts->cpu_hz, knobs.uprobe_multi);
+	tracer->links =
+	        tracer_links_new(tracer->bpf->obj, tracer->host, opts->cpu_hz, knobs.uprobe_multi, NULL);
 	if (!tracer->links)
 		return fail(err, err_len, "out of memory");
 	malloc_trim(0); /* loading took some 30 MB that are not needed again */
@@ -166,6 +141,7 @@ struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_eve
 		fail(err, err_len, "out of memory");
 		return NULL;
 	}
+	tracer->ops = &tracer_by_bpf;
 	tracer->on_event = on_event;
 	tracer->on_python = on_python;
 	tracer->ctx = ctx;
@@ -181,267 +157,162 @@ struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_eve
 	return tracer;
 }
 
+/* --- the calls -------------------------------------------------------------------------------------- */
+
 void tracer_free(struct tracer *tracer)
 {
-	if (!tracer)
-		return;
-	tracer_links_free(tracer->links);
-	event_rings_free(tracer->rings);
-	bpf_link__destroy(tracer->iterator);
-	bpf_link__destroy(tracer->context_iterator);
-	ledger_maps_free(tracer->ledgers);
-	stallprof_bpf__destroy(tracer->bpf);
-	probe_host_free(tracer->own_host);
-	free(tracer);
+	if (tracer)
+		tracer->ops->free(tracer);
 }
 
 bool tracer_attached(const struct tracer *tracer)
 {
-	return tracer->bpf->bss->hot_generation & 1;
-}
-
-/* Requests and work that were under way when the hooks were detached have ended unseen. */
-static void forget_followed(struct tracer *tracer)
-{
-	ledger_maps_empty(tracer->bpf->maps.requests);
-	ledger_maps_empty(tracer->bpf->maps.helpers);
-	ledger_maps_empty(tracer->bpf->maps.works);
-	ledger_maps_empty(tracer->bpf->maps.carriers);
+	return tracer->ops->attached(tracer);
 }
 
 int tracer_attach(struct tracer *tracer, char *err, size_t err_len)
 {
-	int result;
-
-	if (tracer_attached(tracer))
-		return 0;
-	forget_followed(tracer);
-	result = tracer_links_attach(tracer->links, true, err, err_len);
-	if (result)
-		return result;
-	tracer->bpf->bss->hot_generation++;
-	result = tracer_iterate(tracer, ABI_ITER_ADOPT | ABI_ITER_REBASE);
-	return result ? fail(err, err_len, "cannot walk over the threads: %s", strerror(-result)) : 0;
+	return tracer->ops->attach(tracer, err, err_len);
 }
 
 void tracer_detach(struct tracer *tracer)
 {
-	if (!tracer_attached(tracer))
-		return;
-	tracer->bpf->bss->hot_generation++;
-	tracer_links_detach(tracer->links);
-	tracer_iterate(tracer, ABI_ITER_SLOTS); /* a thread that ends unseen would keep its own for good */
+	tracer->ops->detach(tracer);
 }
 
 void tracer_rest(struct tracer *tracer)
 {
-	if (event_rings_rest(tracer->rings))
-		malloc_trim(0); /* what the last windows took */
+	tracer->ops->rest(tracer);
 }
 
 bool tracer_reads_logs(const struct tracer *tracer)
 {
-	return probe_cause_available(tracer->host, "tag_log") && tracer->context_iterator;
+	return tracer->ops->reads_logs(tracer);
 }
 
 int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
                       size_t err_len)
 {
-	struct usdt_listener listeners[2];
-	size_t n = 0;
-	int result;
-
-	err[0] = 0;
-	if (!privileges_have(&tracer->privileges, PRIVILEGE_UPROBES)) {
-		tracer_links_no_uprobes(tracer->links);
-		return -EPERM;
-	}
-	if (probes->log && tracer_reads_logs(tracer))
-		listeners[n++] = (struct usdt_listener){ "stalltag", "log", tracer->bpf->progs.on_tag_log };
-	else if (probes->change)
-		listeners[n++] =
-		        (struct usdt_listener){ "stalltag", "change", tracer->bpf->progs.on_tag_change };
-	if (probes->process)
-		listeners[n++] =
-		        (struct usdt_listener){ "stalltag", "process", tracer->bpf->progs.on_tag_process };
-	result = tracer_links_usdt(tracer->links, path, listeners, n);
-	if (result < 0) {
-		errno = -result;
-		return fail(err, err_len, "cannot attach to the tag probes of %s: %s", path,
-		            result == -ENOSPC ? "there are too many such files at once" : strerror(-result));
-	}
-	return result;
+	return tracer->ops->watch_file(tracer, path, probes, err, err_len);
 }
 
 void tracer_unwatch_file(struct tracer *tracer, int watched)
 {
-	tracer_links_usdt_detach(tracer->links, watched);
+	tracer->ops->unwatch_file(tracer, watched);
 }
 
 int tracer_set_process(struct tracer *tracer, const struct abi_process_key *key,
                        const struct abi_process *process)
 {
-	int fd = bpf_map__fd(tracer->bpf->maps.processes);
-
-	return bpf_map_update_elem(fd, key, process, BPF_ANY) ? -errno : 0;
+	return tracer->ops->set_process(tracer, key, process);
 }
 
 void tracer_copy_late(struct tracer *tracer, uint64_t now_ns)
 {
-	if (!tracer_attached(tracer) || !tracer->context_iterator || !tracer->bpf->bss->any_uncopied ||
-	    now_ns - tracer->copied_late_ns < COPY_LATE_NS)
-		return;
-	tracer->copied_late_ns = now_ns;
-	tracer->bpf->bss->any_uncopied = 0;
-	if (tracer_iterate(tracer, ABI_ITER_STACKS))
-		tracer->late_copies_failed++;
+	tracer->ops->copy_late(tracer, now_ns);
 }
 
 void tracer_forget_process(struct tracer *tracer, const struct abi_process_key *key)
 {
-	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.processes), key);
+	tracer->ops->forget_process(tracer, key);
 }
 
 int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
 {
-	return bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid, layout, BPF_ANY) ? -errno
-	                                                                                           : 0;
+	return tracer->ops->set_python(tracer, tgid, layout);
 }
 
 void tracer_allow_python(struct tracer *tracer, unsigned int asks)
 {
-	tracer->bpf->bss->any_python = 1;
-	tracer->bpf->bss->python_asks = asks;
+	tracer->ops->allow_python(tracer, asks);
 }
 
 void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
 {
-	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid);
+	tracer->ops->forget_python(tracer, tgid);
 }
 
 int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key)
 {
-	struct abi_tag tag = { .id = id, .source = ABI_TAG_PROCESS };
-
-	snprintf(tag.name, sizeof(tag.name), "%s", name);
-	*key = tracer->next_key++;
-	return bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tags), key, &tag, BPF_ANY) ? -errno : 0;
+	return tracer->ops->add_tag(tracer, name, id, key);
 }
 
 int tracer_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
 {
-	if (!bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags), &key, tag))
-		return 0;
-	return bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key, tag) ? -errno : 0;
+	return tracer->ops->find_tag(tracer, key, tag);
 }
 
 void tracer_drop_tag(struct tracer *tracer, uint64_t key)
 {
-	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags), &key);
-	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key);
-}
-
-/* Threads that run have changes in their logs that nobody has read yet. */
-static int settle_by_logs(struct tracer *tracer)
-{
-	tracer->bpf->bss->iter_mode = ABI_ITER_LOGS;
-	return tracer->bpf->bss->any_logs && tracer->context_iterator
-	               ? task_walk_run(tracer->context_iterator)
-	               : 0;
+	tracer->ops->drop_tag(tracer, key);
 }
 
 int tracer_iterate(struct tracer *tracer, uint32_t mode)
 {
-	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
-	int64_t before = bss->n_tagged, off;
-	int result = mode & ABI_ITER_FLUSH ? settle_by_logs(tracer) : 0;
-
-	bss->iter_mode = mode;
-	bss->n_tagged_walk = 0;
-	bss->walked_ns = 0;
-	result = result ? result : task_walk_run(tracer->iterator);
-	if (!result && mode & ABI_ITER_FLUSH) {
-		off = tagged_correction(&tracer->tagged_drift, before, bss->n_tagged_walk, bss->n_tagged);
-		__atomic_fetch_add(&bss->n_tagged, off, __ATOMIC_RELAXED);
-	}
-	if (!result && mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS) && tracer->context_iterator)
-		result = task_walk_run(tracer->context_iterator);
-	return result;
+	return tracer->ops->iterate(tracer, mode);
 }
 
 int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx)
 {
-	return ledger_maps_take(tracer->ledgers, next, on_row, ctx);
+	return tracer->ops->take_ledger(tracer, next, on_row, ctx);
 }
 
 int tracer_fd(const struct tracer *tracer)
 {
-	return event_rings_fd(tracer->rings);
+	return tracer->ops->fd(tracer);
 }
 
 int tracer_python_fd(const struct tracer *tracer)
 {
-	return event_rings_asked_fd(tracer->rings);
+	return tracer->ops->python_fd(tracer);
 }
 
 int tracer_poll(struct tracer *tracer, bool all, uint64_t until_ns)
 {
-	return event_rings_poll(tracer->rings, all, until_ns);
+	return tracer->ops->poll(tracer, all, until_ns);
 }
 
 uint64_t tracer_tagged_ns(const struct tracer *tracer)
 {
-	return tracer->bpf->bss->tagged_ns;
+	return tracer->ops->tagged_ns(tracer);
 }
 
 uint64_t tracer_walked_ns(const struct tracer *tracer)
 {
-	return tracer->bpf->bss->walked_ns;
+	return tracer->ops->walked_ns(tracer);
 }
 
 int64_t tracer_tagged(const struct tracer *tracer)
 {
-	return tracer->bpf->bss->n_tagged;
+	return tracer->ops->tagged(tracer);
 }
 
 uint64_t tracer_event_bytes(const struct tracer *tracer)
 {
-	return tracer->bpf->bss->ring_bytes;
+	return tracer->ops->event_bytes(tracer);
 }
 
 uint64_t tracer_threshold(const struct tracer *tracer)
 {
-	return tracer->bpf->bss->threshold_ns;
+	return tracer->ops->threshold(tracer);
 }
 
 void tracer_set_threshold(struct tracer *tracer, uint64_t ns)
 {
-	tracer->bpf->bss->threshold_ns = ns;
+	tracer->ops->set_threshold(tracer, ns);
 }
 
 uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter)
 {
-	return tracer->bpf->bss->counters[counter];
+	return tracer->ops->counter(tracer, counter);
 }
 
 int tracer_describe(struct tracer *tracer, struct stamp *stamp)
 {
-	int result = tracer_links_describe(tracer->links, stamp);
-
-	for (int i = 0; i < ABI_COUNTER_MAX && !result; i++) {
-		uint64_t now = tracer_counter(tracer, i), *told = &tracer->described[i];
-		uint64_t more = (int64_t)(now - *told) > 0 ? now - *told : 0;
-
-		result = stamp_add_counter(stamp, counter_names[i], more);
-		*told += more;
-	}
-	if (!result)
-		result = stamp_add_counter(stamp, "late_copies_failed", tracer->late_copies_failed);
-	tracer->late_copies_failed = 0;
-	return result;
+	return tracer->ops->describe(tracer, stamp);
 }
 
 const char *tracer_missing(const struct tracer *tracer, size_t row)
 {
-	return tracer_links_missing(tracer->links, row);
+	return tracer->ops->missing(tracer, row);
 }

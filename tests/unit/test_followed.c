@@ -9,7 +9,7 @@
 
 #include "profiler/followed.h"
 #include "profiler/process_stat.h"
-#include "profiler/tracer.h"
+#include "profiler/tracer_state.h"
 
 #define PID 4711
 
@@ -25,7 +25,7 @@ int process_stat_read(uint32_t pid, struct process_stat *out)
 	return start_ticks ? 0 : -ESRCH;
 }
 
-int tracer_set_process(struct tracer *tracer, const struct abi_process_key *key,
+static int set_process(struct tracer *tracer, const struct abi_process_key *key,
                        const struct abi_process *process)
 {
 	(void)tracer;
@@ -36,17 +36,20 @@ int tracer_set_process(struct tracer *tracer, const struct abi_process_key *key,
 	return 0;
 }
 
-void tracer_forget_process(struct tracer *tracer, const struct abi_process_key *key)
+static void forget_process(struct tracer *tracer, const struct abi_process_key *key)
 {
 	(void)tracer;
 	known[key->start_ticks] = false;
 }
 
+static const struct tracer_ops ops = { .set_process = set_process, .forget_process = forget_process };
+static struct tracer tracer = { .ops = &ops };
+
 static int begin(void **state)
 {
 	memset(known, 0, sizeof(known));
 	start_ticks = 1;
-	*state = followed_new(NULL);
+	*state = followed_new(&tracer);
 	return *state ? 0 : -1;
 }
 

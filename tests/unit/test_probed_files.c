@@ -13,7 +13,7 @@
 
 #include "profiler/probed_files.h"
 #include "profiler/tag_file.h"
-#include "profiler/tracer.h"
+#include "profiler/tracer_state.h"
 
 #define SECOND_NS 1000000000ULL
 #define ROOM      8
@@ -23,7 +23,7 @@ static bool watched[ROOM];
 static unsigned int n_watched, n_attempts, n_lines;
 static int error;
 
-int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
+static int watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
                       size_t err_len)
 {
 	(void)tracer;
@@ -40,13 +40,16 @@ int tracer_watch_file(struct tracer *tracer, const char *path, const struct trac
 	return error ? error : -ENOSPC;
 }
 
-void tracer_unwatch_file(struct tracer *tracer, int file)
+static void unwatch_file(struct tracer *tracer, int file)
 {
 	(void)tracer;
 	assert_true(watched[file]);
 	watched[file] = false;
 	n_watched--;
 }
+
+static const struct tracer_ops ops = { .watch_file = watch_file, .unwatch_file = unwatch_file };
+static struct tracer tracer = { .ops = &ops };
 
 static void say(const char *line)
 {
@@ -70,7 +73,7 @@ static int reset(void **state)
 	memset(watched, 0, sizeof(watched));
 	n_watched = n_attempts = n_lines = 0;
 	error = 0;
-	*state = probed_files_new(NULL, say);
+	*state = probed_files_new(&tracer, say);
 	return *state ? 0 : -1;
 }
 

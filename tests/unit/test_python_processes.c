@@ -15,7 +15,7 @@
 #include "profiler/process_stat.h"
 #include "profiler/python_processes.h"
 #include "profiler/stamp.h"
-#include "profiler/tracer.h"
+#include "profiler/tracer_state.h"
 #include "symbolizer/symbolizer.h"
 
 /* What the BPF side was told. */
@@ -25,7 +25,7 @@ static struct {
 	unsigned int sets, forgets, allows;
 } told;
 
-int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
+static int set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
 {
 	(void)tracer;
 	told.pid = tgid;
@@ -34,18 +34,23 @@ int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_pyt
 	return 0;
 }
 
-void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
+static void forget_python(struct tracer *tracer, uint32_t tgid)
 {
 	(void)tracer;
 	told.pid = tgid;
 	told.forgets++;
 }
 
-void tracer_allow_python(struct tracer *tracer, unsigned int asks)
+static void allow_python(struct tracer *tracer, unsigned int asks)
 {
 	(void)tracer;
 	told.allows += asks > 0;
 }
+
+static const struct tracer_ops ops = { .set_python = set_python,
+	                               .forget_python = forget_python,
+	                               .allow_python = allow_python };
+static struct tracer tracer = { .ops = &ops };
 
 static struct symbolizer *symbolizer;
 static struct python_processes *pythons;
@@ -60,7 +65,7 @@ static int begin(void **state)
 	(void)state;
 	memset(&told, 0, sizeof(told));
 	symbolizer = symbolizer_new(NULL);
-	pythons = python_processes_new(NULL, symbolizer);
+	pythons = python_processes_new(&tracer, symbolizer);
 	if (!symbolizer || !pythons || pipe(ends))
 		return -1;
 	python = fork();

@@ -1,5 +1,4 @@
-/* What a window needs, for tests of it without a kernel: its tables, and a tracer that takes everything. The test says what tags
- * there are (tracer_find_tag) and what becomes of them (tracer_drop_tag). */
+/* What a window needs, for tests of it without a kernel: its tables, and a tracer that takes everything (fake_tracer.h). */
 #ifndef STALLPROF_TESTS_WINDOW_TABLES_H
 #define STALLPROF_TESTS_WINDOW_TABLES_H
 
@@ -12,31 +11,12 @@
 #include "profiler/stack_resolve.h"
 #include "profiler/tag_class.h"
 #include "profiler/tag_names.h"
-#include "profiler/tracer.h"
 #include "profiler/window.h"
 #include "symbolizer/symbolizer.h"
-
-int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
-{
-	(void)tracer;
-	(void)tgid;
-	(void)layout;
-	return 0;
-}
-
-void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
-{
-	(void)tracer;
-	(void)tgid;
-}
-
-void tracer_allow_python(struct tracer *tracer, unsigned int asks)
-{
-	(void)tracer;
-	(void)asks;
-}
+#include "tests/unit/fake_tracer.h"
 
 struct window_tables {
+	struct fake_tracer fake;
 	struct symbolizer *symbolizer;
 	struct window_deps deps;
 };
@@ -56,8 +36,10 @@ static inline int window_tables_open(struct window_tables *tables)
 {
 	struct window_deps *deps = &tables->deps;
 
+	fake_tracer_init(&tables->fake);
 	tables->symbolizer = symbolizer_new(NULL);
-	*deps = (struct window_deps){ .tags = tag_names_new(),
+	*deps = (struct window_deps){ .tracer = &tables->fake.tracer,
+		                      .tags = tag_names_new(),
 		                      .classes = tag_classes_new(8),
 		                      .devices = device_names_new(NULL),
 		                      .max_bytes = 64 << 20 };
