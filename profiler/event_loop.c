@@ -1,7 +1,6 @@
 #include "profiler/event_loop.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -83,7 +82,9 @@ static int timeout_ms(const struct event_loop *loop, uint64_t now, uint64_t end)
 
 int event_loop_run(struct event_loop *loop)
 {
-	uint64_t begin = monotonic_ns(), now = begin;
+	int (*wait)(struct pollfd *, nfds_t, int) = loop->wait ? loop->wait : poll;
+	uint64_t (*now_ns)(void) = loop->now_ns ? loop->now_ns : monotonic_ns;
+	uint64_t begin = now_ns(), now = begin;
 	uint64_t window_end = loop->window_ns ? begin + loop->window_ns : 0;
 	uint64_t end = loop->duration_ns ? begin + loop->duration_ns : 0;
 	struct pollfd fds[FDS_MAX] = { { .fd = loop->signal_fd, .events = POLLIN } };
@@ -95,9 +96,9 @@ int event_loop_run(struct event_loop *loop)
 	while (!result) {
 		uint64_t next = !window_end || (end && end < window_end) ? end : window_end;
 
-		if (poll(fds, n + 2, timeout_ms(loop, now, next)) < 0 && errno != EINTR)
+		if (wait(fds, n + 2, timeout_ms(loop, now, next)) < 0 && errno != EINTR)
 			return -errno;
-		now = monotonic_ns();
+		now = now_ns();
 		result = take_signals(loop);
 		if (!result && fds[n + 1].revents)
 			result = loop->on_watched(loop->ctx);

@@ -10,6 +10,7 @@
 #ifndef STALLPROF_PROFILER_EVENT_LOOP_H
 #define STALLPROF_PROFILER_EVENT_LOOP_H
 
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +29,9 @@ struct event_loop {
 	int (*on_watched)(void *ctx);                    /* watched_fd is readable; may be NULL */
 	int watched_fd;
 	bool for_command;
+	/* NULL: poll() and CLOCK_MONOTONIC. A test has a clock of its own, which its `wait` moves. */
+	int (*wait)(struct pollfd *fds, nfds_t n, int timeout_ms);
+	uint64_t (*now_ns)(void);
 	int signal_fd;
 	/* As event_loop_init() found it. */
 	sigset_t mask_before;

@@ -117,13 +117,34 @@ struct perf_rings *perf_rings_new(void)
 	return NULL;
 }
 
+struct perf_rings *perf_rings_over(void *const pages[], size_t n)
+{
+	struct perf_rings *rings = calloc(1, sizeof(*rings));
+
+	if (!rings)
+		return NULL;
+	rings->epoll_fd = -1;
+	rings->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	rings->max_bytes = n * 2 * PERF_RINGS_BYTES;
+	rings->rings = calloc(n, sizeof(*rings->rings));
+	if (!rings->rings) {
+		perf_rings_free(rings);
+		errno = ENOMEM;
+		return NULL;
+	}
+	for (; rings->n < n; rings->n++)
+		rings->rings[rings->n] = (struct ring){ .fd = -1, .page = pages[rings->n] };
+	return rings;
+}
+
 void perf_rings_free(struct perf_rings *rings)
 {
 	if (!rings)
 		return;
 	for (size_t i = 0; i < rings->n; i++) {
 		munmap(rings->rings[i].page, rings->page_bytes + PERF_RINGS_BYTES);
-		close(rings->rings[i].fd);
+		if (rings->rings[i].fd >= 0)
+			close(rings->rings[i].fd);
 	}
 	if (rings->epoll_fd >= 0)
 		close(rings->epoll_fd);

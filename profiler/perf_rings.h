@@ -29,6 +29,9 @@ typedef void (*perf_record_fn)(void *ctx, const struct perf_event_header *record
 
 /* NULL with errno set: EACCES or EPERM without privilege, ENOMEM, EMFILE, … */
 struct perf_rings *perf_rings_new(void);
+/* Over rings that somebody else fills, for tests: each is a page and PERF_RINGS_BYTES behind it from one mmap(), which are
+ * unmapped by perf_rings_free(). NULL with errno ENOMEM. */
+struct perf_rings *perf_rings_over(void *const pages[], size_t n);
 void perf_rings_free(struct perf_rings *rings);
 
 /* Readable (for poll and epoll) when a ring is a quarter full; a few records do not make it so. */

@@ -68,7 +68,8 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 
 	if (result)
 		return result;
-	session->tracer = tracer_new(&opts, session_on_event, on_python, session, err, err_len);
+	session->tracer = (session->opts.open_tracer ? session->opts.open_tracer : tracer_new)(
+	        &opts, session_on_event, on_python, session, err, err_len);
 	session->deps.cpu_period_ns = hz ? SECOND_NS / hz : 0;
 	return session->tracer ? 0 : -errno;
 }

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "profiler/tracer.h"
 
 struct config;
 struct profile;
@@ -33,6 +34,9 @@ struct session_opts {
 	bool only_adopted;    /* follow only the processes given, and their children; else the whole host */
 	bool always_attached; /* do not wait for a tag */
 	bool local;           /* `record`, whose profiles are for a look right after */
+	/* NULL: tracer_new(). A test has one that needs no kernel. */
+	struct tracer *(*open_tracer)(const struct tracer_opts *opts, tracer_event_fn on_event,
+	                              tracer_python_fn on_python, void *ctx, char *err, size_t err_len);
 };
 
 struct session_progress {

@@ -48,16 +48,21 @@ static void on_fork(void *ctx, uint32_t child, uint32_t parent);
 static void on_exec(void *ctx, uint32_t pid);
 static void on_exit_of(void *ctx, uint32_t pid);
 
-/* The feed is an improvement, not a need: without it tags are found by looking through /proc. */
-static void open_feed(struct tag_watch *watch)
+struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
 {
-	const struct exec_maps_handler handler = {
+	return (struct exec_maps_handler){
 		.file = on_mapped,
 		.fork = on_fork,
 		.exec = on_exec,
 		.exit = on_exit_of,
 		.ctx = watch,
 	};
+}
+
+/* The feed is an improvement, not a need: without it tags are found by looking through /proc. */
+static void open_feed(struct tag_watch *watch)
+{
+	const struct exec_maps_handler handler = tag_watch_handler(watch);
 	char err[512];
 
 	watch->maps = exec_maps_new(&handler, err, sizeof(err));

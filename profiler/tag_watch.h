@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct exec_maps;
+struct exec_maps_handler;
 struct process_table;
 struct python_processes;
 struct stamp;
@@ -35,6 +36,9 @@ void tag_watch_set_processes(struct tag_watch *watch, struct process_table *proc
                              struct python_processes *pythons);
 /* The feed of mappings; NULL when the kernel refuses it. */
 struct exec_maps *tag_watch_maps(struct tag_watch *watch);
+
+/* What the feed calls. For tests, which tell of forks, execs and exits themselves. */
+struct exec_maps_handler tag_watch_handler(struct tag_watch *watch);
 
 /* Attaches to a file's probes, if it has any, before anybody has mapped it. */
 void tag_watch_file(struct tag_watch *watch, const char *path);

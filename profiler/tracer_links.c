@@ -18,6 +18,7 @@
 struct tracer_links {
 	struct bpf_object *object;
 	const struct probe_host *host;
+	const struct tracer_linker *linker;
 	unsigned int cpu_hz;
 	struct bpf_link *row[PROBES_MAX]; /* by row of the probe table */
 	int row_error[PROBES_MAX];
@@ -36,8 +37,34 @@ void tracer_links_prepare_multi(struct bpf_object *object)
 			usdt_links_prepare(bpf_object__find_program_by_name(object, probe_table[i].program));
 }
 
+static struct bpf_link *attach_clock(const struct bpf_program *program, int cpu, unsigned int hz)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = hz,
+		.freq = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	struct bpf_link *link = fd < 0 ? NULL : bpf_program__attach_perf_event(program, fd);
+	int saved = errno;
+
+	if (!link && fd >= 0)
+		close(fd);
+	errno = saved;
+	return link;
+}
+
+static const struct tracer_linker kernel_linker = {
+	.attach = bpf_program__attach,
+	.attach_clock = attach_clock,
+	.detach = bpf_link__destroy,
+};
+
 struct tracer_links *tracer_links_new(struct bpf_object *object, const struct probe_host *host,
-                                      unsigned int cpu_hz, bool uprobe_multi)
+                                      unsigned int cpu_hz, bool uprobe_multi,
+                                      const struct tracer_linker *linker)
 {
 	struct tracer_links *links = calloc(1, sizeof(*links));
 
@@ -45,6 +72,7 @@ struct tracer_links *tracer_links_new(struct bpf_object *object, const struct pr
 		return NULL;
 	links->object = object;
 	links->host = host;
+	links->linker = linker ? linker : &kernel_linker;
 	links->cpu_hz = cpu_hz;
 	links->n_clocks = libbpf_num_possible_cpus();
 	links->clock = calloc(links->n_clocks, sizeof(*links->clock));
@@ -57,9 +85,9 @@ struct tracer_links *tracer_links_new(struct bpf_object *object, const struct pr
 	return NULL;
 }
 
-static void destroy(struct bpf_link **link)
+static void destroy(const struct tracer_links *links, struct bpf_link **link)
 {
-	bpf_link__destroy(*link);
+	links->linker->detach(*link);
 	*link = NULL;
 }
 
@@ -70,10 +98,10 @@ void tracer_links_detach(struct tracer_links *links)
 
 	for (i = 0; i < probe_table_len; i++) {
 		if (probe_table[i].hot)
-			destroy(&links->row[i]);
+			destroy(links, &links->row[i]);
 	}
 	for (cpu = 0; cpu < links->n_clocks; cpu++)
-		destroy(&links->clock[cpu]);
+		destroy(links, &links->clock[cpu]);
 }
 
 void tracer_links_free(struct tracer_links *links)
@@ -84,7 +112,7 @@ void tracer_links_free(struct tracer_links *links)
 		return;
 	tracer_links_detach(links);
 	for (i = 0; i < probe_table_len; i++)
-		destroy(&links->row[i]);
+		destroy(links, &links->row[i]);
 	usdt_links_free(links->usdt);
 	free(links->clock);
 	free(links);
@@ -93,30 +121,14 @@ void tracer_links_free(struct tracer_links *links)
 /* One clock a CPU; a CPU that is offline has none. */
 static int attach_clocks(struct tracer_links *links, const struct bpf_program *program)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_freq = links->cpu_hz,
-		.freq = 1,
-	};
-	int cpu, fd;
+	int cpu;
 
 	if (!links->cpu_hz)
 		return -ECANCELED;
 	for (cpu = 0; cpu < links->n_clocks; cpu++) {
-		fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-		if (fd < 0 && errno == ENODEV)
-			continue;
-		if (fd < 0)
+		links->clock[cpu] = links->linker->attach_clock(program, cpu, links->cpu_hz);
+		if (!links->clock[cpu] && errno != ENODEV)
 			return -errno;
-		links->clock[cpu] = bpf_program__attach_perf_event(program, fd);
-		if (!links->clock[cpu]) {
-			int saved = errno;
-
-			close(fd);
-			return -saved;
-		}
 	}
 	return 0;
 }
@@ -132,7 +144,7 @@ static int attach_row(struct tracer_links *links, size_t i)
 		return attach_clocks(links, program);
 	if (probe->kind != PROBE_TP_BTF && probe->kind != PROBE_FEXIT)
 		return 0; /* file by file, or on demand */
-	links->row[i] = bpf_program__attach(program);
+	links->row[i] = links->linker->attach(program);
 	return links->row[i] ? 0 : -errno;
 }
 

@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct bpf_link;
 struct bpf_object;
+struct bpf_program;
 struct probe_host;
 struct stamp;
 struct tracer_links;
@@ -18,9 +20,18 @@ struct tracer_links;
 /* Before the object is loaded: its probes of files are attached by uprobe_multi links (usdt_links.h). */
 void tracer_links_prepare_multi(struct bpf_object *object);
 
+/* How programs come to run: the kernel attaches them (NULL in place of it). A test notes what is asked for. */
+struct tracer_linker {
+	/* A program to its own hook, a program to the clock of a CPU. NULL with errno set; ENODEV: that CPU is offline. */
+	struct bpf_link *(*attach)(const struct bpf_program *program);
+	struct bpf_link *(*attach_clock)(const struct bpf_program *program, int cpu, unsigned int hz);
+	int (*detach)(struct bpf_link *link); /* may be NULL */
+};
+
 /* `object` and `host` must outlive it; `uprobe_multi`: it was prepared so. NULL without memory. */
 struct tracer_links *tracer_links_new(struct bpf_object *object, const struct probe_host *host,
-                                      unsigned int cpu_hz, bool uprobe_multi);
+                                      unsigned int cpu_hz, bool uprobe_multi,
+                                      const struct tracer_linker *linker);
 /* Waits until all is detached. */
 void tracer_links_free(struct tracer_links *links);
 

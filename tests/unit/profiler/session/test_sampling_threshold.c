@@ -1,0 +1,149 @@
+/* T follows the load: sampling_threshold.h has the rule. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "profiler/config.h"
+#include "profiler/sampling_threshold.h"
+#include "tests/unit/fake_tracer.h"
+
+#define SECOND_NS 1000000000ULL
+#define TENTH_NS  100000000ULL
+#define BASE_NS   100000ULL
+#define MS_NS     1000000ULL
+#define MAX_NS    (10 * SECOND_NS)
+#define BUDGET    1000000ULL /* bytes a second */
+
+static struct fake_tracer fake;
+static struct sampling_threshold threshold;
+static uint64_t now_ns;
+
+static void begin(const struct config_sampling *sampling)
+{
+	fake_tracer_init(&fake);
+	fake.threshold_ns = sampling_threshold_first(sampling);
+	threshold = (struct sampling_threshold){ 0 };
+	now_ns = 5 * SECOND_NS;
+	sampling_threshold_begin(&threshold, sampling, &fake.tracer, now_ns);
+}
+
+/* A tenth of a second in which stacks come at a rate; the new T. */
+static uint64_t pass(uint64_t bytes_per_second)
+{
+	now_ns += TENTH_NS;
+	fake.event_bytes += bytes_per_second / 10;
+	sampling_threshold_hold(&threshold, now_ns);
+	return fake.threshold_ns;
+}
+
+static const struct config_sampling usual = { .threshold_ns = BASE_NS, .budget_bytes_per_second = BUDGET };
+
+static void test_sampling_threshold__begins_at_a_millisecond(void **state)
+{
+	const struct config_sampling fixed = { .threshold_ns = BASE_NS },
+	                             high = { .threshold_ns = 7 * MS_NS, .budget_bytes_per_second = BUDGET };
+
+	(void)state;
+	assert_int_equal(sampling_threshold_first(&usual), MS_NS);
+	assert_int_equal(sampling_threshold_first(&fixed), BASE_NS);
+	assert_int_equal(sampling_threshold_first(&high), 7 * MS_NS);
+}
+
+static void test_sampling_threshold__grows_as_stacks_come_faster(void **state)
+{
+	(void)state;
+	begin(&usual);
+	assert_in_range(pass(2 * BUDGET), 2 * MS_NS, 3 * MS_NS);
+	begin(&usual);
+	assert_in_range(pass(20 * BUDGET), 20 * MS_NS, 21 * MS_NS);
+	for (int i = 0; i < 20; i++)
+		pass(1000 * BUDGET);
+	assert_int_equal(fake.threshold_ns, MAX_NS);
+}
+
+/* It halves ten times a second well below the budget, down to the configured one. */
+static void test_sampling_threshold__halves_when_it_is_quiet(void **state)
+{
+	(void)state;
+	begin(&usual);
+	assert_int_equal(pass(BUDGET / 10), MS_NS / 2);
+	assert_int_equal(pass(0), MS_NS / 4);
+	assert_int_equal(pass(0), MS_NS / 8);
+	assert_int_equal(pass(0), BASE_NS); /* a sixteenth would be below it */
+	assert_int_equal(pass(0), BASE_NS);
+}
+
+static void test_sampling_threshold__stands_near_the_budget(void **state)
+{
+	(void)state;
+	begin(&usual);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(pass(BUDGET / 2), MS_NS);
+}
+
+/* What came before the last look does not count again. */
+static void test_sampling_threshold__counts_bytes_once(void **state)
+{
+	(void)state;
+	begin(&usual);
+	pass(8 * BUDGET);
+	for (int i = 0; i < 12; i++)
+		pass(0);
+	assert_int_equal(fake.threshold_ns, BASE_NS);
+}
+
+/* A burst is seen after 20 ms, not only after 100. */
+static void test_sampling_threshold__a_burst_is_seen_soon(void **state)
+{
+	(void)state;
+	begin(&usual);
+	fake.event_bytes += BUDGET;
+	sampling_threshold_hold(&threshold, now_ns + 10 * MS_NS);
+	assert_int_equal(fake.threshold_ns, MS_NS);
+	sampling_threshold_hold(&threshold, now_ns + 25 * MS_NS);
+	assert_true(fake.threshold_ns > 30 * MS_NS);
+	begin(&usual);
+	sampling_threshold_hold(&threshold, now_ns + 25 * MS_NS);
+	assert_int_equal(fake.threshold_ns, MS_NS); /* quiet has time */
+}
+
+static void test_sampling_threshold__without_a_budget_it_is_fixed(void **state)
+{
+	const struct config_sampling fixed = { .threshold_ns = BASE_NS };
+
+	(void)state;
+	begin(&fixed);
+	assert_int_equal(pass(1000 * BUDGET), BASE_NS);
+	assert_int_equal(pass(0), BASE_NS);
+}
+
+static void test_sampling_threshold__tells_the_windows_largest(void **state)
+{
+	uint64_t high;
+
+	(void)state;
+	begin(&usual);
+	high = pass(9 * BUDGET);
+	for (int i = 0; i < 20; i++)
+		pass(0);
+	assert_int_equal(sampling_threshold_take(&threshold), high);
+	assert_int_equal(sampling_threshold_take(&threshold), BASE_NS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sampling_threshold__begins_at_a_millisecond),
+		cmocka_unit_test(test_sampling_threshold__grows_as_stacks_come_faster),
+		cmocka_unit_test(test_sampling_threshold__halves_when_it_is_quiet),
+		cmocka_unit_test(test_sampling_threshold__stands_near_the_budget),
+		cmocka_unit_test(test_sampling_threshold__counts_bytes_once),
+		cmocka_unit_test(test_sampling_threshold__a_burst_is_seen_soon),
+		cmocka_unit_test(test_sampling_threshold__without_a_budget_it_is_fixed),
+		cmocka_unit_test(test_sampling_threshold__tells_the_windows_largest),
+	};
+
+	return cmocka_run_group_tests_name("sampling_threshold", tests, NULL, NULL);
+}

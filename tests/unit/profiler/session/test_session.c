@@ -1,0 +1,201 @@
+/* What a session does at a tick, and what it says of itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "tests/unit/fake_session.h"
+
+static void test_session__follows_the_tags(void **state)
+{
+	struct session *session = fake_session_begin();
+	struct session_progress progress;
+
+	(void)state;
+	assert_false(fake.is_attached);
+	fake.tagged = 1;
+	assert_int_equal(session_tick(session), 0);
+	assert_true(fake.is_attached);
+	session_progress(session, &progress);
+	assert_true(progress.attached);
+	assert_int_equal(progress.attach_count, 1);
+	assert_int_equal(progress.tagged, 1);
+	fake.tagged = 0;
+	session_tick(session);
+	assert_true(fake.is_attached); /* for a while */
+	session->attachment.wanted_ns -= ATTACHMENT_LINGER_NS + FAKE_SECOND_NS;
+	session_tick(session);
+	assert_false(fake.is_attached);
+	fake_session_end(session);
+}
+
+static void test_session__takes_the_ledger_once_a_second(void **state)
+{
+	struct session *session = fake_session_begin();
+
+	(void)state;
+	session->housekeeping_ns -= 2 * FAKE_SECOND_NS;
+	session_tick(session);
+	assert_int_equal(fake.takes, 0); /* nothing is attached, so there are no rows */
+	fake.tagged = 1;
+	session_tick(session);
+	assert_int_equal(fake.takes, 0);
+	session->housekeeping_ns -= 2 * FAKE_SECOND_NS;
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(session_tick(session), 0);
+	assert_int_equal(fake.takes, 1);
+	assert_int_equal(fake.ledger, 2); /* the first was 1 */
+	session->housekeeping_ns -= 2 * FAKE_SECOND_NS;
+	session_tick(session);
+	assert_int_equal(fake.takes, 2);
+	assert_int_equal(fake.ledger, 3);
+	fake_session_end(session);
+}
+
+static void test_session__an_error_of_the_ledger_is_the_ticks(void **state)
+{
+	struct session *session = fake_session_begin();
+
+	(void)state;
+	fake.tagged = 1;
+	session->housekeeping_ns -= 2 * FAKE_SECOND_NS;
+	fake.ledger_error = -EIO;
+	assert_int_equal(session_tick(session), -EIO);
+	fake.poll_result = -ENOMEM;
+	assert_int_equal(session_tick(session), -ENOMEM);
+	fake_session_end(session);
+}
+
+/* Ten times a second while attached, less often while there is nothing to see, at once while there is more to read. */
+static void test_session__how_long_to_wait(void **state)
+{
+	struct session *session = fake_session_begin();
+	int idle;
+
+	(void)state;
+	session_tick(session);
+	idle = session_timeout_ms(session);
+	assert_in_range(idle, 101, 1000);
+	fake.tagged = 1;
+	session_tick(session);
+	assert_int_equal(session_timeout_ms(session), 100);
+	fake.poll_result = 1;
+	session_tick(session);
+	assert_int_equal(session_timeout_ms(session), 0);
+	fake.poll_result = 0;
+	session_tick(session);
+	assert_int_equal(session_timeout_ms(session), 100);
+	fake_session_end(session);
+}
+
+/* All events are asked for each 100 ms; in between those alone that the ring announces. */
+static void test_session__does_not_drain_for_each_event(void **state)
+{
+	struct session *session = fake_session_begin();
+	uint64_t before = monotonic_ns();
+	unsigned int polls = fake.polls;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		session_tick(session);
+	assert_int_equal(fake.polls - polls, 3);
+	assert_in_range(fake.polls_of_all, 1, 1 + (monotonic_ns() - before) / 100000000);
+	assert_true(fake.last_poll_until_ns > before);
+	session->polled_ns -= 200000000;
+	polls = fake.polls_of_all;
+	session_tick(session);
+	assert_int_equal(fake.polls_of_all, polls + 1);
+	fake_session_end(session);
+}
+
+static void assert_walked(const struct session *session, uint64_t walked_ns, uint64_t least_ns,
+                          uint64_t most_ns)
+{
+	uint64_t ns, unix_time_ns, age_ns, unix_age_ns;
+
+	fake.walked_ns = walked_ns;
+	session_walked(session, &ns, &unix_time_ns);
+	assert_in_range(ns, least_ns, most_ns);
+	/* Both clocks tell of the same moment. */
+	age_ns = monotonic_ns() - ns;
+	unix_age_ns = unix_ns() - unix_time_ns;
+	assert_in_range(age_ns > unix_age_ns ? age_ns - unix_age_ns : unix_age_ns - age_ns, 0,
+	                FAKE_SECOND_NS / 2);
+}
+
+/* Time is cut when the walk met the threads, however late we get to look at a clock. */
+static void test_session__time_is_cut_by_the_walk(void **state)
+{
+	struct session *session = fake_session_begin();
+	uint64_t now = monotonic_ns(), ago = now - 3 * FAKE_SECOND_NS;
+
+	(void)state;
+	assert_walked(session, ago, ago, ago);
+	assert_walked(session, 0, now, now + 60 * FAKE_SECOND_NS);
+	assert_walked(session, now + 3600 * FAKE_SECOND_NS, now, now + 60 * FAKE_SECOND_NS);
+	fake_session_end(session);
+}
+
+static void test_session__what_to_wait_for(void **state)
+{
+	struct session *session = fake_session_begin();
+	int fds[SESSION_FDS_MAX], n;
+
+	(void)state;
+	fake.fd = 17;
+	fake.python_fd = 18;
+	n = session_fds(session, fds);
+	assert_int_equal(n, 2 + (tag_watch_fd(session->watch) >= 0));
+	assert_int_equal(fds[0], 17);
+	assert_int_equal(fds[1], 18);
+	fake_session_end(session);
+}
+
+static void test_session__stacks_that_come_too_fast_raise_t(void **state)
+{
+	struct session *session = fake_session_begin();
+	uint64_t before = fake.threshold_ns;
+
+	(void)state;
+	session->threshold.checked_ns -= FAKE_SECOND_NS;
+	fake.event_bytes = fake_config->sampling.budget_bytes_per_second * 100;
+	session_tick(session);
+	assert_true(fake.threshold_ns > before);
+	fake_session_end(session);
+}
+
+static void test_session__tags_a_process(void **state)
+{
+	struct session *session = fake_session_begin();
+	char err[256] = "";
+
+	(void)state;
+	assert_int_equal(session_tag_process(session, (uint32_t)getpid(), "step", 5, err, sizeof(err)), 0);
+	assert_non_null(fake_process(&fake, (uint32_t)getpid()));
+	assert_int_equal(fake_process(&fake, (uint32_t)getpid())->base_tag, fake.next_key);
+	assert_int_equal(fake_process(&fake, (uint32_t)getpid())->from_exec, 0);
+	assert_int_equal(session_tag_command(session, (uint32_t)getpid(), "step", 5, err, sizeof(err)), 0);
+	assert_int_not_equal(fake_process(&fake, (uint32_t)getpid())->from_exec, 0);
+	fake_session_end(session);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_session__follows_the_tags),
+		cmocka_unit_test(test_session__takes_the_ledger_once_a_second),
+		cmocka_unit_test(test_session__an_error_of_the_ledger_is_the_ticks),
+		cmocka_unit_test(test_session__how_long_to_wait),
+		cmocka_unit_test(test_session__does_not_drain_for_each_event),
+		cmocka_unit_test(test_session__time_is_cut_by_the_walk),
+		cmocka_unit_test(test_session__what_to_wait_for),
+		cmocka_unit_test(test_session__stacks_that_come_too_fast_raise_t),
+		cmocka_unit_test(test_session__tags_a_process),
+	};
+
+	return cmocka_run_group_tests_name("session", tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/*
+ * Which processes are followed, and under which tag: with processes that are there, and a tracer that needs no kernel. Forks,
+ * execs and exits are told by the test, in the feed's place. This program has the tag library in it, and so have its children.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profiler/clock.h"
+#include "profiler/exec_maps.h"
+#include "profiler/followed.h"
+#include "profiler/tag_watch.h"
+#include "stalltag/stalltag.h"
+#include "tests/unit/fake_tracer.h"
+
+#define BASE_TAG 77
+
+static struct fake_tracer fake;
+static struct tag_watch *watch;
+static struct exec_maps_handler feed;
+static uint32_t parent, child; /* `child` is the parent's */
+
+static void say(const char *line)
+{
+	print_message("# %s\n", line);
+}
+
+/* Two processes that wait, one the other's child. */
+static void start_processes(void)
+{
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		stalltag_push(1, "step");
+		if (!fork()) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pid = getpid();
+			if (write(ends[1], &pid, sizeof(pid)) != sizeof(pid))
+				_exit(1);
+		}
+		for (;;)
+			pause();
+	}
+	parent = (uint32_t)pid;
+	assert_int_equal(read(ends[0], &pid, sizeof(pid)), sizeof(pid));
+	child = (uint32_t)pid;
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static int begin(void **state)
+{
+	char err[512] = "";
+
+	(void)state;
+	start_processes();
+	fake_tracer_init(&fake);
+	watch = tag_watch_new(&fake.tracer, say, err, sizeof(err));
+	if (!watch)
+		return -1;
+	feed = tag_watch_handler(watch);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	tag_watch_free(watch);
+	kill((pid_t)parent, SIGKILL);
+	waitpid((pid_t)parent, NULL, 0);
+	return 0;
+}
+
+/* All looks that are due by now. */
+static void look(void)
+{
+	do
+		tag_watch_poll(watch, monotonic_ns());
+	while (tag_watch_behind(watch));
+}
+
+static void test_tag_watch__a_process_that_is_given(void **state)
+{
+	(void)state;
+	assert_int_equal(tag_watch_process(watch, parent, BASE_TAG, true), 0);
+	assert_non_null(fake_process(&fake, parent));
+	assert_int_equal(fake_process(&fake, parent)->base_tag, BASE_TAG);
+	assert_int_equal(fake_process(&fake, parent)->from_exec, 1);
+	assert_int_not_equal(fake_process(&fake, parent)->stalltag.kind, 0);
+	assert_int_equal(tag_watch_base_tag(watch, parent), BASE_TAG);
+	assert_int_equal(tag_watch_base_tag(watch, child), 0);
+	assert_true(tag_watch_take_changed(watch));
+	assert_false(tag_watch_take_changed(watch));
+	assert_int_equal(tag_watch_process(watch, UINT32_MAX / 2, BASE_TAG, false), -ESRCH);
+}
+
+/* It has its parent's slots and is followed at once; its base tag the BPF side hands down itself. */
+static void test_tag_watch__fork(void **state)
+{
+	const struct abi_process *of_parent, *of_child;
+
+	(void)state;
+	tag_watch_process(watch, parent, BASE_TAG, true);
+	feed.fork(feed.ctx, child, parent);
+	of_parent = fake_process(&fake, parent);
+	of_child = fake_process(&fake, child);
+	assert_non_null(of_child);
+	assert_memory_equal(&of_child->stalltag, &of_parent->stalltag, sizeof(of_child->stalltag));
+	assert_int_equal(of_child->base_tag, 0);
+	assert_int_equal(of_child->from_exec, 0);
+	assert_int_equal(of_child->ai_tag_key, FOLLOWED_NO_KEY);
+	assert_int_equal(of_parent->base_tag, BASE_TAG);
+}
+
+static void test_tag_watch__fork_of_a_stranger(void **state)
+{
+	(void)state;
+	feed.fork(feed.ctx, child, parent);
+	assert_null(fake_process(&fake, child));
+}
+
+/* Another program has no slots that are known yet, but the same base tag. */
+static void test_tag_watch__exec(void **state)
+{
+	(void)state;
+	tag_watch_process(watch, parent, BASE_TAG, true);
+	feed.exec(feed.ctx, parent);
+	assert_int_equal(fake_process(&fake, parent)->base_tag, BASE_TAG);
+	assert_int_equal(fake_process(&fake, parent)->from_exec, 0);
+	assert_int_equal(fake_process(&fake, parent)->stalltag.kind, 0);
+	assert_int_equal(fake_process(&fake, parent)->ai_tag_key, FOLLOWED_NO_KEY);
+}
+
+static void test_tag_watch__exit(void **state)
+{
+	(void)state;
+	tag_watch_process(watch, parent, BASE_TAG, false);
+	feed.exit(feed.ctx, parent);
+	assert_null(fake_process(&fake, parent));
+	assert_int_equal(tag_watch_base_tag(watch, parent), 0);
+	assert_false(tag_watch_needs_attach(watch));
+}
+
+/* The whole host: whoever has the tag library is followed, without a base tag, and may hold tags from before. */
+static void test_tag_watch__all(void **state)
+{
+	(void)state;
+	assert_int_equal(tag_watch_scan(watch, false), 0);
+	look();
+	assert_non_null(fake_process(&fake, parent));
+	assert_non_null(fake_process(&fake, child));
+	assert_int_equal(fake_process(&fake, parent)->base_tag, 0);
+	assert_int_not_equal(fake_process(&fake, parent)->stalltag.kind, 0);
+	assert_true(tag_watch_take_held(watch));
+	assert_false(tag_watch_take_held(watch));
+}
+
+/* Only those that are given, and what they fork. */
+static void test_tag_watch__only_given(void **state)
+{
+	(void)state;
+	assert_int_equal(tag_watch_scan(watch, true), 0);
+	look();
+	assert_null(fake_process(&fake, parent));
+	assert_int_equal(fake.n_processes, 0);
+	assert_int_equal(tag_watch_process(watch, parent, BASE_TAG, false), 0);
+	assert_non_null(fake_process(&fake, parent));
+	/* It was looked at just now, so it is left alone for a while. */
+	tag_watch_met(watch, child);
+	for (int i = 0; i < 1000 && !fake_process(&fake, child); i++, usleep(10000))
+		look();
+	assert_non_null(fake_process(&fake, child));
+	assert_null(fake_process(&fake, (uint32_t)getpid()));
+}
+
+/* One that pushes its first tag is looked at, if nothing is known of it. */
+static void test_tag_watch__met(void **state)
+{
+	(void)state;
+	tag_watch_met(watch, parent);
+	assert_true(tag_watch_behind(watch));
+	look();
+	assert_non_null(fake_process(&fake, parent));
+	tag_watch_met(watch, parent);
+	assert_false(tag_watch_behind(watch));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_tag_watch__a_process_that_is_given, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__fork, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__fork_of_a_stranger, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__exec, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__exit, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__all, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__only_given, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__met, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("tag_watch", tests, NULL, NULL);
+}
