@@ -8,6 +8,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "profiler/clock.h"
 #include "profiler/config.h"
 #include "profiler/session_state.h"
@@ -45,12 +48,24 @@ static inline struct session *fake_session_begin(void)
 	char err[2048] = "";
 
 	fake_config = config_default();
+	free(fake_config->symbolizer.cache_dir);
+	fake_config->symbolizer.cache_dir = strdup(CONFIG_NO_CACHE);
 	session = session_new(fake_config, &opts, fake_say, err, sizeof(err));
 	if (!session || session_start(session, err, sizeof(err)))
 		fail_msg("%s", err);
 	while (tag_watch_behind(session->watch))
 		tag_watch_poll(session->watch, monotonic_ns());
 	return session;
+}
+
+/* session_timeout_ms() of one that is done with its looks at processes, which may take some ticks. */
+static inline int fake_session_timeout(struct session *session)
+{
+	int ms;
+
+	while (!(ms = session_timeout_ms(session)))
+		assert_int_equal(session_tick(session), 0);
+	return ms;
 }
 
 static inline void fake_session_end(struct session *session)

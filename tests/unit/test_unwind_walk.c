@@ -124,11 +124,76 @@ static void test_unwind_walk__two_addresses_for_one_slot(void **state)
 	walk_with(inner - 1, outer, &cache);
 }
 
+/*
+ * A call that never returns may be the last instruction of its function: what it would return to is behind that, in
+ * nothing here. The frame of a signal's handler is none of that kind: its pc is an instruction that was reached.
+ */
+static void test_unwind_walk__call_at_the_end_of_a_function(void **state)
+{
+	static struct unwind_cache cache;
+	const uint64_t stack[N_STACK] = { [1] = PLAIN + 256, [3] = OUTERMOST + 6 };
+	bool is_caller[8] = { true };
+	uint64_t pcs[8];
+	const struct sym_stack copy = {
+		.copy = stack, .copy_len = sizeof(stack), .copy_start = STACK, .is_caller = is_caller
+	};
+	struct unwind_code code = {
+		.arch = &cfi_arch_x86_64, .version = version, .find = find, .cache = &cache
+	};
+	struct unwind_frame frame = { .is_exact = true, .known = ((uint64_t)1 << 17) - 1 };
+	enum sym_unwind_end end;
+
+	(void)state;
+	memset(&cache, 0, sizeof(cache));
+	frame.regs[RIP] = PLAIN + 8;
+	frame.regs[RSP] = STACK;
+	for (int round = 0; round < 2; round++) { /* by tables, then by the cache */
+		assert_int_equal(unwind_walk(&code, &copy, &frame, pcs, 8, &end), 3);
+		assert_int_equal(end, SYM_UNWIND_COMPLETE);
+		assert_int_equal(pcs[1], PLAIN + 256);
+		assert_int_equal(pcs[2], OUTERMOST + 6);
+		assert_false(is_caller[0]);
+		assert_true(is_caller[1] && is_caller[2]);
+	}
+	frame.regs[RIP] = PLAIN + 256; /* where no function is: it is not a return address */
+	assert_int_equal(unwind_walk(&code, &copy, &frame, pcs, 8, &end), 1);
+	assert_int_equal(end, SYM_UNWIND_NO_CFI);
+}
+
+/* As many as there is room for, which is no error, but not the whole stack. */
+static void test_unwind_walk__room(void **state)
+{
+	static struct unwind_cache cache;
+	uint64_t stack[N_STACK], pcs[5] = { 0 };
+	const struct sym_stack copy = { .copy = stack, .copy_len = sizeof(stack), .copy_start = STACK };
+	struct unwind_code code = {
+		.arch = &cfi_arch_x86_64, .version = version, .find = find, .cache = &cache
+	};
+	struct unwind_frame frame = { .is_exact = true, .known = ((uint64_t)1 << 17) - 1 };
+	enum sym_unwind_end end;
+
+	(void)state;
+	memset(&cache, 0, sizeof(cache));
+	for (int i = 0; i < N_STACK; i++)
+		stack[i] = PLAIN + 8;
+	frame.regs[RIP] = PLAIN + 8;
+	frame.regs[RSP] = STACK;
+	for (size_t room = 1; room <= 4; room++) {
+		for (int round = 0; round < 2; round++) {
+			assert_int_equal(unwind_walk(&code, &copy, &frame, pcs, room, &end), room);
+			assert_int_equal(end, SYM_UNWIND_TRUNCATED);
+			assert_int_equal(pcs[room], 0);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unwind_walk__registers_worked_out_late),
 		cmocka_unit_test(test_unwind_walk__two_addresses_for_one_slot),
+		cmocka_unit_test(test_unwind_walk__call_at_the_end_of_a_function),
+		cmocka_unit_test(test_unwind_walk__room),
 	};
 	struct frame_image *image;
 	struct elf_file *file;

@@ -163,6 +163,161 @@ static void test_window__waits_are_no_more_than_their_row(void **state)
 	}
 }
 
+/* --- a row's samples are the row ------------------------------------------------------------------------- */
+
+/* The sum of one type over the samples of a cause. */
+static int64_t sum_of(const struct profile *profile, enum window_type type, unsigned int cause)
+{
+	struct profile_sample_view view;
+	int64_t sum = 0;
+
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++)
+		for (size_t k = 0; k < view.n_labels; k++)
+			if (!strcmp(view.labels[k].key, "stall") &&
+			    !strcmp(view.labels[k].str, window_cause_name(cause)))
+				sum += view.values[type];
+	return sum;
+}
+
+static void add_stall_row(struct window *window, uint32_t state, uint32_t cause, int64_t ns, uint64_t count)
+{
+	struct abi_ledger_key key = { .tag = 1, .tgid = (uint32_t)getpid(), .state = state, .cause = cause };
+	struct abi_ledger_value value = { .ns = (uint64_t)ns, .count = count };
+
+	assert_int_equal(window_add_row(window, &key, &value), 0);
+}
+
+/* `at`: any address, as each is a stack of its own. */
+static struct abi_event stall(uint32_t state, uint32_t cause, uint64_t at, uint64_t duration_ns,
+                              uint64_t weight_ns)
+{
+	struct abi_event event = { .kind = ABI_EVENT_WAIT,
+		                   .flags = ABI_NO_USER_COPY,
+		                   .tag = 1,
+		                   .tgid = (uint32_t)getpid(),
+		                   .tid = (uint32_t)getpid(),
+		                   .state = state,
+		                   .cause = cause,
+		                   .duration_ns = duration_ns,
+		                   .weight_ns = weight_ns };
+
+	event.regs.ip = at;
+	return event;
+}
+
+/* Whatever the samples weigh, and however that divides: nothing is lost by rounding, in time nor in number. */
+static void test_window__samples_add_up_to_their_row(void **state)
+{
+	static const int64_t rows[] = { 1, 7, 1000, 999999937, 86400000000000, -1000003 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct window *window = window_new(&tables.deps);
+		struct stamp *stamp = stamp_new();
+		struct ledger *ledger = ledger_new(0);
+		struct profile *profile;
+
+		add_stall_row(window, ABI_STALL, ABI_CAUSE_BLOCK_IO, rows[i], 17);
+		add_stall_row(window, ABI_STALL, ABI_CAUSE_JOURNAL, 2 * rows[i], 1);
+		for (uint64_t n = 1; n <= 7; n++) {
+			struct abi_event event =
+			        stall(ABI_STALL, ABI_CAUSE_BLOCK_IO, 0x100 * n, 3 * n, 7 * n);
+
+			assert_int_equal(window_add_event(window, &event), 0);
+		}
+		profile = finish(window, stamp, ledger);
+		assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_BLOCK_IO), rows[i]);
+		assert_int_equal(sum_of(profile, WINDOW_CONTENTIONS, ABI_CAUSE_BLOCK_IO), 17);
+		assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_JOURNAL), 2 * rows[i]);
+		assert_int_equal(sum_of(profile, WINDOW_CONTENTIONS, ABI_CAUSE_JOURNAL), 1);
+		assert_int_equal(stamp_counter(stamp, "samples"), 7);
+		profile_free(profile);
+		ledger_free(ledger);
+		stamp_free(stamp);
+	}
+}
+
+/* A sample that stands for twice the time of another has twice its share. */
+static void test_window__shares_are_by_weight(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct abi_event light = stall(ABI_STALL, ABI_CAUSE_BLOCK_IO, 0x100, 100, 100);
+	struct abi_event heavy = stall(ABI_STALL, ABI_CAUSE_BLOCK_IO, 0x200, 100, 300);
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	struct profile_sample_view view;
+	struct profile *profile;
+
+	(void)state;
+	add_stall_row(window, ABI_STALL, ABI_CAUSE_BLOCK_IO, 8000, 8);
+	assert_int_equal(window_add_event(window, &light), 0);
+	assert_int_equal(window_add_event(window, &heavy), 0);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(profile_n_samples(profile), 2);
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++) {
+		assert_true(view.values[WINDOW_DELAY] == 2000 || view.values[WINDOW_DELAY] == 6000);
+		assert_int_equal(view.values[WINDOW_CONTENTIONS], view.values[WINDOW_DELAY] / 1000);
+	}
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+/* What earlier windows were told of a wait as another kind is moved to the row of what it was, with its stack. */
+static void test_window__what_was_moved_adds_up(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct abi_event moved = stall(ABI_STALL, ABI_CAUSE_JOURNAL, 0x100, 100, 100);
+	struct abi_event other = stall(ABI_STALL, ABI_CAUSE_BLOCK_IO, 0x200, 100, 100);
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	struct profile *profile;
+
+	(void)state;
+	moved.moved_ns = 300;
+	moved.moved_state = ABI_STALL;
+	moved.moved_cause = ABI_CAUSE_BLOCK_IO;
+	add_stall_row(window, ABI_STALL, ABI_CAUSE_BLOCK_IO, -1200, 1);
+	add_stall_row(window, ABI_STALL, ABI_CAUSE_JOURNAL, 1600, 1);
+	assert_int_equal(window_add_event(window, &moved), 0);
+	assert_int_equal(window_add_event(window, &other), 0);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_BLOCK_IO), -1200);
+	assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_JOURNAL), 1600);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+/* On-CPU time inside stalls is a part of on-CPU: it has samples of its type, and no row in the ledger. */
+static void test_window__cpu_inside_stalls(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct abi_event event = stall(ABI_CPU_STALL, ABI_CAUSE_BLOCK_IO, 0x100, 100, 100);
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	int64_t stalled[ABI_CAUSE_MAX];
+	struct profile *profile;
+
+	(void)state;
+	event.kind = ABI_EVENT_CPU;
+	add_stall_row(window, ABI_ONCPU, 0, 5000, 1);
+	add_stall_row(window, ABI_CPU_STALL, ABI_CAUSE_BLOCK_IO, 3000, 1);
+	add_stall_row(window, ABI_STALL, ABI_CAUSE_BLOCK_IO, 2000, 1);
+	assert_int_equal(window_add_event(window, &event), 0);
+	window_stalled(window, stalled);
+	assert_int_equal(stalled[ABI_CAUSE_BLOCK_IO], 2000);
+	assert_int_equal(window_samples(window), 1);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(sum_of(profile, WINDOW_CPU, ABI_CAUSE_BLOCK_IO), 3000);
+	assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_BLOCK_IO), 2000);
+	assert_int_equal(ledger_count(ledger), 2);
+	assert_int_equal(ledger_wall_ns(ledger, NULL), 7000);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +327,12 @@ int main(void)
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__waits_are_no_more_than_their_row, open_tables,
 		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__samples_add_up_to_their_row, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__shares_are_by_weight, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window__what_was_moved_adds_up, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__cpu_inside_stalls, open_tables, close_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

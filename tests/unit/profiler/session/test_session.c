@@ -78,17 +78,17 @@ static void test_session__how_long_to_wait(void **state)
 
 	(void)state;
 	session_tick(session);
-	idle = session_timeout_ms(session);
+	idle = fake_session_timeout(session);
 	assert_in_range(idle, 101, 1000);
 	fake.tagged = 1;
 	session_tick(session);
-	assert_int_equal(session_timeout_ms(session), 100);
+	assert_int_equal(fake_session_timeout(session), 100);
 	fake.poll_result = 1;
 	session_tick(session);
 	assert_int_equal(session_timeout_ms(session), 0);
 	fake.poll_result = 0;
 	session_tick(session);
-	assert_int_equal(session_timeout_ms(session), 100);
+	assert_int_equal(fake_session_timeout(session), 100);
 	fake_session_end(session);
 }
 
