@@ -1,4 +1,4 @@
-/* For tests that load BPF programs: skipped where that is not allowed. */
+/* For tests of what only root may do: skipped, with the reason, where that is not allowed. */
 #ifndef STALLPROF_TESTS_NEED_ROOT_H
 #define STALLPROF_TESTS_NEED_ROOT_H
 
@@ -8,7 +8,23 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <unistd.h>
+
 #include "profiler/privileges.h"
+
+/* cmocka does not tell why: tests/run takes the reason from the line before its own. */
+static inline void skip_for(const char *reason)
+{
+	print_message("# SKIP allowed: %s\n", reason);
+	skip();
+}
+
+/* `reason`: what the test does that nobody else may, for example "gives a file away". */
+static inline void need_user_root(const char *reason)
+{
+	if (geteuid())
+		skip_for(reason);
+}
 
 static inline void need_root(enum privilege wanted)
 {
@@ -19,8 +35,7 @@ static inline void need_root(enum privilege wanted)
 	if (privileges_have(&privileges, wanted))
 		return;
 	privileges_lack(&privileges, wanted, line, sizeof(line));
-	print_message("# SKIP allowed: %s\n", line);
-	skip();
+	skip_for(line);
 }
 
 #endif

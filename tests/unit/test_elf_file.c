@@ -287,17 +287,16 @@ static void test_elf_file__alt_link(void **state)
 /* A file in the debug folder that others may cut short must not be mapped: cut short, it is wrong, not SIGBUS. */
 static void test_elf_file__debug_file_cut_short(void **state)
 {
-	static const char *const ways[] = {
-		"cp plain.so safe/sub/right.so && chmod 666 safe/sub/right.so",
-		"cp plain.so out.so && ln -s ../../out.so safe/sub/right.so",
-		"cp plain.so safe/sub/right.so && chown 65534 safe/sub/right.so"
-	};
+	static const char *const ways[] = { "cp plain.so safe/sub/right.so && chmod 666 safe/sub/right.so",
+		                            "cp plain.so out.so && ln -s ../../out.so safe/sub/right.so",
+		                            "cp plain.so safe/sub/right.so && chown 1 safe/sub/right.so" };
+	const size_t n_ways = geteuid() ? 2 : 3; /* root alone gives files away */
 	struct elf_section section;
 	struct elf_file *alt;
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < n_ways; i++) {
 		assert_int_equal(
 		        shell("cd '%s' && rm -rf safe && mkdir -p safe/sub && %s", program_dir, ways[i]), 0);
 		assert_int_equal(open_alt("../sub/right.so", "", "safe", &alt), 0);

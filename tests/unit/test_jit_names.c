@@ -14,6 +14,7 @@
 #include "symbolizer/symbolizer.h"
 #include "tests/unit/compile_program.h"
 #include "tests/unit/jitdump_writer.h"
+#include "tests/unit/need_root.h"
 
 /* A process as /proc would show it: 4321 of user 0, in its own PID namespace 7, with code at 0x10000. */
 #define CODE 0x10000
@@ -91,10 +92,7 @@ static void test_jit_names__perf_map(void **state)
 static void test_jit_names__perf_map_of_another(void **state)
 {
 	(void)state;
-	if (geteuid()) {
-		print_message("only root can give a file away\n");
-		skip();
-	}
+	need_user_root("it gives a file away");
 	assert_int_equal(shell("cd '%s/4321/root/tmp' && echo '10000 10 planted' > perf-7.map && chown 65534 "
 	                       "perf-7.map",
 	                       program_dir),

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "symbolizer/kallsyms.h"
+#include "tests/unit/need_root.h"
 
 static struct kallsyms *parse(const char *text)
 {
@@ -133,10 +134,8 @@ static void test_kallsyms__running_kernel(void **state)
 	uint64_t address;
 
 	(void)state;
-	if (kallsyms_read("/proc/kallsyms", &k)) {
-		print_message("kallsyms is hidden here\n");
-		skip();
-	}
+	if (kallsyms_read("/proc/kallsyms", &k))
+		skip_for("kallsyms is hidden here");
 	assert_true(kallsyms_count(k) > 10000);
 	address = kallsyms_address(k, "schedule");
 	assert_true(address);

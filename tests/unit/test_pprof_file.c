@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "pprof/pprof_file.h"
+#include "tests/unit/need_root.h"
 
 static const size_t MIB = 1 << 20;
 static char folder[64];
@@ -139,7 +140,6 @@ static bool make_device(const char *path, unsigned int minor)
 {
 	if (mknod(path, S_IFCHR | 0666, makedev(1, minor)) == 0)
 		return true;
-	print_message("making a device node needs root\n");
 	return false;
 }
 
@@ -151,7 +151,7 @@ static void test_pprof_file__writes_into_devices(void **state)
 
 	(void)state;
 	if (!make_device("null", MINOR_NULL))
-		skip();
+		skip_for("root alone makes device nodes");
 	write_profile("null", 3);
 	assert_int_equal(stat("null", &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
@@ -236,7 +236,7 @@ static void test_pprof_file__full_device(void **state)
 {
 	(void)state;
 	if (!make_device("full", MINOR_FULL))
-		skip();
+		skip_for("root alone makes device nodes");
 	refuse_write("full", -ENOSPC,
 	             "cannot write full: No space left on device; free some space, or write elsewhere");
 }
@@ -297,10 +297,7 @@ static void check_full_disk(void)
 static void test_pprof_file__full_or_read_only_disk(void **state)
 {
 	(void)state;
-	if (geteuid() != 0) {
-		print_message("mounting a small disk needs root\n");
-		skip();
-	}
+	need_user_root("it mounts a small disk");
 	in_child(check_full_disk);
 }
 
@@ -321,10 +318,7 @@ static void check_no_permission(void)
 static void test_pprof_file__no_permission(void **state)
 {
 	(void)state;
-	if (geteuid() != 0) {
-		print_message("becoming another user needs root\n");
-		skip();
-	}
+	need_user_root("it becomes another user");
 	in_child(check_no_permission);
 	assert_samples("closed/x.pb.gz", 3);
 	assert_int_equal(count_files("closed/x"), 1);

@@ -17,6 +17,7 @@
 
 #include "symbolizer/symbolizer.h"
 #include "tests/unit/compile_program.h"
+#include "tests/unit/need_root.h"
 
 static struct symbolizer *s;
 
@@ -168,10 +169,8 @@ static void test_symbolizer__kernel(void **state)
 		if (strstr(line, " T schedule\n"))
 			address = strtoull(line, NULL, 16);
 	fclose(file);
-	if (!address) {
-		print_message("kallsyms is hidden here\n");
-		skip();
-	}
+	if (!address)
+		skip_for("kallsyms is hidden here");
 	symbolizer_kernel(s, address + 5, true, &r);
 	assert_string_equal(r.frames[0].function, "schedule");
 	assert_int_equal(r.source, SYM_SOURCE_KALLSYMS);
@@ -429,6 +428,7 @@ static void test_symbolizer__deleted_file(void **state)
 	int fd;
 
 	(void)state;
+	need_user_root("a file that is mapped and has no name any more is opened by /proc/PID/map_files");
 	assert_int_equal(shell("echo 'int shown(int n) { return n + 1; }' > '%s/x.c'", program_dir), 0);
 	assert_true(compile_into("-shared -fPIC -nostdlib -Wl,-z,noseparate-code -o '%s/gone.so' '%s/x.c'",
 	                         program_dir, program_dir));
