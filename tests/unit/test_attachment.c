@@ -12,64 +12,22 @@
 #include "profiler/attachment.h"
 #include "profiler/families.h"
 #include "profiler/tag_watch.h"
-#include "profiler/tracer.h"
+#include "tests/unit/fake_tracer.h"
 
 #define TICK_NS 100000000ULL
 
-/* What the tracer and the watch are made to say, and what was asked of them. */
+static struct fake_tracer fake;
+
+/* What the watch and the families are made to say, and what was said. */
 static struct {
-	bool attached, held, changed;
-	int64_t tagged;
-	uint64_t tagged_ns;
-	int error, new_children;
-	unsigned int attaches, adopts, rests, lines;
+	bool held, changed;
+	int new_children;
+	unsigned int lines;
 } host;
 
-uint64_t tracer_tagged_ns(const struct tracer *tracer)
+static void set_error(int error)
 {
-	(void)tracer;
-	return host.tagged_ns;
-}
-
-int64_t tracer_tagged(const struct tracer *tracer)
-{
-	(void)tracer;
-	return host.tagged;
-}
-
-bool tracer_attached(const struct tracer *tracer)
-{
-	(void)tracer;
-	return host.attached;
-}
-
-int tracer_attach(struct tracer *tracer, char *err, size_t err_len)
-{
-	(void)tracer;
-	host.attaches++;
-	snprintf(err, err_len, "refused");
-	host.attached = !host.error;
-	return host.error;
-}
-
-int tracer_iterate(struct tracer *tracer, uint32_t mode)
-{
-	(void)tracer;
-	assert_int_equal(mode, ABI_ITER_ADOPT);
-	host.adopts++;
-	return host.error;
-}
-
-void tracer_detach(struct tracer *tracer)
-{
-	(void)tracer;
-	host.attached = false;
-}
-
-void tracer_rest(struct tracer *tracer)
-{
-	(void)tracer;
-	host.rests++;
+	fake.attach_error = fake.walk_error = error;
 }
 
 bool tag_watch_take_held(struct tag_watch *watch)
@@ -119,68 +77,69 @@ static int reset(void **state)
 {
 	(void)state;
 	memset(&host, 0, sizeof(host));
+	fake_tracer_init(&fake);
 	return 0;
 }
 
 /* It is said once, tried each second, and said again only after it went well in between. */
 static void test_attachment__refused(void **state)
 {
-	struct attachment a = { .say = say };
+	struct attachment a = { .tracer = &fake.tracer, .say = say };
 	uint64_t now;
 
 	(void)state;
-	host.tagged = 1;
-	host.error = -ENOSPC;
+	fake.tagged = 1;
+	set_error(-ENOSPC);
 	now = hold(&a, 100 * TICK_NS, 50);
 	assert_int_equal(host.lines, 1);
-	assert_in_range(host.attaches, 5, 6);
-	host.error = 0;
+	assert_in_range(fake.attaches, 5, 6);
+	set_error(0);
 	now = hold(&a, now, 11);
-	assert_true(host.attached);
+	assert_true(fake.is_attached);
 	assert_int_equal(a.count, 1);
 	host.changed = true;
-	host.error = -ENOMEM;
+	set_error(-ENOMEM);
 	now = hold(&a, now, 20);
 	assert_int_equal(host.lines, 2);
-	host.error = 0;
-	host.adopts = 0;
+	set_error(0);
+	fake.adopts = 0;
 	hold(&a, now, 50);
-	assert_int_equal(host.adopts, 1); /* who was not adopted then, is now, and once */
+	assert_int_equal(fake.adopts, 1); /* who was not adopted then, is now, and once */
 }
 
 /* A tag that was gone before anybody looked, and one that may have been held before. */
 static void test_attachment__moments(void **state)
 {
-	struct attachment a = { .say = say };
+	struct attachment a = { .tracer = &fake.tracer, .say = say };
 	uint64_t now = hold(&a, 200 * TICK_NS, 10);
 
 	(void)state;
-	assert_int_equal(host.attaches, 0);
-	host.tagged_ns = now;
+	assert_int_equal(fake.attaches, 0);
+	fake.tagged_ns = now;
 	now = hold(&a, now, 1);
-	assert_true(host.attached);
+	assert_true(fake.is_attached);
 	now = hold(&a, now, 99);
-	assert_true(host.attached);
+	assert_true(fake.is_attached);
 	now = hold(&a, now, 5);
-	assert_false(host.attached);
-	assert_true(host.rests > 0);
+	assert_false(fake.is_attached);
+	assert_true(fake.rests > 0);
 	host.held = true;
 	hold(&a, now, 2);
-	assert_true(host.attached);
+	assert_true(fake.is_attached);
 	assert_int_equal(a.count, 2);
 }
 
 static void test_attachment__children(void **state)
 {
-	struct attachment a = { .say = say, .always = true };
+	struct attachment a = { .tracer = &fake.tracer, .say = say, .always = true };
 	char err[64];
 
 	(void)state;
 	host.new_children = 3;
 	assert_true(attachment_wanted(&a, 1));
 	assert_int_equal(attachment_begin(&a, err, sizeof(err)), 0);
-	assert_int_equal(host.attaches, 1);
-	assert_int_equal(host.adopts, 3);
+	assert_int_equal(fake.attaches, 1);
+	assert_int_equal(fake.adopts, 3);
 }
 
 int main(void)
