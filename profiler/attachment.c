@@ -11,15 +11,25 @@
 #define LOOKS_MAX                                                                                            \
 	16 /* for children of those given; each finds those that were forked during the one before */
 
+static const struct attachment_finder *finder(const struct attachment *a)
+{
+	static const struct attachment_finder found_by_watch = { .take_held = tag_watch_take_held,
+		                                                 .take_changed = tag_watch_take_changed,
+		                                                 .needs_attach = tag_watch_needs_attach,
+		                                                 .look = families_look };
+
+	return a->finder ? a->finder : &found_by_watch;
+}
+
 /* Somebody is tagged, may be, or was since the last call: a tag may be held for a moment only. */
 static bool is_tagged(struct attachment *a)
 {
 	uint64_t tagged_ns = tracer_tagged_ns(a->tracer);
-	bool tagged_since = tagged_ns != a->tagged_ns, may_hold = tag_watch_take_held(a->watch);
+	bool tagged_since = tagged_ns != a->tagged_ns, may_hold = finder(a)->take_held(a->watch);
 
 	a->tagged_ns = tagged_ns;
 	return a->always || tagged_since || may_hold || tracer_tagged(a->tracer) > 0 ||
-	       tag_watch_needs_attach(a->watch);
+	       finder(a)->needs_attach(a->watch);
 }
 
 bool attachment_wanted(struct attachment *a, uint64_t now_ns)
@@ -53,7 +63,7 @@ int attachment_begin(struct attachment *a, char *err, size_t err_len)
 {
 	int result = a->wanted ? attach_or_adopt(a, err, err_len) : 0, looks;
 
-	for (looks = 0; !result && looks < LOOKS_MAX && families_look(a->families) > 0; looks++)
+	for (looks = 0; !result && looks < LOOKS_MAX && finder(a)->look(a->families) > 0; looks++)
 		result = attach_or_adopt(a, err, err_len);
 	return result;
 }
@@ -62,7 +72,7 @@ void attachment_hold(struct attachment *a, uint64_t now_ns)
 {
 	char err[512];
 
-	a->adopt |= tag_watch_take_changed(a->watch);
+	a->adopt |= finder(a)->take_changed(a->watch);
 	if (!attachment_wanted(a, now_ns)) {
 		tracer_detach(a->tracer);
 		tracer_rest(a->tracer);

@@ -21,12 +21,21 @@ struct tracer;
 #define ATTACHMENT_LINGER_NS 10000000000ULL
 #define ATTACHMENT_RETRY_NS  1000000000ULL
 
+/* Who says what was found: tag_watch.h and families.h, each by its function of that name. A test says it itself. */
+struct attachment_finder {
+	bool (*take_held)(struct tag_watch *watch);
+	bool (*take_changed)(struct tag_watch *watch);
+	bool (*needs_attach)(const struct tag_watch *watch);
+	int (*look)(struct families *families);
+};
+
 struct attachment {
 	struct tracer *tracer;
 	struct tag_watch *watch;
 	struct families *families; /* those who were forked while we attached are adopted, too */
 	bool always;               /* wait for no tag */
 	void (*say)(const char *line);
+	const struct attachment_finder *finder; /* NULL: those */
 
 	/* Its own. */
 	uint64_t tagged_ns; /* tracer_tagged_ns() when it was looked at last */

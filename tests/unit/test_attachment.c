@@ -10,8 +10,6 @@
 
 #include "bpf/abi.h"
 #include "profiler/attachment.h"
-#include "profiler/families.h"
-#include "profiler/tag_watch.h"
 #include "tests/unit/fake_tracer.h"
 
 #define TICK_NS 100000000ULL
@@ -30,7 +28,7 @@ static void set_error(int error)
 	fake.attach_error = fake.walk_error = error;
 }
 
-bool tag_watch_take_held(struct tag_watch *watch)
+static bool take_held(struct tag_watch *watch)
 {
 	bool held = host.held;
 
@@ -39,7 +37,7 @@ bool tag_watch_take_held(struct tag_watch *watch)
 	return held;
 }
 
-bool tag_watch_take_changed(struct tag_watch *watch)
+static bool take_changed(struct tag_watch *watch)
 {
 	bool changed = host.changed;
 
@@ -48,17 +46,21 @@ bool tag_watch_take_changed(struct tag_watch *watch)
 	return changed;
 }
 
-bool tag_watch_needs_attach(const struct tag_watch *watch)
+static bool needs_attach(const struct tag_watch *watch)
 {
 	(void)watch;
 	return false;
 }
 
-int families_look(struct families *families)
+static int look(struct families *families)
 {
 	(void)families;
 	return host.new_children ? host.new_children-- : 0;
 }
+
+static const struct attachment_finder finder = {
+	.take_held = take_held, .take_changed = take_changed, .needs_attach = needs_attach, .look = look
+};
 
 static void say(const char *line)
 {
@@ -84,7 +86,7 @@ static int reset(void **state)
 /* It is said once, tried each second, and said again only after it went well in between. */
 static void test_attachment__refused(void **state)
 {
-	struct attachment a = { .tracer = &fake.tracer, .say = say };
+	struct attachment a = { .tracer = &fake.tracer, .finder = &finder, .say = say };
 	uint64_t now;
 
 	(void)state;
@@ -110,7 +112,7 @@ static void test_attachment__refused(void **state)
 /* A tag that was gone before anybody looked, and one that may have been held before. */
 static void test_attachment__moments(void **state)
 {
-	struct attachment a = { .tracer = &fake.tracer, .say = say };
+	struct attachment a = { .tracer = &fake.tracer, .finder = &finder, .say = say };
 	uint64_t now = hold(&a, 200 * TICK_NS, 10);
 
 	(void)state;
@@ -131,7 +133,7 @@ static void test_attachment__moments(void **state)
 
 static void test_attachment__children(void **state)
 {
-	struct attachment a = { .tracer = &fake.tracer, .say = say, .always = true };
+	struct attachment a = { .tracer = &fake.tracer, .finder = &finder, .say = say, .always = true };
 	char err[64];
 
 	(void)state;
