@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/config.h"
 #include "profiler/session_state.h"
 #include "profiler/tag_watch.h"

@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/perf_rings.h"
 #include "tests/unit/need_root.h"
 

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/exec_maps.h"
 #include "profiler/followed.h"
 #include "profiler/tag_watch.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/clock.h"
 #include "profiler/stamp.h"
 #include "profiler/tracer.h"
 #include "tests/unit/need_root.h"
