@@ -224,7 +224,7 @@ struct abi_python_frame {
 	__u32 unused;
 };
 
-/* Of a code object: where its name, its file's name and its line table lie, and its first line. symbolizer/python.h has
+/* Of a code object: where its name, its file's name and its line table lie, and its first line. symbolizer/python/python.h has
  * the same formula, and a test that they agree. */
 static inline __attribute__((always_inline)) __u64 abi_python_fingerprint(__u64 name, __u64 file, __u64 lines,
                                                                           __u32 first_line)

@@ -2,14 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/cmd_agent.h"
-#include "profiler/cmd_doctor.h"
-#include "profiler/cmd_record.h"
-#include "profiler/cmd_symbolize.h"
-#include "profiler/cmd_tag.h"
-#include "profiler/cmd_top.h"
-#include "profiler/usage.h"
-#include "profiler/version.h"
+#include "profiler/cli/cmd_agent.h"
+#include "profiler/cli/cmd_doctor.h"
+#include "profiler/cli/cmd_record.h"
+#include "profiler/cli/cmd_symbolize.h"
+#include "profiler/cli/cmd_tag.h"
+#include "profiler/cli/cmd_top.h"
+#include "profiler/cli/usage.h"
+#include "profiler/format/version.h"
 
 struct command {
 	const char *name;

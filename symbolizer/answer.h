@@ -2,7 +2,7 @@
 #ifndef SYMBOLIZER_ANSWER_H
 #define SYMBOLIZER_ANSWER_H
 
-#include "symbolizer/object.h"
+#include "symbolizer/object/object.h"
 #include "symbolizer/symbolizer.h"
 
 /* Room for what results point to that has no other place; a result lives until the next use. */

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbolizer/jitdump.h"
-#include "symbolizer/perf_map.h"
-#include "symbolizer/regular_file.h"
-#include "symbolizer/clock.h"
+#include "symbolizer/jit/jitdump.h"
+#include "symbolizer/jit/perf_map.h"
+#include "symbolizer/base/regular_file.h"
+#include "symbolizer/base/clock.h"
 
 #define CHECK_NS 1000000000ll
 

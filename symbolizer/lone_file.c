@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/elf_relocate.h"
-#include "symbolizer/packed_file.h"
+#include "symbolizer/elf/elf_relocate.h"
+#include "symbolizer/elf/packed_file.h"
 
 #define TEXT ".text"
 

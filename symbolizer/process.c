@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbolizer/maps.h"
-#include "symbolizer/regular_file.h"
-#include "symbolizer/search.h"
-#include "symbolizer/growing_array.h"
-#include "symbolizer/clock.h"
+#include "symbolizer/base/maps.h"
+#include "symbolizer/base/regular_file.h"
+#include "symbolizer/base/search.h"
+#include "symbolizer/base/growing_array.h"
+#include "symbolizer/base/clock.h"
 
 #define MAX_MAPPINGS 65536 /* as many as Linux lets a process have, unless vm.max_map_count is raised */
 #define REFRESH_NS   100000000ll

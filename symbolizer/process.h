@@ -6,7 +6,7 @@
 #include <uthash.h>
 
 #include "symbolizer/jit_names.h"
-#include "symbolizer/object_cache.h"
+#include "symbolizer/object/object_cache.h"
 #include "symbolizer/symbolizer.h"
 
 struct mapping {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "symbolizer/index_folder.h"
+#include "symbolizer/index/index_folder.h"
 #include "symbolizer/symbolizer_state.h"
 
 #define DEFAULT_MEMORY_BYTES ((size_t)512 << 20)

@@ -3,7 +3,7 @@
 #define SYMBOLIZER_SYMBOLIZER_STATE_H
 
 #include "symbolizer/answer.h"
-#include "symbolizer/kernel.h"
+#include "symbolizer/kernel/kernel.h"
 #include "symbolizer/lone_file.h"
 #include "symbolizer/process.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "symbolizer/symbolizer_state.h"
-#include "symbolizer/unwind_walk.h"
+#include "symbolizer/cfi/unwind_walk.h"
 
 static void load_registers(const struct sym_regs *from, struct unwind_frame *to)
 {

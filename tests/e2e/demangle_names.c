@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/demangle.h"
+#include "symbolizer/names/demangle.h"
 
 static enum sym_names detail_of(const char *how)
 {

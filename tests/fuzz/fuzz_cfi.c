@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "symbolizer/cfi.h"
-#include "symbolizer/unwind_walk.h"
+#include "symbolizer/cfi/cfi.h"
+#include "symbolizer/cfi/unwind_walk.h"
 #include "tests/unit/frame_image.h"
 
 #define MAX_BYTES     ((size_t)64 << 20)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/demangle.h"
+#include "symbolizer/names/demangle.h"
 
 #define MAX_LINE 8192
 

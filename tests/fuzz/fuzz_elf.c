@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/cfi_expression.h"
-#include "symbolizer/elf_relocate.h"
-#include "symbolizer/object.h"
+#include "symbolizer/cfi/cfi_expression.h"
+#include "symbolizer/elf/elf_relocate.h"
+#include "symbolizer/object/object.h"
 
 #define MAX_BYTES   ((size_t)64 << 20)
 #define ADDRESSES   97

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbolizer/index_file.h"
+#include "symbolizer/index/index_file.h"
 
 #define HEADER    1
 #define DIRECTORY 2

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/kallsyms.h"
+#include "symbolizer/kernel/kallsyms.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

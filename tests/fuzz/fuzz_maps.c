@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/maps.h"
-#include "symbolizer/perf_map.h"
+#include "symbolizer/base/maps.h"
+#include "symbolizer/jit/perf_map.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "pprof/profile.h"
-#include "profiler/ledger_row.h"
-#include "profiler/stamp.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profiler/process_context_reader.h"
+#include "profiler/tags/process_context_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/push_answer.h"
+#include "profiler/output/push_answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/python.h"
-#include "symbolizer/python_file.h"
-#include "symbolizer/python_layout.h"
-#include "symbolizer/python_lines.h"
+#include "symbolizer/python/python.h"
+#include "symbolizer/python/python_file.h"
+#include "symbolizer/python/python_layout.h"
+#include "symbolizer/python/python_lines.h"
 
 #define MAX_STEPS 64
 #define MAX_READS 100000 /* of one input: a walk of its own has a bound, but a high one */

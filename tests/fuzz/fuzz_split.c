@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbolizer/dwarf_scopes.h"
-#include "symbolizer/dwarf_split.h"
+#include "symbolizer/dwarf/dwarf_scopes.h"
+#include "symbolizer/dwarf/dwarf_split.h"
 
 #define MAX_BYTES ((size_t)16 << 20)
 #define ADDRESSES 64

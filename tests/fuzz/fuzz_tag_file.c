@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profiler/tag_file.h"
+#include "profiler/tags/tag_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

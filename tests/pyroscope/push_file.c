@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/push.h"
+#include "profiler/output/push.h"
 
 #define FILE_MAX (64 << 20)
 

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbolizer/clock.h"
-#include "profiler/config.h"
-#include "profiler/session_state.h"
-#include "profiler/tag_watch.h"
+#include "symbolizer/base/clock.h"
+#include "profiler/config/config.h"
+#include "profiler/session/session_state.h"
+#include "profiler/tags/tag_watch.h"
 #include "tests/unit/fake_tracer.h"
 
 #define FAKE_SECOND_NS 1000000000ULL

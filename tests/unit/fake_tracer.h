@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/tracer_state.h"
+#include "profiler/tracer/tracer_state.h"
 
 #define FAKE_TRACER_PROCESSES 64
 

@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-#include "profiler/privileges.h"
+#include "profiler/tracer/privileges.h"
 
 /* cmocka does not tell why: tests/run takes the reason from the line before its own. */
 static inline void skip_for(const char *reason)

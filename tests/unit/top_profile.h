@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "pprof/profile.h"
-#include "profiler/ledger_row.h"
-#include "profiler/stamp.h"
-#include "profiler/tag_hash.h"
-#include "profiler/top_input.h"
-#include "profiler/top_sample.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/tag_hash.h"
+#include "profiler/top/top_input.h"
+#include "profiler/top/top_sample.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profiler/device_names.h"
-#include "profiler/process_table.h"
-#include "profiler/stack_resolve.h"
-#include "profiler/tag_class.h"
-#include "profiler/tag_names.h"
-#include "profiler/window.h"
+#include "profiler/session/device_names.h"
+#include "profiler/process/process_table.h"
+#include "profiler/session/stack_resolve.h"
+#include "profiler/tags/tag_class.h"
+#include "profiler/tags/tag_names.h"
+#include "profiler/session/window.h"
 #include "symbolizer/symbolizer.h"
 #include "tests/unit/fake_tracer.h"
 

@@ -1,7 +1,7 @@
 /* unwind/tables FILE: what the unwind tables of one file take, none, some and all of its functions asked for. */
 #include <fcntl.h>
 
-#include "symbolizer/cfi.h"
+#include "symbolizer/cfi/cfi.h"
 #include "tests/bench/unwind/recording.h"
 
 #define MAX_BYTES ((size_t)4 << 30)

@@ -1,6 +1,6 @@
 /*
  * Prints where a version of CPython keeps its fields, by its own headers: a name and a number a line. This is
- * where the table in symbolizer/python_layout.c comes from, and what tests/unit/test_python_layout.c checks:
+ * where the table in symbolizer/python/python_layout.c comes from, and what tests/unit/symbolizer/python/test_python_layout.c checks:
  *	cc -w -I FOLDER -I FOLDER/internal -o show tests/unit/data/python_layout.c && ./show
  * FOLDER has Python.h and internal/: ~/.pyenv/versions/3.12.1/include/python3.12, /usr/include/python3.11 of
  * libpython3.11-dev.

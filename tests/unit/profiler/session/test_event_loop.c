@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/event_loop.h"
+#include "profiler/session/event_loop.h"
 #include "tests/unit/fake_session.h"
 
 #define MS_NS     1000000ULL

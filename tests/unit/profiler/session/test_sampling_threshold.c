@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "profiler/config.h"
-#include "profiler/sampling_threshold.h"
+#include "profiler/config/config.h"
+#include "profiler/session/sampling_threshold.h"
 #include "tests/unit/fake_tracer.h"
 
 #define SECOND_NS 1000000000ULL

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "pprof/profile.h"
-#include "profiler/process_table.h"
-#include "profiler/python_processes.h"
-#include "profiler/stack_resolve.h"
-#include "profiler/stamp.h"
+#include "profiler/process/process_table.h"
+#include "profiler/process/python_processes.h"
+#include "profiler/session/stack_resolve.h"
+#include "profiler/format/stamp.h"
 #include "symbolizer/symbolizer.h"
 #include "tests/unit/fake_tracer.h"
 

@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbolizer/clock.h"
-#include "profiler/exec_maps.h"
-#include "profiler/followed.h"
-#include "profiler/tag_watch.h"
+#include "symbolizer/base/clock.h"
+#include "profiler/process/exec_maps.h"
+#include "profiler/process/followed.h"
+#include "profiler/tags/tag_watch.h"
 #include "stalltag/stalltag.h"
 #include "tests/unit/fake_tracer.h"
 

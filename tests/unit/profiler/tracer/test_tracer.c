@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbolizer/clock.h"
-#include "profiler/stamp.h"
-#include "profiler/tracer.h"
+#include "symbolizer/base/clock.h"
+#include "profiler/format/stamp.h"
+#include "profiler/tracer/tracer.h"
 #include "tests/unit/need_root.h"
 
 static unsigned int n_rows;

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "bpf/stallprof.skel.h"
-#include "profiler/probe_table.h"
-#include "profiler/stamp.h"
-#include "profiler/tracer_links.h"
+#include "profiler/tracer/probe_table.h"
+#include "profiler/format/stamp.h"
+#include "profiler/tracer/tracer_links.h"
 
 #define HZ       99
 #define CPUS_MAX 4096

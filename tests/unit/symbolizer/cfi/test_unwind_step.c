@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "symbolizer/unwind_step.h"
+#include "symbolizer/cfi/unwind_step.h"
 
 enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16, X0 = 0, FP = 29, LR = 30, SP = 31, PC = 32 };
 

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "symbolizer/dwarf_lines.h"
+#include "symbolizer/dwarf/dwarf_lines.h"
 
 /* Of the header: special opcodes from 10 on, each an address more is 14 opcodes, the line -3 to +10. */
 #define OPCODE_BASE 10

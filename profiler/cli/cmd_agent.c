@@ -1,0 +1,268 @@
+#include "profiler/cli/cmd_agent.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/cli/agent_log.h"
+#include "profiler/cli/agent_windows.h"
+#include "profiler/config/config.h"
+#include "profiler/session/event_loop.h"
+#include "profiler/cli/host_check.h"
+#include "profiler/cli/systemd_notify.h"
+#include "profiler/session/session.h"
+#include "profiler/output/sink.h"
+#include "profiler/cli/usage.h"
+#include "profiler/format/version.h"
+
+#define LINE_MAX_BYTES 8192
+
+/* One configuration in use: a reload makes another one beside it before this one goes. */
+struct agent {
+	const char *config_path;
+	bool only_check;
+	struct config *config;
+	struct session *session;
+	struct sink *sink;
+	struct agent_windows windows;
+	struct event_loop loop;
+	bool tag_seen;
+	const char *stopped_by;
+};
+
+enum { KEY_CHECK = 256 };
+enum { AGENT_RELOAD = EVENT_LOOP_DURATION + 1 };
+
+static const struct argp_option options[] = {
+	{ "config", 'c', "FILE", 0, "the configuration (" CONFIG_FILE ")", 0 },
+	{ "check-config", KEY_CHECK, NULL, 0, "only say whether the configuration can be used", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct agent *agent = state->input;
+
+	switch (key) {
+	case 'c':
+		agent->config_path = arg;
+		return 0;
+	case KEY_CHECK:
+		agent->only_check = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		usage_error(state, "unexpected argument %s", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Records whatever is tagged on this host, window by window, until SIGTERM. Where the "
+	       "profiles go is said in the configuration, which SIGHUP has read again.",
+};
+
+static void say(const char *line)
+{
+	agent_log(AGENT_WARNING, "%s", line);
+}
+
+/* --- one configuration --------------------------------------------------------------------------------- */
+
+/* A filter that is not obeyed would record what it should not. */
+static int check_filters(const struct agent *agent, char *err, size_t err_len)
+{
+	const struct config_filters *filters = &agent->config->filters;
+
+	if (filters->pid_count)
+		snprintf(
+		        err, err_len,
+		        "%s: filters.pids: the agent does not filter by process; use stallprof record -p, or "
+		        "filters.cgroups",
+		        agent->config_path);
+	else if (filters->cgroup_count > 1)
+		snprintf(err, err_len, "%s: filters.cgroups: one at most; name a cgroup above them all",
+		         agent->config_path);
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int load(struct agent *agent, char *err, size_t err_len)
+{
+	int result = config_load(agent->config_path, &agent->config, err, err_len);
+
+	if (!result)
+		result = check_filters(agent, err, err_len);
+	if (!result && !agent->config->output.directory[0] && !agent->config->push.url[0]) {
+		snprintf(err, err_len, "%s: nowhere to put profiles: set push.url or output.directory",
+		         agent->config_path);
+		result = -EINVAL;
+	}
+	return result;
+}
+
+static int open_session(struct agent *agent, char *err, size_t err_len)
+{
+	const char *folder = agent->config->output.directory;
+	struct session_opts opts = { 0 };
+	char output[4096];
+
+	snprintf(output, sizeof(output), "%s%s", folder, folder[0] ? "/" : "");
+	agent->sink = sink_new(agent->config, output, say, err, err_len);
+	if (!agent->sink)
+		return -errno;
+	agent->session = session_new(agent->config, &opts, say, err, err_len);
+	if (!agent->session)
+		return -errno;
+	session_expect_command(agent->session, NULL);
+	agent_windows_begin(&agent->windows, agent->config, agent->session, agent->sink);
+	agent->loop.session = agent->session;
+	agent->loop.window_ns = agent->config->window_seconds * 1000000000ULL;
+	return session_start(agent->session, err, err_len);
+}
+
+static void close_session(struct agent *agent)
+{
+	session_free(agent->session);
+	sink_free(agent->sink);
+	config_free(agent->config);
+}
+
+static void log_start(const struct agent *agent, const char *what)
+{
+	const struct config *config = agent->config;
+	char kept[64] = "";
+
+	if (config->output.max_bytes)
+		snprintf(kept, sizeof(kept), ", %llu bytes at most",
+		         (unsigned long long)config->output.max_bytes);
+	agent_log(AGENT_INFO, "%s: windows of %llu s%s%s%s%s%s", what,
+	          (unsigned long long)config->window_seconds, config->push.url[0] ? ", pushed to " : "",
+	          config->push.url, config->output.directory[0] ? ", kept in " : "", config->output.directory,
+	          config->output.directory[0] ? kept : "");
+}
+
+/* --- the loop ------------------------------------------------------------------------------------------ */
+
+static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
+{
+	struct agent *agent = ctx;
+
+	if (signal->ssi_signo == SIGCHLD)
+		return 0;
+	if (signal->ssi_signo == SIGHUP)
+		return AGENT_RELOAD;
+	agent->stopped_by = signal->ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT";
+	return EVENT_LOOP_STOP;
+}
+
+static int on_window(void *ctx)
+{
+	struct agent *agent = ctx;
+
+	agent_windows_end(&agent->windows);
+	return 0;
+}
+
+static void on_tick(void *ctx, uint64_t elapsed_ns)
+{
+	struct agent *agent = ctx;
+	struct session_progress progress;
+
+	(void)elapsed_ns;
+	if (agent->tag_seen)
+		return;
+	session_progress(agent->session, &progress);
+	agent->tag_seen = progress.tagged > 0;
+	if (agent->tag_seen)
+		agent_log(AGENT_INFO, "first tagged thread: recording");
+}
+
+/* The new configuration is in use before the old one goes, so that nothing is missed; a bad one changes nothing. */
+static void reload(struct agent *agent)
+{
+	struct agent next = { .config_path = agent->config_path,
+		              .loop = agent->loop,
+		              .tag_seen = agent->tag_seen };
+	char err[LINE_MAX_BYTES] = "";
+
+	systemd_notify_reloading();
+	if (load(&next, err, sizeof(err)) || open_session(&next, err, sizeof(err))) {
+		agent_log(AGENT_ERROR, "the configuration stays as it was: %s", err);
+		close_session(&next);
+	} else {
+		agent_windows_end(&agent->windows);
+		agent_windows_take_over(&next.windows, &agent->windows);
+		close_session(agent);
+		*agent = next;
+		log_start(agent, "configuration read again");
+	}
+	systemd_notify("READY=1");
+}
+
+static int run(struct agent *agent)
+{
+	int result;
+
+	log_start(agent, "stallprof " STALLPROF_VERSION " started");
+	systemd_notify("READY=1");
+	while ((result = event_loop_run(&agent->loop)) == AGENT_RELOAD)
+		reload(agent);
+	systemd_notify("STOPPING=1");
+	if (result < 0)
+		agent_log(AGENT_ERROR, "%s", strerror(-result));
+	agent_windows_end(&agent->windows);
+	agent_windows_log(&agent->windows, agent->stopped_by ? agent->stopped_by : "an error");
+	return result < 0 || agent->windows.last_failed;
+}
+
+static int check_config(struct agent *agent)
+{
+	char err[LINE_MAX_BYTES] = "";
+	int result = load(agent, err, sizeof(err));
+
+	/* Its files of secrets are read, no folder is made. */
+	if (!result) {
+		agent->sink = sink_new(agent->config, NULL, say, err, sizeof(err));
+		result = agent->sink ? 0 : -errno;
+	}
+	if (result)
+		agent_log(AGENT_ERROR, "%s", err);
+	else
+		printf("%s can be used\n", agent->config_path);
+	close_session(agent);
+	return result ? 1 : 0;
+}
+
+int cmd_agent(int argc, char **argv)
+{
+	struct agent agent = { .config_path = CONFIG_FILE };
+	char err[LINE_MAX_BYTES] = "";
+	int status = 1;
+
+	usage_parse(&argp, "stallprof agent", argc, argv, 0, &agent);
+	agent_log_open();
+	if (agent.only_check)
+		return check_config(&agent);
+	agent.loop = (struct event_loop){ .ctx = &agent,
+		                          .on_signal = on_signal,
+		                          .on_window = on_window,
+		                          .on_tick = on_tick,
+		                          .signal_fd = -1 };
+	if (event_loop_init(&agent.loop))
+		agent_log(AGENT_ERROR, "cannot set up signals");
+	else if (load(&agent, err, sizeof(err)) || host_check_and_warn(say, err, sizeof(err)) ||
+	         open_session(&agent, err, sizeof(err)))
+		agent_log(AGENT_ERROR, "%s", err);
+	else
+		status = run(&agent);
+	event_loop_close(&agent.loop);
+	close_session(&agent);
+	return status;
+}

@@ -1,0 +1,321 @@
+#include "profiler/cli/cmd_doctor.h"
+
+#include <bpf/libbpf.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/config/config.h"
+#include "profiler/cli/host_check.h"
+#include "profiler/format/json_writer.h"
+#include "profiler/tracer/probe_table.h"
+#include "profiler/tracer/tracer.h"
+#include "profiler/cli/usage.h"
+
+/* One line of the host's part of the report. */
+struct fact {
+	const char *name;
+	bool good;
+	char advice[600]; /* when it is not */
+};
+
+#define FACTS_MAX 13
+
+/* What the report is made of. */
+struct findings {
+	struct host_facts host;
+	struct fact facts[FACTS_MAX];
+	size_t n_facts;
+	struct probe_host *probes; /* NULL without BTF */
+	struct tracer *tracer;     /* with all hooks attached; NULL when that cannot be */
+	char why_not[2048];        /* that cannot be: a line, and what the verifier said below it */
+};
+
+static const struct argp_option options[] = {
+	{ "json", 'j', NULL, 0, "print JSON", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	bool *json = state->input;
+
+	switch (key) {
+	case 'j':
+		*json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		usage_error(state, "unexpected argument %s", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.doc = "Says which stall causes this host can show, by which hook, and what would make the others "
+	       "visible. Exits with 1 when nothing can be recorded at all.",
+};
+
+/* As the service is configured; a file that is not there, or wrong, asks nobody. */
+static bool asks_servers(void)
+{
+	struct config *config = NULL;
+	char err[512];
+	bool asks;
+
+	if (config_load(CONFIG_FILE, &config, err, sizeof(err)))
+		return false;
+	asks = *config->symbolizer.debuginfod_urls;
+	config_free(config);
+	return asks;
+}
+
+__attribute__((format(printf, 4, 5))) static void add_fact(struct findings *found, const char *name,
+                                                           bool good, const char *advice, ...)
+{
+	struct fact *fact = &found->facts[found->n_facts++];
+	va_list args;
+
+	fact->name = name;
+	fact->good = good;
+	va_start(args, advice);
+	vsnprintf(fact->advice, sizeof(fact->advice), advice, args);
+	va_end(args);
+}
+
+static void add_privilege(struct findings *found, enum privilege privilege)
+{
+	char lack[256];
+
+	privileges_lack(&found->host.privileges, privilege, lack, sizeof(lack));
+	add_fact(found, privilege_name(privilege), !*lack, "%s", lack);
+}
+
+/* Has the tracer attach every hook for a moment, as nothing else shows that it can be. */
+static void try_hooks(struct findings *found)
+{
+	struct tracer_opts opts = { .cpu_hz = 1, .host = found->probes };
+	const struct tracer_probes only_process = { .process = true };
+
+	if (host_check(&found->host, found->why_not, sizeof(found->why_not)))
+		return;
+	found->tracer = tracer_new(&opts, NULL, NULL, NULL, found->why_not, sizeof(found->why_not));
+	if (!found->tracer)
+		return;
+	if (tracer_attach(found->tracer, found->why_not, sizeof(found->why_not))) {
+		tracer_free(found->tracer);
+		found->tracer = NULL;
+		return;
+	}
+	/* Our own program has one of the tag library's probes. */
+	tracer_watch_file(found->tracer, "/proc/self/exe", &only_process, found->why_not,
+	                  sizeof(found->why_not));
+}
+
+static void add_bpf(struct findings *found)
+{
+	const struct host_facts *host = &found->host;
+
+	if (*host->too_old)
+		add_fact(found, "bpf", false, "this kernel is too old: it lacks %s", host->too_old);
+	else if (!privileges_have(&host->privileges, PRIVILEGE_LOAD))
+		add_fact(found, "bpf", false, "not tried without the privilege");
+	else if (*host->refused)
+		add_fact(found, "bpf", false, "%s", host->refused);
+	else
+		add_fact(found, "bpf", found->tracer, "%.*s", (int)strcspn(found->why_not, ";\n"),
+		         found->why_not);
+}
+
+static void collect_facts(struct findings *found)
+{
+	const struct host_facts *host = &found->host;
+
+	add_privilege(found, PRIVILEGE_LOAD);
+	add_fact(found, "host_pids", host->sees_host_pids,
+	         "run in the host's PID namespace (docker run --pid=host, hostPID: true)");
+	add_fact(found, "btf", host->has_btf, "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+	add_bpf(found);
+	add_privilege(found, PRIVILEGE_PERF_EVENTS);
+	add_privilege(found, PRIVILEGE_UPROBES);
+	add_privilege(found, PRIVILEGE_PROCESSES);
+	add_privilege(found, PRIVILEGE_FILES);
+	add_privilege(found, PRIVILEGE_DELETED_FILES);
+	add_privilege(found, PRIVILEGE_KERNEL_SYMBOLS);
+	if (found->facts[found->n_facts - 1].good && !host->sees_kallsyms) {
+		found->n_facts--;
+		add_fact(found, privilege_name(PRIVILEGE_KERNEL_SYMBOLS), false,
+		         "/proc/kallsyms shows no addresses");
+	}
+	add_fact(found, "kernel_lines", host->has_vmlinux_dwarf, "%s", host->debug_advice);
+	add_fact(found, "debuginfod", asks_servers(),
+	         "debug files that are not on this host are not fetched: set symbolizer.debuginfod_urls, or "
+	         "record --debuginfod");
+	add_fact(found, "throttle_work", host->knows_throttle,
+	         "a kernel with CONFIG_BLK_DEV_THROTTLING=y; without it waits for what blk-throttle holds "
+	         "back "
+	         "are block_io");
+}
+
+/* NULL when the row can be had, else why not. */
+static const char *row_missing(const struct findings *found, size_t row)
+{
+	const char *missing =
+	        found->probes ? probe_missing(found->probes, &probe_table[row]) : "unknown without BTF";
+
+	if (missing)
+		return missing;
+	return found->tracer ? tracer_missing(found->tracer, row) : "not tried";
+}
+
+/* What would help; "" when only what is said of the host would, or the reason says it. */
+static const char *row_advice(const struct findings *found, size_t row)
+{
+	const struct probe *probe = &probe_table[row];
+
+	return found->probes && probe_missing(found->probes, probe) ? probe_advice(found->probes, probe) : "";
+}
+
+static bool cause_seen_before(size_t row)
+{
+	size_t i;
+
+	for (i = 0; i < row; i++) {
+		if (!strcmp(probe_table[i].cause, probe_table[row].cause))
+			return true;
+	}
+	return false;
+}
+
+static void print_indented(const char *text)
+{
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+		printf("%-10s   %.*s\n", "", (int)strcspn(text, "\n"), text);
+}
+
+static void print_text(const struct findings *found)
+{
+	size_t i;
+
+	printf("host: Linux %s\n", found->host.release);
+	for (i = 0; i < found->n_facts; i++)
+		printf("  %-16s %s%s\n", found->facts[i].name, found->facts[i].good ? "yes" : "no: ",
+		       found->facts[i].good ? "" : found->facts[i].advice);
+	printf("\n%-10s %-40s %s\n", "cause", "hook", "state");
+	for (i = 0; i < probe_table_len; i++) {
+		const struct probe *probe = &probe_table[i];
+		const char *missing = row_missing(found, i);
+		char hook[96];
+
+		if (found->probes && probe_replaced(found->probes, probe))
+			continue;
+		snprintf(hook, sizeof(hook), "%s%s", probe_kind_prefix(probe->kind), probe->hook);
+		printf("%-10s %-40s %s%s%s\n", cause_seen_before(i) ? "" : probe->cause, hook,
+		       missing ? missing : "available", *row_advice(found, i) ? "; needs: " : "",
+		       row_advice(found, i));
+		if (found->probes)
+			print_indented(probe_log(found->probes, probe));
+	}
+}
+
+static bool cause_available(const struct findings *found, const char *cause)
+{
+	size_t i;
+
+	for (i = 0; i < probe_table_len; i++) {
+		if (!strcmp(probe_table[i].cause, cause) && row_missing(found, i) &&
+		    !(found->probes && probe_replaced(found->probes, &probe_table[i])))
+			return false;
+	}
+	return true;
+}
+
+static void json_hook(struct json_writer *json, const struct findings *found, size_t row)
+{
+	const struct probe *probe = &probe_table[row];
+	const char *missing = row_missing(found, row);
+	char hook[96];
+
+	snprintf(hook, sizeof(hook), "%s%s", probe_kind_prefix(probe->kind), probe->hook);
+	json_object_begin(json);
+	json_member_string(json, "hook", hook);
+	json_key(json, "available");
+	json_bool(json, !missing);
+	json_key(json, "replaced");
+	json_bool(json, found->probes && probe_replaced(found->probes, probe));
+	json_member_string(json, "reason", missing ? missing : "");
+	json_member_string(json, "advice", row_advice(found, row));
+	json_member_string(json, "verifier", found->probes ? probe_log(found->probes, probe) : "");
+	json_object_end(json);
+}
+
+static void json_cause(struct json_writer *json, const struct findings *found, const char *cause)
+{
+	size_t i;
+
+	json_object_begin(json);
+	json_member_string(json, "cause", cause);
+	json_key(json, "available");
+	json_bool(json, cause_available(found, cause));
+	json_key(json, "hooks");
+	json_array_begin(json);
+	for (i = 0; i < probe_table_len; i++) {
+		if (!strcmp(probe_table[i].cause, cause))
+			json_hook(json, found, i);
+	}
+	json_array_end(json);
+	json_object_end(json);
+}
+
+static void print_json(const struct findings *found)
+{
+	struct json_writer json;
+	size_t i;
+
+	json_begin(&json, stdout);
+	json_object_begin(&json);
+	json_member_string(&json, "release", found->host.release);
+	json_key(&json, "host");
+	json_array_begin(&json);
+	for (i = 0; i < found->n_facts; i++) {
+		json_object_begin(&json);
+		json_member_string(&json, "name", found->facts[i].name);
+		json_key(&json, "ok");
+		json_bool(&json, found->facts[i].good);
+		json_member_string(&json, "advice", found->facts[i].good ? "" : found->facts[i].advice);
+		json_object_end(&json);
+	}
+	json_array_end(&json);
+	json_key(&json, "causes");
+	json_array_begin(&json);
+	for (i = 0; i < probe_table_len; i++) {
+		if (!cause_seen_before(i))
+			json_cause(&json, found, probe_table[i].cause);
+	}
+	json_array_end(&json);
+	json_object_end(&json);
+	json_end(&json);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct findings found = { 0 };
+	bool json = false, can_record;
+
+	usage_parse(&argp, "stallprof doctor", argc, argv, 0, &json);
+	libbpf_set_print(NULL); /* what it finds missing is in the report */
+	host_facts_read(&found.host);
+	host_facts_read_symbols(&found.host);
+	found.probes = probe_host_new(privileges_have(&found.host.privileges, PRIVILEGE_MODULE_HOOKS));
+	try_hooks(&found);
+	collect_facts(&found);
+	(json ? print_json : print_text)(&found);
+	can_record = found.tracer;
+	tracer_free(found.tracer);
+	probe_host_free(found.probes);
+	return can_record ? 0 : 1;
+}

@@ -1,0 +1,417 @@
+#include "profiler/cli/cmd_record.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pprof/profile.h"
+#include "profiler/cli/child.h"
+#include "profiler/cli/command_signals.h"
+#include "profiler/config/config.h"
+#include "profiler/session/event_loop.h"
+#include "profiler/cli/host_check.h"
+#include "profiler/cli/live_line.h"
+#include "profiler/session/open_files.h"
+#include "profiler/process/process_ends.h"
+#include "profiler/process/program_name.h"
+#include "profiler/cli/record_options.h"
+#include "profiler/session/session.h"
+#include "profiler/output/sink.h"
+#include "profiler/top/top.h"
+
+#define LINE_MAX_BYTES     8192
+#define COMMAND_LINE_BYTES 4096
+#define WORDS_MAX          64
+#define NAME_BYTES         256
+#define PATIENCE_NS        1000000000ULL
+
+struct recording {
+	struct record_options options;
+	struct session *session;
+	struct sink *sink;
+	struct process_ends *ends; /* of those that --pid names */
+	struct child child;
+	bool has_child, child_ended, pids_ended;
+	bool failed;
+	struct event_loop loop;
+	struct command_signals signals;
+	uint64_t before_ns;    /* what elapsed before the loop ran again */
+	uint64_t patient_till; /* when to say that the command has not ended yet; 0: no need */
+	uint64_t elapsed_ns;
+};
+
+static void say(const char *line)
+{
+	live_line_clear();
+	fprintf(stderr, "stallprof: %s\n", line);
+}
+
+/* Cuts a command line as /proc/PID/cmdline has it. */
+static void cut_words(char *line, size_t n, char *words[WORDS_MAX + 1])
+{
+	size_t count = 0;
+
+	for (size_t at = 0; at < n && count < WORDS_MAX; at += strlen(line + at) + 1)
+		words[count++] = line + at;
+	words[count] = NULL;
+}
+
+static size_t read_proc(uint32_t pid, const char *file, char *text, size_t size)
+{
+	char path[64];
+	size_t n = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
+	in = fopen(path, "re");
+	if (in) {
+		n = fread(text, 1, size - 1, in);
+		fclose(in);
+	}
+	text[n] = '\0';
+	return n;
+}
+
+/* What a process is called unless --name says otherwise: its comm, or what its interpreter runs. */
+static int process_name(uint32_t pid, char *name, size_t size)
+{
+	char line[COMMAND_LINE_BYTES], *words[WORDS_MAX + 1];
+
+	if (!read_proc(pid, "comm", name, size))
+		return -ESRCH;
+	name[strcspn(name, "\n")] = '\0';
+	cut_words(line, read_proc(pid, "cmdline", line, sizeof(line)), words);
+	if (words[0] && program_is_interpreter(program_base_name(words[0])))
+		snprintf(name, size, "%s", program_name(words));
+	return 0;
+}
+
+/* When the last has ended there is nothing left to record. */
+static int on_process_end(void *ctx)
+{
+	struct recording *r = ctx;
+
+	r->pids_ended = !process_ends_left(r->ends);
+	return r->pids_ended ? EVENT_LOOP_STOP : 0;
+}
+
+static int follow_pids(struct recording *r, char *err, size_t err_len)
+{
+	char name[NAME_BYTES];
+	size_t i;
+	int result;
+
+	r->ends = process_ends_new();
+	if (!r->ends)
+		return -errno;
+	if (r->options.n_pids) {
+		r->loop.on_watched = on_process_end;
+		r->loop.watched_fd = process_ends_fd(r->ends);
+	}
+	for (i = 0; i < r->options.n_pids; i++) {
+		uint32_t pid = r->options.pids[i];
+
+		if (process_ends_add(r->ends, pid) || process_name(pid, name, sizeof(name))) {
+			snprintf(err, err_len, "there is no process %u: see ps", pid);
+			return -ESRCH;
+		}
+		result = session_tag_process(r->session, pid, r->options.name ? r->options.name : name,
+		                             r->options.id, err, err_len);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+/* In the command's process: it inherits what we did. */
+static void restore_inherited(const void *loop)
+{
+	event_loop_restore_signals(loop);
+	open_files_restore();
+}
+
+static int follow_command(struct recording *r, char *err, size_t err_len)
+{
+	const char *name = r->options.name ? r->options.name : program_name(r->options.command);
+	int result = child_spawn(&r->child, r->options.command, restore_inherited, &r->loop);
+
+	if (result) {
+		snprintf(err, err_len, "cannot fork: %s", strerror(-result));
+		return result;
+	}
+	r->has_child = true;
+	session_expect_command(r->session, r->options.command[0]);
+	return session_tag_command(r->session, r->child.pid, name, r->options.id, err, err_len);
+}
+
+static int choose_service_name(struct recording *r, char *err, size_t err_len)
+{
+	const char *name = "stallprof";
+	char process[NAME_BYTES];
+
+	if (r->options.has_service_name)
+		return 0;
+	if (r->options.command)
+		name = program_name(r->options.command);
+	else if (r->options.n_pids == 1 && !process_name(r->options.pids[0], process, sizeof(process)))
+		name = process;
+	return config_set(r->options.config, "service_name", name, err, err_len);
+}
+
+static int open_recording(struct recording *r, char *err, size_t err_len)
+{
+	const struct config *config = r->options.config;
+	struct session_opts opts = {
+		.only_adopted = !r->options.whole_host,
+		.always_attached = !r->options.whole_host,
+		.local = true,
+	};
+	int result = host_check_and_warn(say, err, err_len);
+
+	if (!result)
+		result = choose_service_name(r, err, err_len);
+	if (result)
+		return result;
+	r->sink = sink_new(config, r->options.output, say, err, err_len);
+	if (!r->sink)
+		return -errno;
+	r->session = session_new(config, &opts, say, err, err_len);
+	if (!r->session)
+		return -errno;
+	if (r->options.command)
+		return follow_command(r, err, err_len);
+	return follow_pids(r, err, err_len);
+}
+
+/* What the command is sent, or why it is left: 0, or EVENT_LOOP_STOP. */
+static int on_command_signal(struct recording *r, const struct signalfd_siginfo *signal)
+{
+	switch (command_signals_take(&r->signals, signal)) {
+	case COMMAND_HAS_IT:
+		r->patient_till = r->elapsed_ns + PATIENCE_NS;
+		return 0;
+	case COMMAND_IS_SENT_IT:
+		kill(r->child.pid, signal->ssi_signo);
+		return 0;
+	case COMMAND_IS_TERMINATED:
+		kill(r->child.pid, SIGTERM);
+		r->patient_till = r->elapsed_ns + PATIENCE_NS;
+		return 0;
+	case COMMAND_IS_LEFT:
+		break;
+	}
+	say("the profile ends here; the command goes on");
+	r->child.status = 128 + SIGINT;
+	return EVENT_LOOP_STOP;
+}
+
+static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
+{
+	struct recording *r = ctx;
+
+	if (signal->ssi_signo != SIGCHLD)
+		return r->has_child ? on_command_signal(r, signal) : EVENT_LOOP_STOP;
+	if (!r->has_child || !child_reap(&r->child))
+		return 0;
+	r->child_ended = true;
+	return EVENT_LOOP_STOP;
+}
+
+/* The command takes its time after Ctrl-C, to save its work for instance. */
+static void tell_to_be_patient(struct recording *r)
+{
+	if (!r->patient_till || r->elapsed_ns < r->patient_till)
+		return;
+	r->patient_till = 0;
+	say(r->signals.interrupts < 2 ? "waiting for the command to end; Ctrl-C again sends it SIGTERM"
+	                              : "waiting for the command to end; Ctrl-C again leaves it running");
+}
+
+static void on_tick(void *ctx, uint64_t elapsed_ns)
+{
+	struct recording *r = ctx;
+	struct session_progress progress;
+
+	r->elapsed_ns = r->before_ns + elapsed_ns;
+	if (r->options.quiet)
+		return;
+	tell_to_be_patient(r);
+	if (r->options.command)
+		return; /* which writes to the same terminal, into the line */
+	session_progress(r->session, &progress);
+	live_line_show(r->elapsed_ns / 1e9, &progress);
+}
+
+static int end_window(struct recording *r)
+{
+	struct profile *profile = session_end_window(r->session);
+	char line[256];
+
+	if (!profile) {
+		snprintf(line, sizeof(line), "cannot build the profile: %s", strerror(errno));
+		say(line);
+		r->failed = true;
+	} else if (sink_deliver(r->sink, profile)) {
+		r->failed = true;
+	}
+	return 0;
+}
+
+static int on_window(void *ctx)
+{
+	return end_window(ctx);
+}
+
+static void say_where(const struct sink *sink)
+{
+	unsigned long long kept = sink_counts(sink).kept;
+
+	if (sink_folder(sink) && kept)
+		fprintf(stderr, "stallprof: %llu profile%s in %s: stallprof top %s\n", kept,
+		        kept == 1 ? " is" : "s are", sink_folder(sink), sink_folder(sink));
+	else if (sink_last_file(sink)[0])
+		fprintf(stderr, "stallprof: the profile is %s\n", sink_last_file(sink));
+}
+
+static void say_why(const struct recording *r)
+{
+	char line[128];
+
+	if (!r->pids_ended || r->options.quiet)
+		return;
+	if (r->options.n_pids == 1)
+		snprintf(line, sizeof(line), "process %u has ended", r->options.pids[0]);
+	else
+		snprintf(line, sizeof(line), "all %zu processes have ended", r->options.n_pids);
+	say(line);
+}
+
+static void finish(struct recording *r)
+{
+	live_line_clear();
+	say_why(r);
+	end_window(r);
+	if (sink_finish(r->sink))
+		r->failed = true;
+	if (r->options.quiet)
+		return;
+	if (sink_whole(r->sink))
+		top_print_summary(stderr, sink_whole(r->sink),
+		                  sink_last_file(r->sink)[0] ? sink_last_file(r->sink) : NULL,
+		                  r->options.top);
+	say_where(r->sink);
+}
+
+static int run_session(struct recording *r)
+{
+	int result = event_loop_run(&r->loop);
+
+	if (result != EVENT_LOOP_DURATION || !r->has_child)
+		return result;
+	/* What the command does at its end is recorded, too. */
+	kill(r->child.pid, SIGTERM);
+	r->before_ns = r->elapsed_ns;
+	r->loop.duration_ns = 0;
+	return event_loop_run(&r->loop);
+}
+
+static int run_recording(struct recording *r)
+{
+	int result = run_session(r);
+
+	if (result < 0) {
+		say(strerror(-result));
+		r->failed = true;
+	}
+	finish(r);
+	/* The command does not end because the recording failed. */
+	if (result < 0 && r->has_child && event_loop_wait(&r->loop) < 0)
+		say("cannot wait for the command");
+	if (r->has_child && (r->child.status || !r->options.strict))
+		return r->child.status;
+	return r->failed ? 1 : 0;
+}
+
+static int start(struct recording *r, char *err, size_t err_len)
+{
+	int result = open_recording(r, err, err_len);
+	bool windows;
+
+	if (!result)
+		result = session_start(r->session, err, err_len);
+	if (!result && r->has_child)
+		result = child_release(&r->child, r->options.command[0], err, err_len);
+	else if (r->has_child)
+		child_abandon(&r->child);
+	if (result)
+		return result;
+	windows = r->options.window_seconds || sink_wants_windows(r->sink);
+	if (windows)
+		r->loop.window_ns = (r->options.window_seconds ? r->options.window_seconds
+		                                               : r->options.config->window_seconds) *
+		                    1000000000ULL;
+	r->loop.duration_ns = r->options.duration_seconds * 1e9;
+	r->loop.session = r->session;
+	return 0;
+}
+
+/* The command was not let go yet: it becomes this process. */
+static int run_unrecorded(struct recording *r, const char *why)
+{
+	char line[LINE_MAX_BYTES + 64], err[512];
+	int status;
+
+	snprintf(line, sizeof(line), "the command is not recorded: %s", why);
+	say(line);
+	event_loop_restore_signals(&r->loop);
+	status = child_execute(r->options.command, err, sizeof(err));
+	say(err);
+	return status;
+}
+
+static int record(struct recording *r)
+{
+	char err[LINE_MAX_BYTES] = "";
+	int result = event_loop_init(&r->loop);
+
+	if (result)
+		snprintf(err, sizeof(err), "cannot set up signals: %s", strerror(-result));
+	else
+		result = start(r, err, sizeof(err));
+	if (!result)
+		return run_recording(r);
+	if (r->options.command && !r->options.strict && !r->child.status) {
+		session_free(r->session);
+		r->session = NULL;
+		return run_unrecorded(r, err);
+	}
+	say(err);
+	return r->child.status ? r->child.status : 1;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct recording r = { 0 };
+	int status;
+
+	record_options_parse(argc, argv, &r.options);
+	r.signals.leads_session = getsid(0) == getpid();
+	r.loop = (struct event_loop){ .ctx = &r,
+		                      .on_signal = on_signal,
+		                      .on_window = on_window,
+		                      .on_tick = on_tick,
+		                      .for_command = r.options.command,
+		                      .signal_fd = -1 };
+	status = record(&r);
+	event_loop_close(&r.loop);
+	session_free(r.session);
+	process_ends_free(r.ends);
+	sink_free(r.sink);
+	config_free(r.options.config);
+	child_end_likewise(&r.child);
+	return status;
+}

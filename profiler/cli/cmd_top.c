@@ -1,0 +1,269 @@
+#include "profiler/cli/cmd_top.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pprof/profile.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/text_cells.h"
+#include "profiler/top/top.h"
+#include "profiler/top/top_input.h"
+#include "profiler/top/top_json.h"
+#include "profiler/cli/top_options.h"
+#include "profiler/top/top_screen.h"
+#include "profiler/top/top_seen.h"
+#include "profiler/top/top_text.h"
+
+#define TABLE_ROWS    10 /* of one table, unless -n says otherwise */
+#define MESSAGE_BYTES 1024
+#define STALLS_LISTED 32
+
+/* A loaded profile, and how to look at it. */
+struct view {
+	const struct top_options *options;
+	const struct top_input *input;
+	const struct top_tags *tags;
+	size_t type;
+};
+
+static int say(const char *message)
+{
+	fprintf(stderr, "stallprof top: %s\n", message);
+	return 1;
+}
+
+static void list_types(const struct profile *profile, const char *wanted)
+{
+	fprintf(stderr, "stallprof top: no sample type '%s' in the profile; there are:", wanted);
+	for (size_t i = 0; i < profile_n_types(profile); i++)
+		fprintf(stderr, "%s %s", i ? "," : "", profile_type(profile, i).type);
+	fputc('\n', stderr);
+}
+
+/* --- what the filter leaves ------------------------------------------------------------------------------- */
+
+static bool any_sample(const struct view *view, const struct top_filter *filter)
+{
+	struct top_sample sample;
+
+	for (size_t i = 0; top_sample_get(view->input, view->tags, i, &sample); i++)
+		if (top_filter_sample(filter, view->input, &sample))
+			return true;
+	return false;
+}
+
+static bool any_row(const struct view *view, const struct top_filter *filter)
+{
+	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
+		const struct ledger_row *row = ledger_at(view->input->ledger, i);
+
+		if (row && top_filter_row(filter, row) && top_filter_cause(filter, row))
+			return true;
+	}
+	return false;
+}
+
+static void list_stall(const char *stalls[STALLS_LISTED], const char *stall)
+{
+	for (size_t i = 0; *stall && i < STALLS_LISTED; i++) {
+		if (!stalls[i])
+			stalls[i] = stall;
+		if (!strcmp(stalls[i], stall))
+			return;
+	}
+}
+
+/* The stall that was asked for is nowhere in the profile: says which are. */
+static bool lacks_stall(const struct view *view)
+{
+	const struct top_filter only = { .stall = view->options->filter.stall };
+	const char *stalls[STALLS_LISTED] = { NULL };
+	struct top_sample sample;
+
+	if (!only.stall || any_row(view, &only) || any_sample(view, &only))
+		return false;
+	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
+		const struct ledger_row *row = ledger_at(view->input->ledger, i);
+
+		list_stall(stalls, row ? row->cause : "");
+	}
+	for (size_t i = 0; top_sample_get(view->input, view->tags, i, &sample); i++)
+		list_stall(stalls, sample.stall);
+	fprintf(stderr, "stallprof top: no stall '%s' in the profile; there are:", only.stall);
+	for (size_t i = 0; i < STALLS_LISTED && stalls[i]; i++) {
+		fputs(i ? ", " : " ", stderr);
+		text_print_clean(stderr, stalls[i], 0);
+	}
+	fputs(stalls[0] ? "\n" : " none\n", stderr);
+	return true;
+}
+
+/* Something was asked for that is not there: says so. */
+static bool finds_nothing(const struct view *view)
+{
+	struct top_filter filter = view->options->filter;
+
+	filter.waits = true;
+	if (!filter.tag && !filter.stall && !filter.focus && !filter.ignore)
+		return false;
+	if (lacks_stall(view))
+		return true;
+	if (any_sample(view, &filter) || (!filter.focus && !filter.ignore && any_row(view, &filter)))
+		return false;
+	fprintf(stderr, "stallprof top: the profile has nothing%s%s%s%s%s: see --by tag and --by stall\n",
+	        filter.tag ? " of tag " : "", filter.tag ? filter.tag : "", filter.stall ? " of stall " : "",
+	        filter.stall ? filter.stall : "",
+	        filter.focus || filter.ignore ? " that --focus and --ignore leave" : "");
+	return true;
+}
+
+/* --- printing --------------------------------------------------------------------------------------------- */
+
+static int print_screen(FILE *out, const struct view *view)
+{
+	const struct top_options *options = view->options;
+	bool tags = options->by_given && options->by == TOP_BY_TAG;
+	struct top_screen screen = { .input = view->input,
+		                     .tags = view->tags,
+		                     .filter = &options->filter,
+		                     .level = tags ? TOP_LEVEL_TAG : TOP_LEVEL_CLASS,
+		                     .code = !options->by_given,
+		                     .native = options->native,
+		                     .verbose = options->verbose,
+		                     .type = view->type,
+		                     .limit = options->limit };
+
+	if (options->by_given && options->limit == TOP_FITS)
+		screen.limit = TABLE_ROWS;
+	return top_screen_print(out, &screen);
+}
+
+static int print_table(FILE *out, const struct view *view, const struct top_table *table)
+{
+	const struct top_options *options = view->options;
+
+	top_text_table(out, table, options->by, profile_type(view->input->profile, view->type),
+	               options->limit == TOP_FITS ? TABLE_ROWS : options->limit);
+	fputc('\n', out);
+	top_text_losses(out, view->input, options->verbose ? 0 : TABLE_ROWS);
+	if (options->verbose)
+		top_text_stamp(out, view->input, text_line_columns(out));
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}
+
+static int print_json(FILE *out, const struct view *view, const struct top_table *table)
+{
+	const struct top_options *options = view->options;
+	struct top_json what = { .input = view->input,
+		                 .tags = view->tags,
+		                 .filter = options->filter,
+		                 .table = table,
+		                 .by = options->by,
+		                 .level = options->by == TOP_BY_TAG ? TOP_LEVEL_TAG : TOP_LEVEL_CLASS,
+		                 .type = profile_type(view->input->profile, view->type),
+		                 .limit = options->limit == TOP_FITS ? 0 : options->limit };
+
+	return top_json_write(out, &what);
+}
+
+static bool is_screen(const struct top_options *options)
+{
+	return !options->by_given || options->by == TOP_BY_TAG || options->by == TOP_BY_CLASS;
+}
+
+/* Waits end in few functions of the kernel, so that the callers say more; where a CPU was is in the functions themselves. */
+static bool sorts_by_cum(const struct view *view)
+{
+	if (view->options->sort_given)
+		return view->options->by_cum;
+	return strcmp(profile_type(view->input->profile, view->type).type, "cpu") != 0 &&
+	       view->options->by_given;
+}
+
+/* 0 or -errno. */
+static int show(FILE *out, const struct view *view)
+{
+	struct top_table table;
+	int err;
+
+	if (is_screen(view->options) && !view->options->json)
+		return print_screen(out, view);
+	err = top_table_build(&table, view->input, view->tags, &view->options->filter, view->options->by,
+	                      view->type, sorts_by_cum(view));
+	if (err)
+		return err;
+	err = view->options->json ? print_json(out, view, &table) : print_table(out, view, &table);
+	top_table_free(&table);
+	return err;
+}
+
+/* --- the command ------------------------------------------------------------------------------------------ */
+
+static int run(const struct top_options *options, const struct top_input *input)
+{
+	struct view view = { .options = options, .input = input };
+	int type = top_pick_type(input, options->type), err = -ENOMEM;
+	struct top_tags *tags;
+	bool nothing = false;
+
+	if (type < 0) {
+		list_types(input->profile, options->type ? options->type : "");
+		return 1;
+	}
+	view.type = (size_t)type;
+	view.tags = tags = top_tags_new(input);
+	if (tags) {
+		nothing = finds_nothing(&view);
+		err = nothing ? 0 : show(stdout, &view);
+	}
+	top_tags_free(tags);
+	if (err)
+		say(err == -EIO ? "the output could not be written" : strerror(-err));
+	return err || nothing;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	char message[MESSAGE_BYTES] = "";
+	struct top_options options;
+	struct top_input input;
+	int status;
+
+	top_options_parse(argc, argv, &options);
+	if (top_input_load(&input, options.files, options.file_count, message, sizeof(message))) {
+		status = say(message);
+	} else {
+		status = run(&options, &input);
+		top_input_release(&input);
+	}
+	top_options_release(&options);
+	return status;
+}
+
+void top_print_summary(FILE *out, const struct profile *p, const char *path, size_t n_top)
+{
+	const struct top_options options = { .limit = n_top };
+	char message[MESSAGE_BYTES] = "";
+	struct view view = { .options = &options };
+	struct top_input input;
+	struct top_tags *tags;
+	int type, err;
+
+	if (top_input_borrow(&input, p, message, sizeof(message))) {
+		fprintf(out, "%s\n", message);
+		return;
+	}
+	type = top_pick_type(&input, NULL);
+	input.path = path;
+	tags = top_tags_new(&input);
+	view.input = &input;
+	view.tags = tags;
+	view.type = type < 0 ? 0 : (size_t)type;
+	err = type < 0 ? type : tags ? print_screen(out, &view) : -ENOMEM;
+	if (err)
+		fprintf(out, "the summary is incomplete: %s\n", strerror(-err));
+	top_tags_free(tags);
+	top_input_release(&input);
+}

@@ -1,0 +1,38 @@
+/* Whether this host and this user can run the BPF side at all, said in words. */
+#ifndef STALLPROF_PROFILER_HOST_CHECK_H
+#define STALLPROF_PROFILER_HOST_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "profiler/tracer/privileges.h"
+
+struct host_facts {
+	struct privileges privileges;
+	bool sees_host_pids; /* is in the host's PID namespace, whose numbers the kernel's hooks give */
+	bool has_btf;
+	char too_old[512]; /* what the kernel's BPF lacks; "": nothing, or it has no BTF and cannot tell */
+	char refused
+	        [160]; /* why no BPF program is taken from us, though we have the privilege; "": they are */
+	char release[128];
+
+	/* By host_facts_read_symbols(). */
+	bool sees_kallsyms; /* kernel symbols have addresses */
+	bool has_vmlinux_dwarf;
+	char debug_advice[256]; /* what to do when it has not */
+	bool knows_throttle;    /* the kernel has the worker that sends throttled requests on, by name */
+};
+
+void host_facts_read(struct host_facts *facts);
+
+/* What takes longer, some 50 ms: after the other one. */
+void host_facts_read_symbols(struct host_facts *facts);
+
+/* 0, or -EPERM/-ENOTSUP with one line that says what is missing and what to do. */
+int host_check(const struct host_facts *facts, char *err, size_t err_len);
+
+/* The same for who records: reads the facts, and has `say` tell, a line each, which privileges are missing that are not needed to
+ * record, and what goes without. */
+int host_check_and_warn(void (*say)(const char *line), char *err, size_t err_len);
+
+#endif

@@ -1,0 +1,40 @@
+#include "profiler/cli/live_line.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "profiler/session/session.h"
+#include "profiler/session/window.h"
+
+static bool shown;
+
+void live_line_show(double seconds, const struct session_progress *progress)
+{
+	unsigned int cause;
+	char line[256];
+	int n = 0;
+
+	if (!isatty(STDERR_FILENO))
+		return;
+	n = snprintf(line, sizeof(line), "%6.1f s", seconds);
+	for (cause = 1; cause < ABI_CAUSE_MAX && n < (int)sizeof(line); cause++) {
+		if (progress->stalled_ns[cause] > 0)
+			n += snprintf(line + n, sizeof(line) - n, "  %s %.3f s", window_cause_name(cause),
+			              progress->stalled_ns[cause] / 1e9);
+	}
+	if (n < (int)sizeof(line))
+		snprintf(line + n, sizeof(line) - n, "  %lld tagged  %llu samples  %llu lost",
+		         (long long)progress->tagged, (unsigned long long)progress->samples,
+		         (unsigned long long)progress->losses);
+	fprintf(stderr, "\r%s\033[K", line);
+	fflush(stderr);
+	shown = true;
+}
+
+void live_line_clear(void)
+{
+	if (shown)
+		fputs("\r\033[K", stderr);
+	shown = false;
+}

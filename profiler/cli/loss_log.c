@@ -1,0 +1,91 @@
+#include "profiler/cli/loss_log.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "profiler/format/stamp.h"
+
+/* Counters that say what is missing from a profile; others say what a stack or a name could not be given, which is
+ * told in the place of it. */
+static const struct loss {
+	const char *counter, *what, *advice;
+} losses[] = {
+	{ "ring_full", "samples lost: the ring buffer was full", "raise sampling.ring_bytes" },
+	{ "ledger_full", "ledger rows lost: more tags at once than it holds",
+	  "use fewer exact ids or names" },
+	{ "tags_full", "tags without their name: more at once than are held", "use fewer names" },
+	{ "threads_failed", "tagged threads not followed: the kernel had no storage for them",
+	  "free memory" },
+	{ "follow_full", "wakes or requests not followed: more at once than are held", NULL },
+	{ "slots_exhausted", "waits without a user stack: too many threads waited at once",
+	  "raise sampling.max_stalled_threads" },
+	{ "samples_lost", "samples lost: the profile was full", "set a shorter window_seconds" },
+	{ "rows_refused", "ledger rows lost: the window had too many", "set a shorter window_seconds" },
+	{ "tag_classes_refused", "classes of tags counted as \"other\"",
+	  "raise tags.max_classes, or set tags.rules" },
+	{ "mapping_records_lost", "mappings not told of in time: names and tags may be missing", NULL },
+	{ "mappings_refused", "mappings or processes beyond what is held: names may be missing", NULL },
+	{ "mappings_dropped", "mappings beyond what is held: names may be missing", NULL },
+	{ "symbol_tables_evicted", "symbol tables dropped for others", "raise symbolizer.max_memory_bytes" },
+	{ "debuginfod_failed", "debug files could not be fetched", NULL },
+	{ "python_processes_refused", "Python processes beyond what is held: their C frames stay", NULL },
+};
+
+#define N_LOSSES (sizeof(losses) / sizeof(losses[0]))
+_Static_assert(N_LOSSES <= LOSS_KINDS_MAX, "every loss has its total");
+
+static void take_counters(struct loss_log *log, const struct stamp *stamp, loss_say_fn say)
+{
+	char line[512];
+	size_t i;
+
+	for (i = 0; i < N_LOSSES; i++) {
+		const struct loss *loss = &losses[i];
+		uint64_t n = stamp_counter(stamp, loss->counter);
+
+		if (n && !log->total[i]) {
+			snprintf(line, sizeof(line),
+			         "%" PRIu64 " %s%s%s (further ones are counted in the profiles: %s)", n,
+			         loss->what, loss->advice ? ": " : "", loss->advice ? loss->advice : "",
+			         loss->counter);
+			say(line);
+		}
+		log->total[i] += n;
+	}
+}
+
+static void take_hooks(struct loss_log *log, const struct stamp *stamp, loss_say_fn say)
+{
+	size_t n = stamp_hook_count(stamp), i;
+	char line[512];
+
+	for (i = 0; i < n && i < LOSS_HOOKS_MAX; i++) {
+		struct stamp_hook hook = stamp_hook_at(stamp, i);
+
+		if (hook.state == HOOK_ATTACHED || log->hooks_said[i])
+			continue;
+		log->hooks_said[i] = 1;
+		snprintf(line, sizeof(line), "%s is not seen by %s: %s (see stallprof doctor)", hook.cause,
+		         hook.hook, hook.reason);
+		say(line);
+	}
+}
+
+void loss_log_take(struct loss_log *log, const struct stamp *stamp, loss_say_fn say)
+{
+	take_counters(log, stamp, say);
+	take_hooks(log, stamp, say);
+}
+
+void loss_log_totals(const struct loss_log *log, char *text, size_t size)
+{
+	size_t used = 0, i;
+
+	text[0] = '\0';
+	for (i = 0; i < N_LOSSES && used < size; i++) {
+		if (log->total[i])
+			used += snprintf(text + used, size - used, "%s%s=%" PRIu64, used ? " " : "",
+			                 losses[i].counter, log->total[i]);
+	}
+}

@@ -1,0 +1,280 @@
+#include "profiler/cli/record_options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/config/config.h"
+#include "profiler/top/top.h"
+#include "profiler/cli/usage.h"
+#include "profiler/symbols/user_cache.h"
+
+#define OUTPUT_DEFAULT "stallprof.pb.gz"
+
+/* Of --help; each begins with its heading, the row of `own_options` without a name. */
+enum group { GROUP_WHAT = 1, GROUP_TAG, GROUP_RUN, GROUP_SAMPLING, GROUP_SYMBOLS, GROUP_PUSH };
+
+/* Options that are a setting of the configuration by another name. */
+enum {
+	KEY_NAME = 256,
+	KEY_ID,
+	KEY_STRICT,
+	KEY_DURATION,
+	KEY_LABEL,
+	KEY_CGROUP,
+	KEY_SETTING, /* from here on: one key a row of `settings` */
+};
+
+static const struct setting {
+	enum group group;
+	const char *option, *path, *arg, *help;
+} settings[] = {
+	{ GROUP_PUSH, "push", "push.url", "URL", "push each window to this Pyroscope server" },
+	{ GROUP_PUSH, "tenant", "push.tenant", "NAME", "X-Scope-OrgID of the push" },
+	{ GROUP_PUSH, "basic-user", "push.basic_user", "NAME", "user for basic auth" },
+	{ GROUP_PUSH, "basic-password-file", "push.basic_password_file", "FILE",
+	  "file with that user's password" },
+	{ GROUP_PUSH, "bearer-token-file", "push.bearer_token_file", "FILE", "file with a bearer token" },
+	{ GROUP_PUSH, "push-timeout", "push.timeout_seconds", "SECONDS", "for one request" },
+	{ GROUP_PUSH, "service-name", "service_name", "NAME",
+	  "series label service_name (default: the command's name)" },
+	{ GROUP_SAMPLING, "threshold-ns", "sampling.threshold_ns", "NS",
+	  "T while little happens: longer waits always keep their stack (100000)" },
+	{ GROUP_SAMPLING, "waits", "sampling.waits", "WHICH",
+	  "stacks of waits that are no stalls: long (from T on), none, auto (long without --push)" },
+	{ GROUP_SAMPLING, "min-duration-ns", "sampling.min_duration_ns", "NS",
+	  "shorter waits get no stack, only a ledger row" },
+	{ GROUP_SAMPLING, "cpu-hz", "sampling.cpu_hz", "HZ",
+	  "samples of on-CPU time inside stalls (99; 0: none)" },
+	{ GROUP_SAMPLING, "baseline", "sampling.baseline_hz", "HZ",
+	  "also sample on-CPU time outside stalls" },
+	{ GROUP_SAMPLING, "stack-bytes", "sampling.stack_copy_bytes", "N",
+	  "how much of a user stack is copied (65536)" },
+	{ GROUP_SAMPLING, "max-stalled", "sampling.max_stalled_threads", "N",
+	  "stacks held at the same time (256)" },
+	{ GROUP_SAMPLING, "ring-bytes", "sampling.ring_bytes", "N",
+	  "ring buffer from the kernel, a power of two" },
+	{ GROUP_SYMBOLS, "debug-dir", "symbolizer.debug_dir", "DIR",
+	  "where debug files lie (/usr/lib/debug)" },
+	{ GROUP_SYMBOLS, "debuginfod", "symbolizer.debuginfod_urls", "URLS",
+	  "fetch missing debug files from these servers, for later windows; \"$DEBUGINFOD_URLS\" for the "
+	  "usual ones" },
+	{ GROUP_SYMBOLS, "cache-dir", "symbolizer.cache_dir", "DIR",
+	  "what was found out about symbols, for the next time (~/.cache/stallprof); none: nowhere" },
+	{ GROUP_SYMBOLS, "demangle", "symbolizer.demangle", "HOW",
+	  "how much of C++ and Rust names: templates, full, simplified, none (templates)" },
+	{ GROUP_SYMBOLS, "python", "symbolizer.python", "BOOL",
+	  "Python functions in place of the C frames that run them (true)" },
+};
+
+#define N_SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+static const struct argp_option own_options[] = {
+	{ NULL, 0, NULL, 0, "What is recorded:", GROUP_WHAT },
+	{ "pid", 'p', "PID", 0, "follow this process and its children; may be repeated", GROUP_WHAT },
+	{ "all", 'a', NULL, 0, "whatever is tagged on the host, now or later", GROUP_WHAT },
+	{ "cgroup", KEY_CGROUP, "DIR", 0, "only threads of this cgroup v2", GROUP_WHAT },
+	{ NULL, 0, NULL, 0, "The tag of the whole command or process:", GROUP_TAG },
+	{ "name", KEY_NAME, "NAME", 0,
+	  "its name (default: the program's file name; train.py of python train.py)", GROUP_TAG },
+	{ "id", KEY_ID, "N", 0, "its exact id", GROUP_TAG },
+	{ NULL, 0, NULL, 0, "How long, and what is left of it:", GROUP_RUN },
+	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one a window (" OUTPUT_DEFAULT ")",
+	  GROUP_RUN },
+	{ "window", 'w', "SECONDS", 0, "length of a window (10)", GROUP_RUN },
+	{ "duration", KEY_DURATION, "SECONDS", 0, "stop after this time, and end the command", GROUP_RUN },
+	{ "number", 'n', "N", 0,
+	  "as top has it: N rows and lines of code at the end (as fit 60 lines; 0: all)", GROUP_RUN },
+	{ "strict", KEY_STRICT, NULL, 0,
+	  "the command must not run unrecorded, and what goes wrong with the profile makes the exit status 1",
+	  GROUP_RUN },
+	{ "quiet", 'q', NULL, 0, "no live line (of -p and -a) and no summary", GROUP_RUN },
+	{ NULL, 0, NULL, 0, "What is sampled:", GROUP_SAMPLING },
+	{ NULL, 0, NULL, 0, "Names of functions:", GROUP_SYMBOLS },
+	{ NULL, 0, NULL, 0, "Pushing to Pyroscope:", GROUP_PUSH },
+	{ "label", KEY_LABEL, "NAME=VALUE", 0, "a further label of pushed series; may be repeated",
+	  GROUP_PUSH },
+};
+
+#define N_OWN (sizeof(own_options) / sizeof(own_options[0]))
+
+static uint64_t parse_number(struct argp_state *state, const char *option, const char *arg, uint64_t max)
+{
+	char *end;
+	unsigned long long value;
+
+	errno = 0;
+	value = strtoull(arg, &end, 0);
+	if (errno || *end || !*arg || *arg == '-' || value > max)
+		usage_error(state, "--%s %s: a whole number from 0 to %llu is wanted", option, arg,
+		            (unsigned long long)max);
+	return value;
+}
+
+static double parse_seconds(struct argp_state *state, const char *option, const char *arg)
+{
+	char *end;
+	double value = strtod(arg, &end);
+
+	if (*end || !*arg || !isfinite(value) || value <= 0 || value > 1e9)
+		usage_error(state, "--%s %s: seconds above 0 are wanted", option, arg);
+	return value;
+}
+
+static void set(struct argp_state *state, struct record_options *o, const char *path, const char *value)
+{
+	char err[512];
+
+	if (config_set(o->config, path, value, err, sizeof(err)))
+		usage_error(state, "%s", err);
+	if (!strcmp(path, "service_name"))
+		o->has_service_name = true;
+}
+
+static void add_label(struct argp_state *state, struct record_options *o, char *arg)
+{
+	char *equals = strchr(arg, '='), err[512];
+
+	if (!equals) {
+		usage_error(state, "--label %s: NAME=VALUE is wanted", arg);
+		return;
+	}
+	*equals = '\0';
+	if (config_add_label(o->config, arg, equals + 1, err, sizeof(err)))
+		usage_error(state, "--label: %s", err);
+}
+
+static void add_pid(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	if (o->n_pids == RECORD_PIDS_MAX)
+		usage_error(state, "at most %d processes with -p; use -a", RECORD_PIDS_MAX);
+	o->pids[o->n_pids] = parse_number(state, "pid", arg, 4194304);
+	if (!o->pids[o->n_pids++])
+		usage_error(state, "-p %s: a process id is wanted", arg);
+}
+
+static void check(struct argp_state *state, struct record_options *o)
+{
+	char err[512];
+
+	if (!o->command && !o->n_pids && !o->whole_host)
+		usage_error(state, "what to record is missing: -- COMMAND, -p PID, or -a");
+	if (o->name && !*o->name)
+		usage_error(state, "--name is empty: the tag of the whole command or process");
+	if (!!o->command + !!o->n_pids + o->whole_host > 1)
+		usage_error(state, "-- COMMAND, -p and -a exclude each other");
+	if (config_check(o->config, err, sizeof(err)))
+		usage_error(state, "%s", err);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct record_options *o = state->input;
+	char err[512];
+
+	if (key >= KEY_SETTING && key < KEY_SETTING + (int)N_SETTINGS) {
+		set(state, o, settings[key - KEY_SETTING].path, arg);
+		return 0;
+	}
+	switch (key) {
+	case 'o':
+		o->output = arg;
+		return 0;
+	case 'p':
+		add_pid(state, o, arg);
+		return 0;
+	case 'a':
+		o->whole_host = true;
+		return 0;
+	case KEY_NAME:
+		o->name = arg;
+		return 0;
+	case 'w':
+		o->window_seconds = parse_number(state, "window", arg, 86400);
+		return 0;
+	case 'n':
+		o->top = parse_number(state, "number", arg, 100000);
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case KEY_STRICT:
+		o->strict = true;
+		return 0;
+	case KEY_ID:
+		o->id = parse_number(state, "id", arg, UINT64_MAX);
+		return 0;
+	case KEY_DURATION:
+		o->duration_seconds = parse_seconds(state, "duration", arg);
+		return 0;
+	case KEY_LABEL:
+		add_label(state, o, arg);
+		return 0;
+	case KEY_CGROUP:
+		if (config_add_cgroup(o->config, arg, err, sizeof(err)))
+			usage_error(state, "%s", err);
+		return 0;
+	case ARGP_KEY_ARGS:
+		o->command = state->argv + state->next;
+		return 0;
+	case ARGP_KEY_END:
+		check(state, o);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int keep_symbols_in_users_cache(struct config *config)
+{
+	char path[PATH_MAX], err[512];
+
+	if (!user_cache_path("stallprof", path, sizeof(path)))
+		return config_set(config, "symbolizer.cache_dir", CONFIG_NO_CACHE, err, sizeof(err));
+	return config_set(config, "symbolizer.cache_dir", path, err, sizeof(err)) == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* Whose folder is the user's own choice, unlike the agent's. */
+static int keep_all_windows(struct config *config)
+{
+	char err[512];
+
+	return config_set(config, "output.max_bytes", "0", err, sizeof(err));
+}
+
+void record_options_parse(int argc, char **argv, struct record_options *options)
+{
+	struct argp_option all[N_OWN + N_SETTINGS + 1] = { 0 };
+	const struct argp argp = {
+		.options = all,
+		.parser = parse,
+		.args_doc = "[-- COMMAND [ARG...]]",
+		.doc = "Records what tagged threads wait for, until the command ends or Ctrl-C.\v"
+		       "A command is tagged as a whole; tags that it pushes itself refine that. The "
+		       "exit status is the command's. Ctrl-C reaches the command as ever, and is waited for; "
+		       "the second sends it SIGTERM.",
+	};
+	size_t i;
+
+	memset(options, 0, sizeof(*options));
+	options->top = TOP_FITS;
+	options->output = OUTPUT_DEFAULT;
+	options->config = config_default();
+	if (!options->config || keep_symbols_in_users_cache(options->config) ||
+	    keep_all_windows(options->config)) {
+		fprintf(stderr, "stallprof record: out of memory\n");
+		exit(1);
+	}
+	memcpy(all, own_options, sizeof(own_options));
+	for (i = 0; i < N_SETTINGS; i++) {
+		all[N_OWN + i].name = settings[i].option;
+		all[N_OWN + i].key = KEY_SETTING + i;
+		all[N_OWN + i].arg = settings[i].arg;
+		all[N_OWN + i].doc = settings[i].help;
+		all[N_OWN + i].group = settings[i].group;
+	}
+	usage_parse(&argp, "stallprof record", argc, argv, ARGP_IN_ORDER, options);
+}

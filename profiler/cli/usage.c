@@ -1,0 +1,74 @@
+#include "profiler/cli/usage.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct argp_option help_option[] = {
+	{ "help", '?', NULL, 0, "print this help", -1 },
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, -1 },
+	{ 0 },
+};
+
+/* argp keeps no place that both parsers can reach. */
+static const char *command_name;
+
+void usage_error(const struct argp_state *state, const char *format, ...)
+{
+	va_list args;
+
+	(void)state;
+	fprintf(stderr, "%s: ", command_name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, ": see %s --help\n", command_name);
+	exit(USAGE_STATUS);
+}
+
+static void print_help(const struct argp *outer)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s", command_name);
+	argp_help(outer, stdout, ARGP_HELP_STD_HELP, name);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = state->input;
+		return 0;
+	case '?':
+	case 'h':
+		print_help(state->root_argp);
+		exit(0);
+	case ARGP_KEY_ERROR:
+		usage_error(state, "%s: no such option, or its value is missing",
+		            state->argv[state->next > 1 ? state->next - 1 : 0]);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+void usage_parse(const struct argp *argp, const char *command, int argc, char **argv, unsigned int flags,
+                 void *input)
+{
+	const struct argp_child children[] = { { .argp = argp }, { 0 } };
+	const struct argp outer = {
+		.options = help_option,
+		.parser = parse,
+		.children = children,
+	};
+	int err;
+
+	command_name = command;
+	err = argp_parse(&outer, argc, argv, flags | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, input);
+	if (!err)
+		return;
+	fprintf(stderr, "%s: %s: see %s --help\n", command, strerror(err), command);
+	exit(USAGE_STATUS);
+}

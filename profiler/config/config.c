@@ -1,0 +1,297 @@
+#include "profiler/config/config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/config/config_settings.h"
+
+#define PID_MAX 4194304 /* proc(5): the kernel's own limit on 64-bit systems */
+
+static char **text_of(struct config *config, const struct config_setting *setting)
+{
+	return (char **)((char *)config + setting->offset);
+}
+
+static int set_text(struct config *config, const struct config_setting *setting, const char *value)
+{
+	char **text = text_of(config, setting), *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*text);
+	*text = copy;
+	return 0;
+}
+
+static void set_number(struct config *config, const struct config_setting *setting, uint64_t number)
+{
+	memcpy((char *)config + setting->offset, &number, sizeof(number));
+}
+
+static int set_default(struct config *config, const struct config_setting *setting)
+{
+	if (setting->text)
+		return set_text(config, setting, setting->text);
+	set_number(config, setting, setting->number);
+	return 0;
+}
+
+struct config *config_default(void)
+{
+	struct config *config = calloc(1, sizeof(*config));
+
+	for (size_t i = 0; config && i < config_setting_count; i++) {
+		if (set_default(config, &config_settings[i])) {
+			config_free(config);
+			config = NULL;
+		}
+	}
+	return config;
+}
+
+void config_free(struct config *config)
+{
+	if (!config)
+		return;
+	for (size_t i = 0; i < config_setting_count; i++)
+		if (config_settings[i].text)
+			free(*text_of(config, &config_settings[i]));
+	for (size_t i = 0; i < config->label_count; i++) {
+		free(config->labels[i].name);
+		free(config->labels[i].value);
+	}
+	for (size_t i = 0; i < config->tags.rule_count; i++) {
+		free(config->tags.rules[i].match);
+		free(config->tags.rules[i].class);
+	}
+	for (size_t i = 0; i < config->filters.cgroup_count; i++)
+		free(config->filters.cgroups[i]);
+	free(config->labels);
+	free(config->tags.rules);
+	free(config->filters.pids);
+	free(config->filters.cgroups);
+	free(config);
+}
+
+/* --- single settings ------------------------------------------------------------------------------------ */
+
+static const struct config_setting *find_setting(const char *path)
+{
+	for (size_t i = 0; i < config_setting_count; i++) {
+		const char *section = config_section_name(config_settings[i].section);
+		size_t length = strlen(section);
+		const char *key = path;
+
+		if (length) {
+			if (strncmp(path, section, length) || path[length] != '.')
+				continue;
+			key += length + 1;
+		}
+		if (!strcmp(key, config_settings[i].key))
+			return &config_settings[i];
+	}
+	return NULL;
+}
+
+static bool number_passes(const struct config_setting *setting, const char *value, uint64_t *number)
+{
+	if (!config_number(value, number))
+		return false;
+	if (setting->or_zero && !*number)
+		return true;
+	if (setting->power_of_two && (*number & (*number - 1)))
+		return false;
+	return *number >= setting->low && *number <= setting->high;
+}
+
+void config_clean_message(char *message)
+{
+	for (; *message; message++)
+		if ((unsigned char)*message < 0x20 || *message == 0x7f)
+			*message = '?';
+}
+
+static int refuse_number(const struct config_setting *setting, const char *path, const char *value, char *err,
+                         size_t err_size)
+{
+	snprintf(err, err_size, "%s is '%.64s'; allowed: %s%s from %" PRIu64 " to %" PRIu64, path, value,
+	         setting->or_zero ? "0, or " : "",
+	         setting->power_of_two ? "a power of two" : "a whole number", setting->low, setting->high);
+	config_clean_message(err);
+	return -EINVAL;
+}
+
+static int refuse_text(const char *path, const char *value, const char *allowed, char *err, size_t err_size)
+{
+	/* A URL that was refused may hold a password: that must not reach a log. */
+	if (strchr(value, '@'))
+		value = "…@…";
+	snprintf(err, err_size, "%s is '%.64s'; allowed: %s", path, value, allowed);
+	config_clean_message(err);
+	return -EINVAL;
+}
+
+static int out_of_memory(char *err, size_t err_size)
+{
+	snprintf(err, err_size, "no memory left");
+	return -ENOMEM;
+}
+
+int config_set(struct config *config, const char *path, const char *value, char *err, size_t err_size)
+{
+	const struct config_setting *setting = find_setting(path);
+	uint64_t number;
+
+	if (!setting) {
+		snprintf(err, err_size, "there is no setting '%.64s'", path);
+		config_clean_message(err);
+		return -EINVAL;
+	}
+	if (!*value)
+		return set_default(config, setting) ? out_of_memory(err, err_size) : 0;
+	if (setting->text) {
+		if (!setting->passes(value))
+			return refuse_text(path, value, setting->allowed, err, err_size);
+		return set_text(config, setting, value) ? out_of_memory(err, err_size) : 0;
+	}
+	if (!number_passes(setting, value, &number))
+		return refuse_number(setting, path, value, err, err_size);
+	set_number(config, setting, number);
+	return 0;
+}
+
+/* --- lists ---------------------------------------------------------------------------------------------- */
+
+/* The list with room for one more entry; NULL with errno ENOSPC at max, or ENOMEM. */
+static void *grow(void *entries, size_t count, size_t max, size_t entry_size)
+{
+	if (count < max)
+		return reallocarray(entries, count + 1, entry_size);
+	errno = ENOSPC;
+	return NULL;
+}
+
+static int list_failed(const char *what, size_t max, char *err, size_t err_size)
+{
+	if (errno != ENOSPC)
+		return out_of_memory(err, err_size);
+	snprintf(err, err_size, "%s has more than %zu entries", what, max);
+	return -EINVAL;
+}
+
+bool config_has_label(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->label_count; i++)
+		if (!strcmp(config->labels[i].name, name))
+			return true;
+	return false;
+}
+
+int config_add_label(struct config *config, const char *name, const char *value, char *err, size_t err_size)
+{
+	struct config_label *labels, *label;
+
+	if (!config_label_name_passes(name))
+		return refuse_text(
+		        "labels.name", name,
+		        "[a-zA-Z_][a-zA-Z0-9_]*, not beginning with __ and none that stallprof sets", err,
+		        err_size);
+	if (!config_line_passes(value))
+		return refuse_text("labels.value", value, CONFIG_LINE_ALLOWED, err, err_size);
+	if (config_has_label(config, name))
+		return refuse_text("labels.name", name, "each name once", err, err_size);
+	labels = grow(config->labels, config->label_count, CONFIG_LABELS_MAX, sizeof(*labels));
+	if (!labels)
+		return list_failed("labels", CONFIG_LABELS_MAX, err, err_size);
+	config->labels = labels;
+	label = &labels[config->label_count++];
+	*label = (struct config_label){ .name = strdup(name), .value = strdup(value) };
+	return label->name && label->value ? 0 : out_of_memory(err, err_size);
+}
+
+int config_add_tag_rule(struct config *config, const char *match, const char *class, char *err,
+                        size_t err_size)
+{
+	struct config_tags *tags = &config->tags;
+	struct config_tag_rule *rules, *rule;
+
+	if (!config_line_passes(match))
+		return refuse_text("tags.rules.match", match, "a path prefix or a glob", err, err_size);
+	rules = grow(tags->rules, tags->rule_count, CONFIG_RULES_MAX, sizeof(*rules));
+	if (!rules)
+		return list_failed("tags.rules", CONFIG_RULES_MAX, err, err_size);
+	tags->rules = rules;
+	rule = &rules[tags->rule_count++];
+	*rule = (struct config_tag_rule){ .match = strdup(match), .class = strdup(class ? class : "") };
+	return rule->match && rule->class ? 0 : out_of_memory(err, err_size);
+}
+
+int config_add_pid(struct config *config, const char *pid, char *err, size_t err_size)
+{
+	struct config_filters *filters = &config->filters;
+	uint64_t number;
+	uint32_t *pids;
+
+	if (!config_number(pid, &number) || !number || number > PID_MAX)
+		return refuse_text("filters.pids", pid, "a process id, 1 to 4194304", err, err_size);
+	pids = grow(filters->pids, filters->pid_count, CONFIG_FILTERS_MAX, sizeof(*pids));
+	if (!pids)
+		return list_failed("filters.pids", CONFIG_FILTERS_MAX, err, err_size);
+	filters->pids = pids;
+	pids[filters->pid_count++] = (uint32_t)number;
+	return 0;
+}
+
+int config_add_cgroup(struct config *config, const char *cgroup, char *err, size_t err_size)
+{
+	struct config_filters *filters = &config->filters;
+	char **cgroups;
+
+	if (*cgroup != '/' || !config_line_passes(cgroup))
+		return refuse_text("filters.cgroups", cgroup, "an absolute path", err, err_size);
+	cgroups = grow(filters->cgroups, filters->cgroup_count, CONFIG_FILTERS_MAX, sizeof(*cgroups));
+	if (!cgroups)
+		return list_failed("filters.cgroups", CONFIG_FILTERS_MAX, err, err_size);
+	filters->cgroups = cgroups;
+	cgroups[filters->cgroup_count] = strdup(cgroup);
+	return cgroups[filters->cgroup_count++] ? 0 : out_of_memory(err, err_size);
+}
+
+/* --- all of them together ---------------------------------------------------------------------------------
+ */
+
+int config_check(const struct config *config, char *err, size_t err_size)
+{
+	const struct config_push *push = &config->push;
+	const char *wrong = NULL;
+
+	if (*push->basic_user && !*push->basic_password_file)
+		wrong = "push.basic_user needs push.basic_password_file";
+	else if (*push->basic_password_file && !*push->basic_user)
+		wrong = "push.basic_password_file needs push.basic_user";
+	else if (*push->basic_user && *push->bearer_token_file)
+		wrong = "push.basic_user and push.bearer_token_file exclude each other";
+	if (!wrong)
+		return 0;
+	snprintf(err, err_size, "%s", wrong);
+	return -EINVAL;
+}
+
+bool config_long_waits(const struct config *config, bool local)
+{
+	const char *waits = config->sampling.waits;
+
+	if (!strcmp(waits, CONFIG_WAITS_AUTO))
+		return local && !*config->push.url;
+	return !strcmp(waits, CONFIG_WAITS_LONG);
+}
+
+uint64_t config_clock_hz(const struct config *config)
+{
+	const struct config_sampling *sampling = &config->sampling;
+
+	return sampling->cpu_hz > sampling->baseline_hz ? sampling->cpu_hz : sampling->baseline_hz;
+}

@@ -1,0 +1,390 @@
+#include "profiler/format/ledger_row.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "pprof/profile.h"
+#include "profiler/format/note_line.h"
+
+#define RECORD "stallprof.ledger"
+
+struct entry {
+	struct ledger_row row;
+	char *key;
+	UT_hash_handle hh;
+};
+
+struct ledger {
+	struct entry *by_key;
+	struct entry **sorted; /* NULL since the last row was added */
+	size_t rows_max;
+	uint64_t folded;
+};
+
+static const char *const state_names[LEDGER_STATES] = {
+	[LEDGER_ONCPU] = "oncpu",     [LEDGER_RUNQUEUE] = "runqueue",     [LEDGER_STALL] = "stall",
+	[LEDGER_BLOCKED] = "blocked", [LEDGER_UNOBSERVED] = "unobserved",
+};
+
+const char *ledger_state_name(enum ledger_state state)
+{
+	return (unsigned)state < LEDGER_STATES ? state_names[state] : "?";
+}
+
+static void entry_free(struct entry *entry)
+{
+	if (!entry)
+		return;
+	free(entry->row.tag);
+	free(entry->row.class);
+	free(entry->row.comm);
+	free(entry->row.cause);
+	free(entry->row.device);
+	free(entry->key);
+	free(entry);
+}
+
+struct ledger *ledger_new(size_t rows_max)
+{
+	struct ledger *ledger = calloc(1, sizeof(*ledger));
+
+	if (ledger)
+		ledger->rows_max = rows_max ? rows_max : LEDGER_ROWS_MAX;
+	return ledger;
+}
+
+void ledger_free(struct ledger *ledger)
+{
+	struct entry *entry, *next;
+
+	if (!ledger)
+		return;
+	entry = ledger->by_key;
+	HASH_CLEAR(hh, ledger->by_key);
+	while (entry) {
+		next = entry->hh.next;
+		entry_free(entry);
+		entry = next;
+	}
+	free(ledger->sorted);
+	free(ledger);
+}
+
+/* --- rows and their text ------------------------------------------------------------------------------ */
+
+static const char *text_or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+static void write_key(struct note_writer *writer, const struct ledger_row *row)
+{
+	note_writer_text(writer, "tag", text_or_empty(row->tag));
+	note_writer_hex64(writer, "id", row->id);
+	note_writer_u64(writer, "pid", row->pid);
+	note_writer_u64(writer, "start", row->start_ns);
+	note_writer_text(writer, "state", ledger_state_name(row->state));
+	note_writer_text(writer, "cause", text_or_empty(row->cause));
+	note_writer_text(writer, "device", text_or_empty(row->device));
+}
+
+/* The key as text: the quoting makes it unambiguous. NULL with errno. */
+static char *row_key(const struct ledger_row *row)
+{
+	struct note_writer writer;
+
+	if (note_writer_begin(&writer, "")) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	write_key(&writer, row);
+	if (row->folded)
+		note_writer_u64(&writer, "folded", 1);
+	return note_writer_end(&writer);
+}
+
+static char *row_line(const struct ledger_row *row)
+{
+	struct note_writer writer;
+
+	if (note_writer_begin(&writer, RECORD)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	write_key(&writer, row);
+	note_writer_text(&writer, "class", row->class);
+	if (row->base)
+		note_writer_u64(&writer, "base", 1);
+	note_writer_text(&writer, "comm", row->comm);
+	note_writer_i64(&writer, "ns", row->ns);
+	note_writer_u64(&writer, "count", row->count);
+	return note_writer_end(&writer);
+}
+
+/* --- adding ------------------------------------------------------------------------------------------- */
+
+static uint64_t saturating_sum(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static int64_t saturating_signed(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(a, b, &sum))
+		return a < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+/* The last one given stands. */
+static int replace_text(char **text, const char *given)
+{
+	char *copy;
+
+	if (!given || !*given || !strcmp(given, *text))
+		return 0;
+	copy = strdup(given);
+	if (!copy)
+		return -ENOMEM;
+	free(*text);
+	*text = copy;
+	return 0;
+}
+
+static int entry_add(struct entry *entry, const struct ledger_row *row)
+{
+	if (replace_text(&entry->row.comm, row->comm) || replace_text(&entry->row.class, row->class))
+		return -ENOMEM;
+	entry->row.base = row->base;
+	entry->row.ns = saturating_signed(entry->row.ns, row->ns);
+	entry->row.count = saturating_sum(entry->row.count, row->count);
+	return 0;
+}
+
+/* Takes over key, also when it fails. */
+static struct entry *entry_new(char *key, const struct ledger_row *row)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry) {
+		free(key);
+		return NULL;
+	}
+	entry->key = key;
+	entry->row = *row;
+	entry->row.tag = strdup(text_or_empty(row->tag));
+	entry->row.class = strdup(text_or_empty(row->class));
+	entry->row.comm = strdup(text_or_empty(row->comm));
+	entry->row.cause = strdup(text_or_empty(row->cause));
+	entry->row.device = strdup(text_or_empty(row->device));
+	if (entry->row.tag && entry->row.class && entry->row.comm && entry->row.cause && entry->row.device)
+		return entry;
+	entry_free(entry);
+	return NULL;
+}
+
+static int insert(struct ledger *ledger, char *key, const struct ledger_row *row)
+{
+	struct entry *entry;
+
+	entry = entry_new(key, row);
+	if (!entry)
+		return -ENOMEM;
+	HASH_ADD_KEYPTR(hh, ledger->by_key, entry->key, strlen(entry->key), entry);
+	if (!entry->hh.tbl) {
+		entry_free(entry);
+		return -ENOMEM;
+	}
+	free(ledger->sorted);
+	ledger->sorted = NULL;
+	return 0;
+}
+
+static bool is_full(const struct ledger *ledger, bool folded)
+{
+	return HASH_COUNT(ledger->by_key) >= ledger->rows_max + (folded ? LEDGER_FOLDED_MAX : 0);
+}
+
+static int add(struct ledger *ledger, const struct ledger_row *row)
+{
+	char *key = row_key(row);
+	struct entry *entry;
+	int result;
+
+	if (!key)
+		return -errno;
+	HASH_FIND_STR(ledger->by_key, key, entry);
+	if (!entry && !is_full(ledger, row->folded))
+		return insert(ledger, key, row);
+	result = entry ? entry_add(entry, row) : -ENOSPC;
+	free(key);
+	return result;
+}
+
+int ledger_add(struct ledger *ledger, const struct ledger_row *row)
+{
+	struct ledger_row folded = *row;
+	int result;
+
+	if ((unsigned)row->state >= LEDGER_STATES)
+		return -EINVAL;
+	result = add(ledger, row);
+	if (result != -ENOSPC || row->folded)
+		return result;
+	ledger->folded++;
+	folded.folded = true;
+	folded.id = 0;
+	if (row->class && *row->class)
+		folded.tag = row->class;
+	return add(ledger, &folded);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------ */
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct ledger_row *a = &(*(struct entry *const *)left)->row;
+	const struct ledger_row *b = &(*(struct entry *const *)right)->row;
+	int order = strcmp(a->tag, b->tag);
+
+	order = order ? order : compare_u64(a->id, b->id);
+	order = order ? order : a->folded - b->folded;
+	order = order ? order : compare_u64(a->pid, b->pid);
+	order = order ? order : compare_u64(a->start_ns, b->start_ns);
+	order = order ? order : compare_u64(a->state, b->state);
+	order = order ? order : strcmp(a->cause, b->cause);
+	return order ? order : strcmp(a->device, b->device);
+}
+
+static bool sort(struct ledger *ledger)
+{
+	size_t count = ledger_count(ledger), i = 0;
+	struct entry *entry;
+
+	ledger->sorted = calloc(count, sizeof(struct entry *));
+	if (!ledger->sorted)
+		return false;
+	for (entry = ledger->by_key; entry; entry = entry->hh.next)
+		ledger->sorted[i++] = entry;
+	qsort(ledger->sorted, count, sizeof(struct entry *), compare_entries);
+	return true;
+}
+
+size_t ledger_count(const struct ledger *ledger)
+{
+	return HASH_COUNT(ledger->by_key);
+}
+
+uint64_t ledger_folded(const struct ledger *ledger)
+{
+	return ledger->folded;
+}
+
+const struct ledger_row *ledger_at(struct ledger *ledger, size_t index)
+{
+	if (index >= ledger_count(ledger) || (!ledger->sorted && !sort(ledger)))
+		return NULL;
+	return &ledger->sorted[index]->row;
+}
+
+int64_t ledger_wall_ns(const struct ledger *ledger, const char *tag)
+{
+	int64_t sum = 0;
+
+	for (const struct entry *entry = ledger->by_key; entry; entry = entry->hh.next)
+		if (!tag || !strcmp(entry->row.tag, tag))
+			sum = saturating_signed(sum, entry->row.ns);
+	return sum;
+}
+
+/* --- notes ----------------------------------------------------------------------------------------- */
+
+int ledger_to_notes(struct ledger *ledger, struct profile *profile)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < ledger_count(ledger) && !err; i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+		char *line = row ? row_line(row) : NULL;
+
+		if (!line)
+			return row ? -errno : -ENOMEM;
+		err = profile_add_note(profile, line);
+		free(line);
+	}
+	return err;
+}
+
+static int read_state(const struct note_fields *fields, enum ledger_state *state)
+{
+	const char *name = note_fields_text(fields, "state");
+
+	for (unsigned i = 0; name && i < LEDGER_STATES; i++) {
+		if (!strcmp(name, state_names[i])) {
+			*state = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+/* The row's texts point into fields. tag, state and ns must be there; what else is absent is 0 or "". */
+static int read_row(const struct note_fields *fields, struct ledger_row *row)
+{
+	uint64_t pid = 0, base = 0;
+
+	*row = (struct ledger_row){ .tag = (char *)note_fields_text(fields, "tag"),
+		                    .class = (char *)note_fields_text(fields, "class"),
+		                    .comm = (char *)note_fields_text(fields, "comm"),
+		                    .cause = (char *)note_fields_text(fields, "cause"),
+		                    .device = (char *)note_fields_text(fields, "device") };
+	if (!row->tag || read_state(fields, &row->state) || note_fields_i64(fields, "ns", &row->ns) ||
+	    note_fields_hex64(fields, "id", &row->id) == -EINVAL ||
+	    note_fields_u64(fields, "pid", &pid) == -EINVAL || pid > UINT32_MAX ||
+	    note_fields_u64(fields, "base", &base) == -EINVAL || base > 1 ||
+	    note_fields_u64(fields, "start", &row->start_ns) == -EINVAL ||
+	    note_fields_u64(fields, "count", &row->count) == -EINVAL)
+		return -EINVAL;
+	row->pid = (uint32_t)pid;
+	row->base = base;
+	return 0;
+}
+
+static int add_line(struct ledger *ledger, const char *line)
+{
+	struct note_fields fields;
+	struct ledger_row row;
+	int err = note_fields_parse(&fields, line, RECORD);
+
+	if (err)
+		return err;
+	err = read_row(&fields, &row);
+	if (!err)
+		err = ledger_add(ledger, &row);
+	note_fields_free(&fields);
+	return err;
+}
+
+int ledger_from_notes(struct ledger *ledger, const struct profile *profile, size_t *malformed)
+{
+	for (size_t i = 0; i < profile_n_notes(profile); i++) {
+		int err = add_line(ledger, profile_note(profile, i));
+
+		if (err == -EINVAL && malformed)
+			(*malformed)++;
+		if (err && err != -EINVAL && err != -ENOMSG)
+			return err;
+	}
+	return 0;
+}

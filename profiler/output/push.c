@@ -1,0 +1,364 @@
+#include "profiler/output/push.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/output/push.pb-c.h"
+#include "profiler/output/push_answer.h"
+#include "profiler/output/push_labels.h"
+#include "profiler/output/push_secret.h"
+
+#define PUSH_PATH       "/push.v1.PusherService/Push"
+#define TENANT_MAX      150 /* the server's own limit */
+#define CONNECT_TIMEOUT 5000L
+
+struct push_client {
+	CURL *curl;
+	struct curl_slist *headers;
+	char *url; /* with PUSH_PATH */
+	char *user, *password, *bearer;
+	size_t body_len;
+	char body[PUSH_BODY_MAX]; /* of the last answer */
+	char curl_error[CURL_ERROR_SIZE];
+};
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+static CURLcode curl_ready;
+
+static void curl_init_once(void)
+{
+	curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static int is_set(const char *s)
+{
+	return s && *s;
+}
+
+/* Keeps what fits; the whole answer is read so that the connection can be used again. */
+static size_t take_body(char *data, size_t size, size_t n, void *arg)
+{
+	struct push_client *client = arg;
+	size_t len = size * n, room = sizeof(client->body) - client->body_len;
+	size_t kept = len < room ? len : room;
+
+	memcpy(client->body + client->body_len, data, kept);
+	client->body_len += kept;
+	return len;
+}
+
+/* What is wrong with a URL's parts; NULL when nothing is. */
+static const char *url_fault(CURLU *url)
+{
+	static const struct {
+		CURLUPart part;
+		const char *fault;
+	} unwanted[] = {
+		{ CURLUPART_USER, "no user may stand in it; use the settings for user and password file" },
+		{ CURLUPART_PASSWORD,
+		  "no password may stand in it; use the settings for user and password file" },
+		{ CURLUPART_QUERY, "it must not have a query" },
+		{ CURLUPART_FRAGMENT, "it must not have a fragment" },
+	};
+	const char *fault = NULL;
+	char *text = NULL;
+	size_t i;
+
+	if (curl_url_get(url, CURLUPART_SCHEME, &text, 0) || (strcmp(text, "http") && strcmp(text, "https")))
+		fault = "it must begin with http:// or https://";
+	curl_free(text);
+	for (i = 0; !fault && i < sizeof(unwanted) / sizeof(unwanted[0]); i++) {
+		text = NULL;
+		if (!curl_url_get(url, unwanted[i].part, &text, 0))
+			fault = unwanted[i].fault;
+		curl_free(text);
+	}
+	return fault;
+}
+
+/* The URL to push to: as given, without slashes at its end, plus the API's path. */
+static int make_url(struct push_client *client, const char *given, char *err, size_t err_len)
+{
+	CURLU *url = curl_url();
+	const char *fault;
+	size_t len = strlen(given);
+	CURLUcode code;
+	int rc = 0;
+
+	if (!url) {
+		snprintf(err, err_len, "out of memory");
+		return -ENOMEM;
+	}
+	code = curl_url_set(url, CURLUPART_URL, given, CURLU_NON_SUPPORT_SCHEME);
+	fault = code ? curl_url_strerror(code) : url_fault(url);
+	curl_url_cleanup(url);
+	if (fault) {
+		/* The URL itself is not shown: a password may stand in it. */
+		snprintf(err, err_len,
+		         "the server's URL can't be used: %s; an example: http://127.0.0.1:4040", fault);
+		return -EINVAL;
+	}
+	while (len && given[len - 1] == '/')
+		len--;
+	if (asprintf(&client->url, "%.*s" PUSH_PATH, (int)len, given) < 0) {
+		client->url = NULL;
+		snprintf(err, err_len, "out of memory");
+		rc = -ENOMEM;
+	}
+	return rc;
+}
+
+static int add_header(struct push_client *client, const char *line)
+{
+	struct curl_slist *list = curl_slist_append(client->headers, line);
+
+	if (!list)
+		return -ENOMEM;
+	client->headers = list;
+	return 0;
+}
+
+static int tenant_is_valid(const char *tenant)
+{
+	static const char allowed[] =
+	        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!-_.*'()";
+
+	return strlen(tenant) <= TENANT_MAX && tenant[strspn(tenant, allowed)] == '\0' &&
+	       strcmp(tenant, ".") && strcmp(tenant, "..");
+}
+
+static int make_headers(struct push_client *client, const char *tenant, char *err, size_t err_len)
+{
+	char line[TENANT_MAX + 32];
+	int rc;
+
+	if (is_set(tenant) && !tenant_is_valid(tenant)) {
+		snprintf(err, err_len, "the tenant can't be used: at most %d letters, digits and !-_.*'()",
+		         TENANT_MAX);
+		return -EINVAL;
+	}
+	rc = add_header(client, "Content-Type: application/proto");
+	if (!rc)
+		rc = add_header(client,
+		                "Expect:"); /* else curl waits a second for a server that has no use for it */
+	if (!rc && is_set(tenant)) {
+		snprintf(line, sizeof(line), "X-Scope-OrgID: %s", tenant);
+		rc = add_header(client, line);
+	}
+	if (rc)
+		snprintf(err, err_len, "out of memory");
+	return rc;
+}
+
+static int read_secrets(struct push_client *client, const struct push_opts *opts, char *err, size_t err_len)
+{
+	const char *fault = NULL;
+
+	if (is_set(opts->basic_user) != is_set(opts->basic_password_file))
+		fault = "a user needs a password file, and a password file a user";
+	else if (is_set(opts->basic_user) && is_set(opts->bearer_token_file))
+		fault = "either a user and a password file, or a bearer token file, not both";
+	else if (is_set(opts->basic_user) && strchr(opts->basic_user, ':'))
+		fault = "a user's name must not hold a colon";
+	if (fault) {
+		snprintf(err, err_len, "the server's credentials can't be used: %s", fault);
+		return -EINVAL;
+	}
+	if (is_set(opts->bearer_token_file))
+		return push_secret_read(opts->bearer_token_file, &client->bearer, err, err_len);
+	if (!is_set(opts->basic_user))
+		return 0;
+	client->user = strdup(opts->basic_user);
+	if (!client->user) {
+		snprintf(err, err_len, "out of memory");
+		return -ENOMEM;
+	}
+	return push_secret_read(opts->basic_password_file, &client->password, err, err_len);
+}
+
+static CURLcode set_credentials(struct push_client *client)
+{
+	CURL *curl = client->curl;
+	CURLcode code = CURLE_OK;
+
+	if (client->bearer) {
+		code = curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+		return code ? code : curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, client->bearer);
+	}
+	if (client->user) {
+		code = curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+		code = code ? code : curl_easy_setopt(curl, CURLOPT_USERNAME, client->user);
+		code = code ? code : curl_easy_setopt(curl, CURLOPT_PASSWORD, client->password);
+	}
+	return code;
+}
+
+static int make_handle(struct push_client *client, long timeout_ms, char *err, size_t err_len)
+{
+	CURL *curl = client->curl = curl_easy_init();
+	CURLcode code = CURLE_OK;
+
+	if (!curl) {
+		snprintf(err, err_len, "out of memory");
+		return -ENOMEM;
+	}
+#define SET(option, value) code = code ? code : curl_easy_setopt(curl, option, value)
+	SET(CURLOPT_URL, client->url);
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_POST, 1L);
+	SET(CURLOPT_HTTPHEADER, client->headers);
+	SET(CURLOPT_USERAGENT, "stallprof");
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_CONNECTTIMEOUT_MS, timeout_ms < CONNECT_TIMEOUT ? timeout_ms : CONNECT_TIMEOUT);
+	SET(CURLOPT_TIMEOUT_MS, timeout_ms);
+	SET(CURLOPT_TCP_KEEPALIVE, 1L);
+	SET(CURLOPT_WRITEFUNCTION, take_body);
+	SET(CURLOPT_WRITEDATA, client);
+	SET(CURLOPT_ERRORBUFFER, client->curl_error);
+#undef SET
+	code = code ? code : set_credentials(client);
+	if (!code)
+		return 0;
+	snprintf(err, err_len, "libcurl can't be set up: %s", curl_easy_strerror(code));
+	return code == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
+}
+
+struct push_client *push_client_new(const struct push_opts *opts, char *err, size_t err_len)
+{
+	struct push_client *client;
+	int rc;
+
+	pthread_once(&curl_once, curl_init_once);
+	client = calloc(1, sizeof(*client));
+	if (!client || curl_ready) {
+		snprintf(err, err_len, "%s", client ? "libcurl can't be initialised" : "out of memory");
+		rc = client ? -EINVAL : -ENOMEM;
+		goto out;
+	}
+	rc = make_url(client, opts->url ? opts->url : "", err, err_len);
+	if (!rc)
+		rc = make_headers(client, opts->tenant, err, err_len);
+	if (!rc)
+		rc = read_secrets(client, opts, err, err_len);
+	if (!rc)
+		rc = make_handle(client, opts->timeout_ms > 0 ? opts->timeout_ms : PUSH_TIMEOUT_MS, err,
+		                 err_len);
+out:
+	if (!rc)
+		return client;
+	push_client_free(client);
+	errno = -rc;
+	return NULL;
+}
+
+void push_client_free(struct push_client *client)
+{
+	if (!client)
+		return;
+	curl_easy_cleanup(client->curl);
+	curl_slist_free_all(client->headers);
+	push_secret_free(client->bearer);
+	push_secret_free(client->password);
+	free(client->user);
+	free(client->url);
+	free(client);
+}
+
+/* The request's bytes, to be freed. NULL when out of memory. Labels without a value are left out. */
+static uint8_t *pack_request(const struct push_label *labels, size_t n, const void *profile_gz, size_t len,
+                             size_t *packed_len)
+{
+	Stallprof__Push__Label label[PUSH_LABELS_MAX], *label_ptr[PUSH_LABELS_MAX];
+	Stallprof__Push__RawSample sample = STALLPROF__PUSH__RAW_SAMPLE__INIT, *sample_ptr = &sample;
+	Stallprof__Push__RawSeries series = STALLPROF__PUSH__RAW_SERIES__INIT, *series_ptr = &series;
+	Stallprof__Push__Request request = STALLPROF__PUSH__REQUEST__INIT;
+	uint8_t *packed;
+	size_t i, used = 0;
+
+	for (i = 0; i < n && used < PUSH_LABELS_MAX; i++) {
+		if (!is_set(labels[i].value))
+			continue;
+		stallprof__push__label__init(&label[used]);
+		label[used].name = (char *)labels[i].name;
+		label[used].value = (char *)labels[i].value;
+		label_ptr[used] = &label[used];
+		used++;
+	}
+	sample.raw_profile.data = (uint8_t *)profile_gz;
+	sample.raw_profile.len = len;
+	series.n_labels = used;
+	series.labels = label_ptr;
+	series.n_samples = 1;
+	series.samples = &sample_ptr;
+	request.n_series = 1;
+	request.series = &series_ptr;
+	*packed_len = stallprof__push__request__get_packed_size(&request);
+	packed = malloc(*packed_len);
+	if (packed)
+		stallprof__push__request__pack(&request, packed);
+	return packed;
+}
+
+/* Takes " after 3 ms" out of libcurl's words: one failure is to be told in the same words each time (sink.c). */
+static void leave_time_out(char *words)
+{
+	char *after = strstr(words, " after "), *digits = after ? after + strlen(" after ") : NULL;
+	size_t n = digits ? strspn(digits, "0123456789") : 0;
+
+	if (n && !strncmp(digits + n, " ms", 3))
+		memmove(after, digits + n + 3, strlen(digits + n + 3) + 1);
+}
+
+static int transport_error(struct push_client *client, CURLcode code, char *err, size_t err_len)
+{
+	const char *words = client->curl_error[0] ? client->curl_error : curl_easy_strerror(code);
+	int untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+
+	leave_time_out(client->curl_error);
+	if (code == CURLE_OUT_OF_MEMORY) {
+		snprintf(err, err_len, "push to %s: out of memory", client->url);
+		return -ENOMEM;
+	}
+	snprintf(err, err_len, "push to %s: no answer: %s (%s)", client->url, words,
+	         untrusted ? "the host must trust the server's certificate"
+	                   : "is the server running and reachable from here?");
+	return untrusted ? -EPERM : -EAGAIN;
+}
+
+int push_client_send(struct push_client *client, const struct push_label *labels, size_t n,
+                     const void *profile_gz, size_t len, char *err, size_t err_len)
+{
+	uint8_t *packed;
+	size_t packed_len;
+	long status = 0;
+	CURLcode code;
+	int rc;
+
+	rc = push_labels_check(labels, n, err, err_len);
+	if (rc)
+		return rc;
+	packed = pack_request(labels, n, profile_gz, len, &packed_len);
+	if (!packed) {
+		snprintf(err, err_len, "push to %s: out of memory", client->url);
+		return -ENOMEM;
+	}
+	client->body_len = 0;
+	client->curl_error[0] = '\0';
+	code = curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)packed_len);
+	code = code ? code : curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, packed);
+	code = code ? code : curl_easy_perform(client->curl);
+	curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, NULL);
+	free(packed);
+	if (code)
+		return transport_error(client, code, err, err_len);
+	curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status == 200)
+		return 0;
+	push_secret_mask(client->bearer ? client->bearer : client->password, client->body, client->body_len);
+	return push_answer_judge(status, client->body, client->body_len, client->url, err, err_len);
+}

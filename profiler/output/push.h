@@ -1,0 +1,74 @@
+/*
+ * push: a client of Pyroscope's push API, one profile a request.
+ *
+ *	char err[PUSH_ERR_MAX];
+ *	struct push_opts opts = { .url = "http://127.0.0.1:4040" };
+ *	struct push_client *client = push_client_new(&opts, err, sizeof(err));
+ *	rc = push_client_send(client, labels, n, profile_gz, len, err, sizeof(err));
+ *	push_client_free(client);
+ *
+ * What goes over the wire: POST <url>/push.v1.PusherService/Push, content type application/proto, the
+ * message of push.proto, not compressed as a whole because the profile in it already is. One series a
+ * request: the server accepts a request of several in part, and then nobody knows which part.
+ *
+ * Redirects are never followed (they would carry credentials and profiles elsewhere); schemes other than
+ * http and https are refused; the environment's proxies (https_proxy, no_proxy) are honoured as curl does.
+ *
+ * A client keeps its connection open between requests. It may be used by one thread at a time; several
+ * clients may live side by side.
+ */
+#ifndef STALLPROF_PROFILER_PUSH_H
+#define STALLPROF_PROFILER_PUSH_H
+
+#include <stddef.h>
+
+#include "profiler/output/push_labels.h"
+
+/* Room that every message fits in, the server's own words included (they are cut to what is left). */
+#define PUSH_ERR_MAX 768
+
+#define PUSH_TIMEOUT_MS 15000
+
+/* All strings are copied. NULL stands for "none"; so does the empty string. */
+struct push_opts {
+	const char *url;                 /* http(s)://host[:port][/path]; no user, query or fragment in it */
+	const char *tenant;              /* sent as X-Scope-OrgID */
+	const char *basic_user;          /* needs basic_password_file */
+	const char *basic_password_file; /* its first line is the password */
+	const char *bearer_token_file;   /* its first line is the token; not together with basic_user */
+	long timeout_ms; /* of a whole request; 0: PUSH_TIMEOUT_MS. Below 10 s a slow server is
+	                    pushed to twice, for it stores what it answers too late */
+};
+
+struct push_client;
+
+/*
+ * Checks the options, reads the secret files and opens nothing yet. NULL with errno set and one line in
+ * `err` when an option is wrong or a file can't be read. No secret ever gets into `err`.
+ */
+struct push_client *push_client_new(const struct push_opts *opts, char *err, size_t err_len);
+
+/*
+ * Sends one series with one profile and waits for the answer. `labels` must hold `__name__` and should
+ * hold `service_name`; labels with an empty value are left out, as the server would. `profile_gz` is the
+ * gzip'd pprof profile.
+ *
+ * 0		the server has it
+ * -EAGAIN	not now: 408, 429, 5xx, or no answer (refused connection, timeout, no such host…). May be
+ *		tried again; the server does not deduplicate, so after a timeout a second try may count twice
+ * -EPERM	401, 403, or a certificate that can't be verified
+ * -ENOENT	404: no Pyroscope at this URL
+ * -EMSGSIZE	413: too large
+ * -EINVAL	any other refusal (400, 422, a redirect, …), and labels the server could not take, which are
+ *		found before anything is sent
+ * -ENOMEM	out of memory
+ *
+ * Unless 0, `err` holds one line: what the server said, where, and what to do about it.
+ */
+int push_client_send(struct push_client *client, const struct push_label *labels, size_t n,
+                     const void *profile_gz, size_t len, char *err, size_t err_len);
+
+/* Wipes the secrets. Takes NULL. */
+void push_client_free(struct push_client *client);
+
+#endif

@@ -1,0 +1,125 @@
+#include "profiler/output/push_secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+/* Reads until the end, or until the buffer is full. */
+static ssize_t read_all(int fd, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	while (used < size) {
+		ssize_t got = read(fd, buf + used, size - used);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			break;
+		used += (size_t)got;
+	}
+	return (ssize_t)used;
+}
+
+/* Cuts at the line's end. NULL when it is fine, else what is wrong. */
+static const char *cut_line(char *buf, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len && buf[i] != '\n'; i++)
+		;
+	if (i > PUSH_SECRET_MAX)
+		return "its first line is too long";
+	if (i && buf[i - 1] == '\r')
+		i--;
+	buf[i] = '\0';
+	if (!i)
+		return "its first line is empty";
+	for (; i > 0; i--)
+		if ((unsigned char)buf[i - 1] < 0x20 || buf[i - 1] == 0x7f)
+			return "its first line holds a control character";
+	return NULL;
+}
+
+int push_secret_read(const char *path, char **secret, char *err, size_t err_len)
+{
+	char *buf = calloc(1, PUSH_SECRET_MAX + 2);
+	const char *wrong;
+	int fd = -1, rc = 0;
+	ssize_t len;
+
+	*secret = NULL;
+	if (!buf) {
+		snprintf(err, err_len, "%s: out of memory", path);
+		return -ENOMEM;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	len = fd < 0 ? -errno : read_all(fd, buf, PUSH_SECRET_MAX + 1);
+	if (len < 0) {
+		rc = (int)len;
+		snprintf(err, err_len, "%s: can't read this secret: %s", path, strerror(-rc));
+		goto out;
+	}
+	wrong = cut_line(buf, (size_t)len);
+	if (wrong) {
+		rc = -EINVAL;
+		snprintf(err, err_len, "%s: can't use this secret: %s", path, wrong);
+		goto out;
+	}
+	*secret = buf;
+	buf = NULL;
+out:
+	push_secret_free(buf);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static void mask_all(const char *secret, char *text, size_t len)
+{
+	size_t secret_len = strlen(secret);
+	char *end = text + len, *at = text;
+
+	while (secret_len && (at = memmem(at, end - at, secret, secret_len))) {
+		memset(at, '*', secret_len);
+		at += secret_len;
+	}
+}
+
+/* What follows the scheme, up to a blank or quote: it may be the secret in base64. */
+static void mask_behind(const char *scheme, char *text, size_t len)
+{
+	size_t scheme_len = strlen(scheme), i = 0;
+
+	while (i + scheme_len < len) {
+		if (strncasecmp(text + i, scheme, scheme_len)) {
+			i++;
+			continue;
+		}
+		for (i += scheme_len; i < len && text[i] && !strchr(" \t\r\n\"'<>\\,;", text[i]); i++)
+			text[i] = '*';
+	}
+}
+
+void push_secret_mask(const char *secret, char *text, size_t len)
+{
+	if (secret)
+		mask_all(secret, text, len);
+	mask_behind("basic ", text, len);
+	mask_behind("bearer ", text, len);
+}
+
+void push_secret_free(char *secret)
+{
+	if (!secret)
+		return;
+	explicit_bzero(secret,
+	               PUSH_SECRET_MAX + 2); /* what push_secret_read allocates, whatever stands in it */
+	free(secret);
+}

@@ -1,0 +1,186 @@
+#include "profiler/output/window_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define PREFIX       "stallprof-"
+#define SUFFIX       ".pb.gz"
+#define SAME_TIME    1000
+#define FILES_MAX    (1u << 20)
+#define DIGITS       "0123456789"
+#define NAME_MAX_LEN 64
+
+struct window_file {
+	char name[NAME_MAX_LEN];
+	uint64_t time_ms, number;
+	uint64_t bytes;
+};
+
+struct window_files {
+	struct window_file *file;
+	size_t n, room;
+	uint64_t bytes;
+};
+
+/* Moves *at behind a number; there must be one. */
+static bool take_number(const char **at, uint64_t *number)
+{
+	size_t digits = strspn(*at, DIGITS);
+
+	if (!digits || digits > 18)
+		return false;
+	*number = strtoull(*at, NULL, 10);
+	*at += digits;
+	return true;
+}
+
+static bool take_text(const char **at, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (strncmp(*at, text, n))
+		return false;
+	*at += n;
+	return true;
+}
+
+/* What follows the name of a window; NULL when `name` does not begin with one. */
+static const char *after_window(const char *name, uint64_t *time_ms, uint64_t *number)
+{
+	*number = 0;
+	if (!take_text(&name, PREFIX) || !take_number(&name, time_ms))
+		return NULL;
+	if (take_text(&name, "-") && !take_number(&name, number))
+		return NULL;
+	return take_text(&name, SUFFIX) ? name : NULL;
+}
+
+int window_folder_path(const char *folder, int64_t time_unix_ns, char *path, size_t size)
+{
+	long long time_ms = time_unix_ns / 1000000;
+	int i, n = snprintf(path, size, "%s/" PREFIX "%lld" SUFFIX, folder, time_ms);
+
+	for (i = 1; n > 0 && (size_t)n < size && i < SAME_TIME; i++) {
+		if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+			return 0;
+		n = snprintf(path, size, "%s/" PREFIX "%lld-%d" SUFFIX, folder, time_ms, i);
+	}
+	return i < SAME_TIME ? -ENAMETOOLONG : -EEXIST;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct window_file *x = a, *y = b;
+
+	if (x->time_ms != y->time_ms)
+		return x->time_ms < y->time_ms ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int add_file(struct window_files *files, const struct window_file *file)
+{
+	struct window_file *more;
+
+	if (files->n == files->room) {
+		size_t room = files->room ? 2 * files->room : 256;
+
+		more = room > FILES_MAX ? NULL : realloc(files->file, room * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		files->file = more;
+		files->room = room;
+	}
+	files->file[files->n++] = *file;
+	files->bytes += file->bytes;
+	return 0;
+}
+
+static void list_windows(DIR *dir, struct window_files *files)
+{
+	struct dirent *entry;
+	struct stat st;
+	int err = 0;
+
+	while (!err && (entry = readdir(dir))) {
+		struct window_file file = { 0 };
+		const char *rest = after_window(entry->d_name, &file.time_ms, &file.number);
+
+		if (!rest || *rest || strlen(entry->d_name) >= sizeof(file.name) ||
+		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		memcpy(file.name, entry->d_name, strlen(entry->d_name) + 1); /* checked above */
+		file.bytes = st.st_size;
+		err = add_file(files, &file);
+	}
+}
+
+void window_folder_trim(const char *folder, uint64_t max_bytes)
+{
+	struct window_files files = { 0 };
+	DIR *dir = max_bytes ? opendir(folder) : NULL;
+	size_t i;
+
+	if (!dir)
+		return;
+	list_windows(dir, &files);
+	if (files.n)
+		qsort(files.file, files.n, sizeof(*files.file), by_age);
+	for (i = 0; i + 1 < files.n && files.bytes > max_bytes; i++) {
+		if (unlinkat(dirfd(dir), files.file[i].name, 0) == 0)
+			files.bytes -= files.file[i].bytes;
+	}
+	closedir(dir);
+	free(files.file);
+}
+
+static bool is_left_over(const char *name)
+{
+	uint64_t time_ms, number, pid, attempt;
+	const char *at = after_window(name, &time_ms, &number);
+
+	if (!at || !take_text(&at, ".") || !take_number(&at, &pid) || !take_text(&at, "-") ||
+	    !take_number(&at, &attempt) || strcmp(at, ".tmp"))
+		return false;
+	return pid > 0 && pid <= INT32_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Whether only this host can write there, so that a process id means one of this host. */
+static bool is_local(int fd)
+{
+	static const long local[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
+		                      TMPFS_MAGIC,      F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC };
+	struct statfs fs;
+	size_t i;
+
+	if (fstatfs(fd, &fs))
+		return false;
+	for (i = 0; i < sizeof(local) / sizeof(local[0]); i++) {
+		if (fs.f_type == local[i])
+			return true;
+	}
+	return false;
+}
+
+void window_folder_clean(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while (is_local(dirfd(dir)) && (entry = readdir(dir))) {
+		if (is_left_over(entry->d_name))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	}
+	closedir(dir);
+}

@@ -1,0 +1,385 @@
+#include "profiler/process/exec_maps.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "profiler/process/perf_rings.h"
+#include "symbolizer/base/maps.h"
+
+struct file_key {
+	uint64_t inode;
+	uint32_t dev_major, dev_minor;
+};
+
+/* A file that nobody is interested in. */
+struct ignored_file {
+	struct file_key key;
+	uint64_t changed_ns; /* when it was asked about: inodes are used again, and files overwritten */
+	UT_hash_handle hh;
+};
+
+struct exec_maps {
+	struct exec_maps_handler handler;
+	struct perf_rings *rings;
+	struct map_table *table;
+	struct ignored_file *ignored;
+	uint64_t now_ns; /* time of the record being applied */
+	struct exec_maps_stats stats;
+};
+
+struct mmap2_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t start, bytes, pgoff;
+	uint32_t dev_major, dev_minor;
+	uint64_t inode, generation;
+	uint32_t protection, flags;
+	char path[];
+};
+
+struct comm_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char name[];
+};
+
+struct task_record {
+	struct perf_event_header header;
+	uint32_t pid, ppid, tid, ptid;
+};
+
+/* --- files --------------------------------------------------------------------------------------- */
+
+static void forget_ignored(struct exec_maps *maps, struct ignored_file *file)
+{
+	HASH_DEL(maps->ignored, file);
+	free(file);
+}
+
+/* When the file was last changed; 0 when it cannot be found (any more) under its name. */
+static uint64_t time_of_change(uint32_t pid, const struct exec_mapping *mapping)
+{
+	char path[4200];
+	struct stat st;
+
+	if (mapping->path[0] != '/')
+		return 0;
+	if (stat(mapping->path, &st) || st.st_ino != mapping->inode) {
+		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, mapping->path);
+		if (stat(path, &st) || st.st_ino != mapping->inode)
+			return 0;
+	}
+	return (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
+}
+
+static void remember_ignored(struct exec_maps *maps, const struct file_key *key, uint64_t changed_ns)
+{
+	struct ignored_file *file, *added = NULL;
+
+	HASH_FIND(hh, maps->ignored, key, sizeof(*key), file);
+	if (file) {
+		file->changed_ns = changed_ns;
+		return;
+	}
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return;
+	if (HASH_COUNT(maps->ignored) >= EXEC_MAPS_FILES_MAX)
+		forget_ignored(maps, maps->ignored);
+	file->key = *key;
+	file->changed_ns = changed_ns;
+	HASH_ADD(hh, maps->ignored, key, sizeof(file->key), file);
+	HASH_FIND(hh, maps->ignored, key, sizeof(*key), added);
+	if (!added)
+		free(file);
+}
+
+static bool is_ignored(const struct exec_maps *maps, const struct file_key *key, uint64_t changed_ns)
+{
+	const struct ignored_file *file;
+
+	HASH_FIND(hh, maps->ignored, key, sizeof(*key), file);
+	return file && changed_ns && file->changed_ns == changed_ns;
+}
+
+static void ask_about_file(struct exec_maps *maps, uint32_t pid, const struct exec_mapping *mapping)
+{
+	struct file_key key = { .inode = mapping->inode,
+		                .dev_major = mapping->dev_major,
+		                .dev_minor = mapping->dev_minor };
+	uint64_t changed_ns;
+
+	if (!maps->handler.file || !mapping->inode)
+		return;
+	changed_ns = time_of_change(pid, mapping);
+	if (is_ignored(maps, &key, changed_ns))
+		return;
+	maps->stats.files_asked++;
+	if (!maps->handler.file(maps->handler.ctx, pid, mapping) && changed_ns)
+		remember_ignored(maps, &key, changed_ns);
+}
+
+/* --- processes that were there before ------------------------------------------------------------ */
+
+struct seed {
+	struct map_table *table;
+	uint32_t pid;
+};
+
+static int seed_mapping(const struct maps_entry *entry, void *context)
+{
+	struct seed *seed = context;
+	struct exec_mapping mapping = { .start = entry->start,
+		                        .end = entry->end,
+		                        .pgoff = entry->offset,
+		                        .inode = entry->inode,
+		                        .dev_major = entry->dev_major,
+		                        .dev_minor = entry->dev_minor,
+		                        .path = entry->path };
+
+	if (entry->executable)
+		map_table_add(seed->table, seed->pid, &mapping);
+	return 0;
+}
+
+static void seed_name(struct exec_maps *maps, uint32_t pid)
+{
+	char path[64], name[MAP_TABLE_NAME_BYTES + 1];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	len = read(fd, name, sizeof(name) - 1);
+	close(fd);
+	name[len > 0 ? len : 0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	map_table_set_name(maps->table, pid, name);
+}
+
+void exec_maps_meet(struct exec_maps *maps, uint32_t pid)
+{
+	struct seed seed = { .table = maps->table, .pid = pid };
+	char path[64];
+	int fd;
+
+	if (map_table_knows(maps->table, pid) || map_table_meet(maps->table, pid))
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!maps_read(fd, seed_mapping, &seed, NULL))
+		map_table_set_complete(maps->table, pid);
+	close(fd);
+	seed_name(maps, pid);
+}
+
+const char *exec_maps_name(const struct exec_maps *maps, uint32_t pid)
+{
+	return map_table_name(maps->table, pid);
+}
+
+/* Threads other than the leader, which stays as a zombie until they are gone. */
+static bool has_other_threads(uint32_t pid)
+{
+	struct dirent *entry;
+	bool found = false;
+	char path[64];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	tasks = opendir(path);
+	while (tasks && !found && (entry = readdir(tasks)))
+		found = entry->d_name[0] != '.' && strtoul(entry->d_name, NULL, 10) != pid;
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+/* --- records ------------------------------------------------------------------------------------- */
+
+static void end_process(struct exec_maps *maps, uint32_t pid)
+{
+	map_table_end(maps->table, pid, maps->now_ns);
+	if (maps->handler.exit)
+		maps->handler.exit(maps->handler.ctx, pid);
+}
+
+static void apply_mmap2(struct exec_maps *maps, const struct mmap2_record *record)
+{
+	struct exec_mapping mapping = { .start = record->start,
+		                        .end = record->start + record->bytes,
+		                        .pgoff = record->pgoff,
+		                        .inode = record->inode,
+		                        .dev_major = record->dev_major,
+		                        .dev_minor = record->dev_minor,
+		                        .path = record->path };
+	size_t room = record->header.size - offsetof(struct mmap2_record, path);
+
+	if (strnlen(record->path, room) == room)
+		return;
+	if (!mapping.inode && !strcmp(mapping.path, "//anon"))
+		mapping.path = "";
+	exec_maps_meet(maps, record->pid);
+	map_table_add(maps->table, record->pid, &mapping);
+	ask_about_file(maps, record->pid, &mapping);
+}
+
+static void apply_comm(struct exec_maps *maps, const struct comm_record *record)
+{
+	bool is_exec = record->header.misc & PERF_RECORD_MISC_COMM_EXEC;
+	size_t room = record->header.size - offsetof(struct comm_record, name);
+
+	if (is_exec)
+		map_table_exec(maps->table, record->pid);
+	/* That of a thread other than the leader is not the process's. */
+	if ((is_exec || record->pid == record->tid) && strnlen(record->name, room) < room)
+		map_table_set_name(maps->table, record->pid, record->name);
+	if (is_exec && maps->handler.exec)
+		maps->handler.exec(maps->handler.ctx, record->pid);
+}
+
+static void apply_fork(struct exec_maps *maps, const struct task_record *record)
+{
+	if (record->pid == record->ppid) {
+		map_table_thread(maps->table, record->pid);
+		return;
+	}
+	exec_maps_meet(maps, record->ppid);
+	map_table_fork(maps->table, record->pid, record->ppid);
+	if (maps->handler.fork)
+		maps->handler.fork(maps->handler.ctx, record->pid, record->ppid);
+}
+
+static void apply_exit(struct exec_maps *maps, const struct task_record *record)
+{
+	enum map_table_exit exit = map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
+
+	if (exit == MAP_TABLE_UNSURE && has_other_threads(record->pid)) {
+		/* to be asked again when one of them exits, the table must know of it */
+		exec_maps_meet(maps, record->pid);
+		map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
+	} else if (exit != MAP_TABLE_LIVES) {
+		end_process(maps, record->pid);
+	}
+}
+
+void exec_maps_apply(struct exec_maps *maps, const struct perf_event_header *record, uint64_t time_ns)
+{
+	const void *body = record;
+
+	maps->now_ns = time_ns;
+	maps->stats.records++;
+	if (record->type == PERF_RECORD_MMAP2 && record->size > sizeof(struct mmap2_record))
+		apply_mmap2(maps, body);
+	else if (record->type == PERF_RECORD_COMM && record->size >= sizeof(struct comm_record))
+		apply_comm(maps, body);
+	else if (record->type == PERF_RECORD_FORK && record->size >= sizeof(struct task_record))
+		apply_fork(maps, body);
+	else if (record->type == PERF_RECORD_EXIT && record->size >= sizeof(struct task_record))
+		apply_exit(maps, body);
+}
+
+static void apply_from_ring(void *ctx, const struct perf_event_header *record, uint64_t time_ns)
+{
+	exec_maps_apply(ctx, record, time_ns);
+}
+
+/* --- the feed ------------------------------------------------------------------------------------ */
+
+struct exec_maps *exec_maps_new(const struct exec_maps_handler *handler, char *err, size_t err_len)
+{
+	struct exec_maps *maps = calloc(1, sizeof(*maps));
+
+	if (!maps)
+		goto no_memory;
+	if (handler)
+		maps->handler = *handler;
+	maps->table = map_table_new(EXEC_MAPS_LINGER_NS);
+	if (!maps->table)
+		goto no_memory;
+	maps->rings = perf_rings_new();
+	if (maps->rings)
+		return maps;
+	snprintf(err, err_len, "the kernel does not tell of executable mappings (perf_event_open): %s",
+	         strerror(errno));
+	goto out;
+no_memory:
+	snprintf(err, err_len, "no memory");
+	errno = ENOMEM;
+out:
+	exec_maps_free(maps);
+	return NULL;
+}
+
+void exec_maps_free(struct exec_maps *maps)
+{
+	struct ignored_file *file, *next;
+	int saved = errno;
+
+	if (!maps)
+		return;
+	HASH_ITER (hh, maps->ignored, file, next)
+		forget_ignored(maps, file);
+	map_table_free(maps->table);
+	perf_rings_free(maps->rings);
+	free(maps);
+	errno = saved;
+}
+
+int exec_maps_fd(const struct exec_maps *maps)
+{
+	return perf_rings_fd(maps->rings);
+}
+
+static void end_if_gone(void *ctx, uint32_t pid)
+{
+	if (kill((pid_t)pid, 0) && errno == ESRCH)
+		end_process(ctx, pid);
+}
+
+int exec_maps_poll(struct exec_maps *maps)
+{
+	uint64_t lost = perf_rings_lost(maps->rings);
+	int n = perf_rings_read(maps->rings, apply_from_ring, maps);
+
+	if (perf_rings_lost(maps->rings) != lost) {
+		map_table_distrust(maps->table);
+		map_table_each_process(maps->table, end_if_gone, maps);
+	}
+	map_table_expire(maps->table, maps->now_ns);
+	return n;
+}
+
+int exec_maps_feed(struct exec_maps *maps, uint32_t pid, exec_mapping_fn mapping, void *ctx)
+{
+	return map_table_each(maps->table, pid, mapping, ctx);
+}
+
+void exec_maps_stats(const struct exec_maps *maps, struct exec_maps_stats *out)
+{
+	struct map_table_stats table;
+
+	map_table_stats(maps->table, &table);
+	*out = maps->stats;
+	out->records_lost = perf_rings_lost(maps->rings);
+	out->cpus_not_covered = perf_rings_cpus_not_covered(maps->rings);
+	out->processes_refused = table.processes_refused;
+	out->mappings_refused = table.mappings_refused;
+	out->mappings_dropped = table.mappings_dropped;
+	out->processes = table.processes;
+	out->mappings = table.mappings;
+}

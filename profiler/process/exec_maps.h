@@ -1,0 +1,86 @@
+/*
+ * The live feed of executable mappings: what each process of the host has mapped to execute from, also
+ * when it is gone by the time its samples are looked at, and a call for each file that comes into use.
+ *
+ *	maps = exec_maps_new(&handler, err, sizeof(err));
+ *	every 100 ms or so, and when exec_maps_fd() is readable:
+ *		exec_maps_poll(maps);			callbacks run in here
+ *		exec_maps_feed(maps, pid, fn, ctx);	hands out what is known of a process
+ *	exec_maps_free(maps);
+ *
+ * Records come from perf (perf_rings.h), sorted by time, and are applied when they are a millisecond old.
+ * A forked child has its parent's mappings until it executes another program. The mappings of a process
+ * that was there before are read from /proc/PID/maps when the feed first hears of it; a child that was
+ * forked just before may so be given one that its parent made just after. Of a process that has neither
+ * forked nor mapped anything since, nothing is known, and /proc must be asked. One that has exited is
+ * remembered for EXEC_MAPS_LINGER_NS. Unmapping is not told: what a later mapping covers goes.
+ *
+ * Not thread-safe.
+ */
+#ifndef STALLPROF_PROFILER_EXEC_MAPS_H
+#define STALLPROF_PROFILER_EXEC_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/process/map_table.h" /* struct exec_mapping, exec_mapping_fn */
+
+struct exec_maps;
+
+#define EXEC_MAPS_LINGER_NS 30000000000ULL
+#define EXEC_MAPS_FILES_MAX 8192 /* verdicts remembered */
+
+/* Each may be NULL. `mapping` lives until the call returns. */
+struct exec_maps_handler {
+	/*
+	 * A process has mapped a file to execute from. True: ask for the next process that maps it, too;
+	 * false: it is of no interest, do not ask again unless the file is changed.
+	 */
+	bool (*file)(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
+	void (*fork)(void *ctx, uint32_t child, uint32_t parent); /* a new process; threads are not told */
+	void (*exec)(void *ctx, uint32_t pid);                    /* runs another program from now on */
+	void (*exit)(void *ctx, uint32_t pid);                    /* its last thread has exited */
+	void *ctx;
+};
+
+struct exec_maps_stats {
+	uint64_t records;           /* applied */
+	uint64_t records_lost;      /* the kernel's rings were full: what is known may be incomplete */
+	uint64_t processes_refused; /* the table was full */
+	uint64_t mappings_refused;  /* the table was full */
+	uint64_t mappings_dropped;  /* the oldest of a process with too many */
+	uint64_t files_asked;       /* calls of `file` */
+	size_t processes, mappings; /* held now */
+	uint64_t cpus_not_covered;  /* now: they came online later, and what they map is not told */
+};
+
+/* `handler` is copied, and may be NULL. NULL with errno set and a line in `err`. */
+struct exec_maps *exec_maps_new(const struct exec_maps_handler *handler, char *err, size_t err_len);
+void exec_maps_free(struct exec_maps *maps);
+
+/* For poll and epoll; readable when much has come, so that nothing is lost in a burst. */
+int exec_maps_fd(const struct exec_maps *maps);
+
+/* Applies what has come: the number of records, or -errno. */
+int exec_maps_poll(struct exec_maps *maps);
+
+/* Reads now what a process has mapped, if nothing is known of it, so that it is known when it has gone. */
+void exec_maps_meet(struct exec_maps *maps, uint32_t pid);
+
+/*
+ * Calls `mapping` for each mapping of the process, in the order in which they were made (a later one hides an
+ * earlier one where they overlap). 0: that is all of them; 1: there may be others; -ENOENT: nothing is known.
+ */
+int exec_maps_feed(struct exec_maps *maps, uint32_t pid, exec_mapping_fn mapping, void *ctx);
+
+/* The process's name, also when it has gone; "" when it is not known. Lives until the next call on `maps`. */
+const char *exec_maps_name(const struct exec_maps *maps, uint32_t pid);
+
+void exec_maps_stats(const struct exec_maps *maps, struct exec_maps_stats *out);
+
+/* For tests: applies one record as if it had come from the kernel. */
+struct perf_event_header;
+void exec_maps_apply(struct exec_maps *maps, const struct perf_event_header *record, uint64_t time_ns);
+
+#endif

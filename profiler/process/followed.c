@@ -1,0 +1,139 @@
+#include "profiler/process/followed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "profiler/process/process_stat.h"
+#include "profiler/tracer/tracer.h"
+
+struct followed_processes {
+	struct tracer *tracer;
+	struct followed *by_pid;
+	bool changed;
+};
+
+struct followed_processes *followed_new(struct tracer *tracer)
+{
+	struct followed_processes *all = calloc(1, sizeof(*all));
+
+	if (all)
+		all->tracer = tracer;
+	return all;
+}
+
+void followed_free(struct followed_processes *all)
+{
+	struct followed *f, *next;
+
+	if (!all)
+		return;
+	HASH_ITER (hh, all->by_pid, f, next) {
+		HASH_DEL(all->by_pid, f);
+		free(f);
+	}
+	free(all);
+}
+
+static struct abi_process_key key_of(const struct followed *f)
+{
+	return (struct abi_process_key){ .tgid = f->pid, .start_ticks = f->start_ticks };
+}
+
+static void drop(struct followed_processes *all, struct followed *f)
+{
+	struct abi_process_key key = key_of(f);
+
+	tracer_forget_process(all->tracer, &key);
+	HASH_DEL(all->by_pid, f);
+	free(f);
+}
+
+struct followed *followed_find(const struct followed_processes *all, uint32_t pid)
+{
+	struct followed *f;
+
+	HASH_FIND(hh, all->by_pid, &pid, sizeof(pid), f);
+	return f;
+}
+
+struct followed *followed_add(struct followed_processes *all, uint32_t pid, bool *added)
+{
+	struct followed *f = followed_find(all, pid);
+	struct process_stat stat;
+
+	if (process_stat_read(pid, &stat)) {
+		errno = ESRCH;
+		return NULL;
+	}
+	if (f && f->start_ticks != stat.start_ticks) {
+		drop(all, f); /* its end was not told */
+		f = NULL;
+	}
+	if (added)
+		*added = !f;
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->pid = pid;
+	f->start_ticks = stat.start_ticks;
+	f->process.ai_tag_key = FOLLOWED_NO_KEY;
+	HASH_ADD(hh, all->by_pid, pid, sizeof(f->pid), f);
+	if (f->hh.tbl)
+		return f;
+	free(f);
+	errno = ENOMEM;
+	return NULL;
+}
+
+void followed_drop(struct followed_processes *all, uint32_t pid)
+{
+	struct followed *f = followed_find(all, pid);
+
+	if (f)
+		drop(all, f);
+}
+
+bool followed_is_given(const struct followed_processes *all, uint32_t pid)
+{
+	struct process_stat stat = { .parent = pid };
+	const struct followed *f;
+
+	do {
+		pid = (uint32_t)stat.parent;
+		f = followed_find(all, pid);
+		if (f && f->given)
+			return true;
+	} while (pid > 1 && !process_stat_read(pid, &stat));
+	return false;
+}
+
+int followed_publish(struct followed_processes *all, const struct followed *f)
+{
+	struct abi_process_key key = key_of(f);
+	int result = tracer_set_process(all->tracer, &key, &f->process);
+
+	all->changed |= !result;
+	return result;
+}
+
+bool followed_take_changed(struct followed_processes *all)
+{
+	bool changed = all->changed;
+
+	all->changed = false;
+	return changed;
+}
+
+bool followed_need_attach(const struct followed_processes *all)
+{
+	const struct followed *f;
+
+	for (f = all->by_pid; f; f = f->hh.next) {
+		if (f->process.base_tag || f->process.otel.kind ||
+		    (f->process.stalltag.kind && !f->process.exact_stalltag))
+			return true;
+	}
+	return false;
+}

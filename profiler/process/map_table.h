@@ -1,0 +1,81 @@
+/*
+ * pid → the executable mappings of that process, kept up to date from records of forks, execs, mappings
+ * and exits.
+ *
+ *	map_table_fork(t, child, parent);	the child shares its parent's list until one changes it
+ *	map_table_exec(t, pid);			its list is empty
+ *	map_table_add(t, pid, &mapping);	those that the new one covers go
+ *	map_table_exit(t, pid, tid, now);	what is known stays for the linger time
+ *	map_table_expire(t, now);		and goes
+ *
+ * Everything is bounded; what did not fit is counted. Not thread-safe.
+ */
+#ifndef STALLPROF_PROFILER_MAP_TABLE_H
+#define STALLPROF_PROFILER_MAP_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/process/exec_mapping.h"
+
+struct map_table;
+
+#define MAP_TABLE_PROCESSES_MAX 65536
+#define MAP_TABLE_NAME_BYTES    16 /* as the kernel has it, with its NUL */
+
+struct map_table_stats {
+	uint64_t processes_refused, mappings_refused, mappings_dropped;
+	size_t processes, mappings;
+};
+
+typedef void (*exec_mapping_fn)(void *ctx, const struct exec_mapping *mapping);
+
+/* How long a process that has exited stays. NULL with errno ENOMEM. */
+struct map_table *map_table_new(uint64_t linger_ns);
+void map_table_free(struct map_table *table);
+
+bool map_table_knows(const struct map_table *table, uint32_t pid);
+
+/* Makes it, known from now on only (see map_table_each), if it is not there; -ENOSPC, -ENOMEM. */
+int map_table_meet(struct map_table *table, uint32_t pid);
+/* What was not known of it has been added: its list is complete. */
+void map_table_set_complete(struct map_table *table, uint32_t pid);
+
+/* A parent that is not known makes the child's list incomplete. What was known of an older process of the
+ * child's pid goes. -ENOSPC, -ENOMEM. */
+int map_table_fork(struct map_table *table, uint32_t child, uint32_t parent);
+int map_table_exec(struct map_table *table, uint32_t pid);
+/* `mapping` is copied. -EINVAL: an empty range. */
+int map_table_add(struct map_table *table, uint32_t pid, const struct exec_mapping *mapping);
+
+/* The process's name (comm), which a forked child takes from its parent: cut to MAP_TABLE_NAME_BYTES - 1; "" when
+ * it is not known. */
+void map_table_set_name(struct map_table *table, uint32_t pid, const char *name);
+const char *map_table_name(const struct map_table *table, uint32_t pid);
+
+/* A thread more. */
+void map_table_thread(struct map_table *table, uint32_t pid);
+
+/*
+ * A thread less. MAP_TABLE_ENDED: it was the last; MAP_TABLE_UNSURE: the leader or a thread after it has
+ * ended, and nobody counted the threads: look whether there are others, and call map_table_end() if not.
+ */
+enum map_table_exit { MAP_TABLE_LIVES, MAP_TABLE_ENDED, MAP_TABLE_UNSURE };
+enum map_table_exit map_table_exit(struct map_table *table, uint32_t pid, uint32_t tid, uint64_t now_ns);
+void map_table_end(struct map_table *table, uint32_t pid, uint64_t now_ns);
+
+void map_table_expire(struct map_table *table, uint64_t now_ns);
+
+/* Records were lost: no list is known to be complete any more, and no thread count right. */
+void map_table_distrust(struct map_table *table);
+
+/* Calls `process` for each that is not marked as ended; map_table_end() may be called in it. */
+void map_table_each_process(struct map_table *table, void (*process)(void *ctx, uint32_t pid), void *ctx);
+
+/* In the order in which they were made. 0; 1: there may have been others; -ENOENT: nothing is known. */
+int map_table_each(const struct map_table *table, uint32_t pid, exec_mapping_fn mapping, void *ctx);
+
+void map_table_stats(const struct map_table *table, struct map_table_stats *out);
+
+#endif

@@ -1,0 +1,177 @@
+#include "profiler/process/process_ranks.h"
+#include "symbolizer/base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define ENVIRONMENT_MAX (256 * 1024)
+#define UNUSED_WINDOWS  2
+/* A rank that was met between fork and exec has its launcher's environment: it is asked again. */
+#define READS_EACH    3
+#define READ_AFTER_NS 1000000000ULL
+
+struct process_key {
+	uint64_t start_ns;
+	uint64_t pid;
+};
+
+struct known {
+	struct process_key key;
+	uint32_t rank;
+	uint32_t unused; /* windows */
+	unsigned int reads;
+	uint64_t read_ns;
+	UT_hash_handle hh;
+};
+
+struct process_ranks {
+	struct known *known;
+	uint64_t second; /* of CLOCK_MONOTONIC; how many were read in it */
+	unsigned int reads;
+	char environment[ENVIRONMENT_MAX];
+};
+
+struct process_ranks *process_ranks_new(void)
+{
+	return calloc(1, sizeof(struct process_ranks));
+}
+
+void process_ranks_free(struct process_ranks *ranks)
+{
+	struct known *known, *next;
+
+	if (!ranks)
+		return;
+	HASH_ITER (hh, ranks->known, known, next) {
+		HASH_DEL(ranks->known, known);
+		free(known);
+	}
+	free(ranks);
+}
+
+/* The number that `text` is, up to its NUL at `end` or before; PROCESS_RANK_NONE for anything else. */
+static uint32_t number_in(const char *text, const char *end)
+{
+	uint32_t number = 0;
+
+	if (text == end || !*text)
+		return PROCESS_RANK_NONE;
+	for (; text < end && *text; text++) {
+		if (*text < '0' || *text > '9')
+			return PROCESS_RANK_NONE;
+		number = number * 10 + (*text - '0');
+		if (number > PROCESS_RANK_MAX)
+			return PROCESS_RANK_NONE;
+	}
+	return number;
+}
+
+uint32_t process_rank_in(const char *environment, size_t size)
+{
+	static const char global[] = "RANK=", local[] = "LOCAL_RANK=";
+	const char *at = environment, *end = environment + size;
+	uint32_t found = PROCESS_RANK_NONE, rank;
+
+	while (at < end) {
+		size_t left = end - at;
+
+		if (left > sizeof(global) - 1 && !memcmp(at, global, sizeof(global) - 1)) {
+			rank = number_in(at + sizeof(global) - 1, end);
+			if (rank != PROCESS_RANK_NONE)
+				return rank;
+		} else if (left > sizeof(local) - 1 && !memcmp(at, local, sizeof(local) - 1)) {
+			found = number_in(at + sizeof(local) - 1, end);
+		}
+		at += strnlen(at, left) + 1;
+	}
+	return found;
+}
+
+/* Of the process's environment, into *rank. 0, -EAGAIN when enough were read in this second, or -errno. */
+static int read_rank(struct process_ranks *ranks, uint32_t pid, uint64_t now, uint32_t *rank)
+{
+	uint64_t second = now / 1000000000ULL;
+	char path[64];
+	size_t size = 0;
+	ssize_t n;
+	int fd;
+
+	if (second != ranks->second)
+		ranks->reads = 0;
+	ranks->second = second;
+	if (ranks->reads++ >= PROCESS_RANKS_READS)
+		return -EAGAIN;
+	snprintf(path, sizeof(path), "/proc/%u/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, ranks->environment + size, sizeof(ranks->environment) - size);
+		size += n > 0 ? n : 0;
+	} while (n > 0 && size < sizeof(ranks->environment));
+	close(fd);
+	*rank = process_rank_in(ranks->environment, size);
+	return n < 0 ? -EIO : 0;
+}
+
+static struct known *add(struct process_ranks *ranks, const struct process_key *key)
+{
+	struct known *known = calloc(1, sizeof(*known));
+
+	if (!known)
+		return NULL;
+	known->key = *key;
+	known->rank = PROCESS_RANK_NONE;
+	HASH_ADD(hh, ranks->known, key, sizeof(known->key), known);
+	if (known->hh.tbl)
+		return known;
+	free(known);
+	return NULL;
+}
+
+uint32_t process_ranks_of(struct process_ranks *ranks, uint32_t pid, uint64_t start_ns)
+{
+	struct process_key key = { .start_ns = start_ns, .pid = pid };
+	struct known *known;
+	uint64_t now;
+	int err;
+
+	if (!ranks)
+		return PROCESS_RANK_NONE;
+	HASH_FIND(hh, ranks->known, &key, sizeof(key), known);
+	if (!known)
+		known = add(ranks, &key);
+	if (!known)
+		return PROCESS_RANK_NONE;
+	known->unused = 0;
+	if (known->rank != PROCESS_RANK_NONE || known->reads == READS_EACH)
+		return known->rank;
+	now = monotonic_ns();
+	if (known->reads && now - known->read_ns < READ_AFTER_NS)
+		return PROCESS_RANK_NONE;
+	err = read_rank(ranks, pid, now, &known->rank);
+	/* One that is gone stays so. */
+	known->reads = err == -EAGAIN ? known->reads : err ? READS_EACH : known->reads + 1;
+	known->read_ns = now;
+	return known->rank;
+}
+
+void process_ranks_age(struct process_ranks *ranks)
+{
+	struct known *known, *next;
+
+	if (!ranks)
+		return;
+	HASH_ITER (hh, ranks->known, known, next) {
+		if (known->unused++ < UNUSED_WINDOWS)
+			continue;
+		HASH_DEL(ranks->known, known);
+		free(known);
+	}
+}

@@ -1,0 +1,261 @@
+#include "profiler/process/process_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "symbolizer/base/clock.h"
+#include "profiler/process/exec_maps.h"
+#include "profiler/process/process_stat.h"
+#include "profiler/process/process_ranks.h"
+#include "symbolizer/symbolizer.h"
+
+struct process_key {
+	uint64_t start_ns;
+	uint32_t pid, unused;
+};
+
+struct entry {
+	struct process_key key;
+	struct process process;
+	bool used, exited;
+	UT_hash_handle hh;
+};
+
+struct process_table {
+	struct symbolizer *symbolizer;
+	struct exec_maps *maps;
+	struct entry *by_key;
+	struct process_ranks *ranks; /* NULL without memory */
+};
+
+struct process_table *process_table_new(struct symbolizer *symbolizer, struct exec_maps *maps)
+{
+	struct process_table *table = calloc(1, sizeof(*table));
+
+	if (table) {
+		table->symbolizer = symbolizer;
+		table->maps = maps;
+		table->ranks = process_ranks_new();
+	}
+	return table;
+}
+
+static void drop(struct process_table *table, struct entry *entry)
+{
+	HASH_DEL(table->by_key, entry);
+	if (entry->process.sym)
+		symbolizer_process_drop(entry->process.sym);
+	free(entry);
+}
+
+void process_table_free(struct process_table *table)
+{
+	struct entry *entry, *next;
+
+	if (!table)
+		return;
+	HASH_ITER (hh, table->by_key, entry, next)
+		drop(table, entry);
+	process_ranks_free(table->ranks);
+	free(table);
+}
+
+/* Reads the first line of a file of the process; leaves `out` alone when there is none. */
+static void read_proc_line(uint32_t pid, const char *file, char *out, size_t size)
+{
+	char path[64], line[256];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	if (n <= 0)
+		return;
+	line[n] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	snprintf(out, size, "%.*s", (int)size - 1, line);
+}
+
+static void read_program(struct process *process)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", process->pid);
+	n = readlink(path, process->program, sizeof(process->program) - 1);
+	process->program[n > 0 ? n : 0] = '\0';
+}
+
+/* The kernel rounds the start time down to ticks; one more for good measure. */
+static bool is_same(const struct process *process, const struct process_stat *stat)
+{
+	uint64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK), ticks = process->start_ns / tick_ns;
+
+	return stat->start_ticks + 1 >= ticks && stat->start_ticks <= ticks + 1;
+}
+
+/* A leader that has ended before its threads is a zombie too, but is not alone. */
+static bool is_dead(const struct process_stat *stat)
+{
+	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+}
+
+/* True while it runs. Of one that is gone, or whose pid is another's, nothing is read. */
+static bool read_identity(struct process *process)
+{
+	struct process_stat stat;
+
+	process->program[0] = '\0';
+	process->code_address = 0;
+	if (process_stat_read(process->pid, &stat))
+		return false;
+	process->pid_reused = !is_same(process, &stat);
+	if (process->pid_reused)
+		return false;
+	read_proc_line(process->pid, "comm", process->comm, sizeof(process->comm));
+	read_program(process);
+	process->code_address = stat.code_address;
+	return !is_dead(&stat);
+}
+
+/* What the feed of mappings says is the newest; an event may be of before an exec. */
+static void take_name(struct process_table *table, struct process *process, const char *comm)
+{
+	const char *newest =
+	        table->maps && !process->pid_reused ? exec_maps_name(table->maps, process->pid) : NULL;
+
+	if (newest)
+		comm = newest;
+	if (comm)
+		snprintf(process->comm, sizeof(process->comm), "%.15s", comm);
+}
+
+struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
+                                  const char *comm)
+{
+	struct process_key key = { .start_ns = start_ns, .pid = pid };
+	struct entry *entry;
+
+	HASH_FIND(hh, table->by_key, &key, sizeof(key), entry);
+	if (!entry) {
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return NULL;
+		entry->key = key;
+		entry->process.pid = pid;
+		entry->process.start_ns = start_ns;
+		/* If it has exited, its end was told before, and will not be again. */
+		entry->exited = !read_identity(&entry->process);
+		HASH_ADD(hh, table->by_key, key, sizeof(entry->key), entry);
+		if (!entry->hh.tbl) {
+			free(entry);
+			return NULL;
+		}
+	}
+	if (!entry->process.comm[0])
+		take_name(table, &entry->process, comm);
+	entry->used = true;
+	return &entry->process;
+}
+
+static void feed_mapping(void *ctx, const struct exec_mapping *mapping)
+{
+	symbolizer_process_map(ctx, mapping->start, mapping->end, mapping->pgoff, mapping->dev_major,
+	                       mapping->dev_minor, mapping->inode, mapping->path);
+}
+
+static void refresh(struct process_table *table, struct process *process)
+{
+	if (!symbolizer_process_refresh(process->sym) || !table->maps)
+		return;
+	exec_maps_poll(table->maps); /* its fork may have been told while others' stacks were looked at */
+	exec_maps_feed(table->maps, process->pid, feed_mapping, process->sym);
+}
+
+/* Reading the mappings takes as long as there are many, and a stack that cannot be unwound asks for it each time. */
+void process_table_refresh(struct process_table *table, struct process *process)
+{
+	uint64_t began_ns = monotonic_ns();
+
+	if (process->pid_reused || began_ns < process->refresh_after_ns)
+		return;
+	refresh(table, process);
+	process->refresh_after_ns = began_ns + (monotonic_ns() - began_ns) * PROCESS_TABLE_REFRESH_REST;
+}
+
+struct sym_process *process_table_symbols(struct process_table *table, struct process *process)
+{
+	if (process->sym)
+		return process->sym;
+	process->sym = symbolizer_process(table->symbolizer, process->pid, process->start_ns);
+	if (process->sym)
+		process_table_refresh(table, process);
+	return process->sym;
+}
+
+const struct sym_module *process_table_main_module(struct process_table *table, struct process *process)
+{
+	struct sym_process *sym = process_table_symbols(table, process);
+	struct sym_result result;
+
+	if (!sym || !process->code_address || symbolizer_user(sym, process->code_address, false, &result))
+		return NULL;
+	return result.module;
+}
+
+void process_table_exited(struct process_table *table, uint32_t pid)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, table->by_key, entry, next) {
+		if (entry->key.pid != pid || entry->exited)
+			continue;
+		entry->exited = true;
+		if (entry->process.sym)
+			symbolizer_process_exit(entry->process.sym);
+	}
+}
+
+void process_table_exec(struct process_table *table, uint32_t pid)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, table->by_key, entry, next) {
+		if (entry->key.pid != pid || entry->exited)
+			continue;
+		entry->process.comm[0] = '\0';
+		entry->process.python_looked = false;
+		entry->process.refresh_after_ns = 0;
+		entry->exited = !read_identity(&entry->process);
+		if (entry->process.sym)
+			symbolizer_process_exec(entry->process.sym);
+	}
+}
+
+uint32_t process_table_rank(struct process_table *table, uint32_t pid, uint64_t start_ns)
+{
+	return process_ranks_of(table ? table->ranks : NULL, pid, start_ns);
+}
+
+void process_table_age(struct process_table *table)
+{
+	struct entry *entry, *next;
+
+	process_ranks_age(table->ranks);
+	HASH_ITER (hh, table->by_key, entry, next) {
+		if (entry->exited && !entry->used)
+			drop(table, entry);
+		else
+			entry->used = false;
+	}
+}

@@ -1,0 +1,418 @@
+#include "profiler/process/python_processes.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "bpf/abi.h"
+#include "profiler/process/process_stat.h"
+#include "profiler/format/stamp.h"
+#include "profiler/tracer/tracer.h"
+#include "symbolizer/symbolizer.h"
+
+#define WINDOWS_AFTER_EXIT 2
+#define GENERATIONS        4
+#define TICK_NS            100000000
+#define ASKS_A_TICK        32 /* each costs some 100 us: 3 % of a CPU at the worst */
+
+_Static_assert(ABI_PYTHON_FRAME_BYTES <= UINT16_MAX && ABI_PYTHON_CODE_BYTES <= UINT16_MAX,
+               "offsets are u16");
+
+struct entry {
+	uint32_t pid;
+	struct sym_python_layout layout;
+	struct sym_python *python;  /* NULL until a frame needs a name */
+	bool absent;                /* it is not Python's */
+	uint32_t parent;            /* that forked it, with all its code objects; 0: none */
+	unsigned int windows_ended; /* since its exit; 0: it lives */
+	UT_hash_handle hh;
+};
+
+struct python_processes {
+	struct tracer *tracer;
+	struct symbolizer *symbolizer;
+	struct entry *by_pid;
+	uint64_t gone, refused, unknown;                /* since the beginning */
+	uint64_t gone_told, refused_told, unknown_told; /* of these python_processes_describe() */
+	uint64_t tick_ns;
+};
+
+struct python_processes *python_processes_new(struct tracer *tracer, struct symbolizer *symbolizer)
+{
+	struct python_processes *p = calloc(1, sizeof(*p));
+
+	if (p) {
+		p->tracer = tracer;
+		p->symbolizer = symbolizer;
+		tracer_allow_python(tracer, ASKS_A_TICK);
+	}
+	return p;
+}
+
+static struct entry *find(const struct python_processes *p, uint32_t pid)
+{
+	struct entry *entry = NULL;
+
+	if (p)
+		HASH_FIND(hh, p->by_pid, &pid, sizeof(pid), entry);
+	return entry;
+}
+
+/* Of a process that is Python's, or was. */
+static struct entry *find_python(const struct python_processes *p, uint32_t pid)
+{
+	struct entry *entry = find(p, pid);
+
+	return entry && !entry->absent ? entry : NULL;
+}
+
+static void drop(struct python_processes *p, struct entry *entry)
+{
+	HASH_DEL(p->by_pid, entry);
+	sym_python_close(entry->python);
+	free(entry);
+}
+
+void python_processes_free(struct python_processes *p)
+{
+	struct entry *entry, *next;
+
+	if (!p)
+		return;
+	HASH_ITER (hh, p->by_pid, entry, next)
+		drop(p, entry);
+	free(p);
+}
+
+static uint32_t entry_kind(const struct sym_python_layout *layout)
+{
+	if (layout->frame_entry != SYM_PYTHON_ABSENT)
+		return ABI_PYTHON_ENTRY_BYTE;
+	return layout->frame_owner != SYM_PYTHON_ABSENT ? ABI_PYTHON_ENTRY_SHIM : ABI_PYTHON_ENTRY_EACH;
+}
+
+/* What is to be read for fields at these offsets: from the first on, so many bytes. The offsets become those in it. */
+static void narrow(uint32_t *const fields[], size_t n, uint32_t *from, uint32_t *bytes)
+{
+	uint32_t end = 0;
+	size_t i;
+
+	*from = UINT32_MAX;
+	for (i = 0; i < n; i++) {
+		if (*fields[i] < *from)
+			*from = *fields[i];
+		if (*fields[i] + 8 > end)
+			end = *fields[i] + 8;
+	}
+	for (i = 0; i < n; i++)
+		*fields[i] -= *from;
+	*bytes = end - *from;
+}
+
+static void abi_layout(struct abi_python *to, const struct sym_python_layout *from)
+{
+	uint32_t *const frame[] = { &to->frame_previous, &to->frame_code, &to->frame_instr,
+		                    &to->frame_entry };
+	uint32_t *const code[] = { &to->code_name, &to->code_file, &to->code_lines, &to->code_first_line };
+	uint32_t kind = entry_kind(from);
+
+	*to = (struct abi_python){
+		.interpreters = from->runtime + from->interpreters_head,
+		.code_mask = from->executable_mask,
+		.interpreter_next = from->interp_next,
+		.interpreter_threads = from->interp_threads_head,
+		.thread_next = from->tstate_next,
+		.thread_id = from->tstate_thread_id,
+		.thread_frame = from->tstate_frame,
+		.frame_indirect = from->cframe_current_frame != SYM_PYTHON_ABSENT,
+		.cframe_frame = from->cframe_current_frame,
+		.frame_previous = from->frame_previous,
+		.frame_code = from->frame_executable,
+		.frame_instr = from->frame_instr,
+		.frame_entry = from->frame_executable, /* not looked at */
+		.instr_bytes = from->is_lasti ? 4 : 8,
+		.entry_kind = kind,
+		.shim = from->shim_owner,
+		.code_name = from->code_name,
+		.code_file = from->code_filename,
+		.code_lines = from->code_linetable,
+		.code_first_line = from->code_firstlineno,
+	};
+	if (kind != ABI_PYTHON_ENTRY_EACH)
+		to->frame_entry = kind == ABI_PYTHON_ENTRY_BYTE ? from->frame_entry : from->frame_owner;
+	narrow(frame, sizeof(frame) / sizeof(frame[0]), &to->frame_from, &to->frame_bytes);
+	narrow(code, sizeof(code) / sizeof(code[0]), &to->code_from, &to->code_bytes);
+}
+
+/* Whether the BPF side can follow it. */
+static bool fits(const struct abi_python *layout)
+{
+	return layout->frame_bytes <= ABI_PYTHON_FRAME_BYTES && layout->code_bytes <= ABI_PYTHON_CODE_BYTES;
+}
+
+/* One that is gone need not be told of. */
+static int tell(struct python_processes *p, uint32_t pid, struct abi_python *layout)
+{
+	struct process_stat stat;
+
+	if (!fits(layout))
+		return -EOPNOTSUPP;
+	if (process_stat_read(pid, &stat))
+		return 0;
+	layout->start_ticks = stat.start_ticks;
+	return tracer_set_python(p->tracer, pid, layout);
+}
+
+/* `layout` NULL: the process is not Python's. NULL: refused. */
+static struct entry *add(struct python_processes *p, uint32_t pid, const struct sym_python_layout *layout)
+{
+	struct entry *entry = HASH_COUNT(p->by_pid) < PYTHON_PROCESSES_MAX ? calloc(1, sizeof(*entry)) : NULL;
+	struct abi_python told = { 0 };
+
+	if (!entry) {
+		p->refused++;
+		return NULL;
+	}
+	entry->pid = pid;
+	entry->absent = !layout;
+	if (layout) {
+		entry->layout = *layout;
+		abi_layout(&told, layout);
+	}
+	if (tell(p, pid, &told)) {
+		p->refused++;
+		free(entry);
+		return NULL;
+	}
+	HASH_ADD(hh, p->by_pid, pid, sizeof(entry->pid), entry);
+	if (entry->hh.tbl)
+		return entry;
+	tracer_forget_python(p->tracer, pid);
+	p->refused++;
+	free(entry);
+	return NULL;
+}
+
+static void look(struct python_processes *p, uint32_t pid, bool may_come)
+{
+	struct sym_python_layout layout;
+	struct entry *entry = find(p, pid);
+	int err = sym_python_find((pid_t)pid, NULL, &layout);
+
+	if (err == -ENOTSUP)
+		p->unknown++;
+	if (err && (may_come || entry || (err != -ENOENT && err != -ENOTSUP)))
+		return;
+	if (entry)
+		drop(p, entry);
+	add(p, pid, err ? NULL : &layout);
+}
+
+static int read_memory(void *context, uint64_t address, void *buffer, size_t len)
+{
+	const struct entry *entry = context;
+	struct iovec local = { .iov_base = buffer, .iov_len = len };
+	struct iovec remote = { .iov_base = (void *)address, .iov_len = len };
+	ssize_t n = process_vm_readv((pid_t)entry->pid, &local, 1, &remote, 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EFAULT;
+}
+
+/* Of a process that is gone there is nothing to be read any more. */
+static struct sym_python *opened(struct python_processes *p, struct entry *entry)
+{
+	if (entry && !entry->python && !entry->windows_ended &&
+	    sym_python_open(p->symbolizer, &entry->layout, read_memory, entry, &entry->python))
+		entry->python = NULL;
+	return entry ? entry->python : NULL;
+}
+
+static bool is_known(const struct python_processes *p, uint32_t pid)
+{
+	const struct entry *entry = find_python(p, pid);
+
+	return entry && !entry->windows_ended;
+}
+
+void python_processes_look(struct python_processes *p, uint32_t pid)
+{
+	if (p && !is_known(p, pid))
+		look(p, pid, true);
+}
+
+bool python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path)
+{
+	if (!p || !sym_python_may_be(path))
+		return false;
+	python_processes_look(p, pid);
+	return true;
+}
+
+/* A program of that name has mapped its interpreter, or will. */
+static bool program_may_be(uint32_t pid)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return false;
+	path[n] = '\0';
+	return sym_python_may_be(path);
+}
+
+static void step_of(struct sym_python_step *to, const struct abi_python_frame *from)
+{
+	*to = (struct sym_python_step){
+		.code = from->code,
+		.instr = from->instr,
+		.fingerprint = from->fingerprint,
+		.is_entry = from->flags & ABI_PYTHON_ENTRY,
+	};
+}
+
+void python_processes_asked(struct python_processes *p, const struct abi_python_ask *ask)
+{
+	struct sym_python_step step;
+	struct sym_python *python;
+	struct sym_frame frame;
+	uint32_t i;
+
+	if (!p)
+		return;
+	if (!is_known(p, ask->tgid) && ask->n)
+		python_processes_forked(p, ask->tgid, ask->parent); /* the record of it is on its way */
+	if (!is_known(p, ask->tgid))
+		look(p, ask->tgid, program_may_be(ask->tgid));
+	python = opened(p, find_python(p, ask->tgid));
+	for (i = 0; python && i < ask->n; i++) {
+		step_of(&step, &ask->frames[i]);
+		sym_python_frame(python, &step, &frame);
+	}
+}
+
+void python_processes_tick(struct python_processes *p, uint64_t now_ns)
+{
+	if (!p || now_ns - p->tick_ns < TICK_NS)
+		return;
+	p->tick_ns = now_ns;
+	tracer_allow_python(p->tracer, ASKS_A_TICK);
+}
+
+void python_processes_forked(struct python_processes *p, uint32_t child, uint32_t parent)
+{
+	struct entry *from = find(p, parent), *old = find(p, child);
+
+	if (old && old->parent == parent && !old->windows_ended)
+		return; /* it has been looked at already */
+	if (old)
+		drop(p, old);
+	if (from && !from->windows_ended) {
+		old = add(p, child, from->absent ? NULL : &from->layout);
+		if (old)
+			old->parent = parent;
+	}
+}
+
+void python_processes_executed(struct python_processes *p, uint32_t pid)
+{
+	struct entry *entry = find(p, pid);
+
+	if (!entry)
+		return;
+	tracer_forget_python(p->tracer, pid);
+	drop(p, entry);
+}
+
+void python_processes_exited(struct python_processes *p, uint32_t pid)
+{
+	struct entry *entry = find(p, pid);
+
+	if (!entry || entry->windows_ended)
+		return;
+	tracer_forget_python(p->tracer, pid);
+	if (entry->python)
+		sym_python_detach(entry->python);
+	entry->windows_ended = 1;
+}
+
+void python_processes_age(struct python_processes *p)
+{
+	struct entry *entry, *next;
+
+	if (!p)
+		return;
+	HASH_ITER (hh, p->by_pid, entry, next) {
+		if (entry->windows_ended && entry->windows_ended++ >= WINDOWS_AFTER_EXIT)
+			drop(p, entry);
+	}
+}
+
+enum sym_python_native python_processes_native_kind(const struct python_processes *p, uint32_t pid,
+                                                    uint64_t address, const char *function)
+{
+	static const struct sym_python_layout unknown; /* by the name alone */
+	const struct entry *entry = find_python(p, pid);
+
+	if (!p)
+		return SYM_PYTHON_NOT_EVALUATOR;
+	return sym_python_native_kind(entry ? &entry->layout : &unknown, address, function);
+}
+
+/* A process's own code objects, then those that it had from its parents. 0 or as sym_python_frame(). */
+static int name(struct python_processes *p, uint32_t pid, const struct sym_python_step *step,
+                struct sym_frame *out)
+{
+	struct entry *entry = find_python(p, pid);
+	struct sym_python *python;
+	int err = -ESRCH, i;
+
+	for (i = 0; i < GENERATIONS && entry && err && err != -ENODATA; i++) {
+		python = opened(p, entry);
+		if (python)
+			err = sym_python_frame(python, step, out);
+		entry = entry->parent ? find_python(p, entry->parent) : NULL;
+	}
+	return err;
+}
+
+bool python_processes_frame(struct python_processes *p, uint32_t pid, const struct abi_python_frame *frame,
+                            struct sym_frame *out)
+{
+	struct sym_python_step step;
+	int err;
+
+	*out = (struct sym_frame){ .function = "[python code gone]" };
+	step_of(&step, frame);
+	err = name(p, pid, &step, out);
+	if (err && err != -ENODATA && p)
+		p->gone++;
+	return err != -ENODATA;
+}
+
+int python_processes_describe(struct python_processes *p, struct stamp *stamp)
+{
+	int err;
+
+	if (!p)
+		return 0;
+	err = stamp_add_counter(stamp, "python_code_gone", p->gone - p->gone_told);
+	if (!err)
+		err = stamp_add_counter(stamp, "python_processes_refused", p->refused - p->refused_told);
+	if (!err)
+		err = stamp_add_counter(stamp, "python_versions_unknown", p->unknown - p->unknown_told);
+	p->gone_told = p->gone;
+	p->refused_told = p->refused;
+	p->unknown_told = p->unknown;
+	return err;
+}

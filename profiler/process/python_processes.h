@@ -1,0 +1,74 @@
+/*
+ * The CPython processes of the host: the BPF programs are told of each where its interpreter keeps the frames of a
+ * thread, and the frames that come back with a stack are named.
+ *
+ *	p = python_processes_new(tracer, symbolizer);
+ *	python_processes_look(p, pid);			a process that is there already
+ *	python_processes_mapped(p, pid, path);		it maps a file to execute from
+ *	python_processes_asked(p, ask);			a thread waits whose code was not met before
+ *	python_processes_forked(), _executed(), _exited()
+ *	python_processes_frame(p, pid, &frame, &named);	as soon as a stack arrives: code objects may go
+ *	python_processes_age(p);			at the end of a window
+ *	python_processes_free(p);
+ *
+ * What was read of a process stays until the second window after its exit. A pid that another process has by then is
+ * no danger: a frame's fingerprint tells. NULL for `p` in every call: Python is switched off.
+ *
+ * Costs a read of PROC/PID/maps for each process that maps a file which may be Python, and some 200 us for such a file
+ * that was not seen before. Not thread-safe.
+ */
+#ifndef STALLPROF_PROFILER_PYTHON_PROCESSES_H
+#define STALLPROF_PROFILER_PYTHON_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbolizer/python/python.h"
+
+struct abi_python_ask;
+struct abi_python_frame;
+struct python_processes;
+struct stamp;
+struct sym_frame;
+struct symbolizer;
+struct tracer;
+
+#define PYTHON_PROCESSES_MAX 16384 /* as many as the BPF side's map has room for */
+
+/* Both outlive it. NULL with errno ENOMEM. */
+struct python_processes *python_processes_new(struct tracer *tracer, struct symbolizer *symbolizer);
+void python_processes_free(struct python_processes *p);
+
+/* Is it a Python, and where are its frames? Nothing happens for one that is known already. */
+void python_processes_look(struct python_processes *p, uint32_t pid);
+/* As python_processes_look(), if a file of that name may be Python's. Returns whether it may. */
+bool python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path);
+
+/*
+ * Reads the code objects that a thread waits in just now. Without any: as python_processes_look(), and it is remembered when
+ * the process is not Python's.
+ */
+void python_processes_asked(struct python_processes *p, const struct abi_python_ask *ask);
+/* Call ten times a second or more often, with CLOCK_MONOTONIC: bounds how often it is asked. */
+void python_processes_tick(struct python_processes *p, uint64_t now_ns);
+
+void python_processes_forked(struct python_processes *p, uint32_t child, uint32_t parent);
+void python_processes_executed(struct python_processes *p, uint32_t pid);
+void python_processes_exited(struct python_processes *p, uint32_t pid);
+void python_processes_age(struct python_processes *p);
+
+/*
+ * Names a frame whose code is not 0: "[python code gone]" when the code object is no more. False: one that Python hides in
+ * its tracebacks, too. Texts are the symbolizer's.
+ */
+bool python_processes_frame(struct python_processes *p, uint32_t pid, const struct abi_python_frame *frame,
+                            struct sym_frame *out);
+
+/* Is a native frame an evaluator? By its address (of the call, for a caller) and its function. */
+enum sym_python_native python_processes_native_kind(const struct python_processes *p, uint32_t pid,
+                                                    uint64_t address, const char *function);
+
+/* What could not be named or followed since the last call, into the stamp. 0 or -errno. */
+int python_processes_describe(struct python_processes *p, struct stamp *stamp);
+
+#endif

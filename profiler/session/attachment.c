@@ -1,0 +1,91 @@
+#include "profiler/session/attachment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "profiler/tags/families.h"
+#include "profiler/tags/tag_watch.h"
+#include "profiler/tracer/tracer.h"
+
+#define LOOKS_MAX                                                                                            \
+	16 /* for children of those given; each finds those that were forked during the one before */
+
+static const struct attachment_finder *finder(const struct attachment *a)
+{
+	static const struct attachment_finder found_by_watch = { .take_held = tag_watch_take_held,
+		                                                 .take_changed = tag_watch_take_changed,
+		                                                 .needs_attach = tag_watch_needs_attach,
+		                                                 .look = families_look };
+
+	return a->finder ? a->finder : &found_by_watch;
+}
+
+/* Somebody is tagged, may be, or was since the last call: a tag may be held for a moment only. */
+static bool is_tagged(struct attachment *a)
+{
+	uint64_t tagged_ns = tracer_tagged_ns(a->tracer);
+	bool tagged_since = tagged_ns != a->tagged_ns, may_hold = finder(a)->take_held(a->watch);
+
+	a->tagged_ns = tagged_ns;
+	return a->always || tagged_since || may_hold || tracer_tagged(a->tracer) > 0 ||
+	       finder(a)->needs_attach(a->watch);
+}
+
+bool attachment_wanted(struct attachment *a, uint64_t now_ns)
+{
+	if (is_tagged(a)) {
+		a->wanted_ns = now_ns;
+		a->wanted = true;
+	} else if (now_ns - a->wanted_ns > ATTACHMENT_LINGER_NS) {
+		a->wanted = false;
+	}
+	return a->wanted;
+}
+
+static int attach_or_adopt(struct attachment *a, char *err, size_t err_len)
+{
+	int result;
+
+	if (tracer_attached(a->tracer)) {
+		result = tracer_iterate(a->tracer, ABI_ITER_ADOPT);
+		if (result)
+			snprintf(err, err_len, "cannot walk over the threads: %s", strerror(-result));
+	} else {
+		result = tracer_attach(a->tracer, err, err_len);
+		a->count += tracer_attached(a->tracer);
+	}
+	a->adopt = result != 0;
+	return result;
+}
+
+int attachment_begin(struct attachment *a, char *err, size_t err_len)
+{
+	int result = a->wanted ? attach_or_adopt(a, err, err_len) : 0, looks;
+
+	for (looks = 0; !result && looks < LOOKS_MAX && finder(a)->look(a->families) > 0; looks++)
+		result = attach_or_adopt(a, err, err_len);
+	return result;
+}
+
+void attachment_hold(struct attachment *a, uint64_t now_ns)
+{
+	char err[512];
+
+	a->adopt |= finder(a)->take_changed(a->watch);
+	if (!attachment_wanted(a, now_ns)) {
+		tracer_detach(a->tracer);
+		tracer_rest(a->tracer);
+	}
+	if (!a->wanted || (tracer_attached(a->tracer) && !a->adopt))
+		return;
+	if (a->failed_ns && now_ns - a->failed_ns < ATTACHMENT_RETRY_NS)
+		return;
+	if (!attach_or_adopt(a, err, sizeof(err))) {
+		a->failed_ns = 0;
+	} else {
+		if (!a->failed_ns)
+			a->say(err);
+		a->failed_ns = now_ns;
+	}
+}

@@ -1,0 +1,66 @@
+#include "profiler/session/sampling_threshold.h"
+
+#include "profiler/config/config.h"
+#include "profiler/tracer/tracer.h"
+
+#define SECOND_NS 1000000000ULL
+#define CHECK_NS  100000000ULL
+#define MAX_NS    (10 * SECOND_NS)
+#define START_NS  1000000ULL
+
+uint64_t sampling_threshold_first(const struct config_sampling *sampling)
+{
+	if (!sampling->budget_bytes_per_second || sampling->threshold_ns > START_NS)
+		return sampling->threshold_ns;
+	return START_NS;
+}
+
+void sampling_threshold_begin(struct sampling_threshold *t, const struct config_sampling *sampling,
+                              struct tracer *tracer, uint64_t now_ns)
+{
+	t->sampling = sampling;
+	t->tracer = tracer;
+	t->checked_ns = now_ns;
+	t->max_ns = tracer_threshold(tracer);
+}
+
+static uint64_t at_most(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t grow_by(uint64_t rate, uint64_t budget)
+{
+	return at_most(rate / budget + 1, 64);
+}
+
+void sampling_threshold_hold(struct sampling_threshold *t, uint64_t now_ns)
+{
+	uint64_t budget = t->sampling->budget_bytes_per_second, base = t->sampling->threshold_ns;
+	uint64_t bytes = tracer_event_bytes(t->tracer), threshold = tracer_threshold(t->tracer);
+	uint64_t elapsed = now_ns - t->checked_ns, rate;
+
+	if (elapsed < CHECK_NS / 5)
+		return;
+	rate = (bytes - t->last_bytes) * SECOND_NS / elapsed;
+	if (rate < budget && elapsed < CHECK_NS)
+		return;
+	t->checked_ns = now_ns;
+	t->last_bytes = bytes;
+	if (threshold > t->max_ns)
+		t->max_ns = threshold;
+	if (!budget)
+		return;
+	if (rate > budget && threshold < MAX_NS)
+		tracer_set_threshold(t->tracer, at_most(threshold * grow_by(rate, budget), MAX_NS));
+	else if (rate < budget / 4 && threshold > base)
+		tracer_set_threshold(t->tracer, threshold / 2 > base ? threshold / 2 : base);
+}
+
+uint64_t sampling_threshold_take(struct sampling_threshold *t)
+{
+	uint64_t max_ns = t->max_ns;
+
+	t->max_ns = tracer_threshold(t->tracer);
+	return max_ns;
+}

@@ -1,0 +1,297 @@
+#include "profiler/session/session_state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/tracer/cgroup_filter.h"
+#include "symbolizer/base/clock.h"
+#include "profiler/config/config.h"
+#include "profiler/session/device_names.h"
+#include "profiler/tags/families.h"
+#include "profiler/tracer/host_steal.h"
+#include "profiler/session/open_files.h"
+#include "profiler/process/process_table.h"
+#include "profiler/process/python_processes.h"
+#include "profiler/session/stack_resolve.h"
+#include "profiler/symbols/symbol_cache.h"
+#include "profiler/tags/tag_class.h"
+#include "profiler/tags/tag_library.h"
+#include "profiler/tags/tag_names.h"
+#include "profiler/tags/tag_watch.h"
+#include "profiler/tracer/tracer.h"
+#include "symbolizer/symbolizer.h"
+
+#define SECOND_NS        1000000000ULL
+#define TICK_MS          100
+#define IDLE_TICK_MS     250
+#define START_SCAN_NS    (300 * 1000000ULL) /* of looking at processes before the first attach */
+#define WINDOW_BYTES_MAX (512u << 20)
+
+static void on_python(void *ctx, const struct abi_python_ask *ask)
+{
+	struct session *session = ctx;
+
+	python_processes_asked(session->pythons, ask);
+}
+
+static int add_rules(struct session *session)
+{
+	const struct config_tags *tags = &session->config->tags;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < tags->rule_count && !err; i++)
+		err = tag_classes_add_rule(session->classes, tags->rules[i].match, tags->rules[i].class);
+	return err;
+}
+
+static int open_tracer(struct session *session, char *err, size_t err_len)
+{
+	const struct config_sampling *sampling = &session->config->sampling;
+	unsigned int hz = config_clock_hz(session->config);
+	struct tracer_opts opts = {
+		.threshold_ns = sampling_threshold_first(sampling),
+		.min_duration_ns = sampling->min_duration_ns,
+		.stack_copy_bytes = sampling->stack_copy_bytes,
+		.max_stalled_threads = sampling->max_stalled_threads,
+		.ring_bytes = sampling->ring_bytes,
+		.cpu_hz = hz,
+		.baseline = sampling->baseline_hz > 0,
+		.only_adopted = session->opts.only_adopted,
+		.long_waits = config_long_waits(session->config, session->opts.local),
+		.say = session->say,
+	};
+	int result = cgroup_filter_choose(&session->config->filters, &opts.cgroup_id, &opts.cgroup_level, err,
+	                                  err_len);
+
+	if (result)
+		return result;
+	session->tracer = (session->opts.open_tracer ? session->opts.open_tracer : tracer_new)(
+	        &opts, session_on_event, on_python, session, err, err_len);
+	session->deps.cpu_period_ns = hz ? SECOND_NS / hz : 0;
+	return session->tracer ? 0 : -errno;
+}
+
+static int open_tables(struct session *session)
+{
+	const struct config *config = session->config;
+
+	session->debuginfod = symbol_cache_fetcher(&config->symbolizer, session->say);
+	session->symbolizer = symbol_cache_open(&config->symbolizer, session->debuginfod);
+	session->tags = tag_names_new();
+	session->classes = tag_classes_new(config->tags.max_classes);
+	session->devices = device_names_new(NULL);
+	if (!session->symbolizer || !session->tags || !session->classes || !session->devices ||
+	    add_rules(session))
+		return -ENOMEM;
+	session->processes = process_table_new(session->symbolizer, tag_watch_maps(session->watch));
+	if (config_says_true(config->symbolizer.python))
+		session->pythons = python_processes_new(session->tracer, session->symbolizer);
+	if (!session->processes || (config_says_true(config->symbolizer.python) && !session->pythons))
+		return -ENOMEM;
+	tag_watch_set_processes(session->watch, session->processes, session->pythons);
+	session->resolver = stack_resolver_new(session->symbolizer, session->processes, session->pythons);
+	session->deps.tracer = session->tracer;
+	session->deps.tags = session->tags;
+	session->deps.classes = session->classes;
+	session->deps.devices = session->devices;
+	session->deps.processes = session->processes;
+	session->deps.without_rank = config_has_label(config, "rank");
+	session->deps.resolver = session->resolver;
+	session->deps.max_bytes = WINDOW_BYTES_MAX;
+	session->current = window_new(&session->deps);
+	return session->resolver && session->current ? 0 : -ENOMEM;
+}
+
+struct session *session_new(const struct config *config, const struct session_opts *opts, session_say_fn say,
+                            char *err, size_t err_len)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int result = -ENOMEM;
+
+	if (!session)
+		goto fail;
+	session->config = config;
+	session->opts = *opts;
+	session->say = say;
+	session->number = 1;
+	open_files_raise();
+	result = open_tracer(session, err, err_len);
+	if (result)
+		goto fail;
+	session->watch = tag_watch_new(session->tracer, say, err, err_len);
+	if (!session->watch) {
+		result = -errno;
+		goto fail;
+	}
+	session->families = families_new(session->watch, session->tracer);
+	session->attachment = (struct attachment){ .tracer = session->tracer,
+		                                   .watch = session->watch,
+		                                   .families = session->families,
+		                                   .always = opts->always_attached,
+		                                   .say = say };
+	result = session->families ? open_tables(session) : -ENOMEM;
+	if (!result)
+		return session;
+fail:
+	if (result == -ENOMEM)
+		snprintf(err, err_len, "out of memory");
+	session_free(session);
+	errno = -result;
+	return NULL;
+}
+
+void session_free(struct session *session)
+{
+	if (!session)
+		return;
+	window_free(session->current);
+	window_free(session->next);
+	stack_resolver_free(session->resolver);
+	process_table_free(session->processes);
+	python_processes_free(session->pythons);
+	families_free(session->families);
+	tag_watch_free(session->watch);
+	tracer_free(session->tracer);
+	symbol_cache_close(session->symbolizer, session->debuginfod);
+	tag_names_free(session->tags);
+	tag_classes_free(session->classes);
+	device_names_free(session->devices);
+	free(session);
+}
+
+static int tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, bool from_exec,
+                       char *err, size_t err_len)
+{
+	uint64_t key;
+	int result = tracer_add_tag(session->tracer, name, id, &key);
+
+	if (!result) {
+		tag_names_pin(session->tags, session->tracer, key);
+		result = families_add(session->families, pid, key, from_exec);
+	}
+	if (result)
+		snprintf(err, err_len, "cannot follow process %u: %s", pid, strerror(-result));
+	return result;
+}
+
+int session_tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
+                        size_t err_len)
+{
+	return tag_process(session, pid, name, id, false, err, err_len);
+}
+
+int session_tag_command(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
+                        size_t err_len)
+{
+	return tag_process(session, pid, name, id, true, err, err_len);
+}
+
+static void on_library(void *ctx, const char *path)
+{
+	struct session *session = ctx;
+
+	tag_watch_file(session->watch, path);
+}
+
+void session_expect_command(struct session *session, const char *command)
+{
+	tag_library_candidates(command, on_library, session);
+}
+
+/* Until all were looked at once, or one is found that wants us attached, or it takes too long: the rest follows then, tick by
+ * tick. */
+static void scan(struct session *session)
+{
+	uint64_t now = monotonic_ns(), until = now + START_SCAN_NS;
+	bool wanted;
+
+	do {
+		tag_watch_poll(session->watch, now);
+		wanted = attachment_wanted(&session->attachment, now);
+		now = monotonic_ns();
+	} while (now < until && tag_watch_behind(session->watch) &&
+	         (!wanted || session->opts.always_attached));
+}
+
+void session_walked(const struct session *session, uint64_t *ns, uint64_t *unix_time_ns)
+{
+	uint64_t now_unix_ns = unix_ns(), now = monotonic_ns(), walked = tracer_walked_ns(session->tracer);
+
+	*ns = walked && walked < now ? walked : now;
+	*unix_time_ns = now_unix_ns - (now - *ns);
+}
+
+int session_start(struct session *session, char *err, size_t err_len)
+{
+	int result = tag_watch_scan(session->watch, session->opts.only_adopted);
+
+	if (result) {
+		snprintf(err, err_len, "cannot look through /proc: %s", strerror(-result));
+		return result;
+	}
+	scan(session);
+	result = attachment_begin(&session->attachment, err, err_len);
+	if (!result && session->opts.always_attached)
+		symbolizer_kernel_prepare(
+		        session->symbolizer); /* with what attaching has added to the kernel */
+	session_walked(session, &session->begin_ns, &session->begin_unix_ns);
+	session->housekeeping_ns = session->begin_ns;
+	session->steal_ns = host_steal_ns(HOST_STAT);
+	sampling_threshold_begin(&session->threshold, &session->config->sampling, session->tracer,
+	                         session->housekeeping_ns);
+	if (!result)
+		symbol_cache_check(session->symbolizer, &session->config->symbolizer, session->say);
+	return result;
+}
+
+int session_fds(const struct session *session, int fds[SESSION_FDS_MAX])
+{
+	int n = 0;
+
+	fds[n++] = tracer_fd(session->tracer);
+	fds[n++] = tracer_python_fd(session->tracer);
+	if (tag_watch_fd(session->watch) >= 0)
+		fds[n++] = tag_watch_fd(session->watch);
+	return n;
+}
+
+int session_timeout_ms(const struct session *session)
+{
+	if (session->behind || tag_watch_behind(session->watch))
+		return 0;
+	return tracer_attached(session->tracer) ? TICK_MS : IDLE_TICK_MS;
+}
+
+/* Once a second the ledger is emptied, before it can fill. */
+static int housekeeping(struct session *session, uint64_t now)
+{
+	if (now - session->housekeeping_ns < SECOND_NS)
+		return 0;
+	session->housekeeping_ns = now;
+	return tracer_attached(session->tracer) ? session_take_ledger(session) : 0;
+}
+
+int session_tick(struct session *session)
+{
+	uint64_t now = monotonic_ns();
+	/* Not as soon as a stack comes: what its process mapped before may be told a little later. */
+	bool all = now - session->polled_ns >= TICK_MS * 1000000ULL;
+	int result;
+
+	attachment_hold(&session->attachment, now);
+	if (all)
+		session->polled_ns = now;
+	tag_watch_poll(session->watch, now);
+	attachment_hold(&session->attachment, now);
+	python_processes_tick(session->pythons, now);
+	result = tracer_poll(session->tracer, all, monotonic_ns() + SESSION_DRAIN_NS);
+	if (result < 0)
+		return result;
+	session->behind = result;
+	sampling_threshold_hold(&session->threshold, now);
+	tracer_copy_late(session->tracer, now);
+	return housekeeping(session, now);
+}

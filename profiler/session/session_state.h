@@ -1,0 +1,54 @@
+/* The inside of a session (session.h): made and driven in session.c; its windows are filled and ended in session_windows.c. */
+#ifndef STALLPROF_PROFILER_SESSION_STATE_H
+#define STALLPROF_PROFILER_SESSION_STATE_H
+
+#include "profiler/session/attachment.h"
+#include "profiler/session/sampling_threshold.h"
+#include "profiler/session/session.h"
+#include "profiler/session/window.h"
+
+#define SESSION_DRAIN_NS                                                                                     \
+	(50 * 1000000ULL) /* of a tick, so that signals and mappings are attended to in time */
+
+struct session {
+	const struct config *config;
+	struct session_opts opts;
+	session_say_fn say;
+	struct tracer *tracer;
+	struct debuginfod *debuginfod; /* NULL: not configured */
+	struct symbolizer *symbolizer;
+	struct process_table *processes;
+	struct python_processes *pythons; /* NULL: switched off */
+	struct stack_resolver *resolver;
+	struct tag_watch *watch;
+	struct families *families;
+	struct tag_names *tags;
+	struct tag_classes *classes;
+	struct device_names *devices;
+	struct window_deps deps;
+	struct window *current, *next;
+	uint64_t number;                  /* of the ledger map that the programs write to now */
+	uint64_t first_of_next;           /* events of this number and above belong to `next` */
+	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
+	uint64_t housekeeping_ns, polled_ns, steal_ns;
+	struct attachment attachment;
+	unsigned int windows_at_rest;      /* have ended since somebody was tagged */
+	bool behind;                       /* the last drain did not come to its end */
+	bool too_late;                     /* what comes now is counted, not resolved */
+	uint64_t lost_events, lost_row_ns; /* for want of memory for a window */
+	struct sampling_threshold threshold;
+};
+
+/* Of the tracer's events and the ledger's rows: into the window that they belong to. Without memory for one they are lost, and
+ * counted. */
+void session_on_event(void *ctx, const struct abi_event *event);
+int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value);
+
+/* The moment at which the walk that was just made began or cut the threads' time; without tagged threads, now. By CLOCK_MONOTONIC and
+ * by Unix time. The caller's own look at the clock may come much later, if the CPU is taken from it. */
+void session_walked(const struct session *session, uint64_t *ns, uint64_t *unix_time_ns);
+
+/* All rows so far, into the current window. */
+int session_take_ledger(struct session *session);
+
+#endif

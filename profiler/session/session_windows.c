@@ -1,0 +1,179 @@
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/base/clock.h"
+#include "profiler/symbols/debuginfod.h"
+#include "profiler/tracer/host_steal.h"
+#include "profiler/process/process_table.h"
+#include "profiler/process/python_processes.h"
+#include "profiler/session/session_state.h"
+#include "profiler/session/stack_resolve.h"
+#include "profiler/format/stamp.h"
+#include "profiler/symbols/symbol_cache.h"
+#include "profiler/tags/tag_names.h"
+#include "profiler/tags/tag_watch.h"
+#include "profiler/tracer/tracer.h"
+
+#define LAST_DRAIN_NS   (600 * 1000000ULL) /* of a window */
+#define WINDOWS_TO_REST 6 /* profiles are freed after their window, tables age for some more */
+
+/* --- what comes in -------------------------------------------------------------------------------- */
+
+void session_on_event(void *ctx, const struct abi_event *event)
+{
+	struct session *session = ctx;
+	struct window **window = &session->current;
+
+	if (event->kind == ABI_EVENT_TAGGED) {
+		tag_watch_met(session->watch, event->tgid);
+		return;
+	}
+	if (session->first_of_next && event->window >= session->first_of_next)
+		window = &session->next;
+	if (!*window)
+		*window = window_new(&session->deps);
+	if (!*window)
+		session->lost_events++;
+	else if (session->too_late)
+		window_lose_event(*window, event);
+	else
+		window_add_event(*window, event);
+}
+
+int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value)
+{
+	struct session *session = ctx;
+
+	if (!session->current)
+		session->current = window_new(&session->deps);
+	if (session->current)
+		return window_add_row(session->current, key, value);
+	session->lost_row_ns += (uint64_t)llabs((int64_t)value->ns);
+	return 0;
+}
+
+int session_take_ledger(struct session *session)
+{
+	int result = tracer_take_ledger(session->tracer, ++session->number, session_on_row, session);
+
+	tag_names_after_take(session->tags, session->tracer);
+	return result;
+}
+
+/* --- the end of a window -------------------------------------------------------------------------- */
+
+static struct stamp *describe(struct session *session)
+{
+	struct stamp *stamp = stamp_new();
+
+	if (!stamp)
+		return NULL;
+	if (tracer_describe(session->tracer, stamp) || stack_resolver_describe(session->resolver, stamp) ||
+	    python_processes_describe(session->pythons, stamp) ||
+	    debuginfod_describe(session->debuginfod, stamp) || tag_watch_describe(session->watch, stamp) ||
+	    stamp_add_counter(stamp, "events_without_memory", session->lost_events) ||
+	    stamp_add_counter(stamp, "ledger_without_memory_ns", session->lost_row_ns) ||
+	    host_steal_describe(&session->steal_ns, stamp)) {
+		stamp_free(stamp);
+		return NULL;
+	}
+	session->lost_events = session->lost_row_ns = 0;
+	stamp_set_threshold(stamp, sampling_threshold_take(&session->threshold));
+	return stamp;
+}
+
+/* All that has come, if that is resolved in time; what is not is counted as lost. */
+static int drain(struct session *session)
+{
+	int result = tracer_poll(session->tracer, true, monotonic_ns() + LAST_DRAIN_NS);
+
+	session->too_late = true;
+	if (result > 0)
+		result = tracer_poll(session->tracer, true, monotonic_ns() + SESSION_DRAIN_NS);
+	session->too_late = false;
+	return result;
+}
+
+/* What is in the maps and the ring goes to the window that ends, what comes from now on to the next. */
+static struct profile *finish_window(struct session *session, uint64_t covered_ns)
+{
+	struct profile *profile = NULL;
+	struct stamp *stamp = NULL;
+	int result = session_take_ledger(session);
+
+	session->first_of_next = session->number;
+	if (result >= 0)
+		result = drain(session);
+	if (!session->current)
+		session->current = window_new(&session->deps);
+	if (result >= 0 && session->current) {
+		stamp = describe(session);
+		errno = ENOMEM;
+		if (stamp)
+			profile = window_finish(session->current, stamp, session->begin_unix_ns, covered_ns);
+		stamp_free(stamp);
+	} else if (result < 0) {
+		errno = -result;
+	}
+	return profile;
+}
+
+/* The last windows' memory, and that of what was made of them, lies between what is kept: it is given back when nobody is
+ * tagged any more. */
+static void rest(struct session *session)
+{
+	if (tracer_attached(session->tracer))
+		session->windows_at_rest = 0;
+	else if (session->windows_at_rest++ < WINDOWS_TO_REST)
+		malloc_trim(0);
+}
+
+struct profile *session_end_window(struct session *session)
+{
+	uint64_t end_unix_ns, end_ns;
+	struct profile *profile = NULL;
+	int result;
+
+	tag_watch_poll(session->watch, monotonic_ns());
+	result = tracer_iterate(session->tracer, ABI_ITER_FLUSH);
+	session_walked(session, &end_ns, &end_unix_ns);
+	errno = -result;
+	if (!result)
+		profile = finish_window(session, end_ns - session->begin_ns);
+	result = -errno;
+	window_free(session->current);
+	session->current = session->next ? session->next : window_new(&session->deps);
+	session->next = NULL;
+	session->first_of_next = 0;
+	session->begin_unix_ns = end_unix_ns;
+	session->begin_ns = end_ns;
+	tag_names_end_window(session->tags, session->tracer);
+	process_table_age(session->processes);
+	python_processes_age(session->pythons);
+	symbol_cache_keep(session->symbolizer, session->debuginfod);
+	rest(session);
+	if (!profile)
+		errno = -result;
+	return profile;
+}
+
+void session_progress(const struct session *session, struct session_progress *out)
+{
+	static const enum abi_counter losses[] = { ABI_COUNT_ring_full, ABI_COUNT_ledger_full,
+		                                   ABI_COUNT_tags_full, ABI_COUNT_threads_failed,
+		                                   ABI_COUNT_follow_full };
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	if (session->current) {
+		window_stalled(session->current, out->stalled_ns);
+		out->samples = window_samples(session->current);
+	}
+	for (i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
+		out->losses += tracer_counter(session->tracer, losses[i]);
+	out->tagged = tracer_tagged(session->tracer);
+	out->attach_count = session->attachment.count;
+	out->attached = tracer_attached(session->tracer);
+}

@@ -1,0 +1,436 @@
+#include "profiler/session/stack_resolve.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pprof/profile.h"
+#include "profiler/symbols/debug_package.h"
+#include "profiler/process/process_table.h"
+#include "profiler/session/python_merge.h"
+#include "profiler/process/python_processes.h"
+#include "profiler/session/remote_stack.h"
+#include "profiler/format/stamp.h"
+#include "profiler/session/user_stack_memo.h"
+#include "symbolizer/python/python.h"
+#include "symbolizer/symbolizer.h"
+
+#define INLINED_MAX  64
+#define COUNTERS_MAX 34
+
+struct stack_resolver {
+	struct symbolizer *symbolizer;
+	struct process_table *processes;
+	struct python_processes *pythons;
+	struct user_stack_memo *memo;
+	uint64_t by_registers;            /* stacks taken from the memo, for want of a copy */
+	uint64_t read_late;               /* stacks read from the waiting thread, for want of a copy */
+	uint64_t read_failed;             /* … which had woken before they were read */
+	uint64_t without_user;            /* stacks without any user part */
+	uint64_t incomplete;              /* stacks that do not reach the thread's start */
+	uint64_t python_unmatched;        /* stacks with evaluators and Python frames that are not as many */
+	uint64_t described[COUNTERS_MAX]; /* what stack_resolver_describe has told already */
+	uint64_t pcs[STACK_FRAMES_MAX];
+	bool is_caller[STACK_FRAMES_MAX];
+	int64_t native[STACK_FRAMES_MAX]; /* locations, by pc */
+	uint8_t kinds[STACK_FRAMES_MAX];  /* enum sym_python_native, likewise */
+	struct python_shown_frame shown[PYTHON_MERGED_MAX(STACK_FRAMES_MAX, ABI_PYTHON_FRAMES_MAX)];
+	uint8_t late_copy[ABI_USTACK_MAX];
+};
+
+struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct process_table *processes,
+                                          struct python_processes *pythons)
+{
+	struct stack_resolver *resolver = calloc(1, sizeof(*resolver));
+
+	if (resolver)
+		resolver->memo = user_stack_memo_new();
+	if (resolver && !resolver->memo) {
+		free(resolver);
+		return NULL;
+	}
+	if (resolver) {
+		resolver->symbolizer = symbolizer;
+		resolver->processes = processes;
+		resolver->pythons = pythons;
+	}
+	return resolver;
+}
+
+void stack_resolver_free(struct stack_resolver *resolver)
+{
+	if (resolver)
+		user_stack_memo_free(resolver->memo);
+	free(resolver);
+}
+
+static int64_t mapping_of(struct profile *profile, const struct sym_module *module)
+{
+	if (!module)
+		return 0;
+	return profile_mapping(profile, module->start, module->end, module->offset, module->path,
+	                       module->build_id, module->has_functions, module->has_lines);
+}
+
+static int64_t location_of(struct profile *profile, const struct sym_result *result)
+{
+	struct profile_frame frames[INLINED_MAX];
+	size_t i, n = result->n_frames < INLINED_MAX ? result->n_frames : INLINED_MAX;
+	int64_t mapping = mapping_of(profile, result->module);
+
+	if (mapping < 0)
+		return mapping;
+	for (i = 0; i < n; i++) {
+		frames[i] = (struct profile_frame){
+			.function = result->frames[i].function,
+			.file = result->frames[i].file,
+			.line = result->frames[i].line,
+		};
+	}
+	return profile_location(profile, mapping, result->address, frames, n);
+}
+
+int64_t stack_placeholder(struct profile *profile, const char *name)
+{
+	struct profile_frame frame = { .function = name };
+
+	return profile_location(profile, 0, 0, &frame, 1);
+}
+
+static int push(int64_t *ids, size_t *n, int64_t id)
+{
+	if (id < 0)
+		return id;
+	if (*n < STACK_FRAMES_MAX)
+		ids[(*n)++] = id;
+	return 0;
+}
+
+static int resolve_kernel(struct stack_resolver *resolver, const struct abi_event *event,
+                          struct profile *profile, int64_t *ids, size_t *n)
+{
+	/* Of a sleeping thread's frames the first is a return address, too; of a sampled one's it is not. */
+	bool is_caller = event->kind != ABI_EVENT_CPU;
+	struct sym_result result;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < event->kstack_len && i < ABI_KSTACK_MAX && !err; i++) {
+		if (symbolizer_kernel(resolver->symbolizer, event->kstack[i], is_caller, &result))
+			continue;
+		err = push(ids, n, location_of(profile, &result));
+		is_caller = !symbolizer_kernel_entry(&result);
+	}
+	return err;
+}
+
+static void regs_of(struct sym_regs *to, const struct abi_regs *from)
+{
+	*to = (struct sym_regs){
+		.ip = from->ip,
+		.sp = from->sp,
+		.bp = from->bp,
+		.bx = from->bx,
+		.r12 = from->r12,
+		.r13 = from->r13,
+		.r14 = from->r14,
+		.r15 = from->r15,
+		.ax = from->ax,
+		.cx = from->cx,
+		.dx = from->dx,
+		.si = from->si,
+		.di = from->di,
+		.r8 = from->r8,
+		.r9 = from->r9,
+		.r10 = from->r10,
+		.r11 = from->r11,
+	};
+}
+
+/* The bytes of user stack: those that came with the event, else what the thread, if it still waits in the
+ * same sleep, has there now. */
+static size_t stack_bytes(struct stack_resolver *resolver, const struct abi_event *event, const void **copy)
+{
+	ssize_t n;
+
+	*copy = event + 1;
+	if (!(event->flags & ABI_NO_USER_COPY))
+		return event->ustack_len;
+	if (event->kind != ABI_EVENT_INFLIGHT)
+		return 0;
+	n = remote_stack_read(event->tgid, event->tid, event->switches, event->regs.sp, resolver->late_copy,
+	                      sizeof(resolver->late_copy));
+	if (n <= 0) {
+		resolver->read_failed++;
+		return 0;
+	}
+	resolver->read_late++;
+	*copy = resolver->late_copy;
+	return n;
+}
+
+static const char *end_name(const struct abi_event *event, enum sym_unwind_end end, size_t copied)
+{
+	if (!copied && event->flags & ABI_NO_USER_COPY)
+		return "[user stack not copied]";
+	if (event->flags & ABI_KERNEL_THREAD)
+		return NULL;
+	return end == SYM_UNWIND_COMPLETE ? NULL : "[unwind truncated]";
+}
+
+/* Fills resolver->pcs and ->is_caller. */
+static size_t unwind(struct stack_resolver *resolver, struct process *process, struct sym_process *sym,
+                     struct sym_stack *stack, size_t room, enum sym_unwind_end *end)
+{
+	size_t n = 0;
+
+	if (symbolizer_unwind(sym, stack, resolver->pcs, room, &n, end))
+		*end = SYM_UNWIND_BAD;
+	if (*end == SYM_UNWIND_NO_CFI || *end == SYM_UNWIND_BAD) {
+		/* Something may have been mapped since: look once more. */
+		process_table_refresh(resolver->processes, process);
+		if (symbolizer_unwind(sym, stack, resolver->pcs, room, &n, end))
+			*end = SYM_UNWIND_BAD;
+	}
+	return n;
+}
+
+/* Fills resolver->native and ->kinds. */
+static int locate_native(struct stack_resolver *resolver, struct sym_process *sym, uint32_t pid,
+                         struct profile *profile, size_t n_pcs)
+{
+	struct sym_result result;
+	size_t i;
+
+	for (i = 0; i < n_pcs; i++) {
+		resolver->kinds[i] = SYM_PYTHON_NOT_EVALUATOR;
+		resolver->native[i] = 0;
+		if (symbolizer_user(sym, resolver->pcs[i], resolver->is_caller[i], &result))
+			continue;
+		resolver->native[i] = location_of(profile, &result);
+		if (resolver->native[i] < 0)
+			return (int)resolver->native[i];
+		resolver->kinds[i] = python_processes_native_kind(
+		        resolver->pythons, pid, resolver->pcs[i] - resolver->is_caller[i],
+		        result.frames[result.n_frames - 1].function);
+	}
+	return 0;
+}
+
+/* 0: one that Python hides itself. */
+static int64_t python_location(struct stack_resolver *resolver, struct profile *profile, uint32_t pid,
+                               const struct abi_python_frame *frame)
+{
+	int64_t mapping = profile_mapping(profile, 0, 0, 0, "[python]", NULL, true, true);
+	struct profile_frame out;
+	struct sym_frame named;
+
+	if (mapping < 0)
+		return mapping;
+	if (!python_processes_frame(resolver->pythons, pid, frame, &named))
+		return 0;
+	out = (struct profile_frame){ .function = named.function, .file = named.file, .line = named.line };
+	return profile_location(profile, mapping, 0, &out, 1);
+}
+
+static int64_t shown_location(struct stack_resolver *resolver, struct profile *profile,
+                              const struct abi_event *event, const struct python_stacks *stacks,
+                              const struct python_shown_frame *shown, const char *native_end)
+{
+	switch (shown->what) {
+	case PYTHON_SHOWN_PYTHON:
+		return python_location(resolver, profile, event->tgid, &stacks->frames[shown->index]);
+	case PYTHON_SHOWN_NATIVE_CUT:
+		return stack_placeholder(profile, native_end);
+	case PYTHON_SHOWN_PYTHON_CUT:
+		return stack_placeholder(profile, "[python frames cut]");
+	default:
+		return resolver->native[shown->index];
+	}
+}
+
+/* The frames that came with the event, if they are of the same moment as its stack. */
+static void python_stacks_of(const struct stack_resolver *resolver, const struct abi_event *event,
+                             struct python_stacks *stacks)
+{
+	const char *behind = (const char *)(event + 1);
+
+	if (!resolver->pythons || event->flags & ABI_NO_USER_COPY || event->n_python > ABI_PYTHON_FRAMES_MAX)
+		return;
+	stacks->frames = (const struct abi_python_frame *)(behind + abi_python_offset(event->ustack_len));
+	stacks->n_frames = event->n_python;
+	stacks->python_cut = event->flags & (ABI_PYTHON_CUT | ABI_PYTHON_FAULTED);
+}
+
+/* Native and Python frames in their order, then the name of the native ones' end where that is not the thread's
+ * start (else NULL). */
+static int push_merged(struct stack_resolver *resolver, struct process *process,
+                       const struct abi_event *event, struct profile *profile, size_t n_pcs,
+                       const char *native_end, int64_t *ids, size_t *n)
+{
+	struct python_stacks stacks = { .kinds = resolver->kinds,
+		                        .n_native = n_pcs,
+		                        .native_cut = native_end != NULL };
+	size_t n_shown, unmatched, i;
+	int err = 0;
+
+	python_stacks_of(resolver, event, &stacks);
+	n_shown = python_merge(&stacks, resolver->shown, &unmatched);
+	resolver->python_unmatched += unmatched != 0;
+	if (unmatched && !stacks.n_frames && !process->python_looked) {
+		process->python_looked = true; /* nobody has told of it */
+		python_processes_look(resolver->pythons, event->tgid);
+	}
+	for (i = 0; i < n_shown && !err; i++) {
+		int64_t id =
+		        shown_location(resolver, profile, event, &stacks, &resolver->shown[i], native_end);
+
+		if (id) /* 0: nothing to show */
+			err = push(ids, n, id);
+	}
+	return err;
+}
+
+static int resolve_user(struct stack_resolver *resolver, const struct abi_event *event,
+                        struct profile *profile, int64_t *ids, size_t *n)
+{
+	struct process *process =
+	        process_table_get(resolver->processes, event->tgid, event->process_start_ns, event->comm);
+	struct sym_process *sym = process ? process_table_symbols(resolver->processes, process) : NULL;
+	struct sym_stack stack = { .copy_start = event->regs.sp, .is_caller = resolver->is_caller };
+	enum sym_unwind_end end = SYM_UNWIND_COMPLETE;
+	const char *native_end;
+	size_t n_pcs;
+	int err;
+
+	if (!sym)
+		return -ENOMEM;
+	regs_of(&stack.regs, &event->regs);
+	stack.copy_len = stack_bytes(resolver, event, &stack.copy);
+	n_pcs = unwind(resolver, process, sym, &stack, STACK_FRAMES_MAX - *n - 1, &end);
+	native_end = end_name(event, end, stack.copy_len);
+	resolver->incomplete += native_end != NULL;
+	resolver->without_user += !stack.copy_len && event->flags & ABI_NO_USER_COPY;
+	err = locate_native(resolver, sym, event->tgid, profile, n_pcs);
+	return err ? err : push_merged(resolver, process, event, profile, n_pcs, native_end, ids, n);
+}
+
+static void memo_key(const struct abi_event *event, const struct profile *profile, struct user_stack_key *key)
+{
+	*key = (struct user_stack_key){ .profile = profile,
+		                        .process_start_ns = event->process_start_ns,
+		                        .ip = event->regs.ip,
+		                        .sp = event->regs.sp,
+		                        .tgid = event->tgid,
+		                        .tid = event->tid };
+}
+
+/* The user's frames of an earlier wait of the thread with the same registers. */
+static bool take_known(struct stack_resolver *resolver, const struct abi_event *event,
+                       const struct profile *profile, int64_t *ids, size_t *n)
+{
+	struct user_stack_key key;
+	const int64_t *known;
+	size_t n_known, i;
+
+	memo_key(event, profile, &key);
+	known = user_stack_memo_get(resolver->memo, &key, &n_known);
+	if (!known)
+		return false;
+	resolver->by_registers++;
+	for (i = 0; i < n_known; i++)
+		push(ids, n, known[i]);
+	return true;
+}
+
+static int resolve_user_or_known(struct stack_resolver *resolver, const struct abi_event *event,
+                                 struct profile *profile, int64_t *ids, size_t *n)
+{
+	size_t n_kernel = *n;
+	struct user_stack_key key;
+	int err;
+
+	if (event->kind == ABI_EVENT_WAIT && event->flags & ABI_NO_USER_COPY &&
+	    take_known(resolver, event, profile, ids, n))
+		return 0;
+	err = resolve_user(resolver, event, profile, ids, n);
+	if (err || event->flags & ABI_NO_USER_COPY || event->n_python || event->kind == ABI_EVENT_CPU)
+		return err;
+	memo_key(event, profile, &key);
+	user_stack_memo_put(resolver->memo, &key, ids + n_kernel, *n - n_kernel);
+	return 0;
+}
+
+int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event, struct profile *profile,
+                  int64_t *ids, size_t *n)
+{
+	int err;
+
+	*n = 0;
+	err = resolve_kernel(resolver, event, profile, ids, n);
+	if (!err && !(event->flags & ABI_KERNEL_THREAD))
+		err = resolve_user_or_known(resolver, event, profile, ids, n);
+	if (!err && !*n)
+		err = push(ids, n, stack_placeholder(profile, "[no stack]"));
+	return err;
+}
+
+static int describe_kernel(const struct symbolizer_stats *stats, struct stamp *stamp)
+{
+	static const enum kernel_symbols states[] = { [SYM_KERNEL_UNUSED] = KERNEL_SYMBOLS_UNSAID,
+		                                      [SYM_KERNEL_DWARF] = KERNEL_SYMBOLS_DWARF,
+		                                      [SYM_KERNEL_NAMES] = KERNEL_SYMBOLS_KALLSYMS,
+		                                      [SYM_KERNEL_HIDDEN] = KERNEL_SYMBOLS_HIDDEN };
+	struct stamp_kernel kernel = { .state = states[stats->kernel],
+		                       .modules_without_debug = stats->kernel_modules_without_debug };
+
+	if (kernel.state == KERNEL_SYMBOLS_KALLSYMS)
+		kernel.advice = VMLINUX_ADVICE;
+	else if (kernel.state == KERNEL_SYMBOLS_HIDDEN)
+		kernel.advice = KALLSYMS_ADVICE;
+	return stamp_set_kernel(stamp, &kernel);
+}
+
+int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp)
+{
+	struct symbolizer_stats stats;
+	struct stamp_counter counters[COUNTERS_MAX];
+	size_t i, n = 0;
+	int err = 0;
+
+	user_stack_memo_clear(resolver->memo); /* the window is over, and its profile with it */
+	symbolizer_stats(resolver->symbolizer, &stats);
+	counters[n++] = (struct stamp_counter){ "frames_dwarf", stats.results[SYM_SOURCE_DWARF] };
+	counters[n++] = (struct stamp_counter){ "frames_symtab", stats.results[SYM_SOURCE_SYMTAB] };
+	counters[n++] = (struct stamp_counter){ "frames_kallsyms", stats.results[SYM_SOURCE_KALLSYMS] };
+	counters[n++] = (struct stamp_counter){ "frames_jitdump", stats.results[SYM_SOURCE_JITDUMP] };
+	counters[n++] = (struct stamp_counter){ "frames_perf_map", stats.results[SYM_SOURCE_PERF_MAP] };
+	counters[n++] = (struct stamp_counter){ "frames_without_symbol", stats.results[SYM_SOURCE_NONE] };
+	counters[n++] = (struct stamp_counter){ "stacks_incomplete", resolver->incomplete };
+	counters[n++] = (struct stamp_counter){ "stacks_without_user", resolver->without_user };
+	counters[n++] = (struct stamp_counter){ "stacks_by_registers", resolver->by_registers };
+	counters[n++] = (struct stamp_counter){ "stacks_read_late", resolver->read_late };
+	counters[n++] = (struct stamp_counter){ "stacks_read_too_late", resolver->read_failed };
+	counters[n++] = (struct stamp_counter){ "python_unmatched", resolver->python_unmatched };
+	counters[n++] = (struct stamp_counter){ "files_missing", stats.files_missing };
+	counters[n++] = (struct stamp_counter){ "files_corrupt", stats.files_corrupt };
+	counters[n++] = (struct stamp_counter){ "files_too_large", stats.files_too_large };
+	counters[n++] = (struct stamp_counter){ "dwarf_errors", stats.dwarf_errors };
+	counters[n++] = (struct stamp_counter){ "split_files_missing", stats.split_files_missing };
+	counters[n++] = (struct stamp_counter){ "symbol_tables_evicted", stats.cache_evictions };
+	counters[n++] = (struct stamp_counter){ "mappings_dropped", stats.mappings_dropped };
+	counters[n++] = (struct stamp_counter){ "symbol_names_refused", stats.names_refused };
+	counters[n++] = (struct stamp_counter){ "symbol_indexes_loaded", stats.index_files_loaded };
+	counters[n++] = (struct stamp_counter){ "symbol_blocks_used", stats.index_blocks_used };
+	counters[n++] = (struct stamp_counter){ "symbol_blocks_refused", stats.index_blocks_refused };
+	counters[n++] = (struct stamp_counter){ "symbol_blocks_saved", stats.index_blocks_saved };
+	counters[n++] = (struct stamp_counter){ "symbol_indexes_evicted", stats.index_files_evicted };
+	counters[n++] = (struct stamp_counter){ "symbol_index_errors", stats.index_errors };
+	for (i = 0; i < n && !err; i++) {
+		err = stamp_add_counter(stamp, counters[i].name, counters[i].value - resolver->described[i]);
+		resolver->described[i] = counters[i].value;
+	}
+	return err ? err : describe_kernel(&stats, stamp);
+}

@@ -1,0 +1,297 @@
+#include "profiler/session/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pprof/profile.h"
+#include "profiler/process/process_table.h"
+#include "profiler/session/stack_pool.h"
+#include "profiler/tags/tag_names.h"
+#include "profiler/session/window_state.h"
+#include "symbolizer/symbolizer.h"
+
+static const struct profile_value_type types[WINDOW_TYPES] = {
+	[WINDOW_CONTENTIONS] = { "contentions", "count" },
+	[WINDOW_DELAY] = { "delay", "nanoseconds" },
+	[WINDOW_CPU] = { "cpu", "nanoseconds" },
+};
+
+const char *window_cause_name(unsigned int cause)
+{
+	static const char *const names[ABI_WAIT_END] = {
+		[ABI_CAUSE_NONE] = "none",
+		[ABI_CAUSE_BLOCK_IO] = "block_io",
+		[ABI_CAUSE_WRITEBACK] = "writeback",
+		[ABI_CAUSE_JOURNAL] = "journal",
+		[ABI_CAUSE_THROTTLE] = "throttle",
+		[ABI_WAIT_OTHER] = "other",
+		[ABI_WAIT_LOCK] = "lock",
+		[ABI_WAIT_PIPE] = "pipe",
+		[ABI_WAIT_SOCKET] = "socket",
+		[ABI_WAIT_POLL] = "poll",
+		[ABI_WAIT_SLEEP] = "sleep",
+		[ABI_WAIT_CHILD] = "child",
+		[ABI_WAIT_STOPPED] = "stopped",
+		[ABI_WAIT_UNDECIDED] = "undecided",
+	};
+
+	return cause < ABI_WAIT_END && names[cause] ? names[cause] : "unknown";
+}
+
+struct window *window_new(const struct window_deps *deps)
+{
+	struct profile_value_type period = { "contentions", "count" };
+	struct window *window = calloc(1, sizeof(*window));
+
+	if (!window)
+		return NULL;
+	window->deps = *deps;
+	if (!window->deps.max_rows)
+		window->deps.max_rows = WINDOW_ROWS_MAX;
+	window->profile = profile_new(types, WINDOW_TYPES, period, 1, deps->max_bytes);
+	window->pools = stack_pools_new();
+	if (!window->profile || !window->pools) {
+		window_free(window);
+		errno = ENOMEM;
+		return NULL;
+	}
+	profile_set_default_type(window->profile, "delay");
+	return window;
+}
+
+static void row_free(struct window *window, struct row *row)
+{
+	struct sample *sample, *next;
+
+	HASH_ITER (hh, row->samples, sample, next) {
+		HASH_DEL(row->samples, sample);
+		free(sample->ids);
+		free(sample);
+	}
+	HASH_DEL(window->rows, row);
+	free(row);
+}
+
+void window_free(struct window *window)
+{
+	struct row *row, *next;
+
+	if (!window)
+		return;
+	HASH_ITER (hh, window->rows, row, next)
+		row_free(window, row);
+	stack_pools_free(window->pools);
+	profile_free(window->profile);
+	free(window);
+}
+
+/* NULL with errno ENOSPC or ENOMEM. The tag's name is copied on the way. */
+static struct row *row_get(struct window *window, const struct abi_ledger_key *key)
+{
+	struct row *row;
+
+	HASH_FIND(hh, window->rows, key, sizeof(*key), row);
+	if (!row && HASH_COUNT(window->rows) >= window->deps.max_rows) {
+		tag_names_refused(window->deps.tags, window->deps.tracer, key->tag);
+		errno = ENOSPC;
+		return NULL;
+	}
+	if (!row) {
+		row = calloc(1, sizeof(*row));
+		if (!row)
+			return NULL;
+		row->key = *key;
+		HASH_ADD(hh, window->rows, key, sizeof(row->key), row);
+		if (!row->hh.tbl) {
+			free(row);
+			errno = ENOMEM;
+			return NULL;
+		}
+		process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
+	}
+	tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
+	return row;
+}
+
+int window_add_row(struct window *window, const struct abi_ledger_key *key,
+                   const struct abi_ledger_value *value)
+{
+	struct row *row = row_get(window, key);
+
+	if (!row) {
+		window->rows_refused++;
+		if (key->state != ABI_CPU_STALL) /* a part of on-CPU, which is a row of its own */
+			window->rows_refused_ns += (uint64_t)llabs((int64_t)value->ns);
+		return 0;
+	}
+	row->ns += value->ns;
+	row->count += value->count;
+	/* While the process is there: the samples' labels want it at the window's end. */
+	process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
+	return 0;
+}
+
+/* pprof takes mapping 0 for the main binary: let it be the program of the first process that is seen. */
+static void add_main_binary(struct window *window, const struct abi_event *event)
+{
+	struct process *process =
+	        process_table_get(window->deps.processes, event->tgid, event->process_start_ns, event->comm);
+	const struct sym_module *module;
+
+	if (window->has_main_binary || !process)
+		return;
+	window->has_main_binary = true;
+	module = process_table_main_module(window->deps.processes, process);
+	if (module)
+		profile_mapping(window->profile, module->start, module->end, module->offset, module->path,
+		                module->build_id, module->has_functions, module->has_lines);
+	else
+		profile_mapping(window->profile, 0, 0, 0,
+		                process->program[0] ? process->program : process->comm, NULL, true, false);
+}
+
+static uint64_t hash_ids(const int64_t *ids, size_t n)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		hash = (hash ^ (uint64_t)ids[i]) * 0x9e3779b97f4a7c15ULL;
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+static struct sample *sample_get(struct row *row, const int64_t *ids, size_t n)
+{
+	uint64_t hash = hash_ids(ids, n);
+	struct sample *sample;
+
+	HASH_FIND(hh, row->samples, &hash, sizeof(hash), sample);
+	while (sample && (sample->n != n || memcmp(sample->ids, ids, n * sizeof(*ids)))) {
+		hash++; /* another stack has this hash: take the next that is free */
+		HASH_FIND(hh, row->samples, &hash, sizeof(hash), sample);
+	}
+	if (sample)
+		return sample;
+	sample = calloc(1, sizeof(*sample));
+	if (!sample)
+		return NULL;
+	sample->ids = malloc(n * sizeof(*ids));
+	if (!sample->ids) {
+		free(sample);
+		return NULL;
+	}
+	memcpy(sample->ids, ids, n * sizeof(*ids));
+	sample->n = n;
+	sample->stack_hash = hash;
+	HASH_ADD(hh, row->samples, stack_hash, sizeof(sample->stack_hash), sample);
+	if (sample->hh.tbl)
+		return sample;
+	free(sample->ids);
+	free(sample);
+	return NULL;
+}
+
+static void event_key(struct abi_ledger_key *key, const struct abi_event *event)
+{
+	memset(key, 0, sizeof(*key));
+	key->tag = event->tag;
+	key->process_start_ns = event->process_start_ns;
+	key->tgid = event->tgid;
+	key->dev = event->dev;
+	key->state = event->state;
+	key->cause = event->cause;
+}
+
+static int count_lost(struct window *window, const struct abi_event *event, int err)
+{
+	window->n_lost++;
+	window->lost_ns += event->duration_ns;
+	return err;
+}
+
+void window_lose_event(struct window *window, const struct abi_event *event)
+{
+	count_lost(window, event, 0);
+}
+
+/* The row's sample with the stack in window->ids. */
+static int sample_of(struct window *window, const struct abi_ledger_key *key, size_t n, struct row **row,
+                     struct sample **sample)
+{
+	*row = row_get(window, key);
+	*sample = *row ? sample_get(*row, window->ids, n) : NULL;
+	if (*sample)
+		return 0;
+	return *row ? -ENOMEM : -errno;
+}
+
+/* What earlier windows were told of the wait has left the row that they had it in: there, with the same stack. */
+static int add_moved(struct window *window, const struct abi_event *event, size_t n)
+{
+	struct abi_ledger_key key;
+	struct sample *sample;
+	struct row *row;
+	int err;
+
+	event_key(&key, event);
+	key.state = event->moved_state;
+	key.cause = event->moved_cause;
+	key.dev = event->moved_dev;
+	err = sample_of(window, &key, n, &row, &sample);
+	if (err)
+		return err;
+	if (key.state == ABI_SLEEP) {
+		sample->taken_back += event->moved_ns;
+	} else {
+		sample->weight += event->moved_ns;
+		row->weight += event->moved_ns;
+	}
+	return 0;
+}
+
+int window_add_event(struct window *window, const struct abi_event *event)
+{
+	struct abi_ledger_key key;
+	struct sample *sample;
+	struct row *row;
+	uint64_t times;
+	size_t n;
+	int err;
+
+	add_main_binary(window, event);
+	err = stack_resolve(window->deps.resolver, event, window->profile, window->ids, &n);
+	if (err)
+		return count_lost(window, event, err);
+	event_key(&key, event);
+	times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
+	err = sample_of(window, &key, n, &row, &sample);
+	if (err)
+		return count_lost(window, event, err);
+	sample->weight += event->weight_ns;
+	sample->times += times;
+	row->weight += event->weight_ns;
+	row->times += times;
+	if (event->moved_ns > 0 && add_moved(window, event, n))
+		return count_lost(window, event, -ENOMEM);
+	window->n_samples++;
+	return 0;
+}
+
+void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX])
+{
+	const struct row *row;
+
+	memset(by_cause, 0, ABI_CAUSE_MAX * sizeof(*by_cause));
+	for (row = window->rows; row; row = row->hh.next) {
+		if (row->key.state == ABI_STALL && row->key.cause < ABI_CAUSE_MAX)
+			by_cause[row->key.cause] += row->ns;
+	}
+}
+
+uint64_t window_samples(const struct window *window)
+{
+	return window->n_samples;
+}

@@ -1,0 +1,330 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pprof/profile.h"
+#include "profiler/session/device_names.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/process/process_ranks.h"
+#include "profiler/process/process_table.h"
+#include "profiler/session/stack_pool.h"
+#include "profiler/format/stamp.h"
+#include "profiler/tags/tag_class.h"
+#include "profiler/format/tag_hash.h"
+#include "profiler/tags/tag_names.h"
+#include "profiler/session/window_state.h"
+
+#define LABELS_MAX 9
+
+struct labels {
+	struct profile_label label[LABELS_MAX];
+	size_t n;
+	char span_id[17], trace_id[33], rank[12];
+};
+
+static void add_text(struct labels *labels, const char *key, const char *text)
+{
+	labels->label[labels->n++] = (struct profile_label){ .key = key, .str = text };
+}
+
+static void add_rank(struct window *window, const struct row *row, struct labels *labels)
+{
+	uint32_t rank = process_table_rank(window->deps.processes, row->key.tgid, row->key.process_start_ns);
+
+	if (rank == PROCESS_RANK_NONE || window->deps.without_rank)
+		return;
+	snprintf(labels->rank, sizeof(labels->rank), "%u", rank);
+	add_text(labels, "rank", labels->rank);
+}
+
+static void labels_of(struct window *window, const struct row *row, struct labels *labels)
+{
+	const struct abi_tag *tag = tag_names_of(window->deps.tags, window->deps.tracer, row->key.tag);
+	static const uint8_t no_trace[16];
+	int i;
+
+	labels->n = 0;
+	add_text(labels, "ai_tag", tag_classes_of(window->deps.classes, tag->name));
+	add_text(labels, "stall", window_cause_name(row->key.cause));
+	add_text(labels, "device", device_names_of(window->deps.devices, row->key.dev));
+	add_rank(window, row, labels);
+	if (tag->id) {
+		snprintf(labels->span_id, sizeof(labels->span_id), "%016llx", (unsigned long long)tag->id);
+		add_text(labels, "span_id", labels->span_id);
+	}
+	if (memcmp(tag->trace_id, no_trace, sizeof(no_trace))) {
+		for (i = 0; i < 16; i++)
+			snprintf(labels->trace_id + 2 * i, 3, "%02x", tag->trace_id[i]);
+		add_text(labels, "trace_id", labels->trace_id);
+	}
+	labels->label[labels->n++] =
+	        (struct profile_label){ .key = "pid", .num = row->key.tgid, .unit = "id" };
+	if (strcmp(tag->name, labels->label[0].str))
+		labels->label[labels->n++] = (struct profile_label){ .key = TAG_HASH_LABEL,
+			                                             .num = tag_hash(tag->name),
+			                                             .unit = TAG_HASH_UNIT };
+}
+
+static void values_of(const struct row *row, int64_t ns, uint64_t count, int64_t values[WINDOW_TYPES])
+{
+	memset(values, 0, WINDOW_TYPES * sizeof(*values));
+	if (row->key.state == ABI_CPU_STALL) {
+		values[WINDOW_CPU] = ns;
+		return;
+	}
+	values[WINDOW_CONTENTIONS] = count;
+	values[WINDOW_DELAY] = ns;
+}
+
+/* `total` in proportion to `upto` of `whole`, rounded to 0: taken at each partial sum the differences add up to the total
+ * exactly. */
+static int64_t share(int64_t total, uint64_t upto, uint64_t whole)
+{
+	return whole ? (int64_t)((__int128)total * upto / whole) : 0;
+}
+
+static void pool_key(struct window *window, const struct row *row, struct stack_pool_key *key)
+{
+	const struct abi_tag *tag = tag_names_of(window->deps.tags, window->deps.tracer, row->key.tag);
+
+	memset(key, 0, sizeof(*key));
+	key->class = tag_classes_of(window->deps.classes, tag->name);
+	key->process_start_ns = row->key.process_start_ns;
+	key->tgid = row->key.tgid;
+	key->dev = row->key.dev;
+	key->state = row->key.state;
+	key->cause = row->key.cause;
+}
+
+static bool has_samples_to_be(const struct row *row)
+{
+	return (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL) && row->ns;
+}
+
+static uint64_t magnitude(int64_t ns)
+{
+	return ns < 0 ? -ns : ns;
+}
+
+/* What was kept, and which rows have nothing of their own. */
+static int fill_pools(struct window *window)
+{
+	const struct sample *sample;
+	struct stack_pool_key key;
+	const struct row *row;
+	int err = 0;
+
+	for (row = window->rows; row && !err; row = row->hh.next) {
+		if (!has_samples_to_be(row) || row->key.below_min)
+			continue;
+		pool_key(window, row, &key);
+		for (sample = row->samples; sample && !err; sample = sample->hh.next)
+			err = stack_pools_offer(window->pools, &key, sample->ids, sample->n, sample->weight);
+		if (!err && !row->samples)
+			err = stack_pools_want(window->pools, &key, magnitude(row->ns));
+	}
+	return err;
+}
+
+/* A row of which no wait was kept: a stack of its like, and a label that says so; else a name that does. */
+static int add_unsampled(struct window *window, const struct row *row, struct labels *labels)
+{
+	const int64_t *ids = NULL;
+	struct stack_pool_key key;
+	int64_t values[WINDOW_TYPES], id;
+	size_t n = 1;
+
+	values_of(row, row->ns, row->count, values);
+	if (!row->key.below_min) {
+		pool_key(window, row, &key);
+		ids = stack_pools_take(window->pools, &key, magnitude(row->ns), &n);
+	}
+	if (ids) {
+		window->estimated_ns += magnitude(row->ns);
+		labels->label[labels->n++] =
+		        (struct profile_label){ .key = "stack_of_a_like_wait", .num = 1, .unit = "count" };
+		return profile_add_sample(window->profile, ids, n, values, labels->label, labels->n);
+	}
+	id = stack_placeholder(window->profile,
+	                       row->key.below_min ? "[shorter than --min-duration]" : "[not sampled]");
+	if (id < 0)
+		return id;
+	return profile_add_sample(window->profile, &id, 1, values, labels->label, labels->n);
+}
+
+static int add_row_samples(struct window *window, struct row *row)
+{
+	uint64_t weight = 0, times = 0, count = 0;
+	int64_t values[WINDOW_TYPES], ns = 0;
+	struct sample *sample;
+	struct labels labels;
+	int err = 0;
+
+	labels_of(window, row, &labels);
+	if (!row->samples)
+		return row->ns ? add_unsampled(window, row, &labels) : 0;
+	for (sample = row->samples; sample && !err; sample = sample->hh.next) {
+		uint64_t count_upto;
+		int64_t ns_upto;
+
+		weight += sample->weight;
+		times += sample->times;
+		ns_upto = share(row->ns, weight, row->weight);
+		count_upto = share(row->count, times, row->times);
+		values_of(row, ns_upto - ns, count_upto - count, values);
+		err = profile_add_sample(window->profile, sample->ids, sample->n, values, labels.label,
+		                         labels.n);
+		ns = ns_upto;
+		count = count_upto;
+	}
+	return err;
+}
+
+/* What the samples of waits that are no stalls may stand for: each is as long as the hooks' clock says, their row as the
+ * scheduler's counts leave over. */
+static uint64_t wait_weight(const struct row *row)
+{
+	const struct sample *sample;
+	int64_t bound = row->ns;
+
+	for (sample = row->samples; sample; sample = sample->hh.next)
+		bound += sample->taken_back;
+	if (bound < 0)
+		return 0;
+	return (uint64_t)bound < row->weight ? (uint64_t)bound : row->weight;
+}
+
+/* Waits that are no stalls: their stacks stand for themselves alone, as only the long ones have any, and never for more
+ * than their row. What earlier windows were told of a wait that turned out to be a stall is taken back (window.c). */
+static int add_wait_samples(struct window *window, struct row *row)
+{
+	uint64_t weight = 0, whole = wait_weight(row);
+	struct sample *sample;
+	struct labels labels;
+	int64_t ns = 0;
+	int err = 0;
+
+	if (row->samples)
+		labels_of(window, row, &labels);
+	for (sample = row->samples; sample && !err; sample = sample->hh.next) {
+		int64_t upto = share((int64_t)whole, weight += sample->weight, row->weight);
+		int64_t values[WINDOW_TYPES] = { [WINDOW_CONTENTIONS] = sample->times / 1000,
+			                         [WINDOW_DELAY] = upto - ns - (int64_t)sample->taken_back };
+
+		ns = upto;
+		if (values[WINDOW_DELAY])
+			err = profile_add_sample(window->profile, sample->ids, sample->n, values,
+			                         labels.label, labels.n);
+	}
+	return err;
+}
+
+static enum ledger_state ledger_state_of(unsigned int state)
+{
+	switch (state) {
+	case ABI_ONCPU:
+		return LEDGER_ONCPU;
+	case ABI_RUNQ:
+		return LEDGER_RUNQUEUE;
+	case ABI_STALL:
+		return LEDGER_STALL;
+	case ABI_SLEEP:
+		return LEDGER_BLOCKED;
+	default:
+		return LEDGER_UNOBSERVED;
+	}
+}
+
+static int add_ledger_row(struct window *window, struct ledger *ledger, const struct row *row)
+{
+	const struct abi_tag *tag = tag_names_of(window->deps.tags, window->deps.tracer, row->key.tag);
+	struct process *process =
+	        process_table_get(window->deps.processes, row->key.tgid, row->key.process_start_ns, NULL);
+	bool stall = row->key.state == ABI_STALL, wait = row->key.state == ABI_SLEEP;
+	struct ledger_row out = {
+		.tag = (char *)tag->name,
+		.id = tag->id,
+		.class = (char *)tag_classes_of(window->deps.classes, tag->name),
+		.base = tag->source == ABI_TAG_PROCESS,
+		.pid = row->key.tgid,
+		.start_ns = row->key.process_start_ns,
+		.comm = process ? process->comm : NULL,
+		.state = ledger_state_of(row->key.state),
+		.cause = stall || wait ? (char *)window_cause_name(row->key.cause) : NULL,
+		.device = stall ? (char *)device_names_of(window->deps.devices, row->key.dev) : NULL,
+		.ns = row->ns,
+		.count = row->count,
+	};
+
+	return ledger_add(ledger, &out);
+}
+
+static int add_notes(struct window *window, struct ledger *ledger, struct stamp *stamp)
+{
+	int err = ledger_to_notes(ledger, window->profile);
+
+	if (!err)
+		err = stamp_add_counter(stamp, "samples", window->n_samples);
+	if (!err)
+		err = stamp_add_counter(stamp, "samples_lost", window->n_lost);
+	if (!err)
+		err = stamp_add_counter(stamp, "samples_lost_ns", window->lost_ns);
+	if (!err)
+		err = stamp_add_counter(stamp, "samples_without_row", window->n_without_row);
+	if (!err)
+		err = stamp_add_counter(stamp, "stacks_of_like_waits_ns", window->estimated_ns);
+	if (!err)
+		err = stamp_add_counter(stamp, "tag_classes_refused",
+		                        tag_classes_take_refused(window->deps.classes));
+	if (!err)
+		err = stamp_add_counter(stamp, "rows_refused", window->rows_refused);
+	if (!err)
+		err = stamp_add_counter(stamp, "rows_refused_ns", window->rows_refused_ns);
+	return err ? err : stamp_to_notes(stamp, window->profile);
+}
+
+static int fill_profile(struct window *window, struct ledger *ledger)
+{
+	int err = fill_pools(window);
+	struct row *row;
+
+	for (row = window->rows; row && !err; row = row->hh.next) {
+		if (!row->ns && row->samples && row->key.state != ABI_SLEEP) {
+			window->n_without_row++;
+			continue;
+		}
+		if (row->key.state == ABI_SLEEP)
+			err = add_wait_samples(window, row);
+		if (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL)
+			err = add_row_samples(window, row);
+		if (!err && row->key.state != ABI_CPU_STALL && row->ns)
+			err = add_ledger_row(window, ledger, row);
+	}
+	return err;
+}
+
+struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_unix_ns,
+                              uint64_t duration_ns)
+{
+	struct ledger *ledger = ledger_new(0);
+	struct profile *profile = NULL;
+	int err = -ENOMEM;
+
+	if (!ledger)
+		goto out;
+	profile_set_time(window->profile, begin_unix_ns, duration_ns);
+	err = fill_profile(window, ledger);
+	if (!err)
+		err = stamp_add_window(stamp, begin_unix_ns, begin_unix_ns + duration_ns);
+	if (!err)
+		err = add_notes(window, ledger, stamp);
+	if (!err) {
+		profile = window->profile;
+		window->profile = NULL;
+	}
+out:
+	ledger_free(ledger);
+	if (err)
+		errno = -err;
+	return profile;
+}

@@ -1,0 +1,100 @@
+#include "profiler/symbols/symbol_cache.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/config/symbol_names.h"
+
+static bool has_folder(const struct config_symbolizer *config)
+{
+	return strcmp(config->cache_dir, CONFIG_NO_CACHE) != 0;
+}
+
+bool symbol_cache_fetched_dir(const struct config_symbolizer *config, char *path, size_t size)
+{
+	int n = snprintf(path, size, "%s/debuginfod", config->cache_dir);
+
+	return has_folder(config) && n > 0 && (size_t)n < size;
+}
+
+struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config, void (*say)(const char *line))
+{
+	char folder[PATH_MAX], line[512];
+	struct debuginfod_opts opts = { .urls = config->debuginfod_urls,
+		                        .folder = folder,
+		                        .max_bytes = config->debuginfod_bytes,
+		                        .timeout_seconds = config->debuginfod_timeout_seconds };
+	struct debuginfod *fetcher;
+
+	if (!*config->debuginfod_urls)
+		return NULL;
+	if (!symbol_cache_fetched_dir(config, folder, sizeof(folder))) {
+		say("debug files are not fetched: there is no symbolizer.cache_dir for them");
+		return NULL;
+	}
+	fetcher = debuginfod_new(&opts);
+	if (!fetcher) {
+		snprintf(line, sizeof(line), "debug files are not fetched: %.400s: %s", folder,
+		         errno == EPERM ? "others may write to it, or it is another user's"
+		                        : strerror(errno));
+		say(line);
+	}
+	return fetcher;
+}
+
+static void on_missing(const char *build_id, void *context)
+{
+	debuginfod_ask(context, build_id);
+}
+
+struct symbolizer *symbol_cache_open(const struct config_symbolizer *config, struct debuginfod *fetcher)
+{
+	char folder[PATH_MAX];
+	struct symbolizer_opts opts = {
+		.max_memory_bytes = config->max_memory_bytes,
+		.debug_dir = config->debug_dir[0] ? config->debug_dir : NULL,
+		.cache_dir = has_folder(config) ? config->cache_dir : NULL,
+		.max_cache_bytes = config->cache_bytes,
+	};
+
+	if (symbol_cache_fetched_dir(config, folder, sizeof(folder)))
+		opts.fetched_dir = folder;
+	if (fetcher) {
+		opts.debug_missing = on_missing;
+		opts.missing_context = fetcher;
+	}
+	symbol_names_set(config->demangle, &opts);
+	return symbolizer_new(&opts);
+}
+
+void symbol_cache_keep(struct symbolizer *symbolizer, struct debuginfod *fetcher)
+{
+	char build_id[DEBUGINFOD_ID_HEX_SIZE];
+
+	while (debuginfod_take(fetcher, build_id))
+		symbolizer_debug_arrived(symbolizer, build_id);
+	symbolizer_save(symbolizer, false);
+}
+
+void symbol_cache_close(struct symbolizer *symbolizer, struct debuginfod *fetcher)
+{
+	if (symbolizer)
+		symbolizer_save(symbolizer, true);
+	symbolizer_free(symbolizer);
+	debuginfod_free(fetcher);
+}
+
+void symbol_cache_check(struct symbolizer *symbolizer, const struct config_symbolizer *config,
+                        void (*say)(const char *line))
+{
+	int err = symbolizer_save(symbolizer, false);
+	char line[512];
+
+	if (!err)
+		return;
+	snprintf(line, sizeof(line), "symbols are not kept for the next start: %.400s: %s", config->cache_dir,
+	         err == -EPERM ? "others may write to it, or it is another user's" : strerror(-err));
+	say(line);
+}

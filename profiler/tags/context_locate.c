@@ -1,0 +1,339 @@
+#include "profiler/tags/context_locate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profiler/tags/mapped_file.h"
+#include "profiler/tags/process_context_reader.h"
+#include "symbolizer/base/maps.h"
+
+struct context_locator {
+	struct mapped_files *files;
+	struct context_locator_stats stats;
+};
+
+/* One process being looked at. */
+struct visit {
+	struct context_locator *locator;
+	const struct context_files_wanted *wanted;
+	pid_t pid;
+	int mem_fd;
+	bool musl;
+	bool otel_is_stalltags; /* the public slot found so far stands beside stalltag's */
+	bool otel_needless;     /* … in a library whose probes tell all that is in it */
+	struct abi_process *out;
+	int result; /* of the slots: 0, -EAGAIN or -ENOTSUP */
+	struct mapped_file_key seen[CONTEXT_FILES_PER_PROCESS];
+	size_t n_seen;
+	dev_t program_dev; /* of /proc/PID/exe */
+	ino_t program_inode;
+	uint64_t contexts[PROCESS_CONTEXT_MAPPINGS_MAX];
+	size_t n_contexts;
+};
+
+struct context_locator *context_locator_new(void)
+{
+	struct context_locator *locator = calloc(1, sizeof(*locator));
+
+	if (!locator)
+		return NULL;
+	locator->files = mapped_files_new(CONTEXT_LOCATOR_FILES_MAX);
+	if (!locator->files) {
+		free(locator);
+		return NULL;
+	}
+	return locator;
+}
+
+void context_locator_free(struct context_locator *locator)
+{
+	if (!locator)
+		return;
+	mapped_files_free(locator->files);
+	free(locator);
+}
+
+void context_locator_stats(const struct context_locator *locator, struct context_locator_stats *out)
+{
+	struct mapped_files_stats files;
+
+	mapped_files_stats(locator->files, &files);
+	*out = locator->stats;
+	out->files_read = files.read;
+	out->files_corrupt = files.corrupt;
+	out->files_unopened = files.unopened;
+}
+
+/* --- the words that the loader wrote ------------------------------------------------------------ */
+
+static int read_words(const struct visit *visit, uint64_t address, uint64_t *words, size_t n)
+{
+	ssize_t got;
+
+	if (address > INT64_MAX - n * sizeof(*words))
+		return -EAGAIN;
+	got = pread(visit->mem_fd, words, n * sizeof(*words), (off_t)address);
+	return got == (ssize_t)(n * sizeof(*words)) ? 0 : -EAGAIN;
+}
+
+static int in_module(uint64_t module, uint64_t offset, struct abi_tls *out)
+{
+	if (!module || module > UINT16_MAX || offset > INT32_MAX)
+		return -EAGAIN;
+	*out = (struct abi_tls){ .kind = ABI_TLS_DYNAMIC,
+		                 .module = (uint32_t)module,
+		                 .offset = (int64_t)offset };
+	return 0;
+}
+
+static int at_thread_pointer(int64_t offset, struct abi_tls *out)
+{
+	if (offset >= 0 || offset < -INT32_MAX)
+		return -EAGAIN;
+	*out = (struct abi_tls){ .kind = ABI_TLS_STATIC, .offset = offset };
+	return 0;
+}
+
+/* Before it is relocated the descriptor holds zeros, or (bound lazily) addresses of the file itself. */
+static int locate_by_descriptor(const struct visit *visit, const struct tag_file *facts, uint64_t bias,
+                                const struct tag_file_slot *slot, struct abi_tls *out)
+{
+	uint64_t words[2], index[2];
+	int err = read_words(visit, bias + slot->got, words, 2);
+
+	if (err)
+		return err;
+	if (!words[0] || (words[0] >= bias + facts->low && words[0] < bias + facts->high))
+		return -EAGAIN;
+	if ((int64_t)words[1] < 0)
+		return at_thread_pointer((int64_t)words[1] + slot->adjust, out);
+	err = read_words(visit, words[1], index, 2);
+	return err ? err : in_module(index[0], index[1] + (uint64_t)slot->adjust, out);
+}
+
+static int locate_by_module(const struct visit *visit, uint64_t bias, const struct tag_file_slot *slot,
+                            struct abi_tls *out)
+{
+	uint64_t words[2];
+	int err = read_words(visit, bias + slot->got, words, 2);
+
+	return err ? err : in_module(words[0], slot->own ? slot->value : words[1], out);
+}
+
+static int locate_slot(const struct visit *visit, const struct tag_file *facts, bool program, uint64_t bias,
+                       const struct tag_file_slot *slot, struct abi_tls *out)
+{
+	uint64_t word;
+	int err;
+
+	if (program)
+		return at_thread_pointer(facts->block_tp_offset + (int64_t)slot->value, out);
+	switch (slot->access) {
+	case TAG_FILE_TLSDESC:
+		return locate_by_descriptor(visit, facts, bias, slot, out);
+	case TAG_FILE_TPOFF:
+		err = read_words(visit, bias + slot->got, &word, 1);
+		return err ? err : at_thread_pointer((int64_t)word + slot->adjust, out);
+	case TAG_FILE_MODULE:
+		return locate_by_module(visit, bias, slot, out);
+	default:
+		return -ENOENT;
+	}
+}
+
+/* --- the files ---------------------------------------------------------------------------------- */
+
+static bool wants(const struct visit *visit, int slot, bool stalltags)
+{
+	if (slot == TAG_FILE_STALLTAG)
+		return !visit->out->stalltag.kind;
+	return !visit->out->otel.kind || (visit->otel_is_stalltags && !stalltags);
+}
+
+static void locate_slots(struct visit *visit, const struct tag_file *facts, bool program, uint64_t bias)
+{
+	bool stalltags = facts->slots[TAG_FILE_STALLTAG].access != TAG_FILE_ABSENT;
+
+	for (int i = 0; i < TAG_FILE_SLOTS; i++) {
+		struct abi_tls *out = i == TAG_FILE_STALLTAG ? &visit->out->stalltag : &visit->out->otel;
+		const struct tag_file_slot *slot = &facts->slots[i];
+		int err;
+
+		if (slot->access == TAG_FILE_ABSENT || !wants(visit, i, stalltags))
+			continue;
+		err = locate_slot(visit, facts, program, bias, slot, out);
+		if (err == -ENOENT)
+			visit->locator->stats.slots_unlocated++;
+		else if (err && visit->result != -EAGAIN)
+			visit->result = err;
+		if (!err && i == TAG_FILE_OTEL)
+			visit->otel_is_stalltags = stalltags;
+		if (!err && i == TAG_FILE_OTEL)
+			visit->otel_needless = stalltags && facts->probes & TAG_FILE_PROBE_CHANGE;
+	}
+}
+
+static void tell_file(const struct visit *visit, const struct maps_entry *entry, const struct tag_file *facts,
+                      const struct mapped_file_key *key)
+{
+	struct context_file file = { .facts = facts, .dev = key->dev, .inode = key->inode };
+	char path[MAPPED_FILE_PATH_MAX];
+
+	if (!visit->wanted || !facts->probes)
+		return;
+	if (!mapped_file_path(key, visit->pid, entry->start, entry->end, entry->path, path, sizeof(path)))
+		return;
+	file.path = path;
+	visit->wanted->file(visit->wanted->ctx, visit->pid, &file);
+}
+
+static bool seen(struct visit *visit, const struct mapped_file_key *key)
+{
+	for (size_t i = 0; i < visit->n_seen; i++)
+		if (!memcmp(&visit->seen[i], key, sizeof(*key)))
+			return true;
+	if (visit->n_seen == CONTEXT_FILES_PER_PROCESS) {
+		visit->locator->stats.files_beyond++;
+		return true;
+	}
+	visit->seen[visit->n_seen++] = *key;
+	return false;
+}
+
+static void look_at_file(struct visit *visit, const struct maps_entry *entry)
+{
+	const struct tag_file *facts;
+	struct mapped_file_key key;
+	uint64_t bias;
+	bool program;
+
+	if (mapped_file_facts(visit->locator->files, visit->pid, entry->start, entry->end, entry->path,
+	                      &facts, &key))
+		return;
+	visit->musl = visit->musl || facts->musl;
+	if (!tag_file_interesting(facts) || seen(visit, &key))
+		return;
+	program = facts->program || (key.dev == visit->program_dev && key.inode == visit->program_inode);
+	if (tag_file_bias(facts, entry->start, entry->offset, &bias))
+		locate_slots(visit, facts, program, bias);
+	tell_file(visit, entry, facts, &key);
+}
+
+static int look_at_entry(const struct maps_entry *entry, void *context)
+{
+	struct visit *visit = context;
+
+	if (process_context_is_mapping(entry->path)) {
+		if (visit->n_contexts < PROCESS_CONTEXT_MAPPINGS_MAX)
+			visit->contexts[visit->n_contexts++] = entry->start;
+	} else if (entry->executable && entry->inode) {
+		look_at_file(visit, entry);
+	}
+	return 0;
+}
+
+/* --- the process -------------------------------------------------------------------------------- */
+
+static int open_in_proc(pid_t pid, const char *name)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	return errno == ENOENT ? -ESRCH : -errno;
+}
+
+static void read_program(struct visit *visit)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)visit->pid);
+	if (!stat(path, &st)) {
+		visit->program_dev = st.st_dev;
+		visit->program_inode = st.st_ino;
+	}
+}
+
+static void read_context(struct visit *visit)
+{
+	struct process_context context;
+	int err;
+
+	if (!visit->n_contexts)
+		return;
+	err = process_context_read_newest(visit->mem_fd, visit->contexts, visit->n_contexts, &context);
+	if (!err)
+		visit->out->ai_tag_key = process_context_key(&context, "ai_tag");
+	else if (err == -EAGAIN)
+		visit->result = err;
+	else
+		visit->locator->stats.contexts_bad++;
+	process_context_release(&context);
+}
+
+static int read_maps(struct visit *visit)
+{
+	int fd = open_in_proc(visit->pid, "maps"), err;
+
+	if (fd < 0)
+		return fd;
+	err = maps_read(fd, look_at_entry, visit, NULL);
+	close(fd);
+	return err;
+}
+
+/* musl's table of modules has one word for each, where glibc's has two. */
+static int adapt_to_musl(struct abi_tls *tls)
+{
+	if (tls->kind != ABI_TLS_DYNAMIC)
+		return 0;
+	if (tls->module & 1) {
+		*tls = (struct abi_tls){ .kind = ABI_TLS_ABSENT };
+		return -ENOTSUP;
+	}
+	tls->module /= 2;
+	return 0;
+}
+
+int context_locate(struct context_locator *locator, pid_t pid, struct abi_process *out,
+                   const struct context_files_wanted *wanted)
+{
+	struct visit visit = { .locator = locator, .wanted = wanted, .pid = pid, .out = out };
+	int err;
+
+	*out = (struct abi_process){ .ai_tag_key = PROCESS_CONTEXT_NO_KEY };
+	visit.mem_fd = open_in_proc(pid, "mem");
+	if (visit.mem_fd < 0)
+		return visit.mem_fd;
+	read_program(&visit);
+	err = read_maps(&visit);
+	if (!err && visit.musl && (adapt_to_musl(&out->stalltag) | adapt_to_musl(&out->otel)) &&
+	    !visit.result)
+		visit.result = -ENOTSUP;
+	if (!err)
+		read_context(&visit);
+	/* What is in that slot is in the other, too: reading one is enough, and where the probes tell, none. */
+	if (visit.otel_needless && out->stalltag.kind)
+		out->otel = (struct abi_tls){ 0 };
+	close(visit.mem_fd);
+	return err ? err : visit.result;
+}
+
+int context_locator_interest(struct context_locator *locator, pid_t pid, uint64_t start, uint64_t end,
+                             const char *path)
+{
+	const struct tag_file *facts;
+	struct mapped_file_key key;
+	int err = mapped_file_facts(locator->files, pid, start, end, path, &facts, &key);
+
+	return err ? err : tag_file_interesting(facts);
+}

@@ -1,0 +1,73 @@
+#include "profiler/tags/tag_library.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIBRARY "libstalltag.so.1"
+
+static const char *const system_folders[] = { "/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
+	                                      "/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib" };
+
+static void offer(const char *folder, size_t folder_len, const char *name, tag_library_fn found, void *ctx)
+{
+	char path[PATH_MAX], real[PATH_MAX];
+
+	if (!folder_len || folder_len + strlen(name) + 2 > sizeof(path))
+		return;
+	snprintf(path, sizeof(path), "%.*s/%s", (int)folder_len, folder, name);
+	if (access(path, R_OK) == 0 && realpath(path, real))
+		found(ctx, real);
+}
+
+/* Each folder of a list with colons. */
+static void offer_each(const char *list, const char *name, tag_library_fn found, void *ctx)
+{
+	while (list && *list) {
+		size_t n = strcspn(list, ":");
+
+		offer(list, n, name, found, ctx);
+		list += n;
+		list += *list == ':';
+	}
+}
+
+static void offer_command(const char *command, tag_library_fn found, void *ctx)
+{
+	if (strchr(command, '/')) {
+		if (access(command, R_OK) == 0)
+			found(ctx, command);
+		return;
+	}
+	offer_each(getenv("PATH"), command, found, ctx);
+}
+
+static void offer_beside_self(tag_library_fn found, void *ctx)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *slash;
+
+	if (n <= 0)
+		return;
+	self[n] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		offer(self, slash - self, LIBRARY, found, ctx);
+}
+
+void tag_library_candidates(const char *command, tag_library_fn found, void *ctx)
+{
+	size_t i;
+
+	if (command)
+		offer_command(command, found, ctx);
+	offer_beside_self(found, ctx);
+	offer_each(getenv("LD_LIBRARY_PATH"), LIBRARY, found, ctx);
+	if (getenv("STALLTAG_LIBRARY")) /* where the Python module is told to look */
+		found(ctx, getenv("STALLTAG_LIBRARY"));
+	for (i = 0; i < sizeof(system_folders) / sizeof(system_folders[0]); i++)
+		offer(system_folders[i], strlen(system_folders[i]), LIBRARY, found, ctx);
+}

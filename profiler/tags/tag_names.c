@@ -1,0 +1,174 @@
+#include "profiler/tags/tag_names.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#include <utlist.h>
+
+#include "profiler/tracer/tracer.h"
+
+/* Windows. The copy here outlives the map's entry, because a thread may hold the tag when that is dropped, or have
+ * taken it just before. */
+#define FORGET_AFTER 4
+
+/* Of the map's 65536 entries; above it a name does not stay there for being in use. */
+#define CROWDED 16384
+
+/* Process tags that stay for good. */
+#define PINNED_MAX 8192
+
+struct known_tag {
+	uint64_t key;
+	struct abi_tag tag;
+	bool pinned;
+	unsigned int idle;                 /* windows since it was asked for */
+	uint64_t last_take;                /* before which it was met */
+	bool in_map;                       /* then it is in the list `in_map` */
+	struct known_tag *prev, *next_one; /* of that list */
+	UT_hash_handle hh;
+};
+
+struct tag_names {
+	struct known_tag *by_key;
+	struct known_tag *in_map;
+	size_t n_in_map, n_pinned;
+	uint64_t take; /* number of the one to come */
+};
+
+static const struct abi_tag unknown_tag = { .name = "[unknown tag]" };
+
+struct tag_names *tag_names_new(void)
+{
+	return calloc(1, sizeof(struct tag_names));
+}
+
+void tag_names_free(struct tag_names *names)
+{
+	struct known_tag *entry, *next;
+
+	if (!names)
+		return;
+	HASH_ITER (hh, names->by_key, entry, next) {
+		HASH_DEL(names->by_key, entry);
+		free(entry);
+	}
+	free(names);
+}
+
+/* A thread that takes a tag puts it into the map if it is not there. */
+static void note_in_map(struct tag_names *names, struct known_tag *entry)
+{
+	entry->last_take = names->take;
+	if (entry->in_map)
+		return;
+	entry->in_map = true;
+	names->n_in_map++;
+	DL_APPEND2(names->in_map, entry, prev, next_one);
+}
+
+static void drop_from_map(struct tag_names *names, struct tracer *tracer, struct known_tag *entry)
+{
+	entry->in_map = false;
+	names->n_in_map--;
+	DL_DELETE2(names->in_map, entry, prev, next_one);
+	tracer_drop_tag(tracer, entry->key);
+}
+
+static void pin(struct tag_names *names, struct known_tag *entry)
+{
+	names->n_pinned += !entry->pinned;
+	entry->pinned = true;
+}
+
+static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tracer, uint64_t key)
+{
+	struct known_tag *entry;
+
+	HASH_FIND(hh, names->by_key, &key, sizeof(key), entry);
+	if (entry)
+		return entry;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return NULL;
+	if (tracer_find_tag(tracer, key, &entry->tag)) {
+		free(entry);
+		return NULL;
+	}
+	entry->tag.name[ABI_TAG_NAME_LEN - 1] = '\0';
+	entry->key = key;
+	HASH_ADD(hh, names->by_key, key, sizeof(entry->key), entry);
+	if (!entry->hh.tbl) {
+		free(entry);
+		return NULL;
+	}
+	/* A process may come back to its tag after hours under others; the BPF side names it only once. */
+	if (entry->tag.source == ABI_TAG_PROCESS && names->n_pinned < PINNED_MAX)
+		pin(names, entry);
+	note_in_map(names, entry);
+	return entry;
+}
+
+const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *tracer, uint64_t key)
+{
+	struct known_tag *entry = find_or_read(names, tracer, key);
+
+	if (!entry)
+		return &unknown_tag;
+	entry->idle = 0;
+	return &entry->tag;
+}
+
+void tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key)
+{
+	struct known_tag *entry = find_or_read(names, tracer, key);
+
+	if (!entry)
+		return;
+	entry->idle = 0;
+	note_in_map(names, entry);
+}
+
+void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key)
+{
+	struct known_tag *entry = find_or_read(names, tracer, key);
+
+	if (entry)
+		pin(names, entry);
+}
+
+void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t key)
+{
+	struct known_tag *entry;
+
+	HASH_FIND(hh, names->by_key, &key, sizeof(key), entry);
+	if (!entry)
+		tracer_drop_tag(tracer, key);
+}
+
+void tag_names_after_take(struct tag_names *names, struct tracer *tracer)
+{
+	bool crowded = names->n_in_map > CROWDED;
+	struct known_tag *entry, *next;
+
+	for (entry = names->in_map; entry; entry = next) {
+		next = entry->next_one;
+		if (!entry->pinned && (crowded || entry->last_take < names->take))
+			drop_from_map(names, tracer, entry);
+	}
+	names->take++;
+}
+
+void tag_names_end_window(struct tag_names *names, struct tracer *tracer)
+{
+	struct known_tag *entry, *next;
+
+	HASH_ITER (hh, names->by_key, entry, next) {
+		if (entry->pinned || ++entry->idle <= FORGET_AFTER)
+			continue;
+		if (entry->in_map)
+			drop_from_map(names, tracer, entry);
+		HASH_DEL(names->by_key, entry);
+		free(entry);
+	}
+}

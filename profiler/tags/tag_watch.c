@@ -1,0 +1,446 @@
+#include "profiler/tags/tag_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbolizer/base/clock.h"
+#include "profiler/tags/context_locate.h"
+#include "profiler/process/exec_maps.h"
+#include "profiler/process/followed.h"
+#include "profiler/process/look_queue.h"
+#include "profiler/tags/probed_files.h"
+#include "profiler/process/process_table.h"
+#include "profiler/process/python_processes.h"
+#include "profiler/format/stamp.h"
+#include "profiler/tags/tag_file.h"
+#include "profiler/tags/tag_scan.h"
+#include "profiler/tracer/tracer.h"
+
+#define TRIES_MAX 8
+#define TOLD_MAX  7
+
+#define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
+#define LATELY_NS 1000000000ULL /* the feed may tell of a mapping so much later */
+
+struct tag_watch {
+	struct tracer *tracer;
+	tag_watch_say_fn say;
+	struct context_locator *locator;
+	struct exec_maps *maps;
+	struct process_table *processes;
+	struct python_processes *pythons;
+	struct probed_files *files;
+	struct followed_processes *followed;
+	struct look_queue *looks;
+	bool only_given, may_hold;
+	uint64_t now_ns;
+	uint64_t told[TOLD_MAX]; /* what tag_watch_describe has told already */
+	/* of the look in progress */
+	bool has_probes, has_log, all_attached, was_before;
+};
+
+static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
+static void on_fork(void *ctx, uint32_t child, uint32_t parent);
+static void on_exec(void *ctx, uint32_t pid);
+static void on_exit_of(void *ctx, uint32_t pid);
+
+struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
+{
+	return (struct exec_maps_handler){
+		.file = on_mapped,
+		.fork = on_fork,
+		.exec = on_exec,
+		.exit = on_exit_of,
+		.ctx = watch,
+	};
+}
+
+/* The feed is an improvement, not a need: without it tags are found by looking through /proc. */
+static void open_feed(struct tag_watch *watch)
+{
+	const struct exec_maps_handler handler = tag_watch_handler(watch);
+	char err[512];
+
+	watch->maps = exec_maps_new(&handler, err, sizeof(err));
+	if (!watch->maps)
+		watch->say(err);
+}
+
+struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, char *err, size_t err_len)
+{
+	struct tag_watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch) {
+		snprintf(err, err_len, "out of memory");
+		return NULL;
+	}
+	watch->tracer = tracer;
+	watch->say = say;
+	watch->locator = context_locator_new();
+	watch->files = probed_files_new(tracer, say);
+	watch->looks = look_queue_new();
+	watch->followed = followed_new(tracer);
+	if (!watch->locator || !watch->files || !watch->looks || !watch->followed) {
+		tag_watch_free(watch);
+		snprintf(err, err_len, "out of memory");
+		errno = ENOMEM;
+		return NULL;
+	}
+	open_feed(watch);
+	tag_watch_file(watch, "/proc/self/exe");
+	return watch;
+}
+
+void tag_watch_free(struct tag_watch *watch)
+{
+	if (!watch)
+		return;
+	followed_free(watch->followed);
+	exec_maps_free(watch->maps);
+	look_queue_free(watch->looks);
+	probed_files_free(watch->files);
+	context_locator_free(watch->locator);
+	free(watch);
+}
+
+void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes,
+                             struct python_processes *pythons)
+{
+	watch->processes = processes;
+	watch->pythons = pythons;
+}
+
+struct exec_maps *tag_watch_maps(struct tag_watch *watch)
+{
+	return watch->maps;
+}
+
+static struct followed *follow(struct tag_watch *watch, uint32_t pid)
+{
+	bool added;
+	struct followed *f = followed_add(watch->followed, pid, &added);
+
+	if (f && added && watch->maps)
+		exec_maps_meet(watch->maps, pid);
+	return f;
+}
+
+static bool may_follow(const struct tag_watch *watch, uint32_t pid)
+{
+	return !watch->only_given || followed_is_given(watch->followed, pid);
+}
+
+/* Since when; 0: it is refused. */
+static uint64_t attach_file(struct tag_watch *watch, uint32_t pid, dev_t dev, ino_t inode, const char *path,
+                            uint32_t probes)
+{
+	const struct probed_file_at at = { dev, inode, path, probes, !pid || may_follow(watch, pid) };
+
+	return probed_files_attach(watch->files, pid, &at, monotonic_ns());
+}
+
+void tag_watch_file(struct tag_watch *watch, const char *path)
+{
+	struct tag_file facts;
+	struct stat st;
+
+	if (stat(path, &st) || tag_file_read_path(path, &facts) || !facts.probes)
+		return;
+	attach_file(watch, 0, st.st_dev, st.st_ino, path, facts.probes);
+}
+
+static void on_file(void *ctx, pid_t pid, const struct context_file *file)
+{
+	struct tag_watch *watch = ctx;
+	uint64_t since_ns =
+	        attach_file(watch, (uint32_t)pid, file->dev, file->inode, file->path, file->facts->probes);
+
+	watch->has_probes = true;
+	watch->has_log |= file->facts->probes & TAG_FILE_PROBE_LOG && tracer_reads_logs(watch->tracer);
+	watch->all_attached &= since_ns != 0;
+	watch->was_before |= monotonic_ns() - since_ns < LATELY_NS;
+}
+
+/* 50 ms, doubling: a library is relocated within milliseconds, a context published some time later. */
+static void look_again(struct tag_watch *watch, struct followed *f)
+{
+	if (f->tries < TRIES_MAX)
+		look_queue_ask(watch->looks, f->pid, watch->now_ns + (50000000ULL << f->tries), false);
+	f->tries++;
+}
+
+static void take_located(struct tag_watch *watch, struct followed *f, const struct abi_process *found)
+{
+	uint64_t base_tag = f->process.base_tag;
+	uint32_t from_exec = f->process.from_exec;
+
+	f->process = *found;
+	f->process.base_tag = base_tag;
+	f->process.from_exec = from_exec;
+	if (watch->has_probes && watch->all_attached)
+		f->process.exact_stalltag = watch->has_log ? ABI_EXACT_LOG : ABI_EXACT_PROBE;
+	if (followed_has_slot(f) || base_tag)
+		followed_publish(watch->followed, f);
+	watch->may_hold |= f->process.stalltag.kind && watch->was_before;
+}
+
+/* `first`: the process was there before us. */
+static void look(struct tag_watch *watch, uint32_t pid, bool first)
+{
+	const struct context_files_wanted wanted = { .file = on_file, .ctx = watch };
+	struct abi_process found = { 0 };
+	struct followed *f;
+	int result;
+
+	watch->has_probes = watch->has_log = false;
+	watch->all_attached = true;
+	watch->was_before = first;
+	result = context_locate(watch->locator, pid, &found, &wanted);
+	if ((result && result != -EAGAIN && result != -ENOTSUP) || !may_follow(watch, pid))
+		return;
+	if (!found.stalltag.kind && !found.otel.kind && result != -EAGAIN) {
+		f = followed_find(watch->followed, pid);
+		if (f)
+			take_located(watch, f, &found);
+		return;
+	}
+	f = follow(watch, pid);
+	if (!f)
+		return;
+	f->given |= watch->only_given;
+	take_located(watch, f, &found);
+	/* A foreign publisher's key map comes later than its library. */
+	if (result == -EAGAIN || (found.otel.kind && found.ai_tag_key == FOLLOWED_NO_KEY))
+		look_again(watch, f);
+}
+
+int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag, bool from_exec)
+{
+	struct followed *f = follow(watch, pid);
+
+	if (!f)
+		return -errno;
+	f->given = true;
+	f->process.base_tag = base_tag;
+	f->process.from_exec = from_exec;
+	python_processes_look(watch->pythons, pid);
+	look(watch, pid, true);
+	return followed_publish(watch->followed, f);
+}
+
+uint64_t tag_watch_base_tag(const struct tag_watch *watch, uint32_t pid)
+{
+	const struct followed *f = followed_find(watch->followed, pid);
+
+	return f ? f->process.base_tag : 0;
+}
+
+static void on_environment_tag(void *ctx, pid_t pid, uint64_t id, const char *name)
+{
+	struct tag_watch *watch = ctx;
+	struct followed *f;
+	uint64_t key;
+
+	if (watch->only_given || tracer_add_tag(watch->tracer, name, id, &key))
+		return;
+	f = follow(watch, pid);
+	if (!f)
+		return;
+	f->process.base_tag = key;
+	followed_publish(watch->followed, f);
+}
+
+static void on_process(void *ctx, pid_t pid)
+{
+	struct tag_watch *watch = ctx;
+
+	if (may_follow(watch, pid))
+		python_processes_look(watch->pythons, pid);
+	look(watch, pid, true);
+}
+
+static void on_pid(void *ctx, pid_t pid)
+{
+	struct tag_watch *watch = ctx;
+
+	look_queue_ask(watch->looks, (uint32_t)pid, 0, true);
+}
+
+int tag_watch_scan(struct tag_watch *watch, bool only_given)
+{
+	watch->only_given = only_given;
+	return tag_scan(on_pid, watch);
+}
+
+void tag_watch_met(struct tag_watch *watch, uint32_t pid)
+{
+	if (!followed_find(watch->followed, pid))
+		look_queue_ask(watch->looks, pid, monotonic_ns(), false);
+}
+
+/* At one at least, so that one that takes long does not keep the others from their turn for ever. */
+static void look_at_due(struct tag_watch *watch)
+{
+	const struct tag_scan_handler handler = { .tagged = on_environment_tag, .process = on_process };
+	uint64_t began_ns = monotonic_ns(), until_ns = began_ns + LOOKS_NS, now_ns = began_ns;
+	struct look due;
+
+	while (now_ns < until_ns && look_queue_take(watch->looks, now_ns, &due)) {
+		if (due.first)
+			tag_scan_process((pid_t)due.pid, &handler, watch);
+		else
+			look(watch, due.pid, false);
+		began_ns = now_ns;
+		now_ns = monotonic_ns();
+		look_queue_looked(watch->looks, due.pid, began_ns, now_ns);
+	}
+}
+
+bool tag_watch_behind(const struct tag_watch *watch)
+{
+	return look_queue_next_ns(watch->looks) <= monotonic_ns();
+}
+
+/* A process that is gone by now cannot be looked at, but its file can, for those that map it later. 1: it is of
+ * interest; 0: it is not; -1: the path is not that file here. */
+static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec_mapping *mapping)
+{
+	struct tag_file facts;
+	struct stat st;
+
+	if (mapping->path[0] != '/' || stat(mapping->path, &st) || st.st_ino != mapping->inode ||
+	    tag_file_read_path(mapping->path, &facts))
+		return -1;
+	if (facts.probes)
+		attach_file(watch, pid, st.st_dev, st.st_ino, mapping->path, facts.probes);
+	return tag_file_interesting(&facts);
+}
+
+static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
+{
+	struct tag_watch *watch = ctx;
+	int interest =
+	        context_locator_interest(watch->locator, pid, mapping->start, mapping->end, mapping->path);
+	bool python = may_follow(watch, pid) && python_processes_mapped(watch->pythons, pid, mapping->path);
+
+	if (interest == 1)
+		look_queue_ask(watch->looks, pid, monotonic_ns(), false);
+	else if (interest < 0)
+		interest = look_at_file(watch, pid, mapping);
+	return interest != 0 || python;
+}
+
+static void on_exec(void *ctx, uint32_t pid)
+{
+	struct tag_watch *watch = ctx;
+	struct followed *f;
+
+	if (watch->processes)
+		process_table_exec(watch->processes, pid);
+	python_processes_executed(watch->pythons, pid);
+	probed_files_left(watch->files, pid, monotonic_ns());
+	f = followed_find(watch->followed, pid);
+	if (!f)
+		return;
+	f->process = (struct abi_process){ .base_tag = f->process.base_tag, .ai_tag_key = FOLLOWED_NO_KEY };
+	f->tries = 0;
+	followed_publish(watch->followed, f);
+}
+
+/* A child has its parent's memory, and so its parent's slots; the process context it must publish itself. */
+static void on_fork(void *ctx, uint32_t child, uint32_t parent)
+{
+	struct tag_watch *watch = ctx;
+	struct followed *p, *c;
+
+	python_processes_forked(watch->pythons, child, parent);
+	probed_files_forked(watch->files, child, parent);
+	p = followed_find(watch->followed, parent);
+	if (!p || !followed_has_slot(p))
+		return;
+	c = follow(watch, child);
+	if (!c)
+		return;
+	c->process = p->process;
+	c->process.base_tag = 0; /* inherited by the BPF side */
+	c->process.from_exec = 0;
+	c->process.ai_tag_key = FOLLOWED_NO_KEY;
+	c->given = p->given;
+	followed_publish(watch->followed, c);
+	look_again(watch, c);
+}
+
+static void on_exit_of(void *ctx, uint32_t pid)
+{
+	struct tag_watch *watch = ctx;
+
+	if (watch->processes)
+		process_table_exited(watch->processes, pid);
+	python_processes_exited(watch->pythons, pid);
+	probed_files_left(watch->files, pid, monotonic_ns());
+	look_queue_forget(watch->looks, pid);
+	followed_drop(watch->followed, pid);
+}
+
+int tag_watch_fd(const struct tag_watch *watch)
+{
+	return watch->maps ? exec_maps_fd(watch->maps) : -1;
+}
+
+void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns)
+{
+	watch->now_ns = now_ns;
+	if (watch->maps)
+		exec_maps_poll(watch->maps);
+	look_at_due(watch);
+	probed_files_expire(watch->files, now_ns);
+}
+
+bool tag_watch_needs_attach(const struct tag_watch *watch)
+{
+	return followed_need_attach(watch->followed);
+}
+
+bool tag_watch_take_changed(struct tag_watch *watch)
+{
+	return followed_take_changed(watch->followed);
+}
+
+bool tag_watch_take_held(struct tag_watch *watch)
+{
+	bool may_hold = watch->may_hold;
+
+	watch->may_hold = false;
+	return may_hold;
+}
+
+int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
+{
+	struct exec_maps_stats maps = { 0 };
+	struct context_locator_stats found;
+	int err = 0;
+
+	if (watch->maps)
+		exec_maps_stats(watch->maps, &maps);
+	context_locator_stats(watch->locator, &found);
+	const struct stamp_counter grown[TOLD_MAX] = {
+		{ "tag_files_refused", probed_files_refused(watch->files) },
+		{ "tag_files_beyond", found.files_beyond },
+		{ "tag_files_unread", found.files_unopened + found.files_corrupt },
+		{ "mapping_records_lost", maps.records_lost },
+		{ "mappings_refused", maps.processes_refused + maps.mappings_refused },
+		{ "tag_slots_unlocated", found.slots_unlocated },
+		{ "process_contexts_bad", found.contexts_bad },
+	};
+	for (size_t i = 0; !err && i < TOLD_MAX; i++) {
+		err = stamp_add_counter(stamp, grown[i].name, grown[i].value - watch->told[i]);
+		watch->told[i] = grown[i].value;
+	}
+	if (!err) /* how many there are, not how many more */
+		err = stamp_add_counter(stamp, "cpus_not_covered", maps.cpus_not_covered);
+	return err;
+}

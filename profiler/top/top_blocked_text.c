@@ -1,0 +1,179 @@
+#include "profiler/top/top_blocked_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/text_cells.h"
+#include "profiler/top/top_input.h"
+
+#define CLASSES_NAMED 3
+#define KINDS_MAX     16
+
+struct kinds {
+	size_t n;
+	const char *names[KINDS_MAX];
+	int64_t ns[KINDS_MAX];
+};
+
+static void add_kind(struct kinds *kinds, const struct ledger_row *row)
+{
+	size_t i = 0;
+
+	while (i < kinds->n && strcmp(kinds->names[i], row->cause) != 0)
+		i++;
+	if (i == KINDS_MAX)
+		return;
+	kinds->n += i == kinds->n;
+	kinds->names[i] = row->cause;
+	kinds->ns[i] += row->ns;
+}
+
+/* False: nobody said what kinds of waits they were. */
+static bool find_kinds(const struct top_code_text *what, const struct top_class *class, struct kinds *kinds)
+{
+	struct ledger *ledger = what->input->ledger;
+	char name[512];
+
+	*kinds = (struct kinds){};
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+
+		if (!row || row->state != LEDGER_BLOCKED || !*row->cause || !row->ns ||
+		    !top_filter_row(what->filter, row))
+			continue;
+		top_level_name(row, what->filter, name, sizeof(name));
+		if (!strcmp(name, class->name))
+			add_kind(kinds, row);
+	}
+	return kinds->n;
+}
+
+static void write_kinds(FILE *out, const struct top_class *class, const struct kinds *kinds)
+{
+	char amount[TEXT_DURATION_BYTES];
+
+	fprintf(out, "  %s", class->name);
+	for (size_t i = 0; i < kinds->n; i++)
+		fprintf(out, "%s%s %s (%.1f %%)", i ? ", " : ": ", kinds->names[i],
+		        text_short_duration(amount, kinds->ns[i] > 0 ? (uint64_t)kinds->ns[i] : 0),
+		        class->wall_ns ? 100 * (double)kinds->ns[i] / (double)class->wall_ns : 0);
+}
+
+static void print_kinds(FILE *out, const struct top_code_text *what, const struct top_class *class,
+                        const struct kinds *kinds)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return;
+	write_kinds(memory, class, kinds);
+	if (!fclose(memory)) {
+		text_print_clean(out, text, what->columns);
+		fputc('\n', out);
+	}
+	free(text);
+}
+
+/* Whether the profile was recorded so that such waits have stacks, if they are long enough. */
+static bool has_wait_stacks(const struct top_code_text *what)
+{
+	struct top_sample sample;
+
+	for (size_t i = 0; top_sample_get(what->input, what->tags, i, &sample); i++)
+		if (sample.is_wait)
+			return true;
+	return false;
+}
+
+size_t top_text_blocked(FILE *out, const struct top_code_text *what)
+{
+	const struct top_classes *classes = what->classes;
+	size_t shown = 0;
+	struct kinds kinds;
+
+	if (what->on_cpu || what->filter->stall)
+		return 0;
+	for (size_t i = 0; i < classes->count && shown < CLASSES_NAMED; i++) {
+		if (classes->rows[i].base || !find_kinds(what, &classes->rows[i], &kinds))
+			continue;
+		if (!shown++)
+			fprintf(out, "\nblocked (no stall: waits for other threads, timers, peers)%s\n",
+			        has_wait_stacks(what) ? "" : "; --waits=long takes stacks");
+		print_kinds(out, what, &classes->rows[i], &kinds);
+	}
+	return shown ? shown + 2 : 0;
+}
+
+/* --- what the stacks leave over ---------------------------------------------------------------------------- */
+
+static int64_t blocked_of(const struct top_classes *classes, const struct top_class *class)
+{
+	for (size_t i = 0; i < classes->column_count; i++)
+		if (!strcmp(classes->columns[i], TOP_BLOCKED))
+			return class->ns[i];
+	return 0;
+}
+
+static int64_t with_stacks(const struct top_section *section, const char *class)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < section->count; i++)
+		if (!strcmp(section->code[i].class, class))
+			ns += section->code[i].ns;
+	return ns;
+}
+
+/* Below a hundredth it is not told: the stacks' clock is not the ledger's. */
+static void write_rest_of(FILE *out, const char *class, int64_t blocked, int64_t with, size_t *told)
+{
+	char amount[TEXT_DURATION_BYTES];
+
+	if (blocked - with <= blocked / 100 || *told >= CLASSES_NAMED)
+		return;
+	fprintf(out, "%s%s of %s",
+	        *told ? ", " : "  without a stack, as their waits are below the sampling threshold: ",
+	        text_short_duration(amount, (uint64_t)(blocked - with)), class);
+	++*told;
+}
+
+/* With a filter for a tag the section has that in place of the classes. */
+static void write_rest(FILE *out, const struct top_code_text *what, const struct top_section *section,
+                       size_t *told)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < what->classes->count; i++) {
+		const struct top_class *class = &what->classes->rows[i];
+		int64_t blocked = blocked_of(what->classes, class);
+
+		sum += blocked;
+		if (!class->base && !what->filter->tag)
+			write_rest_of(out, class->name, blocked, with_stacks(section, class->name), told);
+	}
+	if (what->filter->tag)
+		write_rest_of(out, what->filter->tag, sum, section->ns, told);
+}
+
+size_t top_text_blocked_rest(FILE *out, const struct top_code_text *what, const struct top_section *section)
+{
+	size_t told = 0, size;
+	char *text = NULL;
+	FILE *memory;
+
+	if (!section->blocked || what->filter->focus || what->filter->ignore || what->filter->stall)
+		return 0;
+	memory = open_memstream(&text, &size);
+	if (!memory)
+		return 0;
+	write_rest(memory, what, section, &told);
+	if (!fclose(memory) && told) {
+		text_print_clean(out, text, what->columns);
+		fputc('\n', out);
+	}
+	free(text);
+	return told > 0;
+}

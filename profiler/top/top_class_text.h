@@ -1,0 +1,30 @@
+/*
+ * The table of classes (top_classes.h) as text: each with its times, and below them their share of the class's own wall
+ * time; then how long the steps of a class are.
+ *
+ *     2 s in 1 window, 3 processes. Times add up a tag's threads; below them their share of its wall time.
+ *                    threads     wall    oncpu  runqueue  block_io  blocked
+ *     data_load         1.20   2.41 s   310 ms    12.4 ms    462 ms   1.63 s
+ *                                       12.9 %     0.5 %    19.2 %   67.4 %
+ *
+ *                       tags      p50      p99    worst
+ *     data_load          100  21.2 ms   101 ms   1.02 s  data_load id=1
+ */
+#ifndef STALLPROF_PROFILER_TOP_CLASS_TEXT_H
+#define STALLPROF_PROFILER_TOP_CLASS_TEXT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "profiler/top/top_classes.h"
+
+struct stamp_coverage;
+
+/*
+ * At most `limit` rows (0: all); in `columns` (0: no bound), for which the least causes go into one column. The number of
+ * lines.
+ */
+size_t top_text_classes(FILE *out, struct top_classes *table, const struct stamp_coverage *coverage,
+                        size_t limit, size_t columns);
+
+#endif

@@ -1,0 +1,293 @@
+#include "profiler/top/top_code.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/top/top_classes.h"
+#include "profiler/top/top_frames.h"
+#include "profiler/top/top_input.h"
+
+#define BLOCKED "blocked"
+
+/* A line of code while it is summed; its texts are in `key`, one behind the other. */
+struct line {
+	char *key;
+	size_t key_len;
+	struct top_code code;
+	const char *stall, *device; /* of the section */
+	bool blocked;
+	UT_hash_handle hh;
+};
+
+struct code_memory {
+	struct line *by_key;
+	struct top_code *codes;
+	struct top_stack stack;
+};
+
+static int64_t saturating_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* The section's cause and device, the class, the line and the kind of wait, each with its NUL. */
+#define PARTS 5
+
+static char *join(const char *const parts[PARTS], size_t *length)
+{
+	char *text, *at;
+
+	*length = 0;
+	for (size_t i = 0; i < PARTS; i++)
+		*length += strlen(parts[i]) + 1;
+	text = at = malloc(*length);
+	for (size_t i = 0; text && i < PARTS; i++) {
+		size_t part = strlen(parts[i]) + 1;
+
+		memcpy(at, parts[i], part);
+		at += part;
+	}
+	return text;
+}
+
+static const char *part_of(const char *key, size_t index)
+{
+	for (; index; index--)
+		key += strlen(key) + 1;
+	return key;
+}
+
+/* Takes over `key`, also when it fails. */
+static struct line *line_new(struct code_memory *memory, char *key, size_t key_len)
+{
+	struct line *line = calloc(1, sizeof(*line));
+
+	if (!line) {
+		free(key);
+		return NULL;
+	}
+	line->key = key;
+	line->key_len = key_len;
+	line->stall = part_of(key, 0);
+	line->device = part_of(key, 1);
+	line->code.class = part_of(key, 2);
+	line->code.line = part_of(key, 3);
+	line->code.stall = part_of(key, 4);
+	HASH_ADD_KEYPTR(hh, memory->by_key, line->key, line->key_len, line);
+	if (line->hh.tbl)
+		return line;
+	free(key);
+	free(line);
+	return NULL;
+}
+
+static struct line *find_or_add(struct code_memory *memory, const char *const parts[PARTS])
+{
+	struct line *line;
+	size_t length;
+	char *key = join(parts, &length);
+
+	if (!key)
+		return NULL;
+	HASH_FIND(hh, memory->by_key, key, length, line);
+	if (!line)
+		return line_new(memory, key, length);
+	free(key);
+	return line;
+}
+
+/* Below one tag all that is of it: its next level may be thousands of steps with the same code. */
+static void class_text(char *text, size_t size, const struct top_sample *sample,
+                       const struct top_filter *filter)
+{
+	if (filter->tag)
+		snprintf(text, size, "%s", filter->tag);
+	else if (sample->row)
+		top_level_name(sample->row, filter, text, size);
+	else
+		snprintf(text, size, "%s", *sample->class ? sample->class : "[no tag]");
+}
+
+static int add_sample(struct code_memory *memory, const struct top_input *input,
+                      const struct top_filter *filter, const struct top_sample *sample, size_t index,
+                      int64_t ns, int64_t waits)
+{
+	char class[512], text[TOP_FRAME_TEXT_MAX];
+	const char *parts[PARTS] = { sample->is_wait ? BLOCKED : sample->stall,
+		                     sample->is_wait ? "" : sample->device, class, text, sample->stall };
+	struct line *line;
+
+	top_stack_get(&memory->stack, input->profile, &sample->view);
+	class_text(class, sizeof(class), sample, filter);
+	snprintf(text, sizeof(text), "[no stack]");
+	if (memory->stack.n)
+		top_frame_text(text, sizeof(text), input->profile,
+		               &memory->stack.frames[top_stack_own(&memory->stack)]);
+	line = find_or_add(memory, parts);
+	if (!line)
+		return -ENOMEM;
+	line->blocked = sample->is_wait;
+	line->code.base = sample->row && sample->row->base;
+	line->code.ns = saturating_add(line->code.ns, ns);
+	line->code.waits = saturating_add(line->code.waits, waits);
+	if (ns > line->code.sample_ns) {
+		line->code.sample_ns = ns;
+		line->code.sample = index;
+	}
+	return 0;
+}
+
+/* --- sections --------------------------------------------------------------------------------------------- */
+
+static bool same_section(const struct line *a, const struct line *b)
+{
+	return a->blocked == b->blocked && !strcmp(a->stall, b->stall) && !strcmp(a->device, b->device);
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+	const struct line *a = *(const struct line *const *)left, *b = *(const struct line *const *)right;
+	int order = a->blocked - b->blocked;
+
+	order = order ? order : strcmp(a->stall, b->stall);
+	order = order ? order : strcmp(a->device, b->device);
+	/* What is left of processes that push tags: threads that idle. */
+	order = order || !a->blocked ? order : a->code.base - b->code.base;
+	if (!order && a->code.ns != b->code.ns)
+		return a->code.ns < b->code.ns ? 1 : -1;
+	/* The key as a last resort, so that the order is the same each time. */
+	return order ? order : memcmp(a->key, b->key, a->key_len < b->key_len ? a->key_len : b->key_len);
+}
+
+static int compare_sections(const void *left, const void *right)
+{
+	const struct top_section *a = left, *b = right;
+	int order = a->blocked - b->blocked;
+
+	if (!order && a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	order = order ? order : strcmp(a->stall, b->stall);
+	return order ? order : strcmp(a->device, b->device);
+}
+
+static void add_line(struct top_sections *out, struct line *const *lines, size_t i)
+{
+	const struct line *line = lines[i];
+	struct top_section *section;
+
+	if (!i || !same_section(lines[i - 1], line))
+		out->sections[out->count++] = (struct top_section){ .stall = line->stall,
+			                                            .device = line->device,
+			                                            .blocked = line->blocked,
+			                                            .code = out->memory->codes + i };
+	section = &out->sections[out->count - 1];
+	if (line->code.ns > 0)
+		section->code[section->count++] = line->code;
+	section->ns = saturating_add(section->ns, line->code.ns);
+	section->waits = saturating_add(section->waits, line->code.waits);
+}
+
+static void take_back(struct line *of, struct line *from)
+{
+	int64_t ns = from->code.ns < -of->code.ns ? from->code.ns : -of->code.ns;
+
+	of->code.ns += ns;
+	from->code.ns -= ns;
+}
+
+/* What an earlier window was told of a wait as of another kind is taken back with the stack that it has now: from the
+ * other lines of its class. */
+static void settle_negative(struct line *const *lines, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (size_t other = 0; other < n && lines[i]->code.ns < 0; other++)
+			if (lines[other]->code.ns > 0 && same_section(lines[i], lines[other]) &&
+			    !strcmp(lines[i]->code.class, lines[other]->code.class) &&
+			    !strcmp(lines[i]->code.stall, lines[other]->code.stall))
+				take_back(lines[i], lines[other]);
+	}
+}
+
+/* Of which as much was taken back as was told. */
+static void drop_empty_sections(struct top_sections *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < out->count; i++)
+		if (out->sections[i].ns > 0)
+			out->sections[n++] = out->sections[i];
+	out->count = n;
+}
+
+static int make_sections(struct top_sections *out)
+{
+	size_t n = HASH_COUNT(out->memory->by_key), i = 0;
+	struct line **lines = calloc(n + 1, sizeof(struct line *));
+
+	out->memory->codes = calloc(n + 1, sizeof(*out->memory->codes));
+	out->sections = calloc(n + 1, sizeof(*out->sections));
+	if (!lines || !out->memory->codes || !out->sections) {
+		free(lines);
+		return -ENOMEM;
+	}
+	for (struct line *line = out->memory->by_key; line; line = line->hh.next)
+		lines[i++] = line;
+	settle_negative(lines, n);
+	qsort(lines, n, sizeof(struct line *), compare_lines);
+	for (i = 0; i < n; i++)
+		add_line(out, lines, i);
+	free(lines);
+	drop_empty_sections(out);
+	qsort(out->sections, out->count, sizeof(*out->sections), compare_sections);
+	return 0;
+}
+
+int top_sections_build(struct top_sections *out, const struct top_input *input, const struct top_tags *tags,
+                       const struct top_filter *filter, size_t type, int waits_type)
+{
+	struct top_sample sample;
+	int err = 0;
+
+	*out = (struct top_sections){ .memory = calloc(1, sizeof(struct code_memory)) };
+	if (!out->memory)
+		return -ENOMEM;
+	for (size_t i = 0; !err && top_sample_get(input, tags, i, &sample); i++) {
+		int64_t ns = sample.view.values[type];
+
+		if (ns && top_filter_sample(filter, input, &sample))
+			err = add_sample(out->memory, input, filter, &sample, i, ns,
+			                 waits_type < 0 ? 0 : sample.view.values[waits_type]);
+	}
+	if (!err)
+		err = make_sections(out);
+	if (err)
+		top_sections_free(out);
+	return err;
+}
+
+void top_sections_free(struct top_sections *sections)
+{
+	struct code_memory *memory = sections->memory;
+	struct line *line = memory ? memory->by_key : NULL, *next;
+
+	if (memory)
+		HASH_CLEAR(hh, memory->by_key);
+	for (; line; line = next) {
+		next = line->hh.next;
+		free(line->key);
+		free(line);
+	}
+	if (memory)
+		free(memory->codes);
+	free(memory);
+	free(sections->sections);
+	*sections = (struct top_sections){ .count = 0 };
+}

@@ -1,0 +1,60 @@
+/*
+ * Which lines of the program's own code its waits come from: samples of one cause and device, or of all waits that are no
+ * stalls, summed by class and by the innermost line of own code in their stack (top_frames.h), the heaviest first.
+ */
+#ifndef STALLPROF_PROFILER_TOP_CODE_H
+#define STALLPROF_PROFILER_TOP_CODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/top/top_classes.h"
+#include "profiler/top/top_sample.h"
+
+struct top_input;
+
+struct top_code {
+	const char *class; /* as the ledger's table has it; with a filter for a tag, that */
+	const char *line;  /* function file:line */
+	const char *stall; /* of blocked ones, the kind of wait */
+	int64_t ns, waits;
+	size_t sample; /* the heaviest one's index */
+	int64_t sample_ns;
+	bool base; /* of a tag that is a process's own */
+};
+
+struct top_section {
+	const char *stall;  /* "blocked" for waits that are no stalls */
+	const char *device; /* "": not known, or none */
+	bool blocked;
+	int64_t ns, waits;
+	struct top_code *code; /* heaviest first */
+	size_t count;
+};
+
+struct top_sections {
+	struct top_section *sections; /* stalls, heaviest first, then what is blocked, if there is any */
+	size_t count;
+	struct code_memory *memory;
+};
+
+/* Sums the type `type` and, for waits, `waits_type` (negative: there is none). 0 or -ENOMEM; only after 0 is there
+ * something to free. */
+int top_sections_build(struct top_sections *out, const struct top_input *input, const struct top_tags *tags,
+                       const struct top_filter *filter, size_t type, int waits_type);
+void top_sections_free(struct top_sections *sections);
+
+/* What the sections are made of, and how much of them is to be told: for top_code_text.h and top_blocked_text.h. */
+struct top_code_text {
+	const struct top_input *input;
+	const struct top_tags *tags; /* NULL: which samples are of waits that are no stalls is not known */
+	const struct top_filter *filter;
+	const struct top_classes *classes;
+	size_t limit;   /* lines of code a section; 0: all */
+	size_t columns; /* 0: no bound */
+	bool native;    /* whole stacks, with all frames */
+	bool on_cpu;    /* what is summed is not waits, but samples of CPUs */
+};
+
+#endif

@@ -1,0 +1,366 @@
+#include "profiler/top/top_code_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/format/text_cells.h"
+#include "profiler/top/top_blocked_text.h"
+#include "profiler/top/top_frames.h"
+#include "profiler/top/top_input.h"
+
+#define CLASSES_NAMED    3 /* in a section's first line */
+#define CALLERS_SHOWN    2
+#define DETAIL_LINES_MAX 3 /* below a line of code */
+#define SECTION_LINES    6 /* what a section should have at least */
+#define DETAIL_INDENT    12
+
+/* What is being printed; lines are counted. */
+struct page {
+	FILE *out;
+	const struct top_code_text *what;
+	struct top_stack *stack;
+	size_t lines;
+};
+
+static void write_ns(FILE *out, int64_t ns)
+{
+	char text[TEXT_DURATION_BYTES];
+
+	fputs(text_short_duration(text, ns > 0 ? (uint64_t)ns : 0), out);
+}
+
+static double percent(int64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 0;
+}
+
+/* One line, cut to the terminal. */
+static void print_line(struct page *page, size_t indent, const char *prefix, const char *text)
+{
+	size_t used = indent + text_columns(prefix), columns = page->what->columns;
+
+	fprintf(page->out, "%*s%s", (int)indent, "", prefix);
+	text_print_clean(page->out, text, columns > used + 1 ? columns - used : columns ? 1 : 0);
+	fputc('\n', page->out);
+	page->lines++;
+}
+
+static uint64_t wall_of(const struct page *page, const char *class)
+{
+	const struct top_classes *classes = page->what->classes;
+	const struct top_class *row = top_classes_find(classes, class);
+	uint64_t sum = 0;
+
+	if (!page->what->filter->tag)
+		return row ? row->wall_ns : 0;
+	for (size_t i = 0; i < classes->count; i++)
+		sum += classes->rows[i].wall_ns;
+	return sum;
+}
+
+/* --- a line of code --------------------------------------------------------------------------------------- */
+
+/* The innermost frame that is neither the kernel's nor folded; own: there is none inside it. */
+static size_t innermost(const struct top_stack *stack, size_t own)
+{
+	for (size_t i = 0; i < own; i++)
+		if (stack->frames[i].kind != TOP_FRAME_KERNEL && !top_stack_folds(stack, i))
+			return i;
+	return own;
+}
+
+static void print_callers(struct page *page, size_t own)
+{
+	const struct profile *profile = page->what->input->profile;
+	const struct top_stack *stack = page->stack;
+	char text[CALLERS_SHOWN * TOP_FRAME_TEXT_MAX] = "", one[TOP_FRAME_TEXT_MAX];
+	size_t used = 0, shown = 0;
+
+	for (size_t i = own + 1; i < stack->n && shown < CALLERS_SHOWN; i++) {
+		if (stack->frames[i].library || stack->frames[i].kind == TOP_FRAME_KERNEL ||
+		    top_stack_folds(stack, i) || !stack->frames[i].frame ||
+		    !strcmp(stack->frames[i].frame->function, "<module>"))
+			continue;
+		top_frame_text(one, sizeof(one), profile, &stack->frames[i]);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", shown++ ? " < " : "", one);
+	}
+	if (shown)
+		print_line(page, DETAIL_INDENT, "from ", text);
+}
+
+static void print_details(struct page *page)
+{
+	const struct profile *profile = page->what->input->profile;
+	size_t own = top_stack_own(page->stack), inner = innermost(page->stack, own);
+	char text[TOP_FRAME_TEXT_MAX * 2];
+
+	if (inner != own) {
+		top_frame_text(text, sizeof(text), profile, &page->stack->frames[inner]);
+		print_line(page, DETAIL_INDENT, "in ", text);
+	}
+	top_stack_kernel_text(text, sizeof(text), page->stack);
+	if (*text && page->stack->frames[own].kind != TOP_FRAME_KERNEL)
+		print_line(page, DETAIL_INDENT, "in ", text);
+	print_callers(page, own);
+}
+
+static void print_whole_stack(struct page *page)
+{
+	char text[TOP_FRAME_TEXT_MAX];
+
+	for (size_t i = 0; i < page->stack->n; i++) {
+		top_frame_text(text, sizeof(text), page->what->input->profile, &page->stack->frames[i]);
+		print_line(page, DETAIL_INDENT, "", text);
+	}
+}
+
+static void print_code(struct page *page, const struct top_section *section, const struct top_code *code,
+                       bool details)
+{
+	uint64_t wall_ns = wall_of(page, code->class);
+	char amount[TEXT_DURATION_BYTES], head[256], share[32] = "";
+	struct profile_sample_view view;
+
+	if (wall_ns)
+		snprintf(share, sizeof(share), "%5.1f %% of ", percent(code->ns, wall_ns));
+	snprintf(head, sizeof(head), "%8s  %s%s  %s%s", text_short_duration(amount, (uint64_t)code->ns),
+	         share, code->class, section->blocked ? code->stall : "", section->blocked ? "  " : "");
+	print_line(page, 0, head, code->line);
+	if (!details || !profile_get_sample(page->what->input->profile, code->sample, &view))
+		return;
+	top_stack_get(page->stack, page->what->input->profile, &view);
+	if (page->what->native)
+		print_whole_stack(page);
+	else
+		print_details(page);
+}
+
+/* --- a section -------------------------------------------------------------------------------------------- */
+
+struct class_sum {
+	const char *class;
+	int64_t ns;
+	bool base;
+};
+
+static int compare_sums(const void *left, const void *right)
+{
+	const struct class_sum *a = left, *b = right;
+
+	if (a->base != b->base)
+		return a->base - b->base;
+	return a->ns != b->ns ? (a->ns < b->ns ? 1 : -1) : strcmp(a->class, b->class);
+}
+
+/* The classes of a section, heaviest first; the caller frees. NULL without memory. */
+static struct class_sum *sum_classes(const struct top_section *section, size_t *n)
+{
+	struct class_sum *sums = calloc(section->count + 1, sizeof(*sums));
+
+	*n = 0;
+	for (size_t i = 0; sums && i < section->count; i++) {
+		const struct top_code *code = &section->code[i];
+		size_t at = 0;
+
+		while (at < *n && strcmp(sums[at].class, code->class) != 0)
+			at++;
+		*n += at == *n;
+		sums[at].class = code->class;
+		sums[at].ns += code->ns;
+		sums[at].base = code->base;
+	}
+	if (sums)
+		qsort(sums, *n, sizeof(*sums), compare_sums);
+	return sums;
+}
+
+/* Samples of CPUs lie within a stall, unless a baseline was asked for. */
+static void write_section_name(FILE *out, const struct top_code_text *what, const struct top_section *section)
+{
+	if (what->on_cpu && !strcmp(section->stall, "none"))
+		fputs("on the CPU outside of stalls", out);
+	else
+		fprintf(out, "%s%s", what->on_cpu ? "on the CPU during " : "", section->stall);
+	fprintf(out, "%s%s", *section->device ? " on " : "", section->device);
+}
+
+static void write_section_head(FILE *out, const struct top_code_text *what, const struct top_section *section)
+{
+	size_t n, i;
+	struct class_sum *sums = sum_classes(section, &n);
+
+	write_section_name(out, what, section);
+	fputs(section->blocked ? " (no stall: waits for other threads, timers, peers), " : ", ", out);
+	write_ns(out, section->ns);
+	if (section->waits)
+		fprintf(out, " in %" PRId64 " wait%s", section->waits, section->waits == 1 ? "" : "s");
+	for (i = 0; sums && i < n && i < CLASSES_NAMED; i++) {
+		fputs(i ? ", " : ": ", out);
+		write_ns(out, sums[i].ns);
+		fprintf(out, " in %s", sums[i].class);
+	}
+	fputs(n > CLASSES_NAMED ? ", …" : "", out);
+	free(sums);
+}
+
+static void print_section_head(struct page *page, const struct top_section *section)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return;
+	write_section_head(memory, page->what, section);
+	if (!fclose(memory))
+		print_line(page, 0, "", text);
+	free(text);
+}
+
+/* Threads of a process that push no tag idle most of the time: that says nothing of the program. */
+static bool is_idle(const struct page *page, const struct top_section *section, const struct top_code *code)
+{
+	const struct top_class *row = top_classes_find(page->what->classes, code->class);
+
+	return section->blocked && row && row->base;
+}
+
+static void print_rest(struct page *page, const struct top_section *section, size_t first)
+{
+	int64_t idle_ns = 0, more_ns = 0;
+	size_t more = 0;
+
+	for (size_t i = 0; i < section->count; i++) {
+		if (is_idle(page, section, &section->code[i]))
+			idle_ns += section->code[i].ns;
+		else if (i >= first)
+			more_ns += section->code[i].ns;
+		more += i >= first && !is_idle(page, section, &section->code[i]);
+	}
+	if (!more && !idle_ns)
+		return;
+	fputs("          and ", page->out);
+	if (more) {
+		write_ns(page->out, more_ns);
+		fprintf(page->out, " from %zu more line%s of code", more, more == 1 ? "" : "s");
+	}
+	fputs(more && idle_ns ? ", " : "", page->out);
+	if (idle_ns) {
+		write_ns(page->out, idle_ns);
+		fputs(" of threads that idle under no tag of their own", page->out);
+	}
+	fputc('\n', page->out);
+	page->lines++;
+}
+
+/* At most so many lines; 0: no bound. */
+static void print_section(struct page *page, const struct top_section *section, size_t lines)
+{
+	size_t limit = page->what->limit ? page->what->limit : SIZE_MAX, end = page->lines + lines, i;
+
+	print_section_head(page, section);
+	if (!lines || lines > 3)
+		page->lines += top_text_blocked_rest(page->out, page->what, section);
+	for (i = 0; i < section->count && i < limit && !is_idle(page, section, &section->code[i]); i++) {
+		/* One line is kept for the rest. */
+		size_t left = lines ? end - page->lines - 1 : SIZE_MAX;
+
+		if (!left)
+			break;
+		print_code(page, section, &section->code[i], left > DETAIL_LINES_MAX || page->what->native);
+		if (lines && page->lines >= end)
+			return; /* whole stacks take what they need */
+	}
+	print_rest(page, section, i);
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------ */
+
+static void print_also(struct page *page, const struct top_section *sections, size_t n)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return;
+	fputs("also (-n 0 shows all) ", memory);
+	for (size_t i = 0; i < n && i < 2 * CLASSES_NAMED; i++) {
+		fputs(i ? ", " : "", memory);
+		write_section_name(memory, page->what, &sections[i]);
+		fputc(' ', memory);
+		write_ns(memory, sections[i].ns);
+	}
+	fputs(n > 2 * CLASSES_NAMED ? ", …" : "", memory);
+	if (!fclose(memory)) {
+		fputc('\n', page->out);
+		page->lines++;
+		print_line(page, 0, "", text);
+	}
+	free(text);
+}
+
+/* How many of the stalls, which come heaviest first, are worth a section of their own. */
+static size_t worth_showing(const struct top_section *sections, size_t n)
+{
+	int64_t sum = 0;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += sections[i].ns;
+	while (shown < n && sections[shown].ns >= sum / 100)
+		shown++;
+	return shown;
+}
+
+static bool has_blocked_stacks(const struct top_sections *sections)
+{
+	return sections->count && sections->sections[sections->count - 1].blocked;
+}
+
+/* Of the stalls the first ones, and what is blocked, in so many lines. */
+static void print_within(struct page *page, const struct top_sections *sections, size_t lines)
+{
+	size_t blocked = has_blocked_stacks(sections), stalls = sections->count - blocked;
+	size_t room = lines / SECTION_LINES ? lines / SECTION_LINES : 1, shown, each;
+
+	shown = stalls + blocked <= room ? stalls : room > blocked ? room - blocked : 1;
+	if (shown > worth_showing(sections->sections, stalls))
+		shown = worth_showing(sections->sections, stalls);
+	if (shown < stalls)
+		lines = lines > 2 ? lines - 2 : 0;
+	each = shown + blocked ? lines / (shown + blocked) : 0;
+	each = each > TOP_SECTION_LINES_MAX + 1 ? TOP_SECTION_LINES_MAX : each > 3 ? each - 1 : 2;
+	for (size_t i = 0; i < sections->count; i++) {
+		if (i >= shown && !sections->sections[i].blocked)
+			continue;
+		fputc('\n', page->out);
+		page->lines++;
+		print_section(page, &sections->sections[i], each);
+	}
+	if (shown < stalls)
+		print_also(page, sections->sections + shown, stalls - shown);
+}
+
+size_t top_text_sections(FILE *out, const struct top_code_text *what, const struct top_sections *sections,
+                         size_t lines)
+{
+	struct page page = { .out = out, .what = what, .stack = malloc(sizeof(*page.stack)) };
+
+	if (!page.stack)
+		return 0;
+	if (lines) {
+		print_within(&page, sections, lines);
+	} else {
+		for (size_t i = 0; i < sections->count; i++) {
+			fputc('\n', out);
+			page.lines++;
+			print_section(&page, &sections->sections[i], 0);
+		}
+	}
+	if (!has_blocked_stacks(sections))
+		page.lines += top_text_blocked(out, what);
+	free(page.stack);
+	return page.lines;
+}

@@ -1,0 +1,160 @@
+#include "profiler/top/top_input.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "pprof/pprof_file.h"
+#include "profiler/format/class_comments.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+
+static int input_init(struct top_input *input)
+{
+	memset(input, 0, sizeof(*input));
+	input->ledger = ledger_new(0);
+	input->stamp = stamp_new();
+	if (input->ledger && input->stamp)
+		return 0;
+	top_input_release(input);
+	return -ENOMEM;
+}
+
+void top_input_release(struct top_input *input)
+{
+	profile_free(input->owned);
+	ledger_free(input->ledger);
+	stamp_free(input->stamp);
+	memset(input, 0, sizeof(*input));
+}
+
+/* The profile was written by somebody else, or was ours and written anew by a tool, which leaves the classes. */
+static int take_classes(struct top_input *input, const struct profile *profile)
+{
+	size_t found;
+	int result = class_comments_read(input->ledger, profile, &found, &input->malformed_lines);
+
+	if (found)
+		input->rewritten_files++;
+	else
+		input->foreign_files++;
+	return result;
+}
+
+/* Adds ledger and stamp of one profile. */
+static int take_notes(struct top_input *input, const struct profile *profile, const char *name, char *err,
+                      size_t err_size)
+{
+	int result = stamp_from_notes(input->stamp, profile, &input->malformed_lines);
+
+	input->files++;
+	if (result == -EPROTONOSUPPORT) {
+		snprintf(err, err_size,
+		         "%s: written by another version of stallprof (this one reads format %d)", name,
+		         STAMP_FORMAT);
+		return result;
+	}
+	if (result == -ENODATA)
+		result = take_classes(input, profile);
+	else if (!result)
+		result = ledger_from_notes(input->ledger, profile, &input->malformed_lines);
+	if (result)
+		snprintf(err, err_size, "%s: its ledger could not be read: %s", name, strerror(-result));
+	return result;
+}
+
+int top_input_borrow(struct top_input *input, const struct profile *profile, char *err, size_t err_size)
+{
+	int result = input_init(input);
+
+	if (result) {
+		snprintf(err, err_size, "no memory left");
+		return result;
+	}
+	input->profile = profile;
+	result = take_notes(input, profile, "profile", err, err_size);
+	if (result)
+		top_input_release(input);
+	return result;
+}
+
+/* --- files ------------------------------------------------------------------------------------------------
+ */
+
+static int fail(const char *path, int reason, char *err, size_t err_size)
+{
+	snprintf(err, err_size, "%s: %s", path, strerror(-reason));
+	return reason;
+}
+
+static int add_file(struct top_input *input, const char *path, char *err, size_t err_size)
+{
+	struct profile *profile = NULL;
+	char why[256] = "";
+	int result = pprof_file_read(path, TOP_PROFILE_BYTES_MAX, &profile, err, err_size);
+
+	if (!result)
+		result = take_notes(input, profile, path, err, err_size);
+	if (!result && input->owned) {
+		result = profile_merge(input->owned, profile, why, sizeof(why));
+		if (result)
+			snprintf(err, err_size, "%s: does not go together with the files before it: %s", path,
+			         *why ? why : strerror(-result));
+	} else if (!result) {
+		input->profile = input->owned = profile;
+		return 0;
+	}
+	profile_free(profile);
+	return result;
+}
+
+static int add_directory(struct top_input *input, const char *path, char *err, size_t err_size)
+{
+	char pattern[4096 + 16];
+	glob_t found;
+	int result = 0;
+
+	/* glob() would read * and the like in the directory's own name. */
+	if (strpbrk(path, "*?[\\") || strlen(path) > 4096) {
+		snprintf(err, err_size, "%s: a directory with one of * ? [ \\ in its name; name its files",
+		         path);
+		return -EINVAL;
+	}
+	snprintf(pattern, sizeof(pattern), "%s/*.pb.gz", path);
+	if (glob(pattern, 0, NULL, &found)) {
+		snprintf(err, err_size, "%s: no *.pb.gz in this directory", path);
+		return -ENOENT;
+	}
+	for (size_t i = 0; i < found.gl_pathc && !result; i++)
+		result = add_file(input, found.gl_pathv[i], err, err_size);
+	globfree(&found);
+	return result;
+}
+
+int top_input_load(struct top_input *input, char *const *paths, size_t count, char *err, size_t err_size)
+{
+	int result = input_init(input);
+
+	if (result)
+		snprintf(err, err_size, "no memory left");
+	else if (count == 1 && strcmp(paths[0], "-") != 0)
+		input->path = paths[0];
+	for (size_t i = 0; i < count && !result; i++) {
+		struct stat info;
+
+		if (!strcmp(paths[i], "-"))
+			result = add_file(input, "/dev/stdin", err, err_size);
+		else if (stat(paths[i], &info))
+			result = fail(paths[i], -errno, err, err_size);
+		else if (S_ISDIR(info.st_mode))
+			result = add_directory(input, paths[i], err, err_size);
+		else
+			result = add_file(input, paths[i], err, err_size);
+	}
+	if (result)
+		top_input_release(input);
+	return result;
+}

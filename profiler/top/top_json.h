@@ -1,0 +1,46 @@
+/*
+ * What `stallprof top` found, as JSON:
+ *
+ *     { "ledger":  [ {tag, id, class, base, process, start_ns, comm, state, cause, device, ns, count} ],
+ *       "wall_ns": { TAG: ns },
+ *       "classes": [ {name, id, base, threads, wall_ns, lost_ns, ns: {STATE OR CAUSE: ns}, tags, p50_ns, p99_ns,
+ *                     worst: {tag, id, process, ns}} ],
+ *       "processes": [ {process, start_ns, comm, wall_ns, classes: [{name, wall_ns, share}]} ],
+ *       "top":     { by, type, unit, total, samples, entries: [ {name, flat, cum, samples} ] },
+ *       "stacks":  [ {tag, class, id, trace_id, stall, device, delay_ns, cpu_ns, contentions,
+ *                     frames: [ {function, file, line, inlined} ]} ],
+ *       "waits":   as stacks, of waits that are no stalls,
+ *       "stamp":   { files, files_without_ledger, files_rewritten, malformed_lines, rows_summed_by_class, covered_seconds, first_ns, last_ns,
+ *                    windows, threshold_ns, hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
+ * } }
+ *
+ * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the
+ * one after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest
+ * first. "top" sums waits that are no stalls only when their kind is asked for.
+ * Classes are as top_classes.h has them, processes as top_processes.h, whatever the filter.
+ */
+#ifndef STALLPROF_PROFILER_TOP_JSON_H
+#define STALLPROF_PROFILER_TOP_JSON_H
+
+#include <stdio.h>
+
+#include "profiler/top/top_classes.h"
+#include "profiler/top/top_table.h"
+
+struct top_input;
+
+struct top_json {
+	const struct top_input *input;
+	const struct top_tags *tags;
+	struct top_filter filter;
+	const struct top_table *table;
+	enum top_by by;
+	enum top_level level;
+	struct profile_value_type type;
+	size_t limit; /* of stacks and entries; 0: all */
+};
+
+/* 0; -EIO when writing failed; -ENOMEM. */
+int top_json_write(FILE *out, const struct top_json *what);
+
+#endif

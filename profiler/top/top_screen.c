@@ -1,0 +1,151 @@
+#include "profiler/top/top_screen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pprof/profile.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/text_cells.h"
+#include "profiler/top/top.h"
+#include "profiler/top/top_class_text.h"
+#include "profiler/top/top_code_text.h"
+#include "profiler/top/top_input.h"
+#include "profiler/top/top_processes.h"
+#include "profiler/top/top_seen.h"
+
+/* Of a screen that is to fit. */
+#define CLASSES_FIT 8
+#define LOSSES_FIT  6
+
+/* What was not seen, rendered before the rest, so that that knows how much room is left. */
+struct losses {
+	char *text;
+	size_t size, lines;
+};
+
+static int render_losses(struct losses *losses, const struct top_screen *what)
+{
+	FILE *memory = open_memstream(&losses->text, &losses->size);
+
+	if (!memory)
+		return -ENOMEM;
+	losses->lines = top_text_losses(memory, what->input,
+	                                what->limit == TOP_FITS && !what->verbose ? LOSSES_FIT : 0);
+	return fclose(memory) ? -ENOMEM : 0;
+}
+
+static size_t print_classes(FILE *out, const struct top_screen *what, struct top_classes *classes,
+                            size_t columns)
+{
+	struct stamp_coverage coverage = stamp_coverage(what->input->stamp);
+
+	if (!classes->count) {
+		fputs(what->input->foreign_files == what->input->files
+		              ? "There is no ledger, as stallprof did not write this.\n"
+		              : "No thread was tagged.\n",
+		      out);
+		return 1;
+	}
+	return top_text_classes(out, classes, &coverage, what->limit == TOP_FITS ? CLASSES_FIT : what->limit,
+	                        columns);
+}
+
+/* Where the table has all classes, and no other level. */
+static int print_processes(FILE *out, const struct top_screen *what, size_t columns, size_t *lines)
+{
+	struct top_processes processes;
+	int err;
+
+	if (what->filter->tag || what->level != TOP_LEVEL_CLASS)
+		return 0;
+	err = top_processes_build(&processes, what->input);
+	if (err)
+		return err;
+	if (processes.count) {
+		fputc('\n', out);
+		*lines += 1 + top_text_processes(out, &processes, columns);
+	}
+	top_processes_free(&processes);
+	return 0;
+}
+
+static int print_code(FILE *out, const struct top_screen *what, const struct top_classes *classes,
+                      size_t columns, size_t lines)
+{
+	const struct profile *profile = what->input->profile;
+	struct top_code_text text = { .input = what->input,
+		                      .tags = what->tags,
+		                      .filter = what->filter,
+		                      .classes = classes,
+		                      .limit = what->limit == TOP_FITS ? 0 : what->limit,
+		                      .columns = columns,
+		                      .native = what->native,
+		                      .on_cpu = !strcmp(profile_type(profile, what->type).type, "cpu") };
+	struct top_filter filter = *what->filter;
+	struct top_sections sections;
+	int err;
+
+	filter.waits = true;
+	err = top_sections_build(&sections, what->input, what->tags, &filter, what->type,
+	                         profile_find_type(profile, "contentions"));
+	if (err)
+		return err;
+	top_text_sections(out, &text, &sections, what->limit == TOP_FITS ? lines : 0);
+	top_sections_free(&sections);
+	return 0;
+}
+
+static bool has_unobserved(const struct top_classes *classes)
+{
+	return classes->column_count &&
+	       !strcmp(classes->columns[classes->column_count - 1], ledger_state_name(LEDGER_UNOBSERVED));
+}
+
+/* What the table above needs a word for. The number of lines. */
+static size_t print_remarks(FILE *out, const struct top_screen *what, const struct top_classes *classes)
+{
+	bool some_stacks = what->filter->focus || what->filter->ignore, unobserved = has_unobserved(classes);
+
+	if (!some_stacks && !unobserved)
+		return 0;
+	fputc('\n', out);
+	if (unobserved)
+		fputs("unobserved: the thread held the tag while its switches were not watched.\n", out);
+	if (some_stacks)
+		fputs("The table is of all waits; what follows, of those that --focus and --ignore leave.\n",
+		      out);
+	return 1 + some_stacks + unobserved;
+}
+
+int top_screen_print(FILE *out, const struct top_screen *what)
+{
+	size_t columns = text_line_columns(out), used;
+	struct losses losses = { .text = NULL };
+	struct top_classes classes;
+	int err = top_classes_build(&classes, what->input, what->filter, what->level);
+
+	if (err)
+		return err;
+	err = render_losses(&losses, what);
+	if (!err) {
+		used = print_classes(out, what, &classes, columns) + 1;
+		used += losses.lines < LOSSES_FIT ? losses.lines : LOSSES_FIT; /* -v may be longer */
+		err = print_processes(out, what, columns, &used);
+		if (!err)
+			used += print_remarks(out, what, &classes);
+		if (!err && what->code)
+			err = print_code(out, what, &classes, columns,
+			                 used + 2 < TOP_SCREEN_LINES ? TOP_SCREEN_LINES - used - 1 : 1);
+		if (losses.lines)
+			fprintf(out, "\n%s%s", what->filter->tag ? "Of all tags:\n" : "", losses.text);
+		if (what->verbose)
+			top_text_stamp(out, what->input, columns);
+	}
+	free(losses.text);
+	top_classes_free(&classes);
+	if (err)
+		return err;
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,399 @@
+#include "profiler/top/top_seen.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/text_cells.h"
+#include "profiler/top/top_input.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum unit { NUMBER, NS };
+
+/*
+ * Worst first. %s is the value, and of {one|many} the part that agrees with it is printed. A sentence may be for one of two
+ * counters that count the same loss in two ways. Counters that are not here and not in `quiet` are losses that nobody has put into words yet: they are told by name.
+ */
+static const struct {
+	const char *counter;
+	enum unit unit;
+	const char *sentence;
+} sentences[] = {
+	{ "windows_refused", NUMBER,
+	  "%s {window is|windows are} missing: record less at a time, or into a folder" },
+	{ "ledger_full_ns", NS, "%s of the time are in no row, as the table of rows was full" },
+	{ "rows_refused_ns", NS, "%s of the time are in no row, as a window had too many tags" },
+	{ "threads_failed", NUMBER, "%s tagged {thread was|threads were} not followed, for want of memory" },
+	{ "tags_full", NUMBER, "%s {tag has|tags have} no name, as the table of names was full" },
+	{ "ring_full_ns", NS,
+	  "%s of stalls have no stack of their own, as the ring buffer was full: --ring-bytes" },
+	{ "samples_lost_ns", NS, "%s of stalls have no stack of their own, as the profile was full" },
+	{ "tag_classes_refused", NUMBER,
+	  "%s {class of tags is|classes of tags are} summed as \"other\": tags.max_classes" },
+	{ "tag_files_refused", NUMBER,
+	  "%s {file|files} with the tag library {is|are} not watched, being too many" },
+	{ "tag_files_beyond", NUMBER,
+	  "%s {time|times} a program file was left out, as its process has more than 64 that keep tags" },
+	{ "tag_slots_unlocated", NUMBER,
+	  "%s {process keeps its|processes keep their} tags where they were not found" },
+	{ "contexts_unreadable", NUMBER, "%s thread {context|contexts} could not be read" },
+	{ "tag_changes_lost", NUMBER, "%s {change of a tag was|changes of tags were} not seen" },
+	{ "tag_logs_unreadable", NUMBER, "%s {time|times} a thread's log of its tags could not be read" },
+	{ "process_contexts_bad", NUMBER,
+	  "%s {process publishes|processes publish} an OpenTelemetry context that could not be read" },
+	{ "cpus_not_covered", NUMBER, "%s {CPU was|CPUs were} not watched for new programs" },
+	{ "mapping_records_lost", NUMBER,
+	  "%s {mapping of a program was|mappings of programs were} not told by the kernel" },
+	{ "mappings_refused", NUMBER, "%s {mapping was|mappings were} not kept, being too many" },
+	{ "wakes_unseen", NUMBER,
+	  "%s {wait for I/O has|waits for I/O have} the device of the thread's last request, as the wake-up "
+	  "was not "
+	  "seen" },
+	{ "iowaits_unexplained", NUMBER,
+	  "%s {sleep|sleeps} that the kernel calls I/O {is|are} blocked, as nothing says which I/O" },
+	{ "late_copies_failed", NUMBER,
+	  "%s {time|times} the stacks of long waits could not be copied, for want of memory or file "
+	  "descriptors" },
+	{ "slots_lost", NUMBER, "%s {place|places} for stacks {is|are} lost" },
+	{ "device_unknown", NUMBER,
+	  "%s {wait for I/O has|waits for I/O have} no device, as no request was seen" },
+	{ "follow_full", NUMBER,
+	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
+	{ "switch_ins_unseen", NUMBER,
+	  "%s {wait has|waits have} no stack, as the hook on the switch back to the thread was not called" },
+	{ "slots_exhausted", NUMBER,
+	  "%s {wait has|waits have} no user stack, as too many threads waited at once: --max-stalled" },
+	{ "stacks_without_user", NUMBER,
+	  "%s {wait has|waits have} no user stack: {it was|they were} not expected to be {a stall|stalls}" },
+	{ "stacks_truncated", NUMBER,
+	  "%s {stack was|stacks were} cut, being longer than what is copied (--stack-bytes, 64 KiB at "
+	  "most)" },
+	{ "stacks_faulted", NUMBER, "%s {stack has|stacks have} pages that could not be read" },
+	{ "stacks_read_too_late", NUMBER, "%s {stack was|stacks were} gone before being read" },
+	{ "python_stacks_cut", NUMBER, "%s Python {stack was|stacks were} cut at 256 frames" },
+	{ "python_stacks_faulted", NUMBER,
+	  "%s {stack has|stacks have} Python frames that could not be read" },
+	{ "python_threads_unseen", NUMBER,
+	  "%s {stack has|stacks have} no Python frames, as the interpreter has too many threads" },
+	{ "python_versions_unknown", NUMBER,
+	  "%s {process runs|processes run} a Python whose version is not known: C frames stand for its own" },
+	{ "python_processes_refused", NUMBER,
+	  "%s Python {process is|processes are} shown by C frames, being too many" },
+	{ "python_code_gone", NUMBER,
+	  "%s Python {function was|functions were} gone before {its name was|their names were} read" },
+	{ "files_missing", NUMBER, "%s {file was|files were} gone before {its|their} symbols were read" },
+	{ "files_corrupt", NUMBER, "%s {file has|files have} symbols that make no sense" },
+	{ "files_too_large", NUMBER, "%s {file is|files are} too large for {its|their} symbols to be read" },
+};
+
+/* No losses, or such as a sentence above or the stack itself says. */
+static const char *const quiet[] = {
+	"samples",
+	"samples_lost",
+	"samples_without_row",
+	"tag_files_unread", /* also those of processes that have ended */
+	"stacks_of_like_waits_ns",
+	"rows_refused",
+	"ring_full",
+	"ledger_full",
+	"steal_ns",
+	"python_frames",
+	"python_unmatched",
+	"stacks_incomplete",
+	"stacks_not_copied",
+	"stacks_by_registers",
+	"stacks_read_late",
+	"frames_without_symbol",
+	"frames_dwarf",
+	"frames_symtab",
+	"frames_kallsyms",
+	"frames_jitdump",
+	"frames_perf_map",
+	"dwarf_errors",
+	"split_files_missing",
+	"symbol_tables_evicted",
+	"mappings_dropped",
+	"symbol_names_refused",
+	"symbol_indexes_loaded",
+	"symbol_blocks_used",
+	"symbol_blocks_refused",
+	"symbol_blocks_saved",
+	"symbol_indexes_evicted",
+	"symbol_index_errors",
+};
+
+/* Lines as long as there is room for them. */
+struct losses {
+	FILE *out;
+	size_t limit, lines, more;
+};
+
+/* False: there is no room. The last line is kept for saying so. */
+static bool begin_line(struct losses *losses)
+{
+	if (losses->limit && losses->lines + 1 >= losses->limit) {
+		losses->more++;
+		return false;
+	}
+	losses->lines++;
+	return true;
+}
+
+/* The part of "{one|many}" that agrees with the number. Gives what follows. */
+static const char *print_agreeing(FILE *out, const char *at, bool one)
+{
+	const char *bar = strchr(at, '|'), *end = strchr(at, '}');
+	const char *from = one ? at + 1 : bar + 1;
+
+	fprintf(out, "%.*s", (int)((one ? bar : end) - from), from);
+	return end + 1;
+}
+
+static void print_amount(FILE *out, const char *sentence, enum unit unit, uint64_t value)
+{
+	char text[TEXT_DURATION_BYTES];
+
+	if (unit == NS)
+		text_short_duration(text, value);
+	else
+		snprintf(text, sizeof(text), "%" PRIu64, value);
+	for (const char *at = sentence; *at;) {
+		if (*at == '{') {
+			at = print_agreeing(out, at, value == 1);
+		} else if (!strncmp(at, "%s", 2)) {
+			fputs(text, out);
+			at += 2;
+		} else {
+			fputc(*at++, out);
+		}
+	}
+	fputs(".\n", out);
+}
+
+static bool is_known(const char *name)
+{
+	for (size_t i = 0; i < COUNT(quiet); i++)
+		if (!strcmp(quiet[i], name))
+			return true;
+	for (size_t i = 0; i < COUNT(sentences); i++)
+		if (!strcmp(sentences[i].counter, name))
+			return true;
+	return !strncmp(name, "debuginfod_", 11);
+}
+
+static void tell_counters(struct losses *losses, const struct stamp *stamp)
+{
+	for (size_t i = 0; i < COUNT(sentences); i++) {
+		uint64_t value = stamp_counter(stamp, sentences[i].counter);
+
+		if (value && begin_line(losses))
+			print_amount(losses->out, sentences[i].sentence, sentences[i].unit, value);
+	}
+	for (size_t i = 0; i < stamp_counter_count(stamp); i++) {
+		struct stamp_counter counter = stamp_counter_at(stamp, i);
+
+		if (!counter.value || is_known(counter.name) || !begin_line(losses))
+			continue;
+		text_print_clean(losses->out, counter.name, 0);
+		fprintf(losses->out, ": %" PRIu64 ".\n", counter.value);
+	}
+}
+
+/* A hook that was wanted and is not there: once a cause, with its first reason. */
+static bool told_before(const struct stamp *stamp, size_t index)
+{
+	struct stamp_hook hook = stamp_hook_at(stamp, index);
+
+	for (size_t i = 0; i < index; i++) {
+		struct stamp_hook other = stamp_hook_at(stamp, i);
+
+		if (other.state == HOOK_MISSING && !strcmp(other.cause, hook.cause))
+			return true;
+	}
+	return false;
+}
+
+static void tell_hooks(struct losses *losses, const struct stamp *stamp)
+{
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
+		struct stamp_hook hook = stamp_hook_at(stamp, i);
+
+		if (hook.state != HOOK_MISSING || told_before(stamp, i) || !begin_line(losses))
+			continue;
+		fputs("For ", losses->out);
+		text_print_clean(losses->out, hook.cause, 0);
+		fputs(" not all was seen: ", losses->out);
+		text_print_clean(losses->out, hook.hook, 0);
+		fputs(*hook.reason ? ": " : "", losses->out);
+		text_print_clean(losses->out, hook.reason, 0);
+		fputs(".\n", losses->out);
+	}
+}
+
+static uint64_t run_queue_ns(struct ledger *ledger)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+
+		sum += row && row->state == LEDGER_RUNQUEUE ? row->ns : 0;
+	}
+	return sum;
+}
+
+/* The scheduler counts stolen time of a virtual machine as run queue, or as on-CPU time of whoever ran. */
+static void tell_steal(struct losses *losses, const struct top_input *input)
+{
+	uint64_t steal_ns = stamp_counter(input->stamp, "steal_ns");
+
+	if (steal_ns <= run_queue_ns(input->ledger) / 100 || !begin_line(losses))
+		return;
+	print_amount(losses->out,
+	             "The host took %s of CPU time from this machine (steal): what fell on tagged threads is "
+	             "in runqueue",
+	             NS, steal_ns);
+}
+
+static void tell_kernel(struct losses *losses, const struct stamp *stamp)
+{
+	struct stamp_kernel kernel = stamp_kernel(stamp);
+
+	if (kernel.state < KERNEL_SYMBOLS_KALLSYMS || !*kernel.advice || !begin_line(losses))
+		return;
+	fprintf(losses->out,
+	        "Kernel frames have no %s: ", kernel.state == KERNEL_SYMBOLS_HIDDEN ? "names" : "lines");
+	text_print_clean(losses->out, kernel.advice, 0);
+	fputs(".\n", losses->out);
+}
+
+static void tell_files(struct losses *losses, const struct top_input *input)
+{
+	if (input->malformed_lines && begin_line(losses))
+		fprintf(losses->out,
+		        "%zu lines of the ledger or the stamp could not be read and were left out.\n",
+		        input->malformed_lines);
+	if (ledger_folded(input->ledger) && begin_line(losses))
+		fprintf(losses->out,
+		        "%" PRIu64 " rows of exact tags are summed by class, as there are more than %u: "
+		        "their p50, p99 and worst are "
+		        "of the others.\n",
+		        ledger_folded(input->ledger), LEDGER_ROWS_MAX);
+	if (input->rewritten_files && begin_line(losses))
+		fprintf(losses->out,
+		        "Another program wrote %zu of %zu files anew: their exact tags and what was not seen "
+		        "are lost.\n",
+		        input->rewritten_files, input->files);
+	if (input->foreign_files && begin_line(losses))
+		fprintf(losses->out, "%zu of %zu files have no ledger, as stallprof did not write them.\n",
+		        input->foreign_files, input->files);
+}
+
+size_t top_text_losses(FILE *out, const struct top_input *input, size_t limit)
+{
+	struct losses losses = { .out = out, .limit = limit };
+
+	tell_files(&losses, input);
+	tell_steal(&losses, input);
+	tell_counters(&losses, input->stamp);
+	tell_hooks(&losses, input->stamp);
+	tell_kernel(&losses, input->stamp);
+	if (losses.more) {
+		fprintf(out, "And %zu more of this kind: stallprof top -v ", losses.more);
+		text_print_clean(out, input->path ? input->path : "FILE", 0);
+		fputs(".\n", out);
+		losses.lines++;
+	}
+	return losses.lines;
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------- */
+
+static void print_coverage(FILE *out, struct stamp_coverage coverage)
+{
+	char text[TEXT_DURATION_BYTES];
+
+	fprintf(out, "\nSeen: %s in %" PRIu64 " window%s", text_short_duration(text, coverage.covered_ns),
+	        coverage.windows, coverage.windows == 1 ? "" : "s");
+	if (coverage.threshold_ns)
+		fprintf(out, "; sampling threshold %s", text_short_duration(text, coverage.threshold_ns));
+	fputc('\n', out);
+}
+
+static void print_kernel(FILE *out, const struct stamp_kernel *kernel)
+{
+	if (kernel->state == KERNEL_SYMBOLS_UNSAID)
+		return;
+	fprintf(out, "  kernel symbols: %s", kernel_symbols_name(kernel->state));
+	if (kernel->modules_without_debug)
+		fprintf(out, ", %" PRIu64 " modules without debug information",
+		        kernel->modules_without_debug);
+	fputs(*kernel->advice ? "; better: " : "", out);
+	text_print_clean(out, kernel->advice, 0);
+	fputc('\n', out);
+}
+
+static void print_hooks(FILE *out, const struct stamp *stamp)
+{
+	size_t counts[HOOK_STATES] = { 0 };
+
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++)
+		counts[stamp_hook_at(stamp, i).state]++;
+	fputs("  hooks:", out);
+	for (unsigned int state = 0; state < HOOK_STATES; state++)
+		fprintf(out, "%s %zu %s", state ? "," : "", counts[state], hook_state_name(state));
+	fputc('\n', out);
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
+		struct stamp_hook hook = stamp_hook_at(stamp, i);
+
+		if (hook.state == HOOK_ATTACHED)
+			continue;
+		fprintf(out, "    %s for ", hook_state_name(hook.state));
+		text_print_clean(out, hook.cause, 0);
+		fputs(": ", out);
+		text_print_clean(out, hook.hook, 0);
+		fputs(*hook.reason ? ": " : "", out);
+		text_print_clean(out, hook.reason, 0);
+		fputc('\n', out);
+	}
+}
+
+static void print_counters(FILE *out, const struct stamp *stamp, size_t columns)
+{
+	size_t n = stamp_counter_count(stamp), used, zeros = 0;
+
+	used = (size_t)fprintf(out, "  counters:");
+	for (size_t i = 0; i < n; i++) {
+		struct stamp_counter counter = stamp_counter_at(stamp, i);
+		char value[24];
+		size_t length;
+
+		zeros += !counter.value;
+		if (!counter.value)
+			continue;
+		length = 1 + text_columns(counter.name) +
+		         (size_t)snprintf(value, sizeof(value), "=%" PRIu64, counter.value);
+		if (columns && used + length > columns)
+			used = (size_t)fprintf(out, "\n   ") - 1;
+		fputc(' ', out);
+		text_print_clean(out, counter.name, 0);
+		fputs(value, out);
+		used += length;
+	}
+	fputs(!n ? " none\n" : zeros == n ? " all 0\n" : "\n", out);
+}
+
+void top_text_stamp(FILE *out, const struct top_input *input, size_t columns)
+{
+	struct stamp_kernel kernel = stamp_kernel(input->stamp);
+
+	if (input->foreign_files + input->rewritten_files == input->files)
+		return;
+	print_coverage(out, stamp_coverage(input->stamp));
+	print_kernel(out, &kernel);
+	print_hooks(out, input->stamp);
+	print_counters(out, input->stamp, columns);
+}

@@ -1,0 +1,62 @@
+/*
+ * Samples summed by what the user wants to compare.
+ */
+#ifndef STALLPROF_PROFILER_TOP_TABLE_H
+#define STALLPROF_PROFILER_TOP_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pprof/profile.h"
+#include "profiler/top/top_sample.h"
+
+struct top_input;
+struct top_sums;
+
+enum top_by {
+	TOP_BY_FUNCTION,
+	TOP_BY_LINE,
+	TOP_BY_STACK,
+	TOP_BY_CLASS,
+	TOP_BY_TAG,
+	TOP_BY_STALL,
+	TOP_BY_DEVICE,
+	TOP_BYS
+};
+
+/* function, line, stack, class, tag, stall, device; false: none of them. */
+const char *top_by_name(enum top_by by);
+bool top_by_parse(const char *name, enum top_by *by);
+
+struct top_entry {
+	const char
+	        *name; /* of a stack: stall, device and class, then its frames, leaf first, one a line each */
+	int64_t flat;  /* the value where it is the leaf (or the whole stack, tag …) */
+	int64_t cum;   /* the value where it is anywhere in the stack */
+	uint64_t samples; /* that cum sums over */
+};
+
+struct top_table {
+	struct top_entry *entries; /* heaviest cum first, or heaviest flat, then the other, then by name */
+	size_t count;
+	int64_t total; /* of the samples that pass the filter */
+	uint64_t samples;
+	struct top_sums *memory;
+};
+
+/* Sums value type `type` (its index). Native frames of Python stacks are counted as any other. 0 or -ENOMEM; only after 0 is there something to free. Sums saturate.
+ */
+int top_table_build(struct top_table *table, const struct top_input *input, const struct top_tags *tags,
+                    const struct top_filter *filter, enum top_by by, size_t type, bool by_cum);
+void top_table_free(struct top_table *table);
+
+/* The sample type to look at: `wanted` if not NULL, else delay, cpu or the profile's default, whichever is
+ * the first with a sum other than 0. Its index, or -ENOENT. */
+int top_pick_type(const struct top_input *input, const char *wanted);
+
+/* What stands for a frame of a location without names, or without a single frame: "[0x12 in libfoo.so]". */
+void top_format_address(char *text, size_t size, const struct profile *profile,
+                        const struct profile_location_view *location);
+
+#endif

@@ -1,0 +1,141 @@
+#include "profiler/tracer/event_rings.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "symbolizer/base/clock.h"
+
+struct event_rings {
+	struct ring_buffer *events; /* NULL: at rest */
+	struct ring_buffer *asked;
+	int events_fd, epoll_fd; /* the second is readable when the programs say that much has come */
+	tracer_event_fn on_event;
+	tracer_python_fn on_python;
+	void *ctx;
+	uint64_t until_ns; /* of the poll in progress */
+};
+
+/* Ends the poll in progress when its time is over: what waits is still there at the next one. */
+static int go_on(const struct event_rings *rings)
+{
+	return monotonic_ns() < rings->until_ns ? 0 : -ETIME;
+}
+
+static int on_asked(void *ctx, void *data, size_t size)
+{
+	struct event_rings *rings = ctx;
+	const struct abi_python_ask *ask = data;
+	size_t head = sizeof(*ask) - sizeof(ask->frames);
+
+	if (size >= head && (size - head) / sizeof(ask->frames[0]) >= ask->n)
+		rings->on_python(rings->ctx, ask);
+	return go_on(rings);
+}
+
+static size_t bytes_behind(const struct abi_event *event)
+{
+	if (!event->n_python)
+		return event->ustack_len;
+	return abi_python_offset(event->ustack_len) + event->n_python * sizeof(struct abi_python_frame);
+}
+
+/* Those who ask do not wait until all stacks before theirs are resolved. */
+static int on_event(void *ctx, void *data, size_t size)
+{
+	struct event_rings *rings = ctx;
+	const struct abi_event *event = data;
+
+	ring_buffer__consume(rings->asked);
+	if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= bytes_behind(event))
+		rings->on_event(rings->ctx, event);
+	return go_on(rings);
+}
+
+struct event_rings *event_rings_new(int events_fd, int asked_fd, tracer_event_fn event,
+                                    tracer_python_fn python, void *ctx)
+{
+	struct event_rings *rings = calloc(1, sizeof(*rings));
+	struct epoll_event readable = { .events = EPOLLIN };
+	int saved;
+
+	if (!rings)
+		return NULL;
+	*rings = (struct event_rings){
+		.on_event = event, .on_python = python, .ctx = ctx, .events_fd = events_fd
+	};
+	rings->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (rings->epoll_fd >= 0 && !epoll_ctl(rings->epoll_fd, EPOLL_CTL_ADD, events_fd, &readable))
+		rings->asked = ring_buffer__new(asked_fd, on_asked, rings, NULL);
+	if (rings->asked)
+		return rings;
+	saved = errno;
+	event_rings_free(rings);
+	errno = saved;
+	return NULL;
+}
+
+void event_rings_free(struct event_rings *rings)
+{
+	if (!rings)
+		return;
+	ring_buffer__free(rings->events);
+	ring_buffer__free(rings->asked);
+	if (rings->epoll_fd >= 0)
+		close(rings->epoll_fd);
+	free(rings);
+}
+
+int event_rings_fd(const struct event_rings *rings)
+{
+	return rings->epoll_fd;
+}
+
+int event_rings_asked_fd(const struct event_rings *rings)
+{
+	return ring_buffer__epoll_fd(rings->asked);
+}
+
+static bool has_any(const struct event_rings *rings)
+{
+	struct pollfd fd = { .fd = rings->events_fd, .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+bool event_rings_rest(struct event_rings *rings)
+{
+	if (!rings->events || has_any(rings))
+		return false;
+	ring_buffer__free(rings->events);
+	rings->events = NULL;
+	return true;
+}
+
+/* Without memory for the mapping what there is stays in the ring, which counts what it can't take. */
+static int consume_events(struct event_rings *rings, bool all)
+{
+	struct epoll_event event;
+
+	if (all ? !has_any(rings) : epoll_wait(rings->epoll_fd, &event, 1, 0) != 1)
+		return 0;
+	if (!rings->events)
+		rings->events = ring_buffer__new(rings->events_fd, on_event, rings, NULL);
+	return rings->events ? ring_buffer__consume(rings->events) : 0;
+}
+
+int event_rings_poll(struct event_rings *rings, bool all, uint64_t until_ns)
+{
+	int result;
+
+	rings->until_ns = until_ns;
+	result = ring_buffer__consume(rings->asked);
+	if (result >= 0)
+		result = consume_events(rings, all);
+	if (result == -ETIME)
+		return 1;
+	return result < 0 ? result : 0;
+}

@@ -1,0 +1,30 @@
+#include "profiler/tracer/host_steal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "profiler/format/stamp.h"
+
+uint64_t host_steal_ns(const char *path)
+{
+	long hz = sysconf(_SC_CLK_TCK);
+	FILE *file = fopen(path, "re");
+	uint64_t ticks = 0;
+
+	if (!file)
+		return 0;
+	/* cpu user nice system idle iowait irq softirq steal ... */
+	if (fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks) != 1)
+		ticks = 0;
+	fclose(file);
+	return hz > 0 ? ticks * (1000000000u / (uint64_t)hz) : 0;
+}
+
+int host_steal_describe(uint64_t *last_ns, struct stamp *stamp)
+{
+	uint64_t now_ns = host_steal_ns(HOST_STAT), grown_ns = now_ns > *last_ns ? now_ns - *last_ns : 0;
+
+	*last_ns = now_ns;
+	return stamp_add_counter(stamp, "steal_ns", grown_ns);
+}

@@ -1,0 +1,370 @@
+#include "profiler/tracer/probe_table.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/tracer/kernel_places.h"
+
+#define MODULES_MAX 512
+
+#define NEWER   "a newer kernel"
+#define BUILTIN "load the file system that has a journal (modprobe jbd2)"
+#define FTRACE  "a newer kernel, or one with CONFIG_FUNCTION_TRACER=y that lets functions be hooked"
+#define TAGLIB  "a program that is linked to libstalltag, or imports stalltag"
+
+const struct probe probe_table[] = {
+	{ "core", "on_sched_switch", PROBE_TP_BTF, "sched_switch", true, NULL, NEWER, NULL },
+	{ "core", "on_sched_waking", PROBE_TP_BTF, "sched_waking", true, NULL, NEWER, NULL },
+	{ "core", "on_fork", PROBE_TP_BTF, "sched_process_fork", false, NULL, NEWER, NULL },
+	{ "core", "on_exec", PROBE_TP_BTF, "sched_process_exec", false, NULL, NEWER, NULL },
+	{ "core", "on_iter_task", PROBE_ITERATOR, "task", false, NULL, NEWER, NULL },
+	{ "tags", "on_iter_context", PROBE_ITERATOR, "task (sleepable)", false, NULL, NEWER, NULL },
+	{ "tags", "on_tag_change", PROBE_USDT, "stalltag:change", false, NULL, TAGLIB, NULL },
+	{ "tags", "on_tag_process", PROBE_USDT, "stalltag:process", false, NULL, TAGLIB, NULL },
+	{ "tag_log", "on_tag_log", PROBE_USDT, "stalltag:log", false, NULL, TAGLIB, NULL },
+	{ "tag_log", "on_exit", PROBE_TP_BTF, "sched_process_exit", true, NULL, NEWER, NULL },
+	{ "tag_log", "on_exiting", PROBE_FEXIT, "exit_signals", true, "on_exit", FTRACE, NULL },
+	{ "tag_log", "on_prepare_exec", PROBE_TP_BTF, "sched_prepare_exec", true, NULL, NEWER, NULL },
+	{ "tag_log", "on_executing", PROBE_FEXIT, "prepare_exec_creds", true, "on_prepare_exec", FTRACE,
+	  NULL },
+	{ "block_io", "on_rq_complete", PROBE_TP_BTF, "block_rq_complete", true, NULL, NEWER, NULL },
+	{ "block_io", "on_io_done", PROBE_TP_BTF, "block_io_done", true, NULL, NEWER, NULL },
+	{ "block_io", "on_update_done", PROBE_FEXIT, "blk_update_request", true, "on_io_done", FTRACE, NULL },
+	{ "block_io", "on_batch_done", PROBE_FEXIT, "blk_mq_end_request_batch", true, "on_io_done", FTRACE,
+	  NULL },
+	{ "block_io", "on_queue_work", PROBE_TP_BTF, "workqueue_queue_work", true, NULL, NEWER, NULL },
+	{ "block_io", "on_work_start", PROBE_TP_BTF, "workqueue_execute_start", true, NULL, NEWER, NULL },
+	{ "block_io", "on_work_end", PROBE_TP_BTF, "workqueue_execute_end", true, NULL, NEWER, NULL },
+	{ "throttle", "on_io_start", PROBE_TP_BTF, "block_io_start", true, NULL, NEWER, NULL },
+	{ "throttle", "on_rq_issue", PROBE_TP_BTF, "block_rq_issue", true, "on_io_start", NEWER, NULL },
+	{ "writeback", "on_folio_wait_writeback", PROBE_TP_BTF, "folio_wait_writeback", true, NULL, NEWER,
+	  NULL },
+	{ "writeback", "on_balance_dirty_pages", PROBE_TP_BTF, "balance_dirty_pages", true, NULL, NEWER,
+	  NULL },
+	{ "writeback", "on_writeback_queue", PROBE_TP_BTF, "writeback_queue", true, NULL, NEWER, NULL },
+	{ "journal", "on_commit_start", PROBE_TP_BTF, "jbd2_start_commit", true, NULL, BUILTIN, NULL },
+	{ "journal", "on_commit_end", PROBE_TP_BTF, "jbd2_end_commit", true, NULL, BUILTIN, NULL },
+	{ "journal_xfs", "on_xfs_log_force", PROBE_TP_BTF, "xfs_log_force", true, NULL, NEWER, "xfs" },
+	{ "journal_xfs", "on_xfs_log_wait", PROBE_TP_BTF, "xlog_iclog_wait_on", true, NULL, NEWER, "xfs" },
+	{ "journal_btrfs", "", PROBE_UNTOLD, "log", true, NULL,
+	  "its waits for the log are told as writeback and block_io", "btrfs" },
+	{ "cpu", "on_cpu_sample", PROBE_PERF_EVENT, "cpu-clock", true, NULL, NEWER, NULL },
+};
+
+const size_t probe_table_len = sizeof(probe_table) / sizeof(probe_table[0]);
+
+#define ROWS (sizeof(probe_table) / sizeof(probe_table[0]))
+
+struct probe_host {
+	bool modules; /* hooks of modules can be used */
+	struct {
+		bool exists, in_module;
+		char *refused, *log; /* NULL: it was not */
+	} row[ROWS];
+	struct kernel_places places;
+};
+
+/* Type information of the kernel and its modules: some 10 MB, needed only while hooks are looked up. */
+struct kernel_types {
+	struct btf *kernel;
+	struct btf *modules[MODULES_MAX];
+	size_t n_modules;
+};
+
+const char *probe_kind_prefix(enum probe_kind kind)
+{
+	static const char *const prefix[] = { "tp_btf/", "fexit/", "usdt/", "perf_event/", "iter/", "" };
+
+	return prefix[kind];
+}
+
+/* Modules whose BTF cannot be read have no hooks for us: libbpf could not attach to them either. */
+static void load_modules(struct kernel_types *types)
+{
+	DIR *dir = opendir("/sys/kernel/btf");
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)) && types->n_modules < MODULES_MAX) {
+		struct btf *btf;
+
+		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, "vmlinux"))
+			continue;
+		btf = btf__load_module_btf(entry->d_name, types->kernel);
+		if (btf)
+			types->modules[types->n_modules++] = btf;
+	}
+	closedir(dir);
+}
+
+static void free_types(struct kernel_types *types)
+{
+	while (types->n_modules)
+		btf__free(types->modules[--types->n_modules]);
+	btf__free(types->kernel);
+}
+
+/* Whether the tracepoint tells so many things; the type of its function has its own data as well. */
+static bool has_args(const struct btf *btf, int id, unsigned int args)
+{
+	const struct btf_type *type = btf__type_by_id(btf, btf__type_by_id(btf, id)->type);
+
+	type = type && btf_is_ptr(type) ? btf__type_by_id(btf, type->type) : NULL;
+	return !args || (type && btf_is_func_proto(type) && btf_vlen(type) > args);
+}
+
+/* A tracepoint that came to tell more things at the same time as it moved to a place that serves. */
+static unsigned int args_needed(const char *name)
+{
+	return strcmp(name, "sched_process_exit") ? 0 : 2;
+}
+
+static bool has_tracepoint(const struct kernel_types *types, const char *name, bool *in_module)
+{
+	char type[128];
+	size_t i;
+	int id;
+
+	*in_module = false;
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(types->kernel, type, BTF_KIND_TYPEDEF);
+	if (id > 0)
+		return has_args(types->kernel, id, args_needed(name));
+	for (i = 0; i < types->n_modules && !*in_module; i++)
+		*in_module = btf__find_by_name_kind(types->modules[i], type, BTF_KIND_TYPEDEF) > 0;
+	return *in_module;
+}
+
+/* Not every kernel that describes its functions lets them be hooked: whether this one does, a program that does
+ * nothing finds out. */
+static bool can_hook_function(const struct kernel_types *types, const char *name)
+{
+	static const struct bpf_insn return_0[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int id = btf__find_by_name_kind(types->kernel, name, BTF_KIND_FUNC), program, hook;
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT);
+
+	if (id <= 0)
+		return false;
+	options.attach_btf_id = id;
+	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", return_0, 2, &options);
+	if (program < 0)
+		return false;
+	hook = bpf_raw_tracepoint_open(NULL, program);
+	close(program);
+	if (hook < 0)
+		return false;
+	close(hook);
+	return true;
+}
+
+static size_t row_of(const struct probe *probe)
+{
+	return (size_t)(probe - probe_table);
+}
+
+static bool can_attach(const struct probe_host *host, const struct probe *probe)
+{
+	size_t i = row_of(probe);
+
+	return host->row[i].exists && !host->row[i].refused && (host->modules || !host->row[i].in_module);
+}
+
+static const struct probe *find_program(const char *program)
+{
+	size_t i;
+
+	for (i = 0; i < probe_table_len; i++) {
+		if (!strcmp(probe_table[i].program, program))
+			return &probe_table[i];
+	}
+	return NULL;
+}
+
+static bool better_exists(const struct probe_host *host, const struct probe *probe)
+{
+	const struct probe *better = probe->unless ? find_program(probe->unless) : NULL;
+
+	return better && can_attach(host, better);
+}
+
+static void find_hook(struct probe_host *host, const struct kernel_types *types, const struct probe *probe)
+{
+	size_t i = row_of(probe);
+
+	switch (probe->kind) {
+	case PROBE_TP_BTF:
+		host->row[i].exists = has_tracepoint(types, probe->hook, &host->row[i].in_module);
+		break;
+	case PROBE_FEXIT: /* what makes it needless comes before it in the table */
+		host->row[i].exists = !better_exists(host, probe) && can_hook_function(types, probe->hook);
+		break;
+	case PROBE_UNTOLD:
+		break;
+	default:
+		host->row[i].exists = true;
+	}
+}
+
+const struct kernel_places *probe_host_places(const struct probe_host *host)
+{
+	return &host->places;
+}
+
+/* The rows that are there for the sake of `program`, or all. */
+static int find_hooks(struct probe_host *host, const char *program)
+{
+	struct kernel_types types = { .kernel = btf__load_vmlinux_btf() };
+	size_t i;
+
+	if (!types.kernel)
+		return -ENOENT;
+	load_modules(&types);
+	for (i = 0; i < probe_table_len; i++) {
+		const struct probe *probe = &probe_table[i];
+
+		if (!program || (probe->unless && !strcmp(probe->unless, program)))
+			find_hook(host, &types, probe);
+	}
+	kernel_places_find(types.kernel, &host->places);
+	free_types(&types);
+	return 0;
+}
+
+struct probe_host *probe_host_new(bool modules)
+{
+	struct probe_host *host = calloc(1, sizeof(*host));
+	int result;
+
+	if (!host)
+		return NULL;
+	host->modules = modules;
+	result = find_hooks(host, NULL);
+	if (!result)
+		return host;
+	free(host);
+	errno = -result;
+	return NULL;
+}
+
+void probe_host_free(struct probe_host *host)
+{
+	size_t i;
+
+	for (i = 0; host && i < probe_table_len; i++) {
+		free(host->row[i].refused);
+		free(host->row[i].log);
+	}
+	free(host);
+}
+
+void probe_host_refuse(struct probe_host *host, const struct probe *probe, const char *reason,
+                       const char *log)
+{
+	size_t i = row_of(probe);
+
+	if (host->row[i].refused)
+		return;
+	host->row[i].log = strdup(log);
+	host->row[i].refused = strdup(reason);
+	if (!host->row[i].refused)
+		host->row[i].exists = false;
+	find_hooks(host, probe->program); /* others may serve in its place */
+}
+
+const char *probe_log(const struct probe_host *host, const struct probe *probe)
+{
+	const char *log = host->row[row_of(probe)].log;
+
+	return log ? log : "";
+}
+
+/* Whether the rows that are there for its sake can all be had; false when there are none. */
+static bool has_substitutes(const struct probe_host *host, const struct probe *probe)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < probe_table_len; i++) {
+		const struct probe *other = &probe_table[i];
+
+		if (!other->unless || strcmp(other->unless, probe->program))
+			continue;
+		if (!can_attach(host, other))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* A file system that is not mounted makes nobody wait. */
+static bool is_mounted(const char *filesystem)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *mount;
+	bool found = !mounts;
+
+	while (mounts && !found && (mount = getmntent(mounts)))
+		found = !strcmp(mount->mnt_type, filesystem);
+	if (mounts)
+		endmntent(mounts);
+	return found;
+}
+
+bool probe_replaced(const struct probe_host *host, const struct probe *probe)
+{
+	if (probe->filesystem && !can_attach(host, probe) && !is_mounted(probe->filesystem))
+		return true;
+	return better_exists(host, probe) || (!can_attach(host, probe) && has_substitutes(host, probe));
+}
+
+bool probe_cause_available(const struct probe_host *host, const char *cause)
+{
+	size_t i;
+
+	for (i = 0; i < probe_table_len; i++) {
+		if (!strcmp(probe_table[i].cause, cause) && !can_attach(host, &probe_table[i]) &&
+		    !probe_replaced(host, &probe_table[i]))
+			return false;
+	}
+	return true;
+}
+
+const char *probe_missing(const struct probe_host *host, const struct probe *probe)
+{
+	size_t i = row_of(probe);
+
+	if (probe_replaced(host, probe))
+		return "not needed: other hooks serve";
+	if (host->row[i].refused)
+		return host->row[i].refused;
+	if (!host->row[i].exists)
+		return "not in this kernel";
+	if (!can_attach(host, probe))
+		return "it is in a module, and CAP_SYS_ADMIN is missing";
+	if (!probe_cause_available(host, probe->cause))
+		return "another hook of the same cause is missing";
+	return NULL;
+}
+
+const char *probe_advice(const struct probe_host *host, const struct probe *probe)
+{
+	size_t i = row_of(probe);
+
+	if (host->row[i].refused)
+		return "a report to stallprof, with this kernel's release";
+	if (host->row[i].in_module && !host->modules)
+		return "CAP_SYS_ADMIN";
+	return probe->advice;
+}

@@ -1,0 +1,318 @@
+#include "profiler/tracer/tracer.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/stallprof.skel.h"
+#include "profiler/tracer/event_rings.h"
+#include "profiler/tracer/kernel_places.h"
+#include "profiler/tracer/ledger_maps.h"
+#include "profiler/tracer/probe_table.h"
+#include "profiler/tracer/task_walk.h"
+#include "profiler/tracer/tracer_links.h"
+#include "profiler/tracer/tracer_load.h"
+#include "profiler/tracer/tracer_state.h"
+#include "profiler/tracer/usdt_links.h"
+
+#define SLOTS_DEFAULT        256
+#define RING_BYTES_DEFAULT   (8u << 20)
+#define THRESHOLD_DEFAULT_NS 1000000ULL
+
+__attribute__((format(printf, 3, 4))) static int fail(char *err, size_t err_len, const char *format, ...)
+{
+	int saved = errno ? errno : EINVAL;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(err, err_len, format, args);
+	va_end(args);
+	return -saved;
+}
+
+struct knobs {
+	const struct tracer_opts *opts;
+	const struct kernel_places *places;
+	bool uprobe_multi;
+};
+
+static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
+{
+	const struct knobs *knobs = ctx;
+	const struct tracer_opts *opts = knobs->opts;
+	uint32_t slots = opts->max_stalled_threads ? opts->max_stalled_threads : SLOTS_DEFAULT;
+
+	bpf->rodata->n_slots = slots;
+	bpf->rodata->walk_slot = slots + libbpf_num_possible_cpus();
+	bpf->rodata->min_duration_ns = opts->min_duration_ns;
+	bpf->rodata->ustack_limit = opts->stack_copy_bytes ? opts->stack_copy_bytes : ABI_USTACK_MAX;
+	bpf->rodata->cpu_period_ns = opts->cpu_hz ? 1000000000ULL / opts->cpu_hz : 0;
+	bpf->rodata->cpu_baseline = opts->baseline;
+	bpf->rodata->only_adopted = opts->only_adopted;
+	bpf->rodata->long_waits = opts->long_waits;
+	bpf->rodata->pause_arg = knobs->places->pause_arg;
+	bpf->rodata->preempt_count_from_rq = knobs->places->preempt_count_from_rq;
+	bpf->rodata->filter_cgroup = opts->cgroup_id;
+	bpf->rodata->filter_level = opts->cgroup_level;
+	bpf->bss->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
+	if (knobs->uprobe_multi)
+		tracer_links_prepare_multi(bpf->obj);
+	bpf_map__set_max_entries(bpf->maps.stack_slots, slots + libbpf_num_possible_cpus() + 1);
+	bpf_map__set_max_entries(bpf->maps.free_slots, slots);
+	bpf_map__set_max_entries(bpf->maps.events, opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT);
+}
+
+static int fill_slots(struct tracer *tracer)
+{
+	uint32_t i;
+
+	for (i = 0; i < tracer->bpf->rodata->n_slots; i++) {
+		if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.free_slots), NULL, &i, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
+static int make_iterators(struct tracer *tracer)
+{
+	int result = task_walk_make(tracer->bpf->progs.on_iter_task, &tracer->iterator);
+
+	return result ? result
+	              : task_walk_make(tracer->bpf->progs.on_iter_context, &tracer->context_iterator);
+}
+
+static int find_hooks(struct tracer *tracer, char *err, size_t err_len)
+{
+	errno = 0;
+	if (!tracer->host)
+		tracer->host = tracer->own_host =
+		        probe_host_new(privileges_have(&tracer->privileges, PRIVILEGE_MODULE_HOOKS));
+	if (!tracer->host)
+		return fail(err, err_len,
+		            "this kernel has no BTF (/sys/kernel/btf/vmlinux): boot one built with "
+		            "CONFIG_DEBUG_INFO_BTF=y");
+	if (!probe_cause_available(tracer->host, "core"))
+		return fail(err, err_len,
+		            "this kernel lacks the scheduler's tracepoints: see stallprof doctor");
+	return 0;
+}
+
+static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
+{
+	int result = find_hooks(tracer, err, err_len);
+	struct knobs knobs = { .opts = opts };
+
+	if (result)
+		return result;
+	knobs.places = probe_host_places(tracer->host);
+	knobs.uprobe_multi = usdt_links_have_multi();
+	tracer->bpf = tracer_load(tracer->host, set_knobs, &knobs, opts->say, err, err_len);
+	if (!tracer->bpf)
+		return -errno;
+	tracer->ledgers = ledger_maps_new(bpf_map__fd(tracer->bpf->maps.ledgers));
+	if (!tracer->ledgers || fill_slots(tracer) || make_iterators(tracer))
+		return fail(err, err_len, "cannot set up the BPF maps: %s", strerror(errno));
+	tracer->rings = event_rings_new(bpf_map__fd(tracer->bpf->maps.events),
+	                                bpf_map__fd(tracer->bpf->maps.python_asked), tracer->on_event,
+	                                tracer->on_python, tracer->ctx);
+	if (!tracer->rings)
+		return fail(err, err_len, "cannot map the ring buffers: %s", strerror(errno));
+	tracer->links =
+	        tracer_links_new(tracer->bpf->obj, tracer->host, opts->cpu_hz, knobs.uprobe_multi, NULL);
+	if (!tracer->links)
+		return fail(err, err_len, "out of memory");
+	malloc_trim(0); /* loading took some 30 MB that are not needed again */
+	return tracer_links_attach(tracer->links, false, err, err_len);
+}
+
+struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_event,
+                          tracer_python_fn on_python, void *ctx, char *err, size_t err_len)
+{
+	struct tracer *tracer = calloc(1, sizeof(*tracer));
+	int result;
+
+	if (!tracer) {
+		fail(err, err_len, "out of memory");
+		return NULL;
+	}
+	tracer->ops = &tracer_by_bpf;
+	tracer->on_event = on_event;
+	tracer->on_python = on_python;
+	tracer->ctx = ctx;
+	tracer->next_key = (uint64_t)getpid() << 32 | 1;
+	tracer->host = opts->host;
+	privileges_read(&tracer->privileges);
+	result = load(tracer, opts, err, err_len);
+	if (result) {
+		tracer_free(tracer);
+		errno = -result;
+		return NULL;
+	}
+	return tracer;
+}
+
+/* --- the calls -------------------------------------------------------------------------------------- */
+
+void tracer_free(struct tracer *tracer)
+{
+	if (tracer)
+		tracer->ops->free(tracer);
+}
+
+bool tracer_attached(const struct tracer *tracer)
+{
+	return tracer->ops->attached(tracer);
+}
+
+int tracer_attach(struct tracer *tracer, char *err, size_t err_len)
+{
+	return tracer->ops->attach(tracer, err, err_len);
+}
+
+void tracer_detach(struct tracer *tracer)
+{
+	tracer->ops->detach(tracer);
+}
+
+void tracer_rest(struct tracer *tracer)
+{
+	tracer->ops->rest(tracer);
+}
+
+bool tracer_reads_logs(const struct tracer *tracer)
+{
+	return tracer->ops->reads_logs(tracer);
+}
+
+int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
+                      size_t err_len)
+{
+	return tracer->ops->watch_file(tracer, path, probes, err, err_len);
+}
+
+void tracer_unwatch_file(struct tracer *tracer, int watched)
+{
+	tracer->ops->unwatch_file(tracer, watched);
+}
+
+int tracer_set_process(struct tracer *tracer, const struct abi_process_key *key,
+                       const struct abi_process *process)
+{
+	return tracer->ops->set_process(tracer, key, process);
+}
+
+void tracer_copy_late(struct tracer *tracer, uint64_t now_ns)
+{
+	tracer->ops->copy_late(tracer, now_ns);
+}
+
+void tracer_forget_process(struct tracer *tracer, const struct abi_process_key *key)
+{
+	tracer->ops->forget_process(tracer, key);
+}
+
+int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
+{
+	return tracer->ops->set_python(tracer, tgid, layout);
+}
+
+void tracer_allow_python(struct tracer *tracer, unsigned int asks)
+{
+	tracer->ops->allow_python(tracer, asks);
+}
+
+void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
+{
+	tracer->ops->forget_python(tracer, tgid);
+}
+
+int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key)
+{
+	return tracer->ops->add_tag(tracer, name, id, key);
+}
+
+int tracer_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
+{
+	return tracer->ops->find_tag(tracer, key, tag);
+}
+
+void tracer_drop_tag(struct tracer *tracer, uint64_t key)
+{
+	tracer->ops->drop_tag(tracer, key);
+}
+
+int tracer_iterate(struct tracer *tracer, uint32_t mode)
+{
+	return tracer->ops->iterate(tracer, mode);
+}
+
+int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx)
+{
+	return tracer->ops->take_ledger(tracer, next, on_row, ctx);
+}
+
+int tracer_fd(const struct tracer *tracer)
+{
+	return tracer->ops->fd(tracer);
+}
+
+int tracer_python_fd(const struct tracer *tracer)
+{
+	return tracer->ops->python_fd(tracer);
+}
+
+int tracer_poll(struct tracer *tracer, bool all, uint64_t until_ns)
+{
+	return tracer->ops->poll(tracer, all, until_ns);
+}
+
+uint64_t tracer_tagged_ns(const struct tracer *tracer)
+{
+	return tracer->ops->tagged_ns(tracer);
+}
+
+uint64_t tracer_walked_ns(const struct tracer *tracer)
+{
+	return tracer->ops->walked_ns(tracer);
+}
+
+int64_t tracer_tagged(const struct tracer *tracer)
+{
+	return tracer->ops->tagged(tracer);
+}
+
+uint64_t tracer_event_bytes(const struct tracer *tracer)
+{
+	return tracer->ops->event_bytes(tracer);
+}
+
+uint64_t tracer_threshold(const struct tracer *tracer)
+{
+	return tracer->ops->threshold(tracer);
+}
+
+void tracer_set_threshold(struct tracer *tracer, uint64_t ns)
+{
+	tracer->ops->set_threshold(tracer, ns);
+}
+
+uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter)
+{
+	return tracer->ops->counter(tracer, counter);
+}
+
+int tracer_describe(struct tracer *tracer, struct stamp *stamp)
+{
+	return tracer->ops->describe(tracer, stamp);
+}
+
+const char *tracer_missing(const struct tracer *tracer, size_t row)
+{
+	return tracer->ops->missing(tracer, row);
+}

@@ -1,0 +1,323 @@
+/* A tracer's functions by BPF. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/stallprof.skel.h"
+#include "profiler/tracer/event_rings.h"
+#include "profiler/tracer/ledger_maps.h"
+#include "profiler/tracer/probe_table.h"
+#include "profiler/format/stamp.h"
+#include "profiler/tracer/task_walk.h"
+#include "profiler/tracer/tracer_links.h"
+#include "profiler/tracer/tracer_state.h"
+#include "profiler/tracer/usdt_links.h"
+
+#define COPY_LATE_NS 250000000ULL
+
+static const char *const counter_names[] = {
+#define NAME(name, help) #name,
+	ABI_COUNTERS(NAME)
+#undef NAME
+};
+
+static void do_free(struct tracer *tracer)
+{
+	tracer_links_free(tracer->links);
+	event_rings_free(tracer->rings);
+	bpf_link__destroy(tracer->iterator);
+	bpf_link__destroy(tracer->context_iterator);
+	ledger_maps_free(tracer->ledgers);
+	stallprof_bpf__destroy(tracer->bpf);
+	probe_host_free(tracer->own_host);
+	free(tracer);
+}
+
+static bool do_attached(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->hot_generation & 1;
+}
+
+/* Threads that run have changes in their logs that nobody has read yet. */
+static int settle_by_logs(struct tracer *tracer)
+{
+	tracer->bpf->bss->iter_mode = ABI_ITER_LOGS;
+	return tracer->bpf->bss->any_logs && tracer->context_iterator
+	               ? task_walk_run(tracer->context_iterator)
+	               : 0;
+}
+
+static int do_iterate(struct tracer *tracer, uint32_t mode)
+{
+	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
+	int64_t before = bss->n_tagged, off;
+	int result = mode & ABI_ITER_FLUSH ? settle_by_logs(tracer) : 0;
+
+	bss->iter_mode = mode;
+	bss->n_tagged_walk = 0;
+	bss->walked_ns = 0;
+	result = result ? result : task_walk_run(tracer->iterator);
+	if (!result && mode & ABI_ITER_FLUSH) {
+		off = tagged_correction(&tracer->tagged_drift, before, bss->n_tagged_walk, bss->n_tagged);
+		__atomic_fetch_add(&bss->n_tagged, off, __ATOMIC_RELAXED);
+	}
+	if (!result && mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS) && tracer->context_iterator)
+		result = task_walk_run(tracer->context_iterator);
+	return result;
+}
+
+/* Requests and work that were under way when the hooks were detached have ended unseen. */
+static void forget_followed(struct tracer *tracer)
+{
+	ledger_maps_empty(tracer->bpf->maps.requests);
+	ledger_maps_empty(tracer->bpf->maps.helpers);
+	ledger_maps_empty(tracer->bpf->maps.works);
+	ledger_maps_empty(tracer->bpf->maps.carriers);
+}
+
+static int do_attach(struct tracer *tracer, char *err, size_t err_len)
+{
+	int result;
+
+	if (do_attached(tracer))
+		return 0;
+	forget_followed(tracer);
+	result = tracer_links_attach(tracer->links, true, err, err_len);
+	if (result)
+		return result;
+	tracer->bpf->bss->hot_generation++;
+	result = do_iterate(tracer, ABI_ITER_ADOPT | ABI_ITER_REBASE);
+	if (result)
+		snprintf(err, err_len, "cannot walk over the threads: %s", strerror(-result));
+	return result;
+}
+
+static void do_detach(struct tracer *tracer)
+{
+	if (!do_attached(tracer))
+		return;
+	tracer->bpf->bss->hot_generation++;
+	tracer_links_detach(tracer->links);
+	do_iterate(tracer, ABI_ITER_SLOTS); /* a thread that ends unseen would keep its own for good */
+}
+
+static void do_rest(struct tracer *tracer)
+{
+	if (event_rings_rest(tracer->rings))
+		malloc_trim(0); /* what the last windows took */
+}
+
+static bool do_reads_logs(const struct tracer *tracer)
+{
+	return probe_cause_available(tracer->host, "tag_log") && tracer->context_iterator;
+}
+
+static int do_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes,
+                         char *err, size_t err_len)
+{
+	struct usdt_listener listeners[2];
+	size_t n = 0;
+	int result;
+
+	err[0] = 0;
+	if (!privileges_have(&tracer->privileges, PRIVILEGE_UPROBES)) {
+		tracer_links_no_uprobes(tracer->links);
+		return -EPERM;
+	}
+	if (probes->log && do_reads_logs(tracer))
+		listeners[n++] = (struct usdt_listener){ "stalltag", "log", tracer->bpf->progs.on_tag_log };
+	else if (probes->change)
+		listeners[n++] =
+		        (struct usdt_listener){ "stalltag", "change", tracer->bpf->progs.on_tag_change };
+	if (probes->process)
+		listeners[n++] =
+		        (struct usdt_listener){ "stalltag", "process", tracer->bpf->progs.on_tag_process };
+	result = tracer_links_usdt(tracer->links, path, listeners, n);
+	if (result < 0)
+		snprintf(err, err_len, "cannot attach to the tag probes of %s: %s", path,
+		         result == -ENOSPC ? "there are too many such files at once" : strerror(-result));
+	return result;
+}
+
+static void do_unwatch_file(struct tracer *tracer, int watched)
+{
+	tracer_links_usdt_detach(tracer->links, watched);
+}
+
+static int do_set_process(struct tracer *tracer, const struct abi_process_key *key,
+                          const struct abi_process *process)
+{
+	int fd = bpf_map__fd(tracer->bpf->maps.processes);
+
+	return bpf_map_update_elem(fd, key, process, BPF_ANY) ? -errno : 0;
+}
+
+static void do_copy_late(struct tracer *tracer, uint64_t now_ns)
+{
+	if (!do_attached(tracer) || !tracer->context_iterator || !tracer->bpf->bss->any_uncopied ||
+	    now_ns - tracer->copied_late_ns < COPY_LATE_NS)
+		return;
+	tracer->copied_late_ns = now_ns;
+	tracer->bpf->bss->any_uncopied = 0;
+	if (do_iterate(tracer, ABI_ITER_STACKS))
+		tracer->late_copies_failed++;
+}
+
+static void do_forget_process(struct tracer *tracer, const struct abi_process_key *key)
+{
+	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.processes), key);
+}
+
+static int do_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
+{
+	return bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid, layout, BPF_ANY) ? -errno
+	                                                                                           : 0;
+}
+
+static void do_allow_python(struct tracer *tracer, unsigned int asks)
+{
+	tracer->bpf->bss->any_python = 1;
+	tracer->bpf->bss->python_asks = asks;
+}
+
+static void do_forget_python(struct tracer *tracer, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid);
+}
+
+static int do_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key)
+{
+	struct abi_tag tag = { .id = id, .source = ABI_TAG_PROCESS };
+
+	snprintf(tag.name, sizeof(tag.name), "%s", name);
+	*key = tracer->next_key++;
+	return bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tags), key, &tag, BPF_ANY) ? -errno : 0;
+}
+
+static int do_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
+{
+	if (!bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags), &key, tag))
+		return 0;
+	return bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key, tag) ? -errno : 0;
+}
+
+static void do_drop_tag(struct tracer *tracer, uint64_t key)
+{
+	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags), &key);
+	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key);
+}
+
+static int do_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx)
+{
+	return ledger_maps_take(tracer->ledgers, next, on_row, ctx);
+}
+
+static int do_fd(const struct tracer *tracer)
+{
+	return event_rings_fd(tracer->rings);
+}
+
+static int do_python_fd(const struct tracer *tracer)
+{
+	return event_rings_asked_fd(tracer->rings);
+}
+
+static int do_poll(struct tracer *tracer, bool all, uint64_t until_ns)
+{
+	return event_rings_poll(tracer->rings, all, until_ns);
+}
+
+static uint64_t do_tagged_ns(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->tagged_ns;
+}
+
+static uint64_t do_walked_ns(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->walked_ns;
+}
+
+static int64_t do_tagged(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->n_tagged;
+}
+
+static uint64_t do_event_bytes(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->ring_bytes;
+}
+
+static uint64_t do_threshold(const struct tracer *tracer)
+{
+	return tracer->bpf->bss->threshold_ns;
+}
+
+static void do_set_threshold(struct tracer *tracer, uint64_t ns)
+{
+	tracer->bpf->bss->threshold_ns = ns;
+}
+
+static uint64_t do_counter(const struct tracer *tracer, enum abi_counter counter)
+{
+	return tracer->bpf->bss->counters[counter];
+}
+
+static int do_describe(struct tracer *tracer, struct stamp *stamp)
+{
+	int result = tracer_links_describe(tracer->links, stamp);
+
+	for (int i = 0; i < ABI_COUNTER_MAX && !result; i++) {
+		uint64_t now = do_counter(tracer, i), *told = &tracer->described[i];
+		uint64_t more = (int64_t)(now - *told) > 0 ? now - *told : 0;
+
+		result = stamp_add_counter(stamp, counter_names[i], more);
+		*told += more;
+	}
+	if (!result)
+		result = stamp_add_counter(stamp, "late_copies_failed", tracer->late_copies_failed);
+	tracer->late_copies_failed = 0;
+	return result;
+}
+
+static const char *do_missing(const struct tracer *tracer, size_t row)
+{
+	return tracer_links_missing(tracer->links, row);
+}
+
+const struct tracer_ops tracer_by_bpf = {
+	.free = do_free,
+	.attached = do_attached,
+	.attach = do_attach,
+	.detach = do_detach,
+	.rest = do_rest,
+	.reads_logs = do_reads_logs,
+	.watch_file = do_watch_file,
+	.unwatch_file = do_unwatch_file,
+	.set_process = do_set_process,
+	.copy_late = do_copy_late,
+	.forget_process = do_forget_process,
+	.set_python = do_set_python,
+	.allow_python = do_allow_python,
+	.forget_python = do_forget_python,
+	.add_tag = do_add_tag,
+	.find_tag = do_find_tag,
+	.drop_tag = do_drop_tag,
+	.iterate = do_iterate,
+	.take_ledger = do_take_ledger,
+	.fd = do_fd,
+	.python_fd = do_python_fd,
+	.poll = do_poll,
+	.tagged_ns = do_tagged_ns,
+	.walked_ns = do_walked_ns,
+	.tagged = do_tagged,
+	.event_bytes = do_event_bytes,
+	.threshold = do_threshold,
+	.set_threshold = do_set_threshold,
+	.counter = do_counter,
+	.describe = do_describe,
+	.missing = do_missing,
+};

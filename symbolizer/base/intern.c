@@ -1,0 +1,142 @@
+#include "symbolizer/base/intern.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/base/arena.h"
+
+struct entry {
+	const char *string;
+	uint32_t hash, len;
+};
+
+struct intern {
+	struct arena strings;
+	struct entry *slots; /* open addressing; string NULL: free */
+	size_t n_slots;      /* a power of two */
+	size_t n_used;
+	size_t max_bytes;
+	uint64_t n_refused;
+};
+
+struct intern *intern_new(size_t max_bytes)
+{
+	struct intern *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->n_slots = 1024;
+	t->max_bytes = max_bytes;
+	t->slots = calloc(t->n_slots, sizeof(*t->slots));
+	if (!t->slots) {
+		free(t);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return t;
+}
+
+void intern_free(struct intern *t)
+{
+	if (!t)
+		return;
+	arena_free(&t->strings);
+	free(t->slots);
+	free(t);
+}
+
+size_t intern_memory(const struct intern *t)
+{
+	return t->strings.bytes + t->n_slots * sizeof(*t->slots);
+}
+
+uint64_t intern_refused(const struct intern *t)
+{
+	return t->n_refused;
+}
+
+/* FNV-1a over eight bytes at a time, then the rest. */
+static uint32_t hash_bytes(const char *s, size_t len)
+{
+	uint64_t h = 0xcbf29ce484222325u ^ len, word;
+
+	for (; len >= 8; s += 8, len -= 8) {
+		memcpy(&word, s, 8);
+		h = (h ^ word) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 29;
+	}
+	for (; len; s++, len--)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+	h ^= h >> 32;
+	return (uint32_t)(h * 0x9e3779b1u);
+}
+
+static struct entry *find_slot(const struct intern *t, const char *s, size_t len, uint32_t hash)
+{
+	size_t i = hash & (t->n_slots - 1);
+
+	for (; t->slots[i].string; i = (i + 1) & (t->n_slots - 1))
+		if (t->slots[i].hash == hash && t->slots[i].len == len &&
+		    memcmp(t->slots[i].string, s, len) == 0)
+			break;
+	return &t->slots[i];
+}
+
+static int grow(struct intern *t)
+{
+	struct entry *old = t->slots;
+	size_t i, j, n = t->n_slots * 2;
+	struct entry *slots = calloc(n, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (i = 0; i < t->n_slots; i++) {
+		if (!old[i].string)
+			continue;
+		for (j = old[i].hash & (n - 1); slots[j].string; j = (j + 1) & (n - 1))
+			;
+		slots[j] = old[i];
+	}
+	free(old);
+	t->slots = slots;
+	t->n_slots = n;
+	return 0;
+}
+
+static const char *refuse(struct intern *t)
+{
+	t->n_refused++;
+	return INTERN_FULL;
+}
+
+const char *intern_bytes(struct intern *t, const char *s, size_t len)
+{
+	uint32_t hash = hash_bytes(s, len);
+	struct entry *slot = find_slot(t, s, len, hash);
+	char *copy;
+
+	if (slot->string)
+		return slot->string;
+	if (len > UINT32_MAX - 1 || intern_memory(t) + len >= t->max_bytes)
+		return refuse(t);
+	if (t->n_used * 4 >= t->n_slots * 3) {
+		if (grow(t))
+			return refuse(t);
+		slot = find_slot(t, s, len, hash);
+	}
+	copy = arena_alloc(&t->strings, len + 1);
+	if (!copy)
+		return refuse(t);
+	memcpy(copy, s, len);
+	copy[len] = 0;
+	*slot = (struct entry){ .string = copy, .hash = hash, .len = (uint32_t)len };
+	t->n_used++;
+	return copy;
+}
+
+const char *intern_string(struct intern *t, const char *s)
+{
+	return intern_bytes(t, s, strlen(s));
+}

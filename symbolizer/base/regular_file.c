@@ -1,0 +1,95 @@
+#include "symbolizer/base/regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Takes `at`, a descriptor that is only looked at. Opened through it, so that it is what has been looked at. */
+static int open_looked_at(int at)
+{
+	char self[64];
+	struct stat st;
+	int fd;
+
+	if (at < 0)
+		return -errno;
+	if (fstat(at, &st)) {
+		fd = -errno;
+	} else if (!S_ISREG(st.st_mode)) {
+		fd = -EBADMSG;
+	} else {
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
+		fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(at);
+	return fd;
+}
+
+int regular_file_open(const char *path, int flags)
+{
+	return open_looked_at(open(path, O_PATH | O_CLOEXEC | flags));
+}
+
+int regular_file_open_in(const char *root, const char *path, int flags)
+{
+	struct open_how how = { .flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
+		                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int top, fd;
+
+	if (!*root)
+		return regular_file_open(path, flags);
+	top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return -errno;
+	fd = open_looked_at((int)syscall(SYS_openat2, top, path, &how, sizeof(how)));
+	close(top);
+	return fd;
+}
+
+static bool is_safe(const struct stat *st)
+{
+	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+bool regular_file_is_safe(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && is_safe(&st);
+}
+
+bool regular_file_is_safe_in(int fd, const char *path, const char *dir)
+{
+	char real[PATH_MAX], real_dir[PATH_MAX];
+	struct stat st, there;
+	size_t len;
+
+	if (!realpath(dir, real_dir) || !realpath(path, real))
+		return false;
+	len = strlen(real_dir);
+	if (strncmp(real, real_dir, len) != 0 || real[len] != '/')
+		return false;
+	return !fstat(fd, &st) && !lstat(real, &there) && st.st_dev == there.st_dev &&
+	       st.st_ino == there.st_ino && is_safe(&st);
+}
+
+bool path_has_dotdot(const char *path)
+{
+	size_t len;
+
+	for (; *path; path += len + (path[len] == '/')) {
+		len = strcspn(path, "/");
+		if (len == 2 && memcmp(path, "..", 2) == 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,43 @@
+/*
+ * Call frame information of a file: how to get from one frame to its caller, by .eh_frame and .debug_frame.
+ *
+ *	index (cfi_index.h)		functions by address; made when the table is
+ *	sections (cfi_section.h)	what the rows are made of, read in blocks
+ *	rows				address -> id of rules, 4 bytes each; made for CFI_CHUNK functions at a
+ *					time, when an address in one of them is first asked for
+ *	rules (cfi_rules.h)		each once
+ *
+ * So a library of 350,000 functions costs no pause, and memory for what is on stacks. Rows say all that the
+ * instructions say, DWARF expressions and odd registers too; cfi_find() runs the instructions instead.
+ */
+#ifndef SYMBOLIZER_CFI_H
+#define SYMBOLIZER_CFI_H
+
+#include "symbolizer/cfi/cfi_rules.h"
+#include "symbolizer/elf/elf_file.h"
+
+#define CFI_CHUNK 4
+
+struct cfi;
+
+/*
+ * `debug` (may be NULL) is where .debug_frame may be. Both stay open as long as the table. -ENOENT: no table
+ * in either; -ENOTSUP: for a processor that is not unwound for; -ENOMEM.
+ */
+int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out);
+void cfi_free(struct cfi *c);
+
+/* The rules for an address; live as long as the table. -ENOENT: no entry covers it; -EBADMSG: one does, but it
+ * is broken; -ENOMEM. */
+int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out);
+
+/* The same by the exact evaluator, with where the row begins and ends: for comparison. */
+int cfi_find(struct cfi *c, uint64_t address, struct cfi_row *out);
+
+/* The first function that starts at or above `address`. False: none. */
+bool cfi_next_function(const struct cfi *c, uint64_t address, uint64_t *start);
+
+/* Of index, rows, rules, and what was read of the sections; sections loaded as a whole count as their file's. */
+size_t cfi_memory(const struct cfi *c);
+
+#endif

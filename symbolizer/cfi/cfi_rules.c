@@ -1,0 +1,160 @@
+#include "symbolizer/cfi/cfi_rules.h"
+#include "symbolizer/base/growing_array.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_RULES (1 << 20)
+#define MAX_BYTES                                                                                            \
+	(sizeof(struct cfi_rules) +                                                                          \
+	 (CFI_MAX_REGISTERS + 1) * (sizeof(struct cfi_rule) + CFI_MAX_EXPRESSION) + sizeof(uint64_t))
+
+union scratch {
+	struct cfi_rules rules;
+	uint64_t words[(MAX_BYTES + 7) / 8];
+};
+
+static bool is_expression(const struct cfi_rule *r)
+{
+	return r->kind == CFI_EXPRESSION || r->kind == CFI_VALUE_EXPRESSION;
+}
+
+/* Brings a rule's expression along, to `used` bytes behind the start. */
+static size_t take_expression(union scratch *to, size_t used, struct cfi_rule *rule,
+                              const struct cfi_row *row)
+{
+	if (!is_expression(rule))
+		return used;
+	memcpy((char *)to + used, row->expressions + (uint32_t)rule->n, rule->length);
+	rule->n = (int32_t)used;
+	return used + rule->length;
+}
+
+static void note_kind(struct cfi_rules *r, const struct cfi_arch *arch)
+{
+	int i;
+
+	r->is_plain = r->cfa.kind == CFI_OFFSET && !r->is_signal &&
+	              (arch->has_link || r->saved >> r->return_register & 1);
+	for (i = 0; i < r->n_rules; i++) {
+		r->is_plain &=
+		        r->rules[i].kind == CFI_OFFSET && r->rules[i].n <= -8 && r->rules[i].reg != arch->sp;
+		r->is_outermost |= r->rules[i].reg == r->return_register && r->rules[i].kind == CFI_UNDEFINED;
+		if (r->rules[i].n < r->lowest)
+			r->lowest = r->rules[i].n;
+	}
+}
+
+/* Leaves nothing in it unset, as it is compared byte by byte. */
+static void compose(union scratch *to, const struct cfi_arch *arch, const struct cfi_row *row)
+{
+	size_t used = sizeof(to->rules) + row->n_rules * sizeof(*row->rules);
+	struct cfi_rules *r = &to->rules;
+	int i;
+
+	*r = (struct cfi_rules){ .n_rules = row->n_rules,
+		                 .return_register = row->return_register,
+		                 .is_signal = row->is_signal,
+		                 .is_signed = row->is_signed,
+		                 .cfa = row->cfa };
+	used = take_expression(to, used, &r->cfa, row);
+	memcpy(r->rules, row->rules, row->n_rules * sizeof(*row->rules));
+	for (i = 0; i < r->n_rules; i++) {
+		r->saved |= (uint64_t)1 << r->rules[i].reg;
+		used = take_expression(to, used, &r->rules[i], row);
+	}
+	note_kind(r, arch);
+	memset((char *)to + used, 0, -used & 7);
+	r->words = (uint16_t)((used + 7) / 8);
+}
+
+static size_t hash_of(const void *rules)
+{
+	const uint64_t *words = rules;
+	uint64_t h = 0;
+	size_t i, n = ((const struct cfi_rules *)rules)->words;
+
+	for (i = 0; i < n; i++)
+		h = (h ^ words[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
+	return h;
+}
+
+/* Of those, or of the free slot they would get. */
+static size_t slot_of(const struct cfi_rule_pool *p, const struct cfi_rules *r)
+{
+	size_t i = hash_of(r) & (p->n_slots - 1);
+
+	while (p->slots[i] && (p->by_id[p->slots[i]]->words != r->words ||
+	                       memcmp(p->by_id[p->slots[i]], r, r->words * sizeof(uint64_t)) != 0))
+		i = (i + 1) & (p->n_slots - 1);
+	return i;
+}
+
+static int grow_slots(struct cfi_rule_pool *p)
+{
+	size_t i, more = p->n_slots ? p->n_slots * 2 : 128;
+	uint32_t *slots = calloc(more, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	free(p->slots);
+	p->slots = slots;
+	p->n_slots = more;
+	for (i = CFI_FIRST_RULES; i < p->n; i++)
+		slots[slot_of(p, p->by_id[i])] = (uint32_t)i;
+	return 0;
+}
+
+static int grow(struct cfi_rule_pool *p)
+{
+	if (p->n >= MAX_RULES)
+		return -ENOSPC;
+	if (p->n < p->max && p->n * 2 < p->n_slots)
+		return 0;
+	if (growing_array_reserve((void **)&p->by_id, p->n + CFI_FIRST_RULES + 1, &p->max,
+	                          sizeof(struct cfi_rules *), SIZE_MAX))
+		return -ENOMEM;
+	while (p->n < CFI_FIRST_RULES)
+		p->by_id[p->n++] = NULL;
+	return p->n * 2 < p->n_slots ? 0 : grow_slots(p);
+}
+
+int cfi_rule_pool_add(struct cfi_rule_pool *p, const struct cfi_arch *arch, const struct cfi_row *row,
+                      uint32_t *id)
+{
+	union scratch made;
+	struct cfi_rules *kept;
+	size_t slot;
+	int err = grow(p);
+
+	if (err)
+		return err;
+	if (row->cfa.kind == CFI_SAME)
+		return -EBADMSG;
+	compose(&made, arch, row);
+	slot = slot_of(p, &made.rules);
+	if (!p->slots[slot]) {
+		kept = arena_alloc(&p->memory, made.rules.words * sizeof(uint64_t));
+		if (!kept)
+			return -ENOMEM;
+		memcpy(kept, &made, made.rules.words * sizeof(uint64_t));
+		p->by_id[p->n] = kept;
+		p->slots[slot] = (uint32_t)p->n++;
+	}
+	*id = p->slots[slot];
+	return 0;
+}
+
+void cfi_rule_pool_free(struct cfi_rule_pool *p)
+{
+	arena_free(&p->memory);
+	free(p->by_id);
+	free(p->slots);
+	*p = (struct cfi_rule_pool){ 0 };
+}
+
+size_t cfi_rule_pool_memory(const struct cfi_rule_pool *p)
+{
+	return p->memory.bytes + p->max * sizeof(struct cfi_rules *) + p->n_slots * sizeof(*p->slots);
+}

@@ -1,0 +1,44 @@
+/*
+ * The rules for addresses that were on stacks before: with it, a frame that was seen before needs no look at
+ * mappings, files and rows. Of fixed size; of two addresses for one slot the later one stays.
+ */
+#ifndef SYMBOLIZER_UNWIND_CACHE_H
+#define SYMBOLIZER_UNWIND_CACHE_H
+
+#include "symbolizer/cfi/cfi_rules.h"
+
+#define UNWIND_CACHE_SLOTS 2048
+
+/* A line of the processor's cache each, as walking is mostly waiting for these. */
+struct unwind_slot {
+	_Alignas(64) uint64_t address; /* at run time */
+	uint64_t version;              /* of the code there (unwind_walk.h); 0: nothing here */
+	const struct cfi_rules *rules;
+	void *owner; /* whose the rules are */
+	/*
+	 * Rules that say nothing else than this: CFA = sp or fp + cfa_n, return address at CFA + return_n, the
+	 * caller's fp at CFA + fp_n (0: unchanged), all other registers, of which there is none further down than
+	 * CFA - depth, at places that matter only to a frame that is not hot.
+	 */
+	bool is_hot, is_by_fp;
+	bool is_signal; /* as the rules have it */
+	int32_t cfa_n, return_n, fp_n, depth;
+};
+
+/* A zeroed one is empty. */
+struct unwind_cache {
+	struct unwind_slot slots[UNWIND_CACHE_SLOTS];
+};
+
+_Static_assert(sizeof(struct unwind_slot) == 64, "as it says");
+
+static inline struct unwind_slot *unwind_cache_slot(struct unwind_cache *c, uint64_t address,
+                                                    uint64_t version)
+{
+	return &c->slots[(address ^ address >> 11 ^ version) % UNWIND_CACHE_SLOTS];
+}
+
+void unwind_cache_fill(struct unwind_slot *slot, const struct cfi_arch *arch, uint64_t address,
+                       uint64_t version, const struct cfi_rules *rules, void *owner);
+
+#endif

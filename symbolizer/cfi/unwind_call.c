@@ -1,0 +1,70 @@
+#include "symbolizer/cfi/unwind_call.h"
+
+#include <string.h>
+
+/* The longest call instruction but for prefixes, which stand before what is looked at. */
+#define LONGEST_CALL 7
+
+/* Assembler without tables comes in short functions. */
+#define MAX_FUNCTION 512
+
+/* Length of the FF instruction that this ModRM byte, and the SIB byte behind it, make. */
+static size_t indirect_length(uint8_t modrm, uint8_t sib)
+{
+	uint8_t mod = modrm >> 6, rm = modrm & 7;
+	bool has_sib = mod != 3 && rm == 4;
+
+	if (mod == 1)
+		return 3u + has_sib;
+	if (mod == 2 || (mod == 0 && rm == 5) || (mod == 0 && has_sib && (sib & 7) == 5))
+		return 6u + has_sib;
+	return 2u + has_sib;
+}
+
+static bool ends_with_indirect_call(const uint8_t *code)
+{
+	size_t len;
+
+	for (len = 2; len <= LONGEST_CALL; len++) {
+		const uint8_t *at = code + LONGEST_CALL - len;
+
+		if (at[0] == 0xff && (at[1] >> 3 & 7) == 2 &&
+		    indirect_length(at[1], len > 2 ? at[2] : 0) == len)
+			return true;
+	}
+	return false;
+}
+
+/* endbr64, if any, then (bnd) jmp *x(%rip) */
+static bool is_plt_entry(uint64_t address, unwind_read_code read, void *context)
+{
+	uint8_t code[8];
+	const uint8_t *at = code;
+
+	if (!read(context, address, code, sizeof(code)))
+		return false;
+	if (memcmp(at, "\xf3\x0f\x1e\xfa", 4) == 0)
+		at += 4;
+	if (*at == 0xf2)
+		at++;
+	return at[0] == 0xff && at[1] == 0x25;
+}
+
+enum unwind_call unwind_call_before(uint64_t return_address, uint64_t pc, unwind_read_code read,
+                                    void *context)
+{
+	uint8_t code[LONGEST_CALL];
+	uint64_t target;
+	int32_t distance;
+
+	if (!read(context, return_address - LONGEST_CALL, code, sizeof(code)))
+		return UNWIND_NO_CALL;
+	if (code[LONGEST_CALL - 5] == 0xe8) {
+		memcpy(&distance, code + LONGEST_CALL - 4, sizeof(distance));
+		target = return_address + (uint64_t)(int64_t)distance;
+		if (pc - target < MAX_FUNCTION || is_plt_entry(target, read, context))
+			return UNWIND_CALL_TO_HERE;
+		return UNWIND_CALL_OF_OTHER;
+	}
+	return ends_with_indirect_call(code) ? UNWIND_CALL_INDIRECT : UNWIND_NO_CALL;
+}

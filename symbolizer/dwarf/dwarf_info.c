@@ -1,0 +1,201 @@
+/* The units of one file: those that have been asked for by their offset, or all of them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/dwarf/dwarf_unit.h"
+#include "symbolizer/base/search.h"
+
+#define MAX_UNITS (1 << 22)
+
+/* The pages of a mapped file are given back after each so many units: some 16 around each have come in. */
+#define UNITS_TO_FORGET 256
+
+static void load_section(struct elf_file *f, struct dwarf_info *d, const char *name,
+                         struct dwarf_section *out)
+{
+	struct elf_section section;
+	int err = elf_file_section(f, name, &section);
+
+	if (err && err != -ENOENT)
+		d->refused = err;
+	if (err)
+		return;
+	out->data = section.data;
+	out->len = section.len;
+}
+
+static void load_sections(struct elf_file *f, struct dwarf_info *d)
+{
+	load_section(f, d, ".debug_info", &d->info);
+	load_section(f, d, ".debug_abbrev", &d->abbrev);
+	load_section(f, d, ".debug_str", &d->str);
+	load_section(f, d, ".debug_line_str", &d->line_str);
+	load_section(f, d, ".debug_str_offsets", &d->str_offsets);
+	load_section(f, d, ".debug_addr", &d->addr);
+	load_section(f, d, ".debug_ranges", &d->ranges);
+	load_section(f, d, ".debug_rnglists", &d->rnglists);
+	load_section(f, d, ".debug_line", &d->line);
+	load_section(f, d, ".debug_aranges", &d->aranges);
+}
+
+static struct dwarf_unit *add_unit(struct dwarf_info *d)
+{
+	struct dwarf_unit *bigger;
+	size_t n = d->n_units;
+
+	if (n >= MAX_UNITS)
+		return NULL;
+	if (!(n & (n - 1)) && (!n || n >= 16)) {
+		bigger = realloc(d->units, (n ? n * 2 : 16) * sizeof(*d->units));
+		if (!bigger)
+			return NULL;
+		d->units = bigger;
+	}
+	return &d->units[n];
+}
+
+void dwarf_info_read_units(struct dwarf_info *d)
+{
+	struct dwarf_cursor c = dwarf_cursor_at(d->info.data, d->info.len, 0);
+	struct dwarf_unit *u;
+	int err;
+
+	if (d->units_read)
+		return;
+	d->units_read = true;
+	while (dwarf_left(&c) && (u = add_unit(d))) {
+		err = dwarf_unit_read(d, &c, u);
+		if (err)
+			d->errors++;
+		if (err && err != -ENOTSUP)
+			break;
+		d->n_units += !err;
+		if (d->file && d->n_units % UNITS_TO_FORGET == 0)
+			elf_file_forget_pages(d->file);
+	}
+	d->memory += d->n_units * sizeof(*d->units);
+}
+
+static int new_info(const struct dwarf_info *sections, struct dwarf_info **out)
+{
+	struct dwarf_info *d;
+
+	if (!sections->info.len || !sections->abbrev.len)
+		return sections->refused ? sections->refused : -ENOENT;
+	d = malloc(sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	*d = *sections;
+	d->memory = sizeof(*d);
+	*out = d;
+	return 0;
+}
+
+int dwarf_info_new(struct elf_file *f, struct dwarf_info **out)
+{
+	struct dwarf_info sections = { .file = f };
+
+	load_sections(f, &sections);
+	return new_info(&sections, out);
+}
+
+int dwarf_info_new_split(const struct dwarf_info *sections, const struct dwarf_unit *skeleton,
+                         struct dwarf_info **out)
+{
+	struct dwarf_info split = *sections;
+	int err;
+
+	split.skeleton = skeleton;
+	err = new_info(&split, out);
+	if (!err)
+		dwarf_info_read_units(*out);
+	return err;
+}
+
+void dwarf_info_forget_abbrevs(struct dwarf_info *d)
+{
+	size_t i;
+
+	for (i = 0; i < d->n_abbrev_tables; i++)
+		dwarf_abbrevs_free(d->abbrev_tables[i]);
+	free(d->abbrev_tables);
+	d->abbrev_tables = NULL;
+	d->n_abbrev_tables = d->abbrev_memory = 0;
+	address_map_clear(&d->abbrev_by_offset);
+	for (i = 0; i < d->n_units; i++)
+		d->units[i].abbrevs = NULL;
+	for (i = 0; i < d->n_lone; i++)
+		d->lone[i]->abbrevs = NULL;
+}
+
+void dwarf_info_free(struct dwarf_info *d)
+{
+	size_t i;
+
+	if (!d)
+		return;
+	dwarf_info_forget_abbrevs(d);
+	for (i = 0; i < d->n_lone; i++)
+		free(d->lone[i]);
+	free(d->lone);
+	free(d->units);
+	free(d);
+}
+
+/* Index of the first lone unit that ends above the offset. */
+static size_t first_above(const struct dwarf_info *d, uint64_t offset)
+{
+	return search_past(i, 0, d->n_lone, offset >= d->lone[i]->end);
+}
+
+static struct dwarf_unit *add_lone(struct dwarf_info *d, size_t at, const struct dwarf_unit *u)
+{
+	struct dwarf_unit *copy = malloc(sizeof(*copy)), **bigger = d->lone;
+	size_t n = d->n_lone;
+
+	if (!(n & (n - 1)) && (!n || n >= 16))
+		bigger = realloc(d->lone, (n ? n * 2 : 16) * sizeof(struct dwarf_unit *));
+	if (bigger)
+		d->lone = bigger;
+	if (!copy || !bigger) {
+		free(copy);
+		return NULL;
+	}
+	*copy = *u;
+	memmove(d->lone + at + 1, d->lone + at, (n - at) * sizeof(struct dwarf_unit *));
+	d->lone[at] = copy;
+	d->n_lone++;
+	d->memory += sizeof(*copy);
+	return copy;
+}
+
+struct dwarf_unit *dwarf_unit_that_begins(struct dwarf_info *d, uint64_t offset)
+{
+	struct dwarf_cursor c = dwarf_cursor_at(d->info.data, d->info.len, offset);
+	size_t at = first_above(d, offset);
+	struct dwarf_unit u, *found;
+
+	if (d->units_read) {
+		found = dwarf_unit_at(d, offset);
+		return found && found->offset == offset ? found : NULL;
+	}
+	if (at < d->n_lone && offset >= d->lone[at]->offset)
+		return d->lone[at]->offset == offset ? d->lone[at] : NULL;
+	if (d->n_lone >= MAX_UNITS || dwarf_unit_read(d, &c, &u))
+		return NULL;
+	if (at < d->n_lone && u.end > d->lone[at]->offset)
+		return NULL;
+	return add_lone(d, at, &u);
+}
+
+struct dwarf_unit *dwarf_unit_at(struct dwarf_info *d, uint64_t offset)
+{
+	size_t low = first_above(d, offset);
+
+	if (low < d->n_lone && offset >= d->lone[low]->offset)
+		return d->lone[low];
+	dwarf_info_read_units(d);
+	low = search_past(i, 0, d->n_units, offset >= d->units[i].end);
+	return low < d->n_units && offset >= d->units[low].offset ? &d->units[low] : NULL;
+}

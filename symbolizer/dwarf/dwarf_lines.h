@@ -1,0 +1,44 @@
+/*
+ * Line tables: the program of one unit run into rows sorted by address, and its file names. Versions 2 to 5.
+ *
+ * Of rows at one address the last counts, as it does for addr2line and llvm-symbolizer.
+ */
+#ifndef SYMBOLIZER_DWARF_LINES_H
+#define SYMBOLIZER_DWARF_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/dwarf/dwarf_interval.h"
+#include "symbolizer/dwarf/dwarf_unit.h"
+
+struct dwarf_lines;
+
+/* -ENOENT: the unit has none; -EBADMSG: no such table there. What goes wrong half-way leaves the rows so far.
+ */
+int dwarf_lines_read(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out);
+void dwarf_lines_free(struct dwarf_lines *l);
+
+/*
+ * False: the address is in no row. *line is 0 where the compiler had none to give, as of code merged from several
+ * places: the line before would often be one that did not run.
+ */
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *file, uint32_t *line);
+
+/*
+ * Where dwarf_lines_find() may begin to give another answer: calls `each` with the address of every row in
+ * `same` after its beginning, after having narrowed that to where the rows are those around `address` (or are
+ * none). Returns the first thing but 0 that `each` does.
+ */
+int dwarf_lines_each_row(const struct dwarf_lines *l, uint64_t address, struct dwarf_interval *same,
+                         int (*each)(uint64_t row, void *context), void *context);
+
+/*
+ * The path of a file by the number that rows and DW_AT_call_file have for it: its directory's, and the
+ * compilation directory's before that where it is relative. False: no such file.
+ */
+bool dwarf_lines_path(const struct dwarf_lines *l, uint32_t file, char *path, size_t size);
+size_t dwarf_lines_memory(const struct dwarf_lines *l);
+
+#endif

@@ -1,0 +1,283 @@
+#include "symbolizer/dwarf/dwarf_split.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/dwarf/dwarf_package.h"
+
+struct dwarf_split {
+	char *debug_dir, *root, *path;
+	char build_id[BUILD_ID_HEX_SIZE];
+	size_t max_bytes;
+	struct symbolizer_stats *stats;
+	struct elf_file *package; /* FILE.dwp */
+	bool package_tried;
+};
+
+struct dwarf_split_unit {
+	struct elf_file *dwo; /* NULL: it is in the package */
+	struct dwarf_info *info;
+	struct dwarf_unit *root;
+};
+
+struct dwarf_split *dwarf_split_new(const struct debug_file_place *place, const char *build_id,
+                                    size_t max_bytes, struct symbolizer_stats *stats)
+{
+	struct dwarf_split *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->debug_dir = strdup(place->debug_dir);
+	s->root = strdup(place->root);
+	s->path = strdup(place->path);
+	snprintf(s->build_id, sizeof(s->build_id), "%s", build_id);
+	s->max_bytes = max_bytes;
+	s->stats = stats;
+	if (!s->debug_dir || !s->root || !s->path) {
+		dwarf_split_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void dwarf_split_free(struct dwarf_split *s)
+{
+	if (!s)
+		return;
+	elf_file_close(s->package);
+	free(s->debug_dir);
+	free(s->root);
+	free(s->path);
+	free(s);
+}
+
+/* Opens a file by a path of `root`'s. */
+__attribute__((format(printf, 4, 5))) static int try_path(struct dwarf_split *s, const char *root,
+                                                          struct elf_file **out, const char *format, ...)
+{
+	struct debug_file_place place = { .debug_dir = s->debug_dir, .root = root };
+	char path[PATH_MAX];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -ENAMETOOLONG;
+	return debug_file_open_path(&place, path, s->max_bytes, out);
+}
+
+static int count_refusal(struct dwarf_split *s, int err)
+{
+	if (err == -EFBIG)
+		s->stats->files_too_large++;
+	else if (err == -EBADMSG || err == -ENOTSUP)
+		s->stats->files_corrupt++;
+	return err;
+}
+
+static int load(struct elf_file *f, const char *name, struct dwarf_section *out)
+{
+	struct elf_section section;
+	int err = elf_file_section(f, name, &section);
+
+	if (!err)
+		*out = (struct dwarf_section){ .data = section.data, .len = section.len };
+	return err == -ENOENT ? 0 : err;
+}
+
+/* The sections that addresses, old ranges and lines are in stay the skeleton's. */
+static int load_sections(struct elf_file *f, const struct dwarf_info *d, struct dwarf_info *out)
+{
+	int err;
+
+	*out = (struct dwarf_info){ .addr = d->addr, .ranges = d->ranges, .line_str = d->line_str };
+	err = load(f, ".debug_info.dwo", &out->info);
+	if (!err)
+		err = load(f, ".debug_abbrev.dwo", &out->abbrev);
+	if (!err)
+		err = load(f, ".debug_str.dwo", &out->str);
+	if (!err)
+		err = load(f, ".debug_str_offsets.dwo", &out->str_offsets);
+	if (!err)
+		err = load(f, ".debug_rnglists.dwo", &out->rnglists);
+	return err;
+}
+
+static int find_root(const struct dwarf_info *sections, const struct dwarf_unit *skeleton,
+                     struct dwarf_split_unit *split)
+{
+	int err = dwarf_info_new_split(sections, skeleton, &split->info);
+	size_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < split->info->n_units && !split->root; i++)
+		if (split->info->units[i].dwo_id == skeleton->dwo_id)
+			split->root = &split->info->units[i];
+	if (split->root)
+		return 0;
+	dwarf_info_free(split->info);
+	split->info = NULL;
+	return -ENOENT;
+}
+
+/* --- FILE.dwp --------------------------------------------------------------------------------------- */
+
+static int open_package(struct dwarf_split *s)
+{
+	if (s->package_tried)
+		return s->package ? 0 : -ENOENT;
+	s->package_tried = true;
+	if (try_path(s, s->root, &s->package, "%s.dwp", s->path) &&
+	    try_path(s, "", &s->package, "%s%s.dwp", s->debug_dir, s->path) &&
+	    (strlen(s->build_id) < 3 || try_path(s, "", &s->package, "%s/.build-id/%.2s/%s.dwp", s->debug_dir,
+	                                         s->build_id, s->build_id + 2)))
+		return -ENOENT;
+	s->stats->split_files_opened++;
+	return 0;
+}
+
+static int cut(struct dwarf_section *section, const struct dwarf_package_row *row,
+               enum dwarf_package_part part)
+{
+	uint32_t offset = row->parts[part].offset, len = row->parts[part].len;
+
+	if (offset > section->len || len > section->len - offset)
+		return -EBADMSG;
+	*section = (struct dwarf_section){ .data = len ? section->data + offset : NULL, .len = len };
+	return 0;
+}
+
+static int find_in_package(struct dwarf_split *s, const struct dwarf_info *d,
+                           const struct dwarf_unit *skeleton, struct dwarf_split_unit *split)
+{
+	struct dwarf_package_row row;
+	struct dwarf_info sections;
+	struct elf_section index;
+	int err = open_package(s);
+
+	if (err)
+		return err;
+	err = elf_file_section(s->package, ".debug_cu_index", &index);
+	if (!err)
+		err = dwarf_package_find(index.data, index.len, skeleton->dwo_id, &row);
+	if (!err)
+		err = load_sections(s->package, d, &sections);
+	if (!err)
+		err = cut(&sections.info, &row, PACKAGE_INFO);
+	if (!err)
+		err = cut(&sections.abbrev, &row, PACKAGE_ABBREV);
+	if (!err)
+		err = cut(&sections.str_offsets, &row, PACKAGE_STR_OFFSETS);
+	if (!err)
+		err = cut(&sections.rnglists, &row, PACKAGE_RNGLISTS);
+	if (!err)
+		err = find_root(&sections, skeleton, split);
+	return count_refusal(s, err);
+}
+
+/* --- .dwo ------------------------------------------------------------------------------------------- */
+
+/* Takes the file when the unit is in it. */
+static int take_dwo(struct dwarf_split *s, struct elf_file *f, const struct dwarf_info *d,
+                    const struct dwarf_unit *skeleton, struct dwarf_split_unit *split)
+{
+	struct dwarf_info sections;
+	int err = load_sections(f, d, &sections);
+
+	if (!err)
+		err = find_root(&sections, skeleton, split);
+	if (err) {
+		elf_file_close(f);
+		return count_refusal(s, err);
+	}
+	elf_file_detach(f); /* a program has thousands of them */
+	split->dwo = f;
+	s->stats->split_files_opened++;
+	return 0;
+}
+
+/* The i-th place to look at, out of four. */
+static int open_dwo(struct dwarf_split *s, const struct dwarf_unit *skeleton, int i, struct elf_file **out)
+{
+	const char *name = skeleton->dwo_name, *dir = skeleton->comp_dir ? skeleton->comp_dir : "";
+	const char *slash = strrchr(s->path, '/'), *base = strrchr(name, '/');
+	int folder_len = slash ? (int)(slash - s->path) : 0;
+
+	switch (i) {
+	case 0:
+		return *name == '/' ? try_path(s, s->root, out, "%s", name) : -ENOENT;
+	case 1:
+		return *name != '/' && *dir == '/' ? try_path(s, s->root, out, "%s/%s", dir, name) : -ENOENT;
+	case 2:
+		return *name != '/' && slash ? try_path(s, s->root, out, "%.*s/%s", folder_len, s->path, name)
+		                             : -ENOENT;
+	default:
+		return base && slash ? try_path(s, s->root, out, "%.*s%s", folder_len, s->path, base)
+		                     : -ENOENT;
+	}
+}
+
+int dwarf_split_open(struct dwarf_split *s, const struct dwarf_info *d, const struct dwarf_unit *skeleton,
+                     struct dwarf_split_unit **out)
+{
+	struct dwarf_split_unit *split;
+	struct elf_file *f;
+	int i, err;
+
+	if (!skeleton->dwo_name || !skeleton->dwo_id)
+		return -ENOENT;
+	split = calloc(1, sizeof(*split));
+	if (!split)
+		return -ENOMEM;
+	err = find_in_package(s, d, skeleton, split);
+	for (i = 0; i < 4 && err; i++)
+		if (!open_dwo(s, skeleton, i, &f))
+			err = take_dwo(s, f, d, skeleton, split);
+	if (err) {
+		free(split);
+		return -ENOENT;
+	}
+	*out = split;
+	return 0;
+}
+
+void dwarf_split_count_missing(struct dwarf_split *s)
+{
+	s->stats->split_files_missing++;
+}
+
+void dwarf_split_unit_free(struct dwarf_split_unit *split)
+{
+	if (!split)
+		return;
+	dwarf_info_free(split->info);
+	elf_file_close(split->dwo);
+	free(split);
+}
+
+struct dwarf_info *dwarf_split_unit_info(const struct dwarf_split_unit *split)
+{
+	return split->info;
+}
+
+struct dwarf_unit *dwarf_split_unit_root(const struct dwarf_split_unit *split)
+{
+	return split->root;
+}
+
+size_t dwarf_split_memory(const struct dwarf_split *s)
+{
+	return sizeof(*s) + (s->package ? elf_file_memory(s->package) : 0);
+}
+
+size_t dwarf_split_unit_memory(const struct dwarf_split_unit *split)
+{
+	return sizeof(*split) + split->info->memory + (split->dwo ? elf_file_memory(split->dwo) : 0);
+}

@@ -1,0 +1,84 @@
+/*
+ * The units of .debug_info, and reading the DIEs in them: versions 2 to 5, 32- and 64-bit.
+ *
+ * A `struct dwarf_info` holds one file's sections and its table of units, by offset. Attribute values are
+ * read raw and resolved when asked for, since what some of them mean (addrx, strx, rnglistx) depends on
+ * others of the unit's root DIE.
+ */
+#ifndef SYMBOLIZER_DWARF_UNIT_H
+#define SYMBOLIZER_DWARF_UNIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/dwarf/dwarf_types.h"
+
+/* Finds the sections, which `f` holds as long as this lives. -ENOENT: no .debug_info. */
+int dwarf_info_new(struct elf_file *f, struct dwarf_info **out);
+
+/*
+ * The same of sections found otherwise, with all units: those of split units, whose `skeleton` (it stays where it
+ * is as long as this lives) says where their addresses, and in DWARF 4 their ranges, are.
+ */
+int dwarf_info_new_split(const struct dwarf_info *sections, const struct dwarf_unit *skeleton,
+                         struct dwarf_info **out);
+void dwarf_info_free(struct dwarf_info *d);
+
+/* Reads the headers and root DIEs of all units, once: milliseconds in files with thousands of them. */
+void dwarf_info_read_units(struct dwarf_info *d);
+
+/*
+ * The unit that an offset of .debug_info lies in; NULL: none. Reads all of them, unless it is one that has been
+ * asked for by the other function, which reads just the one that begins at an offset. Units stay where they are.
+ */
+struct dwarf_unit *dwarf_unit_at(struct dwarf_info *d, uint64_t offset);
+struct dwarf_unit *dwarf_unit_that_begins(struct dwarf_info *d, uint64_t offset);
+
+/*
+ * Reads header and root DIE of the unit at the cursor and puts that behind the unit. -ENOTSUP: of a kind that
+ * is not read; -EBADMSG: none, and no more can follow.
+ */
+int dwarf_unit_read(struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_unit *out);
+
+/* Is it in a language that has no namespaces and no functions in structures? */
+bool dwarf_unit_is_c(const struct dwarf_unit *u);
+bool dwarf_unit_is_cxx(const struct dwarf_unit *u);
+
+/* Loads the unit's abbreviations; needed before dwarf_read_die(). */
+int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u);
+
+/* Frees the abbreviations of all units: each has to be prepared again. */
+void dwarf_info_forget_abbrevs(struct dwarf_info *d);
+
+/* From `offset` of .debug_info to the unit's end. */
+struct dwarf_cursor dwarf_unit_cursor(const struct dwarf_info *d, const struct dwarf_unit *u,
+                                      uint64_t offset);
+
+/* Reads one DIE: 1; the end of a row of siblings: 0; -EBADMSG. */
+int dwarf_read_die(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c,
+                   struct dwarf_die *out);
+
+/*
+ * Passes over DIEs that hold nothing of interest, with all that is in them, as far as that is quickly done: types,
+ * variables, parameters.
+ */
+void dwarf_skip_unneeded(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c);
+
+/* Resolving; `string` is NULL, the bools false, when the value is absent, of another class, or wrong. */
+const char *dwarf_value_string(const struct dwarf_info *d, const struct dwarf_unit *u,
+                               const struct dwarf_value *v);
+bool dwarf_value_address(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *v,
+                         uint64_t *address);
+
+/* A DIE's offset in *in's .debug_info, which is `d`'s or its alt's. */
+bool dwarf_value_reference(struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *v,
+                           struct dwarf_info **in, uint64_t *offset);
+
+/* Calls `each` for each address range that low_pc, high_pc and ranges make. -EBADMSG: broken list. */
+typedef int (*dwarf_range_fn)(uint64_t low, uint64_t high, void *context);
+int dwarf_each_range(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *low_pc,
+                     const struct dwarf_value *high_pc, const struct dwarf_value *ranges, dwarf_range_fn each,
+                     void *context);
+
+#endif

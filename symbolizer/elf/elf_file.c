@@ -1,0 +1,167 @@
+#include "symbolizer/elf/elf_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "symbolizer/elf/elf_file_state.h"
+
+int elf_file_read(const struct elf_file *f, uint64_t offset, void *buffer, size_t len)
+{
+	size_t done = 0;
+	ssize_t got;
+
+	if (!elf_file_within(f, offset, len))
+		return -EBADMSG;
+	if (f->image) {
+		memcpy(buffer, f->image + offset, len);
+		return 0;
+	}
+	while (done < len) {
+		got = pread(f->fd, (char *)buffer + done, len - done, (off_t)(offset + done));
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return -EBADMSG;
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+int elf_file_read_at(const struct elf_file *f, uint64_t address, void *buffer, size_t len)
+{
+	size_t n, i;
+	const struct elf_segment *segments = elf_file_segments(f, &n);
+
+	for (i = 0; i < n; i++) {
+		uint64_t offset = address - segments[i].vaddr;
+
+		if (address >= segments[i].vaddr && offset < segments[i].file_size &&
+		    len <= segments[i].file_size - offset)
+			return elf_file_read(f, segments[i].offset + offset, buffer, len);
+	}
+	return -EBADMSG;
+}
+
+void elf_file_close(struct elf_file *f)
+{
+	size_t i;
+
+	if (!f)
+		return;
+	for (i = 0; f->loaded && i < f->n_shdrs; i++)
+		free(f->loaded[i].owned);
+	free(f->loaded);
+	free(f->segments);
+	free(f->phdrs);
+	free(f->shdrs);
+	if (f->mapped)
+		munmap((void *)f->image, f->size);
+	free(f->owned_image);
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f);
+}
+
+bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner)
+{
+	*size = f->size;
+	*owner = f->owner;
+	return f->has_owner;
+}
+
+void elf_file_detach(struct elf_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+void elf_file_forget_pages(const struct elf_file *f)
+{
+	if (f->mapped)
+		madvise((void *)f->image, f->size, MADV_DONTNEED);
+}
+
+const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *n)
+{
+	*n = f->n_segments;
+	return f->segments;
+}
+
+bool elf_file_lost_sections(const struct elf_file *f)
+{
+	return f->lost_sections;
+}
+
+uint16_t elf_file_type(const struct elf_file *f)
+{
+	return f->ehdr.e_type;
+}
+
+uint16_t elf_file_machine(const struct elf_file *f)
+{
+	return f->ehdr.e_machine;
+}
+
+bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64_t *len)
+{
+	size_t j;
+
+	for (j = 0; j < f->n_shdrs; j++) {
+		if (f->shdrs[j].sh_type == SHT_NOTE && !i--) {
+			*offset = f->shdrs[j].sh_offset;
+			*len = f->shdrs[j].sh_size;
+			return true;
+		}
+	}
+	for (j = 0; j < f->n_phdrs; j++) {
+		if (f->phdrs[j].p_type == PT_NOTE && !i--) {
+			*offset = f->phdrs[j].p_offset;
+			*len = f->phdrs[j].p_filesz;
+			return true;
+		}
+	}
+	return false;
+}
+
+size_t elf_file_memory(const struct elf_file *f)
+{
+	return f->memory;
+}
+
+/* The loader maps whole pages, so a segment's first page holds what lies before it in the file, too. */
+bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *address)
+{
+	const struct elf_segment *s, *best = NULL;
+	size_t i;
+
+	for (i = 0; i < f->n_segments; i++) {
+		s = &f->segments[i];
+		if (offset < (s->offset & ~(uint64_t)4095) ||
+		    offset - s->offset + 4096 >= s->file_size + 8192)
+			continue;
+		if (!best || (s->executable && !best->executable) ||
+		    (s->executable == best->executable && offset >= s->offset &&
+		     offset - s->offset < s->file_size))
+			best = s;
+	}
+	if (!best)
+		return false;
+	*address = offset - best->offset + best->vaddr;
+	return true;
+}
+
+bool elf_file_executable(const struct elf_file *f, uint64_t address)
+{
+	size_t i;
+
+	for (i = 0; i < f->n_segments; i++)
+		if (f->segments[i].executable && address - f->segments[i].vaddr < f->segments[i].memory_size)
+			return true;
+	return !f->n_segments;
+}

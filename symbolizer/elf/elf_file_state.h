@@ -1,0 +1,45 @@
+/* What a `struct elf_file` is made of: for elf_file.c and elf_section.c. */
+#ifndef SYMBOLIZER_ELF_FILE_STATE_H
+#define SYMBOLIZER_ELF_FILE_STATE_H
+
+#include <elf.h>
+
+#include "symbolizer/elf/elf_file.h"
+
+struct loaded {
+	uint8_t *owned; /* NULL: `data` points into the image */
+	const uint8_t *data;
+	size_t len;
+	bool is_constant; /* never released */
+};
+
+struct elf_file {
+	int fd;               /* -1: image */
+	const uint8_t *image; /* NULL: read by fd */
+	bool mapped;
+	void *owned_image; /* to be freed; NULL: not ours */
+	bool placed;       /* elf_relocate_place() was here */
+	bool lost_sections;
+	uint64_t size;
+	uint64_t owner;
+	bool has_owner; /* who alone may write to it */
+	size_t max_bytes;
+	size_t memory;
+
+	Elf64_Ehdr ehdr;
+	Elf64_Phdr *phdrs;
+	size_t n_phdrs;
+	Elf64_Shdr *shdrs;
+	size_t n_shdrs;
+	struct loaded *loaded; /* one a section */
+	struct elf_segment *segments;
+	size_t n_segments;
+};
+
+/* Does the file have that many bytes there? */
+static inline bool elf_file_within(const struct elf_file *f, uint64_t offset, uint64_t len)
+{
+	return offset <= f->size && len <= f->size - offset;
+}
+
+#endif

@@ -1,0 +1,192 @@
+/* Opening an ELF file: its headers, segments and table of sections. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbolizer/elf/elf_file_state.h"
+#include "symbolizer/elf/elf_sectionless.h"
+
+#define MAX_SECTIONS (1 << 20)
+
+/* A table of `n` headers of `size` bytes. */
+static int read_table(struct elf_file *f, uint64_t offset, size_t n, size_t size, void **out)
+{
+	uint64_t len = (uint64_t)n * size;
+	int err;
+
+	if (!elf_file_within(f, offset, len))
+		return -EBADMSG;
+	*out = malloc(len + 1);
+	if (!*out)
+		return -ENOMEM;
+	err = elf_file_read(f, offset, *out, len);
+	if (!err)
+		f->memory += len;
+	return err;
+}
+
+static int read_header(struct elf_file *f)
+{
+	int err = elf_file_read(f, 0, &f->ehdr, sizeof(f->ehdr));
+
+	if (err)
+		return err;
+	if (memcmp(f->ehdr.e_ident, ELFMAG, SELFMAG) != 0 || f->ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    f->ehdr.e_ident[EI_DATA] != ELFDATA2LSB)
+		return -EBADMSG;
+	return 0;
+}
+
+static int read_segments(struct elf_file *f)
+{
+	size_t i;
+	int err;
+
+	if (!f->ehdr.e_phnum)
+		return 0;
+	if (f->ehdr.e_phentsize != sizeof(Elf64_Phdr))
+		return -EBADMSG;
+	err = read_table(f, f->ehdr.e_phoff, f->ehdr.e_phnum, sizeof(Elf64_Phdr), (void **)&f->phdrs);
+	if (err)
+		return err;
+	f->n_phdrs = f->ehdr.e_phnum;
+	f->segments = calloc(f->n_phdrs, sizeof(*f->segments));
+	if (!f->segments)
+		return -ENOMEM;
+	for (i = 0; i < f->n_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		f->segments[f->n_segments++] = (struct elf_segment){ .vaddr = p->p_vaddr,
+			                                             .offset = p->p_offset,
+			                                             .file_size = p->p_filesz,
+			                                             .memory_size = p->p_memsz,
+			                                             .executable = p->p_flags & PF_X };
+	}
+	return 0;
+}
+
+/* 0: there is no such table, or it lies outside the file, which runs none the less. */
+static uint64_t count_sections(const struct elf_file *f)
+{
+	uint64_t n = f->ehdr.e_shnum;
+	Elf64_Shdr first;
+
+	if (!f->ehdr.e_shoff || f->ehdr.e_shentsize != sizeof(Elf64_Shdr))
+		return 0;
+	if (!n && !elf_file_read(f, f->ehdr.e_shoff, &first, sizeof(first)))
+		n = first.sh_size;
+	return n <= MAX_SECTIONS && elf_file_within(f, f->ehdr.e_shoff, n * sizeof(Elf64_Shdr)) ? n : 0;
+}
+
+static int read_sections(struct elf_file *f)
+{
+	uint64_t n = count_sections(f);
+	int err;
+
+	f->lost_sections = !n && f->ehdr.e_shoff;
+	if (!n)
+		return elf_sectionless_fill(f);
+	err = read_table(f, f->ehdr.e_shoff, n, sizeof(Elf64_Shdr), (void **)&f->shdrs);
+	if (err)
+		return err;
+	f->n_shdrs = n;
+	f->loaded = calloc(n + 1, sizeof(*f->loaded));
+	return f->loaded ? 0 : -ENOMEM;
+}
+
+static int read_tables(struct elf_file *f)
+{
+	int err = read_header(f);
+
+	if (!err)
+		err = read_segments(f);
+	if (!err)
+		err = read_sections(f);
+	return err;
+}
+
+static int map_whole(struct elf_file *f)
+{
+	void *image = mmap(NULL, f->size, PROT_READ, MAP_PRIVATE, f->fd, 0);
+
+	if (image == MAP_FAILED)
+		return -errno;
+	f->image = image;
+	f->mapped = true;
+	close(f->fd);
+	f->fd = -1;
+	return 0;
+}
+
+static int finish_open(struct elf_file *f, int err, struct elf_file **out)
+{
+	if (!err)
+		err = read_tables(f);
+	if (err) {
+		elf_file_close(f);
+		return err;
+	}
+	*out = f;
+	return 0;
+}
+
+static void note_origin(struct elf_file *f, const struct stat *st)
+{
+	f->size = (uint64_t)st->st_size;
+	f->owner = st->st_uid;
+	f->has_owner = !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out)
+{
+	struct elf_file *f = calloc(1, sizeof(*f));
+	struct stat st;
+	int err = 0;
+
+	if (!f) {
+		close(fd);
+		return -ENOMEM;
+	}
+	f->fd = fd;
+	f->max_bytes = max_bytes;
+	if (fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(Elf64_Ehdr))
+		err = -EBADMSG;
+	else
+		note_origin(f, &st);
+	if (!err && trusted)
+		err = map_whole(f);
+	return finish_open(f, err, out);
+}
+
+int elf_file_open_image(const void *image, size_t len, size_t max_bytes, struct elf_file **out)
+{
+	struct elf_file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->fd = -1;
+	f->image = image;
+	f->size = len;
+	f->max_bytes = max_bytes;
+	return finish_open(f, 0, out);
+}
+
+int elf_file_open_owned(void *image, size_t len, size_t max_bytes, struct elf_file **out)
+{
+	int err = elf_file_open_image(image, len, max_bytes, out);
+
+	if (err) {
+		free(image);
+		return err;
+	}
+	(*out)->owned_image = image;
+	(*out)->memory += len;
+	return 0;
+}

@@ -1,0 +1,264 @@
+#include "symbolizer/kernel/kernel.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbolizer/elf/debug_file.h"
+#include "symbolizer/kernel/kallsyms.h"
+#include "symbolizer/base/clock.h"
+
+#define REREAD_NS   10000000000ll
+#define MAX_MODULES 4096
+#define CORE_NAME   "[kernel.kallsyms]_stext"
+
+struct kernel {
+	struct intern *strings;
+	char *proc, *sys;
+	struct kallsyms *symbols;
+	struct kernel_debug *debug;
+	int64_t read_ns; /* 0: never tried */
+	bool asked;      /* for an address */
+	bool described;
+	uint64_t offset; /* KASLR's, when it is known */
+	struct sym_module core;
+	struct sym_module *modules[MAX_MODULES];
+	size_t n_modules;
+	struct sym_frame single;
+};
+
+struct kernel *kernel_new(const struct object_environment *env, const struct kernel_opts *opts)
+{
+	struct kernel *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->strings = env->strings;
+	k->proc = strdup(opts->proc);
+	k->sys = strdup(opts->sys);
+	k->core = (struct sym_module){ .path = CORE_NAME, .build_id = "", .is_kernel = true };
+	k->debug = kernel_debug_new(env, &opts->files, opts->proc, opts->sys);
+	if (!k->proc || !k->sys || !k->debug) {
+		kernel_free(k);
+		return NULL;
+	}
+	return k;
+}
+
+void kernel_free(struct kernel *k)
+{
+	size_t i;
+
+	if (!k)
+		return;
+	for (i = 0; i < k->n_modules; i++)
+		free(k->modules[i]);
+	kernel_debug_free(k->debug);
+	kallsyms_free(k->symbols);
+	free(k->proc);
+	free(k->sys);
+	free(k);
+}
+
+/* `path` is a file of ELF notes, such as /sys/kernel/notes. */
+static const char *read_build_id(struct kernel *k, const char *path)
+{
+	uint8_t notes[4096];
+	char hex[BUILD_ID_HEX_SIZE] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len;
+
+	if (fd < 0)
+		return "";
+	len = read(fd, notes, sizeof(notes));
+	close(fd);
+	if (len > 0)
+		debug_file_build_id_in_notes(notes, (size_t)len, hex);
+	return intern_string(k->strings, hex);
+}
+
+/* What is the same as long as the kernel runs. */
+static void describe_core(struct kernel *k)
+{
+	struct kernel_place place = { .module = "" };
+	char path[PATH_MAX];
+	uint64_t low = 0, high = 0;
+
+	if (k->described)
+		return;
+	k->described = true;
+	snprintf(path, sizeof(path), "%s/kernel/notes", k->sys);
+	k->core.build_id = read_build_id(k, path);
+	k->core.start = kallsyms_address(k->symbols, "_stext");
+	k->core.end = kallsyms_address(k->symbols, "_etext");
+	if (kallsyms_module_range(k->symbols, "", &low, &high)) {
+		k->core.start = k->core.start ? k->core.start : low;
+		k->core.end = high > k->core.end ? high : k->core.end;
+	}
+	place.build_id = k->core.build_id;
+	place.start = k->core.start;
+	if (!kernel_debug_offset(k->debug, &place, &k->offset))
+		k->offset = 0;
+	k->core.offset = k->core.start - k->offset;
+	k->core.has_functions = true;
+}
+
+static void read_symbols(struct kernel *k)
+{
+	struct kallsyms *fresh;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/kallsyms", k->proc);
+	if (kallsyms_read(path, &fresh))
+		return;
+	kallsyms_free(k->symbols);
+	k->symbols = fresh;
+	describe_core(k);
+}
+
+/* False: it has been read too recently to read it again. */
+static bool reread(struct kernel *k)
+{
+	int64_t now = (int64_t)monotonic_ns() + 1;
+
+	if (k->read_ns && now - k->read_ns < REREAD_NS)
+		return false;
+	k->read_ns = now;
+	read_symbols(k);
+	return true;
+}
+
+/* "ext4" -> the module "[ext4]", as it is now; one that was loaded again elsewhere is another. */
+static struct sym_module *module_of(struct kernel *k, const char *name, uint64_t address)
+{
+	char path[PATH_MAX], bracketed[256];
+	struct sym_module *m;
+	uint64_t start, end;
+	size_t i;
+
+	if (!*name)
+		return &k->core;
+	snprintf(bracketed, sizeof(bracketed), "[%s]", name);
+	for (i = 0; i < k->n_modules; i++)
+		if (address >= k->modules[i]->start && address < k->modules[i]->end &&
+		    strcmp(k->modules[i]->path, bracketed) == 0)
+			return k->modules[i];
+	if (!kallsyms_module_range(k->symbols, name, &start, &end))
+		return &k->core;
+	m = k->n_modules < MAX_MODULES ? calloc(1, sizeof(*m)) : NULL;
+	if (!m)
+		return &k->core;
+	snprintf(path, sizeof(path), "%s/module/%s/notes/.note.gnu.build-id", k->sys, name);
+	*m = (struct sym_module){ .path = intern_string(k->strings, bracketed),
+		                  .build_id = read_build_id(k, path),
+		                  .start = start,
+		                  .end = end,
+		                  .has_functions = true,
+		                  .is_kernel = true };
+	k->modules[k->n_modules++] = m;
+	return m;
+}
+
+void kernel_prepare(struct kernel *k)
+{
+	if (!k->symbols)
+		reread(k);
+}
+
+static bool find_symbol(struct kernel *k, uint64_t pc, struct kallsyms_hit *hit)
+{
+	kernel_prepare(k);
+	if (!k->symbols)
+		return false;
+	return kallsyms_find(k->symbols, pc, hit) || (reread(k) && kallsyms_find(k->symbols, pc, hit));
+}
+
+static bool resolve_by_debug(struct kernel *k, const struct kallsyms_hit *hit, uint64_t pc,
+                             struct kernel_hit *out)
+{
+	struct kernel_place place = { .module = hit->module,
+		                      .build_id = out->module->build_id,
+		                      .start = out->module->start };
+	struct object_answer answer;
+
+	if (!kernel_debug_resolve(k->debug, &place, pc, &answer))
+		return false;
+	out->frames = answer.frames;
+	out->n_frames = answer.n_frames;
+	out->source = answer.source;
+	return true;
+}
+
+void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out)
+{
+	struct kallsyms_hit hit;
+	struct sym_module *module;
+
+	*out = (struct kernel_hit){ .module = &k->core, .address = pc };
+	k->asked = true;
+	if (!find_symbol(k, pc, &hit))
+		return;
+	module = module_of(k, hit.module, pc);
+	out->module = module;
+	out->address = module == &k->core ? pc - k->offset : pc - module->start + module->offset;
+	if (strcmp(hit.module, "bpf") != 0 && resolve_by_debug(k, &hit, pc, out)) {
+		module->has_lines = true;
+		return;
+	}
+	k->single = (struct sym_frame){ .function = intern_string(k->strings, hit.name) };
+	out->frames = &k->single;
+	out->n_frames = 1;
+	out->source = SYM_SOURCE_KALLSYMS;
+}
+
+bool kernel_save(struct kernel *k, bool last)
+{
+	return kernel_debug_save(k->debug, last);
+}
+
+void kernel_look_again(struct kernel *k)
+{
+	kernel_debug_look_again(k->debug);
+	k->described = false;
+	if (k->symbols)
+		describe_core(k);
+}
+
+enum sym_kernel kernel_state(const struct kernel *k, size_t *modules_missing)
+{
+	bool core_missing = kernel_debug_missing(k->debug, modules_missing);
+
+	if (!k->asked)
+		return SYM_KERNEL_UNUSED;
+	if (!kernel_symbols(k))
+		return SYM_KERNEL_HIDDEN;
+	return core_missing ? SYM_KERNEL_NAMES : SYM_KERNEL_DWARF;
+}
+
+bool kernel_is_entry(const char *function)
+{
+	/* asm/idtentry.h makes the first three; those of Xen, FRED (6.9) and the label within asm_exc_nmi. */
+	static const char *const prefixes[] = { "asm_exc_",        "asm_sysvec_",   "asm_common_interrupt",
+		                                "xen_asm_exc_",    "asm_fred_",     "asm_spurious_interrupt",
+		                                "xen_asm_sysvec_", "end_repeat_nmi" };
+	size_t i;
+
+	for (i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strncmp(function, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+size_t kernel_symbols(const struct kernel *k)
+{
+	return k->symbols ? kallsyms_count(k->symbols) : 0;
+}
+
+size_t kernel_memory(const struct kernel *k)
+{
+	return (k->symbols ? kallsyms_memory(k->symbols) : 0) + kernel_debug_memory(k->debug);
+}

@@ -1,0 +1,54 @@
+/* The running kernel: its symbols, and what pprof wants to know of it. */
+#ifndef SYMBOLIZER_KERNEL_H
+#define SYMBOLIZER_KERNEL_H
+
+#include "symbolizer/kernel/kernel_debug.h"
+
+struct kernel;
+
+/* An answer; `frames` live until the next call. */
+struct kernel_hit {
+	const struct sym_module *module;
+	uint64_t address; /* as it was linked; the pc itself when that can't be told */
+	const struct sym_frame *frames;
+	size_t n_frames;        /* 0: the address has no name */
+	enum sym_source source; /* DWARF or KALLSYMS */
+};
+
+struct kernel_opts {
+	const char *proc, *sys; /* where those file systems are */
+	struct kernel_files_opts files;
+};
+
+/* Nothing is read before the first lookup, or kernel_prepare(). `env` must outlive it. */
+struct kernel *kernel_new(const struct object_environment *env, const struct kernel_opts *opts);
+void kernel_free(struct kernel *k);
+
+/*
+ * Always fills out->module. Modules and BPF programs come and go, so an address without a name makes kallsyms be
+ * read again, at most once in ten seconds.
+ */
+void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
+
+/* Reads kallsyms, if that was not tried yet. */
+void kernel_prepare(struct kernel *k);
+
+/* object_save() for vmlinux and the modules. True: some index was written. */
+bool kernel_save(struct kernel *k, bool last);
+
+/* Debug files that were not to be found may be there now. */
+void kernel_look_again(struct kernel *k);
+
+/* What can be told of its frames, and of how many modules the debug file was looked for in vain. */
+enum sym_kernel kernel_state(const struct kernel *k, size_t *modules_missing);
+
+/*
+ * Is it a function of arch/x86/entry that the processor enters by itself? By its name: what the unwinder of the
+ * kernel knows about its frames does not come with the addresses.
+ */
+bool kernel_is_entry(const char *function);
+
+size_t kernel_symbols(const struct kernel *k);
+size_t kernel_memory(const struct kernel *k);
+
+#endif

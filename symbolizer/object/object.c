@@ -1,0 +1,245 @@
+#include "symbolizer/object/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolizer/object/object_state.h"
+#include "symbolizer/elf/packed_file.h"
+
+/* What may be kept of the units of one file: a part of all memory, of 512 MiB 32. */
+#define UNITS_PART 16
+
+struct object *object_new(const struct object_environment *env, struct elf_file *f, const char *root,
+                          const char *path)
+{
+	struct object *o = calloc(1, sizeof(*o));
+
+	if (o) {
+		o->root = strdup(root);
+		o->path = strdup(path);
+	}
+	if (!o || !o->root || !o->path) {
+		elf_file_close(f);
+		if (o) {
+			free(o->root);
+			free(o->path);
+		}
+		free(o);
+		return NULL;
+	}
+	o->env = env;
+	o->file = f;
+	debug_file_build_id(f, o->build_id);
+	return o;
+}
+
+static void drop_tables(struct object *o)
+{
+	object_forget_answers(o);
+	object_index_free(o->index);
+	dwarf_index_free(o->dwarf);
+	symtab_free(o->symtab);
+	symtab_free(o->mini_symtab);
+	elf_file_close(o->mini);
+	cfi_free(o->cfi);
+	elf_file_close(o->debug);
+	elf_file_close(o->alt);
+	elf_file_release_all(o->file);
+	o->index = NULL;
+	o->dwarf = NULL;
+	o->symtab = o->mini_symtab = NULL;
+	o->mini = NULL;
+	o->cfi = NULL;
+	o->debug = o->alt = NULL;
+	o->symtab_tried = o->dwarf_tried = o->cfi_tried = o->debug_tried = false;
+	o->is_partial = false;
+}
+
+void object_unload(struct object *o)
+{
+	object_save(o, INDEX_SAVE_NOW);
+	drop_tables(o);
+}
+
+void object_free(struct object *o)
+{
+	if (!o)
+		return;
+	drop_tables(o);
+	elf_file_close(o->file);
+	free(o->root);
+	free(o->path);
+	free(o);
+}
+
+const char *object_build_id(const struct object *o)
+{
+	return o->build_id;
+}
+
+bool object_has_functions(const struct object *o)
+{
+	return o->symtab || o->mini_symtab || o->dwarf || o->has_given_functions;
+}
+
+bool object_has_lines(const struct object *o)
+{
+	return o->has_given_lines || (o->dwarf && dwarf_index_has_lines(o->dwarf));
+}
+
+bool object_address(const struct object *o, uint64_t offset, uint64_t *address)
+{
+	return elf_file_address(o->file, offset, address);
+}
+
+static struct debug_file_place place_of(const struct object *o)
+{
+	return (struct debug_file_place){ .debug_dir = o->env->debug_dir,
+		                          .fetched_dir = o->env->fetched_dir,
+		                          .root = o->root,
+		                          .path = o->path };
+}
+
+void object_report_missing(const struct object_environment *env, const char *build_id)
+{
+	if (env->debug_missing && *build_id)
+		env->debug_missing(build_id, env->missing_context);
+}
+
+void object_load_debug_file(struct object *o)
+{
+	struct debug_file_place place = place_of(o);
+
+	if (o->debug_tried)
+		return;
+	o->debug_tried = true;
+	if (!elf_file_has_section(o->file, ".debug_info")) {
+		if (!debug_file_open(o->file, &place, o->env->max_bytes, &o->debug))
+			o->env->stats->debug_files_opened++;
+		else
+			object_report_missing(o->env, o->build_id);
+	}
+	debug_file_open_alt(o->debug ? o->debug : o->file, &place, o->env->max_bytes, &o->alt);
+}
+
+static void count_refusal(struct object *o, int err)
+{
+	if (err == -EFBIG)
+		o->env->stats->files_too_large++;
+	else if (err && err != -ENOENT)
+		o->env->stats->files_corrupt++;
+	o->is_partial |= err && err != -ENOENT;
+}
+
+/* Fedora's packages have the names of their static functions in .gnu_debugdata, an ELF file packed by xz. */
+static void load_mini_symtab(struct object *o)
+{
+	struct elf_section packed;
+	uint8_t *plain;
+	size_t len;
+	int err;
+
+	if (elf_file_section(o->file, ".gnu_debugdata", &packed))
+		return;
+	err = packed_file_unxz(packed.data, packed.len, o->env->max_bytes, &plain, &len);
+	if (!err)
+		err = elf_file_open_owned(plain, len, o->env->max_bytes, &o->mini);
+	if (!err)
+		err = symtab_new(o->file, o->mini, &o->mini_symtab);
+	count_refusal(o, err);
+}
+
+void object_load_symtabs(struct object *o)
+{
+	if (o->symtab_tried)
+		return;
+	o->symtab_tried = true;
+	object_load_debug_file(o);
+	count_refusal(o, symtab_new(o->file, o->debug, &o->symtab));
+	if (!o->symtab || symtab_is_dynamic(o->symtab))
+		load_mini_symtab(o);
+}
+
+struct dwarf_index *object_load_dwarf(struct object *o)
+{
+	struct debug_file_place place = place_of(o);
+	struct dwarf_split *split;
+
+	if (!o->dwarf_tried) {
+		o->dwarf_tried = true;
+		object_load_debug_file(o);
+		split = dwarf_split_new(&place, o->build_id, o->env->max_bytes, o->env->stats);
+		count_refusal(o, dwarf_index_new(o->file, o->debug ? o->debug : o->file, o->alt,
+		                                 o->env->max_bytes / UNITS_PART, split, &o->dwarf));
+		if (o->dwarf) {
+			o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf);
+			o->is_partial |= dwarf_index_is_partial(o->dwarf);
+		}
+	}
+	return o->dwarf;
+}
+
+static bool load_cfi(struct object *o)
+{
+	if (!o->cfi_tried) {
+		o->cfi_tried = true;
+		object_load_debug_file(o);
+		count_refusal(o, cfi_new(o->file, o->debug, &o->cfi));
+	}
+	return o->cfi;
+}
+
+int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len)
+{
+	return elf_file_read(o->file, offset, buffer, len);
+}
+
+int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out)
+{
+	size_t before;
+	int err;
+
+	o->has_grown |= !o->cfi_tried;
+	if (!load_cfi(o))
+		return -ENOENT;
+	before = cfi_memory(o->cfi);
+	err = cfi_rules_at(o->cfi, address, out);
+	o->has_grown |= cfi_memory(o->cfi) != before;
+	return err;
+}
+
+void object_touch(struct object *o, uint64_t clock)
+{
+	o->last_use = clock;
+}
+
+uint64_t object_last_use(const struct object *o)
+{
+	return o->last_use;
+}
+
+bool object_has_grown(struct object *o)
+{
+	bool has_grown = o->has_grown;
+
+	o->has_grown = false;
+	return has_grown;
+}
+
+size_t object_memory(const struct object *o)
+{
+	size_t sum = elf_file_memory(o->file);
+
+	sum += o->debug ? elf_file_memory(o->debug) : 0;
+	sum += o->alt ? elf_file_memory(o->alt) : 0;
+	sum += o->mini ? elf_file_memory(o->mini) : 0;
+	sum += o->symtab ? symtab_memory(o->symtab) : 0;
+	sum += o->mini_symtab ? symtab_memory(o->mini_symtab) : 0;
+	sum += o->dwarf ? dwarf_index_memory(o->dwarf) : 0;
+	sum += o->index ? object_index_memory(o->index) : 0;
+	sum += o->cfi ? cfi_memory(o->cfi) : 0;
+	sum += address_map_memory(&o->answer_of);
+	sum += o->max_answers * sizeof(*o->answers) + o->max_frames * sizeof(*o->frames);
+	return sum;
+}

@@ -1,0 +1,85 @@
+/*
+ * One file that is mapped somewhere: its symbols, DWARF and unwind tables, each loaded on first use, and the
+ * answers given before.
+ */
+#ifndef SYMBOLIZER_OBJECT_H
+#define SYMBOLIZER_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolizer/cfi/cfi.h"
+#include "symbolizer/elf/debug_file.h"
+#include "symbolizer/base/intern.h"
+#include "symbolizer/index/object_index.h"
+#include "symbolizer/types.h"
+
+struct object;
+
+/* What all objects of a symbolizer share. */
+struct object_environment {
+	struct intern *strings;
+	const char *debug_dir;
+	const char *fetched_dir; /* another one, of .build-id alone; NULL: none */
+	void (*debug_missing)(const char *build_id, void *context); /* NULL: nobody wants to know */
+	void *missing_context;
+	struct index_folder *folder; /* of indexes; NULL: none */
+	size_t max_bytes;
+	bool keep_mangled;
+	enum sym_names names;
+	struct symbolizer_stats *stats;
+};
+
+/* Says that there is no debug information for the file of that build-id (""; nothing is said), to whom it concerns. */
+void object_report_missing(const struct object_environment *env, const char *build_id);
+
+/* The answer for one address, as it is remembered. */
+struct object_answer {
+	const struct sym_frame *frames; /* until the next call for this object */
+	size_t n_frames;
+	enum sym_source source; /* DWARF or SYMTAB */
+};
+
+/*
+ * `root` and `path` are where to look for debug files beside it (copied). Takes `f` in any case. NULL: no
+ * memory.
+ */
+struct object *object_new(const struct object_environment *env, struct elf_file *f, const char *root,
+                          const char *path);
+void object_free(struct object *o);
+
+const char *object_build_id(const struct object *o);
+bool object_has_functions(const struct object *o); /* as far as has been loaded, or answered */
+bool object_has_lines(const struct object *o);
+
+/* The ELF address of what is mapped from `offset` of the file. */
+bool object_address(const struct object *o, uint64_t offset, uint64_t *address);
+
+/* False: nothing is known of the address. The names are interned. */
+bool object_resolve(struct object *o, uint64_t address, struct object_answer *out);
+
+/* Plain bytes of the file. -errno of reading; -EBADMSG: outside it. */
+int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len);
+
+/* How to unwind from an ELF address; lives until the tables go. -ENOENT, -EBADMSG, -ENOMEM, as cfi_rules_at(). */
+int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out);
+
+/* Bytes of all tables; changes only in object_resolve() and object_rules(). */
+size_t object_memory(const struct object *o);
+
+/* For the cache of objects: when it was last used. */
+void object_touch(struct object *o, uint64_t clock);
+uint64_t object_last_use(const struct object *o);
+
+/* Has object_memory() changed since this was last asked? */
+bool object_has_grown(struct object *o);
+
+/* Puts what has been found out into the index on disk, as object_index_save(). True: it was written. */
+bool object_save(struct object *o, enum index_save when);
+
+/* Frees the tables, saving what is not in the index on disk unless somebody else is writing there; they are loaded again when
+ * needed. */
+void object_unload(struct object *o);
+
+#endif

@@ -1,0 +1,322 @@
+#include "symbolizer/object/object_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbolizer/base/maps.h"
+#include "symbolizer/base/growing_array.h"
+
+/* Each holds a file descriptor, and one of its index. */
+#define MAX_OBJECTS 256
+
+/* Files that can't be used, and other names of those that can, are remembered up to this many. */
+#define MAX_KEYS 16384
+
+struct key {
+	uint64_t device, inode, size;
+	int64_t changed_ns;
+	uint64_t writer; /* the user who alone may write to it */
+	bool has_writer;
+};
+
+struct slot {
+	struct object *object;
+	size_t memory; /* when last looked at */
+};
+
+struct known_file {
+	struct key key;
+	struct object *object; /* NULL: can't be used */
+};
+
+struct object_cache {
+	const struct object_environment *env;
+	struct slot slots[MAX_OBJECTS];
+	size_t n_slots;
+	struct known_file *known;
+	size_t n_known, max_known;
+	struct object *vdso;
+	bool vdso_tried;
+	uint64_t clock, generation;
+	size_t memory;
+};
+
+struct object_cache *object_cache_new(const struct object_environment *env)
+{
+	struct object_cache *c = calloc(1, sizeof(*c));
+
+	if (c)
+		c->env = env;
+	return c;
+}
+
+void object_cache_free(struct object_cache *c)
+{
+	size_t i;
+
+	if (!c)
+		return;
+	for (i = 0; i < c->n_slots; i++)
+		object_free(c->slots[i].object);
+	object_free(c->vdso);
+	free(c->known);
+	free(c);
+}
+
+static struct slot *slot_of(struct object_cache *c, const struct object *o)
+{
+	size_t i;
+
+	for (i = 0; i < c->n_slots; i++)
+		if (c->slots[i].object == o)
+			return &c->slots[i];
+	return NULL;
+}
+
+static void forget_known(struct object_cache *c, const struct object *o)
+{
+	size_t from, to = 0;
+
+	for (from = 0; from < c->n_known; from++)
+		if (c->known[from].object != o)
+			c->known[to++] = c->known[from];
+	c->n_known = to;
+}
+
+static void drop(struct object_cache *c, struct slot *slot)
+{
+	forget_known(c, slot->object);
+	object_save(slot->object, INDEX_SAVE_NOW); /* a wait for the lock would hold up all stacks */
+	object_free(slot->object);
+	c->memory -= slot->memory;
+	*slot = c->slots[--c->n_slots];
+	c->generation++;
+}
+
+static void evict(struct object_cache *c, struct slot *slot)
+{
+	drop(c, slot);
+	c->env->stats->cache_evictions++;
+}
+
+void object_cache_forget(struct object_cache *c, const char *build_id)
+{
+	size_t i = 0;
+
+	while (i < c->n_slots) {
+		if (strcmp(object_build_id(c->slots[i].object), build_id) == 0)
+			drop(c, &c->slots[i]); /* the last one takes its place */
+		else
+			i++;
+	}
+}
+
+static struct slot *least_recently_used(struct object_cache *c, const struct object *except)
+{
+	struct slot *oldest = NULL;
+	size_t i;
+
+	for (i = 0; i < c->n_slots; i++)
+		if (c->slots[i].object != except &&
+		    (!oldest || object_last_use(c->slots[i].object) < object_last_use(oldest->object)))
+			oldest = &c->slots[i];
+	return oldest;
+}
+
+void object_cache_used(struct object_cache *c, struct object *o)
+{
+	struct slot *slot, *oldest;
+
+	object_touch(o, ++c->clock);
+	if (!object_has_grown(o))
+		return;
+	slot = slot_of(c, o);
+	if (!slot)
+		return; /* the vDSO, which is small */
+	c->memory -= slot->memory;
+	slot->memory = object_memory(o);
+	c->memory += slot->memory;
+	while (c->memory > c->env->max_bytes && (oldest = least_recently_used(c, o)))
+		evict(c, oldest);
+}
+
+static bool same_key(const struct key *a, const struct key *b)
+{
+	return a->inode == b->inode && a->device == b->device && a->size == b->size &&
+	       a->changed_ns == b->changed_ns;
+}
+
+static struct known_file *find_known(struct object_cache *c, const struct key *key)
+{
+	size_t i;
+
+	for (i = c->n_known; i > 0; i--)
+		if (same_key(&c->known[i - 1].key, key))
+			return &c->known[i - 1];
+	return NULL;
+}
+
+/* When there are too many, the oldest half goes. */
+static void remember(struct object_cache *c, const struct key *key, struct object *o)
+{
+	if (c->n_known == MAX_KEYS) {
+		c->n_known /= 2;
+		memmove(c->known, c->known + c->n_known, c->n_known * sizeof(*c->known));
+	}
+	if (!growing_array_reserve((void **)&c->known, c->n_known + 1, &c->max_known, sizeof(*c->known),
+	                           MAX_KEYS))
+		c->known[c->n_known++] = (struct known_file){ .key = *key, .object = o };
+}
+
+/* The same file at another place. Anybody can give a file any build-id: only one writer's files answer for each other. */
+static struct object *find_build_id(struct object_cache *c, const char *build_id, const struct key *key)
+{
+	size_t i;
+
+	if (!*build_id || !key->has_writer)
+		return NULL;
+	for (i = 0; i < c->n_known; i++)
+		if (c->known[i].object && c->known[i].key.size == key->size && c->known[i].key.has_writer &&
+		    c->known[i].key.writer == key->writer &&
+		    strcmp(object_build_id(c->known[i].object), build_id) == 0)
+			return c->known[i].object;
+	return NULL;
+}
+
+static struct object *add(struct object_cache *c, struct object *o)
+{
+	if (c->n_slots == MAX_OBJECTS)
+		evict(c, least_recently_used(c, NULL));
+	object_touch(o, ++c->clock);
+	c->slots[c->n_slots++] = (struct slot){ .object = o };
+	return o;
+}
+
+bool object_cache_may_pass(int err)
+{
+	static const int passing[] = { EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN, EIO };
+	size_t i;
+
+	for (i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+		if (err == -passing[i])
+			return true;
+	return false;
+}
+
+static int open_object(struct object_cache *c, int fd, const struct key *key, const char *root,
+                       const char *path, struct object **out)
+{
+	struct object *twin;
+	struct elf_file *f;
+	int err = elf_file_open(fd, false, c->env->max_bytes, &f);
+
+	if (err && object_cache_may_pass(err))
+		return err;
+	if (err) {
+		c->env->stats->files_corrupt++;
+		return -EBADMSG;
+	}
+	c->env->stats->files_corrupt += elf_file_lost_sections(f);
+	*out = object_new(c->env, f, root, path);
+	if (!*out)
+		return -ENOMEM;
+	twin = find_build_id(c, object_build_id(*out), key);
+	if (twin) {
+		object_free(*out);
+		*out = twin;
+		return 0;
+	}
+	c->env->stats->files_opened++;
+	add(c, *out);
+	return 0;
+}
+
+int object_cache_get(struct object_cache *c, int fd, const char *root, const char *path, struct object **out)
+{
+	const struct known_file *known;
+	struct stat st;
+	struct key key;
+	int err;
+
+	*out = NULL;
+	if (fstat(fd, &st)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	key = (struct key){ .device = st.st_dev,
+		            .inode = st.st_ino,
+		            .size = (uint64_t)st.st_size,
+		            .changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec,
+		            .writer = st.st_uid,
+		            .has_writer = !(st.st_mode & (S_IWGRP | S_IWOTH)) };
+	known = find_known(c, &key);
+	if (known) {
+		close(fd);
+		*out = known->object;
+		return *out ? 0 : -EBADMSG;
+	}
+	err = open_object(c, fd, &key, root, path, out);
+	if (!object_cache_may_pass(err))
+		remember(c, &key, *out);
+	return err;
+}
+
+static int find_vdso(const struct maps_entry *entry, void *context)
+{
+	uint64_t *size = context;
+
+	if (strcmp(entry->path, "[vdso]") == 0)
+		*size = entry->end - entry->start;
+	return 0;
+}
+
+struct object *object_cache_vdso(struct object_cache *c)
+{
+	uintptr_t image = getauxval(AT_SYSINFO_EHDR);
+	struct elf_file *f;
+	uint64_t size = 0;
+	int fd;
+
+	if (c->vdso_tried || !image)
+		return c->vdso;
+	c->vdso_tried = true;
+	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	maps_read(fd, find_vdso, &size, NULL);
+	close(fd);
+	if (size && !elf_file_open_image((const void *)image, size, c->env->max_bytes, &f))
+		c->vdso = object_new(c->env, f, "", "[vdso]");
+	return c->vdso;
+}
+
+bool object_cache_save(struct object_cache *c, bool last)
+{
+	bool wrote = false;
+	size_t i;
+
+	for (i = 0; i < c->n_slots; i++)
+		wrote |= object_save(c->slots[i].object, last);
+	return wrote;
+}
+
+uint64_t object_cache_generation(const struct object_cache *c)
+{
+	return c->generation;
+}
+
+size_t object_cache_memory(const struct object_cache *c)
+{
+	return c->memory;
+}
+
+size_t object_cache_count(const struct object_cache *c)
+{
+	return c->n_slots;
+}

@@ -1,0 +1,46 @@
+/* What a `struct object` is made of: for object.c and object_resolve.c. */
+#ifndef SYMBOLIZER_OBJECT_STATE_H
+#define SYMBOLIZER_OBJECT_STATE_H
+
+#include "symbolizer/base/address_map.h"
+#include "symbolizer/dwarf/dwarf_index.h"
+#include "symbolizer/object/object.h"
+#include "symbolizer/index/object_index.h"
+#include "symbolizer/elf/symtab.h"
+
+struct remembered {
+	uint32_t first_frame;
+	uint16_t n_frames;
+	uint16_t from_dwarf;
+};
+
+struct object {
+	const struct object_environment *env;
+	struct elf_file *file, *debug, *alt;
+	struct elf_file *mini; /* unpacked from .gnu_debugdata */
+	struct symtab *symtab, *mini_symtab;
+	struct dwarf_index *dwarf;
+	struct cfi *cfi;
+	struct object_index *index;
+	bool symtab_tried, dwarf_tried, cfi_tried, debug_tried;
+	bool is_partial; /* some table could not be had, so answers may be less than the file has to say */
+	bool has_given_functions, has_given_lines; /* by the index, without any of these tables */
+	uint64_t last_use;
+	bool has_grown;
+	char build_id[BUILD_ID_HEX_SIZE];
+	char *root, *path;
+
+	struct address_map answer_of; /* address -> index in answers */
+	struct remembered *answers;
+	struct sym_frame *frames;
+	size_t n_answers, max_answers, n_frames, max_frames;
+};
+
+/* Each on first use; NULL: there is none that can be used. */
+void object_load_debug_file(struct object *o);
+void object_load_symtabs(struct object *o);
+struct dwarf_index *object_load_dwarf(struct object *o);
+
+void object_forget_answers(struct object *o);
+
+#endif

@@ -1,0 +1,84 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/cli/loss_log.h"
+#include "profiler/format/stamp.h"
+
+static unsigned int n_said;
+static char last_said[512];
+
+static void take_line(const char *line)
+{
+	n_said++;
+	snprintf(last_said, sizeof(last_said), "%s", line);
+}
+
+static void take(struct loss_log *log, const char *counter, uint64_t value, enum hook_state state)
+{
+	struct stamp *stamp = stamp_new();
+
+	assert_non_null(stamp);
+	assert_int_equal(stamp_add_hook(stamp, "block_io", "tp_btf/a", HOOK_ATTACHED, NULL), 0);
+	assert_int_equal(stamp_add_hook(stamp, "journal", "tp/b", state, "not in this kernel"), 0);
+	assert_int_equal(stamp_add_counter(stamp, "frames_dwarf", 7), 0);
+	assert_int_equal(stamp_add_counter(stamp, counter, value), 0);
+	loss_log_take(log, stamp, take_line);
+	stamp_free(stamp);
+}
+
+static void test_loss_log__each_kind_once(void **state)
+{
+	struct loss_log log = { 0 };
+	char totals[128];
+
+	(void)state;
+	n_said = 0;
+	take(&log, "ring_full", 0, HOOK_ATTACHED);
+	assert_int_equal(n_said, 0);
+	loss_log_totals(&log, totals, sizeof(totals));
+	assert_string_equal(totals, "");
+	take(&log, "ring_full", 3, HOOK_ATTACHED);
+	assert_int_equal(n_said, 1);
+	assert_string_equal(last_said,
+	                    "3 samples lost: the ring buffer was full: raise sampling.ring_bytes (further "
+	                    "ones are counted in the profiles: ring_full)");
+	take(&log, "ring_full", 4, HOOK_ATTACHED);
+	assert_int_equal(n_said, 1);
+	take(&log, "slots_exhausted", 1, HOOK_ATTACHED);
+	assert_int_equal(n_said, 2);
+	loss_log_totals(&log, totals, sizeof(totals));
+	assert_string_equal(totals, "ring_full=7 slots_exhausted=1");
+	/* What does not fit in is cut. */
+	loss_log_totals(&log, totals, 8);
+	assert_int_equal(strlen(totals), 7);
+}
+
+static void test_loss_log__a_missing_hook_once(void **state)
+{
+	struct loss_log log = { 0 };
+
+	(void)state;
+	n_said = 0;
+	take(&log, "ring_full", 0, HOOK_MISSING);
+	assert_int_equal(n_said, 1);
+	assert_string_equal(last_said,
+	                    "journal is not seen by tp/b: not in this kernel (see stallprof doctor)");
+	take(&log, "ring_full", 0, HOOK_MISSING);
+	assert_int_equal(n_said, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_loss_log__each_kind_once),
+		cmocka_unit_test(test_loss_log__a_missing_hook_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

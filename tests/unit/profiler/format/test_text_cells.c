@@ -1,0 +1,81 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "profiler/format/text_cells.h"
+
+static void assert_printed(const char *text, size_t columns, const char *expected)
+{
+	char *printed;
+	size_t size;
+	FILE *stream = open_memstream(&printed, &size);
+
+	text_print_clean(stream, text, columns);
+	fclose(stream);
+	assert_string_equal(printed, expected);
+	free(printed);
+}
+
+static void test_text_cells__cut_and_clean(void **state)
+{
+	(void)state;
+	assert_printed("abcdef", 0, "abcdef");
+	assert_printed("abcdef", 6, "abcdef");
+	assert_printed("abcdef", 5, "abcd…");
+	assert_printed("äöüß", 4, "äöüß");
+	assert_printed("äöüß", 3, "äö…");
+	assert_printed("\x1b[31mred", 0, "\\x1b[31mred");
+	assert_printed("\xc2\x9b"
+	               "31m",
+	               0, "\\xc2\\x9b31m");
+	assert_printed("a\xff", 0, "a\\xff");
+	assert_printed("ab\x01"
+	               "cd",
+	               6, "ab…");
+	assert_printed("", 1, "");
+}
+
+static void test_text_cells__durations(void **state)
+{
+	char text[TEXT_DURATION_BYTES];
+
+	(void)state;
+	assert_string_equal(text_duration(text, 0), "0 ns");
+	assert_string_equal(text_duration(text, 999), "999 ns");
+	assert_string_equal(text_duration(text, 1000), "1.000 us");
+	assert_string_equal(text_duration(text, 1234567), "1.235 ms");
+	assert_string_equal(text_duration(text, -2500000000), "-2.500 s");
+	assert_string_equal(text_duration(text, INT64_MAX), "9223372036.855 s");
+	assert_string_equal(text_short_duration(text, 0), "0 ns");
+	assert_string_equal(text_short_duration(text, 999), "999 ns");
+	assert_string_equal(text_short_duration(text, 1000), "1.00 us");
+	assert_string_equal(text_short_duration(text, 12345), "12.3 us");
+	assert_string_equal(text_short_duration(text, 9996000), "10.0 ms");
+	assert_string_equal(text_short_duration(text, 999499999), "999 ms");
+	assert_string_equal(text_short_duration(text, 999500000), "1.00 s");
+	assert_string_equal(text_short_duration(text, 1234567890123), "1235 s");
+}
+
+static void test_text_cells__a_file_is_no_terminal(void **state)
+{
+	FILE *file = fopen("/dev/null", "we");
+
+	(void)state;
+	assert_int_equal(text_terminal_columns(file), 0);
+	fclose(file);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text_cells__cut_and_clean),
+		cmocka_unit_test(test_text_cells__durations),
+		cmocka_unit_test(test_text_cells__a_file_is_no_terminal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

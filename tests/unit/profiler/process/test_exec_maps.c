@@ -1,0 +1,480 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "profiler/process/exec_maps.h"
+#include "tests/unit/compile_program.h"
+#include "tests/unit/need_root.h"
+
+#define CALLS_MAX 4096
+
+struct call {
+	char what; /* f, x, e, k: file, exec, exit, fork */
+	uint32_t pid;
+	uint64_t inode;
+};
+
+struct seen {
+	struct call calls[CALLS_MAX];
+	size_t n;
+	bool answer;
+};
+
+static void note(struct seen *seen, char what, uint32_t pid, uint64_t inode)
+{
+	if (seen->n < CALLS_MAX)
+		seen->calls[seen->n++] = (struct call){ what, pid, inode };
+}
+
+static bool on_file(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
+{
+	struct seen *seen = ctx;
+
+	note(seen, 'f', pid, mapping->inode);
+	return seen->answer;
+}
+
+static void on_fork(void *ctx, uint32_t child, uint32_t parent)
+{
+	note(ctx, 'k', child, parent);
+}
+
+static void on_exec(void *ctx, uint32_t pid)
+{
+	note(ctx, 'x', pid, 0);
+}
+
+static void on_exit_of(void *ctx, uint32_t pid)
+{
+	note(ctx, 'e', pid, 0);
+}
+
+static int calls(const struct seen *seen, char what, uint32_t pid, uint64_t inode)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < seen->n; i++)
+		n += seen->calls[i].what == what && (!pid || seen->calls[i].pid == pid) &&
+		     (!inode || seen->calls[i].inode == inode);
+	return n;
+}
+
+/* Skips the test where the kernel does not let us. */
+static struct exec_maps *open_feed(struct seen *seen)
+{
+	const struct exec_maps_handler handler = {
+		.file = on_file, .fork = on_fork, .exec = on_exec, .exit = on_exit_of, .ctx = seen
+	};
+	struct exec_maps *maps;
+	char err[256] = "";
+
+	*seen = (struct seen){ .n = 0 };
+	maps = exec_maps_new(&handler, err, sizeof(err));
+	if (!maps) {
+		assert_true(errno == EACCES || errno == EPERM || errno == ENOSYS);
+		skip_for(err);
+	}
+	return maps;
+}
+
+static void poll_all(struct exec_maps *maps)
+{
+	usleep(5000);
+	assert_true(exec_maps_poll(maps) >= 0);
+}
+
+static pid_t run(const char *path)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl(path, path, NULL);
+		_exit(127);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+struct search {
+	const char *path;
+	struct exec_mapping like;
+	int found, total;
+};
+
+static void search_mapping(void *ctx, const struct exec_mapping *mapping)
+{
+	struct search *search = ctx;
+
+	search->total++;
+	if (search->path)
+		search->found += !strcmp(mapping->path, search->path);
+	else
+		search->found += mapping->start == search->like.start && mapping->end == search->like.end &&
+		                 mapping->pgoff == search->like.pgoff &&
+		                 mapping->inode == search->like.inode &&
+		                 mapping->dev_major == search->like.dev_major &&
+		                 mapping->dev_minor == search->like.dev_minor;
+}
+
+static int count_path(struct exec_maps *maps, uint32_t pid, const char *path)
+{
+	struct search search = { .path = path };
+
+	exec_maps_feed(maps, pid, search_mapping, &search);
+	return search.found;
+}
+
+/* A process that lived for a millisecond. */
+static void test_exec_maps__a_short_process(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	struct search all = { .path = "" };
+	char path[128];
+	struct stat st;
+	pid_t pid;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/true", program_dir);
+	assert_int_equal(shell("cp /bin/true %s", path), 0);
+	assert_int_equal(stat(path, &st), 0);
+	pid = run(path);
+	waitpid(pid, NULL, 0);
+	poll_all(maps);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, search_mapping, &all), 0);
+	assert_true(all.total >= 3);
+	assert_int_equal(count_path(maps, (uint32_t)pid, path), 1);
+	assert_int_equal(calls(&seen, 'k', (uint32_t)pid, (uint64_t)getpid()), 1);
+	assert_int_equal(calls(&seen, 'x', (uint32_t)pid, 0), 1);
+	assert_int_equal(calls(&seen, 'f', (uint32_t)pid, st.st_ino), 1);
+	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 1);
+	/* what it had of us by fork is gone */
+	assert_int_equal(readlink("/proc/self/exe", path, sizeof(path)) > 0, 1);
+	path[readlink("/proc/self/exe", path, sizeof(path) - 1)] = 0;
+	assert_int_equal(count_path(maps, (uint32_t)pid, path), 0);
+	exec_maps_free(maps);
+}
+
+/* Each executable line of /proc/PID/maps is in the feed. */
+static void check_against_proc(struct exec_maps *maps, pid_t pid)
+{
+	char name[64], line[8192];
+	int lines = 0;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+	file = fopen(name, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		struct search search = { .path = NULL };
+		unsigned long start, end, offset, inode;
+		unsigned int major, minor;
+		char permissions[8];
+
+		assert_int_equal(sscanf(line, "%lx-%lx %7s %lx %x:%x %lu", &start, &end, permissions, &offset,
+		                        &major, &minor, &inode),
+		                 7);
+		if (permissions[2] != 'x' || strstr(line, "[vsyscall]"))
+			continue;
+		search.like = (struct exec_mapping){ .start = start,
+			                             .end = end,
+			                             .pgoff = offset,
+			                             .inode = inode,
+			                             .dev_major = major,
+			                             .dev_minor = minor };
+		if (strstr(line, "[vdso]"))
+			search.path = "[vdso]"; /* whose offset is told in two ways */
+		exec_maps_feed(maps, (uint32_t)pid, search_mapping, &search);
+		if (search.found != 1)
+			fail_msg("%d times in the feed: %s", search.found, line);
+		lines++;
+	}
+	assert_true(lines >= 3);
+	fclose(file);
+}
+
+static void test_exec_maps__a_forked_child_has_its_parents(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	struct search all = { .path = "" };
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	poll_all(maps);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, search_mapping, &all), 0);
+	check_against_proc(maps, pid);
+	assert_int_equal(calls(&seen, 'x', (uint32_t)pid, 0), 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	exec_maps_free(maps);
+}
+
+/* A mapping that the child makes is the child's alone; one that the parent makes later is the parent's. */
+static void test_exec_maps__later_mappings(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	char child_path[128], parent_path[128];
+	void *at;
+	pid_t pid;
+	int fd;
+
+	(void)state;
+	snprintf(child_path, sizeof(child_path), "%s/child", program_dir);
+	snprintf(parent_path, sizeof(parent_path), "%s/parent", program_dir);
+	assert_int_equal(shell("cp /bin/true %s && cp /bin/true %s", child_path, parent_path), 0);
+	poll_all(maps); /* so that the parent is known */
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fd = open(child_path, O_RDONLY);
+		mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	waitpid(pid, NULL, WUNTRACED);
+	fd = open(parent_path, O_RDONLY);
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	poll_all(maps);
+	assert_int_equal(count_path(maps, (uint32_t)pid, child_path), 1);
+	assert_int_equal(count_path(maps, (uint32_t)pid, parent_path), 0);
+	assert_int_equal(count_path(maps, (uint32_t)getpid(), parent_path), 1);
+	assert_int_equal(count_path(maps, (uint32_t)getpid(), child_path), 0);
+	check_against_proc(maps, pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	munmap(at, 4096);
+	exec_maps_free(maps);
+}
+
+static void run_and_poll(struct exec_maps *maps, const char *path)
+{
+	waitpid(run(path), NULL, 0);
+	poll_all(maps);
+}
+
+/* A file of no interest is asked about once, and again when it was overwritten. */
+static void test_exec_maps__verdicts(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	char path[128];
+	struct stat st;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/verdict", program_dir);
+	assert_int_equal(shell("cp /bin/true %s", path), 0);
+	assert_int_equal(stat(path, &st), 0);
+	run_and_poll(maps, path);
+	run_and_poll(maps, path);
+	assert_int_equal(calls(&seen, 'f', 0, st.st_ino), 1);
+	assert_int_equal(shell("cat /bin/false > %s", path), 0);
+	run_and_poll(maps, path);
+	run_and_poll(maps, path);
+	assert_int_equal(calls(&seen, 'f', 0, st.st_ino), 2);
+	seen.answer = true;
+	assert_int_equal(shell("cat /bin/true > %s", path), 0);
+	run_and_poll(maps, path);
+	run_and_poll(maps, path);
+	assert_int_equal(calls(&seen, 'f', 0, st.st_ino), 4);
+	exec_maps_free(maps);
+}
+
+static void *outlive_leader(void *pipe_end)
+{
+	char byte;
+
+	while (read(*(int *)pipe_end, &byte, 1) > 0)
+		;
+	_exit(0);
+	return NULL;
+}
+
+/* The process lives as long as its last thread. Known from its fork, and (with the feed opened later) not. */
+static void check_leader_first(bool known)
+{
+	static struct seen seen;
+	struct exec_maps *maps = known ? open_feed(&seen) : NULL;
+	int start[2], end[2];
+	pid_t pid;
+
+	assert_true(!pipe2(start, O_CLOEXEC) && !pipe2(end, O_CLOEXEC));
+	pid = fork();
+	if (!pid) {
+		pthread_t thread;
+		char byte;
+
+		close(start[1]);
+		close(end[1]);
+		while (read(start[0], &byte, 1) > 0)
+			;
+		pthread_create(&thread, NULL, outlive_leader, &end[0]);
+		pthread_exit(NULL);
+	}
+	if (!known)
+		maps = open_feed(&seen);
+	close(start[1]);
+	usleep(200000);
+	poll_all(maps);
+	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 0);
+	close(end[1]);
+	waitpid(pid, NULL, 0);
+	poll_all(maps);
+	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 1);
+	close(start[0]);
+	close(end[0]);
+	exec_maps_free(maps);
+}
+
+static void test_exec_maps__leader_exits_first(void **state)
+{
+	(void)state;
+	check_leader_first(true);
+	check_leader_first(false);
+}
+
+static void pin_to_one_cpu(cpu_set_t *before)
+{
+	cpu_set_t one;
+
+	sched_getaffinity(0, sizeof(*before), before);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* More than a ring holds, read in time: all of it is there, also where a ring goes round. */
+static void test_exec_maps__many_processes(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	struct exec_maps_stats stats;
+	uint32_t pids[300];
+	char path[128];
+	cpu_set_t before;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/many", program_dir);
+	assert_int_equal(shell("cp /bin/true %s", path), 0);
+	pin_to_one_cpu(&before);
+	for (int i = 0; i < 300; i++) {
+		pids[i] = (uint32_t)run(path);
+		waitpid((pid_t)pids[i], NULL, 0);
+		if (i % 20 == 19)
+			poll_all(maps);
+	}
+	sched_setaffinity(0, sizeof(before), &before);
+	exec_maps_stats(maps, &stats);
+	assert_int_equal(stats.cpus_not_covered, 0);
+	assert_int_equal(stats.records_lost, 0);
+	for (int i = 0; i < 300; i++) {
+		assert_int_equal(count_path(maps, pids[i], path), 1);
+		assert_int_equal(calls(&seen, 'x', pids[i], 0), 1);
+		assert_int_equal(calls(&seen, 'e', pids[i], 0), 1);
+	}
+	exec_maps_free(maps);
+}
+
+/* A burst that no ring can hold is noticed, and the descriptor calls before that. */
+static void test_exec_maps__lost_records(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	struct pollfd ready = { .fd = exec_maps_fd(maps), .events = POLLIN };
+	struct search all = { .path = "" };
+	struct exec_maps_stats stats;
+	cpu_set_t before;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	poll_all(maps);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, search_mapping, &all), 0);
+	pin_to_one_cpu(&before);
+	for (int i = 0; i < 400; i++)
+		waitpid(run("/bin/true"), NULL, 0);
+	assert_int_equal(poll(&ready, 1, 0), 1);
+	poll_all(maps);
+	run_and_poll(maps, "/bin/true");
+	exec_maps_stats(maps, &stats);
+	assert_true(stats.records_lost > 0);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, search_mapping, &all), 1);
+	sched_setaffinity(0, sizeof(before), &before);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	exec_maps_free(maps);
+}
+
+static void test_exec_maps__nothing_known(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	struct search all = { .path = "" };
+
+	(void)state;
+	assert_int_equal(exec_maps_feed(maps, 4194305, search_mapping, &all), -ENOENT);
+	assert_int_equal(all.total, 0);
+	exec_maps_free(maps);
+}
+
+/* Records that are too short, or whose path does not end, are left alone. */
+static void test_exec_maps__malformed_records(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	_Alignas(8) unsigned char record[256];
+	struct perf_event_header *header = (struct perf_event_header *)record;
+
+	(void)state;
+	for (uint32_t type = 0; type < PERF_RECORD_MAX; type++)
+		for (uint16_t size = 8; size <= sizeof(record); size += 8) {
+			memset(record, 'a', sizeof(record));
+			*header = (struct perf_event_header){ .type = type, .size = size };
+			exec_maps_apply(maps, header, 1);
+		}
+	exec_maps_free(maps);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exec_maps__a_short_process),
+		cmocka_unit_test(test_exec_maps__a_forked_child_has_its_parents),
+		cmocka_unit_test(test_exec_maps__later_mappings),
+		cmocka_unit_test(test_exec_maps__verdicts),
+		cmocka_unit_test(test_exec_maps__leader_exits_first),
+		cmocka_unit_test(test_exec_maps__many_processes),
+		cmocka_unit_test(test_exec_maps__lost_records),
+		cmocka_unit_test(test_exec_maps__nothing_known),
+		cmocka_unit_test(test_exec_maps__malformed_records),
+	};
+
+	return cmocka_run_group_tests(tests, program_dir_make, program_dir_remove);
+}

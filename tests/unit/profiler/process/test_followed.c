@@ -1,0 +1,108 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "profiler/process/followed.h"
+#include "profiler/process/process_stat.h"
+#include "profiler/tracer/tracer_state.h"
+
+#define PID 4711
+
+/* The process that has the pid now; 0: nobody has. */
+static uint64_t start_ticks;
+/* What the BPF side has: which of two processes with that pid. */
+static bool known[3];
+
+int process_stat_read(uint32_t pid, struct process_stat *out)
+{
+	assert_int_equal(pid, PID);
+	*out = (struct process_stat){ .start_ticks = start_ticks };
+	return start_ticks ? 0 : -ESRCH;
+}
+
+static int set_process(struct tracer *tracer, const struct abi_process_key *key,
+                       const struct abi_process *process)
+{
+	(void)tracer;
+	(void)process;
+	assert_int_equal(key->tgid, PID);
+	assert_in_range(key->start_ticks, 1, 2);
+	known[key->start_ticks] = true;
+	return 0;
+}
+
+static void forget_process(struct tracer *tracer, const struct abi_process_key *key)
+{
+	(void)tracer;
+	known[key->start_ticks] = false;
+}
+
+static const struct tracer_ops ops = { .set_process = set_process, .forget_process = forget_process };
+static struct tracer tracer = { .ops = &ops };
+
+static int begin(void **state)
+{
+	memset(known, 0, sizeof(known));
+	start_ticks = 1;
+	*state = followed_new(&tracer);
+	return *state ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	followed_free(*state);
+	return 0;
+}
+
+/* Another process has its pid, and its end was not told: it is forgotten, with all that was known of it. */
+static void test_followed__another_process_has_the_pid(void **state)
+{
+	struct followed_processes *all = *state;
+	bool added = false;
+	struct followed *f = followed_add(all, PID, &added);
+
+	assert_true(f && added);
+	f->process.base_tag = 7;
+	f->given = true;
+	assert_int_equal(followed_publish(all, f), 0);
+	assert_true(followed_add(all, PID, &added) == f && !added);
+	assert_true(known[1] && followed_need_attach(all));
+	start_ticks = 2;
+	f = followed_add(all, PID, &added);
+	assert_true(f && added && f->start_ticks == 2);
+	assert_false(known[1]);
+	assert_int_equal(f->process.base_tag, 0);
+	assert_false(f->given || followed_need_attach(all));
+	assert_int_equal(followed_publish(all, f), 0);
+	assert_true(known[2]);
+	followed_drop(all, PID);
+	assert_false(known[2]);
+	assert_null(followed_find(all, PID));
+}
+
+/* Nor is one that ended before it was looked at. */
+static void test_followed__gone_is_not_added(void **state)
+{
+	struct followed_processes *all = *state;
+
+	start_ticks = 0;
+	assert_null(followed_add(all, PID, NULL));
+	assert_int_equal(errno, ESRCH);
+	assert_null(followed_find(all, PID));
+	assert_false(followed_take_changed(all));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_followed__another_process_has_the_pid, begin, end),
+		cmocka_unit_test_setup_teardown(test_followed__gone_is_not_added, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("followed", tests, NULL, NULL);
+}

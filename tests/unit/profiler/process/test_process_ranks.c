@@ -1,0 +1,132 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profiler/process/process_ranks.h"
+
+#define RANK_IN(text) process_rank_in(text, sizeof(text) - 1)
+
+static void test_process_ranks__what_an_environment_says(void **state)
+{
+	(void)state;
+	assert_int_equal(RANK_IN("A=1\0RANK=3\0LOCAL_RANK=1\0"), 3);
+	assert_int_equal(RANK_IN("LOCAL_RANK=1\0RANK=30\0"), 30);
+	assert_int_equal(RANK_IN("LOCAL_RANK=1\0"), 1);
+	assert_int_equal(RANK_IN("RANK=0"), 0);
+	assert_int_equal(RANK_IN("RANK=9999999\0"), 9999999);
+	assert_int_equal(RANK_IN("RANK=general\0LOCAL_RANK=2\0"), 2);
+	assert_int_equal(RANK_IN("RANK=general\0"), PROCESS_RANK_NONE);
+	assert_int_equal(RANK_IN("RANK=-1\0"), PROCESS_RANK_NONE);
+	assert_int_equal(RANK_IN("RANK=\0"), PROCESS_RANK_NONE);
+	assert_int_equal(RANK_IN("RANK="), PROCESS_RANK_NONE);
+	assert_int_equal(RANK_IN("RANK=10000000\0"), PROCESS_RANK_NONE);
+	assert_int_equal(RANK_IN("RANK=99999999999999999999\0"), PROCESS_RANK_NONE);
+	assert_int_equal(RANK_IN("XRANK=1\0RANKS=2\0NODE_RANK=3\0"), PROCESS_RANK_NONE);
+	assert_int_equal(RANK_IN("\0\0\0"), PROCESS_RANK_NONE);
+	assert_int_equal(process_rank_in("", 0), PROCESS_RANK_NONE);
+	/* Cut where the number goes on. */
+	assert_int_equal(process_rank_in("RANK=12", 6), 1);
+}
+
+static pid_t child_with(const char *variable)
+{
+	char *const argv[] = { (char *)"sleep", (char *)"60", NULL };
+	char *const environment[] = { (char *)variable, NULL };
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execve("/bin/sleep", argv, environment);
+		_exit(127);
+	}
+	return pid;
+}
+
+/* The file's first line, or what it has of one; "" for an empty file. */
+static void read_line(pid_t pid, const char *name, char line[64])
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	if (!fgets(line, 64, file))
+		line[0] = '\0';
+	fclose(file);
+}
+
+/* Until it has executed: the kernel names the process first, and gives it its environment a little later. */
+static void wait_for_exec(pid_t pid)
+{
+	char name[64] = "", environment[64] = "";
+
+	while (strcmp(name, "sleep\n") != 0 || !*environment) {
+		read_line(pid, "comm", name);
+		read_line(pid, "environ", environment);
+	}
+}
+
+static void test_process_ranks__of_processes(void **state)
+{
+	struct process_ranks *ranks = process_ranks_new();
+	pid_t one = child_with("RANK=7"), other = child_with("PATH=/bin");
+
+	(void)state;
+	assert_non_null(ranks);
+	wait_for_exec(one);
+	wait_for_exec(other);
+	assert_int_equal(process_ranks_of(ranks, one, 5), 7);
+	assert_int_equal(process_ranks_of(ranks, other, 6), PROCESS_RANK_NONE);
+	assert_int_equal(process_ranks_of(NULL, one, 5), PROCESS_RANK_NONE);
+	kill(one, SIGKILL);
+	kill(other, SIGKILL);
+	waitpid(one, NULL, 0);
+	waitpid(other, NULL, 0);
+	/* Known, though it is gone; another that has its number is not it. */
+	assert_int_equal(process_ranks_of(ranks, one, 5), 7);
+	assert_int_equal(process_ranks_of(ranks, one, 9), PROCESS_RANK_NONE);
+	process_ranks_age(ranks);
+	assert_int_equal(process_ranks_of(ranks, one, 5), 7);
+	for (int i = 0; i < 4; i++)
+		process_ranks_age(ranks);
+	assert_int_equal(process_ranks_of(ranks, one, 5), PROCESS_RANK_NONE);
+	process_ranks_free(ranks);
+	process_ranks_free(NULL);
+}
+
+/* As a storm of short-lived processes would ask: each of them is another one. */
+static void test_process_ranks__a_second_has_so_many(void **state)
+{
+	struct process_ranks *ranks = process_ranks_new();
+	pid_t pid = child_with("RANK=7");
+	unsigned int found = 0;
+
+	(void)state;
+	wait_for_exec(pid);
+	for (uint64_t i = 0; i < 3 * PROCESS_RANKS_READS; i++)
+		found += process_ranks_of(ranks, pid, i) == 7;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	/* Twice as many, where a second ends in between. */
+	assert_in_range(found, PROCESS_RANKS_READS, 2 * PROCESS_RANKS_READS);
+	process_ranks_free(ranks);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_process_ranks__what_an_environment_says),
+		cmocka_unit_test(test_process_ranks__of_processes),
+		cmocka_unit_test(test_process_ranks__a_second_has_so_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

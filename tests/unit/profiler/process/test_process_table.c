@@ -1,0 +1,163 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profiler/process/process_table.h"
+#include "symbolizer/symbolizer.h"
+
+#define SECOND_NS 1000000000ULL
+
+static struct symbolizer *symbolizer;
+static struct process_table *table;
+
+static int make_table(void **state)
+{
+	(void)state;
+	symbolizer = symbolizer_new(NULL);
+	table = process_table_new(symbolizer, NULL);
+	return symbolizer && table ? 0 : -1;
+}
+
+static int free_table(void **state)
+{
+	(void)state;
+	process_table_free(table);
+	symbolizer_free(symbolizer);
+	return 0;
+}
+
+/* Field 22 of /proc/PID/stat. */
+static uint64_t start_ns_of(pid_t pid)
+{
+	char path[64], line[1024];
+	unsigned long long ticks;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	fclose(file);
+	assert_int_equal(
+	        sscanf(strrchr(line, ')') + 1,
+	               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	               &ticks),
+	        1);
+	return ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* The name given first stays as long as the process is remembered. */
+static int is_remembered(uint32_t pid, uint64_t start_ns)
+{
+	process_table_get(table, pid, start_ns, "first");
+	process_table_age(table);
+	process_table_age(table);
+	return strcmp(process_table_get(table, pid, start_ns, "second")->comm, "second") != 0;
+}
+
+static void test_process_table__reads_who_runs(void **state)
+{
+	uint64_t start_ns = start_ns_of(getpid());
+	struct process *process = process_table_get(table, getpid(), start_ns, "given");
+
+	(void)state;
+	assert_string_equal(process->comm, "test_process_ta");
+	assert_non_null(strstr(process->program, "test_process_table"));
+	assert_true(process->code_address > 0);
+	assert_false(process->pid_reused);
+	assert_ptr_equal(process_table_get(table, getpid(), start_ns, NULL), process);
+	assert_non_null(process_table_symbols(table, process));
+	assert_non_null(process_table_main_module(table, process));
+}
+
+static void test_process_table__forgets_who_was_gone_before(void **state)
+{
+	pid_t pid = fork();
+	uint64_t start_ns;
+
+	(void)state;
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	start_ns = start_ns_of(pid);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(is_remembered(pid, start_ns));
+}
+
+static void test_process_table__forgets_zombies(void **state)
+{
+	struct process *process;
+	pid_t pid = fork();
+	siginfo_t info;
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, pid, &info, WEXITED | WNOWAIT), 0);
+	process = process_table_get(table, pid, start_ns_of(pid), NULL);
+	assert_string_equal(process->comm, "test_process_ta");
+	snprintf(process->comm, sizeof(process->comm), "marked");
+	process_table_age(table);
+	process_table_age(table);
+	assert_string_equal(process_table_get(table, pid, start_ns_of(pid), NULL)->comm, "test_process_ta");
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_process_table__another_process_has_the_pid(void **state)
+{
+	uint64_t start_ns = start_ns_of(getpid()) - 10 * SECOND_NS;
+	struct process *process = process_table_get(table, getpid(), start_ns, "older");
+
+	(void)state;
+	assert_string_equal(process->comm, "older");
+	assert_string_equal(process->program, "");
+	assert_true(process->pid_reused);
+	assert_non_null(process_table_symbols(table, process));
+	assert_null(process_table_main_module(table, process));
+	process_table_age(table);
+	process_table_age(table);
+	assert_false(is_remembered(getpid(), start_ns));
+}
+
+static void test_process_table__keeps_who_lives_and_forgets_who_exits(void **state)
+{
+	uint64_t start_ns = start_ns_of(getpid());
+	struct process *process = process_table_get(table, getpid(), start_ns, NULL);
+
+	(void)state;
+	snprintf(process->comm, sizeof(process->comm), "marked");
+	process_table_age(table);
+	process_table_age(table);
+	assert_string_equal(process_table_get(table, getpid(), start_ns, NULL)->comm, "marked");
+	process_table_exited(table, getpid());
+	process_table_age(table);
+	process_table_age(table);
+	assert_string_equal(process_table_get(table, getpid(), start_ns, NULL)->comm, "test_process_ta");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_process_table__reads_who_runs, make_table, free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__forgets_who_was_gone_before, make_table,
+		                                free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__forgets_zombies, make_table, free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__another_process_has_the_pid, make_table,
+		                                free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__keeps_who_lives_and_forgets_who_exits,
+		                                make_table, free_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

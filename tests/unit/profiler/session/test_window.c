@@ -1,0 +1,339 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pprof/profile.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+#include "tests/unit/window_tables.h"
+
+static struct window_tables tables;
+static int open_tables(void **state)
+{
+	(void)state;
+	return window_tables_open(&tables);
+}
+
+static int close_tables(void **state)
+{
+	(void)state;
+	window_tables_close(&tables);
+	return 0;
+}
+
+static void add_row(struct window *window, uint64_t tag, uint64_t ns)
+{
+	struct abi_ledger_key key;
+	struct abi_ledger_value value = { .ns = ns, .count = 1 };
+
+	memset(&key, 0, sizeof(key));
+	key.tag = tag;
+	key.tgid = getpid();
+	key.state = ABI_ONCPU;
+	assert_int_equal(window_add_row(window, &key, &value), 0);
+}
+
+static struct profile *finish(struct window *window, struct stamp *read_back, struct ledger *ledger)
+{
+	struct stamp *stamp = stamp_new();
+	struct profile *profile = window_finish(window, stamp, 1700000000000000000, 2500);
+
+	assert_non_null(profile);
+	assert_int_equal(stamp_from_notes(read_back, profile, NULL), 0);
+	assert_int_equal(ledger_from_notes(ledger, profile, NULL), 0);
+	stamp_free(stamp);
+	window_free(window);
+	return profile;
+}
+
+static void test_window__rows_beyond_the_maximum_are_counted(void **state)
+{
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	struct profile *profile;
+	struct window *window;
+
+	(void)state;
+	tables.deps.max_rows = 3;
+	window = window_new(&tables.deps);
+	assert_non_null(window);
+	for (uint64_t tag = 1; tag <= 5; tag++)
+		add_row(window, tag, 100 * tag);
+	add_row(window, 2, 1);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(ledger_count(ledger), 3);
+	assert_int_equal(ledger_wall_ns(ledger, NULL), 601);
+	assert_int_equal(stamp_counter(stamp, "rows_refused"), 2);
+	assert_int_equal(stamp_counter(stamp, "rows_refused_ns"), 900);
+	assert_int_equal(tables.fake.drops, 2);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+/* What all samples sum to; none is of a row that has no time. */
+static void assert_waits(struct window *window, int64_t want)
+{
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	struct profile *profile = finish(window, stamp, ledger);
+	struct profile_sample_view view;
+	int64_t sum = 0;
+
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++)
+		sum += view.values[WINDOW_DELAY];
+	assert_int_equal(sum, want);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+static void test_window__covers_the_duration_from_its_begin(void **state)
+{
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	struct window *window = window_new(&tables.deps);
+	struct profile *profile;
+	struct stamp_coverage coverage;
+
+	(void)state;
+	add_row(window, 1, 100);
+	profile = finish(window, stamp, ledger);
+	coverage = stamp_coverage(stamp);
+	assert_int_equal(profile_time_ns(profile), 1700000000000000000);
+	assert_int_equal(profile_duration_ns(profile), 2500);
+	assert_int_equal(coverage.first_ns, 1700000000000000000);
+	assert_int_equal(coverage.last_ns, 1700000000000002500);
+	assert_int_equal(coverage.covered_ns, 2500);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+/* Samples of waits that are no stalls: as long as the hooks saw them, and never longer than their row. */
+static void test_window__waits_are_no_more_than_their_row(void **state)
+{
+	static const struct {
+		int64_t row_ns, samples_ns, moved_ns, want;
+	} rows[] = {
+		{ 1000, 600, 0, 600 }, /* short waits have no stack */
+		{ 1000, 1000, 0, 1000 }, { 1000, 1013, 0, 1000 },
+		{ 0, 500, 0, 0 },        { -300, 0, 300, -300 }, /* of what an earlier window was told */
+		{ 700, 1200, 300, 700 }, { 100, 400, 300, 100 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct abi_ledger_key key = {
+			.tag = 1, .tgid = (uint32_t)getpid(), .state = ABI_SLEEP, .cause = ABI_WAIT_UNDECIDED
+		};
+		struct abi_event event = { .kind = ABI_EVENT_WAIT,
+			                   .flags = ABI_NO_USER_COPY,
+			                   .tag = 1,
+			                   .tgid = key.tgid,
+			                   .tid = key.tgid,
+			                   .state = ABI_SLEEP,
+			                   .cause = ABI_WAIT_UNDECIDED };
+		struct abi_ledger_value value = { .ns = (uint64_t)rows[i].row_ns, .count = 1 };
+		struct window *window;
+
+		window = window_new(&tables.deps);
+		event.regs.ip = (uintptr_t)add_row;
+		assert_int_equal(window_add_row(window, &key, &value), 0);
+		for (int half = 0; half < 2 && rows[i].samples_ns; half++) {
+			event.duration_ns = event.weight_ns = (uint64_t)(rows[i].samples_ns + half) / 2;
+			event.regs.ip = (uintptr_t)(half ? (void *)add_row : (void *)close_tables);
+			assert_int_equal(window_add_event(window, &event), 0);
+		}
+		if (rows[i].moved_ns) {
+			event.duration_ns = event.weight_ns = (uint64_t)rows[i].moved_ns;
+			event.moved_ns = rows[i].moved_ns;
+			event.moved_state = ABI_SLEEP;
+			event.moved_cause = ABI_WAIT_UNDECIDED;
+			event.cause = ABI_WAIT_POLL;
+			assert_int_equal(window_add_event(window, &event), 0);
+		}
+		assert_waits(window, rows[i].want);
+	}
+}
+
+/* --- a row's samples are the row ------------------------------------------------------------------------- */
+
+/* The sum of one type over the samples of a cause. */
+static int64_t sum_of(const struct profile *profile, enum window_type type, unsigned int cause)
+{
+	struct profile_sample_view view;
+	int64_t sum = 0;
+
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++)
+		for (size_t k = 0; k < view.n_labels; k++)
+			if (!strcmp(view.labels[k].key, "stall") &&
+			    !strcmp(view.labels[k].str, window_cause_name(cause)))
+				sum += view.values[type];
+	return sum;
+}
+
+static void add_stall_row(struct window *window, uint32_t state, uint32_t cause, int64_t ns, uint64_t count)
+{
+	struct abi_ledger_key key = { .tag = 1, .tgid = (uint32_t)getpid(), .state = state, .cause = cause };
+	struct abi_ledger_value value = { .ns = (uint64_t)ns, .count = count };
+
+	assert_int_equal(window_add_row(window, &key, &value), 0);
+}
+
+/* `at`: any address, as each is a stack of its own. */
+static struct abi_event stall(uint32_t state, uint32_t cause, uint64_t at, uint64_t duration_ns,
+                              uint64_t weight_ns)
+{
+	struct abi_event event = { .kind = ABI_EVENT_WAIT,
+		                   .flags = ABI_NO_USER_COPY,
+		                   .tag = 1,
+		                   .tgid = (uint32_t)getpid(),
+		                   .tid = (uint32_t)getpid(),
+		                   .state = state,
+		                   .cause = cause,
+		                   .duration_ns = duration_ns,
+		                   .weight_ns = weight_ns };
+
+	event.regs.ip = at;
+	return event;
+}
+
+/* Whatever the samples weigh, and however that divides: nothing is lost by rounding, in time nor in number. */
+static void test_window__samples_add_up_to_their_row(void **state)
+{
+	static const int64_t rows[] = { 1, 7, 1000, 999999937, 86400000000000, -1000003 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct window *window = window_new(&tables.deps);
+		struct stamp *stamp = stamp_new();
+		struct ledger *ledger = ledger_new(0);
+		struct profile *profile;
+
+		add_stall_row(window, ABI_STALL, ABI_CAUSE_BLOCK_IO, rows[i], 17);
+		add_stall_row(window, ABI_STALL, ABI_CAUSE_JOURNAL, 2 * rows[i], 1);
+		for (uint64_t n = 1; n <= 7; n++) {
+			struct abi_event event =
+			        stall(ABI_STALL, ABI_CAUSE_BLOCK_IO, 0x100 * n, 3 * n, 7 * n);
+
+			assert_int_equal(window_add_event(window, &event), 0);
+		}
+		profile = finish(window, stamp, ledger);
+		assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_BLOCK_IO), rows[i]);
+		assert_int_equal(sum_of(profile, WINDOW_CONTENTIONS, ABI_CAUSE_BLOCK_IO), 17);
+		assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_JOURNAL), 2 * rows[i]);
+		assert_int_equal(sum_of(profile, WINDOW_CONTENTIONS, ABI_CAUSE_JOURNAL), 1);
+		assert_int_equal(stamp_counter(stamp, "samples"), 7);
+		profile_free(profile);
+		ledger_free(ledger);
+		stamp_free(stamp);
+	}
+}
+
+/* A sample that stands for twice the time of another has twice its share. */
+static void test_window__shares_are_by_weight(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct abi_event light = stall(ABI_STALL, ABI_CAUSE_BLOCK_IO, 0x100, 100, 100);
+	struct abi_event heavy = stall(ABI_STALL, ABI_CAUSE_BLOCK_IO, 0x200, 100, 300);
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	struct profile_sample_view view;
+	struct profile *profile;
+
+	(void)state;
+	add_stall_row(window, ABI_STALL, ABI_CAUSE_BLOCK_IO, 8000, 8);
+	assert_int_equal(window_add_event(window, &light), 0);
+	assert_int_equal(window_add_event(window, &heavy), 0);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(profile_n_samples(profile), 2);
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++) {
+		assert_true(view.values[WINDOW_DELAY] == 2000 || view.values[WINDOW_DELAY] == 6000);
+		assert_int_equal(view.values[WINDOW_CONTENTIONS], view.values[WINDOW_DELAY] / 1000);
+	}
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+/* What earlier windows were told of a wait as another kind is moved to the row of what it was, with its stack. */
+static void test_window__what_was_moved_adds_up(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct abi_event moved = stall(ABI_STALL, ABI_CAUSE_JOURNAL, 0x100, 100, 100);
+	struct abi_event other = stall(ABI_STALL, ABI_CAUSE_BLOCK_IO, 0x200, 100, 100);
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	struct profile *profile;
+
+	(void)state;
+	moved.moved_ns = 300;
+	moved.moved_state = ABI_STALL;
+	moved.moved_cause = ABI_CAUSE_BLOCK_IO;
+	add_stall_row(window, ABI_STALL, ABI_CAUSE_BLOCK_IO, -1200, 1);
+	add_stall_row(window, ABI_STALL, ABI_CAUSE_JOURNAL, 1600, 1);
+	assert_int_equal(window_add_event(window, &moved), 0);
+	assert_int_equal(window_add_event(window, &other), 0);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_BLOCK_IO), -1200);
+	assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_JOURNAL), 1600);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+/* On-CPU time inside stalls is a part of on-CPU: it has samples of its type, and no row in the ledger. */
+static void test_window__cpu_inside_stalls(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct abi_event event = stall(ABI_CPU_STALL, ABI_CAUSE_BLOCK_IO, 0x100, 100, 100);
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	int64_t stalled[ABI_CAUSE_MAX];
+	struct profile *profile;
+
+	(void)state;
+	event.kind = ABI_EVENT_CPU;
+	add_stall_row(window, ABI_ONCPU, 0, 5000, 1);
+	add_stall_row(window, ABI_CPU_STALL, ABI_CAUSE_BLOCK_IO, 3000, 1);
+	add_stall_row(window, ABI_STALL, ABI_CAUSE_BLOCK_IO, 2000, 1);
+	assert_int_equal(window_add_event(window, &event), 0);
+	window_stalled(window, stalled);
+	assert_int_equal(stalled[ABI_CAUSE_BLOCK_IO], 2000);
+	assert_int_equal(window_samples(window), 1);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(sum_of(profile, WINDOW_CPU, ABI_CAUSE_BLOCK_IO), 3000);
+	assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_BLOCK_IO), 2000);
+	assert_int_equal(ledger_count(ledger), 2);
+	assert_int_equal(ledger_wall_ns(ledger, NULL), 7000);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_window__rows_beyond_the_maximum_are_counted, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__covers_the_duration_from_its_begin, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__waits_are_no_more_than_their_row, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__samples_add_up_to_their_row, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__shares_are_by_weight, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window__what_was_moved_adds_up, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__cpu_inside_stalls, open_tables, close_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/tags/tag_names.h"
+#include "profiler/tracer/tracer_state.h"
+
+#define KEYS 100000
+
+/* The BPF side's map, by key. */
+static unsigned char in_map[KEYS];
+static unsigned int n_in_map;
+
+static int find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
+{
+	(void)tracer;
+	if (!in_map[key])
+		return -ENOENT;
+	snprintf(tag->name, sizeof(tag->name), "tag %llu", (unsigned long long)key);
+	return 0;
+}
+
+static void drop_tag(struct tracer *tracer, uint64_t key)
+{
+	(void)tracer;
+	n_in_map -= in_map[key];
+	in_map[key] = 0;
+}
+
+static const struct tracer_ops ops = { .find_tag = find_tag, .drop_tag = drop_tag };
+static struct tracer tracer = { .ops = &ops };
+
+/* What a thread does that takes a tag. */
+static void intern(uint64_t key)
+{
+	n_in_map += !in_map[key];
+	in_map[key] = 1;
+}
+
+static int empty_map(void **state)
+{
+	(void)state;
+	memset(in_map, 0, sizeof(in_map));
+	n_in_map = 0;
+	return 0;
+}
+
+static void assert_name(struct tag_names *names, uint64_t key)
+{
+	char want[64];
+
+	snprintf(want, sizeof(want), "tag %llu", (unsigned long long)key);
+	assert_string_equal(tag_names_of(names, &tracer, key)->name, want);
+}
+
+static void test_tag_names__one_long_window_does_not_fill_the_map(void **state)
+{
+	struct tag_names *names = tag_names_new();
+	unsigned int most = 0;
+
+	(void)state;
+	for (uint64_t key = 0; key < KEYS; key++) {
+		intern(key);
+		most = n_in_map > most ? n_in_map : most;
+		tag_names_copy(names, &tracer, key);
+		if (key % 20000 == 19999)
+			tag_names_after_take(names, &tracer);
+	}
+	assert_true(most <= 40000);
+	for (uint64_t key = 0; key < KEYS; key++)
+		assert_name(names, key);
+	tag_names_free(names);
+}
+
+static void test_tag_names__a_tag_in_use_stays_in_the_map(void **state)
+{
+	struct tag_names *names = tag_names_new();
+
+	(void)state;
+	intern(7);
+	intern(8);
+	for (int take = 0; take < 10; take++) {
+		tag_names_copy(names, &tracer, 7);
+		if (!take)
+			tag_names_copy(names, &tracer, 8);
+		tag_names_after_take(names, &tracer);
+	}
+	assert_int_equal(in_map[7], 1);
+	assert_int_equal(in_map[8], 0);
+	assert_name(names, 8);
+	tag_names_free(names);
+}
+
+/* A tag that comes back is put into the map again, and must leave it again. */
+static void test_tag_names__comes_back_and_leaves_again(void **state)
+{
+	struct tag_names *names = tag_names_new();
+
+	(void)state;
+	for (int time = 0; time < 3; time++) {
+		intern(7);
+		tag_names_copy(names, &tracer, 7);
+		tag_names_after_take(names, &tracer);
+		assert_int_equal(in_map[7], 1);
+		tag_names_after_take(names, &tracer);
+		assert_int_equal(in_map[7], 0);
+	}
+	tag_names_free(names);
+}
+
+static void test_tag_names__is_forgotten_after_idle_windows(void **state)
+{
+	struct tag_names *names = tag_names_new();
+	int windows = 0;
+
+	(void)state;
+	intern(7);
+	intern(9);
+	tag_names_pin(names, &tracer, 9);
+	tag_names_copy(names, &tracer, 7);
+	while (windows < 20) {
+		tag_names_after_take(names, &tracer);
+		tag_names_end_window(names, &tracer);
+		windows++;
+		if (windows < 3)
+			assert_name(names, 7);
+		tag_names_of(names, &tracer, 9);
+	}
+	assert_string_equal(tag_names_of(names, &tracer, 7)->name, "[unknown tag]");
+	assert_int_equal(in_map[9], 1);
+	assert_name(names, 9);
+	tag_names_free(names);
+}
+
+static void test_tag_names__of_a_refused_row_leaves_the_map(void **state)
+{
+	struct tag_names *names = tag_names_new();
+
+	(void)state;
+	intern(7);
+	intern(8);
+	tag_names_copy(names, &tracer, 8);
+	tag_names_refused(names, &tracer, 7);
+	tag_names_refused(names, &tracer, 8);
+	assert_int_equal(in_map[7], 0);
+	assert_int_equal(in_map[8], 1);
+	assert_name(names, 8);
+	tag_names_free(names);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_tag_names__one_long_window_does_not_fill_the_map, empty_map),
+		cmocka_unit_test_setup(test_tag_names__a_tag_in_use_stays_in_the_map, empty_map),
+		cmocka_unit_test_setup(test_tag_names__comes_back_and_leaves_again, empty_map),
+		cmocka_unit_test_setup(test_tag_names__is_forgotten_after_idle_windows, empty_map),
+		cmocka_unit_test_setup(test_tag_names__of_a_refused_row_leaves_the_map, empty_map),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,508 @@
+/* Stacks as people look at them (top_frames.h), and the lines of code that wait (top_code.h) with their text. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "profiler/top/top_classes.h"
+#include "profiler/top/top_code.h"
+#include "profiler/top/top_code_text.h"
+#include "profiler/top/top_frames.h"
+#include "tests/unit/top_profile.h"
+
+static const struct top_filter all = { .waits = true };
+
+/* --- a profile -------------------------------------------------------------------------------------------- */
+
+enum { PROGRAM = 1, KERNEL, PYTHON, LIBC, LIBTORCH };
+
+static struct profile *new_profile(void)
+{
+	static const char *const files[] = { "/usr/bin/python3.11", "[kernel.kallsyms]_stext", "[python]",
+		                             "/usr/lib/libc.so.6", "/opt/libtorch_python.so" };
+	struct profile *p = profile_new(types, 3, types[CPU], 1, 1 << 24);
+
+	assert_non_null(p);
+	for (uint64_t i = 0; i < COUNT(files); i++)
+		assert_int_equal(
+		        profile_mapping(p, 0x1000 * i + 1, 0x1000 * (i + 1), 0, files[i], NULL, true, true),
+		        i + 1);
+	return p;
+}
+
+static int64_t frame(struct profile *p, int64_t mapping, const char *function, const char *file,
+                     uint32_t line)
+{
+	struct profile_frame frame = { .function = function, .file = file, .line = line };
+	int64_t id = profile_location(p, mapping, 0, &frame, 1);
+
+	assert_true(id > 0);
+	return id;
+}
+
+#define LOADER "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py"
+
+/* Stacks, leaf first. */
+static size_t python_read(struct profile *p, int64_t *ids)
+{
+	size_t n = 0;
+
+	ids[n++] = frame(p, KERNEL, "folio_wait_bit_common", NULL, 0);
+	ids[n++] = frame(p, KERNEL, "filemap_read", NULL, 0);
+	ids[n++] = frame(p, KERNEL, "__x64_sys_read", NULL, 0);
+	ids[n++] = frame(p, KERNEL, "do_syscall_64", NULL, 0);
+	ids[n++] = frame(p, LIBC, "__libc_read", "read.c", 26);
+	ids[n++] = frame(p, LIBTORCH, "getRecord", NULL, 0);
+	ids[n++] = frame(p, PYTHON, "load", "/usr/lib/python3/dist-packages/torch/serialization.py", 789);
+	ids[n++] = frame(p, PROGRAM, "_PyEval_Vector", NULL, 0);
+	ids[n++] = frame(p, PYTHON, "Samples.__getitem__", "/home/me/train.py", 35);
+	ids[n++] = frame(p, PYTHON, "_worker_loop", LOADER, 302);
+	ids[n++] = frame(p, PYTHON, "train", "/home/me/train.py", 88);
+	ids[n++] = frame(p, PYTHON, "<module>", "/home/me/train.py", 99);
+	return n;
+}
+
+static size_t python_poll(struct profile *p, int64_t *ids)
+{
+	size_t n = 0;
+
+	ids[n++] = frame(p, KERNEL, "do_sys_poll", NULL, 0);
+	ids[n++] = frame(p, KERNEL, "__x64_sys_poll", NULL, 0);
+	ids[n++] = frame(p, LIBC, "__poll", "poll.c", 29);
+	ids[n++] = frame(p, PYTHON, "_try_get_data", LOADER, 1132);
+	ids[n++] = frame(p, PYTHON, "train", "/home/me/train.py", 80);
+	return n;
+}
+
+static size_t c_fsync(struct profile *p, int64_t *ids)
+{
+	size_t n = 0;
+
+	ids[n++] = frame(p, KERNEL, "folio_wait_writeback", NULL, 0);
+	ids[n++] = frame(p, KERNEL, "__x64_sys_fsync", NULL, 0);
+	ids[n++] = frame(p, LIBC, "__GI_fsync", "fsync.c", 27);
+	ids[n++] = frame(p, PROGRAM, "fsync_inlined", "/usr/include/x86_64-linux-gnu/bits/unistd.h", 74);
+	ids[n++] = frame(p, PROGRAM, "write_shard", "/src/train.c", 138);
+	ids[n++] = frame(p, PROGRAM, "main", "/src/train.c", 171);
+	return n;
+}
+
+static void sample(struct profile *p, const int64_t *ids, size_t n, int64_t ns, const char *class,
+                   const char *stall, const char *device)
+{
+	const int64_t values[] = { 2, ns, 0 };
+	const struct profile_label labels[] = { { .key = "ai_tag", .str = class },
+		                                { .key = "stall", .str = stall },
+		                                { .key = "device", .str = device } };
+
+	assert_int_equal(profile_add_sample(p, ids, n, values, labels, 3), 0);
+}
+
+static void add(struct ledger *ledger, const char *tag, bool base, enum ledger_state state, const char *cause,
+                uint64_t ns)
+{
+	put_row(ledger, tag, (struct ledger_row){ .base = base }, state, cause, ns);
+}
+
+struct recording {
+	struct profile *profile;
+	struct top_input input;
+	struct top_tags *tags;
+};
+
+static void fill_ledger(struct ledger *ledger)
+{
+	add(ledger, "data_load", false, LEDGER_STALL, "block_io", 50 * MS);
+	add(ledger, "data_load", false, LEDGER_BLOCKED, "poll", 150 * MS);
+	add(ledger, "ckpt", false, LEDGER_STALL, "writeback", 30 * MS);
+	add(ledger, "ckpt", false, LEDGER_ONCPU, "", 10 * MS);
+	add(ledger, "train.py", true, LEDGER_BLOCKED, "lock", 900 * MS);
+}
+
+static int record(void **state)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	int64_t ids[32];
+
+	r->profile = new_profile();
+	r->input = (struct top_input){
+		.profile = r->profile, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1
+	};
+	sample(r->profile, ids, python_read(r->profile, ids), 49 * MS, "data_load", "block_io", "vda");
+	sample(r->profile, ids, c_fsync(r->profile, ids), MS, "data_load", "block_io", "vda");
+	sample(r->profile, ids, c_fsync(r->profile, ids), 30 * MS, "ckpt", "writeback", "vdb");
+	sample(r->profile, ids, python_poll(r->profile, ids), 150 * MS, "data_load", "poll", "");
+	sample(r->profile, ids, python_poll(r->profile, ids) - 1, 900 * MS, "train.py", "lock", "");
+	fill_ledger(r->input.ledger);
+	r->tags = top_tags_new(&r->input);
+	*state = r;
+	return 0;
+}
+
+static int forget(void **state)
+{
+	struct recording *r = *state;
+
+	top_tags_free(r->tags);
+	ledger_free(r->input.ledger);
+	stamp_free(r->input.stamp);
+	profile_free(r->profile);
+	free(r);
+	return 0;
+}
+
+/* --- frames ----------------------------------------------------------------------------------------------- */
+
+static void test_top_code__own_frame(void **state)
+{
+	struct recording *r = *state;
+	static const struct {
+		size_t (*make)(struct profile *p, int64_t *ids);
+		const char *own, *kernel;
+		bool python;
+	} rows[] = {
+		{ python_read, "Samples.__getitem__ /home/me/train.py:35",
+		  "read(): folio_wait_bit_common < filemap_read", true },
+		{ python_poll, "train /home/me/train.py:80", "poll(): do_sys_poll", true },
+		{ c_fsync, "write_shard /src/train.c:138", "fsync(): folio_wait_writeback", false },
+	};
+	struct top_stack *stack = malloc(sizeof(*stack));
+	char text[TOP_FRAME_TEXT_MAX];
+	int64_t ids[32];
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct profile_sample_view view = { .location_ids = ids,
+			                            .n_locations = rows[i].make(r->profile, ids) };
+
+		top_stack_get(stack, r->profile, &view);
+		assert_int_equal(stack->n, view.n_locations);
+		assert_int_equal(stack->has_python, rows[i].python);
+		top_frame_text(text, sizeof(text), r->profile, &stack->frames[top_stack_own(stack)]);
+		assert_string_equal(text, rows[i].own);
+		top_stack_kernel_text(text, sizeof(text), stack);
+		assert_string_equal(text, rows[i].kernel);
+	}
+	free(stack);
+}
+
+/* Without a line of its own the innermost of a library stands for it; without user frames the leaf. */
+static void test_top_code__no_own_frame(void **state)
+{
+	struct recording *r = *state;
+	struct top_stack *stack = malloc(sizeof(*stack));
+	struct profile_sample_view view = { .n_locations = 3 };
+	int64_t ids[3] = { frame(r->profile, KERNEL, "asm_exc_page_fault", NULL, 0),
+		           frame(r->profile, LIBC, "memcpy", NULL, 0),
+		           frame(r->profile, PYTHON, "json", LOADER, 3) };
+	char text[TOP_FRAME_TEXT_MAX];
+
+	view.location_ids = ids;
+	top_stack_get(stack, r->profile, &view);
+	assert_int_equal(top_stack_own(stack), 2);
+	assert_true(top_stack_folds(stack, 1));
+	top_frame_text(text, sizeof(text), r->profile, &stack->frames[2]);
+	assert_string_equal(text, "json …/data/dataloader.py:3");
+	top_stack_kernel_text(text, sizeof(text), stack);
+	assert_string_equal(text, "page fault: ");
+	view.n_locations = 2;
+	top_stack_get(stack, r->profile, &view);
+	assert_int_equal(top_stack_own(stack), 1);
+	assert_false(top_stack_folds(stack, 1));
+	view.n_locations = 1;
+	top_stack_get(stack, r->profile, &view);
+	assert_int_equal(top_stack_own(stack), 0);
+	view.n_locations = 0;
+	top_stack_get(stack, r->profile, &view);
+	assert_int_equal(stack->n, 0);
+	free(stack);
+}
+
+/* --- sections --------------------------------------------------------------------------------------------- */
+
+static void test_top_code__sections(void **state)
+{
+	struct recording *r = *state;
+	struct top_sections sections;
+
+	assert_int_equal(top_sections_build(&sections, &r->input, r->tags, &all, DELAY, CONTENTIONS), 0);
+	assert_int_equal(sections.count, 3);
+	assert_string_equal(sections.sections[0].stall, "block_io");
+	assert_string_equal(sections.sections[0].device, "vda");
+	assert_int_equal(sections.sections[0].ns, 50 * MS);
+	assert_int_equal(sections.sections[0].waits, 4);
+	assert_int_equal(sections.sections[0].count, 2);
+	assert_string_equal(sections.sections[0].code[0].line, "Samples.__getitem__ /home/me/train.py:35");
+	assert_string_equal(sections.sections[0].code[0].class, "data_load");
+	assert_string_equal(sections.sections[1].stall, "writeback");
+	assert_true(sections.sections[2].blocked);
+	assert_string_equal(sections.sections[2].stall, "blocked");
+	assert_int_equal(sections.sections[2].ns, 1050 * MS);
+	/* The loop's wait comes before threads that idle longer. */
+	assert_string_equal(sections.sections[2].code[0].line, "train /home/me/train.py:80");
+	assert_string_equal(sections.sections[2].code[0].stall, "poll");
+	assert_true(sections.sections[2].code[1].base);
+	top_sections_free(&sections);
+}
+
+static void test_top_code__sections_of_a_filter(void **state)
+{
+	static const struct {
+		struct top_filter filter;
+		size_t sections;
+		int64_t ns;
+	} rows[] = {
+		{ { .tag = "ckpt", .waits = true }, 1, 30 * MS },
+		{ { .stall = "block_io" }, 1, 50 * MS },
+		{ { .stall = "poll" }, 1, 150 * MS },
+		{ { .stall = "blocked" }, 1, 1050 * MS },
+		{ { .waits = false }, 2, 50 * MS },
+		{ { .stall = "journal" }, 0, 0 },
+	};
+	struct recording *r = *state;
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct top_sections sections;
+
+		assert_int_equal(
+		        top_sections_build(&sections, &r->input, r->tags, &rows[i].filter, DELAY, -1), 0);
+		assert_int_equal(sections.count, rows[i].sections);
+		if (sections.count)
+			assert_int_equal(sections.sections[0].ns, rows[i].ns);
+		top_sections_free(&sections);
+	}
+}
+
+static void test_top_code__focus_and_ignore(void **state)
+{
+	static const struct {
+		const char *focus, *ignore;
+		int64_t ns;
+	} rows[] = {
+		{ "getitem", NULL, 49 * MS },           { NULL, "getitem", (1 + 30 + 150 + 900) * MS },
+		{ "train\\.c$", NULL, 31 * MS },        { "train", "dataloader", 31 * MS },
+		{ "^write_(a|shard)$", NULL, 31 * MS }, { "nowhere", NULL, 0 },
+	};
+	struct recording *r = *state;
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct top_filter filter = { .waits = true };
+		struct top_sections sections;
+		regex_t focus, ignore;
+		int64_t sum = 0;
+
+		if (rows[i].focus && !regcomp(&focus, rows[i].focus, REG_EXTENDED | REG_NOSUB))
+			filter.focus = &focus;
+		if (rows[i].ignore && !regcomp(&ignore, rows[i].ignore, REG_EXTENDED | REG_NOSUB))
+			filter.ignore = &ignore;
+		assert_int_equal(top_sections_build(&sections, &r->input, r->tags, &filter, DELAY, -1), 0);
+		for (size_t s = 0; s < sections.count; s++)
+			sum += sections.sections[s].ns;
+		assert_int_equal(sum, rows[i].ns);
+		top_sections_free(&sections);
+		if (filter.focus)
+			regfree(&focus);
+		if (filter.ignore)
+			regfree(&ignore);
+	}
+}
+
+/* --- text ------------------------------------------------------------------------------------------------- */
+
+static char *text_of(struct recording *r, struct top_code_text what, size_t lines, size_t *told)
+{
+	struct top_sections sections;
+	struct top_classes classes;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	what.input = &r->input;
+	what.filter = &all;
+	what.classes = &classes;
+	assert_int_equal(top_classes_build(&classes, &r->input, &all, TOP_LEVEL_CLASS), 0);
+	assert_int_equal(top_sections_build(&sections, &r->input, r->tags, &all, DELAY, CONTENTIONS), 0);
+	*told = top_text_sections(out, &what, &sections, lines);
+	fclose(out);
+	top_sections_free(&sections);
+	top_classes_free(&classes);
+	return text;
+}
+
+static void test_top_code__text(void **state)
+{
+	static const char *const want =
+	        "\n"
+	        "block_io on vda, 50.0 ms in 4 waits: 50.0 ms in data_load\n"
+	        " 49.0 ms   24.5 % of data_load  Samples.__getitem__ /home/me/train.py:35\n"
+	        "            in load …/torch/serialization.py:789\n"
+	        "            in read(): folio_wait_bit_common < filemap_read\n"
+	        "            from train /home/me/train.py:88\n"
+	        " 1.00 ms    0.5 % of data_load  write_shard /src/train.c:138\n"
+	        "            in __GI_fsync fsync.c:27\n"
+	        "            in fsync(): folio_wait_writeback\n"
+	        "            from main /src/train.c:171\n"
+	        "\n"
+	        "writeback on vdb, 30.0 ms in 2 waits: 30.0 ms in ckpt\n"
+	        " 30.0 ms   75.0 % of ckpt  write_shard /src/train.c:138\n"
+	        "            in __GI_fsync fsync.c:27\n"
+	        "            in fsync(): folio_wait_writeback\n"
+	        "            from main /src/train.c:171\n"
+	        "\n"
+	        "blocked (no stall: waits for other threads, timers, peers), 1.05 s in 4 waits: 150 ms in "
+	        "data_load, "
+	        "900 ms in train.py\n"
+	        "  150 ms   75.0 % of data_load  poll  train /home/me/train.py:80\n"
+	        "            in _try_get_data …/data/dataloader.py:1132\n"
+	        "            in poll(): do_sys_poll\n"
+	        "          and 900 ms of threads that idle under no tag of their own\n";
+	struct recording *r = *state;
+	size_t lines;
+	char *text = text_of(r, (struct top_code_text){ .limit = 0 }, 0, &lines);
+
+	assert_string_equal(text, want);
+	assert_int_equal(lines, count_lines(text));
+	free(text);
+	text = text_of(r, (struct top_code_text){ .native = true }, 0, &lines);
+	assert_non_null(strstr(
+	        text, "            __libc_read read.c:26\n            getRecord\n            load …/torch"));
+	free(text);
+	text = text_of(r, (struct top_code_text){ .limit = 1 }, 0, &lines);
+	assert_non_null(strstr(text, "          and 1.00 ms from 1 more line of code\n"));
+	free(text);
+}
+
+/* However few lines there are, what is blocked is among them, and each section is told of. */
+static void test_top_code__fits(void **state)
+{
+	struct recording *r = *state;
+
+	for (size_t room = 8; room < 60; room++) {
+		size_t lines;
+		char *text = text_of(r, (struct top_code_text){ .limit = 0 }, room, &lines);
+
+		assert_in_range(lines, 1, room);
+		assert_int_equal(lines, count_lines(text));
+		assert_non_null(strstr(text, "block_io on vda"));
+		assert_non_null(strstr(text, "writeback on vdb"));
+		assert_non_null(strstr(text, "\nblocked"));
+		free(text);
+	}
+}
+
+/* Blocked rows whose waits have no stacks. */
+static void test_top_code__blocked_without_stacks(void **state)
+{
+	struct recording r = { .profile = new_profile() };
+	size_t lines;
+	char *text;
+
+	(void)state;
+	r.input = (struct top_input){
+		.profile = r.profile, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1
+	};
+	fill_ledger(r.input.ledger);
+	r.tags = top_tags_new(&r.input);
+	text = text_of(&r, (struct top_code_text){ .limit = 0 }, 40, &lines);
+	assert_string_equal(
+	        text,
+	        "\nblocked (no stall: waits for other threads, timers, peers); --waits=long takes stacks\n"
+	        "  data_load: poll 150 ms (75.0 %)\n");
+	free(text);
+	top_tags_free(r.tags);
+	ledger_free(r.input.ledger);
+	stamp_free(r.input.stamp);
+	profile_free(r.profile);
+}
+
+/* Waits have stacks in this profile, only not those that are left. */
+static void test_top_code__blocked_too_short(void **state)
+{
+	struct recording *r = *state;
+	const struct top_filter ckpt = { .tag = "ckpt" };
+	struct top_sections none = { .count = 0 };
+	struct top_code_text what = { .input = &r->input, .tags = r->tags, .filter = &ckpt };
+	struct top_classes classes;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	add(r->input.ledger, "ckpt", false, LEDGER_BLOCKED, "lock", 10 * MS);
+	assert_int_equal(top_classes_build(&classes, &r->input, &ckpt, TOP_LEVEL_CLASS), 0);
+	what.classes = &classes;
+	assert_int_equal(top_text_sections(out, &what, &none, 40), 3);
+	what.on_cpu = true;
+	assert_int_equal(top_text_sections(out, &what, &none, 40), 0);
+	fclose(out);
+	assert_string_equal(text, "\nblocked (no stall: waits for other threads, timers, peers)\n"
+	                          "  ckpt: lock 10.0 ms (20.0 %)\n");
+	free(text);
+	top_classes_free(&classes);
+}
+
+/* What the ledger has and no stack stands for is told of pushed tags, not of idle threads. */
+static void test_top_code__blocked_rest(void **state)
+{
+	struct recording *r = *state;
+	size_t lines;
+	char *text;
+
+	add(r->input.ledger, "data_load", false, LEDGER_BLOCKED, "pipe", 50 * MS);
+	add(r->input.ledger, "train.py", true, LEDGER_BLOCKED, "pipe", 500 * MS);
+	text = text_of(r, (struct top_code_text){ .limit = 0 }, 0, &lines);
+	assert_non_null(strstr(text,
+	                       "900 ms in train.py\n  without a stack, as their waits are below the sampling "
+	                       "threshold: 50.0 ms of data_load\n"));
+	assert_int_equal(lines, count_lines(text));
+	free(text);
+}
+
+/* Samples of CPUs are no waits. */
+static void test_top_code__on_the_cpu(void **state)
+{
+	struct recording *r = *state;
+	size_t lines;
+	char *text = text_of(r, (struct top_code_text){ .on_cpu = true }, 0, &lines);
+
+	assert_non_null(strstr(text, "\non the CPU during block_io on vda, 50.0 ms"));
+	assert_null(strstr(text, "\nblock_io"));
+	free(text);
+}
+
+/* A wait that an earlier window took for another, and for which it had another stack: what was told is taken back. */
+static void test_top_code__taken_back(void **state)
+{
+	struct recording *r = *state;
+	struct top_sections sections;
+	int64_t ids[32];
+
+	sample(r->profile, ids, python_poll(r->profile, ids), -40 * MS, "data_load", "block_io", "vda");
+	sample(r->profile, ids, python_poll(r->profile, ids), -30 * MS, "ckpt", "writeback", "vdb");
+	assert_int_equal(top_sections_build(&sections, &r->input, r->tags, &all, DELAY, CONTENTIONS), 0);
+	assert_int_equal(sections.count, 2); /* of writeback nothing is left */
+	assert_string_equal(sections.sections[0].stall, "block_io");
+	assert_int_equal(sections.sections[0].ns, 10 * MS);
+	assert_int_equal(sections.sections[0].code[0].ns, 9 * MS);
+	assert_int_equal(sections.sections[0].count, 2);
+	top_sections_free(&sections);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_top_code__own_frame, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__no_own_frame, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__sections, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__sections_of_a_filter, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__focus_and_ignore, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__text, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__fits, record, forget),
+		cmocka_unit_test(test_top_code__blocked_without_stacks),
+		cmocka_unit_test_setup_teardown(test_top_code__blocked_too_short, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__blocked_rest, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__on_the_cpu, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__taken_back, record, forget),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

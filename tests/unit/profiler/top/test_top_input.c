@@ -1,0 +1,177 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pprof/pprof_file.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+#include "profiler/top/top_input.h"
+
+static const struct profile_value_type delay = { "delay", "nanoseconds" }, cpu = { "cpu", "nanoseconds" };
+
+static struct profile *bare_profile(struct profile_value_type type)
+{
+	struct profile *p = profile_new(&type, 1, type, 1, 1 << 20);
+	const int64_t location = profile_location(p, 0, 0x10, NULL, 0), value = 30;
+
+	assert_int_equal(profile_add_sample(p, &location, 1, &value, NULL, 0), 0);
+	return p;
+}
+
+/* With a ledger of 100 ns and 2 ring drops. */
+static struct profile *recorded(uint64_t first_ns)
+{
+	struct profile *p = bare_profile(delay);
+	struct ledger *ledger = ledger_new(0);
+	struct stamp *stamp = stamp_new();
+	struct ledger_row row = { .tag = (char *)"t", .state = LEDGER_BLOCKED, .ns = 100, .count = 1 };
+
+	profile_set_time(p, (int64_t)first_ns, 100);
+	assert_int_equal(ledger_add(ledger, &row), 0);
+	assert_int_equal(stamp_add_window(stamp, first_ns, first_ns + 100), 0);
+	assert_int_equal(stamp_add_counter(stamp, "ring_drops", 2), 0);
+	assert_int_equal(stamp_to_notes(stamp, p), 0);
+	assert_int_equal(ledger_to_notes(ledger, p), 0);
+	ledger_free(ledger);
+	stamp_free(stamp);
+	return p;
+}
+
+/* A directory with files, which tear_down removes. */
+struct directory {
+	char path[32];
+	char *files[4];
+	size_t count;
+};
+
+static int set_up(void **state)
+{
+	struct directory *directory = calloc(1, sizeof(*directory));
+
+	snprintf(directory->path, sizeof(directory->path), "/tmp/stallprof-top-XXXXXX");
+	assert_non_null(mkdtemp(directory->path));
+	*state = directory;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct directory *directory = *state;
+
+	for (size_t i = 0; i < directory->count; i++) {
+		unlink(directory->files[i]);
+		free(directory->files[i]);
+	}
+	assert_int_equal(rmdir(directory->path), 0);
+	free(directory);
+	return 0;
+}
+
+static char *write_profile(struct directory *directory, const char *name, struct profile *p)
+{
+	char *path = NULL, err[256] = "";
+
+	assert_true(asprintf(&path, "%s/%s", directory->path, name) > 0);
+	directory->files[directory->count++] = path;
+	if (pprof_file_write(path, p, 0, err, sizeof(err)))
+		fail_msg("%s", err);
+	profile_free(p);
+	return path;
+}
+
+static void test_top_input__a_directory_is_summed(void **state)
+{
+	struct directory *directory = *state;
+	struct profile_sample_view sample;
+	struct top_input input;
+	char err[256] = "", *paths[] = { directory->path };
+
+	write_profile(directory, "a.pb.gz", recorded(1000));
+	write_profile(directory, "b.pb.gz", recorded(2000));
+	write_profile(directory, "c.other", recorded(3000));
+	if (top_input_load(&input, paths, 1, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(input.files, 2);
+	assert_int_equal(input.foreign_files, 0);
+	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 200);
+	assert_int_equal(stamp_counter(input.stamp, "ring_drops"), 4);
+	assert_int_equal(stamp_coverage(input.stamp).windows, 2);
+	assert_true(profile_get_sample(input.profile, 0, &sample));
+	assert_int_equal(sample.values[0], 60);
+	top_input_release(&input);
+}
+
+/* The same window given twice is summed twice: it is what was asked for. */
+static void test_top_input__a_file_given_twice(void **state)
+{
+	struct directory *directory = *state;
+	char err[256] = "", *path = write_profile(directory, "a", recorded(1000)), *paths[] = { path, path };
+	struct top_input input;
+
+	assert_int_equal(top_input_load(&input, paths, 2, err, sizeof(err)), 0);
+	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 200);
+	top_input_release(&input);
+}
+
+static void test_top_input__profiles_of_others(void **state)
+{
+	struct directory *directory = *state;
+	char err[256] = "", *paths[2];
+	struct top_input input;
+
+	paths[0] = write_profile(directory, "a", recorded(1000));
+	paths[1] = write_profile(directory, "b", bare_profile(delay));
+	assert_int_equal(top_input_load(&input, paths, 2, err, sizeof(err)), 0);
+	assert_int_equal(input.files, 2);
+	assert_int_equal(input.foreign_files, 1);
+	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 100);
+	top_input_release(&input);
+}
+
+static void refuse(char *first, char *second, int reason, const char *expected)
+{
+	char *paths[] = { first, second }, err[512] = "";
+	struct top_input input;
+	int result = top_input_load(&input, paths, second ? 2 : 1, err, sizeof(err));
+
+	if (result != reason || !strstr(err, expected) || strchr(err, '\n'))
+		fail_msg("%s: %d: %s", first, result, err);
+}
+
+static void test_top_input__what_does_not_load(void **state)
+{
+	struct directory *directory = *state;
+	struct profile *newer = recorded(1);
+	char *good = write_profile(directory, "good", recorded(1)), *path;
+
+	refuse((char *)"/nonexistent.pb.gz", NULL, -ENOENT, "/nonexistent.pb.gz: No such file");
+	refuse(directory->path, NULL, -ENOENT, "no *.pb.gz in this directory");
+	refuse((char *)"/etc/passwd", NULL, -EBADMSG, "/etc/passwd");
+	refuse(good, write_profile(directory, "odd", bare_profile(cpu)), -EINVAL,
+	       "odd: does not go together");
+	assert_int_equal(profile_add_note(newer, "stallprof.format 3"), 0);
+	path = write_profile(directory, "newer", newer);
+	refuse(path, NULL, -EPROTONOSUPPORT, "newer: written by another version of stallprof");
+	assert_int_equal(truncate(good, 50), 0);
+	refuse(good, NULL, -EBADMSG, "good");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_top_input__a_directory_is_summed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_top_input__a_file_given_twice, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_top_input__profiles_of_others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_top_input__what_does_not_load, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

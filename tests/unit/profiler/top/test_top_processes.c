@@ -1,0 +1,165 @@
+/* What a process spends its tagged time on (top_processes.h). */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "profiler/format/text_cells.h"
+#include "profiler/top/top_processes.h"
+#include "tests/unit/top_profile.h"
+
+static void add(struct ledger *ledger, const char *tag, uint32_t pid, enum ledger_state state, int64_t ns)
+{
+	const struct ledger_row row = {
+		.base = !strcmp(tag, "train.py"), .pid = pid, .start_ns = 1, .comm = (char *)"python3"
+	};
+
+	put_row(ledger, tag, row, state, "", (uint64_t)ns);
+}
+
+static struct top_input new_input(uint64_t covered_ns)
+{
+	struct top_input input = { .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
+
+	assert_int_equal(stamp_add_window(input.stamp, 1000, 1000 + covered_ns), 0);
+	return input;
+}
+
+static void forget(struct top_input *input)
+{
+	ledger_free(input->ledger);
+	stamp_free(input->stamp);
+}
+
+static char *text_of(const struct top_input *input, size_t columns, size_t *lines)
+{
+	struct top_processes processes;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(top_processes_build(&processes, input), 0);
+	*lines = top_text_processes(out, &processes, columns);
+	top_processes_free(&processes);
+	fclose(out);
+	return text;
+}
+
+static void assert_says(const struct top_input *input, const char *want)
+{
+	size_t lines, newlines = 0;
+	char *text = text_of(input, 0, &lines);
+
+	assert_string_equal(text, want);
+	for (const char *c = text; *c; c++)
+		newlines += *c == '\n';
+	assert_int_equal(lines, newlines);
+	free(text);
+}
+
+/* A loop, whose idle threads under the process's own tag are no part of it, and workers of their own. */
+static void test_top_processes__a_loop(void **state)
+{
+	struct top_input input = new_input(1000ul * MS);
+
+	(void)state;
+	add(input.ledger, "train_step", 4711, LEDGER_ONCPU, 400 * MS);
+	add(input.ledger, "train_step", 4711, LEDGER_RUNQUEUE, 306 * MS);
+	add(input.ledger, "data_load", 4711, LEDGER_BLOCKED, 40 * MS);
+	add(input.ledger, "data_load", 4711, LEDGER_STALL, -1 * MS);
+	add(input.ledger, "ckpt/run1/step1", 4711, LEDGER_STALL, 30 * MS);
+	add(input.ledger, "ckpt/run1/step2", 4711, LEDGER_STALL, 25 * MS);
+	add(input.ledger, "train.py", 4711, LEDGER_BLOCKED, 90000l * MS);
+	add(input.ledger, "loader", 4712, LEDGER_ONCPU, 900 * MS);
+	assert_says(&input, "Of the 800 ms under tags in process 4711, one thread's worth: train_step 88.2 "
+	                    "%, ckpt 6.9 %, "
+	                    "data_load 4.9 %.\n");
+	forget(&input);
+}
+
+/* More than one thread's worth. */
+static void test_top_processes__threads(void **state)
+{
+	static const struct {
+		int64_t ns;
+		bool told;
+	} rows[] = { { 500 * MS, true }, { 509 * MS, true }, { 511 * MS, false },
+		     { 0, false },       { 5 * MS, false },  { 6 * MS, true } };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct top_input input = new_input(1000ul * MS);
+		struct top_processes processes;
+
+		add(input.ledger, "train_step", 7, LEDGER_ONCPU, 500 * MS);
+		add(input.ledger, "data_load", 7, LEDGER_ONCPU, rows[i].ns);
+		assert_int_equal(top_processes_build(&processes, &input), 0);
+		assert_int_equal(processes.count, rows[i].told);
+		top_processes_free(&processes);
+		forget(&input);
+	}
+}
+
+/* The longest of processes and classes. */
+static void test_top_processes__many(void **state)
+{
+	struct top_input input = new_input(1000ul * MS);
+	char tag[32];
+
+	(void)state;
+	for (uint32_t i = 1; i <= 8; i++) {
+		snprintf(tag, sizeof(tag), "class%u", i);
+		add(input.ledger, tag, 7, LEDGER_ONCPU, i * MS);
+	}
+	for (uint32_t pid = 8; pid < 12; pid++) {
+		add(input.ledger, "a", pid, LEDGER_ONCPU, pid * MS);
+		add(input.ledger, "b", pid, LEDGER_ONCPU, pid * MS);
+	}
+	assert_says(
+	        &input,
+	        "Of the 36.0 ms under tags in process 7, one thread's worth: class8 22.2 %, class7 19.4 %, "
+	        "class6 16.7 %, class5 13.9 %, class4 11.1 %, class3 8.3 %, and others 8.3 %.\n"
+	        "Of the 22.0 ms under tags in process 11, one thread's worth: a 50.0 %, b 50.0 %.\n"
+	        "Of the 20.0 ms under tags in process 10, one thread's worth: a 50.0 %, b 50.0 %.\n"
+	        "And so in 2 more: --json.\n");
+	forget(&input);
+}
+
+/* Long names, and such as steer terminals: no line is longer than it may be. */
+static void test_top_processes__lines(void **state)
+{
+	struct top_input input = new_input(1000ul * MS);
+	size_t lines, seen = 0;
+	char *text, *line, *rest;
+	char tag[64];
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		snprintf(tag, sizeof(tag),
+		         "\x1b%d\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4 of some forty and more characters",
+		         i);
+		add(input.ledger, tag, 7, LEDGER_ONCPU, MS);
+	}
+	rest = text = text_of(&input, 78, &lines);
+	while ((line = strsep(&rest, "\n")) && *line) {
+		assert_in_range(text_columns(line), 1, 78);
+		seen++;
+	}
+	assert_int_equal(seen, lines);
+	assert_in_range(lines, 4, 7);
+	free(text);
+	forget(&input);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_top_processes__a_loop),
+		cmocka_unit_test(test_top_processes__threads),
+		cmocka_unit_test(test_top_processes__many),
+		cmocka_unit_test(test_top_processes__lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,3 +1,0 @@
-/* The tests of test_stalltag.c once more, with calls into the library instead of the inlined push and pop. */
-#define STALLTAG_NO_INLINE
-#include "tests/unit/test_stalltag.c"
