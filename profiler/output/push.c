@@ -3,6 +3,8 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +17,12 @@
 #define PUSH_PATH       "/push.v1.PusherService/Push"
 #define TENANT_MAX      150 /* the server's own limit */
 #define CONNECT_TIMEOUT 5000L
+#define POLL_MS         1000
 
 struct push_client {
+	CURLM *multi; /* of the one transfer, as that can be woken up */
 	CURL *curl;
+	atomic_bool stopped;
 	struct curl_slist *headers;
 	char *url; /* with PUSH_PATH */
 	char *user, *password, *bearer;
@@ -202,7 +207,8 @@ static int make_handle(struct push_client *client, long timeout_ms, char *err, s
 	CURL *curl = client->curl = curl_easy_init();
 	CURLcode code = CURLE_OK;
 
-	if (!curl) {
+	client->multi = curl_multi_init();
+	if (!curl || !client->multi) {
 		snprintf(err, err_len, "out of memory");
 		return -ENOMEM;
 	}
@@ -220,6 +226,7 @@ static int make_handle(struct push_client *client, long timeout_ms, char *err, s
 	SET(CURLOPT_WRITEFUNCTION, take_body);
 	SET(CURLOPT_WRITEDATA, client);
 	SET(CURLOPT_ERRORBUFFER, client->curl_error);
+	SET(CURLOPT_QUICK_EXIT, 1L); /* a name that is being looked up is nothing to wait for */
 #undef SET
 	code = code ? code : set_credentials(client);
 	if (!code)
@@ -261,6 +268,7 @@ void push_client_free(struct push_client *client)
 	if (!client)
 		return;
 	curl_easy_cleanup(client->curl);
+	curl_multi_cleanup(client->multi);
 	curl_slist_free_all(client->headers);
 	push_secret_free(client->bearer);
 	push_secret_free(client->password);
@@ -314,7 +322,17 @@ static void leave_time_out(char *words)
 		memmove(after, digits + n + 3, strlen(digits + n + 3) + 1);
 }
 
-static int transport_error(struct push_client *client, CURLcode code, char *err, size_t err_len)
+/* Errors that may come after the server has taken in all of a request. */
+static bool may_have_it(const struct push_client *client, CURLcode code, size_t len)
+{
+	curl_off_t sent = 0;
+
+	if (code != CURLE_OPERATION_TIMEDOUT && code != CURLE_GOT_NOTHING && code != CURLE_RECV_ERROR)
+		return false;
+	return !curl_easy_getinfo(client->curl, CURLINFO_SIZE_UPLOAD_T, &sent) && sent >= (curl_off_t)len;
+}
+
+static int transport_error(struct push_client *client, CURLcode code, size_t len, char *err, size_t err_len)
 {
 	const char *words = client->curl_error[0] ? client->curl_error : curl_easy_strerror(code);
 	int untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
@@ -327,7 +345,58 @@ static int transport_error(struct push_client *client, CURLcode code, char *err,
 	snprintf(err, err_len, "push to %s: no answer: %s (%s)", client->url, words,
 	         untrusted ? "the host must trust the server's certificate"
 	                   : "is the server running and reachable from here?");
-	return untrusted ? -EPERM : -EAGAIN;
+	if (untrusted)
+		return -EPERM;
+	return may_have_it(client, code, len) ? -ETIMEDOUT : -EAGAIN;
+}
+
+static CURLcode perform(struct push_client *client)
+{
+	CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+	int running = 1, left;
+
+	if (curl_multi_add_handle(client->multi, client->curl))
+		return CURLE_OUT_OF_MEMORY;
+	while (running && !atomic_load(&client->stopped)) {
+		CURLMsg *done;
+
+		if (curl_multi_perform(client->multi, &running)) {
+			code = CURLE_OUT_OF_MEMORY;
+			break;
+		}
+		done = curl_multi_info_read(client->multi, &left);
+		if (done)
+			code = done->data.result;
+		else if (running)
+			curl_multi_poll(client->multi, NULL, 0, POLL_MS, NULL);
+	}
+	curl_multi_remove_handle(client->multi, client->curl);
+	return code;
+}
+
+/* Posts a packed request; `err` only when that fails. */
+static int post(struct push_client *client, const uint8_t *packed, size_t len, char *err, size_t err_len)
+{
+	long status = 0;
+	CURLcode code;
+
+	client->body_len = 0;
+	client->curl_error[0] = '\0';
+	code = curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
+	code = code ? code : curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, packed);
+	code = code ? code : perform(client);
+	curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, NULL);
+	if (code && atomic_load(&client->stopped)) {
+		snprintf(err, err_len, "push to %s: given up before there was an answer", client->url);
+		return -ECANCELED;
+	}
+	if (code)
+		return transport_error(client, code, len, err, err_len);
+	curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status == 200)
+		return 0;
+	push_secret_mask(client->bearer ? client->bearer : client->password, client->body, client->body_len);
+	return push_answer_judge(status, client->body, client->body_len, client->url, err, err_len);
 }
 
 int push_client_send(struct push_client *client, const struct push_label *labels, size_t n,
@@ -335,11 +404,8 @@ int push_client_send(struct push_client *client, const struct push_label *labels
 {
 	uint8_t *packed;
 	size_t packed_len;
-	long status = 0;
-	CURLcode code;
-	int rc;
+	int rc = push_labels_check(labels, n, err, err_len);
 
-	rc = push_labels_check(labels, n, err, err_len);
 	if (rc)
 		return rc;
 	packed = pack_request(labels, n, profile_gz, len, &packed_len);
@@ -347,18 +413,20 @@ int push_client_send(struct push_client *client, const struct push_label *labels
 		snprintf(err, err_len, "push to %s: out of memory", client->url);
 		return -ENOMEM;
 	}
-	client->body_len = 0;
-	client->curl_error[0] = '\0';
-	code = curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)packed_len);
-	code = code ? code : curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, packed);
-	code = code ? code : curl_easy_perform(client->curl);
-	curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, NULL);
+	rc = post(client, packed, packed_len, err, err_len);
 	free(packed);
-	if (code)
-		return transport_error(client, code, err, err_len);
-	curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
-	if (status == 200)
-		return 0;
-	push_secret_mask(client->bearer ? client->bearer : client->password, client->body, client->body_len);
-	return push_answer_judge(status, client->body, client->body_len, client->url, err, err_len);
+	return rc;
+}
+
+int push_client_ask(struct push_client *client, char *err, size_t err_len)
+{
+	int rc = post(client, (const uint8_t *)"", 0, err, err_len);
+
+	return rc == -EAGAIN || rc == -ETIMEDOUT || rc == -ECANCELED || rc == -ENOMEM ? rc : 0;
+}
+
+void push_client_stop(struct push_client *client)
+{
+	atomic_store(&client->stopped, true);
+	curl_multi_wakeup(client->multi);
 }

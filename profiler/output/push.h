@@ -14,8 +14,8 @@
  * Redirects are never followed (they would carry credentials and profiles elsewhere); schemes other than
  * http and https are refused; the environment's proxies (https_proxy, no_proxy) are honoured as curl does.
  *
- * A client keeps its connection open between requests. It may be used by one thread at a time; several
- * clients may live side by side.
+ * A client keeps its connection open between requests. It may be used by one thread at a time, but for
+ * push_client_stop(); several clients may live side by side.
  */
 #ifndef STALLPROF_PROFILER_PUSH_H
 #define STALLPROF_PROFILER_PUSH_H
@@ -54,8 +54,11 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * gzip'd pprof profile.
  *
  * 0		the server has it
- * -EAGAIN	not now: 408, 429, 5xx, or no answer (refused connection, timeout, no such host…). May be
- *		tried again; the server does not deduplicate, so after a timeout a second try may count twice
+ * -EAGAIN	not now: 408, 429, 5xx, or it was not reached (refused connection, timeout, no such host…). May
+ *		be tried again
+ * -ETIMEDOUT	not now either, but the server had got all of it before it fell silent. It does not deduplicate, so
+ *		a second try may count twice
+ * -ECANCELED	push_client_stop()
  * -EPERM	401, 403, or a certificate that can't be verified
  * -ENOENT	404: no Pyroscope at this URL
  * -EMSGSIZE	413: too large
@@ -67,6 +70,15 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  */
 int push_client_send(struct push_client *client, const struct push_label *labels, size_t n,
                      const void *profile_gz, size_t len, char *err, size_t err_len);
+
+/*
+ * Whether the server answers now, by a request without any series: 0 whatever it says of that, else -EAGAIN, -ETIMEDOUT,
+ * -ECANCELED or -ENOMEM as above.
+ */
+int push_client_ask(struct push_client *client, char *err, size_t err_len);
+
+/* Ends a call of the above that is waiting, and all further ones at once: -ECANCELED. By any thread. */
+void push_client_stop(struct push_client *client);
 
 /* Wipes the secrets. Takes NULL. */
 void push_client_free(struct push_client *client);

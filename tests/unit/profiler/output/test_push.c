@@ -6,11 +6,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profiler/output/push.h"
@@ -311,6 +314,79 @@ static void test_push__no_answer_may_be_tried_again(void **state)
 	assert_non_null(strstr(err, "no answer"));
 }
 
+/* Takes connections and requests, and answers none. */
+static int silent_server(char url[64])
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(at);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	snprintf(url, 64, "http://127.0.0.1:%u", ntohs(at.sin_port));
+	return fd;
+}
+
+static void test_push__silence_after_all_was_sent_is_told_apart(void **state)
+{
+	char url[64], err[PUSH_ERR_MAX];
+	int fd = silent_server(url);
+	struct push_opts opts = { .url = url, .timeout_ms = 300 };
+	struct push_client *client = client_for(&opts);
+
+	(void)state;
+	assert_int_equal(push_client_send(client, good_labels, 4, profile, 1, err, sizeof(err)), -ETIMEDOUT);
+	assert_non_null(strstr(err, "no answer"));
+	assert_int_equal(push_client_ask(client, err, sizeof(err)), -ETIMEDOUT);
+	close(fd);
+	assert_int_equal(push_client_ask(client, err, sizeof(err)), -EAGAIN);
+	push_client_free(client);
+}
+
+static void test_push__a_server_that_answers_anything_answers(void **state)
+{
+	struct push_opts opts = { .url = server.url };
+	struct push_client *client = client_for(&opts);
+	char err[PUSH_ERR_MAX];
+
+	(void)state;
+	server.status = 400;
+	assert_int_equal(push_client_ask(client, err, sizeof(err)), 0);
+	assert_int_equal(server.body_len, 0);
+	server.status = 503;
+	assert_int_equal(push_client_ask(client, err, sizeof(err)), -EAGAIN);
+	push_client_free(client);
+}
+
+static void *stop_soon(void *client)
+{
+	const struct timespec soon = { .tv_nsec = 100000000 };
+
+	nanosleep(&soon, NULL);
+	push_client_stop(client);
+	return NULL;
+}
+
+static void test_push__can_be_stopped_while_it_waits(void **state)
+{
+	char url[64], err[PUSH_ERR_MAX] = "";
+	int fd = silent_server(url);
+	struct push_opts opts = { .url = url };
+	struct push_client *client = client_for(&opts);
+	time_t began = time(NULL);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, stop_soon, client), 0);
+	assert_int_equal(push_client_send(client, good_labels, 4, profile, 1, err, sizeof(err)), -ECANCELED);
+	assert_true(time(NULL) - began < 5);
+	pthread_join(thread, NULL);
+	assert_int_equal(push_client_send(client, good_labels, 4, profile, 1, err, sizeof(err)), -ECANCELED);
+	push_client_free(client);
+	close(fd);
+}
+
 static void test_push__refuses_bad_options(void **state)
 {
 	static const struct push_opts table[] = {
@@ -415,6 +491,9 @@ int main(void)
 		WITH_SERVER(test_push__says_what_the_server_said_last),
 		WITH_SERVER(test_push__does_not_follow_redirects),
 		WITH_SERVER(test_push__no_answer_may_be_tried_again),
+		cmocka_unit_test(test_push__silence_after_all_was_sent_is_told_apart),
+		WITH_SERVER(test_push__a_server_that_answers_anything_answers),
+		cmocka_unit_test(test_push__can_be_stopped_while_it_waits),
 		cmocka_unit_test(test_push__refuses_bad_options),
 		WITH_SERVER(test_push__sends_nothing_with_bad_labels),
 		WITH_SERVER(test_push__takes_an_answer_of_any_size),
