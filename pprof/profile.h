@@ -121,6 +121,9 @@ struct profile_mapping_view {
 	bool has_functions, has_filenames, has_lines, has_inlines;
 };
 
+/* The memory that its contents take, which profile_new() has bounded. */
+size_t profile_bytes(const struct profile *p);
+
 size_t profile_n_types(const struct profile *p);
 struct profile_value_type profile_type(const struct profile *p, size_t i);
 int profile_find_type(const struct profile *p, const char *type); /* its index, or -ENOENT */

@@ -69,6 +69,11 @@ const char *profile_comment(const struct profile *p, size_t i)
 	return p->comments[i];
 }
 
+size_t profile_bytes(const struct profile *p)
+{
+	return p->arena.used_bytes;
+}
+
 size_t profile_n_samples(const struct profile *p)
 {
 	return p->samples.n;

@@ -20,23 +20,6 @@ static void say_loss(const char *line)
 	agent_log(AGENT_WARNING, "%s", line);
 }
 
-static struct sink_counts sum(struct sink_counts a, struct sink_counts b)
-{
-	return (struct sink_counts){
-		.kept = a.kept + b.kept,
-		.kept_bytes = a.kept_bytes + b.kept_bytes,
-		.not_kept = a.not_kept + b.not_kept,
-		.pushed = a.pushed + b.pushed,
-		.pushed_bytes = a.pushed_bytes + b.pushed_bytes,
-		.not_pushed = a.not_pushed + b.not_pushed,
-	};
-}
-
-static struct sink_counts counts(const struct agent_windows *windows)
-{
-	return sum(windows->before, sink_counts(windows->sink));
-}
-
 void agent_windows_begin(struct agent_windows *windows, const struct config *config, struct session *session,
                          struct sink *sink)
 {
@@ -46,11 +29,11 @@ void agent_windows_begin(struct agent_windows *windows, const struct config *con
 	windows->told_at_ns = monotonic_ns();
 }
 
-void agent_windows_take_over(struct agent_windows *windows, const struct agent_windows *old)
+void agent_windows_take_over(struct agent_windows *windows, struct agent_windows *old)
 {
 	windows->with_tags = old->with_tags;
 	windows->idle = old->idle;
-	windows->before = counts(old);
+	sink_take_over(windows->sink, old->sink);
 	windows->told = old->told;
 	windows->told_at_ns = old->told_at_ns;
 	windows->told_windows = old->told_windows;
@@ -92,28 +75,34 @@ static void print_counts(const struct sink_counts *all, const struct sink_counts
 }
 
 /* When a destination works for the first time, and when it works again. */
-static void log_changes(struct agent_windows *windows, struct sink_counts was)
+void agent_windows_poll(struct agent_windows *windows)
 {
-	struct sink_counts now = sink_counts(windows->sink);
+	const struct sink_counts was = windows->seen;
+	struct sink_counts now;
 
-	if (now.kept > was.kept && (!was.kept || windows->last_failed))
+	sink_poll(windows->sink);
+	now = sink_counts(windows->sink);
+	windows->seen = now;
+	if (now.kept > was.kept && (!was.kept || (was.keeping_fails && !now.keeping_fails)))
 		agent_log(AGENT_INFO, "%s %s", was.kept ? "windows are kept again:" : "first window kept:",
 		          sink_last_file(windows->sink));
-	if (now.pushed > was.pushed && now.not_pushed == was.not_pushed &&
-	    (!was.pushed || windows->last_failed))
-		agent_log(AGENT_INFO, "%s %s",
-		          was.pushed ? "windows are pushed again to" : "first window pushed to",
-		          windows->config->push.url);
-	agent_log(AGENT_DEBUG,
-	          "window: %" PRIu64 " bytes kept in %s, %" PRIu64 " series with %" PRIu64 " bytes pushed",
-	          now.kept_bytes - was.kept_bytes,
-	          now.kept > was.kept ? sink_last_file(windows->sink) : "no file", now.pushed - was.pushed,
-	          now.pushed_bytes - was.pushed_bytes);
+	if (now.pushed > was.pushed && !was.pushed)
+		agent_log(AGENT_INFO, "first window pushed to %s", windows->config->push.url);
+	else if (now.pushed && was.pushing_fails && !now.pushing_fails)
+		agent_log(AGENT_INFO, "windows are pushed again to %s", windows->config->push.url);
+	if (now.kept > was.kept || now.pushed > was.pushed)
+		agent_log(AGENT_DEBUG,
+		          "window: %" PRIu64 " bytes kept in %s, %" PRIu64 " series with %" PRIu64
+		          " bytes pushed; %zu windows on their way",
+		          now.kept_bytes - was.kept_bytes,
+		          now.kept > was.kept ? sink_last_file(windows->sink) : "no file",
+		          now.pushed - was.pushed, now.pushed_bytes - was.pushed_bytes,
+		          sink_waiting(windows->sink));
 }
 
 static void log_summary(struct agent_windows *windows)
 {
-	struct sink_counts all = counts(windows);
+	struct sink_counts all = sink_counts_all(windows->sink);
 	uint64_t now = monotonic_ns();
 	char text[256];
 
@@ -128,38 +117,52 @@ static void log_summary(struct agent_windows *windows)
 	windows->told_at_ns = now;
 }
 
-void agent_windows_end(struct agent_windows *windows)
+/* NULL: there is none to deliver. */
+static struct profile *end_window(struct agent_windows *windows)
 {
 	struct profile *profile = session_end_window(windows->session);
-	struct sink_counts was = sink_counts(windows->sink);
-	bool failed;
 
+	windows->build_failed = !profile;
 	if (!profile) {
 		agent_log(AGENT_ERROR, "cannot build the profile of a window: %s", strerror(errno));
-		windows->last_failed = true;
-		return;
+		return NULL;
 	}
 	take_losses(windows, profile);
-	if (is_idle(profile)) {
-		windows->idle++;
-		profile_free(profile);
-	} else {
+	if (!is_idle(profile)) {
 		windows->with_tags++;
-		failed = sink_deliver(windows->sink, profile);
-		log_changes(windows, was);
-		windows->last_failed = failed;
+		return profile;
 	}
+	windows->idle++;
+	profile_free(profile);
+	return NULL;
+}
+
+void agent_windows_end(struct agent_windows *windows)
+{
+	struct profile *profile = end_window(windows);
+
+	if (profile)
+		sink_deliver(windows->sink, profile);
+	agent_windows_poll(windows);
 	log_summary(windows);
 }
 
-void agent_windows_log(const struct agent_windows *windows, const char *stopped_by)
+void agent_windows_end_last(struct agent_windows *windows, uint64_t push_ns)
+{
+	sink_end(windows->sink, end_window(windows), push_ns);
+}
+
+bool agent_windows_log(struct agent_windows *windows, const char *stopped_by)
 {
 	const struct sink_counts none = { 0 };
-	struct sink_counts all = counts(windows);
+	struct sink_counts all;
 	char text[256], losses[512];
 
+	agent_windows_poll(windows);
+	all = sink_counts_all(windows->sink);
 	print_counts(&all, &none, text, sizeof(text));
 	loss_log_totals(&windows->losses, losses, sizeof(losses));
 	agent_log(AGENT_INFO, "stopped by %s: %" PRIu64 " windows with tags, %" PRIu64 " without; %s%s%s",
 	          stopped_by, windows->with_tags, windows->idle, text, losses[0] ? "; losses: " : "", losses);
+	return !windows->build_failed && !windows->seen.keeping_fails && !windows->seen.pushing_fails;
 }

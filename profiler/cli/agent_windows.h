@@ -21,21 +21,27 @@ struct agent_windows {
 	struct session *session;
 	struct sink *sink;
 	struct loss_log losses;
-	uint64_t with_tags, idle;  /* windows */
-	struct sink_counts before; /* of sinks that are gone */
-	struct sink_counts told;   /* at the last summary */
+	uint64_t with_tags, idle; /* windows */
+	struct sink_counts seen;  /* of this sink, at the last poll */
+	struct sink_counts told;  /* of all, at the last summary */
 	uint64_t told_at_ns, told_windows;
-	bool last_failed; /* the last window was not delivered as it should */
+	bool build_failed; /* of the last window */
 };
 
 /* `windows` is zeroed; the others outlive it. */
 void agent_windows_begin(struct agent_windows *windows, const struct config *config, struct session *session,
                          struct sink *sink);
-/* Ends the session's window, and delivers it. */
+/* Ends the session's window, and hands it to the sink. */
 void agent_windows_end(struct agent_windows *windows);
-/* The counts go on in those of another configuration; losses are said anew. */
-void agent_windows_take_over(struct agent_windows *windows, const struct agent_windows *old);
-/* The last summary, with the reason of the end. */
-void agent_windows_log(const struct agent_windows *windows, const char *stopped_by);
+/* Says what has become of those that were handed over. */
+void agent_windows_poll(struct agent_windows *windows);
+/* The counts go on in those of another configuration, whose sink takes the old one over; losses are said anew. */
+void agent_windows_take_over(struct agent_windows *windows, struct agent_windows *old);
+
+/* At the end: the last window as above, then sink_end() with `push_ns`. */
+void agent_windows_end_last(struct agent_windows *windows, uint64_t push_ns);
+/* After sink_finish(): the last summary, with the reason of the end. False when the last window was not delivered as it
+ * should. */
+bool agent_windows_log(struct agent_windows *windows, const char *stopped_by);
 
 #endif

@@ -9,6 +9,7 @@
 #include "profiler/cli/agent_log.h"
 #include "profiler/cli/agent_windows.h"
 #include "profiler/config/config.h"
+#include "profiler/cli/delivery_wait.h"
 #include "profiler/session/event_loop.h"
 #include "profiler/cli/host_check.h"
 #include "profiler/cli/systemd_notify.h"
@@ -18,6 +19,7 @@
 #include "profiler/format/version.h"
 
 #define LINE_MAX_BYTES 8192
+#define LAST_PUSH_NS   (5 * 1000000000ULL)
 
 /* One configuration in use: a reload makes another one beside it before this one goes. */
 struct agent {
@@ -176,6 +178,7 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 	struct session_progress progress;
 
 	(void)elapsed_ns;
+	agent_windows_poll(&agent->windows);
 	if (agent->tag_seen)
 		return;
 	session_progress(agent->session, &progress);
@@ -199,6 +202,7 @@ static void reload(struct agent *agent)
 	} else {
 		agent_windows_end(&agent->windows);
 		agent_windows_take_over(&next.windows, &agent->windows);
+		agent->sink = NULL;
 		close_session(agent);
 		*agent = next;
 		log_start(agent, "configuration read again");
@@ -208,6 +212,7 @@ static void reload(struct agent *agent)
 
 static int run(struct agent *agent)
 {
+	bool delivered;
 	int result;
 
 	log_start(agent, "stallprof " STALLPROF_VERSION " started");
@@ -217,9 +222,13 @@ static int run(struct agent *agent)
 	systemd_notify("STOPPING=1");
 	if (result < 0)
 		agent_log(AGENT_ERROR, "%s", strerror(-result));
-	agent_windows_end(&agent->windows);
-	agent_windows_log(&agent->windows, agent->stopped_by ? agent->stopped_by : "an error");
-	return result < 0 || agent->windows.last_failed;
+	agent_windows_end_last(&agent->windows, LAST_PUSH_NS);
+	session_free(agent->session);
+	agent->session = NULL;
+	delivery_wait(agent->sink, &agent->loop, NULL);
+	sink_finish(agent->sink);
+	delivered = agent_windows_log(&agent->windows, agent->stopped_by ? agent->stopped_by : "an error");
+	return result < 0 || !delivered;
 }
 
 static int check_config(struct agent *agent)

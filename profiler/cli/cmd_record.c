@@ -12,6 +12,7 @@
 #include "profiler/cli/child.h"
 #include "profiler/cli/command_signals.h"
 #include "profiler/config/config.h"
+#include "profiler/cli/delivery_wait.h"
 #include "profiler/session/event_loop.h"
 #include "profiler/cli/host_check.h"
 #include "profiler/cli/live_line.h"
@@ -28,6 +29,7 @@
 #define WORDS_MAX          64
 #define NAME_BYTES         256
 #define PATIENCE_NS        1000000000ULL
+#define LAST_PUSH_SECONDS  10
 
 struct recording {
 	struct record_options options;
@@ -214,7 +216,7 @@ static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
 	struct recording *r = ctx;
 
 	if (signal->ssi_signo != SIGCHLD)
-		return r->has_child ? on_command_signal(r, signal) : EVENT_LOOP_STOP;
+		return r->has_child && !r->child_ended ? on_command_signal(r, signal) : EVENT_LOOP_STOP;
 	if (!r->has_child || !child_reap(&r->child))
 		return 0;
 	r->child_ended = true;
@@ -237,6 +239,7 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 	struct session_progress progress;
 
 	r->elapsed_ns = r->before_ns + elapsed_ns;
+	sink_poll(r->sink);
 	if (r->options.quiet)
 		return;
 	tell_to_be_patient(r);
@@ -246,7 +249,8 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 	live_line_show(r->elapsed_ns / 1e9, &progress);
 }
 
-static int end_window(struct recording *r)
+/* NULL: that has failed, and is said. */
+static struct profile *end_window(struct recording *r)
 {
 	struct profile *profile = session_end_window(r->session);
 	char line[256];
@@ -255,15 +259,33 @@ static int end_window(struct recording *r)
 		snprintf(line, sizeof(line), "cannot build the profile: %s", strerror(errno));
 		say(line);
 		r->failed = true;
-	} else if (sink_deliver(r->sink, profile)) {
-		r->failed = true;
 	}
-	return 0;
+	return profile;
 }
 
 static int on_window(void *ctx)
 {
-	return end_window(ctx);
+	struct recording *r = ctx;
+	struct profile *profile = end_window(r);
+
+	if (profile)
+		sink_deliver(r->sink, profile);
+	return 0;
+}
+
+/* A server has as long as it may take for one request, a disk as long as it takes; nobody waits longer than he wants to. */
+static void deliver_last(struct recording *r)
+{
+	uint64_t seconds = r->options.config->push.timeout_seconds;
+
+	if (seconds < LAST_PUSH_SECONDS)
+		seconds = LAST_PUSH_SECONDS;
+	sink_end(r->sink, end_window(r), seconds * 1000000000ULL);
+	session_free(r->session);
+	r->session = NULL;
+	delivery_wait(r->sink, &r->loop, r->options.quiet ? NULL : say);
+	if (sink_finish(r->sink))
+		r->failed = true;
 }
 
 static void say_where(const struct sink *sink)
@@ -294,9 +316,7 @@ static void finish(struct recording *r)
 {
 	live_line_clear();
 	say_why(r);
-	end_window(r);
-	if (sink_finish(r->sink))
-		r->failed = true;
+	deliver_last(r);
 	if (r->options.quiet)
 		return;
 	if (sink_whole(r->sink))
@@ -329,7 +349,7 @@ static int run_recording(struct recording *r)
 	}
 	finish(r);
 	/* The command does not end because the recording failed. */
-	if (result < 0 && r->has_child && event_loop_wait(&r->loop) < 0)
+	if (result < 0 && r->has_child && !r->child_ended && event_loop_wait(&r->loop) < 0)
 		say("cannot wait for the command");
 	if (r->has_child && (r->child.status || !r->options.strict))
 		return r->child.status;

@@ -4,15 +4,30 @@
  *
  *     sink = sink_new(config, output, …)
  *     sink_deliver(sink, profile)       once a window
- *     sink_finish(sink)                 after the last
+ *     sink_poll(sink)                   now and then, and when sink_fd() is readable: what it has to say
+ *     sink_end(sink, profile, …)        the last window
+ *     until sink_poll(sink)             or until somebody has waited enough
+ *     sink_finish(sink)
  *     sink_free(sink)
  *
- * A failure of one destination does not keep the profile from the others. A failure is a line, given to `say`; while a
- * destination fails in window after window, only the first of them is said, and all are counted.
+ * None of these waits for a disk or a server: profiles are delivered by threads, which begin with the first one, have all
+ * signals blocked, and are of no concern to the caller.
+ *
+ *     sink_deliver() ──> pack ──requests──> push     of the series (sink_push.h); only where there is a server
+ *                          └───profile────> files    (sink_files.h)
+ *
+ * Each has a queue with bounds (SINK_PACK_…, SINK_PUSH_…, SINK_FILES_…), from which the oldest window is dropped when
+ * it is full. So a destination that fails or hangs does not keep the profile from the others.
+ *
+ * What goes wrong is a line, given to `say` in sink_poll(); while a destination fails in window after window only the
+ * first of them is said, and all are counted. A window that a disk was too slow for is also a counter (windows_dropped)
+ * in the notes of the next one.
  */
 #ifndef STALLPROF_PROFILER_SINK_H
 #define STALLPROF_PROFILER_SINK_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,25 +35,56 @@ struct config;
 struct profile;
 struct sink;
 
+#define SINK_PATH_MAX (PATH_MAX + 64)
+
+/* Of windows that are not cut into series yet: that takes CPU time alone. */
+#define SINK_PACK_WINDOWS 8
+#define SINK_PACK_BYTES   ((size_t)128 << 20)
+
 typedef void (*sink_say_fn)(const char *line);
 
 /*
  * `output`: a file's path, or a folder (one that exists, or whose name ends in '/'), or NULL. The server and
- * the labels come from `config`, which must outlive the sink. NULL with a line in `err`.
+ * the labels come from `config`, of which it keeps what it needs. NULL with a line in `err`.
  */
 struct sink *sink_new(const struct config *config, const char *output, sink_say_fn say, char *err,
                       size_t err_len);
+/* Without sink_finish() nothing is delivered any more. Takes NULL. */
 void sink_free(struct sink *sink);
 
 /* Whether each window becomes a file of its own, or is pushed: else one profile holds the whole run. */
 int sink_wants_windows(const struct sink *sink);
 
-/* Takes the profile over. 0, or -EIO when a destination failed. */
-int sink_deliver(struct sink *sink, struct profile *profile);
+/* Takes the profile over. */
+void sink_deliver(struct sink *sink, struct profile *profile);
 
-/* Writes the one file, into which the windows were merged. 0 or -EIO. */
+/*
+ * Takes the last profile over (NULL: there is none), and has the one file written. What waits for the server has one more
+ * try, in order, until one fails or `push_ns` are over.
+ */
+void sink_end(struct sink *sink, struct profile *profile, uint64_t push_ns);
+
+/* Says what there is to say, and brings the counts up to date. True when all was delivered or given up, after
+ * sink_end(). */
+bool sink_poll(struct sink *sink);
+int sink_fd(const struct sink *sink);
+
+/* How many windows are on their way. */
+size_t sink_waiting(const struct sink *sink);
+
+/*
+ * Gives up what is not delivered yet, and says how many windows. 0, or -EIO when any window was not delivered to all
+ * destinations. A write that hangs in the kernel is left behind with all that it needs.
+ */
 int sink_finish(struct sink *sink);
-/* That profile; NULL where each window is a file of its own. */
+
+/*
+ * What the older sink has still to deliver goes where it should, beside what the new one gets, which polls, ends and frees
+ * it from now on. One that the older one had taken over itself is given up.
+ */
+void sink_take_over(struct sink *sink, struct sink *older);
+
+/* The profile of the one file, after sink_finish(); NULL where each window is a file of its own, or when that was not written. */
 const struct profile *sink_whole(const struct sink *sink);
 
 /* Where the last file lies, "" when none was written. */
@@ -46,13 +92,19 @@ const char *sink_last_file(const struct sink *sink);
 /* The folder that windows go to; NULL when there is none. */
 const char *sink_folder(const struct sink *sink);
 
-/* What became of the windows so far. */
+/* What became of the windows so far, as of the last sink_poll(). */
 struct sink_counts {
 	uint64_t kept, kept_bytes;     /* files of a folder */
 	uint64_t not_kept;             /* windows that could not be written there */
 	uint64_t pushed, pushed_bytes; /* requests that the server took; compressed */
 	uint64_t not_pushed;           /* windows of which something was not */
+	bool keeping_fails;            /* the last window was not kept */
+	bool pushing_fails;            /* the last try was no success */
 };
 struct sink_counts sink_counts(const struct sink *sink);
+/* With those of all that it has taken over. */
+struct sink_counts sink_counts_all(const struct sink *sink);
+/* The flags are those of the first. */
+struct sink_counts sink_counts_sum(const struct sink_counts *a, const struct sink_counts *b);
 
 #endif

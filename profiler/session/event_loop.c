@@ -7,7 +7,8 @@
 #include "symbolizer/base/clock.h"
 #include "profiler/session/session.h"
 
-#define FDS_MAX (SESSION_FDS_MAX + 2)
+#define FDS_MAX  (SESSION_FDS_MAX + 2)
+#define WATCH_MS 100
 
 /* Those that mean something to us, unless whoever started us wanted them ignored. */
 static void choose_signals(const struct event_loop *loop, sigset_t *mask)
@@ -119,13 +120,16 @@ int event_loop_run(struct event_loop *loop)
 
 int event_loop_wait(struct event_loop *loop)
 {
-	struct pollfd fd = { .fd = loop->signal_fd, .events = POLLIN };
+	struct pollfd fds[] = { { .fd = loop->signal_fd, .events = POLLIN },
+		                { .fd = loop->on_watched ? loop->watched_fd : -1, .events = POLLIN } };
 	int result = 0;
 
 	while (!result) {
-		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+		if (poll(fds, 2, loop->on_watched ? WATCH_MS : -1) < 0 && errno != EINTR)
 			return -errno;
 		result = take_signals(loop);
+		if (!result && loop->on_watched)
+			result = loop->on_watched(loop->ctx);
 	}
 	return result;
 }

@@ -44,7 +44,7 @@ enum { EVENT_LOOP_STOP = 1, EVENT_LOOP_DURATION = 2 };
  * fork for instance. 0 or -errno. */
 int event_loop_init(struct event_loop *loop);
 int event_loop_run(struct event_loop *loop);
-/* Signals alone, without a session, until on_signal ends it. */
+/* Without a session: signals, and on_watched, here also ten times a second, until either of them ends it. */
 int event_loop_wait(struct event_loop *loop);
 /* Signals are again as event_loop_init() found them: in a process that is going to execute another program. */
 void event_loop_restore_signals(const struct event_loop *loop);

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "profiler/clock.h"
-#include "profiler/outbox.h"
+#include "symbolizer/base/clock.h"
+#include "profiler/output/outbox.h"
 
 #define MS        1000000ULL
 #define ITEMS_MAX 4096

@@ -1,11 +1,11 @@
-#include "profiler/outbox.h"
+#include "profiler/output/outbox.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "profiler/clock.h"
+#include "symbolizer/base/clock.h"
 
 #define STACK_BYTES ((size_t)1 << 20)
 

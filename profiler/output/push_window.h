@@ -1,0 +1,40 @@
+/*
+ * A window as it is pushed: its series (series.h), cut to what a server takes at once, encoded and compressed; one request
+ * each. So what waits for a server takes little memory and needs the window's profile no more.
+ */
+#ifndef STALLPROF_PROFILER_PUSH_WINDOW_H
+#define STALLPROF_PROFILER_PUSH_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+struct series;
+
+struct push_request {
+	const struct series *series;
+	void *body;
+	size_t len;
+	unsigned int unanswered; /* tries that the server may have taken */
+};
+
+struct push_window {
+	struct push_request *request; /* those of a series stand together */
+	size_t n, room;
+	size_t at;   /* the next to send */
+	bool failed; /* something of it is not, or will not be, pushed */
+};
+
+/* NULL: no memory. What can't be made is left out: `failed` is set, and `err` has a line that says why. */
+struct push_window *push_window_new(const struct profile *profile, uint64_t clock_hz, char *err,
+                                    size_t err_len);
+void push_window_free(struct push_window *window);
+
+/* The memory that it holds. */
+size_t push_window_bytes(const struct push_window *window);
+
+/* The request in turn and those after it that are of the same series will not be sent. */
+void push_window_skip_series(struct push_window *window);
+
+#endif

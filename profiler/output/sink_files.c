@@ -1,0 +1,375 @@
+#include "profiler/output/sink_files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pprof/pprof_file.h"
+#include "pprof/profile.h"
+#include "profiler/format/class_comments.h"
+#include "symbolizer/base/clock.h"
+#include "profiler/config/config.h"
+#include "profiler/output/outbox.h"
+#include "profiler/output/sink_news.h"
+#include "profiler/format/stamp.h"
+#include "profiler/output/window_folder.h"
+
+#define STOP_NS                                                                                              \
+	(200 * 1000000ULL) /* what a thread that does not hang takes at most to see that it shall stop */
+
+struct sink_files {
+	struct outbox *box;
+	struct sink_news *news;
+	uint64_t max_bytes;
+	bool folder;
+	char output[SINK_PATH_MAX];
+	/* Of the thread: */
+	bool fails;               /* the last window was not kept */
+	struct profile *whole;    /* of one file: the windows so far */
+	uint64_t windows_refused; /* that it could not take */
+	/* Of all: */
+	atomic_bool full; /* which has been said, since nothing waited */
+	atomic_size_t left;
+	_Atomic uint64_t dropped;
+};
+
+struct parcel {
+	struct profile *profile; /* NULL: there is none */
+	bool last;
+};
+
+/* --- writing: in the thread ------------------------------------------------------------------------------ */
+
+static int write_profile(struct sink_files *files, const char *path, struct profile *profile)
+{
+	char err[PATH_MAX + 256];
+	int result = class_comments_add(profile);
+
+	if (result && !files->fails)
+		sink_news_say_error(files->news, "other readers will not see all classes of tags", result);
+	if (pprof_file_write(path, profile, 0, err, sizeof(err))) {
+		if (!files->fails)
+			sink_news_say(files->news, "%s", err);
+		return -EIO;
+	}
+	sink_news_file(files->news, path);
+	return 0;
+}
+
+static int write_window(struct sink_files *files, struct profile *profile, char path[SINK_PATH_MAX])
+{
+	int result = window_folder_path(files->output, profile_time_ns(profile), path, SINK_PATH_MAX);
+
+	if (result) {
+		if (!files->fails)
+			sink_news_say_error(files->news, "cannot name a file for the window", result);
+		return result;
+	}
+	result = write_profile(files, path, profile);
+	if (!result)
+		window_folder_trim(files->output, files->max_bytes);
+	return result;
+}
+
+static void keep_window(struct sink_files *files, struct profile *profile)
+{
+	char path[SINK_PATH_MAX];
+	struct sink_counts counts = { 0 };
+	struct stat st;
+
+	files->fails = write_window(files, profile, path);
+	if (files->fails) {
+		counts.not_kept = 1;
+	} else {
+		counts.kept = 1;
+		counts.kept_bytes = stat(path, &st) ? 0 : st.st_size;
+		if (outbox_count(files->box) <= 1)
+			atomic_store(&files->full, false);
+	}
+	sink_news_keeping(files->news, files->fails);
+	sink_news_count(files->news, &counts);
+	profile_free(profile);
+}
+
+/* A window that does not fit in leaves a part of itself there, and none after it is tried. */
+static void merge_window(struct sink_files *files, struct profile *profile)
+{
+	char err[256];
+
+	if (!files->whole) {
+		files->whole = profile;
+		return;
+	}
+	if (!files->windows_refused && !profile_merge(files->whole, profile, err, sizeof(err))) {
+		profile_free(profile);
+		return;
+	}
+	if (!files->windows_refused++)
+		sink_news_say(files->news, "the profile takes no more windows: %s; record less at a time",
+		              err);
+	sink_news_failed(files->news);
+	profile_free(profile);
+}
+
+static void note_missing(struct sink_files *files, const char *counter, uint64_t windows)
+{
+	struct stamp *stamp = windows ? stamp_new() : NULL;
+
+	if (!windows)
+		return;
+	sink_news_say(files->news, "%" PRIu64 " windows are missing in the profile", windows);
+	/* A full profile may have no room for this either. */
+	if (stamp && !stamp_add_counter(stamp, counter, windows) && stamp_to_notes(stamp, files->whole))
+		sink_news_say(files->news, "the profile has no room to say so");
+	stamp_free(stamp);
+}
+
+static void write_whole(struct sink_files *files)
+{
+	note_missing(files, "windows_refused", files->windows_refused);
+	note_missing(files, "windows_dropped", atomic_load(&files->dropped));
+	if (write_profile(files, files->output, files->whole))
+		sink_news_failed(files->news);
+}
+
+static enum outbox_result deliver(void *ctx, void *item, bool last_try)
+{
+	struct sink_files *files = ctx;
+	struct parcel *parcel = item;
+
+	(void)last_try;
+	if (parcel->profile && files->folder)
+		keep_window(files, parcel->profile);
+	else if (parcel->profile)
+		merge_window(files, parcel->profile);
+	if (parcel->last && files->whole)
+		write_whole(files);
+	free(parcel);
+	return OUTBOX_DONE;
+}
+
+static void drop(void *ctx, void *item, enum outbox_loss why)
+{
+	struct sink_files *files = ctx;
+	struct parcel *parcel = item;
+	bool empty = !parcel->profile;
+
+	profile_free(parcel->profile);
+	free(parcel);
+	if (empty)
+		return;
+	sink_files_lose(files);
+	if (why == OUTBOX_LEFT)
+		atomic_fetch_add(&files->left, 1);
+	else if (!atomic_exchange(&files->full, true))
+		sink_news_say(
+		        files->news,
+		        "%s: the disk is too slow: more windows wait than there is room for (%d, %zu MiB); "
+		        "the oldest are dropped and counted",
+		        files->output, SINK_FILES_WINDOWS, SINK_FILES_BYTES >> 20);
+}
+
+static void ended(void *ctx)
+{
+	struct sink_files *files = ctx;
+
+	sink_news_wake(files->news);
+}
+
+/* --- making ---------------------------------------------------------------------------------------------- */
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+	size_t n = strlen(path);
+
+	return (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) || (n && path[n - 1] == '/');
+}
+
+static int prepare_folder(const char *path, char *err, size_t err_len)
+{
+	if (mkdir(path, 0755) == 0 || errno == EEXIST)
+		return access(path, W_OK) == 0
+		               ? 0
+		               : (snprintf(err, err_len, "%s: %s: choose a folder you may write to", path,
+		                           strerror(errno)),
+		                  -EACCES);
+	snprintf(err, err_len, "%s: %s: make the folder above it first", path, strerror(errno));
+	return -EACCES;
+}
+
+/* Better now than after an hour of recording. */
+static int check_file(const char *path, char *err, size_t err_len)
+{
+	char folder[PATH_MAX];
+	char *slash;
+
+	snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	/* With the slash at its end it is found only if it is a folder. */
+	if (slash)
+		slash[1] = '\0';
+	if (access(slash ? folder : ".", W_OK) == 0)
+		return 0;
+	snprintf(err, err_len, "cannot write %s: %s: choose another place with -o", path, strerror(errno));
+	return -EACCES;
+}
+
+static int open_output(struct sink_files *files, const char *output, char *err, size_t err_len)
+{
+	size_t n;
+
+	if (strlen(output) >= PATH_MAX) {
+		snprintf(err, err_len, "the output's path is too long");
+		return -ENAMETOOLONG;
+	}
+	snprintf(files->output, sizeof(files->output), "%s", output);
+	files->folder = is_folder(output);
+	if (!files->folder)
+		return check_file(output, err, err_len);
+	for (n = strlen(files->output); n > 1 && files->output[n - 1] == '/'; n--)
+		files->output[n - 1] = '\0';
+	window_folder_clean(output);
+	return prepare_folder(output, err, err_len);
+}
+
+struct sink_files *sink_files_new(const struct config *config, const char *output, struct sink_news *news,
+                                  char *err, size_t err_len)
+{
+	struct sink_files *files = calloc(1, sizeof(*files));
+	struct outbox_opts opts = { .name = "stallprof-files",
+		                    .max_items = SINK_FILES_WINDOWS,
+		                    .max_bytes = SINK_FILES_BYTES,
+		                    .ctx = files,
+		                    .deliver = deliver,
+		                    .drop = drop,
+		                    .ended = ended };
+	int result = -ENOMEM;
+
+	snprintf(err, err_len, "out of memory");
+	if (files) {
+		files->news = news;
+		files->max_bytes = config->output.max_bytes;
+		files->box = outbox_new(&opts);
+		result = files->box ? open_output(files, output, err, err_len) : -ENOMEM;
+	}
+	if (!result)
+		return files;
+	sink_files_free(files);
+	errno = -result;
+	return NULL;
+}
+
+void sink_files_free(struct sink_files *files)
+{
+	if (!files)
+		return;
+	outbox_free(files->box);
+	profile_free(files->whole);
+	free(files);
+}
+
+/* --- who hands over -------------------------------------------------------------------------------------- */
+
+void sink_files_lose(struct sink_files *files)
+{
+	const struct sink_counts lost = { .not_kept = 1 };
+
+	atomic_fetch_add(&files->dropped, 1);
+	if (files->folder) {
+		sink_news_count(files->news, &lost);
+		sink_news_keeping(files->news, true);
+	}
+	sink_news_failed(files->news);
+}
+
+void sink_files_put(struct sink_files *files, struct profile *profile, bool last)
+{
+	/* Without a profile there is something to do only if there was one. */
+	bool needed = profile || (!files->folder && outbox_has_begun(files->box));
+	struct parcel *parcel = needed ? malloc(sizeof(*parcel)) : NULL;
+
+	if (!parcel) {
+		if (profile)
+			sink_files_lose(files);
+		profile_free(profile);
+		if (last)
+			outbox_end(files->box);
+		return;
+	}
+	*parcel = (struct parcel){ .profile = profile, .last = last };
+	outbox_put(files->box, parcel, profile ? profile_bytes(profile) : 0, last);
+}
+
+uint64_t sink_files_dropped(struct sink_files *files)
+{
+	return files->folder ? atomic_exchange(&files->dropped, 0) : 0;
+}
+
+size_t sink_files_count(struct sink_files *files)
+{
+	return outbox_count(files->box);
+}
+
+bool sink_files_has_ended(struct sink_files *files)
+{
+	return outbox_has_ended(files->box);
+}
+
+bool sink_files_give_up(struct sink_files *files)
+{
+	const struct timespec step = { .tv_nsec = 2000000 };
+	uint64_t until = monotonic_ns() + STOP_NS;
+	size_t waiting = outbox_count(files->box), left;
+
+	outbox_stop(files->box);
+	while (!outbox_has_ended(files->box) && monotonic_ns() < until)
+		nanosleep(&step, NULL);
+	left = outbox_has_ended(files->box) ? atomic_load(&files->left) : waiting;
+	if (left)
+		sink_news_failed(files->news);
+	if (left && files->folder)
+		sink_news_say(files->news, "%s: %zu window%s not written: the disk took too long",
+		              files->output, left, left == 1 ? " is" : "s are");
+	else if (left)
+		sink_news_say(files->news, "%s is not written: the disk took too long", files->output);
+	return outbox_has_ended(files->box);
+}
+
+static void on_gone(void *ctx)
+{
+	struct sink_files *files = ctx;
+
+	files->box = NULL;
+	sink_news_free(files->news);
+	sink_files_free(files);
+}
+
+void sink_files_leave(struct sink_files *files)
+{
+	if (outbox_leave(files->box, on_gone))
+		return;
+	outbox_free(files->box);
+	on_gone(files);
+}
+
+const char *sink_files_output(const struct sink_files *files)
+{
+	return files->output;
+}
+
+bool sink_files_is_folder(const struct sink_files *files)
+{
+	return files->folder;
+}
+
+const struct profile *sink_files_whole(const struct sink_files *files)
+{
+	return files->whole;
+}
