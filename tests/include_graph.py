@@ -12,7 +12,7 @@ ROOMS = {
     "profiler": ["format", "config", "tracer", "process", "symbols", "tags", "output", "session", "top", "cli", ""],
 }
 PUBLIC = {"symbolizer/symbolizer.h", "symbolizer/types.h", "symbolizer/python/python.h", "pprof/profile.h", "stalltag/stalltag.h",
-          "profiler/config/config.h", "profiler/tracer/tracer.h", "profiler/session/session.h"}
+          "profiler/config/config.h", "profiler/tracer/tracer.h", "profiler/output/sink.h", "profiler/session/session.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"((?:symbolizer|profiler|pprof|stalltag)/[^"]+)"', re.M)
 
 
