@@ -49,7 +49,9 @@ enum { BPF_F_NO_PREALLOC = 1 };
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TASK_STOPPED_ETC     0x800c /* stopped, traced, and since 6.1 frozen */
 #define TASK_DEAD            0x0080
+#define TASK_WAKEKILL        0x0100
 #define TASK_NOLOAD          0x0400
+#define TS_COMPAT            0x0002 /* in a system call by the entry for 32-bit programs */
 
 /* Threads that work for others: the kernel's own, and io_uring's. A stall of theirs is one of whom they work for. */
 #define PF_SERVES_OTHERS (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
@@ -164,7 +166,12 @@ struct nsproxy {
 	struct time_namespace *time_ns;
 };
 
+struct thread_info {
+	unsigned int status;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
 	unsigned int on_rq;  /* one byte since 7.2, as on_cpu */

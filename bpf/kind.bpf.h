@@ -6,10 +6,13 @@
 
 /* x86-64 system calls. */
 #define NR_NANOSLEEP       35
+#define NR_CLONE           56
+#define NR_VFORK           58
 #define NR_IO_GETEVENTS    208
 #define NR_CLOCK_NANOSLEEP 230
 #define NR_IO_PGETEVENTS   333
 #define NR_IO_URING_ENTER  426
+#define NR_CLONE3          435
 #define NR_KNOWN_MAX       464 /* below 512: see wait_kind() */
 
 #define KIND_OF_FILE 1 /* as the file behind its first argument is */
@@ -61,6 +64,18 @@ const volatile __weak __u8 kind_by_syscall[512] = {
 ALWAYS bool waits_for_io(u32 nr)
 {
 	return nr == NR_IO_URING_ENTER || nr == NR_IO_GETEVENTS || nr == NR_IO_PGETEVENTS;
+}
+
+ALWAYS bool makes_child(u32 nr)
+{
+	return nr == NR_CLONE || nr == NR_VFORK || nr == NR_CLONE3;
+}
+
+/* The 64-bit system call that the task is in, with the user's registers `regs` (NULL: a kernel thread); ~0: none, or one by the entry for
+ * 32-bit programs, whose calls have other numbers. */
+ALWAYS u32 call_number(const struct task_struct *task, const struct pt_regs *regs)
+{
+	return regs && !(task->thread_info.status & TS_COMPAT) ? (u32)regs->orig_ax : ~0U;
 }
 
 /* Of the file that the task has open as `fd`; 0: it has none. */

@@ -32,7 +32,7 @@ ALWAYS u64 syscall_ip(struct task_struct *task)
 ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct pt_regs *regs,
                         u32 task_state, u64 now)
 {
-	u32 nr = regs ? (u32)regs->orig_ax : ~0U;
+	u32 nr = call_number(task, regs);
 
 	t->kind = ABI_WAIT_OTHER;
 	t->file.assumed = 0;
@@ -42,6 +42,8 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 		t->expect = EXPECT_IOWAIT;
 	} else if (task_state & TASK_UNINTERRUPTIBLE && !(task_state & TASK_NOLOAD)) {
 		t->expect = EXPECT_UNINTERRUPTIBLE;
+		if (task_state & TASK_WAKEKILL && makes_child(nr))
+			t->kind = ABI_WAIT_CHILD; /* vfork: until the child has its own memory */
 	} else {
 		t->expect = waits_for_io(nr) || (t->learned_syscall && nr + 1 == t->learned_syscall)
 		                    ? EXPECT_SYSCALL
@@ -93,7 +95,7 @@ ALWAYS void wait_learn(struct task_struct *task, struct thread *t)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
 	if (!t->expect && regs)
-		t->learned_syscall = (u32)regs->orig_ax + 1;
+		t->learned_syscall = call_number(task, regs) + 1;
 }
 
 /* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. */
