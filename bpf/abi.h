@@ -298,13 +298,18 @@ struct abi_event {
 
 #define ABI_EVENT_HEAD (sizeof(struct abi_event))
 
-/* Losses and oddities, each shown to the user by its name. Keep abi_counter_names in step. */
+/* Losses and oddities, each shown to the user by its name. tags_too_deep and the three that follow it are in the order of
+ * struct stalltag_losses. */
 #define ABI_COUNTERS(X)                                                                                      \
 	X(ring_full, "events lost because the ring buffer was full")                                         \
 	X(ring_full_ns, "nanoseconds of stalls whose stack was lost that way")                               \
 	X(ledger_full, "ledger rows that did not fit")                                                       \
 	X(ledger_full_ns, "nanoseconds that are in no ledger row for that reason")                           \
 	X(tags_full, "tags whose name did not fit")                                                          \
+	X(tags_too_deep, "pushes beyond 32 tags of a thread, whose time is in the tag at that depth")        \
+	X(tag_names_cut, "pushes of a name longer than 255 bytes, which was cut")                            \
+	X(tag_pops_stray, "pops without a push")                                                             \
+	X(tags_without_memory, "pushes of threads that had no memory for tags")                              \
 	X(threads_failed, "tagged threads for which no storage could be had")                                \
 	X(slots_exhausted, "waits without a user stack because too many threads waited at once")             \
 	X(slots_lost, "stack slots that could not be given back")                                            \

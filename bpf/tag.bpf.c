@@ -82,6 +82,19 @@ int on_tag_log(struct pt_regs *ctx)
 	return 0;
 }
 
+/* stalltag:lost(which). A tag could not be shown as it was pushed. */
+SEC("usdt")
+int on_tag_lost(struct pt_regs *ctx)
+{
+	u64 which = PT_REGS_PARM1(ctx);
+
+	if (which > ABI_COUNT_tags_without_memory - ABI_COUNT_tags_too_deep ||
+	    (only_adopted && !thread_find(bpf_get_current_task_btf())))
+		return 0;
+	__sync_fetch_and_add(&counters[ABI_COUNT_tags_too_deep + which], 1);
+	return 0;
+}
+
 /* stalltag:process(id, name). The calling thread's process, and all that comes of it, is tagged. */
 SEC("usdt")
 int on_tag_process(struct pt_regs *ctx)

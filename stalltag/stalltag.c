@@ -7,9 +7,8 @@
 #include "stalltag/thread_tags.h"
 #include "stalltag/usdt.h"
 
-#define COLD              __attribute__((noinline, cold))
-#define EXPORTED          __attribute__((visibility("default")))
-#define count_one(member) __atomic_fetch_add(&losses.member, 1, __ATOMIC_RELAXED)
+#define COLD     __attribute__((noinline, cold))
+#define EXPORTED __attribute__((visibility("default")))
 
 /* Listeners (the probes' semaphores) and the order to leave the public slot: looked at with one load. */
 union attention {
@@ -41,6 +40,18 @@ EXPORTED __thread struct stalltag_thread *stalltag_thread_tags = &no_tags;
 static __thread unsigned int pushes_without_memory;
 
 static struct stalltag_losses losses;
+extern volatile uint16_t stalltag_lost_semaphore __attribute__((visibility("hidden")));
+USDT_SEMAPHORE volatile uint16_t stalltag_lost_semaphore = 0;
+
+/* `counter` is one of `losses`; readers are told which. */
+COLD static void count_lost(uint64_t *counter)
+{
+	uintptr_t which = (uintptr_t)(counter - (uint64_t *)&losses);
+
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+	if (stalltag_lost_semaphore)
+		USDT_1("stalltag", "lost", "stalltag_lost_semaphore", which);
+}
 
 COLD static void fire_change(const struct stalltag_record *current)
 {
@@ -111,7 +122,7 @@ COLD static struct stalltag_thread *first_push(void)
 		stalltag_thread_tags = thread;
 	} else {
 		pushes_without_memory++;
-		count_one(no_memory);
+		count_lost(&losses.no_memory);
 	}
 	return thread;
 }
@@ -121,7 +132,7 @@ static size_t cut_name(const char *name)
 {
 	size_t bytes = STALLTAG_NAME_MAX;
 
-	count_one(names_cut);
+	count_lost(&losses.names_cut);
 	while (bytes > STALLTAG_NAME_MAX - 4 && ((unsigned char)name[bytes] & 0xc0) == 0x80)
 		bytes--;
 	return bytes;
@@ -156,7 +167,7 @@ void stalltag_push_any(uint64_t id, const char *name, size_t name_bytes)
 	thread->used_bytes += sizeof(*frame);
 	STALLTAG_FENCE();
 	if (thread->used_bytes > sizeof(thread->frames)) {
-		count_one(too_deep);
+		count_lost(&losses.too_deep);
 		return;
 	}
 	if (name_bytes > STALLTAG_NAME_MAX)
@@ -185,7 +196,7 @@ COLD void stalltag_pop_any(void)
 	else if (has_none(thread) && pushes_without_memory)
 		pushes_without_memory--;
 	else
-		count_one(stray_pops);
+		count_lost(&losses.stray_pops);
 }
 
 void stalltag_pop(void)

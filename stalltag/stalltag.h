@@ -19,6 +19,8 @@
  *	Two USDT probes, each behind a semaphore of its own, tell of changes:
  *		stalltag:change	fires after every push and pop. Argument 1: the record that is current
  *				now, or NULL.
+ *		stalltag:lost	fires when a tag cannot be shown as it was pushed. Argument 1: which count of
+ *				struct stalltag_losses grew by one, 0 the first.
  *		stalltag:log	while somebody listens to it, each thread writes its changes and their times
  *				to a log in its own memory (struct stalltag_log, below), which costs some 50 ns,
  *				not a trap. The probe fires for what the log has no room for, and often enough
@@ -48,8 +50,8 @@
  *
  * Limits
  *	Nesting beyond STALLTAG_DEPTH_MAX and names beyond STALLTAG_NAME_MAX bytes are counted
- *	(stalltag_read_losses): deeper pushes leave the tag of the deepest level that fits, and their pops
- *	stay balanced; names are cut between two UTF-8 characters.
+ *	(stalltag_read_losses, and the probe stalltag:lost): deeper pushes leave the tag of the deepest level
+ *	that fits, and their pops stay balanced; names are cut between two UTF-8 characters.
  *
  * A child of fork() holds the tags that its parent's thread held. Safe in signal handlers that pop what
  * they push. Not for coroutines that move between threads while they hold a tag.

@@ -19,18 +19,25 @@ static const char *const slot_symbols[TAG_FILE_SLOTS] = {
 
 /* --- notes: the probes -------------------------------------------------------------------------- */
 
+static const struct {
+	const char *name;
+	enum tag_file_probe probe;
+} probe_names[] = {
+	{ "change", TAG_FILE_PROBE_CHANGE },
+	{ "process", TAG_FILE_PROBE_PROCESS },
+	{ "log", TAG_FILE_PROBE_LOG },
+	{ "lost", TAG_FILE_PROBE_LOST },
+};
+
 static void look_at_note(void *ctx, const struct usdt_note *note)
 {
 	struct tag_file *out = ctx;
 
 	if (strcmp(note->provider, "stalltag"))
 		return;
-	if (!strcmp(note->name, "change"))
-		out->probes |= TAG_FILE_PROBE_CHANGE;
-	else if (!strcmp(note->name, "process"))
-		out->probes |= TAG_FILE_PROBE_PROCESS;
-	else if (!strcmp(note->name, "log"))
-		out->probes |= TAG_FILE_PROBE_LOG;
+	for (size_t i = 0; i < sizeof(probe_names) / sizeof(*probe_names); i++)
+		if (!strcmp(note->name, probe_names[i].name))
+			out->probes |= probe_names[i].probe;
 }
 
 /* --- symbols: the slots ------------------------------------------------------------------------- */

@@ -32,6 +32,7 @@ enum tag_file_probe {
 	TAG_FILE_PROBE_CHANGE = 1,  /* stalltag:change */
 	TAG_FILE_PROBE_PROCESS = 2, /* stalltag:process */
 	TAG_FILE_PROBE_LOG = 4,     /* stalltag:log, beside stalltag:change */
+	TAG_FILE_PROBE_LOST = 8,    /* stalltag:lost */
 };
 
 enum tag_file_access {

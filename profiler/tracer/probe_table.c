@@ -29,6 +29,7 @@ const struct probe probe_table[] = {
 	{ "tags", "on_iter_context", PROBE_ITERATOR, "task (sleepable)", false, NULL, NEWER, NULL },
 	{ "tags", "on_tag_change", PROBE_USDT, "stalltag:change", false, NULL, TAGLIB, NULL },
 	{ "tags", "on_tag_process", PROBE_USDT, "stalltag:process", false, NULL, TAGLIB, NULL },
+	{ "tags", "on_tag_lost", PROBE_USDT, "stalltag:lost", false, NULL, TAGLIB, NULL },
 	{ "tag_log", "on_tag_log", PROBE_USDT, "stalltag:log", false, NULL, TAGLIB, NULL },
 	{ "tag_log", "on_exit", PROBE_TP_BTF, "sched_process_exit", true, NULL, NEWER, NULL },
 	{ "tag_log", "on_exiting", PROBE_FEXIT, "exit_signals", true, "on_exit", FTRACE, NULL },

@@ -62,7 +62,7 @@ bool tracer_attached(const struct tracer *tracer);
 
 /* Which USDT probes a file has. */
 struct tracer_probes {
-	bool change, process;
+	bool change, process, lost;
 	bool log; /* beside `change`; attached to in place of it, where tracer_reads_logs() */
 };
 /* Whether this kernel lets threads' logs of tag changes be read. */

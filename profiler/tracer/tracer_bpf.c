@@ -119,7 +119,7 @@ static bool do_reads_logs(const struct tracer *tracer)
 static int do_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes,
                          char *err, size_t err_len)
 {
-	struct usdt_listener listeners[2];
+	struct usdt_listener listeners[3];
 	size_t n = 0;
 	int result;
 
@@ -136,6 +136,8 @@ static int do_watch_file(struct tracer *tracer, const char *path, const struct t
 	if (probes->process)
 		listeners[n++] =
 		        (struct usdt_listener){ "stalltag", "process", tracer->bpf->progs.on_tag_process };
+	if (probes->lost)
+		listeners[n++] = (struct usdt_listener){ "stalltag", "lost", tracer->bpf->progs.on_tag_lost };
 	result = tracer_links_usdt(tracer->links, path, listeners, n);
 	if (result < 0)
 		snprintf(err, err_len, "cannot attach to the tag probes of %s: %s", path,
