@@ -298,8 +298,7 @@ struct abi_event {
 
 #define ABI_EVENT_HEAD (sizeof(struct abi_event))
 
-/* Losses and oddities, each shown to the user by its name. tags_too_deep and the three that follow it are in the order of
- * struct stalltag_losses. */
+/* Losses and oddities, each shown to the user by its name. */
 #define ABI_COUNTERS(X)                                                                                      \
 	X(ring_full, "events lost because the ring buffer was full")                                         \
 	X(ring_full_ns, "nanoseconds of stalls whose stack was lost that way")                               \

@@ -82,16 +82,23 @@ int on_tag_log(struct pt_regs *ctx)
 	return 0;
 }
 
+/* In the order of struct stalltag_losses. */
+const volatile __u32 lost_counters[] = { ABI_COUNT_tags_too_deep, ABI_COUNT_tag_names_cut,
+	                                 ABI_COUNT_tag_pops_stray, ABI_COUNT_tags_without_memory };
+#define LOST_COUNTERS (sizeof(lost_counters) / sizeof(lost_counters[0]))
+
 /* stalltag:lost(which). A tag could not be shown as it was pushed. */
 SEC("usdt")
 int on_tag_lost(struct pt_regs *ctx)
 {
 	u64 which = PT_REGS_PARM1(ctx);
+	u32 counter;
 
-	if (which > ABI_COUNT_tags_without_memory - ABI_COUNT_tags_too_deep ||
-	    (only_adopted && !thread_find(bpf_get_current_task_btf())))
+	if (which >= LOST_COUNTERS || (only_adopted && !thread_find(bpf_get_current_task_btf())))
 		return 0;
-	__sync_fetch_and_add(&counters[ABI_COUNT_tags_too_deep + which], 1);
+	counter = lost_counters[which];
+	if (counter < ABI_COUNTER_MAX)
+		__sync_fetch_and_add(&counters[counter], 1);
 	return 0;
 }
 
