@@ -60,6 +60,7 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 		.debug_missing = opts->debug_missing,
 		.missing_context = opts->missing_context,
 		.folder = s->folder,
+		.beside = opts->beside,
 		.max_bytes = opts->max_memory_bytes ? opts->max_memory_bytes : DEFAULT_MEMORY_BYTES,
 		.keep_mangled = opts->keep_mangled,
 		.names = opts->names,

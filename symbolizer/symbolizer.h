@@ -72,7 +72,8 @@ struct symbolizer_opts {
 	 * symbolizer_save(). Made when it is missing. NULL or "": none.
 	 */
 	const char *cache_dir;
-	uint64_t max_cache_bytes; /* of the whole folder; 0: 256 MiB */
+	uint64_t max_cache_bytes;        /* of the whole folder; 0: 256 MiB */
+	const struct sym_beside *beside; /* what writes there; NULL: symbolizer_save() itself. Outlives it */
 };
 
 struct sym_result {

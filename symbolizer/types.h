@@ -16,6 +16,21 @@ enum sym_names {
 	SYM_NAMES_SIMPLIFIED, /* ns::f */
 };
 
+/*
+ * Work for another thread, which none of the symbolizer's callers waits for: take() has work() called there some time, one job
+ * after the other, or drop() when that will never be. Both may be called after symbolizer_free().
+ */
+struct sym_job {
+	void (*work)(struct sym_job *job);
+	void (*drop)(struct sym_job *job);
+	size_t bytes; /* of memory that it holds */
+};
+
+struct sym_beside {
+	void (*take)(void *context, struct sym_job *job);
+	void *context;
+};
+
 /* One source-level frame. `file` is NULL and `line` 0 where unknown. */
 struct sym_frame {
 	const char *function;

@@ -11,6 +11,7 @@
 #include "profiler/session/device_names.h"
 #include "profiler/tags/families.h"
 #include "profiler/tracer/host_steal.h"
+#include "profiler/output/symbol_saver.h"
 #include "profiler/session/open_files.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
@@ -79,7 +80,9 @@ static int open_tables(struct session *session)
 	const struct config *config = session->config;
 
 	session->debuginfod = symbol_cache_fetcher(&config->symbolizer, session->say);
-	session->symbolizer = symbol_cache_open(&config->symbolizer, session->debuginfod);
+	session->saver = symbol_saver_new();
+	session->symbolizer = symbol_cache_open(&config->symbolizer, session->debuginfod,
+	                                        symbol_saver_beside(session->saver));
 	session->tags = tag_names_new();
 	session->classes = tag_classes_new(config->tags.max_classes);
 	session->devices = device_names_new(NULL);
@@ -156,6 +159,7 @@ void session_free(struct session *session)
 	tag_watch_free(session->watch);
 	tracer_free(session->tracer);
 	symbol_cache_close(session->symbolizer, session->debuginfod);
+	symbol_saver_free(session->saver, SYMBOL_SAVER_LAST_NS);
 	tag_names_free(session->tags);
 	tag_classes_free(session->classes);
 	device_names_free(session->devices);

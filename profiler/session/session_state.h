@@ -16,6 +16,7 @@ struct session {
 	session_say_fn say;
 	struct tracer *tracer;
 	struct debuginfod *debuginfod; /* NULL: not configured */
+	struct symbol_saver *saver;    /* NULL: no memory for one */
 	struct symbolizer *symbolizer;
 	struct process_table *processes;
 	struct python_processes *pythons; /* NULL: switched off */

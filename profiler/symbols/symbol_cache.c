@@ -49,7 +49,8 @@ static void on_missing(const char *build_id, void *context)
 	debuginfod_ask(context, build_id);
 }
 
-struct symbolizer *symbol_cache_open(const struct config_symbolizer *config, struct debuginfod *fetcher)
+struct symbolizer *symbol_cache_open(const struct config_symbolizer *config, struct debuginfod *fetcher,
+                                     const struct sym_beside *beside)
 {
 	char folder[PATH_MAX];
 	struct symbolizer_opts opts = {
@@ -57,6 +58,7 @@ struct symbolizer *symbol_cache_open(const struct config_symbolizer *config, str
 		.debug_dir = config->debug_dir[0] ? config->debug_dir : NULL,
 		.cache_dir = has_folder(config) ? config->cache_dir : NULL,
 		.max_cache_bytes = config->cache_bytes,
+		.beside = beside,
 	};
 
 	if (symbol_cache_fetched_dir(config, folder, sizeof(folder)))

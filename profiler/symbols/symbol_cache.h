@@ -16,8 +16,10 @@ bool symbol_cache_fetched_dir(const struct config_symbolizer *config, char *path
 struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config,
                                         void (*say)(const char *line));
 
-/* For symbol_cache_close(). `config` must outlive it. NULL with errno set. */
-struct symbolizer *symbol_cache_open(const struct config_symbolizer *config, struct debuginfod *fetcher);
+/* For symbol_cache_close(). `config` and `beside` must outlive it; without the latter (NULL) who keeps waits for the disk. NULL
+ * with errno set. */
+struct symbolizer *symbol_cache_open(const struct config_symbolizer *config, struct debuginfod *fetcher,
+                                     const struct sym_beside *beside);
 
 /* To be called where nobody waits: files that have come are made known, what was found out is kept. */
 void symbol_cache_keep(struct symbolizer *symbolizer, struct debuginfod *fetcher);

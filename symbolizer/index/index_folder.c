@@ -85,6 +85,11 @@ uint64_t index_folder_max_bytes(const struct index_folder *f)
 	return f->max_bytes;
 }
 
+const char *index_folder_path(const struct index_folder *f)
+{
+	return f->path;
+}
+
 int index_folder_open_file(const struct index_folder *f, const char *name)
 {
 	char path[PATH_MAX];

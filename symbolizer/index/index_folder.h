@@ -23,6 +23,7 @@ struct index_folder;
 int index_folder_open(const char *path, uint64_t max_bytes, struct index_folder **out);
 void index_folder_close(struct index_folder *f);
 uint64_t index_folder_max_bytes(const struct index_folder *f);
+const char *index_folder_path(const struct index_folder *f); /* as it was opened */
 
 /*
  * Opens a file in it for reading, and notes that it was used. Returns the descriptor, the caller's to close;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/index/index_save.h"
+
 /* Not saved yet. Over it they are forgotten, to be made again when asked for; adding one moves those above it. */
 #define MAX_NEW_BLOCKS ((size_t)1 << 16)
 
@@ -15,7 +17,9 @@
 
 struct object_index {
 	struct symbolizer_stats *stats;
-	struct index_folder *folder; /* NULL: nothing is on disk */
+	struct index_folder *folder;     /* NULL: nothing is on disk */
+	const struct sym_beside *beside; /* NULL: none writes but us */
+	struct index_save_job *saving;   /* NULL: none */
 	struct index_key key;
 	struct index_file *file;    /* NULL: there is none */
 	struct index_block **fresh; /* by low; not on disk */
@@ -50,6 +54,7 @@ void object_index_free(struct object_index *x)
 	if (!x)
 		return;
 	forget_fresh(x);
+	index_save_release(x->saving);
 	index_file_close(x->file);
 	free(x->current);
 	free(x);
@@ -74,6 +79,11 @@ void object_index_attach(struct object_index *x, struct index_folder *folder, co
 	x->key = *key;
 	load(x);
 	x->stats->index_files_loaded += x->file != NULL;
+}
+
+void object_index_save_beside(struct object_index *x, const struct sym_beside *beside)
+{
+	x->beside = beside;
 }
 
 /* How many of the new ones begin at or below the address. */
@@ -167,45 +177,15 @@ int object_index_add(struct object_index *x, struct index_block *block)
 	return 0;
 }
 
-/* An index takes a half of the folder at most; one that would be larger begins anew. */
-static bool is_too_large(const struct object_index *x, const struct index_file *old)
-{
-	uint64_t sum = x->memory;
-	size_t i;
-
-	for (i = 0; old && i < old->n_entries; i++)
-		sum += old->entries[i].len + sizeof(*old->entries);
-	return sum > index_folder_max_bytes(x->folder) / 2 ||
-	       x->n_fresh + (old ? old->n_entries : 0) > INDEX_MAX_BLOCKS;
-}
-
-static int write_file(struct object_index *x, const struct index_file *old)
-{
-	char name[INDEX_NAME_SIZE];
-	int fd = index_folder_begin(x->folder), err;
-
-	if (fd < 0)
-		return fd;
-	index_key_name(&x->key, name);
-	err = index_file_write(fd, &x->key, old, x->fresh, x->n_fresh, &x->stats->index_blocks_refused);
-	return index_folder_end(x->folder, fd, name, err);
-}
-
-/* Under the lock. -EDQUOT: too large for the folder. */
+/* Under the lock. */
 static int merge(struct object_index *x)
 {
-	struct index_file *old = NULL;
-	int err = index_file_open(x->folder, &x->key, &old);
+	const struct index_blocks blocks = { .block = x->fresh, .n = x->n_fresh, .bytes = x->memory };
+	struct index_save_result result = { 0 };
+	int err = index_save(x->folder, &x->key, &blocks, &result);
 
-	if (err && err != -ENOENT && err != -EBADMSG)
-		return err; /* it may be sound, so it stays */
-	if (old && is_too_large(x, old)) {
-		index_file_close(old);
-		old = NULL;
-		x->stats->index_files_evicted++;
-	}
-	err = is_too_large(x, old) ? -EDQUOT : write_file(x, old);
-	index_file_close(old);
+	x->stats->index_blocks_refused += result.refused;
+	x->stats->index_files_evicted += result.evicted;
 	if (err)
 		return err;
 	x->stats->index_blocks_saved += x->n_fresh;
@@ -214,27 +194,95 @@ static int merge(struct object_index *x)
 	return 0;
 }
 
-bool object_index_save(struct object_index *x, enum index_save when)
+static void note_end(struct object_index *x, int err, int64_t took_ns)
 {
-	int64_t began = (int64_t)monotonic_ns(), took;
-	int err;
+	if (err)
+		x->stats->index_errors++;
+	if (err == -EDQUOT)
+		x->folder = NULL; /* what is new alone is too much, and will not become less */
+	x->next_save_ns =
+	        (int64_t)monotonic_ns() + (took_ns * SAVE_SHARE > SAVE_NS ? took_ns * SAVE_SHARE : SAVE_NS);
+}
 
-	if (!x->folder || !x->n_fresh || (when == INDEX_SAVE_IN_TURN && began < x->next_save_ns))
-		return false;
-	err = index_folder_lock(x->folder, when == INDEX_SAVE_LAST);
+static bool save_now(struct object_index *x, enum index_save when)
+{
+	int64_t began = (int64_t)monotonic_ns();
+	int err = index_folder_lock(x->folder, when == INDEX_SAVE_LAST);
+
 	if (!err) {
 		err = merge(x);
 		index_folder_unlock(x->folder);
 	} else if (err == -EWOULDBLOCK && when == INDEX_SAVE_IN_TURN) {
 		return false;
 	}
-	if (err)
-		x->stats->index_errors++;
-	if (err == -EDQUOT)
-		x->folder = NULL; /* what is new alone is too much, and will not become less */
-	took = (int64_t)monotonic_ns() - began;
-	x->next_save_ns = began + (took * SAVE_SHARE > SAVE_NS ? took * SAVE_SHARE : SAVE_NS);
+	note_end(x, err, (int64_t)monotonic_ns() - began);
 	return !err;
+}
+
+/* Those are on disk now. */
+static void forget_saved(struct object_index *x, const struct index_blocks *saved)
+{
+	size_t from, to = 0, i = 0;
+
+	for (from = 0; from < x->n_fresh; from++) {
+		struct index_block *b = x->fresh[from];
+
+		while (i < saved->n && saved->block[i]->low < b->low)
+			i++;
+		if (i < saved->n && saved->block[i]->low == b->low && saved->block[i]->high == b->high) {
+			x->memory -= index_block_size(b);
+			free(b);
+		} else {
+			x->fresh[to++] = b;
+		}
+	}
+	x->n_fresh = to;
+}
+
+/* What has been saved beside. */
+static void collect(struct object_index *x)
+{
+	struct index_save_result *result = x->saving ? index_save_done(x->saving) : NULL;
+
+	if (!result)
+		return;
+	x->stats->index_blocks_refused += result->refused;
+	x->stats->index_files_evicted += result->evicted;
+	if (!result->err && result->file) {
+		x->stats->index_blocks_saved += index_save_blocks(x->saving)->n;
+		forget_saved(x, index_save_blocks(x->saving));
+		index_file_close(x->file);
+		x->file = result->file;
+		result->file = NULL;
+	}
+	if (result->err != -EWOULDBLOCK)
+		note_end(x, result->err, result->took_ns);
+	index_save_release(x->saving);
+	x->saving = NULL;
+}
+
+static void save_beside(struct object_index *x, enum index_save when)
+{
+	const struct index_blocks blocks = { .block = x->fresh, .n = x->n_fresh, .bytes = x->memory };
+
+	if (x->saving && when == INDEX_SAVE_IN_TURN)
+		return;
+	index_save_release(x->saving);
+	x->saving = index_save_begin(x->beside, x->folder, &x->key, &blocks);
+	if (!x->saving)
+		x->stats->index_errors++;
+}
+
+bool object_index_save(struct object_index *x, enum index_save when)
+{
+	collect(x);
+	if (!x->folder || !x->n_fresh ||
+	    (when == INDEX_SAVE_IN_TURN && (int64_t)monotonic_ns() < x->next_save_ns))
+		return false;
+	if (!x->beside)
+		return save_now(x, when);
+	save_beside(x, when);
+	return false;
 }
 
 size_t object_index_memory(const struct object_index *x)

@@ -25,6 +25,9 @@ void object_index_free(struct object_index *x);
 /* Uses the index on disk from now on, if there is one. The folder must outlive it. */
 void object_index_attach(struct object_index *x, struct index_folder *folder, const struct index_key *key);
 
+/* It is written by jobs of `beside` from now on (NULL: by object_index_save() itself). That must outlive it. */
+void object_index_save_beside(struct object_index *x, const struct sym_beside *beside);
+
 /* False: the address is in no block. Texts of the frames are good until the next call. */
 bool object_index_find(struct object_index *x, uint64_t address, struct index_frame *frames, size_t max,
                        size_t *n, enum index_source *source);
@@ -41,6 +44,8 @@ int object_index_add(struct object_index *x, struct index_block *block);
  * 1 % of the time, and nobody else is writing; now, as it is to be forgotten, whenever nobody else is writing; for the last
  * time, also when that has to be waited for, up to a second. Returns true when the index has been written. After an error all
  * stays in memory, and is tried again the next time.
+ *
+ * Beside, this only begins a job, with copies, and is never true; what was saved is known from the next call on.
  */
 enum index_save { INDEX_SAVE_IN_TURN = 0, INDEX_SAVE_LAST = 1, INDEX_SAVE_NOW = 2 };
 bool object_index_save(struct object_index *x, enum index_save when);
