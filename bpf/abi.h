@@ -192,7 +192,8 @@ enum abi_iter_mode {
 	ABI_ITER_REBASE = 4, /* hooks were just attached: what went before was not observed */
 	ABI_ITER_STACKS = 8, /* copy the stacks of threads that have slept for long and have no copy yet */
 	ABI_ITER_LOGS = 16,  /* settle the time of threads on a CPU by their logs of tag changes */
-	ABI_ITER_SLOTS = 32, /* hooks were just detached: take back the stack slots of threads that sleep */
+	ABI_ITER_BUFFERS =
+	        32, /* hooks were just detached: take back the stack buffers of threads that sleep */
 };
 
 enum abi_event_kind {
@@ -205,7 +206,7 @@ enum abi_event_kind {
 
 #define ABI_KSTACK_MAX 96
 #define ABI_USTACK_MAX 65536
-#define ABI_NO_SLOT    0xffffffffU
+#define ABI_NO_BUFFER  0xffffffffU
 
 /* Python frames of a stack; those outside of that many are cut. Recursion alone gets this deep. */
 #define ABI_PYTHON_FRAMES_MAX 256
@@ -256,7 +257,7 @@ struct abi_regs {
 };
 
 enum abi_event_flags {
-	ABI_NO_USER_COPY = 1,    /* no slot was free, or the wait was not expected to be a stall */
+	ABI_NO_USER_COPY = 1,    /* no stack buffer was free, or the wait was not expected to be a stall */
 	ABI_USER_TRUNCATED = 2,  /* the copy stopped at the limit, not at the end of the stack */
 	ABI_USER_FAULTED = 4,    /* a page of the stack could not be read */
 	ABI_KERNEL_THREAD = 8,   /* there is no user stack */
@@ -311,7 +312,7 @@ struct abi_event {
 	X(tags_without_memory, "pushes of threads that had no memory for tags")                              \
 	X(threads_failed, "tagged threads for which no storage could be had")                                \
 	X(slots_exhausted, "waits without a user stack because too many threads waited at once")             \
-	X(slots_lost, "stack slots that could not be given back")                                            \
+	X(slots_lost, "stack buffers that could not be given back")                                          \
 	X(stacks_not_copied,                                                                                 \
 	  "kept waits whose user stack was not copied: not expected, or shorter than foreseen")              \
 	X(stacks_truncated, "user stacks longer than the copy")                                              \

@@ -49,7 +49,7 @@ ALWAYS void request_started(struct request *rq)
 
 	if (!serves_others(current)) {
 		t = thread_find(current);
-		if (t && thread_slot(t)->tag)
+		if (t && thread_sums(t)->tag)
 			thread_issues(t, rq);
 		return;
 	}

@@ -42,7 +42,7 @@ ALWAYS u64 stack_limit(struct task_struct *task, u64 sp)
 
 struct stack_copy {
 	struct task_struct *task;
-	struct stack_slot *slot;
+	struct stack_buffer *buffer;
 };
 
 /* One page, or what is wanted of it; 1 ends the loop. (Loops are calls: walked once by the verifier, not once a
@@ -50,10 +50,10 @@ struct stack_copy {
 static long copy_page(u32 i, struct stack_copy *c)
 {
 	struct task_struct *task = c->task;
-	struct stack_slot *slot = c->slot;
-	u32 copied = slot->copy.copied;
-	u64 from = slot->copy.sp + copied, want = PAGE_BYTES - (from & (PAGE_BYTES - 1));
-	u64 top = slot->copy.top;
+	struct stack_buffer *buffer = c->buffer;
+	u32 copied = buffer->copy.copied;
+	u64 from = buffer->copy.sp + copied, want = PAGE_BYTES - (from & (PAGE_BYTES - 1));
+	u64 top = buffer->copy.top;
 
 	(void)task; /* user_read() may need it */
 	if (from >= top || copied >= ustack_limit || copied > ABI_USTACK_MAX - PAGE_BYTES)
@@ -62,40 +62,40 @@ static long copy_page(u32 i, struct stack_copy *c)
 		want = top - from;
 	want = cut_to(want, PAGE_BYTES);
 	copied = cut_to(copied, ABI_USTACK_MAX - PAGE_BYTES);
-	if (user_read(&slot->ustack[copied], want, (void *)from)) {
-		slot->copy.faulted = 1;
+	if (user_read(&buffer->ustack[copied], want, (void *)from)) {
+		buffer->copy.faulted = 1;
 		return 1;
 	}
-	slot->copy.copied = copied + want;
+	buffer->copy.copied = copied + want;
 	return 0;
 }
 
 /* Copies page by page, so that a fault costs what is above it and no more. Returns the bytes copied. */
-ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_slot *slot, u64 sp, u64 top, u32 *flags)
+ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_buffer *buffer, u64 sp, u64 top, u32 *flags)
 {
-	struct stack_copy c = { .task = task, .slot = slot };
+	struct stack_copy c = { .task = task, .buffer = buffer };
 	u32 copied;
 
-	slot->copy.sp = sp;
-	slot->copy.top = top;
-	slot->copy.copied = 0;
-	slot->copy.faulted = 0;
+	buffer->copy.sp = sp;
+	buffer->copy.top = top;
+	buffer->copy.copied = 0;
+	buffer->copy.faulted = 0;
 	bpf_loop(ABI_USTACK_MAX / PAGE_BYTES + 1, copy_page, &c, 0);
-	copied = slot->copy.copied;
-	if (slot->copy.faulted)
+	copied = buffer->copy.copied;
+	if (buffer->copy.faulted)
 		*flags |= ABI_USER_FAULTED;
 	if (copied >= ustack_limit || copied > ABI_USTACK_MAX - PAGE_BYTES)
 		*flags |= ABI_USER_TRUNCATED;
 	return copied;
 }
 
-/* What of a thread is in a slot. */
+/* What of a thread is in a buffer. */
 struct captured {
 	u32 len, n_python, flags;
 };
 
-/* Copies registers, user stack and Python frames of `task`, which is in the kernel, into the slot. */
-ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stack_slot *slot,
+/* Copies registers, user stack and Python frames of `task`, which is in the kernel, into the buffer. */
+ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stack_buffer *buffer,
                          struct captured *out)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -105,45 +105,45 @@ ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stac
 		out->flags = ABI_KERNEL_THREAD;
 		return;
 	}
-	regs_from(&slot->event.regs, regs);
-	out->len = copy_user_stack(task, slot, slot->event.regs.sp, stack_limit(task, slot->event.regs.sp),
-	                           &out->flags);
-	out->n_python = capture_python(task, t, slot, out->len, &out->flags);
+	regs_from(&buffer->event.regs, regs);
+	out->len = copy_user_stack(task, buffer, buffer->event.regs.sp,
+	                           stack_limit(task, buffer->event.regs.sp), &out->flags);
+	out->n_python = capture_python(task, t, buffer, out->len, &out->flags);
 }
 
-ALWAYS struct stack_slot *slot_at(u32 index)
+ALWAYS struct stack_buffer *buffer_at(u32 index)
 {
-	return bpf_map_lookup_elem(&stack_slots, &index);
+	return bpf_map_lookup_elem(&stack_buffers, &index);
 }
 
-/* A slot that is this CPU's own while the program runs. */
-ALWAYS struct stack_slot *slot_scratch(void)
+/* A buffer that is this CPU's own while the program runs. */
+ALWAYS struct stack_buffer *buffer_scratch(void)
 {
-	return slot_at(n_slots + bpf_get_smp_processor_id());
+	return buffer_at(n_buffers + bpf_get_smp_processor_id());
 }
 
-/* The slot is the thread's own from here on. */
-ALWAYS void slot_keep(struct thread *t, u32 index, const struct captured *captured)
+/* The buffer is the thread's own from here on. */
+ALWAYS void buffer_keep(struct thread *t, u32 index, const struct captured *captured)
 {
 	t->stack_len = captured->len;
 	t->stack_python = captured->n_python;
 	t->stack_flags = captured->flags;
-	barrier(); /* with the slot, all that it holds is seen */
-	t->stack_slot = index;
+	barrier(); /* with the buffer, all that it holds is seen */
+	t->stack_buffer = index;
 }
 
-/* Takes a slot for a sleep of the thread. Waits that are no stalls, which may last for ever, have half of them at most. */
-ALWAYS bool slot_take(struct thread *t, u32 *index)
+/* Takes a buffer for a sleep of the thread. Waits that are no stalls, which may last for ever, have half of them at most. */
+ALWAYS bool buffer_take(struct thread *t, u32 *index)
 {
 	bool parked = !t->expect;
 
-	if (parked && n_parked >= n_slots / 2)
+	if (parked && n_parked >= n_buffers / 2)
 		return false;
-	if (bpf_map_pop_elem(&free_slots, index)) {
+	if (bpf_map_pop_elem(&free_buffers, index)) {
 		COUNT(slots_exhausted);
 		return false;
 	}
-	if (parked && !__sync_lock_test_and_set(&t->slot_parked, 1))
+	if (parked && !__sync_lock_test_and_set(&t->buffer_parked, 1))
 		__sync_fetch_and_add(&n_parked, 1);
 	return true;
 }
@@ -152,51 +152,51 @@ ALWAYS bool slot_take(struct thread *t, u32 *index)
 NOW_AND_THEN void capture_sleep(struct task_struct *task, struct thread *t, u64 now)
 {
 	struct captured captured;
-	struct stack_slot *slot;
+	struct stack_buffer *buffer;
 	u32 index;
 
-	if (!slot_take(t, &index))
+	if (!buffer_take(t, &index))
 		return;
-	slot = slot_at(index);
-	if (!slot)
+	buffer = buffer_at(index);
+	if (!buffer)
 		return;
 	t->copied_ns = now;
-	capture_user(task, t, slot, &captured);
-	t->copied_ip = captured.n_python ? 0 : slot->event.regs.ip;
-	t->copied_sp = slot->event.regs.sp;
-	slot_keep(t, index, &captured);
+	capture_user(task, t, buffer, &captured);
+	t->copied_ip = captured.n_python ? 0 : buffer->event.regs.ip;
+	t->copied_sp = buffer->event.regs.sp;
+	buffer_keep(t, index, &captured);
 }
 
-/* Its slot is the thread's no more. */
-ALWAYS void slot_unpark(struct thread *t)
+/* Its buffer is the thread's no more. */
+ALWAYS void buffer_unpark(struct thread *t)
 {
-	if (t->slot_parked && __sync_lock_test_and_set(&t->slot_parked, 0))
+	if (t->buffer_parked && __sync_lock_test_and_set(&t->buffer_parked, 0))
 		__sync_fetch_and_add(&n_parked, -1);
 }
 
-/* Whoever takes the index out of the thread gives the slot back: its switches, its end, or a walk. */
-ALWAYS void slot_give_back(struct thread *t, u32 *from)
+/* Whoever takes the index out of the thread gives the buffer back: its switches, its end, or a walk. */
+ALWAYS void buffer_give_back(struct thread *t, u32 *from)
 {
-	u32 index = ABI_NO_SLOT;
+	u32 index = ABI_NO_BUFFER;
 
-	if (*(volatile u32 *)from != ABI_NO_SLOT)
-		index = __sync_lock_test_and_set(from, ABI_NO_SLOT);
-	if (index == ABI_NO_SLOT)
+	if (*(volatile u32 *)from != ABI_NO_BUFFER)
+		index = __sync_lock_test_and_set(from, ABI_NO_BUFFER);
+	if (index == ABI_NO_BUFFER)
 		return;
-	slot_unpark(t);
-	if (bpf_map_push_elem(&free_slots, &index, BPF_ANY))
+	buffer_unpark(t);
+	if (bpf_map_push_elem(&free_buffers, &index, BPF_ANY))
 		COUNT(slots_lost);
 }
 
-ALWAYS void slot_release(struct thread *t)
+ALWAYS void buffer_release(struct thread *t)
 {
-	slot_give_back(t, &t->stack_slot);
+	buffer_give_back(t, &t->stack_buffer);
 }
 
-/* The slot that was reserved for remote.bpf.c, if that did not take it. */
-ALWAYS void return_slot(struct thread *t)
+/* The buffer that was reserved for remote.bpf.c, if that did not take it. */
+ALWAYS void return_buffer(struct thread *t)
 {
-	slot_give_back(t, &t->reserved_slot);
+	buffer_give_back(t, &t->reserved_buffer);
 }
 
 ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const struct thread *t, u32 kind,
@@ -220,10 +220,10 @@ ALWAYS u64 captured_bytes(u32 len, u32 n_python)
 	return frames ? abi_python_offset(len) + frames : len;
 }
 
-/* Sends the slot's event with what it holds of the user stack. */
-ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len, u32 n_python)
+/* Sends the buffer's event with what it holds of the user stack. */
+ALWAYS void event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python)
 {
-	struct abi_event *event = &slot->event;
+	struct abi_event *event = &buffer->event;
 	u64 size, wake = BPF_RB_NO_WAKEUP;
 
 	ustack_len = cut_to(ustack_len, ABI_USTACK_MAX);
@@ -242,7 +242,7 @@ ALWAYS void event_send(struct stack_slot *slot, u32 ustack_len, u32 n_python)
 	/* User space looks every 100 ms anyhow; wake it only when the ring fills faster than that. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
 		wake = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&events, slot, size, wake)) {
+	if (bpf_ringbuf_output(&events, buffer, size, wake)) {
 		COUNT(ring_full);
 		COUNT_BY(ring_full_ns, event->duration_ns);
 		return;

@@ -20,7 +20,7 @@
  * A tag may change in mid-cycle, on the CPU. What lies before is settled then, by the hook's clock; the part
  * that was slept is held back until the switch-out tells what the CPU clock really says (see cycle_split).
  *
- * The word: begin_ns << 2 | slot. It changes in one step, so that every nanosecond is settled once, whoever
+ * The word: begin_ns << 2 | the index of its sums. It changes in one step, so that every nanosecond is settled once, whoever
  * does it: the thread's own switch, its tag change, or the end of a window on another CPU.
  */
 #ifndef STALLPROF_CYCLE_BPF_H
@@ -33,12 +33,12 @@
 /* What a hook on a switch may be late by after a wake-up, with nobody in front of it. */
 #define WAKEUP_LATE_NS 15000
 
-ALWAYS u64 word_of(u64 begin_ns, u32 slot)
+ALWAYS u64 word_of(u64 begin_ns, u32 index)
 {
-	return begin_ns << 2 | (slot & 3);
+	return begin_ns << 2 | (index & 3);
 }
 
-ALWAYS u32 word_slot(u64 word)
+ALWAYS u32 word_index(u64 word)
 {
 	return word & 3;
 }
@@ -48,19 +48,19 @@ ALWAYS u64 word_begin(u64 word)
 	return word >> 2;
 }
 
-ALWAYS struct tag_slot *slot_of_word(struct thread *t, u64 word)
+ALWAYS struct tag_sums *sums_of_word(struct thread *t, u64 word)
 {
-	return &t->slot[word_slot(word)];
+	return &t->sums[word_index(word)];
 }
 
-ALWAYS struct tag_slot *thread_slot(struct thread *t)
+ALWAYS struct tag_sums *thread_sums(struct thread *t)
 {
-	return slot_of_word(t, t->word);
+	return sums_of_word(t, t->word);
 }
 
-/* The slot for the next tag. A program on a probe may be interrupted by one on a switch that changes the tag, too: each
- * has two slots of its own, so that neither fills the one that the other is about to go on in. */
-ALWAYS u32 slot_after(u32 present, bool on_probe)
+/* The sums for the next tag. A program on a probe may be interrupted by one on a switch that changes the tag, too: each
+ * has two elements of its own, so that neither fills the one that the other is about to go on in. */
+ALWAYS u32 index_after(u32 present, bool on_probe)
 {
 	u32 first = on_probe ? 2 : 0;
 
@@ -241,7 +241,7 @@ ALWAYS s64 queue_owed(u64 waited, u64 charged)
 /* Ends the cycle of a thread that is switched out; the word has been changed already, from `word`. */
 ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
-	struct tag_slot *slot = slot_of_word(t, word);
+	struct tag_sums *sums = sums_of_word(t, word);
 	u64 begin = word_begin(word), length = since(now, begin), exec, queue, oncpu, asleep = 0;
 	u64 in = t->in_ns > begin ? t->in_ns : begin;
 	u64 waited = since(queue_clock(task), queue_settled(t, begin));
@@ -260,13 +260,13 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 	t->queue_owed = queue_owed(waited, queue);
 	if (t->held_ns)
 		oncpu += held_finish(t, since(exec, length), since(length, oncpu + asleep + waited));
-	slot->run.oncpu += oncpu;
-	slot->run.runq += length - oncpu - asleep;
-	slot->run.cycles++;
+	sums->run.oncpu += oncpu;
+	sums->run.runq += length - oncpu - asleep;
+	sums->run.cycles++;
 	if (asleep || (t->told_ns && cycle_slept(t, begin))) {
 		row = wait_row_of(t);
 		if (asleep)
-			slot_add_wait(t, slot, &row, asleep, since(t->in_ns, t->sleep_ns));
+			sums_add_wait(t, sums, &row, asleep, since(t->in_ns, t->sleep_ns));
 		told_move(t, &row);
 	}
 	t->told_ns = 0;
@@ -280,7 +280,7 @@ struct shares {
 };
 
 /* Ends the part of a cycle that lies before `end`, for a thread on a CPU: a tag changes, or a window ends. The new part
- * belongs to slot `next`. `shares` is what lies before `change`, which is `end` unless a part between the two belongs
+ * belongs to the sums `next`. `shares` is what lies before `change`, which is `end` unless a part between the two belongs
  * to others. May be preempted, and may run on another CPU: nothing happens (false) if the thread is switched meanwhile. */
 ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u32 next, u64 change, u64 end,
                         struct shares *shares)

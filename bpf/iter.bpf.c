@@ -9,14 +9,14 @@
 /* Between the two walks of a window's end. */
 #define LOG_SETTLED_NS 50000000
 
-/* The thread waits already: remote.bpf.c copies its stack, for which it takes a slot here. */
-ALWAYS void reserve_slot(struct thread *t)
+/* The thread waits already: remote.bpf.c copies its stack, for which it takes a buffer here. */
+ALWAYS void reserve_buffer(struct thread *t)
 {
 	u32 index;
 
-	if ((t->expect || long_waits) && t->stack_slot == ABI_NO_SLOT && t->reserved_slot == ABI_NO_SLOT &&
-	    slot_take(t, &index))
-		t->reserved_slot = index;
+	if ((t->expect || long_waits) && t->stack_buffer == ABI_NO_BUFFER &&
+	    t->reserved_buffer == ABI_NO_BUFFER && buffer_take(t, &index))
+		t->reserved_buffer = index;
 }
 
 ALWAYS void adopt_known(struct thread *t, struct abi_process *process)
@@ -50,7 +50,7 @@ ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64
 	t->adopted = 1;
 	t->watches_context = process->stalltag.kind || process->otel.kind;
 	t->base_tag = process->base_tag;
-	thread_slot(t)->tag = process->base_tag;
+	thread_sums(t)->tag = process->base_tag;
 	if (process->base_tag)
 		__sync_fetch_and_add(&n_tagged, 1);
 	if (state != ABI_SLEEP)
@@ -58,7 +58,7 @@ ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64
 	t->slept_begin = word_begin(t->word);
 	t->sleep_ns = now;
 	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state, now);
-	reserve_slot(t);
+	reserve_buffer(t);
 }
 
 ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now)
@@ -121,7 +121,7 @@ ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u3
 		                  .ns = since(end, word_begin(word)),
 		                  .end_ns = end,
 		                  .threshold = threshold_ns };
-	u64 tag = slot_of_word(t, word)->tag, whole = since(end, t->sleep_ns);
+	u64 tag = sums_of_word(t, word)->tag, whole = since(end, t->sleep_ns);
 
 	bool wanted = row->state == ABI_STALL ? wait_kept(t, part.ns, whole, part.threshold)
 	                                      : long_waits && part.ns >= part.threshold;
@@ -144,13 +144,13 @@ ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u3
 /* A thread that is not on a CPU: asleep until now, or until it was woken; from then on it waits for one. */
 ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
-	u64 begin = word_begin(word), tag = slot_of_word(t, word)->tag;
+	u64 begin = word_begin(word), tag = sums_of_word(t, word)->tag;
 	u64 wake = t->wake_ns == WOKEN ? now - queued_ns(task, t, begin) : t->wake_ns;
 	bool slept = cycle_slept(t, word_begin(word));
 	u32 seq = t->wait_seq;
 	struct wait_row row;
 
-	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word))) != word)
+	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_index(word))) != word)
 		return;
 	if (!slept) {
 		ledger_charge(t, tag, ABI_RUNQ, now - word_begin(word), 0);
@@ -180,11 +180,11 @@ ALWAYS void flush_runner(struct task_struct *task, struct thread *t, u64 word)
 /* A sleep that has no copy of its stack and proves long gets one; for one that may still prove so, another walk is wanted. */
 ALWAYS void look_at_sleeper(struct thread *t, u64 now)
 {
-	if (t->state != ABI_SLEEP || !thread_followed(t) || !thread_slot(t)->tag || t->wake_ns)
+	if (t->state != ABI_SLEEP || !thread_followed(t) || !thread_sums(t)->tag || t->wake_ns)
 		return;
 	if (now - t->sleep_ns > LONG_SLEEP_NS)
-		reserve_slot(t);
-	else if ((t->expect || long_waits) && t->stack_slot == ABI_NO_SLOT)
+		reserve_buffer(t);
+	else if ((t->expect || long_waits) && t->stack_buffer == ABI_NO_BUFFER)
 		any_uncopied = 1;
 }
 
@@ -198,7 +198,7 @@ ALWAYS void rebase(struct task_struct *task, struct thread *t, u64 now)
 		return;
 	t->hint = 0;
 	t->early_ns = 0;
-	slot_release(t);
+	buffer_release(t);
 	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state, now);
 }
 
@@ -208,7 +208,7 @@ ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 {
 	u64 word = t->word;
 
-	if (!slot_of_word(t, word)->tag)
+	if (!sums_of_word(t, word)->tag)
 		return;
 	held_settle(t, 0, 0);
 	splits_forget(t);
@@ -220,15 +220,15 @@ ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 		else
 			flush_sleeper(task, t, word, now);
 	}
-	slot_flush(t, word_slot(word));
+	sums_flush(t, word_index(word));
 }
 
 static long take_orphan(void *map, const u32 *index, u8 *value, void *ctx)
 {
-	u32 slot = *index;
+	u32 buffer = *index;
 
-	if (!bpf_map_delete_elem(&orphan_slots, &slot))
-		bpf_map_push_elem(&free_slots, &slot, BPF_ANY);
+	if (!bpf_map_delete_elem(&orphan_buffers, &buffer))
+		bpf_map_push_elem(&free_buffers, &buffer, BPF_ANY);
 	return 0;
 }
 
@@ -241,7 +241,7 @@ int on_iter_task(struct bpf_iter__task *ctx)
 	struct thread *t;
 
 	if (!task)
-		bpf_for_each_map_elem(&orphan_slots, take_orphan, NULL, 0); /* the walk is over */
+		bpf_for_each_map_elem(&orphan_buffers, take_orphan, NULL, 0); /* the walk is over */
 	if (!task || serves_others(task))
 		return 0;
 	if (iter_mode & ABI_ITER_ADOPT) {
@@ -254,15 +254,15 @@ int on_iter_task(struct bpf_iter__task *ctx)
 		return 0;
 	if (iter_mode & ABI_ITER_REBASE)
 		rebase(task, t, now);
-	if (iter_mode & ABI_ITER_SLOTS)
-		slot_release(t);
+	if (iter_mode & ABI_ITER_BUFFERS)
+		buffer_release(t);
 	if (iter_mode & ABI_ITER_STACKS)
 		look_at_sleeper(t, now);
 	if (iter_mode & ABI_ITER_FLUSH)
 		flush(task, t, now);
 	if (!(iter_mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS)))
-		return_slot(t);
-	if (thread_slot(t)->tag) {
+		return_buffer(t);
+	if (thread_sums(t)->tag) {
 		n_tagged_walk++;
 		walked_ns = now;
 	}

@@ -1,4 +1,4 @@
-/* Rows of the ledger, and the sums that wait in a thread's slots to go there. */
+/* Rows of the ledger, and a thread's sums on their way there. */
 #ifndef STALLPROF_LEDGER_BPF_H
 #define STALLPROF_LEDGER_BPF_H
 
@@ -114,46 +114,46 @@ ALWAYS void flush_waits(struct abi_ledger_key *key, u32 state, struct wait_sum *
 }
 
 /* What is no blocked wait. */
-ALWAYS void flush_states(struct tag_slot *slot, struct abi_ledger_key *key)
+ALWAYS void flush_states(struct tag_sums *sums, struct abi_ledger_key *key)
 {
-	u64 cycles = untold(&slot->run.cycles, &slot->told.cycles);
+	u64 cycles = untold(&sums->run.cycles, &sums->told.cycles);
 
 	key->cause = 0;
 	key->dev = 0;
-	flush_sum(key, ABI_ONCPU, untold(&slot->run.oncpu, &slot->told.oncpu), cycles);
-	flush_sum(key, ABI_RUNQ, untold(&slot->run.runq, &slot->told.runq), cycles);
-	flush_sum(key, ABI_UNOBSERVED, untold(&slot->run.unobserved, &slot->told.unobserved), 0);
-	key->cause = slot->cause;
-	key->dev = slot->dev;
-	flush_waits(key, ABI_STALL, &slot->run.stall, &slot->told.stall);
+	flush_sum(key, ABI_ONCPU, untold(&sums->run.oncpu, &sums->told.oncpu), cycles);
+	flush_sum(key, ABI_RUNQ, untold(&sums->run.runq, &sums->told.runq), cycles);
+	flush_sum(key, ABI_UNOBSERVED, untold(&sums->run.unobserved, &sums->told.unobserved), 0);
+	key->cause = sums->cause;
+	key->dev = sums->dev;
+	flush_waits(key, ABI_STALL, &sums->run.stall, &sums->told.stall);
 }
 
-/* Moves what has run up in a slot into the ledger; without a tag it is nobody's time and is dropped. Global, as ledger_add(). */
-__weak __noinline int slot_flush(struct thread *t, u32 index)
+/* Moves what has run up in a sums into the ledger; without a tag it is nobody's time and is dropped. Global, as ledger_add(). */
+__weak __noinline int sums_flush(struct thread *t, u32 index)
 {
 	struct abi_ledger_key key;
-	struct tag_slot *slot;
+	struct tag_sums *sums;
 	u32 i;
 
 	if (!t)
 		return 0;
-	slot = &t->slot[index & 3];
-	if (!slot->tag) {
-		slot->told = slot->run;
+	sums = &t->sums[index & 3];
+	if (!sums->tag) {
+		sums->told = sums->run;
 		return 0;
 	}
-	key_of(&key, t, slot->tag, 0);
+	key_of(&key, t, sums->tag, 0);
 #pragma clang loop unroll(full) /* Linux 6.1 refuses the loop that clang makes of it */
 	for (i = 0; i < ABI_WAIT_KINDS; i++) {
 		key.cause = ABI_WAIT_OTHER + i;
-		flush_waits(&key, ABI_SLEEP, &slot->run.blocked[i], &slot->told.blocked[i]);
+		flush_waits(&key, ABI_SLEEP, &sums->run.blocked[i], &sums->told.blocked[i]);
 	}
-	flush_states(slot, &key);
+	flush_states(sums, &key);
 	return 0;
 }
 
 /* A sleep that has ended, told by the thread itself. */
-ALWAYS void slot_add_wait(struct thread *t, struct tag_slot *slot, const struct wait_row *row, u64 ns,
+ALWAYS void sums_add_wait(struct thread *t, struct tag_sums *sums, const struct wait_row *row, u64 ns,
                           u64 whole_ns)
 {
 	u32 kind = row->cause - ABI_WAIT_OTHER;
@@ -162,19 +162,19 @@ ALWAYS void slot_add_wait(struct thread *t, struct tag_slot *slot, const struct 
 		barrier_var(kind);
 		if (kind >= ABI_WAIT_KINDS)
 			kind = 0;
-		slot->run.blocked[kind].ns += ns;
-		slot->run.blocked[kind].count++;
+		sums->run.blocked[kind].ns += ns;
+		sums->run.blocked[kind].count++;
 		return;
 	}
-	if (!slot->cause) {
-		slot->dev = row->dev;
-		slot->cause = row->cause;
+	if (!sums->cause) {
+		sums->dev = row->dev;
+		sums->cause = row->cause;
 	}
-	if (slot->cause == row->cause && slot->dev == row->dev && whole_ns >= min_duration_ns) {
-		slot->run.stall.ns += ns;
-		slot->run.stall.count++;
+	if (sums->cause == row->cause && sums->dev == row->dev && whole_ns >= min_duration_ns) {
+		sums->run.stall.ns += ns;
+		sums->run.stall.count++;
 	} else {
-		ledger_charge_wait(t, slot->tag, row, ns, 1, whole_ns);
+		ledger_charge_wait(t, sums->tag, row, ns, 1, whole_ns);
 	}
 }
 

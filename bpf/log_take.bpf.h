@@ -42,15 +42,15 @@ ALWAYS void log_settle(struct log_reader *r, u64 word, u64 key)
 {
 	struct log_batch *b = r->batch;
 	struct thread *t = r->t;
-	struct tag_slot *old = slot_of_word(t, word);
+	struct tag_sums *old = sums_of_word(t, word);
 	u64 before = old->tag, tag = key ? key : t->base_tag;
-	u32 next = word_slot(word);
+	u32 next = word_index(word);
 	struct shares shares;
 
 	if (tag != before) {
-		next = slot_after(next, r->on_probe);
-		t->slot[next & 3].tag = tag;
-		slot_flush(t, word_slot(word));
+		next = index_after(next, r->on_probe);
+		t->sums[next & 3].tag = tag;
+		sums_flush(t, word_index(word));
 	}
 	if (!cycle_split(r->task, t, word, next, log_change(b), b->at_ns, &shares))
 		return;

@@ -38,7 +38,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *t = thread_find(task);
 	struct abi_ledger_key key;
-	struct stack_slot *slot;
+	struct stack_buffer *buffer;
 	struct abi_event *event;
 	u32 flags = 0, len = 0, n_python, dev = 0;
 	bool stalled;
@@ -51,20 +51,20 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	log_take(task, t);
 	if (t->watches_context && !t->context_known)
 		thread_read_context(task, t); /* it may not switch for long */
-	tag = thread_slot(t)->tag;
+	tag = thread_sums(t)->tag;
 	stalled = tag && request_under_way(t, &dev);
 	if (!tag || (!stalled && !cpu_baseline))
 		return 0;
 	ledger = ledger_now();
-	slot = slot_scratch();
-	if (!ledger || !slot)
+	buffer = buffer_scratch();
+	if (!ledger || !buffer)
 		return 0;
 	key_of(&key, t, tag, ABI_CPU_STALL);
 	key.cause = stalled ? ABI_CAUSE_BLOCK_IO : ABI_CAUSE_NONE;
 	key.dev = dev;
 	ledger_add(&key, cpu_period_ns, 1);
 
-	event = &slot->event;
+	event = &buffer->event;
 	event_head(event, task, t, ABI_EVENT_CPU, tag);
 	event->time_ns = bpf_ktime_get_ns();
 	event->duration_ns = cpu_period_ns;
@@ -76,9 +76,9 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	bytes = bpf_get_stack(ctx, event->kstack, sizeof(event->kstack), 0);
 	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
 	cpu_regs(&event->regs, task, ctx);
-	len = copy_user_stack(task, slot, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
-	n_python = capture_python(task, t, slot, len, &flags);
+	len = copy_user_stack(task, buffer, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
+	n_python = capture_python(task, t, buffer, len, &flags);
 	event->flags = flags;
-	event_send(slot, len, n_python);
+	event_send(buffer, len, n_python);
 	return 0;
 }

@@ -22,18 +22,18 @@
 struct python_walk {
 	struct task_struct *task;
 	struct thread *t;
-	struct stack_slot *slot;
+	struct stack_buffer *buffer;
 	const struct abi_python *layout;
 };
 
 /* The pointer at `address`; 0 and `faulted` when it cannot be read. */
-ALWAYS u64 python_pointer(struct task_struct *task, struct stack_slot *slot, u64 address)
+ALWAYS u64 python_pointer(struct task_struct *task, struct stack_buffer *buffer, u64 address)
 {
 	u64 value = 0;
 
 	(void)task; /* user_read() may need it */
 	if (user_read(&value, sizeof(value), (void *)address)) {
-		slot->python.faulted = 1;
+		buffer->python.faulted = 1;
 		return 0;
 	}
 	return value;
@@ -42,34 +42,34 @@ ALWAYS u64 python_pointer(struct task_struct *task, struct stack_slot *slot, u64
 /* One interpreter or thread state; 1 ends the loop. */
 static long python_search(u32 i, struct python_walk *w)
 {
-	struct stack_slot *slot = w->slot;
-	u64 interpreter = slot->python.interpreter, thread = slot->python.thread;
+	struct stack_buffer *buffer = w->buffer;
+	u64 interpreter = buffer->python.interpreter, thread = buffer->python.thread;
 	u32 found = w->t->python.found;
 
 	(void)i;
 	if (!thread) {
 		if (!interpreter)
 			return 1;
-		slot->python.thread =
-		        python_pointer(w->task, slot, interpreter + w->layout->interpreter_threads);
-		slot->python.interpreter =
-		        python_pointer(w->task, slot, interpreter + w->layout->interpreter_next);
+		buffer->python.thread =
+		        python_pointer(w->task, buffer, interpreter + w->layout->interpreter_threads);
+		buffer->python.interpreter =
+		        python_pointer(w->task, buffer, interpreter + w->layout->interpreter_next);
 		return 0;
 	}
-	if (python_pointer(w->task, slot, thread + w->layout->thread_id) == slot->python.self &&
+	if (python_pointer(w->task, buffer, thread + w->layout->thread_id) == buffer->python.self &&
 	    found < PYTHON_STATES) {
 		w->t->python.state[cut_to(found, PYTHON_STATES - 1)] = thread;
 		w->t->python.found = found + 1;
 	}
-	slot->python.thread = python_pointer(w->task, slot, thread + w->layout->thread_next);
+	buffer->python.thread = python_pointer(w->task, buffer, thread + w->layout->thread_next);
 	return 0;
 }
 
 /* What changes whenever a thread state is made: a new one is the first of its list. */
-ALWAYS u64 python_lists(struct task_struct *task, struct stack_slot *slot, const struct abi_python *layout,
-                        u64 first)
+ALWAYS u64 python_lists(struct task_struct *task, struct stack_buffer *buffer,
+                        const struct abi_python *layout, u64 first)
 {
-	u64 threads = first ? python_pointer(task, slot, first + layout->interpreter_threads) : 0;
+	u64 threads = first ? python_pointer(task, buffer, first + layout->interpreter_threads) : 0;
 
 	return first ^ (threads << 1 | threads >> 63);
 }
@@ -85,8 +85,8 @@ ALWAYS bool python_known(struct python_walk *w, u64 lists)
 	if (!t->python.found)
 		return ++t->python.missed % PYTHON_MISSES;
 	for (i = 0; i < PYTHON_STATES && i < t->python.found; i++) {
-		if (python_pointer(w->task, w->slot, t->python.state[i] + w->layout->thread_id) !=
-		    w->slot->python.self)
+		if (python_pointer(w->task, w->buffer, t->python.state[i] + w->layout->thread_id) !=
+		    w->buffer->python.self)
 			return false;
 	}
 	return true;
@@ -95,22 +95,22 @@ ALWAYS bool python_known(struct python_walk *w, u64 lists)
 /* Fills thread.python. */
 ALWAYS void python_find(struct python_walk *w)
 {
-	struct stack_slot *slot = w->slot;
-	u64 first = python_pointer(w->task, slot, w->layout->interpreters);
-	u64 lists = python_lists(w->task, slot, w->layout, first);
+	struct stack_buffer *buffer = w->buffer;
+	u64 first = python_pointer(w->task, buffer, w->layout->interpreters);
+	u64 lists = python_lists(w->task, buffer, w->layout, first);
 
 	if (python_known(w, lists))
 		return;
 	w->t->python.found = 0;
 	w->t->python.lists = lists;
-	slot->python.interpreter = first;
-	slot->python.thread = 0;
-	slot->python.faulted = 0; /* what was known may have been freed */
+	buffer->python.interpreter = first;
+	buffer->python.thread = 0;
+	buffer->python.faulted = 0; /* what was known may have been freed */
 	bpf_loop(PYTHON_THREADS, python_search, w, 0);
-	if (slot->python.faulted)
+	if (buffer->python.faulted)
 		w->t->python.lists = 0; /* others' threads came or went meanwhile: look again the next time */
-	slot->python.faulted = 0;
-	if (!w->t->python.found && (slot->python.interpreter || slot->python.thread))
+	buffer->python.faulted = 0;
+	if (!w->t->python.found && (buffer->python.interpreter || buffer->python.thread))
 		COUNT(python_threads_unseen);
 }
 
@@ -124,76 +124,76 @@ ALWAYS u64 python_field(const u8 *bytes, u32 offset, u32 room)
 
 ALWAYS u64 python_fingerprint(struct python_walk *w, u64 code)
 {
-	struct stack_slot *slot = w->slot;
+	struct stack_buffer *buffer = w->buffer;
 	struct task_struct *task = w->task;
-	const u8 *bytes = slot->python.code_bytes;
+	const u8 *bytes = buffer->python.code_bytes;
 
 	(void)task;
-	if (code == slot->python.code) /* it calls itself */
-		return slot->python.fingerprint;
-	if (user_read(slot->python.code_bytes, cut_to(w->layout->code_bytes, ABI_PYTHON_CODE_BYTES),
+	if (code == buffer->python.code) /* it calls itself */
+		return buffer->python.fingerprint;
+	if (user_read(buffer->python.code_bytes, cut_to(w->layout->code_bytes, ABI_PYTHON_CODE_BYTES),
 	              (void *)(code + w->layout->code_from))) {
-		slot->python.faulted = 1;
+		buffer->python.faulted = 1;
 		return 0;
 	}
-	slot->python.code = code;
-	slot->python.fingerprint = abi_python_fingerprint(
+	buffer->python.code = code;
+	buffer->python.fingerprint = abi_python_fingerprint(
 	        python_field(bytes, w->layout->code_name, ABI_PYTHON_CODE_BYTES),
 	        python_field(bytes, w->layout->code_file, ABI_PYTHON_CODE_BYTES),
 	        python_field(bytes, w->layout->code_lines, ABI_PYTHON_CODE_BYTES),
 	        python_field(bytes, w->layout->code_first_line, ABI_PYTHON_CODE_BYTES));
-	return slot->python.fingerprint;
+	return buffer->python.fingerprint;
 }
 
-ALWAYS struct abi_python_frame *python_frame_at(struct stack_slot *slot, u32 n)
+ALWAYS struct abi_python_frame *python_frame_at(struct stack_buffer *buffer, u32 n)
 {
-	u64 offset = slot->python.at + (u64)n * sizeof(struct abi_python_frame);
+	u64 offset = buffer->python.at + (u64)n * sizeof(struct abi_python_frame);
 
-	return (struct abi_python_frame *)&slot
+	return (struct abi_python_frame *)&buffer
 	        ->ustack[cut_to(offset, ABI_USTACK_MAX + PYTHON_BYTES - sizeof(struct abi_python_frame))];
 }
 
-ALWAYS void python_add(struct stack_slot *slot, u64 code, u64 instr, u64 fingerprint, bool entry)
+ALWAYS void python_add(struct stack_buffer *buffer, u64 code, u64 instr, u64 fingerprint, bool entry)
 {
-	struct abi_python_frame *frame = python_frame_at(slot, slot->python.n);
+	struct abi_python_frame *frame = python_frame_at(buffer, buffer->python.n);
 
 	frame->code = code;
 	frame->instr = instr;
 	frame->fingerprint = fingerprint;
 	frame->flags = entry ? ABI_PYTHON_ENTRY : 0;
 	frame->unused = 0;
-	slot->python.n++;
-	slot->python.open = !entry;
-	slot->python.codes = hash_mix(slot->python.codes, code ^ fingerprint);
+	buffer->python.n++;
+	buffer->python.open = !entry;
+	buffer->python.codes = hash_mix(buffer->python.codes, code ^ fingerprint);
 }
 
 /* The frame that an evaluator put before those it was called for. */
-ALWAYS void python_shim(struct stack_slot *slot)
+ALWAYS void python_shim(struct stack_buffer *buffer)
 {
-	if (slot->python.open)
-		python_frame_at(slot, slot->python.n - 1)->flags |= ABI_PYTHON_ENTRY;
+	if (buffer->python.open)
+		python_frame_at(buffer, buffer->python.n - 1)->flags |= ABI_PYTHON_ENTRY;
 	else
-		python_add(slot, 0, 0, 0, true);
-	slot->python.open = 0;
+		python_add(buffer, 0, 0, 0, true);
+	buffer->python.open = 0;
 }
 
 ALWAYS void python_frame(struct python_walk *w, bool entry)
 {
-	const u8 *bytes = w->slot->python.frame_bytes;
+	const u8 *bytes = w->buffer->python.frame_bytes;
 	u64 instr = python_field(bytes, w->layout->frame_instr, ABI_PYTHON_FRAME_BYTES);
 	u64 code = python_field(bytes, w->layout->frame_code, ABI_PYTHON_FRAME_BYTES) & w->layout->code_mask;
 
-	python_add(w->slot, code, w->layout->instr_bytes == 8 ? instr : (u64)(s64)(int)instr,
+	python_add(w->buffer, code, w->layout->instr_bytes == 8 ? instr : (u64)(s64)(int)instr,
 	           python_fingerprint(w, code), entry);
 }
 
 /* One frame; 1 ends the loop. */
 static long python_step(u32 i, struct python_walk *w)
 {
-	struct stack_slot *slot = w->slot;
+	struct stack_buffer *buffer = w->buffer;
 	struct task_struct *task = w->task;
-	const u8 *bytes = slot->python.frame_bytes;
-	u64 at = slot->python.frame;
+	const u8 *bytes = buffer->python.frame_bytes;
+	u64 at = buffer->python.frame;
 	u32 kind = w->layout->entry_kind;
 	u8 entry;
 
@@ -201,19 +201,19 @@ static long python_step(u32 i, struct python_walk *w)
 	(void)task;
 	if (!at)
 		return 1;
-	if (user_read(slot->python.frame_bytes, cut_to(w->layout->frame_bytes, ABI_PYTHON_FRAME_BYTES),
+	if (user_read(buffer->python.frame_bytes, cut_to(w->layout->frame_bytes, ABI_PYTHON_FRAME_BYTES),
 	              (void *)(at + w->layout->frame_from))) {
-		slot->python.faulted = 1;
+		buffer->python.faulted = 1;
 		return 1;
 	}
-	slot->python.frame = python_field(bytes, w->layout->frame_previous, ABI_PYTHON_FRAME_BYTES);
-	if (slot->python.n > PYTHON_FRAME_LAST) {
-		slot->python.cut = 1;
+	buffer->python.frame = python_field(bytes, w->layout->frame_previous, ABI_PYTHON_FRAME_BYTES);
+	if (buffer->python.n > PYTHON_FRAME_LAST) {
+		buffer->python.cut = 1;
 		return 1;
 	}
 	entry = bytes[cut_to(w->layout->frame_entry, ABI_PYTHON_FRAME_BYTES - 1)];
 	if (kind == ABI_PYTHON_ENTRY_SHIM && entry >= w->layout->shim)
-		python_shim(slot);
+		python_shim(buffer);
 	else
 		python_frame(w, kind == ABI_PYTHON_ENTRY_EACH || (kind == ABI_PYTHON_ENTRY_BYTE && entry));
 	return 0;
@@ -222,22 +222,22 @@ static long python_step(u32 i, struct python_walk *w)
 /* The frames of one of the thread's states. */
 ALWAYS void python_frames_of(struct python_walk *w, u64 state)
 {
-	struct stack_slot *slot = w->slot;
+	struct stack_buffer *buffer = w->buffer;
 
-	slot->python.frame = python_pointer(w->task, slot, state + w->layout->thread_frame);
-	if (w->layout->frame_indirect && slot->python.frame)
-		slot->python.frame =
-		        python_pointer(w->task, slot, slot->python.frame + w->layout->cframe_frame);
-	slot->python.code = 0;
-	slot->python.open = 0;
+	buffer->python.frame = python_pointer(w->task, buffer, state + w->layout->thread_frame);
+	if (w->layout->frame_indirect && buffer->python.frame)
+		buffer->python.frame =
+		        python_pointer(w->task, buffer, buffer->python.frame + w->layout->cframe_frame);
+	buffer->python.code = 0;
+	buffer->python.open = 0;
 	bpf_loop(2 * ABI_PYTHON_FRAMES_MAX, python_step, w, 0);
-	if (slot->python.frame && !slot->python.faulted)
-		slot->python.cut = 1;
+	if (buffer->python.frame && !buffer->python.faulted)
+		buffer->python.cut = 1;
 }
 
-ALWAYS u32 python_flags(const struct stack_slot *slot)
+ALWAYS u32 python_flags(const struct stack_buffer *buffer)
 {
-	return (slot->python.cut ? ABI_PYTHON_CUT : 0) | (slot->python.faulted ? ABI_PYTHON_FAULTED : 0);
+	return (buffer->python.cut ? ABI_PYTHON_CUT : 0) | (buffer->python.faulted ? ABI_PYTHON_FAULTED : 0);
 }
 
 /* Has user space look, now. Not more often than it wants to. */
@@ -272,31 +272,31 @@ ALWAYS bool python_is_new(u64 key)
 /* One frame's code object; 1 ends the loop. */
 static long python_collect_new(u32 i, struct python_walk *w)
 {
-	struct stack_slot *slot = w->slot;
-	struct abi_python_frame *frame = python_frame_at(slot, i);
-	u64 n = slot->python.ask.n;
+	struct stack_buffer *buffer = w->buffer;
+	struct abi_python_frame *frame = python_frame_at(buffer, i);
+	u64 n = buffer->python.ask.n;
 
-	if (i >= slot->python.n || n >= ABI_PYTHON_ASK_MAX)
+	if (i >= buffer->python.n || n >= ABI_PYTHON_ASK_MAX)
 		return 1;
 	if (!frame->code || !python_is_new(hash_mix(frame->code ^ frame->fingerprint, w->t->tgid)))
 		return 0;
-	slot->python.ask.frames[cut_to(n, ABI_PYTHON_ASK_MAX - 1)] = *frame;
-	slot->python.ask.n = n + 1;
+	buffer->python.ask.frames[cut_to(n, ABI_PYTHON_ASK_MAX - 1)] = *frame;
+	buffer->python.ask.n = n + 1;
 	return 0;
 }
 
 /* Most stacks are known as a whole. */
 ALWAYS void python_tell(struct python_walk *w)
 {
-	struct stack_slot *slot = w->slot;
-	u64 key = hash_mix(slot->python.codes, w->t->tgid);
+	struct stack_buffer *buffer = w->buffer;
+	u64 key = hash_mix(buffer->python.codes, w->t->tgid);
 
-	if (!slot->python.n || python_asks <= 0 || bpf_map_lookup_elem(&python_told, &key))
+	if (!buffer->python.n || python_asks <= 0 || bpf_map_lookup_elem(&python_told, &key))
 		return;
-	slot->python.ask.n = 0;
+	buffer->python.ask.n = 0;
 	bpf_loop(ABI_PYTHON_FRAMES_MAX, python_collect_new, w, 0);
-	if (slot->python.ask.n)
-		python_ask(w->task, &slot->python.ask, slot->python.ask.n);
+	if (buffer->python.ask.n)
+		python_ask(w->task, &buffer->python.ask, buffer->python.ask.n);
 	else
 		python_is_new(key);
 }
@@ -310,32 +310,32 @@ ALWAYS struct abi_python *python_layout(const struct thread *t)
 	return layout && layout->start_ticks == t->process_start_ns / ABI_TICK_NS ? layout : NULL;
 }
 
-/* Appends the frames of `task` to the slot's copy of its stack, `len` bytes long. Returns their number. */
-ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct stack_slot *slot, u32 len,
+/* Appends the frames of `task` to the buffer's copy of its stack, `len` bytes long. Returns their number. */
+ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct stack_buffer *buffer, u32 len,
                           u32 *flags)
 {
-	struct python_walk w = { .task = task, .t = t, .slot = slot };
+	struct python_walk w = { .task = task, .t = t, .buffer = buffer };
 	u32 i;
 
 	if (!any_python || !len)
 		return 0;
 	w.layout = python_layout(t);
 	if (!w.layout && t->python.asked < PYTHON_ASKS)
-		t->python.asked += python_ask(task, &slot->python.ask, 0);
+		t->python.asked += python_ask(task, &buffer->python.ask, 0);
 	if (!w.layout || !w.layout->interpreters)
 		return 0;
-	slot->python.self = BPF_CORE_READ(task, thread.fsbase);
-	slot->python.at = abi_python_offset(len);
-	slot->python.n = 0;
-	slot->python.faulted = 0;
-	slot->python.cut = 0;
-	slot->python.codes = 0;
+	buffer->python.self = BPF_CORE_READ(task, thread.fsbase);
+	buffer->python.at = abi_python_offset(len);
+	buffer->python.n = 0;
+	buffer->python.faulted = 0;
+	buffer->python.cut = 0;
+	buffer->python.codes = 0;
 	python_find(&w);
 	for (i = 0; i < PYTHON_STATES && i < t->python.found; i++)
 		python_frames_of(&w, t->python.state[i]);
-	*flags |= python_flags(slot);
+	*flags |= python_flags(buffer);
 	python_tell(&w);
-	return slot->python.n;
+	return buffer->python.n;
 }
 
 /* A child process has its parent's memory. */

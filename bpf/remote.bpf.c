@@ -13,40 +13,40 @@ ALWAYS bool still_asleep(struct task_struct *task, const struct thread *t, u64 w
 	return t->word == word && t->state == ABI_SLEEP && !t->wake_ns && task_state_now(task) == ABI_SLEEP;
 }
 
-/* A slot that could not be given to its thread; this program may not use the stack of free slots itself. */
-ALWAYS void slot_orphan(u32 index)
+/* A buffer that could not be given to its thread; this program may not use the stack of free buffers itself. */
+ALWAYS void buffer_orphan(u32 index)
 {
 	u8 one = 1;
 
-	if (bpf_map_update_elem(&orphan_slots, &index, &one, BPF_ANY))
+	if (bpf_map_update_elem(&orphan_buffers, &index, &one, BPF_ANY))
 		COUNT(slots_lost);
 }
 
-/* The slot is the walk's own from here until it is given to the thread: nobody else writes to it, even if the thread
+/* The buffer is the walk's own from here until it is given to the thread: nobody else writes to it, even if the thread
  * wakes or dies meanwhile. */
 ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 {
 	struct captured captured;
-	struct stack_slot *slot;
+	struct stack_buffer *buffer;
 	u32 index;
 
-	if (t->reserved_slot == ABI_NO_SLOT || t->stack_slot != ABI_NO_SLOT)
+	if (t->reserved_buffer == ABI_NO_BUFFER || t->stack_buffer != ABI_NO_BUFFER)
 		return;
-	index = __sync_lock_test_and_set(&t->reserved_slot, ABI_NO_SLOT);
-	slot = slot_at(index);
-	if (!slot)
+	index = __sync_lock_test_and_set(&t->reserved_buffer, ABI_NO_BUFFER);
+	buffer = buffer_at(index);
+	if (!buffer)
 		return;
-	capture_user(task, t, slot, &captured);
+	capture_user(task, t, buffer, &captured);
 	if (still_asleep(task, t, word)) {
-		slot_keep(t, index, &captured);
+		buffer_keep(t, index, &captured);
 		if (still_asleep(task, t, word))
 			return;
-		index = __sync_lock_test_and_set(&t->stack_slot, ABI_NO_SLOT);
+		index = __sync_lock_test_and_set(&t->stack_buffer, ABI_NO_BUFFER);
 	}
-	if (index == ABI_NO_SLOT)
+	if (index == ABI_NO_BUFFER)
 		return;
-	slot_unpark(t);
-	slot_orphan(index);
+	buffer_unpark(t);
+	buffer_orphan(index);
 }
 
 /* Scratch memory of the walk; only one runs at a time. */

@@ -67,17 +67,17 @@ NOW_AND_THEN void came_in_unseen(struct task_struct *task, struct thread *t, u64
 
 	COUNT(switch_ins_unseen);
 	wake_from_queue_clock(task, t, begin, now - since(cpu_clock(task), exec_settled(t, begin)));
-	if (slept_to_its_end(t, begin) && thread_slot(t)->tag && thread_followed(t))
+	if (slept_to_its_end(t, begin) && thread_sums(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin, false);
 	t->in_ns = now;
-	slot_release(t);
+	buffer_release(t);
 }
 
 /* The thread ran before it was followed. */
 NOW_AND_THEN void follow_from_here(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
 	t->followed_since = hot_generation;
-	slot_of_word(t, word)->run.unobserved += since(now, word_begin(word));
+	sums_of_word(t, word)->run.unobserved += since(now, word_begin(word));
 	cycle_mark(task, t, true);
 }
 
@@ -85,13 +85,13 @@ ALWAYS void falls_asleep(struct task_struct *task, struct thread *t, u32 task_st
 {
 	if (RARELY(task_state & TASK_DEAD)) {
 		thread_end(t);
-		slot_release(t);
-		return_slot(t);
+		buffer_release(t);
+		return_buffer(t);
 		return;
 	}
 	t->slept_begin = now;
 	t->sleep_ns = now;
-	if (!thread_slot(t)->tag)
+	if (!thread_sums(t)->tag)
 		return;
 	wait_begin(task, t, task_state, now);
 	if (RARELY(t->early_ns))
@@ -114,7 +114,7 @@ ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preemp
 	word = t->word;
 	if (now < word_begin(word))
 		now = word_begin(word);
-	old = __sync_lock_test_and_set(&t->word, word_of(now, word_slot(word)));
+	old = __sync_lock_test_and_set(&t->word, word_of(now, word_index(word)));
 	if (RARELY(!thread_followed(t)))
 		follow_from_here(task, t, old, now);
 	else
@@ -132,13 +132,13 @@ ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)
 	wake_from_queue_clock(task, t, begin, now);
 	if (t->state == ABI_SLEEP)
 		kind_settle(task, t, now);
-	if (slept_to_its_end(t, begin) && thread_slot(t)->tag && thread_followed(t))
+	if (slept_to_its_end(t, begin) && thread_sums(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin, true);
 	if (t->state == ABI_SLEEP)
 		t->hint = 0; /* a preemption comes between what announces a sleep and the sleep */
 	t->state = ABI_ONCPU;
 	t->early_ns = 0;
-	slot_release(t);
+	buffer_release(t);
 }
 
 /* A thread that serves others and goes to sleep has done what it was woken for. */

@@ -2,8 +2,8 @@
  *
  *   struct thread (task storage)
  *     word       where it stands; every nanosecond is settled through a change of it (cycle.bpf.h)
- *     slot[4]    what has run up under a tag and is not in the ledger yet; a tag change moves to another
- *                slot, so a flush on another CPU never mixes two tags
+ *     sums[4]    what has run up under a tag and is not in the ledger yet; a tag change moves to another
+ *                element, so a flush on another CPU never mixes two tags
  *     row        what the last sleep was, known at the wake, settled at the next switch-out
  *     told       the part of the sleep that is in the ledger already, as what it seemed to be (wait.bpf.h)
  *
@@ -25,8 +25,9 @@
 /* --- knobs ----------------------------------------------------------------------------------------- */
 const volatile __weak __u64 min_duration_ns = 0;
 const volatile __weak __u32 ustack_limit = ABI_USTACK_MAX;
-const volatile __weak __u32 n_slots = 1;   /* the scratch slots of the CPUs follow these */
-const volatile __weak __u32 walk_slot = 2; /* the one of the walk over all threads, which may be preempted */
+const volatile __weak __u32 n_buffers = 1; /* the scratch buffers of the CPUs follow these */
+const volatile __weak __u32 walk_buffer =
+        2; /* the one of the walk over all threads, which may be preempted */
 const volatile __weak __u64 cpu_period_ns = 0;
 const volatile __weak bool cpu_baseline = false; /* also sample on-CPU time outside stalls */
 const volatile __weak bool long_waits = false;   /* stacks also of waits that are no stalls, from T on */
@@ -58,7 +59,7 @@ volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads co
 volatile __weak __u64 tagged_ns = 0;     /* when a first tag was announced last */
 volatile __weak __u64 walked_ns = 0;     /* when the walk met its last tagged thread; 0: none */
 volatile __weak __u32 iter_mode = 0;
-volatile __weak __s64 n_parked = 0; /* stack slots of waits that are no stalls */
+volatile __weak __s64 n_parked = 0; /* stack buffers of waits that are no stalls */
 volatile __weak __u32 any_logs = 0; /* a log of tag changes was ever met */
 volatile __weak __u64 ring_bytes = 0;
 volatile __weak __s64 python_asks =
@@ -92,13 +93,13 @@ struct wait_sum {
 /* Sums of a thread's time under one tag. */
 struct sums {
 	u64 oncpu, runq, unobserved, cycles;
-	struct wait_sum stall; /* those of the slot's usual cause and device */
+	struct wait_sum stall; /* those of the tag's usual cause and device */
 	struct wait_sum blocked[ABI_WAIT_KINDS];
 };
 
 /* `run` only grows, and only on the thread's own CPU, so that a switch costs no atomic instruction for it;
  * `told` is how much of it the ledger has already, whoever told it. */
-struct tag_slot {
+struct tag_sums {
 	u64 tag;
 	u32 cause,
 	        dev; /* of its first stall: more of them are summed here; others go to the ledger at once */
@@ -195,7 +196,7 @@ struct thread {
 	u64 usual_ns;  /* how long its stalls last, at most, of late */
 	u64 copied_ns; /* when its stack was last copied as it fell asleep */
 	u32 lot;       /* random: whether this wait's stack is kept (capture.bpf.h) */
-	u32 stack_slot;
+	u32 stack_buffer;
 
 	/* On-CPU time that the splits of the cycle settled by the hooks' clocks: of the first tag, and of the longest of the others. None of
 	 * what lies before the end of a window. */
@@ -205,7 +206,7 @@ struct thread {
 	u64 copied_ip,
 	        copied_sp; /* where it stood at copied_ns; ip 0: with Python frames, of which these tell nothing */
 
-	struct tag_slot slot[4];
+	struct tag_sums sums[4];
 	struct {
 		u64 request, ns, bio; /* its address, when it was issued, and with what */
 		u32 dev;
@@ -238,11 +239,11 @@ struct thread {
 	u64 hint_ip;    /* the user's instruction behind the system call that it was announced in */
 	u32 stack_flags;
 	u32 stack_len;
-	u32 adopted;       /* it was there before us, and may have held its tag for long */
-	u32 slot_parked;   /* its stack slot counts in n_parked */
-	u32 claimed;       /* somebody fills it for the first time; its word comes last */
-	u32 reserved_slot; /* for remote.bpf.c to fill while the thread sleeps */
-	u32 stack_python;  /* Python frames in its slot */
+	u32 adopted;         /* it was there before us, and may have held its tag for long */
+	u32 buffer_parked;   /* its stack buffer counts in n_parked */
+	u32 claimed;         /* somebody fills it for the first time; its word comes last */
+	u32 reserved_buffer; /* for remote.bpf.c to fill while the thread sleeps */
+	u32 stack_python;    /* Python frames in its slot */
 	struct carried early;
 	struct {
 		u64 lists; /* what the interpreter's lists began with when it was last looked for */
@@ -255,8 +256,8 @@ struct thread {
 _Static_assert(__builtin_offsetof(struct thread, exec_mark) == 64 - 8, "the first line");
 _Static_assert(__builtin_offsetof(struct thread, kind) == 2 * 64 - 8, "the second");
 _Static_assert(__builtin_offsetof(struct thread, first_split) == 3 * 64 - 8, "the third");
-_Static_assert(__builtin_offsetof(struct thread, slot) == 4 * 64 - 8, "the fourth");
-_Static_assert(sizeof(struct tag_slot) % 64 == 0, "and each slot begins one");
+_Static_assert(__builtin_offsetof(struct thread, sums) == 4 * 64 - 8, "the fourth");
+_Static_assert(sizeof(struct tag_sums) % 64 == 0, "and each element begins one");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -363,12 +364,12 @@ struct {
 	__uint(max_entries, 256 << 10);
 } python_asked SEC(".maps") __weak;
 
-/* --- stack slots --------------------------------------------------------------------------------------- */
+/* --- stack buffers --------------------------------------------------------------------------------------- */
 /* How far a loop has come is kept in such memory, not on the BPF stack: the verifier of Linux 6.12 follows values on the
  * stack from round to round, and takes more than its million steps for it. */
 #define PYTHON_BYTES (ABI_PYTHON_FRAMES_MAX * sizeof(struct abi_python_frame))
 
-struct stack_slot {
+struct stack_buffer {
 	struct abi_event event;
 	u8 ustack[ABI_USTACK_MAX + PYTHON_BYTES];
 	struct {
@@ -388,23 +389,23 @@ struct stack_slot {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 3); /* n_slots + number of CPUs + 1; user space sets it */
+	__uint(max_entries, 3); /* n_buffers + number of CPUs + 1; user space sets it */
 	__type(key, u32);
-	__type(value, struct stack_slot);
-} stack_slots SEC(".maps") __weak;
+	__type(value, struct stack_buffer);
+} stack_buffers SEC(".maps") __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK);
 	__uint(max_entries, 1);
 	__type(value, u32);
-} free_slots SEC(".maps") __weak;
+} free_buffers SEC(".maps") __weak;
 
-/* Slots on their way back to the free ones. */
+/* Buffers on their way back to the free ones. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
 	__type(key, u32);
 	__type(value, u8);
-} orphan_slots SEC(".maps") __weak;
+} orphan_buffers SEC(".maps") __weak;
 
 #endif

@@ -91,8 +91,8 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	t->tgid = task->tgid;
 	t->tid = task->pid;
 	t->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-	t->stack_slot = ABI_NO_SLOT;
-	t->reserved_slot = ABI_NO_SLOT;
+	t->stack_buffer = ABI_NO_BUFFER;
+	t->reserved_buffer = ABI_NO_BUFFER;
 	t->followed_since = hot_generation;
 	t->lot = bpf_get_prandom_u32();
 	barrier();
@@ -130,7 +130,7 @@ ALWAYS u32 thread_state(const struct thread *t)
 	return thread_followed(t) ? t->state : ABI_UNOBSERVED;
 }
 
-/* Settles what lies before now, under `tag`, and goes on in slot `next`. False: the thread was switched meanwhile. */
+/* Settles what lies before now, under `tag`, and goes on in the sums `next`. False: the thread was switched meanwhile. */
 ALWAYS bool thread_turn(struct task_struct *task, struct thread *t, u64 word, u32 next, u64 tag)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -153,11 +153,11 @@ ALWAYS bool thread_turn(struct task_struct *task, struct thread *t, u64 word, u3
 /* At a window's end: the time of a thread on a CPU, up to `end`; what lies between `change` and that belongs to others. */
 ALWAYS bool thread_settle_running(struct task_struct *task, struct thread *t, u64 word, u64 change, u64 end)
 {
-	u64 tag = slot_of_word(t, word)->tag;
+	u64 tag = sums_of_word(t, word)->tag;
 	struct shares shares;
 	struct wait_row row;
 
-	if (!cycle_split(task, t, word, word_slot(word), change, end, &shares))
+	if (!cycle_split(task, t, word, word_index(word), change, end, &shares))
 		return false;
 	ledger_charge(t, tag, ABI_ONCPU, shares.oncpu, 0);
 	ledger_charge(t, tag, ABI_RUNQ, shares.runq, 0);
@@ -176,19 +176,19 @@ ALWAYS void count_tagged(u64 before, u64 after)
 		__sync_fetch_and_add(&n_tagged, after ? 1 : -1);
 }
 
-/* Makes `tag` what the thread is under from now on. Only on the thread itself, and not within itself. The slot that it
+/* Makes `tag` what the thread is under from now on. Only on the thread itself, and not within itself. The sums that it
  * leaves is emptied before: once it is left, the next change may take it. */
 ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
 {
-	struct tag_slot *old;
+	struct tag_sums *old;
 	u64 word, before, i;
 	u32 next;
 
-	if (thread_slot(t)->tag == tag)
+	if (thread_sums(t)->tag == tag)
 		return;
 	if (t->adopted && !t->context_known && t->watches_context) {
 		/* Held since before we looked: all that has run up is this tag's. */
-		old = thread_slot(t);
+		old = thread_sums(t);
 		count_tagged(old->tag, tag);
 		old->tag = tag;
 		return;
@@ -197,11 +197,11 @@ ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
 		thread_found_running(task, t);
 	for (i = 0; i < 4; i++) {
 		word = t->word;
-		old = slot_of_word(t, word);
+		old = sums_of_word(t, word);
 		before = old->tag;
-		next = slot_after(word_slot(word), t->reading);
-		t->slot[next & 3].tag = tag;
-		slot_flush(t, word_slot(word));
+		next = index_after(word_index(word), t->reading);
+		t->sums[next & 3].tag = tag;
+		sums_flush(t, word_index(word));
 		if (thread_turn(task, t, word, next, before)) {
 			count_tagged(before, tag);
 			return;
@@ -221,7 +221,7 @@ ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u32 state,
 {
 	u64 word = t->word;
 
-	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_slot(word))) != word)
+	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_index(word))) != word)
 		return;
 	t->state = state;
 	t->slept_begin = state == ABI_SLEEP ? now : 0;
@@ -232,18 +232,18 @@ ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u32 state,
 	t->told_ns = 0;
 	cycle_mark(task, t, state != ABI_ONCPU);
 	t->followed_since = hot_generation;
-	ledger_charge(t, slot_of_word(t, word)->tag, ABI_UNOBSERVED, since(now, word_begin(word)), 1);
+	ledger_charge(t, sums_of_word(t, word)->tag, ABI_UNOBSERVED, since(now, word_begin(word)), 1);
 }
 
 /* After the thread's last switch-out was settled. */
 NOW_AND_THEN void thread_end(struct thread *t)
 {
-	struct tag_slot *slot = thread_slot(t);
+	struct tag_sums *sums = thread_sums(t);
 
-	slot_flush(t, word_slot(t->word));
-	if (slot->tag)
+	sums_flush(t, word_index(t->word));
+	if (sums->tag)
 		__sync_fetch_and_add(&n_tagged, -1);
-	slot->tag = 0;
+	sums->tag = 0;
 	t->state = ABI_DEAD;
 }
 

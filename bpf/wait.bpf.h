@@ -73,7 +73,7 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->has_issued = 0;
 	wait_expect(task, t, regs, task_state, now);
 	hint_check(task, t);
-	slot_release(t);
+	buffer_release(t);
 	if (!t->expect && !long_waits)
 		return;
 	lot_draw(t, now);
@@ -204,7 +204,7 @@ ALWAYS bool wait_moves(const struct thread *t, const struct wait_row *row)
 ALWAYS void wait_event(struct task_struct *task, struct thread *t, struct abi_event *event,
                        const struct wait_part *part, u64 window)
 {
-	event_head(event, task, t, part->kind, thread_slot(t)->tag);
+	event_head(event, task, t, part->kind, thread_sums(t)->tag);
 	event->time_ns = part->end_ns;
 	event->duration_ns = part->ns;
 	event->weight_ns = wait_weight(part->ns, part->threshold);
@@ -227,66 +227,66 @@ ALWAYS void wait_event(struct task_struct *task, struct thread *t, struct abi_ev
 }
 
 /* No copy of the user stack was made: the registers at least. */
-ALWAYS void wait_event_bare(struct task_struct *task, struct stack_slot *slot)
+ALWAYS void wait_event_bare(struct task_struct *task, struct stack_buffer *buffer)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
 	if (regs)
-		regs_from(&slot->event.regs, regs);
-	slot->event.flags = ABI_NO_USER_COPY;
+		regs_from(&buffer->event.regs, regs);
+	buffer->event.flags = ABI_NO_USER_COPY;
 }
 
-/* The sample of a wait whose thread is being switched in: its slot is still its own. */
+/* The sample of a wait whose thread is being switched in: its buffer is still its own. */
 NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const struct wait_part *part)
 {
-	struct stack_slot *slot = NULL;
+	struct stack_buffer *buffer = NULL;
 	void *ledger = ledger_now();
 	u32 len = 0, n_python = 0;
 
-	if (t->stack_slot != ABI_NO_SLOT)
-		slot = slot_at(t->stack_slot);
-	if (slot) {
+	if (t->stack_buffer != ABI_NO_BUFFER)
+		buffer = buffer_at(t->stack_buffer);
+	if (buffer) {
 		len = t->stack_len;
 		n_python = t->stack_python;
-		slot->event.flags = t->stack_flags;
+		buffer->event.flags = t->stack_flags;
 	} else {
 		COUNT(stacks_not_copied);
-		slot = slot_scratch();
-		if (slot)
-			wait_event_bare(task, slot);
+		buffer = buffer_scratch();
+		if (buffer)
+			wait_event_bare(task, buffer);
 	}
-	if (!slot || !ledger)
+	if (!buffer || !ledger)
 		return;
-	wait_event(task, t, &slot->event, part, ledger_window(ledger));
-	event_send(slot, len, n_python);
+	wait_event(task, t, &buffer->event, part, ledger_window(ledger));
+	event_send(buffer, len, n_python);
 }
 
-/* The sample of a wait that goes on, taken from another CPU. The slot is copied, because the thread may be woken and
+/* The sample of a wait that goes on, taken from another CPU. The buffer is copied, because the thread may be woken and
  * give it to another; if it was switched meanwhile, the copy is not sent. */
 ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, const struct wait_part *part)
 {
-	struct stack_slot *slot = slot_at(walk_slot), *copy = NULL;
-	u32 len = 0, n_python = 0, index = t->stack_slot, seq = t->wait_seq;
+	struct stack_buffer *buffer = buffer_at(walk_buffer), *copy = NULL;
+	u32 len = 0, n_python = 0, index = t->stack_buffer, seq = t->wait_seq;
 	void *ledger = ledger_now();
 
-	if (!slot || !ledger)
+	if (!buffer || !ledger)
 		return;
-	if (index != ABI_NO_SLOT)
-		copy = slot_at(index);
+	if (index != ABI_NO_BUFFER)
+		copy = buffer_at(index);
 	if (copy) {
 		len = t->stack_len;
 		n_python = t->stack_python;
-		slot->event.regs = copy->event.regs;
-		slot->event.flags = t->stack_flags;
-		bpf_probe_read_kernel(slot->ustack,
+		buffer->event.regs = copy->event.regs;
+		buffer->event.flags = t->stack_flags;
+		bpf_probe_read_kernel(buffer->ustack,
 		                      cut_to(captured_bytes(len, n_python), ABI_USTACK_MAX + PYTHON_BYTES),
 		                      copy->ustack);
 	} else {
-		wait_event_bare(task, slot);
+		wait_event_bare(task, buffer);
 	}
-	wait_event(task, t, &slot->event, part, ledger_window(ledger));
-	if (t->wait_seq == seq && t->state == ABI_SLEEP && t->stack_slot == index)
-		event_send(slot, len, n_python);
+	wait_event(task, t, &buffer->event, part, ledger_window(ledger));
+	if (t->wait_seq == seq && t->state == ABI_SLEEP && t->stack_buffer == index)
+		event_send(buffer, len, n_python);
 }
 
 #endif

@@ -21,7 +21,7 @@
 #include "profiler/tracer/tracer_state.h"
 #include "profiler/tracer/usdt_links.h"
 
-#define SLOTS_DEFAULT        256
+#define BUFFERS_DEFAULT      256
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
 
@@ -46,10 +46,10 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 {
 	const struct knobs *knobs = ctx;
 	const struct tracer_opts *opts = knobs->opts;
-	uint32_t slots = opts->max_stalled_threads ? opts->max_stalled_threads : SLOTS_DEFAULT;
+	uint32_t buffers = opts->max_stalled_threads ? opts->max_stalled_threads : BUFFERS_DEFAULT;
 
-	bpf->rodata->n_slots = slots;
-	bpf->rodata->walk_slot = slots + libbpf_num_possible_cpus();
+	bpf->rodata->n_buffers = buffers;
+	bpf->rodata->walk_buffer = buffers + libbpf_num_possible_cpus();
 	bpf->rodata->min_duration_ns = opts->min_duration_ns;
 	bpf->rodata->ustack_limit = opts->stack_copy_bytes ? opts->stack_copy_bytes : ABI_USTACK_MAX;
 	bpf->rodata->cpu_period_ns = opts->cpu_hz ? 1000000000ULL / opts->cpu_hz : 0;
@@ -63,17 +63,17 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->bss->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);
-	bpf_map__set_max_entries(bpf->maps.stack_slots, slots + libbpf_num_possible_cpus() + 1);
-	bpf_map__set_max_entries(bpf->maps.free_slots, slots);
+	bpf_map__set_max_entries(bpf->maps.stack_buffers, buffers + libbpf_num_possible_cpus() + 1);
+	bpf_map__set_max_entries(bpf->maps.free_buffers, buffers);
 	bpf_map__set_max_entries(bpf->maps.events, opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT);
 }
 
-static int fill_slots(struct tracer *tracer)
+static int fill_buffers(struct tracer *tracer)
 {
 	uint32_t i;
 
-	for (i = 0; i < tracer->bpf->rodata->n_slots; i++) {
-		if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.free_slots), NULL, &i, BPF_ANY))
+	for (i = 0; i < tracer->bpf->rodata->n_buffers; i++) {
+		if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.free_buffers), NULL, &i, BPF_ANY))
 			return -errno;
 	}
 	return 0;
@@ -116,7 +116,7 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	if (!tracer->bpf)
 		return -errno;
 	tracer->ledgers = ledger_maps_new(bpf_map__fd(tracer->bpf->maps.ledgers));
-	if (!tracer->ledgers || fill_slots(tracer) || make_iterators(tracer))
+	if (!tracer->ledgers || fill_buffers(tracer) || make_iterators(tracer))
 		return fail(err, err_len, "cannot set up the BPF maps: %s", strerror(errno));
 	tracer->rings = event_rings_new(bpf_map__fd(tracer->bpf->maps.events),
 	                                bpf_map__fd(tracer->bpf->maps.python_asked), tracer->on_event,

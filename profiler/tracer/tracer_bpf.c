@@ -102,7 +102,7 @@ static void do_detach(struct tracer *tracer)
 		return;
 	tracer->bpf->bss->hot_generation++;
 	tracer_links_detach(tracer->links);
-	do_iterate(tracer, ABI_ITER_SLOTS); /* a thread that ends unseen would keep its own for good */
+	do_iterate(tracer, ABI_ITER_BUFFERS); /* a thread that ends unseen would keep its own for good */
 }
 
 static void do_rest(struct tracer *tracer)

@@ -41,7 +41,7 @@ static void spoil(struct stallprof_bpf *bpf, const void *ctx)
 	struct bpf_insn *insns;
 	size_t n;
 
-	bpf_map__set_max_entries(bpf->maps.stack_slots, 3);
+	bpf_map__set_max_entries(bpf->maps.stack_buffers, 3);
 	if (!program)
 		return;
 	n = bpf_program__insn_cnt(program);

@@ -53,7 +53,7 @@ static struct stallprof_bpf *open_programs(bool multi)
 	bpf_object__for_each_program(program, bpf->obj) bpf_program__set_autoload(program, false);
 	bpf_program__set_autoload(bpf->progs.on_tag_change, true);
 	bpf_program__set_autoload(bpf->progs.on_tag_process, true);
-	bpf_map__set_max_entries(bpf->maps.stack_slots, 3);
+	bpf_map__set_max_entries(bpf->maps.stack_buffers, 3);
 	if (multi) {
 		usdt_links_prepare(bpf->progs.on_tag_change);
 		usdt_links_prepare(bpf->progs.on_tag_process);
