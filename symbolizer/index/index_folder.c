@@ -1,3 +1,5 @@
+/* The folder of indexes on disk: opens, locks, replaces and removes files in it. */
+
 #include "symbolizer/index/index_folder.h"
 
 #include <dirent.h>
