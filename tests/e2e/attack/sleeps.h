@@ -5,11 +5,10 @@
 #define SLEEPS_STACK_DEPTH 28
 
 enum sleeps_flags {
-	SLEEPS_IOWAIT = 1, /* the kernel's in_iowait flag when the thread was switched out */
-	SLEEPS_UNINT = 2,  /* TASK_UNINTERRUPTIBLE */
-	SLEEPS_WAKE_LOST =
-	        4,          /* no wake-up was seen: it came before the switch, or where no tracepoint fires */
-	SLEEPS_IN_LOST = 8, /* the switch-in was not seen: in_ns is the next switch-out */
+	SLEEPS_IOWAIT = 1,    /* the kernel's in_iowait flag when the thread was switched out */
+	SLEEPS_UNINT = 2,     /* TASK_UNINTERRUPTIBLE */
+	SLEEPS_WAKE_LOST = 4, /* no wake-up was seen: it came before the switch, or unseen */
+	SLEEPS_IN_LOST = 8,   /* the switch-in was not seen: in_ns is the next switch-out */
 };
 
 /* A wake-up has two moments: somebody begins it (waking), and it is done, which is when the scheduler's own count of run
