@@ -1,4 +1,4 @@
-/* Frames and source of results, counted. */
+/* Fills in the frames and source of results, and counts results by source. */
 #include "symbolizer/answer.h"
 
 #include <stdarg.h>

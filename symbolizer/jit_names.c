@@ -1,3 +1,5 @@
+/* Finds and opens a process's jitdump and perf map, and names its JIT-compiled code by them. */
+
 #include "symbolizer/jit_names.h"
 
 #include <errno.h>

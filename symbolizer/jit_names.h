@@ -1,12 +1,12 @@
 /*
- * Names of code that a process compiled for itself: from its jitdump, else its perf map.
+ * Names of code that a process compiled at run time, from its jitdump, else from its perf map.
  *
  *	jit-PID.dump	anywhere; the compiler maps a page of it as executable to say where. Of several, as
  *			a child has its parent's, the one with its own PID, as in its own PID namespace
  *	perf-PID.map	in the process's own /tmp, PID as above
  *
- * Both only when they are regular files of the process's user or of root: anyone may put a file into /tmp. Looked at
- * again at most once a second.
+ * Both are read only if they are regular files of the process's user or of root, as anyone may put a file into /tmp.
+ * They are checked for news at most once a second.
  */
 #ifndef SYMBOLIZER_JIT_NAMES_H
 #define SYMBOLIZER_JIT_NAMES_H
@@ -24,8 +24,8 @@ struct jit_process {
 	bool exited;
 
 	/*
-	 * Opens the jitdump that the process has mapped, of several that of `inner_pid`, and gives its inode. Negative: there is
-	 * none, or it is the one that has the inode *known (NULL: none is known).
+	 * Opens the jitdump that the process has mapped (of several, that of `inner_pid`) and sets *inode. Returns a
+	 * descriptor. Negative: there is none, or it has the inode *known (NULL: none is known).
 	 */
 	int (*open_jitdump)(void *context, uint32_t inner_pid, const uint64_t *known, uint64_t *inode);
 	void *context;
@@ -51,10 +51,10 @@ struct jit_name {
 	enum sym_source source; /* JITDUMP or PERF_MAP */
 };
 
-/* Is that the path of a jitdump? *number: the process it says it is of. */
+/* Is that the path of a jitdump? *number becomes the pid in its name. */
 bool jit_names_is_jitdump(const char *path, unsigned long *number);
 
-/* False: none. */
+/* False: the code has no name. */
 bool jit_names_find(struct jit_names *j, const struct jit_process *of, uint64_t pc, struct jit_name *out);
 void jit_names_forget(struct jit_names *j);
 

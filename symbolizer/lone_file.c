@@ -1,3 +1,5 @@
+/* Resolves addresses of a file that is given by path and mapped in no process. */
+
 #include "symbolizer/lone_file.h"
 
 #include <elf.h>

@@ -1,10 +1,10 @@
-/* Files that are looked at by themselves, mapped nowhere: executables, libraries, vmlinux, kernel modules. */
+/* Files given by path, which no process has mapped: executables, libraries, vmlinux, kernel modules. */
 #ifndef SYMBOLIZER_LONE_FILE_H
 #define SYMBOLIZER_LONE_FILE_H
 
 #include "symbolizer/answer.h"
 
-/* Those of one symbolizer. `env` and `room` outlive them. */
+/* The files of one symbolizer. `env` and `room` outlive them. */
 struct lone_files {
 	const struct object_environment *env;
 	struct answer_room *room;
@@ -20,7 +20,7 @@ void lone_files_free(struct lone_files *files);
 /* object_save() for all of them. True: some index was written. */
 bool lone_files_save(struct lone_files *files, bool last);
 
-/* What their tables and theirs alone hold. */
+/* Bytes of the tables that belong to these files alone. */
 size_t lone_files_memory(const struct lone_files *files);
 
 #endif

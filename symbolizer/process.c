@@ -1,3 +1,5 @@
+/* Keeps a process's executable mappings, and opens the file that an address belongs to. */
+
 #include "symbolizer/process.h"
 
 #include <errno.h>

@@ -16,10 +16,10 @@ struct mapping {
 	struct sym_module module;
 	bool module_given; /* `module` is filled in */
 	struct object *object;
-	uint64_t generation;  /* of the cache when `object` was got; else it has to be got again */
-	bool tried;           /* `object` is an answer, also when NULL */
+	uint64_t generation;  /* of the cache when `object` was got; once that differs, get it again */
+	bool tried;           /* `object` was looked for: NULL means that there is none */
 	int64_t try_again_ns; /* CLOCK_MONOTONIC; 0: the answer will not change */
-	uint64_t seen;        /* the process's `clock` when it was last told of; no two are equal */
+	uint64_t seen;        /* the process's `clock` when it was last reported; no two are equal */
 };
 
 struct process_key {
@@ -34,20 +34,20 @@ struct process_environment {
 	struct intern *strings;
 	struct object_cache *objects;
 	struct symbolizer_stats *stats;
-	uint64_t versions; /* that processes' mappings have had */
+	uint64_t versions; /* the last number given to a `version` */
 };
 
 struct sym_process {
 	struct process_key key;
 	UT_hash_handle hh;
 	struct process_environment *env;
-	struct symbolizer *owner; /* for those who are given nothing but the process */
+	struct symbolizer *owner; /* for functions that get only the process */
 	bool exited;
 	uint64_t started;          /* as PROC/PID/stat has it; 0: not looked yet */
 	struct mapping **mappings; /* by start, none overlapping another */
 	size_t n_mappings, max_mappings;
-	uint64_t clock;       /* counts what is told of mappings */
-	uint64_t version;     /* of the mappings: no other ones, of any process, ever have it; never 0 */
+	uint64_t clock;       /* counts reports of mappings */
+	uint64_t version;     /* of the mappings: unique among those of all processes; never 0 */
 	int64_t refreshed_ns; /* CLOCK_MONOTONIC of the last refresh; 0: never */
 
 	struct jit_names jit;
@@ -56,21 +56,21 @@ struct sym_process {
 struct process_location {
 	struct mapping *mapping;
 	struct object *object; /* NULL: anonymous memory, or a file that can't be used */
-	uint64_t address;      /* in the object's terms; run-time address without one */
+	uint64_t address;      /* ELF address in the object; run-time address without one */
 };
 
 void process_free(struct sym_process *p);
 
 /*
- * Where a run-time address is. When it is in no mapping of a living process, its maps are read again (at most
- * ten times a second). False: nowhere.
+ * Finds the mapping of a run-time address. When a living process has none there, its maps are read again (at most ten
+ * times a second). False: in no mapping.
  */
 bool process_locate(struct sym_process *p, uint64_t pc, struct process_location *out);
 
-/* Must follow each use of a located object. */
+/* Call after each use of a located object. */
 void process_object_used(struct sym_process *p, struct object *o);
 
-/* The mapped file itself, be it deleted, replaced or in a container. Negative: it can't be had. */
+/* Opens the mapped file itself, be it deleted, replaced or in a container. Negative: it can't be opened. */
 int process_open_mapped(const struct sym_process *p, const struct mapping *m);
 
 /* The pprof view of a located mapping. */

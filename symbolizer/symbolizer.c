@@ -1,3 +1,5 @@
+/* The public functions of symbolizer.h, except for unwinding and the handling of mappings. */
+
 #include "symbolizer/symbolizer.h"
 
 #include <errno.h>

@@ -16,9 +16,9 @@
  *	symbolizer_free(s);
  *
  * Who owns what
- *	Strings in a result are interned: they live, at one address, until symbolizer_free(), but for the
- *	function and file of a result whose source is JITDUMP, PERF_MAP or NONE: there is no end to
- *	those, so they live as `frames` do.
+ *	Strings in a result are interned: they live, at one address, until symbolizer_free(), except the
+ *	function and file of a result whose source is JITDUMP, PERF_MAP or NONE: there are endlessly
+ *	many of those, so they live only as long as `frames`.
  *	`frames` of a result live until the next call on the same symbolizer.
  *	`module` of a user result lives until the next call for the same process (any may find that something
  *	else is mapped there now), of a kernel result until symbolizer_free().
@@ -27,8 +27,8 @@
  * names]" (names_refused counts them); 65536 mappings a process, after which those not heard of for longest
  * are dropped.
  *
- * Whom it trusts: nobody whose code is profiled. Of what their mappings and ELF files name, only regular
- * files are opened, and only those in debug_dir that nobody but root or we may write to are mapped into
+ * Trust: nothing that a profiled process can influence is trusted. Of the files that its mappings and ELF files name,
+ * only regular ones are opened, and only those in debug_dir that nobody but root or we may write to are mapped into
  * memory.
  *
  * Errors: 0 or -errno. A lookup that finds nothing is no error: it yields a frame that says so.
@@ -54,8 +54,8 @@ struct symbolizer_opts {
 	const char *fetched_dir; /* another folder like it, of .build-id/ab/cdef.debug alone; NULL: none */
 
 	/*
-	 * Told of each build-id, in hex, of whose file there is no debug information to be had here: whenever that
-	 * is looked for, so of one file more than once. See symbolizer_debug_arrived(). NULL: nobody.
+	 * Called with the build-id, in hex, of each file whose debug information was looked for and not found,
+	 * possibly several times for one file. See symbolizer_debug_arrived(). NULL: not called.
 	 */
 	void (*debug_missing)(const char *build_id, void *context);
 	void *missing_context;
@@ -64,12 +64,12 @@ struct symbolizer_opts {
 	const char *sys;            /* NULL: /sys */
 	const char *root;           /* put before /boot and /lib/modules; NULL: nothing */
 	const char *kernel_release; /* NULL: that of the running kernel */
-	bool keep_mangled;          /* give names as they stand in the file */
+	bool keep_mangled;          /* don't demangle names */
 	enum sym_names names;
 
 	/*
-	 * A folder for what has been found out, by build-id, so that it needs not be found out again: see
-	 * symbolizer_save(). Made when it is missing. NULL or "": none.
+	 * Directory of the on-disk symbol index, keyed by build-id; see symbolizer_save(). Made when it is missing.
+	 * NULL or "": no index on disk.
 	 */
 	const char *cache_dir;
 	uint64_t max_cache_bytes;        /* of the whole folder; 0: 256 MiB */
@@ -78,9 +78,9 @@ struct symbolizer_opts {
 
 struct sym_result {
 	/*
-	 * What was looked up (pc, or pc - 1 for a caller) as an ELF address: what addr2line on the module's
-	 * file understands. As it is at run time where there is no file to tell by: outside every mapping, in
-	 * anonymous memory, in a file that can't be read.
+	 * The address that was looked up (pc, or pc - 1 for a caller) as an ELF address, which addr2line on the
+	 * module's file understands. The run-time address where no file is known: outside every mapping, in anonymous
+	 * memory, in a file that can't be read.
 	 */
 	uint64_t address;
 	const struct sym_module *module; /* NULL for an address outside every mapping */
@@ -97,29 +97,31 @@ struct symbolizer *symbolizer_new(const struct symbolizer_opts *opts);
 void symbolizer_free(struct symbolizer *s);
 
 /*
- * Kernel address. Names from kallsyms (modules and BPF programs included); several names of one address are
- * settled by the rule in kallsyms.h. `is_caller`: pc is a return address, so pc - 1 is looked up. The
- * result's address is as the kernel was linked, or the run-time one when that can't be told; of a module, its
- * offset from the module's start. With kallsyms hidden (kptr_restrict) the frame reads "[no symbols:
- * kernel+0x...]". Always yields a frame.
+ * Kernel address. Names from kallsyms (modules and BPF programs included); of several names at one address the rules
+ * in kallsyms.h choose one. `is_caller`: pc is a return address, so pc - 1 is looked up. The result's address is the
+ * linked one, or the run-time one when that is not known; for a module, the offset from its start. With kallsyms
+ * hidden (kptr_restrict) the frame reads "[no symbols: kernel+0x...]". Always yields a frame.
  */
 int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out);
 
-/* Reads the kernel's names now, which takes a tenth of a second, and not at the first kernel address. */
+/* Reads the kernel's names now instead of at the first kernel address. That takes a tenth of a second. */
 void symbolizer_kernel_prepare(struct symbolizer *s);
 
 /*
- * Is this kernel frame one where an interrupt or an exception came in? Then the pc after it, outwards, is that of
- * the instruction that was interrupted: not a return address.
+ * Did an interrupt or exception enter the kernel at this frame? Then the next pc outwards is that of the interrupted
+ * instruction, not a return address.
  */
 bool symbolizer_kernel_entry(const struct sym_result *result);
 
-/* Finds or makes. `start` is the process's start time in any unit, so long as it is always the same one. */
+/*
+ * Finds or makes a process. `start` is its start time, in any unit, as long as that is always the same. NULL: no
+ * memory.
+ */
 struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint64_t start);
 
 /*
- * Reads PROC/PID/maps. Mappings that have vanished stay for the addresses that nothing newer covers.
- * -ESRCH: there is no such process (any more), or another one has its pid now; what is known stays.
+ * Reads PROC/PID/maps. Mappings that have gone are kept for addresses that no newer one covers.
+ * -ESRCH: there is no such process (any more), or another one has its pid now; what was known is kept.
  */
 int symbolizer_process_refresh(struct sym_process *p);
 
@@ -135,45 +137,45 @@ void symbolizer_process_exit(struct sym_process *p);
 void symbolizer_process_drop(struct sym_process *p);
 
 /*
- * User address. Never fails to name: "[no symbols: libfoo.so+0x12]" for a file without a symbol there (an ELF
- * address, or a file offset when the file can't be read; none for code that has a line, but no name),
- * "[unknown 0x...]" for an address outside every file.
+ * User address. Always yields a name: "[no symbols: libfoo.so+0x12]" for a file without a symbol there (an ELF
+ * address, or a file offset when the file can't be read; no address for code that has a line, but no name), "[unknown
+ * 0x...]" for an address outside every file.
  */
 int symbolizer_user(struct sym_process *p, uint64_t pc, bool is_caller, struct sym_result *out);
 
 /*
- * A file by itself, mapped nowhere, as addr2line looks at it: an executable, a library, vmlinux, a kernel module
- * (.ko, .ko.xz, .ko.zst, .ko.gz). *out lives until symbolizer_free(). -EBADMSG: not an ELF file, or a broken one;
- * -EFBIG, -ENOTSUP: of those packed; -errno of opening.
+ * Opens a file that no process needs to have mapped, as addr2line does: an executable, a library, vmlinux, a kernel
+ * module (.ko, .ko.xz, .ko.zst, .ko.gz). *out lives until symbolizer_free(). -EBADMSG: not an ELF file, or a broken
+ * one; -EFBIG, -ENOTSUP: for compressed files; -errno of opening.
  */
 int symbolizer_file(struct symbolizer *s, const char *path, struct sym_file **out);
 
 /*
  * `address` is an ELF address, or an offset in `section` when that is given. In relocatable files, which have no
- * other addresses, NULL stands for ".text". No module in the result; else as symbolizer_user(). -ENOENT: the file
- * has no such section in memory.
+ * addresses, NULL stands for ".text". No module in the result; else as symbolizer_user(). -ENOENT: the file has no
+ * such section in memory.
  */
 int symbolizer_file_find(struct sym_file *f, const char *section, uint64_t address, struct sym_result *out);
 
 /*
- * Puts what has been found out into the cache folder, for the next start and for other processes: what is
- * new, about once a minute a file, however often it is called; all of it when this is the `last` time. Takes
- * milliseconds, so call it where nobody waits. Several processes may use one folder; each file in it is whole
- * at every moment, and checked when it is read. Files without a build-id, and those that others than their owner
- * may write to, have none; nor have those whose split DWARF is in files of its own. Returns 0, also without a cache folder, or why that can't be used: -EPERM: it belongs
- * to someone else, or others may write to it; -errno of making and opening it.
+ * Writes new answers to the symbol index in cache_dir, for the next start and for other processes: about once a
+ * minute a file, however often it is called; all of them when this is the `last` time. Takes milliseconds, so call it
+ * where nobody waits. Several processes may use one directory; each file in it is complete at every moment, and
+ * checked when it is read. Nothing is written for files without a build-id, files that others than their owner may
+ * write to, and files with split DWARF in files of its own. Returns 0, also without a cache_dir, or why that can't be
+ * used: -EPERM: it belongs to someone else, or others may write to it; -errno of making and opening it.
  */
 int symbolizer_save(struct symbolizer *s, bool last);
 
 /*
- * The debug file of that build-id may be had now: it is looked for again. What was found out about the file, or the
- * kernel, without it is forgotten; as are the modules of user results got before.
+ * Call when the debug file of that build-id may have arrived: it is looked for again. Answers found without it, for
+ * the file or the kernel, are dropped, and the modules of earlier user results become invalid.
  */
 void symbolizer_debug_arrived(struct symbolizer *s, const char *build_id);
 
 /*
  * pcs[0] is regs.ip, the others are its callers, outwards. Returns 0 whenever there is at least that one,
- * with *end saying how it ended; -EINVAL for max_pcs 0.
+ * and *end says why it ended; -EINVAL: max_pcs is 0.
  */
 int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint64_t *pcs, size_t max_pcs,
                       size_t *n_pcs, enum sym_unwind_end *end);

@@ -1,6 +1,6 @@
 /*
- * Types that the parts of the symbolizer and its users share: a frame, a stack, the counters. Part of symbolizer.h,
- * which tells how they are used; no part below it needs more of that header than this.
+ * Types that the parts of the symbolizer and its users share: a frame, a stack, the counters. symbolizer.h includes
+ * it and says how they are used; the symbolizer's own parts need only this header.
  */
 #ifndef SYMBOLIZER_TYPES_H
 #define SYMBOLIZER_TYPES_H
@@ -49,13 +49,13 @@ struct sym_module {
 	 */
 	uint64_t start, end;
 	uint64_t offset; /* file offset of `start`; of the kernel its linked address, of a kernel module 0 */
-	bool has_functions, has_lines; /* as far as its tables have been needed yet */
+	bool has_functions, has_lines; /* as far as its tables have been loaded */
 	bool is_kernel;
 };
 
-/* What a result's frames are from. */
+/* Where a result's frames come from. */
 enum sym_source {
-	SYM_SOURCE_NONE, /* the address alone: one frame that says so */
+	SYM_SOURCE_NONE, /* nothing is known: one frame says so, with the address */
 	SYM_SOURCE_DWARF,
 	SYM_SOURCE_SYMTAB,
 	SYM_SOURCE_KALLSYMS,
@@ -90,22 +90,22 @@ enum sym_unwind_end {
 	SYM_UNWIND_BAD        /* unwind tables or stack make no sense here */
 };
 
-/* What kernel frames can be told of. */
+/* What kernel frames can show. */
 enum sym_kernel {
-	SYM_KERNEL_UNUSED, /* nobody has asked yet */
+	SYM_KERNEL_UNUSED, /* no kernel address was looked up yet */
 	SYM_KERNEL_DWARF,  /* functions, lines and inlined functions */
-	SYM_KERNEL_NAMES,  /* functions of kallsyms: vmlinux with debug information is not here */
-	SYM_KERNEL_HIDDEN  /* nothing: kallsyms has no addresses for us (kptr_restrict), or is not there */
+	SYM_KERNEL_NAMES,  /* functions from kallsyms: there is no vmlinux with debug information here */
+	SYM_KERNEL_HIDDEN  /* nothing: kallsyms is missing, or hides its addresses (kptr_restrict) */
 };
 
-/* Counts since symbolizer_new(), but for the last group, which is as of now. */
+/* Counts since symbolizer_new(), except the last group, which are current values. */
 struct symbolizer_stats {
 	uint64_t results[SYM_SOURCES];
 	uint64_t unwind_ends[4];        /* by enum sym_unwind_end */
 	uint64_t unwind_frame_pointers; /* steps made by frame pointer for want of tables */
 
 	uint64_t files_opened, debug_files_opened;
-	uint64_t files_missing;   /* could not be opened, or are not the ones that are mapped */
+	uint64_t files_missing;   /* could not be opened, or are not the mapped ones */
 	uint64_t files_corrupt;   /* not ELF, or has structures that lie outside the file */
 	uint64_t files_too_large; /* tables over max_memory_bytes */
 	uint64_t split_files_opened,
@@ -113,14 +113,13 @@ struct symbolizer_stats {
 	                                                     is missing, so that only their lines are known */
 	uint64_t dwarf_errors;       /* units of debug information that could not be read to their end */
 	uint64_t cache_evictions;    /* files whose tables were dropped for max_memory_bytes */
-	uint64_t mappings_dropped;   /* the oldest of processes that have had too many */
+	uint64_t mappings_dropped;   /* the oldest ones, of processes with too many */
 	uint64_t names_refused;      /* strings that came out as "[too many names]" */
 
 	/* Of the indexes in cache_dir. */
 	uint64_t index_files_loaded;
-	uint64_t index_blocks_used; /* read from there to answer */
-	uint64_t
-	        index_blocks_refused; /* were not as they were written; made anew. A whole file counts as one */
+	uint64_t index_blocks_used;    /* read from disk for an answer */
+	uint64_t index_blocks_refused; /* damaged, so made anew. A whole file counts as one */
 	uint64_t index_blocks_saved;
 	uint64_t index_files_evicted; /* for max_cache_bytes */
 	uint64_t index_errors;        /* could not be read or written, or too much was new at once */
@@ -129,7 +128,7 @@ struct symbolizer_stats {
 	size_t files_cached, processes;
 	size_t kernel_symbols; /* 0: kallsyms hidden or unreadable */
 	enum sym_kernel kernel;
-	size_t kernel_modules_without_debug; /* modules whose debug information was wanted and is not here */
+	size_t kernel_modules_without_debug; /* modules whose debug information was looked for and not found */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* The stacks of this host's processes: x86-64, code as their mappings tell. */
+/* Unwinds stacks of this host's processes (x86-64) by the unwind tables of the files that they have mapped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+/* An open-addressing hash table from addresses to numbers of 32 bits. */
+
 #include "symbolizer/base/address_map.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* An arena: hands out small pieces of large chunks, and frees all chunks at once. */
+
 #include "symbolizer/base/arena.h"
 
 #include <stdint.h>

@@ -12,7 +12,7 @@ struct arena {
 	size_t bytes;               /* of all chunks */
 };
 
-/* 8-byte aligned, not cleared. NULL: no memory. */
+/* Returns `len` bytes, 8-byte aligned and not cleared. NULL: no memory. */
 void *arena_alloc(struct arena *a, size_t len);
 void arena_free(struct arena *a);
 

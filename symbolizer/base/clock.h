@@ -13,7 +13,7 @@ static inline uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Of the calendar. */
+/* CLOCK_REALTIME: nanoseconds since 1970. */
 static inline uint64_t unix_ns(void)
 {
 	struct timespec now;

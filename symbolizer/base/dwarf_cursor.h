@@ -15,7 +15,7 @@ struct dwarf_cursor {
 	bool failed;
 };
 
-/* From `offset` of `data` to its end; an offset outside it makes a failed cursor. */
+/* A cursor from `offset` of `data` to its end; a failed one if the offset is outside. */
 static inline struct dwarf_cursor dwarf_cursor_at(const uint8_t *data, size_t len, uint64_t offset)
 {
 	if (!data || offset > len)
@@ -124,8 +124,8 @@ static inline const char *dwarf_string(struct dwarf_cursor *c)
 }
 
 /*
- * The length that begins a unit, 32 or 64 bits wide; *offset_size becomes 4 or 8. The cursor's end is left
- * alone; a length beyond it fails.
+ * Reads the length that begins a unit, 32 or 64 bits wide; *offset_size becomes 4 or 8. Does not move the cursor's
+ * end; a length beyond it fails.
  */
 static inline uint64_t dwarf_initial_length(struct dwarf_cursor *c, uint8_t *offset_size)
 {

@@ -1,4 +1,4 @@
-/* Growing by doubling, so that an element costs the same however many there are. */
+/* Makes room in growing arrays by doubling them, so that adding an element takes constant time on average. */
 #include "symbolizer/base/growing_array.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Interned strings: a hash table that keeps each string once, within a bound on memory. */
+
 #include "symbolizer/base/intern.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Reads and parses /proc/PID/maps. */
+
 #include "symbolizer/base/maps.h"
 
 #include <errno.h>

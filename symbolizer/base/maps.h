@@ -21,8 +21,9 @@ struct maps_entry {
 int maps_parse_line(char *line, struct maps_entry *out);
 
 /*
- * Calls `each` for every well-formed line of `file` (open for reading); stops early, with its answer, when
- * that is not 0. Returns 0 or -errno of reading; *n_bad (may be NULL) counts lines that were no such thing.
+ * Calls `each` for every well-formed line of `file` (open for reading); stops early when that returns anything but 0,
+ * and returns the same. Else returns 0 or -errno of reading; *n_bad (may be NULL) becomes the number of malformed
+ * lines.
  */
 int maps_read(int fd, int (*each)(const struct maps_entry *entry, void *context), void *context,
               size_t *n_bad);

@@ -1,3 +1,5 @@
+/* Opens regular files only, and tells which ones nobody but root or us may write to. */
+
 #include "symbolizer/base/regular_file.h"
 
 #include <errno.h>

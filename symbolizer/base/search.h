@@ -1,4 +1,4 @@
-/* Binary search, one for all tables that are sorted. */
+/* Binary search in any sorted table. */
 #ifndef SYMBOLIZER_SEARCH_H
 #define SYMBOLIZER_SEARCH_H
 

@@ -1,3 +1,5 @@
+/* Looks up unwind rules by address: makes rows for CFI_CHUNK functions at a time and keeps them. */
+
 #include "symbolizer/cfi/cfi.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /*
  * Call frame information of a file: how to get from one frame to its caller, by .eh_frame and .debug_frame.
  *
- *	index (cfi_index.h)		functions by address; made when the table is
+ *	index (cfi_index.h)		functions by address; made with the table
  *	sections (cfi_section.h)	what the rows are made of, read in blocks
  *	rows				address -> id of rules, 4 bytes each; made for CFI_CHUNK functions at a
  *					time, when an address in one of them is first asked for
@@ -21,23 +21,28 @@
 struct cfi;
 
 /*
- * `debug` (may be NULL) is where .debug_frame may be. Both stay open as long as the table. -ENOENT: no table
- * in either; -ENOTSUP: for a processor that is not unwound for; -ENOMEM.
+ * `debug` (may be NULL) is where .debug_frame may be. Both stay open as long as the table. -ENOENT: no table in
+ * either; -ENOTSUP: a processor that cfi_arch.h does not have; -ENOMEM.
  */
 int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out);
 void cfi_free(struct cfi *c);
 
-/* The rules for an address; live as long as the table. -ENOENT: no entry covers it; -EBADMSG: one does, but it
- * is broken; -ENOMEM. */
+/*
+ * Finds the rules for an address; they live as long as the table. -ENOENT: no entry covers it; -EBADMSG: one does,
+ * but it is broken; -ENOMEM.
+ */
 int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out);
 
-/* The same by the exact evaluator, with where the row begins and ends: for comparison. */
+/*
+ * The same by running the instructions (cfi_program.h), without the rows kept; also tells where the row begins and
+ * ends.
+ */
 int cfi_find(struct cfi *c, uint64_t address, struct cfi_row *out);
 
 /* The first function that starts at or above `address`. False: none. */
 bool cfi_next_function(const struct cfi *c, uint64_t address, uint64_t *start);
 
-/* Of index, rows, rules, and what was read of the sections; sections loaded as a whole count as their file's. */
+/* Bytes of index, rows, rules, and what was read of the sections; sections loaded as a whole count as their file's. */
 size_t cfi_memory(const struct cfi *c);
 
 #endif

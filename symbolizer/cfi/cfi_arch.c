@@ -1,3 +1,5 @@
+/* Register numbers and calling conventions of x86-64 and aarch64. */
+
 #include "symbolizer/cfi/cfi_arch.h"
 
 #include <elf.h>

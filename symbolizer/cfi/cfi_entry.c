@@ -1,3 +1,5 @@
+/* Parses the entries (CIEs and FDEs) of .eh_frame and .debug_frame. */
+
 #include "symbolizer/cfi/cfi_entry.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The entries that .eh_frame and .debug_frame are made of: CIEs, and FDEs, which are one function's each. */
+/* Entries of .eh_frame and .debug_frame: FDEs, each for one function, and CIEs, which FDEs share. */
 #ifndef SYMBOLIZER_CFI_ENTRY_H
 #define SYMBOLIZER_CFI_ENTRY_H
 
@@ -23,7 +23,7 @@ struct cfi_fde {
 	uint64_t start, length; /* of the code */
 };
 
-/* The CIE read last, since most FDEs of a section share theirs. Zeroed: none. */
+/* The CIE read last, kept since most FDEs of a section share one. Zeroed: none. */
 struct cfi_known_cie {
 	const uint8_t *section;
 	uint64_t offset;
@@ -31,13 +31,13 @@ struct cfi_known_cie {
 	struct cfi_cie cie;
 };
 
-/* A pointer in one of the encodings of .eh_frame. An encoding that code addresses can't have fails the cursor. */
+/* Reads a pointer in one of the encodings of .eh_frame. An encoding that code addresses can't have fails the cursor. */
 uint64_t cfi_pointer(const struct cfi_section *s, struct dwarf_cursor *c, uint8_t encoding,
                      uint8_t address_size);
 
 /*
- * The FDE at `offset`. False: there is none (a CIE, an end mark, or an entry that makes no sense). *next, if not
- * NULL, becomes where the next entry begins: the section's end when that can't be told.
+ * Reads the FDE at `offset`. False: there is none (a CIE, an end mark, or a malformed entry). *next, if not NULL,
+ * becomes the offset of the next entry, or the section's end where that can't be told.
  */
 bool cfi_entry_read(struct cfi_section *s, size_t offset, struct cfi_known_cie *known, struct cfi_fde *out,
                     size_t *next);

@@ -1,3 +1,5 @@
+/* Evaluates the DWARF expressions of call frame information on a small stack machine. */
+
 #include "symbolizer/cfi/cfi_expression.h"
 
 #include <dwarf.h>

@@ -11,12 +11,12 @@ struct cfi_environment {
 	int (*read_memory)(void *context, uint64_t address, size_t len, uint64_t *value);
 	void *context;
 	unsigned int n_registers; /* read_register() is asked for lower ones only */
-	uint64_t load_bias;       /* added to addresses that stand in the expression */
+	uint64_t load_bias;       /* added to addresses in the expression */
 };
 
 /*
- * Evaluates with *initial on the stack (NULL: nothing); *result is what is on top at the end. -EBADMSG: not
- * an expression that ends well within its bounds; else what the environment answered.
+ * Evaluates with *initial on the stack (NULL: nothing); *result is what is on top at the end. -EBADMSG: a malformed
+ * expression, or one that exceeds the evaluator's bounds; else the environment's error.
  */
 int cfi_expression_evaluate(const uint8_t *ops, size_t len, const uint64_t *initial,
                             const struct cfi_environment *env, uint64_t *result);

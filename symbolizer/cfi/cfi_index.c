@@ -1,3 +1,5 @@
+/* Builds the table of functions by address, from .eh_frame_hdr or by reading the sections from end to end. */
+
 #include "symbolizer/cfi/cfi_index.h"
 #include "symbolizer/base/search.h"
 #include "symbolizer/base/growing_array.h"

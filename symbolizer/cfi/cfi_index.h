@@ -18,19 +18,22 @@ struct cfi_place {
 
 struct cfi_index {
 	uint64_t base;
-	struct cfi_place *places; /* by start, no two equal: of two the one in .eh_frame is in it */
+	struct cfi_place *places; /* by start, all different: .eh_frame goes first */
 	size_t n, max;
 };
 
 /*
- * Fills a zeroed index, which the caller gives to cfi_index_free() in any case. `sections` are two, the .eh_frame
- * and the .debug_frame; one without data is not there. Entries that make no sense, or for code that is not in an
- * executable segment of `f`, are passed over. -ENOENT: none at all; -ENOMEM.
+ * Fills a zeroed index, which the caller gives to cfi_index_free() in any case. `sections` has two elements,
+ * .eh_frame and .debug_frame; the file lacks one that has no data. Malformed entries, and those for code outside the
+ * executable segments of `f`, are skipped. -ENOENT: no entries at all; -ENOMEM.
  */
 int cfi_index_fill(struct cfi_index *index, struct cfi_section *sections, struct elf_file *f);
 void cfi_index_free(struct cfi_index *index);
 
-/* Number of places that start at or below the address: its own is the last of them. 0 too for one 4 GiB up. */
+/*
+ * Returns how many places start at or below the address; the last of them is its own. 0 also for addresses 4 GiB or
+ * more above the base.
+ */
 size_t cfi_index_up_to(const struct cfi_index *index, uint64_t address);
 
 #endif

@@ -1,3 +1,5 @@
+/* Runs the call frame instructions of a CIE and an FDE into rows of rules. */
+
 #include "symbolizer/cfi/cfi_program.h"
 
 #include <dwarf.h>

@@ -4,11 +4,11 @@
 
 #include "symbolizer/cfi/cfi_entry.h"
 
-/* The longest expression that is believed; real ones have some 20 bytes. */
+/* Longer expressions are refused; real ones have some 20 bytes. */
 #define CFI_MAX_EXPRESSION 256
 
 enum cfi_kind {
-	CFI_SAME, /* holds the caller's value; also for registers no rule speaks of */
+	CFI_SAME, /* holds the caller's value; also for registers without a rule */
 	CFI_UNDEFINED,
 	CFI_OFFSET,           /* stands at CFA + n; for the CFA itself: register + n */
 	CFI_VALUE_OFFSET,     /* is CFA + n */
@@ -19,7 +19,7 @@ enum cfi_kind {
 
 struct cfi_rule {
 	uint8_t kind;
-	uint8_t reg;     /* whose rule it is; of the CFA's: which register it is relative to */
+	uint8_t reg;     /* the register that the rule is for; of the CFA's: the one it is relative to */
 	uint16_t length; /* of an expression, which is at expressions + (uint32_t)n */
 	int32_t n;
 };
@@ -31,7 +31,7 @@ struct cfi_row {
 	struct cfi_rule cfa;
 	bool is_signal;          /* a signal interrupted the caller: its pc is exact */
 	bool is_signed;          /* the return address has an authentication code in it */
-	uint8_t return_register; /* whose value in the caller's frame is the pc there */
+	uint8_t return_register; /* its value in the caller's frame is the pc there */
 	uint8_t n_rules;
 	struct cfi_rule rules[CFI_MAX_REGISTERS]; /* only those that are not CFI_SAME, by register */
 };
@@ -48,7 +48,7 @@ typedef void (*cfi_row_function)(void *context, const struct cfi_row *row);
 
 /*
  * All rows of an FDE, by address, none overlapping another; the last may end behind the FDE's end, and some may
- * begin behind it. -EBADMSG: from *broken_from on there are none, as cfi_program_run() would say there.
+ * begin behind it. -EBADMSG: there are no rows from *broken_from on, where cfi_program_run() fails, too.
  */
 int cfi_program_rows(const struct cfi_section *s, const struct cfi_fde *fde, cfi_row_function on_row,
                      void *context, uint64_t *broken_from);

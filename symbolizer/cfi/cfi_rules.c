@@ -1,3 +1,5 @@
+/* The pool of unwind rules: turns rows into compact rules and keeps equal ones once. */
+
 #include "symbolizer/cfi/cfi_rules.h"
 #include "symbolizer/base/growing_array.h"
 

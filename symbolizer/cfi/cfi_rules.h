@@ -1,6 +1,6 @@
 /*
- * What to do to get from a frame to its caller. Few are different: a library of 2.7 million rows has some
- * thousands. So each stands once in a pool, with its expressions, and a row is an address and an id.
+ * Unwind rules: how to get from a frame to its caller. A library of 2.7 million rows has only some thousands of
+ * different ones, so each is kept once in a pool, with its expressions, and a row is an address and an id.
  */
 #ifndef SYMBOLIZER_CFI_RULES_H
 #define SYMBOLIZER_CFI_RULES_H
@@ -12,17 +12,16 @@
 enum { CFI_RULES_NONE, CFI_RULES_BROKEN, CFI_FIRST_RULES };
 
 /*
- * One that is plain says: the CFA is cfa.reg + cfa.n; all others are CFI_OFFSET, below the CFA, and among them is
- * the return register's, or the processor has a link register. The offset of an expression is from the start of
- * this struct.
+ * is_plain: the CFA is cfa.reg + cfa.n; all other rules are CFI_OFFSET, below the CFA, and the return register is
+ * among them, unless the processor has a link register. The offset of an expression is from the start of this struct.
  */
 struct cfi_rules {
 	uint16_t words; /* size in words of 8 bytes */
 	uint8_t n_rules;
 	uint8_t return_register;
 	bool is_plain, is_signal, is_signed;
-	bool is_outermost; /* the return register's is CFI_UNDEFINED: there is no caller */
-	uint64_t saved;    /* bit by register: those in `rules` */
+	bool is_outermost; /* the return register is CFI_UNDEFINED: there is no caller */
+	uint64_t saved;    /* one bit a register: those in `rules` */
 	struct cfi_rule cfa;
 	int32_t lowest; /* of plain ones: the n furthest below the CFA */
 	int32_t zero_too;
@@ -38,7 +37,10 @@ struct cfi_rule_pool {
 	size_t n_slots;
 };
 
-/* Finds or adds those of a row. -EBADMSG: it has no CFA; -ENOSPC: there are too many; -ENOMEM. */
+/*
+ * Finds or adds the rules of a row; *id becomes their id. -EBADMSG: it has no CFA; -ENOSPC: there are too many;
+ * -ENOMEM.
+ */
 int cfi_rule_pool_add(struct cfi_rule_pool *p, const struct cfi_arch *arch, const struct cfi_row *row,
                       uint32_t *id);
 

@@ -1,3 +1,5 @@
+/* Loads .eh_frame and .debug_frame block by block, as entries are asked for. */
+
 #include "symbolizer/cfi/cfi_section.h"
 
 #include <stdlib.h>

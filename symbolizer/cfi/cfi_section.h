@@ -15,20 +15,20 @@ struct cfi_section {
 	uint64_t address; /* where it is in memory, for pc-relative pointers */
 	bool is_eh;
 
-	struct elf_file *file; /* to read blocks of; NULL: all is there */
-	uint64_t offset;       /* in that */
-	uint8_t *blocks;       /* one a block: is it there? */
+	struct elf_file *file; /* whose blocks are read when needed; NULL: all of `data` is there */
+	uint64_t offset;       /* of the section in `file` */
+	uint8_t *blocks;       /* one byte a block: has it been read? */
 	size_t loaded;         /* bytes */
 };
 
 /*
- * Fills a zeroed section, but for `arch`, from a file, which stays open as long. No such section, or one that can't
- * be read: it stays without data. To be closed by cfi_section_close() in any case.
+ * Fills a section, zeroed except for `arch`, from a file, which must stay open as long. Without such a section, or
+ * when it can't be read, `data` stays NULL. Call cfi_section_close() in any case.
  */
 void cfi_section_open(struct cfi_section *s, struct elf_file *f, const char *name);
 void cfi_section_close(struct cfi_section *s);
 
-/* Sees to it that these bytes, as far as the section has them, are there. False: they can't be read. */
+/* Reads these bytes, as far as the section has them, unless they have been read. False: they can't be read. */
 bool cfi_section_need(struct cfi_section *s, uint64_t offset, uint64_t len);
 
 /* Bytes held here; those of sections that are there as a whole are the file's. */

@@ -1,3 +1,5 @@
+/* Fills a slot of the unwind cache, and finds out whether its rules are simple enough to be "hot". */
+
 #include "symbolizer/cfi/unwind_cache.h"
 
 static int32_t offset_of(const struct cfi_rules *rules, uint8_t reg)

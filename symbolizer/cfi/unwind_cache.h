@@ -1,6 +1,6 @@
 /*
  * The rules for addresses that were on stacks before: with it, a frame that was seen before needs no look at
- * mappings, files and rows. Of fixed size; of two addresses for one slot the later one stays.
+ * mappings, files and rows. It has a fixed size: an address takes the slot of an earlier one.
  */
 #ifndef SYMBOLIZER_UNWIND_CACHE_H
 #define SYMBOLIZER_UNWIND_CACHE_H
@@ -9,16 +9,16 @@
 
 #define UNWIND_CACHE_SLOTS 2048
 
-/* A line of the processor's cache each, as walking is mostly waiting for these. */
+/* Each slot is one line of the processor's cache, as a walk mostly waits for memory. */
 struct unwind_slot {
 	_Alignas(64) uint64_t address; /* at run time */
 	uint64_t version;              /* of the code there (unwind_walk.h); 0: nothing here */
 	const struct cfi_rules *rules;
-	void *owner; /* whose the rules are */
+	void *owner; /* the object that the rules belong to */
 	/*
-	 * Rules that say nothing else than this: CFA = sp or fp + cfa_n, return address at CFA + return_n, the
-	 * caller's fp at CFA + fp_n (0: unchanged), all other registers, of which there is none further down than
-	 * CFA - depth, at places that matter only to a frame that is not hot.
+	 * Hot rules say only this: CFA = sp or fp + cfa_n, return address at CFA + return_n, the caller's fp at CFA +
+	 * fp_n (0: unchanged). Where the other registers were saved, none further down than CFA - depth, matters only
+	 * to a frame that is not hot.
 	 */
 	bool is_hot, is_by_fp;
 	bool is_signal; /* as the rules have it */

@@ -1,3 +1,5 @@
+/* Decodes the x86-64 call instruction before a return address, to check that it led to the pc. */
+
 #include "symbolizer/cfi/unwind_call.h"
 
 #include <string.h>

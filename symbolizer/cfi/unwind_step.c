@@ -1,3 +1,5 @@
+/* One step from a frame to its caller: by rules, sigreturn code, top of the stack or frame pointer. */
+
 #include "symbolizer/cfi/unwind_step.h"
 
 #include <errno.h>

@@ -7,16 +7,16 @@
 
 struct unwind_frame {
 	uint64_t regs[CFI_MAX_REGISTERS]; /* the pc is regs[arch->pc] */
-	uint64_t known;                   /* bit by register: those that are what they were */
+	uint64_t known;                   /* one bit a register: those whose values are known */
 	bool is_exact;                    /* the pc is not a return address */
 };
 
-/* What a step ends with instead of 0; or with a negative errno. */
+/* What a step returns if not a negative errno. */
 enum { UNWIND_STEPPED, UNWIND_START_OF_THREAD };
 
 /*
- * Makes the frame its caller's. Of `stack` the copy and read() are used. -EFAULT: what is needed was not copied;
- * -EBADMSG: rules or stack make no sense; the frame is as it was then.
+ * Replaces the frame by its caller's. Uses only the copy and read() of `stack`. -EFAULT: needed memory was not
+ * copied; -EBADMSG: rules or stack make no sense. After an error the frame is unchanged.
  */
 int unwind_step(const struct cfi_arch *arch, const struct cfi_rules *rules, const struct sym_stack *stack,
                 struct unwind_frame *frame);
@@ -30,8 +30,9 @@ int unwind_step_by_top(const struct cfi_arch *arch, const struct sym_stack *stac
                        struct unwind_frame *frame);
 
 /*
- * The same for other code without rules, when its frame pointer points to something that can be a frame: up the stack,
- * with the caller's next to the return address. Whether that is code, the caller has to see. -ENOENT: it does not.
+ * The same for other code without rules, when its frame pointer points to something that can be a frame: up the
+ * stack, with the caller's next to the return address. The caller of this function checks that the return address is
+ * code. -ENOENT: it points elsewhere.
  */
 int unwind_step_by_frame_pointer(const struct cfi_arch *arch, const struct sym_stack *stack,
                                  struct unwind_frame *frame);

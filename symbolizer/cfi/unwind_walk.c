@@ -1,3 +1,5 @@
+/* Walks a copied stack frame by frame, following hot rules from the cache where it can. */
+
 #include "symbolizer/cfi/unwind_walk.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * Walking a copied stack, of any processor that rules are known for.
+ * Walks a copied stack, of any processor in cfi_arch.h.
  *
  * One frame to the next: find the rules for the pc (pc - 1 behind a call, so that a call that never returns, at
  * the very end of its function, still finds that function's), and step. Code without rules is walked by its frame
@@ -16,19 +16,19 @@
 #include "symbolizer/cfi/unwind_call.h"
 #include "symbolizer/cfi/unwind_step.h"
 
-/* The code that the stack's addresses are of. */
+/* The code that the stack's addresses point to. */
 struct unwind_code {
 	const struct cfi_arch *arch;
 	struct unwind_cache *cache;
 	/*
-	 * Which code it is: rules are taken from the cache only if they were found under the same version. Not 0.
-	 * find() may change it.
+	 * Number of this state of the code: rules are taken from the cache only if they were found under the same
+	 * version. Not 0. find() may change it.
 	 */
 	uint64_t version;
 	/*
-	 * The rules for a run-time address, good until the next call, and whose they are. -ESRCH: it is no code;
-	 * -ENOENT: code without rules; -EBADMSG: there are some, but broken. If it frees rules, it empties the
-	 * cache.
+	 * Finds the rules for a run-time address, valid until the next call, and the object that they belong to.
+	 * -ESRCH: it is no code; -ENOENT: code without rules; -EBADMSG: the rules are broken. If it frees
+	 * rules, it empties the cache.
 	 */
 	int (*find)(struct unwind_code *code, uint64_t address, const struct cfi_rules **out, void **owner);
 	/* Called, if not NULL, when rules of another owner than before are taken from the cache. May free others',
@@ -38,7 +38,7 @@ struct unwind_code {
 	unwind_read_code read_code;
 	void *context;
 	const void *last_owner;
-	uint64_t n_by_frame_pointer; /* out: steps made so */
+	uint64_t n_by_frame_pointer; /* out: number of steps made by frame pointer */
 };
 
 /*

@@ -1,3 +1,5 @@
+/* Reads a table of .debug_abbrev and finds abbreviations by code. */
+
 #include "symbolizer/dwarf/dwarf_abbrev.h"
 
 #include <dwarf.h>

@@ -15,10 +15,11 @@ struct dwarf_abbrev {
 	uint64_t code;
 	uint16_t tag; /* DW_TAG_* */
 	bool has_children;
-	bool is_wanted;                     /* as the reader of DIEs marks it */
-	bool is_unneeded, is_unneeded_in_c; /* so does he this: nothing to read in it, nor in what is in it */
-	uint16_t fixed_length; /* of all attributes together; UINT16_MAX: not fixed, or not known */
-	uint16_t sibling_at;   /* where the attributes have DW_AT_sibling as 4 bytes; UINT16_MAX: nowhere */
+	bool is_wanted; /* set by the reader of DIEs */
+	bool is_unneeded,
+	        is_unneeded_in_c; /* set by it, too: nothing to read in such a DIE or its children */
+	uint16_t fixed_length;    /* of all attributes together; UINT16_MAX: not fixed, or not known */
+	uint16_t sibling_at; /* where the attributes have DW_AT_sibling as 4 bytes; UINT16_MAX: nowhere */
 	uint32_t first, n_attributes; /* in the table's attributes */
 };
 

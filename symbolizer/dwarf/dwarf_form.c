@@ -1,3 +1,5 @@
+/* Reads and skips attribute values in every form of DWARF 2 to 5. */
+
 #include "symbolizer/dwarf/dwarf_form.h"
 
 #include <dwarf.h>

@@ -4,7 +4,7 @@
 
 #include "symbolizer/dwarf/dwarf_types.h"
 
-/* Both fail the cursor at a form that they don't know. */
+/* Skip or read a value. At an unknown form both fail the cursor. */
 void dwarf_form_skip(const struct dwarf_unit *u, struct dwarf_cursor *c, uint16_t form);
 void dwarf_form_read(const struct dwarf_unit *u, struct dwarf_cursor *c,
                      const struct dwarf_attribute *attribute, struct dwarf_value *out);

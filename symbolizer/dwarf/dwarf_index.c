@@ -1,3 +1,5 @@
+/* Address lookups in one file's DWARF: finds the unit, then its frames, lines and function names. */
+
 #include "symbolizer/dwarf/dwarf_index.h"
 
 #include <errno.h>

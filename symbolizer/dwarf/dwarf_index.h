@@ -1,7 +1,7 @@
 /*
- * Address -> frames of one file's DWARF. Which unit has an address .debug_aranges says, where there is one
- * (clang writes none), else a table made once from the root DIEs of all units. A unit's functions and lines
- * are read when an address in it is asked for, and kept for the units used last, as far as the bound goes.
+ * Address -> frames of one file's DWARF. .debug_aranges says which unit has an address; where there is none (clang
+ * writes none), a table made once from the root DIEs of all units does. A unit's functions and lines are read when an
+ * address in it is asked for, and kept for the units used last, as far as the bound goes.
  *
  *	if (dwarf_index_locate(x, address, &place))
  *		n = dwarf_index_frames(&place, address, frames, max);
@@ -28,19 +28,19 @@ struct dwarf_frame {
 	uint32_t file, line;
 };
 
-/* What is known of an address, and of those around it. Good until another one is located. */
+/* What is known of an address, and of those around it. Valid until another one is located. */
 struct dwarf_place {
 	struct unit_index *unit;
 	struct dwarf_scopes *scopes;     /* the function's */
 	struct dwarf_function *function; /* NULL: none, but lines */
-	struct dwarf_interval same;      /* in all of which the place is the same one */
+	struct dwarf_interval same;      /* the addresses for which the place is the same */
 };
 
 /*
- * `debug` holds the DWARF and `alt` (may be NULL) what dwz moved out of it; `f` says which addresses are
- * code. All stay open as long as the index. `max_unit_bytes` bounds what is kept of units, but for the one
- * used last. `split` (may be NULL; the index takes it in any case) finds split units: of one that it does not
- * find, the functions are those that the skeleton has, mostly none. -ENOENT: no DWARF.
+ * `debug` holds the DWARF and `alt` (may be NULL) what dwz moved out of it; `f` says which addresses are code. All
+ * stay open as long as the index. `max_unit_bytes` bounds what is kept of units, except the one used last. `split`
+ * (may be NULL; the index takes it in any case) finds split units; where it does not find one, only the skeleton's
+ * functions are known, mostly none. -ENOENT: no DWARF.
  */
 int dwarf_index_new(struct elf_file *f, struct elf_file *debug, struct elf_file *alt, size_t max_unit_bytes,
                     struct dwarf_split *split, struct dwarf_index **out);
@@ -57,32 +57,31 @@ size_t dwarf_index_frames(const struct dwarf_place *place, uint64_t address, str
                           size_t max);
 
 /*
- * Calls `each` for every address in place->same, but its beginning, where the frames may be others than just
- * below, in no order and some of them twice. Narrows place->same, in which `address` is, as the lines want
- * it. Returns the first thing but 0 that `each` does.
+ * Calls `each` for every address in place->same, except its first, at which the frames may differ from those just
+ * below; in no order, some of them twice. Narrows place->same around `address` as dwarf_lines_each_row() does. Stops
+ * when `each` returns anything but 0, and returns that.
  */
 int dwarf_index_each_change(struct dwarf_place *place, uint64_t address,
                             int (*each)(uint64_t address, void *context), void *context);
 
 /*
- * What the function at `die` is called: its linkage name, or else the plain one with the namespaces and classes
- * around it. False: it has none. A place stays good.
+ * The name of the function at `die`: its linkage name, or else the plain one with the namespaces and classes around
+ * it. False: it has none. Places stay valid.
  */
 bool dwarf_index_name(struct dwarf_index *x, uint64_t die, char *out, size_t size);
 
 /*
- * Is it one of C++ without a linkage name? Such are those that no other unit can call, templates of a lambda among
- * them: where such a function has code of its own, the symbol table has the whole name.
+ * Is it a C++ function without a linkage name? Functions that no other unit can call have none, templates of a lambda
+ * among them; if such a function has code of its own, the symbol table has its whole name.
  */
 bool dwarf_index_lacks_linkage_name(struct dwarf_index *x, uint64_t die);
 
 /*
- * Has anything that was asked for depended on files that are found by name, so that what is known today may not
- * be all tomorrow?
+ * Did any answer depend on split units? Their files are found by name, so later answers may differ.
  */
 bool dwarf_index_is_split(const struct dwarf_index *x);
 
-/* Are there sections that could not be had, for want of memory for example? */
+/* Are there sections that could not be loaded, for want of memory for example? */
 bool dwarf_index_is_partial(const struct dwarf_index *x);
 
 bool dwarf_index_has_lines(const struct dwarf_index *x);

@@ -15,7 +15,7 @@
 
 /* What has been read of one unit. */
 struct unit_index {
-	struct dwarf_unit *in_file;     /* as the file has it: its lines are that unit's */
+	struct dwarf_unit *in_file;     /* as the file has it; the lines are from it */
 	struct dwarf_split_unit *split; /* NULL: it is none, or its split unit is missing */
 	struct dwarf_info *info;        /* where its functions are: the split unit's, or the index's */
 	struct dwarf_unit *unit;        /* of that `info` */
@@ -37,21 +37,21 @@ struct dwarf_index {
 	struct dwarf_split *split;     /* NULL: split units are not looked for */
 	struct dwarf_unit **skeletons; /* by their number less 1 */
 	uint32_t n_skeletons;
-	uint64_t touched; /* bytes of the file, about, since its pages were given back */
+	uint64_t touched; /* about how many bytes of the file were read since its pages were given back */
 	uint64_t errors;
 };
 
-/* Units used last stay, as far as the bound goes; the others go, and all places with them. */
+/* Keeps the units used last, up to the bound, and frees the others; all places become invalid. */
 void dwarf_load_trim(struct dwarf_index *x);
 void dwarf_load_drop_all(struct dwarf_index *x);
 
-/* What a unit of the file has. NULL: no memory, or more units at once than there may be. */
+/* Loads a unit of the file, unless it is loaded. NULL: no memory, or MAX_LOADED units are loaded. */
 struct unit_index *dwarf_load_unit(struct dwarf_index *x, struct dwarf_unit *u);
 
-/* Its functions with what is inside them, too. NULL as above. */
+/* Loads the unit's functions together with what is inside them. NULL as above. */
 struct dwarf_scopes *dwarf_load_whole(struct dwarf_index *x, struct unit_index *ui);
 
-/* Reads what was inlined into the place's function, when it has not been read. */
+/* Reads what was inlined into the place's function, unless it has been read. */
 void dwarf_load_body(struct dwarf_index *x, const struct dwarf_place *place);
 
 #endif

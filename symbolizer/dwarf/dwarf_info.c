@@ -1,4 +1,4 @@
-/* The units of one file: those that have been asked for by their offset, or all of them. */
+/* Reads and keeps the units of one file: single ones by offset, or all of them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

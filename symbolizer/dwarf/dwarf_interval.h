@@ -1,6 +1,6 @@
 /*
- * Addresses around one, for all of which a lookup goes the same way: each step of it narrows the interval by
- * what it has compared the address with.
+ * The addresses around one for which a lookup gives the same answer: each step of the lookup narrows the interval by
+ * the addresses that it compares with.
  */
 #ifndef SYMBOLIZER_DWARF_INTERVAL_H
 #define SYMBOLIZER_DWARF_INTERVAL_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct dwarf_interval {
-	uint64_t low, high; /* not in it: high */
+	uint64_t low, high; /* without high */
 };
 
 static inline void dwarf_interval_begin(struct dwarf_interval *i, uint64_t low)

@@ -1,3 +1,5 @@
+/* Reads the header of a line table, versions 2 to 5: its encoding, directories and file names. */
+
 #include "symbolizer/dwarf/dwarf_line_header.h"
 
 #include <dwarf.h>

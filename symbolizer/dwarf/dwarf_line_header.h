@@ -23,8 +23,9 @@ struct dwarf_line_header {
 };
 
 /*
- * Reads the header at u->stmt_list. In versions before 5 directory 0 is u->comp_dir and file 0 u->name, so
- * that numbers index the arrays in every version. The arrays are the caller's, also after an error.
+ * Reads the header at u->stmt_list. In versions before 5 directory 0 is u->comp_dir and file 0 u->name, so that
+ * numbers index the arrays in every version. The caller frees the arrays by dwarf_line_header_release(), also after
+ * an error.
  */
 int dwarf_line_header_read(const struct dwarf_info *d, const struct dwarf_unit *u,
                            struct dwarf_line_header *out);

@@ -1,3 +1,5 @@
+/* Line tables: runs a unit's line program of .debug_line (versions 2 to 5) into sorted rows. */
+
 #include "symbolizer/dwarf/dwarf_lines.h"
 
 #include <dwarf.h>

@@ -15,21 +15,21 @@
 
 struct dwarf_lines;
 
-/* -ENOENT: the unit has none; -EBADMSG: no such table there. What goes wrong half-way leaves the rows so far.
+/* -ENOENT: the unit has none; -EBADMSG: malformed. A table that is broken half-way has the rows before that.
  */
 int dwarf_lines_read(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out);
 void dwarf_lines_free(struct dwarf_lines *l);
 
 /*
- * False: the address is in no row. *line is 0 where the compiler had none to give, as of code merged from several
- * places: the line before would often be one that did not run.
+ * False: the address is in no row. *line is 0 where the compiler gave none, as for code merged from several places:
+ * the line before would often be one that did not run.
  */
 bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *file, uint32_t *line);
 
 /*
- * Where dwarf_lines_find() may begin to give another answer: calls `each` with the address of every row in
- * `same` after its beginning, after having narrowed that to where the rows are those around `address` (or are
- * none). Returns the first thing but 0 that `each` does.
+ * Finds the addresses at which dwarf_lines_find() may begin to give another answer: narrows `same` to the sequence of
+ * rows around `address`, or to the gap around it, and calls `each` with the address of every row in `same` after its
+ * first. Stops when `each` returns anything but 0, and returns that.
  */
 int dwarf_lines_each_row(const struct dwarf_lines *l, uint64_t address, struct dwarf_interval *same,
                          int (*each)(uint64_t row, void *context), void *context);

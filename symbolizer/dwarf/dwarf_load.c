@@ -1,4 +1,4 @@
-/* The units of an index that are loaded: their functions and lines. */
+/* Loads the functions and lines of units, and drops those of the units least recently used. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What functions are called. */
+/* Function names from DWARF. */
 #include <dwarf.h>
 #include <stdio.h>
 #include <string.h>

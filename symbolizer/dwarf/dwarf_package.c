@@ -1,3 +1,5 @@
+/* Finds a split unit in the index of a .dwp file (.debug_cu_index) by its dwo_id. */
+
 #include "symbolizer/dwarf/dwarf_package.h"
 
 #include <errno.h>

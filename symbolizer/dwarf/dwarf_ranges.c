@@ -1,3 +1,5 @@
+/* Address ranges of units: a sorted table, and the reader of .debug_aranges. */
+
 #include "symbolizer/dwarf/dwarf_ranges.h"
 
 #include <errno.h>

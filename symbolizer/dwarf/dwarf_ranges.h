@@ -1,4 +1,4 @@
-/* Which units have which addresses: a table of one kind or the other, and reading .debug_aranges into it. */
+/* Address ranges of units: a sorted table, and the reader of .debug_aranges. */
 #ifndef SYMBOLIZER_DWARF_RANGES_H
 #define SYMBOLIZER_DWARF_RANGES_H
 
@@ -18,21 +18,21 @@ struct dwarf_ranges {
 	size_t n, max;
 };
 
-/* -ENOMEM, also for too many. */
+/* -ENOMEM, also when there are too many ranges. */
 int dwarf_ranges_add(struct dwarf_ranges *r, uint64_t low, uint64_t high, uint64_t unit);
 void dwarf_ranges_sort(struct dwarf_ranges *r);
 void dwarf_ranges_free(struct dwarf_ranges *r);
 
 /*
  * The units that have the address, the one with the nearest beginning first; returns how many of at most `max`.
- * Narrows `same` to where the answer is the same one.
+ * Narrows `same` to the addresses with the same answer.
  */
 size_t dwarf_ranges_find(const struct dwarf_ranges *r, uint64_t address, struct dwarf_interval *same,
                          uint64_t *units, size_t max);
 
 /*
- * Calls `each` for every range in a .debug_aranges section, until it returns anything but 0. -EBADMSG: no such
- * section; what comes before the fault has been given.
+ * Calls `each` for every range in a .debug_aranges section, until it returns anything but 0. -EBADMSG: malformed;
+ * `each` was called for what comes before the fault.
  */
 int dwarf_aranges_each(const uint8_t *data, size_t len,
                        int (*each)(uint64_t low, uint64_t high, uint64_t unit, void *context), void *context);

@@ -1,3 +1,5 @@
+/* Reads the functions of a unit, and what was inlined into them, into sorted arrays. */
+
 #include "symbolizer/dwarf/dwarf_scopes.h"
 #include "symbolizer/base/search.h"
 #include "symbolizer/base/growing_array.h"

@@ -55,18 +55,20 @@ struct dwarf_scopes {
 	bool has_unread; /* there are bodies of functions that were stepped over */
 };
 
-/* `whole`: into the bodies of functions, too, where other functions and classes may be. */
+/* `whole`: also reads the bodies of functions, where other functions and classes may be. */
 int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, bool whole, struct dwarf_scopes **out);
 void dwarf_scopes_free(struct dwarf_scopes *s);
 
 /*
- * NULL: no function there. Narrows `same` to where the answer is the same one. -ENOMEM and the like of
- * reading a body leave a function without some of its inlines, and s->damaged set.
+ * Finds the function at an address. NULL: none. Narrows `same` to the addresses with the same answer.
  */
 struct dwarf_function *dwarf_scopes_find(const struct dwarf_scopes *s, uint64_t address,
                                          struct dwarf_interval *same);
 
-/* Reads what was inlined into `f`, once; needed before dwarf_scopes_inlines(). */
+/*
+ * Reads what was inlined into `f`, once; needed before dwarf_scopes_inlines(). On errors, such as no memory, some
+ * inlines are missing and s->damaged is set.
+ */
 void dwarf_scopes_read_inlines(struct dwarf_info *d, struct dwarf_unit *u, struct dwarf_scopes *s,
                                struct dwarf_function *f);
 
@@ -77,11 +79,11 @@ size_t dwarf_scopes_inlines(const struct dwarf_scopes *s, const struct dwarf_fun
                             const struct dwarf_inline **out, size_t max);
 size_t dwarf_scopes_memory(const struct dwarf_scopes *s);
 
-/* What a function is called. */
+/* A function's name. */
 struct dwarf_name {
 	const char *name; /* NULL: nothing is known */
 	bool is_mangled;  /* the linkage name */
-	/* Where the DIE is that has `name`: what is around it belongs to the name of one that is not mangled. */
+	/* The DIE that has `name`. To a name that is not mangled belong the namespaces and classes around that DIE. */
 	struct dwarf_info *info;
 	uint64_t die;
 };
@@ -89,7 +91,7 @@ struct dwarf_name {
 /* Follows abstract_origin and specification from `die` to the linkage name, or else to the plain one. */
 struct dwarf_name dwarf_function_name(struct dwarf_info *d, uint64_t die);
 
-/* "outer::inner::name" of what stands at `die`, cut short where `size` is too little. */
+/* Writes "outer::inner::name" for the DIE at `die`, cut short if `size` is too little. */
 void dwarf_scopes_qualify(const struct dwarf_scopes *s, uint64_t die, const char *name, char *out,
                           size_t size);
 

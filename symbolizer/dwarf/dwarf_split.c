@@ -1,3 +1,5 @@
+/* Finds and opens split units, in .dwo files and .dwp packages. */
+
 #include "symbolizer/dwarf/dwarf_split.h"
 
 #include <errno.h>

@@ -4,10 +4,10 @@
  * file that the compiler left beside the object file, or FILE.dwp, in which those of all units were put together.
  *
  * A split unit is found by its dwo_id, and none with another one is taken. Where it is looked for:
- *	PATH.dwp beside the file, and its like in DEBUG_DIR: by path, and as .build-id/ab/cdef.dwp
+ *	PATH.dwp beside the file, and in DEBUG_DIR, by path and as .build-id/ab/cdef.dwp
  *	COMP_DIR/DWO_NAME, or DWO_NAME when that is absolute
  *	DWO_NAME, and its last component alone, in the folder where the file is: for what was moved or packed
- * all as the process sees them (debug_file.h says how far these files are trusted), but for DEBUG_DIR.
+ * all as the process sees them (debug_file.h says how far these files are trusted), except DEBUG_DIR.
  */
 #ifndef SYMBOLIZER_DWARF_SPLIT_H
 #define SYMBOLIZER_DWARF_SPLIT_H
@@ -35,14 +35,14 @@ int dwarf_split_open(struct dwarf_split *s, const struct dwarf_info *d, const st
                      struct dwarf_split_unit **out);
 void dwarf_split_unit_free(struct dwarf_split_unit *split);
 
-/* To be called once for each unit that was not to be found. */
+/* Call once for each unit that was not found. */
 void dwarf_split_count_missing(struct dwarf_split *s);
 
 /* Both live as long as the split unit. */
 struct dwarf_info *dwarf_split_unit_info(const struct dwarf_split_unit *split);
 struct dwarf_unit *dwarf_split_unit_root(const struct dwarf_split_unit *split);
 
-/* Without what the split units hold, and what one of them holds. */
+/* Bytes used, without those of the split units; and bytes used by one split unit. */
 size_t dwarf_split_memory(const struct dwarf_split *s);
 size_t dwarf_split_unit_memory(const struct dwarf_split_unit *split);
 

@@ -39,14 +39,14 @@ struct dwarf_unit {
 	uint8_t address_size, offset_size;
 	/* For the reader of functions and lines. */
 	uint32_t number;     /* of a skeleton, counted from 1 */
-	uint8_t errors_told; /* which of its errors count already */
+	uint8_t errors_told; /* its errors that have been counted */
 	struct dwarf_value root_low_pc, root_high_pc, root_ranges;
 };
 
 struct dwarf_info {
 	struct dwarf_section info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line, aranges;
-	struct elf_file *file; /* theirs */
-	int refused;           /* why a section of them could not be had: broken, too large; 0: none */
+	struct elf_file *file; /* the file of these sections */
+	int refused;           /* why a section could not be loaded: broken, too large; 0: all were */
 	bool units_read;
 	struct dwarf_unit *units; /* all of them, when they have been read */
 	size_t n_units;
@@ -62,8 +62,8 @@ struct dwarf_info {
 };
 
 /*
- * The attributes of a DIE that anyone here cares for. Of units, functions, and what names are made of; of all
- * other tags only `sibling` is set, and that only where there are children.
+ * The attributes of a DIE that are needed here: of units, of functions, and of what names are made of. Of all other
+ * tags only `sibling` is set, and that only where there are children.
  */
 struct dwarf_die {
 	const struct dwarf_abbrev *abbrev;

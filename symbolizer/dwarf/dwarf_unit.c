@@ -1,3 +1,5 @@
+/* Reads unit headers and DIEs of .debug_info. */
+
 #include "symbolizer/dwarf/dwarf_unit.h"
 
 #include <dwarf.h>

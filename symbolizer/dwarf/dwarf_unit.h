@@ -14,12 +14,12 @@
 
 #include "symbolizer/dwarf/dwarf_types.h"
 
-/* Finds the sections, which `f` holds as long as this lives. -ENOENT: no .debug_info. */
+/* Finds the sections in `f`, which must stay open as long as *out lives. -ENOENT: no .debug_info. */
 int dwarf_info_new(struct elf_file *f, struct dwarf_info **out);
 
 /*
- * The same of sections found otherwise, with all units: those of split units, whose `skeleton` (it stays where it
- * is as long as this lives) says where their addresses, and in DWARF 4 their ranges, are.
+ * The same for sections of split units, which the caller has found, with all units read. Their `skeleton`, which must
+ * outlive *out, says where their addresses, and in DWARF 4 their ranges, are.
  */
 int dwarf_info_new_split(const struct dwarf_info *sections, const struct dwarf_unit *skeleton,
                          struct dwarf_info **out);
@@ -29,15 +29,16 @@ void dwarf_info_free(struct dwarf_info *d);
 void dwarf_info_read_units(struct dwarf_info *d);
 
 /*
- * The unit that an offset of .debug_info lies in; NULL: none. Reads all of them, unless it is one that has been
- * asked for by the other function, which reads just the one that begins at an offset. Units stay where they are.
+ * The unit that an offset of .debug_info lies in; NULL: none. dwarf_unit_at() reads all units, unless
+ * dwarf_unit_that_begins() has read that one; dwarf_unit_that_begins() reads just the unit at that offset. Units
+ * never move in memory.
  */
 struct dwarf_unit *dwarf_unit_at(struct dwarf_info *d, uint64_t offset);
 struct dwarf_unit *dwarf_unit_that_begins(struct dwarf_info *d, uint64_t offset);
 
 /*
- * Reads header and root DIE of the unit at the cursor and puts that behind the unit. -ENOTSUP: of a kind that
- * is not read; -EBADMSG: none, and no more can follow.
+ * Reads header and root DIE of the unit at the cursor and moves the cursor behind the unit. -ENOTSUP: a kind of unit
+ * that is not read; -EBADMSG: malformed, and no more can follow.
  */
 int dwarf_unit_read(struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_unit *out);
 
@@ -55,23 +56,22 @@ void dwarf_info_forget_abbrevs(struct dwarf_info *d);
 struct dwarf_cursor dwarf_unit_cursor(const struct dwarf_info *d, const struct dwarf_unit *u,
                                       uint64_t offset);
 
-/* Reads one DIE: 1; the end of a row of siblings: 0; -EBADMSG. */
+/* Reads one DIE. Returns 1; 0: the end of a list of siblings; -EBADMSG: malformed. */
 int dwarf_read_die(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c,
                    struct dwarf_die *out);
 
 /*
- * Passes over DIEs that hold nothing of interest, with all that is in them, as far as that is quickly done: types,
- * variables, parameters.
+ * Skips DIEs without anything of interest (types, variables, parameters), with their children, where that is quick.
  */
 void dwarf_skip_unneeded(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c);
 
-/* Resolving; `string` is NULL, the bools false, when the value is absent, of another class, or wrong. */
+/* Resolve a value. They return NULL or false when it is absent, of another class, or wrong. */
 const char *dwarf_value_string(const struct dwarf_info *d, const struct dwarf_unit *u,
                                const struct dwarf_value *v);
 bool dwarf_value_address(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *v,
                          uint64_t *address);
 
-/* A DIE's offset in *in's .debug_info, which is `d`'s or its alt's. */
+/* The offset of the DIE that is referred to, in the .debug_info of *in, which is `d` or its alt. */
 bool dwarf_value_reference(struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *v,
                            struct dwarf_info **in, uint64_t *offset);
 

@@ -1,4 +1,4 @@
-/* Resolving attribute values to strings, addresses, references and ranges. */
+/* Resolves attribute values to strings, addresses, references and ranges. */
 #include <dwarf.h>
 #include <errno.h>
 

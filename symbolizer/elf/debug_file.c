@@ -1,3 +1,5 @@
+/* Finds a file's separate debug file, by build-id, .gnu_debuglink or .gnu_debugaltlink. */
+
 #include "symbolizer/elf/debug_file.h"
 
 #include <elf.h>

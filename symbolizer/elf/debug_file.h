@@ -1,4 +1,4 @@
-/* Which file holds a file's debug information: build-ids, debug links, the folders where those lead. */
+/* Finds the file with another file's debug information, by build-id and by debug link. */
 #ifndef SYMBOLIZER_DEBUG_FILE_H
 #define SYMBOLIZER_DEBUG_FILE_H
 
@@ -12,7 +12,7 @@
 /* The NT_GNU_BUILD_ID note in lower-case hex; "" when there is none. */
 void debug_file_build_id(struct elf_file *f, char hex[BUILD_ID_HEX_SIZE]);
 
-/* The same from a row of notes in memory. Returns 1 when it is among them, else 0. */
+/* The same from ELF notes in memory. Returns 1 when it is among them, else 0. */
 int debug_file_build_id_in_notes(const uint8_t *notes, size_t len, char hex[BUILD_ID_HEX_SIZE]);
 
 /* Where to look. */
@@ -30,7 +30,7 @@ struct debug_file_place {
  *
  * What lies beside the file is as hostile as the file. Only regular files are opened, of 4 GiB at most (1 GiB
  * when the CRC has to be computed); only those in our own folders that nobody but root or we may write to are
- * mapped. Below ROOT every path is resolved as the process would: no link and no ".." leads out of it.
+ * mapped. Below ROOT every path is resolved as for the process: no link and no ".." leads out of it.
  */
 int debug_file_open(struct elf_file *f, const struct debug_file_place *place, size_t max_bytes,
                     struct elf_file **out);
@@ -44,8 +44,9 @@ int debug_file_open_alt(struct elf_file *debug, const struct debug_file_place *p
                         struct elf_file **out);
 
 /*
- * Opens the file that the process calls `path` (place->path does not matter), of 4 GiB at most: any ELF file, which
- * the caller has to recognize. Without a ROOT the path is one of ours. -errno; -EBADMSG: no regular file, no ELF.
+ * Opens the file that the process calls `path` (place->path is not used), of 4 GiB at most. It may be any ELF file:
+ * the caller checks that it is the right one. With an empty ROOT `path` is one of ours. -errno; -EBADMSG: no regular
+ * file, or no ELF.
  */
 int debug_file_open_path(const struct debug_file_place *place, const char *path, size_t max_bytes,
                          struct elf_file **out);

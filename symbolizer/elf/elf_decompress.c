@@ -1,3 +1,5 @@
+/* Decompresses ELF sections: SHF_COMPRESSED with zlib or zstd, and .zdebug_*. */
+
 #include "symbolizer/elf/elf_decompress.h"
 
 #include <elf.h>

@@ -1,3 +1,5 @@
+/* An open ELF file: reads bytes by offset and address, and answers questions about its segments. */
+
 #include "symbolizer/elf/elf_file.h"
 
 #include <errno.h>

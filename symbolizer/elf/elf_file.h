@@ -28,9 +28,9 @@ struct elf_section {
 };
 
 /*
- * Takes `fd` in any case. Sections larger than max_bytes are refused when asked for. -EBADMSG: not such an
- * ELF file, or its program headers lie outside it; else -errno of reading. Without (usable) section headers, those
- * sections that its segments lead to are there (elf_sectionless.h).
+ * Takes `fd` in any case. Sections larger than max_bytes are refused when asked for. -EBADMSG: not such an ELF file,
+ * or its program headers lie outside it; else -errno of reading. Without (usable) section headers it has the sections
+ * that its segments lead to (elf_sectionless.h).
  */
 int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out);
 
@@ -41,17 +41,17 @@ int elf_file_open_image(const void *image, size_t len, size_t max_bytes, struct 
 int elf_file_open_owned(void *image, size_t len, size_t max_bytes, struct elf_file **out);
 void elf_file_close(struct elf_file *f);
 
-/* Closes the descriptor when there is one: what has been loaded stays, nothing more can be. */
+/* Closes the descriptor, if any: what has been loaded stays, nothing more can be loaded. */
 void elf_file_detach(struct elf_file *f);
 
 const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *n);
-/* Does the file tell of section headers that can't be read? */
+/* Does the ELF header point to section headers that can't be read? */
 bool elf_file_lost_sections(const struct elf_file *f);
 
 uint16_t elf_file_type(const struct elf_file *f);    /* ET_* */
 uint16_t elf_file_machine(const struct elf_file *f); /* EM_* */
 
-/* The ELF address of what lies at `offset` of the file when that is mapped. False: no segment holds it. */
+/* The ELF address at which `offset` of the file is mapped. False: no segment holds it. */
 bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *address);
 
 /* Is the address in an executable segment (or, in files without segments, anything)? */
@@ -64,8 +64,8 @@ bool elf_file_executable(const struct elf_file *f, uint64_t address);
 int elf_file_section(struct elf_file *f, const char *name, struct elf_section *out);
 
 /*
- * Where a section is in the file, for who reads it in parts by elf_file_read(); out->data is NULL. -ENOTSUP: it has
- * to be loaded (compressed, or to be relocated), or is in memory as it is; else as elf_file_section().
+ * Where a section is in the file, for callers that read it in parts by elf_file_read(); out->data is NULL. -ENOTSUP:
+ * it has to be loaded (it is compressed or has relocations), or is in memory already; else as elf_file_section().
  */
 int elf_file_section_place(struct elf_file *f, const char *name, struct elf_section *out, uint64_t *offset);
 int elf_file_section_of_type(struct elf_file *f, uint32_t type, struct elf_section *out);
@@ -88,18 +88,17 @@ bool elf_file_section_around(const struct elf_file *f, uint64_t address, uint32_
 bool elf_file_has_section(struct elf_file *f, const char *name);
 
 /*
- * Size of the file, and whose it is. False: it was no file of its own (an image), or others than its owner
- * may write to it.
+ * The file's size and owner. False: it was opened from memory, or others than its owner may write to it.
  */
 bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner);
 
-/* Frees the content of one loaded section; pointers into it are dead. */
+/* Frees the content of one loaded section; pointers into it become invalid. */
 void elf_file_release(struct elf_file *f, uint32_t index);
 
 /* The i-th place where notes stand: note sections first, then note segments. False: no more. */
 bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64_t *len);
 
-/* Plain bytes of the file. -EBADMSG: outside it. */
+/* Reads bytes of the file as they are. -EBADMSG: outside it. */
 int elf_file_read(const struct elf_file *f, uint64_t offset, void *buffer, size_t len);
 
 /* The same at an ELF address. -EBADMSG: nothing is there, or not so much. */
@@ -107,10 +106,10 @@ int elf_file_read_at(const struct elf_file *f, uint64_t address, void *buffer, s
 
 void elf_file_release_all(struct elf_file *f);
 
-/* Gives back the pages of a mapped file that have been looked at; they are read again when needed. */
+/* Gives the pages of a mapped file back to the kernel; they are read again when needed. */
 void elf_file_forget_pages(const struct elf_file *f);
 
-/* What is held in memory of our own. */
+/* Bytes held in memory of our own. */
 size_t elf_file_memory(const struct elf_file *f);
 
 #endif

@@ -18,11 +18,11 @@ struct elf_file {
 	const uint8_t *image; /* NULL: read by fd */
 	bool mapped;
 	void *owned_image; /* to be freed; NULL: not ours */
-	bool placed;       /* elf_relocate_place() was here */
+	bool placed;       /* the sections have addresses: elf_relocate_place() */
 	bool lost_sections;
 	uint64_t size;
 	uint64_t owner;
-	bool has_owner; /* who alone may write to it */
+	bool has_owner; /* `owner` is known, and nobody else may write to the file */
 	size_t max_bytes;
 	size_t memory;
 

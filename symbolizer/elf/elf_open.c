@@ -1,4 +1,4 @@
-/* Opening an ELF file: its headers, segments and table of sections. */
+/* Opens an ELF file: reads its headers, segments and table of sections. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

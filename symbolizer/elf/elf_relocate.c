@@ -1,3 +1,5 @@
+/* Gives the sections of relocatable files addresses, and applies their relocations. */
+
 #include "symbolizer/elf/elf_relocate.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Loading the sections of an ELF file. */
+/* Finds and loads the sections of an ELF file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

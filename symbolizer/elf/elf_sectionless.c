@@ -1,3 +1,5 @@
+/* Finds symbols and .eh_frame by program headers, for files whose section headers were cut off. */
+
 #include "symbolizer/elf/elf_sectionless.h"
 
 #include <errno.h>

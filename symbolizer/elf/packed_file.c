@@ -1,3 +1,5 @@
+/* Opens ELF files that are compressed as a whole with gzip, xz or zstd. */
+
 #include "symbolizer/elf/packed_file.h"
 
 #include <dlfcn.h>

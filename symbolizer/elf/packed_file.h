@@ -5,9 +5,9 @@
 #include "symbolizer/elf/elf_file.h"
 
 /*
- * Opens the regular file `path`, whichever way it is packed, as its first bytes tell. A plain one that nobody
- * but root or we may write to is mapped (so it must not be in a container, which has a root of its own).
- * -EFBIG: over max_bytes once unpacked; -ENOTSUP: xz, and liblzma is not there; -EBADMSG.
+ * Opens the regular file `path`; its first bytes tell how it is packed, if at all. A plain one that nobody but root
+ * or we may write to is mapped (so `path` must not be in a container, which has a root of its own). -EFBIG: over
+ * max_bytes once unpacked; -ENOTSUP: xz, and liblzma is not installed; -EBADMSG.
  */
 int packed_file_open(const char *path, size_t max_bytes, struct elf_file **out);
 

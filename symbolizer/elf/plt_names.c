@@ -1,3 +1,5 @@
+/* Names PLT entries: decodes their jumps and looks up the relocations of the GOT slots they use. */
+
 #include "symbolizer/elf/plt_names.h"
 
 #include <elf.h>

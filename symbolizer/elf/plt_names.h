@@ -2,9 +2,10 @@
  * Names of the procedure linkage table: code that jumps to a function of another file, which has no symbol of its
  * own, is called "function@plt".
  *
- * Of .plt, .plt.sec and .plt.got (x86-64, with or without -fcf-protection): the jump goes by a slot of the GOT, the
- * slot has a relocation, that names the function. A lazy .plt that only pushes the relocation's number is
- * named by it. The resolver of an ifunc in this very file stands in the relocation itself, and has the ifunc's name.
+ * Of .plt, .plt.sec and .plt.got (x86-64, with or without -fcf-protection): the jump goes through a slot of the GOT,
+ * the slot has a relocation, and the relocation names the function. A lazy .plt that only pushes the relocation's
+ * number is named by that. For an ifunc of this file, the relocation has the address of its resolver, which has the
+ * ifunc's name.
  */
 #ifndef SYMBOLIZER_PLT_NAMES_H
 #define SYMBOLIZER_PLT_NAMES_H

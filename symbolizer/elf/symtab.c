@@ -1,3 +1,5 @@
+/* Reads .symtab or .dynsym into a table of functions sorted by address. */
+
 #include "symbolizer/elf/symtab.h"
 
 #include <elf.h>

@@ -1,9 +1,9 @@
 /*
  * The functions of an ELF file by its symbol tables: .symtab of the debug file or of the file itself, else
- * .dynsym. (.gnu_debugdata holds an ELF file whose .symtab has what .dynsym lacks: a table of its own.)
+ * .dynsym. (.gnu_debugdata holds an ELF file whose .symtab has what .dynsym lacks; that gets a second table.)
  *
- * Functions are symbols of type FUNC, GNU_IFUNC (by which the resolver goes, too) and, as assemblers leave them, NOTYPE in
- * code, but for those that begin with "$" or ".L".
+ * Functions are symbols of type FUNC, GNU_IFUNC (the resolver has that type, too) and, as assemblers leave them,
+ * NOTYPE in code, except those that begin with "$" or ".L".
  *
  * Which name, when several share an address: the first of these rules that tells them apart.
  *	1. functions before labels (NOTYPE)
@@ -12,8 +12,8 @@
  *	4. fewer leading underscores
  *	5. the shorter, then the alphabetically first
  *
- * Which symbol, when several hold an address: the one that begins last. What has no size counts only outside those
- * that have one, and goes to the next symbol or to its section's end.
+ * Which symbol, when several hold an address: the one that begins last. A symbol without a size counts only outside
+ * those that have one, and ends at the next symbol or at its section's end.
  *
  * Code of the procedure linkage table, which has no symbols, is named by plt_names.h.
  */
@@ -40,7 +40,7 @@ struct symtab_hit {
 int symtab_new(struct elf_file *f, struct elf_file *debug, struct symtab **out);
 void symtab_free(struct symtab *t);
 
-/* Has it only what the dynamic linker needs, for want of a .symtab? */
+/* Was it read from .dynsym, for want of a .symtab? */
 bool symtab_is_dynamic(const struct symtab *t);
 
 bool symtab_find(const struct symtab *t, uint64_t address, struct symtab_hit *hit);

@@ -1,3 +1,5 @@
+/* Makes an index block from DWARF: every answer for the addresses of one function. */
+
 #include "symbolizer/index/dwarf_block.h"
 #include "symbolizer/base/growing_array.h"
 

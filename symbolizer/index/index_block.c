@@ -1,3 +1,5 @@
+/* Index blocks: checks them, finds the frames of an address in them, and builds them. */
+
 #include "symbolizer/index/index_block.h"
 #include "symbolizer/base/search.h"
 #include "symbolizer/base/growing_array.h"

@@ -1,8 +1,8 @@
 /*
- * A block: the answers for a range of addresses that has been looked up, as they lie on disk and in memory.
+ * A block: the answers for a range of addresses that has been looked up, with the same layout on disk and in memory.
  *
- * It is one piece of memory without pointers. Numbers are in the machine's own order; text is by its offset
- * in the block's texts, where 0 is "": not known.
+ * It is one piece of memory without pointers. Numbers are in the machine's own order; a text is its offset in the
+ * block's texts, where 0 is "": not known.
  *
  *	header		low, high, and how many there are of what follows
  *	segments	by start: from there (counted from low) to the next one the frames are the same
@@ -52,10 +52,13 @@ struct index_frame {
 	bool inlined;
 };
 
-/* Is this a whole block, of which nothing leads out? To be asked once of what comes from elsewhere. */
+/*
+ * Is this a complete block, whose offsets and indexes all stay inside it? Check each block once that was not made
+ * here.
+ */
 bool index_block_is_valid(const void *bytes, size_t len);
 
-/* The bytes of a valid block. */
+/* Size of a valid block, in bytes. */
 size_t index_block_size(const struct index_block *b);
 
 /*
@@ -74,7 +77,7 @@ size_t index_block_find(const struct index_block *b, uint64_t address, struct in
  *	err = index_builder_finish(&w, high, &block);			the caller's to free
  *
  * Errors are kept until index_builder_finish(): -ENOMEM, -EFBIG. A started builder must be finished or
- * released; a NULL text is one that is not known. A segment that says what the one before it says is left out.
+ * released; a NULL text is one that is not known. A segment equal to the one before it is left out.
  */
 struct index_builder {
 	struct index_block block;
@@ -94,7 +97,7 @@ void index_builder_segment(struct index_builder *w, uint64_t start, uint32_t sco
 int index_builder_finish(struct index_builder *w, uint64_t high, struct index_block **out);
 void index_builder_release(struct index_builder *w);
 
-/* Of a block or of anything else on disk: one changed byte always makes another number. */
+/* Checksum of a block, or of anything else on disk; differs whenever a single byte was changed. */
 uint64_t index_checksum(const void *bytes, size_t len);
 
 #endif

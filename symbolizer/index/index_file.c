@@ -1,3 +1,5 @@
+/* Reads and writes one file's index on disk, with a checksum for every part. */
+
 #include "symbolizer/index/index_file.h"
 #include "symbolizer/base/search.h"
 

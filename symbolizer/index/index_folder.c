@@ -1,3 +1,5 @@
+/* The folder of indexes on disk: opens, locks, replaces and removes files in it. */
+
 #include "symbolizer/index/index_folder.h"
 
 #include <dirent.h>
@@ -164,7 +166,7 @@ int index_folder_begin(struct index_folder *f)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Not flushed to the disk first: what a loss of power leaves of it has the wrong checksums, and goes. */
+/* No fsync: a torn file fails its checksum and is discarded. */
 int index_folder_end(struct index_folder *f, int fd, const char *name, int err)
 {
 	if (close(fd) && !err)

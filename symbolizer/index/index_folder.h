@@ -1,11 +1,11 @@
 /*
- * The folder with the indexes of all files, which agents share: made with mode 0700 when it is missing, and used
- * only when it is a folder (no link to one) of root or ours that nobody else may write to.
+ * The folder with the indexes of all files, which agents share: made with mode 0700 when it is missing, and used only
+ * when it is a folder (no link to one) that belongs to root or to us, and nobody else may write to.
  *
  * Files in it are never changed, only put in place by rename, or removed; so whoever has one open may go on
- * reading it. Who writes or removes holds the lock on the folder, which ends with the process.
+ * reading it. To write or remove files, a process holds the lock on the folder, which ends with the process.
  *
- * It is held to a size: of the files in it, those go first that have not been opened for longest.
+ * Its size is limited: the files that have not been opened for longest are removed first.
  */
 #ifndef SYMBOLIZER_INDEX_FOLDER_H
 #define SYMBOLIZER_INDEX_FOLDER_H
@@ -26,25 +26,25 @@ uint64_t index_folder_max_bytes(const struct index_folder *f);
 const char *index_folder_path(const struct index_folder *f); /* as it was opened */
 
 /*
- * Opens a file in it for reading, and notes that it was used. Returns the descriptor, the caller's to close;
- * -ENOENT; -EBADMSG: not a regular file of root or ours that nobody else may write to; -errno.
+ * Opens a file in it for reading, and records that it was used. Returns the descriptor, the caller's to close;
+ * -ENOENT; -EBADMSG: not a regular file, belongs to neither root nor us, or others may write to it; -errno.
  */
 int index_folder_open_file(const struct index_folder *f, const char *name);
 
 /*
- * To write: lock, then for each file begin, write all of it, end; then unlock. -EWOULDBLOCK: another one is
- * writing; with `wait` after a second only.
+ * To write: lock, then for each file begin, write all of it, end; then unlock. -EWOULDBLOCK: another process is
+ * writing; with `wait` it is waited for, up to a second.
  */
 int index_folder_lock(struct index_folder *f, bool wait);
 void index_folder_unlock(struct index_folder *f);
 
-/* Makes the one new file, and returns its descriptor, or -errno. */
+/* Creates the new file; returns its descriptor, or -errno. */
 int index_folder_begin(struct index_folder *f);
 
-/* Closes it; puts it in place under its name, or removes it when `err` is not 0. Returns err, or -errno. */
+/* Closes the new file and renames it to `name`, or removes it when `err` is not 0. Returns err, or -errno. */
 int index_folder_end(struct index_folder *f, int fd, const char *name, int err);
 
-/* Removes files until the rest is within bounds; returns how many. To be called under the lock. */
+/* Removes files until the rest is within the limit; returns how many. Call it under the lock. */
 size_t index_folder_trim(struct index_folder *f);
 
 #endif

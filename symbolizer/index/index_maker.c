@@ -1,3 +1,5 @@
+/* Hashes the build-id of the program or library that this code is linked into. */
+
 #include "symbolizer/index/index_maker.h"
 
 #include <link.h>

@@ -1,6 +1,6 @@
 /*
- * Which program makes the indexes: answers of one version must not outlive a fix of them in the next. A number made
- * of the build-id of the executable or library that this code is in; 0 when it has none.
+ * Identifies the program that makes the indexes, so that wrong answers of one version are not used by the next. A
+ * hash of the build-id of the executable or library that this code is in; 0 when it has none.
  */
 #ifndef SYMBOLIZER_INDEX_MAKER_H
 #define SYMBOLIZER_INDEX_MAKER_H

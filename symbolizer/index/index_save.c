@@ -1,3 +1,5 @@
+/* A job that writes an index with copies of its new blocks, so that a thread of its own can do it. */
+
 #include "symbolizer/index/index_save.h"
 
 #include <errno.h>

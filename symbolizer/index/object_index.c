@@ -1,3 +1,5 @@
+/* The blocks of one object, in memory and on disk, and when they are saved. */
+
 #include "symbolizer/index/object_index.h"
 #include "symbolizer/base/search.h"
 #include "symbolizer/base/growing_array.h"

@@ -1,3 +1,5 @@
+/* The functions and source lines of a jit-PID.dump, sorted by address. */
+
 #include "symbolizer/jit/jitdump.h"
 
 #include <errno.h>

@@ -3,12 +3,12 @@
  * tools/perf/Documentation/jitdump-specification.txt: names, and source lines where it knows any. V8 (node
  * --perf-prof), OpenJDK, CPython, LLVM and others write it.
  *
- * The file only grows while the program runs, and is read as far as it goes. Where two functions overlap, the later one
- * is right; code that was moved has its name at both places until something else is there.
+ * The file only grows while the program runs, and is read as far as it goes. Where two functions overlap, the later
+ * one counts; code that was moved has its name at both places until something else is there.
  *
- * Hostile files: numbers are checked, at most 2^18 records are read in one go, a million functions or 128 MiB of
- * names are kept (then those before are forgotten), and the source line of an address, which is looked for in the file
- * when it is asked for, costs reading 1 MiB at most.
+ * Hostile files: numbers are checked, at most 2^18 records are read in one go, at most a million functions or 128 MiB
+ * of names are kept (then all of them are dropped), and looking up a source line, which is done in the file, reads 1
+ * MiB at most.
  */
 #ifndef SYMBOLIZER_JITDUMP_H
 #define SYMBOLIZER_JITDUMP_H
@@ -28,7 +28,7 @@ struct jitdump_hit {
 int jitdump_new(int fd, struct jitdump **out);
 void jitdump_free(struct jitdump *j);
 
-/* Reads what has been added. -EBADMSG: it makes no sense from here on, what is known stays; -ENOMEM. */
+/* Reads what was added to the file. -EBADMSG: malformed from here on, what is known stays; -ENOMEM. */
 int jitdump_refresh(struct jitdump *j);
 
 /* False: no function there. */

@@ -1,3 +1,5 @@
+/* Reads the records of a jit-PID.dump one by one. */
+
 #include "symbolizer/jit/jitdump_file.h"
 
 #include <elf.h>

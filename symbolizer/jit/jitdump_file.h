@@ -1,4 +1,4 @@
-/* The records of a jit-PID.dump, one after the other: see jitdump.h. For jitdump*.c. */
+/* Reads the records of a jit-PID.dump one by one (see jitdump.h). Used by jitdump*.c only. */
 #ifndef SYMBOLIZER_JITDUMP_FILE_H
 #define SYMBOLIZER_JITDUMP_FILE_H
 
@@ -27,16 +27,16 @@ struct jitdump_record {
 	uint64_t entries_at, entries_end, n_entries; /* DEBUG_INFO: where in the file */
 };
 
-/* Looks at the file's header. -EBADMSG; -errno. */
+/* Checks the file's header. -EBADMSG: malformed; -errno. */
 int jitdump_file_begin(struct jitdump_file *f);
 
-/* Looks how long the file has become. */
+/* Updates the file's size. */
 int jitdump_file_grow(struct jitdump_file *f);
 
-/* 1: a record; 0: no whole one yet; -EBADMSG: nonsense. Records of other kinds have just that. */
+/* Returns 1: a record; 0: no complete one yet; -EBADMSG: malformed. In a record of another kind only `kind` is set. */
 int jitdump_file_next(struct jitdump_file *f, struct jitdump_record *out);
 
-/* Up to `len` bytes from `offset`, fewer at the file's end; *got says how many. Good until the next call. */
+/* Reads up to `len` bytes from `offset`, fewer at the file's end; *got is how many. Valid until the next call. */
 const uint8_t *jitdump_file_bytes(struct jitdump_file *f, uint64_t offset, size_t len, size_t *got);
 
 #endif

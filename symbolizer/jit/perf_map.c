@@ -1,3 +1,5 @@
+/* Parses perf-PID.map and finds functions in it, as the file grows. */
+
 #include "symbolizer/jit/perf_map.h"
 #include "symbolizer/base/search.h"
 

@@ -1,6 +1,6 @@
 /*
  * The names that a JIT compiler leaves in /tmp/perf-PID.map: "START SIZE name" a line, START and SIZE in hex.
- * The file grows while the program runs; where two lines overlap, the later one is right.
+ * The file grows while the program runs; where two lines overlap, the later one counts.
  */
 #ifndef SYMBOLIZER_PERF_MAP_H
 #define SYMBOLIZER_PERF_MAP_H
@@ -11,7 +11,7 @@
 
 struct perf_map;
 
-/* Malformed lines are passed over. -EFBIG: over 64 MiB, or 2^20 lines; -ENODATA: not one line that is right. */
+/* Malformed lines are skipped. -EFBIG: over 64 MiB, or 2^20 lines; -ENODATA: no well-formed line. */
 int perf_map_parse(const char *text, size_t len, struct perf_map **out);
 
 /* The same from a file, whose last line counts once its newline is there. */

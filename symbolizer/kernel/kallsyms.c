@@ -1,3 +1,5 @@
+/* Parses /proc/kallsyms and finds kernel symbols by address. */
+
 #include "symbolizer/kernel/kallsyms.h"
 #include "symbolizer/base/search.h"
 

@@ -30,7 +30,7 @@ int kallsyms_read(const char *path, struct kallsyms **out);
 int kallsyms_parse(const char *text, size_t len, struct kallsyms **out);
 void kallsyms_free(struct kallsyms *k);
 
-/* The function that `address` lies in: starts at or below it, and at most 1 MiB below. */
+/* The function that `address` lies in; it starts at the address or up to 1 MiB below. */
 bool kallsyms_find(const struct kallsyms *k, uint64_t address, struct kallsyms_hit *hit);
 
 /* Address of a core kernel symbol; 0: none. Walks the table. */

@@ -1,3 +1,5 @@
+/* Resolves kernel addresses: by debug information where there is any, else by kallsyms. */
+
 #include "symbolizer/kernel/kernel.h"
 
 #include <elf.h>

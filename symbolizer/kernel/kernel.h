@@ -30,21 +30,21 @@ void kernel_free(struct kernel *k);
  */
 void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
 
-/* Reads kallsyms, if that was not tried yet. */
+/* Reads kallsyms, unless that was tried before. */
 void kernel_prepare(struct kernel *k);
 
 /* object_save() for vmlinux and the modules. True: some index was written. */
 bool kernel_save(struct kernel *k, bool last);
 
-/* Debug files that were not to be found may be there now. */
+/* Looks again for debug files that were missing, when they are needed next. */
 void kernel_look_again(struct kernel *k);
 
-/* What can be told of its frames, and of how many modules the debug file was looked for in vain. */
+/* What kernel frames can show; *modules_missing: how many modules' debug files were looked for and not found. */
 enum sym_kernel kernel_state(const struct kernel *k, size_t *modules_missing);
 
 /*
- * Is it a function of arch/x86/entry that the processor enters by itself? By its name: what the unwinder of the
- * kernel knows about its frames does not come with the addresses.
+ * Is it a function of arch/x86/entry at which the processor enters an interrupt or exception? Judged by its name, as
+ * the kernel passes on addresses without what its unwinder knows about the frames.
  */
 bool kernel_is_entry(const char *function);
 

@@ -1,3 +1,5 @@
+/* Resolves kernel addresses by the DWARF of vmlinux and modules, with KASLR taken off. */
+
 #include "symbolizer/kernel/kernel_debug.h"
 
 #include <elf.h>

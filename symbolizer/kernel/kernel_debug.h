@@ -1,9 +1,9 @@
 /*
  * Files, lines and inlined frames of kernel code, from vmlinux and the modules' debug files.
  *
- * vmlinux is linked for one address and runs at another (KASLR). By how much comes from the KERNELOFFSET of
- * PROC/kcore's VMCOREINFO note, else from where _stext is and where it was linked to be. A module is placed at
- * the addresses that SYS/module/NAME/sections has for its sections, so its addresses are those it runs at.
+ * vmlinux is linked for one address and runs at another (KASLR). The difference is KERNELOFFSET in the VMCOREINFO
+ * note of PROC/kcore, else that between _stext's run-time and linked addresses. A module's sections get the addresses
+ * in SYS/module/NAME/sections, so its addresses are the run-time ones.
  */
 #ifndef SYMBOLIZER_KERNEL_DEBUG_H
 #define SYMBOLIZER_KERNEL_DEBUG_H
@@ -19,7 +19,7 @@ struct kernel_debug *kernel_debug_new(const struct object_environment *env,
                                       const char *sys);
 void kernel_debug_free(struct kernel_debug *d);
 
-/* What a lookup needs to know of where the pc is. */
+/* The module or core kernel that a pc is in. */
 struct kernel_place {
 	const char *module;   /* "" for the core kernel */
 	const char *build_id; /* "": not known */
@@ -31,21 +31,21 @@ bool kernel_debug_resolve(struct kernel_debug *d, const struct kernel_place *pla
                           struct object_answer *out);
 
 /*
- * How far the core kernel runs from where it was linked to be. False: it can't be told, for want of both
- * VMCOREINFO and vmlinux.
+ * *offset: the core kernel's run-time address less its linked one. False: not known, for want of both VMCOREINFO and
+ * vmlinux.
  */
 bool kernel_debug_offset(struct kernel_debug *d, const struct kernel_place *core, uint64_t *offset);
 
-/* KERNELOFFSET in the text of a VMCOREINFO note. */
+/* Parses KERNELOFFSET in the text of a VMCOREINFO note. False: it has none. */
 bool kernel_debug_parse_vmcoreinfo(const char *text, size_t len, uint64_t *offset);
 
 /* object_save() for all of them. True: some index was written. */
 bool kernel_debug_save(struct kernel_debug *d, bool last);
 
-/* Files that were not to be found are looked for once more when they are needed next. */
+/* Looks again for files that were missing, when they are needed next. */
 void kernel_debug_look_again(struct kernel_debug *d);
 
-/* Whether vmlinux was looked for in vain, and of how many modules the file was. */
+/* Was vmlinux looked for and not found? *modules: how many modules' files were. */
 bool kernel_debug_missing(const struct kernel_debug *d, size_t *modules);
 
 size_t kernel_debug_memory(const struct kernel_debug *d);

@@ -1,3 +1,5 @@
+/* Finds vmlinux and the kernel modules' debug files in the folders of the distributions. */
+
 #include "symbolizer/kernel/kernel_files.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * Where the kernel's own files lie: vmlinux with debug information, modules, their debug files. The layouts of
+ * Finds the kernel's own files: vmlinux with debug information, modules, their debug files. Knows the layouts of
  * Debian, Ubuntu and Fedora, and of kernels people build themselves.
  */
 #ifndef SYMBOLIZER_KERNEL_FILES_H
@@ -30,7 +30,7 @@ int kernel_files_vmlinux(struct kernel_files *k, const char *build_id, struct el
 
 /*
  * Opens the file of module `name` (with '_' or '-') that has .debug_info, decompressed where it ends in .gz, .xz
- * or .zst. The folders are gone through once. -ENOENT: none.
+ * or .zst. The folders are searched once. -ENOENT: none.
  */
 int kernel_files_module(struct kernel_files *k, const char *name, const char *build_id, struct elf_file **out,
                         const char **path);

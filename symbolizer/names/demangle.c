@@ -1,3 +1,5 @@
+/* Demangles C++ and old Rust names by libiberty, Rust's v0 by rust_v0.c, unless it would cost too much. */
+
 #include "symbolizer/names/demangle.h"
 
 #include <libiberty/demangle.h>

@@ -1,20 +1,19 @@
 /*
- * C++ and Rust names as people write them: the Itanium ABI's mangling and Rust's older one, whose hash goes, by
+ * Demangles C++ and Rust names: the Itanium ABI's mangling and Rust's older one, whose hash is left out, by
  * libiberty; Rust's v0 by rust_v0.h.
  *
- * How much of a name is told:
+ * How much of a name is shown:
  *	SYM_NAMES_TEMPLATES	ns::f<int>			as `c++filt -p` has it
  *	SYM_NAMES_FULL		void ns::f<int>(int) const	as `c++filt` has it
  *	SYM_NAMES_SIMPLIFIED	ns::f				without template (and Rust's generic) arguments, at
  *								any depth; "<T as Trait>::f" stays, it names
  *
- * Clones: what the compiler splits off a function or copies from it goes by the function's own name. A fixed rule,
- * for mangled names and others: from a name's end are cut ".constprop.N", ".isra.N", ".part.N", ".lto_priv.N",
- * ".llvm.N", ".cold", ".cold.N", ".localalias" and ".localalias.N", as many as there are ("f.part.0.cold" is f,
- * while "f.0" and "f.avx2" stay). Another tail of a mangled name is shown by SYM_NAMES_FULL alone, as
- * " [clone .avx2]".
+ * Clones, the parts and copies that a compiler makes of a function, have the function's own name. By a fixed rule,
+ * for mangled names and others, these are cut from a name's end: ".constprop.N", ".isra.N", ".part.N", ".lto_priv.N",
+ * ".llvm.N", ".cold", ".cold.N", ".localalias" and ".localalias.N", as many as there are ("f.part.0.cold" is f, while
+ * "f.0" and "f.avx2" stay). Another tail of a mangled name is shown by SYM_NAMES_FULL alone, as " [clone .avx2]".
  *
- * A symbol's version ("@@GLIBC_2.34") goes, too; "@plt" (plt_names.h) stays behind the demangled name.
+ * A symbol's version ("@@GLIBC_2.34") is cut, too; "@plt" (plt_names.h) stays behind the demangled name.
  *
  * Hostile names: a mangled name can stand for one that is 2^1000 long, and take as long to print. So what comes
  * out over 1 MiB, nests too deep or may cost too much is not demangled, nor is a C++ name over 4096 characters.
@@ -27,10 +26,10 @@
 
 #include "symbolizer/types.h"
 
-/* How `name` is to be shown, the caller's to free. NULL: as it stands (or memory is short). */
+/* Returns the text to show for `name`, the caller's to free. NULL: show `name` as it is (or memory is short). */
 char *demangle(const char *name, enum sym_names detail);
 
-/* How much of a name is left without its clone suffixes. */
+/* Length of the name without its clone suffixes. */
 size_t demangle_without_clones(const char *name);
 
 #endif

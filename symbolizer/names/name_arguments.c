@@ -1,3 +1,5 @@
+/* Removes template and generic arguments from a demangled name. */
+
 #include "symbolizer/names/name_arguments.h"
 
 #include <ctype.h>

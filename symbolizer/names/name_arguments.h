@@ -3,7 +3,7 @@
 #define SYMBOLIZER_NAME_ARGUMENTS_H
 
 /*
- * Cuts them from a demangled name, in place, at any depth. What Rust names a function by stays: <T as Trait>::f,
+ * Cuts them from a demangled name, in place, at any depth. What a Rust function is named after stays: <T as Trait>::f,
  * <impl Trait for T>::f. A name whose brackets don't match stays whole.
  */
 void name_arguments_cut(char *name);

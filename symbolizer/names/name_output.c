@@ -1,3 +1,5 @@
+/* Appends to a name, up to NAME_OUTPUT_MAX bytes. */
+
 #include "symbolizer/names/name_output.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The text of a name in the making, bounded: what a mangled name stands for may be longer than any memory. */
+/* A name while it is printed, with a bound: the name that a mangled one stands for may not fit into memory. */
 #ifndef SYMBOLIZER_NAME_OUTPUT_H
 #define SYMBOLIZER_NAME_OUTPUT_H
 
@@ -7,7 +7,7 @@
 
 #define NAME_OUTPUT_MAX ((size_t)1 << 20)
 
-/* Zeroed, it is empty; `text` is the owner's to free, and has a NUL behind it once anything was put there. */
+/* A zeroed one is empty. The owner frees `text`, which ends with a NUL once anything was put there. */
 struct name_output {
 	char *text;
 	size_t len, size;

@@ -1,3 +1,5 @@
+/* Demangles Rust's v0 names: paths, types, and the grammar around them. */
+
 #include "symbolizer/names/rust_v0.h"
 
 #include <string.h>

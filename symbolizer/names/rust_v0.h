@@ -3,7 +3,7 @@
  * _RNvCs1234_7mycrate3foo is mycrate::foo. Names come out as rustc-demangle's short form has them: no hashes of
  * crates, no types of integer constants.
  *
- * Bounded against names that are made to hurt: nesting, steps, lifetimes, and output (name_output.h).
+ * Nesting, steps, lifetimes and output (name_output.h) are bounded, against names that are made to take long.
  */
 #ifndef SYMBOLIZER_RUST_V0_H
 #define SYMBOLIZER_RUST_V0_H

@@ -1,4 +1,4 @@
-/* The constants of Rust's v0 mangling. */
+/* Demangles the constants in Rust's v0 names. */
 #include <stdio.h>
 #include <string.h>
 

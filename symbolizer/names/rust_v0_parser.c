@@ -1,3 +1,5 @@
+/* Reads numbers, identifiers (with Punycode) and back references of Rust's v0 names. */
+
 #include "symbolizer/names/rust_v0_parser.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * The lexical part of Rust's v0 mangling: numbers, identifiers and where they go. For rust_v0*.c.
+ * Reads the numbers, identifiers and back references of Rust's v0 names, and prints. Used by rust_v0*.c only.
  *
  * An error is sticky: after it every function here does nothing, and says "end of text" or 0, so that only loops
  * need to look at `failed`.
@@ -21,7 +21,7 @@ struct rust_v0 {
 	uint64_t bound_lifetimes;
 };
 
-/* Must stand around each part that may hold others. False: too deep, or too much. */
+/* Call both around each part that may be nested. False: too deep, or too many steps. */
 bool rust_v0_enter(struct rust_v0 *p);
 void rust_v0_leave(struct rust_v0 *p);
 
@@ -49,8 +49,8 @@ void rust_v0_put_identifier(struct rust_v0 *p, const struct rust_v0_identifier *
 const char *rust_v0_hex(struct rust_v0 *p, size_t *len);
 
 /*
- * "B" has been taken: goes to where it points. True: what stands there is to be read now, and `next` to be set to
- * *back then. False: while skipping, and for one that points elsewhere than back.
+ * Follows a back reference, after its "B" was taken. True: read what is there, then set `next` to *back. False: while
+ * skipping, or when it does not point back.
  */
 bool rust_v0_follow(struct rust_v0 *p, size_t *back);
 
@@ -58,7 +58,7 @@ bool rust_v0_follow(struct rust_v0 *p, size_t *back);
 void rust_v0_const(struct rust_v0 *p, bool in_value);
 void rust_v0_path(struct rust_v0 *p, bool in_value);
 
-/* Calls `each` until "E", which is taken; returns how often. */
+/* Calls `each` until "E", which is taken; returns the number of calls. */
 size_t rust_v0_list(struct rust_v0 *p, void (*each)(struct rust_v0 *p), const char *between);
 
 #endif

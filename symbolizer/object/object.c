@@ -1,3 +1,5 @@
+/* One mapped file: loads its debug file, symbols, DWARF and unwind tables on first use. */
+
 #include "symbolizer/object/object.h"
 
 #include <errno.h>

@@ -32,10 +32,10 @@ struct object_environment {
 	struct symbolizer_stats *stats;
 };
 
-/* Says that there is no debug information for the file of that build-id (""; nothing is said), to whom it concerns. */
+/* Calls env->debug_missing(), if set, for the file of that build-id; not for "". */
 void object_report_missing(const struct object_environment *env, const char *build_id);
 
-/* The answer for one address, as it is remembered. */
+/* The answer for one address. */
 struct object_answer {
 	const struct sym_frame *frames; /* until the next call for this object */
 	size_t n_frames;
@@ -54,16 +54,19 @@ const char *object_build_id(const struct object *o);
 bool object_has_functions(const struct object *o); /* as far as has been loaded, or answered */
 bool object_has_lines(const struct object *o);
 
-/* The ELF address of what is mapped from `offset` of the file. */
+/* The ELF address at which `offset` of the file is mapped. False: no segment holds it. */
 bool object_address(const struct object *o, uint64_t offset, uint64_t *address);
 
 /* False: nothing is known of the address. The names are interned. */
 bool object_resolve(struct object *o, uint64_t address, struct object_answer *out);
 
-/* Plain bytes of the file. -errno of reading; -EBADMSG: outside it. */
+/* Reads bytes of the file as they are. -errno of reading; -EBADMSG: outside it. */
 int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len);
 
-/* How to unwind from an ELF address; lives until the tables go. -ENOENT, -EBADMSG, -ENOMEM, as cfi_rules_at(). */
+/*
+ * The unwind rules for an ELF address, valid until the tables are freed. -ENOENT, -EBADMSG, -ENOMEM, as
+ * cfi_rules_at().
+ */
 int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out);
 
 /* Bytes of all tables; changes only in object_resolve() and object_rules(). */
@@ -73,14 +76,16 @@ size_t object_memory(const struct object *o);
 void object_touch(struct object *o, uint64_t clock);
 uint64_t object_last_use(const struct object *o);
 
-/* Has object_memory() changed since this was last asked? */
+/* Has object_memory() changed since the last call? */
 bool object_has_grown(struct object *o);
 
-/* Puts what has been found out into the index on disk, as object_index_save(). True: it was written. */
+/* Saves new answers to the index on disk, as object_index_save(). True: it was written. */
 bool object_save(struct object *o, enum index_save when);
 
-/* Frees the tables, saving what is not in the index on disk unless somebody else is writing there; they are loaded again when
- * needed. */
+/*
+ * Frees the tables, which are loaded again when needed. Saves new answers to the index on disk before, unless
+ * somebody else is writing there.
+ */
 void object_unload(struct object *o);
 
 #endif

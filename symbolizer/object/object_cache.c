@@ -1,3 +1,5 @@
+/* The cache of open objects, which evicts the least recently used ones. */
+
 #include "symbolizer/object/object_cache.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /*
- * The files that are mapped anywhere, once each: by device, inode, size and time of change, so that a file
- * replaced in place is another file; and by build-id, so that the same library in two containers is one.
+ * The files that any process has mapped, once each. They are told apart by device, inode, size and time of change, so
+ * that a file replaced in place is another file; and by build-id, so that the same library in two containers is one.
  *
  * Tables are bounded: over max_bytes, or over the number of open files, the least recently used object goes.
- * `generation` changes whenever one goes: pointers got before are dead then.
+ * `generation` changes whenever an object is evicted: pointers got before are invalid then.
  */
 #ifndef SYMBOLIZER_OBJECT_CACHE_H
 #define SYMBOLIZER_OBJECT_CACHE_H
@@ -16,21 +16,22 @@ struct object_cache *object_cache_new(const struct object_environment *env);
 void object_cache_free(struct object_cache *c);
 
 /*
- * The object of an open regular file; takes `fd` in any case. `root` and `path` as object_new(). -EBADMSG: it can't be
- * used, which is counted once a file. What may be otherwise the next time (object_cache_may_pass()) is not remembered.
+ * The object of an open regular file; takes `fd` in any case. `root` and `path` as object_new(). -EBADMSG: it can't
+ * be used, which is counted once a file. An error that may pass (object_cache_may_pass()) is not remembered: the file
+ * is tried again.
  */
 int object_cache_get(struct object_cache *c, int fd, const char *root, const char *path, struct object **out);
 
-/* Whether an error says nothing of the file: there were no descriptors, no memory, it was interrupted. */
+/* Is the error's cause outside the file: no descriptors, no memory, an interruption? */
 bool object_cache_may_pass(int err);
 
 /* The vDSO that this process has mapped, which is every process's. NULL: none. */
 struct object *object_cache_vdso(struct object_cache *c);
 
-/* Forgets the files of that build-id, so that they are opened anew. Pointers got before are dead. */
+/* Drops the files of that build-id, so that they are opened anew. Pointers got before become invalid. */
 void object_cache_forget(struct object_cache *c, const char *build_id);
 
-/* To be called after each use of an object: notes its memory, and evicts others. */
+/* Call after each use of an object: updates its memory, and evicts others if need be. */
 void object_cache_used(struct object_cache *c, struct object *o);
 
 /* object_save() for all of them. True: some index was written. */

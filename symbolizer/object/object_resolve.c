@@ -1,4 +1,4 @@
-/* Addresses -> frames of one object: from its index, else worked out and put there. */
+/* Resolves addresses of one object: by its index, else by DWARF and symbols, which adds to the index. */
 #include <elf.h>
 #include <errno.h>
 #include <limits.h>

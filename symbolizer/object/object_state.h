@@ -23,8 +23,8 @@ struct object {
 	struct cfi *cfi;
 	struct object_index *index;
 	bool symtab_tried, dwarf_tried, cfi_tried, debug_tried;
-	bool is_partial; /* some table could not be had, so answers may be less than the file has to say */
-	bool has_given_functions, has_given_lines; /* by the index, without any of these tables */
+	bool is_partial; /* some table could not be loaded, so answers may be incomplete */
+	bool has_given_functions, has_given_lines; /* answers from the index had some */
 	uint64_t last_use;
 	bool has_grown;
 	char build_id[BUILD_ID_HEX_SIZE];

@@ -1,3 +1,5 @@
+/* Names Python frames, with a cache of the code objects that were read from the process. */
+
 #include "symbolizer/python/python.h"
 
 #include <errno.h>

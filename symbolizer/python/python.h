@@ -7,8 +7,8 @@
  *	thread_id is pthread_self() (the thread pointer, on x86-64 with glibc and musl alike) -> frames, each
  *	pointing to the one that called it. They may be read only while the thread is stopped. The walk needs
  *	nothing but a struct sym_python_layout, so that it can be done in the kernel at the moment the thread
- *	stops; sym_python_walk() is the same walk for a reader in user space. What it takes along of a frame is
- *	a struct sym_python_step, which is named later by sym_python_frame().
+ *	stops; sym_python_walk() is the same walk for a reader in user space. It copies each frame into a struct
+ *	sym_python_step, which sym_python_frame() names later.
  *
  * Order of calls
  *	sym_python_find(pid, NULL, &layout);		once a process; again after exec, dlopen of libpython
@@ -18,10 +18,10 @@
  *	sym_python_close(py);
  *
  * How Python frames take the place of native ones
- *	A native stack and the steps, both innermost first. A native frame that is
+ *	Take the native stack and the steps, both innermost first. A native frame that is
  *	SYM_PYTHON_EVALUATOR is replaced by the next steps up to and including the first with is_entry; one that
- *	is SYM_PYTHON_EVALUATOR_PART is dropped. A step whose code is 0 shows nothing. In all versions; what
- *	is_entry means differs:
+ *	is SYM_PYTHON_EVALUATOR_PART is dropped. A step whose code is 0 shows nothing. That is the
+ *	same in all versions; what is_entry means differs:
  *	3.8 - 3.10	each frame has an evaluator of its own: is_entry is always set
  *	3.11		the frame's is_entry: the evaluator was called for it. Frames it calls without leaving the
  *			evaluator have it clear. Generators and coroutines always have an evaluator of their own
@@ -80,7 +80,7 @@ struct sym_python_layout {
 	uint64_t code_type; /* run-time address of PyCode_Type; 0: not known */
 	/* Run-time addresses of _PyEval_EvalFrameDefault and of the part that the compiler put elsewhere. */
 	struct sym_python_range evaluator[SYM_PYTHON_EVALUATOR_RANGES];
-	/* Of an evaluator of tail calls: run-time return addresses of its calls, in all copies of it. 0: no more. */
+	/* Of an evaluator with tail calls: run-time return addresses of its calls, in all its copies. 0: no more. */
 	uint64_t evaluator_calls[SYM_PYTHON_EVALUATOR_CALLS];
 	uint64_t executable_mask; /* and-ed to what stands at frame_executable: the rest is a tag */
 
@@ -93,7 +93,7 @@ struct sym_python_layout {
 	uint16_t
 	        cframe_current_frame; /* 3.11, 3.12: tstate_frame is of a pointer to a struct that has the pointer
 	                                  to the frame here; else absent: it is of that pointer itself */
-	uint16_t frame_size;          /* of what has to be read of a frame, from its beginning */
+	uint16_t frame_size;          /* bytes to read of a frame, from its beginning */
 	uint16_t frame_previous, frame_executable, frame_instr;
 	uint16_t frame_owner; /* one byte; absent before 3.12 */
 	uint16_t shim_owner;  /* the least owner of a frame that is not shown */
@@ -112,7 +112,7 @@ struct sym_python_layout {
 	uint16_t unicode_ascii_size, unicode_compact_size; /* sizes of the headers before the characters */
 };
 
-/* All that is taken along of a frame. */
+/* What the walk copies of one frame. */
 struct sym_python_step {
 	uint64_t code;        /* the code object; 0: an evaluator that shows no frame */
 	uint64_t instr;       /* as it stands in the frame; f_lasti sign-extended */
@@ -121,8 +121,8 @@ struct sym_python_step {
 };
 
 /*
- * Tells a code object from another that has its address later: its co_name, co_filename, co_linetable
- * (co_lnotab), as pointers, and co_firstlineno. The walk in the kernel uses the same formula.
+ * A hash of a code object's co_name, co_filename, co_linetable (co_lnotab), as pointers, and co_firstlineno: tells it
+ * from another one that has the same address later. The walk in the kernel uses the same formula.
  */
 static inline uint64_t sym_python_fingerprint(uint64_t name, uint64_t filename, uint64_t linetable,
                                               uint32_t firstlineno)
@@ -140,8 +140,8 @@ static inline uint64_t sym_python_fingerprint(uint64_t name, uint64_t filename, 
 typedef int (*sym_python_read)(void *context, uint64_t address, void *buffer, size_t len);
 
 /*
- * Can the file of a mapping be a Python, going by its path alone? Cheap; false for a program of another name
- * that has Python linked in, which sym_python_find() also finds.
+ * By its path alone, can a mapped file be a Python? Cheap; false for a program of another name that has Python linked
+ * in, which sym_python_find() finds, too.
  */
 bool sym_python_may_be(const char *path);
 
@@ -149,7 +149,7 @@ bool sym_python_may_be(const char *path);
  * Looks for a Python in the process's executable mappings: in files that sym_python_may_be() and in its
  * program. Reads files and PROC/PID/maps only, so it can be called before the interpreter has started. Costs
  * about half a millisecond a Python, 10 to 25 ms one with tail calls, all of whose code is read. `proc` NULL:
- * /proc. -ENOENT: none; -ENOTSUP: a version that is not known, or a file of another machine; -ESRCH, -EACCES,
+ * /proc. -ENOENT: no Python; -ENOTSUP: an unknown version, or a file of another machine; -ESRCH, -EACCES,
  * -ENOMEM.
  */
 int sym_python_find(pid_t pid, const char *proc, struct sym_python_layout *out);
@@ -157,7 +157,7 @@ int sym_python_find(pid_t pid, const char *proc, struct sym_python_layout *out);
 /*
  * Walks the frames of the stopped thread whose pthread_self() is `thread_id`, innermost first. -ESRCH: it has
  * no thread state; -EFAULT and the like: memory could not be read; -ELOOP: more than `max` steps, of which
- * the innermost are given. In each case steps[0..*n) are good.
+ * the innermost are given. In each case steps[0..*n) are valid.
  */
 int sym_python_walk(const struct sym_python_layout *layout, sym_python_read read, void *context,
                     uint64_t thread_id, struct sym_python_step *steps, size_t max, size_t *n);
@@ -172,15 +172,17 @@ struct sym_python;
 int sym_python_open(struct symbolizer *s, const struct sym_python_layout *layout, sym_python_read read,
                     void *context, struct sym_python **out);
 
-/* `read` is not called any more: only what is known already is named. For a process that has exited. */
+/*
+ * After it `read` is not called any more, and only frames of known code objects get names. For a process that has
+ * exited.
+ */
 void sym_python_detach(struct sym_python *py);
 void sym_python_close(struct sym_python *py);
 
 /*
- * Always names what is shown: a frame whose code object is not there any more, or is another one now, reads
- * "[python code gone]", without file and line, and is counted. Returns 0, or -ESTALE for such a one. -ENODATA,
- * *out left alone: a frame that is not shown (see above), as a step of code 0 is, which yields the same. The
- * function is co_qualname, before 3.11 co_name.
+ * Names a frame: the function is co_qualname, before 3.11 co_name. Returns 0. -ESTALE: the code object is gone, or
+ * another one has its place: the name is "[python code gone]", without file and line, and the frame is counted.
+ * -ENODATA, *out unchanged: the frame is not shown (see above), as for a step of code 0.
  */
 int sym_python_frame(struct sym_python *py, const struct sym_python_step *step, struct sym_frame *out);
 
@@ -197,13 +199,13 @@ enum sym_python_native {
 	SYM_PYTHON_NOT_EVALUATOR,
 	SYM_PYTHON_EVALUATOR, /* _PyEval_EvalFrameDefault, all of it or a part that the compiler split off */
 	SYM_PYTHON_EVALUATOR_PART, /* _TAIL_CALL_*: called by _PyEval_EvalFrameDefault, which is there as well */
-	/* An evaluator, and so the frame that it calls is a part of it, unless that is an evaluator itself. */
+	/* An evaluator; the frame that it calls is a part of it, too, unless that is an evaluator itself. */
 	SYM_PYTHON_EVALUATOR_AND_CALLED
 };
 
 /*
  * `address` is the native frame's pc, less 1 if it is a return address; `function` its name (of inlined frames:
- * the one they were inlined into) or whatever stands for it. Works for files without a symbol table, too, and
+ * the one they were inlined into) or whatever is shown instead. Works without a symbol table, too, and
  * where an evaluator of tail calls was inlined into others.
  */
 enum sym_python_native sym_python_native_kind(const struct sym_python_layout *layout, uint64_t address,

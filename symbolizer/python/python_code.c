@@ -1,3 +1,5 @@
+/* Reads a code object out of a process, and finds the line of an instruction in it. */
+
 #include "symbolizer/python/python_code.h"
 
 #include <errno.h>

@@ -27,8 +27,8 @@ struct python_code {
 };
 
 /*
- * -ESTALE: the object at that address has another fingerprint, or is no code object; -errno of reading;
- * -EBADMSG: not what it should be made of. *out is the caller's, to be freed by free().
+ * Reads the code object at an address; the caller frees *out by free(). -ESTALE: the object there has another
+ * fingerprint, or is no code object; -errno of reading; -EBADMSG: malformed name or line table; -ENOMEM.
  */
 int python_code_read(const struct python_memory *memory, uint64_t address, uint64_t fingerprint,
                      struct intern *strings, struct python_code **out);

@@ -1,3 +1,5 @@
+/* Finds both parts of _PyEval_EvalFrameDefault when the compiler split it in two. */
+
 #include "symbolizer/python/python_evaluator.h"
 #include "symbolizer/base/search.h"
 

@@ -1,5 +1,5 @@
 /*
- * Where the code of Python's evaluator lies, for files without a symbol table.
+ * Finds the code of Python's evaluator in files without a symbol table.
  *
  * Compilers cut a function in two: what a training run found busy, or what does not look like an error path,
  * and the rest, NAME.cold, which stands elsewhere and is no symbol of .dynsym. In Debian's 3.13 and 3.14 nearly
@@ -14,8 +14,8 @@
 #include "symbolizer/python/python.h"
 
 /*
- * `start` and `size` are of the symbol: they become the first range. The second one is empty when there is no
- * other part, or none can be told. ELF addresses.
+ * `start` and `size` are the symbol's, and become the first range. The second one is empty when there is no other
+ * part, or it was not found. ELF addresses.
  */
 void python_evaluator_ranges(struct elf_file *f, uint64_t start, uint64_t size,
                              struct sym_python_range out[SYM_PYTHON_EVALUATOR_RANGES]);

@@ -1,3 +1,5 @@
+/* Finds out from an ELF file which CPython it has, and fills in the layout. */
+
 #include "symbolizer/python/python_file.h"
 
 #include <elf.h>

@@ -1,4 +1,4 @@
-/* Looking for a Python in a process. */
+/* Finds the Python in a process's mappings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,3 +1,5 @@
+/* Decodes the three forms of CPython's line tables: lnotab, ranges, locations. */
+
 #include "symbolizer/python/python_lines.h"
 
 #define NO_LINE    (-128) /* as an increment of PEP 626: the range has none */

@@ -1,6 +1,6 @@
 /*
- * The line of an instruction by a code object's line table, in the three forms that there have been.
- * `offset` is in bytes from the first instruction. A table may hold anything: what makes no sense yields 0.
+ * Looks up the line of an instruction in a code object's line table, in each of the three forms that CPython has had.
+ * `offset` is in bytes from the first instruction. Tables are not trusted: malformed ones yield 0.
  */
 #ifndef SYMBOLIZER_PYTHON_LINES_H
 #define SYMBOLIZER_PYTHON_LINES_H
@@ -14,7 +14,7 @@ enum python_lines_form {
 	PYTHON_LINES_LOCATIONS /* from 3.11: entries of variable length, with columns, too */
 };
 
-/* 0: that instruction has no line, or the table does not reach it. Before the first one: `first_line`. */
+/* 0: the instruction has no line, or the table does not reach it. Before the first instruction: `first_line`. */
 uint32_t python_line(enum python_lines_form form, const uint8_t *table, size_t len, int32_t first_line,
                      int64_t offset);
 

@@ -1,3 +1,5 @@
+/* Finds the calls of tail-call handlers in a Python's code, which tell copies of its evaluator. */
+
 #include "symbolizer/python/python_tail_calls.h"
 
 #include <elf.h>

@@ -1,3 +1,5 @@
+/* Reads a str object of another process as UTF-8. */
+
 #include "symbolizer/python/python_text.h"
 
 #include <errno.h>

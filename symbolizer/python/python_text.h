@@ -1,4 +1,4 @@
-/* Strings of CPython (PEP 393) out of another process's memory. */
+/* Reads strings of CPython (PEP 393) from another process's memory. */
 #ifndef SYMBOLIZER_PYTHON_TEXT_H
 #define SYMBOLIZER_PYTHON_TEXT_H
 

@@ -1,4 +1,4 @@
-/* The walk over a thread's frames. */
+/* Walks the Python frames of a thread. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * changes: works, and changes its tag some 100,000 times a second: what a tag costs where it is changed often.
+ * changes: works and changes its tag some 100,000 times a second, to measure what frequent changes cost.
  *
  *   changes [SECONDS [new]]     prints steps of work a second, and by second of its own CPU time
  *

@@ -1,7 +1,7 @@
 /*
  * lookups FILE CACHE REPEATS: reads ELF addresses (hex, one a line), looks each up in FILE and prints the frames as
  * addr2line -f -i does. CACHE is the folder of indexes, "" for none. Then it looks them all up REPEATS times
- * more without printing. Tells on stderr, as `key value` lines, what it took.
+ * more without printing. Prints the time and memory that took on stderr, as `key value` lines.
  */
 #include <err.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /*
- * pingpong: two threads on one CPU pass a byte to each other through two pipes: nothing but context switches.
- * The hardest load for whoever hooks the scheduler.
+ * pingpong: two threads on one CPU pass a byte to each other through two pipes: nothing but context switches, the
+ * hardest load for a hook on the scheduler.
  *
  *   pingpong [SECONDS] [CPU]     prints round trips a second, and by second of its own CPU time
  *

@@ -1,5 +1,5 @@
 /*
- * syscalls: a loop of the cheapest system call, for whoever hooks system calls or makes each thread pay.
+ * syscalls: a loop of the cheapest system call, to measure profilers that hook system calls or slow down every thread.
  *
  *   syscalls [SECONDS]     prints calls a second, and by second of its own CPU time
  */

@@ -1,4 +1,4 @@
-/* demangle_names templates|full|simplified: reads names, one a line, and prints each as it would be shown. */
+/* demangle_names templates|full|simplified: reads names, one a line, and prints each demangled. */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>

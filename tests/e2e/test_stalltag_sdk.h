@@ -6,7 +6,7 @@
 
 void sdk_attach(uint8_t span);
 void sdk_detach(void);
-const uint8_t *sdk_current(void); /* the record in its slot, by its own reckoning */
+const uint8_t *sdk_current(void); /* the record that the SDK thinks is in its slot */
 void sdk_publish(void);           /* a process context */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Unwind tables that a hostile file has, and a hostile stack: the compact rows must say what the exact evaluator says,
+ * Fuzzes a hostile file's unwind tables and a hostile stack: the compact rows must say what the exact evaluator says,
  * and a walk by them ends.
  *
  * Input: 8 bytes that tell how the rest is cut (struct cut), then .eh_frame, .debug_frame, .eh_frame_hdr, stack.

@@ -1,4 +1,4 @@
-/* The configuration's file. It is loaded, or refused in one line. */
+/* Fuzzes the configuration file: each must load, or be refused in one line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Names of symbols, one a line: those of a hostile file. What takes long is a finding, too. */
+/* Fuzzes symbol names, one a line, as in a hostile file. Names that take long are a finding, too. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A file that a hostile process maps: ELF tables, symbols, DWARF, call frame information. */
+/* Fuzzes a mapped file of a hostile process: ELF tables, symbols, DWARF, call frame information. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Index files of the symbol cache, whoever wrote them. The first byte of an input says what of it is put right before it
- * is read, as nobody guesses a checksum: 1 the header, 2 the directory's checksum, 4 the blocks'. 8: it is a block.
+ * Fuzzes index files of the symbol cache. As a fuzzer guesses no checksums, the first byte of an input says what is
+ * corrected before it is read: 1 the header, 2 the directory's checksum, 4 the blocks'. 8: the input is a block.
  */
 #include <fcntl.h>
 #include <stdlib.h>

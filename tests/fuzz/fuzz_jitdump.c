@@ -1,4 +1,4 @@
-/* A jit-PID.dump, which a hostile process writes: read in two goes, as it would grow. */
+/* Fuzzes a hostile process's jit-PID.dump, read in two parts, as if it grew. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

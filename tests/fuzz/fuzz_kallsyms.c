@@ -1,4 +1,4 @@
-/* /proc/kallsyms, as another kernel might write it. */
+/* Fuzzes the parser of /proc/kallsyms. */
 #include <stdlib.h>
 #include <string.h>
 

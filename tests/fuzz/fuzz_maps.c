@@ -1,4 +1,4 @@
-/* /proc/PID/maps and perf-PID.map: whatever a process manages to put there. */
+/* Fuzzes the parsers of /proc/PID/maps and perf-PID.map. */
 #include <stdlib.h>
 #include <string.h>
 

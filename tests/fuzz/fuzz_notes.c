@@ -1,4 +1,7 @@
-/* The comments of somebody's profile: one line each. What is read must be written and read back the same. */
+/*
+ * Fuzzes the comments of a foreign profile, one line each: what is read must be the same after writing and reading
+ * again.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * Whatever profile_decode() takes must encode, read back as the same profile, split and merge. Input: a
+ * Fuzzes profile_decode(): what it accepts must encode, read back as the same profile, split and merge. Input: a
  * profile, plain or gzip'd; libFuzzer sees through neither checksum nor compression, so plain ones carry it
  * further.
  */

@@ -1,5 +1,5 @@
 /*
- * The process context of another process: the input is its memory from address 0, where the header stands;
+ * Fuzzes the process context of another process: the input is its memory from address 0, where the header stands;
  * and, once more, the input is the protobuf message alone.
  */
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* What a server answers is not trusted: any body becomes one printable line within its room. */
+/* Fuzzes a server's answers: any body must become one printable line of bounded length. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * The memory of a process that says it is a Python: its objects may be anything. The first bytes choose the
+ * Fuzzes the memory of a process that claims to be a Python: its objects may be anything. The first bytes choose the
  * version, or give _Py_DebugOffsets; all are the memory, again and again at ever higher addresses.
  */
 #include <errno.h>

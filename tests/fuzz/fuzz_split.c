@@ -1,6 +1,6 @@
 /*
- * A .dwo or .dwp file beside a hostile program. Byte 0 says which (1: a package), the 8 after it are the dwo_id of the
- * skeleton, the rest is the file.
+ * Fuzzes a .dwo or .dwp file beside a hostile program. Byte 0 says which (1: a package), the 8 after it are the
+ * dwo_id of the skeleton, the rest is the file.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* An executable file that some process has mapped. */
+/* Fuzzes the search for probes and slots in a mapped executable. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
-/* A plain main for a fuzz target: feeds it each file named, and each file in each folder named. With it the
- * seeds are replayed by any compiler, as a part of `make test`; libFuzzer is not needed. */
+/*
+ * main() of a fuzz target without libFuzzer: runs it on each file given, and on each file in each folder given. So
+ * `make test` replays the seeds with any compiler.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>

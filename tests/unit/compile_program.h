@@ -1,4 +1,4 @@
-/* Tests that look at programs and libraries build them first, with the C compiler, into a folder of their own. */
+/* For tests that examine programs and libraries: builds those with the C compiler, in a folder of the test's own. */
 #ifndef STALLPROF_TESTS_COMPILE_PROGRAM_H
 #define STALLPROF_TESTS_COMPILE_PROGRAM_H
 
@@ -30,7 +30,7 @@ static inline int program_dir_make(void **state)
 	return mkdtemp(program_dir) ? 0 : -1;
 }
 
-/* Makes the folder, with one file in it. */
+/* Makes the folder, and one file in it. */
 static inline int program_dir_make_with(void **state, const char *name, const char *text)
 {
 	char path[256];
@@ -63,7 +63,7 @@ static inline int program_dir_remove(void **state)
 	return shell("rm -rf '%s'", program_dir);
 }
 
-/* Runs `cc FLAGS` with %s replaced by the folder; true if that worked. */
+/* Runs `cc FLAGS` with %s replaced by the folder; returns whether that worked. */
 __attribute__((format(printf, 1, 2))) static inline int compile_into(const char *format, ...)
 {
 	char arguments[4096];

@@ -1,4 +1,4 @@
-/* A session over a tracer that needs no kernel (fake_tracer.h): nothing comes but what the test makes. */
+/* A session over a tracer that needs no kernel (fake_tracer.h): it gets only what the test sends. */
 #ifndef STALLPROF_TESTS_FAKE_SESSION_H
 #define STALLPROF_TESTS_FAKE_SESSION_H
 
@@ -40,7 +40,7 @@ static void fake_say(const char *line)
 	print_message("# %s\n", line);
 }
 
-/* It has looked at all processes that are there, so that nothing keeps it busy. */
+/* It has looked at all running processes, so it is idle. */
 static inline struct session *fake_session_begin(void)
 {
 	const struct session_opts opts = { .only_adopted = true, .open_tracer = fake_open };

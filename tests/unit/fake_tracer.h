@@ -1,6 +1,6 @@
 /*
- * A tracer that needs no kernel: for tests of what is above it. It does what it is told by the test and notes what it is
- * asked for. A test that wants one of its functions to do something else puts that into `ops`.
+ * A tracer that needs no kernel, for tests of its users. It returns what the test has set, and records what it was
+ * asked for. To replace one of its functions, a test sets that in `ops`.
  *
  *	struct fake_tracer fake;
  *	fake_tracer_init(&fake);
@@ -22,14 +22,14 @@ struct fake_tracer {
 	struct tracer tracer; /* must be the first */
 	struct tracer_ops ops;
 
-	/* What it says. */
+	/* What it returns. */
 	uint64_t tagged_ns, walked_ns, event_bytes, threshold_ns;
 	int64_t tagged;
 	int attach_error, walk_error, ledger_error, poll_result;
 	const char *tag_name; /* of every tag; NULL: "step" */
 	int fd, python_fd;
 
-	/* What comes at the next poll, and with the next ledger: as often as they are not 0. */
+	/* What the next poll and the next ledger return, while not 0. */
 	const struct abi_event *event;
 	const struct abi_ledger_key *row_key;
 	const struct abi_ledger_value *row;
@@ -106,7 +106,7 @@ static void fake_unwatch_file(struct tracer *tracer, int watched)
 	(void)watched;
 }
 
-/* Its place among those that were set. */
+/* Its index among those that were set. */
 static size_t fake_find_process(const struct fake_tracer *fake, const struct abi_process_key *key)
 {
 	size_t i = 0;

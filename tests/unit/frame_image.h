@@ -1,4 +1,4 @@
-/* An ELF file in memory that has nothing but sections of call frame information. */
+/* Makes an ELF file in memory with nothing but sections of call frame information. */
 #ifndef STALLPROF_TESTS_FRAME_IMAGE_H
 #define STALLPROF_TESTS_FRAME_IMAGE_H
 
@@ -11,7 +11,7 @@
 #define FRAME_IMAGE_SECTIONS 3
 
 struct frame_section {
-	const void *data; /* NULL: not in it; else may be changed in the image afterwards */
+	const void *data; /* NULL: the file lacks it; else the image's copy may be changed afterwards */
 	size_t len;
 	uint64_t address;
 };
@@ -23,7 +23,10 @@ struct frame_image {
 	uint8_t content[];
 };
 
-/* `sections` are .eh_frame, .debug_frame and .eh_frame_hdr. To be freed; *len becomes its size. NULL: no memory. */
+/*
+ * `sections` are .eh_frame, .debug_frame and .eh_frame_hdr. The caller frees the result; *len becomes its size. NULL:
+ * no memory.
+ */
 static inline struct frame_image *frame_image_new(uint16_t machine, const struct frame_section *sections,
                                                   size_t *len)
 {

@@ -1,4 +1,4 @@
-/* Writes jit-PID.dump files as the specification has them, piece by piece, into memory. */
+/* Writes jit-PID.dump files, by the specification, piece by piece into memory. */
 #ifndef STALLPROF_TESTS_JITDUMP_WRITER_H
 #define STALLPROF_TESTS_JITDUMP_WRITER_H
 

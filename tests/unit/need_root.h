@@ -1,4 +1,4 @@
-/* For tests of what only root may do: skipped, with the reason, where that is not allowed. */
+/* Skips a test of what only root may do where that is not allowed, and says why. */
 #ifndef STALLPROF_TESTS_NEED_ROOT_H
 #define STALLPROF_TESTS_NEED_ROOT_H
 
@@ -12,14 +12,14 @@
 
 #include "profiler/tracer/privileges.h"
 
-/* cmocka does not tell why: tests/run takes the reason from the line before its own. */
+/* cmocka prints no reason: tests/run takes it from the line before cmocka's. */
 static inline void skip_for(const char *reason)
 {
 	print_message("# SKIP allowed: %s\n", reason);
 	skip();
 }
 
-/* `reason`: what the test does that nobody else may, for example "gives a file away". */
+/* `reason`: what the test does that only root may, for example "gives a file away". */
 static inline void need_user_root(const char *reason)
 {
 	if (geteuid())

@@ -1,5 +1,5 @@
 /*
- * A profile as text, the same for profiles that say the same whatever their ids and order of samples: lines
+ * A profile as text. Profiles that differ only in ids and order of samples give the same text. Lines
  * "type", "default", "period", "time", "comment", "note", "mapping" and, sorted, "sample", with fields parted by
  * tabs. For tests; static, since each test is one file.
  */

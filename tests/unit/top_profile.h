@@ -42,7 +42,7 @@ static inline int64_t place(struct profile *p, uint64_t address, const char *out
 	return id;
 }
 
-/* Lines of a text. */
+/* The number of lines in a text. */
 static inline size_t count_lines(const char *text)
 {
 	size_t n = 0;
@@ -78,7 +78,7 @@ static inline void add_sample(struct profile *p, const int64_t *stack, size_t de
 	assert_int_equal(profile_add_sample(p, stack, depth, values, labels, is_class ? 5 : 6), 0);
 }
 
-/* `fixed` says what else the row has. */
+/* `fixed` has the row's other fields. */
 static inline void put_row(struct ledger *ledger, const char *tag, struct ledger_row fixed,
                            enum ledger_state state, const char *cause, uint64_t ns)
 {

@@ -1,4 +1,7 @@
-/* What a window needs, for tests of it without a kernel: its tables, and a tracer that takes everything (fake_tracer.h). */
+/*
+ * Makes the tables that a window needs, and a tracer that accepts everything (fake_tracer.h), for tests without a
+ * kernel.
+ */
 #ifndef STALLPROF_TESTS_WINDOW_TABLES_H
 #define STALLPROF_TESTS_WINDOW_TABLES_H
 
@@ -31,7 +34,7 @@ static inline void window_tables_close(struct window_tables *tables)
 	device_names_free(tables->deps.devices);
 }
 
-/* 0 or -ENOMEM; to be closed in either case. */
+/* Returns 0 or -ENOMEM; close it in either case. */
 static inline int window_tables_open(struct window_tables *tables)
 {
 	struct window_deps *deps = &tables->deps;

@@ -1,4 +1,4 @@
-/* unwind/libdwfl FOLDER SECONDS: dwfl_getthread_frames() over a recording, by callbacks. */
+/* unwind/libdwfl FOLDER SECONDS: times dwfl_getthread_frames() over a recording, with callbacks. */
 #include <elfutils/libdwfl.h>
 
 #include "tests/bench/unwind/recording.h"

@@ -1,6 +1,6 @@
 /*
- * unwind/libunwind FOLDER SECONDS | --tables FILE: remote accessors over a recording, as perf has them: .eh_frame_hdr's table is
- * searched by libunwind's own dwarf_search_unwind_table, and what it found is kept in its cache.
+ * unwind/libunwind FOLDER SECONDS | --tables FILE: times libunwind over a recording, with remote accessors like
+ * perf's: libunwind's own dwarf_search_unwind_table searches .eh_frame_hdr, and its cache is on.
  */
 #include <elf.h>
 #include <libunwind.h>

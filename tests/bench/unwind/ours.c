@@ -1,4 +1,4 @@
-/* unwind/ours FOLDER SECONDS: symbolizer_unwind() over a recording, by the public header alone. */
+/* unwind/ours FOLDER SECONDS: times symbolizer_unwind() over a recording, with the public header alone. */
 #include "symbolizer/symbolizer.h"
 #include "tests/bench/unwind/recording.h"
 

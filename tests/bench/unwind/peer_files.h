@@ -1,4 +1,4 @@
-/* The files of a recording's mappings, mapped into memory for the peers that want to read them through us. */
+/* Maps a recording's files into memory, for the other unwinding libraries that read files through callbacks of ours. */
 #ifndef STALLPROF_BENCH_PEER_FILES_H
 #define STALLPROF_BENCH_PEER_FILES_H
 

@@ -1,4 +1,4 @@
-/* unwind/record PID FOLDER: the registers, stack and mappings of a stopped process, as recording.h reads them. */
+/* unwind/record PID FOLDER: records the registers, stack and mappings of a stopped process, for recording.h. */
 #include <err.h>
 #include <inttypes.h>
 #include <stdint.h>

@@ -111,7 +111,7 @@ static inline size_t recording_rss_kib(void)
 	return pages * 4;
 }
 
-/* In KiB, memory of our own ("RssAnon") or pages of files ("RssFile"). */
+/* Resident memory in KiB: our own ("RssAnon") or pages of files ("RssFile"). */
 static inline long recording_resident_kib(const char *kind)
 {
 	FILE *file = fopen("/proc/self/status", "r");
@@ -126,7 +126,7 @@ static inline long recording_resident_kib(const char *kind)
 	return kib;
 }
 
-/* Fills pcs, the frame's own first, and returns how many. */
+/* Fills pcs[], the innermost frame's first; returns how many. */
 typedef size_t (*recording_walk)(void *context, uint64_t *pcs);
 
 /* Walks for `seconds` and prints: frames, ns of the first walk, ns of a walk when warm (the best tenth), the pcs. */

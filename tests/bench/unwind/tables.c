@@ -1,4 +1,7 @@
-/* unwind/tables FILE: what the unwind tables of one file take, none, some and all of its functions asked for. */
+/*
+ * unwind/tables FILE: prints the time and memory of one file's unwind tables, when none, some and all of its
+ * functions are looked up.
+ */
 #include <fcntl.h>
 
 #include "symbolizer/cfi/cfi.h"

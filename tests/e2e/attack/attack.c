@@ -1,3 +1,5 @@
+/* Pushes and pops tags, and prints when each was held by the thread's own clocks. */
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Another tracer, which takes its time: of sched_switch when a program's thread leaves the CPU, as one that takes its stack does (none
+/* Another, slow tracer: of sched_switch when a program's thread leaves the CPU, as one that takes its stack does (none
  * when the kernel's do), or of block_io_start by a kworker, as if it lost the CPU there. What is attached later is called later. */
 #include "bpf_types.h"
 

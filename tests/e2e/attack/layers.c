@@ -1,6 +1,7 @@
 /*
- * layers hz=N seconds=S: a training loop as one with tags in it is: 50 steps a second, each under a tag of its own, and in it
- * N/50 tags of 16 layers, one after the other. Prints {"pid", "tagged_ns", "pushes"}; tagged_ns is the sum of the steps, by their own clock.
+ * layers hz=N seconds=S: tags like those of a training loop: 50 steps a second, each under its own tag, and within
+ * each step N/50 tags of 16 layers, one after the other. Prints {"pid", "tagged_ns", "pushes"}; tagged_ns is the sum
+ * of the steps, by their own clock.
  */
 #include <inttypes.h>
 #include <stdio.h>

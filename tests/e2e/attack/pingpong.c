@@ -1,4 +1,7 @@
-/* pingpong seconds=N: two threads on one CPU pass a byte to and fro through pipes, each under a tag of its own: ping, pong. */
+/*
+ * pingpong seconds=N: two threads on one CPU pass a byte back and forth through pipes, each under its own tag: ping,
+ * pong.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>

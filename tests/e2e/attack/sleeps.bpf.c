@@ -1,5 +1,7 @@
-/* An independent tracer of sleeps: sched_switch and sched_waking, one clock, no cleverness. It shares nothing with bpf/
- * but the kernel; what it says is what the profile is held against. */
+/*
+ * An independent tracer of sleeps, by sched_switch and sched_waking and one clock. It shares no code with bpf/; the
+ * tests compare the profile with it.
+ */
 #include "bpf_types.h"
 
 enum bpf_map_type {

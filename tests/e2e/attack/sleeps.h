@@ -5,11 +5,10 @@
 #define SLEEPS_STACK_DEPTH 28
 
 enum sleeps_flags {
-	SLEEPS_IOWAIT = 1, /* the kernel's own mark, as it stood when the thread was switched out */
-	SLEEPS_UNINT = 2,  /* TASK_UNINTERRUPTIBLE */
-	SLEEPS_WAKE_LOST =
-	        4, /* no wake-up was seen: it had come before the switch, or somewhere out of sight */
-	SLEEPS_IN_LOST = 8, /* the switch-in was not seen: in_ns is the next switch-out */
+	SLEEPS_IOWAIT = 1,    /* the kernel's in_iowait flag when the thread was switched out */
+	SLEEPS_UNINT = 2,     /* TASK_UNINTERRUPTIBLE */
+	SLEEPS_WAKE_LOST = 4, /* no wake-up was seen: it came before the switch, or unseen */
+	SLEEPS_IN_LOST = 8,   /* the switch-in was not seen: in_ns is the next switch-out */
 };
 
 /* A wake-up has two moments: somebody begins it (waking), and it is done, which is when the scheduler's own count of run
@@ -30,7 +29,7 @@ struct thread_total {
 	char comm[16];
 };
 
-/* A thread, as the programs keep it: what it does, since when, and its sums. */
+/* A thread's state in the BPF programs: what it does, since when, and its sums. */
 struct traced_thread {
 	unsigned long long at_ns;
 	unsigned long long waking_ns, wake_ns;

@@ -1,8 +1,8 @@
 /*
- * slowfs FOLDER MEGABYTES READ_MS WRITE_MS CACHED: a FUSE file system with one file, `disk`, kept in memory, whose reads and
- * writes (and syncs, as a write) take so long. Prints "ready" when it is mounted; a line "1" or "0" on its standard input turns
- * the delays on and off (they are off at first), "2" makes all reads and writes fail; each is answered by "done". Ends when it is unmounted. With CACHED=0 the page
- * cache is gone round.
+ * slowfs FOLDER MEGABYTES READ_MS WRITE_MS CACHED: a FUSE file system with one file, `disk`, kept in memory, whose
+ * reads and writes (and syncs, as a write) take so long. Prints "ready" when it is mounted; a line "1" or "0" on its
+ * standard input turns the delays on and off (they are off at first), "2" makes all reads and writes fail; each is
+ * answered by "done". Ends when it is unmounted. With CACHED=0 the page cache is bypassed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,7 @@
-/* tagstorm tags=N: N tags, each with an id of its own and a little sleep of its own, one after the other; {"wall_ns"} over all of them. */
+/*
+ * tagstorm tags=N: N tags one after the other, each with its own id and a short sleep; prints {"wall_ns"}, the time
+ * of all.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /*
- * profiles write FOLDER     profiles for other readers, NAME.pb.gz, and what they say, NAME.txt
- * profiles list FILE        what a profile says, as our decoder sees it
- * profiles merge TO FROM... by our merge
+ * profiles write FOLDER     profiles for other readers, NAME.pb.gz, with their content as text, NAME.txt
+ * profiles list FILE        prints a profile's content, as our decoder sees it
+ * profiles merge TO FROM... merges by our merge
  *
  * all: three types, each kind of frame, mapping and label. block, cpu: its types apart. big: 100,000 samples.
  * later: a second window of `all`, for merging.

@@ -1,4 +1,4 @@
-/* A library that does something when it is loaded and unloaded, and when a thread of its own begins. */
+/* A library with code that runs when it is loaded or unloaded, and in a thread that it starts. */
 static volatile int sink;
 
 __attribute__((noinline)) static int here(int n)

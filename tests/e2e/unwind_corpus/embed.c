@@ -1,4 +1,4 @@
-/* Runs the Python file that it is given, by libpython. */
+/* embed FILE: runs a Python file by libpython. */
 #include <Python.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Calls what rules.S has. */
+/* Calls the function in rules.S. */
 int rules(void);
 int rule_none(void);
 

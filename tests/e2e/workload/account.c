@@ -1,3 +1,5 @@
+/* Sums what a thread spent under its tags and in its blocking calls, by its own clocks. */
+
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>

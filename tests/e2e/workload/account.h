@@ -1,5 +1,5 @@
 /*
- * The books that a thread of `truth` keeps of itself: what it spent under its tag, and in its blocking calls.
+ * The times that a thread of `truth` measures of itself: what it spent under its tag, and in its blocking calls.
  *
  *   outer bracket   before push ........................................ after pop
  *   inner bracket          after push .......................... before pop
@@ -24,8 +24,7 @@
 
 #include "tests/e2e/workload/clocks.h"
 
-/* A point of the cumulative books, for a profiler that saw only a part of the run. All ns, under the tag
- * only. */
+/* The sums up to one moment, for a profiler that saw only a part of the run. All in ns, and under the tag only. */
 struct trace_point {
 	uint64_t at_ns; /* CLOCK_MONOTONIC */
 	uint64_t wall_ns, cpu_ns, runqueue_ns;
@@ -57,7 +56,7 @@ struct account {
 	int cpu;
 	struct trace_point *trace;
 	size_t points, points_max, points_lost;
-	int err; /* the first error of a clock; the sums are worthless then */
+	int err; /* the first error of a clock; the sums are invalid then */
 };
 
 /* Ids count up from `first_id`. With points_max > 0 a trace is kept, of at most one point a millisecond and
@@ -67,11 +66,11 @@ int account_open(struct account *account, const char *tag_name, uint64_t first_i
 void account_close(struct account *account);
 void account_free(struct account *account); /* drops the trace */
 
-/* Pushes the next tag, pops it. Strictly in turns. */
+/* Push the next tag, and pop it. Call them in turns. */
 void account_tag_begin(struct account *account);
 void account_tag_end(struct account *account);
 
-/* Around each blocking call, between tag_begin and tag_end. */
+/* Call these around each blocking call, between tag_begin and tag_end. */
 void account_call_begin(struct account *account);
 void account_call_end(struct account *account);
 

@@ -1,3 +1,5 @@
+/* Reads a thread's wall, CPU and run-queue clocks together. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /*
- * What one thread knows of its own time, without asking any profiler.
+ * A thread's own measurements of its time, made without any profiler.
  *
  *   wall      CLOCK_MONOTONIC
  *   cpu       CLOCK_THREAD_CPUTIME_ID (the kernel leaves time stolen by the hypervisor out of it)

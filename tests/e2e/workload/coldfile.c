@@ -1,3 +1,5 @@
+/* Makes files whose reads reach the disk, and drops them from the page cache. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

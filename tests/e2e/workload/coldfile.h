@@ -1,7 +1,6 @@
 /*
- * Files whose reads and writes really reach the disk: written in full and synced, 4 KiB aligned buffers for
- * O_DIRECT, pages dropped from the cache and counted with mincore(), so that a read which would have been
- * served from memory is known.
+ * Files whose reads and writes really reach the disk: written in full and synced, 4 KiB aligned buffers for O_DIRECT,
+ * pages dropped from the cache and counted with mincore(), so that reads served from memory are noticed.
  */
 #ifndef WORKLOAD_COLDFILE_H
 #define WORKLOAD_COLDFILE_H
@@ -29,7 +28,7 @@ ssize_t coldfile_resident(void *map, size_t bytes);
 /* A buffer aligned for O_DIRECT, filled with a pattern that does not compress; NULL when out of memory. */
 void *coldfile_buffer(size_t bytes);
 
-/* A number that is the next of a fixed sequence (xorshift), for offsets. The state must not be 0. */
+/* The next number of a fixed sequence (xorshift), for offsets. The state must not be 0. */
 uint64_t coldfile_random(uint64_t *state);
 
 #endif

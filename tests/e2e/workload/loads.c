@@ -1,3 +1,5 @@
+/* The kinds of work that `truth` can do: direct I/O, fsync, page faults, io_uring, CPU. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>

@@ -1,7 +1,7 @@
 /*
  * The kinds of work of `truth`. Each load is a table entry: open (files and buffers; no tag is pushed yet),
  * step (some milliseconds of work at most, unless the disk is throttled; each blocking call between
- * account_call_begin() and account_call_end()), close (takes half-opened loads).
+ * account_call_begin() and account_call_end()), close (also closes half-opened loads).
  */
 #ifndef WORKLOAD_LOADS_H
 #define WORKLOAD_LOADS_H
@@ -11,7 +11,7 @@
 struct load_state;
 
 struct load {
-	const char *mode; /* how --mode calls it */
+	const char *mode; /* its name in --mode */
 	const char *tag;
 	int (*open)(struct load_state **state, const char *dir, const char *throttle_cgroup);
 	int (*step)(struct load_state *state, struct account *account);

@@ -1,3 +1,5 @@
+/* Writes a block by O_DIRECT and measures how long the call waited. */
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

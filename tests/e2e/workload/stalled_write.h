@@ -1,5 +1,5 @@
 /*
- * One direct write that waits, and its clock: what the small workloads are made of. In a cgroup with a write
+ * A direct write that waits, with the time it took; used by the small workloads. In a cgroup with a write
  * limit (tests/e2e/throttle.py) the wait lasts bytes / limit seconds.
  */
 #ifndef WORKLOAD_STALLED_WRITE_H
@@ -18,7 +18,7 @@ struct stalled_write {
  * -errno. */
 int stalled_write_open(struct stalled_write *write, const char *dir, size_t bytes);
 
-/* Takes half-opened ones. */
+/* Also closes half-opened ones. */
 void stalled_write_close(struct stalled_write *write);
 
 /* Writes once; adds the wall time of the call to *waited_ns (may be NULL). 0 or -errno. */

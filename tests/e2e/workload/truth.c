@@ -8,7 +8,7 @@
  * another CPU each MS milliseconds (100). With --tags-per-second a thread pops and pushes its tag (same name,
  * next id) N times a second, catching up between its calls. Only the direct writer enters CGROUP (v1).
  * SIGTERM ends it early, as if the seconds were over.
- * --trace adds the cumulative books over time, for a profiler that sees a part of the run only. Output: see
+ * --trace adds the sums over time, for a profiler that sees a part of the run only. Output: see
  * json_print().
  */
 #include <errno.h>

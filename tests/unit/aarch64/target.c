@@ -1,4 +1,4 @@
-/* target SHAPE: for aarch64; goes down to stop() by a way that the unwinder has to know, where gdb records the stack. */
+/* target SHAPE (aarch64): calls down to stop(), where gdb records the stack, in a way that the unwinder has to know. */
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* pprof/pprof_arena.h and pprof/pprof_intern.h: bounded memory, and tables in it. */
+/* Tests of pprof_arena.h and pprof_intern.h: bounded memory, and tables in it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

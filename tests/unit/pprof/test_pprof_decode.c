@@ -1,4 +1,4 @@
-/* profile_decode(): what it takes from others, and what it refuses, how and within which bounds. */
+/* Tests of profile_decode(): which foreign profiles it accepts and refuses, with which errors and bounds. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* profile_encode(): what is written, and that it reads back as what it was. */
+/* Tests of profile_encode(): what is written, and that reading it gives the same profile. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

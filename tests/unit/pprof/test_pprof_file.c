@@ -1,4 +1,4 @@
-/* pprof/pprof_file.h: files are read whole, written whole or not at all, and errors say what to do. */
+/* Tests of pprof_file.h: files are read whole, written whole or not at all, and errors say what to do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

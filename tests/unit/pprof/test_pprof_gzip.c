@@ -1,4 +1,4 @@
-/* pprof/pprof_gzip.h */
+/* Tests of pprof_gzip.h: compressing and decompressing profiles. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* profile_merge(), profile_select() and profile_split(). */
+/* Tests of profile_merge(), profile_select() and profile_split(). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

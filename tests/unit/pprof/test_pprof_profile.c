@@ -1,4 +1,4 @@
-/* pprof/profile.h: building a profile, its interning and its bounds. */
+/* Tests of profile.h: building a profile, interning, and bounds. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

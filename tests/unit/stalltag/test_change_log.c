@@ -1,4 +1,4 @@
-/* What a thread's log of tag changes holds: struct stalltag_log of stalltag.h, as bpf/log.bpf.h reads it. */
+/* Tests of a thread's log of tag changes, struct stalltag_log of stalltag.h, as bpf/log.bpf.h reads it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* What stands in the process context, where its mapping is recognised, and which trace the tags belong to. */
+/* Tests of the process context: its content, how its mapping is recognised, and which trace the tags belong to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The tag of a process tree: what stalltag_process_set() writes, stalltag_process_parse() reads. */
+/* Tests of process tags: stalltag_process_parse() reads what stalltag_process_set() writes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

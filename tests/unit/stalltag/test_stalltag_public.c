@@ -1,4 +1,4 @@
-/* The public slot beside another library that publishes in the same thread. */
+/* Tests of the public slot when another library publishes in the same thread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

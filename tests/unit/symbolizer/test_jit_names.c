@@ -1,3 +1,5 @@
+/* Tests of jit_names.h: which jitdump or perf map names a process's code. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

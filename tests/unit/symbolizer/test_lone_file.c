@@ -1,3 +1,5 @@
+/* Tests of lone_file.h: addresses and sections of files given by path. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of symbolizer.h: mappings, names, modules and bounds, over a made-up /proc. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of symbolizer_unwind(): captured, cut and hostile stacks of this program. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Two threads hold a tag, one has never pushed. Prints what program.c prints, with 1 for a tag held. */
+/* Two threads hold a tag, one has never pushed. Prints what program.c prints, with 1 for each tag held. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Which signals `record` sends on to its command, and to whom. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

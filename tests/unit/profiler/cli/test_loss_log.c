@@ -1,3 +1,5 @@
+/* Tests of loss_log.h: each kind of loss is logged once. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of the configuration file: defaults, every setting, and one-line errors. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

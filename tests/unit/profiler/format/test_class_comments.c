@@ -1,3 +1,5 @@
+/* Tests of class_comments.h: writing the comments of a profile and reading them back. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

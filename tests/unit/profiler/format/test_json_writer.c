@@ -1,3 +1,5 @@
+/* Tests of json_writer.h: nesting, strings, misuse, and a full disk. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

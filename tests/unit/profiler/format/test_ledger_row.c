@@ -1,3 +1,5 @@
+/* Tests of ledger_row.h: summing rows, limits, and writing them as notes. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

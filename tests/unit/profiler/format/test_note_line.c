@@ -1,3 +1,5 @@
+/* Tests of note_line.h: any value survives being written and read. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of stamp.h: hooks, counters and times survive writing, reading and merging. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

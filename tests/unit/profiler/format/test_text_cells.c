@@ -1,3 +1,5 @@
+/* Tests of text_cells.h: cutting cells and printing durations. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

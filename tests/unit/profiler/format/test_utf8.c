@@ -1,3 +1,5 @@
+/* Tests of utf8.h: which byte strings are well-formed. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of outbox.h: order, bounds, retries, and destinations that hang. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of push.h against a server on the loopback: requests, errors, time-outs, stopping. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

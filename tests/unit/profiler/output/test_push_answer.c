@@ -1,3 +1,5 @@
+/* Tests of push_answer.h: the error text in a server's answer. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of push_labels.h: which labels are accepted. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of push_secret.h: secrets are checked, and never appear in messages. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

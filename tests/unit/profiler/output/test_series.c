@@ -1,3 +1,5 @@
+/* Tests of series.h: the samples of `block` and `process_cpu`. */
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,5 @@
+/* Tests of sink.h: delivery to servers and files that work, fail, hang and come back. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

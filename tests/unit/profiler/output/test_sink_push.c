@@ -1,3 +1,5 @@
+/* Tests of sink_push.h and push_window.h: what waits for a server, and what is dropped. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* The symbolizer's index, written by the saver's thread: what is kept, dropped, and waited for. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

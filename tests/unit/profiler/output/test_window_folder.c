@@ -1,3 +1,5 @@
+/* Tests of window_folder.h: names of files, and which are removed. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of exec_maps.h against the kernel's own feed of mappings. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

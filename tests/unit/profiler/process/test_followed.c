@@ -1,3 +1,5 @@
+/* Tests of followed.h: processes that end, and pids that are used again. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* Tests of look_queue.h: the order in which processes are looked at. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

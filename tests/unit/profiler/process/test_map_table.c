@@ -1,3 +1,5 @@
+/* Tests of map_table.h: mappings that are added, covered, forked and dropped. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,7 @@
-/* Side-band records: what is handed out, in which order, and what is counted as lost. From the kernel that needs root. */
+/*
+ * Tests of perf_rings.h: which records are handed out, in which order, and which are counted as lost. Real ones need
+ * root.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* Tests of process_ranks.h: RANK and LOCAL_RANK of an environment. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of process_table.h: names of processes, and when they are forgotten. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

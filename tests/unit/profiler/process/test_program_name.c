@@ -1,3 +1,5 @@
+/* Tests of program_name.h: the name of a command line, interpreters included. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

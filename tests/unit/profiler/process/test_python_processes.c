@@ -1,3 +1,5 @@
+/* Tests of python_processes.h: which processes the BPF side is told of. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

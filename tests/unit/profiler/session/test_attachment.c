@@ -1,3 +1,5 @@
+/* Tests of attachment.h: when the hot programs are attached and detached. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

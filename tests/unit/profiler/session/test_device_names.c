@@ -1,3 +1,5 @@
+/* Tests of device_names.h: names of block devices from sysfs. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

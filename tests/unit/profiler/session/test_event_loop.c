@@ -1,4 +1,7 @@
-/* When the loop calls whom. Its clock is the test's: it goes on while the loop waits, and while a window ends. */
+/*
+ * Tests of event_loop.h: what it calls, and when. The test's clock advances while the loop waits, and while a window
+ * ends.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

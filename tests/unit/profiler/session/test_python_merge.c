@@ -1,3 +1,5 @@
+/* Tests of python_merge.h: Python frames in the place of evaluator frames. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

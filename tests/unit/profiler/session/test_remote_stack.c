@@ -1,3 +1,5 @@
+/* Tests of remote_stack.h: stacks that are read while their thread sleeps. */
+
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>

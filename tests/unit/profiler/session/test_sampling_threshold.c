@@ -1,4 +1,4 @@
-/* T follows the load: sampling_threshold.h has the rule. */
+/* Tests of sampling_threshold.h: T follows the load. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What a session does at a tick, and what it says of itself. */
+/* Tests of session.h: what a session does at a tick, and what it reports of itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
-/* Windows follow each other without a gap, and what comes goes to its own. Where there is no memory for one, what comes is lost, counted,
- * and told by the next. */
+/*
+ * Tests of session_windows.c: windows follow each other without a gap, and each event goes to its own. Without memory
+ * for a window its events are lost and counted, and the next one says so.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

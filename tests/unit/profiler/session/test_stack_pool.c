@@ -1,3 +1,5 @@
+/* Tests of stack_pool.h: how rows without samples share the stacks of like waits. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

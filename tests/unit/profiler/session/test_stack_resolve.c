@@ -1,4 +1,4 @@
-/* Which names a stack gets: kernel frames by a kallsyms of our own, user frames of this program. */
+/* Tests of stack_resolve.h: names of kernel frames, by a made-up kallsyms, and of user frames of this program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

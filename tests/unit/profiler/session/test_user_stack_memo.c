@@ -1,3 +1,5 @@
+/* Tests of user_stack_memo.h: user frames taken from another wait. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

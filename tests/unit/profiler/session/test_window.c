@@ -1,3 +1,5 @@
+/* Tests of window.h: samples are scaled so that they add up to the rows of the ledger. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of debug_package.h: which package with debug information is advised. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of debuginfod.h against servers on the loopback, good, dead and broken. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

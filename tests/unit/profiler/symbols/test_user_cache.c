@@ -1,3 +1,5 @@
+/* Tests of user_cache.h: where the cache folder is. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

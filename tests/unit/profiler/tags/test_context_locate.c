@@ -1,3 +1,5 @@
+/* Tests of context_locate.h: where a process keeps the pointer to its thread context. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

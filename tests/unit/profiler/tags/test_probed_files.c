@@ -1,3 +1,5 @@
+/* Tests of probed_files.h: when probes of a file are attached and let go. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

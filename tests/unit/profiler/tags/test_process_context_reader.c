@@ -1,3 +1,5 @@
+/* Tests of process_context_reader.h: decoding OTEP 4719, also when it is damaged. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

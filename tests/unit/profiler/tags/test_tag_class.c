@@ -1,3 +1,5 @@
+/* Tests of tag_class.h: which class a name gets, and the limit on classes. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

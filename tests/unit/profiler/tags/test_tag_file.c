@@ -1,3 +1,5 @@
+/* Tests of tag_file.h: probes and slots found in ELF files, also in corrupt ones. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

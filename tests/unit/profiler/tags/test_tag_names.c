@@ -1,3 +1,5 @@
+/* Tests of tag_names.h: when tags enter and leave the BPF side's map. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of tag_scan.h: process tags found in environments. */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

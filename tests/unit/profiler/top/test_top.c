@@ -1,3 +1,5 @@
+/* Tests of `stallprof top`: its tables by function, line, stack, label and tag. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* The ledger by class (top_classes.h) and its text. */
+/* Tests of top_classes.h: the ledger by class, and its text. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Stacks as people look at them (top_frames.h), and the lines of code that wait (top_code.h) with their text. */
+/* Tests of top_frames.h, the frames that are shown of a stack, and top_code.h, the lines of code that wait. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

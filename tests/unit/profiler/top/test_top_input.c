@@ -1,3 +1,5 @@
+/* Tests of top_input.h: which files `top` loads, and what it says of bad ones. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* What a process spends its tagged time on (top_processes.h). */
+/* Tests of top_processes.h: what a process spends its tagged time on. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

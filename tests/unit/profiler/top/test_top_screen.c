@@ -1,4 +1,4 @@
-/* The first screen as a whole (top_screen.h): what fits on it, and how wide it is. */
+/* Tests of top_screen.h: what fits on the first screen, and how wide it is. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

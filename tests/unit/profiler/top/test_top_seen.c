@@ -1,4 +1,4 @@
-/* What was not seen, in sentences (top_seen.h). */
+/* Tests of top_seen.h: sentences about what was not seen. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

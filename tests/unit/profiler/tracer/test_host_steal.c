@@ -1,3 +1,5 @@
+/* Tests of host_steal.h: steal time from /proc/stat. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

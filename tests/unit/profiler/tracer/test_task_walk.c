@@ -1,4 +1,4 @@
-/* The count of tagged threads and what walks make of it (task_walk.h). */
+/* Tests of task_walk.h: the count of tagged threads, and how walks correct it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

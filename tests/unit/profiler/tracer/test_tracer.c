@@ -1,4 +1,4 @@
-/* The tracer of BPF itself, from loading to freeing, with nothing tagged but what the test says. Needs root. */
+/* Tests of tracer.h with the BPF programs, from loading to freeing; only what the test tags is tagged. Needs root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
-/* Which programs are attached when, and what is said of those that are not: with the programs as they are built, which need not be
- * loaded for that, and a linker that notes what it is asked for. */
+/*
+ * Tests of tracer_links.h: which programs are attached when, and what is said of the others. Uses the programs
+ * without loading them, and a fake that records what it is to attach.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

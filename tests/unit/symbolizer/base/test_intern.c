@@ -1,3 +1,5 @@
+/* Tests of intern.h, address_map.h and arena.h. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

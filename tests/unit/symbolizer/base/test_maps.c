@@ -1,3 +1,5 @@
+/* Tests of maps.h: parsing lines of /proc/PID/maps. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

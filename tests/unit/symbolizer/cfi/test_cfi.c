@@ -1,3 +1,5 @@
+/* Tests of call frame information: expressions, instructions, and tables of real files. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* The compact rows beside the exact evaluator, and the evaluator beside readelf, over whole files. */
+/* Compares the compact rows with the exact evaluator, and the evaluator with readelf, over whole files. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of unwind_call.h: call instructions before a return address. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* One frame to its caller, by rules and stacks that the test makes up. */
+/* Tests of unwind_step.h: one frame to its caller, by made-up rules and stacks. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

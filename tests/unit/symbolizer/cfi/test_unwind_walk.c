@@ -1,4 +1,4 @@
-/* Walks over made-up tables: what real programs do seldom. */
+/* Tests of unwind_walk.h with made-up tables, for cases that are rare in real programs. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

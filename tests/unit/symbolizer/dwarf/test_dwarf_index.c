@@ -1,3 +1,5 @@
+/* Tests of dwarf_index.h: inlined frames and qualified names of gcc and clang. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Line tables that the test writes, DWARF 4: which line an address has, and where there is none. */
+/* Tests of dwarf_lines.h with made-up tables of DWARF 4: which line an address has, and where there is none. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of dwarf_ranges.h: .debug_aranges and lookups. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

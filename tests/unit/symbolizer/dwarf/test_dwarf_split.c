@@ -1,3 +1,5 @@
+/* Tests of dwarf_split.h: .dwo and .dwp files of gcc and clang, found and missing. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of dwarf_value.c and dwarf_cursor.h: range lists, strings, numbers. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of elf_file.h, symtab.h and debug_file.h, with hostile and truncated files. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of elf_sectionless.h: files without section headers. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of plt_names.h against objdump. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of symtab.h: which of several names an address gets. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* A block says of every address in it what is found when that one is looked up by itself. */
+/* Tests of dwarf_block.h: a block gives every address the same frames as a lookup in DWARF. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

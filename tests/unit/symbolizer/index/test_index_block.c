@@ -1,3 +1,5 @@
+/* Tests of index_block.h: building and reading blocks, also hostile ones. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of index_file.h and object_index.h: writers at once, damage, full disks. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

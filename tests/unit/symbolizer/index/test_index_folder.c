@@ -1,3 +1,5 @@
+/* Tests of index_folder.h: permissions, the lock, and the bound on size. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Answers out of an index on disk are the answers without one, for every address there is. */
+/* Compares the answers with and without an index on disk, for every address. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

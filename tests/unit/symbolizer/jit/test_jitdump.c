@@ -1,3 +1,5 @@
+/* Tests of jitdump.h: growing, overlapping and broken files. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of perf_map.h: growing, overlapping and malformed maps. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

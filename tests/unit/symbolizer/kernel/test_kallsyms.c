@@ -1,3 +1,5 @@
+/* Tests of kallsyms.h: made-up tables, and that of the running kernel. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of kernel.h with a made-up kernel: KASLR, modules, missing debug files. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

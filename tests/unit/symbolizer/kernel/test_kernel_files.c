@@ -1,3 +1,5 @@
+/* Tests of kernel_files.h: where vmlinux and modules are found. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,3 +1,5 @@
+/* Tests of demangle.h: C++ and Rust names, clones, and names made to be expensive. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

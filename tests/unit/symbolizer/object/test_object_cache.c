@@ -1,3 +1,5 @@
+/* Tests of object_cache.h: files with one build-id, and too few descriptors. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

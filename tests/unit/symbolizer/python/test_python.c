@@ -1,4 +1,4 @@
-/* Pythons made of a few hundred bytes of pretended memory: walks, names, lines, and what must not be believed. */
+/* Tests of python.h over a few hundred bytes of made-up memory: walks, names, lines, and hostile objects. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Looking for a Python: libraries that define what a Python defines, mapped into this program. */
+/* Tests of sym_python_find() with libraries that define a Python's symbols, mapped into this program. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

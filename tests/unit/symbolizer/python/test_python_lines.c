@@ -1,3 +1,5 @@
+/* Tests of python_lines.h: the three forms of line tables. */
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Strings of all widths, as CPython keeps them, and some that it would not. */
+/* Tests of python_text.h: strings of all widths as CPython keeps them, and malformed ones. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
