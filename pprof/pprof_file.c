@@ -1,3 +1,5 @@
+/* Reads a profile from a file or pipe; writes one beside the old file and renames it. */
+
 #include "pprof/pprof_file.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Copies samples with all they refer to from one profile into another. */
+
 #include "pprof/profile_import.h"
 
 #include <errno.h>

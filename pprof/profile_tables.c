@@ -1,3 +1,5 @@
+/* The tables inside a profile: interns texts, mappings, functions, locations and samples. */
+
 #include "pprof/profile_tables.h"
 
 #include <errno.h>
