@@ -1,3 +1,5 @@
+/* Writes a thread's tag changes to its log, and fires the probe when readers must catch up. */
+
 #include "stalltag/change_log.h"
 
 #include <stdbool.h>

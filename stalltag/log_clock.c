@@ -1,3 +1,5 @@
+/* Measures the rate of the CPU's counter against CLOCK_MONOTONIC and sets a log's clock. */
+
 #include "stalltag/log_clock.h"
 
 #include <time.h>

@@ -1,3 +1,5 @@
+/* Encodes and publishes the OpenTelemetry process context, a mapping named OTEL_CTX. */
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* Sets the tag of a whole process, by environment variable and probe, and parses it back. */
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

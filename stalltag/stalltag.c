@@ -1,3 +1,5 @@
+/* The API: push and pop when they are not inlined, the thread-local slots, probes and loss counters. */
+
 #include <string.h>
 
 #define STALLTAG_NO_INLINE
