@@ -1,3 +1,5 @@
+/* Ends the agent's windows, hands them to the sink, and logs losses and summaries. */
+
 #include "profiler/cli/agent_windows.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Forks the recorded command, holds it until the recording has begun, executes and reaps it. */
+
 #include "profiler/cli/child.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The subcommand `agent`: options, loading and reloading the configuration, the main loop. */
+
 #include "profiler/cli/cmd_agent.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The subcommand `doctor`: reports what can be recorded on this host, as text or JSON. */
+
 #include "profiler/cli/cmd_doctor.h"
 
 #include <bpf/libbpf.h>

@@ -1,3 +1,5 @@
+/* The subcommand `record`: records a command, processes or the host, then prints a summary. */
+
 #include "profiler/cli/cmd_record.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The subcommand `symbolize`: names addresses of a process, a file or the kernel. */
+
 #include "profiler/cli/cmd_symbolize.h"
 
 #include <errno.h>

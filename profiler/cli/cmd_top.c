@@ -1,3 +1,5 @@
+/* The subcommand `top`: loads profiles, filters them, and prints a screen, a table or JSON. */
+
 #include "profiler/cli/cmd_top.h"
 
 #include <errno.h>

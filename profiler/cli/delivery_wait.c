@@ -1,3 +1,5 @@
+/* Waits at the end of a recording until all windows are delivered, or the user stops it. */
+
 #include "profiler/cli/delivery_wait.h"
 
 #include <stdint.h>

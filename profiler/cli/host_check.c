@@ -1,3 +1,5 @@
+/* Checks kernel, BTF, PID namespace, privileges and kernel symbols, and says what is missing. */
+
 #include "profiler/cli/host_check.h"
 
 #include <bpf/bpf.h>

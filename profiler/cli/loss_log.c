@@ -1,3 +1,5 @@
+/* Logs each kind of loss the first time it occurs, and keeps the totals. */
+
 #include "profiler/cli/loss_log.h"
 
 #include <inttypes.h>

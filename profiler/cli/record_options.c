@@ -1,3 +1,5 @@
+/* Parses the options of `stallprof record`, with argp. */
+
 #include "profiler/cli/record_options.h"
 
 #include <errno.h>

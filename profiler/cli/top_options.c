@@ -1,3 +1,5 @@
+/* Parses the options of `stallprof top`, with argp. */
+
 #include "profiler/cli/top_options.h"
 
 #include <errno.h>

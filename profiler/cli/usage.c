@@ -1,3 +1,5 @@
+/* Runs argp so that a wrong option is one line on stderr and exit status 64. */
+
 #include "profiler/cli/usage.h"
 
 #include <stdarg.h>
