@@ -1,3 +1,5 @@
+/* The ledger: a hash of rows, their sums, and their form as notes of a profile. */
+
 #include "profiler/format/ledger_row.h"
 
 #include <errno.h>

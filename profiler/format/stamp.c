@@ -1,3 +1,5 @@
+/* The completeness stamp: hooks, counters of losses, time covered; adding and reading them. */
+
 #include "profiler/format/stamp.h"
 
 #include <errno.h>

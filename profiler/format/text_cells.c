@@ -1,3 +1,5 @@
+/* Prints text in columns: escapes and cuts it, and formats durations. */
+
 #include "profiler/format/text_cells.h"
 
 #include <inttypes.h>
