@@ -1,3 +1,5 @@
+/* Outbox: a thread with a bounded queue, for work that may hang. */
+
 #include "profiler/output/outbox.h"
 
 #include <pthread.h>

@@ -1,3 +1,5 @@
+/* Client of Pyroscope's push API, by libcurl. */
+
 #include "profiler/output/push.h"
 
 #include <curl/curl.h>

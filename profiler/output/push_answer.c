@@ -1,3 +1,5 @@
+/* Turns a server's answer to a push into an error number and a line for the user. */
+
 #include "profiler/output/push_answer.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The table of Pyroscope series, and the extraction of one series from a profile. */
+
 #include "profiler/output/series.h"
 
 #include <errno.h>

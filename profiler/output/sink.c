@@ -1,3 +1,5 @@
+/* Distributes finished profiles to the disk and the server, and collects what became of them. */
+
 #include "profiler/output/sink.h"
 
 #include <errno.h>

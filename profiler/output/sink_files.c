@@ -1,3 +1,5 @@
+/* Writes windows to a folder, or merges them into one file, in a thread of its own. */
+
 #include "profiler/output/sink_files.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Sends windows to a Pyroscope server, with retries, in a thread of its own. */
+
 #include "profiler/output/sink_push.h"
 
 #include <errno.h>
