@@ -1,3 +1,5 @@
+/* Live feed of executable mappings: applies perf records to the map table and calls back for new files. */
+
 #include "profiler/process/exec_maps.h"
 
 #include <dirent.h>

@@ -1,3 +1,5 @@
+/* Table of followed processes, and what the BPF side is told of each. */
+
 #include "profiler/process/followed.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Queue of processes to look at: a heap by due time, with a rest after each look. */
+
 #include "profiler/process/look_queue.h"
 
 #include <errno.h>

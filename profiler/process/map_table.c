@@ -1,3 +1,5 @@
+/* Hash table from pid to the process's executable mappings. */
+
 #include "profiler/process/map_table.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Reads the perf ring of each CPU and hands the records out sorted by time. */
+
 #include "profiler/process/perf_rings.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Watches processes by a pidfd each, and counts those that have not ended. */
+
 #include "profiler/process/process_ends.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Table of the processes that samples come from: names, symbols, mappings. */
+
 #include "profiler/process/process_table.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Finds the name of the program that a command line runs, behind interpreters and launchers. */
+
 #include "profiler/process/program_name.h"
 
 #include <ctype.h>

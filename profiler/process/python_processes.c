@@ -1,3 +1,5 @@
+/* Tracks CPython processes: tells the BPF side their layout, and names their frames. */
+
 #include "profiler/process/python_processes.h"
 
 #include <errno.h>
