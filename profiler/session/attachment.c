@@ -1,3 +1,5 @@
+/* Attaches the hot BPF programs while something is tagged, and detaches them after a delay. */
+
 #include "profiler/session/attachment.h"
 
 #include <stdio.h>

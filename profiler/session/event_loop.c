@@ -1,3 +1,5 @@
+/* The main loop of `record` and `agent`: signals, ticks and the ends of windows. */
+
 #include "profiler/session/event_loop.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Replaces evaluator frames of a native stack by the Python frames they ran. */
+
 #include "profiler/session/python_merge.h"
 
 #include "bpf/abi.h"

@@ -1,3 +1,5 @@
+/* Reads the stack of a sleeping thread with process_vm_readv(). */
+
 #include "profiler/session/remote_stack.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* A recording: opens the BPF side and the tables, finds tags, and runs the periodic work. */
+
 #include "profiler/session/session_state.h"
 
 #include <errno.h>

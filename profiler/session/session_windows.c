@@ -1,3 +1,5 @@
+/* Sorts events and ledger rows into windows, and ends a window. */
+
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* Resolves an event's kernel, user and Python frames to locations of a profile. */
+
 #include "profiler/session/stack_resolve.h"
 
 #include <errno.h>

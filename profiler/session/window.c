@@ -1,3 +1,5 @@
+/* Collects the ledger rows and samples of one window. */
+
 #include "profiler/session/window.h"
 
 #include <errno.h>

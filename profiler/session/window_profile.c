@@ -1,3 +1,5 @@
+/* Makes a window into a profile: scales the samples to the ledger, adds ledger and stamp. */
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
