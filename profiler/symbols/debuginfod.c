@@ -1,3 +1,5 @@
+/* Thread that fetches missing debug files from debuginfod servers, one after another. */
+
 #include "profiler/symbols/debuginfod.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Fetches one debug file by libcurl, and checks its build-id. */
+
 #include "profiler/symbols/debuginfod_fetch.h"
 
 #include <curl/curl.h>
