@@ -1,3 +1,5 @@
+/* Finds in a live process where its threads keep the pointers to their tags. */
+
 #include "profiler/tags/context_locate.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Follows given processes and all their children until no new one is found. */
+
 #include "profiler/tags/families.h"
 
 #include <errno.h>

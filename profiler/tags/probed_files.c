@@ -1,3 +1,5 @@
+/* Attaches to files with the tag library's probes, and lets go of those nobody maps. */
+
 #include "profiler/tags/probed_files.h"
 
 #include <errno.h>

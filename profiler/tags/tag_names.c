@@ -1,3 +1,5 @@
+/* Remembers the names of tags by key, and drops them from the BPF map when unused. */
+
 #include "profiler/tags/tag_names.h"
 
 #include <stdbool.h>

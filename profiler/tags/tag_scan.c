@@ -1,3 +1,5 @@
+/* Lists the processes in /proc, and reads STALLPROF_TAG from their environments. */
+
 #include "profiler/tags/tag_scan.h"
 
 #include <dirent.h>

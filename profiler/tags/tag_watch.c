@@ -1,3 +1,5 @@
+/* Finds tagged processes and the files with probes, at the start and while recording. */
+
 #include "profiler/tags/tag_watch.h"
 
 #include <errno.h>
