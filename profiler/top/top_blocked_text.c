@@ -1,3 +1,5 @@
+/* Prints blocked time by kind of wait, from the ledger, where stacks do not tell it. */
+
 #include "profiler/top/top_blocked_text.h"
 
 #include <stdlib.h>

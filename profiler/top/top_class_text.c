@@ -1,3 +1,5 @@
+/* Prints the table of classes: times, shares, and lengths of steps. */
+
 #include "profiler/top/top_class_text.h"
 
 #include <inttypes.h>

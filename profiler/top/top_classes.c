@@ -1,3 +1,5 @@
+/* Sums the ledger by class or tag into a table, with percentiles of steps. */
+
 #include "profiler/top/top_classes.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Sums samples by cause, device, class and line of own code. */
+
 #include "profiler/top/top_code.h"
 
 #include <errno.h>

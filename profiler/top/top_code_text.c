@@ -1,3 +1,5 @@
+/* Prints the lines of code that wait, a section for each cause and device. */
+
 #include "profiler/top/top_code_text.h"
 
 #include <inttypes.h>

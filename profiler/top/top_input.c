@@ -1,3 +1,5 @@
+/* Loads profiles from files, sums them, and reads their ledger and stamp. */
+
 #include "profiler/top/top_input.h"
 
 #include <errno.h>

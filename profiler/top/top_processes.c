@@ -1,3 +1,5 @@
+/* Computes what share of a process's tagged time each of its classes has. */
+
 #include "profiler/top/top_processes.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Prints the first screen: classes, loop shares, lines of code, losses. */
+
 #include "profiler/top/top_screen.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Prints what was not seen: a sentence for each loss, or the whole stamp. */
+
 #include "profiler/top/top_seen.h"
 
 #include <inttypes.h>
