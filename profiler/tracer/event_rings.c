@@ -1,3 +1,5 @@
+/* Reads the BPF programs' two ring buffers, events and questions about Python code. */
+
 #include "profiler/tracer/event_rings.h"
 
 #include <bpf/libbpf.h>

@@ -1,3 +1,5 @@
+/* Finds what CO-RE cannot in the kernel's BTF: the place of an argument and of a per-CPU variable. */
+
 #include "profiler/tracer/kernel_places.h"
 
 #include <bpf/btf.h>

@@ -1,3 +1,5 @@
+/* Threads that close BPF links, so that the caller need not wait for the kernel. */
+
 #include "profiler/tracer/link_closer.h"
 
 #include <bpf/libbpf.h>

@@ -1,3 +1,5 @@
+/* Reads our capabilities and sysctls, and says what each missing privilege costs. */
+
 #include "profiler/tracer/privileges.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The table of BPF programs and their hooks, and which of them this kernel has. */
+
 #include "profiler/tracer/probe_table.h"
 
 #include <bpf/bpf.h>

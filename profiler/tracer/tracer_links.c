@@ -1,3 +1,5 @@
+/* Attaches and detaches the programs of the probe table, and remembers what failed. */
+
 #include "profiler/tracer/tracer_links.h"
 
 #include <bpf/libbpf.h>

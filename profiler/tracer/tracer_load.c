@@ -1,3 +1,5 @@
+/* Loads the BPF object, leaving out programs that the kernel's verifier refuses. */
+
 #include "profiler/tracer/tracer_load.h"
 
 #include <bpf/libbpf.h>

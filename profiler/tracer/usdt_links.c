@@ -1,3 +1,5 @@
+/* Attaches BPF programs to the USDT probes of a file, by uprobe_multi or perf events. */
+
 #include "profiler/tracer/usdt_links.h"
 
 #include <bpf/bpf.h>
