@@ -3,9 +3,9 @@
  *
  *     usage_parse(&argp, "stallprof record", argc, argv, ARGP_IN_ORDER, &options);
  *
- * An unknown option, or a fault that the parser reports by usage_error(), prints that line on stderr and
- * exits with USAGE_STATUS; --help prints the help and exits with 0. So when usage_parse() returns, all is
- * well.
+ * An unknown option, or a fault that the parser reports by usage_error(), prints that line on stderr and exits with
+ * USAGE_STATUS; --help prints the help and exits with 0. So usage_parse() returns only if the command line is
+ * valid.
  */
 #ifndef STALLPROF_PROFILER_USAGE_H
 #define STALLPROF_PROFILER_USAGE_H
