@@ -1,5 +1,6 @@
 /*
- * The lines by which stallprof's own data travels in a profile's notes, and its classes in the comments.
+ * The form of the lines in which stallprof stores its own data in a profile's notes, and its classes in the
+ * comments.
  *
  *     stallprof.ledger tag="checkpoint write" id=00000000000000ff state=stall cause=block_io ns=123
  *
