@@ -203,8 +203,8 @@ void session_expect_command(struct session *session, const char *command)
 	tag_library_candidates(command, on_library, session);
 }
 
-/* Until all were looked at once, or one is found that wants us attached, or it takes too long: the rest follows then, tick by
- * tick. */
+/* Until all were looked at once, or one is found that wants us attached, or it takes too long: the rest follows
+ * then, tick by tick. */
 static void scan(struct session *session)
 {
 	uint64_t now = monotonic_ns(), until = now + START_SCAN_NS;

@@ -122,8 +122,8 @@ static struct profile *finish_window(struct session *session, uint64_t covered_n
 	return profile;
 }
 
-/* The last windows' memory, and that of what was made of them, lies between what is kept: it is given back when nobody is
- * tagged any more. */
+/* The last windows' memory, and that of what was made of them, lies between what is kept: it is given back when
+ * nobody is tagged any more. */
 static void rest(struct session *session)
 {
 	if (tracer_attached(session->tracer))

@@ -78,8 +78,8 @@ static void values_of(const struct row *row, int64_t ns, uint64_t count, int64_t
 	values[WINDOW_DELAY] = ns;
 }
 
-/* `total` in proportion to `upto` of `whole`, rounded to 0: taken at each partial sum the differences add up to the total
- * exactly. */
+/* `total` in proportion to `upto` of `whole`, rounded to 0: taken at each partial sum the differences add up to the
+ * total exactly. */
 static int64_t share(int64_t total, uint64_t upto, uint64_t whole)
 {
 	return whole ? (int64_t)((__int128)total * upto / whole) : 0;
@@ -182,8 +182,8 @@ static int add_row_samples(struct window *window, struct row *row)
 	return err;
 }
 
-/* What the samples of waits that are no stalls may stand for: each is as long as the hooks' clock says, their row as the
- * scheduler's counts leave over. */
+/* What the samples of waits that are no stalls may stand for: each is as long as the hooks' clock says, their row
+ * as the scheduler's counts leave over. */
 static uint64_t wait_weight(const struct row *row)
 {
 	const struct sample *sample;

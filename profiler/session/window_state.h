@@ -39,7 +39,7 @@ struct window {
 	uint64_t n_samples, n_lost, lost_ns, n_without_row;
 	uint64_t rows_refused, rows_refused_ns; /* times and nanoseconds of rows beyond the maximum */
 	struct stack_pools *pools;
-	uint64_t estimated_ns; /* of rows that have a stack of their like */
+	uint64_t estimated_ns; /* of rows that got the stack of a similar row */
 	bool has_main_binary;
 	int64_t ids[STACK_FRAMES_MAX];
 };

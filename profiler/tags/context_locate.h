@@ -62,18 +62,18 @@ struct context_locator *context_locator_new(void);
 void context_locator_free(struct context_locator *locator);
 
 /*
- * Fills `out` but for base_tag and exact_stalltag, which become 0. What is absent is no error. `wanted` may
- * be NULL. -EAGAIN: a library is not relocated yet, or the process context is being changed: *out holds what
- * is known, try again soon, but not for ever: the file may be mapped for another purpose than to run.
- * -ENOTSUP: musl, whose table of modules BPF cannot index with this number. -ESRCH: no such process; -EACCES,
- * -EPERM; -ENOMEM.
+ * Fills `out` but for base_tag and exact_stalltag, which become 0. A pointer or context that the process does not
+ * have is no error. `wanted` may be NULL. -EAGAIN: a library is not relocated yet, or the process context is being
+ * changed: *out holds what is known, try again soon, but not for ever: the file may be mapped for another purpose
+ * than to run. -ENOTSUP: musl, whose table of modules BPF cannot index with this number. -ESRCH: no such process;
+ * -EACCES, -EPERM; -ENOMEM.
  */
 int context_locate(struct context_locator *locator, pid_t pid, struct abi_process *out,
                    const struct context_files_wanted *wanted);
 
 /*
- * Is the file that a process has mapped at [start, end) of interest, so that context_locate() is worth while?
- * 1 or 0; -errno: it could not be looked at. `path` as /proc/PID/maps has it.
+ * Whether the file that a process has mapped at [start, end) has anything for context_locate() to find. 1 or 0;
+ * -errno: it could not be looked at. `path` as /proc/PID/maps has it.
  */
 int context_locator_interest(struct context_locator *locator, pid_t pid, uint64_t start, uint64_t end,
                              const char *path);

@@ -6,7 +6,7 @@
  * costs its header tables: notes are read only from a section of that name, symbols only of files with
  * thread-local storage, relocations only of files that define one of the two symbols.
  *
- * How a thread-local variable is reached, and what tells the place
+ * How a thread-local variable is reached, and what gives its place
  *	program		Its block comes first in the static area, right below the thread pointer, so the
  *			distance follows from PT_TLS alone (psABI, thread-local storage, variant II).
  *	TLSDESC		Two words filled by the loader: a function of the loader, and either the (negative)
@@ -78,7 +78,7 @@ int tag_file_read(int fd, struct tag_file *out);
 /* -errno of opening, else the same. */
 int tag_file_read_path(const char *path, struct tag_file *out);
 
-/* Has it probes or slots? */
+/* Whether it has probes or slots. */
 bool tag_file_interesting(const struct tag_file *file);
 
 /*
