@@ -14,10 +14,10 @@
  *                    windows, threshold_ns, hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
  * } }
  *
- * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the
- * one after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest
- * first. "top" sums waits that are no stalls only when their kind is asked for.
- * Classes are as top_classes.h has them, processes as top_processes.h, whatever the filter.
+ * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the one
+ * after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest first. "top"
+ * sums waits that are no stalls only when their kind is asked for. Classes are as top_classes.h has them, processes
+ * as top_processes.h, whatever the filter.
  */
 #ifndef STALLPROF_PROFILER_TOP_JSON_H
 #define STALLPROF_PROFILER_TOP_JSON_H

@@ -17,7 +17,8 @@
 #define NAME_COLUMNS    40
 #define PART_BYTES      (4 * NAME_COLUMNS + 32)
 
-/* A thread that is under tags all the time has as much as was covered, but for the ends of windows: 1 part of so many. */
+/* A thread that is under tags all the time has as much as was covered, but for the ends of windows: 1 part of so
+ * many. */
 #define COVERED_SLACK 100
 
 /* --- the sums --------------------------------------------------------------------------------------------- */
@@ -87,7 +88,8 @@ static size_t sum_rows(struct top_process_class *classes, size_t n)
 	return end;
 }
 
-/* A process of 1 part of so many beside its longest class has but that, as a loader's worker that was forked under a tag. */
+/* A process of 1 part of so many beside its longest class has but that, as a loader's worker that was forked under
+ * a tag. */
 #define BESIDE_PARTS 100
 
 /* The classes of one process, if one thread can have had all of them. */

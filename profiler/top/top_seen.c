@@ -16,8 +16,9 @@
 enum unit { NUMBER, NS };
 
 /*
- * Worst first. %s is the value, and of {one|many} the part that agrees with it is printed. A sentence may be for one of two
- * counters that count the same loss in two ways. Counters that are not here and not in `quiet` are losses that nobody has put into words yet: they are told by name.
+ * Worst first. %s is the value, and of {one|many} the part that agrees with it is printed. A sentence may be for
+ * one of two counters that count the same loss in two ways. Counters that are not here and not in `quiet` are
+ * losses that nobody has put into words yet: they are told by name.
  */
 static const struct {
 	const char *counter;
