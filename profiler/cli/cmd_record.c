@@ -275,7 +275,8 @@ static int on_window(void *ctx)
 	return 0;
 }
 
-/* A server has as long as it may take for one request, a disk as long as it takes; nobody waits longer than he wants to. */
+/* A server has as long as it may take for one request, a disk as long as it takes; nobody waits longer than he
+ * wants to. */
 static void deliver_last(struct recording *r)
 {
 	uint64_t seconds = r->options.config->push.timeout_seconds;

@@ -134,7 +134,8 @@ bool config_says_true(const char *value);
 #define CONFIG_WAITS_LONG "long"
 #define CONFIG_WAITS_NONE "none"
 
-/* Whether waits that are no stalls get stacks, too. "auto": if the profiles are for files that `record` writes (`local`). */
+/* Whether waits that are no stalls get stacks, too. "auto": if the profiles are for files that `record` writes
+ * (`local`). */
 bool config_long_waits(const struct config *config, bool local);
 
 /* The rate of the clock that takes on-CPU samples. One clock serves samples inside and outside of stalls, at the

@@ -1,8 +1,9 @@
 /*
  * The configuration's file, read by libyaml into a tree whose nodes know their lines.
  *
- * What may stand where follows from the table of settings and from `lists`. An error is one line: the file and the line
- * of what is wrong, its name, and what is wanted in its place. Every scalar is taken as text and handed to config_set().
+ * What may stand where follows from the table of settings and from `lists`. An error is one line: the file and the
+ * line of what is wrong, its name, and what is wanted in its place. Every scalar is taken as text and handed to
+ * config_set().
  */
 #include "profiler/config/config.h"
 
@@ -141,8 +142,8 @@ static void print_place(char place[PLACE_BYTES], enum config_section section, co
 }
 
 /*
- * The next pair of a map, that of section or list `of`; its names must be texts that don't stand there twice. 1, 0 after
- * the last, or -EINVAL.
+ * The next pair of a map, that of section or list `of`; its names must be texts that don't stand there twice. 1, 0
+ * after the last, or -EINVAL.
  */
 static int next_pair(struct reading *r, const char *of, const yaml_node_t *map, size_t *i, yaml_node_t **key,
                      yaml_node_t **value)

@@ -52,8 +52,9 @@ const char *ledger_state_name(enum ledger_state state);
 struct ledger *ledger_new(size_t rows_max);
 void ledger_free(struct ledger *ledger);
 
-/* Adds a copy of row; NULL strings count as "". When the ledger is full, what is new is summed by class, with the class for a tag and no
- * id. 0; -ENOMEM; -ENOSPC beyond LEDGER_FOLDED_MAX of those; -EINVAL for a state out of range. ns and count saturate at UINT64_MAX. */
+/* Adds a copy of row; NULL strings count as "". When the ledger is full, what is new is summed by class, with the
+ * class for a tag and no id. 0; -ENOMEM; -ENOSPC beyond LEDGER_FOLDED_MAX of those; -EINVAL for a state out of
+ * range. ns and count saturate at UINT64_MAX. */
 int ledger_add(struct ledger *ledger, const struct ledger_row *row);
 
 /* Rows sorted by tag, id, pid, start_ns, state, cause, device: ledger_at(ledger, 0 … ledger_count - 1). The

@@ -59,7 +59,8 @@ void note_fields_free(struct note_fields *fields);
 
 /* The value of key, NULL when absent. Lives as long as fields. */
 const char *note_fields_text(const struct note_fields *fields, const char *key);
-/* Decimal, as note_writer_seconds() writes, or 1 to 16 hex digits. 0, -ENOENT when absent, -EINVAL when not such a number. */
+/* Decimal, as note_writer_seconds() writes, or 1 to 16 hex digits. 0, -ENOENT when absent, -EINVAL when not such a
+ * number. */
 int note_fields_i64(const struct note_fields *fields, const char *key, int64_t *value);
 int note_fields_u64(const struct note_fields *fields, const char *key, uint64_t *value);
 int note_fields_seconds(const struct note_fields *fields, const char *key, int64_t *ns);

@@ -75,7 +75,8 @@ void outbox_free(struct outbox *box);
 
 /*
  * Instead of outbox_free(), when deliver() hangs: stops, and leaves the box to its thread, which at its end frees
- * it and then calls `gone` with the ctx. False: the thread has ended already, and nothing was done.
+ * it and then calls `gone` with the ctx. False: the thread has ended already, or was never started, and nothing was
+ * done.
  */
 bool outbox_leave(struct outbox *box, void (*gone)(void *ctx));
 

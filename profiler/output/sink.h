@@ -83,7 +83,8 @@ int sink_finish(struct sink *sink);
  */
 void sink_take_over(struct sink *sink, struct sink *older);
 
-/* The profile of the one file, after sink_finish(); NULL where each window is a file of its own, or when that was not written. */
+/* The profile of the one file, after sink_finish(); NULL where each window is a file of its own, or when that was
+ * not written. */
 const struct profile *sink_whole(const struct sink *sink);
 
 /* The path of the last file, "" when none was written. */

@@ -28,7 +28,8 @@ struct sink_push *sink_push_new(const struct config *config, struct sink_news *n
 /* Gives up the windows that wait. Takes NULL. */
 void sink_push_free(struct sink_push *push);
 
-/* Cuts and compresses the profile (NULL: there is none), which stays the caller's, and queues it. `last` as in outbox_put(). */
+/* Cuts and compresses the profile (NULL: there is none), which stays the caller's, and queues it. `last` as in
+ * outbox_put(). */
 void sink_push_put(struct sink_push *push, const struct profile *profile, bool last);
 /* Counts a window that was lost before it came here. */
 void sink_push_lose(struct sink_push *push);
