@@ -41,7 +41,7 @@ enum { AGENT_RELOAD = EVENT_LOOP_DURATION + 1 };
 
 static const struct argp_option options[] = {
 	{ "config", 'c', "FILE", 0, "the configuration (" CONFIG_FILE ")", 0 },
-	{ "check-config", KEY_CHECK, NULL, 0, "only say whether the configuration can be used", 0 },
+	{ "check-config", KEY_CHECK, NULL, 0, "check the configuration and exit", 0 },
 	{ 0 },
 };
 
@@ -67,8 +67,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Records whatever is tagged on this host, window by window, until SIGTERM. Where the "
-	       "profiles go is said in the configuration, which SIGHUP has read again.",
+	.doc = "Records whatever is tagged on this host, window by window, until SIGTERM. The configuration "
+	       "says where the profiles go; SIGHUP reads it again.",
 };
 
 static void say(const char *line)

@@ -41,10 +41,10 @@ static const struct argp_option option_table[] = {
 	{ "pid", 'p', "PID", 0, "run-time addresses of this process", 0 },
 	{ "exe", 'e', "FILE", 0, "ELF addresses of this executable, library, vmlinux or kernel module", 0 },
 	{ "section", KEY_SECTION, "NAME", 0,
-	  "with -e: offsets in this section (kernel modules have nothing else: .text)", 0 },
+	  "with -e: addresses are offsets in this section (.text of kernel modules)", 0 },
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
 	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "where debug files lie (/usr/lib/debug)", 0 },
-	{ "cache-dir", KEY_CACHE_DIR, "DIR", 0, "keep what was found out in this folder, and use it", 0 },
+	{ "cache-dir", KEY_CACHE_DIR, "DIR", 0, "keep a cache of symbols in this folder, and use it", 0 },
 	{ "demangle", KEY_DEMANGLE, "HOW", 0, "how much of C++ and Rust names: " SYMBOL_NAMES_ALLOWED, 0 },
 	{ "no-demangle", KEY_MANGLED, NULL, 0, "names as they stand in the file", 0 },
 	{ 0 },
@@ -58,7 +58,7 @@ static uint32_t parse_pid(const char *text, const struct argp_state *state)
 	errno = 0;
 	number = strtoul(text, &end, 10);
 	if (errno || *end || *text < '0' || *text > '9' || !number || number > INT_MAX)
-		usage_error(state, "--pid %s: a process's number is wanted", text);
+		usage_error(state, "--pid %s: a process id is wanted", text);
 	return (uint32_t)number;
 }
 

@@ -26,7 +26,7 @@ static const struct loss {
 	{ "rows_refused", "ledger rows lost: the window had too many", "set a shorter window_seconds" },
 	{ "tag_classes_refused", "classes of tags counted as \"other\"",
 	  "raise tags.max_classes, or set tags.rules" },
-	{ "mapping_records_lost", "mappings not told of in time: names and tags may be missing", NULL },
+	{ "mapping_records_lost", "records of mappings lost: names and tags may be missing", NULL },
 	{ "mappings_refused", "mappings or processes beyond what is held: names may be missing", NULL },
 	{ "mappings_dropped", "mappings beyond what is held: names may be missing", NULL },
 	{ "symbol_tables_evicted", "symbol tables dropped for others", "raise symbolizer.max_memory_bytes" },

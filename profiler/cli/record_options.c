@@ -65,7 +65,7 @@ static const struct setting {
 	  "fetch missing debug files from these servers, for later windows; \"$DEBUGINFOD_URLS\" for the "
 	  "usual ones" },
 	{ GROUP_SYMBOLS, "cache-dir", "symbolizer.cache_dir", "DIR",
-	  "what was found out about symbols, for the next time (~/.cache/stallprof); none: nowhere" },
+	  "cache of symbols for the next recording (~/.cache/stallprof); none: no cache" },
 	{ GROUP_SYMBOLS, "demangle", "symbolizer.demangle", "HOW",
 	  "how much of C++ and Rust names: templates, full, simplified, none (templates)" },
 	{ GROUP_SYMBOLS, "python", "symbolizer.python", "BOOL",
@@ -83,15 +83,16 @@ static const struct argp_option own_options[] = {
 	{ "name", KEY_NAME, "NAME", 0,
 	  "its name (default: the program's file name; train.py of python train.py)", GROUP_TAG },
 	{ "id", KEY_ID, "N", 0, "its exact id", GROUP_TAG },
-	{ NULL, 0, NULL, 0, "How long, and what is left of it:", GROUP_RUN },
-	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one a window (" OUTPUT_DEFAULT ")",
+	{ NULL, 0, NULL, 0, "Duration and output:", GROUP_RUN },
+	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one per window (" OUTPUT_DEFAULT ")",
 	  GROUP_RUN },
 	{ "window", 'w', "SECONDS", 0, "length of a window (10)", GROUP_RUN },
 	{ "duration", KEY_DURATION, "SECONDS", 0, "stop after this time, and end the command", GROUP_RUN },
 	{ "number", 'n', "N", 0,
-	  "as top has it: N rows and lines of code at the end (as fit 60 lines; 0: all)", GROUP_RUN },
+	  "rows and lines of code in the summary at the end, as in top (as fit 60 lines; 0: all)",
+	  GROUP_RUN },
 	{ "strict", KEY_STRICT, NULL, 0,
-	  "the command must not run unrecorded, and what goes wrong with the profile makes the exit status 1",
+	  "do not run the command unrecorded, and exit with 1 if anything goes wrong with the profile",
 	  GROUP_RUN },
 	{ "quiet", 'q', NULL, 0, "no live line (of -p and -a) and no summary", GROUP_RUN },
 	{ NULL, 0, NULL, 0, "What is sampled:", GROUP_SAMPLING },
@@ -256,8 +257,8 @@ void record_options_parse(int argc, char **argv, struct record_options *options)
 		.args_doc = "[-- COMMAND [ARG...]]",
 		.doc = "Records what tagged threads wait for, until the command ends or Ctrl-C.\v"
 		       "A command is tagged as a whole; tags that it pushes itself refine that. The "
-		       "exit status is the command's. Ctrl-C reaches the command as ever, and is waited for; "
-		       "the second sends it SIGTERM.",
+		       "exit status is the command's. Ctrl-C reaches the command as usual, and its end is "
+		       "waited for; the second sends it SIGTERM.",
 	};
 	size_t i;
 

@@ -65,9 +65,10 @@ static const char *url_fault(CURLU *url)
 		CURLUPart part;
 		const char *fault;
 	} unwanted[] = {
-		{ CURLUPART_USER, "no user may stand in it; use the settings for user and password file" },
+		{ CURLUPART_USER,
+		  "it must not have a user name; use the settings for user and password file" },
 		{ CURLUPART_PASSWORD,
-		  "no password may stand in it; use the settings for user and password file" },
+		  "it must not have a password; use the settings for user and password file" },
 		{ CURLUPART_QUERY, "it must not have a query" },
 		{ CURLUPART_FRAGMENT, "it must not have a fragment" },
 	};

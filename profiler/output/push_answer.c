@@ -197,10 +197,11 @@ static const struct advice {
 
 static const struct advice *advice_for(long status)
 {
-	static const struct advice server = { 0, -EAGAIN,
-		                              "the server or a proxy before it is in trouble; try again" };
+	static const struct advice server = {
+		0, -EAGAIN, "the server, or a proxy in front of it, has failed; try again"
+	};
 	static const struct advice redirect = {
-		0, -EINVAL, "redirects are not followed, for they would carry credentials; give the final URL"
+		0, -EINVAL, "redirects are not followed, as credentials would go along; give the final URL"
 	};
 	static const struct advice other = { 0, -EINVAL, "is this a Pyroscope server?" };
 	size_t i;

@@ -316,7 +316,7 @@ struct exec_maps *exec_maps_new(const struct exec_maps_handler *handler, char *e
 	maps->rings = perf_rings_new();
 	if (maps->rings)
 		return maps;
-	snprintf(err, err_len, "the kernel does not tell of executable mappings (perf_event_open): %s",
+	snprintf(err, err_len, "the kernel does not report executable mappings (perf_event_open): %s",
 	         strerror(errno));
 	goto out;
 no_memory:

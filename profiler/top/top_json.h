@@ -10,8 +10,8 @@
  *       "stacks":  [ {tag, class, id, trace_id, stall, device, delay_ns, cpu_ns, contentions,
  *                     frames: [ {function, file, line, inlined} ]} ],
  *       "waits":   as stacks, of waits that are no stalls,
- *       "stamp":   { files, files_without_ledger, files_rewritten, malformed_lines, rows_summed_by_class, covered_seconds, first_ns, last_ns,
- *                    windows, threshold_ns, hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
+ *       "stamp":   { files, files_without_ledger, files_rewritten, malformed_lines, rows_summed_by_class,
+ *                    covered_seconds, first_ns, last_ns, windows, threshold_ns, hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
  * } }
  *
  * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the one

@@ -50,7 +50,7 @@ static const struct {
 	  "%s {process publishes|processes publish} an OpenTelemetry context that could not be read" },
 	{ "cpus_not_covered", NUMBER, "%s {CPU was|CPUs were} not watched for new programs" },
 	{ "mapping_records_lost", NUMBER,
-	  "%s {mapping of a program was|mappings of programs were} not told by the kernel" },
+	  "%s {mapping of a program was|mappings of programs were} not reported by the kernel" },
 	{ "mappings_refused", NUMBER, "%s {mapping was|mappings were} not kept, being too many" },
 	{ "wakes_unseen", NUMBER,
 	  "%s {wait for I/O has|waits for I/O have} the device of the thread's last request, as the wake-up "

@@ -57,7 +57,7 @@ const struct probe probe_table[] = {
 	{ "journal_xfs", "on_xfs_log_force", PROBE_TP_BTF, "xfs_log_force", true, NULL, NEWER, "xfs" },
 	{ "journal_xfs", "on_xfs_log_wait", PROBE_TP_BTF, "xlog_iclog_wait_on", true, NULL, NEWER, "xfs" },
 	{ "journal_btrfs", "", PROBE_UNTOLD, "log", true, NULL,
-	  "its waits for the log are told as writeback and block_io", "btrfs" },
+	  "its waits for the log are counted as writeback and block_io", "btrfs" },
 	{ "cpu", "on_cpu_sample", PROBE_PERF_EVENT, "cpu-clock", true, NULL, NEWER, NULL },
 };
 
