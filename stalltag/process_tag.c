@@ -17,7 +17,7 @@ __attribute__((noinline, cold)) static void fire_process(uint64_t id, const char
 	USDT_2("stalltag", "process", "stalltag_process_semaphore", id, name);
 }
 
-/* 0, or why the name cannot be one. */
+/* 0, or -errno that says why this cannot be a name. */
 static int check_name(const char *name)
 {
 	size_t length = strnlen(name, STALLTAG_NAME_MAX + 1);

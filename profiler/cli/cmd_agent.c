@@ -23,7 +23,7 @@
 #define LINE_MAX_BYTES 8192
 #define LAST_PUSH_NS   (5 * 1000000000ULL)
 
-/* One configuration in use: a reload makes another one beside it before this one goes. */
+/* One configuration in use: a reload makes another one beside it before this one is freed. */
 struct agent {
 	const char *config_path;
 	bool only_check;
@@ -78,7 +78,7 @@ static void say(const char *line)
 
 /* --- one configuration --------------------------------------------------------------------------------- */
 
-/* A filter that is not obeyed would record what it should not. */
+/* A filter that is not applied would let us record what we should not. */
 static int check_filters(const struct agent *agent, char *err, size_t err_len)
 {
 	const struct config_filters *filters = &agent->config->filters;
@@ -238,7 +238,7 @@ static int check_config(struct agent *agent)
 	char err[LINE_MAX_BYTES] = "";
 	int result = load(agent, err, sizeof(err));
 
-	/* Its files of secrets are read, no folder is made. */
+	/* Reads the files of secrets, but makes no folder. */
 	if (!result) {
 		agent->sink = sink_new(agent->config, NULL, say, err, sizeof(err));
 		result = agent->sink ? 0 : -errno;

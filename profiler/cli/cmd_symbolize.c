@@ -86,7 +86,7 @@ static bool parse_address(const char *text, uint64_t *address)
 	return true;
 }
 
-/* What can be told to be wrong before anything is looked up. */
+/* Refuses what can be seen to be wrong before anything is looked up. */
 static void check(const struct options *options, const struct argp_state *state)
 {
 	uint64_t address;
@@ -171,7 +171,7 @@ __attribute__((format(printf, 1, 2))) static int say(const char *format, ...)
 	return 1;
 }
 
-/* Where addresses are looked up: in one of the three. */
+/* Where addresses are looked up: in a process, a file or the kernel. */
 struct target {
 	const struct options *options;
 	struct symbolizer *symbolizer;
@@ -206,7 +206,7 @@ static int open_file(struct target *t)
 		return say("%s is not an ELF file of a 64-bit program, or is damaged", path);
 	if (err)
 		return say("%s: %s", path, strerror(-err));
-	/* Outside every section, so nothing is looked up yet: that may take long. */
+	/* Outside of all sections, so that this looks up nothing yet, which may take long. */
 	if (symbolizer_file_find(t->file, t->options->section, UINT64_MAX, &result))
 		return say("%s has no section %s: see readelf -S", path,
 		           t->options->section ? t->options->section : ".text");
@@ -230,7 +230,8 @@ static int find(struct target *t, uint64_t address, struct sym_result *result)
 	return symbolizer_kernel(t->symbolizer, address, false, result);
 }
 
-/* Writes a number's digits before `end`, and returns where they begin: printf() would take longer than all the rest. */
+/* Writes a number's digits so that they end at `end`, and returns where they begin. printf() would take longer than
+ * all the rest. */
 static char *digits_before(char *end, uint64_t number, bool hex, int least)
 {
 	char *at = end;
@@ -333,7 +334,7 @@ static char *trim(char *line, FILE *lines)
 	return begin;
 }
 
-/* Whoever waits for answers before asking on gets them. */
+/* Flushes the output before it reads on, for callers that wait for an answer before they ask again. */
 static ssize_t flush_and_read(void *context, char *buffer, size_t size)
 {
 	(void)context;

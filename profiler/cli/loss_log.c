@@ -8,8 +8,8 @@
 
 #include "profiler/format/stamp.h"
 
-/* Counters that say what is missing from a profile; others say what a stack or a name could not be given, which is
- * told in the place of it. */
+/* Counters of what is missing from a profile. Other counters are of stacks and names, which say in their place that
+ * something is missing. */
 static const struct loss {
 	const char *counter, *what, *advice;
 } losses[] = {

@@ -240,7 +240,7 @@ static int keep_symbols_in_users_cache(struct config *config)
 	return config_set(config, "symbolizer.cache_dir", path, err, sizeof(err)) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Whose folder is the user's own choice, unlike the agent's. */
+/* No limit on the folder's size: it is the user's own choice, unlike the agent's. */
 static int keep_all_windows(struct config *config)
 {
 	char err[512];

@@ -144,7 +144,7 @@ static int64_t saturating_signed(int64_t a, int64_t b)
 	return sum;
 }
 
-/* The last one given stands. */
+/* The last value given is kept. */
 static int replace_text(char **text, const char *given)
 {
 	char *copy;

@@ -151,8 +151,7 @@ static int make_headers(struct push_client *client, const char *tenant, char *er
 	}
 	rc = add_header(client, "Content-Type: application/proto");
 	if (!rc)
-		rc = add_header(client,
-		                "Expect:"); /* else curl waits a second for a server that has no use for it */
+		rc = add_header(client, "Expect:"); /* else curl waits a second for "100 Continue" */
 	if (!rc && is_set(tenant)) {
 		snprintf(line, sizeof(line), "X-Scope-OrgID: %s", tenant);
 		rc = add_header(client, line);
@@ -229,7 +228,7 @@ static int make_handle(struct push_client *client, long timeout_ms, char *err, s
 	SET(CURLOPT_WRITEFUNCTION, take_body);
 	SET(CURLOPT_WRITEDATA, client);
 	SET(CURLOPT_ERRORBUFFER, client->curl_error);
-	SET(CURLOPT_QUICK_EXIT, 1L); /* a name that is being looked up is nothing to wait for */
+	SET(CURLOPT_QUICK_EXIT, 1L); /* do not wait for a name that is being looked up */
 #undef SET
 	code = code ? code : set_credentials(client);
 	if (!code)
@@ -315,7 +314,7 @@ static uint8_t *pack_request(const struct push_label *labels, size_t n, const vo
 	return packed;
 }
 
-/* Takes " after 3 ms" out of libcurl's words: one failure is to be told in the same words each time (sink.c). */
+/* Removes " after 3 ms" from libcurl's message, so that one failure has the same text each time (sink.c). */
 static void leave_time_out(char *words)
 {
 	char *after = strstr(words, " after "), *digits = after ? after + strlen(" after ") : NULL;

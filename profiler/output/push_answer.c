@@ -125,8 +125,8 @@ static int take(struct text_copy *copy, char c)
 }
 
 /*
- * Connect's error object starts with "code" and "message", both strings; what follows ("details") nobody
- * needs. So members are read while they are strings, and the search ends at the first that is not.
+ * Connect's error object starts with "code" and "message", both strings; what follows ("details") is not needed. So
+ * members are read while they are strings, and the search ends at the first that is not.
  */
 static int copy_connect_message(struct text_copy *copy)
 {

@@ -11,7 +11,8 @@
  *                     frames: [ {function, file, line, inlined} ]} ],
  *       "waits":   as stacks, of waits that are no stalls,
  *       "stamp":   { files, files_without_ledger, files_rewritten, malformed_lines, rows_summed_by_class,
- *                    covered_seconds, first_ns, last_ns, windows, threshold_ns, hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
+ *                    covered_seconds, first_ns, last_ns, windows, threshold_ns,
+ *                    hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
  * } }
  *
  * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the one

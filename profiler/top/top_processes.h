@@ -4,7 +4,8 @@
  * turn is such a process, and these are the shares of its loop. As the ledger has no threads, several threads that
  * have little to do look the same.
  *
- *     Of the 41.7 s under tags in process 4711, one thread's worth: train_step 90.6 %, checkpoint_write 5.5 %, data_load 3.9 %.
+ *     Of the 41.7 s under tags in process 4711, one thread's worth: train_step 90.6 %, checkpoint_write 5.5 %,
+ *       data_load 3.9 %.
  */
 #ifndef STALLPROF_PROFILER_TOP_PROCESSES_H
 #define STALLPROF_PROFILER_TOP_PROCESSES_H
