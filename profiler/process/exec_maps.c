@@ -26,7 +26,7 @@ struct file_key {
 /* A file that nobody is interested in. */
 struct ignored_file {
 	struct file_key key;
-	uint64_t changed_ns; /* when it was asked about: inodes are used again, and files overwritten */
+	uint64_t changed_ns; /* when asked about: inodes are reused, files overwritten */
 	UT_hash_handle hh;
 };
 
@@ -247,7 +247,7 @@ static void apply_comm(struct exec_maps *maps, const struct comm_record *record)
 
 	if (is_exec)
 		map_table_exec(maps->table, record->pid);
-	/* That of a thread other than the leader is not the process's. */
+	/* The name of a thread other than the leader is not the process's. */
 	if ((is_exec || record->pid == record->tid) && strnlen(record->name, room) < room)
 		map_table_set_name(maps->table, record->pid, record->name);
 	if (is_exec && maps->handler.exec)
@@ -271,7 +271,7 @@ static void apply_exit(struct exec_maps *maps, const struct task_record *record)
 	enum map_table_exit exit = map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
 
 	if (exit == MAP_TABLE_UNSURE && has_other_threads(record->pid)) {
-		/* to be asked again when one of them exits, the table must know of it */
+		/* the table must know the process, so that it asks again when a thread exits */
 		exec_maps_meet(maps, record->pid);
 		map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
 	} else if (exit != MAP_TABLE_LIVES) {

@@ -18,7 +18,7 @@ enum unit { NUMBER, NS };
 /*
  * Worst first. %s is the value, and of {one|many} the part that agrees with it is printed. A sentence may be for
  * one of two counters that count the same loss in two ways. Counters that are not here and not in `quiet` are
- * losses that nobody has put into words yet: they are told by name.
+ * losses without a sentence yet: they are printed by name.
  */
 static const struct {
 	const char *counter;
@@ -93,7 +93,7 @@ static const struct {
 	{ "files_too_large", NUMBER, "%s {file is|files are} too large for {its|their} symbols to be read" },
 };
 
-/* No losses, or such as a sentence above or the stack itself says. */
+/* Counters that are no losses, or that a sentence above or the stack itself says. */
 static const char *const quiet[] = {
 	"samples",
 	"samples_lost",
@@ -129,13 +129,13 @@ static const char *const quiet[] = {
 	"symbol_index_errors",
 };
 
-/* Lines as long as there is room for them. */
+/* Prints lines while there is room for them. */
 struct losses {
 	FILE *out;
 	size_t limit, lines, more;
 };
 
-/* False: there is no room. The last line is kept for saying so. */
+/* False: there is no room. The last line is reserved for saying so. */
 static bool begin_line(struct losses *losses)
 {
 	if (losses->limit && losses->lines + 1 >= losses->limit) {

@@ -224,7 +224,7 @@ const char *tracer_links_missing(const struct tracer_links *links, size_t row)
 	return NULL;
 }
 
-/* Switched off, or there was nothing to attach it to: nothing is missing for want of it. */
+/* Switched off, or there was nothing to attach it to: nothing is lost without it. */
 static bool is_unused(const struct tracer_links *links, size_t row)
 {
 	const struct probe *probe = &probe_table[row];
