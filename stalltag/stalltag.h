@@ -16,7 +16,7 @@
  *	published at the first push and again in each forked child.
  *		stalltag_thread_ctx_v1	always our tag
  *		otel_thread_ctx_v1	our tag too, as long as nobody else in the process publishes
- *	Two USDT probes, each behind a semaphore of its own, tell of changes:
+ *	Two USDT probes, each behind a semaphore of its own, report changes:
  *		stalltag:change	fires after every push and pop. Argument 1: the record that is current
  *				now, or NULL.
  *		stalltag:log	while somebody listens to it, each thread writes its changes and their times
@@ -82,7 +82,7 @@ void stalltag_pop(void);
 /* The calling thread's pushes minus its pops, including those too deep to be published. */
 unsigned int stalltag_depth(void);
 
-/* What readers could not be shown since the process began, over all threads. */
+/* What could not be shown to readers since the process began, over all threads. */
 struct stalltag_losses {
 	uint64_t too_deep;   /* pushes beyond STALLTAG_DEPTH_MAX */
 	uint64_t names_cut;  /* names longer than STALLTAG_NAME_MAX */
@@ -96,9 +96,9 @@ void stalltag_read_losses(struct stalltag_losses *out);
 int stalltag_public_state(void);
 
 /*
- * The thread context record of OTEP 4947, with our one attribute in its place. Packed, host byte order but
- * for the two ids, which stand as in a W3C traceparent. A reader takes the first 28 bytes, and then as many
- * more as attrs says.
+ * The thread context record of OTEP 4947, with our one attribute in its place. Packed, in host byte order except
+ * the two ids, which are as in a W3C traceparent. A reader takes the first 28 bytes, and then as many more as attrs
+ * says.
  *
  *	0          16        24      25      26      28    29    30
  *	| trace_id | span_id | valid | flags | attrs | key | len | name ...
@@ -133,8 +133,8 @@ struct stalltag_record {
  *	- each STALLTAG_LOG_ENTRIES / 2 entries, and when no row is free: it alone then reports the change;
  *	- at a change that comes STALLTAG_LOG_STALE_NS or more after it fired last, and so at a thread's first: a
  *	  reader that came since then learns of the thread and its log. Until then it has the tag from the slot;
- *	- at each change of a signal handler that has interrupted another change: told by it alone;
- *	- before the thread's memory goes: `closed` is not 0, and the log is not to be read after that.
+ *	- at each change of a signal handler that has interrupted another change: it alone reports that one;
+ *	- before the thread's memory is freed: `closed` is not 0, and the log is not to be read after that.
  * The child of a fork() has a copy, at the same address.
  */
 #define STALLTAG_LOG_ENTRIES   1024
@@ -311,7 +311,7 @@ STALLTAG_INLINE void stalltag_pop_fast(void)
 		stalltag_attend(thread);
 }
 
-/* In a program; in a shared library reaching the thread's tags would cost more than the call. */
+/* Inlined in a program only: in a shared library reaching the thread's tags would cost more than the call. */
 #if defined(__OPTIMIZE__) && !defined(STALLTAG_NO_INLINE) && (!defined(__PIC__) || defined(__PIE__))
 STALLTAG_INLINE void stalltag_push_sized(uint64_t id, const char *name, size_t name_bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * The agent's log lines, each with a level. When standard error goes to journald, as JOURNAL_STREAM tells, lines
+ * The agent's log lines, each with a level. When standard error goes to journald, which JOURNAL_STREAM shows, lines
  * begin with the <N> of sd-daemon(3), so that `journalctl -p warning` selects and colours them. Elsewhere they
  * begin with "stallprof agent: ", errors and warnings also with that word, and debug lines are left out.
  */

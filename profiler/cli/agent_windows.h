@@ -23,7 +23,7 @@ struct agent_windows {
 	struct loss_log losses;
 	uint64_t with_tags, idle; /* windows */
 	struct sink_counts seen;  /* of this sink, at the last poll */
-	struct sink_counts told;  /* of all, at the last summary */
+	struct sink_counts told;  /* of all sinks, at the last summary */
 	uint64_t told_at_ns, told_windows;
 	bool build_failed; /* of the last window */
 };

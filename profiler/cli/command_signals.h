@@ -2,10 +2,10 @@
  * What a signal to `record -- COMMAND` means for the command. The rule: the command gets each signal once, as it
  * would without a profiler, and the profiler stays until the command has ended:
  *
- *     the terminal's, by Ctrl-C, Ctrl-\ or a hang-up    the command has it already, as it is in the same process
+ *     from the terminal (Ctrl-C, Ctrl-\, hang-up)       the command has it already, as it is in the same process
  *                                                       group; the second Ctrl-C sends it SIGTERM, the third
  *                                                       ends the recording and leaves it running
- *     anybody's, by kill(2)                             it was meant for the command, and is sent on to it
+ *     from anybody, by kill(2)                          it was meant for the command, and is sent on to it
  *
  * (A sender that signals the whole group by kill(2) reaches the command twice, as with sudo(8): the kernel does not
  * tell the two ways apart.)

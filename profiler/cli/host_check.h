@@ -16,7 +16,7 @@ struct host_facts {
 	        [160]; /* why no BPF program is taken from us, though we have the privilege; "": they are */
 	char release[128];
 
-	/* By host_facts_read_symbols(). */
+	/* Filled in by host_facts_read_symbols(). */
 	bool sees_kallsyms; /* kernel symbols have addresses */
 	bool has_vmlinux_dwarf;
 	char debug_advice[256]; /* what to do when it has not */

@@ -39,7 +39,7 @@ struct ledger_row {
 	enum ledger_state state;
 	char *cause; /* LEDGER_STALL: e.g. "block_io"; LEDGER_BLOCKED: the kind, e.g. "pipe", if known; else "" */
 	char *device;   /* for example "vda"; "" when unknown */
-	int64_t ns;     /* negative: what an earlier window was told provisionally belongs to another row */
+	int64_t ns;     /* negative: an earlier window counted provisionally what belongs to another row */
 	uint64_t count; /* intervals that ended */
 };
 

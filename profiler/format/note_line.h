@@ -4,10 +4,10 @@
  *
  *     stallprof.ledger tag="checkpoint write" id=00000000000000ff state=stall cause=block_io ns=123
  *
- * A record name, then key=value fields. A value is bare when it consists of [A-Za-z0-9_./:+@%,-] only,
- * else it stands in double quotes with \" \\ \n \r \t and \xHH. Every byte but NUL survives; what is not
- * printable UTF-8 is written as \xHH, so a line is always one line of valid UTF-8.
- * Readers skip keys they don't know, so fields may be added without a new format.
+ * A record name, then key=value fields. A value is bare when it consists of [A-Za-z0-9_./:+@%,-] only, else it is
+ * in double quotes with \" \\ \n \r \t and \xHH. Every byte but NUL survives; what is not printable UTF-8 is
+ * written as \xHH, so a line is always one line of valid UTF-8. Readers skip keys they don't know, so fields may be
+ * added without a new format.
  */
 #ifndef STALLPROF_PROFILER_NOTE_LINE_H
 #define STALLPROF_PROFILER_NOTE_LINE_H

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* As much of an answer's body as is kept; the rest is read and dropped. */
+/* How much of an answer's body is kept; the rest is read and dropped. */
 #define PUSH_BODY_MAX 8192
 
 /*

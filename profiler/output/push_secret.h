@@ -15,7 +15,7 @@ int push_secret_read(const char *path, char **secret, char *err, size_t err_len)
 
 /*
  * Overwrites with asterisks, in a text that is to be shown, each occurrence of the secret (NULL: none), and
- * whatever stands behind the word Basic or Bearer: servers and proxies repeat what they refuse.
+ * whatever follows the word Basic or Bearer: servers and proxies repeat what they refuse.
  */
 void push_secret_mask(const char *secret, char *text, size_t len);
 

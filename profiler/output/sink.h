@@ -2,8 +2,8 @@
  * Where finished profiles go: one file, a folder with a file per window, a Pyroscope server, or several of them.
  *
  *     sink = sink_new(config, output, …)
- *     sink_deliver(sink, profile)       once a window
- *     sink_poll(sink)                   now and then, and when sink_fd() is readable: what it has to say
+ *     sink_deliver(sink, profile)       once per window
+ *     sink_poll(sink)                   now and then, and when sink_fd() is readable: says what went wrong
  *     sink_end(sink, profile, …)        the last window
  *     until sink_poll(sink)             or until somebody has waited enough
  *     sink_finish(sink)
@@ -15,12 +15,12 @@
  *     sink_deliver() ──> pack ──requests──> push     of the series (sink_push.h); only where there is a server
  *                          └───profile────> files    (sink_files.h)
  *
- * Each has a queue with bounds (SINK_PACK_…, SINK_PUSH_…, SINK_FILES_…), from which the oldest window is dropped when
- * it is full. So a destination that fails or hangs does not keep the profile from the others.
+ * Each has a bounded queue (SINK_PACK_…, SINK_PUSH_…, SINK_FILES_…); when it is full, its oldest window is dropped.
+ * So a destination that fails or hangs does not keep the profile from the others.
  *
- * What goes wrong is a line, given to `say` in sink_poll(); while a destination fails in window after window only the
- * first of them is said, and all are counted. A window that a disk was too slow for is also a counter (windows_dropped)
- * in the notes of the next one.
+ * sink_poll() passes a line to `say` for each error. While a destination fails in window after window only the
+ * first error is said, and all are counted. A window that a disk was too slow for is also a counter
+ * (windows_dropped) in the notes of the next one.
  */
 #ifndef STALLPROF_PROFILER_SINK_H
 #define STALLPROF_PROFILER_SINK_H

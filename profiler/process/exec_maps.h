@@ -38,7 +38,7 @@ struct exec_maps_handler {
 	 * false: it is of no interest, do not ask again unless the file is changed.
 	 */
 	bool (*file)(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
-	void (*fork)(void *ctx, uint32_t child, uint32_t parent); /* a new process; threads are not told */
+	void (*fork)(void *ctx, uint32_t child, uint32_t parent); /* a new process, not a thread */
 	void (*exec)(void *ctx, uint32_t pid);                    /* runs another program from now on */
 	void (*exit)(void *ctx, uint32_t pid);                    /* its last thread has exited */
 	void *ctx;

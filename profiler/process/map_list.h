@@ -10,7 +10,7 @@
 
 #include "profiler/process/exec_mapping.h"
 
-#define MAP_TABLE_MAPPINGS_MAX 8192      /* of a process; over it the oldest goes */
+#define MAP_TABLE_MAPPINGS_MAX 8192      /* of a process; beyond, the oldest is removed */
 #define MAP_TABLE_TOTAL_MAX    (2 << 20) /* of all; shared ones count once */
 
 struct map_list;

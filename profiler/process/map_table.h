@@ -4,9 +4,9 @@
  *
  *	map_table_fork(t, child, parent);	the child shares its parent's list until one changes it
  *	map_table_exec(t, pid);			its list is empty
- *	map_table_add(t, pid, &mapping);	those that the new one covers go
+ *	map_table_add(t, pid, &mapping);	removes those that the new one covers
  *	map_table_exit(t, pid, tid, now);	what is known stays for the linger time
- *	map_table_expire(t, now);		and goes
+ *	map_table_expire(t, now);		removes it after that
  *
  * Everything is bounded; what did not fit is counted. Not thread-safe.
  */

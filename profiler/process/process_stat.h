@@ -1,4 +1,4 @@
-/* What /proc/PID/stat says of a process. */
+/* The fields of /proc/PID/stat that we use. */
 #ifndef STALLPROF_PROFILER_PROCESS_STAT_H
 #define STALLPROF_PROFILER_PROCESS_STAT_H
 

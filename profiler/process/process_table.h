@@ -38,7 +38,7 @@ void process_table_free(struct process_table *table);
  * memory. */
 struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
                                   const char *comm);
-/* Its symbols, with its mappings read. NULL without memory. */
+/* Its symbols; reads its mappings if that was not done. NULL without memory. */
 struct sym_process *process_table_symbols(struct process_table *table, struct process *process);
 /* Where its program is mapped, NULL when that is not known any more. Lives as long as the process. */
 const struct sym_module *process_table_main_module(struct process_table *table, struct process *process);

@@ -38,7 +38,7 @@ struct attachment {
 	void (*say)(const char *line);
 	const struct attachment_finder *finder; /* NULL: those of tag_watch.h and families.h */
 
-	/* Its own. */
+	/* Set by the functions below. */
 	uint64_t tagged_ns; /* tracer_tagged_ns() when it was looked at last */
 	uint64_t wanted_ns; /* when somebody was tagged last */
 	uint64_t failed_ns; /* when attaching failed last; 0: it did not */

@@ -14,7 +14,7 @@
  * numbers differ, from the outermost end if both rows are whole: a thread may be on its way into an evaluator or
  * out of it. Else from the innermost: the native stack was cut (its end is named, and the groups left over follow
  * it), or there were too many Python frames (their end is named, and the evaluators left over stay). Python frames
- * without any evaluator follow the native stack: it has evaluators that could not be told by their names.
+ * without any evaluator follow the native stack: it has evaluators that were not recognised by their names.
  */
 #ifndef STALLPROF_PROFILER_PYTHON_MERGE_H
 #define STALLPROF_PROFILER_PYTHON_MERGE_H

@@ -30,7 +30,7 @@ struct tag_names;
 struct tracer;
 struct window;
 
-/* What a window needs of others; all outlive it. */
+/* The other parts that a window uses; all outlive it. */
 struct window_deps {
 	struct tracer *tracer;
 	struct tag_names *tags;

@@ -18,7 +18,7 @@ struct sample {
 	int64_t *ids;
 	size_t n;
 	uint64_t weight;     /* nanoseconds it stands for, before scaling */
-	uint64_t taken_back; /* of what earlier windows were told, for waits that are no stalls after all */
+	uint64_t taken_back; /* counted by earlier windows, for waits that turned out to be of another kind */
 	uint64_t times;      /* waits it stands for, in thousandths */
 	UT_hash_handle hh;
 };

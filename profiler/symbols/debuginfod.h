@@ -14,8 +14,8 @@
  * build-ids wait, max_bytes for all files together (those used longest ago go) and for each, timeout_seconds for
  * one.
  *
- * By libcurl, which is here for the push already, and not by libdebuginfod: that is told its servers, bounds and cache
- * by the environment, which our children would inherit; it bounds its cache by age, not by size; and it keeps
+ * Uses libcurl, which we have for the push already, and not libdebuginfod: that takes its servers, bounds and cache
+ * from the environment, which our children would inherit; it bounds its cache by age, not by size; and it keeps
  * whatever a server sends. DEBUGINFOD_URLS of the environment is not followed.
  *
  * One thread may call these; each takes NULL for "not configured".

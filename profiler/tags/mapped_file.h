@@ -1,6 +1,6 @@
 /*
  * The facts of the files that processes have mapped: each file is read once (tag_file.h) and remembered by device,
- * inode, time of change and size. Bounded; the least recently used goes.
+ * inode, time of change and size. Bounded; the least recently used is forgotten.
  */
 #ifndef STALLPROF_PROFILER_MAPPED_FILE_H
 #define STALLPROF_PROFILER_MAPPED_FILE_H

@@ -36,7 +36,7 @@ enum tag_file_probe {
 
 enum tag_file_access {
 	TAG_FILE_ABSENT,  /* not defined here */
-	TAG_FILE_UNKNOWN, /* defined, and nothing in the file tells the place */
+	TAG_FILE_UNKNOWN, /* defined, and nothing in the file gives the place */
 	TAG_FILE_TLSDESC,
 	TAG_FILE_TPOFF,
 	TAG_FILE_MODULE,
@@ -48,7 +48,7 @@ struct tag_file_slot {
 	bool own;                    /* the relocation is about the file's own block, not about the symbol */
 	uint64_t value;              /* offset in the file's block of thread-local storage */
 	uint64_t got;                /* ELF address of the first word */
-	int64_t adjust;              /* to be added to the offset that the words tell */
+	int64_t adjust;              /* to be added to the offset in the words */
 };
 
 struct tag_file_text {

@@ -39,7 +39,7 @@ void tag_watch_set_processes(struct tag_watch *watch, struct process_table *proc
 /* The feed of mappings; NULL when the kernel refuses it. */
 struct exec_maps *tag_watch_maps(struct tag_watch *watch);
 
-/* What the feed calls. For tests, which tell of forks, execs and exits themselves. */
+/* The functions that the feed calls. For tests, which report forks, execs and exits themselves. */
 struct exec_maps_handler tag_watch_handler(struct tag_watch *watch);
 
 /* Attaches to a file's probes, if it has any, before anybody has mapped it. */

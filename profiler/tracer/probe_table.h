@@ -2,7 +2,7 @@
  * The probe table: one row a BPF program, with the hook it wants and the cause it serves.
  *
  * A cause is available when all of its rows can be attached. Without one of its rows a cause is not recorded; the
- * other causes are, unless the row is of the core: without the scheduler's hooks there is no ledger. What BTF tells
+ * other causes are, unless the row is of the core: without the scheduler's hooks there is no ledger. What BTF shows
  * is known at once (probe_host_new()); whether the kernel accepts the program, only when it was loaded
  * (profiler/tracer/tracer_load.h).
  */
@@ -18,7 +18,7 @@ enum probe_kind {
 	PROBE_USDT,       /* a static probe of the tag library, attached file by file */
 	PROBE_PERF_EVENT, /* a clock on each CPU */
 	PROBE_ITERATOR,   /* run by us, not attached to a hook */
-	PROBE_UNTOLD,     /* no program: documents a cause that cannot be told from others */
+	PROBE_UNTOLD,     /* no program: documents a cause that is counted under others */
 };
 
 struct probe {
@@ -42,9 +42,9 @@ const char *probe_kind_prefix(enum probe_kind kind);
 struct kernel_places;
 struct probe_host;
 
-/* Reads the BTF of the kernel and its modules, and tries what BTF does not tell: whether functions can be hooked.
- * `modules`: whether hooks of modules can be used, which needs a privilege. NULL with errno set: ENOENT when the kernel
- * has no BTF. */
+/* Reads the BTF of the kernel and its modules, and tries what BTF does not show: whether functions can be hooked.
+ * `modules`: whether hooks of modules can be used, which needs a privilege. NULL with errno set: ENOENT when the
+ * kernel has no BTF. */
 struct probe_host *probe_host_new(bool modules);
 void probe_host_free(struct probe_host *host);
 
