@@ -43,9 +43,10 @@ static const struct argp_option option_table[] = {
 	{ "section", KEY_SECTION, "NAME", 0,
 	  "with -e: addresses are offsets in this section (.text of kernel modules)", 0 },
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "where debug files lie (/usr/lib/debug)", 0 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "where debug files are (/usr/lib/debug)", 0 },
 	{ "cache-dir", KEY_CACHE_DIR, "DIR", 0, "keep a cache of symbols in this folder, and use it", 0 },
-	{ "demangle", KEY_DEMANGLE, "HOW", 0, "how much of C++ and Rust names: " SYMBOL_NAMES_ALLOWED, 0 },
+	{ "demangle", KEY_DEMANGLE, "HOW", 0, "how much of C++ and Rust names to show: " SYMBOL_NAMES_ALLOWED,
+	  0 },
 	{ "no-demangle", KEY_MANGLED, NULL, 0, "names as they stand in the file", 0 },
 	{ 0 },
 };

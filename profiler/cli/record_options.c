@@ -40,7 +40,7 @@ static const struct setting {
 	{ GROUP_PUSH, "basic-password-file", "push.basic_password_file", "FILE",
 	  "file with that user's password" },
 	{ GROUP_PUSH, "bearer-token-file", "push.bearer_token_file", "FILE", "file with a bearer token" },
-	{ GROUP_PUSH, "push-timeout", "push.timeout_seconds", "SECONDS", "for one request" },
+	{ GROUP_PUSH, "push-timeout", "push.timeout_seconds", "SECONDS", "time limit of one request" },
 	{ GROUP_PUSH, "service-name", "service_name", "NAME",
 	  "series label service_name (default: the command's name)" },
 	{ GROUP_SAMPLING, "threshold-ns", "sampling.threshold_ns", "NS",
@@ -54,20 +54,20 @@ static const struct setting {
 	{ GROUP_SAMPLING, "baseline", "sampling.baseline_hz", "HZ",
 	  "also sample on-CPU time outside stalls" },
 	{ GROUP_SAMPLING, "stack-bytes", "sampling.stack_copy_bytes", "N",
-	  "how much of a user stack is copied (65536)" },
+	  "bytes of a user stack to copy (65536)" },
 	{ GROUP_SAMPLING, "max-stalled", "sampling.max_stalled_threads", "N",
 	  "stacks held at the same time (256)" },
 	{ GROUP_SAMPLING, "ring-bytes", "sampling.ring_bytes", "N",
 	  "ring buffer from the kernel, a power of two" },
 	{ GROUP_SYMBOLS, "debug-dir", "symbolizer.debug_dir", "DIR",
-	  "where debug files lie (/usr/lib/debug)" },
+	  "where debug files are (/usr/lib/debug)" },
 	{ GROUP_SYMBOLS, "debuginfod", "symbolizer.debuginfod_urls", "URLS",
 	  "fetch missing debug files from these servers, for later windows; \"$DEBUGINFOD_URLS\" for the "
 	  "usual ones" },
 	{ GROUP_SYMBOLS, "cache-dir", "symbolizer.cache_dir", "DIR",
 	  "cache of symbols for the next recording (~/.cache/stallprof); none: no cache" },
 	{ GROUP_SYMBOLS, "demangle", "symbolizer.demangle", "HOW",
-	  "how much of C++ and Rust names: templates, full, simplified, none (templates)" },
+	  "how much of C++ and Rust names to show: templates, full, simplified, none (templates)" },
 	{ GROUP_SYMBOLS, "python", "symbolizer.python", "BOOL",
 	  "Python functions in place of the C frames that run them (true)" },
 };
@@ -258,7 +258,7 @@ void record_options_parse(int argc, char **argv, struct record_options *options)
 		.doc = "Records what tagged threads wait for, until the command ends or Ctrl-C.\v"
 		       "A command is tagged as a whole; tags that it pushes itself refine that. The "
 		       "exit status is the command's. Ctrl-C reaches the command as usual, and its end is "
-		       "waited for; the second sends it SIGTERM.",
+		       "waited for; a second one sends it SIGTERM.",
 	};
 	size_t i;
 

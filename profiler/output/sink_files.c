@@ -22,9 +22,8 @@
 #include "profiler/format/stamp.h"
 #include "profiler/output/window_folder.h"
 
-#define STOP_NS                                                                                              \
-	(200 *                                                                                               \
-	 1000000ULL) /* the longest that a thread that does not hang takes to notice that it must stop */
+/* The longest that a thread that does not hang takes to notice that it must stop. */
+#define STOP_NS (200 * 1000000ULL)
 
 struct sink_files {
 	struct outbox *box;
