@@ -1,3 +1,5 @@
+/* Memory arena: small pieces from chunks of 4 to 64 KiB, arrays that grow, and the bound on their sum. */
+
 #include "pprof/pprof_arena.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Reads a profile from a file or pipe; writes one beside the old file and renames it. */
+
 #include "pprof/pprof_file.h"
 
 #include <errno.h>
@@ -13,7 +15,7 @@
 
 enum { FIRST_BYTES = 65536 };
 
-/* What a user can do about an errno; "" where the error says all. */
+/* What a user can do about an errno; "" when the error's text is enough. */
 static const char *way_out(int error)
 {
 	switch (error) {

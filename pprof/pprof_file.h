@@ -1,8 +1,8 @@
 /*
  * Profiles in files.
  *
- * Both calls give 0 or -errno, and on failure one line in `err`, without newline: what failed, where, and
- * where there is one, the way out.
+ * Both functions return 0 or -errno. On failure `err` has one line, without newline: what failed, where, and what
+ * to do about it, if anything.
  */
 #ifndef STALLPROF_PPROF_PPROF_FILE_H
 #define STALLPROF_PPROF_PPROF_FILE_H
@@ -17,10 +17,10 @@
 int pprof_file_read(const char *path, size_t max_bytes, struct profile **out, char *err, size_t err_len);
 
 /*
- * Writes the value types of the mask `types` (as in profile_encode()), gzip'd. What is at `path` is either
- * the old file or the whole new one, on the disk, at every moment: the new one is made beside it and renamed.
- * A file that is replaced passes its permissions on; a symbolic link stays and its target is replaced.
- * Devices and pipes are written to as they are.
+ * Writes the value types of the mask `types` (as in profile_encode()), gzip'd. At every moment `path` is either the
+ * old file or the complete new one, on disk too: the new file is written beside it and renamed. It gets the
+ * permissions of the file that it replaces; a symbolic link stays and its target is replaced. Devices and pipes are
+ * written to as they are.
  */
 int pprof_file_write(const char *path, const struct profile *p, uint32_t types, char *err, size_t err_len);
 

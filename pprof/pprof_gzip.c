@@ -1,3 +1,5 @@
+/* Packs and unpacks gzip in memory with zlib, unpacking up to a given size. */
+
 #include "pprof/pprof_gzip.h"
 
 #include <errno.h>

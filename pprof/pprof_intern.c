@@ -1,3 +1,5 @@
+/* Interning table: a uthash of byte records, each stored once and numbered. */
+
 #include "pprof/pprof_intern.h"
 
 #include <errno.h>

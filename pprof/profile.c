@@ -1,3 +1,5 @@
+/* Builds a profile: header, comments, mappings, locations, samples. */
+
 #include "pprof/profile.h"
 
 #include <errno.h>

@@ -43,8 +43,8 @@ struct profile_frame {
 	uint32_t line;           /* 0: not known */
 };
 
-/* `str` set: a text. Else the number `num`, which needs a unit (pprof shows none without, and loses zeros).
- */
+/* A text if `str` is set. Else the number `num`, which needs a unit (pprof shows no number without a unit, and
+ * loses zeros). */
 struct profile_label {
 	const char *key;
 	const char *str;
@@ -64,13 +64,13 @@ void profile_free(struct profile *p); /* NULL is fine */
 
 void profile_set_time(struct profile *p, int64_t time_unix_ns, int64_t duration_ns);
 
-/* The type that readers show first; the last one if never called. -EINVAL: not a type of this profile. */
+/* Sets the type that readers show first; the default is the last one. -EINVAL: not a type of this profile. */
 int profile_set_default_type(struct profile *p, const char *type);
 
-/* Free text, kept in order; pprof prints each above its table and beside its graph. */
+/* Adds free text, kept in order; pprof prints each above its table and beside its graph. */
 int profile_add_comment(struct profile *p, const char *text);
 
-/* A line of our own, kept in order, which no other reader sees (profile.proto: field 1000). Not interned. */
+/* Adds a line of our own, kept in order, which no other reader sees (profile.proto: field 1000). Not interned. */
 int profile_add_note(struct profile *p, const char *text);
 
 /*
@@ -121,7 +121,7 @@ struct profile_mapping_view {
 	bool has_functions, has_filenames, has_lines, has_inlines;
 };
 
-/* The memory that its contents take, which profile_new() has bounded. */
+/* Bytes of memory that its contents take, out of the `max_bytes` given to profile_new(). */
 size_t profile_bytes(const struct profile *p);
 
 size_t profile_n_types(const struct profile *p);
@@ -137,8 +137,8 @@ const char *profile_comment(const struct profile *p, size_t i);
 size_t profile_n_notes(const struct profile *p);
 const char *profile_note(const struct profile *p, size_t i);
 
-/* Samples count from 0; ids of mappings and locations run from 1 to their number. False or NULL: no such one.
- */
+/* Samples count from 0; ids of mappings and locations run from 1 to their number. False or NULL: there is no such
+ * one. */
 size_t profile_n_samples(const struct profile *p);
 bool profile_get_sample(const struct profile *p, size_t i, struct profile_sample_view *out);
 size_t profile_n_locations(const struct profile *p);
@@ -156,11 +156,10 @@ const struct profile_mapping_view *profile_get_mapping(const struct profile *p, 
 int profile_encode(const struct profile *p, uint32_t types, bool gzip, void **buf, size_t *len);
 
 /*
- * Reads any valid profile: plain or gzip (of several members too), of whatever producer. Valid is what
- * pprof's own reader checks (string 0 is "", as many values as types, ids not 0, not twice, not dangling,
- * texts inside the table) and what the format's text forbids besides: an unknown mapping, a label with both
- * text and number or unit. Unknown fields are skipped. Lines that don't fit 32 bits become 0; equal samples
- * become one.
+ * Reads any valid profile: plain or gzip (several members too), from any producer. Valid is what pprof's own reader
+ * checks (string 0 is "", as many values as types, ids not 0, not twice, not dangling, texts inside the table) and
+ * what the format's text forbids besides: an unknown mapping, a label with both text and number or unit. Unknown
+ * fields are skipped. Lines that don't fit 32 bits become 0; equal samples become one.
  *
  * `max_bytes` bounds the result as in profile_new(); while it works as much again may be in use, whatever
  * `buf` claims about itself. On failure *out is NULL and `err` has one line, without newline, saying what is
@@ -173,10 +172,10 @@ int profile_decode(const void *buf, size_t len, size_t max_bytes, struct profile
 /* --- merge and cut ------------------------------------------------------------------------------------ */
 
 /*
- * Adds all of `from` to `into`. Both must have equal sample types (in order) and period type, else -EINVAL
- * and a line in `err` says which differ. Mappings of equal size (in pages), offset and build-id (or file,
- * without one) become one, their addresses shifted to it. Time becomes the earliest, duration the sum, period
- * the larger; comments of `from` that `into` has already are not repeated, notes are all kept. After -ENOSPC, -ENOMEM or
+ * Adds all of `from` to `into`. Both must have equal sample types (in order) and period type, else -EINVAL and a
+ * line in `err` says which differ. Mappings of equal size (in pages), offset and build-id (or file, without one)
+ * become one, their addresses shifted to it. Time becomes the earliest, duration the sum, period the larger;
+ * comments of `from` that `into` has already are not repeated, notes are all kept. After -ENOSPC, -ENOMEM or
  * -EOVERFLOW `into` holds a part of `from`: throw it away.
  */
 int profile_merge(struct profile *into, const struct profile *from, char *err, size_t err_len);
@@ -189,11 +188,12 @@ struct profile *profile_select(const struct profile *p,
                                bool (*keep)(const struct profile_sample_view *s, void *ctx), void *ctx);
 
 /*
- * Cuts a profile into parts that a receiver with limits takes: at most `max_samples` samples and `max_bytes`
- * when encoded plain, each with the header and comments of `p` and the value types of the mask `types` (as in
- * profile_encode()); merged again they are the whole (but for the notes, which are left out, and the duration:
- * each part has it in full, merging sums it). At least one part, if only an empty one. *parts is malloc'd: profile_parts_free() frees
- * the parts and the array. -EFBIG: a single sample, or the header with its comments, is above `max_bytes`.
+ * Cuts a profile into parts that a receiver with limits takes: at most `max_samples` samples and `max_bytes` when
+ * encoded plain, each with the header and comments of `p` and the value types of the mask `types` (as in
+ * profile_encode()); merged again they are the whole (but for the notes, which are left out, and the duration: each
+ * part has it in full, merging sums it). At least one part, if only an empty one. *parts is malloc'd:
+ * profile_parts_free() frees the parts and the array. -EFBIG: a single sample, or the header with its comments, is
+ * above `max_bytes`.
  */
 int profile_split(const struct profile *p, uint32_t types, size_t max_samples, size_t max_bytes,
                   struct profile ***parts, size_t *n_parts);

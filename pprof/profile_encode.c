@@ -1,3 +1,5 @@
+/* Encodes a profile as protobuf, plain or gzip, all value types or some. */
+
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,3 +1,5 @@
+/* Copies samples with all they refer to from one profile into another. */
+
 #include "pprof/profile_import.h"
 
 #include <errno.h>
@@ -19,7 +21,7 @@ bool profile_sample_is_zero(const struct profile *p, size_t i, uint32_t types)
 	return true;
 }
 
-/* The one of `into` for a text of `from`, which may be NULL, as the result then is. 0 or -errno. */
+/* Finds the text of `into` that is equal to a text of `from`; NULL for NULL. 0 or -errno. */
 static int import_text(struct profile_import *im, const char *text, const char **out)
 {
 	const char **known = &im->texts[profile_text_number(text)];
@@ -33,7 +35,7 @@ static int import_text(struct profile_import *im, const char *text, const char *
 	return *known ? 0 : -errno;
 }
 
-/* What makes two mappings one when merging. */
+/* Mappings with equal keys become one when merging. */
 struct mapping_key {
 	uint64_t size, offset;
 	const char *identity; /* a text of `into`; NULL for mappings that have no name */

@@ -4,14 +4,14 @@
  *   profile_import_begin(&im, into, from, types, merge) -> profile_import_sample(&im, i) ... ->
  *   profile_import_end(&im), also after a failure.
  *
- * Each text, function, location and mapping is looked up in `into` only once an import.
+ * Each text, function, location and mapping is looked up in `into` only once per import.
  */
 #ifndef STALLPROF_PPROF_PROFILE_IMPORT_H
 #define STALLPROF_PPROF_PROFILE_IMPORT_H
 
 #include "pprof/profile_tables.h"
 
-/* One of `from`'s mappings in `into`: 0, its id, and what to add to addresses. */
+/* A mapping of `from` in `into`: its id there (0: not copied yet), and what to add to addresses. */
 struct profile_mapping_image {
 	int64_t id;
 	uint64_t shift;
@@ -29,8 +29,8 @@ struct profile_import {
 };
 
 enum profile_mapping_rule {
-	PROFILE_MAPPINGS_EXACT, /* only equal ones are one */
-	PROFILE_MAPPINGS_MERGE, /* as profile_merge() says; all of them are taken along */
+	PROFILE_MAPPINGS_EXACT, /* only equal mappings become one */
+	PROFILE_MAPPINGS_MERGE, /* as profile_merge() says; all mappings are copied, used or not */
 };
 
 /* `types`: the value types of `from` that `into` has, as a mask; 0: all. 0 or -errno. */
@@ -39,7 +39,7 @@ int profile_import_begin(struct profile_import *im, struct profile *into, const 
 int profile_import_sample(struct profile_import *im, size_t i);
 void profile_import_end(struct profile_import *im);
 
-/* The values of sample `i` that the mask keeps are all 0. */
+/* True if all values of sample `i` that the mask keeps are 0. */
 bool profile_sample_is_zero(const struct profile *p, size_t i, uint32_t types);
 
 /* An empty profile with the header and comments of `p` and the types of the mask. NULL with errno set. */

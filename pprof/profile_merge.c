@@ -1,3 +1,5 @@
+/* Merges one profile into another: checks the types, then copies header, comments, notes and samples. */
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

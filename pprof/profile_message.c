@@ -1,3 +1,5 @@
+/* Turns a profile's tables into the protobuf-c messages that are packed. */
+
 #include "pprof/profile_message.h"
 
 #include <string.h>

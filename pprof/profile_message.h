@@ -8,7 +8,7 @@
 #include "pprof/profile.h"
 #include "pprof/profile.pb-c.h"
 
-/* The generated names, shorter. */
+/* Short names for the generated types. */
 typedef Perftools__Profiles__Profile pb_profile;
 typedef Perftools__Profiles__ValueType pb_value_type;
 typedef Perftools__Profiles__Sample pb_sample;

@@ -1,3 +1,5 @@
+/* Selects samples of a profile, or cuts it into parts that keep within a receiver's limits. */
+
 #include <errno.h>
 #include <stdlib.h>
 

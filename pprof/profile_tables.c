@@ -1,3 +1,5 @@
+/* The tables inside a profile: interns texts, mappings, functions, locations and samples. */
+
 #include "pprof/profile_tables.h"
 
 #include <errno.h>
@@ -228,7 +230,7 @@ int profile_sample_commit(struct profile *p, struct profile_sample_record *r, co
 
 	if (r->n_labels > 1)
 		qsort(profile_sample_labels(r), r->n_labels, sizeof(struct profile_label), compare_labels);
-	/* Room for the values first, so that no sample is ever without; an equal sample needs none. */
+	/* Makes room for the values first, so that no sample is ever without them; an equal sample needs none. */
 	rows = pprof_arena_grow(&p->arena, p->values, &p->values_capacity, (p->samples.n + 1) * p->n_types,
 	                        sizeof(*rows));
 	if (!rows) {

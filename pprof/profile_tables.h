@@ -73,13 +73,13 @@ int profile_add_note_bytes(struct profile *p, const void *bytes, size_t len);
 /* The number of a text that this profile interned; 0, that of "", for NULL. */
 size_t profile_text_number(const char *interned);
 
-/* Ids of records with these texts (any texts: they are interned here). */
+/* Return the id of an equal record, which is added if it is new. The texts are interned here. */
 int64_t profile_put_mapping(struct profile *p, const struct profile_mapping_view *m);
 int64_t profile_put_function(struct profile *p, const struct profile_function *f);
 
 /*
- * A location or a sample is built in place: begin (NULL with errno set), fill all of it, commit; with nothing
- * else begun between. Frames are set by function id; labels' texts must be the profile's own.
+ * A location or a sample is built in place: begin (NULL with errno set), fill all of it, commit; begin nothing else
+ * in between. Frames are set by function id; labels' texts must be the profile's own.
  */
 struct profile_location_record *profile_location_begin(struct profile *p, size_t n_frames);
 void profile_location_set_frame(struct profile *p, struct profile_location_record *r, size_t i,
@@ -88,7 +88,7 @@ int64_t profile_location_commit(struct profile *p, struct profile_location_recor
 struct profile_sample_record *profile_sample_begin(struct profile *p, size_t n_locations, size_t n_labels);
 int profile_sample_commit(struct profile *p, struct profile_sample_record *r, const int64_t *values);
 
-/* Both begin behind the record's last frame or location. */
+/* The arrays that follow the record's last frame or last location. */
 const struct profile_line *profile_location_lines(const struct profile_location_record *r);
 struct profile_label *profile_sample_labels(const struct profile_sample_record *r);
 

@@ -1,3 +1,5 @@
+/* Read access to a profile: its header, samples, locations and mappings. */
+
 #include <errno.h>
 #include <string.h>
 

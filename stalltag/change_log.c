@@ -1,3 +1,5 @@
+/* Writes a thread's tag changes to its log, and fires the probe when readers must catch up. */
+
 #include "stalltag/change_log.h"
 
 #include <stdbool.h>
@@ -17,7 +19,7 @@ static size_t name_bytes_of(const struct stalltag_record *record)
 	return record->head >> 16 ? record->attribute >> 8 : 0;
 }
 
-/* Of the id and the name's last bytes, where names that have much in common differ. */
+/* Hash of the id and the name's last bytes, where names that have much in common differ. */
 static uint8_t hash_of(const struct stalltag_record *record, size_t name_bytes)
 {
 	uint64_t hash = record->span_id + name_bytes, last;
@@ -35,7 +37,7 @@ static bool holds(const struct stalltag_log_row *row, const struct stalltag_reco
 	       !memcmp(row->name, record->name, name_bytes);
 }
 
-/* One that no entry refers to since the probe fired; FULL: there is none. */
+/* A row that no entry has referred to since the probe fired; FULL: there is none. */
 static uint32_t free_row(struct stalltag_log *log)
 {
 	uint32_t row = log->next_row, looked;
@@ -59,7 +61,7 @@ static void fill(struct stalltag_log_row *row, const struct stalltag_record *rec
 	memcpy(row->trace_id, record->trace_id, sizeof(row->trace_id));
 }
 
-/* Where it was found last, or in the place beside that, as two that are in use may have the same hash. */
+/* Looks where the tag was found last, and in the place beside that, as two tags in use may have the same hash. */
 static uint32_t known_row(const struct stalltag_log *log, const struct stalltag_record *record,
                           size_t name_bytes, uint8_t hash)
 {
@@ -99,7 +101,7 @@ static uint32_t row_of(struct stalltag_log *log, const struct stalltag_record *r
 	return row;
 }
 
-/* Each reader has read all when it has fired. */
+/* Fires the probe; afterwards each reader has read all entries. */
 static void fire(struct stalltag_log *log, const struct stalltag_record *current)
 {
 	log->fired_head = log->head;

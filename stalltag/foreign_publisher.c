@@ -1,3 +1,5 @@
+/* Looks in /proc/self/maps and the loaded objects for another publisher of OpenTelemetry contexts. */
+
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>

@@ -13,7 +13,7 @@
 /* own_context: the address of our own mapping, or 0. Reads /proc/self/maps and each object's hash table. */
 bool foreign_publisher_present(uintptr_t own_context);
 
-/* Goes up whenever an object is loaded; cheap. */
+/* A count that grows whenever an object is loaded; cheap to read. */
 unsigned long long foreign_publisher_loads(void);
 
 /* One line of /proc/PID/maps: true if it is a process context's mapping other than own_context. */

@@ -1,3 +1,5 @@
+/* Measures the rate of the CPU's counter against CLOCK_MONOTONIC and sets a log's clock. */
+
 #include "stalltag/log_clock.h"
 
 #include <time.h>
@@ -6,7 +8,7 @@
 #define LEARN_MAX_NS 10000000000ULL
 #define LEARN_TRIES  3
 #define RATE_BAD     UINT64_MAX
-#define RATE_DRIFT   9 /* rates that differ by more than one part in 2^9 are of no clock */
+#define RATE_DRIFT   9 /* rates that differ by more than one part in 2^9: the counter is no clock */
 #define GAP_PART     10
 
 /* Nanoseconds a tick << STALLTAG_LOG_RATE_BITS, as last seen in this process; 0: not known yet. */
@@ -22,7 +24,7 @@ uint64_t log_clock_ns(void)
 
 struct reading {
 	uint64_t counter, ns;
-	uint64_t gap; /* what lay between two looks at the counter around the clock's */
+	uint64_t gap; /* ticks between two readings of the counter, around that of the clock */
 };
 
 static struct reading read_both(void)

@@ -1,7 +1,7 @@
 /*
- * The clock of a thread's log. clock_gettime() takes half of what a change may cost, so once it is known how fast the CPU's
- * own counter runs, and as long as that is so, moments are the counter's; else they are CLOCK_MONOTONIC's nanoseconds.
- * Either way a struct stalltag_log_clock says how one becomes the other.
+ * The clock of a thread's log. clock_gettime() takes half of the time that a change may cost. So moments are values
+ * of the CPU's own counter while its rate is known, else nanoseconds of CLOCK_MONOTONIC. Either way a struct
+ * stalltag_log_clock converts moments to nanoseconds.
  */
 #ifndef STALLTAG_LOG_CLOCK_H
 #define STALLTAG_LOG_CLOCK_H
@@ -10,16 +10,17 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Now, as the log's entries have it. */
+/* The current moment, in the unit of the log's entries. */
 static inline uint64_t log_moment(const struct stalltag_log *log);
 
-/* Whether the log was set to the clock STALLTAG_LOG_STALE_NS ago, or longer, or never. */
+/* Whether the log was last set to the clock STALLTAG_LOG_STALE_NS ago or earlier, or never. */
 static inline int log_is_stale(const struct stalltag_log *log, uint64_t moment)
 {
 	return moment - log->set_at >= log->stale_after;
 }
 
-/* Sets the log to the clock. Only while it has no entries that a reader may want may its moments become others. */
+/* Sets the log to the clock. The unit of its moments changes only if `is_read`: readers have read all of its
+ * entries. */
 void log_clock_set(struct stalltag_log *log, int is_read);
 
 #if defined(__x86_64__)

@@ -1,3 +1,5 @@
+/* Encodes and publishes the OpenTelemetry process context, a mapping named OTEL_CTX. */
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -227,7 +229,7 @@ static void fill(struct process_context_header *at)
 	__atomic_store_n(&at->published_at_ns, boottime_ns(), __ATOMIC_RELEASE);
 	memcpy(&signature, "OTEL_CTX", sizeof(signature));
 	__atomic_store_n(&at->signature, signature, __ATOMIC_RELEASE);
-	/* Always, says the OTEP: on kernels that cannot name it, a reader may watch for the attempt. */
+	/* Always, as the OTEP asks: on kernels that cannot name the mapping, a reader may watch for the attempt. */
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, at, MAPPING_BYTES, "OTEL_CTX");
 }
 

@@ -20,21 +20,22 @@ struct process_context_header {
 };
 
 /*
- * Encodes the message into out: number of bytes, or -ENOSPC. service_name and resource_attributes
- * ("key=value,key=value", percent-encoded, as OTEL_RESOURCE_ATTRIBUTES has it) may be NULL. An attribute that
- * is malformed or does not fit is left out.
+ * Encodes the message into out; returns the number of bytes, or -ENOSPC. service_name and resource_attributes
+ * ("key=value,key=value", percent-encoded, as OTEL_RESOURCE_ATTRIBUTES has it) may be NULL. An attribute that is
+ * malformed or does not fit is left out.
  */
 int process_context_encode(uint8_t *out, size_t size, const char *service_name,
                            const char *resource_attributes);
 
-/* Maps and fills it; 0 or -errno. One at a time: the caller sees to it. In a forked child: again. */
+/* Maps and fills the context; republish does so again in a forked child. 0 or -errno. The caller must serialise the
+ * calls. */
 int process_context_publish(void);
 int process_context_republish(void);
 
 /* Unmaps it, if this process has published one. */
 void process_context_withdraw(void);
 
-/* Its address, or 0. */
+/* The address of the context that this process has published, or 0. */
 uintptr_t process_context_address(void);
 
 #pragma GCC visibility pop

@@ -1,3 +1,5 @@
+/* Sets the tag of a whole process, by environment variable and probe, and parses it back. */
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@ __attribute__((noinline, cold)) static void fire_process(uint64_t id, const char
 	USDT_2("stalltag", "process", "stalltag_process_semaphore", id, name);
 }
 
-/* 0, or why the name cannot be one. */
+/* 0, or -errno that says why this cannot be a name. */
 static int check_name(const char *name)
 {
 	size_t length = strnlen(name, STALLTAG_NAME_MAX + 1);

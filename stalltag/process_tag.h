@@ -1,12 +1,12 @@
 /*
- * The tag of a whole process tree, for programs that nobody changes: `stallprof tag` sets it on itself and
- * then executes the command.
+ * The tag of a whole process tree, for programs that do not push tags themselves: `stallprof tag` sets it on itself
+ * and then executes the command.
  *
- * It travels in two ways. The environment variable STALLPROF_TAG, "<id in decimal> <name>", stands in
- * /proc/PID/environ of everything executed from then on (not of the caller itself: the kernel shows the
- * environment that a program was started with), so that an agent which starts later finds it. And the USDT
- * probe stalltag:process (id in the first argument register, pointer to the name in the second) tells an
- * agent that runs already, which tags the calling task at once; its children inherit that.
+ * It is passed on in two ways. The environment variable STALLPROF_TAG, "<id in decimal> <name>", is in
+ * /proc/PID/environ of everything executed from then on (not of the caller itself: the kernel shows the environment
+ * that a program was started with), so that an agent which starts later finds it. And the USDT probe
+ * stalltag:process (id in the first argument register, pointer to the name in the second) tells an agent that runs
+ * already, which tags the calling task at once; its children inherit that.
  */
 #ifndef STALLTAG_PROCESS_TAG_H
 #define STALLTAG_PROCESS_TAG_H

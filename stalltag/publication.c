@@ -1,3 +1,5 @@
+/* Decides once whether this process publishes OpenTelemetry contexts, and handles fork(). */
+
 #include <pthread.h>
 #include <stdbool.h>
 

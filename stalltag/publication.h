@@ -1,5 +1,5 @@
 /*
- * What this process publishes to OpenTelemetry readers: all, or nothing because another library does.
+ * Decides what this process publishes to OpenTelemetry readers: all, or nothing because another library does.
  * Decided once, at the first push, and taken back when another publisher turns up. See stalltag.h.
  */
 #ifndef STALLTAG_PUBLICATION_H
@@ -18,7 +18,8 @@ stalltag_slot *publication_join(void);
 /* As stalltag_public_state(). */
 int publication_state(void);
 
-/* Set, and never cleared, when the public slot must be left to another; read with the semaphore. */
+/* Sets the flag that the public slot must be left to another library. It is never cleared, and is read together
+ * with the semaphore. */
 void publication_withdrawn_mark(void);
 
 /* Defined with the public slot itself; NULL in a program linked without it. */

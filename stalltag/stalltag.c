@@ -1,3 +1,5 @@
+/* The API: push and pop when they are not inlined, the thread-local slots, probes and loss counters. */
+
 #include <string.h>
 
 #define STALLTAG_NO_INLINE
@@ -10,7 +12,8 @@
 #define COLD     __attribute__((noinline, cold))
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Listeners (the probes' semaphores) and the order to leave the public slot: looked at with one load. */
+/* The probes' semaphores, which count listeners, and the flag to leave the public slot: one load reads all of
+ * them. */
 union attention {
 	struct {
 		uint16_t listeners; /* to stalltag:change */
@@ -23,9 +26,9 @@ extern volatile union attention stalltag_change_semaphore __attribute__((visibil
 USDT_SEMAPHORE volatile union attention stalltag_change_semaphore = { .any = 0 };
 
 /*
- * Stands for the tags of a thread that has none: neither push nor pop finds room in it. Known by what it
- * holds, not by its address: where a program and a library each bring this code, they may share the pointer
- * to it.
+ * Stands for the tags of a thread that has none: neither push nor pop finds room in it. It is recognised by its
+ * content, not its address: if a program and a library each have a copy of this code, they may share the pointer to
+ * it.
  */
 #define NONE_USED_BYTES (SIZE_MAX / 2)
 static struct stalltag_thread no_tags = { .used_bytes = NONE_USED_BYTES };
@@ -155,7 +158,7 @@ static void fill_record(struct stalltag_record *record, const struct stalltag_th
 	STALLTAG_FENCE();
 }
 
-/* As stalltag_push_fast(), of everything: a thread's first push, one too deep, no id, no name, a long one. */
+/* As stalltag_push_fast(), but for all cases: a thread's first push, one too deep, no id, no name, a long name. */
 void stalltag_push_any(uint64_t id, const char *name, size_t name_bytes)
 {
 	struct stalltag_thread *thread = has_none(stalltag_thread_tags) ? first_push() : stalltag_thread_tags;

@@ -16,7 +16,7 @@
  *	published at the first push and again in each forked child.
  *		stalltag_thread_ctx_v1	always our tag
  *		otel_thread_ctx_v1	our tag too, as long as nobody else in the process publishes
- *	Two USDT probes, each behind a semaphore of its own, tell of changes:
+ *	Two USDT probes, each behind a semaphore of its own, report changes:
  *		stalltag:change	fires after every push and pop. Argument 1: the record that is current
  *				now, or NULL.
  *		stalltag:lost	fires when a tag cannot be shown as it was pushed. Argument 1: which count of
@@ -78,13 +78,13 @@ void stalltag_push(uint64_t id, const char *name);
 /* The same with the length of the name known; name need not end in a NUL, and must not hold one. */
 void stalltag_push_sized(uint64_t id, const char *name, size_t name_bytes);
 
-/* Ends the innermost tag. Without one it is counted and does nothing. */
+/* Ends the innermost tag. Without one it does nothing but count a stray pop. */
 void stalltag_pop(void);
 
-/* Pushes less pops of the calling thread, those too deep to be published included. */
+/* The calling thread's pushes minus its pops, including those too deep to be published. */
 unsigned int stalltag_depth(void);
 
-/* What readers could not be shown since the process began, over all threads. */
+/* What could not be shown to readers since the process began, over all threads. */
 struct stalltag_losses {
 	uint64_t too_deep;   /* pushes beyond STALLTAG_DEPTH_MAX */
 	uint64_t names_cut;  /* names longer than STALLTAG_NAME_MAX */
@@ -93,13 +93,14 @@ struct stalltag_losses {
 };
 void stalltag_read_losses(struct stalltag_losses *out);
 
-/* What of OpenTelemetry's contexts we publish: 0 nothing yet, 1 both, -1 nothing, as another does. */
+/* Which of OpenTelemetry's two contexts we publish: 0: none yet; 1: both; -1: none, because another library
+ * does. */
 int stalltag_public_state(void);
 
 /*
- * The thread context record of OTEP 4947, with our one attribute in its place. Packed, host byte order but
- * for the two ids, which stand as in a W3C traceparent. A reader takes the first 28 bytes, and then as many
- * more as attrs says.
+ * The thread context record of OTEP 4947, with our one attribute in its place. Packed, in host byte order except
+ * the two ids, which are as in a W3C traceparent. A reader takes the first 28 bytes, and then as many more as attrs
+ * says.
  *
  *	0          16        24      25      26      28    29    30
  *	| trace_id | span_id | valid | flags | attrs | key | len | name ...
@@ -126,16 +127,16 @@ struct stalltag_record {
  *		row are there.
  *	moment	of CLOCK_MONOTONIC, ns: c.ns + ((moment - c.moment) * c.rate >> STALLTAG_LOG_RATE_BITS), c being
  *		clocks[clock], in which the difference has 58 bits and a sign.
- *	row	a tag; `made` counts the fillings of each, so that a reader need not read again what it knows.
+ *	row	a tag; `made` counts how often each row was filled, so that a reader need not read again what it knows.
  *
  * The probe fires on the thread itself, when `head` and the record of argument 1 say what holds now; `fires` is
  * counted up after it. A row that entries refer to is filled anew, and an entry overwritten, only after the probe has
  * fired since the entry was written. So it fires
- *	- each STALLTAG_LOG_ENTRIES / 2 entries, and when no row is free: the change is then told by it alone;
- *	- at a change that comes STALLTAG_LOG_STALE_NS or more after it fired last, so at a thread's first: a reader that
- *	  has come since then learns of the thread and its log. Until then the thread's slot tells its tag;
- *	- at each change of a signal handler that has interrupted another change: told by it alone;
- *	- before the thread's memory goes: `closed` is not 0, and the log is not to be read after that.
+ *	- each STALLTAG_LOG_ENTRIES / 2 entries, and when no row is free: it alone then reports the change;
+ *	- at a change that comes STALLTAG_LOG_STALE_NS or more after it fired last, and so at a thread's first: a
+ *	  reader that came since then learns of the thread and its log. Until then it has the tag from the slot;
+ *	- at each change of a signal handler that has interrupted another change: it alone reports that one;
+ *	- before the thread's memory is freed: `closed` is not 0, and the log is not to be read after that.
  * The child of a fork() has a copy, at the same address.
  */
 #define STALLTAG_LOG_ENTRIES   1024
@@ -312,7 +313,7 @@ STALLTAG_INLINE void stalltag_pop_fast(void)
 		stalltag_attend(thread);
 }
 
-/* In a program; in a shared library reaching the thread's tags would cost more than the call. */
+/* Inlined in a program only: in a shared library reaching the thread's tags would cost more than the call. */
 #if defined(__OPTIMIZE__) && !defined(STALLTAG_NO_INLINE) && (!defined(__PIC__) || defined(__PIE__))
 STALLTAG_INLINE void stalltag_push_sized(uint64_t id, const char *name, size_t name_bytes)
 {

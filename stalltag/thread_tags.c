@@ -1,3 +1,5 @@
+/* Maps a thread's stack of tags at its first push and unmaps it at thread exit. */
+
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -30,10 +30,10 @@ _Static_assert(sizeof(struct stalltag_frame) == 320, "five cache lines");
 /* NULL when there is no memory. Blocks signals while it works; the first call of a process publishes. */
 struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile uint64_t *attention);
 
-/* Of the calling thread. Its slots are cleared first. Registered to run at thread exit. */
+/* Clears the calling thread's slots, then frees its tags. Registered to run at thread exit. */
 void thread_tags_free(struct stalltag_thread *thread);
 
-/* True of a pointer into these tags' records. */
+/* Whether the pointer leads to one of these tags' records. */
 static inline bool thread_tags_owns(const struct stalltag_thread *thread,
                                     const struct stalltag_record *record)
 {

@@ -1,3 +1,5 @@
+/* The process's trace id: parsed from TRACEPARENT, else random. */
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

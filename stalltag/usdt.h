@@ -3,14 +3,14 @@
  * .note.stapsdt that names the address of a nop, a 16-bit semaphore that counts the listeners, and the place
  * of each argument. https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation describes the note.
  *
- * The nop is one byte long, on purpose. Linux 6.18 turns a probed nop of five bytes into a call of a page that
- * forked children do not inherit: the call they do, and die by SIGSEGV at their first change of tag. (Seen on
- * 6.18.44; tests/e2e/test_stalltag_readers forks under a live probe.) Data loaders fork.
+ * The nop is one byte long, on purpose. Linux 6.18 turns a probed nop of five bytes into a call into a page that
+ * forked children do not inherit. They do inherit the call, and die of SIGSEGV at their first change of tag. (Seen
+ * on 6.18.44; tests/e2e/test_stalltag_readers forks under a live probe.) Data loaders fork.
  *
  * The arguments are in the first two argument registers of the calling convention at
  * the nop, so that a program on the probe can take them with PT_REGS_PARM1 and 2.
  *
- * Each probe must stand in one function that is never inlined, so that it has one address a library.
+ * Each probe must be in one function that is never inlined, so that it has one address per library.
  */
 #ifndef STALLTAG_USDT_H
 #define STALLTAG_USDT_H

@@ -1,3 +1,5 @@
+/* Log lines of the agent, with the <N> prefix of sd-daemon(3) when stderr goes to journald. */
+
 #include "profiler/cli/agent_log.h"
 
 #include <stdarg.h>

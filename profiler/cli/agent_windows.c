@@ -1,3 +1,5 @@
+/* Ends the agent's windows, hands them to the sink, and logs losses and summaries. */
+
 #include "profiler/cli/agent_windows.h"
 
 #include <errno.h>
@@ -74,7 +76,7 @@ static void print_counts(const struct sink_counts *all, const struct sink_counts
 	         all->not_pushed - since->not_pushed);
 }
 
-/* When a destination works for the first time, and when it works again. */
+/* Logs when a destination works for the first time, and when it works again. */
 void agent_windows_poll(struct agent_windows *windows)
 {
 	const struct sink_counts was = windows->seen;

@@ -1,8 +1,8 @@
 /*
- * The agent's windows, from their end to where they go, and what is said of them: the first that is kept and pushed, a
- * summary each hour and at the end, each kind of loss once, when delivery fails and when it works again.
+ * Ends the agent's windows, hands them to the sink, and logs what became of them: the first that is kept and
+ * pushed, a summary each hour and at the end, each kind of loss once, when delivery fails and when it works again.
  *
- * A window in which no thread held a tag goes nowhere: an idle agent writes no files.
+ * A window in which no thread held a tag is not delivered: an idle agent writes no files.
  */
 #ifndef STALLPROF_PROFILER_AGENT_WINDOWS_H
 #define STALLPROF_PROFILER_AGENT_WINDOWS_H
@@ -23,7 +23,7 @@ struct agent_windows {
 	struct loss_log losses;
 	uint64_t with_tags, idle; /* windows */
 	struct sink_counts seen;  /* of this sink, at the last poll */
-	struct sink_counts told;  /* of all, at the last summary */
+	struct sink_counts told;  /* of all sinks, at the last summary */
 	uint64_t told_at_ns, told_windows;
 	bool build_failed; /* of the last window */
 };
@@ -33,15 +33,16 @@ void agent_windows_begin(struct agent_windows *windows, const struct config *con
                          struct sink *sink);
 /* Ends the session's window, and hands it to the sink. */
 void agent_windows_end(struct agent_windows *windows);
-/* Says what has become of those that were handed over. */
+/* Logs what became of the windows that were handed over. */
 void agent_windows_poll(struct agent_windows *windows);
-/* The counts go on in those of another configuration, whose sink takes the old one over; losses are said anew. */
+/* For a new configuration: goes on with the counts of `old`, and its sink takes over the old one. Losses are logged
+ * anew. */
 void agent_windows_take_over(struct agent_windows *windows, struct agent_windows *old);
 
-/* At the end: the last window as above, then sink_end() with `push_ns`. */
+/* At the end: ends the last window, and hands it to sink_end() with `push_ns`. */
 void agent_windows_end_last(struct agent_windows *windows, uint64_t push_ns);
-/* After sink_finish(): the last summary, with the reason of the end. False when the last window was not delivered as it
- * should. */
+/* After sink_finish(): logs the last summary, with what stopped the agent. False when the last window was not
+ * delivered as it should. */
 bool agent_windows_log(struct agent_windows *windows, const char *stopped_by);
 
 #endif

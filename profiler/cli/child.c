@@ -1,3 +1,5 @@
+/* Forks the recorded command, holds it until the recording has begun, executes and reaps it. */
+
 #include "profiler/cli/child.h"
 
 #include <errno.h>
@@ -22,7 +24,7 @@ static void run(int release_fd, int error_fd, char **argv, void (*prepare)(const
 
 	if (read(release_fd, &byte, 1) != 1)
 		_exit(0);
-	/* A signal that came meanwhile ends it now. */
+	/* A signal that came meanwhile ends the child now. */
 	prepare(ctx);
 	execvp(argv[0], argv);
 	saved = errno;

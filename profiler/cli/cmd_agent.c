@@ -1,3 +1,5 @@
+/* The subcommand `agent`: options, loading and reloading the configuration, the main loop. */
+
 #include "profiler/cli/cmd_agent.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@
 #define LINE_MAX_BYTES 8192
 #define LAST_PUSH_NS   (5 * 1000000000ULL)
 
-/* One configuration in use: a reload makes another one beside it before this one goes. */
+/* One configuration in use: a reload makes another one beside it before this one is freed. */
 struct agent {
 	const char *config_path;
 	bool only_check;
@@ -39,7 +41,7 @@ enum { AGENT_RELOAD = EVENT_LOOP_DURATION + 1 };
 
 static const struct argp_option options[] = {
 	{ "config", 'c', "FILE", 0, "the configuration (" CONFIG_FILE ")", 0 },
-	{ "check-config", KEY_CHECK, NULL, 0, "only say whether the configuration can be used", 0 },
+	{ "check-config", KEY_CHECK, NULL, 0, "check the configuration and exit", 0 },
 	{ 0 },
 };
 
@@ -65,8 +67,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.doc = "Records whatever is tagged on this host, window by window, until SIGTERM. Where the "
-	       "profiles go is said in the configuration, which SIGHUP has read again.",
+	.doc = "Records whatever is tagged on this host, window by window, until SIGTERM. The configuration "
+	       "says where the profiles go; SIGHUP reads it again.",
 };
 
 static void say(const char *line)
@@ -76,7 +78,7 @@ static void say(const char *line)
 
 /* --- one configuration --------------------------------------------------------------------------------- */
 
-/* A filter that is not obeyed would record what it should not. */
+/* A filter that is not applied would let us record what we should not. */
 static int check_filters(const struct agent *agent, char *err, size_t err_len)
 {
 	const struct config_filters *filters = &agent->config->filters;
@@ -236,7 +238,7 @@ static int check_config(struct agent *agent)
 	char err[LINE_MAX_BYTES] = "";
 	int result = load(agent, err, sizeof(err));
 
-	/* Its files of secrets are read, no folder is made. */
+	/* Reads the files of secrets, but makes no folder. */
 	if (!result) {
 		agent->sink = sink_new(agent->config, NULL, say, err, sizeof(err));
 		result = agent->sink ? 0 : -errno;

@@ -1,4 +1,4 @@
-/* stallprof agent: see --help. argv[0] is the command's name. Gives the exit status. */
+/* stallprof agent: see --help. argv[0] is the command's name. Returns the exit status. */
 #ifndef STALLPROF_PROFILER_CMD_AGENT_H
 #define STALLPROF_PROFILER_CMD_AGENT_H
 

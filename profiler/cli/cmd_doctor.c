@@ -1,3 +1,5 @@
+/* The subcommand `doctor`: reports what can be recorded on this host, as text or JSON. */
+
 #include "profiler/cli/cmd_doctor.h"
 
 #include <bpf/libbpf.h>
@@ -60,7 +62,7 @@ static const struct argp argp = {
 	       "visible. Exits with 1 when nothing can be recorded at all.",
 };
 
-/* As the service is configured; a file that is not there, or wrong, asks nobody. */
+/* Whether debuginfod servers are asked, by the service's configuration file; no if it is missing or wrong. */
 static bool asks_servers(void)
 {
 	struct config *config = NULL;
@@ -161,7 +163,7 @@ static void collect_facts(struct findings *found)
 	         "are block_io");
 }
 
-/* NULL when the row can be had, else why not. */
+/* NULL when the row can be attached, else why not. */
 static const char *row_missing(const struct findings *found, size_t row)
 {
 	const char *missing =
@@ -172,7 +174,7 @@ static const char *row_missing(const struct findings *found, size_t row)
 	return found->tracer ? tracer_missing(found->tracer, row) : "not tried";
 }
 
-/* What would help; "" when only what is said of the host would, or the reason says it. */
+/* What would help; "" when the host's part of the report or the reason says it already. */
 static const char *row_advice(const struct findings *found, size_t row)
 {
 	const struct probe *probe = &probe_table[row];

@@ -1,3 +1,5 @@
+/* The subcommand `record`: records a command, processes or the host, then prints a summary. */
+
 #include "profiler/cli/cmd_record.h"
 
 #include <errno.h>
@@ -92,7 +94,7 @@ static int process_name(uint32_t pid, char *name, size_t size)
 	return 0;
 }
 
-/* When the last has ended there is nothing left to record. */
+/* Ends the recording when the last process has ended. */
 static int on_process_end(void *ctx)
 {
 	struct recording *r = ctx;
@@ -129,7 +131,7 @@ static int follow_pids(struct recording *r, char *err, size_t err_len)
 	return 0;
 }
 
-/* In the command's process: it inherits what we did. */
+/* Runs in the command's process: undoes what it would inherit from us. */
 static void restore_inherited(const void *loop)
 {
 	event_loop_restore_signals(loop);
@@ -189,7 +191,7 @@ static int open_recording(struct recording *r, char *err, size_t err_len)
 	return follow_pids(r, err, err_len);
 }
 
-/* What the command is sent, or why it is left: 0, or EVENT_LOOP_STOP. */
+/* Passes the signal on, or leaves the command running. 0, or EVENT_LOOP_STOP. */
 static int on_command_signal(struct recording *r, const struct signalfd_siginfo *signal)
 {
 	switch (command_signals_take(&r->signals, signal)) {
@@ -244,12 +246,12 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 		return;
 	tell_to_be_patient(r);
 	if (r->options.command)
-		return; /* which writes to the same terminal, into the line */
+		return; /* which would write into our line on the same terminal */
 	session_progress(r->session, &progress);
 	live_line_show(r->elapsed_ns / 1e9, &progress);
 }
 
-/* NULL: that has failed, and is said. */
+/* NULL: it failed, which was said. */
 static struct profile *end_window(struct recording *r)
 {
 	struct profile *profile = session_end_window(r->session);
@@ -273,7 +275,7 @@ static int on_window(void *ctx)
 	return 0;
 }
 
-/* A server has as long as it may take for one request, a disk as long as it takes; nobody waits longer than he wants to. */
+/* A server has as long as one request may take, a disk as long as it takes; the user can end the wait. */
 static void deliver_last(struct recording *r)
 {
 	uint64_t seconds = r->options.config->push.timeout_seconds;
@@ -379,7 +381,7 @@ static int start(struct recording *r, char *err, size_t err_len)
 	return 0;
 }
 
-/* The command was not let go yet: it becomes this process. */
+/* The command was not released yet: executes it in this process instead. */
 static int run_unrecorded(struct recording *r, const char *why)
 {
 	char line[LINE_MAX_BYTES + 64], err[512];

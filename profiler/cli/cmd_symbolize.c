@@ -1,3 +1,5 @@
+/* The subcommand `symbolize`: names addresses of a process, a file or the kernel. */
+
 #include "profiler/cli/cmd_symbolize.h"
 
 #include <errno.h>
@@ -39,11 +41,12 @@ static const struct argp_option option_table[] = {
 	{ "pid", 'p', "PID", 0, "run-time addresses of this process", 0 },
 	{ "exe", 'e', "FILE", 0, "ELF addresses of this executable, library, vmlinux or kernel module", 0 },
 	{ "section", KEY_SECTION, "NAME", 0,
-	  "with -e: offsets in this section (kernel modules have nothing else: .text)", 0 },
+	  "with -e: addresses are offsets in this section (.text of kernel modules)", 0 },
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
-	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "where debug files lie (/usr/lib/debug)", 0 },
-	{ "cache-dir", KEY_CACHE_DIR, "DIR", 0, "keep what was found out in this folder, and use it", 0 },
-	{ "demangle", KEY_DEMANGLE, "HOW", 0, "how much of C++ and Rust names: " SYMBOL_NAMES_ALLOWED, 0 },
+	{ "debug-dir", KEY_DEBUG_DIR, "DIR", 0, "where debug files are (/usr/lib/debug)", 0 },
+	{ "cache-dir", KEY_CACHE_DIR, "DIR", 0, "keep a cache of symbols in this folder, and use it", 0 },
+	{ "demangle", KEY_DEMANGLE, "HOW", 0, "how much of C++ and Rust names to show: " SYMBOL_NAMES_ALLOWED,
+	  0 },
 	{ "no-demangle", KEY_MANGLED, NULL, 0, "names as they stand in the file", 0 },
 	{ 0 },
 };
@@ -56,7 +59,7 @@ static uint32_t parse_pid(const char *text, const struct argp_state *state)
 	errno = 0;
 	number = strtoul(text, &end, 10);
 	if (errno || *end || *text < '0' || *text > '9' || !number || number > INT_MAX)
-		usage_error(state, "--pid %s: a process's number is wanted", text);
+		usage_error(state, "--pid %s: a process id is wanted", text);
 	return (uint32_t)number;
 }
 
@@ -84,7 +87,7 @@ static bool parse_address(const char *text, uint64_t *address)
 	return true;
 }
 
-/* What can be told to be wrong before anything is looked up. */
+/* Refuses what can be seen to be wrong before anything is looked up. */
 static void check(const struct options *options, const struct argp_state *state)
 {
 	uint64_t address;
@@ -169,7 +172,7 @@ __attribute__((format(printf, 1, 2))) static int say(const char *format, ...)
 	return 1;
 }
 
-/* Where addresses are looked up: in one of the three. */
+/* Where addresses are looked up: in a process, a file or the kernel. */
 struct target {
 	const struct options *options;
 	struct symbolizer *symbolizer;
@@ -204,7 +207,7 @@ static int open_file(struct target *t)
 		return say("%s is not an ELF file of a 64-bit program, or is damaged", path);
 	if (err)
 		return say("%s: %s", path, strerror(-err));
-	/* Outside every section, so nothing is looked up yet: that may take long. */
+	/* Outside of all sections, so that this looks up nothing yet, which may take long. */
 	if (symbolizer_file_find(t->file, t->options->section, UINT64_MAX, &result))
 		return say("%s has no section %s: see readelf -S", path,
 		           t->options->section ? t->options->section : ".text");
@@ -228,7 +231,8 @@ static int find(struct target *t, uint64_t address, struct sym_result *result)
 	return symbolizer_kernel(t->symbolizer, address, false, result);
 }
 
-/* Writes a number's digits before `end`, and returns where they begin: printf() would take longer than all the rest. */
+/* Writes a number's digits so that they end at `end`, and returns where they begin. printf() would take longer than
+ * all the rest. */
 static char *digits_before(char *end, uint64_t number, bool hex, int least)
 {
 	char *at = end;
@@ -331,7 +335,7 @@ static char *trim(char *line, FILE *lines)
 	return begin;
 }
 
-/* Whoever waits for answers before asking on gets them. */
+/* Flushes the output before it reads on, for callers that wait for an answer before they ask again. */
 static ssize_t flush_and_read(void *context, char *buffer, size_t size)
 {
 	(void)context;

@@ -1,3 +1,5 @@
+/* The subcommand `tag`: tags its own process, then executes the command. */
+
 #include "profiler/cli/cmd_tag.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The subcommand `top`: loads profiles, filters them, and prints a screen, a table or JSON. */
+
 #include "profiler/cli/cmd_top.h"
 
 #include <errno.h>
@@ -173,7 +175,7 @@ static bool is_screen(const struct top_options *options)
 	return !options->by_given || options->by == TOP_BY_TAG || options->by == TOP_BY_CLASS;
 }
 
-/* Waits end in few functions of the kernel, so that the callers say more; where a CPU was is in the functions themselves. */
+/* Waits end in few functions of the kernel, so their callers say more. For CPU time the functions themselves do. */
 static bool sorts_by_cum(const struct view *view)
 {
 	if (view->options->sort_given)

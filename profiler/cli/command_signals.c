@@ -1,3 +1,5 @@
+/* Decides what a signal to `record -- COMMAND` means for the command. */
+
 #include "profiler/cli/command_signals.h"
 
 #include <signal.h>

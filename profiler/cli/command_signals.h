@@ -1,11 +1,11 @@
 /*
- * What a signal to `record -- COMMAND` means for the command. The rule is that the command gets what it would get
- * without a profiler in front of it, once, and that the profiler stays until it has ended:
+ * What a signal to `record -- COMMAND` means for the command. The rule: the command gets each signal once, as it
+ * would without a profiler, and the profiler stays until the command has ended:
  *
- *     the terminal's, by Ctrl-C, Ctrl-\ or a hang-up    the command has it already, as it is in the same process
+ *     from the terminal (Ctrl-C, Ctrl-\, hang-up)       the command has it already, as it is in the same process
  *                                                       group; the second Ctrl-C sends it SIGTERM, the third
  *                                                       ends the recording and leaves it running
- *     anybody's, by kill(2)                             it was meant for the command, and is sent on to it
+ *     from anybody, by kill(2)                          it was meant for the command, and is sent on to it
  *
  * (A sender that signals the whole group by kill(2) reaches the command twice, as with sudo(8): the kernel does not
  * tell the two ways apart.)
@@ -17,7 +17,7 @@
 #include <sys/signalfd.h>
 
 struct command_signals {
-	bool leads_session;      /* this process does: of a hang-up it alone is told */
+	bool leads_session;      /* this process does: the kernel sends a hang-up's SIGHUP to it alone */
 	unsigned int interrupts; /* Ctrl-C so far */
 };
 
@@ -28,7 +28,7 @@ enum command_signal {
 	COMMAND_IS_LEFT,
 };
 
-/* Of SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2. */
+/* Decides on one of SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2. */
 enum command_signal command_signals_take(struct command_signals *signals,
                                          const struct signalfd_siginfo *signal);
 

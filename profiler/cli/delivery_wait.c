@@ -1,3 +1,5 @@
+/* Waits at the end of a recording until all windows are delivered, or the user stops it. */
+
 #include "profiler/cli/delivery_wait.h"
 
 #include <stdint.h>
@@ -23,7 +25,7 @@ static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
 	struct wait *wait = ctx;
 	int result = wait->loop->on_signal(wait->loop->ctx, signal);
 
-	/* That the command has ended is no reason to wait less. */
+	/* The end of the command does not shorten the wait. */
 	if (signal->ssi_signo == SIGCHLD || monotonic_ns() - wait->since_ns < SAME_SIGNAL_NS)
 		return 0;
 	return result;

@@ -1,4 +1,4 @@
-/* The time between the end of a recording and the delivery of all its windows. */
+/* Waits, after the end of a recording, for the delivery of all its windows. */
 #ifndef STALLPROF_PROFILER_DELIVERY_WAIT_H
 #define STALLPROF_PROFILER_DELIVERY_WAIT_H
 
@@ -8,11 +8,11 @@ struct event_loop;
 struct sink;
 
 /*
- * After sink_end(): waits until all is delivered or given up. The loop's signals go to its on_signal as ever; one for which
- * that is not zero ends the wait, unless it comes within a fifth of a second: it is then the one that has ended the
- * recording, sent to us and to the command.
+ * After sink_end(): waits until all windows are delivered or given up. Signals go to the loop's on_signal; one for
+ * which that returns non-zero ends the wait. Not so within the first fifth of a second: such a signal is the one
+ * that ended the recording, sent to us as well as to the command.
  *
- * `say` is told that there is a wait when it gets long; NULL: nobody is.
+ * `say` (may be NULL) is called with one line when the wait takes more than a second.
  */
 void delivery_wait(struct sink *sink, const struct event_loop *loop, void (*say)(const char *line));
 

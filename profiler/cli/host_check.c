@@ -1,3 +1,5 @@
+/* Checks kernel, BTF, PID namespace, privileges and kernel symbols, and says what is missing. */
+
 #include "profiler/cli/host_check.h"
 
 #include <bpf/bpf.h>
@@ -15,7 +17,7 @@
 #include "profiler/tracer/kernel_needs.h"
 #include "symbolizer/kernel/kernel_files.h"
 
-/* bpf/block.bpf.c knows by it that a request was held by blk-throttle. */
+/* By this function bpf/block.bpf.c recognises that a request was held by blk-throttle. */
 #define THROTTLE_WORK "blk_throtl_dispatch_work_fn"
 
 /* With kptr_restrict the addresses read as zeros; the names are always there. */

@@ -1,4 +1,4 @@
-/* Whether this host and this user can run the BPF side at all, said in words. */
+/* Checks whether this host and this user can run the BPF programs at all, and says what is missing. */
 #ifndef STALLPROF_PROFILER_HOST_CHECK_H
 #define STALLPROF_PROFILER_HOST_CHECK_H
 
@@ -16,7 +16,7 @@ struct host_facts {
 	        [160]; /* why no BPF program is taken from us, though we have the privilege; "": they are */
 	char release[128];
 
-	/* By host_facts_read_symbols(). */
+	/* Filled in by host_facts_read_symbols(). */
 	bool sees_kallsyms; /* kernel symbols have addresses */
 	bool has_vmlinux_dwarf;
 	char debug_advice[256]; /* what to do when it has not */
@@ -25,14 +25,14 @@ struct host_facts {
 
 void host_facts_read(struct host_facts *facts);
 
-/* What takes longer, some 50 ms: after the other one. */
+/* Reads the rest, which takes some 50 ms. Call it after host_facts_read(). */
 void host_facts_read_symbols(struct host_facts *facts);
 
 /* 0, or -EPERM/-ENOTSUP with one line that says what is missing and what to do. */
 int host_check(const struct host_facts *facts, char *err, size_t err_len);
 
-/* The same for who records: reads the facts, and has `say` tell, a line each, which privileges are missing that are not needed to
- * record, and what goes without. */
+/* For commands that record: reads the facts, then does the same. Passes to `say` a line for each missing privilege
+ * that recording can do without, and what is lost without it. */
 int host_check_and_warn(void (*say)(const char *line), char *err, size_t err_len);
 
 #endif

@@ -1,3 +1,5 @@
+/* The status line that `record` rewrites on a terminal. */
+
 #include "profiler/cli/live_line.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
- * What `record` shows while it runs: seconds, stalled time by cause, samples, losses. One line on standard
- * error that is rewritten in place; nothing when that is not a terminal. Not for a
- * command, whose own output would stick to it.
+ * What `record` shows while it runs: seconds, stalled time by cause, samples, losses. One line on standard error
+ * that is rewritten in place; nothing when that is not a terminal. Not used when recording a command, whose own
+ * output would mix with it.
  */
 #ifndef STALLPROF_PROFILER_LIVE_LINE_H
 #define STALLPROF_PROFILER_LIVE_LINE_H

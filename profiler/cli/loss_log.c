@@ -1,3 +1,5 @@
+/* Logs each kind of loss the first time it occurs, and keeps the totals. */
+
 #include "profiler/cli/loss_log.h"
 
 #include <inttypes.h>
@@ -6,8 +8,8 @@
 
 #include "profiler/format/stamp.h"
 
-/* Counters that say what is missing from a profile; others say what a stack or a name could not be given, which is
- * told in the place of it. */
+/* Counters of what is missing from a profile. Other counters are of stacks and names, which say in their place that
+ * something is missing. */
 static const struct loss {
 	const char *counter, *what, *advice;
 } losses[] = {
@@ -24,7 +26,7 @@ static const struct loss {
 	{ "rows_refused", "ledger rows lost: the window had too many", "set a shorter window_seconds" },
 	{ "tag_classes_refused", "classes of tags counted as \"other\"",
 	  "raise tags.max_classes, or set tags.rules" },
-	{ "mapping_records_lost", "mappings not told of in time: names and tags may be missing", NULL },
+	{ "mapping_records_lost", "records of mappings lost: names and tags may be missing", NULL },
 	{ "mappings_refused", "mappings or processes beyond what is held: names may be missing", NULL },
 	{ "mappings_dropped", "mappings beyond what is held: names may be missing", NULL },
 	{ "symbol_tables_evicted", "symbol tables dropped for others", "raise symbolizer.max_memory_bytes" },

@@ -1,6 +1,6 @@
 /*
- * What a window could not hold or see, in a sentence with what would help, for a log: each kind of loss the first time
- * that it occurs, as the profiles count every one.
+ * Sentences for a log about what a window could not hold or see, and what would help. Each kind of loss is logged
+ * the first time it occurs; the profiles count every one.
  */
 #ifndef STALLPROF_PROFILER_LOSS_LOG_H
 #define STALLPROF_PROFILER_LOSS_LOG_H
@@ -21,7 +21,7 @@ struct loss_log {
 
 typedef void (*loss_say_fn)(const char *line);
 
-/* Says what in this window's stamp was not said before, hooks that are missing among it. */
+/* Says which losses and missing hooks in this window's stamp were not said before. */
 void loss_log_take(struct loss_log *log, const struct stamp *stamp, loss_say_fn say);
 
 /* All losses so far, as "ring_full=12 tags_full=3"; "" when there were none. */

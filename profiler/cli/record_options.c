@@ -1,3 +1,5 @@
+/* Parses the options of `stallprof record`, with argp. */
+
 #include "profiler/cli/record_options.h"
 
 #include <errno.h>
@@ -38,7 +40,7 @@ static const struct setting {
 	{ GROUP_PUSH, "basic-password-file", "push.basic_password_file", "FILE",
 	  "file with that user's password" },
 	{ GROUP_PUSH, "bearer-token-file", "push.bearer_token_file", "FILE", "file with a bearer token" },
-	{ GROUP_PUSH, "push-timeout", "push.timeout_seconds", "SECONDS", "for one request" },
+	{ GROUP_PUSH, "push-timeout", "push.timeout_seconds", "SECONDS", "time limit of one request" },
 	{ GROUP_PUSH, "service-name", "service_name", "NAME",
 	  "series label service_name (default: the command's name)" },
 	{ GROUP_SAMPLING, "threshold-ns", "sampling.threshold_ns", "NS",
@@ -52,20 +54,20 @@ static const struct setting {
 	{ GROUP_SAMPLING, "baseline", "sampling.baseline_hz", "HZ",
 	  "also sample on-CPU time outside stalls" },
 	{ GROUP_SAMPLING, "stack-bytes", "sampling.stack_copy_bytes", "N",
-	  "how much of a user stack is copied (65536)" },
+	  "bytes of a user stack to copy (65536)" },
 	{ GROUP_SAMPLING, "max-stalled", "sampling.max_stalled_threads", "N",
 	  "stacks held at the same time (256)" },
 	{ GROUP_SAMPLING, "ring-bytes", "sampling.ring_bytes", "N",
 	  "ring buffer from the kernel, a power of two" },
 	{ GROUP_SYMBOLS, "debug-dir", "symbolizer.debug_dir", "DIR",
-	  "where debug files lie (/usr/lib/debug)" },
+	  "where debug files are (/usr/lib/debug)" },
 	{ GROUP_SYMBOLS, "debuginfod", "symbolizer.debuginfod_urls", "URLS",
 	  "fetch missing debug files from these servers, for later windows; \"$DEBUGINFOD_URLS\" for the "
 	  "usual ones" },
 	{ GROUP_SYMBOLS, "cache-dir", "symbolizer.cache_dir", "DIR",
-	  "what was found out about symbols, for the next time (~/.cache/stallprof); none: nowhere" },
+	  "cache of symbols for the next recording (~/.cache/stallprof); none: no cache" },
 	{ GROUP_SYMBOLS, "demangle", "symbolizer.demangle", "HOW",
-	  "how much of C++ and Rust names: templates, full, simplified, none (templates)" },
+	  "how much of C++ and Rust names to show: templates, full, simplified, none (templates)" },
 	{ GROUP_SYMBOLS, "python", "symbolizer.python", "BOOL",
 	  "Python functions in place of the C frames that run them (true)" },
 };
@@ -81,15 +83,16 @@ static const struct argp_option own_options[] = {
 	{ "name", KEY_NAME, "NAME", 0,
 	  "its name (default: the program's file name; train.py of python train.py)", GROUP_TAG },
 	{ "id", KEY_ID, "N", 0, "its exact id", GROUP_TAG },
-	{ NULL, 0, NULL, 0, "How long, and what is left of it:", GROUP_RUN },
-	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one a window (" OUTPUT_DEFAULT ")",
+	{ NULL, 0, NULL, 0, "Duration and output:", GROUP_RUN },
+	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one per window (" OUTPUT_DEFAULT ")",
 	  GROUP_RUN },
 	{ "window", 'w', "SECONDS", 0, "length of a window (10)", GROUP_RUN },
 	{ "duration", KEY_DURATION, "SECONDS", 0, "stop after this time, and end the command", GROUP_RUN },
 	{ "number", 'n', "N", 0,
-	  "as top has it: N rows and lines of code at the end (as fit 60 lines; 0: all)", GROUP_RUN },
+	  "rows and lines of code in the summary at the end, as in top (as fit 60 lines; 0: all)",
+	  GROUP_RUN },
 	{ "strict", KEY_STRICT, NULL, 0,
-	  "the command must not run unrecorded, and what goes wrong with the profile makes the exit status 1",
+	  "do not run the command unrecorded, and exit with 1 if anything goes wrong with the profile",
 	  GROUP_RUN },
 	{ "quiet", 'q', NULL, 0, "no live line (of -p and -a) and no summary", GROUP_RUN },
 	{ NULL, 0, NULL, 0, "What is sampled:", GROUP_SAMPLING },
@@ -237,7 +240,7 @@ static int keep_symbols_in_users_cache(struct config *config)
 	return config_set(config, "symbolizer.cache_dir", path, err, sizeof(err)) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Whose folder is the user's own choice, unlike the agent's. */
+/* No limit on the folder's size: it is the user's own choice, unlike the agent's. */
 static int keep_all_windows(struct config *config)
 {
 	char err[512];
@@ -254,8 +257,8 @@ void record_options_parse(int argc, char **argv, struct record_options *options)
 		.args_doc = "[-- COMMAND [ARG...]]",
 		.doc = "Records what tagged threads wait for, until the command ends or Ctrl-C.\v"
 		       "A command is tagged as a whole; tags that it pushes itself refine that. The "
-		       "exit status is the command's. Ctrl-C reaches the command as ever, and is waited for; "
-		       "the second sends it SIGTERM.",
+		       "exit status is the command's. Ctrl-C reaches the command as usual, and its end is "
+		       "waited for; a second one sends it SIGTERM.",
 	};
 	size_t i;
 

@@ -1,3 +1,5 @@
+/* Sends state messages to the service manager's socket, as sd_notify(3) does. */
+
 #include "profiler/cli/systemd_notify.h"
 #include "symbolizer/base/clock.h"
 

@@ -1,5 +1,5 @@
 /*
- * Tells the service manager where the service stands, as sd_notify(3) does: a datagram to the socket that systemd names
+ * Tells the service manager the service's state, as sd_notify(3) does: a datagram to the socket that systemd names
  * in NOTIFY_SOCKET. Without one nothing is done; a message that can't be sent is lost.
  */
 #ifndef STALLPROF_PROFILER_SYSTEMD_NOTIFY_H

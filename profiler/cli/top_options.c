@@ -1,3 +1,5 @@
+/* Parses the options of `stallprof top`, with argp. */
+
 #include "profiler/cli/top_options.h"
 
 #include <errno.h>
@@ -25,12 +27,14 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "focus", KEY_FOCUS, "REGEX", 0, "Only samples with a function or file in their stack that matches",
 	  0 },
-	{ "ignore", KEY_IGNORE, "REGEX", 0, "No samples with one that matches", 0 },
+	{ "ignore", KEY_IGNORE, "REGEX", 0, "No samples with a function or file in their stack that matches",
+	  0 },
 	{ "cum", KEY_CUM, NULL, 0,
 	  "A table of functions (or --by line, stack), sorted by what is in and below them (the default for "
 	  "delay)",
 	  0 },
-	{ "flat", KEY_FLAT, NULL, 0, "Sort them by what is in themselves", 0 },
+	{ "flat", KEY_FLAT, NULL, 0, "The same table, sorted by what is in them alone (the default for cpu)",
+	  0 },
 	{ "native", KEY_NATIVE, NULL, 0, "Whole stacks, with the kernel's frames and the C code below Python",
 	  0 },
 	{ "number", 'n', "N", 0,

@@ -1,3 +1,5 @@
+/* Runs argp so that a wrong option is one line on stderr and exit status 64. */
+
 #include "profiler/cli/usage.h"
 
 #include <stdarg.h>
@@ -11,7 +13,7 @@ static const struct argp_option help_option[] = {
 	{ 0 },
 };
 
-/* argp keeps no place that both parsers can reach. */
+/* Static, because argp has no place that both parsers can reach. */
 static const char *command_name;
 
 void usage_error(const struct argp_state *state, const char *format, ...)

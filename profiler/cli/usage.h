@@ -1,11 +1,11 @@
 /*
- * Command lines by argp, with errors that are one line: what is wrong, and which --help tells more.
+ * Parses command lines with argp. An error is one line: what is wrong, and which --help explains more.
  *
  *     usage_parse(&argp, "stallprof record", argc, argv, ARGP_IN_ORDER, &options);
  *
- * An unknown option, or a fault that the parser reports by usage_error(), prints that line on stderr and
- * exits with USAGE_STATUS; --help prints the help and exits with 0. So when usage_parse() returns, all is
- * well.
+ * An unknown option, or a fault that the parser reports by usage_error(), prints that line on stderr and exits with
+ * USAGE_STATUS; --help prints the help and exits with 0. So usage_parse() returns only if the command line is
+ * valid.
  */
 #ifndef STALLPROF_PROFILER_USAGE_H
 #define STALLPROF_PROFILER_USAGE_H
@@ -18,7 +18,7 @@
 void usage_parse(const struct argp *argp, const char *command, int argc, char **argv, unsigned int flags,
                  void *input);
 
-/* In place of argp_error(), in a parser called by usage_parse(). */
+/* Use it in place of argp_error(), in a parser called by usage_parse(). */
 void usage_error(const struct argp_state *state, const char *format, ...)
         __attribute__((format(printf, 2, 3), noreturn));
 

@@ -1,3 +1,5 @@
+/* Sets, defaults and checks the configuration's settings, lists and labels. */
+
 #include "profiler/config/config.h"
 
 #include <errno.h>

@@ -25,7 +25,7 @@
 
 #define CONFIG_LABELS_MAX 16
 #define CONFIG_RULES_MAX  256
-/* Of the agent, when it is given none. */
+/* What the agent reads when it is given no file. */
 #define CONFIG_FILE "/etc/stallprof/stallprof.yaml"
 
 #define CONFIG_FILTERS_MAX 1024
@@ -124,21 +124,22 @@ int config_add_cgroup(struct config *config, const char *cgroup, char *err, size
 /* Whether all series have this label. */
 bool config_has_label(const struct config *config, const char *name);
 
-/* What only several settings together can get wrong. config_load has done it. */
+/* Checks what only several settings together can get wrong. config_load() calls it. */
 int config_check(const struct config *config, char *err, size_t err_size);
 
-/* Of a setting that is "true" or "false". */
+/* Whether a setting that is "true" or "false" is "true". */
 bool config_says_true(const char *value);
 
 #define CONFIG_WAITS_AUTO "auto"
 #define CONFIG_WAITS_LONG "long"
 #define CONFIG_WAITS_NONE "none"
 
-/* Whether waits that are no stalls get stacks, too. "auto": if the profiles are for files that `record` writes (`local`). */
+/* Whether waits that are no stalls get stacks, too. "auto": if the profiles are for files that `record` writes
+ * (`local`). */
 bool config_long_waits(const struct config *config, bool local);
 
-/* The rate of the clock that takes on-CPU samples, inside stalls and outside: one serves both, at the higher of
- * the two rates. */
+/* The rate of the clock that takes on-CPU samples. One clock serves samples inside and outside of stalls, at the
+ * higher of the two rates. */
 uint64_t config_clock_hz(const struct config *config);
 
 #endif

@@ -1,3 +1,5 @@
+/* Rejects YAML that is too deep or has too many anchors, before libyaml builds a tree. */
+
 #include "profiler/config/config_bounds.h"
 
 #include <errno.h>

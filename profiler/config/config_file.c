@@ -1,3 +1,5 @@
+/* Reads the configuration's file into memory, up to 1 MiB. */
+
 #include "profiler/config/config_file.h"
 
 #include <errno.h>

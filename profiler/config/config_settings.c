@@ -1,3 +1,5 @@
+/* The table of settings with their defaults and ranges, and the checks of their values. */
+
 #include "profiler/config/config_settings.h"
 
 #include <string.h>

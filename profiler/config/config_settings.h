@@ -44,7 +44,7 @@ const char *config_section_name(enum config_section section);
 
 /* A decimal number without sign, blanks or leading zeros. */
 bool config_number(const char *text, uint64_t *number);
-/* [a-zA-Z_][a-zA-Z0-9_]*, and no name that stallprof itself gives out. */
+/* [a-zA-Z_][a-zA-Z0-9_]*, and not a name that stallprof itself sets. */
 bool config_label_name_passes(const char *name);
 #define CONFIG_LINE_ALLOWED "1 to 1024 bytes without control characters"
 bool config_line_passes(const char *value);

@@ -1,8 +1,9 @@
 /*
  * The configuration's file, read by libyaml into a tree whose nodes know their lines.
  *
- * What may stand where follows from the table of settings and from `lists`. An error is one line: the file and the line
- * of what is wrong, its name, and what is wanted in its place. Every scalar is taken as text and handed to config_set().
+ * What may stand where follows from the table of settings and from `lists`. An error is one line: the file and the
+ * line of what is wrong, its name, and what is wanted in its place. Every scalar is taken as text and handed to
+ * config_set().
  */
 #include "profiler/config/config.h"
 
@@ -71,7 +72,7 @@ static size_t line_of(const yaml_node_t *node)
 	return node->start_mark.line + 1;
 }
 
-/* Without a node it is the file as a whole. -EINVAL. */
+/* Refuses a node, or, without one, the file as a whole. Returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) static int refuse(struct reading *r, const yaml_node_t *node,
                                                         const char *format, ...)
 {
@@ -87,7 +88,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct reading *r, const
 	return -EINVAL;
 }
 
-/* What another function has found wrong with this node, as `result` and `message` say. */
+/* Refuses this node for what another function has found wrong, as `result` and `message` say. */
 static int refuse_for(struct reading *r, const yaml_node_t *node, int result, const char *message)
 {
 	if (result)
@@ -141,8 +142,8 @@ static void print_place(char place[PLACE_BYTES], enum config_section section, co
 }
 
 /*
- * The next pair of a map, that of section or list `of`; its names must be texts that don't stand there twice. 1, 0 after
- * the last, or -EINVAL.
+ * The next pair of a map, that of section or list `of`; its names must be texts that don't stand there twice. 1, 0
+ * after the last, or -EINVAL.
  */
 static int next_pair(struct reading *r, const char *of, const yaml_node_t *map, size_t *i, yaml_node_t **key,
                      yaml_node_t **value)
@@ -314,7 +315,7 @@ static int read_section(struct reading *r, enum config_section section, const ya
 	return result;
 }
 
-/* What several settings together get wrong is said of the first that the message names. */
+/* An error of several settings together is reported at the first that the message names. */
 static int check_all(struct reading *r)
 {
 	char message[512], place[PLACE_BYTES];
@@ -341,7 +342,7 @@ static int out_of_memory(char *err, size_t err_size)
 	return -ENOMEM;
 }
 
-/* Bytes that are no text are told by their place in the file, all else by its line. */
+/* An error in bytes that are no text names their offset in the file, any other error its line. */
 static int refuse_yaml(struct reading *r, const yaml_parser_t *parser, const char *text, size_t size)
 {
 	yaml_node_t node = { .start_mark = parser->problem_mark };
@@ -374,7 +375,7 @@ static int read_document(struct reading *r, yaml_parser_t *parser, const char *t
 
 	if (result || !root)
 		return result;
-	/* A file that doesn't mean what it says. */
+	/* A file that does not mean what it seems to. */
 	if (yaml_parser_load(parser, &more)) {
 		yaml_node_t begin = { .start_mark = more.start_mark };
 

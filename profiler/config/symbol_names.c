@@ -1,3 +1,5 @@
+/* Turns the setting `demangle` into options of the symbolizer. */
+
 #include "profiler/config/symbol_names.h"
 
 #include <string.h>

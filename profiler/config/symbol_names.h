@@ -8,7 +8,7 @@
 
 #define SYMBOL_NAMES_ALLOWED "templates, full, simplified or none"
 
-/* Sets what `how` stands for. False: nothing; `opts` (may be NULL) is as it was. */
+/* Sets in `opts` (may be NULL) what `how` stands for. False, with `opts` unchanged: it is no such value. */
 bool symbol_names_set(const char *how, struct symbolizer_opts *opts);
 
 #endif

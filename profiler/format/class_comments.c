@@ -1,3 +1,5 @@
+/* Writes the ledger's sums by class as pprof comments, and reads them back. */
+
 #include "profiler/format/class_comments.h"
 
 #include <errno.h>

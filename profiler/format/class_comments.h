@@ -1,11 +1,12 @@
 /*
- * What other readers see of the ledger: one comment a class of tags, written when a profile goes to a file.
+ * What other readers see of the ledger: one comment per class of tags, written when a profile goes to a file.
  *
  *     stallprof.class tag=data_load wall_s=5.412345678 oncpu_s=0.150000000 runqueue_s=0.000000000 \
  *         block_io_s=0.049000000 blocked_s=5.213345678 at=1700000000000000000
  *
- * Seconds are exact. base=1 is there for tags of processes (ledger_row.h). at is the profile's time: merging tools drop comments that are equal. Tools that write profiles
- * anew keep comments and drop notes, so that these lines are all that is left of the ledger then.
+ * Seconds are exact. base=1 is there for tags of processes (ledger_row.h). at is the profile's time: merging tools
+ * drop comments that are equal. Tools that rewrite profiles keep comments and drop notes; these lines are then all
+ * that is left of the ledger.
  */
 #ifndef STALLPROF_PROFILER_CLASS_COMMENTS_H
 #define STALLPROF_PROFILER_CLASS_COMMENTS_H
@@ -15,7 +16,8 @@
 struct ledger;
 struct profile;
 
-/* Of the ledger in the profile's notes; nothing where there is none. 0, -ENOMEM, or what profile_add_comment says. */
+/* Adds the comments for the ledger in the profile's notes; does nothing if there is none. 0, -ENOMEM, or what
+ * profile_add_comment says. */
 int class_comments_add(struct profile *profile);
 
 /*

@@ -1,3 +1,5 @@
+/* Writes indented JSON to a stream. */
+
 #include "profiler/format/json_writer.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The ledger: a hash of rows, their sums, and their form as notes of a profile. */
+
 #include "profiler/format/ledger_row.h"
 
 #include <errno.h>
@@ -142,7 +144,7 @@ static int64_t saturating_signed(int64_t a, int64_t b)
 	return sum;
 }
 
-/* The last one given stands. */
+/* The last value given is kept. */
 static int replace_text(char **text, const char *given)
 {
 	char *copy;

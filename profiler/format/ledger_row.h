@@ -1,10 +1,10 @@
 /*
  * The ledger in user space: where every nanosecond of every tagged thread went.
  *
- * A row says how long threads of one process, under one tag, were in one state. For a tag the rows of all
- * states add up to its wall time (the sum over its threads). Rows of equal key are summed; the key is (tag,
- * id, pid, start_ns, state, cause, device). comm is not part of it (exec changes it), nor are class and base: the
- * last ones given stand. Not thread-safe.
+ * A row says how long threads of one process, under one tag, were in one state. For a tag the rows of all states
+ * add up to its wall time (the sum over its threads). Rows of equal key are summed; the key is (tag, id, pid,
+ * start_ns, state, cause, device). comm is not part of it (exec changes it), nor are class and base: the last
+ * values given are kept. Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_LEDGER_ROW_H
 #define STALLPROF_PROFILER_LEDGER_ROW_H
@@ -37,9 +37,9 @@ struct ledger_row {
 	uint64_t start_ns; /* when the process began; (pid, start_ns) is the process */
 	char *comm;
 	enum ledger_state state;
-	char *cause; /* of LEDGER_STALL, for example "block_io"; of LEDGER_BLOCKED the kind, "pipe", if known; else "" */
+	char *cause; /* LEDGER_STALL: e.g. "block_io"; LEDGER_BLOCKED: the kind, e.g. "pipe", if known; else "" */
 	char *device;   /* for example "vda"; "" when unknown */
-	int64_t ns;     /* negative: what an earlier window was told provisionally belongs to another row */
+	int64_t ns;     /* negative: an earlier window counted provisionally what belongs to another row */
 	uint64_t count; /* intervals that ended */
 };
 
@@ -48,18 +48,19 @@ struct ledger;
 /* The state's name in comments and JSON: oncpu, runqueue, stall, blocked, unobserved. */
 const char *ledger_state_name(enum ledger_state state);
 
-/* For so many rows of exact tags; 0: LEDGER_ROWS_MAX. NULL with errno ENOMEM. */
+/* `rows_max`: how many rows of exact tags it holds; 0: LEDGER_ROWS_MAX. NULL with errno ENOMEM. */
 struct ledger *ledger_new(size_t rows_max);
 void ledger_free(struct ledger *ledger);
 
-/* Adds a copy of row; NULL strings count as "". When the ledger is full, what is new is summed by class, with the class for a tag and no
- * id. 0; -ENOMEM; -ENOSPC beyond LEDGER_FOLDED_MAX of those; -EINVAL for a state out of range. ns and count saturate at UINT64_MAX. */
+/* Adds a copy of row; NULL strings count as "". When the ledger is full, what is new is summed by class, with the
+ * class for a tag and no id. 0; -ENOMEM; -ENOSPC beyond LEDGER_FOLDED_MAX of those; -EINVAL for a state out of
+ * range. ns and count saturate at UINT64_MAX. */
 int ledger_add(struct ledger *ledger, const struct ledger_row *row);
 
-/* Rows sorted by tag, id, pid, start_ns, state, cause, device: ledger_at(ledger, 0 … ledger_count - 1).
- * The pointers stand until the next ledger_add. The first call after an add sorts. */
+/* Rows sorted by tag, id, pid, start_ns, state, cause, device: ledger_at(ledger, 0 … ledger_count - 1). The
+ * pointers are valid until the next ledger_add. The first call after an add sorts. */
 size_t ledger_count(const struct ledger *ledger);
-/* How many times a row was summed by class. */
+/* How many times ledger_add() summed a row by class. */
 uint64_t ledger_folded(const struct ledger *ledger);
 const struct ledger_row *ledger_at(struct ledger *ledger, size_t index);
 
@@ -67,7 +68,7 @@ const struct ledger_row *ledger_at(struct ledger *ledger, size_t index);
 int64_t ledger_wall_ns(const struct ledger *ledger, const char *tag);
 
 /*
- * One note a row, in sorted order, in the form of note_line.h:
+ * Adds one note per row, in sorted order, in the form of note_line.h:
  *
  *     stallprof.ledger tag="a b" id=00000000000000ff pid=12 start=5 state=stall cause=block_io device=vda \
  *         class="a b" base=1 comm=python3 ns=123 count=4

@@ -1,3 +1,5 @@
+/* Writes and parses lines of the form: record key=value key="quoted value". */
+
 #include "profiler/format/note_line.h"
 
 #include <errno.h>

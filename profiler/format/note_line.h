@@ -1,12 +1,13 @@
 /*
- * The lines by which stallprof's own data travels in a profile's notes, and its classes in the comments.
+ * The form of the lines in which stallprof stores its own data in a profile's notes, and its classes in the
+ * comments.
  *
  *     stallprof.ledger tag="checkpoint write" id=00000000000000ff state=stall cause=block_io ns=123
  *
- * A record name, then key=value fields. A value is bare when it consists of [A-Za-z0-9_./:+@%,-] only,
- * else it stands in double quotes with \" \\ \n \r \t and \xHH. Every byte but NUL survives; what is not
- * printable UTF-8 is written as \xHH, so a line is always one line of valid UTF-8.
- * Readers skip keys they don't know, so fields may be added without a new format.
+ * A record name, then key=value fields. A value is bare when it consists of [A-Za-z0-9_./:+@%,-] only, else it is
+ * in double quotes with \" \\ \n \r \t and \xHH. Every byte but NUL survives; what is not printable UTF-8 is
+ * written as \xHH, so a line is always one line of valid UTF-8. Readers skip keys they don't know, so fields may be
+ * added without a new format.
  */
 #ifndef STALLPROF_PROFILER_NOTE_LINE_H
 #define STALLPROF_PROFILER_NOTE_LINE_H
@@ -58,7 +59,8 @@ void note_fields_free(struct note_fields *fields);
 
 /* The value of key, NULL when absent. Lives as long as fields. */
 const char *note_fields_text(const struct note_fields *fields, const char *key);
-/* Decimal, as note_writer_seconds() writes, or 1 to 16 hex digits. 0, -ENOENT when absent, -EINVAL when not such a number. */
+/* Decimal, as note_writer_seconds() writes, or 1 to 16 hex digits. 0, -ENOENT when absent, -EINVAL when not such a
+ * number. */
 int note_fields_i64(const struct note_fields *fields, const char *key, int64_t *value);
 int note_fields_u64(const struct note_fields *fields, const char *key, uint64_t *value);
 int note_fields_seconds(const struct note_fields *fields, const char *key, int64_t *ns);

@@ -1,3 +1,5 @@
+/* The completeness stamp: hooks, counters of losses, time covered; adding and reading them. */
+
 #include "profiler/format/stamp.h"
 
 #include <errno.h>
@@ -62,7 +64,7 @@ static struct hook *find_hook(const struct stamp *stamp, const char *cause, cons
 	return NULL;
 }
 
-/* Of two states of one hook the worse one stands, with its reason. */
+/* Keeps the worse of two states of one hook, with its reason. */
 static int worsen_hook(struct hook *hook, enum hook_state state, const char *reason)
 {
 	char *copy;

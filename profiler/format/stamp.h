@@ -1,9 +1,9 @@
 /*
  * The completeness stamp: what a profile could not see, so that "no stall" never looks like "not measured".
  *
- * It holds the hooks wanted and what became of them, named counters of losses (ring drops, slots exhausted,
- * stacks cut …; a counter that is there with 0 says "measured, none lost"), the seconds covered, and the
- * sampling threshold T. It travels in a profile's notes (form: note_line.h):
+ * It holds the hooks wanted and what became of them, named counters of losses (ring drops, slots exhausted, stacks
+ * cut …; a counter that is there with 0 says "measured, none lost"), the seconds covered, and the sampling
+ * threshold T. It is stored in a profile's notes (form: note_line.h):
  *
  *     stallprof.format 2
  *     stallprof.covered first_ns=… last_ns=… covered_ns=… windows=1
@@ -13,8 +13,9 @@
  *     stallprof.kernel_symbols state=kallsyms modules_without_debug=1 advice="this kernel's debug information: …"
  *     stallprof.counter name=ring_drops value=0
  *
- * Stamps of several profiles are summed: counters and covered time add, hooks unite (a hook that was missing
- * once is missing, one that was attached once is not unused), the largest T and the worst kernel symbols stand. Not thread-safe.
+ * Stamps of several profiles are summed: counters and covered time add, hooks are united (one that was missing once
+ * is missing, one that was attached once is not unused), the largest T and the worst kernel symbols are kept. Not
+ * thread-safe.
  */
 #ifndef STALLPROF_PROFILER_STAMP_H
 #define STALLPROF_PROFILER_STAMP_H
@@ -31,7 +32,7 @@ struct profile;
 
 /* In order of badness. */
 enum hook_state {
-	HOOK_UNUSED, /* switched off, or there was nothing to attach it to: nothing is missing for want of it */
+	HOOK_UNUSED, /* switched off, or there was nothing to attach it to: nothing is lost without it */
 	HOOK_ATTACHED,
 	HOOK_MISSING,
 	HOOK_STATES
@@ -41,7 +42,7 @@ enum hook_state {
 const char *hook_state_name(enum hook_state state);
 
 struct stamp_hook {
-	const char *cause; /* whom it serves, for example "block_io" */
+	const char *cause; /* what it is needed for, for example "block_io" */
 	const char *hook;  /* for example "tp_btf/block_rq_complete"; with cause the key */
 	enum hook_state state;
 	const char *reason; /* "" when attached */
@@ -61,7 +62,7 @@ struct stamp_coverage {
 	        threshold_ns; /* T: waits from that length on always have a stack; the largest in use; 0: not said */
 };
 
-/* What kernel frames could be told of, in order of badness: lines; names alone; neither. */
+/* What is known of kernel frames, in order of badness: lines; names alone; neither. */
 enum kernel_symbols {
 	KERNEL_SYMBOLS_UNSAID,
 	KERNEL_SYMBOLS_DWARF,
@@ -73,7 +74,7 @@ enum kernel_symbols {
 const char *kernel_symbols_name(enum kernel_symbols state);
 
 struct stamp_kernel {
-	enum kernel_symbols state;      /* UNSAID: there were no kernel frames, or nobody said */
+	enum kernel_symbols state;      /* UNSAID: there were no kernel frames, or nobody set it */
 	uint64_t modules_without_debug; /* modules in stacks that have names alone */
 	const char *advice;             /* what would help; "" where nothing is missing */
 };
@@ -89,13 +90,13 @@ int stamp_add_hook(struct stamp *stamp, const char *cause, const char *hook, enu
                    const char *reason);
 int stamp_add_counter(struct stamp *stamp, const char *name, uint64_t value);
 
-/* One more window covered; -EINVAL when it ends before it begins. */
+/* Adds one window that was covered; -EINVAL when it ends before it begins. */
 int stamp_add_window(struct stamp *stamp, uint64_t first_ns, uint64_t last_ns);
-/* What another stamp covered, its threshold aside; -EINVAL as above. */
+/* Adds what another stamp covered, except its threshold; -EINVAL as above. */
 int stamp_add_coverage(struct stamp *stamp, const struct stamp_coverage *part);
 void stamp_set_threshold(struct stamp *stamp, uint64_t threshold_ns);
 
-/* Of several the worse stands, with its advice. `advice` is copied; NULL is "". 0, -ENOMEM. */
+/* Of several calls the worst state is kept, with its advice. `advice` is copied; NULL is "". 0, -ENOMEM. */
 int stamp_set_kernel(struct stamp *stamp, const struct stamp_kernel *kernel);
 struct stamp_kernel stamp_kernel(const struct stamp *stamp);
 

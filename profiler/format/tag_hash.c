@@ -1,3 +1,5 @@
+/* FNV-1a hash of a tag's name, which a sample carries as a number. */
+
 #include "profiler/format/tag_hash.h"
 
 int64_t tag_hash(const char *name)

@@ -1,7 +1,8 @@
 /*
- * How a sample says whose it is: tags are told apart by name and id, and a sample has the class of its tag only, since
- * string labels become series at Pyroscope. So where the name is not the class, the sample has the name's hash as the
- * number TAG_HASH_LABEL of unit TAG_HASH_UNIT, which Pyroscope drops; the ledger knows the name.
+ * Which tag a sample belongs to. Tags are told apart by name and id, but a sample has only the class of its tag as
+ * a string label, since string labels become series at Pyroscope. So where the name is not the class, the sample
+ * has the name's hash as the numeric label TAG_HASH_LABEL of unit TAG_HASH_UNIT, which Pyroscope drops; the ledger
+ * has the name.
  */
 #ifndef STALLPROF_PROFILER_TAG_HASH_H
 #define STALLPROF_PROFILER_TAG_HASH_H

@@ -1,3 +1,5 @@
+/* Prints text in columns: escapes and cuts it, and formats durations. */
+
 #include "profiler/format/text_cells.h"
 
 #include <inttypes.h>
@@ -62,7 +64,7 @@ size_t text_columns(const char *text)
 	return columns;
 }
 
-/* Are these eight bytes ASCII that is written as it stands? */
+/* Whether these eight bytes are ASCII that needs no escape. */
 static bool are_plain(const char *eight)
 {
 	const uint64_t ones = 0x0101010101010101u;

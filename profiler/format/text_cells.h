@@ -8,17 +8,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Columns of the terminal behind out; 0 when it is none, or doesn't say. */
+/* Columns of the terminal that `out` goes to; 0 when it is no terminal or does not say. */
 size_t text_terminal_columns(FILE *out);
 
-/* How long a line for people may be: as the terminal behind out, or 140 columns. */
+/* How long a line for people may be: as wide as the terminal that `out` goes to, else 140 columns. */
 size_t text_line_columns(FILE *out);
 
 /* Writes text with control characters and bytes that are not UTF-8 as \xHH, cut to at most columns characters
  * (0: in full), the last of which is then '…'. */
 void text_print_clean(FILE *out, const char *text, size_t columns);
 
-/* How many columns text_print_clean() takes for all of it. */
+/* How many columns text_print_clean() takes for the whole text. */
 size_t text_columns(const char *text);
 
 /* "12.345 s", "12.345 ms", "12.345 us" or "12 ns"; negative ones with '-'. At most 24 bytes with the NUL. */

@@ -1,3 +1,5 @@
+/* Measures one UTF-8 sequence and refuses malformed ones. */
+
 #include "profiler/format/utf8.h"
 
 static int continues(unsigned char byte)

@@ -1,3 +1,5 @@
+/* Outbox: a thread with a bounded queue, for work that may hang. */
+
 #include "profiler/output/outbox.h"
 
 #include <pthread.h>
@@ -68,7 +70,7 @@ static struct entry *take(struct outbox *box, struct entry **at)
 	return entry;
 }
 
-/* The oldest ones that have to go for one of so many bytes, as a list. */
+/* Removes the oldest entries to make room for one of so many bytes, and returns them as a list. */
 static struct entry *make_room(struct outbox *box, size_t bytes)
 {
 	struct entry *gone = NULL, **end = &gone;
@@ -108,7 +110,7 @@ static void drop(struct outbox *box, struct entry *list, enum outbox_loss why)
 
 /* --- the thread ------------------------------------------------------------------------------------------ */
 
-/* Until the time is over, or there is no more time. */
+/* Waits for the delay, or until the box ends or stops. */
 static void wait_again(struct outbox *box, uint64_t delay_ns)
 {
 	uint64_t until_ns = monotonic_ns() + delay_ns;
@@ -118,7 +120,7 @@ static void wait_again(struct outbox *box, uint64_t delay_ns)
 		pthread_cond_timedwait(&box->wake, &box->lock, &until);
 }
 
-/* The first one, under the lock, which is let go meanwhile. */
+/* Delivers the first entry. Called under the lock, which is released meanwhile. */
 static enum outbox_result deliver(struct outbox *box, bool last)
 {
 	enum outbox_result result;
@@ -134,7 +136,7 @@ static enum outbox_result deliver(struct outbox *box, bool last)
 	return result;
 }
 
-/* Under the lock. Whoever does not take one at the last try gets no further one. */
+/* Called under the lock. At the last try the first item that is not delivered ends it. */
 static void deliver_all(struct outbox *box)
 {
 	uint64_t delay_ns = box->opts.retry_ns;

@@ -1,6 +1,6 @@
 /*
- * A thread with a bounded queue before it, for work that may take long or hang: writing to disks, talking to servers. Who
- * hands something over never waits for that.
+ * A thread with a bounded queue, for work that may take long or hang: writing to disks, talking to servers. The
+ * caller of outbox_put() never waits for that work.
  *
  *     box = outbox_new(&opts)                    no thread yet: it begins with the first item
  *     outbox_put(box, item, bytes, false)        any number of times, by any thread
@@ -9,10 +9,10 @@
  *     outbox_stop(box)
  *     outbox_free(box)
  *
- * Items are delivered one after the other, in order. One that cannot be delivered now keeps its place, and is tried again
- * after a delay that doubles up to a maximum and begins anew with the next success. When the queue is full its oldest
- * item goes, as the newest say what is the matter now, and as servers refuse what is too old; the one that is being
- * delivered stays.
+ * Items are delivered one after the other, in order. One that cannot be delivered now keeps its place, and is tried
+ * again after a delay that doubles up to a maximum, and is reset by the next success. When the queue is full its
+ * oldest item is dropped, as the newest tell most about the present, and as servers refuse what is too old; the
+ * item that is being delivered stays.
  */
 #ifndef STALLPROF_PROFILER_OUTBOX_H
 #define STALLPROF_PROFILER_OUTBOX_H
@@ -22,13 +22,13 @@
 #include <stdint.h>
 
 enum outbox_result {
-	OUTBOX_DONE, /* delivered, or given up: the item is freed */
-	OUTBOX_AGAIN /* not now: the item is as it should be for another try */
+	OUTBOX_DONE, /* delivered, or given up: deliver() has freed the item */
+	OUTBOX_AGAIN /* not now: the item is ready for another try */
 };
 
 enum outbox_loss {
-	OUTBOX_FULL, /* for others, which are newer */
-	OUTBOX_LEFT  /* at the end, or because there is no thread */
+	OUTBOX_FULL, /* to make room for newer ones */
+	OUTBOX_LEFT  /* still queued at the end, or no thread could be started */
 };
 
 struct outbox_opts {
@@ -36,11 +36,11 @@ struct outbox_opts {
 	size_t max_items, max_bytes; /* of what waits and is delivered; one item has room whatever its size */
 	uint64_t retry_ns, retry_max_ns;
 	void *ctx;
-	/* In the thread, which has all signals blocked. `last`: there will be no other try. */
+	/* Called in the thread, which has all signals blocked. `last`: there will be no other try. */
 	enum outbox_result (*deliver)(void *ctx, void *item, bool last);
 	/* Frees an item that was not delivered; in any thread. */
 	void (*drop)(void *ctx, void *item, enum outbox_loss why);
-	/* Makes deliver() come to its end soon; in any thread. NULL: it does so by itself. */
+	/* Makes deliver() return soon; in any thread. NULL: it does so by itself. */
 	void (*interrupt)(void *ctx);
 	/* The last call, when outbox_has_ended() says so. May be NULL. */
 	void (*ended)(void *ctx);
@@ -51,11 +51,11 @@ struct outbox;
 /* NULL: no memory. */
 struct outbox *outbox_new(const struct outbox_opts *opts);
 
-/* Takes the item over, which `bytes` of memory hold, and delivers or drops it later or now. After the last one all
- * further ones are dropped. */
+/* Takes over the item, which has `bytes` of memory, and delivers it later, or drops it later or at once. After the
+ * last one all further ones are dropped. */
 void outbox_put(struct outbox *box, void *item, size_t bytes, bool last);
 
-/* As after a last item. */
+/* Like a last outbox_put(), but without an item. */
 void outbox_end(struct outbox *box);
 
 /* How many wait or are being delivered. */
@@ -74,8 +74,9 @@ void outbox_stop(struct outbox *box);
 void outbox_free(struct outbox *box);
 
 /*
- * Instead of that, when deliver() hangs: stops, and leaves the box to its thread, which frees it when it comes to its end,
- * and then calls `gone` with the ctx. False: it has ended already, and nothing was done.
+ * Instead of outbox_free(), when deliver() hangs: stops, and leaves the box to its thread, which at its end frees
+ * it and then calls `gone` with the ctx. False: the thread has ended already, or was never started, and nothing was
+ * done.
  */
 bool outbox_leave(struct outbox *box, void (*gone)(void *ctx));
 

@@ -1,3 +1,5 @@
+/* Client of Pyroscope's push API, by libcurl. */
+
 #include "profiler/output/push.h"
 
 #include <curl/curl.h>
@@ -63,9 +65,10 @@ static const char *url_fault(CURLU *url)
 		CURLUPart part;
 		const char *fault;
 	} unwanted[] = {
-		{ CURLUPART_USER, "no user may stand in it; use the settings for user and password file" },
+		{ CURLUPART_USER,
+		  "it must not have a user name; use the settings for user and password file" },
 		{ CURLUPART_PASSWORD,
-		  "no password may stand in it; use the settings for user and password file" },
+		  "it must not have a password; use the settings for user and password file" },
 		{ CURLUPART_QUERY, "it must not have a query" },
 		{ CURLUPART_FRAGMENT, "it must not have a fragment" },
 	};
@@ -148,8 +151,7 @@ static int make_headers(struct push_client *client, const char *tenant, char *er
 	}
 	rc = add_header(client, "Content-Type: application/proto");
 	if (!rc)
-		rc = add_header(client,
-		                "Expect:"); /* else curl waits a second for a server that has no use for it */
+		rc = add_header(client, "Expect:"); /* else curl waits a second for "100 Continue" */
 	if (!rc && is_set(tenant)) {
 		snprintf(line, sizeof(line), "X-Scope-OrgID: %s", tenant);
 		rc = add_header(client, line);
@@ -226,7 +228,7 @@ static int make_handle(struct push_client *client, long timeout_ms, char *err, s
 	SET(CURLOPT_WRITEFUNCTION, take_body);
 	SET(CURLOPT_WRITEDATA, client);
 	SET(CURLOPT_ERRORBUFFER, client->curl_error);
-	SET(CURLOPT_QUICK_EXIT, 1L); /* a name that is being looked up is nothing to wait for */
+	SET(CURLOPT_QUICK_EXIT, 1L); /* do not wait for a name that is being looked up */
 #undef SET
 	code = code ? code : set_credentials(client);
 	if (!code)
@@ -312,7 +314,7 @@ static uint8_t *pack_request(const struct push_label *labels, size_t n, const vo
 	return packed;
 }
 
-/* Takes " after 3 ms" out of libcurl's words: one failure is to be told in the same words each time (sink.c). */
+/* Removes " after 3 ms" from libcurl's message, so that one failure has the same text each time (sink.c). */
 static void leave_time_out(char *words)
 {
 	char *after = strstr(words, " after "), *digits = after ? after + strlen(" after ") : NULL;

@@ -72,12 +72,13 @@ int push_client_send(struct push_client *client, const struct push_label *labels
                      const void *profile_gz, size_t len, char *err, size_t err_len);
 
 /*
- * Whether the server answers now, by a request without any series: 0 whatever it says of that, else -EAGAIN, -ETIMEDOUT,
- * -ECANCELED or -ENOMEM as above.
+ * Asks whether the server answers now, by a request without any series: 0 whatever the answer is, else -EAGAIN,
+ * -ETIMEDOUT, -ECANCELED or -ENOMEM as above.
  */
 int push_client_ask(struct push_client *client, char *err, size_t err_len);
 
-/* Ends a call of the above that is waiting, and all further ones at once: -ECANCELED. By any thread. */
+/* Makes a call of the above that is waiting, and all later ones, return -ECANCELED at once. Any thread may call
+ * it. */
 void push_client_stop(struct push_client *client);
 
 /* Wipes the secrets. Takes NULL. */

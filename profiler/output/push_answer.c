@@ -1,3 +1,5 @@
+/* Turns a server's answer to a push into an error number and a line for the user. */
+
 #include "profiler/output/push_answer.h"
 
 #include <errno.h>
@@ -123,8 +125,8 @@ static int take(struct text_copy *copy, char c)
 }
 
 /*
- * Connect's error object starts with "code" and "message", both strings; what follows ("details") nobody
- * needs. So members are read while they are strings, and the search ends at the first that is not.
+ * Connect's error object starts with "code" and "message", both strings; what follows ("details") is not needed. So
+ * members are read while they are strings, and the search ends at the first that is not.
  */
 static int copy_connect_message(struct text_copy *copy)
 {
@@ -195,10 +197,11 @@ static const struct advice {
 
 static const struct advice *advice_for(long status)
 {
-	static const struct advice server = { 0, -EAGAIN,
-		                              "the server or a proxy before it is in trouble; try again" };
+	static const struct advice server = {
+		0, -EAGAIN, "the server, or a proxy in front of it, has failed; try again"
+	};
 	static const struct advice redirect = {
-		0, -EINVAL, "redirects are not followed, for they would carry credentials; give the final URL"
+		0, -EINVAL, "redirects are not followed, as credentials would go along; give the final URL"
 	};
 	static const struct advice other = { 0, -EINVAL, "is this a Pyroscope server?" };
 	size_t i;

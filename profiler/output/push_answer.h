@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* As much of an answer's body as is kept; the rest is read and dropped. */
+/* How much of an answer's body is kept; the rest is read and dropped. */
 #define PUSH_BODY_MAX 8192
 
 /*
@@ -17,8 +17,8 @@
 int push_answer_judge(long status, const char *body, size_t len, const char *url, char *err, size_t err_len);
 
 /*
- * The server's own words out of an answer's body, on one line and printable, into `out` (cut to its size).
- * The "message" of a Connect error, else the body's first line unless it is markup. "" when there are none.
+ * Copies the server's own words from an answer's body to `out`, on one line, printable, and cut to its size. The
+ * "message" of a Connect error, else the body's first line unless it is markup. "" when there are none.
  */
 void push_answer_words(const char *body, size_t len, char *out, size_t out_len);
 

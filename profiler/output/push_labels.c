@@ -1,3 +1,5 @@
+/* Checks the labels of a series against Pyroscope's limits. */
+
 #include "profiler/output/push_labels.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Reads passwords and tokens from files, and masks them in texts. */
+
 #include "profiler/output/push_secret.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Cuts a window into series and parts, and encodes each as one push request. */
+
 #include "profiler/output/push_window.h"
 
 #include <errno.h>

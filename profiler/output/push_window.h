@@ -1,6 +1,7 @@
 /*
- * A window as it is pushed: its series (series.h), cut to what a server takes at once, encoded and compressed; one request
- * each. So what waits for a server takes little memory and needs the window's profile no more.
+ * A window ready to be pushed: its series (series.h), cut into parts that a server takes at once, encoded and
+ * compressed; one request each. So a window that waits for a server takes little memory, and its profile can be
+ * freed.
  */
 #ifndef STALLPROF_PROFILER_PUSH_WINDOW_H
 #define STALLPROF_PROFILER_PUSH_WINDOW_H
@@ -20,10 +21,10 @@ struct push_request {
 };
 
 struct push_window {
-	struct push_request *request; /* those of a series stand together */
+	struct push_request *request; /* those of one series follow each other */
 	size_t n, room;
 	size_t at;   /* the next to send */
-	bool failed; /* something of it is not, or will not be, pushed */
+	bool failed; /* a part of it was not, or will not be, pushed */
 };
 
 /* NULL: no memory. What can't be made is left out: `failed` is set, and `err` has a line that says why. */
@@ -31,10 +32,10 @@ struct push_window *push_window_new(const struct profile *profile, uint64_t cloc
                                     size_t err_len);
 void push_window_free(struct push_window *window);
 
-/* The memory that it holds. */
+/* Bytes of memory that it holds. */
 size_t push_window_bytes(const struct push_window *window);
 
-/* The request in turn and those after it that are of the same series will not be sent. */
+/* Skips the next request and those after it that are of the same series. */
 void push_window_skip_series(struct push_window *window);
 
 #endif

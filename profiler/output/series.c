@@ -1,3 +1,5 @@
+/* The table of Pyroscope series, and the extraction of one series from a profile. */
+
 #include "profiler/output/series.h"
 
 #include <errno.h>
@@ -79,7 +81,7 @@ static int grow(struct extraction *x, size_t n_ids, size_t n_labels)
 	return n_ids <= x->ids_room && n_labels <= x->labels_room ? 0 : -ENOMEM;
 }
 
-/* Fills x->labels. Their number. */
+/* Fills x->labels; returns how many. */
 static size_t choose_labels(struct extraction *x, const struct profile_sample_view *sample)
 {
 	size_t n = 0;

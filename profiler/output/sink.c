@@ -1,3 +1,5 @@
+/* Distributes finished profiles to the disk and the server, and collects what became of them. */
+
 #include "profiler/output/sink.h"
 
 #include <errno.h>
@@ -167,7 +169,7 @@ int sink_wants_windows(const struct sink *sink)
 
 /* --- delivering ------------------------------------------------------------------------------------------ */
 
-/* What the disk was too slow for is said in the next window's profile. */
+/* Notes in the next window's profile how many windows the disk was too slow for. */
 static void note_dropped(struct sink *sink, struct profile *profile)
 {
 	uint64_t dropped = sink->files ? sink_files_dropped(sink->files) : 0;

@@ -1,27 +1,26 @@
 /*
- * Where finished profiles go: one file, a folder with a file a window, a Pyroscope server, or several of
- * them.
+ * Where finished profiles go: one file, a folder with a file per window, a Pyroscope server, or several of them.
  *
  *     sink = sink_new(config, output, …)
- *     sink_deliver(sink, profile)       once a window
- *     sink_poll(sink)                   now and then, and when sink_fd() is readable: what it has to say
+ *     sink_deliver(sink, profile)       once per window
+ *     sink_poll(sink)                   now and then, and when sink_fd() is readable: says what went wrong
  *     sink_end(sink, profile, …)        the last window
  *     until sink_poll(sink)             or until somebody has waited enough
  *     sink_finish(sink)
  *     sink_free(sink)
  *
- * None of these waits for a disk or a server: profiles are delivered by threads, which begin with the first one, have all
- * signals blocked, and are of no concern to the caller.
+ * None of these waits for a disk or a server: profiles are delivered by threads, which are started with the first
+ * one, and have all signals blocked.
  *
  *     sink_deliver() ──> pack ──requests──> push     of the series (sink_push.h); only where there is a server
  *                          └───profile────> files    (sink_files.h)
  *
- * Each has a queue with bounds (SINK_PACK_…, SINK_PUSH_…, SINK_FILES_…), from which the oldest window is dropped when
- * it is full. So a destination that fails or hangs does not keep the profile from the others.
+ * Each has a bounded queue (SINK_PACK_…, SINK_PUSH_…, SINK_FILES_…); when it is full, its oldest window is dropped.
+ * So a destination that fails or hangs does not keep the profile from the others.
  *
- * What goes wrong is a line, given to `say` in sink_poll(); while a destination fails in window after window only the
- * first of them is said, and all are counted. A window that a disk was too slow for is also a counter (windows_dropped)
- * in the notes of the next one.
+ * sink_poll() passes a line to `say` for each error. While a destination fails in window after window only the
+ * first error is said, and all are counted. A window that a disk was too slow for is also a counter
+ * (windows_dropped) in the notes of the next one.
  */
 #ifndef STALLPROF_PROFILER_SINK_H
 #define STALLPROF_PROFILER_SINK_H
@@ -37,7 +36,7 @@ struct sink;
 
 #define SINK_PATH_MAX (PATH_MAX + 64)
 
-/* Of windows that are not cut into series yet: that takes CPU time alone. */
+/* Bounds of the queue of windows that are not cut into series yet, which takes CPU time alone. */
 #define SINK_PACK_WINDOWS 8
 #define SINK_PACK_BYTES   ((size_t)128 << 20)
 
@@ -49,18 +48,18 @@ typedef void (*sink_say_fn)(const char *line);
  */
 struct sink *sink_new(const struct config *config, const char *output, sink_say_fn say, char *err,
                       size_t err_len);
-/* Without sink_finish() nothing is delivered any more. Takes NULL. */
+/* Frees the sink; without sink_finish() before it, what waits is not delivered. Takes NULL. */
 void sink_free(struct sink *sink);
 
 /* Whether each window becomes a file of its own, or is pushed: else one profile holds the whole run. */
 int sink_wants_windows(const struct sink *sink);
 
-/* Takes the profile over. */
+/* Takes over the profile. */
 void sink_deliver(struct sink *sink, struct profile *profile);
 
 /*
- * Takes the last profile over (NULL: there is none), and has the one file written. What waits for the server has one more
- * try, in order, until one fails or `push_ns` are over.
+ * Takes over the last profile (NULL: there is none), and has the one file written. What waits for the server has
+ * one more try, in order, until one fails or `push_ns` have passed.
  */
 void sink_end(struct sink *sink, struct profile *profile, uint64_t push_ns);
 
@@ -69,7 +68,7 @@ void sink_end(struct sink *sink, struct profile *profile, uint64_t push_ns);
 bool sink_poll(struct sink *sink);
 int sink_fd(const struct sink *sink);
 
-/* How many windows are on their way. */
+/* How many windows are still to be delivered. */
 size_t sink_waiting(const struct sink *sink);
 
 /*
@@ -79,15 +78,16 @@ size_t sink_waiting(const struct sink *sink);
 int sink_finish(struct sink *sink);
 
 /*
- * What the older sink has still to deliver goes where it should, beside what the new one gets, which polls, ends and frees
- * it from now on. One that the older one had taken over itself is given up.
+ * Makes `sink` the owner of `older`, which still has windows to deliver to its own destinations: `sink` polls, ends
+ * and frees it from now on. A sink that `older` had itself taken over is given up.
  */
 void sink_take_over(struct sink *sink, struct sink *older);
 
-/* The profile of the one file, after sink_finish(); NULL where each window is a file of its own, or when that was not written. */
+/* The profile of the one file, after sink_finish(); NULL where each window is a file of its own, or when that was
+ * not written. */
 const struct profile *sink_whole(const struct sink *sink);
 
-/* Where the last file lies, "" when none was written. */
+/* The path of the last file, "" when none was written. */
 const char *sink_last_file(const struct sink *sink);
 /* The folder that windows go to; NULL when there is none. */
 const char *sink_folder(const struct sink *sink);
@@ -97,14 +97,14 @@ struct sink_counts {
 	uint64_t kept, kept_bytes;     /* files of a folder */
 	uint64_t not_kept;             /* windows that could not be written there */
 	uint64_t pushed, pushed_bytes; /* requests that the server took; compressed */
-	uint64_t not_pushed;           /* windows of which something was not */
+	uint64_t not_pushed;           /* windows that were not pushed, or not all of them */
 	bool keeping_fails;            /* the last window was not kept */
-	bool pushing_fails;            /* the last try was no success */
+	bool pushing_fails;            /* the last try failed */
 };
 struct sink_counts sink_counts(const struct sink *sink);
-/* With those of all that it has taken over. */
+/* The same, including the sinks that it has taken over. */
 struct sink_counts sink_counts_all(const struct sink *sink);
-/* The flags are those of the first. */
+/* The sum of both; the flags are those of `a`. */
 struct sink_counts sink_counts_sum(const struct sink_counts *a, const struct sink_counts *b);
 
 #endif

@@ -1,3 +1,5 @@
+/* Writes windows to a folder, or merges them into one file, in a thread of its own. */
+
 #include "profiler/output/sink_files.h"
 
 #include <errno.h>
@@ -20,8 +22,8 @@
 #include "profiler/format/stamp.h"
 #include "profiler/output/window_folder.h"
 
-#define STOP_NS                                                                                              \
-	(200 * 1000000ULL) /* what a thread that does not hang takes at most to see that it shall stop */
+/* The longest that a thread that does not hang takes to notice that it must stop. */
+#define STOP_NS (200 * 1000000ULL)
 
 struct sink_files {
 	struct outbox *box;
@@ -97,7 +99,7 @@ static void keep_window(struct sink_files *files, struct profile *profile)
 	profile_free(profile);
 }
 
-/* A window that does not fit in leaves a part of itself there, and none after it is tried. */
+/* A window that does not fit in leaves a part of itself there; no window after it is merged. */
 static void merge_window(struct sink_files *files, struct profile *profile)
 {
 	char err[256];
@@ -204,7 +206,7 @@ static int prepare_folder(const char *path, char *err, size_t err_len)
 	return -EACCES;
 }
 
-/* Better now than after an hour of recording. */
+/* Finds out now that it cannot be written, not after an hour of recording. */
 static int check_file(const char *path, char *err, size_t err_len)
 {
 	char folder[PATH_MAX];

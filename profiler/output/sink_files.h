@@ -1,6 +1,6 @@
 /*
- * The way of windows to a disk: into a folder, a file each, or merged into one file, which is written at the end. A thread
- * does that, and a queue before it holds the windows that come while a disk is busy.
+ * Writes windows to a disk: a file each in a folder, or merged into one file, which is written at the end. A thread
+ * does that; windows that come while the disk is busy wait in its queue.
  */
 #ifndef STALLPROF_PROFILER_SINK_FILES_H
 #define STALLPROF_PROFILER_SINK_FILES_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of windows that wait for the disk. */
+/* Bounds of the queue of windows that wait for the disk. */
 #define SINK_FILES_WINDOWS 64
 #define SINK_FILES_BYTES   ((size_t)256 << 20)
 
@@ -22,20 +22,21 @@ struct sink_news;
 struct sink_files *sink_files_new(const struct config *config, const char *output, struct sink_news *news,
                                   char *err, size_t err_len);
 
-/* Takes the profile (NULL: there is none) over; with the last one the one file is written. */
+/* Takes over the profile (NULL: there is none). After the `last` one the one file is written. */
 void sink_files_put(struct sink_files *files, struct profile *profile, bool last);
-/* A window that was lost before it came here. */
+/* Counts a window that was lost before it came here. */
 void sink_files_lose(struct sink_files *files);
 
-/* How many windows were lost since the last call, as the disk took too long. */
+/* How many windows were lost since the last call because the disk took too long. */
 uint64_t sink_files_dropped(struct sink_files *files);
 
 size_t sink_files_count(struct sink_files *files);
 bool sink_files_has_ended(struct sink_files *files);
 
-/* Gives up what waits, and says how much that is. False: the thread hangs in the kernel, and may do so for long. */
+/* Gives up the windows that wait, and says how many. False: the thread hangs in the kernel, maybe for long. */
 bool sink_files_give_up(struct sink_files *files);
-/* Instead of sink_files_free() then: the thread frees all of it, the news among it, should it come to its end. */
+/* Call it in that case instead of sink_files_free(): the thread frees everything, `news` included, if it ever
+ * ends. */
 void sink_files_leave(struct sink_files *files);
 /* Takes NULL. */
 void sink_files_free(struct sink_files *files);
@@ -44,7 +45,7 @@ void sink_files_free(struct sink_files *files);
 const char *sink_files_output(const struct sink_files *files);
 bool sink_files_is_folder(const struct sink_files *files);
 
-/* What was merged; after sink_files_has_ended(). NULL: nothing. */
+/* The merged profile, after sink_files_has_ended(). NULL: there is none. */
 const struct profile *sink_files_whole(const struct sink_files *files);
 
 #endif

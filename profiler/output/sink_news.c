@@ -1,3 +1,5 @@
+/* Messages and counts from the sink's threads to its owner, under a lock. */
+
 #include "profiler/output/sink_news.h"
 
 #include <pthread.h>

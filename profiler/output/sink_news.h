@@ -1,6 +1,6 @@
 /*
- * What the threads of a sink (sink.h) have to tell the one that owns it: lines to say, counts, the last file. Any thread
- * tells, the owner takes.
+ * News from the threads of a sink (sink.h) for its owner: lines to say, counts, the last file. Any thread may add
+ * news; the owner takes them.
  */
 #ifndef STALLPROF_PROFILER_SINK_NEWS_H
 #define STALLPROF_PROFILER_SINK_NEWS_H
@@ -16,25 +16,25 @@ struct sink_news;
 struct sink_news *sink_news_new(void);
 void sink_news_free(struct sink_news *news);
 
-/* Readable when something was told since the last sink_news_take(). */
+/* Readable when there is news since the last sink_news_take(). */
 int sink_news_fd(const struct sink_news *news);
 
-/* One line, to be said. Of more than SINK_NEWS_LINES that nobody takes the newest are left out. */
+/* Adds a line to be said. When SINK_NEWS_LINES wait, further ones are left out. */
 #define SINK_NEWS_LINES 64
 void sink_news_say(struct sink_news *news, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "WHAT: the error's words" */
+/* Adds the line "WHAT: the error's text". */
 void sink_news_say_error(struct sink_news *news, const char *what, int error);
 
-/* Adds to the counts, and has keeping_fails and pushing_fails as they were. */
+/* Adds to the counts; leaves keeping_fails and pushing_fails as they are. */
 void sink_news_count(struct sink_news *news, const struct sink_counts *more);
-/* Whether that destination fails now. */
+/* Set whether that destination fails now. */
 void sink_news_keeping(struct sink_news *news, bool fails);
 void sink_news_pushing(struct sink_news *news, bool fails);
-/* Something failed that is in no count. */
+/* Notes a failure that is in no count. */
 void sink_news_failed(struct sink_news *news);
-/* A file was written. */
+/* Notes that a file was written. */
 void sink_news_file(struct sink_news *news, const char *path);
-/* Something has come to its end. */
+/* Makes sink_news_fd() readable, as a thread has come to its end. */
 void sink_news_wake(struct sink_news *news);
 
 struct sink_news_now {
@@ -42,7 +42,7 @@ struct sink_news_now {
 	bool failed;
 	char last_file[SINK_PATH_MAX]; /* "": none */
 };
-/* How it stands; calls `say` for each line since the last time. */
+/* Fills `now` with the present state, and calls `say` for each line since the last call. */
 void sink_news_take(struct sink_news *news, sink_say_fn say, struct sink_news_now *now);
 
 #endif

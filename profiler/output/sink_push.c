@@ -1,3 +1,5 @@
+/* Sends windows to a Pyroscope server, with retries, in a thread of its own. */
+
 #include "profiler/output/sink_push.h"
 
 #include <errno.h>
@@ -47,8 +49,8 @@ static void say_outage(struct sink_push *push)
 	push->outage = true;
 }
 
-/* A server that refuses one series mostly refuses them all, in the same words, and the next window's, too: once is
- * enough. */
+/* A server that refuses one series mostly refuses all of them with the same words, in the next window, too. So that
+ * is said once. */
 static void say_refusal(struct sink_push *push)
 {
 	if (strcmp(push->last_error, push->refusal) != 0)
@@ -56,7 +58,7 @@ static void say_refusal(struct sink_push *push)
 	memcpy(push->refusal, push->last_error, sizeof(push->refusal));
 }
 
-/* 0; -EAGAIN: later; -ECANCELED: not any more; else it will not be sent. */
+/* 0; -EAGAIN: try later; -ECANCELED: we stop; any other: it will not be sent. */
 static int send_request(struct sink_push *push, struct push_request *request)
 {
 	struct push_label label[LABELS_MAX];
@@ -118,7 +120,7 @@ static enum outbox_result deliver(void *ctx, void *item, bool last)
 			if (result != -ETIMEDOUT)
 				continue;
 		}
-		/* At the end it is said of all that is left. */
+		/* At the end one line says it of all that is left. */
 		if (!last)
 			say_outage(push);
 		return OUTBOX_AGAIN;

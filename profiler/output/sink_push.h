@@ -1,11 +1,11 @@
 /*
- * The way of windows to a Pyroscope server: a thread that sends them in order, and a queue before it in which they wait
- * while the server can't be reached, is in trouble or has too much to do. Each is tried again, after 1 s, then 2 s, up to
- * a minute, until it is taken or its place is wanted for a newer one. What a server refuses for good is not sent again.
+ * Sends windows to a Pyroscope server: a thread sends them in order, from a queue in which they wait while the
+ * server can't be reached, fails or is overloaded. Each is tried again, after 1 s, then 2 s, up to a minute, until
+ * it is taken or dropped for a newer one. What a server refuses for good is not sent again.
  *
- * A server that gets a whole request and falls silent may have stored it, and would store it once more. Before that is sent
- * for a second time the server is asked whether it answers at all (push_client_ask()), and it is not sent for a third
- * time: a window counts twice at most, however long a server hangs.
+ * A server that gets a whole request and falls silent may have stored it, and would store it again. Before such a
+ * request is sent a second time, the server is asked whether it answers at all (push_client_ask()); it is not sent
+ * a third time: a window counts twice at most, however long a server hangs.
  */
 #ifndef STALLPROF_PROFILER_SINK_PUSH_H
 #define STALLPROF_PROFILER_SINK_PUSH_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Of windows that wait: an hour of 10 s, as Pyroscope refuses what is older. */
+/* Bounds of the queue: an hour of windows of 10 s, as Pyroscope refuses what is older. */
 #define SINK_PUSH_WINDOWS 360
 #define SINK_PUSH_BYTES   ((size_t)64 << 20)
 
@@ -25,17 +25,18 @@ struct sink_push;
 /* `news` outlives it; of `config` it keeps what it needs. NULL with errno set and a line in `err`. */
 struct sink_push *sink_push_new(const struct config *config, struct sink_news *news, char *err,
                                 size_t err_len);
-/* Gives up what waits. Takes NULL. */
+/* Gives up the windows that wait. Takes NULL. */
 void sink_push_free(struct sink_push *push);
 
-/* Cuts and compresses the profile (NULL: there is none), which stays the caller's, and queues it. `last` as in outbox_put(). */
+/* Cuts and compresses the profile (NULL: there is none), which stays the caller's, and queues it. `last` as in
+ * outbox_put(). */
 void sink_push_put(struct sink_push *push, const struct profile *profile, bool last);
-/* A window that was lost before it came here. */
+/* Counts a window that was lost before it came here. */
 void sink_push_lose(struct sink_push *push);
 
 size_t sink_push_count(struct sink_push *push);
 bool sink_push_has_ended(struct sink_push *push);
-/* Does not wait for its end. */
+/* Makes the thread end soon; does not wait for that. */
 void sink_push_stop(struct sink_push *push);
 
 #endif

@@ -1,3 +1,5 @@
+/* Names, trims and cleans up the window files in a folder. */
+
 #include "profiler/output/window_folder.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* An executable mapping of a process, as the kernel tells of it. */
+/* An executable mapping of a process, as the kernel reports it. */
 #ifndef STALLPROF_PROFILER_EXEC_MAPPING_H
 #define STALLPROF_PROFILER_EXEC_MAPPING_H
 

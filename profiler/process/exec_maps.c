@@ -1,3 +1,5 @@
+/* Live feed of executable mappings: applies perf records to the map table and calls back for new files. */
+
 #include "profiler/process/exec_maps.h"
 
 #include <dirent.h>
@@ -24,7 +26,7 @@ struct file_key {
 /* A file that nobody is interested in. */
 struct ignored_file {
 	struct file_key key;
-	uint64_t changed_ns; /* when it was asked about: inodes are used again, and files overwritten */
+	uint64_t changed_ns; /* when asked about: inodes are reused, files overwritten */
 	UT_hash_handle hh;
 };
 
@@ -245,7 +247,7 @@ static void apply_comm(struct exec_maps *maps, const struct comm_record *record)
 
 	if (is_exec)
 		map_table_exec(maps->table, record->pid);
-	/* That of a thread other than the leader is not the process's. */
+	/* The name of a thread other than the leader is not the process's. */
 	if ((is_exec || record->pid == record->tid) && strnlen(record->name, room) < room)
 		map_table_set_name(maps->table, record->pid, record->name);
 	if (is_exec && maps->handler.exec)
@@ -269,7 +271,7 @@ static void apply_exit(struct exec_maps *maps, const struct task_record *record)
 	enum map_table_exit exit = map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
 
 	if (exit == MAP_TABLE_UNSURE && has_other_threads(record->pid)) {
-		/* to be asked again when one of them exits, the table must know of it */
+		/* the table must know the process, so that it asks again when a thread exits */
 		exec_maps_meet(maps, record->pid);
 		map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
 	} else if (exit != MAP_TABLE_LIVES) {
@@ -314,7 +316,7 @@ struct exec_maps *exec_maps_new(const struct exec_maps_handler *handler, char *e
 	maps->rings = perf_rings_new();
 	if (maps->rings)
 		return maps;
-	snprintf(err, err_len, "the kernel does not tell of executable mappings (perf_event_open): %s",
+	snprintf(err, err_len, "the kernel does not report executable mappings (perf_event_open): %s",
 	         strerror(errno));
 	goto out;
 no_memory:

@@ -8,12 +8,12 @@
  *		exec_maps_feed(maps, pid, fn, ctx);	hands out what is known of a process
  *	exec_maps_free(maps);
  *
- * Records come from perf (perf_rings.h), sorted by time, and are applied when they are a millisecond old.
- * A forked child has its parent's mappings until it executes another program. The mappings of a process
- * that was there before are read from /proc/PID/maps when the feed first hears of it; a child that was
- * forked just before may so be given one that its parent made just after. Of a process that has neither
- * forked nor mapped anything since, nothing is known, and /proc must be asked. One that has exited is
- * remembered for EXEC_MAPS_LINGER_NS. Unmapping is not told: what a later mapping covers goes.
+ * Records come from perf (perf_rings.h), sorted by time, and are applied when they are a millisecond old. A forked
+ * child has its parent's mappings until it executes another program. The mappings of a process that was there
+ * before are read from /proc/PID/maps when the feed first hears of it; a child that was forked just before may so
+ * be given one that its parent made just after. Of a process that has neither forked nor mapped anything since,
+ * nothing is known, and /proc must be asked. One that has exited is remembered for EXEC_MAPS_LINGER_NS. The kernel
+ * does not report unmapping: a mapping is removed when a later one covers it.
  *
  * Not thread-safe.
  */
@@ -38,7 +38,7 @@ struct exec_maps_handler {
 	 * false: it is of no interest, do not ask again unless the file is changed.
 	 */
 	bool (*file)(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
-	void (*fork)(void *ctx, uint32_t child, uint32_t parent); /* a new process; threads are not told */
+	void (*fork)(void *ctx, uint32_t child, uint32_t parent); /* a new process, not a thread */
 	void (*exec)(void *ctx, uint32_t pid);                    /* runs another program from now on */
 	void (*exit)(void *ctx, uint32_t pid);                    /* its last thread has exited */
 	void *ctx;
@@ -52,20 +52,20 @@ struct exec_maps_stats {
 	uint64_t mappings_dropped;  /* the oldest of a process with too many */
 	uint64_t files_asked;       /* calls of `file` */
 	size_t processes, mappings; /* held now */
-	uint64_t cpus_not_covered;  /* now: they came online later, and what they map is not told */
+	uint64_t cpus_not_covered;  /* now: they came online later, and mappings made there are not seen */
 };
 
 /* `handler` is copied, and may be NULL. NULL with errno set and a line in `err`. */
 struct exec_maps *exec_maps_new(const struct exec_maps_handler *handler, char *err, size_t err_len);
 void exec_maps_free(struct exec_maps *maps);
 
-/* For poll and epoll; readable when much has come, so that nothing is lost in a burst. */
+/* For poll and epoll; readable when many records wait, so that none is lost in a burst. */
 int exec_maps_fd(const struct exec_maps *maps);
 
-/* Applies what has come: the number of records, or -errno. */
+/* Applies the records that wait; returns how many, or -errno. */
 int exec_maps_poll(struct exec_maps *maps);
 
-/* Reads now what a process has mapped, if nothing is known of it, so that it is known when it has gone. */
+/* If nothing is known of the process, reads now what it has mapped, so that this is known when it is gone. */
 void exec_maps_meet(struct exec_maps *maps, uint32_t pid);
 
 /*

@@ -1,3 +1,5 @@
+/* Table of followed processes, and what the BPF side is told of each. */
+
 #include "profiler/process/followed.h"
 
 #include <errno.h>
@@ -66,7 +68,7 @@ struct followed *followed_add(struct followed_processes *all, uint32_t pid, bool
 		return NULL;
 	}
 	if (f && f->start_ticks != stat.start_ticks) {
-		drop(all, f); /* its end was not told */
+		drop(all, f); /* its end was not reported */
 		f = NULL;
 	}
 	if (added)

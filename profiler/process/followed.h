@@ -1,6 +1,6 @@
 /*
- * The processes whose threads are followed, and what the BPF side is told of each (struct abi_process). A process is its
- * pid and its start: one that gets the pid of another which has gone unseen is another process.
+ * The processes whose threads are followed, and what the BPF side is told of each (struct abi_process). A process
+ * is identified by pid and start time, which detects pid reuse.
  */
 #ifndef STALLPROF_PROFILER_FOLLOWED_H
 #define STALLPROF_PROFILER_FOLLOWED_H
@@ -32,22 +32,22 @@ struct followed {
 struct followed_processes *followed_new(struct tracer *tracer);
 void followed_free(struct followed_processes *all);
 
-/* NULL: it is not followed. Lives until the process is dropped. */
+/* Returns NULL if the process is not followed. The result lives until the process is dropped. */
 struct followed *followed_find(const struct followed_processes *all, uint32_t pid);
-/* Finds or adds. `added` (may be NULL) tells which. NULL with errno ESRCH, ENOMEM. */
+/* Finds the process or adds it. `added` (may be NULL) tells which. NULL with errno ESRCH, ENOMEM. */
 struct followed *followed_add(struct followed_processes *all, uint32_t pid, bool *added);
 void followed_drop(struct followed_processes *all, uint32_t pid);
 
 /* Whether the process, or one that it comes from, is `given`. */
 bool followed_is_given(const struct followed_processes *all, uint32_t pid);
 
-/* Tells the BPF side. 0 or -errno. */
+/* Passes f->process to the BPF side. 0 or -errno. */
 int followed_publish(struct followed_processes *all, const struct followed *f);
 
-/* Whether the BPF side was told of one since the last call. */
+/* Whether any process was passed to the BPF side since the last call. */
 bool followed_take_changed(struct followed_processes *all);
 
-/* Whether one is there whose contexts can only be seen with the hot programs attached. */
+/* Whether there is a process whose contexts can only be seen with the hot programs attached. */
 bool followed_need_attach(const struct followed_processes *all);
 
 static inline bool followed_has_slot(const struct followed *f)

@@ -1,3 +1,5 @@
+/* Queue of processes to look at: a heap by due time, with a rest after each look. */
+
 #include "profiler/process/look_queue.h"
 
 #include <errno.h>
@@ -7,7 +9,7 @@
 
 #define NOT_QUEUED SIZE_MAX
 
-/* Queued, to be looked at or to be forgotten after its rest; or being looked at. */
+/* A process that is queued, for a look or to be forgotten after its rest, or that is being looked at. */
 struct entry {
 	uint32_t pid;
 	bool asked, first;
@@ -73,7 +75,7 @@ static void move_down(struct look_queue *queue, size_t at)
 	put(queue, at, entry);
 }
 
-/* There is room: every entry has a place from its beginning. */
+/* Cannot fail: a place in the heap is reserved for every entry when it is made. */
 static void enqueue(struct look_queue *queue, struct entry *entry, uint64_t due_ns)
 {
 	entry->due_ns = due_ns;

@@ -1,6 +1,7 @@
 /*
- * Which processes are to be looked at, and when. Looking at one costs as much as it has mappings, and it may give cause
- * to look again without end; so each is left alone after a look for LOOK_QUEUE_REST times what that took.
+ * Queue of the processes to look at, and when. The cost of a look grows with the process's mappings, and a process
+ * may give cause for looks without end. So after a look it rests for LOOK_QUEUE_REST times as long as the look
+ * took.
  *
  *	look_queue_ask(q, pid, at_ns, first);		as often as there is cause; they become one look
  *	while (… && look_queue_take(q, now_ns, &look)) {
@@ -25,17 +26,19 @@ struct look_queue;
 
 struct look {
 	uint32_t pid;
-	bool first; /* someone who asked said so */
+	bool first; /* set by a call of look_queue_ask() for it */
 };
 
 /* NULL with errno ENOMEM. */
 struct look_queue *look_queue_new(void);
 void look_queue_free(struct look_queue *queue);
 
-/* Look at it at `at_ns`, or before that if somebody asks so, but not while it rests. 0, -ENOMEM, -ENOSPC. */
+/* Asks for a look at `at_ns`, or earlier if another call asks for that, but not while the process rests. 0,
+ * -ENOMEM, -ENOSPC. */
 int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool first);
 
-/* The one that has been due for longest; false: none is due at `now_ns`. Call look_queue_looked() for it. */
+/* Takes the process that has been due for longest; false: none is due at `now_ns`. Call look_queue_looked() after
+ * the look. */
 bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out);
 void look_queue_looked(struct look_queue *queue, uint32_t pid, uint64_t began_ns, uint64_t ended_ns);
 

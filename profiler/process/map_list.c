@@ -1,3 +1,5 @@
+/* Lists of executable mappings, shared between a parent and its forked children. */
+
 #include "profiler/process/map_list.h"
 
 #include <errno.h>

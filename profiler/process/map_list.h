@@ -10,7 +10,7 @@
 
 #include "profiler/process/exec_mapping.h"
 
-#define MAP_TABLE_MAPPINGS_MAX 8192      /* of a process; over it the oldest goes */
+#define MAP_TABLE_MAPPINGS_MAX 8192      /* of a process; beyond, the oldest is removed */
 #define MAP_TABLE_TOTAL_MAX    (2 << 20) /* of all; shared ones count once */
 
 struct map_list;
@@ -27,8 +27,8 @@ struct map_list *map_list_share(struct map_list *list);
 void map_list_drop(struct map_list_pool *pool, struct map_list *list);
 
 /*
- * Adds to *list, which is replaced by a copy if it is shared; those that the new mapping covers go. 1: the
- * oldest went, too, as there were MAP_TABLE_MAPPINGS_MAX; 0; -ENOSPC (MAP_TABLE_TOTAL_MAX); -ENOMEM.
+ * Adds to *list, which is replaced by a copy if it is shared, and removes mappings that the new one covers. 1: the
+ * oldest was removed, too, as there were MAP_TABLE_MAPPINGS_MAX; 0; -ENOSPC (MAP_TABLE_TOTAL_MAX); -ENOMEM.
  */
 int map_list_add(struct map_list_pool *pool, struct map_list **list, const struct exec_mapping *mapping);
 

@@ -1,3 +1,5 @@
+/* Hash table from pid to the process's executable mappings. */
+
 #include "profiler/process/map_table.h"
 
 #include <errno.h>
@@ -14,7 +16,7 @@
 
 struct entry {
 	uint32_t pid;
-	uint32_t threads; /* THREADS_UNKNOWN: it was there before us */
+	uint32_t threads; /* THREADS_UNKNOWN: the process was there before us */
 	bool complete, ended, leader_ended;
 	uint64_t ended_ns;
 	struct map_list *list;
@@ -72,7 +74,7 @@ bool map_table_knows(const struct map_table *table, uint32_t pid)
 	return find(table, pid);
 }
 
-/* Takes `list` in any case. */
+/* Takes over `list`, also when it fails. */
 static int add_entry(struct map_table *table, uint32_t pid, struct map_list *list, struct entry **out)
 {
 	struct entry *entry = NULL;

@@ -4,9 +4,9 @@
  *
  *	map_table_fork(t, child, parent);	the child shares its parent's list until one changes it
  *	map_table_exec(t, pid);			its list is empty
- *	map_table_add(t, pid, &mapping);	those that the new one covers go
+ *	map_table_add(t, pid, &mapping);	removes those that the new one covers
  *	map_table_exit(t, pid, tid, now);	what is known stays for the linger time
- *	map_table_expire(t, now);		and goes
+ *	map_table_expire(t, now);		removes it after that
  *
  * Everything is bounded; what did not fit is counted. Not thread-safe.
  */
@@ -31,19 +31,20 @@ struct map_table_stats {
 
 typedef void (*exec_mapping_fn)(void *ctx, const struct exec_mapping *mapping);
 
-/* How long a process that has exited stays. NULL with errno ENOMEM. */
+/* A process is kept for `linger_ns` after its exit. NULL with errno ENOMEM. */
 struct map_table *map_table_new(uint64_t linger_ns);
 void map_table_free(struct map_table *table);
 
 bool map_table_knows(const struct map_table *table, uint32_t pid);
 
-/* Makes it, known from now on only (see map_table_each), if it is not there; -ENOSPC, -ENOMEM. */
+/* Adds the process if it is not there, with an incomplete list: only mappings from now on are known (see
+ * map_table_each). 0, -ENOSPC, -ENOMEM. */
 int map_table_meet(struct map_table *table, uint32_t pid);
-/* What was not known of it has been added: its list is complete. */
+/* Marks its list as complete, after the missing mappings were added. */
 void map_table_set_complete(struct map_table *table, uint32_t pid);
 
-/* A parent that is not known makes the child's list incomplete. What was known of an older process of the
- * child's pid goes. -ENOSPC, -ENOMEM. */
+/* A parent that is not known makes the child's list incomplete. What was known of an older process with the child's
+ * pid is dropped. -ENOSPC, -ENOMEM. */
 int map_table_fork(struct map_table *table, uint32_t child, uint32_t parent);
 int map_table_exec(struct map_table *table, uint32_t pid);
 /* `mapping` is copied. -EINVAL: an empty range. */
@@ -54,12 +55,12 @@ int map_table_add(struct map_table *table, uint32_t pid, const struct exec_mappi
 void map_table_set_name(struct map_table *table, uint32_t pid, const char *name);
 const char *map_table_name(const struct map_table *table, uint32_t pid);
 
-/* A thread more. */
+/* The process has one thread more. */
 void map_table_thread(struct map_table *table, uint32_t pid);
 
 /*
- * A thread less. MAP_TABLE_ENDED: it was the last; MAP_TABLE_UNSURE: the leader or a thread after it has
- * ended, and nobody counted the threads: look whether there are others, and call map_table_end() if not.
+ * The process has one thread less. MAP_TABLE_ENDED: it was the last; MAP_TABLE_UNSURE: the leader or a thread after
+ * it has ended, and nobody counted the threads: look whether there are others, and call map_table_end() if not.
  */
 enum map_table_exit { MAP_TABLE_LIVES, MAP_TABLE_ENDED, MAP_TABLE_UNSURE };
 enum map_table_exit map_table_exit(struct map_table *table, uint32_t pid, uint32_t tid, uint64_t now_ns);
@@ -73,7 +74,8 @@ void map_table_distrust(struct map_table *table);
 /* Calls `process` for each that is not marked as ended; map_table_end() may be called in it. */
 void map_table_each_process(struct map_table *table, void (*process)(void *ctx, uint32_t pid), void *ctx);
 
-/* In the order in which they were made. 0; 1: there may have been others; -ENOENT: nothing is known. */
+/* Calls `mapping` for each mapping, in the order in which they were made. 0: that is all; 1: there may have been
+ * others; -ENOENT: nothing is known. */
 int map_table_each(const struct map_table *table, uint32_t pid, exec_mapping_fn mapping, void *ctx);
 
 void map_table_stats(const struct map_table *table, struct map_table_stats *out);

@@ -1,3 +1,5 @@
+/* Reads the perf ring of each CPU and hands the records out sorted by time. */
+
 #include "profiler/process/perf_rings.h"
 
 #include <errno.h>
@@ -171,7 +173,7 @@ unsigned int perf_rings_cpus_not_covered(const struct perf_rings *rings)
 	return online > 0 && (size_t)online > rings->n ? (unsigned int)((size_t)online - rings->n) : 0;
 }
 
-/* Room for `n` more; doubles, up to the maximum. */
+/* Makes room for `n` more bytes; doubles, up to the maximum. */
 static bool reserve_bytes(struct perf_rings *rings, size_t n)
 {
 	size_t want = rings->allocated ? rings->allocated : 65536;
@@ -191,7 +193,7 @@ static bool reserve_bytes(struct perf_rings *rings, size_t n)
 	return true;
 }
 
-/* The same for as many records as that many bytes can hold. */
+/* Makes room for as many records as that many bytes can hold. */
 static bool reserve_pending(struct perf_rings *rings, size_t n_bytes)
 {
 	size_t want = rings->pending_allocated ? rings->pending_allocated : 1024;
@@ -218,8 +220,8 @@ static void add_pending(struct perf_rings *rings, size_t offset, size_t size)
 	rings->n_pending++;
 }
 
-/* Notes each record of what was just copied to `offset`. Behind one that makes no sense the others are not found: there
- * were as many as would have fit, so that too many are counted rather than too few. */
+/* Notes each record of what was just copied to `offset`. Behind a malformed one no others can be found: as many as
+ * would have fit are counted as lost, which is too many rather than too few. */
 static void split_records(struct perf_rings *rings, size_t offset)
 {
 	while (rings->n_bytes - offset >= RECORD_BYTES_MIN) {
@@ -235,7 +237,7 @@ static void split_records(struct perf_rings *rings, size_t offset)
 	rings->n_bytes = offset;
 }
 
-/* What there is no room for stays in the ring: when that is full, the kernel counts what it drops. */
+/* Records that there is no room for stay in the ring; when that is full, the kernel counts what it drops. */
 static void copy_ring(struct perf_rings *rings, struct ring *ring)
 {
 	const char *data = (const char *)ring->page + rings->page_bytes;
@@ -285,7 +287,8 @@ static void count_lost(struct perf_rings *rings, const struct perf_event_header 
 	rings->lost += lost[1];
 }
 
-/* Moves what was not handed out to the front, in order of its place, so that nothing is overwritten. */
+/* Moves records that were not handed out to the front, in the order of their places, so that nothing is
+ * overwritten. */
 static void keep_rest(struct perf_rings *rings, size_t done)
 {
 	size_t n = rings->n_pending - done, used = 0;

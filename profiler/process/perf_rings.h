@@ -1,12 +1,11 @@
 /*
  * The kernel's side-band records of the whole host (PERF_RECORD_MMAP2, COMM, FORK, EXIT), in order of time.
  *
- * One dummy software event for each CPU that is online; it counts nothing, so it costs nothing but these
- * records. Each CPU writes into a ring of its own. A pass copies what all rings hold and hands out, sorted by
- * time, what is older than the pass's start less PERF_RINGS_SETTLE_NS; the rest waits for the next pass, as a
- * ring that was read early may lack what another CPU recorded before. A pass takes PERF_RINGS_PASS_NS at most, and leaves
- * the rest to the next. A CPU that comes online later is not
- * seen, but counted.
+ * One dummy software event for each CPU that is online; it counts nothing, so it costs nothing but these records.
+ * Each CPU writes into a ring of its own. A pass copies what all rings hold and hands out, sorted by time, what is
+ * older than the pass's start less PERF_RINGS_SETTLE_NS; the rest waits for the next pass, as a ring that was read
+ * early may lack what another CPU recorded before. A pass takes PERF_RINGS_PASS_NS at most, and leaves the rest to
+ * the next. A CPU that comes online later is not read, but counted.
  *
  * Times are CLOCK_MONOTONIC nanoseconds. Needs CAP_PERFMON (or perf_event_paranoid < 1). Not thread-safe.
  */
@@ -29,15 +28,15 @@ typedef void (*perf_record_fn)(void *ctx, const struct perf_event_header *record
 
 /* NULL with errno set: EACCES or EPERM without privilege, ENOMEM, EMFILE, … */
 struct perf_rings *perf_rings_new(void);
-/* Over rings that somebody else fills, for tests: each is a page and PERF_RINGS_BYTES behind it from one mmap(), which are
- * unmapped by perf_rings_free(). NULL with errno ENOMEM. */
+/* For tests, over rings that the test fills: each is a page and PERF_RINGS_BYTES behind it from one mmap(), which
+ * are unmapped by perf_rings_free(). NULL with errno ENOMEM. */
 struct perf_rings *perf_rings_over(void *const pages[], size_t n);
 void perf_rings_free(struct perf_rings *rings);
 
 /* Readable (for poll and epoll) when a ring is a quarter full; a few records do not make it so. */
 int perf_rings_fd(const struct perf_rings *rings);
 
-/* One pass. The number of records handed out. */
+/* Makes one pass; returns the number of records handed out. */
 int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx);
 
 /* Records dropped by the kernel as a ring was full, or here as they made no sense. */

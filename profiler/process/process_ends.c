@@ -1,3 +1,5 @@
+/* Watches processes by a pidfd each, and counts those that have not ended. */
+
 #include "profiler/process/process_ends.h"
 
 #include <errno.h>
@@ -24,7 +26,7 @@ struct process_ends *process_ends_new(void)
 	return NULL;
 }
 
-/* The pidfds of those that have not ended are closed with the program, which ends then. */
+/* The pidfds of processes that have not ended stay open until the program ends, which is soon. */
 void process_ends_free(struct process_ends *ends)
 {
 	if (!ends)

@@ -1,3 +1,5 @@
+/* Reads RANK or LOCAL_RANK from a process's environment, and caches it. */
+
 #include "profiler/process/process_ranks.h"
 #include "symbolizer/base/clock.h"
 
@@ -12,7 +14,7 @@
 
 #define ENVIRONMENT_MAX (256 * 1024)
 #define UNUSED_WINDOWS  2
-/* A rank that was met between fork and exec has its launcher's environment: it is asked again. */
+/* A rank that was met between fork and exec has its launcher's environment, so it is read again. */
 #define READS_EACH    3
 #define READ_AFTER_NS 1000000000ULL
 
@@ -55,7 +57,7 @@ void process_ranks_free(struct process_ranks *ranks)
 	free(ranks);
 }
 
-/* The number that `text` is, up to its NUL at `end` or before; PROCESS_RANK_NONE for anything else. */
+/* Parses `text`, up to `end` or a NUL before that, as a decimal number; PROCESS_RANK_NONE for anything else. */
 static uint32_t number_in(const char *text, const char *end)
 {
 	uint32_t number = 0;
@@ -93,7 +95,7 @@ uint32_t process_rank_in(const char *environment, size_t size)
 	return found;
 }
 
-/* Of the process's environment, into *rank. 0, -EAGAIN when enough were read in this second, or -errno. */
+/* Reads *rank from the process's environment. 0; -EAGAIN: enough were read in this second; -errno. */
 static int read_rank(struct process_ranks *ranks, uint32_t pid, uint64_t now, uint32_t *rank)
 {
 	uint64_t second = now / 1000000000ULL;
@@ -156,7 +158,7 @@ uint32_t process_ranks_of(struct process_ranks *ranks, uint32_t pid, uint64_t st
 	if (known->reads && now - known->read_ns < READ_AFTER_NS)
 		return PROCESS_RANK_NONE;
 	err = read_rank(ranks, pid, now, &known->rank);
-	/* One that is gone stays so. */
+	/* A process that is gone is not read again. */
 	known->reads = err == -EAGAIN ? known->reads : err ? READS_EACH : known->reads + 1;
 	known->read_ns = now;
 	return known->rank;

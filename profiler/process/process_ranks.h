@@ -3,10 +3,10 @@
  * LOCAL_RANK where there is no RANK. What a rank starts (the workers of its data loader) has its environment, and so
  * its rank.
  *
- * An environment is read once a process, three times in as many seconds where it says no rank, as a rank that was just
- * forked has its launcher's until it executes; 256 KiB of it at most, and at most PROCESS_RANKS_READS a second of all, so
- * that a storm of short-lived processes costs no more: one that was not read for that reason is when it is met again.
- * Not thread-safe.
+ * Each process's environment is read once; where it names no rank three times, a second apart, because a rank that
+ * was just forked has its launcher's environment until it executes. At most 256 KiB of an environment are read, and
+ * at most PROCESS_RANKS_READS environments a second, so that a storm of short-lived processes costs no more; a
+ * process skipped for that is read when it is met again. Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_PROCESS_RANKS_H
 #define STALLPROF_PROFILER_PROCESS_RANKS_H
@@ -24,13 +24,15 @@ struct process_ranks;
 struct process_ranks *process_ranks_new(void);
 void process_ranks_free(struct process_ranks *ranks);
 
-/* Of a process, which is its id and when it began, as the kernel's programs give them. NULL has no ranks. */
+/* The rank of a process, by pid and start time as the BPF programs give them; PROCESS_RANK_NONE if it has none, or
+ * `ranks` is NULL. */
 uint32_t process_ranks_of(struct process_ranks *ranks, uint32_t pid, uint64_t start_ns);
 
-/* Once a window: forgets processes that were not asked for in the last two. */
+/* Call it once a window: forgets processes that were not asked for in the last two. */
 void process_ranks_age(struct process_ranks *ranks);
 
-/* The rank that an environment says: its variables, each ended by a NUL, as /proc/PID/environ has them. */
+/* The rank that an environment names, PROCESS_RANK_NONE if none. It holds variables, each ended by a NUL, as
+ * /proc/PID/environ has them. */
 uint32_t process_rank_in(const char *environment, size_t size);
 
 #endif

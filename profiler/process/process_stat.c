@@ -1,3 +1,5 @@
+/* Parses /proc/PID/stat. */
+
 #include "profiler/process/process_stat.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What /proc/PID/stat says of a process. */
+/* The fields of /proc/PID/stat that we use. */
 #ifndef STALLPROF_PROFILER_PROCESS_STAT_H
 #define STALLPROF_PROFILER_PROCESS_STAT_H
 
@@ -8,7 +8,7 @@ struct process_stat {
 	char state;
 	uint64_t parent;
 	uint64_t threads;
-	uint64_t start_ticks; /* since boot, 100 a second: with the pid, it tells a process from all others */
+	uint64_t start_ticks; /* since boot, 100 a second: identifies a process together with its pid */
 	uint64_t code_address;
 };
 

@@ -1,3 +1,5 @@
+/* Table of the processes that samples come from: names, symbols, mappings. */
+
 #include "profiler/process/process_table.h"
 
 #include <errno.h>
@@ -96,7 +98,7 @@ static void read_program(struct process *process)
 	process->program[n > 0 ? n : 0] = '\0';
 }
 
-/* The kernel rounds the start time down to ticks; one more for good measure. */
+/* The kernel rounds the start time down to ticks; one tick more is allowed. */
 static bool is_same(const struct process *process, const struct process_stat *stat)
 {
 	uint64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK), ticks = process->start_ns / tick_ns;
@@ -110,7 +112,7 @@ static bool is_dead(const struct process_stat *stat)
 	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
 }
 
-/* True while it runs. Of one that is gone, or whose pid is another's, nothing is read. */
+/* True if the process still runs. If it is gone, or its pid is another's, nothing is read. */
 static bool read_identity(struct process *process)
 {
 	struct process_stat stat;
@@ -128,7 +130,7 @@ static bool read_identity(struct process *process)
 	return !is_dead(&stat);
 }
 
-/* What the feed of mappings says is the newest; an event may be of before an exec. */
+/* The name from the feed of mappings is the newest; that of an event may be from before an exec. */
 static void take_name(struct process_table *table, struct process *process, const char *comm)
 {
 	const char *newest =
@@ -154,7 +156,7 @@ struct process *process_table_get(struct process_table *table, uint32_t pid, uin
 		entry->key = key;
 		entry->process.pid = pid;
 		entry->process.start_ns = start_ns;
-		/* If it has exited, its end was told before, and will not be again. */
+		/* If it has exited, that was reported before, and will not be again. */
 		entry->exited = !read_identity(&entry->process);
 		HASH_ADD(hh, table->by_key, key, sizeof(entry->key), entry);
 		if (!entry->hh.tbl) {
@@ -178,11 +180,11 @@ static void refresh(struct process_table *table, struct process *process)
 {
 	if (!symbolizer_process_refresh(process->sym) || !table->maps)
 		return;
-	exec_maps_poll(table->maps); /* its fork may have been told while others' stacks were looked at */
+	exec_maps_poll(table->maps); /* its fork may have been reported while others' stacks were resolved */
 	exec_maps_feed(table->maps, process->pid, feed_mapping, process->sym);
 }
 
-/* Reading the mappings takes as long as there are many, and a stack that cannot be unwound asks for it each time. */
+/* Reading the mappings takes longer the more there are, and each stack that cannot be unwound asks for it. */
 void process_table_refresh(struct process_table *table, struct process *process)
 {
 	uint64_t began_ns = monotonic_ns();

@@ -1,9 +1,9 @@
 /*
  * The processes that samples come from: (pid, start time) → its symbols, its name, its program.
  *
- * Made when the first sample or ledger row of a process arrives. Its mappings are read from /proc; for a
- * process that is gone by then they come from the live feed of exec_maps. Who has the pid now is told by the
- * start time: what is read of another process is not taken for this one's.
+ * Made when the first sample or ledger row of a process arrives. Its mappings are read from /proc; for a process
+ * that is gone by then they come from the live feed of exec_maps. The start time detects pid reuse: what is read of
+ * another process is not taken for this one's.
  */
 #ifndef STALLPROF_PROFILER_PROCESS_TABLE_H
 #define STALLPROF_PROFILER_PROCESS_TABLE_H
@@ -25,29 +25,30 @@ struct process {
 	char comm[16];
 	char program[256];         /* path of its executable, "" unknown */
 	uint64_t code_address;     /* where its program is mapped; 0 unknown */
-	bool python_looked;        /* for want of Python frames it was looked at once more */
+	bool python_looked;        /* looked at once more, as a stack had no Python frames */
 	uint64_t refresh_after_ns; /* CLOCK_MONOTONIC; not to be refreshed before */
-	bool pid_reused; /* another process had its pid when this was made: nothing is asked by pid */
+	bool pid_reused; /* another process had its pid when this was made: nothing is read by pid */
 };
 
 /* Both outlive the table; `maps` may be NULL. */
 struct process_table *process_table_new(struct symbolizer *symbolizer, struct exec_maps *maps);
 void process_table_free(struct process_table *table);
 
-/* Finds or makes. `comm` (may be NULL) is what the kernel said at the sample. NULL without memory. */
+/* Finds the process or adds it. `comm` (may be NULL) is its name at the sample, as the kernel gave it. NULL without
+ * memory. */
 struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
                                   const char *comm);
-/* Its symbols, with its mappings read. NULL without memory. */
+/* Its symbols; reads its mappings if that was not done. NULL without memory. */
 struct sym_process *process_table_symbols(struct process_table *table, struct process *process);
 /* Where its program is mapped, NULL when that is not known any more. Lives as long as the process. */
 const struct sym_module *process_table_main_module(struct process_table *table, struct process *process);
-/* Its mappings changed, or an address was in none: read them again, unless that was done just now: for PROCESS_TABLE_REFRESH_REST
- * times what it took nothing is read. */
+/* Reads its mappings again; for when they changed, or an address was in none. After that nothing is read for
+ * PROCESS_TABLE_REFRESH_REST times as long as the reading took. */
 #define PROCESS_TABLE_REFRESH_REST 20
 void process_table_refresh(struct process_table *table, struct process *process);
 
-/* Its rank in a distributed job, PROCESS_RANK_NONE if it has none (process_ranks.h). To be asked while it is there: what
- * is known stays known while it is asked for in every other window. */
+/* Its rank in a distributed job, PROCESS_RANK_NONE if it has none (process_ranks.h). Ask while the process is
+ * alive: a known rank is remembered as long as it is asked for at least in every other window. */
 uint32_t process_table_rank(struct process_table *table, uint32_t pid, uint64_t start_ns);
 
 /* The process has exited, or runs another program now. */

@@ -1,3 +1,5 @@
+/* Finds the name of the program that a command line runs, behind interpreters and launchers. */
+
 #include "profiler/process/program_name.h"
 
 #include <ctype.h>
@@ -71,8 +73,8 @@ static bool ends_with(const char *word, const char *ending)
 }
 
 /*
- * Which of a launcher's options take a word of their own changes with its version, so the script is told by its looks:
- * the first word that ends in .py, or after -m the first that is a module's path. `fallback` when there is none.
+ * Which of a launcher's options take a value changes with its version, so the script is recognised by its form: the
+ * first word that ends in .py, or after -m the first that is a module's path. `fallback` when there is none.
  */
 static const char *launched(char *const *words, const char *fallback)
 {
@@ -139,7 +141,7 @@ static const char *run_by_python(char *const *argv)
 	return python;
 }
 
-/* Behind `env NAME=VALUE…`. */
+/* The command line behind `env NAME=VALUE…`. */
 static char *const *without_env(char *const *argv)
 {
 	char *const *word = argv;

@@ -1,5 +1,6 @@
 /*
- * What a command line runs, as people call it: not the interpreter, but what that runs.
+ * The name of the program that a command line runs; for an interpreter or launcher, that of the script that it
+ * runs.
  *
  *     ./train --lr 1                             train
  *     python3 -u train.py                        train.py
@@ -14,13 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of a path: what follows its last slash. */
+/* The part of a path behind its last slash. */
 const char *program_base_name(const char *path);
 
-/* `argv` ends with NULL, and the name lives as long as it. */
+/* `argv` ends with NULL. The result lives as long as `argv`. */
 const char *program_name(char *const *argv);
 
-/* Whether it runs something else, so that its name is not its file's. */
+/* Whether a program of this file name is a Python interpreter or a launcher, and so not named after its own
+ * file. */
 bool program_is_interpreter(const char *file_name);
 
 #endif

@@ -1,3 +1,5 @@
+/* Tracks CPython processes: tells the BPF side their layout, and names their frames. */
+
 #include "profiler/process/python_processes.h"
 
 #include <errno.h>
@@ -65,7 +67,7 @@ static struct entry *find(const struct python_processes *p, uint32_t pid)
 	return entry;
 }
 
-/* Of a process that is Python's, or was. */
+/* The entry of a process that is Python's, or was. */
 static struct entry *find_python(const struct python_processes *p, uint32_t pid)
 {
 	struct entry *entry = find(p, pid);
@@ -98,7 +100,7 @@ static uint32_t entry_kind(const struct sym_python_layout *layout)
 	return layout->frame_owner != SYM_PYTHON_ABSENT ? ABI_PYTHON_ENTRY_SHIM : ABI_PYTHON_ENTRY_EACH;
 }
 
-/* What is to be read for fields at these offsets: from the first on, so many bytes. The offsets become those in it. */
+/* Finds the range to read for fields at these offsets: *from and *bytes. The offsets become relative to it. */
 static void narrow(uint32_t *const fields[], size_t n, uint32_t *from, uint32_t *bytes)
 {
 	uint32_t end = 0;
@@ -157,7 +159,7 @@ static bool fits(const struct abi_python *layout)
 	return layout->frame_bytes <= ABI_PYTHON_FRAME_BYTES && layout->code_bytes <= ABI_PYTHON_CODE_BYTES;
 }
 
-/* One that is gone need not be told of. */
+/* It is no error if the process is gone. */
 static int tell(struct python_processes *p, uint32_t pid, struct abi_python *layout)
 {
 	struct process_stat stat;
@@ -170,7 +172,7 @@ static int tell(struct python_processes *p, uint32_t pid, struct abi_python *lay
 	return tracer_set_python(p->tracer, pid, layout);
 }
 
-/* `layout` NULL: the process is not Python's. NULL: refused. */
+/* `layout` NULL: the process is not Python's. Returns NULL when there is no room. */
 static struct entry *add(struct python_processes *p, uint32_t pid, const struct sym_python_layout *layout)
 {
 	struct entry *entry = HASH_COUNT(p->by_pid) < PYTHON_PROCESSES_MAX ? calloc(1, sizeof(*entry)) : NULL;
@@ -227,7 +229,7 @@ static int read_memory(void *context, uint64_t address, void *buffer, size_t len
 	return (size_t)n == len ? 0 : -EFAULT;
 }
 
-/* Of a process that is gone there is nothing to be read any more. */
+/* Returns NULL for a process that is gone, as nothing can be read any more. */
 static struct sym_python *opened(struct python_processes *p, struct entry *entry)
 {
 	if (entry && !entry->python && !entry->windows_ended &&
@@ -257,7 +259,7 @@ bool python_processes_mapped(struct python_processes *p, uint32_t pid, const cha
 	return true;
 }
 
-/* A program of that name has mapped its interpreter, or will. */
+/* Whether its program may be Python by its name, so that it has mapped an interpreter or will. */
 static bool program_may_be(uint32_t pid)
 {
 	char link[64], path[PATH_MAX];
@@ -369,7 +371,7 @@ enum sym_python_native python_processes_native_kind(const struct python_processe
 	return sym_python_native_kind(entry ? &entry->layout : &unknown, address, function);
 }
 
-/* A process's own code objects, then those that it had from its parents. 0 or as sym_python_frame(). */
+/* Looks for the name in the process's own code objects, then in those it inherited. 0 or as sym_python_frame(). */
 static int name(struct python_processes *p, uint32_t pid, const struct sym_python_step *step,
                 struct sym_frame *out)
 {

@@ -1,6 +1,6 @@
 /*
- * The CPython processes of the host: the BPF programs are told of each where its interpreter keeps the frames of a
- * thread, and the frames that come back with a stack are named.
+ * The CPython processes of the host: tells the BPF programs where each interpreter keeps the frames of a thread,
+ * and names the frames that come back with a stack.
  *
  *	p = python_processes_new(tracer, symbolizer);
  *	python_processes_look(p, pid);			a process that is there already
@@ -11,8 +11,8 @@
  *	python_processes_age(p);			at the end of a window
  *	python_processes_free(p);
  *
- * What was read of a process stays until the second window after its exit. A pid that another process has by then is
- * no danger: a frame's fingerprint tells. NULL for `p` in every call: Python is switched off.
+ * What was read of a process stays until the second window after its exit. If another process has the pid by then,
+ * the fingerprint of its frames does not match. Every call takes NULL for `p`: Python is switched off.
  *
  * Costs a read of PROC/PID/maps for each process that maps a file which may be Python, and some 200 us for such a file
  * that was not seen before. Not thread-safe.
@@ -39,17 +39,17 @@ struct tracer;
 struct python_processes *python_processes_new(struct tracer *tracer, struct symbolizer *symbolizer);
 void python_processes_free(struct python_processes *p);
 
-/* Is it a Python, and where are its frames? Nothing happens for one that is known already. */
+/* Finds out whether the process is CPython, and where its frames are. Does nothing if that is known. */
 void python_processes_look(struct python_processes *p, uint32_t pid);
 /* As python_processes_look(), if a file of that name may be Python's. Returns whether it may. */
 bool python_processes_mapped(struct python_processes *p, uint32_t pid, const char *path);
 
 /*
- * Reads the code objects that a thread waits in just now. Without any: as python_processes_look(), and it is remembered when
- * the process is not Python's.
+ * Reads the code objects that a thread waits in just now. If the question has none: as python_processes_look(), and
+ * it is remembered if the process is not CPython.
  */
 void python_processes_asked(struct python_processes *p, const struct abi_python_ask *ask);
-/* Call ten times a second or more often, with CLOCK_MONOTONIC: bounds how often it is asked. */
+/* Call it ten times a second or more often, with CLOCK_MONOTONIC. Bounds how often the BPF programs ask. */
 void python_processes_tick(struct python_processes *p, uint64_t now_ns);
 
 void python_processes_forked(struct python_processes *p, uint32_t child, uint32_t parent);
@@ -58,17 +58,17 @@ void python_processes_exited(struct python_processes *p, uint32_t pid);
 void python_processes_age(struct python_processes *p);
 
 /*
- * Names a frame whose code is not 0: "[python code gone]" when the code object is no more. False: one that Python hides in
- * its tracebacks, too. Texts are the symbolizer's.
+ * Names a frame whose code is not 0; "[python code gone]" when the code object no longer exists. False: the frame
+ * is to be hidden, as Python hides it in tracebacks. Texts are the symbolizer's.
  */
 bool python_processes_frame(struct python_processes *p, uint32_t pid, const struct abi_python_frame *frame,
                             struct sym_frame *out);
 
-/* Is a native frame an evaluator? By its address (of the call, for a caller) and its function. */
+/* Whether a native frame is an evaluator, by its address (for a caller, that of the call) and its function. */
 enum sym_python_native python_processes_native_kind(const struct python_processes *p, uint32_t pid,
                                                     uint64_t address, const char *function);
 
-/* What could not be named or followed since the last call, into the stamp. 0 or -errno. */
+/* Adds to the stamp what could not be named or followed since the last call. 0 or -errno. */
 int python_processes_describe(struct python_processes *p, struct stamp *stamp);
 
 #endif

@@ -1,3 +1,5 @@
+/* Attaches the hot BPF programs while something is tagged, and detaches them after a delay. */
+
 #include "profiler/session/attachment.h"
 
 #include <stdio.h>
@@ -21,7 +23,7 @@ static const struct attachment_finder *finder(const struct attachment *a)
 	return a->finder ? a->finder : &found_by_watch;
 }
 
-/* Somebody is tagged, may be, or was since the last call: a tag may be held for a moment only. */
+/* Whether a thread is tagged, may be, or was since the last call, as a tag may be held for a moment only. */
 static bool is_tagged(struct attachment *a)
 {
 	uint64_t tagged_ns = tracer_tagged_ns(a->tracer);

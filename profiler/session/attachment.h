@@ -1,6 +1,6 @@
 /*
- * When the hot programs are attached: while something is tagged or may be, and for ATTACHMENT_LINGER_NS after; and that
- * threads which were there before are adopted then.
+ * Decides when the hot programs are attached: while something is tagged or may be, and for ATTACHMENT_LINGER_NS
+ * after. When it attaches, threads that were tagged before are adopted.
  *
  *	struct attachment a = { .tracer = …, .watch = …, .families = …, .always = …, .say = … };
  *	attachment_wanted(&a, now);			after each look at processes, until it says yes
@@ -21,7 +21,8 @@ struct tracer;
 #define ATTACHMENT_LINGER_NS 10000000000ULL
 #define ATTACHMENT_RETRY_NS  1000000000ULL
 
-/* Who says what was found: tag_watch.h and families.h, each by its function of that name. A test says it itself. */
+/* What the decision is made from: the functions of these names in tag_watch.h and families.h. A test has its
+ * own. */
 struct attachment_finder {
 	bool (*take_held)(struct tag_watch *watch);
 	bool (*take_changed)(struct tag_watch *watch);
@@ -33,17 +34,17 @@ struct attachment {
 	struct tracer *tracer;
 	struct tag_watch *watch;
 	struct families *families; /* those who were forked while we attached are adopted, too */
-	bool always;               /* wait for no tag */
+	bool always;               /* do not wait for a tag */
 	void (*say)(const char *line);
-	const struct attachment_finder *finder; /* NULL: those */
+	const struct attachment_finder *finder; /* NULL: those of tag_watch.h and families.h */
 
-	/* Its own. */
+	/* Set by the functions below. */
 	uint64_t tagged_ns; /* tracer_tagged_ns() when it was looked at last */
 	uint64_t wanted_ns; /* when somebody was tagged last */
 	uint64_t failed_ns; /* when attaching failed last; 0: it did not */
-	uint64_t count;     /* times that it was attached */
+	uint64_t count;     /* how often they were attached */
 	bool wanted;
-	bool adopt; /* processes were added that the iterator has not met */
+	bool adopt; /* processes were added that the iterator has not adopted */
 };
 
 /* Whether the programs are to be attached at `now_ns` (CLOCK_MONOTONIC). */

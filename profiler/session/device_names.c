@@ -1,3 +1,5 @@
+/* Reads names of block devices from sysfs, and caches them. */
+
 #include "profiler/session/device_names.h"
 
 #include <limits.h>

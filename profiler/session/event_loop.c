@@ -1,3 +1,5 @@
+/* The main loop of `record` and `agent`: signals, ticks and the ends of windows. */
+
 #include "profiler/session/event_loop.h"
 
 #include <errno.h>
@@ -10,7 +12,7 @@
 #define FDS_MAX  (SESSION_FDS_MAX + 2)
 #define WATCH_MS 100
 
-/* Those that mean something to us, unless whoever started us wanted them ignored. */
+/* The signals that we handle, except those that our parent had ignored. */
 static void choose_signals(const struct event_loop *loop, sigset_t *mask)
 {
 	static const int always[] = { SIGINT, SIGTERM, SIGHUP }, command[] = { SIGQUIT, SIGUSR1, SIGUSR2 };
@@ -36,7 +38,7 @@ int event_loop_init(struct event_loop *loop)
 	choose_signals(loop, &mask);
 	if (sigprocmask(SIG_BLOCK, &mask, &loop->mask_before))
 		return -errno;
-	/* Writing then fails with an error, which can be told. */
+	/* Writing then fails with an error, which can be reported. */
 	sigaction(SIGPIPE, &ignore, &loop->pipe_before);
 	sigaction(SIGXFSZ, &ignore, &loop->xfsz_before);
 	/* Ignored, it would leave no child to wait for. */

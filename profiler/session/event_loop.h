@@ -44,9 +44,10 @@ enum { EVENT_LOOP_STOP = 1, EVENT_LOOP_DURATION = 2 };
  * fork for instance. 0 or -errno. */
 int event_loop_init(struct event_loop *loop);
 int event_loop_run(struct event_loop *loop);
-/* Without a session: signals, and on_watched, here also ten times a second, until either of them ends it. */
+/* The loop without a session: calls on_signal, and on_watched, here also ten times a second, until one of them ends
+ * it. */
 int event_loop_wait(struct event_loop *loop);
-/* Signals are again as event_loop_init() found them: in a process that is going to execute another program. */
+/* Sets signals back to how event_loop_init() found them; for a process that is going to execute another program. */
 void event_loop_restore_signals(const struct event_loop *loop);
 void event_loop_close(struct event_loop *loop);
 

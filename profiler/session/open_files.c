@@ -1,3 +1,5 @@
+/* Raises the soft limit on open files, and restores it for children. */
+
 #include "profiler/session/open_files.h"
 
 #include <stdbool.h>

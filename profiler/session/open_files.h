@@ -1,8 +1,9 @@
-/* How many files this process may have open. A host with many CPUs takes more than the usual soft limit of 1,024: a clock, a ring and a
- * feed of mappings for each CPU, two probes for each program that tags.
+/*
+ * Raises how many files this process may have open. A host with many CPUs takes more than the usual soft limit of
+ * 1,024: a clock, a ring and a feed of mappings for each CPU, two probes for each program that tags.
  *
- * Call order: open_files_raise() once; open_files_restore() in each child before it executes something, as that may rest on the
- * limit (select() does).
+ * Call order: open_files_raise() once; open_files_restore() in each child before it executes a program, which may
+ * rely on the limit (select() does).
  */
 #ifndef STALLPROF_PROFILER_OPEN_FILES_H
 #define STALLPROF_PROFILER_OPEN_FILES_H

@@ -1,3 +1,5 @@
+/* Replaces evaluator frames of a native stack by the Python frames they ran. */
+
 #include "profiler/session/python_merge.h"
 
 #include "bpf/abi.h"
@@ -10,7 +12,7 @@ struct merge {
 	size_t at; /* the next Python frame */
 };
 
-/* One of three: SYM_PYTHON_EVALUATOR_AND_CALLED says something of the frame inside it, too. */
+/* The frame's kind. SYM_PYTHON_EVALUATOR_AND_CALLED also marks the frame inside it, as called by the evaluator. */
 static enum sym_python_native kind_of(const struct python_stacks *stacks, size_t i)
 {
 	if (stacks->kinds[i] == SYM_PYTHON_EVALUATOR_AND_CALLED)

@@ -1,3 +1,5 @@
+/* Reads the stack of a sleeping thread with process_vm_readv(). */
+
 #include "profiler/session/remote_stack.h"
 
 #include <errno.h>
@@ -40,7 +42,7 @@ ssize_t remote_stack_read(uint32_t pid, uint32_t tid, uint64_t switches, uint64_
 	ssize_t copied;
 	int err;
 
-	/* A piece a page, so that the end of the mapping costs only what lies behind it. */
+	/* One piece per page, so that at the end of the mapping only what lies behind it is lost. */
 	while (at < sp + size && n < 64) {
 		uint64_t end = (at / PAGE_BYTES + 1) * PAGE_BYTES;
 

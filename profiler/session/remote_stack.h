@@ -1,5 +1,4 @@
-/* The stack of a thread that sleeps, read from outside: for sleeps whose stack was not copied when they
- * began. */
+/* Reads the stack of a sleeping thread from outside, for sleeps whose stack was not copied when they began. */
 #ifndef STALLPROF_PROFILER_REMOTE_STACK_H
 #define STALLPROF_PROFILER_REMOTE_STACK_H
 
@@ -8,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * Reads up to `size` bytes from `sp` upwards. `switches` is the thread's count of voluntary switches at the
- * sleep in question: when it has changed after the read, the bytes are of another moment and -EAGAIN comes
- * back. Else the number of bytes, or -errno.
+ * Reads up to `size` bytes from `sp` upwards. `switches` is the thread's count of voluntary switches at the sleep
+ * in question. Returns the number of bytes; -EAGAIN if the count differs after the read, as the bytes are then of
+ * another moment; or -errno.
  */
 ssize_t remote_stack_read(uint32_t pid, uint32_t tid, uint64_t switches, uint64_t sp, void *buffer,
                           size_t size);

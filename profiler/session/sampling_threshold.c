@@ -1,3 +1,5 @@
+/* Raises and lowers the threshold T so that stacks stay within the byte budget. */
+
 #include "profiler/session/sampling_threshold.h"
 
 #include "profiler/config/config.h"

@@ -1,7 +1,8 @@
 /*
- * T, the length from which on a wait always keeps its stack, follows the load: it grows by as much as stacks come faster
- * than the budget, and halves ten times a second well below it, down to the configured one. A quiet host keeps the stack of
- * every wait that is worth a look, a busy one those of the long waits and a fair sample of the others.
+ * Adapts T, the length from which on a wait always keeps its stack, to the load. T is multiplied by as much as
+ * stacks exceed the byte budget, and halved ten times a second while they are well below it, down to the configured
+ * T. A quiet host keeps the stack of every wait that matters, a busy one those of the long waits and a fair sample
+ * of the others.
  *
  *     opts.threshold_ns = sampling_threshold_first(sampling);     for tracer_new()
  *     sampling_threshold_begin(&t, sampling, tracer, now);
@@ -23,7 +24,7 @@ struct sampling_threshold {
 	uint64_t max_ns; /* of this window */
 };
 
-/* Nothing is known of the load yet; with a fixed T it is the configured one. */
+/* T at the start, when the load is not known yet; if T is fixed, the configured one. */
 uint64_t sampling_threshold_first(const struct config_sampling *sampling);
 
 /* Times are CLOCK_MONOTONIC. Both outlive it. */

@@ -1,3 +1,5 @@
+/* A recording: opens the BPF side and the tables, finds tags, and runs the periodic work. */
+
 #include "profiler/session/session_state.h"
 
 #include <errno.h>
@@ -205,8 +207,8 @@ void session_expect_command(struct session *session, const char *command)
 	tag_library_candidates(command, on_library, session);
 }
 
-/* Until all were looked at once, or one is found that wants us attached, or it takes too long: the rest follows then, tick by
- * tick. */
+/* Looks at all processes once, but stops when one is found that needs us attached, or it takes too long. The rest
+ * follows tick by tick. */
 static void scan(struct session *session)
 {
 	uint64_t now = monotonic_ns(), until = now + START_SCAN_NS;
@@ -269,7 +271,7 @@ int session_timeout_ms(const struct session *session)
 	return tracer_attached(session->tracer) ? TICK_MS : IDLE_TICK_MS;
 }
 
-/* Once a second the ledger is emptied, before it can fill. */
+/* Empties the ledger once a second, before it can fill. */
 static int housekeeping(struct session *session, uint64_t now)
 {
 	if (now - session->housekeeping_ns < SECOND_NS)
@@ -281,7 +283,7 @@ static int housekeeping(struct session *session, uint64_t now)
 int session_tick(struct session *session)
 {
 	uint64_t now = monotonic_ns();
-	/* Not as soon as a stack comes: what its process mapped before may be told a little later. */
+	/* Not as soon as a stack comes, as what its process mapped before may be reported a little later. */
 	bool all = now - session->polled_ns >= TICK_MS * 1000000ULL;
 	int result;
 

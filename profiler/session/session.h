@@ -1,6 +1,6 @@
 /*
- * A recording in progress: the BPF side, the symbols, the tags found on the host, and the current window.
- * `record` and `agent` are two ways to drive one.
+ * A recording in progress: the BPF side, the symbols, the tags found on the host, and the current window. `record`
+ * and `agent` each drive one.
  *
  *     s = session_new(config, &opts, say, err, sizeof(err));
  *     session_tag_process(s, pid, name, id, …)     processes to follow whatever they push
@@ -33,7 +33,7 @@ typedef void (*session_say_fn)(const char *line);
 struct session_opts {
 	bool only_adopted;    /* follow only the processes given, and their children; else the whole host */
 	bool always_attached; /* do not wait for a tag */
-	bool local;           /* `record`, whose profiles are for a look right after */
+	bool local;           /* set by `record`, whose profiles are looked at right after */
 	/* NULL: tracer_new(). A test has one that needs no kernel. */
 	struct tracer *(*open_tracer)(const struct tracer_opts *opts, tracer_event_fn on_event,
 	                              tracer_python_fn on_python, void *ctx, char *err, size_t err_len);
@@ -57,24 +57,25 @@ void session_free(struct session *session);
 int session_tag_process(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
                         size_t err_len);
 
-/* As session_tag_process(), from the end of the process's next exec on: what it waits before is not the command's time, nor is what
- * reading the program takes. */
+/* As session_tag_process(), but from the end of the process's next exec on: its waits before that, and the reading
+ * of the program, are not the command's time. */
 int session_tag_command(struct session *session, uint32_t pid, const char *name, uint64_t id, char *err,
                         size_t err_len);
 
-/* Listens to the tag library's probes in what the command (NULL: any) may bring along, before it runs. */
+/* Attaches to the tag library's probes in the files that the command (NULL: any command) may load, before it
+ * runs. */
 void session_expect_command(struct session *session, const char *command);
 
 /* Looks for tags that are held already, and attaches if there are any (or always_attached). */
 int session_start(struct session *session, char *err, size_t err_len);
 
-/* Descriptors that become readable when session_tick() has work. Their number. */
+/* Fills fds[] with descriptors that become readable when session_tick() has work; returns how many. */
 #define SESSION_FDS_MAX 3
 int session_fds(const struct session *session, int fds[SESSION_FDS_MAX]);
 /* How long to wait at most before the next tick. */
 int session_timeout_ms(const struct session *session);
 
-/* Reads what there is, attaches and detaches, holds the byte budget. */
+/* Reads the events that wait, attaches and detaches, adapts T to the byte budget. */
 int session_tick(struct session *session);
 
 /* Ends the window and begins the next. NULL with errno set. */

@@ -1,4 +1,5 @@
-/* The inside of a session (session.h): made and driven in session.c; its windows are filled and ended in session_windows.c. */
+/* The inside of a session (session.h): made and driven in session.c; its windows are filled and ended in
+ * session_windows.c. */
 #ifndef STALLPROF_PROFILER_SESSION_STATE_H
 #define STALLPROF_PROFILER_SESSION_STATE_H
 
@@ -33,23 +34,24 @@ struct session {
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
 	uint64_t housekeeping_ns, polled_ns, steal_ns;
 	struct attachment attachment;
-	unsigned int windows_at_rest;      /* have ended since somebody was tagged */
+	unsigned int windows_at_rest;      /* that ended since a thread was tagged last */
 	bool behind;                       /* the last drain did not come to its end */
 	bool too_late;                     /* what comes now is counted, not resolved */
 	uint64_t lost_events, lost_row_ns; /* for want of memory for a window */
 	struct sampling_threshold threshold;
 };
 
-/* Of the tracer's events and the ledger's rows: into the window that they belong to. Without memory for one they are lost, and
- * counted. */
+/* Callbacks of the tracer: add an event, or a row of the ledger, to the window that it belongs to. Without memory
+ * for a window it is counted as lost. */
 void session_on_event(void *ctx, const struct abi_event *event);
 int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value);
 
-/* The moment at which the walk that was just made began or cut the threads' time; without tagged threads, now. By CLOCK_MONOTONIC and
- * by Unix time. The caller's own look at the clock may come much later, if the CPU is taken from it. */
+/* When the last walk over the threads began or cut their time, as CLOCK_MONOTONIC and as Unix time; without tagged
+ * threads, now. Use it in place of reading the clock after the walk, which may be much later if the CPU is taken
+ * from us. */
 void session_walked(const struct session *session, uint64_t *ns, uint64_t *unix_time_ns);
 
-/* All rows so far, into the current window. */
+/* Adds all rows so far to the current window. */
 int session_take_ledger(struct session *session);
 
 #endif

@@ -1,3 +1,5 @@
+/* Sorts events and ledger rows into windows, and ends a window. */
+
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -84,7 +86,7 @@ static struct stamp *describe(struct session *session)
 	return stamp;
 }
 
-/* All that has come, if that is resolved in time; what is not is counted as lost. */
+/* Resolves all events that have come, as far as time allows; the rest is counted as lost. */
 static int drain(struct session *session)
 {
 	int result = tracer_poll(session->tracer, true, monotonic_ns() + LAST_DRAIN_NS);
@@ -120,8 +122,8 @@ static struct profile *finish_window(struct session *session, uint64_t covered_n
 	return profile;
 }
 
-/* The last windows' memory, and that of what was made of them, lies between what is kept: it is given back when nobody is
- * tagged any more. */
+/* Returns memory to the system when nobody is tagged any more: that of the last windows lies between what is
+ * kept. */
 static void rest(struct session *session)
 {
 	if (tracer_attached(session->tracer))

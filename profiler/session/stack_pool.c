@@ -1,3 +1,5 @@
+/* Gives rows without a kept stack one of the kept stacks of their kind. */
+
 #include "profiler/session/stack_pool.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /*
- * Stacks for waits of which none was kept.
+ * Gives stacks to rows of the ledger whose own waits' stacks were not kept.
  *
- * A tag with an exact id of its own each step has rows in the ledger of a few short waits, too short for one of them
- * to be kept. The kept waits of the same class of tags, process, cause and device are a fair sample of them all: so
- * such a row is given one of their stacks, each as often as its weight says. Rows take their place on the pool's line
+ * A tag with an id of its own for each step has ledger rows of a few waits, too short for one of their stacks to be
+ * kept. The kept waits of the same class of tags, process, cause and device are a fair sample of them all: so such
+ * a row is given one of their stacks, each as often as its weight says. Rows take their places on the pool's line
  * one after the other:
  *
  *     weights of the kept    |---- a ----|-- b --|-- c --|
@@ -19,7 +19,7 @@
 
 struct stack_pools;
 
-/* What must be equal. Clear it before filling it: it is compared byte by byte. */
+/* Rows and stacks of equal keys share a pool. Clear a key before filling it: it is compared byte by byte. */
 struct stack_pool_key {
 	const char *class; /* compared as a pointer */
 	uint64_t process_start_ns;
@@ -30,12 +30,12 @@ struct stack_pool_key {
 struct stack_pools *stack_pools_new(void);
 void stack_pools_free(struct stack_pools *pools);
 
-/* A kept stack; `ids` must live as long as the pools. 0 or -ENOMEM. */
+/* Adds a kept stack; `ids` must live as long as the pools. 0 or -ENOMEM. */
 int stack_pools_offer(struct stack_pools *pools, const struct stack_pool_key *key, const int64_t *ids,
                       size_t n, uint64_t weight);
-/* A row of `ns` will take one. 0 or -ENOMEM. */
+/* Announces a row of `ns` that will take a stack. 0 or -ENOMEM. */
 int stack_pools_want(struct stack_pools *pools, const struct stack_pool_key *key, uint64_t ns);
-/* Its stack and that one's length; NULL when none was kept. */
+/* Returns the stack for such a row, and its length in *n; NULL when the pool has none. */
 const int64_t *stack_pools_take(struct stack_pools *pools, const struct stack_pool_key *key, uint64_t ns,
                                 size_t *n);
 

@@ -1,3 +1,5 @@
+/* Resolves an event's kernel, user and Python frames to locations of a profile. */
+
 #include "profiler/session/stack_resolve.h"
 
 #include <errno.h>
@@ -111,7 +113,7 @@ static int push(int64_t *ids, size_t *n, int64_t id)
 static int resolve_kernel(struct stack_resolver *resolver, const struct abi_event *event,
                           struct profile *profile, int64_t *ids, size_t *n)
 {
-	/* Of a sleeping thread's frames the first is a return address, too; of a sampled one's it is not. */
+	/* The first frame of a sleeping thread is a return address, too; that of a sampled one is not. */
 	bool is_caller = event->kind != ABI_EVENT_CPU;
 	struct sym_result result;
 	uint32_t i;
@@ -149,8 +151,8 @@ static void regs_of(struct sym_regs *to, const struct abi_regs *from)
 	};
 }
 
-/* The bytes of user stack: those that came with the event, else what the thread, if it still waits in the
- * same sleep, has there now. */
+/* Gets the user stack: the bytes that came with the event, else, if the thread is still in the same sleep, its
+ * present ones. */
 static size_t stack_bytes(struct stack_resolver *resolver, const struct abi_event *event, const void **copy)
 {
 	ssize_t n;
@@ -189,7 +191,7 @@ static size_t unwind(struct stack_resolver *resolver, struct process *process, s
 	if (symbolizer_unwind(sym, stack, resolver->pcs, room, &n, end))
 		*end = SYM_UNWIND_BAD;
 	if (*end == SYM_UNWIND_NO_CFI || *end == SYM_UNWIND_BAD) {
-		/* Something may have been mapped since: look once more. */
+		/* A file may have been mapped since: reads the mappings and tries once more. */
 		process_table_refresh(resolver->processes, process);
 		if (symbolizer_unwind(sym, stack, resolver->pcs, room, &n, end))
 			*end = SYM_UNWIND_BAD;
@@ -219,7 +221,7 @@ static int locate_native(struct stack_resolver *resolver, struct sym_process *sy
 	return 0;
 }
 
-/* 0: one that Python hides itself. */
+/* 0: the frame is one that Python hides. */
 static int64_t python_location(struct stack_resolver *resolver, struct profile *profile, uint32_t pid,
                                const struct abi_python_frame *frame)
 {
@@ -280,7 +282,7 @@ static int push_merged(struct stack_resolver *resolver, struct process *process,
 	n_shown = python_merge(&stacks, resolver->shown, &unmatched);
 	resolver->python_unmatched += unmatched != 0;
 	if (unmatched && !stacks.n_frames && !process->python_looked) {
-		process->python_looked = true; /* nobody has told of it */
+		process->python_looked = true; /* nobody has reported it */
 		python_processes_look(resolver->pythons, event->tgid);
 	}
 	for (i = 0; i < n_shown && !err; i++) {

@@ -1,9 +1,9 @@
 /*
  * From an event's raw stack to locations of a profile: kernel frames, then the user's, leaf first.
  *
- * A frame that could not be had is named, never dropped: [unwind truncated] where the copy or the unwind
- * tables end before the thread's start does, [user stack not copied] where there was none. A CPython
- * thread's evaluator frames give place to its Python frames (python_merge.h), in the mapping [python].
+ * A frame that could not be read is named, never dropped: [unwind truncated] where the copy or the unwind tables
+ * end before the thread's start does, [user stack not copied] where there was none. A CPython thread's evaluator
+ * frames are replaced by its Python frames (python_merge.h), in the mapping [python].
  */
 #ifndef STALLPROF_PROFILER_STACK_RESOLVE_H
 #define STALLPROF_PROFILER_STACK_RESOLVE_H
@@ -27,16 +27,16 @@ struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct 
                                           struct python_processes *pythons);
 void stack_resolver_free(struct stack_resolver *resolver);
 
-/* Adds the locations to `profile` and gives their ids, leaf first, in ids[0 … *n): room for
+/* Adds the locations to `profile` and writes their ids, leaf first, to ids[0 … *n), which has room for
  * STACK_FRAMES_MAX. 0, or -errno of the profile. */
 int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event, struct profile *profile,
                   int64_t *ids, size_t *n);
 
-/* A location that is a name in brackets: what stands in for a stack. Its id, or -errno. */
+/* Adds a location that is a name in brackets, for use in place of a stack. Returns its id, or -errno. */
 int64_t stack_placeholder(struct profile *profile, const char *name);
 
-/* Frames by source, ends of unwinding, stacks read from waiting threads, as they grew since the last call:
- * into the stamp. */
+/* Adds to the stamp the counts since the last call: frames by source, ends of unwinding, stacks read from waiting
+ * threads. */
 int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp);
 
 #endif

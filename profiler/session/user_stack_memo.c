@@ -1,3 +1,5 @@
+/* Remembers user stacks by thread, instruction and stack pointer. */
+
 #include "profiler/session/user_stack_memo.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * The user's frames of threads that slept before, by the registers that they slept with. A thread that sleeps again at the
- * same instruction with the same stack pointer stands in the same calls, so that a wait whose stack was not copied gets
- * the frames of one that was.
+ * Remembers the user's frames of sleeping threads by their registers. A thread that sleeps again at the same
+ * instruction with the same stack pointer is in the same calls, so a wait whose stack was not copied gets the
+ * frames of one whose was.
  *
  *     memo = user_stack_memo_new();
  *     user_stack_memo_put(memo, &key, ids, n);         a stack that was copied whole
@@ -9,8 +9,8 @@
  *     user_stack_memo_clear(memo);                     at the end of a window: ids are of one profile
  *     user_stack_memo_free(memo);
  *
- * Bounded: beyond USER_STACK_MEMO_MAX stacks none is added until it is cleared. Not for stacks with Python frames, which
- * the registers do not tell.
+ * Bounded: beyond USER_STACK_MEMO_MAX stacks none is added until it is cleared. Not for stacks with Python frames,
+ * which the registers do not determine.
  */
 #ifndef STALLPROF_PROFILER_USER_STACK_MEMO_H
 #define STALLPROF_PROFILER_USER_STACK_MEMO_H

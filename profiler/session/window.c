@@ -1,3 +1,5 @@
+/* Collects the ledger rows and samples of one window. */
+
 #include "profiler/session/window.h"
 
 #include <errno.h>
@@ -127,7 +129,7 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 	}
 	row->ns += value->ns;
 	row->count += value->count;
-	/* While the process is there: the samples' labels want it at the window's end. */
+	/* Read while the process is there: the samples' labels need it at the window's end. */
 	process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	return 0;
 }
@@ -228,7 +230,8 @@ static int sample_of(struct window *window, const struct abi_ledger_key *key, si
 	return *row ? -ENOMEM : -errno;
 }
 
-/* What earlier windows were told of the wait has left the row that they had it in: there, with the same stack. */
+/* Time that earlier windows counted for this wait was taken out of another row: notes that there, with the same
+ * stack. */
 static int add_moved(struct window *window, const struct abi_event *event, size_t n)
 {
 	struct abi_ledger_key key;

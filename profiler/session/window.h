@@ -7,9 +7,9 @@
  *     profile = window_finish(w, …);       weights scaled so that the sums are the ledger's
  *     window_free(w);
  *
- * The profile has three sample types: contentions/count, delay/nanoseconds and cpu/nanoseconds. For each row
- * (tag, process, cause, device) the delays of its samples sum to the row's nanoseconds exactly; a row of
- * which no sample was kept gets a stack of its like (stack_pool.h), else the frame [not sampled].
+ * The profile has three sample types: contentions/count, delay/nanoseconds and cpu/nanoseconds. For each row (tag,
+ * process, cause, device) the delays of its samples sum to the row's nanoseconds exactly; a row of which no sample
+ * was kept gets the stack of a similar row (stack_pool.h), else the frame [not sampled].
  */
 #ifndef STALLPROF_PROFILER_WINDOW_H
 #define STALLPROF_PROFILER_WINDOW_H
@@ -30,7 +30,7 @@ struct tag_names;
 struct tracer;
 struct window;
 
-/* What a window needs of others; all outlive it. */
+/* The other parts that a window uses; all outlive it. */
 struct window_deps {
 	struct tracer *tracer;
 	struct tag_names *tags;
@@ -44,7 +44,7 @@ struct window_deps {
 	size_t max_rows;  /* 0: WINDOW_ROWS_MAX */
 };
 
-/* With a tag of its own each, some 650 MiB. */
+/* Some 650 MiB if each has a tag of its own. */
 #define WINDOW_ROWS_MAX 500000
 
 enum window_type { WINDOW_CONTENTIONS, WINDOW_DELAY, WINDOW_CPU, WINDOW_TYPES };
@@ -60,7 +60,7 @@ void window_free(struct window *window);
 int window_add_row(struct window *window, const struct abi_ledger_key *key,
                    const struct abi_ledger_value *value);
 int window_add_event(struct window *window, const struct abi_event *event);
-/* There is no time for it: it is counted as lost. */
+/* Counts the event as lost, for one that there is no time to resolve. */
 void window_lose_event(struct window *window, const struct abi_event *event);
 
 /* Stalled nanoseconds of the rows so far, by cause. */
@@ -68,8 +68,8 @@ void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX]
 uint64_t window_samples(const struct window *window);
 
 /*
- * Ends the window: scales, adds ledger and stamp as notes. `duration_ns` is measured by a clock that nobody
- * sets. The profile is the caller's; the window may only be freed afterwards. NULL with errno set.
+ * Ends the window: scales, adds ledger and stamp as notes. `duration_ns` is measured by a clock that is never set
+ * (CLOCK_MONOTONIC). The profile is the caller's; the window may only be freed afterwards. NULL with errno set.
  */
 struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_unix_ns,
                               uint64_t duration_ns);

@@ -1,3 +1,5 @@
+/* Makes a window into a profile: scales the samples to the ledger, adds ledger and stamp. */
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,8 +78,8 @@ static void values_of(const struct row *row, int64_t ns, uint64_t count, int64_t
 	values[WINDOW_DELAY] = ns;
 }
 
-/* `total` in proportion to `upto` of `whole`, rounded to 0: taken at each partial sum the differences add up to the total
- * exactly. */
+/* `total` in proportion to `upto` of `whole`, rounded to 0. Taken at each partial sum, the differences add up to
+ * the total exactly. */
 static int64_t share(int64_t total, uint64_t upto, uint64_t whole)
 {
 	return whole ? (int64_t)((__int128)total * upto / whole) : 0;
@@ -106,7 +108,7 @@ static uint64_t magnitude(int64_t ns)
 	return ns < 0 ? -ns : ns;
 }
 
-/* What was kept, and which rows have nothing of their own. */
+/* Adds the kept stacks to the pools, and announces the rows that have none. */
 static int fill_pools(struct window *window)
 {
 	const struct sample *sample;
@@ -126,7 +128,8 @@ static int fill_pools(struct window *window)
 	return err;
 }
 
-/* A row of which no wait was kept: a stack of its like, and a label that says so; else a name that does. */
+/* Adds a row of which no wait was kept: with the stack of a similar row and a label that says so, else with a name
+ * that does. */
 static int add_unsampled(struct window *window, const struct row *row, struct labels *labels)
 {
 	const int64_t *ids = NULL;
@@ -180,8 +183,8 @@ static int add_row_samples(struct window *window, struct row *row)
 	return err;
 }
 
-/* What the samples of waits that are no stalls may stand for: each is as long as the hooks' clock says, their row as the
- * scheduler's counts leave over. */
+/* What the samples of waits that are no stalls may stand for. Their lengths are by the hooks' clock, their row is
+ * what the scheduler's counts leave over. */
 static uint64_t wait_weight(const struct row *row)
 {
 	const struct sample *sample;

@@ -18,7 +18,7 @@ struct sample {
 	int64_t *ids;
 	size_t n;
 	uint64_t weight;     /* nanoseconds it stands for, before scaling */
-	uint64_t taken_back; /* of what earlier windows were told, for waits that are no stalls after all */
+	uint64_t taken_back; /* counted by earlier windows, for waits that turned out to be of another kind */
 	uint64_t times;      /* waits it stands for, in thousandths */
 	UT_hash_handle hh;
 };
@@ -39,7 +39,7 @@ struct window {
 	uint64_t n_samples, n_lost, lost_ns, n_without_row;
 	uint64_t rows_refused, rows_refused_ns; /* times and nanoseconds of rows beyond the maximum */
 	struct stack_pools *pools;
-	uint64_t estimated_ns; /* of rows that have a stack of their like */
+	uint64_t estimated_ns; /* of rows that got the stack of a similar row */
 	bool has_main_binary;
 	int64_t ids[STACK_FRAMES_MAX];
 };

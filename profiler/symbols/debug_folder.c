@@ -1,3 +1,5 @@
+/* A folder of debug files by build-id: makes it, adds files, trims it to a size. */
+
 #include "profiler/symbols/debug_folder.h"
 
 #include <errno.h>

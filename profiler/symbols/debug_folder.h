@@ -8,18 +8,19 @@
 #include <stdint.h>
 
 /*
- * Makes the folder, and its parent, when missing, and takes away what was left half-written a day ago. -EPERM: it
- * belongs to someone else, or others may write to it; -errno.
+ * Makes the folder, and its parent, when missing, and removes files that were left half-written a day ago or
+ * earlier. -EPERM: it belongs to someone else, or others may write to it; -errno.
  */
 int debug_folder_make(const char *folder);
 
-/* A new file to be filled; *path is the caller's to free. Returns the descriptor, or -errno. */
+/* Makes a new file for the caller to fill; *path is the caller's to free. Returns the descriptor, or -errno. */
 int debug_folder_begin(const char *folder, char **path);
 
-/* Puts the file from there in its place. 0, -errno. `path` is gone in any case. */
+/* Moves the file at `path` to its place by build-id. 0, -errno. There is nothing at `path` afterwards in any
+ * case. */
 int debug_folder_keep(const char *folder, const char *path, const char *build_id);
 
-/* Takes away those used longest ago until the rest has at most max_bytes; never that of `except`. */
+/* Removes the files used longest ago until the rest has at most max_bytes; never the file of build-id `except`. */
 void debug_folder_trim(const char *folder, uint64_t max_bytes, const char *except);
 
 #endif

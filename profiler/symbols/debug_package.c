@@ -1,3 +1,5 @@
+/* Finds the name of the package with the kernel's debug information, by distribution. */
+
 #include "profiler/symbols/debug_package.h"
 
 #include <errno.h>

@@ -1,13 +1,13 @@
-/* What has to be installed for lines and inlined functions of the kernel: its name differs by distribution. */
+/* The package to install for lines and inlined functions of the kernel: its name differs by distribution. */
 #ifndef STALLPROF_PROFILER_DEBUG_PACKAGE_H
 #define STALLPROF_PROFILER_DEBUG_PACKAGE_H
 
 #include <stddef.h>
 
-/* When kallsyms has no addresses for us: either will do, unless kptr_restrict is 2. */
+/* What to do when kallsyms shows us no addresses: either will do, unless kptr_restrict is 2. */
 #define KALLSYMS_ADVICE                                                                                      \
 	"CAP_SYSLOG with sysctl kernel.kptr_restrict at most 1, or 0 and kernel.perf_event_paranoid 1"
-/* When it has, but lines and inlined functions of the kernel are not known. */
+/* What to do when it shows them, but lines and inlined functions of the kernel are not known. */
 #define VMLINUX_ADVICE "this kernel's debug information: see stallprof doctor"
 
 /*
@@ -17,8 +17,8 @@
  */
 void debug_package_of_kernel(const char *root, const char *release, char *package, size_t size);
 
-/* What to do to have that information, in one line: names the package only where apt offers it, or where there is no apt to ask.
- * Runs apt-cache, some 0.5 s. */
+/* Says in one line how to get that information. Names the package only where apt offers it, or there is no apt to
+ * ask. Runs apt-cache, some 0.5 s. */
 void debug_package_advice(const char *root, const char *release, char *advice, size_t size);
 
 #endif

@@ -1,3 +1,5 @@
+/* Thread that fetches missing debug files from debuginfod servers, one after another. */
+
 #include "profiler/symbols/debuginfod.h"
 
 #include <errno.h>
@@ -45,7 +47,7 @@ struct debuginfod {
 
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t wake;
-	struct known known[KNOWN_MAX]; /* the oldest is overwritten, but not one that waits */
+	struct known known[KNOWN_MAX]; /* the oldest is overwritten, but not one that is waiting */
 	size_t n_known;                /* ever */
 	size_t n_held;                 /* wait, or have arrived */
 	uint64_t counters[COUNTERS], described[COUNTERS];
@@ -230,7 +232,7 @@ static struct known *find(struct debuginfod *d, const char *build_id)
 	return NULL;
 }
 
-/* A place that nobody needs: far fewer are held than there are. */
+/* Finds a place that is not needed: there are far more than can be waiting. */
 static struct known *add(struct debuginfod *d, const char *build_id)
 {
 	struct known *k;

@@ -1,3 +1,5 @@
+/* Fetches one debug file by libcurl, and checks its build-id. */
+
 #include "profiler/symbols/debuginfod_fetch.h"
 
 #include <curl/curl.h>
@@ -120,7 +122,7 @@ static int transfer(struct transfer *t)
 	return code == CURLE_HTTP_RETURNED_ERROR && status == 404 ? -ENOENT : -EIO;
 }
 
-/* Whether it is what it should be. */
+/* Whether the file is an ELF file with the build-id. */
 static int check(const struct debuginfod_fetch *fetch, int fd)
 {
 	char have[BUILD_ID_HEX_SIZE], path[64];

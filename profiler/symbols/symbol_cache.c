@@ -1,3 +1,5 @@
+/* Opens the symbolizer as configured, with its cache folder and the debuginfod thread. */
+
 #include "profiler/symbols/symbol_cache.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Builds the path of a file below $XDG_CACHE_HOME or ~/.cache. */
+
 #include "profiler/symbols/user_cache.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Where a user's programs keep what they can find out again: $XDG_CACHE_HOME, else ~/.cache. */
+/* The user's cache folder: $XDG_CACHE_HOME, else ~/.cache. */
 #ifndef STALLPROF_PROFILER_USER_CACHE_H
 #define STALLPROF_PROFILER_USER_CACHE_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /*
- * The path of `name` in there; the folder that it is in is made when it is missing (mode 0700), `name` is not.
+ * Gives the path of `name` in the cache folder, which is made when it is missing (mode 0700); `name` is not made.
  * False: the environment names no absolute path, or one that is too long for `size`.
  */
 bool user_cache_path(const char *name, char *path, size_t size);

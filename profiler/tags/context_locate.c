@@ -1,3 +1,5 @@
+/* Finds in a live process where its threads keep the pointers to their tags. */
+
 #include "profiler/tags/context_locate.h"
 
 #include <errno.h>
@@ -321,7 +323,7 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 		visit.result = -ENOTSUP;
 	if (!err)
 		read_context(&visit);
-	/* What is in that slot is in the other, too: reading one is enough, and where the probes tell, none. */
+	/* Both slots hold the same: reading one is enough, and none where the probes report all changes. */
 	if (visit.otel_needless && out->stalltag.kind)
 		out->otel = (struct abi_tls){ 0 };
 	close(visit.mem_fd);

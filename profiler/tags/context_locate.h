@@ -6,10 +6,10 @@
  *	context_locate(locator, pid, &process, NULL);	for every process, and again after -EAGAIN
  *	context_locator_free(locator);
  *
- * It goes through /proc/PID/maps. What an executable file has is found out once for each file
- * (tag_file.h) and cached by device, inode, time of change and size; for files that define one of the two
- * pointers, the words that the loader put into the process's global offset table tell the place. Costs a
- * stat() for each executable mapping, and for files not seen before some reads of their headers.
+ * It goes through /proc/PID/maps. What an executable file has is found out once for each file (tag_file.h) and
+ * cached by device, inode, time of change and size; for files that define one of the two pointers, the words that
+ * the loader put into the process's global offset table give the place. Costs a stat() for each executable mapping,
+ * and for files not seen before some reads of their headers.
  *
  * A program's own pointer is found without the table, so also before it has run; a library's only after
  * the loader has relocated it. Relocations that name the symbol follow interposition, as the process does.
@@ -29,7 +29,7 @@
 struct context_locator;
 struct tag_file;
 
-#define CONTEXT_LOCATOR_FILES_MAX 4096 /* remembered; over it the least recently used goes */
+#define CONTEXT_LOCATOR_FILES_MAX 4096 /* remembered; beyond, the least recently used is forgotten */
 #define CONTEXT_FILES_PER_PROCESS 64   /* with probes or pointers; those beyond are counted */
 
 /* A file with something of interest, where a process has it mapped. */
@@ -47,13 +47,13 @@ struct context_files_wanted {
 	void *ctx;
 };
 
-/* What could not be done, since the beginning. */
+/* Counts of what could not be done, since the start. */
 struct context_locator_stats {
 	uint64_t files_read;      /* looked into, that is: not answered by the cache */
 	uint64_t files_corrupt;   /* of those */
 	uint64_t files_unopened;  /* mapped files that could not be opened, so that their tags are not seen */
 	uint64_t files_beyond;    /* more than CONTEXT_FILES_PER_PROCESS */
-	uint64_t slots_unlocated; /* pointers that are defined, but nothing tells where */
+	uint64_t slots_unlocated; /* pointers that are defined, but at an unknown place */
 	uint64_t contexts_bad;    /* process contexts that made no sense */
 };
 
@@ -62,18 +62,18 @@ struct context_locator *context_locator_new(void);
 void context_locator_free(struct context_locator *locator);
 
 /*
- * Fills `out` but for base_tag and exact_stalltag, which become 0. What is absent is no error. `wanted` may
- * be NULL. -EAGAIN: a library is not relocated yet, or the process context is being changed: *out holds what
- * is known, try again soon, but not for ever: the file may be mapped for another purpose than to run.
- * -ENOTSUP: musl, whose table of modules BPF cannot index with this number. -ESRCH: no such process; -EACCES,
- * -EPERM; -ENOMEM.
+ * Fills `out` but for base_tag and exact_stalltag, which become 0. A pointer or context that the process does not
+ * have is no error. `wanted` may be NULL. -EAGAIN: a library is not relocated yet, or the process context is being
+ * changed: *out holds what is known, try again soon, but not for ever: the file may be mapped for another purpose
+ * than to run. -ENOTSUP: musl, whose table of modules BPF cannot index with this number. -ESRCH: no such process;
+ * -EACCES, -EPERM; -ENOMEM.
  */
 int context_locate(struct context_locator *locator, pid_t pid, struct abi_process *out,
                    const struct context_files_wanted *wanted);
 
 /*
- * Is the file that a process has mapped at [start, end) of interest, so that context_locate() is worth while?
- * 1 or 0; -errno: it could not be looked at. `path` as /proc/PID/maps has it.
+ * Whether the file that a process has mapped at [start, end) has anything for context_locate() to find. 1 or 0;
+ * -errno: it could not be looked at. `path` as /proc/PID/maps has it.
  */
 int context_locator_interest(struct context_locator *locator, pid_t pid, uint64_t start, uint64_t end,
                              const char *path);

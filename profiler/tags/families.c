@@ -1,3 +1,5 @@
+/* Follows given processes and all their children until no new one is found. */
+
 #include "profiler/tags/families.h"
 
 #include <errno.h>
@@ -58,7 +60,7 @@ int families_add(struct families *families, uint32_t pid, uint64_t tag, bool fro
 	return err < 0 ? err : 0;
 }
 
-/* Its parent's, unless `stallprof tag` has started it under another than the parent's. */
+/* The tag of its parent, unless `stallprof tag` has started it under another one. */
 static uint64_t tag_of(const struct families *families, uint32_t pid, uint32_t parent)
 {
 	char name[STALLTAG_NAME_MAX + 1], parents_name[STALLTAG_NAME_MAX + 1] = "";

@@ -1,3 +1,5 @@
+/* Opens files that processes have mapped, reads their facts, and caches them. */
+
 #include "profiler/tags/mapped_file.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * The facts of the files that processes have mapped: each file is read once (tag_file.h) and remembered by
- * what tells that it is the same: device, inode, time of change, size. Bounded; the least recently used goes.
+ * The facts of the files that processes have mapped: each file is read once (tag_file.h) and remembered by device,
+ * inode, time of change and size. Bounded; the least recently used is forgotten.
  */
 #ifndef STALLPROF_PROFILER_MAPPED_FILE_H
 #define STALLPROF_PROFILER_MAPPED_FILE_H
@@ -37,8 +37,8 @@ int mapped_file_facts(struct mapped_files *files, pid_t pid, uint64_t start, uin
                       const struct tag_file **out, struct mapped_file_key *key);
 
 /*
- * A path by which this program, and the kernel on its behalf, opens the very file that `key` tells. False:
- * there is none (any more).
+ * Gives a path by which this program, and the kernel on its behalf, opens the very file of this `key`. False: there
+ * is none (any more).
  */
 bool mapped_file_path(const struct mapped_file_key *key, pid_t pid, uint64_t start, uint64_t end,
                       const char *path, char *out, size_t out_bytes);

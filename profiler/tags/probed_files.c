@@ -1,3 +1,5 @@
+/* Attaches to files with the tag library's probes, and lets go of those nobody maps. */
+
 #include "profiler/tags/probed_files.h"
 
 #include <errno.h>
@@ -120,7 +122,7 @@ static bool add_file(struct user *user, struct probed_file *file)
 	return true;
 }
 
-/* Without memory for it the file is kept for good: better than to let go what somebody uses. */
+/* Without memory for this the file is never detached, which is better than to detach one in use. */
 static void note_user(struct probed_files *files, uint32_t pid, struct probed_file *file)
 {
 	struct user *user = pid ? find_or_add_user(files, pid) : NULL;
@@ -188,7 +190,7 @@ void probed_files_expire(struct probed_files *files, uint64_t now_ns)
 			let_go(files, file);
 }
 
-/* The tracer has room for so many: those that linger make place. */
+/* The tracer has room for so many files: those that linger are detached. */
 static bool make_room(struct probed_files *files)
 {
 	struct probed_file *file, *oldest = NULL;
@@ -218,7 +220,7 @@ static void watch(struct probed_files *files, struct probed_file *file, const st
 	file->refusal = file->watched < 0 && !file->said ? strdup(err) : NULL;
 }
 
-/* Other people's programs are no matter of a recording that is not about them. */
+/* Says nothing about files that are of no interest to this recording. */
 static void say_refusal(struct probed_files *files, struct probed_file *file)
 {
 	if (!file->refusal)

@@ -1,7 +1,7 @@
 /*
- * The files with the tag library's probes that are attached to, each once for all processes that map it. A probe keeps
- * its file, and the file system that it is on, in use: so it is let go when the last process that maps the file has been
- * gone for PROBED_FILES_LINGER_NS.
+ * The files with the tag library's probes that are attached to, each once for all processes that map it. A probe
+ * keeps its file, and the file system that it is on, in use. So it is detached when the last process that maps the
+ * file has been gone for PROBED_FILES_LINGER_NS.
  */
 #ifndef STALLPROF_PROFILER_PROBED_FILES_H
 #define STALLPROF_PROFILER_PROBED_FILES_H
@@ -35,8 +35,9 @@ struct probed_file_at {
 };
 
 /*
- * Process `pid` has mapped the file (0: whoever may; it is never let go). Attaches to it if that is not done. When it was
- * attached to (`now_ns` or before, CLOCK_MONOTONIC); 0: it is refused, which is counted and said once, and tried again later.
+ * Notes that process `pid` has mapped the file (0: any process may; it is then never detached), and attaches to the
+ * file if that is not done. Returns when it was attached to (`now_ns` or before, CLOCK_MONOTONIC); 0: it is
+ * refused, which is counted and said once, and tried again later.
  */
 uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const struct probed_file_at *file,
                              uint64_t now_ns);
@@ -46,7 +47,7 @@ void probed_files_forked(struct probed_files *files, uint32_t child, uint32_t pa
 /* The process is gone, or runs another program. */
 void probed_files_left(struct probed_files *files, uint32_t pid, uint64_t now_ns);
 
-/* Lets go the files that nobody maps any more. To be called often. */
+/* Detaches from files that nobody maps any more. Call it often. */
 void probed_files_expire(struct probed_files *files, uint64_t now_ns);
 
 /* Files that were refused, since the start. */

@@ -1,3 +1,5 @@
+/* Reads and decodes the OpenTelemetry process context of another process. */
+
 #include "profiler/tags/process_context_reader.h"
 
 #include <errno.h>

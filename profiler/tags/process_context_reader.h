@@ -37,7 +37,7 @@ struct process_context {
 	size_t n_keys;
 };
 
-/* Is this path of a line of /proc/PID/maps that of a process context? */
+/* Whether this path, from a line of /proc/PID/maps, is that of a process context. */
 bool process_context_is_mapping(const char *path);
 
 /*
@@ -49,17 +49,16 @@ bool process_context_is_mapping(const char *path);
 int process_context_read_at(int mem_fd, uint64_t address, struct process_context *out);
 
 /*
- * Of several contexts in one process (stalltag's, and that of an SDK which was loaded later), the one that
- * belongs to otel_thread_ctx_v1: one with keys other than stalltag's single `ai_tag`, else that, else one
- * without keys; among equals the newest.
- * -ENOENT: none; else what the only one said.
+ * Of several contexts in one process (stalltag's, and that of an SDK which was loaded later), the one that belongs
+ * to otel_thread_ctx_v1: one with keys other than stalltag's single `ai_tag`, else that, else one without keys;
+ * among equals the newest. -ENOENT: there is none; or the error of the only one.
  */
 int process_context_read_newest(int mem_fd, const uint64_t *addresses, size_t n, struct process_context *out);
 
-/* Finds it, too. -ESRCH: no such process. */
+/* Finds the context of a process and reads it. -ESRCH: no such process. */
 int process_context_read(pid_t pid, struct process_context *out);
 
-/* The payload alone; published_at_ns stays 0. -EPROTO, -EMSGSIZE, -ENOMEM. */
+/* Decodes the payload alone; published_at_ns stays 0. -EPROTO, -EMSGSIZE, -ENOMEM. */
 int process_context_decode(const uint8_t *payload, size_t bytes, struct process_context *out);
 
 void process_context_release(struct process_context *context);

@@ -1,3 +1,5 @@
+/* Lists all descendants of a process from /proc. */
+
 #include "profiler/tags/process_family.h"
 
 #include <errno.h>

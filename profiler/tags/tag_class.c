@@ -1,3 +1,5 @@
+/* Maps a tag's name to its class by the configured rules, up to a number of classes. */
+
 #include "profiler/tags/tag_class.h"
 
 #include <errno.h>

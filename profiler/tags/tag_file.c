@@ -1,3 +1,5 @@
+/* Reads an ELF file for the tag library's probes and thread-local pointers. */
+
 #include "profiler/tags/tag_file.h"
 
 #include <errno.h>

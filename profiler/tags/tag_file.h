@@ -6,7 +6,7 @@
  * costs its header tables: notes are read only from a section of that name, symbols only of files with
  * thread-local storage, relocations only of files that define one of the two symbols.
  *
- * How a thread-local variable is reached, and what tells the place
+ * How a thread-local variable is reached, and what gives its place
  *	program		Its block comes first in the static area, right below the thread pointer, so the
  *			distance follows from PT_TLS alone (psABI, thread-local storage, variant II).
  *	TLSDESC		Two words filled by the loader: a function of the loader, and either the (negative)
@@ -37,7 +37,7 @@ enum tag_file_probe {
 
 enum tag_file_access {
 	TAG_FILE_ABSENT,  /* not defined here */
-	TAG_FILE_UNKNOWN, /* defined, and nothing in the file tells the place */
+	TAG_FILE_UNKNOWN, /* defined, and nothing in the file gives the place */
 	TAG_FILE_TLSDESC,
 	TAG_FILE_TPOFF,
 	TAG_FILE_MODULE,
@@ -49,7 +49,7 @@ struct tag_file_slot {
 	bool own;                    /* the relocation is about the file's own block, not about the symbol */
 	uint64_t value;              /* offset in the file's block of thread-local storage */
 	uint64_t got;                /* ELF address of the first word */
-	int64_t adjust;              /* to be added to the offset that the words tell */
+	int64_t adjust;              /* to be added to the offset in the words */
 };
 
 struct tag_file_text {
@@ -79,7 +79,7 @@ int tag_file_read(int fd, struct tag_file *out);
 /* -errno of opening, else the same. */
 int tag_file_read_path(const char *path, struct tag_file *out);
 
-/* Has it probes or slots? */
+/* Whether it has probes or slots. */
 bool tag_file_interesting(const struct tag_file *file);
 
 /*

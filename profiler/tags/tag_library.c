@@ -1,3 +1,5 @@
+/* Lists the files that may hold the tag library's probes before a command runs. */
+
 #include "profiler/tags/tag_library.h"
 
 #include <limits.h>

@@ -1,7 +1,7 @@
 /*
- * Where a command that is about to run may have the tag library's probes from: its own file, and libstalltag.so in
- * the places where it would be found. To be attached to before the command starts, so that its first tag is seen
- * when it is pushed; what is found elsewhere (a Python wheel) is attached to when it is mapped.
+ * The files from which a command that is about to run may have the tag library's probes: its own file, and
+ * libstalltag.so in the places where it would be found. They are attached to before the command starts, so that its
+ * first tag is seen when it is pushed; a library elsewhere (a Python wheel) is attached to when it is mapped.
  */
 #ifndef STALLPROF_PROFILER_TAG_LIBRARY_H
 #define STALLPROF_PROFILER_TAG_LIBRARY_H

@@ -1,3 +1,5 @@
+/* Remembers the names of tags by key, and drops them from the BPF map when unused. */
+
 #include "profiler/tags/tag_names.h"
 
 #include <stdbool.h>
@@ -12,7 +14,7 @@
  * taken it just before. */
 #define FORGET_AFTER 4
 
-/* Of the map's 65536 entries; above it a name does not stay there for being in use. */
+/* Of the map's 65536 entries; above it a name is removed even if it is in use. */
 #define CROWDED 16384
 
 /* Process tags that stay for good. */
@@ -102,7 +104,8 @@ static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tr
 		free(entry);
 		return NULL;
 	}
-	/* A process may come back to its tag after hours under others; the BPF side names it only once. */
+	/* A process may come back to its tag after hours under others, but the BPF side reports the name only
+	 * once. */
 	if (entry->tag.source == ABI_TAG_PROCESS && names->n_pinned < PINNED_MAX)
 		pin(names, entry);
 	note_in_map(names, entry);

@@ -1,7 +1,7 @@
 /*
  * Tags by key. The BPF side interns each tag under a 64-bit key and uses the key everywhere else; here a key
- * becomes name, id and trace again. The BPF map is only the way here: a name is copied when a row or a sample
- * first brings its key, and leaves the map soon after, so that any number of ids passes through it.
+ * becomes name, id and trace again. The BPF map only passes names on: a name is copied when a row or a sample first
+ * has its key, and is removed from the map soon after, so that any number of ids passes through it.
  *
  *     tag_names_copy(…)         for each row of the ledger as it is taken, and each sample
  *     tag_names_after_take(…)   the ledger was taken: names that are here leave the map
@@ -25,7 +25,7 @@ void tag_names_free(struct tag_names *names);
  * until the next tag_names_end_window(). */
 const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
-/* A thread has held the tag since the last take: copies its name. */
+/* Copies the name of a tag that a thread has held since the last take. */
 void tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* A row with this key was refused: its name need not be kept, and leaves the map unless it is known already. */

@@ -1,3 +1,5 @@
+/* Lists the processes in /proc, and reads STALLPROF_TAG from their environments. */
+
 #include "profiler/tags/tag_scan.h"
 
 #include <dirent.h>
@@ -50,7 +52,7 @@ static enum entry_kind end_entry(struct entry *entry, uint64_t *id, char *name, 
 	return ENTRY_TAG;
 }
 
-/* The same of each entry that ends in these bytes, until one is the tag. */
+/* Ends each entry whose end is in these bytes, until one is the tag. */
 static int take_chunk(struct entry *entry, const char *bytes, size_t n, uint64_t *id, char *name, size_t size)
 {
 	while (n) {

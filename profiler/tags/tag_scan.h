@@ -1,9 +1,9 @@
 /*
- * What a profiler asks /proc at its start: which processes are there, and which of them were started under a tag
- * (STALLPROF_TAG in the environment, stalltag/process_tag.h). The first is told at once, the second takes some system
- * calls a process.
+ * Reads /proc when a recording starts: which processes exist, and which of them were started under a tag
+ * (STALLPROF_TAG in the environment, stalltag/process_tag.h). The first is quick, the second takes some system
+ * calls per process.
  *
- * What a process has in its memory and its files is context_locate()'s to say; call it in `process`.
+ * context_locate() finds what a process has in its memory and its files; call it in `process`.
  */
 #ifndef STALLPROF_PROFILER_TAG_SCAN_H
 #define STALLPROF_PROFILER_TAG_SCAN_H
@@ -26,7 +26,8 @@ struct tag_scan_handler {
  * read. */
 int tag_scan(void (*process)(void *ctx, pid_t pid), void *ctx);
 
-/* Calls the handler for one. 0; -ESRCH: no such process, or one without memory; -EACCES, -EPERM; -errno of reading. */
+/* Calls the handler for one process. 0; -ESRCH: no such process, or one without memory; -EACCES, -EPERM; -errno of
+ * reading. */
 int tag_scan_process(pid_t pid, const struct tag_scan_handler *handler, void *ctx);
 
 /*

@@ -1,3 +1,5 @@
+/* Finds tagged processes and the files with probes, at the start and while recording. */
+
 #include "profiler/tags/tag_watch.h"
 
 #include <errno.h>
@@ -24,7 +26,7 @@
 #define TOLD_MAX  7
 
 #define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
-#define LATELY_NS 1000000000ULL /* the feed may tell of a mapping so much later */
+#define LATELY_NS 1000000000ULL /* the feed may report a mapping so much later */
 
 struct tag_watch {
 	struct tracer *tracer;
@@ -59,7 +61,7 @@ struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
 	};
 }
 
-/* The feed is an improvement, not a need: without it tags are found by looking through /proc. */
+/* The feed is optional: without it tags are found by looking through /proc. */
 static void open_feed(struct tag_watch *watch)
 {
 	const struct exec_maps_handler handler = tag_watch_handler(watch);
@@ -134,7 +136,7 @@ static bool may_follow(const struct tag_watch *watch, uint32_t pid)
 	return !watch->only_given || followed_is_given(watch->followed, pid);
 }
 
-/* Since when; 0: it is refused. */
+/* Returns since when it is attached to; 0: it is refused. */
 static uint64_t attach_file(struct tag_watch *watch, uint32_t pid, dev_t dev, ino_t inode, const char *path,
                             uint32_t probes)
 {
@@ -282,7 +284,7 @@ void tag_watch_met(struct tag_watch *watch, uint32_t pid)
 		look_queue_ask(watch->looks, pid, monotonic_ns(), false);
 }
 
-/* At one at least, so that one that takes long does not keep the others from their turn for ever. */
+/* Looks at one process at least, so that one that takes long does not keep the others waiting for ever. */
 static void look_at_due(struct tag_watch *watch)
 {
 	const struct tag_scan_handler handler = { .tagged = on_environment_tag, .process = on_process };

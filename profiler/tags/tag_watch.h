@@ -1,14 +1,15 @@
 /*
- * Finding the tags of the host: which processes to follow, and where to listen for their changes.
+ * Finds the tags of the host: which processes to follow, and in which files to listen for changes of tags.
  *
- * At the start it lists /proc once, and looks at the processes one after the other: tags that are held already are seen
- * (STALLPROF_TAG in an environment, a thread's context record). From then on the live feed of executable mappings tells of each file that is
- * mapped for the first time; one that carries the tag library's probes is attached to, once for all processes
- * that map it, now or later. A process that publishes contexts without our probes (an OpenTelemetry SDK) is
- * looked at again after a while, because it publishes some time after its library is mapped.
+ * At the start it lists /proc once, and looks at the processes one after the other: tags that are held already are
+ * seen (STALLPROF_TAG in an environment, a thread's context record). From then on the live feed of executable
+ * mappings reports each file that is mapped for the first time; one that carries the tag library's probes is
+ * attached to, once for all processes that map it, now or later. A process that publishes contexts without our
+ * probes (an OpenTelemetry SDK) is looked at again after a while, because it publishes some time after its library
+ * is mapped.
  *
- * Looks wait in a queue (look_queue.h) until tag_watch_poll() has time for them, so that no process, whatever it maps and
- * pushes, keeps the profiler from its work.
+ * Looks wait in a queue (look_queue.h) until tag_watch_poll() has time for them, so that no process, whatever it
+ * maps and pushes, keeps the profiler from its work.
  */
 #ifndef STALLPROF_PROFILER_TAG_WATCH_H
 #define STALLPROF_PROFILER_TAG_WATCH_H
@@ -31,13 +32,14 @@ typedef void (*tag_watch_say_fn)(const char *line);
 struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, char *err, size_t err_len);
 void tag_watch_free(struct tag_watch *watch);
 
-/* Told of exits and execs from then on, the second also of forks and of files that are mapped; each may be NULL. */
+/* From then on tells both of exits and execs, and `pythons` also of forks and of files that are mapped. Each may be
+ * NULL. */
 void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes,
                              struct python_processes *pythons);
 /* The feed of mappings; NULL when the kernel refuses it. */
 struct exec_maps *tag_watch_maps(struct tag_watch *watch);
 
-/* What the feed calls. For tests, which tell of forks, execs and exits themselves. */
+/* The functions that the feed calls. For tests, which report forks, execs and exits themselves. */
 struct exec_maps_handler tag_watch_handler(struct tag_watch *watch);
 
 /* Attaches to a file's probes, if it has any, before anybody has mapped it. */
@@ -45,11 +47,11 @@ void tag_watch_file(struct tag_watch *watch, const char *path);
 
 /* Follows this process with a base tag; `from_exec`: from its next exec on. 0 or -errno. */
 int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag, bool from_exec);
-/* With which one it is followed; 0: none. */
+/* The base tag that the process is followed with; 0: none. */
 uint64_t tag_watch_base_tag(const struct tag_watch *watch, uint32_t pid);
 
-/* Lists /proc; tag_watch_poll() looks at them. With `only_given` processes that are not followed already stay out, but their files with
- * probes are attached to. 0 or -errno. */
+/* Lists the processes in /proc, for tag_watch_poll() to look at. With `only_given` processes that are not followed
+ * already are left out, but their files with probes are attached to. 0 or -errno. */
 int tag_watch_scan(struct tag_watch *watch, bool only_given);
 
 /* The process has pushed a tag: look at it if nothing is known of it. */
@@ -57,15 +59,15 @@ void tag_watch_met(struct tag_watch *watch, uint32_t pid);
 
 /* Readable when mappings wait; -1 when there is no feed. */
 int tag_watch_fd(const struct tag_watch *watch);
-/* Takes some 100 ms at most. */
+/* Applies the mappings that wait and makes the looks that are due. Takes some 100 ms at most. */
 void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns);
-/* Whether it has more to do now. */
+/* Whether more looks are due now. */
 bool tag_watch_behind(const struct tag_watch *watch);
 
 /* Whether a process is alive whose contexts can only be seen with the hot programs attached. */
 bool tag_watch_needs_attach(const struct tag_watch *watch);
-/* Whether processes were found since the last call whose threads may hold tags that were pushed before their probes were
- * attached to: only with the hot programs attached are they read. */
+/* Whether processes were found since the last call whose threads may hold tags that were pushed before their probes
+ * were attached to. Such tags are read only with the hot programs attached. */
 bool tag_watch_take_held(struct tag_watch *watch);
 /* Whether processes were added since the last call, so that the iterator must adopt them. */
 bool tag_watch_take_changed(struct tag_watch *watch);

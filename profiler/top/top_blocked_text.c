@@ -1,3 +1,5 @@
+/* Prints blocked time by kind of wait, from the ledger, where stacks do not tell it. */
+
 #include "profiler/top/top_blocked_text.h"
 
 #include <stdlib.h>
@@ -29,7 +31,7 @@ static void add_kind(struct kinds *kinds, const struct ledger_row *row)
 	kinds->ns[i] += row->ns;
 }
 
-/* False: nobody said what kinds of waits they were. */
+/* False: the ledger does not say what kinds of waits they were. */
 static bool find_kinds(const struct top_code_text *what, const struct top_class *class, struct kinds *kinds)
 {
 	struct ledger *ledger = what->input->ledger;
@@ -127,7 +129,7 @@ static int64_t with_stacks(const struct top_section *section, const char *class)
 	return ns;
 }
 
-/* Below a hundredth it is not told: the stacks' clock is not the ledger's. */
+/* Less than a hundredth is not printed, as the stacks' clock differs from the ledger's. */
 static void write_rest_of(FILE *out, const char *class, int64_t blocked, int64_t with, size_t *told)
 {
 	char amount[TEXT_DURATION_BYTES];

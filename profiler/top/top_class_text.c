@@ -1,3 +1,5 @@
+/* Prints the table of classes: times, shares, and lengths of steps. */
+
 #include "profiler/top/top_class_text.h"
 
 #include <inttypes.h>
@@ -50,7 +52,7 @@ static void print_ns(FILE *out, int width, int64_t ns)
 
 static void print_id(FILE *out, uint64_t id)
 {
-	/* A number that somebody counted, or an identifier that was drawn. */
+	/* A small id is a counter, printed in decimal; a large one is a random identifier, printed in hex. */
 	if (id >> 32)
 		fprintf(out, " id %016" PRIx64, id);
 	else if (id)
@@ -120,7 +122,7 @@ static bool is_cause(const char *column)
 	return strcmp(column, "undecided") != 0;
 }
 
-/* Adds a column to another and takes it out. */
+/* Adds a column to another and removes it. */
 static void join_column(struct top_classes *table, size_t from, size_t to)
 {
 	size_t left = table->column_count - from - 1;
@@ -157,7 +159,7 @@ static bool find_least(const struct top_classes *table, size_t *least, size_t *o
 	return causes + (*others != SIZE_MAX) > 1 && causes;
 }
 
-/* Until the table is as wide as the terminal: the least causes become "stall". */
+/* Makes the table as narrow as the terminal: sums the least causes as "stall". */
 static void fit_columns(struct top_classes *table, size_t names, size_t columns)
 {
 	size_t least, others;
@@ -181,7 +183,7 @@ static void print_head(FILE *out, const struct top_classes *table, size_t names)
 	fputc('\n', out);
 }
 
-/* Each below its time; nothing is written behind the last one. */
+/* Prints each share below its time; nothing is written behind the last one. */
 static void print_shares(FILE *out, const struct top_classes *table, const struct top_class *row, int skipped)
 {
 	for (size_t i = 0; i < table->column_count; i++) {

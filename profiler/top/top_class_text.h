@@ -21,8 +21,8 @@
 struct stamp_coverage;
 
 /*
- * At most `limit` rows (0: all); in `columns` (0: no bound), for which the least causes go into one column. The number of
- * lines.
+ * Prints at most `limit` rows (0: all), in at most `columns` columns (0: no bound); to fit in, the least causes are
+ * summed in one column. Returns the number of lines.
  */
 size_t top_text_classes(FILE *out, struct top_classes *table, const struct stamp_coverage *coverage,
                         size_t limit, size_t columns);

@@ -1,3 +1,5 @@
+/* Sums the ledger by class or tag into a table, with percentiles of steps. */
+
 #include "profiler/top/top_classes.h"
 
 #include <errno.h>
@@ -223,7 +225,7 @@ static int compare_steps(const void *left, const void *right)
 	return order ? order : -compare_u64(a->row->id, b->row->id);
 }
 
-/* Of n sorted ones, between the two nearest in proportion: what numpy.percentile() says. */
+/* The percentile of n sorted steps, interpolated between the two nearest, as numpy.percentile() does. */
 static int64_t percentile(const struct step *steps, size_t n, unsigned int percent)
 {
 	size_t hundredths = (n - 1) * percent, below = hundredths / 100;
@@ -253,7 +255,7 @@ static void take_steps(struct build *build)
 	}
 }
 
-/* Threads of a process that push no tag are not idle for want of work; without any pushed tag nothing is a base. */
+/* Without any pushed tag no row is a base: blocked threads then count as lost time, not as idle. */
 static void settle_base(struct build *build)
 {
 	size_t column;
@@ -277,7 +279,7 @@ static int compare_rows(const void *left, const void *right)
 	return order ? order : compare_u64(a->id, b->id);
 }
 
-/* Hands the names over. */
+/* Hands the names over to the table's rows. */
 static int make_rows(struct build *build)
 {
 	struct top_classes *table = build->table;

@@ -1,3 +1,5 @@
+/* Sums samples by cause, device, class and line of own code. */
+
 #include "profiler/top/top_code.h"
 
 #include <errno.h>
@@ -104,7 +106,7 @@ static struct line *find_or_add(struct code_memory *memory, const char *const pa
 	return line;
 }
 
-/* Below one tag all that is of it: its next level may be thousands of steps with the same code. */
+/* With a filter for a tag, that tag: its next level may be thousands of steps with the same code. */
 static void class_text(char *text, size_t size, const struct top_sample *sample,
                        const struct top_filter *filter)
 {
@@ -203,7 +205,7 @@ static void take_back(struct line *of, struct line *from)
 	from->code.ns -= ns;
 }
 
-/* What an earlier window was told of a wait as of another kind is taken back with the stack that it has now: from the
+/* What an earlier window counted as a wait of another kind is taken back with the wait's present stack: from the
  * other lines of its class. */
 static void settle_negative(struct line *const *lines, size_t n)
 {
@@ -216,7 +218,7 @@ static void settle_negative(struct line *const *lines, size_t n)
 	}
 }
 
-/* Of which as much was taken back as was told. */
+/* Drops sections of which as much was taken back as was counted. */
 static void drop_empty_sections(struct top_sections *out)
 {
 	size_t n = 0;

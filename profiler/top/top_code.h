@@ -1,6 +1,7 @@
 /*
- * Which lines of the program's own code its waits come from: samples of one cause and device, or of all waits that are no
- * stalls, summed by class and by the innermost line of own code in their stack (top_frames.h), the heaviest first.
+ * Which lines of the program's own code its waits come from: samples of one cause and device, or of all waits that
+ * are no stalls, summed by class and by the innermost line of own code in their stack (top_frames.h), the heaviest
+ * first.
  */
 #ifndef STALLPROF_PROFILER_TOP_CODE_H
 #define STALLPROF_PROFILER_TOP_CODE_H
@@ -21,7 +22,7 @@ struct top_code {
 	int64_t ns, waits;
 	size_t sample; /* the heaviest one's index */
 	int64_t sample_ns;
-	bool base; /* of a tag that is a process's own */
+	bool base; /* its tag is that of a process */
 };
 
 struct top_section {
@@ -45,10 +46,11 @@ int top_sections_build(struct top_sections *out, const struct top_input *input, 
                        const struct top_filter *filter, size_t type, int waits_type);
 void top_sections_free(struct top_sections *sections);
 
-/* What the sections are made of, and how much of them is to be told: for top_code_text.h and top_blocked_text.h. */
+/* What the sections are made of, and how much of them is to be printed: for top_code_text.h and
+ * top_blocked_text.h. */
 struct top_code_text {
 	const struct top_input *input;
-	const struct top_tags *tags; /* NULL: which samples are of waits that are no stalls is not known */
+	const struct top_tags *tags; /* NULL: it is not known which samples are of waits that are no stalls */
 	const struct top_filter *filter;
 	const struct top_classes *classes;
 	size_t limit;   /* lines of code a section; 0: all */

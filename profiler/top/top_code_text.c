@@ -1,3 +1,5 @@
+/* Prints the lines of code that wait, a section for each cause and device. */
+
 #include "profiler/top/top_code_text.h"
 
 #include <inttypes.h>
@@ -319,7 +321,7 @@ static bool has_blocked_stacks(const struct top_sections *sections)
 	return sections->count && sections->sections[sections->count - 1].blocked;
 }
 
-/* Of the stalls the first ones, and what is blocked, in so many lines. */
+/* Prints the first stalls, and what is blocked, in so many lines. */
 static void print_within(struct page *page, const struct top_sections *sections, size_t lines)
 {
 	size_t blocked = has_blocked_stacks(sections), stalls = sections->count - blocked;

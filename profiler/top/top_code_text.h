@@ -7,8 +7,8 @@
  *                in read(): folio_wait_bit_common < filemap_get_pages < filemap_read
  *                from train train_torch.py:88
  *
- * The first `in` is the innermost frame outside of the kernel; `from` are callers in own code. They are of the heaviest
- * stack that has the line.
+ * The first `in` is the innermost frame outside of the kernel; `from` are callers in own code. They are from the
+ * heaviest stack that has the line.
  */
 #ifndef STALLPROF_PROFILER_TOP_CODE_TEXT_H
 #define STALLPROF_PROFILER_TOP_CODE_TEXT_H
@@ -23,8 +23,8 @@
 #define TOP_SECTION_LINES_MAX 12
 
 /*
- * `sections` in at most `lines` lines, TOP_SECTION_LINES_MAX each; 0 lines: no bound but what->limit. What is blocked is
- * told also where it has no stacks. The number of lines. 0 is -ENOMEM too.
+ * Prints `sections` in at most `lines` lines, TOP_SECTION_LINES_MAX each; 0 lines: no bound but what->limit.
+ * Blocked time is printed also where it has no stacks. Returns the number of lines; 0 also without memory.
  */
 size_t top_text_sections(FILE *out, const struct top_code_text *what, const struct top_sections *sections,
                          size_t lines);

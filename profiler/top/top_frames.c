@@ -1,3 +1,5 @@
+/* Classifies the frames of a stack: kernel, runtime, library or own code; and prints them. */
+
 #include "profiler/top/top_frames.h"
 
 #include <limits.h>

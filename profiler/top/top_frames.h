@@ -2,7 +2,8 @@
  * A stack as people look at it: which of its frames are the kernel's, the language runtime's, a library's, and which
  * one is the line of the program's own code that the user can change.
  *
- * Frames of a Python stack are those of Python and the kernel: the C code between them is folded, unless all is wanted.
+ * Frames of a Python stack are those of Python and the kernel: the C code between them is left out unless native
+ * frames are wanted.
  */
 #ifndef STALLPROF_PROFILER_TOP_FRAMES_H
 #define STALLPROF_PROFILER_TOP_FRAMES_H
@@ -19,7 +20,7 @@ enum top_frame_kind { TOP_FRAME_KERNEL, TOP_FRAME_PYTHON, TOP_FRAME_NATIVE };
 
 struct top_frame {
 	enum top_frame_kind kind;
-	bool library;                      /* of the language or the system, or installed as a package */
+	bool library;                      /* part of the language or system, or an installed package */
 	const struct profile_frame *frame; /* NULL: only an address is known */
 	struct profile_location_view location;
 };
@@ -31,17 +32,18 @@ struct top_stack {
 	bool has_python;
 };
 
-/* About 100 KiB: not for the C stack of a deep call. */
+/* Fills `stack`, which has about 100 KiB: too large for the C stack of a deep call. */
 void top_stack_get(struct top_stack *stack, const struct profile *profile,
                    const struct profile_sample_view *view);
 
 /* The innermost frame of the program's own code, else the innermost of a library, else frame 0. */
 size_t top_stack_own(const struct top_stack *stack);
 
-/* Folded away unless native frames are wanted. */
+/* Whether the frame is left out unless native frames are wanted. */
 bool top_stack_folds(const struct top_stack *stack, size_t index);
 
-/* "function file:line", the file's path shortened: below the working directory as from there, long ones to their end. */
+/* "function file:line". The file's path is relative if it is below the working directory; a long one is cut to its
+ * end. */
 void top_frame_text(char *text, size_t size, const struct profile *profile, const struct top_frame *frame);
 
 /* "read(): folio_wait_bit < filemap_get_pages": where in the kernel it waits; "" without kernel frames. */

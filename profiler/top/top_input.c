@@ -1,3 +1,5 @@
+/* Loads profiles from files, sums them, and reads their ledger and stamp. */
+
 #include "profiler/top/top_input.h"
 
 #include <errno.h>
@@ -31,7 +33,7 @@ void top_input_release(struct top_input *input)
 	memset(input, 0, sizeof(*input));
 }
 
-/* The profile was written by somebody else, or was ours and written anew by a tool, which leaves the classes. */
+/* For a profile that another program wrote, or one of ours that a tool has rewritten, which leaves the classes. */
 static int take_classes(struct top_input *input, const struct profile *profile)
 {
 	size_t found;

@@ -27,13 +27,13 @@ struct top_input {
 };
 
 /*
- * Loads paths; - stands for standard input, a directory stands for all *.pb.gz in it, in the order of their names. On failure a line
- * without newline, beginning with the file, is in err, and there is nothing to release. 0 or -errno, among
- * them what pprof_file_read and profile_merge give.
+ * Loads paths; - stands for standard input, a directory stands for all *.pb.gz in it, in the order of their names.
+ * On failure a line without newline, beginning with the file, is in err, and there is nothing to release. 0 or
+ * -errno, among them what pprof_file_read and profile_merge give.
  */
 int top_input_load(struct top_input *input, char *const *paths, size_t count, char *err, size_t err_size);
 
-/* The same of a profile at hand, which stays the caller's and must outlive input. */
+/* The same for a profile in memory, which stays the caller's and must outlive input. */
 int top_input_borrow(struct top_input *input, const struct profile *profile, char *err, size_t err_size);
 
 void top_input_release(struct top_input *input);

@@ -1,3 +1,5 @@
+/* Prints all that `top` found as JSON. */
+
 #include "profiler/top/top_json.h"
 
 #include <errno.h>

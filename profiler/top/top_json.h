@@ -10,14 +10,15 @@
  *       "stacks":  [ {tag, class, id, trace_id, stall, device, delay_ns, cpu_ns, contentions,
  *                     frames: [ {function, file, line, inlined} ]} ],
  *       "waits":   as stacks, of waits that are no stalls,
- *       "stamp":   { files, files_without_ledger, files_rewritten, malformed_lines, rows_summed_by_class, covered_seconds, first_ns, last_ns,
- *                    windows, threshold_ns, hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
+ *       "stamp":   { files, files_without_ledger, files_rewritten, malformed_lines, rows_summed_by_class,
+ *                    covered_seconds, first_ns, last_ns, windows, threshold_ns,
+ *                    hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
  * } }
  *
- * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the
- * one after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest
- * first. "top" sums waits that are no stalls only when their kind is asked for.
- * Classes are as top_classes.h has them, processes as top_processes.h, whatever the filter.
+ * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the one
+ * after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest first. "top"
+ * sums waits that are no stalls only when their kind is asked for. Classes are as top_classes.h has them, processes
+ * as top_processes.h, whatever the filter.
  */
 #ifndef STALLPROF_PROFILER_TOP_JSON_H
 #define STALLPROF_PROFILER_TOP_JSON_H

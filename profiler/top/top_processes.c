@@ -1,3 +1,5 @@
+/* Computes what share of a process's tagged time each of its classes has. */
+
 #include "profiler/top/top_processes.h"
 
 #include <errno.h>
@@ -15,7 +17,8 @@
 #define NAME_COLUMNS    40
 #define PART_BYTES      (4 * NAME_COLUMNS + 32)
 
-/* A thread that is under tags all the time has as much as was covered, but for the ends of windows: 1 part of so many. */
+/* A thread that is under tags all the time has as much as was covered, but for 1 / COVERED_SLACK of it at the ends
+ * of windows. */
 #define COVERED_SLACK 100
 
 /* --- the sums --------------------------------------------------------------------------------------------- */
@@ -70,7 +73,7 @@ static size_t take_rows(struct top_process_class *classes, struct ledger *ledger
 	return n;
 }
 
-/* Sorts, and makes one of those of a class in a process. How many are left. */
+/* Sorts, and sums those of one class in one process; returns how many are left. */
 static size_t sum_rows(struct top_process_class *classes, size_t n)
 {
 	size_t end = 0;
@@ -85,7 +88,8 @@ static size_t sum_rows(struct top_process_class *classes, size_t n)
 	return end;
 }
 
-/* A process of 1 part of so many beside its longest class has but that, as a loader's worker that was forked under a tag. */
+/* A process that spends at most 1 / BESIDE_PARTS of its time beside its longest class counts as having one class
+ * only, as a loader's worker that was forked under a tag. */
 #define BESIDE_PARTS 100
 
 /* The classes of one process, if one thread can have had all of them. */

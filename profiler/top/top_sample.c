@@ -1,3 +1,5 @@
+/* Reads a sample's labels, finds its tag in the ledger, and applies the filters. */
+
 #include "profiler/top/top_sample.h"
 
 #include <errno.h>

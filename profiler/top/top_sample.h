@@ -35,13 +35,13 @@ struct top_sample {
 	bool is_wait;                 /* blocked by what is no stall: `stall` says the kind */
 };
 
-/* False: there is no sample with this index. */
+/* Fills `sample`. False: there is no sample with this index. */
 bool top_sample_get(const struct top_input *input, const struct top_tags *tags, size_t index,
                     struct top_sample *sample);
 
 /* What the user asked for; NULL: all. tag is a class, a full name or a path that names begin with, an id of 16 hex
- * digits, or id=N. stall is a cause, a kind of wait, or TOP_BLOCKED for all of those; without it waits that are no stalls
- * are left out unless `waits` says otherwise. */
+ * digits, or id=N. stall is a cause, a kind of wait, or TOP_BLOCKED for all of those; without it waits that are no
+ * stalls are left out unless `waits` says otherwise. */
 struct top_filter {
 	const char *tag;
 	const char *stall;
@@ -54,9 +54,9 @@ struct top_filter {
 
 bool top_filter_sample(const struct top_filter *filter, const struct top_input *input,
                        const struct top_sample *sample);
-/* By tag only: the rest of the wall time is what a stall's share is a share of. */
+/* Filters by tag only, as a stall's share is of the tag's whole wall time. */
 bool top_filter_row(const struct top_filter *filter, const struct ledger_row *row);
-/* By stall only. */
+/* Filters by stall only. */
 bool top_filter_cause(const struct top_filter *filter, const struct ledger_row *row);
 
 #endif

@@ -1,3 +1,5 @@
+/* Prints the first screen: classes, loop shares, lines of code, losses. */
+
 #include "profiler/top/top_screen.h"
 
 #include <errno.h>
@@ -15,11 +17,11 @@
 #include "profiler/top/top_processes.h"
 #include "profiler/top/top_seen.h"
 
-/* Of a screen that is to fit. */
+/* For a screen that is to fit. */
 #define CLASSES_FIT 8
 #define LOSSES_FIT  6
 
-/* What was not seen, rendered before the rest, so that that knows how much room is left. */
+/* What was not seen, rendered first, so that the rest knows how much room is left. */
 struct losses {
 	char *text;
 	size_t size, lines;
@@ -52,7 +54,7 @@ static size_t print_classes(FILE *out, const struct top_screen *what, struct top
 	                        columns);
 }
 
-/* Where the table has all classes, and no other level. */
+/* Whether the table has all classes, and no other level. */
 static int print_processes(FILE *out, const struct top_screen *what, size_t columns, size_t *lines)
 {
 	struct top_processes processes;
@@ -103,7 +105,7 @@ static bool has_unobserved(const struct top_classes *classes)
 	       !strcmp(classes->columns[classes->column_count - 1], ledger_state_name(LEDGER_UNOBSERVED));
 }
 
-/* What the table above needs a word for. The number of lines. */
+/* Prints what needs explaining in the table above; returns the number of lines. */
 static size_t print_remarks(FILE *out, const struct top_screen *what, const struct top_classes *classes)
 {
 	bool some_stacks = what->filter->focus || what->filter->ignore, unobserved = has_unobserved(classes);

@@ -1,7 +1,7 @@
 /*
- * The first screen: where the time of each class of tags went, which share of their loop each is, which lines of code
- * waited for what, and what was not seen. Lines are cut to the terminal, or to 140 columns where there is none; sentences
- * are not.
+ * The first screen: where the time of each class of tags went, which share of their loop each is, which lines of
+ * code waited for what, and what was not seen. Lines are cut to the terminal, or to 140 columns where there is
+ * none; sentences are not.
  */
 #ifndef STALLPROF_PROFILER_TOP_SCREEN_H
 #define STALLPROF_PROFILER_TOP_SCREEN_H
@@ -25,7 +25,7 @@ struct top_screen {
 	bool code;    /* with lines of code, not the table alone */
 	bool native;  /* with whole stacks */
 	bool verbose; /* with all of the stamp */
-	size_t type;  /* of value, that the lines of code sum */
+	size_t type;  /* the value type that the lines of code sum */
 	size_t limit; /* of classes, and of lines of code for each cause; 0: all; TOP_FITS (top.h) */
 };
 

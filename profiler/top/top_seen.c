@@ -1,3 +1,5 @@
+/* Prints what was not seen: a sentence for each loss, or the whole stamp. */
+
 #include "profiler/top/top_seen.h"
 
 #include <inttypes.h>
@@ -14,8 +16,9 @@
 enum unit { NUMBER, NS };
 
 /*
- * Worst first. %s is the value, and of {one|many} the part that agrees with it is printed. A sentence may be for one of two
- * counters that count the same loss in two ways. Counters that are not here and not in `quiet` are losses that nobody has put into words yet: they are told by name.
+ * Worst first. %s is the value, and of {one|many} the part that agrees with it is printed. A sentence may be for
+ * one of two counters that count the same loss in two ways. Counters that are not here and not in `quiet` are
+ * losses without a sentence yet: they are printed by name.
  */
 static const struct {
 	const char *counter;
@@ -53,7 +56,7 @@ static const struct {
 	  "%s {process publishes|processes publish} an OpenTelemetry context that could not be read" },
 	{ "cpus_not_covered", NUMBER, "%s {CPU was|CPUs were} not watched for new programs" },
 	{ "mapping_records_lost", NUMBER,
-	  "%s {mapping of a program was|mappings of programs were} not told by the kernel" },
+	  "%s {mapping of a program was|mappings of programs were} not reported by the kernel" },
 	{ "mappings_refused", NUMBER, "%s {mapping was|mappings were} not kept, being too many" },
 	{ "wakes_unseen", NUMBER,
 	  "%s {wait for I/O has|waits for I/O have} the device of the thread's last request, as the wake-up "
@@ -96,7 +99,7 @@ static const struct {
 	{ "files_too_large", NUMBER, "%s {file is|files are} too large for {its|their} symbols to be read" },
 };
 
-/* No losses, or such as a sentence above or the stack itself says. */
+/* Counters that are no losses, or that a sentence above or the stack itself says. */
 static const char *const quiet[] = {
 	"samples",
 	"samples_lost",
@@ -132,13 +135,13 @@ static const char *const quiet[] = {
 	"symbol_index_errors",
 };
 
-/* Lines as long as there is room for them. */
+/* Prints lines while there is room for them. */
 struct losses {
 	FILE *out;
 	size_t limit, lines, more;
 };
 
-/* False: there is no room. The last line is kept for saying so. */
+/* False: there is no room. The last line is reserved for saying so. */
 static bool begin_line(struct losses *losses)
 {
 	if (losses->limit && losses->lines + 1 >= losses->limit) {

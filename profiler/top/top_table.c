@@ -1,3 +1,5 @@
+/* Sums samples by function, line, stack, class, tag, stall or device. */
+
 #include "profiler/top/top_table.h"
 
 #include <errno.h>

@@ -45,8 +45,8 @@ struct top_table {
 	struct top_sums *memory;
 };
 
-/* Sums value type `type` (its index). Native frames of Python stacks are counted as any other. 0 or -ENOMEM; only after 0 is there something to free. Sums saturate.
- */
+/* Sums value type `type` (its index). Native frames of Python stacks are counted as any other. 0 or -ENOMEM; only
+ * after 0 is there something to free. Sums saturate. */
 int top_table_build(struct top_table *table, const struct top_input *input, const struct top_tags *tags,
                     const struct top_filter *filter, enum top_by by, size_t type, bool by_cum);
 void top_table_free(struct top_table *table);
@@ -55,7 +55,7 @@ void top_table_free(struct top_table *table);
  * the first with a sum other than 0. Its index, or -ENOENT. */
 int top_pick_type(const struct top_input *input, const char *wanted);
 
-/* What stands for a frame of a location without names, or without a single frame: "[0x12 in libfoo.so]". */
+/* The text for a frame without a name, or a location without frames: "[0x12 in libfoo.so]". */
 void top_format_address(char *text, size_t size, const struct profile *profile,
                         const struct profile_location_view *location);
 

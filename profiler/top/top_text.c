@@ -1,3 +1,5 @@
+/* Prints a table of summed samples, cut to the terminal. */
+
 #include "profiler/top/top_text.h"
 
 #include <inttypes.h>

@@ -1,3 +1,5 @@
+/* Turns a cgroup's path into the id and depth that the BPF programs compare with. */
+
 #include "profiler/tracer/cgroup_filter.h"
 
 #include <errno.h>

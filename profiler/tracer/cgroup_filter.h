@@ -12,8 +12,8 @@ int cgroup_filter_find(const char *path, uint64_t *id, uint32_t *level, char *er
 struct config_filters;
 
 /*
- * The one cgroup that the configuration names; without one both stay as they are. Filters that cannot be obeyed
- * are refused with -ENOTSUP: better no recording than one of more than was asked for.
+ * Finds the one cgroup that the configuration names; if it names none, `id` and `level` are unchanged. Filters that
+ * cannot be obeyed are refused with -ENOTSUP: better no recording than one of more than was asked for.
  */
 int cgroup_filter_choose(const struct config_filters *filters, uint64_t *id, uint32_t *level, char *err,
                          size_t err_len);

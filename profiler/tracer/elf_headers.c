@@ -1,3 +1,5 @@
+/* Reads an ELF file's header tables with pread(), checking every bound. */
+
 #include "profiler/tracer/elf_headers.h"
 
 #include <errno.h>

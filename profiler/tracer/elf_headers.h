@@ -22,7 +22,7 @@ struct elf_headers {
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
 	size_t n_segments;
-	Elf64_Shdr *sections; /* none when they were stripped */
+	Elf64_Shdr *sections; /* none if the file has been stripped of them */
 	size_t n_sections;
 	char *section_names; /* NUL-terminated, section_names_bytes and a NUL */
 	size_t section_names_bytes;
@@ -42,7 +42,7 @@ const Elf64_Shdr *elf_headers_section(const struct elf_headers *headers, uint32_
 /* "" when the file does not say. */
 const char *elf_headers_section_name(const struct elf_headers *headers, const Elf64_Shdr *section);
 
-/* Exactly `len` bytes at `offset` of the file; -EBADMSG when they are not there. */
+/* Reads exactly `len` bytes at `offset` of the file; -EBADMSG when they are not there. */
 int elf_headers_bytes(const struct elf_headers *headers, uint64_t offset, void *buffer, size_t len);
 
 /*

@@ -1,3 +1,5 @@
+/* Reads the BPF programs' two ring buffers, events and questions about Python code. */
+
 #include "profiler/tracer/event_rings.h"
 
 #include <bpf/libbpf.h>
@@ -12,7 +14,7 @@
 struct event_rings {
 	struct ring_buffer *events; /* NULL: at rest */
 	struct ring_buffer *asked;
-	int events_fd, epoll_fd; /* the second is readable when the programs say that much has come */
+	int events_fd, epoll_fd; /* epoll_fd is readable when many events wait */
 	tracer_event_fn on_event;
 	tracer_python_fn on_python;
 	void *ctx;
@@ -43,7 +45,7 @@ static size_t bytes_behind(const struct abi_event *event)
 	return abi_python_offset(event->ustack_len) + event->n_python * sizeof(struct abi_python_frame);
 }
 
-/* Those who ask do not wait until all stacks before theirs are resolved. */
+/* Also answers waiting questions, so that their threads do not wait until all stacks are resolved. */
 static int on_event(void *ctx, void *data, size_t size)
 {
 	struct event_rings *rings = ctx;
@@ -115,7 +117,7 @@ bool event_rings_rest(struct event_rings *rings)
 	return true;
 }
 
-/* Without memory for the mapping what there is stays in the ring, which counts what it can't take. */
+/* Without memory for the mapping the events stay in the ring, which counts those that it has no room for. */
 static int consume_events(struct event_rings *rings, bool all)
 {
 	struct epoll_event event;

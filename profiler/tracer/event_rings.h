@@ -1,9 +1,9 @@
 /*
- * The two ring buffers of the BPF programs: events, and what Python's code objects are asked about, which comes first, as
- * its thread waits. Part of the tracer: see tracer.h, which has the callbacks' types.
+ * The two ring buffers of the BPF programs: events, and questions about Python's code objects. The questions are
+ * read first, as their threads wait. Part of the tracer: see tracer.h, which has the callbacks' types.
  *
- * The events' is mapped when there is something to read in it, and until event_rings_rest(): mapped, all of its memory counts
- * as this program's, twice.
+ * The ring of events is mapped when there is something to read in it, until event_rings_rest(): while it is mapped,
+ * all of its memory counts as this program's, twice.
  */
 #ifndef STALLPROF_PROFILER_EVENT_RINGS_H
 #define STALLPROF_PROFILER_EVENT_RINGS_H
@@ -24,7 +24,7 @@ void event_rings_free(struct event_rings *rings);
 int event_rings_fd(const struct event_rings *rings);
 int event_rings_asked_fd(const struct event_rings *rings);
 
-/* Nothing is expected for a while: unmaps what is empty. True: it was mapped. */
+/* For when no events are expected for a while: unmaps the ring of events if it is empty. True: it was mapped. */
 bool event_rings_rest(struct event_rings *rings);
 
 /* As tracer_poll(). */

@@ -1,3 +1,5 @@
+/* Reads stolen CPU time from /proc/stat. */
+
 #include "profiler/tracer/host_steal.h"
 
 #include <inttypes.h>

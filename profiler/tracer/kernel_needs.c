@@ -1,3 +1,5 @@
+/* Lists the BPF features that this kernel lacks, by its BTF. */
+
 #include "profiler/tracer/kernel_needs.h"
 
 #include <bpf/btf.h>

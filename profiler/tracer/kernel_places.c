@@ -1,11 +1,13 @@
+/* Finds what CO-RE cannot in the kernel's BTF: the place of an argument and of a per-CPU variable. */
+
 #include "profiler/tracer/kernel_places.h"
 
 #include <bpf/btf.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* The pause is the third from the end in the type of the hook's function, which begins with the tracepoint's own data: 10
- * up to Linux 6.12, 6 since the limits became one structure. */
+/* The pause is the third from the end in the type of the hook's function, which begins with the tracepoint's own
+ * data: 10 up to Linux 6.12, 6 since the limits became one structure. */
 static unsigned int find_pause_arg(const struct btf *kernel)
 {
 	const struct btf_type *type;

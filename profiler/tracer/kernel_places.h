@@ -1,5 +1,5 @@
 /*
- * Where the running kernel has what CO-RE cannot find: read from its BTF, handed to the BPF programs as constants.
+ * Places in the running kernel that CO-RE cannot find: read from its BTF, passed to the BPF programs as constants.
  */
 #ifndef STALLPROF_PROFILER_KERNEL_PLACES_H
 #define STALLPROF_PROFILER_KERNEL_PLACES_H

@@ -1,3 +1,5 @@
+/* Swaps the ledger's two BPF maps, and reads and empties the one not written to. */
+
 #include "profiler/tracer/ledger_maps.h"
 
 #include <bpf/bpf.h>

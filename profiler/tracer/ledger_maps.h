@@ -22,7 +22,8 @@ typedef int (*ledger_maps_row_fn)(void *ctx, const struct abi_ledger_key *key,
 struct ledger_maps *ledger_maps_new(int outer_fd);
 void ledger_maps_free(struct ledger_maps *maps);
 
-/* Empties the map of the window before. 0, -errno, or what `on_row` returned that was not 0. */
+/* Begins window `next`, and empties the map of the one before, calling `on_row` for each row. 0, -errno, or what
+ * `on_row` returned that was not 0. */
 int ledger_maps_take(struct ledger_maps *maps, uint64_t next, ledger_maps_row_fn on_row, void *ctx);
 
 /* Removes all entries of a hash map, whose keys have 8 bytes at most. */

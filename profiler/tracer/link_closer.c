@@ -1,3 +1,5 @@
+/* Threads that close BPF links, so that the caller need not wait for the kernel. */
+
 #include "profiler/tracer/link_closer.h"
 
 #include <bpf/libbpf.h>
@@ -87,7 +89,7 @@ static bool start_thread(struct link_closer *closer)
 	return !err;
 }
 
-/* Whether a thread is wanted for one more link. */
+/* Adds a link; returns whether one more thread is needed. */
 static bool add(struct link_closer *closer, struct open_link *link)
 {
 	bool wanted;

@@ -1,3 +1,5 @@
+/* Reads our capabilities and sysctls, and says what each missing privilege costs. */
+
 #include "profiler/tracer/privileges.h"
 
 #include <errno.h>
@@ -20,17 +22,17 @@
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
 
-/* Of the one of each pair that is not 0, either will do; both pairs are needed. The first of a pair is the lesser one,
- * which is what is asked for. */
+/* Either capability of a pair will do (0: none); both pairs are needed. The first of a pair is the lesser one,
+ * which is the one we ask for. */
 #define CHOICES 2
 
 struct need {
 	const char *name; /* in doctor's report */
 	int one_of[CHOICES][2];
-	const char *cost; /* what goes without it, or what to do */
+	const char *cost; /* what is lost without it, or what to do */
 };
 
-/* Tried out by taking each away: tests/e2e/test_capabilities. */
+/* tests/e2e/test_capabilities takes each away in turn. */
 static const struct need needs[PRIVILEGE_MAX] = {
 	[PRIVILEGE_LOAD] = { "privilege",
 	                     { { CAP_BPF, CAP_SYS_ADMIN }, { CAP_PERFMON, CAP_SYS_ADMIN } },

@@ -1,10 +1,10 @@
 /*
- * What this process may do of what the profiler would, by its capabilities. They count where BPF asks for them: in the
- * host's user namespace.
+ * Which of the privileges that the profiler uses this process has, by its capabilities. Only those in the host's
+ * user namespace count, as BPF checks them there.
  *
  *     privileges_read(&privileges);
  *     if (!privileges_have(&privileges, PRIVILEGE_UPROBES))
- *             privileges_lack(&privileges, PRIVILEGE_UPROBES, line, sizeof(line));     one line: what is missing, and its cost
+ *             privileges_lack(&privileges, PRIVILEGE_UPROBES, line, sizeof(line));
  */
 #ifndef STALLPROF_PROFILER_PRIVILEGES_H
 #define STALLPROF_PROFILER_PRIVILEGES_H
@@ -14,13 +14,13 @@
 #include <stdint.h>
 
 enum privilege {
-	PRIVILEGE_LOAD,           /* programs and maps: nothing goes without */
+	PRIVILEGE_LOAD,           /* BPF programs and maps: nothing works without them */
 	PRIVILEGE_PERF_EVENTS,    /* clocks, and the feed of executable mappings */
 	PRIVILEGE_UPROBES,        /* the tag library's probes */
 	PRIVILEGE_MODULE_HOOKS,   /* tracepoints of modules */
-	PRIVILEGE_PROCESSES,      /* those of other users, and those that may more than we */
-	PRIVILEGE_FILES,          /* that others may not read */
-	PRIVILEGE_DELETED_FILES,  /* that run still */
+	PRIVILEGE_PROCESSES,      /* of other users, and those with more privileges than we have */
+	PRIVILEGE_FILES,          /* that only their owners may read */
+	PRIVILEGE_DELETED_FILES,  /* that still run */
 	PRIVILEGE_KERNEL_SYMBOLS, /* with their addresses */
 	PRIVILEGE_MAX
 };
@@ -36,10 +36,10 @@ void privileges_read(struct privileges *privileges);
 
 bool privileges_have(const struct privileges *privileges, enum privilege wanted);
 
-/* By what name doctor shows it. */
+/* The name by which doctor shows it. */
 const char *privilege_name(enum privilege privilege);
 
-/* What is missing for it, and what goes without it, in one line; "" when nothing is missing. */
+/* Says in one line what is missing for the privilege, and what is lost without it; "" when nothing is missing. */
 void privileges_lack(const struct privileges *privileges, enum privilege wanted, char *line, size_t size);
 
 #endif

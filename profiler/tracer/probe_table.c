@@ -1,3 +1,5 @@
+/* The table of BPF programs and their hooks, and which of them this kernel has. */
+
 #include "profiler/tracer/probe_table.h"
 
 #include <bpf/bpf.h>
@@ -56,7 +58,7 @@ const struct probe probe_table[] = {
 	{ "journal_xfs", "on_xfs_log_force", PROBE_TP_BTF, "xfs_log_force", true, NULL, NEWER, "xfs" },
 	{ "journal_xfs", "on_xfs_log_wait", PROBE_TP_BTF, "xlog_iclog_wait_on", true, NULL, NEWER, "xfs" },
 	{ "journal_btrfs", "", PROBE_UNTOLD, "log", true, NULL,
-	  "its waits for the log are told as writeback and block_io", "btrfs" },
+	  "its waits for the log are counted as writeback and block_io", "btrfs" },
 	{ "cpu", "on_cpu_sample", PROBE_PERF_EVENT, "cpu-clock", true, NULL, NEWER, NULL },
 };
 
@@ -114,7 +116,7 @@ static void free_types(struct kernel_types *types)
 	btf__free(types->kernel);
 }
 
-/* Whether the tracepoint tells so many things; the type of its function has its own data as well. */
+/* Whether the tracepoint has that many arguments; the type of its function has its own data as well. */
 static bool has_args(const struct btf *btf, int id, unsigned int args)
 {
 	const struct btf_type *type = btf__type_by_id(btf, btf__type_by_id(btf, id)->type);
@@ -123,7 +125,7 @@ static bool has_args(const struct btf *btf, int id, unsigned int args)
 	return !args || (type && btf_is_func_proto(type) && btf_vlen(type) > args);
 }
 
-/* A tracepoint that came to tell more things at the same time as it moved to a place that serves. */
+/* A tracepoint that got more arguments at the same time as it moved to a place that we can use. */
 static unsigned int args_needed(const char *name)
 {
 	return strcmp(name, "sched_process_exit") ? 0 : 2;
@@ -145,8 +147,7 @@ static bool has_tracepoint(const struct kernel_types *types, const char *name, b
 	return *in_module;
 }
 
-/* Not every kernel that describes its functions lets them be hooked: whether this one does, a program that does
- * nothing finds out. */
+/* Not every kernel that has its functions in BTF lets them be hooked. Tries it with a program that does nothing. */
 static bool can_hook_function(const struct kernel_types *types, const char *name)
 {
 	static const struct bpf_insn return_0[] = {
@@ -208,7 +209,7 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 	case PROBE_TP_BTF:
 		host->row[i].exists = has_tracepoint(types, probe->hook, &host->row[i].in_module);
 		break;
-	case PROBE_FEXIT: /* what makes it needless comes before it in the table */
+	case PROBE_FEXIT: /* the row that makes it needless comes before it in the table */
 		host->row[i].exists = !better_exists(host, probe) && can_hook_function(types, probe->hook);
 		break;
 	case PROBE_UNTOLD:
@@ -223,7 +224,7 @@ const struct kernel_places *probe_host_places(const struct probe_host *host)
 	return &host->places;
 }
 
-/* The rows that are there for the sake of `program`, or all. */
+/* Finds the hooks of the rows that replace `program`, or of all rows. */
 static int find_hooks(struct probe_host *host, const char *program)
 {
 	struct kernel_types types = { .kernel = btf__load_vmlinux_btf() };
@@ -291,7 +292,7 @@ const char *probe_log(const struct probe_host *host, const struct probe *probe)
 	return log ? log : "";
 }
 
-/* Whether the rows that are there for its sake can all be had; false when there are none. */
+/* Whether all rows that replace it can be attached; false when there are none. */
 static bool has_substitutes(const struct probe_host *host, const struct probe *probe)
 {
 	bool any = false;
@@ -309,7 +310,7 @@ static bool has_substitutes(const struct probe_host *host, const struct probe *p
 	return any;
 }
 
-/* A file system that is not mounted makes nobody wait. */
+/* Nobody waits for a file system that is not mounted. */
 static bool is_mounted(const char *filesystem)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");

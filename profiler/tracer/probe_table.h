@@ -1,9 +1,10 @@
 /*
  * The probe table: one row a BPF program, with the hook it wants and the cause it serves.
  *
- * A cause is available when all of its rows can be attached. A row that cannot costs its cause, never the
- * run, unless the row is of the core: without the scheduler's hooks there is no ledger. What BTF tells is known at
- * once (probe_host_new); whether the kernel takes the program, when it was loaded (profiler/tracer/tracer_load.h).
+ * A cause is available when all of its rows can be attached. Without one of its rows a cause is not recorded; the
+ * other causes are, unless the row is of the core: without the scheduler's hooks there is no ledger. What BTF shows
+ * is known at once (probe_host_new()); whether the kernel accepts the program, only when it was loaded
+ * (profiler/tracer/tracer_load.h).
  */
 #ifndef STALLPROF_PROFILER_PROBE_TABLE_H
 #define STALLPROF_PROFILER_PROBE_TABLE_H
@@ -16,8 +17,8 @@ enum probe_kind {
 	PROBE_FEXIT,      /* the return of a kernel function, for kernels that lack a tracepoint */
 	PROBE_USDT,       /* a static probe of the tag library, attached file by file */
 	PROBE_PERF_EVENT, /* a clock on each CPU */
-	PROBE_ITERATOR,   /* run by us, attached to nothing */
-	PROBE_UNTOLD,     /* none: what cannot be told apart, for the record */
+	PROBE_ITERATOR,   /* run by us, not attached to a hook */
+	PROBE_UNTOLD,     /* no program: documents a cause that is counted under others */
 };
 
 struct probe {
@@ -34,37 +35,38 @@ struct probe {
 extern const struct probe probe_table[];
 extern const size_t probe_table_len;
 
-/* How a kind's hooks are written in stamps and by doctor, for example "tp_btf/". */
+/* What stands before the names of a kind's hooks in stamps and doctor's report, for example "tp_btf/". */
 const char *probe_kind_prefix(enum probe_kind kind);
 
 /* Which hooks this kernel has. */
 struct kernel_places;
 struct probe_host;
 
-/* Reads the BTF of the kernel and its modules, and tries what BTF does not tell: whether functions can be hooked.
- * `modules`: whether hooks of modules can be used, which needs a privilege. NULL with errno set: ENOENT when the kernel
- * has no BTF. */
+/* Reads the BTF of the kernel and its modules, and tries what BTF does not show: whether functions can be hooked.
+ * `modules`: whether hooks of modules can be used, which needs a privilege. NULL with errno set: ENOENT when the
+ * kernel has no BTF. */
 struct probe_host *probe_host_new(bool modules);
 void probe_host_free(struct probe_host *host);
 
-/* Where the running kernel has what CO-RE cannot find. Stands as long as the host. */
+/* Where the running kernel has what CO-RE cannot find. Lives as long as the host. */
 const struct kernel_places *probe_host_places(const struct probe_host *host);
 
-/* The kernel does not take the row's program: `reason` in one line, and the verifier's last lines, which may be "". */
+/* Notes that the kernel refuses the row's program: `reason` is one line, `log` the verifier's last lines, which may
+ * be "". */
 void probe_host_refuse(struct probe_host *host, const struct probe *probe, const char *reason,
                        const char *log);
 
 /* The verifier's last lines about a row that was refused; "" for any other. */
 const char *probe_log(const struct probe_host *host, const struct probe *probe);
 
-/* What would make a row available that is not. */
+/* What would make a row available that is not; see `advice`. */
 const char *probe_advice(const struct probe_host *host, const struct probe *probe);
 
-/* NULL when the row can be attached here, as far as is known, else why not (as long as the host). Rows whose cause lacks
- * another row, and rows in whose place others serve, are not attached either; that is said too. */
+/* NULL when the row can be attached here, as far as is known, else why not (as long as the host). Rows whose cause
+ * lacks another row, and rows in whose place others serve, are not attached either; that is said too. */
 const char *probe_missing(const struct probe_host *host, const struct probe *probe);
 
-/* Other hooks serve in place of this row, or its file system is not mounted, so that its absence is no loss. */
+/* Whether the row's absence is no loss: other hooks serve in its place, or its file system is not mounted. */
 bool probe_replaced(const struct probe_host *host, const struct probe *probe);
 
 /* Whether all rows of the cause can be attached. */

@@ -22,7 +22,7 @@ int task_walk_run(struct bpf_link *iterator)
 
 	if (fd < 0)
 		return -errno;
-	/* EAGAIN: the kernel has looked at a million threads, and wants to be asked on. */
+	/* EAGAIN: the kernel has looked at a million threads, and continues at the next read. */
 	while ((n = read(fd, nothing, sizeof(nothing))) > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		;
 	if (n < 0)

@@ -1,3 +1,5 @@
+/* Makes a tracer: sets constants, finds hooks, loads; forwards each call to its table of functions. */
+
 #include "profiler/tracer/tracer.h"
 
 #include <bpf/bpf.h>

@@ -29,17 +29,17 @@ struct tracer_opts {
 	uint64_t threshold_ns;        /* T; 0: 1 ms */
 	uint64_t min_duration_ns;     /* shorter stalls are counted but have no stack */
 	uint32_t stack_copy_bytes;    /* at most ABI_USTACK_MAX; 0: that */
-	uint32_t max_stalled_threads; /* that wait at the same time with their stacks kept; 0: 256 */
+	uint32_t max_stalled_threads; /* whose stacks are kept while they wait; 0: 256 */
 	size_t ring_bytes;            /* a power of two pages; 0: 8 MiB */
 	unsigned int cpu_hz;          /* samples of on-CPU time inside stalls; 0: none */
 	bool baseline;                /* also outside stalls */
 	bool long_waits;              /* stacks also of waits that are no stalls, from T on */
-	bool only_adopted;            /* no thread but of processes set and adopted, and their children */
+	bool only_adopted;            /* only threads of processes set and adopted, and their children */
 	uint64_t cgroup_id;           /* of a cgroup v2 whose threads alone are followed; 0: any */
 	uint32_t cgroup_level;
 	struct probe_host
-	        *host; /* what is known of the kernel, which outlives the tracer; NULL: it finds out itself */
-	void (*say)(const char *line); /* of each program that the kernel refused; NULL: to nobody */
+	        *host; /* what is known of the kernel; outlives the tracer. NULL: the tracer finds it out */
+	void (*say)(const char *line); /* called for each program that the kernel refused; may be NULL */
 };
 
 /* One event with its `ustack_len` bytes of user stack and `n_python` Python frames behind it. */
@@ -53,7 +53,7 @@ struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_eve
                           tracer_python_fn on_python, void *ctx, char *err, size_t err_len);
 void tracer_free(struct tracer *tracer);
 
-/* Hot programs. Attaching also runs the iterator, so that threads tagged before are followed from now on. */
+/* Attaches the hot programs. Also runs the iterator, so that threads tagged before are followed from now on. */
 int tracer_attach(struct tracer *tracer, char *err, size_t err_len);
 void tracer_detach(struct tracer *tracer);
 /* While detached: gives back the memory that only the hot programs need. */
@@ -68,22 +68,22 @@ struct tracer_probes {
 /* Whether this kernel lets threads' logs of tag changes be read. */
 bool tracer_reads_logs(const struct tracer *tracer);
 
-/* Attaches the USDT probes that the file has. A number for tracer_unwatch_file(), or -errno;
- * -ENOSPC: there are too many files; -EPERM with an empty `err`: we may attach to none (privileges.h), which is said once and
- * for all. */
+/* Attaches the USDT probes that the file has. Returns a number for tracer_unwatch_file(), or -errno; -ENOSPC: there
+ * are too many files; -EPERM with an empty `err`: we may attach to no file (privileges.h), which is said only
+ * once. */
 int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
                       size_t err_len);
 void tracer_unwatch_file(struct tracer *tracer, int watched);
 
-/* The processes the next ABI_ITER_ADOPT looks for, and whose contexts are read at each switch. */
+/* Adds or replaces a process that the next ABI_ITER_ADOPT looks for, and whose contexts are read at each switch. */
 int tracer_set_process(struct tracer *tracer, const struct abi_process_key *key,
                        const struct abi_process *process);
 void tracer_forget_process(struct tracer *tracer, const struct abi_process_key *key);
 
-/* Where the interpreter of a CPython process keeps its frames, which then come with its stacks. */
+/* Sets where the interpreter of a CPython process keeps its frames, which then come with its stacks. */
 int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout);
 void tracer_forget_python(struct tracer *tracer, uint32_t tgid);
-/* Python frames are wanted, and up to `asks` more calls of `on_python`. */
+/* Asks for Python frames, and allows up to `asks` more calls of `on_python`. */
 void tracer_allow_python(struct tracer *tracer, unsigned int asks);
 
 /* Makes a tag known and gives its key, for abi_process.base_tag. */
@@ -98,22 +98,25 @@ int tracer_iterate(struct tracer *tracer, uint32_t mode);
  * second, as it walks over all threads. What fails is counted (late_copies_failed). */
 void tracer_copy_late(struct tracer *tracer, uint64_t now_ns);
 
-/* Begins window `next` and gives every row of the one before. No program writes to them any more. */
+/* Begins window `next` and calls `on_row` for every row of the one before, to which no program writes any more. */
 int tracer_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx);
 
 /*
- * Readable when many events wait, or one that is urgent; when Python's code objects are to be read. tracer_poll calls back
- * for the latter, and for all events, or only if the first is readable, until it is `until_ns` (CLOCK_MONOTONIC). 0: that
- * was all; 1: there may be more; -errno.
+ * tracer_fd() is readable when many events wait, or one that is urgent; tracer_python_fd() when Python's code
+ * objects are to be read. tracer_poll() calls on_python for those, and on_event for events: with `all` for any,
+ * else only if tracer_fd() is readable. It stops at `until_ns` (CLOCK_MONOTONIC). 0: that was all; 1: there may be
+ * more; -errno.
  */
 int tracer_fd(const struct tracer *tracer);
 int tracer_python_fd(const struct tracer *tracer);
 int tracer_poll(struct tracer *tracer, bool all, uint64_t until_ns);
 
-/* When a first tag was announced last, 0 never: a thread may have held it for a moment only. CLOCK_MONOTONIC. */
+/* When a thread last announced its first tag, as CLOCK_MONOTONIC; 0: never. It may have held the tag for a moment
+ * only. */
 uint64_t tracer_tagged_ns(const struct tracer *tracer);
 
-/* When the last walk met its last tagged thread, which is where that one's time begins, or is cut; 0: it met none. */
+/* When the last walk met its last tagged thread, which is when that thread's time begins or is cut; 0: it met
+ * none. */
 uint64_t tracer_walked_ns(const struct tracer *tracer);
 
 /* Threads that hold a tag now; bytes of waits' events so far; T. */
@@ -128,7 +131,7 @@ uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter);
 /* NULL when the row of the probe table is or was attached, else why not. */
 const char *tracer_missing(const struct tracer *tracer, size_t row);
 
-/* What is attached and what is not, and the counters' growth since the last call, into the stamp. */
+/* Adds to the stamp what is attached and what is not, and the counters' growth since the last call. */
 int tracer_describe(struct tracer *tracer, struct stamp *stamp);
 
 #endif

@@ -42,7 +42,7 @@ static bool do_attached(const struct tracer *tracer)
 	return tracer->bpf->bss->hot_generation & 1;
 }
 
-/* Threads that run have changes in their logs that nobody has read yet. */
+/* Running threads have changes in their logs that nobody has read yet. */
 static int settle_by_logs(struct tracer *tracer)
 {
 	tracer->bpf->bss->iter_mode = ABI_ITER_LOGS;

@@ -1,3 +1,5 @@
+/* Attaches and detaches the programs of the probe table, and remembers what failed. */
+
 #include "profiler/tracer/tracer_links.h"
 
 #include <bpf/libbpf.h>
@@ -222,7 +224,7 @@ const char *tracer_links_missing(const struct tracer_links *links, size_t row)
 	return NULL;
 }
 
-/* Switched off, or there was nothing to attach it to: nothing is missing for want of it. */
+/* Switched off, or there was nothing to attach it to: nothing is lost without it. */
 static bool is_unused(const struct tracer_links *links, size_t row)
 {
 	const struct probe *probe = &probe_table[row];

@@ -1,5 +1,5 @@
 /*
- * What is attached where. Part of the tracer: see tracer.h.
+ * Attaches the BPF programs, and keeps their links. Part of the tracer: see tracer.h.
  *
  * Links are kept in two groups: those that stay as long as the tracer (fork, exec, the tag library's probes),
  * and the hot ones (scheduler, block layer, clocks), which are there only while something is tagged.
@@ -17,12 +17,13 @@ struct probe_host;
 struct stamp;
 struct tracer_links;
 
-/* Before the object is loaded: its probes of files are attached by uprobe_multi links (usdt_links.h). */
+/* Call it before the object is loaded, to attach its probes of files by uprobe_multi links (usdt_links.h). */
 void tracer_links_prepare_multi(struct bpf_object *object);
 
-/* How programs come to run: the kernel attaches them (NULL in place of it). A test notes what is asked for. */
+/* How programs are attached; NULL in its place: by the kernel. A test notes what is asked for. */
 struct tracer_linker {
-	/* A program to its own hook, a program to the clock of a CPU. NULL with errno set; ENODEV: that CPU is offline. */
+	/* Attach a program to its own hook, and to the clock of a CPU. NULL with errno set; ENODEV: that CPU is
+	 * offline. */
 	struct bpf_link *(*attach)(const struct bpf_program *program);
 	struct bpf_link *(*attach_clock)(const struct bpf_program *program, int cpu, unsigned int hz);
 	int (*detach)(struct bpf_link *link); /* may be NULL */
@@ -38,7 +39,7 @@ void tracer_links_free(struct tracer_links *links);
 /* Attaches the rows of the table that are (not) hot. A row that fails is remembered with its reason; only the
  * core's failure is an error. */
 int tracer_links_attach(struct tracer_links *links, bool hot, char *err, size_t err_len);
-/* Detaches the hot ones. */
+/* Detaches the hot programs. */
 void tracer_links_detach(struct tracer_links *links);
 
 /* Attaches to one more file's probes: usdt_links.h. */
@@ -47,7 +48,7 @@ int tracer_links_usdt(struct tracer_links *links, const char *path, const struct
                       size_t n);
 void tracer_links_usdt_detach(struct tracer_links *links, int file);
 
-/* No probe of any file can be attached, for want of a privilege. */
+/* Notes that no probe of any file can be attached, as a privilege is missing. */
 void tracer_links_no_uprobes(struct tracer_links *links);
 
 /* NULL when the row of the probe table is or was attached, else why not. */

@@ -1,3 +1,5 @@
+/* Loads the BPF object, leaving out programs that the kernel's verifier refuses. */
+
 #include "profiler/tracer/tracer_load.h"
 
 #include <bpf/libbpf.h>
@@ -48,7 +50,7 @@ static void choose_programs(const struct loader *loader, struct stallprof_bpf *b
 	}
 }
 
-/* 0, or -errno with what the verifier said, if it did, in the log. */
+/* 0, or -errno with the verifier's output, if any, in the log. */
 static int load_once(const struct loader *loader, const size_t *alone, unsigned int log_level,
                      struct stallprof_bpf **out)
 {
@@ -70,7 +72,8 @@ static int load_once(const struct loader *loader, const size_t *alone, unsigned 
 	return result;
 }
 
-/* Before Linux 6.4 a log that is too long has its begin only. Then the errors alone are asked for (BPF_LOG_STATS). */
+/* Before Linux 6.4 a log that is too long has its beginning only. Then only errors are asked for
+ * (BPF_LOG_STATS). */
 #define LOG_ERRORS 4
 
 static int try_row(const struct loader *loader, size_t row)

@@ -69,7 +69,7 @@ struct tracer {
 	uint64_t next_key;
 	uint64_t copied_late_ns, late_copies_failed;
 	int64_t tagged_drift;                /* what the last walk found, if it was not put right */
-	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe has told already */
+	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe() has added already */
 };
 
 #endif

@@ -1,3 +1,5 @@
+/* Attaches BPF programs to the USDT probes of a file, by uprobe_multi or perf events. */
+
 #include "profiler/tracer/usdt_links.h"
 
 #include <bpf/bpf.h>
@@ -54,7 +56,7 @@ static int create_multi(int program, const char *path, const struct usdt_site *s
 	return fd < 0 ? -errno : fd;
 }
 
-/* One that knows these links says what is wrong with a folder; others, that there is no such thing. */
+/* A kernel that has these links refuses a folder with a certain error; others do not know the type of link. */
 bool usdt_links_have_multi(void)
 {
 	const struct bpf_insn nothing[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
@@ -170,7 +172,7 @@ static int add_links(const struct search *search, const char *path, struct open_
 	return err;
 }
 
-/* The kernel takes the file that was read, whatever the path leads to by then. */
+/* The kernel uses the file that was read, whatever the path leads to by then. */
 static int attach(struct usdt_links *links, const char *path, struct search *search, struct open_link **list)
 {
 	int file = regular_file_open(path, 0), err;

@@ -1,5 +1,6 @@
 /*
- * BPF programs on the static probes of files, whoever runs them. Part of the tracer: see tracer.h.
+ * Attaches BPF programs to the static probes of files, in all processes that run them. Part of the tracer: see
+ * tracer.h.
  *
  *	multi = usdt_links_have_multi();
  *	if (multi)
@@ -9,9 +10,9 @@
  *	usdt_links_detach(links, file);
  *	usdt_links_free(links);
  *
- * Since Linux 6.6 by uprobe_multi links: they are made in half a millisecond and end side by side, so that a host of containers,
- * each with its own copy of a file, is let go in a tenth of a second. Before that by perf events, which end one after
- * the other: the kernel holds its lock of all events meanwhile.
+ * Since Linux 6.6 by uprobe_multi links: they are made in half a millisecond and can be closed in parallel, so that
+ * the probes of a host of containers, each with its own copy of a file, are detached in a tenth of a second. Before
+ * that by perf events, which are closed one after the other, as the kernel holds its lock of all events meanwhile.
  *
  * A program finds the probe's arguments in the registers (stalltag/usdt.h), so that no map of them is needed.
  */
@@ -26,9 +27,9 @@ struct usdt_links;
 
 #define USDT_LINKS_FILES_MAX 256 /* each takes a descriptor a probe, of 1024 by default */
 
-/* Whether this kernel has the newer links. */
+/* Whether this kernel has uprobe_multi links. */
 bool usdt_links_have_multi(void);
-/* For the newer links: by the others it cannot be attached then. */
+/* Prepares a program for uprobe_multi links; it cannot be attached by perf events then. */
 void usdt_links_prepare(struct bpf_program *program);
 
 /* `multi`: the programs were prepared so. NULL without memory. */
@@ -41,10 +42,11 @@ struct usdt_listener {
 	const struct bpf_program *program;
 };
 
-/* A number for usdt_links_detach(), or -errno: -ENOENT: the file lacks one of the probes; -ENOSPC: there are too many files. */
+/* Returns a number for usdt_links_detach(), or -errno: -ENOENT: the file lacks one of the probes; -ENOSPC: there
+ * are too many files. */
 int usdt_links_attach(struct usdt_links *links, const char *path, const struct usdt_listener *listeners,
                       size_t n);
-/* At once for the caller, soon in fact. */
+/* Returns at once; the probes are detached soon after. */
 void usdt_links_detach(struct usdt_links *links, int file);
 
 #endif

@@ -1,3 +1,5 @@
+/* Parses the notes of .note.stapsdt, and finds each probe's place in the file. */
+
 #include "profiler/tracer/usdt_notes.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * The static probes that a file says it has: the notes of .note.stapsdt (stalltag/usdt.h describes them), and where in the
- * file the kernel must be told to put a probe, and to count its listeners.
+ * Reads which static probes a file has from its notes in .note.stapsdt (stalltag/usdt.h describes them), and finds
+ * the file offsets of each probe and of its semaphore, which the kernel needs to attach to it.
  */
 #ifndef STALLPROF_PROFILER_USDT_NOTES_H
 #define STALLPROF_PROFILER_USDT_NOTES_H
@@ -10,12 +10,13 @@
 struct elf_headers;
 
 struct usdt_note {
-	const char *provider, *name; /* as long as the call */
+	const char *provider, *name; /* valid during the call */
 	/* ELF addresses, as they were when `base` was that of .stapsdt.base; no semaphore: 0. */
 	uint64_t address, base, semaphore;
 };
 
-/* Calls `each` for each note; those after a malformed one are not looked at. 0 or -errno, as elf_headers_section_content(). */
+/* Calls `each` for each note; those after a malformed one are not looked at. 0 or -errno, as
+ * elf_headers_section_content(). */
 int usdt_notes_each(const struct elf_headers *headers, void (*each)(void *ctx, const struct usdt_note *note),
                     void *ctx);
 
