@@ -1,3 +1,5 @@
+/* Symbol saver: writes the symbolizer's index in a thread of its own. */
+
 #include "profiler/output/symbol_saver.h"
 
 #include <stdlib.h>
