@@ -31,6 +31,7 @@ static void do_free(struct tracer *tracer)
 	event_rings_free(tracer->rings);
 	bpf_link__destroy(tracer->iterator);
 	bpf_link__destroy(tracer->context_iterator);
+	bpf_link__destroy(tracer->journal_iterator);
 	ledger_maps_free(tracer->ledgers);
 	stallprof_bpf__destroy(tracer->bpf);
 	probe_host_free(tracer->own_host);
@@ -91,6 +92,8 @@ static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 		return result;
 	tracer->bpf->bss->hot_generation++;
 	result = do_iterate(tracer, ABI_ITER_ADOPT | ABI_ITER_REBASE);
+	if (!result && tracer->journal_iterator)
+		result = task_walk_run(tracer->journal_iterator);
 	if (result)
 		snprintf(err, err_len, "cannot walk over the threads: %s", strerror(-result));
 	return result;

@@ -61,7 +61,7 @@ struct tracer {
 	struct privileges privileges;
 	struct tracer_links *links;
 	struct event_rings *rings;
-	struct bpf_link *iterator, *context_iterator;
+	struct bpf_link *iterator, *context_iterator, *journal_iterator;
 	tracer_event_fn on_event;
 	tracer_python_fn on_python;
 	void *ctx;
