@@ -14,9 +14,9 @@
 #include <uthash.h>
 
 #include "bpf/abi.h"
-#include "profiler/process/process_stat.h"
 #include "profiler/format/stamp.h"
 #include "profiler/tracer/tracer.h"
+#include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
 
 #define WINDOWS_AFTER_EXIT 2
@@ -166,7 +166,7 @@ static int tell(struct python_processes *p, uint32_t pid, struct abi_python *lay
 
 	if (!fits(layout))
 		return -EOPNOTSUPP;
-	if (process_stat_read(pid, &stat))
+	if (process_stat_read("/proc", pid, &stat))
 		return 0;
 	layout->start_ticks = stat.start_ticks;
 	return tracer_set_python(p->tracer, pid, layout);
