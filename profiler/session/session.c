@@ -110,7 +110,7 @@ static int open_tables(struct session *session)
 	return session->resolver && session->current ? 0 : -ENOMEM;
 }
 
-struct session *session_new(const struct config *config, const struct session_opts *opts, session_say_fn say,
+struct session *session_new(const struct config *config, const struct session_opts *opts, say_fn say,
                             char *err, size_t err_len)
 {
 	struct session *session = calloc(1, sizeof(*session));

@@ -3,6 +3,7 @@
 #ifndef STALLPROF_PROFILER_SESSION_STATE_H
 #define STALLPROF_PROFILER_SESSION_STATE_H
 
+#include "profiler/format/say.h"
 #include "profiler/session/attachment.h"
 #include "profiler/session/sampling_threshold.h"
 #include "profiler/session/session.h"
@@ -14,7 +15,7 @@
 struct session {
 	const struct config *config;
 	struct session_opts opts;
-	session_say_fn say;
+	say_fn say;
 	struct tracer *tracer;
 	struct debuginfod *debuginfod; /* NULL: not configured */
 	struct symbol_saver *saver;    /* NULL: no memory for one */

@@ -21,7 +21,7 @@ bool symbol_cache_fetched_dir(const struct config_symbolizer *config, char *path
 	return has_folder(config) && n > 0 && (size_t)n < size;
 }
 
-struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config, void (*say)(const char *line))
+struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config, say_fn say)
 {
 	char folder[PATH_MAX], line[512];
 	struct debuginfod_opts opts = { .urls = config->debuginfod_urls,
@@ -90,8 +90,7 @@ void symbol_cache_close(struct symbolizer *symbolizer, struct debuginfod *fetche
 	debuginfod_free(fetcher);
 }
 
-void symbol_cache_check(struct symbolizer *symbolizer, const struct config_symbolizer *config,
-                        void (*say)(const char *line))
+void symbol_cache_check(struct symbolizer *symbolizer, const struct config_symbolizer *config, say_fn say)
 {
 	int err = symbolizer_save(symbolizer, false);
 	char line[512];

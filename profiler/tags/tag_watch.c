@@ -30,7 +30,7 @@
 
 struct tag_watch {
 	struct tracer *tracer;
-	tag_watch_say_fn say;
+	say_fn say;
 	struct context_locator *locator;
 	struct exec_maps *maps;
 	struct process_table *processes;
@@ -72,7 +72,7 @@ static void open_feed(struct tag_watch *watch)
 		watch->say(err);
 }
 
-struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, char *err, size_t err_len)
+struct tag_watch *tag_watch_new(struct tracer *tracer, say_fn say, char *err, size_t err_len)
 {
 	struct tag_watch *watch = calloc(1, sizeof(*watch));
 
