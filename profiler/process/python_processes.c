@@ -41,8 +41,8 @@ struct python_processes {
 	struct tracer *tracer;
 	struct symbolizer *symbolizer;
 	struct entry *by_pid;
-	uint64_t gone, refused, unknown;                /* since the beginning */
-	uint64_t gone_told, refused_told, unknown_told; /* of these python_processes_describe() */
+	uint64_t gone, refused, unknown; /* since the beginning */
+	struct stamp_growth gone_told, refused_told, unknown_told;
 	uint64_t tick_ns;
 };
 
@@ -408,13 +408,10 @@ int python_processes_describe(struct python_processes *p, struct stamp *stamp)
 
 	if (!p)
 		return 0;
-	err = stamp_add_counter(stamp, "python_code_gone", p->gone - p->gone_told);
+	err = stamp_add_growth(stamp, "python_code_gone", &p->gone_told, p->gone);
 	if (!err)
-		err = stamp_add_counter(stamp, "python_processes_refused", p->refused - p->refused_told);
+		err = stamp_add_growth(stamp, "python_processes_refused", &p->refused_told, p->refused);
 	if (!err)
-		err = stamp_add_counter(stamp, "python_versions_unknown", p->unknown - p->unknown_told);
-	p->gone_told = p->gone;
-	p->refused_told = p->refused;
-	p->unknown_told = p->unknown;
+		err = stamp_add_growth(stamp, "python_versions_unknown", &p->unknown_told, p->unknown);
 	return err;
 }
