@@ -7,9 +7,6 @@
 #include "profiler/symbols/debuginfod.h"
 #include "symbolizer/symbolizer.h"
 
-/* The path of the folder of fetched debug files, below cache_dir. False: there is none, or the path is too long. */
-bool symbol_cache_fetched_dir(const struct config_symbolizer *config, char *path, size_t size);
-
 /*
  * Starts the fetcher of debug files. NULL if none is configured, or if it can't be started, which is said in one
  * line. All functions of debuginfod.h take NULL.
