@@ -17,7 +17,7 @@
 #include "profiler/format/stamp.h"
 
 struct sink {
-	sink_say_fn say;
+	say_fn say;
 	struct sink_news *news;
 	struct sink_files *files;  /* NULL: none are written */
 	struct sink_push *push;    /* NULL: nothing is pushed */
@@ -132,8 +132,7 @@ static int open_all(struct sink *sink, const struct config *config, const char *
 	return open_push(sink, config, err, err_len);
 }
 
-struct sink *sink_new(const struct config *config, const char *output, sink_say_fn say, char *err,
-                      size_t err_len)
+struct sink *sink_new(const struct config *config, const char *output, say_fn say, char *err, size_t err_len)
 {
 	struct sink *sink = calloc(1, sizeof(*sink));
 	int result = -ENOMEM;

@@ -275,13 +275,9 @@ static int do_describe(struct tracer *tracer, struct stamp *stamp)
 {
 	int result = tracer_links_describe(tracer->links, stamp);
 
-	for (int i = 0; i < ABI_COUNTER_MAX && !result; i++) {
-		uint64_t now = do_counter(tracer, i), *told = &tracer->described[i];
-		uint64_t more = (int64_t)(now - *told) > 0 ? now - *told : 0;
-
-		result = stamp_add_counter(stamp, counter_names[i], more);
-		*told += more;
-	}
+	for (int i = 0; i < ABI_COUNTER_MAX && !result; i++)
+		result = stamp_add_growth(stamp, counter_names[i], &tracer->described[i],
+		                          do_counter(tracer, i));
 	if (!result)
 		result = stamp_add_counter(stamp, "late_copies_failed", tracer->late_copies_failed);
 	tracer->late_copies_failed = 0;

@@ -5,6 +5,7 @@
 #ifndef STALLPROF_PROFILER_TRACER_STATE_H
 #define STALLPROF_PROFILER_TRACER_STATE_H
 
+#include "profiler/format/stamp.h"
 #include "profiler/tracer/privileges.h"
 #include "profiler/tracer/tracer.h"
 
@@ -68,8 +69,8 @@ struct tracer {
 	struct ledger_maps *ledgers;
 	uint64_t next_key;
 	uint64_t copied_late_ns, late_copies_failed;
-	int64_t tagged_drift;                /* what the last walk found, if it was not put right */
-	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe() has added already */
+	int64_t tagged_drift; /* what the last walk found, if it was not put right */
+	struct stamp_growth described[ABI_COUNTER_MAX]; /* what tracer_describe() has added already */
 };
 
 #endif
