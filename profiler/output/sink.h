@@ -78,8 +78,9 @@ int sink_finish(struct sink *sink);
 
 /*
  * Makes `sink` the owner of `older`, which still has windows to deliver to its own destinations: `sink` polls, ends
- * and frees it from now on. A sink that `older` had itself taken over is given up.
+ * and frees it from now on, and those that `older` had itself taken over. The oldest of more than SINK_OLDER_MAX is given up.
  */
+#define SINK_OLDER_MAX 8
 void sink_take_over(struct sink *sink, struct sink *older);
 
 /* The profile of the one file, after sink_finish(); NULL where each window is a file of its own, or when that was
