@@ -1,5 +1,13 @@
 # stallprof: `make run` profiles a small training loop, `make test` runs every test, `make help` lists the rest.
 
+# As many jobs as there are CPUs, unless -j says otherwise; several goals one after the other.
+ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+ifneq ($(word 2,$(MAKECMDGOALS)),)
+.NOTPARALLEL:
+endif
+endif
+
 BUILD   ?= build
 CC      ?= gcc
 CLANG   ?= clang

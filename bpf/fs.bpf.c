@@ -95,3 +95,43 @@ int BPF_PROG(on_commit_end)
 		commit->ending = 1;
 	return 0;
 }
+
+/* The journal whose thread this is; NULL: it is another. */
+ALWAYS struct journal_s *journal_of(struct task_struct *task)
+{
+	char comm[8];
+
+	BPF_CORE_READ_STR_INTO(&comm, task, comm);
+	if (!(task->flags & PF_KTHREAD) || !HAS_FIELD(task, worker_private) || comm[0] != 'j' ||
+	    comm[1] != 'b' || comm[2] != 'd' || comm[3] != '2' || comm[4] != '/')
+		return NULL;
+	return BPF_CORE_READ((struct kthread *)task->worker_private, data);
+}
+
+/* A commit that had begun when the hooks were attached, as on_commit_start() would have told it. */
+ALWAYS void adopt_commit(struct task_struct *task)
+{
+	struct carried commit = { .cause = ABI_CAUSE_JOURNAL, .sticky = 1 }, *known = carried_by(task);
+	struct journal_s *journal = journal_of(task);
+	struct gendisk *disk;
+
+	if (!journal || !HAS_FIELD(journal, j_committing_transaction) || (known && known->sticky) ||
+	    !BPF_CORE_READ(journal, j_committing_transaction))
+		return;
+	disk = BPF_CORE_READ(journal, j_fs_dev, bd_disk);
+	if (disk)
+		commit.dev = BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+	carry_now(task, &commit);
+	if (!BPF_CORE_READ(journal, j_committing_transaction))
+		carry_no_more(task); /* it has just ended */
+}
+
+SEC("iter/task")
+int on_iter_journal(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (task)
+		adopt_commit(task);
+	return 0;
+}

@@ -191,6 +191,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct bpf_local_storage *bpf_storage;
 	struct nsproxy *nsproxy;
+	void *worker_private; /* of a kernel thread, since 5.17: its struct kthread */
 	char comm[16];
 };
 
@@ -245,8 +246,16 @@ struct bdi_writeback {
 	struct backing_dev_info *bdi;
 };
 
+struct transaction_s;
+
 struct journal_s {
 	struct block_device *j_fs_dev;
+	struct transaction_s *j_committing_transaction;
+};
+
+/* Of a kernel thread. */
+struct kthread {
+	void *data; /* what its function was given */
 };
 
 struct work_struct {

@@ -14,7 +14,7 @@
  *
  * A profile owns copies of all it was given. Pointers that it hands out live as long as it does, except
  * `values` of a sample view, which the next profile_add_sample() may move. Not thread-safe; any number of
- * threads may read one profile that nobody changes (encode, select and split only read).
+ * threads may read one profile that nobody changes (encode and split only read).
  *
  * Functions returning int give 0 or -errno, those returning int64_t an id > 0 or -errno:
  *   -ENOSPC  the bound given to profile_new() or profile_decode() is reached; what is in the profile stays
@@ -179,13 +179,6 @@ int profile_decode(const void *buf, size_t len, size_t max_bytes, struct profile
  * -EOVERFLOW `into` holds a part of `from`: throw it away.
  */
 int profile_merge(struct profile *into, const struct profile *from, char *err, size_t err_len);
-
-/*
- * A new profile with the header, comments and notes of `p` and those samples for which `keep` says true, with what
- * they refer to and the main binary. NULL with errno set.
- */
-struct profile *profile_select(const struct profile *p,
-                               bool (*keep)(const struct profile_sample_view *s, void *ctx), void *ctx);
 
 /*
  * Cuts a profile into parts that a receiver with limits takes: at most `max_samples` samples and `max_bytes` when

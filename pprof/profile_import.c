@@ -257,7 +257,8 @@ static int copy_texts(struct profile *to, const struct profile *from)
 	return 0;
 }
 
-struct profile *profile_copy_header(const struct profile *p, uint32_t types, size_t max_bytes)
+/* An empty profile with the header and comments of `p` and the types of the mask. NULL with errno set. */
+static struct profile *copy_header(const struct profile *p, uint32_t types, size_t max_bytes)
 {
 	struct profile_value_type *kept = calloc(p->n_types + 1, sizeof(*kept));
 	struct profile *copy = NULL;
@@ -294,7 +295,7 @@ int profile_copy_nonzero(const struct profile *p, uint32_t types, size_t first, 
 
 	if (p->n_types < 32 && types >> p->n_types)
 		return -EINVAL;
-	copy = profile_copy_header(p, types, SIZE_MAX);
+	copy = copy_header(p, types, SIZE_MAX);
 	if (!copy)
 		return -errno;
 	ret = profile_import_begin(&im, copy, p, types, PROFILE_MAPPINGS_EXACT);

@@ -42,9 +42,6 @@ void profile_import_end(struct profile_import *im);
 /* True if all values of sample `i` that the mask keeps are 0. */
 bool profile_sample_is_zero(const struct profile *p, size_t i, uint32_t types);
 
-/* An empty profile with the header and comments of `p` and the types of the mask. NULL with errno set. */
-struct profile *profile_copy_header(const struct profile *p, uint32_t types, size_t max_bytes);
-
 /*
  * The samples [first, end) of `p`, without those that are all 0 in the types of the mask, as a profile of its
  * own of unbounded size. -EINVAL: the mask has a bit for no type.

@@ -1,4 +1,4 @@
-/* Selects samples of a profile, or cuts it into parts that keep within a receiver's limits. */
+/* Cuts a profile into parts that keep within a receiver's limits. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,30 +6,6 @@
 #include "pprof/profile.h"
 #include "pprof/profile_import.h"
 #include "pprof/profile_message.h"
-
-struct profile *profile_select(const struct profile *p,
-                               bool (*keep)(const struct profile_sample_view *s, void *ctx), void *ctx)
-{
-	size_t max = p->arena.max_bytes;
-	struct profile *out = profile_copy_header(p, 0, max > SIZE_MAX / 2 ? SIZE_MAX : max * 2);
-	struct profile_sample_view view;
-	struct profile_import im;
-	int ret;
-
-	if (!out)
-		return NULL;
-	ret = profile_import_begin(&im, out, p, 0, PROFILE_MAPPINGS_EXACT);
-	for (size_t i = 0; !ret && profile_get_sample(p, i, &view); i++)
-		if (keep(&view, ctx))
-			ret = profile_import_sample(&im, i);
-	profile_import_end(&im);
-	if (ret < 0) {
-		profile_free(out);
-		errno = -ret;
-		return NULL;
-	}
-	return out;
-}
 
 /*
  * Equal slices first, as many as the limits ask for if stacks were spread evenly, so none has too many

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "symbolizer/base/maps.h"
+#include "symbolizer/base/process_stat.h"
 #include "symbolizer/base/regular_file.h"
 #include "symbolizer/base/search.h"
 #include "symbolizer/base/growing_array.h"
@@ -200,37 +201,16 @@ static int add_entry(const struct maps_entry *entry, void *context)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Field 22 of PROC/PID/stat, counted from behind the command, which may have anything in it. 0: unknown. */
-static uint64_t start_time(const struct sym_process *p)
-{
-	char path[PATH_MAX], text[1024], *field;
-	uint64_t started = 0;
-	FILE *file;
-	int i;
-
-	snprintf(path, sizeof(path), "%s/%u/stat", p->env->proc, p->key.pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	text[fread(text, 1, sizeof(text) - 1, file)] = 0;
-	fclose(file);
-	field = strrchr(text, ')');
-	for (i = 2; field && i < 22; i++)
-		field = strchr(field + 1, ' ');
-	if (field)
-		started = strtoull(field, NULL, 10);
-	return started;
-}
-
 /* Has another process got the pid since this one was first looked at? */
 static bool is_another(struct sym_process *p)
 {
-	uint64_t started = start_time(p);
+	struct process_stat stat;
 
+	if (process_stat_read(p->env->proc, p->key.pid, &stat))
+		return false; /* not told, for want of descriptors perhaps, is no other one */
 	if (!p->started)
-		p->started = started;
-	return started &&
-	       p->started != started; /* not told, for want of descriptors perhaps, is no other one */
+		p->started = stat.start_ticks;
+	return p->started != stat.start_ticks;
 }
 
 int symbolizer_process_refresh(struct sym_process *p)

@@ -2,6 +2,7 @@
 
 #include "profiler/cli/cmd_doctor.h"
 
+#include <assert.h>
 #include <bpf/libbpf.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -22,7 +23,7 @@ struct fact {
 	char advice[600]; /* when it is not */
 };
 
-#define FACTS_MAX 13
+#define FACTS_MAX 24
 
 /* What the report is made of. */
 struct findings {
@@ -79,9 +80,11 @@ static bool asks_servers(void)
 __attribute__((format(printf, 4, 5))) static void add_fact(struct findings *found, const char *name,
                                                            bool good, const char *advice, ...)
 {
-	struct fact *fact = &found->facts[found->n_facts++];
+	struct fact *fact = &found->facts[found->n_facts];
 	va_list args;
 
+	assert(found->n_facts < FACTS_MAX);
+	found->n_facts++;
 	fact->name = name;
 	fact->good = good;
 	va_start(args, advice);

@@ -15,7 +15,7 @@
 struct wait {
 	struct sink *sink;
 	const struct event_loop *loop;
-	void (*say)(const char *line);
+	say_fn say;
 	uint64_t since_ns;
 	bool told;
 };
@@ -49,7 +49,7 @@ static int on_news(void *ctx)
 	return 0;
 }
 
-void delivery_wait(struct sink *sink, const struct event_loop *loop, void (*say)(const char *line))
+void delivery_wait(struct sink *sink, const struct event_loop *loop, say_fn say)
 {
 	struct wait wait = { .sink = sink, .loop = loop, .say = say, .since_ns = monotonic_ns() };
 	struct event_loop own = { .ctx = &wait,

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "profiler/format/say.h"
+
 struct event_loop;
 struct sink;
 
@@ -14,6 +16,6 @@ struct sink;
  *
  * `say` (may be NULL) is called with one line when the wait takes more than a second.
  */
-void delivery_wait(struct sink *sink, const struct event_loop *loop, void (*say)(const char *line));
+void delivery_wait(struct sink *sink, const struct event_loop *loop, say_fn say);
 
 #endif

@@ -156,7 +156,7 @@ int host_check(const struct host_facts *facts, char *err, size_t err_len)
 	return 0;
 }
 
-int host_check_and_warn(void (*say)(const char *line), char *err, size_t err_len)
+int host_check_and_warn(say_fn say, char *err, size_t err_len)
 {
 	static const enum privilege wanted[] = { PRIVILEGE_PERF_EVENTS,   PRIVILEGE_UPROBES,
 		                                 PRIVILEGE_PROCESSES,     PRIVILEGE_FILES,

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "profiler/format/say.h"
 #include "profiler/tracer/privileges.h"
 
 struct host_facts {
@@ -33,6 +34,6 @@ int host_check(const struct host_facts *facts, char *err, size_t err_len);
 
 /* For commands that record: reads the facts, then does the same. Passes to `say` a line for each missing privilege
  * that recording can do without, and what is lost without it. */
-int host_check_and_warn(void (*say)(const char *line), char *err, size_t err_len);
+int host_check_and_warn(say_fn say, char *err, size_t err_len);
 
 #endif

@@ -37,7 +37,7 @@ static const struct loss {
 #define N_LOSSES (sizeof(losses) / sizeof(losses[0]))
 _Static_assert(N_LOSSES <= LOSS_KINDS_MAX, "every loss has its total");
 
-static void take_counters(struct loss_log *log, const struct stamp *stamp, loss_say_fn say)
+static void take_counters(struct loss_log *log, const struct stamp *stamp, say_fn say)
 {
 	char line[512];
 	size_t i;
@@ -57,7 +57,7 @@ static void take_counters(struct loss_log *log, const struct stamp *stamp, loss_
 	}
 }
 
-static void take_hooks(struct loss_log *log, const struct stamp *stamp, loss_say_fn say)
+static void take_hooks(struct loss_log *log, const struct stamp *stamp, say_fn say)
 {
 	size_t n = stamp_hook_count(stamp), i;
 	char line[512];
@@ -74,7 +74,7 @@ static void take_hooks(struct loss_log *log, const struct stamp *stamp, loss_say
 	}
 }
 
-void loss_log_take(struct loss_log *log, const struct stamp *stamp, loss_say_fn say)
+void loss_log_take(struct loss_log *log, const struct stamp *stamp, say_fn say)
 {
 	take_counters(log, stamp, say);
 	take_hooks(log, stamp, say);

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiler/format/say.h"
+
 struct stamp;
 
 #define LOSS_KINDS_MAX 64
@@ -19,10 +21,8 @@ struct loss_log {
 	char hooks_said[LOSS_HOOKS_MAX];
 };
 
-typedef void (*loss_say_fn)(const char *line);
-
 /* Says which losses and missing hooks in this window's stamp were not said before. */
-void loss_log_take(struct loss_log *log, const struct stamp *stamp, loss_say_fn say);
+void loss_log_take(struct loss_log *log, const struct stamp *stamp, say_fn say);
 
 /* All losses so far, as "ring_full=12 tags_full=3"; "" when there were none. */
 void loss_log_totals(const struct loss_log *log, char *text, size_t size);

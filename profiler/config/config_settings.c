@@ -104,7 +104,6 @@ static bool names_pass(const char *value)
 	return symbol_names_set(value, NULL);
 }
 
-/* It goes over the wire as user:password. */
 bool config_says_true(const char *value)
 {
 	return strcmp(value, "true") == 0;
@@ -115,6 +114,7 @@ static bool truth_passes(const char *value)
 	return config_says_true(value) || strcmp(value, "false") == 0;
 }
 
+/* It goes over the wire as user:password. */
 static bool user_passes(const char *value)
 {
 	return config_line_passes(value) && !strchr(value, ':');

@@ -129,12 +129,6 @@ void json_string(struct json_writer *json, const char *text)
 		fputs("null", json->out);
 }
 
-void json_u64(struct json_writer *json, uint64_t value)
-{
-	before_value(json);
-	fprintf(json->out, "%" PRIu64, value);
-}
-
 void json_i64(struct json_writer *json, int64_t value)
 {
 	before_value(json);
@@ -171,7 +165,8 @@ void json_member_i64(struct json_writer *json, const char *key, int64_t value)
 void json_member_u64(struct json_writer *json, const char *key, uint64_t value)
 {
 	json_key(json, key);
-	json_u64(json, value);
+	before_value(json);
+	fprintf(json->out, "%" PRIu64, value);
 }
 
 int json_end(struct json_writer *json)

@@ -4,7 +4,7 @@
  *     json_begin(&json, out);
  *     json_object_begin(&json);
  *     json_key(&json, "ring_drops");
- *     json_u64(&json, 0);
+ *     json_i64(&json, 0);
  *     json_object_end(&json);
  *     err = json_end(&json);
  *
@@ -42,7 +42,6 @@ void json_array_end(struct json_writer *json);
 void json_key(struct json_writer *json, const char *key);
 /* NULL is written as null. */
 void json_string(struct json_writer *json, const char *text);
-void json_u64(struct json_writer *json, uint64_t value);
 void json_i64(struct json_writer *json, int64_t value);
 /* Seconds and the like, with up to 9 decimals; a NaN or an infinity is written as null. */
 void json_double(struct json_writer *json, double value);

@@ -136,6 +136,16 @@ int stamp_add_counter(struct stamp *stamp, const char *name, uint64_t value)
 	return 0;
 }
 
+int stamp_add_growth(struct stamp *stamp, const char *name, struct stamp_growth *growth, uint64_t now)
+{
+	uint64_t more = now > growth->told ? now - growth->told : 0;
+	int err = stamp_add_counter(stamp, name, more);
+
+	if (!err)
+		growth->told += more;
+	return err;
+}
+
 int stamp_add_coverage(struct stamp *stamp, const struct stamp_coverage *part)
 {
 	struct stamp_coverage *sum = &stamp->coverage;

@@ -90,6 +90,17 @@ int stamp_add_hook(struct stamp *stamp, const char *cause, const char *hook, enu
                    const char *reason);
 int stamp_add_counter(struct stamp *stamp, const char *name, uint64_t value);
 
+/* Of a counter that only grows, what stamps have been told already. Zeroed at first, or set to where to count from. */
+struct stamp_growth {
+	uint64_t told;
+};
+
+/*
+ * Adds by how much the counter has grown to `now` since it was last told; 0 where it seems to have shrunk, as one that
+ * could not be read does. As stamp_add_counter(); what could not be added is told the next time.
+ */
+int stamp_add_growth(struct stamp *stamp, const char *name, struct stamp_growth *growth, uint64_t now);
+
 /* Adds one window that was covered; -EINVAL when it ends before it begins. */
 int stamp_add_window(struct stamp *stamp, uint64_t first_ns, uint64_t last_ns);
 /* Adds what another stamp covered, except its threshold; -EINVAL as above. */

@@ -17,7 +17,7 @@
 #include "profiler/format/stamp.h"
 
 struct sink {
-	sink_say_fn say;
+	say_fn say;
 	struct sink_news *news;
 	struct sink_files *files;  /* NULL: none are written */
 	struct sink_push *push;    /* NULL: nothing is pushed */
@@ -132,8 +132,7 @@ static int open_all(struct sink *sink, const struct config *config, const char *
 	return open_push(sink, config, err, err_len);
 }
 
-struct sink *sink_new(const struct config *config, const char *output, sink_say_fn say, char *err,
-                      size_t err_len)
+struct sink *sink_new(const struct config *config, const char *output, say_fn say, char *err, size_t err_len)
 {
 	struct sink *sink = calloc(1, sizeof(*sink));
 	int result = -ENOMEM;
@@ -232,7 +231,8 @@ static void drop_older(struct sink *sink)
 
 	if (!older)
 		return;
-	sink->older = NULL;
+	sink->older = older->older;
+	older->older = NULL;
 	sink->before_failed |= sink_finish(older) != 0;
 	sink->before = sink_counts_sum(&older->now.counts, &sink->before);
 	sink->before = sink_counts_sum(&sink->before, &older->before);
@@ -245,7 +245,8 @@ static void poll_older(struct sink *sink)
 
 	if (!older)
 		return;
-	if (sink_poll(older) || (!older->push_until_ns && !sink_waiting(older)))
+	sink_poll(older);
+	if (older->push_until_ns ? has_ended(older) : !sink_waiting(older))
 		drop_older(sink);
 }
 
@@ -282,7 +283,8 @@ int sink_finish(struct sink *sink)
 	if (sink->through)
 		return sink->now.failed ? -EIO : 0;
 	sink->through = true;
-	drop_older(sink);
+	while (sink->older)
+		drop_older(sink);
 	outbox_free(sink->pack);
 	sink->pack = NULL;
 	sink_push_free(sink->push);
@@ -301,8 +303,13 @@ int sink_finish(struct sink *sink)
 
 void sink_take_over(struct sink *sink, struct sink *older)
 {
-	drop_older(older);
+	struct sink *newer = sink;
+
 	sink->older = older;
+	for (size_t i = 0; i < SINK_OLDER_MAX && newer; i++)
+		newer = newer->older;
+	if (newer)
+		drop_older(newer);
 	poll_older(sink);
 }
 
@@ -330,10 +337,11 @@ struct sink_counts sink_counts(const struct sink *sink)
 
 struct sink_counts sink_counts_all(const struct sink *sink)
 {
-	struct sink_counts all = sink_counts_sum(&sink->now.counts, &sink->before);
+	struct sink_counts all = { 0 };
 
-	if (!sink->older)
-		return all;
-	all = sink_counts_sum(&all, &sink->older->now.counts);
-	return sink_counts_sum(&all, &sink->older->before);
+	for (; sink; sink = sink->older) {
+		all = sink_counts_sum(&all, &sink->now.counts);
+		all = sink_counts_sum(&all, &sink->before);
+	}
+	return all;
 }

@@ -30,6 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiler/format/say.h"
+
 struct config;
 struct profile;
 struct sink;
@@ -40,14 +42,11 @@ struct sink;
 #define SINK_PACK_WINDOWS 8
 #define SINK_PACK_BYTES   ((size_t)128 << 20)
 
-typedef void (*sink_say_fn)(const char *line);
-
 /*
  * `output`: a file's path, or a folder (one that exists, or whose name ends in '/'), or NULL. The server and
  * the labels come from `config`, of which it keeps what it needs. NULL with a line in `err`.
  */
-struct sink *sink_new(const struct config *config, const char *output, sink_say_fn say, char *err,
-                      size_t err_len);
+struct sink *sink_new(const struct config *config, const char *output, say_fn say, char *err, size_t err_len);
 /* Frees the sink; without sink_finish() before it, what waits is not delivered. Takes NULL. */
 void sink_free(struct sink *sink);
 
@@ -79,8 +78,9 @@ int sink_finish(struct sink *sink);
 
 /*
  * Makes `sink` the owner of `older`, which still has windows to deliver to its own destinations: `sink` polls, ends
- * and frees it from now on. A sink that `older` had itself taken over is given up.
+ * and frees it from now on, and those that `older` had itself taken over. The oldest of more than SINK_OLDER_MAX is given up.
  */
+#define SINK_OLDER_MAX 8
 void sink_take_over(struct sink *sink, struct sink *older);
 
 /* The profile of the one file, after sink_finish(); NULL where each window is a file of its own, or when that was

@@ -135,7 +135,7 @@ void sink_news_file(struct sink_news *news, const char *path)
 	pthread_mutex_unlock(&news->lock);
 }
 
-void sink_news_take(struct sink_news *news, sink_say_fn say, struct sink_news_now *now)
+void sink_news_take(struct sink_news *news, say_fn say, struct sink_news_now *now)
 {
 	char *line[SINK_NEWS_LINES];
 	uint64_t told;

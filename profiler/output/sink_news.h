@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "profiler/format/say.h"
 #include "profiler/output/sink.h"
 
 struct sink_news;
@@ -43,6 +44,6 @@ struct sink_news_now {
 	char last_file[SINK_PATH_MAX]; /* "": none */
 };
 /* Fills `now` with the present state, and calls `say` for each line since the last call. */
-void sink_news_take(struct sink_news *news, sink_say_fn say, struct sink_news_now *now);
+void sink_news_take(struct sink_news *news, say_fn say, struct sink_news_now *now);
 
 #endif

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "profiler/process/process_stat.h"
 #include "profiler/tracer/tracer.h"
+#include "symbolizer/base/process_stat.h"
 
 struct followed_processes {
 	struct tracer *tracer;
@@ -63,7 +63,7 @@ struct followed *followed_add(struct followed_processes *all, uint32_t pid, bool
 	struct followed *f = followed_find(all, pid);
 	struct process_stat stat;
 
-	if (process_stat_read(pid, &stat)) {
+	if (process_stat_read("/proc", pid, &stat)) {
 		errno = ESRCH;
 		return NULL;
 	}
@@ -107,7 +107,7 @@ bool followed_is_given(const struct followed_processes *all, uint32_t pid)
 		f = followed_find(all, pid);
 		if (f && f->given)
 			return true;
-	} while (pid > 1 && !process_stat_read(pid, &stat));
+	} while (pid > 1 && !process_stat_read("/proc", pid, &stat));
 	return false;
 }
 

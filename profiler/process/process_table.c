@@ -13,8 +13,8 @@
 
 #include "symbolizer/base/clock.h"
 #include "profiler/process/exec_maps.h"
-#include "profiler/process/process_stat.h"
 #include "profiler/process/process_ranks.h"
+#include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
 
 struct process_key {
@@ -119,7 +119,7 @@ static bool read_identity(struct process *process)
 
 	process->program[0] = '\0';
 	process->code_address = 0;
-	if (process_stat_read(process->pid, &stat))
+	if (process_stat_read("/proc", process->pid, &stat))
 		return false;
 	process->pid_reused = !is_same(process, &stat);
 	if (process->pid_reused)

@@ -14,9 +14,9 @@
 #include <uthash.h>
 
 #include "bpf/abi.h"
-#include "profiler/process/process_stat.h"
 #include "profiler/format/stamp.h"
 #include "profiler/tracer/tracer.h"
+#include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
 
 #define WINDOWS_AFTER_EXIT 2
@@ -41,8 +41,8 @@ struct python_processes {
 	struct tracer *tracer;
 	struct symbolizer *symbolizer;
 	struct entry *by_pid;
-	uint64_t gone, refused, unknown;                /* since the beginning */
-	uint64_t gone_told, refused_told, unknown_told; /* of these python_processes_describe() */
+	uint64_t gone, refused, unknown; /* since the beginning */
+	struct stamp_growth gone_told, refused_told, unknown_told;
 	uint64_t tick_ns;
 };
 
@@ -166,7 +166,7 @@ static int tell(struct python_processes *p, uint32_t pid, struct abi_python *lay
 
 	if (!fits(layout))
 		return -EOPNOTSUPP;
-	if (process_stat_read(pid, &stat))
+	if (process_stat_read("/proc", pid, &stat))
 		return 0;
 	layout->start_ticks = stat.start_ticks;
 	return tracer_set_python(p->tracer, pid, layout);
@@ -408,13 +408,10 @@ int python_processes_describe(struct python_processes *p, struct stamp *stamp)
 
 	if (!p)
 		return 0;
-	err = stamp_add_counter(stamp, "python_code_gone", p->gone - p->gone_told);
+	err = stamp_add_growth(stamp, "python_code_gone", &p->gone_told, p->gone);
 	if (!err)
-		err = stamp_add_counter(stamp, "python_processes_refused", p->refused - p->refused_told);
+		err = stamp_add_growth(stamp, "python_processes_refused", &p->refused_told, p->refused);
 	if (!err)
-		err = stamp_add_counter(stamp, "python_versions_unknown", p->unknown - p->unknown_told);
-	p->gone_told = p->gone;
-	p->refused_told = p->refused;
-	p->unknown_told = p->unknown;
+		err = stamp_add_growth(stamp, "python_versions_unknown", &p->unknown_told, p->unknown);
 	return err;
 }

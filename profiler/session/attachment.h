@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiler/format/say.h"
+
 struct families;
 struct tag_watch;
 struct tracer;
@@ -35,7 +37,7 @@ struct attachment {
 	struct tag_watch *watch;
 	struct families *families; /* those who were forked while we attached are adopted, too */
 	bool always;               /* do not wait for a tag */
-	void (*say)(const char *line);
+	say_fn say;
 	const struct attachment_finder *finder; /* NULL: those of tag_watch.h and families.h */
 
 	/* Set by the functions below. */

@@ -110,7 +110,7 @@ static int open_tables(struct session *session)
 	return session->resolver && session->current ? 0 : -ENOMEM;
 }
 
-struct session *session_new(const struct config *config, const struct session_opts *opts, session_say_fn say,
+struct session *session_new(const struct config *config, const struct session_opts *opts, say_fn say,
                             char *err, size_t err_len)
 {
 	struct session *session = calloc(1, sizeof(*session));
@@ -245,7 +245,7 @@ int session_start(struct session *session, char *err, size_t err_len)
 		        session->symbolizer); /* with what attaching has added to the kernel */
 	session_walked(session, &session->begin_ns, &session->begin_unix_ns);
 	session->housekeeping_ns = session->begin_ns;
-	session->steal_ns = host_steal_ns(HOST_STAT);
+	session->steal_ns.told = host_steal_ns(HOST_STAT);
 	sampling_threshold_begin(&session->threshold, &session->config->sampling, session->tracer,
 	                         session->housekeeping_ns);
 	if (!result)

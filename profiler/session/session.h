@@ -22,13 +22,12 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "profiler/format/say.h"
 #include "profiler/tracer/tracer.h"
 
 struct config;
 struct profile;
 struct session;
-
-typedef void (*session_say_fn)(const char *line);
 
 struct session_opts {
 	bool only_adopted;    /* follow only the processes given, and their children; else the whole host */
@@ -49,7 +48,7 @@ struct session_progress {
 };
 
 /* `config` must outlive it. NULL with a line in `err`. */
-struct session *session_new(const struct config *config, const struct session_opts *opts, session_say_fn say,
+struct session *session_new(const struct config *config, const struct session_opts *opts, say_fn say,
                             char *err, size_t err_len);
 void session_free(struct session *session);
 

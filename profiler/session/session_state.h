@@ -3,6 +3,8 @@
 #ifndef STALLPROF_PROFILER_SESSION_STATE_H
 #define STALLPROF_PROFILER_SESSION_STATE_H
 
+#include "profiler/format/say.h"
+#include "profiler/format/stamp.h"
 #include "profiler/session/attachment.h"
 #include "profiler/session/sampling_threshold.h"
 #include "profiler/session/session.h"
@@ -14,7 +16,7 @@
 struct session {
 	const struct config *config;
 	struct session_opts opts;
-	session_say_fn say;
+	say_fn say;
 	struct tracer *tracer;
 	struct debuginfod *debuginfod; /* NULL: not configured */
 	struct symbol_saver *saver;    /* NULL: no memory for one */
@@ -32,7 +34,8 @@ struct session {
 	uint64_t number;                  /* of the ledger map that the programs write to now */
 	uint64_t first_of_next;           /* events of this number and above belong to `next` */
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
-	uint64_t housekeeping_ns, polled_ns, steal_ns;
+	uint64_t housekeeping_ns, polled_ns;
+	struct stamp_growth steal_ns;
 	struct attachment attachment;
 	unsigned int windows_at_rest;      /* that ended since a thread was tagged last */
 	bool behind;                       /* the last drain did not come to its end */

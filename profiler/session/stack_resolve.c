@@ -27,13 +27,13 @@ struct stack_resolver {
 	struct process_table *processes;
 	struct python_processes *pythons;
 	struct user_stack_memo *memo;
-	uint64_t by_registers;            /* stacks taken from the memo, for want of a copy */
-	uint64_t read_late;               /* stacks read from the waiting thread, for want of a copy */
-	uint64_t read_failed;             /* … which had woken before they were read */
-	uint64_t without_user;            /* stacks without any user part */
-	uint64_t incomplete;              /* stacks that do not reach the thread's start */
-	uint64_t python_unmatched;        /* stacks with evaluators and Python frames that are not as many */
-	uint64_t described[COUNTERS_MAX]; /* what stack_resolver_describe has told already */
+	uint64_t by_registers;     /* stacks taken from the memo, for want of a copy */
+	uint64_t read_late;        /* stacks read from the waiting thread, for want of a copy */
+	uint64_t read_failed;      /* … which had woken before they were read */
+	uint64_t without_user;     /* stacks without any user part */
+	uint64_t incomplete;       /* stacks that do not reach the thread's start */
+	uint64_t python_unmatched; /* stacks with evaluators and Python frames that are not as many */
+	struct stamp_growth described[COUNTERS_MAX];
 	uint64_t pcs[STACK_FRAMES_MAX];
 	bool is_caller[STACK_FRAMES_MAX];
 	int64_t native[STACK_FRAMES_MAX]; /* locations, by pc */
@@ -430,9 +430,7 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "symbol_blocks_saved", stats.index_blocks_saved };
 	counters[n++] = (struct stamp_counter){ "symbol_indexes_evicted", stats.index_files_evicted };
 	counters[n++] = (struct stamp_counter){ "symbol_index_errors", stats.index_errors };
-	for (i = 0; i < n && !err; i++) {
-		err = stamp_add_counter(stamp, counters[i].name, counters[i].value - resolver->described[i]);
-		resolver->described[i] = counters[i].value;
-	}
+	for (i = 0; i < n && !err; i++)
+		err = stamp_add_growth(stamp, counters[i].name, &resolver->described[i], counters[i].value);
 	return err ? err : describe_kernel(&stats, stamp);
 }

@@ -1,5 +1,6 @@
 /* Makes a window into a profile: scales the samples to the ledger, adds ledger and stamp. */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "profiler/tags/tag_names.h"
 #include "profiler/session/window_state.h"
 
-#define LABELS_MAX 9
+#define LABELS_MAX 16
 
 struct labels {
 	struct profile_label label[LABELS_MAX];
@@ -24,9 +25,15 @@ struct labels {
 	char span_id[17], trace_id[33], rank[12];
 };
 
+static void add_label(struct labels *labels, const struct profile_label *label)
+{
+	assert(labels->n < LABELS_MAX);
+	labels->label[labels->n++] = *label;
+}
+
 static void add_text(struct labels *labels, const char *key, const char *text)
 {
-	labels->label[labels->n++] = (struct profile_label){ .key = key, .str = text };
+	add_label(labels, &(struct profile_label){ .key = key, .str = text });
 }
 
 static void add_rank(struct window *window, const struct row *row, struct labels *labels)
@@ -59,12 +66,11 @@ static void labels_of(struct window *window, const struct row *row, struct label
 			snprintf(labels->trace_id + 2 * i, 3, "%02x", tag->trace_id[i]);
 		add_text(labels, "trace_id", labels->trace_id);
 	}
-	labels->label[labels->n++] =
-	        (struct profile_label){ .key = "pid", .num = row->key.tgid, .unit = "id" };
+	add_label(labels, &(struct profile_label){ .key = "pid", .num = row->key.tgid, .unit = "id" });
 	if (strcmp(tag->name, labels->label[0].str))
-		labels->label[labels->n++] = (struct profile_label){ .key = TAG_HASH_LABEL,
-			                                             .num = tag_hash(tag->name),
-			                                             .unit = TAG_HASH_UNIT };
+		add_label(labels, &(struct profile_label){ .key = TAG_HASH_LABEL,
+		                                           .num = tag_hash(tag->name),
+		                                           .unit = TAG_HASH_UNIT });
 }
 
 static void values_of(const struct row *row, int64_t ns, uint64_t count, int64_t values[WINDOW_TYPES])
@@ -144,8 +150,8 @@ static int add_unsampled(struct window *window, const struct row *row, struct la
 	}
 	if (ids) {
 		window->estimated_ns += magnitude(row->ns);
-		labels->label[labels->n++] =
-		        (struct profile_label){ .key = "stack_of_a_like_wait", .num = 1, .unit = "count" };
+		add_label(labels, &(struct profile_label){
+		                          .key = "stack_of_a_like_wait", .num = 1, .unit = "count" });
 		return profile_add_sample(window->profile, ids, n, values, labels->label, labels->n);
 	}
 	id = stack_placeholder(window->profile,

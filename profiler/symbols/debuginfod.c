@@ -50,7 +50,8 @@ struct debuginfod {
 	struct known known[KNOWN_MAX]; /* the oldest is overwritten, but not one that is waiting */
 	size_t n_known;                /* ever */
 	size_t n_held;                 /* wait, or have arrived */
-	uint64_t counters[COUNTERS], described[COUNTERS];
+	uint64_t counters[COUNTERS];
+	struct stamp_growth described[COUNTERS];
 };
 
 /* --- the thread --------------------------------------------------------------------------------------- */
@@ -298,9 +299,7 @@ int debuginfod_describe(struct debuginfod *d, struct stamp *stamp)
 	pthread_mutex_lock(&d->lock);
 	memcpy(now, d->counters, sizeof(now));
 	pthread_mutex_unlock(&d->lock);
-	for (i = 0; i < COUNTERS && !err; i++) {
-		err = stamp_add_counter(stamp, counter_names[i], now[i] - d->described[i]);
-		d->described[i] = now[i];
-	}
+	for (i = 0; i < COUNTERS && !err; i++)
+		err = stamp_add_growth(stamp, counter_names[i], &d->described[i], now[i]);
 	return err;
 }

@@ -14,14 +14,15 @@ static bool has_folder(const struct config_symbolizer *config)
 	return strcmp(config->cache_dir, CONFIG_NO_CACHE) != 0;
 }
 
-bool symbol_cache_fetched_dir(const struct config_symbolizer *config, char *path, size_t size)
+/* The path of the folder of fetched debug files, below cache_dir. False: there is none, or the path is too long. */
+static bool fetched_dir(const struct config_symbolizer *config, char *path, size_t size)
 {
 	int n = snprintf(path, size, "%s/debuginfod", config->cache_dir);
 
 	return has_folder(config) && n > 0 && (size_t)n < size;
 }
 
-struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config, void (*say)(const char *line))
+struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config, say_fn say)
 {
 	char folder[PATH_MAX], line[512];
 	struct debuginfod_opts opts = { .urls = config->debuginfod_urls,
@@ -32,7 +33,7 @@ struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config, 
 
 	if (!*config->debuginfod_urls)
 		return NULL;
-	if (!symbol_cache_fetched_dir(config, folder, sizeof(folder))) {
+	if (!fetched_dir(config, folder, sizeof(folder))) {
 		say("debug files are not fetched: there is no symbolizer.cache_dir for them");
 		return NULL;
 	}
@@ -63,7 +64,7 @@ struct symbolizer *symbol_cache_open(const struct config_symbolizer *config, str
 		.beside = beside,
 	};
 
-	if (symbol_cache_fetched_dir(config, folder, sizeof(folder)))
+	if (fetched_dir(config, folder, sizeof(folder)))
 		opts.fetched_dir = folder;
 	if (fetcher) {
 		opts.debug_missing = on_missing;
@@ -90,8 +91,7 @@ void symbol_cache_close(struct symbolizer *symbolizer, struct debuginfod *fetche
 	debuginfod_free(fetcher);
 }
 
-void symbol_cache_check(struct symbolizer *symbolizer, const struct config_symbolizer *config,
-                        void (*say)(const char *line))
+void symbol_cache_check(struct symbolizer *symbolizer, const struct config_symbolizer *config, say_fn say)
 {
 	int err = symbolizer_save(symbolizer, false);
 	char line[512];

@@ -3,18 +3,15 @@
 #define STALLPROF_PROFILER_SYMBOL_CACHE_H
 
 #include "profiler/config/config.h"
+#include "profiler/format/say.h"
 #include "profiler/symbols/debuginfod.h"
 #include "symbolizer/symbolizer.h"
-
-/* The path of the folder of fetched debug files, below cache_dir. False: there is none, or the path is too long. */
-bool symbol_cache_fetched_dir(const struct config_symbolizer *config, char *path, size_t size);
 
 /*
  * Starts the fetcher of debug files. NULL if none is configured, or if it can't be started, which is said in one
  * line. All functions of debuginfod.h take NULL.
  */
-struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config,
-                                        void (*say)(const char *line));
+struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config, say_fn say);
 
 /* Close it with symbol_cache_close(). `config` and `beside` must outlive it; without the latter (NULL) symbol_cache_keep() waits
  * for the disk. NULL with errno set. */
@@ -29,7 +26,6 @@ void symbol_cache_keep(struct symbolizer *symbolizer, struct debuginfod *fetcher
 void symbol_cache_close(struct symbolizer *symbolizer, struct debuginfod *fetcher);
 
 /* Says in one line why the cache folder is not used, when one is configured and is not. */
-void symbol_cache_check(struct symbolizer *symbolizer, const struct config_symbolizer *config,
-                        void (*say)(const char *line));
+void symbol_cache_check(struct symbolizer *symbolizer, const struct config_symbolizer *config, say_fn say);
 
 #endif

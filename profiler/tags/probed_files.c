@@ -38,13 +38,13 @@ struct user {
 
 struct probed_files {
 	struct tracer *tracer;
-	probed_files_say_fn say;
+	say_fn say;
 	struct probed_file *by_key;
 	struct user *by_pid;
 	uint64_t refused, swept_ns;
 };
 
-struct probed_files *probed_files_new(struct tracer *tracer, probed_files_say_fn say)
+struct probed_files *probed_files_new(struct tracer *tracer, say_fn say)
 {
 	struct probed_files *files = calloc(1, sizeof(*files));
 

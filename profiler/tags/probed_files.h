@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "profiler/format/say.h"
+
 struct probed_files;
 struct tracer;
 
@@ -19,10 +21,8 @@ struct tracer;
 	60000000000ULL /* how often those that map a file are looked for, as an exit may be missed */
 #define PROBED_FILES_RETRY_NS 10000000000ULL /* after a refusal */
 
-typedef void (*probed_files_say_fn)(const char *line);
-
 /* `tracer` must outlive it. NULL without memory. */
-struct probed_files *probed_files_new(struct tracer *tracer, probed_files_say_fn say);
+struct probed_files *probed_files_new(struct tracer *tracer, say_fn say);
 void probed_files_free(struct probed_files *files);
 
 /* `probes` as in tag_file.h. */

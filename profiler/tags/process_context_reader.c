@@ -3,14 +3,11 @@
 #include "profiler/tags/process_context_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "profiler/tags/process_context.pb-c.h"
-#include "symbolizer/base/maps.h"
 
 #define SERVICE_NAME   "service.name"
 #define SCHEMA_VERSION "threadlocal.schema_version"
@@ -254,50 +251,4 @@ int process_context_read_newest(int mem_fd, const uint64_t *addresses, size_t n,
 		result = 0;
 	}
 	return result;
-}
-
-struct mapping_search {
-	uint64_t addresses[PROCESS_CONTEXT_MAPPINGS_MAX];
-	size_t n;
-};
-
-static int look_at_mapping(const struct maps_entry *entry, void *context)
-{
-	struct mapping_search *search = context;
-
-	if (search->n < PROCESS_CONTEXT_MAPPINGS_MAX && process_context_is_mapping(entry->path))
-		search->addresses[search->n++] = entry->start;
-	return 0;
-}
-
-static int open_in_proc(pid_t pid, const char *name)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	return errno == ENOENT ? -ESRCH : -errno;
-}
-
-int process_context_read(pid_t pid, struct process_context *out)
-{
-	struct mapping_search search = { .n = 0 };
-	int maps = open_in_proc(pid, "maps"), mem = -1, err;
-
-	*out = (struct process_context){ 0 };
-	if (maps < 0)
-		return maps;
-	err = maps_read(maps, look_at_mapping, &search, NULL);
-	close(maps);
-	if (err)
-		return err;
-	mem = open_in_proc(pid, "mem");
-	if (mem < 0)
-		return mem;
-	err = process_context_read_newest(mem, search.addresses, search.n, out);
-	close(mem);
-	return err;
 }

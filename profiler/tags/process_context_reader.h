@@ -20,7 +20,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define PROCESS_CONTEXT_VERSION      2
 #define PROCESS_CONTEXT_PAYLOAD_MAX  65536
@@ -54,9 +53,6 @@ int process_context_read_at(int mem_fd, uint64_t address, struct process_context
  * among equals the newest. -ENOENT: there is none; or the error of the only one.
  */
 int process_context_read_newest(int mem_fd, const uint64_t *addresses, size_t n, struct process_context *out);
-
-/* Finds the context of a process and reads it. -ESRCH: no such process. */
-int process_context_read(pid_t pid, struct process_context *out);
 
 /* Decodes the payload alone; published_at_ns stays 0. -EPROTO, -EMSGSIZE, -ENOMEM. */
 int process_context_decode(const uint8_t *payload, size_t bytes, struct process_context *out);

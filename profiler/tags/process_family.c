@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/types.h>
 
-#include "profiler/process/process_stat.h"
+#include "symbolizer/base/process_stat.h"
 #include "profiler/tags/tag_scan.h"
 #include "symbolizer/base/search.h"
 
@@ -29,7 +29,7 @@ static void add(void *ctx, pid_t pid)
 	struct member *grown;
 	size_t want;
 
-	if (p->no_memory || process_stat_read((uint32_t)pid, &stat))
+	if (p->no_memory || process_stat_read("/proc", (uint32_t)pid, &stat))
 		return;
 	if (p->n == p->allocated) {
 		want = p->allocated ? p->allocated * 2 : 256;

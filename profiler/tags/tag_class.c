@@ -199,8 +199,3 @@ uint64_t tag_classes_take_refused(struct tag_classes *classes)
 	classes->n_refused = 0;
 	return n;
 }
-
-size_t tag_classes_count(const struct tag_classes *classes)
-{
-	return classes->count;
-}

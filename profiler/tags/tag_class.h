@@ -42,7 +42,5 @@ const char *tag_classes_of(struct tag_classes *classes, const char *name);
 
 /* How many distinct classes were turned away since the last call; TAG_CLASS_REFUSED_MAX: that many or more. */
 uint64_t tag_classes_take_refused(struct tag_classes *classes);
-/* How many distinct classes it has given. */
-size_t tag_classes_count(const struct tag_classes *classes);
 
 #endif

@@ -30,7 +30,7 @@
 
 struct tag_watch {
 	struct tracer *tracer;
-	tag_watch_say_fn say;
+	say_fn say;
 	struct context_locator *locator;
 	struct exec_maps *maps;
 	struct process_table *processes;
@@ -40,7 +40,7 @@ struct tag_watch {
 	struct look_queue *looks;
 	bool only_given, may_hold;
 	uint64_t now_ns;
-	uint64_t told[TOLD_MAX]; /* what tag_watch_describe has told already */
+	struct stamp_growth told[TOLD_MAX];
 	/* of the look in progress */
 	bool has_probes, has_log, all_attached, was_before;
 };
@@ -72,7 +72,7 @@ static void open_feed(struct tag_watch *watch)
 		watch->say(err);
 }
 
-struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, char *err, size_t err_len)
+struct tag_watch *tag_watch_new(struct tracer *tracer, say_fn say, char *err, size_t err_len)
 {
 	struct tag_watch *watch = calloc(1, sizeof(*watch));
 
@@ -438,10 +438,8 @@ int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 		{ "tag_slots_unlocated", found.slots_unlocated },
 		{ "process_contexts_bad", found.contexts_bad },
 	};
-	for (size_t i = 0; !err && i < TOLD_MAX; i++) {
-		err = stamp_add_counter(stamp, grown[i].name, grown[i].value - watch->told[i]);
-		watch->told[i] = grown[i].value;
-	}
+	for (size_t i = 0; !err && i < TOLD_MAX; i++)
+		err = stamp_add_growth(stamp, grown[i].name, &watch->told[i], grown[i].value);
 	if (!err) /* how many there are, not how many more */
 		err = stamp_add_counter(stamp, "cpus_not_covered", maps.cpus_not_covered);
 	return err;

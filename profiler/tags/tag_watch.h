@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiler/format/say.h"
+
 struct exec_maps;
 struct exec_maps_handler;
 struct process_table;
@@ -26,10 +28,8 @@ struct stamp;
 struct tag_watch;
 struct tracer;
 
-typedef void (*tag_watch_say_fn)(const char *line);
-
 /* Attaches to this program's own probes (stallprof tag). NULL with errno set and a line. */
-struct tag_watch *tag_watch_new(struct tracer *tracer, tag_watch_say_fn say, char *err, size_t err_len);
+struct tag_watch *tag_watch_new(struct tracer *tracer, say_fn say, char *err, size_t err_len);
 void tag_watch_free(struct tag_watch *watch);
 
 /* From then on tells both of exits and execs, and `pythons` also of forks and of files that are mapped. Each may be

@@ -60,7 +60,9 @@ static void resolve(const char *given, char *path, size_t size)
 		snprintf(path, size, "%s", given);
 }
 
-int cgroup_filter_find(const char *given, uint64_t *id, uint32_t *level, char *err, size_t err_len)
+/* `given` is the path of a folder in a cgroup2 mount, or below one, as /proc/PID/cgroup has it. -EINVAL with a line when
+ * it is not. */
+static int find_cgroup(const char *given, uint64_t *id, uint32_t *level, char *err, size_t err_len)
 {
 	char path[PATH_MAX];
 	union {
@@ -98,5 +100,5 @@ int cgroup_filter_choose(const struct config_filters *filters, uint64_t *id, uin
 		         "remove them, or use stallprof record -p");
 		return -ENOTSUP;
 	}
-	return filters->cgroup_count ? cgroup_filter_find(filters->cgroups[0], id, level, err, err_len) : 0;
+	return filters->cgroup_count ? find_cgroup(filters->cgroups[0], id, level, err, err_len) : 0;
 }

@@ -5,10 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `path` is that of a folder in a cgroup2 mount, or below one, as /proc/PID/cgroup has it. -EINVAL with a line when it
- * is not. */
-int cgroup_filter_find(const char *path, uint64_t *id, uint32_t *level, char *err, size_t err_len);
-
 struct config_filters;
 
 /*

@@ -4,30 +4,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define CHUNK_BYTES 16384
 
 int elf_headers_bytes(const struct elf_headers *headers, uint64_t offset, void *buffer, size_t len)
 {
-	size_t done = 0;
-
-	if (offset > headers->file_bytes || len > headers->file_bytes - offset)
-		return -EBADMSG;
-	while (done < len) {
-		ssize_t got = pread(headers->fd, (char *)buffer + done, len - done, (off_t)(offset + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return -EBADMSG;
-		done += (size_t)got;
-	}
-	return 0;
+	return elf_bytes_read(&headers->file, offset, buffer, len);
 }
 
 static int read_header(struct elf_headers *h)
@@ -36,53 +19,16 @@ static int read_header(struct elf_headers *h)
 	struct stat st;
 	int err;
 
-	if (fstat(h->fd, &st))
+	if (fstat(h->file.fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(*e))
 		return -ENOEXEC;
-	h->file_bytes = (uint64_t)st.st_size;
-	err = elf_headers_bytes(h, 0, e, sizeof(*e));
+	h->file.size = (uint64_t)st.st_size;
+	err = elf_bytes_header(&h->file, e);
 	if (err)
 		return err;
-	if (memcmp(e->e_ident, ELFMAG, SELFMAG) || e->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    e->e_ident[EI_DATA] != ELFDATA2LSB || e->e_machine != EM_X86_64 ||
-	    (e->e_type != ET_EXEC && e->e_type != ET_DYN))
+	if (e->e_machine != EM_X86_64 || (e->e_type != ET_EXEC && e->e_type != ET_DYN))
 		return -ENOEXEC;
-	return 0;
-}
-
-/* Reads `count` items into memory of its own, with a NUL behind them. */
-static int read_table(const struct elf_headers *h, uint64_t offset, size_t bytes, void **out)
-{
-	char *table = malloc(bytes + 1);
-	int err;
-
-	if (!table)
-		return -ENOMEM;
-	err = elf_headers_bytes(h, offset, table, bytes);
-	if (err) {
-		free(table);
-		return err;
-	}
-	table[bytes] = 0;
-	*out = table;
-	return 0;
-}
-
-static int read_segments(struct elf_headers *h)
-{
-	void *table;
-	int err;
-
-	if (!h->header.e_phnum)
-		return 0;
-	if (h->header.e_phentsize != sizeof(Elf64_Phdr) || h->header.e_phnum > ELF_HEADERS_SEGMENTS_MAX)
-		return -EBADMSG;
-	err = read_table(h, h->header.e_phoff, h->header.e_phnum * sizeof(Elf64_Phdr), &table);
-	if (err)
-		return err;
-	h->segments = table;
-	h->n_segments = h->header.e_phnum;
 	return 0;
 }
 
@@ -97,7 +43,7 @@ static int read_section_names(struct elf_headers *h)
 	names = &h->sections[h->header.e_shstrndx];
 	if (names->sh_type != SHT_STRTAB || names->sh_size > ELF_HEADERS_NAMES_MAX)
 		return -EBADMSG;
-	err = read_table(h, names->sh_offset, names->sh_size, &table);
+	err = elf_bytes_copy(&h->file, names->sh_offset, names->sh_size, &table);
 	if (err)
 		return err;
 	h->section_names = table;
@@ -114,7 +60,7 @@ static int read_sections(struct elf_headers *h)
 		return 0;
 	if (h->header.e_shentsize != sizeof(Elf64_Shdr) || h->header.e_shnum > ELF_HEADERS_SECTIONS_MAX)
 		return -EBADMSG;
-	err = read_table(h, h->header.e_shoff, h->header.e_shnum * sizeof(Elf64_Shdr), &table);
+	err = elf_bytes_copy(&h->file, h->header.e_shoff, h->header.e_shnum * sizeof(Elf64_Shdr), &table);
 	if (err)
 		return err;
 	h->sections = table;
@@ -126,10 +72,11 @@ int elf_headers_read(int fd, struct elf_headers *out)
 {
 	int err;
 
-	*out = (struct elf_headers){ .fd = fd };
+	*out = (struct elf_headers){ .file = { .fd = fd } };
 	err = read_header(out);
 	if (!err)
-		err = read_segments(out);
+		err = elf_bytes_segments(&out->file, &out->header, ELF_HEADERS_SEGMENTS_MAX, &out->segments,
+		                         &out->n_segments);
 	if (!err)
 		err = read_sections(out);
 	if (err)
@@ -144,7 +91,7 @@ void elf_headers_free(struct elf_headers *headers)
 	free(headers->segments);
 	free(headers->sections);
 	free(headers->section_names);
-	*headers = (struct elf_headers){ .fd = -1 };
+	*headers = (struct elf_headers){ .file = { .fd = -1 } };
 }
 
 const Elf64_Phdr *elf_headers_segment(const struct elf_headers *headers, uint32_t type)
@@ -178,7 +125,7 @@ int elf_headers_section_content(const struct elf_headers *headers, const Elf64_S
 
 	if (section->sh_size > max_bytes)
 		return -EBADMSG;
-	err = read_table(headers, section->sh_offset, section->sh_size, &table);
+	err = elf_bytes_copy(&headers->file, section->sh_offset, section->sh_size, &table);
 	if (!err)
 		*out = table;
 	return err;

@@ -1,7 +1,7 @@
 /*
  * The header tables of an ELF file, read by pread and without trust: for looking at a few bytes of very many
- * files, most of which hold nothing of interest. A file that is cut short or changed while it is read costs
- * an error or wrong bytes, never a fault. (symbolizer/elf/elf_file.h is for working with a file's content.)
+ * files, most of which hold nothing of interest. (symbolizer/elf/elf_file.h is for working with a file's content:
+ * it decompresses, relocates and makes up sections where there are none; both read by elf_bytes.h.)
  *
  * 64-bit little-endian x86-64 programs and shared objects only.
  */
@@ -12,13 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbolizer/elf/elf_bytes.h"
+
 #define ELF_HEADERS_SEGMENTS_MAX 128
 #define ELF_HEADERS_SECTIONS_MAX 8192
 #define ELF_HEADERS_NAMES_MAX    (1 << 20) /* bytes of section names */
 
 struct elf_headers {
-	int fd; /* the caller's, not closed */
-	uint64_t file_bytes;
+	struct elf_bytes file; /* its descriptor is the caller's, not closed */
 	Elf64_Ehdr header;
 	Elf64_Phdr *segments;
 	size_t n_segments;

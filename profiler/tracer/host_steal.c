@@ -23,10 +23,7 @@ uint64_t host_steal_ns(const char *path)
 	return hz > 0 ? ticks * (1000000000u / (uint64_t)hz) : 0;
 }
 
-int host_steal_describe(uint64_t *last_ns, struct stamp *stamp)
+int host_steal_describe(struct stamp_growth *growth, struct stamp *stamp)
 {
-	uint64_t now_ns = host_steal_ns(HOST_STAT), grown_ns = now_ns > *last_ns ? now_ns - *last_ns : 0;
-
-	*last_ns = now_ns;
-	return stamp_add_counter(stamp, "steal_ns", grown_ns);
+	return stamp_add_growth(stamp, "steal_ns", growth, host_steal_ns(HOST_STAT));
 }

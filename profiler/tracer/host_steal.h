@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct stamp;
+struct stamp_growth;
 
 #define HOST_STAT "/proc/stat"
 
@@ -15,8 +16,7 @@ struct stamp;
  * but in tests. */
 uint64_t host_steal_ns(const char *path);
 
-/* Adds the counter steal_ns: the steal since *last_ns, which is set to the present value. 0 or as
- * stamp_add_counter(). */
-int host_steal_describe(uint64_t *last_ns, struct stamp *stamp);
+/* Adds the counter steal_ns: by how much the steal has grown. As stamp_add_growth(). */
+int host_steal_describe(struct stamp_growth *growth, struct stamp *stamp);
 
 #endif

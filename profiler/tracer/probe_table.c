@@ -55,6 +55,7 @@ const struct probe probe_table[] = {
 	{ "writeback", "on_writeback_queue", PROBE_TP_BTF, "writeback_queue", true, NULL, NEWER, NULL },
 	{ "journal", "on_commit_start", PROBE_TP_BTF, "jbd2_start_commit", true, NULL, BUILTIN, NULL },
 	{ "journal", "on_commit_end", PROBE_TP_BTF, "jbd2_end_commit", true, NULL, BUILTIN, NULL },
+	{ "journal", "on_iter_journal", PROBE_ITERATOR, "task (journals)", false, NULL, BUILTIN, NULL },
 	{ "journal_xfs", "on_xfs_log_force", PROBE_TP_BTF, "xfs_log_force", true, NULL, NEWER, "xfs" },
 	{ "journal_xfs", "on_xfs_log_wait", PROBE_TP_BTF, "xlog_iclog_wait_on", true, NULL, NEWER, "xfs" },
 	{ "journal_btrfs", "", PROBE_UNTOLD, "log", true, NULL,

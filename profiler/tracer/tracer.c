@@ -83,10 +83,11 @@ static int fill_buffers(struct tracer *tracer)
 
 static int make_iterators(struct tracer *tracer)
 {
-	int result = task_walk_make(tracer->bpf->progs.on_iter_task, &tracer->iterator);
+	const struct stallprof_bpf *bpf = tracer->bpf;
+	int result = task_walk_make(bpf->progs.on_iter_task, &tracer->iterator);
 
-	return result ? result
-	              : task_walk_make(tracer->bpf->progs.on_iter_context, &tracer->context_iterator);
+	result = result ? result : task_walk_make(bpf->progs.on_iter_context, &tracer->context_iterator);
+	return result ? result : task_walk_make(bpf->progs.on_iter_journal, &tracer->journal_iterator);
 }
 
 static int find_hooks(struct tracer *tracer, char *err, size_t err_len)

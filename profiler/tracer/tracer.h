@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "profiler/format/say.h"
 
 struct probe_host;
 struct stamp;
@@ -39,7 +40,7 @@ struct tracer_opts {
 	uint32_t cgroup_level;
 	struct probe_host
 	        *host; /* what is known of the kernel; outlives the tracer. NULL: the tracer finds it out */
-	void (*say)(const char *line); /* called for each program that the kernel refused; may be NULL */
+	say_fn say;    /* called for each program that the kernel refused; may be NULL */
 };
 
 /* One event with its `ustack_len` bytes of user stack and `n_python` Python frames behind it. */

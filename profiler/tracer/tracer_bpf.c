@@ -31,6 +31,7 @@ static void do_free(struct tracer *tracer)
 	event_rings_free(tracer->rings);
 	bpf_link__destroy(tracer->iterator);
 	bpf_link__destroy(tracer->context_iterator);
+	bpf_link__destroy(tracer->journal_iterator);
 	ledger_maps_free(tracer->ledgers);
 	stallprof_bpf__destroy(tracer->bpf);
 	probe_host_free(tracer->own_host);
@@ -91,6 +92,8 @@ static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 		return result;
 	tracer->bpf->bss->hot_generation++;
 	result = do_iterate(tracer, ABI_ITER_ADOPT | ABI_ITER_REBASE);
+	if (!result && tracer->journal_iterator)
+		result = task_walk_run(tracer->journal_iterator);
 	if (result)
 		snprintf(err, err_len, "cannot walk over the threads: %s", strerror(-result));
 	return result;
@@ -272,13 +275,9 @@ static int do_describe(struct tracer *tracer, struct stamp *stamp)
 {
 	int result = tracer_links_describe(tracer->links, stamp);
 
-	for (int i = 0; i < ABI_COUNTER_MAX && !result; i++) {
-		uint64_t now = do_counter(tracer, i), *told = &tracer->described[i];
-		uint64_t more = (int64_t)(now - *told) > 0 ? now - *told : 0;
-
-		result = stamp_add_counter(stamp, counter_names[i], more);
-		*told += more;
-	}
+	for (int i = 0; i < ABI_COUNTER_MAX && !result; i++)
+		result = stamp_add_growth(stamp, counter_names[i], &tracer->described[i],
+		                          do_counter(tracer, i));
 	if (!result)
 		result = stamp_add_counter(stamp, "late_copies_failed", tracer->late_copies_failed);
 	tracer->late_copies_failed = 0;

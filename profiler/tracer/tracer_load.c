@@ -20,7 +20,7 @@ struct loader {
 	struct probe_host *host;
 	tracer_prepare_fn prepare;
 	const void *ctx;
-	void (*say)(const char *text); /* NULL: nobody asks */
+	say_fn say; /* NULL: nobody asks */
 	char *log;
 };
 
@@ -176,7 +176,7 @@ static struct stallprof_bpf *load_rest(const struct loader *loader, char *err, s
 }
 
 struct stallprof_bpf *tracer_load(struct probe_host *host, tracer_prepare_fn prepare, const void *ctx,
-                                  void (*say)(const char *text), char *err, size_t err_len)
+                                  say_fn say, char *err, size_t err_len)
 {
 	struct loader loader = { .host = host, .prepare = prepare, .ctx = ctx, .say = say };
 	struct stallprof_bpf *bpf;

@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+#include "profiler/format/say.h"
+
 struct probe_host;
 struct stallprof_bpf;
 
@@ -24,6 +26,6 @@ typedef void (*tracer_prepare_fn)(struct stallprof_bpf *bpf, const void *ctx);
  * programs are tried one by one only when it fails.
  */
 struct stallprof_bpf *tracer_load(struct probe_host *host, tracer_prepare_fn prepare, const void *ctx,
-                                  void (*say)(const char *text), char *err, size_t err_len);
+                                  say_fn say, char *err, size_t err_len);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef STALLPROF_PROFILER_TRACER_STATE_H
 #define STALLPROF_PROFILER_TRACER_STATE_H
 
+#include "profiler/format/stamp.h"
 #include "profiler/tracer/privileges.h"
 #include "profiler/tracer/tracer.h"
 
@@ -61,15 +62,15 @@ struct tracer {
 	struct privileges privileges;
 	struct tracer_links *links;
 	struct event_rings *rings;
-	struct bpf_link *iterator, *context_iterator;
+	struct bpf_link *iterator, *context_iterator, *journal_iterator;
 	tracer_event_fn on_event;
 	tracer_python_fn on_python;
 	void *ctx;
 	struct ledger_maps *ledgers;
 	uint64_t next_key;
 	uint64_t copied_late_ns, late_copies_failed;
-	int64_t tagged_drift;                /* what the last walk found, if it was not put right */
-	uint64_t described[ABI_COUNTER_MAX]; /* what tracer_describe() has added already */
+	int64_t tagged_drift; /* what the last walk found, if it was not put right */
+	struct stamp_growth described[ABI_COUNTER_MAX]; /* what tracer_describe() has added already */
 };
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,26 +11,9 @@
 
 int elf_file_read(const struct elf_file *f, uint64_t offset, void *buffer, size_t len)
 {
-	size_t done = 0;
-	ssize_t got;
+	struct elf_bytes bytes = elf_file_bytes(f);
 
-	if (!elf_file_within(f, offset, len))
-		return -EBADMSG;
-	if (f->image) {
-		memcpy(buffer, f->image + offset, len);
-		return 0;
-	}
-	while (done < len) {
-		got = pread(f->fd, (char *)buffer + done, len - done, (off_t)(offset + done));
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (!got)
-			return -EBADMSG;
-		done += (size_t)got;
-	}
-	return 0;
+	return elf_bytes_read(&bytes, offset, buffer, len);
 }
 
 int elf_file_read_at(const struct elf_file *f, uint64_t address, void *buffer, size_t len)

@@ -4,6 +4,7 @@
 
 #include <elf.h>
 
+#include "symbolizer/elf/elf_bytes.h"
 #include "symbolizer/elf/elf_file.h"
 
 struct loaded {
@@ -36,10 +37,17 @@ struct elf_file {
 	size_t n_segments;
 };
 
+static inline struct elf_bytes elf_file_bytes(const struct elf_file *f)
+{
+	return (struct elf_bytes){ .fd = f->fd, .image = f->image, .size = f->size };
+}
+
 /* Does the file have that many bytes there? */
 static inline bool elf_file_within(const struct elf_file *f, uint64_t offset, uint64_t len)
 {
-	return offset <= f->size && len <= f->size - offset;
+	struct elf_bytes bytes = elf_file_bytes(f);
+
+	return elf_bytes_within(&bytes, offset, len);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* Opens an ELF file: reads its headers, segments and table of sections. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,48 +10,23 @@
 
 #define MAX_SECTIONS (1 << 20)
 
-/* A table of `n` headers of `size` bytes. */
-static int read_table(struct elf_file *f, uint64_t offset, size_t n, size_t size, void **out)
-{
-	uint64_t len = (uint64_t)n * size;
-	int err;
-
-	if (!elf_file_within(f, offset, len))
-		return -EBADMSG;
-	*out = malloc(len + 1);
-	if (!*out)
-		return -ENOMEM;
-	err = elf_file_read(f, offset, *out, len);
-	if (!err)
-		f->memory += len;
-	return err;
-}
-
 static int read_header(struct elf_file *f)
 {
-	int err = elf_file_read(f, 0, &f->ehdr, sizeof(f->ehdr));
+	struct elf_bytes bytes = elf_file_bytes(f);
+	int err = elf_bytes_header(&bytes, &f->ehdr);
 
-	if (err)
-		return err;
-	if (memcmp(f->ehdr.e_ident, ELFMAG, SELFMAG) != 0 || f->ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    f->ehdr.e_ident[EI_DATA] != ELFDATA2LSB)
-		return -EBADMSG;
-	return 0;
+	return err == -ENOEXEC ? -EBADMSG : err;
 }
 
 static int read_segments(struct elf_file *f)
 {
+	struct elf_bytes bytes = elf_file_bytes(f);
 	size_t i;
-	int err;
+	int err = elf_bytes_segments(&bytes, &f->ehdr, UINT16_MAX, &f->phdrs, &f->n_phdrs);
 
-	if (!f->ehdr.e_phnum)
-		return 0;
-	if (f->ehdr.e_phentsize != sizeof(Elf64_Phdr))
-		return -EBADMSG;
-	err = read_table(f, f->ehdr.e_phoff, f->ehdr.e_phnum, sizeof(Elf64_Phdr), (void **)&f->phdrs);
-	if (err)
+	if (err || !f->n_phdrs)
 		return err;
-	f->n_phdrs = f->ehdr.e_phnum;
+	f->memory += f->n_phdrs * sizeof(*f->phdrs);
 	f->segments = calloc(f->n_phdrs, sizeof(*f->segments));
 	if (!f->segments)
 		return -ENOMEM;
@@ -85,15 +59,19 @@ static uint64_t count_sections(const struct elf_file *f)
 
 static int read_sections(struct elf_file *f)
 {
+	struct elf_bytes bytes = elf_file_bytes(f);
 	uint64_t n = count_sections(f);
+	void *table;
 	int err;
 
 	f->lost_sections = !n && f->ehdr.e_shoff;
 	if (!n)
 		return elf_sectionless_fill(f);
-	err = read_table(f, f->ehdr.e_shoff, n, sizeof(Elf64_Shdr), (void **)&f->shdrs);
+	err = elf_bytes_copy(&bytes, f->ehdr.e_shoff, n * sizeof(*f->shdrs), &table);
 	if (err)
 		return err;
+	f->shdrs = table;
+	f->memory += n * sizeof(*f->shdrs);
 	f->n_shdrs = n;
 	f->loaded = calloc(n + 1, sizeof(*f->loaded));
 	return f->loaded ? 0 : -ENOMEM;

@@ -121,7 +121,7 @@ void index_builder_start(struct index_builder *w, uint64_t low, enum index_sourc
 	*w = (struct index_builder){ .block = { .low = low, .source = source, .text_len = 1 } };
 }
 
-void index_builder_release(struct index_builder *w)
+static void release_builder(struct index_builder *w)
 {
 	free(w->segments);
 	free(w->scopes);
@@ -259,6 +259,6 @@ int index_builder_finish(struct index_builder *w, uint64_t high, struct index_bl
 		if (w->texts)
 			append(at, w->texts, text_len);
 	}
-	index_builder_release(w);
+	release_builder(w);
 	return err;
 }

@@ -95,7 +95,6 @@ uint32_t index_builder_scope(struct index_builder *w, uint32_t outer, const char
 void index_builder_segment(struct index_builder *w, uint64_t start, uint32_t scope, const char *file,
                            uint32_t line);
 int index_builder_finish(struct index_builder *w, uint64_t high, struct index_block **out);
-void index_builder_release(struct index_builder *w);
 
 /* Checksum of a block, or of anything else on disk; differs whenever a single byte was changed. */
 uint64_t index_checksum(const void *bytes, size_t len);

@@ -12,8 +12,7 @@
 #include "symbolizer/names/name_output.h"
 #include "symbolizer/names/rust_v0.h"
 
-#define MAX_NAME   4096 /* libiberty takes 220 bytes of stack for each character, if it must */
-#define MAX_OUTPUT ((size_t)1 << 20)
+#define MAX_NAME 4096 /* libiberty takes 220 bytes of stack for each character, if it must */
 
 #define PLT "@plt"
 
@@ -123,7 +122,8 @@ static bool is_clone_word(const char *word, size_t len, bool numbered)
 	return false;
 }
 
-size_t demangle_without_clones(const char *name)
+/* Length of the name without its clone suffixes. */
+static size_t without_clones(const char *name)
 {
 	size_t end = strlen(name), kept = end, len;
 	const char *dot;
@@ -218,7 +218,7 @@ char *demangle(const char *name, enum sym_names detail)
 	base = strndup(name, len ? len : strlen(name));
 	if (!base)
 		return NULL;
-	base[demangle_without_clones(base)] = 0;
+	base[without_clones(base)] = 0;
 	base = replace_mangled(base, detail);
 	if (base && is_plt)
 		base = append_plt(base);

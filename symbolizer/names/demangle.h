@@ -22,14 +22,9 @@
 #ifndef SYMBOLIZER_DEMANGLE_H
 #define SYMBOLIZER_DEMANGLE_H
 
-#include <stddef.h>
-
 #include "symbolizer/types.h"
 
 /* Returns the text to show for `name`, the caller's to free. NULL: show `name` as it is (or memory is short). */
 char *demangle(const char *name, enum sym_names detail);
-
-/* Length of the name without its clone suffixes. */
-size_t demangle_without_clones(const char *name);
 
 #endif

@@ -69,7 +69,7 @@ struct sym_python_range {
 
 /*
  * Offsets and sizes in bytes. Up to 3.12 they are those that the headers of these versions have, which are the
- * same for all their micro versions (tests/python-layout prints and checks the table); from 3.13 on
+ * same for all their micro versions (tests/unit/data/python_layout.c prints and checks the table); from 3.13 on
  * _Py_DebugOffsets of the file itself gives them.
  */
 struct sym_python_layout {

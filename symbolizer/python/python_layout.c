@@ -1,6 +1,6 @@
 /*
  * Where the numbers come from: the headers of CPython 3.8.18, 3.9.2, 3.9.18, 3.10.13, 3.11.2, 3.11.7 and
- * 3.12.1, for x86-64; tests/python-layout compiles a program against a version's headers that prints them.
+ * 3.12.1, for x86-64; tests/unit/data/python_layout.c compiles a program against a version's headers that prints them.
  * Debug builds have the same, builds with Py_TRACE_REFS others. The order of _Py_DebugOffsets' words is that of
  * 3.13.0, 3.13.18 and 3.14.10, where it is promised to stay within a version.
  */

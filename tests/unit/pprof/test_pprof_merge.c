@@ -1,4 +1,4 @@
-/* Tests of profile_merge(), profile_select() and profile_split(). */
+/* Tests of profile_merge() and profile_split(). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,43 +184,6 @@ static void test_pprof_merge__says_when_it_is_too_much(void **state)
 	profile_free(more);
 }
 
-static bool has_tag(const struct profile_sample_view *s, void *tag)
-{
-	return strcmp(s->labels[0].str, tag) == 0;
-}
-
-static void test_pprof_merge__select_keeps_what_it_is_told(void **state)
-{
-	struct profile *p = new_profile(MIB), *x;
-	int64_t lib;
-
-	(void)state;
-	profile_mapping(p, 0x1000, 0x2000, 0, "/app", NULL, true, true);
-	lib = profile_mapping(p, 0x3000, 0x4000, 0, "/lib", NULL, true, true);
-	add(p, lib, 0x3001, "f", "y", 1);
-	add(p, 0, 2, "g", "x", 3);
-	add(p, 0, 3, "h", "x", 0);
-	profile_set_time(p, 7, 8);
-	profile_add_comment(p, "c");
-	profile_add_note(p, "n");
-	profile_set_default_type(p, "contentions");
-	x = profile_select(p, has_tag, "x");
-	assert_listing(x, TYPES_LISTED "default\tcontentions\n"
-	                               "period\tdelay/nanoseconds\t1\n"
-	                               "time\t7\t8\n"
-	                               "comment\tc\n"
-	                               "note\tn\n"
-	                               "mapping\t0x1000/0x2000/0x0\t/app\t\t[FN][FL][LN][IN]\n"
-	                               "sample\t1 0\t0x3@ h() a.c:1\ttag=x\n"
-	                               "sample\t1 3\t0x2@ g() a.c:1\ttag=x\n");
-	assert_int_equal(profile_n_locations(x), 2);
-	profile_free(x);
-	x = profile_select(p, has_tag, "nobody");
-	assert_int_equal(profile_n_samples(x), 0);
-	profile_free(x);
-	profile_free(p);
-}
-
 /* Many stacks that share little, so that each sample brings texts and locations along. */
 static struct profile *big_profile(int n)
 {
@@ -388,7 +351,6 @@ int main(void)
 		cmocka_unit_test(test_pprof_merge__mappings_by_what_they_map),
 		cmocka_unit_test(test_pprof_merge__unequal_types_are_refused),
 		cmocka_unit_test(test_pprof_merge__says_when_it_is_too_much),
-		cmocka_unit_test(test_pprof_merge__select_keeps_what_it_is_told),
 		cmocka_unit_test(test_pprof_merge__split_leaves_notes_out),
 		cmocka_unit_test(test_pprof_merge__split_by_samples),
 		cmocka_unit_test(test_pprof_merge__split_by_bytes),

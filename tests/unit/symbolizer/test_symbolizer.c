@@ -333,8 +333,8 @@ static void test_symbolizer__gone_process(void **state)
 static void write_process(const char *start, const char *path)
 {
 	assert_int_equal(shell("mkdir -p '%s/77' && echo '77 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 "
-	                       "16 17 18 %s "
-	                       "20' > '%s/77/stat' && echo '1000-2000 r-xp 0 00:00 0 %s' > '%s/77/maps'",
+	                       "16 17 18 %s 20 21 22 "
+	                       "23' > '%s/77/stat' && echo '1000-2000 r-xp 0 00:00 0 %s' > '%s/77/maps'",
 	                       program_dir, start, program_dir, path, program_dir),
 	                 0);
 }

@@ -244,6 +244,43 @@ static void test_stamp__maxima(void **state)
 	stamp_free(stamp);
 }
 
+static void test_stamp__growth(void **state)
+{
+	struct stamp_growth growth = { 0 }, from_ten = { .told = 10 };
+	struct stamp *stamp = stamp_new();
+
+	(void)state;
+	assert_int_equal(stamp_add_growth(stamp, "g", &growth, 5), 0);
+	assert_int_equal(stamp_counter(stamp, "g"), 5);
+	assert_int_equal(stamp_add_growth(stamp, "g", &growth, 5), 0);
+	assert_int_equal(stamp_counter(stamp, "g"), 5);
+	assert_int_equal(stamp_add_growth(stamp, "g", &growth, 0), 0); /* it could not be read */
+	assert_int_equal(stamp_add_growth(stamp, "g", &growth, 7), 0);
+	assert_int_equal(stamp_counter(stamp, "g"), 7);
+	assert_int_equal(stamp_add_growth(stamp, "h", &from_ten, 11), 0);
+	assert_int_equal(stamp_counter(stamp, "h"), 1);
+	stamp_free(stamp);
+}
+
+/* What a full stamp could not take is told to the next one. */
+static void test_stamp__growth_is_not_lost(void **state)
+{
+	struct stamp_growth growth = { 0 };
+	struct stamp *full = stamp_new(), *next = stamp_new();
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < STAMP_COUNTERS_MAX; i++) {
+		snprintf(name, sizeof(name), "n%d", i);
+		assert_int_equal(stamp_add_counter(full, name, 1), 0);
+	}
+	assert_int_equal(stamp_add_growth(full, "g", &growth, 5), -ENOSPC);
+	assert_int_equal(stamp_add_growth(next, "g", &growth, 8), 0);
+	assert_int_equal(stamp_counter(next, "g"), 8);
+	stamp_free(full);
+	stamp_free(next);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +292,8 @@ int main(void)
 		cmocka_unit_test(test_stamp__formats),
 		cmocka_unit_test(test_stamp__malformed_lines_are_counted),
 		cmocka_unit_test(test_stamp__maxima),
+		cmocka_unit_test(test_stamp__growth),
+		cmocka_unit_test(test_stamp__growth_is_not_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -368,37 +368,41 @@ static void test_sink__what_cannot_be_made_into_a_series_is_said(void **state)
 	config_free(config);
 }
 
-/* A reload: what waits in the old one is delivered beside what the new one gets. */
+static struct sink *sink_to_server(void)
+{
+	struct config *config = config_pushing_to(server.url);
+	struct sink *sink = sink_to(config, NULL);
+
+	config_free(config);
+	return sink;
+}
+
+/* Two reloads while the server is down: what waits in the old sinks is delivered beside what the new one gets. */
 static void test_sink__takes_over_what_waits(void **state)
 {
-	struct config *config;
-	struct sink *old, *sink;
+	struct sink *sink = NULL, *newer;
 
 	(void)state;
 	start_server(503);
-	config = config_pushing_to(server.url);
-	old = sink_to(config, NULL);
-	sink_deliver(old, window_profile(ROOM, 1));
-	while (server.requests < 1)
-		pause_ms(2);
-	config_free(config);
-	config = config_pushing_to(server.url);
-	sink = sink_to(config, NULL);
-	sink_take_over(sink, old);
-	sink_deliver(sink, window_profile(ROOM, 1));
-	while (server.requests < 3)
-		pause_ms(2);
+	for (unsigned int i = 0; i < 3; i++) {
+		newer = sink_to_server();
+		if (sink)
+			sink_take_over(newer, sink);
+		sink = newer;
+		sink_deliver(sink, window_profile(ROOM, 1));
+		while (server.requests < 1 + 2 * i)
+			pause_ms(2);
+	}
 	server.status = 200;
-	for (int i = 0; i < 15000 && sink_counts_all(sink).pushed < 4; i++) {
+	for (int i = 0; i < 15000 && sink_counts_all(sink).pushed < 6; i++) {
 		sink_poll(sink);
 		pause_ms(2);
 	}
-	assert_int_equal(sink_counts_all(sink).pushed, 4);
+	assert_int_equal(sink_counts_all(sink).pushed, 6);
 	assert_int_equal(sink_counts(sink).pushed, 2);
 	assert_int_equal(end(sink, 10 * SECOND), 0);
-	assert_int_equal(sink_counts_all(sink).pushed, 4);
+	assert_int_equal(sink_counts_all(sink).pushed, 6);
 	sink_free(sink);
-	config_free(config);
 }
 
 /* --- files -------------------------------------------------------------------------------------------------- */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "profiler/process/followed.h"
-#include "profiler/process/process_stat.h"
 #include "profiler/tracer/tracer_state.h"
+#include "symbolizer/base/process_stat.h"
 
 #define PID 4711
 
@@ -20,8 +20,9 @@ static uint64_t start_ticks;
 /* What the BPF side has: which of two processes with that pid. */
 static bool known[3];
 
-int process_stat_read(uint32_t pid, struct process_stat *out)
+int process_stat_read(const char *proc, uint32_t pid, struct process_stat *out)
 {
+	assert_string_equal(proc, "/proc");
 	assert_int_equal(pid, PID);
 	*out = (struct process_stat){ .start_ticks = start_ticks };
 	return start_ticks ? 0 : -ESRCH;

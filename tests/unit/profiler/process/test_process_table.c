@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "profiler/process/process_table.h"
+#include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
 
 #define SECOND_NS 1000000000ULL
@@ -37,24 +38,12 @@ static int free_table(void **state)
 	return 0;
 }
 
-/* Field 22 of /proc/PID/stat. */
 static uint64_t start_ns_of(pid_t pid)
 {
-	char path[64], line[1024];
-	unsigned long long ticks;
-	FILE *file;
+	struct process_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	assert_non_null(fgets(line, sizeof(line), file));
-	fclose(file);
-	assert_int_equal(
-	        sscanf(strrchr(line, ')') + 1,
-	               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-	               &ticks),
-	        1);
-	return ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
+	assert_int_equal(process_stat_read("/proc", (uint32_t)pid, &stat), 0);
+	return stat.start_ticks * (SECOND_NS / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 /* The name given first stays as long as the process is remembered. */

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "bpf/abi.h"
-#include "profiler/process/process_stat.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/format/stamp.h"
 #include "profiler/tracer/tracer_state.h"
+#include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
 
 /* What the BPF side was told. */
@@ -141,7 +141,7 @@ static uint64_t start_of(pid_t pid)
 {
 	struct process_stat stat;
 
-	assert_int_equal(process_stat_read((uint32_t)pid, &stat), 0);
+	assert_int_equal(process_stat_read("/proc", (uint32_t)pid, &stat), 0);
 	return stat.start_ticks;
 }
 

@@ -79,7 +79,6 @@ static void test_demangle__clones(void **state)
 	assert_shown("_RNvC1a1b.llvm.99", SYM_NAMES_FULL, "a::b");
 	assert_shown("_RNvC1a1b.other", SYM_NAMES_FULL, "a::b [clone .other]");
 	assert_shown("_RNvC1a1b.other", SYM_NAMES_TEMPLATES, "a::b");
-	assert_int_equal(demangle_without_clones("f.part.0"), 1);
 }
 
 static void test_demangle__versions_and_plt(void **state)
