@@ -133,7 +133,7 @@ static int write_stream(const char *path, const void *bytes, size_t len)
 }
 
 /* So that the rename itself survives a crash. File systems that can't sync a folder do without. */
-static void sync_folder(const char *path)
+static void sync_dir(const char *path)
 {
 	char copy[PATH_MAX];
 	int fd;
@@ -178,7 +178,7 @@ static int replace_file(const char *path, const struct stat *old, const void *by
 	if (ret < 0)
 		unlink(temp);
 	else
-		sync_folder(path);
+		sync_dir(path);
 	return ret;
 }
 

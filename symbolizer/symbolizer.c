@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "symbolizer/index/index_folder.h"
+#include "symbolizer/index/index_dir.h"
 #include "symbolizer/symbolizer_state.h"
 
 #define DEFAULT_MEMORY_BYTES ((size_t)512 << 20)
@@ -35,14 +35,14 @@ static struct kernel *new_kernel(struct symbolizer *s, const struct symbolizer_o
 	return kernel_new(&s->env, &kernel);
 }
 
-static void open_folder(struct symbolizer *s, const struct symbolizer_opts *opts)
+static void open_dir(struct symbolizer *s, const struct symbolizer_opts *opts)
 {
 	uint64_t max = opts->max_cache_bytes ? opts->max_cache_bytes : DEFAULT_CACHE_BYTES;
 
 	if (!opts->cache_dir || !*opts->cache_dir)
 		return;
-	s->folder_err = index_folder_open(opts->cache_dir, max, &s->folder);
-	if (s->folder_err)
+	s->dir_err = index_dir_open(opts->cache_dir, max, &s->dir);
+	if (s->dir_err)
 		s->stats.index_errors++;
 }
 
@@ -54,14 +54,14 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 	s->strings = intern_new(MAX_STRING_BYTES);
 	if (!s->debug_dir || !s->proc || !s->strings || (opts->fetched_dir && !s->fetched_dir))
 		return -ENOMEM;
-	open_folder(s, opts);
+	open_dir(s, opts);
 	s->env = (struct object_environment){
 		.strings = s->strings,
 		.debug_dir = s->debug_dir,
 		.fetched_dir = s->fetched_dir,
 		.debug_missing = opts->debug_missing,
 		.missing_context = opts->missing_context,
-		.folder = s->folder,
+		.dir = s->dir,
 		.beside = opts->beside,
 		.max_bytes = opts->max_memory_bytes ? opts->max_memory_bytes : DEFAULT_MEMORY_BYTES,
 		.keep_mangled = opts->keep_mangled,
@@ -104,7 +104,7 @@ void symbolizer_free(struct symbolizer *s)
 	lone_files_free(&s->files);
 	kernel_free(s->kernel);
 	object_cache_free(s->objects);
-	index_folder_close(s->folder);
+	index_dir_close(s->dir);
 	free(s->unwound);
 	intern_free(s->strings);
 	free(s->debug_dir);
@@ -295,14 +295,14 @@ int symbolizer_save(struct symbolizer *s, bool last)
 {
 	bool wrote = false;
 
-	if (!s->folder)
-		return s->folder_err;
+	if (!s->dir)
+		return s->dir_err;
 	wrote |= object_cache_save(s->objects, last);
 	wrote |= kernel_save(s->kernel, last);
 	wrote |= lone_files_save(&s->files, last);
-	if (wrote && !index_folder_lock(s->folder, last)) {
-		s->stats.index_files_evicted += index_folder_trim(s->folder);
-		index_folder_unlock(s->folder);
+	if (wrote && !index_dir_lock(s->dir, last)) {
+		s->stats.index_files_evicted += index_dir_trim(s->dir);
+		index_dir_unlock(s->dir);
 	}
 	return 0;
 }

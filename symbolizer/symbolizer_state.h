@@ -18,8 +18,8 @@ struct symbolizer {
 	uint64_t unwound_generation;  /* of `objects`, whose rules are in it */
 	struct lone_files files;
 	char *debug_dir, *fetched_dir, *proc;
-	struct index_folder *folder; /* NULL: none */
-	int folder_err;              /* why there is none, though one is wanted */
+	struct index_dir *dir; /* NULL: none */
+	int dir_err;           /* why there is none, though one is wanted */
 	struct symbolizer_stats stats;
 	struct answer_room room;
 };

@@ -113,11 +113,11 @@ static int load(struct agent *agent, char *err, size_t err_len)
 
 static int open_session(struct agent *agent, char *err, size_t err_len)
 {
-	const char *folder = agent->config->output.directory;
+	const char *dir = agent->config->output.directory;
 	struct session_opts opts = { 0 };
 	char output[4096];
 
-	snprintf(output, sizeof(output), "%s%s", folder, folder[0] ? "/" : "");
+	snprintf(output, sizeof(output), "%s%s", dir, dir[0] ? "/" : "");
 	agent->sink = sink_new(agent->config, output, say, err, err_len);
 	if (!agent->sink)
 		return -errno;

@@ -294,9 +294,9 @@ static void say_where(const struct sink *sink)
 {
 	unsigned long long kept = sink_counts(sink).kept;
 
-	if (sink_folder(sink) && kept)
+	if (sink_dir(sink) && kept)
 		fprintf(stderr, "stallprof: %llu profile%s in %s: stallprof top %s\n", kept,
-		        kept == 1 ? " is" : "s are", sink_folder(sink), sink_folder(sink));
+		        kept == 1 ? " is" : "s are", sink_dir(sink), sink_dir(sink));
 	else if (sink_last_file(sink)[0])
 		fprintf(stderr, "stallprof: the profile is %s\n", sink_last_file(sink));
 }

@@ -163,7 +163,7 @@ void sink_free(struct sink *sink)
 
 int sink_wants_windows(const struct sink *sink)
 {
-	return sink->push || (sink->files && sink_files_is_folder(sink->files));
+	return sink->push || (sink->files && sink_files_is_dir(sink->files));
 }
 
 /* --- delivering ------------------------------------------------------------------------------------------ */
@@ -325,9 +325,9 @@ const char *sink_last_file(const struct sink *sink)
 	return sink->now.last_file;
 }
 
-const char *sink_folder(const struct sink *sink)
+const char *sink_dir(const struct sink *sink)
 {
-	return sink->files && sink_files_is_folder(sink->files) ? sink_files_output(sink->files) : NULL;
+	return sink->files && sink_files_is_dir(sink->files) ? sink_files_output(sink->files) : NULL;
 }
 
 struct sink_counts sink_counts(const struct sink *sink)

@@ -90,7 +90,7 @@ const struct profile *sink_whole(const struct sink *sink);
 /* The path of the last file, "" when none was written. */
 const char *sink_last_file(const struct sink *sink);
 /* The folder that windows go to; NULL when there is none. */
-const char *sink_folder(const struct sink *sink);
+const char *sink_dir(const struct sink *sink);
 
 /* What became of the windows so far, as of the last sink_poll(). */
 struct sink_counts {

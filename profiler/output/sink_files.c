@@ -20,7 +20,7 @@
 #include "profiler/output/outbox.h"
 #include "profiler/output/sink_news.h"
 #include "profiler/format/stamp.h"
-#include "profiler/output/window_folder.h"
+#include "profiler/output/window_dir.h"
 
 /* The longest that a thread that does not hang takes to notice that it must stop. */
 #define STOP_NS (200 * 1000000ULL)
@@ -29,7 +29,7 @@ struct sink_files {
 	struct outbox *box;
 	struct sink_news *news;
 	uint64_t max_bytes;
-	bool folder;
+	bool dir;
 	char output[SINK_PATH_MAX];
 	/* Of the thread: */
 	bool fails;               /* the last window was not kept */
@@ -66,7 +66,7 @@ static int write_profile(struct sink_files *files, const char *path, struct prof
 
 static int write_window(struct sink_files *files, struct profile *profile, char path[SINK_PATH_MAX])
 {
-	int result = window_folder_path(files->output, profile_time_ns(profile), path, SINK_PATH_MAX);
+	int result = window_dir_path(files->output, profile_time_ns(profile), path, SINK_PATH_MAX);
 
 	if (result) {
 		if (!files->fails)
@@ -75,7 +75,7 @@ static int write_window(struct sink_files *files, struct profile *profile, char 
 	}
 	result = write_profile(files, path, profile);
 	if (!result)
-		window_folder_trim(files->output, files->max_bytes);
+		window_dir_trim(files->output, files->max_bytes);
 	return result;
 }
 
@@ -146,7 +146,7 @@ static enum outbox_result deliver(void *ctx, void *item, bool last_try)
 	struct parcel *parcel = item;
 
 	(void)last_try;
-	if (parcel->profile && files->folder)
+	if (parcel->profile && files->dir)
 		keep_window(files, parcel->profile);
 	else if (parcel->profile)
 		merge_window(files, parcel->profile);
@@ -186,7 +186,7 @@ static void ended(void *ctx)
 
 /* --- making ---------------------------------------------------------------------------------------------- */
 
-static bool is_folder(const char *path)
+static bool is_dir(const char *path)
 {
 	struct stat st;
 	size_t n = strlen(path);
@@ -194,7 +194,7 @@ static bool is_folder(const char *path)
 	return (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) || (n && path[n - 1] == '/');
 }
 
-static int prepare_folder(const char *path, char *err, size_t err_len)
+static int prepare_dir(const char *path, char *err, size_t err_len)
 {
 	if (mkdir(path, 0755) == 0 || errno == EEXIST)
 		return access(path, W_OK) == 0
@@ -209,15 +209,15 @@ static int prepare_folder(const char *path, char *err, size_t err_len)
 /* Finds out now that it cannot be written, not after an hour of recording. */
 static int check_file(const char *path, char *err, size_t err_len)
 {
-	char folder[PATH_MAX];
+	char dir[PATH_MAX];
 	char *slash;
 
-	snprintf(folder, sizeof(folder), "%s", path);
-	slash = strrchr(folder, '/');
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
 	/* With the slash at its end it is found only if it is a folder. */
 	if (slash)
 		slash[1] = '\0';
-	if (access(slash ? folder : ".", W_OK) == 0)
+	if (access(slash ? dir : ".", W_OK) == 0)
 		return 0;
 	snprintf(err, err_len, "cannot write %s: %s: choose another place with -o", path, strerror(errno));
 	return -EACCES;
@@ -232,13 +232,13 @@ static int open_output(struct sink_files *files, const char *output, char *err, 
 		return -ENAMETOOLONG;
 	}
 	snprintf(files->output, sizeof(files->output), "%s", output);
-	files->folder = is_folder(output);
-	if (!files->folder)
+	files->dir = is_dir(output);
+	if (!files->dir)
 		return check_file(output, err, err_len);
 	for (n = strlen(files->output); n > 1 && files->output[n - 1] == '/'; n--)
 		files->output[n - 1] = '\0';
-	window_folder_clean(output);
-	return prepare_folder(output, err, err_len);
+	window_dir_clean(output);
+	return prepare_dir(output, err, err_len);
 }
 
 struct sink_files *sink_files_new(const struct config *config, const char *output, struct sink_news *news,
@@ -284,7 +284,7 @@ void sink_files_lose(struct sink_files *files)
 	const struct sink_counts lost = { .not_kept = 1 };
 
 	atomic_fetch_add(&files->dropped, 1);
-	if (files->folder) {
+	if (files->dir) {
 		sink_news_count(files->news, &lost);
 		sink_news_keeping(files->news, true);
 	}
@@ -294,7 +294,7 @@ void sink_files_lose(struct sink_files *files)
 void sink_files_put(struct sink_files *files, struct profile *profile, bool last)
 {
 	/* Without a profile there is something to do only if there was one. */
-	bool needed = profile || (!files->folder && outbox_has_begun(files->box));
+	bool needed = profile || (!files->dir && outbox_has_begun(files->box));
 	struct parcel *parcel = needed ? malloc(sizeof(*parcel)) : NULL;
 
 	if (!parcel) {
@@ -311,7 +311,7 @@ void sink_files_put(struct sink_files *files, struct profile *profile, bool last
 
 uint64_t sink_files_dropped(struct sink_files *files)
 {
-	return files->folder ? atomic_exchange(&files->dropped, 0) : 0;
+	return files->dir ? atomic_exchange(&files->dropped, 0) : 0;
 }
 
 size_t sink_files_count(struct sink_files *files)
@@ -336,7 +336,7 @@ bool sink_files_give_up(struct sink_files *files)
 	left = outbox_has_ended(files->box) ? atomic_load(&files->left) : waiting;
 	if (left)
 		sink_news_failed(files->news);
-	if (left && files->folder)
+	if (left && files->dir)
 		sink_news_say(files->news, "%s: %zu window%s not written: the disk took too long",
 		              files->output, left, left == 1 ? " is" : "s are");
 	else if (left)
@@ -366,9 +366,9 @@ const char *sink_files_output(const struct sink_files *files)
 	return files->output;
 }
 
-bool sink_files_is_folder(const struct sink_files *files)
+bool sink_files_is_dir(const struct sink_files *files)
 {
-	return files->folder;
+	return files->dir;
 }
 
 const struct profile *sink_files_whole(const struct sink_files *files)

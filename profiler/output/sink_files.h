@@ -43,7 +43,7 @@ void sink_files_free(struct sink_files *files);
 
 /* The path that was given, without slashes at its end; whether it is a folder. */
 const char *sink_files_output(const struct sink_files *files);
-bool sink_files_is_folder(const struct sink_files *files);
+bool sink_files_is_dir(const struct sink_files *files);
 
 /* The merged profile, after sink_files_has_ended(). NULL: there is none. */
 const struct profile *sink_files_whole(const struct sink_files *files);

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/symbols/debug_folder.h"
+#include "profiler/symbols/debug_dir.h"
 #include "profiler/symbols/debuginfod_fetch.h"
 #include "profiler/format/stamp.h"
 #include "symbolizer/base/clock.h"
@@ -37,7 +37,7 @@ struct known {
 };
 
 struct debuginfod {
-	char *folder, *url_list;
+	char *dir, *url_list;
 	const char *urls[URLS_MAX];
 	size_t n_urls;
 	uint64_t max_bytes, timeout_seconds;
@@ -65,7 +65,7 @@ static int fetch_from(struct debuginfod *d, const char *url, const char *build_i
 		                          .timeout_seconds = d->timeout_seconds,
 		                          .stop = &d->stop };
 	char *path;
-	int fd = debug_folder_begin(d->folder, &path), err;
+	int fd = debug_dir_begin(d->dir, &path), err;
 
 	if (fd < 0)
 		return -EIO;
@@ -73,7 +73,7 @@ static int fetch_from(struct debuginfod *d, const char *url, const char *build_i
 	close(fd);
 	if (err)
 		unlink(path);
-	else if (debug_folder_keep(d->folder, path, build_id))
+	else if (debug_dir_keep(d->dir, path, build_id))
 		err = -EIO;
 	free(path);
 	return err;
@@ -88,7 +88,7 @@ static int fetch(struct debuginfod *d, const char *build_id)
 	for (i = 0; i < d->n_urls && !atomic_load(&d->stop); i++) {
 		got = fetch_from(d, d->urls[i], build_id);
 		if (!got) {
-			debug_folder_trim(d->folder, d->max_bytes, build_id);
+			debug_dir_trim(d->dir, d->max_bytes, build_id);
 			return 0;
 		}
 		if (got != -ENOENT)
@@ -184,11 +184,11 @@ struct debuginfod *debuginfod_new(const struct debuginfod_opts *opts)
 	pthread_cond_init(&d->wake, NULL);
 	d->max_bytes = opts->max_bytes;
 	d->timeout_seconds = opts->timeout_seconds;
-	d->folder = strdup(opts->folder);
+	d->dir = strdup(opts->dir);
 	d->url_list = strdup(opts->urls);
-	if (d->folder && d->url_list) {
+	if (d->dir && d->url_list) {
 		split_urls(d);
-		err = debug_folder_make(d->folder);
+		err = debug_dir_make(d->dir);
 		err = err ? err : start(d);
 	}
 	if (!err)
@@ -211,7 +211,7 @@ void debuginfod_free(struct debuginfod *d)
 	}
 	pthread_cond_destroy(&d->wake);
 	pthread_mutex_destroy(&d->lock);
-	free(d->folder);
+	free(d->dir);
 	free(d->url_list);
 	free(d);
 }

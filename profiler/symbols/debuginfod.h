@@ -34,8 +34,8 @@ struct debuginfod;
 struct stamp;
 
 struct debuginfod_opts {
-	const char *urls;   /* base URLs, separated by blanks; asked in this order */
-	const char *folder; /* made with its parent when missing */
+	const char *urls; /* base URLs, separated by blanks; asked in this order */
+	const char *dir;  /* made with its parent when missing */
 	uint64_t max_bytes;
 	uint64_t timeout_seconds;
 };

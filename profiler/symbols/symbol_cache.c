@@ -9,7 +9,7 @@
 
 #include "profiler/config/symbol_names.h"
 
-static bool has_folder(const struct config_symbolizer *config)
+static bool has_dir(const struct config_symbolizer *config)
 {
 	return strcmp(config->cache_dir, CONFIG_NO_CACHE) != 0;
 }
@@ -19,27 +19,27 @@ static bool fetched_dir(const struct config_symbolizer *config, char *path, size
 {
 	int n = snprintf(path, size, "%s/debuginfod", config->cache_dir);
 
-	return has_folder(config) && n > 0 && (size_t)n < size;
+	return has_dir(config) && n > 0 && (size_t)n < size;
 }
 
 struct debuginfod *symbol_cache_fetcher(const struct config_symbolizer *config, say_fn say)
 {
-	char folder[PATH_MAX], line[512];
+	char dir[PATH_MAX], line[512];
 	struct debuginfod_opts opts = { .urls = config->debuginfod_urls,
-		                        .folder = folder,
+		                        .dir = dir,
 		                        .max_bytes = config->debuginfod_bytes,
 		                        .timeout_seconds = config->debuginfod_timeout_seconds };
 	struct debuginfod *fetcher;
 
 	if (!*config->debuginfod_urls)
 		return NULL;
-	if (!fetched_dir(config, folder, sizeof(folder))) {
+	if (!fetched_dir(config, dir, sizeof(dir))) {
 		say("debug files are not fetched: there is no symbolizer.cache_dir for them");
 		return NULL;
 	}
 	fetcher = debuginfod_new(&opts);
 	if (!fetcher) {
-		snprintf(line, sizeof(line), "debug files are not fetched: %.400s: %s", folder,
+		snprintf(line, sizeof(line), "debug files are not fetched: %.400s: %s", dir,
 		         errno == EPERM ? "others may write to it, or it is another user's"
 		                        : strerror(errno));
 		say(line);
@@ -55,17 +55,17 @@ static void on_missing(const char *build_id, void *context)
 struct symbolizer *symbol_cache_open(const struct config_symbolizer *config, struct debuginfod *fetcher,
                                      const struct sym_beside *beside)
 {
-	char folder[PATH_MAX];
+	char dir[PATH_MAX];
 	struct symbolizer_opts opts = {
 		.max_memory_bytes = config->max_memory_bytes,
 		.debug_dir = config->debug_dir[0] ? config->debug_dir : NULL,
-		.cache_dir = has_folder(config) ? config->cache_dir : NULL,
+		.cache_dir = has_dir(config) ? config->cache_dir : NULL,
 		.max_cache_bytes = config->cache_bytes,
 		.beside = beside,
 	};
 
-	if (fetched_dir(config, folder, sizeof(folder)))
-		opts.fetched_dir = folder;
+	if (fetched_dir(config, dir, sizeof(dir)))
+		opts.fetched_dir = dir;
 	if (fetcher) {
 		opts.debug_missing = on_missing;
 		opts.missing_context = fetcher;

@@ -10,16 +10,16 @@
 
 #define LIBRARY "libstalltag.so.1"
 
-static const char *const system_folders[] = { "/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
-	                                      "/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib" };
+static const char *const system_dirs[] = { "/usr/local/lib", "/usr/lib/x86_64-linux-gnu",
+	                                   "/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib" };
 
-static void offer(const char *folder, size_t folder_len, const char *name, tag_library_fn found, void *ctx)
+static void offer(const char *dir, size_t dir_len, const char *name, tag_library_fn found, void *ctx)
 {
 	char path[PATH_MAX], real[PATH_MAX];
 
-	if (!folder_len || folder_len + strlen(name) + 2 > sizeof(path))
+	if (!dir_len || dir_len + strlen(name) + 2 > sizeof(path))
 		return;
-	snprintf(path, sizeof(path), "%.*s/%s", (int)folder_len, folder, name);
+	snprintf(path, sizeof(path), "%.*s/%s", (int)dir_len, dir, name);
 	if (access(path, R_OK) == 0 && realpath(path, real))
 		found(ctx, real);
 }
@@ -70,6 +70,6 @@ void tag_library_candidates(const char *command, tag_library_fn found, void *ctx
 	offer_each(getenv("LD_LIBRARY_PATH"), LIBRARY, found, ctx);
 	if (getenv("STALLTAG_LIBRARY")) /* where the Python module is told to look */
 		found(ctx, getenv("STALLTAG_LIBRARY"));
-	for (i = 0; i < sizeof(system_folders) / sizeof(system_folders[0]); i++)
-		offer(system_folders[i], strlen(system_folders[i]), LIBRARY, found, ctx);
+	for (i = 0; i < sizeof(system_dirs) / sizeof(system_dirs[0]); i++)
+		offer(system_dirs[i], strlen(system_dirs[i]), LIBRARY, found, ctx);
 }

@@ -137,7 +137,7 @@ size_t top_stack_own(const struct top_stack *stack)
 
 /* --- text ------------------------------------------------------------------------------------------------- */
 
-static const char *working_folder(void)
+static const char *working_dir(void)
 {
 	static char path[PATH_MAX];
 
@@ -159,7 +159,7 @@ static const char *last_two_parts(const char *path)
 
 static void shorten_path(char *text, size_t size, const char *path)
 {
-	const char *here = working_folder();
+	const char *here = working_dir();
 	size_t length = strlen(here);
 
 	if (length > 1 && !strncmp(path, here, length) && path[length] == '/')

@@ -7,18 +7,18 @@
 
 #define FREE UINT32_MAX
 
-struct address_slot {
+struct address_bucket {
 	uint64_t address;
 	uint32_t value; /* FREE: nothing here */
 };
 
-static size_t slot_of(const struct address_map *m, uint64_t address)
+static size_t bucket_of(const struct address_map *m, uint64_t address)
 {
 	uint64_t h = address * 0x9e3779b97f4a7c15u;
-	size_t i = (h ^ h >> 32) & (m->n_slots - 1);
+	size_t i = (h ^ h >> 32) & (m->n_buckets - 1);
 
-	while (m->slots[i].value != FREE && m->slots[i].address != address)
-		i = (i + 1) & (m->n_slots - 1);
+	while (m->buckets[i].value != FREE && m->buckets[i].address != address)
+		i = (i + 1) & (m->n_buckets - 1);
 	return i;
 }
 
@@ -26,27 +26,28 @@ bool address_map_get(const struct address_map *m, uint64_t address, uint32_t *va
 {
 	size_t i;
 
-	if (!m->n_slots)
+	if (!m->n_buckets)
 		return false;
-	i = slot_of(m, address);
-	*value = m->slots[i].value;
+	i = bucket_of(m, address);
+	*value = m->buckets[i].value;
 	return *value != FREE;
 }
 
 static int grow(struct address_map *m)
 {
-	struct address_map bigger = { .n_slots = m->n_slots ? m->n_slots * 2 : 256, .n_used = m->n_used };
+	struct address_map bigger = { .n_buckets = m->n_buckets ? m->n_buckets * 2 : 256,
+		                      .n_used = m->n_used };
 	size_t i;
 
-	bigger.slots = malloc(bigger.n_slots * sizeof(*bigger.slots));
-	if (!bigger.slots)
+	bigger.buckets = malloc(bigger.n_buckets * sizeof(*bigger.buckets));
+	if (!bigger.buckets)
 		return -ENOMEM;
-	for (i = 0; i < bigger.n_slots; i++)
-		bigger.slots[i].value = FREE;
-	for (i = 0; i < m->n_slots; i++)
-		if (m->slots[i].value != FREE)
-			bigger.slots[slot_of(&bigger, m->slots[i].address)] = m->slots[i];
-	free(m->slots);
+	for (i = 0; i < bigger.n_buckets; i++)
+		bigger.buckets[i].value = FREE;
+	for (i = 0; i < m->n_buckets; i++)
+		if (m->buckets[i].value != FREE)
+			bigger.buckets[bucket_of(&bigger, m->buckets[i].address)] = m->buckets[i];
+	free(m->buckets);
 	*m = bigger;
 	return 0;
 }
@@ -56,28 +57,28 @@ int address_map_put(struct address_map *m, uint64_t address, uint32_t value, siz
 	size_t i;
 	int err;
 
-	if (m->n_used * 4 >= m->n_slots * 3) {
+	if (m->n_used * 4 >= m->n_buckets * 3) {
 		err = grow(m);
 		if (err)
 			return err;
 	}
-	i = slot_of(m, address);
-	if (m->slots[i].value == FREE) {
+	i = bucket_of(m, address);
+	if (m->buckets[i].value == FREE) {
 		if (m->n_used >= max)
 			return -ENOSPC;
 		m->n_used++;
 	}
-	m->slots[i] = (struct address_slot){ .address = address, .value = value };
+	m->buckets[i] = (struct address_bucket){ .address = address, .value = value };
 	return 0;
 }
 
 void address_map_clear(struct address_map *m)
 {
-	free(m->slots);
+	free(m->buckets);
 	*m = (struct address_map){ 0 };
 }
 
 size_t address_map_memory(const struct address_map *m)
 {
-	return m->n_slots * sizeof(*m->slots);
+	return m->n_buckets * sizeof(*m->buckets);
 }

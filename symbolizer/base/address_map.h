@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 struct address_map {
-	struct address_slot *slots;
-	size_t n_slots, n_used;
+	struct address_bucket *buckets;
+	size_t n_buckets, n_used;
 };
 
 /* False when the address is not in the map. */

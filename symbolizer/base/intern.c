@@ -16,8 +16,8 @@ struct entry {
 
 struct intern {
 	struct arena strings;
-	struct entry *slots; /* open addressing; string NULL: free */
-	size_t n_slots;      /* a power of two */
+	struct entry *buckets; /* open addressing; string NULL: free */
+	size_t n_buckets;      /* a power of two */
 	size_t n_used;
 	size_t max_bytes;
 	uint64_t n_refused;
@@ -29,10 +29,10 @@ struct intern *intern_new(size_t max_bytes)
 
 	if (!t)
 		return NULL;
-	t->n_slots = 1024;
+	t->n_buckets = 1024;
 	t->max_bytes = max_bytes;
-	t->slots = calloc(t->n_slots, sizeof(*t->slots));
-	if (!t->slots) {
+	t->buckets = calloc(t->n_buckets, sizeof(*t->buckets));
+	if (!t->buckets) {
 		free(t);
 		errno = ENOMEM;
 		return NULL;
@@ -45,13 +45,13 @@ void intern_free(struct intern *t)
 	if (!t)
 		return;
 	arena_free(&t->strings);
-	free(t->slots);
+	free(t->buckets);
 	free(t);
 }
 
 size_t intern_memory(const struct intern *t)
 {
-	return t->strings.bytes + t->n_slots * sizeof(*t->slots);
+	return t->strings.bytes + t->n_buckets * sizeof(*t->buckets);
 }
 
 uint64_t intern_refused(const struct intern *t)
@@ -75,35 +75,35 @@ static uint32_t hash_bytes(const char *s, size_t len)
 	return (uint32_t)(h * 0x9e3779b1u);
 }
 
-static struct entry *find_slot(const struct intern *t, const char *s, size_t len, uint32_t hash)
+static struct entry *find_bucket(const struct intern *t, const char *s, size_t len, uint32_t hash)
 {
-	size_t i = hash & (t->n_slots - 1);
+	size_t i = hash & (t->n_buckets - 1);
 
-	for (; t->slots[i].string; i = (i + 1) & (t->n_slots - 1))
-		if (t->slots[i].hash == hash && t->slots[i].len == len &&
-		    memcmp(t->slots[i].string, s, len) == 0)
+	for (; t->buckets[i].string; i = (i + 1) & (t->n_buckets - 1))
+		if (t->buckets[i].hash == hash && t->buckets[i].len == len &&
+		    memcmp(t->buckets[i].string, s, len) == 0)
 			break;
-	return &t->slots[i];
+	return &t->buckets[i];
 }
 
 static int grow(struct intern *t)
 {
-	struct entry *old = t->slots;
-	size_t i, j, n = t->n_slots * 2;
-	struct entry *slots = calloc(n, sizeof(*slots));
+	struct entry *old = t->buckets;
+	size_t i, j, n = t->n_buckets * 2;
+	struct entry *buckets = calloc(n, sizeof(*buckets));
 
-	if (!slots)
+	if (!buckets)
 		return -ENOMEM;
-	for (i = 0; i < t->n_slots; i++) {
+	for (i = 0; i < t->n_buckets; i++) {
 		if (!old[i].string)
 			continue;
-		for (j = old[i].hash & (n - 1); slots[j].string; j = (j + 1) & (n - 1))
+		for (j = old[i].hash & (n - 1); buckets[j].string; j = (j + 1) & (n - 1))
 			;
-		slots[j] = old[i];
+		buckets[j] = old[i];
 	}
 	free(old);
-	t->slots = slots;
-	t->n_slots = n;
+	t->buckets = buckets;
+	t->n_buckets = n;
 	return 0;
 }
 
@@ -116,24 +116,24 @@ static const char *refuse(struct intern *t)
 const char *intern_bytes(struct intern *t, const char *s, size_t len)
 {
 	uint32_t hash = hash_bytes(s, len);
-	struct entry *slot = find_slot(t, s, len, hash);
+	struct entry *bucket = find_bucket(t, s, len, hash);
 	char *copy;
 
-	if (slot->string)
-		return slot->string;
+	if (bucket->string)
+		return bucket->string;
 	if (len > UINT32_MAX - 1 || intern_memory(t) + len >= t->max_bytes)
 		return refuse(t);
-	if (t->n_used * 4 >= t->n_slots * 3) {
+	if (t->n_used * 4 >= t->n_buckets * 3) {
 		if (grow(t))
 			return refuse(t);
-		slot = find_slot(t, s, len, hash);
+		bucket = find_bucket(t, s, len, hash);
 	}
 	copy = arena_alloc(&t->strings, len + 1);
 	if (!copy)
 		return refuse(t);
 	memcpy(copy, s, len);
 	copy[len] = 0;
-	*slot = (struct entry){ .string = copy, .hash = hash, .len = (uint32_t)len };
+	*bucket = (struct entry){ .string = copy, .hash = hash, .len = (uint32_t)len };
 	t->n_used++;
 	return copy;
 }

@@ -82,29 +82,29 @@ static size_t hash_of(const void *rules)
 	return h;
 }
 
-/* Of those, or of the free slot they would get. */
-static size_t slot_of(const struct cfi_rule_pool *p, const struct cfi_rules *r)
+/* Of those, or of the free bucket they would get. */
+static size_t bucket_of(const struct cfi_rule_pool *p, const struct cfi_rules *r)
 {
-	size_t i = hash_of(r) & (p->n_slots - 1);
+	size_t i = hash_of(r) & (p->n_buckets - 1);
 
-	while (p->slots[i] && (p->by_id[p->slots[i]]->words != r->words ||
-	                       memcmp(p->by_id[p->slots[i]], r, r->words * sizeof(uint64_t)) != 0))
-		i = (i + 1) & (p->n_slots - 1);
+	while (p->buckets[i] && (p->by_id[p->buckets[i]]->words != r->words ||
+	                         memcmp(p->by_id[p->buckets[i]], r, r->words * sizeof(uint64_t)) != 0))
+		i = (i + 1) & (p->n_buckets - 1);
 	return i;
 }
 
-static int grow_slots(struct cfi_rule_pool *p)
+static int grow_buckets(struct cfi_rule_pool *p)
 {
-	size_t i, more = p->n_slots ? p->n_slots * 2 : 128;
-	uint32_t *slots = calloc(more, sizeof(*slots));
+	size_t i, more = p->n_buckets ? p->n_buckets * 2 : 128;
+	uint32_t *buckets = calloc(more, sizeof(*buckets));
 
-	if (!slots)
+	if (!buckets)
 		return -ENOMEM;
-	free(p->slots);
-	p->slots = slots;
-	p->n_slots = more;
+	free(p->buckets);
+	p->buckets = buckets;
+	p->n_buckets = more;
 	for (i = CFI_FIRST_RULES; i < p->n; i++)
-		slots[slot_of(p, p->by_id[i])] = (uint32_t)i;
+		buckets[bucket_of(p, p->by_id[i])] = (uint32_t)i;
 	return 0;
 }
 
@@ -112,14 +112,14 @@ static int grow(struct cfi_rule_pool *p)
 {
 	if (p->n >= MAX_RULES)
 		return -ENOSPC;
-	if (p->n < p->max && p->n * 2 < p->n_slots)
+	if (p->n < p->max && p->n * 2 < p->n_buckets)
 		return 0;
 	if (growing_array_reserve((void **)&p->by_id, p->n + CFI_FIRST_RULES + 1, &p->max,
 	                          sizeof(struct cfi_rules *), SIZE_MAX))
 		return -ENOMEM;
 	while (p->n < CFI_FIRST_RULES)
 		p->by_id[p->n++] = NULL;
-	return p->n * 2 < p->n_slots ? 0 : grow_slots(p);
+	return p->n * 2 < p->n_buckets ? 0 : grow_buckets(p);
 }
 
 int cfi_rule_pool_add(struct cfi_rule_pool *p, const struct cfi_arch *arch, const struct cfi_row *row,
@@ -127,7 +127,7 @@ int cfi_rule_pool_add(struct cfi_rule_pool *p, const struct cfi_arch *arch, cons
 {
 	union scratch made;
 	struct cfi_rules *kept;
-	size_t slot;
+	size_t bucket;
 	int err = grow(p);
 
 	if (err)
@@ -135,16 +135,16 @@ int cfi_rule_pool_add(struct cfi_rule_pool *p, const struct cfi_arch *arch, cons
 	if (row->cfa.kind == CFI_SAME)
 		return -EBADMSG;
 	compose(&made, arch, row);
-	slot = slot_of(p, &made.rules);
-	if (!p->slots[slot]) {
+	bucket = bucket_of(p, &made.rules);
+	if (!p->buckets[bucket]) {
 		kept = arena_alloc(&p->memory, made.rules.words * sizeof(uint64_t));
 		if (!kept)
 			return -ENOMEM;
 		memcpy(kept, &made, made.rules.words * sizeof(uint64_t));
 		p->by_id[p->n] = kept;
-		p->slots[slot] = (uint32_t)p->n++;
+		p->buckets[bucket] = (uint32_t)p->n++;
 	}
-	*id = p->slots[slot];
+	*id = p->buckets[bucket];
 	return 0;
 }
 
@@ -152,11 +152,11 @@ void cfi_rule_pool_free(struct cfi_rule_pool *p)
 {
 	arena_free(&p->memory);
 	free(p->by_id);
-	free(p->slots);
+	free(p->buckets);
 	*p = (struct cfi_rule_pool){ 0 };
 }
 
 size_t cfi_rule_pool_memory(const struct cfi_rule_pool *p)
 {
-	return p->memory.bytes + p->max * sizeof(struct cfi_rules *) + p->n_slots * sizeof(*p->slots);
+	return p->memory.bytes + p->max * sizeof(struct cfi_rules *) + p->n_buckets * sizeof(*p->buckets);
 }

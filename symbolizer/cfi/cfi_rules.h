@@ -33,8 +33,8 @@ struct cfi_rule_pool {
 	struct arena memory;
 	const struct cfi_rules **by_id; /* NULL for the first two */
 	size_t n, max;
-	uint32_t *slots; /* a hash of ids; 0: free */
-	size_t n_slots;
+	uint32_t *buckets; /* a hash of ids; 0: free */
+	size_t n_buckets;
 };
 
 /*

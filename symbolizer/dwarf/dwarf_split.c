@@ -210,7 +210,7 @@ static int open_dwo(struct dwarf_split *s, const struct dwarf_unit *skeleton, in
 {
 	const char *name = skeleton->dwo_name, *dir = skeleton->comp_dir ? skeleton->comp_dir : "";
 	const char *slash = strrchr(s->path, '/'), *base = strrchr(name, '/');
-	int folder_len = slash ? (int)(slash - s->path) : 0;
+	int dir_len = slash ? (int)(slash - s->path) : 0;
 
 	switch (i) {
 	case 0:
@@ -218,11 +218,10 @@ static int open_dwo(struct dwarf_split *s, const struct dwarf_unit *skeleton, in
 	case 1:
 		return *name != '/' && *dir == '/' ? try_path(s, s->root, out, "%s/%s", dir, name) : -ENOENT;
 	case 2:
-		return *name != '/' && slash ? try_path(s, s->root, out, "%.*s/%s", folder_len, s->path, name)
+		return *name != '/' && slash ? try_path(s, s->root, out, "%.*s/%s", dir_len, s->path, name)
 		                             : -ENOENT;
 	default:
-		return base && slash ? try_path(s, s->root, out, "%.*s%s", folder_len, s->path, base)
-		                     : -ENOENT;
+		return base && slash ? try_path(s, s->root, out, "%.*s%s", dir_len, s->path, base) : -ENOENT;
 	}
 }
 

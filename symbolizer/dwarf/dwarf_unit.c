@@ -48,7 +48,7 @@ struct dwarf_cursor dwarf_unit_cursor(const struct dwarf_info *d, const struct d
 	return dwarf_cursor_at(d->info.data, u->end, offset);
 }
 
-static struct dwarf_value *slot_of(struct dwarf_die *die, uint16_t name)
+static struct dwarf_value *bucket_of(struct dwarf_die *die, uint16_t name)
 {
 	switch (name) {
 	case DW_AT_name:
@@ -208,7 +208,7 @@ static void read_attributes(const struct dwarf_unit *u, const struct dwarf_abbre
 {
 	const struct dwarf_abbrev *abbrev = die->abbrev;
 	const struct dwarf_attribute *a;
-	struct dwarf_value *slot;
+	struct dwarf_value *bucket;
 	uint32_t i;
 
 	if (!abbrev->is_wanted && !abbrev->has_children && abbrev->fixed_length != UINT16_MAX &&
@@ -218,9 +218,9 @@ static void read_attributes(const struct dwarf_unit *u, const struct dwarf_abbre
 	}
 	for (i = 0; i < abbrev->n_attributes; i++) {
 		a = &abbrevs->attributes[abbrev->first + i];
-		slot = abbrev->is_wanted || a->name == DW_AT_sibling ? slot_of(die, a->name) : NULL;
-		if (slot)
-			dwarf_form_read(u, c, a, slot);
+		bucket = abbrev->is_wanted || a->name == DW_AT_sibling ? bucket_of(die, a->name) : NULL;
+		if (bucket)
+			dwarf_form_read(u, c, a, bucket);
 		else
 			dwarf_form_skip(u, c, a->form);
 	}

@@ -141,8 +141,8 @@ static int open_with_build_id(const struct candidate *at, const char *build_id, 
 	return -ENOENT;
 }
 
-static int open_in_build_id_folder(const char *root, const char *dir, const char *build_id, size_t max_bytes,
-                                   struct elf_file **out)
+static int open_in_build_id_dir(const char *root, const char *dir, const char *build_id, size_t max_bytes,
+                                struct elf_file **out)
 {
 	char path[PATH_MAX];
 	struct candidate at = { .root = root, .dir = dir, .path = path };
@@ -158,13 +158,13 @@ static int open_by_build_id(const char *build_id, const struct debug_file_place 
 {
 	if (strlen(build_id) < 3)
 		return -ENOENT;
-	if (!open_in_build_id_folder("", place->debug_dir, build_id, max_bytes, out))
+	if (!open_in_build_id_dir("", place->debug_dir, build_id, max_bytes, out))
 		return 0;
-	if (place->fetched_dir && !open_in_build_id_folder("", place->fetched_dir, build_id, max_bytes, out))
+	if (place->fetched_dir && !open_in_build_id_dir("", place->fetched_dir, build_id, max_bytes, out))
 		return 0;
 	if (!*place->root)
 		return -ENOENT;
-	return open_in_build_id_folder(place->root, place->debug_dir, build_id, max_bytes, out);
+	return open_in_build_id_dir(place->root, place->debug_dir, build_id, max_bytes, out);
 }
 
 /* The name, and behind it at the next multiple of four the CRC. */

@@ -126,7 +126,7 @@ static void release_builder(struct index_builder *w)
 	free(w->segments);
 	free(w->scopes);
 	free(w->texts);
-	free(w->text_slots);
+	free(w->text_buckets);
 	*w = (struct index_builder){ 0 };
 }
 
@@ -141,33 +141,33 @@ static bool make_room(struct index_builder *w, void **array, size_t n, size_t *m
 }
 
 /* Where the text is, or is to be noted. */
-static uint32_t *slot_of(struct index_builder *w, const char *text, size_t len)
+static uint32_t *bucket_of(struct index_builder *w, const char *text, size_t len)
 {
-	size_t i = index_checksum(text, len) & (w->n_slots - 1);
+	size_t i = index_checksum(text, len) & (w->n_buckets - 1);
 
-	while (w->text_slots[i] && strcmp(w->texts + w->text_slots[i], text) != 0)
-		i = (i + 1) & (w->n_slots - 1);
-	return &w->text_slots[i];
+	while (w->text_buckets[i] && strcmp(w->texts + w->text_buckets[i], text) != 0)
+		i = (i + 1) & (w->n_buckets - 1);
+	return &w->text_buckets[i];
 }
 
-static bool make_slots(struct index_builder *w)
+static bool make_buckets(struct index_builder *w)
 {
-	uint32_t *old = w->text_slots;
-	size_t n_old = w->n_slots, i;
+	uint32_t *old = w->text_buckets;
+	size_t n_old = w->n_buckets, i;
 
-	if (w->n_texts * 2 < w->n_slots)
+	if (w->n_texts * 2 < w->n_buckets)
 		return true;
-	w->n_slots = n_old ? n_old * 2 : 64;
-	w->text_slots = calloc(w->n_slots, sizeof(*w->text_slots));
-	if (!w->text_slots) {
-		w->text_slots = old;
-		w->n_slots = n_old;
+	w->n_buckets = n_old ? n_old * 2 : 64;
+	w->text_buckets = calloc(w->n_buckets, sizeof(*w->text_buckets));
+	if (!w->text_buckets) {
+		w->text_buckets = old;
+		w->n_buckets = n_old;
 		w->err = -ENOMEM;
 		return false;
 	}
 	for (i = 0; i < n_old; i++)
 		if (old[i])
-			*slot_of(w, w->texts + old[i], strlen(w->texts + old[i])) = old[i];
+			*bucket_of(w, w->texts + old[i], strlen(w->texts + old[i])) = old[i];
 	free(old);
 	return true;
 }
@@ -176,14 +176,14 @@ static bool make_slots(struct index_builder *w)
 static uint32_t keep_text(struct index_builder *w, const char *text)
 {
 	size_t len = text ? strlen(text) : 0, at = w->block.text_len;
-	uint32_t *slot;
+	uint32_t *bucket;
 
-	if (!len || w->err || !make_slots(w))
+	if (!len || w->err || !make_buckets(w))
 		return 0;
 	if (w->n_texts) {
-		slot = slot_of(w, text, len);
-		if (*slot)
-			return *slot;
+		bucket = bucket_of(w, text, len);
+		if (*bucket)
+			return *bucket;
 	}
 	if (len > INDEX_MAX_BLOCK || !make_room(w, (void **)&w->texts, at + len + 1, &w->max_text, 1)) {
 		w->err = w->err ? w->err : -EFBIG;
@@ -193,7 +193,7 @@ static uint32_t keep_text(struct index_builder *w, const char *text)
 	memcpy(w->texts + at, text, len + 1);
 	w->block.text_len += (uint32_t)len + 1;
 	w->n_texts++;
-	*slot_of(w, text, len) = (uint32_t)at;
+	*bucket_of(w, text, len) = (uint32_t)at;
 	return (uint32_t)at;
 }
 

@@ -84,8 +84,8 @@ struct index_builder {
 	struct index_segment *segments;
 	struct index_scope *scopes;
 	char *texts;
-	uint32_t *text_slots; /* hash of where texts are */
-	size_t max_segments, max_scopes, max_text, n_slots, n_texts;
+	uint32_t *text_buckets; /* hash of where texts are */
+	size_t max_segments, max_scopes, max_text, n_buckets, n_texts;
 	int err;
 };
 

@@ -116,13 +116,13 @@ int index_file_open_fd(int fd, const struct index_key *key, struct index_file **
 	return 0;
 }
 
-int index_file_open(const struct index_folder *folder, const struct index_key *key, struct index_file **out)
+int index_file_open(const struct index_dir *dir, const struct index_key *key, struct index_file **out)
 {
 	char name[INDEX_NAME_SIZE];
 	int fd;
 
 	index_key_name(key, name);
-	fd = index_folder_open_file(folder, name);
+	fd = index_dir_open_file(dir, name);
 	return fd < 0 ? fd : index_file_open_fd(fd, key, out);
 }
 

@@ -13,7 +13,7 @@
 #define SYMBOLIZER_INDEX_FILE_H
 
 #include "symbolizer/index/index_block.h"
-#include "symbolizer/index/index_folder.h"
+#include "symbolizer/index/index_dir.h"
 
 #define INDEX_FILE_VERSION 3
 #define INDEX_MAX_BLOCKS   ((uint64_t)1 << 20)
@@ -56,7 +56,7 @@ struct index_file {
 void index_key_name(const struct index_key *key, char name[INDEX_NAME_SIZE]);
 
 /* -ENOENT: there is none; -EBADMSG: malformed, of another version or of another key; -errno. */
-int index_file_open(const struct index_folder *folder, const struct index_key *key, struct index_file **out);
+int index_file_open(const struct index_dir *dir, const struct index_key *key, struct index_file **out);
 
 /* The same for a descriptor, which it takes in any case. */
 int index_file_open_fd(int fd, const struct index_key *key, struct index_file **out);

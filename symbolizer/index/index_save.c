@@ -9,7 +9,7 @@
 #include <time.h>
 
 /* An index takes a half of the folder at most; one that would be larger begins anew. */
-static bool is_too_large(const struct index_folder *folder, const struct index_blocks *blocks,
+static bool is_too_large(const struct index_dir *dir, const struct index_blocks *blocks,
                          const struct index_file *old)
 {
 	uint64_t sum = blocks->bytes;
@@ -17,38 +17,37 @@ static bool is_too_large(const struct index_folder *folder, const struct index_b
 
 	for (i = 0; old && i < old->n_entries; i++)
 		sum += old->entries[i].len + sizeof(*old->entries);
-	return sum > index_folder_max_bytes(folder) / 2 ||
+	return sum > index_dir_max_bytes(dir) / 2 ||
 	       blocks->n + (old ? old->n_entries : 0) > INDEX_MAX_BLOCKS;
 }
 
-static int write_file(struct index_folder *folder, const struct index_key *key,
-                      const struct index_blocks *blocks, const struct index_file *old, uint64_t *refused)
+static int write_file(struct index_dir *dir, const struct index_key *key, const struct index_blocks *blocks,
+                      const struct index_file *old, uint64_t *refused)
 {
 	char name[INDEX_NAME_SIZE];
-	int fd = index_folder_begin(folder), err;
+	int fd = index_dir_begin(dir), err;
 
 	if (fd < 0)
 		return fd;
 	index_key_name(key, name);
 	err = index_file_write(fd, key, old, blocks->block, blocks->n, refused);
-	return index_folder_end(folder, fd, name, err);
+	return index_dir_end(dir, fd, name, err);
 }
 
-int index_save(struct index_folder *folder, const struct index_key *key, const struct index_blocks *blocks,
+int index_save(struct index_dir *dir, const struct index_key *key, const struct index_blocks *blocks,
                struct index_save_result *result)
 {
 	struct index_file *old = NULL;
-	int err = index_file_open(folder, key, &old);
+	int err = index_file_open(dir, key, &old);
 
 	if (err && err != -ENOENT && err != -EBADMSG)
 		return err; /* it may be sound, so it stays */
-	if (old && is_too_large(folder, blocks, old)) {
+	if (old && is_too_large(dir, blocks, old)) {
 		index_file_close(old);
 		old = NULL;
 		result->evicted++;
 	}
-	err = is_too_large(folder, blocks, old) ? -EDQUOT
-	                                        : write_file(folder, key, blocks, old, &result->refused);
+	err = is_too_large(dir, blocks, old) ? -EDQUOT : write_file(dir, key, blocks, old, &result->refused);
 	index_file_close(old);
 	return err;
 }
@@ -59,7 +58,7 @@ struct index_save_job {
 	struct sym_job job; /* first: what it is known by there */
 	atomic_uint owners;
 	atomic_bool done;
-	char *folder;
+	char *dir;
 	uint64_t max_bytes;
 	struct index_key key;
 	struct index_blocks blocks;
@@ -84,21 +83,21 @@ void index_save_release(struct index_save_job *job)
 		free(job->blocks.block[i]);
 	free(job->blocks.block);
 	index_file_close(job->result.file);
-	free(job->folder);
+	free(job->dir);
 	free(job);
 }
 
-static int save_in(struct index_folder *folder, struct index_save_job *job)
+static int save_in(struct index_dir *dir, struct index_save_job *job)
 {
-	int err = index_folder_lock(folder, true);
+	int err = index_dir_lock(dir, true);
 
 	if (err)
 		return err;
-	err = index_save(folder, &job->key, &job->blocks, &job->result);
+	err = index_save(dir, &job->key, &job->blocks, &job->result);
 	if (!err)
-		job->result.evicted += index_folder_trim(folder);
-	index_folder_unlock(folder);
-	if (!err && index_file_open(folder, &job->key, &job->result.file))
+		job->result.evicted += index_dir_trim(dir);
+	index_dir_unlock(dir);
+	if (!err && index_file_open(dir, &job->key, &job->result.file))
 		job->result.file = NULL;
 	return err;
 }
@@ -107,12 +106,12 @@ static void work(struct sym_job *given)
 {
 	struct index_save_job *job = (struct index_save_job *)given;
 	int64_t began = now_ns();
-	struct index_folder *folder;
-	int err = index_folder_open(job->folder, job->max_bytes, &folder);
+	struct index_dir *dir;
+	int err = index_dir_open(job->dir, job->max_bytes, &dir);
 
 	if (!err) {
-		err = save_in(folder, job);
-		index_folder_close(folder);
+		err = save_in(dir, job);
+		index_dir_close(dir);
 	}
 	job->result.err = err;
 	job->result.took_ns = now_ns() - began;
@@ -146,7 +145,7 @@ static int copy_blocks(struct index_blocks *to, const struct index_blocks *from)
 	return 0;
 }
 
-struct index_save_job *index_save_begin(const struct sym_beside *beside, const struct index_folder *folder,
+struct index_save_job *index_save_begin(const struct sym_beside *beside, const struct index_dir *dir,
                                         const struct index_key *key, const struct index_blocks *blocks)
 {
 	struct index_save_job *job = calloc(1, sizeof(*job));
@@ -155,10 +154,10 @@ struct index_save_job *index_save_begin(const struct sym_beside *beside, const s
 		return NULL;
 	atomic_init(&job->owners, 1);
 	job->job = (struct sym_job){ .work = work, .drop = drop, .bytes = blocks->bytes + sizeof(*job) };
-	job->folder = strdup(index_folder_path(folder));
-	job->max_bytes = index_folder_max_bytes(folder);
+	job->dir = strdup(index_dir_path(dir));
+	job->max_bytes = index_dir_max_bytes(dir);
 	job->key = *key;
-	if (!job->folder || copy_blocks(&job->blocks, blocks)) {
+	if (!job->dir || copy_blocks(&job->blocks, blocks)) {
 		index_save_release(job);
 		return NULL;
 	}

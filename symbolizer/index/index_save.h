@@ -23,13 +23,13 @@ struct index_save_result {
 };
 
 /* At once, under the folder's lock. Adds to the counts. Returns err. */
-int index_save(struct index_folder *folder, const struct index_key *key, const struct index_blocks *blocks,
+int index_save(struct index_dir *dir, const struct index_key *key, const struct index_blocks *blocks,
                struct index_save_result *result);
 
 struct index_save_job;
 
 /* Copies the blocks and has `beside` do it. NULL: no memory. To be released. */
-struct index_save_job *index_save_begin(const struct sym_beside *beside, const struct index_folder *folder,
+struct index_save_job *index_save_begin(const struct sym_beside *beside, const struct index_dir *dir,
                                         const struct index_key *key, const struct index_blocks *blocks);
 /* NULL: it is not done. Its `file` may be taken from it, and be NULL then. */
 struct index_save_result *index_save_done(struct index_save_job *job);

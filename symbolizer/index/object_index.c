@@ -19,7 +19,7 @@
 
 struct object_index {
 	struct symbolizer_stats *stats;
-	struct index_folder *folder;     /* NULL: nothing is on disk */
+	struct index_dir *dir;           /* NULL: nothing is on disk */
 	const struct sym_beside *beside; /* NULL: none writes but us */
 	struct index_save_job *saving;   /* NULL: none */
 	struct index_key key;
@@ -68,16 +68,16 @@ static void load(struct object_index *x)
 
 	index_file_close(x->file);
 	x->file = NULL;
-	err = index_file_open(x->folder, &x->key, &x->file);
+	err = index_file_open(x->dir, &x->key, &x->file);
 	if (err == -EBADMSG)
 		x->stats->index_blocks_refused++;
 	else if (err && err != -ENOENT)
 		x->stats->index_errors++;
 }
 
-void object_index_attach(struct object_index *x, struct index_folder *folder, const struct index_key *key)
+void object_index_attach(struct object_index *x, struct index_dir *dir, const struct index_key *key)
 {
-	x->folder = folder;
+	x->dir = dir;
 	x->key = *key;
 	load(x);
 	x->stats->index_files_loaded += x->file != NULL;
@@ -184,7 +184,7 @@ static int merge(struct object_index *x)
 {
 	const struct index_blocks blocks = { .block = x->fresh, .n = x->n_fresh, .bytes = x->memory };
 	struct index_save_result result = { 0 };
-	int err = index_save(x->folder, &x->key, &blocks, &result);
+	int err = index_save(x->dir, &x->key, &blocks, &result);
 
 	x->stats->index_blocks_refused += result.refused;
 	x->stats->index_files_evicted += result.evicted;
@@ -201,7 +201,7 @@ static void note_end(struct object_index *x, int err, int64_t took_ns)
 	if (err)
 		x->stats->index_errors++;
 	if (err == -EDQUOT)
-		x->folder = NULL; /* what is new alone is too much, and will not become less */
+		x->dir = NULL; /* what is new alone is too much, and will not become less */
 	x->next_save_ns =
 	        (int64_t)monotonic_ns() + (took_ns * SAVE_SHARE > SAVE_NS ? took_ns * SAVE_SHARE : SAVE_NS);
 }
@@ -209,11 +209,11 @@ static void note_end(struct object_index *x, int err, int64_t took_ns)
 static bool save_now(struct object_index *x, enum index_save when)
 {
 	int64_t began = (int64_t)monotonic_ns();
-	int err = index_folder_lock(x->folder, when == INDEX_SAVE_LAST);
+	int err = index_dir_lock(x->dir, when == INDEX_SAVE_LAST);
 
 	if (!err) {
 		err = merge(x);
-		index_folder_unlock(x->folder);
+		index_dir_unlock(x->dir);
 	} else if (err == -EWOULDBLOCK && when == INDEX_SAVE_IN_TURN) {
 		return false;
 	}
@@ -270,7 +270,7 @@ static void save_beside(struct object_index *x, enum index_save when)
 	if (x->saving && when == INDEX_SAVE_IN_TURN)
 		return;
 	index_save_release(x->saving);
-	x->saving = index_save_begin(x->beside, x->folder, &x->key, &blocks);
+	x->saving = index_save_begin(x->beside, x->dir, &x->key, &blocks);
 	if (!x->saving)
 		x->stats->index_errors++;
 }
@@ -278,7 +278,7 @@ static void save_beside(struct object_index *x, enum index_save when)
 bool object_index_save(struct object_index *x, enum index_save when)
 {
 	collect(x);
-	if (!x->folder || !x->n_fresh ||
+	if (!x->dir || !x->n_fresh ||
 	    (when == INDEX_SAVE_IN_TURN && (int64_t)monotonic_ns() < x->next_save_ns))
 		return false;
 	if (!x->beside)

@@ -23,7 +23,7 @@ struct object_index *object_index_new(struct symbolizer_stats *stats);
 void object_index_free(struct object_index *x);
 
 /* Uses the index on disk from now on, if there is one. The folder must outlive it. */
-void object_index_attach(struct object_index *x, struct index_folder *folder, const struct index_key *key);
+void object_index_attach(struct object_index *x, struct index_dir *dir, const struct index_key *key);
 
 /* From now on jobs of `beside` write it (NULL: object_index_save() itself does). `beside` must outlive it. */
 void object_index_save_beside(struct object_index *x, const struct sym_beside *beside);

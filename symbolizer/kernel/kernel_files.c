@@ -112,12 +112,12 @@ __attribute__((format(printf, 5, 6))) static int try_path(struct kernel_files *k
 static int open_by_build_id(struct kernel_files *k, const char *build_id, struct elf_file **out,
                             const char **path)
 {
-	const char *folders[] = { k->debug_dir, k->fetched_dir };
+	const char *dirs[] = { k->debug_dir, k->fetched_dir };
 	size_t i;
 
 	for (i = 0; i < 2 && strlen(build_id) > 2; i++)
-		if (*folders[i] && !try_path(k, build_id, out, path, "%s/.build-id/%.2s/%s.debug", folders[i],
-		                             build_id, build_id + 2))
+		if (*dirs[i] && !try_path(k, build_id, out, path, "%s/.build-id/%.2s/%s.debug", dirs[i],
+		                          build_id, build_id + 2))
 			return 0;
 	return -ENOENT;
 }
@@ -183,7 +183,7 @@ static void add_module(struct kernel_files *k, const char *path, const char *fil
 	k->n_modules += m->path != NULL;
 }
 
-static void search_folder(struct kernel_files *k, const char *top, const char *modules)
+static void search_dir(struct kernel_files *k, const char *top, const char *modules)
 {
 	char path[PATH_MAX];
 	char *const tops[] = { path, NULL };
@@ -224,9 +224,9 @@ int kernel_files_module(struct kernel_files *k, const char *name, const char *bu
 		return 0;
 	if (!k->searched) {
 		k->searched = true;
-		search_folder(k, k->debug_dir, "lib/modules");
-		search_folder(k, k->debug_dir, "usr/lib/modules"); /* of SUSE */
-		search_folder(k, k->root, "lib/modules");
+		search_dir(k, k->debug_dir, "lib/modules");
+		search_dir(k, k->debug_dir, "usr/lib/modules"); /* of SUSE */
+		search_dir(k, k->root, "lib/modules");
 	}
 	for (i = 0; i < k->n_modules; i++)
 		if (same_name(&k->modules[i], name) &&

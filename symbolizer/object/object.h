@@ -24,7 +24,7 @@ struct object_environment {
 	const char *fetched_dir; /* another one, of .build-id alone; NULL: none */
 	void (*debug_missing)(const char *build_id, void *context); /* NULL: nobody wants to know */
 	void *missing_context;
-	struct index_folder *folder;     /* of indexes; NULL: none */
+	struct index_dir *dir;           /* of indexes; NULL: none */
 	const struct sym_beside *beside; /* what writes there; NULL: whoever saves */
 	size_t max_bytes;
 	bool keep_mangled;

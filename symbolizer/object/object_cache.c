@@ -26,7 +26,7 @@ struct key {
 	bool has_writer;
 };
 
-struct slot {
+struct entry {
 	struct object *object;
 	size_t memory; /* when last looked at */
 };
@@ -38,8 +38,8 @@ struct known_file {
 
 struct object_cache {
 	const struct object_environment *env;
-	struct slot slots[MAX_OBJECTS];
-	size_t n_slots;
+	struct entry entries[MAX_OBJECTS];
+	size_t n_entries;
 	struct known_file *known;
 	size_t n_known, max_known;
 	struct object *vdso;
@@ -63,20 +63,20 @@ void object_cache_free(struct object_cache *c)
 
 	if (!c)
 		return;
-	for (i = 0; i < c->n_slots; i++)
-		object_free(c->slots[i].object);
+	for (i = 0; i < c->n_entries; i++)
+		object_free(c->entries[i].object);
 	object_free(c->vdso);
 	free(c->known);
 	free(c);
 }
 
-static struct slot *slot_of(struct object_cache *c, const struct object *o)
+static struct entry *entry_of(struct object_cache *c, const struct object *o)
 {
 	size_t i;
 
-	for (i = 0; i < c->n_slots; i++)
-		if (c->slots[i].object == o)
-			return &c->slots[i];
+	for (i = 0; i < c->n_entries; i++)
+		if (c->entries[i].object == o)
+			return &c->entries[i];
 	return NULL;
 }
 
@@ -90,19 +90,19 @@ static void forget_known(struct object_cache *c, const struct object *o)
 	c->n_known = to;
 }
 
-static void drop(struct object_cache *c, struct slot *slot)
+static void drop(struct object_cache *c, struct entry *entry)
 {
-	forget_known(c, slot->object);
-	object_save(slot->object, INDEX_SAVE_NOW); /* a wait for the lock would hold up all stacks */
-	object_free(slot->object);
-	c->memory -= slot->memory;
-	*slot = c->slots[--c->n_slots];
+	forget_known(c, entry->object);
+	object_save(entry->object, INDEX_SAVE_NOW); /* a wait for the lock would hold up all stacks */
+	object_free(entry->object);
+	c->memory -= entry->memory;
+	*entry = c->entries[--c->n_entries];
 	c->generation++;
 }
 
-static void evict(struct object_cache *c, struct slot *slot)
+static void evict(struct object_cache *c, struct entry *entry)
 {
-	drop(c, slot);
+	drop(c, entry);
 	c->env->stats->cache_evictions++;
 }
 
@@ -110,39 +110,39 @@ void object_cache_forget(struct object_cache *c, const char *build_id)
 {
 	size_t i = 0;
 
-	while (i < c->n_slots) {
-		if (strcmp(object_build_id(c->slots[i].object), build_id) == 0)
-			drop(c, &c->slots[i]); /* the last one takes its place */
+	while (i < c->n_entries) {
+		if (strcmp(object_build_id(c->entries[i].object), build_id) == 0)
+			drop(c, &c->entries[i]); /* the last one takes its place */
 		else
 			i++;
 	}
 }
 
-static struct slot *least_recently_used(struct object_cache *c, const struct object *except)
+static struct entry *least_recently_used(struct object_cache *c, const struct object *except)
 {
-	struct slot *oldest = NULL;
+	struct entry *oldest = NULL;
 	size_t i;
 
-	for (i = 0; i < c->n_slots; i++)
-		if (c->slots[i].object != except &&
-		    (!oldest || object_last_use(c->slots[i].object) < object_last_use(oldest->object)))
-			oldest = &c->slots[i];
+	for (i = 0; i < c->n_entries; i++)
+		if (c->entries[i].object != except &&
+		    (!oldest || object_last_use(c->entries[i].object) < object_last_use(oldest->object)))
+			oldest = &c->entries[i];
 	return oldest;
 }
 
 void object_cache_used(struct object_cache *c, struct object *o)
 {
-	struct slot *slot, *oldest;
+	struct entry *entry, *oldest;
 
 	object_touch(o, ++c->clock);
 	if (!object_has_grown(o))
 		return;
-	slot = slot_of(c, o);
-	if (!slot)
+	entry = entry_of(c, o);
+	if (!entry)
 		return; /* the vDSO, which is small */
-	c->memory -= slot->memory;
-	slot->memory = object_memory(o);
-	c->memory += slot->memory;
+	c->memory -= entry->memory;
+	entry->memory = object_memory(o);
+	c->memory += entry->memory;
 	while (c->memory > c->env->max_bytes && (oldest = least_recently_used(c, o)))
 		evict(c, oldest);
 }
@@ -192,10 +192,10 @@ static struct object *find_build_id(struct object_cache *c, const char *build_id
 
 static struct object *add(struct object_cache *c, struct object *o)
 {
-	if (c->n_slots == MAX_OBJECTS)
+	if (c->n_entries == MAX_OBJECTS)
 		evict(c, least_recently_used(c, NULL));
 	object_touch(o, ++c->clock);
-	c->slots[c->n_slots++] = (struct slot){ .object = o };
+	c->entries[c->n_entries++] = (struct entry){ .object = o };
 	return o;
 }
 
@@ -303,8 +303,8 @@ bool object_cache_save(struct object_cache *c, bool last)
 	bool wrote = false;
 	size_t i;
 
-	for (i = 0; i < c->n_slots; i++)
-		wrote |= object_save(c->slots[i].object, last);
+	for (i = 0; i < c->n_entries; i++)
+		wrote |= object_save(c->entries[i].object, last);
 	return wrote;
 }
 
@@ -320,5 +320,5 @@ size_t object_cache_memory(const struct object_cache *c)
 
 size_t object_cache_count(const struct object_cache *c)
 {
-	return c->n_slots;
+	return c->n_entries;
 }

@@ -77,8 +77,8 @@ static struct object_index *load_index(struct object *o)
 		return o->index;
 	o->index = object_index_new(o->env->stats);
 	object_load_debug_file(o);
-	if (o->index && o->env->folder && make_key(o, &key)) {
-		object_index_attach(o->index, o->env->folder, &key);
+	if (o->index && o->env->dir && make_key(o, &key)) {
+		object_index_attach(o->index, o->env->dir, &key);
 		object_index_save_beside(o->index, o->env->beside);
 	}
 	return o->index;

@@ -16,25 +16,25 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char folder[] = "/tmp/fuzz-split-XXXXXX", path[64], dwo[64], dwp[64];
+static char dir[] = "/tmp/fuzz-split-XXXXXX", path[64], dwo[64], dwp[64];
 
-static void remove_folder(void)
+static void remove_dir(void)
 {
 	unlink(dwo);
 	unlink(dwp);
-	rmdir(folder);
+	rmdir(dir);
 }
 
-static void make_folder(void)
+static void make_dir(void)
 {
 	if (*path)
 		return;
-	if (!mkdtemp(folder))
+	if (!mkdtemp(dir))
 		abort();
-	snprintf(path, sizeof(path), "%s/x", folder);
-	snprintf(dwo, sizeof(dwo), "%s/x.dwo", folder);
-	snprintf(dwp, sizeof(dwp), "%s/x.dwp", folder);
-	atexit(remove_folder);
+	snprintf(path, sizeof(path), "%s/x", dir);
+	snprintf(dwo, sizeof(dwo), "%s/x.dwo", dir);
+	snprintf(dwp, sizeof(dwp), "%s/x.dwp", dir);
+	atexit(remove_dir);
 }
 
 static void write_file(const char *to, const uint8_t *data, size_t size)
@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 9)
 		return 0;
-	make_folder();
+	make_dir();
 	for (i = 0; i < ADDRESSES; i++) {
 		addresses[i] = 0x1000 + i * 64;
 		ranges[i] = i % 8 < 6 ? 0x1000 + i * 64 : 0;

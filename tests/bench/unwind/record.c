@@ -12,22 +12,22 @@
 #define RED_ZONE  128
 #define MAX_BYTES ((size_t)8 << 20)
 
-static FILE *create(const char *folder, const char *name)
+static FILE *create(const char *dir, const char *name)
 {
 	char path[4096];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	file = fopen(path, "w");
 	if (!file)
 		err(1, "%s", path);
 	return file;
 }
 
-static void write_maps(const char *folder, int pid)
+static void write_maps(const char *dir, int pid)
 {
 	char path[64], buffer[65536];
-	FILE *from, *to = create(folder, "maps");
+	FILE *from, *to = create(dir, "maps");
 	size_t len;
 
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
@@ -40,11 +40,11 @@ static void write_maps(const char *folder, int pid)
 	fclose(to);
 }
 
-static void write_regs(const char *folder, const struct user_regs_struct *r)
+static void write_regs(const char *dir, const struct user_regs_struct *r)
 {
 	const uint64_t regs[] = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
 		                  r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip };
-	FILE *to = create(folder, "regs");
+	FILE *to = create(dir, "regs");
 	size_t i;
 
 	for (i = 0; i < sizeof(regs) / sizeof(*regs); i++)
@@ -53,9 +53,9 @@ static void write_regs(const char *folder, const struct user_regs_struct *r)
 }
 
 /* Page by page, to the end of the stack's mapping. */
-static void write_stack(const char *folder, int pid, uint64_t start)
+static void write_stack(const char *dir, int pid, uint64_t start)
 {
-	FILE *to = create(folder, "stack");
+	FILE *to = create(dir, "stack");
 	size_t done = 0, step;
 	char page[4096];
 

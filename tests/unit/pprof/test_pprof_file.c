@@ -24,13 +24,13 @@
 #include "tests/unit/need_root.h"
 
 static const size_t MIB = 1 << 20;
-static char folder[64];
+static char dir[64];
 
-static int enter_folder(void **state)
+static int enter_dir(void **state)
 {
 	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/stallprof-pprof-XXXXXX");
-	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+	snprintf(dir, sizeof(dir), "/tmp/stallprof-pprof-XXXXXX");
+	return mkdtemp(dir) && chdir(dir) == 0 ? 0 : -1;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -41,10 +41,10 @@ static int remove_entry(const char *path, const struct stat *st, int flag, struc
 	return remove(path);
 }
 
-static int leave_folder(void **state)
+static int leave_dir(void **state)
 {
 	(void)state;
-	return chdir("/") == 0 && nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : -1;
+	return chdir("/") == 0 && nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : -1;
 }
 
 static struct profile *profile_of(int64_t n_samples)
@@ -340,5 +340,5 @@ int main(void)
 		cmocka_unit_test(test_pprof_file__no_permission),
 	};
 
-	return cmocka_run_group_tests_name("pprof_file", tests, enter_folder, leave_folder);
+	return cmocka_run_group_tests_name("pprof_file", tests, enter_dir, leave_dir);
 }

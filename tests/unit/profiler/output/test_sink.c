@@ -440,17 +440,17 @@ static void test_sink__windows_that_do_not_fit_are_said_and_counted(void **state
 static void test_sink__windows_that_cannot_be_kept_are_said_once(void **state)
 {
 	struct config *config = config_pushing_to(NULL);
-	char folder[64], command[128];
+	char dir[64], command[128];
 	struct sink *sink;
 
 	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/stallprof-sink-%d/", (int)getpid());
-	sink = sink_to(config, folder);
+	snprintf(dir, sizeof(dir), "/tmp/stallprof-sink-%d/", (int)getpid());
+	sink = sink_to(config, dir);
 	sink_deliver(sink, window_profile(ROOM, 1));
 	settle(sink);
 	assert_int_equal(sink_counts(sink).kept, 1);
 	assert_true(sink_counts(sink).kept_bytes > 100);
-	snprintf(command, sizeof(command), "rm -r %s", folder);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
 	assert_int_equal(system(command), 0);
 	for (int i = 0; i < 3; i++)
 		sink_deliver(sink, window_profile(ROOM, 1));
@@ -458,7 +458,7 @@ static void test_sink__windows_that_cannot_be_kept_are_said_once(void **state)
 	assert_true(sink_counts(sink).keeping_fails);
 	assert_int_equal(n_said, 1);
 	assert_non_null(strstr(last_said, "No such file"));
-	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(mkdir(dir, 0700), 0);
 	sink_deliver(sink, window_profile(ROOM, 1));
 	settle(sink);
 	assert_false(sink_counts(sink).keeping_fails);
@@ -493,13 +493,13 @@ static void test_sink__windows_that_a_disk_is_too_slow_for_are_told_and_counted(
 	static struct profile *windows[1500];
 	struct config *config = config_pushing_to(NULL);
 	const size_t n = sizeof(windows) / sizeof(windows[0]);
-	char folder[64], command[128];
+	char dir[64], command[128];
 	struct sink *sink;
 	uint64_t lost;
 
 	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/stallprof-sink-%d/", (int)getpid());
-	sink = sink_to(config, folder);
+	snprintf(dir, sizeof(dir), "/tmp/stallprof-sink-%d/", (int)getpid());
+	sink = sink_to(config, dir);
 	for (size_t i = 0; i < n; i++) {
 		windows[i] = window_profile(ROOM, 1);
 		profile_set_time(windows[i], 1700000000000000000 + (int64_t)i * 1000000, 10);
@@ -515,7 +515,7 @@ static void test_sink__windows_that_a_disk_is_too_slow_for_are_told_and_counted(
 	sink_deliver(sink, window_profile(ROOM, 1));
 	assert_int_equal(end(sink, 0), -EIO);
 	assert_true(dropped_in(sink_last_file(sink)) > 0);
-	snprintf(command, sizeof(command), "rm -r %s", folder);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
 	assert_int_equal(system(command), 0);
 	sink_free(sink);
 	config_free(config);

@@ -24,7 +24,7 @@
 #define BLOCK_BYTES 16 /* of addresses */
 
 static struct symbolizer_stats stats;
-static struct index_folder *folder;
+static struct index_dir *dir;
 static struct object_index *x;
 static char path[256];
 
@@ -33,7 +33,7 @@ static void open_object(const struct sym_beside *beside)
 	struct index_key key = { .build_id = "0123456789abcdef", .size = 1000, .owner = 7 };
 
 	x = object_index_new(&stats);
-	object_index_attach(x, folder, &key);
+	object_index_attach(x, dir, &key);
 	object_index_save_beside(x, beside);
 }
 
@@ -42,7 +42,7 @@ static int open_all(void **state)
 	(void)state;
 	memset(&stats, 0, sizeof(stats));
 	snprintf(path, sizeof(path), "%s/cache", program_dir);
-	return index_folder_open(path, 1 << 24, &folder);
+	return index_dir_open(path, 1 << 24, &dir);
 }
 
 static int close_all(void **state)
@@ -50,7 +50,7 @@ static int close_all(void **state)
 	(void)state;
 	object_index_free(x);
 	x = NULL;
-	index_folder_close(folder);
+	index_dir_close(dir);
 	return shell("rm -rf '%s'", path);
 }
 

@@ -31,7 +31,7 @@ static const char symbols[] = "ffffffff81000000 T _stext\n"
                               "ffffffff81004000 T behind_worker\n"
                               "ffffffff81005000 T _etext\n";
 
-static char folder[64];
+static char dir[64];
 static struct symbolizer *symbolizer;
 static struct process_table *processes;
 static struct stack_resolver *resolver;
@@ -46,9 +46,9 @@ static void write_maps(uint32_t pid, const char *text)
 	char path[128];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/%u", folder, pid);
+	snprintf(path, sizeof(path), "%s/%u", dir, pid);
 	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(path, sizeof(path), "%s/%u/maps", folder, pid);
+	snprintf(path, sizeof(path), "%s/%u/maps", dir, pid);
 	file = fopen(path, "we");
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
@@ -58,15 +58,15 @@ static void write_maps(uint32_t pid, const char *text)
 static int begin(void **state)
 {
 	const struct profile_value_type type = { "delay", "nanoseconds" };
-	struct symbolizer_opts opts = { .proc = folder, .sys = folder, .root = folder };
+	struct symbolizer_opts opts = { .proc = dir, .sys = dir, .root = dir };
 	char path[128];
 	FILE *file;
 
 	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/test_stack_resolve.XXXXXX");
-	if (!mkdtemp(folder))
+	snprintf(dir, sizeof(dir), "/tmp/test_stack_resolve.XXXXXX");
+	if (!mkdtemp(dir))
 		return -1;
-	snprintf(path, sizeof(path), "%s/kallsyms", folder);
+	snprintf(path, sizeof(path), "%s/kallsyms", dir);
 	file = fopen(path, "we");
 	if (!file || fputs(symbols, file) < 0 || fclose(file))
 		return -1;
@@ -88,7 +88,7 @@ static int end(void **state)
 	process_table_free(processes);
 	symbolizer_free(symbolizer);
 	profile_free(profile);
-	snprintf(path, sizeof(path), "rm -rf %s", folder);
+	snprintf(path, sizeof(path), "rm -rf %s", dir);
 	return system(path);
 }
 

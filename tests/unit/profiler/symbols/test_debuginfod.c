@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "profiler/symbols/debug_folder.h"
+#include "profiler/symbols/debug_dir.h"
 #include "profiler/symbols/debuginfod.h"
 #include "profiler/format/stamp.h"
 #include "symbolizer/symbolizer.h"
@@ -98,13 +98,13 @@ static int stop_server(void **state)
 
 static struct debuginfod *fetcher(const char *urls, uint64_t max_bytes)
 {
-	char folder[128];
+	char dir[128];
 	struct debuginfod_opts opts = {
-		.urls = urls, .folder = folder, .max_bytes = max_bytes, .timeout_seconds = 3
+		.urls = urls, .dir = dir, .max_bytes = max_bytes, .timeout_seconds = 3
 	};
 	struct debuginfod *d;
 
-	snprintf(folder, sizeof(folder), "%s/cache/debuginfod", program_dir);
+	snprintf(dir, sizeof(dir), "%s/cache/debuginfod", program_dir);
 	d = debuginfod_new(&opts);
 	assert_non_null(d);
 	return d;
@@ -280,37 +280,36 @@ static void test_debuginfod__hangs(void **state)
 	assert_int_equal(n_files(), 0);
 }
 
-static void test_debuginfod__bounded_folder(void **state)
+static void test_debuginfod__bounded_dir(void **state)
 {
 	struct debuginfod *d = fetcher(server.url, 1 << 20);
-	char folder[128], *path;
+	char dir[128], *path;
 	struct stat st;
 
 	(void)state;
-	snprintf(folder, sizeof(folder), "%s/cache/debuginfod", program_dir);
+	snprintf(dir, sizeof(dir), "%s/cache/debuginfod", program_dir);
 	assert_int_equal(shell("cd '%s' && mkdir -p .build-id/aa .build-id/bb && head -c 600000 /dev/zero > "
 	                       ".build-id/aa/old.debug && touch -d '3 days ago' .build-id/aa/old.debug && "
 	                       "head -c 600000 /dev/zero > .build-id/bb/new.debug && touch .fetching-a && "
 	                       "touch -d '3 days ago' .fetching-b",
-	                       folder),
+	                       dir),
 	                 0);
 	debuginfod_ask(d, ID);
 	assert_counted(d, "1 1 0 0 0");
 	assert_int_equal(
-	        shell("cd '%s' && test ! -e .build-id/aa/old.debug && test -e .build-id/bb/new.debug",
-	              folder),
+	        shell("cd '%s' && test ! -e .build-id/aa/old.debug && test -e .build-id/bb/new.debug", dir),
 	        0);
-	assert_int_equal(debug_folder_make(folder), 0);
-	assert_int_equal(shell("cd '%s' && test -e .fetching-a && test ! -e .fetching-b", folder), 0);
-	debug_folder_trim(folder, 0, ID);
+	assert_int_equal(debug_dir_make(dir), 0);
+	assert_int_equal(shell("cd '%s' && test -e .fetching-a && test ! -e .fetching-b", dir), 0);
+	debug_dir_trim(dir, 0, ID);
 	assert_int_equal(n_files(), 2);
-	debug_folder_trim(folder, 0, NULL);
+	debug_dir_trim(dir, 0, NULL);
 	assert_int_equal(n_files(), 1);
-	assert_int_equal(chmod(folder, 0777), 0);
-	assert_int_equal(debug_folder_make(folder), -EPERM);
-	assert_true(debug_folder_begin("/nonexistent", &path) < 0);
+	assert_int_equal(chmod(dir, 0777), 0);
+	assert_int_equal(debug_dir_make(dir), -EPERM);
+	assert_true(debug_dir_begin("/nonexistent", &path) < 0);
 	assert_null(path);
-	assert_int_equal(stat(folder, &st), 0);
+	assert_int_equal(stat(dir, &st), 0);
 	debuginfod_free(d);
 }
 
@@ -382,7 +381,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_debuginfod__too_large, start_server, stop_server),
 		cmocka_unit_test_setup_teardown(test_debuginfod__several_servers, start_server, stop_server),
 		cmocka_unit_test_setup_teardown(test_debuginfod__hangs, start_server, stop_server),
-		cmocka_unit_test_setup_teardown(test_debuginfod__bounded_folder, start_server, stop_server),
+		cmocka_unit_test_setup_teardown(test_debuginfod__bounded_dir, start_server, stop_server),
 		cmocka_unit_test_setup_teardown(test_debuginfod__not_configured, start_server, stop_server),
 		cmocka_unit_test_setup_teardown(test_debuginfod__symbolizer, start_server, stop_server),
 	};

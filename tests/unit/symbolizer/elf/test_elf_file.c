@@ -168,12 +168,12 @@ static void test_elf_file__symbols(void **state)
 static void assert_debug_file(const char *file, const char *debug_dir, bool expected)
 {
 	struct elf_file *f = open_file(file, false), *debug;
-	char path[256], folder[256];
-	struct debug_file_place place = { .debug_dir = folder, .root = "", .path = path };
+	char path[256], dir[256];
+	struct debug_file_place place = { .debug_dir = dir, .root = "", .path = path };
 	int err;
 
 	snprintf(path, sizeof(path), "%s/%s", program_dir, file);
-	snprintf(folder, sizeof(folder), "%s/%s", program_dir, debug_dir);
+	snprintf(dir, sizeof(dir), "%s/%s", program_dir, debug_dir);
 	err = debug_file_open(f, &place, MAX_BYTES, &debug);
 	assert_int_equal(err, expected ? 0 : -ENOENT);
 	elf_file_close(debug);
@@ -237,8 +237,8 @@ static void test_elf_file__debug_link_to_no_end(void **state)
 /* Writes alt.so with a .gnu_debugaltlink of build-id 0123456789abcdef; says how opening what it names ends. */
 static int open_alt(const char *name, const char *root, const char *debug_dir, struct elf_file **alt)
 {
-	char path[256], folder[256], own_root[256];
-	struct debug_file_place place = { .debug_dir = folder, .root = own_root, .path = path };
+	char path[256], dir[256], own_root[256];
+	struct debug_file_place place = { .debug_dir = dir, .root = own_root, .path = path };
 	struct elf_file *f;
 	int err;
 
@@ -249,7 +249,7 @@ static int open_alt(const char *name, const char *root, const char *debug_dir, s
 	                 0);
 	snprintf(path, sizeof(path), "%s/alt.so", *root ? "" : program_dir);
 	snprintf(own_root, sizeof(own_root), "%s%s", *root ? program_dir : "", root);
-	snprintf(folder, sizeof(folder), "%s/%s", program_dir, debug_dir);
+	snprintf(dir, sizeof(dir), "%s/%s", program_dir, debug_dir);
 	f = open_file("alt.so", false);
 	err = debug_file_open_alt(f, &place, MAX_BYTES, alt);
 	elf_file_close(f);

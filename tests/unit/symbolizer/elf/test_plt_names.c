@@ -23,7 +23,7 @@ static const char source[] =
         "int main(int argc, char **argv) { pointer = (void *)free; void *p = malloc(argc); free(p); "
         "printf(\\\"%%d %%s\\\", chosen(), getenv(\\\"HOME\\\")); return abs((int)strlen(argv[0])); }\\n";
 
-static int make_folder(void **state)
+static int make_dir(void **state)
 {
 	return program_dir_make(state) || shell("printf \"%s\" > '%s/p.c'", source, program_dir);
 }
@@ -166,5 +166,5 @@ int main(void)
 		cmocka_unit_test(test_plt_names__static),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, program_dir_remove);
+	return cmocka_run_group_tests(tests, make_dir, program_dir_remove);
 }

@@ -26,7 +26,7 @@
 #define BLOCK_BYTES 16 /* of addresses */
 
 static struct symbolizer_stats stats;
-static struct index_folder *folder;
+static struct index_dir *dir;
 static struct object_index *x;
 static char path[256];
 
@@ -45,10 +45,10 @@ static int open_all(void **state)
 	(void)state;
 	memset(&stats, 0, sizeof(stats));
 	snprintf(path, sizeof(path), "%s/cache", program_dir);
-	if (index_folder_open(path, 1 << 24, &folder))
+	if (index_dir_open(path, 1 << 24, &dir))
 		return -1;
 	x = object_index_new(&stats);
-	object_index_attach(x, folder, &key);
+	object_index_attach(x, dir, &key);
 	return 0;
 }
 
@@ -56,7 +56,7 @@ static int close_all(void **state)
 {
 	(void)state;
 	object_index_free(x);
-	index_folder_close(folder);
+	index_dir_close(dir);
 	return shell("chmod -R u+rwx '%s' 2> /dev/null; rm -rf '%s'", path, path);
 }
 
@@ -67,7 +67,7 @@ static void reopen(void)
 
 	object_index_free(x);
 	x = object_index_new(&stats);
-	object_index_attach(x, folder, &key);
+	object_index_attach(x, dir, &key);
 }
 
 /* A block of which all is told by its number. */
@@ -167,7 +167,7 @@ static void test_index_file__two_writers(void **state)
 	uint32_t i;
 
 	(void)state;
-	object_index_attach(other, folder, &key);
+	object_index_attach(other, dir, &key);
 	add(1, 60);
 	x = other;
 	add(50, 100);
@@ -209,7 +209,7 @@ static void test_index_file__another_object(void **state)
 	key = key_of(0);
 	key.debug_size = 5;
 	assert_int_equal(index_file_open_fd(open(name, O_RDONLY), &key, &f), -EBADMSG);
-	assert_int_equal(index_file_open(folder, &key, &f), -ENOENT);
+	assert_int_equal(index_file_open(dir, &key, &f), -ENOENT);
 }
 
 /* Of a file with any one byte changed, or cut anywhere, every answer is right, or there is none. */
@@ -261,7 +261,7 @@ static void test_index_file__bad_block_is_not_copied(void **state)
 	(void)state;
 	add(1, 4);
 	assert_true(object_index_save(x, true));
-	assert_int_equal(index_file_open(folder, &key, &f), 0);
+	assert_int_equal(index_file_open(dir, &key, &f), 0);
 	file_name(name, sizeof(name));
 	fd = open(name, O_WRONLY);
 	assert_int_equal(pwrite(fd, "x", 1, (off_t)f->entries[1].offset), 1);

@@ -167,20 +167,20 @@ static void assert_module_found(void)
 static void test_kernel__modules(void **state)
 {
 	static const char *const packers[] = { "true", "gzip", "xz" };
-	char plain[256], folder[128], packed[256];
+	char plain[256], dir[128], packed[256];
 	size_t i;
 
 	(void)state;
-	snprintf(folder, sizeof(folder), "%s/debug/lib/modules/9.9-test/kernel", program_dir);
+	snprintf(dir, sizeof(dir), "%s/debug/lib/modules/9.9-test/kernel", program_dir);
 	snprintf(plain, sizeof(plain), "%s/fake-mod.ko", program_dir);
-	snprintf(packed, sizeof(packed), "%s/fake-mod.ko.zst", folder);
+	snprintf(packed, sizeof(packed), "%s/fake-mod.ko.zst", dir);
 	for (i = 0; i < sizeof(packers) / sizeof(*packers); i++) {
-		assert_int_equal(shell("cd '%s' && rm -f fake-mod* && cp '%s' . && %s fake-mod.ko", folder,
+		assert_int_equal(shell("cd '%s' && rm -f fake-mod* && cp '%s' . && %s fake-mod.ko", dir,
 		                       plain, packers[i]),
 		                 0);
 		assert_module_found();
 	}
-	assert_int_equal(shell("rm '%s'/fake-mod*", folder), 0);
+	assert_int_equal(shell("rm '%s'/fake-mod*", dir), 0);
 	pack_with_zstd(plain, packed);
 	assert_module_found();
 }

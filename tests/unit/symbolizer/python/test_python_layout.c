@@ -63,7 +63,7 @@ static const struct field {
 #define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
 /* What the headers say; those that they have not are absent. */
-static void read_headers(const char *folder, uint16_t numbers[N_FIELDS])
+static void read_headers(const char *dir, uint16_t numbers[N_FIELDS])
 {
 	char command[PATH_MAX], name[64];
 	unsigned int number;
@@ -72,7 +72,7 @@ static void read_headers(const char *folder, uint16_t numbers[N_FIELDS])
 
 	for (i = 0; i < N_FIELDS; i++)
 		numbers[i] = SYM_PYTHON_ABSENT;
-	assert_true(compile_into("-I%s -I%s/internal -o %s/show %s", folder, folder, program_dir, SOURCE));
+	assert_true(compile_into("-I%s -I%s/internal -o %s/show %s", dir, dir, program_dir, SOURCE));
 	snprintf(command, sizeof(command), "%s/show", program_dir);
 	output = popen(command, "r");
 	while (fscanf(output, "%63s %u", name, &number) == 2) {
@@ -84,14 +84,14 @@ static void read_headers(const char *folder, uint16_t numbers[N_FIELDS])
 	assert_int_equal(pclose(output), 0);
 }
 
-static void compare(const char *folder, const char *file)
+static void compare(const char *dir, const char *file)
 {
 	struct sym_python_layout layout;
 	uint16_t numbers[N_FIELDS], ours;
 	struct elf_file *f;
 	size_t i, different = 0, n = 0;
 
-	read_headers(folder, numbers);
+	read_headers(dir, numbers);
 	assert_int_equal(elf_file_open(open(file, O_RDONLY | O_CLOEXEC), false, 64 << 20, &f), 0);
 	assert_int_equal(python_file_layout(f, &layout), 0);
 	elf_file_close(f);
@@ -109,36 +109,36 @@ static void compare(const char *folder, const char *file)
 }
 
 /* The file that the headers in PREFIX/include/pythonX.Y belong to. False: it is not there. */
-static bool file_of(const char *folder, char *path, size_t size)
+static bool file_of(const char *dir, char *path, size_t size)
 {
-	const char *include = strstr(folder, "/include/"), *name = strrchr(folder, '/') + 1;
-	int prefix = (int)(include - folder);
+	const char *include = strstr(dir, "/include/"), *name = strrchr(dir, '/') + 1;
+	int prefix = (int)(include - dir);
 
-	snprintf(path, size, "%.*s/lib/lib%s.so.1.0", prefix, folder, name);
+	snprintf(path, size, "%.*s/lib/lib%s.so.1.0", prefix, dir, name);
 	if (access(path, R_OK))
-		snprintf(path, size, "%.*s/bin/%s", prefix, folder, name);
+		snprintf(path, size, "%.*s/bin/%s", prefix, dir, name);
 	return !access(path, R_OK);
 }
 
-static bool has_internal(const char *folder)
+static bool has_internal(const char *dir)
 {
 	char path[PATH_MAX];
 
 	/* Older ones have no such layout; python3.7m is one of them. */
-	snprintf(path, sizeof(path), "%s/internal/pycore_code.h", folder);
+	snprintf(path, sizeof(path), "%s/internal/pycore_code.h", dir);
 	return !access(path, R_OK);
 }
 
 static size_t compare_named(const char *named)
 {
-	char *copy = strdup(named), *rest = copy, *folder, *file;
+	char *copy = strdup(named), *rest = copy, *dir, *file;
 	size_t n = 0;
 
-	while ((folder = strsep(&rest, ":"))) {
-		file = strchr(folder, '=');
+	while ((dir = strsep(&rest, ":"))) {
+		file = strchr(dir, '=');
 		assert_non_null(file);
 		*file = 0;
-		compare(folder, file + 1);
+		compare(dir, file + 1);
 		n++;
 	}
 	free(copy);

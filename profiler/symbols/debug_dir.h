@@ -11,16 +11,16 @@
  * Makes the folder, and its parent, when missing, and removes files that were left half-written a day ago or
  * earlier. -EPERM: it belongs to someone else, or others may write to it; -errno.
  */
-int debug_folder_make(const char *folder);
+int debug_dir_make(const char *dir);
 
 /* Makes a new file for the caller to fill; *path is the caller's to free. Returns the descriptor, or -errno. */
-int debug_folder_begin(const char *folder, char **path);
+int debug_dir_begin(const char *dir, char **path);
 
 /* Moves the file at `path` to its place by build-id. 0, -errno. There is nothing at `path` afterwards in any
  * case. */
-int debug_folder_keep(const char *folder, const char *path, const char *build_id);
+int debug_dir_keep(const char *dir, const char *path, const char *build_id);
 
 /* Removes the files used longest ago until the rest has at most max_bytes; never the file of build-id `except`. */
-void debug_folder_trim(const char *folder, uint64_t max_bytes, const char *except);
+void debug_dir_trim(const char *dir, uint64_t max_bytes, const char *except);
 
 #endif

@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 /* Makes a path for the window that began at `time_unix_ns`, where no file exists yet. 0, -ENAMETOOLONG, -EEXIST. */
-int window_folder_path(const char *folder, int64_t time_unix_ns, char *path, size_t size);
+int window_dir_path(const char *dir, int64_t time_unix_ns, char *path, size_t size);
 
 /* Removes the oldest windows until all of them take at most `max_bytes` (0: no limit); the newest stays. */
-void window_folder_trim(const char *folder, uint64_t max_bytes);
+void window_dir_trim(const char *dir, uint64_t max_bytes);
 
 /*
  * Removes what a profiler left that was killed while it wrote: pprof_file_write's temporary files of windows
  * (….pb.gz.PID-N.tmp) whose process no longer exists. On file systems that hosts may share they stay, as the
  * process may be alive on another host. A file that can't be removed takes room and does no harm.
  */
-void window_folder_clean(const char *folder);
+void window_dir_clean(const char *dir);
 
 #endif

@@ -17,34 +17,34 @@
 #define INDEX_FILE_ENDING ".stallsym"
 #define INDEX_NAME_SIZE   192
 
-struct index_folder;
+struct index_dir;
 
 /* -EPERM: somebody else's, or others may write to it; -ENOTDIR, -ELOOP; -errno of making and opening it. */
-int index_folder_open(const char *path, uint64_t max_bytes, struct index_folder **out);
-void index_folder_close(struct index_folder *f);
-uint64_t index_folder_max_bytes(const struct index_folder *f);
-const char *index_folder_path(const struct index_folder *f); /* as it was opened */
+int index_dir_open(const char *path, uint64_t max_bytes, struct index_dir **out);
+void index_dir_close(struct index_dir *f);
+uint64_t index_dir_max_bytes(const struct index_dir *f);
+const char *index_dir_path(const struct index_dir *f); /* as it was opened */
 
 /*
  * Opens a file in it for reading, and records that it was used. Returns the descriptor, the caller's to close;
  * -ENOENT; -EBADMSG: not a regular file, belongs to neither root nor us, or others may write to it; -errno.
  */
-int index_folder_open_file(const struct index_folder *f, const char *name);
+int index_dir_open_file(const struct index_dir *f, const char *name);
 
 /*
  * To write: lock, then for each file begin, write all of it, end; then unlock. -EWOULDBLOCK: another process is
  * writing; with `wait` it is waited for, up to a second.
  */
-int index_folder_lock(struct index_folder *f, bool wait);
-void index_folder_unlock(struct index_folder *f);
+int index_dir_lock(struct index_dir *f, bool wait);
+void index_dir_unlock(struct index_dir *f);
 
 /* Creates the new file; returns its descriptor, or -errno. */
-int index_folder_begin(struct index_folder *f);
+int index_dir_begin(struct index_dir *f);
 
 /* Closes the new file and renames it to `name`, or removes it when `err` is not 0. Returns err, or -errno. */
-int index_folder_end(struct index_folder *f, int fd, const char *name, int err);
+int index_dir_end(struct index_dir *f, int fd, const char *name, int err);
 
 /* Removes files until the rest is within the limit; returns how many. Call it under the lock. */
-size_t index_folder_trim(struct index_folder *f);
+size_t index_dir_trim(struct index_dir *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* The folder of indexes on disk: opens, locks, replaces and removes files in it. */
 
-#include "symbolizer/index/index_folder.h"
+#include "symbolizer/index/index_dir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 /* When a file was used is noted no more often than this. */
 #define USE_SECONDS 60
 
-struct index_folder {
+struct index_dir {
 	char *path;
 	int fd;
 	uint64_t max_bytes;
@@ -36,7 +36,7 @@ struct listed_file {
 };
 
 /* Returns a descriptor, or -errno. */
-static int open_folder(const char *path)
+static int open_dir(const char *path)
 {
 	struct stat st;
 	int fd;
@@ -53,26 +53,26 @@ static int open_folder(const char *path)
 	return fd;
 }
 
-int index_folder_open(const char *path, uint64_t max_bytes, struct index_folder **out)
+int index_dir_open(const char *path, uint64_t max_bytes, struct index_dir **out)
 {
-	struct index_folder *f = calloc(1, sizeof(*f));
+	struct index_dir *f = calloc(1, sizeof(*f));
 	int err;
 
 	if (!f)
 		return -ENOMEM;
 	f->max_bytes = max_bytes;
 	f->path = strdup(path);
-	f->fd = f->path ? open_folder(path) : -ENOMEM;
+	f->fd = f->path ? open_dir(path) : -ENOMEM;
 	if (f->fd < 0) {
 		err = f->fd;
-		index_folder_close(f);
+		index_dir_close(f);
 		return err;
 	}
 	*out = f;
 	return 0;
 }
 
-void index_folder_close(struct index_folder *f)
+void index_dir_close(struct index_dir *f)
 {
 	if (!f)
 		return;
@@ -82,17 +82,17 @@ void index_folder_close(struct index_folder *f)
 	free(f);
 }
 
-uint64_t index_folder_max_bytes(const struct index_folder *f)
+uint64_t index_dir_max_bytes(const struct index_dir *f)
 {
 	return f->max_bytes;
 }
 
-const char *index_folder_path(const struct index_folder *f)
+const char *index_dir_path(const struct index_dir *f)
 {
 	return f->path;
 }
 
-int index_folder_open_file(const struct index_folder *f, const char *name)
+int index_dir_open_file(const struct index_dir *f, const char *name)
 {
 	char path[PATH_MAX];
 	struct timespec now[2];
@@ -117,7 +117,7 @@ int index_folder_open_file(const struct index_folder *f, const char *name)
 /* --- writing ---------------------------------------------------------------------------------------- */
 
 /* Somebody may have removed the folder, to clear the cache. */
-static int reopen_if_removed(struct index_folder *f)
+static int reopen_if_removed(struct index_dir *f)
 {
 	struct stat st;
 	int fd;
@@ -126,7 +126,7 @@ static int reopen_if_removed(struct index_folder *f)
 		return -errno;
 	if (st.st_nlink)
 		return 0;
-	fd = open_folder(f->path);
+	fd = open_dir(f->path);
 	if (fd < 0)
 		return fd;
 	close(f->fd);
@@ -134,7 +134,7 @@ static int reopen_if_removed(struct index_folder *f)
 	return 0;
 }
 
-int index_folder_lock(struct index_folder *f, bool wait)
+int index_dir_lock(struct index_dir *f, bool wait)
 {
 	const struct timespec pause = { .tv_nsec = 10000000 };
 	int step, err = reopen_if_removed(f);
@@ -151,12 +151,12 @@ int index_folder_lock(struct index_folder *f, bool wait)
 	return 0;
 }
 
-void index_folder_unlock(struct index_folder *f)
+void index_dir_unlock(struct index_dir *f)
 {
 	flock(f->fd, LOCK_UN);
 }
 
-int index_folder_begin(struct index_folder *f)
+int index_dir_begin(struct index_dir *f)
 {
 	int fd;
 
@@ -167,7 +167,7 @@ int index_folder_begin(struct index_folder *f)
 }
 
 /* No fsync: a torn file fails its checksum and is discarded. */
-int index_folder_end(struct index_folder *f, int fd, const char *name, int err)
+int index_dir_end(struct index_dir *f, int fd, const char *name, int err)
 {
 	if (close(fd) && !err)
 		err = -errno;
@@ -187,7 +187,7 @@ static bool is_ours(const char *name)
 	return len > ending && len < INDEX_NAME_SIZE && strcmp(name + len - ending, INDEX_FILE_ENDING) == 0;
 }
 
-static size_t list_files(const struct index_folder *f, struct listed_file *files)
+static size_t list_files(const struct index_dir *f, struct listed_file *files)
 {
 	int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -221,7 +221,7 @@ static int compare_uses(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-size_t index_folder_trim(struct index_folder *f)
+size_t index_dir_trim(struct index_dir *f)
 {
 	struct listed_file *files = malloc(MAX_FILES * sizeof(*files));
 	size_t n = files ? list_files(f, files) : 0, i, removed = 0;

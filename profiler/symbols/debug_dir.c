@@ -1,6 +1,6 @@
 /* A folder of debug files by build-id: makes it, adds files, trims it to a size. */
 
-#include "profiler/symbols/debug_folder.h"
+#include "profiler/symbols/debug_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,14 +23,14 @@ static int make_one(const char *path)
 	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
 }
 
-static void remove_unfinished(const char *folder)
+static void remove_unfinished(const char *dir)
 {
 	char pattern[PATH_MAX];
 	struct stat st;
 	glob_t found;
 	size_t i;
 
-	if ((size_t)snprintf(pattern, sizeof(pattern), "%s" UNFINISHED "*", folder) >= sizeof(pattern) ||
+	if ((size_t)snprintf(pattern, sizeof(pattern), "%s" UNFINISHED "*", dir) >= sizeof(pattern) ||
 	    glob(pattern, GLOB_NOSORT, NULL, &found))
 		return;
 	for (i = 0; i < found.gl_pathc; i++)
@@ -39,13 +39,13 @@ static void remove_unfinished(const char *folder)
 	globfree(&found);
 }
 
-int debug_folder_make(const char *folder)
+int debug_dir_make(const char *dir)
 {
 	char path[PATH_MAX], *slash;
 	struct stat st;
 	int err;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/.build-id", folder) >= sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%s/.build-id", dir) >= sizeof(path))
 		return -ENAMETOOLONG;
 	slash = strrchr(path, '/');
 	*slash = 0;
@@ -53,23 +53,23 @@ int debug_folder_make(const char *folder)
 		*strrchr(path, '/') = 0;
 		make_one(path);
 	}
-	err = make_one(folder);
+	err = make_one(dir);
 	if (err)
 		return err;
-	if (lstat(folder, &st))
+	if (lstat(dir, &st))
 		return -errno;
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
 		return -EPERM;
-	remove_unfinished(folder);
-	snprintf(path, sizeof(path), "%s/.build-id", folder);
+	remove_unfinished(dir);
+	snprintf(path, sizeof(path), "%s/.build-id", dir);
 	return make_one(path);
 }
 
-int debug_folder_begin(const char *folder, char **path)
+int debug_dir_begin(const char *dir, char **path)
 {
 	int fd;
 
-	if (asprintf(path, "%s" UNFINISHED "XXXXXX", folder) < 0)
+	if (asprintf(path, "%s" UNFINISHED "XXXXXX", dir) < 0)
 		return -ENOMEM;
 	fd = mkostemp(*path, O_CLOEXEC);
 	if (fd < 0) {
@@ -80,10 +80,10 @@ int debug_folder_begin(const char *folder, char **path)
 	return fd;
 }
 
-int debug_folder_keep(const char *folder, const char *path, const char *build_id)
+int debug_dir_keep(const char *dir, const char *path, const char *build_id)
 {
 	char to[PATH_MAX];
-	int n = snprintf(to, sizeof(to), "%s/.build-id/%.2s", folder, build_id), err;
+	int n = snprintf(to, sizeof(to), "%s/.build-id/%.2s", dir, build_id), err;
 
 	if (n < 0 || (size_t)n + strlen(build_id) + sizeof("/.debug") > sizeof(to))
 		err = -ENAMETOOLONG;
@@ -111,7 +111,7 @@ static int compare_used(const void *a, const void *b)
 	return x->used < y->used ? -1 : x->used > y->used;
 }
 
-static size_t list(const char *folder, struct kept *files, uint64_t *sum)
+static size_t list(const char *dir, struct kept *files, uint64_t *sum)
 {
 	char path[PATH_MAX];
 	char *const tops[] = { path, NULL };
@@ -121,7 +121,7 @@ static size_t list(const char *folder, struct kept *files, uint64_t *sum)
 	FTS *walk;
 
 	*sum = 0;
-	snprintf(path, sizeof(path), "%s/.build-id", folder);
+	snprintf(path, sizeof(path), "%s/.build-id", dir);
 	walk = fts_open(tops, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
 	while (walk && n < FILES_MAX && (entry = fts_read(walk))) {
 		if (entry->fts_info != FTS_F)
@@ -147,7 +147,7 @@ static int is_file_of(const char *path, const char *build_id)
 	       strncmp(name + 1, build_id + 2, strlen(build_id + 2)) == 0;
 }
 
-void debug_folder_trim(const char *folder, uint64_t max_bytes, const char *except)
+void debug_dir_trim(const char *dir, uint64_t max_bytes, const char *except)
 {
 	struct kept *files = calloc(FILES_MAX, sizeof(*files));
 	uint64_t sum;
@@ -155,7 +155,7 @@ void debug_folder_trim(const char *folder, uint64_t max_bytes, const char *excep
 
 	if (!files)
 		return;
-	n = list(folder, files, &sum);
+	n = list(dir, files, &sum);
 	qsort(files, n, sizeof(*files), compare_used);
 	for (i = 0; i < n; i++) {
 		if (sum > max_bytes && !is_file_of(files[i].path, except) && !unlink(files[i].path))

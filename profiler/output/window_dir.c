@@ -1,6 +1,6 @@
 /* Names, trims and cleans up the window files in a folder. */
 
-#include "profiler/output/window_folder.h"
+#include "profiler/output/window_dir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -67,15 +67,15 @@ static const char *after_window(const char *name, uint64_t *time_ms, uint64_t *n
 	return take_text(&name, SUFFIX) ? name : NULL;
 }
 
-int window_folder_path(const char *folder, int64_t time_unix_ns, char *path, size_t size)
+int window_dir_path(const char *dir, int64_t time_unix_ns, char *path, size_t size)
 {
 	long long time_ms = time_unix_ns / 1000000;
-	int i, n = snprintf(path, size, "%s/" PREFIX "%lld" SUFFIX, folder, time_ms);
+	int i, n = snprintf(path, size, "%s/" PREFIX "%lld" SUFFIX, dir, time_ms);
 
 	for (i = 1; n > 0 && (size_t)n < size && i < SAME_TIME; i++) {
 		if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 			return 0;
-		n = snprintf(path, size, "%s/" PREFIX "%lld-%d" SUFFIX, folder, time_ms, i);
+		n = snprintf(path, size, "%s/" PREFIX "%lld-%d" SUFFIX, dir, time_ms, i);
 	}
 	return i < SAME_TIME ? -ENAMETOOLONG : -EEXIST;
 }
@@ -107,18 +107,18 @@ static int add_file(struct window_files *files, const struct window_file *file)
 	return 0;
 }
 
-static void list_windows(DIR *dir, struct window_files *files)
+static void list_windows(DIR *listing, struct window_files *files)
 {
 	struct dirent *entry;
 	struct stat st;
 	int err = 0;
 
-	while (!err && (entry = readdir(dir))) {
+	while (!err && (entry = readdir(listing))) {
 		struct window_file file = { 0 };
 		const char *rest = after_window(entry->d_name, &file.time_ms, &file.number);
 
 		if (!rest || *rest || strlen(entry->d_name) >= sizeof(file.name) ||
-		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		    fstatat(dirfd(listing), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
 		memcpy(file.name, entry->d_name, strlen(entry->d_name) + 1); /* checked above */
 		file.bytes = st.st_size;
@@ -126,22 +126,22 @@ static void list_windows(DIR *dir, struct window_files *files)
 	}
 }
 
-void window_folder_trim(const char *folder, uint64_t max_bytes)
+void window_dir_trim(const char *dir, uint64_t max_bytes)
 {
 	struct window_files files = { 0 };
-	DIR *dir = max_bytes ? opendir(folder) : NULL;
+	DIR *listing = max_bytes ? opendir(dir) : NULL;
 	size_t i;
 
-	if (!dir)
+	if (!listing)
 		return;
-	list_windows(dir, &files);
+	list_windows(listing, &files);
 	if (files.n)
 		qsort(files.file, files.n, sizeof(*files.file), by_age);
 	for (i = 0; i + 1 < files.n && files.bytes > max_bytes; i++) {
-		if (unlinkat(dirfd(dir), files.file[i].name, 0) == 0)
+		if (unlinkat(dirfd(listing), files.file[i].name, 0) == 0)
 			files.bytes -= files.file[i].bytes;
 	}
-	closedir(dir);
+	closedir(listing);
 	free(files.file);
 }
 
@@ -173,16 +173,16 @@ static bool is_local(int fd)
 	return false;
 }
 
-void window_folder_clean(const char *folder)
+void window_dir_clean(const char *dir)
 {
-	DIR *dir = opendir(folder);
+	DIR *listing = opendir(dir);
 	struct dirent *entry;
 
-	if (!dir)
+	if (!listing)
 		return;
-	while (is_local(dirfd(dir)) && (entry = readdir(dir))) {
+	while (is_local(dirfd(listing)) && (entry = readdir(listing))) {
 		if (is_left_over(entry->d_name))
-			unlinkat(dirfd(dir), entry->d_name, 0);
+			unlinkat(dirfd(listing), entry->d_name, 0);
 	}
-	closedir(dir);
+	closedir(listing);
 }

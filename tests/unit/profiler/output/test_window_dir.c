@@ -1,4 +1,4 @@
-/* Tests of window_folder.h: names of files, and which are removed. */
+/* Tests of window_dir.h: names of files, and which are removed. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,15 +15,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/output/window_folder.h"
+#include "profiler/output/window_dir.h"
 
-static char folder[64];
+static char dir[64];
 
-static int enter_folder(void **state)
+static int enter_dir(void **state)
 {
 	(void)state;
-	snprintf(folder, sizeof(folder), "/tmp/stallprof-folder-XXXXXX");
-	return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+	snprintf(dir, sizeof(dir), "/tmp/stallprof-folder-XXXXXX");
+	return mkdtemp(dir) && chdir(dir) == 0 ? 0 : -1;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -34,10 +34,10 @@ static int remove_entry(const char *path, const struct stat *st, int flag, struc
 	return remove(path);
 }
 
-static int leave_folder(void **state)
+static int leave_dir(void **state)
 {
 	(void)state;
-	return chdir("/") == 0 && nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : -1;
+	return chdir("/") == 0 && nftw(dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0 ? 0 : -1;
 }
 
 static void make_file(const char *name, size_t bytes)
@@ -55,23 +55,23 @@ static int lies_there(const char *name)
 	return access(name, F_OK) == 0;
 }
 
-static void test_window_folder__a_name_that_is_taken_is_left(void **state)
+static void test_window_dir__a_name_that_is_taken_is_left(void **state)
 {
 	char path[256];
 
 	(void)state;
-	assert_int_equal(window_folder_path(".", 1700000000123456789, path, sizeof(path)), 0);
+	assert_int_equal(window_dir_path(".", 1700000000123456789, path, sizeof(path)), 0);
 	assert_string_equal(path, "./stallprof-1700000000123.pb.gz");
 	make_file(path, 1);
-	assert_int_equal(window_folder_path(".", 1700000000123456789, path, sizeof(path)), 0);
+	assert_int_equal(window_dir_path(".", 1700000000123456789, path, sizeof(path)), 0);
 	assert_string_equal(path, "./stallprof-1700000000123-1.pb.gz");
 	assert_int_equal(symlink("nowhere", path), 0);
-	assert_int_equal(window_folder_path(".", 1700000000123456789, path, sizeof(path)), 0);
+	assert_int_equal(window_dir_path(".", 1700000000123456789, path, sizeof(path)), 0);
 	assert_string_equal(path, "./stallprof-1700000000123-2.pb.gz");
-	assert_int_equal(window_folder_path(".", 1700000000123456789, path, 20), -ENAMETOOLONG);
+	assert_int_equal(window_dir_path(".", 1700000000123456789, path, 20), -ENAMETOOLONG);
 }
 
-static void test_window_folder__trim_takes_the_oldest(void **state)
+static void test_window_dir__trim_takes_the_oldest(void **state)
 {
 	(void)state;
 	make_file("stallprof-999.pb.gz", 100); /* shorter, and the oldest */
@@ -79,15 +79,15 @@ static void test_window_folder__trim_takes_the_oldest(void **state)
 	make_file("stallprof-1000-2.pb.gz", 100);
 	make_file("stallprof-1000-10.pb.gz", 100);
 	make_file("stallprof-1001.pb.gz", 100);
-	window_folder_trim(".", 0);
+	window_dir_trim(".", 0);
 	assert_true(lies_there("stallprof-999.pb.gz"));
-	window_folder_trim(".", 400);
+	window_dir_trim(".", 400);
 	assert_false(lies_there("stallprof-999.pb.gz"));
 	assert_true(lies_there("stallprof-1000.pb.gz"));
-	window_folder_trim(".", 200);
+	window_dir_trim(".", 200);
 	assert_false(lies_there("stallprof-1000-2.pb.gz"));
 	assert_true(lies_there("stallprof-1000-10.pb.gz"));
-	window_folder_trim(".", 1);
+	window_dir_trim(".", 1);
 	assert_false(lies_there("stallprof-1000-10.pb.gz"));
 	assert_true(lies_there("stallprof-1001.pb.gz"));
 }
@@ -99,7 +99,7 @@ static const char *const of_others[] = { "stallprof-00backup.tar",    "stallprof
 	                                 "stallprof-+1.pb.gz",        "stallprof-1.pb.gz.1.tmp",
 	                                 "stallprof-1.pb.gz.0-1.tmp", "stallprof-x.pb.gz.1-1.tmp" };
 
-static void test_window_folder__files_of_others_stay(void **state)
+static void test_window_dir__files_of_others_stay(void **state)
 {
 	size_t n = sizeof(of_others) / sizeof(of_others[0]);
 
@@ -108,8 +108,8 @@ static void test_window_folder__files_of_others_stay(void **state)
 		make_file(of_others[i], 1000);
 	assert_int_equal(mkdir("stallprof-2.pb.gz", 0700), 0);
 	make_file("stallprof-3.pb.gz", 1000);
-	window_folder_trim(".", 1);
-	window_folder_clean(".");
+	window_dir_trim(".", 1);
+	window_dir_clean(".");
 	for (size_t i = 0; i < n; i++)
 		if (!lies_there(of_others[i]))
 			fail_msg("%s is gone", of_others[i]);
@@ -117,7 +117,7 @@ static void test_window_folder__files_of_others_stay(void **state)
 	assert_true(lies_there("stallprof-3.pb.gz"));
 }
 
-static void test_window_folder__half_written_files_of_the_dead_go(void **state)
+static void test_window_dir__half_written_files_of_the_dead_go(void **state)
 {
 	char dead[64], numbered[64], living[64];
 	pid_t pid = fork();
@@ -132,7 +132,7 @@ static void test_window_folder__half_written_files_of_the_dead_go(void **state)
 	make_file(dead, 1);
 	make_file(numbered, 1);
 	make_file(living, 1);
-	window_folder_clean(".");
+	window_dir_clean(".");
 	assert_false(lies_there(dead));
 	assert_false(lies_there(numbered));
 	assert_true(lies_there(living));
@@ -141,14 +141,12 @@ static void test_window_folder__half_written_files_of_the_dead_go(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_window_folder__a_name_that_is_taken_is_left,
-		                                enter_folder, leave_folder),
-		cmocka_unit_test_setup_teardown(test_window_folder__trim_takes_the_oldest, enter_folder,
-		                                leave_folder),
-		cmocka_unit_test_setup_teardown(test_window_folder__files_of_others_stay, enter_folder,
-		                                leave_folder),
-		cmocka_unit_test_setup_teardown(test_window_folder__half_written_files_of_the_dead_go,
-		                                enter_folder, leave_folder),
+		cmocka_unit_test_setup_teardown(test_window_dir__a_name_that_is_taken_is_left, enter_dir,
+		                                leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__trim_takes_the_oldest, enter_dir, leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__files_of_others_stay, enter_dir, leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__half_written_files_of_the_dead_go, enter_dir,
+		                                leave_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
