@@ -2,7 +2,7 @@
  * What a push and its pop cost while nobody listens: ns a pair, the loop included (the empty loop says what that is). The
  * fastest of 400 runs: what else keeps the core busy, or its other thread, only adds. To be linked twice, with libstalltag.a and with libstalltag.so.
  * literal_N: a name of N bytes that is known when the caller is compiled; pointer_N: one found by strlen();
- * built_N: one of 16 that lie in memory as if they had been built at run time.
+ * built_N: one of 16 that lie in memory as if they had been built at run time; sized_N: the same with the length that snprintf() told.
  *
  *	stalltag_push [--listening] [LABEL]	prints one JSON object
  *
@@ -77,14 +77,30 @@ static void pointer_40(void)
 	}
 }
 
+static char built_names[IDS][64];
+static size_t built_bytes[IDS];
+
+static void build_names(void)
+{
+	for (int n = 0; n < IDS; n++)
+		built_bytes[n] = (size_t)snprintf(built_names[n], sizeof(built_names[n]),
+		                                  "checkpoint_write/run42/step800%02d/shard17", n);
+}
+
 static void built_40(void)
 {
-	static char names[IDS][64];
-
-	for (int n = 0; n < IDS; n++)
-		snprintf(names[n], sizeof(names[n]), "checkpoint_write/run42/step800%02d/shard17", n);
+	build_names();
 	for (uint64_t i = 1; i <= pairs; i++) {
-		stalltag_push((i & id_mask) + 1, names[i % IDS]);
+		stalltag_push((i & id_mask) + 1, built_names[i % IDS]);
+		stalltag_pop();
+	}
+}
+
+static void sized_40(void)
+{
+	build_names();
+	for (uint64_t i = 1; i <= pairs; i++) {
+		stalltag_push_sized((i & id_mask) + 1, built_names[i % IDS], built_bytes[i % IDS]);
 		stalltag_pop();
 	}
 }
@@ -132,7 +148,8 @@ static const struct {
 } cases[] = {
 	{ "empty_loop", empty_loop }, { "literal_16", literal_16 }, { "literal_40", literal_40 },
 	{ "pointer_16", pointer_16 }, { "pointer_40", pointer_40 }, { "nested_literal_40", nested_40 },
-	{ "built_40", built_40 },     { "called_40", called_40 },   { "fresh_40", fresh_40 },
+	{ "built_40", built_40 },     { "sized_40", sized_40 },     { "called_40", called_40 },
+	{ "fresh_40", fresh_40 },
 };
 
 #define CASES (sizeof(cases) / sizeof(cases[0]))
