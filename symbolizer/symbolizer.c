@@ -9,6 +9,7 @@
 
 #include "symbolizer/index/index_folder.h"
 #include "symbolizer/symbolizer_state.h"
+#include "symbolizer/cfi/unwind_cache.h"
 
 #define DEFAULT_MEMORY_BYTES ((size_t)512 << 20)
 
@@ -105,7 +106,7 @@ void symbolizer_free(struct symbolizer *s)
 	kernel_free(s->kernel);
 	object_cache_free(s->objects);
 	index_folder_close(s->folder);
-	free(s->unwound);
+	unwind_cache_free(s->unwound);
 	intern_free(s->strings);
 	free(s->debug_dir);
 	free(s->fetched_dir);
