@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "symbolizer/cfi/unwind_cache.h"
 #include "symbolizer/index/index_dir.h"
 #include "symbolizer/symbolizer_state.h"
 
@@ -105,7 +106,7 @@ void symbolizer_free(struct symbolizer *s)
 	kernel_free(s->kernel);
 	object_cache_free(s->objects);
 	index_dir_close(s->dir);
-	free(s->unwound);
+	unwind_cache_free(s->unwound);
 	intern_free(s->strings);
 	free(s->debug_dir);
 	free(s->fetched_dir);

@@ -1,6 +1,5 @@
 /* Unwinds stacks of this host's processes (x86-64) by the unwind tables of the files that they have mapped. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "symbolizer/symbolizer_state.h"
@@ -24,7 +23,7 @@ static void forget_dropped(struct symbolizer *s)
 	uint64_t generation = object_cache_generation(s->objects);
 
 	if (s->unwound_generation != generation)
-		memset(s->unwound, 0, sizeof(*s->unwound));
+		unwind_cache_clear(s->unwound);
 	s->unwound_generation = generation;
 }
 
@@ -63,14 +62,6 @@ static bool read_code(void *context, uint64_t address, void *buffer, size_t len)
 	       !object_read_file(at.object, address - at.mapping->start + at.mapping->offset, buffer, len);
 }
 
-static bool make_cache(struct symbolizer *s)
-{
-	s->unwound = aligned_alloc(_Alignof(struct unwind_cache), sizeof(*s->unwound));
-	if (s->unwound)
-		memset(s->unwound, 0, sizeof(*s->unwound));
-	return s->unwound;
-}
-
 int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint64_t *pcs, size_t max_pcs,
                       size_t *n_pcs, enum sym_unwind_end *end)
 {
@@ -85,7 +76,9 @@ int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint
 
 	if (!max_pcs)
 		return -EINVAL;
-	if (!s->unwound && !make_cache(s))
+	if (!s->unwound)
+		s->unwound = unwind_cache_new();
+	if (!s->unwound)
 		return -ENOMEM;
 	code.cache = s->unwound;
 	forget_dropped(s);

@@ -6,8 +6,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_PLACES (1 << 24)
+
+/* Four bytes, a pointer of up to ten and the number of pairs. */
+#define HDR_HEAD_BYTES 18
 
 /* How .eh_frame_hdr says what its table has: pairs of 4-byte numbers, from the section's address. */
 enum { HDR_VERSION = 1, COUNT_UDATA4 = 0x03, TABLE_DATAREL_SDATA4 = 0x3b };
@@ -93,63 +97,92 @@ static int fill_by_scan(struct cfi_index *index, struct cfi_section *sections, c
 	return err;
 }
 
-/* Leaves the cursor at the table and returns how many pairs there are; 0: none that can be used. */
-static size_t read_hdr(const struct elf_section *hdr, struct dwarf_cursor *c)
+/* The bytes of .eh_frame_hdr, or where they are in the file. */
+struct hdr {
+	struct elf_file *file;
+	struct elf_section section; /* no data: read them from `offset` of the file */
+	uint64_t offset;
+};
+
+static int find_hdr(struct elf_file *f, struct hdr *out)
 {
-	const struct cfi_section as_section = { .data = hdr->data, .len = hdr->len, .address = hdr->address };
-	uint8_t version, pointer_encoding, count_encoding, table_encoding;
+	*out = (struct hdr){ .file = f };
+	if (!elf_file_section_place(f, ".eh_frame_hdr", &out->section, &out->offset))
+		return 0;
+	return elf_file_section(f, ".eh_frame_hdr", &out->section);
+}
+
+static int read_hdr_bytes(const struct hdr *hdr, size_t at, void *to, size_t len)
+{
+	if (!hdr->section.data)
+		return elf_file_read(hdr->file, hdr->offset + at, to, len);
+	memcpy(to, hdr->section.data + at, len);
+	return 0;
+}
+
+/* Returns how many pairs the table has, and at which byte it begins; 0: none that can be used. */
+static size_t read_hdr_head(const struct hdr *hdr, size_t *table)
+{
+	uint8_t head[HDR_HEAD_BYTES], version, pointer_encoding, count_encoding, table_encoding;
+	size_t len = hdr->section.len < sizeof(head) ? hdr->section.len : sizeof(head);
+	const struct cfi_section as_section = { .data = head, .len = len, .address = hdr->section.address };
+	struct dwarf_cursor c = dwarf_cursor_at(head, len, 0);
 	uint32_t n;
 
-	*c = dwarf_cursor_at(hdr->data, hdr->len, 0);
-	version = dwarf_u8(c);
-	pointer_encoding = dwarf_u8(c);
-	count_encoding = dwarf_u8(c);
-	table_encoding = dwarf_u8(c);
-	cfi_pointer(&as_section, c, pointer_encoding, 8);
-	n = dwarf_u32(c);
-	if (c->failed || version != HDR_VERSION || count_encoding != COUNT_UDATA4 ||
-	    table_encoding != TABLE_DATAREL_SDATA4 || n > dwarf_left(c) / 8 || n > MAX_PLACES)
+	if (read_hdr_bytes(hdr, 0, head, len))
+		return 0;
+	version = dwarf_u8(&c);
+	pointer_encoding = dwarf_u8(&c);
+	count_encoding = dwarf_u8(&c);
+	table_encoding = dwarf_u8(&c);
+	cfi_pointer(&as_section, &c, pointer_encoding, 8);
+	n = dwarf_u32(&c);
+	*table = (size_t)(c.pos - head);
+	if (c.failed || version != HDR_VERSION || count_encoding != COUNT_UDATA4 ||
+	    table_encoding != TABLE_DATAREL_SDATA4 ||
+	    n > (hdr->section.len - *table) / sizeof(struct cfi_place) || n > MAX_PLACES)
 		return 0;
 	return n;
 }
 
-static uint64_t datarel(const struct elf_section *hdr, struct dwarf_cursor *c)
+/*
+ * Makes places of the table's pairs, which stand in places[]: each two numbers from the section's address. False: not
+ * all functions by address, each once. A large file has a hundred thousand, all of them read before its first frame.
+ */
+static bool convert_table(struct cfi_index *index, size_t n, const struct cfi_section *eh, uint64_t address)
 {
-	return hdr->address + (uint64_t)(int64_t)(int32_t)dwarf_u32(c);
-}
+	uint64_t max_fde = eh->len < CFI_IN_DEBUG_FRAME ? eh->len : CFI_IN_DEBUG_FRAME, start, fde, last = 0;
+	struct cfi_place *p;
+	bool is_good = true;
 
-/* -EBADMSG: not a table with all functions by address, each once. */
-static int take_table(struct cfi_index *index, const struct cfi_section *eh, const struct elf_section *hdr)
-{
-	struct dwarf_cursor c;
-	size_t n = read_hdr(hdr, &c), i;
-	uint64_t start, fde;
-	int err = n ? reserve(index, n) : -EBADMSG;
-
-	for (i = 0; i < n && !err; i++) {
-		start = datarel(hdr, &c);
-		fde = datarel(hdr, &c) - eh->address;
-		if (!i)
-			index->base = start;
-		if (fde >= eh->len || fde >= CFI_IN_DEBUG_FRAME || start < index->base ||
-		    (i && start - index->base <= index->places[i - 1].start))
-			err = -EBADMSG;
-		index->places[i] =
-		        (struct cfi_place){ .start = (uint32_t)(start - index->base), .fde = (uint32_t)fde };
+	index->base = address + (uint64_t)(int64_t)(int32_t)index->places[0].start;
+	for (p = index->places; p < index->places + n; p++) {
+		start = address + (uint64_t)(int64_t)(int32_t)p->start - index->base;
+		fde = address + (uint64_t)(int64_t)(int32_t)p->fde - eh->address;
+		is_good &= fde < max_fde && start <= UINT32_MAX && (p == index->places || start > last);
+		*p = (struct cfi_place){ .start = (uint32_t)start, .fde = (uint32_t)fde };
+		last = start;
 	}
-	index->n = err ? 0 : n;
-	return err;
+	return is_good;
 }
 
 static int fill_by_hdr(struct cfi_index *index, const struct cfi_section *eh, struct elf_file *f)
 {
-	struct elf_section hdr;
-	int err = elf_file_section(f, ".eh_frame_hdr", &hdr);
+	struct hdr hdr;
+	int err = find_hdr(f, &hdr);
+	size_t n = 0, table;
 
-	if (err)
-		return err;
-	err = take_table(index, eh, &hdr);
-	elf_file_release(f, hdr.index);
+	if (!err)
+		n = read_hdr_head(&hdr, &table);
+	if (!err)
+		err = n ? reserve(index, n) : -EBADMSG;
+	if (!err)
+		err = read_hdr_bytes(&hdr, table, index->places, n * sizeof(*index->places));
+	if (!err && !convert_table(index, n, eh, hdr.section.address))
+		err = -EBADMSG;
+	if (hdr.section.data)
+		elf_file_release(f, hdr.section.index);
+	index->n = err ? 0 : n;
 	if (err)
 		cfi_index_free(index);
 	return err;

@@ -1,5 +1,5 @@
 /*
- * Where the FDE for an address is: the functions of .eh_frame and .debug_frame by address, 8 bytes each. Taken
+ * Where the FDE for an address is: the functions of .eh_frame and .debug_frame by address, 8 bytes each. Read
  * from .eh_frame_hdr, the linker's own sorted table, where there is one and no .debug_frame beside it; else both
  * sections are read once from end to end.
  */

@@ -1,6 +1,29 @@
-/* Fills a slot of the unwind cache, and finds out whether its rules are simple enough to be "hot". */
+/* The unwind cache: makes it, and fills a slot, finding out whether its rules are simple enough to be "hot". */
 
 #include "symbolizer/cfi/unwind_cache.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* Fresh pages are zero already: setting all 128 KiB costs more than a stack that needs few of them. */
+struct unwind_cache *unwind_cache_new(void)
+{
+	void *c = mmap(NULL, sizeof(struct unwind_cache), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	               -1, 0);
+
+	return c == MAP_FAILED ? NULL : c;
+}
+
+void unwind_cache_free(struct unwind_cache *c)
+{
+	if (c)
+		munmap(c, sizeof(*c));
+}
+
+void unwind_cache_clear(struct unwind_cache *c)
+{
+	memset(c, 0, sizeof(*c));
+}
 
 static int32_t offset_of(const struct cfi_rules *rules, uint8_t reg)
 {

@@ -25,7 +25,6 @@ struct unwind_slot {
 	int32_t cfa_n, return_n, fp_n, depth;
 };
 
-/* A zeroed one is empty. */
 struct unwind_cache {
 	struct unwind_slot slots[UNWIND_CACHE_SLOTS];
 };
@@ -37,6 +36,15 @@ static inline struct unwind_slot *unwind_cache_slot(struct unwind_cache *c, uint
 {
 	return &c->slots[(address ^ address >> 11 ^ version) % UNWIND_CACHE_SLOTS];
 }
+
+/* An empty one: the caller frees it with unwind_cache_free(). NULL: no memory. */
+struct unwind_cache *unwind_cache_new(void);
+
+/* NULL is allowed. */
+void unwind_cache_free(struct unwind_cache *c);
+
+/* Empties it. */
+void unwind_cache_clear(struct unwind_cache *c);
 
 void unwind_cache_fill(struct unwind_slot *slot, const struct cfi_arch *arch, uint64_t address,
                        uint64_t version, const struct cfi_rules *rules, void *owner);

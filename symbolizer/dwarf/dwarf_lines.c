@@ -70,8 +70,9 @@ static int emit_row(struct dwarf_lines *l, struct machine *m)
 		l->n_rows--;
 	else if (m->address < s->end_address)
 		return 0; /* goes backwards: not sorted, so not usable */
-	err = growing_array_reserve((void **)&l->rows, l->n_rows + 1, &l->max_rows, sizeof(*l->rows),
-	                            MAX_ROWS);
+	if (l->n_rows == l->max_rows)
+		err = growing_array_reserve((void **)&l->rows, l->n_rows + 1, &l->max_rows, sizeof(*l->rows),
+		                            MAX_ROWS);
 	if (err)
 		return err;
 	l->rows[l->n_rows++] = (struct row){ .address = m->address,

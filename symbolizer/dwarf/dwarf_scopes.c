@@ -19,19 +19,37 @@
 struct level {
 	uint32_t enclosing; /* index of the innermost one; NO_ENCLOSING: none */
 	uint32_t depth;     /* of inlining */
-	bool ignored;       /* nothing in here has code */
+	uint32_t inlined; /* index + 1 of the inlined function's last range; 0: this is no inlined function */
+	bool ignored;     /* nothing in here has code */
 };
 
 struct walk {
 	struct dwarf_info *info;
 	struct dwarf_unit *unit;
 	struct dwarf_scopes *scopes;
-	struct level levels[MAX_LEVELS];
-	size_t n_levels;
 	const struct dwarf_die *die; /* being added */
 	bool whole;                  /* go into the bodies of functions */
 	bool in_body;                /* of one function: its inlines are wanted, and nothing else */
+	size_t n_levels;
+	struct level levels[MAX_LEVELS]; /* set one by one, as there is a walk for each function */
 };
+
+/* A walk that is inside of nothing yet; the caller frees it. NULL: no memory. */
+static struct walk *walk_new(struct dwarf_info *d, struct dwarf_unit *u, struct dwarf_scopes *s)
+{
+	struct walk *w = malloc(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->info = d;
+	w->unit = u;
+	w->scopes = s;
+	w->die = NULL;
+	w->whole = w->in_body = false;
+	w->n_levels = 1;
+	w->levels[0] = (struct level){ .enclosing = NO_ENCLOSING };
+	return w;
+}
 
 static int add_function(uint64_t low, uint64_t high, void *context)
 {
@@ -110,12 +128,24 @@ static int add_nested_function(struct walk *w, const struct dwarf_die *die, stru
 	return err;
 }
 
+static int add_inlined(struct walk *w, const struct dwarf_die *die, struct level *inside)
+{
+	size_t before = w->scopes->n_inlines;
+	int err = each_range_of(w, die, add_inline);
+
+	inside->depth++;
+	if (w->scopes->n_inlines > before)
+		inside->inlined = (uint32_t)w->scopes->n_inlines;
+	return err;
+}
+
 /* Adds what the DIE is; *inside becomes what its children are inside of. */
 static int visit(struct walk *w, const struct dwarf_die *die, struct level *inside)
 {
 	int err = 0;
 
 	*inside = w->levels[w->n_levels - 1];
+	inside->inlined = 0;
 	switch (die->abbrev->tag) {
 	case DW_TAG_subprogram:
 		err = add_nested_function(w, die, inside);
@@ -123,8 +153,7 @@ static int visit(struct walk *w, const struct dwarf_die *die, struct level *insi
 	case DW_TAG_inlined_subroutine:
 		if (!w->in_body)
 			break;
-		err = each_range_of(w, die, add_inline);
-		inside->depth++;
+		err = add_inlined(w, die, inside);
 		break;
 	case DW_TAG_compile_unit:
 	case DW_TAG_partial_unit:
@@ -155,6 +184,8 @@ static void leave(struct walk *w, uint64_t offset)
 {
 	struct level *left = &w->levels[--w->n_levels];
 
+	if (left->inlined)
+		w->scopes->inlines[left->inlined - 1].end = (uint32_t)w->scopes->n_inlines;
 	if (w->n_levels && left->enclosing != w->levels[w->n_levels - 1].enclosing)
 		w->scopes->enclosing[left->enclosing].end = offset;
 }
@@ -228,8 +259,8 @@ static int compare_lows(const void *a, const void *b)
 
 int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, bool whole, struct dwarf_scopes **out)
 {
-	struct walk *w = calloc(1, sizeof(*w));
 	struct dwarf_scopes *s = calloc(1, sizeof(*s));
+	struct walk *w = walk_new(d, u, s);
 	int err = w && s ? dwarf_unit_prepare(d, u) : -ENOMEM;
 
 	if (err) {
@@ -237,8 +268,7 @@ int dwarf_scopes_read(struct dwarf_info *d, struct dwarf_unit *u, bool whole, st
 		free(s);
 		return err;
 	}
-	*w = (struct walk){ .info = d, .unit = u, .scopes = s, .whole = whole, .n_levels = 1 };
-	w->levels[0] = (struct level){ .enclosing = NO_ENCLOSING };
+	w->whole = whole;
 	s->damaged = walk_from(w, dwarf_unit_cursor(d, u, u->first_die));
 	while (w->n_levels)
 		leave(w, u->end);
@@ -253,13 +283,13 @@ void dwarf_scopes_read_inlines(struct dwarf_info *d, struct dwarf_unit *u, struc
                                struct dwarf_function *f)
 {
 	struct dwarf_cursor c = dwarf_unit_cursor(d, u, f->die);
-	struct walk *w = f->inlines_read ? NULL : calloc(1, sizeof(*w));
+	struct walk *w = f->inlines_read ? NULL : walk_new(d, u, s);
 	struct dwarf_die die;
 	int got;
 
 	if (!w)
 		return;
-	*w = (struct walk){ .info = d, .unit = u, .scopes = s, .in_body = true, .n_levels = 1 };
+	w->in_body = true;
 	f->inlines_read = true;
 	f->first_inline = (uint32_t)s->n_inlines;
 	got = dwarf_unit_prepare(d, u);
@@ -310,12 +340,19 @@ size_t dwarf_scopes_inlines(const struct dwarf_scopes *s, const struct dwarf_fun
 {
 	const struct dwarf_inline *inlined;
 	size_t n = 0;
-	uint32_t i;
+	uint32_t i, next;
 
-	for (i = f->first_inline; i < f->end_inline && n < max; i++) {
+	for (i = f->first_inline; i < f->end_inline && n < max; i = next) {
 		inlined = &s->inlines[i];
-		if (inlined->depth == n + 1 && address >= inlined->low && address < inlined->high)
+		next = i + 1;
+		if (n && inlined->depth <= n && inlined->die != out[n - 1]->die)
+			break; /* behind the end of the one that has the address */
+		if (inlined->depth != n + 1)
+			continue;
+		if (address >= inlined->low && address < inlined->high)
 			out[n++] = inlined;
+		else if (inlined->end)
+			next = inlined->end;
 	}
 	return n;
 }

@@ -27,6 +27,8 @@ struct dwarf_inline {
 	uint64_t die; /* offset in .debug_info; its origin has the name */
 	uint32_t call_file, call_line;
 	uint32_t depth;
+	uint32_t
+	        end; /* index of the first one that is not inside of this; 0: not known, or this has further ranges */
 };
 
 struct dwarf_function {

@@ -20,13 +20,13 @@ struct peer {
 	unw_addr_space_t space;
 };
 
-static const struct peer_file *file_of(const struct peer *p, uint64_t address)
+static const struct peer_file *file_of(struct peer *p, uint64_t address)
 {
 	size_t i;
 
 	for (i = 0; i < p->n_files; i++)
 		if (address >= p->files[i].start && address < p->files[i].end)
-			return &p->files[i];
+			return peer_file_read(&p->files[i]) ? &p->files[i] : NULL;
 	return NULL;
 }
 

@@ -12,8 +12,9 @@
 struct peer_file {
 	uint64_t start, end; /* of all the file's mappings at run time */
 	uint64_t bias;       /* run-time address - ELF address */
-	const char *image;
+	const char *image;   /* NULL: not read yet, or not to be read */
 	size_t len;
+	const char *path; /* until it is read */
 };
 
 static inline const char *peer_map(const char *path, size_t *len)
@@ -45,13 +46,25 @@ static inline size_t peer_files(const struct recording *r, struct peer_file *fil
 		}
 		if (m->path[0] != '/' || m->offset || n == max)
 			continue;
-		files[n] = (struct peer_file){ .start = m->start, .end = m->end };
-		files[n].image = peer_map(m->path, &files[n].len);
-		/* ET_EXEC is linked at its address; anything else is at 0. */
-		if (files[n].image && files[n].len > 64 && files[n].image[0] == 0x7f)
-			files[n].bias = files[n].image[16] == 2 ? 0 : m->start, n++;
+		files[n++] = (struct peer_file){ .start = m->start, .end = m->end, .path = m->path };
 	}
 	return n;
+}
+
+/* Maps the file when it is needed for the first time, as ours are: that is a part of the first walk. */
+static inline bool peer_file_read(struct peer_file *f)
+{
+	const char *path = f->path;
+
+	if (!path)
+		return f->image;
+	f->path = NULL;
+	f->image = peer_map(path, &f->len);
+	if (!f->image || f->len <= 64 || f->image[0] != 0x7f)
+		return false;
+	/* ET_EXEC is linked at its address; anything else is at 0. */
+	f->bias = f->image[16] == 2 ? 0 : f->start;
+	return true;
 }
 
 #endif

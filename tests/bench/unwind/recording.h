@@ -90,11 +90,11 @@ static inline struct recording *recording_load(const char *folder)
 	return &r;
 }
 
-static inline uint64_t recording_now_ns(void)
+static inline uint64_t recording_clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -109,6 +109,11 @@ static inline size_t recording_rss_kib(void)
 		fclose(file);
 	}
 	return pages * 4;
+}
+
+static inline uint64_t recording_now_ns(void)
+{
+	return recording_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Resident memory in KiB: our own ("RssAnon") or pages of files ("RssFile"). */
@@ -129,15 +134,15 @@ static inline long recording_resident_kib(const char *kind)
 /* Fills pcs[], the innermost frame's first; returns how many. */
 typedef size_t (*recording_walk)(void *context, uint64_t *pcs);
 
-/* Walks for `seconds` and prints: frames, ns of the first walk, ns of a walk when warm (the best tenth), the pcs. */
+/* Walks for `seconds` and prints: frames, CPU ns of the first walk, ns of a walk when warm (the best tenth), the pcs. */
 static inline void recording_time(recording_walk walk, void *context, double seconds)
 {
 	static uint64_t pcs[RECORDING_MAX_PCS];
-	uint64_t began = recording_now_ns(), until, batch, best = UINT64_MAX;
+	uint64_t cold = recording_clock_ns(CLOCK_PROCESS_CPUTIME_ID), until, batch, best = UINT64_MAX;
 	size_t n = walk(context, pcs), i, rounds = 0;
-	uint64_t cold = recording_now_ns() - began;
 
-	until = began + (uint64_t)(seconds * 1e9);
+	cold = recording_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cold;
+	until = recording_now_ns() + (uint64_t)(seconds * 1e9);
 	while (recording_now_ns() < until || rounds < 3) {
 		batch = recording_now_ns();
 		for (i = 0; i < 50; i++)
