@@ -113,11 +113,16 @@ class Sleeps:
 
     def __init__(self, path):
         self.all, self.totals, self.lost, raw = [], {}, 0, {}
+        self.request_ends = collections.defaultdict(list)  # by process
         with open(path) as file:
             for line in file:
                 word = line.split()
                 if word[0] == "s":
-                    self.all.append(Sleep(*(int(w) for w in word[1:])))
+                    sleep = Sleep(*(int(w) for w in word[1:]))
+                    if sleep.tid:
+                        self.all.append(sleep)
+                    else:
+                        self.request_ends[sleep.tgid].append(sleep.wake)
                 elif word[0] == "k":
                     raw[int(word[1])] = [int(w, 16) for w in word[2:]]
                 elif word[0] == "t":

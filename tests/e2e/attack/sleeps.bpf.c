@@ -1,6 +1,6 @@
 /*
- * An independent tracer of sleeps, by sched_switch and sched_waking and one clock. It shares no code with bpf/; the
- * tests compare the profile with it.
+ * An independent tracer of sleeps, by sched_switch and sched_waking and one clock, and of the ends of block requests. It
+ * shares no code with bpf/; the tests compare the profile with it.
  */
 #include "bpf_types.h"
 
@@ -14,6 +14,8 @@ enum bpf_map_type {
 struct pt_regs {
 	unsigned long orig_ax;
 } __attribute__((preserve_access_index));
+
+struct request;
 
 struct task_struct {
 	int pid, tgid;
@@ -61,6 +63,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 20);
 } records SEC(".maps");
+
+/* Block requests under way, by address: the process whose thread began it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, int);
+} requests SEC(".maps");
 
 __u64 records_lost = 0;
 static const struct traced_thread nothing;
@@ -200,5 +210,37 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		t->at_ns = bpf_ktime_get_ns(); /* it waits for a CPU from here on */
 		t->kind = QUEUED;
 	}
+	return 0;
+}
+
+SEC("tp_btf/block_io_start")
+int BPF_PROG(on_request, struct request *rq)
+{
+	int tgid = (int)(bpf_get_current_pid_tgid() >> 32);
+	__u64 key = (__u64)rq;
+
+	if (bpf_map_lookup_elem(&watched, &tgid))
+		bpf_map_update_elem(&requests, &key, &tgid, 0);
+	return 0;
+}
+
+/* The end of a request is a record without a thread. */
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_request_end, struct request *rq)
+{
+	__u64 key = (__u64)rq;
+	int *tgid = bpf_map_lookup_elem(&requests, &key);
+	struct sleep_record *out;
+
+	if (!tgid)
+		return 0;
+	out = bpf_ringbuf_reserve(&records, sizeof(*out), 0);
+	if (out) {
+		*out = (struct sleep_record){ .tgid = *tgid, .wake_ns = bpf_ktime_get_ns() };
+		bpf_ringbuf_submit(out, 1);
+	} else {
+		__sync_fetch_and_add(&records_lost, 1);
+	}
+	bpf_map_delete_elem(&requests, &key);
 	return 0;
 }

@@ -13,7 +13,7 @@ enum sleeps_flags {
 
 /* A wake-up has two moments: somebody begins it (waking), and it is done, which is when the scheduler's own count of run
  * queue delay begins (wake). In between lies an interrupt to another CPU, which may have to be woken itself. */
-struct sleep_record {
+struct sleep_record { /* tid 0: a block request of the process tgid ended at wake_ns */
 	unsigned long long out_ns, waking_ns, wake_ns, in_ns;
 	int tid, tgid;
 	int stack; /* id in the map of stacks, negative: none */
