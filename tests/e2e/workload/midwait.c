@@ -2,9 +2,9 @@
  * midwait: a thread that waits before the profiler starts and maybe still when it ends. Run it in a cgroup
  * with a write limit.
  *
- *   midwait --dir DIR [--bytes N]
+ *   midwait --dir DIR
  *
- * Pushes "midwait/write" (id 7), says {"pid", "began_ns"} and writes N bytes (1 MiB) directly, in one call;
+ * Pushes "midwait/write" (id 7), says {"pid", "began_ns"} and writes 1 MiB directly, in one call;
  * then says {"waited_ns", "ended_ns"}. Times are CLOCK_MONOTONIC.
  */
 #include <inttypes.h>
@@ -20,16 +20,15 @@
 int main(int argc, char **argv)
 {
 	const char *dir = argc > 2 && !strcmp(argv[1], "--dir") ? argv[2] : NULL;
-	size_t bytes = argc > 4 && !strcmp(argv[3], "--bytes") ? strtoul(argv[4], NULL, 10) : 1u << 20;
 	struct stalled_write write;
 	uint64_t waited_ns = 0;
 	int err;
 
 	if (!dir) {
-		fprintf(stderr, "usage: midwait --dir DIR [--bytes N]\n");
+		fprintf(stderr, "usage: midwait --dir DIR\n");
 		return 2;
 	}
-	err = stalled_write_open(&write, dir, bytes);
+	err = stalled_write_open(&write, dir, 1u << 20);
 	if (err) {
 		fprintf(stderr, "midwait: %s\n", strerror(-err));
 		return 1;
