@@ -325,7 +325,8 @@ struct abi_event {
 	X(tag_logs_unreadable, "times a thread's log of tag changes could not be read")                      \
 	X(tag_changes_lost, "tag changes that were overwritten in a thread's log before they were read")     \
 	X(wakes_unseen, "I/O waits whose wake was not seen, so that nobody was followed")                    \
-	X(iowaits_unexplained, "sleeps that the kernel flags as I/O, with nothing that says which: blocked") \
+	X(iowaits_unexplained, "sleeps that the kernel flags as I/O, with nothing that says which: "         \
+	                       "blocked, or undecided if they began before the recording")                   \
 	X(switch_ins_unseen,                                                                                 \
 	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \

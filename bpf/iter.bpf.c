@@ -57,6 +57,7 @@ ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64
 		return;
 	t->slept_begin = word_begin(t->word);
 	t->sleep_ns = now;
+	t->own_request = OWN_REQUEST_UNKNOWN;
 	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state, now);
 	reserve_buffer(t);
 }
@@ -199,6 +200,7 @@ ALWAYS void rebase(struct task_struct *task, struct thread *t, u64 now)
 	t->hint = 0;
 	t->early_ns = 0;
 	buffer_release(t);
+	t->own_request = OWN_REQUEST_UNKNOWN;
 	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state, now);
 }
 

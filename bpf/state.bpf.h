@@ -157,6 +157,13 @@ enum expectation {
 	        3, /* one that waits for I/O of any kind, or whose sleeps ended in a request before */
 };
 
+/* Whether the thread issued a request right before it fell asleep. */
+enum own_request {
+	OWN_REQUEST_NONE = 0,
+	OWN_REQUEST_ISSUED = 1,
+	OWN_REQUEST_UNKNOWN = 2, /* it slept before it was followed */
+};
+
 #define WOKEN 1 /* in place of wake_ns: the sleep has ended, and when was not looked at */
 
 /* A thread has as many Python thread states as it has called interpreters of its process. */
@@ -190,7 +197,7 @@ struct thread {
 	u32 learned_syscall; /* + 1; its interruptible sleeps ended in a request before */
 	u32 wait_seq;
 	u16 has_issued;  /* a request since it last fell asleep */
-	u16 own_request; /* … before the last sleep began */
+	u16 own_request; /* enum own_request: … before the last sleep began */
 	struct known_file file;
 	u64 early_ns;  /* woken then, between falling asleep and its switch-out */
 	u64 usual_ns;  /* how long its stalls last, at most, of late */

@@ -69,7 +69,7 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->wait_seq++;
 	t->wake_ns = 0;
 	t->row.cause = 0;
-	t->own_request = t->has_issued;
+	t->own_request = t->has_issued ? OWN_REQUEST_ISSUED : OWN_REQUEST_NONE;
 	t->has_issued = 0;
 	wait_expect(task, t, regs, task_state, now);
 	hint_check(task, t);
@@ -87,7 +87,7 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
  * issued the next one. */
 ALWAYS bool waits_for_own_request(const struct thread *t)
 {
-	return t->expect == EXPECT_IOWAIT && t->own_request;
+	return t->expect == EXPECT_IOWAIT && t->own_request == OWN_REQUEST_ISSUED;
 }
 
 ALWAYS void wait_learn(struct task_struct *task, struct thread *t)
@@ -96,6 +96,15 @@ ALWAYS void wait_learn(struct task_struct *task, struct thread *t)
 
 	if (!t->expect && regs)
 		t->learned_syscall = call_number(task, regs) + 1;
+}
+
+/* The kernel flags the sleep as one for I/O, and nothing says for which. One whose beginning was not seen may have been for a
+ * request all the same. */
+ALWAYS void iowait_unexplained(struct thread *t)
+{
+	COUNT(iowaits_unexplained);
+	if (t->own_request == OWN_REQUEST_UNKNOWN)
+		t->kind = ABI_WAIT_UNDECIDED;
 }
 
 /* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. */
@@ -123,7 +132,7 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 		t->row.cause = ABI_CAUSE_BLOCK_IO;
 	} else {
 		if (t->expect == EXPECT_IOWAIT)
-			COUNT(iowaits_unexplained);
+			iowait_unexplained(t);
 		return;
 	}
 	t->row.state = ABI_STALL;
