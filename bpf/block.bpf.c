@@ -1,6 +1,6 @@
 /* The block layer's side: which request this CPU completes, and what befell it. */
 #include "bpf/thread.bpf.h"
-#include "bpf/follow.bpf.h"
+#include "bpf/wait.bpf.h"
 
 /* What kthrotld runs to let go of the bios it held back; 0 in a kernel without blk-throttle. */
 extern const void blk_throtl_dispatch_work_fn __ksym __weak;
@@ -44,7 +44,6 @@ ALWAYS void request_started(struct request *rq)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct request_info info = {};
-	u64 key = (u64)rq;
 	struct thread *t;
 
 	if (!serves_others(current)) {
@@ -55,15 +54,12 @@ ALWAYS void request_started(struct request *rq)
 	}
 	info.issued_ns = bpf_ktime_get_ns();
 	info.bio = (u64)rq->bio;
-	info.throttled = dispatches_throttled(current);
+	info.cause = dispatches_throttled(current) ? ABI_CAUSE_THROTTLE : 0;
 	info.helper = is_helper(current) ? current->tgid : 0;
-	if (info.throttled)
+	if (info.cause)
 		note_held_back(rq);
-	if (!info.helper && !info.throttled)
-		return;
-	any_requests = 1;
-	if (bpf_map_update_elem(&requests, &key, &info, BPF_ANY))
-		COUNT(follow_full);
+	if (info.helper || info.cause)
+		request_note(rq, &info);
 }
 
 SEC("tp_btf/block_io_start")
@@ -86,16 +82,13 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
 	u64 key = (u64)rq;
 	struct carried *mark = mark_here();
-	struct request_info *info = any_requests ? bpf_map_lookup_elem(&requests, &key) : NULL;
+	struct request_info *info = request_known(rq);
 
 	if (!mark)
 		return 0;
-	if (info && !request_same_use(rq->start_time_ns, (u64)rq->bio, info->issued_ns, info->bio)) {
-		bpf_map_delete_elem(&requests, &key);
-		info = NULL; /* of an earlier use of this request */
-	}
 	mark->dev = request_dev(rq);
-	mark->cause = info && info->throttled ? ABI_CAUSE_THROTTLE : ABI_CAUSE_BLOCK_IO;
+	mark->cause = request_cause(rq, info);
+	mark->freed = rq->end_io || mark->cause > ABI_CAUSE_TAG_WAIT ? mark->cause : ABI_CAUSE_TAG_WAIT;
 	mark->since_ns = bpf_ktime_get_ns();
 	mark->depth = interrupt_depth(bpf_get_current_task_btf());
 	mark->ending = 0;
@@ -107,9 +100,10 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	return 0;
 }
 
-/* Whoever is woken from here on was not waiting for the request, but for what it frees. */
+/* Whoever is woken from here on was not waiting for the request, but for what it frees: its tag. */
 ALWAYS void mark_end(struct carried *mark)
 {
+	mark->cause = mark->freed;
 	mark->ending = 1;
 }
 
@@ -196,5 +190,31 @@ int BPF_PROG(on_work_end, struct work_struct *work)
 
 	if (carried_by(worker))
 		carry_no_more(worker);
+	return 0;
+}
+
+/* No tag of the queue, or of the scheduler, is free: the thread sleeps until one is. */
+SEC("tp_btf/block_rq_tag_wait")
+int BPF_PROG(on_tag_wait, struct request_queue *q)
+{
+	hint_next_sleep(ABI_CAUSE_TAG_WAIT, disk_dev(q->disk), false);
+	return 0;
+}
+
+/* Kernels before 7.2 lack that tracepoint; only who waits for a tag calls these two. */
+SEC("kprobe/sbitmap_prepare_to_wait")
+int on_tag_wait_begin(void *ctx)
+{
+	hint_next_sleep(ABI_CAUSE_TAG_WAIT, 0, false);
+	return 0;
+}
+
+SEC("kprobe/sbitmap_finish_wait")
+int on_tag_wait_end(void *ctx)
+{
+	struct thread *t = thread_find(bpf_get_current_task_btf());
+
+	if (t && t->hint == ABI_CAUSE_TAG_WAIT)
+		t->hint = 0;
 	return 0;
 }

@@ -75,7 +75,9 @@ struct {
 struct request_info {
 	u64 issued_ns, bio; /* of this use of the request */
 	u32 helper;         /* the process whose io_uring thread issued it, 0 none */
-	u32 throttled;
+	u32 cause;          /* enum abi_cause: the worst that befell it */
+	u32 aborts;         /* how many abort commands could be sent when it timed out */
+	u32 unused;
 };
 
 /* By address of the request: only those that are of interest beyond their thread, from the moment they start. */
@@ -85,6 +87,21 @@ struct {
 	__type(key, u64);
 	__type(value, struct request_info);
 } requests SEC(".maps") __weak;
+
+/* By address of the NVMe controller: when it was reset last. It goes some time after it has ended, or with its controller. */
+struct reset {
+	u64 begin_ns;
+	u64 end_ns; /* 0: it goes on */
+};
+
+#define RESET_KEPT_NS 10000000000ULL
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u64);
+	__type(value, struct reset);
+} resets SEC(".maps") __weak;
 
 /* By process: what last came to an end for one of its io_uring threads. */
 struct {
@@ -200,9 +217,88 @@ ALWAYS bool request_same_use(u64 start_ns, u64 bio, u64 issued_ns, u64 issued_bi
 	return bio && bio == issued_bio && start_ns <= issued_ns + ISSUER_PREEMPTED_NS;
 }
 
+/* What is known of this use of the request; NULL: nothing. */
+ALWAYS struct request_info *request_known(struct request *rq)
+{
+	u64 key = (u64)rq;
+	struct request_info *info = any_requests ? bpf_map_lookup_elem(&requests, &key) : NULL;
+
+	if (!info || request_same_use(BPF_CORE_READ(rq, start_time_ns), (u64)BPF_CORE_READ(rq, bio),
+	                              info->issued_ns, info->bio))
+		return info;
+	bpf_map_delete_elem(&requests, &key);
+	return NULL;
+}
+
+ALWAYS void request_note(struct request *rq, const struct request_info *info)
+{
+	u64 key = (u64)rq;
+
+	any_requests = 1;
+	if (bpf_map_update_elem(&requests, &key, info, BPF_ANY))
+		COUNT(follow_full);
+}
+
+/* Something befell the request: those who wait for it bear the worst of all that did. */
+ALWAYS void request_befalls(struct request *rq, u32 cause)
+{
+	struct request_info *known = request_known(rq), fresh = {};
+
+	if (known) {
+		if (known->cause < cause)
+			known->cause = cause;
+		return;
+	}
+	fresh.issued_ns = bpf_ktime_get_ns();
+	fresh.bio = (u64)BPF_CORE_READ(rq, bio);
+	fresh.cause = cause;
+	request_note(rq, &fresh);
+}
+
+/* The controller of an NVMe request; NULL: it is another's. */
+ALWAYS struct nvme_ctrl *request_controller(struct request *rq)
+{
+	struct nvme_request *nvme = (void *)rq + bpf_core_type_size(struct request);
+	struct nvme_ctrl *ctrl;
+	void *tags;
+
+	if (!HAS_FIELD(nvme, ctrl))
+		return NULL;
+	ctrl = BPF_CORE_READ(nvme, ctrl); /* another driver has whatever it likes in that place */
+	tags = BPF_CORE_READ(ctrl, tagset);
+	return tags && tags == BPF_CORE_READ(rq, q, tag_set) ? ctrl : NULL;
+}
+
+/* Whether the request was under way while its controller was being reset. */
+ALWAYS bool request_was_reset(struct request *rq)
+{
+	struct nvme_ctrl *ctrl = any_resets ? request_controller(rq) : NULL;
+	u64 key = (u64)ctrl;
+	struct reset *reset = ctrl ? bpf_map_lookup_elem(&resets, &key) : NULL;
+
+	return reset && (!reset->end_ns || BPF_CORE_READ(rq, start_time_ns) < reset->end_ns);
+}
+
+/* The worst that has befallen a request by now. */
+ALWAYS u32 request_cause(struct request *rq, const struct request_info *known)
+{
+	if (request_was_reset(rq))
+		return ABI_CAUSE_NVME_RESET;
+	return known && known->cause ? known->cause : ABI_CAUSE_BLOCK_IO;
+}
+
+/* The controller of the last request that the thread issued; 0: it is no NVMe device's. */
+ALWAYS u64 last_controller(const struct thread *t)
+{
+	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
+	struct request *rq = (struct request *)t->issued[i].request;
+
+	return rq ? (u64)request_controller(rq) : 0;
+}
+
 struct issued_search {
 	const struct thread *t;
-	u32 dev, found;
+	u32 dev, cause; /* cause 0: none is under way */
 };
 
 /* Whether the i-th request is still the thread's, and not over; 1 ends the loop. */
@@ -210,6 +306,7 @@ static long issued_look(u32 i, struct issued_search *s)
 {
 	struct request *rq;
 	u64 start_ns, bio;
+	u32 cause;
 
 	if (i >= REQUESTS_KEPT)
 		return 1;
@@ -220,20 +317,23 @@ static long issued_look(u32 i, struct issued_search *s)
 	bio = (u64)BPF_CORE_READ(rq, bio);
 	if (!start_ns || !request_same_use(start_ns, bio, s->t->issued[i].ns, s->t->issued[i].bio))
 		return 0;
-	s->dev = s->t->issued[i].dev;
-	s->found = 1;
-	return 1;
+	cause = request_cause(rq, request_known(rq));
+	if (cause > s->cause) {
+		s->dev = s->t->issued[i].dev;
+		s->cause = cause;
+	}
+	return 0;
 }
 
-/* Whether a request that the thread issued is under way: asked of the requests themselves, as hooks on their ends would
- * miss those that are merged, or that end while another does on the same CPU. */
-ALWAYS bool request_under_way(const struct thread *t, u32 *dev)
+/* The worst that has befallen a request of the thread's that is under way, 0 when none is: asked of the requests themselves, as hooks
+ * on their ends would miss those that are merged, or that end while another does on the same CPU. */
+ALWAYS u32 request_under_way(const struct thread *t, u32 *dev)
 {
 	struct issued_search s = { .t = t };
 
 	bpf_loop(REQUESTS_KEPT, issued_look, &s, 0);
 	*dev = s.dev;
-	return s.found;
+	return s.cause;
 }
 
 /* What the running context stands for: the request that this CPU completes, or what its thread carries. NULL when

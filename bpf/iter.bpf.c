@@ -97,12 +97,18 @@ ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t, 
 
 	if (!t->expect)
 		return (struct wait_row){ .state = ABI_SLEEP, .cause = kind_so_far(task, t, now) };
+	if (t->expect == EXPECT_SCOPE) {
+		row.cause = scope_cause(t);
+		row.dev = t->scopes.dev;
+		return row;
+	}
 	held = held_back_of(task, t);
 	if (held) {
 		row.cause = ABI_CAUSE_THROTTLE;
 		row.dev = held->dev;
-	} else if (request_under_way(t, &row.dev)) {
-		row.cause = t->hint > ABI_CAUSE_BLOCK_IO ? t->hint : ABI_CAUSE_BLOCK_IO;
+	} else if ((row.cause = request_under_way(t, &row.dev))) {
+		if (t->hint > row.cause)
+			row.cause = t->hint;
 	} else if (t->hint) {
 		row.cause = t->hint;
 		row.dev = t->hint_dev;
@@ -234,6 +240,23 @@ static long take_orphan(void *map, const u32 *index, u8 *value, void *ctx)
 	return 0;
 }
 
+/* Nobody waits any more for a request that a reset long ago has met. */
+static long forget_reset(void *map, const u64 *controller, struct reset *reset, u64 *now)
+{
+	u64 key = *controller;
+
+	if (reset->end_ns && since(*now, reset->end_ns) > RESET_KEPT_NS)
+		bpf_map_delete_elem(&resets, &key);
+	return 0;
+}
+
+ALWAYS void walk_ends(u64 now)
+{
+	bpf_for_each_map_elem(&orphan_buffers, take_orphan, NULL, 0);
+	if (any_resets)
+		bpf_for_each_map_elem(&resets, forget_reset, &now, 0);
+}
+
 SEC("iter/task")
 int on_iter_task(struct bpf_iter__task *ctx)
 {
@@ -243,7 +266,7 @@ int on_iter_task(struct bpf_iter__task *ctx)
 	struct thread *t;
 
 	if (!task)
-		bpf_for_each_map_elem(&orphan_buffers, take_orphan, NULL, 0); /* the walk is over */
+		walk_ends(now);
 	if (!task || serves_others(task))
 		return 0;
 	if (iter_mode & ABI_ITER_ADOPT) {

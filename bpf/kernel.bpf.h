@@ -200,8 +200,11 @@ struct gendisk {
 	int first_minor;
 };
 
+struct blk_mq_tag_set;
+
 struct request_queue {
 	struct gendisk *disk; /* in the request queue since 5.15 */
+	struct blk_mq_tag_set *tag_set;
 };
 
 struct blkcg; /* begins with its cgroup_subsys_state */
@@ -228,6 +231,7 @@ struct request {
 	unsigned int __data_len;
 	u64 start_time_ns;
 	atomic_t ref; /* 0: not in use. A refcount_t of the same name before 5.16 */
+	void *end_io; /* NULL: it ends as requests of file systems do */
 };
 
 struct block_device {
@@ -260,6 +264,29 @@ struct kthread {
 
 struct work_struct {
 	void *func;
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct nvme_ns {
+	struct list_head list;
+	struct gendisk *disk;
+};
+
+enum nvme_ctrl_state { NVME_CTRL_LIVE = 1, NVME_CTRL_DEAD = 6 }; /* whatever they are here */
+
+struct nvme_ctrl {
+	enum nvme_ctrl_state state;
+	atomic_t abort_limit; /* how many abort commands may still be sent */
+	struct blk_mq_tag_set *tagset;
+	struct list_head namespaces;
+};
+
+/* Each of NVMe's drivers begins its part of a request, behind struct request, with this. */
+struct nvme_request {
+	struct nvme_ctrl *ctrl;
 };
 
 struct hlist_head {

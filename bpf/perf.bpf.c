@@ -41,7 +41,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	struct stack_buffer *buffer;
 	struct abi_event *event;
 	u32 flags = 0, len = 0, n_python, dev = 0;
-	bool stalled;
+	u32 stalled; /* enum abi_cause */
 	void *ledger;
 	long bytes;
 	u64 tag;
@@ -52,7 +52,11 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	if (t->watches_context && !t->context_known)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_sums(t)->tag;
-	stalled = tag && request_under_way(t, &dev);
+	stalled = tag ? request_under_way(t, &dev) : 0;
+	if (scope_cause(t) > stalled) {
+		stalled = scope_cause(t);
+		dev = t->scopes.dev;
+	}
 	if (!tag || (!stalled && !cpu_baseline))
 		return 0;
 	ledger = ledger_now();
@@ -60,7 +64,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	if (!ledger || !buffer)
 		return 0;
 	key_of(&key, t, tag, ABI_CPU_STALL);
-	key.cause = stalled ? ABI_CAUSE_BLOCK_IO : ABI_CAUSE_NONE;
+	key.cause = stalled;
 	key.dev = dev;
 	ledger_add(&key, cpu_period_ns, 1);
 

@@ -48,6 +48,7 @@ const volatile __weak __u32 filter_level = 0;  /* how deep it lies */
 volatile __weak OWN_LINE __u32 hot_generation = 0; /* odd while the hot programs are attached */
 volatile __weak __u32 any_requests = 0;            /* the map of requests was ever written to */
 volatile __weak __u32 any_works = 0;               /* … of works */
+volatile __weak __u32 any_resets = 0;              /* … of resets */
 volatile __weak __u32 any_uncopied = 0;            /* a sleep that may prove long has no copy of its stack */
 volatile __weak __u32 any_python = 0;              /* Python frames are wanted */
 volatile __weak __u64 threshold_ns =
@@ -129,6 +130,8 @@ struct carried {
 	u16 cause;
 	u8 sticky; /* a journal commit, a work item: lasts over sleeps */
 	u8 ending; /* … and is over when the thread next sleeps; of a mark: the completion is over */
+	u16 freed; /* of a mark: the cause of those who wait for what the completion frees */
+	u16 unused[3];
 	u32 depth; /* of a mark: how deep in interrupts the completion runs */
 	u32 early; /* enum carried_early */
 };
@@ -146,6 +149,16 @@ struct known_file {
 	u16 assumed; /* for the present sleep the file was not looked at again */
 };
 
+/* What the thread is inside of (scope.bpf.h), by enum abi_cause. */
+#define SCOPE_CAUSES 32
+
+struct scopes {
+	u32 open;     /* a bit a cause */
+	u32 dev;      /* of the one that was begun last, 0: none */
+	u64 begin_ns; /* … its begin */
+	u8 depth[SCOPE_CAUSES];
+};
+
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */
 
 /* Why a sleep may turn out to be a stall, known when it begins. */
@@ -154,7 +167,8 @@ enum expectation {
 	EXPECT_IOWAIT = 1,
 	EXPECT_UNINTERRUPTIBLE = 2,
 	EXPECT_SYSCALL =
-	        3, /* one that waits for I/O of any kind, or whose sleeps ended in a request before */
+	        3,        /* one that waits for I/O of any kind, or whose sleeps ended in a request before */
+	EXPECT_SCOPE = 4, /* in a scope: it is one */
 };
 
 /* Whether the thread issued a request right before it fell asleep. */
@@ -218,6 +232,7 @@ struct thread {
 		u64 request, ns, bio; /* its address, when it was issued, and with what */
 		u32 dev;
 	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
+	struct scopes scopes;
 	u32 n_issued;
 	u32 last_dev; /* of the last request that it issued or that ended a wait of its */
 

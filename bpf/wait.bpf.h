@@ -16,6 +16,7 @@
 #include "bpf/capture.bpf.h"
 #include "bpf/follow.bpf.h"
 #include "bpf/kind.bpf.h"
+#include "bpf/scope.bpf.h"
 
 /* A wake that comes within this time may have been before the sleep was complete. */
 #define SOON_NS 100000
@@ -36,7 +37,9 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 
 	t->kind = ABI_WAIT_OTHER;
 	t->file.assumed = 0;
-	if (waits_for_io(nr) && !(task_state & TASK_UNINTERRUPTIBLE)) {
+	if (scope_cause(t)) {
+		t->expect = EXPECT_SCOPE;
+	} else if (waits_for_io(nr) && !(task_state & TASK_UNINTERRUPTIBLE)) {
 		t->expect = EXPECT_SYSCALL; /* for several things at once, whatever the flag says */
 	} else if (BPF_CORE_READ_BITFIELD(task, in_iowait)) {
 		t->expect = EXPECT_IOWAIT;
@@ -51,6 +54,20 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 		if (regs)
 			t->kind = wait_kind(task, t, nr, regs, task_state, now);
 	}
+}
+
+/* The thread is about to sleep for `cause`. `timed`: a timer ends that sleep, not a request. */
+ALWAYS void hint_next_sleep(u32 cause, u32 dev, bool timed)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *t = thread_find(current);
+
+	if (!t || t->hint > cause)
+		return;
+	t->hint_ip = syscall_ip(current);
+	t->hint_timed = timed;
+	t->hint_dev = dev;
+	t->hint = cause;
 }
 
 /* What a tracepoint announced holds for a sleep in the same call, and of the kind that it announced. */
@@ -90,6 +107,21 @@ ALWAYS bool waits_for_own_request(const struct thread *t)
 	return t->expect == EXPECT_IOWAIT && t->own_request == OWN_REQUEST_ISSUED;
 }
 
+/* What is known of the request of its own that it waited for, as nobody was followed: what a window that it lasted over has told, or that
+ * the controller was reset meanwhile. */
+NOW_AND_THEN u32 cause_of_own_request(const struct thread *t)
+{
+	struct reset *reset;
+	u64 controller;
+
+	if (t->told_ns && t->told_seq == t->wait_seq && t->told.state == ABI_STALL)
+		return t->told.cause;
+	controller = any_resets ? last_controller(t) : 0;
+	reset = controller ? bpf_map_lookup_elem(&resets, &controller) : NULL;
+	return reset && (!reset->end_ns || reset->end_ns > t->sleep_ns) ? ABI_CAUSE_NVME_RESET
+	                                                                : ABI_CAUSE_BLOCK_IO;
+}
+
 ALWAYS void wait_learn(struct task_struct *task, struct thread *t)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -110,10 +142,12 @@ ALWAYS void iowait_unexplained(struct thread *t)
 /* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. */
 ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct carried *from)
 {
-	u32 hint = t->hint;
+	u32 hint = t->hint, scope = scope_cause(t);
 
 	if (hint && t->hint_timed)
 		from = NULL; /* whatever completes when its timer fires */
+	if (hint < scope)
+		hint = scope;
 	if (from) {
 		if (!t->expect && t->kind == ABI_WAIT_SLEEP)
 			return; /* a timer that fired while a request completed */
@@ -122,14 +156,14 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 		t->row.dev = from->dev;
 		t->row.cause = from->cause > hint ? from->cause : hint;
 	} else if (hint) {
-		t->row.dev = t->hint_dev;
+		t->row.dev = scope == hint ? t->scopes.dev : t->hint_dev;
 		t->row.cause = hint;
-		if (!t->hint_dev)
+		if (!t->row.dev && scope != hint)
 			COUNT(device_unknown);
 	} else if (waits_for_own_request(t)) {
 		COUNT(wakes_unseen);
 		t->row.dev = t->last_dev;
-		t->row.cause = ABI_CAUSE_BLOCK_IO;
+		t->row.cause = cause_of_own_request(t);
 	} else {
 		if (t->expect == EXPECT_IOWAIT)
 			iowait_unexplained(t);

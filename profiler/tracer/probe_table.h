@@ -14,7 +14,9 @@
 
 enum probe_kind {
 	PROBE_TP_BTF,     /* a tracepoint by its BTF type */
-	PROBE_FEXIT,      /* the return of a kernel function, for kernels that lack a tracepoint */
+	PROBE_FENTRY,     /* the call of a kernel function, where there is no tracepoint */
+	PROBE_FEXIT,      /* … its return */
+	PROBE_KPROBE,     /* the call of one that the former two cannot have, as of lib/: dearer */
 	PROBE_USDT,       /* a static probe of the tag library, attached file by file */
 	PROBE_PERF_EVENT, /* a clock on each CPU */
 	PROBE_ITERATOR,   /* run by us, not attached to a hook */
@@ -30,13 +32,19 @@ struct probe {
 	const char *unless;     /* program that makes this one needless where it can be had; NULL */
 	const char *advice;     /* what would make it available; see probe_advice() */
 	const char *filesystem; /* of no use where none of that type is mounted; NULL: of use anywhere */
+	const char *module;     /* … where that module is not loaded; NULL likewise */
 };
 
-extern const struct probe probe_table[];
+#define PROBE_ROWS_MAX 128
+
+extern const struct probe probe_table[]; /* probe_rows.c */
 extern const size_t probe_table_len;
 
 /* What stands before the names of a kind's hooks in stamps and doctor's report, for example "tp_btf/". */
 const char *probe_kind_prefix(enum probe_kind kind);
+
+/* Whether rows of that kind are attached by their program's section alone. */
+bool probe_is_hook(enum probe_kind kind);
 
 /* Which hooks this kernel has. */
 struct kernel_places;

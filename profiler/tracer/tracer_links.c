@@ -15,16 +15,14 @@
 #include "profiler/format/stamp.h"
 #include "profiler/tracer/usdt_links.h"
 
-#define PROBES_MAX 64
-
 struct tracer_links {
 	struct bpf_object *object;
 	const struct probe_host *host;
 	const struct tracer_linker *linker;
 	unsigned int cpu_hz;
-	struct bpf_link *row[PROBES_MAX]; /* by row of the probe table */
-	int row_error[PROBES_MAX];
-	bool row_was_attached[PROBES_MAX];
+	struct bpf_link *row[PROBE_ROWS_MAX]; /* by row of the probe table */
+	int row_error[PROBE_ROWS_MAX];
+	bool row_was_attached[PROBE_ROWS_MAX];
 	struct bpf_link **clock; /* one a CPU */
 	int n_clocks;
 	struct usdt_links *usdt;
@@ -144,7 +142,7 @@ static int attach_row(struct tracer_links *links, size_t i)
 		return -ENOENT;
 	if (probe->kind == PROBE_PERF_EVENT)
 		return attach_clocks(links, program);
-	if (probe->kind != PROBE_TP_BTF && probe->kind != PROBE_FEXIT)
+	if (!probe_is_hook(probe->kind))
 		return 0; /* file by file, or on demand */
 	links->row[i] = links->linker->attach(program);
 	return links->row[i] ? 0 : -errno;

@@ -109,7 +109,7 @@ static size_t row_of(const char *program)
 
 static bool has_hook(const struct probe *probe)
 {
-	return (probe->kind == PROBE_TP_BTF || probe->kind == PROBE_FEXIT) && !probe_missing(host, probe);
+	return probe_is_hook(probe->kind) && !probe_missing(host, probe);
 }
 
 /* Each row that has a hook of its own here, once, if it is of the kind. */

@@ -1,0 +1,150 @@
+/* NVMe's side: commands that time out or are aborted, and controllers that are being reset. */
+#include "bpf/thread.bpf.h"
+#include "bpf/follow.bpf.h"
+
+/* The first disk of the controller, 0 when it has none. */
+ALWAYS u32 controller_dev(struct nvme_ctrl *ctrl)
+{
+	struct list_head *first = BPF_CORE_READ(ctrl, namespaces.next);
+	struct nvme_ns *ns = (void *)first - bpf_core_field_offset(struct nvme_ns, list);
+	struct gendisk *disk;
+
+	if (!first || first == &ctrl->namespaces)
+		return 0;
+	disk = BPF_CORE_READ(ns, disk);
+	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
+}
+
+ALWAYS void reset_goes_on(struct nvme_ctrl *ctrl)
+{
+	struct reset fresh = { .begin_ns = bpf_ktime_get_ns() }, *known;
+	u64 key = (u64)ctrl;
+
+	known = bpf_map_lookup_elem(&resets, &key);
+	if (known && !known->end_ns)
+		return;
+	any_resets = 1;
+	if (bpf_map_update_elem(&resets, &key, &fresh, BPF_ANY))
+		COUNT(follow_full);
+}
+
+/* Also of a reset whose begin was not seen. */
+ALWAYS void reset_ends(struct nvme_ctrl *ctrl)
+{
+	struct reset fresh = { .end_ns = bpf_ktime_get_ns() }, *known;
+	u64 key = (u64)ctrl;
+
+	known = bpf_map_lookup_elem(&resets, &key);
+	if (known) {
+		known->end_ns = fresh.end_ns;
+		return;
+	}
+	any_resets = 1;
+	if (bpf_map_update_elem(&resets, &key, &fresh, BPF_ANY))
+		COUNT(follow_full);
+}
+
+/* The kworker that resets the controller: who waits for the queues, which are closed meanwhile, is woken by it. */
+ALWAYS void worker_resets(struct nvme_ctrl *ctrl)
+{
+	struct task_struct *worker = bpf_get_current_task_btf();
+	struct carried reset = { .cause = ABI_CAUSE_NVME_RESET, .sticky = 1 };
+
+	if (!(worker->flags & PF_KTHREAD))
+		return;
+	reset.dev = controller_dev(ctrl);
+	carry_now(worker, &reset);
+}
+
+/* A controller's state changes: it is live, dead, or on its way to either. */
+SEC("fexit/nvme_change_ctrl_state")
+int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, bool changed)
+{
+	if (!changed)
+		return 0;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_LIVE) ||
+	    (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DEAD) &&
+	     state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DEAD))) {
+		reset_ends(ctrl);
+		return 0;
+	}
+	reset_goes_on(ctrl);
+	worker_resets(ctrl);
+	return 0;
+}
+
+SEC("fentry/nvme_uninit_ctrl")
+int BPF_PROG(on_nvme_gone, struct nvme_ctrl *ctrl)
+{
+	u64 key = (u64)ctrl;
+
+	bpf_map_delete_elem(&resets, &key);
+	return 0;
+}
+
+/* Of the driver's own commands nobody waits with a tag. */
+ALWAYS bool request_of_disk(struct request *rq)
+{
+	return BPF_CORE_READ(rq, q, disk) != NULL;
+}
+
+ALWAYS u32 aborts_left(struct request *rq)
+{
+	struct nvme_ctrl *ctrl = request_controller(rq);
+
+	return ctrl ? BPF_CORE_READ(ctrl, abort_limit.counter) : 0;
+}
+
+ALWAYS int times_out(struct request *rq)
+{
+	struct request_info *known;
+
+	if (!request_of_disk(rq))
+		return 0;
+	request_befalls(rq, ABI_CAUSE_NVME_TIMEOUT);
+	known = request_known(rq);
+	if (known)
+		known->aborts = aborts_left(rq);
+	return 0;
+}
+
+SEC("fentry/nvme_timeout")
+int BPF_PROG(on_nvme_timeout, struct request *rq)
+{
+	return times_out(rq);
+}
+
+/* The driver has sent an abort command, or let it be. */
+SEC("fexit/nvme_timeout")
+int BPF_PROG(on_nvme_timed_out, struct request *rq)
+{
+	struct request_info *known = request_of_disk(rq) ? request_known(rq) : NULL;
+
+	if (known && aborts_left(rq) < known->aborts)
+		request_befalls(rq, ABI_CAUSE_NVME_ABORT);
+	return 0;
+}
+
+SEC("fentry/nvme_tcp_timeout")
+int BPF_PROG(on_nvme_tcp_timeout, struct request *rq)
+{
+	return times_out(rq);
+}
+
+SEC("fentry/nvme_loop_timeout")
+int BPF_PROG(on_nvme_loop_timeout, struct request *rq)
+{
+	return times_out(rq);
+}
+
+SEC("fentry/nvme_rdma_timeout")
+int BPF_PROG(on_nvme_rdma_timeout, struct request *rq)
+{
+	return times_out(rq);
+}
+
+SEC("fentry/nvme_fc_timeout")
+int BPF_PROG(on_nvme_fc_timeout, struct request *rq)
+{
+	return times_out(rq);
+}

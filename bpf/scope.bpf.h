@@ -1,0 +1,78 @@
+/* Scopes: what a thread is inside of, by hooks on the same thread, for waits that no request ends (a GPU's fence, a call of a driver's
+ * library, a DMA map, a server's answer).
+ *
+ *   scope_begin(cause, dev)    at the hook in front
+ *   scope_end(cause)           at the hook behind
+ *
+ * Each sleep of the thread in between is a stall of that cause, whoever wakes it; a request that ends the sleep, and a worse cause,
+ * still have their say (wait_decide). CPU samples in between count as inside the stall. Scopes may lie in one another, also of the same
+ * cause. What is left of them when a system call of the thread's
+ * returns is the business of who began them: the kernel's functions always return, and user-space probes on a return are undone when
+ * their frame is left by other ways (bpf/library.bpf.c says what then).
+ */
+#ifndef STALLPROF_SCOPE_BPF_H
+#define STALLPROF_SCOPE_BPF_H
+
+#include "bpf/thread.bpf.h"
+
+/* The worst cause that the thread is inside of, 0 none. */
+ALWAYS u32 scope_cause(const struct thread *t)
+{
+	u32 open = t->scopes.open, cause = 0, i;
+
+	if (!RARELY(open))
+		return 0;
+	for (i = 16; i; i /= 2) { /* the highest bit */
+		if (open >> i) {
+			open >>= i;
+			cause += i;
+		}
+	}
+	return cause;
+}
+
+ALWAYS void scope_enter(struct thread *t, u32 cause, u32 dev, u64 now)
+{
+	if (cause >= SCOPE_CAUSES || t->scopes.depth[cause] == 255)
+		return;
+	if (!t->scopes.depth[cause]++) {
+		t->scopes.begin_ns = now;
+		t->scopes.dev = dev;
+		t->scopes.open |= 1u << cause;
+	}
+}
+
+/* Whether that was the outermost of its cause. */
+ALWAYS bool scope_leave(struct thread *t, u32 cause)
+{
+	if (cause >= SCOPE_CAUSES || !t->scopes.depth[cause] || --t->scopes.depth[cause])
+		return false;
+	t->scopes.open &= ~(1u << cause);
+	return true;
+}
+
+/* The current thread, if it holds a tag; else NULL. */
+ALWAYS struct thread *thread_tagged(void)
+{
+	struct thread *t = thread_find(bpf_get_current_task_btf());
+
+	return t && thread_sums(t)->tag ? t : NULL;
+}
+
+ALWAYS void scope_begin(u32 cause, u32 dev)
+{
+	struct thread *t = thread_tagged();
+
+	if (t)
+		scope_enter(t, cause, dev, 0);
+}
+
+ALWAYS void scope_end(u32 cause)
+{
+	struct thread *t = thread_find(bpf_get_current_task_btf());
+
+	if (t)
+		scope_leave(t, cause);
+}
+
+#endif

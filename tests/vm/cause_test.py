@@ -1,0 +1,142 @@
+"""What tests/vm/test_causes_* do: one boot of a kernel for each case in tests/vm/cases/, in which a real fault is made while threads wait
+that clock themselves.
+
+A case is a file of its own:
+  MACHINE        words for QEMU's command line
+  APPEND         words for the kernel's
+  GUEST          what the guest runs: a shell script that may call the functions of tests/vm/guest.sh
+  check(case)    what is to be seen afterwards; `case` is an object of Case
+
+CASE=NAME runs that one alone. Each leaves what it saw in out/vm/KERNEL-NAME/.
+"""
+import glob
+import importlib.util
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(HERE, "..", "e2e")]
+import exact  # noqa: E402
+import profiled  # noqa: E402
+from tap import Tap  # noqa: E402
+
+UNAVAILABLE = 77
+PART = 0.03
+WALL_PART = 0.005
+
+
+class Case:
+    """What one case has left."""
+
+    def __init__(self, tap, kernel, name, out):
+        self.tap, self.kernel, self.name, self.out, self.cells = tap, kernel, name, out, []
+
+    def text(self, name):
+        try:
+            with open(f"{self.out}/{name}", errors="replace") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    @property
+    def dmesg(self):
+        return self.text("dmesg")
+
+    def recorded(self, name):
+        """(top, the lines of tags, the lines of calls) of guest.sh's record NAME."""
+        if not self.tap.check(self.text(f"{name}.code").strip() == "0", f"{name}: record and its command exit with 0", self.text(f"{name}.log")[-3000:]):
+            raise RuntimeError("no profile")
+        lines = profiled.json_lines(self.text(f"{name}.lines"))
+        return json.loads(self.text(f"{name}.top.json")), [line for line in lines if "tag" in line], [line for line in lines if "call_ns" in line]
+
+    def ns(self, top, tag, *causes):
+        return sum(row["ns"] for row in top["ledger"] if row["state"] == "stall" and tag in (None, row["tag"]) and row["cause"] in causes)
+
+    @staticmethod
+    def near(value, truth, part=PART):
+        return truth > 0 and abs(value - truth) <= part * truth
+
+    @staticmethod
+    def off(value, truth):
+        return f"told {value / 1e9:.6f} s, truth {truth / 1e9:.6f} s ({exact.percent(value - truth, truth)})"
+
+    def report(self, top, tag):
+        rows = exact.sum_by([row for row in top["ledger"] if tag in (None, row["tag"])], "state", "cause", "device")
+        return [f"{' '.join(filter(None, key))}: {ns / 1e9:.6f} s" for key, ns in sorted(rows.items())] + [
+            f"counters: { {key: value for key, value in top['stamp']['counters'].items() if value} }"]
+
+    def check_ledger(self, top, span):
+        """The rows of a tag sum to the time that its thread held it."""
+        wall = sum(row["ns"] for row in top["ledger"] if row["tag"] == span["tag"])
+        low, high = span["end_ns"] - span["begin_ns"], span["outer_end_ns"] - span["outer_begin_ns"]
+        off = exact.off_by(wall, low, high)
+        self.tap.check(abs(off) <= WALL_PART * low, f"{span['tag']}: the rows sum to its wall time", exact.percent(off, low), *self.report(top, span["tag"]))
+
+    def cell(self, cause, **seen):
+        self.cells.append({"kernel": self.kernel, "case": self.name, "cause": cause, **seen})
+
+
+def cases():
+    only = os.environ.get("CASE")
+    for path in sorted(glob.glob(f"{HERE}/cases/*.py")):
+        name = os.path.basename(path)[:-3]
+        if only in (None, "", name):
+            spec = importlib.util.spec_from_file_location(name, path)
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            yield name, module
+
+
+def compiled(build, name):
+    """BUILD/vm/NAME, of tests/vm/cases/NAME.c."""
+    os.makedirs(f"{build}/vm", exist_ok=True)
+    target = os.path.abspath(f"{build}/vm/{name}")
+    sources = [f"{HERE}/cases/{name}.c", f"{ROOT}/tests/e2e/attack/attack.c", f"{ROOT}/tests/e2e/workload/clocks.c", f"{build}/libstalltag.a"]
+    if not os.path.exists(target) or any(os.path.getmtime(source) > os.path.getmtime(target) for source in sources):
+        subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}", f"-I{ROOT}/tests/e2e/attack",
+                        "-o", f"{target}.part", *sources, "-lpthread", "-ldl"], check=True)
+        os.replace(f"{target}.part", target)
+    return target
+
+
+def boot(build, pattern, module, out):
+    programs = {os.path.basename(path)[:-2].upper(): compiled(build, os.path.basename(path)[:-2]) for path in glob.glob(f"{HERE}/cases/*.c")}
+    values = {"STALLPROF": os.path.abspath(f"{build}/stallprof"), **programs}
+    with open(f"{out}/script", "w") as file:
+        file.writelines(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
+        file.write(f". {HERE}/guest.sh\ndmesg -n 1\n{module.GUEST}\ndmesg >/vm-out/dmesg\n")
+    env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", "400"))
+    return subprocess.run([f"{HERE}/boot", "--out", out, "--machine", getattr(module, "MACHINE", ""), "--append", getattr(module, "APPEND", ""),
+                           "--memory", "1536", pattern, "--", "sh /vm-out/script"], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+
+
+def run_case(tap, build, kernel, pattern, name, module):
+    out = f"{ROOT}/out/vm/{kernel}-{name}"
+    shutil.rmtree(out, ignore_errors=True)
+    os.makedirs(out)
+    done = boot(build, pattern, module, out)
+    if done.returncode == UNAVAILABLE:
+        tap.skip(f"{kernel} {name}", f"allowed: {' '.join(done.stdout.split())[-300:]}")
+        return
+    tap.note(f"{kernel} {name}:")
+    case = Case(tap, kernel, name, out)
+    if not tap.check(done.returncode == 0, f"{kernel} {name}: the guest's script exits with 0", done.stdout[-3000:]):
+        return
+    try:
+        module.check(case)
+    except (OSError, ValueError, KeyError, IndexError, RuntimeError) as error:
+        tap.check(False, f"{kernel} {name}: ran to its end", f"{type(error).__name__}: {error}", done.stdout[-2000:])
+    with open(f"{out}/cells.json", "w") as file:
+        json.dump(case.cells, file, indent=1)
+
+
+def run(build, kernel, pattern):
+    tap = Tap()
+    for name, module in cases():
+        run_case(tap, build, kernel, pattern, name, module)
+    tap.end()
