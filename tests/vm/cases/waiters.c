@@ -117,7 +117,8 @@ int main(int argc, char **argv)
 		pthread_join(waiters[i].thread, NULL);
 	for (i = 0; i < threads; i++)
 		for (size_t n = 0; n < waiters[i].n_calls; n++)
-			printf("{\"waiter\": %ld, \"call_begin_ns\": %" PRIu64 ", \"call_ns\": %" PRIu64 "}\n", i,
-			       waiters[i].call[n].begin_ns, waiters[i].call[n].ns);
+			printf("{\"waiter\": %ld, \"call_begin_ns\": %" PRIu64 ", \"call_ns\": %" PRIu64
+			       "}\n",
+			       i, waiters[i].call[n].begin_ns, waiters[i].call[n].ns);
 	return 0;
 }
