@@ -201,20 +201,17 @@ int BPF_PROG(on_tag_wait, struct request_queue *q)
 	return 0;
 }
 
-/* Kernels before 7.2 lack that tracepoint; only who waits for a tag calls these two. */
-SEC("kprobe/sbitmap_prepare_to_wait")
-int on_tag_wait_begin(void *ctx)
+/* Kernels before 7.2 lack that tracepoint. Whoever sleeps in here waits for a tag. */
+SEC("fentry/blk_mq_get_tag")
+int BPF_PROG(on_tag_get, struct blk_mq_alloc_data *data)
 {
-	hint_next_sleep(ABI_CAUSE_TAG_WAIT, 0, false);
+	scope_begin(ABI_CAUSE_TAG_WAIT, disk_dev(data->q->disk));
 	return 0;
 }
 
-SEC("kprobe/sbitmap_finish_wait")
-int on_tag_wait_end(void *ctx)
+SEC("fexit/blk_mq_get_tag")
+int BPF_PROG(on_tag_got)
 {
-	struct thread *t = thread_find(bpf_get_current_task_btf());
-
-	if (t && t->hint == ABI_CAUSE_TAG_WAIT)
-		t->hint = 0;
+	scope_end(ABI_CAUSE_TAG_WAIT);
 	return 0;
 }

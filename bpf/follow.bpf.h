@@ -76,8 +76,6 @@ struct request_info {
 	u64 issued_ns, bio; /* of this use of the request */
 	u32 helper;         /* the process whose io_uring thread issued it, 0 none */
 	u32 cause;          /* enum abi_cause: the worst that befell it */
-	u32 aborts;         /* how many abort commands could be sent when it timed out */
-	u32 unused;
 };
 
 /* By address of the request: only those that are of interest beyond their thread, from the moment they start. */

@@ -234,6 +234,10 @@ struct request {
 	void *end_io; /* NULL: it ends as requests of file systems do */
 };
 
+struct blk_mq_alloc_data {
+	struct request_queue *q;
+};
+
 struct block_device {
 	struct gendisk *bd_disk;
 };
@@ -279,7 +283,6 @@ enum nvme_ctrl_state { NVME_CTRL_LIVE = 1, NVME_CTRL_DEAD = 6 }; /* whatever the
 
 struct nvme_ctrl {
 	enum nvme_ctrl_state state;
-	atomic_t abort_limit; /* how many abort commands may still be sent */
 	struct blk_mq_tag_set *tagset;
 	struct list_head namespaces;
 };
@@ -287,6 +290,18 @@ struct nvme_ctrl {
 /* Each of NVMe's drivers begins its part of a request, behind struct request, with this. */
 struct nvme_request {
 	struct nvme_ctrl *ctrl;
+};
+
+/* … and the one for PCI with this. */
+struct nvme_iod {
+	unsigned char aborted;
+	unsigned char flags; /* in place of it, in newer kernels */
+};
+
+enum nvme_iod_flags { IOD_ABORTED = 1 };
+
+struct nvme_dev {
+	struct nvme_ctrl ctrl;
 };
 
 struct hlist_head {

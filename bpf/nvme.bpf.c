@@ -73,6 +73,17 @@ int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, bool changed)
 	return 0;
 }
 
+/* The PCI driver stops the device, which ends what is under way; older kernels change the state only afterwards. */
+SEC("fentry/nvme_dev_disable")
+int BPF_PROG(on_nvme_disable, struct nvme_dev *dev)
+{
+	struct nvme_ctrl *ctrl = (void *)dev + bpf_core_field_offset(struct nvme_dev, ctrl);
+
+	reset_goes_on(ctrl);
+	worker_resets(ctrl);
+	return 0;
+}
+
 SEC("fentry/nvme_uninit_ctrl")
 int BPF_PROG(on_nvme_gone, struct nvme_ctrl *ctrl)
 {
@@ -88,24 +99,23 @@ ALWAYS bool request_of_disk(struct request *rq)
 	return BPF_CORE_READ(rq, q, disk) != NULL;
 }
 
-ALWAYS u32 aborts_left(struct request *rq)
-{
-	struct nvme_ctrl *ctrl = request_controller(rq);
-
-	return ctrl ? BPF_CORE_READ(ctrl, abort_limit.counter) : 0;
-}
-
 ALWAYS int times_out(struct request *rq)
 {
-	struct request_info *known;
-
-	if (!request_of_disk(rq))
-		return 0;
-	request_befalls(rq, ABI_CAUSE_NVME_TIMEOUT);
-	known = request_known(rq);
-	if (known)
-		known->aborts = aborts_left(rq);
+	if (request_of_disk(rq))
+		request_befalls(rq, ABI_CAUSE_NVME_TIMEOUT);
 	return 0;
+}
+
+/* Whether the PCI driver has sent an abort command for the request. */
+ALWAYS bool request_aborted(struct request *rq)
+{
+	struct nvme_iod *iod = (void *)rq + bpf_core_type_size(struct request);
+
+	if (HAS_FIELD(iod, aborted))
+		return BPF_CORE_READ(iod, aborted);
+	if (HAS_FIELD(iod, flags) && bpf_core_enum_value_exists(enum nvme_iod_flags, IOD_ABORTED))
+		return BPF_CORE_READ(iod, flags) & bpf_core_enum_value(enum nvme_iod_flags, IOD_ABORTED);
+	return false;
 }
 
 SEC("fentry/nvme_timeout")
@@ -114,25 +124,16 @@ int BPF_PROG(on_nvme_timeout, struct request *rq)
 	return times_out(rq);
 }
 
-/* The driver has sent an abort command, or let it be. */
 SEC("fexit/nvme_timeout")
 int BPF_PROG(on_nvme_timed_out, struct request *rq)
 {
-	struct request_info *known = request_of_disk(rq) ? request_known(rq) : NULL;
-
-	if (known && aborts_left(rq) < known->aborts)
+	if (request_of_disk(rq) && request_aborted(rq))
 		request_befalls(rq, ABI_CAUSE_NVME_ABORT);
 	return 0;
 }
 
 SEC("fentry/nvme_tcp_timeout")
 int BPF_PROG(on_nvme_tcp_timeout, struct request *rq)
-{
-	return times_out(rq);
-}
-
-SEC("fentry/nvme_loop_timeout")
-int BPF_PROG(on_nvme_loop_timeout, struct request *rq)
 {
 	return times_out(rq);
 }

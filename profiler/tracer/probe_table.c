@@ -36,15 +36,15 @@ struct kernel_types {
 
 const char *probe_kind_prefix(enum probe_kind kind)
 {
-	static const char *const prefix[] = { "tp_btf/", "fentry/",     "fexit/", "kprobe/",
-		                              "usdt/",   "perf_event/", "iter/",  "" };
+	static const char *const prefix[] = { "tp_btf/",     "fentry/", "fexit/", "usdt/",
+		                              "perf_event/", "iter/",   "" };
 
 	return prefix[kind];
 }
 
 bool probe_is_hook(enum probe_kind kind)
 {
-	return kind == PROBE_TP_BTF || kind == PROBE_FENTRY || kind == PROBE_FEXIT || kind == PROBE_KPROBE;
+	return kind == PROBE_TP_BTF || kind == PROBE_FENTRY || kind == PROBE_FEXIT;
 }
 
 /* Modules whose BTF cannot be read have no hooks for us: libbpf could not attach to them either. */
@@ -141,12 +141,6 @@ static bool has_function(const struct kernel_types *types, const char *name, boo
 	return *in_module;
 }
 
-static bool has_kprobe(const struct kernel_types *types, const char *name)
-{
-	return !access("/sys/bus/event_source/devices/kprobe", F_OK) &&
-	       btf__find_by_name_kind(types->kernel, name, BTF_KIND_FUNC) > 0;
-}
-
 static size_t row_of(const struct probe *probe)
 {
 	return (size_t)(probe - probe_table);
@@ -189,9 +183,6 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 	case PROBE_FEXIT:
 		host->row[i].exists = !better_exists(host, probe) &&
 		                      has_function(types, probe->hook, &host->row[i].in_module);
-		break;
-	case PROBE_KPROBE:
-		host->row[i].exists = !better_exists(host, probe) && has_kprobe(types, probe->hook);
 		break;
 	case PROBE_UNTOLD:
 		break;

@@ -16,7 +16,6 @@ enum probe_kind {
 	PROBE_TP_BTF,     /* a tracepoint by its BTF type */
 	PROBE_FENTRY,     /* the call of a kernel function, where there is no tracepoint */
 	PROBE_FEXIT,      /* … its return */
-	PROBE_KPROBE,     /* the call of one that the former two cannot have, as of lib/: dearer */
 	PROBE_USDT,       /* a static probe of the tag library, attached file by file */
 	PROBE_PERF_EVENT, /* a clock on each CPU */
 	PROBE_ITERATOR,   /* run by us, not attached to a hook */

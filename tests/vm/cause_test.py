@@ -43,6 +43,14 @@ class Case:
         except FileNotFoundError:
             return ""
 
+    def json(self, name):
+        return json.loads(self.text(name))
+
+    @staticmethod
+    def realtime_offset(top, spans):
+        """Unix time less CLOCK_MONOTONIC, by a recording of a command and the moments at which that held its tags."""
+        return top["stamp"]["last_ns"] - max(span["outer_end_ns"] for span in spans)
+
     @property
     def dmesg(self):
         return self.text("dmesg")

@@ -45,3 +45,15 @@ record()
 	echo $? >/vm-out/"$name".code
 	"$STALLPROF" top /vm-out/"$name".pb.gz -n 0 --json >/vm-out/"$name".top.json
 }
+
+# record_windows NAME SECONDS COMMAND...: the same, with a profile for each window of so many seconds, in NAME.windows/.
+record_windows()
+{
+	name=$1
+	seconds=$2
+	shift 2
+	mkdir /vm-out/"$name".windows
+	"$STALLPROF" record -w "$seconds" -o /vm-out/"$name".windows -- "$@" >/vm-out/"$name".lines 2>/vm-out/"$name".log
+	echo $? >/vm-out/"$name".code
+	"$STALLPROF" top /vm-out/"$name".windows/*.pb.gz -n 0 --json >/vm-out/"$name".top.json
+}
