@@ -88,6 +88,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 		return 0;
 	mark->dev = request_dev(rq);
 	mark->cause = request_cause(rq, info);
+	mark->reset_end_ns = queue_reset_end(rq->q);
 	mark->freed = rq->end_io || mark->cause > ABI_CAUSE_TAG_WAIT ? mark->cause : ABI_CAUSE_TAG_WAIT;
 	mark->since_ns = bpf_ktime_get_ns();
 	mark->depth = interrupt_depth(bpf_get_current_task_btf());
@@ -213,5 +214,26 @@ SEC("fexit/blk_mq_get_tag")
 int BPF_PROG(on_tag_got)
 {
 	scope_end(ABI_CAUSE_TAG_WAIT);
+	return 0;
+}
+
+/* The queue is closed: its controller is being reset, or its driver changes something about it. */
+SEC("fentry/__bio_queue_enter")
+int BPF_PROG(on_queue_enter, struct request_queue *q)
+{
+	u64 reset_end = queue_reset_end(q);
+	bool reset = reset_end && bpf_ktime_get_ns() - RESET_LOOK_NS < reset_end;
+
+	scope_begin(reset ? ABI_CAUSE_NVME_RESET : ABI_CAUSE_BLOCK_IO, disk_dev(q->disk));
+	return 0;
+}
+
+SEC("fexit/__bio_queue_enter")
+int BPF_PROG(on_queue_entered)
+{
+	struct thread *t = thread_find(bpf_get_current_task_btf());
+
+	if (t && !scope_leave(t, ABI_CAUSE_NVME_RESET))
+		scope_leave(t, ABI_CAUSE_BLOCK_IO);
 	return 0;
 }

@@ -86,13 +86,15 @@ struct {
 	__type(value, struct request_info);
 } requests SEC(".maps") __weak;
 
-/* By address of the NVMe controller: when it was reset last. It goes some time after it has ended, or with its controller. */
+/* By address of the NVMe controller: when its last reset ended. It goes some time after that, or with its controller. */
 struct reset {
-	u64 begin_ns;
-	u64 end_ns; /* 0: it goes on */
+	u64 end_ns;
 };
 
+#define RESET_GOES_ON ~0ULL
 #define RESET_KEPT_NS 10000000000ULL
+/* Behind a reset the driver looks at the controller's namespaces anew, and closes their queues once more for that. */
+#define RESET_LOOK_NS 1000000000ULL
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -195,10 +197,22 @@ ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *
 	return mark->depth == interrupt_depth(current) ? mark : NULL;
 }
 
-/* The whole disk's number, as the kernel keeps it. */
+/* The whole disk's number, as the kernel keeps it. Of NVMe's disks with several paths, whose requests are for one of these, the
+ * disk's. */
 ALWAYS u32 disk_dev(struct gendisk *disk)
 {
-	return disk ? disk->major << 20 | disk->first_minor : 0;
+	struct gendisk *whole;
+	struct nvme_ns *ns;
+
+	if (!disk)
+		return 0;
+	ns = disk->private_data;
+	if (RARELY(disk->flags & DISK_HIDDEN) && HAS_FIELD(ns, head)) {
+		whole = BPF_CORE_READ(ns, head, disk);
+		if (whole)
+			return BPF_CORE_READ(whole, major) << 20 | BPF_CORE_READ(whole, first_minor);
+	}
+	return disk->major << 20 | disk->first_minor;
 }
 
 ALWAYS u32 request_dev(struct request *rq)
@@ -253,28 +267,48 @@ ALWAYS void request_befalls(struct request *rq, u32 cause)
 	request_note(rq, &fresh);
 }
 
-/* The controller of an NVMe request; NULL: it is another's. */
-ALWAYS struct nvme_ctrl *request_controller(struct request *rq)
+/* The controller of an NVMe queue; NULL: it is another driver's. */
+ALWAYS struct nvme_ctrl *queue_controller(struct request_queue *q)
 {
-	struct nvme_request *nvme = (void *)rq + bpf_core_type_size(struct request);
+	struct nvme_ns *ns = BPF_CORE_READ(q, disk, private_data);
 	struct nvme_ctrl *ctrl;
 	void *tags;
 
-	if (!HAS_FIELD(nvme, ctrl))
+	if (!HAS_FIELD(ns, ctrl))
 		return NULL;
-	ctrl = BPF_CORE_READ(nvme, ctrl); /* another driver has whatever it likes in that place */
+	ctrl = BPF_CORE_READ(ns, ctrl); /* another driver has whatever it likes in that place */
 	tags = BPF_CORE_READ(ctrl, tagset);
-	return tags && tags == BPF_CORE_READ(rq, q, tag_set) ? ctrl : NULL;
+	return tags && tags == BPF_CORE_READ(q, tag_set) ? ctrl : NULL;
+}
+
+/* A reset that began unseen: the controller's state tells. */
+ALWAYS bool controller_recovers(struct nvme_ctrl *ctrl)
+{
+	u32 state = BPF_CORE_READ(ctrl, state);
+
+	return state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_RESETTING) ||
+	       state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_CONNECTING);
+}
+
+/* When the last reset of the queue's controller ended, RESET_GOES_ON; 0: there was none of late. */
+ALWAYS u64 queue_reset_end(struct request_queue *q)
+{
+	struct nvme_ctrl *ctrl = any_resets ? queue_controller(q) : NULL;
+	u64 key = (u64)ctrl;
+	struct reset *reset;
+
+	if (!ctrl)
+		return 0;
+	reset = bpf_map_lookup_elem(&resets, &key);
+	if (reset)
+		return reset->end_ns;
+	return controller_recovers(ctrl) ? RESET_GOES_ON : 0;
 }
 
 /* Whether the request was under way while its controller was being reset. */
 ALWAYS bool request_was_reset(struct request *rq)
 {
-	struct nvme_ctrl *ctrl = any_resets ? request_controller(rq) : NULL;
-	u64 key = (u64)ctrl;
-	struct reset *reset = ctrl ? bpf_map_lookup_elem(&resets, &key) : NULL;
-
-	return reset && (!reset->end_ns || BPF_CORE_READ(rq, start_time_ns) < reset->end_ns);
+	return any_resets && BPF_CORE_READ(rq, start_time_ns) < queue_reset_end(BPF_CORE_READ(rq, q));
 }
 
 /* The worst that has befallen a request by now. */
@@ -285,13 +319,13 @@ ALWAYS u32 request_cause(struct request *rq, const struct request_info *known)
 	return known && known->cause ? known->cause : ABI_CAUSE_BLOCK_IO;
 }
 
-/* The controller of the last request that the thread issued; 0: it is no NVMe device's. */
-ALWAYS u64 last_controller(const struct thread *t)
+/* Whether the controller of the last request that the thread issued was being reset at some time since `since_ns`. */
+ALWAYS bool last_was_reset(const struct thread *t, u64 since_ns)
 {
 	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
 	struct request *rq = (struct request *)t->issued[i].request;
 
-	return rq ? (u64)request_controller(rq) : 0;
+	return any_resets && rq && queue_reset_end(BPF_CORE_READ(rq, q)) > since_ns;
 }
 
 struct issued_search {

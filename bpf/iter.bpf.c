@@ -112,6 +112,10 @@ ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t, 
 	} else if (t->hint) {
 		row.cause = t->hint;
 		row.dev = t->hint_dev;
+	} else if (waits_for_own_request(t) && last_was_reset(t, t->sleep_ns)) {
+		row.cause =
+		        ABI_CAUSE_NVME_RESET; /* its request is gone, and what it was for is kept for another path */
+		row.dev = t->last_dev;
 	} else {
 		row.state = ABI_SLEEP;
 		row.cause = ABI_WAIT_UNDECIDED;
@@ -245,7 +249,7 @@ static long forget_reset(void *map, const u64 *controller, struct reset *reset, 
 {
 	u64 key = *controller;
 
-	if (reset->end_ns && since(*now, reset->end_ns) > RESET_KEPT_NS)
+	if (reset->end_ns != RESET_GOES_ON && since(*now, reset->end_ns) > RESET_KEPT_NS)
 		bpf_map_delete_elem(&resets, &key);
 	return 0;
 }

@@ -34,6 +34,7 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PROG_ARRAY = 3,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
@@ -198,7 +199,12 @@ struct task_struct {
 struct gendisk {
 	int major;
 	int first_minor;
+	int flags;
+	void *private_data; /* the driver's; NVMe's is a struct nvme_ns */
 };
+
+#define DISK_HIDDEN                                                                                          \
+	2 /* GENHD_FL_HIDDEN since 5.17: the path to a disk of several paths, which has no name of its own */
 
 struct blk_mq_tag_set;
 
@@ -274,12 +280,25 @@ struct list_head {
 	struct list_head *next;
 };
 
+struct nvme_ctrl;
+
+struct nvme_ns_head {
+	struct gendisk *disk; /* of all paths to the namespace; NULL: there is but one, which has its own */
+};
+
 struct nvme_ns {
 	struct list_head list;
+	struct nvme_ctrl *ctrl;
+	struct nvme_ns_head *head;
 	struct gendisk *disk;
 };
 
-enum nvme_ctrl_state { NVME_CTRL_LIVE = 1, NVME_CTRL_DEAD = 6 }; /* whatever they are here */
+enum nvme_ctrl_state {
+	NVME_CTRL_LIVE = 1,
+	NVME_CTRL_RESETTING,
+	NVME_CTRL_CONNECTING,
+	NVME_CTRL_DEAD = 6
+}; /* whatever they are here */
 
 struct nvme_ctrl {
 	enum nvme_ctrl_state state;
@@ -287,12 +306,7 @@ struct nvme_ctrl {
 	struct list_head namespaces;
 };
 
-/* Each of NVMe's drivers begins its part of a request, behind struct request, with this. */
-struct nvme_request {
-	struct nvme_ctrl *ctrl;
-};
-
-/* … and the one for PCI with this. */
+/* NVMe's driver for PCI begins its part of a request, behind struct request, with this. */
 struct nvme_iod {
 	unsigned char aborted;
 	unsigned char flags; /* in place of it, in newer kernels */

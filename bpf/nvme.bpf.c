@@ -15,32 +15,14 @@ ALWAYS u32 controller_dev(struct nvme_ctrl *ctrl)
 	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
 }
 
-ALWAYS void reset_goes_on(struct nvme_ctrl *ctrl)
+/* Also of one whose begin was not seen. */
+ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns)
 {
-	struct reset fresh = { .begin_ns = bpf_ktime_get_ns() }, *known;
+	struct reset reset = { .end_ns = end_ns };
 	u64 key = (u64)ctrl;
 
-	known = bpf_map_lookup_elem(&resets, &key);
-	if (known && !known->end_ns)
-		return;
 	any_resets = 1;
-	if (bpf_map_update_elem(&resets, &key, &fresh, BPF_ANY))
-		COUNT(follow_full);
-}
-
-/* Also of a reset whose begin was not seen. */
-ALWAYS void reset_ends(struct nvme_ctrl *ctrl)
-{
-	struct reset fresh = { .end_ns = bpf_ktime_get_ns() }, *known;
-	u64 key = (u64)ctrl;
-
-	known = bpf_map_lookup_elem(&resets, &key);
-	if (known) {
-		known->end_ns = fresh.end_ns;
-		return;
-	}
-	any_resets = 1;
-	if (bpf_map_update_elem(&resets, &key, &fresh, BPF_ANY))
+	if (bpf_map_update_elem(&resets, &key, &reset, BPF_ANY))
 		COUNT(follow_full);
 }
 
@@ -65,10 +47,10 @@ int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, bool changed)
 	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_LIVE) ||
 	    (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DEAD) &&
 	     state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DEAD))) {
-		reset_ends(ctrl);
+		reset_note(ctrl, bpf_ktime_get_ns());
 		return 0;
 	}
-	reset_goes_on(ctrl);
+	reset_note(ctrl, RESET_GOES_ON);
 	worker_resets(ctrl);
 	return 0;
 }
@@ -79,7 +61,7 @@ int BPF_PROG(on_nvme_disable, struct nvme_dev *dev)
 {
 	struct nvme_ctrl *ctrl = (void *)dev + bpf_core_field_offset(struct nvme_dev, ctrl);
 
-	reset_goes_on(ctrl);
+	reset_note(ctrl, RESET_GOES_ON);
 	worker_resets(ctrl);
 	return 0;
 }

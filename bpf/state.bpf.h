@@ -132,8 +132,9 @@ struct carried {
 	u8 ending; /* … and is over when the thread next sleeps; of a mark: the completion is over */
 	u16 freed; /* of a mark: the cause of those who wait for what the completion frees */
 	u16 unused[3];
-	u32 depth; /* of a mark: how deep in interrupts the completion runs */
-	u32 early; /* enum carried_early */
+	u32 depth;        /* of a mark: how deep in interrupts the completion runs */
+	u32 early;        /* enum carried_early */
+	u64 reset_end_ns; /* of the last reset of the request's controller (struct reset); 0: there was none */
 };
 
 struct split_part {

@@ -111,15 +111,19 @@ ALWAYS bool waits_for_own_request(const struct thread *t)
  * the controller was reset meanwhile. */
 NOW_AND_THEN u32 cause_of_own_request(const struct thread *t)
 {
-	struct reset *reset;
-	u64 controller;
-
 	if (t->told_ns && t->told_seq == t->wait_seq && t->told.state == ABI_STALL)
 		return t->told.cause;
-	controller = any_resets ? last_controller(t) : 0;
-	reset = controller ? bpf_map_lookup_elem(&resets, &controller) : NULL;
-	return reset && (!reset->end_ns || reset->end_ns > t->sleep_ns) ? ABI_CAUSE_NVME_RESET
-	                                                                : ABI_CAUSE_BLOCK_IO;
+	return last_was_reset(t, t->sleep_ns) ? ABI_CAUSE_NVME_RESET : ABI_CAUSE_BLOCK_IO;
+}
+
+/* What a sleep is that the end of `from`'s request ended. The request may be younger than the sleep: what waits for a controller is
+ * handed to another path, or begins anew. */
+ALWAYS u32 cause_of_carried(const struct thread *t, const struct carried *from)
+{
+	if (RARELY(from->reset_end_ns) && from->reset_end_ns > t->sleep_ns &&
+	    from->cause < ABI_CAUSE_NVME_RESET)
+		return ABI_CAUSE_NVME_RESET;
+	return from->cause;
 }
 
 ALWAYS void wait_learn(struct task_struct *task, struct thread *t)
@@ -142,7 +146,7 @@ ALWAYS void iowait_unexplained(struct thread *t)
 /* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. */
 ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct carried *from)
 {
-	u32 hint = t->hint, scope = scope_cause(t);
+	u32 hint = t->hint, scope = scope_cause(t), carried;
 
 	if (hint && t->hint_timed)
 		from = NULL; /* whatever completes when its timer fires */
@@ -154,7 +158,8 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 		wait_learn(task, t);
 		t->last_dev = from->dev;
 		t->row.dev = from->dev;
-		t->row.cause = from->cause > hint ? from->cause : hint;
+		carried = cause_of_carried(t, from);
+		t->row.cause = carried > hint ? carried : hint;
 	} else if (hint) {
 		t->row.dev = scope == hint ? t->scopes.dev : t->hint_dev;
 		t->row.cause = hint;

@@ -67,6 +67,8 @@ static const struct {
 	{ "late_copies_failed", NUMBER,
 	  "%s {time|times} the stacks of long waits could not be copied, for want of memory or file "
 	  "descriptors" },
+	{ "programs_skipped", NUMBER,
+	  "%s {time|times} the kernel left out a hook, as its program was running on that CPU already" },
 	{ "slots_lost", NUMBER, "%s {place|places} for stacks {is|are} lost" },
 	{ "device_unknown", NUMBER,
 	  "%s {wait for I/O has|waits for I/O have} no device, as no request was seen" },

@@ -20,7 +20,7 @@
 #include "tests/e2e/attack/attack.h"
 
 #define THREADS_MAX 64
-#define CALLS_MAX   256
+#define CALLS_MAX   1024
 
 struct call {
 	uint64_t begin_ns, ns;
