@@ -28,6 +28,7 @@ from tap import Tap  # noqa: E402
 UNAVAILABLE = 77
 PART = 0.03
 WALL_PART = 0.005
+LOSSES = ("ring_full", "ledger_full", "tags_full", "threads_failed", "follow_full", "samples_lost", "events_without_memory", "rows_refused")
 
 
 class Case:
@@ -84,6 +85,14 @@ class Case:
         low, high = span["end_ns"] - span["begin_ns"], span["outer_end_ns"] - span["outer_begin_ns"]
         off = exact.off_by(wall, low, high)
         self.tap.check(abs(off) <= WALL_PART * low, f"{span['tag']}: the rows sum to its wall time", exact.percent(off, low), *self.report(top, span["tag"]))
+
+    def check_clean(self, top, cause):
+        """The hooks of the cause were attached, or others in their place, and nothing was lost."""
+        hooks = [hook for hook in top["stamp"]["hooks"] if hook["cause"] == cause]
+        off = [hook for hook in hooks if hook["state"] != "attached"]
+        self.tap.check(hooks and not off, f"{cause}: its hooks are attached", *map(str, off or ["none"]))
+        lost = {name: top["stamp"]["counters"][name] for name in LOSSES if top["stamp"]["counters"][name]}
+        self.tap.check(not lost, f"{cause}: nothing is lost", lost)
 
     def cell(self, cause, **seen):
         self.cells.append({"kernel": self.kernel, "case": self.name, "cause": cause, **seen})
