@@ -154,7 +154,12 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 		wait_learn(task, t);
 		t->last_dev = from->dev;
 		t->row.dev = from->dev;
-		t->row.cause = from->cause > hint ? from->cause : hint;
+		t->row.cause = from->cause;
+		if (from->cause < hint) {
+			t->row.cause = hint;
+			if (scope == hint && t->scopes.dev)
+				t->row.dev = t->scopes.dev;
+		}
 	} else if (hint) {
 		t->row.dev = scope == hint ? t->scopes.dev : t->hint_dev;
 		t->row.cause = hint;
