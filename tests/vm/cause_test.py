@@ -95,7 +95,15 @@ class Case:
         lost = {name: top["stamp"]["counters"][name] for name in LOSSES if top["stamp"]["counters"][name]}
         self.tap.check(not lost, f"{cause}: nothing is lost", lost)
 
-    def cell(self, cause, **seen):
+    def cell(self, cause, top=None, of=lambda row: True, **seen):
+        """A row of the table of causes (tests/vm/causes). `top`: what was recorded, whose ledger rows and stacks count that `of` takes."""
+        if top:
+            rows = [row for row in top["ledger"] if row["state"] == "stall" and row["cause"] == cause and of(row)]
+            stacks = [stack for stack in top["stacks"] if stack["stall"] == cause and of(stack)]
+            worst = max(stacks, key=lambda stack: stack["delay_ns"], default={"frames": []})
+            seen = {"devices": sorted({row["device"] for row in rows}),
+                    "hooks": [hook["hook"] for hook in top["stamp"]["hooks"] if hook["cause"] == cause and hook["state"] == "attached"],
+                    "frames": [frame["function"] for frame in worst["frames"]], **seen}
         self.cells.append({"kernel": self.kernel, "case": self.name, "cause": cause, **seen})
 
 
@@ -151,6 +159,7 @@ def run_case(tap, build, kernel, pattern, name, module):
         tap.skip(f"{kernel} {name}", f"allowed: {' '.join(done.stdout.split())[-300:]}")
         return
     tap.note(f"{kernel} {name}:")
+    failed_before = tap.failed
     case = Case(tap, kernel, name, out)
     if not tap.check(done.returncode == 0, f"{kernel} {name}: the guest's script exits with 0", done.stdout[-3000:]):
         return
@@ -159,7 +168,7 @@ def run_case(tap, build, kernel, pattern, name, module):
     except (OSError, ValueError, KeyError, IndexError, RuntimeError) as error:
         tap.check(False, f"{kernel} {name}: ran to its end", f"{type(error).__name__}: {error}", done.stdout[-2000:])
     with open(f"{out}/cells.json", "w") as file:
-        json.dump(case.cells, file, indent=1)
+        json.dump([{**cell, "failed": tap.failed - failed_before} for cell in case.cells], file, indent=1)
 
 
 def run(build, kernel, pattern):

@@ -1,6 +1,6 @@
-"""A file system of an NFS server, on this machine, to which each packet takes 100 ms; threads wait for it in every way that a program can: by
-direct and buffered reads, by page faults, by direct writes, fsync and close. Others meanwhile read a local disk as slow as that, by the
-page cache, too."""
+"""A file system of an NFS server, on this machine, to which each packet takes 100 ms; threads wait for it by direct and buffered reads, by
+page faults, by direct writes, writes to a page cache that takes no more, fsync and close. Others meanwhile read a local disk as slow as
+that, by the page cache, too."""
 SERVER = "127.0.0.1:/"
 GUEST = """
 modprobe -a nfsd nfs sch_netem && modprobe null_blk queue_mode=2 nr_devices=1 irqmode=2 completion_nsec=100000000
@@ -15,10 +15,12 @@ rpc.mountd -N 3 && rpc.nfsd -N 3 4
 mount -t nfs4 -o vers=4.2 127.0.0.1:/ /mnt/nfs || exit 1
 touch /mnt/nfs/began # not before the server's time of grace is over
 tc qdisc add dev lo root netem delay 100ms || exit 1
+echo 4194304 >/proc/sys/vm/dirty_bytes
 cat >/vm-out/all <<EOF
 for how in read buffered mapped write fsync close; do
 	"$WAITERS" how=\\$how name=\\$how file=/mnt/nfs/\\$how threads=2 seconds=12 long_ms=100000 &
 done
+"$WAITERS" how=append name=append file=/mnt/nfs/append bytes=65536 threads=2 seconds=12 long_ms=100000 &
 "$WAITERS" how=buffered name=local file=/dev/nullb0 threads=2 seconds=12 long_ms=100000 &
 wait
 EOF
@@ -32,6 +34,7 @@ HOW = {
     "buffered": ("nfs_read", "nfs_file_read"),
     "mapped": ("nfs_read", "filemap_fault"),
     "write": ("nfs_write", "nfs_file_direct_write"),
+    "append": ("nfs_write", "balance_dirty_pages"),
     "fsync": ("nfs_write", "nfs_file_fsync"),
     "close": ("nfs_write", "nfs_wb_all"),
 }
@@ -51,7 +54,7 @@ def check_how(case, top, how, spans):
     stacks = [[frame["function"] for frame in stack["frames"]] for stack in top["stacks"] if stack["tag"].startswith(how) and stack["stall"] == cause]
     case.tap.check(stacks and any(function in frames for frames in stacks), f"{how}: stacks stand in {function}", *map(str, stacks[:3]))
     case.tap.note(f"{how}: {case.off(told, truth)}")
-    case.cell(cause, stalled_ns=told, clock_ns=truth, fault=f"a slow server, {how}")
+    case.cell(cause, top, lambda row: row["tag"].startswith(f"{how}/"), stalled_ns=told, clock_ns=truth, fault=f"a slow server, {how}")
 
 
 def check(case):

@@ -83,7 +83,7 @@ def check_run(case, name):
     devices = {row["device"] for row in top["ledger"] if row["cause"] == "tag_wait"}
     tap.check(devices == {"nullb0"}, f"{name}: its device is named", devices)
     case.check_clean(top, "tag_wait")
-    case.cell("tag_wait", stalled_ns=told_tag, clock_ns=truth_tag, fault=f"{RUNS[name][1]} threads, {name} tags")
+    case.cell("tag_wait", top, stalled_ns=told_tag, clock_ns=truth_tag, fault=f"{RUNS[name][1]} threads, {name} tags")
 
 
 def check(case):

@@ -1,12 +1,13 @@
 /*
- * waiters how=read|buffered|mapped|write|fsync|close file=FILE [name=NAME] [threads=N] [bytes=N] [seconds=S] [long_ms=N]: threads that
+ * waiters how=read|buffered|mapped|write|append|fsync|close file=FILE [name=NAME] [threads=N] [bytes=N] [seconds=S] [long_ms=N]: threads that
  * wait for a file's device, each under a tag of its own, "NAME/NUMBER" (waiter/NUMBER), and clock themselves.
  *   read      O_DIRECT reads
  *   buffered  reads by the page cache, without readahead, each of bytes that nobody has read before
  *   mapped    the same by page faults
  *   write     O_DIRECT writes
- *   fsync     an append, and fsync; each to a file of its own, FILE.NUMBER
- *   close     the same, but the file is opened before and closed instead
+ *   append    writes to the page cache; each to a file of its own, FILE.NUMBER
+ *   fsync     the same, and fsync
+ *   close     the file is opened, written to the page cache and closed
  * Prints tag_close()'s line a thread (tests/e2e/attack/attack.h), and for each call that took long_ms (500) or more
  *   {"waiter": NUMBER, "call_begin_ns", "call_ns"}
  * SIGTERM ends it early.
@@ -129,7 +130,7 @@ static void map_file(struct waiter *waiter)
 
 static void open_for(struct waiter *waiter, const char *file)
 {
-	bool appends = !strcmp(how, "fsync") || !strcmp(how, "close");
+	bool appends = !strcmp(how, "append") || !strcmp(how, "fsync") || !strcmp(how, "close");
 	int flags = O_RDONLY;
 
 	if (!strcmp(how, "read"))
