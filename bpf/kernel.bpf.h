@@ -125,6 +125,8 @@ struct css_set {
 };
 
 struct super_block {
+	u32 s_dev;
+	unsigned long s_magic;
 	struct backing_dev_info *s_bdi;
 };
 
@@ -320,6 +322,18 @@ struct nvme_dev {
 
 struct hlist_head {
 	struct hlist_node *first;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
+struct vm_fault {
+	struct vm_area_struct *vma; /* a part without a name holds it */
+};
+
+struct kiocb {
+	struct file *ki_filp;
 };
 
 struct folio;

@@ -53,8 +53,8 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_sums(t)->tag;
 	stalled = tag ? request_under_way(t, &dev) : 0;
-	if (scope_cause(t) > stalled) {
-		stalled = scope_cause(t);
+	if (scope_cause_on_cpu(t) > stalled) {
+		stalled = scope_cause_on_cpu(t);
 		dev = t->scopes.dev;
 	}
 	if (!tag || (!stalled && !cpu_baseline))

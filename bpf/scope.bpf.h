@@ -5,7 +5,7 @@
  *   scope_end(cause)           at the hook behind
  *
  * Each sleep of the thread in between is a stall of that cause, whoever wakes it; a request that ends the sleep, and a worse cause,
- * still have their say (wait_decide). CPU samples in between count as inside the stall. Scopes may lie in one another, also of the same
+ * still have their say (wait_decide). CPU samples in between count as inside the stall, but for SCOPES_OF_WAITS. Scopes may lie in one another, also of the same
  * cause. What is left of them when a system call of the thread's
  * returns is the business of who began them: the kernel's functions always return, and user-space probes on a return are undone when
  * their frame is left by other ways (bpf/library.bpf.c says what then).
@@ -15,10 +15,13 @@
 
 #include "bpf/thread.bpf.h"
 
-/* The worst cause that the thread is inside of, 0 none. */
-ALWAYS u32 scope_cause(const struct thread *t)
+/* Those in which a thread only waits: what it does on the CPU meanwhile, such as copying from the page cache, is its own work. */
+#define SCOPES_OF_WAITS (1u << ABI_CAUSE_NFS_READ | 1u << ABI_CAUSE_NFS_WRITE)
+
+/* The worst cause of these scopes, a bit each; 0 none. */
+ALWAYS u32 scope_worst(u32 open)
 {
-	u32 open = t->scopes.open, cause = 0, i;
+	u32 cause = 0, i;
 
 	if (!RARELY(open))
 		return 0;
@@ -31,13 +34,27 @@ ALWAYS u32 scope_cause(const struct thread *t)
 	return cause;
 }
 
+/* The worst cause that the thread is inside of, 0 none. */
+ALWAYS u32 scope_cause(const struct thread *t)
+{
+	return scope_worst(t->scopes.open);
+}
+
+/* … that also makes its time on the CPU part of a stall. */
+ALWAYS u32 scope_cause_on_cpu(const struct thread *t)
+{
+	return scope_worst(t->scopes.open & ~SCOPES_OF_WAITS);
+}
+
+/* `dev` 0: unknown, which leaves that of the scope around it. */
 ALWAYS void scope_enter(struct thread *t, u32 cause, u32 dev, u64 now)
 {
 	if (cause >= SCOPE_CAUSES || t->scopes.depth[cause] == 255)
 		return;
 	if (!t->scopes.depth[cause]++) {
 		t->scopes.begin_ns = now;
-		t->scopes.dev = dev;
+		if (dev || !t->scopes.open)
+			t->scopes.dev = dev;
 		t->scopes.open |= 1u << cause;
 	}
 }

@@ -158,6 +158,7 @@ struct scopes {
 	u32 dev;      /* of the one that was begun last, 0: none */
 	u64 begin_ns; /* … its begin */
 	u8 depth[SCOPE_CAUSES];
+	u32 of_fault; /* 1: one of them is a page fault in a file of an NFS server's */
 };
 
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */

@@ -146,7 +146,7 @@ ALWAYS void iowait_unexplained(struct thread *t)
 /* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. */
 ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct carried *from)
 {
-	u32 hint = t->hint, scope = scope_cause(t), carried;
+	u32 hint = t->hint, scope = scope_cause(t);
 
 	if (hint && t->hint_timed)
 		from = NULL; /* whatever completes when its timer fires */
@@ -158,8 +158,12 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 		wait_learn(task, t);
 		t->last_dev = from->dev;
 		t->row.dev = from->dev;
-		carried = cause_of_carried(t, from);
-		t->row.cause = carried > hint ? carried : hint;
+		t->row.cause = cause_of_carried(t, from);
+		if (t->row.cause < hint) {
+			t->row.cause = hint;
+			if (scope == hint && t->scopes.dev)
+				t->row.dev = t->scopes.dev;
+		}
 	} else if (hint) {
 		t->row.dev = scope == hint ? t->scopes.dev : t->hint_dev;
 		t->row.cause = hint;

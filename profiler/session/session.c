@@ -87,7 +87,7 @@ static int open_tables(struct session *session)
 	                                        symbol_saver_beside(session->saver));
 	session->tags = tag_names_new();
 	session->classes = tag_classes_new(config->tags.max_classes);
-	session->devices = device_names_new(NULL);
+	session->devices = device_names_new(NULL, NULL);
 	if (!session->symbolizer || !session->tags || !session->classes || !session->devices ||
 	    add_rules(session))
 		return -ENOMEM;

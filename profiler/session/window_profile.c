@@ -55,7 +55,7 @@ static void labels_of(struct window *window, const struct row *row, struct label
 	labels->n = 0;
 	add_text(labels, "ai_tag", tag_classes_of(window->deps.classes, tag->name));
 	add_text(labels, "stall", window_cause_name(row->key.cause));
-	add_text(labels, "device", device_names_of(window->deps.devices, row->key.dev));
+	add_text(labels, "device", device_names_of(window->deps.devices, row->key.dev, row->key.tgid));
 	add_rank(window, row, labels);
 	if (tag->id) {
 		snprintf(labels->span_id, sizeof(labels->span_id), "%016llx", (unsigned long long)tag->id);
@@ -260,7 +260,8 @@ static int add_ledger_row(struct window *window, struct ledger *ledger, const st
 		.comm = process ? process->comm : NULL,
 		.state = ledger_state_of(row->key.state),
 		.cause = stall || wait ? (char *)window_cause_name(row->key.cause) : NULL,
-		.device = stall ? (char *)device_names_of(window->deps.devices, row->key.dev) : NULL,
+		.device = stall ? (char *)device_names_of(window->deps.devices, row->key.dev, row->key.tgid)
+		                : NULL,
 		.ns = row->ns,
 		.count = row->count,
 	};

@@ -52,4 +52,4 @@ def check(case):
         case.check_ledger(top, span)
     for name in ("resets", "requests"):
         tap.check(json.loads(case.text(f"{name}.json") or "null") == [], f"nothing is left in the map {name}", case.text(f"{name}.json")[:500])
-    case.cell("nvme_reset", stalled_ns=case.ns(top, None, "nvme_reset"), clock_ns=sum(truths), fault=f"{RESETS} resets by sysfs")
+    case.cell("nvme_reset", top, stalled_ns=case.ns(top, None, "nvme_reset"), clock_ns=sum(truths), fault=f"{RESETS} resets by sysfs")

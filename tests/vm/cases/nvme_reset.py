@@ -33,4 +33,4 @@ def check(case):
         told = case.ns(top, span["tag"], *CAUSES)
         tap.check(case.near(told, truth), f"{span['tag']}: its long calls are the recovery's", case.off(told, truth), *case.report(top, span["tag"]))
         case.check_ledger(top, span)
-    case.cell("nvme_reset", stalled_ns=case.ns(top, None, *CAUSES), clock_ns=sum(call["call_ns"] for call in calls), fault=f"{resets} resets")
+    case.cell("nvme_reset", top, stalled_ns=case.ns(top, None, *CAUSES), clock_ns=sum(call["call_ns"] for call in calls), fault=f"{resets} resets")

@@ -40,4 +40,4 @@ def check(case):
         truth += longest(calls, int(span["tag"].split("/")[1]), sum(row["count"] for row in rows))
         case.check_ledger(top, span)
     case.tap.check(case.near(told, truth), "the waits that are told are as long as so many of the longest calls", case.off(told, truth), *case.report(top, None))
-    case.cell("nvme_abort", stalled_ns=aborted, clock_ns=truth, fault=f"{aborts} aborts")
+    case.cell("nvme_abort", top, stalled_ns=aborted, clock_ns=truth, fault=f"{aborts} aborts")
