@@ -15,21 +15,47 @@ ALWAYS u32 controller_dev(struct nvme_ctrl *ctrl)
 	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
 }
 
-ALWAYS void reset_goes_on(struct nvme_ctrl *ctrl)
+/* By its name, as the numbers differ from kernel to kernel. */
+ALWAYS u32 state_told(u32 state)
 {
-	struct reset fresh = { .begin_ns = bpf_ktime_get_ns() }, *known;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_NEW))
+		return ABI_NVME_NEW;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_LIVE))
+		return ABI_NVME_LIVE;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_RESETTING))
+		return ABI_NVME_RESETTING;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_CONNECTING))
+		return ABI_NVME_CONNECTING;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DELETING))
+		return ABI_NVME_DELETING;
+	if (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DELETING_NOIO) &&
+	    state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DELETING_NOIO))
+		return ABI_NVME_DELETING;
+	if (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DEAD) &&
+	    state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DEAD))
+		return ABI_NVME_DEAD;
+	return ABI_NVME_UNKNOWN;
+}
+
+/* `state`: the controller's. */
+ALWAYS void reset_goes_on(struct nvme_ctrl *ctrl, u32 state)
+{
+	struct reset fresh = { .begin_ns = bpf_ktime_get_ns(), .state = state }, *known;
 	u64 key = (u64)ctrl;
 
 	known = bpf_map_lookup_elem(&resets, &key);
-	if (known && !known->end_ns)
+	if (known && !known->end_ns) {
+		if (state != ABI_NVME_UNKNOWN && state != ABI_NVME_LIVE)
+			known->state = state;
 		return;
+	}
 	any_resets = 1;
 	if (bpf_map_update_elem(&resets, &key, &fresh, BPF_ANY))
 		COUNT(follow_full);
 }
 
 /* Also of a reset whose begin was not seen. */
-ALWAYS void reset_ends(struct nvme_ctrl *ctrl)
+ALWAYS void reset_ends(struct nvme_ctrl *ctrl, u32 state)
 {
 	struct reset fresh = { .end_ns = bpf_ktime_get_ns() }, *known;
 	u64 key = (u64)ctrl;
@@ -37,6 +63,8 @@ ALWAYS void reset_ends(struct nvme_ctrl *ctrl)
 	known = bpf_map_lookup_elem(&resets, &key);
 	if (known) {
 		known->end_ns = fresh.end_ns;
+		if (state == ABI_NVME_DEAD)
+			known->state = state;
 		return;
 	}
 	any_resets = 1;
@@ -45,10 +73,10 @@ ALWAYS void reset_ends(struct nvme_ctrl *ctrl)
 }
 
 /* The kworker that resets the controller: who waits for the queues, which are closed meanwhile, is woken by it. */
-ALWAYS void worker_resets(struct nvme_ctrl *ctrl)
+ALWAYS void worker_resets(struct nvme_ctrl *ctrl, u32 state)
 {
 	struct task_struct *worker = bpf_get_current_task_btf();
-	struct carried reset = { .cause = ABI_CAUSE_NVME_RESET, .sticky = 1 };
+	struct carried reset = { .cause = ABI_CAUSE_NVME_RESET, .state = state, .sticky = 1 };
 
 	if (!(worker->flags & PF_KTHREAD))
 		return;
@@ -60,16 +88,16 @@ ALWAYS void worker_resets(struct nvme_ctrl *ctrl)
 SEC("fexit/nvme_change_ctrl_state")
 int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, bool changed)
 {
+	u32 told = state_told(state);
+
 	if (!changed)
 		return 0;
-	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_LIVE) ||
-	    (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DEAD) &&
-	     state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DEAD))) {
-		reset_ends(ctrl);
+	if (told == ABI_NVME_LIVE || told == ABI_NVME_DEAD) {
+		reset_ends(ctrl, told);
 		return 0;
 	}
-	reset_goes_on(ctrl);
-	worker_resets(ctrl);
+	reset_goes_on(ctrl, told);
+	worker_resets(ctrl, told);
 	return 0;
 }
 
@@ -79,8 +107,10 @@ int BPF_PROG(on_nvme_disable, struct nvme_dev *dev)
 {
 	struct nvme_ctrl *ctrl = (void *)dev + bpf_core_field_offset(struct nvme_dev, ctrl);
 
-	reset_goes_on(ctrl);
-	worker_resets(ctrl);
+	u32 state = state_told(BPF_CORE_READ(ctrl, state));
+
+	reset_goes_on(ctrl, state);
+	worker_resets(ctrl, state);
 	return 0;
 }
 
@@ -99,10 +129,17 @@ ALWAYS bool request_of_disk(struct request *rq)
 	return BPF_CORE_READ(rq, q, disk) != NULL;
 }
 
+ALWAYS void befalls(struct request *rq, u32 cause)
+{
+	struct nvme_request *nvme = (void *)rq + bpf_core_type_size(struct request);
+
+	request_befalls(rq, cause, state_told(BPF_CORE_READ(nvme, ctrl, state)));
+}
+
 ALWAYS int times_out(struct request *rq)
 {
 	if (request_of_disk(rq))
-		request_befalls(rq, ABI_CAUSE_NVME_TIMEOUT);
+		befalls(rq, ABI_CAUSE_NVME_TIMEOUT);
 	return 0;
 }
 
@@ -128,7 +165,7 @@ SEC("fexit/nvme_timeout")
 int BPF_PROG(on_nvme_timed_out, struct request *rq)
 {
 	if (request_of_disk(rq) && request_aborted(rq))
-		request_befalls(rq, ABI_CAUSE_NVME_ABORT);
+		befalls(rq, ABI_CAUSE_NVME_ABORT);
 	return 0;
 }
 
