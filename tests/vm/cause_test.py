@@ -28,6 +28,7 @@ from tap import Tap  # noqa: E402
 UNAVAILABLE = 77
 PART = 0.03
 WALL_PART = 0.005
+LOSSES = {"ring_full", "ledger_full", "tags_full", "follow_full", "threads_failed", "slots_exhausted", "slots_lost"}
 
 
 class Case:
@@ -84,6 +85,21 @@ class Case:
         low, high = span["end_ns"] - span["begin_ns"], span["outer_end_ns"] - span["outer_begin_ns"]
         off = exact.off_by(wall, low, high)
         self.tap.check(abs(off) <= WALL_PART * low, f"{span['tag']}: the rows sum to its wall time", exact.percent(off, low), *self.report(top, span["tag"]))
+
+    @staticmethod
+    def hooks(top):
+        """Names of the hooks that were attached, as stamps have them."""
+        return {hook["hook"] for hook in top["stamp"]["hooks"] if hook["state"] == "attached"}
+
+    def check_frames(self, stacks, wanted):
+        """Each stack has the kernel functions `wanted`."""
+        lacking = [stack for stack in stacks if not set(wanted) <= {frame["function"] for frame in stack["frames"]}]
+        self.tap.check(stacks and not lacking, f"{len(stacks)} stacks have {', '.join(wanted)}",
+                       *[" < ".join(frame["function"] for frame in stack["frames"]) for stack in lacking[:3]])
+
+    def check_no_loss(self, top):
+        lost = {name: n for name, n in top["stamp"]["counters"].items() if n and name in LOSSES}
+        self.tap.check(not lost, "nothing was lost", lost)
 
     def cell(self, cause, **seen):
         self.cells.append({"kernel": self.kernel, "case": self.name, "cause": cause, **seen})
