@@ -89,6 +89,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	mark->dev = request_dev(rq);
 	mark->cause = request_cause(rq, info);
 	mark->reset_end_ns = queue_reset_end(rq->q);
+	mark->state = info ? info->state : 0;
 	mark->freed = rq->end_io || mark->cause > ABI_CAUSE_TAG_WAIT ? mark->cause : ABI_CAUSE_TAG_WAIT;
 	mark->since_ns = bpf_ktime_get_ns();
 	mark->depth = interrupt_depth(bpf_get_current_task_btf());
@@ -196,9 +197,13 @@ int BPF_PROG(on_work_end, struct work_struct *work)
 
 /* No tag of the queue, or of the scheduler, is free: the thread sleeps until one is. */
 SEC("tp_btf/block_rq_tag_wait")
-int BPF_PROG(on_tag_wait, struct request_queue *q)
+int BPF_PROG(on_tag_wait, struct request_queue *q, struct blk_mq_hw_ctx *hctx)
 {
+	struct thread *t = thread_tagged();
+
 	hint_next_sleep(ABI_CAUSE_TAG_WAIT, disk_dev(q->disk), false);
+	if (t)
+		detail_of_tags(&t->detail, hctx, false);
 	return 0;
 }
 
@@ -206,7 +211,12 @@ int BPF_PROG(on_tag_wait, struct request_queue *q)
 SEC("fentry/blk_mq_get_tag")
 int BPF_PROG(on_tag_get, struct blk_mq_alloc_data *data)
 {
-	scope_begin(ABI_CAUSE_TAG_WAIT, disk_dev(data->q->disk));
+	struct thread *t = thread_tagged();
+
+	if (!t)
+		return 0;
+	scope_enter(t, ABI_CAUSE_TAG_WAIT, disk_dev(data->q->disk), 0);
+	t->allocating = (u64)data;
 	return 0;
 }
 

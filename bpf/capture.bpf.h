@@ -208,6 +208,7 @@ ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const 
 	event->tgid = t->tgid;
 	event->tid = t->tid;
 	event->moved_ns = 0;
+	event->has_detail = 0;
 	event->switches = task->nvcsw;
 	BPF_CORE_READ_INTO(&event->comm, task, comm);
 }
@@ -218,6 +219,16 @@ ALWAYS u64 captured_bytes(u32 len, u32 n_python)
 	u64 frames = cut_to(n_python, ABI_PYTHON_FRAMES_MAX) * sizeof(struct abi_python_frame);
 
 	return frames ? abi_python_offset(len) + frames : len;
+}
+
+/* Puts the buffer's detail behind all else; returns how many bytes follow the event's head then. */
+ALWAYS u64 detail_put(struct stack_buffer *buffer, u32 len, u32 n_python)
+{
+	u64 at = abi_detail_offset(len, cut_to(n_python, ABI_PYTHON_FRAMES_MAX));
+
+	at = cut_to(at, ABI_USTACK_MAX + PYTHON_BYTES);
+	__builtin_memcpy(&buffer->ustack[at], &buffer->detail, sizeof(buffer->detail));
+	return at + sizeof(buffer->detail);
 }
 
 /* Sends the buffer's event with what it holds of the user stack. */
@@ -239,6 +250,8 @@ ALWAYS void event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python
 	if (event->flags & ABI_PYTHON_FAULTED)
 		COUNT(python_stacks_faulted);
 	size = ABI_EVENT_HEAD + cut_to(captured_bytes(ustack_len, n_python), ABI_USTACK_MAX + PYTHON_BYTES);
+	if (RARELY(event->has_detail))
+		size = ABI_EVENT_HEAD + detail_put(buffer, ustack_len, n_python);
 	/* User space looks every 100 ms anyhow; wake it only when the ring fills faster than that. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
 		wake = BPF_RB_FORCE_WAKEUP;

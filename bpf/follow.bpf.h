@@ -75,7 +75,8 @@ struct {
 struct request_info {
 	u64 issued_ns, bio; /* of this use of the request */
 	u32 helper;         /* the process whose io_uring thread issued it, 0 none */
-	u32 cause;          /* enum abi_cause: the worst that befell it */
+	u16 cause;          /* enum abi_cause: the worst that befell it */
+	u16 state;          /* enum abi_nvme_state of its controller then */
 };
 
 /* By address of the request: only those that are of interest beyond their thread, from the moment they start. */
@@ -89,6 +90,7 @@ struct {
 /* By address of the NVMe controller: when its last reset ended. It goes some time after that, or with its controller. */
 struct reset {
 	u64 end_ns;
+	u64 state; /* enum abi_nvme_state, the last that was told before the controller was live again */
 };
 
 #define RESET_GOES_ON ~0ULL
@@ -251,19 +253,22 @@ ALWAYS void request_note(struct request *rq, const struct request_info *info)
 		COUNT(follow_full);
 }
 
-/* Something befell the request: those who wait for it bear the worst of all that did. */
-ALWAYS void request_befalls(struct request *rq, u32 cause)
+/* Something befell the request: those who wait for it bear the worst of all that did. `state`: see struct request_info. */
+ALWAYS void request_befalls(struct request *rq, u32 cause, u32 state)
 {
 	struct request_info *known = request_known(rq), fresh = {};
 
 	if (known) {
-		if (known->cause < cause)
-			known->cause = cause;
+		if (known->cause > cause)
+			return;
+		known->cause = cause;
+		known->state = state;
 		return;
 	}
 	fresh.issued_ns = bpf_ktime_get_ns();
 	fresh.bio = (u64)BPF_CORE_READ(rq, bio);
 	fresh.cause = cause;
+	fresh.state = state;
 	request_note(rq, &fresh);
 }
 
@@ -319,11 +324,18 @@ ALWAYS u32 request_cause(struct request *rq, const struct request_info *known)
 	return known && known->cause ? known->cause : ABI_CAUSE_BLOCK_IO;
 }
 
-/* Whether the controller of the last request that the thread issued was being reset at some time since `since_ns`. */
-ALWAYS bool last_was_reset(const struct thread *t, u64 since_ns)
+/* The last request that the thread issued, NULL: none. */
+ALWAYS struct request *last_request(const struct thread *t)
 {
 	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
-	struct request *rq = (struct request *)t->issued[i].request;
+
+	return (struct request *)t->issued[i].request;
+}
+
+/* Whether its controller was being reset at some time since `since_ns`. */
+ALWAYS bool last_was_reset(const struct thread *t, u64 since_ns)
+{
+	struct request *rq = last_request(t);
 
 	return any_resets && rq && queue_reset_end(BPF_CORE_READ(rq, q)) > since_ns;
 }
@@ -331,6 +343,7 @@ ALWAYS bool last_was_reset(const struct thread *t, u64 since_ns)
 struct issued_search {
 	const struct thread *t;
 	u32 dev, cause; /* cause 0: none is under way */
+	struct request *worst;
 };
 
 /* Whether the i-th request is still the thread's, and not over; 1 ends the loop. */
@@ -353,18 +366,20 @@ static long issued_look(u32 i, struct issued_search *s)
 	if (cause > s->cause) {
 		s->dev = s->t->issued[i].dev;
 		s->cause = cause;
+		s->worst = rq;
 	}
 	return 0;
 }
 
 /* The worst that has befallen a request of the thread's that is under way, 0 when none is: asked of the requests themselves, as hooks
  * on their ends would miss those that are merged, or that end while another does on the same CPU. */
-ALWAYS u32 request_under_way(const struct thread *t, u32 *dev)
+ALWAYS u32 request_under_way(const struct thread *t, u32 *dev, struct request **worst)
 {
 	struct issued_search s = { .t = t };
 
 	bpf_loop(REQUESTS_KEPT, issued_look, &s, 0);
 	*dev = s.dev;
+	*worst = s.worst;
 	return s.cause;
 }
 

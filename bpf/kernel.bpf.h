@@ -233,8 +233,29 @@ struct refcount_struct {
 	atomic_t refs;
 };
 
+struct sbitmap {
+	unsigned int depth;
+};
+
+struct sbitmap_queue {
+	struct sbitmap sb;
+};
+
+/* Since 5.16 the bitmaps lie in here. */
+struct blk_mq_tags {
+	struct sbitmap_queue bitmap_tags;
+	struct sbitmap_queue breserved_tags;
+};
+
+struct blk_mq_hw_ctx {
+	unsigned int queue_num;
+	struct blk_mq_tags *tags;
+	struct blk_mq_tags *sched_tags; /* NULL without a scheduler */
+};
+
 struct request {
 	struct request_queue *q;
+	struct blk_mq_hw_ctx *mq_hctx;
 	struct bio *bio;
 	unsigned int __data_len;
 	u64 start_time_ns;
@@ -242,8 +263,12 @@ struct request {
 	void *end_io; /* NULL: it ends as requests of file systems do */
 };
 
+#define BLK_MQ_REQ_RESERVED 2
+
 struct blk_mq_alloc_data {
 	struct request_queue *q;
+	unsigned int flags;
+	struct blk_mq_hw_ctx *hctx;
 };
 
 struct block_device {
@@ -295,12 +320,16 @@ struct nvme_ns {
 	struct gendisk *disk;
 };
 
+/* Whatever their numbers are here. */
 enum nvme_ctrl_state {
-	NVME_CTRL_LIVE = 1,
+	NVME_CTRL_NEW,
+	NVME_CTRL_LIVE,
 	NVME_CTRL_RESETTING,
 	NVME_CTRL_CONNECTING,
-	NVME_CTRL_DEAD = 6
-}; /* whatever they are here */
+	NVME_CTRL_DELETING,
+	NVME_CTRL_DELETING_NOIO,
+	NVME_CTRL_DEAD,
+};
 
 struct nvme_ctrl {
 	enum nvme_ctrl_state state;
@@ -318,6 +347,22 @@ enum nvme_iod_flags { IOD_ABORTED = 1 };
 
 struct nvme_dev {
 	struct nvme_ctrl ctrl;
+};
+
+struct dma_fence_ops {
+	void *get_driver_name;
+};
+
+struct dma_fence {
+	struct dma_fence_ops *ops; /* since 7.1 NULL once it is signalled */
+	u64 context;
+	u64 seqno;
+};
+
+/* What the tracepoints of fences hand to the classic kind of program: where the strings lie behind the record's begin. */
+struct trace_event_raw_dma_fence {
+	u32 __data_loc_driver;
+	u32 __data_loc_timeline;
 };
 
 struct hlist_head {

@@ -15,22 +15,48 @@ ALWAYS u32 controller_dev(struct nvme_ctrl *ctrl)
 	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
 }
 
-/* Also of one whose begin was not seen. */
-ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns)
+/* By its name, as the numbers differ from kernel to kernel. */
+ALWAYS u32 state_told(u32 state)
 {
-	struct reset reset = { .end_ns = end_ns };
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_NEW))
+		return ABI_NVME_NEW;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_LIVE))
+		return ABI_NVME_LIVE;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_RESETTING))
+		return ABI_NVME_RESETTING;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_CONNECTING))
+		return ABI_NVME_CONNECTING;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DELETING))
+		return ABI_NVME_DELETING;
+	if (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DELETING_NOIO) &&
+	    state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DELETING_NOIO))
+		return ABI_NVME_DELETING;
+	if (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DEAD) &&
+	    state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DEAD))
+		return ABI_NVME_DEAD;
+	return ABI_NVME_UNKNOWN;
+}
+
+/* Also of one whose begin was not seen. `state`: the controller's; of a reset that goes on or has ended with a live controller, the one
+ * before tells more. */
+ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns, u32 state)
+{
+	struct reset reset = { .end_ns = end_ns, .state = state }, *known;
 	u64 key = (u64)ctrl;
 
+	known = bpf_map_lookup_elem(&resets, &key);
+	if (state == ABI_NVME_UNKNOWN || state == ABI_NVME_LIVE)
+		reset.state = known && known->end_ns == RESET_GOES_ON ? known->state : 0;
 	any_resets = 1;
 	if (bpf_map_update_elem(&resets, &key, &reset, BPF_ANY))
 		COUNT(follow_full);
 }
 
 /* The kworker that resets the controller: who waits for the queues, which are closed meanwhile, is woken by it. */
-ALWAYS void worker_resets(struct nvme_ctrl *ctrl)
+ALWAYS void worker_resets(struct nvme_ctrl *ctrl, u32 state)
 {
 	struct task_struct *worker = bpf_get_current_task_btf();
-	struct carried reset = { .cause = ABI_CAUSE_NVME_RESET, .sticky = 1 };
+	struct carried reset = { .cause = ABI_CAUSE_NVME_RESET, .state = state, .sticky = 1 };
 
 	if (!(worker->flags & PF_KTHREAD))
 		return;
@@ -38,20 +64,29 @@ ALWAYS void worker_resets(struct nvme_ctrl *ctrl)
 	carry_now(worker, &reset);
 }
 
-/* A controller's state changes: it is live, dead, or on its way to either. */
+/* It is about to be live, and what waited for it goes on before the function is over: a reset whose begin was not seen is noted here. */
+SEC("fentry/nvme_change_ctrl_state")
+int BPF_PROG(on_nvme_state_begin, struct nvme_ctrl *ctrl, u32 state)
+{
+	if (state_told(state) == ABI_NVME_LIVE)
+		reset_note(ctrl, RESET_GOES_ON, ABI_NVME_UNKNOWN);
+	return 0;
+}
+
+/* A controller's state has changed: it is live, dead, or on its way to either. One that was to be live, and was not let, has not been
+ * reset if it is live already. */
 SEC("fexit/nvme_change_ctrl_state")
 int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, bool changed)
 {
-	if (!changed)
-		return 0;
-	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_LIVE) ||
-	    (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DEAD) &&
-	     state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DEAD))) {
-		reset_note(ctrl, bpf_ktime_get_ns());
+	u32 told = state_told(changed ? state : BPF_CORE_READ(ctrl, state));
+
+	if (told == ABI_NVME_LIVE || told == ABI_NVME_DEAD) {
+		reset_note(ctrl, bpf_ktime_get_ns(), told);
 		return 0;
 	}
-	reset_note(ctrl, RESET_GOES_ON);
-	worker_resets(ctrl);
+	reset_note(ctrl, RESET_GOES_ON, told);
+	if (changed)
+		worker_resets(ctrl, told);
 	return 0;
 }
 
@@ -61,8 +96,10 @@ int BPF_PROG(on_nvme_disable, struct nvme_dev *dev)
 {
 	struct nvme_ctrl *ctrl = (void *)dev + bpf_core_field_offset(struct nvme_dev, ctrl);
 
-	reset_note(ctrl, RESET_GOES_ON);
-	worker_resets(ctrl);
+	u32 state = state_told(BPF_CORE_READ(ctrl, state));
+
+	reset_note(ctrl, RESET_GOES_ON, state);
+	worker_resets(ctrl, state);
 	return 0;
 }
 
@@ -81,10 +118,17 @@ ALWAYS bool request_of_disk(struct request *rq)
 	return BPF_CORE_READ(rq, q, disk) != NULL;
 }
 
+ALWAYS void befalls(struct request *rq, u32 cause)
+{
+	struct nvme_ctrl *ctrl = queue_controller(BPF_CORE_READ(rq, q));
+
+	request_befalls(rq, cause, ctrl ? state_told(BPF_CORE_READ(ctrl, state)) : ABI_NVME_UNKNOWN);
+}
+
 ALWAYS int times_out(struct request *rq)
 {
 	if (request_of_disk(rq))
-		request_befalls(rq, ABI_CAUSE_NVME_TIMEOUT);
+		befalls(rq, ABI_CAUSE_NVME_TIMEOUT);
 	return 0;
 }
 
@@ -110,7 +154,7 @@ SEC("fexit/nvme_timeout")
 int BPF_PROG(on_nvme_timed_out, struct request *rq)
 {
 	if (request_of_disk(rq) && request_aborted(rq))
-		request_befalls(rq, ABI_CAUSE_NVME_ABORT);
+		befalls(rq, ABI_CAUSE_NVME_ABORT);
 	return 0;
 }
 

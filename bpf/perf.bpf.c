@@ -40,6 +40,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	struct abi_ledger_key key;
 	struct stack_buffer *buffer;
 	struct abi_event *event;
+	struct request *rq = NULL;
 	u32 flags = 0, len = 0, n_python, dev = 0;
 	u32 stalled; /* enum abi_cause */
 	void *ledger;
@@ -52,7 +53,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	if (t->watches_context && !t->context_known)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_sums(t)->tag;
-	stalled = tag ? request_under_way(t, &dev) : 0;
+	stalled = tag ? request_under_way(t, &dev, &rq) : 0;
 	if (scope_cause_on_cpu(t) > stalled) {
 		stalled = scope_cause_on_cpu(t);
 		dev = t->scopes.dev;
@@ -77,6 +78,8 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	event->state = ABI_CPU_STALL;
 	event->cause = key.cause;
 	event->window = ledger_window(ledger);
+	if (RARELY(cause_has_details(event)))
+		detail_take_inflight(buffer, t, rq);
 	bytes = bpf_get_stack(ctx, event->kstack, sizeof(event->kstack), 0);
 	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
 	cpu_regs(&event->regs, task, ctx);

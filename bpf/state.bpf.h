@@ -131,7 +131,8 @@ struct carried {
 	u8 sticky; /* a journal commit, a work item: lasts over sleeps */
 	u8 ending; /* … and is over when the thread next sleeps; of a mark: the completion is over */
 	u16 freed; /* of a mark: the cause of those who wait for what the completion frees */
-	u16 unused[3];
+	u16 state; /* enum abi_nvme_state of the controller, where that has to do with the cause */
+	u16 unused[2];
 	u32 depth;        /* of a mark: how deep in interrupts the completion runs */
 	u32 early;        /* enum carried_early */
 	u64 reset_end_ns; /* of the last reset of the request's controller (struct reset); 0: there was none */
@@ -274,7 +275,9 @@ struct thread {
 		u64 state[PYTHON_STATES];
 		u32 found, missed;
 		u32 asked;
-	} python; /* python.bpf.h */
+	} python;                 /* python.bpf.h */
+	u64 allocating;           /* a blk_mq_alloc_data, while it is in the scope of tag_wait */
+	struct abi_detail detail; /* detail.bpf.h */
 };
 
 _Static_assert(__builtin_offsetof(struct thread, exec_mark) == 64 - 8, "the first line");
@@ -395,7 +398,8 @@ struct {
 
 struct stack_buffer {
 	struct abi_event event;
-	u8 ustack[ABI_USTACK_MAX + PYTHON_BYTES];
+	u8 ustack[ABI_USTACK_MAX + PYTHON_BYTES + sizeof(struct abi_detail)];
+	struct abi_detail detail; /* to be sent behind the stack, if the event says that it has one */
 	struct {
 		u64 sp, top;
 		u32 copied, faulted;

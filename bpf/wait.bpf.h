@@ -14,6 +14,7 @@
 #define STALLPROF_WAIT_BPF_H
 
 #include "bpf/capture.bpf.h"
+#include "bpf/detail.bpf.h"
 #include "bpf/follow.bpf.h"
 #include "bpf/kind.bpf.h"
 #include "bpf/scope.bpf.h"
@@ -179,6 +180,8 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 		return;
 	}
 	t->row.state = ABI_STALL;
+	if (RARELY(t->row.cause >= ABI_CAUSE_TAG_WAIT))
+		detail_decide(t, from);
 }
 
 /* The sleep ends, by what `from` stands for. The clock is read only where it may be a stall; of others the scheduler's clocks tell later
@@ -244,7 +247,8 @@ struct wait_part {
 	struct wait_row row;
 	u32 kind; /* enum abi_event_kind */
 	u64 ns, end_ns, threshold;
-	bool kernel_gone; /* the task's kernel stack is not that of the wait any more */
+	struct request *request; /* that it goes on for; NULL: another thing, or it has ended */
+	bool kernel_gone;        /* the task's kernel stack is not that of the wait any more */
 };
 
 /* Whether what earlier windows were told of the sleep was something else. */
@@ -310,6 +314,8 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 	if (!buffer || !ledger)
 		return;
 	wait_event(task, t, &buffer->event, part, ledger_window(ledger));
+	if (RARELY(cause_has_details(&buffer->event)))
+		detail_take(buffer, t);
 	event_send(buffer, len, n_python);
 }
 
@@ -337,6 +343,8 @@ ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, con
 		wait_event_bare(task, buffer);
 	}
 	wait_event(task, t, &buffer->event, part, ledger_window(ledger));
+	if (RARELY(cause_has_details(&buffer->event)))
+		detail_take_inflight(buffer, t, part->request);
 	if (t->wait_seq == seq && t->state == ABI_SLEEP && t->stack_buffer == index)
 		event_send(buffer, len, n_python);
 }

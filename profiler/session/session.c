@@ -105,6 +105,7 @@ static int open_tables(struct session *session)
 	session->deps.processes = session->processes;
 	session->deps.without_rank = config_has_label(config, "rank");
 	session->deps.resolver = session->resolver;
+	session->deps.symbolizer = session->symbolizer;
 	session->deps.max_bytes = WINDOW_BYTES_MAX;
 	session->current = window_new(&session->deps);
 	return session->resolver && session->current ? 0 : -ENOMEM;

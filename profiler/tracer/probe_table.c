@@ -36,15 +36,15 @@ struct kernel_types {
 
 const char *probe_kind_prefix(enum probe_kind kind)
 {
-	static const char *const prefix[] = { "tp_btf/",     "fentry/", "fexit/", "usdt/",
-		                              "perf_event/", "iter/",   "" };
+	static const char *const prefix[] = { "tp_btf/", "fentry/",     "fexit/", "tp/",
+		                              "usdt/",   "perf_event/", "iter/",  "" };
 
 	return prefix[kind];
 }
 
 bool probe_is_hook(enum probe_kind kind)
 {
-	return kind == PROBE_TP_BTF || kind == PROBE_FENTRY || kind == PROBE_FEXIT;
+	return kind <= PROBE_TRACEPOINT;
 }
 
 /* Modules whose BTF cannot be read have no hooks for us: libbpf could not attach to them either. */
@@ -141,6 +141,21 @@ static bool has_function(const struct kernel_types *types, const char *name, boo
 	return *in_module;
 }
 
+/* tracefs gives the number that it is opened by. */
+static bool has_record(const char *name)
+{
+	static const char *const folders[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	char path[256];
+	size_t i;
+
+	for (i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		snprintf(path, sizeof(path), "%s/events/%s/id", folders[i], name);
+		if (!access(path, R_OK))
+			return true;
+	}
+	return false;
+}
+
 static size_t row_of(const struct probe *probe)
 {
 	return (size_t)(probe - probe_table);
@@ -183,6 +198,9 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 	case PROBE_FEXIT:
 		host->row[i].exists = !better_exists(host, probe) &&
 		                      has_function(types, probe->hook, &host->row[i].in_module);
+		break;
+	case PROBE_TRACEPOINT:
+		host->row[i].exists = has_record(probe->hook);
 		break;
 	case PROBE_UNTOLD:
 		break;

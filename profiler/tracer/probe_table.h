@@ -13,9 +13,10 @@
 #include <stddef.h>
 
 enum probe_kind {
-	PROBE_TP_BTF,     /* a tracepoint by its BTF type */
-	PROBE_FENTRY,     /* the call of a kernel function, where there is no tracepoint */
-	PROBE_FEXIT,      /* … its return */
+	PROBE_TP_BTF, /* a tracepoint by its BTF type */
+	PROBE_FENTRY, /* the call of a kernel function, where there is no tracepoint */
+	PROBE_FEXIT,  /* … its return */
+	PROBE_TRACEPOINT, /* a tracepoint's record, folder/name in tracefs: dearer, and skipped while another program runs */
 	PROBE_USDT,       /* a static probe of the tag library, attached file by file */
 	PROBE_PERF_EVENT, /* a clock on each CPU */
 	PROBE_ITERATOR,   /* run by us, not attached to a hook */

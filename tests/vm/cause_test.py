@@ -29,7 +29,8 @@ UNAVAILABLE = 77
 BOOTS = 3
 PART = 0.03
 WALL_PART = 0.005
-LOSSES = ("ring_full", "ledger_full", "tags_full", "threads_failed", "follow_full", "samples_lost", "events_without_memory", "rows_refused")
+LOSSES = ("ring_full", "ledger_full", "tags_full", "threads_failed", "follow_full", "samples_lost", "events_without_memory", "rows_refused",
+          "slots_exhausted", "slots_lost")
 
 
 class Case:
@@ -87,13 +88,27 @@ class Case:
         off = exact.off_by(wall, low, high)
         self.tap.check(abs(off) <= WALL_PART * low, f"{span['tag']}: the rows sum to its wall time", exact.percent(off, low), *self.report(top, span["tag"]))
 
+    @staticmethod
+    def hooks(top):
+        """Names of the hooks that were attached, as stamps have them."""
+        return {hook["hook"] for hook in top["stamp"]["hooks"] if hook["state"] == "attached"}
+
+    def check_frames(self, stacks, wanted):
+        """Each stack has the kernel functions `wanted`."""
+        lacking = [stack for stack in stacks if not set(wanted) <= {frame["function"] for frame in stack["frames"]}]
+        self.tap.check(stacks and not lacking, f"{len(stacks)} stacks have {', '.join(wanted)}",
+                       *[" < ".join(frame["function"] for frame in stack["frames"]) for stack in lacking[:3]])
+
+    def check_no_loss(self, top):
+        lost = {name: n for name, n in top["stamp"]["counters"].items() if n and name in LOSSES}
+        self.tap.check(not lost, "nothing was lost", lost)
+
     def check_clean(self, top, cause):
         """The hooks of the cause were attached, or others in their place, and nothing was lost."""
         hooks = [hook for hook in top["stamp"]["hooks"] if hook["cause"] == cause]
         off = [hook for hook in hooks if hook["state"] != "attached"]
         self.tap.check(hooks and not off, f"{cause}: its hooks are attached", *map(str, off or ["none"]))
-        lost = {name: top["stamp"]["counters"][name] for name in LOSSES if top["stamp"]["counters"][name]}
-        self.tap.check(not lost, f"{cause}: nothing is lost", lost)
+        self.check_no_loss(top)
 
     def cell(self, cause, top=None, of=lambda row: True, **seen):
         """A row of the table of causes (tests/vm/causes). `top`: what was recorded, whose ledger rows and stacks count that `of` takes."""

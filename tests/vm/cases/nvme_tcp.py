@@ -65,4 +65,4 @@ def check(case):
         told = case.ns(late, span["tag"], "nvme_reset")
         tap.check(truth > 1e9 and abs(told - truth) <= 0.03 * truth + 20e6, f"late: {span['tag']}: what is left of the recovery is nvme_reset",
                   case.off(told, truth), *case.report(late, span["tag"]))
-    case.cell("nvme_reset", stalled_ns=case.ns(top, None, "nvme_reset"), clock_ns=sum(call["call_ns"] for call in calls), fault="tcp: packets lost")
+    case.cell("nvme_reset", top, stalled_ns=case.ns(top, None, "nvme_reset"), clock_ns=sum(call["call_ns"] for call in calls), fault="tcp: packets lost")
