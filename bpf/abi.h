@@ -343,7 +343,8 @@ struct abi_event {
 	X(switch_ins_unseen,                                                                                 \
 	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
-	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")
+	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
+	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")
 
 enum abi_counter {
 #define ABI_COUNTER_ENUM(name, help) ABI_COUNT_##name,

@@ -185,6 +185,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	u64 start_boottime;
 	unsigned long nvcsw;
+	unsigned long nivcsw;
 	struct mm_struct *mm;
 	struct thread_struct thread;
 	struct css_set *cgroups;
@@ -195,9 +196,12 @@ struct task_struct {
 	char comm[16];
 };
 
+struct block_device;
+
 struct gendisk {
 	int major;
 	int first_minor;
+	struct block_device *part0; /* the whole disk */
 };
 
 struct blk_mq_tag_set;
@@ -238,12 +242,14 @@ struct blk_mq_alloc_data {
 	struct request_queue *q;
 };
 
-struct block_device {
-	struct gendisk *bd_disk;
-};
-
 struct device {
 	u32 devt;
+	struct device *parent;
+};
+
+struct block_device {
+	struct gendisk *bd_disk;
+	struct device bd_device;
 };
 
 struct backing_dev_info {

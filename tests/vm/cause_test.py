@@ -85,6 +85,20 @@ class Case:
         off = exact.off_by(wall, low, high)
         self.tap.check(abs(off) <= WALL_PART * low, f"{span['tag']}: the rows sum to its wall time", exact.percent(off, low), *self.report(top, span["tag"]))
 
+    @staticmethod
+    def hook(top, name):
+        """What the recording says of a hook: "attached", "unused" or "missing", and why."""
+        return next(((hook["state"], hook["reason"]) for hook in top["stamp"]["hooks"] if hook["hook"] == name), ("absent", ""))
+
+    def check_hooks(self, top, *names):
+        seen = {name: self.hook(top, name) for name in names}
+        self.tap.check(all(state == "attached" for state, _ in seen.values()), f"attached: {', '.join(names)}", str(seen))
+
+    @staticmethod
+    def cpu_ns(top, cause, frame=""):
+        """Time on the CPU inside stalls of that cause, in stacks with that function."""
+        return sum(stack["cpu_ns"] for stack in top["stacks"] if stack["stall"] == cause and (not frame or frame in [each["function"] for each in stack["frames"]]))
+
     def cell(self, cause, **seen):
         self.cells.append({"kernel": self.kernel, "case": self.name, "cause": cause, **seen})
 

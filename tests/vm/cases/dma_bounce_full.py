@@ -1,0 +1,25 @@
+"""Bounce buffers (swiotlb) of 1 MiB, and sixteen threads that read 128 KiB each from an NVMe controller: some maps find no room there, which
+is counted, and their requests are tried again. All waits are dma_bounce."""
+MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
+APPEND = "swiotlb=512,force"
+GUEST = """
+modprobe nvme
+until_true 20 test -b /dev/nvme0n1
+throttle nv 16000000
+record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads=16 bytes=131072 seconds=12 long_ms=20
+"""
+
+
+def check(case):
+    tap = case.tap
+    top, spans, calls = case.recorded("waiters")
+    full = top["stamp"]["counters"]["swiotlb_full"]
+    case.check_hooks(top, "tp_btf/swiotlb_bounced", "fexit/swiotlb_tbl_map_single")
+    tap.check("swiotlb buffer is full" in case.dmesg, "premise: the kernel says that they were full", case.dmesg[-2000:])
+    tap.check(full > 0, "maps without room are counted", *case.report(top, None))
+    tap.check("found no room in the bounce buffers" in case.text("waiters.log"), "and told", case.text("waiters.log"))
+    truth, told = sum(call["call_ns"] for call in calls), case.ns(top, None, "dma_bounce")
+    tap.check(case.near(told, truth), "the long calls are dma_bounce's", case.off(told, truth), *case.report(top, None))
+    for span in spans:
+        case.check_ledger(top, span)
+    case.cell("dma_bounce", stalled_ns=told, clock_ns=truth, fault=f"no room for {full} maps")
