@@ -4,7 +4,7 @@ device (the disk of the guest), and those before and after, are not."""
 import json
 
 MACHINE = ("-machine q35 -device intel-iommu,intremap=off,caching-mode=on "
-           "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0")
+           "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0,max_ioqpairs=530")
 APPEND = "intel_iommu=on iommu.passthrough=0 iommu.strict=1 iomem=relaxed"
 GUEST = """
 modprobe nvme_core io_timeout=4 admin_timeout=10 && modprobe nvme
