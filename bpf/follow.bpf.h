@@ -287,11 +287,16 @@ ALWAYS u32 request_cause(struct request *rq, const struct request_info *known)
 	return known && known->cause ? known->cause : ABI_CAUSE_BLOCK_IO;
 }
 
-/* The controller of the last request that the thread issued; 0: it is no NVMe device's. */
+/* The last request that the thread issued, which may be over; NULL: none. */
+ALWAYS struct request *last_request(const struct thread *t)
+{
+	return (struct request *)t->issued[(t->n_issued - 1) & (REQUESTS_KEPT - 1)].request;
+}
+
+/* Its controller; 0: it is no NVMe device's. */
 ALWAYS u64 last_controller(const struct thread *t)
 {
-	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
-	struct request *rq = (struct request *)t->issued[i].request;
+	struct request *rq = last_request(t);
 
 	return rq ? (u64)request_controller(rq) : 0;
 }
