@@ -73,7 +73,12 @@ int BPF_PROG(on_io_start, struct request *rq)
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(on_rq_issue, struct request *rq)
 {
+	struct request_info *known = request_known(rq);
+	u32 befell = known ? known->cause : 0; /* while it was prepared */
+
 	request_started(rq);
+	if (befell)
+		request_befalls(rq, befell, 0);
 	return 0;
 }
 

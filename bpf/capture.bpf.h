@@ -231,8 +231,8 @@ ALWAYS u64 detail_put(struct stack_buffer *buffer, u32 len, u32 n_python)
 	return at + sizeof(buffer->detail);
 }
 
-/* Sends the buffer's event with what it holds of the user stack. */
-ALWAYS void event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python)
+/* Sends the buffer's event with what it holds of the user stack. Returns its bytes, 0: it was lost. */
+ALWAYS u64 event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python)
 {
 	struct abi_event *event = &buffer->event;
 	u64 size, wake = BPF_RB_NO_WAKEUP;
@@ -258,10 +258,11 @@ ALWAYS void event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python
 	if (bpf_ringbuf_output(&events, buffer, size, wake)) {
 		COUNT(ring_full);
 		COUNT_BY(ring_full_ns, event->duration_ns);
-		return;
+		return 0;
 	}
 	if (event->kind != ABI_EVENT_CPU) /* those are bounded by their clock */
 		__sync_fetch_and_add(&ring_bytes, size);
+	return size;
 }
 
 ALWAYS void kernel_stack_of(struct task_struct *task, struct abi_event *event)

@@ -188,6 +188,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	u64 start_boottime;
 	unsigned long nvcsw;
+	unsigned long nivcsw;
 	struct mm_struct *mm;
 	struct thread_struct thread;
 	struct css_set *cgroups;
@@ -198,11 +199,14 @@ struct task_struct {
 	char comm[16];
 };
 
+struct block_device;
+
 struct gendisk {
 	int major;
 	int first_minor;
 	int flags;
-	void *private_data; /* the driver's; NVMe's is a struct nvme_ns */
+	void *private_data;         /* the driver's; NVMe's is a struct nvme_ns */
+	struct block_device *part0; /* the whole disk */
 };
 
 #define DISK_HIDDEN                                                                                          \
@@ -271,12 +275,40 @@ struct blk_mq_alloc_data {
 	struct blk_mq_hw_ctx *hctx;
 };
 
-struct block_device {
-	struct gendisk *bd_disk;
+struct bus_type {
+	const char *name;
 };
 
 struct device {
 	u32 devt;
+	struct device *parent;
+	struct bus_type *bus;
+};
+
+struct pci_sysdata {
+	u32 domain;
+};
+
+struct pci_bus {
+	void *sysdata; /* a struct pci_sysdata, on x86 */
+	unsigned char number;
+};
+
+struct pci_dev {
+	struct pci_bus *bus;
+	unsigned int devfn;
+	struct device dev;
+};
+
+struct intel_iommu {
+	void *reg; /* where its registers are mapped */
+	u64 cap;
+	u16 segment;
+};
+
+struct block_device {
+	struct gendisk *bd_disk;
+	struct device bd_device;
 };
 
 struct backing_dev_info {

@@ -54,6 +54,11 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_sums(t)->tag;
 	stalled = tag ? request_under_way(t, &dev, &rq) : 0;
+	if (mapping_goes_on(t)) {
+		t->mapping.sampled =
+		        1; /* told when the call ends: by then it may be slow, which is told whole (dma.bpf.c) */
+		return 0;
+	}
 	if (scope_cause_on_cpu(t) > stalled) {
 		stalled = scope_cause_on_cpu(t);
 		dev = t->scopes.dev;

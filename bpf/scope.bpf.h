@@ -92,4 +92,10 @@ ALWAYS void scope_end(u32 cause)
 		scope_leave(t, cause);
 }
 
+/* Whether the thread is in a mapping call whose begin was seen (dma.bpf.c). */
+ALWAYS bool mapping_goes_on(const struct thread *t)
+{
+	return RARELY(t->mapping.frame) && t->mapping.generation == hot_generation;
+}
+
 #endif

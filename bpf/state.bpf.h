@@ -29,8 +29,9 @@ const volatile __weak __u32 n_buffers = 1; /* the scratch buffers of the CPUs fo
 const volatile __weak __u32 walk_buffer =
         2; /* the one of the walk over all threads, which may be preempted */
 const volatile __weak __u64 cpu_period_ns = 0;
-const volatile __weak bool cpu_baseline = false; /* also sample on-CPU time outside stalls */
-const volatile __weak bool long_waits = false;   /* stacks also of waits that are no stalls, from T on */
+const volatile __weak __u64 dma_threshold_ns = 20000; /* DMA maps that take this long, or longer, are slow */
+const volatile __weak bool cpu_baseline = false;      /* also sample on-CPU time outside stalls */
+const volatile __weak bool long_waits = false;        /* stacks also of waits that are no stalls, from T on */
 const volatile __weak __s64 preempt_count_from_rq = 0; /* where a CPU's preemption count lies; 0: not known */
 const volatile __weak __u32 pause_arg = 0; /* which argument of balance_dirty_pages is its pause; 0: none */
 
@@ -49,6 +50,7 @@ volatile __weak OWN_LINE __u32 hot_generation = 0; /* odd while the hot programs
 volatile __weak __u32 any_requests = 0;            /* the map of requests was ever written to */
 volatile __weak __u32 any_works = 0;               /* … of works */
 volatile __weak __u32 any_resets = 0;              /* … of resets */
+volatile __weak __u64 last_fault_ns = 0;           /* when an IOMMU last reported a fault; 0: never */
 volatile __weak __u32 any_uncopied = 0;            /* a sleep that may prove long has no copy of its stack */
 volatile __weak __u32 any_python = 0;              /* Python frames are wanted */
 volatile __weak __u64 threshold_ns =
@@ -162,6 +164,16 @@ struct scopes {
 	u32 of_fault; /* 1: one of them is a page fault in a file of an NFS server's */
 };
 
+/* A DMA mapping call that the thread is in, at its begin (dma.bpf.c). */
+struct mapping {
+	u64 frame; /* where its arguments lie on the kernel stack, which no other call of that time has; 0: in none */
+	u64 begin_ns;
+	u64 oncpu, queued; /* the thread's time on CPUs and on run queues by then */
+	u32 generation;    /* hot_generation by then */
+	u16 bounced;       /* it went through a bounce buffer */
+	u16 sampled;       /* the clock of on-CPU samples ticked in it */
+};
+
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */
 
 /* Why a sleep may turn out to be a stall, known when it begins. */
@@ -236,8 +248,11 @@ struct thread {
 		u32 dev;
 	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
 	struct scopes scopes;
+	struct mapping mapping;
 	u32 n_issued;
 	u32 last_dev; /* of the last request that it issued or that ended a wait of its */
+	u16 issued_cause; /* the worst that befell requests while it issued them since its last sleep (enum abi_cause, 0 nothing) */
+	u16 own_cause; /* … before the present sleep */
 
 	u64 held_tag;
 	struct wait_row held;

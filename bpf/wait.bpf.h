@@ -89,6 +89,8 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->row.cause = 0;
 	t->own_request = t->has_issued ? OWN_REQUEST_ISSUED : OWN_REQUEST_NONE;
 	t->has_issued = 0;
+	t->own_cause = t->issued_cause;
+	t->issued_cause = 0;
 	wait_expect(task, t, regs, task_state, now);
 	hint_check(task, t);
 	buffer_release(t);
@@ -108,13 +110,17 @@ ALWAYS bool waits_for_own_request(const struct thread *t)
 	return t->expect == EXPECT_IOWAIT && t->own_request == OWN_REQUEST_ISSUED;
 }
 
-/* What is known of the request of its own that it waited for, as nobody was followed: what a window that it lasted over has told, or that
- * the controller was reset meanwhile. */
+/* What is known of the request of its own that it waited for, as nobody was followed: what a window that it lasted over has told, that
+ * the controller was reset meanwhile, or what befell it when it was issued. */
 NOW_AND_THEN u32 cause_of_own_request(const struct thread *t)
 {
 	if (t->told_ns && t->told_seq == t->wait_seq && t->told.state == ABI_STALL)
 		return t->told.cause;
-	return last_was_reset(t, t->sleep_ns) ? ABI_CAUSE_NVME_RESET : ABI_CAUSE_BLOCK_IO;
+	if (RARELY(request_was_faulted(last_request(t))))
+		return ABI_CAUSE_IOMMU_FAULT;
+	if (last_was_reset(t, t->sleep_ns))
+		return ABI_CAUSE_NVME_RESET;
+	return t->own_cause ? t->own_cause : ABI_CAUSE_BLOCK_IO;
 }
 
 /* What a sleep is that the end of `from`'s request ended. The request may be younger than the sleep: what waits for a controller is

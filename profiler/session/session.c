@@ -56,7 +56,10 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 	unsigned int hz = config_clock_hz(session->config);
 	struct tracer_opts opts = {
 		.threshold_ns = sampling_threshold_first(sampling),
+		.dma_threshold_ns = sampling->dma_threshold_ns,
 		.min_duration_ns = sampling->min_duration_ns,
+		.causes_off = sampling->causes_off,
+		.n_causes_off = sampling->cause_off_count,
 		.stack_copy_bytes = sampling->stack_copy_bytes,
 		.max_stalled_threads = sampling->max_stalled_threads,
 		.ring_bytes = sampling->ring_bytes,

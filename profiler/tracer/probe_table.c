@@ -21,7 +21,7 @@
 struct probe_host {
 	bool modules; /* hooks of modules can be used */
 	struct {
-		bool exists, in_module;
+		bool exists, in_module, off;
 		char *refused, *log; /* NULL: it was not */
 	} row[PROBE_ROWS_MAX];
 	struct kernel_places places;
@@ -165,7 +165,8 @@ static bool can_attach(const struct probe_host *host, const struct probe *probe)
 {
 	size_t i = row_of(probe);
 
-	return host->row[i].exists && !host->row[i].refused && (host->modules || !host->row[i].in_module);
+	return host->row[i].exists && !host->row[i].off && !host->row[i].refused &&
+	       (host->modules || !host->row[i].in_module);
 }
 
 static const struct probe *find_program(const char *program)
@@ -276,6 +277,36 @@ void probe_host_refuse(struct probe_host *host, const struct probe *probe, const
 	find_hooks(host, probe->program); /* others may serve in its place */
 }
 
+const char *probe_cause_stays(const char *cause)
+{
+	size_t i;
+
+	if (!strcmp(cause, "core") || !strcmp(cause, "tags"))
+		return "nothing works without it";
+	for (i = 0; i < probe_table_len; i++) {
+		if (!strcmp(probe_table[i].cause, cause))
+			return NULL;
+	}
+	return "there is no such cause: see stallprof doctor";
+}
+
+const char *probe_host_switch_off(struct probe_host *host, const char *cause)
+{
+	const char *stays = probe_cause_stays(cause);
+	size_t i;
+
+	for (i = 0; i < probe_table_len && !stays; i++) {
+		if (!strcmp(probe_table[i].cause, cause))
+			host->row[i].off = true;
+	}
+	return stays;
+}
+
+bool probe_is_off(const struct probe_host *host, const struct probe *probe)
+{
+	return host->row[row_of(probe)].off;
+}
+
 const char *probe_log(const struct probe_host *host, const struct probe *probe)
 {
 	const char *log = host->row[row_of(probe)].log;
@@ -326,12 +357,14 @@ static bool is_loaded(const char *module)
 /* Whether the row is for something that this host has not. */
 static bool has_no_use(const struct probe *probe)
 {
-	return (probe->filesystem && !is_mounted(probe->filesystem)) ||
+	return !probe->advice || (probe->filesystem && !is_mounted(probe->filesystem)) ||
 	       (probe->module && !is_loaded(probe->module));
 }
 
 bool probe_replaced(const struct probe_host *host, const struct probe *probe)
 {
+	if (probe_is_off(host, probe))
+		return false;
 	if (!can_attach(host, probe) && has_no_use(probe))
 		return true;
 	return better_exists(host, probe) || (!can_attach(host, probe) && has_substitutes(host, probe));
@@ -353,6 +386,8 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 {
 	size_t i = row_of(probe);
 
+	if (probe_is_off(host, probe))
+		return PROBE_OFF;
 	if (!can_attach(host, probe) && has_no_use(probe))
 		return probe->module ? "not needed: its module is not loaded" : "not needed: none is mounted";
 	if (probe_replaced(host, probe))
@@ -372,6 +407,8 @@ const char *probe_advice(const struct probe_host *host, const struct probe *prob
 {
 	size_t i = row_of(probe);
 
+	if (host->row[i].off)
+		return "sampling.causes_off, or --no-cause, without it";
 	if (host->row[i].refused)
 		return "a report to stallprof, with this kernel's release";
 	if (host->row[i].in_module && !host->modules)

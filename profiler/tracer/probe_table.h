@@ -27,10 +27,11 @@ struct probe {
 	const char *cause;   /* "core", "tags", "tag_log", or the stall it serves */
 	const char *program; /* its name in the BPF object */
 	enum probe_kind kind;
-	const char *hook;       /* the tracepoint or function, or provider:probe */
-	bool hot;               /* attached only while something is tagged */
-	const char *unless;     /* program that makes this one needless where it can be had; NULL */
-	const char *advice;     /* what would make it available; see probe_advice() */
+	const char *hook;   /* the tracepoint or function, or provider:probe */
+	bool hot;           /* attached only while something is tagged */
+	const char *unless; /* program that makes this one needless where it can be had; NULL */
+	const char *
+	        advice; /* what would make it available; see probe_advice(). NULL: a kernel without does without */
 	const char *filesystem; /* of no use where none of that type is mounted; NULL: of use anywhere */
 	const char *module;     /* … where that module is not loaded; NULL likewise */
 };
@@ -69,6 +70,18 @@ const char *probe_log(const struct probe_host *host, const struct probe *probe);
 
 /* What would make a row available that is not; see `advice`. */
 const char *probe_advice(const struct probe_host *host, const struct probe *probe);
+
+/* NULL when the rows of that name in the table can be switched off, else why not. */
+const char *probe_cause_stays(const char *cause);
+
+/* Switches the rows of a cause off; to be called before programs are loaded. Returns what probe_cause_stays() does. */
+const char *probe_host_switch_off(struct probe_host *host, const char *cause);
+
+/* Whether the row is off by probe_host_switch_off(). */
+bool probe_is_off(const struct probe_host *host, const struct probe *probe);
+
+/* What probe_missing() says of such rows. */
+#define PROBE_OFF "off by configuration"
 
 /* NULL when the row can be attached here, as far as is known, else why not (as long as the host). Rows whose cause
  * lacks another row, and rows in whose place others serve, are not attached either; that is said too. */

@@ -28,6 +28,7 @@ struct tracer;
 
 struct tracer_opts {
 	uint64_t threshold_ns;        /* T; 0: 1 ms */
+	uint64_t dma_threshold_ns;    /* DMA maps that take this long, or longer, are slow */
 	uint64_t min_duration_ns;     /* shorter stalls are counted but have no stack */
 	uint32_t stack_copy_bytes;    /* at most ABI_USTACK_MAX; 0: that */
 	uint32_t max_stalled_threads; /* whose stacks are kept while they wait; 0: 256 */
@@ -38,6 +39,8 @@ struct tracer_opts {
 	bool only_adopted;            /* only threads of processes set and adopted, and their children */
 	uint64_t cgroup_id;           /* of a cgroup v2 whose threads alone are followed; 0: any */
 	uint32_t cgroup_level;
+	char *const *causes_off; /* whose hooks are not attached */
+	size_t n_causes_off;
 	struct probe_host
 	        *host; /* what is known of the kernel; outlives the tracer. NULL: the tracer finds it out */
 	say_fn say;    /* called for each program that the kernel refused; may be NULL */

@@ -227,6 +227,8 @@ static bool is_unused(const struct tracer_links *links, size_t row)
 {
 	const struct probe *probe = &probe_table[row];
 
+	if (probe_is_off(links->host, probe))
+		return true;
 	if (probe_missing(links->host, probe))
 		return false;
 	if (links->row_error[row])

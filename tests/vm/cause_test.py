@@ -110,6 +110,25 @@ class Case:
         self.tap.check(hooks and not off, f"{cause}: its hooks are attached", *map(str, off or ["none"]))
         self.check_no_loss(top)
 
+    @staticmethod
+    def hook(top, name):
+        """What the recording says of a hook: "attached", "unused" or "missing", and why."""
+        return next(((hook["state"], hook["reason"]) for hook in top["stamp"]["hooks"] if hook["hook"] == name), ("absent", ""))
+
+    def check_hooks(self, top, *names):
+        seen = {name: self.hook(top, name) for name in names}
+        self.tap.check(all(state == "attached" for state, _ in seen.values()), f"attached: {', '.join(names)}", str(seen))
+
+    @staticmethod
+    def busy_ns(top, tag=None):
+        """What a tag's thread, or all, spent on the CPU and on the run queue: a part of its calls' time that is no stall's."""
+        return sum(row["ns"] for row in top["ledger"] if row["state"] in ("oncpu", "runqueue") and (row["tag"] == tag or (tag is None and row["tag"].startswith("waiter/"))))
+
+    @staticmethod
+    def cpu_ns(top, cause, frame=""):
+        """Time on the CPU inside stalls of that cause, in stacks with that function."""
+        return sum(stack["cpu_ns"] for stack in top["stacks"] if stack["stall"] == cause and (not frame or frame in [each["function"] for each in stack["frames"]]))
+
     def cell(self, cause, top=None, of=lambda row: True, **seen):
         """A row of the table of causes (tests/vm/causes). `top`: what was recorded, whose ledger rows and stacks count that `of` takes."""
         if top:

@@ -36,12 +36,12 @@ listens()
 	read -r call rest </proc/"$1"/syscall && { [ "$call" = 7 ] || [ "$call" = 271 ]; }
 }
 
-# record NAME COMMAND...: records a command; its output goes to NAME.lines, the profile to NAME.pb.gz, its top to NAME.top.json.
+# record NAME COMMAND...: records a command, with the further options in RECORD_OPTIONS; its output goes to NAME.lines, the profile to NAME.pb.gz, its top to NAME.top.json.
 record()
 {
 	name=$1
 	shift
-	"$STALLPROF" record -o /vm-out/"$name".pb.gz -- "$@" >/vm-out/"$name".lines 2>/vm-out/"$name".log
+	"$STALLPROF" record $RECORD_OPTIONS -o /vm-out/"$name".pb.gz -- "$@" >/vm-out/"$name".lines 2>/vm-out/"$name".log
 	echo $? >/vm-out/"$name".code
 	"$STALLPROF" top /vm-out/"$name".pb.gz -n 0 --json >/vm-out/"$name".top.json
 }
