@@ -10,7 +10,7 @@ __stallprof_values() {
 	case $1 in
 	--by | -b) echo function line stack tag stall device ;;
 	--type | -t) echo delay cpu contentions ;;
-	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write nvme_timeout nvme_abort nvme_reset ;;
+	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write nvme_timeout nvme_abort nvme_reset gpu_sync collective ;;
 	--demangle) echo templates full simplified none ;;
 	--waits) echo auto long none ;;
 	--python) echo true false ;;

@@ -17,6 +17,7 @@ enum probe_kind {
 	PROBE_FENTRY,     /* the call of a kernel function, where there is no tracepoint */
 	PROBE_FEXIT,      /* … its return */
 	PROBE_USDT,       /* a static probe of the tag library, attached file by file */
+	PROBE_LIBRARY,    /* functions of a library (library_calls.h), attached file by file */
 	PROBE_PERF_EVENT, /* a clock on each CPU */
 	PROBE_ITERATOR,   /* run by us, not attached to a hook */
 	PROBE_UNTOLD,     /* no program: documents a cause that is counted under others */
@@ -26,7 +27,7 @@ struct probe {
 	const char *cause;   /* "core", "tags", "tag_log", or the stall it serves */
 	const char *program; /* its name in the BPF object */
 	enum probe_kind kind;
-	const char *hook;       /* the tracepoint or function, or provider:probe */
+	const char *hook;       /* the tracepoint or function, provider:probe, or library */
 	bool hot;               /* attached only while something is tagged */
 	const char *unless;     /* program that makes this one needless where it can be had; NULL */
 	const char *advice;     /* what would make it available; see probe_advice() */
