@@ -32,6 +32,21 @@ ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_p
 		regs_from(to, regs);
 }
 
+/* Also of a thread that is in the kernel. */
+ALWAYS u64 user_sp(struct task_struct *task, struct bpf_perf_event_data *ctx)
+{
+	struct pt_regs *regs;
+
+	if (ctx->regs.cs & 3) {
+		u64 sp = ctx->regs.sp;
+
+		barrier(); /* as in cpu_regs() */
+		return sp;
+	}
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	return regs ? regs->sp : 0;
+}
+
 SEC("perf_event")
 int on_cpu_sample(struct bpf_perf_event_data *ctx)
 {
@@ -59,6 +74,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 		        1; /* told when the call ends: by then it may be slow, which is told whole (dma.bpf.c) */
 		return 0;
 	}
+	calls_check(task, t, user_sp(task, ctx));
 	if (scope_cause_on_cpu(t) > stalled) {
 		stalled = scope_cause_on_cpu(t);
 		dev = t->scopes.dev;
@@ -89,6 +105,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
 	cpu_regs(&event->regs, task, ctx);
 	len = copy_user_stack(task, buffer, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
+	calls_restore(t, buffer, event->regs.sp, len);
 	n_python = capture_python(task, t, buffer, len, &flags);
 	event->flags = flags;
 	event_send(buffer, len, n_python);

@@ -76,9 +76,10 @@ ALWAYS struct thread *thread_tagged(void)
 	return t && thread_sums(t)->tag ? t : NULL;
 }
 
+/* Whatever tag the thread holds: it may have pushed one since that was last looked at. */
 ALWAYS void scope_begin(u32 cause, u32 dev)
 {
-	struct thread *t = thread_tagged();
+	struct thread *t = thread_find(bpf_get_current_task_btf());
 
 	if (t)
 		scope_enter(t, cause, dev, 0);

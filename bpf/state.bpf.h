@@ -174,6 +174,16 @@ struct mapping {
 	u16 sampled;       /* the clock of on-CPU samples ticked in it */
 };
 
+/* A call of a library that the thread is inside of (library.bpf.h). */
+#define CALLS_KEPT 8
+
+struct library_call {
+	u64 sp;        /* where its return address is */
+	u64 return_to; /* … which was that before the probe on the return took its place */
+	u32 cause;
+	u32 has_return; /* there is a probe on its return */
+};
+
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */
 
 /* Why a sleep may turn out to be a stall, known when it begins. */
@@ -285,6 +295,9 @@ struct thread {
 	u32 reserved_buffer; /* for remote.bpf.c to fill while the thread sleeps */
 	u32 stack_python;    /* Python frames in its slot */
 	struct carried early;
+	struct library_call calls[CALLS_KEPT]; /* the outermost first */
+	u32 n_calls;
+	u32 calls_since; /* hot_generation when they were begun */
 	struct {
 		u64 lists; /* what the interpreter's lists began with when it was last looked for */
 		u64 state[PYTHON_STATES];

@@ -80,6 +80,14 @@ ALWAYS void hint_check(struct task_struct *task, struct thread *t)
 		t->hint = 0;
 }
 
+/* It is a stall already, also if its end is not seen and the scope is left when that is noticed. */
+ALWAYS void wait_in_scope(struct thread *t)
+{
+	t->row.state = ABI_STALL;
+	t->row.cause = scope_cause(t);
+	t->row.dev = t->scopes.dev;
+}
+
 ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_state, u64 now)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -91,7 +99,11 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->has_issued = 0;
 	t->own_cause = t->issued_cause;
 	t->issued_cause = 0;
+	if (regs)
+		calls_check(task, t, regs->sp);
 	wait_expect(task, t, regs, task_state, now);
+	if (RARELY(t->expect == EXPECT_SCOPE))
+		wait_in_scope(t);
 	hint_check(task, t);
 	buffer_release(t);
 	if (!t->expect && !long_waits)

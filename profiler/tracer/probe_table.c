@@ -36,8 +36,8 @@ struct kernel_types {
 
 const char *probe_kind_prefix(enum probe_kind kind)
 {
-	static const char *const prefix[] = { "tp_btf/", "fentry/",     "fexit/", "tp/",
-		                              "usdt/",   "perf_event/", "iter/",  "" };
+	static const char *const prefix[] = { "tp_btf/", "fentry/",     "fexit/", "tp/", "usdt/",
+		                              "uprobe/", "perf_event/", "iter/",  "" };
 
 	return prefix[kind];
 }

@@ -18,6 +18,7 @@ enum probe_kind {
 	PROBE_FEXIT,  /* … its return */
 	PROBE_TRACEPOINT, /* a tracepoint's record, folder/name in tracefs: dearer, and skipped while another program runs */
 	PROBE_USDT,       /* a static probe of the tag library, attached file by file */
+	PROBE_LIBRARY,    /* functions of a library (library_calls.h), attached file by file */
 	PROBE_PERF_EVENT, /* a clock on each CPU */
 	PROBE_ITERATOR,   /* run by us, not attached to a hook */
 	PROBE_UNTOLD,     /* no program: documents a cause that is counted under others */
@@ -27,7 +28,7 @@ struct probe {
 	const char *cause;   /* "core", "tags", "tag_log", or the stall it serves */
 	const char *program; /* its name in the BPF object */
 	enum probe_kind kind;
-	const char *hook;   /* the tracepoint or function, or provider:probe */
+	const char *hook;   /* the tracepoint or function, provider:probe, or library */
 	bool hot;           /* attached only while something is tagged */
 	const char *unless; /* program that makes this one needless where it can be had; NULL */
 	const char *
@@ -36,7 +37,7 @@ struct probe {
 	const char *module;     /* … where that module is not loaded; NULL likewise */
 };
 
-#define PROBE_ROWS_MAX 128
+#define PROBE_ROWS_MAX 192
 
 extern const struct probe probe_table[]; /* probe_rows.c */
 extern const size_t probe_table_len;

@@ -21,7 +21,7 @@
 #include "profiler/tracer/tracer_links.h"
 #include "profiler/tracer/tracer_load.h"
 #include "profiler/tracer/tracer_state.h"
-#include "profiler/tracer/usdt_links.h"
+#include "profiler/tracer/uprobe_links.h"
 
 #define BUFFERS_DEFAULT      256
 #define RING_BYTES_DEFAULT   (8u << 20)
@@ -127,7 +127,7 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	if (result)
 		return result;
 	knobs.places = probe_host_places(tracer->host);
-	knobs.uprobe_multi = usdt_links_have_multi();
+	knobs.uprobe_multi = uprobe_links_have_multi();
 	tracer->bpf = tracer_load(tracer->host, set_knobs, &knobs, opts->say, err, err_len);
 	if (!tracer->bpf)
 		return -errno;

@@ -64,15 +64,16 @@ void tracer_detach(struct tracer *tracer);
 void tracer_rest(struct tracer *tracer);
 bool tracer_attached(const struct tracer *tracer);
 
-/* Which USDT probes a file has. */
+/* Which USDT probes a file has, or which libraries of library_calls.h it is; those only of a file without probes. */
 struct tracer_probes {
 	bool change, process, lost;
 	bool log; /* beside `change`; attached to in place of it, where tracer_reads_logs() */
+	uint32_t libraries;
 };
 /* Whether this kernel lets threads' logs of tag changes be read. */
 bool tracer_reads_logs(const struct tracer *tracer);
 
-/* Attaches the USDT probes that the file has. Returns a number for tracer_unwatch_file(), or -errno; -ENOSPC: there
+/* Attaches the USDT probes that the file has, or to its functions while the hot programs are attached. Returns a number for tracer_unwatch_file(), or -errno; -ENOSPC: there
  * are too many files; -EPERM with an empty `err`: we may attach to no file (privileges.h), which is said only
  * once. */
 int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,

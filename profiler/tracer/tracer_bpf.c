@@ -122,6 +122,17 @@ static bool do_reads_logs(const struct tracer *tracer)
 	return probe_cause_available(tracer->host, "tag_log") && tracer->context_iterator;
 }
 
+static int watch_library(struct tracer *tracer, const char *path, uint32_t libraries, char *err,
+                         size_t err_len)
+{
+	int result = tracer_links_library(tracer->links, path, libraries);
+
+	if (result < 0)
+		snprintf(err, err_len, "cannot attach to the functions of %s: %s", path,
+		         result == -ENOSPC ? "there are too many such files at once" : strerror(-result));
+	return result;
+}
+
 static int do_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes,
                          char *err, size_t err_len)
 {
@@ -134,6 +145,8 @@ static int do_watch_file(struct tracer *tracer, const char *path, const struct t
 		tracer_links_no_uprobes(tracer->links);
 		return -EPERM;
 	}
+	if (probes->libraries && !probes->change && !probes->process)
+		return watch_library(tracer, path, probes->libraries, err, err_len);
 	if (probes->log && do_reads_logs(tracer))
 		listeners[n++] = (struct usdt_listener){ "stalltag", "log", tracer->bpf->progs.on_tag_log };
 	else if (probes->change)
@@ -153,7 +166,7 @@ static int do_watch_file(struct tracer *tracer, const char *path, const struct t
 
 static void do_unwatch_file(struct tracer *tracer, int watched)
 {
-	tracer_links_usdt_detach(tracer->links, watched);
+	tracer_links_file_detach(tracer->links, watched);
 }
 
 static int do_set_process(struct tracer *tracer, const struct abi_process_key *key,

@@ -57,8 +57,9 @@ def check(case):
         tap.check(reset >= 0.9 * told, f"{span['tag']}: the worst that befell them is the reset", case.off(reset, told))
         case.check_ledger(top, span)
     late = case.json("late.top.json")
-    begin = late["stamp"]["first_ns"] - case.realtime_offset(top, spans)
+    end = late["stamp"]["last_ns"] - case.realtime_offset(top, spans)
     for span in spans:
+        begin = end - sum(row["ns"] for row in late["ledger"] if row["tag"] == span["tag"])  # when its thread was adopted
         number = int(span["tag"].split("/")[1])
         ends = [call["call_begin_ns"] + call["call_ns"] for call in calls if call["waiter"] == number and call["call_begin_ns"] < begin]
         truth = max(ends) - begin
