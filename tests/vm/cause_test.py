@@ -156,11 +156,12 @@ def compiled(build, name):
     """BUILD/vm/NAME, of tests/vm/cases/NAME.c."""
     os.makedirs(f"{build}/vm", exist_ok=True)
     target = os.path.abspath(f"{build}/vm/{name}")
+    part = f"{target}.{os.getpid()}"  # tests of several kernels run side by side
     sources = [f"{HERE}/cases/{name}.c", f"{ROOT}/tests/e2e/attack/attack.c", f"{ROOT}/tests/e2e/workload/clocks.c", f"{build}/libstalltag.a"]
     if not os.path.exists(target) or any(os.path.getmtime(source) > os.path.getmtime(target) for source in sources):
         subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}", f"-I{ROOT}/tests/e2e/attack",
-                        "-o", f"{target}.part", *sources, "-lpthread", "-ldl"], check=True)
-        os.replace(f"{target}.part", target)
+                        "-o", part, *sources, "-lpthread", "-ldl"], check=True)
+        os.replace(part, target)
     return target
 
 

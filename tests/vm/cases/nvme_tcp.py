@@ -19,7 +19,7 @@ ln -s /sys/kernel/config/nvmet/subsystems/stall ports/1/subsystems/stall
 cd /
 echo "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=stall,reconnect_delay=1,keep_alive_tmo=30" >/dev/nvme-fabrics
 until_true 20 test -b /dev/nvme0n1
-record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads={THREADS} seconds=300 long_ms=2000 &
+record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads={THREADS} seconds=300 long_ms=2800 &
 until_true 60 pgrep -x waiters
 sleep 4
 for round in $(seq {ROUNDS}); do
