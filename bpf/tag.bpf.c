@@ -5,6 +5,22 @@
 /* Pushes while nothing is attached yet, or attaching fails, are announced no more often than this. */
 #define ANNOUNCE_NS 100000000ULL
 
+/* Stays empty. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} no_programs SEC(".maps");
+
+/* To be called first in a program on a user-space probe. Such a program may be preempted, and another thread may run it on the same CPU
+ * meanwhile; the kernel keeps nobody from that. Since Linux 6.13 programs with a large stack get one stack a CPU, which the two would
+ * share: what one has saved there comes back as the other's, and the kernel crashes. A program that may call another's tail gets none. */
+ALWAYS void keep_to_own_stack(struct pt_regs *ctx)
+{
+	bpf_tail_call(ctx, &no_programs, 0);
+}
+
 /* User space attaches at its next turn; it looks at the time, so that none is missed. */
 ALWAYS void announce_tagged(const struct thread *t, u64 now)
 {
@@ -70,6 +86,7 @@ ALWAYS void take_change(u64 record, u64 log)
 SEC("usdt")
 int on_tag_change(struct pt_regs *ctx)
 {
+	keep_to_own_stack(ctx);
 	take_change(PT_REGS_PARM1(ctx), 0);
 	return 0;
 }
@@ -78,6 +95,7 @@ int on_tag_change(struct pt_regs *ctx)
 SEC("usdt")
 int on_tag_log(struct pt_regs *ctx)
 {
+	keep_to_own_stack(ctx);
 	take_change(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
 	return 0;
 }
@@ -94,6 +112,7 @@ int on_tag_lost(struct pt_regs *ctx)
 	u64 which = PT_REGS_PARM1(ctx);
 	u32 counter;
 
+	keep_to_own_stack(ctx);
 	if (which >= LOST_COUNTERS || (only_adopted && !thread_find(bpf_get_current_task_btf())))
 		return 0;
 	counter = lost_counters[which];
@@ -112,6 +131,7 @@ int on_tag_process(struct pt_regs *ctx)
 	struct context_scratch *s;
 	struct thread *t;
 
+	keep_to_own_stack(ctx);
 	if (only_adopted && !thread_find(task))
 		return 0;
 	t = thread_find_or_create(task, now, ABI_ONCPU);
