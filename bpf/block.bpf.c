@@ -99,6 +99,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	mark->since_ns = bpf_ktime_get_ns();
 	mark->depth = interrupt_depth(bpf_get_current_task_btf());
 	mark->ending = 0;
+	mark->hctx = (u64)rq->mq_hctx;
 	mark->request = key;
 	if (info && info->helper)
 		helper_note(info->helper, mark);

@@ -46,8 +46,8 @@ ALWAYS void detail_of_allocation(struct abi_detail *detail, struct blk_mq_alloc_
 	detail_of_tags(detail, BPF_CORE_READ(data, hctx), BPF_CORE_READ(data, flags) & BLK_MQ_REQ_RESERVED);
 }
 
-/* `state`: as it was when it befell the request. */
-ALWAYS void detail_of_nvme(struct abi_detail *detail, u32 cause, struct request *rq, u32 state)
+/* Of a request that was or is on `hctx` (0: not known). `state`: as it was when it befell the request. */
+ALWAYS void detail_of_nvme(struct abi_detail *detail, u32 cause, struct request *rq, u64 hctx, u32 state)
 {
 	struct nvme_ctrl *ctrl = rq ? queue_controller(BPF_CORE_READ(rq, q)) : NULL;
 	u64 key = (u64)ctrl;
@@ -56,8 +56,9 @@ ALWAYS void detail_of_nvme(struct abi_detail *detail, u32 cause, struct request 
 
 	detail->cause = cause;
 	detail->known = 0;
-	if (ctrl) /* its queue 0 is for the driver's own commands */
-		detail_number(detail, ABI_NVME_QID, BPF_CORE_READ(rq, mq_hctx, queue_num) + 1);
+	if (ctrl && hctx) /* the controller's queue 0 is for the driver's own commands */
+		detail_number(detail, ABI_NVME_QID,
+		              BPF_CORE_READ((struct blk_mq_hw_ctx *)hctx, queue_num) + 1);
 	if (reset && reset->state)
 		state = reset->state;
 	if (state)
@@ -73,16 +74,19 @@ ALWAYS bool is_nvme_cause(u32 cause)
 NOW_AND_THEN void detail_decide(struct thread *t, const struct carried *from)
 {
 	u32 cause = t->row.cause;
-	struct request *rq = from ? (struct request *)from->request : NULL;
+	u64 hctx = from ? from->hctx : 0;
 
 	if (is_nvme_cause(cause)) {
-		detail_of_nvme(&t->detail, cause, from ? rq : last_request(t), from ? from->state : 0);
+		if (t->expect == EXPECT_UNINTERRUPTIBLE)
+			hctx = 0; /* it may have waited for the device to take requests again, on no queue yet */
+		detail_of_nvme(&t->detail, cause, from ? (struct request *)from->request : last_request(t),
+		               hctx, from ? from->state : ABI_NVME_UNKNOWN);
 		return;
 	}
 	if (cause != ABI_CAUSE_TAG_WAIT || t->hint == cause || t->scopes.depth[ABI_CAUSE_TAG_WAIT])
 		return; /* its own hooks tell */
-	if (rq)         /* it frees the tag */
-		detail_of_tags(&t->detail, BPF_CORE_READ(rq, mq_hctx), false);
+	if (hctx)       /* where a tag was freed */
+		detail_of_tags(&t->detail, (struct blk_mq_hw_ctx *)hctx, false);
 	else
 		t->detail.cause = 0;
 }
@@ -121,7 +125,7 @@ NOW_AND_THEN void detail_take_inflight(struct stack_buffer *buffer, struct threa
 	if (!rq)
 		return;
 	known = request_known(rq);
-	detail_of_nvme(&buffer->detail, cause, rq, known ? known->state : 0);
+	detail_of_nvme(&buffer->detail, cause, rq, (u64)BPF_CORE_READ(rq, mq_hctx), known ? known->state : 0);
 	buffer->event.has_detail = 1;
 }
 

@@ -128,6 +128,7 @@ enum carried_early {
 /* What the wake of a thread stands for (follow.bpf.h). */
 struct carried {
 	u64 request; /* its address, 0 none */
+	u64 hctx; /* the hardware queue that it was on: the request itself tells only until its tag is freed */
 	u64 since_ns;
 	u32 dev;
 	u16 cause;

@@ -28,7 +28,7 @@ def check(case):
     top = case.recorded("short")[0]
     loaded = case.text("loaded").split()
     case.tap.check(not case.text("failed") and {"amdgpu", "i915", "nouveau", "drm"} <= set(loaded), f"loaded: {' '.join(loaded)}", case.text("failed"), case.dmesg[-2000:])
-    available = {hook["hook"]: hook for cause in case.json("doctor")["causes"] for hook in cause["hooks"]}
+    available = {hook["hook"]: hook for cause in case.json("doctor.json")["causes"] for hook in cause["hooks"]}
     seen = {hook["hook"]: hook for hook in top["stamp"]["hooks"]}
     for module in loaded:
         lacking = [hook for hook in HOOKS[module] if seen.get(hook, {}).get("state") != "attached"]

@@ -23,7 +23,8 @@ CAUSES = {"nvme_reset", "nvme_abort", "nvme_timeout"}
 FRAMES = {"nvme_reset": ("__x64_sys_pread64",)}
 
 
-STATES = {"nvme_reset": {"resetting", "connecting", "deleting"}, "nvme_timeout": {"live", "resetting", "connecting"}, "nvme_abort": {"live", "resetting", "connecting"}}
+# Linux 6.1 stops the device, which ends what is under way, before it says that it resets it.
+STATES = {"nvme_reset": {"live", "resetting", "connecting", "deleting"}, "nvme_timeout": {"live", "resetting", "connecting"}, "nvme_abort": {"live", "resetting", "connecting"}}
 
 
 def labels_fit(stack, cause, queues):

@@ -7,6 +7,7 @@ The kernel's own trace tells when each call got its request (block_getrq): the t
 import re
 
 RUNS = {"hardware": ("none", 8), "scheduler": ("mq-deadline", 16)}
+DEPTH = {"hardware": 2, "scheduler": 4}
 GUEST = """
 modprobe null_blk queue_mode=2 nr_devices=2 shared_tags=1 hw_queue_depth=2 irqmode=2 completion_nsec=100000000
 until_true 20 test -b /dev/nullb0
@@ -80,6 +81,9 @@ def check_run(case, name):
     names = [{frame["function"] for frame in stack["frames"]} for stack in stacks]
     tap.check(stacks and all("blk_mq_get_tag" in frames and "__x64_sys_pread64" in frames for frames in names), f"{name}: its stacks stand in blk_mq_get_tag",
               f"{len(stacks)} stacks", *[str(sorted(frames)) for frames in names if "blk_mq_get_tag" not in frames])
+    wanted = {"hctx": 0, "pool": name, "depth": DEPTH[name]}
+    lacking = [stack["labels"] for stack in stacks if stack["labels"] != wanted]
+    tap.check(not lacking, f"{name}: the samples' labels are {wanted}", *lacking[:5])
     devices = {row["device"] for row in top["ledger"] if row["cause"] == "tag_wait"}
     tap.check(devices == {"nullb0"}, f"{name}: its device is named", devices)
     case.check_clean(top, "tag_wait")
