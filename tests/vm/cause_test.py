@@ -5,9 +5,10 @@ A case is a file of its own:
   MACHINE        words for QEMU's command line
   APPEND         words for the kernel's
   GUEST          what the guest runs: a shell script that may call the functions of tests/vm/guest.sh
+  KERNEL         the kernel that `make test` boots for it, as guests take long: "6.1", "6.12" (which is meant where there is none) or "sid"
   check(case)    what is to be seen afterwards; `case` is an object of Case
 
-CASE=NAME runs that one alone. Each leaves what it saw in out/vm/KERNEL-NAME/.
+CASE=NAME runs that one alone, CASE=all each of them. Each leaves what it saw in out/vm/KERNEL-NAME/.
 """
 import glob
 import importlib.util
@@ -141,15 +142,16 @@ class Case:
         self.cells.append({"kernel": self.kernel, "case": self.name, "cause": cause, **seen})
 
 
-def cases():
-    only = os.environ.get("CASE")
+def cases(kernel):
+    only = os.environ.get("CASE") or None
     for path in sorted(glob.glob(f"{HERE}/cases/*.py")):
         name = os.path.basename(path)[:-3]
-        if only in (None, "", name):
+        if only in (None, "all", name):
             spec = importlib.util.spec_from_file_location(name, path)
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
-            yield name, module
+            if only or getattr(module, "KERNEL", "6.12") == kernel:
+                yield name, module
 
 
 def compiled(build, name):
@@ -208,6 +210,6 @@ def run_case(tap, build, kernel, pattern, name, module):
 
 def run(build, kernel, pattern):
     tap = Tap()
-    for name, module in cases():
+    for name, module in cases(kernel):
         run_case(tap, build, kernel, pattern, name, module)
     tap.end()
