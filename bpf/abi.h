@@ -215,7 +215,17 @@ enum abi_event_kind {
 	ABI_EVENT_CPU = 3,      /* an on-CPU sample inside a stall */
 	ABI_EVENT_TAGGED =
 	        4, /* the first thread got a tag: attach the hot programs; ten times a second at most */
+	ABI_EVENT_IOMMU_FAULT = 5, /* see enum abi_fault_access */
 };
+
+/* Of ABI_EVENT_IOMMU_FAULT, in `state`. `tag` is the address, `cause` the IOMMU's reason (0: not known), `dev` the PCI device's place,
+ * segment << 16 | bus << 8 | device << 3 | function, and `weight_ns` how many there were since the last that was sent. */
+enum abi_fault_access {
+	ABI_FAULT_WRITE = 0,
+	ABI_FAULT_READ = 1,
+	ABI_FAULT_ACCESS = 2, /* one or the other */
+};
+#define ABI_FAULT_NO_PLACE 0xffffffffU /* it is not PCI's */
 
 #define ABI_KSTACK_MAX 96
 #define ABI_USTACK_MAX 65536
@@ -344,7 +354,8 @@ struct abi_event {
 	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
-	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")
+	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")                                 \
+	X(iommu_faults, "accesses of devices that an IOMMU refused")
 
 enum abi_counter {
 #define ABI_COUNTER_ENUM(name, help) ABI_COUNT_##name,

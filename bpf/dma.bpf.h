@@ -67,8 +67,6 @@ static long ancestor_look(u32 i, struct ancestor_search *s)
 	return 0;
 }
 
-#define ANCESTORS_MAX 16
-
 /* Whether the disk is one of the device's. */
 ALWAYS bool disk_hangs_on(struct gendisk *disk, struct device *device)
 {

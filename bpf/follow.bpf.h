@@ -19,7 +19,7 @@
 #ifndef STALLPROF_FOLLOW_BPF_H
 #define STALLPROF_FOLLOW_BPF_H
 
-#include "bpf/state.bpf.h"
+#include "bpf/fault.bpf.h"
 
 /* A completion lasts microseconds. Where block_io_done never comes (a queue that keeps no statistics), the mark
  * must not outlive it. */
@@ -280,16 +280,23 @@ ALWAYS bool request_was_reset(struct request *rq)
 /* The worst that has befallen a request by now. */
 ALWAYS u32 request_cause(struct request *rq, const struct request_info *known)
 {
+	if (RARELY(request_was_faulted(rq)))
+		return ABI_CAUSE_IOMMU_FAULT;
 	if (request_was_reset(rq))
 		return ABI_CAUSE_NVME_RESET;
 	return known && known->cause ? known->cause : ABI_CAUSE_BLOCK_IO;
 }
 
-/* The controller of the last request that the thread issued; 0: it is no NVMe device's. */
+/* The last request that the thread issued, which may be over; NULL: none. */
+ALWAYS struct request *last_request(const struct thread *t)
+{
+	return (struct request *)t->issued[(t->n_issued - 1) & (REQUESTS_KEPT - 1)].request;
+}
+
+/* Its controller; 0: it is no NVMe device's. */
 ALWAYS u64 last_controller(const struct thread *t)
 {
-	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
-	struct request *rq = (struct request *)t->issued[i].request;
+	struct request *rq = last_request(t);
 
 	return rq ? (u64)request_controller(rq) : 0;
 }

@@ -242,9 +242,35 @@ struct blk_mq_alloc_data {
 	struct request_queue *q;
 };
 
+struct bus_type {
+	const char *name;
+};
+
 struct device {
 	u32 devt;
 	struct device *parent;
+	struct bus_type *bus;
+};
+
+struct pci_sysdata {
+	u32 domain;
+};
+
+struct pci_bus {
+	void *sysdata; /* a struct pci_sysdata, on x86 */
+	unsigned char number;
+};
+
+struct pci_dev {
+	struct pci_bus *bus;
+	unsigned int devfn;
+	struct device dev;
+};
+
+struct intel_iommu {
+	void *reg; /* where its registers are mapped */
+	u64 cap;
+	u16 segment;
 };
 
 struct block_device {

@@ -118,6 +118,8 @@ NOW_AND_THEN u32 cause_of_own_request(const struct thread *t)
 
 	if (t->told_ns && t->told_seq == t->wait_seq && t->told.state == ABI_STALL)
 		return t->told.cause;
+	if (RARELY(request_was_faulted(last_request(t))))
+		return ABI_CAUSE_IOMMU_FAULT;
 	controller = any_resets ? last_controller(t) : 0;
 	reset = controller ? bpf_map_lookup_elem(&resets, &controller) : NULL;
 	if (reset && (!reset->end_ns || reset->end_ns > t->sleep_ns))

@@ -75,6 +75,7 @@ static const struct {
 	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
 	{ "swiotlb_full", NUMBER,
 	  "%s DMA {map|maps} found no room in the bounce buffers (swiotlb), and had to be tried again" },
+	{ "iommu_faults", NUMBER, "An IOMMU refused %s {access|accesses} of devices to memory" },
 	{ "switch_ins_unseen", NUMBER,
 	  "%s {wait has|waits have} no stack, as the hook on the switch back to the thread was not called" },
 	{ "slots_exhausted", NUMBER,

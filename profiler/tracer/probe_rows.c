@@ -98,6 +98,8 @@ const struct probe probe_table[] = {
 	  NULL },
 	{ "dma_bounce", "on_bounce_map", PROBE_FEXIT, "swiotlb_map", true, "on_bounce_single", FTRACE, NULL,
 	  NULL },
+	{ "iommu_fault", "on_page_fault", PROBE_TP_BTF, "io_page_fault", true, NULL, NEWER, NULL, NULL },
+	{ "iommu_fault", "on_dmar_fault", PROBE_FENTRY, "dmar_fault", true, NULL, FTRACE, NULL, NULL },
 	{ "cpu", "on_cpu_sample", PROBE_PERF_EVENT, "cpu-clock", true, NULL, NEWER, NULL, NULL },
 };
 
