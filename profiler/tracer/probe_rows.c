@@ -94,12 +94,12 @@ const struct probe probe_table[] = {
 	{ "dma_map", "on_sync_begins", PROBE_FENTRY, "dma_iova_sync", true, NULL, NULL, NULL, NULL },
 	{ "dma_map", "on_sync_ends", PROBE_FEXIT, "dma_iova_sync", true, NULL, NULL, NULL, NULL },
 	{ "dma_bounce", "on_bounced", PROBE_TP_BTF, "swiotlb_bounced", true, NULL, NEWER, NULL, NULL },
-	{ "dma_bounce", "on_bounce_single", PROBE_FEXIT, "swiotlb_tbl_map_single", true, NULL, FTRACE, NULL,
-	  NULL },
-	{ "dma_bounce", "on_bounce_map", PROBE_FEXIT, "swiotlb_map", true, "on_bounce_single", FTRACE, NULL,
-	  NULL },
+	{ "dma_bounce_full", "on_bounce_single", PROBE_FEXIT, "swiotlb_tbl_map_single", true, NULL, FTRACE,
+	  NULL, NULL },
+	{ "dma_bounce_full", "on_bounce_map", PROBE_FEXIT, "swiotlb_map", true, "on_bounce_single", FTRACE,
+	  NULL, NULL },
 	{ "iommu_fault", "on_page_fault", PROBE_TP_BTF, "io_page_fault", true, NULL, NEWER, NULL, NULL },
-	{ "iommu_fault", "on_dmar_fault", PROBE_FENTRY, "dmar_fault", true, NULL, FTRACE, NULL, NULL },
+	{ "iommu_fault_intel", "on_dmar_fault", PROBE_FENTRY, "dmar_fault", true, NULL, FTRACE, NULL, NULL },
 	{ "cpu", "on_cpu_sample", PROBE_PERF_EVENT, "cpu-clock", true, NULL, NEWER, NULL, NULL },
 };
 
