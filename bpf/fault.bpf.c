@@ -100,8 +100,11 @@ static long record_look(u32 i, struct records *records)
 {
 	const void *at = records->at + records->next * RECORD_BYTES;
 	struct one_fault one = {};
-	u32 high = register_32(at + 12);
+	u32 high;
 
+	if (i >= records->n)
+		return 1; /* all have been looked at: they stay until the handler clears them */
+	high = register_32(at + 12);
 	if (!(high & RECORD_IS))
 		return 1;
 	one.reason = high & 0xff;

@@ -290,13 +290,21 @@ const char *probe_cause_stays(const char *cause)
 	return "there is no such cause: see stallprof doctor";
 }
 
+/* Whether the row is of the cause, or of one that is named after it: journal_xfs is one of journal's. */
+static bool serves(const struct probe *probe, const char *cause)
+{
+	size_t len = strlen(cause);
+
+	return !strncmp(probe->cause, cause, len) && (!probe->cause[len] || probe->cause[len] == '_');
+}
+
 const char *probe_host_switch_off(struct probe_host *host, const char *cause)
 {
 	const char *stays = probe_cause_stays(cause);
 	size_t i;
 
 	for (i = 0; i < probe_table_len && !stays; i++) {
-		if (!strcmp(probe_table[i].cause, cause))
+		if (serves(&probe_table[i], cause))
 			host->row[i].off = true;
 	}
 	return stays;
@@ -408,7 +416,7 @@ const char *probe_advice(const struct probe_host *host, const struct probe *prob
 	size_t i = row_of(probe);
 
 	if (host->row[i].off)
-		return "sampling.causes_off, or --no-cause, without it";
+		return "";
 	if (host->row[i].refused)
 		return "a report to stallprof, with this kernel's release";
 	if (host->row[i].in_module && !host->modules)

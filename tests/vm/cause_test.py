@@ -126,6 +126,11 @@ class Case:
         return sum(row["ns"] for row in top["ledger"] if row["state"] in ("oncpu", "runqueue") and (row["tag"] == tag or (tag is None and row["tag"].startswith("waiter/"))))
 
     @staticmethod
+    def all_of(told, busy, truth):
+        """Whether calls of `truth` are the stall told, and, for the rest, time on the CPU and its queue, of which some is outside of calls."""
+        return told > 0.85 * truth and told - PART * truth <= truth <= told + busy + PART * truth
+
+    @staticmethod
     def cpu_ns(top, cause, frame=""):
         """Time on the CPU inside stalls of that cause, in stacks with that function."""
         return sum(stack["cpu_ns"] for stack in top["stacks"] if stack["stall"] == cause and (not frame or frame in [each["function"] for each in stack["frames"]]))

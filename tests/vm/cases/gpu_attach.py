@@ -35,4 +35,4 @@ def check(case):
         case.tap.check(not lacking, f"{module}: its {len(HOOKS[module])} hooks are attached", *[f"{hook}: {seen.get(hook)}" for hook in lacking])
         unknown = [hook for hook in HOOKS[module] if not available.get(hook, {}).get("available")]
         case.tap.check(not unknown, f"{module}: doctor says that they can be had", *[f"{hook}: {available.get(hook)}" for hook in unknown])
-    case.cell("gpu_attach", modules=loaded, hooks=sum(len(HOOKS[module]) for module in loaded))
+    case.cell("gpu_attach", hooks=[hook for module in loaded for hook in HOOKS[module]], fault=f"modules without hardware: {', '.join(loaded)}")

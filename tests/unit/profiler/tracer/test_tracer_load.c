@@ -102,6 +102,10 @@ static void test_tracer_load__cause_that_is_off(void **state)
 	assert_true(probe_is_off(host, row));
 	assert_string_equal(probe_missing(host, row), PROBE_OFF);
 	assert_false(probe_replaced(host, row));
+	assert_false(probe_is_off(host, row_of("on_xfs_log_wait")));
+	assert_null(probe_host_switch_off(host, "journal_xfs"));
+	assert_true(probe_is_off(host, row_of("on_xfs_log_wait")));
+	assert_false(probe_is_off(host, row_of("on_commit_start")));
 	n_said = 0;
 	bpf = tracer_load(host, spoil, NULL, say, err, sizeof(err));
 	if (!bpf)
