@@ -23,6 +23,9 @@ static const char *const cuda_driver[] = {
 	CUDA("cuMemcpyHtoA_v2", "_ptds"),
 	CUDA("cuMemcpyAtoH_v2", "_ptds"),
 	CUDA("cuMemcpyAtoA_v2", "_ptds"),
+	CUDA("cuMemcpyAsync", "_ptsz"), /* these wait, too, where the memory is not pinned */
+	CUDA("cuMemcpyDtoHAsync_v2", "_ptsz"),
+	CUDA("cuMemcpyHtoDAsync_v2", "_ptsz"),
 	CUDA("cuMemcpy2D_v2", "_ptds"),
 	CUDA("cuMemcpy2DUnaligned_v2", "_ptds"),
 	CUDA("cuMemcpy3D_v2", "_ptds"),
@@ -47,6 +50,7 @@ static const char *const cuda_runtime[] = {
 	CUDA("cudaStreamSynchronize", "_ptsz"),
 	"cudaEventSynchronize",
 	CUDA("cudaMemcpy", "_ptds"),
+	CUDA("cudaMemcpyAsync", "_ptsz"), /* waits, too, where the memory is not pinned */
 	CUDA("cudaMemcpy2D", "_ptds"),
 	CUDA("cudaMemcpy3D", "_ptds"),
 	"cudaMemcpyPeer",
@@ -73,6 +77,10 @@ static const char *const hip[] = {
 	"hipMemcpy",
 	"hipMemcpy_spt",
 	"hipMemcpyWithStream",
+	"hipMemcpyAsync",
+	"hipMemcpyAsync_spt",
+	"hipMemcpyDtoHAsync",
+	"hipMemcpyHtoDAsync",
 	"hipMemcpyDtoH",
 	"hipMemcpyHtoD",
 	"hipMemcpyDtoD",

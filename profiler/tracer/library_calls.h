@@ -2,8 +2,9 @@
  * Which functions of drivers' and communication libraries a thread waits in, for a GPU or for other ranks: the table of
  * library_calls.c. A library is known by the name of its file, wherever that lies.
  *
- * Not seen: a library that is linked into the program, and functions that a program asks a driver for by name and that
- * the driver does not export (vkGetDeviceProcAddr).
+ * Not seen: a library that is linked into the program; functions that a program asks a driver for by name and that the
+ * driver does not export (vkGetDeviceProcAddr); a launch that waits for room in the GPU's queue, as launches are too many to be
+ * hooked; a call that began before its file was attached to, which is some 100 ms after it was mapped, or after the first tag.
  */
 #ifndef STALLPROF_PROFILER_LIBRARY_CALLS_H
 #define STALLPROF_PROFILER_LIBRARY_CALLS_H

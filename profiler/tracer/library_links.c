@@ -74,6 +74,13 @@ static bool is_loaded(const struct bpf_program *program)
 	return program && bpf_program__fd(program) >= 0;
 }
 
+/* Else its cause is switched off, or the kernel has refused its programs: the probe table says so. */
+static bool can_attach(const struct library_links *links, size_t library)
+{
+	return is_loaded(links->on_call[library]) &&
+	       (library_calls[library].throws || is_loaded(links->on_return));
+}
+
 /* The return first: a call that begins before its entry is attached to is not seen, but never one without an end. */
 static int attach_library(struct library_links *links, struct library_file *file,
                           const struct library *library)
@@ -82,8 +89,6 @@ static int attach_library(struct library_links *links, struct library_file *file
 	char path[32];
 	int err = 0;
 
-	if (!is_loaded(on_call) || !is_loaded(links->on_return))
-		return -EOPNOTSUPP;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
 	if (!library_calls[library->number].throws)
 		err = uprobe_links_add(links->on_return, UPROBE_ON_RETURN, path, library->sites, library->n,
@@ -176,7 +181,7 @@ static int open_file(struct library_links *links, const char *path, uint32_t lib
 	file->fd = regular_file_open(path, 0);
 	err = file->fd < 0 ? file->fd : 0;
 	for (size_t i = 0; i < library_calls_len && !err; i++)
-		if (libraries >> i & 1)
+		if (libraries >> i & 1 && can_attach(links, i))
 			err = find_library(links, file, i);
 	if (!err && links->hot)
 		err = attach(links, file);

@@ -33,6 +33,20 @@ static int libbpf_silent(enum libbpf_print_level level, const char *format, va_l
 	return vfprintf(stderr, format, args);
 }
 
+static bool same_program(size_t one, size_t other)
+{
+	return !strcmp(probe_table[one].program, probe_table[other].program);
+}
+
+/* Whether a row can be attached that has the same program as row i. */
+static bool program_wanted(const struct loader *loader, size_t i)
+{
+	for (size_t k = 0; k < probe_table_len; k++)
+		if (same_program(i, k) && !probe_missing(loader->host, &probe_table[k]))
+			return true;
+	return false;
+}
+
 /* `alone`: a row of the table, the only program that is loaded; probe_table_len: none at all. */
 static void choose_programs(const struct loader *loader, struct stallprof_bpf *bpf, const size_t *alone)
 {
@@ -45,8 +59,9 @@ static void choose_programs(const struct loader *loader, struct stallprof_bpf *b
 	for (i = 0; i < probe_table_len; i++) {
 		program = bpf_object__find_program_by_name(bpf->obj, probe_table[i].program);
 		if (program)
-			bpf_program__set_autoload(
-			        program, alone ? i == *alone : !probe_missing(loader->host, &probe_table[i]));
+			bpf_program__set_autoload(program,
+			                          alone ? *alone < probe_table_len && same_program(i, *alone)
+			                                : program_wanted(loader, i));
 	}
 }
 
