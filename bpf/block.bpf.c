@@ -221,7 +221,7 @@ int BPF_PROG(on_tag_get, struct blk_mq_alloc_data *data)
 
 	if (!t)
 		return 0;
-	scope_enter(t, ABI_CAUSE_TAG_WAIT, disk_dev(data->q->disk), 0);
+	scope_enter(t, ctx, ABI_CAUSE_TAG_WAIT, disk_dev(data->q->disk));
 	t->allocating = (u64)data;
 	return 0;
 }
@@ -240,7 +240,7 @@ int BPF_PROG(on_queue_enter, struct request_queue *q)
 	u64 reset_end = queue_reset_end(q);
 	bool reset = reset_end && bpf_ktime_get_ns() - RESET_LOOK_NS < reset_end;
 
-	scope_begin(reset ? ABI_CAUSE_NVME_RESET : ABI_CAUSE_BLOCK_IO, disk_dev(q->disk));
+	scope_begin(ctx, reset ? ABI_CAUSE_NVME_RESET : ABI_CAUSE_BLOCK_IO, disk_dev(q->disk));
 	return 0;
 }
 

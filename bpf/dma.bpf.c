@@ -74,7 +74,7 @@ ALWAYS void mapping_begins(u64 frame)
 	if (mapping_goes_on(t) && frame < t->mapping.frame)
 		return;
 	if (!t->scopes.depth[ABI_CAUSE_DMA_MAP])
-		scope_enter(t, ABI_CAUSE_DMA_MAP, 0, now);
+		scope_enter(t, (void *)frame, ABI_CAUSE_DMA_MAP, 0);
 	t->mapping = (struct mapping){ .frame = frame,
 		                       .begin_ns = now,
 		                       .oncpu = oncpu_clock(t, now),

@@ -42,7 +42,7 @@ int BPF_PROG(on_fence_wait, struct dma_fence *fence)
 	if (function)
 		detail_number(&t->detail, ABI_GPU_FUNCTION, function);
 	t->detail.cause = fence_cause(t);
-	scope_enter(t, fence_cause(t), 0, 0);
+	scope_enter(t, ctx, fence_cause(t), 0);
 	return 0;
 }
 
@@ -76,13 +76,13 @@ int on_fence_names(struct trace_event_raw_dma_fence *record)
 }
 
 /* `driver`: enum abi_gpu_driver, 0: it may be any. */
-ALWAYS int ring_begin(u32 driver)
+ALWAYS int ring_begin(const void *ctx, u32 driver)
 {
 	struct thread *t = thread_tagged();
 
 	if (!t)
 		return 0;
-	scope_enter(t, ABI_CAUSE_GPU_RING, 0, 0);
+	scope_enter(t, ctx, ABI_CAUSE_GPU_RING, 0);
 	t->detail.cause = ABI_CAUSE_GPU_RING;
 	t->detail.known = 0;
 	if (driver)
@@ -96,9 +96,9 @@ ALWAYS int ring_end(void)
 	return 0;
 }
 
-ALWAYS int fence_begin(void)
+ALWAYS int fence_begin(const void *ctx)
 {
-	scope_begin(ABI_CAUSE_GPU_FENCE, 0);
+	scope_begin(ctx, ABI_CAUSE_GPU_FENCE, 0);
 	return 0;
 }
 
@@ -114,7 +114,7 @@ ALWAYS int fence_end(void)
 SEC("fentry/dma_fence_wait_any_timeout")
 int BPF_PROG(on_fence_any)
 {
-	return fence_begin();
+	return fence_begin(ctx);
 }
 
 SEC("fexit/dma_fence_wait_any_timeout")
@@ -127,7 +127,7 @@ int BPF_PROG(on_fence_any_end)
 SEC("fentry/drm_syncobj_wait_ioctl")
 int BPF_PROG(on_syncobj_wait)
 {
-	return fence_begin();
+	return fence_begin(ctx);
 }
 
 SEC("fexit/drm_syncobj_wait_ioctl")
@@ -139,7 +139,7 @@ int BPF_PROG(on_syncobj_waited)
 SEC("fentry/drm_syncobj_timeline_wait_ioctl")
 int BPF_PROG(on_syncobj_timeline_wait)
 {
-	return fence_begin();
+	return fence_begin(ctx);
 }
 
 SEC("fexit/drm_syncobj_timeline_wait_ioctl")
@@ -155,7 +155,7 @@ int BPF_PROG(on_i915_wait)
 	struct thread *t = thread_tagged();
 
 	if (t)
-		scope_enter(t, fence_cause(t), 0, 0);
+		scope_enter(t, ctx, fence_cause(t), 0);
 	return 0;
 }
 
@@ -173,7 +173,7 @@ int BPF_PROG(on_i915_waited)
 SEC("fentry/xe_wait_user_fence_ioctl")
 int BPF_PROG(on_xe_wait)
 {
-	return fence_begin();
+	return fence_begin(ctx);
 }
 
 SEC("fexit/xe_wait_user_fence_ioctl")
@@ -186,7 +186,7 @@ int BPF_PROG(on_xe_waited)
 SEC("fentry/kfd_wait_on_events")
 int BPF_PROG(on_kfd_wait)
 {
-	return fence_begin();
+	return fence_begin(ctx);
 }
 
 SEC("fexit/kfd_wait_on_events")
@@ -201,7 +201,7 @@ int BPF_PROG(on_kfd_waited)
 SEC("fentry/drm_sched_entity_flush")
 int BPF_PROG(on_sched_flush)
 {
-	return ring_begin(0);
+	return ring_begin(ctx, 0);
 }
 
 SEC("fexit/drm_sched_entity_flush")
@@ -213,7 +213,7 @@ int BPF_PROG(on_sched_flushed)
 SEC("fentry/virtio_gpu_queue_fenced_ctrl_buffer")
 int BPF_PROG(on_virtio_queue)
 {
-	return ring_begin(ABI_GPU_VIRTIO);
+	return ring_begin(ctx, ABI_GPU_VIRTIO);
 }
 
 SEC("fexit/virtio_gpu_queue_fenced_ctrl_buffer")
@@ -226,7 +226,7 @@ int BPF_PROG(on_virtio_queued)
 SEC("fentry/wait_for_space")
 int BPF_PROG(on_i915_ring)
 {
-	return ring_begin(ABI_GPU_I915);
+	return ring_begin(ctx, ABI_GPU_I915);
 }
 
 SEC("fexit/wait_for_space")
@@ -239,7 +239,7 @@ int BPF_PROG(on_i915_ring_end)
 SEC("fentry/wq_wait_for_space")
 int BPF_PROG(on_xe_queue)
 {
-	return ring_begin(ABI_GPU_XE);
+	return ring_begin(ctx, ABI_GPU_XE);
 }
 
 SEC("fexit/wq_wait_for_space")
@@ -252,7 +252,7 @@ int BPF_PROG(on_xe_queue_end)
 SEC("fentry/xe_guc_ct_send")
 int BPF_PROG(on_xe_send)
 {
-	return ring_begin(ABI_GPU_XE);
+	return ring_begin(ctx, ABI_GPU_XE);
 }
 
 SEC("fexit/xe_guc_ct_send")
@@ -264,7 +264,7 @@ int BPF_PROG(on_xe_sent)
 SEC("fentry/nouveau_dma_wait")
 int BPF_PROG(on_nouveau_ring)
 {
-	return ring_begin(ABI_GPU_NOUVEAU);
+	return ring_begin(ctx, ABI_GPU_NOUVEAU);
 }
 
 SEC("fexit/nouveau_dma_wait")
@@ -277,7 +277,7 @@ int BPF_PROG(on_nouveau_ring_end)
 SEC("fentry/amdgpu_ctx_wait_prev_fence")
 int BPF_PROG(on_amdgpu_slot)
 {
-	return ring_begin(ABI_GPU_AMDGPU);
+	return ring_begin(ctx, ABI_GPU_AMDGPU);
 }
 
 SEC("fexit/amdgpu_ctx_wait_prev_fence")
@@ -290,7 +290,7 @@ int BPF_PROG(on_amdgpu_slot_end)
 SEC("fentry/amdgpu_ring_alloc")
 int BPF_PROG(on_amdgpu_ring)
 {
-	return ring_begin(ABI_GPU_AMDGPU);
+	return ring_begin(ctx, ABI_GPU_AMDGPU);
 }
 
 SEC("fexit/amdgpu_ring_alloc")
@@ -303,7 +303,7 @@ int BPF_PROG(on_amdgpu_ring_end)
 SEC("fentry/amdgpu_fence_wait_polling")
 int BPF_PROG(on_amdgpu_poll)
 {
-	return ring_begin(ABI_GPU_AMDGPU);
+	return ring_begin(ctx, ABI_GPU_AMDGPU);
 }
 
 SEC("fexit/amdgpu_fence_wait_polling")

@@ -8,9 +8,11 @@
 #define SCOPE_CAUSES 32
 
 struct scopes {
-	u32 open;     /* a bit a cause */
-	u32 dev;      /* of the one that was begun last, 0: none */
-	u64 begin_ns; /* … its begin */
+	u32 open;             /* a bit a cause */
+	u32 dev;              /* of the one that was begun last, 0: none */
+	u64 frame;            /* where on the kernel stack the outermost was begun */
+	u64 user_ip, user_sp; /* … and by which system call, or fault */
+	u32 generation;       /* hot_generation by then */
 	u8 depth[SCOPE_CAUSES];
 	u32 of_fault; /* 1: one of them is a page fault in a file of an NFS server's */
 };

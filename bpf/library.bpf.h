@@ -124,7 +124,7 @@ ALWAYS void call_begin(struct task_struct *task, struct thread *t, u32 cause, bo
 		.sp = sp, .return_to = return_to, .cause = cause, .has_return = has_return
 	};
 	t->n_calls = n + 1;
-	scope_enter(t, cause, 0, 0);
+	scope_enter(t, NULL, cause, 0);
 }
 
 /* Puts the return addresses back into the copy of the user stack from `sp` on. */

@@ -5,12 +5,12 @@
 #define NFS_SUPER_MAGIC 0x6969
 
 /* The current thread begins something with a file of a server's. */
-ALWAYS int nfs_begin(u32 cause, struct inode *inode)
+ALWAYS int nfs_begin(const void *ctx, u32 cause, struct inode *inode)
 {
 	struct thread *t = thread_tagged();
 
 	if (t && inode) /* it never is NULL, but of a module's tracepoints Linux 6.12 believes nothing */
-		scope_enter(t, cause, BPF_CORE_READ(inode, i_sb, s_dev), 0);
+		scope_enter(t, ctx, cause, BPF_CORE_READ(inode, i_sb, s_dev));
 	return 0;
 }
 
@@ -23,7 +23,7 @@ ALWAYS int nfs_end(u32 cause)
 SEC("fentry/nfs_file_read")
 int BPF_PROG(on_nfs_read, struct kiocb *iocb)
 {
-	return nfs_begin(ABI_CAUSE_NFS_READ, BPF_CORE_READ(iocb, ki_filp, f_inode));
+	return nfs_begin(ctx, ABI_CAUSE_NFS_READ, BPF_CORE_READ(iocb, ki_filp, f_inode));
 }
 
 SEC("fexit/nfs_file_read")
@@ -35,7 +35,7 @@ int BPF_PROG(on_nfs_read_done)
 SEC("fentry/nfs_file_write")
 int BPF_PROG(on_nfs_write, struct kiocb *iocb)
 {
-	return nfs_begin(ABI_CAUSE_NFS_WRITE, BPF_CORE_READ(iocb, ki_filp, f_inode));
+	return nfs_begin(ctx, ABI_CAUSE_NFS_WRITE, BPF_CORE_READ(iocb, ki_filp, f_inode));
 }
 
 SEC("fexit/nfs_file_write")
@@ -48,7 +48,7 @@ int BPF_PROG(on_nfs_write_done)
 SEC("tp_btf/nfs_fsync_enter")
 int BPF_PROG(on_nfs_sync, struct inode *inode)
 {
-	return nfs_begin(ABI_CAUSE_NFS_WRITE, inode);
+	return nfs_begin(ctx, ABI_CAUSE_NFS_WRITE, inode);
 }
 
 SEC("tp_btf/nfs_fsync_exit")
@@ -61,7 +61,7 @@ int BPF_PROG(on_nfs_sync_done)
 SEC("tp_btf/nfs_writeback_inode_enter")
 int BPF_PROG(on_nfs_flush, struct inode *inode)
 {
-	return nfs_begin(ABI_CAUSE_NFS_WRITE, inode);
+	return nfs_begin(ctx, ABI_CAUSE_NFS_WRITE, inode);
 }
 
 SEC("tp_btf/nfs_writeback_inode_exit")
@@ -78,8 +78,8 @@ int BPF_PROG(on_nfs_fault, struct vm_fault *fault)
 	struct inode *inode = t ? BPF_CORE_READ(fault, vma, vm_file, f_inode) : NULL;
 
 	if (inode && BPF_CORE_READ(inode, i_sb, s_magic) == NFS_SUPER_MAGIC) {
+		nfs_begin(ctx, ABI_CAUSE_NFS_READ, inode);
 		t->scopes.of_fault = 1;
-		nfs_begin(ABI_CAUSE_NFS_READ, inode);
 	}
 	return 0;
 }
@@ -100,7 +100,7 @@ int BPF_PROG(on_nfs_fault_done)
 SEC("fentry/rpc_wait_bit_killable")
 int BPF_PROG(on_rpc_wait)
 {
-	scope_begin(ABI_CAUSE_NFS_READ, 0);
+	scope_begin(ctx, ABI_CAUSE_NFS_READ, 0);
 	return 0;
 }
 

@@ -38,6 +38,7 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 
 	t->kind = ABI_WAIT_OTHER;
 	t->file.assumed = 0;
+	scopes_check(t, regs);
 	if (scope_cause(t)) {
 		t->expect = EXPECT_SCOPE;
 	} else if (waits_for_io(nr) && !(task_state & TASK_UNINTERRUPTIBLE)) {

@@ -2,6 +2,7 @@
 
 #include "profiler/tracer/tracer_load.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -65,12 +66,23 @@ static void choose_programs(const struct loader *loader, struct stallprof_bpf *b
 	}
 }
 
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
+
+/* Types of modules are looked for in the BTF of each module, which only CAP_SYS_ADMIN may read; without that libbpf would fail. */
+static bool may_read_module_types(void)
+{
+	uint32_t id;
+
+	return !bpf_btf_get_next_id(0, &id) || errno == ENOENT;
+}
+
 /* 0, or -errno with the verifier's output, if any, in the log. */
 static int load_once(const struct loader *loader, const size_t *alone, unsigned int log_level,
                      struct stallprof_bpf **out)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = loader->log,
-	            .kernel_log_size = LOG_BYTES, .kernel_log_level = log_level);
+	            .kernel_log_size = LOG_BYTES, .kernel_log_level = log_level,
+	            .btf_custom_path = may_read_module_types() ? NULL : KERNEL_TYPES);
 	int result;
 
 	loader->log[0] = 0;
