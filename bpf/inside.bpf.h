@@ -2,7 +2,7 @@
 #ifndef STALLPROF_INSIDE_BPF_H
 #define STALLPROF_INSIDE_BPF_H
 
-#include "bpf/kernel.bpf.h"
+#include "bpf/kernel_drivers.bpf.h"
 
 /* What the thread is inside of (scope.bpf.h), by enum abi_cause. */
 #define SCOPE_CAUSES 32

@@ -327,8 +327,6 @@ struct list_head {
 	struct list_head *next;
 };
 
-#include "bpf/kernel_drivers.bpf.h"
-
 struct hlist_head {
 	struct hlist_node *first;
 };

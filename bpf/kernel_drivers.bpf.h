@@ -1,6 +1,10 @@
-/* The kernel's types, as in kernel.bpf.h, which includes this: those of drivers and of file systems that are modules. */
+/* The kernel's types, as in kernel.bpf.h: those of drivers and of file systems that are modules. */
 #ifndef STALLPROF_KERNEL_DRIVERS_BPF_H
 #define STALLPROF_KERNEL_DRIVERS_BPF_H
+
+#include "bpf/kernel.bpf.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pci_sysdata {
 	u32 domain;
@@ -92,5 +96,7 @@ struct vm_fault {
 struct kiocb {
 	struct file *ki_filp;
 };
+
+#pragma clang attribute pop
 
 #endif
