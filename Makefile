@@ -70,6 +70,7 @@ help:
 	'make run           install what is missing, build, profile a small training loop, print its stalls' \
 	'make test          every test: $(PARTS); the last line counts them' \
 	'make unit | e2e | vm | test-pyroscope   one part of them (PYROSCOPE_URL=… for a real server)' \
+	'make test-vm       each stall cause made for real in guests, and a table of them (KERNEL=6.1 CASE=nvme_reset)' \
 	'make asan          unit and e2e tests under ASan and UBSan' \
 	'make planted-faults   do the unit tests see faults? 40 are planted one by one, 36 must be found' \
 	'make fuzz          every fuzz target (SECONDS_EACH=60)' \
@@ -172,6 +173,12 @@ test: deps-bench
 unit e2e vm: deps-test
 	@$(MAKE) --no-print-directory compile-unit
 	@tests/run $(BUILD) $@
+
+# The causes alone, of one kernel or one case if that is given, and a table of all.
+.PHONY: test-vm
+test-vm: deps-test
+	@$(MAKE) --no-print-directory compile
+	@KERNEL='$(KERNEL)' CASE='$(CASE)' tests/vm/causes $(BUILD)
 
 # Not a part of `make test`: it takes some ten minutes.
 .PHONY: planted-faults

@@ -31,6 +31,19 @@ enum abi_cause {
 	ABI_CAUSE_WRITEBACK = 2,
 	ABI_CAUSE_JOURNAL = 3,
 	ABI_CAUSE_THROTTLE = 4,
+	ABI_CAUSE_TAG_WAIT = 5,
+	ABI_CAUSE_NFS_READ = 6,
+	ABI_CAUSE_NFS_WRITE = 7,
+	ABI_CAUSE_DMA_MAP = 8,
+	ABI_CAUSE_DMA_BOUNCE = 9,
+	ABI_CAUSE_GPU_SYNC = 10,
+	ABI_CAUSE_COLLECTIVE = 11,
+	ABI_CAUSE_GPU_RING = 12,
+	ABI_CAUSE_GPU_FENCE = 13,
+	ABI_CAUSE_NVME_TIMEOUT = 14,
+	ABI_CAUSE_NVME_ABORT = 15,
+	ABI_CAUSE_NVME_RESET = 16,
+	ABI_CAUSE_IOMMU_FAULT = 17,
 	ABI_CAUSE_MAX,
 };
 
@@ -202,7 +215,17 @@ enum abi_event_kind {
 	ABI_EVENT_CPU = 3,      /* an on-CPU sample inside a stall */
 	ABI_EVENT_TAGGED =
 	        4, /* the first thread got a tag: attach the hot programs; ten times a second at most */
+	ABI_EVENT_IOMMU_FAULT = 5, /* see enum abi_fault_access */
 };
+
+/* Of ABI_EVENT_IOMMU_FAULT, in `state`. `tag` is the address, `cause` the IOMMU's reason (0: not known), `dev` the PCI device's place,
+ * segment << 16 | bus << 8 | device << 3 | function, and `weight_ns` how many there were since the last that was sent. */
+enum abi_fault_access {
+	ABI_FAULT_WRITE = 0,
+	ABI_FAULT_READ = 1,
+	ABI_FAULT_ACCESS = 2, /* one or the other */
+};
+#define ABI_FAULT_NO_PLACE 0xffffffffU /* it is not PCI's */
 
 #define ABI_KSTACK_MAX 96
 #define ABI_USTACK_MAX 65536
@@ -265,6 +288,64 @@ enum abi_event_flags {
 	ABI_PYTHON_FAULTED = 32, /* a frame, or what leads there, could not be read */
 };
 
+/* What a thread waits for, beyond cause and device: labels of the sample. What each text and number is, is the cause's own
+ * affair: the enums below, and profiler/session/detail_labels.c. */
+#define ABI_DETAIL_TEXTS   2
+#define ABI_DETAIL_NUMBERS 4
+struct abi_detail {
+	__u32 cause; /* enum abi_cause of whose waits it tells; 0: of none */
+	__u32 known; /* a bit for each number that is known */
+	__u64 number[ABI_DETAIL_NUMBERS];
+	char text[ABI_DETAIL_TEXTS][32]; /* "": not known; what lies behind the NUL is void */
+};
+
+/* gpu_fence, gpu_ring; texts: the fence's driver and timeline. */
+enum abi_gpu_detail {
+	ABI_GPU_CONTEXT = 0,
+	ABI_GPU_SEQNO = 1,
+	ABI_GPU_FUNCTION =
+	        2, /* address of a function of the driver's, by which it is named if the text is missing */
+	ABI_GPU_DRIVER = 3, /* enum abi_gpu_driver: whose ring it is; likewise */
+};
+
+enum abi_gpu_driver {
+	ABI_GPU_VIRTIO = 1,
+	ABI_GPU_I915 = 2,
+	ABI_GPU_XE = 3,
+	ABI_GPU_NOUVEAU = 4,
+	ABI_GPU_AMDGPU = 5,
+};
+
+/* nvme_timeout, nvme_abort, nvme_reset */
+enum abi_nvme_detail {
+	ABI_NVME_QID = 0,
+	ABI_NVME_STATE =
+	        1, /* enum abi_nvme_state: when it timed out or was aborted; of a reset the last one before it was over */
+};
+
+enum abi_nvme_state {
+	ABI_NVME_UNKNOWN = 0,
+	ABI_NVME_NEW = 1,
+	ABI_NVME_LIVE = 2,
+	ABI_NVME_RESETTING = 3,
+	ABI_NVME_CONNECTING = 4,
+	ABI_NVME_DELETING = 5,
+	ABI_NVME_DEAD = 6,
+};
+
+/* tag_wait */
+enum abi_tag_wait_detail {
+	ABI_TAG_HCTX = 0,
+	ABI_TAG_POOL = 1, /* enum abi_tag_pool */
+	ABI_TAG_DEPTH = 2,
+};
+
+enum abi_tag_pool {
+	ABI_POOL_HARDWARE = 1,
+	ABI_POOL_SCHEDULER = 2,
+	ABI_POOL_RESERVED = 3,
+};
+
 struct abi_event {
 	__u32 kind;
 	__u32 flags;
@@ -286,16 +367,18 @@ struct abi_event {
 	__u32 kstack_len; /* entries */
 	__u32 ustack_len; /* bytes */
 	__u32 n_python;   /* frames */
-	__u32 unused;
-	__u64 switches; /* the task's voluntary switches, this sleep's included */
+	__u32 has_detail; /* 1: a struct abi_detail follows, at abi_detail_offset() */
+	__u64 switches;   /* the task's voluntary switches, this sleep's included */
 	char comm[16];
 	struct abi_regs regs;
 	__u64 kstack[ABI_KSTACK_MAX];
-	/* ustack_len bytes of user stack follow, from regs.sp upwards; at abi_python_offset() Python's frames */
+	/* ustack_len bytes of user stack follow, from regs.sp upwards; at abi_python_offset() Python's frames; then the detail */
 };
 
-/* Where the Python frames begin, counted from the end of the event's head. */
+/* Where the Python frames begin, counted from the end of the event's head; where they end, and the detail begins. */
 #define abi_python_offset(ustack_len) (((__u64)(ustack_len) + 7) & ~7ULL)
+#define abi_detail_offset(ustack_len, n_python)                                                              \
+	(abi_python_offset(ustack_len) + (__u64)(n_python) * sizeof(struct abi_python_frame))
 
 #define ABI_EVENT_HEAD (sizeof(struct abi_event))
 
@@ -330,7 +413,9 @@ struct abi_event {
 	X(switch_ins_unseen,                                                                                 \
 	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
-	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")
+	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
+	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")                                 \
+	X(iommu_faults, "accesses of devices that an IOMMU refused")
 
 enum abi_counter {
 #define ABI_COUNTER_ENUM(name, help) ABI_COUNT_##name,
@@ -348,6 +433,7 @@ _Static_assert(sizeof(struct abi_process_key) == 16, "process key");
 _Static_assert(sizeof(struct abi_python) == 112, "python");
 _Static_assert(sizeof(struct abi_python_frame) == 32, "python frame");
 _Static_assert(sizeof(struct abi_python_ask) == 16 + ABI_PYTHON_ASK_MAX * 32, "python ask");
+_Static_assert(sizeof(struct abi_detail) == 104, "detail");
 _Static_assert(sizeof(struct abi_event) == 128 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
 
 #endif

@@ -1,6 +1,6 @@
 /* The block layer's side: which request this CPU completes, and what befell it. */
 #include "bpf/thread.bpf.h"
-#include "bpf/follow.bpf.h"
+#include "bpf/wait.bpf.h"
 
 /* What kthrotld runs to let go of the bios it held back; 0 in a kernel without blk-throttle. */
 extern const void blk_throtl_dispatch_work_fn __ksym __weak;
@@ -44,7 +44,6 @@ ALWAYS void request_started(struct request *rq)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct request_info info = {};
-	u64 key = (u64)rq;
 	struct thread *t;
 
 	if (!serves_others(current)) {
@@ -55,15 +54,12 @@ ALWAYS void request_started(struct request *rq)
 	}
 	info.issued_ns = bpf_ktime_get_ns();
 	info.bio = (u64)rq->bio;
-	info.throttled = dispatches_throttled(current);
+	info.cause = dispatches_throttled(current) ? ABI_CAUSE_THROTTLE : 0;
 	info.helper = is_helper(current) ? current->tgid : 0;
-	if (info.throttled)
+	if (info.cause)
 		note_held_back(rq);
-	if (!info.helper && !info.throttled)
-		return;
-	any_requests = 1;
-	if (bpf_map_update_elem(&requests, &key, &info, BPF_ANY))
-		COUNT(follow_full);
+	if (info.helper || info.cause)
+		request_note(rq, &info);
 }
 
 SEC("tp_btf/block_io_start")
@@ -77,7 +73,12 @@ int BPF_PROG(on_io_start, struct request *rq)
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(on_rq_issue, struct request *rq)
 {
+	struct request_info *known = request_known(rq);
+	u32 befell = known ? known->cause : 0; /* while it was prepared */
+
 	request_started(rq);
+	if (befell)
+		request_befalls(rq, befell, 0);
 	return 0;
 }
 
@@ -86,19 +87,19 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
 	u64 key = (u64)rq;
 	struct carried *mark = mark_here();
-	struct request_info *info = any_requests ? bpf_map_lookup_elem(&requests, &key) : NULL;
+	struct request_info *info = request_known(rq);
 
 	if (!mark)
 		return 0;
-	if (info && !request_same_use(rq->start_time_ns, (u64)rq->bio, info->issued_ns, info->bio)) {
-		bpf_map_delete_elem(&requests, &key);
-		info = NULL; /* of an earlier use of this request */
-	}
 	mark->dev = request_dev(rq);
-	mark->cause = info && info->throttled ? ABI_CAUSE_THROTTLE : ABI_CAUSE_BLOCK_IO;
+	mark->cause = request_cause(rq, info);
+	mark->reset_end_ns = queue_reset_end(rq->q);
+	mark->state = info ? info->state : 0;
+	mark->freed = rq->end_io || mark->cause > ABI_CAUSE_TAG_WAIT ? mark->cause : ABI_CAUSE_TAG_WAIT;
 	mark->since_ns = bpf_ktime_get_ns();
 	mark->depth = interrupt_depth(bpf_get_current_task_btf());
 	mark->ending = 0;
+	mark->hctx = (u64)rq->mq_hctx;
 	mark->request = key;
 	if (info && info->helper)
 		helper_note(info->helper, mark);
@@ -107,9 +108,10 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	return 0;
 }
 
-/* Whoever is woken from here on was not waiting for the request, but for what it frees. */
+/* Whoever is woken from here on was not waiting for the request, but for what it frees: its tag. */
 ALWAYS void mark_end(struct carried *mark)
 {
+	mark->cause = mark->freed;
 	mark->ending = 1;
 }
 
@@ -196,5 +198,58 @@ int BPF_PROG(on_work_end, struct work_struct *work)
 
 	if (carried_by(worker))
 		carry_no_more(worker);
+	return 0;
+}
+
+/* No tag of the queue, or of the scheduler, is free: the thread sleeps until one is. */
+SEC("tp_btf/block_rq_tag_wait")
+int BPF_PROG(on_tag_wait, struct request_queue *q, struct blk_mq_hw_ctx *hctx)
+{
+	struct thread *t = thread_tagged();
+
+	hint_next_sleep(ABI_CAUSE_TAG_WAIT, disk_dev(q->disk), false);
+	if (t)
+		detail_of_tags(&t->detail, hctx, false);
+	return 0;
+}
+
+/* Kernels before 7.2 lack that tracepoint. Whoever sleeps in here waits for a tag. */
+SEC("fentry/blk_mq_get_tag")
+int BPF_PROG(on_tag_get, struct blk_mq_alloc_data *data)
+{
+	struct thread *t = thread_tagged();
+
+	if (!t)
+		return 0;
+	scope_enter(t, ctx, ABI_CAUSE_TAG_WAIT, disk_dev(data->q->disk));
+	t->allocating = (u64)data;
+	return 0;
+}
+
+SEC("fexit/blk_mq_get_tag")
+int BPF_PROG(on_tag_got)
+{
+	scope_end(ABI_CAUSE_TAG_WAIT);
+	return 0;
+}
+
+/* The queue is closed: its controller is being reset, or its driver changes something about it. */
+SEC("fentry/__bio_queue_enter")
+int BPF_PROG(on_queue_enter, struct request_queue *q)
+{
+	u64 reset_end = queue_reset_end(q);
+	bool reset = reset_end && bpf_ktime_get_ns() - RESET_LOOK_NS < reset_end;
+
+	scope_begin(ctx, reset ? ABI_CAUSE_NVME_RESET : ABI_CAUSE_BLOCK_IO, disk_dev(q->disk));
+	return 0;
+}
+
+SEC("fexit/__bio_queue_enter")
+int BPF_PROG(on_queue_entered)
+{
+	struct thread *t = thread_find(bpf_get_current_task_btf());
+
+	if (t && !scope_leave(t, ABI_CAUSE_NVME_RESET))
+		scope_leave(t, ABI_CAUSE_BLOCK_IO);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #ifndef STALLPROF_CAPTURE_BPF_H
 #define STALLPROF_CAPTURE_BPF_H
 
+#include "bpf/library.bpf.h"
 #include "bpf/python.bpf.h"
 
 #define PAGE_BYTES 4096
@@ -108,6 +109,7 @@ ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stac
 	regs_from(&buffer->event.regs, regs);
 	out->len = copy_user_stack(task, buffer, buffer->event.regs.sp,
 	                           stack_limit(task, buffer->event.regs.sp), &out->flags);
+	calls_restore(t, buffer, buffer->event.regs.sp, out->len);
 	out->n_python = capture_python(task, t, buffer, out->len, &out->flags);
 }
 
@@ -208,6 +210,7 @@ ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const 
 	event->tgid = t->tgid;
 	event->tid = t->tid;
 	event->moved_ns = 0;
+	event->has_detail = 0;
 	event->switches = task->nvcsw;
 	BPF_CORE_READ_INTO(&event->comm, task, comm);
 }
@@ -220,8 +223,18 @@ ALWAYS u64 captured_bytes(u32 len, u32 n_python)
 	return frames ? abi_python_offset(len) + frames : len;
 }
 
-/* Sends the buffer's event with what it holds of the user stack. */
-ALWAYS void event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python)
+/* Puts the buffer's detail behind all else; returns how many bytes follow the event's head then. */
+ALWAYS u64 detail_put(struct stack_buffer *buffer, u32 len, u32 n_python)
+{
+	u64 at = abi_detail_offset(len, cut_to(n_python, ABI_PYTHON_FRAMES_MAX));
+
+	at = cut_to(at, ABI_USTACK_MAX + PYTHON_BYTES);
+	__builtin_memcpy(&buffer->ustack[at], &buffer->detail, sizeof(buffer->detail));
+	return at + sizeof(buffer->detail);
+}
+
+/* Sends the buffer's event with what it holds of the user stack. Returns its bytes, 0: it was lost. */
+ALWAYS u64 event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python)
 {
 	struct abi_event *event = &buffer->event;
 	u64 size, wake = BPF_RB_NO_WAKEUP;
@@ -239,16 +252,19 @@ ALWAYS void event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python
 	if (event->flags & ABI_PYTHON_FAULTED)
 		COUNT(python_stacks_faulted);
 	size = ABI_EVENT_HEAD + cut_to(captured_bytes(ustack_len, n_python), ABI_USTACK_MAX + PYTHON_BYTES);
+	if (RARELY(event->has_detail))
+		size = ABI_EVENT_HEAD + detail_put(buffer, ustack_len, n_python);
 	/* User space looks every 100 ms anyhow; wake it only when the ring fills faster than that. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
 		wake = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&events, buffer, size, wake)) {
 		COUNT(ring_full);
 		COUNT_BY(ring_full_ns, event->duration_ns);
-		return;
+		return 0;
 	}
 	if (event->kind != ABI_EVENT_CPU) /* those are bounded by their clock */
 		__sync_fetch_and_add(&ring_bytes, size);
+	return size;
 }
 
 ALWAYS void kernel_stack_of(struct task_struct *task, struct abi_event *event)

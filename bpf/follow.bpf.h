@@ -19,7 +19,7 @@
 #ifndef STALLPROF_FOLLOW_BPF_H
 #define STALLPROF_FOLLOW_BPF_H
 
-#include "bpf/state.bpf.h"
+#include "bpf/fault.bpf.h"
 
 /* A completion lasts microseconds. Where block_io_done never comes (a queue that keeps no statistics), the mark
  * must not outlive it. */
@@ -75,7 +75,8 @@ struct {
 struct request_info {
 	u64 issued_ns, bio; /* of this use of the request */
 	u32 helper;         /* the process whose io_uring thread issued it, 0 none */
-	u32 throttled;
+	u16 cause;          /* enum abi_cause: the worst that befell it */
+	u16 state;          /* enum abi_nvme_state of its controller then */
 };
 
 /* By address of the request: only those that are of interest beyond their thread, from the moment they start. */
@@ -85,6 +86,24 @@ struct {
 	__type(key, u64);
 	__type(value, struct request_info);
 } requests SEC(".maps") __weak;
+
+/* By address of the NVMe controller: when its last reset ended. It goes some time after that, or with its controller. */
+struct reset {
+	u64 end_ns;
+	u64 state; /* enum abi_nvme_state, the last that was told before the controller was live again */
+};
+
+#define RESET_GOES_ON ~0ULL
+#define RESET_KEPT_NS 10000000000ULL
+/* Behind a reset the driver looks at the controller's namespaces anew, and closes their queues once more for that. */
+#define RESET_LOOK_NS 1000000000ULL
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u64);
+	__type(value, struct reset);
+} resets SEC(".maps") __weak;
 
 /* By process: what last came to an end for one of its io_uring threads. */
 struct {
@@ -180,10 +199,22 @@ ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *
 	return mark->depth == interrupt_depth(current) ? mark : NULL;
 }
 
-/* The whole disk's number, as the kernel keeps it. */
+/* The whole disk's number, as the kernel keeps it. Of NVMe's disks with several paths, whose requests are for one of these, the
+ * disk's. */
 ALWAYS u32 disk_dev(struct gendisk *disk)
 {
-	return disk ? disk->major << 20 | disk->first_minor : 0;
+	struct gendisk *whole;
+	struct nvme_ns *ns;
+
+	if (!disk)
+		return 0;
+	ns = disk->private_data;
+	if (RARELY(disk->flags & DISK_HIDDEN) && HAS_FIELD(ns, head)) {
+		whole = BPF_CORE_READ(ns, head, disk);
+		if (whole)
+			return BPF_CORE_READ(whole, major) << 20 | BPF_CORE_READ(whole, first_minor);
+	}
+	return disk->major << 20 | disk->first_minor;
 }
 
 ALWAYS u32 request_dev(struct request *rq)
@@ -200,9 +231,121 @@ ALWAYS bool request_same_use(u64 start_ns, u64 bio, u64 issued_ns, u64 issued_bi
 	return bio && bio == issued_bio && start_ns <= issued_ns + ISSUER_PREEMPTED_NS;
 }
 
+/* What is known of this use of the request; NULL: nothing. */
+ALWAYS struct request_info *request_known(struct request *rq)
+{
+	u64 key = (u64)rq;
+	struct request_info *info = any_requests ? bpf_map_lookup_elem(&requests, &key) : NULL;
+
+	if (!info || request_same_use(BPF_CORE_READ(rq, start_time_ns), (u64)BPF_CORE_READ(rq, bio),
+	                              info->issued_ns, info->bio))
+		return info;
+	bpf_map_delete_elem(&requests, &key);
+	return NULL;
+}
+
+ALWAYS void request_note(struct request *rq, const struct request_info *info)
+{
+	u64 key = (u64)rq;
+
+	any_requests = 1;
+	if (bpf_map_update_elem(&requests, &key, info, BPF_ANY))
+		COUNT(follow_full);
+}
+
+/* Something befell the request: those who wait for it bear the worst of all that did. `state`: see struct request_info. */
+ALWAYS void request_befalls(struct request *rq, u32 cause, u32 state)
+{
+	struct request_info *known = request_known(rq), fresh = {};
+
+	if (known) {
+		if (known->cause > cause)
+			return;
+		known->cause = cause;
+		known->state = state;
+		return;
+	}
+	fresh.issued_ns = bpf_ktime_get_ns();
+	fresh.bio = (u64)BPF_CORE_READ(rq, bio);
+	fresh.cause = cause;
+	fresh.state = state;
+	request_note(rq, &fresh);
+}
+
+/* The controller of an NVMe queue; NULL: it is another driver's. */
+ALWAYS struct nvme_ctrl *queue_controller(struct request_queue *q)
+{
+	struct nvme_ns *ns = BPF_CORE_READ(q, disk, private_data);
+	struct nvme_ctrl *ctrl;
+	void *tags;
+
+	if (!HAS_FIELD(ns, ctrl))
+		return NULL;
+	ctrl = BPF_CORE_READ(ns, ctrl); /* another driver has whatever it likes in that place */
+	tags = BPF_CORE_READ(ctrl, tagset);
+	return tags && tags == BPF_CORE_READ(q, tag_set) ? ctrl : NULL;
+}
+
+/* A reset that began unseen: the controller's state tells. */
+ALWAYS bool controller_recovers(struct nvme_ctrl *ctrl)
+{
+	u32 state = BPF_CORE_READ(ctrl, state);
+
+	return state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_RESETTING) ||
+	       state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_CONNECTING);
+}
+
+/* When the last reset of the queue's controller ended, RESET_GOES_ON; 0: there was none of late. */
+ALWAYS u64 queue_reset_end(struct request_queue *q)
+{
+	struct nvme_ctrl *ctrl = any_resets ? queue_controller(q) : NULL;
+	u64 key = (u64)ctrl;
+	struct reset *reset;
+
+	if (!ctrl)
+		return 0;
+	reset = bpf_map_lookup_elem(&resets, &key);
+	if (reset)
+		return reset->end_ns;
+	return controller_recovers(ctrl) ? RESET_GOES_ON : 0;
+}
+
+/* Whether the request was under way while its controller was being reset. */
+ALWAYS bool request_was_reset(struct request *rq)
+{
+	return any_resets && BPF_CORE_READ(rq, start_time_ns) < queue_reset_end(BPF_CORE_READ(rq, q));
+}
+
+/* The worst that has befallen a request by now. */
+ALWAYS u32 request_cause(struct request *rq, const struct request_info *known)
+{
+	if (RARELY(request_was_faulted(rq)))
+		return ABI_CAUSE_IOMMU_FAULT;
+	if (request_was_reset(rq))
+		return ABI_CAUSE_NVME_RESET;
+	return known && known->cause ? known->cause : ABI_CAUSE_BLOCK_IO;
+}
+
+/* The last request that the thread issued, which may be over; NULL: none. */
+ALWAYS struct request *last_request(const struct thread *t)
+{
+	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
+
+	return (struct request *)t->issued[i].request;
+}
+
+/* Whether its controller was being reset at some time since `since_ns`. */
+ALWAYS bool last_was_reset(const struct thread *t, u64 since_ns)
+{
+	struct request *rq = last_request(t);
+
+	return any_resets && rq && queue_reset_end(BPF_CORE_READ(rq, q)) > since_ns;
+}
+
 struct issued_search {
 	const struct thread *t;
-	u32 dev, found;
+	u32 dev, cause; /* cause 0: none is under way */
+	struct request *worst;
 };
 
 /* Whether the i-th request is still the thread's, and not over; 1 ends the loop. */
@@ -210,6 +353,7 @@ static long issued_look(u32 i, struct issued_search *s)
 {
 	struct request *rq;
 	u64 start_ns, bio;
+	u32 cause;
 
 	if (i >= REQUESTS_KEPT)
 		return 1;
@@ -220,20 +364,25 @@ static long issued_look(u32 i, struct issued_search *s)
 	bio = (u64)BPF_CORE_READ(rq, bio);
 	if (!start_ns || !request_same_use(start_ns, bio, s->t->issued[i].ns, s->t->issued[i].bio))
 		return 0;
-	s->dev = s->t->issued[i].dev;
-	s->found = 1;
-	return 1;
+	cause = request_cause(rq, request_known(rq));
+	if (cause > s->cause) {
+		s->dev = s->t->issued[i].dev;
+		s->cause = cause;
+		s->worst = rq;
+	}
+	return 0;
 }
 
-/* Whether a request that the thread issued is under way: asked of the requests themselves, as hooks on their ends would
- * miss those that are merged, or that end while another does on the same CPU. */
-ALWAYS bool request_under_way(const struct thread *t, u32 *dev)
+/* The worst that has befallen a request of the thread's that is under way, 0 when none is: asked of the requests themselves, as hooks
+ * on their ends would miss those that are merged, or that end while another does on the same CPU. */
+ALWAYS u32 request_under_way(const struct thread *t, u32 *dev, struct request **worst)
 {
 	struct issued_search s = { .t = t };
 
 	bpf_loop(REQUESTS_KEPT, issued_look, &s, 0);
 	*dev = s.dev;
-	return s.found;
+	*worst = s.worst;
+	return s.cause;
 }
 
 /* What the running context stands for: the request that this CPU completes, or what its thread carries. NULL when

@@ -10,20 +10,6 @@ ALWAYS u32 writeback_dev(struct backing_dev_info *bdi)
 	return disk ? BPF_CORE_READ(disk, devt) : 0;
 }
 
-/* `timed`: a timer ends that sleep, not a request. */
-ALWAYS void hint_next_sleep(u32 cause, u32 dev, bool timed)
-{
-	struct task_struct *current = bpf_get_current_task_btf();
-	struct thread *t = thread_find(current);
-
-	if (!t || t->hint > cause)
-		return;
-	t->hint_ip = syscall_ip(current);
-	t->hint_timed = timed;
-	t->hint_dev = dev;
-	t->hint = cause;
-}
-
 SEC("tp_btf/folio_wait_writeback")
 int BPF_PROG(on_folio_wait_writeback, struct folio *folio, struct address_space *mapping)
 {

@@ -89,23 +89,33 @@ ALWAYS struct held_back *held_back_of(struct task_struct *task, struct thread *t
 	return held && held->ns > t->sleep_ns ? held : NULL;
 }
 
-/* What a sleep that has not ended yet seems to be. */
-ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t, u64 now)
+/* What a sleep that has not ended yet seems to be; `rq`: what request it is for, if it is for one. */
+ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t, struct request **rq, u64 now)
 {
 	struct wait_row row = { .state = ABI_STALL };
 	struct held_back *held;
 
 	if (!t->expect)
 		return (struct wait_row){ .state = ABI_SLEEP, .cause = kind_so_far(task, t, now) };
+	if (t->expect == EXPECT_SCOPE) {
+		row.cause = scope_cause(t);
+		row.dev = t->scopes.dev;
+		return row;
+	}
 	held = held_back_of(task, t);
 	if (held) {
 		row.cause = ABI_CAUSE_THROTTLE;
 		row.dev = held->dev;
-	} else if (request_under_way(t, &row.dev)) {
-		row.cause = t->hint > ABI_CAUSE_BLOCK_IO ? t->hint : ABI_CAUSE_BLOCK_IO;
+	} else if ((row.cause = request_under_way(t, &row.dev, rq))) {
+		if (t->hint > row.cause)
+			row.cause = t->hint;
 	} else if (t->hint) {
 		row.cause = t->hint;
 		row.dev = t->hint_dev;
+	} else if (waits_for_own_request(t) && last_was_reset(t, t->sleep_ns)) {
+		row.cause =
+		        ABI_CAUSE_NVME_RESET; /* its request is gone, and what it was for is kept for another path */
+		row.dev = t->last_dev;
 	} else {
 		row.state = ABI_SLEEP;
 		row.cause = ABI_WAIT_UNDECIDED;
@@ -115,12 +125,13 @@ ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t, 
 
 /* The part of the sleep `seq` that lies in this window: to its row, with its sample. It is counted when it has `ended`. */
 ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u32 seq, u64 end,
-                        const struct wait_row *row, u32 ended)
+                        const struct wait_row *row, u32 ended, struct request *rq)
 {
 	struct wait_part part = { .kind = ABI_EVENT_INFLIGHT,
 		                  .row = *row,
 		                  .ns = since(end, word_begin(word)),
 		                  .end_ns = end,
+		                  .request = rq,
 		                  .threshold = threshold_ns };
 	u64 tag = sums_of_word(t, word)->tag, whole = since(end, t->sleep_ns);
 
@@ -149,6 +160,7 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 	u64 wake = t->wake_ns == WOKEN ? now - queued_ns(task, t, begin) : t->wake_ns;
 	bool slept = cycle_slept(t, word_begin(word));
 	u32 seq = t->wait_seq;
+	struct request *rq = NULL;
 	struct wait_row row;
 
 	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_index(word))) != word)
@@ -160,12 +172,12 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 		row = wait_row_of(t);
 		if (row.state == ABI_SLEEP)
 			row.cause = kind_so_far(task, t, wake);
-		flush_sleep(task, t, word, seq, wake, &row, 1);
+		flush_sleep(task, t, word, seq, wake, &row, 1, NULL);
 		ledger_charge(t, tag, ABI_RUNQ, now - wake, 0);
 	} else {
 		t->slept_begin = now; /* it goes on in the cycle that begins here */
-		row = inflight_row(task, t, now);
-		flush_sleep(task, t, word, seq, now, &row, 0);
+		row = inflight_row(task, t, &rq, now);
+		flush_sleep(task, t, word, seq, now, &row, 0, rq);
 	}
 }
 
@@ -234,6 +246,23 @@ static long take_orphan(void *map, const u32 *index, u8 *value, void *ctx)
 	return 0;
 }
 
+/* Nobody waits any more for a request that a reset long ago has met. */
+static long forget_reset(void *map, const u64 *controller, struct reset *reset, u64 *now)
+{
+	u64 key = *controller;
+
+	if (reset->end_ns != RESET_GOES_ON && since(*now, reset->end_ns) > RESET_KEPT_NS)
+		bpf_map_delete_elem(&resets, &key);
+	return 0;
+}
+
+ALWAYS void walk_ends(u64 now)
+{
+	bpf_for_each_map_elem(&orphan_buffers, take_orphan, NULL, 0);
+	if (any_resets)
+		bpf_for_each_map_elem(&resets, forget_reset, &now, 0);
+}
+
 SEC("iter/task")
 int on_iter_task(struct bpf_iter__task *ctx)
 {
@@ -243,7 +272,7 @@ int on_iter_task(struct bpf_iter__task *ctx)
 	struct thread *t;
 
 	if (!task)
-		bpf_for_each_map_elem(&orphan_buffers, take_orphan, NULL, 0); /* the walk is over */
+		walk_ends(now);
 	if (!task || serves_others(task))
 		return 0;
 	if (iter_mode & ABI_ITER_ADOPT) {

@@ -34,6 +34,7 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PROG_ARRAY = 3,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
@@ -75,8 +76,17 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
+struct xol_area {
+	unsigned long vaddr; /* where calls that a probe on the return was put on return to */
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	unsigned long start_stack;
+	struct uprobes_state uprobes_state;
 };
 
 struct kernfs_node {
@@ -124,6 +134,8 @@ struct css_set {
 };
 
 struct super_block {
+	u32 s_dev;
+	unsigned long s_magic;
 	struct backing_dev_info *s_bdi;
 };
 
@@ -185,6 +197,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	u64 start_boottime;
 	unsigned long nvcsw;
+	unsigned long nivcsw;
 	struct mm_struct *mm;
 	struct thread_struct thread;
 	struct css_set *cgroups;
@@ -195,13 +208,24 @@ struct task_struct {
 	char comm[16];
 };
 
+struct block_device;
+
 struct gendisk {
 	int major;
 	int first_minor;
+	int flags;
+	void *private_data;         /* the driver's; NVMe's is a struct nvme_ns */
+	struct block_device *part0; /* the whole disk */
 };
+
+#define DISK_HIDDEN                                                                                          \
+	2 /* GENHD_FL_HIDDEN since 5.17: the path to a disk of several paths, which has no name of its own */
+
+struct blk_mq_tag_set;
 
 struct request_queue {
 	struct gendisk *disk; /* in the request queue since 5.15 */
+	struct blk_mq_tag_set *tag_set;
 };
 
 struct blkcg; /* begins with its cgroup_subsys_state */
@@ -222,20 +246,57 @@ struct refcount_struct {
 	atomic_t refs;
 };
 
+struct sbitmap {
+	unsigned int depth;
+};
+
+struct sbitmap_queue {
+	struct sbitmap sb;
+};
+
+/* Since 5.16 the bitmaps lie in here. */
+struct blk_mq_tags {
+	struct sbitmap_queue bitmap_tags;
+	struct sbitmap_queue breserved_tags;
+};
+
+struct blk_mq_hw_ctx {
+	unsigned int queue_num;
+	struct blk_mq_tags *tags;
+	struct blk_mq_tags *sched_tags; /* NULL without a scheduler */
+};
+
 struct request {
 	struct request_queue *q;
+	struct blk_mq_hw_ctx *mq_hctx;
 	struct bio *bio;
 	unsigned int __data_len;
 	u64 start_time_ns;
 	atomic_t ref; /* 0: not in use. A refcount_t of the same name before 5.16 */
+	void *end_io; /* NULL: it ends as requests of file systems do */
 };
 
-struct block_device {
-	struct gendisk *bd_disk;
+#define BLK_MQ_REQ_RESERVED 2
+
+struct blk_mq_alloc_data {
+	struct request_queue *q;
+	unsigned int flags;
+	struct blk_mq_hw_ctx *hctx;
+};
+
+struct bus_type {
+	const char *name;
 };
 
 struct device {
 	u32 devt;
+	struct device *parent;
+	struct bus_type *bus;
+};
+
+struct block_device {
+	struct gendisk *bd_disk;
+	struct device bd_device;
 };
 
 struct backing_dev_info {
@@ -260,6 +321,10 @@ struct kthread {
 
 struct work_struct {
 	void *func;
+};
+
+struct list_head {
+	struct list_head *next;
 };
 
 struct hlist_head {

@@ -32,6 +32,50 @@ ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_p
 		regs_from(to, regs);
 }
 
+/* Also of a thread that is in the kernel. */
+ALWAYS u64 user_sp(struct task_struct *task, struct bpf_perf_event_data *ctx)
+{
+	struct pt_regs *regs;
+
+	if (ctx->regs.cs & 3) {
+		u64 sp = ctx->regs.sp;
+
+		barrier(); /* as in cpu_regs() */
+		return sp;
+	}
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	return regs ? regs->sp : 0;
+}
+
+/* The sample itself, of what `key` says. `rq`: the request that it is in, NULL: none. */
+ALWAYS void cpu_event(struct bpf_perf_event_data *ctx, struct task_struct *task, struct thread *t,
+                      struct stack_buffer *buffer, const struct abi_ledger_key *key, struct request *rq,
+                      u64 window)
+{
+	struct abi_event *event = &buffer->event;
+	u32 flags = 0, len, n_python;
+	long bytes;
+
+	event_head(event, task, t, ABI_EVENT_CPU, key->tag);
+	event->time_ns = bpf_ktime_get_ns();
+	event->duration_ns = cpu_period_ns;
+	event->weight_ns = cpu_period_ns;
+	event->dev = key->dev;
+	event->state = ABI_CPU_STALL;
+	event->cause = key->cause;
+	event->window = window;
+	if (RARELY(cause_has_details(event)))
+		detail_take_inflight(buffer, t, rq);
+	bytes = bpf_get_stack(ctx, event->kstack, sizeof(event->kstack), 0);
+	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
+	cpu_regs(&event->regs, task, ctx);
+	len = copy_user_stack(task, buffer, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
+	calls_restore(t, buffer, event->regs.sp, len);
+	n_python = capture_python(task, t, buffer, len, &flags);
+	event->flags = flags;
+	event_send(buffer, len, n_python);
+}
+
 SEC("perf_event")
 int on_cpu_sample(struct bpf_perf_event_data *ctx)
 {
@@ -39,11 +83,9 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	struct thread *t = thread_find(task);
 	struct abi_ledger_key key;
 	struct stack_buffer *buffer;
-	struct abi_event *event;
-	u32 flags = 0, len = 0, n_python, dev = 0;
-	bool stalled;
+	struct request *rq = NULL;
+	u32 stalled, dev = 0; /* enum abi_cause */
 	void *ledger;
-	long bytes;
 	u64 tag;
 
 	if (!t)
@@ -52,7 +94,17 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	if (t->watches_context && !t->context_known)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_sums(t)->tag;
-	stalled = tag && request_under_way(t, &dev);
+	stalled = tag ? request_under_way(t, &dev, &rq) : 0;
+	if (mapping_goes_on(t)) {
+		t->mapping.sampled =
+		        1; /* told when the call ends: by then it may be slow, which is told whole (dma.bpf.c) */
+		return 0;
+	}
+	calls_check(task, t, user_sp(task, ctx));
+	if (scope_cause_on_cpu(t) > stalled) {
+		stalled = scope_cause_on_cpu(t);
+		dev = t->scopes.dev;
+	}
 	if (!tag || (!stalled && !cpu_baseline))
 		return 0;
 	ledger = ledger_now();
@@ -60,25 +112,9 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	if (!ledger || !buffer)
 		return 0;
 	key_of(&key, t, tag, ABI_CPU_STALL);
-	key.cause = stalled ? ABI_CAUSE_BLOCK_IO : ABI_CAUSE_NONE;
+	key.cause = stalled;
 	key.dev = dev;
 	ledger_add(&key, cpu_period_ns, 1);
-
-	event = &buffer->event;
-	event_head(event, task, t, ABI_EVENT_CPU, tag);
-	event->time_ns = bpf_ktime_get_ns();
-	event->duration_ns = cpu_period_ns;
-	event->weight_ns = cpu_period_ns;
-	event->dev = key.dev;
-	event->state = ABI_CPU_STALL;
-	event->cause = key.cause;
-	event->window = ledger_window(ledger);
-	bytes = bpf_get_stack(ctx, event->kstack, sizeof(event->kstack), 0);
-	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
-	cpu_regs(&event->regs, task, ctx);
-	len = copy_user_stack(task, buffer, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
-	n_python = capture_python(task, t, buffer, len, &flags);
-	event->flags = flags;
-	event_send(buffer, len, n_python);
+	cpu_event(ctx, task, t, buffer, &key, rq, ledger_window(ledger));
 	return 0;
 }

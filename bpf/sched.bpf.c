@@ -266,6 +266,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	if (!t)
 		return 0;
 	python_executed(t);
+	calls_forget(t);
 	if (t->exec_tag) {
 		/* A split of the cycle here would have the hooks' clocks only, and its begin is nobody's time. */
 		thread_rebase(task, t, ABI_ONCPU, bpf_ktime_get_ns());

@@ -14,6 +14,7 @@
 
 #include "bpf/kernel.bpf.h"
 #include "bpf/abi.h"
+#include "bpf/inside.bpf.h"
 
 #define ALWAYS static __always_inline
 
@@ -29,8 +30,9 @@ const volatile __weak __u32 n_buffers = 1; /* the scratch buffers of the CPUs fo
 const volatile __weak __u32 walk_buffer =
         2; /* the one of the walk over all threads, which may be preempted */
 const volatile __weak __u64 cpu_period_ns = 0;
-const volatile __weak bool cpu_baseline = false; /* also sample on-CPU time outside stalls */
-const volatile __weak bool long_waits = false;   /* stacks also of waits that are no stalls, from T on */
+const volatile __weak __u64 dma_threshold_ns = 20000; /* DMA maps that take this long, or longer, are slow */
+const volatile __weak bool cpu_baseline = false;      /* also sample on-CPU time outside stalls */
+const volatile __weak bool long_waits = false;        /* stacks also of waits that are no stalls, from T on */
 const volatile __weak __s64 preempt_count_from_rq = 0; /* where a CPU's preemption count lies; 0: not known */
 const volatile __weak __u32 pause_arg = 0; /* which argument of balance_dirty_pages is its pause; 0: none */
 
@@ -48,6 +50,8 @@ const volatile __weak __u32 filter_level = 0;  /* how deep it lies */
 volatile __weak OWN_LINE __u32 hot_generation = 0; /* odd while the hot programs are attached */
 volatile __weak __u32 any_requests = 0;            /* the map of requests was ever written to */
 volatile __weak __u32 any_works = 0;               /* … of works */
+volatile __weak __u32 any_resets = 0;              /* … of resets */
+volatile __weak __u64 last_fault_ns = 0;           /* when an IOMMU last reported a fault; 0: never */
 volatile __weak __u32 any_uncopied = 0;            /* a sleep that may prove long has no copy of its stack */
 volatile __weak __u32 any_python = 0;              /* Python frames are wanted */
 volatile __weak __u64 threshold_ns =
@@ -124,13 +128,18 @@ enum carried_early {
 /* What the wake of a thread stands for (follow.bpf.h). */
 struct carried {
 	u64 request; /* its address, 0 none */
+	u64 hctx; /* the hardware queue that it was on: the request itself tells only until its tag is freed */
 	u64 since_ns;
 	u32 dev;
 	u16 cause;
 	u8 sticky; /* a journal commit, a work item: lasts over sleeps */
 	u8 ending; /* … and is over when the thread next sleeps; of a mark: the completion is over */
-	u32 depth; /* of a mark: how deep in interrupts the completion runs */
-	u32 early; /* enum carried_early */
+	u16 freed; /* of a mark: the cause of those who wait for what the completion frees */
+	u16 state; /* enum abi_nvme_state of the controller, where that has to do with the cause */
+	u16 unused[2];
+	u32 depth;        /* of a mark: how deep in interrupts the completion runs */
+	u32 early;        /* enum carried_early */
+	u64 reset_end_ns; /* of the last reset of the request's controller (struct reset); 0: there was none */
 };
 
 struct split_part {
@@ -154,7 +163,8 @@ enum expectation {
 	EXPECT_IOWAIT = 1,
 	EXPECT_UNINTERRUPTIBLE = 2,
 	EXPECT_SYSCALL =
-	        3, /* one that waits for I/O of any kind, or whose sleeps ended in a request before */
+	        3,        /* one that waits for I/O of any kind, or whose sleeps ended in a request before */
+	EXPECT_SCOPE = 4, /* in a scope: it is one */
 };
 
 /* Whether the thread issued a request right before it fell asleep. */
@@ -218,8 +228,12 @@ struct thread {
 		u64 request, ns, bio; /* its address, when it was issued, and with what */
 		u32 dev;
 	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
+	struct scopes scopes;
+	struct mapping mapping;
 	u32 n_issued;
 	u32 last_dev; /* of the last request that it issued or that ended a wait of its */
+	u16 issued_cause; /* the worst that befell requests while it issued them since its last sleep (enum abi_cause, 0 nothing) */
+	u16 own_cause; /* … before the present sleep */
 
 	u64 held_tag;
 	struct wait_row held;
@@ -252,12 +266,17 @@ struct thread {
 	u32 reserved_buffer; /* for remote.bpf.c to fill while the thread sleeps */
 	u32 stack_python;    /* Python frames in its slot */
 	struct carried early;
+	struct library_call calls[CALLS_KEPT]; /* the outermost first */
+	u32 n_calls;
+	u32 calls_since; /* hot_generation when they were begun */
 	struct {
 		u64 lists; /* what the interpreter's lists began with when it was last looked for */
 		u64 state[PYTHON_STATES];
 		u32 found, missed;
 		u32 asked;
-	} python; /* python.bpf.h */
+	} python;                 /* python.bpf.h */
+	u64 allocating;           /* a blk_mq_alloc_data, while it is in the scope of tag_wait */
+	struct abi_detail detail; /* detail.bpf.h */
 };
 
 _Static_assert(__builtin_offsetof(struct thread, exec_mark) == 64 - 8, "the first line");
@@ -378,7 +397,8 @@ struct {
 
 struct stack_buffer {
 	struct abi_event event;
-	u8 ustack[ABI_USTACK_MAX + PYTHON_BYTES];
+	u8 ustack[ABI_USTACK_MAX + PYTHON_BYTES + sizeof(struct abi_detail)];
+	struct abi_detail detail; /* to be sent behind the stack, if the event says that it has one */
 	struct {
 		u64 sp, top;
 		u32 copied, faulted;

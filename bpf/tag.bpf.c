@@ -1,5 +1,6 @@
 /* What the workload says of itself: stalltag's USDT probes. */
 #include "bpf/log_take.bpf.h"
+#include "bpf/uprobe.bpf.h"
 #include "bpf/wait.bpf.h"
 
 /* Pushes while nothing is attached yet, or attaching fails, are announced no more often than this. */
@@ -70,6 +71,7 @@ ALWAYS void take_change(u64 record, u64 log)
 SEC("usdt")
 int on_tag_change(struct pt_regs *ctx)
 {
+	KEEP_OWN_STACK(ctx);
 	take_change(PT_REGS_PARM1(ctx), 0);
 	return 0;
 }
@@ -78,6 +80,7 @@ int on_tag_change(struct pt_regs *ctx)
 SEC("usdt")
 int on_tag_log(struct pt_regs *ctx)
 {
+	KEEP_OWN_STACK(ctx);
 	take_change(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
 	return 0;
 }
@@ -94,6 +97,7 @@ int on_tag_lost(struct pt_regs *ctx)
 	u64 which = PT_REGS_PARM1(ctx);
 	u32 counter;
 
+	KEEP_OWN_STACK(ctx);
 	if (which >= LOST_COUNTERS || (only_adopted && !thread_find(bpf_get_current_task_btf())))
 		return 0;
 	counter = lost_counters[which];
@@ -112,6 +116,7 @@ int on_tag_process(struct pt_regs *ctx)
 	struct context_scratch *s;
 	struct thread *t;
 
+	KEEP_OWN_STACK(ctx);
 	if (only_adopted && !thread_find(task))
 		return 0;
 	t = thread_find_or_create(task, now, ABI_ONCPU);

@@ -14,8 +14,10 @@
 #define STALLPROF_WAIT_BPF_H
 
 #include "bpf/capture.bpf.h"
+#include "bpf/detail.bpf.h"
 #include "bpf/follow.bpf.h"
 #include "bpf/kind.bpf.h"
+#include "bpf/scope.bpf.h"
 
 /* A wake that comes within this time may have been before the sleep was complete. */
 #define SOON_NS 100000
@@ -36,7 +38,10 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 
 	t->kind = ABI_WAIT_OTHER;
 	t->file.assumed = 0;
-	if (waits_for_io(nr) && !(task_state & TASK_UNINTERRUPTIBLE)) {
+	scopes_check(t, regs);
+	if (scope_cause(t)) {
+		t->expect = EXPECT_SCOPE;
+	} else if (waits_for_io(nr) && !(task_state & TASK_UNINTERRUPTIBLE)) {
 		t->expect = EXPECT_SYSCALL; /* for several things at once, whatever the flag says */
 	} else if (BPF_CORE_READ_BITFIELD(task, in_iowait)) {
 		t->expect = EXPECT_IOWAIT;
@@ -53,6 +58,20 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 	}
 }
 
+/* The thread is about to sleep for `cause`. `timed`: a timer ends that sleep, not a request. */
+ALWAYS void hint_next_sleep(u32 cause, u32 dev, bool timed)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *t = thread_find(current);
+
+	if (!t || t->hint > cause)
+		return;
+	t->hint_ip = syscall_ip(current);
+	t->hint_timed = timed;
+	t->hint_dev = dev;
+	t->hint = cause;
+}
+
 /* What a tracepoint announced holds for a sleep in the same call, and of the kind that it announced. */
 ALWAYS void hint_check(struct task_struct *task, struct thread *t)
 {
@@ -60,6 +79,14 @@ ALWAYS void hint_check(struct task_struct *task, struct thread *t)
 
 	if (RARELY(t->hint) && (!may_be || t->hint_ip != syscall_ip(task)))
 		t->hint = 0;
+}
+
+/* It is a stall already, also if its end is not seen and the scope is left when that is noticed. */
+ALWAYS void wait_in_scope(struct thread *t)
+{
+	t->row.state = ABI_STALL;
+	t->row.cause = scope_cause(t);
+	t->row.dev = t->scopes.dev;
 }
 
 ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_state, u64 now)
@@ -71,7 +98,13 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->row.cause = 0;
 	t->own_request = t->has_issued ? OWN_REQUEST_ISSUED : OWN_REQUEST_NONE;
 	t->has_issued = 0;
+	t->own_cause = t->issued_cause;
+	t->issued_cause = 0;
+	if (regs)
+		calls_check(task, t, regs->sp);
 	wait_expect(task, t, regs, task_state, now);
+	if (RARELY(t->expect == EXPECT_SCOPE))
+		wait_in_scope(t);
 	hint_check(task, t);
 	buffer_release(t);
 	if (!t->expect && !long_waits)
@@ -88,6 +121,29 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 ALWAYS bool waits_for_own_request(const struct thread *t)
 {
 	return t->expect == EXPECT_IOWAIT && t->own_request == OWN_REQUEST_ISSUED;
+}
+
+/* What is known of the request of its own that it waited for, as nobody was followed: what a window that it lasted over has told, that
+ * the controller was reset meanwhile, or what befell it when it was issued. */
+NOW_AND_THEN u32 cause_of_own_request(const struct thread *t)
+{
+	if (t->told_ns && t->told_seq == t->wait_seq && t->told.state == ABI_STALL)
+		return t->told.cause;
+	if (RARELY(request_was_faulted(last_request(t))))
+		return ABI_CAUSE_IOMMU_FAULT;
+	if (last_was_reset(t, t->sleep_ns))
+		return ABI_CAUSE_NVME_RESET;
+	return t->own_cause ? t->own_cause : ABI_CAUSE_BLOCK_IO;
+}
+
+/* What a sleep is that the end of `from`'s request ended. The request may be younger than the sleep: what waits for a controller is
+ * handed to another path, or begins anew. */
+ALWAYS u32 cause_of_carried(const struct thread *t, const struct carried *from)
+{
+	if (RARELY(from->reset_end_ns) && from->reset_end_ns > t->sleep_ns &&
+	    from->cause < ABI_CAUSE_NVME_RESET)
+		return ABI_CAUSE_NVME_RESET;
+	return from->cause;
 }
 
 ALWAYS void wait_learn(struct task_struct *task, struct thread *t)
@@ -110,32 +166,41 @@ ALWAYS void iowait_unexplained(struct thread *t)
 /* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. */
 ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct carried *from)
 {
-	u32 hint = t->hint;
+	u32 hint = t->hint, scope = scope_cause(t);
 
 	if (hint && t->hint_timed)
 		from = NULL; /* whatever completes when its timer fires */
+	if (hint < scope)
+		hint = scope;
 	if (from) {
 		if (!t->expect && t->kind == ABI_WAIT_SLEEP)
 			return; /* a timer that fired while a request completed */
 		wait_learn(task, t);
 		t->last_dev = from->dev;
 		t->row.dev = from->dev;
-		t->row.cause = from->cause > hint ? from->cause : hint;
+		t->row.cause = cause_of_carried(t, from);
+		if (t->row.cause < hint) {
+			t->row.cause = hint;
+			if (scope == hint && t->scopes.dev)
+				t->row.dev = t->scopes.dev;
+		}
 	} else if (hint) {
-		t->row.dev = t->hint_dev;
+		t->row.dev = scope == hint ? t->scopes.dev : t->hint_dev;
 		t->row.cause = hint;
-		if (!t->hint_dev)
+		if (!t->row.dev && scope != hint)
 			COUNT(device_unknown);
 	} else if (waits_for_own_request(t)) {
 		COUNT(wakes_unseen);
 		t->row.dev = t->last_dev;
-		t->row.cause = ABI_CAUSE_BLOCK_IO;
+		t->row.cause = cause_of_own_request(t);
 	} else {
 		if (t->expect == EXPECT_IOWAIT)
 			iowait_unexplained(t);
 		return;
 	}
 	t->row.state = ABI_STALL;
+	if (RARELY(t->row.cause >= ABI_CAUSE_TAG_WAIT))
+		detail_decide(t, from);
 }
 
 /* The sleep ends, by what `from` stands for. The clock is read only where it may be a stall; of others the scheduler's clocks tell later
@@ -201,7 +266,8 @@ struct wait_part {
 	struct wait_row row;
 	u32 kind; /* enum abi_event_kind */
 	u64 ns, end_ns, threshold;
-	bool kernel_gone; /* the task's kernel stack is not that of the wait any more */
+	struct request *request; /* that it goes on for; NULL: another thing, or it has ended */
+	bool kernel_gone;        /* the task's kernel stack is not that of the wait any more */
 };
 
 /* Whether what earlier windows were told of the sleep was something else. */
@@ -267,6 +333,8 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 	if (!buffer || !ledger)
 		return;
 	wait_event(task, t, &buffer->event, part, ledger_window(ledger));
+	if (RARELY(cause_has_details(&buffer->event)))
+		detail_take(buffer, t);
 	event_send(buffer, len, n_python);
 }
 
@@ -294,6 +362,8 @@ ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, con
 		wait_event_bare(task, buffer);
 	}
 	wait_event(task, t, &buffer->event, part, ledger_window(ledger));
+	if (RARELY(cause_has_details(&buffer->event)))
+		detail_take_inflight(buffer, t, part->request);
 	if (t->wait_seq == seq && t->state == ABI_SLEEP && t->stack_buffer == index)
 		event_send(buffer, len, n_python);
 }

@@ -35,18 +35,41 @@ struct findings {
 	char why_not[2048];        /* that cannot be: a line, and what the verifier said below it */
 };
 
+struct choices {
+	bool json;
+	struct config *config;
+};
+
+enum { KEY_NO_CAUSE = 256 };
+
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
+	{ "config", 'c', "FILE", 0, "with the causes off that are off in this configuration", 0 },
+	{ "no-cause", KEY_NO_CAUSE, "NAME", 0, "with this cause off, as in record; may be repeated", 0 },
 	{ 0 },
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	bool *json = state->input;
+	struct choices *choices = state->input;
+	struct config *loaded;
+	char err[512];
 
 	switch (key) {
 	case 'j':
-		*json = true;
+		choices->json = true;
+		return 0;
+	case 'c':
+		if (config_load(arg, &loaded, err, sizeof(err)))
+			usage_error(state, "%s", err);
+		config_free(choices->config);
+		choices->config = loaded;
+		return 0;
+	case KEY_NO_CAUSE:
+		if (probe_cause_stays(arg))
+			usage_error(state, "--no-cause %s: %s", arg, probe_cause_stays(arg));
+		if (config_add_cause_off(choices->config, arg, err, sizeof(err)))
+			usage_error(state, "--no-cause: %s", err);
 		return 0;
 	case ARGP_KEY_ARG:
 		usage_error(state, "unexpected argument %s", arg);
@@ -101,9 +124,12 @@ static void add_privilege(struct findings *found, enum privilege privilege)
 }
 
 /* Has the tracer attach every hook for a moment, as nothing else shows that it can be. */
-static void try_hooks(struct findings *found)
+static void try_hooks(struct findings *found, const struct config_sampling *sampling)
 {
-	struct tracer_opts opts = { .cpu_hz = 1, .host = found->probes };
+	struct tracer_opts opts = { .cpu_hz = 1,
+		                    .host = found->probes,
+		                    .causes_off = sampling->causes_off,
+		                    .n_causes_off = sampling->cause_off_count };
 	const struct tracer_probes only_process = { .process = true };
 
 	if (host_check(&found->host, found->why_not, sizeof(found->why_not)))
@@ -309,18 +335,24 @@ static void print_json(const struct findings *found)
 int cmd_doctor(int argc, char **argv)
 {
 	struct findings found = { 0 };
-	bool json = false, can_record;
+	struct choices choices = { .config = config_default() };
+	bool can_record;
 
-	usage_parse(&argp, "stallprof doctor", argc, argv, 0, &json);
+	if (!choices.config) {
+		fprintf(stderr, "stallprof doctor: out of memory\n");
+		return 1;
+	}
+	usage_parse(&argp, "stallprof doctor", argc, argv, 0, &choices);
 	libbpf_set_print(NULL); /* what it finds missing is in the report */
 	host_facts_read(&found.host);
 	host_facts_read_symbols(&found.host);
 	found.probes = probe_host_new(privileges_have(&found.host.privileges, PRIVILEGE_MODULE_HOOKS));
-	try_hooks(&found);
+	try_hooks(&found, &choices.config->sampling);
 	collect_facts(&found);
-	(json ? print_json : print_text)(&found);
+	(choices.json ? print_json : print_text)(&found);
 	can_record = found.tracer;
 	tracer_free(found.tracer);
 	probe_host_free(found.probes);
+	config_free(choices.config);
 	return can_record ? 0 : 1;
 }

@@ -11,6 +11,7 @@
 
 #include "profiler/config/config.h"
 #include "profiler/top/top.h"
+#include "profiler/tracer/probe_table.h"
 #include "profiler/cli/usage.h"
 #include "profiler/symbols/user_cache.h"
 
@@ -27,6 +28,7 @@ enum {
 	KEY_DURATION,
 	KEY_LABEL,
 	KEY_CGROUP,
+	KEY_NO_CAUSE,
 	KEY_SETTING, /* from here on: one key a row of `settings` */
 };
 
@@ -49,6 +51,8 @@ static const struct setting {
 	  "stacks of waits that are no stalls: long (from T on), none, auto (long without --push)" },
 	{ GROUP_SAMPLING, "min-duration-ns", "sampling.min_duration_ns", "NS",
 	  "shorter waits get no stack, only a ledger row" },
+	{ GROUP_SAMPLING, "dma-threshold", "sampling.dma_threshold_ns", "NS",
+	  "DMA maps from that length on are dma_map (20000)" },
 	{ GROUP_SAMPLING, "cpu-hz", "sampling.cpu_hz", "HZ",
 	  "samples of on-CPU time inside stalls (99; 0: none)" },
 	{ GROUP_SAMPLING, "baseline", "sampling.baseline_hz", "HZ",
@@ -96,6 +100,8 @@ static const struct argp_option own_options[] = {
 	  GROUP_RUN },
 	{ "quiet", 'q', NULL, 0, "no live line (of -p and -a) and no summary", GROUP_RUN },
 	{ NULL, 0, NULL, 0, "What is sampled:", GROUP_SAMPLING },
+	{ "no-cause", KEY_NO_CAUSE, "NAME", 0,
+	  "do not look for this cause, as doctor names it; may be repeated", GROUP_SAMPLING },
 	{ NULL, 0, NULL, 0, "Names of functions:", GROUP_SYMBOLS },
 	{ NULL, 0, NULL, 0, "Pushing to Pyroscope:", GROUP_PUSH },
 	{ "label", KEY_LABEL, "NAME=VALUE", 0, "a further label of pushed series; may be repeated",
@@ -148,6 +154,17 @@ static void add_label(struct argp_state *state, struct record_options *o, char *
 	*equals = '\0';
 	if (config_add_label(o->config, arg, equals + 1, err, sizeof(err)))
 		usage_error(state, "--label: %s", err);
+}
+
+static void switch_off(struct argp_state *state, struct config *config, const char *cause)
+{
+	const char *stays = probe_cause_stays(cause);
+	char err[512];
+
+	if (stays)
+		usage_error(state, "--no-cause %s: %s", cause, stays);
+	if (config_add_cause_off(config, cause, err, sizeof(err)))
+		usage_error(state, "--no-cause: %s", err);
 }
 
 static void add_pid(struct argp_state *state, struct record_options *o, const char *arg)
@@ -219,6 +236,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_CGROUP:
 		if (config_add_cgroup(o->config, arg, err, sizeof(err)))
 			usage_error(state, "%s", err);
+		return 0;
+	case KEY_NO_CAUSE:
+		switch_off(state, o->config, arg);
 		return 0;
 	case ARGP_KEY_ARGS:
 		o->command = state->argv + state->next;

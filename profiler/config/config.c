@@ -69,6 +69,9 @@ void config_free(struct config *config)
 		free(config->tags.rules[i].match);
 		free(config->tags.rules[i].class);
 	}
+	for (size_t i = 0; i < config->sampling.cause_off_count; i++)
+		free(config->sampling.causes_off[i]);
+	free(config->sampling.causes_off);
 	for (size_t i = 0; i < config->filters.cgroup_count; i++)
 		free(config->filters.cgroups[i]);
 	free(config->labels);
@@ -245,6 +248,23 @@ int config_add_pid(struct config *config, const char *pid, char *err, size_t err
 	filters->pids = pids;
 	pids[filters->pid_count++] = (uint32_t)number;
 	return 0;
+}
+
+int config_add_cause_off(struct config *config, const char *cause, char *err, size_t err_size)
+{
+	struct config_sampling *sampling = &config->sampling;
+	char **causes;
+
+	if (!*cause || !config_line_passes(cause))
+		return refuse_text("sampling.causes_off", cause, "a cause, see stallprof doctor", err,
+		                   err_size);
+	causes =
+	        grow(sampling->causes_off, sampling->cause_off_count, CONFIG_CAUSES_OFF_MAX, sizeof(*causes));
+	if (!causes)
+		return list_failed("sampling.causes_off", CONFIG_CAUSES_OFF_MAX, err, err_size);
+	sampling->causes_off = causes;
+	causes[sampling->cause_off_count] = strdup(cause);
+	return causes[sampling->cause_off_count++] ? 0 : out_of_memory(err, err_size);
 }
 
 int config_add_cgroup(struct config *config, const char *cgroup, char *err, size_t err_size)

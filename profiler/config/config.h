@@ -28,7 +28,8 @@
 /* What the agent reads when it is given no file. */
 #define CONFIG_FILE "/etc/stallprof/stallprof.yaml"
 
-#define CONFIG_FILTERS_MAX 1024
+#define CONFIG_FILTERS_MAX    1024
+#define CONFIG_CAUSES_OFF_MAX 64
 
 struct config_label {
 	char *name;
@@ -65,11 +66,14 @@ struct config_sampling {
 	uint64_t budget_bytes_per_second; /* T grows to hold it; 0: T stays */
 	uint64_t cpu_hz;                  /* on-CPU samples inside stalls; 0: none */
 	uint64_t baseline_hz;             /* on-CPU samples outside of them; 0: none */
+	uint64_t dma_threshold_ns;        /* DMA maps from that length on are slow */
 	uint64_t min_duration_ns;         /* shorter waits get no stack, only their ledger row */
 	uint64_t stack_copy_bytes;
 	uint64_t max_stalled_threads; /* stacks held at once */
 	uint64_t ring_bytes;
-	char *waits; /* config_long_waits() */
+	char *waits;       /* config_long_waits() */
+	char **causes_off; /* whose hooks are not attached */
+	size_t cause_off_count;
 };
 
 #define CONFIG_NO_CACHE "none"
@@ -120,6 +124,8 @@ int config_add_tag_rule(struct config *config, const char *match, const char *cl
                         size_t err_size);
 int config_add_pid(struct config *config, const char *pid, char *err, size_t err_size);
 int config_add_cgroup(struct config *config, const char *cgroup, char *err, size_t err_size);
+/* Whether there is such a cause, the tracer knows. */
+int config_add_cause_off(struct config *config, const char *cause, char *err, size_t err_size);
 
 /* Whether all series have this label. */
 bool config_has_label(const struct config *config, const char *name);

@@ -53,7 +53,8 @@ static bool is_name(const char *name)
 bool config_label_name_passes(const char *name)
 {
 	static const char *const ours[] = {
-		"service_name", "stall", "ai_tag", "device", "span_id", "trace_id"
+		"service_name", "stall",  "ai_tag",   "device",           "span_id",
+		"trace_id",     "driver", "timeline", "controller_state", "pool",
 	};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
@@ -161,6 +162,7 @@ const struct config_setting config_settings[] = {
 	       64 * 1024, GIB, .or_zero = true),
 	NUMBER(SECTION_SAMPLING, "cpu_hz", sampling.cpu_hz, 99, 1, 1000, .or_zero = true),
 	NUMBER(SECTION_SAMPLING, "baseline_hz", sampling.baseline_hz, 0, 1, 1000, .or_zero = true),
+	NUMBER(SECTION_SAMPLING, "dma_threshold_ns", sampling.dma_threshold_ns, 20000, 0, 60000000000),
 	NUMBER(SECTION_SAMPLING, "min_duration_ns", sampling.min_duration_ns, 0, 0, 60000000000),
 	NUMBER(SECTION_SAMPLING, "stack_copy_bytes", sampling.stack_copy_bytes, 65536, 1024, 65536),
 	NUMBER(SECTION_SAMPLING, "max_stalled_threads", sampling.max_stalled_threads, 256, 1, 65536),

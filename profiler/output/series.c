@@ -5,9 +5,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "profiler/format/tag_hash.h"
 
 const struct series series_table[] = {
 	{ "block", { "contentions", "delay" }, { "contentions", "count" } },
@@ -81,13 +78,13 @@ static int grow(struct extraction *x, size_t n_ids, size_t n_labels)
 	return n_ids <= x->ids_room && n_labels <= x->labels_room ? 0 : -ENOMEM;
 }
 
-/* Fills x->labels; returns how many. */
+/* Fills x->labels; returns how many. Samples that only numbers tell apart become one. */
 static size_t choose_labels(struct extraction *x, const struct profile_sample_view *sample)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < sample->n_labels; i++)
-		if (strcmp(sample->labels[i].key, TAG_HASH_LABEL) != 0)
+		if (sample->labels[i].str)
 			x->labels[n++] = sample->labels[i];
 	return n;
 }

@@ -21,7 +21,7 @@ extern const unsigned int series_table_len;
 
 /*
  * Makes a new profile with just the series' types and the samples that have a value in them; `period` as wanted by
- * its period type. Comments are copied. Notes and the labels TAG_HASH_LABEL, which no server shows, are left out.
+ * its period type. Comments are copied. Notes and numeric labels, which no server shows, are left out.
  * *out is NULL when no sample has a value (which is no error). 0 or -errno; -ENOENT: the profile lacks a type.
  */
 int series_extract(const struct profile *from, const struct series *series, int64_t period, size_t max_bytes,

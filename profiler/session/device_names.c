@@ -1,32 +1,40 @@
-/* Reads names of block devices from sysfs, and caches them. */
+/* Reads names of block devices from sysfs, of file systems without one from lists of mounts, and caches them. */
 
 #include "profiler/session/device_names.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+/* The number of a file system without a device is given to another once it is unmounted. */
+#define MOUNT_KNOWN_S 10
+
 struct device_name {
 	uint32_t dev;
-	char name[64];
+	time_t looked_s; /* when its mount was looked for */
+	char name[256];
 	UT_hash_handle hh;
 };
 
 struct device_names {
 	struct device_name *by_dev;
-	char sysfs[128];
+	char sysfs[128], proc[128];
 };
 
-struct device_names *device_names_new(const char *sysfs)
+struct device_names *device_names_new(const char *sysfs, const char *proc)
 {
 	struct device_names *names = calloc(1, sizeof(*names));
 
-	if (names)
-		snprintf(names->sysfs, sizeof(names->sysfs), "%s", sysfs ? sysfs : "/sys");
+	if (!names)
+		return NULL;
+	snprintf(names->sysfs, sizeof(names->sysfs), "%s", sysfs ? sysfs : "/sys");
+	snprintf(names->proc, sizeof(names->proc), "%s", proc ? proc : "/proc");
 	return names;
 }
 
@@ -60,23 +68,96 @@ static void read_name(const struct device_names *names, struct device_name *entr
 	snprintf(entry->name, sizeof(entry->name), "%.63s", base ? base + 1 : target);
 }
 
-const char *device_names_of(struct device_names *names, uint32_t dev)
+/* Copies a word of mountinfo, in which "\040" stands for a space. */
+static void copy_word(char *to, size_t size, const char *word)
+{
+	unsigned int octal;
+	size_t n = 0;
+
+	while (*word && *word != ' ' && *word != '\n' && n + 1 < size) {
+		if (*word == '\\' && sscanf(word + 1, "%3o", &octal) == 1) {
+			to[n++] = (char)octal;
+			word += 4;
+		} else {
+			to[n++] = *word++;
+		}
+	}
+	to[n] = '\0';
+}
+
+/* Whether the line of mountinfo is of that device; then `name` is what was mounted. */
+static bool mount_of(const char *line, unsigned int minor, char *name, size_t size)
+{
+	unsigned int major_here, minor_here;
+	const char *rest = strstr(line, " - "); /* then: type, source, options */
+	const char *source = rest ? strchr(rest + 3, ' ') : NULL;
+
+	if (!source || sscanf(line, "%*d %*d %u:%u", &major_here, &minor_here) != 2 || major_here ||
+	    minor_here != minor)
+		return false;
+	copy_word(name, size, source + 1);
+	return *name != '\0';
+}
+
+/* Looks through the mounts that `who` (a pid, "self") sees. */
+static bool read_mounts(const struct device_names *names, const char *who, struct device_name *entry)
+{
+	char path[192], *line = NULL;
+	bool found = false;
+	size_t size = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s/mountinfo", names->proc, who);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (!found && getline(&line, &size, file) > 0)
+		found = mount_of(line, entry->dev & 0xfffff, entry->name, sizeof(entry->name));
+	free(line);
+	fclose(file);
+	return found;
+}
+
+/* A name that is not found again stays: processes end, and file systems are unmounted, before their window does. */
+static void look_for_mount(const struct device_names *names, struct device_name *entry, uint32_t pid)
+{
+	struct timespec now;
+	char who[16];
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (entry->looked_s && now.tv_sec - entry->looked_s < MOUNT_KNOWN_S)
+		return;
+	snprintf(who, sizeof(who), "%u", pid);
+	if (read_mounts(names, "self", entry) || read_mounts(names, who, entry))
+		entry->looked_s = now.tv_sec + 1;
+}
+
+static struct device_name *entry_of(struct device_names *names, uint32_t dev)
 {
 	struct device_name *entry;
 
-	if (!dev)
-		return "";
 	HASH_FIND(hh, names->by_dev, &dev, sizeof(dev), entry);
 	if (entry)
-		return entry->name;
+		return entry;
 	entry = calloc(1, sizeof(*entry));
 	if (!entry)
-		return "";
+		return NULL;
 	entry->dev = dev;
 	read_name(names, entry);
 	HASH_ADD(hh, names->by_dev, dev, sizeof(entry->dev), entry);
 	if (entry->hh.tbl)
-		return entry->name;
+		return entry;
 	free(entry);
-	return "";
+	return NULL;
+}
+
+const char *device_names_of(struct device_names *names, uint32_t dev, uint32_t pid)
+{
+	struct device_name *entry = dev ? entry_of(names, dev) : NULL;
+
+	if (!entry)
+		return "";
+	if (!(dev >> 20))
+		look_for_mount(names, entry, pid);
+	return entry->name;
 }

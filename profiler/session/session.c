@@ -56,7 +56,10 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 	unsigned int hz = config_clock_hz(session->config);
 	struct tracer_opts opts = {
 		.threshold_ns = sampling_threshold_first(sampling),
+		.dma_threshold_ns = sampling->dma_threshold_ns,
 		.min_duration_ns = sampling->min_duration_ns,
+		.causes_off = sampling->causes_off,
+		.n_causes_off = sampling->cause_off_count,
 		.stack_copy_bytes = sampling->stack_copy_bytes,
 		.max_stalled_threads = sampling->max_stalled_threads,
 		.ring_bytes = sampling->ring_bytes,
@@ -87,7 +90,7 @@ static int open_tables(struct session *session)
 	                                        symbol_saver_beside(session->saver));
 	session->tags = tag_names_new();
 	session->classes = tag_classes_new(config->tags.max_classes);
-	session->devices = device_names_new(NULL);
+	session->devices = device_names_new(NULL, NULL);
 	if (!session->symbolizer || !session->tags || !session->classes || !session->devices ||
 	    add_rules(session))
 		return -ENOMEM;
@@ -105,6 +108,7 @@ static int open_tables(struct session *session)
 	session->deps.processes = session->processes;
 	session->deps.without_rank = config_has_label(config, "rank");
 	session->deps.resolver = session->resolver;
+	session->deps.symbolizer = session->symbolizer;
 	session->deps.max_bytes = WINDOW_BYTES_MAX;
 	session->current = window_new(&session->deps);
 	return session->resolver && session->current ? 0 : -ENOMEM;

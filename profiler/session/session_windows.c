@@ -10,6 +10,7 @@
 #include "profiler/tracer/host_steal.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
+#include "profiler/session/fault_line.h"
 #include "profiler/session/session_state.h"
 #include "profiler/session/stack_resolve.h"
 #include "profiler/format/stamp.h"
@@ -27,9 +28,15 @@ void session_on_event(void *ctx, const struct abi_event *event)
 {
 	struct session *session = ctx;
 	struct window **window = &session->current;
+	char line[160];
 
 	if (event->kind == ABI_EVENT_TAGGED) {
 		tag_watch_met(session->watch, event->tgid);
+		return;
+	}
+	if (event->kind == ABI_EVENT_IOMMU_FAULT) {
+		fault_line(event, line, sizeof(line));
+		session->say(line);
 		return;
 	}
 	if (session->first_of_next && event->window >= session->first_of_next)

@@ -11,6 +11,7 @@
 #include "pprof/profile.h"
 #include "profiler/symbols/debug_package.h"
 #include "profiler/process/process_table.h"
+#include "profiler/session/hook_frames.h"
 #include "profiler/session/python_merge.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/remote_stack.h"
@@ -115,6 +116,7 @@ static int resolve_kernel(struct stack_resolver *resolver, const struct abi_even
 {
 	/* The first frame of a sleeping thread is a return address, too; that of a sampled one is not. */
 	bool is_caller = event->kind != ABI_EVENT_CPU;
+	struct hook_frames hooks = { .hooked = false };
 	struct sym_result result;
 	uint32_t i;
 	int err = 0;
@@ -122,7 +124,8 @@ static int resolve_kernel(struct stack_resolver *resolver, const struct abi_even
 	for (i = 0; i < event->kstack_len && i < ABI_KSTACK_MAX && !err; i++) {
 		if (symbolizer_kernel(resolver->symbolizer, event->kstack[i], is_caller, &result))
 			continue;
-		err = push(ids, n, location_of(profile, &result));
+		if (!hook_frames_skips(&hooks, result.frames[result.n_frames - 1].function))
+			err = push(ids, n, location_of(profile, &result));
 		is_caller = !symbolizer_kernel_entry(&result);
 	}
 	return err;

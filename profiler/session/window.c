@@ -8,6 +8,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/process/process_table.h"
+#include "profiler/session/detail_labels.h"
 #include "profiler/session/stack_pool.h"
 #include "profiler/tags/tag_names.h"
 #include "profiler/session/window_state.h"
@@ -27,6 +28,19 @@ const char *window_cause_name(unsigned int cause)
 		[ABI_CAUSE_WRITEBACK] = "writeback",
 		[ABI_CAUSE_JOURNAL] = "journal",
 		[ABI_CAUSE_THROTTLE] = "throttle",
+		[ABI_CAUSE_TAG_WAIT] = "tag_wait",
+		[ABI_CAUSE_NFS_READ] = "nfs_read",
+		[ABI_CAUSE_NFS_WRITE] = "nfs_write",
+		[ABI_CAUSE_DMA_MAP] = "dma_map",
+		[ABI_CAUSE_DMA_BOUNCE] = "dma_bounce",
+		[ABI_CAUSE_GPU_SYNC] = "gpu_sync",
+		[ABI_CAUSE_COLLECTIVE] = "collective",
+		[ABI_CAUSE_GPU_RING] = "gpu_ring",
+		[ABI_CAUSE_GPU_FENCE] = "gpu_fence",
+		[ABI_CAUSE_NVME_TIMEOUT] = "nvme_timeout",
+		[ABI_CAUSE_NVME_ABORT] = "nvme_abort",
+		[ABI_CAUSE_NVME_RESET] = "nvme_reset",
+		[ABI_CAUSE_IOMMU_FAULT] = "iommu_fault",
 		[ABI_WAIT_OTHER] = "other",
 		[ABI_WAIT_LOCK] = "lock",
 		[ABI_WAIT_PIPE] = "pipe",
@@ -62,14 +76,20 @@ struct window *window_new(const struct window_deps *deps)
 	return window;
 }
 
+static void sample_free(struct sample *sample)
+{
+	free(sample->detail);
+	free(sample->ids);
+	free(sample);
+}
+
 static void row_free(struct window *window, struct row *row)
 {
 	struct sample *sample, *next;
 
 	HASH_ITER (hh, row->samples, sample, next) {
 		HASH_DEL(row->samples, sample);
-		free(sample->ids);
-		free(sample);
+		sample_free(sample);
 	}
 	HASH_DEL(window->rows, row);
 	free(row);
@@ -153,46 +173,80 @@ static void add_main_binary(struct window *window, const struct abi_event *event
 		                process->program[0] ? process->program : process->comm, NULL, true, false);
 }
 
-static uint64_t hash_ids(const int64_t *ids, size_t n)
+static uint64_t hash_words(uint64_t hash, const void *words, size_t n)
 {
-	uint64_t hash = 0xcbf29ce484222325ULL;
+	uint64_t word;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		hash = (hash ^ (uint64_t)ids[i]) * 0x9e3779b97f4a7c15ULL;
+		memcpy(&word, (const char *)words + i * sizeof(word), sizeof(word));
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
 		hash ^= hash >> 29;
 	}
 	return hash;
 }
 
-static struct sample *sample_get(struct row *row, const int64_t *ids, size_t n)
+/* A stack, and what else is told of the wait. */
+struct told {
+	const int64_t *ids;
+	size_t n;
+	const struct abi_detail *detail; /* NULL: nothing */
+};
+
+static bool same_told(const struct sample *sample, const struct told *told)
 {
-	uint64_t hash = hash_ids(ids, n);
+	if (sample->n != told->n || memcmp(sample->ids, told->ids, told->n * sizeof(*told->ids)) ||
+	    !sample->detail != !told->detail)
+		return false;
+	return !told->detail || !memcmp(sample->detail, told->detail, sizeof(*told->detail));
+}
+
+static void *copy_of(const void *bytes, size_t size)
+{
+	void *copy = malloc(size);
+
+	return copy ? memcpy(copy, bytes, size) : NULL;
+}
+
+/* NULL without memory. */
+static struct sample *sample_new(const struct told *told)
+{
+	struct sample *sample = calloc(1, sizeof(*sample));
+
+	if (!sample)
+		return NULL;
+	sample->n = told->n;
+	sample->ids = copy_of(told->ids, told->n * sizeof(*told->ids));
+	if (told->detail)
+		sample->detail = copy_of(told->detail, sizeof(*told->detail));
+	if (sample->ids && (sample->detail || !told->detail))
+		return sample;
+	sample_free(sample);
+	return NULL;
+}
+
+static struct sample *sample_get(struct row *row, const struct told *told)
+{
+	uint64_t hash = hash_words(0xcbf29ce484222325ULL, told->ids, told->n);
 	struct sample *sample;
 
+	if (told->detail)
+		hash = hash_words(hash, told->detail, sizeof(*told->detail) / sizeof(hash));
 	HASH_FIND(hh, row->samples, &hash, sizeof(hash), sample);
-	while (sample && (sample->n != n || memcmp(sample->ids, ids, n * sizeof(*ids)))) {
-		hash++; /* another stack has this hash: take the next that is free */
+	while (sample && !same_told(sample, told)) {
+		hash++; /* another has this hash: take the next that is free */
 		HASH_FIND(hh, row->samples, &hash, sizeof(hash), sample);
 	}
 	if (sample)
 		return sample;
-	sample = calloc(1, sizeof(*sample));
+	sample = sample_new(told);
 	if (!sample)
 		return NULL;
-	sample->ids = malloc(n * sizeof(*ids));
-	if (!sample->ids) {
-		free(sample);
-		return NULL;
-	}
-	memcpy(sample->ids, ids, n * sizeof(*ids));
-	sample->n = n;
-	sample->stack_hash = hash;
-	HASH_ADD(hh, row->samples, stack_hash, sizeof(sample->stack_hash), sample);
+	sample->hash = hash;
+	HASH_ADD(hh, row->samples, hash, sizeof(sample->hash), sample);
 	if (sample->hh.tbl)
 		return sample;
-	free(sample->ids);
-	free(sample);
+	sample_free(sample);
 	return NULL;
 }
 
@@ -219,12 +273,16 @@ void window_lose_event(struct window *window, const struct abi_event *event)
 	count_lost(window, event, 0);
 }
 
-/* The row's sample with the stack in window->ids. */
-static int sample_of(struct window *window, const struct abi_ledger_key *key, size_t n, struct row **row,
-                     struct sample **sample)
+/* The row's sample with that stack, and with the detail if that is of the row's cause. */
+static int sample_of(struct window *window, const struct abi_ledger_key *key, const struct told *told,
+                     struct row **row, struct sample **sample)
 {
+	struct told of_row = *told;
+
+	if (told->detail && (key->state == ABI_SLEEP || key->cause != told->detail->cause))
+		of_row.detail = NULL;
 	*row = row_get(window, key);
-	*sample = *row ? sample_get(*row, window->ids, n) : NULL;
+	*sample = *row ? sample_get(*row, &of_row) : NULL;
 	if (*sample)
 		return 0;
 	return *row ? -ENOMEM : -errno;
@@ -232,7 +290,7 @@ static int sample_of(struct window *window, const struct abi_ledger_key *key, si
 
 /* Time that earlier windows counted for this wait was taken out of another row: notes that there, with the same
  * stack. */
-static int add_moved(struct window *window, const struct abi_event *event, size_t n)
+static int add_moved(struct window *window, const struct abi_event *event, const struct told *told)
 {
 	struct abi_ledger_key key;
 	struct sample *sample;
@@ -243,7 +301,7 @@ static int add_moved(struct window *window, const struct abi_event *event, size_
 	key.state = event->moved_state;
 	key.cause = event->moved_cause;
 	key.dev = event->moved_dev;
-	err = sample_of(window, &key, n, &row, &sample);
+	err = sample_of(window, &key, told, &row, &sample);
 	if (err)
 		return err;
 	if (key.state == ABI_SLEEP) {
@@ -257,27 +315,30 @@ static int add_moved(struct window *window, const struct abi_event *event, size_
 
 int window_add_event(struct window *window, const struct abi_event *event)
 {
+	struct abi_detail detail;
+	struct told told = { .ids = window->ids };
 	struct abi_ledger_key key;
 	struct sample *sample;
 	struct row *row;
 	uint64_t times;
-	size_t n;
 	int err;
 
 	add_main_binary(window, event);
-	err = stack_resolve(window->deps.resolver, event, window->profile, window->ids, &n);
+	err = stack_resolve(window->deps.resolver, event, window->profile, window->ids, &told.n);
 	if (err)
 		return count_lost(window, event, err);
+	if (event->has_detail && detail_of_event(event, window->deps.symbolizer, &detail))
+		told.detail = &detail;
 	event_key(&key, event);
 	times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
-	err = sample_of(window, &key, n, &row, &sample);
+	err = sample_of(window, &key, &told, &row, &sample);
 	if (err)
 		return count_lost(window, event, err);
 	sample->weight += event->weight_ns;
 	sample->times += times;
 	row->weight += event->weight_ns;
 	row->times += times;
-	if (event->moved_ns > 0 && add_moved(window, event, n))
+	if (event->moved_ns > 0 && add_moved(window, event, &told))
 		return count_lost(window, event, -ENOMEM);
 	window->n_samples++;
 	return 0;

@@ -25,6 +25,7 @@ struct process_table;
 struct profile;
 struct stack_resolver;
 struct stamp;
+struct symbolizer;
 struct tag_classes;
 struct tag_names;
 struct tracer;
@@ -39,6 +40,7 @@ struct window_deps {
 	struct process_table *processes;
 	bool without_rank; /* samples have no label rank, as all series have it */
 	struct stack_resolver *resolver;
+	struct symbolizer *symbolizer; /* NULL: what is known by its address only has no name */
 	uint64_t cpu_period_ns;
 	size_t max_bytes; /* of the profile in memory */
 	size_t max_rows;  /* 0: WINDOW_ROWS_MAX */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pprof/profile.h"
+#include "profiler/session/detail_labels.h"
 #include "profiler/session/device_names.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/process/process_ranks.h"
@@ -17,7 +18,7 @@
 #include "profiler/tags/tag_names.h"
 #include "profiler/session/window_state.h"
 
-#define LABELS_MAX 16
+#define LABELS_MAX (10 + DETAIL_LABELS_MAX)
 
 struct labels {
 	struct profile_label label[LABELS_MAX];
@@ -27,7 +28,7 @@ struct labels {
 
 static void add_label(struct labels *labels, const struct profile_label *label)
 {
-	assert(labels->n < LABELS_MAX);
+	assert(labels->n < LABELS_MAX - DETAIL_LABELS_MAX);
 	labels->label[labels->n++] = *label;
 }
 
@@ -55,7 +56,7 @@ static void labels_of(struct window *window, const struct row *row, struct label
 	labels->n = 0;
 	add_text(labels, "ai_tag", tag_classes_of(window->deps.classes, tag->name));
 	add_text(labels, "stall", window_cause_name(row->key.cause));
-	add_text(labels, "device", device_names_of(window->deps.devices, row->key.dev));
+	add_text(labels, "device", device_names_of(window->deps.devices, row->key.dev, row->key.tgid));
 	add_rank(window, row, labels);
 	if (tag->id) {
 		snprintf(labels->span_id, sizeof(labels->span_id), "%016llx", (unsigned long long)tag->id);
@@ -71,6 +72,20 @@ static void labels_of(struct window *window, const struct row *row, struct label
 		add_label(labels, &(struct profile_label){ .key = TAG_HASH_LABEL,
 		                                           .num = tag_hash(tag->name),
 		                                           .unit = TAG_HASH_UNIT });
+}
+
+/* The labels of the row, and those of the sample alone. */
+static int add_sample(struct window *window, const struct sample *sample, const struct labels *labels,
+                      const int64_t values[WINDOW_TYPES])
+{
+	struct profile_label all[LABELS_MAX];
+	size_t n = labels->n;
+
+	memcpy(all, labels->label, n * sizeof(*all));
+	if (sample->detail)
+		n += detail_labels(sample->detail, all + n);
+	assert(n <= LABELS_MAX);
+	return profile_add_sample(window->profile, sample->ids, sample->n, values, all, n);
 }
 
 static void values_of(const struct row *row, int64_t ns, uint64_t count, int64_t values[WINDOW_TYPES])
@@ -181,8 +196,7 @@ static int add_row_samples(struct window *window, struct row *row)
 		ns_upto = share(row->ns, weight, row->weight);
 		count_upto = share(row->count, times, row->times);
 		values_of(row, ns_upto - ns, count_upto - count, values);
-		err = profile_add_sample(window->profile, sample->ids, sample->n, values, labels.label,
-		                         labels.n);
+		err = add_sample(window, sample, &labels, values);
 		ns = ns_upto;
 		count = count_upto;
 	}
@@ -222,8 +236,7 @@ static int add_wait_samples(struct window *window, struct row *row)
 
 		ns = upto;
 		if (values[WINDOW_DELAY])
-			err = profile_add_sample(window->profile, sample->ids, sample->n, values,
-			                         labels.label, labels.n);
+			err = add_sample(window, sample, &labels, values);
 	}
 	return err;
 }
@@ -260,7 +273,8 @@ static int add_ledger_row(struct window *window, struct ledger *ledger, const st
 		.comm = process ? process->comm : NULL,
 		.state = ledger_state_of(row->key.state),
 		.cause = stall || wait ? (char *)window_cause_name(row->key.cause) : NULL,
-		.device = stall ? (char *)device_names_of(window->deps.devices, row->key.dev) : NULL,
+		.device = stall ? (char *)device_names_of(window->deps.devices, row->key.dev, row->key.tgid)
+		                : NULL,
 		.ns = row->ns,
 		.count = row->count,
 	};

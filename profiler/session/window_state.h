@@ -12,12 +12,13 @@
 struct profile;
 struct stack_pools;
 
-/* Samples with the same stack of the same row are one. */
+/* Samples with the same stack and detail of the same row are one. */
 struct sample {
-	uint64_t stack_hash; /* the key: of its location ids */
+	uint64_t hash; /* the key: of its location ids and its detail */
 	int64_t *ids;
 	size_t n;
-	uint64_t weight;     /* nanoseconds it stands for, before scaling */
+	struct abi_detail *detail; /* NULL: there is none */
+	uint64_t weight;           /* nanoseconds it stands for, before scaling */
 	uint64_t taken_back; /* counted by earlier windows, for waits that turned out to be of another kind */
 	uint64_t times;      /* waits it stands for, in thousandths */
 	UT_hash_handle hh;

@@ -186,7 +186,7 @@ static void tell_file(const struct visit *visit, const struct maps_entry *entry,
 	struct context_file file = { .facts = facts, .dev = key->dev, .inode = key->inode };
 	char path[MAPPED_FILE_PATH_MAX];
 
-	if (!visit->wanted || !facts->probes)
+	if (!visit->wanted || !(facts->probes || facts->libraries))
 		return;
 	if (!mapped_file_path(key, visit->pid, entry->start, entry->end, entry->path, path, sizeof(path)))
 		return;

@@ -43,7 +43,8 @@ struct context_file {
 typedef void (*context_file_fn)(void *ctx, pid_t pid, const struct context_file *file);
 
 struct context_files_wanted {
-	context_file_fn file; /* called once for each file with stalltag's probes in the process */
+	context_file_fn
+	        file; /* called once for each file with stalltag's probes, or of library_calls.h, in the process */
 	void *ctx;
 };
 

@@ -11,6 +11,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "profiler/tracer/library_calls.h"
+
 struct remembered {
 	struct mapped_file_key key;
 	struct tag_file facts;
@@ -151,6 +153,8 @@ int mapped_file_facts(struct mapped_files *files, pid_t pid, uint64_t start, uin
 	if (!file)
 		return -ENOMEM;
 	file->facts = facts;
+	file->facts.libraries =
+	        facts.n_texts ? library_calls_of(path) : 0; /* by /proc/PID/map_files it has another name */
 	*out = &file->facts;
 	return 0;
 }

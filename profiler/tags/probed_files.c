@@ -209,7 +209,8 @@ static void watch(struct probed_files *files, struct probed_file *file, const st
 	const struct tracer_probes probes = { .change = at->probes & TAG_FILE_PROBE_CHANGE,
 		                              .process = at->probes & TAG_FILE_PROBE_PROCESS,
 		                              .log = at->probes & TAG_FILE_PROBE_LOG,
-		                              .lost = at->probes & TAG_FILE_PROBE_LOST };
+		                              .lost = at->probes & TAG_FILE_PROBE_LOST,
+		                              .libraries = at->libraries };
 	char err[512];
 
 	do {

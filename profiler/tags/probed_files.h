@@ -1,5 +1,5 @@
 /*
- * The files with the tag library's probes that are attached to, each once for all processes that map it. A probe
+ * The files with the tag library's probes, and the libraries in which threads wait (library_calls.h), that are attached to, each once for all processes that map it. A probe
  * keeps its file, and the file system that it is on, in use. So it is detached when the last process that maps the
  * file has been gone for PROBED_FILES_LINGER_NS.
  */
@@ -25,12 +25,12 @@ struct tracer;
 struct probed_files *probed_files_new(struct tracer *tracer, say_fn say);
 void probed_files_free(struct probed_files *files);
 
-/* `probes` as in tag_file.h. */
+/* `probes` and `libraries` as in tag_file.h. */
 struct probed_file_at {
 	dev_t dev;
 	ino_t inode;
 	const char *path;
-	uint32_t probes;
+	uint32_t probes, libraries;
 	bool of_interest; /* to be recorded: only then a refusal is said and counted */
 };
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "profiler/tracer/elf_headers.h"
+#include "profiler/tracer/library_calls.h"
 #include "profiler/tracer/usdt_notes.h"
 #include "symbolizer/base/regular_file.h"
 
@@ -299,12 +300,13 @@ int tag_file_read_path(const char *path, struct tag_file *out)
 		return fd == -EBADMSG ? -ENOEXEC : fd;
 	err = tag_file_read(fd, out);
 	close(fd);
+	out->libraries = out->n_texts ? library_calls_of(path) : 0;
 	return err;
 }
 
 bool tag_file_interesting(const struct tag_file *file)
 {
-	return file->probes || any_slot(file);
+	return file->probes || file->libraries || any_slot(file);
 }
 
 bool tag_file_bias(const struct tag_file *file, uint64_t start, uint64_t offset, uint64_t *bias)

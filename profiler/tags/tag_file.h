@@ -60,6 +60,7 @@ struct tag_file_text {
 
 struct tag_file {
 	uint32_t probes;
+	uint32_t libraries;      /* as library_calls_of() says; tag_file_read() knows none */
 	bool program;            /* not a shared library: ET_EXEC, or a PIE that says so */
 	bool musl;               /* a program that asks for musl's loader */
 	int64_t block_tp_offset; /* start of the block from the thread pointer, if this is the program */
@@ -76,10 +77,10 @@ struct tag_file {
  */
 int tag_file_read(int fd, struct tag_file *out);
 
-/* -errno of opening, else the same. */
+/* -errno of opening, else the same, and `libraries` by the last part of the path. */
 int tag_file_read_path(const char *path, struct tag_file *out);
 
-/* Whether it has probes or slots. */
+/* Whether it has probes or slots, or is one of those libraries. */
 bool tag_file_interesting(const struct tag_file *file);
 
 /*

@@ -138,9 +138,11 @@ static bool may_follow(const struct tag_watch *watch, uint32_t pid)
 
 /* Returns since when it is attached to; 0: it is refused. */
 static uint64_t attach_file(struct tag_watch *watch, uint32_t pid, dev_t dev, ino_t inode, const char *path,
-                            uint32_t probes)
+                            const struct tag_file *facts)
 {
-	const struct probed_file_at at = { dev, inode, path, probes, !pid || may_follow(watch, pid) };
+	const struct probed_file_at at = {
+		dev, inode, path, facts->probes, facts->libraries, !pid || may_follow(watch, pid)
+	};
 
 	return probed_files_attach(watch->files, pid, &at, monotonic_ns());
 }
@@ -152,15 +154,17 @@ void tag_watch_file(struct tag_watch *watch, const char *path)
 
 	if (stat(path, &st) || tag_file_read_path(path, &facts) || !facts.probes)
 		return;
-	attach_file(watch, 0, st.st_dev, st.st_ino, path, facts.probes);
+	attach_file(watch, 0, st.st_dev, st.st_ino, path, &facts);
 }
 
 static void on_file(void *ctx, pid_t pid, const struct context_file *file)
 {
 	struct tag_watch *watch = ctx;
 	uint64_t since_ns =
-	        attach_file(watch, (uint32_t)pid, file->dev, file->inode, file->path, file->facts->probes);
+	        attach_file(watch, (uint32_t)pid, file->dev, file->inode, file->path, file->facts);
 
+	if (!file->facts->probes)
+		return;
 	watch->has_probes = true;
 	watch->has_log |= file->facts->probes & TAG_FILE_PROBE_LOG && tracer_reads_logs(watch->tracer);
 	watch->all_attached &= since_ns != 0;
@@ -317,8 +321,8 @@ static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec
 	if (mapping->path[0] != '/' || stat(mapping->path, &st) || st.st_ino != mapping->inode ||
 	    tag_file_read_path(mapping->path, &facts))
 		return -1;
-	if (facts.probes)
-		attach_file(watch, pid, st.st_dev, st.st_ino, mapping->path, facts.probes);
+	if (facts.probes || facts.libraries)
+		attach_file(watch, pid, st.st_dev, st.st_ino, mapping->path, &facts);
 	return tag_file_interesting(&facts);
 }
 

@@ -10,6 +10,7 @@
 #include "profiler/format/json_writer.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
+#include "profiler/session/detail_labels.h"
 #include "profiler/top/top_input.h"
 #include "profiler/top/top_processes.h"
 
@@ -284,6 +285,26 @@ static void write_location(struct json_writer *json, const struct profile *profi
 	write_frame(json, &(struct profile_frame){ .function = address }, false);
 }
 
+static void write_label(struct json_writer *json, const struct profile_label *label)
+{
+	json_key(json, label->key);
+	if (label->str)
+		json_string(json, label->str);
+	else
+		json_i64(json, label->num);
+}
+
+/* What its labels say of the wait beyond cause and device. */
+static void write_labels(struct json_writer *json, const struct profile_sample_view *view)
+{
+	json_key(json, "labels");
+	json_object_begin(json);
+	for (size_t i = 0; i < view->n_labels; i++)
+		if (detail_has_label(view->labels[i].key))
+			write_label(json, &view->labels[i]);
+	json_object_end(json);
+}
+
 static void write_stack(struct json_writer *json, const struct profile *profile,
                         const struct top_sample *sample, struct values types)
 {
@@ -300,6 +321,7 @@ static void write_stack(struct json_writer *json, const struct profile *profile,
 	json_i64(json, value_of(sample, types.cpu));
 	json_key(json, "contentions");
 	json_i64(json, value_of(sample, types.contentions));
+	write_labels(json, &sample->view);
 	json_key(json, "frames");
 	json_array_begin(json);
 	for (size_t i = 0; i < sample->view.n_locations; i++)

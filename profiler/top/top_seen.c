@@ -10,6 +10,7 @@
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top_input.h"
+#include "profiler/tracer/probe_table.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -67,11 +68,16 @@ static const struct {
 	{ "late_copies_failed", NUMBER,
 	  "%s {time|times} the stacks of long waits could not be copied, for want of memory or file "
 	  "descriptors" },
+	{ "programs_skipped", NUMBER,
+	  "%s {time|times} the kernel left out a hook, as its program was running on that CPU already" },
 	{ "slots_lost", NUMBER, "%s {place|places} for stacks {is|are} lost" },
 	{ "device_unknown", NUMBER,
 	  "%s {wait for I/O has|waits for I/O have} no device, as no request was seen" },
 	{ "follow_full", NUMBER,
 	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
+	{ "swiotlb_full", NUMBER,
+	  "%s DMA {map|maps} found no room in the bounce buffers (swiotlb), and had to be tried again" },
+	{ "iommu_faults", NUMBER, "An IOMMU refused %s {access|accesses} of devices to memory" },
 	{ "switch_ins_unseen", NUMBER,
 	  "%s {wait has|waits have} no stack, as the hook on the switch back to the thread was not called" },
 	{ "slots_exhausted", NUMBER,
@@ -212,7 +218,12 @@ static void tell_counters(struct losses *losses, const struct stamp *stamp)
 	}
 }
 
-/* A hook that was wanted and is not there: once a cause, with its first reason. */
+static bool is_off(const struct stamp_hook *hook)
+{
+	return hook->state == HOOK_UNUSED && !strcmp(hook->reason, PROBE_OFF);
+}
+
+/* A hook that was wanted and is not there, or is off: once a cause, with its first reason. */
 static bool told_before(const struct stamp *stamp, size_t index)
 {
 	struct stamp_hook hook = stamp_hook_at(stamp, index);
@@ -220,7 +231,7 @@ static bool told_before(const struct stamp *stamp, size_t index)
 	for (size_t i = 0; i < index; i++) {
 		struct stamp_hook other = stamp_hook_at(stamp, i);
 
-		if (other.state == HOOK_MISSING && !strcmp(other.cause, hook.cause))
+		if ((other.state == HOOK_MISSING || is_off(&other)) && !strcmp(other.cause, hook.cause))
 			return true;
 	}
 	return false;
@@ -231,8 +242,14 @@ static void tell_hooks(struct losses *losses, const struct stamp *stamp)
 	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
 		struct stamp_hook hook = stamp_hook_at(stamp, i);
 
-		if (hook.state != HOOK_MISSING || told_before(stamp, i) || !begin_line(losses))
+		if ((hook.state != HOOK_MISSING && !is_off(&hook)) || told_before(stamp, i) ||
+		    !begin_line(losses))
 			continue;
+		if (is_off(&hook)) {
+			text_print_clean(losses->out, hook.cause, 0);
+			fputs(" was not looked for: " PROBE_OFF ".\n", losses->out);
+			continue;
+		}
 		fputs("For ", losses->out);
 		text_print_clean(losses->out, hook.cause, 0);
 		fputs(" not all was seen: ", losses->out);

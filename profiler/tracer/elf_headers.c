@@ -117,6 +117,20 @@ const char *elf_headers_section_name(const struct elf_headers *headers, const El
 	return headers->section_names + section->sh_name;
 }
 
+int elf_headers_offset_of(const struct elf_headers *headers, uint64_t address, uint64_t *offset)
+{
+	for (size_t i = 0; i < headers->n_segments; i++) {
+		const Elf64_Phdr *load = &headers->segments[i];
+
+		if (load->p_type != PT_LOAD || address < load->p_vaddr ||
+		    address - load->p_vaddr >= load->p_filesz)
+			continue;
+		*offset = address - load->p_vaddr + load->p_offset;
+		return 0;
+	}
+	return -EBADMSG;
+}
+
 int elf_headers_section_content(const struct elf_headers *headers, const Elf64_Shdr *section,
                                 uint64_t max_bytes, char **out)
 {

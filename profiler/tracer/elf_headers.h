@@ -46,6 +46,9 @@ const char *elf_headers_section_name(const struct elf_headers *headers, const El
 /* Reads exactly `len` bytes at `offset` of the file; -EBADMSG when they are not there. */
 int elf_headers_bytes(const struct elf_headers *headers, uint64_t offset, void *buffer, size_t len);
 
+/* Where in the file what is loaded at the ELF address `address` lies; -EBADMSG: nowhere. */
+int elf_headers_offset_of(const struct elf_headers *headers, uint64_t address, uint64_t *offset);
+
 /*
  * A section's content and a NUL behind it, to be freed by elf_headers_content_free(). -EBADMSG: it lies
  * outside the file, or is larger than max_bytes.

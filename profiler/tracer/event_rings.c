@@ -40,6 +40,8 @@ static int on_asked(void *ctx, void *data, size_t size)
 
 static size_t bytes_behind(const struct abi_event *event)
 {
+	if (event->has_detail)
+		return abi_detail_offset(event->ustack_len, event->n_python) + sizeof(struct abi_detail);
 	if (!event->n_python)
 		return event->ustack_len;
 	return abi_python_offset(event->ustack_len) + event->n_python * sizeof(struct abi_python_frame);

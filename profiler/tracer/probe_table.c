@@ -1,7 +1,8 @@
-/* The table of BPF programs and their hooks, and which of them this kernel has. */
+/* Which hooks of the table this kernel has. */
 
 #include "profiler/tracer/probe_table.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <dirent.h>
@@ -17,62 +18,12 @@
 
 #define MODULES_MAX 512
 
-#define NEWER   "a newer kernel"
-#define BUILTIN "load the file system that has a journal (modprobe jbd2)"
-#define FTRACE  "a newer kernel, or one with CONFIG_FUNCTION_TRACER=y that lets functions be hooked"
-#define TAGLIB  "a program that is linked to libstalltag, or imports stalltag"
-
-const struct probe probe_table[] = {
-	{ "core", "on_sched_switch", PROBE_TP_BTF, "sched_switch", true, NULL, NEWER, NULL },
-	{ "core", "on_sched_waking", PROBE_TP_BTF, "sched_waking", true, NULL, NEWER, NULL },
-	{ "core", "on_fork", PROBE_TP_BTF, "sched_process_fork", false, NULL, NEWER, NULL },
-	{ "core", "on_exec", PROBE_TP_BTF, "sched_process_exec", false, NULL, NEWER, NULL },
-	{ "core", "on_iter_task", PROBE_ITERATOR, "task", false, NULL, NEWER, NULL },
-	{ "tags", "on_iter_context", PROBE_ITERATOR, "task (sleepable)", false, NULL, NEWER, NULL },
-	{ "tags", "on_tag_change", PROBE_USDT, "stalltag:change", false, NULL, TAGLIB, NULL },
-	{ "tags", "on_tag_process", PROBE_USDT, "stalltag:process", false, NULL, TAGLIB, NULL },
-	{ "tags", "on_tag_lost", PROBE_USDT, "stalltag:lost", false, NULL, TAGLIB, NULL },
-	{ "tag_log", "on_tag_log", PROBE_USDT, "stalltag:log", false, NULL, TAGLIB, NULL },
-	{ "tag_log", "on_exit", PROBE_TP_BTF, "sched_process_exit", true, NULL, NEWER, NULL },
-	{ "tag_log", "on_exiting", PROBE_FEXIT, "exit_signals", true, "on_exit", FTRACE, NULL },
-	{ "tag_log", "on_prepare_exec", PROBE_TP_BTF, "sched_prepare_exec", true, NULL, NEWER, NULL },
-	{ "tag_log", "on_executing", PROBE_FEXIT, "prepare_exec_creds", true, "on_prepare_exec", FTRACE,
-	  NULL },
-	{ "block_io", "on_rq_complete", PROBE_TP_BTF, "block_rq_complete", true, NULL, NEWER, NULL },
-	{ "block_io", "on_io_done", PROBE_TP_BTF, "block_io_done", true, NULL, NEWER, NULL },
-	{ "block_io", "on_update_done", PROBE_FEXIT, "blk_update_request", true, "on_io_done", FTRACE, NULL },
-	{ "block_io", "on_batch_done", PROBE_FEXIT, "blk_mq_end_request_batch", true, "on_io_done", FTRACE,
-	  NULL },
-	{ "block_io", "on_queue_work", PROBE_TP_BTF, "workqueue_queue_work", true, NULL, NEWER, NULL },
-	{ "block_io", "on_work_start", PROBE_TP_BTF, "workqueue_execute_start", true, NULL, NEWER, NULL },
-	{ "block_io", "on_work_end", PROBE_TP_BTF, "workqueue_execute_end", true, NULL, NEWER, NULL },
-	{ "throttle", "on_io_start", PROBE_TP_BTF, "block_io_start", true, NULL, NEWER, NULL },
-	{ "throttle", "on_rq_issue", PROBE_TP_BTF, "block_rq_issue", true, "on_io_start", NEWER, NULL },
-	{ "writeback", "on_folio_wait_writeback", PROBE_TP_BTF, "folio_wait_writeback", true, NULL, NEWER,
-	  NULL },
-	{ "writeback", "on_balance_dirty_pages", PROBE_TP_BTF, "balance_dirty_pages", true, NULL, NEWER,
-	  NULL },
-	{ "writeback", "on_writeback_queue", PROBE_TP_BTF, "writeback_queue", true, NULL, NEWER, NULL },
-	{ "journal", "on_commit_start", PROBE_TP_BTF, "jbd2_start_commit", true, NULL, BUILTIN, NULL },
-	{ "journal", "on_commit_end", PROBE_TP_BTF, "jbd2_end_commit", true, NULL, BUILTIN, NULL },
-	{ "journal", "on_iter_journal", PROBE_ITERATOR, "task (journals)", false, NULL, BUILTIN, NULL },
-	{ "journal_xfs", "on_xfs_log_force", PROBE_TP_BTF, "xfs_log_force", true, NULL, NEWER, "xfs" },
-	{ "journal_xfs", "on_xfs_log_wait", PROBE_TP_BTF, "xlog_iclog_wait_on", true, NULL, NEWER, "xfs" },
-	{ "journal_btrfs", "", PROBE_UNTOLD, "log", true, NULL,
-	  "its waits for the log are counted as writeback and block_io", "btrfs" },
-	{ "cpu", "on_cpu_sample", PROBE_PERF_EVENT, "cpu-clock", true, NULL, NEWER, NULL },
-};
-
-const size_t probe_table_len = sizeof(probe_table) / sizeof(probe_table[0]);
-
-#define ROWS (sizeof(probe_table) / sizeof(probe_table[0]))
-
 struct probe_host {
 	bool modules; /* hooks of modules can be used */
 	struct {
-		bool exists, in_module;
+		bool exists, in_module, off;
 		char *refused, *log; /* NULL: it was not */
-	} row[ROWS];
+	} row[PROBE_ROWS_MAX];
 	struct kernel_places places;
 };
 
@@ -85,9 +36,15 @@ struct kernel_types {
 
 const char *probe_kind_prefix(enum probe_kind kind)
 {
-	static const char *const prefix[] = { "tp_btf/", "fexit/", "usdt/", "perf_event/", "iter/", "" };
+	static const char *const prefix[] = { "tp_btf/", "fentry/",     "fexit/", "tp/", "usdt/",
+		                              "uprobe/", "perf_event/", "iter/",  "" };
 
 	return prefix[kind];
+}
+
+bool probe_is_hook(enum probe_kind kind)
+{
+	return kind <= PROBE_TRACEPOINT;
 }
 
 /* Modules whose BTF cannot be read have no hooks for us: libbpf could not attach to them either. */
@@ -149,18 +106,16 @@ static bool has_tracepoint(const struct kernel_types *types, const char *name, b
 }
 
 /* Not every kernel that has its functions in BTF lets them be hooked. Tries it with a program that does nothing. */
-static bool can_hook_function(const struct kernel_types *types, const char *name)
+static bool can_hook(int id)
 {
 	static const struct bpf_insn return_0[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int id = btf__find_by_name_kind(types->kernel, name, BTF_KIND_FUNC), program, hook;
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT);
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT,
+	            .attach_btf_id = id);
+	int program, hook;
 
-	if (id <= 0)
-		return false;
-	options.attach_btf_id = id;
 	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", return_0, 2, &options);
 	if (program < 0)
 		return false;
@@ -172,6 +127,35 @@ static bool can_hook_function(const struct kernel_types *types, const char *name
 	return true;
 }
 
+/* Of a module's function it is seen only when the program is loaded. */
+static bool has_function(const struct kernel_types *types, const char *name, bool *in_module)
+{
+	int id = btf__find_by_name_kind(types->kernel, name, BTF_KIND_FUNC);
+	size_t i;
+
+	*in_module = false;
+	if (id > 0)
+		return can_hook(id);
+	for (i = 0; i < types->n_modules && !*in_module; i++)
+		*in_module = btf__find_by_name_kind(types->modules[i], name, BTF_KIND_FUNC) > 0;
+	return *in_module;
+}
+
+/* tracefs gives the number that it is opened by. */
+static bool has_record(const char *name)
+{
+	static const char *const folders[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	char path[256];
+	size_t i;
+
+	for (i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		snprintf(path, sizeof(path), "%s/events/%s/id", folders[i], name);
+		if (!access(path, R_OK))
+			return true;
+	}
+	return false;
+}
+
 static size_t row_of(const struct probe *probe)
 {
 	return (size_t)(probe - probe_table);
@@ -181,7 +165,8 @@ static bool can_attach(const struct probe_host *host, const struct probe *probe)
 {
 	size_t i = row_of(probe);
 
-	return host->row[i].exists && !host->row[i].refused && (host->modules || !host->row[i].in_module);
+	return host->row[i].exists && !host->row[i].off && !host->row[i].refused &&
+	       (host->modules || !host->row[i].in_module);
 }
 
 static const struct probe *find_program(const char *program)
@@ -210,8 +195,13 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 	case PROBE_TP_BTF:
 		host->row[i].exists = has_tracepoint(types, probe->hook, &host->row[i].in_module);
 		break;
-	case PROBE_FEXIT: /* the row that makes it needless comes before it in the table */
-		host->row[i].exists = !better_exists(host, probe) && can_hook_function(types, probe->hook);
+	case PROBE_FENTRY: /* the row that makes it needless comes before it in the table */
+	case PROBE_FEXIT:
+		host->row[i].exists = !better_exists(host, probe) &&
+		                      has_function(types, probe->hook, &host->row[i].in_module);
+		break;
+	case PROBE_TRACEPOINT:
+		host->row[i].exists = has_record(probe->hook);
 		break;
 	case PROBE_UNTOLD:
 		break;
@@ -252,6 +242,7 @@ struct probe_host *probe_host_new(bool modules)
 
 	if (!host)
 		return NULL;
+	assert(probe_table_len <= PROBE_ROWS_MAX);
 	host->modules = modules;
 	result = find_hooks(host, NULL);
 	if (!result)
@@ -284,6 +275,44 @@ void probe_host_refuse(struct probe_host *host, const struct probe *probe, const
 	if (!host->row[i].refused)
 		host->row[i].exists = false;
 	find_hooks(host, probe->program); /* others may serve in its place */
+}
+
+const char *probe_cause_stays(const char *cause)
+{
+	size_t i;
+
+	if (!strcmp(cause, "core") || !strcmp(cause, "tags"))
+		return "nothing works without it";
+	for (i = 0; i < probe_table_len; i++) {
+		if (!strcmp(probe_table[i].cause, cause))
+			return NULL;
+	}
+	return "there is no such cause: see stallprof doctor";
+}
+
+/* Whether the row is of the cause, or of one that is named after it: journal_xfs is one of journal's. */
+static bool serves(const struct probe *probe, const char *cause)
+{
+	size_t len = strlen(cause);
+
+	return !strncmp(probe->cause, cause, len) && (!probe->cause[len] || probe->cause[len] == '_');
+}
+
+const char *probe_host_switch_off(struct probe_host *host, const char *cause)
+{
+	const char *stays = probe_cause_stays(cause);
+	size_t i;
+
+	for (i = 0; i < probe_table_len && !stays; i++) {
+		if (serves(&probe_table[i], cause))
+			host->row[i].off = true;
+	}
+	return stays;
+}
+
+bool probe_is_off(const struct probe_host *host, const struct probe *probe)
+{
+	return host->row[row_of(probe)].off;
 }
 
 const char *probe_log(const struct probe_host *host, const struct probe *probe)
@@ -325,9 +354,26 @@ static bool is_mounted(const char *filesystem)
 	return found;
 }
 
+static bool is_loaded(const char *module)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	return !access(path, F_OK);
+}
+
+/* Whether the row is for something that this host has not. */
+static bool has_no_use(const struct probe *probe)
+{
+	return !probe->advice || (probe->filesystem && !is_mounted(probe->filesystem)) ||
+	       (probe->module && !is_loaded(probe->module));
+}
+
 bool probe_replaced(const struct probe_host *host, const struct probe *probe)
 {
-	if (probe->filesystem && !can_attach(host, probe) && !is_mounted(probe->filesystem))
+	if (probe_is_off(host, probe))
+		return false;
+	if (!can_attach(host, probe) && has_no_use(probe))
 		return true;
 	return better_exists(host, probe) || (!can_attach(host, probe) && has_substitutes(host, probe));
 }
@@ -348,6 +394,10 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 {
 	size_t i = row_of(probe);
 
+	if (probe_is_off(host, probe))
+		return PROBE_OFF;
+	if (!can_attach(host, probe) && has_no_use(probe))
+		return probe->module ? "not needed: its module is not loaded" : "not needed: none is mounted";
 	if (probe_replaced(host, probe))
 		return "not needed: other hooks serve";
 	if (host->row[i].refused)
@@ -365,6 +415,8 @@ const char *probe_advice(const struct probe_host *host, const struct probe *prob
 {
 	size_t i = row_of(probe);
 
+	if (host->row[i].off)
+		return "";
 	if (host->row[i].refused)
 		return "a report to stallprof, with this kernel's release";
 	if (host->row[i].in_module && !host->modules)

@@ -13,9 +13,12 @@
 #include <stddef.h>
 
 enum probe_kind {
-	PROBE_TP_BTF,     /* a tracepoint by its BTF type */
-	PROBE_FEXIT,      /* the return of a kernel function, for kernels that lack a tracepoint */
+	PROBE_TP_BTF, /* a tracepoint by its BTF type */
+	PROBE_FENTRY, /* the call of a kernel function, where there is no tracepoint */
+	PROBE_FEXIT,  /* … its return */
+	PROBE_TRACEPOINT, /* a tracepoint's record, folder/name in tracefs: dearer, and skipped while another program runs */
 	PROBE_USDT,       /* a static probe of the tag library, attached file by file */
+	PROBE_LIBRARY,    /* functions of a library (library_calls.h), attached file by file */
 	PROBE_PERF_EVENT, /* a clock on each CPU */
 	PROBE_ITERATOR,   /* run by us, not attached to a hook */
 	PROBE_UNTOLD,     /* no program: documents a cause that is counted under others */
@@ -25,18 +28,25 @@ struct probe {
 	const char *cause;   /* "core", "tags", "tag_log", or the stall it serves */
 	const char *program; /* its name in the BPF object */
 	enum probe_kind kind;
-	const char *hook;       /* the tracepoint or function, or provider:probe */
-	bool hot;               /* attached only while something is tagged */
-	const char *unless;     /* program that makes this one needless where it can be had; NULL */
-	const char *advice;     /* what would make it available; see probe_advice() */
+	const char *hook;   /* the tracepoint or function, provider:probe, or library */
+	bool hot;           /* attached only while something is tagged */
+	const char *unless; /* program that makes this one needless where it can be had; NULL */
+	const char *
+	        advice; /* what would make it available; see probe_advice(). NULL: a kernel without does without */
 	const char *filesystem; /* of no use where none of that type is mounted; NULL: of use anywhere */
+	const char *module;     /* … where that module is not loaded; NULL likewise */
 };
 
-extern const struct probe probe_table[];
+#define PROBE_ROWS_MAX 192
+
+extern const struct probe probe_table[]; /* probe_rows.c */
 extern const size_t probe_table_len;
 
 /* What stands before the names of a kind's hooks in stamps and doctor's report, for example "tp_btf/". */
 const char *probe_kind_prefix(enum probe_kind kind);
+
+/* Whether rows of that kind are attached by their program's section alone. */
+bool probe_is_hook(enum probe_kind kind);
 
 /* Which hooks this kernel has. */
 struct kernel_places;
@@ -61,6 +71,18 @@ const char *probe_log(const struct probe_host *host, const struct probe *probe);
 
 /* What would make a row available that is not; see `advice`. */
 const char *probe_advice(const struct probe_host *host, const struct probe *probe);
+
+/* NULL when the rows of that name in the table can be switched off, else why not. */
+const char *probe_cause_stays(const char *cause);
+
+/* Switches the rows of a cause off, and those of causes that are named after it (journal_xfs of journal); to be called before programs are loaded. Returns what probe_cause_stays() does. */
+const char *probe_host_switch_off(struct probe_host *host, const char *cause);
+
+/* Whether the row is off by probe_host_switch_off(). */
+bool probe_is_off(const struct probe_host *host, const struct probe *probe);
+
+/* What probe_missing() says of such rows. */
+#define PROBE_OFF "off by configuration"
 
 /* NULL when the row can be attached here, as far as is known, else why not (as long as the host). Rows whose cause
  * lacks another row, and rows in whose place others serve, are not attached either; that is said too. */

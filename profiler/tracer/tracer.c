@@ -21,7 +21,7 @@
 #include "profiler/tracer/tracer_links.h"
 #include "profiler/tracer/tracer_load.h"
 #include "profiler/tracer/tracer_state.h"
-#include "profiler/tracer/usdt_links.h"
+#include "profiler/tracer/uprobe_links.h"
 
 #define BUFFERS_DEFAULT      256
 #define RING_BYTES_DEFAULT   (8u << 20)
@@ -53,6 +53,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->n_buffers = buffers;
 	bpf->rodata->walk_buffer = buffers + libbpf_num_possible_cpus();
 	bpf->rodata->min_duration_ns = opts->min_duration_ns;
+	bpf->rodata->dma_threshold_ns = opts->dma_threshold_ns;
 	bpf->rodata->ustack_limit = opts->stack_copy_bytes ? opts->stack_copy_bytes : ABI_USTACK_MAX;
 	bpf->rodata->cpu_period_ns = opts->cpu_hz ? 1000000000ULL / opts->cpu_hz : 0;
 	bpf->rodata->cpu_baseline = opts->baseline;
@@ -90,7 +91,19 @@ static int make_iterators(struct tracer *tracer)
 	return result ? result : task_walk_make(bpf->progs.on_iter_journal, &tracer->journal_iterator);
 }
 
-static int find_hooks(struct tracer *tracer, char *err, size_t err_len)
+static int switch_off(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
+{
+	for (size_t i = 0; i < opts->n_causes_off; i++) {
+		const char *stays = probe_host_switch_off(tracer->host, opts->causes_off[i]);
+
+		errno = EINVAL;
+		if (stays)
+			return fail(err, err_len, "sampling.causes_off: %s: %s", opts->causes_off[i], stays);
+	}
+	return 0;
+}
+
+static int find_hooks(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
 {
 	errno = 0;
 	if (!tracer->host)
@@ -103,18 +116,18 @@ static int find_hooks(struct tracer *tracer, char *err, size_t err_len)
 	if (!probe_cause_available(tracer->host, "core"))
 		return fail(err, err_len,
 		            "this kernel lacks the scheduler's tracepoints: see stallprof doctor");
-	return 0;
+	return switch_off(tracer, opts, err, err_len);
 }
 
 static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
 {
-	int result = find_hooks(tracer, err, err_len);
+	int result = find_hooks(tracer, opts, err, err_len);
 	struct knobs knobs = { .opts = opts };
 
 	if (result)
 		return result;
 	knobs.places = probe_host_places(tracer->host);
-	knobs.uprobe_multi = usdt_links_have_multi();
+	knobs.uprobe_multi = uprobe_links_have_multi();
 	tracer->bpf = tracer_load(tracer->host, set_knobs, &knobs, opts->say, err, err_len);
 	if (!tracer->bpf)
 		return -errno;

@@ -28,6 +28,7 @@ struct tracer;
 
 struct tracer_opts {
 	uint64_t threshold_ns;        /* T; 0: 1 ms */
+	uint64_t dma_threshold_ns;    /* DMA maps that take this long, or longer, are slow */
 	uint64_t min_duration_ns;     /* shorter stalls are counted but have no stack */
 	uint32_t stack_copy_bytes;    /* at most ABI_USTACK_MAX; 0: that */
 	uint32_t max_stalled_threads; /* whose stacks are kept while they wait; 0: 256 */
@@ -38,6 +39,8 @@ struct tracer_opts {
 	bool only_adopted;            /* only threads of processes set and adopted, and their children */
 	uint64_t cgroup_id;           /* of a cgroup v2 whose threads alone are followed; 0: any */
 	uint32_t cgroup_level;
+	char *const *causes_off; /* whose hooks are not attached */
+	size_t n_causes_off;
 	struct probe_host
 	        *host; /* what is known of the kernel; outlives the tracer. NULL: the tracer finds it out */
 	say_fn say;    /* called for each program that the kernel refused; may be NULL */
@@ -61,15 +64,16 @@ void tracer_detach(struct tracer *tracer);
 void tracer_rest(struct tracer *tracer);
 bool tracer_attached(const struct tracer *tracer);
 
-/* Which USDT probes a file has. */
+/* Which USDT probes a file has, or which libraries of library_calls.h it is; those only of a file without probes. */
 struct tracer_probes {
 	bool change, process, lost;
 	bool log; /* beside `change`; attached to in place of it, where tracer_reads_logs() */
+	uint32_t libraries;
 };
 /* Whether this kernel lets threads' logs of tag changes be read. */
 bool tracer_reads_logs(const struct tracer *tracer);
 
-/* Attaches the USDT probes that the file has. Returns a number for tracer_unwatch_file(), or -errno; -ENOSPC: there
+/* Attaches the USDT probes that the file has, or to its functions while the hot programs are attached. Returns a number for tracer_unwatch_file(), or -errno; -ENOSPC: there
  * are too many files; -EPERM with an empty `err`: we may attach to no file (privileges.h), which is said only
  * once. */
 int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,

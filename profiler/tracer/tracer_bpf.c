@@ -10,6 +10,7 @@
 #include "bpf/stallprof.skel.h"
 #include "profiler/tracer/event_rings.h"
 #include "profiler/tracer/ledger_maps.h"
+#include "profiler/tracer/nvme_state.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/format/stamp.h"
 #include "profiler/tracer/task_walk.h"
@@ -87,6 +88,8 @@ static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 	if (do_attached(tracer))
 		return 0;
 	forget_followed(tracer);
+	if (nvme_state_any_recovers(NVME_CLASS))
+		tracer->bpf->bss->any_resets = 1; /* their begin was not seen */
 	result = tracer_links_attach(tracer->links, true, err, err_len);
 	if (result)
 		return result;
@@ -119,6 +122,17 @@ static bool do_reads_logs(const struct tracer *tracer)
 	return probe_cause_available(tracer->host, "tag_log") && tracer->context_iterator;
 }
 
+static int watch_library(struct tracer *tracer, const char *path, uint32_t libraries, char *err,
+                         size_t err_len)
+{
+	int result = tracer_links_library(tracer->links, path, libraries);
+
+	if (result < 0)
+		snprintf(err, err_len, "cannot attach to the functions of %s: %s", path,
+		         result == -ENOSPC ? "there are too many such files at once" : strerror(-result));
+	return result;
+}
+
 static int do_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes,
                          char *err, size_t err_len)
 {
@@ -131,6 +145,8 @@ static int do_watch_file(struct tracer *tracer, const char *path, const struct t
 		tracer_links_no_uprobes(tracer->links);
 		return -EPERM;
 	}
+	if (probes->libraries && !probes->change && !probes->process)
+		return watch_library(tracer, path, probes->libraries, err, err_len);
 	if (probes->log && do_reads_logs(tracer))
 		listeners[n++] = (struct usdt_listener){ "stalltag", "log", tracer->bpf->progs.on_tag_log };
 	else if (probes->change)
@@ -150,7 +166,7 @@ static int do_watch_file(struct tracer *tracer, const char *path, const struct t
 
 static void do_unwatch_file(struct tracer *tracer, int watched)
 {
-	tracer_links_usdt_detach(tracer->links, watched);
+	tracer_links_file_detach(tracer->links, watched);
 }
 
 static int do_set_process(struct tracer *tracer, const struct abi_process_key *key,
@@ -271,6 +287,23 @@ static uint64_t do_counter(const struct tracer *tracer, enum abi_counter counter
 	return tracer->bpf->bss->counters[counter];
 }
 
+/* How often the kernel left out a program because it was running on that CPU already: preempted, or interrupted. */
+static uint64_t runs_left_out(struct bpf_object *object)
+{
+	struct bpf_program *program;
+	uint64_t n = 0;
+
+	bpf_object__for_each_program(program, object)
+	{
+		struct bpf_prog_info info = { 0 };
+		uint32_t size = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size))
+			n += info.recursion_misses;
+	}
+	return n;
+}
+
 static int do_describe(struct tracer *tracer, struct stamp *stamp)
 {
 	int result = tracer_links_describe(tracer->links, stamp);
@@ -281,6 +314,9 @@ static int do_describe(struct tracer *tracer, struct stamp *stamp)
 	if (!result)
 		result = stamp_add_counter(stamp, "late_copies_failed", tracer->late_copies_failed);
 	tracer->late_copies_failed = 0;
+	if (!result)
+		result = stamp_add_growth(stamp, "programs_skipped", &tracer->skipped,
+		                          runs_left_out(tracer->bpf->obj));
 	return result;
 }
 

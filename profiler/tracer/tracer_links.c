@@ -13,21 +13,22 @@
 
 #include "profiler/tracer/probe_table.h"
 #include "profiler/format/stamp.h"
+#include "profiler/tracer/library_links.h"
+#include "profiler/tracer/uprobe_links.h"
 #include "profiler/tracer/usdt_links.h"
-
-#define PROBES_MAX 64
 
 struct tracer_links {
 	struct bpf_object *object;
 	const struct probe_host *host;
 	const struct tracer_linker *linker;
 	unsigned int cpu_hz;
-	struct bpf_link *row[PROBES_MAX]; /* by row of the probe table */
-	int row_error[PROBES_MAX];
-	bool row_was_attached[PROBES_MAX];
+	struct bpf_link *row[PROBE_ROWS_MAX]; /* by row of the probe table */
+	int row_error[PROBE_ROWS_MAX];
+	bool row_was_attached[PROBE_ROWS_MAX];
 	struct bpf_link **clock; /* one a CPU */
 	int n_clocks;
 	struct usdt_links *usdt;
+	struct library_links *libraries;
 	bool usdt_seen;
 	int usdt_error; /* of the last file whose probes could not be attached */
 };
@@ -35,8 +36,9 @@ struct tracer_links {
 void tracer_links_prepare_multi(struct bpf_object *object)
 {
 	for (size_t i = 0; i < probe_table_len; i++)
-		if (probe_table[i].kind == PROBE_USDT)
-			usdt_links_prepare(bpf_object__find_program_by_name(object, probe_table[i].program));
+		if (probe_table[i].kind == PROBE_USDT || probe_table[i].kind == PROBE_LIBRARY)
+			uprobe_links_prepare(
+			        bpf_object__find_program_by_name(object, probe_table[i].program));
 }
 
 static struct bpf_link *attach_clock(const struct bpf_program *program, int cpu, unsigned int hz)
@@ -79,10 +81,12 @@ struct tracer_links *tracer_links_new(struct bpf_object *object, const struct pr
 	links->n_clocks = libbpf_num_possible_cpus();
 	links->clock = calloc(links->n_clocks, sizeof(*links->clock));
 	links->usdt = usdt_links_new(uprobe_multi);
-	if (links->clock && links->usdt)
+	links->libraries = library_links_new(object, uprobe_multi);
+	if (links->clock && links->usdt && links->libraries)
 		return links;
 	free(links->clock);
 	usdt_links_free(links->usdt);
+	library_links_free(links->libraries);
 	free(links);
 	return NULL;
 }
@@ -104,6 +108,7 @@ void tracer_links_detach(struct tracer_links *links)
 	}
 	for (cpu = 0; cpu < links->n_clocks; cpu++)
 		destroy(links, &links->clock[cpu]);
+	library_links_set_hot(links->libraries, false);
 }
 
 void tracer_links_free(struct tracer_links *links)
@@ -116,6 +121,7 @@ void tracer_links_free(struct tracer_links *links)
 	for (i = 0; i < probe_table_len; i++)
 		destroy(links, &links->row[i]);
 	usdt_links_free(links->usdt);
+	library_links_free(links->libraries);
 	free(links->clock);
 	free(links);
 }
@@ -144,7 +150,7 @@ static int attach_row(struct tracer_links *links, size_t i)
 		return -ENOENT;
 	if (probe->kind == PROBE_PERF_EVENT)
 		return attach_clocks(links, program);
-	if (probe->kind != PROBE_TP_BTF && probe->kind != PROBE_FEXIT)
+	if (!probe_is_hook(probe->kind))
 		return 0; /* file by file, or on demand */
 	links->row[i] = links->linker->attach(program);
 	return links->row[i] ? 0 : -errno;
@@ -168,6 +174,8 @@ int tracer_links_attach(struct tracer_links *links, bool hot, char *err, size_t 
 			return links->row_error[i];
 		}
 	}
+	if (hot)
+		library_links_set_hot(links->libraries, true);
 	return 0;
 }
 
@@ -185,9 +193,20 @@ int tracer_links_usdt(struct tracer_links *links, const char *path, const struct
 	return result;
 }
 
-void tracer_links_usdt_detach(struct tracer_links *links, int file)
+void tracer_links_file_detach(struct tracer_links *links, int file)
 {
-	usdt_links_detach(links->usdt, file);
+	if (file < USDT_LINKS_FILES_MAX)
+		usdt_links_detach(links->usdt, file);
+	else
+		library_links_remove(links->libraries, file - USDT_LINKS_FILES_MAX);
+}
+
+/* Numbers of libraries come behind those of files with the tag library's probes. */
+int tracer_links_library(struct tracer_links *links, const char *path, uint32_t libraries)
+{
+	int result = library_links_add(links->libraries, path, libraries);
+
+	return result < 0 ? result : USDT_LINKS_FILES_MAX + result;
 }
 
 void tracer_links_no_uprobes(struct tracer_links *links)
@@ -202,6 +221,19 @@ static const char *usdt_missing(const struct tracer_links *links)
 	if (links->usdt_error == -EPERM)
 		return "not allowed: uprobes need CAP_SYS_ADMIN";
 	return links->usdt_error ? strerror(-links->usdt_error) : "no program with the tag library was seen";
+}
+
+static const char *library_missing(const struct tracer_links *links, const struct probe *probe)
+{
+	int error = library_links_error(links->libraries, probe->cause, probe->hook);
+
+	if (!error)
+		return NULL;
+	if (links->usdt_error == -EPERM)
+		return "not allowed: uprobes need CAP_SYS_ADMIN";
+	if (error == -ENOENT)
+		return "no program with it was seen";
+	return error == -EAGAIN ? "nothing was tagged" : strerror(-error);
 }
 
 const char *tracer_links_missing(const struct tracer_links *links, size_t row)
@@ -219,9 +251,18 @@ const char *tracer_links_missing(const struct tracer_links *links, size_t row)
 		return strerror(-links->row_error[row]);
 	if (probe->kind == PROBE_USDT)
 		return usdt_missing(links);
+	if (probe->kind == PROBE_LIBRARY)
+		return library_missing(links, probe);
 	if (probe->hot && !links->row_was_attached[row])
 		return "nothing was tagged";
 	return NULL;
+}
+
+static bool library_is_unused(const struct tracer_links *links, const struct probe *probe)
+{
+	int error = library_links_error(links->libraries, probe->cause, probe->hook);
+
+	return links->usdt_error != -EPERM && (error == -ENOENT || error == -EAGAIN);
 }
 
 /* Switched off, or there was nothing to attach it to: nothing is lost without it. */
@@ -229,10 +270,14 @@ static bool is_unused(const struct tracer_links *links, size_t row)
 {
 	const struct probe *probe = &probe_table[row];
 
+	if (probe_is_off(links->host, probe))
+		return true;
 	if (probe_missing(links->host, probe))
 		return false;
 	if (links->row_error[row])
 		return links->row_error[row] == -ECANCELED;
+	if (probe->kind == PROBE_LIBRARY)
+		return library_is_unused(links, probe);
 	return probe->kind == PROBE_USDT ? !links->usdt_error : probe->hot;
 }
 

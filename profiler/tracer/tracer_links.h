@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct bpf_link;
 struct bpf_object;
@@ -46,7 +47,10 @@ void tracer_links_detach(struct tracer_links *links);
 struct usdt_listener;
 int tracer_links_usdt(struct tracer_links *links, const char *path, const struct usdt_listener *listeners,
                       size_t n);
-void tracer_links_usdt_detach(struct tracer_links *links, int file);
+/* … and to one more library's functions: library_links.h. */
+int tracer_links_library(struct tracer_links *links, const char *path, uint32_t libraries);
+/* `file`: what either of them has returned. */
+void tracer_links_file_detach(struct tracer_links *links, int file);
 
 /* Notes that no probe of any file can be attached, as a privilege is missing. */
 void tracer_links_no_uprobes(struct tracer_links *links);

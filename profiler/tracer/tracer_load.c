@@ -2,6 +2,7 @@
 
 #include "profiler/tracer/tracer_load.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -33,6 +34,20 @@ static int libbpf_silent(enum libbpf_print_level level, const char *format, va_l
 	return vfprintf(stderr, format, args);
 }
 
+static bool same_program(size_t one, size_t other)
+{
+	return !strcmp(probe_table[one].program, probe_table[other].program);
+}
+
+/* Whether a row can be attached that has the same program as row i. */
+static bool program_wanted(const struct loader *loader, size_t i)
+{
+	for (size_t k = 0; k < probe_table_len; k++)
+		if (same_program(i, k) && !probe_missing(loader->host, &probe_table[k]))
+			return true;
+	return false;
+}
+
 /* `alone`: a row of the table, the only program that is loaded; probe_table_len: none at all. */
 static void choose_programs(const struct loader *loader, struct stallprof_bpf *bpf, const size_t *alone)
 {
@@ -45,9 +60,20 @@ static void choose_programs(const struct loader *loader, struct stallprof_bpf *b
 	for (i = 0; i < probe_table_len; i++) {
 		program = bpf_object__find_program_by_name(bpf->obj, probe_table[i].program);
 		if (program)
-			bpf_program__set_autoload(
-			        program, alone ? i == *alone : !probe_missing(loader->host, &probe_table[i]));
+			bpf_program__set_autoload(program,
+			                          alone ? *alone < probe_table_len && same_program(i, *alone)
+			                                : program_wanted(loader, i));
 	}
+}
+
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
+
+/* Types of modules are looked for in the BTF of each module, which only CAP_SYS_ADMIN may read; without that libbpf would fail. */
+static bool may_read_module_types(void)
+{
+	uint32_t id;
+
+	return !bpf_btf_get_next_id(0, &id) || errno == ENOENT;
 }
 
 /* 0, or -errno with the verifier's output, if any, in the log. */
@@ -55,7 +81,8 @@ static int load_once(const struct loader *loader, const size_t *alone, unsigned 
                      struct stallprof_bpf **out)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = loader->log,
-	            .kernel_log_size = LOG_BYTES, .kernel_log_level = log_level);
+	            .kernel_log_size = LOG_BYTES, .kernel_log_level = log_level,
+	            .btf_custom_path = may_read_module_types() ? NULL : KERNEL_TYPES);
 	int result;
 
 	loader->log[0] = 0;

@@ -71,6 +71,7 @@ struct tracer {
 	uint64_t copied_late_ns, late_copies_failed;
 	int64_t tagged_drift; /* what the last walk found, if it was not put right */
 	struct stamp_growth described[ABI_COUNTER_MAX]; /* what tracer_describe() has added already */
+	struct stamp_growth skipped;
 };
 
 #endif

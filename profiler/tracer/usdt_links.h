@@ -2,9 +2,9 @@
  * Attaches BPF programs to the static probes of files, in all processes that run them. Part of the tracer: see
  * tracer.h.
  *
- *	multi = usdt_links_have_multi();
+ *	multi = uprobe_links_have_multi();
  *	if (multi)
- *		usdt_links_prepare(program);		each, before it is loaded
+ *		uprobe_links_prepare(program);		each, before it is loaded
  *	links = usdt_links_new(multi);
  *	file = usdt_links_attach(links, path, listeners, n);
  *	usdt_links_detach(links, file);
@@ -26,11 +26,6 @@ struct bpf_program;
 struct usdt_links;
 
 #define USDT_LINKS_FILES_MAX 256 /* each takes a descriptor a probe, of 1024 by default */
-
-/* Whether this kernel has uprobe_multi links. */
-bool usdt_links_have_multi(void);
-/* Prepares a program for uprobe_multi links; it cannot be attached by perf events then. */
-void usdt_links_prepare(struct bpf_program *program);
 
 /* `multi`: the programs were prepared so. NULL without memory. */
 struct usdt_links *usdt_links_new(bool multi);

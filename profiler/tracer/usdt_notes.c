@@ -87,27 +87,13 @@ static uint64_t moved_by(const struct elf_headers *headers, const struct usdt_no
 	return 0;
 }
 
-static int offset_of(const struct elf_headers *headers, uint64_t address, uint64_t *offset)
-{
-	for (size_t i = 0; i < headers->n_segments; i++) {
-		const Elf64_Phdr *load = &headers->segments[i];
-
-		if (load->p_type != PT_LOAD || address < load->p_vaddr ||
-		    address - load->p_vaddr >= load->p_filesz)
-			continue;
-		*offset = address - load->p_vaddr + load->p_offset;
-		return 0;
-	}
-	return -EBADMSG;
-}
-
 int usdt_note_site(const struct elf_headers *headers, const struct usdt_note *note, struct usdt_site *out)
 {
 	uint64_t moved = moved_by(headers, note);
-	int err = offset_of(headers, note->address + moved, &out->offset);
+	int err = elf_headers_offset_of(headers, note->address + moved, &out->offset);
 
 	out->semaphore = 0;
 	if (err || !note->semaphore)
 		return err;
-	return offset_of(headers, note->semaphore + moved, &out->semaphore);
+	return elf_headers_offset_of(headers, note->semaphore + moved, &out->semaphore);
 }

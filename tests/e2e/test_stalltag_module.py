@@ -101,15 +101,15 @@ def refused(error, call):
 
 
 def check_refusals():
-    async def coroutine():
-        pass
+    async def async_generator():
+        yield 1
 
     def generator():
         yield 1
 
     return all((refused(ValueError, lambda: stalltag.tag("x", id=2**64)), refused(ValueError, lambda: stalltag.tag("x", id=-1)),
                 refused(TypeError, lambda: stalltag.tag("x", id=1.5)), refused(TypeError, lambda: stalltag.tag(None)),
-                refused(ValueError, lambda: stalltag.push("a\0b")), refused(TypeError, lambda: stalltag.tagged("x")(coroutine)),
+                refused(ValueError, lambda: stalltag.push("a\0b")), refused(TypeError, lambda: stalltag.tagged("x")(async_generator)),
                 refused(TypeError, lambda: stalltag.tagged("x")(generator))))
 
 
@@ -146,6 +146,109 @@ def check_executor_under_asyncio():
         return await asyncio.get_running_loop().run_in_executor(None, read)
 
     return asyncio.run(main()) == (6, "shard_read") and seen() is None
+
+
+async def see_and_wait(times, pause=0.001):
+    """What the thread holds each time that the task goes on."""
+    held = []
+    for _ in range(times):
+        held.append(seen())
+        await asyncio.sleep(pause)
+    return held
+
+
+def check_await_switches_the_tag_with_the_task():
+    async def work(number):
+        async with stalltag.tag("outer", id=number):
+            before = await see_and_wait(5)
+            async with stalltag.tag("inner/%d" % number):
+                within = await see_and_wait(5)
+            return before + within + await see_and_wait(5)
+
+    async def main():
+        return await asyncio.gather(work(1), work(2), see_and_wait(15))
+
+    async def alone():
+        held = await main()
+        return held + [seen()]
+
+    expected = [[(number, "outer")] * 5 + [(0, "inner/%d" % number)] * 5 + [(number, "outer")] * 5 for number in (1, 2)]
+    return asyncio.run(alone()) == expected + [[None] * 15, None] and seen() is None and stalltag.depth() == 0
+
+
+def check_await_tasks_begun_inside_work_for_the_tag_until_it_ends():
+    async def main():
+        async with stalltag.tag("fetch", id=9):
+            child = asyncio.ensure_future(see_and_wait(8, 0.005))
+            await asyncio.sleep(0.012)
+        return await child, seen()
+
+    held, after = asyncio.run(main())
+    return held[0] == held[1] == (9, "fetch") and held[-1] is None and after is None and stalltag.depth() == 0
+
+
+def check_await_ends_by_exceptions_and_cancelling():
+    async def work():
+        async with stalltag.tag("cancelled"):
+            await asyncio.sleep(60)
+
+    async def main():
+        task = asyncio.ensure_future(work())
+        await asyncio.sleep(0.002)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            pass
+        try:
+            async with stalltag.tag("raises"):
+                await asyncio.sleep(0)
+                raise KeyError("x")
+        except KeyError:
+            return seen()
+
+    return asyncio.run(main()) is None and stalltag.depth() == 0
+
+
+def check_await_tags_that_end_in_another_order():
+    async def main():
+        first, second = stalltag.tag("first"), stalltag.tag("second")
+        await first.__aenter__()
+        await second.__aenter__()
+        await asyncio.sleep(0)
+        both = seen()
+        await first.__aexit__(None, None, None)
+        await asyncio.sleep(0)
+        left = seen()
+        await second.__aexit__(None, None, None)
+        return both, left, seen()
+
+    return asyncio.run(main()) == ((0, "second"), (0, "second"), None) and stalltag.depth() == 0
+
+
+def check_await_decorated_coroutine_functions():
+    @stalltag.tagged("evaluate", id=3)
+    async def evaluate(n):
+        await asyncio.sleep(0)
+        return seen(), n
+
+    async def main():
+        return await asyncio.gather(evaluate(1), evaluate(2)), seen()
+
+    return asyncio.run(main()) == ([((3, "evaluate"), 1), ((3, "evaluate"), 2)], None) and evaluate.__name__ == "evaluate"
+
+
+def check_await_one_object_in_several_tasks():
+    shared = stalltag.tag("shared", id=4)
+
+    async def work():
+        async with shared:
+            return await see_and_wait(3)
+
+    async def main():
+        return await asyncio.gather(work(), work(), see_and_wait(3))
+
+    return asyncio.run(main()) == [[(4, "shared")] * 3, [(4, "shared")] * 3, [None] * 3] and stalltag.depth() == 0
 
 
 for name, check in sorted(globals().copy().items()):

@@ -44,7 +44,7 @@ static inline int window_tables_open(struct window_tables *tables)
 	*deps = (struct window_deps){ .tracer = &tables->fake.tracer,
 		                      .tags = tag_names_new(),
 		                      .classes = tag_classes_new(8),
-		                      .devices = device_names_new(NULL),
+		                      .devices = device_names_new(NULL, NULL),
 		                      .max_bytes = 64 << 20 };
 	if (tables->symbolizer)
 		deps->processes = process_table_new(tables->symbolizer, NULL);

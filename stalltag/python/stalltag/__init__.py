@@ -12,10 +12,17 @@ Tags nest, each thread has its own, and the innermost one counts. The name is pa
 particular (at most 255 bytes of UTF-8; more is cut). The id is exact: any integer of 64 bits; 0 means none.
 
 A tag belongs to the operating system's thread. A thread pool's workers do not inherit the tag of the code that
-submitted the work: tag the function that runs there. Under asyncio all tasks of a loop share one thread, so that
-a tag held across an `await` (or a generator's `yield`) would be charged with other tasks' waits, and tags could
-end in another order than they began: hold a tag only around code that does not await, such as the body that runs
-in `loop.run_in_executor`. tagged() refuses coroutine and generator functions for that reason.
+submitted the work: tag the function that runs there.
+
+Under asyncio all tasks of a loop share one thread. A tag that is held across an `await` belongs to the task:
+
+    async with stalltag.tag("shard_fetch", id=7):
+        await session.get(url)
+
+The thread holds it while the task runs, and so do tasks begun inside of the block, until the block ends. What the task awaits
+meanwhile is other tasks' time, or the loop's. tagged() does the same for coroutine functions. This needs one of asyncio's
+own loops: uvloop does not say when it switches tasks, and a warning tells so. A plain `with` must not hold an `await` (or a
+generator's `yield`): it would be charged with other tasks' waits.
 
 The work is done by libstalltag.so, which pip installs with this module. It is looked for in the program itself, then as
 $STALLTAG_LIBRARY, beside this file, by the system's loader, and in this Python's lib folder. Where none can be loaded,
@@ -149,13 +156,25 @@ def losses():
     return {name: getattr(counts, name) for name, _ in _Losses._fields_}
 
 
-class tag:
-    """Context manager: the block's thread works for (name, id). One object may be entered any number of times."""
+def _for_tasks():
+    """Imported with the first such tag: asyncio is large."""
+    from . import _asyncio_tags
+    return _asyncio_tags
 
-    __slots__ = ("_id", "_name", "_length")
+
+def _current_task():
+    return sys.modules["asyncio"].current_task()
+
+
+class tag:
+    """Context manager: the block's thread, or with `async with` its task, works for (name, id). One object may be entered any number of
+    times."""
+
+    __slots__ = ("_id", "_name", "_length", "_begun")
 
     def __init__(self, name, id=0):
         self._id, self._name, self._length = _arguments(name, id)
+        self._begun = None  # by `async with`: (task, what _asyncio_tags.begin() gave), innermost last
 
     def __enter__(self):
         _push(self._id, self._name, self._length)
@@ -164,14 +183,29 @@ class tag:
     def __exit__(self, exc_type, exc, traceback):
         _pop()
 
+    async def __aenter__(self):
+        held = await _for_tasks().begin((self._id, self._name, self._length), _push, _pop)
+        self._begun = (self._begun or []) + [(_current_task(), held)]
+        return self
+
+    async def __aexit__(self, exc_type, exc, traceback):
+        mine = max(i for i, (task, _) in enumerate(self._begun) if task is _current_task())
+        _for_tasks().end(self._begun.pop(mine)[1])
+
 
 def tagged(name, id=0):
-    """Decorator: each call of the function works for (name, id)."""
+    """Decorator: each call of the function, or coroutine function, works for (name, id)."""
     arguments = _arguments(name, id)
 
     def decorate(function):
-        if (inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function)
-                or inspect.isasyncgenfunction(function)):
+        if inspect.iscoroutinefunction(function):
+            @functools.wraps(function)
+            async def run(*args, **kwargs):
+                async with tag(name, id):
+                    return await function(*args, **kwargs)
+
+            return run
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError("%r hands its thread to others while it waits, and its tag with it; "
                             "use stalltag.tag() around parts that do not await or yield" % function)
 

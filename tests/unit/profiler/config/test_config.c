@@ -117,6 +117,8 @@ static void test_config__example_entries_load(void **state)
 	assert_int_equal(config->tags.rule_count, 2);
 	assert_string_equal(config->tags.rules[0].match, "checkpoint_*");
 	assert_string_equal(config->tags.rules[0].class, "checkpoint");
+	assert_int_equal(config->sampling.cause_off_count, 1);
+	assert_string_equal(config->sampling.causes_off[0], "dma_map");
 	assert_int_equal(config->filters.pid_count, 1);
 	assert_int_equal(config->filters.pids[0], 4711);
 	assert_string_equal(config->filters.cgroups[0], "/kubepods.slice");
@@ -133,7 +135,8 @@ static void test_config__every_setting_is_taken(void **state)
 	        "output: {directory: /d, max_bytes: 2000000}\n"
 	        "tags: {max_classes: 3, rules: [{match: a/*}]}\n"
 	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
-	        "  min_duration_ns: 7, stack_copy_bytes: 8192, max_stalled_threads: 9, ring_bytes: 1048576}\n"
+	        "  min_duration_ns: 7, stack_copy_bytes: 8192, max_stalled_threads: 9, ring_bytes: 1048576,\n"
+	        "  dma_threshold_ns: 5000, causes_off: [dma_map, throttle]}\n"
 	        "symbolizer: {max_memory_bytes: 16777216, debug_dir: /g, cache_dir: none, "
 	        "debuginfod_urls: 'http://a https://b/x', debuginfod_bytes: 16777216, "
 	        "debuginfod_timeout_seconds: 1, "
@@ -162,6 +165,9 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_int_equal(config->sampling.stack_copy_bytes, 8192);
 	assert_int_equal(config->sampling.max_stalled_threads, 9);
 	assert_int_equal(config->sampling.ring_bytes, 1048576);
+	assert_int_equal(config->sampling.dma_threshold_ns, 5000);
+	assert_int_equal(config->sampling.cause_off_count, 2);
+	assert_string_equal(config->sampling.causes_off[1], "throttle");
 	assert_int_equal(config->symbolizer.max_memory_bytes, 16777216);
 	assert_string_equal(config->symbolizer.debug_dir, "/g");
 	assert_string_equal(config->symbolizer.cache_dir, CONFIG_NO_CACHE);

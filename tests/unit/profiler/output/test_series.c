@@ -21,8 +21,10 @@ static struct profile *combined(void)
 		                                    { "cpu", "nanoseconds" } };
 	const struct profile_label tags[] = { { .key = "ai_tag", .str = "step" },
 		                              { .key = TAG_HASH_LABEL, .num = 5, .unit = TAG_HASH_UNIT } };
+	const struct profile_label fence[] = { { .key = "ai_tag", .str = "step" },
+		                               { .key = "seqno", .num = 7, .unit = "detail" } };
 	const struct profile_frame wait = { .function = "wait" }, spin = { .function = "spin" };
-	const int64_t waited[] = { 3, 500, 0 }, spun[] = { 0, 0, 70 };
+	const int64_t waited[] = { 1, 100, 0 }, waited_again[] = { 2, 400, 0 }, spun[] = { 0, 0, 70 };
 	struct profile *p = profile_new(types, 3, types[0], 1, ROOM);
 	int64_t main_binary, a, b;
 
@@ -32,6 +34,7 @@ static struct profile *combined(void)
 	a = profile_location(p, main_binary, 0x1010, &wait, 1);
 	b = profile_location(p, main_binary, 0x1020, &spin, 1);
 	assert_int_equal(profile_add_sample(p, &a, 1, waited, tags, 2), 0);
+	assert_int_equal(profile_add_sample(p, &a, 1, waited_again, fence, 2), 0);
 	assert_int_equal(profile_add_sample(p, &b, 1, spun, tags, 2), 0);
 	assert_int_equal(profile_add_note(p, "stallprof.ledger tag=step ns=1"), 0);
 	assert_int_equal(profile_add_comment(p, "somebody's"), 0);

@@ -291,6 +291,48 @@ static void test_window__what_was_moved_adds_up(void **state)
 	stamp_free(stamp);
 }
 
+/* Waits with the same stack for different fences are samples of their own. */
+static void test_window__details_are_apart(void **state)
+{
+	struct {
+		struct abi_event event;
+		struct abi_detail detail;
+	} sent = { .event = stall(ABI_STALL, ABI_CAUSE_GPU_FENCE, 0x100, 100, 100),
+		   .detail = { .cause = ABI_CAUSE_GPU_FENCE, .known = 1U << ABI_GPU_SEQNO } };
+	static const uint64_t seqnos[] = { 1, 2, 1, 0 }; /* 0: it came without */
+	struct window *window = window_new(&tables.deps);
+	struct stamp *stamp = stamp_new();
+	struct ledger *ledger = ledger_new(0);
+	struct profile_sample_view view;
+	struct profile *profile;
+	int64_t by_seqno[3] = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seqnos) / sizeof(seqnos[0]); i++) {
+		sent.event.has_detail = seqnos[i] != 0;
+		sent.detail.number[ABI_GPU_SEQNO] = seqnos[i];
+		assert_int_equal(window_add_event(window, &sent.event), 0);
+	}
+	add_stall_row(window, ABI_STALL, ABI_CAUSE_GPU_FENCE, 400, 4);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(profile_n_samples(profile), 3);
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++) {
+		int64_t seqno = 0;
+
+		for (size_t j = 0; j < view.n_labels; j++)
+			if (!strcmp(view.labels[j].key, "seqno"))
+				seqno = view.labels[j].num;
+		assert_in_range(seqno, 0, 2);
+		by_seqno[seqno] += view.values[WINDOW_DELAY];
+	}
+	assert_int_equal(by_seqno[0], 100);
+	assert_int_equal(by_seqno[1], 200);
+	assert_int_equal(by_seqno[2], 100);
+	profile_free(profile);
+	ledger_free(ledger);
+	stamp_free(stamp);
+}
+
 /* On-CPU time inside stalls is a part of on-CPU: it has samples of its type, and no row in the ledger. */
 static void test_window__cpu_inside_stalls(void **state)
 {
@@ -332,6 +374,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window__samples_add_up_to_their_row, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__shares_are_by_weight, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window__details_are_apart, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window__what_was_moved_adds_up, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__cpu_inside_stalls, open_tables, close_tables),

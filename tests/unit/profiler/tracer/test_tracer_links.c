@@ -25,7 +25,7 @@ static struct probe_host *host;
 static struct stallprof_bpf *bpf;
 
 /* What is attached, by row of the probe table, and by CPU: a link is the address of its count here. */
-static unsigned int attached[64], clocks[CPUS_MAX];
+static unsigned int attached[PROBE_ROWS_MAX], clocks[CPUS_MAX];
 static const char *refused; /* the program that cannot be attached */
 static int error;           /* why */
 static int offline_cpu;     /* -1: none */
@@ -76,7 +76,7 @@ static int begin(void **state)
 	memset(clocks, 0, sizeof(clocks));
 	refused = NULL;
 	offline_cpu = -1;
-	assert_in_range(probe_table_len, 1, 64);
+	assert_in_range(probe_table_len, 1, PROBE_ROWS_MAX);
 	host = probe_host_new(false);
 	bpf = stallprof_bpf__open();
 	return host && bpf ? 0 : -1;
@@ -109,7 +109,7 @@ static size_t row_of(const char *program)
 
 static bool has_hook(const struct probe *probe)
 {
-	return (probe->kind == PROBE_TP_BTF || probe->kind == PROBE_FEXIT) && !probe_missing(host, probe);
+	return probe_is_hook(probe->kind) && !probe_missing(host, probe);
 }
 
 /* Each row that has a hook of its own here, once, if it is of the kind. */

@@ -84,6 +84,40 @@ static void test_tracer_load__all(void **state)
 	probe_host_free(host);
 }
 
+static void test_tracer_load__cause_that_is_off(void **state)
+{
+	const struct probe *row = row_of("on_balance_dirty_pages");
+	struct probe_host *host;
+	struct stallprof_bpf *bpf;
+	char err[2048] = "";
+
+	(void)state;
+	need_root(PRIVILEGE_LOAD);
+	host = probe_host_new(true);
+	assert_non_null(probe_host_switch_off(host, "no_such_cause"));
+	assert_non_null(probe_host_switch_off(host, "core"));
+	assert_non_null(probe_host_switch_off(host, "tags"));
+	assert_false(probe_is_off(host, row));
+	assert_null(probe_host_switch_off(host, "writeback"));
+	assert_true(probe_is_off(host, row));
+	assert_string_equal(probe_missing(host, row), PROBE_OFF);
+	assert_false(probe_replaced(host, row));
+	assert_false(probe_is_off(host, row_of("on_xfs_log_wait")));
+	assert_null(probe_host_switch_off(host, "journal_xfs"));
+	assert_true(probe_is_off(host, row_of("on_xfs_log_wait")));
+	assert_false(probe_is_off(host, row_of("on_commit_start")));
+	n_said = 0;
+	bpf = tracer_load(host, spoil, NULL, say, err, sizeof(err));
+	if (!bpf)
+		fail_msg("%s", err);
+	assert_int_equal(n_said, 0);
+	assert_true(bpf_program__fd(bpf->progs.on_balance_dirty_pages) < 0);
+	assert_true(bpf_program__fd(bpf->progs.on_folio_wait_writeback) < 0);
+	assert_true(bpf_program__fd(bpf->progs.on_commit_start) >= 0);
+	stallprof_bpf__destroy(bpf);
+	probe_host_free(host);
+}
+
 static void test_tracer_load__refused_program_costs_its_row(void **state)
 {
 	const struct probe *row = row_of("on_balance_dirty_pages");
@@ -296,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tracer_load__all),
+		cmocka_unit_test(test_tracer_load__cause_that_is_off),
 		cmocka_unit_test(test_tracer_load__refused_program_costs_its_row),
 		cmocka_unit_test(test_tracer_load__refused_core_is_fatal),
 		cmocka_unit_test(test_tracer_load__optional_fields),

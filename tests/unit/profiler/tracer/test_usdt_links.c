@@ -17,6 +17,7 @@
 
 #include "bpf/stallprof.skel.h"
 #include "symbolizer/base/clock.h"
+#include "profiler/tracer/uprobe_links.h"
 #include "profiler/tracer/usdt_links.h"
 #include "tests/unit/compile_program.h"
 #include "tests/unit/need_root.h"
@@ -55,8 +56,8 @@ static struct stallprof_bpf *open_programs(bool multi)
 	bpf_program__set_autoload(bpf->progs.on_tag_process, true);
 	bpf_map__set_max_entries(bpf->maps.stack_buffers, 3);
 	if (multi) {
-		usdt_links_prepare(bpf->progs.on_tag_change);
-		usdt_links_prepare(bpf->progs.on_tag_process);
+		uprobe_links_prepare(bpf->progs.on_tag_change);
+		uprobe_links_prepare(bpf->progs.on_tag_process);
 	}
 	assert_int_equal(stallprof_bpf__load(bpf), 0);
 	return bpf;
@@ -65,7 +66,7 @@ static struct stallprof_bpf *open_programs(bool multi)
 static void begin(struct listening *l, bool multi)
 {
 	need_root(PRIVILEGE_UPROBES);
-	if (multi && !usdt_links_have_multi()) {
+	if (multi && !uprobe_links_have_multi()) {
 		print_message("# SKIP allowed: this kernel has no uprobe_multi links\n");
 		skip();
 	}
@@ -145,7 +146,7 @@ static void test_usdt_links__refused(void **state)
 	void *library = map_copy(0, path, sizeof(path));
 
 	(void)state;
-	begin(&l, usdt_links_have_multi());
+	begin(&l, uprobe_links_have_multi());
 	l.both[1].probe = "none";
 	assert_int_equal(usdt_links_attach(l.links, path, l.both, 2), -ENOENT);
 	assert_int_equal(usdt_links_attach(l.links, "/bin/true", l.both, 1), -ENOENT);

@@ -1,0 +1,177 @@
+/* NVMe's side: commands that time out or are aborted, and controllers that are being reset. */
+#include "bpf/thread.bpf.h"
+#include "bpf/follow.bpf.h"
+
+/* The first disk of the controller, 0 when it has none. */
+ALWAYS u32 controller_dev(struct nvme_ctrl *ctrl)
+{
+	struct list_head *first = BPF_CORE_READ(ctrl, namespaces.next);
+	struct nvme_ns *ns = (void *)first - bpf_core_field_offset(struct nvme_ns, list);
+	struct gendisk *disk;
+
+	if (!first || first == &ctrl->namespaces)
+		return 0;
+	disk = BPF_CORE_READ(ns, disk);
+	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
+}
+
+/* By its name, as the numbers differ from kernel to kernel. */
+ALWAYS u32 state_told(u32 state)
+{
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_NEW))
+		return ABI_NVME_NEW;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_LIVE))
+		return ABI_NVME_LIVE;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_RESETTING))
+		return ABI_NVME_RESETTING;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_CONNECTING))
+		return ABI_NVME_CONNECTING;
+	if (state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DELETING))
+		return ABI_NVME_DELETING;
+	if (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DELETING_NOIO) &&
+	    state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DELETING_NOIO))
+		return ABI_NVME_DELETING;
+	if (bpf_core_enum_value_exists(enum nvme_ctrl_state, NVME_CTRL_DEAD) &&
+	    state == bpf_core_enum_value(enum nvme_ctrl_state, NVME_CTRL_DEAD))
+		return ABI_NVME_DEAD;
+	return ABI_NVME_UNKNOWN;
+}
+
+/* Also of one whose begin was not seen. `state`: the controller's; of a reset that goes on or has ended with a live controller, the one
+ * before tells more. */
+ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns, u32 state)
+{
+	struct reset reset = { .end_ns = end_ns, .state = state }, *known;
+	u64 key = (u64)ctrl;
+
+	known = bpf_map_lookup_elem(&resets, &key);
+	if (state == ABI_NVME_UNKNOWN || state == ABI_NVME_LIVE)
+		reset.state = known && known->end_ns == RESET_GOES_ON ? known->state : 0;
+	any_resets = 1;
+	if (bpf_map_update_elem(&resets, &key, &reset, BPF_ANY))
+		COUNT(follow_full);
+}
+
+/* The kworker that resets the controller: who waits for the queues, which are closed meanwhile, is woken by it. */
+ALWAYS void worker_resets(struct nvme_ctrl *ctrl, u32 state)
+{
+	struct task_struct *worker = bpf_get_current_task_btf();
+	struct carried reset = { .cause = ABI_CAUSE_NVME_RESET, .state = state, .sticky = 1 };
+
+	if (!(worker->flags & PF_KTHREAD))
+		return;
+	reset.dev = controller_dev(ctrl);
+	carry_now(worker, &reset);
+}
+
+/* It is about to be live, and what waited for it goes on before the function is over: a reset whose begin was not seen is noted here. */
+SEC("fentry/nvme_change_ctrl_state")
+int BPF_PROG(on_nvme_state_begin, struct nvme_ctrl *ctrl, u32 state)
+{
+	if (state_told(state) == ABI_NVME_LIVE)
+		reset_note(ctrl, RESET_GOES_ON, ABI_NVME_UNKNOWN);
+	return 0;
+}
+
+/* A controller's state has changed: it is live, dead, or on its way to either. One that was to be live, and was not let, has not been
+ * reset if it is live already. */
+SEC("fexit/nvme_change_ctrl_state")
+int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, bool changed)
+{
+	u32 told = state_told(changed ? state : BPF_CORE_READ(ctrl, state));
+
+	if (told == ABI_NVME_LIVE || told == ABI_NVME_DEAD) {
+		reset_note(ctrl, bpf_ktime_get_ns(), told);
+		return 0;
+	}
+	reset_note(ctrl, RESET_GOES_ON, told);
+	if (changed)
+		worker_resets(ctrl, told);
+	return 0;
+}
+
+/* The PCI driver stops the device, which ends what is under way; older kernels change the state only afterwards. */
+SEC("fentry/nvme_dev_disable")
+int BPF_PROG(on_nvme_disable, struct nvme_dev *dev)
+{
+	struct nvme_ctrl *ctrl = (void *)dev + bpf_core_field_offset(struct nvme_dev, ctrl);
+
+	u32 state = state_told(BPF_CORE_READ(ctrl, state));
+
+	reset_note(ctrl, RESET_GOES_ON, state);
+	worker_resets(ctrl, state);
+	return 0;
+}
+
+SEC("fentry/nvme_uninit_ctrl")
+int BPF_PROG(on_nvme_gone, struct nvme_ctrl *ctrl)
+{
+	u64 key = (u64)ctrl;
+
+	bpf_map_delete_elem(&resets, &key);
+	return 0;
+}
+
+/* Of the driver's own commands nobody waits with a tag. */
+ALWAYS bool request_of_disk(struct request *rq)
+{
+	return BPF_CORE_READ(rq, q, disk) != NULL;
+}
+
+ALWAYS void befalls(struct request *rq, u32 cause)
+{
+	struct nvme_ctrl *ctrl = queue_controller(BPF_CORE_READ(rq, q));
+
+	request_befalls(rq, cause, ctrl ? state_told(BPF_CORE_READ(ctrl, state)) : ABI_NVME_UNKNOWN);
+}
+
+ALWAYS int times_out(struct request *rq)
+{
+	if (request_of_disk(rq))
+		befalls(rq, ABI_CAUSE_NVME_TIMEOUT);
+	return 0;
+}
+
+/* Whether the PCI driver has sent an abort command for the request. */
+ALWAYS bool request_aborted(struct request *rq)
+{
+	struct nvme_iod *iod = (void *)rq + bpf_core_type_size(struct request);
+
+	if (HAS_FIELD(iod, aborted))
+		return BPF_CORE_READ(iod, aborted);
+	if (HAS_FIELD(iod, flags) && bpf_core_enum_value_exists(enum nvme_iod_flags, IOD_ABORTED))
+		return BPF_CORE_READ(iod, flags) & bpf_core_enum_value(enum nvme_iod_flags, IOD_ABORTED);
+	return false;
+}
+
+SEC("fentry/nvme_timeout")
+int BPF_PROG(on_nvme_timeout, struct request *rq)
+{
+	return times_out(rq);
+}
+
+SEC("fexit/nvme_timeout")
+int BPF_PROG(on_nvme_timed_out, struct request *rq)
+{
+	if (request_of_disk(rq) && request_aborted(rq))
+		befalls(rq, ABI_CAUSE_NVME_ABORT);
+	return 0;
+}
+
+SEC("fentry/nvme_tcp_timeout")
+int BPF_PROG(on_nvme_tcp_timeout, struct request *rq)
+{
+	return times_out(rq);
+}
+
+SEC("fentry/nvme_rdma_timeout")
+int BPF_PROG(on_nvme_rdma_timeout, struct request *rq)
+{
+	return times_out(rq);
+}
+
+SEC("fentry/nvme_fc_timeout")
+int BPF_PROG(on_nvme_fc_timeout, struct request *rq)
+{
+	return times_out(rq);
+}

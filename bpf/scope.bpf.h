@@ -1,0 +1,149 @@
+/* Scopes: what a thread is inside of, by hooks on the same thread, for waits that no request ends (a GPU's fence, a call of a driver's
+ * library, a DMA map, a server's answer).
+ *
+ *   scope_begin(ctx, cause, dev)   at the hook in front
+ *   scope_end(cause)               at the hook behind
+ *
+ * Each sleep of the thread in between is a stall of that cause, whoever wakes it; a request that ends the sleep, and a worse cause,
+ * still have their say (wait_decide). CPU samples in between count as inside the stall, but for SCOPES_OF_WAITS. Scopes may lie in one another, also of the same
+ * cause. What is left of them when a system call of the thread's
+ * returns is the business of who began them: the kernel's functions always return, and user-space probes on a return are undone when
+ * their frame is left by other ways (bpf/library.bpf.c says what then).
+ */
+#ifndef STALLPROF_SCOPE_BPF_H
+#define STALLPROF_SCOPE_BPF_H
+
+#include "bpf/thread.bpf.h"
+
+/* Those in which a thread only waits: what it does on the CPU meanwhile, such as copying from the page cache, is its own work. */
+#define SCOPES_OF_WAITS (1u << ABI_CAUSE_NFS_READ | 1u << ABI_CAUSE_NFS_WRITE)
+
+/* The worst cause of these scopes, a bit each; 0 none. */
+ALWAYS u32 scope_worst(u32 open)
+{
+	u32 cause = 0, i;
+
+	if (!RARELY(open))
+		return 0;
+	for (i = 16; i; i /= 2) { /* the highest bit */
+		if (open >> i) {
+			open >>= i;
+			cause += i;
+		}
+	}
+	return cause;
+}
+
+/* The worst cause that the thread is inside of, 0 none. */
+ALWAYS u32 scope_cause(const struct thread *t)
+{
+	return scope_worst(t->scopes.open);
+}
+
+/* … that also makes its time on the CPU part of a stall. */
+ALWAYS u32 scope_cause_on_cpu(const struct thread *t)
+{
+	return scope_worst(t->scopes.open & ~SCOPES_OF_WAITS);
+}
+
+/* Those of calls of libraries, which know themselves when they are over (library.bpf.h). */
+#define SCOPES_OF_LIBRARIES (1u << ABI_CAUSE_GPU_SYNC | 1u << ABI_CAUSE_COLLECTIVE)
+
+/* Ends all scopes of the kernel's functions. */
+NOW_AND_THEN void scopes_forget(struct thread *t)
+{
+	u32 cause;
+
+	for (cause = 0; cause < SCOPE_CAUSES; cause++)
+		if (!(SCOPES_OF_LIBRARIES >> cause & 1))
+			t->scopes.depth[cause] = 0;
+	t->scopes.open &= SCOPES_OF_LIBRARIES;
+	t->scopes.of_fault = 0;
+}
+
+/* The end of a scope may go unseen: the kernel leaves a program out that a thread which it has preempted is in, and the hooks are detached
+ * when nothing is tagged. So what is left open of another system call of the thread's, or of one before, is ended here. To be asked
+ * where a sleep begins. */
+ALWAYS void scopes_check(struct thread *t, const struct pt_regs *regs)
+{
+	if (!RARELY(t->scopes.open & ~SCOPES_OF_LIBRARIES))
+		return;
+	if (t->scopes.generation != hot_generation ||
+	    (regs && (regs->ip != t->scopes.user_ip || regs->sp != t->scopes.user_sp)))
+		scopes_forget(t);
+}
+
+/* One begins at `frame`, where the hook's arguments lie on the kernel stack: those that are left open were begun deeper, or there, and are
+ * over. */
+ALWAYS void scope_at(struct thread *t, u64 frame)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	if (t->scopes.open & ~SCOPES_OF_LIBRARIES) {
+		if (frame < t->scopes.frame && t->scopes.generation == hot_generation)
+			return; /* within another */
+		scopes_forget(t);
+	}
+	t->scopes.frame = frame;
+	t->scopes.generation = hot_generation;
+	t->scopes.user_ip = regs ? regs->ip : 0;
+	t->scopes.user_sp = regs ? regs->sp : 0;
+}
+
+/* `ctx`: the hook's arguments; NULL: a library's call. `dev` 0: unknown, which leaves that of the scope around it. */
+ALWAYS void scope_enter(struct thread *t, const void *ctx, u32 cause, u32 dev)
+{
+	if (cause >= SCOPE_CAUSES)
+		return;
+	if (ctx)
+		scope_at(t, (u64)ctx);
+	if (t->scopes.depth[cause] == 255)
+		return;
+	if (!t->scopes.depth[cause]++) {
+		if (dev || !t->scopes.open)
+			t->scopes.dev = dev;
+		t->scopes.open |= 1u << cause;
+	}
+}
+
+/* Whether that was the outermost of its cause. */
+ALWAYS bool scope_leave(struct thread *t, u32 cause)
+{
+	if (cause >= SCOPE_CAUSES || !t->scopes.depth[cause] || --t->scopes.depth[cause])
+		return false;
+	t->scopes.open &= ~(1u << cause);
+	return true;
+}
+
+/* The current thread, if it holds a tag; else NULL. */
+ALWAYS struct thread *thread_tagged(void)
+{
+	struct thread *t = thread_find(bpf_get_current_task_btf());
+
+	return t && thread_sums(t)->tag ? t : NULL;
+}
+
+/* Whatever tag the thread holds: it may have pushed one since that was last looked at. */
+ALWAYS void scope_begin(const void *ctx, u32 cause, u32 dev)
+{
+	struct thread *t = thread_find(bpf_get_current_task_btf());
+
+	if (t)
+		scope_enter(t, ctx, cause, dev);
+}
+
+ALWAYS void scope_end(u32 cause)
+{
+	struct thread *t = thread_find(bpf_get_current_task_btf());
+
+	if (t)
+		scope_leave(t, cause);
+}
+
+/* Whether the thread is in a mapping call whose begin was seen (dma.bpf.c). */
+ALWAYS bool mapping_goes_on(const struct thread *t)
+{
+	return RARELY(t->mapping.frame) && t->mapping.generation == hot_generation;
+}
+
+#endif

@@ -1,0 +1,60 @@
+"""An NVMe controller (PCI) that answers no read any more, until its driver gives up waiting, sends aborts and resets it; eight threads
+wait for it. A call that lasted over a reset is nvme_reset, whole; the others are not."""
+MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
+RESETS = 3
+GUEST = """
+modprobe nvme_core io_timeout=1 admin_timeout=5 && modprobe nvme
+until_true 20 test -b /dev/nvme0n1
+cat /sys/class/nvme/nvme0/queue_count >/vm-out/queues
+record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads=8 bytes=32768 seconds=60 &
+until_true 60 pgrep -x waiters
+sleep 4
+for round in %s; do
+	resets=$(dmesg | grep -c 'resetting controller\\|reset controller')
+	throttle nv 20000
+	until_true 20 sh -c "[ \\$(dmesg | grep -c 'resetting controller\\|reset controller') -gt $resets ]"
+	throttle nv 0
+	sleep 3
+done
+pkill -TERM -x waiters
+wait
+""" % " ".join(map(str, range(RESETS)))
+CAUSES = {"nvme_reset", "nvme_abort", "nvme_timeout"}
+FRAMES = {"nvme_reset": ("__x64_sys_pread64",)}
+
+
+# Linux 6.1 stops the device, which ends what is under way, before it says that it resets it.
+STATES = {"nvme_reset": {"live", "resetting", "connecting", "deleting"}, "nvme_timeout": {"live", "resetting", "connecting"}, "nvme_abort": {"live", "resetting", "connecting"}}
+
+
+def labels_fit(stack, cause, queues):
+    labels = stack["labels"]
+    outside = any(frame["function"].endswith("queue_enter") for frame in stack["frames"])  # the queues are closed: it is on none yet
+    return (stack["device"] == "nvme0n1" and labels.get("controller_state") in STATES[cause]
+            and ("qid" not in labels if outside else 1 <= labels.get("qid", 0) < queues))
+
+
+def check_labels(case, top):
+    """Each sample says which queue its command was on, and what the controller was doing."""
+    queues = int(case.text("queues") or 0)
+    for cause in sorted(CAUSES):
+        stacks = [stack for stack in top["stacks"] if stack["stall"] == cause and stack["delay_ns"]]
+        if stacks:
+            lacking = [stack for stack in stacks if not labels_fit(stack, cause, queues)]
+            case.tap.check(not lacking, f"{cause}: {len(stacks)} samples have device, queue (of {queues}) and the controller's state",
+                           *[f"{stack['labels']} {stack['device']} {stack['delay_ns']} {' < '.join(frame['function'] for frame in stack['frames'][:6])}" for stack in lacking])
+
+
+def check(case):
+    tap = case.tap
+    top, spans, calls = case.recorded("waiters")
+    resets = case.dmesg.count("reset controller") + case.dmesg.count("resetting controller")
+    tap.check(resets >= RESETS, f"premise: {resets} resets", case.dmesg[-3000:])
+    for span in spans:
+        number = int(span["tag"].split("/")[1])
+        truth = sum(call["call_ns"] for call in calls if call["waiter"] == number)
+        told = case.ns(top, span["tag"], *CAUSES)
+        tap.check(case.near(told, truth), f"{span['tag']}: its long calls are the recovery's", case.off(told, truth), *case.report(top, span["tag"]))
+        case.check_ledger(top, span)
+    check_labels(case, top)
+    case.cell("nvme_reset", top, stalled_ns=case.ns(top, None, *CAUSES), clock_ns=sum(call["call_ns"] for call in calls), fault=f"{resets} resets")

@@ -1,0 +1,69 @@
+"""NVMe over TCP, on loopback, whose packets are lost for some seconds: reads time out, and the controller is reset and connected again. A
+second recording begins in mid-recovery: what it sees of the calls that last until the end is nvme_reset, too."""
+THREADS = 4
+ROUNDS = 2
+GUEST = f"""
+modprobe -a nvme_tcp nvmet_tcp null_blk sch_netem
+echo 2 >/sys/module/nvme_core/parameters/io_timeout
+mount -t configfs configfs /sys/kernel/config
+cd /sys/kernel/config/nvmet
+mkdir -p subsystems/stall/namespaces/1 ports/1
+echo 1 >subsystems/stall/attr_allow_any_host
+echo -n /dev/nullb0 >subsystems/stall/namespaces/1/device_path
+echo 1 >subsystems/stall/namespaces/1/enable
+echo tcp >ports/1/addr_trtype
+echo ipv4 >ports/1/addr_adrfam
+echo 127.0.0.1 >ports/1/addr_traddr
+echo 4420 >ports/1/addr_trsvcid
+ln -s /sys/kernel/config/nvmet/subsystems/stall ports/1/subsystems/stall
+cd /
+echo "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=stall,reconnect_delay=1,keep_alive_tmo=30" >/dev/nvme-fabrics
+until_true 20 test -b /dev/nvme0n1
+record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads={THREADS} seconds=300 long_ms=2800 &
+until_true 60 pgrep -x waiters
+sleep 4
+for round in $(seq {ROUNDS}); do
+	tc qdisc add dev lo root netem loss 100%
+	until_true 30 grep -q 'resetting\\|connecting' /sys/class/nvme/nvme0/state
+	[ $round -lt {ROUNDS} ] || {{
+		"$STALLPROF" record -q -o /vm-out/late.pb.gz -p $(pgrep -x waiters) 2>/vm-out/late.log &
+		late=$!
+		until_true 60 listens $late
+		sleep 1
+	}}
+	tc qdisc del dev lo root
+	until_true 30 grep -q live /sys/class/nvme/nvme0/state
+	sleep 2
+done
+kill -TERM $late
+wait $late
+"$STALLPROF" top /vm-out/late.pb.gz -n 0 --json >/vm-out/late.top.json
+pkill -TERM -x waiters
+wait
+"""
+CAUSES = {"nvme_reset", "nvme_timeout"}
+
+
+def check(case):
+    tap = case.tap
+    top, spans, calls = case.recorded("waiters")
+    for span in spans:
+        number = int(span["tag"].split("/")[1])
+        mine = [call for call in calls if call["waiter"] == number]
+        told, truth = case.ns(top, span["tag"], *CAUSES), sum(call["call_ns"] for call in mine)
+        tap.check(len(mine) >= ROUNDS and case.near(told, truth), f"{span['tag']}: its long calls are the recovery's", case.off(told, truth),
+                  len(mine), *case.report(top, span["tag"]))
+        reset = case.ns(top, span["tag"], "nvme_reset")
+        tap.check(reset >= 0.9 * told, f"{span['tag']}: the worst that befell them is the reset", case.off(reset, told))
+        case.check_ledger(top, span)
+    late = case.json("late.top.json")
+    end = late["stamp"]["last_ns"] - case.realtime_offset(top, spans)
+    for span in spans:
+        begin = end - sum(row["ns"] for row in late["ledger"] if row["tag"] == span["tag"])  # when its thread was adopted
+        number = int(span["tag"].split("/")[1])
+        ends = [call["call_begin_ns"] + call["call_ns"] for call in calls if call["waiter"] == number and call["call_begin_ns"] < begin]
+        truth = max(ends) - begin
+        told = case.ns(late, span["tag"], "nvme_reset")
+        tap.check(truth > 1e9 and abs(told - truth) <= 0.03 * truth + 20e6, f"late: {span['tag']}: what is left of the recovery is nvme_reset",
+                  case.off(told, truth), *case.report(late, span["tag"]))
+    case.cell("nvme_reset", top, stalled_ns=case.ns(top, None, "nvme_reset"), clock_ns=sum(call["call_ns"] for call in calls), fault="tcp: packets lost")

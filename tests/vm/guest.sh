@@ -1,0 +1,59 @@
+# Read by the guests' shells (dash): what a case's script may call.
+
+# qmp '{"execute": ...}': has QEMU do something, and prints its answer.
+qmp()
+{
+	echo "$1" >/vm-out/qmp.new
+	mv /vm-out/qmp.new /vm-out/qmp.ask
+	until [ -e /vm-out/qmp.answer ]; do sleep 0.02; done
+	cat /vm-out/qmp.answer
+	echo
+	rm /vm-out/qmp.answer
+}
+
+# throttle DEVICE BYTES_A_SECOND (0: as fast as it goes)
+throttle()
+{
+	qmp '{"execute": "block_set_io_throttle", "arguments": {"device": "'"$1"'", "bps": '"$2"', "bps_rd": 0, "bps_wr": 0,
+		"iops": 0, "iops_rd": 0, "iops_wr": 0}}'
+}
+
+# until_true SECONDS COMMAND...
+until_true()
+{
+	local left=$(($1 * 10))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || { echo "never true: $*" >&2; return 1; }
+		sleep 0.1
+	done
+}
+
+# Whether the profiler PID has set up its programs: it waits in its loop then (poll, ppoll).
+listens()
+{
+	read -r call rest </proc/"$1"/syscall && { [ "$call" = 7 ] || [ "$call" = 271 ]; }
+}
+
+# record NAME COMMAND...: records a command, with the further options in RECORD_OPTIONS; its output goes to NAME.lines, the profile to NAME.pb.gz, its top to NAME.top.json.
+record()
+{
+	name=$1
+	shift
+	"$STALLPROF" record $RECORD_OPTIONS -o /vm-out/"$name".pb.gz -- "$@" >/vm-out/"$name".lines 2>/vm-out/"$name".log
+	echo $? >/vm-out/"$name".code
+	"$STALLPROF" top /vm-out/"$name".pb.gz -n 0 --json >/vm-out/"$name".top.json
+}
+
+# record_windows NAME SECONDS COMMAND...: the same, with a profile for each window of so many seconds, in NAME.windows/.
+record_windows()
+{
+	name=$1
+	seconds=$2
+	shift 2
+	mkdir /vm-out/"$name".windows
+	"$STALLPROF" record -w "$seconds" -o /vm-out/"$name".windows -- "$@" >/vm-out/"$name".lines 2>/vm-out/"$name".log
+	echo $? >/vm-out/"$name".code
+	"$STALLPROF" top /vm-out/"$name".windows/*.pb.gz -n 0 --json >/vm-out/"$name".top.json
+}
