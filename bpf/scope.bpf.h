@@ -4,11 +4,10 @@
  *   scope_begin(ctx, cause, dev)   at the hook in front
  *   scope_end(cause)               at the hook behind
  *
- * Each sleep of the thread in between is a stall of that cause, whoever wakes it; a request that ends the sleep, and a worse cause,
- * still have their say (wait_decide). CPU samples in between count as inside the stall, but for SCOPES_OF_WAITS. Scopes may lie in one another, also of the same
- * cause. What is left of them when a system call of the thread's
- * returns is the business of who began them: the kernel's functions always return, and user-space probes on a return are undone when
- * their frame is left by other ways (bpf/library.bpf.c says what then).
+ * Each sleep of the thread in between is a stall of that cause, whoever wakes it; a request that ends the sleep, and a worse
+ * cause, still have their say (wait_decide). CPU samples in between count as inside the stall, but for SCOPES_OF_WAITS. Scopes may
+ * lie in one another, also of the same cause. One whose end was not seen is ended when it can be seen to be over: scopes_check(),
+ * scope_at(), and for calls of libraries bpf/library.bpf.h.
  */
 #ifndef STALLPROF_SCOPE_BPF_H
 #define STALLPROF_SCOPE_BPF_H

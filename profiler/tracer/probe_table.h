@@ -75,7 +75,8 @@ const char *probe_advice(const struct probe_host *host, const struct probe *prob
 /* NULL when the rows of that name in the table can be switched off, else why not. */
 const char *probe_cause_stays(const char *cause);
 
-/* Switches the rows of a cause off, and those of causes that are named after it (journal_xfs of journal); to be called before programs are loaded. Returns what probe_cause_stays() does. */
+/* Switches the rows of a cause off, and those of causes that are named after it (journal_xfs of journal); to be called
+ * before programs are loaded. Returns what probe_cause_stays() does. */
 const char *probe_host_switch_off(struct probe_host *host, const char *cause);
 
 /* Whether the row is off by probe_host_switch_off(). */
