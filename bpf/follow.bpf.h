@@ -90,7 +90,8 @@ struct {
 /* By address of the NVMe controller: when its last reset ended. It goes some time after that, or with its controller. */
 struct reset {
 	u64 end_ns;
-	u64 state; /* enum abi_nvme_state, the last that was told before the controller was live again */
+	u64 before_ns; /* that of the one before */
+	u64 state;     /* enum abi_nvme_state, the last that was told before the controller was live again */
 };
 
 #define RESET_GOES_ON ~0ULL

@@ -2,13 +2,14 @@
 #include "bpf/library.bpf.h"
 #include "bpf/uprobe.bpf.h"
 
-ALWAYS int begins(struct pt_regs *ctx, u32 cause, bool has_return)
+/* `may_hook`: there may be a probe on its return. */
+ALWAYS int begins(struct pt_regs *ctx, u32 cause, bool may_hook)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *t = thread_find(task);
 
 	if (t)
-		call_begin(task, t, cause, has_return, ctx->sp);
+		call_begin(task, t, cause, may_hook && returns_hooked, ctx->sp);
 	return 0;
 }
 

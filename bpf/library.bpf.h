@@ -3,7 +3,8 @@
  *
  * For the probe on the return the kernel puts an address of its own in place of the return address. An exception cannot be thrown
  * past that: the C++ runtime does not know the address and ends the program. So a function that throws has no probe on its
- * return. And if a function is left by longjmp, that probe never fires. So the calls that a thread is inside of are kept with
+ * return, and none has since Linux 6.11, where such a probe is a system call in the program's place, which filters (seccomp) of containers
+ * refuse: that ends the program, too. And if a function is left by longjmp, that probe never fires. So the calls that a thread is inside of are kept with
  * their stack pointers, and one is dropped when it can be seen to be gone:
  *   - a later call, or a return, has a higher stack pointer
  *   - the thread sleeps, or a CPU sample finds it, with a higher stack pointer

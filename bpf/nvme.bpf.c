@@ -45,6 +45,8 @@ ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns, u32 state)
 	u64 key = (u64)ctrl;
 
 	known = bpf_map_lookup_elem(&resets, &key);
+	if (known)
+		reset.before_ns = known->end_ns;
 	if (state == ABI_NVME_UNKNOWN || state == ABI_NVME_LIVE)
 		reset.state = known && known->end_ns == RESET_GOES_ON ? known->state : 0;
 	any_resets = 1;
@@ -58,8 +60,8 @@ ALWAYS void worker_resets(struct nvme_ctrl *ctrl, u32 state)
 	struct task_struct *worker = bpf_get_current_task_btf();
 	struct carried reset = { .cause = ABI_CAUSE_NVME_RESET, .state = state, .sticky = 1 };
 
-	if (!(worker->flags & PF_KTHREAD))
-		return;
+	if (!(worker->flags & PF_WQ_WORKER) || interrupt_depth(worker))
+		return; /* it may be an interrupt's doing, whatever that has interrupted */
 	reset.dev = controller_dev(ctrl);
 	carry_now(worker, &reset);
 }
@@ -73,20 +75,33 @@ int BPF_PROG(on_nvme_state_begin, struct nvme_ctrl *ctrl, u32 state)
 	return 0;
 }
 
-/* A controller's state has changed: it is live, dead, or on its way to either. One that was to be live, and was not let, has not been
- * reset if it is live already. */
-SEC("fexit/nvme_change_ctrl_state")
-int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, bool changed)
+/* It was not let: what was known before stands. */
+ALWAYS void reset_take_back(struct nvme_ctrl *ctrl)
 {
-	u32 told = state_told(changed ? state : BPF_CORE_READ(ctrl, state));
+	u64 key = (u64)ctrl;
+	struct reset *known = bpf_map_lookup_elem(&resets, &key);
 
+	if (known && known->end_ns == RESET_GOES_ON)
+		known->end_ns = known->before_ns;
+}
+
+/* A controller's state has changed: it is live, dead, or on its way to either. */
+SEC("fexit/nvme_change_ctrl_state")
+int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, u64 changed)
+{
+	u32 told = state_told(state);
+
+	if (!(u8)changed) { /* a bool has but one byte */
+		if (told == ABI_NVME_LIVE)
+			reset_take_back(ctrl);
+		return 0;
+	}
 	if (told == ABI_NVME_LIVE || told == ABI_NVME_DEAD) {
 		reset_note(ctrl, bpf_ktime_get_ns(), told);
 		return 0;
 	}
 	reset_note(ctrl, RESET_GOES_ON, told);
-	if (changed)
-		worker_resets(ctrl, told);
+	worker_resets(ctrl, told);
 	return 0;
 }
 

@@ -95,15 +95,20 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_sums(t)->tag;
 	stalled = tag ? request_under_way(t, &dev, &rq) : 0;
+	calls_check(task, t, user_sp(task, ctx));
+	if (ctx->regs.cs & 3 || t->scopes.generation != hot_generation) {
+		t->mapping.frame =
+		        0; /* no function of the kernel's goes on: what is left of one has not been seen to end */
+		scopes_forget_left(t);
+	}
 	if (mapping_goes_on(t)) {
 		t->mapping.sampled =
 		        1; /* told when the call ends: by then it may be slow, which is told whole (dma.bpf.c) */
 		return 0;
 	}
-	calls_check(task, t, user_sp(task, ctx));
 	if (scope_cause_on_cpu(t) > stalled) {
 		stalled = scope_cause_on_cpu(t);
-		dev = t->scopes.dev;
+		dev = scope_dev(t, stalled);
 	}
 	if (!tag || (!stalled && !cpu_baseline))
 		return 0;

@@ -86,7 +86,7 @@ ALWAYS void wait_in_scope(struct thread *t)
 {
 	t->row.state = ABI_STALL;
 	t->row.cause = scope_cause(t);
-	t->row.dev = t->scopes.dev;
+	t->row.dev = scope_dev(t, t->row.cause);
 }
 
 ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_state, u64 now)
@@ -181,11 +181,11 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 		t->row.cause = cause_of_carried(t, from);
 		if (t->row.cause < hint) {
 			t->row.cause = hint;
-			if (scope == hint && t->scopes.dev)
-				t->row.dev = t->scopes.dev;
+			if (scope == hint && scope_dev(t, scope))
+				t->row.dev = scope_dev(t, scope);
 		}
 	} else if (hint) {
-		t->row.dev = scope == hint ? t->scopes.dev : t->hint_dev;
+		t->row.dev = scope == hint ? scope_dev(t, scope) : t->hint_dev;
 		t->row.cause = hint;
 		if (!t->row.dev && scope != hint)
 			COUNT(device_unknown);

@@ -74,11 +74,15 @@ static bool is_loaded(const struct bpf_program *program)
 	return program && bpf_program__fd(program) >= 0;
 }
 
+static bool hooks_returns(size_t library)
+{
+	return !library_calls[library].throws && uprobe_links_returns_are_safe();
+}
+
 /* Else its cause is switched off, or the kernel has refused its programs: the probe table says so. */
 static bool can_attach(const struct library_links *links, size_t library)
 {
-	return is_loaded(links->on_call[library]) &&
-	       (library_calls[library].throws || is_loaded(links->on_return));
+	return is_loaded(links->on_call[library]) && (!hooks_returns(library) || is_loaded(links->on_return));
 }
 
 /* The return first: a call that begins before its entry is attached to is not seen, but never one without an end. */
@@ -90,7 +94,7 @@ static int attach_library(struct library_links *links, struct library_file *file
 	int err = 0;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
-	if (!library_calls[library->number].throws)
+	if (hooks_returns(library->number))
 		err = uprobe_links_add(links->on_return, UPROBE_ON_RETURN, path, library->sites, library->n,
 		                       &file->open);
 	if (!err)

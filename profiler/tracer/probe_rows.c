@@ -192,7 +192,7 @@ const struct probe probe_table[] = {
 	{ "gpu_sync", "on_gpu_call", PROBE_LIBRARY, "libze_intel_gpu.so", true, NULL, NEWER, NULL, NULL },
 	{ "gpu_sync", "on_gpu_call", PROBE_LIBRARY, "libOpenCL.so", true, NULL, NEWER, NULL, NULL },
 	{ "gpu_sync", "on_gpu_call", PROBE_LIBRARY, "libvulkan.so", true, NULL, NEWER, NULL, NULL },
-	{ "gpu_sync", "on_library_return", PROBE_LIBRARY, "return", true, NULL, NEWER, NULL, NULL },
+	{ "gpu_sync", "on_library_return", PROBE_LIBRARY, "return", true, NULL, NULL, NULL, NULL },
 	{ "collective", "on_collective_call", PROBE_LIBRARY, "libnccl.so", true, NULL, NEWER, NULL, NULL },
 	{ "collective", "on_collective_call", PROBE_LIBRARY, "librccl.so", true, NULL, NEWER, NULL, NULL },
 	{ "collective", "on_collective_throws", PROBE_LIBRARY, "libtorch_cuda.so", true, NULL, NEWER, NULL,
@@ -204,7 +204,7 @@ const struct probe probe_table[] = {
 	{ "collective", "on_collective_throws", PROBE_LIBRARY, "libgloo.so", true, NULL, NEWER, NULL, NULL },
 	{ "collective", "on_collective_throws", PROBE_LIBRARY, "libtorch_cpu.so", true, NULL, NEWER, NULL,
 	  NULL },
-	{ "collective", "on_library_return", PROBE_LIBRARY, "return", true, NULL, NEWER, NULL, NULL },
+	{ "collective", "on_library_return", PROBE_LIBRARY, "return", true, NULL, NULL, NULL, NULL },
 	{ "cpu", "on_cpu_sample", PROBE_PERF_EVENT, "cpu-clock", true, NULL, NEWER, NULL, NULL },
 };
 

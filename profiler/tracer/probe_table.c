@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "profiler/tracer/kernel_places.h"
+#include "profiler/tracer/uprobe_links.h"
 
 #define MODULES_MAX 512
 
@@ -203,6 +204,9 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 	case PROBE_TRACEPOINT:
 		host->row[i].exists = has_record(probe->hook);
 		break;
+	case PROBE_LIBRARY:
+		host->row[i].exists = strcmp(probe->hook, "return") != 0 || uprobe_links_returns_are_safe();
+		break;
 	case PROBE_UNTOLD:
 		break;
 	default:
@@ -362,18 +366,23 @@ static bool is_loaded(const char *module)
 	return !access(path, F_OK);
 }
 
+/* Then the hook costs for nothing, where it is in the kernel itself. */
+static bool lacks_module(const struct probe *probe)
+{
+	return probe->module && !is_loaded(probe->module);
+}
+
 /* Whether the row is for something that this host has not. */
 static bool has_no_use(const struct probe *probe)
 {
-	return !probe->advice || (probe->filesystem && !is_mounted(probe->filesystem)) ||
-	       (probe->module && !is_loaded(probe->module));
+	return !probe->advice || (probe->filesystem && !is_mounted(probe->filesystem)) || lacks_module(probe);
 }
 
 bool probe_replaced(const struct probe_host *host, const struct probe *probe)
 {
 	if (probe_is_off(host, probe))
 		return false;
-	if (!can_attach(host, probe) && has_no_use(probe))
+	if (lacks_module(probe) || (!can_attach(host, probe) && has_no_use(probe)))
 		return true;
 	return better_exists(host, probe) || (!can_attach(host, probe) && has_substitutes(host, probe));
 }
@@ -396,8 +405,10 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 
 	if (probe_is_off(host, probe))
 		return PROBE_OFF;
+	if (lacks_module(probe))
+		return "not needed: its module is not loaded";
 	if (!can_attach(host, probe) && has_no_use(probe))
-		return probe->module ? "not needed: its module is not loaded" : "not needed: none is mounted";
+		return probe->filesystem ? "not needed: none is mounted" : "not needed in this kernel";
 	if (probe_replaced(host, probe))
 		return "not needed: other hooks serve";
 	if (host->row[i].refused)

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "profiler/tracer/link_closer.h"
@@ -67,6 +69,16 @@ bool uprobe_links_have_multi(void)
 		close(result);
 	close(program);
 	return result == -EBADF;
+}
+
+bool uprobe_links_returns_are_safe(void)
+{
+	struct utsname system;
+	unsigned int major, minor;
+
+	if (uname(&system) || sscanf(system.release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major < 6 || (major == 6 && minor < 11);
 }
 
 void uprobe_links_prepare(struct bpf_program *program)

@@ -163,7 +163,11 @@ def _for_tasks():
 
 
 def _current_task():
-    return sys.modules["asyncio"].current_task()
+    """None outside of a loop."""
+    try:
+        return sys.modules["asyncio"].current_task()
+    except RuntimeError:
+        return None
 
 
 class tag:
@@ -189,7 +193,8 @@ class tag:
         return self
 
     async def __aexit__(self, exc_type, exc, traceback):
-        mine = max(i for i, (task, _) in enumerate(self._begun) if task is _current_task())
+        task = _current_task()  # another one may end it, as of a generator that is thrown away
+        mine = max((i for i, (begun_by, _) in enumerate(self._begun) if begun_by is task), default=len(self._begun) - 1)
         _for_tasks().end(self._begun.pop(mine)[1])
 
 
