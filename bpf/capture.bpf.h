@@ -109,7 +109,6 @@ ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stac
 	regs_from(&buffer->event.regs, regs);
 	out->len = copy_user_stack(task, buffer, buffer->event.regs.sp,
 	                           stack_limit(task, buffer->event.regs.sp), &out->flags);
-	calls_restore(t, buffer, buffer->event.regs.sp, out->len);
 	out->n_python = capture_python(task, t, buffer, out->len, &out->flags);
 }
 

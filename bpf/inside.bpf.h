@@ -32,9 +32,8 @@ struct mapping {
 
 struct library_call {
 	u64 sp;        /* where its return address is */
-	u64 return_to; /* … which was that before the probe on the return took its place */
-	u32 cause;
-	u32 has_return; /* there is a probe on its return */
+	u64 return_to; /* … which is that */
+	u32 cause, unused;
 };
 
 #endif

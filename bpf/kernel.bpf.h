@@ -77,17 +77,8 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
-struct xol_area {
-	unsigned long vaddr; /* where calls that a probe on the return was put on return to */
-};
-
-struct uprobes_state {
-	struct xol_area *xol_area;
-};
-
 struct mm_struct {
 	unsigned long start_stack;
-	struct uprobes_state uprobes_state;
 };
 
 struct kernfs_node {

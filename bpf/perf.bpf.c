@@ -70,7 +70,6 @@ ALWAYS void cpu_event(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
 	cpu_regs(&event->regs, task, ctx);
 	len = copy_user_stack(task, buffer, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
-	calls_restore(t, buffer, event->regs.sp, len);
 	n_python = capture_python(task, t, buffer, len, &flags);
 	event->flags = flags;
 	event_send(buffer, len, n_python);
@@ -95,7 +94,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_sums(t)->tag;
 	stalled = tag ? request_under_way(t, &dev, &rq) : 0;
-	calls_check(task, t, user_sp(task, ctx));
+	calls_check(t, user_sp(task, ctx));
 	if (ctx->regs.cs & 3 || t->scopes.generation != hot_generation) {
 		t->mapping.frame =
 		        0; /* no function of the kernel's goes on: what is left of one has not been seen to end */

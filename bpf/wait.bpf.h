@@ -101,7 +101,7 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->own_cause = t->issued_cause;
 	t->issued_cause = 0;
 	if (regs)
-		calls_check(task, t, regs->sp);
+		calls_check(t, regs->sp);
 	wait_expect(task, t, regs, task_state, now);
 	if (RARELY(t->expect == EXPECT_SCOPE))
 		wait_in_scope(t);

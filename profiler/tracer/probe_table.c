@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "profiler/tracer/kernel_places.h"
-#include "profiler/tracer/uprobe_links.h"
 
 #define MODULES_MAX 512
 
@@ -203,9 +202,6 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 		break;
 	case PROBE_TRACEPOINT:
 		host->row[i].exists = has_record(probe->hook);
-		break;
-	case PROBE_LIBRARY:
-		host->row[i].exists = strcmp(probe->hook, "return") != 0 || uprobe_links_returns_are_safe();
 		break;
 	case PROBE_UNTOLD:
 		break;

@@ -288,6 +288,49 @@ def check_await_ended_elsewhere():
     return first == (0, "generator") and after is None and last is None and stalltag.depth() == 0
 
 
+def check_await_cancelled_before_the_block():
+    async def eager():
+        async with stalltag.tag("never"):
+            raise AssertionError
+
+    async def main():
+        if not hasattr(asyncio, "eager_task_factory"):
+            return None
+        task = asyncio.eager_task_factory(asyncio.get_running_loop(), eager())
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            pass
+        await asyncio.sleep(0.001)
+        return seen()
+
+    return asyncio.run(main()) is None and stalltag.depth() == 0
+
+
+def check_await_one_object_in_several_threads():
+    shared, wrong = stalltag.tag("shared", id=4), []
+
+    async def blocks():
+        for _ in range(2000):
+            async with shared:
+                if seen() != (4, "shared"):
+                    wrong.append(seen())
+                await asyncio.sleep(0)
+            if stalltag.depth():
+                wrong.append(stalltag.depth())
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    threads = [threading.Thread(target=lambda: asyncio.run(blocks())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(interval)
+    return not wrong and stalltag.depth() == 0
+
+
 for name, check in sorted(globals().copy().items()):
     if name.startswith("check_"):
         try:

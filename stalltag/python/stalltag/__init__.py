@@ -178,7 +178,7 @@ class tag:
 
     def __init__(self, name, id=0):
         self._id, self._name, self._length = _arguments(name, id)
-        self._begun = None  # by `async with`: (task, what _asyncio_tags.begin() gave), innermost last
+        self._begun = {}  # by the task that is in `async with`: what _asyncio_tags.begin() gave, innermost last
 
     def __enter__(self):
         _push(self._id, self._name, self._length)
@@ -189,13 +189,20 @@ class tag:
 
     async def __aenter__(self):
         held = await _for_tasks().begin((self._id, self._name, self._length), _push, _pop)
-        self._begun = (self._begun or []) + [(_current_task(), held)]
+        self._begun.setdefault(_current_task(), []).append(held)
         return self
 
     async def __aexit__(self, exc_type, exc, traceback):
-        task = _current_task()  # another one may end it, as of a generator that is thrown away
-        mine = max((i for i, (begun_by, _) in enumerate(self._begun) if begun_by is task), default=len(self._begun) - 1)
-        _for_tasks().end(self._begun.pop(mine)[1])
+        task = _current_task()
+        if task not in self._begun:  # another one ends it, as of a generator that is thrown away
+            task = next(reversed(list(self._begun)), None)
+        begun = self._begun.get(task)
+        if not begun:
+            return
+        held = begun.pop()
+        if not begun:
+            self._begun.pop(task, None)
+        _for_tasks().end(held)
 
 
 def tagged(name, id=0):

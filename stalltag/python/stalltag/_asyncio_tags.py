@@ -70,13 +70,17 @@ def _take_over(push, pop):
     asyncio.events.Handle._run = run_with_tags
 
 
-def _is_switched(loop):
-    """Whether the loop switches tags with its tasks; else a warning says that it does not."""
+def _is_switched():
+    """Whether the loop that runs switches tags with its tasks; else a warning says that it does not."""
     global _warned
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        loop = None  # trio's, say
     if not isinstance(loop, asyncio.BaseEventLoop) and not _warned:
         _warned = True
         warnings.warn("stalltag: %s does not say when it switches tasks, so `async with stalltag.tag()` does nothing in it; asyncio's own "
-                      "loops do" % type(loop).__module__, RuntimeWarning, stacklevel=4)
+                      "loops do" % (type(loop).__module__ if loop else "this event loop"), RuntimeWarning, stacklevel=4)
     return isinstance(loop, asyncio.BaseEventLoop)
 
 
@@ -87,7 +91,7 @@ def _runs_here(tags):
 
 async def begin(arguments, push, pop):
     """Begins a tag of the running task; returns what end() takes."""
-    if not _is_switched(asyncio.get_running_loop()):
+    if not _is_switched():
         return None
     if _push is None:
         _take_over(push, pop)
@@ -96,8 +100,12 @@ async def begin(arguments, push, pop):
     _held.set(tags)
     if _runs_here(tags):
         _push_all((held,))
-    else:
+        return held
+    try:
         await asyncio.sleep(0)  # nothing would pop it at this step's end: it begins with the next
+    except BaseException:
+        end(held)  # cancelled before the block
+        raise
     return held
 
 

@@ -1,6 +1,5 @@
 """The drivers of GPUs that no guest has: their modules are loaded, without a device, and each function and tracepoint that stands for
 a wait in them must be there and let itself be hooked. Whether they are called where a thread waits, only a machine with such a GPU can tell."""
-KERNEL = "sid"
 MODULES = {"amdgpu": "amdgpu", "i915": "i915", "xe": "xe", "nouveau": "nouveau", "gpu_sched": "gpu-sched", "drm": "drm"}
 GUEST = """
 for module in %s; do

@@ -4,7 +4,6 @@ import json
 
 import exact
 
-KERNEL = "sid"
 MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
 RESETS = 20
 THREADS = 8

@@ -1,5 +1,6 @@
 """An NVMe controller (PCI) that answers no read any more, until its driver gives up waiting, sends aborts and resets it; eight threads
 wait for it. A call that lasted over a reset is nvme_reset, whole; the others are not."""
+KERNEL = "6.12"
 MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
 RESETS = 3
 GUEST = """

@@ -1,6 +1,5 @@
 """An NVMe controller (PCI) that is slow for so long that reads time out, but not for so long that it is reset: the driver sends abort
 commands. A call that was aborted is nvme_abort, whole."""
-KERNEL = "6.1"
 MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
 ROUNDS = 3
 GUEST = """
