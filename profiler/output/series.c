@@ -9,6 +9,7 @@
 const struct series series_table[] = {
 	{ "block", { "contentions", "delay" }, { "contentions", "count" } },
 	{ "process_cpu", { "cpu", NULL }, { "cpu", "nanoseconds" } },
+	{ "recovery", { "recovery", NULL }, { "recovery", "nanoseconds" } },
 };
 
 const unsigned int series_table_len = sizeof(series_table) / sizeof(series_table[0]);

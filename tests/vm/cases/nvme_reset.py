@@ -1,11 +1,17 @@
 """An NVMe controller (PCI) that answers no read any more, until its driver gives up waiting, sends aborts and resets it; eight threads
 wait for it. A call that lasted over a reset is nvme_reset, whole; the others are not."""
+import re
+
 MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
 RESETS = 3
 GUEST = """
 modprobe nvme_core io_timeout=1 admin_timeout=5 && modprobe nvme
 until_true 20 test -b /dev/nvme0n1
 cat /sys/class/nvme/nvme0/queue_count >/vm-out/queues
+tracing=/sys/kernel/tracing
+echo mono >$tracing/trace_clock
+{ echo 'p:works nvme_reset_work'; echo 'r:worked nvme_reset_work'; } >$tracing/kprobe_events
+echo 1 >$tracing/events/kprobes/enable
 record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads=8 bytes=32768 seconds=60 &
 until_true 60 pgrep -x waiters
 sleep 4
@@ -18,6 +24,7 @@ for round in %s; do
 done
 pkill -TERM -x waiters
 wait
+cat $tracing/trace >/vm-out/works
 """ % " ".join(map(str, range(RESETS)))
 CAUSES = {"nvme_reset", "nvme_abort", "nvme_timeout"}
 FRAMES = {"nvme_reset": ("__x64_sys_pread64",)}
@@ -45,6 +52,27 @@ def check_labels(case, top):
                            *[f"{stack['labels']} {stack['device']} {stack['delay_ns']} {' < '.join(frame['function'] for frame in stack['frames'][:6])}" for stack in lacking])
 
 
+def worked_ns(trace):
+    """How long the driver's reset work went on, as the kernel's own trace has it."""
+    times = [(found[2], int(found[1].replace(".", "")) * 1000) for found in re.finditer(r"(\d+\.\d{6}): (works|worked):", trace)]
+    return sum(end - begin for (first, begin), (second, end) in zip(times, times[1:]) if (first, second) == ("works", "worked"))
+
+
+def check_worker(case, top):
+    """The kworker that resets the controller has samples of its own, which are in no tag's time."""
+    tap, truth = case.tap, worked_ns(case.text("works"))
+    stacks = [stack for stack in top["stacks"] if stack["recovery_ns"]]
+    slept = sum(stack["recovery_ns"] for stack in stacks if "schedule" in [frame["function"] for frame in stack["frames"]])
+    told = sum(stack["recovery_ns"] for stack in stacks)
+    tap.note(f"the worker: {case.off(told, truth)}, of which it slept {slept / 1e9:.3f} s", *[
+        f"{stack['recovery_ns'] / 1e9:.6f} s {stack['labels']} {' < '.join(frame['function'] for frame in stack['frames'])}" for stack in stacks[:8]])
+    tap.check(slept <= truth and case.near(told, truth, 0.15), "the reset's worker is sampled for as long as it works", case.off(told, truth))
+    case.check_frames(stacks, ("nvme_reset_work", "process_one_work"))
+    lacking = [stack["labels"] for stack in stacks if not stack["labels"].get("worker", "").startswith("kworker/") or not stack["labels"].get("holds_up", "").startswith("waiter")
+               or stack["delay_ns"] or stack["cpu_ns"] or stack["device"] != "nvme0n1" or stack["stall"] != "nvme_reset"]
+    tap.check(not lacking, "its samples say who it is and whom it holds up, and are no delay", *lacking[:3])
+
+
 def check(case):
     tap = case.tap
     top, spans, calls = case.recorded("waiters")
@@ -57,4 +85,5 @@ def check(case):
         tap.check(case.near(told, truth), f"{span['tag']}: its long calls are the recovery's", case.off(told, truth), *case.report(top, span["tag"]))
         case.check_ledger(top, span)
     check_labels(case, top)
+    check_worker(case, top)
     case.cell("nvme_reset", top, stalled_ns=case.ns(top, None, *CAUSES), clock_ns=sum(call["call_ns"] for call in calls), fault=f"{resets} resets")
