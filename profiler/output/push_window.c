@@ -72,8 +72,8 @@ static int pack_series(struct packing *p, const struct series *series, const str
 	struct profile *cut;
 	int result;
 
-	if (profile_find_type(profile, series->types[0]) < 0)
-		return 0; /* one of an older version */
+	if (series->optional && profile_find_type(profile, series->types[0]) < 0)
+		return 0;
 	result = series_extract(profile, series, period, PROFILE_BYTES, &cut);
 	p->what = "cannot make the profile to push";
 	if (result || !cut)
