@@ -11,6 +11,8 @@ CAUSES = ("tag_wait", "nvme_reset", "dma_bounce", "block_io")
 GUEST = f"""
 modprobe nvme io_queue_depth=4
 until_true 20 test -b /dev/nvme0n1
+dmesg -w >/vm-out/live &
+live=$!
 cat /sys/block/nvme0n1/mq/*/nr_tags >/vm-out/tags
 throttle nv 1000000
 record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads={THREADS} bytes=32768 seconds=300 long_ms=0 &
@@ -22,6 +24,7 @@ for round in $(seq {RESETS}); do
 	sleep 4
 done
 pkill -TERM -x waiters
+kill $live
 wait
 """
 

@@ -13,7 +13,7 @@ tracing=/sys/kernel/tracing
 echo mono >$tracing/trace_clock
 { echo 'p:works nvme_reset_work'; echo 'r:worked nvme_reset_work'; } >$tracing/kprobe_events
 echo 1 >$tracing/events/kprobes/enable
-echo 'prev_comm ~ "kworker*" || next_comm ~ "kworker*"' >$tracing/events/sched/sched_switch/filter
+echo 'prev_comm ~ "kworker/u*" || next_comm ~ "kworker/u*"' >$tracing/events/sched/sched_switch/filter
 echo 1 >$tracing/events/sched/sched_switch/enable
 record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads=8 bytes=32768 seconds=60 &
 until_true 60 pgrep -x waiters
@@ -27,6 +27,7 @@ for round in %s; do
 done
 pkill -TERM -x waiters
 wait
+echo 0 >$tracing/tracing_on # what writes the trace switches, too
 cat $tracing/trace >/vm-out/works
 """ % " ".join(map(str, range(RESETS)))
 CAUSES = {"nvme_reset", "nvme_abort", "nvme_timeout"}
