@@ -227,6 +227,7 @@ struct blkcg_gq {
 };
 
 struct bio {
+	struct block_device *bi_bdev;
 	struct blkcg_gq *bi_blkg; /* absent without CONFIG_BLK_CGROUP */
 };
 

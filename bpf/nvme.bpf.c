@@ -1,19 +1,8 @@
 /* NVMe's side: commands that time out or are aborted, and controllers that are being reset. */
 #include "bpf/thread.bpf.h"
 #include "bpf/follow.bpf.h"
-
-/* The first disk of the controller, 0 when it has none. */
-ALWAYS u32 controller_dev(struct nvme_ctrl *ctrl)
-{
-	struct list_head *first = BPF_CORE_READ(ctrl, namespaces.next);
-	struct nvme_ns *ns = (void *)first - bpf_core_field_offset(struct nvme_ns, list);
-	struct gendisk *disk;
-
-	if (!first || first == &ctrl->namespaces)
-		return 0;
-	disk = BPF_CORE_READ(ns, disk);
-	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
-}
+#include "bpf/nvme.bpf.h"
+#include "bpf/wait.bpf.h"
 
 /* By its name, as the numbers differ from kernel to kernel. */
 ALWAYS u32 state_told(u32 state)
@@ -118,12 +107,26 @@ int BPF_PROG(on_nvme_disable, struct nvme_dev *dev)
 	return 0;
 }
 
-SEC("fentry/nvme_uninit_ctrl")
-int BPF_PROG(on_nvme_gone, struct nvme_ctrl *ctrl)
+/* Its memory goes. What comes before that, nvme_uninit_ctrl, is inlined where fabrics' controllers go. */
+SEC("fentry/nvme_free_ctrl")
+int BPF_PROG(on_nvme_gone, struct device *device)
 {
-	u64 key = (u64)ctrl;
+	u64 key = (u64)device - bpf_core_field_offset(struct nvme_ctrl, ctrl_device);
 
 	bpf_map_delete_elem(&resets, &key);
+	return 0;
+}
+
+/* Of a disk with several paths, when none of them is usable now: the bio is kept for later, and is the disk's still. Else it is one of the
+ * paths' now, whose own disks are hidden. */
+SEC("fexit/nvme_ns_head_submit_bio")
+int BPF_PROG(on_head_submitted, struct bio *bio)
+{
+	struct gendisk *disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
+
+	if (disk && !(BPF_CORE_READ(disk, flags) & DISK_HIDDEN))
+		hint_next_sleep(ABI_CAUSE_NVME_RESET,
+		                BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor), false);
 	return 0;
 }
 
@@ -165,9 +168,16 @@ int BPF_PROG(on_nvme_timeout, struct request *rq)
 	return times_out(rq);
 }
 
+/* An abort command has been sent only if the request is waited for further. Else it may be over by now, and what is noted of it would
+ * stay. */
 SEC("fexit/nvme_timeout")
 int BPF_PROG(on_nvme_timed_out, struct request *rq)
 {
+	u64 result = 0;
+
+	if (bpf_get_func_ret(ctx, &result) ||
+	    (u32)result != bpf_core_enum_value(enum blk_eh_timer_return, BLK_EH_RESET_TIMER))
+		return 0;
 	if (request_of_disk(rq) && request_aborted(rq))
 		befalls(rq, ABI_CAUSE_NVME_ABORT);
 	return 0;

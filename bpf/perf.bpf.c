@@ -1,5 +1,6 @@
 /* On-CPU time inside a stall: a perf event's sample counts if a request of the tagged thread is under way. */
 #include "bpf/log_take.bpf.h"
+#include "bpf/recovery.bpf.h"
 #include "bpf/wait.bpf.h"
 
 ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_perf_event_data *ctx)
@@ -87,8 +88,10 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	void *ledger;
 	u64 tag;
 
-	if (!t)
+	if (!t) {
+		recoverer_runs(ctx, task);
 		return 0;
+	}
 	log_take(task, t);
 	if (t->watches_context && !t->context_known)
 		thread_read_context(task, t); /* it may not switch for long */
