@@ -348,8 +348,17 @@ struct issued_search {
 	struct request *worst;
 };
 
+ALWAYS bool request_in_use(struct request *rq)
+{
+	struct request___before_5_16 *old = (void *)rq;
+
+	if (HAS_FIELD(rq, ref.counter))
+		return BPF_CORE_READ(rq, ref.counter);
+	return BPF_CORE_READ(old, ref.refs.counter);
+}
+
 /* Whether the i-th request is still the thread's, and not over; 1 ends the loop. */
-static long issued_look(u32 i, struct issued_search *s)
+ALWAYS long issued_look(u32 i, struct issued_search *s)
 {
 	struct request *rq;
 	u64 start_ns, bio;
@@ -358,7 +367,7 @@ static long issued_look(u32 i, struct issued_search *s)
 	if (i >= REQUESTS_KEPT)
 		return 1;
 	rq = (struct request *)s->t->issued[i].request;
-	if (!rq || !BPF_CORE_READ(rq, ref.counter))
+	if (!rq || !request_in_use(rq))
 		return 0;
 	start_ns = BPF_CORE_READ(rq, start_time_ns); /* 0: the queue keeps no statistics */
 	bio = (u64)BPF_CORE_READ(rq, bio);
@@ -373,13 +382,15 @@ static long issued_look(u32 i, struct issued_search *s)
 	return 0;
 }
 
+LOOP_OF(issued_look, struct issued_search)
+
 /* The worst that has befallen a request of the thread's that is under way, 0 when none is: asked of the requests themselves, as hooks
  * on their ends would miss those that are merged, or that end while another does on the same CPU. */
 ALWAYS u32 request_under_way(const struct thread *t, u32 *dev, struct request **worst)
 {
 	struct issued_search s = { .t = t };
 
-	bpf_loop(REQUESTS_KEPT, issued_look, &s, 0);
+	issued_look_loop(REQUESTS_KEPT, &s);
 	*dev = s.dev;
 	*worst = s.worst;
 	return s.cause;
