@@ -45,7 +45,8 @@ int BPF_PROG(on_bounce_single, struct device *device)
 
 /* Its only caller but for IOMMUs', where it has more arguments than a hook may have (before 6.6). */
 SEC("fexit/swiotlb_map")
-int BPF_PROG(on_bounce_map, struct device *device, u64 paddr, u64 size, int dir, unsigned long attrs, u64 address)
+int BPF_PROG(on_bounce_map, struct device *device, u64 paddr, u64 size, int dir, unsigned long attrs,
+             u64 address)
 {
 	may_be_full(address, device);
 	return 0;

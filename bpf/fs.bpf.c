@@ -101,8 +101,8 @@ ALWAYS struct journal_s *journal_of(struct task_struct *task)
 	char comm[8];
 
 	BPF_CORE_READ_STR_INTO(&comm, task, comm);
-	if (!(task->flags & PF_KTHREAD) || comm[0] != 'j' ||
-	    comm[1] != 'b' || comm[2] != 'd' || comm[3] != '2' || comm[4] != '/')
+	if (!(task->flags & PF_KTHREAD) || comm[0] != 'j' || comm[1] != 'b' || comm[2] != 'd' ||
+	    comm[3] != '2' || comm[4] != '/')
 		return NULL;
 	if (HAS_FIELD(task, worker_private))
 		return BPF_CORE_READ((struct kthread *)task->worker_private, data);

@@ -278,8 +278,8 @@ struct request {
 	struct bio *bio;
 	unsigned int __data_len;
 	u64 start_time_ns;
-	atomic_t ref;         /* 0: not in use */
-	void *end_io;         /* NULL: it ends as requests of file systems do */
+	atomic_t ref; /* 0: not in use */
+	void *end_io; /* NULL: it ends as requests of file systems do */
 };
 
 struct request___before_5_16 {

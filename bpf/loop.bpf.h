@@ -35,7 +35,7 @@ struct {
 		} else {                                                                                     \
 			struct name##_rounds r = { .c = c, .n = n };                                         \
                                                                                                              \
-			bpf_for_each_map_elem(&loop_rounds, name##_round, &r, 0);                                 \
+			bpf_for_each_map_elem(&loop_rounds, name##_round, &r, 0);                            \
 		}                                                                                            \
 	}
 

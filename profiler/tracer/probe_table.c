@@ -149,7 +149,8 @@ static bool has_function(const struct kernel_types *types, const char *name, boo
 /* All kernels that we can run on have the iterators. */
 static bool has_iterator(const struct kernel_types *types, const char *program)
 {
-	return strcmp(program, "on_iter_context") || kernel_has_helper(types->kernel, "BPF_FUNC_copy_from_user_task");
+	return strcmp(program, "on_iter_context") ||
+	       kernel_has_helper(types->kernel, "BPF_FUNC_copy_from_user_task");
 }
 
 /* tracefs gives the number that it is opened by. */
