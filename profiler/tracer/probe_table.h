@@ -84,6 +84,8 @@ bool probe_is_off(const struct probe_host *host, const struct probe *probe);
 
 /* What probe_missing() says of such rows. */
 #define PROBE_OFF "off by configuration"
+/* The reason of a library's row which nobody maps: nothing is missing. */
+#define PROBE_UNSEEN "no program with it was seen"
 
 /* NULL when the row can be attached here, as far as is known, else why not (as long as the host). Rows whose cause
  * lacks another row, and rows in whose place others serve, are not attached either; that is said too. */
