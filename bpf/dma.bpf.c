@@ -6,6 +6,7 @@
  * The request that a call is for bears it, too (bpf/dma.bpf.h).
  */
 #include "bpf/dma.bpf.h"
+#include "bpf/issued.bpf.h"
 
 /* Of NVMe's own commands, which have no disk, nobody waits with a tag. (6.12's verifier wants to see that a tracepoint's argument
  * is not NULL.) */

@@ -1,6 +1,7 @@
 /* The walk over all threads: user space reads this iterator to adopt processes that are already there, and
  * to close every interval at the end of a window. */
 #include "bpf/context.bpf.h"
+#include "bpf/issued.bpf.h"
 #include "bpf/wait.bpf.h"
 
 /* What an own walk for it costs is paid only for sleeps that long. */

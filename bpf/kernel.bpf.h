@@ -205,6 +205,7 @@ struct task_struct {
 	struct bpf_local_storage *bpf_storage;
 	struct nsproxy *nsproxy;
 	void *worker_private; /* of a kernel thread, since 5.17: its struct kthread */
+	void *set_child_tid;  /* … before */
 	char comm[16];
 };
 
@@ -260,6 +261,11 @@ struct blk_mq_tags {
 	struct sbitmap_queue breserved_tags;
 };
 
+struct blk_mq_tags___before_5_16 {
+	struct sbitmap_queue *bitmap_tags;
+	struct sbitmap_queue *breserved_tags;
+};
+
 struct blk_mq_hw_ctx {
 	unsigned int queue_num;
 	struct blk_mq_tags *tags;
@@ -272,8 +278,12 @@ struct request {
 	struct bio *bio;
 	unsigned int __data_len;
 	u64 start_time_ns;
-	atomic_t ref; /* 0: not in use. A refcount_t of the same name before 5.16 */
+	atomic_t ref; /* 0: not in use */
 	void *end_io; /* NULL: it ends as requests of file systems do */
+};
+
+struct request___before_5_16 {
+	struct refcount_struct ref;
 };
 
 #define BLK_MQ_REQ_RESERVED 2
@@ -334,6 +344,7 @@ struct hlist_head {
 };
 
 struct folio;
+struct page;
 struct pool_workqueue;
 struct seq_file;
 
@@ -349,6 +360,9 @@ struct bpf_iter__task {
 };
 
 enum cgroup_subsys_id { io_cgrp_id = 1 }; /* whatever it is here: CO-RE looks it up */
+
+/* Which helpers there are: by bpf_core_enum_value_exists(). */
+enum bpf_func_id { BPF_FUNC_loop = 181, BPF_FUNC_get_func_ret = 184 };
 
 #pragma clang attribute pop
 
@@ -366,6 +380,8 @@ struct bpf_perf_event_data {
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+
+#define ALWAYS static __always_inline
 
 /* Whether the running kernel has the field; `ptr` is a variable. What is read through it behind this question is also
  * computed there: clang is free to work out the place of the field ahead of it, and where there is no such field libbpf puts

@@ -1,5 +1,6 @@
 /* On-CPU time inside a stall: a perf event's sample counts if a request of the tagged thread is under way. */
 #include "bpf/log_take.bpf.h"
+#include "bpf/issued.bpf.h"
 #include "bpf/wait.bpf.h"
 
 ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_perf_event_data *ctx)

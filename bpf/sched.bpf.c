@@ -154,9 +154,7 @@ ALWAYS void carrier_sleeps(struct task_struct *task)
 		carry_no_more(task);
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
-             u32 prev_state)
+ALWAYS int switches(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
 	struct thread *t;
 	u64 now =
@@ -176,6 +174,21 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	if (t)
 		switched_in(next, t, clock_once(&now));
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+             u32 prev_state)
+{
+	return switches(preempt, prev, next, prev_state);
+}
+
+/* Kernels before 5.18 do not say in what state `prev` leaves. Its own is still that; only if another CPU has begun to wake it by now is
+ * it TASK_WAKING, which is a sleep, too. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch_stateless, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return switches(preempt, prev, next, prev->__state);
 }
 
 ALWAYS void carrier_woken(struct task_struct *task)

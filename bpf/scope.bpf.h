@@ -18,20 +18,24 @@
 /* Those in which a thread only waits: what it does on the CPU meanwhile, such as copying from the page cache, is its own work. */
 #define SCOPES_OF_WAITS (1u << ABI_CAUSE_NFS_READ | 1u << ABI_CAUSE_NFS_WRITE)
 
+/* The highest bit that is set, of one at least. A function of its own, so that the verifier does not go on with each bit by itself. */
+__weak __noinline int highest_bit(u32 bits)
+{
+	u32 highest = 0, i;
+
+	for (i = 16; i; i /= 2) {
+		if (bits >> i) {
+			bits >>= i;
+			highest += i;
+		}
+	}
+	return highest;
+}
+
 /* The worst cause of these scopes, a bit each; 0 none. */
 ALWAYS u32 scope_worst(u32 open)
 {
-	u32 cause = 0, i;
-
-	if (!RARELY(open))
-		return 0;
-	for (i = 16; i; i /= 2) { /* the highest bit */
-		if (open >> i) {
-			open >>= i;
-			cause += i;
-		}
-	}
-	return cause;
+	return RARELY(open) ? highest_bit(open) : 0;
 }
 
 /* The worst cause that the thread is inside of, 0 none. */

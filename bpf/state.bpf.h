@@ -15,8 +15,7 @@
 #include "bpf/kernel.bpf.h"
 #include "bpf/abi.h"
 #include "bpf/inside.bpf.h"
-
-#define ALWAYS static __always_inline
+#include "bpf/loop.bpf.h"
 
 /* What is done now and then is a function of its own, so that what is done at each switch lies together: there, memory that is
  * not in the caches, code or data, is most of what a hook takes. */

@@ -8,16 +8,22 @@
 #define TAG_WAITS                                                                                            \
 	"a newer kernel; those that have ended are told by their wake-ups, the others undecided until they " \
 	"end"
+#define ASLEEP                                                                                               \
+	"Linux 5.18 or later; tags and stacks of threads that sleep when they are found are known when "     \
+	"they "                                                                                              \
+	"wake, and tag changes trap one by one"
 #define TRACEFS "a mounted tracefs that may be read (mount -t tracefs tracefs /sys/kernel/tracing)"
 #define TAGLIB  "a program that is linked to libstalltag, or imports stalltag"
 
 const struct probe probe_table[] = {
 	{ "core", "on_sched_switch", PROBE_TP_BTF, "sched_switch", true, NULL, NEWER, NULL, NULL },
+	{ "core", "on_sched_switch_stateless", PROBE_TP_BTF, "sched_switch", true, "on_sched_switch", NEWER,
+	  NULL, NULL },
 	{ "core", "on_sched_waking", PROBE_TP_BTF, "sched_waking", true, NULL, NEWER, NULL, NULL },
 	{ "core", "on_fork", PROBE_TP_BTF, "sched_process_fork", false, NULL, NEWER, NULL, NULL },
 	{ "core", "on_exec", PROBE_TP_BTF, "sched_process_exec", false, NULL, NEWER, NULL, NULL },
 	{ "core", "on_iter_task", PROBE_ITERATOR, "task", false, NULL, NEWER, NULL, NULL },
-	{ "tags", "on_iter_context", PROBE_ITERATOR, "task (sleepable)", false, NULL, NEWER, NULL, NULL },
+	{ "asleep", "on_iter_context", PROBE_ITERATOR, "task (sleepable)", false, NULL, ASLEEP, NULL, NULL },
 	{ "tags", "on_tag_change", PROBE_USDT, "stalltag:change", false, NULL, TAGLIB, NULL, NULL },
 	{ "tags", "on_tag_process", PROBE_USDT, "stalltag:process", false, NULL, TAGLIB, NULL, NULL },
 	{ "tags", "on_tag_lost", PROBE_USDT, "stalltag:lost", false, NULL, TAGLIB, NULL, NULL },
@@ -31,7 +37,7 @@ const struct probe probe_table[] = {
 	{ "block_io", "on_io_done", PROBE_TP_BTF, "block_io_done", true, NULL, NEWER, NULL, NULL },
 	{ "block_io", "on_update_done", PROBE_FEXIT, "blk_update_request", true, "on_io_done", FTRACE, NULL,
 	  NULL },
-	{ "block_io", "on_batch_done", PROBE_FEXIT, "blk_mq_end_request_batch", true, "on_io_done", FTRACE,
+	{ "block_io", "on_batch_done", PROBE_FEXIT, "blk_mq_end_request_batch", true, "on_io_done", NULL,
 	  NULL, NULL },
 	{ "block_io", "on_queue_work", PROBE_TP_BTF, "workqueue_queue_work", true, NULL, NEWER, NULL, NULL },
 	{ "block_io", "on_work_start", PROBE_TP_BTF, "workqueue_execute_start", true, NULL, NEWER, NULL,
@@ -46,6 +52,8 @@ const struct probe probe_table[] = {
 	  NULL },
 	{ "writeback", "on_folio_wait_writeback", PROBE_TP_BTF, "folio_wait_writeback", true, NULL, NEWER,
 	  NULL, NULL },
+	{ "writeback", "on_page_wait_writeback", PROBE_TP_BTF, "wait_on_page_writeback", true,
+	  "on_folio_wait_writeback", NEWER, NULL, NULL },
 	{ "writeback", "on_balance_dirty_pages", PROBE_TP_BTF, "balance_dirty_pages", true, NULL, NEWER, NULL,
 	  NULL },
 	{ "writeback", "on_writeback_queue", PROBE_TP_BTF, "writeback_queue", true, NULL, NEWER, NULL, NULL },
@@ -65,9 +73,9 @@ const struct probe probe_table[] = {
 	  "nvme_core" },
 	{ "nvme_reset", "on_nvme_disable", PROBE_FENTRY, "nvme_dev_disable", true, NULL, FTRACE, NULL,
 	  "nvme" },
-	{ "nvme_reset", "on_queue_enter", PROBE_FENTRY, "__bio_queue_enter", true, NULL, FTRACE, NULL,
+	{ "nvme_reset_queue", "on_queue_enter", PROBE_FENTRY, "__bio_queue_enter", true, NULL, FTRACE, NULL,
 	  "nvme_core" },
-	{ "nvme_reset", "on_queue_entered", PROBE_FEXIT, "__bio_queue_enter", true, NULL, FTRACE, NULL,
+	{ "nvme_reset_queue", "on_queue_entered", PROBE_FEXIT, "__bio_queue_enter", true, NULL, FTRACE, NULL,
 	  "nvme_core" },
 	{ "nvme_timeout", "on_nvme_timeout", PROBE_FENTRY, "nvme_timeout", true, NULL, FTRACE, NULL, "nvme" },
 	{ "nvme_abort", "on_nvme_timed_out", PROBE_FEXIT, "nvme_timeout", true, NULL, FTRACE, NULL, "nvme" },

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/tracer/kernel_needs.h"
 #include "profiler/tracer/kernel_places.h"
 
 #define MODULES_MAX 512
@@ -83,13 +84,17 @@ static bool has_args(const struct btf *btf, int id, unsigned int args)
 	return !args || (type && btf_is_func_proto(type) && btf_vlen(type) > args);
 }
 
-/* A tracepoint that got more arguments at the same time as it moved to a place that we can use. */
-static unsigned int args_needed(const char *name)
+/* What a program needs of its tracepoint: its last argument, or one that it got at the same time as it moved to a place that
+ * we can use. */
+static unsigned int args_needed(const char *program)
 {
-	return strcmp(name, "sched_process_exit") ? 0 : 2;
+	if (!strcmp(program, "on_sched_switch"))
+		return 4;
+	return strcmp(program, "on_exit") ? 0 : 2;
 }
 
-static bool has_tracepoint(const struct kernel_types *types, const char *name, bool *in_module)
+static bool has_tracepoint(const struct kernel_types *types, const char *name, unsigned int args,
+                           bool *in_module)
 {
 	char type[128];
 	size_t i;
@@ -99,7 +104,7 @@ static bool has_tracepoint(const struct kernel_types *types, const char *name, b
 	snprintf(type, sizeof(type), "btf_trace_%s", name);
 	id = btf__find_by_name_kind(types->kernel, type, BTF_KIND_TYPEDEF);
 	if (id > 0)
-		return has_args(types->kernel, id, args_needed(name));
+		return has_args(types->kernel, id, args);
 	for (i = 0; i < types->n_modules && !*in_module; i++)
 		*in_module = btf__find_by_name_kind(types->modules[i], type, BTF_KIND_TYPEDEF) > 0;
 	return *in_module;
@@ -139,6 +144,13 @@ static bool has_function(const struct kernel_types *types, const char *name, boo
 	for (i = 0; i < types->n_modules && !*in_module; i++)
 		*in_module = btf__find_by_name_kind(types->modules[i], name, BTF_KIND_FUNC) > 0;
 	return *in_module;
+}
+
+/* All kernels that we can run on have the iterators. */
+static bool has_iterator(const struct kernel_types *types, const char *program)
+{
+	return strcmp(program, "on_iter_context") ||
+	       kernel_has_helper(types->kernel, "BPF_FUNC_copy_from_user_task");
 }
 
 /* tracefs gives the number that it is opened by. */
@@ -193,7 +205,8 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 
 	switch (probe->kind) {
 	case PROBE_TP_BTF:
-		host->row[i].exists = has_tracepoint(types, probe->hook, &host->row[i].in_module);
+		host->row[i].exists = has_tracepoint(types, probe->hook, args_needed(probe->program),
+		                                     &host->row[i].in_module);
 		break;
 	case PROBE_FENTRY: /* the row that makes it needless comes before it in the table */
 	case PROBE_FEXIT:
@@ -204,6 +217,9 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 		host->row[i].exists = has_record(probe->hook);
 		break;
 	case PROBE_UNTOLD:
+		break;
+	case PROBE_ITERATOR:
+		host->row[i].exists = has_iterator(types, probe->program);
 		break;
 	default:
 		host->row[i].exists = true;
@@ -314,7 +330,7 @@ const char *probe_log(const struct probe_host *host, const struct probe *probe)
 	return log ? log : "";
 }
 
-/* Whether all rows that replace it can be attached; false when there are none. */
+/* Whether all rows that replace it can be attached, less those that a kernel does without; false when there are none. */
 static bool has_substitutes(const struct probe_host *host, const struct probe *probe)
 {
 	bool any = false;
@@ -324,6 +340,8 @@ static bool has_substitutes(const struct probe_host *host, const struct probe *p
 		const struct probe *other = &probe_table[i];
 
 		if (!other->unless || strcmp(other->unless, probe->program))
+			continue;
+		if (!can_attach(host, other) && !other->advice)
 			continue;
 		if (!can_attach(host, other))
 			return false;
