@@ -132,6 +132,14 @@ static bool can_hook(int id)
 	return true;
 }
 
+static bool is_loaded(const char *module)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	return !access(path, F_OK);
+}
+
 /* Of a module's function it is seen only when the program is loaded. */
 static bool has_function(const struct kernel_types *types, const char *name, bool *in_module)
 {
@@ -210,7 +218,9 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 		break;
 	case PROBE_FENTRY: /* the row that makes it needless comes before it in the table */
 	case PROBE_FEXIT:
+		/* Of a module that is not there, the kernel may have a function by the same name: i915's wait_for_space(). */
 		host->row[i].exists = !better_exists(host, probe) &&
+		                      (!probe->module || is_loaded(probe->module)) &&
 		                      has_function(types, probe->hook, &host->row[i].in_module);
 		break;
 	case PROBE_TRACEPOINT:
@@ -362,14 +372,6 @@ static bool is_mounted(const char *filesystem)
 	if (mounts)
 		endmntent(mounts);
 	return found;
-}
-
-static bool is_loaded(const char *module)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/module/%s", module);
-	return !access(path, F_OK);
 }
 
 /* Whether the row is for something that this host has not. */
