@@ -9,9 +9,8 @@
 	"a newer kernel; those that have ended are told by their wake-ups, the others undecided until they " \
 	"end"
 #define ASLEEP                                                                                               \
-	"Linux 5.18 or later; tags and stacks of threads that sleep when they are found are known when "     \
-	"they "                                                                                              \
-	"wake, and tag changes trap one by one"
+	"Linux 5.18 or later; tags and stacks of threads that sleep when they are found are known once "     \
+	"they wake, and tag changes trap one by one"
 #define TRACEFS "a mounted tracefs that may be read (mount -t tracefs tracefs /sys/kernel/tracing)"
 #define TAGLIB  "a program that is linked to libstalltag, or imports stalltag"
 

@@ -132,6 +132,20 @@ static bool can_hook(int id)
 	return true;
 }
 
+static bool is_loaded(const char *module)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	return !access(path, F_OK);
+}
+
+/* Then the hook would cost for nothing, or be another's of the same name, where it is in the kernel itself. */
+static bool lacks_module(const struct probe *probe)
+{
+	return probe->module && !is_loaded(probe->module);
+}
+
 /* Of a module's function it is seen only when the program is loaded. */
 static bool has_function(const struct kernel_types *types, const char *name, bool *in_module)
 {
@@ -210,7 +224,8 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 		break;
 	case PROBE_FENTRY: /* the row that makes it needless comes before it in the table */
 	case PROBE_FEXIT:
-		host->row[i].exists = !better_exists(host, probe) &&
+		/* Of a module that is not there, the kernel may have a function by the same name: i915's wait_for_space(). */
+		host->row[i].exists = !better_exists(host, probe) && !lacks_module(probe) &&
 		                      has_function(types, probe->hook, &host->row[i].in_module);
 		break;
 	case PROBE_TRACEPOINT:
@@ -372,24 +387,10 @@ static bool is_mounted(const char *filesystem)
 	return found;
 }
 
-static bool is_loaded(const char *module)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/module/%s", module);
-	return !access(path, F_OK);
-}
-
-/* Then the hook costs for nothing, where it is in the kernel itself. */
-static bool lacks_module(const struct probe *probe)
-{
-	return probe->module && !is_loaded(probe->module);
-}
-
 /* Whether the row is for something that this host has not. */
 static bool has_no_use(const struct probe *probe)
 {
-	return !probe->advice || (probe->filesystem && !is_mounted(probe->filesystem)) || lacks_module(probe);
+	return !probe->advice || (probe->filesystem && !is_mounted(probe->filesystem));
 }
 
 bool probe_replaced(const struct probe_host *host, const struct probe *probe)
@@ -403,9 +404,7 @@ bool probe_replaced(const struct probe_host *host, const struct probe *probe)
 
 bool probe_cause_available(const struct probe_host *host, const char *cause)
 {
-	size_t i;
-
-	for (i = 0; i < probe_table_len; i++) {
+	for (size_t i = 0; i < probe_table_len; i++) {
 		if (!strcmp(probe_table[i].cause, cause) && !can_attach(host, &probe_table[i]) &&
 		    !probe_replaced(host, &probe_table[i]))
 			return false;
