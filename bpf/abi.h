@@ -12,7 +12,8 @@
 #endif
 
 /* What a tagged thread is doing. A thread is in exactly one state at any time, so the rows of a tag tile its
- * wall time. ABI_CPU_STALL is not a state: it counts perf-event samples inside a stall, a part of ONCPU. */
+ * wall time. ABI_CPU_STALL is not a state: it counts perf-event samples inside a stall, a part of ONCPU.
+ * Nor is ABI_RECOVERY, which is of samples alone: what a kernel thread does to end the stalls of others. */
 enum abi_state {
 	ABI_NONE = 0,
 	ABI_ONCPU = 1,
@@ -22,6 +23,7 @@ enum abi_state {
 	ABI_STALL = 5,
 	ABI_UNOBSERVED = 6,
 	ABI_CPU_STALL = 7,
+	ABI_RECOVERY = 8,
 };
 
 /* Why a sleep was a stall; the higher number wins when several apply. */

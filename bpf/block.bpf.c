@@ -82,6 +82,13 @@ int BPF_PROG(on_rq_issue, struct request *rq)
 	return 0;
 }
 
+/* What those bear who wait for the request's tag. That there are too few is a stall of its own, whatever it took to prepare the request,
+ * unless the device let it wait. */
+ALWAYS u32 cause_of_freed(struct request *rq, u32 cause)
+{
+	return rq->end_io || cause >= ABI_CAUSE_NVME_TIMEOUT ? cause : ABI_CAUSE_TAG_WAIT;
+}
+
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
@@ -95,7 +102,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	mark->cause = request_cause(rq, info);
 	mark->reset_end_ns = queue_reset_end(rq->q);
 	mark->state = info ? info->state : 0;
-	mark->freed = rq->end_io || mark->cause > ABI_CAUSE_TAG_WAIT ? mark->cause : ABI_CAUSE_TAG_WAIT;
+	mark->freed = cause_of_freed(rq, mark->cause);
 	mark->since_ns = bpf_ktime_get_ns();
 	mark->depth = interrupt_depth(bpf_get_current_task_btf());
 	mark->ending = 0;

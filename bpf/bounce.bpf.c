@@ -23,11 +23,9 @@ int BPF_PROG(on_bounced, struct device *device)
 /* DMA_MAPPING_ERROR */
 #define NO_ADDRESS (~0ULL)
 
-ALWAYS void may_be_full(void *ctx, struct device *device)
+ALWAYS void may_be_full(u64 address, struct device *device)
 {
-	u64 address = 0;
-
-	if (bpf_get_func_ret(ctx, &address) || address != NO_ADDRESS)
+	if (address != NO_ADDRESS)
 		return;
 	COUNT(swiotlb_full);
 	bounces(device);
@@ -36,14 +34,20 @@ ALWAYS void may_be_full(void *ctx, struct device *device)
 SEC("fexit/swiotlb_tbl_map_single")
 int BPF_PROG(on_bounce_single, struct device *device)
 {
-	may_be_full(ctx, device);
+	u64 address = 0;
+
+	/* Before 5.17, which has this helper, it has more arguments than a hook may have. */
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_func_ret) &&
+	    !bpf_get_func_ret(ctx, &address))
+		may_be_full(address, device);
 	return 0;
 }
 
 /* Its only caller but for IOMMUs', where it has more arguments than a hook may have (before 6.6). */
 SEC("fexit/swiotlb_map")
-int BPF_PROG(on_bounce_map, struct device *device)
+int BPF_PROG(on_bounce_map, struct device *device, u64 paddr, u64 size, int dir, unsigned long attrs,
+             u64 address)
 {
-	may_be_full(ctx, device);
+	may_be_full(address, device);
 	return 0;
 }

@@ -48,7 +48,7 @@ struct stack_copy {
 
 /* One page, or what is wanted of it; 1 ends the loop. (Loops are calls: walked once by the verifier, not once a
  * round and a path, which took 700,000 of its one million steps.) */
-static long copy_page(u32 i, struct stack_copy *c)
+ALWAYS long copy_page(u32 i, struct stack_copy *c)
 {
 	struct task_struct *task = c->task;
 	struct stack_buffer *buffer = c->buffer;
@@ -71,6 +71,8 @@ static long copy_page(u32 i, struct stack_copy *c)
 	return 0;
 }
 
+LOOP_OF(copy_page, struct stack_copy)
+
 /* Copies page by page, so that a fault costs what is above it and no more. Returns the bytes copied. */
 ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_buffer *buffer, u64 sp, u64 top, u32 *flags)
 {
@@ -81,7 +83,7 @@ ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_buffer *buffer
 	buffer->copy.top = top;
 	buffer->copy.copied = 0;
 	buffer->copy.faulted = 0;
-	bpf_loop(ABI_USTACK_MAX / PAGE_BYTES + 1, copy_page, &c, 0);
+	copy_page_loop(ABI_USTACK_MAX / PAGE_BYTES + 1, &c);
 	copied = buffer->copy.copied;
 	if (buffer->copy.faulted)
 		*flags |= ABI_USER_FAULTED;
@@ -109,7 +111,6 @@ ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stac
 	regs_from(&buffer->event.regs, regs);
 	out->len = copy_user_stack(task, buffer, buffer->event.regs.sp,
 	                           stack_limit(task, buffer->event.regs.sp), &out->flags);
-	calls_restore(t, buffer, buffer->event.regs.sp, out->len);
 	out->n_python = capture_python(task, t, buffer, out->len, &out->flags);
 }
 
@@ -137,7 +138,8 @@ ALWAYS void buffer_keep(struct thread *t, u32 index, const struct captured *capt
 /* Takes a buffer for a sleep of the thread. Waits that are no stalls, which may last for ever, have half of them at most. */
 ALWAYS bool buffer_take(struct thread *t, u32 *index)
 {
-	bool parked = !t->expect;
+	bool parked =
+	        !t->expect || t->expect == EXPECT_SCOPE; /* a call of a library may last for ever, too */
 
 	if (parked && n_parked >= n_buffers / 2)
 		return false;

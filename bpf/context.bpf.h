@@ -45,7 +45,7 @@ struct attribute_search {
 };
 
 /* One attribute; 1 ends the loop. */
-static long next_attribute(u32 i, struct attribute_search *a)
+ALWAYS long next_attribute(u32 i, struct attribute_search *a)
 {
 	struct context_scratch *s = a->scratch;
 	u32 at = s->search.at, size = s->search.size, len;
@@ -64,6 +64,8 @@ static long next_attribute(u32 i, struct attribute_search *a)
 	return 0;
 }
 
+LOOP_OF(next_attribute, struct attribute_search)
+
 /* Copies the last attribute with the key into the tag's name; false when there is none. */
 ALWAYS bool context_name(struct context_scratch *s, u32 key)
 {
@@ -74,7 +76,7 @@ ALWAYS bool context_name(struct context_scratch *s, u32 key)
 	s->search.size = cut_to(s->head.attrs_size, CONTEXT_ATTRS_MAX);
 	s->search.found = 0;
 	s->search.len = 0;
-	bpf_loop(CONTEXT_ATTRS, next_attribute, &a, 0);
+	next_attribute_loop(CONTEXT_ATTRS, &a);
 	if (!s->search.found)
 		return false;
 	found = cut_to(s->search.found, CONTEXT_ATTRS_MAX);

@@ -19,6 +19,17 @@ ALWAYS void detail_number(struct abi_detail *detail, u32 which, u64 number)
 
 /* --- requests ------------------------------------------------------------------------------------------------------------ */
 
+ALWAYS u32 tags_depth(struct blk_mq_tags *tags, bool reserved)
+{
+	struct blk_mq_tags___before_5_16 *old = (void *)tags;
+
+	if (HAS_FIELD(tags, bitmap_tags.sb.depth))
+		return reserved ? BPF_CORE_READ(tags, breserved_tags.sb.depth)
+		                : BPF_CORE_READ(tags, bitmap_tags.sb.depth);
+	return reserved ? BPF_CORE_READ(old, breserved_tags, sb.depth)
+	                : BPF_CORE_READ(old, bitmap_tags, sb.depth);
+}
+
 /* By the hardware queue that the tag is of. */
 ALWAYS void detail_of_tags(struct abi_detail *detail, struct blk_mq_hw_ctx *hctx, bool reserved)
 {
@@ -28,10 +39,7 @@ ALWAYS void detail_of_tags(struct abi_detail *detail, struct blk_mq_hw_ctx *hctx
 
 	if (!tags)
 		tags = BPF_CORE_READ(hctx, tags);
-	if (reserved)
-		depth = BPF_CORE_READ(tags, breserved_tags.sb.depth);
-	else
-		depth = BPF_CORE_READ(tags, bitmap_tags.sb.depth);
+	depth = tags_depth(tags, reserved);
 	detail->cause = ABI_CAUSE_TAG_WAIT;
 	detail->known = 0;
 	detail_number(detail, ABI_TAG_HCTX, BPF_CORE_READ(hctx, queue_num));

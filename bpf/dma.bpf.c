@@ -6,6 +6,7 @@
  * The request that a call is for bears it, too (bpf/dma.bpf.h).
  */
 #include "bpf/dma.bpf.h"
+#include "bpf/issued.bpf.h"
 
 /* Of NVMe's own commands, which have no disk, nobody waits with a tag. (6.12's verifier wants to see that a tracepoint's argument
  * is not NULL.) */
@@ -58,14 +59,16 @@ ALWAYS void mapping_begins(u64 frame)
 	u32 depth = interrupt_depth(current);
 	struct thread *t = thread_that_maps(current, depth);
 	struct mapping_here *here;
-	u64 now = bpf_ktime_get_ns();
+	u64 switches = switches_of(current), now = bpf_ktime_get_ns();
 
+	if (!preempt_count_from_rq)
+		return; /* what an interrupt maps could not be told from what the thread does */
 	if (!t) {
 		here = mapping_here(depth);
 		if (here) {
 			here->call.frame = frame;
 			here->call.begin_ns = now;
-			here->switches = switches_of(current);
+			here->switches = switches;
 		}
 		return;
 	}
@@ -162,6 +165,10 @@ ALWAYS void mapping_was_sampled(void *ctx, struct task_struct *task, struct thre
 	u32 dev = 0, stalled = request_under_way(t, &dev, &rq);
 	struct abi_ledger_key key;
 
+	if (scope_cause_on_cpu(t) > stalled) {
+		stalled = scope_cause_on_cpu(t);
+		dev = scope_dev(t, stalled);
+	}
 	if (!stalled && !cpu_baseline)
 		return;
 	key_of(&key, t, thread_sums(t)->tag, ABI_CPU_STALL);

@@ -54,7 +54,7 @@ struct ancestor_search {
 };
 
 /* One step up; 1 ends the loop. */
-static long ancestor_look(u32 i, struct ancestor_search *s)
+ALWAYS long ancestor_look(u32 i, struct ancestor_search *s)
 {
 	struct device *device = s->device;
 
@@ -67,13 +67,15 @@ static long ancestor_look(u32 i, struct ancestor_search *s)
 	return 0;
 }
 
+LOOP_OF(ancestor_look, struct ancestor_search)
+
 /* Whether the disk is one of the device's. */
 ALWAYS bool disk_hangs_on(struct gendisk *disk, struct device *device)
 {
 	struct block_device *whole = BPF_CORE_READ(disk, part0);
 	struct ancestor_search s = { .device = BPF_CORE_READ(whole, bd_device.parent), .wanted = device };
 
-	bpf_loop(ANCESTORS_MAX, ancestor_look, &s, 0);
+	ancestor_look_loop(ANCESTORS_MAX, &s);
 	return s.found;
 }
 

@@ -96,7 +96,7 @@ ALWAYS u32 register_32(const void *at)
 }
 
 /* One record; 1 ends the loop. */
-static long record_look(u32 i, struct records *records)
+ALWAYS long record_look(u32 i, struct records *records)
 {
 	const void *at = records->at + records->next * RECORD_BYTES;
 	struct one_fault one = {};
@@ -119,6 +119,8 @@ static long record_look(u32 i, struct records *records)
 	return 0;
 }
 
+LOOP_OF(record_look, struct records)
+
 SEC("fentry/dmar_fault")
 int BPF_PROG(on_dmar_fault, int irq, struct intel_iommu *iommu)
 {
@@ -131,6 +133,6 @@ int BPF_PROG(on_dmar_fault, int irq, struct intel_iommu *iommu)
 		.segment = BPF_CORE_READ(iommu, segment),
 	};
 
-	bpf_loop(RECORDS_MAX, record_look, &records, 0);
+	record_look_loop(RECORDS_MAX, &records);
 	return 0;
 }

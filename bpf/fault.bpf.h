@@ -51,7 +51,7 @@ struct place_search {
 };
 
 /* One step up; 1 ends the loop. */
-static long place_look(u32 i, struct place_search *s)
+ALWAYS long place_look(u32 i, struct place_search *s)
 {
 	struct device *device = s->device;
 
@@ -65,6 +65,8 @@ static long place_look(u32 i, struct place_search *s)
 	return 0;
 }
 
+LOOP_OF(place_look, struct place_search)
+
 #define ANCESTORS_MAX 16
 
 /* The place of the PCI device that a device is, or belongs to. */
@@ -72,7 +74,7 @@ ALWAYS u32 device_place(struct device *device)
 {
 	struct place_search s = { .device = device, .place = ABI_FAULT_NO_PLACE };
 
-	bpf_loop(ANCESTORS_MAX, place_look, &s, 0);
+	place_look_loop(ANCESTORS_MAX, &s);
 	return s.place;
 }
 

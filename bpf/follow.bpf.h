@@ -90,7 +90,8 @@ struct {
 /* By address of the NVMe controller: when its last reset ended. It goes some time after that, or with its controller. */
 struct reset {
 	u64 end_ns;
-	u64 state; /* enum abi_nvme_state, the last that was told before the controller was live again */
+	u64 before_ns; /* that of the one before */
+	u64 state;     /* enum abi_nvme_state, the last that was told before the controller was live again */
 };
 
 #define RESET_GOES_ON ~0ULL
@@ -340,49 +341,6 @@ ALWAYS bool last_was_reset(const struct thread *t, u64 since_ns)
 	struct request *rq = last_request(t);
 
 	return any_resets && rq && queue_reset_end(BPF_CORE_READ(rq, q)) > since_ns;
-}
-
-struct issued_search {
-	const struct thread *t;
-	u32 dev, cause; /* cause 0: none is under way */
-	struct request *worst;
-};
-
-/* Whether the i-th request is still the thread's, and not over; 1 ends the loop. */
-static long issued_look(u32 i, struct issued_search *s)
-{
-	struct request *rq;
-	u64 start_ns, bio;
-	u32 cause;
-
-	if (i >= REQUESTS_KEPT)
-		return 1;
-	rq = (struct request *)s->t->issued[i].request;
-	if (!rq || !BPF_CORE_READ(rq, ref.counter))
-		return 0;
-	start_ns = BPF_CORE_READ(rq, start_time_ns); /* 0: the queue keeps no statistics */
-	bio = (u64)BPF_CORE_READ(rq, bio);
-	if (!start_ns || !request_same_use(start_ns, bio, s->t->issued[i].ns, s->t->issued[i].bio))
-		return 0;
-	cause = request_cause(rq, request_known(rq));
-	if (cause > s->cause) {
-		s->dev = s->t->issued[i].dev;
-		s->cause = cause;
-		s->worst = rq;
-	}
-	return 0;
-}
-
-/* The worst that has befallen a request of the thread's that is under way, 0 when none is: asked of the requests themselves, as hooks
- * on their ends would miss those that are merged, or that end while another does on the same CPU. */
-ALWAYS u32 request_under_way(const struct thread *t, u32 *dev, struct request **worst)
-{
-	struct issued_search s = { .t = t };
-
-	bpf_loop(REQUESTS_KEPT, issued_look, &s, 0);
-	*dev = s.dev;
-	*worst = s.worst;
-	return s.cause;
 }
 
 /* What the running context stands for: the request that this CPU completes, or what its thread carries. NULL when

@@ -10,12 +10,25 @@ ALWAYS u32 writeback_dev(struct backing_dev_info *bdi)
 	return disk ? BPF_CORE_READ(disk, devt) : 0;
 }
 
-SEC("tp_btf/folio_wait_writeback")
-int BPF_PROG(on_folio_wait_writeback, struct folio *folio, struct address_space *mapping)
+ALWAYS void waits_for_writeback(struct address_space *mapping)
 {
 	u32 dev = mapping ? writeback_dev(BPF_CORE_READ(mapping, host, i_sb, s_bdi)) : 0;
 
 	hint_next_sleep(ABI_CAUSE_WRITEBACK, dev, false);
+}
+
+SEC("tp_btf/folio_wait_writeback")
+int BPF_PROG(on_folio_wait_writeback, struct folio *folio, struct address_space *mapping)
+{
+	waits_for_writeback(mapping);
+	return 0;
+}
+
+/* Kernels before 5.16 have no folios. */
+SEC("tp_btf/wait_on_page_writeback")
+int BPF_PROG(on_page_wait_writeback, struct page *page, struct address_space *mapping)
+{
+	waits_for_writeback(mapping);
 	return 0;
 }
 
@@ -88,10 +101,12 @@ ALWAYS struct journal_s *journal_of(struct task_struct *task)
 	char comm[8];
 
 	BPF_CORE_READ_STR_INTO(&comm, task, comm);
-	if (!(task->flags & PF_KTHREAD) || !HAS_FIELD(task, worker_private) || comm[0] != 'j' ||
-	    comm[1] != 'b' || comm[2] != 'd' || comm[3] != '2' || comm[4] != '/')
+	if (!(task->flags & PF_KTHREAD) || comm[0] != 'j' || comm[1] != 'b' || comm[2] != 'd' ||
+	    comm[3] != '2' || comm[4] != '/')
 		return NULL;
-	return BPF_CORE_READ((struct kthread *)task->worker_private, data);
+	if (HAS_FIELD(task, worker_private))
+		return BPF_CORE_READ((struct kthread *)task->worker_private, data);
+	return BPF_CORE_READ((struct kthread *)task->set_child_tid, data);
 }
 
 /* A commit that had begun when the hooks were attached, as on_commit_start() would have told it. */

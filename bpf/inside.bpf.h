@@ -8,11 +8,11 @@
 #define SCOPE_CAUSES 32
 
 struct scopes {
-	u32 open;             /* a bit a cause */
-	u32 dev;              /* of the one that was begun last, 0: none */
-	u64 frame;            /* where on the kernel stack the outermost was begun */
-	u64 user_ip, user_sp; /* … and by which system call, or fault */
-	u32 generation;       /* hot_generation by then */
+	u32 open;              /* a bit a cause */
+	u32 generation;        /* hot_generation when the outermost was begun */
+	u64 frame;             /* … where on the kernel stack */
+	u64 user_ip, user_sp;  /* … and by which system call, or fault */
+	u32 dev[SCOPE_CAUSES]; /* 0: none */
 	u8 depth[SCOPE_CAUSES];
 	u32 of_fault; /* 1: one of them is a page fault in a file of an NFS server's */
 };
@@ -32,9 +32,8 @@ struct mapping {
 
 struct library_call {
 	u64 sp;        /* where its return address is */
-	u64 return_to; /* … which was that before the probe on the return took its place */
-	u32 cause;
-	u32 has_return; /* there is a probe on its return */
+	u64 return_to; /* … which is that */
+	u32 cause, unused;
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* The walk over all threads: user space reads this iterator to adopt processes that are already there, and
  * to close every interval at the end of a window. */
 #include "bpf/context.bpf.h"
+#include "bpf/issued.bpf.h"
 #include "bpf/wait.bpf.h"
 
 /* What an own walk for it costs is paid only for sleeps that long. */
@@ -97,9 +98,10 @@ ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t, 
 
 	if (!t->expect)
 		return (struct wait_row){ .state = ABI_SLEEP, .cause = kind_so_far(task, t, now) };
-	if (t->expect == EXPECT_SCOPE) {
-		row.cause = scope_cause(t);
-		row.dev = t->scopes.dev;
+	if (t->expect == EXPECT_SCOPE && t->row.cause)
+		return t->row;
+	if (t->expect == EXPECT_SCOPE && (row.cause = scope_cause(t))) {
+		row.dev = scope_dev(t, row.cause);
 		return row;
 	}
 	held = held_back_of(task, t);
@@ -253,14 +255,23 @@ static long forget_reset(void *map, const u64 *controller, struct reset *reset, 
 
 	if (reset->end_ns != RESET_GOES_ON && since(*now, reset->end_ns) > RESET_KEPT_NS)
 		bpf_map_delete_elem(&resets, &key);
+	else
+		any_resets = 1;
 	return 0;
+}
+
+/* Without one that is kept, completions look for none. Those that begin meanwhile say so themselves. */
+ALWAYS void forget_resets(u64 now)
+{
+	any_resets = 0;
+	bpf_for_each_map_elem(&resets, forget_reset, &now, 0);
 }
 
 ALWAYS void walk_ends(u64 now)
 {
 	bpf_for_each_map_elem(&orphan_buffers, take_orphan, NULL, 0);
 	if (any_resets)
-		bpf_for_each_map_elem(&resets, forget_reset, &now, 0);
+		forget_resets(now);
 }
 
 SEC("iter/task")

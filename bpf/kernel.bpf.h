@@ -47,6 +47,7 @@ enum { BPF_F_NO_PREALLOC = 1 };
 #define PF_KTHREAD           0x00200000
 #define PF_USER_WORKER       0x00004000 /* since 6.4 */
 #define PF_IO_WORKER         0x00000010
+#define PF_WQ_WORKER         0x00000020
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TASK_STOPPED_ETC     0x800c /* stopped, traced, and since 6.1 frozen */
 #define TASK_DEAD            0x0080
@@ -76,17 +77,8 @@ struct thread_struct {
 	unsigned long fsbase;
 };
 
-struct xol_area {
-	unsigned long vaddr; /* where calls that a probe on the return was put on return to */
-};
-
-struct uprobes_state {
-	struct xol_area *xol_area;
-};
-
 struct mm_struct {
 	unsigned long start_stack;
-	struct uprobes_state uprobes_state;
 };
 
 struct kernfs_node {
@@ -205,6 +197,7 @@ struct task_struct {
 	struct bpf_local_storage *bpf_storage;
 	struct nsproxy *nsproxy;
 	void *worker_private; /* of a kernel thread, since 5.17: its struct kthread */
+	void *set_child_tid;  /* … before */
 	char comm[16];
 };
 
@@ -235,6 +228,7 @@ struct blkcg_gq {
 };
 
 struct bio {
+	struct block_device *bi_bdev;
 	struct blkcg_gq *bi_blkg; /* absent without CONFIG_BLK_CGROUP */
 };
 
@@ -260,6 +254,11 @@ struct blk_mq_tags {
 	struct sbitmap_queue breserved_tags;
 };
 
+struct blk_mq_tags___before_5_16 {
+	struct sbitmap_queue *bitmap_tags;
+	struct sbitmap_queue *breserved_tags;
+};
+
 struct blk_mq_hw_ctx {
 	unsigned int queue_num;
 	struct blk_mq_tags *tags;
@@ -272,8 +271,12 @@ struct request {
 	struct bio *bio;
 	unsigned int __data_len;
 	u64 start_time_ns;
-	atomic_t ref; /* 0: not in use. A refcount_t of the same name before 5.16 */
+	atomic_t ref; /* 0: not in use */
 	void *end_io; /* NULL: it ends as requests of file systems do */
+};
+
+struct request___before_5_16 {
+	struct refcount_struct ref;
 };
 
 #define BLK_MQ_REQ_RESERVED 2
@@ -332,6 +335,7 @@ struct hlist_head {
 };
 
 struct folio;
+struct page;
 struct pool_workqueue;
 struct seq_file;
 
@@ -347,6 +351,9 @@ struct bpf_iter__task {
 };
 
 enum cgroup_subsys_id { io_cgrp_id = 1 }; /* whatever it is here: CO-RE looks it up */
+
+/* Which helpers there are: by bpf_core_enum_value_exists(). */
+enum bpf_func_id { BPF_FUNC_loop = 181, BPF_FUNC_get_func_ret = 184 };
 
 #pragma clang attribute pop
 
@@ -364,6 +371,8 @@ struct bpf_perf_event_data {
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
+
+#define ALWAYS static __always_inline
 
 /* Whether the running kernel has the field; `ptr` is a variable. What is read through it behind this question is also
  * computed there: clang is free to work out the place of the field ahead of it, and where there is no such field libbpf puts

@@ -41,6 +41,11 @@ struct nvme_ns {
 };
 
 /* Whatever their numbers are here. */
+enum blk_eh_timer_return {
+	BLK_EH_DONE,
+	BLK_EH_RESET_TIMER,
+};
+
 enum nvme_ctrl_state {
 	NVME_CTRL_NEW,
 	NVME_CTRL_LIVE,
@@ -55,6 +60,18 @@ struct nvme_ctrl {
 	enum nvme_ctrl_state state;
 	struct blk_mq_tag_set *tagset;
 	struct list_head namespaces;
+	struct device ctrl_device;
+	struct work_struct reset_work;
+};
+
+struct delayed_work {
+	struct work_struct work;
+};
+
+struct nvme_tcp_ctrl {
+	struct nvme_ctrl ctrl;
+	struct work_struct err_work;
+	struct delayed_work connect_work;
 };
 
 /* NVMe's driver for PCI begins its part of a request, behind struct request, with this. */

@@ -1,14 +1,13 @@
-/* Probes on the entry and the return of the functions in profiler/tracer/library_calls.c; on the entry alone of those that throw. */
+/* Probes on the entries of the functions in profiler/tracer/library_calls.c. */
 #include "bpf/library.bpf.h"
 #include "bpf/uprobe.bpf.h"
 
-ALWAYS int begins(struct pt_regs *ctx, u32 cause, bool has_return)
+ALWAYS int begins(struct pt_regs *ctx, u32 cause)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *t = thread_find(task);
+	struct thread *t = thread_find(bpf_get_current_task_btf());
 
 	if (t)
-		call_begin(task, t, cause, has_return, ctx->sp);
+		call_begin(t, cause, ctx->sp);
 	return 0;
 }
 
@@ -16,32 +15,12 @@ SEC("uprobe")
 int on_gpu_call(struct pt_regs *ctx)
 {
 	KEEP_OWN_STACK(ctx);
-	return begins(ctx, ABI_CAUSE_GPU_SYNC, true);
+	return begins(ctx, ABI_CAUSE_GPU_SYNC);
 }
 
 SEC("uprobe")
 int on_collective_call(struct pt_regs *ctx)
 {
 	KEEP_OWN_STACK(ctx);
-	return begins(ctx, ABI_CAUSE_COLLECTIVE, true);
-}
-
-SEC("uprobe")
-int on_collective_throws(struct pt_regs *ctx)
-{
-	KEEP_OWN_STACK(ctx);
-	return begins(ctx, ABI_CAUSE_COLLECTIVE, false);
-}
-
-/* The return address is off the stack by now. */
-SEC("uretprobe")
-int on_library_return(struct pt_regs *ctx)
-{
-	struct thread *t;
-
-	KEEP_OWN_STACK(ctx);
-	t = thread_find(bpf_get_current_task_btf());
-	if (t && t->n_calls)
-		calls_drop_below(t, ctx->sp);
-	return 0;
+	return begins(ctx, ABI_CAUSE_COLLECTIVE);
 }

@@ -1,32 +1,20 @@
-/* Calls of a driver's or communication library in which a thread waits for a GPU or for other ranks. Each is a scope (scope.bpf.h),
- * from the probe on the function's entry to the one on its return.
+/* Calls of a driver's or communication library in which a thread waits for a GPU or for other ranks. Each is a scope (scope.bpf.h), from
+ * the probe on the function's entry on.
  *
- * For the probe on the return the kernel puts an address of its own in place of the return address. An exception cannot be thrown
- * past that: the C++ runtime does not know the address and ends the program. So a function that throws has no probe on its
- * return. And if a function is left by longjmp, that probe never fires. So the calls that a thread is inside of are kept with
- * their stack pointers, and one is dropped when it can be seen to be gone:
- *   - a later call, or a return, has a higher stack pointer
+ * There is no probe on its return: for that the kernel puts an address of its own in place of the return address, which a C++ exception
+ * cannot pass, a seccomp filter may refuse (a system call since Linux 6.11), and a program that changes stacks trips over; each ends the
+ * program. So the calls that a thread is inside of are kept with their stack pointers, and one is dropped when it can be seen to be gone:
+ *   - a later call has a stack pointer as high, or higher
  *   - the thread sleeps, or a CPU sample finds it, with a higher stack pointer
- *   - … or what stands in place of the return address is neither the kernel's address nor the return address
+ *   - … or the return address does not stand in its place any more, which the caller's next call writes to
  *   - the probes were detached in between, or the thread has executed another program
- * A handler of a signal that sleeps on a stack of its own may so end a call that goes on; the rest of that call is blocked time.
- *
- * An unwinder that met the kernel's address would not know the way on, so in copies of the stack the return addresses are put back.
+ * A handler of a signal that sleeps on a stack of its own may so end a call that goes on; the rest of that call is blocked time. And what
+ * is done deeper on the stack right after a call, with the place of its return address untouched, is taken for a part of it.
  */
 #ifndef STALLPROF_LIBRARY_BPF_H
 #define STALLPROF_LIBRARY_BPF_H
 
 #include "bpf/scope.bpf.h"
-
-/* The address that the kernel puts in place of a return address; 0: not known. */
-ALWAYS u64 return_hook(struct task_struct *task)
-{
-	struct mm_struct *mm = task->mm;
-
-	if (!mm || !HAS_FIELD(mm, uprobes_state.xol_area))
-		return 0;
-	return BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr);
-}
 
 /* The innermost call; NULL: the thread is in none. */
 ALWAYS struct library_call *call_innermost(struct thread *t)
@@ -69,17 +57,14 @@ ALWAYS void calls_forget(struct thread *t)
 }
 
 /* Whether its return address still stands on the stack. A word that could not be read is taken for what it was. */
-ALWAYS bool call_is_alive(struct task_struct *task, const struct library_call *call)
+ALWAYS bool call_is_alive(const struct library_call *call)
 {
-	u64 word, hook;
+	u64 word;
 
-	if (bpf_probe_read_user(&word, sizeof(word), (void *)call->sp) || word == call->return_to)
-		return true;
-	hook = return_hook(task);
-	return hook ? word == hook : call->has_return;
+	return bpf_probe_read_user(&word, sizeof(word), (void *)call->sp) || word == call->return_to;
 }
 
-NOW_AND_THEN void calls_look(struct task_struct *task, struct thread *t, u64 sp)
+NOW_AND_THEN void calls_look(struct thread *t, u64 sp)
 {
 	u32 i;
 
@@ -87,67 +72,35 @@ NOW_AND_THEN void calls_look(struct task_struct *task, struct thread *t, u64 sp)
 	for (i = 0; i < CALLS_KEPT; i++) {
 		struct library_call *call = call_innermost(t);
 
-		if (!call || call_is_alive(task, call))
+		if (!call || call_is_alive(call))
 			return;
 		call_drop(t, call);
 	}
 }
 
 /* Drops the calls that are gone. To be asked on the thread itself, with its user's stack pointer. */
-ALWAYS void calls_check(struct task_struct *task, struct thread *t, u64 sp)
+ALWAYS void calls_check(struct thread *t, u64 sp)
 {
 	if (RARELY(t->n_calls))
-		calls_look(task, t, sp);
+		calls_look(t, sp);
 }
 
-/* The call at `sp` begins. A function that ends by jumping to another of ours leaves its own return address to that one. */
-ALWAYS void call_begin(struct task_struct *task, struct thread *t, u32 cause, bool has_return, u64 sp)
+/* The call at `sp` begins. */
+ALWAYS void call_begin(struct thread *t, u32 cause, u64 sp)
 {
-	struct library_call *outer;
 	u64 return_to = 0;
 	u32 n;
 
-	calls_drop_below(t, calls_hold(t) ? sp : ~0ULL);
+	calls_drop_below(t, calls_hold(t) ? sp + 1 : ~0ULL);
 	t->calls_since = hot_generation;
 	bpf_probe_read_user(&return_to, sizeof(return_to), (void *)sp);
-	outer = call_innermost(t);
-	if (outer && outer->sp == sp) {
-		if (return_to && return_to == return_hook(task))
-			return_to = outer->return_to;
-		else
-			calls_drop_below(t, sp + 1);
-	}
 	n = t->n_calls;
 	if (n >= CALLS_KEPT)
 		return; /* the outermost decides */
-	t->calls[cut_to(n, CALLS_KEPT - 1)] = (struct library_call){
-		.sp = sp, .return_to = return_to, .cause = cause, .has_return = has_return
-	};
+	t->calls[cut_to(n, CALLS_KEPT - 1)] =
+	        (struct library_call){ .sp = sp, .return_to = return_to, .cause = cause };
 	t->n_calls = n + 1;
 	scope_enter(t, NULL, cause, 0);
-}
-
-/* Puts the return addresses back into the copy of the user stack from `sp` on. */
-NOW_AND_THEN void calls_put_back(struct thread *t, struct stack_buffer *buffer, u64 sp, u32 len)
-{
-	u32 i;
-
-	for (i = 0; i < CALLS_KEPT; i++) {
-		u64 at = t->calls[i].sp - sp;
-
-		if (i >= t->n_calls)
-			return;
-		if (at > ABI_USTACK_MAX - sizeof(u64) || at + sizeof(u64) > len || at % sizeof(u64))
-			continue;
-		at = cut_to(at, ABI_USTACK_MAX - sizeof(u64));
-		*(u64 *)&buffer->ustack[at] = t->calls[i].return_to;
-	}
-}
-
-ALWAYS void calls_restore(struct thread *t, struct stack_buffer *buffer, u64 sp, u32 len)
-{
-	if (RARELY(t->n_calls))
-		calls_put_back(t, buffer, sp, len);
 }
 
 #endif

@@ -77,7 +77,7 @@ ALWAYS void log_entry(struct log_batch *b, u64 entry, u64 moment, u64 ns, u64 ra
 }
 
 /* 1 ends the loop. */
-static long log_group(u32 i, struct log_reader *r)
+ALWAYS long log_group(u32 i, struct log_reader *r)
 {
 	struct log_batch *b = r->batch;
 	u64 moment = b->moment, ns = b->moment_ns, rate = b->rate;
@@ -91,7 +91,9 @@ static long log_group(u32 i, struct log_reader *r)
 	return 0;
 }
 
-static long log_single(u32 i, struct log_reader *r)
+LOOP_OF(log_group, struct log_reader)
+
+ALWAYS long log_single(u32 i, struct log_reader *r)
 {
 	struct log_batch *b = r->batch;
 
@@ -102,6 +104,8 @@ static long log_single(u32 i, struct log_reader *r)
 	log_entry(b, b->entries[i], b->moment, b->moment_ns, b->rate);
 	return 0;
 }
+
+LOOP_OF(log_single, struct log_reader)
 
 /* All that were read. */
 ALWAYS void log_sum(struct log_reader *r)
@@ -115,9 +119,9 @@ ALWAYS void log_sum(struct log_reader *r)
 	b->rate = b->head.clocks[clock].rate;
 
 	if (groups)
-		bpf_loop(groups, log_group, r, 0);
+		log_group_loop(groups, r);
 	b->done = groups * LOG_GROUP;
-	bpf_loop(b->n - b->done, log_single, r, 0);
+	log_single_loop(b->n - b->done, r);
 }
 
 /* When the first entry's change was. */
@@ -233,7 +237,7 @@ ALWAYS u32 log_next_row(struct log_batch *b)
 }
 
 /* A row's time goes to the ledger; 1 ends the loop. */
-static long log_charge_row(u32 i, struct log_reader *r)
+ALWAYS long log_charge_row(u32 i, struct log_reader *r)
 {
 	struct log_batch *b = r->batch;
 	u64 tag, sum;
@@ -253,9 +257,11 @@ static long log_charge_row(u32 i, struct log_reader *r)
 	return 0;
 }
 
+LOOP_OF(log_charge_row, struct log_reader)
+
 ALWAYS void log_charge(struct log_reader *r)
 {
-	bpf_loop(ABI_LOG_ROWS, log_charge_row, r, 0);
+	log_charge_row_loop(ABI_LOG_ROWS, r);
 }
 
 #endif

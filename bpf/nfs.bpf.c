@@ -1,4 +1,5 @@
-/* NFS's side: threads that wait for a server. A call on a file of its is a scope, and so is a page fault in one. What the client asks the server besides, for names and attributes, counts as reading. */
+/* NFS's side: threads that wait for a server. A call on a file of its is a scope, and so is a page fault in one. What
+ * the client asks the server besides, for names and attributes, counts as reading. */
 #include "bpf/thread.bpf.h"
 #include "bpf/scope.bpf.h"
 

@@ -1,19 +1,8 @@
 /* NVMe's side: commands that time out or are aborted, and controllers that are being reset. */
 #include "bpf/thread.bpf.h"
 #include "bpf/follow.bpf.h"
-
-/* The first disk of the controller, 0 when it has none. */
-ALWAYS u32 controller_dev(struct nvme_ctrl *ctrl)
-{
-	struct list_head *first = BPF_CORE_READ(ctrl, namespaces.next);
-	struct nvme_ns *ns = (void *)first - bpf_core_field_offset(struct nvme_ns, list);
-	struct gendisk *disk;
-
-	if (!first || first == &ctrl->namespaces)
-		return 0;
-	disk = BPF_CORE_READ(ns, disk);
-	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
-}
+#include "bpf/nvme.bpf.h"
+#include "bpf/wait.bpf.h"
 
 /* By its name, as the numbers differ from kernel to kernel. */
 ALWAYS u32 state_told(u32 state)
@@ -45,6 +34,8 @@ ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns, u32 state)
 	u64 key = (u64)ctrl;
 
 	known = bpf_map_lookup_elem(&resets, &key);
+	if (known)
+		reset.before_ns = known->end_ns;
 	if (state == ABI_NVME_UNKNOWN || state == ABI_NVME_LIVE)
 		reset.state = known && known->end_ns == RESET_GOES_ON ? known->state : 0;
 	any_resets = 1;
@@ -58,8 +49,8 @@ ALWAYS void worker_resets(struct nvme_ctrl *ctrl, u32 state)
 	struct task_struct *worker = bpf_get_current_task_btf();
 	struct carried reset = { .cause = ABI_CAUSE_NVME_RESET, .state = state, .sticky = 1 };
 
-	if (!(worker->flags & PF_KTHREAD))
-		return;
+	if (!(worker->flags & PF_WQ_WORKER) || interrupt_depth(worker))
+		return; /* it may be an interrupt's doing, whatever that has interrupted */
 	reset.dev = controller_dev(ctrl);
 	carry_now(worker, &reset);
 }
@@ -73,20 +64,33 @@ int BPF_PROG(on_nvme_state_begin, struct nvme_ctrl *ctrl, u32 state)
 	return 0;
 }
 
-/* A controller's state has changed: it is live, dead, or on its way to either. One that was to be live, and was not let, has not been
- * reset if it is live already. */
-SEC("fexit/nvme_change_ctrl_state")
-int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, bool changed)
+/* It was not let: what was known before stands. */
+ALWAYS void reset_take_back(struct nvme_ctrl *ctrl)
 {
-	u32 told = state_told(changed ? state : BPF_CORE_READ(ctrl, state));
+	u64 key = (u64)ctrl;
+	struct reset *known = bpf_map_lookup_elem(&resets, &key);
 
+	if (known && known->end_ns == RESET_GOES_ON)
+		known->end_ns = known->before_ns;
+}
+
+/* A controller's state has changed: it is live, dead, or on its way to either. */
+SEC("fexit/nvme_change_ctrl_state")
+int BPF_PROG(on_nvme_state, struct nvme_ctrl *ctrl, u32 state, u64 changed)
+{
+	u32 told = state_told(state);
+
+	if (!(u8)changed) { /* a bool has but one byte */
+		if (told == ABI_NVME_LIVE)
+			reset_take_back(ctrl);
+		return 0;
+	}
 	if (told == ABI_NVME_LIVE || told == ABI_NVME_DEAD) {
 		reset_note(ctrl, bpf_ktime_get_ns(), told);
 		return 0;
 	}
 	reset_note(ctrl, RESET_GOES_ON, told);
-	if (changed)
-		worker_resets(ctrl, told);
+	worker_resets(ctrl, told);
 	return 0;
 }
 
@@ -103,12 +107,26 @@ int BPF_PROG(on_nvme_disable, struct nvme_dev *dev)
 	return 0;
 }
 
-SEC("fentry/nvme_uninit_ctrl")
-int BPF_PROG(on_nvme_gone, struct nvme_ctrl *ctrl)
+/* Its memory goes. What comes before that, nvme_uninit_ctrl, is inlined where fabrics' controllers go. */
+SEC("fentry/nvme_free_ctrl")
+int BPF_PROG(on_nvme_gone, struct device *device)
 {
-	u64 key = (u64)ctrl;
+	u64 key = (u64)device - bpf_core_field_offset(struct nvme_ctrl, ctrl_device);
 
 	bpf_map_delete_elem(&resets, &key);
+	return 0;
+}
+
+/* Of a disk with several paths, when none of them is usable now: the bio is kept for later, and is the disk's still. Else it is one of the
+ * paths' now, whose own disks are hidden. */
+SEC("fexit/nvme_ns_head_submit_bio")
+int BPF_PROG(on_head_submitted, struct bio *bio)
+{
+	struct gendisk *disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
+
+	if (disk && !(BPF_CORE_READ(disk, flags) & DISK_HIDDEN))
+		hint_next_sleep(ABI_CAUSE_NVME_RESET,
+		                BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor), false);
 	return 0;
 }
 
@@ -150,9 +168,16 @@ int BPF_PROG(on_nvme_timeout, struct request *rq)
 	return times_out(rq);
 }
 
+/* An abort command has been sent only if the request is waited for further. Else it may be over by now, and what is noted of it would
+ * stay. */
 SEC("fexit/nvme_timeout")
 int BPF_PROG(on_nvme_timed_out, struct request *rq)
 {
+	u64 result = 0;
+
+	if (bpf_get_func_ret(ctx, &result) ||
+	    (u32)result != bpf_core_enum_value(enum blk_eh_timer_return, BLK_EH_RESET_TIMER))
+		return 0;
 	if (request_of_disk(rq) && request_aborted(rq))
 		befalls(rq, ABI_CAUSE_NVME_ABORT);
 	return 0;

@@ -1,5 +1,7 @@
 /* On-CPU time inside a stall: a perf event's sample counts if a request of the tagged thread is under way. */
 #include "bpf/log_take.bpf.h"
+#include "bpf/recovery.bpf.h"
+#include "bpf/issued.bpf.h"
 #include "bpf/wait.bpf.h"
 
 ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_perf_event_data *ctx)
@@ -70,7 +72,6 @@ ALWAYS void cpu_event(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
 	cpu_regs(&event->regs, task, ctx);
 	len = copy_user_stack(task, buffer, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
-	calls_restore(t, buffer, event->regs.sp, len);
 	n_python = capture_python(task, t, buffer, len, &flags);
 	event->flags = flags;
 	event_send(buffer, len, n_python);
@@ -88,22 +89,29 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	void *ledger;
 	u64 tag;
 
-	if (!t)
+	if (!t) {
+		recoverer_runs(ctx, task);
 		return 0;
+	}
 	log_take(task, t);
 	if (t->watches_context && !t->context_known)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_sums(t)->tag;
 	stalled = tag ? request_under_way(t, &dev, &rq) : 0;
+	calls_check(t, user_sp(task, ctx));
+	if (ctx->regs.cs & 3 || t->scopes.generation != hot_generation) {
+		t->mapping.frame =
+		        0; /* no function of the kernel's goes on: what is left of one has not been seen to end */
+		scopes_forget_left(t);
+	}
 	if (mapping_goes_on(t)) {
 		t->mapping.sampled =
 		        1; /* told when the call ends: by then it may be slow, which is told whole (dma.bpf.c) */
 		return 0;
 	}
-	calls_check(task, t, user_sp(task, ctx));
 	if (scope_cause_on_cpu(t) > stalled) {
 		stalled = scope_cause_on_cpu(t);
-		dev = t->scopes.dev;
+		dev = scope_dev(t, stalled);
 	}
 	if (!tag || (!stalled && !cpu_baseline))
 		return 0;

@@ -40,7 +40,7 @@ ALWAYS u64 python_pointer(struct task_struct *task, struct stack_buffer *buffer,
 }
 
 /* One interpreter or thread state; 1 ends the loop. */
-static long python_search(u32 i, struct python_walk *w)
+ALWAYS long python_search(u32 i, struct python_walk *w)
 {
 	struct stack_buffer *buffer = w->buffer;
 	u64 interpreter = buffer->python.interpreter, thread = buffer->python.thread;
@@ -64,6 +64,8 @@ static long python_search(u32 i, struct python_walk *w)
 	buffer->python.thread = python_pointer(w->task, buffer, thread + w->layout->thread_next);
 	return 0;
 }
+
+LOOP_OF(python_search, struct python_walk)
 
 /* What changes whenever a thread state is made: a new one is the first of its list. */
 ALWAYS u64 python_lists(struct task_struct *task, struct stack_buffer *buffer,
@@ -106,7 +108,7 @@ ALWAYS void python_find(struct python_walk *w)
 	buffer->python.interpreter = first;
 	buffer->python.thread = 0;
 	buffer->python.faulted = 0; /* what was known may have been freed */
-	bpf_loop(PYTHON_THREADS, python_search, w, 0);
+	python_search_loop(PYTHON_THREADS, w);
 	if (buffer->python.faulted)
 		w->t->python.lists = 0; /* others' threads came or went meanwhile: look again the next time */
 	buffer->python.faulted = 0;
@@ -188,7 +190,7 @@ ALWAYS void python_frame(struct python_walk *w, bool entry)
 }
 
 /* One frame; 1 ends the loop. */
-static long python_step(u32 i, struct python_walk *w)
+ALWAYS long python_step(u32 i, struct python_walk *w)
 {
 	struct stack_buffer *buffer = w->buffer;
 	struct task_struct *task = w->task;
@@ -219,6 +221,8 @@ static long python_step(u32 i, struct python_walk *w)
 	return 0;
 }
 
+LOOP_OF(python_step, struct python_walk)
+
 /* The frames of one of the thread's states. */
 ALWAYS void python_frames_of(struct python_walk *w, u64 state)
 {
@@ -230,7 +234,7 @@ ALWAYS void python_frames_of(struct python_walk *w, u64 state)
 		        python_pointer(w->task, buffer, buffer->python.frame + w->layout->cframe_frame);
 	buffer->python.code = 0;
 	buffer->python.open = 0;
-	bpf_loop(2 * ABI_PYTHON_FRAMES_MAX, python_step, w, 0);
+	python_step_loop(2 * ABI_PYTHON_FRAMES_MAX, w);
 	if (buffer->python.frame && !buffer->python.faulted)
 		buffer->python.cut = 1;
 }
@@ -270,7 +274,7 @@ ALWAYS bool python_is_new(u64 key)
 }
 
 /* One frame's code object; 1 ends the loop. */
-static long python_collect_new(u32 i, struct python_walk *w)
+ALWAYS long python_collect_new(u32 i, struct python_walk *w)
 {
 	struct stack_buffer *buffer = w->buffer;
 	struct abi_python_frame *frame = python_frame_at(buffer, i);
@@ -285,6 +289,8 @@ static long python_collect_new(u32 i, struct python_walk *w)
 	return 0;
 }
 
+LOOP_OF(python_collect_new, struct python_walk)
+
 /* Most stacks are known as a whole. */
 ALWAYS void python_tell(struct python_walk *w)
 {
@@ -294,7 +300,7 @@ ALWAYS void python_tell(struct python_walk *w)
 	if (!buffer->python.n || python_asks <= 0 || bpf_map_lookup_elem(&python_told, &key))
 		return;
 	buffer->python.ask.n = 0;
-	bpf_loop(ABI_PYTHON_FRAMES_MAX, python_collect_new, w, 0);
+	python_collect_new_loop(ABI_PYTHON_FRAMES_MAX, w);
 	if (buffer->python.ask.n)
 		python_ask(w->task, &buffer->python.ask, buffer->python.ask.n);
 	else

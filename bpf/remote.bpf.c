@@ -89,13 +89,15 @@ ALWAYS bool rows_stand(const struct log_reader *r)
 }
 
 /* What a row's tag is; 1 ends the loop. */
-static long key_row(u32 i, struct log_reader *r)
+ALWAYS long key_row(u32 i, struct log_reader *r)
 {
 	if (!r->batch->seen)
 		return 1;
 	log_row_tag(r, log_next_row(r->batch));
 	return 0;
 }
+
+LOOP_OF(key_row, struct log_reader)
 
 /* Settles the time of a thread that runs, up to now. Its tag stays as it is and its entries unread for itself: when it
  * reads them, they are older than what is settled. False: it was switched meanwhile, or its log has gone on. */
@@ -115,7 +117,7 @@ static __noinline bool settle_by_log(struct log_reader *r)
 	b->sums[b->row & (ABI_LOG_ROWS * 2 - 1)] += since(b->now_ns, b->at_ns);
 	change = log_change(b);
 	seen = b->seen;
-	bpf_loop(ABI_LOG_ROWS, key_row, r, 0);
+	key_row_loop(ABI_LOG_ROWS, r);
 	if (!rows_stand(r) || !thread_settle_running(r->task, r->t, word, change, b->now_ns))
 		return false;
 	r->t->log_settled_ns = b->now_ns;

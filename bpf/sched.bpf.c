@@ -1,5 +1,6 @@
 /* The scheduler's side: every tagged thread is on a CPU, on a run queue or asleep, and each change is here. */
 #include "bpf/log_take.bpf.h"
+#include "bpf/recovery.bpf.h"
 #include "bpf/wait.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -154,28 +155,45 @@ ALWAYS void carrier_sleeps(struct task_struct *task)
 		carry_no_more(task);
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
-             u32 prev_state)
+ALWAYS int switches(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
 	struct thread *t;
 	u64 now =
 	        0; /* one for both sides: what the hook itself takes counts as the next thread's, as in the kernel */
 
 	if (serves_others(prev)) {
-		if (!preempt && prev_state)
+		if (!preempt && prev_state) {
 			carrier_sleeps(prev);
+			recoverer_sleeps(prev);
+		}
 	} else {
 		t = thread_find(prev);
 		if (t)
 			switched_out(prev, t, preempt, prev_state, clock_once(&now));
 	}
-	if (serves_others(next))
+	if (serves_others(next)) {
+		recoverer_wakes(next);
 		return 0;
+	}
 	t = thread_find(next);
 	if (t)
 		switched_in(next, t, clock_once(&now));
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+             u32 prev_state)
+{
+	return switches(preempt, prev, next, prev_state);
+}
+
+/* Kernels before 5.18 do not say in what state `prev` leaves. Its own is still that; only if another CPU has begun to wake it by now is
+ * it TASK_WAKING, which is a sleep, too. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch_stateless, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return switches(preempt, prev, next, prev->__state);
 }
 
 ALWAYS void carrier_woken(struct task_struct *task)
@@ -191,6 +209,13 @@ ALWAYS void carrier_woken(struct task_struct *task)
 	kept = carried_by(task);
 	if (kept && kept->early == CARRIED_KEPT)
 		carry_no_more(task);
+}
+
+/* Whether the thread may wait for what a completion frees, a tag. */
+ALWAYS bool may_want_freed(const struct thread *t)
+{
+	return t->expect == EXPECT_IOWAIT ||
+	       (t->expect == EXPECT_SCOPE && t->scopes.depth[ABI_CAUSE_TAG_WAIT]);
 }
 
 SEC("tp_btf/sched_waking")
@@ -212,7 +237,7 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 	from = followed_here(current, &now);
 	if (!from)
 		from = followed_helper(current, t);
-	if (!from && t->expect == EXPECT_IOWAIT)
+	if (!from && may_want_freed(t))
 		from = mark_valid(current, true, &now);
 	if (t->state == ABI_ONCPU)
 		wait_end_early(task, t, from);

@@ -4,40 +4,52 @@
  *   scope_begin(ctx, cause, dev)   at the hook in front
  *   scope_end(cause)               at the hook behind
  *
- * Each sleep of the thread in between is a stall of that cause, whoever wakes it; a request that ends the sleep, and a worse cause,
- * still have their say (wait_decide). CPU samples in between count as inside the stall, but for SCOPES_OF_WAITS. Scopes may lie in one another, also of the same
- * cause. What is left of them when a system call of the thread's
- * returns is the business of who began them: the kernel's functions always return, and user-space probes on a return are undone when
- * their frame is left by other ways (bpf/library.bpf.c says what then).
+ * Each sleep of the thread in between is a stall of that cause, whoever wakes it; a request that ends the sleep, and a worse
+ * cause, still have their say (wait_decide). CPU samples in between count as inside the stall, but for SCOPES_OF_WAITS. Scopes may
+ * lie in one another, also of the same cause. One whose end was not seen is ended when it can be seen to be over: scopes_check(),
+ * scope_at(), and for calls of libraries bpf/library.bpf.h.
  */
 #ifndef STALLPROF_SCOPE_BPF_H
 #define STALLPROF_SCOPE_BPF_H
 
 #include "bpf/thread.bpf.h"
 
-/* Those in which a thread only waits: what it does on the CPU meanwhile, such as copying from the page cache, is its own work. */
-#define SCOPES_OF_WAITS (1u << ABI_CAUSE_NFS_READ | 1u << ABI_CAUSE_NFS_WRITE)
+/* Those of functions in which a thread mostly does not wait: what it does on the CPU meanwhile, such as copying from the page cache, is its
+ * own work. */
+#define SCOPES_OF_WAITS                                                                                      \
+	(1u << ABI_CAUSE_BLOCK_IO | 1u << ABI_CAUSE_TAG_WAIT | 1u << ABI_CAUSE_NVME_RESET |                  \
+	 1u << ABI_CAUSE_NFS_READ | 1u << ABI_CAUSE_NFS_WRITE)
+
+/* The highest bit that is set, of one at least. A function of its own, so that the verifier does not go on with each bit by itself. */
+__weak __noinline int highest_bit(u32 bits)
+{
+	u32 highest = 0, i;
+
+	for (i = 16; i; i /= 2) {
+		if (bits >> i) {
+			bits >>= i;
+			highest += i;
+		}
+	}
+	return highest;
+}
 
 /* The worst cause of these scopes, a bit each; 0 none. */
 ALWAYS u32 scope_worst(u32 open)
 {
-	u32 cause = 0, i;
-
-	if (!RARELY(open))
-		return 0;
-	for (i = 16; i; i /= 2) { /* the highest bit */
-		if (open >> i) {
-			open >>= i;
-			cause += i;
-		}
-	}
-	return cause;
+	return RARELY(open) ? highest_bit(open) : 0;
 }
 
 /* The worst cause that the thread is inside of, 0 none. */
 ALWAYS u32 scope_cause(const struct thread *t)
 {
 	return scope_worst(t->scopes.open);
+}
+
+/* The device of the scope of that cause, 0: none. */
+ALWAYS u32 scope_dev(const struct thread *t, u32 cause)
+{
+	return t->scopes.dev[cause & (SCOPE_CAUSES - 1)];
 }
 
 /* … that also makes its time on the CPU part of a stall. */
@@ -57,8 +69,14 @@ NOW_AND_THEN void scopes_forget(struct thread *t)
 	for (cause = 0; cause < SCOPE_CAUSES; cause++)
 		if (!(SCOPES_OF_LIBRARIES >> cause & 1))
 			t->scopes.depth[cause] = 0;
-	t->scopes.open &= SCOPES_OF_LIBRARIES;
+	__sync_fetch_and_and(&t->scopes.open, SCOPES_OF_LIBRARIES);
 	t->scopes.of_fault = 0;
+}
+
+ALWAYS void scopes_forget_left(struct thread *t)
+{
+	if (RARELY(t->scopes.open & ~SCOPES_OF_LIBRARIES))
+		scopes_forget(t);
 }
 
 /* The end of a scope may go unseen: the kernel leaves a program out that a thread which it has preempted is in, and the hooks are detached
@@ -90,7 +108,7 @@ ALWAYS void scope_at(struct thread *t, u64 frame)
 	t->scopes.user_sp = regs ? regs->sp : 0;
 }
 
-/* `ctx`: the hook's arguments; NULL: a library's call. `dev` 0: unknown, which leaves that of the scope around it. */
+/* `ctx`: the hook's arguments; NULL: a library's call. `dev` 0: unknown. */
 ALWAYS void scope_enter(struct thread *t, const void *ctx, u32 cause, u32 dev)
 {
 	if (cause >= SCOPE_CAUSES)
@@ -100,18 +118,22 @@ ALWAYS void scope_enter(struct thread *t, const void *ctx, u32 cause, u32 dev)
 	if (t->scopes.depth[cause] == 255)
 		return;
 	if (!t->scopes.depth[cause]++) {
-		if (dev || !t->scopes.open)
-			t->scopes.dev = dev;
-		t->scopes.open |= 1u << cause;
+		t->scopes.dev[cause] = dev;
+		__sync_fetch_and_or(&t->scopes.open, 1u << cause); /* a CPU sample may end one just now */
 	}
 }
 
 /* Whether that was the outermost of its cause. */
 ALWAYS bool scope_leave(struct thread *t, u32 cause)
 {
-	if (cause >= SCOPE_CAUSES || !t->scopes.depth[cause] || --t->scopes.depth[cause])
+	u32 bit;
+
+	if (cause >= SCOPE_CAUSES || (t->scopes.depth[cause] && --t->scopes.depth[cause]))
 		return false;
-	t->scopes.open &= ~(1u << cause);
+	bit = 1u << cause;
+	if (!(t->scopes.open & bit))
+		return false;
+	__sync_fetch_and_and(&t->scopes.open, ~bit);
 	return true;
 }
 

@@ -15,8 +15,7 @@
 #include "bpf/kernel.bpf.h"
 #include "bpf/abi.h"
 #include "bpf/inside.bpf.h"
-
-#define ALWAYS static __always_inline
+#include "bpf/loop.bpf.h"
 
 /* What is done now and then is a function of its own, so that what is done at each switch lies together: there, memory that is
  * not in the caches, code or data, is most of what a hook takes. */
@@ -51,6 +50,7 @@ volatile __weak OWN_LINE __u32 hot_generation = 0; /* odd while the hot programs
 volatile __weak __u32 any_requests = 0;            /* the map of requests was ever written to */
 volatile __weak __u32 any_works = 0;               /* … of works */
 volatile __weak __u32 any_resets = 0;              /* … of resets */
+volatile __weak __u32 any_recoverers = 0;          /* … of recoverers */
 volatile __weak __u64 last_fault_ns = 0;           /* when an IOMMU last reported a fault; 0: never */
 volatile __weak __u32 any_uncopied = 0;            /* a sleep that may prove long has no copy of its stack */
 volatile __weak __u32 any_python = 0;              /* Python frames are wanted */

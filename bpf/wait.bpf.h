@@ -86,7 +86,7 @@ ALWAYS void wait_in_scope(struct thread *t)
 {
 	t->row.state = ABI_STALL;
 	t->row.cause = scope_cause(t);
-	t->row.dev = t->scopes.dev;
+	t->row.dev = scope_dev(t, t->row.cause);
 }
 
 ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_state, u64 now)
@@ -101,7 +101,7 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->own_cause = t->issued_cause;
 	t->issued_cause = 0;
 	if (regs)
-		calls_check(task, t, regs->sp);
+		calls_check(t, regs->sp);
 	wait_expect(task, t, regs, task_state, now);
 	if (RARELY(t->expect == EXPECT_SCOPE))
 		wait_in_scope(t);
@@ -127,13 +127,15 @@ ALWAYS bool waits_for_own_request(const struct thread *t)
  * the controller was reset meanwhile, or what befell it when it was issued. */
 NOW_AND_THEN u32 cause_of_own_request(const struct thread *t)
 {
+	u32 cause = t->own_cause ? t->own_cause : ABI_CAUSE_BLOCK_IO;
+
 	if (t->told_ns && t->told_seq == t->wait_seq && t->told.state == ABI_STALL)
-		return t->told.cause;
-	if (RARELY(request_was_faulted(last_request(t))))
-		return ABI_CAUSE_IOMMU_FAULT;
-	if (last_was_reset(t, t->sleep_ns))
-		return ABI_CAUSE_NVME_RESET;
-	return t->own_cause ? t->own_cause : ABI_CAUSE_BLOCK_IO;
+		cause = t->told.cause;
+	else if (RARELY(request_was_faulted(last_request(t))))
+		cause = ABI_CAUSE_IOMMU_FAULT;
+	if (cause < ABI_CAUSE_NVME_RESET && last_was_reset(t, t->sleep_ns))
+		cause = ABI_CAUSE_NVME_RESET; /* maybe only since it was told */
+	return cause;
 }
 
 /* What a sleep is that the end of `from`'s request ended. The request may be younger than the sleep: what waits for a controller is
@@ -181,11 +183,11 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 		t->row.cause = cause_of_carried(t, from);
 		if (t->row.cause < hint) {
 			t->row.cause = hint;
-			if (scope == hint && t->scopes.dev)
-				t->row.dev = t->scopes.dev;
+			if (scope == hint && scope_dev(t, scope))
+				t->row.dev = scope_dev(t, scope);
 		}
 	} else if (hint) {
-		t->row.dev = scope == hint ? t->scopes.dev : t->hint_dev;
+		t->row.dev = scope == hint ? scope_dev(t, scope) : t->hint_dev;
 		t->row.cause = hint;
 		if (!t->row.dev && scope != hint)
 			COUNT(device_unknown);

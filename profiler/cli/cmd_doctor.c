@@ -200,7 +200,8 @@ static const char *row_missing(const struct findings *found, size_t row)
 
 	if (missing)
 		return missing;
-	return found->tracer ? tracer_missing(found->tracer, row) : "not tried";
+	missing = found->tracer ? tracer_missing(found->tracer, row) : "not tried";
+	return missing && !strcmp(missing, PROBE_UNSEEN) ? NULL : missing;
 }
 
 /* What would help; "" when the host's part of the report or the reason says it already. */

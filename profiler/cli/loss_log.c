@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "profiler/format/stamp.h"
 
@@ -57,19 +58,56 @@ static void take_counters(struct loss_log *log, const struct stamp *stamp, say_f
 	}
 }
 
+/* Whether the hook is missing for that reason, and that is yet to be said. */
+static bool is_new(const struct loss_log *log, const struct stamp *stamp, size_t i, const char *reason)
+{
+	struct stamp_hook hook = stamp_hook_at(stamp, i);
+
+	return hook.state == HOOK_MISSING && !log->hooks_said[i] && !strcmp(hook.reason, reason);
+}
+
+/* Collects "a, b, c", each cause once, of the hooks from `first` on that miss for one reason. Returns how many causes. */
+static size_t take_causes(struct loss_log *log, const struct stamp *stamp, size_t first, char *causes,
+                          size_t size)
+{
+	size_t n = stamp_hook_count(stamp), n_causes = 0, length = 0;
+	struct stamp_hook at_first = stamp_hook_at(stamp, first);
+	const char *last = "";
+
+	*causes = '\0';
+	for (size_t i = first; i < n && i < LOSS_HOOKS_MAX; i++) {
+		struct stamp_hook hook = stamp_hook_at(stamp, i);
+
+		if (!is_new(log, stamp, i, at_first.reason))
+			continue;
+		log->hooks_said[i] = 1;
+		if (!strcmp(last, hook.cause))
+			continue;
+		last = hook.cause;
+		length += (size_t)snprintf(causes + length, size - length, "%s%s", n_causes ? ", " : "",
+		                           hook.cause);
+		length = length < size ? length : size - 1;
+		n_causes++;
+	}
+	return n_causes;
+}
+
 static void take_hooks(struct loss_log *log, const struct stamp *stamp, say_fn say)
 {
 	size_t n = stamp_hook_count(stamp), i;
-	char line[512];
+	char line[512], causes[256];
 
 	for (i = 0; i < n && i < LOSS_HOOKS_MAX; i++) {
 		struct stamp_hook hook = stamp_hook_at(stamp, i);
 
-		if (hook.state == HOOK_ATTACHED || log->hooks_said[i])
+		if (!is_new(log, stamp, i, hook.reason))
 			continue;
-		log->hooks_said[i] = 1;
-		snprintf(line, sizeof(line), "%s is not seen by %s: %s (see stallprof doctor)", hook.cause,
-		         hook.hook, hook.reason);
+		if (take_causes(log, stamp, i, causes, sizeof(causes)) > 1)
+			snprintf(line, sizeof(line), "not all is seen of %s: %s (see stallprof doctor)",
+			         causes, hook.reason);
+		else
+			snprintf(line, sizeof(line), "%s is not seen by %s: %s (see stallprof doctor)",
+			         hook.cause, hook.hook, hook.reason);
 		say(line);
 	}
 }

@@ -13,7 +13,7 @@
 struct stamp;
 
 #define LOSS_KINDS_MAX 64
-#define LOSS_HOOKS_MAX 128
+#define LOSS_HOOKS_MAX 256
 
 /* Zeroed at first. */
 struct loss_log {
@@ -21,7 +21,7 @@ struct loss_log {
 	char hooks_said[LOSS_HOOKS_MAX];
 };
 
-/* Says which losses and missing hooks in this window's stamp were not said before. */
+/* Says which losses in this window's stamp were not said before, and which hooks miss: those that do for one reason in a line. */
 void loss_log_take(struct loss_log *log, const struct stamp *stamp, say_fn say);
 
 /* All losses so far, as "ring_full=12 tags_full=3"; "" when there were none. */

@@ -68,10 +68,13 @@ static int pack_parts(struct packing *p, const struct series *series, const stru
 static int pack_series(struct packing *p, const struct series *series, const struct profile *profile,
                        uint64_t clock_hz)
 {
-	int64_t period = clock_hz && series->types[1] == NULL ? 1000000000 / clock_hz : 1;
+	int64_t period = clock_hz && !strcmp(series->types[0], "cpu") ? 1000000000 / clock_hz : 1;
 	struct profile *cut;
-	int result = series_extract(profile, series, period, PROFILE_BYTES, &cut);
+	int result;
 
+	if (series->optional && profile_find_type(profile, series->types[0]) < 0)
+		return 0;
+	result = series_extract(profile, series, period, PROFILE_BYTES, &cut);
 	p->what = "cannot make the profile to push";
 	if (result || !cut)
 		return result;

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 const struct series series_table[] = {
-	{ "block", { "contentions", "delay" }, { "contentions", "count" } },
-	{ "process_cpu", { "cpu", NULL }, { "cpu", "nanoseconds" } },
+	{ "block", { "contentions", "delay" }, { "contentions", "count" }, false },
+	{ "process_cpu", { "cpu", NULL }, { "cpu", "nanoseconds" }, false },
+	{ "recovery", { "recovery", NULL }, { "recovery", "nanoseconds" }, true },
 };
 
 const unsigned int series_table_len = sizeof(series_table) / sizeof(series_table[0]);

@@ -5,6 +5,7 @@
 #ifndef STALLPROF_PROFILER_SERIES_H
 #define STALLPROF_PROFILER_SERIES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "pprof/profile.h"
@@ -13,9 +14,10 @@ struct series {
 	const char *name;     /* the label __name__ */
 	const char *types[2]; /* sample types, NULL ends */
 	struct profile_value_type period_type;
+	bool optional; /* older profiles lack its types */
 };
 
-/* block (contentions, delay) and process_cpu (cpu). */
+/* block (contentions, delay), process_cpu (cpu) and recovery. */
 extern const struct series series_table[];
 extern const unsigned int series_table_len;
 

@@ -18,6 +18,7 @@ static const struct profile_value_type types[WINDOW_TYPES] = {
 	[WINDOW_CONTENTIONS] = { "contentions", "count" },
 	[WINDOW_DELAY] = { "delay", "nanoseconds" },
 	[WINDOW_CPU] = { "cpu", "nanoseconds" },
+	[WINDOW_RECOVERY] = { "recovery", "nanoseconds" },
 };
 
 const char *window_cause_name(unsigned int cause)
@@ -130,9 +131,11 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 			errno = ENOMEM;
 			return NULL;
 		}
-		process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
+		if (key->state != ABI_RECOVERY)
+			process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	}
-	tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
+	if (key->state != ABI_RECOVERY)
+		tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
 	return row;
 }
 
@@ -323,7 +326,10 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	uint64_t times;
 	int err;
 
-	add_main_binary(window, event);
+	if (event->state == ABI_RECOVERY) /* a kernel thread, whose name is known now */
+		process_table_get(window->deps.processes, event->tgid, event->process_start_ns, event->comm);
+	else
+		add_main_binary(window, event);
 	err = stack_resolve(window->deps.resolver, event, window->profile, window->ids, &told.n);
 	if (err)
 		return count_lost(window, event, err);
@@ -338,6 +344,8 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	sample->times += times;
 	row->weight += event->weight_ns;
 	row->times += times;
+	if (event->state == ABI_RECOVERY)
+		row->ns += (int64_t)event->weight_ns; /* the ledger has no row of it */
 	if (event->moved_ns > 0 && add_moved(window, event, &told))
 		return count_lost(window, event, -ENOMEM);
 	window->n_samples++;

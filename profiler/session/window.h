@@ -49,7 +49,7 @@ struct window_deps {
 /* Some 650 MiB if each has a tag of its own. */
 #define WINDOW_ROWS_MAX 500000
 
-enum window_type { WINDOW_CONTENTIONS, WINDOW_DELAY, WINDOW_CPU, WINDOW_TYPES };
+enum window_type { WINDOW_CONTENTIONS, WINDOW_DELAY, WINDOW_CPU, WINDOW_RECOVERY, WINDOW_TYPES };
 
 /* NULL with errno set. */
 struct window *window_new(const struct window_deps *deps);

@@ -91,8 +91,8 @@ static int add_sample(struct window *window, const struct sample *sample, const 
 static void values_of(const struct row *row, int64_t ns, uint64_t count, int64_t values[WINDOW_TYPES])
 {
 	memset(values, 0, WINDOW_TYPES * sizeof(*values));
-	if (row->key.state == ABI_CPU_STALL) {
-		values[WINDOW_CPU] = ns;
+	if (row->key.state == ABI_CPU_STALL || row->key.state == ABI_RECOVERY) {
+		values[row->key.state == ABI_RECOVERY ? WINDOW_RECOVERY : WINDOW_CPU] = ns;
 		return;
 	}
 	values[WINDOW_CONTENTIONS] = count;
@@ -176,6 +176,39 @@ static int add_unsampled(struct window *window, const struct row *row, struct la
 	return profile_add_sample(window->profile, &id, 1, values, labels->label, labels->n);
 }
 
+/* Whether the row is of a tag that the device's recovery holds up, and by how much more than `than` (NULL: any). */
+static bool is_held_up(const struct row *row, const struct row *recovery, const struct row *than)
+{
+	return row->key.state == ABI_STALL && row->key.cause == recovery->key.cause &&
+	       row->key.dev == recovery->key.dev && row->ns > (than ? than->ns : 0);
+}
+
+/* Of a kernel thread that brings a device back: it has no tag of its own. It bears the tag that it holds up for longest. */
+static void labels_of_recovery(struct window *window, const struct row *recovery, struct labels *labels)
+{
+	struct process *process = process_table_get(window->deps.processes, recovery->key.tgid,
+	                                            recovery->key.process_start_ns, NULL);
+	const struct row *row, *worst = NULL;
+
+	for (row = window->rows; row; row = row->hh.next) {
+		if (is_held_up(row, recovery, worst))
+			worst = row;
+	}
+	labels->n = 0;
+	if (worst) {
+		const struct abi_tag *tag =
+		        tag_names_of(window->deps.tags, window->deps.tracer, worst->key.tag);
+
+		add_text(labels, "holds_up", tag_classes_of(window->deps.classes, tag->name));
+	}
+	add_text(labels, "stall", window_cause_name(recovery->key.cause));
+	add_text(labels, "device",
+	         device_names_of(window->deps.devices, recovery->key.dev, recovery->key.tgid));
+	if (process)
+		add_text(labels, "worker", process->comm);
+	add_label(labels, &(struct profile_label){ .key = "pid", .num = recovery->key.tgid, .unit = "id" });
+}
+
 static int add_row_samples(struct window *window, struct row *row)
 {
 	uint64_t weight = 0, times = 0, count = 0;
@@ -184,7 +217,10 @@ static int add_row_samples(struct window *window, struct row *row)
 	struct labels labels;
 	int err = 0;
 
-	labels_of(window, row, &labels);
+	if (row->key.state == ABI_RECOVERY)
+		labels_of_recovery(window, row, &labels);
+	else
+		labels_of(window, row, &labels);
 	if (!row->samples)
 		return row->ns ? add_unsampled(window, row, &labels) : 0;
 	for (sample = row->samples; sample && !err; sample = sample->hh.next) {
@@ -318,9 +354,10 @@ static int fill_profile(struct window *window, struct ledger *ledger)
 		}
 		if (row->key.state == ABI_SLEEP)
 			err = add_wait_samples(window, row);
-		if (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL)
+		if (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL ||
+		    row->key.state == ABI_RECOVERY)
 			err = add_row_samples(window, row);
-		if (!err && row->key.state != ABI_CPU_STALL && row->ns)
+		if (!err && row->key.state != ABI_CPU_STALL && row->key.state != ABI_RECOVERY && row->ns)
 			err = add_ledger_row(window, ledger, row);
 	}
 	return err;

@@ -1,7 +1,7 @@
 /*
- * The files with the tag library's probes, and the libraries in which threads wait (library_calls.h), that are attached to, each once for all processes that map it. A probe
- * keeps its file, and the file system that it is on, in use. So it is detached when the last process that maps the
- * file has been gone for PROBED_FILES_LINGER_NS.
+ * The files with the tag library's probes, and the libraries in which threads wait (library_calls.h), that are attached
+ * to, each once for all processes that map it. A probe keeps its file, and the file system that it is on, in use. So it
+ * is detached when the last process that maps the file has been gone for PROBED_FILES_LINGER_NS.
  */
 #ifndef STALLPROF_PROFILER_PROBED_FILES_H
 #define STALLPROF_PROFILER_PROBED_FILES_H

@@ -218,7 +218,7 @@ static void write_table(struct json_writer *json, const struct top_json *what)
  */
 
 struct values {
-	int delay, cpu, contentions; /* indexes, negative when the profile has no such type */
+	int delay, cpu, recovery, contentions; /* indexes, negative when the profile has no such type */
 };
 
 static int64_t value_of(const struct top_sample *sample, int type)
@@ -294,13 +294,18 @@ static void write_label(struct json_writer *json, const struct profile_label *la
 		json_i64(json, label->num);
 }
 
+static bool is_said(const char *label)
+{
+	return detail_has_label(label) || !strcmp(label, "holds_up") || !strcmp(label, "worker");
+}
+
 /* What its labels say of the wait beyond cause and device. */
 static void write_labels(struct json_writer *json, const struct profile_sample_view *view)
 {
 	json_key(json, "labels");
 	json_object_begin(json);
 	for (size_t i = 0; i < view->n_labels; i++)
-		if (detail_has_label(view->labels[i].key))
+		if (is_said(view->labels[i].key))
 			write_label(json, &view->labels[i]);
 	json_object_end(json);
 }
@@ -319,6 +324,8 @@ static void write_stack(struct json_writer *json, const struct profile *profile,
 	json_i64(json, value_of(sample, types.delay));
 	json_key(json, "cpu_ns");
 	json_i64(json, value_of(sample, types.cpu));
+	json_key(json, "recovery_ns");
+	json_i64(json, value_of(sample, types.recovery));
 	json_key(json, "contentions");
 	json_i64(json, value_of(sample, types.contentions));
 	write_labels(json, &sample->view);
@@ -335,6 +342,7 @@ static int write_stacks(struct json_writer *json, const struct top_json *what, c
 	const struct profile *profile = what->input->profile;
 	struct values types = { .delay = profile_find_type(profile, "delay"),
 		                .cpu = profile_find_type(profile, "cpu"),
+		                .recovery = profile_find_type(profile, "recovery"),
 		                .contentions = profile_find_type(profile, "contentions") };
 	struct top_sample sample;
 	size_t count;

@@ -7,7 +7,7 @@
  *                     worst: {tag, id, process, ns}} ],
  *       "processes": [ {process, start_ns, comm, wall_ns, classes: [{name, wall_ns, share}]} ],
  *       "top":     { by, type, unit, total, samples, entries: [ {name, flat, cum, samples} ] },
- *       "stacks":  [ {tag, class, id, trace_id, stall, device, delay_ns, cpu_ns, contentions,
+ *       "stacks":  [ {tag, class, id, trace_id, stall, device, delay_ns, cpu_ns, recovery_ns, contentions,
  *                     frames: [ {function, file, line, inlined} ]} ],
  *       "waits":   as stacks, of waits that are no stalls,
  *       "stamp":   { files, files_without_ledger, files_rewritten, malformed_lines, rows_summed_by_class,

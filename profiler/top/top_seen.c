@@ -8,9 +8,9 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
+#include "profiler/top/top_hooks.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top_input.h"
-#include "profiler/tracer/probe_table.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -141,23 +141,6 @@ static const char *const quiet[] = {
 	"symbol_index_errors",
 };
 
-/* Prints lines while there is room for them. */
-struct losses {
-	FILE *out;
-	size_t limit, lines, more;
-};
-
-/* False: there is no room. The last line is reserved for saying so. */
-static bool begin_line(struct losses *losses)
-{
-	if (losses->limit && losses->lines + 1 >= losses->limit) {
-		losses->more++;
-		return false;
-	}
-	losses->lines++;
-	return true;
-}
-
 /* The part of "{one|many}" that agrees with the number. Gives what follows. */
 static const char *print_agreeing(FILE *out, const char *at, bool one)
 {
@@ -205,58 +188,16 @@ static void tell_counters(struct losses *losses, const struct stamp *stamp)
 	for (size_t i = 0; i < COUNT(sentences); i++) {
 		uint64_t value = stamp_counter(stamp, sentences[i].counter);
 
-		if (value && begin_line(losses))
+		if (value && losses_begin_line(losses))
 			print_amount(losses->out, sentences[i].sentence, sentences[i].unit, value);
 	}
 	for (size_t i = 0; i < stamp_counter_count(stamp); i++) {
 		struct stamp_counter counter = stamp_counter_at(stamp, i);
 
-		if (!counter.value || is_known(counter.name) || !begin_line(losses))
+		if (!counter.value || is_known(counter.name) || !losses_begin_line(losses))
 			continue;
 		text_print_clean(losses->out, counter.name, 0);
 		fprintf(losses->out, ": %" PRIu64 ".\n", counter.value);
-	}
-}
-
-static bool is_off(const struct stamp_hook *hook)
-{
-	return hook->state == HOOK_UNUSED && !strcmp(hook->reason, PROBE_OFF);
-}
-
-/* A hook that was wanted and is not there, or is off: once a cause, with its first reason. */
-static bool told_before(const struct stamp *stamp, size_t index)
-{
-	struct stamp_hook hook = stamp_hook_at(stamp, index);
-
-	for (size_t i = 0; i < index; i++) {
-		struct stamp_hook other = stamp_hook_at(stamp, i);
-
-		if ((other.state == HOOK_MISSING || is_off(&other)) && !strcmp(other.cause, hook.cause))
-			return true;
-	}
-	return false;
-}
-
-static void tell_hooks(struct losses *losses, const struct stamp *stamp)
-{
-	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
-		struct stamp_hook hook = stamp_hook_at(stamp, i);
-
-		if ((hook.state != HOOK_MISSING && !is_off(&hook)) || told_before(stamp, i) ||
-		    !begin_line(losses))
-			continue;
-		if (is_off(&hook)) {
-			text_print_clean(losses->out, hook.cause, 0);
-			fputs(" was not looked for: " PROBE_OFF ".\n", losses->out);
-			continue;
-		}
-		fputs("For ", losses->out);
-		text_print_clean(losses->out, hook.cause, 0);
-		fputs(" not all was seen: ", losses->out);
-		text_print_clean(losses->out, hook.hook, 0);
-		fputs(*hook.reason ? ": " : "", losses->out);
-		text_print_clean(losses->out, hook.reason, 0);
-		fputs(".\n", losses->out);
 	}
 }
 
@@ -277,7 +218,7 @@ static void tell_steal(struct losses *losses, const struct top_input *input)
 {
 	uint64_t steal_ns = stamp_counter(input->stamp, "steal_ns");
 
-	if (steal_ns <= run_queue_ns(input->ledger) / 100 || !begin_line(losses))
+	if (steal_ns <= run_queue_ns(input->ledger) / 100 || !losses_begin_line(losses))
 		return;
 	print_amount(losses->out,
 	             "The host took %s of CPU time from this machine (steal): what fell on tagged threads is "
@@ -289,7 +230,7 @@ static void tell_kernel(struct losses *losses, const struct stamp *stamp)
 {
 	struct stamp_kernel kernel = stamp_kernel(stamp);
 
-	if (kernel.state < KERNEL_SYMBOLS_KALLSYMS || !*kernel.advice || !begin_line(losses))
+	if (kernel.state < KERNEL_SYMBOLS_KALLSYMS || !*kernel.advice || !losses_begin_line(losses))
 		return;
 	fprintf(losses->out,
 	        "Kernel frames have no %s: ", kernel.state == KERNEL_SYMBOLS_HIDDEN ? "names" : "lines");
@@ -299,22 +240,22 @@ static void tell_kernel(struct losses *losses, const struct stamp *stamp)
 
 static void tell_files(struct losses *losses, const struct top_input *input)
 {
-	if (input->malformed_lines && begin_line(losses))
+	if (input->malformed_lines && losses_begin_line(losses))
 		fprintf(losses->out,
 		        "%zu lines of the ledger or the stamp could not be read and were left out.\n",
 		        input->malformed_lines);
-	if (ledger_folded(input->ledger) && begin_line(losses))
+	if (ledger_folded(input->ledger) && losses_begin_line(losses))
 		fprintf(losses->out,
 		        "%" PRIu64 " rows of exact tags are summed by class, as there are more than %u: "
 		        "their p50, p99 and worst are "
 		        "of the others.\n",
 		        ledger_folded(input->ledger), LEDGER_ROWS_MAX);
-	if (input->rewritten_files && begin_line(losses))
+	if (input->rewritten_files && losses_begin_line(losses))
 		fprintf(losses->out,
 		        "Another program wrote %zu of %zu files anew: their exact tags and what was not seen "
 		        "are lost.\n",
 		        input->rewritten_files, input->files);
-	if (input->foreign_files && begin_line(losses))
+	if (input->foreign_files && losses_begin_line(losses))
 		fprintf(losses->out, "%zu of %zu files have no ledger, as stallprof did not write them.\n",
 		        input->foreign_files, input->files);
 }
@@ -326,7 +267,7 @@ size_t top_text_losses(FILE *out, const struct top_input *input, size_t limit)
 	tell_files(&losses, input);
 	tell_steal(&losses, input);
 	tell_counters(&losses, input->stamp);
-	tell_hooks(&losses, input->stamp);
+	top_hooks_tell(&losses, input->stamp);
 	tell_kernel(&losses, input->stamp);
 	if (losses.more) {
 		fprintf(out, "And %zu more of this kind: stallprof top -v ", losses.more);

@@ -2,7 +2,10 @@
 #ifndef STALLPROF_PROFILER_KERNEL_NEEDS_H
 #define STALLPROF_PROFILER_KERNEL_NEEDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+struct btf;
 
 /*
  * Looks for them in the kernel's BTF, which needs no privilege and finds what a distribution has ported back, and
@@ -10,5 +13,8 @@
  * there. 0, -ENOENT when the kernel has no BTF, or -EPROTO when it cannot be read. Takes some 10 ms.
  */
 int kernel_needs_missing(char *missing, size_t size);
+
+/* Whether the kernel whose types these are has the helper of that name, for example BPF_FUNC_loop. */
+bool kernel_has_helper(const struct btf *btf, const char *enumerator);
 
 #endif

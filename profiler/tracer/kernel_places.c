@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "profiler/tracer/kernel_needs.h"
+
 /* The pause is the third from the end in the type of the hook's function, which begins with the tracepoint's own
  * data: 10 up to Linux 6.12, 6 since the limits became one structure. */
 static unsigned int find_pause_arg(const struct btf *kernel)
@@ -74,5 +76,6 @@ static int64_t find_preempt_count(const struct btf *kernel)
 void kernel_places_find(const struct btf *kernel, struct kernel_places *places)
 {
 	places->pause_arg = find_pause_arg(kernel);
+	places->maps_grow = kernel_has_helper(kernel, "BPF_FUNC_user_ringbuf_drain"); /* came with it */
 	places->preempt_count_from_rq = find_preempt_count(kernel);
 }

@@ -4,12 +4,14 @@
 #ifndef STALLPROF_PROFILER_KERNEL_PLACES_H
 #define STALLPROF_PROFILER_KERNEL_PLACES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct btf;
 
 struct kernel_places {
 	unsigned int pause_arg; /* of the tracepoint balance_dirty_pages, counted from 0; 0: not known */
+	bool maps_grow; /* since 6.1: what a program adds to a hash map may take its memory then, wherever it runs */
 	int64_t preempt_count_from_rq; /* from a CPU's run queue to its preemption count, in bytes; 0: not known */
 };
 

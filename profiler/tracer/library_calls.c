@@ -233,22 +233,22 @@ static const char *const gloo[] = {
 };
 
 const struct library_calls library_calls[] = {
-	{ "libcuda.so", "gpu_sync", "libcuda.so*", cuda_driver, false },
-	{ "libcudart.so", "gpu_sync", "libcudart[.-]*", cuda_runtime, false },
-	{ "libamdhip64.so", "gpu_sync", "libamdhip64[.-]*", hip, false },
-	{ "libhsa-runtime64.so", "gpu_sync", "libhsa-runtime64[.-]*", hsa, false },
-	{ "libze_loader.so", "gpu_sync", "libze_loader.so*", level_zero, false },
-	{ "libze_intel_gpu.so", "gpu_sync", "libze_intel_gpu.so*", level_zero, false },
-	{ "libOpenCL.so", "gpu_sync", "libOpenCL[.-]*", opencl, false },
-	{ "libvulkan.so", "gpu_sync", "libvulkan.so*", vulkan, false },
-	{ "libnccl.so", "collective", "libnccl[.-]*", nccl, false },
-	{ "librccl.so", "collective", "librccl[.-]*", nccl, false },
-	{ "libtorch_cuda.so", "collective", "libtorch_cuda.so*", torch_nccl, true },
-	{ "libtorch_hip.so", "collective", "libtorch_hip.so*", torch_nccl, true },
-	{ "libmpi.so", "collective", "libmpi[.-]*", mpi, false },
-	{ "libmpich.so", "collective", "libmpich[.-]*", mpi, false },
-	{ "libgloo.so", "collective", "libgloo[.-]*", gloo, true },
-	{ "libtorch_cpu.so", "collective", "libtorch_cpu.so*", gloo, true },
+	{ "libcuda.so", "gpu_sync", "libcuda.so*", cuda_driver },
+	{ "libcudart.so", "gpu_sync", "libcudart[.-]*", cuda_runtime },
+	{ "libamdhip64.so", "gpu_sync", "libamdhip64[.-]*", hip },
+	{ "libhsa-runtime64.so", "gpu_sync", "libhsa-runtime64[.-]*", hsa },
+	{ "libze_loader.so", "gpu_sync", "libze_loader.so*", level_zero },
+	{ "libze_intel_gpu.so", "gpu_sync", "libze_intel_gpu.so*", level_zero },
+	{ "libOpenCL.so", "gpu_sync", "libOpenCL[.-]*", opencl },
+	{ "libvulkan.so", "gpu_sync", "libvulkan.so*", vulkan },
+	{ "libnccl.so", "collective", "libnccl[.-]*", nccl },
+	{ "librccl.so", "collective", "librccl[.-]*", nccl },
+	{ "libtorch_cuda.so", "collective", "libtorch_cuda.so*", torch_nccl },
+	{ "libtorch_hip.so", "collective", "libtorch_hip.so*", torch_nccl },
+	{ "libmpi.so", "collective", "libmpi[.-]*", mpi },
+	{ "libmpich.so", "collective", "libmpich[.-]*", mpi },
+	{ "libgloo.so", "collective", "libgloo[.-]*", gloo },
+	{ "libtorch_cpu.so", "collective", "libtorch_cpu.so*", gloo },
 };
 
 const size_t library_calls_len = sizeof(library_calls) / sizeof(library_calls[0]);

@@ -21,7 +21,6 @@ struct library_calls {
 	const char *file;  /* names of its files, as a pattern for fnmatch() */
 	/* The functions, as symbols; a '*' at the end stands for anything. The last is NULL. */
 	const char *const *functions;
-	bool throws; /* C++ exceptions leave them: their returns must not be hooked (bpf/library.bpf.h) */
 };
 
 extern const struct library_calls library_calls[];

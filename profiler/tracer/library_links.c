@@ -34,7 +34,7 @@ struct library_file {
 };
 
 struct library_links {
-	const struct bpf_program *on_call[LIBRARY_CALLS_MAX], *on_return;
+	const struct bpf_program *on_call[LIBRARY_CALLS_MAX];
 	struct link_closer *closer;
 	struct library_file *files[LIBRARY_LINKS_FILES_MAX];
 	bool hot;
@@ -60,8 +60,6 @@ struct library_links *library_links_new(const struct bpf_object *object, bool mu
 		return NULL;
 	for (size_t i = 0; object && i < library_calls_len; i++)
 		links->on_call[i] = program_of_hook(object, library_calls[i].hook);
-	if (object)
-		links->on_return = program_of_hook(object, "return");
 	links->closer = link_closer_new(multi ? THREADS_MAX : 1);
 	if (links->closer)
 		return links;
@@ -74,28 +72,20 @@ static bool is_loaded(const struct bpf_program *program)
 	return program && bpf_program__fd(program) >= 0;
 }
 
-/* Else its cause is switched off, or the kernel has refused its programs: the probe table says so. */
+/* Else its cause is switched off, or the kernel has refused its program: the probe table says so. */
 static bool can_attach(const struct library_links *links, size_t library)
 {
-	return is_loaded(links->on_call[library]) &&
-	       (library_calls[library].throws || is_loaded(links->on_return));
+	return is_loaded(links->on_call[library]);
 }
 
-/* The return first: a call that begins before its entry is attached to is not seen, but never one without an end. */
 static int attach_library(struct library_links *links, struct library_file *file,
                           const struct library *library)
 {
-	const struct bpf_program *on_call = links->on_call[library->number];
 	char path[32];
-	int err = 0;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->fd);
-	if (!library_calls[library->number].throws)
-		err = uprobe_links_add(links->on_return, UPROBE_ON_RETURN, path, library->sites, library->n,
-		                       &file->open);
-	if (!err)
-		err = uprobe_links_add(on_call, UPROBE_AT, path, library->sites, library->n, &file->open);
-	return err;
+	return uprobe_links_add(links->on_call[library->number], path, library->sites, library->n,
+	                        &file->open);
 }
 
 static void detach(struct library_links *links, struct library_file *file)
@@ -111,8 +101,9 @@ static int attach(struct library_links *links, struct library_file *file)
 {
 	int err = 0;
 
-	for (const struct library *library = file->libraries; library && !err; library = library->next) {
+	for (const struct library *library = file->libraries; library && !err; library = library->next)
 		err = attach_library(links, file, library);
+	for (const struct library *library = file->libraries; library; library = library->next) {
 		links->state[library->number].error = err;
 		links->state[library->number].was_attached |= !err;
 	}
@@ -223,12 +214,10 @@ void library_links_free(struct library_links *links)
 
 int library_links_error(const struct library_links *links, const char *cause, const char *hook)
 {
-	bool any = !strcmp(hook, "return");
 	int error = -ENOENT;
 
 	for (size_t i = 0; i < library_calls_len; i++) {
-		if (strcmp(library_calls[i].cause, cause) ||
-		    (any ? library_calls[i].throws : strcmp(library_calls[i].hook, hook)))
+		if (strcmp(library_calls[i].cause, cause) || strcmp(library_calls[i].hook, hook))
 			continue;
 		if (links->state[i].error)
 			return links->state[i].error;

@@ -1,5 +1,5 @@
 /*
- * Attaches BPF programs to the entries and returns of the functions in library_calls.h, in all processes that run them,
+ * Attaches BPF programs to the entries of the functions in library_calls.h, in all processes that run them,
  * file by file, and only while something is tagged: each call of a function that is attached to takes microseconds more.
  * Part of the tracer: see tracer.h.
  *
@@ -35,8 +35,8 @@ void library_links_remove(struct library_links *links, int file);
 /* What cannot be attached to now is told by library_links_error(). Detaching returns at once. */
 void library_links_set_hot(struct library_links *links, bool hot);
 
-/* Of the library with that hook and cause in the probe table ("return": of any of that cause): 0: it is or was attached to; -ENOENT: no file with
- * its functions was seen; -EAGAIN: one was seen, and nothing tagged since; else why it could not be attached to. */
+/* Of the library with that hook and cause in the probe table: 0: it is or was attached to; -ENOENT: no file with its functions was
+ * seen; -EAGAIN: one was seen, and nothing tagged since; else why it could not be attached to. */
 int library_links_error(const struct library_links *links, const char *cause, const char *hook);
 
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/tracer/kernel_needs.h"
 #include "profiler/tracer/kernel_places.h"
 
 #define MODULES_MAX 512
@@ -83,13 +84,17 @@ static bool has_args(const struct btf *btf, int id, unsigned int args)
 	return !args || (type && btf_is_func_proto(type) && btf_vlen(type) > args);
 }
 
-/* A tracepoint that got more arguments at the same time as it moved to a place that we can use. */
-static unsigned int args_needed(const char *name)
+/* What a program needs of its tracepoint: its last argument, or one that it got at the same time as it moved to a place that
+ * we can use. */
+static unsigned int args_needed(const char *program)
 {
-	return strcmp(name, "sched_process_exit") ? 0 : 2;
+	if (!strcmp(program, "on_sched_switch"))
+		return 4;
+	return strcmp(program, "on_exit") ? 0 : 2;
 }
 
-static bool has_tracepoint(const struct kernel_types *types, const char *name, bool *in_module)
+static bool has_tracepoint(const struct kernel_types *types, const char *name, unsigned int args,
+                           bool *in_module)
 {
 	char type[128];
 	size_t i;
@@ -99,7 +104,7 @@ static bool has_tracepoint(const struct kernel_types *types, const char *name, b
 	snprintf(type, sizeof(type), "btf_trace_%s", name);
 	id = btf__find_by_name_kind(types->kernel, type, BTF_KIND_TYPEDEF);
 	if (id > 0)
-		return has_args(types->kernel, id, args_needed(name));
+		return has_args(types->kernel, id, args);
 	for (i = 0; i < types->n_modules && !*in_module; i++)
 		*in_module = btf__find_by_name_kind(types->modules[i], type, BTF_KIND_TYPEDEF) > 0;
 	return *in_module;
@@ -127,6 +132,20 @@ static bool can_hook(int id)
 	return true;
 }
 
+static bool is_loaded(const char *module)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	return !access(path, F_OK);
+}
+
+/* Then the hook would cost for nothing, or be another's of the same name, where it is in the kernel itself. */
+static bool lacks_module(const struct probe *probe)
+{
+	return probe->module && !is_loaded(probe->module);
+}
+
 /* Of a module's function it is seen only when the program is loaded. */
 static bool has_function(const struct kernel_types *types, const char *name, bool *in_module)
 {
@@ -139,6 +158,13 @@ static bool has_function(const struct kernel_types *types, const char *name, boo
 	for (i = 0; i < types->n_modules && !*in_module; i++)
 		*in_module = btf__find_by_name_kind(types->modules[i], name, BTF_KIND_FUNC) > 0;
 	return *in_module;
+}
+
+/* All kernels that we can run on have the iterators. */
+static bool has_iterator(const struct kernel_types *types, const char *program)
+{
+	return strcmp(program, "on_iter_context") ||
+	       kernel_has_helper(types->kernel, "BPF_FUNC_copy_from_user_task");
 }
 
 /* tracefs gives the number that it is opened by. */
@@ -193,17 +219,22 @@ static void find_hook(struct probe_host *host, const struct kernel_types *types,
 
 	switch (probe->kind) {
 	case PROBE_TP_BTF:
-		host->row[i].exists = has_tracepoint(types, probe->hook, &host->row[i].in_module);
+		host->row[i].exists = has_tracepoint(types, probe->hook, args_needed(probe->program),
+		                                     &host->row[i].in_module);
 		break;
 	case PROBE_FENTRY: /* the row that makes it needless comes before it in the table */
 	case PROBE_FEXIT:
-		host->row[i].exists = !better_exists(host, probe) &&
+		/* Of a module that is not there, the kernel may have a function by the same name: i915's wait_for_space(). */
+		host->row[i].exists = !better_exists(host, probe) && !lacks_module(probe) &&
 		                      has_function(types, probe->hook, &host->row[i].in_module);
 		break;
 	case PROBE_TRACEPOINT:
 		host->row[i].exists = has_record(probe->hook);
 		break;
 	case PROBE_UNTOLD:
+		break;
+	case PROBE_ITERATOR:
+		host->row[i].exists = has_iterator(types, probe->program);
 		break;
 	default:
 		host->row[i].exists = true;
@@ -322,7 +353,7 @@ const char *probe_log(const struct probe_host *host, const struct probe *probe)
 	return log ? log : "";
 }
 
-/* Whether all rows that replace it can be attached; false when there are none. */
+/* Whether all rows that replace it can be attached, less those that a kernel does without; false when there are none. */
 static bool has_substitutes(const struct probe_host *host, const struct probe *probe)
 {
 	bool any = false;
@@ -332,6 +363,8 @@ static bool has_substitutes(const struct probe_host *host, const struct probe *p
 		const struct probe *other = &probe_table[i];
 
 		if (!other->unless || strcmp(other->unless, probe->program))
+			continue;
+		if (!can_attach(host, other) && !other->advice)
 			continue;
 		if (!can_attach(host, other))
 			return false;
@@ -354,35 +387,24 @@ static bool is_mounted(const char *filesystem)
 	return found;
 }
 
-static bool is_loaded(const char *module)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/module/%s", module);
-	return !access(path, F_OK);
-}
-
 /* Whether the row is for something that this host has not. */
 static bool has_no_use(const struct probe *probe)
 {
-	return !probe->advice || (probe->filesystem && !is_mounted(probe->filesystem)) ||
-	       (probe->module && !is_loaded(probe->module));
+	return !probe->advice || (probe->filesystem && !is_mounted(probe->filesystem));
 }
 
 bool probe_replaced(const struct probe_host *host, const struct probe *probe)
 {
 	if (probe_is_off(host, probe))
 		return false;
-	if (!can_attach(host, probe) && has_no_use(probe))
+	if (lacks_module(probe) || (!can_attach(host, probe) && has_no_use(probe)))
 		return true;
 	return better_exists(host, probe) || (!can_attach(host, probe) && has_substitutes(host, probe));
 }
 
 bool probe_cause_available(const struct probe_host *host, const char *cause)
 {
-	size_t i;
-
-	for (i = 0; i < probe_table_len; i++) {
+	for (size_t i = 0; i < probe_table_len; i++) {
 		if (!strcmp(probe_table[i].cause, cause) && !can_attach(host, &probe_table[i]) &&
 		    !probe_replaced(host, &probe_table[i]))
 			return false;
@@ -396,8 +418,10 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 
 	if (probe_is_off(host, probe))
 		return PROBE_OFF;
+	if (lacks_module(probe))
+		return "not needed: its module is not loaded";
 	if (!can_attach(host, probe) && has_no_use(probe))
-		return probe->module ? "not needed: its module is not loaded" : "not needed: none is mounted";
+		return probe->filesystem ? "not needed: none is mounted" : "not needed in this kernel";
 	if (probe_replaced(host, probe))
 		return "not needed: other hooks serve";
 	if (host->row[i].refused)

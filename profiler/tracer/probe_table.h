@@ -75,7 +75,8 @@ const char *probe_advice(const struct probe_host *host, const struct probe *prob
 /* NULL when the rows of that name in the table can be switched off, else why not. */
 const char *probe_cause_stays(const char *cause);
 
-/* Switches the rows of a cause off, and those of causes that are named after it (journal_xfs of journal); to be called before programs are loaded. Returns what probe_cause_stays() does. */
+/* Switches the rows of a cause off, and those of causes that are named after it (journal_xfs of journal); to be called
+ * before programs are loaded. Returns what probe_cause_stays() does. */
 const char *probe_host_switch_off(struct probe_host *host, const char *cause);
 
 /* Whether the row is off by probe_host_switch_off(). */
@@ -83,6 +84,8 @@ bool probe_is_off(const struct probe_host *host, const struct probe *probe);
 
 /* What probe_missing() says of such rows. */
 #define PROBE_OFF "off by configuration"
+/* The reason of a library's row which nobody maps: nothing is missing. */
+#define PROBE_UNSEEN "no program with it was seen"
 
 /* NULL when the row can be attached here, as far as is known, else why not (as long as the host). Rows whose cause
  * lacks another row, and rows in whose place others serve, are not attached either; that is said too. */

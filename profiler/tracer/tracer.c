@@ -66,6 +66,10 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->bss->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);
+	if (!knobs->places->maps_grow) {
+		bpf_map__set_map_flags(bpf->maps.tags, 0);
+		bpf_map__set_map_flags(bpf->maps.pythons, 0);
+	}
 	bpf_map__set_max_entries(bpf->maps.stack_buffers, buffers + libbpf_num_possible_cpus() + 1);
 	bpf_map__set_max_entries(bpf->maps.free_buffers, buffers);
 	bpf_map__set_max_entries(bpf->maps.events, opts->ring_bytes ? opts->ring_bytes : RING_BYTES_DEFAULT);

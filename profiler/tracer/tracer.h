@@ -73,9 +73,9 @@ struct tracer_probes {
 /* Whether this kernel lets threads' logs of tag changes be read. */
 bool tracer_reads_logs(const struct tracer *tracer);
 
-/* Attaches the USDT probes that the file has, or to its functions while the hot programs are attached. Returns a number for tracer_unwatch_file(), or -errno; -ENOSPC: there
- * are too many files; -EPERM with an empty `err`: we may attach to no file (privileges.h), which is said only
- * once. */
+/* Attaches the USDT probes that the file has, or to its functions while the hot programs are attached. Returns a number
+ * for tracer_unwatch_file(), or -errno; -ENOSPC: there are too many files; -EPERM with an empty `err`: we may attach to
+ * no file (privileges.h), which is said only once. */
 int tracer_watch_file(struct tracer *tracer, const char *path, const struct tracer_probes *probes, char *err,
                       size_t err_len);
 void tracer_unwatch_file(struct tracer *tracer, int watched);

@@ -79,6 +79,7 @@ static void forget_followed(struct tracer *tracer)
 	ledger_maps_empty(tracer->bpf->maps.helpers);
 	ledger_maps_empty(tracer->bpf->maps.works);
 	ledger_maps_empty(tracer->bpf->maps.carriers);
+	ledger_maps_empty(tracer->bpf->maps.resets);
 }
 
 static int do_attach(struct tracer *tracer, char *err, size_t err_len)
@@ -88,8 +89,7 @@ static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 	if (do_attached(tracer))
 		return 0;
 	forget_followed(tracer);
-	if (nvme_state_any_recovers(NVME_CLASS))
-		tracer->bpf->bss->any_resets = 1; /* their begin was not seen */
+	tracer->bpf->bss->any_resets = nvme_state_any_recovers(NVME_CLASS); /* their begin was not seen */
 	result = tracer_links_attach(tracer->links, true, err, err_len);
 	if (result)
 		return result;

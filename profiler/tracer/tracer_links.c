@@ -232,7 +232,7 @@ static const char *library_missing(const struct tracer_links *links, const struc
 	if (links->usdt_error == -EPERM)
 		return "not allowed: uprobes need CAP_SYS_ADMIN";
 	if (error == -ENOENT)
-		return "no program with it was seen";
+		return PROBE_UNSEEN;
 	return error == -EAGAIN ? "nothing was tagged" : strerror(-error);
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,16 +15,14 @@
 #include "profiler/tracer/link_closer.h"
 
 /* What linux/bpf.h of Linux 6.6 has; ours may be older. */
-#define UPROBE_MULTI        ((enum bpf_attach_type)48)
-#define UPROBE_MULTI_RETURN 1
+#define UPROBE_MULTI ((enum bpf_attach_type)48)
 struct uprobe_multi_attr {
 	uint32_t program, target, type, flags;
 	uint64_t path, offsets, semaphores, cookies;
 	uint32_t n, multi_flags, pid;
 };
 
-static int create_multi(int program, enum uprobe_when when, const char *path, const struct usdt_site *sites,
-                        size_t n)
+static int create_multi(int program, const char *path, const struct usdt_site *sites, size_t n)
 {
 	uint64_t *offsets = calloc(n, 2 * sizeof(*offsets)), *semaphores = offsets + n;
 	struct uprobe_multi_attr attr = { .program = (uint32_t)program,
@@ -39,10 +38,6 @@ static int create_multi(int program, enum uprobe_when when, const char *path, co
 	for (size_t i = 0; i < n; i++) {
 		offsets[i] = sites[i].offset;
 		semaphores[i] = sites[i].semaphore;
-	}
-	if (when == UPROBE_ON_RETURN) {
-		attr.multi_flags = UPROBE_MULTI_RETURN;
-		attr.semaphores = 0;
 	}
 	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	fd = fd < 0 ? -errno : fd;
@@ -62,7 +57,7 @@ bool uprobe_links_have_multi(void)
 
 	if (program < 0)
 		return false;
-	result = create_multi(program, UPROBE_AT, "/", &site, 1);
+	result = create_multi(program, "/", &site, 1);
 	if (result >= 0)
 		close(result);
 	close(program);
@@ -79,18 +74,17 @@ static bool is_multi(const struct bpf_program *program)
 	return bpf_program__expected_attach_type(program) == UPROBE_MULTI;
 }
 
-static int attach_by_event(const struct bpf_program *program, enum uprobe_when when, const char *path,
-                           const struct usdt_site *site, struct open_link *out)
+static int attach_by_event(const struct bpf_program *program, const char *path, const struct usdt_site *site,
+                           struct open_link *out)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, options, .ref_ctr_offset = site->semaphore,
-	            .retprobe = when == UPROBE_ON_RETURN);
+	LIBBPF_OPTS(bpf_uprobe_opts, options, .ref_ctr_offset = site->semaphore);
 
 	out->link = bpf_program__attach_uprobe_opts(program, -1, path, site->offset, &options);
 	return out->link ? 0 : -errno;
 }
 
-static int add_link(const struct bpf_program *program, enum uprobe_when when, const char *path,
-                    const struct usdt_site *sites, size_t n, struct open_link **list)
+static int add_link(const struct bpf_program *program, const char *path, const struct usdt_site *sites,
+                    size_t n, struct open_link **list)
 {
 	struct open_link *link = calloc(1, sizeof(*link));
 	int err = 0;
@@ -99,10 +93,10 @@ static int add_link(const struct bpf_program *program, enum uprobe_when when, co
 		return -ENOMEM;
 	link->fd = -1;
 	if (is_multi(program)) {
-		link->fd = create_multi(bpf_program__fd(program), when, path, sites, n);
+		link->fd = create_multi(bpf_program__fd(program), path, sites, n);
 		err = link->fd < 0 ? link->fd : 0;
 	} else {
-		err = attach_by_event(program, when, path, sites, link);
+		err = attach_by_event(program, path, sites, link);
 	}
 	if (err) {
 		free(link);
@@ -113,13 +107,13 @@ static int add_link(const struct bpf_program *program, enum uprobe_when when, co
 	return 0;
 }
 
-int uprobe_links_add(const struct bpf_program *program, enum uprobe_when when, const char *path,
-                     const struct usdt_site *sites, size_t n, struct open_link **list)
+int uprobe_links_add(const struct bpf_program *program, const char *path, const struct usdt_site *sites,
+                     size_t n, struct open_link **list)
 {
 	size_t at_once = is_multi(program) ? n : 1;
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i += at_once)
-		err = add_link(program, when, path, sites + i, at_once, list);
+		err = add_link(program, path, sites + i, at_once, list);
 	return err;
 }

@@ -18,11 +18,8 @@ bool uprobe_links_have_multi(void);
 /* Prepares a program for them; it cannot be attached by perf events then. */
 void uprobe_links_prepare(struct bpf_program *program);
 
-/* At its places, or when the functions that begin there return. */
-enum uprobe_when { UPROBE_AT, UPROBE_ON_RETURN };
-
 /* Attaches to all of the places and adds the links to the list. -errno: the links made until then are on the list. */
-int uprobe_links_add(const struct bpf_program *program, enum uprobe_when when, const char *path,
-                     const struct usdt_site *sites, size_t n, struct open_link **list);
+int uprobe_links_add(const struct bpf_program *program, const char *path, const struct usdt_site *sites,
+                     size_t n, struct open_link **list);
 
 #endif

@@ -74,7 +74,7 @@ static int add_links(const struct search *search, const char *path, struct open_
 	int err = 0;
 
 	for (size_t i = 0; i < search->n && !err; i++)
-		err = uprobe_links_add(search->listeners[i].program, UPROBE_AT, path, search->sites[i],
+		err = uprobe_links_add(search->listeners[i].program, path, search->sites[i],
 		                       search->n_sites[i], list);
 	return err;
 }

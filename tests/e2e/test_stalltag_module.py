@@ -251,6 +251,86 @@ def check_await_one_object_in_several_tasks():
     return asyncio.run(main()) == [[(4, "shared")] * 3, [(4, "shared")] * 3, [None] * 3] and stalltag.depth() == 0
 
 
+def check_await_eager_tasks_leave_nothing_to_who_began_them():
+    """Python 3.12 and later: a task's first step is run within its parent's."""
+    async def child(number):
+        async with stalltag.tag("child", id=number):
+            return await see_and_wait(3)
+
+    async def main():
+        if hasattr(asyncio, "eager_task_factory"):
+            asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+        async with stalltag.tag("parent", id=9):
+            children = [asyncio.get_running_loop().create_task(child(number)) for number in (1, 2)]
+            own = seen()
+            held = await asyncio.gather(*children)
+        return own, held, seen()
+
+    return asyncio.run(main()) == ((9, "parent"), [[(1, "child")] * 3, [(2, "child")] * 3], None) and stalltag.depth() == 0
+
+
+def check_await_ended_elsewhere():
+    async def generator():
+        async with stalltag.tag("generator"):
+            yield seen()
+
+    async def main():
+        left = generator()
+        first = await left.__anext__()
+
+        async def close():
+            await left.aclose()
+            return seen()
+
+        return first, await asyncio.ensure_future(close()), seen()
+
+    first, after, last = asyncio.run(main())
+    return first == (0, "generator") and after is None and last is None and stalltag.depth() == 0
+
+
+def check_await_cancelled_before_the_block():
+    async def eager():
+        async with stalltag.tag("never"):
+            raise AssertionError
+
+    async def main():
+        if not hasattr(asyncio, "eager_task_factory"):
+            return None
+        task = asyncio.eager_task_factory(asyncio.get_running_loop(), eager())
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            pass
+        await asyncio.sleep(0.001)
+        return seen()
+
+    return asyncio.run(main()) is None and stalltag.depth() == 0
+
+
+def check_await_one_object_in_several_threads():
+    shared, wrong = stalltag.tag("shared", id=4), []
+
+    async def blocks():
+        for _ in range(2000):
+            async with shared:
+                if seen() != (4, "shared"):
+                    wrong.append(seen())
+                await asyncio.sleep(0)
+            if stalltag.depth():
+                wrong.append(stalltag.depth())
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    threads = [threading.Thread(target=lambda: asyncio.run(blocks())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(interval)
+    return not wrong and stalltag.depth() == 0
+
+
 for name, check in sorted(globals().copy().items()):
     if name.startswith("check_"):
         try:

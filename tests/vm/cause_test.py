@@ -5,7 +5,8 @@ A case is a file of its own:
   MACHINE        words for QEMU's command line
   APPEND         words for the kernel's
   GUEST          what the guest runs: a shell script that may call the functions of tests/vm/guest.sh
-  KERNEL         the kernel that `make test` boots for it, as guests take long: "6.1", "6.12" (which is meant where there is none) or "sid"
+  KERNEL         the kernel that `make test` boots for it, "6.1", "6.12" or "sid"; without it that is left to `make test-vm`, as guests take
+                 a minute each
   check(case)    what is to be seen afterwards; `case` is an object of Case
 
 CASE=NAME runs that one alone, CASE=all each of them. Each leaves what it saw in out/vm/KERNEL-NAME/.
@@ -158,7 +159,7 @@ def cases(kernel):
             spec = importlib.util.spec_from_file_location(name, path)
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
-            if only or getattr(module, "KERNEL", "6.12") == kernel:
+            if only or getattr(module, "KERNEL", None) == kernel:
                 yield name, module
 
 

@@ -1,7 +1,9 @@
-"""Kernels out of Debian's packages, for tests/vm/boot: finds the newest that matches, fetches and unpacks it into a cache.
+"""Kernels out of Debian's and Ubuntu's packages, for tests/vm/boot: finds the newest that matches, fetches and unpacks it into a cache.
 
 A kernel is asked for by a pattern for its release, for example 6.1.*, among what apt offers on this machine; or by SUITE:PATTERN,
-for example sid:*, among what another suite of Debian offers, of which apt then keeps the lists in the cache.
+for example sid:*, among what another suite of Debian offers, of which apt then keeps the lists in the cache. The suite may also be one of
+Ubuntu's, for example jammy:5.15.*. The keys that Ubuntu's archive is signed with come from Debian's package of them, so that Debian's
+keyring vouches for them. Where that cannot be had, a warning says so; apt then holds the packages to the sums in the lists all the same.
 """
 import fnmatch
 import functools
@@ -9,9 +11,13 @@ import glob
 import os
 import re
 import subprocess
+import sys
 import time
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+UBUNTU = "http://archive.ubuntu.com/ubuntu"
+UBUNTU_SUITES = {"jammy": ["jammy", "jammy-updates"]}
+UBUNTU_KEYS = ("sid", "ubuntu-keyring")  # the package of them, and the suite of Debian that has it
 LISTS_SECONDS = 24 * 3600  # so old may a suite's lists be
 
 
@@ -27,6 +33,11 @@ def parts(pattern):
     """(suite or "", pattern for the release, folder of the kernels)"""
     suite, _, release = pattern.rpartition(":")
     return suite, release, f"{cache_folder()}/{suite}".rstrip("/")
+
+
+def flavour(suite):
+    """What the names of its plain kernels end with."""
+    return "generic" if suite in UBUNTU_SUITES else "amd64"
 
 
 def newest_first(a, b):
@@ -57,6 +68,36 @@ def list_is_fresh(folder):
         return False
 
 
+def ubuntu_keyring():
+    """Path of the keys of Ubuntu's archive; None, with a warning, where they cannot be had."""
+    suite, package = UBUNTU_KEYS
+    folder = f"{cache_folder()}/{package}"
+    found = f"{folder}/usr/share/keyrings/ubuntu-archive-keyring.gpg"
+    if os.path.exists(found):
+        return found
+    try:
+        os.makedirs(folder, exist_ok=True)
+        done = asked("apt-get", *apt_options(suite), "download", "-qq", package, cwd=folder)
+        for file in glob.glob(f"{folder}/*.deb"):
+            subprocess.run(["dpkg", "-x", file, folder], check=True)
+        why = done.stderr.strip()[-200:]
+    except Unavailable as error:
+        why = str(error)
+    if os.path.exists(found):
+        return found
+    print(f"kernel_packages: no keys for {UBUNTU} ({why}): its lists are taken unsigned; packages are held to the lists' sums",
+          file=sys.stderr)
+    return None
+
+
+def sources(suite):
+    """Lines for apt."""
+    if suite not in UBUNTU_SUITES:
+        return [f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n"]
+    keys = ubuntu_keyring()
+    return [f"deb [{f'signed-by={keys}' if keys else 'trusted=yes'}] {UBUNTU} {name} main\n" for name in UBUNTU_SUITES[suite]]
+
+
 @functools.cache
 def apt_options(suite):
     """What has apt work on another suite, beside its own settings."""
@@ -71,7 +112,7 @@ def apt_options(suite):
     os.makedirs(f"{folder}/lists/partial", exist_ok=True)
     os.makedirs(f"{folder}/cache/archives/partial", exist_ok=True)
     with open(f"{folder}/suite.list", "w") as file:
-        file.write(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
+        file.writelines(sources(suite))
     update = asked("apt-get", *options, "-qq", "-oAPT::Update::Error-Mode=any", "update")
     if update.returncode:
         raise Unavailable(f"apt cannot read the lists of {suite}: {update.stderr.strip()[-200:]}")
@@ -87,9 +128,10 @@ def known(suite, prefix):
 def releases(pattern):
     """Kernel releases, newest first, that apt can fetch and whose name matches: plain ones, neither cloud nor real-time."""
     suite, wanted, _ = parts(pattern)
-    found = [match.group(1) for match in (re.fullmatch(r"linux-image-(\d[\w.+~-]*-amd64)", name) for name in known(suite, "linux-image-"))
-             if match and not re.search(r"-(cloud|rt)-amd64$", match.group(1))]
-    found = [release for release in found if fnmatch.fnmatch(release.removesuffix("-amd64"), wanted)
+    kind = flavour(suite)
+    names = (re.fullmatch(rf"linux-image-(?:unsigned-)?(\d[\w.+~-]*-{kind})", name) for name in known(suite, "linux-image-"))
+    found = {match.group(1) for match in names if match and not re.search(r"-(cloud|rt)-amd64$", match.group(1))}
+    found = [release for release in found if fnmatch.fnmatch(release.removesuffix(f"-{kind}"), wanted)
              and re.match(r"\d+\.\d+\.\d", release)]
     return sorted(found, key=functools.cmp_to_key(newest_first))
 
@@ -100,18 +142,22 @@ def unpacked(folder, release):
 
 def in_cache(pattern):
     """Newest unpacked kernel that matches, as (release, folder), or None."""
-    _, wanted, cache = parts(pattern)
-    there = [os.path.basename(path) for path in glob.glob(f"{cache}/*-amd64")]
-    there = [release for release in there if fnmatch.fnmatch(release.removesuffix("-amd64"), wanted)
+    suite, wanted, cache = parts(pattern)
+    kind = flavour(suite)
+    there = [os.path.basename(path) for path in glob.glob(f"{cache}/*-{kind}")]
+    there = [release for release in there if fnmatch.fnmatch(release.removesuffix(f"-{kind}"), wanted)
              and unpacked(f"{cache}/{release}", release)]
     there.sort(key=functools.cmp_to_key(newest_first))
     return (there[0], f"{cache}/{there[0]}") if there else None
 
 
 def fetch(suite, release, folder):
-    """Since Linux 7 of Debian the image's package only names those of the kernel and of its modules."""
-    packages = [name for kind in ("image", "base", "binary", "modules") for name in known(suite, f"linux-{kind}-{release}")
+    """Since Linux 7 of Debian the image's package only names those of the kernel and of its modules; Ubuntu's has no modules, and its
+    signed one is made of the unsigned."""
+    packages = [name for kind in ("image-unsigned", "image", "base", "binary", "modules", "modules-extra") for name in known(suite, f"linux-{kind}-{release}")
                 if name == f"linux-{kind}-{release}"]
+    if f"linux-image-unsigned-{release}" in packages:
+        packages = [name for name in packages if name != f"linux-image-{release}"]
     done = asked("apt-get", *apt_options(suite), "download", "-qq", *packages, cwd=folder)
     if done.returncode or not packages:
         raise Unavailable(f"linux-image-{release} cannot be fetched: {done.stderr.strip()[-200:]}")
@@ -150,7 +196,7 @@ def kernel(pattern):
     offered = releases(pattern)
     suite, _, cache = parts(pattern)
     if not offered:
-        raise Unavailable(f"apt knows no linux-image-{pattern}-amd64")
+        raise Unavailable(f"apt knows no linux-image-{pattern}-{flavour(suite)}")
     folder = f"{cache}/{offered[0]}"
     os.makedirs(cache, exist_ok=True)
     unpack(suite, offered[0], folder)

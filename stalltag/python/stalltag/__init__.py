@@ -163,7 +163,11 @@ def _for_tasks():
 
 
 def _current_task():
-    return sys.modules["asyncio"].current_task()
+    """None outside of a loop."""
+    try:
+        return sys.modules["asyncio"].current_task()
+    except RuntimeError:
+        return None
 
 
 class tag:
@@ -174,7 +178,7 @@ class tag:
 
     def __init__(self, name, id=0):
         self._id, self._name, self._length = _arguments(name, id)
-        self._begun = None  # by `async with`: (task, what _asyncio_tags.begin() gave), innermost last
+        self._begun = {}  # by the task that is in `async with`: what _asyncio_tags.begin() gave, innermost last
 
     def __enter__(self):
         _push(self._id, self._name, self._length)
@@ -185,12 +189,20 @@ class tag:
 
     async def __aenter__(self):
         held = await _for_tasks().begin((self._id, self._name, self._length), _push, _pop)
-        self._begun = (self._begun or []) + [(_current_task(), held)]
+        self._begun.setdefault(_current_task(), []).append(held)
         return self
 
     async def __aexit__(self, exc_type, exc, traceback):
-        mine = max(i for i, (task, _) in enumerate(self._begun) if task is _current_task())
-        _for_tasks().end(self._begun.pop(mine)[1])
+        task = _current_task()
+        if task not in self._begun:  # another one ends it, as of a generator that is thrown away
+            task = next(reversed(list(self._begun)), None)
+        begun = self._begun.get(task)
+        if not begun:
+            return
+        held = begun.pop()
+        if not begun:
+            self._begun.pop(task, None)
+        _for_tasks().end(held)
 
 
 def tagged(name, id=0):

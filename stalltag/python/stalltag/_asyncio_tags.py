@@ -26,8 +26,9 @@ _warned = False
 
 
 class _Step(threading.local):
-    """Whether this thread's loop runs a callback with its tags now: false in one that was begun before Handle._run was replaced."""
-    is_switched = False
+    """What this thread's loop runs now with tags: the context, None in a callback that was begun before Handle._run was replaced; and how
+    many tags that has pushed and not popped."""
+    context, pushed = None, 0
 
 
 _step = _Step()
@@ -37,6 +38,18 @@ def _open(context):
     return [held for held in context.get(_held, ()) if held.open]
 
 
+def _push_all(tags):
+    for held in tags:
+        _push(*held.arguments)
+    _step.pushed += len(tags)
+
+
+def _pop_down_to(n):
+    while _step.pushed > n:
+        _pop()
+        _step.pushed -= 1
+
+
 def _take_over(push, pop):
     global _push, _pop
     _push, _pop = push, pop
@@ -44,55 +57,69 @@ def _take_over(push, pop):
 
     def run_with_tags(handle):
         context = handle._context
+        outer = _step.context, _step.pushed  # a loop may be run within a callback of another's
+        _step.context = context
         if _held in context:
-            for held in _open(context):
-                _push(*held.arguments)
-        _step.is_switched = True
+            _push_all(_open(context))
         try:
             return run(handle)
         finally:
-            _step.is_switched = False
-            if _held in context:  # with those that began in this step
-                for _ in _open(context):
-                    _pop()
+            _pop_down_to(outer[1])
+            _step.context = outer[0]
 
     asyncio.events.Handle._run = run_with_tags
 
 
-def _is_switched(loop):
-    """Whether the loop switches tags with its tasks; else a warning says that it does not."""
+def _is_switched():
+    """Whether the loop that runs switches tags with its tasks; else a warning says that it does not."""
     global _warned
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        loop = None  # trio's, say
     if not isinstance(loop, asyncio.BaseEventLoop) and not _warned:
         _warned = True
         warnings.warn("stalltag: %s does not say when it switches tasks, so `async with stalltag.tag()` does nothing in it; asyncio's own "
-                      "loops do" % type(loop).__module__, RuntimeWarning, stacklevel=4)
+                      "loops do" % (type(loop).__module__ if loop else "this event loop"), RuntimeWarning, stacklevel=4)
     return isinstance(loop, asyncio.BaseEventLoop)
+
+
+def _runs_here(tags):
+    """Whether the step that goes on is the one in whose context `tags` were set: an eager task's first step is run within another's."""
+    return _step.context is not None and _step.context.get(_held, ()) is tags
 
 
 async def begin(arguments, push, pop):
     """Begins a tag of the running task; returns what end() takes."""
-    if not _is_switched(asyncio.get_running_loop()):
+    if not _is_switched():
         return None
     if _push is None:
         _take_over(push, pop)
     held = Held(arguments)
-    _held.set(_held.get() + (held,))
-    if _step.is_switched:
-        _push(*arguments)
-    else:
+    tags = _held.get() + (held,)
+    _held.set(tags)
+    if _runs_here(tags):
+        _push_all((held,))
+        return held
+    try:
         await asyncio.sleep(0)  # nothing would pop it at this step's end: it begins with the next
+    except BaseException:
+        end(held)  # cancelled before the block
+        raise
     return held
 
 
 def end(held):
-    """Those that began later, and have not ended, stay."""
-    if held is None:
+    """Those that began later, and have not ended, stay. Called anywhere: what is not of the step that goes on is over with its own."""
+    if held is None or not held.open:
         return
-    before = [each for each in _held.get() if each.open]
+    before = _held.get()
+    here = _runs_here(before) and held in before
+    if here:
+        open_before = [each for each in before if each.open]
+        later = open_before[open_before.index(held) + 1:]
+        _pop_down_to(_step.pushed - len(later) - 1)
     held.open = False
-    later = before[before.index(held) + 1:] if held in before else []
     _held.set(tuple(each for each in before if each is not held))
-    for _ in range(len(later) + (held in before)):
-        _pop()
-    for each in later:
-        _push(*each.arguments)
+    if here:
+        _push_all(later)

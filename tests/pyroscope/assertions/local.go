@@ -22,6 +22,7 @@ var typeIDs = map[string]string{
 	"contentions": "block:contentions:count:contentions:count",
 	"delay":       "block:delay:nanoseconds:contentions:count",
 	"cpu":         "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+	"recovery":    "recovery:recovery:nanoseconds:recovery:nanoseconds",
 }
 
 // frame is one call as a person reads it.

@@ -1,5 +1,6 @@
 """An NVMe controller whose memory is always mapped through bounce buffers (swiotlb=force): eight threads read from it, slowed. The wait of
 each is dma_bounce, whole. Without that hook (--no-cause) it is block_io."""
+KERNEL = "6.1"
 MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
 APPEND = "swiotlb=force"
 GUEST = """

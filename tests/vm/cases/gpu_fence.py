@@ -1,6 +1,7 @@
 """Fences of vgem, a DRM driver without hardware: each of four threads hands a buffer with a fence on it to the CPU (DMA_BUF_IOCTL_SYNC), and
 waits in dma_fence_wait until another thread signals the fence. What they slept in those calls is gpu_fence, and each sample says for which
 fence."""
+KERNEL = "sid"
 GUEST = """
 modprobe vgem
 until_true 20 test -e /dev/dri/card0

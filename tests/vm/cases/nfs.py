@@ -1,6 +1,7 @@
 """A file system of an NFS server, on this machine, to which each packet takes 100 ms; threads wait for it by direct and buffered reads, by
 page faults, by direct writes, writes to a page cache that takes no more, fsync and close. Others meanwhile read a local disk as slow as
 that, by the page cache, too."""
+KERNEL = "6.1"
 SERVER = "127.0.0.1:/"
 GUEST = """
 modprobe -a nfsd nfs sch_netem && modprobe null_blk queue_mode=2 nr_devices=1 irqmode=2 completion_nsec=100000000

@@ -1,6 +1,7 @@
 """Threads that interrupt each other in the tag library's probes: none goes on under another's tag (bpf/uprobe.bpf.h says how one could)."""
 import exact
 
+KERNEL = "sid"
 GUEST = """
 record pushers "$PUSHERS"
 """

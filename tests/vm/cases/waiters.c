@@ -1,5 +1,5 @@
 /*
- * waiters how=read|buffered|mapped|write|append|fsync|close file=FILE [name=NAME] [threads=N] [bytes=N] [seconds=S] [long_ms=N]: threads that
+ * waiters how=read|buffered|mapped|write|append|fsync|close file=FILE [name=NAME] [threads=N] [bytes=N] [seconds=S] [long_ms=N] [errors=end]: threads that
  * wait for a file's device, each under a tag of its own, "NAME/NUMBER" (waiter/NUMBER), and clock themselves.
  *   read      O_DIRECT reads
  *   buffered  reads by the page cache, without readahead, each of bytes that nobody has read before
@@ -9,9 +9,11 @@
  *   fsync     the same, and fsync
  *   close     the file is opened, written to the page cache and closed
  * Prints tag_close()'s line a thread (tests/e2e/attack/attack.h), and for each call that took long_ms (500) or more
- *   {"waiter": NUMBER, "call_begin_ns", "call_ns"}
- * SIGTERM ends it early.
+ *   {"waiter": NUMBER, "call_begin_ns", "call_ns", "error": errno, 0 if it did not fail}
+ * and a line {"waiter": NUMBER, "slept": how often it went to sleep while it held its tag, as the kernel counts}.
+ * SIGTERM ends it early. With errors=end a thread ends at its first call that fails, which is printed however short it was.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -21,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,6 +34,7 @@
 
 struct call {
 	uint64_t begin_ns, ns;
+	int error; /* errno, 0 none */
 };
 
 struct waiter {
@@ -41,11 +45,13 @@ struct waiter {
 	size_t map_bytes;
 	struct call call[CALLS_MAX];
 	size_t n_calls;
+	long slept;
 };
 
 static const char *how;
 static size_t bytes, threads;
 static uint64_t long_ns, until_ns;
+static bool ends_at_error;
 static volatile sig_atomic_t stop;
 
 static void on_term(int number)
@@ -77,7 +83,8 @@ static ssize_t open_and_close(const struct waiter *waiter, const char *buffer)
 	return done;
 }
 
-static void call_once(const struct waiter *waiter, char *buffer, unsigned int round)
+/* Returns the call's errno, 0 if it did not fail. */
+static int call_once(const struct waiter *waiter, char *buffer, unsigned int round)
 {
 	off_t at = (off_t)((round * 64 + (unsigned int)waiter->number) % 1024 * bytes);
 	ssize_t done;
@@ -94,7 +101,17 @@ static void call_once(const struct waiter *waiter, char *buffer, unsigned int ro
 		done = open_and_close(waiter, buffer);
 	else
 		done = append(waiter->fd, buffer);
-	(void)done; /* a device that goes away fails them: that is no fault of the workload's */
+	return done < 0 ? errno
+	                : 0; /* a device that goes away fails them: that is no fault of the workload's */
+}
+
+/* How often the thread has gone to sleep so far. */
+static long sleeps(void)
+{
+	struct rusage usage;
+
+	must(getrusage(RUSAGE_THREAD, &usage) == 0, "getrusage");
+	return usage.ru_nvcsw;
 }
 
 static void *wait_on(void *arg)
@@ -104,14 +121,19 @@ static void *wait_on(void *arg)
 	struct held_tag tag;
 
 	tag_open(&tag, (uint64_t)waiter->number + 1, waiter->name);
+	waiter->slept = -sleeps();
 	for (unsigned int round = 0; !stop && monotonic_ns() < until_ns; round++) {
-		uint64_t begin_ns = monotonic_ns(), ns;
+		uint64_t begin_ns = monotonic_ns();
+		int error = call_once(waiter, buffer, round);
+		uint64_t ns = monotonic_ns() - begin_ns;
+		bool ends = error && ends_at_error;
 
-		call_once(waiter, buffer, round);
-		ns = monotonic_ns() - begin_ns;
-		if (ns >= long_ns && waiter->n_calls < CALLS_MAX)
-			waiter->call[waiter->n_calls++] = (struct call){ begin_ns, ns };
+		if ((ns >= long_ns || ends) && waiter->n_calls < CALLS_MAX)
+			waiter->call[waiter->n_calls++] = (struct call){ begin_ns, ns, error };
+		if (ends)
+			break;
 	}
+	waiter->slept += sleeps();
 	tag_close(&tag);
 	free(buffer);
 	return NULL;
@@ -159,6 +181,7 @@ int main(int argc, char **argv)
 	how = argument_text(argc, argv, "how", "read");
 	bytes = (size_t)argument(argc, argv, "bytes", 4096);
 	long_ns = (uint64_t)argument(argc, argv, "long_ms", 500) * 1000000;
+	ends_at_error = !strcmp(argument_text(argc, argv, "errors", ""), "end");
 	until_ns = monotonic_ns() + (uint64_t)argument(argc, argv, "seconds", 10) * 1000000000;
 	must(sigaction(SIGTERM, &action, NULL) == 0, "sigaction");
 	for (i = 0; i < threads; i++) {
@@ -172,9 +195,12 @@ int main(int argc, char **argv)
 	for (i = 0; i < threads; i++)
 		pthread_join(waiters[i].thread, NULL);
 	for (i = 0; i < threads; i++)
+		printf("{\"waiter\": %zu, \"slept\": %ld}\n", i, waiters[i].slept);
+	for (i = 0; i < threads; i++)
 		for (size_t n = 0; n < waiters[i].n_calls; n++)
 			printf("{\"waiter\": %zu, \"call_begin_ns\": %" PRIu64 ", \"call_ns\": %" PRIu64
-			       "}\n",
-			       i, waiters[i].call[n].begin_ns, waiters[i].call[n].ns);
+			       ", \"error\": %d}\n",
+			       i, waiters[i].call[n].begin_ns, waiters[i].call[n].ns,
+			       waiters[i].call[n].error);
 	return 0;
 }

@@ -75,11 +75,33 @@ static void test_loss_log__a_missing_hook_once(void **state)
 	assert_int_equal(n_said, 1);
 }
 
+static void test_loss_log__hooks_that_miss_for_one_reason_in_a_line(void **state)
+{
+	struct loss_log log = { 0 };
+	struct stamp *stamp = stamp_new();
+
+	(void)state;
+	n_said = 0;
+	assert_int_equal(stamp_add_hook(stamp, "tag_wait", "a", HOOK_MISSING, "not in this kernel"), 0);
+	assert_int_equal(stamp_add_hook(stamp, "gpu_sync", "b", HOOK_UNUSED, "no program with it was seen"),
+	                 0);
+	assert_int_equal(stamp_add_hook(stamp, "dma_map", "c", HOOK_MISSING, "not in this kernel"), 0);
+	assert_int_equal(stamp_add_hook(stamp, "dma_map", "d", HOOK_MISSING, "not in this kernel"), 0);
+	loss_log_take(&log, stamp, take_line);
+	assert_int_equal(n_said, 1);
+	assert_string_equal(
+	        last_said, "not all is seen of tag_wait, dma_map: not in this kernel (see stallprof doctor)");
+	loss_log_take(&log, stamp, take_line);
+	assert_int_equal(n_said, 1);
+	stamp_free(stamp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loss_log__each_kind_once),
 		cmocka_unit_test(test_loss_log__a_missing_hook_once),
+		cmocka_unit_test(test_loss_log__hooks_that_miss_for_one_reason_in_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

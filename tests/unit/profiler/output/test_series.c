@@ -18,15 +18,19 @@ static struct profile *combined(void)
 {
 	const struct profile_value_type types[] = { { "contentions", "count" },
 		                                    { "delay", "nanoseconds" },
-		                                    { "cpu", "nanoseconds" } };
+		                                    { "cpu", "nanoseconds" },
+		                                    { "recovery", "nanoseconds" } };
 	const struct profile_label tags[] = { { .key = "ai_tag", .str = "step" },
 		                              { .key = TAG_HASH_LABEL, .num = 5, .unit = TAG_HASH_UNIT } };
 	const struct profile_label fence[] = { { .key = "ai_tag", .str = "step" },
 		                               { .key = "seqno", .num = 7, .unit = "detail" } };
 	const struct profile_frame wait = { .function = "wait" }, spin = { .function = "spin" };
-	const int64_t waited[] = { 1, 100, 0 }, waited_again[] = { 2, 400, 0 }, spun[] = { 0, 0, 70 };
-	struct profile *p = profile_new(types, 3, types[0], 1, ROOM);
-	int64_t main_binary, a, b;
+	const struct profile_frame reset = { .function = "reset" };
+	const int64_t waited[] = { 1, 100, 0, 0 }, waited_again[] = { 2, 400, 0, 0 },
+	              spun[] = { 0, 0, 70, 0 };
+	const int64_t worked[] = { 0, 0, 0, 9 };
+	struct profile *p = profile_new(types, 4, types[0], 1, ROOM);
+	int64_t main_binary, a, b, c;
 
 	assert_non_null(p);
 	profile_set_time(p, 1000, 10);
@@ -36,6 +40,8 @@ static struct profile *combined(void)
 	assert_int_equal(profile_add_sample(p, &a, 1, waited, tags, 2), 0);
 	assert_int_equal(profile_add_sample(p, &a, 1, waited_again, fence, 2), 0);
 	assert_int_equal(profile_add_sample(p, &b, 1, spun, tags, 2), 0);
+	c = profile_location(p, main_binary, 0x1030, &reset, 1);
+	assert_int_equal(profile_add_sample(p, &c, 1, worked, tags, 2), 0);
 	assert_int_equal(profile_add_note(p, "stallprof.ledger tag=step ns=1"), 0);
 	assert_int_equal(profile_add_comment(p, "somebody's"), 0);
 	return p;
@@ -58,14 +64,17 @@ static void check_only_sample(const struct profile *p, const char *function, siz
 
 static void test_series__each_has_its_types_and_samples(void **state)
 {
-	struct profile *from = combined(), *block, *cpu;
+	struct profile *from = combined(), *block, *cpu, *recovery;
 
 	(void)state;
-	assert_int_equal(series_table_len, 2);
+	assert_int_equal(series_table_len, 3);
 	assert_int_equal(series_extract(from, &series_table[0], 1, ROOM, &block), 0);
 	assert_int_equal(series_extract(from, &series_table[1], 10101010, ROOM, &cpu), 0);
 	check_only_sample(block, "wait", 2, 500);
 	check_only_sample(cpu, "spin", 1, 70);
+	assert_int_equal(series_extract(from, &series_table[2], 1, ROOM, &recovery), 0);
+	check_only_sample(recovery, "reset", 1, 9);
+	profile_free(recovery);
 	assert_string_equal(profile_default_type(block), "delay");
 	assert_string_equal(profile_period_type(cpu).type, "cpu");
 	assert_int_equal(profile_period(cpu), 10101010);

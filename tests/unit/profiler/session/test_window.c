@@ -362,6 +362,51 @@ static void test_window__cpu_inside_stalls(void **state)
 	stamp_free(stamp);
 }
 
+/* Whether one of the samples has the label. */
+static bool has_label(const struct profile *profile, const char *key)
+{
+	struct profile_sample_view view;
+
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++)
+		for (size_t k = 0; k < view.n_labels; k++)
+			if (!strcmp(view.labels[k].key, key))
+				return true;
+	return false;
+}
+
+/* What a kernel thread does to end a reset is in no delay and no row, and bears the tag that waits for that device, if one does. */
+static void test_window__recovery_is_nobodys_time(void **state)
+{
+	for (uint32_t dev = 0; dev < 2; dev++) {
+		struct window *window = window_new(&tables.deps);
+		struct abi_event event = stall(ABI_RECOVERY, ABI_CAUSE_NVME_RESET, 0x100, 100, 100);
+		struct stamp *stamp = stamp_new();
+		struct ledger *ledger = ledger_new(0);
+		struct profile *profile;
+
+		(void)state;
+		event.flags = ABI_KERNEL_THREAD;
+		event.tag = 0;
+		event.dev = dev;
+		memcpy(event.comm, "kworker/0:1", sizeof("kworker/0:1"));
+		add_stall_row(window, ABI_STALL, ABI_CAUSE_NVME_RESET, 2000, 1);
+		assert_int_equal(window_add_event(window, &event), 0);
+		event.weight_ns = event.duration_ns = 50;
+		assert_int_equal(window_add_event(window, &event), 0);
+		profile = finish(window, stamp, ledger);
+		assert_int_equal(sum_of(profile, WINDOW_RECOVERY, ABI_CAUSE_NVME_RESET), 150);
+		assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_NVME_RESET), 2000);
+		assert_int_equal(sum_of(profile, WINDOW_CPU, ABI_CAUSE_NVME_RESET), 0);
+		assert_int_equal(has_label(profile, "holds_up"), dev == 0);
+		assert_true(has_label(profile, "worker"));
+		assert_int_equal(ledger_count(ledger), 1);
+		assert_int_equal(ledger_wall_ns(ledger, NULL), 2000);
+		profile_free(profile);
+		ledger_free(ledger);
+		stamp_free(stamp);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +423,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window__what_was_moved_adds_up, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__cpu_inside_stalls, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window__recovery_is_nobodys_time, open_tables,
+		                                close_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -105,6 +105,16 @@ static void test_top_seen__hooks(void **state)
 	text = text_of(&input, 0, &lines);
 	assert_string_equal(text, "For journal not all was seen: c: not in this kernel.\n");
 	free(text);
+	assert_int_equal(stamp_add_hook(input.stamp, "tag_wait", "e", HOOK_MISSING, "not allowed"), 0);
+	assert_int_equal(stamp_add_hook(input.stamp, "dma_map", "f", HOOK_MISSING, "not in this kernel"), 0);
+	assert_int_equal(stamp_add_hook(input.stamp, "gpu_ring", "g", HOOK_MISSING, "not in this kernel"), 0);
+	text = text_of(&input, 0, &lines);
+	assert_string_equal(
+	        text,
+	        "For journal, dma_map and gpu_ring not all was seen, for want of hooks (stallprof doctor): "
+	        "not in this kernel.\nFor tag_wait not all was seen: e: not allowed.\n");
+	assert_int_equal(lines, 2);
+	free(text);
 	forget(&input);
 }
 

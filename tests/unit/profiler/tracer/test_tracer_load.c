@@ -311,6 +311,8 @@ static void test_tracer_load__optional_fields(void **state)
 		{ "sched_entity", "sched_delayed", drop_field }, /* before 6.12 */
 		{ "cfs_rq", "rq", drop_field },                  /* without CONFIG_FAIR_GROUP_SCHED */
 		{ "cgroup_subsys_id", "io_cgrp_id", drop_enumerator },
+		{ "bpf_func_id", "BPF_FUNC_loop", drop_enumerator }, /* before 5.17 */
+		{ "task_struct", "worker_private", drop_field },     /* likewise */
 	};
 	static const struct optional resized[] = { { "task_struct", "on_cpu", resize_field },
 		                                   { "task_struct", "on_rq", resize_field } };

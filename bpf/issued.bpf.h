@@ -1,0 +1,80 @@
+/* Which requests of a thread are under way: asked of the requests themselves, as hooks on their ends would miss those that are merged, or
+ * that end while another does on the same CPU. */
+#ifndef STALLPROF_ISSUED_BPF_H
+#define STALLPROF_ISSUED_BPF_H
+
+#include "bpf/follow.bpf.h"
+
+struct issued_search {
+	const struct thread *t;
+	u32 dev, cause; /* cause 0: none is under way */
+	struct request *worst;
+};
+
+ALWAYS bool request_in_use(struct request *rq)
+{
+	struct request___before_5_16 *old = (void *)rq;
+
+	if (HAS_FIELD(rq, ref.counter))
+		return BPF_CORE_READ(rq, ref.counter);
+	return BPF_CORE_READ(old, ref.refs.counter);
+}
+
+/* Whether the i-th request is still the thread's, and not over; 1 ends the loop. */
+ALWAYS long issued_look(u32 i, struct issued_search *s)
+{
+	struct request *rq;
+	u64 start_ns, bio;
+	u32 cause;
+
+	if (i >= REQUESTS_KEPT)
+		return 1;
+	rq = (struct request *)s->t->issued[i].request;
+	if (!rq || !request_in_use(rq))
+		return 0;
+	start_ns = BPF_CORE_READ(rq, start_time_ns); /* 0: the queue keeps no statistics */
+	bio = (u64)BPF_CORE_READ(rq, bio);
+	if (!start_ns || !request_same_use(start_ns, bio, s->t->issued[i].ns, s->t->issued[i].bio))
+		return 0;
+	cause = request_cause(rq, request_known(rq));
+	if (cause > s->cause) {
+		s->dev = s->t->issued[i].dev;
+		s->cause = cause;
+		s->worst = rq;
+	}
+	return 0;
+}
+
+LOOP_OF(issued_look, struct issued_search)
+
+struct under_way {
+	u64 worst; /* a request's address */
+	u32 dev, cause;
+};
+
+/* A function of its own, so that the verifier walks through it once: that of Linux 5.15 would not come to an end. */
+__weak __noinline int issued_worst(const struct thread *t, struct under_way *found)
+{
+	struct issued_search s = { .t = t };
+
+	if (!t || !found)
+		return 0;
+	issued_look_loop(REQUESTS_KEPT, &s);
+	found->worst = (u64)s.worst;
+	found->dev = s.dev;
+	found->cause = s.cause;
+	return 0;
+}
+
+/* The worst that has befallen a request of the thread's that is under way, 0 when none is. */
+ALWAYS u32 request_under_way(const struct thread *t, u32 *dev, struct request **worst)
+{
+	struct under_way found = {};
+
+	issued_worst(t, &found);
+	*dev = found.dev;
+	*worst = (struct request *)found.worst;
+	return found.cause;
+}
+
+#endif
