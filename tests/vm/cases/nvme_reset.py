@@ -42,6 +42,8 @@ STATES = {"nvme_reset": {"live", "resetting", "connecting", "deleting"}, "nvme_t
 def labels_fit(stack, cause, queues):
     labels = stack["labels"]
     outside = any(frame["function"].endswith("queue_enter") for frame in stack["frames"])  # the queues are closed: it is on none yet
+    if outside and not labels:
+        return stack["device"] == "nvme0n1"  # behind the reset, while the driver looks at the namespaces
     return (stack["device"] == "nvme0n1" and labels.get("controller_state") in STATES[cause]
             and ("qid" not in labels if outside else 1 <= labels.get("qid", 0) < queues))
 
@@ -90,7 +92,10 @@ def check_worker(case, top):
     # These are some milliseconds of a second of work: 9 of 14 ms were told when the two were compared.
     tap.check(0 < told <= 1.03 * slept, "the reset's worker has samples of its sleeps, and no more than it slept", case.off(told, slept))
     tap.check(0 < told_cpu <= 1.1 * (worked - slept), "and what it does on the CPU", case.off(told_cpu, worked - slept))
-    case.check_frames(stacks, ("nvme_reset_work",))
+    # A retpoline's thunk tells the kernel's unwinder nothing: such a stack is that one frame.
+    whole = [stack for stack in stacks if len(stack["frames"]) > 1 or not stack["frames"][0]["function"].startswith("__x86_indirect_thunk")]
+    tap.check(len(whole) >= 0.9 * len(stacks), "few samples of the worker were met in thunks", f"{len(whole)} of {len(stacks)} were not")
+    case.check_frames(whole, ("nvme_reset_work",))
     lacking = [stack["labels"] for stack in stacks if not stack["labels"].get("worker", "").startswith("kworker/") or not stack["labels"].get("holds_up", "").startswith("waiter")
                or stack["delay_ns"] or stack["cpu_ns"] or stack["device"] != "nvme0n1" or stack["stall"] != "nvme_reset"]
     tap.check(not lacking, "its samples say who it is and whom it holds up, and are no delay", *lacking[:3])
