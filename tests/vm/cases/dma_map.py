@@ -4,7 +4,6 @@ around them, which see the hooks' programs, too. With a threshold that no map re
 import re
 import statistics
 
-KERNEL = "6.12"
 MACHINE = ("-machine q35 -device intel-iommu,intremap=off,caching-mode=on "
            "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0")
 APPEND = "intel_iommu=on iommu.passthrough=0 iommu.strict=1"
