@@ -4,6 +4,8 @@ that clock themselves.
 A case is a file of its own:
   MACHINE        words for QEMU's command line
   APPEND         words for the kernel's
+  TCG            "multi": a thread for each of the guest's CPUs. That is where a device must work beside them; but QEMU then sometimes
+                 executes what the kernel has just patched, and the guest dies
   GUEST          what the guest runs: a shell script that may call the functions of tests/vm/guest.sh
   KERNEL         the kernel that `make test` boots for it, "6.1", "6.12" or "sid"; without it that is left to `make test-vm`, as guests take
                  a minute each
@@ -192,7 +194,7 @@ def boot_once(build, pattern, module, out):
         file.writelines(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
         file.write(f". {HERE}/guest.sh\ndmesg -n 1\n{module.GUEST}\ndmesg >/vm-out/dmesg\n")
     env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", "400"))
-    return subprocess.run([f"{HERE}/boot", "--out", out, "--machine", getattr(module, "MACHINE", ""), "--append", getattr(module, "APPEND", ""),
+    return subprocess.run([f"{HERE}/boot", "--out", out, "--machine", getattr(module, "MACHINE", ""), "--tcg", getattr(module, "TCG", "single"), "--append", getattr(module, "APPEND", ""),
                            "--memory", "1536", pattern, "--", "sh /vm-out/script"], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
 
 

@@ -1,5 +1,6 @@
 """QEMU's virtio GPU: three threads hand it buffers of 32 MiB faster than it copies them, and wait until its control queue has room
 (gpu_ring); a fourth makes a small buffer behind those, and waits until the device has it (a fence on that queue: gpu_fence)."""
+TCG = "multi"
 MACHINE = "-device virtio-gpu-pci"
 GUEST = """
 modprobe virtio_gpu
@@ -15,6 +16,7 @@ LABELS = {"gpu_ring": {"driver": "virtio_gpu"}, "gpu_fence": {"driver": "virtio_
 def check_cause(case, top, calls, cause):
     told = case.ns(top, None, cause)
     truth = sum(call["slept_ns"] for call in calls if f"gpu_{call['what']}" == cause)
+    case.tap.check(truth > 1e8, f"premise: threads waited for {cause}", f"{truth / 1e9:.6f} s")
     case.tap.check(case.near(told, truth), f"{cause} is what the threads slept in those calls", case.off(told, truth), *case.report(top, None))
     stacks = [stack for stack in top["stacks"] if stack["stall"] == cause and stack["delay_ns"]]
     case.check_frames(stacks, FRAMES[cause])
