@@ -4,7 +4,7 @@ import re
 
 KERNEL = "6.12"
 MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
-RESETS = 3
+RESETS = 2
 CPU_PERIOD_NS = 10101010  # 99 times a second
 GUEST = """
 modprobe nvme_core io_timeout=1 admin_timeout=5 && modprobe nvme

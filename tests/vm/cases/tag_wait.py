@@ -6,7 +6,6 @@ The kernel's own trace tells when each call got its request (block_getrq): the t
 (run_delay, which is the ledger's clock, too), of one thread up to 10 % of all."""
 import re
 
-KERNEL = "sid"
 RUNS = {"hardware": ("none", 8), "scheduler": ("mq-deadline", 16)}
 DEPTH = {"hardware": 2, "scheduler": 4}
 GUEST = """
