@@ -238,6 +238,15 @@ ALWAYS s64 queue_owed(u64 waited, u64 charged)
 	return owed < HOOK_LATE_NS && owed > -WAKEUP_LATE_NS ? owed : 0;
 }
 
+/* The scheduler's count of the run queue, no more than lies between the wake and the switch-in, where the former was seen: Linux 6.12
+ * counts some sleeps, too, seconds at a time, when a thread that it has put off dequeuing is moved to another CPU. */
+ALWAYS u64 queue_after_wake(const struct thread *t, u64 waited, u64 begin, u64 in)
+{
+	if (t->wake_ns == WOKEN || t->wake_ns <= begin)
+		return waited;
+	return at_most(waited, since(in, t->wake_ns) + HOOK_LATE_NS);
+}
+
 /* Ends the cycle of a thread that is switched out; the word has been changed already, from `word`. */
 ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
@@ -254,6 +263,7 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 	waited = (s64)waited > -t->queue_owed ? waited + t->queue_owed : 0;
 	queue = length - oncpu;
 	if (cycle_slept(t, begin)) {
+		waited = queue_after_wake(t, waited, begin, in);
 		queue = at_most(waited, queue);
 		asleep = cycle_asleep(length - oncpu - queue, since(in - begin, queue));
 	}
