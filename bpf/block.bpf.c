@@ -99,8 +99,8 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	if (!mark)
 		return 0;
 	mark->dev = request_dev(rq);
-	mark->cause = request_cause(rq, info);
 	mark->reset_end_ns = queue_reset_end(rq->q);
+	mark->cause = request_cause(rq, info, mark->reset_end_ns);
 	mark->state = info ? info->state : 0;
 	mark->freed = cause_of_freed(rq, mark->cause);
 	mark->since_ns = bpf_ktime_get_ns();

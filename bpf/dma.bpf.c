@@ -222,123 +222,38 @@ ALWAYS void mapping_ends(void *ctx, struct device *device)
 		if (rq)
 			mapped_befalls(rq, t, ABI_CAUSE_DMA_MAP);
 		if (t && oncpu)
-			mapping_was_slow(ctx, current, t, rq ? request_disk(rq) : 0, oncpu);
+			mapping_was_slow(ctx, current, t, rq ? disk_dev_at(BPF_CORE_READ(rq, q, disk)) : 0,
+			                 oncpu);
 	} else if (t && RARELY(t->mapping.sampled)) {
 		mapping_was_sampled(ctx, current, t);
 	}
 }
 
+/* Two programs on a mapping function: on_NAME_begins where it is called, on_NAME_ends where it returns. */
+#define ON_MAPPING(name, function)                                                                           \
+	SEC("fentry/" #function)                                                                             \
+	int BPF_PROG(on_##name##_begins)                                                                     \
+	{                                                                                                    \
+		mapping_begins((u64)ctx);                                                                    \
+		return 0;                                                                                    \
+	}                                                                                                    \
+	SEC("fexit/" #function)                                                                              \
+	int BPF_PROG(on_##name##_ends, struct device *device)                                                \
+	{                                                                                                    \
+		mapping_ends(ctx, device);                                                                   \
+		return 0;                                                                                    \
+	}
+
 /* Since 6.18, where the next two call it. */
-SEC("fentry/dma_map_phys")
-int BPF_PROG(on_phys_begins)
-{
-	mapping_begins((u64)ctx);
-	return 0;
-}
-
-SEC("fexit/dma_map_phys")
-int BPF_PROG(on_phys_ends, struct device *device)
-{
-	mapping_ends(ctx, device);
-	return 0;
-}
-
-SEC("fentry/dma_map_page_attrs")
-int BPF_PROG(on_page_begins)
-{
-	mapping_begins((u64)ctx);
-	return 0;
-}
-
-SEC("fexit/dma_map_page_attrs")
-int BPF_PROG(on_page_ends, struct device *device)
-{
-	mapping_ends(ctx, device);
-	return 0;
-}
-
-SEC("fentry/dma_map_resource")
-int BPF_PROG(on_resource_begins)
-{
-	mapping_begins((u64)ctx);
-	return 0;
-}
-
-SEC("fexit/dma_map_resource")
-int BPF_PROG(on_resource_ends, struct device *device)
-{
-	mapping_ends(ctx, device);
-	return 0;
-}
+ON_MAPPING(phys, dma_map_phys)
+ON_MAPPING(page, dma_map_page_attrs)
+ON_MAPPING(resource, dma_map_resource)
 
 /* dma_map_sg_attrs() and dma_map_sgtable() do no more than to call it. */
-SEC("fentry/__dma_map_sg_attrs")
-int BPF_PROG(on_sg_begins)
-{
-	mapping_begins((u64)ctx);
-	return 0;
-}
-
-SEC("fexit/__dma_map_sg_attrs")
-int BPF_PROG(on_sg_ends, struct device *device)
-{
-	mapping_ends(ctx, device);
-	return 0;
-}
-
-SEC("fentry/dma_alloc_attrs")
-int BPF_PROG(on_alloc_begins)
-{
-	mapping_begins((u64)ctx);
-	return 0;
-}
-
-SEC("fexit/dma_alloc_attrs")
-int BPF_PROG(on_alloc_ends, struct device *device)
-{
-	mapping_ends(ctx, device);
-	return 0;
-}
+ON_MAPPING(sg, __dma_map_sg_attrs)
+ON_MAPPING(alloc, dma_alloc_attrs)
 
 /* Since 6.16, what has an IOMMU is mapped in steps: an address is found, what is at it is linked in, the IOMMU told. */
-SEC("fentry/dma_iova_try_alloc")
-int BPF_PROG(on_iova_begins)
-{
-	mapping_begins((u64)ctx);
-	return 0;
-}
-
-SEC("fexit/dma_iova_try_alloc")
-int BPF_PROG(on_iova_ends, struct device *device)
-{
-	mapping_ends(ctx, device);
-	return 0;
-}
-
-SEC("fentry/dma_iova_link")
-int BPF_PROG(on_link_begins)
-{
-	mapping_begins((u64)ctx);
-	return 0;
-}
-
-SEC("fexit/dma_iova_link")
-int BPF_PROG(on_link_ends, struct device *device)
-{
-	mapping_ends(ctx, device);
-	return 0;
-}
-
-SEC("fentry/dma_iova_sync")
-int BPF_PROG(on_sync_begins)
-{
-	mapping_begins((u64)ctx);
-	return 0;
-}
-
-SEC("fexit/dma_iova_sync")
-int BPF_PROG(on_sync_ends, struct device *device)
-{
-	mapping_ends(ctx, device);
-	return 0;
-}
+ON_MAPPING(iova, dma_iova_try_alloc)
+ON_MAPPING(link, dma_iova_link)
+ON_MAPPING(sync, dma_iova_sync)

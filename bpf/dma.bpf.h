@@ -96,13 +96,6 @@ ALWAYS struct request *request_mapped(struct device *device)
 	return disk && (here->begins || disk_hangs_on(disk, device)) ? rq : NULL;
 }
 
-ALWAYS u32 request_disk(struct request *rq)
-{
-	struct gendisk *disk = BPF_CORE_READ(rq, q, disk);
-
-	return disk ? BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor) : 0;
-}
-
 /* The current task's storage, if it is a thread that holds a tag, and no interrupt is served on top of it. */
 ALWAYS struct thread *thread_that_maps(struct task_struct *current, u32 depth)
 {

@@ -200,21 +200,27 @@ ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *
 	return mark->depth == interrupt_depth(current) ? mark : NULL;
 }
 
+/* The number of a disk that is known by its address alone; 0: there is none. As disk_dev(), which is faster. */
+ALWAYS u32 disk_dev_at(struct gendisk *disk)
+{
+	struct nvme_ns *ns = BPF_CORE_READ(disk, private_data);
+	struct gendisk *whole = NULL;
+
+	if (BPF_CORE_READ(disk, flags) & DISK_HIDDEN && HAS_FIELD(ns, head))
+		whole = BPF_CORE_READ(ns, head, disk);
+	if (whole)
+		disk = whole;
+	return BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+}
+
 /* The whole disk's number, as the kernel keeps it. Of NVMe's disks with several paths, whose requests are for one of these, the
  * disk's. */
 ALWAYS u32 disk_dev(struct gendisk *disk)
 {
-	struct gendisk *whole;
-	struct nvme_ns *ns;
-
 	if (!disk)
 		return 0;
-	ns = disk->private_data;
-	if (RARELY(disk->flags & DISK_HIDDEN) && HAS_FIELD(ns, head)) {
-		whole = BPF_CORE_READ(ns, head, disk);
-		if (whole)
-			return BPF_CORE_READ(whole, major) << 20 | BPF_CORE_READ(whole, first_minor);
-	}
+	if (RARELY(disk->flags & DISK_HIDDEN))
+		return disk_dev_at(disk);
 	return disk->major << 20 | disk->first_minor;
 }
 
@@ -311,19 +317,13 @@ ALWAYS u64 queue_reset_end(struct request_queue *q)
 	return controller_recovers(ctrl) ? RESET_GOES_ON : 0;
 }
 
-/* Whether the request was under way while its controller was being reset. */
-ALWAYS bool request_was_reset(struct request *rq)
-{
-	return any_resets && BPF_CORE_READ(rq, start_time_ns) < queue_reset_end(BPF_CORE_READ(rq, q));
-}
-
-/* The worst that has befallen a request by now. */
-ALWAYS u32 request_cause(struct request *rq, const struct request_info *known)
+/* The worst that has befallen a request by now. `reset_end_ns`: queue_reset_end() of its queue. */
+ALWAYS u32 request_cause(struct request *rq, const struct request_info *known, u64 reset_end_ns)
 {
 	if (RARELY(request_was_faulted(rq)))
 		return ABI_CAUSE_IOMMU_FAULT;
-	if (request_was_reset(rq))
-		return ABI_CAUSE_NVME_RESET;
+	if (RARELY(reset_end_ns) && BPF_CORE_READ(rq, start_time_ns) < reset_end_ns)
+		return ABI_CAUSE_NVME_RESET; /* it was under way meanwhile */
 	return known && known->cause ? known->cause : ABI_CAUSE_BLOCK_IO;
 }
 

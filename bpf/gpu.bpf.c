@@ -76,77 +76,43 @@ int on_fence_names(struct trace_event_raw_dma_fence *record)
 }
 
 /* `driver`: enum abi_gpu_driver, 0: it may be any. */
-ALWAYS int ring_begin(const void *ctx, u32 driver)
+ALWAYS void ring_begin(const void *ctx, u32 driver)
 {
 	struct thread *t = thread_tagged();
 
 	if (!t)
-		return 0;
+		return;
 	scope_enter(t, ctx, ABI_CAUSE_GPU_RING, 0);
 	t->detail.cause = ABI_CAUSE_GPU_RING;
 	t->detail.known = 0;
 	if (driver)
 		detail_number(&t->detail, ABI_GPU_DRIVER, driver);
-	return 0;
 }
 
-ALWAYS int ring_end(void)
+ALWAYS void ring_end(void)
 {
 	scope_end(ABI_CAUSE_GPU_RING);
-	return 0;
 }
 
-ALWAYS int fence_begin(const void *ctx)
+ALWAYS void fence_begin(const void *ctx)
 {
 	scope_begin(ctx, ABI_CAUSE_GPU_FENCE, 0);
-	return 0;
 }
 
-ALWAYS int fence_end(void)
+ALWAYS void fence_end(void)
 {
 	scope_end(ABI_CAUSE_GPU_FENCE);
-	return 0;
 }
 
 /* --- waits for fences that have no tracepoint of their own ------------------------------------------------------------ */
 
 /* The first of several. */
-SEC("fentry/dma_fence_wait_any_timeout")
-int BPF_PROG(on_fence_any)
-{
-	return fence_begin(ctx);
-}
-
-SEC("fexit/dma_fence_wait_any_timeout")
-int BPF_PROG(on_fence_any_end)
-{
-	return fence_end();
-}
+ON_CALL(fence_any, dma_fence_wait_any_timeout, fence_begin(ctx), fence_end())
 
 /* Vulkan's waits. */
-SEC("fentry/drm_syncobj_wait_ioctl")
-int BPF_PROG(on_syncobj_wait)
-{
-	return fence_begin(ctx);
-}
+ON_CALL(syncobj_wait, drm_syncobj_wait_ioctl, fence_begin(ctx), fence_end())
 
-SEC("fexit/drm_syncobj_wait_ioctl")
-int BPF_PROG(on_syncobj_waited)
-{
-	return fence_end();
-}
-
-SEC("fentry/drm_syncobj_timeline_wait_ioctl")
-int BPF_PROG(on_syncobj_timeline_wait)
-{
-	return fence_begin(ctx);
-}
-
-SEC("fexit/drm_syncobj_timeline_wait_ioctl")
-int BPF_PROG(on_syncobj_timeline_waited)
-{
-	return fence_end();
-}
+ON_CALL(syncobj_timeline_wait, drm_syncobj_timeline_wait_ioctl, fence_begin(ctx), fence_end())
 
 /* i915 waits for its own requests without asking the fence. */
 SEC("tp_btf/i915_request_wait_begin")
@@ -170,144 +136,34 @@ int BPF_PROG(on_i915_waited)
 }
 
 /* Long-running jobs signal a word of memory. */
-SEC("fentry/xe_wait_user_fence_ioctl")
-int BPF_PROG(on_xe_wait)
-{
-	return fence_begin(ctx);
-}
-
-SEC("fexit/xe_wait_user_fence_ioctl")
-int BPF_PROG(on_xe_waited)
-{
-	return fence_end();
-}
+ON_CALL(xe_wait, xe_wait_user_fence_ioctl, fence_begin(ctx), fence_end())
 
 /* ROCm's signals. */
-SEC("fentry/kfd_wait_on_events")
-int BPF_PROG(on_kfd_wait)
-{
-	return fence_begin(ctx);
-}
-
-SEC("fexit/kfd_wait_on_events")
-int BPF_PROG(on_kfd_waited)
-{
-	return fence_end();
-}
+ON_CALL(kfd_wait, kfd_wait_on_events, fence_begin(ctx), fence_end())
 
 /* --- room, or one's turn ------------------------------------------------------------------------------------------------ */
 
 /* A queue's end: its jobs wait behind those of others. */
-SEC("fentry/drm_sched_entity_flush")
-int BPF_PROG(on_sched_flush)
-{
-	return ring_begin(ctx, 0);
-}
+ON_CALL(sched_flush, drm_sched_entity_flush, ring_begin(ctx, 0), ring_end())
 
-SEC("fexit/drm_sched_entity_flush")
-int BPF_PROG(on_sched_flushed)
-{
-	return ring_end();
-}
-
-SEC("fentry/virtio_gpu_queue_fenced_ctrl_buffer")
-int BPF_PROG(on_virtio_queue)
-{
-	return ring_begin(ctx, ABI_GPU_VIRTIO);
-}
-
-SEC("fexit/virtio_gpu_queue_fenced_ctrl_buffer")
-int BPF_PROG(on_virtio_queued)
-{
-	return ring_end();
-}
+ON_CALL(virtio_queue, virtio_gpu_queue_fenced_ctrl_buffer, ring_begin(ctx, ABI_GPU_VIRTIO), ring_end())
 
 /* i915's rings. */
-SEC("fentry/wait_for_space")
-int BPF_PROG(on_i915_ring)
-{
-	return ring_begin(ctx, ABI_GPU_I915);
-}
-
-SEC("fexit/wait_for_space")
-int BPF_PROG(on_i915_ring_end)
-{
-	return ring_end();
-}
+ON_CALL(i915_ring, wait_for_space, ring_begin(ctx, ABI_GPU_I915), ring_end())
 
 /* xe's work queue to the GPU's firmware. */
-SEC("fentry/wq_wait_for_space")
-int BPF_PROG(on_xe_queue)
-{
-	return ring_begin(ctx, ABI_GPU_XE);
-}
-
-SEC("fexit/wq_wait_for_space")
-int BPF_PROG(on_xe_queue_end)
-{
-	return ring_end();
-}
+ON_CALL(xe_queue, wq_wait_for_space, ring_begin(ctx, ABI_GPU_XE), ring_end())
 
 /* … and its messages. */
-SEC("fentry/xe_guc_ct_send")
-int BPF_PROG(on_xe_send)
-{
-	return ring_begin(ctx, ABI_GPU_XE);
-}
+ON_CALL(xe_send, xe_guc_ct_send, ring_begin(ctx, ABI_GPU_XE), ring_end())
 
-SEC("fexit/xe_guc_ct_send")
-int BPF_PROG(on_xe_sent)
-{
-	return ring_end();
-}
-
-SEC("fentry/nouveau_dma_wait")
-int BPF_PROG(on_nouveau_ring)
-{
-	return ring_begin(ctx, ABI_GPU_NOUVEAU);
-}
-
-SEC("fexit/nouveau_dma_wait")
-int BPF_PROG(on_nouveau_ring_end)
-{
-	return ring_end();
-}
+ON_CALL(nouveau_ring, nouveau_dma_wait, ring_begin(ctx, ABI_GPU_NOUVEAU), ring_end())
 
 /* amdgpu: a context's own jobs, as many as it may have at once; … */
-SEC("fentry/amdgpu_ctx_wait_prev_fence")
-int BPF_PROG(on_amdgpu_slot)
-{
-	return ring_begin(ctx, ABI_GPU_AMDGPU);
-}
-
-SEC("fexit/amdgpu_ctx_wait_prev_fence")
-int BPF_PROG(on_amdgpu_slot_end)
-{
-	return ring_end();
-}
+ON_CALL(amdgpu_slot, amdgpu_ctx_wait_prev_fence, ring_begin(ctx, ABI_GPU_AMDGPU), ring_end())
 
 /* … room in a ring; … */
-SEC("fentry/amdgpu_ring_alloc")
-int BPF_PROG(on_amdgpu_ring)
-{
-	return ring_begin(ctx, ABI_GPU_AMDGPU);
-}
-
-SEC("fexit/amdgpu_ring_alloc")
-int BPF_PROG(on_amdgpu_ring_end)
-{
-	return ring_end();
-}
+ON_CALL(amdgpu_ring, amdgpu_ring_alloc, ring_begin(ctx, ABI_GPU_AMDGPU), ring_end())
 
 /* … and a ring's progress, looked at in a loop: that is on the CPU. */
-SEC("fentry/amdgpu_fence_wait_polling")
-int BPF_PROG(on_amdgpu_poll)
-{
-	return ring_begin(ctx, ABI_GPU_AMDGPU);
-}
-
-SEC("fexit/amdgpu_fence_wait_polling")
-int BPF_PROG(on_amdgpu_poll_end)
-{
-	return ring_end();
-}
+ON_CALL(amdgpu_poll, amdgpu_fence_wait_polling, ring_begin(ctx, ABI_GPU_AMDGPU), ring_end())

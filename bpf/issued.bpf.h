@@ -36,7 +36,7 @@ ALWAYS long issued_look(u32 i, struct issued_search *s)
 	bio = (u64)BPF_CORE_READ(rq, bio);
 	if (!start_ns || !request_same_use(start_ns, bio, s->t->issued[i].ns, s->t->issued[i].bio))
 		return 0;
-	cause = request_cause(rq, request_known(rq));
+	cause = request_cause(rq, request_known(rq), queue_reset_end(BPF_CORE_READ(rq, q)));
 	if (cause > s->cause) {
 		s->dev = s->t->issued[i].dev;
 		s->cause = cause;

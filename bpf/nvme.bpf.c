@@ -1,6 +1,4 @@
 /* NVMe's side: commands that time out or are aborted, and controllers that are being reset. */
-#include "bpf/thread.bpf.h"
-#include "bpf/follow.bpf.h"
 #include "bpf/nvme.bpf.h"
 #include "bpf/wait.bpf.h"
 
@@ -99,7 +97,6 @@ SEC("fentry/nvme_dev_disable")
 int BPF_PROG(on_nvme_disable, struct nvme_dev *dev)
 {
 	struct nvme_ctrl *ctrl = (void *)dev + bpf_core_field_offset(struct nvme_dev, ctrl);
-
 	u32 state = state_told(BPF_CORE_READ(ctrl, state));
 
 	reset_note(ctrl, RESET_GOES_ON, state);
@@ -125,8 +122,7 @@ int BPF_PROG(on_head_submitted, struct bio *bio)
 	struct gendisk *disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
 
 	if (disk && !(BPF_CORE_READ(disk, flags) & DISK_HIDDEN))
-		hint_next_sleep(ABI_CAUSE_NVME_RESET,
-		                BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor), false);
+		hint_next_sleep(ABI_CAUSE_NVME_RESET, disk_dev_at(disk), false);
 	return 0;
 }
 

@@ -168,4 +168,19 @@ ALWAYS bool mapping_goes_on(const struct thread *t)
 	return RARELY(t->mapping.frame) && t->mapping.generation == hot_generation;
 }
 
+/* Two programs on a function: on_NAME_begins where it is called, on_NAME_ends where it returns. Both may use `ctx`. */
+#define ON_CALL(name, function, begins, ends)                                                                \
+	SEC("fentry/" #function)                                                                             \
+	int BPF_PROG(on_##name##_begins)                                                                     \
+	{                                                                                                    \
+		begins;                                                                                      \
+		return 0;                                                                                    \
+	}                                                                                                    \
+	SEC("fexit/" #function)                                                                              \
+	int BPF_PROG(on_##name##_ends)                                                                       \
+	{                                                                                                    \
+		ends;                                                                                        \
+		return 0;                                                                                    \
+	}
+
 #endif
