@@ -238,8 +238,8 @@ ALWAYS s64 queue_owed(u64 waited, u64 charged)
 	return owed < HOOK_LATE_NS && owed > -WAKEUP_LATE_NS ? owed : 0;
 }
 
-/* The scheduler's count of the run queue, no more than lies between the wake and the switch-in, where the former was seen: Linux 6.12
- * counts some sleeps, too, seconds at a time, when a thread that it has put off dequeuing is moved to another CPU. */
+/* The scheduler's count of the run queue, no more than lies between the wake and the switch-in, where the former was seen: since
+ * 6.12 Linux counts some sleeps, too, seconds at a time, when a thread that it has put off dequeuing is moved to another CPU. */
 ALWAYS u64 queue_after_wake(const struct thread *t, u64 waited, u64 begin, u64 in)
 {
 	if (t->wake_ns == WOKEN || t->wake_ns <= begin)

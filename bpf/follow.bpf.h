@@ -343,6 +343,23 @@ ALWAYS bool last_was_reset(const struct thread *t, u64 since_ns)
 	return any_resets && rq && queue_reset_end(BPF_CORE_READ(rq, q)) > since_ns;
 }
 
+/* What blk-throttle let go of the task's cgroup since the thread fell asleep, NULL: nothing. */
+ALWAYS struct held_back *held_back_of(struct task_struct *task, const struct thread *t)
+{
+	struct css_set *set = BPF_CORE_READ(task, cgroups);
+	struct cgroup_subsys_state *css = NULL;
+	struct held_back *held;
+	u64 key;
+
+	if (!set || !bpf_core_enum_value_exists(enum cgroup_subsys_id, io_cgrp_id))
+		return NULL;
+	bpf_core_read(&css, sizeof(css),
+	              &set->subsys[bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id)]);
+	key = (u64)css;
+	held = bpf_map_lookup_elem(&held_back, &key);
+	return held && held->ns > t->sleep_ns ? held : NULL;
+}
+
 /* What the running context stands for: the request that this CPU completes, or what its thread carries. NULL when
  * nothing. */
 ALWAYS struct carried *followed_here(struct task_struct *current, u64 *now)

@@ -73,23 +73,6 @@ ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now
 		adopt_new(task, process, now);
 }
 
-/* What blk-throttle let go of the task's cgroup since the thread fell asleep, NULL: nothing. */
-ALWAYS struct held_back *held_back_of(struct task_struct *task, struct thread *t)
-{
-	struct css_set *set = BPF_CORE_READ(task, cgroups);
-	struct cgroup_subsys_state *css = NULL;
-	struct held_back *held;
-	u64 key;
-
-	if (!set || !bpf_core_enum_value_exists(enum cgroup_subsys_id, io_cgrp_id))
-		return NULL;
-	bpf_core_read(&css, sizeof(css),
-	              &set->subsys[bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id)]);
-	key = (u64)css;
-	held = bpf_map_lookup_elem(&held_back, &key);
-	return held && held->ns > t->sleep_ns ? held : NULL;
-}
-
 /* What a sleep that has not ended yet seems to be; `rq`: what request it is for, if it is for one. */
 ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t, struct request **rq, u64 now)
 {

@@ -245,10 +245,18 @@ NOW_AND_THEN void wait_take_early(struct task_struct *task, struct thread *t, u6
 	t->wake_ns = now + 1;
 }
 
-/* The sleep has ended, and no wake was seen: still the kernel may have said what it was. */
+/* The sleep has ended, and no wake was seen: still the kernel may have said what it was, or let go of a request of the thread's
+ * cgroup meanwhile. */
 NOW_AND_THEN void wait_end_unseen(struct task_struct *task, struct thread *t)
 {
+	struct held_back *held = t->hint || waits_for_own_request(t) ? NULL : held_back_of(task, t);
+
 	COUNT(wakes_unseen);
+	if (held) {
+		t->hint = ABI_CAUSE_THROTTLE;
+		t->hint_dev = held->dev;
+		t->hint_timed = 0;
+	}
 	wait_decide(task, t, NULL);
 	t->hint = 0;
 }

@@ -7,7 +7,7 @@ For each tag of the workload:
   wall     the ledger's rows sum to the tag's wall time within 0.1 %
   stalled  the stall rows sum to the stalled time within 1 %, counted from the bracket of two sums by the same kernel clocks: over
            the calls, where each read of the clocks adds its own error, and over the whole tag (all that was slept), where two do;
-           less what was stolen from the CPUs meanwhile
+           less what was stolen from the CPUs meanwhile, and more by what the kernel may have counted wrongly as run queue (moved_queue_ns)
   on-CPU   the oncpu row is the CPU clock within 1 %
   profile  delay of the stacks, by cause and device, equals the ledger's rows to the nanosecond
 A profiler sees a tag change inside push or pop, so the right wall and CPU times lie anywhere between what was clocked outside
@@ -27,11 +27,12 @@ import tap as tap_module
 TICK_NS = 10000000
 WALL_PART, STALL_PART, CPU_PART, FLOOR = 0.001, 0.01, 0.01, 0.0001
 
-Books = collections.namedtuple("Books", "wall wall_outer cpu cpu_outer runqueue stalled asleep")
+Books = collections.namedtuple("Books", "wall wall_outer cpu cpu_outer runqueue stalled asleep moved_queue")
 
 
 def whole_books(tag):
-    return Books(*(tag[key] for key in ("wall_ns", "wall_outer_ns", "cpu_ns", "cpu_outer_ns", "runqueue_ns", "stalled_ns", "asleep_ns")))
+    return Books(*(tag[key] for key in ("wall_ns", "wall_outer_ns", "cpu_ns", "cpu_outer_ns", "runqueue_ns", "stalled_ns", "asleep_ns",
+                                     "moved_queue_ns")))
 
 
 def books_at(trace, at_ns):
@@ -52,7 +53,7 @@ def part_books(tag, first_ns, last_ns):
     wall, cpu, runqueue, stalled = (b - a for a, b in zip(begin, end))
     share = wall / tag["wall_ns"] if tag["wall_ns"] else 0
     return Books(wall, wall + share * (tag["wall_outer_ns"] - tag["wall_ns"]), cpu,
-                 cpu + share * (tag["cpu_outer_ns"] - tag["cpu_ns"]), runqueue, stalled, wall - cpu - runqueue)
+                 cpu + share * (tag["cpu_outer_ns"] - tag["cpu_ns"]), runqueue, stalled, wall - cpu - runqueue, tag["moved_queue_ns"])
 
 
 def window_of(truth, top):
@@ -95,12 +96,13 @@ def compare_tag(tap, where, tag, books, rows, stolen):
     name = f"{where}: {tag['tag']}"
     figures = (f"{tag['tag']}: ledger " + ", ".join(f"{key[0]} {ns / 1e9:.6f}" for key, ns in sorted(states.items())) +
                f" s; workload wall {books.wall / 1e9:.6f}, cpu {books.cpu / 1e9:.6f}, runqueue {books.runqueue / 1e9:.6f}, "
-               f"stalled {books.stalled / 1e9:.6f}, asleep {books.asleep / 1e9:.6f}, stolen of all {stolen / 1e9:.2f} s")
+               f"stalled {books.stalled / 1e9:.6f}, asleep {books.asleep / 1e9:.6f}, "
+               f"asleep or queued {books.moved_queue / 1e9:.6f}, stolen of all {stolen / 1e9:.2f} s")
     wall_off = off_by(wall, books.wall, books.wall_outer)
     tap.check(abs(wall_off) <= WALL_PART * books.wall, f"{name}: the rows sum to the wall time within 0.1 %",
               f"off by {percent(wall_off, books.wall)}", figures)
     low, high = sorted((books.stalled, books.asleep))
-    stall_off = off_by(stalled, low - stolen, high)
+    stall_off = off_by(stalled, low - stolen, high + books.moved_queue)
     # A wait that goes on when the recording ends is not known to be a stall yet, and told as such.
     undecided = sum(row["ns"] for row in rows if row["cause"] == "undecided")
     stall_off = min(0, stall_off + undecided) if stall_off < 0 else stall_off

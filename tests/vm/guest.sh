@@ -57,3 +57,19 @@ record_windows()
 	echo $? >/vm-out/"$name".code
 	"$STALLPROF" top /vm-out/"$name".windows/*.pb.gz -n 0 --json >/vm-out/"$name".top.json
 }
+
+# nvme_over_tcp DEVICE: offers it as the subsystem "stall" on port 4420 of loopback. The modules are loaded.
+nvme_over_tcp()
+{
+	mount -t configfs configfs /sys/kernel/config
+	nvmet=/sys/kernel/config/nvmet
+	mkdir -p $nvmet/subsystems/stall/namespaces/1 $nvmet/ports/1
+	echo 1 >$nvmet/subsystems/stall/attr_allow_any_host
+	echo -n "$1" >$nvmet/subsystems/stall/namespaces/1/device_path
+	echo 1 >$nvmet/subsystems/stall/namespaces/1/enable
+	echo tcp >$nvmet/ports/1/addr_trtype
+	echo ipv4 >$nvmet/ports/1/addr_adrfam
+	echo 127.0.0.1 >$nvmet/ports/1/addr_traddr
+	echo 4420 >$nvmet/ports/1/addr_trsvcid
+	ln -s $nvmet/subsystems/stall $nvmet/ports/1/subsystems/stall
+}

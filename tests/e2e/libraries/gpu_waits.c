@@ -6,6 +6,7 @@
  *   spin     cuEventSynchronize
  *   jump     leaves cuCtxSynchronize by longjmp, and sleeps outside of the library, in frames below where it was and above
  *   exit     a thread ends in cuCtxSynchronize; afterwards the first thread sleeps outside of the library
+ *   cost     waits for nothing: prints what a call of a hooked function takes, and of one that is not, {"hooked_ns", "bare_ns"}
  * Loads the library when it has slept for before_ms. delete=1 removes its file then, and replace=1 puts an empty one in its
  * place. Prints tag_close()'s line, and call_clock_close()'s
  * for the calls and for the sleeps outside of the library.
@@ -15,6 +16,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +27,7 @@
 #define LEVELS    5
 #define NOT_TAKEN __attribute__((noinline, noclone))
 
-static int (*call)(long);
+static int (*call)(long), (*hooked)(long), (*bare)(long);
 static int (*call_and_leave)(void (*leave)(void));
 static struct call_clock inside, outside;
 static jmp_buf jump;
@@ -77,6 +79,21 @@ NOT_TAKEN static void jump_once(void)
 		call_and_leave(leave_by_jump);
 }
 
+static void *exit_at_once(void *arg)
+{
+	(void)arg;
+	pthread_exit(NULL);
+}
+
+/* The first pthread_exit() loads libgcc, and may wait for the disk that it lies on. */
+static void load_libgcc(void)
+{
+	pthread_t thread;
+
+	must(pthread_create(&thread, NULL, exit_at_once, NULL) == 0, "thread");
+	pthread_join(thread, NULL);
+}
+
 static void *exit_inside(void *arg)
 {
 	struct held_tag tag;
@@ -104,6 +121,27 @@ static void one_round(const char *how, long ms)
 	}
 }
 
+/* CPU time of a call that does nothing, the least of some batches. */
+static double cost_ns(int (*function)(long))
+{
+	const int batches = 20, calls = 5000;
+	uint64_t least = UINT64_MAX, before, took;
+
+	for (int batch = 0; batch < batches; batch++) {
+		before = thread_cpu_ns();
+		for (int i = 0; i < calls; i++)
+			function(i);
+		took = thread_cpu_ns() - before;
+		least = took < least ? took : least;
+	}
+	return (double)least / calls;
+}
+
+static void print_costs(void)
+{
+	printf("{\"hooked_ns\": %.1f, \"bare_ns\": %.1f}\n", cost_ns(hooked), cost_ns(bare));
+}
+
 static void load(const char *file, const char *how)
 {
 	const char *name = !strcmp(how, "nested") ? "cuMemcpyDtoH_v2"
@@ -114,7 +152,9 @@ static void load(const char *file, const char *how)
 	must(library != NULL, "dlopen");
 	*(void **)&call = dlsym(library, name);
 	*(void **)&call_and_leave = dlsym(library, "cuCtxSynchronize");
-	must(call && call_and_leave, "dlsym");
+	*(void **)&hooked = dlsym(library, "cuMemFree_v2");
+	*(void **)&bare = dlsym(library, "cuEventQuery");
+	must(call && call_and_leave && hooked && bare, "dlsym");
 }
 
 static void delete (const char *file, bool replace)
@@ -135,6 +175,8 @@ int main(int argc, char **argv)
 
 	sleep_ms((unsigned int)argument(argc, argv, "before_ms", 0));
 	load(file, how);
+	if (!strcmp(how, "exit"))
+		load_libgcc();
 	if (argument(argc, argv, "delete", 0))
 		delete (file, argument(argc, argv, "replace", 0));
 	sleep_ms(500); /* a profiler learns of the library a moment after it was mapped */
@@ -143,7 +185,9 @@ int main(int argc, char **argv)
 	tag_open(&tag, 1, how);
 	sleep_ms((unsigned int)argument(argc, argv, "tagged_ms",
 	                                500)); /* … and attaches when something is tagged */
-	for (long i = 0; i < rounds; i++)
+	if (!strcmp(how, "cost"))
+		print_costs();
+	for (long i = 0; strcmp(how, "cost") != 0 && i < rounds; i++)
 		one_round(how, ms);
 	tag_close(&tag);
 	call_clock_close(&inside);

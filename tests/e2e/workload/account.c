@@ -135,6 +135,17 @@ static void migration_look(struct account *account)
 	account->cpu = cpu;
 }
 
+/* Whether the call's time on run queues may be sleep: it lasted from the last move to the call's end. */
+static void moved_look(struct account *account, const struct moment *now)
+{
+	uint64_t moved_at = account->moved_at_ns;
+	uint64_t queued = now->runqueue_ns - account->call_began.runqueue_ns;
+
+	if (moved_at > account->call_began.wall_ns && moved_at < now->first_ns &&
+	    queued >= (now->wall_ns - moved_at) / 10 * 9)
+		account->sum.moved_queue_ns += queued;
+}
+
 void account_call_end(struct account *account)
 {
 	struct moment now;
@@ -142,6 +153,7 @@ void account_call_end(struct account *account)
 	moment_take(account, &now);
 	account->call_stalled_ns += asleep_between(&account->call_began, &now);
 	account->sum.calls++;
+	moved_look(account, &now);
 	migration_look(account);
 	point_add(account, &now);
 }

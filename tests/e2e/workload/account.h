@@ -12,6 +12,10 @@
  * stalled_ns is the sum over calls of wall - cpu - runqueue of that call; asleep_ns is the same over the
  * whole tag, so asleep - stalled is what the thread slept outside of its declared calls.
  *
+ * Since Linux 6.12 a thread that goes to sleep may stay on its run queue for a while. If it is moved to another
+ * CPU then, the kernel counts the rest of its sleep as time on a run queue. Whoever moves threads says so in moved_at_ns;
+ * moved_queue_ns sums the run queue of calls that look like this, which may have been slept.
+ *
  * Everything here belongs to the thread that called account_open(); others may read it after that thread
  * ended.
  */
@@ -42,6 +46,7 @@ struct totals {
 	uint64_t migrations;     /* how often the CPU had changed when the thread looked */
 	uint64_t blkio_delay_ns; /* see thread_blkio_delay_ns() */
 	uint64_t warm_pages;     /* pages that should have been cold and were in the cache */
+	uint64_t moved_queue_ns; /* of runqueue_ns: what may have been slept, see above */
 };
 
 struct account {
@@ -54,6 +59,8 @@ struct account {
 	uint64_t outer_wall_ns, outer_cpu_ns, blkio_delay_ns;
 	int64_t call_stalled_ns; /* of the open tag */
 	int cpu;
+	_Atomic uint64_t
+	        moved_at_ns; /* CLOCK_MONOTONIC; written by another thread before it moves this one */
 	struct trace_point *trace;
 	size_t points, points_max, points_lost;
 	int err; /* the first error of a clock; the sums are invalid then */

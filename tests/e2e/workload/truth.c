@@ -136,8 +136,10 @@ static int flip(struct worker *workers, size_t count, const cpu_set_t *allowed, 
 		for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 			if (CPU_ISSET(cpu, allowed) && skip-- == 0)
 				CPU_SET(cpu, &one);
-		if (tid)
+		if (tid) {
+			workers[i].account.moved_at_ns = monotonic_ns();
 			sched_setaffinity(tid, sizeof(one), &one);
+		}
 		living += tid != 0;
 	}
 	return living;
@@ -192,6 +194,7 @@ static void worker_print(FILE *out, const struct worker *worker)
 		{ "preemptions", (int64_t)sum->preemptions },
 		{ "migrations", (int64_t)sum->migrations },
 		{ "warm_pages", (int64_t)sum->warm_pages },
+		{ "moved_queue_ns", (int64_t)sum->moved_queue_ns },
 		{ "reread", (int64_t)worker->account.clock.reread },
 	};
 

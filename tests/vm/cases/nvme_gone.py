@@ -19,18 +19,7 @@ GUEST = f"""
 modprobe nvme_core io_timeout=4
 modprobe -a nvme nvme_tcp nvmet_tcp
 modprobe null_blk queue_mode=2 irqmode=2 completion_nsec={READS_MS}000000
-mount -t configfs configfs /sys/kernel/config
-cd /sys/kernel/config/nvmet
-mkdir -p subsystems/stall/namespaces/1 ports/1
-echo 1 >subsystems/stall/attr_allow_any_host
-echo -n /dev/nullb0 >subsystems/stall/namespaces/1/device_path
-echo 1 >subsystems/stall/namespaces/1/enable
-echo tcp >ports/1/addr_trtype
-echo ipv4 >ports/1/addr_adrfam
-echo 127.0.0.1 >ports/1/addr_traddr
-echo 4420 >ports/1/addr_trsvcid
-ln -s /sys/kernel/config/nvmet/subsystems/stall ports/1/subsystems/stall
-cd /
+nvme_over_tcp /dev/nullb0
 
 # controller SERIAL: its name, such as nvme0
 controller()

@@ -5,18 +5,7 @@ ROUNDS = 2
 GUEST = f"""
 modprobe -a nvme_tcp nvmet_tcp null_blk sch_netem
 echo 2 >/sys/module/nvme_core/parameters/io_timeout
-mount -t configfs configfs /sys/kernel/config
-cd /sys/kernel/config/nvmet
-mkdir -p subsystems/stall/namespaces/1 ports/1
-echo 1 >subsystems/stall/attr_allow_any_host
-echo -n /dev/nullb0 >subsystems/stall/namespaces/1/device_path
-echo 1 >subsystems/stall/namespaces/1/enable
-echo tcp >ports/1/addr_trtype
-echo ipv4 >ports/1/addr_adrfam
-echo 127.0.0.1 >ports/1/addr_traddr
-echo 4420 >ports/1/addr_trsvcid
-ln -s /sys/kernel/config/nvmet/subsystems/stall ports/1/subsystems/stall
-cd /
+nvme_over_tcp /dev/nullb0
 echo "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=stall,reconnect_delay=1,keep_alive_tmo=30" >/dev/nvme-fabrics
 until_true 20 test -b /dev/nvme0n1
 record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads={THREADS} seconds=300 long_ms=2800 &
