@@ -90,6 +90,7 @@ enum abi_tag_source {
 	ABI_TAG_PROCESS = 1, /* record, stallprof tag: the whole process tree */
 	ABI_TAG_STALLTAG = 2,
 	ABI_TAG_OTEL = 3, /* somebody else's OpenTelemetry thread context */
+	ABI_TAG_FILE = 4, /* a file's, while a thread is in a call on it */
 };
 
 struct abi_tag {
@@ -98,6 +99,17 @@ struct abi_tag {
 	__u8 trace_id[16];
 	__u32 source;
 	__u32 unused;
+};
+
+/* Files in some folders are tagged: "NAME_read/FILE" while a thread reads one, "NAME_write/FILE" while it writes or syncs one. */
+enum abi_file_call { ABI_FILE_READ = 0, ABI_FILE_WRITE = 1, ABI_FILE_CALLS };
+
+#define ABI_FOLDERS_MAX     64
+#define ABI_FOLDER_NAME_LEN 64
+
+struct abi_folder {
+	char name[ABI_FILE_CALLS][ABI_FOLDER_NAME_LEN]; /* "NAME_read/", … */
+	__u32 len[ABI_FILE_CALLS];                      /* … without a NUL */
 };
 
 /* Where a thread of a process keeps the pointer to its context record. */
@@ -384,47 +396,7 @@ struct abi_event {
 
 #define ABI_EVENT_HEAD (sizeof(struct abi_event))
 
-/* Losses and oddities, each shown to the user by its name. */
-#define ABI_COUNTERS(X)                                                                                      \
-	X(ring_full, "events lost because the ring buffer was full")                                         \
-	X(ring_full_ns, "nanoseconds of stalls whose stack was lost that way")                               \
-	X(ledger_full, "ledger rows that did not fit")                                                       \
-	X(ledger_full_ns, "nanoseconds that are in no ledger row for that reason")                           \
-	X(tags_full, "tags whose name did not fit")                                                          \
-	X(tags_too_deep, "pushes beyond 32 tags of a thread, whose time is in the tag at that depth")        \
-	X(tag_names_cut, "pushes of a name longer than 255 bytes, which was cut")                            \
-	X(tag_pops_stray, "pops without a push")                                                             \
-	X(tags_without_memory, "pushes of threads that had no memory for tags")                              \
-	X(threads_failed, "tagged threads for which no storage could be had")                                \
-	X(slots_exhausted, "waits without a user stack because too many threads waited at once")             \
-	X(slots_lost, "stack buffers that could not be given back")                                          \
-	X(stacks_not_copied,                                                                                 \
-	  "kept waits whose user stack was not copied: not expected, or shorter than foreseen")              \
-	X(stacks_truncated, "user stacks longer than the copy")                                              \
-	X(stacks_faulted, "user stacks with pages that could not be read")                                   \
-	X(python_frames, "Python frames that came with stacks")                                              \
-	X(python_stacks_cut, "stacks with more Python frames than are sent")                                 \
-	X(python_stacks_faulted, "stacks whose Python frames could not be read to the end")                  \
-	X(python_threads_unseen, "stacks whose thread was not found in the interpreter's long list")         \
-	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                    \
-	X(tag_logs_unreadable, "times a thread's log of tag changes could not be read")                      \
-	X(tag_changes_lost, "tag changes that were overwritten in a thread's log before they were read")     \
-	X(wakes_unseen, "I/O waits whose wake was not seen, so that nobody was followed")                    \
-	X(iowaits_unexplained, "sleeps that the kernel flags as I/O, with nothing that says which: "         \
-	                       "blocked, or undecided if they began before the recording")                   \
-	X(switch_ins_unseen,                                                                                 \
-	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
-	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
-	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
-	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")                                 \
-	X(iommu_faults, "accesses of devices that an IOMMU refused")
-
-enum abi_counter {
-#define ABI_COUNTER_ENUM(name, help) ABI_COUNT_##name,
-	ABI_COUNTERS(ABI_COUNTER_ENUM)
-#undef ABI_COUNTER_ENUM
-	        ABI_COUNTER_MAX
-};
+#include "bpf/abi_counters.h"
 
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");

@@ -133,7 +133,22 @@ struct super_block {
 
 struct inode {
 	unsigned short i_mode;
+	unsigned long i_ino;
 	struct super_block *i_sb;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+};
+
+struct path {
+	struct dentry *dentry;
 };
 
 struct address_space {
@@ -142,6 +157,7 @@ struct address_space {
 
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
 };
 
 struct fdtable {
@@ -348,6 +364,12 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
+};
+
+struct bpf_iter__task_file {
+	struct task_struct *task;
+	u32 fd;
+	struct file *file;
 };
 
 enum cgroup_subsys_id { io_cgrp_id = 1 }; /* whatever it is here: CO-RE looks it up */

@@ -1,4 +1,5 @@
 /* The scheduler's side: every tagged thread is on a CPU, on a run queue or asleep, and each change is here. */
+#include "bpf/files.bpf.h"
 #include "bpf/log_take.bpf.h"
 #include "bpf/recovery.bpf.h"
 #include "bpf/wait.bpf.h"
@@ -10,6 +11,10 @@ NOW_AND_THEN void look_at_tag(struct task_struct *task, struct thread *t, u32 ta
 {
 	if (t->watches_context && !(task_state & TASK_DEAD))
 		thread_read_context(task, t);
+	if (t->in_file && file_call_left(task, t)) {
+		t->in_file = 0;
+		t->retag = 1;
+	}
 	if (t->retag && !t->reading) {
 		t->retag = 0;
 		thread_retag(task, t);
@@ -107,7 +112,7 @@ ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preemp
 	wait_look(task, t);
 	if (RARELY(t->has_log))
 		log_take(task, t);
-	if (RARELY(t->watches_context || t->retag))
+	if (RARELY(t->watches_context || t->retag || t->in_file))
 		look_at_tag(task, t, task_state);
 	if (RARELY(t->state != ABI_ONCPU))
 		came_in_unseen(task, t, now);

@@ -188,7 +188,8 @@ struct thread {
 	u64 sleep_ns;        /* when the last sleep began */
 	u64 wake_ns;         /* when it ended, 0 while it goes on, or WOKEN */
 	u64 slept_begin;     /* begin of the cycle whose sleep is not settled; void for any other */
-	u32 watches_context; /* the process publishes contexts that are read at switch-out */
+	u16 watches_context; /* the process publishes contexts that are read at switch-out */
+	u16 in_file;         /* file_tag is set */
 	u16 retag;           /* base_tag was changed from outside: to be taken at the next switch */
 	u16 has_log;         /* whether log_at is set: that lies in a line which most switches leave alone */
 
@@ -248,6 +249,9 @@ struct thread {
 	u64 base_tag;
 	u64 exec_tag; /* to be the base tag from its next exec on; 0: none */
 	u64 thread_tag;
+	u64 file_tag; /* of the file that it is in a call on (files.bpf.c); 0: none */
+	u64 file_frame, file_ip,
+	        file_sp;    /* which call that is: the hook's arguments, and the user's registers */
 	u32 stalltag_held;  /* the thread's tag is one of ours, not a foreign context */
 	u32 reading;        /* the scratch is in use: who interrupts leaves it alone */
 	u64 log_at;         /* where its log of tag changes lies (log.bpf.h); 0: not known */

@@ -3,30 +3,6 @@
 #include "bpf/uprobe.bpf.h"
 #include "bpf/wait.bpf.h"
 
-/* Pushes while nothing is attached yet, or attaching fails, are announced no more often than this. */
-#define ANNOUNCE_NS 100000000ULL
-
-/* User space attaches at its next turn; it looks at the time, so that none is missed. */
-ALWAYS void announce_tagged(const struct thread *t, u64 now)
-{
-	u64 last = tagged_ns;
-
-	if (hot_attached() || since(now, last) < ANNOUNCE_NS ||
-	    __sync_val_compare_and_swap(&tagged_ns, last, now) != last)
-		return;
-	announce(ABI_EVENT_TAGGED, t->tgid);
-}
-
-/* The thread that has changed its tag; NULL: it is of no interest. */
-ALWAYS struct thread *changed_thread(struct task_struct *task, u64 record, u64 now)
-{
-	struct thread *t = thread_find(task);
-
-	if (!t && (only_adopted || !record))
-		return NULL;
-	return t ? t : thread_find_or_create(task, now, ABI_ONCPU);
-}
-
 /* The thread's record is that at `address` now; 0: none. */
 ALWAYS void take_record(struct task_struct *task, struct thread *t, u64 address)
 {

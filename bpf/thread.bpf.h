@@ -209,10 +209,12 @@ ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
 	}
 }
 
-/* A tag pushed by the thread refines its process's. */
+/* A tag pushed by the thread refines its process's, and that of a file that it is in a call on refines both. */
 ALWAYS void thread_retag(struct task_struct *task, struct thread *t)
 {
-	thread_set_tag(task, t, t->thread_tag ? t->thread_tag : t->base_tag);
+	u64 tag = t->thread_tag ? t->thread_tag : t->base_tag;
+
+	thread_set_tag(task, t, t->in_file ? t->file_tag : tag);
 }
 
 /* From now on the thread is followed; what went before was not observed. If it is switched at this very moment, it
@@ -263,6 +265,31 @@ ALWAYS void announce(u32 kind, u32 tgid)
 	event->tgid = tgid;
 	event->time_ns = bpf_ktime_get_ns();
 	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+}
+
+/* Tags are announced no more often than this. */
+#define ANNOUNCE_NS 100000000ULL
+
+/* Somebody is tagged, where nobody was. User space attaches at its next turn, and stays attached for a while; it looks at
+ * the time, so that none is missed. */
+ALWAYS void announce_tagged(const struct thread *t, u64 now)
+{
+	u64 last = tagged_ns;
+
+	if (since(now, last) < ANNOUNCE_NS || __sync_val_compare_and_swap(&tagged_ns, last, now) != last)
+		return;
+	if (!hot_attached())
+		announce(ABI_EVENT_TAGGED, t->tgid);
+}
+
+/* The current thread, which gets a tag (`tagged`) or loses it; NULL: it is of no interest. */
+ALWAYS struct thread *changed_thread(struct task_struct *task, bool tagged, u64 now)
+{
+	struct thread *t = thread_find(task);
+
+	if (!t && (only_adopted || !tagged))
+		return NULL;
+	return t ? t : thread_find_or_create(task, now, ABI_ONCPU);
 }
 
 #endif

@@ -127,6 +127,7 @@ static void add_privilege(struct findings *found, enum privilege privilege)
 static void try_hooks(struct findings *found, const struct config_sampling *sampling)
 {
 	struct tracer_opts opts = { .cpu_hz = 1,
+		                    .all_hooks = true,
 		                    .host = found->probes,
 		                    .causes_off = sampling->causes_off,
 		                    .n_causes_off = sampling->cause_off_count };

@@ -18,7 +18,7 @@
 #define OUTPUT_DEFAULT "stallprof.pb.gz"
 
 /* Of --help; each begins with its heading, the row of `own_options` without a name. */
-enum group { GROUP_WHAT = 1, GROUP_TAG, GROUP_RUN, GROUP_SAMPLING, GROUP_SYMBOLS, GROUP_PUSH };
+enum group { GROUP_WHAT = 1, GROUP_TAG, GROUP_FILES, GROUP_RUN, GROUP_SAMPLING, GROUP_SYMBOLS, GROUP_PUSH };
 
 /* Options that are a setting of the configuration by another name. */
 enum {
@@ -29,6 +29,7 @@ enum {
 	KEY_LABEL,
 	KEY_CGROUP,
 	KEY_NO_CAUSE,
+	KEY_TAG_FILES,
 	KEY_SETTING, /* from here on: one key a row of `settings` */
 };
 
@@ -87,6 +88,12 @@ static const struct argp_option own_options[] = {
 	{ "name", KEY_NAME, "NAME", 0,
 	  "its name (default: the program's file name; train.py of python train.py)", GROUP_TAG },
 	{ "id", KEY_ID, "N", 0, "its exact id", GROUP_TAG },
+	{ NULL, 0, NULL, 0, "Tags without a change to the program:", GROUP_FILES },
+	{ "tag-files", KEY_TAG_FILES, "FOLDER[=NAME]", 0,
+	  "whoever reads a file in this folder is NAME_read meanwhile, and who writes or syncs one "
+	  "NAME_write "
+	  "(" CONFIG_TAG_FILES_NAME "); may be repeated",
+	  GROUP_FILES },
 	{ NULL, 0, NULL, 0, "Duration and output:", GROUP_RUN },
 	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one per window (" OUTPUT_DEFAULT ")",
 	  GROUP_RUN },
@@ -167,6 +174,28 @@ static void switch_off(struct argp_state *state, struct config *config, const ch
 		usage_error(state, "--no-cause: %s", err);
 }
 
+/* A name has no '/', a path may have a '='. */
+static void tag_files(struct argp_state *state, struct config *config, char *arg)
+{
+	char *equals = strrchr(arg, '='), path[PATH_MAX], err[512];
+	const char *name = equals && !strchr(equals, '/') ? equals + 1 : "";
+
+	if (*name)
+		*equals = '\0';
+	if (!realpath(arg, path))
+		usage_error(state, "--tag-files %s: %s", arg, strerror(errno));
+	if (config_add_tag_files(config, path, name, err, sizeof(err)))
+		usage_error(state, "--tag-files: %s", err);
+}
+
+static void add_cgroup(struct argp_state *state, struct config *config, const char *cgroup)
+{
+	char err[512];
+
+	if (config_add_cgroup(config, cgroup, err, sizeof(err)))
+		usage_error(state, "%s", err);
+}
+
 static void add_pid(struct argp_state *state, struct record_options *o, const char *arg)
 {
 	if (o->n_pids == RECORD_PIDS_MAX)
@@ -193,7 +222,6 @@ static void check(struct argp_state *state, struct record_options *o)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
-	char err[512];
 
 	if (key >= KEY_SETTING && key < KEY_SETTING + (int)N_SETTINGS) {
 		set(state, o, settings[key - KEY_SETTING].path, arg);
@@ -234,8 +262,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		add_label(state, o, arg);
 		return 0;
 	case KEY_CGROUP:
-		if (config_add_cgroup(o->config, arg, err, sizeof(err)))
-			usage_error(state, "%s", err);
+		add_cgroup(state, o->config, arg);
+		return 0;
+	case KEY_TAG_FILES:
+		tag_files(state, o->config, arg);
 		return 0;
 	case KEY_NO_CAUSE:
 		switch_off(state, o->config, arg);

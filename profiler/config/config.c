@@ -69,6 +69,10 @@ void config_free(struct config *config)
 		free(config->tags.rules[i].match);
 		free(config->tags.rules[i].class);
 	}
+	for (size_t i = 0; i < config->tags.files_count; i++) {
+		free(config->tags.files[i].folder);
+		free(config->tags.files[i].name);
+	}
 	for (size_t i = 0; i < config->sampling.cause_off_count; i++)
 		free(config->sampling.causes_off[i]);
 	free(config->sampling.causes_off);
@@ -76,6 +80,7 @@ void config_free(struct config *config)
 		free(config->filters.cgroups[i]);
 	free(config->labels);
 	free(config->tags.rules);
+	free(config->tags.files);
 	free(config->filters.pids);
 	free(config->filters.cgroups);
 	free(config);
@@ -232,6 +237,33 @@ int config_add_tag_rule(struct config *config, const char *match, const char *cl
 	rule = &rules[tags->rule_count++];
 	*rule = (struct config_tag_rule){ .match = strdup(match), .class = strdup(class ? class : "") };
 	return rule->match && rule->class ? 0 : out_of_memory(err, err_size);
+}
+
+/* It begins the tag's name, and ends before "_write/". */
+static bool files_name_passes(const char *name)
+{
+	return config_line_passes(name) && strlen(name) <= 48 && !strchr(name, '/');
+}
+
+int config_add_tag_files(struct config *config, const char *folder, const char *name, char *err,
+                         size_t err_size)
+{
+	struct config_tags *tags = &config->tags;
+	struct config_tag_files *all, *files;
+
+	if (*folder != '/' || !config_line_passes(folder))
+		return refuse_text("tags.files.folder", folder, "an absolute path", err, err_size);
+	if (*name && !files_name_passes(name))
+		return refuse_text("tags.files.name", name,
+		                   "1 to 48 bytes without '/' and control characters", err, err_size);
+	all = grow(tags->files, tags->files_count, CONFIG_TAG_FILES_MAX, sizeof(*all));
+	if (!all)
+		return list_failed("tags.files", CONFIG_TAG_FILES_MAX, err, err_size);
+	tags->files = all;
+	files = &all[tags->files_count++];
+	*files = (struct config_tag_files){ .folder = strdup(folder),
+		                            .name = strdup(*name ? name : CONFIG_TAG_FILES_NAME) };
+	return files->folder && files->name ? 0 : out_of_memory(err, err_size);
 }
 
 int config_add_pid(struct config *config, const char *pid, char *err, size_t err_size)

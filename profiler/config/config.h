@@ -23,8 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONFIG_LABELS_MAX 16
-#define CONFIG_RULES_MAX  256
+#define CONFIG_LABELS_MAX     16
+#define CONFIG_RULES_MAX      256
+#define CONFIG_TAG_FILES_MAX  64           /* ABI_FOLDERS_MAX */
+#define CONFIG_TAG_FILES_NAME "checkpoint" /* where none is given */
 /* What the agent reads when it is given no file. */
 #define CONFIG_FILE "/etc/stallprof/stallprof.yaml"
 
@@ -55,9 +57,17 @@ struct config_output {
 	uint64_t max_bytes; /* 0: no limit */
 };
 
+/* Whose files are tagged while a thread is in a call on one. */
+struct config_tag_files {
+	char *folder;
+	char *name; /* of the tags: NAME_read/FILE, NAME_write/FILE */
+};
+
 struct config_tags {
 	struct config_tag_rule *rules;
 	size_t rule_count;
+	struct config_tag_files *files;
+	size_t files_count;
 	uint64_t max_classes;
 };
 
@@ -122,6 +132,9 @@ int config_set(struct config *config, const char *path, const char *value, char 
 int config_add_label(struct config *config, const char *name, const char *value, char *err, size_t err_size);
 int config_add_tag_rule(struct config *config, const char *match, const char *class, char *err,
                         size_t err_size);
+/* `name`: "" for CONFIG_TAG_FILES_NAME. */
+int config_add_tag_files(struct config *config, const char *folder, const char *name, char *err,
+                         size_t err_size);
 int config_add_pid(struct config *config, const char *pid, char *err, size_t err_size);
 int config_add_cgroup(struct config *config, const char *cgroup, char *err, size_t err_size);
 /* Whether there is such a cause, the tracer knows. */

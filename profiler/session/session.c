@@ -60,6 +60,8 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 		.min_duration_ns = sampling->min_duration_ns,
 		.causes_off = sampling->causes_off,
 		.n_causes_off = sampling->cause_off_count,
+		.tag_files = session->config->tags.files,
+		.n_tag_files = session->config->tags.files_count,
 		.stack_copy_bytes = sampling->stack_copy_bytes,
 		.max_stalled_threads = sampling->max_stalled_threads,
 		.ring_bytes = sampling->ring_bytes,

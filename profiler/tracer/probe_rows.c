@@ -21,6 +21,13 @@
 		cause, "on_" name "_ends", PROBE_FEXIT, function, true, NULL, FTRACE, NULL, module           \
 	}
 
+/* Those of ON_FILE_CALL() (bpf/files.bpf.c). */
+#define FILE_CALL(name, function, advice)                                                                    \
+	{ "tag_files", "on_" name "_begins", PROBE_FENTRY, function, false, NULL, advice, NULL, NULL },      \
+	{                                                                                                    \
+		"tag_files", "on_" name "_ends", PROBE_FEXIT, function, false, NULL, advice, NULL, NULL      \
+	}
+
 const struct probe probe_table[] = {
 	{ "core", "on_sched_switch", PROBE_TP_BTF, "sched_switch", true, NULL, NEWER, NULL, NULL },
 	{ "core", "on_sched_switch_stateless", PROBE_TP_BTF, "sched_switch", true, "on_sched_switch", NEWER,
@@ -39,6 +46,18 @@ const struct probe probe_table[] = {
 	{ "tag_log", "on_prepare_exec", PROBE_TP_BTF, "sched_prepare_exec", true, NULL, NEWER, NULL, NULL },
 	{ "tag_log", "on_executing", PROBE_FEXIT, "prepare_exec_creds", true, "on_prepare_exec", FTRACE, NULL,
 	  NULL },
+	{ "tag_files", "on_file_opened", PROBE_FENTRY, "security_file_open", false, NULL, FTRACE, NULL,
+	  NULL },
+	{ "tag_files", "on_inode_freed", PROBE_FENTRY, "security_inode_free", false, NULL, FTRACE, NULL,
+	  NULL },
+	{ "tag_files", "on_iter_file", PROBE_ITERATOR, "task_file", false, NULL, NEWER, NULL, NULL },
+	FILE_CALL("file_read", "vfs_read", FTRACE),
+	FILE_CALL("file_readv", "vfs_readv", NULL),
+	FILE_CALL("file_write", "vfs_write", FTRACE),
+	FILE_CALL("file_writev", "vfs_writev", NULL),
+	FILE_CALL("file_sync", "vfs_fsync_range", FTRACE),
+	FILE_CALL("file_allocate", "vfs_fallocate", FTRACE),
+	FILE_CALL("file_fault", "filemap_fault", FTRACE),
 	{ "block_io", "on_rq_complete", PROBE_TP_BTF, "block_rq_complete", true, NULL, NEWER, NULL, NULL },
 	{ "block_io", "on_io_done", PROBE_TP_BTF, "block_io_done", true, NULL, NEWER, NULL, NULL },
 	{ "block_io", "on_update_done", PROBE_FEXIT, "blk_update_request", true, "on_io_done", FTRACE, NULL,

@@ -8,12 +8,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/tracer/host_has.h"
 #include "profiler/tracer/kernel_needs.h"
 #include "profiler/tracer/kernel_places.h"
 
@@ -22,7 +22,7 @@
 struct probe_host {
 	bool modules; /* hooks of modules can be used */
 	struct {
-		bool exists, in_module, off;
+		bool exists, in_module, off, left_out;
 		char *refused, *log; /* NULL: it was not */
 	} row[PROBE_ROWS_MAX];
 	struct kernel_places places;
@@ -132,18 +132,10 @@ static bool can_hook(int id)
 	return true;
 }
 
-static bool is_loaded(const char *module)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/module/%s", module);
-	return !access(path, F_OK);
-}
-
 /* Then the hook would cost for nothing, or be another's of the same name, where it is in the kernel itself. */
 static bool lacks_module(const struct probe *probe)
 {
-	return probe->module && !is_loaded(probe->module);
+	return probe->module && !host_has_module(probe->module);
 }
 
 /* Of a module's function it is seen only when the program is loaded. */
@@ -341,6 +333,12 @@ const char *probe_host_switch_off(struct probe_host *host, const char *cause)
 	return stays;
 }
 
+void probe_host_leave_out(struct probe_host *host, const char *cause)
+{
+	for (size_t i = 0; i < probe_table_len; i++)
+		host->row[i].left_out |= serves(&probe_table[i], cause);
+}
+
 bool probe_is_off(const struct probe_host *host, const struct probe *probe)
 {
 	return host->row[row_of(probe)].off;
@@ -373,31 +371,18 @@ static bool has_substitutes(const struct probe_host *host, const struct probe *p
 	return any;
 }
 
-/* Nobody waits for a file system that is not mounted. */
-static bool is_mounted(const char *filesystem)
-{
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	struct mntent *mount;
-	bool found = !mounts;
-
-	while (mounts && !found && (mount = getmntent(mounts)))
-		found = !strcmp(mount->mnt_type, filesystem);
-	if (mounts)
-		endmntent(mounts);
-	return found;
-}
-
 /* Whether the row is for something that this host has not. */
 static bool has_no_use(const struct probe *probe)
 {
-	return !probe->advice || (probe->filesystem && !is_mounted(probe->filesystem));
+	return !probe->advice || (probe->filesystem && !host_has_mounted(probe->filesystem));
 }
 
 bool probe_replaced(const struct probe_host *host, const struct probe *probe)
 {
 	if (probe_is_off(host, probe))
 		return false;
-	if (lacks_module(probe) || (!can_attach(host, probe) && has_no_use(probe)))
+	if (host->row[row_of(probe)].left_out || lacks_module(probe) ||
+	    (!can_attach(host, probe) && has_no_use(probe)))
 		return true;
 	return better_exists(host, probe) || (!can_attach(host, probe) && has_substitutes(host, probe));
 }
@@ -418,6 +403,8 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 
 	if (probe_is_off(host, probe))
 		return PROBE_OFF;
+	if (host->row[i].left_out)
+		return "not needed: there is nothing for it to do";
 	if (lacks_module(probe))
 		return "not needed: its module is not loaded";
 	if (!can_attach(host, probe) && has_no_use(probe))

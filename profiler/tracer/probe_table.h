@@ -79,6 +79,9 @@ const char *probe_cause_stays(const char *cause);
  * before programs are loaded. Returns what probe_cause_stays() does. */
 const char *probe_host_switch_off(struct probe_host *host, const char *cause);
 
+/* … as nothing is asked of them: then they are no loss. */
+void probe_host_leave_out(struct probe_host *host, const char *cause);
+
 /* Whether the row is off by probe_host_switch_off(). */
 bool probe_is_off(const struct probe_host *host, const struct probe *probe);
 

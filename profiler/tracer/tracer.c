@@ -17,6 +17,7 @@
 #include "profiler/tracer/kernel_places.h"
 #include "profiler/tracer/ledger_maps.h"
 #include "profiler/tracer/probe_table.h"
+#include "profiler/tracer/tag_folders.h"
 #include "profiler/tracer/task_walk.h"
 #include "profiler/tracer/tracer_links.h"
 #include "profiler/tracer/tracer_load.h"
@@ -120,14 +121,18 @@ static int find_hooks(struct tracer *tracer, const struct tracer_opts *opts, cha
 	if (!probe_cause_available(tracer->host, "core"))
 		return fail(err, err_len,
 		            "this kernel lacks the scheduler's tracepoints: see stallprof doctor");
+	if (!opts->n_tag_files && !opts->all_hooks)
+		probe_host_leave_out(tracer->host, "tag_files");
 	return switch_off(tracer, opts, err, err_len);
 }
 
 static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err, size_t err_len)
 {
-	int result = find_hooks(tracer, opts, err, err_len);
+	int result = tag_folders_open(opts->tag_files, opts->n_tag_files, &tracer->folders, err, err_len);
 	struct knobs knobs = { .opts = opts };
 
+	if (!result)
+		result = find_hooks(tracer, opts, err, err_len);
 	if (result)
 		return result;
 	knobs.places = probe_host_places(tracer->host);
@@ -148,7 +153,11 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	if (!tracer->links)
 		return fail(err, err_len, "out of memory");
 	malloc_trim(0); /* loading took some 30 MB that are not needed again */
-	return tracer_links_attach(tracer->links, false, err, err_len);
+	result = tracer_links_attach(tracer->links, false, err, err_len);
+	if (result)
+		return result;
+	errno = -tag_folders_set(tracer->folders, tracer->bpf);
+	return errno ? fail(err, err_len, "cannot look through open files: %s", strerror(errno)) : 0;
 }
 
 struct tracer *tracer_new(const struct tracer_opts *opts, tracer_event_fn on_event,

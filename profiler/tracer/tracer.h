@@ -22,6 +22,7 @@
 #include "bpf/abi.h"
 #include "profiler/format/say.h"
 
+struct config_tag_files;
 struct probe_host;
 struct stamp;
 struct tracer;
@@ -41,6 +42,9 @@ struct tracer_opts {
 	uint32_t cgroup_level;
 	char *const *causes_off; /* whose hooks are not attached */
 	size_t n_causes_off;
+	const struct config_tag_files *tag_files; /* folders whose files are tagged */
+	size_t n_tag_files;
+	bool all_hooks; /* attach also what nothing is asked of */
 	struct probe_host
 	        *host; /* what is known of the kernel; outlives the tracer. NULL: the tracer finds it out */
 	say_fn say;    /* called for each program that the kernel refused; may be NULL */

@@ -13,6 +13,7 @@
 #include "profiler/tracer/nvme_state.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/format/stamp.h"
+#include "profiler/tracer/tag_folders.h"
 #include "profiler/tracer/task_walk.h"
 #include "profiler/tracer/tracer_links.h"
 #include "profiler/tracer/tracer_state.h"
@@ -35,6 +36,7 @@ static void do_free(struct tracer *tracer)
 	bpf_link__destroy(tracer->journal_iterator);
 	ledger_maps_free(tracer->ledgers);
 	stallprof_bpf__destroy(tracer->bpf);
+	tag_folders_close(tracer->folders);
 	probe_host_free(tracer->own_host);
 	free(tracer);
 }

@@ -13,6 +13,7 @@ struct bpf_link;
 struct event_rings;
 struct ledger_maps;
 struct stallprof_bpf;
+struct tag_folders;
 struct tracer_links;
 
 /* Each is as the function of its name in tracer.h, but for `free`, which is not called with NULL. */
@@ -67,6 +68,7 @@ struct tracer {
 	tracer_python_fn on_python;
 	void *ctx;
 	struct ledger_maps *ledgers;
+	struct tag_folders *folders;
 	uint64_t next_key;
 	uint64_t copied_late_ns, late_copies_failed;
 	int64_t tagged_drift; /* what the last walk found, if it was not put right */

@@ -117,6 +117,9 @@ static void test_config__example_entries_load(void **state)
 	assert_int_equal(config->tags.rule_count, 2);
 	assert_string_equal(config->tags.rules[0].match, "checkpoint_*");
 	assert_string_equal(config->tags.rules[0].class, "checkpoint");
+	assert_int_equal(config->tags.files_count, 2);
+	assert_string_equal(config->tags.files[1].folder, "/mnt/shards");
+	assert_string_equal(config->tags.files[1].name, "shard");
 	assert_int_equal(config->sampling.cause_off_count, 1);
 	assert_string_equal(config->sampling.causes_off[0], "dma_map");
 	assert_int_equal(config->filters.pid_count, 1);
@@ -133,7 +136,7 @@ static void test_config__every_setting_is_taken(void **state)
 	        "push: {url: 'https://h:1/x', tenant: t, basic_user: u, basic_password_file: /p, "
 	        "timeout_seconds: 5}\n"
 	        "output: {directory: /d, max_bytes: 2000000}\n"
-	        "tags: {max_classes: 3, rules: [{match: a/*}]}\n"
+	        "tags: {max_classes: 3, rules: [{match: a/*}], files: [{folder: /c}]}\n"
 	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
 	        "  min_duration_ns: 7, stack_copy_bytes: 8192, max_stalled_threads: 9, ring_bytes: 1048576,\n"
 	        "  dma_threshold_ns: 5000, causes_off: [dma_map, throttle]}\n"
@@ -157,6 +160,8 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_int_equal(config->tags.max_classes, 3);
 	assert_string_equal(config->tags.rules[0].match, "a/*");
 	assert_string_equal(config->tags.rules[0].class, "");
+	assert_string_equal(config->tags.files[0].folder, "/c");
+	assert_string_equal(config->tags.files[0].name, "checkpoint");
 	assert_int_equal(config->sampling.threshold_ns, 5000000);
 	assert_int_equal(config->sampling.budget_bytes_per_second, 0);
 	assert_int_equal(config->sampling.cpu_hz, 0);

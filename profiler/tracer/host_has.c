@@ -1,0 +1,29 @@
+/* Looks for modules in /sys/module, and for file systems in /proc/self/mounts. */
+
+#include "profiler/tracer/host_has.h"
+
+#include <mntent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool host_has_module(const char *module)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	return !access(path, F_OK);
+}
+
+bool host_has_mounted(const char *filesystem)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *mount;
+	bool found = !mounts;
+
+	while (mounts && !found && (mount = getmntent(mounts)))
+		found = !strcmp(mount->mnt_type, filesystem);
+	if (mounts)
+		endmntent(mounts);
+	return found;
+}

@@ -1,0 +1,27 @@
+/*
+ * Folders whose files are tagged (bpf/files.bpf.c).
+ *
+ *     tag_folders_open(config->tags.files, n, &folders, err, sizeof(err));  before anything is loaded: says what is wrong
+ *     tag_folders_set(folders, bpf);                                        once it is loaded and its hooks are attached
+ *     tag_folders_close(folders);
+ *
+ * They stay open in between, as the kernel's side knows them by their inodes.
+ */
+#ifndef STALLPROF_PROFILER_TAG_FOLDERS_H
+#define STALLPROF_PROFILER_TAG_FOLDERS_H
+
+#include <stddef.h>
+
+struct config_tag_files;
+struct stallprof_bpf;
+struct tag_folders;
+
+/* 0 with *out NULL where there are none, else *out; -errno and a line in `err`. */
+int tag_folders_open(const struct config_tag_files *files, size_t n, struct tag_folders **out, char *err,
+                     size_t err_len);
+void tag_folders_close(struct tag_folders *folders);
+
+/* Tags the files in them that are open already, and from now on those that are opened. `folders` may be NULL. 0 or -errno. */
+int tag_folders_set(const struct tag_folders *folders, const struct stallprof_bpf *bpf);
+
+#endif

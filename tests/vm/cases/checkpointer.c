@@ -1,0 +1,150 @@
+/*
+ * checkpointer folder=DIR [outside=DIR] [rounds=N] [wait_for=FILE] [push=1]: writes files, syncs and reads them, and clocks its own calls. It pushes no
+ * tag, but with push=1 "step" around it all. The first file is opened, and written when FILE is there.
+ *   FOLDER/run/part-N   1 MiB at a time by write and writev, fsync; then cold by pread, preadv and by page faults
+ *   OUTSIDE/other       the same, under another folder
+ * Prints for each file and way {"file", "call": "write" or "read", "ns", "cpu_ns", "runqueue_ns", "calls"}, and at the end
+ * {"wall_ns": of the thread from its first look at the clock to its last}.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "tests/e2e/attack/attack.h"
+
+#define BYTES  (1u << 20)
+#define BLOCKS 4u
+#define PAGE   4096u
+
+struct clocked {
+	struct thread_clock *clock;
+	struct moment began;
+	uint64_t ns, cpu_ns, runqueue_ns, calls;
+};
+
+static char *buffer;
+
+static void begin(struct clocked *calls)
+{
+	must(thread_clock_read(calls->clock, &calls->began) == 0, "clock");
+}
+
+static void end(struct clocked *calls, ssize_t done)
+{
+	struct moment now;
+
+	must(thread_clock_read(calls->clock, &now) == 0, "clock");
+	must(done >= 0, strerror(errno));
+	calls->ns += now.first_ns - calls->began.wall_ns;
+	calls->cpu_ns += now.cpu_ns - calls->began.cpu_ns;
+	calls->runqueue_ns += now.runqueue_ns - calls->began.runqueue_ns;
+	calls->calls++;
+}
+
+static void print_calls(const char *file, const char *call, const struct clocked *calls)
+{
+	printf("{\"file\": \"%s\", \"call\": \"%s\", \"ns\": %" PRIu64 ", \"cpu_ns\": %" PRIu64
+	       ", \"runqueue_ns\": %" PRIu64 ", \"calls\": %" PRIu64 "}\n",
+	       file, call, calls->ns, calls->cpu_ns, calls->runqueue_ns, calls->calls);
+}
+
+static void write_file(int fd, struct clocked *calls)
+{
+	struct iovec parts[] = { { buffer, BYTES / 2 }, { buffer, BYTES / 2 } };
+
+	for (unsigned int i = 0; i < BLOCKS; i++) {
+		begin(calls);
+		end(calls, i % 2 ? writev(fd, parts, 2) : write(fd, buffer, BYTES));
+		begin(calls);
+		end(calls, fsync(fd));
+	}
+}
+
+/* Each part of the file is read once by each way, when nothing of it is in memory. */
+static void read_file(int fd, struct clocked *calls)
+{
+	struct iovec part = { buffer, PAGE };
+	volatile const char *map;
+	char seen = 0;
+
+	must(posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM) == 0 &&
+	             posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0,
+	     "posix_fadvise");
+	map = mmap(NULL, BYTES * BLOCKS, PROT_READ, MAP_SHARED, fd, 0);
+	must(map != MAP_FAILED && madvise((void *)map, BYTES * BLOCKS, MADV_RANDOM) == 0, "mmap");
+	for (off_t i = 0; i < 24; i++) {
+		off_t at = i * 32 * PAGE;
+
+		begin(calls);
+		if (i % 3 == 2)
+			seen ^= map[at];
+		end(calls, i % 3 == 0   ? pread(fd, buffer, PAGE, at)
+		           : i % 3 == 1 ? preadv(fd, &part, 1, at)
+		                        : 0);
+	}
+	must(munmap((void *)map, BYTES * BLOCKS) == 0 && seen == 0, "munmap");
+}
+
+static int open_new(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+	must(fd >= 0, path);
+	return fd;
+}
+
+static void one_file(int fd, const char *name, struct thread_clock *clock)
+{
+	struct clocked writes = { .clock = clock }, reads = { .clock = clock };
+
+	write_file(fd, &writes);
+	read_file(fd, &reads);
+	close(fd);
+	print_calls(name, "write", &writes);
+	print_calls(name, "read", &reads);
+}
+
+int main(int argc, char **argv)
+{
+	const char *folder = argument_text(argc, argv, "folder", ""),
+	           *outside = argument_text(argc, argv, "outside", "");
+	const char *wait_for = argument_text(argc, argv, "wait_for", "");
+	long rounds = argument(argc, argv, "rounds", 2);
+	char path[4096], name[64];
+	struct thread_clock clock;
+	struct held_tag step;
+	uint64_t begin_ns;
+	int fd;
+
+	buffer = aligned_buffer(BYTES);
+	must(thread_clock_open(&clock) == 0, "clock");
+	snprintf(path, sizeof(path), "%s/run", folder);
+	must(mkdir(path, 0755) == 0 || errno == EEXIST, path);
+	snprintf(path, sizeof(path), "%s/run/part-0", folder);
+	fd = open_new(path);
+	while (*wait_for && access(wait_for, F_OK))
+		sleep_ms(100);
+	begin_ns = monotonic_ns();
+	if (argument(argc, argv, "push", 0))
+		tag_open(&step, 1, "step");
+	for (long i = 0; i < rounds; i++) {
+		snprintf(name, sizeof(name), "part-%ld", i);
+		snprintf(path, sizeof(path), "%s/run/%s", folder, name);
+		one_file(i ? open_new(path) : fd, name, &clock);
+	}
+	if (*outside) {
+		snprintf(path, sizeof(path), "%s/other", outside);
+		one_file(open_new(path), "other", &clock);
+	}
+	if (argument(argc, argv, "push", 0))
+		tag_close(&step);
+	printf("{\"wall_ns\": %" PRIu64 "}\n", monotonic_ns() - begin_ns);
+	return 0;
+}
