@@ -12,7 +12,6 @@
 #include "bpf/log_take.bpf.h"
 #include "bpf/wait.bpf.h"
 
-#define S_IFMT  0170000
 #define S_IFREG 0100000
 
 #define FOLDERS_DEEP 32
@@ -245,5 +244,7 @@ ON_FILE_CALL(file_readv, vfs_readv, ABI_FILE_READ, FIRST_ARGUMENT)
 ON_FILE_CALL(file_write, vfs_write, ABI_FILE_WRITE, FIRST_ARGUMENT)
 ON_FILE_CALL(file_writev, vfs_writev, ABI_FILE_WRITE, FIRST_ARGUMENT)
 ON_FILE_CALL(file_sync, vfs_fsync_range, ABI_FILE_WRITE, FIRST_ARGUMENT)
+/* Newer kernels (7.2) have that function as a part of this. */
+ON_FILE_CALL(file_fsync, do_fsync, ABI_FILE_WRITE, file_of(bpf_get_current_task_btf(), (u32)ctx[0]))
 ON_FILE_CALL(file_allocate, vfs_fallocate, ABI_FILE_WRITE, FIRST_ARGUMENT)
 ON_FILE_CALL(file_fault, filemap_fault, ABI_FILE_READ, BPF_CORE_READ((struct vm_fault *)ctx[0], vma, vm_file))

@@ -78,20 +78,26 @@ ALWAYS u32 call_number(const struct task_struct *task, const struct pt_regs *reg
 	return regs && !(task->thread_info.status & TS_COMPAT) ? (u32)regs->orig_ax : ~0U;
 }
 
-/* Of the file that the task has open as `fd`; 0: it has none. */
-ALWAYS u32 kind_of_file(struct task_struct *task, u64 fd)
+/* The file that the task has open as `fd`; NULL: it has none. */
+ALWAYS struct file *file_of(struct task_struct *task, u64 fd)
 {
 	struct files_struct *files = task->files;
 	struct fdtable *table = files ? files->fdt : NULL;
 	struct hlist_head *entry; /* any struct that is a pointer */
-	struct inode *inode;
-	struct file *file;
-	u16 mode;
 
 	if (!table || fd >= table->max_fds)
-		return 0;
+		return NULL;
 	entry = (void *)(table->fd + fd);
-	file = (void *)BPF_CORE_READ(entry, first);
+	return (void *)BPF_CORE_READ(entry, first);
+}
+
+/* … and what kind of waits there are for it; 0: it has none. */
+ALWAYS u32 kind_of_file(struct task_struct *task, u64 fd)
+{
+	struct file *file = file_of(task, fd);
+	struct inode *inode;
+	u16 mode;
+
 	if (!file)
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);

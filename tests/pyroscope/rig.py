@@ -10,11 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # The receiver is on the loopback, and a host that does not exist must not be asked for elsewhere.
 os.environ["no_proxy"] = ",".join(filter(None, [os.environ.get("no_proxy"), "127.0.0.1", "localhost", ".invalid"]))
+READY_SECONDS = 120
 PROGRAMS = ["receiver", "assertions", "synthetic", "limits"]
 
 
@@ -143,7 +145,7 @@ class Rig:
         """(name, URL) of the receiver and, when there is one, of the real server."""
         yield "receiver", self.receiver()
         real = os.environ.get("PYROSCOPE_URL")
-        if real:
+        if real and self.tap.check(await_ready(real), f"Pyroscope: {real} is ready within {READY_SECONDS} s"):
             yield "Pyroscope", real
 
     def push(self, url, file, labels, *flags):
@@ -151,6 +153,18 @@ class Rig:
         command = [self.program("push_file"), *flags, url, file, *labels]
         done = subprocess.run(command, text=True, capture_output=True, timeout=60, check=False)
         return done.returncode, done.stderr
+
+
+def await_ready(url):
+    """A server that has just been started takes a minute, and loses what it is given before."""
+    until = time.monotonic() + READY_SECONDS
+    while time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(url + "/ready", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            time.sleep(1)
+    return False
 
 
 def run(command):

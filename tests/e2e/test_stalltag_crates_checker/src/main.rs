@@ -1,11 +1,21 @@
 //! What Datadog's crates for OTEP 4947 and 4719 make of libstalltag.so, a line a fact, "name: yes" or "name: NO (why)".
 //!
 //!     stalltag-crates-checker LIBRARY alone|beside
+//!
+//! and a publisher that knows nothing of stalltag, for a profiler to see:
+//!
+//!     stalltag-crates-checker FILE reads
+//!
+//! reads FILE past the page cache for a second under each of two contexts of the crate's, and prints their ids and times,
+//! {"span_id", "trace_id", "ns"}.
 
 use libdd_library_config::otel_process_ctx::{publish, ProcessContextSelfReader};
 use libdd_otel_thread_ctx::{linux::OwnedThreadContext, sanity_check};
 use libdd_trace_protobuf::opentelemetry::proto::common::v1::{any_value, KeyValue, ProcessContext};
+use std::time::{Duration, Instant};
 use std::{env, ffi::c_char, ffi::c_int, ffi::c_void, ffi::CString, mem::transmute, path::Path, ptr};
+
+const READ_BYTES: usize = 65536;
 
 struct Stalltag {
     push: extern "C" fn(u64, *const c_char),
@@ -108,10 +118,35 @@ fn beside(library: &str) {
     tell("stalltag's own slot is empty", stalltag.current().is_none(), stalltag.current());
 }
 
+fn read_for_a_second(fd: c_int, buffer: *mut c_void) -> u128 {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(1) {
+        assert!(unsafe { libc::pread(fd, buffer, READ_BYTES, 0) } > 0, "pread");
+    }
+    begin.elapsed().as_nanos()
+}
+
+fn reads(path: &str) {
+    let path = CString::new(path).unwrap();
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_DIRECT) };
+    let mut buffer = ptr::null_mut();
+    assert!(fd >= 0 && unsafe { libc::posix_memalign(&mut buffer, 4096, READ_BYTES) } == 0, "open");
+    publish(&ProcessContext::default()).expect("publish");
+    std::thread::sleep(Duration::from_secs(1)); // a profiler looks for processes now and then
+    for span in [7u8, 8] {
+        drop(attach(span));
+        let ns = read_for_a_second(fd, buffer);
+        drop(OwnedThreadContext::detach());
+        let hex = format!("{span:02x}");
+        println!("{{\"span_id\": \"{}\", \"trace_id\": \"{}\", \"ns\": {ns}}}", hex.repeat(8), hex.repeat(16));
+    }
+}
+
 fn main() {
     let arguments: Vec<String> = env::args().collect();
     match arguments[2].as_str() {
         "alone" => alone(&arguments[1]),
+        "reads" => reads(&arguments[1]),
         _ => beside(&arguments[1]),
     }
 }
