@@ -90,7 +90,7 @@ static void test_class_comments__more_causes_than_fields(void **state)
 	struct ledger *ledger = ledger_new(0);
 	struct profile *profile = new_profile();
 	size_t found, malformed = 0;
-	char cause[16];
+	char cause[32];
 
 	(void)state;
 	for (int i = 0; i < 60; i++) {
