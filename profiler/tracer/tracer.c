@@ -156,6 +156,9 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	result = tracer_links_attach(tracer->links, false, err, err_len);
 	if (result)
 		return result;
+	if (opts->n_tag_files && opts->say && !probe_cause_available(tracer->host, "tag_files"))
+		opts->say("tags.files: no file is tagged, as this kernel lacks hooks: see tag_files in "
+		          "stallprof doctor");
 	errno = -tag_folders_set(tracer->folders, tracer->bpf);
 	return errno ? fail(err, err_len, "cannot look through open files: %s", strerror(errno)) : 0;
 }
