@@ -255,7 +255,11 @@ static void test_session_windows__rest(void **state)
 		free(blocks[i]);
 	before = resident_bytes();
 	end_window(session, 0, 0);
+#ifdef __SANITIZE_ADDRESS__
+	(void)before; /* its allocator gives nothing back */
+#else
 	assert_true(resident_bytes() + BLOCKS * BLOCK_BYTES / 2 < before);
+#endif
 	free(blocks[BLOCKS - 1]);
 	free(blocks);
 	fake_session_end(session);

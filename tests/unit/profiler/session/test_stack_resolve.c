@@ -116,7 +116,8 @@ static struct abi_event kernel_event(uint32_t kind, const uint64_t *pcs, size_t 
 	struct abi_event event = { .kind = kind, .flags = ABI_KERNEL_THREAD, .tgid = 2, .tid = 2 };
 
 	event.kstack_len = (uint32_t)n_pcs;
-	memcpy(event.kstack, pcs, n_pcs * sizeof(*pcs));
+	if (n_pcs)
+		memcpy(event.kstack, pcs, n_pcs * sizeof(*pcs));
 	return event;
 }
 
