@@ -18,7 +18,7 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{ "record", cmd_record, "profile a command, a process or the host to local files" },
+	{ "record", cmd_record, "profile a command, a process or the host" },
 	{ "agent", cmd_agent, "the service: push and keep a profile each window, until SIGTERM" },
 	{ "tag", cmd_tag, "run an unmodified command under a tag" },
 	{ "top", cmd_top, "look at profiles: ledger, stacks, what was not seen" },

@@ -44,8 +44,9 @@ enum { KEY_NO_CAUSE = 256 };
 
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "print JSON", 0 },
-	{ "config", 'c', "FILE", 0, "with the causes off that are off in this configuration", 0 },
-	{ "no-cause", KEY_NO_CAUSE, "NAME", 0, "with this cause off, as in record; may be repeated", 0 },
+	{ "config", 'c', "FILE", 0, "treat causes that this configuration switches off as off", 0 },
+	{ "no-cause", KEY_NO_CAUSE, "NAME", 0, "treat this cause as off, as record does; may be repeated",
+	  0 },
 	{ 0 },
 };
 

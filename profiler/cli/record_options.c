@@ -47,13 +47,14 @@ static const struct setting {
 	{ GROUP_PUSH, "service-name", "service_name", "NAME",
 	  "series label service_name (default: the command's name)" },
 	{ GROUP_SAMPLING, "threshold-ns", "sampling.threshold_ns", "NS",
-	  "T while little happens: longer waits always keep their stack (100000)" },
+	  "lowest sampling threshold T: waits of T or longer keep their stack; T is raised under load "
+	  "(100000)" },
 	{ GROUP_SAMPLING, "waits", "sampling.waits", "WHICH",
 	  "stacks of waits that are no stalls: long (from T on), none, auto (long without --push)" },
 	{ GROUP_SAMPLING, "min-duration-ns", "sampling.min_duration_ns", "NS",
 	  "shorter waits get no stack, only a ledger row" },
 	{ GROUP_SAMPLING, "dma-threshold", "sampling.dma_threshold_ns", "NS",
-	  "DMA maps from that length on are dma_map (20000)" },
+	  "DMA maps that take this long or longer count as dma_map (20000)" },
 	{ GROUP_SAMPLING, "cpu-hz", "sampling.cpu_hz", "HZ",
 	  "samples of on-CPU time inside stalls (99; 0: none)" },
 	{ GROUP_SAMPLING, "baseline", "sampling.baseline_hz", "HZ",
@@ -61,7 +62,7 @@ static const struct setting {
 	{ GROUP_SAMPLING, "stack-bytes", "sampling.stack_copy_bytes", "N",
 	  "bytes of a user stack to copy (65536)" },
 	{ GROUP_SAMPLING, "max-stalled", "sampling.max_stalled_threads", "N",
-	  "stacks held at the same time (256)" },
+	  "threads that may wait with a copied stack at once (256)" },
 	{ GROUP_SAMPLING, "ring-bytes", "sampling.ring_bytes", "N",
 	  "ring buffer from the kernel, a power of two" },
 	{ GROUP_SYMBOLS, "debug-dir", "symbolizer.debug_dir", "DIR",
@@ -90,9 +91,9 @@ static const struct argp_option own_options[] = {
 	{ "id", KEY_ID, "N", 0, "its exact id", GROUP_TAG },
 	{ NULL, 0, NULL, 0, "Tags without a change to the program:", GROUP_FILES },
 	{ "tag-files", KEY_TAG_FILES, "FOLDER[=NAME]", 0,
-	  "whoever reads a file in this folder is NAME_read meanwhile, and who writes or syncs one "
-	  "NAME_write "
-	  "(" CONFIG_TAG_FILES_NAME "); may be repeated",
+	  "tag a thread NAME_read while it reads a file below this folder, NAME_write while it writes or "
+	  "syncs "
+	  "one (NAME: " CONFIG_TAG_FILES_NAME "); may be repeated",
 	  GROUP_FILES },
 	{ NULL, 0, NULL, 0, "Duration and output:", GROUP_RUN },
 	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one per window (" OUTPUT_DEFAULT ")",
@@ -100,15 +101,18 @@ static const struct argp_option own_options[] = {
 	{ "window", 'w', "SECONDS", 0, "length of a window (10)", GROUP_RUN },
 	{ "duration", KEY_DURATION, "SECONDS", 0, "stop after this time, and end the command", GROUP_RUN },
 	{ "number", 'n', "N", 0,
-	  "rows and lines of code in the summary at the end, as in top (as fit 60 lines; 0: all)",
+	  "rows and lines of code in the summary at the end, as in top (default: what fits in 60 lines; 0: "
+	  "all)",
 	  GROUP_RUN },
 	{ "strict", KEY_STRICT, NULL, 0,
-	  "do not run the command unrecorded, and exit with 1 if anything goes wrong with the profile",
+	  "if nothing can be recorded, exit with 1 without running the command; also exit with 1 if the "
+	  "profile "
+	  "cannot be written or pushed",
 	  GROUP_RUN },
 	{ "quiet", 'q', NULL, 0, "no live line (of -p and -a) and no summary", GROUP_RUN },
 	{ NULL, 0, NULL, 0, "What is sampled:", GROUP_SAMPLING },
 	{ "no-cause", KEY_NO_CAUSE, "NAME", 0,
-	  "do not look for this cause, as doctor names it; may be repeated", GROUP_SAMPLING },
+	  "do not record this cause (stallprof doctor lists the names); may be repeated", GROUP_SAMPLING },
 	{ NULL, 0, NULL, 0, "Names of functions:", GROUP_SYMBOLS },
 	{ NULL, 0, NULL, 0, "Pushing to Pyroscope:", GROUP_PUSH },
 	{ "label", KEY_LABEL, "NAME=VALUE", 0, "a further label of pushed series; may be repeated",

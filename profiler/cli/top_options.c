@@ -16,7 +16,7 @@ static const struct argp_option option_table[] = {
 	  "One table, by class, tag (each name and id), function, line, stack, stall or device, in place of "
 	  "the screen",
 	  0 },
-	{ "type", 't', "TYPE", 0, "Sum delay (blocked time, the default), cpu or another sample type", 0 },
+	{ "type", 't', "TYPE", 0, "Sum delay (time of waits, the default), cpu, contentions or recovery", 0 },
 	{ "stall", 's', "CAUSE", 0,
 	  "Only samples of this stall, for example block_io, or of this kind of wait: lock, pipe ...; "
 	  "blocked: all of those",

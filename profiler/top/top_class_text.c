@@ -221,7 +221,7 @@ static size_t print_times(FILE *out, const struct top_classes *table, const stru
 		print_row(out, table, &table->rows[i], names, coverage->covered_ns);
 	if (shown == table->count)
 		return lines - 1;
-	fprintf(out, "and %zu more, which lost less (-n 0 shows all)\n", table->count - shown);
+	fprintf(out, "and %zu more, which waited less (-n 0 shows all)\n", table->count - shown);
 	return lines;
 }
 

@@ -251,7 +251,7 @@ static void test_top_classes__text(void **state)
 	assert_int_equal(lines, count_lines(text));
 	free(text);
 	text = text_of(ledger, 1, 0, &lines);
-	assert_non_null(strstr(text, "and 3 more, which lost less (-n 0 shows all)\n"));
+	assert_non_null(strstr(text, "and 3 more, which waited less (-n 0 shows all)\n"));
 	assert_null(strstr(text, "train_step"));
 	assert_int_equal(lines, count_lines(text));
 	free(text);
