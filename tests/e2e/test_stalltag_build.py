@@ -4,6 +4,8 @@ import subprocess
 import sys
 import tempfile
 
+import sanitizers
+
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -16,8 +18,6 @@ class Build:
         self.archive = os.path.join(self.build, "libstalltag.a")
         self.kept = tempfile.TemporaryDirectory(prefix="stalltag-test-")  # removed with this object
         self.folder = self.kept.name
-        needed = subprocess.run(["readelf", "-Wd", self.library], capture_output=True, text=True, check=True).stdout
-        self.sanitized = "libasan" in needed
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -30,9 +30,8 @@ class Build:
                 out.write(text)
         else:
             source = os.path.join(HERE, source)
-        sanitize = ["-fsanitize=address,undefined"] if self.sanitized else []
         subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-I" + ROOT,
-                        *sanitize, "-o", self.path(name), source, *flags, "-ldl", "-lpthread"], check=True)
+                        *sanitizers.flags(self.build), "-o", self.path(name), source, *flags, "-ldl", "-lpthread"], check=True)
         return self.path(name)
 
     def with_shared(self):
@@ -45,8 +44,4 @@ class Build:
 
     def environment(self, **more):
         """Python is not built with ASan, so it must be preloaded where the library is."""
-        result = dict(os.environ, STALLTAG_LIBRARY=self.library, **more)
-        if self.sanitized:
-            asan = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
-            result.update(LD_PRELOAD=os.path.realpath(asan), ASAN_OPTIONS="detect_leaks=0")
-        return result
+        return dict(os.environ, STALLTAG_LIBRARY=self.library, **more, **sanitizers.environment(self.build))

@@ -9,6 +9,7 @@ A case is a file of its own:
   GUEST          what the guest runs: a shell script that may call the functions of tests/vm/guest.sh
   KERNEL         the kernel that `make test` boots for it, "6.1", "6.12" or "sid"; without it that is left to `make test-vm`, as guests take
                  a minute each
+  NOT_ON         {"6.1": reason}: kernels that it cannot run on
   check(case)    what is to be seen afterwards; `case` is an object of Case
 
 CASE=NAME runs that one alone, CASE=all each of them. Each leaves what it saw in out/vm/KERNEL-NAME/.
@@ -225,6 +226,10 @@ def judge(tap, kernel, name, module, out, done):
 
 def run_case(tap, build, kernel, pattern, name, module):
     """A guest's clocks go on while QEMU waits for a CPU, so a case that fails then is run again, once, and that is said."""
+    reason = getattr(module, "NOT_ON", {}).get(kernel)
+    if reason:
+        tap.skip(f"{kernel} {name}", f"allowed: {reason}")
+        return
     out = f"{ROOT}/out/vm/{kernel}-{name}"
     for again in (False, True):
         shutil.rmtree(out, ignore_errors=True)

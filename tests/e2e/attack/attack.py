@@ -19,6 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import profiled  # noqa: E402
+import sanitizers  # noqa: E402
 from tap import Tap  # noqa: E402
 
 IOWAIT, UNINT, WAKE_LOST, IN_LOST = 1, 2, 4, 8
@@ -60,7 +61,7 @@ def compiled(build, name):
     if stale(target, *sources, f"{HERE}/attack.h", library):
         partial = f"{target}.{os.getpid()}"
         done = subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{root}",
-                               f"-I{HERE}", "-o", partial, *sources, library, "-luring", "-lpthread", "-ldl", "-lutil", "-lm"],
+                               f"-I{HERE}", *sanitizers.flags(build), "-o", partial, *sources, library, "-luring", "-lpthread", "-ldl", "-lutil", "-lm"],
                               capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"{name}.c: {done.stderr}")

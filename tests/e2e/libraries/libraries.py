@@ -12,6 +12,7 @@ sys.path[:0] = [E2E, f"{E2E}/attack"]
 import attack  # noqa: E402
 import exact  # noqa: E402
 import profiled  # noqa: E402
+import sanitizers  # noqa: E402
 
 PART, WALL_PART = 0.03, 0.005
 SAMPLES_HZ = 99
@@ -30,7 +31,7 @@ def build(build_folder, name, *flags, sources=(), library=None, compiler="gcc"):
     shape = ["-shared", "-fPIC", f"-Wl,-soname,{library}"] if library else ["-fomit-frame-pointer", "-fno-optimize-sibling-calls"]
     partial = f"{target}.{os.getpid()}"
     done = subprocess.run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror", *shape, f"-I{ROOT}", f"-I{E2E}/attack",
-                           "-o", partial, *parts, *([] if library else [tag_library]), *flags, "-lpthread", "-ldl"], capture_output=True, text=True)
+                           "-o", partial, *parts, *([] if library else [*sanitizers.flags(build_folder), tag_library]), *flags, "-lpthread", "-ldl"], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{name}: {done.stderr}")
     os.replace(partial, target)

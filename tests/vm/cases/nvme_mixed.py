@@ -2,8 +2,9 @@
 bounce buffers (swiotlb=force), and it is reset five times. Each wait is told once: as many as the kernel counts, and as long as the calls took."""
 import profiled
 
-MACHINE = "-drive file.driver=null-co,file.size=1G,file.latency-ns=30000000,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
+MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0"
 APPEND = "swiotlb=force"
+NOT_ON = {"6.1": "a read that was under way in the first reset never ends there, and the disk is taken away; also without the profiler"}
 THREADS = 16
 RESETS = 5
 WAITS = 1000
@@ -14,6 +15,7 @@ until_true 20 test -b /dev/nvme0n1
 dmesg -w >/vm-out/live &
 live=$!
 cat /sys/block/nvme0n1/mq/*/nr_tags >/vm-out/tags
+throttle nv 1000000
 record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads={THREADS} bytes=32768 seconds=300 long_ms=0 &
 until_true 60 pgrep -x waiters
 sleep 4
