@@ -69,9 +69,10 @@ static void print_counts(const struct sink_counts *all, const struct sink_counts
                          size_t size)
 {
 	snprintf(text, size,
-	         "%" PRIu64 " files kept (%" PRIu64 " bytes), %" PRIu64 " series pushed (%" PRIu64
+	         "%" PRIu64 " file%s kept (%" PRIu64 " bytes), %" PRIu64 " series pushed (%" PRIu64
 	         " bytes), %" PRIu64 " windows not kept, %" PRIu64 " not pushed",
-	         all->kept - since->kept, all->kept_bytes - since->kept_bytes, all->pushed - since->pushed,
+	         all->kept - since->kept, all->kept - since->kept == 1 ? "" : "s",
+	         all->kept_bytes - since->kept_bytes, all->pushed - since->pushed,
 	         all->pushed_bytes - since->pushed_bytes, all->not_kept - since->not_kept,
 	         all->not_pushed - since->not_pushed);
 }
@@ -112,7 +113,7 @@ static void log_summary(struct agent_windows *windows)
 		return;
 	print_counts(&all, &windows->told, text, sizeof(text));
 	if (windows->with_tags > windows->told_windows)
-		agent_log(AGENT_INFO, "in the last hour: %" PRIu64 " windows with tags, %s",
+		agent_log(AGENT_INFO, "in the last hour: windows with tags: %" PRIu64 ", %s",
 		          windows->with_tags - windows->told_windows, text);
 	windows->told = all;
 	windows->told_windows = windows->with_tags;
@@ -164,7 +165,7 @@ bool agent_windows_log(struct agent_windows *windows, const char *stopped_by)
 	all = sink_counts_all(windows->sink);
 	print_counts(&all, &none, text, sizeof(text));
 	loss_log_totals(&windows->losses, losses, sizeof(losses));
-	agent_log(AGENT_INFO, "stopped by %s: %" PRIu64 " windows with tags, %" PRIu64 " without; %s%s%s",
+	agent_log(AGENT_INFO, "stopped by %s: windows with tags: %" PRIu64 ", without: %" PRIu64 "; %s%s%s",
 	          stopped_by, windows->with_tags, windows->idle, text, losses[0] ? "; losses: " : "", losses);
 	return !windows->build_failed && !windows->seen.keeping_fails && !windows->seen.pushing_fails;
 }

@@ -206,12 +206,22 @@ static const char *row_missing(const struct findings *found, size_t row)
 	return missing && !strcmp(missing, PROBE_UNSEEN) ? NULL : missing;
 }
 
+/* Whether there is nothing here for the row to do. */
+static bool row_needed(const struct findings *found, size_t row)
+{
+	const char *missing = found->probes ? probe_missing(found->probes, &probe_table[row]) : NULL;
+
+	return !missing || strncmp(missing, PROBE_NOT_NEEDED, strlen(PROBE_NOT_NEEDED)) != 0;
+}
+
 /* What would help; "" when the host's part of the report or the reason says it already. */
 static const char *row_advice(const struct findings *found, size_t row)
 {
 	const struct probe *probe = &probe_table[row];
 
-	return found->probes && probe_missing(found->probes, probe) ? probe_advice(found->probes, probe) : "";
+	return found->probes && probe_missing(found->probes, probe) && row_needed(found, row)
+	               ? probe_advice(found->probes, probe)
+	               : "";
 }
 
 static bool cause_seen_before(size_t row)
@@ -229,6 +239,34 @@ static void print_indented(const char *text)
 {
 	for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
 		printf("%-10s   %.*s\n", "", (int)strcspn(text, "\n"), text);
+}
+
+static bool cause_needed(const struct findings *found, const char *cause)
+{
+	for (size_t i = 0; i < probe_table_len; i++)
+		if (!strcmp(probe_table[i].cause, cause) && row_needed(found, i))
+			return true;
+	return false;
+}
+
+#define NAMES_A_LINE 8
+
+/* Causes of which the table above has nothing. */
+static void print_unneeded(const struct findings *found)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < probe_table_len; i++) {
+		if (cause_seen_before(i) || cause_needed(found, probe_table[i].cause))
+			continue;
+		if (!n)
+			printf("\nNothing to hook now, as modules are not loaded or file systems not "
+			       "mounted:");
+		printf("%s%s", n % NAMES_A_LINE ? ", " : "\n  ", probe_table[i].cause);
+		n++;
+	}
+	if (n)
+		putchar('\n');
 }
 
 static void print_text(const struct findings *found)
@@ -254,6 +292,7 @@ static void print_text(const struct findings *found)
 		if (found->probes)
 			print_indented(probe_log(found->probes, probe));
 	}
+	print_unneeded(found);
 }
 
 static bool cause_available(const struct findings *found, const char *cause)
@@ -295,6 +334,8 @@ static void json_cause(struct json_writer *json, const struct findings *found, c
 	json_member_string(json, "cause", cause);
 	json_key(json, "available");
 	json_bool(json, cause_available(found, cause));
+	json_key(json, "needed");
+	json_bool(json, cause_needed(found, cause));
 	json_key(json, "hooks");
 	json_array_begin(json);
 	for (i = 0; i < probe_table_len; i++) {

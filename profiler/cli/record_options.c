@@ -51,6 +51,8 @@ static const struct setting {
 	  "(100000)" },
 	{ GROUP_SAMPLING, "waits", "sampling.waits", "WHICH",
 	  "stacks of waits that are no stalls: long (from T on), none, auto (long without --push)" },
+	{ GROUP_SAMPLING, "budget", "sampling.budget_bytes_per_second", "BYTES",
+	  "stacks a second from the kernel beyond which T is raised (1048576; 0: T stays)" },
 	{ GROUP_SAMPLING, "min-duration-ns", "sampling.min_duration_ns", "NS",
 	  "shorter waits get no stack, only a ledger row" },
 	{ GROUP_SAMPLING, "dma-threshold", "sampling.dma_threshold_ns", "NS",
@@ -144,13 +146,14 @@ static double parse_seconds(struct argp_state *state, const char *option, const 
 	return value;
 }
 
-static void set(struct argp_state *state, struct record_options *o, const char *path, const char *value)
+static void set(struct argp_state *state, struct record_options *o, const struct setting *setting,
+                const char *value)
 {
 	char err[512];
 
-	if (config_set(o->config, path, value, err, sizeof(err)))
-		usage_error(state, "%s", err);
-	if (!strcmp(path, "service_name"))
+	if (config_set(o->config, setting->path, value, err, sizeof(err)))
+		usage_error(state, "--%s: %s", setting->option, err);
+	if (!strcmp(setting->path, "service_name"))
 		o->has_service_name = true;
 }
 
@@ -215,6 +218,8 @@ static void check(struct argp_state *state, struct record_options *o)
 
 	if (!o->command && !o->n_pids && !o->whole_host)
 		usage_error(state, "what to record is missing: -- COMMAND, -p PID, or -a");
+	if (!*o->output)
+		usage_error(state, "--output is empty: a file or a folder is wanted");
 	if (o->name && !*o->name)
 		usage_error(state, "--name is empty: the tag of the whole command or process");
 	if (!!o->command + !!o->n_pids + o->whole_host > 1)
@@ -228,7 +233,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct record_options *o = state->input;
 
 	if (key >= KEY_SETTING && key < KEY_SETTING + (int)N_SETTINGS) {
-		set(state, o, settings[key - KEY_SETTING].path, arg);
+		set(state, o, &settings[key - KEY_SETTING], arg);
 		return 0;
 	}
 	switch (key) {

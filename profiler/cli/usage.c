@@ -3,6 +3,7 @@
 #include "profiler/cli/usage.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,21 @@ static void print_help(const struct argp *outer)
 	argp_help(outer, stdout, ARGP_HELP_STD_HELP, name);
 }
 
+/* Whether the word is an option of the command's: then its value is missing. */
+static bool is_option(const struct argp *argp, const char *word)
+{
+	for (const struct argp_option *option = argp->options;
+	     option && (option->name || option->key || option->doc); option++)
+		if ((option->name && !strncmp(word, "--", 2) && !strcmp(word + 2, option->name)) ||
+		    (word[0] == '-' && word[1] == option->key && !word[2]))
+			return true;
+	return false;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	const char *word = state->argv[state->next > 1 ? state->next - 1 : 0];
+
 	(void)arg;
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -49,8 +63,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		print_help(state->root_argp);
 		exit(0);
 	case ARGP_KEY_ERROR:
-		usage_error(state, "%s: no such option, or its value is missing",
-		            state->argv[state->next > 1 ? state->next - 1 : 0]);
+		usage_error(state, "%s: %s", word,
+		            is_option(state->root_argp->children[0].argp, word) ? "its value is missing"
+		                                                                : "there is no such option");
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}

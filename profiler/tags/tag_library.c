@@ -2,6 +2,7 @@
 
 #include "profiler/tags/tag_library.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,14 +37,50 @@ static void offer_each(const char *list, const char *name, tag_library_fn found,
 	}
 }
 
+/* Where pip puts it, for a Python of a virtual environment or of its own, and for the programs beside that. */
+static void offer_module(const char *command, tag_library_fn found, void *ctx)
+{
+	char pattern[PATH_MAX], real[PATH_MAX];
+	const char *slash = strrchr(command, '/');
+	glob_t files;
+
+	if (!slash ||
+	    snprintf(pattern, sizeof(pattern), "%.*s/../lib/python3*/site-packages/stalltag/libstalltag*.so*",
+	             (int)(slash - command), command) >= (int)sizeof(pattern))
+		return;
+	if (!glob(pattern, 0, NULL, &files))
+		for (size_t i = 0; i < files.gl_pathc; i++)
+			if (realpath(files.gl_pathv[i], real))
+				found(ctx, real);
+	globfree(&files);
+}
+
+static void offer_program(const char *path, tag_library_fn found, void *ctx)
+{
+	if (access(path, R_OK))
+		return;
+	found(ctx, path);
+	offer_module(path, found, ctx);
+}
+
+/* A name is looked up in PATH; each that is found there is offered. */
 static void offer_command(const char *command, tag_library_fn found, void *ctx)
 {
+	const char *list = getenv("PATH");
+	char path[PATH_MAX];
+
 	if (strchr(command, '/')) {
-		if (access(command, R_OK) == 0)
-			found(ctx, command);
+		offer_program(command, found, ctx);
 		return;
 	}
-	offer_each(getenv("PATH"), command, found, ctx);
+	while (list && *list) {
+		int n = (int)strcspn(list, ":");
+
+		if (n && snprintf(path, sizeof(path), "%.*s/%s", n, list, command) < (int)sizeof(path))
+			offer_program(path, found, ctx);
+		list += n;
+		list += *list == ':';
+	}
 }
 
 static void offer_beside_self(tag_library_fn found, void *ctx)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top_input.h"
 
@@ -130,15 +131,22 @@ static int64_t with_stacks(const struct top_section *section, const char *class)
 }
 
 /* Less than a hundredth is not printed, as the stacks' clock differs from the ledger's. */
-static void write_rest_of(FILE *out, const char *class, int64_t blocked, int64_t with, size_t *told)
+static void write_rest_of(FILE *out, const struct top_code_text *what, const char *class, int64_t blocked,
+                          int64_t with, size_t *told)
 {
-	char amount[TEXT_DURATION_BYTES];
+	uint64_t threshold = what->input->stamp ? stamp_coverage(what->input->stamp).threshold_ns : 0;
+	char amount[TEXT_DURATION_BYTES], longest[TEXT_DURATION_BYTES];
 
 	if (blocked - with <= blocked / 100 || *told >= CLASSES_NAMED)
 		return;
-	fprintf(out, "%s%s of %s",
-	        *told ? ", " : "  without a stack, as their waits are below the sampling threshold: ",
-	        text_short_duration(amount, (uint64_t)(blocked - with)), class);
+	if (!*told && threshold)
+		fprintf(out,
+		        "  without a stack, as their waits are below the sampling threshold (up to %s): ",
+		        text_short_duration(longest, threshold));
+	else
+		fputs(*told ? ", " : "  without a stack, as their waits are below the sampling threshold: ",
+		      out);
+	fprintf(out, "%s of %s", text_short_duration(amount, (uint64_t)(blocked - with)), class);
 	++*told;
 }
 
@@ -154,10 +162,11 @@ static void write_rest(FILE *out, const struct top_code_text *what, const struct
 
 		sum += blocked;
 		if (!class->base && !what->filter->tag)
-			write_rest_of(out, class->name, blocked, with_stacks(section, class->name), told);
+			write_rest_of(out, what, class->name, blocked, with_stacks(section, class->name),
+			              told);
 	}
 	if (what->filter->tag)
-		write_rest_of(out, what->filter->tag, sum, section->ns, told);
+		write_rest_of(out, what, what->filter->tag, sum, section->ns, told);
 }
 
 size_t top_text_blocked_rest(FILE *out, const struct top_code_text *what, const struct top_section *section)

@@ -404,13 +404,14 @@ const char *probe_missing(const struct probe_host *host, const struct probe *pro
 	if (probe_is_off(host, probe))
 		return PROBE_OFF;
 	if (host->row[i].left_out)
-		return "not needed: there is nothing for it to do";
+		return PROBE_NOT_NEEDED ": there is nothing for it to do";
 	if (lacks_module(probe))
-		return "not needed: its module is not loaded";
+		return PROBE_NOT_NEEDED ": its module is not loaded";
 	if (!can_attach(host, probe) && has_no_use(probe))
-		return probe->filesystem ? "not needed: none is mounted" : "not needed in this kernel";
+		return probe->filesystem ? PROBE_NOT_NEEDED ": none is mounted"
+		                         : PROBE_NOT_NEEDED " in this kernel";
 	if (probe_replaced(host, probe))
-		return "not needed: other hooks serve";
+		return PROBE_NOT_NEEDED ": other hooks serve";
 	if (host->row[i].refused)
 		return host->row[i].refused;
 	if (!host->row[i].exists)

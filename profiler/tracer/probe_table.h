@@ -87,6 +87,8 @@ bool probe_is_off(const struct probe_host *host, const struct probe *probe);
 
 /* What probe_missing() says of such rows. */
 #define PROBE_OFF "off by configuration"
+/* How its reasons begin where there is nothing for the row to do. */
+#define PROBE_NOT_NEEDED "not needed"
 /* The reason of a library's row which nobody maps: nothing is missing. */
 #define PROBE_UNSEEN "no program with it was seen"
 
