@@ -36,6 +36,14 @@ static int say(const char *message)
 	return 1;
 }
 
+static int say_unreadable(const struct top_input *input)
+{
+	fprintf(stderr, "stallprof top: %zu file%s left out: %s%s\n", input->unreadable_files,
+	        input->unreadable_files == 1 ? " is" : "s are", input->unreadable,
+	        input->unreadable_files == 1 ? "" : "; ...");
+	return 1;
+}
+
 static void list_types(const struct profile *profile, const char *wanted)
 {
 	fprintf(stderr, "stallprof top: no sample type '%s' in the profile; there are:", wanted);
@@ -238,6 +246,8 @@ int cmd_top(int argc, char **argv)
 		status = say(message);
 	} else {
 		status = run(&options, &input);
+		if (input.unreadable_files)
+			status = say_unreadable(&input);
 		top_input_release(&input);
 	}
 	top_options_release(&options);

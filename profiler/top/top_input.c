@@ -92,14 +92,13 @@ static int fail(const char *path, int reason, char *err, size_t err_size)
 	return reason;
 }
 
-static int add_file(struct top_input *input, const char *path, char *err, size_t err_size)
+/* Takes the profile over. */
+static int add_profile(struct top_input *input, struct profile *profile, const char *path, char *err,
+                       size_t err_size)
 {
-	struct profile *profile = NULL;
 	char why[256] = "";
-	int result = pprof_file_read(path, TOP_PROFILE_BYTES_MAX, &profile, err, err_size);
+	int result = take_notes(input, profile, path, err, err_size);
 
-	if (!result)
-		result = take_notes(input, profile, path, err, err_size);
 	if (!result && input->owned) {
 		result = profile_merge(input->owned, profile, why, sizeof(why));
 		if (result)
@@ -111,6 +110,26 @@ static int add_file(struct top_input *input, const char *path, char *err, size_t
 	}
 	profile_free(profile);
 	return result;
+}
+
+static int add_file(struct top_input *input, const char *path, char *err, size_t err_size)
+{
+	struct profile *profile = NULL;
+	int result = pprof_file_read(path, TOP_PROFILE_BYTES_MAX, &profile, err, err_size);
+
+	return result ? result : add_profile(input, profile, path, err, err_size);
+}
+
+/* One of a directory's files: if it cannot be read, the others can. */
+static int add_window(struct top_input *input, const char *path, char *err, size_t err_size)
+{
+	struct profile *profile = NULL;
+
+	if (!pprof_file_read(path, TOP_PROFILE_BYTES_MAX, &profile, err, err_size))
+		return add_profile(input, profile, path, err, err_size);
+	if (!input->unreadable_files++)
+		snprintf(input->unreadable, sizeof(input->unreadable), "%s", err);
+	return 0;
 }
 
 static int add_directory(struct top_input *input, const char *path, char *err, size_t err_size)
@@ -131,7 +150,7 @@ static int add_directory(struct top_input *input, const char *path, char *err, s
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < found.gl_pathc && !result; i++)
-		result = add_file(input, found.gl_pathv[i], err, err_size);
+		result = add_window(input, found.gl_pathv[i], err, err_size);
 	globfree(&found);
 	return result;
 }
@@ -155,6 +174,10 @@ int top_input_load(struct top_input *input, char *const *paths, size_t count, ch
 			result = add_directory(input, paths[i], err, err_size);
 		else
 			result = add_file(input, paths[i], err, err_size);
+	}
+	if (!result && !input->profile) {
+		snprintf(err, err_size, "%s", input->unreadable);
+		result = -EBADMSG;
 	}
 	if (result)
 		top_input_release(input);

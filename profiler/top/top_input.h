@@ -24,10 +24,13 @@ struct top_input {
 	size_t foreign_files;   /* not written by stallprof: no ledger, no stamp */
 	size_t rewritten_files; /* written anew by another program: classes, but no exact tags and no stamp */
 	size_t malformed_lines; /* lines of ours that could not be read */
+	size_t unreadable_files; /* of a directory; the others are there */
+	char unreadable[512];    /* what is wrong with the first of them */
 };
 
 /*
  * Loads paths; - stands for standard input, a directory stands for all *.pb.gz in it, in the order of their names.
+ * A file of a directory that cannot be read is left out, and counted, unless it is the only one.
  * On failure a line without newline, beginning with the file, is in err, and there is nothing to release. 0 or
  * -errno, among them what pprof_file_read and profile_merge give.
  */

@@ -111,6 +111,27 @@ static void test_top_input__a_directory_is_summed(void **state)
 	top_input_release(&input);
 }
 
+/* One file that was cut short costs that window, not the others; where there is no other it is an error. */
+static void test_top_input__a_directory_with_a_cut_file(void **state)
+{
+	struct directory *directory = *state;
+	char err[512] = "", *paths[] = { directory->path };
+	char *cut = write_profile(directory, "a.pb.gz", recorded(1000));
+	struct top_input input;
+
+	assert_int_equal(truncate(cut, 50), 0);
+	assert_int_equal(top_input_load(&input, paths, 1, err, sizeof(err)), -EBADMSG);
+	assert_non_null(strstr(err, "a.pb.gz"));
+	write_profile(directory, "b.pb.gz", recorded(2000));
+	if (top_input_load(&input, paths, 1, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(input.files, 1);
+	assert_int_equal(input.unreadable_files, 1);
+	assert_non_null(strstr(input.unreadable, "a.pb.gz"));
+	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 100);
+	top_input_release(&input);
+}
+
 /* The same window given twice is summed twice: it is what was asked for. */
 static void test_top_input__a_file_given_twice(void **state)
 {
@@ -170,6 +191,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_top_input__a_directory_is_summed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_top_input__a_directory_with_a_cut_file, set_up,
+		                                tear_down),
 		cmocka_unit_test_setup_teardown(test_top_input__a_file_given_twice, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_top_input__profiles_of_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_top_input__what_does_not_load, set_up, tear_down),
