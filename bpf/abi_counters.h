@@ -33,8 +33,6 @@
 	X(switch_ins_unseen,                                                                                 \
 	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
-	X(tag_files_full,                                                                                    \
-	  "files in tagged folders that found no room in a table, so that their calls have no tag")          \
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
 	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")                                 \
 	X(iommu_faults, "accesses of devices that an IOMMU refused")

@@ -6,7 +6,8 @@
  *   a call on it         vfs_write and the like begin: the thread's tag is the file's; they end: it is what it was before
  *   the inode goes       security_inode_free: nothing is left
  *
- * A call within a call (a page fault while a buffer is copied) belongs to the outer one. */
+ * An inode is known by its address. Where that one's end was not seen (the kernel leaves programs out while a preempted thread is in
+ * them), the next inode there has another number. A call within a call (a page fault while a buffer is copied) belongs to the outer one. */
 #include "bpf/files.bpf.h"
 #include "bpf/kernel_drivers.bpf.h"
 #include "bpf/log_take.bpf.h"
@@ -38,11 +39,11 @@ struct tagged_file {
 	u64 tags[ABI_FILE_CALLS];
 };
 
-/* By address of the inode, until that is freed. */
+/* By address of the inode, until that is freed, or too many others were used since. User space makes room for them where a folder is
+ * given. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
 	__type(key, u64);
 	__type(value, struct tagged_file);
 } tagged_files SEC(".maps");
@@ -50,6 +51,9 @@ struct {
 /* A bit for each that ever was in there: most inodes need no look at the map. */
 #define FILE_BITS 4096
 volatile OWN_LINE __u64 file_bits[FILE_BITS / 64] = {};
+
+/* The profiler itself: what it does in a tagged folder is not told. */
+__u32 own_tgid = 0;
 
 /* The verifier neither calculates with pointers nor hands them to a function as a number. */
 ALWAYS u64 as_number(const void *pointer)
@@ -65,13 +69,22 @@ ALWAYS u32 file_bit(u64 inode)
 	return hash_mix(0, inode) % FILE_BITS;
 }
 
-ALWAYS struct tagged_file *file_known(u64 inode)
+ALWAYS bool file_may_be_known(u64 inode)
 {
 	u32 bit = file_bit(inode);
 
-	if (!(file_bits[bit / 64] >> bit % 64 & 1))
+	return file_bits[bit / 64] >> bit % 64 & 1;
+}
+
+ALWAYS struct tagged_file *file_known(struct inode *inode)
+{
+	struct tagged_file *tagged;
+	u64 key = (u64)inode;
+
+	if (!file_may_be_known(key))
 		return NULL;
-	return bpf_map_lookup_elem(&tagged_files, &inode);
+	tagged = bpf_map_lookup_elem(&tagged_files, &key);
+	return tagged && tagged->number == BPF_CORE_READ(inode, i_ino) ? tagged : NULL;
 }
 
 struct folder_search {
@@ -95,7 +108,7 @@ ALWAYS long next_folder(u32 i, struct folder_search *search)
 
 LOOP_OF(next_folder, struct folder_search)
 
-/* The file is in use: it is tagged if it lies in one of the folders. */
+/* The file is opened, or is in use: it is tagged if it lies in one of the folders now, by the name that it has now. */
 ALWAYS void file_tag_it(struct file *file)
 {
 	struct folder_search search = { .at = BPF_CORE_READ(file, f_path.dentry) };
@@ -104,15 +117,16 @@ ALWAYS void file_tag_it(struct file *file)
 	u64 key = (u64)inode;
 	u32 bit = file_bit(key);
 
-	if (!inode || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG || file_known(key))
+	if (!inode || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
 		return;
 	next_folder_loop(FOLDERS_DEEP, &search);
-	if (!search.found)
-		return;
 	fresh.folder = search.found;
-	__sync_fetch_and_or(&file_bits[bit / 64], 1ULL << bit % 64);
-	if (bpf_map_update_elem(&tagged_files, &key, &fresh, BPF_ANY))
-		COUNT(tag_files_full);
+	if (search.found) {
+		__sync_fetch_and_or(&file_bits[bit / 64], 1ULL << bit % 64);
+		bpf_map_update_elem(&tagged_files, &key, &fresh, BPF_ANY);
+	} else if (file_may_be_known(key)) {
+		bpf_map_delete_elem(&tagged_files, &key);
+	}
 }
 
 SEC("fentry/security_file_open")
@@ -127,7 +141,7 @@ int BPF_PROG(on_inode_freed, struct inode *inode)
 {
 	u64 key = as_number(inode);
 
-	if (file_known(key))
+	if (file_may_be_known(key))
 		bpf_map_delete_elem(&tagged_files, &key);
 	return 0;
 }
@@ -147,10 +161,23 @@ int on_iter_file(struct bpf_iter__task_file *ctx)
 	file_tag_it(file);
 	if (task->tgid != bpf_get_current_task_btf()->tgid)
 		return 0;
+	own_tgid = task->tgid;
 	folder = bpf_map_lookup_elem(&folder_fds, &fd);
 	key = (u64)file->f_inode;
 	if (folder)
 		bpf_map_update_elem(&tag_folders, &key, folder, BPF_ANY);
+	return 0;
+}
+
+/* … and those that are mapped, whose descriptor is closed. */
+SEC("iter/task_vma")
+int on_iter_mapping(struct bpf_iter__task_vma *ctx)
+{
+	struct vm_area_struct *vma = ctx->vma;
+	struct file *file = vma ? BPF_CORE_READ(vma, vm_file) : NULL;
+
+	if (file)
+		file_tag_it(file);
 	return 0;
 }
 
@@ -204,13 +231,13 @@ ALWAYS void file_retag(struct task_struct *task, struct thread *t, u64 tag, u64 
 __weak __noinline int file_call_begins(u64 frame, u64 address, u32 call)
 {
 	struct file *file = (struct file *)address;
-	struct tagged_file *tagged = file_known((u64)BPF_CORE_READ(file, f_inode));
+	struct tagged_file *tagged = file_known(BPF_CORE_READ(file, f_inode));
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct context_scratch *s;
 	struct thread *t;
 	u64 tag;
 
-	if (!tagged || call >= ABI_FILE_CALLS)
+	if (!tagged || call >= ABI_FILE_CALLS || serves_others(task) || task->tgid == own_tgid)
 		return 0;
 	t = changed_thread(task, true, bpf_ktime_get_ns());
 	s = scratch_of(task);
@@ -232,10 +259,16 @@ __weak __noinline int file_call_ends(u64 frame)
 	return 0;
 }
 
+/* Most calls are on files that are not tagged. */
+ALWAYS void file_begins(const void *ctx, struct file *file, u32 call)
+{
+	if (file_may_be_known((u64)BPF_CORE_READ(file, f_inode)))
+		file_call_begins(as_number(ctx), as_number(file), call);
+}
+
 /* Two programs on a function that does something with the file `of`. */
 #define ON_FILE_CALL(name, function, call, of)                                                               \
-	ON_CALL(name, function, file_call_begins(as_number(ctx), as_number(of), call),                       \
-	        file_call_ends(as_number(ctx)))
+	ON_CALL(name, function, file_begins(ctx, of, call), file_call_ends(as_number(ctx)))
 
 #define FIRST_ARGUMENT ((struct file *)ctx[0])
 

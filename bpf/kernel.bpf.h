@@ -366,6 +366,11 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+struct bpf_iter__task_vma {
+	struct task_struct *task;
+	struct vm_area_struct *vma;
+};
+
 struct bpf_iter__task_file {
 	struct task_struct *task;
 	u32 fd;

@@ -251,7 +251,8 @@ NOW_AND_THEN void wait_end_unseen(struct task_struct *task, struct thread *t)
 {
 	struct held_back *held = t->hint || waits_for_own_request(t) ? NULL : held_back_of(task, t);
 
-	COUNT(wakes_unseen);
+	if (!waits_for_own_request(t))
+		COUNT(wakes_unseen);
 	if (held) {
 		t->hint = ABI_CAUSE_THROTTLE;
 		t->hint_dev = held->dev;

@@ -8,7 +8,7 @@ __stallprof_options() {
 # __stallprof_values OPTION: what may stand behind it; nothing where that is a file, a name or a number.
 __stallprof_values() {
 	case $1 in
-	--by | -b) echo function line stack tag stall device ;;
+	--by | -b) echo class tag process function line stack stall device ;;
 	--type | -t) echo delay cpu contentions recovery ;;
 	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault ;;
 	--demangle) echo templates full simplified none ;;

@@ -131,14 +131,21 @@ static bool finds_nothing(const struct view *view)
 
 /* --- printing --------------------------------------------------------------------------------------------- */
 
+/* What a row of the first table is. */
+static enum top_level level_of(const struct top_options *options)
+{
+	if (options->by_given && options->by == TOP_BY_TAG)
+		return TOP_LEVEL_TAG;
+	return options->by_given && options->by == TOP_BY_PROCESS ? TOP_LEVEL_PROCESS : TOP_LEVEL_CLASS;
+}
+
 static int print_screen(FILE *out, const struct view *view)
 {
 	const struct top_options *options = view->options;
-	bool tags = options->by_given && options->by == TOP_BY_TAG;
 	struct top_screen screen = { .input = view->input,
 		                     .tags = view->tags,
 		                     .filter = &options->filter,
-		                     .level = tags ? TOP_LEVEL_TAG : TOP_LEVEL_CLASS,
+		                     .level = level_of(options),
 		                     .code = !options->by_given,
 		                     .native = options->native,
 		                     .verbose = options->verbose,
@@ -171,7 +178,7 @@ static int print_json(FILE *out, const struct view *view, const struct top_table
 		                 .filter = options->filter,
 		                 .table = table,
 		                 .by = options->by,
-		                 .level = options->by == TOP_BY_TAG ? TOP_LEVEL_TAG : TOP_LEVEL_CLASS,
+		                 .level = level_of(options),
 		                 .type = profile_type(view->input->profile, view->type),
 		                 .limit = options->limit == TOP_FITS ? 0 : options->limit };
 
@@ -180,7 +187,7 @@ static int print_json(FILE *out, const struct view *view, const struct top_table
 
 static bool is_screen(const struct top_options *options)
 {
-	return !options->by_given || options->by == TOP_BY_TAG || options->by == TOP_BY_CLASS;
+	return !options->by_given || options->by == TOP_BY_CLASS || level_of(options) != TOP_LEVEL_CLASS;
 }
 
 /* Waits end in few functions of the kernel, so their callers say more. For CPU time the functions themselves do. */

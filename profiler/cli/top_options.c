@@ -13,7 +13,8 @@ enum { KEY_CUM = 256, KEY_FLAT, KEY_FOCUS, KEY_IGNORE, KEY_NATIVE };
 
 static const struct argp_option option_table[] = {
 	{ "by", 'b', "WHAT", 0,
-	  "One table, by class, tag (each name and id), function, line, stack, stall or device, in place of "
+	  "One table, by class, tag (each name and id), process, function, line, stack, stall or device, in "
+	  "place of "
 	  "the screen",
 	  0 },
 	{ "type", 't', "TYPE", 0, "Sum delay (time of waits, the default), cpu, contentions or recovery", 0 },
@@ -118,7 +119,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		options->by_given = true;
 		if (!top_by_parse(value, &options->by))
 			usage_error(state,
-			            "--by wants class, tag, function, line, stack, stall or device, not '%s'",
+			            "--by wants class, tag, process, function, line, stack, stall or device, "
+			            "not '%s'",
 			            value);
 		return 0;
 	case KEY_FOCUS:
@@ -157,8 +159,10 @@ void top_options_parse(int argc, char **argv, struct top_options *options)
 		return;
 	if (!options->by_given)
 		options->by = TOP_BY_FUNCTION;
-	else if (options->by == TOP_BY_CLASS || options->by == TOP_BY_TAG)
-		usage_error(NULL, "--cum and --flat sort functions, lines and stacks, not classes and tags");
+	else if (options->by == TOP_BY_CLASS || options->by == TOP_BY_TAG || options->by == TOP_BY_PROCESS)
+		usage_error(
+		        NULL,
+		        "--cum and --flat sort functions, lines and stacks, not classes, tags and processes");
 	options->by_given = true;
 }
 

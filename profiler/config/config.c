@@ -256,6 +256,9 @@ int config_add_tag_files(struct config *config, const char *folder, const char *
 	if (*name && !files_name_passes(name))
 		return refuse_text("tags.files.name", name,
 		                   "1 to 48 bytes without '/' and control characters", err, err_size);
+	for (size_t i = 0; i < tags->files_count; i++)
+		if (!strcmp(tags->files[i].folder, folder))
+			return refuse_text("tags.files.folder", folder, "each folder once", err, err_size);
 	all = grow(tags->files, tags->files_count, CONFIG_TAG_FILES_MAX, sizeof(*all));
 	if (!all)
 		return list_failed("tags.files", CONFIG_TAG_FILES_MAX, err, err_size);

@@ -155,6 +155,13 @@ static struct found *found_new(struct build *build, const char *key, const char 
 	return NULL;
 }
 
+static void append_process(const struct ledger_row *row, char *name, size_t size)
+{
+	size_t used = strlen(name);
+
+	snprintf(name + used, size - used, " %s[%u]", row->comm, row->pid);
+}
+
 static struct found *find_or_add(struct build *build, const struct ledger_row *row)
 {
 	char name[NAME_MAX_BYTES], key[NAME_MAX_BYTES + 24];
@@ -165,6 +172,8 @@ static struct found *find_or_add(struct build *build, const struct ledger_row *r
 		snprintf(name, sizeof(name), "%s", row->tag);
 	else
 		top_level_name(row, build->filter, name, sizeof(name));
+	if (build->level == TOP_LEVEL_PROCESS)
+		append_process(row, name, sizeof(name));
 	snprintf(key, sizeof(key), "%llx %s", (unsigned long long)id, name);
 	HASH_FIND_STR(build->by_key, key, found);
 	return found ? found : found_new(build, key, name, id);

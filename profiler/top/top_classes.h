@@ -2,7 +2,7 @@
  * The ledger as a table: where the time of each class of tags went, the class that lost most first.
  *
  * A row is a class; with a filter for a tag it is the next level of the names below that (`ckpt/run1` has rows
- * `ckpt/run1/step5`), with TOP_LEVEL_TAG an exact tag: name and id. A table has one level only. Times add up a
+ * `ckpt/run1/step5`), with TOP_LEVEL_TAG an exact tag: name and id, with TOP_LEVEL_PROCESS a class of one process. A table has one level only. Times add up a
  * row's threads. Steps are the exact tags of a process: p50, p99 (interpolated, as numpy.percentile() does) and
  * worst are of their wall times.
  */
@@ -20,7 +20,7 @@ struct top_input;
 
 #define TOP_COLUMNS_MAX 32
 
-enum top_level { TOP_LEVEL_CLASS, TOP_LEVEL_TAG };
+enum top_level { TOP_LEVEL_CLASS, TOP_LEVEL_TAG, TOP_LEVEL_PROCESS };
 
 struct top_class {
 	char *name;

@@ -132,6 +132,8 @@ static void take_label(struct top_sample *sample, const struct profile_label *la
 	for (size_t i = 0; label->str && i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (!strcmp(label->key, wanted[i].key))
 			*wanted[i].text = label->str;
+	if (!label->str && !strcmp(label->key, "pid"))
+		sample->pid = label->num;
 }
 
 /* What the label says, or, where the name is the class, that one's. */

@@ -75,8 +75,6 @@ static const struct {
 	  "%s {wait for I/O has|waits for I/O have} no device, as no request was seen" },
 	{ "follow_full", NUMBER,
 	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
-	{ "tag_files_full", NUMBER,
-	  "%s {file|files} in folders of --tag-files {has|have} no tag, as too many are open" },
 	{ "swiotlb_full", NUMBER,
 	  "%s DMA {map|maps} found no room in the bounce buffers (swiotlb), and had to be tried again" },
 	{ "iommu_faults", NUMBER, "An IOMMU refused %s {access|accesses} of devices to memory" },

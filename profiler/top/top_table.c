@@ -1,4 +1,4 @@
-/* Sums samples by function, line, stack, class, tag, stall or device. */
+/* Sums samples by function, line, stack, class, tag, stall, device or process. */
 
 #include "profiler/top/top_table.h"
 
@@ -14,9 +14,9 @@
 #include "profiler/top/top_input.h"
 
 static const char *const by_names[TOP_BYS] = {
-	[TOP_BY_FUNCTION] = "function", [TOP_BY_LINE] = "line", [TOP_BY_STACK] = "stack",
-	[TOP_BY_CLASS] = "class",       [TOP_BY_TAG] = "tag",   [TOP_BY_STALL] = "stall",
-	[TOP_BY_DEVICE] = "device",
+	[TOP_BY_FUNCTION] = "function", [TOP_BY_LINE] = "line",       [TOP_BY_STACK] = "stack",
+	[TOP_BY_CLASS] = "class",       [TOP_BY_TAG] = "tag",         [TOP_BY_STALL] = "stall",
+	[TOP_BY_DEVICE] = "device",     [TOP_BY_PROCESS] = "process",
 };
 
 const char *top_by_name(enum top_by by)
@@ -218,6 +218,15 @@ static int add_tag(struct top_sums *sums, const struct top_sample *sample)
 	return sums_add(sums, name, true);
 }
 
+/* Each class of each process. */
+static int add_process(struct top_sums *sums, const struct top_sample *sample)
+{
+	char name[1024];
+
+	snprintf(name, sizeof(name), "%s [%" PRId64 "]", sample->class, sample->pid);
+	return sums_add(sums, name, true);
+}
+
 static int add_sample(struct top_sums *sums, const struct top_input *input, const struct top_sample *sample,
                       enum top_by by)
 {
@@ -231,6 +240,8 @@ static int add_sample(struct top_sums *sums, const struct top_input *input, cons
 		return sums_add(sums, *sample->class ? sample->class : "[no tag]", true);
 	case TOP_BY_TAG:
 		return add_tag(sums, sample);
+	case TOP_BY_PROCESS:
+		return add_process(sums, sample);
 	case TOP_BY_STALL:
 		return sums_add(sums, *sample->stall ? sample->stall : "[no stall]", true);
 	case TOP_BY_DEVICE:

@@ -22,10 +22,11 @@ enum top_by {
 	TOP_BY_TAG,
 	TOP_BY_STALL,
 	TOP_BY_DEVICE,
+	TOP_BY_PROCESS,
 	TOP_BYS
 };
 
-/* function, line, stack, class, tag, stall, device; false: none of them. */
+/* function, line, stack, class, tag, stall, device, process; false: none of them. */
 const char *top_by_name(enum top_by by);
 bool top_by_parse(const char *name, enum top_by *by);
 

@@ -51,6 +51,7 @@ const struct probe probe_table[] = {
 	{ "tag_files", "on_inode_freed", PROBE_FENTRY, "security_inode_free", false, NULL, FTRACE, NULL,
 	  NULL },
 	{ "tag_files", "on_iter_file", PROBE_ITERATOR, "task_file", false, NULL, NEWER, NULL, NULL },
+	{ "tag_files", "on_iter_mapping", PROBE_ITERATOR, "task_vma", false, NULL, NULL, NULL, NULL },
 	FILE_CALL("file_read", "vfs_read", FTRACE),
 	FILE_CALL("file_readv", "vfs_readv", NULL),
 	FILE_CALL("file_write", "vfs_write", FTRACE),

@@ -72,9 +72,19 @@ void tag_folders_close(struct tag_folders *folders)
 	free(folders);
 }
 
-int tag_folders_set(const struct tag_folders *folders, const struct stallprof_bpf *bpf)
+static int run_once(const struct bpf_program *program)
 {
 	struct bpf_link *walk = NULL;
+	int result = task_walk_make(program, &walk);
+
+	if (!result && walk)
+		result = task_walk_run(walk);
+	bpf_link__destroy(walk);
+	return result;
+}
+
+int tag_folders_set(const struct tag_folders *folders, const struct stallprof_bpf *bpf)
+{
 	int result = 0;
 
 	if (!folders)
@@ -83,10 +93,7 @@ int tag_folders_set(const struct tag_folders *folders, const struct stallprof_bp
 		if (bpf_map_update_elem(bpf_map__fd(bpf->maps.folder_fds), &folders->folder[i].fd,
 		                        &folders->folder[i].names, BPF_ANY))
 			result = -errno;
-	if (!result)
-		result = task_walk_make(bpf->progs.on_iter_file, &walk);
-	for (int round = 0; round < 2 && walk && !result; round++)
-		result = task_walk_run(walk);
-	bpf_link__destroy(walk);
-	return result;
+	for (int round = 0; round < 2 && !result; round++)
+		result = run_once(bpf->progs.on_iter_file);
+	return result ? result : run_once(bpf->progs.on_iter_mapping);
 }

@@ -27,6 +27,7 @@
 #define BUFFERS_DEFAULT      256
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
+#define TAGGED_FILES         65536
 
 __attribute__((format(printf, 3, 4))) static int fail(char *err, size_t err_len, const char *format, ...)
 {
@@ -67,6 +68,8 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->bss->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);
+	if (opts->n_tag_files)
+		bpf_map__set_max_entries(bpf->maps.tagged_files, TAGGED_FILES);
 	if (!knobs->places->maps_grow) {
 		bpf_map__set_map_flags(bpf->maps.tags, 0);
 		bpf_map__set_map_flags(bpf->maps.pythons, 0);

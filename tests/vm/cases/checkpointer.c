@@ -1,8 +1,10 @@
 /*
- * checkpointer folder=DIR [outside=DIR] [rounds=N] [wait_for=FILE] [push=1]: writes files, syncs and reads them, and clocks its own calls. It pushes no
+ * checkpointer folder=DIR [outside=DIR] [rounds=N] [wait_for=FILE] [push=1] [mapped=1] [renamed=1]: writes files, syncs and reads them, and clocks its own calls. It pushes no
  * tag, but with push=1 "step" around it all. The first file is opened, and written when FILE is there.
  *   FOLDER/run/part-N   1 MiB at a time by write and writev, fsync; then cold by pread, preadv and by page faults
  *   OUTSIDE/other       the same, under another folder
+ *   FOLDER/mapped       with mapped=1: is mapped and closed before FILE is there, and read by page faults afterwards
+ *   OUTSIDE/saved       with renamed=1: part-0, renamed to FOLDER/run/saved and then moved, written after each
  * Prints for each file and way {"file", "call": "write" or "read", "ns", "cpu_ns", "runqueue_ns", "calls"}, and at the end
  * {"wall_ns": of the thread from its first look at the clock to its last}.
  */
@@ -111,6 +113,45 @@ static void one_file(int fd, const char *name, struct thread_clock *clock)
 	print_calls(name, "read", &reads);
 }
 
+static volatile const char *map_cold(const char *path)
+{
+	const void *map;
+	int fd = open_new(path);
+
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		must(write(fd, buffer, BYTES) == BYTES, path);
+	must(fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0, path);
+	map = mmap(NULL, BYTES * BLOCKS, PROT_READ, MAP_SHARED, fd, 0);
+	must(map != MAP_FAILED && madvise((void *)map, BYTES * BLOCKS, MADV_RANDOM) == 0 && close(fd) == 0,
+	     path);
+	return map;
+}
+
+static void read_mapped(volatile const char *map, struct thread_clock *clock)
+{
+	struct clocked reads = { .clock = clock };
+
+	for (size_t i = 0; i < 16; i++) {
+		begin(&reads);
+		end(&reads, map[i * 32 * PAGE]);
+	}
+	print_calls("mapped", "read", &reads);
+}
+
+/* By its new name when it is opened by that, and no more when it has left the folder. */
+static void rename_file(const char *folder, const char *outside, struct thread_clock *clock)
+{
+	char from[4096], to[4096];
+
+	snprintf(from, sizeof(from), "%s/run/part-0", folder);
+	snprintf(to, sizeof(to), "%s/run/saved", folder);
+	must(rename(from, to) == 0, to);
+	one_file(open_new(to), "saved", clock);
+	snprintf(from, sizeof(from), "%s/other", outside);
+	must(rename(to, from) == 0, from);
+	one_file(open_new(from), "other", clock);
+}
+
 int main(int argc, char **argv)
 {
 	const char *folder = argument_text(argc, argv, "folder", ""),
@@ -119,6 +160,7 @@ int main(int argc, char **argv)
 	long rounds = argument(argc, argv, "rounds", 2);
 	char path[4096], name[64];
 	struct thread_clock clock;
+	volatile const char *map;
 	struct held_tag step;
 	uint64_t begin_ns;
 	int fd;
@@ -129,6 +171,8 @@ int main(int argc, char **argv)
 	must(mkdir(path, 0755) == 0 || errno == EEXIST, path);
 	snprintf(path, sizeof(path), "%s/run/part-0", folder);
 	fd = open_new(path);
+	snprintf(path, sizeof(path), "%s/mapped", folder);
+	map = argument(argc, argv, "mapped", 0) ? map_cold(path) : NULL;
 	while (*wait_for && access(wait_for, F_OK))
 		sleep_ms(100);
 	begin_ns = monotonic_ns();
@@ -139,7 +183,11 @@ int main(int argc, char **argv)
 		snprintf(path, sizeof(path), "%s/run/%s", folder, name);
 		one_file(i ? open_new(path) : fd, name, &clock);
 	}
-	if (*outside) {
+	if (map)
+		read_mapped(map, &clock);
+	if (argument(argc, argv, "renamed", 0))
+		rename_file(folder, outside, &clock);
+	else if (*outside) {
 		snprintf(path, sizeof(path), "%s/other", outside);
 		one_file(open_new(path), "other", &clock);
 	}

@@ -1,5 +1,6 @@
 """Programs that push no tag write, sync and read files in a folder that was given: what they do there has the files' tags, by their own clocks of
-those calls, and nothing else has. So it is for a command, for one that pushes a tag, and for a process whose file was open before the recording."""
+those calls, and nothing else has. So it is for a command, for one that pushes a tag and renames its file, and for a process whose files were
+open, or mapped, before the recording."""
 import json
 
 import profiled
@@ -11,11 +12,11 @@ modprobe null_blk queue_mode=2 nr_devices=1 irqmode=2 completion_nsec=50000000 m
 mkfs.ext4 -q /dev/nullb0 && mount /dev/nullb0 /mnt && mkdir /mnt/checkpoints /mnt/elsewhere || exit 1
 RECORD_OPTIONS="--tag-files /mnt/checkpoints"
 record command "$CHECKPOINTER" folder=/mnt/checkpoints outside=/mnt/elsewhere
-record pushes "$CHECKPOINTER" folder=/mnt/checkpoints push=1
-"$CHECKPOINTER" folder=/mnt/checkpoints wait_for=/vm-out/go rounds=1 >/vm-out/open.lines &
+record pushes "$CHECKPOINTER" folder=/mnt/checkpoints outside=/mnt/elsewhere renamed=1 rounds=1 push=1
+"$CHECKPOINTER" folder=/mnt/checkpoints wait_for=/vm-out/go rounds=1 mapped=1 >/vm-out/open.lines &
 checkpointer=$!
 sleep 1
-"$STALLPROF" record -a $RECORD_OPTIONS=model -o /vm-out/open.pb.gz 2>/vm-out/open.log &
+"$STALLPROF" record -a $RECORD_OPTIONS=model -o /mnt/checkpoints/open.pb.gz 2>/vm-out/open.log &
 profiler=$!
 until_true 100 listens $profiler
 touch /vm-out/go
@@ -23,7 +24,7 @@ wait $checkpointer
 kill -TERM $profiler
 wait $profiler
 echo $? >/vm-out/open.code
-"$STALLPROF" top /vm-out/open.pb.gz -n 0 --json >/vm-out/open.top.json
+"$STALLPROF" top /mnt/checkpoints/open.pb.gz -n 0 --json >/vm-out/open.top.json
 "$STALLPROF" record -a -q --duration 1 -o /vm-out/plain.pb.gz && "$STALLPROF" top /vm-out/plain.pb.gz --json >/vm-out/plain.top.json
 """
 PART, WALL_PART = 0.03, 0.005
@@ -64,8 +65,11 @@ def check(case):
         case.check_clean(top, "tag_files")
         if name == "command":
             check_whole(case, name, top, total)
+        if name == "open":
+            own = [row for row in top["ledger"] if row["comm"] == "stallprof"]
+            case.tap.check(not own, "open: the profiler's own file has no tag", *map(str, own))
         if name == "pushes":
-            files = sum(line["ns"] for line in calls)
+            files = sum(line["ns"] for line in calls if line["file"] != "other")
             case.tap.check(wall(top, "step") <= total - (1 - PART) * files, "pushes: the tag around them has none of their time",
                            f"step {wall(top, 'step') / 1e9:.6f} s of {total / 1e9:.6f} s, files {files / 1e9:.6f} s")
     hooks = [hook for hook in json.loads(case.text("plain.top.json"))["stamp"]["hooks"] if hook["cause"] == "tag_files"]
