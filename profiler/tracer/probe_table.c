@@ -433,5 +433,5 @@ const char *probe_advice(const struct probe_host *host, const struct probe *prob
 		return "a report to stallprof, with this kernel's release";
 	if (host->row[i].in_module && !host->modules)
 		return "CAP_SYS_ADMIN";
-	return probe->advice;
+	return probe->advice ? probe->advice : "";
 }

@@ -69,7 +69,7 @@ void probe_host_refuse(struct probe_host *host, const struct probe *probe, const
 /* The verifier's last lines about a row that was refused; "" for any other. */
 const char *probe_log(const struct probe_host *host, const struct probe *probe);
 
-/* What would make a row available that is not; see `advice`. */
+/* What would make a row available that is not, see `advice`; "" where nothing is known to. */
 const char *probe_advice(const struct probe_host *host, const struct probe *probe);
 
 /* NULL when the rows of that name in the table can be switched off, else why not. */
