@@ -56,7 +56,7 @@ PEERS     ?= $(HOME)/.cache/stallprof-peers
 WITH_PEERS = BLAZECLI="$${BLAZECLI:-$(PEERS)/bin/blazecli}"
 WITH_GO   = GO="$${GO:-$$(ls $(NEWER_GO) 2>/dev/null)}"
 deps-test:
-	@config/install-packages build test $(VM)
+	@config/install-packages build test $(if $(VM),guest $(VM))
 	@config/install-go $(NEWER_GO)
 	@# Newer Gos build it at its first use, which takes longer than a test waits.
 	@go tool pprof -h >/dev/null 2>&1 || true
@@ -67,7 +67,7 @@ deps-bench: deps-test
 help:
 	@printf '%s\n' \
 	'make               build $(BUILD)/stallprof and libstalltag' \
-	'make run           install what is missing, build, profile a small training loop, print its stalls' \
+	'make run           install what is missing, build, profile a small training loop, print its stalls (where BPF is refused: in QEMU)' \
 	'make test          every test: $(PARTS); the last line counts them' \
 	'make unit | e2e | vm | test-pyroscope   one part of them (PYROSCOPE_URL=… for a real server)' \
 	'make test-vm       each stall cause made for real in guests, and a table of them (KERNEL=6.1 CASE=nvme_reset)' \
@@ -139,7 +139,7 @@ include tests/e2e/workload/workload.mk
 # --- the main job ---------------------------------------------------------------------------------------
 run: deps-build
 	@$(MAKE) --no-print-directory compile $(BUILD)/workload/train
-	@tests/e2e/demo $(BUILD)
+	@tests/vm/here_or_guest.py $(BUILD) tests/e2e/demo $(BUILD)
 
 # --- tests: every one prints TAP, tests/run counts ------------------------------------------------------
 , := ,

@@ -198,6 +198,9 @@ def kernel(pattern):
     if not offered:
         raise Unavailable(f"apt knows no linux-image-{pattern}-{flavour(suite)}")
     folder = f"{cache}/{offered[0]}"
-    os.makedirs(cache, exist_ok=True)
-    unpack(suite, offered[0], folder)
+    try:
+        os.makedirs(cache, exist_ok=True)
+        unpack(suite, offered[0], folder)
+    except OSError as error:
+        raise Unavailable(f"{cache} cannot be written ({error.strerror}): VM_CACHE may name another folder for kernels") from error
     return offered[0], folder
