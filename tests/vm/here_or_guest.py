@@ -18,19 +18,20 @@ OUT = "out/guest"
 def refusal(build):
     """Why nothing can be recorded here; "" where it can."""
     stallprof = f"{build}/stallprof"
-    tried = subprocess.run([stallprof, "record", "--strict", "-q", "-o", "/dev/null", "--", "true"], capture_output=True, text=True)
+    tried = subprocess.run([stallprof, "record", "--strict", "-q", "-o", "/dev/null", "--", "/bin/true"], capture_output=True, text=True)
     if tried.returncode == 0 or subprocess.run([stallprof, "doctor"], capture_output=True).returncode != 1:
         return ""
     said = tried.stderr.splitlines() or ["see stallprof doctor"]
     return said[0].removeprefix("stallprof: ")
 
 
-def in_guest(why, command):
-    """The command line that runs the command in a guest, below the repository's folder; its OUT is emptied of what was there."""
+def in_guest(command, why=""):
+    """The command line that runs the command in a guest, below the repository's folder. `why` it does not run here is said in front."""
     out = os.path.abspath(OUT)
     steps = (f"mkdir -p {shlex.quote(out)} && mount --bind /vm-out {shlex.quote(out)} && mount --bind /vm-disk /var/tmp && chmod 1777 /var/tmp && "
              f"export OUT={OUT} && {shlex.join(command)}")
-    return [f"{HERE}/boot", "--why", f"this kernel refuses BPF ({why})", "--out", OUT, KERNEL, "--", steps]
+    told = ["--why", f"this kernel refuses BPF ({why})"] if why else []
+    return ["env", f"VM_SECONDS={os.environ.get('VM_SECONDS', '600')}", f"{HERE}/boot", *told, "--out", OUT, KERNEL, "--", steps]
 
 
 def install_packages():
@@ -45,9 +46,8 @@ def main():
     if not why:
         os.execvp(command[0], command)
     install_packages()
-    os.environ.setdefault("VM_SECONDS", "600")
-    argv = in_guest(why, command)
-    os.execv(argv[0], argv)
+    argv = in_guest(command, why)
+    os.execvp(argv[0], argv)
 
 
 if __name__ == "__main__":
