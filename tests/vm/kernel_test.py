@@ -59,9 +59,10 @@ def boot(build, pattern, disk, out, steps):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
 
 
-def hooks_of(text):
-    """doctor's hooks, each once, without those in whose place others serve."""
-    return {hook["hook"]: hook for cause in json.loads(text)["causes"] for hook in cause["hooks"] if not hook["replaced"]}
+def hooks_of(text, *without):
+    """doctor's hooks, each once, without those in whose place others serve, and without some causes'."""
+    return {hook["hook"]: hook for cause in json.loads(text)["causes"] if cause["cause"] not in without for hook in cause["hooks"]
+            if not hook["replaced"]}
 
 
 def check_doctor(tap, name, out, lacks):
@@ -134,8 +135,8 @@ def check_record(tap, name, out, device):
         if tag["mode"] == "fsync":
             tap.check("journal" in seen, f"{name}: fsync waits for the journal", f"causes: {seen}")
     attached = {hook["hook"] for hook in top["stamp"]["hooks"] if hook["state"] == "attached"}
-    # Libraries' functions are attached to where a program maps them.
-    available = {hook for hook, row in hooks_of(read(out, "doctor.json")).items() if row["available"] and not hook.startswith("uprobe/")}
+    # Libraries' functions are attached to where a program maps them, those of files where a folder is given.
+    available = {hook for hook, row in hooks_of(read(out, "doctor.json"), "tag_files").items() if row["available"] and not hook.startswith("uprobe/")}
     tap.check(attached == available and "tp_btf/sched_switch" in attached, f"{name}: what doctor calls available is attached",
               f"only by doctor: {available - attached}; only by record: {attached - available}")
     unequal = exact.profile_differences(top)
