@@ -196,7 +196,9 @@ ALWAYS u64 tag_of_file(struct context_scratch *s, struct tagged_file *tagged, st
 	__builtin_memset(&s->tag, 0, sizeof(s->tag));
 	s->tag.id = tagged->number;
 	s->tag.source = ABI_TAG_FILE;
-	len = cut_to(folder->len[call], ABI_FOLDER_NAME_LEN);
+	len = folder->len[call];
+	barrier_var(len);
+	len &= ABI_FOLDER_NAME_LEN - 1;
 	bpf_probe_read_kernel(s->tag.name, len, folder->name[call]);
 	bpf_probe_read_kernel_str(s->tag.name + len, ABI_TAG_NAME_LEN - ABI_FOLDER_NAME_LEN,
 	                          BPF_CORE_READ(file, f_path.dentry, d_name.name));
@@ -227,6 +229,8 @@ ALWAYS void file_retag(struct task_struct *task, struct thread *t, u64 tag, u64 
 		announce_tagged(t, bpf_ktime_get_ns());
 }
 
+_Static_assert(ABI_FILE_CALLS == 2, "bounds by masks: those by a comparison are of a copy for the verifier");
+
 /* A function of its own, so that the verifier walks through it once. */
 __weak __noinline int file_call_begins(u64 frame, u64 address, u32 call)
 {
@@ -237,12 +241,14 @@ __weak __noinline int file_call_begins(u64 frame, u64 address, u32 call)
 	struct thread *t;
 	u64 tag;
 
-	if (!tagged || call >= ABI_FILE_CALLS || serves_others(task) || task->tgid == own_tgid)
+	if (!tagged || serves_others(task) || task->tgid == own_tgid)
 		return 0;
 	t = changed_thread(task, true, bpf_ktime_get_ns());
 	s = scratch_of(task);
 	if (!t || !s || t->reading || (t->in_file && frame < t->file_frame && !file_call_left(task, t)))
 		return 0;
+	barrier_var(call);
+	call &= ABI_FILE_CALLS - 1;
 	tag = tag_of_file(s, tagged, file, call);
 	if (tag)
 		file_retag(task, t, tag, frame);
