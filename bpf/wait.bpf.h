@@ -127,12 +127,14 @@ ALWAYS bool waits_for_own_request(const struct thread *t)
  * the controller was reset meanwhile, or what befell it when it was issued. */
 NOW_AND_THEN u32 cause_of_own_request(const struct thread *t)
 {
-	u32 cause = t->own_cause ? t->own_cause : ABI_CAUSE_BLOCK_IO;
+	u32 cause = t->own_cause ? t->own_cause : ABI_CAUSE_BLOCK_IO, befell = last_befallen(t, t->sleep_ns);
 
 	if (t->told_ns && t->told_seq == t->wait_seq && t->told.state == ABI_STALL)
 		cause = t->told.cause;
 	else if (RARELY(request_was_faulted(last_request(t))))
 		cause = ABI_CAUSE_IOMMU_FAULT;
+	if (cause < befell)
+		cause = befell;
 	if (cause < ABI_CAUSE_NVME_RESET && last_was_reset(t, t->sleep_ns))
 		cause = ABI_CAUSE_NVME_RESET; /* maybe only since it was told */
 	return cause;
