@@ -89,13 +89,6 @@ ALWAYS u32 cause_of_freed(struct request *rq, u32 cause)
 	return rq->end_io || cause >= ABI_CAUSE_NVME_TIMEOUT ? cause : ABI_CAUSE_TAG_WAIT;
 }
 
-NOW_AND_THEN void note_befallen(u64 request, u32 cause, u64 now)
-{
-	struct befallen what = { .done_ns = now, .cause = cause };
-
-	bpf_map_update_elem(&befallen, &request, &what, BPF_ANY);
-}
-
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
@@ -118,7 +111,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	if (info && info->helper)
 		helper_note(info->helper, mark);
 	if (RARELY(info && info->cause >= ABI_CAUSE_NVME_TIMEOUT))
-		note_befallen(key, info->cause, mark->since_ns);
+		bpf_map_update_elem(&befallen, &key, mark, BPF_ANY);
 	if (info && bytes >= rq->__data_len)
 		bpf_map_delete_elem(&requests, &key);
 	return 0;

@@ -87,19 +87,12 @@ struct {
 	__type(value, struct request_info);
 } requests SEC(".maps") __weak;
 
-/* By address of the request: the worst that befell one that has completed, for a thread whose wake is not seen. Of few: a timeout or
- * more. */
-struct befallen {
-	u64 done_ns;
-	u32 cause; /* enum abi_cause */
-	u32 unused;
-};
-
+/* By address of the request: the mark of its completion, for a thread whose wake is not seen. Of those that timed out, or worse. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, u64);
-	__type(value, struct befallen);
+	__type(value, struct carried);
 } befallen SEC(".maps") __weak;
 
 /* By address of the NVMe controller: when its last reset ended. It goes some time after that, or with its controller. */
@@ -350,13 +343,13 @@ ALWAYS struct request *last_request(const struct thread *t)
 	return (struct request *)t->issued[i].request;
 }
 
-/* What befell it, if it has completed since `since_ns`; 0: nothing that is known. */
-ALWAYS u32 last_befallen(const struct thread *t, u64 since_ns)
+/* What befell it, if it has completed since `since_ns`; NULL: nothing that is known. */
+ALWAYS struct carried *last_befallen(const struct thread *t, u64 since_ns)
 {
 	u64 key = (u64)last_request(t);
-	struct befallen *known = key ? bpf_map_lookup_elem(&befallen, &key) : NULL;
+	struct carried *known = key ? bpf_map_lookup_elem(&befallen, &key) : NULL;
 
-	return known && known->done_ns > since_ns ? known->cause : 0;
+	return known && known->since_ns > since_ns ? known : NULL;
 }
 
 /* Whether its controller was being reset at some time since `since_ns`. */

@@ -127,14 +127,12 @@ ALWAYS bool waits_for_own_request(const struct thread *t)
  * the controller was reset meanwhile, or what befell it when it was issued. */
 NOW_AND_THEN u32 cause_of_own_request(const struct thread *t)
 {
-	u32 cause = t->own_cause ? t->own_cause : ABI_CAUSE_BLOCK_IO, befell = last_befallen(t, t->sleep_ns);
+	u32 cause = t->own_cause ? t->own_cause : ABI_CAUSE_BLOCK_IO;
 
 	if (t->told_ns && t->told_seq == t->wait_seq && t->told.state == ABI_STALL)
 		cause = t->told.cause;
 	else if (RARELY(request_was_faulted(last_request(t))))
 		cause = ABI_CAUSE_IOMMU_FAULT;
-	if (cause < befell)
-		cause = befell;
 	if (cause < ABI_CAUSE_NVME_RESET && last_was_reset(t, t->sleep_ns))
 		cause = ABI_CAUSE_NVME_RESET; /* maybe only since it was told */
 	return cause;
@@ -172,6 +170,9 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 {
 	u32 hint = t->hint, scope = scope_cause(t);
 
+	if (!from && waits_for_own_request(t))
+		from = last_befallen(t,
+		                     t->sleep_ns); /* its wake came too late for the mark, or was not seen */
 	if (hint && t->hint_timed)
 		from = NULL; /* whatever completes when its timer fires */
 	if (hint < scope)
