@@ -190,7 +190,8 @@ class Stage:
             with open(f"{self.directory}/fio.json", encoding="utf-8") as file:
                 job = json.load(file)["jobs"][0]
             iops = float(job["read"]["iops"])
-            return iops, 100 * iops / (job["usr_cpu"] + job["sys_cpu"])
+            # Where the disk hangs, fio takes no CPU in a brief run.
+            return iops, 100 * iops / max(job["usr_cpu"] + job["sys_cpu"], 0.01)
         by_second, by_cpu_second = output.strip().splitlines()[-1].split()
         return float(by_second), float(by_cpu_second)
 
