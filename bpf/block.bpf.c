@@ -110,7 +110,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	mark->request = key;
 	if (info && info->helper)
 		helper_note(info->helper, mark);
-	if (RARELY(info && info->cause >= ABI_CAUSE_NVME_TIMEOUT))
+	if (RARELY(mark->cause >= ABI_CAUSE_NVME_TIMEOUT))
 		bpf_map_update_elem(&befallen, &key, mark, BPF_ANY);
 	if (info && bytes >= rq->__data_len)
 		bpf_map_delete_elem(&requests, &key);
