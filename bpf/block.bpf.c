@@ -35,7 +35,6 @@ ALWAYS void thread_issues(struct thread *t, struct request *rq)
 	t->last_dev = request_dev(rq);
 	t->issued[i].request = (u64)rq;
 	t->issued[i].ns = bpf_ktime_get_ns();
-	t->issued[i].bio = (u64)rq->bio;
 	t->issued[i].dev = t->last_dev;
 }
 

@@ -24,7 +24,7 @@ ALWAYS bool request_in_use(struct request *rq)
 ALWAYS long issued_look(u32 i, struct issued_search *s)
 {
 	struct request *rq;
-	u64 start_ns, bio;
+	u64 start_ns;
 	u32 cause;
 
 	if (i >= REQUESTS_KEPT)
@@ -33,9 +33,8 @@ ALWAYS long issued_look(u32 i, struct issued_search *s)
 	if (!rq || !request_in_use(rq))
 		return 0;
 	start_ns = BPF_CORE_READ(rq, start_time_ns); /* 0: the queue keeps no statistics */
-	bio = (u64)BPF_CORE_READ(rq, bio);
-	if (!start_ns || !request_same_use(start_ns, bio, s->t->issued[i].ns, s->t->issued[i].bio))
-		return 0;
+	if (!start_ns || start_ns > s->t->issued[i].ns + REQUEST_STARTS_NS)
+		return 0; /* in use again, by whom does not matter: it is over */
 	cause = request_cause(rq, request_known(rq), queue_reset_end(BPF_CORE_READ(rq, q)));
 	if (cause > s->cause) {
 		s->dev = s->t->issued[i].dev;
@@ -75,6 +74,15 @@ ALWAYS u32 request_under_way(const struct thread *t, u32 *dev, struct request **
 	*dev = found.dev;
 	*worst = (struct request *)found.worst;
 	return found.cause;
+}
+
+/* The thread comes back to a CPU that was taken from it at `since_ns`. If it was issuing a request right then, the request starts now. */
+ALWAYS void issued_later(struct thread *t, u64 since_ns, u64 now)
+{
+	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
+
+	if (t->has_issued && t->issued[i].ns + REQUEST_STARTS_NS > since_ns)
+		t->issued[i].ns = now;
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* The scheduler's side: every tagged thread is on a CPU, on a run queue or asleep, and each change is here. */
 #include "bpf/files.bpf.h"
+#include "bpf/issued.bpf.h"
 #include "bpf/log_take.bpf.h"
 #include "bpf/recovery.bpf.h"
 #include "bpf/wait.bpf.h"
@@ -136,6 +137,8 @@ ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)
 
 	t->in_ns = now;
 	wake_from_queue_clock(task, t, begin, now);
+	if (t->state == ABI_RUNQ)
+		issued_later(t, begin, now);
 	if (t->state == ABI_SLEEP)
 		kind_settle(task, t, now);
 	if (slept_to_its_end(t, begin) && thread_sums(t)->tag && thread_followed(t))

@@ -226,7 +226,7 @@ struct thread {
 
 	struct tag_sums sums[4];
 	struct {
-		u64 request, ns, bio; /* its address, when it was issued, and with what */
+		u64 request, ns; /* its address, and when it was issued: it starts then, or a moment later */
 		u32 dev;
 	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
 	struct scopes scopes;
