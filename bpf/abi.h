@@ -11,6 +11,8 @@
 #include <linux/types.h>
 #endif
 
+#include "bpf/abi_counters.h"
+
 /* What a tagged thread is doing. A thread is in exactly one state at any time, so the rows of a tag tile its
  * wall time. ABI_CPU_STALL is not a state: it counts perf-event samples inside a stall, a part of ONCPU.
  * Nor is ABI_RECOVERY, which is of samples alone: what a kernel thread does to end the stalls of others. */
@@ -395,8 +397,6 @@ struct abi_event {
 	(abi_python_offset(ustack_len) + (__u64)(n_python) * sizeof(struct abi_python_frame))
 
 #define ABI_EVENT_HEAD (sizeof(struct abi_event))
-
-#include "bpf/abi_counters.h"
 
 _Static_assert(sizeof(struct abi_ledger_key) == 32, "ledger key");
 _Static_assert(sizeof(struct abi_tag) == ABI_TAG_NAME_LEN + 32, "tag");

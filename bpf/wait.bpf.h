@@ -170,9 +170,9 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 {
 	u32 hint = t->hint, scope = scope_cause(t);
 
+	/* Its wake came too late for the mark, or was not seen. */
 	if (!from && waits_for_own_request(t))
-		from = last_befallen(t,
-		                     t->sleep_ns); /* its wake came too late for the mark, or was not seen */
+		from = last_befallen(t, t->sleep_ns);
 	if (hint && t->hint_timed)
 		from = NULL; /* whatever completes when its timer fires */
 	if (hint < scope)

@@ -52,7 +52,7 @@ static const struct setting {
 	{ GROUP_SAMPLING, "waits", "sampling.waits", "WHICH",
 	  "stacks of waits that are no stalls: long (from T on), none, auto (long without --push)" },
 	{ GROUP_SAMPLING, "budget", "sampling.budget_bytes_per_second", "BYTES",
-	  "stacks a second from the kernel beyond which T is raised (1048576; 0: T stays)" },
+	  "bytes of stacks a second beyond which T is raised (1048576; 0: T stays)" },
 	{ GROUP_SAMPLING, "min-duration-ns", "sampling.min_duration_ns", "NS",
 	  "shorter waits get no stack, only a ledger row" },
 	{ GROUP_SAMPLING, "dma-threshold", "sampling.dma_threshold_ns", "NS",
@@ -93,9 +93,8 @@ static const struct argp_option own_options[] = {
 	{ "id", KEY_ID, "N", 0, "its exact id", GROUP_TAG },
 	{ NULL, 0, NULL, 0, "Tags without a change to the program:", GROUP_FILES },
 	{ "tag-files", KEY_TAG_FILES, "FOLDER[=NAME]", 0,
-	  "tag a thread NAME_read while it reads a file below this folder, NAME_write while it writes or "
-	  "syncs "
-	  "one (NAME: " CONFIG_TAG_FILES_NAME "); may be repeated",
+	  "a thread that reads a file below this folder is NAME_read meanwhile, one that writes or syncs it "
+	  "NAME_write (NAME: " CONFIG_TAG_FILES_NAME "); may be repeated",
 	  GROUP_FILES },
 	{ NULL, 0, NULL, 0, "Duration and output:", GROUP_RUN },
 	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one per window (" OUTPUT_DEFAULT ")",

@@ -2,9 +2,9 @@
  * The ledger as a table: where the time of each class of tags went, the class that lost most first.
  *
  * A row is a class; with a filter for a tag it is the next level of the names below that (`ckpt/run1` has rows
- * `ckpt/run1/step5`), with TOP_LEVEL_TAG an exact tag: name and id, with TOP_LEVEL_PROCESS a class of one process. A table has one level only. Times add up a
- * row's threads. Steps are the exact tags of a process: p50, p99 (interpolated, as numpy.percentile() does) and
- * worst are of their wall times.
+ * `ckpt/run1/step5`), with TOP_LEVEL_TAG an exact tag: name and id, with TOP_LEVEL_PROCESS a class of one process. A
+ * table has one level only. Times add up a row's threads. Steps are the exact tags of a process: p50, p99
+ * (interpolated, as numpy.percentile() does) and worst are of their wall times.
  */
 #ifndef STALLPROF_PROFILER_TOP_CLASSES_H
 #define STALLPROF_PROFILER_TOP_CLASSES_H

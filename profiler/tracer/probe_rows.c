@@ -14,19 +14,16 @@
 #define TRACEFS "a mounted tracefs that may be read (mount -t tracefs tracefs /sys/kernel/tracing)"
 #define TAGLIB  "a program that is linked to libstalltag, or imports stalltag"
 
-/* The two programs of ON_CALL() (bpf/scope.bpf.h), on a function of a module. */
-#define CALL(cause, name, function, module)                                                                  \
-	{ cause, "on_" name "_begins", PROBE_FENTRY, function, true, NULL, FTRACE, NULL, module },           \
+/* Two programs on a function: on_NAME_begins where it is called, on_NAME_ends where it returns. */
+#define BOTH_ENDS(cause, name, function, hot, advice, module)                                                \
+	{ cause, "on_" name "_begins", PROBE_FENTRY, function, hot, NULL, advice, NULL, module },            \
 	{                                                                                                    \
-		cause, "on_" name "_ends", PROBE_FEXIT, function, true, NULL, FTRACE, NULL, module           \
+		cause, "on_" name "_ends", PROBE_FEXIT, function, hot, NULL, advice, NULL, module            \
 	}
-
-/* Those of ON_FILE_CALL() (bpf/files.bpf.c). */
-#define FILE_CALL(name, function, advice)                                                                    \
-	{ "tag_files", "on_" name "_begins", PROBE_FENTRY, function, false, NULL, advice, NULL, NULL },      \
-	{                                                                                                    \
-		"tag_files", "on_" name "_ends", PROBE_FEXIT, function, false, NULL, advice, NULL, NULL      \
-	}
+/* Those of ON_CALL() (bpf/scope.bpf.h), on a function of a module. */
+#define CALL(cause, name, function, module) BOTH_ENDS(cause, name, function, true, FTRACE, module)
+/* Those of ON_FILE_CALL() (bpf/files.bpf.c), which make threads tagged, and so are there before any is. */
+#define FILE_CALL(name, function, advice) BOTH_ENDS("tag_files", name, function, false, advice, NULL)
 
 const struct probe probe_table[] = {
 	{ "core", "on_sched_switch", PROBE_TP_BTF, "sched_switch", true, NULL, NEWER, NULL, NULL },

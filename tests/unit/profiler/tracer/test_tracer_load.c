@@ -118,6 +118,24 @@ static void test_tracer_load__cause_that_is_off(void **state)
 	probe_host_free(host);
 }
 
+/* A row that a kernel does without has no advice of its own; doctor prints what this returns. */
+static void test_tracer_load__advice_of_every_row(void **state)
+{
+	struct probe_host *host;
+	size_t i, n_without = 0;
+
+	(void)state;
+	need_root(PRIVILEGE_LOAD);
+	host = probe_host_new(true);
+	assert_non_null(host);
+	for (i = 0; i < probe_table_len; i++) {
+		assert_non_null(probe_advice(host, &probe_table[i]));
+		n_without += !probe_table[i].advice;
+	}
+	assert_true(n_without > 0);
+	probe_host_free(host);
+}
+
 static void test_tracer_load__refused_program_costs_its_row(void **state)
 {
 	const struct probe *row = row_of("on_balance_dirty_pages");
@@ -333,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tracer_load__all),
 		cmocka_unit_test(test_tracer_load__cause_that_is_off),
+		cmocka_unit_test(test_tracer_load__advice_of_every_row),
 		cmocka_unit_test(test_tracer_load__refused_program_costs_its_row),
 		cmocka_unit_test(test_tracer_load__refused_core_is_fatal),
 		cmocka_unit_test(test_tracer_load__optional_fields),
