@@ -176,7 +176,8 @@ static void worker_open(struct worker *worker, int number)
 	worker->seed = 88172645463325252ull + (uint64_t)number * 7919;
 	worker->direct = open(file, O_RDWR | O_DIRECT);
 	worker->buffered = open(file, O_RDONLY);
-	posix_fadvise(worker->buffered, 0, 0, POSIX_FADV_RANDOM); /* nothing is read ahead, behind the last read */
+	posix_fadvise(worker->buffered, 0, 0,
+	              POSIX_FADV_RANDOM); /* nothing is read ahead, behind the last read */
 	worker->loop = loop ? open(loop, O_RDONLY | O_DIRECT) : -1;
 	worker->bad = bad ? open(bad, O_RDONLY | O_DIRECT) : -1;
 	must(worker->direct >= 0 && worker->buffered >= 0, file);
