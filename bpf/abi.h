@@ -15,7 +15,8 @@
 
 /* What a tagged thread is doing. A thread is in exactly one state at any time, so the rows of a tag tile its
  * wall time. ABI_CPU_STALL is not a state: it counts perf-event samples inside a stall, a part of ONCPU.
- * Nor is ABI_RECOVERY, which is of samples alone: what a kernel thread does to end the stalls of others. */
+ * Nor is ABI_RECOVERY, which is of samples alone: what a kernel thread does to end the stalls of others; nor ABI_REQUESTS,
+ * of ledger rows alone: what a tag's requests are for a device. */
 enum abi_state {
 	ABI_NONE = 0,
 	ABI_ONCPU = 1,
@@ -26,6 +27,7 @@ enum abi_state {
 	ABI_UNOBSERVED = 6,
 	ABI_CPU_STALL = 7,
 	ABI_RECOVERY = 8,
+	ABI_REQUESTS = 9,
 };
 
 /* Why a sleep was a stall; the higher number wins when several apply. */
@@ -82,6 +84,20 @@ struct abi_ledger_value {
 	__s64 ns;
 	__u64 count;
 };
+
+/* `cause` of a row of the state ABI_REQUESTS, which is of no process: its requests' kind, of these bits. */
+enum abi_requests {
+	ABI_REQUESTS_WRITE = 1, /* neither this nor the next: reads */
+	ABI_REQUESTS_OTHER = 2, /* flushes, discards */
+	ABI_REQUESTS_WRITEBACK =
+	        4, /* the pages were made dirty under the tag, and are written by somebody else */
+	ABI_REQUESTS_BYTES = 8, /* `count` is bytes, `ns` 0; else requests, and how long they took */
+};
+
+#define ABI_REQUESTS_KINDS 8 /* by the first three bits */
+
+/* The tag of requests that are of no tag, or began before they could be told. */
+#define ABI_NOBODYS_TAG (~0ULL)
 
 /* The row with this key holds, in `ns`, the number of the window that the map serves. */
 #define ABI_LEDGER_META_TAG 0ULL

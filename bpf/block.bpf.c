@@ -1,4 +1,5 @@
 /* The block layer's side: which request this CPU completes, and what befell it. */
+#include "bpf/requests.bpf.h"
 #include "bpf/thread.bpf.h"
 #include "bpf/wait.bpf.h"
 
@@ -45,8 +46,9 @@ ALWAYS void request_started(struct request *rq)
 	struct request_info info = {};
 	struct thread *t;
 
+	t = serves_others(current) ? NULL : thread_find(current);
+	request_owned(rq, current, t);
 	if (!serves_others(current)) {
-		t = thread_find(current);
 		if (t && thread_sums(t)->tag)
 			thread_issues(t, rq);
 		return;
@@ -111,6 +113,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 		helper_note(info->helper, mark);
 	if (RARELY(mark->cause >= ABI_CAUSE_NVME_TIMEOUT))
 		bpf_map_update_elem(&befallen, &key, mark, BPF_ANY);
+	request_counts(rq, mark->dev, bytes, bytes >= rq->__data_len, mark->since_ns);
 	if (info && bytes >= rq->__data_len)
 		bpf_map_delete_elem(&requests, &key);
 	return 0;

@@ -55,15 +55,6 @@ volatile OWN_LINE __u64 file_bits[FILE_BITS / 64] = {};
 /* The profiler itself: what it does in a tagged folder is not told. */
 __u32 own_tgid = 0;
 
-/* The verifier neither calculates with pointers nor hands them to a function as a number. */
-ALWAYS u64 as_number(const void *pointer)
-{
-	u64 kept = (u64)pointer, number = 0;
-
-	bpf_probe_read_kernel(&number, sizeof(number), &kept);
-	return number;
-}
-
 ALWAYS u32 file_bit(u64 inode)
 {
 	return hash_mix(0, inode) % FILE_BITS;

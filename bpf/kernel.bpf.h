@@ -155,6 +155,19 @@ struct address_space {
 	struct inode *host;
 };
 
+/* A page's mapping may have bits in its lowest two that say it is none. */
+#define MAPPING_FLAGS 3
+
+struct page {
+	struct address_space *mapping; /* of the first page of a folio */
+	unsigned long compound_head;   /* of the others: where that is, + 1 */
+};
+
+/* … or, where a page's description is as long as a power of two, a mask for its address. */
+struct page___since_7_1 {
+	unsigned long compound_info;
+};
+
 struct file {
 	struct inode *f_inode;
 	struct path f_path;
@@ -243,8 +256,19 @@ struct blkcg_gq {
 	struct blkcg *blkcg;
 };
 
+struct bio_vec {
+	struct page *bv_page;
+};
+
+struct bvec_iter {
+	unsigned int bi_idx;
+};
+
 struct bio {
+	struct bio *bi_next;
 	struct block_device *bi_bdev;
+	struct bio_vec *bi_io_vec;
+	struct bvec_iter bi_iter;
 	struct blkcg_gq *bi_blkg; /* absent without CONFIG_BLK_CGROUP */
 };
 
@@ -286,10 +310,15 @@ struct request {
 	struct blk_mq_hw_ctx *mq_hctx;
 	struct bio *bio;
 	unsigned int __data_len;
+	u32 cmd_flags;
 	u64 start_time_ns;
 	atomic_t ref; /* 0: not in use */
 	void *end_io; /* NULL: it ends as requests of file systems do */
 };
+
+#define REQ_OP_MASK  0xff
+#define REQ_OP_READ  0
+#define REQ_OP_WRITE 1
 
 struct request___before_5_16 {
 	struct refcount_struct ref;
@@ -351,7 +380,6 @@ struct hlist_head {
 };
 
 struct folio;
-struct page;
 struct pool_workqueue;
 struct seq_file;
 

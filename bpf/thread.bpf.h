@@ -19,6 +19,15 @@ ALWAYS u64 cut_to(u64 value, u64 max)
 	return value <= max ? value : max;
 }
 
+/* The verifier neither calculates with pointers nor hands them to a function as a number. */
+ALWAYS u64 as_number(const void *pointer)
+{
+	u64 kept = (u64)pointer, number = 0;
+
+	bpf_probe_read_kernel(&number, sizeof(number), &kept);
+	return number;
+}
+
 ALWAYS u64 hash_mix(u64 hash, u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;

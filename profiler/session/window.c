@@ -7,9 +7,12 @@
 #include <string.h>
 
 #include "pprof/profile.h"
+#include "profiler/format/request_rows.h"
 #include "profiler/process/process_table.h"
 #include "profiler/session/detail_labels.h"
+#include "profiler/session/device_names.h"
 #include "profiler/session/stack_pool.h"
+#include "profiler/tags/tag_class.h"
 #include "profiler/tags/tag_names.h"
 #include "profiler/session/window_state.h"
 #include "symbolizer/symbolizer.h"
@@ -68,7 +71,8 @@ struct window *window_new(const struct window_deps *deps)
 		window->deps.max_rows = WINDOW_ROWS_MAX;
 	window->profile = profile_new(types, WINDOW_TYPES, period, 1, deps->max_bytes);
 	window->pools = stack_pools_new();
-	if (!window->profile || !window->pools) {
+	window->requests = request_rows_new();
+	if (!window->profile || !window->pools || !window->requests) {
 		window_free(window);
 		errno = ENOMEM;
 		return NULL;
@@ -105,6 +109,7 @@ void window_free(struct window *window)
 	HASH_ITER (hh, window->rows, row, next)
 		row_free(window, row);
 	stack_pools_free(window->pools);
+	request_rows_free(window->requests);
 	profile_free(window->profile);
 	free(window);
 }
@@ -139,11 +144,43 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 	return row;
 }
 
+/* A row of the state ABI_REQUESTS. */
+static int add_requests(struct window *window, const struct abi_ledger_key *key,
+                        const struct abi_ledger_value *value)
+{
+	bool bytes = key->cause & ABI_REQUESTS_BYTES;
+	struct request_row row = {
+		.device = device_names_of(window->deps.devices, key->dev, 0),
+		.op = key->cause & ABI_REQUESTS_WRITE   ? REQUEST_WRITE
+		      : key->cause & ABI_REQUESTS_OTHER ? REQUEST_OTHER
+		                                        : REQUEST_READ,
+		.writeback = key->cause & ABI_REQUESTS_WRITEBACK,
+		.requests = bytes ? 0 : value->count,
+		.bytes = bytes ? value->count : 0,
+		.ns = (uint64_t)value->ns,
+	};
+	int err;
+
+	if (key->tag != ABI_NOBODYS_TAG) {
+		tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
+		row.class =
+		        tag_classes_of(window->deps.classes,
+		                       tag_names_of(window->deps.tags, window->deps.tracer, key->tag)->name);
+	}
+	err = request_rows_add(window->requests, &row);
+	if (err)
+		window->requests_refused += row.requests;
+	return err == -ENOSPC ? 0 : err;
+}
+
 int window_add_row(struct window *window, const struct abi_ledger_key *key,
                    const struct abi_ledger_value *value)
 {
-	struct row *row = row_get(window, key);
+	struct row *row;
 
+	if (key->state == ABI_REQUESTS)
+		return add_requests(window, key, value);
+	row = row_get(window, key);
 	if (!row) {
 		window->rows_refused++;
 		if (key->state != ABI_CPU_STALL) /* a part of on-CPU, which is a row of its own */

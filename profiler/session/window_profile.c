@@ -9,6 +9,7 @@
 #include "profiler/session/detail_labels.h"
 #include "profiler/session/device_names.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/request_rows.h"
 #include "profiler/process/process_ranks.h"
 #include "profiler/process/process_table.h"
 #include "profiler/session/stack_pool.h"
@@ -323,6 +324,8 @@ static int add_notes(struct window *window, struct ledger *ledger, struct stamp 
 	int err = ledger_to_notes(ledger, window->profile);
 
 	if (!err)
+		err = request_rows_to_notes(window->requests, window->profile);
+	if (!err)
 		err = stamp_add_counter(stamp, "samples", window->n_samples);
 	if (!err)
 		err = stamp_add_counter(stamp, "samples_lost", window->n_lost);
@@ -339,6 +342,8 @@ static int add_notes(struct window *window, struct ledger *ledger, struct stamp 
 		err = stamp_add_counter(stamp, "rows_refused", window->rows_refused);
 	if (!err)
 		err = stamp_add_counter(stamp, "rows_refused_ns", window->rows_refused_ns);
+	if (!err)
+		err = stamp_add_counter(stamp, "requests_refused", window->requests_refused);
 	return err ? err : stamp_to_notes(stamp, window->profile);
 }
 

@@ -10,6 +10,7 @@
 #include "profiler/session/window.h"
 
 struct profile;
+struct request_rows;
 struct stack_pools;
 
 /* Samples with the same stack and detail of the same row are one. */
@@ -37,8 +38,10 @@ struct window {
 	struct window_deps deps;
 	struct profile *profile;
 	struct row *rows;
+	struct request_rows *requests;
 	uint64_t n_samples, n_lost, lost_ns, n_without_row;
 	uint64_t rows_refused, rows_refused_ns; /* times and nanoseconds of rows beyond the maximum */
+	uint64_t requests_refused;              /* of rows beyond REQUEST_ROWS_MAX */
 	struct stack_pools *pools;
 	uint64_t estimated_ns; /* of rows that got the stack of a similar row */
 	bool has_main_binary;

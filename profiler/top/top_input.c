@@ -12,14 +12,16 @@
 #include "pprof/pprof_file.h"
 #include "profiler/format/class_comments.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
 
 static int input_init(struct top_input *input)
 {
 	memset(input, 0, sizeof(*input));
 	input->ledger = ledger_new(0);
+	input->requests = request_rows_new();
 	input->stamp = stamp_new();
-	if (input->ledger && input->stamp)
+	if (input->ledger && input->requests && input->stamp)
 		return 0;
 	top_input_release(input);
 	return -ENOMEM;
@@ -29,6 +31,7 @@ void top_input_release(struct top_input *input)
 {
 	profile_free(input->owned);
 	ledger_free(input->ledger);
+	request_rows_free(input->requests);
 	stamp_free(input->stamp);
 	memset(input, 0, sizeof(*input));
 }
@@ -63,6 +66,8 @@ static int take_notes(struct top_input *input, const struct profile *profile, co
 		result = take_classes(input, profile);
 	else if (!result)
 		result = ledger_from_notes(input->ledger, profile, &input->malformed_lines);
+	if (!result)
+		result = request_rows_from_notes(input->requests, profile, &input->malformed_lines);
 	if (result)
 		snprintf(err, err_size, "%s: its ledger could not be read: %s", name, strerror(-result));
 	return result;

@@ -10,6 +10,7 @@
 
 struct ledger;
 struct profile;
+struct request_rows;
 struct stamp;
 
 #define TOP_PROFILE_BYTES_MAX (4ul << 30) /* of the sum in memory, and of each file */
@@ -18,6 +19,7 @@ struct top_input {
 	const struct profile *profile;
 	struct profile *owned; /* the same, when it is to be freed */
 	struct ledger *ledger;
+	struct request_rows *requests;
 	struct stamp *stamp;
 	const char *path; /* to load it again; NULL: several, or not known. The caller's */
 	size_t files;

@@ -13,14 +13,14 @@
 #include "profiler/session/detail_labels.h"
 #include "profiler/top/top_input.h"
 #include "profiler/top/top_processes.h"
+#include "profiler/top/top_requests.h"
 
 static size_t bounded(size_t count, size_t limit)
 {
 	return limit && limit < count ? limit : count;
 }
 
-/* --- ledger -----------------------------------------------------------------------------------------------
- */
+/* --- ledger ------------------------------------------------------------ */
 
 static void write_row(struct json_writer *json, const struct ledger_row *row)
 {
@@ -82,8 +82,7 @@ static void write_wall(struct json_writer *json, const struct top_json *what)
 	json_object_end(json);
 }
 
-/* --- classes ------------------------------------------------------------------------------------------------
- */
+/* --- classes ------------------------------------------------------------ */
 
 static void write_worst(struct json_writer *json, const struct top_class *row)
 {
@@ -143,8 +142,7 @@ static int write_classes(struct json_writer *json, const struct top_json *what)
 	return 0;
 }
 
-/* --- processes --------------------------------------------------------------------------------------------------
- */
+/* --- processes ------------------------------------------------------------ */
 
 static void write_process(struct json_writer *json, const struct top_process *process)
 {
@@ -183,8 +181,7 @@ static int write_processes(struct json_writer *json, const struct top_json *what
 	return 0;
 }
 
-/* --- table ------------------------------------------------------------------------------------------------
- */
+/* --- table ------------------------------------------------------------ */
 
 static void write_table(struct json_writer *json, const struct top_json *what)
 {
@@ -214,8 +211,7 @@ static void write_table(struct json_writer *json, const struct top_json *what)
 	json_object_end(json);
 }
 
-/* --- stacks -----------------------------------------------------------------------------------------------
- */
+/* --- stacks ------------------------------------------------------------ */
 
 struct values {
 	int delay, cpu, recovery, contentions; /* indexes, negative when the profile has no such type */
@@ -360,8 +356,7 @@ static int write_stacks(struct json_writer *json, const struct top_json *what, c
 	return 0;
 }
 
-/* --- stamp ------------------------------------------------------------------------------------------------
- */
+/* --- stamp ------------------------------------------------------------ */
 
 static void write_hooks(struct json_writer *json, const struct stamp *stamp)
 {
@@ -438,6 +433,7 @@ int top_json_write(FILE *out, const struct top_json *what)
 	err = write_classes(&json, what);
 	if (!err)
 		err = write_processes(&json, what);
+	top_json_requests(&json, what->input);
 	write_table(&json, what);
 	if (!err)
 		err = write_stacks(&json, what, "stacks", false);

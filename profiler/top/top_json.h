@@ -6,6 +6,7 @@
  *       "classes": [ {name, id, base, threads, wall_ns, lost_ns, ns: {STATE OR CAUSE: ns}, tags, p50_ns, p99_ns,
  *                     worst: {tag, id, process, ns}} ],
  *       "processes": [ {process, start_ns, comm, wall_ns, classes: [{name, wall_ns, share}]} ],
+ *       "requests": [ {device, class, op, writeback, requests, bytes, ns} ], class null: of no tag
  *       "top":     { by, type, unit, total, samples, entries: [ {name, flat, cum, samples} ] },
  *       "stacks":  [ {tag, class, id, trace_id, stall, device, delay_ns, cpu_ns, recovery_ns, contentions,
  *                     frames: [ {function, file, line, inlined} ]} ],

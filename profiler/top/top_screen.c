@@ -1,4 +1,4 @@
-/* Prints the first screen: classes, loop shares, lines of code, losses. */
+/* Prints the first screen: classes, loop shares, requests, lines of code, losses. */
 
 #include "profiler/top/top_screen.h"
 
@@ -15,11 +15,13 @@
 #include "profiler/top/top_code_text.h"
 #include "profiler/top/top_input.h"
 #include "profiler/top/top_processes.h"
+#include "profiler/top/top_requests.h"
 #include "profiler/top/top_seen.h"
 
 /* For a screen that is to fit. */
-#define CLASSES_FIT 8
-#define LOSSES_FIT  6
+#define CLASSES_FIT  8
+#define REQUESTS_FIT 5
+#define LOSSES_FIT   6
 
 /* What was not seen, rendered first, so that the rest knows how much room is left. */
 struct losses {
@@ -70,6 +72,25 @@ static int print_processes(FILE *out, const struct top_screen *what, size_t colu
 		*lines += 1 + top_text_processes(out, &processes, columns);
 	}
 	top_processes_free(&processes);
+	return 0;
+}
+
+static int print_requests(FILE *out, const struct top_screen *what, size_t *lines)
+{
+	struct top_requests requests;
+	int err;
+
+	if (what->filter->tag || what->level != TOP_LEVEL_CLASS)
+		return 0;
+	err = top_requests_build(&requests, what->input);
+	if (err)
+		return err;
+	if (requests.count) {
+		fputc('\n', out);
+		*lines += 1 + top_text_requests(out, &requests,
+		                                what->limit == TOP_FITS ? REQUESTS_FIT : what->limit);
+	}
+	top_requests_free(&requests);
 	return 0;
 }
 
@@ -135,6 +156,8 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 		used = print_classes(out, what, &classes, columns) + 1;
 		used += losses.lines < LOSSES_FIT ? losses.lines : LOSSES_FIT; /* -v may be longer */
 		err = print_processes(out, what, columns, &used);
+		if (!err)
+			err = print_requests(out, what, &used);
 		if (!err)
 			used += print_remarks(out, what, &classes);
 		if (!err && what->code)
