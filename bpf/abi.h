@@ -83,18 +83,21 @@ struct abi_ledger_key {
 struct abi_ledger_value {
 	__s64 ns;
 	__u64 count;
+	__u64 bytes; /* of requests */
 };
 
-/* `cause` of a row of the state ABI_REQUESTS, which is of no process: its requests' kind, of these bits. */
+/* `cause` of a row of the state ABI_REQUESTS, which is of no process: what the requests do, and a bit for how they came about. `ns` is how
+ * long they took in all. */
 enum abi_requests {
-	ABI_REQUESTS_WRITE = 1, /* neither this nor the next: reads */
-	ABI_REQUESTS_OTHER = 2, /* flushes, discards */
+	ABI_REQUESTS_READ = 0,
+	ABI_REQUESTS_WRITE = 1,
+	ABI_REQUESTS_FLUSH = 2,
+	ABI_REQUESTS_DISCARD = 3,
+	ABI_REQUESTS_OTHER = 4,
+	ABI_REQUESTS_OPS = 5,
 	ABI_REQUESTS_WRITEBACK =
-	        4, /* the pages were made dirty under the tag, and are written by somebody else */
-	ABI_REQUESTS_BYTES = 8, /* `count` is bytes, `ns` 0; else requests, and how long they took */
+	        8, /* the pages were made dirty under the tag, and are written by somebody else */
 };
-
-#define ABI_REQUESTS_KINDS 8 /* by the first three bits */
 
 /* The tag of requests that are of no tag, or began before they could be told. */
 #define ABI_NOBODYS_TAG (~0ULL)

@@ -140,7 +140,7 @@ NOW_AND_THEN void mapping_told(void *ctx, struct task_struct *task, struct threa
 {
 	u64 now = bpf_ktime_get_ns();
 
-	ledger_add(key, ns, 1);
+	ledger_add(key, ns, 1, 0);
 	lot_draw(t, now);
 	if (wait_kept(t, ns, ns, threshold_ns))
 		mapping_sample(ctx, task, t, key, ns, now);

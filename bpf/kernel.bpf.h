@@ -316,9 +316,11 @@ struct request {
 	void *end_io; /* NULL: it ends as requests of file systems do */
 };
 
-#define REQ_OP_MASK  0xff
-#define REQ_OP_READ  0
-#define REQ_OP_WRITE 1
+#define REQ_OP_MASK    0xff
+#define REQ_OP_READ    0
+#define REQ_OP_WRITE   1
+#define REQ_OP_FLUSH   2
+#define REQ_OP_DISCARD 3
 
 struct request___before_5_16 {
 	struct refcount_struct ref;

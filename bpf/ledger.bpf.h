@@ -22,9 +22,9 @@ ALWAYS u64 ledger_window(void *ledger)
 
 /* Adds to a row of the running window's ledger. A global function: the verifier walks through it once, not once for each way that leads
  * here. Returns 0. */
-__weak __noinline int ledger_add(const struct abi_ledger_key *row, s64 ns, u64 count)
+__weak __noinline int ledger_add(const struct abi_ledger_key *row, s64 ns, u64 count, u64 bytes)
 {
-	struct abi_ledger_value *value, fresh = { .ns = ns, .count = count };
+	struct abi_ledger_value *value, fresh = { .ns = ns, .count = count, .bytes = bytes };
 	void *ledger = ledger_now();
 	struct abi_ledger_key key;
 
@@ -44,6 +44,8 @@ __weak __noinline int ledger_add(const struct abi_ledger_key *row, s64 ns, u64 c
 	}
 	__sync_fetch_and_add(&value->ns, ns);
 	__sync_fetch_and_add(&value->count, count);
+	if (bytes)
+		__sync_fetch_and_add(&value->bytes, bytes);
 	return 0;
 }
 
@@ -72,7 +74,7 @@ ALWAYS void ledger_charge(struct thread *t, u64 tag, u32 state, u64 ns, u64 coun
 	key_of(&key, t, tag, state);
 	if (state == ABI_SLEEP)
 		key.cause = kind_of(t);
-	ledger_add(&key, ns, count);
+	ledger_add(&key, ns, count, 0);
 }
 
 /* A sleep, or the part of one (`whole_ns`: how long it is, or has been so far): straight to its row. */
@@ -87,7 +89,7 @@ ALWAYS void ledger_charge_wait(struct thread *t, u64 tag, const struct wait_row 
 	key.cause = row->cause;
 	key.dev = row->dev;
 	key.below_min = row->state == ABI_STALL && whole_ns < min_duration_ns;
-	ledger_add(&key, ns, count);
+	ledger_add(&key, ns, count, 0);
 }
 
 /* What has come to a sum since the ledger was told of it. */
@@ -103,7 +105,7 @@ ALWAYS void flush_sum(struct abi_ledger_key *key, u32 state, u64 ns, u64 count)
 	if (!ns && !count)
 		return;
 	key->state = state;
-	ledger_add(key, ns, count);
+	ledger_add(key, ns, count, 0);
 }
 
 ALWAYS void flush_waits(struct abi_ledger_key *key, u32 state, struct wait_sum *run, struct wait_sum *told)

@@ -122,7 +122,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	key_of(&key, t, tag, ABI_CPU_STALL);
 	key.cause = stalled;
 	key.dev = dev;
-	ledger_add(&key, cpu_period_ns, 1);
+	ledger_add(&key, cpu_period_ns, 1, 0);
 	cpu_event(ctx, task, t, buffer, &key, rq, ledger_window(ledger));
 	return 0;
 }

@@ -41,7 +41,7 @@ ALWAYS struct owner *owner_at(const struct request *rq)
 
 ALWAYS u32 request_op(struct request *rq)
 {
-	return BPF_CORE_READ(rq, cmd_flags) & REQ_OP_MASK;
+	return rq->cmd_flags & REQ_OP_MASK;
 }
 
 /* The tag of a thread that is in a system call. */
@@ -102,7 +102,7 @@ ALWAYS u64 tag_of_dirty(struct bio *bio)
 ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct thread *t)
 {
 	u64 own = t ? tag_in_call(task, t) : 0;
-	u64 dirty = request_op(rq) == REQ_OP_WRITE ? tag_of_dirty(BPF_CORE_READ(rq, bio)) : 0;
+	u64 dirty = request_op(rq) == REQ_OP_WRITE ? tag_of_dirty(rq->bio) : 0;
 	struct owner *owner = owner_at(rq);
 
 	if (!owner)
@@ -115,7 +115,7 @@ ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct t
 /* … of the first of the request's bios of which that is known. */
 ALWAYS u64 tag_of_dirtied(struct request *rq)
 {
-	struct bio *bio = BPF_CORE_READ(rq, bio);
+	struct bio *bio = rq->bio;
 	u64 tag = 0;
 	u32 i;
 
@@ -148,13 +148,19 @@ ALWAYS struct owner *owner_of(struct request *rq)
 /* A write without data is a flush. */
 ALWAYS u32 request_kind(struct request *rq, const struct owner *owner, u32 bytes)
 {
-	u32 op = request_op(rq);
-
-	if (op == REQ_OP_READ)
-		return 0;
-	if (op != REQ_OP_WRITE || !bytes)
-		return ABI_REQUESTS_OTHER;
-	return ABI_REQUESTS_WRITE | (owner && owner->writeback ? ABI_REQUESTS_WRITEBACK : 0);
+	switch (request_op(rq)) {
+	case REQ_OP_READ:
+		return ABI_REQUESTS_READ;
+	case REQ_OP_WRITE:
+		if (!bytes)
+			return ABI_REQUESTS_FLUSH;
+		return ABI_REQUESTS_WRITE | (owner && owner->writeback ? ABI_REQUESTS_WRITEBACK : 0);
+	case REQ_OP_FLUSH:
+		return ABI_REQUESTS_FLUSH;
+	case REQ_OP_DISCARD:
+		return ABI_REQUESTS_DISCARD;
+	}
+	return ABI_REQUESTS_OTHER;
 }
 
 /* `bytes` of the request are done; `whole`: nothing is left of it. */
@@ -162,15 +168,11 @@ ALWAYS void request_counts(struct request *rq, u32 dev, u32 bytes, bool whole, u
 {
 	struct owner *owner = owner_of(rq);
 	struct abi_ledger_key key = { .state = ABI_REQUESTS, .dev = dev };
-	u64 start = BPF_CORE_READ(rq, start_time_ns);
+	u64 start = rq->start_time_ns;
 
 	key.tag = owner ? owner->tag : ABI_NOBODYS_TAG;
 	key.cause = request_kind(rq, owner, bytes);
-	if (whole)
-		ledger_add(&key, start ? since(now, start) : 0, 1);
-	key.cause |= ABI_REQUESTS_BYTES;
-	if (bytes)
-		ledger_add(&key, 0, bytes);
+	ledger_add(&key, whole && start ? since(now, start) : 0, whole, bytes);
 }
 
 #endif

@@ -19,7 +19,8 @@ struct request_rows {
 };
 
 static const char *const op_names[REQUEST_OPS] = {
-	[REQUEST_READ] = "read", [REQUEST_WRITE] = "write", [REQUEST_OTHER] = "other"
+	[REQUEST_READ] = "read",       [REQUEST_WRITE] = "write", [REQUEST_FLUSH] = "flush",
+	[REQUEST_DISCARD] = "discard", [REQUEST_OTHER] = "other",
 };
 
 const char *request_op_name(enum request_op op)

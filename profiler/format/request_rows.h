@@ -14,12 +14,7 @@ struct profile;
 
 #define REQUEST_ROWS_MAX 16384
 
-enum request_op {
-	REQUEST_READ,
-	REQUEST_WRITE,
-	REQUEST_OTHER, /* flushes, discards */
-	REQUEST_OPS
-};
+enum request_op { REQUEST_READ, REQUEST_WRITE, REQUEST_FLUSH, REQUEST_DISCARD, REQUEST_OTHER, REQUEST_OPS };
 
 struct request_row {
 	const char *device; /* for example "vda" */
@@ -33,7 +28,7 @@ struct request_row {
 
 struct request_rows;
 
-/* read, write, other */
+/* read, write, flush, discard, other */
 const char *request_op_name(enum request_op op);
 
 /* NULL with errno ENOMEM. */

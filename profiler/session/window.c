@@ -148,15 +148,18 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 static int add_requests(struct window *window, const struct abi_ledger_key *key,
                         const struct abi_ledger_value *value)
 {
-	bool bytes = key->cause & ABI_REQUESTS_BYTES;
+	static const enum request_op ops[ABI_REQUESTS_OPS] = {
+		[ABI_REQUESTS_READ] = REQUEST_READ,   [ABI_REQUESTS_WRITE] = REQUEST_WRITE,
+		[ABI_REQUESTS_FLUSH] = REQUEST_FLUSH, [ABI_REQUESTS_DISCARD] = REQUEST_DISCARD,
+		[ABI_REQUESTS_OTHER] = REQUEST_OTHER,
+	};
+	unsigned int op = key->cause & ~ABI_REQUESTS_WRITEBACK;
 	struct request_row row = {
 		.device = device_names_of(window->deps.devices, key->dev, 0),
-		.op = key->cause & ABI_REQUESTS_WRITE   ? REQUEST_WRITE
-		      : key->cause & ABI_REQUESTS_OTHER ? REQUEST_OTHER
-		                                        : REQUEST_READ,
+		.op = op < ABI_REQUESTS_OPS ? ops[op] : REQUEST_OTHER,
 		.writeback = key->cause & ABI_REQUESTS_WRITEBACK,
-		.requests = bytes ? 0 : value->count,
-		.bytes = bytes ? value->count : 0,
+		.requests = value->count,
+		.bytes = value->bytes,
 		.ns = (uint64_t)value->ns,
 	};
 	int err;

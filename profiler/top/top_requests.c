@@ -113,7 +113,9 @@ static void print_bytes(FILE *out, uint64_t bytes)
 static const char *done(enum request_op op)
 {
 	static const char *const words[REQUEST_OPS] = {
-		[REQUEST_READ] = "read", [REQUEST_WRITE] = "written", [REQUEST_OTHER] = "flushed or discarded"
+		[REQUEST_READ] = "read",          [REQUEST_WRITE] = "written",
+		[REQUEST_FLUSH] = "flushed",      [REQUEST_DISCARD] = "discarded",
+		[REQUEST_OTHER] = "other things",
 	};
 
 	return words[op];
@@ -133,11 +135,14 @@ static void print_row(FILE *out, const struct top_request *row, int device_colum
 	fprintf(out, "  %-*s  ", device_columns, row->device);
 	text_print_clean(out, class, CLASS_COLUMNS);
 	fprintf(out, "%*s", used < class_columns ? (int)(class_columns - used) + 2 : 2, "");
-	print_bytes(out, row->bytes);
-	fprintf(out, " %s in %" PRIu64 ", mean %s, %.1f %% of the time", done(row->op), row->requests,
+	if (row->bytes) {
+		print_bytes(out, row->bytes);
+		fputc(' ', out);
+	}
+	fprintf(out, "%s in %" PRIu64 ", mean %s, %.1f %% of the time", done(row->op), row->requests,
 	        text_short_duration(mean, row->requests ? row->ns / row->requests : 0),
 	        percent(row->ns, row->device_ns));
-	if (row->writeback_bytes)
+	if (percent(row->writeback_bytes, row->bytes) >= 0.5)
 		fprintf(out, " (%.0f %% by writeback)", percent(row->writeback_bytes, row->bytes));
 	fputc('\n', out);
 }

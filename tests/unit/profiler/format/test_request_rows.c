@@ -52,7 +52,7 @@ static struct request_rows *some_rows(void)
 	add(rows, "vdb", "load", REQUEST_READ, false, 1, 4096, 10);
 	add(rows, "vda", "ck pt", REQUEST_WRITE, true, 2, 8192, 20);
 	add(rows, "vda", "ck pt", REQUEST_WRITE, false, 3, 12288, 30);
-	add(rows, "vda", NULL, REQUEST_OTHER, false, 1, 0, 5);
+	add(rows, "vda", NULL, REQUEST_FLUSH, false, 1, 0, 5);
 	add(rows, "vdb", "load", REQUEST_READ, false, 1, 512, 1);
 	return rows;
 }
@@ -60,7 +60,7 @@ static struct request_rows *some_rows(void)
 static void expect_some_rows(const struct request_rows *rows, uint64_t times)
 {
 	assert_int_equal(request_rows_count(rows), 4);
-	expect(rows, 0, "vda", "", REQUEST_OTHER, false, times, 0, 5 * times);
+	expect(rows, 0, "vda", "", REQUEST_FLUSH, false, times, 0, 5 * times);
 	expect(rows, 1, "vda", "ck pt", REQUEST_WRITE, false, 3 * times, 12288 * times, 30 * times);
 	expect(rows, 2, "vda", "ck pt", REQUEST_WRITE, true, 2 * times, 8192 * times, 20 * times);
 	expect(rows, 3, "vdb", "load", REQUEST_READ, false, 2 * times, 4608 * times, 11 * times);

@@ -12,6 +12,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
 #include "tests/unit/window_tables.h"
 
@@ -38,6 +39,19 @@ static void add_row(struct window *window, uint64_t tag, uint64_t ns)
 	key.tag = tag;
 	key.tgid = getpid();
 	key.state = ABI_ONCPU;
+	assert_int_equal(window_add_row(window, &key, &value), 0);
+}
+
+static void add_requests(struct window *window, uint64_t tag, unsigned int kind, uint64_t count,
+                         uint64_t bytes)
+{
+	struct abi_ledger_key key;
+	struct abi_ledger_value value = { .ns = 7, .count = count, .bytes = bytes };
+
+	memset(&key, 0, sizeof(key));
+	key.tag = tag;
+	key.state = ABI_REQUESTS;
+	key.cause = kind;
 	assert_int_equal(window_add_row(window, &key, &value), 0);
 }
 
@@ -407,6 +421,43 @@ static void test_window__recovery_is_nobodys_time(void **state)
 	}
 }
 
+/* They are told apart by class and kind, are in no row of the ledger, and add nothing to its wall time. */
+static void test_window__requests_are_nobodys_time(void **state)
+{
+	struct request_rows *rows = request_rows_new();
+	struct ledger *ledger = ledger_new(0);
+	struct stamp *stamp = stamp_new();
+	struct window *window = window_new(&tables.deps);
+	struct profile *profile;
+
+	(void)state;
+	add_row(window, 1, 100);
+	add_requests(window, 1, 0, 1, 512);
+	add_requests(window, 1, ABI_REQUESTS_WRITE | ABI_REQUESTS_WRITEBACK, 2, 1024);
+	add_requests(window, 1, ABI_REQUESTS_WRITE | ABI_REQUESTS_WRITEBACK, 3, 2048);
+	add_requests(window, ABI_NOBODYS_TAG, ABI_REQUESTS_OTHER, 4, 0);
+	profile = finish(window, stamp, ledger);
+	assert_int_equal(ledger_count(ledger), 1);
+	assert_int_equal(ledger_wall_ns(ledger, NULL), 100);
+	assert_int_equal(request_rows_from_notes(rows, profile, NULL), 0);
+	assert_int_equal(request_rows_count(rows), 3);
+	assert_string_equal(request_rows_at(rows, 0)->class, "");
+	assert_int_equal(request_rows_at(rows, 0)->op, REQUEST_OTHER);
+	assert_int_equal(request_rows_at(rows, 0)->requests, 4);
+	assert_int_equal(request_rows_at(rows, 1)->op, REQUEST_READ);
+	assert_int_equal(request_rows_at(rows, 1)->bytes, 512);
+	assert_true(*request_rows_at(rows, 1)->class);
+	assert_int_equal(request_rows_at(rows, 2)->op, REQUEST_WRITE);
+	assert_true(request_rows_at(rows, 2)->writeback);
+	assert_int_equal(request_rows_at(rows, 2)->requests, 5);
+	assert_int_equal(request_rows_at(rows, 2)->bytes, 3072);
+	assert_int_equal(request_rows_at(rows, 2)->ns, 14);
+	profile_free(profile);
+	stamp_free(stamp);
+	ledger_free(ledger);
+	request_rows_free(rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +474,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window__what_was_moved_adds_up, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__cpu_inside_stalls, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window__requests_are_nobodys_time, open_tables,
+		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__recovery_is_nobodys_time, open_tables,
 		                                close_tables),
 	};

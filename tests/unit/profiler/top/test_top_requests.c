@@ -33,7 +33,7 @@ static void fill(struct top_input *input)
 	add(input, "vda", "ckpt", REQUEST_WRITE, true, 3, 3 * MIB, 30 * MS);
 	add(input, "vda", "ckpt", REQUEST_WRITE, false, 1, 1 * MIB, 10 * MS);
 	add(input, "vda", "load", REQUEST_READ, false, 2000, 2048 * MIB, 150 * MS);
-	add(input, "vda", "", REQUEST_OTHER, false, 5, 0, 10 * MS);
+	add(input, "vda", "", REQUEST_FLUSH, false, 5, 0, 10 * MS);
 	add(input, "nvme0n1", "load", REQUEST_READ, false, 1, 512, 1000);
 }
 
@@ -60,13 +60,12 @@ static void test_top_requests__text(void **state)
 	assert_int_equal(top_requests_build(&requests, &input), 0);
 	text = text_of(&requests, 0, 5);
 	assert_string_equal(
-	        text,
-	        "Whose requests the devices served, and how long one took:\n"
-	        "  vda      load      2.00 GiB read in 2000, mean 75.0 us, 75.0 % of the time\n"
-	        "  vda      ckpt      4.00 MiB written in 4, mean 10.0 ms, 20.0 % of the time (75 % by "
-	        "writeback)\n"
-	        "  vda      (no tag)  0 bytes flushed or discarded in 5, mean 2.00 ms, 5.0 % of the time\n"
-	        "  nvme0n1  load      512 bytes read in 1, mean 1.00 us, 100.0 % of the time\n");
+	        text, "Whose requests the devices served, and how long one took:\n"
+	              "  vda      load      2.00 GiB read in 2000, mean 75.0 us, 75.0 % of the time\n"
+	              "  vda      ckpt      4.00 MiB written in 4, mean 10.0 ms, 20.0 % of the time (75 % by "
+	              "writeback)\n"
+	              "  vda      (no tag)  flushed in 5, mean 2.00 ms, 5.0 % of the time\n"
+	              "  nvme0n1  load      512 bytes read in 1, mean 1.00 us, 100.0 % of the time\n");
 	free(text);
 	text = text_of(&requests, 1, 2);
 	assert_non_null(strstr(text, "  vda  load  2.00 GiB"));

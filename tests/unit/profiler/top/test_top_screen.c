@@ -7,6 +7,7 @@
 
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top.h"
+#include "profiler/format/request_rows.h"
 #include "profiler/top/top_screen.h"
 #include "tests/unit/top_profile.h"
 
@@ -45,7 +46,11 @@ static void test_top_screen__is_not_wide(void **state)
 	char function[1200], tag[300];
 	struct profile_frame frame = { .function = function, .file = "/src/a.cc", .line = 7 };
 	struct profile *p = profile_new(types, 3, types[CPU], 1, 1 << 20);
-	struct top_input input = { .profile = p, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
+	struct top_input input = { .profile = p,
+		                   .ledger = ledger_new(0),
+		                   .requests = request_rows_new(),
+		                   .stamp = stamp_new(),
+		                   .files = 1 };
 	struct top_tags *tags;
 	int64_t id;
 	char *text;
@@ -76,6 +81,7 @@ static void test_top_screen__is_not_wide(void **state)
 	top_tags_free(tags);
 	stamp_free(input.stamp);
 	ledger_free(input.ledger);
+	request_rows_free(input.requests);
 	profile_free(p);
 }
 
@@ -111,7 +117,11 @@ static void test_top_screen__shares_of_a_process(void **state)
 	        "\n\nOf the 60.0 ms under tags in process 13, one thread's worth: ckpt 83.3 %, "
 	        "step 16.7 %.\n";
 	struct profile *p = profile_new(types, 3, types[CPU], 1, 1 << 20);
-	struct top_input input = { .profile = p, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
+	struct top_input input = { .profile = p,
+		                   .ledger = ledger_new(0),
+		                   .requests = request_rows_new(),
+		                   .stamp = stamp_new(),
+		                   .files = 1 };
 	struct top_tags *tags;
 	char *text;
 
@@ -129,6 +139,7 @@ static void test_top_screen__shares_of_a_process(void **state)
 	top_tags_free(tags);
 	stamp_free(input.stamp);
 	ledger_free(input.ledger);
+	request_rows_free(input.requests);
 	profile_free(p);
 }
 
