@@ -39,15 +39,17 @@ ALWAYS void thread_issues(struct thread *t, struct request *rq)
 	t->issued[i].dev = t->last_dev;
 }
 
-/* A request starts: remember who issues it. */
-ALWAYS void request_started(struct request *rq)
+/* NULL: one that serves others, or that is not followed. */
+ALWAYS struct thread *issuer_of(struct task_struct *current)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
-	struct request_info info = {};
-	struct thread *t;
+	return serves_others(current) ? NULL : thread_find(current);
+}
 
-	t = serves_others(current) ? NULL : thread_find(current);
-	request_owned(rq, current, t);
+/* A request starts: remember who issues it. */
+ALWAYS void request_started(struct request *rq, struct task_struct *current, struct thread *t)
+{
+	struct request_info info = {};
+
 	if (!serves_others(current)) {
 		if (t && thread_sums(t)->tag)
 			thread_issues(t, rq);
@@ -66,20 +68,43 @@ ALWAYS void request_started(struct request *rq)
 SEC("tp_btf/block_io_start")
 int BPF_PROG(on_io_start, struct request *rq)
 {
-	request_started(rq);
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *t = issuer_of(current);
+
+	request_owned(rq, current, t);
+	request_started(rq, current, t);
 	return 0;
 }
 
-/* Kernels before 6.5 have no block_io_start. */
+/* Kernels before 6.5 have no block_io_start. There a request may be handed to the I/O scheduler by its thread, and issued by another. */
+SEC("tp_btf/block_rq_insert")
+int BPF_PROG(on_rq_insert, struct request *rq)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	request_queued(rq, current, issuer_of(current));
+	return 0;
+}
+
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(on_rq_issue, struct request *rq)
 {
+	struct task_struct *current = bpf_get_current_task_btf();
 	struct request_info *known = request_known(rq);
 	u32 befell = known ? known->cause : 0; /* while it was prepared */
+	struct thread *t = issuer_of(current);
 
-	request_started(rq);
+	request_queued(rq, current, t);
+	request_started(rq, current, t);
 	if (befell)
 		request_befalls(rq, befell, 0);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_merge")
+int BPF_PROG(on_rq_merged, struct request *rq)
+{
+	request_merged(rq);
 	return 0;
 }
 

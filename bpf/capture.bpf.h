@@ -300,6 +300,8 @@ ALWAYS bool wait_kept(const struct thread *t, u64 ns, u64 whole_ns, u64 threshol
 #define COPY_SAME_NS                                                                                         \
 	20000000 /* … where it slept when it was last copied: its frames are known (user_stack_memo.h) */
 #define COPY_WAIT_NS 10000000
+/* … where waits that are no stalls have proved long without a copy. */
+#define COPY_LONG_NS 4000000
 
 /* Whether the thread stands where its stack was last copied, as far as registers tell. */
 ALWAYS bool stands_as_copied(const struct thread *t, const struct pt_regs *regs)
@@ -307,15 +309,45 @@ ALWAYS bool stands_as_copied(const struct thread *t, const struct pt_regs *regs)
 	return regs && regs->ip == t->copied_ip && regs->sp == t->copied_sp;
 }
 
+ALWAYS bool stands_at(const struct long_wait *place, const struct pt_regs *regs)
+{
+	return place->ip == regs->ip && place->sp == regs->sp;
+}
+
+/* A wait that is no stall was kept, and had no copy: the next that begin there get one. */
+ALWAYS void want_copies_here(struct thread *t, const struct pt_regs *regs)
+{
+	struct long_wait *last = t->long_waits;
+
+	if (!regs || t->expect || stands_at(&last[0], regs) || stands_at(&last[1], regs))
+		return;
+	last[1] = last[0];
+	last[0] = (struct long_wait){ .ip = regs->ip, .sp = regs->sp };
+}
+
+ALWAYS bool copy_wanted(struct long_wait *place, const struct pt_regs *regs, u64 now)
+{
+	if (!stands_at(place, regs) || now - place->copied_ns < COPY_LONG_NS)
+		return false;
+	place->copied_ns = now;
+	return true;
+}
+
+ALWAYS bool copy_wanted_here(struct thread *t, const struct pt_regs *regs, u64 now)
+{
+	return regs &&
+	       (copy_wanted(&t->long_waits[0], regs, now) || copy_wanted(&t->long_waits[1], regs, now));
+}
+
 /* Whether the stack of a sleep is copied when it begins: if it is likely to be kept, going by how long stalls of this
  * thread last of late, and anyhow if the last copy is some time ago. What proves long without a copy is copied while it
  * lasts (remote.bpf.c). */
-ALWAYS bool worth_a_copy(const struct thread *t, const struct pt_regs *regs, u64 now)
+ALWAYS bool worth_a_copy(struct thread *t, const struct pt_regs *regs, u64 now)
 {
 	u64 ago = now - t->copied_ns, lot = lot_ns(t, threshold_ns);
 
 	if (!t->expect)
-		return long_waits && ago >= COPY_WAIT_NS;
+		return long_waits && (ago >= COPY_WAIT_NS || copy_wanted_here(t, regs, now));
 	if (stands_as_copied(t, regs))
 		return lot <= t->usual_ns || ago >= COPY_SAME_NS;
 	return lot <= 2 * t->usual_ns || ago >= COPY_STALL_NS;

@@ -1,29 +1,37 @@
 /* Who makes a file's pages dirty: the requests that write them, later and from a kernel thread, are of that tag. */
 #include "bpf/requests.bpf.h"
 
-/* Notes it, and remembers what was noted last: most threads write one file for long. */
-ALWAYS void dirtied_by(struct thread *t, u64 tag, struct inode *inode)
-{
-	struct dirty_file file = { .inode = (u64)inode, .number = BPF_CORE_READ(inode, i_ino) };
+#define S_IFMT  0170000
+#define S_IFREG 0100000
 
-	if (t->dirtied.inode == file.inode && t->dirtied.number == file.number && t->dirtied_tag == tag)
-		return;
-	t->dirtied = file;
-	t->dirtied_tag = tag;
-	if (tag)
-		bpf_map_update_elem(&dirty_files, &file, &tag, BPF_ANY);
-	else
+/* Notes under which tag it was, 0: none. The last to make any of a file's pages dirty has all of them. */
+ALWAYS void dirtied_under(struct inode *inode, u64 tag)
+{
+	struct dirty_file file = {};
+	u64 *known;
+
+	dirty_file_of(&file, inode);
+	known = bpf_map_lookup_elem(&dirty_files, &file);
+	if (known && tag)
+		*known = tag;
+	else if (known)
 		bpf_map_delete_elem(&dirty_files, &file);
+	else if (tag && bpf_map_update_elem(&dirty_files, &file, &tag, BPF_ANY))
+		COUNT(follow_full);
 }
 
+/* Others than plain files hold what file systems write for everybody. A kernel thread has no file of its own: what it makes dirty was
+ * dirty before. */
 ALWAYS void pages_dirtied(struct address_space *mapping)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct inode *inode = mapping ? BPF_CORE_READ(mapping, host) : NULL;
-	struct thread *t = inode && !serves_others(task) ? thread_find(task) : NULL;
+	struct inode *inode = mapping && tells_requests ? BPF_CORE_READ(mapping, host) : NULL;
+	struct thread *t;
 
-	if (t)
-		dirtied_by(t, tag_in_call(task, t), inode);
+	if (!inode || serves_others(task) || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
+		return;
+	t = thread_find(task);
+	dirtied_under(inode, t ? tag_in_call(task, t) : 0);
 }
 
 SEC("tp_btf/writeback_dirty_folio")

@@ -5,6 +5,9 @@
 
 #include "bpf/follow.bpf.h"
 
+/* How long a request may lie between its start and the hook that tells who issues it: in a plug, or as its thread was preempted. */
+#define REQUEST_WAITED_NS 100000000
+
 struct issued_search {
 	const struct thread *t;
 	u32 dev, cause; /* cause 0: none is under way */
@@ -32,9 +35,11 @@ ALWAYS long issued_look(u32 i, struct issued_search *s)
 	rq = (struct request *)s->t->issued[i].request;
 	if (!rq || !request_in_use(rq))
 		return 0;
-	start_ns = BPF_CORE_READ(rq, start_time_ns); /* 0: the queue keeps no statistics */
-	if (!start_ns || start_ns > s->t->issued[i].ns + REQUEST_STARTS_NS)
-		return 0; /* in use again, by whom does not matter: it is over */
+	start_ns =
+	        BPF_CORE_READ(rq, start_time_ns); /* 0, or of an earlier use: the queue keeps no statistics */
+	if (start_ns + REQUEST_WAITED_NS < s->t->issued[i].ns ||
+	    start_ns > s->t->issued[i].ns + REQUEST_STARTS_NS || !BPF_CORE_READ(rq, bio))
+		return 0; /* in use again, by whom does not matter, or all of its data has come */
 	cause = request_cause(rq, request_known(rq), queue_reset_end(BPF_CORE_READ(rq, q)));
 	if (cause > s->cause) {
 		s->dev = s->t->issued[i].dev;
@@ -76,12 +81,16 @@ ALWAYS u32 request_under_way(const struct thread *t, u32 *dev, struct request **
 	return found.cause;
 }
 
-/* The thread comes back to a CPU that was taken from it at `since_ns`. If it was issuing a request right then, the request starts now. */
+/* The thread comes back to a CPU that was taken from it at `since_ns`. If it was issuing a request right then, which has not started since,
+ * that starts now. */
 ALWAYS void issued_later(struct thread *t, u64 since_ns, u64 now)
 {
 	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
+	struct request *rq = (struct request *)t->issued[i].request;
+	u64 issued_ns = t->issued[i].ns;
 
-	if (t->has_issued && t->issued[i].ns + REQUEST_STARTS_NS > since_ns)
+	if (t->has_issued && issued_ns + REQUEST_STARTS_NS > since_ns &&
+	    BPF_CORE_READ(rq, start_time_ns) < issued_ns)
 		t->issued[i].ns = now;
 }
 

@@ -133,6 +133,7 @@ struct super_block {
 
 struct inode {
 	unsigned short i_mode;
+	u32 i_generation;
 	unsigned long i_ino;
 	struct super_block *i_sb;
 };
@@ -163,10 +164,13 @@ struct page {
 	unsigned long compound_head;   /* of the others: where that is, + 1 */
 };
 
-/* … or, where a page's description is as long as a power of two, a mask for its address. */
+/* … or, in some configurations, a mask for its address, with all of the upper bits. */
 struct page___since_7_1 {
 	unsigned long compound_info;
 };
+
+#define COMPOUND_MASK_SHIFT 40
+#define COMPOUND_MASK_TOP   0xffffffULL
 
 struct file {
 	struct inode *f_inode;
@@ -315,6 +319,8 @@ struct request {
 	atomic_t ref; /* 0: not in use */
 	void *end_io; /* NULL: it ends as requests of file systems do */
 };
+
+enum req_op { REQ_OP_ZONE_APPEND = 7 };
 
 #define REQ_OP_MASK    0xff
 #define REQ_OP_READ    0

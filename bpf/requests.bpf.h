@@ -1,12 +1,19 @@
 /* Whose requests a device serves: the tag of the thread that issues a request, or, as a buffered write is issued long after it was made,
- * of the thread that made its pages dirty. Rows of the state ABI_REQUESTS. */
+ * the tag under which its file was made dirty last. Rows of the state ABI_REQUESTS. */
 #ifndef STALLPROF_REQUESTS_BPF_H
 #define STALLPROF_REQUESTS_BPF_H
 
 #include "bpf/follow.bpf.h"
 #include "bpf/log_take.bpf.h"
 
-/* The tag under which its pages were last made dirty. */
+/* A file whose pages were made dirty under a tag. */
+struct dirty_file {
+	u64 inode; /* its address */
+	u64 number;
+	u64 generation; /* of the number */
+};
+
+/* The tag under which that was, last. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -14,23 +21,31 @@ struct {
 	__type(value, u64);
 } dirty_files SEC(".maps") __weak;
 
+/* A use of a request. */
 struct owner {
 	u64 request; /* its address */
 	u64 tag;
-	u64 writeback;
+	u64 start_ns; /* of what is not told yet */
+	u32 hot_generation;
+	u8 kind; /* enum abi_requests */
+	u8 has_data;
+	u8 ended;
+	u8 unused;
 };
 
-#define BIOS_LOOKED_AT 4
-
-/* By a hash of the request's address. A device has few requests, which it uses over and over; of two with the same hash the later is
- * told. */
-#define OWNER_BITS 14
+/* By a hash of the request's address; of two with the same hash the later is told. */
+#define OWNER_BITS 15
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1 << OWNER_BITS);
 	__type(key, u32);
 	__type(value, struct owner);
 } owners SEC(".maps") __weak;
+
+#define BIOS_LOOKED_AT 4
+
+/* Whether requests are told: all that it takes is attached. User space sets it. */
+const volatile __weak bool tells_requests = false;
 
 ALWAYS struct owner *owner_at(const struct request *rq)
 {
@@ -39,9 +54,18 @@ ALWAYS struct owner *owner_at(const struct request *rq)
 	return bpf_map_lookup_elem(&owners, &i);
 }
 
-ALWAYS u32 request_op(struct request *rq)
+/* Whether it is of the request's present use, as far as is known. */
+ALWAYS bool owner_is_of(const struct owner *owner, const struct request *rq)
 {
-	return rq->cmd_flags & REQ_OP_MASK;
+	return owner->request == (u64)rq && owner->hot_generation == hot_generation;
+}
+
+ALWAYS bool request_writes(struct request *rq)
+{
+	u32 op = rq->cmd_flags & REQ_OP_MASK;
+
+	return op == REQ_OP_WRITE || (bpf_core_enum_value_exists(enum req_op, REQ_OP_ZONE_APPEND) &&
+	                              op == bpf_core_enum_value(enum req_op, REQ_OP_ZONE_APPEND));
 }
 
 /* The tag of a thread that is in a system call. */
@@ -55,14 +79,21 @@ ALWAYS u64 tag_in_call(struct task_struct *task, struct thread *t)
 ALWAYS struct page *first_of_folio(struct page *page)
 {
 	struct page___since_7_1 *newer = (void *)page;
-	u64 info;
+	u64 info = HAS_FIELD(newer, compound_info) ? BPF_CORE_READ(newer, compound_info)
+	                                           : BPF_CORE_READ(page, compound_head);
 
-	if (HAS_FIELD(newer, compound_info)) {
-		info = BPF_CORE_READ(newer, compound_info);
-		return info & 1 ? (struct page *)(as_number(page) & info) : page;
-	}
-	info = BPF_CORE_READ(page, compound_head);
-	return info & 1 ? (struct page *)(info - 1) : page;
+	if (!(info & 1))
+		return page;
+	if (HAS_FIELD(newer, compound_info) && info >> COMPOUND_MASK_SHIFT == COMPOUND_MASK_TOP)
+		return (struct page *)(as_number(page) & info);
+	return (struct page *)(info - 1);
+}
+
+ALWAYS void dirty_file_of(struct dirty_file *file, struct inode *inode)
+{
+	file->inode = (u64)inode;
+	file->number = BPF_CORE_READ(inode, i_ino);
+	file->generation = BPF_CORE_READ(inode, i_generation);
 }
 
 /* The file whose page the bio begins with; NULL: none, as with direct I/O. */
@@ -92,24 +123,59 @@ ALWAYS u64 tag_of_dirty(struct bio *bio)
 
 	if (!inode)
 		return 0;
-	file.inode = (u64)inode;
-	file.number = BPF_CORE_READ(inode, i_ino);
+	dirty_file_of(&file, inode);
 	tag = bpf_map_lookup_elem(&dirty_files, &file);
 	return tag ? *tag : 0;
+}
+
+/* A write without data is a flush. */
+ALWAYS u32 request_kind(struct request *rq)
+{
+	u32 op = rq->cmd_flags & REQ_OP_MASK;
+
+	if (op == REQ_OP_READ)
+		return ABI_REQUESTS_READ;
+	if (request_writes(rq))
+		return rq->__data_len ? ABI_REQUESTS_WRITE : ABI_REQUESTS_FLUSH;
+	if (op == REQ_OP_FLUSH)
+		return ABI_REQUESTS_FLUSH;
+	return op == REQ_OP_DISCARD ? ABI_REQUESTS_DISCARD : ABI_REQUESTS_OTHER;
+}
+
+/* A use of the request begins at `start_ns`, by a thread that holds the tag `own`, 0: none. */
+ALWAYS void owner_begins(struct owner *owner, struct request *rq, u64 own, u64 start_ns)
+{
+	u64 dirty = request_writes(rq) ? tag_of_dirty(rq->bio) : 0;
+
+	if (owner->request && !owner->ended && owner->hot_generation == hot_generation)
+		COUNT(requests_unseen);
+	owner->request = (u64)rq;
+	owner->tag = dirty ? dirty : own ? own : ABI_NOBODYS_TAG;
+	owner->start_ns = start_ns;
+	owner->hot_generation = hot_generation;
+	owner->kind = request_kind(rq) | (dirty && dirty != own ? ABI_REQUESTS_WRITEBACK : 0);
+	owner->has_data = rq->__data_len != 0;
+	owner->ended = 0;
 }
 
 /* A request starts, of the thread `t`; NULL: of one that serves others, or that holds no tag. */
 ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct thread *t)
 {
-	u64 own = t ? tag_in_call(task, t) : 0;
-	u64 dirty = request_op(rq) == REQ_OP_WRITE ? tag_of_dirty(rq->bio) : 0;
-	struct owner *owner = owner_at(rq);
+	struct owner *owner = tells_requests ? owner_at(rq) : NULL;
 
-	if (!owner)
+	if (owner)
+		owner_begins(owner, rq, t ? tag_in_call(task, t) : 0, bpf_ktime_get_ns());
+}
+
+/* The same in a kernel before 6.5, where it has started already, and may have been told when its thread handed it to the I/O scheduler. */
+ALWAYS void request_queued(struct request *rq, struct task_struct *task, struct thread *t)
+{
+	struct owner *owner = tells_requests ? owner_at(rq) : NULL;
+	u64 start_ns = rq->start_time_ns; /* 0: the queue keeps no statistics */
+
+	if (!owner || (owner_is_of(owner, rq) && !owner->ended && start_ns && owner->start_ns == start_ns))
 		return;
-	owner->request = (u64)rq;
-	owner->tag = dirty ? dirty : own ? own : ABI_NOBODYS_TAG;
-	owner->writeback = dirty && dirty != own;
+	owner_begins(owner, rq, t ? tag_in_call(task, t) : 0, start_ns ? start_ns : bpf_ktime_get_ns());
 }
 
 /* … of the first of the request's bios of which that is known. */
@@ -126,53 +192,61 @@ ALWAYS u64 tag_of_dirtied(struct request *rq)
 	return tag;
 }
 
-/* Whose the request is that ends; NULL: nobody's. One that nobody was known for at its start has taken others in since: file systems
- * pad what is written directly with zeroes, which come first. */
-ALWAYS struct owner *owner_of(struct request *rq)
+/* The request was merged into another: it does not end. */
+ALWAYS void request_merged(struct request *rq)
 {
 	struct owner *owner = owner_at(rq);
-	u64 dirty;
 
-	if (!owner || owner->request != (u64)rq)
-		return NULL;
-	if (owner->tag != ABI_NOBODYS_TAG || request_op(rq) != REQ_OP_WRITE)
-		return owner;
-	dirty = tag_of_dirtied(rq);
-	if (dirty) {
-		owner->tag = dirty;
-		owner->writeback = 1;
-	}
-	return owner;
+	if (owner && owner_is_of(owner, rq))
+		owner->ended = 1;
 }
 
-/* A write without data is a flush. */
-ALWAYS u32 request_kind(struct request *rq, const struct owner *owner, u32 bytes)
+/* Nobody was known at its start, and it has taken others in since: file systems pad what is written directly with zeroes, which come
+ * first. */
+ALWAYS void owner_found_late(struct owner *owner, struct request *rq)
 {
-	switch (request_op(rq)) {
-	case REQ_OP_READ:
-		return ABI_REQUESTS_READ;
-	case REQ_OP_WRITE:
-		if (!bytes)
-			return ABI_REQUESTS_FLUSH;
-		return ABI_REQUESTS_WRITE | (owner && owner->writeback ? ABI_REQUESTS_WRITEBACK : 0);
-	case REQ_OP_FLUSH:
-		return ABI_REQUESTS_FLUSH;
-	case REQ_OP_DISCARD:
-		return ABI_REQUESTS_DISCARD;
-	}
-	return ABI_REQUESTS_OTHER;
+	u64 dirty = tag_of_dirtied(rq);
+
+	if (!dirty)
+		return;
+	owner->tag = dirty;
+	owner->kind |= ABI_REQUESTS_WRITEBACK;
 }
 
-/* `bytes` of the request are done; `whole`: nothing is left of it. */
+/* One that nobody is known for: it began before it could be told, or another with the same hash came in between. */
+ALWAYS void stray_counts(struct request *rq, struct abi_ledger_key *key, u32 bytes)
+{
+	key->tag = ABI_NOBODYS_TAG;
+	key->cause = request_kind(rq);
+	ledger_add(key, 0, 1, bytes);
+}
+
+/* `bytes` of the request are done; `whole`: nothing is left of it. What has ended comes again, without data, where it was a part of a
+ * sequence with flushes, or passed by a multipath target: then only its time grows. One that ends without the data that it had is handed to
+ * another path. */
 ALWAYS void request_counts(struct request *rq, u32 dev, u32 bytes, bool whole, u64 now)
 {
-	struct owner *owner = owner_of(rq);
+	struct owner *owner = tells_requests ? owner_at(rq) : NULL;
 	struct abi_ledger_key key = { .state = ABI_REQUESTS, .dev = dev };
-	u64 start = rq->start_time_ns;
+	bool first;
 
-	key.tag = owner ? owner->tag : ABI_NOBODYS_TAG;
-	key.cause = request_kind(rq, owner, bytes);
-	ledger_add(&key, whole && start ? since(now, start) : 0, whole, bytes);
+	if (!owner || (rq->end_io && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH))
+		return; /* the flush that a sequence makes is a part of the request that asks for it */
+	if (!owner_is_of(owner, rq)) {
+		stray_counts(rq, &key, bytes);
+		return;
+	}
+	if (owner->tag == ABI_NOBODYS_TAG && owner->kind == ABI_REQUESTS_WRITE)
+		owner_found_late(owner, rq);
+	first = whole && !owner->ended && (bytes || !owner->has_data);
+	key.tag = owner->tag;
+	key.cause = owner->kind;
+	if (first || bytes || owner->ended)
+		ledger_add(&key, whole ? since(now, owner->start_ns) : 0, first, bytes);
+	if (whole) {
+		owner->ended = 1;
+		owner->start_ns = now;
+	}
 }
 
 #endif

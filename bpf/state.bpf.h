@@ -155,10 +155,10 @@ struct known_file {
 	u16 assumed; /* for the present sleep the file was not looked at again */
 };
 
-/* A file, as long as it has dirty pages. */
-struct dirty_file {
-	u64 inode; /* its address */
-	u64 number;
+/* Where a wait that is no stall proved long though its stack had not been copied (capture.bpf.h). */
+struct long_wait {
+	u64 ip, sp;
+	u64 copied_ns;
 };
 
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */
@@ -284,11 +284,10 @@ struct thread {
 		u64 state[PYTHON_STATES];
 		u32 found, missed;
 		u32 asked;
-	} python;                  /* python.bpf.h */
-	u64 allocating;            /* a blk_mq_alloc_data, while it is in the scope of tag_wait */
-	struct dirty_file dirtied; /* whose pages it made dirty last (dirty.bpf.c) … */
-	u64 dirtied_tag;           /* … and under which tag; 0: none */
-	struct abi_detail detail;  /* detail.bpf.h */
+	} python;                       /* python.bpf.h */
+	u64 allocating;                 /* a blk_mq_alloc_data, while it is in the scope of tag_wait */
+	struct long_wait long_waits[2]; /* the last two places that were found; the newer first */
+	struct abi_detail detail;       /* detail.bpf.h */
 };
 
 _Static_assert(__builtin_offsetof(struct thread, exec_mark) == 64 - 8, "the first line");

@@ -340,6 +340,8 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 		buffer->event.flags = t->stack_flags;
 	} else {
 		COUNT(stacks_not_copied);
+		if (!part->kernel_gone) /* else it stands elsewhere by now */
+			want_copies_here(t, (struct pt_regs *)bpf_task_pt_regs(task));
 		buffer = buffer_scratch();
 		if (buffer)
 			wait_event_bare(task, buffer);

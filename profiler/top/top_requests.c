@@ -126,7 +126,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100 * (double)part / (double)whole : 0;
 }
 
-static void print_row(FILE *out, const struct top_request *row, int device_columns, size_t class_columns)
+static void write_row(FILE *out, const struct top_request *row, int device_columns, size_t class_columns)
 {
 	const char *class = *row->class ? row->class : NO_TAG;
 	size_t used = text_columns(class);
@@ -144,20 +144,37 @@ static void print_row(FILE *out, const struct top_request *row, int device_colum
 	        percent(row->ns, row->device_ns));
 	if (percent(row->writeback_bytes, row->bytes) >= 0.5)
 		fprintf(out, " (%.0f %% by writeback)", percent(row->writeback_bytes, row->bytes));
-	fputc('\n', out);
 }
 
-size_t top_text_requests(FILE *out, const struct top_requests *requests, size_t limit)
+/* Without memory the row is left out. */
+static void print_row(FILE *out, const struct top_request *row, int device_columns, size_t class_columns,
+                      size_t columns)
+{
+	char *line = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&line, &size);
+
+	if (!memory)
+		return;
+	write_row(memory, row, device_columns, class_columns);
+	if (!fclose(memory)) {
+		text_print_clean(out, line, columns);
+		fputc('\n', out);
+	}
+	free(line);
+}
+
+size_t top_text_requests(FILE *out, const struct top_requests *requests, size_t limit, size_t columns)
 {
 	size_t n = limit && limit < requests->count ? limit : requests->count, class_columns = 0, i;
 	int device_columns = 0;
 
 	for (i = 0; i < n; i++) {
 		const struct top_request *row = &requests->rows[i];
-		size_t columns = text_columns(*row->class ? row->class : NO_TAG);
+		size_t class = text_columns(*row->class ? row->class : NO_TAG);
 		int device = (int)strlen(row->device);
 
-		class_columns = columns > class_columns ? columns : class_columns;
+		class_columns = class > class_columns ? class : class_columns;
 		device_columns = device > device_columns ? device : device_columns;
 	}
 	if (!n)
@@ -166,7 +183,7 @@ size_t top_text_requests(FILE *out, const struct top_requests *requests, size_t 
 		class_columns = CLASS_COLUMNS;
 	fputs("Whose requests the devices served, and how long one took:\n", out);
 	for (i = 0; i < n; i++)
-		print_row(out, &requests->rows[i], device_columns, class_columns);
+		print_row(out, &requests->rows[i], device_columns, class_columns, columns);
 	return n + 1;
 }
 

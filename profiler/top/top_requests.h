@@ -37,8 +37,9 @@ struct top_requests {
 int top_requests_build(struct top_requests *requests, const struct top_input *input);
 void top_requests_free(struct top_requests *requests);
 
-/* Prints a heading and at most `limit` lines (0: all); nothing when there are no rows. Returns the number of lines. */
-size_t top_text_requests(FILE *out, const struct top_requests *requests, size_t limit);
+/* Prints a heading and at most `limit` lines (0: all) of `columns` (0: no bound); nothing when there are no rows. Returns the
+ * number of lines. */
+size_t top_text_requests(FILE *out, const struct top_requests *requests, size_t limit, size_t columns);
 
 /* Writes the input's rows, of every device, as the value of the key "requests". */
 void top_json_requests(struct json_writer *json, const struct top_input *input);

@@ -75,7 +75,7 @@ static int print_processes(FILE *out, const struct top_screen *what, size_t colu
 	return 0;
 }
 
-static int print_requests(FILE *out, const struct top_screen *what, size_t *lines)
+static int print_requests(FILE *out, const struct top_screen *what, size_t columns, size_t *lines)
 {
 	struct top_requests requests;
 	int err;
@@ -87,8 +87,9 @@ static int print_requests(FILE *out, const struct top_screen *what, size_t *line
 		return err;
 	if (requests.count) {
 		fputc('\n', out);
-		*lines += 1 + top_text_requests(out, &requests,
-		                                what->limit == TOP_FITS ? REQUESTS_FIT : what->limit);
+		*lines +=
+		        1 + top_text_requests(out, &requests,
+		                              what->limit == TOP_FITS ? REQUESTS_FIT : what->limit, columns);
 	}
 	top_requests_free(&requests);
 	return 0;
@@ -157,7 +158,7 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 		used += losses.lines < LOSSES_FIT ? losses.lines : LOSSES_FIT; /* -v may be longer */
 		err = print_processes(out, what, columns, &used);
 		if (!err)
-			err = print_requests(out, what, &used);
+			err = print_requests(out, what, columns, &used);
 		if (!err)
 			used += print_remarks(out, what, &classes);
 		if (!err && what->code)

@@ -44,7 +44,20 @@ struct knobs {
 	const struct tracer_opts *opts;
 	const struct kernel_places *places;
 	bool uprobe_multi;
+	bool tells_requests;
 };
+
+/* Whether the starts and ends of requests are seen, and who makes files dirty: else what is told of requests would be of the wrong tag. */
+static bool tells_requests(const struct probe_host *host)
+{
+	static const char *const causes[] = { "block_io", "throttle", "requests" };
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++) {
+		if (!probe_cause_available(host, causes[i]))
+			return false;
+	}
+	return true;
+}
 
 static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 {
@@ -61,6 +74,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->cpu_baseline = opts->baseline;
 	bpf->rodata->only_adopted = opts->only_adopted;
 	bpf->rodata->long_waits = opts->long_waits;
+	bpf->rodata->tells_requests = knobs->tells_requests;
 	bpf->rodata->pause_arg = knobs->places->pause_arg;
 	bpf->rodata->preempt_count_from_rq = knobs->places->preempt_count_from_rq;
 	bpf->rodata->filter_cgroup = opts->cgroup_id;
@@ -139,6 +153,7 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	if (result)
 		return result;
 	knobs.places = probe_host_places(tracer->host);
+	knobs.tells_requests = tells_requests(tracer->host);
 	knobs.uprobe_multi = uprobe_links_have_multi();
 	tracer->bpf = tracer_load(tracer->host, set_knobs, &knobs, opts->say, err, err_len);
 	if (!tracer->bpf)

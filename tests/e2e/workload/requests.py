@@ -16,7 +16,7 @@ def counts():
     with open(f"/sys/block/{DEVICE}/stat") as file:
         fields = [int(word) for word in file.read().split()]
     return {"reads": fields[0], "read": fields[2] * 512, "read_ms": fields[3], "writes": fields[4], "written": fields[6] * 512,
-            "write_ms": fields[7]}
+            "write_ms": fields[7], "flushes": fields[15]}
 
 
 def write(name, mib):

@@ -17,6 +17,6 @@ def check(case):
     top, _, _ = case.recorded("requests")
     truth = json.loads(case.text("requests.lines").splitlines()[-1])
     case.tap.note(f"nullb0: {truth}")
-    check_classes(case.tap, top["requests"], "nullb0")
+    check_classes(case.tap, top["requests"], "nullb0", truth)
     check_counts(case.tap, top["requests"], "nullb0", truth)
     case.check_clean(top, "requests")
