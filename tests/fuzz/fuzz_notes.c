@@ -7,6 +7,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,6 +49,31 @@ static void compare(struct ledger *first, struct ledger *second)
 	}
 }
 
+static void check_requests(const struct profile *profile)
+{
+	struct request_rows *rows = request_rows_new(), *rows_again = request_rows_new();
+	struct profile *again = new_profile();
+	size_t malformed = 0;
+
+	if (!request_rows_from_notes(rows, profile, NULL) && !request_rows_to_notes(rows, again)) {
+		if (request_rows_from_notes(rows_again, again, &malformed) || malformed ||
+		    request_rows_count(rows) != request_rows_count(rows_again))
+			abort();
+		for (size_t i = 0; i < request_rows_count(rows); i++) {
+			const struct request_row *a = request_rows_at(rows, i),
+			                         *b = request_rows_at(rows_again, i);
+
+			if (strcmp(a->device, b->device) || strcmp(a->class, b->class) || a->op != b->op ||
+			    a->writeback != b->writeback || a->requests != b->requests ||
+			    a->bytes != b->bytes || a->ns != b->ns)
+				abort();
+		}
+	}
+	request_rows_free(rows);
+	request_rows_free(rows_again);
+	profile_free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct profile *profile = new_profile(), *again = new_profile();
@@ -56,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t malformed = 0;
 
 	add_lines(profile, data, size);
+	check_requests(profile);
 	if (!stamp_from_notes(stamp, profile, NULL) && !ledger_from_notes(ledger, profile, NULL) &&
 	    !stamp_to_notes(stamp, again) && !ledger_to_notes(ledger, again)) {
 		if (stamp_from_notes(stamp_again, again, &malformed) ||
