@@ -197,6 +197,13 @@ void look_queue_looked(struct look_queue *queue, uint32_t pid, uint64_t began_ns
 		enqueue(queue, entry, entry->rests_until_ns);
 }
 
+bool look_queue_waits(const struct look_queue *queue, uint32_t pid)
+{
+	const struct entry *entry = find(queue, pid);
+
+	return entry && entry->at != NOT_QUEUED;
+}
+
 void look_queue_forget(struct look_queue *queue, uint32_t pid)
 {
 	struct entry *entry = find(queue, pid);

@@ -42,6 +42,9 @@ int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool 
 bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out);
 void look_queue_looked(struct look_queue *queue, uint32_t pid, uint64_t began_ns, uint64_t ended_ns);
 
+/* Whether somebody has asked for a look that has not been taken. */
+bool look_queue_waits(const struct look_queue *queue, uint32_t pid);
+
 void look_queue_forget(struct look_queue *queue, uint32_t pid);
 
 /* When to call look_queue_take() next; UINT64_MAX: not before somebody asks. */

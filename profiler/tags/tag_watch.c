@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "symbolizer/base/clock.h"
 #include "profiler/tags/context_locate.h"
@@ -24,7 +23,6 @@
 
 #define TRIES_MAX 8
 #define TOLD_MAX  7
-
 #define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
 #define LATELY_NS 1000000000ULL /* the feed may report a mapping so much later */
 
@@ -41,8 +39,7 @@ struct tag_watch {
 	bool only_given, may_hold;
 	uint64_t now_ns;
 	struct stamp_growth told[TOLD_MAX];
-	/* of the look in progress */
-	bool has_probes, has_log, all_attached, was_before;
+	bool has_probes, has_log, all_attached, was_before; /* of the look in progress */
 };
 
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
@@ -365,6 +362,9 @@ static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 
 	python_processes_forked(watch->pythons, child, parent);
 	probed_files_forked(watch->files, child, parent);
+	/* What the parent maps is yet to be looked at: its child maps it, too, and may hold a tag by then. */
+	if (look_queue_waits(watch->looks, parent))
+		look_queue_ask(watch->looks, child, monotonic_ns(), false);
 	p = followed_find(watch->followed, parent);
 	if (!p || !followed_has_slot(p))
 		return;

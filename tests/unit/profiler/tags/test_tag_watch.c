@@ -131,6 +131,20 @@ static void test_tag_watch__fork_of_a_stranger(void **state)
 	assert_null(fake_process(&fake, child));
 }
 
+/* It forks before there was time to look at it: the child, of which no mapping is reported, is looked at as well. */
+static void test_tag_watch__fork_before_the_look(void **state)
+{
+	(void)state;
+	tag_watch_met(watch, parent);
+	feed.fork(feed.ctx, child, parent);
+	assert_null(fake_process(&fake, child));
+	tag_watch_poll(watch, monotonic_ns());
+	assert_non_null(fake_process(&fake, parent));
+	assert_non_null(fake_process(&fake, child));
+	assert_int_not_equal(fake_process(&fake, child)->stalltag.kind, 0);
+	assert_true(tag_watch_take_held(watch));
+}
+
 /* Another program has no slots that are known yet, but the same base tag. */
 static void test_tag_watch__exec(void **state)
 {
@@ -203,6 +217,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tag_watch__a_process_that_is_given, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__fork, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__fork_of_a_stranger, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__fork_before_the_look, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__exec, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__exit, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__all, begin, end),
