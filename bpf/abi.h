@@ -16,7 +16,7 @@
 /* What a tagged thread is doing. A thread is in exactly one state at any time, so the rows of a tag tile its
  * wall time. ABI_CPU_STALL is not a state: it counts perf-event samples inside a stall, a part of ONCPU.
  * Nor is ABI_RECOVERY, which is of samples alone: what a kernel thread does to end the stalls of others; nor ABI_REQUESTS,
- * of ledger rows alone: what a tag's requests are for a device. */
+ * which is of ledger rows alone: whose requests a device served. */
 enum abi_state {
 	ABI_NONE = 0,
 	ABI_ONCPU = 1,
@@ -95,8 +95,8 @@ enum abi_requests {
 	ABI_REQUESTS_DISCARD = 3,
 	ABI_REQUESTS_OTHER = 4,
 	ABI_REQUESTS_OPS = 5,
-	ABI_REQUESTS_WRITEBACK =
-	        8, /* the pages were made dirty under the tag, and are written by somebody else */
+	/* A bit: the pages were made dirty under the tag, and are written by somebody else. */
+	ABI_REQUESTS_WRITEBACK = 8,
 };
 
 /* The tag of requests that are of no tag, or began before they could be told. */

@@ -34,7 +34,8 @@
 	  "times a thread ran without its switch-in being seen, so that its wait has no stack")              \
 	X(follow_full, "wakes or requests that could not be followed because a table was full")              \
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
-	X(requests_unseen, "requests whose end was not seen, and which no device's row has")                 \
+	X(requests_unseen,                                                                                   \
+	  "requests whose end was not seen, or whose tag was forgotten for another request's")               \
 	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")                                 \
 	X(iommu_faults, "accesses of devices that an IOMMU refused")
 

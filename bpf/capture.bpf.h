@@ -340,8 +340,8 @@ ALWAYS bool copy_wanted_here(struct thread *t, const struct pt_regs *regs, u64 n
 }
 
 /* Whether the stack of a sleep is copied when it begins: if it is likely to be kept, going by how long stalls of this
- * thread last of late, and anyhow if the last copy is some time ago. What proves long without a copy is copied while it
- * lasts (remote.bpf.c). */
+ * thread last of late, and anyhow if the last copy is some time ago, or if waits proved long there before. What proves long
+ * without a copy is copied while it lasts (remote.bpf.c). */
 ALWAYS bool worth_a_copy(struct thread *t, const struct pt_regs *regs, u64 now)
 {
 	u64 ago = now - t->copied_ns, lot = lot_ns(t, threshold_ns);

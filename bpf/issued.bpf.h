@@ -35,8 +35,8 @@ ALWAYS long issued_look(u32 i, struct issued_search *s)
 	rq = (struct request *)s->t->issued[i].request;
 	if (!rq || !request_in_use(rq))
 		return 0;
-	start_ns =
-	        BPF_CORE_READ(rq, start_time_ns); /* 0, or of an earlier use: the queue keeps no statistics */
+	/* 0, or of an earlier use: the queue keeps no statistics. */
+	start_ns = BPF_CORE_READ(rq, start_time_ns);
 	if (start_ns + REQUEST_WAITED_NS < s->t->issued[i].ns ||
 	    start_ns > s->t->issued[i].ns + REQUEST_STARTS_NS || !BPF_CORE_READ(rq, bio))
 		return 0; /* in use again, by whom does not matter, or all of its data has come */

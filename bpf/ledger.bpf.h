@@ -38,9 +38,9 @@ __weak __noinline int ledger_add(const struct abi_ledger_key *row, s64 ns, u64 c
 		value = bpf_map_lookup_elem(ledger, &key); /* another CPU was first, or it is full */
 		if (!value) {
 			COUNT(ledger_full);
+			/* A correction's two halves, refused, are no loss; requests are nobody's time. */
 			if (key.state != ABI_REQUESTS)
-				COUNT_BY(ledger_full_ns,
-				         ns); /* a correction's two halves, refused, are no loss */
+				COUNT_BY(ledger_full_ns, ns);
 			return 0;
 		}
 	}

@@ -30,10 +30,9 @@ struct owner {
 	u8 kind; /* enum abi_requests */
 	u8 has_data;
 	u8 ended;
-	u8 unused;
 };
 
-/* By a hash of the request's address; of two with the same hash the later is told. */
+/* By a hash of the request's address; of two with the same hash the later keeps its tag, and the other is nobody's (requests_unseen). */
 #define OWNER_BITS 15
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -214,11 +213,11 @@ ALWAYS void owner_found_late(struct owner *owner, struct request *rq)
 }
 
 /* One that nobody is known for: it began before it could be told, or another with the same hash came in between. */
-ALWAYS void stray_counts(struct request *rq, struct abi_ledger_key *key, u32 bytes)
+ALWAYS void stray_counts(struct request *rq, struct abi_ledger_key *key, u32 bytes, bool whole)
 {
 	key->tag = ABI_NOBODYS_TAG;
 	key->cause = request_kind(rq);
-	ledger_add(key, 0, 1, bytes);
+	ledger_add(key, 0, whole, bytes);
 }
 
 /* `bytes` of the request are done; `whole`: nothing is left of it. What has ended comes again, without data, where it was a part of a
@@ -233,7 +232,7 @@ ALWAYS void request_counts(struct request *rq, u32 dev, u32 bytes, bool whole, u
 	if (!owner || (rq->end_io && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH))
 		return; /* the flush that a sequence makes is a part of the request that asks for it */
 	if (!owner_is_of(owner, rq)) {
-		stray_counts(rq, &key, bytes);
+		stray_counts(rq, &key, bytes, whole);
 		return;
 	}
 	if (owner->tag == ABI_NOBODYS_TAG && owner->kind == ABI_REQUESTS_WRITE)

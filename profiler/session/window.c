@@ -145,8 +145,8 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 }
 
 /* A row of the state ABI_REQUESTS. */
-static int add_requests(struct window *window, const struct abi_ledger_key *key,
-                        const struct abi_ledger_value *value)
+static void add_requests(struct window *window, const struct abi_ledger_key *key,
+                         const struct abi_ledger_value *value)
 {
 	static const enum request_op ops[ABI_REQUESTS_OPS] = {
 		[ABI_REQUESTS_READ] = REQUEST_READ,   [ABI_REQUESTS_WRITE] = REQUEST_WRITE,
@@ -162,7 +162,6 @@ static int add_requests(struct window *window, const struct abi_ledger_key *key,
 		.bytes = value->bytes,
 		.ns = (uint64_t)value->ns,
 	};
-	int err;
 
 	if (key->tag != ABI_NOBODYS_TAG) {
 		tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
@@ -170,10 +169,8 @@ static int add_requests(struct window *window, const struct abi_ledger_key *key,
 		        tag_classes_of(window->deps.classes,
 		                       tag_names_of(window->deps.tags, window->deps.tracer, key->tag)->name);
 	}
-	err = request_rows_add(window->requests, &row);
-	if (err)
+	if (request_rows_add(window->requests, &row))
 		window->requests_refused += row.requests;
-	return err == -ENOSPC ? 0 : err;
 }
 
 int window_add_row(struct window *window, const struct abi_ledger_key *key,
@@ -181,8 +178,10 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 {
 	struct row *row;
 
-	if (key->state == ABI_REQUESTS)
-		return add_requests(window, key, value);
+	if (key->state == ABI_REQUESTS) {
+		add_requests(window, key, value);
+		return 0;
+	}
 	row = row_get(window, key);
 	if (!row) {
 		window->rows_refused++;

@@ -41,7 +41,7 @@ struct window {
 	struct request_rows *requests;
 	uint64_t n_samples, n_lost, lost_ns, n_without_row;
 	uint64_t rows_refused, rows_refused_ns; /* times and nanoseconds of rows beyond the maximum */
-	uint64_t requests_refused;              /* of rows beyond REQUEST_ROWS_MAX */
+	uint64_t requests_refused;              /* of rows beyond REQUEST_ROWS_MAX, or without memory */
 	struct stack_pools *pools;
 	uint64_t estimated_ns; /* of rows that got the stack of a similar row */
 	bool has_main_binary;

@@ -6,7 +6,7 @@
  *       "classes": [ {name, id, base, threads, wall_ns, lost_ns, ns: {STATE OR CAUSE: ns}, tags, p50_ns, p99_ns,
  *                     worst: {tag, id, process, ns}} ],
  *       "processes": [ {process, start_ns, comm, wall_ns, classes: [{name, wall_ns, share}]} ],
- *       "requests": [ {device, class, op, writeback, requests, bytes, ns} ], class null: of no tag
+ *       "requests": [ {device, class, op, writeback, requests, bytes, ns} ],
  *       "top":     { by, type, unit, total, samples, entries: [ {name, flat, cum, samples} ] },
  *       "stacks":  [ {tag, class, id, trace_id, stall, device, delay_ns, cpu_ns, recovery_ns, contentions,
  *                     frames: [ {function, file, line, inlined} ]} ],
@@ -19,7 +19,7 @@
  * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the one
  * after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest first. "top"
  * sums waits that are no stalls only when their kind is asked for. Classes are as top_classes.h has them, processes
- * as top_processes.h, whatever the filter.
+ * as top_processes.h, whatever the filter. So are requests (request_rows.h), whose class is null where they are of no tag.
  */
 #ifndef STALLPROF_PROFILER_TOP_JSON_H
 #define STALLPROF_PROFILER_TOP_JSON_H

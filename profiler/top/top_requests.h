@@ -3,8 +3,8 @@
  * requests took, beside what is of no tag.
  *
  *     Whose requests the devices served, and how long one took:
- *       vda  checkpoint_write  812 MiB written in 1,204, mean 31.7 ms, 75.2 % of the time (97 % by writeback)
- *       vda  data_load         1.10 GiB read in 3,400, mean 3.53 ms, 23.7 % of the time
+ *       vda  checkpoint_write  812 MiB written in 1204, mean 31.7 ms, 75.2 % of the time (97 % by writeback)
+ *       vda  data_load         1.10 GiB read in 3400, mean 3.53 ms, 23.7 % of the time
  *       vda  (no tag)          24.1 MiB written in 311, mean 1.80 ms, 1.1 % of the time
  */
 #ifndef STALLPROF_PROFILER_TOP_REQUESTS_H

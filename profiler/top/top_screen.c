@@ -57,12 +57,17 @@ static size_t print_classes(FILE *out, const struct top_screen *what, struct top
 }
 
 /* Whether the table has all classes, and no other level. */
+static bool has_all_classes(const struct top_screen *what)
+{
+	return !what->filter->tag && what->level == TOP_LEVEL_CLASS;
+}
+
 static int print_processes(FILE *out, const struct top_screen *what, size_t columns, size_t *lines)
 {
 	struct top_processes processes;
 	int err;
 
-	if (what->filter->tag || what->level != TOP_LEVEL_CLASS)
+	if (!has_all_classes(what))
 		return 0;
 	err = top_processes_build(&processes, what->input);
 	if (err)
@@ -80,7 +85,7 @@ static int print_requests(FILE *out, const struct top_screen *what, size_t colum
 	struct top_requests requests;
 	int err;
 
-	if (what->filter->tag || what->level != TOP_LEVEL_CLASS)
+	if (!has_all_classes(what))
 		return 0;
 	err = top_requests_build(&requests, what->input);
 	if (err)

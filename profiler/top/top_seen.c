@@ -74,8 +74,9 @@ static const struct {
 	{ "device_unknown", NUMBER,
 	  "%s {wait for I/O has|waits for I/O have} no device, as no request was seen" },
 	{ "requests_unseen", NUMBER,
-	  "%s {request|requests} of devices {has|have} no end that was seen, and {is|are} in no row of "
-	  "theirs" },
+	  "%s {request|requests} of devices {is|are} nobody's or in no row: no end was seen, or another came "
+	  "in "
+	  "between" },
 	{ "follow_full", NUMBER,
 	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
 	{ "swiotlb_full", NUMBER,
