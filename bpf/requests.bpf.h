@@ -53,6 +53,14 @@ ALWAYS struct owner *owner_at(const struct request *rq)
 	return bpf_map_lookup_elem(&owners, &i);
 }
 
+/* NULL: requests are not told, or it is the flush that the kernel makes for others, which is a part of the request that asks for it. */
+ALWAYS struct owner *owner_told(struct request *rq)
+{
+	bool is_made = rq->end_io && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH;
+
+	return tells_requests && !is_made ? owner_at(rq) : NULL;
+}
+
 /* Whether it is of the request's present use, as far as is known. */
 ALWAYS bool owner_is_of(const struct owner *owner, const struct request *rq)
 {
@@ -160,7 +168,7 @@ ALWAYS void owner_begins(struct owner *owner, struct request *rq, u64 own, u64 s
 /* A request starts, of the thread `t`; NULL: of one that serves others, or that holds no tag. */
 ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct thread *t)
 {
-	struct owner *owner = tells_requests ? owner_at(rq) : NULL;
+	struct owner *owner = owner_told(rq);
 
 	if (owner)
 		owner_begins(owner, rq, t ? tag_in_call(task, t) : 0, bpf_ktime_get_ns());
@@ -169,7 +177,7 @@ ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct t
 /* The same in a kernel before 6.5, where it has started already, and may have been told when its thread handed it to the I/O scheduler. */
 ALWAYS void request_queued(struct request *rq, struct task_struct *task, struct thread *t)
 {
-	struct owner *owner = tells_requests ? owner_at(rq) : NULL;
+	struct owner *owner = owner_told(rq);
 	u64 start_ns = rq->start_time_ns; /* 0: the queue keeps no statistics */
 
 	if (!owner || (owner_is_of(owner, rq) && !owner->ended && start_ns && owner->start_ns == start_ns))
@@ -225,12 +233,12 @@ ALWAYS void stray_counts(struct request *rq, struct abi_ledger_key *key, u32 byt
  * another path. */
 ALWAYS void request_counts(struct request *rq, u32 dev, u32 bytes, bool whole, u64 now)
 {
-	struct owner *owner = tells_requests ? owner_at(rq) : NULL;
+	struct owner *owner = owner_told(rq);
 	struct abi_ledger_key key = { .state = ABI_REQUESTS, .dev = dev };
 	bool first;
 
-	if (!owner || (rq->end_io && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH))
-		return; /* the flush that a sequence makes is a part of the request that asks for it */
+	if (!owner)
+		return;
 	if (!owner_is_of(owner, rq)) {
 		stray_counts(rq, &key, bytes, whole);
 		return;
