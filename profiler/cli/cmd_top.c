@@ -11,7 +11,7 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_json.h"
 #include "profiler/cli/top_options.h"
 #include "profiler/top/top_screen.h"
@@ -25,8 +25,8 @@
 /* A loaded profile, and how to look at it. */
 struct view {
 	const struct top_options *options;
-	const struct top_input *input;
-	const struct top_tags *tags;
+	const struct loaded_profiles *input;
+	const struct loaded_tags *tags;
 	size_t type;
 };
 
@@ -36,7 +36,7 @@ static int say(const char *message)
 	return 1;
 }
 
-static int say_unreadable(const struct top_input *input)
+static int say_unreadable(const struct loaded_profiles *input)
 {
 	fprintf(stderr, "stallprof top: %zu file%s left out: %s%s\n", input->unreadable_files,
 	        input->unreadable_files == 1 ? " is" : "s are", input->unreadable,
@@ -54,22 +54,22 @@ static void list_types(const struct profile *profile, const char *wanted)
 
 /* --- what the filter leaves ------------------------------------------------------------------------------- */
 
-static bool any_sample(const struct view *view, const struct top_filter *filter)
+static bool any_sample(const struct view *view, const struct loaded_filter *filter)
 {
-	struct top_sample sample;
+	struct loaded_sample sample;
 
-	for (size_t i = 0; top_sample_get(view->input, view->tags, i, &sample); i++)
-		if (top_filter_sample(filter, view->input, &sample))
+	for (size_t i = 0; loaded_sample_get(view->input, view->tags, i, &sample); i++)
+		if (loaded_filter_sample(filter, view->input, &sample))
 			return true;
 	return false;
 }
 
-static bool any_row(const struct view *view, const struct top_filter *filter)
+static bool any_row(const struct view *view, const struct loaded_filter *filter)
 {
 	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
 		const struct ledger_row *row = ledger_at(view->input->ledger, i);
 
-		if (row && top_filter_row(filter, row) && top_filter_cause(filter, row))
+		if (row && loaded_filter_row(filter, row) && loaded_filter_cause(filter, row))
 			return true;
 	}
 	return false;
@@ -88,9 +88,9 @@ static void list_stall(const char *stalls[STALLS_LISTED], const char *stall)
 /* The stall that was asked for is nowhere in the profile: says which are. */
 static bool lacks_stall(const struct view *view)
 {
-	const struct top_filter only = { .stall = view->options->filter.stall };
+	const struct loaded_filter only = { .stall = view->options->filter.stall };
 	const char *stalls[STALLS_LISTED] = { NULL };
-	struct top_sample sample;
+	struct loaded_sample sample;
 
 	if (!only.stall || any_row(view, &only) || any_sample(view, &only))
 		return false;
@@ -99,7 +99,7 @@ static bool lacks_stall(const struct view *view)
 
 		list_stall(stalls, row ? row->cause : "");
 	}
-	for (size_t i = 0; top_sample_get(view->input, view->tags, i, &sample); i++)
+	for (size_t i = 0; loaded_sample_get(view->input, view->tags, i, &sample); i++)
 		list_stall(stalls, sample.stall);
 	fprintf(stderr, "stallprof top: no stall '%s' in the profile; there are:", only.stall);
 	for (size_t i = 0; i < STALLS_LISTED && stalls[i]; i++) {
@@ -113,7 +113,7 @@ static bool lacks_stall(const struct view *view)
 /* Something was asked for that is not there: says so. */
 static bool finds_nothing(const struct view *view)
 {
-	struct top_filter filter = view->options->filter;
+	struct loaded_filter filter = view->options->filter;
 
 	filter.waits = true;
 	if (!filter.tag && !filter.stall && !filter.focus && !filter.ignore)
@@ -132,11 +132,11 @@ static bool finds_nothing(const struct view *view)
 /* --- printing --------------------------------------------------------------------------------------------- */
 
 /* What a row of the first table is. */
-static enum top_level level_of(const struct top_options *options)
+static enum loaded_level level_of(const struct top_options *options)
 {
 	if (options->by_given && options->by == TOP_BY_TAG)
-		return TOP_LEVEL_TAG;
-	return options->by_given && options->by == TOP_BY_PROCESS ? TOP_LEVEL_PROCESS : TOP_LEVEL_CLASS;
+		return LOADED_LEVEL_TAG;
+	return options->by_given && options->by == TOP_BY_PROCESS ? LOADED_LEVEL_PROCESS : LOADED_LEVEL_CLASS;
 }
 
 static int print_screen(FILE *out, const struct view *view)
@@ -187,7 +187,7 @@ static int print_json(FILE *out, const struct view *view, const struct top_table
 
 static bool is_screen(const struct top_options *options)
 {
-	return !options->by_given || options->by == TOP_BY_CLASS || level_of(options) != TOP_LEVEL_CLASS;
+	return !options->by_given || options->by == TOP_BY_CLASS || level_of(options) != LOADED_LEVEL_CLASS;
 }
 
 /* Waits end in few functions of the kernel, so their callers say more. For CPU time the functions themselves do. */
@@ -218,11 +218,11 @@ static int show(FILE *out, const struct view *view)
 
 /* --- the command ------------------------------------------------------------------------------------------ */
 
-static int run(const struct top_options *options, const struct top_input *input)
+static int run(const struct top_options *options, const struct loaded_profiles *input)
 {
 	struct view view = { .options = options, .input = input };
-	int type = top_pick_type(input, options->type), err = -ENOMEM;
-	struct top_tags *tags;
+	int type = loaded_pick_type(input, options->type), err = -ENOMEM;
+	struct loaded_tags *tags;
 	bool nothing = false;
 
 	if (type < 0) {
@@ -230,12 +230,12 @@ static int run(const struct top_options *options, const struct top_input *input)
 		return 1;
 	}
 	view.type = (size_t)type;
-	view.tags = tags = top_tags_new(input);
+	view.tags = tags = loaded_tags_new(input);
 	if (tags) {
 		nothing = finds_nothing(&view);
 		err = nothing ? 0 : show(stdout, &view);
 	}
-	top_tags_free(tags);
+	loaded_tags_free(tags);
 	if (err)
 		say(err == -EIO ? "the output could not be written" : strerror(-err));
 	return err || nothing;
@@ -245,17 +245,17 @@ int cmd_top(int argc, char **argv)
 {
 	char message[MESSAGE_BYTES] = "";
 	struct top_options options;
-	struct top_input input;
+	struct loaded_profiles input;
 	int status;
 
 	top_options_parse(argc, argv, &options);
-	if (top_input_load(&input, options.files, options.file_count, message, sizeof(message))) {
+	if (loaded_profiles_load(&input, options.files, options.file_count, message, sizeof(message))) {
 		status = say(message);
 	} else {
 		status = run(&options, &input);
 		if (input.unreadable_files)
 			status = say_unreadable(&input);
-		top_input_release(&input);
+		loaded_profiles_release(&input);
 	}
 	top_options_release(&options);
 	return status;
@@ -266,23 +266,23 @@ void top_print_summary(FILE *out, const struct profile *p, const char *path, siz
 	const struct top_options options = { .limit = n_top };
 	char message[MESSAGE_BYTES] = "";
 	struct view view = { .options = &options };
-	struct top_input input;
-	struct top_tags *tags;
+	struct loaded_profiles input;
+	struct loaded_tags *tags;
 	int type, err;
 
-	if (top_input_borrow(&input, p, message, sizeof(message))) {
+	if (loaded_profiles_borrow(&input, p, message, sizeof(message))) {
 		fprintf(out, "%s\n", message);
 		return;
 	}
-	type = top_pick_type(&input, NULL);
+	type = loaded_pick_type(&input, NULL);
 	input.path = path;
-	tags = top_tags_new(&input);
+	tags = loaded_tags_new(&input);
 	view.input = &input;
 	view.tags = tags;
 	view.type = type < 0 ? 0 : (size_t)type;
 	err = type < 0 ? type : tags ? print_screen(out, &view) : -ENOMEM;
 	if (err)
 		fprintf(out, "the summary is incomplete: %s\n", strerror(-err));
-	top_tags_free(tags);
-	top_input_release(&input);
+	loaded_tags_free(tags);
+	loaded_profiles_release(&input);
 }

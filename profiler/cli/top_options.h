@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "profiler/top/top_sample.h"
+#include "profiler/loaded/loaded_sample.h"
 #include "profiler/top/top_table.h"
 
 struct top_options {
@@ -15,7 +15,7 @@ struct top_options {
 	bool by_given; /* or --cum or --flat, which ask for a table, too; else the first screen */
 	enum top_by by;
 	const char *type; /* NULL: not given */
-	struct top_filter filter;
+	struct loaded_filter filter;
 	regex_t focus, ignore; /* what filter points to, if given */
 	size_t limit;          /* TOP_FITS unless given */
 	bool sort_given, by_cum;

@@ -8,7 +8,7 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 #define CLASSES_NAMED 3
 #define KINDS_MAX     16
@@ -33,7 +33,8 @@ static void add_kind(struct kinds *kinds, const struct ledger_row *row)
 }
 
 /* False: the ledger does not say what kinds of waits they were. */
-static bool find_kinds(const struct top_code_text *what, const struct top_class *class, struct kinds *kinds)
+static bool find_kinds(const struct top_code_text *what, const struct loaded_class *class,
+                       struct kinds *kinds)
 {
 	struct ledger *ledger = what->input->ledger;
 	char name[512];
@@ -43,16 +44,16 @@ static bool find_kinds(const struct top_code_text *what, const struct top_class 
 		const struct ledger_row *row = ledger_at(ledger, i);
 
 		if (!row || row->state != LEDGER_BLOCKED || !*row->cause || !row->ns ||
-		    !top_filter_row(what->filter, row))
+		    !loaded_filter_row(what->filter, row))
 			continue;
-		top_level_name(row, what->filter, name, sizeof(name));
+		loaded_level_name(row, what->filter, name, sizeof(name));
 		if (!strcmp(name, class->name))
 			add_kind(kinds, row);
 	}
 	return kinds->n;
 }
 
-static void write_kinds(FILE *out, const struct top_class *class, const struct kinds *kinds)
+static void write_kinds(FILE *out, const struct loaded_class *class, const struct kinds *kinds)
 {
 	char amount[TEXT_DURATION_BYTES];
 
@@ -63,7 +64,7 @@ static void write_kinds(FILE *out, const struct top_class *class, const struct k
 		        class->wall_ns ? 100 * (double)kinds->ns[i] / (double)class->wall_ns : 0);
 }
 
-static void print_kinds(FILE *out, const struct top_code_text *what, const struct top_class *class,
+static void print_kinds(FILE *out, const struct top_code_text *what, const struct loaded_class *class,
                         const struct kinds *kinds)
 {
 	char *text = NULL;
@@ -83,9 +84,9 @@ static void print_kinds(FILE *out, const struct top_code_text *what, const struc
 /* Whether the profile was recorded so that such waits have stacks, if they are long enough. */
 static bool has_wait_stacks(const struct top_code_text *what)
 {
-	struct top_sample sample;
+	struct loaded_sample sample;
 
-	for (size_t i = 0; top_sample_get(what->input, what->tags, i, &sample); i++)
+	for (size_t i = 0; loaded_sample_get(what->input, what->tags, i, &sample); i++)
 		if (sample.is_wait)
 			return true;
 	return false;
@@ -93,7 +94,7 @@ static bool has_wait_stacks(const struct top_code_text *what)
 
 size_t top_text_blocked(FILE *out, const struct top_code_text *what)
 {
-	const struct top_classes *classes = what->classes;
+	const struct loaded_classes *classes = what->classes;
 	size_t shown = 0;
 	struct kinds kinds;
 
@@ -112,10 +113,10 @@ size_t top_text_blocked(FILE *out, const struct top_code_text *what)
 
 /* --- what the stacks leave over ---------------------------------------------------------------------------- */
 
-static int64_t blocked_of(const struct top_classes *classes, const struct top_class *class)
+static int64_t blocked_of(const struct loaded_classes *classes, const struct loaded_class *class)
 {
 	for (size_t i = 0; i < classes->column_count; i++)
-		if (!strcmp(classes->columns[i], TOP_BLOCKED))
+		if (!strcmp(classes->columns[i], LOADED_BLOCKED))
 			return class->ns[i];
 	return 0;
 }
@@ -157,7 +158,7 @@ static void write_rest(FILE *out, const struct top_code_text *what, const struct
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < what->classes->count; i++) {
-		const struct top_class *class = &what->classes->rows[i];
+		const struct loaded_class *class = &what->classes->rows[i];
 		int64_t blocked = blocked_of(what->classes, class);
 
 		sum += blocked;

@@ -59,12 +59,12 @@ static void print_id(FILE *out, uint64_t id)
 		fprintf(out, " id=%" PRIu64, id);
 }
 
-static size_t name_columns(const struct top_class *row)
+static size_t name_columns(const struct loaded_class *row)
 {
 	return text_columns(row->name) + (row->id >> 32 ? 20 : row->id ? 14 : 0);
 }
 
-static void print_name(FILE *out, const struct top_class *row, size_t width)
+static void print_name(FILE *out, const struct loaded_class *row, size_t width)
 {
 	size_t id = name_columns(row) - text_columns(row->name), room = width - id;
 	size_t used = text_columns(row->name) < room ? text_columns(row->name) : room;
@@ -81,7 +81,7 @@ static void print_name(FILE *out, const struct top_class *row, size_t width)
 
 /* --- columns that fit ------------------------------------------------------------------------------------- */
 
-static int64_t column_sum(const struct top_classes *table, size_t column)
+static int64_t column_sum(const struct loaded_classes *table, size_t column)
 {
 	int64_t sum = 0;
 
@@ -90,7 +90,7 @@ static int64_t column_sum(const struct top_classes *table, size_t column)
 	return sum;
 }
 
-static size_t table_width(const struct top_classes *table, size_t names)
+static size_t table_width(const struct loaded_classes *table, size_t names)
 {
 	size_t width = names + THREADS_WIDTH + CELL_WIDTH;
 
@@ -99,7 +99,7 @@ static size_t table_width(const struct top_classes *table, size_t names)
 	return width;
 }
 
-static size_t name_width(const struct top_classes *table, size_t shown, size_t columns)
+static size_t name_width(const struct loaded_classes *table, size_t shown, size_t columns)
 {
 	size_t width = NAME_WIDTH_MIN, rest = STEPS_WIDTH + NAME_WIDTH_MIN + ID_WIDTH_MAX,
 	       max = NAME_WIDTH_MAX;
@@ -123,7 +123,7 @@ static bool is_cause(const char *column)
 }
 
 /* Adds a column to another and removes it. */
-static void join_column(struct top_classes *table, size_t from, size_t to)
+static void join_column(struct loaded_classes *table, size_t from, size_t to)
 {
 	size_t left = table->column_count - from - 1;
 
@@ -138,7 +138,7 @@ static void join_column(struct top_classes *table, size_t from, size_t to)
 }
 
 /* The cause with the least time, and the column of the others; false: there are less than two of both. */
-static bool find_least(const struct top_classes *table, size_t *least, size_t *others)
+static bool find_least(const struct loaded_classes *table, size_t *least, size_t *others)
 {
 	int64_t least_ns = INT64_MAX;
 	size_t causes = 0;
@@ -160,7 +160,7 @@ static bool find_least(const struct top_classes *table, size_t *least, size_t *o
 }
 
 /* Makes the table as narrow as the terminal: sums the least causes as "stall". */
-static void fit_columns(struct top_classes *table, size_t names, size_t columns)
+static void fit_columns(struct loaded_classes *table, size_t names, size_t columns)
 {
 	size_t least, others;
 
@@ -175,7 +175,7 @@ static void fit_columns(struct top_classes *table, size_t names, size_t columns)
 
 /* --- the table of times ----------------------------------------------------------------------------------- */
 
-static void print_head(FILE *out, const struct top_classes *table, size_t names)
+static void print_head(FILE *out, const struct loaded_classes *table, size_t names)
 {
 	fprintf(out, "%*s%*s%*s", (int)names, "", THREADS_WIDTH, "threads", CELL_WIDTH, "wall");
 	for (size_t i = 0; i < table->column_count; i++)
@@ -184,7 +184,8 @@ static void print_head(FILE *out, const struct top_classes *table, size_t names)
 }
 
 /* Prints each share below its time; nothing is written behind the last one. */
-static void print_shares(FILE *out, const struct top_classes *table, const struct top_class *row, int skipped)
+static void print_shares(FILE *out, const struct loaded_classes *table, const struct loaded_class *row,
+                         int skipped)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
 		skipped += cell_width(table->columns[i]);
@@ -195,8 +196,8 @@ static void print_shares(FILE *out, const struct top_classes *table, const struc
 	}
 }
 
-static void print_row(FILE *out, const struct top_classes *table, const struct top_class *row, size_t names,
-                      uint64_t covered_ns)
+static void print_row(FILE *out, const struct loaded_classes *table, const struct loaded_class *row,
+                      size_t names, uint64_t covered_ns)
 {
 	print_name(out, row, names);
 	if (covered_ns)
@@ -211,8 +212,8 @@ static void print_row(FILE *out, const struct top_classes *table, const struct t
 	fputc('\n', out);
 }
 
-static size_t print_times(FILE *out, const struct top_classes *table, const struct stamp_coverage *coverage,
-                          size_t shown, size_t names)
+static size_t print_times(FILE *out, const struct loaded_classes *table,
+                          const struct stamp_coverage *coverage, size_t shown, size_t names)
 {
 	size_t lines = 2 + 2 * shown;
 
@@ -227,7 +228,7 @@ static size_t print_times(FILE *out, const struct top_classes *table, const stru
 
 /* --- the table of steps ----------------------------------------------------------------------------------- */
 
-static bool has_steps(const struct top_class *row)
+static bool has_steps(const struct loaded_class *row)
 {
 	return !row->base && row->tags > 1;
 }
@@ -239,13 +240,13 @@ static size_t worst_columns(const struct ledger_row *worst, size_t columns, size
 	return !columns ? 0 : columns > used + NAME_WIDTH_MIN ? columns - used : NAME_WIDTH_MIN;
 }
 
-static size_t print_steps(FILE *out, const struct top_classes *table, size_t shown, size_t names,
+static size_t print_steps(FILE *out, const struct loaded_classes *table, size_t shown, size_t names,
                           size_t columns)
 {
 	size_t lines = 0, used = names + STEPS_WIDTH;
 
 	for (size_t i = 0; i < shown; i++) {
-		const struct top_class *row = &table->rows[i];
+		const struct loaded_class *row = &table->rows[i];
 
 		if (!has_steps(row))
 			continue;
@@ -266,7 +267,7 @@ static size_t print_steps(FILE *out, const struct top_classes *table, size_t sho
 	return lines;
 }
 
-static void print_title(FILE *out, const struct top_classes *table, const struct stamp_coverage *coverage)
+static void print_title(FILE *out, const struct loaded_classes *table, const struct stamp_coverage *coverage)
 {
 	char text[TEXT_DURATION_BYTES];
 
@@ -280,7 +281,7 @@ static void print_title(FILE *out, const struct top_classes *table, const struct
 	        table->processes, plural_es(table->processes));
 }
 
-size_t top_text_classes(FILE *out, struct top_classes *table, const struct stamp_coverage *coverage,
+size_t top_text_classes(FILE *out, struct loaded_classes *table, const struct stamp_coverage *coverage,
                         size_t limit, size_t columns)
 {
 	size_t shown = bounded(table->count, limit), names = name_width(table, shown, columns), lines = 3;

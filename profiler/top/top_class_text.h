@@ -1,5 +1,5 @@
 /*
- * The table of classes (top_classes.h) as text: each with its times, and below them their share of the class's own wall
+ * The table of classes (loaded_classes.h) as text: each with its times, and below them their share of the class's own wall
  * time; then how long the steps of a class are.
  *
  *     2 s in 1 window, 3 processes. Times add up a tag's threads; below them their share of its wall time.
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "profiler/top/top_classes.h"
+#include "profiler/loaded/loaded_classes.h"
 
 struct stamp_coverage;
 
@@ -24,7 +24,7 @@ struct stamp_coverage;
  * Prints at most `limit` rows (0: all), in at most `columns` columns (0: no bound); to fit in, the least causes are
  * summed in one column. Returns the number of lines.
  */
-size_t top_text_classes(FILE *out, struct top_classes *table, const struct stamp_coverage *coverage,
+size_t top_text_classes(FILE *out, struct loaded_classes *table, const struct stamp_coverage *coverage,
                         size_t limit, size_t columns);
 
 #endif

@@ -11,9 +11,9 @@
 #include <uthash.h>
 
 #include "profiler/format/ledger_row.h"
-#include "profiler/top/top_classes.h"
-#include "profiler/top/top_frames.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_classes.h"
+#include "profiler/loaded/loaded_frames.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 #define BLOCKED "blocked"
 
@@ -30,7 +30,7 @@ struct line {
 struct code_memory {
 	struct line *by_key;
 	struct top_code *codes;
-	struct top_stack stack;
+	struct loaded_stack stack;
 };
 
 static int64_t saturating_add(int64_t a, int64_t b)
@@ -107,32 +107,32 @@ static struct line *find_or_add(struct code_memory *memory, const char *const pa
 }
 
 /* With a filter for a tag, that tag: its next level may be thousands of steps with the same code. */
-static void class_text(char *text, size_t size, const struct top_sample *sample,
-                       const struct top_filter *filter)
+static void class_text(char *text, size_t size, const struct loaded_sample *sample,
+                       const struct loaded_filter *filter)
 {
 	if (filter->tag)
 		snprintf(text, size, "%s", filter->tag);
 	else if (sample->row)
-		top_level_name(sample->row, filter, text, size);
+		loaded_level_name(sample->row, filter, text, size);
 	else
 		snprintf(text, size, "%s", *sample->class ? sample->class : "[no tag]");
 }
 
-static int add_sample(struct code_memory *memory, const struct top_input *input,
-                      const struct top_filter *filter, const struct top_sample *sample, size_t index,
+static int add_sample(struct code_memory *memory, const struct loaded_profiles *input,
+                      const struct loaded_filter *filter, const struct loaded_sample *sample, size_t index,
                       int64_t ns, int64_t waits)
 {
-	char class[512], text[TOP_FRAME_TEXT_MAX];
+	char class[512], text[LOADED_FRAME_TEXT_MAX];
 	const char *parts[PARTS] = { sample->is_wait ? BLOCKED : sample->stall,
 		                     sample->is_wait ? "" : sample->device, class, text, sample->stall };
 	struct line *line;
 
-	top_stack_get(&memory->stack, input->profile, &sample->view);
+	loaded_stack_get(&memory->stack, input->profile, &sample->view);
 	class_text(class, sizeof(class), sample, filter);
 	snprintf(text, sizeof(text), "[no stack]");
 	if (memory->stack.n)
-		top_frame_text(text, sizeof(text), input->profile,
-		               &memory->stack.frames[top_stack_own(&memory->stack)]);
+		loaded_frame_text(text, sizeof(text), input->profile,
+		                  &memory->stack.frames[loaded_stack_own(&memory->stack)]);
 	line = find_or_add(memory, parts);
 	if (!line)
 		return -ENOMEM;
@@ -252,19 +252,20 @@ static int make_sections(struct top_sections *out)
 	return 0;
 }
 
-int top_sections_build(struct top_sections *out, const struct top_input *input, const struct top_tags *tags,
-                       const struct top_filter *filter, size_t type, int waits_type)
+int top_sections_build(struct top_sections *out, const struct loaded_profiles *input,
+                       const struct loaded_tags *tags, const struct loaded_filter *filter, size_t type,
+                       int waits_type)
 {
-	struct top_sample sample;
+	struct loaded_sample sample;
 	int err = 0;
 
 	*out = (struct top_sections){ .memory = calloc(1, sizeof(struct code_memory)) };
 	if (!out->memory)
 		return -ENOMEM;
-	for (size_t i = 0; !err && top_sample_get(input, tags, i, &sample); i++) {
+	for (size_t i = 0; !err && loaded_sample_get(input, tags, i, &sample); i++) {
 		int64_t ns = sample.view.values[type];
 
-		if (ns && top_filter_sample(filter, input, &sample))
+		if (ns && loaded_filter_sample(filter, input, &sample))
 			err = add_sample(out->memory, input, filter, &sample, i, ns,
 			                 waits_type < 0 ? 0 : sample.view.values[waits_type]);
 	}

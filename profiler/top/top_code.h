@@ -1,6 +1,6 @@
 /*
  * Which lines of the program's own code its waits come from: samples of one cause and device, or of all waits that
- * are no stalls, summed by class and by the innermost line of own code in their stack (top_frames.h), the heaviest
+ * are no stalls, summed by class and by the innermost line of own code in their stack (loaded_frames.h), the heaviest
  * first.
  */
 #ifndef STALLPROF_PROFILER_TOP_CODE_H
@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profiler/top/top_classes.h"
-#include "profiler/top/top_sample.h"
+#include "profiler/loaded/loaded_classes.h"
+#include "profiler/loaded/loaded_sample.h"
 
-struct top_input;
+struct loaded_profiles;
 
 struct top_code {
 	const char *class; /* as the ledger's table has it; with a filter for a tag, that */
@@ -42,17 +42,19 @@ struct top_sections {
 
 /* Sums the type `type` and, for waits, `waits_type` (negative: there is none). 0 or -ENOMEM; only after 0 is there
  * something to free. */
-int top_sections_build(struct top_sections *out, const struct top_input *input, const struct top_tags *tags,
-                       const struct top_filter *filter, size_t type, int waits_type);
+int top_sections_build(struct top_sections *out, const struct loaded_profiles *input,
+                       const struct loaded_tags *tags, const struct loaded_filter *filter, size_t type,
+                       int waits_type);
 void top_sections_free(struct top_sections *sections);
 
 /* What the sections are made of, and how much of them is to be printed: for top_code_text.h and
  * top_blocked_text.h. */
 struct top_code_text {
-	const struct top_input *input;
-	const struct top_tags *tags; /* NULL: it is not known which samples are of waits that are no stalls */
-	const struct top_filter *filter;
-	const struct top_classes *classes;
+	const struct loaded_profiles *input;
+	const struct loaded_tags
+	        *tags; /* NULL: it is not known which samples are of waits that are no stalls */
+	const struct loaded_filter *filter;
+	const struct loaded_classes *classes;
 	size_t limit;   /* lines of code a section; 0: all */
 	size_t columns; /* 0: no bound */
 	bool native;    /* whole stacks, with all frames */

@@ -8,8 +8,8 @@
 
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top_blocked_text.h"
-#include "profiler/top/top_frames.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_frames.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 #define CLASSES_NAMED    3 /* in a section's first line */
 #define CALLERS_SHOWN    2
@@ -21,7 +21,7 @@
 struct page {
 	FILE *out;
 	const struct top_code_text *what;
-	struct top_stack *stack;
+	struct loaded_stack *stack;
 	size_t lines;
 };
 
@@ -50,8 +50,8 @@ static void print_line(struct page *page, size_t indent, const char *prefix, con
 
 static uint64_t wall_of(const struct page *page, const char *class)
 {
-	const struct top_classes *classes = page->what->classes;
-	const struct top_class *row = top_classes_find(classes, class);
+	const struct loaded_classes *classes = page->what->classes;
+	const struct loaded_class *row = loaded_classes_find(classes, class);
 	uint64_t sum = 0;
 
 	if (!page->what->filter->tag)
@@ -64,10 +64,10 @@ static uint64_t wall_of(const struct page *page, const char *class)
 /* --- a line of code --------------------------------------------------------------------------------------- */
 
 /* The innermost frame that is neither the kernel's nor folded; own: there is none inside it. */
-static size_t innermost(const struct top_stack *stack, size_t own)
+static size_t innermost(const struct loaded_stack *stack, size_t own)
 {
 	for (size_t i = 0; i < own; i++)
-		if (stack->frames[i].kind != TOP_FRAME_KERNEL && !top_stack_folds(stack, i))
+		if (stack->frames[i].kind != LOADED_FRAME_KERNEL && !loaded_stack_folds(stack, i))
 			return i;
 	return own;
 }
@@ -75,16 +75,16 @@ static size_t innermost(const struct top_stack *stack, size_t own)
 static void print_callers(struct page *page, size_t own)
 {
 	const struct profile *profile = page->what->input->profile;
-	const struct top_stack *stack = page->stack;
-	char text[CALLERS_SHOWN * TOP_FRAME_TEXT_MAX] = "", one[TOP_FRAME_TEXT_MAX];
+	const struct loaded_stack *stack = page->stack;
+	char text[CALLERS_SHOWN * LOADED_FRAME_TEXT_MAX] = "", one[LOADED_FRAME_TEXT_MAX];
 	size_t used = 0, shown = 0;
 
 	for (size_t i = own + 1; i < stack->n && shown < CALLERS_SHOWN; i++) {
-		if (stack->frames[i].library || stack->frames[i].kind == TOP_FRAME_KERNEL ||
-		    top_stack_folds(stack, i) || !stack->frames[i].frame ||
+		if (stack->frames[i].library || stack->frames[i].kind == LOADED_FRAME_KERNEL ||
+		    loaded_stack_folds(stack, i) || !stack->frames[i].frame ||
 		    !strcmp(stack->frames[i].frame->function, "<module>"))
 			continue;
-		top_frame_text(one, sizeof(one), profile, &stack->frames[i]);
+		loaded_frame_text(one, sizeof(one), profile, &stack->frames[i]);
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", shown++ ? " < " : "", one);
 	}
 	if (shown)
@@ -94,25 +94,25 @@ static void print_callers(struct page *page, size_t own)
 static void print_details(struct page *page)
 {
 	const struct profile *profile = page->what->input->profile;
-	size_t own = top_stack_own(page->stack), inner = innermost(page->stack, own);
-	char text[TOP_FRAME_TEXT_MAX * 2];
+	size_t own = loaded_stack_own(page->stack), inner = innermost(page->stack, own);
+	char text[LOADED_FRAME_TEXT_MAX * 2];
 
 	if (inner != own) {
-		top_frame_text(text, sizeof(text), profile, &page->stack->frames[inner]);
+		loaded_frame_text(text, sizeof(text), profile, &page->stack->frames[inner]);
 		print_line(page, DETAIL_INDENT, "in ", text);
 	}
-	top_stack_kernel_text(text, sizeof(text), page->stack);
-	if (*text && page->stack->frames[own].kind != TOP_FRAME_KERNEL)
+	loaded_stack_kernel_text(text, sizeof(text), page->stack);
+	if (*text && page->stack->frames[own].kind != LOADED_FRAME_KERNEL)
 		print_line(page, DETAIL_INDENT, "in ", text);
 	print_callers(page, own);
 }
 
 static void print_whole_stack(struct page *page)
 {
-	char text[TOP_FRAME_TEXT_MAX];
+	char text[LOADED_FRAME_TEXT_MAX];
 
 	for (size_t i = 0; i < page->stack->n; i++) {
-		top_frame_text(text, sizeof(text), page->what->input->profile, &page->stack->frames[i]);
+		loaded_frame_text(text, sizeof(text), page->what->input->profile, &page->stack->frames[i]);
 		print_line(page, DETAIL_INDENT, "", text);
 	}
 }
@@ -131,7 +131,7 @@ static void print_code(struct page *page, const struct top_section *section, con
 	print_line(page, 0, head, code->line);
 	if (!details || !profile_get_sample(page->what->input->profile, code->sample, &view))
 		return;
-	top_stack_get(page->stack, page->what->input->profile, &view);
+	loaded_stack_get(page->stack, page->what->input->profile, &view);
 	if (page->what->native)
 		print_whole_stack(page);
 	else
@@ -223,7 +223,7 @@ static void print_section_head(struct page *page, const struct top_section *sect
 /* Threads of a process that push no tag idle most of the time: that says nothing of the program. */
 static bool is_idle(const struct page *page, const struct top_section *section, const struct top_code *code)
 {
-	const struct top_class *row = top_classes_find(page->what->classes, code->class);
+	const struct loaded_class *row = loaded_classes_find(page->what->classes, code->class);
 
 	return section->blocked && row && row->base;
 }

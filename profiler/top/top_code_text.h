@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "profiler/top/top_classes.h"
+#include "profiler/loaded/loaded_classes.h"
 #include "profiler/top/top_code.h"
 
 #define TOP_SECTION_LINES_MAX 12

@@ -11,7 +11,8 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "profiler/session/detail_labels.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_frames.h"
+#include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_processes.h"
 #include "profiler/top/top_requests.h"
 
@@ -51,7 +52,7 @@ static void write_ledger(struct json_writer *json, const struct top_json *what)
 	for (size_t i = 0; i < ledger_count(what->input->ledger); i++) {
 		const struct ledger_row *row = ledger_at(what->input->ledger, i);
 
-		if (top_filter_row(&what->filter, row))
+		if (loaded_filter_row(&what->filter, row))
 			write_row(json, row);
 	}
 	json_array_end(json);
@@ -68,7 +69,7 @@ static void write_wall(struct json_writer *json, const struct top_json *what)
 	for (size_t i = 0; i < ledger_count(what->input->ledger); i++) {
 		const struct ledger_row *row = ledger_at(what->input->ledger, i);
 
-		if (!top_filter_row(&what->filter, row))
+		if (!loaded_filter_row(&what->filter, row))
 			continue;
 		if (tag && strcmp(tag, row->tag)) {
 			json_member_u64(json, tag, sum);
@@ -84,7 +85,7 @@ static void write_wall(struct json_writer *json, const struct top_json *what)
 
 /* --- classes ------------------------------------------------------------ */
 
-static void write_worst(struct json_writer *json, const struct top_class *row)
+static void write_worst(struct json_writer *json, const struct loaded_class *row)
 {
 	char id[17];
 
@@ -98,8 +99,8 @@ static void write_worst(struct json_writer *json, const struct top_class *row)
 	json_object_end(json);
 }
 
-static void write_class(struct json_writer *json, const struct top_classes *classes,
-                        const struct top_class *row, uint64_t covered_ns)
+static void write_class(struct json_writer *json, const struct loaded_classes *classes,
+                        const struct loaded_class *row, uint64_t covered_ns)
 {
 	char id[17];
 
@@ -128,8 +129,8 @@ static void write_class(struct json_writer *json, const struct top_classes *clas
 static int write_classes(struct json_writer *json, const struct top_json *what)
 {
 	struct stamp_coverage coverage = stamp_coverage(what->input->stamp);
-	struct top_classes classes;
-	int err = top_classes_build(&classes, what->input, &what->filter, what->level);
+	struct loaded_classes classes;
+	int err = loaded_classes_build(&classes, what->input, &what->filter, what->level);
 
 	if (err)
 		return err;
@@ -138,7 +139,7 @@ static int write_classes(struct json_writer *json, const struct top_json *what)
 	for (size_t i = 0; i < bounded(classes.count, what->limit); i++)
 		write_class(json, &classes, &classes.rows[i], coverage.covered_ns);
 	json_array_end(json);
-	top_classes_free(&classes);
+	loaded_classes_free(&classes);
 	return 0;
 }
 
@@ -217,7 +218,7 @@ struct values {
 	int delay, cpu, recovery, contentions; /* indexes, negative when the profile has no such type */
 };
 
-static int64_t value_of(const struct top_sample *sample, int type)
+static int64_t value_of(const struct loaded_sample *sample, int type)
 {
 	return type < 0 ? 0 : sample->view.values[type];
 }
@@ -240,13 +241,13 @@ static int compare_places(const void *left, const void *right)
 static struct place *sort_samples(const struct top_json *what, struct values types, bool waits, size_t *count)
 {
 	struct place *places = calloc(profile_n_samples(what->input->profile) + 1, sizeof(*places));
-	struct top_filter all = what->filter;
-	struct top_sample sample;
+	struct loaded_filter all = what->filter;
+	struct loaded_sample sample;
 
 	*count = 0;
 	all.waits = true;
-	for (size_t i = 0; places && top_sample_get(what->input, what->tags, i, &sample); i++)
-		if (sample.is_wait == waits && top_filter_sample(&all, what->input, &sample))
+	for (size_t i = 0; places && loaded_sample_get(what->input, what->tags, i, &sample); i++)
+		if (sample.is_wait == waits && loaded_filter_sample(&all, what->input, &sample))
 			places[(*count)++] =
 			        (struct place){ i, (double)value_of(&sample, types.delay) +
 				                           (double)value_of(&sample, types.cpu) };
@@ -277,7 +278,7 @@ static void write_location(struct json_writer *json, const struct profile *profi
 		write_frame(json, &location.frames[i], i + 1 < location.n_frames);
 	if (location.n_frames)
 		return;
-	top_format_address(address, sizeof(address), profile, &location);
+	loaded_address_text(address, sizeof(address), profile, &location);
 	write_frame(json, &(struct profile_frame){ .function = address }, false);
 }
 
@@ -307,7 +308,7 @@ static void write_labels(struct json_writer *json, const struct profile_sample_v
 }
 
 static void write_stack(struct json_writer *json, const struct profile *profile,
-                        const struct top_sample *sample, struct values types)
+                        const struct loaded_sample *sample, struct values types)
 {
 	json_object_begin(json);
 	json_member_string(json, "tag", sample->tag);
@@ -340,7 +341,7 @@ static int write_stacks(struct json_writer *json, const struct top_json *what, c
 		                .cpu = profile_find_type(profile, "cpu"),
 		                .recovery = profile_find_type(profile, "recovery"),
 		                .contentions = profile_find_type(profile, "contentions") };
-	struct top_sample sample;
+	struct loaded_sample sample;
 	size_t count;
 	struct place *places = sort_samples(what, types, waits, &count);
 
@@ -349,7 +350,7 @@ static int write_stacks(struct json_writer *json, const struct top_json *what, c
 	json_key(json, key);
 	json_array_begin(json);
 	for (size_t i = 0; i < bounded(count, what->limit); i++)
-		if (top_sample_get(what->input, what->tags, places[i].index, &sample))
+		if (loaded_sample_get(what->input, what->tags, places[i].index, &sample))
 			write_stack(json, profile, &sample, types);
 	json_array_end(json);
 	free(places);
@@ -396,7 +397,7 @@ static void write_kernel(struct json_writer *json, const struct stamp *stamp)
 	json_object_end(json);
 }
 
-static void write_stamp(struct json_writer *json, const struct top_input *input)
+static void write_stamp(struct json_writer *json, const struct loaded_profiles *input)
 {
 	struct stamp_coverage coverage = stamp_coverage(input->stamp);
 

@@ -18,7 +18,7 @@
  *
  * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the one
  * after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest first. "top"
- * sums waits that are no stalls only when their kind is asked for. Classes are as top_classes.h has them, processes
+ * sums waits that are no stalls only when their kind is asked for. Classes are as loaded_classes.h has them, processes
  * as top_processes.h, whatever the filter. So are requests (request_rows.h), whose class is null where they are of no tag.
  */
 #ifndef STALLPROF_PROFILER_TOP_JSON_H
@@ -26,18 +26,18 @@
 
 #include <stdio.h>
 
-#include "profiler/top/top_classes.h"
+#include "profiler/loaded/loaded_classes.h"
 #include "profiler/top/top_table.h"
 
-struct top_input;
+struct loaded_profiles;
 
 struct top_json {
-	const struct top_input *input;
-	const struct top_tags *tags;
-	struct top_filter filter;
+	const struct loaded_profiles *input;
+	const struct loaded_tags *tags;
+	struct loaded_filter filter;
 	const struct top_table *table;
 	enum top_by by;
-	enum top_level level;
+	enum loaded_level level;
 	struct profile_value_type type;
 	size_t limit; /* of stacks and entries; 0: all */
 };

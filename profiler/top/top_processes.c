@@ -10,7 +10,7 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 #define PROCESSES_NAMED 3
 #define CLASSES_NAMED   6
@@ -106,7 +106,7 @@ static void take_process(struct top_processes *processes, struct top_process_cla
 		processes->processes[processes->count++] = process;
 }
 
-int top_processes_build(struct top_processes *processes, const struct top_input *input)
+int top_processes_build(struct top_processes *processes, const struct loaded_profiles *input)
 {
 	uint64_t covered_ns = stamp_coverage(input->stamp).covered_ns;
 	size_t n = ledger_count(input->ledger), first = 0, end;

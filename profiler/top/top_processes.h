@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 struct ledger_row;
-struct top_input;
+struct loaded_profiles;
 
 struct top_process_class {
 	const char *name;
@@ -38,7 +38,7 @@ struct top_processes {
 };
 
 /* Texts are the ledger's own. 0 or -ENOMEM; only after 0 is there something to free. */
-int top_processes_build(struct top_processes *processes, const struct top_input *input);
+int top_processes_build(struct top_processes *processes, const struct loaded_profiles *input);
 void top_processes_free(struct top_processes *processes);
 
 /* Prints a sentence for each of the first processes, in lines of `columns` (0: no bound). Returns the number of

@@ -10,7 +10,7 @@
 
 #include "profiler/format/json_writer.h"
 #include "profiler/format/text_cells.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 #define CLASS_COLUMNS 40
 #define NO_TAG        "(no tag)"
@@ -77,7 +77,7 @@ static int compare(const void *left, const void *right)
 	return order ? order : (int)a->op - (int)b->op;
 }
 
-int top_requests_build(struct top_requests *requests, const struct top_input *input)
+int top_requests_build(struct top_requests *requests, const struct loaded_profiles *input)
 {
 	size_t n = request_rows_count(input->requests);
 
@@ -189,7 +189,7 @@ size_t top_text_requests(FILE *out, const struct top_requests *requests, size_t 
 
 /* --- JSON ------------------------------------------------------------------------------------------------- */
 
-void top_json_requests(struct json_writer *json, const struct top_input *input)
+void top_json_requests(struct json_writer *json, const struct loaded_profiles *input)
 {
 	json_key(json, "requests");
 	json_array_begin(json);

@@ -17,7 +17,7 @@
 #include "profiler/format/request_rows.h"
 
 struct json_writer;
-struct top_input;
+struct loaded_profiles;
 
 /* The requests of a class to a device, of one op. */
 struct top_request {
@@ -34,7 +34,7 @@ struct top_requests {
 };
 
 /* Texts are the input's own. 0 or -ENOMEM; only after 0 is there something to free. */
-int top_requests_build(struct top_requests *requests, const struct top_input *input);
+int top_requests_build(struct top_requests *requests, const struct loaded_profiles *input);
 void top_requests_free(struct top_requests *requests);
 
 /* Prints a heading and at most `limit` lines (0: all) of `columns` (0: no bound); nothing when there are no rows. Returns the
@@ -42,6 +42,6 @@ void top_requests_free(struct top_requests *requests);
 size_t top_text_requests(FILE *out, const struct top_requests *requests, size_t limit, size_t columns);
 
 /* Writes the input's rows, of every device, as the value of the key "requests". */
-void top_json_requests(struct json_writer *json, const struct top_input *input);
+void top_json_requests(struct json_writer *json, const struct loaded_profiles *input);
 
 #endif

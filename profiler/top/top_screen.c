@@ -13,7 +13,7 @@
 #include "profiler/top/top.h"
 #include "profiler/top/top_class_text.h"
 #include "profiler/top/top_code_text.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_processes.h"
 #include "profiler/top/top_requests.h"
 #include "profiler/top/top_seen.h"
@@ -40,7 +40,7 @@ static int render_losses(struct losses *losses, const struct top_screen *what)
 	return fclose(memory) ? -ENOMEM : 0;
 }
 
-static size_t print_classes(FILE *out, const struct top_screen *what, struct top_classes *classes,
+static size_t print_classes(FILE *out, const struct top_screen *what, struct loaded_classes *classes,
                             size_t columns)
 {
 	struct stamp_coverage coverage = stamp_coverage(what->input->stamp);
@@ -59,7 +59,7 @@ static size_t print_classes(FILE *out, const struct top_screen *what, struct top
 /* Whether the table has all classes, and no other level. */
 static bool has_all_classes(const struct top_screen *what)
 {
-	return !what->filter->tag && what->level == TOP_LEVEL_CLASS;
+	return !what->filter->tag && what->level == LOADED_LEVEL_CLASS;
 }
 
 static int print_processes(FILE *out, const struct top_screen *what, size_t columns, size_t *lines)
@@ -100,7 +100,7 @@ static int print_requests(FILE *out, const struct top_screen *what, size_t colum
 	return 0;
 }
 
-static int print_code(FILE *out, const struct top_screen *what, const struct top_classes *classes,
+static int print_code(FILE *out, const struct top_screen *what, const struct loaded_classes *classes,
                       size_t columns, size_t lines)
 {
 	const struct profile *profile = what->input->profile;
@@ -112,7 +112,7 @@ static int print_code(FILE *out, const struct top_screen *what, const struct top
 		                      .columns = columns,
 		                      .native = what->native,
 		                      .on_cpu = !strcmp(profile_type(profile, what->type).type, "cpu") };
-	struct top_filter filter = *what->filter;
+	struct loaded_filter filter = *what->filter;
 	struct top_sections sections;
 	int err;
 
@@ -126,14 +126,14 @@ static int print_code(FILE *out, const struct top_screen *what, const struct top
 	return 0;
 }
 
-static bool has_unobserved(const struct top_classes *classes)
+static bool has_unobserved(const struct loaded_classes *classes)
 {
 	return classes->column_count &&
 	       !strcmp(classes->columns[classes->column_count - 1], ledger_state_name(LEDGER_UNOBSERVED));
 }
 
 /* Prints what needs explaining in the table above; returns the number of lines. */
-static size_t print_remarks(FILE *out, const struct top_screen *what, const struct top_classes *classes)
+static size_t print_remarks(FILE *out, const struct top_screen *what, const struct loaded_classes *classes)
 {
 	bool some_stacks = what->filter->focus || what->filter->ignore, unobserved = has_unobserved(classes);
 
@@ -152,8 +152,8 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 {
 	size_t columns = text_line_columns(out), used;
 	struct losses losses = { .text = NULL };
-	struct top_classes classes;
-	int err = top_classes_build(&classes, what->input, what->filter, what->level);
+	struct loaded_classes classes;
+	int err = loaded_classes_build(&classes, what->input, what->filter, what->level);
 
 	if (err)
 		return err;
@@ -175,7 +175,7 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 			top_text_stamp(out, what->input, columns);
 	}
 	free(losses.text);
-	top_classes_free(&classes);
+	loaded_classes_free(&classes);
 	if (err)
 		return err;
 	return fflush(out) || ferror(out) ? -EIO : 0;

@@ -10,18 +10,18 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "profiler/top/top_classes.h"
+#include "profiler/loaded/loaded_classes.h"
 
-struct top_input;
-struct top_tags;
+struct loaded_profiles;
+struct loaded_tags;
 
 #define TOP_SCREEN_LINES 60
 
 struct top_screen {
-	const struct top_input *input;
-	const struct top_tags *tags;
-	const struct top_filter *filter;
-	enum top_level level;
+	const struct loaded_profiles *input;
+	const struct loaded_tags *tags;
+	const struct loaded_filter *filter;
+	enum loaded_level level;
 	bool code;    /* with lines of code, not the table alone */
 	bool native;  /* with whole stacks */
 	bool verbose; /* with all of the stamp */

@@ -10,7 +10,7 @@
 #include "profiler/format/stamp.h"
 #include "profiler/top/top_hooks.h"
 #include "profiler/format/text_cells.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -218,7 +218,7 @@ static uint64_t run_queue_ns(struct ledger *ledger)
 }
 
 /* The scheduler counts stolen time of a virtual machine as run queue, or as on-CPU time of whoever ran. */
-static void tell_steal(struct losses *losses, const struct top_input *input)
+static void tell_steal(struct losses *losses, const struct loaded_profiles *input)
 {
 	uint64_t steal_ns = stamp_counter(input->stamp, "steal_ns");
 
@@ -242,7 +242,7 @@ static void tell_kernel(struct losses *losses, const struct stamp *stamp)
 	fputs(".\n", losses->out);
 }
 
-static void tell_files(struct losses *losses, const struct top_input *input)
+static void tell_files(struct losses *losses, const struct loaded_profiles *input)
 {
 	if (input->malformed_lines && losses_begin_line(losses))
 		fprintf(losses->out,
@@ -264,7 +264,7 @@ static void tell_files(struct losses *losses, const struct top_input *input)
 		        input->foreign_files, input->files);
 }
 
-size_t top_text_losses(FILE *out, const struct top_input *input, size_t limit)
+size_t top_text_losses(FILE *out, const struct loaded_profiles *input, size_t limit)
 {
 	struct losses losses = { .out = out, .limit = limit };
 
@@ -358,7 +358,7 @@ static void print_counters(FILE *out, const struct stamp *stamp, size_t columns)
 	fputs(!n ? " none\n" : zeros == n ? " all 0\n" : "\n", out);
 }
 
-void top_text_stamp(FILE *out, const struct top_input *input, size_t columns)
+void top_text_stamp(FILE *out, const struct loaded_profiles *input, size_t columns)
 {
 	struct stamp_kernel kernel = stamp_kernel(input->stamp);
 

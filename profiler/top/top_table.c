@@ -11,7 +11,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_frames.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 static const char *const by_names[TOP_BYS] = {
 	[TOP_BY_FUNCTION] = "function", [TOP_BY_LINE] = "line",       [TOP_BY_STACK] = "stack",
@@ -114,17 +115,6 @@ static void sums_free(struct top_sums *sums)
 /* --- what a sample is counted under -----------------------------------------------------------------------
  */
 
-void top_format_address(char *text, size_t size, const struct profile *profile,
-                        const struct profile_location_view *location)
-{
-	const struct profile_mapping_view *mapping = profile_get_mapping(profile, location->mapping_id);
-
-	if (mapping && mapping->file)
-		snprintf(text, size, "[0x%" PRIx64 " in %s]", location->address, mapping->file);
-	else
-		snprintf(text, size, "[0x%" PRIx64 "]", location->address);
-}
-
 static void format_frame(char *text, size_t size, const struct profile_frame *frame, bool with_line)
 {
 	const char *name = frame->function && *frame->function ? frame->function : "[unnamed]";
@@ -155,7 +145,7 @@ static int visit_frames(const struct profile *profile, const struct profile_samp
 			err = visit(context, text, i == 0 && f == 0);
 		}
 		if (!location.n_frames) {
-			top_format_address(text, sizeof(text), profile, &location);
+			loaded_address_text(text, sizeof(text), profile, &location);
 			err = visit(context, text, i == 0);
 		}
 	}
@@ -174,7 +164,7 @@ static int visit_print(void *context, const char *text, bool is_leaf)
 }
 
 /* Equal stacks of different causes are different things to look at. */
-static void print_cause(FILE *stream, const struct top_sample *sample)
+static void print_cause(FILE *stream, const struct loaded_sample *sample)
 {
 	const char *parts[] = { sample->stall, sample->device, sample->class };
 	const char *separator = "";
@@ -188,7 +178,7 @@ static void print_cause(FILE *stream, const struct top_sample *sample)
 	fputs(*separator ? "\n" : "", stream);
 }
 
-static int add_stack(struct top_sums *sums, const struct profile *profile, const struct top_sample *sample)
+static int add_stack(struct top_sums *sums, const struct profile *profile, const struct loaded_sample *sample)
 {
 	char *text = NULL;
 	size_t size;
@@ -208,7 +198,7 @@ static int add_stack(struct top_sums *sums, const struct profile *profile, const
 }
 
 /* The exact tag: ids are shared by names, and names by ids. */
-static int add_tag(struct top_sums *sums, const struct top_sample *sample)
+static int add_tag(struct top_sums *sums, const struct loaded_sample *sample)
 {
 	char name[1024];
 
@@ -219,7 +209,7 @@ static int add_tag(struct top_sums *sums, const struct top_sample *sample)
 }
 
 /* Each class of each process. */
-static int add_process(struct top_sums *sums, const struct top_sample *sample)
+static int add_process(struct top_sums *sums, const struct loaded_sample *sample)
 {
 	char name[1024];
 
@@ -227,8 +217,8 @@ static int add_process(struct top_sums *sums, const struct top_sample *sample)
 	return sums_add(sums, name, true);
 }
 
-static int add_sample(struct top_sums *sums, const struct top_input *input, const struct top_sample *sample,
-                      enum top_by by)
+static int add_sample(struct top_sums *sums, const struct loaded_profiles *input,
+                      const struct loaded_sample *sample, enum top_by by)
 {
 	switch (by) {
 	case TOP_BY_FUNCTION:
@@ -293,18 +283,19 @@ static int make_entries(struct top_table *table, struct top_sums *sums, bool by_
 	return 0;
 }
 
-int top_table_build(struct top_table *table, const struct top_input *input, const struct top_tags *tags,
-                    const struct top_filter *filter, enum top_by by, size_t type, bool by_cum)
+int top_table_build(struct top_table *table, const struct loaded_profiles *input,
+                    const struct loaded_tags *tags, const struct loaded_filter *filter, enum top_by by,
+                    size_t type, bool by_cum)
 {
 	struct top_sums *sums = calloc(1, sizeof(*sums));
-	struct top_sample sample;
+	struct loaded_sample sample;
 	int err = sums ? 0 : -ENOMEM;
 
 	*table = (struct top_table){ .total = 0 };
-	for (size_t i = 0; !err && top_sample_get(input, tags, i, &sample); i++) {
+	for (size_t i = 0; !err && loaded_sample_get(input, tags, i, &sample); i++) {
 		int64_t value = sample.view.values[type];
 
-		if (!value || !top_filter_sample(filter, input, &sample))
+		if (!value || !loaded_filter_sample(filter, input, &sample))
 			continue;
 		table->total = saturating_add(table->total, value);
 		sums->sample = ++table->samples;
@@ -327,31 +318,4 @@ void top_table_free(struct top_table *table)
 	free(table->memory);
 	free(table->entries);
 	*table = (struct top_table){ .total = 0 };
-}
-
-static bool has_values(const struct profile *profile, size_t type)
-{
-	struct profile_sample_view view;
-
-	for (size_t i = 0; profile_get_sample(profile, i, &view); i++)
-		if (view.values[type])
-			return true;
-	return false;
-}
-
-int top_pick_type(const struct top_input *input, const char *wanted)
-{
-	const char *const order[] = { "delay", "cpu", profile_default_type(input->profile) };
-	int fallback = -ENOENT;
-
-	if (wanted)
-		return profile_find_type(input->profile, wanted);
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		int type = profile_find_type(input->profile, order[i]);
-
-		if (type >= 0 && has_values(input->profile, (size_t)type))
-			return type;
-		fallback = fallback < 0 ? type : fallback;
-	}
-	return fallback;
 }

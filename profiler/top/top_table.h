@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "pprof/profile.h"
-#include "profiler/top/top_sample.h"
+#include "profiler/loaded/loaded_sample.h"
 
-struct top_input;
+struct loaded_profiles;
 struct top_sums;
 
 enum top_by {
@@ -48,16 +48,9 @@ struct top_table {
 
 /* Sums value type `type` (its index). Native frames of Python stacks are counted as any other. 0 or -ENOMEM; only
  * after 0 is there something to free. Sums saturate. */
-int top_table_build(struct top_table *table, const struct top_input *input, const struct top_tags *tags,
-                    const struct top_filter *filter, enum top_by by, size_t type, bool by_cum);
+int top_table_build(struct top_table *table, const struct loaded_profiles *input,
+                    const struct loaded_tags *tags, const struct loaded_filter *filter, enum top_by by,
+                    size_t type, bool by_cum);
 void top_table_free(struct top_table *table);
-
-/* The sample type to look at: `wanted` if not NULL, else delay, cpu or the profile's default, whichever is
- * the first with a sum other than 0. Its index, or -ENOENT. */
-int top_pick_type(const struct top_input *input, const char *wanted);
-
-/* The text for a frame without a name, or a location without frames: "[0x12 in libfoo.so]". */
-void top_format_address(char *text, size_t size, const struct profile *profile,
-                        const struct profile_location_view *location);
 
 #endif

@@ -12,17 +12,17 @@
 #include <string.h>
 
 #include "profiler/top/top.h"
-#include "profiler/top/top_classes.h"
+#include "profiler/loaded/loaded_classes.h"
 #include "profiler/top/top_json.h"
 #include "profiler/top/top_table.h"
-#include "tests/unit/top_profile.h"
+#include "tests/unit/loaded_fixture.h"
 
 struct expected {
 	const char *name;
 	int64_t flat, cum;
 };
 
-static void assert_sorted(const struct fixture *fixture, struct top_filter filter, enum top_by by,
+static void assert_sorted(const struct fixture *fixture, struct loaded_filter filter, enum top_by by,
                           size_t type, bool by_cum, const struct expected *rows, size_t count, int64_t total)
 {
 	struct top_table table;
@@ -39,8 +39,8 @@ static void assert_sorted(const struct fixture *fixture, struct top_filter filte
 	top_table_free(&table);
 }
 
-static void assert_table(const struct fixture *fixture, struct top_filter filter, enum top_by by, size_t type,
-                         const struct expected *rows, size_t count, int64_t total)
+static void assert_table(const struct fixture *fixture, struct loaded_filter filter, enum top_by by,
+                         size_t type, const struct expected *rows, size_t count, int64_t total)
 {
 	assert_sorted(fixture, filter, by, type, false, rows, count, total);
 }
@@ -52,7 +52,7 @@ static void test_top__cumulative_first(void **state)
 		                                { "flush", 10 * MS, 60 * MS },
 		                                { "write_shard", 0, 60 * MS } };
 
-	assert_sorted(*state, (struct top_filter){ 0 }, TOP_BY_FUNCTION, DELAY, true, rows, COUNT(rows),
+	assert_sorted(*state, (struct loaded_filter){ 0 }, TOP_BY_FUNCTION, DELAY, true, rows, COUNT(rows),
 	              70 * MS);
 }
 
@@ -64,8 +64,8 @@ static void test_top__by_function(void **state)
 		                                { "write_shard", 0, 60 * MS } };
 	static const struct expected cpu[] = { { "main", 5 * MS, 5 * MS } };
 
-	assert_table(*state, (struct top_filter){ 0 }, TOP_BY_FUNCTION, DELAY, rows, COUNT(rows), 70 * MS);
-	assert_table(*state, (struct top_filter){ 0 }, TOP_BY_FUNCTION, CPU, cpu, COUNT(cpu), 5 * MS);
+	assert_table(*state, (struct loaded_filter){ 0 }, TOP_BY_FUNCTION, DELAY, rows, COUNT(rows), 70 * MS);
+	assert_table(*state, (struct loaded_filter){ 0 }, TOP_BY_FUNCTION, CPU, cpu, COUNT(cpu), 5 * MS);
 }
 
 static void test_top__by_line(void **state)
@@ -75,7 +75,7 @@ static void test_top__by_line(void **state)
 		                                { "main /src/out.c:42", 0, 70 * MS },
 		                                { "write_shard /src/out.c:42", 0, 60 * MS } };
 
-	assert_table(*state, (struct top_filter){ 0 }, TOP_BY_LINE, DELAY, rows, COUNT(rows), 70 * MS);
+	assert_table(*state, (struct loaded_filter){ 0 }, TOP_BY_LINE, DELAY, rows, COUNT(rows), 70 * MS);
 }
 
 static void test_top__by_stack(void **state)
@@ -91,7 +91,7 @@ static void test_top__by_stack(void **state)
 		{ "throttle, vdb, step\nio_schedule /src/out.c:42\nmain /src/out.c:42", 10 * MS, 10 * MS }
 	};
 
-	assert_table(*state, (struct top_filter){ 0 }, TOP_BY_STACK, DELAY, rows, COUNT(rows), 70 * MS);
+	assert_table(*state, (struct loaded_filter){ 0 }, TOP_BY_STACK, DELAY, rows, COUNT(rows), 70 * MS);
 }
 
 static void test_top__by_label(void **state)
@@ -103,12 +103,12 @@ static void test_top__by_label(void **state)
 		                                  { "throttle", 10 * MS, 10 * MS } };
 	static const struct expected devices[] = { { "[no device]", 5 * MS, 5 * MS } };
 
-	assert_table(*state, (struct top_filter){ 0 }, TOP_BY_TAG, DELAY, tags, 2, 70 * MS);
-	assert_table(*state, (struct top_filter){ 0 }, TOP_BY_STALL, DELAY, stalls, 2, 70 * MS);
-	assert_table(*state, (struct top_filter){ 0 }, TOP_BY_DEVICE, CPU, devices, 1, 5 * MS);
+	assert_table(*state, (struct loaded_filter){ 0 }, TOP_BY_TAG, DELAY, tags, 2, 70 * MS);
+	assert_table(*state, (struct loaded_filter){ 0 }, TOP_BY_STALL, DELAY, stalls, 2, 70 * MS);
+	assert_table(*state, (struct loaded_filter){ 0 }, TOP_BY_DEVICE, CPU, devices, 1, 5 * MS);
 }
 
-static uint64_t wall_of(const struct top_classes *classes)
+static uint64_t wall_of(const struct loaded_classes *classes)
 {
 	uint64_t sum = 0;
 
@@ -138,18 +138,19 @@ static void test_top__filters(void **state)
 	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct top_filter filter = { .tag = rows[i].tag, .stall = rows[i].stall };
-		struct top_classes classes;
+		struct loaded_filter filter = { .tag = rows[i].tag, .stall = rows[i].stall };
+		struct loaded_classes classes;
 		struct top_table table;
 
 		assert_int_equal(top_table_build(&table, &fixture->input, fixture->tags, &filter, TOP_BY_TAG,
 		                                 DELAY, false),
 		                 0);
-		assert_int_equal(top_classes_build(&classes, &fixture->input, &filter, TOP_LEVEL_CLASS), 0);
+		assert_int_equal(loaded_classes_build(&classes, &fixture->input, &filter, LOADED_LEVEL_CLASS),
+		                 0);
 		if (table.total != rows[i].total || wall_of(&classes) != rows[i].wall)
 			fail_msg("row %zu: %ld %lu", i, (long)table.total, (unsigned long)wall_of(&classes));
 		top_table_free(&table);
-		top_classes_free(&classes);
+		loaded_classes_free(&classes);
 	}
 }
 
@@ -166,9 +167,9 @@ static void test_top__tags_that_share_an_id(void **state)
 		{ "load", 0, 7 * MS },         { "0000000000000005", 53 * MS, 71 * MS },
 	};
 	struct profile *p = profile_new(types, 3, types[CPU], 1, 1 << 20);
-	struct top_input input = { .profile = p, .ledger = ledger_new(0) };
+	struct loaded_profiles input = { .profile = p, .ledger = ledger_new(0) };
 	int64_t stack = profile_location(p, 0, 1, NULL, 0);
-	struct top_tags *tags;
+	struct loaded_tags *tags;
 
 	(void)state;
 	add_row(input.ledger, "ckpt", 5, LEDGER_STALL, "block_io", 2 * MS);
@@ -178,21 +179,21 @@ static void test_top__tags_that_share_an_id(void **state)
 	add_sample(p, &stack, 1, 1 * MS, 0, "ckpt", "0000000000000005", "block_io", "vda");
 	add_sample(p, &stack, 1, 2 * MS, 0, "ckpt/shard1", "0000000000000005", "block_io", "vda");
 	add_sample(p, &stack, 1, 50 * MS, 0, "train/step", "0000000000000005", "block_io", "vda");
-	tags = top_tags_new(&input);
+	tags = loaded_tags_new(&input);
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct top_filter filter = { .tag = rows[i].tag };
-		struct top_classes classes;
+		struct loaded_filter filter = { .tag = rows[i].tag };
+		struct loaded_classes classes;
 		struct top_table table;
 
 		assert_int_equal(top_table_build(&table, &input, tags, &filter, TOP_BY_TAG, DELAY, false), 0);
-		assert_int_equal(top_classes_build(&classes, &input, &filter, TOP_LEVEL_CLASS), 0);
+		assert_int_equal(loaded_classes_build(&classes, &input, &filter, LOADED_LEVEL_CLASS), 0);
 		if (table.total != rows[i].total || wall_of(&classes) != rows[i].wall)
 			fail_msg("%s: %ld %lu", rows[i].tag, (long)table.total,
 			         (unsigned long)wall_of(&classes));
 		top_table_free(&table);
-		top_classes_free(&classes);
+		loaded_classes_free(&classes);
 	}
-	top_tags_free(tags);
+	loaded_tags_free(tags);
 	ledger_free(input.ledger);
 	profile_free(p);
 }
@@ -201,17 +202,17 @@ static void test_top__picks_a_type(void **state)
 {
 	struct fixture *fixture = *state;
 	struct profile *cpu_only = profile_new(types, 3, types[CPU], 1, 1 << 20);
-	struct top_input input = { .profile = cpu_only };
+	struct loaded_profiles input = { .profile = cpu_only };
 	int64_t location = profile_location(cpu_only, 0, 1, NULL, 0);
 	const int64_t values[] = { 0, 0, 3 };
 
-	assert_int_equal(top_pick_type(&fixture->input, NULL), DELAY);
-	assert_int_equal(top_pick_type(&fixture->input, "cpu"), CPU);
-	assert_int_equal(top_pick_type(&fixture->input, "contentions"), CONTENTIONS);
-	assert_int_equal(top_pick_type(&fixture->input, "wall"), -ENOENT);
-	assert_int_equal(top_pick_type(&input, NULL), DELAY);
+	assert_int_equal(loaded_pick_type(&fixture->input, NULL), DELAY);
+	assert_int_equal(loaded_pick_type(&fixture->input, "cpu"), CPU);
+	assert_int_equal(loaded_pick_type(&fixture->input, "contentions"), CONTENTIONS);
+	assert_int_equal(loaded_pick_type(&fixture->input, "wall"), -ENOENT);
+	assert_int_equal(loaded_pick_type(&input, NULL), DELAY);
 	assert_int_equal(profile_add_sample(cpu_only, &location, 1, values, NULL, 0), 0);
-	assert_int_equal(top_pick_type(&input, NULL), CPU);
+	assert_int_equal(loaded_pick_type(&input, NULL), CPU);
 	profile_free(cpu_only);
 }
 

@@ -1,17 +1,17 @@
-/* Tests of top_frames.h, the frames that are shown of a stack, and top_code.h, the lines of code that wait. */
+/* Tests of loaded_frames.h, the frames that are shown of a stack, and top_code.h, the lines of code that wait. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "profiler/top/top_classes.h"
+#include "profiler/loaded/loaded_classes.h"
 #include "profiler/top/top_code.h"
 #include "profiler/top/top_code_text.h"
-#include "profiler/top/top_frames.h"
-#include "tests/unit/top_profile.h"
+#include "profiler/loaded/loaded_frames.h"
+#include "tests/unit/loaded_fixture.h"
 
-static const struct top_filter all = { .waits = true };
+static const struct loaded_filter all = { .waits = true };
 
 /* --- a profile -------------------------------------------------------------------------------------------- */
 
@@ -107,8 +107,8 @@ static void add(struct ledger *ledger, const char *tag, bool base, enum ledger_s
 
 struct recording {
 	struct profile *profile;
-	struct top_input input;
-	struct top_tags *tags;
+	struct loaded_profiles input;
+	struct loaded_tags *tags;
 };
 
 static void fill_ledger(struct ledger *ledger)
@@ -126,7 +126,7 @@ static int record(void **state)
 	int64_t ids[32];
 
 	r->profile = new_profile();
-	r->input = (struct top_input){
+	r->input = (struct loaded_profiles){
 		.profile = r->profile, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1
 	};
 	sample(r->profile, ids, python_read(r->profile, ids), 49 * MS, "data_load", "block_io", "vda");
@@ -135,7 +135,7 @@ static int record(void **state)
 	sample(r->profile, ids, python_poll(r->profile, ids), 150 * MS, "data_load", "poll", "");
 	sample(r->profile, ids, python_poll(r->profile, ids) - 1, 900 * MS, "train.py", "lock", "");
 	fill_ledger(r->input.ledger);
-	r->tags = top_tags_new(&r->input);
+	r->tags = loaded_tags_new(&r->input);
 	*state = r;
 	return 0;
 }
@@ -144,7 +144,7 @@ static int forget(void **state)
 {
 	struct recording *r = *state;
 
-	top_tags_free(r->tags);
+	loaded_tags_free(r->tags);
 	ledger_free(r->input.ledger);
 	stamp_free(r->input.stamp);
 	profile_free(r->profile);
@@ -167,20 +167,20 @@ static void test_top_code__own_frame(void **state)
 		{ python_poll, "train /home/me/train.py:80", "poll(): do_sys_poll", true },
 		{ c_fsync, "write_shard /src/train.c:138", "fsync(): folio_wait_writeback", false },
 	};
-	struct top_stack *stack = malloc(sizeof(*stack));
-	char text[TOP_FRAME_TEXT_MAX];
+	struct loaded_stack *stack = malloc(sizeof(*stack));
+	char text[LOADED_FRAME_TEXT_MAX];
 	int64_t ids[32];
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct profile_sample_view view = { .location_ids = ids,
 			                            .n_locations = rows[i].make(r->profile, ids) };
 
-		top_stack_get(stack, r->profile, &view);
+		loaded_stack_get(stack, r->profile, &view);
 		assert_int_equal(stack->n, view.n_locations);
 		assert_int_equal(stack->has_python, rows[i].python);
-		top_frame_text(text, sizeof(text), r->profile, &stack->frames[top_stack_own(stack)]);
+		loaded_frame_text(text, sizeof(text), r->profile, &stack->frames[loaded_stack_own(stack)]);
 		assert_string_equal(text, rows[i].own);
-		top_stack_kernel_text(text, sizeof(text), stack);
+		loaded_stack_kernel_text(text, sizeof(text), stack);
 		assert_string_equal(text, rows[i].kernel);
 	}
 	free(stack);
@@ -190,30 +190,30 @@ static void test_top_code__own_frame(void **state)
 static void test_top_code__no_own_frame(void **state)
 {
 	struct recording *r = *state;
-	struct top_stack *stack = malloc(sizeof(*stack));
+	struct loaded_stack *stack = malloc(sizeof(*stack));
 	struct profile_sample_view view = { .n_locations = 3 };
 	int64_t ids[3] = { frame(r->profile, KERNEL, "asm_exc_page_fault", NULL, 0),
 		           frame(r->profile, LIBC, "memcpy", NULL, 0),
 		           frame(r->profile, PYTHON, "json", LOADER, 3) };
-	char text[TOP_FRAME_TEXT_MAX];
+	char text[LOADED_FRAME_TEXT_MAX];
 
 	view.location_ids = ids;
-	top_stack_get(stack, r->profile, &view);
-	assert_int_equal(top_stack_own(stack), 2);
-	assert_true(top_stack_folds(stack, 1));
-	top_frame_text(text, sizeof(text), r->profile, &stack->frames[2]);
+	loaded_stack_get(stack, r->profile, &view);
+	assert_int_equal(loaded_stack_own(stack), 2);
+	assert_true(loaded_stack_folds(stack, 1));
+	loaded_frame_text(text, sizeof(text), r->profile, &stack->frames[2]);
 	assert_string_equal(text, "json …/data/dataloader.py:3");
-	top_stack_kernel_text(text, sizeof(text), stack);
+	loaded_stack_kernel_text(text, sizeof(text), stack);
 	assert_string_equal(text, "page fault: ");
 	view.n_locations = 2;
-	top_stack_get(stack, r->profile, &view);
-	assert_int_equal(top_stack_own(stack), 1);
-	assert_false(top_stack_folds(stack, 1));
+	loaded_stack_get(stack, r->profile, &view);
+	assert_int_equal(loaded_stack_own(stack), 1);
+	assert_false(loaded_stack_folds(stack, 1));
 	view.n_locations = 1;
-	top_stack_get(stack, r->profile, &view);
-	assert_int_equal(top_stack_own(stack), 0);
+	loaded_stack_get(stack, r->profile, &view);
+	assert_int_equal(loaded_stack_own(stack), 0);
 	view.n_locations = 0;
-	top_stack_get(stack, r->profile, &view);
+	loaded_stack_get(stack, r->profile, &view);
 	assert_int_equal(stack->n, 0);
 	free(stack);
 }
@@ -248,7 +248,7 @@ static void test_top_code__sections(void **state)
 static void test_top_code__sections_of_a_filter(void **state)
 {
 	static const struct {
-		struct top_filter filter;
+		struct loaded_filter filter;
 		size_t sections;
 		int64_t ns;
 	} rows[] = {
@@ -286,7 +286,7 @@ static void test_top_code__focus_and_ignore(void **state)
 	struct recording *r = *state;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct top_filter filter = { .waits = true };
+		struct loaded_filter filter = { .waits = true };
 		struct top_sections sections;
 		regex_t focus, ignore;
 		int64_t sum = 0;
@@ -312,7 +312,7 @@ static void test_top_code__focus_and_ignore(void **state)
 static char *text_of(struct recording *r, struct top_code_text what, size_t lines, size_t *told)
 {
 	struct top_sections sections;
-	struct top_classes classes;
+	struct loaded_classes classes;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -320,12 +320,12 @@ static char *text_of(struct recording *r, struct top_code_text what, size_t line
 	what.input = &r->input;
 	what.filter = &all;
 	what.classes = &classes;
-	assert_int_equal(top_classes_build(&classes, &r->input, &all, TOP_LEVEL_CLASS), 0);
+	assert_int_equal(loaded_classes_build(&classes, &r->input, &all, LOADED_LEVEL_CLASS), 0);
 	assert_int_equal(top_sections_build(&sections, &r->input, r->tags, &all, DELAY, CONTENTIONS), 0);
 	*told = top_text_sections(out, &what, &sections, lines);
 	fclose(out);
 	top_sections_free(&sections);
-	top_classes_free(&classes);
+	loaded_classes_free(&classes);
 	return text;
 }
 
@@ -398,18 +398,18 @@ static void test_top_code__blocked_without_stacks(void **state)
 	char *text;
 
 	(void)state;
-	r.input = (struct top_input){
+	r.input = (struct loaded_profiles){
 		.profile = r.profile, .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1
 	};
 	fill_ledger(r.input.ledger);
-	r.tags = top_tags_new(&r.input);
+	r.tags = loaded_tags_new(&r.input);
 	text = text_of(&r, (struct top_code_text){ .limit = 0 }, 40, &lines);
 	assert_string_equal(
 	        text,
 	        "\nblocked (no stall: waits for other threads, timers, peers); --waits=long takes stacks\n"
 	        "  data_load: poll 150 ms (75.0 %)\n");
 	free(text);
-	top_tags_free(r.tags);
+	loaded_tags_free(r.tags);
 	ledger_free(r.input.ledger);
 	stamp_free(r.input.stamp);
 	profile_free(r.profile);
@@ -419,16 +419,16 @@ static void test_top_code__blocked_without_stacks(void **state)
 static void test_top_code__blocked_too_short(void **state)
 {
 	struct recording *r = *state;
-	const struct top_filter ckpt = { .tag = "ckpt" };
+	const struct loaded_filter ckpt = { .tag = "ckpt" };
 	struct top_sections none = { .count = 0 };
 	struct top_code_text what = { .input = &r->input, .tags = r->tags, .filter = &ckpt };
-	struct top_classes classes;
+	struct loaded_classes classes;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	add(r->input.ledger, "ckpt", false, LEDGER_BLOCKED, "lock", 10 * MS);
-	assert_int_equal(top_classes_build(&classes, &r->input, &ckpt, TOP_LEVEL_CLASS), 0);
+	assert_int_equal(loaded_classes_build(&classes, &r->input, &ckpt, LOADED_LEVEL_CLASS), 0);
 	what.classes = &classes;
 	assert_int_equal(top_text_sections(out, &what, &none, 40), 3);
 	what.on_cpu = true;
@@ -437,7 +437,7 @@ static void test_top_code__blocked_too_short(void **state)
 	assert_string_equal(text, "\nblocked (no stall: waits for other threads, timers, peers)\n"
 	                          "  ckpt: lock 10.0 ms (20.0 %)\n");
 	free(text);
-	top_classes_free(&classes);
+	loaded_classes_free(&classes);
 }
 
 /* What the ledger has and no stack stands for is told of pushed tags, not of idle threads. */

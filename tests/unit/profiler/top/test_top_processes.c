@@ -7,7 +7,7 @@
 
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top_processes.h"
-#include "tests/unit/top_profile.h"
+#include "tests/unit/loaded_fixture.h"
 
 static void add(struct ledger *ledger, const char *tag, uint32_t pid, enum ledger_state state, int64_t ns)
 {
@@ -18,21 +18,21 @@ static void add(struct ledger *ledger, const char *tag, uint32_t pid, enum ledge
 	put_row(ledger, tag, row, state, "", (uint64_t)ns);
 }
 
-static struct top_input new_input(uint64_t covered_ns)
+static struct loaded_profiles new_input(uint64_t covered_ns)
 {
-	struct top_input input = { .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
+	struct loaded_profiles input = { .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
 
 	assert_int_equal(stamp_add_window(input.stamp, 1000, 1000 + covered_ns), 0);
 	return input;
 }
 
-static void forget(struct top_input *input)
+static void forget(struct loaded_profiles *input)
 {
 	ledger_free(input->ledger);
 	stamp_free(input->stamp);
 }
 
-static char *text_of(const struct top_input *input, size_t columns, size_t *lines)
+static char *text_of(const struct loaded_profiles *input, size_t columns, size_t *lines)
 {
 	struct top_processes processes;
 	char *text = NULL;
@@ -46,7 +46,7 @@ static char *text_of(const struct top_input *input, size_t columns, size_t *line
 	return text;
 }
 
-static void assert_says(const struct top_input *input, const char *want)
+static void assert_says(const struct loaded_profiles *input, const char *want)
 {
 	size_t lines, newlines = 0;
 	char *text = text_of(input, 0, &lines);
@@ -61,7 +61,7 @@ static void assert_says(const struct top_input *input, const char *want)
 /* A loop, whose idle threads under the process's own tag are no part of it, and workers of their own. */
 static void test_top_processes__a_loop(void **state)
 {
-	struct top_input input = new_input(1000ul * MS);
+	struct loaded_profiles input = new_input(1000ul * MS);
 
 	(void)state;
 	add(input.ledger, "train_step", 4711, LEDGER_ONCPU, 400 * MS);
@@ -89,7 +89,7 @@ static void test_top_processes__threads(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct top_input input = new_input(1000ul * MS);
+		struct loaded_profiles input = new_input(1000ul * MS);
 		struct top_processes processes;
 
 		add(input.ledger, "train_step", 7, LEDGER_ONCPU, 500 * MS);
@@ -104,7 +104,7 @@ static void test_top_processes__threads(void **state)
 /* The longest of processes and classes. */
 static void test_top_processes__many(void **state)
 {
-	struct top_input input = new_input(1000ul * MS);
+	struct loaded_profiles input = new_input(1000ul * MS);
 	char tag[32];
 
 	(void)state;
@@ -129,7 +129,7 @@ static void test_top_processes__many(void **state)
 /* Long names, and such as steer terminals: no line is longer than it may be. */
 static void test_top_processes__lines(void **state)
 {
-	struct top_input input = new_input(1000ul * MS);
+	struct loaded_profiles input = new_input(1000ul * MS);
 	size_t lines, seen = 0;
 	char *text, *line, *rest;
 	char tag[64];

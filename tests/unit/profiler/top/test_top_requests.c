@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "profiler/format/json_writer.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_requests.h"
 
 #define MIB (1024ull * 1024)
 #define MS  1000000ull
 
-static void add(struct top_input *input, const char *device, const char *class, enum request_op op,
+static void add(struct loaded_profiles *input, const char *device, const char *class, enum request_op op,
                 bool writeback, uint64_t requests, uint64_t bytes, uint64_t ns)
 {
 	struct request_row row = { device, class, op, writeback, requests, bytes, ns };
@@ -25,9 +25,9 @@ static void add(struct top_input *input, const char *device, const char *class, 
 	assert_int_equal(request_rows_add(input->requests, &row), 0);
 }
 
-static void fill(struct top_input *input)
+static void fill(struct loaded_profiles *input)
 {
-	*input = (struct top_input){ .requests = request_rows_new() };
+	*input = (struct loaded_profiles){ .requests = request_rows_new() };
 	assert_non_null(input->requests);
 	add(input, "sda", "", REQUEST_READ, false, 9, 9 * MIB, 9000 * MS); /* of no tag: not shown */
 	add(input, "vda", "ckpt", REQUEST_WRITE, true, 3, 3 * MIB, 30 * MS);
@@ -51,7 +51,7 @@ static char *text_of(const struct top_requests *requests, size_t limit, size_t c
 
 static void test_top_requests__text(void **state)
 {
-	struct top_input input;
+	struct loaded_profiles input;
 	struct top_requests requests;
 	char *text;
 
@@ -76,7 +76,7 @@ static void test_top_requests__text(void **state)
 
 static void test_top_requests__none(void **state)
 {
-	struct top_input input = { .requests = request_rows_new() };
+	struct loaded_profiles input = { .requests = request_rows_new() };
 	struct top_requests requests;
 
 	(void)state;
@@ -90,7 +90,7 @@ static void test_top_requests__none(void **state)
 
 static void test_top_requests__json(void **state)
 {
-	struct top_input input = { .requests = request_rows_new() };
+	struct loaded_profiles input = { .requests = request_rows_new() };
 	struct json_writer json;
 	char *text = NULL;
 	size_t size;

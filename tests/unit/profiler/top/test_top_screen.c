@@ -9,11 +9,12 @@
 #include "profiler/top/top.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/top/top_screen.h"
-#include "tests/unit/top_profile.h"
+#include "tests/unit/loaded_fixture.h"
 
-static const struct top_filter all = { .waits = false };
+static const struct loaded_filter all = { .waits = false };
 
-static char *screen_of(const struct top_input *input, const struct top_tags *tags, struct top_screen what)
+static char *screen_of(const struct loaded_profiles *input, const struct loaded_tags *tags,
+                       struct top_screen what)
 {
 	char *text = NULL;
 	size_t size;
@@ -46,12 +47,12 @@ static void test_top_screen__is_not_wide(void **state)
 	char function[1200], tag[300];
 	struct profile_frame frame = { .function = function, .file = "/src/a.cc", .line = 7 };
 	struct profile *p = profile_new(types, 3, types[CPU], 1, 1 << 20);
-	struct top_input input = { .profile = p,
-		                   .ledger = ledger_new(0),
-		                   .requests = request_rows_new(),
-		                   .stamp = stamp_new(),
-		                   .files = 1 };
-	struct top_tags *tags;
+	struct loaded_profiles input = { .profile = p,
+		                         .ledger = ledger_new(0),
+		                         .requests = request_rows_new(),
+		                         .stamp = stamp_new(),
+		                         .files = 1 };
+	struct loaded_tags *tags;
 	int64_t id;
 	char *text;
 
@@ -68,8 +69,8 @@ static void test_top_screen__is_not_wide(void **state)
 		add_row(input.ledger, tag, step, LEDGER_BLOCKED, "poll", 50 * MS);
 	}
 	add_sample(p, (int64_t[]){ id, id }, 2, 50 * MS, 0, tag, "0000000000000001", "block_io", "vda");
-	tags = top_tags_new(&input);
-	for (unsigned int level = TOP_LEVEL_CLASS; level <= TOP_LEVEL_TAG; level++) {
+	tags = loaded_tags_new(&input);
+	for (unsigned int level = LOADED_LEVEL_CLASS; level <= LOADED_LEVEL_TAG; level++) {
 		text = screen_of(&input, tags, (struct top_screen){ .type = DELAY, .level = level });
 		assert_in_range(widest(text), 100, 140);
 		free(text);
@@ -78,7 +79,7 @@ static void test_top_screen__is_not_wide(void **state)
 	assert_non_null(strstr(text, "…"));
 	assert_null(strstr(text, "\\x"));
 	free(text);
-	top_tags_free(tags);
+	loaded_tags_free(tags);
 	stamp_free(input.stamp);
 	ledger_free(input.ledger);
 	request_rows_free(input.requests);
@@ -117,26 +118,26 @@ static void test_top_screen__shares_of_a_process(void **state)
 	        "\n\nOf the 60.0 ms under tags in process 13, one thread's worth: ckpt 83.3 %, "
 	        "step 16.7 %.\n";
 	struct profile *p = profile_new(types, 3, types[CPU], 1, 1 << 20);
-	struct top_input input = { .profile = p,
-		                   .ledger = ledger_new(0),
-		                   .requests = request_rows_new(),
-		                   .stamp = stamp_new(),
-		                   .files = 1 };
-	struct top_tags *tags;
+	struct loaded_profiles input = { .profile = p,
+		                         .ledger = ledger_new(0),
+		                         .requests = request_rows_new(),
+		                         .stamp = stamp_new(),
+		                         .files = 1 };
+	struct loaded_tags *tags;
 	char *text;
 
 	(void)state;
 	assert_int_equal(stamp_add_window(input.stamp, 1000, 1000 + 100 * MS), 0);
 	add_row(input.ledger, "ckpt", 1, LEDGER_STALL, "block_io", 50 * MS);
 	add_row(input.ledger, "step", 1, LEDGER_ONCPU, "", 10 * MS);
-	tags = top_tags_new(&input);
+	tags = loaded_tags_new(&input);
 	text = screen_of(&input, tags, (struct top_screen){ .type = DELAY });
 	assert_non_null(strstr(text, sentence));
 	free(text);
-	text = screen_of(&input, tags, (struct top_screen){ .type = DELAY, .level = TOP_LEVEL_TAG });
+	text = screen_of(&input, tags, (struct top_screen){ .type = DELAY, .level = LOADED_LEVEL_TAG });
 	assert_null(strstr(text, "one thread"));
 	free(text);
-	top_tags_free(tags);
+	loaded_tags_free(tags);
 	stamp_free(input.stamp);
 	ledger_free(input.ledger);
 	request_rows_free(input.requests);
@@ -148,7 +149,7 @@ static void test_top_screen__remarks(void **state)
 {
 	struct fixture *fixture = *state;
 	struct top_screen what = { .type = DELAY };
-	struct top_filter focused = { .waits = false }, one_tag = { .tag = "ckpt" };
+	struct loaded_filter focused = { .waits = false }, one_tag = { .tag = "ckpt" };
 	regex_t word;
 	char *text;
 

@@ -7,9 +7,9 @@
 
 #include "bpf/abi.h"
 #include "profiler/top/top_seen.h"
-#include "tests/unit/top_profile.h"
+#include "tests/unit/loaded_fixture.h"
 
-static char *text_of(const struct top_input *input, size_t limit, size_t *lines)
+static char *text_of(const struct loaded_profiles *input, size_t limit, size_t *lines)
 {
 	char *text = NULL;
 	size_t size;
@@ -20,12 +20,12 @@ static char *text_of(const struct top_input *input, size_t limit, size_t *lines)
 	return text;
 }
 
-static struct top_input new_input(void)
+static struct loaded_profiles new_input(void)
 {
-	return (struct top_input){ .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
+	return (struct loaded_profiles){ .ledger = ledger_new(0), .stamp = stamp_new(), .files = 1 };
 }
 
-static void forget(struct top_input *input)
+static void forget(struct loaded_profiles *input)
 {
 	ledger_free(input->ledger);
 	stamp_free(input->stamp);
@@ -33,7 +33,7 @@ static void forget(struct top_input *input)
 
 static void assert_says(const char *counter, uint64_t value, const char *want)
 {
-	struct top_input input = new_input();
+	struct loaded_profiles input = new_input();
 	size_t lines;
 	char *text;
 
@@ -77,7 +77,7 @@ static void test_top_seen__all_counters(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
 		for (uint64_t value = 1; value <= 2; value++) {
-			struct top_input input = new_input();
+			struct loaded_profiles input = new_input();
 			size_t lines;
 			char *text;
 
@@ -93,7 +93,7 @@ static void test_top_seen__all_counters(void **state)
 /* What was switched off is not missing. */
 static void test_top_seen__hooks(void **state)
 {
-	struct top_input input = new_input();
+	struct loaded_profiles input = new_input();
 	size_t lines;
 	char *text;
 
@@ -133,7 +133,7 @@ static void test_top_seen__steal(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct top_input input = new_input();
+		struct loaded_profiles input = new_input();
 		size_t lines;
 		char *text;
 
@@ -150,7 +150,7 @@ static void test_top_seen__steal(void **state)
 static void test_top_seen__kernel_and_files(void **state)
 {
 	const struct stamp_kernel kernel = { .state = KERNEL_SYMBOLS_KALLSYMS, .advice = "install it" };
-	struct top_input input = new_input();
+	struct loaded_profiles input = new_input();
 	size_t lines;
 	char *text;
 

@@ -1,6 +1,6 @@
 /* Loads profiles from files, sums them, and reads their ledger and stamp. */
 
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 #include <errno.h>
 #include <glob.h>
@@ -15,7 +15,7 @@
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
 
-static int input_init(struct top_input *input)
+static int input_init(struct loaded_profiles *input)
 {
 	memset(input, 0, sizeof(*input));
 	input->ledger = ledger_new(0);
@@ -23,11 +23,11 @@ static int input_init(struct top_input *input)
 	input->stamp = stamp_new();
 	if (input->ledger && input->requests && input->stamp)
 		return 0;
-	top_input_release(input);
+	loaded_profiles_release(input);
 	return -ENOMEM;
 }
 
-void top_input_release(struct top_input *input)
+void loaded_profiles_release(struct loaded_profiles *input)
 {
 	profile_free(input->owned);
 	ledger_free(input->ledger);
@@ -37,7 +37,7 @@ void top_input_release(struct top_input *input)
 }
 
 /* For a profile that another program wrote, or one of ours that a tool has rewritten, which leaves the classes. */
-static int take_classes(struct top_input *input, const struct profile *profile)
+static int take_classes(struct loaded_profiles *input, const struct profile *profile)
 {
 	size_t found;
 	int result = class_comments_read(input->ledger, profile, &found, &input->malformed_lines);
@@ -50,8 +50,8 @@ static int take_classes(struct top_input *input, const struct profile *profile)
 }
 
 /* Adds ledger and stamp of one profile. */
-static int take_notes(struct top_input *input, const struct profile *profile, const char *name, char *err,
-                      size_t err_size)
+static int take_notes(struct loaded_profiles *input, const struct profile *profile, const char *name,
+                      char *err, size_t err_size)
 {
 	int result = stamp_from_notes(input->stamp, profile, &input->malformed_lines);
 
@@ -73,7 +73,8 @@ static int take_notes(struct top_input *input, const struct profile *profile, co
 	return result;
 }
 
-int top_input_borrow(struct top_input *input, const struct profile *profile, char *err, size_t err_size)
+int loaded_profiles_borrow(struct loaded_profiles *input, const struct profile *profile, char *err,
+                           size_t err_size)
 {
 	int result = input_init(input);
 
@@ -84,7 +85,7 @@ int top_input_borrow(struct top_input *input, const struct profile *profile, cha
 	input->profile = profile;
 	result = take_notes(input, profile, "profile", err, err_size);
 	if (result)
-		top_input_release(input);
+		loaded_profiles_release(input);
 	return result;
 }
 
@@ -98,7 +99,7 @@ static int fail(const char *path, int reason, char *err, size_t err_size)
 }
 
 /* Takes the profile over. */
-static int add_profile(struct top_input *input, struct profile *profile, const char *path, char *err,
+static int add_profile(struct loaded_profiles *input, struct profile *profile, const char *path, char *err,
                        size_t err_size)
 {
 	char why[256] = "";
@@ -117,27 +118,27 @@ static int add_profile(struct top_input *input, struct profile *profile, const c
 	return result;
 }
 
-static int add_file(struct top_input *input, const char *path, char *err, size_t err_size)
+static int add_file(struct loaded_profiles *input, const char *path, char *err, size_t err_size)
 {
 	struct profile *profile = NULL;
-	int result = pprof_file_read(path, TOP_PROFILE_BYTES_MAX, &profile, err, err_size);
+	int result = pprof_file_read(path, LOADED_BYTES_MAX, &profile, err, err_size);
 
 	return result ? result : add_profile(input, profile, path, err, err_size);
 }
 
 /* One of a directory's files: if it cannot be read, the others can. */
-static int add_window(struct top_input *input, const char *path, char *err, size_t err_size)
+static int add_window(struct loaded_profiles *input, const char *path, char *err, size_t err_size)
 {
 	struct profile *profile = NULL;
 
-	if (!pprof_file_read(path, TOP_PROFILE_BYTES_MAX, &profile, err, err_size))
+	if (!pprof_file_read(path, LOADED_BYTES_MAX, &profile, err, err_size))
 		return add_profile(input, profile, path, err, err_size);
 	if (!input->unreadable_files++)
 		snprintf(input->unreadable, sizeof(input->unreadable), "%s", err);
 	return 0;
 }
 
-static int add_directory(struct top_input *input, const char *path, char *err, size_t err_size)
+static int add_directory(struct loaded_profiles *input, const char *path, char *err, size_t err_size)
 {
 	char pattern[4096 + 16];
 	glob_t found;
@@ -160,7 +161,8 @@ static int add_directory(struct top_input *input, const char *path, char *err, s
 	return result;
 }
 
-int top_input_load(struct top_input *input, char *const *paths, size_t count, char *err, size_t err_size)
+int loaded_profiles_load(struct loaded_profiles *input, char *const *paths, size_t count, char *err,
+                         size_t err_size)
 {
 	int result = input_init(input);
 
@@ -185,6 +187,33 @@ int top_input_load(struct top_input *input, char *const *paths, size_t count, ch
 		result = -EBADMSG;
 	}
 	if (result)
-		top_input_release(input);
+		loaded_profiles_release(input);
 	return result;
+}
+
+static bool has_values(const struct profile *profile, size_t type)
+{
+	struct profile_sample_view view;
+
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++)
+		if (view.values[type])
+			return true;
+	return false;
+}
+
+int loaded_pick_type(const struct loaded_profiles *input, const char *wanted)
+{
+	const char *const order[] = { "delay", "cpu", profile_default_type(input->profile) };
+	int fallback = -ENOENT;
+
+	if (wanted)
+		return profile_find_type(input->profile, wanted);
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		int type = profile_find_type(input->profile, order[i]);
+
+		if (type >= 0 && has_values(input->profile, (size_t)type))
+			return type;
+		fallback = fallback < 0 ? type : fallback;
+	}
+	return fallback;
 }

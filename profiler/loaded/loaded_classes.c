@@ -1,6 +1,6 @@
 /* Sums the ledger by class or tag into a table, with percentiles of steps. */
 
-#include "profiler/top/top_classes.h"
+#include "profiler/loaded/loaded_classes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include <uthash.h>
 
 #include "profiler/format/ledger_row.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 /* Two columns go before the causes, three after them, one stands for causes that found no room. */
-#define CAUSES_MAX (TOP_COLUMNS_MAX - 6)
+#define CAUSES_MAX (LOADED_COLUMNS_MAX - 6)
 
 #define UNDECIDED      "undecided" /* a wait that is not over and may turn out to be a stall */
 #define NAME_MAX_BYTES 512
@@ -26,7 +26,7 @@ static int compare_text(const void *left, const void *right)
 	return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static bool find_column(const struct top_classes *table, const char *name, size_t *index)
+static bool find_column(const struct loaded_classes *table, const char *name, size_t *index)
 {
 	for (size_t i = 0; i < table->column_count; i++) {
 		if (!strcmp(table->columns[i], name)) {
@@ -49,13 +49,14 @@ static const char *column_name(const struct ledger_row *row)
 	return is_undecided(row) ? UNDECIDED : ledger_state_name(row->state);
 }
 
-static void add_column(struct top_classes *table, const char *name)
+static void add_column(struct loaded_classes *table, const char *name)
 {
 	table->columns[table->column_count++] = name;
 }
 
 /* In their order, for the rows that occur. */
-static void make_columns(struct top_classes *table, struct ledger *ledger, const struct top_filter *filter)
+static void make_columns(struct loaded_classes *table, struct ledger *ledger,
+                         const struct loaded_filter *filter)
 {
 	bool undecided = false, unobserved = false, others = false;
 	size_t index;
@@ -65,7 +66,7 @@ static void make_columns(struct top_classes *table, struct ledger *ledger, const
 	for (size_t i = 0; i < ledger_count(ledger); i++) {
 		const struct ledger_row *row = ledger_at(ledger, i);
 
-		if (!row->ns || !top_filter_row(filter, row))
+		if (!row->ns || !loaded_filter_row(filter, row))
 			continue;
 		undecided |= is_undecided(row);
 		unobserved |= row->state == LEDGER_UNOBSERVED;
@@ -96,7 +97,8 @@ static int next_level(const char *name, size_t length)
 	return (int)(length + strcspn(name + length, "/"));
 }
 
-void top_level_name(const struct ledger_row *row, const struct top_filter *filter, char *name, size_t size)
+void loaded_level_name(const struct ledger_row *row, const struct loaded_filter *filter, char *name,
+                       size_t size)
 {
 	size_t length = filter->tag ? strlen(filter->tag) : 0;
 
@@ -114,7 +116,7 @@ void top_level_name(const struct ledger_row *row, const struct top_filter *filte
 /* A row while it is built, found by name and id. */
 struct found {
 	char *key;
-	struct top_class row;
+	struct loaded_class row;
 	UT_hash_handle hh;
 };
 
@@ -126,9 +128,9 @@ struct step {
 };
 
 struct build {
-	struct top_classes *table;
-	const struct top_filter *filter;
-	enum top_level level;
+	struct loaded_classes *table;
+	const struct loaded_filter *filter;
+	enum loaded_level level;
 	struct found *by_key;
 	struct step *steps;
 	size_t n_steps;
@@ -165,14 +167,14 @@ static void append_process(const struct ledger_row *row, char *name, size_t size
 static struct found *find_or_add(struct build *build, const struct ledger_row *row)
 {
 	char name[NAME_MAX_BYTES], key[NAME_MAX_BYTES + 24];
-	uint64_t id = build->level == TOP_LEVEL_TAG ? row->id : 0;
+	uint64_t id = build->level == LOADED_LEVEL_TAG ? row->id : 0;
 	struct found *found;
 
-	if (build->level == TOP_LEVEL_TAG)
+	if (build->level == LOADED_LEVEL_TAG)
 		snprintf(name, sizeof(name), "%s", row->tag);
 	else
-		top_level_name(row, build->filter, name, sizeof(name));
-	if (build->level == TOP_LEVEL_PROCESS)
+		loaded_level_name(row, build->filter, name, sizeof(name));
+	if (build->level == LOADED_LEVEL_PROCESS)
 		append_process(row, name, sizeof(name));
 	snprintf(key, sizeof(key), "%llx %s", (unsigned long long)id, name);
 	HASH_FIND_STR(build->by_key, key, found);
@@ -189,7 +191,7 @@ static bool same_step(const struct ledger_row *a, const struct ledger_row *b)
 static int add_row(struct build *build, const struct ledger_row *row)
 {
 	struct step *step = build->n_steps ? &build->steps[build->n_steps - 1] : NULL;
-	struct top_class *sum;
+	struct loaded_class *sum;
 	size_t column;
 
 	if (!step || !same_step(step->row, row)) {
@@ -249,7 +251,7 @@ static void take_steps(struct build *build)
 
 	qsort(build->steps, build->n_steps, sizeof(*build->steps), compare_steps);
 	for (; first < build->n_steps; first = end) {
-		struct top_class *row = &build->steps[first].of->row;
+		struct loaded_class *row = &build->steps[first].of->row;
 
 		for (end = first + 1; end < build->n_steps && build->steps[end].of == build->steps[first].of;)
 			end++;
@@ -279,7 +281,7 @@ static void settle_base(struct build *build)
 
 static int compare_rows(const void *left, const void *right)
 {
-	const struct top_class *a = left, *b = right;
+	const struct loaded_class *a = left, *b = right;
 	int order = a->base - b->base;
 
 	order = order ? order : compare_i64(b->lost_ns, a->lost_ns);
@@ -291,7 +293,7 @@ static int compare_rows(const void *left, const void *right)
 /* Hands the names over to the table's rows. */
 static int make_rows(struct build *build)
 {
-	struct top_classes *table = build->table;
+	struct loaded_classes *table = build->table;
 	size_t n = HASH_COUNT(build->by_key);
 
 	table->rows = calloc(n + 1, sizeof(*table->rows));
@@ -351,7 +353,7 @@ static int add_rows(struct build *build, struct ledger *ledger)
 	for (size_t i = 0; i < ledger_count(ledger) && !err; i++) {
 		const struct ledger_row *row = ledger_at(ledger, i);
 
-		if (!top_filter_row(build->filter, row))
+		if (!loaded_filter_row(build->filter, row))
 			continue;
 		build->table->matched++;
 		err = add_row(build, row);
@@ -373,14 +375,14 @@ static void build_free(struct build *build)
 	free(build->steps);
 }
 
-int top_classes_build(struct top_classes *table, const struct top_input *input,
-                      const struct top_filter *filter, enum top_level level)
+int loaded_classes_build(struct loaded_classes *table, const struct loaded_profiles *input,
+                         const struct loaded_filter *filter, enum loaded_level level)
 {
 	size_t count = ledger_count(input->ledger);
 	struct build build = { .table = table, .filter = filter, .level = level };
 	int err = -ENOMEM;
 
-	*table = (struct top_classes){ .count = 0 };
+	*table = (struct loaded_classes){ .count = 0 };
 	if (!count || ledger_at(input->ledger, 0))
 		build.steps = calloc(count + 1, sizeof(*build.steps));
 	if (build.steps) {
@@ -399,15 +401,15 @@ int top_classes_build(struct top_classes *table, const struct top_input *input,
 	return err;
 }
 
-void top_classes_free(struct top_classes *table)
+void loaded_classes_free(struct loaded_classes *table)
 {
 	for (size_t i = 0; i < table->count; i++)
 		free(table->rows[i].name);
 	free(table->rows);
-	*table = (struct top_classes){ .count = 0 };
+	*table = (struct loaded_classes){ .count = 0 };
 }
 
-const struct top_class *top_classes_find(const struct top_classes *table, const char *name)
+const struct loaded_class *loaded_classes_find(const struct loaded_classes *table, const char *name)
 {
 	for (size_t i = 0; i < table->count; i++)
 		if (!strcmp(table->rows[i].name, name))

@@ -1,14 +1,13 @@
 /* Classifies the frames of a stack: kernel, runtime, library or own code; and prints them. */
 
-#include "profiler/top/top_frames.h"
+#include "profiler/loaded/loaded_frames.h"
 
 #include <limits.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "profiler/top/top_table.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -67,37 +66,37 @@ static bool is_system_header(const struct profile_frame *frame)
 	       (!strncmp(frame->file, "/usr/include/", 13) || !strncmp(frame->file, "/usr/lib/", 9));
 }
 
-static void classify(struct top_frame *frame, const struct profile *profile)
+static void classify(struct loaded_frame *frame, const struct profile *profile)
 {
 	const struct profile_mapping_view *mapping = profile_get_mapping(profile, frame->location.mapping_id);
 	const char *file = mapping ? mapping->file : NULL;
 
-	frame->kind = TOP_FRAME_NATIVE;
+	frame->kind = LOADED_FRAME_NATIVE;
 	frame->library = is_native_library(file) || is_system_header(frame->frame);
 	if (file && is_kernel(file)) {
-		frame->kind = TOP_FRAME_KERNEL;
+		frame->kind = LOADED_FRAME_KERNEL;
 	} else if (file && !strcmp(file, "[python]")) {
-		frame->kind = TOP_FRAME_PYTHON;
+		frame->kind = LOADED_FRAME_PYTHON;
 		frame->library = is_python_library(frame->frame ? frame->frame->file : NULL);
 	}
 }
 
-static void add(struct top_stack *stack, const struct profile *profile,
+static void add(struct loaded_stack *stack, const struct profile *profile,
                 const struct profile_location_view *location, const struct profile_frame *frame)
 {
-	struct top_frame *to;
+	struct loaded_frame *to;
 
-	if (stack->n == TOP_FRAMES_MAX)
+	if (stack->n == LOADED_FRAMES_MAX)
 		return;
 	to = &stack->frames[stack->n++];
 	to->location = *location;
 	to->frame = frame;
 	classify(to, profile);
-	stack->has_python |= to->kind == TOP_FRAME_PYTHON;
+	stack->has_python |= to->kind == LOADED_FRAME_PYTHON;
 }
 
-void top_stack_get(struct top_stack *stack, const struct profile *profile,
-                   const struct profile_sample_view *view)
+void loaded_stack_get(struct loaded_stack *stack, const struct profile *profile,
+                      const struct profile_sample_view *view)
 {
 	struct profile_location_view location;
 
@@ -113,19 +112,19 @@ void top_stack_get(struct top_stack *stack, const struct profile *profile,
 	}
 }
 
-bool top_stack_folds(const struct top_stack *stack, size_t index)
+bool loaded_stack_folds(const struct loaded_stack *stack, size_t index)
 {
-	return stack->has_python && stack->frames[index].kind == TOP_FRAME_NATIVE;
+	return stack->has_python && stack->frames[index].kind == LOADED_FRAME_NATIVE;
 }
 
-size_t top_stack_own(const struct top_stack *stack)
+size_t loaded_stack_own(const struct loaded_stack *stack)
 {
 	size_t fallback = stack->n;
 
 	for (size_t i = 0; i < stack->n; i++) {
-		const struct top_frame *frame = &stack->frames[i];
+		const struct loaded_frame *frame = &stack->frames[i];
 
-		if (frame->kind == TOP_FRAME_KERNEL || top_stack_folds(stack, i))
+		if (frame->kind == LOADED_FRAME_KERNEL || loaded_stack_folds(stack, i))
 			continue;
 		if (!frame->library)
 			return i;
@@ -170,14 +169,26 @@ static void shorten_path(char *text, size_t size, const char *path)
 		snprintf(text, size, "…/%s", last_two_parts(path));
 }
 
-void top_frame_text(char *text, size_t size, const struct profile *profile, const struct top_frame *frame)
+void loaded_address_text(char *text, size_t size, const struct profile *profile,
+                         const struct profile_location_view *location)
+{
+	const struct profile_mapping_view *mapping = profile_get_mapping(profile, location->mapping_id);
+
+	if (mapping && mapping->file)
+		snprintf(text, size, "[0x%" PRIx64 " in %s]", location->address, mapping->file);
+	else
+		snprintf(text, size, "[0x%" PRIx64 "]", location->address);
+}
+
+void loaded_frame_text(char *text, size_t size, const struct profile *profile,
+                       const struct loaded_frame *frame)
 {
 	const struct profile_frame *what = frame->frame;
 	const char *name = what && what->function && *what->function ? what->function : "[unnamed]";
 	char file[PATH_MAX];
 
 	if (!what) {
-		top_format_address(text, size, profile, &frame->location);
+		loaded_address_text(text, size, profile, &frame->location);
 		return;
 	}
 	if (!what->file || !*what->file) {
@@ -219,13 +230,13 @@ static const char *entry_of(const char *name)
 
 #define KERNEL_FRAMES_SHOWN 3
 
-void top_stack_kernel_text(char *text, size_t size, const struct top_stack *stack)
+void loaded_stack_kernel_text(char *text, size_t size, const struct loaded_stack *stack)
 {
-	char inner[TOP_FRAME_TEXT_MAX] = "";
+	char inner[LOADED_FRAME_TEXT_MAX] = "";
 	const char *entry = NULL;
 	size_t shown = 0, used = 0;
 
-	for (size_t i = 0; i < stack->n && stack->frames[i].kind == TOP_FRAME_KERNEL; i++) {
+	for (size_t i = 0; i < stack->n && stack->frames[i].kind == LOADED_FRAME_KERNEL; i++) {
 		const struct profile_frame *frame = stack->frames[i].frame;
 		const char *name = frame ? frame->function : NULL;
 

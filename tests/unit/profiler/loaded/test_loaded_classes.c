@@ -1,4 +1,4 @@
-/* Tests of top_classes.h: the ledger by class, and its text. */
+/* Tests of loaded_classes.h: the ledger by class, and its text. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -6,10 +6,10 @@
 #include <cmocka.h>
 
 #include "profiler/top/top_class_text.h"
-#include "profiler/top/top_classes.h"
-#include "tests/unit/top_profile.h"
+#include "profiler/loaded/loaded_classes.h"
+#include "tests/unit/loaded_fixture.h"
 
-static const struct top_filter all;
+static const struct loaded_filter all;
 
 static void add(struct ledger *ledger, const char *tag, uint64_t id, uint32_t pid, enum ledger_state state,
                 const char *cause, int64_t ns)
@@ -42,23 +42,23 @@ static struct ledger *training(void)
 	return ledger;
 }
 
-static void build(struct top_classes *table, struct ledger *ledger, const struct top_filter *filter,
-                  enum top_level level)
+static void build(struct loaded_classes *table, struct ledger *ledger, const struct loaded_filter *filter,
+                  enum loaded_level level)
 {
-	struct top_input input = { .ledger = ledger };
+	struct loaded_profiles input = { .ledger = ledger };
 
-	assert_int_equal(top_classes_build(table, &input, filter, level), 0);
+	assert_int_equal(loaded_classes_build(table, &input, filter, level), 0);
 }
 
-static void test_top_classes__lost_most_first(void **state)
+static void test_loaded_classes__lost_most_first(void **state)
 {
 	static const char *const columns[] = { "oncpu", "runqueue", "block_io", "writeback", "blocked" };
 	static const char *const names[] = { "data_load", "ckpt", "train_step", "train.py" };
 	struct ledger *ledger = training();
-	struct top_classes table;
+	struct loaded_classes table;
 
 	(void)state;
-	build(&table, ledger, &all, TOP_LEVEL_CLASS);
+	build(&table, ledger, &all, LOADED_LEVEL_CLASS);
 	assert_int_equal(table.column_count, COUNT(columns));
 	for (size_t i = 0; i < COUNT(columns); i++)
 		assert_string_equal(table.columns[i], columns[i]);
@@ -72,22 +72,22 @@ static void test_top_classes__lost_most_first(void **state)
 	assert_int_equal(table.rows[1].ns[3], 300 * MS);
 	assert_true(table.rows[3].base && !table.rows[0].base);
 	assert_int_equal(table.rows[3].lost_ns, MS); /* its idle threads lose nothing */
-	top_classes_free(&table);
+	loaded_classes_free(&table);
 	ledger_free(ledger);
 }
 
-static void test_top_classes__steps(void **state)
+static void test_loaded_classes__steps(void **state)
 {
 	struct ledger *ledger = training();
-	struct top_classes table;
-	const struct top_class *row;
+	struct loaded_classes table;
+	const struct loaded_class *row;
 
 	(void)state;
 	/* Step 200 of two processes: two steps of one tag. */
 	add(ledger, "data_load", 200, 7, LEDGER_BLOCKED, "poll", 500 * MS);
 	add(ledger, "data_load", 200, 8, LEDGER_BLOCKED, "poll", 600 * MS);
-	build(&table, ledger, &all, TOP_LEVEL_CLASS);
-	row = top_classes_find(&table, "data_load");
+	build(&table, ledger, &all, LOADED_LEVEL_CLASS);
+	row = loaded_classes_find(&table, "data_load");
 	assert_int_equal(row->tags, 101);
 	/* As numpy.percentile([*range(2, 102), 500, 600], [50, 99]) has them. */
 	assert_int_equal(row->p50_ns, 52500000);
@@ -95,113 +95,113 @@ static void test_top_classes__steps(void **state)
 	assert_int_equal(row->worst_ns, 600 * MS);
 	assert_int_equal(row->worst->id, 200);
 	assert_int_equal(row->worst->pid, 8);
-	assert_null(top_classes_find(&table, "data"));
-	top_classes_free(&table);
+	assert_null(loaded_classes_find(&table, "data"));
+	loaded_classes_free(&table);
 	ledger_free(ledger);
 }
 
 /* What a full ledger sums by class is in the class's time, and no step of it. */
-static void test_top_classes__full_ledger(void **state)
+static void test_loaded_classes__full_ledger(void **state)
 {
 	struct ledger *whole = training(), *full = ledger_new(200);
-	struct top_classes want, table;
+	struct loaded_classes want, table;
 
 	(void)state;
 	for (size_t i = 0; i < ledger_count(whole); i++)
 		assert_int_equal(ledger_add(full, ledger_at(whole, i)), 0);
 	assert_true(ledger_folded(full) > 0);
-	build(&want, whole, &all, TOP_LEVEL_CLASS);
-	build(&table, full, &all, TOP_LEVEL_CLASS);
+	build(&want, whole, &all, LOADED_LEVEL_CLASS);
+	build(&table, full, &all, LOADED_LEVEL_CLASS);
 	assert_int_equal(table.count, want.count);
 	for (size_t i = 0; i < table.count; i++) {
-		const struct top_class *row = &table.rows[i];
+		const struct loaded_class *row = &table.rows[i];
 
-		assert_int_equal(row->wall_ns, top_classes_find(&want, row->name)->wall_ns);
-		assert_true(row->tags <= top_classes_find(&want, row->name)->tags);
-		assert_true(row->worst_ns <= top_classes_find(&want, row->name)->worst_ns);
+		assert_int_equal(row->wall_ns, loaded_classes_find(&want, row->name)->wall_ns);
+		assert_true(row->tags <= loaded_classes_find(&want, row->name)->tags);
+		assert_true(row->worst_ns <= loaded_classes_find(&want, row->name)->worst_ns);
 	}
-	assert_int_equal(top_classes_find(&table, "train_step")->tags, 0);
-	assert_int_equal(top_classes_find(&table, "train_step")->worst_ns, 0);
-	top_classes_free(&table);
-	top_classes_free(&want);
+	assert_int_equal(loaded_classes_find(&table, "train_step")->tags, 0);
+	assert_int_equal(loaded_classes_find(&table, "train_step")->worst_ns, 0);
+	loaded_classes_free(&table);
+	loaded_classes_free(&want);
 	ledger_free(full);
 	ledger_free(whole);
 }
 
 /* One level of the names at a time, never two. */
-static void test_top_classes__levels(void **state)
+static void test_loaded_classes__levels(void **state)
 {
 	static const struct {
 		const char *tag;
-		enum top_level level;
+		enum loaded_level level;
 		const char *names[4]; /* sorted by lost, wall, name */
 		size_t count;
 	} rows[] = {
-		{ "ckpt", TOP_LEVEL_CLASS, { "ckpt/run0", "ckpt/run1" }, 2 },
-		{ "ckpt/", TOP_LEVEL_CLASS, { "ckpt/run0", "ckpt/run1" }, 2 },
-		{ "ckpt/run1", TOP_LEVEL_CLASS, { "ckpt/run1/step100", "ckpt/run1/step60" }, 5 },
-		{ "ckpt/run1/step60", TOP_LEVEL_CLASS, { "ckpt/run1/step60" }, 1 },
-		{ "id=60", TOP_LEVEL_CLASS, { "data_load", "ckpt", "train_step" }, 3 },
-		{ "train_step", TOP_LEVEL_CLASS, { "train_step" }, 1 },
-		{ "train_step", TOP_LEVEL_TAG, { "train_step" }, 100 },
-		{ NULL, TOP_LEVEL_TAG, { "data_load" }, 211 },
-		{ "nothing", TOP_LEVEL_CLASS, { NULL }, 0 },
+		{ "ckpt", LOADED_LEVEL_CLASS, { "ckpt/run0", "ckpt/run1" }, 2 },
+		{ "ckpt/", LOADED_LEVEL_CLASS, { "ckpt/run0", "ckpt/run1" }, 2 },
+		{ "ckpt/run1", LOADED_LEVEL_CLASS, { "ckpt/run1/step100", "ckpt/run1/step60" }, 5 },
+		{ "ckpt/run1/step60", LOADED_LEVEL_CLASS, { "ckpt/run1/step60" }, 1 },
+		{ "id=60", LOADED_LEVEL_CLASS, { "data_load", "ckpt", "train_step" }, 3 },
+		{ "train_step", LOADED_LEVEL_CLASS, { "train_step" }, 1 },
+		{ "train_step", LOADED_LEVEL_TAG, { "train_step" }, 100 },
+		{ NULL, LOADED_LEVEL_TAG, { "data_load" }, 211 },
+		{ "nothing", LOADED_LEVEL_CLASS, { NULL }, 0 },
 	};
 	struct ledger *ledger = training();
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct top_filter filter = { .tag = rows[i].tag };
-		struct top_classes table;
+		struct loaded_filter filter = { .tag = rows[i].tag };
+		struct loaded_classes table;
 
 		build(&table, ledger, &filter, rows[i].level);
 		assert_int_equal(table.count, rows[i].count);
 		for (size_t n = 0; n < 4 && rows[i].names[n]; n++)
 			assert_string_equal(table.rows[n].name, rows[i].names[n]);
-		top_classes_free(&table);
+		loaded_classes_free(&table);
 	}
 	ledger_free(ledger);
 }
 
 /* Where nothing pushes tags, the tags of processes are all there is, and what they wait for is lost. */
-static void test_top_classes__processes_alone(void **state)
+static void test_loaded_classes__processes_alone(void **state)
 {
 	struct ledger *ledger = ledger_new(0);
-	struct top_classes table;
+	struct loaded_classes table;
 
 	(void)state;
 	add(ledger, "train.py", 0, 7, LEDGER_BLOCKED, "lock", 5);
-	build(&table, ledger, &all, TOP_LEVEL_CLASS);
+	build(&table, ledger, &all, LOADED_LEVEL_CLASS);
 	assert_false(table.rows[0].base);
 	assert_int_equal(table.rows[0].lost_ns, 5);
-	top_classes_free(&table);
+	loaded_classes_free(&table);
 	ledger_free(ledger);
 }
 
 /* More causes than columns: they go to one of their own, and nothing is lost. */
-static void test_top_classes__many_causes(void **state)
+static void test_loaded_classes__many_causes(void **state)
 {
 	struct ledger *ledger = ledger_new(0);
-	struct top_classes table;
+	struct loaded_classes table;
 	uint64_t sum = 0;
 	char cause[32];
 
 	(void)state;
-	for (int i = 0; i < 2 * TOP_COLUMNS_MAX; i++) {
+	for (int i = 0; i < 2 * LOADED_COLUMNS_MAX; i++) {
 		snprintf(cause, sizeof(cause), "cause%d", i);
 		add(ledger, "t", 1, 7, LEDGER_STALL, cause, 1);
 	}
 	add(ledger, "t", 1, 7, LEDGER_BLOCKED, "undecided", 3);
 	add(ledger, "t", 1, 7, LEDGER_UNOBSERVED, "", 5);
-	build(&table, ledger, &all, TOP_LEVEL_CLASS);
-	assert_int_equal(table.column_count, TOP_COLUMNS_MAX);
+	build(&table, ledger, &all, LOADED_LEVEL_CLASS);
+	assert_int_equal(table.column_count, LOADED_COLUMNS_MAX);
 	for (size_t i = 0; i < table.column_count; i++)
 		sum += table.rows[0].ns[i];
 	assert_int_equal(sum, table.rows[0].wall_ns);
-	assert_int_equal(sum, 2 * TOP_COLUMNS_MAX + 8);
-	assert_string_equal(table.columns[TOP_COLUMNS_MAX - 2], "undecided");
-	assert_int_equal(table.rows[0].ns[TOP_COLUMNS_MAX - 2], 3);
-	top_classes_free(&table);
+	assert_int_equal(sum, 2 * LOADED_COLUMNS_MAX + 8);
+	assert_string_equal(table.columns[LOADED_COLUMNS_MAX - 2], "undecided");
+	assert_int_equal(table.rows[0].ns[LOADED_COLUMNS_MAX - 2], 3);
+	loaded_classes_free(&table);
 	ledger_free(ledger);
 }
 
@@ -210,19 +210,19 @@ static void test_top_classes__many_causes(void **state)
 static char *text_of(struct ledger *ledger, size_t limit, size_t columns, size_t *lines)
 {
 	struct stamp_coverage coverage = { .covered_ns = 10000ul * MS, .windows = 2 };
-	struct top_classes table;
+	struct loaded_classes table;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	build(&table, ledger, &all, TOP_LEVEL_CLASS);
+	build(&table, ledger, &all, LOADED_LEVEL_CLASS);
 	*lines = top_text_classes(out, &table, &coverage, limit, columns);
 	fclose(out);
-	top_classes_free(&table);
+	loaded_classes_free(&table);
 	return text;
 }
 
-static void test_top_classes__text(void **state)
+static void test_loaded_classes__text(void **state)
 {
 	static const char *const want =
 	        "Where the time went: 10.0 s in 2 windows, 2 processes. A tag's times add up its\n"
@@ -259,7 +259,7 @@ static void test_top_classes__text(void **state)
 }
 
 /* A narrow terminal: the least causes share a column, and nothing of the time goes. */
-static void test_top_classes__narrow_text(void **state)
+static void test_loaded_classes__narrow_text(void **state)
 {
 	struct ledger *ledger = training();
 	size_t lines;
@@ -276,22 +276,22 @@ static void test_top_classes__narrow_text(void **state)
 }
 
 /* In one window's file, what the window before was told provisionally is taken back. */
-static void test_top_classes__a_row_taken_back(void **state)
+static void test_loaded_classes__a_row_taken_back(void **state)
 {
 	struct ledger *ledger = ledger_new(0);
-	struct top_classes table;
+	struct loaded_classes table;
 	char *text;
 	size_t lines;
 
 	(void)state;
 	add(ledger, "read", 1, 7, LEDGER_STALL, "block_io", 1500 * MS);
 	add(ledger, "read", 1, 7, LEDGER_BLOCKED, "undecided", -1000 * (int64_t)MS);
-	build(&table, ledger, &all, TOP_LEVEL_CLASS);
+	build(&table, ledger, &all, LOADED_LEVEL_CLASS);
 	assert_int_equal(table.rows[0].wall_ns, 500 * MS);
 	assert_int_equal(table.rows[0].lost_ns, 500 * MS);
 	assert_string_equal(table.columns[4], "undecided");
 	assert_int_equal(table.rows[0].ns[4], -1000 * (int64_t)MS);
-	top_classes_free(&table);
+	loaded_classes_free(&table);
 	text = text_of(ledger, 0, 0, &lines);
 	assert_non_null(strstr(text, "-1.00 s"));
 	assert_non_null(strstr(text, "-200.0 %"));
@@ -302,15 +302,15 @@ static void test_top_classes__a_row_taken_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_top_classes__lost_most_first),
-		cmocka_unit_test(test_top_classes__steps),
-		cmocka_unit_test(test_top_classes__full_ledger),
-		cmocka_unit_test(test_top_classes__levels),
-		cmocka_unit_test(test_top_classes__processes_alone),
-		cmocka_unit_test(test_top_classes__many_causes),
-		cmocka_unit_test(test_top_classes__a_row_taken_back),
-		cmocka_unit_test(test_top_classes__text),
-		cmocka_unit_test(test_top_classes__narrow_text),
+		cmocka_unit_test(test_loaded_classes__lost_most_first),
+		cmocka_unit_test(test_loaded_classes__steps),
+		cmocka_unit_test(test_loaded_classes__full_ledger),
+		cmocka_unit_test(test_loaded_classes__levels),
+		cmocka_unit_test(test_loaded_classes__processes_alone),
+		cmocka_unit_test(test_loaded_classes__many_causes),
+		cmocka_unit_test(test_loaded_classes__a_row_taken_back),
+		cmocka_unit_test(test_loaded_classes__text),
+		cmocka_unit_test(test_loaded_classes__narrow_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /*
- * Samples as `stallprof top` sees them: what their labels say, whose tag they belong to, and whether the user
+ * Samples as they are looked at: what their labels say, whose tag they belong to, and whether the user
  * asked for them.
  */
-#ifndef STALLPROF_PROFILER_TOP_SAMPLE_H
-#define STALLPROF_PROFILER_TOP_SAMPLE_H
+#ifndef STALLPROF_PROFILER_LOADED_SAMPLE_H
+#define STALLPROF_PROFILER_LOADED_SAMPLE_H
 
 #include <regex.h>
 #include <stdbool.h>
@@ -13,17 +13,17 @@
 #include "pprof/profile.h"
 
 struct ledger_row;
-struct top_input;
+struct loaded_profiles;
 
 /* The ledger's tags, by name and id: ids alone are shared. */
-struct top_tags;
+struct loaded_tags;
 
 /* NULL with errno ENOMEM. input must outlive it. */
-struct top_tags *top_tags_new(const struct top_input *input);
-void top_tags_free(struct top_tags *tags);
+struct loaded_tags *loaded_tags_new(const struct loaded_profiles *input);
+void loaded_tags_free(struct loaded_tags *tags);
 
 /* Texts are "" where the sample has no such label. */
-struct top_sample {
+struct loaded_sample {
 	struct profile_sample_view view;
 	const char *tag;      /* the full name if the ledger knows it, else the class */
 	const char *class;    /* label ai_tag */
@@ -37,13 +37,13 @@ struct top_sample {
 };
 
 /* Fills `sample`. False: there is no sample with this index. */
-bool top_sample_get(const struct top_input *input, const struct top_tags *tags, size_t index,
-                    struct top_sample *sample);
+bool loaded_sample_get(const struct loaded_profiles *input, const struct loaded_tags *tags, size_t index,
+                       struct loaded_sample *sample);
 
 /* What the user asked for; NULL: all. tag is a class, a full name or a path that names begin with, an id of 16 hex
- * digits, or id=N. stall is a cause, a kind of wait, or TOP_BLOCKED for all of those; without it waits that are no
+ * digits, or id=N. stall is a cause, a kind of wait, or LOADED_BLOCKED for all of those; without it waits that are no
  * stalls are left out unless `waits` says otherwise. */
-struct top_filter {
+struct loaded_filter {
 	const char *tag;
 	const char *stall;
 	bool waits;
@@ -51,13 +51,13 @@ struct top_filter {
 	const regex_t *ignore; /* none may */
 };
 
-#define TOP_BLOCKED "blocked"
+#define LOADED_BLOCKED "blocked"
 
-bool top_filter_sample(const struct top_filter *filter, const struct top_input *input,
-                       const struct top_sample *sample);
+bool loaded_filter_sample(const struct loaded_filter *filter, const struct loaded_profiles *input,
+                          const struct loaded_sample *sample);
 /* Filters by tag only, as a stall's share is of the tag's whole wall time. */
-bool top_filter_row(const struct top_filter *filter, const struct ledger_row *row);
+bool loaded_filter_row(const struct loaded_filter *filter, const struct ledger_row *row);
 /* Filters by stall only. */
-bool top_filter_cause(const struct top_filter *filter, const struct ledger_row *row);
+bool loaded_filter_cause(const struct loaded_filter *filter, const struct ledger_row *row);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tests of top_input.h: which files `top` loads, and what it says of bad ones. */
+/* Tests of loaded_profiles.h: which files `top` loads, and what it says of bad ones. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "pprof/pprof_file.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 static const struct profile_value_type delay = { "delay", "nanoseconds" }, cpu = { "cpu", "nanoseconds" };
 
@@ -89,17 +89,17 @@ static char *write_profile(struct directory *directory, const char *name, struct
 	return path;
 }
 
-static void test_top_input__a_directory_is_summed(void **state)
+static void test_loaded_profiles__a_directory_is_summed(void **state)
 {
 	struct directory *directory = *state;
 	struct profile_sample_view sample;
-	struct top_input input;
+	struct loaded_profiles input;
 	char err[256] = "", *paths[] = { directory->path };
 
 	write_profile(directory, "a.pb.gz", recorded(1000));
 	write_profile(directory, "b.pb.gz", recorded(2000));
 	write_profile(directory, "c.other", recorded(3000));
-	if (top_input_load(&input, paths, 1, err, sizeof(err)))
+	if (loaded_profiles_load(&input, paths, 1, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_int_equal(input.files, 2);
 	assert_int_equal(input.foreign_files, 0);
@@ -108,68 +108,68 @@ static void test_top_input__a_directory_is_summed(void **state)
 	assert_int_equal(stamp_coverage(input.stamp).windows, 2);
 	assert_true(profile_get_sample(input.profile, 0, &sample));
 	assert_int_equal(sample.values[0], 60);
-	top_input_release(&input);
+	loaded_profiles_release(&input);
 }
 
 /* One file that was cut short costs that window, not the others; where there is no other it is an error. */
-static void test_top_input__a_directory_with_a_cut_file(void **state)
+static void test_loaded_profiles__a_directory_with_a_cut_file(void **state)
 {
 	struct directory *directory = *state;
 	char err[512] = "", *paths[] = { directory->path };
 	char *cut = write_profile(directory, "a.pb.gz", recorded(1000));
-	struct top_input input;
+	struct loaded_profiles input;
 
 	assert_int_equal(truncate(cut, 50), 0);
-	assert_int_equal(top_input_load(&input, paths, 1, err, sizeof(err)), -EBADMSG);
+	assert_int_equal(loaded_profiles_load(&input, paths, 1, err, sizeof(err)), -EBADMSG);
 	assert_non_null(strstr(err, "a.pb.gz"));
 	write_profile(directory, "b.pb.gz", recorded(2000));
-	if (top_input_load(&input, paths, 1, err, sizeof(err)))
+	if (loaded_profiles_load(&input, paths, 1, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_int_equal(input.files, 1);
 	assert_int_equal(input.unreadable_files, 1);
 	assert_non_null(strstr(input.unreadable, "a.pb.gz"));
 	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 100);
-	top_input_release(&input);
+	loaded_profiles_release(&input);
 }
 
 /* The same window given twice is summed twice: it is what was asked for. */
-static void test_top_input__a_file_given_twice(void **state)
+static void test_loaded_profiles__a_file_given_twice(void **state)
 {
 	struct directory *directory = *state;
 	char err[256] = "", *path = write_profile(directory, "a", recorded(1000)), *paths[] = { path, path };
-	struct top_input input;
+	struct loaded_profiles input;
 
-	assert_int_equal(top_input_load(&input, paths, 2, err, sizeof(err)), 0);
+	assert_int_equal(loaded_profiles_load(&input, paths, 2, err, sizeof(err)), 0);
 	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 200);
-	top_input_release(&input);
+	loaded_profiles_release(&input);
 }
 
-static void test_top_input__profiles_of_others(void **state)
+static void test_loaded_profiles__profiles_of_others(void **state)
 {
 	struct directory *directory = *state;
 	char err[256] = "", *paths[2];
-	struct top_input input;
+	struct loaded_profiles input;
 
 	paths[0] = write_profile(directory, "a", recorded(1000));
 	paths[1] = write_profile(directory, "b", bare_profile(delay));
-	assert_int_equal(top_input_load(&input, paths, 2, err, sizeof(err)), 0);
+	assert_int_equal(loaded_profiles_load(&input, paths, 2, err, sizeof(err)), 0);
 	assert_int_equal(input.files, 2);
 	assert_int_equal(input.foreign_files, 1);
 	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 100);
-	top_input_release(&input);
+	loaded_profiles_release(&input);
 }
 
 static void refuse(char *first, char *second, int reason, const char *expected)
 {
 	char *paths[] = { first, second }, err[512] = "";
-	struct top_input input;
-	int result = top_input_load(&input, paths, second ? 2 : 1, err, sizeof(err));
+	struct loaded_profiles input;
+	int result = loaded_profiles_load(&input, paths, second ? 2 : 1, err, sizeof(err));
 
 	if (result != reason || !strstr(err, expected) || strchr(err, '\n'))
 		fail_msg("%s: %d: %s", first, result, err);
 }
 
-static void test_top_input__what_does_not_load(void **state)
+static void test_loaded_profiles__what_does_not_load(void **state)
 {
 	struct directory *directory = *state;
 	struct profile *newer = recorded(1);
@@ -190,12 +190,13 @@ static void test_top_input__what_does_not_load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_top_input__a_directory_is_summed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_top_input__a_directory_with_a_cut_file, set_up,
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_directory_is_summed, set_up,
 		                                tear_down),
-		cmocka_unit_test_setup_teardown(test_top_input__a_file_given_twice, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_top_input__profiles_of_others, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_top_input__what_does_not_load, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_directory_with_a_cut_file, set_up,
+		                                tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_file_given_twice, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__profiles_of_others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__what_does_not_load, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* A small recorded profile for the tests of `top`. Static, since each test is one file. */
-#ifndef STALLPROF_TESTS_TOP_PROFILE_H
-#define STALLPROF_TESTS_TOP_PROFILE_H
+#ifndef STALLPROF_TESTS_LOADED_FIXTURE_H
+#define STALLPROF_TESTS_LOADED_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/tag_hash.h"
-#include "profiler/top/top_input.h"
-#include "profiler/top/top_sample.h"
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/loaded/loaded_sample.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -152,8 +152,8 @@ static inline struct profile *recorded(uint64_t first_ns)
 
 struct fixture {
 	struct profile *profile;
-	struct top_input input;
-	struct top_tags *tags;
+	struct loaded_profiles input;
+	struct loaded_tags *tags;
 };
 
 static inline int set_up(void **state)
@@ -162,8 +162,8 @@ static inline int set_up(void **state)
 	char err[256] = "";
 
 	fixture->profile = recorded(1000);
-	assert_int_equal(top_input_borrow(&fixture->input, fixture->profile, err, sizeof(err)), 0);
-	fixture->tags = top_tags_new(&fixture->input);
+	assert_int_equal(loaded_profiles_borrow(&fixture->input, fixture->profile, err, sizeof(err)), 0);
+	fixture->tags = loaded_tags_new(&fixture->input);
 	assert_non_null(fixture->tags);
 	*state = fixture;
 	return 0;
@@ -173,8 +173,8 @@ static inline int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
 
-	top_tags_free(fixture->tags);
-	top_input_release(&fixture->input);
+	loaded_tags_free(fixture->tags);
+	loaded_profiles_release(&fixture->input);
 	profile_free(fixture->profile);
 	free(fixture);
 	return 0;

@@ -1,10 +1,10 @@
 /*
- * What `stallprof top` looks at: any number of profiles, summed, with their ledger and stamp.
+ * Profiles read again: any number of them, summed, with their ledger and stamp.
  *
  * Ledger and stamp are read from each file before the samples are merged.
  */
-#ifndef STALLPROF_PROFILER_TOP_INPUT_H
-#define STALLPROF_PROFILER_TOP_INPUT_H
+#ifndef STALLPROF_PROFILER_LOADED_PROFILES_H
+#define STALLPROF_PROFILER_LOADED_PROFILES_H
 
 #include <stddef.h>
 
@@ -13,9 +13,9 @@ struct profile;
 struct request_rows;
 struct stamp;
 
-#define TOP_PROFILE_BYTES_MAX (4ul << 30) /* of the sum in memory, and of each file */
+#define LOADED_BYTES_MAX (4ul << 30) /* of the sum in memory, and of each file */
 
-struct top_input {
+struct loaded_profiles {
 	const struct profile *profile;
 	struct profile *owned; /* the same, when it is to be freed */
 	struct ledger *ledger;
@@ -36,11 +36,17 @@ struct top_input {
  * On failure a line without newline, beginning with the file, is in err, and there is nothing to release. 0 or
  * -errno, among them what pprof_file_read and profile_merge give.
  */
-int top_input_load(struct top_input *input, char *const *paths, size_t count, char *err, size_t err_size);
+int loaded_profiles_load(struct loaded_profiles *input, char *const *paths, size_t count, char *err,
+                         size_t err_size);
 
 /* The same for a profile in memory, which stays the caller's and must outlive input. */
-int top_input_borrow(struct top_input *input, const struct profile *profile, char *err, size_t err_size);
+int loaded_profiles_borrow(struct loaded_profiles *input, const struct profile *profile, char *err,
+                           size_t err_size);
 
-void top_input_release(struct top_input *input);
+void loaded_profiles_release(struct loaded_profiles *input);
+
+/* The sample type to look at: `wanted` if not NULL, else delay, cpu or the profile's default, whichever is
+ * the first with a sum other than 0. Its index, or -ENOENT. */
+int loaded_pick_type(const struct loaded_profiles *input, const char *wanted);
 
 #endif

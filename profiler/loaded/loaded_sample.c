@@ -1,6 +1,6 @@
 /* Reads a sample's labels, finds its tag in the ledger, and applies the filters. */
 
-#include "profiler/top/top_sample.h"
+#include "profiler/loaded/loaded_sample.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/tag_hash.h"
-#include "profiler/top/top_input.h"
+#include "profiler/loaded/loaded_profiles.h"
 
 /* Cleared before it is filled, as it is compared byte by byte. */
 struct tag_key {
@@ -29,14 +29,14 @@ struct known_tag {
 
 #define WAITS_MAX 64
 
-struct top_tags {
+struct loaded_tags {
 	struct known_tag *by_key;
 	const char *waits
 	        [WAITS_MAX]; /* the kinds of waits that are no stalls: those of the ledger's blocked rows */
 	size_t n_waits;
 };
 
-static const struct known_tag *find_tag(const struct top_tags *tags, int64_t hash, uint64_t id)
+static const struct known_tag *find_tag(const struct loaded_tags *tags, int64_t hash, uint64_t id)
 {
 	struct tag_key key;
 	struct known_tag *known;
@@ -48,7 +48,7 @@ static const struct known_tag *find_tag(const struct top_tags *tags, int64_t has
 	return known;
 }
 
-static int add_tag(struct top_tags *tags, const struct ledger_row *row)
+static int add_tag(struct loaded_tags *tags, const struct ledger_row *row)
 {
 	struct known_tag *known;
 	int64_t hash = tag_hash(row->tag);
@@ -68,7 +68,7 @@ static int add_tag(struct top_tags *tags, const struct ledger_row *row)
 	return -ENOMEM;
 }
 
-static bool is_wait(const struct top_tags *tags, const char *stall)
+static bool is_wait(const struct loaded_tags *tags, const char *stall)
 {
 	for (size_t i = 0; i < tags->n_waits; i++)
 		if (!strcmp(tags->waits[i], stall))
@@ -76,16 +76,16 @@ static bool is_wait(const struct top_tags *tags, const char *stall)
 	return false;
 }
 
-static void add_wait(struct top_tags *tags, const struct ledger_row *row)
+static void add_wait(struct loaded_tags *tags, const struct ledger_row *row)
 {
 	if (row->state == LEDGER_BLOCKED && *row->cause && tags->n_waits < WAITS_MAX &&
 	    !is_wait(tags, row->cause))
 		tags->waits[tags->n_waits++] = row->cause;
 }
 
-struct top_tags *top_tags_new(const struct top_input *input)
+struct loaded_tags *loaded_tags_new(const struct loaded_profiles *input)
 {
-	struct top_tags *tags = calloc(1, sizeof(*tags));
+	struct loaded_tags *tags = calloc(1, sizeof(*tags));
 	int err = tags ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < ledger_count(input->ledger) && !err; i++) {
@@ -97,12 +97,12 @@ struct top_tags *top_tags_new(const struct top_input *input)
 	}
 	if (!err)
 		return tags;
-	top_tags_free(tags);
+	loaded_tags_free(tags);
 	errno = ENOMEM;
 	return NULL;
 }
 
-void top_tags_free(struct top_tags *tags)
+void loaded_tags_free(struct loaded_tags *tags)
 {
 	struct known_tag *known, *next;
 
@@ -118,7 +118,7 @@ void top_tags_free(struct top_tags *tags)
 	free(tags);
 }
 
-static void take_label(struct top_sample *sample, const struct profile_label *label)
+static void take_label(struct loaded_sample *sample, const struct profile_label *label)
 {
 	const struct {
 		const char *key;
@@ -137,7 +137,7 @@ static void take_label(struct top_sample *sample, const struct profile_label *la
 }
 
 /* What the label says, or, where the name is the class, that one's. */
-static int64_t hash_of(const struct top_sample *sample)
+static int64_t hash_of(const struct loaded_sample *sample)
 {
 	for (size_t i = 0; i < sample->view.n_labels; i++)
 		if (!strcmp(sample->view.labels[i].key, TAG_HASH_LABEL) && !sample->view.labels[i].str)
@@ -154,12 +154,12 @@ static uint64_t id_of(const char *text)
 	return id && !*end ? id : 0;
 }
 
-bool top_sample_get(const struct top_input *input, const struct top_tags *tags, size_t index,
-                    struct top_sample *sample)
+bool loaded_sample_get(const struct loaded_profiles *input, const struct loaded_tags *tags, size_t index,
+                       struct loaded_sample *sample)
 {
 	const struct known_tag *known;
 
-	*sample = (struct top_sample){
+	*sample = (struct loaded_sample){
 		.tag = "", .class = "", .id = "", .trace_id = "", .stall = "", .device = ""
 	};
 	if (!profile_get_sample(input->profile, index, &sample->view))
@@ -215,16 +215,16 @@ static bool stack_matches(const struct profile *profile, const struct profile_sa
 	return false;
 }
 
-static bool stall_matches(const struct top_filter *filter, const struct top_sample *sample)
+static bool stall_matches(const struct loaded_filter *filter, const struct loaded_sample *sample)
 {
 	if (!filter->stall)
 		return filter->waits || !sample->is_wait;
 	return !strcmp(filter->stall, sample->stall) ||
-	       (sample->is_wait && !strcmp(filter->stall, TOP_BLOCKED));
+	       (sample->is_wait && !strcmp(filter->stall, LOADED_BLOCKED));
 }
 
-bool top_filter_sample(const struct top_filter *filter, const struct top_input *input,
-                       const struct top_sample *sample)
+bool loaded_filter_sample(const struct loaded_filter *filter, const struct loaded_profiles *input,
+                          const struct loaded_sample *sample)
 {
 	if (!stall_matches(filter, sample))
 		return false;
@@ -236,15 +236,15 @@ bool top_filter_sample(const struct top_filter *filter, const struct top_input *
 	return !filter->ignore || !stack_matches(input->profile, &sample->view, filter->ignore);
 }
 
-bool top_filter_row(const struct top_filter *filter, const struct ledger_row *row)
+bool loaded_filter_row(const struct loaded_filter *filter, const struct ledger_row *row)
 {
 	return !filter->tag || name_matches(row->tag, filter->tag) || !strcmp(row->class, filter->tag) ||
 	       id_matches(row->id, filter->tag);
 }
 
-bool top_filter_cause(const struct top_filter *filter, const struct ledger_row *row)
+bool loaded_filter_cause(const struct loaded_filter *filter, const struct ledger_row *row)
 {
 	if (!filter->stall || !strcmp(row->cause, filter->stall))
 		return true;
-	return row->state == LEDGER_BLOCKED && !strcmp(filter->stall, TOP_BLOCKED);
+	return row->state == LEDGER_BLOCKED && !strcmp(filter->stall, LOADED_BLOCKED);
 }
