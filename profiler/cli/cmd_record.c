@@ -32,6 +32,7 @@
 #define NAME_BYTES         256
 #define PATIENCE_NS        1000000000ULL
 #define LAST_PUSH_SECONDS  10
+#define SLICES_OF_FILE     120
 
 struct recording {
 	struct record_options options;
@@ -183,6 +184,7 @@ static int open_recording(struct recording *r, char *err, size_t err_len)
 	r->sink = sink_new(config, r->options.output, say, err, err_len);
 	if (!r->sink)
 		return -errno;
+	opts.max_slices = sink_is_one_file(r->sink) ? SLICES_OF_FILE : 0;
 	r->session = session_new(config, &opts, say, err, err_len);
 	if (!r->session)
 		return -errno;

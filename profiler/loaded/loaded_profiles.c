@@ -14,6 +14,7 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
 
 static int input_init(struct loaded_profiles *input)
 {
@@ -21,7 +22,8 @@ static int input_init(struct loaded_profiles *input)
 	input->ledger = ledger_new(0);
 	input->requests = request_rows_new();
 	input->stamp = stamp_new();
-	if (input->ledger && input->requests && input->stamp)
+	input->timeline = timeline_new(0);
+	if (input->ledger && input->requests && input->stamp && input->timeline)
 		return 0;
 	loaded_profiles_release(input);
 	return -ENOMEM;
@@ -33,6 +35,7 @@ void loaded_profiles_release(struct loaded_profiles *input)
 	ledger_free(input->ledger);
 	request_rows_free(input->requests);
 	stamp_free(input->stamp);
+	timeline_free(input->timeline);
 	memset(input, 0, sizeof(*input));
 }
 
@@ -68,6 +71,8 @@ static int take_notes(struct loaded_profiles *input, const struct profile *profi
 		result = ledger_from_notes(input->ledger, profile, &input->malformed_lines);
 	if (!result)
 		result = request_rows_from_notes(input->requests, profile, &input->malformed_lines);
+	if (!result)
+		result = timeline_from_notes(input->timeline, profile, &input->malformed_lines);
 	if (result)
 		snprintf(err, err_size, "%s: its ledger could not be read: %s", name, strerror(-result));
 	return result;

@@ -12,6 +12,7 @@ struct ledger;
 struct profile;
 struct request_rows;
 struct stamp;
+struct timeline;
 
 #define LOADED_BYTES_MAX (4ul << 30) /* of the sum in memory, and of each file */
 
@@ -21,6 +22,7 @@ struct loaded_profiles {
 	struct ledger *ledger;
 	struct request_rows *requests;
 	struct stamp *stamp;
+	struct timeline *timeline;
 	const char *path; /* to load it again; NULL: several, or not known. The caller's */
 	size_t files;
 	size_t foreign_files;   /* not written by stallprof: no ledger, no stamp */

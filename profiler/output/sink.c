@@ -166,6 +166,11 @@ int sink_wants_windows(const struct sink *sink)
 	return sink->push || (sink->files && sink_files_is_dir(sink->files));
 }
 
+int sink_is_one_file(const struct sink *sink)
+{
+	return sink->files && !sink_files_is_dir(sink->files);
+}
+
 /* --- delivering ------------------------------------------------------------------------------------------ */
 
 /* Notes in the next window's profile how many windows the disk was too slow for. */

@@ -53,6 +53,9 @@ void sink_free(struct sink *sink);
 /* Whether each window becomes a file of its own, or is pushed: else one profile holds the whole run. */
 int sink_wants_windows(const struct sink *sink);
 
+/* Whether all windows end up in one file. */
+int sink_is_one_file(const struct sink *sink);
+
 /* Takes over the profile. */
 void sink_deliver(struct sink *sink, struct profile *profile);
 

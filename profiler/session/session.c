@@ -112,6 +112,7 @@ static int open_tables(struct session *session)
 	session->deps.resolver = session->resolver;
 	session->deps.symbolizer = session->symbolizer;
 	session->deps.max_bytes = WINDOW_BYTES_MAX;
+	session->deps.max_slices = session->opts.max_slices;
 	session->current = window_new(&session->deps);
 	return session->resolver && session->current ? 0 : -ENOMEM;
 }
@@ -250,7 +251,7 @@ int session_start(struct session *session, char *err, size_t err_len)
 		symbolizer_kernel_prepare(
 		        session->symbolizer); /* with what attaching has added to the kernel */
 	session_walked(session, &session->begin_ns, &session->begin_unix_ns);
-	session->housekeeping_ns = session->begin_ns;
+	session->housekeeping_ns = session->taken_ns = session->begin_ns;
 	session->steal_ns.told = host_steal_ns(HOST_STAT);
 	sampling_threshold_begin(&session->threshold, &session->config->sampling, session->tracer,
 	                         session->housekeeping_ns);
@@ -283,7 +284,10 @@ static int housekeeping(struct session *session, uint64_t now)
 	if (now - session->housekeeping_ns < SECOND_NS)
 		return 0;
 	session->housekeeping_ns = now;
-	return tracer_attached(session->tracer) ? session_take_ledger(session) : 0;
+	if (tracer_attached(session->tracer))
+		return session_take_ledger(session);
+	session_taken(session, now); /* there was nothing to take */
+	return 0;
 }
 
 int session_tick(struct session *session)

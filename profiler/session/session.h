@@ -33,6 +33,7 @@ struct session_opts {
 	bool only_adopted;    /* follow only the processes given, and their children; else the whole host */
 	bool always_attached; /* do not wait for a tag */
 	bool local;           /* set by `record`, whose profiles are looked at right after */
+	uint32_t max_slices;  /* of time, by which a window's samples are told apart; 0: they are not */
 	/* NULL: tracer_new(). A test has one that needs no kernel. */
 	struct tracer *(*open_tracer)(const struct tracer_opts *opts, tracer_event_fn on_event,
 	                              tracer_python_fn on_python, void *ctx, char *err, size_t err_len);

@@ -35,6 +35,7 @@ struct session {
 	uint64_t first_of_next;           /* events of this number and above belong to `next` */
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
 	uint64_t housekeeping_ns, polled_ns;
+	uint64_t taken_ns; /* when the ledger was taken last */
 	struct stamp_growth steal_ns;
 	struct attachment attachment;
 	unsigned int windows_at_rest;      /* that ended since a thread was tagged last */
@@ -56,5 +57,7 @@ void session_walked(const struct session *session, uint64_t *ns, uint64_t *unix_
 
 /* Adds all rows so far to the current window. */
 int session_take_ledger(struct session *session);
+/* The rows added since the last call are of the time up to `now`. */
+void session_taken(struct session *session, uint64_t now);
 
 #endif

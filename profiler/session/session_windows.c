@@ -63,11 +63,19 @@ int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi
 	return 0;
 }
 
+void session_taken(struct session *session, uint64_t now)
+{
+	if (session->current)
+		window_rows_taken(session->current, session->taken_ns, now);
+	session->taken_ns = now;
+}
+
 int session_take_ledger(struct session *session)
 {
 	int result = tracer_take_ledger(session->tracer, ++session->number, session_on_row, session);
 
 	tag_names_after_take(session->tags, session->tracer);
+	session_taken(session, monotonic_ns());
 	return result;
 }
 

@@ -14,8 +14,12 @@
 #include "profiler/session/stack_pool.h"
 #include "profiler/tags/tag_class.h"
 #include "profiler/tags/tag_names.h"
+#include "profiler/session/window_samples.h"
 #include "profiler/session/window_state.h"
+#include "profiler/session/window_timeline.h"
 #include "symbolizer/symbolizer.h"
+
+#define SLICE_NS 1000000000ULL /* at first */
 
 static const struct profile_value_type types[WINDOW_TYPES] = {
 	[WINDOW_CONTENTIONS] = { "contentions", "count" },
@@ -72,30 +76,20 @@ struct window *window_new(const struct window_deps *deps)
 	window->profile = profile_new(types, WINDOW_TYPES, period, 1, deps->max_bytes);
 	window->pools = stack_pools_new();
 	window->requests = request_rows_new();
-	if (!window->profile || !window->pools || !window->requests) {
+	if (window_timeline_init(&window->timeline) || !window->profile || !window->pools ||
+	    !window->requests) {
 		window_free(window);
 		errno = ENOMEM;
 		return NULL;
 	}
+	window->slice_ns = SLICE_NS;
 	profile_set_default_type(window->profile, "delay");
 	return window;
 }
 
-static void sample_free(struct sample *sample)
-{
-	free(sample->detail);
-	free(sample->ids);
-	free(sample);
-}
-
 static void row_free(struct window *window, struct row *row)
 {
-	struct sample *sample, *next;
-
-	HASH_ITER (hh, row->samples, sample, next) {
-		HASH_DEL(row->samples, sample);
-		sample_free(sample);
-	}
+	row_free_samples(row);
 	HASH_DEL(window->rows, row);
 	free(row);
 }
@@ -108,6 +102,7 @@ void window_free(struct window *window)
 		return;
 	HASH_ITER (hh, window->rows, row, next)
 		row_free(window, row);
+	window_timeline_release(&window->timeline);
 	stack_pools_free(window->pools);
 	request_rows_free(window->requests);
 	profile_free(window->profile);
@@ -139,8 +134,13 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 		if (key->state != ABI_RECOVERY)
 			process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	}
-	if (key->state != ABI_RECOVERY)
-		tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
+	if (key->state == ABI_RECOVERY)
+		return row;
+	tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
+	if (!row->class)
+		row->class =
+		        tag_classes_of(window->deps.classes,
+		                       tag_names_of(window->deps.tags, window->deps.tracer, key->tag)->name);
 	return row;
 }
 
@@ -177,6 +177,7 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
                    const struct abi_ledger_value *value)
 {
 	struct row *row;
+	size_t count = HASH_COUNT(window->rows);
 
 	if (key->state == ABI_REQUESTS) {
 		add_requests(window, key, value);
@@ -191,6 +192,8 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 	}
 	row->ns += value->ns;
 	row->count += value->count;
+	window_timeline_row(&window->timeline, key->state, row->class, value->ns,
+	                    HASH_COUNT(window->rows) > count);
 	/* Read while the process is there: the samples' labels need it at the window's end. */
 	process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	return 0;
@@ -213,83 +216,6 @@ static void add_main_binary(struct window *window, const struct abi_event *event
 	else
 		profile_mapping(window->profile, 0, 0, 0,
 		                process->program[0] ? process->program : process->comm, NULL, true, false);
-}
-
-static uint64_t hash_words(uint64_t hash, const void *words, size_t n)
-{
-	uint64_t word;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		memcpy(&word, (const char *)words + i * sizeof(word), sizeof(word));
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 29;
-	}
-	return hash;
-}
-
-/* A stack, and what else is told of the wait. */
-struct told {
-	const int64_t *ids;
-	size_t n;
-	const struct abi_detail *detail; /* NULL: nothing */
-};
-
-static bool same_told(const struct sample *sample, const struct told *told)
-{
-	if (sample->n != told->n || memcmp(sample->ids, told->ids, told->n * sizeof(*told->ids)) ||
-	    !sample->detail != !told->detail)
-		return false;
-	return !told->detail || !memcmp(sample->detail, told->detail, sizeof(*told->detail));
-}
-
-static void *copy_of(const void *bytes, size_t size)
-{
-	void *copy = malloc(size);
-
-	return copy ? memcpy(copy, bytes, size) : NULL;
-}
-
-/* NULL without memory. */
-static struct sample *sample_new(const struct told *told)
-{
-	struct sample *sample = calloc(1, sizeof(*sample));
-
-	if (!sample)
-		return NULL;
-	sample->n = told->n;
-	sample->ids = copy_of(told->ids, told->n * sizeof(*told->ids));
-	if (told->detail)
-		sample->detail = copy_of(told->detail, sizeof(*told->detail));
-	if (sample->ids && (sample->detail || !told->detail))
-		return sample;
-	sample_free(sample);
-	return NULL;
-}
-
-static struct sample *sample_get(struct row *row, const struct told *told)
-{
-	uint64_t hash = hash_words(0xcbf29ce484222325ULL, told->ids, told->n);
-	struct sample *sample;
-
-	if (told->detail)
-		hash = hash_words(hash, told->detail, sizeof(*told->detail) / sizeof(hash));
-	HASH_FIND(hh, row->samples, &hash, sizeof(hash), sample);
-	while (sample && !same_told(sample, told)) {
-		hash++; /* another has this hash: take the next that is free */
-		HASH_FIND(hh, row->samples, &hash, sizeof(hash), sample);
-	}
-	if (sample)
-		return sample;
-	sample = sample_new(told);
-	if (!sample)
-		return NULL;
-	sample->hash = hash;
-	HASH_ADD(hh, row->samples, hash, sizeof(sample->hash), sample);
-	if (sample->hh.tbl)
-		return sample;
-	sample_free(sample);
-	return NULL;
 }
 
 static void event_key(struct abi_ledger_key *key, const struct abi_event *event)
@@ -324,7 +250,7 @@ static int sample_of(struct window *window, const struct abi_ledger_key *key, co
 	if (told->detail && (key->state == ABI_SLEEP || key->cause != told->detail->cause))
 		of_row.detail = NULL;
 	*row = row_get(window, key);
-	*sample = *row ? sample_get(*row, &of_row) : NULL;
+	*sample = *row ? row_sample(*row, &of_row) : NULL;
 	if (*sample)
 		return 0;
 	return *row ? -ENOMEM : -errno;
@@ -355,6 +281,25 @@ static int add_moved(struct window *window, const struct abi_event *event, const
 	return 0;
 }
 
+/* The slice of time in which the event ended. Where there would be too many, slices become twice as long. */
+static uint32_t slice_of(struct window *window, const struct abi_event *event)
+{
+	uint64_t begin_ns = window->timeline.begin_ns;
+	uint64_t since_ns = event->time_ns > begin_ns ? event->time_ns - begin_ns : 0;
+	struct row *row;
+
+	if (!window->deps.max_slices)
+		return 0;
+	while (since_ns / window->slice_ns >= window->deps.max_slices) {
+		window->slice_ns *= 2;
+		for (row = window->rows; row; row = row->hh.next) {
+			if (row_widen_slices(row))
+				window->n_lost++;
+		}
+	}
+	return (uint32_t)(since_ns / window->slice_ns);
+}
+
 int window_add_event(struct window *window, const struct abi_event *event)
 {
 	struct abi_detail detail;
@@ -374,6 +319,7 @@ int window_add_event(struct window *window, const struct abi_event *event)
 		return count_lost(window, event, err);
 	if (event->has_detail && detail_of_event(event, window->deps.symbolizer, &detail))
 		told.detail = &detail;
+	told.slice = slice_of(window, event);
 	event_key(&key, event);
 	times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
 	err = sample_of(window, &key, &told, &row, &sample);
@@ -388,6 +334,8 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	if (event->moved_ns > 0 && add_moved(window, event, &told))
 		return count_lost(window, event, -ENOMEM);
 	window->n_samples++;
+	window_timeline_event(&window->timeline, event, row->class, window_cause_name(event->cause),
+	                      device_names_of(window->deps.devices, event->dev, event->tgid));
 	return 0;
 }
 
@@ -405,4 +353,9 @@ void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX]
 uint64_t window_samples(const struct window *window)
 {
 	return window->n_samples;
+}
+
+void window_rows_taken(struct window *window, uint64_t begin_ns, uint64_t end_ns)
+{
+	window_timeline_taken(&window->timeline, begin_ns, end_ns);
 }

@@ -44,6 +44,9 @@ struct window_deps {
 	uint64_t cpu_period_ns;
 	size_t max_bytes; /* of the profile in memory */
 	size_t max_rows;  /* 0: WINDOW_ROWS_MAX */
+	/* Samples are told apart by the slice of time in which they ended, of which there are at most so many, of a second
+	 * and longer; 0: they are not. */
+	uint32_t max_slices;
 };
 
 /* Some 650 MiB if each has a tag of its own. */
@@ -64,6 +67,9 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 int window_add_event(struct window *window, const struct abi_event *event);
 /* Counts the event as lost, for one that there is no time to resolve. */
 void window_lose_event(struct window *window, const struct abi_event *event);
+
+/* The rows added since the last call are of the time from begin_ns to end_ns, by CLOCK_MONOTONIC. */
+void window_rows_taken(struct window *window, uint64_t begin_ns, uint64_t end_ns);
 
 /* Stalled nanoseconds of the rows so far, by cause. */
 void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX]);

@@ -16,10 +16,12 @@
 #include "profiler/format/stamp.h"
 #include "profiler/tags/tag_class.h"
 #include "profiler/format/tag_hash.h"
+#include "profiler/format/timeline.h"
 #include "profiler/tags/tag_names.h"
 #include "profiler/session/window_state.h"
 
-#define LABELS_MAX (10 + DETAIL_LABELS_MAX)
+#define SECOND_NS  1000000000ULL
+#define LABELS_MAX (12 + DETAIL_LABELS_MAX)
 
 struct labels {
 	struct profile_label label[LABELS_MAX];
@@ -29,7 +31,7 @@ struct labels {
 
 static void add_label(struct labels *labels, const struct profile_label *label)
 {
-	assert(labels->n < LABELS_MAX - DETAIL_LABELS_MAX);
+	assert(labels->n + 1 < LABELS_MAX - DETAIL_LABELS_MAX);
 	labels->label[labels->n++] = *label;
 }
 
@@ -75,6 +77,17 @@ static void labels_of(struct window *window, const struct row *row, struct label
 		                                           .unit = TAG_HASH_UNIT });
 }
 
+/* When it was, in whole seconds. */
+static struct profile_label slice_label(const struct window *window, const struct sample *sample)
+{
+	uint64_t begin_ns = window->timeline.begin_ns + window->timeline.unix_offset_ns +
+	                    sample->slice * window->slice_ns;
+
+	return (struct profile_label){ .key = "at",
+		                       .num = (int64_t)(begin_ns / SECOND_NS),
+		                       .unit = "unix_seconds" };
+}
+
 /* The labels of the row, and those of the sample alone. */
 static int add_sample(struct window *window, const struct sample *sample, const struct labels *labels,
                       const int64_t values[WINDOW_TYPES])
@@ -83,6 +96,8 @@ static int add_sample(struct window *window, const struct sample *sample, const 
 	size_t n = labels->n;
 
 	memcpy(all, labels->label, n * sizeof(*all));
+	if (window->deps.max_slices)
+		all[n++] = slice_label(window, sample);
 	if (sample->detail)
 		n += detail_labels(sample->detail, all + n);
 	assert(n <= LABELS_MAX);
@@ -325,6 +340,10 @@ static int add_notes(struct window *window, struct ledger *ledger, struct stamp 
 
 	if (!err)
 		err = request_rows_to_notes(window->requests, window->profile);
+	if (!err)
+		err = timeline_to_notes(window->timeline.timeline, window->profile);
+	if (!err)
+		err = stamp_add_counter(stamp, "timeline_refused", window->timeline.refused);
 	if (!err)
 		err = stamp_add_counter(stamp, "samples", window->n_samples);
 	if (!err)

@@ -77,6 +77,7 @@ static const struct {
 	  "%s {request|requests} of devices {is|are} nobody's or in no row: no end was seen, or another came "
 	  "in "
 	  "between" },
+	{ "timeline_refused", NUMBER, "%s {value is|values are} not on the timeline, which is full" },
 	{ "follow_full", NUMBER,
 	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
 	{ "swiotlb_full", NUMBER,

@@ -9,6 +9,7 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -74,6 +75,54 @@ static void check_requests(const struct profile *profile)
 	profile_free(again);
 }
 
+/* The next lane that has points, from *lane on; NULL: there is none. */
+static const struct timeline_point *next_points(const struct timeline *timeline, size_t *lane, size_t *n)
+{
+	for (; *lane < timeline_count(timeline); ++*lane) {
+		const struct timeline_point *points = timeline_points(timeline, *lane, n);
+
+		if (*n)
+			return points;
+	}
+	*n = 0;
+	return NULL;
+}
+
+static void compare_lanes(const struct timeline *a, const struct timeline *b)
+{
+	const struct timeline_point *points, *others;
+	size_t i = 0, k = 0, n, n_other;
+
+	for (;; i++, k++) {
+		points = next_points(a, &i, &n);
+		others = next_points(b, &k, &n_other);
+		if (n != n_other || (n && memcmp(points, others, n * sizeof(*points)) != 0))
+			abort();
+		if (!points)
+			return;
+		if (strcmp(timeline_lane_at(a, i)->name, timeline_lane_at(b, k)->name) ||
+		    timeline_lane_at(a, i)->bucket_ns != timeline_lane_at(b, k)->bucket_ns)
+			abort();
+	}
+}
+
+static void check_timeline(const struct profile *profile)
+{
+	struct timeline *timeline = timeline_new(256), *again = timeline_new(256);
+	struct profile *copy = new_profile();
+	size_t malformed = 0;
+
+	timeline_from_notes(timeline, profile, NULL);
+	if (!timeline_to_notes(timeline, copy)) {
+		if (timeline_from_notes(again, copy, &malformed) || malformed)
+			abort();
+		compare_lanes(timeline, again);
+	}
+	timeline_free(timeline);
+	timeline_free(again);
+	profile_free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct profile *profile = new_profile(), *again = new_profile();
@@ -83,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	add_lines(profile, data, size);
 	check_requests(profile);
+	check_timeline(profile);
 	if (!stamp_from_notes(stamp, profile, NULL) && !ledger_from_notes(ledger, profile, NULL) &&
 	    !stamp_to_notes(stamp, again) && !ledger_to_notes(ledger, again)) {
 		if (stamp_from_notes(stamp_again, again, &malformed) ||

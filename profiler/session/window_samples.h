@@ -1,0 +1,52 @@
+/* The rows of a window, and their samples: waits with the same stack and detail, in the same slice of time, are one. */
+#ifndef STALLPROF_PROFILER_WINDOW_SAMPLES_H
+#define STALLPROF_PROFILER_WINDOW_SAMPLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "bpf/abi.h"
+
+/* Samples with the same stack, detail and slice of the same row are one. */
+struct sample {
+	uint64_t hash; /* the key: of its location ids, its detail and its slice */
+	uint32_t slice;
+	int64_t *ids;
+	size_t n;
+	struct abi_detail *detail; /* NULL: there is none */
+	uint64_t weight;           /* nanoseconds it stands for, before scaling */
+	uint64_t taken_back; /* counted by earlier windows, for waits that turned out to be of another kind */
+	uint64_t times;      /* waits it stands for, in thousandths */
+	UT_hash_handle hh;
+};
+
+struct row {
+	struct abi_ledger_key key;
+	int64_t ns; /* negative: more is taken back from earlier windows than was added */
+	uint64_t count;
+	const char *class; /* of its tag; NULL for a kernel thread's */
+	struct sample *samples;
+	uint64_t weight, times; /* sums over the samples */
+	UT_hash_handle hh;
+};
+
+/* A stack, and what else is known of the wait. */
+struct told {
+	const int64_t *ids;
+	size_t n;
+	const struct abi_detail *detail; /* NULL: nothing */
+	uint32_t slice;
+};
+
+/* The row's sample, a new one if there is none yet. NULL without memory. */
+struct sample *row_sample(struct row *row, const struct told *told);
+
+/* Makes two slices one: samples that then are equal are added up. 0; -ENOMEM: some were lost, and their weights are no
+ * longer part of the row's. */
+int row_widen_slices(struct row *row);
+
+void row_free_samples(struct row *row);
+
+#endif

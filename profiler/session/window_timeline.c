@@ -1,0 +1,94 @@
+/* Puts the samples and rows of a window on its timeline. */
+
+#include "profiler/session/window_timeline.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "profiler/format/timeline.h"
+#include "symbolizer/base/clock.h"
+
+int window_timeline_init(struct window_timeline *timeline)
+{
+	memset(timeline, 0, sizeof(*timeline));
+	timeline->timeline = timeline_new(0);
+	timeline->begin_ns = monotonic_ns();
+	timeline->unix_offset_ns = unix_ns() - timeline->begin_ns;
+	return timeline->timeline ? 0 : -ENOMEM;
+}
+
+void window_timeline_release(struct window_timeline *timeline)
+{
+	timeline_free(timeline->timeline);
+	timeline->timeline = NULL;
+}
+
+static void add(struct window_timeline *timeline, const struct timeline_lane *lane, uint64_t begin_ns,
+                uint64_t end_ns, int64_t value)
+{
+	if (value && timeline_add(timeline->timeline, lane, begin_ns + timeline->unix_offset_ns,
+	                          end_ns + timeline->unix_offset_ns, value))
+		timeline->refused++;
+}
+
+void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
+                           const char *name, const char *device)
+{
+	bool stall = event->state == ABI_STALL;
+	struct timeline_lane lane = { .kind = stall ? TIMELINE_STALL : TIMELINE_BLOCKED,
+		                      .class = class,
+		                      .name = name,
+		                      .device = stall ? device : "",
+		                      .bucket_ns = TIMELINE_WAITS_BUCKET_NS };
+
+	if (stall || event->state == ABI_SLEEP)
+		add(timeline, &lane, event->time_ns - event->duration_ns, event->time_ns,
+		    (int64_t)event->weight_ns);
+}
+
+static struct taken_class *class_of(struct window_timeline *timeline, const char *class)
+{
+	struct taken_class *taken = timeline->taken;
+	size_t i;
+
+	for (i = 0; i < timeline->taken_count; i++) {
+		if (taken[i].class == class)
+			return &taken[i];
+	}
+	if (i == WINDOW_TAKEN_CLASSES) {
+		timeline->refused++;
+		return NULL;
+	}
+	timeline->taken_count++;
+	taken[i] = (struct taken_class){ .class = class };
+	return &taken[i];
+}
+
+void window_timeline_row(struct window_timeline *timeline, unsigned int state, const char *class, int64_t ns,
+                         bool is_new)
+{
+	bool oncpu = state == ABI_ONCPU;
+	struct taken_class *taken = oncpu || state == ABI_RUNQ ? class_of(timeline, class) : NULL;
+
+	if (!taken)
+		return;
+	*(oncpu ? &taken->oncpu_ns : &taken->runqueue_ns) += ns;
+	taken->steps += oncpu && is_new;
+}
+
+void window_timeline_taken(struct window_timeline *timeline, uint64_t begin_ns, uint64_t end_ns)
+{
+	for (size_t i = 0; i < timeline->taken_count; i++) {
+		const struct taken_class *taken = &timeline->taken[i];
+		struct timeline_lane lane = { .class = taken->class, .bucket_ns = TIMELINE_LEDGER_BUCKET_NS };
+
+		lane.kind = TIMELINE_ONCPU;
+		add(timeline, &lane, begin_ns, end_ns, taken->oncpu_ns);
+		lane.kind = TIMELINE_RUNQUEUE;
+		add(timeline, &lane, begin_ns, end_ns, taken->runqueue_ns);
+		lane.kind = TIMELINE_STEPS;
+		add(timeline, &lane, begin_ns, end_ns, taken->steps);
+	}
+	timeline->taken_count = 0;
+}

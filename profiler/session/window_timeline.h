@@ -1,0 +1,48 @@
+/*
+ * When it was: the timeline of a window (profiler/format/timeline.h).
+ *
+ * Stalls and blocked waits come from the samples; on-CPU, run queue and steps from the rows that the ledger had each time that it
+ * was taken. Times are of CLOCK_MONOTONIC and become Unix times. Not thread-safe.
+ */
+#ifndef STALLPROF_PROFILER_WINDOW_TIMELINE_H
+#define STALLPROF_PROFILER_WINDOW_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct abi_event;
+struct timeline;
+
+#define WINDOW_TAKEN_CLASSES 128
+
+struct window_timeline {
+	struct timeline *timeline;
+	uint64_t begin_ns;       /* when it was made */
+	uint64_t unix_offset_ns; /* what Unix time is ahead of CLOCK_MONOTONIC */
+	uint64_t refused;        /* values that found no place */
+	/* What rows of each class said since the ledger was taken before. */
+	struct taken_class {
+		const char *class;
+		int64_t oncpu_ns, runqueue_ns, steps;
+	} taken[WINDOW_TAKEN_CLASSES];
+	size_t taken_count;
+};
+
+/* 0 or -ENOMEM; after either it may be released. */
+int window_timeline_init(struct window_timeline *timeline);
+void window_timeline_release(struct window_timeline *timeline);
+
+/* A wait that was sampled, of the class, with what it waited for. */
+void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
+                           const char *name, const char *device);
+
+/* A row as the ledger had it, of an enum abi_state. `class` is told apart by its address. `is_new`: the window has not
+ * had this row before. */
+void window_timeline_row(struct window_timeline *timeline, unsigned int state, const char *class, int64_t ns,
+                         bool is_new);
+
+/* The rows added since the last call are of the time from begin_ns to end_ns. */
+void window_timeline_taken(struct window_timeline *timeline, uint64_t begin_ns, uint64_t end_ns);
+
+#endif

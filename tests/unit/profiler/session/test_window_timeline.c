@@ -1,0 +1,199 @@
+/* Tests of window_timeline.h: what a window's profile says of the time at which something was. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+#include <unistd.h>
+
+#include "pprof/profile.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
+#include "symbolizer/base/clock.h"
+#include "tests/unit/window_tables.h"
+
+#define SECOND_NS 1000000000ULL
+
+static struct window_tables tables;
+
+static int open_tables(void **state)
+{
+	(void)state;
+	return window_tables_open(&tables);
+}
+
+static int close_tables(void **state)
+{
+	(void)state;
+	window_tables_close(&tables);
+	return 0;
+}
+
+static struct abi_ledger_key key_of(uint32_t state, uint64_t tag)
+{
+	struct abi_ledger_key key;
+
+	memset(&key, 0, sizeof(key));
+	key.tag = tag;
+	key.tgid = (uint32_t)getpid();
+	key.state = state;
+	key.cause = state == ABI_STALL ? ABI_CAUSE_BLOCK_IO : 0;
+	return key;
+}
+
+static void add_row(struct window *window, uint32_t state, uint64_t tag, int64_t ns)
+{
+	struct abi_ledger_key key = key_of(state, tag);
+	struct abi_ledger_value value = { .ns = ns, .count = 1 };
+
+	assert_int_equal(window_add_row(window, &key, &value), 0);
+}
+
+static void add_stall(struct window *window, uint64_t end_ns, uint64_t ns)
+{
+	struct abi_event event = { .kind = ABI_EVENT_WAIT,
+		                   .flags = ABI_NO_USER_COPY,
+		                   .tag = 1,
+		                   .tgid = (uint32_t)getpid(),
+		                   .tid = (uint32_t)getpid(),
+		                   .state = ABI_STALL,
+		                   .cause = ABI_CAUSE_BLOCK_IO,
+		                   .time_ns = end_ns,
+		                   .duration_ns = ns,
+		                   .weight_ns = ns };
+
+	event.regs.ip = 0x1000;
+	assert_int_equal(window_add_event(window, &event), 0);
+}
+
+static struct profile *finish(struct window *window)
+{
+	struct stamp *stamp = stamp_new();
+	struct profile *profile = window_finish(window, stamp, unix_ns(), SECOND_NS);
+
+	assert_non_null(profile);
+	assert_int_equal(stamp_counter(stamp, "timeline_refused"), 0);
+	stamp_free(stamp);
+	window_free(window);
+	return profile;
+}
+
+/* The sum of a kind's points, the first of which begins at `begin_ns` (Unix time), or up to 20 ms later. */
+static void expect_lane(const struct timeline *timeline, enum timeline_kind kind, uint64_t begin_ns,
+                        int64_t want)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
+		const struct timeline_point *points;
+		size_t count;
+
+		if (lane->kind != kind)
+			continue;
+		points = timeline_points(timeline, i, &count);
+		begin_ns -= begin_ns % lane->bucket_ns;
+		assert_in_range(points[0].begin_ns, begin_ns, begin_ns + lane->bucket_ns + 20000000);
+		for (size_t k = 0; k < count; k++)
+			sum += points[k].value;
+	}
+	assert_int_equal(sum, want);
+}
+
+static void test_window_timeline__says_when(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct timeline *timeline = timeline_new(0);
+	uint64_t now = monotonic_ns(), unix_now = unix_ns();
+	struct profile *profile;
+
+	(void)state;
+	add_row(window, ABI_ONCPU, 1, 300);
+	add_row(window, ABI_ONCPU, 2, 40);
+	add_row(window, ABI_RUNQ, 1, 5);
+	window_rows_taken(window, now, now + SECOND_NS);
+	add_row(window, ABI_ONCPU, 2, 2); /* no step that was not there before */
+	add_row(window, ABI_STALL, 1, 90000000);
+	window_rows_taken(window, now + SECOND_NS, now + 2 * SECOND_NS);
+	add_stall(window, now + SECOND_NS, 90000000);
+	profile = finish(window);
+	assert_int_equal(timeline_from_notes(timeline, profile, NULL), 0);
+	expect_lane(timeline, TIMELINE_STALL, unix_now + SECOND_NS - 90000000, 90000000);
+	expect_lane(timeline, TIMELINE_ONCPU, unix_now, 342);
+	expect_lane(timeline, TIMELINE_RUNQUEUE, unix_now, 5);
+	expect_lane(timeline, TIMELINE_STEPS, unix_now, 2);
+	timeline_free(timeline);
+	profile_free(profile);
+}
+
+/* The label `at` of a sample; -1: it has none. */
+static int64_t at_of(const struct profile *profile, size_t sample)
+{
+	struct profile_sample_view view;
+
+	assert_true(profile_get_sample(profile, sample, &view));
+	for (size_t i = 0; i < view.n_labels; i++) {
+		if (!strcmp(view.labels[i].key, "at"))
+			return view.labels[i].num;
+	}
+	return -1;
+}
+
+static void test_window_timeline__samples_are_in_slices(void **state)
+{
+	struct window *window;
+	struct profile *profile;
+	struct profile_sample_view view;
+	uint64_t now;
+	int64_t sum = 0;
+
+	(void)state;
+	tables.deps.max_slices = 4;
+	window = window_new(&tables.deps);
+	now = monotonic_ns();
+	add_row(window, ABI_STALL, 1, 1500);
+	for (uint64_t i = 0; i < 15; i++)
+		add_stall(window, now + i * SECOND_NS, 100);
+	profile = finish(window);
+	assert_int_equal(profile_n_samples(profile), 4); /* of 4 s each */
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++) {
+		assert_int_equal(at_of(profile, i), at_of(profile, 0) + 4 * (int64_t)i);
+		assert_int_equal(view.values[WINDOW_DELAY], i < 3 ? 400 : 300);
+		sum += view.values[WINDOW_DELAY];
+	}
+	assert_int_equal(sum, 1500);
+	assert_in_range(at_of(profile, 0), unix_ns() / SECOND_NS - 2, unix_ns() / SECOND_NS);
+	profile_free(profile);
+}
+
+static void test_window_timeline__no_slices_unless_asked_for(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct profile *profile;
+	uint64_t now = monotonic_ns();
+
+	(void)state;
+	add_row(window, ABI_STALL, 1, 200);
+	add_stall(window, now, 100);
+	add_stall(window, now + 5 * SECOND_NS, 100);
+	profile = finish(window);
+	assert_int_equal(profile_n_samples(profile), 1);
+	assert_int_equal(at_of(profile, 0), -1);
+	profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_window_timeline__says_when, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window_timeline__samples_are_in_slices, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window_timeline__no_slices_unless_asked_for, open_tables,
+		                                close_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
