@@ -39,6 +39,26 @@ def finish(process, stop=None):
     return Done(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
+def queued(pid):
+    """Seconds that the process has waited for a CPU; 0 when it has gone."""
+    try:
+        with open(f"/proc/{pid}/schedstat") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0
+
+
+def seconds_until(true, pid, limit=30):
+    """Seconds until `true()`, less those that the process waited for a CPU; the limit when it never comes."""
+    began, waited, last = time.monotonic(), queued(pid), 0
+    while time.monotonic() - began < limit:
+        if true():
+            return time.monotonic() - began - last
+        last = max(last, queued(pid) - waited)
+        time.sleep(0.01)
+    return limit
+
+
 def complaints(done):
     """The agent's errors and warnings, without what it says anyway, and without what this kernel lacks."""
     return [line for line in done.err.splitlines() if (not line.startswith("stallprof agent: ") or re.search(r"(error|warning): ", line))
