@@ -11,7 +11,7 @@
 #include <uthash.h>
 
 #include "pprof/profile.h"
-#include "profiler/format/note_line.h"
+#include "profiler/format/note_rows.h"
 
 #define RECORD "stallprof.ledger"
 
@@ -110,14 +110,12 @@ static char *row_key(const struct ledger_row *row)
 	return note_writer_end(&writer);
 }
 
-static char *row_line(const struct ledger_row *row)
+static int add_note(const struct ledger_row *row, struct profile *profile)
 {
 	struct note_writer writer;
 
-	if (note_writer_begin(&writer, RECORD)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (note_writer_begin(&writer, RECORD))
+		return -ENOMEM;
 	write_key(&writer, row);
 	note_writer_text(&writer, "class", row->class);
 	if (row->base)
@@ -125,7 +123,7 @@ static char *row_line(const struct ledger_row *row)
 	note_writer_text(&writer, "comm", row->comm);
 	note_writer_i64(&writer, "ns", row->ns);
 	note_writer_u64(&writer, "count", row->count);
-	return note_writer_end(&writer);
+	return note_rows_add(profile, &writer);
 }
 
 /* --- adding ------------------------------------------------------------------------------------------- */
@@ -318,32 +316,16 @@ int ledger_to_notes(struct ledger *ledger, struct profile *profile)
 
 	for (size_t i = 0; i < ledger_count(ledger) && !err; i++) {
 		const struct ledger_row *row = ledger_at(ledger, i);
-		char *line = row ? row_line(row) : NULL;
 
-		if (!line)
-			return row ? -errno : -ENOMEM;
-		err = profile_add_note(profile, line);
-		free(line);
+		err = row ? add_note(row, profile) : -ENOMEM;
 	}
 	return err;
-}
-
-static int read_state(const struct note_fields *fields, enum ledger_state *state)
-{
-	const char *name = note_fields_text(fields, "state");
-
-	for (unsigned i = 0; name && i < LEDGER_STATES; i++) {
-		if (!strcmp(name, state_names[i])) {
-			*state = i;
-			return 0;
-		}
-	}
-	return -EINVAL;
 }
 
 /* The row's texts point into fields. tag, state and ns must be there; what else is absent is 0 or "". */
 static int read_row(const struct note_fields *fields, struct ledger_row *row)
 {
+	int state = note_fields_choice(fields, "state", state_names, LEDGER_STATES);
 	uint64_t pid = 0, base = 0;
 
 	*row = (struct ledger_row){ .tag = (char *)note_fields_text(fields, "tag"),
@@ -351,42 +333,28 @@ static int read_row(const struct note_fields *fields, struct ledger_row *row)
 		                    .comm = (char *)note_fields_text(fields, "comm"),
 		                    .cause = (char *)note_fields_text(fields, "cause"),
 		                    .device = (char *)note_fields_text(fields, "device") };
-	if (!row->tag || read_state(fields, &row->state) || note_fields_i64(fields, "ns", &row->ns) ||
+	if (!row->tag || state < 0 || note_fields_i64(fields, "ns", &row->ns) ||
 	    note_fields_hex64(fields, "id", &row->id) == -EINVAL ||
 	    note_fields_u64(fields, "pid", &pid) == -EINVAL || pid > UINT32_MAX ||
 	    note_fields_u64(fields, "base", &base) == -EINVAL || base > 1 ||
 	    note_fields_u64(fields, "start", &row->start_ns) == -EINVAL ||
 	    note_fields_u64(fields, "count", &row->count) == -EINVAL)
 		return -EINVAL;
+	row->state = state;
 	row->pid = (uint32_t)pid;
 	row->base = base;
 	return 0;
 }
 
-static int add_line(struct ledger *ledger, const char *line)
+static int take_row(void *ctx, const struct note_fields *fields)
 {
-	struct note_fields fields;
 	struct ledger_row row;
-	int err = note_fields_parse(&fields, line, RECORD);
+	int err = read_row(fields, &row);
 
-	if (err)
-		return err;
-	err = read_row(&fields, &row);
-	if (!err)
-		err = ledger_add(ledger, &row);
-	note_fields_free(&fields);
-	return err;
+	return err ? err : ledger_add(ctx, &row);
 }
 
 int ledger_from_notes(struct ledger *ledger, const struct profile *profile, size_t *malformed)
 {
-	for (size_t i = 0; i < profile_n_notes(profile); i++) {
-		int err = add_line(ledger, profile_note(profile, i));
-
-		if (err == -EINVAL && malformed)
-			(*malformed)++;
-		if (err && err != -EINVAL && err != -ENOMSG)
-			return err;
-	}
-	return 0;
+	return note_rows_read(profile, RECORD, take_row, ledger, malformed);
 }

@@ -278,6 +278,17 @@ const char *note_fields_text(const struct note_fields *fields, const char *key)
 	return NULL;
 }
 
+int note_fields_choice(const struct note_fields *fields, const char *key, const char *const *names, size_t n)
+{
+	const char *value = note_fields_text(fields, key);
+
+	for (size_t i = 0; value && i < n; i++) {
+		if (!strcmp(value, names[i]))
+			return (int)i;
+	}
+	return -EINVAL;
+}
+
 static int read_number(const char *text, unsigned base, uint64_t *value)
 {
 	uint64_t sum = 0;

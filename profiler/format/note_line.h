@@ -59,6 +59,8 @@ void note_fields_free(struct note_fields *fields);
 
 /* The value of key, NULL when absent. Lives as long as fields. */
 const char *note_fields_text(const struct note_fields *fields, const char *key);
+/* The index in names[] of the value of key; -EINVAL: absent, or none of the n names. */
+int note_fields_choice(const struct note_fields *fields, const char *key, const char *const *names, size_t n);
 /* Decimal, as note_writer_seconds() writes, or 1 to 16 hex digits. 0, -ENOENT when absent, -EINVAL when not such a
  * number. */
 int note_fields_i64(const struct note_fields *fields, const char *key, int64_t *value);

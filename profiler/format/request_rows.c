@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "pprof/profile.h"
-#include "profiler/format/note_line.h"
+#include "profiler/format/note_rows.h"
 #include "symbolizer/base/growing_array.h"
 #include "symbolizer/base/search.h"
 
@@ -115,14 +115,12 @@ int request_rows_add(struct request_rows *rows, const struct request_row *row)
 
 /* --- notes ----------------------------------------------------------------------------------------- */
 
-static char *row_line(const struct request_row *row)
+static int add_note(const struct request_row *row, struct profile *profile)
 {
 	struct note_writer writer;
 
-	if (note_writer_begin(&writer, RECORD)) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (note_writer_begin(&writer, RECORD))
+		return -ENOMEM;
 	note_writer_text(&writer, "device", row->device);
 	note_writer_text(&writer, "class", row->class);
 	note_writer_text(&writer, "op", request_op_name(row->op));
@@ -131,75 +129,44 @@ static char *row_line(const struct request_row *row)
 	note_writer_u64(&writer, "requests", row->requests);
 	note_writer_u64(&writer, "bytes", row->bytes);
 	note_writer_u64(&writer, "ns", row->ns);
-	return note_writer_end(&writer);
+	return note_rows_add(profile, &writer);
 }
 
 int request_rows_to_notes(const struct request_rows *rows, struct profile *profile)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < rows->count && !err; i++) {
-		char *line = row_line(&rows->rows[i]);
-
-		err = line ? profile_add_note(profile, line) : -errno;
-		free(line);
-	}
+	for (size_t i = 0; i < rows->count && !err; i++)
+		err = add_note(&rows->rows[i], profile);
 	return err;
-}
-
-static int read_op(const struct note_fields *fields, enum request_op *op)
-{
-	const char *name = note_fields_text(fields, "op");
-
-	for (unsigned i = 0; name && i < REQUEST_OPS; i++) {
-		if (!strcmp(name, op_names[i])) {
-			*op = i;
-			return 0;
-		}
-	}
-	return -EINVAL;
 }
 
 /* The row's texts point into fields. */
 static int read_row(const struct note_fields *fields, struct request_row *row)
 {
+	int op = note_fields_choice(fields, "op", op_names, REQUEST_OPS);
 	uint64_t writeback = 0;
 
 	*row = (struct request_row){ .device = note_fields_text(fields, "device"),
 		                     .class = note_fields_text(fields, "class") };
-	if (!row->device || !row->class || read_op(fields, &row->op) ||
-	    note_fields_u64(fields, "requests", &row->requests) ||
+	if (!row->device || !row->class || op < 0 || note_fields_u64(fields, "requests", &row->requests) ||
 	    note_fields_u64(fields, "bytes", &row->bytes) || note_fields_u64(fields, "ns", &row->ns) ||
 	    note_fields_u64(fields, "writeback", &writeback) == -EINVAL || writeback > 1)
 		return -EINVAL;
+	row->op = op;
 	row->writeback = writeback;
 	return 0;
 }
 
-static int add_line(struct request_rows *rows, const char *line)
+static int take_row(void *ctx, const struct note_fields *fields)
 {
-	struct note_fields fields;
 	struct request_row row;
-	int err = note_fields_parse(&fields, line, RECORD);
+	int err = read_row(fields, &row);
 
-	if (err)
-		return err;
-	err = read_row(&fields, &row);
-	if (!err)
-		err = request_rows_add(rows, &row);
-	note_fields_free(&fields);
-	return err;
+	return err ? err : request_rows_add(ctx, &row);
 }
 
 int request_rows_from_notes(struct request_rows *rows, const struct profile *profile, size_t *malformed)
 {
-	for (size_t i = 0; i < profile_n_notes(profile); i++) {
-		int err = add_line(rows, profile_note(profile, i));
-
-		if (err == -EINVAL && malformed)
-			(*malformed)++;
-		if (err && err != -EINVAL && err != -ENOMSG)
-			return err;
-	}
-	return 0;
+	return note_rows_read(profile, RECORD, take_row, rows, malformed);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "pprof/profile.h"
-#include "profiler/format/note_line.h"
+#include "profiler/format/note_rows.h"
 
 #define FORMAT "stallprof.format "
 
@@ -32,15 +32,6 @@ const char *kernel_symbols_name(enum kernel_symbols state)
 
 /* --- writing ------------------------------------------------------------------------------------------ */
 
-static int add_line(struct profile *profile, struct note_writer *writer)
-{
-	char *line = note_writer_end(writer);
-	int err = line ? profile_add_note(profile, line) : -errno;
-
-	free(line);
-	return err;
-}
-
 static int write_coverage(struct profile *profile, const struct stamp_coverage *coverage)
 {
 	struct note_writer writer;
@@ -51,7 +42,7 @@ static int write_coverage(struct profile *profile, const struct stamp_coverage *
 	note_writer_u64(&writer, "last_ns", coverage->last_ns);
 	note_writer_u64(&writer, "covered_ns", coverage->covered_ns);
 	note_writer_u64(&writer, "windows", coverage->windows);
-	return add_line(profile, &writer);
+	return note_rows_add(profile, &writer);
 }
 
 static int write_threshold(struct profile *profile, uint64_t threshold_ns)
@@ -61,7 +52,7 @@ static int write_threshold(struct profile *profile, uint64_t threshold_ns)
 	if (note_writer_begin(&writer, "stallprof.sampling"))
 		return -ENOMEM;
 	note_writer_u64(&writer, "threshold_ns", threshold_ns);
-	return add_line(profile, &writer);
+	return note_rows_add(profile, &writer);
 }
 
 static int write_hook(struct profile *profile, struct stamp_hook hook)
@@ -75,7 +66,7 @@ static int write_hook(struct profile *profile, struct stamp_hook hook)
 	note_writer_text(&writer, "state", hook_state_name(hook.state));
 	if (*hook.reason)
 		note_writer_text(&writer, "reason", hook.reason);
-	return add_line(profile, &writer);
+	return note_rows_add(profile, &writer);
 }
 
 static int write_counter(struct profile *profile, struct stamp_counter counter)
@@ -86,7 +77,7 @@ static int write_counter(struct profile *profile, struct stamp_counter counter)
 		return -ENOMEM;
 	note_writer_text(&writer, "name", counter.name);
 	note_writer_u64(&writer, "value", counter.value);
-	return add_line(profile, &writer);
+	return note_rows_add(profile, &writer);
 }
 
 static int write_kernel(struct profile *profile, const struct stamp_kernel *kernel)
@@ -99,7 +90,7 @@ static int write_kernel(struct profile *profile, const struct stamp_kernel *kern
 	note_writer_u64(&writer, "modules_without_debug", kernel->modules_without_debug);
 	if (*kernel->advice)
 		note_writer_text(&writer, "advice", kernel->advice);
-	return add_line(profile, &writer);
+	return note_rows_add(profile, &writer);
 }
 
 int stamp_to_notes(const struct stamp *stamp, struct profile *profile)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "pprof/profile.h"
-#include "profiler/format/note_line.h"
+#include "profiler/format/note_rows.h"
 
 #define RECORD         "stallprof.timeline"
 #define POINTS_OF_LINE 2048
@@ -42,7 +42,7 @@ static char *data_text(const struct timeline_point *points, size_t count, uint64
 static int add_line(const struct timeline_lane *lane, const struct timeline_point *points, size_t count,
                     struct profile *profile)
 {
-	char *data = data_text(points, count, lane->bucket_ns), *line;
+	char *data = data_text(points, count, lane->bucket_ns);
 	struct note_writer writer;
 	int err = data ? note_writer_begin(&writer, RECORD) : -ENOMEM;
 
@@ -58,12 +58,7 @@ static int add_line(const struct timeline_lane *lane, const struct timeline_poin
 	note_writer_u64(&writer, "begin_ns", points[0].begin_ns);
 	note_writer_text(&writer, "data", data);
 	free(data);
-	line = note_writer_end(&writer);
-	if (!line)
-		return -errno;
-	err = profile_add_note(profile, line);
-	free(line);
-	return err;
+	return note_rows_add(profile, &writer);
 }
 
 int timeline_to_notes(const struct timeline *timeline, struct profile *profile)
@@ -83,15 +78,6 @@ int timeline_to_notes(const struct timeline *timeline, struct profile *profile)
 }
 
 /* --- reading ---------------------------------------------------------------------------------------------- */
-
-static int kind_of(const char *name)
-{
-	for (int i = 0; name && i < TIMELINE_KINDS; i++) {
-		if (!strcmp(timeline_kind_name(i), name))
-			return i;
-	}
-	return -EINVAL;
-}
 
 /* One "gap:value" at *text, which is moved behind it and its comma. */
 static bool next_point(const char **text, uint64_t *gap, int64_t *value)
@@ -130,38 +116,27 @@ static int take_points(struct timeline *timeline, const struct timeline_lane *la
 	return err;
 }
 
-static int take_fields(struct timeline *timeline, const struct note_fields *fields)
+static int take_row(void *ctx, const struct note_fields *fields)
 {
-	int kind = kind_of(note_fields_text(fields, "kind"));
-	const char *data = note_fields_text(fields, "data");
+	const char *names[TIMELINE_KINDS], *data = note_fields_text(fields, "data");
 	struct timeline_lane lane = { .class = note_fields_text(fields, "class"),
 		                      .name = note_fields_text(fields, "name"),
 		                      .device = note_fields_text(fields, "device") };
 	uint64_t begin_ns;
+	int kind;
 
+	for (int i = 0; i < TIMELINE_KINDS; i++)
+		names[i] = timeline_kind_name(i);
+	kind = note_fields_choice(fields, "kind", names, TIMELINE_KINDS);
 	if (kind < 0 || !data || note_fields_u64(fields, "bucket_ns", &lane.bucket_ns) ||
 	    note_fields_u64(fields, "begin_ns", &begin_ns) || !lane.bucket_ns ||
 	    lane.bucket_ns > TIMELINE_BUCKET_MAX_NS || begin_ns % lane.bucket_ns)
 		return -EINVAL;
 	lane.kind = kind;
-	return take_points(timeline, &lane, begin_ns, data);
+	return take_points(ctx, &lane, begin_ns, data);
 }
 
 int timeline_from_notes(struct timeline *timeline, const struct profile *profile, size_t *malformed)
 {
-	struct note_fields fields;
-	int err = 0;
-
-	for (size_t i = 0; i < profile_n_notes(profile) && (!err || err == -EINVAL); i++) {
-		int found = note_fields_parse(&fields, profile_note(profile, i), RECORD);
-
-		err = found == -ENOMSG ? 0 : found;
-		if (!found) {
-			err = take_fields(timeline, &fields);
-			note_fields_free(&fields);
-		}
-		if (err == -EINVAL && malformed)
-			++*malformed;
-	}
-	return err == -EINVAL ? 0 : err;
+	return note_rows_read(profile, RECORD, take_row, timeline, malformed);
 }
