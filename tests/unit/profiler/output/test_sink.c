@@ -411,6 +411,7 @@ static void test_sink__windows_that_do_not_fit_are_said_and_counted(void **state
 {
 	char path[64];
 	struct config *config = config_pushing_to(NULL);
+	struct profile_sample_view view;
 	struct sink *sink;
 
 	(void)state;
@@ -429,6 +430,9 @@ static void test_sink__windows_that_do_not_fit_are_said_and_counted(void **state
 	assert_int_equal(end(sink, 0), -EIO);
 	assert_true(n_said > 1);
 	assert_non_null(sink_whole(sink));
+	/* Of three windows: the fourth would be one behind a hole. */
+	assert_true(profile_get_sample(sink_whole(sink), 0, &view));
+	assert_int_equal(view.values[0], 3 * 3);
 	assert_string_equal(sink_last_file(sink), path);
 	assert_int_equal(access(path, F_OK), 0);
 	unlink(path);
