@@ -112,6 +112,8 @@ enum abi_tag_source {
 	ABI_TAG_STALLTAG = 2,
 	ABI_TAG_OTEL = 3, /* somebody else's OpenTelemetry thread context */
 	ABI_TAG_FILE = 4, /* a file's, while a thread is in a call on it */
+	ABI_TAG_REQUEST =
+	        5, /* of an id that a patched kernel keeps in a request, and that no tag is known to have */
 };
 
 struct abi_tag {

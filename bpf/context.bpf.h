@@ -7,6 +7,7 @@
 #ifndef STALLPROF_CONTEXT_BPF_H
 #define STALLPROF_CONTEXT_BPF_H
 
+#include "bpf/ai_tag.bpf.h"
 #include "bpf/thread.bpf.h"
 
 /* The key of a tag: equal names, ids and traces are one tag, on whatever thread. Never 0. */
@@ -36,6 +37,7 @@ ALWAYS u64 tag_intern(const struct abi_tag *tag)
 	if (!bpf_map_lookup_elem(&tags, &hash) && bpf_map_update_elem(&tags, &hash, tag, BPF_ANY) &&
 	    bpf_map_update_elem(&tags_at_once, &hash, tag, BPF_ANY))
 		COUNT(tags_full);
+	tag_id_learn(tag->id, hash);
 	return hash;
 }
 

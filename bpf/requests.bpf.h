@@ -1,8 +1,9 @@
-/* Whose requests a device serves: the tag of the thread that issues a request, or, as a buffered write is issued long after it was made,
- * the tag under which its file was made dirty last. Rows of the state ABI_REQUESTS. */
+/* Whose requests a device serves: the tag that the kernel keeps in the request (bpf/ai_tag.bpf.h), or that of the thread that issues it, or, as
+ * a buffered write is issued long after it was made, the tag under which its file was made dirty last. Rows of the state ABI_REQUESTS. */
 #ifndef STALLPROF_REQUESTS_BPF_H
 #define STALLPROF_REQUESTS_BPF_H
 
+#include "bpf/ai_tag.bpf.h"
 #include "bpf/follow.bpf.h"
 #include "bpf/log_take.bpf.h"
 
@@ -135,6 +136,63 @@ ALWAYS u64 tag_of_dirty(struct bio *bio)
 	return tag ? *tag : 0;
 }
 
+/* --- what a patched kernel says ------------------------------------------------------------------------------------------- */
+
+static const struct abi_tag tag_of_request = { .name = "request", .source = ABI_TAG_REQUEST };
+
+ALWAYS bool tag_is_known(u64 tag)
+{
+	return bpf_map_lookup_elem(&tags, &tag) || bpf_map_lookup_elem(&tags_at_once, &tag);
+}
+
+/* The tag with that id; where none was met, or it is forgotten, one that is made for it. A function of its own, as requests begin and end in
+ * several programs. */
+__weak __noinline u64 tag_of_id(u64 id)
+{
+	u64 *known = bpf_map_lookup_elem(&tag_ids, &id);
+	u64 tag = known ? *known : 0;
+	struct abi_tag *made;
+
+	if (tag && tag_is_known(tag))
+		return tag;
+	tag = hash_mix(hash_mix(ABI_TAG_REQUEST, id), 1);
+	if (tag_is_known(tag))
+		return tag;
+	if (bpf_map_update_elem(&tags, &tag, &tag_of_request, BPF_ANY))
+		COUNT(tags_full);
+	made = bpf_map_lookup_elem(&tags, &tag);
+	if (made)
+		made->id = id;
+	return tag;
+}
+
+/* 0: none. */
+ALWAYS u64 id_of_bio(struct bio *bio)
+{
+	struct bio___patched *patched = (void *)bio;
+
+	return bio && HAS_FIELD(patched, bi_ai_tag) ? BPF_CORE_READ(patched, bi_ai_tag) : 0;
+}
+
+/* What the kernel keeps of whose the request is: in itself, or in one of its first bios. 0: nothing. */
+ALWAYS u64 tag_kept(struct request *rq)
+{
+	struct request___patched *patched = (void *)rq;
+	struct bio *bio = rq->bio;
+	u64 id = HAS_FIELD(patched, ai_tag) ? BPF_CORE_READ(patched, ai_tag) : 0;
+	u32 i;
+
+	if (!kernel_keeps_tags())
+		return 0;
+	for (i = 0; i < BIOS_LOOKED_AT && bio && !id; i++) {
+		id = id_of_bio(bio);
+		bio = BPF_CORE_READ(bio, bi_next);
+	}
+	return id ? tag_of_id(id) : 0;
+}
+
+/* --- the uses of requests ------------------------------------------------------------------------------------------------ */
+
 /* A write without data is a flush. */
 ALWAYS u32 request_kind(struct request *rq)
 {
@@ -152,15 +210,16 @@ ALWAYS u32 request_kind(struct request *rq)
 /* A use of the request begins at `start_ns`, by a thread that holds the tag `own`, 0: none. */
 ALWAYS void owner_begins(struct owner *owner, struct request *rq, u64 own, u64 start_ns)
 {
-	u64 dirty = request_writes(rq) ? tag_of_dirty(rq->bio) : 0;
+	u64 dirty = request_writes(rq) ? tag_of_dirty(rq->bio) : 0, kept = tag_kept(rq);
+	u64 known = kept ? kept : dirty;
 
 	if (owner->request && !owner->ended && owner->hot_generation == hot_generation)
 		COUNT(requests_unseen);
 	owner->request = (u64)rq;
-	owner->tag = dirty ? dirty : own ? own : ABI_NOBODYS_TAG;
+	owner->tag = known ? known : own ? own : ABI_NOBODYS_TAG;
 	owner->start_ns = start_ns;
 	owner->hot_generation = hot_generation;
-	owner->kind = request_kind(rq) | (dirty && dirty != own ? ABI_REQUESTS_WRITEBACK : 0);
+	owner->kind = request_kind(rq) | (dirty && known != own ? ABI_REQUESTS_WRITEBACK : 0);
 	owner->has_data = rq->__data_len != 0;
 	owner->ended = 0;
 }
@@ -212,8 +271,11 @@ ALWAYS void request_merged(struct request *rq)
  * first. */
 ALWAYS void owner_found_late(struct owner *owner, struct request *rq)
 {
-	u64 dirty = tag_of_dirtied(rq);
+	u64 kept = tag_kept(rq);
+	u64 dirty = !kept && owner->kind == ABI_REQUESTS_WRITE ? tag_of_dirtied(rq) : 0;
 
+	if (kept)
+		owner->tag = kept;
 	if (!dirty)
 		return;
 	owner->tag = dirty;
@@ -223,7 +285,9 @@ ALWAYS void owner_found_late(struct owner *owner, struct request *rq)
 /* One that nobody is known for: it began before it could be told, or another with the same hash came in between. */
 ALWAYS void stray_counts(struct request *rq, struct abi_ledger_key *key, u32 bytes, bool whole)
 {
-	key->tag = ABI_NOBODYS_TAG;
+	u64 kept = tag_kept(rq);
+
+	key->tag = kept ? kept : ABI_NOBODYS_TAG;
 	key->cause = request_kind(rq);
 	ledger_add(key, 0, whole, bytes);
 }
@@ -243,7 +307,7 @@ ALWAYS void request_counts(struct request *rq, u32 dev, u32 bytes, bool whole, u
 		stray_counts(rq, &key, bytes, whole);
 		return;
 	}
-	if (owner->tag == ABI_NOBODYS_TAG && owner->kind == ABI_REQUESTS_WRITE)
+	if (owner->tag == ABI_NOBODYS_TAG)
 		owner_found_late(owner, rq);
 	first = whole && !owner->ended && (bytes || !owner->has_data);
 	key.tag = owner->tag;

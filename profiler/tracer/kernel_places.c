@@ -73,9 +73,17 @@ static int64_t find_preempt_count(const struct btf *kernel)
 	return field >= 0 && find_cpu_variable(kernel, "pcpu_hot", &at) ? at + field - rq : 0;
 }
 
+static bool has_member(const struct btf *kernel, const char *structure, const char *name)
+{
+	int id = btf__find_by_name_kind(kernel, structure, BTF_KIND_STRUCT);
+
+	return id > 0 && find_field(kernel, btf__type_by_id(kernel, id), name) >= 0;
+}
+
 void kernel_places_find(const struct btf *kernel, struct kernel_places *places)
 {
 	places->pause_arg = find_pause_arg(kernel);
 	places->maps_grow = kernel_has_helper(kernel, "BPF_FUNC_user_ringbuf_drain"); /* came with it */
 	places->preempt_count_from_rq = find_preempt_count(kernel);
+	places->ai_tags = has_member(kernel, "request", "ai_tag") || has_member(kernel, "bio", "bi_ai_tag");
 }

@@ -28,6 +28,7 @@
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
 #define TAGGED_FILES         65536
+#define TAG_IDS              16384
 
 __attribute__((format(printf, 3, 4))) static int fail(char *err, size_t err_len, const char *format, ...)
 {
@@ -84,6 +85,8 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 		tracer_links_prepare_multi(bpf->obj);
 	if (opts->n_tag_files)
 		bpf_map__set_max_entries(bpf->maps.tagged_files, TAGGED_FILES);
+	if (knobs->places->ai_tags || opts->btf_path)
+		bpf_map__set_max_entries(bpf->maps.tag_ids, TAG_IDS);
 	if (!knobs->places->maps_grow) {
 		bpf_map__set_map_flags(bpf->maps.tags, 0);
 		bpf_map__set_map_flags(bpf->maps.pythons, 0);
@@ -155,7 +158,7 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	knobs.places = probe_host_places(tracer->host);
 	knobs.tells_requests = tells_requests(tracer->host);
 	knobs.uprobe_multi = uprobe_links_have_multi();
-	tracer->bpf = tracer_load(tracer->host, set_knobs, &knobs, opts->say, err, err_len);
+	tracer->bpf = tracer_load(tracer->host, set_knobs, &knobs, opts->say, opts->btf_path, err, err_len);
 	if (!tracer->bpf)
 		return -errno;
 	tracer->ledgers = ledger_maps_new(bpf_map__fd(tracer->bpf->maps.ledgers));

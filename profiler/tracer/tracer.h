@@ -47,7 +47,8 @@ struct tracer_opts {
 	bool all_hooks; /* attach also what nothing is asked of */
 	struct probe_host
 	        *host; /* what is known of the kernel; outlives the tracer. NULL: the tracer finds it out */
-	say_fn say;    /* called for each program that the kernel refused; may be NULL */
+	const char *btf_path; /* as tracer_load() takes it: for tests; else NULL */
+	say_fn say;           /* called for each program that the kernel refused; may be NULL */
 };
 
 /* One event with its `ustack_len` bytes of user stack and `n_python` Python frames behind it. */

@@ -218,7 +218,11 @@ static int do_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint
 
 	snprintf(tag.name, sizeof(tag.name), "%s", name);
 	*key = tracer->next_key++;
-	return bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tags), key, &tag, BPF_ANY) ? -errno : 0;
+	if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tags), key, &tag, BPF_ANY))
+		return -errno;
+	if (id && bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tag_ids), &id, key, BPF_ANY))
+		return -errno;
+	return 0;
 }
 
 static int do_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)

@@ -21,7 +21,8 @@ struct loader {
 	struct probe_host *host;
 	tracer_prepare_fn prepare;
 	const void *ctx;
-	say_fn say; /* NULL: nobody asks */
+	say_fn say;           /* NULL: nobody asks */
+	const char *btf_path; /* NULL: the running kernel's types */
 	char *log;
 };
 
@@ -76,13 +77,20 @@ static bool may_read_module_types(void)
 	return !bpf_btf_get_next_id(0, &id) || errno == ENOENT;
 }
 
+static const char *types_path(const struct loader *loader)
+{
+	if (loader->btf_path)
+		return loader->btf_path;
+	return may_read_module_types() ? NULL : KERNEL_TYPES;
+}
+
 /* 0, or -errno with the verifier's output, if any, in the log. */
 static int load_once(const struct loader *loader, const size_t *alone, unsigned int log_level,
                      struct stallprof_bpf **out)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = loader->log,
 	            .kernel_log_size = LOG_BYTES, .kernel_log_level = log_level,
-	            .btf_custom_path = may_read_module_types() ? NULL : KERNEL_TYPES);
+	            .btf_custom_path = types_path(loader));
 	int result;
 
 	loader->log[0] = 0;
@@ -203,9 +211,11 @@ static struct stallprof_bpf *load_rest(const struct loader *loader, char *err, s
 }
 
 struct stallprof_bpf *tracer_load(struct probe_host *host, tracer_prepare_fn prepare, const void *ctx,
-                                  say_fn say, char *err, size_t err_len)
+                                  say_fn say, const char *btf_path, char *err, size_t err_len)
 {
-	struct loader loader = { .host = host, .prepare = prepare, .ctx = ctx, .say = say };
+	struct loader loader = {
+		.host = host, .prepare = prepare, .ctx = ctx, .say = say, .btf_path = btf_path
+	};
 	struct stallprof_bpf *bpf;
 	int saved;
 

@@ -23,9 +23,10 @@ typedef void (*tracer_prepare_fn)(struct stallprof_bpf *bpf, const void *ctx);
  * not rule out. `say` (may be NULL) is called with a text for each that is refused: what is lost, and the
  * verifier's last lines. When one of the core is refused: NULL with errno set and a line in `err`, the verifier's
  * last lines below it; other programs that would be refused are marked then, too. One load takes some 0.1 s;
- * programs are tried one by one only when it fails.
+ * programs are tried one by one only when it fails. `btf_path`: a file of type information that is taken for the running
+ * kernel's, so that a test can play a kernel with other fields; else NULL.
  */
 struct stallprof_bpf *tracer_load(struct probe_host *host, tracer_prepare_fn prepare, const void *ctx,
-                                  say_fn say, char *err, size_t err_len);
+                                  say_fn say, const char *btf_path, char *err, size_t err_len);
 
 #endif

@@ -76,7 +76,7 @@ static void test_tracer_load__all(void **state)
 	host = probe_host_new(true);
 	assert_non_null(host);
 	n_said = 0;
-	bpf = tracer_load(host, spoil, NULL, say, err, sizeof(err));
+	bpf = tracer_load(host, spoil, NULL, say, NULL, err, sizeof(err));
 	if (!bpf)
 		fail_msg("%s", err);
 	assert_int_equal(n_said, 0);
@@ -107,7 +107,7 @@ static void test_tracer_load__cause_that_is_off(void **state)
 	assert_true(probe_is_off(host, row_of("on_xfs_log_wait")));
 	assert_false(probe_is_off(host, row_of("on_commit_start")));
 	n_said = 0;
-	bpf = tracer_load(host, spoil, NULL, say, err, sizeof(err));
+	bpf = tracer_load(host, spoil, NULL, say, NULL, err, sizeof(err));
 	if (!bpf)
 		fail_msg("%s", err);
 	assert_int_equal(n_said, 0);
@@ -147,7 +147,7 @@ static void test_tracer_load__refused_program_costs_its_row(void **state)
 	need_root(PRIVILEGE_LOAD);
 	host = probe_host_new(true);
 	n_said = 0;
-	bpf = tracer_load(host, spoil, row->program, say, err, sizeof(err));
+	bpf = tracer_load(host, spoil, row->program, say, NULL, err, sizeof(err));
 	if (!bpf)
 		fail_msg("%s", err);
 	assert_int_equal(n_said, 1);
@@ -180,7 +180,7 @@ static void test_tracer_load__refused_core_is_fatal(void **state)
 		if (strcmp(probe_table[i].cause, "core"))
 			probe_host_refuse(host, &probe_table[i], "not wanted", "");
 	n_said = 0;
-	assert_null(tracer_load(host, spoil, "on_sched_waking", say, err, sizeof(err)));
+	assert_null(tracer_load(host, spoil, "on_sched_waking", say, NULL, err, sizeof(err)));
 	assert_non_null(strstr(err, "no recording: the kernel refused the BPF program on_sched_waking for "
 	                            "tp_btf/sched_waking"));
 	assert_non_null(strstr(err, "r1 +8192"));
