@@ -12,6 +12,7 @@
 #endif
 
 #include "bpf/abi_counters.h"
+#include "bpf/abi_gpu.h"
 
 /* What a tagged thread is doing. A thread is in exactly one state at any time, so the rows of a tag tile its
  * wall time. ABI_CPU_STALL is not a state: it counts perf-event samples inside a stall, a part of ONCPU.
@@ -253,6 +254,7 @@ enum abi_event_kind {
 	ABI_EVENT_TAGGED =
 	        4, /* the first thread got a tag: attach the hot programs; ten times a second at most */
 	ABI_EVENT_IOMMU_FAULT = 5, /* see enum abi_fault_access */
+	ABI_EVENT_GPU_JOB = 6,     /* a struct abi_gpu_job (abi_gpu.h), in place of a struct abi_event */
 };
 
 /* Of ABI_EVENT_IOMMU_FAULT, in `state`. `tag` is the address, `cause` the IOMMU's reason (0: not known), `dev` the PCI device's place,
@@ -334,23 +336,6 @@ struct abi_detail {
 	__u32 known; /* a bit for each number that is known */
 	__u64 number[ABI_DETAIL_NUMBERS];
 	char text[ABI_DETAIL_TEXTS][32]; /* "": not known; what lies behind the NUL is void */
-};
-
-/* gpu_fence, gpu_ring; texts: the fence's driver and timeline. */
-enum abi_gpu_detail {
-	ABI_GPU_CONTEXT = 0,
-	ABI_GPU_SEQNO = 1,
-	ABI_GPU_FUNCTION =
-	        2, /* address of a function of the driver's, by which it is named if the text is missing */
-	ABI_GPU_DRIVER = 3, /* enum abi_gpu_driver: whose ring it is; likewise */
-};
-
-enum abi_gpu_driver {
-	ABI_GPU_VIRTIO = 1,
-	ABI_GPU_I915 = 2,
-	ABI_GPU_XE = 3,
-	ABI_GPU_NOUVEAU = 4,
-	ABI_GPU_AMDGPU = 5,
 };
 
 /* nvme_timeout, nvme_abort, nvme_reset */

@@ -36,6 +36,7 @@
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
 	X(requests_unseen,                                                                                   \
 	  "requests whose end was not seen, or whose tag was forgotten for another request's")               \
+	X(gpu_jobs_unseen, "jobs of GPUs that are in no row: too many at once, or the ring buffer was full") \
 	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")                                 \
 	X(iommu_faults, "accesses of devices that an IOMMU refused")
 

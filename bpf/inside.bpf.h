@@ -27,6 +27,13 @@ struct mapping {
 	u16 sampled;       /* the clock of on-CPU samples ticked in it */
 };
 
+/* A call of a GPU's driver that the thread is in (gpu_jobs.bpf.c). */
+struct gpu_call {
+	u64 begin_ns;   /* …, or when it handed over a job in it; 0: in none */
+	u64 room_ns;    /* when it began to look for room in the ring for its next job; 0: not yet */
+	u32 generation; /* hot_generation when the call began */
+};
+
 /* A call of a library that the thread is inside of (library.bpf.h). */
 #define CALLS_KEPT 8
 

@@ -94,7 +94,55 @@ struct dma_fence {
 	struct dma_fence_ops *ops; /* since 7.1 NULL once it is signalled */
 	u64 context;
 	u64 seqno;
+	int error; /* below 0: what it stands for failed */
 };
+
+struct device_driver {
+	const char *name;
+};
+
+struct device___driven {
+	struct device_driver *driver;
+};
+
+struct drm_gpu_scheduler {
+	const char *name;
+	struct device *dev; /* since 5.18 */
+};
+
+struct drm_sched_fence {
+	struct dma_fence finished;
+};
+
+struct drm_sched_job {
+	struct drm_gpu_scheduler *sched;
+	struct drm_sched_fence *s_fence;
+};
+
+struct intel_engine_cs {
+	char name[8];
+};
+
+struct i915_request {
+	struct dma_fence fence;
+	struct intel_engine_cs *engine;
+};
+
+struct virtqueue {
+	const char *name;
+};
+
+struct virtio_gpu_vbuffer {
+	char *buf;
+	char *resp_buf;
+	int resp_size;
+};
+
+struct virtio_gpu_ctrl_hdr {
+	u32 type;
+};
+
+#define VIRTIO_GPU_RESP_ERR 0x1200 /* the first answer that is an error */
 
 /* What the tracepoints of fences hand to the classic kind of program: where the strings lie behind the record's begin. */
 struct trace_event_raw_dma_fence {

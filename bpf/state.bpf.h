@@ -237,6 +237,7 @@ struct thread {
 	} issued[REQUESTS_KEPT]; /* the last ones, in no order */
 	struct scopes scopes;
 	struct mapping mapping;
+	struct gpu_call gpu;
 	u32 n_issued;
 	u32 last_dev; /* of the last request that it issued or that ended a wait of its */
 	u16 issued_cause; /* the worst that befell requests while it issued them since its last sleep (enum abi_cause, 0 nothing) */

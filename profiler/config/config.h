@@ -86,6 +86,14 @@ struct config_sampling {
 	size_t cause_off_count;
 };
 
+/* From when on a job of a GPU took too long: a part of its whole time, in per cent, and so many nanoseconds at least. */
+struct config_gpu_jobs {
+	uint64_t submit_percent, submit_ns; /* its thread was in the call that hands it over */
+	uint64_t queue_percent, queue_ns;   /* it stood in the queue */
+	uint64_t wait_percent;              /* it waited for other jobs */
+	uint64_t tail_percent;              /* of what 90 % of the jobs took at most */
+};
+
 #define CONFIG_NO_CACHE "none"
 
 struct config_symbolizer {
@@ -115,6 +123,7 @@ struct config {
 	struct config_output output;
 	struct config_tags tags;
 	struct config_sampling sampling;
+	struct config_gpu_jobs gpu_jobs;
 	struct config_symbolizer symbolizer;
 	struct config_filters filters;
 };

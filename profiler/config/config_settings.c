@@ -170,6 +170,13 @@ const struct config_setting config_settings[] = {
 	       .power_of_two = true),
 	TEXT(SECTION_SAMPLING, "waits", sampling.waits, CONFIG_WAITS_AUTO, waits_pass, "auto, long or none"),
 
+	NUMBER(SECTION_GPU_JOBS, "submit_percent", gpu_jobs.submit_percent, 30, 1, 100),
+	NUMBER(SECTION_GPU_JOBS, "submit_ns", gpu_jobs.submit_ns, 200000, 0, 60000000000),
+	NUMBER(SECTION_GPU_JOBS, "queue_percent", gpu_jobs.queue_percent, 50, 1, 100),
+	NUMBER(SECTION_GPU_JOBS, "queue_ns", gpu_jobs.queue_ns, 500000, 0, 60000000000),
+	NUMBER(SECTION_GPU_JOBS, "wait_percent", gpu_jobs.wait_percent, 40, 1, 100),
+	NUMBER(SECTION_GPU_JOBS, "tail_percent", gpu_jobs.tail_percent, 150, 100, 10000),
+
 	NUMBER(SECTION_SYMBOLIZER, "max_memory_bytes", symbolizer.max_memory_bytes, 512 * MIB, 16 * MIB,
 	       1024 * GIB),
 	TEXT(SECTION_SYMBOLIZER, "debug_dir", symbolizer.debug_dir, "/usr/lib/debug", path_passes,
@@ -199,6 +206,7 @@ const char *config_section_name(enum config_section section)
 		[SECTION_OUTPUT] = "output",
 		[SECTION_TAGS] = "tags",
 		[SECTION_SAMPLING] = "sampling",
+		[SECTION_GPU_JOBS] = "gpu_jobs",
 		[SECTION_SYMBOLIZER] = "symbolizer",
 		[SECTION_FILTERS] = "filters",
 	};

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONFIG_SETTINGS_MAX 32
+#define CONFIG_SETTINGS_MAX 40
 
 enum config_section {
 	SECTION_TOP,
@@ -17,6 +17,7 @@ enum config_section {
 	SECTION_OUTPUT,
 	SECTION_TAGS,
 	SECTION_SAMPLING,
+	SECTION_GPU_JOBS,
 	SECTION_SYMBOLIZER,
 	SECTION_FILTERS,
 	CONFIG_SECTIONS

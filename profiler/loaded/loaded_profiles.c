@@ -11,6 +11,7 @@
 
 #include "pprof/pprof_file.h"
 #include "profiler/format/class_comments.h"
+#include "profiler/format/gpu_job_rows.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
@@ -21,9 +22,10 @@ static int input_init(struct loaded_profiles *input)
 	memset(input, 0, sizeof(*input));
 	input->ledger = ledger_new(0);
 	input->requests = request_rows_new();
+	input->gpu_jobs = gpu_job_rows_new();
 	input->stamp = stamp_new();
 	input->timeline = timeline_new(0);
-	if (input->ledger && input->requests && input->stamp && input->timeline)
+	if (input->ledger && input->requests && input->gpu_jobs && input->stamp && input->timeline)
 		return 0;
 	loaded_profiles_release(input);
 	return -ENOMEM;
@@ -34,6 +36,7 @@ void loaded_profiles_release(struct loaded_profiles *input)
 	profile_free(input->owned);
 	ledger_free(input->ledger);
 	request_rows_free(input->requests);
+	gpu_job_rows_free(input->gpu_jobs);
 	stamp_free(input->stamp);
 	timeline_free(input->timeline);
 	memset(input, 0, sizeof(*input));
@@ -73,6 +76,8 @@ static int take_notes(struct loaded_profiles *input, const struct profile *profi
 		result = request_rows_from_notes(input->requests, profile, &input->malformed_lines);
 	if (!result)
 		result = timeline_from_notes(input->timeline, profile, &input->malformed_lines);
+	if (!result)
+		result = gpu_job_rows_from_notes(input->gpu_jobs, profile, &input->malformed_lines);
 	if (result)
 		snprintf(err, err_size, "%s: its ledger could not be read: %s", name, strerror(-result));
 	return result;

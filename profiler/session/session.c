@@ -111,6 +111,7 @@ static int open_tables(struct session *session)
 	session->deps.without_rank = config_has_label(config, "rank");
 	session->deps.resolver = session->resolver;
 	session->deps.symbolizer = session->symbolizer;
+	session->deps.gpu_limits = &config->gpu_jobs;
 	session->deps.max_bytes = WINDOW_BYTES_MAX;
 	session->deps.max_slices = session->opts.max_slices;
 	session->current = window_new(&session->deps);

@@ -24,10 +24,32 @@
 
 /* --- what comes in -------------------------------------------------------------------------------- */
 
+/* What comes of window `number` belongs to it. */
+static struct window **window_of(struct session *session, uint64_t number)
+{
+	struct window **window = session->first_of_next && number >= session->first_of_next
+	                                 ? &session->next
+	                                 : &session->current;
+
+	if (!*window)
+		*window = window_new(&session->deps);
+	return window;
+}
+
+static void take_gpu_job(struct session *session, const struct abi_gpu_job *job)
+{
+	struct window *window = *window_of(session, job->window);
+
+	if (window)
+		window_add_gpu_job(window, job);
+	else
+		session->lost_events++;
+}
+
 void session_on_event(void *ctx, const struct abi_event *event)
 {
 	struct session *session = ctx;
-	struct window **window = &session->current;
+	struct window *window;
 	char line[160];
 
 	if (event->kind == ABI_EVENT_TAGGED) {
@@ -39,16 +61,17 @@ void session_on_event(void *ctx, const struct abi_event *event)
 		session->say(line);
 		return;
 	}
-	if (session->first_of_next && event->window >= session->first_of_next)
-		window = &session->next;
-	if (!*window)
-		*window = window_new(&session->deps);
-	if (!*window)
+	if (event->kind == ABI_EVENT_GPU_JOB) {
+		take_gpu_job(session, (const struct abi_gpu_job *)event);
+		return;
+	}
+	window = *window_of(session, event->window);
+	if (!window)
 		session->lost_events++;
 	else if (session->too_late)
-		window_lose_event(*window, event);
+		window_lose_event(window, event);
 	else
-		window_add_event(*window, event);
+		window_add_event(window, event);
 }
 
 int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value)

@@ -11,6 +11,7 @@
 #include "profiler/process/process_table.h"
 #include "profiler/session/detail_labels.h"
 #include "profiler/session/device_names.h"
+#include "profiler/session/gpu_jobs.h"
 #include "profiler/session/stack_pool.h"
 #include "profiler/tags/tag_class.h"
 #include "profiler/tags/tag_names.h"
@@ -76,8 +77,9 @@ struct window *window_new(const struct window_deps *deps)
 	window->profile = profile_new(types, WINDOW_TYPES, period, 1, deps->max_bytes);
 	window->pools = stack_pools_new();
 	window->requests = request_rows_new();
+	window->gpu_jobs = deps->gpu_limits ? gpu_jobs_new(deps->gpu_limits) : NULL;
 	if (window_timeline_init(&window->timeline) || !window->profile || !window->pools ||
-	    !window->requests) {
+	    !window->requests || (deps->gpu_limits && !window->gpu_jobs)) {
 		window_free(window);
 		errno = ENOMEM;
 		return NULL;
@@ -105,6 +107,7 @@ void window_free(struct window *window)
 	window_timeline_release(&window->timeline);
 	stack_pools_free(window->pools);
 	request_rows_free(window->requests);
+	gpu_jobs_free(window->gpu_jobs);
 	profile_free(window->profile);
 	free(window);
 }
@@ -144,6 +147,16 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 	return row;
 }
 
+/* Of a tag's key, which may be nobody's. */
+static const char *class_of(struct window *window, uint64_t tag)
+{
+	if (tag == ABI_NOBODYS_TAG)
+		return "";
+	tag_names_copy(window->deps.tags, window->deps.tracer, tag);
+	return tag_classes_of(window->deps.classes,
+	                      tag_names_of(window->deps.tags, window->deps.tracer, tag)->name);
+}
+
 /* A row of the state ABI_REQUESTS. */
 static void add_requests(struct window *window, const struct abi_ledger_key *key,
                          const struct abi_ledger_value *value)
@@ -156,6 +169,7 @@ static void add_requests(struct window *window, const struct abi_ledger_key *key
 	unsigned int op = key->cause & ~ABI_REQUESTS_WRITEBACK;
 	struct request_row row = {
 		.device = device_names_of(window->deps.devices, key->dev, 0),
+		.class = class_of(window, key->tag),
 		.op = op < ABI_REQUESTS_OPS ? ops[op] : REQUEST_OTHER,
 		.writeback = key->cause & ABI_REQUESTS_WRITEBACK,
 		.requests = value->count,
@@ -163,12 +177,6 @@ static void add_requests(struct window *window, const struct abi_ledger_key *key
 		.ns = (uint64_t)value->ns,
 	};
 
-	if (key->tag != ABI_NOBODYS_TAG) {
-		tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
-		row.class =
-		        tag_classes_of(window->deps.classes,
-		                       tag_names_of(window->deps.tags, window->deps.tracer, key->tag)->name);
-	}
 	if (request_rows_add(window->requests, &row))
 		window->requests_refused += row.requests;
 }
@@ -337,6 +345,12 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	window_timeline_event(&window->timeline, event, row->class, window_cause_name(event->cause),
 	                      device_names_of(window->deps.devices, event->dev, event->tgid));
 	return 0;
+}
+
+void window_add_gpu_job(struct window *window, const struct abi_gpu_job *job)
+{
+	if (window->gpu_jobs && gpu_jobs_add(window->gpu_jobs, class_of(window, job->tag), job))
+		window->gpu_jobs_refused++;
 }
 
 void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX])

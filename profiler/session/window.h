@@ -20,6 +20,7 @@
 
 #include "bpf/abi.h"
 
+struct config_gpu_jobs;
 struct device_names;
 struct process_table;
 struct profile;
@@ -40,7 +41,8 @@ struct window_deps {
 	struct process_table *processes;
 	bool without_rank; /* samples have no label rank, as all series have it */
 	struct stack_resolver *resolver;
-	struct symbolizer *symbolizer; /* NULL: what is known by its address only has no name */
+	struct symbolizer *symbolizer;            /* NULL: what is known by its address only has no name */
+	const struct config_gpu_jobs *gpu_limits; /* NULL: no job of a GPU is told */
 	uint64_t cpu_period_ns;
 	size_t max_bytes; /* of the profile in memory */
 	size_t max_rows;  /* 0: WINDOW_ROWS_MAX */
@@ -65,6 +67,8 @@ void window_free(struct window *window);
 int window_add_row(struct window *window, const struct abi_ledger_key *key,
                    const struct abi_ledger_value *value);
 int window_add_event(struct window *window, const struct abi_event *event);
+/* Adds a job of a GPU. What there is no room or memory for is counted. */
+void window_add_gpu_job(struct window *window, const struct abi_gpu_job *job);
 /* Counts the event as lost, for one that there is no time to resolve. */
 void window_lose_event(struct window *window, const struct abi_event *event);
 

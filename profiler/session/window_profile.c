@@ -8,6 +8,8 @@
 #include "pprof/profile.h"
 #include "profiler/session/detail_labels.h"
 #include "profiler/session/device_names.h"
+#include "profiler/session/gpu_jobs.h"
+#include "profiler/format/gpu_job_rows.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/process/process_ranks.h"
@@ -334,12 +336,30 @@ static int add_ledger_row(struct window *window, struct ledger *ledger, const st
 	return ledger_add(ledger, &out);
 }
 
+static int add_gpu_jobs(struct window *window)
+{
+	struct gpu_job_rows *rows;
+	int err = -ENOMEM;
+
+	if (!window->gpu_jobs)
+		return 0;
+	rows = gpu_job_rows_new();
+	if (rows)
+		err = gpu_jobs_take(window->gpu_jobs, rows);
+	if (!err)
+		err = gpu_job_rows_to_notes(rows, window->profile);
+	gpu_job_rows_free(rows);
+	return err;
+}
+
 static int add_notes(struct window *window, struct ledger *ledger, struct stamp *stamp)
 {
 	int err = ledger_to_notes(ledger, window->profile);
 
 	if (!err)
 		err = request_rows_to_notes(window->requests, window->profile);
+	if (!err)
+		err = add_gpu_jobs(window);
 	if (!err)
 		err = timeline_to_notes(window->timeline.timeline, window->profile);
 	if (!err)
@@ -363,6 +383,8 @@ static int add_notes(struct window *window, struct ledger *ledger, struct stamp 
 		err = stamp_add_counter(stamp, "rows_refused_ns", window->rows_refused_ns);
 	if (!err)
 		err = stamp_add_counter(stamp, "requests_refused", window->requests_refused);
+	if (!err)
+		err = stamp_add_counter(stamp, "gpu_jobs_refused", window->gpu_jobs_refused);
 	return err ? err : stamp_to_notes(stamp, window->profile);
 }
 

@@ -9,6 +9,7 @@
 #include "profiler/session/window_samples.h"
 #include "profiler/session/window_timeline.h"
 
+struct gpu_jobs;
 struct profile;
 struct request_rows;
 struct stack_pools;
@@ -18,6 +19,8 @@ struct window {
 	struct profile *profile;
 	struct row *rows;
 	struct request_rows *requests;
+	struct gpu_jobs *gpu_jobs; /* NULL: none is told */
+	uint64_t gpu_jobs_refused; /* of rows beyond GPU_JOB_ROWS_MAX, or without memory */
 	uint64_t n_samples, n_lost, lost_ns, n_without_row;
 	uint64_t rows_refused, rows_refused_ns; /* times and nanoseconds of rows beyond the maximum */
 	uint64_t requests_refused;              /* of rows beyond REQUEST_ROWS_MAX, or without memory */

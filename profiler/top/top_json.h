@@ -19,7 +19,8 @@
  * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the one
  * after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest first. "top"
  * sums waits that are no stalls only when their kind is asked for. Classes are as loaded_classes.h has them, processes
- * as top_processes.h, whatever the filter. So are requests (request_rows.h), whose class is null where they are of no tag.
+ * as top_processes.h, whatever the filter. So are requests (request_rows.h) and jobs of GPUs
+ * (gpu_job_rows.h), whose class is null where they are of no tag; what the hooks do not tell of a job is null, too.
  */
 #ifndef STALLPROF_PROFILER_TOP_JSON_H
 #define STALLPROF_PROFILER_TOP_JSON_H

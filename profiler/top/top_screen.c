@@ -1,4 +1,4 @@
-/* Prints the first screen: classes, loop shares, requests, lines of code, losses. */
+/* Prints the first screen: classes, loop shares, requests, jobs of GPUs, lines of code, losses. */
 
 #include "profiler/top/top_screen.h"
 
@@ -14,6 +14,7 @@
 #include "profiler/top/top_class_text.h"
 #include "profiler/top/top_code_text.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/top/top_gpu_jobs.h"
 #include "profiler/top/top_processes.h"
 #include "profiler/top/top_requests.h"
 #include "profiler/top/top_seen.h"
@@ -21,6 +22,7 @@
 /* For a screen that is to fit. */
 #define CLASSES_FIT  8
 #define REQUESTS_FIT 5
+#define GPU_JOBS_FIT 4
 #define LOSSES_FIT   6
 
 /* What was not seen, rendered first, so that the rest knows how much room is left. */
@@ -100,6 +102,26 @@ static int print_requests(FILE *out, const struct top_screen *what, size_t colum
 	return 0;
 }
 
+static int print_gpu_jobs(FILE *out, const struct top_screen *what, size_t columns, size_t *lines)
+{
+	struct top_gpu_jobs jobs;
+	int err;
+
+	if (!has_all_classes(what))
+		return 0;
+	err = top_gpu_jobs_build(&jobs, what->input);
+	if (err)
+		return err;
+	if (jobs.count) {
+		fputc('\n', out);
+		*lines +=
+		        1 + top_text_gpu_jobs(out, &jobs,
+		                              what->limit == TOP_FITS ? GPU_JOBS_FIT : what->limit, columns);
+	}
+	top_gpu_jobs_free(&jobs);
+	return 0;
+}
+
 static int print_code(FILE *out, const struct top_screen *what, const struct loaded_classes *classes,
                       size_t columns, size_t lines)
 {
@@ -164,6 +186,8 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 		err = print_processes(out, what, columns, &used);
 		if (!err)
 			err = print_requests(out, what, columns, &used);
+		if (!err)
+			err = print_gpu_jobs(out, what, columns, &used);
 		if (!err)
 			used += print_remarks(out, what, &classes);
 		if (!err && what->code)

@@ -78,6 +78,10 @@ static const struct {
 	  "in "
 	  "between" },
 	{ "timeline_refused", NUMBER, "%s {value is|values are} not on the timeline, which is full" },
+	{ "gpu_jobs_unseen", NUMBER,
+	  "%s {job of a GPU is|jobs of GPUs are} in no row: too many at once, or the ring buffer was full" },
+	{ "gpu_jobs_refused", NUMBER,
+	  "%s {job of a GPU is|jobs of GPUs are} in no row, as there are too many rows" },
 	{ "follow_full", NUMBER,
 	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
 	{ "swiotlb_full", NUMBER,

@@ -54,7 +54,9 @@ static int on_event(void *ctx, void *data, size_t size)
 	const struct abi_event *event = data;
 
 	ring_buffer__consume(rings->asked);
-	if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= bytes_behind(event))
+	if (size == sizeof(struct abi_gpu_job) && event->kind == ABI_EVENT_GPU_JOB)
+		rings->on_event(rings->ctx, event);
+	else if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= bytes_behind(event))
 		rings->on_event(rings->ctx, event);
 	return go_on(rings);
 }

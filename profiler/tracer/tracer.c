@@ -14,6 +14,7 @@
 
 #include "bpf/stallprof.skel.h"
 #include "profiler/tracer/event_rings.h"
+#include "profiler/tracer/host_has.h"
 #include "profiler/tracer/kernel_places.h"
 #include "profiler/tracer/ledger_maps.h"
 #include "profiler/tracer/probe_table.h"
@@ -29,6 +30,7 @@
 #define THRESHOLD_DEFAULT_NS 1000000ULL
 #define TAGGED_FILES         65536
 #define TAG_IDS              16384
+#define GPU_JOBS             8192
 
 __attribute__((format(printf, 3, 4))) static int fail(char *err, size_t err_len, const char *format, ...)
 {
@@ -87,6 +89,10 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 		bpf_map__set_max_entries(bpf->maps.tagged_files, TAGGED_FILES);
 	if (knobs->places->ai_tags || opts->btf_path)
 		bpf_map__set_max_entries(bpf->maps.tag_ids, TAG_IDS);
+	if (host_has_module("drm")) {
+		bpf_map__set_max_entries(bpf->maps.gpu_jobs, GPU_JOBS);
+		bpf_map__set_max_entries(bpf->maps.gpu_waiters, GPU_JOBS);
+	}
 	if (!knobs->places->maps_grow) {
 		bpf_map__set_map_flags(bpf->maps.tags, 0);
 		bpf_map__set_map_flags(bpf->maps.pythons, 0);

@@ -51,7 +51,8 @@ struct tracer_opts {
 	say_fn say;           /* called for each program that the kernel refused; may be NULL */
 };
 
-/* One event with its `ustack_len` bytes of user stack and `n_python` Python frames behind it. */
+/* One event with its `ustack_len` bytes of user stack and `n_python` Python frames behind it; of the kind ABI_EVENT_GPU_JOB it is a struct
+ * abi_gpu_job. */
 typedef void (*tracer_event_fn)(void *ctx, const struct abi_event *event);
 /* While a thread waits, if possible: see struct abi_python_ask. */
 typedef void (*tracer_python_fn)(void *ctx, const struct abi_python_ask *ask);

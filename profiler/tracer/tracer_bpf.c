@@ -82,6 +82,8 @@ static void forget_followed(struct tracer *tracer)
 	ledger_maps_empty(tracer->bpf->maps.works);
 	ledger_maps_empty(tracer->bpf->maps.carriers);
 	ledger_maps_empty(tracer->bpf->maps.resets);
+	ledger_maps_empty(tracer->bpf->maps.gpu_jobs);
+	ledger_maps_empty(tracer->bpf->maps.gpu_waiters);
 }
 
 static int do_attach(struct tracer *tracer, char *err, size_t err_len)

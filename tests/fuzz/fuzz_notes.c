@@ -7,6 +7,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/gpu_job_rows.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
@@ -123,6 +124,33 @@ static void check_timeline(const struct profile *profile)
 	profile_free(copy);
 }
 
+static void compare_jobs(const struct gpu_job_row *a, const struct gpu_job_row *b)
+{
+	if (strcmp(a->driver, b->driver) || strcmp(a->ring, b->ring) || strcmp(a->class, b->class) ||
+	    a->jobs != b->jobs || a->total_ns != b->total_ns || a->p90_ns != b->p90_ns ||
+	    a->long_tail != b->long_tail || a->faults != b->faults ||
+	    memcmp(a->phase, b->phase, sizeof(a->phase)) != 0)
+		abort();
+}
+
+static void check_gpu_jobs(const struct profile *profile)
+{
+	struct gpu_job_rows *rows = gpu_job_rows_new(), *rows_again = gpu_job_rows_new();
+	struct profile *again = new_profile();
+	size_t malformed = 0;
+
+	if (!gpu_job_rows_from_notes(rows, profile, NULL) && !gpu_job_rows_to_notes(rows, again)) {
+		if (gpu_job_rows_from_notes(rows_again, again, &malformed) || malformed ||
+		    gpu_job_rows_count(rows) != gpu_job_rows_count(rows_again))
+			abort();
+		for (size_t i = 0; i < gpu_job_rows_count(rows); i++)
+			compare_jobs(gpu_job_rows_at(rows, i), gpu_job_rows_at(rows_again, i));
+	}
+	gpu_job_rows_free(rows);
+	gpu_job_rows_free(rows_again);
+	profile_free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct profile *profile = new_profile(), *again = new_profile();
@@ -133,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	add_lines(profile, data, size);
 	check_requests(profile);
 	check_timeline(profile);
+	check_gpu_jobs(profile);
 	if (!stamp_from_notes(stamp, profile, NULL) && !ledger_from_notes(ledger, profile, NULL) &&
 	    !stamp_to_notes(stamp, again) && !ledger_to_notes(ledger, again)) {
 		if (stamp_from_notes(stamp_again, again, &malformed) ||

@@ -9,6 +9,7 @@ A case is a file of its own:
   GUEST          what the guest runs: a shell script that may call the functions of tests/vm/guest.sh
   KERNEL         the kernel that `make test` boots for it, "6.1", "6.12" or "sid"; without it that is left to `make test-vm`, as guests take
                  a minute each
+  SECONDS        how long the guest may take, if 400 do not suffice
   NOT_ON         {"6.1": reason}: kernels that it cannot run on
   check(case)    what is to be seen afterwards; `case` is an object of Case
 
@@ -195,7 +196,7 @@ def boot_once(build, pattern, module, out):
     with open(f"{out}/script", "w") as file:
         file.writelines(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
         file.write(f". {HERE}/guest.sh\ndmesg -n 1\n{module.GUEST}\ndmesg >/vm-out/dmesg\n")
-    env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", "400"))
+    env = dict(os.environ, VM_SECONDS=os.environ.get("VM_SECONDS", str(getattr(module, "SECONDS", 400))))
     return subprocess.run([f"{HERE}/boot", "--out", out, "--machine", getattr(module, "MACHINE", ""), "--tcg", getattr(module, "TCG", "single"), "--append", getattr(module, "APPEND", ""),
                            "--memory", "1536", pattern, "--", "sh /vm-out/script"], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
 

@@ -1,9 +1,11 @@
 /*
- * gpu_waiters how=fence|ring file=/dev/dri/cardN [threads=N] [rounds=N] [hold_ms=N]: threads that wait for a GPU of which there is only the
+ * gpu_waiters how=fence|ring|jobs file=/dev/dri/cardN [threads=N] [rounds=N] [hold_ms=N]: threads that wait for a GPU of which there is only the
  * driver, each under a tag of its own, "gpu/NUMBER", and clock themselves.
  *   fence   vgem: a fence on a buffer, which another thread signals after hold_ms; the buffer's dma-buf is made ready for the CPU
  *   ring    virtio_gpu: buffers of 32 MiB handed to the device, until its control queue is full; thread 0 makes small ones and each time
  *           waits until the device has it (a fence on that queue)
+ *   jobs    virtio_gpu: one buffer of 32 MiB at a time is handed to the device ("ring"), and waited for ("fence"); in the last round one
+ *           that the device refuses, as it is larger than its resource
  * Between two rounds a thread sleeps 20 ms by the clock. Prints tag_close()'s line a thread (tests/e2e/attack/attack.h), and for each
  * round
  *   {"waiter": NUMBER, "what": "fence"|"ring", "call_begin_ns", "call_ns", "slept_ns"}
@@ -189,6 +191,32 @@ static void wait_for_resource(struct waiter *waiter, struct thread_clock *clock)
 	note(waiter, "ring", &after, &closed);
 }
 
+/* One transfer, and the wait for its end. */
+static void one_job(struct waiter *waiter, struct thread_clock *clock, uint32_t handle, uint32_t width)
+{
+	struct virtgpu_transfer transfer = { .bo_handle = handle, .w = width, .h = HEIGHT, .d = 1 };
+	struct virtgpu_wait wait = { .handle = handle };
+	struct moment before, handed_over, after;
+
+	must(thread_clock_read(clock, &before) == 0, "clock");
+	must(ioctl(waiter->card, VIRTGPU_TRANSFER, &transfer) == 0, "VIRTGPU_TRANSFER");
+	must(thread_clock_read(clock, &handed_over) == 0, "clock");
+	must(ioctl(waiter->card, VIRTGPU_WAIT, &wait) == 0, "VIRTGPU_WAIT");
+	must(thread_clock_read(clock, &after) == 0, "clock");
+	note(waiter, "ring", &before, &handed_over);
+	note(waiter, "fence", &handed_over, &after);
+}
+
+static void jobs(struct waiter *waiter, struct thread_clock *clock)
+{
+	uint32_t handle = create_resource(waiter, WIDTH, HEIGHT);
+
+	for (long i = 0; i < rounds; i++) {
+		one_job(waiter, clock, handle, i + 1 < rounds ? WIDTH : WIDTH + 1);
+		sleep_ms(20);
+	}
+}
+
 static void rings(struct waiter *waiter, struct thread_clock *clock)
 {
 	struct moment before, after;
@@ -211,7 +239,9 @@ static void rings(struct waiter *waiter, struct thread_clock *clock)
 	}
 }
 
-static void *fence_waiter(void *arg)
+static void (*work)(struct waiter *waiter, struct thread_clock *clock);
+
+static void *wait_under_tag(void *arg)
 {
 	struct waiter *waiter = arg;
 	struct thread_clock clock;
@@ -219,21 +249,7 @@ static void *fence_waiter(void *arg)
 
 	must(thread_clock_open(&clock) == 0, "schedstat");
 	tag_open(&tag, (uint64_t)waiter->number + 1, waiter->name);
-	fences(waiter, &clock);
-	tag_close(&tag);
-	thread_clock_close(&clock);
-	return NULL;
-}
-
-static void *ring_waiter(void *arg)
-{
-	struct waiter *waiter = arg;
-	struct thread_clock clock;
-	struct held_tag tag;
-
-	must(thread_clock_open(&clock) == 0, "schedstat");
-	tag_open(&tag, (uint64_t)waiter->number + 1, waiter->name);
-	rings(waiter, &clock);
+	work(waiter, &clock);
 	tag_close(&tag);
 	thread_clock_close(&clock);
 	return NULL;
@@ -252,8 +268,9 @@ int main(int argc, char **argv)
 {
 	static struct waiter waiters[THREADS_MAX];
 	long threads = argument(argc, argv, "threads", 4), i;
-	bool ring = !strcmp(argument_text(argc, argv, "how", "fence"), "ring");
+	const char *how = argument_text(argc, argv, "how", "fence");
 
+	work = !strcmp(how, "ring") ? rings : !strcmp(how, "jobs") ? jobs : fences;
 	file = argument_text(argc, argv, "file", "/dev/dri/card0");
 	rounds = argument(argc, argv, "rounds", 10);
 	rounds = rounds < ROUNDS_MAX ? rounds : ROUNDS_MAX;
@@ -266,9 +283,7 @@ int main(int argc, char **argv)
 		must(waiters[i].card >= 0, file);
 	}
 	for (i = 0; i < threads; i++)
-		must(pthread_create(&waiters[i].thread, NULL, ring ? ring_waiter : fence_waiter,
-		                    &waiters[i]) == 0,
-		     "thread");
+		must(pthread_create(&waiters[i].thread, NULL, wait_under_tag, &waiters[i]) == 0, "thread");
 	for (i = 0; i < threads; i++)
 		pthread_join(waiters[i].thread, NULL);
 	for (i = 0; i < threads; i++)
