@@ -8,7 +8,7 @@
  *           that the device refuses, as it is larger than its resource
  * Between two rounds a thread sleeps 20 ms by the clock. Prints tag_close()'s line a thread (tests/e2e/attack/attack.h), and for each
  * round
- *   {"waiter": NUMBER, "what": "fence"|"ring", "call_begin_ns", "call_ns", "slept_ns"}
+ *   {"waiter": NUMBER, "what": "fence"|"ring"|"made", "call_begin_ns", "call_ns", "slept_ns"}
  * where call_ns is how long the calls took, and slept_ns how much of that the thread neither ran nor was kept from running.
  */
 #include <fcntl.h>
@@ -191,29 +191,44 @@ static void wait_for_resource(struct waiter *waiter, struct thread_clock *clock)
 	note(waiter, "ring", &after, &closed);
 }
 
-/* One transfer, and the wait for its end. */
+/* A small resource is made behind what the device has got, and waited for: that has a fence, which a transfer has not. */
+static void wait_for_device(struct waiter *waiter)
+{
+	struct virtgpu_wait wait = { .handle = create_resource(waiter, 64, 64) };
+
+	must(ioctl(waiter->card, VIRTGPU_WAIT, &wait) == 0, "VIRTGPU_WAIT");
+}
+
+/* One transfer, and the wait for its end, which has a tag of its own, as it hands over jobs itself. */
 static void one_job(struct waiter *waiter, struct thread_clock *clock, uint32_t handle, uint32_t width)
 {
 	struct virtgpu_transfer transfer = { .bo_handle = handle, .w = width, .h = HEIGHT, .d = 1 };
-	struct virtgpu_wait wait = { .handle = handle };
 	struct moment before, handed_over, after;
+	struct held_tag marker;
 
 	must(thread_clock_read(clock, &before) == 0, "clock");
 	must(ioctl(waiter->card, VIRTGPU_TRANSFER, &transfer) == 0, "VIRTGPU_TRANSFER");
 	must(thread_clock_read(clock, &handed_over) == 0, "clock");
-	must(ioctl(waiter->card, VIRTGPU_WAIT, &wait) == 0, "VIRTGPU_WAIT");
+	tag_open(&marker, 1000, "marker");
+	wait_for_device(waiter);
 	must(thread_clock_read(clock, &after) == 0, "clock");
+	tag_close(&marker);
 	note(waiter, "ring", &before, &handed_over);
 	note(waiter, "fence", &handed_over, &after);
 }
 
 static void jobs(struct waiter *waiter, struct thread_clock *clock)
 {
-	uint32_t handle = create_resource(waiter, WIDTH, HEIGHT);
+	struct moment before, after;
+	uint32_t handle;
 
+	must(thread_clock_read(clock, &before) == 0, "clock");
+	handle = create_resource(waiter, WIDTH, HEIGHT);
+	must(thread_clock_read(clock, &after) == 0, "clock");
+	note(waiter, "made", &before, &after);
 	for (long i = 0; i < rounds; i++) {
+		sleep_ms(100);
 		one_job(waiter, clock, handle, i + 1 < rounds ? WIDTH : WIDTH + 1);
-		sleep_ms(20);
 	}
 }
 
