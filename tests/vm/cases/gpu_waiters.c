@@ -4,7 +4,7 @@
  *   fence   vgem: a fence on a buffer, which another thread signals after hold_ms; the buffer's dma-buf is made ready for the CPU
  *   ring    virtio_gpu: buffers of 32 MiB handed to the device, until its control queue is full; thread 0 makes small ones and each time
  *           waits until the device has it (a fence on that queue)
- *   jobs    virtio_gpu: one buffer of 32 MiB at a time is handed to the device ("ring"), and waited for ("fence"); in the last round one
+ *   jobs    virtio_gpu: one buffer of 128 MiB at a time is handed to the device ("ring"), and waited for ("fence"); in the last round one
  *           that the device refuses, as it is larger than its resource
  * Between two rounds a thread sleeps 20 ms by the clock. Prints tag_close()'s line a thread (tests/e2e/attack/attack.h), and for each
  * round
@@ -23,6 +23,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "stalltag/stalltag.h"
 #include "tests/e2e/attack/attack.h"
 
 #define THREADS_MAX 16
@@ -202,17 +203,16 @@ static void wait_for_device(struct waiter *waiter)
 /* One transfer, and the wait for its end, which has a tag of its own, as it hands over jobs itself. */
 static void one_job(struct waiter *waiter, struct thread_clock *clock, uint32_t handle, uint32_t width)
 {
-	struct virtgpu_transfer transfer = { .bo_handle = handle, .w = width, .h = HEIGHT, .d = 1 };
+	struct virtgpu_transfer transfer = { .bo_handle = handle, .w = width, .h = 2 * HEIGHT, .d = 1 };
 	struct moment before, handed_over, after;
-	struct held_tag marker;
 
 	must(thread_clock_read(clock, &before) == 0, "clock");
 	must(ioctl(waiter->card, VIRTGPU_TRANSFER, &transfer) == 0, "VIRTGPU_TRANSFER");
 	must(thread_clock_read(clock, &handed_over) == 0, "clock");
-	tag_open(&marker, 1000, "marker");
+	stalltag_push(1000, "marker");
 	wait_for_device(waiter);
 	must(thread_clock_read(clock, &after) == 0, "clock");
-	tag_close(&marker);
+	stalltag_pop();
 	note(waiter, "ring", &before, &handed_over);
 	note(waiter, "fence", &handed_over, &after);
 }
@@ -223,12 +223,12 @@ static void jobs(struct waiter *waiter, struct thread_clock *clock)
 	uint32_t handle;
 
 	must(thread_clock_read(clock, &before) == 0, "clock");
-	handle = create_resource(waiter, WIDTH, HEIGHT);
+	handle = create_resource(waiter, 2 * WIDTH, 2 * HEIGHT);
 	must(thread_clock_read(clock, &after) == 0, "clock");
 	note(waiter, "made", &before, &after);
 	for (long i = 0; i < rounds; i++) {
 		sleep_ms(100);
-		one_job(waiter, clock, handle, i + 1 < rounds ? WIDTH : WIDTH + 1);
+		one_job(waiter, clock, handle, i + 1 < rounds ? 2 * WIDTH : 2 * WIDTH + 1);
 	}
 }
 
