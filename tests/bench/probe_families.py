@@ -23,7 +23,7 @@ FAMILIES = [
 ]
 CAUSES = sorted({cause for _, causes, _ in FAMILIES for cause in causes} | {"collective"})
 # Nothing of theirs happens unless something fails.
-WITHOUT_EVENTS = {"iommu_fault": "no fault"}
+WITHOUT_EVENTS = {"iommu_fault": "no fault", "nvme": "no recovery"}
 HEAD = f"{'family':<20} {'events':>7} {'runs':>8} {'ns a run':>9} {'ns an event':>12}  event"
 
 

@@ -140,8 +140,6 @@ static void test_config__every_setting_is_taken(void **state)
 	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
 	        "  min_duration_ns: 7, stack_copy_bytes: 8192, max_stalled_threads: 9, ring_bytes: 1048576,\n"
 	        "  dma_threshold_ns: 5000, causes_off: [dma_map, throttle]}\n"
-	        "gpu_jobs: {submit_percent: 31, submit_ns: 1, queue_percent: 51, queue_ns: 2, wait_percent: 41, "
-	        "tail_percent: 151}\n"
 	        "symbolizer: {max_memory_bytes: 16777216, debug_dir: /g, cache_dir: none, "
 	        "debuginfod_urls: 'http://a https://b/x', debuginfod_bytes: 16777216, "
 	        "debuginfod_timeout_seconds: 1, "
@@ -175,12 +173,6 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_int_equal(config->sampling.dma_threshold_ns, 5000);
 	assert_int_equal(config->sampling.cause_off_count, 2);
 	assert_string_equal(config->sampling.causes_off[1], "throttle");
-	assert_int_equal(config->gpu_jobs.submit_percent, 31);
-	assert_int_equal(config->gpu_jobs.submit_ns, 1);
-	assert_int_equal(config->gpu_jobs.queue_percent, 51);
-	assert_int_equal(config->gpu_jobs.queue_ns, 2);
-	assert_int_equal(config->gpu_jobs.wait_percent, 41);
-	assert_int_equal(config->gpu_jobs.tail_percent, 151);
 	assert_int_equal(config->symbolizer.max_memory_bytes, 16777216);
 	assert_string_equal(config->symbolizer.debug_dir, "/g");
 	assert_string_equal(config->symbolizer.cache_dir, CONFIG_NO_CACHE);
@@ -193,6 +185,22 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_false(config_says_true(config->symbolizer.python));
 	assert_int_equal(config->filters.pids[1], 4194304);
 	assert_string_equal(config->filters.cgroups[1], "/b");
+	config_free(config);
+}
+
+static void test_config__thresholds_of_gpu_jobs(void **state)
+{
+	struct config *config =
+	        load_text("gpu_jobs: {submit_percent: 31, submit_ns: 1, queue_percent: 51, queue_ns: 2, "
+	                  "wait_percent: 41, tail_percent: 151}\n");
+
+	(void)state;
+	assert_int_equal(config->gpu_jobs.submit_percent, 31);
+	assert_int_equal(config->gpu_jobs.submit_ns, 1);
+	assert_int_equal(config->gpu_jobs.queue_percent, 51);
+	assert_int_equal(config->gpu_jobs.queue_ns, 2);
+	assert_int_equal(config->gpu_jobs.wait_percent, 41);
+	assert_int_equal(config->gpu_jobs.tail_percent, 151);
 	config_free(config);
 }
 
@@ -293,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_config__example_spells_out_the_defaults),
 		cmocka_unit_test(test_config__example_entries_load),
 		cmocka_unit_test(test_config__every_setting_is_taken),
+		cmocka_unit_test(test_config__thresholds_of_gpu_jobs),
 		cmocka_unit_test(test_config__empty_files_are_the_defaults),
 		cmocka_unit_test(test_config__bad_files_are_refused_in_one_line),
 		cmocka_unit_test(test_config__unreadable_files),
