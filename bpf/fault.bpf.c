@@ -1,6 +1,6 @@
 /* Faults that IOMMUs report: a device wanted memory that is not mapped for it.
  *
- *   io_page_fault     by drivers that have somebody to tell
+ *   io_page_fault     by AMD's driver, and by others that have somebody to tell
  *   dmar_fault        Intel's: called in the interrupt, before it takes the records out of the IOMMU's registers. They are read here
  *                     likewise, as there is no function that is called with what is in them
  */
@@ -62,12 +62,15 @@ NOW_AND_THEN void fault_made(const struct one_fault *one)
 	fault_tell(one, now, count);
 }
 
+#define IOMMU_FAULT_WRITE 1 /* without it: a read, or AMD's IOMMU does not know */
+
 SEC("tp_btf/io_page_fault")
-int BPF_PROG(on_page_fault, struct device *device, unsigned long address, int flags)
+int BPF_PROG(on_page_fault, struct device *device, unsigned long address, unsigned int flags)
 {
-	struct one_fault one = {
-		.address = address, .place = device_place(device), .access = ABI_FAULT_ACCESS, .is_dma = true
-	};
+	struct one_fault one = { .address = address,
+		                 .place = device_place(device),
+		                 .access = flags & IOMMU_FAULT_WRITE ? ABI_FAULT_WRITE : ABI_FAULT_ACCESS,
+		                 .is_dma = true };
 
 	fault_made(&one);
 	return 0;

@@ -79,3 +79,15 @@ int BPF_PROG(on_tcp_connect_worked)
 {
 	return recovery_ends();
 }
+
+SEC("fentry/nvme_loop_reset_ctrl_work")
+int BPF_PROG(on_loop_reset_work, struct work_struct *work)
+{
+	return recovery_begins(controller_of_reset(work));
+}
+
+SEC("fexit/nvme_loop_reset_ctrl_work")
+int BPF_PROG(on_loop_reset_worked)
+{
+	return recovery_ends();
+}

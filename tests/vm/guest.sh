@@ -58,8 +58,8 @@ record_windows()
 	"$STALLPROF" top /vm-out/"$name".windows/*.pb.gz -n 0 --json >/vm-out/"$name".top.json
 }
 
-# nvme_over_tcp DEVICE: offers it as the subsystem "stall" on port 4420 of loopback. The modules are loaded.
-nvme_over_tcp()
+# nvme_offered DEVICE: makes it the subsystem "stall" and a port of it, number 1, which has no transport yet. The modules are loaded.
+nvme_offered()
 {
 	mount -t configfs configfs /sys/kernel/config
 	nvmet=/sys/kernel/config/nvmet
@@ -67,6 +67,20 @@ nvme_over_tcp()
 	echo 1 >$nvmet/subsystems/stall/attr_allow_any_host
 	echo -n "$1" >$nvmet/subsystems/stall/namespaces/1/device_path
 	echo 1 >$nvmet/subsystems/stall/namespaces/1/enable
+}
+
+# nvme_over_loop DEVICE: … without a network
+nvme_over_loop()
+{
+	nvme_offered "$1"
+	echo loop >$nvmet/ports/1/addr_trtype
+	ln -s $nvmet/subsystems/stall $nvmet/ports/1/subsystems/stall
+}
+
+# nvme_over_tcp DEVICE: … on port 4420 of loopback
+nvme_over_tcp()
+{
+	nvme_offered "$1"
 	echo tcp >$nvmet/ports/1/addr_trtype
 	echo ipv4 >$nvmet/ports/1/addr_adrfam
 	echo 127.0.0.1 >$nvmet/ports/1/addr_traddr
