@@ -12,7 +12,7 @@ import libraries  # noqa: E402
 from probe_families import FAMILIES, HEAD, WITHOUT_EVENTS, line_of, options_of, own_of, spent_of  # noqa: E402
 
 BUILD = sys.argv[1]
-SECONDS = 900
+SECONDS = 1800
 MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device nvme,drive=nv,serial=nv,id=nv0 -device virtio-gpu-pci"
 APPEND = "swiotlb=force"
 CUDA = libraries.build(BUILD, "standin_cuda", sources=["standin_cuda.c"], library="libcuda.so.1")
