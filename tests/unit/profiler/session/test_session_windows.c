@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "pprof/profile.h"
+#include "profiler/format/gpu_job_rows.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "tests/unit/fake_session.h"
@@ -102,6 +103,42 @@ static void test_session_windows__events_of_the_next(void **state)
 	assert_int_equal(window_samples(session->current), 0);
 	end_window(session, 1, 0);
 	assert_null(session->next);
+	fake_session_end(session);
+}
+
+/* The jobs in the profile of the window that ends, of no tag. */
+static uint64_t n_jobs_of(struct session *session)
+{
+	struct profile *profile = session_end_window(session);
+	struct gpu_job_rows *rows = gpu_job_rows_new();
+	uint64_t n = 0;
+
+	assert_non_null(rows);
+	assert_int_equal(gpu_job_rows_from_notes(rows, profile, NULL), 0);
+	for (size_t i = 0; i < gpu_job_rows_count(rows); i++) {
+		assert_string_equal(gpu_job_rows_at(rows, i)->class, "");
+		n += gpu_job_rows_at(rows, i)->jobs;
+	}
+	gpu_job_rows_free(rows);
+	profile_free(profile);
+	return n;
+}
+
+/* As events do. */
+static void test_session_windows__gpu_jobs(void **state)
+{
+	struct abi_gpu_job job = { .kind = ABI_EVENT_GPU_JOB, .tag = ABI_NOBODYS_TAG, .total_ns = 5 };
+	struct session *session = fake_session_begin();
+
+	(void)state;
+	session->first_of_next = 9;
+	session_on_event(session, (const struct abi_event *)&job);
+	job.window = 9;
+	session_on_event(session, (const struct abi_event *)&job);
+	session_on_event(session, (const struct abi_event *)&job);
+	assert_int_equal(n_jobs_of(session), 1);
+	assert_int_equal(n_jobs_of(session), 2);
+	assert_int_equal(n_jobs_of(session), 0);
 	fake_session_end(session);
 }
 
@@ -271,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_session_windows__no_memory_for_the_next),
 		cmocka_unit_test(test_session_windows__events_of_the_next),
 		cmocka_unit_test(test_session_windows__rest),
+		cmocka_unit_test(test_session_windows__gpu_jobs),
 		cmocka_unit_test(test_session_windows__one_after_the_other),
 		cmocka_unit_test(test_session_windows__each_event_to_its_own),
 		cmocka_unit_test(test_session_windows__rows_of_the_end),
