@@ -9,7 +9,7 @@ record jobs "$GPU_WAITERS" how=jobs threads=1 rounds=12
 record ring "$GPU_WAITERS" how=ring threads=4 rounds=4
 """
 HOOKS = ["tp_btf/virtio_gpu_cmd_queue", "tp_btf/virtio_gpu_cmd_response", "tp_btf/dma_fence_signaled", "fentry/drm_ioctl", "fexit/drm_ioctl"]
-PART, AROUND = 0.05, 0.15
+PART, AROUND, KNOWN = 0.05, 0.15, 0.95
 
 
 def row_of(case, top, name):
@@ -43,10 +43,10 @@ def check_queue(case, row, calls):
 
 
 def check_sum(case, row, name):
-    """Where all is known, the phases add up."""
-    parts = row["submit"]["ns"] + row["queue"]["ns"] + row["run"]["ns"]
-    case.tap.check(row["submit"]["jobs"] == row["queue"]["jobs"] == row["run"]["jobs"] == row["jobs"] and parts == row["total_ns"],
-                   f"{name}: submit, queue and run of each job add up to its whole time", row)
+    """A phase is not known of a job whose hook the kernel left out, as a thread was preempted in its program (programs_skipped)."""
+    phases = [row[name] for name in ("submit", "queue", "run")]
+    case.tap.check(all(phase["jobs"] >= KNOWN * row["jobs"] for phase in phases) and sum(phase["ns"] for phase in phases) == row["total_ns"],
+                   f"{name}: submit, queue and run of the jobs are known, and add up to their whole time", row)
     case.tap.check(row["wait"] is None and row["preempted"] is None, f"{name}: what no hook tells is not told as 0", row)
 
 
