@@ -287,7 +287,7 @@ sbom: all
 # Not parts of `make test`: a new Debian 12 in QEMU takes minutes.
 test-deb: deps-test deb
 	@config/install-packages package guest vm
-	@$(WITH_GO) PYROSCOPE_URL='$(PYROSCOPE_URL)' tests/package/guest/run $(BUILD)
+	@$(WITH_GO) PYROSCOPE_URL='$(PYROSCOPE_URL)' tests/package/guest $(BUILD)
 
 clean:
 	rm -rf build out

@@ -15,6 +15,7 @@ import torch.profiler  # noqa: E402
 from torch.profiler import record_function  # noqa: E402  before the ranges are taken over
 
 import stalltag.torch  # noqa: E402
+from torch_tags_spy import Spied, say  # noqa: E402
 
 
 class Samples(torch.utils.data.Dataset):
@@ -23,33 +24,6 @@ class Samples(torch.utils.data.Dataset):
 
     def __getitem__(self, index):
         return torch.ones(2)
-
-
-class Spied:
-    """What is pushed and popped within the block."""
-
-    def __enter__(self):
-        self.said, self.functions = [], (stalltag._push, stalltag._pop)
-        push, pop = self.functions
-
-        def spied_push(id, name, length):
-            text = name.decode()
-            self.said.append((text, id.value) if id.value else text)
-            push(id, name, length)
-
-        def spied_pop():
-            self.said.append("pop")
-            pop()
-
-        stalltag._push, stalltag._pop = spied_push, spied_pop
-        return self.said
-
-    def __exit__(self, *_):
-        stalltag._push, stalltag._pop = self.functions
-
-
-def say(what, seen, wanted):
-    print(f"{what}: yes" if seen == wanted else f"{what}: NO ({seen!r}, wanted {wanted!r})", flush=True)
 
 
 def ranges():

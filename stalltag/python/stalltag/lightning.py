@@ -22,14 +22,14 @@ if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules
     from pytorch_lightning import Callback
 else:
     try:
-        from lightning.pytorch import Callback
+        from lightning.pytorch import Callback  # type: ignore[assignment,unused-ignore]
     except ImportError:
-        from pytorch_lightning import Callback
+        from pytorch_lightning import Callback  # type: ignore[assignment,unused-ignore]
 
 __all__ = ["TagCallback"]
 
 
-class TagCallback(Callback):  # type: ignore[misc]
+class TagCallback(Callback):  # type: ignore[misc,unused-ignore]
     """Give it to the Trainer. One may serve several trainers, one after the other."""
 
     def __init__(self, data_load: bool = True) -> None:

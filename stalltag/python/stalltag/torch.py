@@ -151,7 +151,8 @@ def _patch() -> None:
     with _lock:
         if _patched:
             return
-        enter, leave = record_function.__enter__, record_function.__exit__
+        ranges: Any = record_function
+        enter, leave = ranges.__enter__, ranges.__exit__
         _patched = True
 
     @functools.wraps(enter)
@@ -171,5 +172,4 @@ def _patch() -> None:
         finally:
             _end(self)
 
-    record_function.__enter__ = enter_with_tag
-    record_function.__exit__ = leave_with_tag
+    ranges.__enter__, ranges.__exit__ = enter_with_tag, leave_with_tag

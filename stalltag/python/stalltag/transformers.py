@@ -28,7 +28,7 @@ import stalltag.torch
 __all__ = ["TagCallback"]
 
 
-class TagCallback(TrainerCallback):  # type: ignore[misc]
+class TagCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
     """Give it to the Trainer. One may serve several trainers, one after the other."""
 
     def __init__(self, data_load: bool = True) -> None:
