@@ -56,7 +56,7 @@ PEERS     ?= $(HOME)/.cache/stallprof-peers
 WITH_PEERS = BLAZECLI="$${BLAZECLI:-$(PEERS)/bin/blazecli}"
 WITH_GO   = GO="$${GO:-$$(ls $(NEWER_GO) 2>/dev/null)}"
 deps-test:
-	@config/install-packages build test $(if $(VM),guest $(VM))
+	@config/install-packages build test package $(if $(VM),guest $(VM))
 	@config/install-go $(NEWER_GO)
 	@# Newer Gos build it at its first use, which takes longer than a test waits.
 	@go tool pprof -h >/dev/null 2>&1 || true
@@ -257,6 +257,7 @@ install: compile $(BUILD)/stallprof.service
 	@set -e; for file in $(INSTALLED); do \
 		IFS=:; set -- $$file; IFS=' '; echo "install $(DESTDIR)$$3"; install -D -m $$1 $$2 $(DESTDIR)$$3; done
 	ln -sf libstalltag.so.1 $(DESTDIR)$(LIBDIR)/libstalltag.so
+	test -e $(dir $(CONFIGURATION)) || install -d -m 700 $(dir $(CONFIGURATION))
 	test -e $(CONFIGURATION) || install -D -m 600 config/stallprof.yaml $(CONFIGURATION)
 	$(if $(DESTDIR),,ldconfig)
 
@@ -286,8 +287,10 @@ sbom: all
 
 # Not parts of `make test`: a new Debian 12 in QEMU takes minutes.
 test-deb: deps-test deb
-	@config/install-packages package guest vm
 	@$(WITH_GO) PYROSCOPE_URL='$(PYROSCOPE_URL)' tests/package/guest $(BUILD)
+
+test-container: deps-test
+	@tests/package/container
 
 clean:
 	rm -rf build out
