@@ -32,6 +32,8 @@ _SHORT = [(re.compile(r"enumerate\(DataLoader\)#.*"), "data_load"),
           (re.compile(r"Optimizer\.(step|zero_grad)#(.*)\.\1"), r"optimizer_\1/\2")]
 _CACHED = 4096  # names whose answers are kept: a program may put the step's number into each
 
+_UNKNOWN: Any = object()
+
 _lock = threading.Lock()
 _active: Tuple["RecordFunctions", ...] = ()
 _answers: Dict[str, Any] = {}
@@ -122,7 +124,9 @@ def _begin(marked: Any) -> bool:
     """Whether its tag was pushed. Nothing that goes wrong here may reach the program."""
     try:
         name = marked.name
-        found = _answers[name] if name in _answers else _answer(name)
+        found = _answers.get(name, _UNKNOWN)
+        if found is _UNKNOWN:
+            found = _answer(name)
         if found is None:
             return False
         chosen, short, ready = found
