@@ -56,7 +56,7 @@ PEERS     ?= $(HOME)/.cache/stallprof-peers
 WITH_PEERS = BLAZECLI="$${BLAZECLI:-$(PEERS)/bin/blazecli}"
 WITH_GO   = GO="$${GO:-$$(ls $(NEWER_GO) 2>/dev/null)}"
 deps-test:
-	@config/install-packages build test $(if $(VM),guest $(VM))
+	@config/install-packages build test package $(if $(VM),guest $(VM))
 	@config/install-go $(NEWER_GO)
 	@# Newer Gos build it at its first use, which takes longer than a test waits.
 	@go tool pprof -h >/dev/null 2>&1 || true
@@ -77,7 +77,9 @@ help:
 	"make elfutils-binaries FOLDER=…   the tests/ folder of elfutils' source, every file read under ASan and UBSan" \
 	'make bench         cost, speed and memory, as ratios against peers in the same run (BRIEF=1: each part once, not judged)' \
 	'make check         format, lint, headers that compile alone, banned functions, shape of the house' \
-	'make install       into DESTDIR/PREFIX; make uninstall takes it back'
+	'make install       into DESTDIR/PREFIX; make uninstall takes it back' \
+	'make deb | wheel | sbom   Debian packages, a wheel of stalltag, the list of what the program is made of, in $(BUILD)' \
+	'make test-deb      the Debian packages in a new Debian 12 in QEMU: install, record, push, remove'
 
 # --- generated code -----------------------------------------------------------------------------------
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h &: %.proto
@@ -125,12 +127,12 @@ $(foreach m,$(MODULES),$(eval $(call archive_rule,$(m))))
 
 STALLTAG_SHARED = $(patsubst stalltag/%.c,$(BUILD)/obj/stalltag/shared/%.o,$(call srcs,stalltag))
 $(BUILD)/libstalltag.so: $(STALLTAG_SHARED) stalltag/libstalltag.map
-	$(CC) $(SANITIZE) -shared -Wl,-soname,libstalltag.so.1 -Wl,--version-script=stalltag/libstalltag.map \
+	$(CC) $(SANITIZE) $(LDFLAGS) -shared -Wl,-soname,libstalltag.so.1 -Wl,--version-script=stalltag/libstalltag.map \
 		-Wl,-z,now,-z,nodelete -o $@ $(STALLTAG_SHARED) -ldl
 	@ln -sf libstalltag.so $(BUILD)/libstalltag.so.1
 
 $(BUILD)/stallprof: $(BUILD)/obj/profiler/main.o $(ARCHIVES)
-	$(CC) $(SANITIZE) -o $@ $(BUILD)/obj/profiler/main.o $(ARCHIVES) $(LIBS)
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $(BUILD)/obj/profiler/main.o $(ARCHIVES) $(LIBS)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
@@ -229,17 +231,19 @@ PREFIX ?= /usr/local
 # Where Debian's own Python looks; for another one: pip install ./stalltag/python.
 DEBIAN_PYTHON := import sys; print("python3" if "$(PREFIX)" == "/usr" else "python3.%d" % sys.version_info[1])
 PYTHONDIR ?= $(PREFIX)/lib/$(shell /usr/bin/python3 -c '$(DEBIAN_PYTHON)')/dist-packages
+LIBDIR    ?= $(PREFIX)/lib
+ZSHDIR    ?= $(PREFIX)/share/zsh/site-functions
 MAN_PAGES := $(wildcard docs/*.[1-8])
-MODULE    := $(wildcard stalltag/python/stalltag/*.py)
+MODULE    := $(wildcard $(addprefix stalltag/python/stalltag/,*.py *.pyi py.typed))
 # Each file that is installed, mode:source:target, which `make uninstall` removes again. The configuration is not among
 # them: one that was changed is neither replaced nor removed.
 INSTALLED = 755:$(BUILD)/stallprof:$(PREFIX)/bin/stallprof \
-	644:$(BUILD)/libstalltag.a:$(PREFIX)/lib/libstalltag.a \
-	755:$(BUILD)/libstalltag.so:$(PREFIX)/lib/libstalltag.so.1 \
+	644:$(BUILD)/libstalltag.a:$(LIBDIR)/libstalltag.a \
+	755:$(BUILD)/libstalltag.so:$(LIBDIR)/libstalltag.so.1 \
 	644:stalltag/stalltag.h:$(PREFIX)/include/stalltag.h \
 	644:$(BUILD)/stallprof.service:/lib/systemd/system/stallprof.service \
 	644:config/completions/stallprof.bash:$(PREFIX)/share/bash-completion/completions/stallprof \
-	644:config/completions/_stallprof:$(PREFIX)/share/zsh/site-functions/_stallprof \
+	644:config/completions/_stallprof:$(ZSHDIR)/_stallprof \
 	644:config/completions/stallprof.fish:$(PREFIX)/share/fish/vendor_completions.d/stallprof.fish \
 	$(foreach page,$(MAN_PAGES),644:$(page):$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page))) \
 	$(foreach file,$(MODULE),644:$(file):$(PYTHONDIR)/stalltag/$(notdir $(file)))
@@ -252,19 +256,41 @@ $(BUILD)/stallprof.service: config/stallprof.service FORCE
 install: compile $(BUILD)/stallprof.service
 	@set -e; for file in $(INSTALLED); do \
 		IFS=:; set -- $$file; IFS=' '; echo "install $(DESTDIR)$$3"; install -D -m $$1 $$2 $(DESTDIR)$$3; done
-	ln -sf libstalltag.so.1 $(DESTDIR)$(PREFIX)/lib/libstalltag.so
+	ln -sf libstalltag.so.1 $(DESTDIR)$(LIBDIR)/libstalltag.so
+	test -e $(dir $(CONFIGURATION)) || install -d -m 700 $(dir $(CONFIGURATION))
 	test -e $(CONFIGURATION) || install -D -m 600 config/stallprof.yaml $(CONFIGURATION)
 	$(if $(DESTDIR),,ldconfig)
 
 uninstall:
 	@for file in $(INSTALLED); do rm -fv "$(DESTDIR)$${file##*:}"; done
-	rm -f $(DESTDIR)$(PREFIX)/lib/libstalltag.so
+	rm -f $(DESTDIR)$(LIBDIR)/libstalltag.so
 	rm -rf $(DESTDIR)$(PYTHONDIR)/stalltag/__pycache__
 	@if cmp -s config/stallprof.yaml $(CONFIGURATION); then rm -fv $(CONFIGURATION); \
 	elif test -e $(CONFIGURATION); then echo "kept, as it was changed: $(CONFIGURATION)"; fi
 	@for folder in $(PYTHONDIR)/stalltag /etc/stallprof; do \
 		test ! -d $(DESTDIR)$$folder || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$folder; done
 	$(if $(DESTDIR),test ! -d $(DESTDIR) || find $(DESTDIR) -depth -type d -empty -delete,ldconfig)
+
+# Packages: config/packages.package has what making them takes beside config/packages.build.
+.PHONY: deb wheel sbom test-deb test-container
+deb:
+	@config/install-packages build package
+	@config/make-deb $(BUILD)/deb
+
+wheel:
+	@config/install-packages build package
+	@config/make-wheel $(BUILD)/wheel
+
+sbom: all
+	@config/make-sbom $(BUILD) >$(BUILD)/stallprof.spdx.json
+	@echo $(BUILD)/stallprof.spdx.json
+
+# Not parts of `make test`: a new Debian 12 in QEMU takes minutes.
+test-deb: deps-test deb
+	@$(WITH_GO) PYROSCOPE_URL='$(PYROSCOPE_URL)' tests/package/guest $(BUILD)
+
+test-container: deps-test
+	@tests/package/container
 
 clean:
 	rm -rf build out

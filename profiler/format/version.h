@@ -1,4 +1,4 @@
-/* What `stallprof --version` prints; the Python module's (stalltag/python/pyproject.toml) is the same. */
+/* What `stallprof --version` prints. The Debian packages (config/make-deb) and the Python module (stalltag/python/setup.py) have it from here. */
 #ifndef STALLPROF_PROFILER_VERSION_H
 #define STALLPROF_PROFILER_VERSION_H
 

@@ -2,6 +2,7 @@
 import glob
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -21,12 +22,19 @@ BUNDLED = os.path.join(HERE, "csrc")  # /stalltag/*.c
 INCLUDE = BUNDLED if os.path.isdir(BUNDLED) else os.path.dirname(os.path.dirname(HERE))
 C_FOLDER = os.path.join(INCLUDE, "stalltag")
 LIBRARY = "libstalltag.so.1"
+# The one place that has the version.
+VERSION_H = os.path.join(INCLUDE, "profiler", "format", "version.h")
 # Elsewhere the package has no library, and tagging does nothing.
 SERVED = sys.platform.startswith("linux") and platform.machine() in ("x86_64", "aarch64")
 
 
 def c_files():
     return sorted(glob.glob(os.path.join(C_FOLDER, "*.[ch]")) + glob.glob(os.path.join(C_FOLDER, "*.map")))
+
+
+def version():
+    with open(VERSION_H) as file:
+        return re.search(r'^#define STALLPROF_VERSION "(.*)"$', file.read(), re.M).group(1)
 
 
 def takes(compiler, flag):
@@ -54,7 +62,7 @@ class BuildLibrary(build_ext):
 
 
 class BundleSources(sdist):
-    """An sdist has the C sources in csrc/stalltag."""
+    """An sdist has the C sources in csrc/stalltag, and the version's header beside them."""
 
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
@@ -62,6 +70,8 @@ class BundleSources(sdist):
         os.makedirs(folder, exist_ok=True)
         for path in c_files():
             shutil.copy(path, folder)
+        os.makedirs(os.path.join(base_dir, "csrc", "profiler", "format"), exist_ok=True)
+        shutil.copy(VERSION_H, os.path.join(base_dir, "csrc", "profiler", "format"))
 
 
 class AnyPythonWheel(bdist_wheel):
@@ -70,5 +80,5 @@ class AnyPythonWheel(bdist_wheel):
         return ("py3", "none", machine) if SERVED else (python, abi, machine)
 
 
-setup(ext_modules=[Extension("stalltag.libstalltag", [])] if SERVED else [],
+setup(version=version(), ext_modules=[Extension("stalltag.libstalltag", [])] if SERVED else [],
       cmdclass={"build_ext": BuildLibrary, "sdist": BundleSources, "bdist_wheel": AnyPythonWheel})
