@@ -36,6 +36,9 @@
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
 	X(requests_unseen,                                                                                   \
 	  "requests whose end was not seen, or whose tag was forgotten for another request's")               \
+	X(file_events_lost, "events of tagged files that found no room in their ring")                       \
+	X(file_xattrs_unasked,                                                                               \
+	  "opened files of which it was not asked whether they have the xattr, being too many at once")      \
 	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")                                 \
 	X(iommu_faults, "accesses of devices that an IOMMU refused")
 

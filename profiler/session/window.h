@@ -20,6 +20,7 @@
 
 #include "bpf/abi.h"
 
+struct checkpoint_files;
 struct device_names;
 struct process_table;
 struct profile;
@@ -40,7 +41,8 @@ struct window_deps {
 	struct process_table *processes;
 	bool without_rank; /* samples have no label rank, as all series have it */
 	struct stack_resolver *resolver;
-	struct symbolizer *symbolizer; /* NULL: what is known by its address only has no name */
+	struct symbolizer *symbolizer;        /* NULL: what is known by its address only has no name */
+	struct checkpoint_files *checkpoints; /* NULL: no file is tagged */
 	uint64_t cpu_period_ns;
 	size_t max_bytes; /* of the profile in memory */
 	size_t max_rows;  /* 0: WINDOW_ROWS_MAX */
