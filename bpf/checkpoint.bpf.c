@@ -58,19 +58,20 @@ struct bio_walk {
 /* One bio; 1 ends the loop. */
 ALWAYS long next_bio(u32 i, struct bio_walk *walk)
 {
-	struct inode *inode = walk->bio ? file_of_bio(walk->bio) : NULL;
+	struct bio *bio = walk->bio; /* BPF_CORE_READ() takes a struct of ours for the kernel's */
+	struct inode *inode = bio ? file_of_bio(bio) : NULL;
 	struct abi_tagged_file *tagged = inode ? file_known(inode) : NULL;
 	struct abi_file_event event = {};
 
-	if (!walk->bio)
+	if (!bio)
 		return 1;
 	if (tagged) {
 		file_event_begin(&event, ABI_FILE_DONE, inode);
-		range_of_bio(&event, walk->bio);
+		range_of_bio(&event, bio);
 		event.result = walk->status;
 		file_event_send(tagged, &event, sizeof(event));
 	}
-	walk->bio = BPF_CORE_READ(walk->bio, bi_next);
+	walk->bio = BPF_CORE_READ(bio, bi_next);
 	return 0;
 }
 

@@ -322,15 +322,20 @@ ALWAYS void file_begins(const void *ctx, struct file *file, u32 call)
 
 ON_FILE_CALL(file_read, vfs_read, ABI_FILE_READ, FIRST_ARGUMENT, NOTHING, NOTHING)
 ON_FILE_CALL(file_readv, vfs_readv, ABI_FILE_READ, FIRST_ARGUMENT, NOTHING, NOTHING)
-ON_FILE_CALL(file_write, vfs_write, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING,
-             file_wrote(FIRST_ARGUMENT, ctx[2], (const u64 *)ctx[3], ctx[4]))
-ON_FILE_CALL(file_writev, vfs_writev, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING,
-             file_wrote(FIRST_ARGUMENT, BYTES_OF_BUFFERS, (const u64 *)ctx[3], ctx[5]))
-ON_FILE_CALL(file_sync, vfs_fsync_range, ABI_FILE_WRITE, FIRST_ARGUMENT, file_sync_begins(FIRST_ARGUMENT),
-             file_sync_ends(FIRST_ARGUMENT, ctx[1], ctx[2], ctx[4]))
+ON_FILE_CALL(file_write, vfs_write, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING, {
+	if (file_may_be_tagged(FIRST_ARGUMENT))
+		file_tell_write(as_number(FIRST_ARGUMENT), ctx[2], ctx[3], ctx[4]);
+})
+ON_FILE_CALL(file_writev, vfs_writev, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING, {
+	if (file_may_be_tagged(FIRST_ARGUMENT))
+		file_tell_write(as_number(FIRST_ARGUMENT), BYTES_OF_BUFFERS, ctx[3], ctx[5]);
+})
+ON_FILE_CALL(file_sync, vfs_fsync_range, ABI_FILE_WRITE, FIRST_ARGUMENT,
+             file_sync_begins(as_number(FIRST_ARGUMENT)),
+             file_tell_sync(as_number(FIRST_ARGUMENT), ctx[1], ctx[2], ctx[4]))
 /* Newer kernels (7.2) have that function as a part of this. */
-ON_FILE_CALL(file_fsync, do_fsync, ABI_FILE_WRITE, BY_DESCRIPTOR, file_sync_begins(BY_DESCRIPTOR),
-             file_sync_ends(BY_DESCRIPTOR, 0, LAST_BYTE, ctx[2]))
+ON_FILE_CALL(file_fsync, do_fsync, ABI_FILE_WRITE, BY_DESCRIPTOR, file_sync_begins(as_number(BY_DESCRIPTOR)),
+             file_tell_sync(as_number(BY_DESCRIPTOR), 0, LAST_BYTE, ctx[2]))
 ON_FILE_CALL(file_allocate, vfs_fallocate, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING, NOTHING)
 ON_FILE_CALL(file_fault, filemap_fault, ABI_FILE_READ, BPF_CORE_READ((struct vm_fault *)ctx[0], vma, vm_file),
              NOTHING, NOTHING)

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+struct checkpoint_rows;
 struct ledger;
 struct profile;
 struct request_rows;
@@ -21,6 +22,7 @@ struct loaded_profiles {
 	struct profile *owned; /* the same, when it is to be freed */
 	struct ledger *ledger;
 	struct request_rows *requests;
+	struct checkpoint_rows *checkpoints;
 	struct stamp *stamp;
 	struct timeline *timeline;
 	const char *path; /* to load it again; NULL: several, or not known. The caller's */

@@ -48,13 +48,14 @@ void file_xattrs_tick(struct file_xattrs *xattrs)
 
 enum answer { NO, YES, ANOTHER_FILE };
 
-/* By its number: another may have got the name meanwhile. */
+/* By its number: another may have got the name meanwhile. Some file systems (overlayfs) tell another number than they have inside; of what
+ * has no xattr that need not be known. */
 static enum answer look(const struct file_xattrs *xattrs, const char *path, uint64_t number)
 {
 	bool has = lgetxattr(path, xattrs->name, NULL, 0) >= 0;
 	struct stat info;
 
-	if (lstat(path, &info) || info.st_ino != number)
+	if (lstat(path, &info) || (has && info.st_ino != number))
 		return ANOTHER_FILE;
 	return has ? YES : NO;
 }

@@ -14,6 +14,7 @@
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_processes.h"
+#include "profiler/top/top_checkpoints.h"
 #include "profiler/top/top_requests.h"
 
 static size_t bounded(size_t count, size_t limit)
@@ -435,6 +436,7 @@ int top_json_write(FILE *out, const struct top_json *what)
 	if (!err)
 		err = write_processes(&json, what);
 	top_json_requests(&json, what->input);
+	top_json_checkpoints(&json, what->input);
 	write_table(&json, what);
 	if (!err)
 		err = write_stacks(&json, what, "stacks", false);
