@@ -189,7 +189,8 @@ int BPF_PROG(on_xattr_set, void *idmap, struct dentry *dentry, const char *name,
 	u64 key = as_number(inode);
 	struct abi_file_named *named;
 
-	if (result || !inode || !is_tag_xattr(name) || inode_kind(inode) != S_IFREG || file_known(inode))
+	if (result || !inode || !is_tag_xattr((const char *)pointer_argument(ctx, 2)) ||
+	    inode_kind(inode) != S_IFREG || file_known(inode))
 		return 0;
 	fresh.number = BPF_CORE_READ(inode, i_ino);
 	fresh.generation = BPF_CORE_READ(inode, i_generation);
@@ -211,7 +212,8 @@ int BPF_PROG(on_xattr_removed, void *idmap, struct dentry *dentry, const char *n
 	struct abi_tagged_file *tagged = file_known(inode);
 	u64 key = as_number(inode);
 
-	if (!result && tagged && tagged->folder == ABI_XATTR_FOLDER && is_tag_xattr(name))
+	if (!result && tagged && tagged->folder == ABI_XATTR_FOLDER &&
+	    is_tag_xattr((const char *)pointer_argument(ctx, 2)))
 		bpf_map_delete_elem(&tagged_files, &key);
 	return 0;
 }

@@ -324,11 +324,12 @@ ON_FILE_CALL(file_read, vfs_read, ABI_FILE_READ, FIRST_ARGUMENT, NOTHING, NOTHIN
 ON_FILE_CALL(file_readv, vfs_readv, ABI_FILE_READ, FIRST_ARGUMENT, NOTHING, NOTHING)
 ON_FILE_CALL(file_write, vfs_write, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING, {
 	if (file_may_be_tagged(FIRST_ARGUMENT))
-		file_tell_write(as_number(FIRST_ARGUMENT), ctx[2], ctx[3], ctx[4]);
+		file_tell_write(as_number(FIRST_ARGUMENT), ctx[2], pointer_argument(ctx, 3), ctx[4]);
 })
 ON_FILE_CALL(file_writev, vfs_writev, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING, {
 	if (file_may_be_tagged(FIRST_ARGUMENT))
-		file_tell_write(as_number(FIRST_ARGUMENT), BYTES_OF_BUFFERS, ctx[3], ctx[5]);
+		file_tell_write(as_number(FIRST_ARGUMENT), BYTES_OF_BUFFERS, pointer_argument(ctx, 3),
+		                ctx[5]);
 })
 ON_FILE_CALL(file_sync, vfs_fsync_range, ABI_FILE_WRITE, FIRST_ARGUMENT,
              file_sync_begins(as_number(FIRST_ARGUMENT)),

@@ -125,6 +125,15 @@ ALWAYS void file_event_send(struct abi_tagged_file *tagged, struct abi_file_even
 		__sync_fetch_and_add(&tagged->lost, 1);
 }
 
+/* The hook's argument of that index, where it is a pointer to a number or a text: before Linux 5.17 the verifier lets nobody read that. */
+ALWAYS u64 pointer_argument(const unsigned long long *ctx, u32 i)
+{
+	u64 pointer = 0;
+
+	bpf_probe_read_kernel(&pointer, sizeof(pointer), ctx + i);
+	return pointer;
+}
+
 /* --- names --------------------------------------------------------------------------------------------- */
 
 /* Each program that sends names has its own: it is not run again on a CPU where it is being run. */

@@ -28,7 +28,7 @@ static void write_name(FILE *out, const struct checkpoint_file *file)
 	if (file->reason)
 		fprintf(out, " (%s)", checkpoint_reason_name(file->reason));
 	if (!file->synced)
-		fputs(file->syncs ? "; not all of it was synced" : "; nobody synced it", out);
+		fputs(file->syncs ? "; no fsync had all of it" : "; no fsync of it was seen", out);
 }
 
 static void write_count(FILE *out, uint64_t count, const char *what)
