@@ -316,6 +316,7 @@ ALWAYS void file_begins(const void *ctx, struct file *file, u32 call)
 
 #define FIRST_ARGUMENT   ((struct file *)ctx[0])
 #define BY_DESCRIPTOR    file_of(bpf_get_current_task_btf(), (u32)ctx[0])
+#define BY_REGISTER      file_of(bpf_get_current_task_btf(), (u32)BPF_CORE_READ((struct pt_regs *)ctx[0], di))
 #define LAST_BYTE        (~0ULL >> 1)
 #define NOTHING          (void)0
 #define BYTES_OF_BUFFERS bytes_of_buffers((const struct iovec *)ctx[1], ctx[2])
@@ -337,6 +338,10 @@ ON_FILE_CALL(file_sync, vfs_fsync_range, ABI_FILE_WRITE, FIRST_ARGUMENT,
 /* Newer kernels (7.2) have that function as a part of this. */
 ON_FILE_CALL(file_fsync, do_fsync, ABI_FILE_WRITE, BY_DESCRIPTOR, file_sync_begins(as_number(BY_DESCRIPTOR)),
              file_tell_sync(as_number(BY_DESCRIPTOR), 0, LAST_BYTE, ctx[2]))
+/* Older ones (6.1) have both as a part of the system call, where data alone is synced. */
+ON_FILE_CALL(file_fdatasync, __x64_sys_fdatasync, ABI_FILE_WRITE, BY_REGISTER,
+             file_sync_begins(as_number(BY_REGISTER)),
+             file_tell_sync(as_number(BY_REGISTER), 0, LAST_BYTE, ctx[1]))
 ON_FILE_CALL(file_allocate, vfs_fallocate, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING, NOTHING)
 ON_FILE_CALL(file_fault, filemap_fault, ABI_FILE_READ, BPF_CORE_READ((struct vm_fault *)ctx[0], vma, vm_file),
              NOTHING, NOTHING)

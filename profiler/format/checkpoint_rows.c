@@ -135,7 +135,7 @@ void checkpoint_rows_free(struct checkpoint_rows *rows)
 
 size_t checkpoint_rows_count(const struct checkpoint_rows *rows)
 {
-	return rows->count;
+	return rows ? rows->count : 0;
 }
 
 const struct checkpoint_file *checkpoint_rows_at(const struct checkpoint_rows *rows, size_t index)

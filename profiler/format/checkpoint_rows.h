@@ -93,7 +93,7 @@ void checkpoint_rows_free(struct checkpoint_rows *rows);
  * CHECKPOINT_ROWS_MAX; -EINVAL for enums out of range, or ranges that are not sorted or overlap. */
 int checkpoint_rows_add(struct checkpoint_rows *rows, const struct checkpoint_file *file);
 
-/* Sorted by device, inode and begun_ns. The pointers are valid until the next checkpoint_rows_add(). */
+/* Sorted by device, inode and begun_ns; NULL has none. The pointers are valid until the next checkpoint_rows_add(). */
 size_t checkpoint_rows_count(const struct checkpoint_rows *rows);
 const struct checkpoint_file *checkpoint_rows_at(const struct checkpoint_rows *rows, size_t index);
 

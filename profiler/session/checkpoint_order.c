@@ -139,7 +139,7 @@ static void wrote(struct checkpoint_order *order, const struct abi_file_event *e
 		return;
 	}
 	sums->written_bytes += (uint64_t)event->result;
-	sums->short_writes += event->length && (uint64_t)event->result < event->length;
+	sums->short_writes += (uint64_t)event->result < event->length;
 	if (event->flags & ABI_FILE_SYNCHRONOUS)
 		order->synchronous_writes++;
 	else

@@ -67,6 +67,7 @@ const struct probe probe_table[] = {
 	FILE_CALL("file_writev", "vfs_writev", NULL),
 	FILE_CALL("file_sync", "vfs_fsync_range", FTRACE),
 	FILE_CALL("file_fsync", "do_fsync", NULL),
+	FILE_CALL("file_fdatasync", "__x64_sys_fdatasync", NULL),
 	FILE_CALL("file_allocate", "vfs_fallocate", FTRACE),
 	FILE_CALL("file_fault", "filemap_fault", FTRACE),
 	{ "block_io", "on_rq_complete", PROBE_TP_BTF, "block_rq_complete", true, NULL, NEWER, NULL, NULL },

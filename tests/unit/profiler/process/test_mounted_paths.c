@@ -50,8 +50,8 @@ static void test_mounted_paths__places(void **state)
 	assert_non_null(mkdtemp(proc));
 	mounts(proc, "self",
 	       "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
-	       "30 22 254:1 / /mnt/check\\040points rw shared:1 - ext4 /dev/vda1 rw\n"
-	       "31 22 254:1 /run/deep /srv rw - ext4 /dev/vda1 rw\n");
+	       "31 22 254:1 /run/deep /srv rw - ext4 /dev/vda1 rw\n"
+	       "30 22 254:1 / /mnt/check\\040points rw shared:1 - ext4 /dev/vda1 rw\n");
 	mounts(proc, "7",
 	       "30 22 254:1 /run /ck rw - ext4 /dev/vda1 rw\nnonsense\n40 22 254:1 /ru /no rw - x y z\n");
 	paths = mounted_paths_new(proc);
