@@ -26,8 +26,9 @@ enum abi_file_flags {
 	ABI_FILE_SCATTERED =
 	        8, /* the request has pages from several places of the file: offset and length are not one range */
 	ABI_FILE_DIRECT = 16,
-	ABI_FILE_FOLDER = 32, /* it is one */
-	ABI_FILE_CUT = 64,    /* the first folders of its names are missing */
+	ABI_FILE_FOLDER = 32,    /* it is one */
+	ABI_FILE_WRITABLE = 128, /* it was opened to be written */
+	ABI_FILE_CUT = 64,       /* the first folders of its names are missing */
 };
 
 /* Without names the event ends behind `names_len`. */

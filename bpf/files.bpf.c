@@ -100,6 +100,16 @@ ALWAYS bool file_is_outside(struct inode *inode)
 	return false;
 }
 
+/* Whether the file, opened in that mode, may have an xattr that matters: one that is new, or empty and to be read, has not. */
+ALWAYS bool may_have_xattr(struct inode *inode, u32 mode)
+{
+	struct super_block___xattrs *sb = (void *)BPF_CORE_READ(inode, i_sb);
+	struct inode___data *data = (void *)inode;
+
+	return asks_xattrs && !(mode & FMODE_CREATED) && BPF_CORE_READ(sb, s_xattr) &&
+	       (mode & FMODE_WRITE || BPF_CORE_READ(data, i_size));
+}
+
 /* Whether user space was asked about the inode before; now it was. */
 ALWAYS bool xattr_was_asked(struct inode *inode)
 {
@@ -131,6 +141,8 @@ ALWAYS void file_tell_names(struct file *file, u32 tgid, u32 user, u32 kind, str
 	named->event.flags = flags_of(inode);
 	if (BPF_CORE_READ(modes, f_flags) & O_TRUNC)
 		named->event.flags |= ABI_FILE_EMPTY;
+	if (BPF_CORE_READ(modes, f_mode) & FMODE_WRITE)
+		named->event.flags |= ABI_FILE_WRITABLE;
 	names_send(named, tagged, BPF_CORE_READ(file, f_path.dentry));
 }
 
@@ -152,7 +164,7 @@ ALWAYS void file_tag_it(struct file *file, u32 tgid, u32 user)
 		tagged = file_known(inode);
 	if (tagged && mode & FMODE_WRITE)
 		file_tell_names(file, tgid, user, ABI_FILE_OPENED, tagged);
-	else if (!tagged && asks_xattrs && !(mode & FMODE_CREATED) && !xattr_was_asked(inode))
+	else if (!tagged && may_have_xattr(inode, mode) && !xattr_was_asked(inode))
 		file_tell_names(file, tgid, user, ABI_FILE_ASKED, NULL);
 }
 

@@ -29,6 +29,10 @@ struct inode___data {
 	u64 i_size; /* signed; never negative */
 };
 
+struct super_block___xattrs {
+	void *s_xattr; /* NULL: its files have none */
+};
+
 struct file___flags {
 	unsigned int f_mode;
 	unsigned int f_flags;

@@ -59,7 +59,8 @@ static void on_asked(struct session *session, const struct abi_file_event *event
 	struct abi_file_named named;
 	size_t size = sizeof(*event) + event->names_len;
 
-	if (!file_xattrs_asked(session->xattrs, event) || size > sizeof(named))
+	if (!file_xattrs_asked(session->xattrs, event) || !(event->flags & ABI_FILE_WRITABLE) ||
+	    size > sizeof(named))
 		return;
 	memcpy(&named, event, size);
 	named.event.kind = ABI_FILE_OPENED;

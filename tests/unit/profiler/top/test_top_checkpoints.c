@@ -119,11 +119,8 @@ static void test_top_checkpoints__json(void **state)
 	json_object_end(&json);
 	assert_int_equal(json_end(&json), 0);
 	fclose(out);
-	assert_non_null(
-	        strstr(text, "\"durable_before_name\": \"no\""));
-	assert_non_null(strstr(
-	        text,
-	        "\"offset\": 4096"));
+	assert_non_null(strstr(text, "\"durable_before_name\": \"no\""));
+	assert_non_null(strstr(text, "\"offset\": 4096"));
 	free(text);
 	checkpoint_rows_free(input.checkpoints);
 }
