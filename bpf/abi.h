@@ -13,6 +13,7 @@
 
 #include "bpf/abi_counters.h"
 #include "bpf/abi_gpu.h"
+#include "bpf/abi_files.h"
 
 /* What a tagged thread is doing. A thread is in exactly one state at any time, so the rows of a tag tile its
  * wall time. ABI_CPU_STALL is not a state: it counts perf-event samples inside a stall, a part of ONCPU.
@@ -134,6 +135,8 @@ enum abi_file_call { ABI_FILE_READ = 0, ABI_FILE_WRITE = 1, ABI_FILE_CALLS };
 struct abi_folder {
 	char name[ABI_FILE_CALLS][ABI_FOLDER_NAME_LEN]; /* "NAME_read/", … */
 	__u32 len[ABI_FILE_CALLS];                      /* … without a NUL */
+	__u32 source;                                   /* which entry of tag_files it is */
+	__u32 unused;
 };
 
 /* Where a thread of a process keeps the pointer to its context record. */

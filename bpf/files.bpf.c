@@ -6,14 +6,15 @@
  *   a call on it         vfs_write and the like begin: the thread's tag is the file's; they end: it is what it was before
  *   the inode goes       security_inode_free: nothing is left
  *
- * An inode is known by its address. Where that one's end was not seen (the kernel leaves programs out while a preempted thread is in
- * them), the next inode there has another number. A call within a call (a page fault while a buffer is copied) belongs to the outer one. */
+ * A file may also be tagged for an xattr that it has. User space is asked when it is opened, and answers by an entry in tagged_files;
+ * that the xattr is given to it while we look is seen (checkpoint.bpf.c).
+ *
+ * A call within a call (a page fault while a buffer is copied) belongs to the outer one. */
+#include "bpf/checkpoint.bpf.h"
 #include "bpf/files.bpf.h"
 #include "bpf/kernel_drivers.bpf.h"
 #include "bpf/log_take.bpf.h"
 #include "bpf/wait.bpf.h"
-
-#define S_IFREG 0100000
 
 #define FOLDERS_DEEP 32
 
@@ -25,58 +26,22 @@ struct {
 	__type(value, struct abi_folder);
 } folder_fds SEC(".maps");
 
-/* By address of the folder's inode, which user space keeps open. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, ABI_FOLDERS_MAX);
-	__type(key, u64);
-	__type(value, struct abi_folder);
-} tag_folders SEC(".maps");
+/* How many more times user space may be asked about xattrs, until it says so again; and whether it is asked at all. */
+__s64 xattr_asks = 0;
+const volatile bool asks_xattrs = false;
 
-struct tagged_file {
-	u64 number; /* of the inode */
-	u64 folder; /* key of tag_folders */
-	u64 tags[ABI_FILE_CALLS];
+/* Inodes that it was asked about: by address, the number and its generation. */
+struct asked_inode {
+	u64 number;
+	u32 generation, unused;
 };
 
-/* By address of the inode, until that is freed, or too many others were used since. User space makes room for them where a folder is
- * given. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
 	__type(key, u64);
-	__type(value, struct tagged_file);
-} tagged_files SEC(".maps");
-
-/* A bit for each that ever was in there: most inodes need no look at the map. */
-#define FILE_BITS 4096
-volatile OWN_LINE __u64 file_bits[FILE_BITS / 64] = {};
-
-/* The profiler itself: what it does in a tagged folder is not told. */
-__u32 own_tgid = 0;
-
-ALWAYS u32 file_bit(u64 inode)
-{
-	return hash_mix(0, inode) % FILE_BITS;
-}
-
-ALWAYS bool file_may_be_known(u64 inode)
-{
-	u32 bit = file_bit(inode);
-
-	return file_bits[bit / 64] >> bit % 64 & 1;
-}
-
-ALWAYS struct tagged_file *file_known(struct inode *inode)
-{
-	struct tagged_file *tagged;
-	u64 key = (u64)inode;
-
-	if (!file_may_be_known(key))
-		return NULL;
-	tagged = bpf_map_lookup_elem(&tagged_files, &key);
-	return tagged && tagged->number == BPF_CORE_READ(inode, i_ino) ? tagged : NULL;
-}
+	__type(value, struct asked_inode);
+} xattr_asked SEC(".maps");
 
 struct folder_search {
 	struct dentry *at;
@@ -99,31 +64,114 @@ ALWAYS long next_folder(u32 i, struct folder_search *search)
 
 LOOP_OF(next_folder, struct folder_search)
 
-/* The file is opened, or is in use: it is tagged if it lies in one of the folders now, by the name that it has now. */
-ALWAYS void file_tag_it(struct file *file)
+/* The file is in that folder. It gets its name from now on by the one that it has now; what was lost of it is kept. */
+ALWAYS struct abi_tagged_file *file_tag_by(struct inode *inode, u64 folder)
+{
+	struct abi_tagged_file *known = file_known(inode), fresh = { .folder = folder };
+	u64 key = (u64)inode;
+
+	if (known) {
+		known->folder = folder;
+		known->tags[ABI_FILE_READ] = 0;
+		known->tags[ABI_FILE_WRITE] = 0;
+		return known;
+	}
+	fresh.number = BPF_CORE_READ(inode, i_ino);
+	fresh.generation = BPF_CORE_READ(inode, i_generation);
+	file_bit_set(key);
+	bpf_map_update_elem(&tagged_files, &key, &fresh, BPF_ANY);
+	return file_known(inode);
+}
+
+/* It is in none of the folders. True: it is tagged all the same, for its xattr. */
+ALWAYS bool file_is_outside(struct inode *inode)
+{
+	struct abi_tagged_file *known = file_known(inode);
+	u64 key = (u64)inode;
+
+	if (!known)
+		return false;
+	if (known->folder == ABI_XATTR_FOLDER) {
+		known->tags[ABI_FILE_READ] = 0;
+		known->tags[ABI_FILE_WRITE] = 0;
+		return true;
+	}
+	bpf_map_delete_elem(&tagged_files, &key);
+	return false;
+}
+
+/* Whether the file, opened in that mode, may have an xattr that matters: one that is new, or empty and to be read, has not. */
+ALWAYS bool may_have_xattr(struct inode *inode, u32 mode)
+{
+	struct super_block___xattrs *sb = (void *)BPF_CORE_READ(inode, i_sb);
+	struct inode___data *data = (void *)inode;
+
+	return asks_xattrs && !(mode & FMODE_CREATED) && BPF_CORE_READ(sb, s_xattr) &&
+	       (mode & FMODE_WRITE || BPF_CORE_READ(data, i_size));
+}
+
+/* Whether user space was asked about the inode before; now it was. */
+ALWAYS bool xattr_was_asked(struct inode *inode)
+{
+	u64 key = (u64)inode;
+	struct asked_inode now = {}, *known = bpf_map_lookup_elem(&xattr_asked, &key);
+
+	now.number = BPF_CORE_READ(inode, i_ino);
+	now.generation = BPF_CORE_READ(inode, i_generation);
+	if (known && known->number == now.number && known->generation == now.generation)
+		return true;
+	if (__sync_fetch_and_add(&xattr_asks, -1) <= 0) {
+		COUNT(file_xattrs_unasked);
+		return true;
+	}
+	bpf_map_update_elem(&xattr_asked, &key, &now, BPF_ANY);
+	return false;
+}
+
+/* Tells of the file, by the name that it has now. */
+ALWAYS void file_tell_names(struct file *file, u32 tgid, u32 user, u32 kind, struct abi_tagged_file *tagged)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+	struct file___flags *modes = (void *)file;
+	struct abi_file_named *named = names_begin(user, kind, inode);
+
+	if (!named)
+		return;
+	named->event.tgid = tgid;
+	named->event.flags = flags_of(inode);
+	if (BPF_CORE_READ(modes, f_flags) & O_TRUNC)
+		named->event.flags |= ABI_FILE_EMPTY;
+	if (BPF_CORE_READ(modes, f_mode) & FMODE_WRITE)
+		named->event.flags |= ABI_FILE_WRITABLE;
+	names_send(named, tagged, BPF_CORE_READ(file, f_path.dentry));
+}
+
+/* The file is opened, or is in use, by that process: it is tagged if it lies in one of the folders now, by the name that it has now. */
+ALWAYS void file_tag_it(struct file *file, u32 tgid, u32 user)
 {
 	struct folder_search search = { .at = BPF_CORE_READ(file, f_path.dentry) };
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	struct tagged_file fresh = { .number = BPF_CORE_READ(inode, i_ino) };
-	u64 key = (u64)inode;
-	u32 bit = file_bit(key);
+	struct abi_tagged_file *tagged = NULL;
+	struct file___flags *modes = (void *)file;
+	u32 mode = BPF_CORE_READ(modes, f_mode);
 
-	if (!inode || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
+	if (!inode || inode_kind(inode) != S_IFREG || tgid == own_tgid)
 		return;
 	next_folder_loop(FOLDERS_DEEP, &search);
-	fresh.folder = search.found;
-	if (search.found) {
-		__sync_fetch_and_or(&file_bits[bit / 64], 1ULL << bit % 64);
-		bpf_map_update_elem(&tagged_files, &key, &fresh, BPF_ANY);
-	} else if (file_may_be_known(key)) {
-		bpf_map_delete_elem(&tagged_files, &key);
-	}
+	if (search.found)
+		tagged = file_tag_by(inode, search.found);
+	else if (file_is_outside(inode))
+		tagged = file_known(inode);
+	if (tagged && mode & FMODE_WRITE)
+		file_tell_names(file, tgid, user, ABI_FILE_OPENED, tagged);
+	else if (!tagged && may_have_xattr(inode, mode) && !xattr_was_asked(inode))
+		file_tell_names(file, tgid, user, ABI_FILE_ASKED, NULL);
 }
 
 SEC("fentry/security_file_open")
 int BPF_PROG(on_file_opened, struct file *file)
 {
-	file_tag_it(file);
+	file_tag_it(file, bpf_get_current_pid_tgid() >> 32, NAMES_OPENED);
 	return 0;
 }
 
@@ -149,9 +197,10 @@ int on_iter_file(struct bpf_iter__task_file *ctx)
 
 	if (!task || !file)
 		return 0;
-	file_tag_it(file);
-	if (task->tgid != bpf_get_current_task_btf()->tgid)
+	if (task->tgid != bpf_get_current_task_btf()->tgid) {
+		file_tag_it(file, task->tgid, NAMES_ITER);
 		return 0;
+	}
 	own_tgid = task->tgid;
 	folder = bpf_map_lookup_elem(&folder_fds, &fd);
 	key = (u64)file->f_inode;
@@ -166,14 +215,15 @@ int on_iter_mapping(struct bpf_iter__task_vma *ctx)
 {
 	struct vm_area_struct *vma = ctx->vma;
 	struct file *file = vma ? BPF_CORE_READ(vma, vm_file) : NULL;
+	struct task_struct *task = ctx->task;
 
-	if (file)
-		file_tag_it(file);
+	if (file && task)
+		file_tag_it(file, task->tgid, NAMES_MAPPED);
 	return 0;
 }
 
 /* The tag of such calls on the file, whose name may have left the map since the last. */
-ALWAYS u64 tag_of_file(struct context_scratch *s, struct tagged_file *tagged, struct file *file, u32 call)
+ALWAYS u64 tag_of_file(struct context_scratch *s, struct abi_tagged_file *tagged, struct file *file, u32 call)
 {
 	struct abi_folder *folder;
 	u64 tag = tagged->tags[call];
@@ -226,7 +276,7 @@ _Static_assert(ABI_FILE_CALLS == 2, "bounds by masks: those by a comparison are 
 __weak __noinline int file_call_begins(u64 frame, u64 address, u32 call)
 {
 	struct file *file = (struct file *)address;
-	struct tagged_file *tagged = file_known(BPF_CORE_READ(file, f_inode));
+	struct abi_tagged_file *tagged = file_known(BPF_CORE_READ(file, f_inode));
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct context_scratch *s;
 	struct thread *t;
@@ -263,18 +313,47 @@ ALWAYS void file_begins(const void *ctx, struct file *file, u32 call)
 		file_call_begins(as_number(ctx), as_number(file), call);
 }
 
-/* Two programs on a function that does something with the file `of`. */
-#define ON_FILE_CALL(name, function, call, of)                                                               \
-	ON_CALL(name, function, file_begins(ctx, of, call), file_call_ends(as_number(ctx)))
+/* Two programs on a function that does something with the file `of`; `began` and `ended` are done besides. */
+#define ON_FILE_CALL(name, function, call, of, began, ended)                                                 \
+	ON_CALL(                                                                                             \
+	        name, function,                                                                              \
+	        {                                                                                            \
+		        file_begins(ctx, of, call);                                                          \
+		        began;                                                                               \
+	        },                                                                                           \
+	        {                                                                                            \
+		        ended;                                                                               \
+		        file_call_ends(as_number(ctx));                                                      \
+	        })
 
-#define FIRST_ARGUMENT ((struct file *)ctx[0])
+#define FIRST_ARGUMENT   ((struct file *)ctx[0])
+#define BY_DESCRIPTOR    file_of(bpf_get_current_task_btf(), (u32)ctx[0])
+#define BY_REGISTER      file_of(bpf_get_current_task_btf(), (u32)BPF_CORE_READ((struct pt_regs *)ctx[0], di))
+#define LAST_BYTE        (~0ULL >> 1)
+#define NOTHING          (void)0
+#define BYTES_OF_BUFFERS bytes_of_buffers((const struct iovec *)ctx[1], ctx[2])
 
-ON_FILE_CALL(file_read, vfs_read, ABI_FILE_READ, FIRST_ARGUMENT)
-ON_FILE_CALL(file_readv, vfs_readv, ABI_FILE_READ, FIRST_ARGUMENT)
-ON_FILE_CALL(file_write, vfs_write, ABI_FILE_WRITE, FIRST_ARGUMENT)
-ON_FILE_CALL(file_writev, vfs_writev, ABI_FILE_WRITE, FIRST_ARGUMENT)
-ON_FILE_CALL(file_sync, vfs_fsync_range, ABI_FILE_WRITE, FIRST_ARGUMENT)
+ON_FILE_CALL(file_read, vfs_read, ABI_FILE_READ, FIRST_ARGUMENT, NOTHING, NOTHING)
+ON_FILE_CALL(file_readv, vfs_readv, ABI_FILE_READ, FIRST_ARGUMENT, NOTHING, NOTHING)
+ON_FILE_CALL(file_write, vfs_write, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING, {
+	if (file_may_be_tagged(FIRST_ARGUMENT))
+		file_tell_write(as_number(FIRST_ARGUMENT), ctx[2], pointer_argument(ctx, 3), ctx[4]);
+})
+ON_FILE_CALL(file_writev, vfs_writev, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING, {
+	if (file_may_be_tagged(FIRST_ARGUMENT))
+		file_tell_write(as_number(FIRST_ARGUMENT), BYTES_OF_BUFFERS, pointer_argument(ctx, 3),
+		                ctx[5]);
+})
+ON_FILE_CALL(file_sync, vfs_fsync_range, ABI_FILE_WRITE, FIRST_ARGUMENT,
+             file_sync_begins(as_number(FIRST_ARGUMENT)),
+             file_tell_sync(as_number(FIRST_ARGUMENT), ctx[1], ctx[2], ctx[4]))
 /* Newer kernels (7.2) have that function as a part of this. */
-ON_FILE_CALL(file_fsync, do_fsync, ABI_FILE_WRITE, file_of(bpf_get_current_task_btf(), (u32)ctx[0]))
-ON_FILE_CALL(file_allocate, vfs_fallocate, ABI_FILE_WRITE, FIRST_ARGUMENT)
-ON_FILE_CALL(file_fault, filemap_fault, ABI_FILE_READ, BPF_CORE_READ((struct vm_fault *)ctx[0], vma, vm_file))
+ON_FILE_CALL(file_fsync, do_fsync, ABI_FILE_WRITE, BY_DESCRIPTOR, file_sync_begins(as_number(BY_DESCRIPTOR)),
+             file_tell_sync(as_number(BY_DESCRIPTOR), 0, LAST_BYTE, ctx[2]))
+/* Older ones (6.1) have both as a part of the system call, where data alone is synced. */
+ON_FILE_CALL(file_fdatasync, __x64_sys_fdatasync, ABI_FILE_WRITE, BY_REGISTER,
+             file_sync_begins(as_number(BY_REGISTER)),
+             file_tell_sync(as_number(BY_REGISTER), 0, LAST_BYTE, ctx[1]))
+ON_FILE_CALL(file_allocate, vfs_fallocate, ABI_FILE_WRITE, FIRST_ARGUMENT, NOTHING, NOTHING)
+ON_FILE_CALL(file_fault, filemap_fault, ABI_FILE_READ, BPF_CORE_READ((struct vm_fault *)ctx[0], vma, vm_file),
+             NOTHING, NOTHING)

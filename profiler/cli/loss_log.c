@@ -32,6 +32,8 @@ static const struct loss {
 	{ "mappings_dropped", "mappings beyond what is held: names may be missing", NULL },
 	{ "symbol_tables_evicted", "symbol tables dropped for others", "raise symbolizer.max_memory_bytes" },
 	{ "debuginfod_failed", "debug files could not be fetched", NULL },
+	{ "file_events_lost", "events of checkpoint files lost: their ring was full", NULL },
+	{ "checkpoint_files_dropped", "checkpoint files without a row: more at once than are held", NULL },
 	{ "python_processes_refused", "Python processes beyond what is held: their C frames stay", NULL },
 };
 

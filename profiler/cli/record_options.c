@@ -94,7 +94,8 @@ static const struct argp_option own_options[] = {
 	{ NULL, 0, NULL, 0, "Tags without a change to the program:", GROUP_FILES },
 	{ "tag-files", KEY_TAG_FILES, "FOLDER[=NAME]", 0,
 	  "a thread that reads a file below this folder is NAME_read meanwhile, one that writes or syncs it "
-	  "NAME_write (NAME: " CONFIG_TAG_FILES_NAME "); may be repeated",
+	  "NAME_write (NAME: " CONFIG_TAG_FILES_NAME "); may be repeated. " CONFIG_XATTR
+	  "user.ai.checkpoint in place of FOLDER: files that have that xattr",
 	  GROUP_FILES },
 	{ NULL, 0, NULL, 0, "Duration and output:", GROUP_RUN },
 	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one per window (" OUTPUT_DEFAULT ")",
@@ -188,7 +189,9 @@ static void tag_files(struct argp_state *state, struct config *config, char *arg
 
 	if (*name)
 		*equals = '\0';
-	if (!realpath(arg, path))
+	if (!strncmp(arg, CONFIG_XATTR, strlen(CONFIG_XATTR)))
+		snprintf(path, sizeof(path), "%s", arg);
+	else if (!realpath(arg, path))
 		usage_error(state, "--tag-files %s: %s", arg, strerror(errno));
 	if (config_add_tag_files(config, path, name, err, sizeof(err)))
 		usage_error(state, "--tag-files: %s", err);

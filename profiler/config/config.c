@@ -245,20 +245,43 @@ static bool files_name_passes(const char *name)
 	return config_line_passes(name) && strlen(name) <= 48 && !strchr(name, '/');
 }
 
+const char *config_files_xattr(const struct config_tag_files *files)
+{
+	size_t n = strlen(CONFIG_XATTR);
+
+	return !strncmp(files->folder, CONFIG_XATTR, n) ? files->folder + n : NULL;
+}
+
+/* NULL when files can be tagged by what is given for their folder, else what is wanted in its place. */
+static const char *files_wanted(const struct config_tags *tags, const char *folder)
+{
+	const char *xattr = config_files_xattr(&(struct config_tag_files){ .folder = (char *)folder });
+
+	if (!config_line_passes(folder) || (!xattr && *folder != '/'))
+		return "an absolute path, or " CONFIG_XATTR "NAME";
+	if (xattr && (!strchr(xattr, '.') || strlen(xattr) > CONFIG_XATTR_MAX))
+		return CONFIG_XATTR "NAME with a name such as user.ai.checkpoint, of up to 63 bytes";
+	for (size_t i = 0; i < tags->files_count; i++) {
+		if (!strcmp(tags->files[i].folder, folder))
+			return "each folder once";
+		if (xattr && config_files_xattr(&tags->files[i]))
+			return "one xattr";
+	}
+	return NULL;
+}
+
 int config_add_tag_files(struct config *config, const char *folder, const char *name, char *err,
                          size_t err_size)
 {
 	struct config_tags *tags = &config->tags;
+	const char *wanted = files_wanted(tags, folder);
 	struct config_tag_files *all, *files;
 
-	if (*folder != '/' || !config_line_passes(folder))
-		return refuse_text("tags.files.folder", folder, "an absolute path", err, err_size);
+	if (wanted)
+		return refuse_text("tags.files.folder", folder, wanted, err, err_size);
 	if (*name && !files_name_passes(name))
 		return refuse_text("tags.files.name", name,
 		                   "1 to 48 bytes without '/' and control characters", err, err_size);
-	for (size_t i = 0; i < tags->files_count; i++)
-		if (!strcmp(tags->files[i].folder, folder))
-			return refuse_text("tags.files.folder", folder, "each folder once", err, err_size);
 	all = grow(tags->files, tags->files_count, CONFIG_TAG_FILES_MAX, sizeof(*all));
 	if (!all)
 		return list_failed("tags.files", CONFIG_TAG_FILES_MAX, err, err_size);

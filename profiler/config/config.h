@@ -57,10 +57,13 @@ struct config_output {
 	uint64_t max_bytes; /* 0: no limit */
 };
 
+#define CONFIG_XATTR     "xattr:"
+#define CONFIG_XATTR_MAX 63 /* bytes of its name */
+
 /* Whose files are tagged while a thread is in a call on one. */
 struct config_tag_files {
-	char *folder;
-	char *name; /* of the tags: NAME_read/FILE, NAME_write/FILE */
+	char *folder; /* … or CONFIG_XATTR and the name of an xattr that they have */
+	char *name;   /* of the tags: NAME_read/FILE, NAME_write/FILE */
 };
 
 struct config_tags {
@@ -132,6 +135,9 @@ struct config {
 struct config *config_default(void);
 void config_free(struct config *config);
 
+/* The xattr by which the entry tags files; NULL: it is a folder. */
+const char *config_files_xattr(const struct config_tag_files *files);
+
 /* On failure *out is untouched. */
 int config_load(const char *path, struct config **out, char *err, size_t err_size);
 
@@ -141,7 +147,7 @@ int config_set(struct config *config, const char *path, const char *value, char 
 int config_add_label(struct config *config, const char *name, const char *value, char *err, size_t err_size);
 int config_add_tag_rule(struct config *config, const char *match, const char *class, char *err,
                         size_t err_size);
-/* `name`: "" for CONFIG_TAG_FILES_NAME. */
+/* `folder`: an absolute path, or CONFIG_XATTR and a name, of which there may be one. `name`: "" for CONFIG_TAG_FILES_NAME. */
 int config_add_tag_files(struct config *config, const char *folder, const char *name, char *err,
                          size_t err_size);
 int config_add_pid(struct config *config, const char *pid, char *err, size_t err_size);

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define NOTE_FIELDS_MAX 32
+#define NOTE_FIELDS_MAX 48
 #define NOTE_LINE_MAX   (64 * 1024)
 
 /* --- writing: begin, any number of fields, end (also after an error: it frees) --- */

@@ -13,6 +13,7 @@
 #include "profiler/format/class_comments.h"
 #include "profiler/format/gpu_job_rows.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/checkpoint_rows.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
@@ -23,9 +24,11 @@ static int input_init(struct loaded_profiles *input)
 	input->ledger = ledger_new(0);
 	input->requests = request_rows_new();
 	input->gpu_jobs = gpu_job_rows_new();
+	input->checkpoints = checkpoint_rows_new();
 	input->stamp = stamp_new();
 	input->timeline = timeline_new(0);
-	if (input->ledger && input->requests && input->gpu_jobs && input->stamp && input->timeline)
+	if (input->ledger && input->requests && input->gpu_jobs && input->checkpoints && input->stamp &&
+	    input->timeline)
 		return 0;
 	loaded_profiles_release(input);
 	return -ENOMEM;
@@ -37,6 +40,7 @@ void loaded_profiles_release(struct loaded_profiles *input)
 	ledger_free(input->ledger);
 	request_rows_free(input->requests);
 	gpu_job_rows_free(input->gpu_jobs);
+	checkpoint_rows_free(input->checkpoints);
 	stamp_free(input->stamp);
 	timeline_free(input->timeline);
 	memset(input, 0, sizeof(*input));
@@ -74,6 +78,8 @@ static int take_notes(struct loaded_profiles *input, const struct profile *profi
 		result = ledger_from_notes(input->ledger, profile, &input->malformed_lines);
 	if (!result)
 		result = request_rows_from_notes(input->requests, profile, &input->malformed_lines);
+	if (!result)
+		result = checkpoint_rows_from_notes(input->checkpoints, profile, &input->malformed_lines);
 	if (!result)
 		result = timeline_from_notes(input->timeline, profile, &input->malformed_lines);
 	if (!result)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 struct gpu_job_rows;
+struct checkpoint_rows;
 struct ledger;
 struct profile;
 struct request_rows;
@@ -23,6 +24,7 @@ struct loaded_profiles {
 	struct ledger *ledger;
 	struct request_rows *requests;
 	struct gpu_job_rows *gpu_jobs;
+	struct checkpoint_rows *checkpoints;
 	struct stamp *stamp;
 	struct timeline *timeline;
 	const char *path; /* to load it again; NULL: several, or not known. The caller's */

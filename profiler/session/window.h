@@ -21,6 +21,7 @@
 #include "bpf/abi.h"
 
 struct config_gpu_jobs;
+struct checkpoint_files;
 struct device_names;
 struct process_table;
 struct profile;
@@ -43,6 +44,7 @@ struct window_deps {
 	struct stack_resolver *resolver;
 	struct symbolizer *symbolizer;            /* NULL: what is known by its address only has no name */
 	const struct config_gpu_jobs *gpu_limits; /* NULL: no job of a GPU is told */
+	struct checkpoint_files *checkpoints;     /* NULL: no file is tagged */
 	uint64_t cpu_period_ns;
 	size_t max_bytes; /* of the profile in memory */
 	size_t max_rows;  /* 0: WINDOW_ROWS_MAX */

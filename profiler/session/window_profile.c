@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "pprof/profile.h"
+#include "profiler/format/checkpoint_rows.h"
+#include "profiler/session/checkpoint_files.h"
 #include "profiler/session/detail_labels.h"
 #include "profiler/session/device_names.h"
 #include "profiler/session/gpu_jobs.h"
@@ -352,6 +354,19 @@ static int add_gpu_jobs(struct window *window)
 	return err;
 }
 
+static int add_checkpoints(struct window *window)
+{
+	struct checkpoint_rows *rows = window->deps.checkpoints ? checkpoint_rows_new() : NULL;
+	int err = window->deps.checkpoints && !rows ? -ENOMEM : 0;
+
+	if (rows)
+		err = checkpoint_files_rows(window->deps.checkpoints, rows);
+	if (rows && !err)
+		err = checkpoint_rows_to_notes(rows, window->profile);
+	checkpoint_rows_free(rows);
+	return err;
+}
+
 static int add_notes(struct window *window, struct ledger *ledger, struct stamp *stamp)
 {
 	int err = ledger_to_notes(ledger, window->profile);
@@ -360,6 +375,8 @@ static int add_notes(struct window *window, struct ledger *ledger, struct stamp 
 		err = request_rows_to_notes(window->requests, window->profile);
 	if (!err)
 		err = add_gpu_jobs(window);
+	if (!err)
+		err = add_checkpoints(window);
 	if (!err)
 		err = timeline_to_notes(window->timeline.timeline, window->profile);
 	if (!err)

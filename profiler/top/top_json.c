@@ -15,6 +15,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_gpu_jobs.h"
 #include "profiler/top/top_processes.h"
+#include "profiler/top/top_checkpoints.h"
 #include "profiler/top/top_requests.h"
 
 static size_t bounded(size_t count, size_t limit)
@@ -437,6 +438,7 @@ int top_json_write(FILE *out, const struct top_json *what)
 		err = write_processes(&json, what);
 	top_json_requests(&json, what->input);
 	top_json_gpu_jobs(&json, what->input);
+	top_json_checkpoints(&json, what->input);
 	write_table(&json, what);
 	if (!err)
 		err = write_stacks(&json, what, "stacks", false);

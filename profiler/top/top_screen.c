@@ -16,6 +16,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_gpu_jobs.h"
 #include "profiler/top/top_processes.h"
+#include "profiler/top/top_checkpoints.h"
 #include "profiler/top/top_requests.h"
 #include "profiler/top/top_seen.h"
 
@@ -23,6 +24,7 @@
 #define CLASSES_FIT  8
 #define REQUESTS_FIT 5
 #define GPU_JOBS_FIT 4
+#define FILES_FIT    5
 #define LOSSES_FIT   6
 
 /* What was not seen, rendered first, so that the rest knows how much room is left. */
@@ -122,6 +124,25 @@ static int print_gpu_jobs(FILE *out, const struct top_screen *what, size_t colum
 	return 0;
 }
 
+/* What is wrong with checkpoint files, or, if asked, all that is known of them. */
+static size_t print_checkpoints(FILE *out, const struct top_screen *what, size_t columns)
+{
+	bool fits = what->limit == TOP_FITS && !what->verbose;
+	char *text = NULL;
+	size_t size, lines;
+	FILE *memory = has_all_classes(what) ? open_memstream(&text, &size) : NULL;
+
+	if (!memory)
+		return 0;
+	lines = top_text_checkpoints(memory, what->input, what->verbose, fits ? FILES_FIT : 0, columns);
+	if (fclose(memory) || !lines)
+		lines = 0;
+	else
+		fprintf(out, "\n%s", text);
+	free(text);
+	return lines ? lines + 1 : 0;
+}
+
 static int print_code(FILE *out, const struct top_screen *what, const struct loaded_classes *classes,
                       size_t columns, size_t lines)
 {
@@ -188,6 +209,8 @@ int top_screen_print(FILE *out, const struct top_screen *what)
 			err = print_requests(out, what, columns, &used);
 		if (!err)
 			err = print_gpu_jobs(out, what, columns, &used);
+		if (!err)
+			used += print_checkpoints(out, what, columns);
 		if (!err)
 			used += print_remarks(out, what, &classes);
 		if (!err && what->code)

@@ -98,6 +98,11 @@ static const struct {
 	  "most)" },
 	{ "stacks_faulted", NUMBER, "%s {stack has|stacks have} pages that could not be read" },
 	{ "stacks_read_too_late", NUMBER, "%s {stack was|stacks were} gone before being read" },
+	{ "file_events_lost", NUMBER,
+	  "%s {thing|things} done with checkpoint files {was|were} not seen, as the ring was full" },
+	{ "checkpoint_files_dropped", NUMBER, "%s checkpoint {file has|files have} no row, being too many" },
+	{ "file_xattrs_unasked", NUMBER,
+	  "%s opened {file was|files were} not asked for {its xattr|their xattrs}, being too many at once" },
 	{ "python_stacks_cut", NUMBER, "%s Python {stack was|stacks were} cut at 256 frames" },
 	{ "python_stacks_faulted", NUMBER,
 	  "%s {stack has|stacks have} Python frames that could not be read" },
@@ -119,7 +124,8 @@ static const char *const quiet[] = {
 	"samples",
 	"samples_lost",
 	"samples_without_row",
-	"tag_files_unread", /* also those of processes that have ended */
+	"tag_files_unread",   /* also those of processes that have ended */
+	"file_xattrs_unread", /* also those below an overlay, which are no files of their own */
 	"stacks_of_like_waits_ns",
 	"rows_refused",
 	"ring_full",

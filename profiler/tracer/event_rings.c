@@ -14,9 +14,11 @@
 struct event_rings {
 	struct ring_buffer *events; /* NULL: at rest */
 	struct ring_buffer *asked;
-	int events_fd, epoll_fd; /* epoll_fd is readable when many events wait */
+	struct ring_buffer *files; /* NULL: no file is tagged */
+	int events_fd, epoll_fd;   /* epoll_fd is readable when many events wait */
 	tracer_event_fn on_event;
 	tracer_python_fn on_python;
+	tracer_file_fn on_file;
 	void *ctx;
 	uint64_t until_ns; /* of the poll in progress */
 };
@@ -35,6 +37,16 @@ static int on_asked(void *ctx, void *data, size_t size)
 
 	if (size >= head && (size - head) / sizeof(ask->frames[0]) >= ask->n)
 		rings->on_python(rings->ctx, ask);
+	return go_on(rings);
+}
+
+static int on_file(void *ctx, void *data, size_t size)
+{
+	struct event_rings *rings = ctx;
+	const struct abi_file_event *event = data;
+
+	if (size >= sizeof(*event) && size - sizeof(*event) >= event->names_len)
+		rings->on_file(rings->ctx, event);
 	return go_on(rings);
 }
 
@@ -90,9 +102,17 @@ void event_rings_free(struct event_rings *rings)
 		return;
 	ring_buffer__free(rings->events);
 	ring_buffer__free(rings->asked);
+	ring_buffer__free(rings->files);
 	if (rings->epoll_fd >= 0)
 		close(rings->epoll_fd);
 	free(rings);
+}
+
+int event_rings_add_files(struct event_rings *rings, int files_fd, tracer_file_fn callback)
+{
+	rings->on_file = callback;
+	rings->files = ring_buffer__new(files_fd, on_file, rings, NULL);
+	return rings->files ? 0 : -errno;
 }
 
 int event_rings_fd(const struct event_rings *rings)
@@ -139,6 +159,8 @@ int event_rings_poll(struct event_rings *rings, bool all, uint64_t until_ns)
 
 	rings->until_ns = until_ns;
 	result = ring_buffer__consume(rings->asked);
+	if (result >= 0 && rings->files)
+		result = ring_buffer__consume(rings->files);
 	if (result >= 0)
 		result = consume_events(rings, all);
 	if (result == -ETIME)

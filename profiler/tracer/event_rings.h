@@ -2,6 +2,8 @@
  * The two ring buffers of the BPF programs: events, and questions about Python's code objects. The questions are
  * read first, as their threads wait. Part of the tracer: see tracer.h, which has the callbacks' types.
  *
+ * A third has what is done with tagged files, where there are any.
+ *
  * The ring of events is mapped when there is something to read in it, until event_rings_rest(): while it is mapped,
  * all of its memory counts as this program's, twice.
  */
@@ -19,6 +21,9 @@ struct event_rings;
 struct event_rings *event_rings_new(int events_fd, int asked_fd, tracer_event_fn on_event,
                                     tracer_python_fn on_python, void *ctx);
 void event_rings_free(struct event_rings *rings);
+
+/* Also reads the ring of what is done with tagged files, at each poll; nobody is woken for it. 0 or -errno, with errno set. */
+int event_rings_add_files(struct event_rings *rings, int files_fd, tracer_file_fn on_file);
 
 /* For poll and epoll. */
 int event_rings_fd(const struct event_rings *rings);

@@ -1,4 +1,4 @@
-/* Opens the folders whose files are tagged, and makes them known to the BPF programs. */
+/* Opens the folders whose files are tagged, and makes them, and the xattr that does, known to the BPF programs. */
 
 #include "profiler/tracer/tag_folders.h"
 
@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,11 @@
 #include "bpf/stallprof.skel.h"
 #include "profiler/config/config.h"
 #include "profiler/tracer/task_walk.h"
+
+#define TAGGED_FILES    65536
+#define SYNCING_THREADS 4096
+#define EVENT_BYTES     (1u << 20)
+#define FIRST_ASKS      400 /* of files that are open already: what the ring has room for */
 
 struct tag_folders {
 	size_t n;
@@ -51,15 +57,18 @@ int tag_folders_open(const struct config_tag_files *files, size_t n, struct tag_
 	}
 	for (; folders->n < n; folders->n++) {
 		const struct config_tag_files *file = &files[folders->n];
-		int fd = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = -errno;
+		bool is_folder = !config_files_xattr(file);
+		int fd = is_folder ? open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+		int result = -errno;
 
-		if (fd < 0) {
+		if (is_folder && fd < 0) {
 			snprintf(err, err_len, "tags.files: %s: %s", file->folder, strerror(errno));
 			tag_folders_close(folders);
 			return result;
 		}
 		folders->folder[folders->n].fd = fd;
 		set_names(&folders->folder[folders->n].names, file->name);
+		folders->folder[folders->n].names.source = (uint32_t)folders->n;
 	}
 	*out = folders;
 	return 0;
@@ -68,7 +77,8 @@ int tag_folders_open(const struct config_tag_files *files, size_t n, struct tag_
 void tag_folders_close(struct tag_folders *folders)
 {
 	for (size_t i = 0; folders && i < folders->n; i++)
-		close(folders->folder[i].fd);
+		if (folders->folder[i].fd >= 0)
+			close(folders->folder[i].fd);
 	free(folders);
 }
 
@@ -83,16 +93,57 @@ static int run_once(const struct bpf_program *program)
 	return result;
 }
 
+void tag_folders_prepare(const struct config_tag_files *files, size_t n, struct stallprof_bpf *bpf)
+{
+	bpf_map__set_max_entries(bpf->maps.tagged_files, TAGGED_FILES);
+	bpf_map__set_max_entries(bpf->maps.file_syncs, SYNCING_THREADS);
+	bpf_map__set_max_entries(bpf->maps.file_events, EVENT_BYTES);
+	for (size_t i = 0; i < n; i++) {
+		const char *xattr = config_files_xattr(&files[i]);
+
+		if (!xattr)
+			continue;
+		/* Compared in words, which are zero behind the name. */
+		memcpy((void *)bpf->rodata->tag_xattr, xattr, strnlen(xattr, CONFIG_XATTR_MAX));
+		bpf->rodata->asks_xattrs = true;
+		bpf_map__set_max_entries(bpf->maps.xattr_asked, TAGGED_FILES);
+	}
+}
+
+/* By its xattr. */
+int tag_folders_add_file(const struct stallprof_bpf *bpf, uint64_t inode,
+                         const struct abi_tagged_file *tagged)
+{
+	uint32_t bit = abi_file_bit(inode);
+
+	__atomic_fetch_or((uint64_t *)&bpf->bss->file_bits[bit / 64], 1ULL << bit % 64, __ATOMIC_RELAXED);
+	return bpf_map_update_elem(bpf_map__fd(bpf->maps.tagged_files), &inode, tagged, BPF_NOEXIST) &&
+	                       errno != EEXIST
+	               ? -errno
+	               : 0;
+}
+
+static int set_folder(const struct tag_folders *folders, size_t i, const struct stallprof_bpf *bpf)
+{
+	const uint64_t by_xattr = ABI_XATTR_FOLDER;
+	int fd = folders->folder[i].fd;
+	bool failed = fd >= 0 ? bpf_map_update_elem(bpf_map__fd(bpf->maps.folder_fds), &fd,
+	                                            &folders->folder[i].names, BPF_ANY)
+	                      : bpf_map_update_elem(bpf_map__fd(bpf->maps.tag_folders), &by_xattr,
+	                                            &folders->folder[i].names, BPF_ANY);
+
+	return failed ? -errno : 0;
+}
+
 int tag_folders_set(const struct tag_folders *folders, const struct stallprof_bpf *bpf)
 {
 	int result = 0;
 
 	if (!folders)
 		return 0;
+	bpf->bss->xattr_asks = FIRST_ASKS;
 	for (size_t i = 0; i < folders->n && !result; i++)
-		if (bpf_map_update_elem(bpf_map__fd(bpf->maps.folder_fds), &folders->folder[i].fd,
-		                        &folders->folder[i].names, BPF_ANY))
-			result = -errno;
+		result = set_folder(folders, i, bpf);
 	for (int round = 0; round < 2 && !result; round++)
 		result = run_once(bpf->progs.on_iter_file);
 	return result ? result : run_once(bpf->progs.on_iter_mapping);

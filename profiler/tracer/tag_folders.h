@@ -1,6 +1,7 @@
 /*
- * Folders whose files are tagged (bpf/files.bpf.c).
+ * Folders whose files are tagged (bpf/files.bpf.c), and the xattr that tags files anywhere.
  *
+ *     tag_folders_prepare(config->tags.files, n, bpf);                      before it is loaded
  *     tag_folders_open(config->tags.files, n, &folders, err, sizeof(err));  before anything is loaded: says what is wrong
  *     tag_folders_set(folders, bpf);                                        once it is loaded and its hooks are attached
  *     tag_folders_close(folders);
@@ -11,7 +12,9 @@
 #define STALLPROF_PROFILER_TAG_FOLDERS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
+struct abi_tagged_file;
 struct config_tag_files;
 struct stallprof_bpf;
 struct tag_folders;
@@ -20,6 +23,13 @@ struct tag_folders;
 int tag_folders_open(const struct config_tag_files *files, size_t n, struct tag_folders **out, char *err,
                      size_t err_len);
 void tag_folders_close(struct tag_folders *folders);
+
+/* Sets what the programs have to know before they are loaded, and the sizes of their maps. */
+void tag_folders_prepare(const struct config_tag_files *files, size_t n, struct stallprof_bpf *bpf);
+
+/* Tags one more file, which has the xattr. 0 or -errno. */
+int tag_folders_add_file(const struct stallprof_bpf *bpf, uint64_t inode,
+                         const struct abi_tagged_file *tagged);
 
 /* Tags the files in them that are open already, and from now on those that are opened. `folders` may be NULL. 0 or -errno. */
 int tag_folders_set(const struct tag_folders *folders, const struct stallprof_bpf *bpf);

@@ -28,7 +28,6 @@
 #define BUFFERS_DEFAULT      256
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
-#define TAGGED_FILES         65536
 #define TAG_IDS              16384
 #define GPU_JOBS             8192
 
@@ -86,7 +85,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);
 	if (opts->n_tag_files)
-		bpf_map__set_max_entries(bpf->maps.tagged_files, TAGGED_FILES);
+		tag_folders_prepare(opts->tag_files, opts->n_tag_files, bpf);
 	if (knobs->places->ai_tags || opts->btf_path)
 		bpf_map__set_max_entries(bpf->maps.tag_ids, TAG_IDS);
 	if (host_has_module("drm")) {
@@ -173,6 +172,9 @@ static int load(struct tracer *tracer, const struct tracer_opts *opts, char *err
 	tracer->rings = event_rings_new(bpf_map__fd(tracer->bpf->maps.events),
 	                                bpf_map__fd(tracer->bpf->maps.python_asked), tracer->on_event,
 	                                tracer->on_python, tracer->ctx);
+	if (tracer->rings && opts->on_file && opts->n_tag_files &&
+	    event_rings_add_files(tracer->rings, bpf_map__fd(tracer->bpf->maps.file_events), opts->on_file))
+		return fail(err, err_len, "cannot map the ring buffers: %s", strerror(errno));
 	if (!tracer->rings)
 		return fail(err, err_len, "cannot map the ring buffers: %s", strerror(errno));
 	tracer->links =
@@ -289,6 +291,16 @@ void tracer_allow_python(struct tracer *tracer, unsigned int asks)
 void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
 {
 	tracer->ops->forget_python(tracer, tgid);
+}
+
+int tracer_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged)
+{
+	return tracer->ops->tag_file(tracer, inode, tagged);
+}
+
+void tracer_allow_xattrs(struct tracer *tracer, unsigned int asks)
+{
+	tracer->ops->allow_xattrs(tracer, asks);
 }
 
 int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key)

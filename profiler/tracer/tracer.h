@@ -27,6 +27,9 @@ struct probe_host;
 struct stamp;
 struct tracer;
 
+/* What was done with a tagged file, with `names_len` bytes of names behind it. */
+typedef void (*tracer_file_fn)(void *ctx, const struct abi_file_event *event);
+
 struct tracer_opts {
 	uint64_t threshold_ns;        /* T; 0: 1 ms */
 	uint64_t dma_threshold_ns;    /* DMA maps that take this long, or longer, are slow */
@@ -44,7 +47,8 @@ struct tracer_opts {
 	size_t n_causes_off;
 	const struct config_tag_files *tag_files; /* folders whose files are tagged */
 	size_t n_tag_files;
-	bool all_hooks; /* attach also what nothing is asked of */
+	tracer_file_fn on_file; /* called for what is done with them; NULL: nobody asks */
+	bool all_hooks;         /* attach also what nothing is asked of */
 	struct probe_host
 	        *host; /* what is known of the kernel; outlives the tracer. NULL: the tracer finds it out */
 	const char *btf_path; /* as tracer_load() takes it: for tests; else NULL */
@@ -96,6 +100,11 @@ int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_pyt
 void tracer_forget_python(struct tracer *tracer, uint32_t tgid);
 /* Asks for Python frames, and allows up to `asks` more calls of `on_python`. */
 void tracer_allow_python(struct tracer *tracer, unsigned int asks);
+
+/* Tags the file with that inode, by the address that an event had for it. 0 or -errno. */
+int tracer_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged);
+/* Allows up to `asks` events that ask whether a file has the xattr that tags it. */
+void tracer_allow_xattrs(struct tracer *tracer, unsigned int asks);
 
 /* Makes a tag known and gives its key, for abi_process.base_tag. */
 int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);

@@ -214,6 +214,16 @@ static void do_forget_python(struct tracer *tracer, uint32_t tgid)
 	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid);
 }
 
+static int do_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged)
+{
+	return tag_folders_add_file(tracer->bpf, inode, tagged);
+}
+
+static void do_allow_xattrs(struct tracer *tracer, unsigned int asks)
+{
+	tracer->bpf->bss->xattr_asks = asks;
+}
+
 static int do_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key)
 {
 	struct abi_tag tag = { .id = id, .source = ABI_TAG_PROCESS };
@@ -348,6 +358,8 @@ const struct tracer_ops tracer_by_bpf = {
 	.set_python = do_set_python,
 	.allow_python = do_allow_python,
 	.forget_python = do_forget_python,
+	.tag_file = do_tag_file,
+	.allow_xattrs = do_allow_xattrs,
 	.add_tag = do_add_tag,
 	.find_tag = do_find_tag,
 	.drop_tag = do_drop_tag,

@@ -34,6 +34,8 @@ struct tracer_ops {
 	int (*set_python)(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout);
 	void (*allow_python)(struct tracer *tracer, unsigned int asks);
 	void (*forget_python)(struct tracer *tracer, uint32_t tgid);
+	int (*tag_file)(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged);
+	void (*allow_xattrs)(struct tracer *tracer, unsigned int asks);
 	int (*add_tag)(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);
 	int (*find_tag)(struct tracer *tracer, uint64_t key, struct abi_tag *tag);
 	void (*drop_tag)(struct tracer *tracer, uint64_t key);

@@ -2,10 +2,12 @@
  * Fuzzes the comments of a foreign profile, one line each: what is read must be the same after writing and reading
  * again.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pprof/profile.h"
+#include "profiler/format/checkpoint_rows.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/gpu_job_rows.h"
 #include "profiler/format/request_rows.h"
@@ -151,6 +153,35 @@ static void check_gpu_jobs(const struct profile *profile)
 	profile_free(again);
 }
 
+static bool same_file(const struct checkpoint_file *a, const struct checkpoint_file *b)
+{
+	return !strcmp(a->path, b->path) && !strcmp(a->renamed_from, b->renamed_from) &&
+	       !strcmp(a->device, b->device) && !strcmp(a->class, b->class) && a->inode == b->inode &&
+	       a->begun_ns == b->begun_ns && a->writes == b->writes && a->error == b->error &&
+	       a->synced == b->synced && a->durable_before_name == b->durable_before_name &&
+	       a->reason == b->reason && a->n_ranges == b->n_ranges &&
+	       (!a->n_ranges || !memcmp(a->ranges, b->ranges, a->n_ranges * sizeof(*a->ranges)));
+}
+
+static void check_checkpoints(const struct profile *profile)
+{
+	struct checkpoint_rows *rows = checkpoint_rows_new(), *rows_again = checkpoint_rows_new();
+	struct profile *again = new_profile();
+	size_t malformed = 0;
+
+	if (!checkpoint_rows_from_notes(rows, profile, NULL) && !checkpoint_rows_to_notes(rows, again)) {
+		if (checkpoint_rows_from_notes(rows_again, again, &malformed) || malformed ||
+		    checkpoint_rows_count(rows) != checkpoint_rows_count(rows_again))
+			abort();
+		for (size_t i = 0; i < checkpoint_rows_count(rows); i++)
+			if (!same_file(checkpoint_rows_at(rows, i), checkpoint_rows_at(rows_again, i)))
+				abort();
+	}
+	checkpoint_rows_free(rows);
+	checkpoint_rows_free(rows_again);
+	profile_free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct profile *profile = new_profile(), *again = new_profile();
@@ -160,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	add_lines(profile, data, size);
 	check_requests(profile);
+	check_checkpoints(profile);
 	check_timeline(profile);
 	check_gpu_jobs(profile);
 	if (!stamp_from_notes(stamp, profile, NULL) && !ledger_from_notes(ledger, profile, NULL) &&

@@ -46,6 +46,9 @@ struct fake_tracer {
 	} processes[FAKE_TRACER_PROCESSES];
 	size_t n_processes;
 	uint64_t next_key;
+	uint64_t tagged_inode; /* by tracer_tag_file() */
+	struct abi_tagged_file tagged_file;
+	unsigned int xattr_asks;
 };
 
 static inline struct fake_tracer *fake_of(const struct tracer *tracer)
@@ -152,6 +155,20 @@ static void fake_copy_late(struct tracer *tracer, uint64_t now_ns)
 {
 	(void)tracer;
 	(void)now_ns;
+}
+
+static int fake_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged)
+{
+	struct fake_tracer *fake = fake_of(tracer);
+
+	fake->tagged_inode = inode;
+	fake->tagged_file = *tagged;
+	return 0;
+}
+
+static void fake_allow_xattrs(struct tracer *tracer, unsigned int asks)
+{
+	fake_of(tracer)->xattr_asks = asks;
 }
 
 static int fake_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
@@ -307,6 +324,8 @@ static inline void fake_tracer_init(struct fake_tracer *fake)
 			.set_python = fake_set_python,
 			.allow_python = fake_allow_python,
 			.forget_python = fake_forget_python,
+			.tag_file = fake_tag_file,
+			.allow_xattrs = fake_allow_xattrs,
 			.add_tag = fake_add_tag,
 			.find_tag = fake_find_tag,
 			.drop_tag = fake_drop_tag,

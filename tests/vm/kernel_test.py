@@ -61,7 +61,7 @@ def boot(build, pattern, disk, out, steps):
 
 def hooks_of(text, *without):
     """doctor's hooks, each once, without those in whose place others serve, and without some causes'."""
-    return {hook["hook"]: hook for cause in json.loads(text)["causes"] if cause["cause"] not in without for hook in cause["hooks"]
+    return {hook["hook"]: hook for cause in json.loads(text)["causes"] if not cause["cause"].startswith(without) for hook in cause["hooks"]
             if not hook["replaced"]}
 
 

@@ -1,9 +1,10 @@
 """Programs that push no tag write, sync and read files in a folder that was given: what they do there has the files' tags, by their own clocks of
 those calls, and nothing else has. So it is for a command, for one that pushes a tag and renames its file, and for a process whose files were
-open, or mapped, before the recording."""
+open, or mapped, before the recording. And what became of files that are saved as checkpoints (saver.c); checkpoints.py has more of that."""
 import json
 
 import profiled
+import saved_files
 
 KERNEL = "6.12"
 
@@ -13,6 +14,11 @@ mkfs.ext4 -q /dev/nullb0 && mount /dev/nullb0 /mnt && mkdir /mnt/checkpoints /mn
 RECORD_OPTIONS="--tag-files /mnt/checkpoints"
 record command "$CHECKPOINTER" folder=/mnt/checkpoints outside=/mnt/elsewhere
 record pushes "$CHECKPOINTER" folder=/mnt/checkpoints outside=/mnt/elsewhere renamed=1 rounds=1 push=1
+mkdir /mnt/saves && echo old >/mnt/elsewhere/old || exit 1
+python3 -c 'import os; os.setxattr("/mnt/elsewhere/old", "user.ai.checkpoint", b"x")' || exit 1
+RECORD_OPTIONS="--tag-files /mnt/saves --tag-files xattr:user.ai.checkpoint=found"
+record saves "$SAVER" folder=/mnt/saves outside=/mnt/elsewhere
+RECORD_OPTIONS="--tag-files /mnt/checkpoints"
 "$CHECKPOINTER" folder=/mnt/checkpoints wait_for=/vm-out/go rounds=1 mapped=1 >/vm-out/open.lines &
 checkpointer=$!
 sleep 1
@@ -71,3 +77,4 @@ def check(case):
             files = sum(line["ns"] for line in calls if line["file"] != "other")
             case.tap.check(wall(top, "step") <= total - (1 - PART) * files, "pushes: the tag around them has none of their time",
                            f"step {wall(top, 'step') / 1e9:.6f} s of {total / 1e9:.6f} s, files {files / 1e9:.6f} s")
+    saved_files.check_saved(case, "saves")

@@ -117,9 +117,11 @@ static void test_config__example_entries_load(void **state)
 	assert_int_equal(config->tags.rule_count, 2);
 	assert_string_equal(config->tags.rules[0].match, "checkpoint_*");
 	assert_string_equal(config->tags.rules[0].class, "checkpoint");
-	assert_int_equal(config->tags.files_count, 2);
+	assert_int_equal(config->tags.files_count, 3);
 	assert_string_equal(config->tags.files[1].folder, "/mnt/shards");
 	assert_string_equal(config->tags.files[1].name, "shard");
+	assert_null(config_files_xattr(&config->tags.files[1]));
+	assert_string_equal(config_files_xattr(&config->tags.files[2]), "user.ai.checkpoint");
 	assert_int_equal(config->sampling.cause_off_count, 1);
 	assert_string_equal(config->sampling.causes_off[0], "dma_map");
 	assert_int_equal(config->filters.pid_count, 1);
