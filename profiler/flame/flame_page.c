@@ -20,9 +20,7 @@
 __asm__(".section .rodata\n"
         ".global flame_page\n"
         ".global flame_page_bytes\n"
-        "flame_page:\n"
-        INCLUDE_PAGE
-        "flame_page_end:\n"
+        "flame_page:\n" INCLUDE_PAGE "flame_page_end:\n"
         ".byte 0\n"
         ".balign 8\n"
         "flame_page_bytes:\n"

@@ -13,13 +13,15 @@
 #include "profiler/format/json_writer.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_processes.h"
 #include "profiler/top/top_requests.h"
 #include "profiler/top/top_seen.h"
 
-#define SIDES 2
+#define SIDES     2
+#define NS_PER_MS 1000000
 
 struct side {
 	const char *name;
@@ -144,9 +146,47 @@ static int write_processes(struct json_writer *json, const struct loaded_profile
 	return 0;
 }
 
+/* --- the timeline ----------------------------------------------------------------------------------------- */
+
+static void write_points(struct json_writer *json, const struct timeline_point *points, size_t count,
+                         int64_t start_ns)
+{
+	json_key(json, "begin");
+	json_array_begin(json);
+	for (size_t i = 0; i < count; i++)
+		json_i64(json, ((int64_t)points[i].begin_ns - start_ns) / NS_PER_MS);
+	json_array_end(json);
+	json_key(json, "value");
+	json_array_begin(json);
+	for (size_t i = 0; i < count; i++)
+		json_i64(json, points[i].value);
+	json_array_end(json);
+}
+
+static void write_lanes(struct json_writer *json, const struct timeline *timeline, int64_t start_ns)
+{
+	json_key(json, "lanes");
+	json_array_begin(json);
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
+		size_t count;
+		const struct timeline_point *points = timeline_points(timeline, i, &count);
+
+		json_object_begin(json);
+		json_member_string(json, "kind", timeline_kind_name(lane->kind));
+		json_member_string(json, "class", lane->class);
+		json_member_string(json, "name", lane->name);
+		json_member_string(json, "device", lane->device);
+		json_member_u64(json, "bucket_ms", lane->bucket_ns / NS_PER_MS);
+		write_points(json, points, count, start_ns);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
 /* --- a side ----------------------------------------------------------------------------------------------- */
 
-static int write_side(struct json_writer *json, const struct side *side)
+static int write_side(struct json_writer *json, const struct side *side, int64_t start_ns)
 {
 	struct stamp_coverage coverage = stamp_coverage(side->input->stamp);
 	int err;
@@ -158,6 +198,7 @@ static int write_side(struct json_writer *json, const struct side *side)
 	json_member_u64(json, "windows", coverage.windows);
 	json_member_u64(json, "threshold_ns", coverage.threshold_ns);
 	top_json_requests(json, side->input);
+	write_lanes(json, side->input->timeline, start_ns);
 	err = write_processes(json, side->input);
 	if (!err)
 		err = write_losses(json, side->input);
@@ -170,7 +211,6 @@ int flame_sides_write(struct json_writer *json, const struct flame_json *what, i
 	struct side sides[SIDES];
 	int err = 0;
 
-	(void)start_ns;
 	list_sides(what, sides);
 	json_key(json, "steps");
 	json_array_begin(json);
@@ -180,7 +220,7 @@ int flame_sides_write(struct json_writer *json, const struct flame_json *what, i
 	json_key(json, "sides");
 	json_array_begin(json);
 	for (size_t i = 0; i < SIDES && !err; i++)
-		err = sides[i].input ? write_side(json, &sides[i]) : 0;
+		err = sides[i].input ? write_side(json, &sides[i], start_ns) : 0;
 	json_array_end(json);
 	return err;
 }

@@ -1,0 +1,127 @@
+// The answer in sentences: which stall was worst, of which class, on which device, at which line, when, and whether
+// checkpoints had to do with it. Each is a button or more that shows what it says.
+
+import { el } from './dom.js';
+import { clock, count, duration, percent } from './format.js';
+import { BLOCKED, byOwnLine } from './calc.js';
+import { fullText } from './graph.js';
+
+const CHECKPOINT = /^(checkpoint|ckpt)/i;
+const BINS = 60;
+
+function largest(map) {
+  let best;
+  for (const [key, value] of map) if (!best || value > best[1]) best = [key, value];
+  return best;
+}
+
+function link(text, title, onclick) {
+  return el('button', { type: 'button', class: 'link', title, onclick }, text);
+}
+
+/** Of which class and device most is. */
+function sayWho({ data, filter, selection, unit, sums, choose, countOf }) {
+  const stall = filter.stall, who = largest(selection.options.class), where = largest(selection.options.device);
+  const name = who && data.strings[who[0]], device = where && data.strings[where[0]];
+  const row = sums.rows.find((each) => each.name === name);
+  const parts = [el('b', {}, stall === undefined ? 'All stalls' : stall)];
+  if (device) parts.push(' on ', link(device, `Only ${device}`, () => choose({ device })));
+  parts.push(`: ${unit(selection.sum)}`);
+  if (countOf) parts.push(` in ${count(countOf)} waits`);
+  if (name) {
+    parts.push('; ', link(name, `Only ${name}`, () => choose({ class: name })), ` has ${percent(who[1], selection.sum)} of it`);
+    if (row && stall !== undefined && row.wall > 0) parts.push(`, which is ${percent(who[1], row.wall)} of that class's wall time`);
+  }
+  return [...parts, '.'];
+}
+
+/** At which line of the program's own code. */
+function sayWhere({ data, filter, selection, unit, find }) {
+  const best = largest(byOwnLine(data, selection.value));
+  if (!best) return null;
+  const { frames, strings } = data;
+  const label = { name: strings[frames.name[best[0]]], file: strings[frames.file[best[0]]], line: frames.line[best[0]] };
+  const what = filter.stall === BLOCKED ? 'waits' : 'stalls';
+  return ['Most of it ', what, ' at ', link(fullText(label), 'Find it in the graph', () => find(label)),
+    `: ${unit(best[1])}, ${percent(best[1], selection.sum)}.`];
+}
+
+/** Sums of lanes over even parts of the run. */
+function bins(lanes, span, number) {
+  const sums = new Float64Array(number), width = (span[1] - span[0]) / number;
+  for (const lane of lanes) {
+    for (let i = 0; i < lane.begin.length; i++) {
+      const from = lane.begin[i] - span[0], to = from + lane.bucket_ms;
+      const last = Math.min(number - 1, Math.ceil(to / width) - 1);
+      for (let b = Math.max(0, Math.floor(from / width)); b <= last; b++) {
+        sums[b] += lane.value[i] * (Math.min(to, (b + 1) * width) - Math.max(from, b * width)) / lane.bucket_ms;
+      }
+    }
+  }
+  return sums;
+}
+
+function chosenLanes(lanes, filter) {
+  return lanes.filter((lane) => (filter.stall === BLOCKED ? lane.kind === BLOCKED
+    : lane.kind === 'stall' && (filter.stall === undefined || lane.name === filter.stall)) &&
+    (filter.class === undefined || lane.class === filter.class) && (filter.device === undefined || lane.device === filter.device));
+}
+
+/** The shortest stretch of the run that has half of it, if that is much shorter than half the run. */
+function sayWhen({ data, lanes, filter, span, canCut, choose }) {
+  const sums = bins(chosenLanes(lanes, filter), span, BINS), all = sums.reduce((sum, value) => sum + Math.max(0, value), 0);
+  if (!(all > 0)) return null;
+  let best = null;
+  for (let from = 0, to = 0, sum = 0; from < BINS; sum -= Math.max(0, sums[from++])) {
+    while (to < BINS && sum < all / 2) sum += Math.max(0, sums[to++]);
+    if (sum >= all / 2 && (!best || to - from < best.to - best.from)) best = { from, to, sum };
+  }
+  const width = (span[1] - span[0]) / BINS, part = (best.to - best.from) / BINS;
+  if (part > 0.35) return ['When: spread over the whole run; half of it took ', percent(best.to - best.from, BINS), ' of the time.'];
+  const range = [Math.round(span[0] + best.from * width), Math.round(span[0] + best.to * width)];
+  const text = `${duration(best.from * width * 1e6)} – ${duration(best.to * width * 1e6)} of the run`;
+  return ['When: ', percent(best.sum, all), ' of it at ',
+    canCut ? link(text, 'Select this time', () => choose({ range })) : text, ` (${clock(data.startMs + range[0])}), which is ${percent(best.to - best.from, BINS)} of the time.`];
+}
+
+/** How much denser stalls of other classes are while a checkpoint itself waits for a device. */
+function sayCheckpoints({ lanes, filter, span, sums, processes }) {
+  const rows = sums.rows.filter((row) => CHECKPOINT.test(row.name));
+  if (!rows.length) return null;
+  const names = rows.map((row) => row.name), parts = [`Checkpoints (${names.join(', ')}): ${duration(rows.reduce((sum, row) => sum + row.wall, 0))} of wall time`];
+  const shares = processes.map((process) => process.classes.filter((each) => names.includes(each.name)).reduce((sum, each) => sum + each.ns, 0) / process.ns)
+    .filter((share) => share > 0);
+  if (shares.length) parts.push(`, ${percent(Math.max(...shares), 1)} of the time under tags of the thread that writes them`);
+  const stalled = rows.reduce((sum, row) => sum + sums.causes.reduce((all, cause) => all + (row.ns[cause] || 0), 0), 0);
+  parts.push(`, ${duration(stalled)} of it stalled. `);
+  const number = Math.min(6000, Math.max(BINS, Math.round((span[1] - span[0]) / 20)));
+  const ckpt = bins(lanes.filter((lane) => lane.kind === 'stall' && CHECKPOINT.test(lane.class)), span, number);
+  const others = bins(chosenLanes(lanes, { stall: filter.stall, device: filter.device }).filter((lane) => !CHECKPOINT.test(lane.class)), span, number);
+  let during = 0, all = 0, busy = 0;
+  for (let b = 0; b < number; b++) {
+    all += Math.max(0, others[b]);
+    if (ckpt[b] > 0) {
+      busy++;
+      during += Math.max(0, others[b]);
+    }
+  }
+  if (!(all > 0) || !busy) return parts;
+  const density = (during / all) / (busy / number), what = filter.stall === undefined ? 'stalls' : filter.stall;
+  parts.push(`While they waited for a device (${percent(busy, number)} of the run), other classes had ${percent(during, all)} of their ${what}: `);
+  parts.push(el('b', {}, density >= 2 ? `${density.toFixed(1)} times as dense as on average, so checkpoints disturb them.`
+    : `${density.toFixed(1)} times the average, so checkpoints are not to blame.`));
+  return parts;
+}
+
+function sayShares(processes) {
+  return processes.slice(0, 1).map((process) => ['Of the ', duration(process.ns), ` under tags in ${process.process}, one thread's worth: `,
+    process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
+}
+
+/** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, countOf, choose, find}. */
+export function drawAnswer(context) {
+  if (!context.selection.sum) return [];
+  const timed = context.span ? [sayWhen(context), sayCheckpoints(context)] : [];
+  return [sayWho(context), sayWhere(context), ...timed, sayShares(context.processes)].filter(Boolean)
+    .map((parts) => el('li', {}, ...parts));
+}
