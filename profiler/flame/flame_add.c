@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "profiler/flame/flame_data.h"
+#include "profiler/format/host_note.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -20,7 +21,7 @@
 struct adding {
 	struct flame_data *data;
 	const struct loaded_profiles *file;
-	const char *host;
+	char host[256]; /* "": not known */
 	const char *side;
 	struct pprof_arena arena;
 	struct pprof_intern frames; /* addresses of the profile's frames … */
@@ -303,7 +304,7 @@ int flame_add(struct flame_data *data, const struct loaded_profiles *file, const
 		return -ENOMEM;
 	adding->data = data;
 	adding->file = file;
-	adding->host = "";
+	host_note_read(file->profile, adding->host, sizeof(adding->host));
 	adding->side = side;
 	adding->arena.max_bytes = LOADED_BYTES_MAX;
 	adding->frames.arena = adding->pids.arena = &adding->arena;

@@ -66,10 +66,13 @@ static void write_frames(struct json_writer *json, const struct flame_data *data
 	json_object_end(json);
 }
 
-static int64_t parent_cell(const struct flame_data *data, size_t record, size_t which)
+/* How many nodes before this one its parent is, which mostly is 1; 0: it has none. */
+static int64_t up_cell(const struct flame_data *data, size_t record, size_t which)
 {
+	uint32_t parent = flame_node(data, (uint32_t)record)->parent;
+
 	(void)which;
-	return number(flame_node(data, (uint32_t)record)->parent);
+	return parent == FLAME_NONE ? 0 : (int64_t)record - parent;
 }
 
 static int64_t frame_of_cell(const struct flame_data *data, size_t record, size_t which)
@@ -82,7 +85,7 @@ static void write_nodes(struct json_writer *json, const struct flame_data *data)
 {
 	json_key(json, "nodes");
 	json_object_begin(json);
-	write_column(json, data, "parent", data->nodes.n, parent_cell, 0);
+	write_column(json, data, "up", data->nodes.n, up_cell, 0);
 	write_column(json, data, "frame", data->nodes.n, frame_of_cell, 0);
 	json_object_end(json);
 }

@@ -4,7 +4,7 @@
  *     { "format": 1, "program": "stallprof 0.3", "title": TEXT,
  *       "types":   [ [type, unit] ], "strings": [ TEXT ], "start_ms": Unix time,
  *       "frames":  {name, file, line, kind},          name and file: numbers of strings; kind: flame_data.h
- *       "nodes":   {parent, frame},                   parent -1: an outermost frame
+ *       "nodes":   {up, frame},                       up: how far before it its parent stands; 0: an outermost frame
  *       "samples": {node, own, slice, wait, class, stall, device, process, host, side, values: [ a column a type ]},
  *       "slices":  {begin, end},                      ms since start_ms; -1: not known
  *       "ledger":  {state, base, class, stall, device, process, host, side, ns, count}, "states": [ TEXT ],

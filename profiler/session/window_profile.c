@@ -8,6 +8,7 @@
 #include "pprof/profile.h"
 #include "profiler/session/detail_labels.h"
 #include "profiler/session/device_names.h"
+#include "profiler/format/host_note.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/process/process_ranks.h"
@@ -338,6 +339,8 @@ static int add_notes(struct window *window, struct ledger *ledger, struct stamp 
 {
 	int err = ledger_to_notes(ledger, window->profile);
 
+	if (!err)
+		err = host_note_add(window->profile, NULL);
 	if (!err)
 		err = request_rows_to_notes(window->requests, window->profile);
 	if (!err)

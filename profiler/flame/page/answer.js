@@ -7,7 +7,7 @@ import { BLOCKED, byOwnLine } from './calc.js';
 import { fullText } from './graph.js';
 
 const CHECKPOINT = /^(checkpoint|ckpt)/i;
-const BINS = 60;
+const BINS = 60, BURST = 0.3, WHOLE = 0.8;
 
 function largest(map) {
   let best;
@@ -20,7 +20,7 @@ function link(text, title, onclick) {
 }
 
 /** Of which class and device most is. */
-function sayWho({ data, filter, selection, unit, sums, choose, countOf }) {
+function sayWho({ data, filter, selection, unit, sums, choose, countOf, isTime }) {
   const stall = filter.stall, who = largest(selection.options.class), where = largest(selection.options.device);
   const name = who && data.strings[who[0]], device = where && data.strings[where[0]];
   const row = sums.rows.find((each) => each.name === name);
@@ -30,20 +30,20 @@ function sayWho({ data, filter, selection, unit, sums, choose, countOf }) {
   if (countOf) parts.push(` in ${count(countOf)} waits`);
   if (name) {
     parts.push('; ', link(name, `Only ${name}`, () => choose({ class: name })), ` has ${percent(who[1], selection.sum)} of it`);
-    if (row && stall !== undefined && row.wall > 0) parts.push(`, which is ${percent(who[1], row.wall)} of that class's wall time`);
+    if (row && stall !== undefined && row.wall > 0 && !filter.range && isTime) parts.push(`, which is ${percent(who[1], row.wall)} of that class's wall time`);
   }
   return [...parts, '.'];
 }
 
 /** At which line of the program's own code. */
-function sayWhere({ data, filter, selection, unit, find }) {
+function sayWhere({ data, selection, unit, find }) {
   const best = largest(byOwnLine(data, selection.value));
   if (!best) return null;
   const { frames, strings } = data;
   const label = { name: strings[frames.name[best[0]]], file: strings[frames.file[best[0]]], line: frames.line[best[0]] };
-  const what = filter.stall === BLOCKED ? 'waits' : 'stalls';
-  return ['Most of it ', what, ' at ', link(fullText(label), 'Find it in the graph', () => find(label)),
-    `: ${unit(best[1])}, ${percent(best[1], selection.sum)}.`];
+  const most = 2 * best[1] > selection.sum;
+  return [most ? 'Where: ' : 'Where: many places; the worst is ', link(fullText(label), 'Find it in the graph', () => find(label)),
+    ` has ${percent(best[1], selection.sum)} of it, ${unit(best[1])}.`];
 }
 
 /** Sums of lanes over even parts of the run. */
@@ -77,23 +77,24 @@ function sayWhen({ data, lanes, filter, span, canCut, choose }) {
     if (sum >= all / 2 && (!best || to - from < best.to - best.from)) best = { from, to, sum };
   }
   const width = (span[1] - span[0]) / BINS, part = (best.to - best.from) / BINS;
-  if (part > 0.35) return ['When: spread over the whole run; half of it took ', percent(best.to - best.from, BINS), ' of the time.'];
+  if (part > BURST) return ['When: all the time; no burst.'];
   const range = [Math.round(span[0] + best.from * width), Math.round(span[0] + best.to * width)];
-  const text = `${duration(best.from * width * 1e6)} – ${duration(best.to * width * 1e6)} of the run`;
-  return ['When: ', percent(best.sum, all), ' of it at ',
-    canCut ? link(text, 'Select this time', () => choose({ range })) : text, ` (${clock(data.startMs + range[0])}), which is ${percent(best.to - best.from, BINS)} of the time.`];
+  const text = `${duration(best.from * width * 1e6)} – ${duration(best.to * width * 1e6)}`;
+  return ['When: ', canCut ? link(text, 'Select this time', () => choose({ range })) : text,
+    ` of the run (from ${clock(data.startMs + range[0])}) has ${percent(best.sum, all)} of it, in ${percent(best.to - best.from, BINS)} of the time.`];
 }
 
-/** How much denser stalls of other classes are while a checkpoint itself waits for a device. */
+/** How much denser stalls of other classes are while a checkpoint itself waits for a device. Twice the average is called a disturbance. */
 function sayCheckpoints({ lanes, filter, span, sums, processes }) {
   const rows = sums.rows.filter((row) => CHECKPOINT.test(row.name));
   if (!rows.length) return null;
-  const names = rows.map((row) => row.name), parts = [`Checkpoints (${names.join(', ')}): ${duration(rows.reduce((sum, row) => sum + row.wall, 0))} of wall time`];
+  const names = rows.map((row) => row.name), wall = rows.reduce((sum, row) => sum + row.wall, 0);
+  const stalled = rows.reduce((sum, row) => sum + sums.causes.reduce((all, cause) => all + (row.ns[cause] || 0), 0), 0);
   const shares = processes.map((process) => process.classes.filter((each) => names.includes(each.name)).reduce((sum, each) => sum + each.ns, 0) / process.ns)
     .filter((share) => share > 0);
-  if (shares.length) parts.push(`, ${percent(Math.max(...shares), 1)} of the time under tags of the thread that writes them`);
-  const stalled = rows.reduce((sum, row) => sum + sums.causes.reduce((all, cause) => all + (row.ns[cause] || 0), 0), 0);
-  parts.push(`, ${duration(stalled)} of it stalled. `);
+  const parts = [`Checkpoints: ${duration(wall)} of ${names.join(', ')}`];
+  if (shares.length) parts.push(` (${percent(Math.max(...shares), 1)} of their thread's tagged time)`);
+  parts.push(`, ${duration(stalled)} of it stalled`);
   const number = Math.min(6000, Math.max(BINS, Math.round((span[1] - span[0]) / 20)));
   const ckpt = bins(lanes.filter((lane) => lane.kind === 'stall' && CHECKPOINT.test(lane.class)), span, number);
   const others = bins(chosenLanes(lanes, { stall: filter.stall, device: filter.device }).filter((lane) => !CHECKPOINT.test(lane.class)), span, number);
@@ -105,12 +106,11 @@ function sayCheckpoints({ lanes, filter, span, sums, processes }) {
       during += Math.max(0, others[b]);
     }
   }
-  if (!(all > 0) || !busy) return parts;
+  if (!(all > 0) || !busy) return [...parts, '.'];
+  if (busy / number > WHOLE) return [...parts, '. They waited for devices all the time, so that what they did to others cannot be told.'];
   const density = (during / all) / (busy / number), what = filter.stall === undefined ? 'stalls' : filter.stall;
-  parts.push(`While they waited for a device (${percent(busy, number)} of the run), other classes had ${percent(during, all)} of their ${what}: `);
-  parts.push(el('b', {}, density >= 2 ? `${density.toFixed(1)} times as dense as on average, so checkpoints disturb them.`
-    : `${density.toFixed(1)} times the average, so checkpoints are not to blame.`));
-  return parts;
+  const verdict = density >= 2 ? `${density.toFixed(1)} times as dense as on average: they disturb others.` : `${density.toFixed(1)} times the average: not to blame.`;
+  return [...parts, `. While they were, ${percent(busy, number)} of the run, others had ${percent(during, all)} of their ${what}, `, el('b', {}, verdict)];
 }
 
 function sayShares(processes) {
@@ -118,10 +118,10 @@ function sayShares(processes) {
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
 }
 
-/** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, countOf, choose, find}. */
+/** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, countOf, isTime: delays are summed, choose, find}. */
 export function drawAnswer(context) {
   if (!context.selection.sum) return [];
-  const timed = context.span ? [sayWhen(context), sayCheckpoints(context)] : [];
+  const timed = context.span && context.isTime ? [sayWhen(context), sayCheckpoints(context)] : [];
   return [sayWho(context), sayWhere(context), ...timed, sayShares(context.processes)].filter(Boolean)
     .map((parts) => el('li', {}, ...parts));
 }

@@ -22,6 +22,13 @@ function columns(table, keys) {
   return out;
 }
 
+/** With each node's parent, -1 where there is none. */
+function nodesOf({ up, frame }) {
+  const parent = new Int32Array(up.length);
+  for (let i = 0; i < up.length; i++) parent[i] = up[i] ? i - up[i] : -1;
+  return { count: up.length, parent, frame: Int32Array.from(frame) };
+}
+
 export function load(json) {
   const raw = JSON.parse(json);
   if (raw.format !== 1) throw new Error(`the data have format ${raw.format}, which this page does not know`);
@@ -38,7 +45,7 @@ export function load(json) {
     types: raw.types.map(([name, unit]) => ({ name, unit })),
     strings: raw.strings,
     frames: columns(raw.frames, ['name', 'file', 'line', 'kind']),
-    nodes: columns(raw.nodes, ['parent', 'frame']),
+    nodes: nodesOf(raw.nodes),
     samples,
     slices,
     states: raw.states,

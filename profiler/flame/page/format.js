@@ -46,10 +46,3 @@ export function clock(unixMs, withMs) {
   const text = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
   return withMs ? `${text}.${String(at.getMilliseconds()).padStart(3, '0')}` : text;
 }
-
-/** A path, short enough for a line: its last two parts. */
-export function shortPath(path) {
-  if (path.length <= 40) return path;
-  const parts = path.split('/');
-  return `…/${parts.slice(-2).join('/')}`;
-}

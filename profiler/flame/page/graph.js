@@ -4,7 +4,6 @@
 import { scaleLinear } from 'd3-scale';
 import { LIBRARY } from './data.js';
 import { changeColor, kindOf, palette } from './colors.js';
-import { shortPath } from './format.js';
 
 const ROW = 19, NARROWEST = 0.4, PADDING = 4, FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
@@ -185,7 +184,8 @@ export function boxText({ name, file, line }) {
   return line ? `${name}  ${base}:${line}` : name;
 }
 
+/** For sentences and tables, where the name is cut last. */
 export function fullText({ name, file, line }) {
   if (!file) return name;
-  return `${name} ${shortPath(file)}${line ? `:${line}` : ''}`;
+  return `${name} ${file.slice(file.lastIndexOf('/') + 1)}${line ? `:${line}` : ''}`;
 }

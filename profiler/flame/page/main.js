@@ -10,7 +10,7 @@ import { Timeline, extent, hasSlices, lanesOf } from './timeline.js';
 import { Tooltip } from './tooltip.js';
 import { drawAnswer } from './answer.js';
 import { drawFilters, drawSwitches } from './controls.js';
-import { drawLedger, worstCause } from './ledger.js';
+import { drawLedger, sumLedger, worstCause } from './ledger.js';
 import { drawTable } from './table.js';
 import { KIND_NAMES, KINDS, onSchemeChange } from './colors.js';
 
@@ -116,7 +116,7 @@ class Page {
   start() {
     this.state = parse(location.hash);
     if (location.hash.length > 1) return;
-    const cause = worstCause(this.model.of(this.state).ledger);
+    const cause = worstCause(sumLedger(this.data, {}, ''));
     const type = this.data.types.some((each) => each.name === 'delay') ? 'delay' : this.data.types[0]?.name || 'delay';
     this.state = { ...this.state, type, filter: cause ? { stall: cause } : {} };
     if (this.data.hasBase) this.state = { ...this.state, base: { ...this.state.filter, side: 'base' }, filter: { ...this.state.filter, side: '' } };
@@ -173,7 +173,7 @@ class Page {
     replace(this.crumbs, drawn.zoom ? [el('button', { type: 'button', onclick: () => this.set({ z: '' }) }, '⤺ whole graph (Esc)'),
       ` zoomed into ${fullText(drawn.trie.labels[drawn.trie.label[drawn.zoom]])}: ${unit(drawn.sums.total[drawn.zoom])}, ${percent(drawn.sums.total[drawn.zoom], sum)}`] : null);
     replace(this.legend, drawn.base ? [el('i', { class: 'kind less' }), 'less than the base', el('i', { class: 'kind same' }), 'the same', el('i', { class: 'kind more' }), 'more']
-      : KINDS.filter((kind) => state.native === '1' || kind !== 'x').map((kind) => [el('i', { class: `kind ${kind}` }), KIND_NAMES[kind]]));
+      : KINDS.map((kind) => [el('i', { class: `kind ${kind}` }), KIND_NAMES[kind]]));
   }
 
   sayNothing() {
@@ -211,7 +211,7 @@ class Page {
     }
     replace(this.answer, drawAnswer({
       data, filter: state.filter, selection: drawn.selection, unit: this.unit(), sums: drawn.ledger, lanes, span: extent(data, lanes), canCut: hasSlices(data),
-      processes: data.sides.find((each) => each.side === side)?.processes || [], countOf: waits,
+      processes: data.sides.find((each) => each.side === side)?.processes || [], countOf: waits, isTime: state.type === 'delay',
       choose: (changes) => this.choose(changes), find: (label) => this.find(label),
     }));
   }
@@ -292,7 +292,9 @@ class Page {
       if (this.key(event)) event.preventDefault();
     });
     const again = () => {
-      this.state = parse(location.hash);
+      const state = parse(location.hash);
+      if (format(state) === format(this.state)) return;
+      this.state = state;
       this.draw();
     };
     window.addEventListener('hashchange', again);
@@ -309,8 +311,10 @@ class Page {
 function main() {
   const root = document.getElementById('page');
   try {
-    const source = document.getElementById('data'), page = new Page(root, load(source.textContent));
+    const source = document.getElementById('data'), begun = performance.now(), data = load(source.textContent);
+    performance.measure('stallprof-load', { start: begun, end: performance.now() });
     source.remove();
+    const page = new Page(root, data);
     page.start();
     page.draw();
     requestAnimationFrame(() => performance.measure('stallprof-first-paint', { start: 0, end: performance.now() }));

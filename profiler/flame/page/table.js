@@ -31,10 +31,12 @@ function head(name, sort, chosen, on) {
     el('button', { type: 'button', onclick: () => on.sort(sort) }, name, sort === chosen ? ' ▾' : ''));
 }
 
-function nameCell(label, on) {
-  const kind = kindOf(label.kind);
+/** The line first where that is what one looks for, so that it is not what is cut. */
+function nameCell(label, isOwn, on) {
+  const kind = kindOf(label.kind), base = label.file.slice(label.file.lastIndexOf('/') + 1);
+  const text = isOwn && label.line ? [el('b', {}, `${base}:${label.line}`), ` ${label.name}`] : fullText(label);
   return el('td', { class: 'name' }, el('i', { class: `kind ${kind}`, title: KIND_NAMES[kind] }),
-    el('button', { type: 'button', title: `${label.name}\n${label.file}${label.line ? `:${label.line}` : ''}`, onclick: () => on.find(label) }, fullText(label)));
+    el('button', { type: 'button', title: `${label.name}\n${label.file}${label.line ? `:${label.line}` : ''}`, onclick: () => on.find(label) }, text));
 }
 
 /** model: rowsOf()'s and {sum, unit, compare, sort}; on: {tab(name), sort(key), find(label)}. */
@@ -46,8 +48,8 @@ export function drawTable(model, on) {
   const share = (value) => percent(value, sum);
   const heads = [el('th', { scope: 'col' }, tab === 'own' ? 'line' : 'function'), tab === 'own' ? null : head('self', 'self', sort, on),
     head(tab === 'own' ? 'time' : 'total', 'total', sort, on), compare ? head('change', 'change', sort, on) : el('th', { scope: 'col' }, 'share')];
-  const body = rows.slice(0, ROWS).map(({ label, self, total, before }) => el('tr', {}, nameCell(label, on),
-    tab === 'own' ? null : el('td', {}, unit(self)), el('td', {}, unit(total)),
+  const body = rows.slice(0, ROWS).map(({ label, self, total, before }) => el('tr', {}, nameCell(label, tab === 'own', on),
+    tab === 'own' ? null : el('td', {}, self ? unit(self) : '–'), el('td', {}, unit(total)),
     compare ? el('td', { class: total > before ? 'more' : 'less' }, `${total > before ? '+' : ''}${compare(total - before)}`)
       : el('td', { style: `--share:${sum ? Math.min(100, Math.max(0, 100 * total / sum)).toFixed(1) : 0}%`, class: 'share' }, share(total))));
   return [tabs, el('div', { class: 'rows' }, el('table', {}, el('thead', {}, el('tr', {}, heads)), el('tbody', {}, body))),

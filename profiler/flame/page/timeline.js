@@ -25,24 +25,32 @@ function rasterize(into, lane, x, width) {
 
 /** Lanes by the samples' slices, for files without a timeline. */
 function lanesOfSamples(data, side) {
-  const delay = data.types.findIndex((type) => type.name === 'delay'), lanes = new Map();
-  if (delay < 0) return [];
-  const { samples, slices, strings } = data;
+  const delay = data.types.findIndex((type) => type.name === 'delay'), lanes = [], known = new Map();
+  if (delay < 0) return lanes;
+  const { samples, slices, strings } = data, value = samples.values[delay], wanted = strings.indexOf(side);
   for (let s = 0; s < samples.count; s++) {
     const slice = samples.slice[s];
-    if (strings[samples.side[s]] !== side || slices.begin[slice] < 0 || !samples.values[delay][s]) continue;
-    const kind = samples.wait[s] ? BLOCKED : 'stall';
-    const key = [kind, samples.class[s], samples.stall[s], samples.device[s], slices.end[slice] - slices.begin[slice]].join(' ');
-    if (!lanes.has(key)) {
-      lanes.set(key, {
-        kind, class: strings[samples.class[s]], name: strings[samples.stall[s]], device: strings[samples.device[s]],
-        bucket_ms: slices.end[slice] - slices.begin[slice], sums: new Map(),
-      });
+    if (samples.side[s] !== wanted || slices.begin[slice] < 0 || !value[s]) continue;
+    let at = known;
+    for (const key of [samples.class[s], samples.stall[s], samples.device[s], samples.wait[s]]) {
+      if (!at.has(key)) at.set(key, new Map());
+      at = at.get(key);
     }
-    const { sums } = lanes.get(key), begin = slices.begin[slice];
-    sums.set(begin, (sums.get(begin) || 0) + samples.values[delay][s]);
+    at.set(slice, (at.get(slice) || 0) + value[s]);
   }
-  return [...lanes.values()].map((lane) => ({ ...lane, begin: [...lane.sums.keys()], value: [...lane.sums.values()] }));
+  const lane = (key, number, wait, sums) => [...new Set([...sums.keys()].map((slice) => slices.end[slice] - slices.begin[slice]))].map((bucket) => {
+    const found = [...sums].filter(([slice]) => slices.end[slice] - slices.begin[slice] === bucket);
+    return {
+      kind: wait ? BLOCKED : 'stall', class: strings[key], name: strings[number[0]], device: strings[number[1]], bucket_ms: bucket,
+      begin: found.map(([slice]) => slices.begin[slice]), value: found.map(([, sum]) => sum),
+    };
+  });
+  for (const [ofClass, stalls] of known) {
+    for (const [stall, devices] of stalls) {
+      for (const [device, waits] of devices) for (const [wait, sums] of waits) lanes.push(...lane(ofClass, [stall, device], wait, sums));
+    }
+  }
+  return lanes;
 }
 
 export function lanesOf(data, side) {

@@ -8,44 +8,49 @@ class Pairs {
   constructor(expected) {
     let size = 1024;
     while (size < expected * 2) size *= 2;
-    this.mask = size - 1;
-    this.slots = new Int32Array(size).fill(-1);
-    this.first = [];
-    this.second = [];
+    this.count = 0;
+    this.first = new Int32Array(expected);
+    this.second = new Int32Array(expected);
+    this.index(size);
   }
 
-  get count() {
-    return this.first.length;
+  index(size) {
+    this.mask = size - 1;
+    this.slots = new Int32Array(size).fill(-1);
+    for (let i = 0; i < this.count; i++) this.slots[this.slotOf(this.first[i], this.second[i])] = i;
   }
 
   grow() {
-    const slots = new Int32Array(this.slots.length * 2).fill(-1);
-    this.mask = slots.length - 1;
-    for (let i = 0; i < this.first.length; i++) {
-      let at = this.hash(this.first[i], this.second[i]);
-      while (slots[at] >= 0) at = (at + 1) & this.mask;
-      slots[at] = i;
+    for (const key of ['first', 'second']) {
+      const wider = new Int32Array(this.count * 2);
+      wider.set(this[key]);
+      this[key] = wider;
     }
-    this.slots = slots;
+    if (this.first.length * 2 > this.slots.length) this.index(this.slots.length * 2);
   }
 
-  hash(a, b) {
+  /** Where the pair is, or would be. */
+  slotOf(a, b) {
+    const { slots, mask, first, second } = this;
     let h = Math.imul(a + 1, 0x9e3779b1) ^ Math.imul(b + 1, 0x85ebca6b);
     h ^= h >>> 15;
-    return (Math.imul(h, 0x2c1b3c6d) ^ (h >>> 13)) & this.mask;
+    let at = (Math.imul(h, 0x2c1b3c6d) ^ (h >>> 13)) & mask;
+    for (; slots[at] >= 0; at = (at + 1) & mask) {
+      const i = slots[at];
+      if (first[i] === a && second[i] === b) break;
+    }
+    return at;
   }
 
   put(a, b) {
-    let at = this.hash(a, b);
-    for (; this.slots[at] >= 0; at = (at + 1) & this.mask) {
-      const i = this.slots[at];
-      if (this.first[i] === a && this.second[i] === b) return i;
-    }
-    this.slots[at] = this.first.length;
-    this.first.push(a);
-    this.second.push(b);
-    if (this.first.length * 2 > this.slots.length) this.grow();
-    return this.first.length - 1;
+    const at = this.slotOf(a, b);
+    if (this.slots[at] >= 0) return this.slots[at];
+    this.slots[at] = this.count;
+    this.first[this.count] = a;
+    this.second[this.count++] = b;
+    const number = this.count - 1;
+    if (this.count === this.first.length) this.grow();
+    return number;
   }
 }
 
@@ -82,7 +87,7 @@ function findNeeds({ nodes, frames, samples }) {
 /** Merges the data's nodes; returns pairs (parent + 1, label) and each sample's pair. */
 function merge(data, of, native) {
   const { nodes, frames, samples } = data, count = nodes.count;
-  const pairs = new Pairs(count), plain = new Int32Array(count), folded = new Int32Array(count);
+  const pairs = new Pairs(count + 16), plain = new Int32Array(count), folded = new Int32Array(count);
   const { python, needs } = native ? { python: null, needs: null } : findNeeds(data);
   for (let n = 0; n < count; n++) {
     const parent = nodes.parent[n], frame = nodes.frame[n];
