@@ -4,11 +4,9 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "pprof/profile.h"
-#include "profiler/format/note_line.h"
+#include "profiler/format/note_rows.h"
 
 #define RECORD    "stallprof.host"
 #define NAME_SIZE 256
@@ -17,7 +15,6 @@ int host_note_add(struct profile *profile, const char *name)
 {
 	char own[NAME_SIZE] = "";
 	struct note_writer writer;
-	char *line;
 	int err;
 
 	if (!name && gethostname(own, sizeof(own) - 1))
@@ -26,24 +23,30 @@ int host_note_add(struct profile *profile, const char *name)
 	if (err)
 		return err;
 	note_writer_text(&writer, "name", name ? name : own);
-	line = note_writer_end(&writer);
-	err = line ? profile_add_note(profile, line) : -errno;
-	free(line);
-	return err;
+	return note_rows_add(profile, &writer);
 }
 
-void host_note_read(const struct profile *profile, char *name, size_t size)
+struct name {
+	char *text;
+	size_t size;
+};
+
+static int take_name(void *ctx, const struct note_fields *fields)
 {
-	struct note_fields fields;
+	const char *found = note_fields_text(fields, "name");
+	struct name *name = ctx;
 
-	snprintf(name, size, "%s", "");
-	for (size_t i = 0; i < profile_n_notes(profile) && !*name; i++) {
-		const char *found;
+	if (!found)
+		return -EINVAL;
+	if (!*name->text)
+		snprintf(name->text, name->size, "%s", found);
+	return 0;
+}
 
-		if (note_fields_parse(&fields, profile_note(profile, i), RECORD))
-			continue;
-		found = note_fields_text(&fields, "name");
-		snprintf(name, size, "%s", found ? found : "");
-		note_fields_free(&fields);
-	}
+void host_note_read(const struct profile *profile, char *text, size_t size)
+{
+	struct name name = { text, size };
+
+	*text = 0;
+	note_rows_read(profile, RECORD, take_name, &name, NULL);
 }

@@ -13,7 +13,7 @@ struct profile;
 /* NULL: this host's own name. 0, -ENOMEM, or what profile_add_note says. */
 int host_note_add(struct profile *profile, const char *name);
 
-/* Writes the name that the first such note has, cut to `size`; "" if there is none, or on want of memory. */
-void host_note_read(const struct profile *profile, char *name, size_t size);
+/* Writes to text the name that the first such note has, cut to `size`; "" if there is none, or on want of memory. */
+void host_note_read(const struct profile *profile, char *text, size_t size);
 
 #endif
