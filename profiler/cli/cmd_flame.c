@@ -44,6 +44,7 @@ struct sides {
 	struct flame_data *data;
 	const struct loaded_filter *filter;
 	const char *adding; /* the side that is loaded now */
+	bool mismatched;    /* a file of the base has other value types */
 	struct loaded_profiles input, base;
 };
 
@@ -147,6 +148,8 @@ static int add_file(void *context, const struct loaded_profiles *file)
 	struct sides *sides = context;
 	int err = flame_add(sides->data, file, sides->adding, sides->filter);
 
+	if (err == -EINVAL && *sides->adding)
+		sides->mismatched = true;
 	/* The merge that follows says which types differ. */
 	return err == -EINVAL && !*sides->adding ? 0 : err;
 }
@@ -170,9 +173,13 @@ static int load_side(struct sides *sides, struct loaded_profiles *input, const c
 	char message[MESSAGE_BYTES] = "";
 
 	sides->adding = side;
-	if (loaded_profiles_load_each(input, paths, count, add_file, sides, message, sizeof(message)))
-		return say(message);
-	return 0;
+	if (!loaded_profiles_load_each(input, paths, count, add_file, sides, message, sizeof(message)))
+		return 0;
+	if (sides->mismatched)
+		snprintf(message, sizeof(message),
+		         "%s: has other sample types than the profile that it is to be compared with",
+		         *paths);
+	return say(message);
 }
 
 /* --- writing ---------------------------------------------------------------------------------------------- */
