@@ -228,7 +228,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES)
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $< $(ARCHIVES) $(LIBS)
 
 # --- cost, style, packaging -----------------------------------------------------------------------------
-BENCH_PARTS := unwind/run symbols hooks tags agent run
+BENCH_PARTS := flame unwind/run symbols hooks tags agent run
 bench: deps-bench
 	@$(MAKE) --no-print-directory compile bench-loads
 	@status=0; for part in $(BENCH_PARTS); do echo "== bench/$$part"; \

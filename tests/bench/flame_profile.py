@@ -1,5 +1,6 @@
 """flame_profile.py FILE [STACKS]: writes a profile of so many different stacks (100,000), like those of a training host: loaders and
 a training loop in Python, C code below it, the kernel inside; 40 frames each, four causes, 120 slices of a second."""
+import functools
 import os
 import random
 import sys
@@ -12,6 +13,7 @@ CLASSES = ["loader", "train_step", "checkpoint_write", "data_load"]
 CAUSES = [("block_io", "vda"), ("block_io", "nvme0n1"), ("writeback", "vda"), ("throttle", "vda")]
 
 
+@functools.lru_cache(None)
 def frame(kind, level, choice):
     if kind == "python":
         return ((f"Module{level}.method_{choice}", f"/srv/train/module_{level}.py", 10 + choice),)

@@ -1,5 +1,6 @@
 """Profiles written byte by byte, by profile.proto and the ledger's documentation alone, so that writer and reader are not the same
 code."""
+import functools
 import gzip
 
 UNITS = {"tag_hash": "hash", "at": "unix_seconds"}
@@ -14,9 +15,14 @@ def varint(n):
     return bytes(out + bytes([n]))
 
 
+@functools.lru_cache(1 << 16)
+def number_field(number, value):
+    return varint(number << 3) + varint(value)
+
+
 def field(number, value):
     if isinstance(value, int):
-        return varint(number << 3) + varint(value)
+        return number_field(number, value)
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
