@@ -24,7 +24,7 @@
 #define MESSAGE_BYTES 1024
 #define PAGE_NAME     "stallprof.html"
 
-enum { KEY_SVG = 256, KEY_FOLDED, KEY_NATIVE };
+enum { KEY_BASE = 256, KEY_SVG, KEY_FOLDED, KEY_NATIVE };
 
 enum form { FORM_PAGE, FORM_SVG, FORM_FOLDED };
 
@@ -53,8 +53,8 @@ static const struct argp_option option_table[] = {
 	  "Write to FILE, - for standard output (default: " PAGE_NAME
 	  "; of --svg and --folded: standard output)",
 	  0 },
-	{ "base", 'b', "FILE", 0, "Compare with this profile or directory: the page shows the difference",
-	  0 },
+	{ "base", KEY_BASE, "FILE", 0,
+	  "Compare with this profile or directory: the page shows the difference", 0 },
 	{ "svg", KEY_SVG, NULL, 0, "Write a picture without scripts in place of the page", 0 },
 	{ "folded", KEY_FOLDED, NULL, 0, "Write folded stacks, one a line, in place of the page", 0 },
 	{ "stall", 's', "CAUSE", 0,
@@ -79,7 +79,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case 'o':
 		options->output = value;
 		return 0;
-	case 'b':
+	case KEY_BASE:
 		options->base = value;
 		return 0;
 	case 's':
