@@ -81,7 +81,7 @@ function sayWhen({ data, lanes, filter, span, canCut, choose }) {
   const range = [Math.round(span[0] + best.from * width), Math.round(span[0] + best.to * width)];
   const text = `${duration(best.from * width * 1e6)} – ${duration(best.to * width * 1e6)}`;
   return ['When: ', canCut ? link(text, 'Select this time', () => choose({ range })) : text,
-    ` of the run (from ${clock(data.startMs + range[0])}) has ${percent(best.sum, all)} of it, in ${percent(best.to - best.from, BINS)} of the time.`];
+    ` of the run (${clock(data.startMs + range[0])}) has ${percent(best.sum, all)} of it, in ${percent(best.to - best.from, BINS)} of the time.`];
 }
 
 /** How much denser stalls of other classes are while a checkpoint itself waits for a device. Twice the average is called a disturbance. */
@@ -109,8 +109,19 @@ function sayCheckpoints({ lanes, filter, span, sums, processes }) {
   if (!(all > 0) || !busy) return [...parts, '.'];
   if (busy / number > WHOLE) return [...parts, '. They waited for devices all the time, so that what they did to others cannot be told.'];
   const density = (during / all) / (busy / number), what = filter.stall === undefined ? 'stalls' : filter.stall;
-  const verdict = density >= 2 ? `${density.toFixed(1)} times as dense as on average: they disturb others.` : `${density.toFixed(1)} times the average: not to blame.`;
-  return [...parts, `. While they were, ${percent(busy, number)} of the run, others had ${percent(during, all)} of their ${what}, `, el('b', {}, verdict)];
+  const verdict = density >= 2 ? 'they disturb others.' : 'not to blame.';
+  return [...parts, `; meanwhile ${what} of others was ${density.toFixed(1)} times as dense as on average (${percent(during, all)} in ${percent(busy, number)} of the run): `,
+    el('b', {}, verdict)];
+}
+
+/** Whose requests the device served that most waits were for: others' may be what made them slow. */
+function sayDevice({ data, selection, requests }) {
+  const where = largest(selection.options.device), device = where && data.strings[where[0]], sums = new Map();
+  for (const row of requests) if (row.device === device) sums.set(row.class ?? '(no tag)', (sums.get(row.class ?? '(no tag)') || 0) + row.ns);
+  const all = [...sums.values()].reduce((sum, ns) => sum + ns, 0);
+  if (!all) return null;
+  const shares = [...sums].sort((x, y) => y[1] - x[1]).slice(0, 4).map(([name, ns]) => `${name} ${percent(ns, all)}`);
+  return [`Who used ${device}, by the time of its requests: ${shares.join(', ')}.`];
 }
 
 function sayShares(processes) {
@@ -118,10 +129,11 @@ function sayShares(processes) {
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
 }
 
-/** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, countOf, isTime: delays are summed, choose, find}. */
+/** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, isTime: delays are summed, choose, find}. */
 export function drawAnswer(context) {
   if (!context.selection.sum) return [];
-  const timed = context.span && context.isTime ? [sayWhen(context), sayCheckpoints(context)] : [];
-  return [sayWho(context), sayWhere(context), ...timed, sayShares(context.processes)].filter(Boolean)
+  const isTimed = context.span && context.isTime, where = [sayWhere(context), isTimed ? sayWhen(context) : null].filter(Boolean);
+  return [sayWho(context), where.flatMap((parts, i) => (i ? [' ', ...parts] : parts)), isTimed ? sayCheckpoints(context) : null,
+    sayDevice(context), sayShares(context.processes)].filter((parts) => parts && parts.length)
     .map((parts) => el('li', {}, ...parts));
 }

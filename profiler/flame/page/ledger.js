@@ -11,6 +11,8 @@ const MEANINGS = {
   unobserved: 'tagged, but could not be seen', undecided: 'a wait that was not over when the recording ended',
 };
 
+const STEP_HEADS = [['p50', 'half of the tags of this class took less'], ['p99', 'of a hundred tags one took longer'], ['worst', 'the longest tag']];
+
 /** The sums of a side's rows by class: {columns, rows: [{name, base, wall, ns: {column: ns}, lost}]}, as
  * loaded_classes.h has them. `only`: a filter; its process, host and device hold. */
 export function sumLedger(data, filter, side) {
@@ -65,22 +67,32 @@ function cell(row, column, state, causes, choose) {
     el('button', { type: 'button', title: `Show ${column} of ${row.name}`, onclick: () => choose({ class: row.name, stall: column }) }, ...texts));
 }
 
+/** How long a tag's time is: p50, p99 and the worst, for classes of more than one tag. */
+function stepCells(step) {
+  if (!step || step.tags < 2) return [el('td', { class: 'none' }, '–'), el('td', { class: 'none' }, '–'), el('td', { class: 'none' }, '–')];
+  return [el('td', { title: `of ${step.tags} tags` }, duration(step.p50_ns)), el('td', {}, duration(step.p99_ns)),
+    el('td', { title: `${step.worst_tag} id=${BigInt(`0x${step.worst_id}`)}` }, duration(step.worst_ns))];
+}
+
 export function drawLedger(data, state, sums, choose) {
   if (!sums.rows.length) {
     return el('p', { class: 'empty' }, 'These files have no ledger: they were not written by stallprof, so shares of wall time are not known.');
   }
   const covered = data.sides.find((side) => side.side === (state.filter.side || '')) || data.sides[0];
+  const steps = new Map(data.steps.filter((step) => step.side === covered.side).map((step) => [step.name, step]));
+  const hasSteps = sums.rows.some((row) => steps.get(row.name)?.tags > 1);
   const head = el('tr', {}, el('th', { scope: 'col' }, 'class'), el('th', { scope: 'col', title: 'as many at a time' }, 'threads'),
     el('th', { scope: 'col', title: 'of all its threads' }, 'wall'),
     sums.columns.map((column) => el('th', { scope: 'col', title: MEANINGS[column] || 'waited for this' },
       sums.causes.includes(column) || column === BLOCKED
         ? el('button', { type: 'button', title: `Show ${column} of all classes`, onclick: () => choose({ stall: column, class: undefined }) },
           HEADS[column] || column)
-        : HEADS[column] || column)));
+        : HEADS[column] || column)),
+    hasSteps ? STEP_HEADS.map(([name, title]) => el('th', { scope: 'col', class: 'step', title }, name)) : null);
   const rows = sums.rows.map((row) => el('tr', { class: row.base ? 'base' : '' },
     el('th', { scope: 'row', class: state.filter.class === row.name ? 'chosen' : '' },
       el('button', { type: 'button', title: `Show all stalls of ${row.name}`, onclick: () => choose({ class: row.name, stall: undefined }) }, row.name)),
     el('td', {}, covered.covered_ns ? (row.wall / covered.covered_ns).toFixed(2) : '–'), el('td', {}, duration(row.wall)),
-    sums.columns.map((column) => cell(row, column, state, sums.causes, choose))));
+    sums.columns.map((column) => cell(row, column, state, sums.causes, choose)), hasSteps ? stepCells(steps.get(row.name)) : null));
   return el('table', { class: 'ledger' }, el('thead', {}, head), el('tbody', {}, rows));
 }

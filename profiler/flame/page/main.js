@@ -204,6 +204,7 @@ class Page {
 
   drawAnswer(lanes, side) {
     const { data, drawn, state } = this, type = data.types.findIndex((each) => each.name === 'contentions');
+    const of = data.sides.find((each) => each.side === side) || data.sides[0];
     let waits = 0;
     if (type >= 0 && state.type === 'delay') {
       const { value } = drawn.selection;
@@ -211,7 +212,7 @@ class Page {
     }
     replace(this.answer, drawAnswer({
       data, filter: state.filter, selection: drawn.selection, unit: this.unit(), sums: drawn.ledger, lanes, span: extent(data, lanes), canCut: hasSlices(data),
-      processes: data.sides.find((each) => each.side === side)?.processes || [], countOf: waits, isTime: state.type === 'delay',
+      processes: of.processes, requests: of.requests, countOf: waits, isTime: state.type === 'delay',
       choose: (changes) => this.choose(changes), find: (label) => this.find(label),
     }));
   }
