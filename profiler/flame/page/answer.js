@@ -15,22 +15,29 @@ function largest(map) {
   return best;
 }
 
+/** [text, value] of the class, device … that has most of what passes the filter; undefined: it has none. */
+function leading({ data, filter, selection }, dimension) {
+  if (filter[dimension] !== undefined) return [filter[dimension], selection.sum];
+  const most = largest(selection.options[dimension]);
+  return most && data.strings[most[0]] ? [data.strings[most[0]], most[1]] : undefined;
+}
+
 function link(text, title, onclick) {
   return el('button', { type: 'button', class: 'link', title, onclick }, text);
 }
 
 /** Of which class and device most is. */
-function sayWho({ data, filter, selection, unit, sums, choose, countOf, isTime }) {
-  const stall = filter.stall, who = largest(selection.options.class), where = largest(selection.options.device);
-  const name = who && data.strings[who[0]], device = where && data.strings[where[0]];
+function sayWho(context) {
+  const { filter, selection, unit, sums, choose, countOf, isTime } = context, stall = filter.stall;
+  const [name, most] = leading(context, 'class') || [], [device] = leading(context, 'device') || [];
   const row = sums.rows.find((each) => each.name === name);
   const parts = [el('b', {}, stall === undefined ? 'All stalls' : stall)];
   if (device) parts.push(' on ', link(device, `Only ${device}`, () => choose({ device })));
   parts.push(`: ${unit(selection.sum)}`);
   if (countOf) parts.push(` in ${count(countOf)} waits`);
   if (name) {
-    parts.push('; ', link(name, `Only ${name}`, () => choose({ class: name })), ` has ${percent(who[1], selection.sum)} of it`);
-    if (row && stall !== undefined && row.wall > 0 && !filter.range && isTime) parts.push(`, which is ${percent(who[1], row.wall)} of that class's wall time`);
+    parts.push('; ', link(name, `Only ${name}`, () => choose({ class: name })), ` has ${percent(most, selection.sum)} of it`);
+    if (row && stall !== undefined && row.wall > 0 && !filter.range && isTime) parts.push(`, which is ${percent(most, row.wall)} of that class's wall time`);
   }
   return [...parts, '.'];
 }
@@ -84,8 +91,9 @@ function sayWhen({ data, lanes, filter, span, canCut, choose }) {
     ` of the run (${clock(data.startMs + range[0])}) has ${percent(best.sum, all)} of it, in ${percent(best.to - best.from, BINS)} of the time.`];
 }
 
-/** How much denser stalls of other classes are while a checkpoint itself waits for a device. Twice the average is called a disturbance. */
-function sayCheckpoints({ lanes, filter, span, sums, processes }) {
+/** How much denser stalls of other classes are while a checkpoint itself waits for a device. Twice the average is called a
+ * disturbance. */
+function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes }) {
   const rows = sums.rows.filter((row) => CHECKPOINT.test(row.name));
   if (!rows.length) return null;
   const names = rows.map((row) => row.name), wall = rows.reduce((sum, row) => sum + row.wall, 0);
@@ -95,9 +103,12 @@ function sayCheckpoints({ lanes, filter, span, sums, processes }) {
   const parts = [`Checkpoints: ${duration(wall)} of ${names.join(', ')}`];
   if (shares.length) parts.push(` (${percent(Math.max(...shares), 1)} of their thread's tagged time)`);
   parts.push(`, ${duration(stalled)} of it stalled`);
-  const number = Math.min(6000, Math.max(BINS, Math.round((span[1] - span[0]) / 20)));
+  const own = filter.class !== undefined ? 0 : [...selection.options.class].reduce((sum, [text, value]) => sum + (CHECKPOINT.test(data.strings[text]) ? value : 0), 0) / selection.sum;
+  const isOwn = own > 0.5;
+  if (isOwn) parts.push('; ', el('b', {}, `${percent(own, 1)} of what is shown is their own`));
+  const stall = isOwn ? undefined : filter.stall, number = Math.min(6000, Math.max(BINS, Math.round((span[1] - span[0]) / 20)));
   const ckpt = bins(lanes.filter((lane) => lane.kind === 'stall' && CHECKPOINT.test(lane.class)), span, number);
-  const others = bins(chosenLanes(lanes, { stall: filter.stall, device: filter.device }).filter((lane) => !CHECKPOINT.test(lane.class)), span, number);
+  const others = bins(chosenLanes(lanes, { stall, device: filter.device }).filter((lane) => !CHECKPOINT.test(lane.class)), span, number);
   let during = 0, all = 0, busy = 0;
   for (let b = 0; b < number; b++) {
     all += Math.max(0, others[b]);
@@ -107,16 +118,16 @@ function sayCheckpoints({ lanes, filter, span, sums, processes }) {
     }
   }
   if (!(all > 0) || !busy) return [...parts, '.'];
-  if (busy / number > WHOLE) return [...parts, '. They waited for devices all the time, so that what they did to others cannot be told.'];
-  const density = (during / all) / (busy / number), what = filter.stall === undefined ? 'stalls' : filter.stall;
-  const verdict = density >= 2 ? 'they disturb others.' : 'not to blame.';
-  return [...parts, `; meanwhile ${what} of others was ${density.toFixed(1)} times as dense as on average (${percent(during, all)} in ${percent(busy, number)} of the run): `,
+  if (busy / number > WHOLE) return [...parts, '. They stalled all the time, so that what they did to others cannot be told.'];
+  const density = (during / all) / (busy / number), what = stall === undefined ? 'stalls' : stall;
+  const verdict = density >= 2 ? 'they disturb others.' : isOwn ? 'they do not disturb others.' : 'not to blame.';
+  return [...parts, `; meanwhile ${what} of others ${stall === undefined ? 'were' : 'was'} ${density.toFixed(1)} times as dense as on average (${percent(during, all)} in ${percent(busy, number)} of the run): `,
     el('b', {}, verdict)];
 }
 
 /** Whose requests the device served that most waits were for: others' may be what made them slow. */
-function sayDevice({ data, selection, requests }) {
-  const where = largest(selection.options.device), device = where && data.strings[where[0]], sums = new Map();
+function sayDevice(context) {
+  const { requests } = context, [device] = leading(context, 'device') || [], sums = new Map();
   for (const row of requests) if (row.device === device) sums.set(row.class ?? '(no tag)', (sums.get(row.class ?? '(no tag)') || 0) + row.ns);
   const all = [...sums.values()].reduce((sum, ns) => sum + ns, 0);
   if (!all) return null;

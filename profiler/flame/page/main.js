@@ -21,6 +21,12 @@ const KEYS = [
   ['b', 'blocked time or CPU'], ['c', 'compare'], ['t', 'the other table'], ['?', 'this help'],
 ];
 
+/** How much more or less now is than the base. */
+function ratio(now, was) {
+  if (!(was > 0)) return '';
+  return now >= 3 * was ? ` (${(now / was).toFixed(1)} times the base)` : ` (${now >= was ? '+' : ''}${percent(now - was, was)})`;
+}
+
 class Page {
   constructor(root, data) {
     this.data = data;
@@ -194,7 +200,7 @@ class Page {
 
   drawCompared(unit) {
     const { drawn, state } = this, now = drawn.selection.sum * drawn.scales[0], was = drawn.base.sum * drawn.scales[1], side = this.sideUnit();
-    const change = state.norm === 'share' ? '' : `: ${now >= was ? '+' : ''}${side(now - was)}${was ? ` (${percent(now - was, was)})` : ''}`;
+    const change = state.norm === 'share' ? '' : `: ${now >= was ? '+' : ''}${side(now - was)}${ratio(now, was)}`;
     return el('div', { class: 'compared' }, el('span', { id: 'compared' }, `now ${unit(drawn.selection.sum)}, base ${unit(drawn.base.sum)}${change}`),
       el('span', { class: 'choice', role: 'group', 'aria-label': 'measure' }, NORMS.map(([norm, name, title]) =>
         el('button', { type: 'button', title, 'aria-pressed': String(state.norm === norm), onclick: () => this.set({ norm }) }, name))),
