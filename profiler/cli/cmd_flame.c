@@ -215,11 +215,8 @@ static int write_form(FILE *out, const struct options *options, const struct sid
 {
 	const char *slash = strrchr(options->files[0], '/');
 	char title[256];
-	struct flame_json json = { .data = sides->data,
-		                   .title = title,
-		                   .input = &sides->input,
-		                   .base = sides->base.profile ? &sides->base : NULL,
-		                   .filter = &options->filter };
+	const struct loaded_profiles *base = sides->base.profile ? &sides->base : NULL;
+	struct flame_json json = { .data = sides->data, .title = title, .sides = { &sides->input, base } };
 
 	snprintf(title, sizeof(title), "%s%s", slash && slash[1] ? slash + 1 : options->files[0],
 	         options->file_count > 1 ? " …" : "");

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "profiler/flame/flame_data.h"
-#include "profiler/flame/flame_sides.h"
 #include "profiler/format/json_writer.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/version.h"
@@ -147,7 +146,7 @@ static void write_types(struct json_writer *json, const struct flame_data *data)
 /* A full second, so that the timeline's buckets are whole milliseconds from it. */
 static int64_t start_of(const struct flame_json *what)
 {
-	int64_t start_ns = flame_sides_start(what);
+	int64_t start_ns = flame_sides_start(&what->sides);
 
 	for (size_t i = 0; i < what->data->slices.n; i++) {
 		int64_t begin_ns = flame_slice(what->data, i)->begin_ns;
@@ -237,7 +236,7 @@ int flame_json_write(FILE *out, const struct flame_json *what)
 	write_samples(&json, what->data);
 	write_slices(&json, what->data, start_ns);
 	write_ledger(&json, what->data);
-	err = flame_sides_write(&json, what, start_ns);
+	err = flame_sides_write(&json, &what->sides, start_ns);
 	json_object_end(&json);
 	end = json_end(&json);
 	return err ? err : end;

@@ -22,16 +22,14 @@
 
 #include <stdio.h>
 
+#include "profiler/flame/flame_sides.h"
+
 struct flame_data;
-struct loaded_filter;
-struct loaded_profiles;
 
 struct flame_json {
 	const struct flame_data *data;
 	const char *title;
-	const struct loaded_profiles *input; /* the sum of the files */
-	const struct loaded_profiles *base;  /* the sum of those that are compared with; NULL: none */
-	const struct loaded_filter *filter;
+	struct flame_sides sides;
 };
 
 /* 0; -EIO when writing failed; -ENOMEM. */

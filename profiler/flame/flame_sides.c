@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "profiler/flame/flame_add.h"
-#include "profiler/flame/flame_json.h"
 #include "profiler/format/json_writer.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
@@ -28,18 +27,18 @@ struct side {
 	const struct loaded_profiles *input; /* NULL: there is none */
 };
 
-static void list_sides(const struct flame_json *what, struct side sides[SIDES])
+static void list_sides(const struct flame_sides *from, struct side sides[SIDES])
 {
-	sides[0] = (struct side){ "", what->input };
-	sides[1] = (struct side){ FLAME_BASE_SIDE, what->base };
+	sides[0] = (struct side){ "", from->input };
+	sides[1] = (struct side){ FLAME_BASE_SIDE, from->base };
 }
 
-int64_t flame_sides_start(const struct flame_json *what)
+int64_t flame_sides_start(const struct flame_sides *from)
 {
 	struct side sides[SIDES];
 	int64_t start_ns = 0;
 
-	list_sides(what, sides);
+	list_sides(from, sides);
 	for (size_t i = 0; i < SIDES; i++) {
 		int64_t first_ns =
 		        sides[i].input ? (int64_t)stamp_coverage(sides[i].input->stamp).first_ns : 0;
@@ -206,12 +205,12 @@ static int write_side(struct json_writer *json, const struct side *side, int64_t
 	return err;
 }
 
-int flame_sides_write(struct json_writer *json, const struct flame_json *what, int64_t start_ns)
+int flame_sides_write(struct json_writer *json, const struct flame_sides *from, int64_t start_ns)
 {
 	struct side sides[SIDES];
 	int err = 0;
 
-	list_sides(what, sides);
+	list_sides(from, sides);
 	json_key(json, "steps");
 	json_array_begin(json);
 	for (size_t i = 0; i < SIDES && !err; i++)

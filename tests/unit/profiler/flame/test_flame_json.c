@@ -18,7 +18,7 @@ typedef int (*writer)(FILE *out, const struct flame_json *what);
 static char *written(writer write, const struct fixture *fixture, const char *title, int status)
 {
 	struct flame_data *data = flame_data_new();
-	struct flame_json what = { .data = data, .title = title, .input = &fixture->input, .filter = &all };
+	struct flame_json what = { .data = data, .title = title, .sides = { &fixture->input, NULL } };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
