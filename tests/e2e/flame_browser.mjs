@@ -16,7 +16,7 @@ function check(name, passed, ...details) {
 
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', pipe: true, args: ['--no-sandbox', '--disable-gpu'] });
 
-async function open(fragment = '') {
+async function open(fragment = '', at = url) {
   const page = await browser.newPage();
   page.on('request', (request) => requests.push(request.url().replace(/#.*/, '')));
   page.on('console', (message) => complaints.push(message.text()));
@@ -26,7 +26,7 @@ async function open(fragment = '') {
     dialog.dismiss();
   });
   await page.setViewport({ width: 1280, height: 900 });
-  await page.goto(url + fragment);
+  await page.goto(at + fragment);
   await page.waitForSelector('#graph');
   return page;
 }
@@ -190,10 +190,24 @@ async function hostile(page) {
   await page.keyboard.press('Backspace');
 }
 
+async function twoProfiles() {
+  const { pair } = wanted, at = pathToFileURL(resolve(pair.page)).href, page = await open('', at);
+  check('two profiles open on their difference, of the worst cause', (await text(page, '#compared')).startsWith(pair.compared), pair, await text(page, '#compared'));
+  check('which is in the fragment', (await fragment(page)) === '#stall=block_io&side=&compare=1&base.stall=block_io&base.side=base', await fragment(page));
+  await page.evaluate(() => { location.hash = '#stall=writeback&side='; });
+  await page.waitForSelector('select[data-filter="host"]');
+  await choose(page, 'host', pair.host);
+  const found = await boxes(page);
+  check('one of two hosts can be chosen', found.all?.facts.includes(pair.hostSum), found.all, pair);
+  await page.close();
+  return at;
+}
+
 try {
   const page = await opensOnTheAnswer();
   for (const part of [filters, searches, zooms, tables, ranges, compares, hostile]) await part(page);
-  check('nothing is asked of the network', requests.every((each) => each === url), requests);
+  const other = await twoProfiles();
+  check('nothing is asked of the network', requests.every((each) => each === url || each === other), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);
 } catch (error) {
   check('the browser did all that it was asked', false, String(error.stack));

@@ -31,7 +31,7 @@ function sayWho(context) {
   const { filter, selection, unit, sums, choose, countOf, isTime } = context, stall = filter.stall;
   const [name, most] = leading(context, 'class') || [], [device] = leading(context, 'device') || [];
   const row = sums.rows.find((each) => each.name === name);
-  const parts = [el('b', {}, stall === undefined ? 'All stalls' : stall)];
+  const parts = [el('b', {}, stall ?? (sums.rows.length ? 'All stalls' : 'All samples'))];
   if (device) parts.push(' on ', link(device, `Only ${device}`, () => choose({ device })));
   parts.push(`: ${unit(selection.sum)}`);
   if (countOf) parts.push(` in ${count(countOf)} waits`);

@@ -118,12 +118,19 @@ class Page {
     else this.set({ base: this.data.hasBase ? { ...filter, side: 'base' } : { ...filter }, filter: this.data.hasBase ? { ...filter, side: '' } : filter });
   }
 
+  /** What `stallprof top` sums: delay, cpu or another, the first of which there is any. */
+  firstType() {
+    const { types, samples } = this.data, names = types.map((each) => each.name);
+    const has = (name) => names.includes(name) && samples.values[names.indexOf(name)].some((value) => value !== 0);
+    return ['delay', 'cpu', ...names].find(has) || 'delay';
+  }
+
   /** With nothing chosen yet: the worst cause; with two profiles, both. */
   start() {
     this.state = parse(location.hash);
     if (location.hash.length > 1) return;
     const cause = worstCause(sumLedger(this.data, {}, ''));
-    const type = this.data.types.some((each) => each.name === 'delay') ? 'delay' : this.data.types[0]?.name || 'delay';
+    const type = this.firstType();
     this.state = { ...this.state, type, filter: cause ? { stall: cause } : {} };
     if (this.data.hasBase) this.state = { ...this.state, base: { ...this.state.filter, side: 'base' }, filter: { ...this.state.filter, side: '' } };
     history.replaceState(null, '', format(this.state));
