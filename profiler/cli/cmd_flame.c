@@ -213,13 +213,16 @@ static int write_tree(FILE *out, const struct options *options, const struct sid
 
 static int write_form(FILE *out, const struct options *options, const struct sides *sides)
 {
-	const char *slash = strrchr(options->files[0], '/');
+	const char *name = options->files[0], *slash = strrchr(name, '/');
 	char title[256];
 	const struct loaded_profiles *base = sides->base.profile ? &sides->base : NULL;
 	struct flame_json json = { .data = sides->data, .title = title, .sides = { &sides->input, base } };
 
-	snprintf(title, sizeof(title), "%s%s", slash && slash[1] ? slash + 1 : options->files[0],
-	         options->file_count > 1 ? " …" : "");
+	if (!strcmp(name, "-"))
+		name = "standard input";
+	else if (slash && slash[1])
+		name = slash + 1;
+	snprintf(title, sizeof(title), "%s%s", name, options->file_count > 1 ? " …" : "");
 	return options->form == FORM_PAGE ? flame_page_write(out, &json)
 	                                  : write_tree(out, options, sides, title);
 }

@@ -120,7 +120,8 @@ function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes 
   if (!(all > 0) || !busy) return [...parts, '.'];
   if (busy / number > WHOLE) return [...parts, '. They stalled all the time, so that what they did to others cannot be told.'];
   const density = (during / all) / (busy / number), what = stall === undefined ? 'stalls' : stall;
-  const verdict = density >= 2 ? 'they disturb others.' : isOwn ? 'they do not disturb others.' : 'not to blame.';
+  const extra = during / all - busy / number;
+  const verdict = density >= 2 ? `they disturb others, which costs those about ${percent(extra, 1)} of their ${what}.` : isOwn ? 'they do not disturb others.' : 'not to blame.';
   return [...parts, `; meanwhile ${what} of others ${stall === undefined ? 'were' : 'was'} ${density.toFixed(1)} times as dense as on average (${percent(during, all)} in ${percent(busy, number)} of the run): `,
     el('b', {}, verdict)];
 }
