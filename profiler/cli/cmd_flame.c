@@ -289,9 +289,9 @@ int cmd_flame(int argc, char **argv)
 
 	parse(argc, argv, &options);
 	if (options.form == FORM_PAGE && !flame_page_is_there())
-		return say("this program was built without the page, as there was no npm: install npm and "
-		           "run make "
-		           "again, or use --svg or --folded");
+		return say("this program was built without the page, for want of npm or its packages: "
+		           "install npm and "
+		           "run make again, or use --svg or --folded");
 	sides.filter = &options.filter;
 	sides.data = flame_data_new();
 	status = sides.data ? run(&options, &sides) : say("no memory left");
