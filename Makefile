@@ -34,7 +34,7 @@ objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(call srcs,$(1))) \
 # A library may use those to its right, never those to its left.
 ARCHIVES := $(BUILD)/libprofiler.a $(BUILD)/libpprof.a $(BUILD)/libsymbolizer.a $(BUILD)/libstalltag.a
 
-.PHONY: all run test unit e2e vm test-pyroscope asan fuzz bench check install clean help deps-build deps-test deps-bench
+.PHONY: all run test unit e2e vm test-pyroscope asan fuzz bench check install clean help deps-build deps-page deps-test deps-bench
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -47,6 +47,10 @@ compile: $(BUILD)/stallprof $(BUILD)/libstalltag.so $(BUILD)/libstalltag.a
 deps-build:
 	@config/install-packages build
 
+# What builds the page, for those goals that show or test it.
+deps-page:
+	@command -v npm >/dev/null || config/install-packages page || true
+
 # Other kernels are a part of the tests as soon as there is a scenario.
 VM := $(if $(wildcard tests/vm/test_*),vm)
 # Where a newer Go is put for the delivery tests, if the machine has none.
@@ -55,11 +59,12 @@ NEWER_GO := $(CURDIR)/build/go
 PEERS     ?= $(HOME)/.cache/stallprof-peers
 WITH_PEERS = BLAZECLI="$${BLAZECLI:-$(PEERS)/bin/blazecli}"
 WITH_GO   = GO="$${GO:-$$(ls $(NEWER_GO) 2>/dev/null)}"
-deps-test:
+deps-test: deps-page
 	@config/install-packages build test package $(if $(VM),guest $(VM))
 	@config/install-go $(NEWER_GO)
 	@# Newer Gos build it at its first use, which takes longer than a test waits.
 	@go tool pprof -h >/dev/null 2>&1 || true
+	@config/build-page --for-tests
 
 deps-bench: deps-test
 	@config/install-peers $(PEERS) || echo 'the bench has a peer less: its test says which'
@@ -118,6 +123,14 @@ $(BUILD)/obj/stalltag/shared/%.o: stalltag/%.c
 	@mkdir -p $(@D)
 	$(CC) $(STALLTAG_CFLAGS) -DSTALLTAG_SHARED -MMD -MP -c $< -o $@
 
+# The page of `stallprof flame`; empty where there is no npm, and then tried again each time.
+PAGE := $(BUILD)/gen/profiler/flame/page.html
+$(PAGE): $(wildcard profiler/flame/page/*) config/build-page $(if $(wildcard $(PAGE)),$(shell test -s $(PAGE) || echo FORCE))
+	@mkdir -p $(@D)
+	@config/build-page $@
+$(BUILD)/obj/profiler/flame/flame_page.o: $(PAGE)
+$(BUILD)/obj/profiler/flame/flame_page.o: ALL_CFLAGS += -DFLAME_PAGE_FILE='"$(PAGE)"'
+
 define archive_rule
 $(BUILD)/lib$(1).a: $(call objs,$(1))
 	@rm -f $$@
@@ -139,7 +152,7 @@ $(BUILD)/stallprof: $(BUILD)/obj/profiler/main.o $(ARCHIVES)
 include tests/e2e/workload/workload.mk
 
 # --- the main job ---------------------------------------------------------------------------------------
-run: deps-build
+run: deps-build deps-page
 	@$(MAKE) --no-print-directory compile $(BUILD)/workload/train
 	@tests/vm/here_or_guest.py $(BUILD) tests/e2e/demo $(BUILD)
 
@@ -217,7 +230,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(ARCHIVES)
 	$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $< $(ARCHIVES) $(LIBS)
 
 # --- cost, style, packaging -----------------------------------------------------------------------------
-BENCH_PARTS := unwind/run symbols hooks families tags agent run
+BENCH_PARTS := flame unwind/run symbols hooks families tags agent run
 bench: deps-bench
 	@$(MAKE) --no-print-directory compile bench-loads
 	@status=0; for part in $(BENCH_PARTS); do echo "== bench/$$part"; \

@@ -4,6 +4,7 @@
 
 #include "profiler/cli/cmd_agent.h"
 #include "profiler/cli/cmd_doctor.h"
+#include "profiler/cli/cmd_flame.h"
 #include "profiler/cli/cmd_record.h"
 #include "profiler/cli/cmd_symbolize.h"
 #include "profiler/cli/cmd_tag.h"
@@ -22,6 +23,8 @@ static const struct command commands[] = {
 	{ "agent", cmd_agent, "the service: push and keep a profile each window, until SIGTERM" },
 	{ "tag", cmd_tag, "run an unmodified command under a tag" },
 	{ "top", cmd_top, "look at profiles: ledger, stacks, what was not seen" },
+	{ "flame", cmd_flame,
+	  "a flame graph by stall and tag: a page for the browser, SVG or folded stacks" },
 	{ "symbolize", cmd_symbolize, "function, file and line of addresses" },
 	{ "doctor", cmd_doctor, "what this host can show, what it cannot, and what to install" },
 };

@@ -1,4 +1,4 @@
-/* Writes indented JSON to a stream. */
+/* Writes JSON to a stream, indented or compact. */
 
 #include "profiler/format/json_writer.h"
 
@@ -15,9 +15,16 @@ void json_begin(struct json_writer *json, FILE *out)
 	json->out = out;
 }
 
+void json_begin_compact(struct json_writer *json, FILE *out)
+{
+	json_begin(json, out);
+	json->compact = true;
+}
+
 static void new_line(struct json_writer *json)
 {
-	fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
+	if (!json->compact)
+		fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
 }
 
 /* What stands before a value: nothing after its key, else the comma of the one before it. */
@@ -116,7 +123,7 @@ void json_key(struct json_writer *json, const char *key)
 		json->misused = true;
 	before_value(json);
 	write_text(json->out, key);
-	fputs(": ", json->out);
+	fputs(json->compact ? ":" : ": ", json->out);
 	json->after_key = true;
 }
 

@@ -1,5 +1,5 @@
 /*
- * JSON to a stream, written in the order of the calls and indented by two spaces.
+ * JSON to a stream, written in the order of the calls and indented by two spaces, or compact.
  *
  *     json_begin(&json, out);
  *     json_object_begin(&json);
@@ -28,9 +28,12 @@ struct json_writer {
 	bool filled[JSON_DEPTH_MAX + 1]; /* this level has a member already */
 	bool after_key;
 	bool misused;
+	bool compact;
 };
 
 void json_begin(struct json_writer *json, FILE *out);
+/* The same, all in one line, for programs alone. */
+void json_begin_compact(struct json_writer *json, FILE *out);
 /* Ends the document with a newline and flushes. 0; -EINVAL for unbalanced calls; -EIO when a write failed. */
 int json_end(struct json_writer *json);
 

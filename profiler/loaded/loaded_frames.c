@@ -72,9 +72,13 @@ static void classify(struct loaded_frame *frame, const struct profile *profile)
 	const char *file = mapping ? mapping->file : NULL;
 
 	frame->kind = LOADED_FRAME_NATIVE;
+	frame->inlined =
+	        frame->frame && frame->frame + 1 != frame->location.frames + frame->location.n_frames;
+	frame->module = false;
 	frame->library = is_native_library(file) || is_system_header(frame->frame);
 	if (file && is_kernel(file)) {
 		frame->kind = LOADED_FRAME_KERNEL;
+		frame->module = strncmp(file, "[kernel", 7) != 0;
 	} else if (file && !strcmp(file, "[python]")) {
 		frame->kind = LOADED_FRAME_PYTHON;
 		frame->library = is_python_library(frame->frame ? frame->frame->file : NULL);

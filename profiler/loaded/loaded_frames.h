@@ -21,6 +21,8 @@ enum loaded_frame_kind { LOADED_FRAME_KERNEL, LOADED_FRAME_PYTHON, LOADED_FRAME_
 struct loaded_frame {
 	enum loaded_frame_kind kind;
 	bool library;                      /* part of the language or system, or an installed package */
+	bool inlined;                      /* in the code of the frame outside of it */
+	bool module;                       /* of the kernel: in a module of it */
 	const struct profile_frame *frame; /* NULL: only an address is known */
 	struct profile_location_view location;
 };

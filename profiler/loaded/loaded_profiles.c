@@ -114,6 +114,26 @@ static int fail(const char *path, int reason, char *err, size_t err_size)
 	return reason;
 }
 
+/* Shows the file to whoever wants to see each by itself. */
+static int show(const struct loaded_profiles *input, const struct profile *profile, const char *path,
+                char *err, size_t err_size)
+{
+	struct loaded_profiles file;
+	char why[256] = "";
+	int result;
+
+	if (!input->see)
+		return 0;
+	result = loaded_profiles_borrow(&file, profile, why, sizeof(why));
+	if (!result) {
+		result = input->see(input->see_context, &file);
+		loaded_profiles_release(&file);
+	}
+	if (result)
+		snprintf(err, err_size, "%s: %s", path, *why ? why : strerror(-result));
+	return result;
+}
+
 /* Takes the profile over. */
 static int add_profile(struct loaded_profiles *input, struct profile *profile, const char *path, char *err,
                        size_t err_size)
@@ -121,6 +141,8 @@ static int add_profile(struct loaded_profiles *input, struct profile *profile, c
 	char why[256] = "";
 	int result = take_notes(input, profile, path, err, err_size);
 
+	if (!result)
+		result = show(input, profile, path, err, err_size);
 	if (!result && input->owned) {
 		result = profile_merge(input->owned, profile, why, sizeof(why));
 		if (result)
@@ -180,8 +202,16 @@ static int add_directory(struct loaded_profiles *input, const char *path, char *
 int loaded_profiles_load(struct loaded_profiles *input, char *const *paths, size_t count, char *err,
                          size_t err_size)
 {
+	return loaded_profiles_load_each(input, paths, count, NULL, NULL, err, err_size);
+}
+
+int loaded_profiles_load_each(struct loaded_profiles *input, char *const *paths, size_t count, loaded_see see,
+                              void *context, char *err, size_t err_size)
+{
 	int result = input_init(input);
 
+	input->see = see;
+	input->see_context = context;
 	if (result)
 		snprintf(err, err_size, "no memory left");
 	else if (count == 1 && strcmp(paths[0], "-") != 0)

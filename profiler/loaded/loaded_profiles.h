@@ -18,6 +18,11 @@ struct timeline;
 
 #define LOADED_BYTES_MAX (4ul << 30) /* of the sum in memory, and of each file */
 
+struct loaded_profiles;
+
+/* Sees one file, with its ledger and stamp alone. Other than 0 ends the loading. */
+typedef int (*loaded_see)(void *context, const struct loaded_profiles *file);
+
 struct loaded_profiles {
 	const struct profile *profile;
 	struct profile *owned; /* the same, when it is to be freed */
@@ -34,6 +39,8 @@ struct loaded_profiles {
 	size_t malformed_lines; /* lines of ours that could not be read */
 	size_t unreadable_files; /* of a directory; the others are there */
 	char unreadable[512];    /* what is wrong with the first of them */
+	loaded_see see;          /* for loaded_profiles_load_each(), and its context */
+	void *see_context;
 };
 
 /*
@@ -44,6 +51,13 @@ struct loaded_profiles {
  */
 int loaded_profiles_load(struct loaded_profiles *input, char *const *paths, size_t count, char *err,
                          size_t err_size);
+
+/*
+ * The same, and calls `see` for each file before it is merged: for what a sum does not say, as which file a sample is
+ * from. What `see` returns, if not 0, is returned.
+ */
+int loaded_profiles_load_each(struct loaded_profiles *input, char *const *paths, size_t count, loaded_see see,
+                              void *context, char *err, size_t err_size);
 
 /* The same for a profile in memory, which stays the caller's and must outlive input. */
 int loaded_profiles_borrow(struct loaded_profiles *input, const struct profile *profile, char *err,

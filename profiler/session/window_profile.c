@@ -6,22 +6,17 @@
 #include <string.h>
 
 #include "pprof/profile.h"
-#include "profiler/format/checkpoint_rows.h"
-#include "profiler/session/checkpoint_files.h"
 #include "profiler/session/detail_labels.h"
 #include "profiler/session/device_names.h"
-#include "profiler/session/gpu_jobs.h"
-#include "profiler/format/gpu_job_rows.h"
 #include "profiler/format/ledger_row.h"
-#include "profiler/format/request_rows.h"
 #include "profiler/process/process_ranks.h"
 #include "profiler/process/process_table.h"
 #include "profiler/session/stack_pool.h"
 #include "profiler/format/stamp.h"
 #include "profiler/tags/tag_class.h"
 #include "profiler/format/tag_hash.h"
-#include "profiler/format/timeline.h"
 #include "profiler/tags/tag_names.h"
+#include "profiler/session/window_notes.h"
 #include "profiler/session/window_state.h"
 
 #define SECOND_NS  1000000000ULL
@@ -338,73 +333,6 @@ static int add_ledger_row(struct window *window, struct ledger *ledger, const st
 	return ledger_add(ledger, &out);
 }
 
-static int add_gpu_jobs(struct window *window)
-{
-	struct gpu_job_rows *rows;
-	int err = -ENOMEM;
-
-	if (!window->gpu_jobs)
-		return 0;
-	rows = gpu_job_rows_new();
-	if (rows)
-		err = gpu_jobs_take(window->gpu_jobs, rows);
-	if (!err)
-		err = gpu_job_rows_to_notes(rows, window->profile);
-	gpu_job_rows_free(rows);
-	return err;
-}
-
-static int add_checkpoints(struct window *window)
-{
-	struct checkpoint_rows *rows = window->deps.checkpoints ? checkpoint_rows_new() : NULL;
-	int err = window->deps.checkpoints && !rows ? -ENOMEM : 0;
-
-	if (rows)
-		err = checkpoint_files_rows(window->deps.checkpoints, rows);
-	if (rows && !err)
-		err = checkpoint_rows_to_notes(rows, window->profile);
-	checkpoint_rows_free(rows);
-	return err;
-}
-
-static int add_notes(struct window *window, struct ledger *ledger, struct stamp *stamp)
-{
-	int err = ledger_to_notes(ledger, window->profile);
-
-	if (!err)
-		err = request_rows_to_notes(window->requests, window->profile);
-	if (!err)
-		err = add_gpu_jobs(window);
-	if (!err)
-		err = add_checkpoints(window);
-	if (!err)
-		err = timeline_to_notes(window->timeline.timeline, window->profile);
-	if (!err)
-		err = stamp_add_counter(stamp, "timeline_refused", window->timeline.refused);
-	if (!err)
-		err = stamp_add_counter(stamp, "samples", window->n_samples);
-	if (!err)
-		err = stamp_add_counter(stamp, "samples_lost", window->n_lost);
-	if (!err)
-		err = stamp_add_counter(stamp, "samples_lost_ns", window->lost_ns);
-	if (!err)
-		err = stamp_add_counter(stamp, "samples_without_row", window->n_without_row);
-	if (!err)
-		err = stamp_add_counter(stamp, "stacks_of_like_waits_ns", window->estimated_ns);
-	if (!err)
-		err = stamp_add_counter(stamp, "tag_classes_refused",
-		                        tag_classes_take_refused(window->deps.classes));
-	if (!err)
-		err = stamp_add_counter(stamp, "rows_refused", window->rows_refused);
-	if (!err)
-		err = stamp_add_counter(stamp, "rows_refused_ns", window->rows_refused_ns);
-	if (!err)
-		err = stamp_add_counter(stamp, "requests_refused", window->requests_refused);
-	if (!err)
-		err = stamp_add_counter(stamp, "gpu_jobs_refused", window->gpu_jobs_refused);
-	return err ? err : stamp_to_notes(stamp, window->profile);
-}
-
 static int fill_profile(struct window *window, struct ledger *ledger)
 {
 	int err = fill_pools(window);
@@ -440,7 +368,7 @@ struct profile *window_finish(struct window *window, struct stamp *stamp, uint64
 	if (!err)
 		err = stamp_add_window(stamp, begin_unix_ns, begin_unix_ns + duration_ns);
 	if (!err)
-		err = add_notes(window, ledger, stamp);
+		err = window_notes_add(window, ledger, stamp);
 	if (!err) {
 		profile = window->profile;
 		window->profile = NULL;

@@ -76,6 +76,24 @@ static void test_json_writer__strings(void **state)
 	                       "\\ufffd\\ufffd\\ufffd\\ufffd\"\n");
 }
 
+static void test_json_writer__compact(void **state)
+{
+	struct output output;
+
+	(void)state;
+	begin(&output);
+	json_begin_compact(&output.json, output.stream);
+	json_object_begin(&output.json);
+	json_key(&output.json, "a");
+	json_array_begin(&output.json);
+	json_i64(&output.json, 1);
+	json_i64(&output.json, 2);
+	json_array_end(&output.json);
+	json_member_i64(&output.json, "b", 3);
+	json_object_end(&output.json);
+	assert_output(&output, "{\"a\":[1,2],\"b\":3}\n");
+}
+
 static void test_json_writer__misuse_is_reported(void **state)
 {
 	struct output output;
@@ -116,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_json_writer__nesting),
 		cmocka_unit_test(test_json_writer__strings),
+		cmocka_unit_test(test_json_writer__compact),
 		cmocka_unit_test(test_json_writer__misuse_is_reported),
 		cmocka_unit_test(test_json_writer__full_disk),
 	};

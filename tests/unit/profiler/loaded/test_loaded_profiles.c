@@ -169,6 +169,45 @@ static void refuse(char *first, char *second, int reason, const char *expected)
 		fail_msg("%s: %d: %s", first, result, err);
 }
 
+/* Counts the files, and remembers when the last one began. */
+struct seen {
+	size_t files;
+	int64_t began_ns;
+	int result;
+};
+
+static int see(void *context, const struct loaded_profiles *file)
+{
+	struct seen *seen = context;
+
+	assert_int_equal(file->files, 1);
+	assert_int_equal(ledger_wall_ns(file->ledger, NULL), 100);
+	seen->files++;
+	seen->began_ns = profile_time_ns(file->profile);
+	return seen->result;
+}
+
+static void test_loaded_profiles__each_file_is_seen(void **state)
+{
+	struct directory *directory = *state;
+	char *paths[] = { directory->path }, err[512] = "";
+	struct loaded_profiles input;
+	struct seen seen = { 0 };
+
+	write_profile(directory, "a.pb.gz", recorded(1000));
+	write_profile(directory, "b.pb.gz", recorded(2000));
+	assert_int_equal(loaded_profiles_load_each(&input, paths, 1, see, &seen, err, sizeof(err)), 0);
+	assert_int_equal(seen.files, 2);
+	assert_int_equal(seen.began_ns, 2000);
+	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 200);
+	loaded_profiles_release(&input);
+	seen = (struct seen){ .result = -EOVERFLOW };
+	assert_int_equal(loaded_profiles_load_each(&input, paths, 1, see, &seen, err, sizeof(err)),
+	                 -EOVERFLOW);
+	assert_int_equal(seen.files, 1);
+	assert_non_null(strstr(err, "a.pb.gz: Value too large"));
+}
+
 static void test_loaded_profiles__what_does_not_load(void **state)
 {
 	struct directory *directory = *state;
@@ -196,6 +235,7 @@ int main(void)
 		                                tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_file_given_twice, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__profiles_of_others, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__each_file_is_seen, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__what_does_not_load, set_up, tear_down),
 	};
 

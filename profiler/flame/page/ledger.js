@@ -1,0 +1,98 @@
+// The ledger by class of tags: where the wall time of each class went. A cell chooses its class and cause.
+
+import { el } from './dom.js';
+import { duration, percent } from './format.js';
+import { BLOCKED } from './calc.js';
+
+const ONCPU = 'oncpu', RUNQUEUE = 'runqueue', STALL = 'stall', UNDECIDED = 'undecided';
+const HEADS = { oncpu: 'on CPU', runqueue: 'run queue', blocked: 'blocked', unobserved: 'not seen', undecided: 'undecided' };
+const MEANINGS = {
+  oncpu: 'ran on a CPU', runqueue: 'could run, but waited for a CPU', blocked: 'waited for what is no stall: other threads, timers, peers',
+  unobserved: 'tagged, but could not be seen', undecided: 'a wait that was not over when the recording ended',
+};
+
+const STEP_HEADS = [['p50', 'half of the tags of this class took less'], ['p99', 'of a hundred tags one took longer'], ['worst', 'the longest tag']];
+
+/** The sums of a side's rows by class: {columns, rows: [{name, base, wall, ns: {column: ns}, lost}]}, as
+ * loaded_classes.h has them. `only`: a filter; its process, host and device hold. */
+export function sumLedger(data, filter, side) {
+  const { ledger, strings, states } = data, rows = new Map(), causes = new Set(), others = new Set();
+  for (let i = 0; i < ledger.count; i++) {
+    if (strings[ledger.side[i]] !== side) continue;
+    if (filter.process !== undefined && strings[ledger.process[i]] !== filter.process) continue;
+    if (filter.host !== undefined && strings[ledger.host[i]] !== filter.host) continue;
+    const name = strings[ledger.class[i]], state = states[ledger.state[i]], cause = strings[ledger.stall[i]];
+    const row = rows.get(name) || rows.set(name, { name, base: true, wall: 0, lost: 0, ns: {}, devices: {} }).get(name);
+    let column = state;
+    if (state === STALL && cause) column = cause;
+    else if (state === BLOCKED && cause === UNDECIDED) column = UNDECIDED;
+    row.base = row.base && Boolean(ledger.base[i]);
+    row.wall += ledger.ns[i];
+    row.ns[column] = (row.ns[column] || 0) + ledger.ns[i];
+    if (state === STALL) causes.add(column);
+    else if (ledger.ns[i]) others.add(column);
+  }
+  for (const row of rows.values()) {
+    row.lost = row.wall - (row.ns[ONCPU] || 0) - (row.base ? row.ns[BLOCKED] || 0 : 0);
+  }
+  const used = [...causes].filter((cause) => [...rows.values()].some((row) => row.ns[cause])).sort();
+  const columns = [ONCPU, RUNQUEUE, ...used, BLOCKED, ...[UNDECIDED, 'unobserved'].filter((each) => others.has(each))];
+  const sorted = [...rows.values()].sort((a, b) => a.base - b.base || b.lost - a.lost || b.wall - a.wall || (a.name < b.name ? -1 : 1));
+  return { columns, causes: used, rows: sorted };
+}
+
+/** The stall that took most of a class that is no base, else of any; undefined: there is none. */
+export function worstCause(sums) {
+  let worst;
+  for (const base of [false, true]) {
+    for (const cause of sums.causes) {
+      const rows = sums.rows.filter((row) => row.base === base);
+      const ns = rows.reduce((sum, row) => sum + (row.ns[cause] || 0), 0);
+      if (ns > 0 && (!worst || ns > worst.ns)) worst = { cause, ns };
+    }
+    if (worst) return worst.cause;
+  }
+  return undefined;
+}
+
+function cell(row, column, state, causes, choose) {
+  const ns = row.ns[column] || 0, canChoose = causes.includes(column) || column === BLOCKED;
+  const chosen = state.filter.stall === column && (state.filter.class === undefined || state.filter.class === row.name);
+  if (!ns) return el('td', { class: 'none' }, '–');
+  const share = row.wall ? Math.min(1, Math.max(0, ns / row.wall)) : 0;
+  const texts = [el('b', {}, duration(ns)), el('small', {}, percent(ns, row.wall))];
+  const style = `--share:${(100 * share).toFixed(1)}%`;
+  if (!canChoose) return el('td', { style, class: column === ONCPU ? 'cpu' : 'queue' }, ...texts);
+  return el('td', { style, class: `${column === BLOCKED ? 'wait' : 'cause'}${chosen ? ' chosen' : ''}` },
+    el('button', { type: 'button', title: `Show ${column} of ${row.name}`, onclick: () => choose({ class: row.name, stall: column }) }, ...texts));
+}
+
+/** How long a tag's time is: p50, p99 and the worst, for classes of more than one tag. */
+function stepCells(step) {
+  if (!step || step.tags < 2) return [el('td', { class: 'none' }, '–'), el('td', { class: 'none' }, '–'), el('td', { class: 'none' }, '–')];
+  return [el('td', { title: `of ${step.tags} tags` }, duration(step.p50_ns)), el('td', {}, duration(step.p99_ns)),
+    el('td', { title: `${step.worst_tag} id=${BigInt(`0x${step.worst_id}`)}` }, duration(step.worst_ns))];
+}
+
+export function drawLedger(data, state, sums, choose) {
+  if (!sums.rows.length) {
+    return el('p', { class: 'empty' }, 'These files have no ledger: they were not written by stallprof, so shares of wall time are not known.');
+  }
+  const covered = data.sides.find((side) => side.side === (state.filter.side || '')) || data.sides[0];
+  const steps = new Map(data.steps.filter((step) => step.side === covered.side).map((step) => [step.name, step]));
+  const hasSteps = sums.rows.some((row) => steps.get(row.name)?.tags > 1);
+  const head = el('tr', {}, el('th', { scope: 'col' }, 'class'), el('th', { scope: 'col', title: 'as many at a time' }, 'threads'),
+    el('th', { scope: 'col', title: 'of all its threads' }, 'wall'),
+    sums.columns.map((column) => el('th', { scope: 'col', title: MEANINGS[column] || 'waited for this' },
+      sums.causes.includes(column) || column === BLOCKED
+        ? el('button', { type: 'button', title: `Show ${column} of all classes`, onclick: () => choose({ stall: column, class: undefined }) },
+          HEADS[column] || column)
+        : HEADS[column] || column)),
+    hasSteps ? STEP_HEADS.map(([name, title]) => el('th', { scope: 'col', class: 'step', title }, name)) : null);
+  const rows = sums.rows.map((row) => el('tr', { class: row.base ? 'base' : '' },
+    el('th', { scope: 'row', class: state.filter.class === row.name ? 'chosen' : '' },
+      el('button', { type: 'button', title: `Show all stalls of ${row.name}`, onclick: () => choose({ class: row.name, stall: undefined }) }, row.name)),
+    el('td', {}, covered.covered_ns ? (row.wall / covered.covered_ns).toFixed(2) : '–'), el('td', {}, duration(row.wall)),
+    sums.columns.map((column) => cell(row, column, state, sums.causes, choose)), hasSteps ? stepCells(steps.get(row.name)) : null));
+  return el('table', { class: 'ledger' }, el('thead', {}, head), el('tbody', {}, rows));
+}

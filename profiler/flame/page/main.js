@@ -1,0 +1,341 @@
+// The page: what was chosen stands in the URL's fragment, and the page is drawn from that alone.
+
+import { load } from './data.js';
+import { el, replace } from './dom.js';
+import { amount, clock, count, duration, percent, bytes } from './format.js';
+import { format, parse } from './state.js';
+import { Model } from './model.js';
+import { Graph, fullText } from './graph.js';
+import { Timeline, extent, hasSlices, lanesOf } from './timeline.js';
+import { Tooltip } from './tooltip.js';
+import { drawAnswer } from './answer.js';
+import { drawFilters, drawSwitches } from './controls.js';
+import { drawLedger, sumLedger, worstCause } from './ledger.js';
+import { drawTable } from './table.js';
+import { KIND_NAMES, KINDS, onSchemeChange } from './colors.js';
+
+const NORMS = [['total', 'Absolute', 'As measured'], ['share', 'Shares', 'Of what each side has in all'], ['second', 'Per second', 'Of the time that each side covers']];
+const KEYS = [
+  ['/', 'search'], ['arrows', 'move in the graph'], ['Enter', 'zoom into the box'], ['Esc', 'zoom out, then end the search'],
+  ['Backspace', 'take all filters off'], ['i', 'icicle or flame'], ['l', 'lines or functions'], ['n', 'fold or show native frames'],
+  ['b', 'blocked time or CPU'], ['c', 'compare'], ['t', 'the other table'], ['?', 'this help'],
+];
+
+/** How much more or less now is than the base. */
+function ratio(now, was) {
+  if (!(was > 0)) return '';
+  return now >= 3 * was ? ` (${(now / was).toFixed(1)} times the base)` : ` (${now >= was ? '+' : ''}${percent(now - was, was)})`;
+}
+
+class Page {
+  constructor(root, data) {
+    this.data = data;
+    this.model = new Model(data);
+    this.sort = 'total';
+    this.lanes = {};
+    this.build(root);
+    this.graph = new Graph(this.canvas, {
+      zoom: (node) => this.set({ z: node === this.drawn.zoom && node > 0 ? String(this.drawn.trie.parent[node] || '') : node ? String(node) : '' }),
+      hover: (node, event) => this.hover(node, event),
+    });
+    this.timeline = new Timeline(this.timelineRoot, { range: (range) => this.choose({ range: range ? range.map(Math.round) : undefined }) });
+    this.tooltip = new Tooltip(this.tip);
+    this.listen();
+  }
+
+  build(root) {
+    const data = this.data, side = data.sides[0];
+    document.title = `${data.title}: stalls`;
+    this.answer = el('ul', { class: 'answer', 'aria-live': 'polite' });
+    this.ledger = el('section', { class: 'ledger-box', 'aria-label': 'Ledger by class of tags' });
+    this.timelineRoot = el('section', { class: 'timeline', 'aria-label': 'Timeline of stalls' });
+    this.switches = el('div', {});
+    this.filters = el('div', { class: 'filter-rows' });
+    this.searchField = el('input', {
+      type: 'search', placeholder: 'Search function or file, or /regex/', 'aria-label': 'Search', id: 'search',
+      oninput: () => this.set({ q: this.searchField.value }, true),
+    });
+    this.found = el('output', { class: 'found' });
+    this.canvas = el('canvas', { tabIndex: 0, role: 'img', id: 'graph', 'aria-label': 'Flame graph; arrow keys move, Enter zooms' });
+    this.focusText = el('p', { class: 'focus-text', 'aria-live': 'polite' });
+    this.crumbs = el('div', { class: 'crumbs' });
+    this.empty = el('p', { class: 'empty', id: 'nothing' });
+    this.table = el('aside', { class: 'table', 'aria-label': 'Table' });
+    this.devices = el('details', {}, el('summary', {}, 'Whose requests the devices served'));
+    this.losses = el('details', {}, el('summary', {}, ''));
+    this.tip = el('div', { class: 'tip', role: 'tooltip' });
+    this.help = this.buildHelp();
+    replace(root,
+      el('header', {}, el('h1', {}, data.title), el('p', { class: 'covered' }, side.covered_ns ? `${duration(side.covered_ns)} recorded in ${count(side.windows)} window${side.windows === 1 ? '' : 's'}, from ${new Date(data.startMs).toLocaleString()}` : '',
+        side.files > 1 ? ` · ${count(side.files)} files` : '', data.hasBase ? ' · compared with a base' : '')),
+      this.answer, this.ledger, this.timelineRoot, el('div', { class: 'controls' }, this.switches, this.filters),
+      el('div', { class: 'columns' }, el('section', { class: 'graph', 'aria-label': 'Flame graph' },
+        el('div', { class: 'bar' }, this.searchField, this.found, this.buildLegend()), this.crumbs, this.empty,
+        el('div', { class: 'canvas' }, this.canvas), this.focusText), this.table),
+      this.devices, this.losses, this.tip, this.help);
+  }
+
+  buildLegend() {
+    this.legend = el('span', { class: 'legend' });
+    return this.legend;
+  }
+
+  buildHelp() {
+    return el('dialog', { id: 'help' }, el('h2', {}, 'Keys'), el('dl', {}, KEYS.map(([key, what]) => [el('dt', {}, el('kbd', {}, key)), el('dd', {}, what)])),
+      el('p', {}, 'The address of this page holds all that you have chosen: whoever opens the same file with it sees the same.'),
+      el('p', {}, 'A box is as wide as its share of the time. Times of stalls are scaled to the ledger, which is exact; those of waits that are no stalls are of the long ones alone.'),
+      el('details', {}, el('summary', {}, `${this.data.program}; parts of others in this page`), el('pre', {}, document.getElementById('notices').textContent)),
+      el('form', { method: 'dialog' }, el('button', {}, 'Close')));
+  }
+
+  // --- choosing ----------------------------------------------------------------------------------------------
+
+  /** Changes what is chosen. A search is typed letter by letter: that is one entry of the history. */
+  set(changes, isTyping) {
+    this.state = { ...this.state, ...changes };
+    const fragment = format(this.state);
+    if (fragment !== location.hash) history[isTyping ? 'replaceState' : 'pushState'](null, '', fragment);
+    this.draw();
+  }
+
+  choose(changes, isBase) {
+    const filter = { ...(isBase ? this.state.base : this.state.filter) };
+    for (const [key, value] of Object.entries(changes)) {
+      if (value === undefined) delete filter[key];
+      else filter[key] = value;
+    }
+    this.set(isBase ? { base: filter } : { filter });
+  }
+
+  find(label) {
+    const text = this.drawn.trie.labels.includes(label) || this.state.by === 'lines' ? `${label.name} ${label.file}${label.line ? `:${label.line}` : ''}` : `${label.name} ${label.file}`;
+    this.set({ q: this.state.q === text ? '' : text });
+  }
+
+  toggleCompare() {
+    const { filter, base } = this.state;
+    if (base) this.set({ base: null });
+    else this.set({ base: this.data.hasBase ? { ...filter, side: 'base' } : { ...filter }, filter: this.data.hasBase ? { ...filter, side: '' } : filter });
+  }
+
+  /** What `stallprof top` sums: delay, cpu or another, the first of which there is any. */
+  firstType() {
+    const { types, samples } = this.data, names = types.map((each) => each.name);
+    const has = (name) => names.includes(name) && samples.values[names.indexOf(name)].some((value) => value !== 0);
+    return ['delay', 'cpu', ...names].find(has) || 'delay';
+  }
+
+  /** With nothing chosen yet: the worst cause; with two profiles, both. */
+  start() {
+    this.state = parse(location.hash);
+    if (location.hash.length > 1) return;
+    const cause = worstCause(sumLedger(this.data, {}, ''));
+    const type = this.firstType();
+    this.state = { ...this.state, type, filter: cause ? { stall: cause } : {} };
+    if (this.data.hasBase) this.state = { ...this.state, base: { ...this.state.filter, side: 'base' }, filter: { ...this.state.filter, side: '' } };
+    history.replaceState(null, '', format(this.state));
+  }
+
+  // --- drawing -----------------------------------------------------------------------------------------------
+
+  unit() {
+    const { unit } = this.data.types[this.drawn.type] || { unit: '' };
+    return (value) => amount(value, unit);
+  }
+
+  /** Values of a comparison, which may be shares or per second. */
+  sideUnit() {
+    const unit = this.unit();
+    if (!this.state.base || this.state.norm === 'total') return unit;
+    if (this.state.norm === 'share') return (value) => `${(100 * value).toFixed(1)} %`;
+    return (value) => `${unit(value)}/s`;
+  }
+
+  draw() {
+    const begun = performance.now(), { data, state } = this;
+    this.drawn = this.model.of(state);
+    this.drawGraph();
+    const afterGraph = performance.now();
+    const drawn = this.drawn, side = state.filter.side || '';
+    const lanes = this.lanes[side] = this.lanes[side] || lanesOf(data, side);
+    this.span = this.span || extent(data, lanes);
+    replace(this.ledger, drawLedger(data, state, drawn.ledger, (changes) => this.choose(changes)));
+    this.timeline.show({ data, lanes, filter: state.filter, classes: drawn.ledger.rows.filter((row) => !row.base).map((row) => row.name), range: state.filter.range });
+    this.drawControls();
+    this.drawAnswer(lanes, side);
+    this.drawTable();
+    this.drawFoot(side);
+    performance.measure('stallprof-draw', { start: begun, end: performance.now() });
+    performance.measure('stallprof-graph', { start: begun, end: afterGraph });
+  }
+
+  drawGraph() {
+    const { drawn, state } = this, unit = this.sideUnit(), sum = drawn.sums.total[0];
+    const nothing = !(sum > 0);
+    this.empty.hidden = !nothing;
+    this.canvas.hidden = nothing;
+    if (nothing) this.sayNothing();
+    else {
+      this.graph.show({
+        trie: drawn.trie, total: drawn.sums.total, zoom: drawn.zoom, flame: state.view === 'flame', marks: drawn.marks, change: drawn.sums.change,
+        rootText: drawn.base ? 'all: now and base' : `all: ${unit(sum)}`,
+      });
+    }
+    if (this.searchField.value !== state.q) this.searchField.value = state.q;
+    this.found.textContent = drawn.marks ? `${percent(drawn.matched, sum)} matches, ${unit(drawn.matched)}` : '';
+    replace(this.crumbs, drawn.zoom ? [el('button', { type: 'button', onclick: () => this.set({ z: '' }) }, '⤺ whole graph (Esc)'),
+      ` zoomed into ${fullText(drawn.trie.labels[drawn.trie.label[drawn.zoom]])}: ${unit(drawn.sums.total[drawn.zoom])}, ${percent(drawn.sums.total[drawn.zoom], sum)}`] : null);
+    replace(this.legend, drawn.base ? [el('i', { class: 'kind less' }), 'less than the base', el('i', { class: 'kind same' }), 'the same', el('i', { class: 'kind more' }), 'more']
+      : KINDS.map((kind) => [el('i', { class: `kind ${kind}` }), KIND_NAMES[kind]]));
+  }
+
+  sayNothing() {
+    const { filter, type } = this.state, has = this.data.samples.count > 0;
+    let text = has ? 'No sample passes these filters.' : 'This profile has no samples: no thread waited while it held a tag, or nothing was tagged.';
+    if (has && type === 'cpu') text = 'No CPU samples pass these filters: they are taken on the CPU inside of stalls alone.';
+    else if (has && filter.stall === undefined && !Object.keys(filter).length) text = 'There are no stalls in this profile. Choose "blocked" as stall for waits that are none.';
+    this.empty.textContent = text;
+  }
+
+  drawControls() {
+    const { data, state, drawn } = this, unit = this.unit();
+    replace(this.switches, drawSwitches(data, state, { set: (changes) => this.set(changes), compare: () => this.toggleCompare(), help: () => this.help.showModal() }));
+    replace(this.filters, drawFilters(data, state.base ? 'now' : '', state.filter, drawn.selection.options, unit, (changes) => this.choose(changes)),
+      state.base ? drawFilters(data, 'base', state.base, drawn.base.options, unit, (changes) => this.choose(changes, true)) : null,
+      state.base ? this.drawCompared(unit) : null);
+  }
+
+  drawCompared(unit) {
+    const { drawn, state } = this, now = drawn.selection.sum * drawn.scales[0], was = drawn.base.sum * drawn.scales[1], side = this.sideUnit();
+    const change = state.norm === 'share' ? '' : `: ${now >= was ? '+' : ''}${side(now - was)}${ratio(now, was)}`;
+    return el('div', { class: 'compared' }, el('span', { id: 'compared' }, `now ${unit(drawn.selection.sum)}, base ${unit(drawn.base.sum)}${change}`),
+      el('span', { class: 'choice', role: 'group', 'aria-label': 'measure' }, NORMS.map(([norm, name, title]) =>
+        el('button', { type: 'button', title, 'aria-pressed': String(state.norm === norm), onclick: () => this.set({ norm }) }, name))),
+      el('button', { type: 'button', title: 'Make the filters of now those of the base', onclick: () => this.set({ base: { ...state.filter } }) }, 'Take now as base'),
+      el('button', { type: 'button', title: 'Change sides', onclick: () => this.set({ base: state.filter, filter: state.base }) }, 'Swap'));
+  }
+
+  drawAnswer(lanes, side) {
+    const { data, drawn, state } = this, type = data.types.findIndex((each) => each.name === 'contentions');
+    const of = data.sides.find((each) => each.side === side) || data.sides[0];
+    let waits = 0;
+    if (type >= 0 && state.type === 'delay') {
+      const { value } = drawn.selection;
+      for (let s = 0; s < value.length; s++) if (value[s] !== 0) waits += data.samples.values[type][s];
+    }
+    replace(this.answer, drawAnswer({
+      data, filter: state.filter, selection: drawn.selection, unit: this.unit(), sums: drawn.ledger, lanes, span: extent(data, lanes), canCut: hasSlices(data),
+      processes: of.processes, requests: of.requests, countOf: waits, isTime: state.type === 'delay',
+      choose: (changes) => this.choose(changes), find: (label) => this.find(label),
+    }));
+  }
+
+  drawTable() {
+    const { drawn, state } = this, unit = this.sideUnit(), sum = state.base ? drawn.sums.now?.[0] ?? drawn.sums.total[0] : drawn.sums.total[0];
+    const model = { ...this.model.tableOf(state, drawn), sum, unit, compare: state.base ? unit : null, sort: this.sort };
+    replace(this.table, drawTable(model, {
+      tab: (tab) => this.set({ tab }), find: (label) => this.find(label),
+      sort: (sort) => {
+        this.sort = sort;
+        this.drawTable();
+      },
+    }));
+  }
+
+  drawFoot(side) {
+    const of = this.data.sides.find((each) => each.side === side) || this.data.sides[0];
+    const rows = of.requests.filter((row) => row.ns).sort((a, b) => (a.device < b.device ? -1 : a.device > b.device ? 1 : b.ns - a.ns));
+    this.devices.hidden = !rows.length;
+    replace(this.devices, el('summary', {}, 'Whose requests the devices served'), el('table', { class: 'plain' },
+      el('thead', {}, el('tr', {}, ['device', 'class', 'what', 'requests', 'data', 'mean', 'share of the device’s time'].map((text) => el('th', { scope: 'col' }, text)))),
+      el('tbody', {}, rows.map((row) => el('tr', {}, el('td', {}, row.device), el('td', {}, row.class ?? '(no tag)'), el('td', {}, row.op + (row.writeback ? ' (by writeback)' : '')),
+        el('td', {}, count(row.requests)), el('td', {}, bytes(row.bytes)), el('td', {}, duration(row.requests ? row.ns / row.requests : 0)),
+        el('td', {}, percent(row.ns, rows.filter((each) => each.device === row.device).reduce((sum, each) => sum + each.ns, 0))))))));
+    this.losses.hidden = !of.losses.length;
+    replace(this.losses, el('summary', {}, `What was not seen: ${of.losses.length} note${of.losses.length === 1 ? '' : 's'}`), el('ul', {}, of.losses.map((text) => el('li', {}, text))));
+  }
+
+  // --- pointer and keys --------------------------------------------------------------------------------------
+
+  facts(node) {
+    const { drawn } = this, { trie, sums } = drawn;
+    return {
+      label: node ? trie.labels[trie.label[node]] : null, total: sums.total[node], self: sums.self[node], sum: sums.total[0],
+      outer: sums.total[drawn.zoom], unit: this.sideUnit(), before: drawn.base ? { now: sums.now[node], was: sums.was[node] } : null,
+    };
+  }
+
+  hover(node, event) {
+    if (node < 0) this.tooltip.hide();
+    else this.tooltip.show(this.facts(node), event);
+  }
+
+  move(key) {
+    const node = this.graph.move(key), facts = this.facts(node), at = this.graph.focusPoint();
+    this.focusText.textContent = `${facts.label ? fullText(facts.label) : 'all'}: ${facts.unit(facts.total)}, ${percent(facts.total, facts.sum)}`;
+    if (at) this.tooltip.show(facts, at);
+  }
+
+  escape() {
+    this.tooltip.hide();
+    if (this.state.z) this.set({ z: '' });
+    else if (this.state.q) this.set({ q: '' });
+  }
+
+  /** What each key does; true: it did something. */
+  key(event) {
+    const { state } = this, flip = (key, a, b, more) => () => this.set({ [key]: state[key] === a ? b : a, ...more });
+    const actions = {
+      '/': () => this.searchField.focus(), Escape: () => this.escape(), i: flip('view', 'icicle', 'flame'), l: flip('by', 'lines', 'functions', { z: '' }),
+      n: flip('native', '0', '1', { z: '' }), b: flip('type', 'delay', 'cpu'), t: flip('tab', 'own', 'functions'), c: () => this.toggleCompare(),
+      '?': () => this.help.showModal(), Backspace: () => this.set({ filter: {}, z: '', q: '' }),
+    };
+    if (event.target === this.canvas && event.key.startsWith('Arrow')) this.move(event.key);
+    else if (event.target === this.canvas && event.key === 'Enter' && this.graph.focus >= 0) this.set({ z: String(this.graph.focus || '') });
+    else if (actions[event.key]) actions[event.key]();
+    else return false;
+    return true;
+  }
+
+  listen() {
+    document.addEventListener('keydown', (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || this.help.open) return;
+      const isField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+      if (isField && event.key === 'Escape') event.target.blur();
+      if (isField && event.key !== 'Escape') return;
+      if (this.key(event)) event.preventDefault();
+    });
+    const again = () => {
+      const state = parse(location.hash);
+      if (format(state) === format(this.state)) return;
+      this.state = state;
+      this.draw();
+    };
+    window.addEventListener('hashchange', again);
+    window.addEventListener('popstate', again);
+    let frame = 0;
+    window.addEventListener('resize', () => {
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(() => this.draw());
+    });
+    onSchemeChange(() => this.draw());
+  }
+}
+
+function main() {
+  const root = document.getElementById('page');
+  try {
+    const source = document.getElementById('data'), begun = performance.now(), data = load(source.textContent);
+    performance.measure('stallprof-load', { start: begun, end: performance.now() });
+    source.remove();
+    const page = new Page(root, data);
+    page.start();
+    page.draw();
+    requestAnimationFrame(() => performance.measure('stallprof-first-paint', { start: 0, end: performance.now() }));
+  } catch (error) {
+    replace(root, el('p', { class: 'empty' }, `The profile cannot be shown: ${error.message}`));
+    throw error;
+  }
+}
+
+main();

@@ -1,0 +1,216 @@
+// flame_browser.mjs PACKAGES PAGE SCREENSHOTS: what tests/e2e/test_flame asks of a page in a real browser. One line of JSON for each
+// check: {name, passed, details}. PACKAGES: where npm has put puppeteer-core. SCREENSHOTS: a folder to keep pictures in, or "".
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const [packages, path, screenshots] = process.argv.slice(2);
+const puppeteer = createRequire(join(resolve(packages), 'package.json'))('puppeteer-core');
+const url = pathToFileURL(resolve(path)).href, requests = [], complaints = [];
+const wanted = JSON.parse(readFileSync(0, 'utf8')); // what `stallprof top --json` says of the same files
+
+function check(name, passed, ...details) {
+  console.log(JSON.stringify({ name, passed: Boolean(passed), details: passed ? [] : details.map((each) => JSON.stringify(each)) }));
+}
+
+const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', pipe: true, args: ['--no-sandbox', '--disable-gpu'] });
+
+async function open(fragment = '', at = url) {
+  const page = await browser.newPage();
+  page.on('request', (request) => requests.push(request.url().replace(/#.*/, '')));
+  page.on('console', (message) => complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('dialog', (dialog) => {
+    complaints.push(`a dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.goto(at + fragment);
+  await page.waitForSelector('#graph');
+  return page;
+}
+
+const fragment = (page) => page.evaluate(() => location.hash);
+const text = (page, selector) => page.$eval(selector, (node) => node.textContent);
+const pressed = (page) => page.$$eval('[aria-pressed="true"]', (nodes) => nodes.map((node) => node.textContent));
+const table = (page) => page.$$eval('.table tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+const shot = (page, name) => (screenshots ? page.screenshot({ path: join(screenshots, name) }) : null);
+
+async function choose(page, dimension, value) {
+  await page.select(`select[data-filter="${dimension}"]`, `=${value}`);
+}
+
+/** Where the box with this text in it is: found by the pointer, as the graph is a canvas. */
+async function boxes(page) {
+  return page.evaluate(() => {
+    const canvas = document.getElementById('graph'), bounds = canvas.getBoundingClientRect(), tip = document.querySelector('.tip'), seen = new Map();
+    for (let y = 8; y < bounds.height; y += 19) {
+      for (let x = 4; x < bounds.width; x += 12) {
+        canvas.dispatchEvent(new MouseEvent('mousemove', { clientX: bounds.left + x, clientY: bounds.top + y, bubbles: true }));
+        const name = tip.hidden ? null : tip.querySelector('b').textContent;
+        if (name && !seen.has(name)) seen.set(name, { x, y, facts: tip.textContent });
+      }
+    }
+    canvas.dispatchEvent(new MouseEvent('mouseleave'));
+    return Object.fromEntries(seen);
+  });
+}
+
+async function click(page, box) {
+  await page.evaluate(({ x, y }) => {
+    const canvas = document.getElementById('graph'), bounds = canvas.getBoundingClientRect();
+    canvas.dispatchEvent(new MouseEvent('click', { clientX: bounds.left + x, clientY: bounds.top + y, bubbles: true }));
+  }, box);
+}
+
+async function opensOnTheAnswer() {
+  const page = await open();
+  check('it opens on the worst cause', (await fragment(page)) === `#stall=${wanted.worst}`, await fragment(page));
+  const ledger = await page.$$eval('.ledger tbody tr', (rows) => rows.map((row) => row.textContent));
+  check('the ledger has the classes of top, in its order', JSON.stringify(await page.$$eval('.ledger tbody th', (cells) => cells.map((cell) => cell.textContent))) ===
+    JSON.stringify(wanted.classes.map((row) => row.name)), ledger, wanted.classes);
+  const cells = await page.$$eval('.ledger tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('b')?.textContent ?? cell.textContent)));
+  check('each cell of the ledger is what top says', JSON.stringify(cells.slice(1)) === JSON.stringify(wanted.cells), cells.slice(1), wanted.cells);
+  const first = await text(page, '.answer li');
+  check('the first sentence has sum, device and class', wanted.answer.every((part) => first.includes(part)), first, wanted.answer);
+  check('the second has the line', (await text(page, '.answer li:nth-child(2)')).includes(wanted.line), await text(page, '.answer li:nth-child(2)'));
+  await shot(page, 'first.png');
+  return page;
+}
+
+async function filters(page) {
+  await choose(page, 'stall', 'writeback');
+  check('a filter is in the fragment', (await fragment(page)) === '#stall=writeback', await fragment(page));
+  let found = await boxes(page);
+  check('and the graph has its sum, as top has', found.all?.facts.includes(wanted.sums.writeback), found.all, wanted.sums);
+  check('native frames below Python are folded', found['Writer.write'] && !found.native_write && found.vfs_fsync, Object.keys(found));
+  await page.keyboard.press('n');
+  found = await boxes(page);
+  check('the key n shows them', found.native_write && (await fragment(page)).includes('native=1'), Object.keys(found));
+  await page.keyboard.press('n');
+  await page.evaluate(() => { location.hash = '#stall=writeback&class=loader'; });
+  await page.waitForFunction(() => !document.getElementById('nothing').hidden);
+  check('where no sample passes it says so', (await text(page, '#nothing')).includes('No sample') && (await page.$eval('#graph', (node) => node.hidden)));
+  await page.keyboard.press('Backspace');
+  check('Backspace takes all filters off', (await fragment(page)) === '#all', await fragment(page));
+  found = await boxes(page);
+  check('all stalls are what top sums', found.all?.facts.includes(wanted.sums.all), found.all, wanted.sums);
+  for (const [dimension, value, sum] of wanted.filters) {
+    await choose(page, dimension, value);
+    found = await boxes(page);
+    check(`only ${dimension} ${value} has its sum`, found.all?.facts.includes(sum), found.all, sum);
+    await page.keyboard.press('Backspace');
+  }
+  await page.keyboard.press('b');
+  found = await boxes(page);
+  check('CPU is another sum', found.all?.facts.includes(wanted.sums.cpu) && (await pressed(page)).includes('CPU'), found.all, await pressed(page));
+  await page.keyboard.press('b');
+}
+
+async function searches(page) {
+  await page.keyboard.press('/');
+  await page.keyboard.type('writer.w');
+  check('a search says its share', (await text(page, '.found')).startsWith(wanted.search), await text(page, '.found'), wanted.search);
+  check('and is in the fragment', (await fragment(page)) === '#q=writer.w', await fragment(page));
+  await page.keyboard.press('Escape');
+  check('Escape ends it', (await text(page, '.found')) === '' && (await fragment(page)) === '#all', await fragment(page));
+}
+
+async function zooms(page) {
+  const before = await boxes(page);
+  await click(page, before['Writer.write']);
+  const zoomed = await text(page, '.crumbs'), now = await fragment(page);
+  check('a click zooms', zoomed.includes('Writer.write') && /z=\d+/.test(now), zoomed, now);
+  const other = await open(now);
+  check('a colleague sees the same', (await text(other, '.crumbs')) === zoomed && JSON.stringify(await table(other)) === JSON.stringify(await table(page)), now);
+  await other.close();
+  await page.goBack();
+  check('going back undoes it', (await text(page, '.crumbs')) === '', await fragment(page));
+  await page.focus('#graph');
+  for (const key of [...Array(5).fill('ArrowUp'), 'ArrowDown', 'ArrowDown']) await page.keyboard.press(key);
+  check('arrow keys move, and what is there is said', (await text(page, '.focus-text')).includes(wanted.third), await text(page, '.focus-text'));
+  await page.keyboard.press('Enter');
+  check('Enter zooms', (await text(page, '.crumbs')).includes(wanted.third), await text(page, '.crumbs'));
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('i');
+  check('the key i turns it', (await fragment(page)) === '#view=flame', await fragment(page));
+  await page.keyboard.press('i');
+}
+
+async function tables(page) {
+  const own = await table(page);
+  check('the table has the own lines of top', own[0][0].includes(wanted.line.split(' ')[0]) || own[0][0].includes(wanted.own), own, wanted.own);
+  await page.keyboard.press('t');
+  const rows = await table(page), found = rows.find((row) => row[0].startsWith('Writer.write'));
+  check('the other one has self and total', found && found[1] === '–' && found[2] === wanted.function, rows, wanted.function);
+  await page.keyboard.press('t');
+}
+
+async function ranges(page) {
+  const area = await page.$eval('.timeline .overlay', (node) => {
+    const bounds = node.getBoundingClientRect();
+    return { x: bounds.left, y: bounds.top + bounds.height / 2, width: bounds.width };
+  });
+  await page.mouse.move(area.x + 2, area.y);
+  await page.mouse.down();
+  await page.mouse.move(area.x + area.width * 0.45, area.y, { steps: 4 });
+  await page.mouse.up();
+  check('dragging selects a range of whole slices', (await fragment(page)) === `#range=${wanted.range.text}`, await fragment(page), wanted.range);
+  const found = await boxes(page);
+  check('and the graph has its sum', found.all?.facts.includes(wanted.range.sum), found.all, wanted.range);
+  const lanes = await page.$$eval('.timeline canvas', (nodes) => nodes[0].height);
+  check('lanes are drawn', lanes > 20, lanes);
+  await page.keyboard.press('Backspace');
+}
+
+async function compares(page) {
+  await page.keyboard.press('c');
+  await page.select('.filters[aria-label="now"] select[data-filter="class"]', '=checkpoint_write');
+  await page.select('.filters[aria-label="base"] select[data-filter="class"]', '=loader');
+  check('two filters are compared', (await text(page, '#compared')).includes(wanted.compared), await text(page, '#compared'), wanted.compared);
+  const now = await fragment(page);
+  check('both are in the fragment', now.includes('class=checkpoint_write') && now.includes('base.class=loader'), now);
+  const found = await boxes(page), facts = found['Writer.write']?.facts || '';
+  check('a box has both sides', facts.includes(`${wanted.function}now`) && facts.includes('in the base'), facts);
+  await shot(page, 'compare.png');
+  const other = await open(now);
+  check('a comparison comes back from its fragment', (await text(other, '#compared')) === (await text(page, '#compared')));
+  await other.close();
+  await page.keyboard.press('c');
+}
+
+async function hostile(page) {
+  const injected = await page.evaluate(() => ({ ran: window.pwned !== undefined, images: document.images.length, scripts: document.scripts.length,
+    inside: document.querySelectorAll('main script, main img, main iframe').length }));
+  check('names that are HTML are text', !injected.ran && injected.images === 0 && injected.inside === 0 && injected.scripts === 2, injected);
+  await choose(page, 'class', wanted.hostile);
+  check('such a name can be chosen, and comes back', decodeURIComponent((await fragment(page)).replace(/\+/g, ' ')) === `#class=${wanted.hostile}` &&
+    (await boxes(page)).all?.facts.includes(wanted.hostileSum), await fragment(page));
+  await page.keyboard.press('Backspace');
+}
+
+async function twoProfiles() {
+  const { pair } = wanted, at = pathToFileURL(resolve(pair.page)).href, page = await open('', at);
+  check('two profiles open on their difference, of the worst cause', (await text(page, '#compared')).startsWith(pair.compared), pair, await text(page, '#compared'));
+  check('which is in the fragment', (await fragment(page)) === '#stall=block_io&side=&compare=1&base.stall=block_io&base.side=base', await fragment(page));
+  await page.evaluate(() => { location.hash = '#stall=writeback&side='; });
+  await page.waitForSelector('select[data-filter="host"]');
+  await choose(page, 'host', pair.host);
+  const found = await boxes(page);
+  check('one of two hosts can be chosen', found.all?.facts.includes(pair.hostSum), found.all, pair);
+  await page.close();
+  return at;
+}
+
+try {
+  const page = await opensOnTheAnswer();
+  for (const part of [filters, searches, zooms, tables, ranges, compares, hostile]) await part(page);
+  const other = await twoProfiles();
+  check('nothing is asked of the network', requests.every((each) => each === url || each === other), requests);
+  check('the browser has nothing to complain of', complaints.length === 0, complaints);
+} catch (error) {
+  check('the browser did all that it was asked', false, String(error.stack));
+} finally {
+  await browser.close();
+}

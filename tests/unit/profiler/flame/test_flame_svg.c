@@ -1,0 +1,98 @@
+/* Tests of flame_svg.h and flame_folded.h. */
+
+#include "tests/unit/loaded_fixture.h"
+
+#include "profiler/flame/flame_add.h"
+#include "profiler/flame/flame_data.h"
+#include "profiler/flame/flame_folded.h"
+#include "profiler/flame/flame_svg.h"
+#include "profiler/flame/flame_tree.h"
+
+static const struct loaded_filter all;
+
+struct built {
+	struct flame_data *data;
+	struct flame_tree tree;
+};
+
+static void build(struct built *built, const struct fixture *fixture, size_t type)
+{
+	const struct flame_tree_options options = { .type = type };
+
+	built->data = flame_data_new();
+	assert_int_equal(flame_add(built->data, &fixture->input, "", &all), 0);
+	assert_int_equal(flame_tree_build(&built->tree, built->data, &options), 0);
+}
+
+static void release(struct built *built)
+{
+	flame_tree_free(&built->tree);
+	flame_data_free(built->data);
+}
+
+static void test_flame_folded__a_line_a_stack(void **state)
+{
+	struct built built;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	build(&built, *state, DELAY);
+	assert_int_equal(flame_folded_write(out, built.data, &built.tree), 0);
+	fclose(out);
+	assert_string_equal(text, "main;write_shard;flush;io_schedule 50000000\n"
+	                          "main;write_shard;flush;write_shard;flush 10000000\n"
+	                          "main;io_schedule 10000000\n");
+	free(text);
+	release(&built);
+}
+
+static void test_flame_svg__widths_are_shares(void **state)
+{
+	struct built built;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	build(&built, *state, DELAY);
+	assert_int_equal(flame_svg_write(out, built.data, &built.tree, "<a & b>", "nanoseconds"), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "&lt;a &amp; b&gt;: 70.000 ms"));
+	assert_non_null(strstr(
+	        text,
+	        "<title>main: 70.000 ms, 100.00 %</title><rect x=\"10.00\" y=\"102\" width=\"1180.00\""));
+	assert_non_null(strstr(
+	        text,
+	        "<title>io_schedule: 10.000 ms, 14.29 %</title><rect x=\"10.00\" y=\"85\" width=\"168.57\""));
+	assert_null(strstr(text, "too narrow"));
+	free(text);
+	release(&built);
+}
+
+static void test_flame_svg__empty(void **state)
+{
+	struct built built;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	build(&built, *state, CONTENTIONS);
+	built.tree.total = 0;
+	assert_int_equal(flame_svg_write(out, built.data, &built.tree, "t", "count"), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "t: 0 count</text>"));
+	assert_null(strstr(text, "<title>"));
+	free(text);
+	release(&built);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_flame_folded__a_line_a_stack, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_flame_svg__widths_are_shares, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_flame_svg__empty, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
