@@ -7,6 +7,8 @@
  *                     worst: {tag, id, process, ns}} ],
  *       "processes": [ {process, start_ns, comm, wall_ns, classes: [{name, wall_ns, share}]} ],
  *       "requests": [ {device, class, op, writeback, requests, bytes, ns} ],
+ *       "gpu_jobs": [ {driver, ring, class, jobs, total_ns, p90_ns, PHASE: {jobs, ns, slow}, long_tail, faults, preempted} ],
+ *       "checkpoints": [ what checkpoint_rows.h has of each file, and its ranges ],
  *       "top":     { by, type, unit, total, samples, entries: [ {name, flat, cum, samples} ] },
  *       "stacks":  [ {tag, class, id, trace_id, stall, device, delay_ns, cpu_ns, recovery_ns, contentions,
  *                     frames: [ {function, file, line, inlined} ]} ],
