@@ -48,4 +48,4 @@ def own_of(spent, core):
 
 def line_of(name, own, events, what):
     ns, runs = (sum(took[i] for took in own.values()) for i in (0, 1))
-    return f"{name:<20} {events:>7} {runs:>8} {ns / max(runs, 1):>9.0f} {ns / events:>12.0f}  {what}"
+    return f"{name:<20} {events:>7} {runs:>8} {ns / max(runs, 1):>9.0f} {ns / max(events, 1):>12.0f}  {what}"
