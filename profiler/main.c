@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profiler/cli/cmd_agent.h"
+#include "profiler/cli/cmd_diff.h"
 #include "profiler/cli/cmd_doctor.h"
 #include "profiler/cli/cmd_record.h"
 #include "profiler/cli/cmd_symbolize.h"
@@ -22,6 +23,7 @@ static const struct command commands[] = {
 	{ "agent", cmd_agent, "the service: push and keep a profile each window, until SIGTERM" },
 	{ "tag", cmd_tag, "run an unmodified command under a tag" },
 	{ "top", cmd_top, "look at profiles: ledger, stacks, what was not seen" },
+	{ "diff", cmd_diff, "compare profiles: what differs beyond noise, and rules for CI" },
 	{ "symbolize", cmd_symbolize, "function, file and line of addresses" },
 	{ "doctor", cmd_doctor, "what this host can show, what it cannot, and what to install" },
 };
