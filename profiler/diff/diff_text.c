@@ -13,6 +13,10 @@
 #define BOUNDS_COLUMNS  24
 #define VERDICT_COLUMNS 13
 
+/* In the sentence before the table. */
+#define NAMED         3
+#define NAMED_COLUMNS 80
+
 const char *diff_verdict(const struct diff *diff)
 {
 	enum diff_verdict worst = diff->total.verdict;
@@ -104,6 +108,38 @@ static void print_table(FILE *out, struct diff *diff, size_t limit)
 		        shown, table->count);
 }
 
+/* The first rows of a verdict, in words. Returns how many there are. */
+static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdict verdict, const char *words)
+{
+	const struct diff_table *table = &diff->table[diff->task->by];
+	char percent[DIFF_CELL_BYTES], name[NAMED_COLUMNS + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < table->count; i++) {
+		const struct diff_row *row = table->rows[i];
+
+		if (row->verdict != verdict || n++ >= NAMED)
+			continue;
+		fputs(n > 1 ? ", " : words, out);
+		snprintf(name, sizeof(name), "%.*s", (int)diff_name_length(row->name), row->name);
+		text_print_clean(out, name, NAMED_COLUMNS);
+		fprintf(out, " (%s)", diff_cell_percent(percent, row));
+	}
+	if (n)
+		fputs(n > NAMED ? ", ...\n" : "\n", out);
+	return n;
+}
+
+static void print_verdict(FILE *out, const struct diff *diff)
+{
+	size_t changed = print_changed(out, diff, DIFF_WORSE, "Worse beyond noise: ");
+
+	changed += print_changed(out, diff, DIFF_BETTER, "Better beyond noise: ");
+	if (!changed && diff->side[0].count > 1 && diff->side[1].count > 1)
+		fputs("Nothing differs beyond noise.\n", out);
+	fputc('\n', out);
+}
+
 /* --- what is around it ------------------------------------------------------------------------------------ */
 
 static void print_line(FILE *out, const char *before, const char *text)
@@ -164,7 +200,8 @@ int diff_print_text(FILE *out, struct diff *diff, size_t limit)
 		return fflush(out) || ferror(out) ? -EIO : 0;
 	}
 	print_lines(out, "Compared all the same (--force), although: ", &diff->against);
-	fprintf(out, "%s%s. %s\n\n", diff->type, diff_unit(diff), diff_bounds_text(text, diff));
+	fprintf(out, "%s%s. %s\n", diff->type, diff_unit(diff), diff_bounds_text(text, diff));
+	print_verdict(out, diff);
 	print_table(out, diff, limit);
 	print_overlap(out, diff);
 	print_lines(out, "\n", &diff->remarks);
