@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profiler/cli/cmd_agent.h"
+#include "profiler/cli/cmd_diff.h"
 #include "profiler/cli/cmd_doctor.h"
 #include "profiler/cli/cmd_flame.h"
 #include "profiler/cli/cmd_record.h"
@@ -25,6 +26,7 @@ static const struct command commands[] = {
 	{ "top", cmd_top, "look at profiles: ledger, stacks, what was not seen" },
 	{ "flame", cmd_flame,
 	  "a flame graph by stall and tag: a page for the browser, SVG or folded stacks" },
+	{ "diff", cmd_diff, "compare profiles: what differs beyond noise, and rules for CI" },
 	{ "symbolize", cmd_symbolize, "function, file and line of addresses" },
 	{ "doctor", cmd_doctor, "what this host can show, what it cannot, and what to install" },
 };

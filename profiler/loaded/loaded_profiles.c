@@ -3,7 +3,6 @@
 #include "profiler/loaded/loaded_profiles.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
+#include "profiler/loaded/loaded_folder.h"
 
 static int input_init(struct loaded_profiles *input)
 {
@@ -178,24 +178,14 @@ static int add_window(struct loaded_profiles *input, const char *path, char *err
 
 static int add_directory(struct loaded_profiles *input, const char *path, char *err, size_t err_size)
 {
-	char pattern[4096 + 16];
-	glob_t found;
-	int result = 0;
+	struct loaded_folder folder;
+	int result = loaded_folder_list(&folder, path, err, err_size);
 
-	/* glob() would read * and the like in the directory's own name. */
-	if (strpbrk(path, "*?[\\") || strlen(path) > 4096) {
-		snprintf(err, err_size, "%s: a directory with one of * ? [ \\ in its name; name its files",
-		         path);
-		return -EINVAL;
-	}
-	snprintf(pattern, sizeof(pattern), "%s/*.pb.gz", path);
-	if (glob(pattern, 0, NULL, &found)) {
-		snprintf(err, err_size, "%s: no *.pb.gz in this directory", path);
-		return -ENOENT;
-	}
-	for (size_t i = 0; i < found.gl_pathc && !result; i++)
-		result = add_window(input, found.gl_pathv[i], err, err_size);
-	globfree(&found);
+	if (result)
+		return result;
+	for (size_t i = 0; i < folder.count && !result; i++)
+		result = add_window(input, folder.paths[i], err, err_size);
+	loaded_folder_release(&folder);
 	return result;
 }
 

@@ -3,38 +3,13 @@
 #include "profiler/top/top_table.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
-
-static const char *const by_names[TOP_BYS] = {
-	[TOP_BY_FUNCTION] = "function", [TOP_BY_LINE] = "line",       [TOP_BY_STACK] = "stack",
-	[TOP_BY_CLASS] = "class",       [TOP_BY_TAG] = "tag",         [TOP_BY_STALL] = "stall",
-	[TOP_BY_DEVICE] = "device",     [TOP_BY_PROCESS] = "process",
-};
-
-const char *top_by_name(enum top_by by)
-{
-	return by_names[by];
-}
-
-bool top_by_parse(const char *name, enum top_by *by)
-{
-	for (unsigned i = 0; i < TOP_BYS; i++) {
-		if (!strcmp(name, by_names[i])) {
-			*by = i;
-			return true;
-		}
-	}
-	return false;
-}
 
 /* --- sums by name -----------------------------------------------------------------------------------------
  */
@@ -112,134 +87,9 @@ static void sums_free(struct top_sums *sums)
 	}
 }
 
-/* --- what a sample is counted under -----------------------------------------------------------------------
- */
-
-static void format_frame(char *text, size_t size, const struct profile_frame *frame, bool with_line)
+static int add_name(void *context, const char *name, bool is_leaf)
 {
-	const char *name = frame->function && *frame->function ? frame->function : "[unnamed]";
-
-	if (!with_line || !frame->file || !*frame->file)
-		snprintf(text, size, "%s", name);
-	else if (!frame->line)
-		snprintf(text, size, "%s %s", name, frame->file);
-	else
-		snprintf(text, size, "%s %s:%" PRIu32, name, frame->file, frame->line);
-}
-
-typedef int (*frame_visitor)(void *context, const char *text, bool is_leaf);
-
-/* Calls visit for each frame of a stack, leaf first. */
-static int visit_frames(const struct profile *profile, const struct profile_sample_view *view, bool with_line,
-                        frame_visitor visit, void *context)
-{
-	struct profile_location_view location;
-	char text[8192];
-	int err = 0;
-
-	for (size_t i = 0; i < view->n_locations && !err; i++) {
-		if (!profile_get_location(profile, view->location_ids[i], &location))
-			continue;
-		for (size_t f = 0; f < location.n_frames && !err; f++) {
-			format_frame(text, sizeof(text), &location.frames[f], with_line);
-			err = visit(context, text, i == 0 && f == 0);
-		}
-		if (!location.n_frames) {
-			loaded_address_text(text, sizeof(text), profile, &location);
-			err = visit(context, text, i == 0);
-		}
-	}
-	return err;
-}
-
-static int visit_sum(void *context, const char *text, bool is_leaf)
-{
-	return sums_add(context, text, is_leaf);
-}
-
-static int visit_print(void *context, const char *text, bool is_leaf)
-{
-	fprintf(context, "%s%s", is_leaf ? "" : "\n", text);
-	return 0;
-}
-
-/* Equal stacks of different causes are different things to look at. */
-static void print_cause(FILE *stream, const struct loaded_sample *sample)
-{
-	const char *parts[] = { sample->stall, sample->device, sample->class };
-	const char *separator = "";
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (!*parts[i])
-			continue;
-		fprintf(stream, "%s%s", separator, parts[i]);
-		separator = ", ";
-	}
-	fputs(*separator ? "\n" : "", stream);
-}
-
-static int add_stack(struct top_sums *sums, const struct profile *profile, const struct loaded_sample *sample)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&text, &size);
-	bool failed;
-	int err;
-
-	if (!stream)
-		return -ENOMEM;
-	print_cause(stream, sample);
-	visit_frames(profile, &sample->view, true, visit_print, stream);
-	failed = ferror(stream) != 0;
-	failed |= fclose(stream) != 0;
-	err = failed ? -ENOMEM : sums_add(sums, text, true);
-	free(text);
-	return err;
-}
-
-/* The exact tag: ids are shared by names, and names by ids. */
-static int add_tag(struct top_sums *sums, const struct loaded_sample *sample)
-{
-	char name[1024];
-
-	if (!*sample->id)
-		return sums_add(sums, *sample->tag ? sample->tag : "[no tag]", true);
-	snprintf(name, sizeof(name), "%s id %s", sample->tag, sample->id);
-	return sums_add(sums, name, true);
-}
-
-/* Each class of each process. */
-static int add_process(struct top_sums *sums, const struct loaded_sample *sample)
-{
-	char name[1024];
-
-	snprintf(name, sizeof(name), "%s [%" PRId64 "]", sample->class, sample->pid);
-	return sums_add(sums, name, true);
-}
-
-static int add_sample(struct top_sums *sums, const struct loaded_profiles *input,
-                      const struct loaded_sample *sample, enum top_by by)
-{
-	switch (by) {
-	case TOP_BY_FUNCTION:
-	case TOP_BY_LINE:
-		return visit_frames(input->profile, &sample->view, by == TOP_BY_LINE, visit_sum, sums);
-	case TOP_BY_STACK:
-		return add_stack(sums, input->profile, sample);
-	case TOP_BY_CLASS:
-		return sums_add(sums, *sample->class ? sample->class : "[no tag]", true);
-	case TOP_BY_TAG:
-		return add_tag(sums, sample);
-	case TOP_BY_PROCESS:
-		return add_process(sums, sample);
-	case TOP_BY_STALL:
-		return sums_add(sums, *sample->stall ? sample->stall : "[no stall]", true);
-	case TOP_BY_DEVICE:
-		return sums_add(sums, *sample->device ? sample->device : "[no device]", true);
-	case TOP_BYS:
-		break;
-	}
-	return -EINVAL;
+	return sums_add(context, name, is_leaf);
 }
 
 /* --- the table --------------------------------------------------------------------------------------------
@@ -300,7 +150,7 @@ int top_table_build(struct top_table *table, const struct loaded_profiles *input
 		table->total = saturating_add(table->total, value);
 		sums->sample = ++table->samples;
 		sums->value = value;
-		err = add_sample(sums, input, &sample, by);
+		err = top_names_visit(input, &sample, by, add_name, sums);
 	}
 	if (!err)
 		err = make_entries(table, sums, by_cum);

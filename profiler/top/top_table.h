@@ -10,25 +10,10 @@
 
 #include "pprof/profile.h"
 #include "profiler/loaded/loaded_sample.h"
+#include "profiler/top/top_names.h"
 
 struct loaded_profiles;
 struct top_sums;
-
-enum top_by {
-	TOP_BY_FUNCTION,
-	TOP_BY_LINE,
-	TOP_BY_STACK,
-	TOP_BY_CLASS,
-	TOP_BY_TAG,
-	TOP_BY_STALL,
-	TOP_BY_DEVICE,
-	TOP_BY_PROCESS,
-	TOP_BYS
-};
-
-/* function, line, stack, class, tag, stall, device, process; false: none of them. */
-const char *top_by_name(enum top_by by);
-bool top_by_parse(const char *name, enum top_by *by);
 
 struct top_entry {
 	const char

@@ -1,0 +1,153 @@
+"""A pytest plug-in: tests recorded by stallprof, and compared with a recording that is known to be good.
+
+    pytest -p pytest_stallprof --stallprof-bases=baselines                 # with this folder on PYTHONPATH
+    pytest -p pytest_stallprof --stallprof-bases=baselines --stallprof-update
+
+A test with the marker is recorded while it runs, and fails when a rule of `stallprof diff` does (see stallprof(1), --fail-on):
+
+    @pytest.mark.stallprof(fail_on=["total:+10%", "stall:nvme_reset>0"], normalize="none")
+    def test_checkpoint(tmp_path):
+        ...
+
+A command is recorded by the fixture, which compares in the same way and returns the recording's path:
+
+    def test_train(stallprof):
+        stallprof.run(["./train", "--steps", "100"], fail_on=["function:write_shard:+10%"])
+
+BASES/NAME.pb.gz is compared with, where NAME is the test's; --stallprof-update writes it. Without a base the test fails and says so. What was
+recorded stays in --stallprof-recordings, if that is given. Recording needs root, or the capabilities that `stallprof doctor` names.
+"""
+import functools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+READY_SECONDS = 30
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("stallprof")
+    group.addoption("--stallprof", default="stallprof", help="the program")
+    group.addoption("--stallprof-bases", default="stallprof-bases", help="the folder of recordings to compare with")
+    group.addoption("--stallprof-recordings", help="a folder that keeps what is recorded, and the reports")
+    group.addoption("--stallprof-update", action="store_true", help="write the bases anew instead of comparing")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "stallprof(fail_on, **options): record the test, and compare it; options are those of stallprof diff")
+
+
+def tells_ready(process, log):
+    """Waits until the profiler is attached: it waits in its loop then."""
+    until = time.monotonic() + READY_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        with open(f"/proc/{process.pid}/syscall", encoding="ascii") as file:
+            if file.read().split()[0] in ("7", "271"):  # poll, ppoll
+                return
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    with open(log, encoding="utf-8", errors="replace") as file:
+        pytest.fail(f"stallprof record: {file.read().strip() or 'not ready in time'}", pytrace=False)
+
+
+class Recorder:
+    """Records and compares for one test."""
+
+    def __init__(self, request, folder):
+        self.config, self.count = request.config, 0
+        self.name = re.sub(r"[^\w.-]+", "_", request.node.name)
+        self.folder = self.config.getoption("--stallprof-recordings") or str(folder)
+        os.makedirs(self.folder, exist_ok=True)
+
+    def program(self):
+        return self.config.getoption("--stallprof")
+
+    def next_file(self):
+        self.count += 1
+        name = self.name if self.count == 1 else f"{self.name}-{self.count}"
+        file = os.path.join(self.folder, name + ".pb.gz")
+        if not self.config.getoption("--stallprof-update") and not os.path.exists(self.base(file)):
+            pytest.fail(f"{self.base(file)}: there is nothing to compare with; --stallprof-update writes it", pytrace=False)
+        return file
+
+    def base(self, file):
+        return os.path.join(self.config.getoption("--stallprof-bases"), os.path.basename(file))
+
+    def run(self, command, fail_on=("total:+10%",), **options):
+        """Records a command, which must succeed, and compares. Returns the recording's path."""
+        file = self.next_file()
+        done = subprocess.run([self.program(), "record", "-q", "--strict", "-o", file, "--", *map(str, command)], check=False)
+        if done.returncode:
+            pytest.fail(f"exit status {done.returncode}: {' '.join(map(str, command))}", pytrace=False)
+        self.compare(file, fail_on, **options)
+        return file
+
+    def start(self):
+        """Begins to record this process. Returns what stop() takes."""
+        file = self.next_file()
+        with open(file + ".log", "wb") as log:
+            process = subprocess.Popen([self.program(), "record", "-q", "--strict", "-p", str(os.getpid()), "--name", self.name, "-o", file], stdout=log, stderr=log)
+        tells_ready(process, file + ".log")
+        return process, file
+
+    def stop(self, recording):
+        """Ends it, and returns its path."""
+        process, file = recording
+        process.send_signal(signal.SIGINT)
+        status = process.wait(60)
+        if status or not os.path.exists(file):
+            with open(file + ".log", encoding="utf-8", errors="replace") as log:
+                pytest.fail(f"stallprof record: exit status {status}: {log.read().strip()}", pytrace=False)
+        return file
+
+    def compare(self, file, fail_on=("total:+10%",), **options):
+        """Fails the test if a rule does. Options are those of `stallprof diff`: normalize="none", by="line"."""
+        base = self.base(file)
+        if self.config.getoption("--stallprof-update"):
+            os.makedirs(os.path.dirname(base), exist_ok=True)
+            shutil.copyfile(file, base)
+            return
+        flags = [word for rule in fail_on for word in ("--fail-on", rule)]
+        for name, value in options.items():
+            flags += ["--" + name.replace("_", "-")] + ([] if value is True else [str(value)])
+        done = subprocess.run([self.program(), "diff", base, file, *flags], capture_output=True, text=True, check=False)
+        with open(file[:-len(".pb.gz")] + ".txt", "w", encoding="utf-8") as report:
+            report.write(done.stdout + done.stderr)
+        if done.returncode:
+            pytest.fail(f"stallprof diff: exit status {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)
+
+
+@pytest.fixture
+def stallprof(request, tmp_path):
+    return Recorder(request, tmp_path)
+
+
+def recorded(item, marker):
+    """The test's function, recorded while it runs, and compared when it has passed."""
+    function = item.obj
+
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        recorder = Recorder(item._request, item._request.getfixturevalue("tmp_path"))
+        recording = recorder.start()
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            file = recorder.stop(recording)
+        recorder.compare(file, **marker.kwargs)
+        return result
+
+    return run
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    marker = pyfuncitem.get_closest_marker("stallprof")
+    if marker:
+        pyfuncitem.obj = recorded(pyfuncitem, marker)

@@ -1,0 +1,89 @@
+/* The subcommand `diff`: compares two profiles, or two parts of one, and prints what differs beyond noise. */
+
+#include "profiler/cli/cmd_diff.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/cli/diff_options.h"
+#include "profiler/diff/diff.h"
+#include "profiler/diff/diff_print.h"
+#include "profiler/format/text_cells.h"
+
+#define UNUSABLE      2
+#define MESSAGE_BYTES 1024
+
+/* Parts of it are from profiles and servers, so nothing in it may steer the terminal. */
+static int say(const char *before, const char *message)
+{
+	fprintf(stderr, "stallprof diff: %s", before);
+	text_print_clean(stderr, message, 0);
+	fputc('\n', stderr);
+	return UNUSABLE;
+}
+
+static void say_refused(const struct diff *diff)
+{
+	for (size_t i = 0; i < diff->against.count; i++)
+		say("not comparable: ", diff->against.text[i]);
+	if (diff->against.more)
+		fprintf(stderr, "stallprof diff: ... and %zu more of this kind\n", diff->against.more);
+	say("", "--force compares all the same");
+}
+
+static int print(FILE *out, const struct diff_options *options, struct diff *diff)
+{
+	static int (*const printers[])(FILE *, struct diff *, size_t) = {
+		[DIFF_FORMAT_TEXT] = diff_print_text,
+		[DIFF_FORMAT_MARKDOWN] = diff_print_markdown,
+		[DIFF_FORMAT_JSON] = diff_print_json,
+		[DIFF_FORMAT_JUNIT] = diff_print_junit,
+	};
+
+	return printers[options->format](out, diff, options->limit);
+}
+
+/* 0 or -errno, said. */
+static int write_out(const struct diff_options *options, struct diff *diff)
+{
+	FILE *out = options->output ? fopen(options->output, "we") : stdout;
+	int err = out ? 0 : -errno;
+
+	if (!err)
+		err = print(out, options, diff);
+	if (out && options->output && fclose(out) && !err)
+		err = -errno;
+	if (err)
+		fprintf(stderr, "stallprof diff: %s could not be written: %s\n",
+		        options->output ? options->output : "the output", strerror(-err));
+	return err;
+}
+
+static int compare(struct diff_options *options)
+{
+	char message[MESSAGE_BYTES] = "";
+	struct diff diff;
+	int status;
+
+	if (diff_build(&diff, &options->task, message, sizeof(message)))
+		return say("", message);
+	status = diff_status(&diff);
+	if (diff.refused)
+		say_refused(&diff);
+	if ((!diff.refused || options->format != DIFF_FORMAT_TEXT) && write_out(options, &diff))
+		status = UNUSABLE;
+	diff_free(&diff);
+	return status;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	struct diff_options options;
+	int status;
+
+	diff_options_parse(argc, argv, &options);
+	status = compare(&options);
+	diff_options_release(&options);
+	return status;
+}

@@ -1,0 +1,300 @@
+/* Reads both sides into tables, and has them judged. */
+
+#include "profiler/diff/diff.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/diff/diff_judge.h"
+#include "profiler/diff/diff_query.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
+#include "profiler/loaded/loaded_profiles.h"
+
+/* --- what is summed --------------------------------------------------------------------------------------- */
+
+/* The visit of one place, for one side or, where two filters of it are compared, for both. */
+struct gathering {
+	struct diff *diff;
+	int first, last;
+	uint64_t number; /* of samples so far, over both sides */
+};
+
+static void list_types(const struct profile *profile, char *text, size_t size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < profile_n_types(profile) && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+		                         profile_type(profile, i).type);
+}
+
+/* The index of the type that is compared; the first profile decides which that is. */
+static int pick_type(struct diff *diff, const struct loaded_profiles *window, char *err, size_t err_size)
+{
+	const struct profile *profile = window->profile;
+	const char *wanted = diff->type ? diff->type : diff->task->type;
+	char types[256];
+	int index;
+
+	if (!wanted)
+		wanted = profile_find_type(profile, "delay") >= 0 ? "delay" : profile_default_type(profile);
+	index = profile_find_type(profile, wanted);
+	if (index < 0) {
+		list_types(profile, types, sizeof(types));
+		snprintf(err, err_size, "%s: no sample type '%s' in it; there are: %s",
+		         window->path ? window->path : "profile", wanted, types);
+		return -EINVAL;
+	}
+	if (!diff->type) {
+		const char *unit = profile_type(profile, (size_t)index).unit;
+
+		diff->type = strdup(wanted);
+		diff->unit = strdup(unit ? unit : "");
+		if (!diff->type || !diff->unit)
+			return -ENOMEM;
+	}
+	return index;
+}
+
+static int add_to_tables(struct diff *diff, const struct diff_sample *sample)
+{
+	int err = diff_points_add(&diff->total.points[sample->side], sample->window, sample->value);
+
+	diff->total.own[sample->side] += sample->value;
+	for (unsigned int by = 0; by < TOP_BYS && !err; by++)
+		if (diff->has_table[by])
+			err = diff_table_add(&diff->table[by], sample);
+	return err;
+}
+
+static int add_samples(struct gathering *gathering, const struct loaded_profiles *input, int side,
+                       size_t type, const struct diff_slices *slices, size_t first)
+{
+	struct diff *diff = gathering->diff;
+	int waits = profile_find_type(input->profile, "contentions"), err = 0;
+	struct loaded_tags *tags = loaded_tags_new(input);
+	struct loaded_sample sample;
+
+	if (!tags)
+		return -ENOMEM;
+	for (size_t i = 0; !err && loaded_sample_get(input, tags, i, &sample); i++) {
+		size_t window = first + diff_slices_of(slices, &sample.view);
+		int class = diff_classes_number(&diff->classes, sample.class);
+
+		if (class < 0)
+			err = class;
+		if (err || !diff_filter_sample(&diff->side[side].filter, input, &sample))
+			continue;
+		if (waits >= 0)
+			diff_side_add_waits(&diff->side[side], window, class,
+			                    (double)sample.view.values[waits]);
+		if (sample.view.values[type])
+			err = add_to_tables(diff,
+			                    &(struct diff_sample){ .input = input,
+			                                           .sample = &sample,
+			                                           .side = side,
+			                                           .window = (uint32_t)window,
+			                                           .value = (double)sample.view.values[type],
+			                                           .number = ++gathering->number,
+			                                           .class = class });
+	}
+	loaded_tags_free(tags);
+	return err;
+}
+
+/* A class's time in each slice, by the timeline. */
+static void tag_parts(const struct timeline *timeline, const char *class, const struct diff_slices *slices,
+                      double *parts)
+{
+	memset(parts, 0, slices->count * sizeof(*parts));
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
+		const struct timeline_point *points;
+		size_t count;
+
+		if (lane->kind > TIMELINE_RUNQUEUE || strcmp(lane->class, class) != 0)
+			continue;
+		points = timeline_points(timeline, i, &count);
+		for (size_t p = 0; p < count; p++) {
+			int64_t since = (int64_t)points[p].begin_ns - slices->begin_ns;
+			size_t slice = since > 0 ? (size_t)(since / slices->width_ns) : 0;
+
+			parts[slice < slices->count ? slice : slices->count - 1] += (double)points[p].value;
+		}
+	}
+}
+
+/* Requests are told in whole, and come as waits do. */
+static int share_out(struct diff *diff, struct diff_side *side, const struct loaded_profiles *input,
+                     const struct diff_slices *slices, size_t first)
+{
+	double *parts = calloc(slices->count, sizeof(*parts));
+
+	if (!parts)
+		return -ENOMEM;
+	for (size_t c = 0; c < diff->classes.count; c++) {
+		tag_parts(input->timeline, diff->classes.name[c], slices, parts);
+		diff_side_share(side, first, (int)c, DIFF_PER_TAG, parts);
+		for (size_t i = 0; i < slices->count; i++)
+			parts[i] = side->windows[first + i].of[c][DIFF_PER_NONE];
+		diff_side_share(side, first, (int)c, DIFF_PER_IO, parts);
+		diff_side_share(side, first, (int)c, DIFF_PER_BYTES, parts);
+	}
+	free(parts);
+	return 0;
+}
+
+static int add_overlap(struct diff *diff, const struct loaded_profiles *input)
+{
+	struct stamp_coverage coverage = stamp_coverage(input->stamp);
+	int err;
+
+	if (!diff->has_overlap)
+		return 0;
+	err = diff_overlap_add_timeline(&diff->overlap, input->timeline, coverage.first_ns, coverage.last_ns);
+	diff->overlap_by_timeline |= !err;
+	return err == -ENODATA ? diff_overlap_add(&diff->overlap, (double)coverage.covered_ns, input->ledger)
+	                       : err;
+}
+
+static int gather(void *context, const struct loaded_profiles *window, bool lone, char *err, size_t err_size)
+{
+	struct gathering *gathering = context;
+	int type = pick_type(gathering->diff, window, err, err_size), result = type < 0 ? type : 0;
+	struct diff_slices slices = { .count = 1 };
+
+	if (!result && lone)
+		result = diff_slices_find(&slices, window);
+	for (int side = gathering->first; side <= gathering->last && !result; side++) {
+		size_t first;
+
+		result = diff_side_add(&gathering->diff->side[side], window, &slices, &first);
+		if (!result)
+			result = add_samples(gathering, window, side, (size_t)type, &slices, first);
+		if (!result && slices.count > 1)
+			result = share_out(gathering->diff, &gathering->diff->side[side], window, &slices,
+			                   first);
+	}
+	if (!result)
+		result = add_overlap(gathering->diff, window);
+	if (result && result != -EINVAL)
+		snprintf(err, err_size, "%s: %s", window->path ? window->path : "profile", strerror(-result));
+	return result;
+}
+
+/* --- building --------------------------------------------------------------------------------------------- */
+
+static int read_side(struct diff *diff, int side, uint64_t *number, char *err, size_t err_size)
+{
+	const struct diff_task *task = diff->task;
+	const struct diff_input input = { .place = task->place[side],
+		                          .type = task->type,
+		                          .access = &task->access };
+	struct gathering gathering = {
+		.diff = diff, .first = side, .last = diff->paired ? 1 : side, .number = *number
+	};
+	int result = diff_input_visit(&input, gather, &gathering, &diff->side[side].news, err, err_size);
+
+	*number = gathering.number;
+	if (diff->paired)
+		diff->side[1].news = diff->side[0].news;
+	return result;
+}
+
+static int init_tables(struct diff *diff)
+{
+	const struct diff_task *task = diff->task;
+	int err = 0;
+
+	diff->has_table[task->by] = true;
+	for (size_t i = 0; i < task->rule_count; i++)
+		if (task->rules[i].subject == DIFF_NAMED)
+			diff->has_table[task->rules[i].what] = true;
+	for (unsigned int by = 0; by < TOP_BYS && !err; by++)
+		if (diff->has_table[by])
+			err = diff_table_init(&diff->table[by], by);
+	if (!err && diff->has_overlap)
+		err = diff_overlap_init(&diff->overlap);
+	return err;
+}
+
+static int init(struct diff *diff, struct diff_task *task)
+{
+	int err = 0;
+
+	*diff = (struct diff){ .task = task, .paired = !task->place[1] };
+	diff->has_overlap =
+	        diff->paired && diff_filter_has_tag(&task->filter[1]) && !diff_query_is(task->place[0]);
+	for (int side = 0; side < 2 && !err; side++) {
+		err = diff_side_init(&diff->side[side], task->place[diff->paired ? 0 : side], &diff->classes);
+		diff->side[side].filter = task->filter[side];
+		task->filter[side] = (struct diff_filter){ .count = 0 };
+	}
+	diff->total.name = strdup("total");
+	return err || !diff->total.name ? -ENOMEM : init_tables(diff);
+}
+
+static void check_sound(struct diff *diff)
+{
+	if (!diff->paired)
+		diff_sound_check(diff->side, &diff->against, &diff->remarks);
+	else if (diff->side[0].news.unreadable_files)
+		diff_lines_add(&diff->remarks, "%zu files are left out: %s",
+		               diff->side[0].news.unreadable_files, diff->side[0].news.unreadable);
+	diff->refused = diff->against.count && !diff->task->force;
+}
+
+static int judge(struct diff *diff, char *err, size_t err_size)
+{
+	int result = diff_judge(diff, err, err_size);
+
+	if (!result && diff->has_overlap)
+		result = diff_overlap_judge(&diff->overlap, &diff->side[1].filter,
+		                            diff->task->confidence / 100);
+	if (!result)
+		result = diff_judge_rules(diff);
+	return result;
+}
+
+int diff_build(struct diff *diff, struct diff_task *task, char *err, size_t err_size)
+{
+	uint64_t number = 0;
+	int result = init(diff, task);
+
+	*err = '\0';
+	for (int side = 0; side < (diff->paired ? 1 : 2) && !result; side++)
+		result = read_side(diff, side, &number, err, err_size);
+	if (!result) {
+		check_sound(diff);
+		result = diff->refused ? 0 : judge(diff, err, err_size);
+	}
+	if (result && !*err)
+		snprintf(err, err_size, "%s", strerror(-result));
+	if (result)
+		diff_free(diff);
+	return result;
+}
+
+void diff_free(struct diff *diff)
+{
+	for (int side = 0; side < 2; side++) {
+		diff_side_release(&diff->side[side]);
+		diff_points_free(&diff->total.points[side]);
+	}
+	for (unsigned int by = 0; by < TOP_BYS; by++)
+		if (diff->has_table[by])
+			diff_table_free(&diff->table[by]);
+	if (diff->has_overlap)
+		diff_overlap_free(&diff->overlap);
+	diff_classes_free(&diff->classes);
+	free(diff->total.name);
+	free(diff->findings);
+	free(diff->type);
+	free(diff->unit);
+	*diff = (struct diff){ .task = NULL };
+}

@@ -1,0 +1,118 @@
+/* Formats values, sides and bounds of a comparison. */
+
+#include "profiler/diff/diff_cells.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/diff/diff_result.h"
+#include "profiler/format/text_cells.h"
+
+const char *diff_cell_value(char text[DIFF_CELL_BYTES], const struct diff *diff, double value)
+{
+	static const struct {
+		double ns;
+		const char *unit;
+	} units[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" } };
+	size_t u = 0;
+
+	if (strcmp(diff->unit, "nanoseconds") != 0 || !(fabs(value) > 0)) {
+		snprintf(text, DIFF_CELL_BYTES, "%.4g", value);
+		return text;
+	}
+	while (u < 3 && fabs(value) < 0.9995 * units[u].ns)
+		u++;
+	snprintf(text, DIFF_CELL_BYTES, "%.3g %s", value / units[u].ns, units[u].unit);
+	if (fabs(value) >= 999.5e9)
+		snprintf(text, DIFF_CELL_BYTES, "%.0f s", value / 1e9);
+	return text;
+}
+
+const char *diff_cell_change(char text[DIFF_CELL_BYTES], const struct diff *diff, double value)
+{
+	char plain[DIFF_CELL_BYTES];
+
+	snprintf(text, DIFF_CELL_BYTES, "%s%.60s", value > 0 ? "+" : "", diff_cell_value(plain, diff, value));
+	return text;
+}
+
+const char *diff_cell_percent(char text[DIFF_CELL_BYTES], const struct diff_row *row)
+{
+	double percent = diff_percent(row);
+
+	if (isinf(percent))
+		snprintf(text, DIFF_CELL_BYTES, "new");
+	else if (!(row->bound.value[1] > 0) && percent < 0)
+		snprintf(text, DIFF_CELL_BYTES, "gone");
+	else
+		snprintf(text, DIFF_CELL_BYTES, "%+.1f %%", percent);
+	return text;
+}
+
+const char *diff_cell_bounds(char text[2 * DIFF_CELL_BYTES], const struct diff *diff,
+                             const struct diff_row *row)
+{
+	char low[DIFF_CELL_BYTES], high[DIFF_CELL_BYTES];
+
+	*text = '\0';
+	if (row->bound.judged)
+		snprintf(text, 2 * DIFF_CELL_BYTES, "%.60s .. %.60s",
+		         diff_cell_change(low, diff, row->bound.low),
+		         diff_cell_change(high, diff, row->bound.high));
+	return text;
+}
+
+static size_t add_filter(char *text, size_t size, const struct diff_filter *filter)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < filter->count && used < size; i++) {
+		const struct diff_condition *condition = &filter->condition[i];
+
+		used += (size_t)snprintf(text + used, size - used, "%s%.80s%s%.80s", i ? "," : " ",
+		                         condition->label, condition->not ? "!=" : "=", condition->value);
+	}
+	return used < size ? used : size;
+}
+
+const char *diff_side_text(char text[DIFF_SIDE_BYTES], const struct diff_side *side)
+{
+	char duration[TEXT_DURATION_BYTES];
+	size_t used = (size_t)snprintf(text, DIFF_SIDE_BYTES, "%.400s", side->place);
+
+	used += add_filter(text + used, DIFF_SIDE_BYTES - used, &side->filter);
+	if (used >= DIFF_SIDE_BYTES)
+		return text;
+	text_short_duration(duration, (uint64_t)side->amount[DIFF_PER_WALL]);
+	snprintf(text + used, DIFF_SIDE_BYTES - used, ": %s in %zu %s%s%s",
+	         side->amount[DIFF_PER_WALL] > 0 ? duration : "unknown time", side->count,
+	         side->sliced ? "slice" : "window", side->count == 1 ? "" : "s",
+	         side->sliced ? " of one file" : "");
+	return text;
+}
+
+const char *diff_bounds_text(char text[DIFF_SIDE_BYTES], const struct diff *diff)
+{
+	size_t base = diff->side[0].count, new = diff->side[1].count;
+
+	if (base < 2 || new < 2)
+		snprintf(text, DIFF_SIDE_BYTES, "There are no bounds, as %s one window: noise is not known.",
+		         base < 2 && new < 2 ? "both sides have"
+		         : base < 2          ? "BASE has"
+		                             : "NEW has");
+	else if (diff->paired)
+		snprintf(text, DIFF_SIDE_BYTES, "Bounds of %g %% rest on %zu %s, for all rows together.",
+		         diff->task->confidence, base, diff->side[0].sliced ? "slices" : "windows");
+	else
+		snprintf(text, DIFF_SIDE_BYTES,
+		         "Bounds of %g %% rest on %zu %s of BASE and %zu %s of NEW, for all rows together.",
+		         diff->task->confidence, base, diff->side[0].sliced ? "slices" : "windows", new,
+		         diff->side[1].sliced ? "slices" : "windows");
+	return text;
+}
+
+size_t diff_name_length(const char *name)
+{
+	return strcspn(name, "\n");
+}

@@ -1,0 +1,37 @@
+/* Values of a comparison as text. */
+#ifndef STALLPROF_PROFILER_DIFF_CELLS_H
+#define STALLPROF_PROFILER_DIFF_CELLS_H
+
+#include <stddef.h>
+
+#include "profiler/diff/diff_table.h"
+
+struct diff;
+struct diff_side;
+
+#define DIFF_CELL_BYTES 64
+#define DIFF_SIDE_BYTES 1024
+
+/* "12.3 ms" of durations, "1.2e+06" or "12.3" of other units. */
+const char *diff_cell_value(char text[DIFF_CELL_BYTES], const struct diff *diff, double value);
+
+/* The same with + or -. */
+const char *diff_cell_change(char text[DIFF_CELL_BYTES], const struct diff *diff, double value);
+
+/* "+5.1 %"; "new" where BASE has none, "gone" where NEW has none. */
+const char *diff_cell_percent(char text[DIFF_CELL_BYTES], const struct diff_row *row);
+
+/* "+1.2 ms .. +3.4 ms", or "" without bounds. */
+const char *diff_cell_bounds(char text[2 * DIFF_CELL_BYTES], const struct diff *diff,
+                             const struct diff_row *row);
+
+/* "run.pb.gz ai_tag=train_step: 20.1 s in 20 slices of one file" */
+const char *diff_side_text(char text[DIFF_SIDE_BYTES], const struct diff_side *side);
+
+/* "99 % bounds by 20 and 21 windows", or that there are none and why. */
+const char *diff_bounds_text(char text[DIFF_SIDE_BYTES], const struct diff *diff);
+
+/* The first line of a name: stacks have several. */
+size_t diff_name_length(const char *name);
+
+#endif

@@ -1,0 +1,127 @@
+/* A comparison as Markdown, for the summary of a CI run or a comment. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/diff/diff_result.h"
+#include "profiler/diff/diff_cells.h"
+#include "profiler/diff/diff_print.h"
+#include "profiler/format/text_cells.h"
+
+/* Text in a table's cell: nothing in it may end the cell or be taken for markup. */
+static void print_escaped(FILE *out, const char *text)
+{
+	char *clean = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&clean, &size);
+
+	if (!stream)
+		return;
+	text_print_clean(stream, text, 0);
+	if (!fclose(stream))
+		for (const char *at = clean; *at; at++) {
+			if (strchr("|*_`[]<>#\\&~", *at))
+				fputc('\\', out);
+			fputc(*at, out);
+		}
+	free(clean);
+}
+
+static void print_row(FILE *out, const struct diff *diff, const struct diff_row *row, bool bold)
+{
+	char text[2 * DIFF_CELL_BYTES], name[2048];
+
+	snprintf(name, sizeof(name), "%.*s", (int)diff_name_length(row->name), row->name);
+	fputs(bold ? "| **" : "| ", out);
+	print_escaped(out, name);
+	fputs(bold ? "**" : "", out);
+	fprintf(out, " | %s", diff_cell_value(text, diff, row->bound.value[0]));
+	fprintf(out, " | %s", diff_cell_value(text, diff, row->bound.value[1]));
+	fprintf(out, " | %s", diff_cell_change(text, diff, row->bound.value[1] - row->bound.value[0]));
+	fprintf(out, " | %s", diff_cell_percent(text, row));
+	fprintf(out, " | %s", diff_cell_bounds(text, diff, row));
+	fprintf(out, " | %s |\n", diff_verdict_name(row->verdict));
+}
+
+static void print_table(FILE *out, struct diff *diff, size_t limit)
+{
+	struct diff_table *table = diff_shown(diff);
+	size_t shown = diff_table_show(table, &diff->total, limit);
+
+	fprintf(out, "\n| %s | base | new | diff | diff %% | bounds of diff | verdict |\n",
+	        top_by_name(table->by));
+	fputs("|---|---:|---:|---:|---:|---:|---|\n", out);
+	print_row(out, diff, &diff->total, true);
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i]->shown)
+			print_row(out, diff, table->rows[i], false);
+	if (shown < table->count)
+		fprintf(out, "\n%zu of %zu rows, without those that repeat another's values.\n", shown,
+		        table->count);
+}
+
+static void print_items(FILE *out, const char *before, const struct diff_lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++) {
+		fprintf(out, "- %s", before);
+		print_escaped(out, lines->text[i]);
+		fputc('\n', out);
+	}
+}
+
+static void print_findings(FILE *out, const struct diff *diff)
+{
+	static const char *const outcomes[] = { "passed", "**failed**", "**cannot be judged**" };
+
+	if (diff->finding_count)
+		fputs("\n| rule | outcome | |\n|---|---|---|\n", out);
+	for (size_t i = 0; i < diff->finding_count; i++) {
+		const struct diff_finding *finding = &diff->findings[i];
+
+		fputs("| ", out);
+		print_escaped(out, finding->rule->text);
+		fprintf(out, " | %s | ", outcomes[finding->outcome]);
+		print_escaped(out, finding->text);
+		fputs(" |\n", out);
+	}
+}
+
+static void print_overlap(FILE *out, const struct diff *diff)
+{
+	char text[DIFF_OVERLAP_BYTES];
+
+	if (!diff->has_overlap || !diff->overlap.count)
+		return;
+	fputs("\nWhat NEW caused of the other tags' stalls, by the same cause and device at the same "
+	      "time:\n\n",
+	      out);
+	for (size_t i = 0; i < diff->overlap.count; i++) {
+		fputs("- ", out);
+		print_escaped(out, diff_overlap_text(text, &diff->overlap.rows[i]));
+		fputc('\n', out);
+	}
+}
+
+int diff_print_markdown(FILE *out, struct diff *diff, size_t limit)
+{
+	char text[DIFF_SIDE_BYTES];
+
+	fprintf(out, "### stallprof: %s\n\n", diff_verdict(diff));
+	for (int side = 0; side < 2; side++) {
+		fputs(side ? "- NEW: " : "- BASE: ", out);
+		print_escaped(out, diff_side_text(text, &diff->side[side]));
+		fputc('\n', out);
+	}
+	print_items(out,
+	            diff->refused ? "Not comparable: " : "Compared all the same, although: ", &diff->against);
+	if (!diff->refused) {
+		fprintf(out, "- %s%s. %s\n", diff->type, diff_unit(diff), diff_bounds_text(text, diff));
+		print_items(out, "", &diff->remarks);
+		print_findings(out, diff);
+		print_table(out, diff, limit);
+		print_overlap(out, diff);
+	}
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,45 @@
+/* What a comparison comes to: its status, its unit, its percentages. */
+
+#include "profiler/diff/diff_result.h"
+
+#include <math.h>
+
+int diff_status(const struct diff *diff)
+{
+	int status = diff->refused ? 2 : 0;
+
+	for (size_t i = 0; i < diff->finding_count; i++) {
+		if (diff->findings[i].outcome == DIFF_FAILED)
+			return 1;
+		if (diff->findings[i].outcome == DIFF_UNJUDGED)
+			status = 2;
+	}
+	return status;
+}
+
+struct diff_table *diff_shown(struct diff *diff)
+{
+	return &diff->table[diff->task->by];
+}
+
+const char *diff_unit(const struct diff *diff)
+{
+	static const char *const units[DIFF_PERS] = {
+		[DIFF_PER_WALL] = " per s of wall time",
+		[DIFF_PER_TAG] = " per s of its tags' time",
+		[DIFF_PER_IO] = " per request of its tags",
+		[DIFF_PER_BYTES] = " per MiB of its tags",
+		[DIFF_PER_NONE] = "",
+	};
+
+	return units[diff->per];
+}
+
+double diff_percent(const struct diff_row *row)
+{
+	double base = row->bound.value[0], difference = row->bound.value[1] - base;
+
+	if (base > 0 || base < 0)
+		return 100 * difference / fabs(base);
+	return difference > 0 ? INFINITY : difference < 0 ? -INFINITY : 0;
+}

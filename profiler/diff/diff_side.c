@@ -1,0 +1,233 @@
+/* Collects the windows of a side, with what they are normalised by. */
+
+#include "profiler/diff/diff_side.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/request_rows.h"
+#include "profiler/format/stamp.h"
+#include "profiler/loaded/loaded_profiles.h"
+
+#define SECOND_NS 1000000000
+
+static const char *const per_names[DIFF_PERS] = {
+	[DIFF_PER_WALL] = "wall",   [DIFF_PER_TAG] = "tag",   [DIFF_PER_IO] = "io",
+	[DIFF_PER_BYTES] = "bytes", [DIFF_PER_NONE] = "none",
+};
+
+const char *diff_per_name(enum diff_per per)
+{
+	return per_names[per];
+}
+
+bool diff_per_parse(const char *name, enum diff_per *per)
+{
+	for (unsigned int i = 0; i < DIFF_PERS; i++) {
+		if (!strcmp(name, per_names[i])) {
+			*per = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+int diff_side_init(struct diff_side *side, const char *place, struct diff_classes *classes)
+{
+	*side = (struct diff_side){ .place = place, .classes = classes, .stamp = stamp_new() };
+	return side->stamp ? 0 : -ENOMEM;
+}
+
+void diff_side_release(struct diff_side *side)
+{
+	diff_filter_release(&side->filter);
+	for (size_t i = 0; i < side->count; i++)
+		free(side->windows[i].of);
+	free(side->windows);
+	stamp_free(side->stamp);
+	*side = (struct diff_side){ .count = 0 };
+}
+
+/* --- what a profile has of each ---------------------------------------------------------------------------- */
+
+static bool any_pushed(const struct diff_side *side, struct ledger *ledger)
+{
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+
+		if (row && !row->base && diff_filter_row(&side->filter, row))
+			return true;
+	}
+	return false;
+}
+
+/* Adds to a window's amount, and to that of a class. 0, -ENOMEM. */
+static int add_amount(struct diff_side *side, struct diff_window *window, const char *class,
+                      enum diff_per per, double amount)
+{
+	int number = diff_classes_number(side->classes, class);
+
+	if (number < 0)
+		return number;
+	window->amount[per] += amount;
+	window->of[number][per] += amount;
+	return 0;
+}
+
+/* Tags of processes, which mostly idle, count only where there are no others. */
+static int add_tag_time(struct diff_side *side, struct diff_window *window, struct ledger *ledger)
+{
+	bool pushed = any_pushed(side, ledger);
+	int err = 0;
+
+	for (size_t i = 0; i < ledger_count(ledger) && !err; i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+
+		if (row && !(row->base && pushed) && diff_filter_row(&side->filter, row))
+			err = add_amount(side, window, row->class, DIFF_PER_TAG, (double)row->ns);
+	}
+	return err;
+}
+
+static int add_requests(struct diff_side *side, struct diff_window *window, const struct request_rows *rows)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < request_rows_count(rows) && !err; i++) {
+		const struct request_row *row = request_rows_at(rows, i);
+
+		/* Those of no tag are somebody else's. */
+		if (!*row->class || !diff_filter_request(&side->filter, row))
+			continue;
+		err = add_amount(side, window, row->class, DIFF_PER_IO, (double)row->requests);
+		if (!err)
+			err = add_amount(side, window, row->class, DIFF_PER_BYTES, (double)row->bytes);
+	}
+	return err;
+}
+
+static int whole_of(struct diff_side *side, struct diff_window *window, const struct loaded_profiles *input)
+{
+	struct stamp_coverage coverage = stamp_coverage(input->stamp);
+	int err;
+
+	*window = (struct diff_window){ .begin_ns = (int64_t)coverage.first_ns,
+		                        .wall_ns = (int64_t)coverage.covered_ns,
+		                        .of = calloc(DIFF_CLASSES_MAX, sizeof(*window->of)) };
+	if (!window->of)
+		return -ENOMEM;
+	if (!window->wall_ns) {
+		window->begin_ns = profile_time_ns(input->profile);
+		window->wall_ns = profile_duration_ns(input->profile);
+	}
+	window->amount[DIFF_PER_WALL] = (double)window->wall_ns;
+	err = add_tag_time(side, window, input->ledger);
+	return err ? err : add_requests(side, window, input->requests);
+}
+
+/* --- windows ---------------------------------------------------------------------------------------------- */
+
+/* The last slice is cut by the recording's end. What else than time it has is shared out by diff_side_share(). */
+static int slice_of(struct diff_window *slice, const struct diff_window *whole,
+                    const struct diff_slices *slices, size_t index)
+{
+	int64_t begin = slices->begin_ns + (int64_t)index * slices->width_ns, end = begin + slices->width_ns;
+	int64_t last = slices->begin_ns + whole->wall_ns;
+	double share;
+
+	if (index + 1 == slices->count && last > begin && last < end)
+		end = last;
+	*slice = (struct diff_window){ .begin_ns = begin,
+		                       .wall_ns = end - begin,
+		                       .of = calloc(DIFF_CLASSES_MAX, sizeof(*slice->of)) };
+	if (!slice->of)
+		return -ENOMEM;
+	share = whole->wall_ns ? (double)slice->wall_ns / (double)whole->wall_ns : 1 / (double)slices->count;
+	for (unsigned int per = 0; per < DIFF_PERS; per++) {
+		slice->amount[per] = whole->amount[per] * share;
+		for (size_t c = 0; c < DIFF_CLASSES_MAX; c++)
+			slice->of[c][per] = whole->of[c][per] * share;
+	}
+	slice->amount[DIFF_PER_WALL] = (double)slice->wall_ns;
+	return 0;
+}
+
+static void take_window(struct diff_side *side, const struct diff_window *window)
+{
+	side->windows[side->count++] = *window;
+	for (unsigned int per = 0; per < DIFF_PERS; per++)
+		side->amount[per] += window->amount[per];
+}
+
+static int take_slices(struct diff_side *side, struct diff_window *whole, const struct diff_slices *slices)
+{
+	int err = 0;
+
+	side->sliced |= slices->count > 1;
+	if (slices->count < 2) {
+		take_window(side, whole);
+		return 0;
+	}
+	for (size_t i = 0; i < slices->count && !err; i++) {
+		struct diff_window slice;
+
+		err = slice_of(&slice, whole, slices, i);
+		if (!err)
+			take_window(side, &slice);
+	}
+	free(whole->of);
+	return err;
+}
+
+int diff_side_add(struct diff_side *side, const struct loaded_profiles *input,
+                  const struct diff_slices *slices, size_t *first)
+{
+	struct diff_window *windows =
+	        realloc(side->windows, (side->count + slices->count) * sizeof(*side->windows));
+	struct diff_window whole;
+	int result;
+
+	if (!windows)
+		return -ENOMEM;
+	side->windows = windows;
+	*first = side->count;
+	result = whole_of(side, &whole, input);
+	if (result) {
+		free(whole.of);
+		return result;
+	}
+	side->files += input->files;
+	side->foreign_files += input->foreign_files;
+	side->rewritten_files += input->rewritten_files;
+	side->malformed_lines += input->malformed_lines;
+	result = take_slices(side, &whole, slices);
+	if (!result)
+		result = stamp_from_notes(side->stamp, input->profile, NULL);
+	return result == -ENODATA ? 0 : result;
+}
+
+void diff_side_add_waits(struct diff_side *side, size_t window, int class, double waits)
+{
+	side->windows[window].amount[DIFF_PER_NONE] += waits;
+	side->windows[window].of[class][DIFF_PER_NONE] += waits;
+	side->amount[DIFF_PER_NONE] += waits;
+}
+
+void diff_side_share(struct diff_side *side, size_t first, int class, enum diff_per per, const double *parts)
+{
+	double whole = 0, sum = 0;
+
+	for (size_t i = first; i < side->count; i++) {
+		whole += side->windows[i].of[class][per];
+		sum += parts[i - first] > 0 ? parts[i - first] : 0;
+	}
+	for (size_t i = first; i < side->count && sum > 0; i++) {
+		struct diff_window *window = &side->windows[i];
+		double part = parts[i - first] > 0 ? whole * parts[i - first] / sum : 0;
+
+		window->amount[per] += part - window->of[class][per];
+		window->of[class][per] = part;
+	}
+}

@@ -1,0 +1,61 @@
+/*
+ * One side of a comparison: its windows, and what of their ledgers and stamps is needed to normalise and to compare.
+ */
+#ifndef STALLPROF_PROFILER_DIFF_SIDE_H
+#define STALLPROF_PROFILER_DIFF_SIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/diff/diff_classes.h"
+#include "profiler/diff/diff_filter.h"
+#include "profiler/diff/diff_input.h"
+#include "profiler/diff/diff_slices.h"
+
+struct stamp;
+
+/* What a comparison may be normalised by. */
+enum diff_per { DIFF_PER_WALL, DIFF_PER_TAG, DIFF_PER_IO, DIFF_PER_BYTES, DIFF_PER_NONE, DIFF_PERS };
+
+/* wall, tag, io, bytes, none; false: none of them. */
+const char *diff_per_name(enum diff_per per);
+bool diff_per_parse(const char *name, enum diff_per *per);
+
+/* Of the samples, ledger rows and requests that the side's filter lets pass. */
+struct diff_window {
+	int64_t begin_ns, wall_ns; /* Unix time; wall_ns 0: the profile does not say */
+	double amount[DIFF_PERS];  /* wall_ns, ns of wall time of tags, requests, bytes, waits */
+	double (*of)[DIFF_PERS];   /* the same of each class, but for wall_ns: DIFF_CLASSES_MAX of them */
+};
+
+struct diff_side {
+	const char *place; /* the caller's */
+	struct diff_filter filter;
+	struct diff_window *windows;
+	size_t count;
+	bool sliced;                  /* windows are slices of the time of one file */
+	double amount[DIFF_PERS];     /* sums over windows */
+	struct diff_classes *classes; /* the caller's */
+	struct stamp *stamp;
+	size_t files, foreign_files, rewritten_files, malformed_lines;
+	struct diff_input_news news;
+};
+
+/* 0 or -ENOMEM; only after 0 is there something to release. The filter stays the caller's until diff_side_release(), which releases
+ * it. */
+int diff_side_init(struct diff_side *side, const char *place, struct diff_classes *classes);
+void diff_side_release(struct diff_side *side);
+
+/* Adds the windows of a profile: one, or a lone file's slices. *first is the number of the first of them. 0, -ENOMEM. */
+int diff_side_add(struct diff_side *side, const struct loaded_profiles *input,
+                  const struct diff_slices *slices, size_t *first);
+
+/* Shares out what the windows from `first` on have of a class's amount in all, in the proportion of parts[0] ...: how much of it
+ * came in a slice is known in proportion only. */
+void diff_side_share(struct diff_side *side, size_t first, int class, enum diff_per per, const double *parts);
+
+/* Adds to a window's number of waits. */
+void diff_side_add_waits(struct diff_side *side, size_t window, int class, double waits);
+
+#endif

@@ -1,0 +1,99 @@
+/* Finds the time slices of a file by the label "at" of its samples. */
+
+#include "profiler/diff/diff_slices.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/format/stamp.h"
+#include "profiler/loaded/loaded_profiles.h"
+
+#define SECOND_NS 1000000000
+
+static bool at_of(const struct profile_sample_view *view, int64_t *at)
+{
+	for (size_t i = 0; i < view->n_labels; i++) {
+		const struct profile_label *label = &view->labels[i];
+
+		if (label->str || strcmp(label->key, "at") != 0 || !label->unit ||
+		    strcmp(label->unit, "unix_seconds") != 0)
+			continue;
+		*at = label->num;
+		return label->num > 0;
+	}
+	return false;
+}
+
+static int compare_times(const void *left, const void *right)
+{
+	const int64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* What all distances are multiples of: slices have one width. 0: all times are equal. */
+static int64_t common_width(const int64_t *times, size_t count)
+{
+	int64_t width = 0;
+
+	for (size_t i = 1; i < count; i++)
+		for (int64_t a = times[i] - times[i - 1]; a;) {
+			int64_t rest = width % a;
+
+			width = a;
+			a = rest;
+		}
+	return width;
+}
+
+/* A recording's slices begin when it does, and samples have that moment cut to a whole second. */
+static void span_slices(struct diff_slices *slices, const int64_t *times, size_t count,
+                        const struct loaded_profiles *input)
+{
+	struct stamp_coverage coverage = stamp_coverage(input->stamp);
+	int64_t width = common_width(times, count), begin_ns = (int64_t)coverage.first_ns,
+	        end_ns = (int64_t)coverage.last_ns;
+
+	if (!width)
+		return;
+	if (!begin_ns || begin_ns / SECOND_NS > times[0])
+		begin_ns = times[0] * SECOND_NS;
+	if (end_ns / SECOND_NS < times[count - 1])
+		end_ns = (times[count - 1] + width) * SECOND_NS;
+	if ((end_ns - begin_ns) / SECOND_NS / width >= DIFF_SLICES_MAX)
+		return;
+	*slices =
+	        (struct diff_slices){ .begin_ns = begin_ns,
+		                      .width_ns = width * SECOND_NS,
+		                      .count = (size_t)((end_ns - begin_ns - 1) / (width * SECOND_NS)) + 1 };
+}
+
+int diff_slices_find(struct diff_slices *slices, const struct loaded_profiles *input)
+{
+	size_t samples = profile_n_samples(input->profile), count = 0;
+	int64_t *times = malloc((samples + 1) * sizeof(*times));
+	struct profile_sample_view view;
+
+	*slices = (struct diff_slices){ .count = 1 };
+	if (!times)
+		return -ENOMEM;
+	for (size_t i = 0; i < samples && profile_get_sample(input->profile, i, &view); i++)
+		count += at_of(&view, &times[count]);
+	qsort(times, count, sizeof(*times), compare_times);
+	if (count)
+		span_slices(slices, times, count, input);
+	free(times);
+	return 0;
+}
+
+size_t diff_slices_of(const struct diff_slices *slices, const struct profile_sample_view *view)
+{
+	int64_t at;
+
+	if (slices->count < 2 || !at_of(view, &at) || at < slices->begin_ns / SECOND_NS)
+		return 0;
+	at = (at - slices->begin_ns / SECOND_NS) / (slices->width_ns / SECOND_NS);
+	return at < (int64_t)slices->count ? (size_t)at : slices->count - 1;
+}

@@ -1,0 +1,189 @@
+/* Compares the hooks and losses of two recordings. */
+
+#include "profiler/diff/diff_sound.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/diff/diff_query.h"
+#include "profiler/format/stamp.h"
+#include "profiler/tracer/probe_table.h"
+
+static const char *const side_names[] = { "BASE", "NEW" };
+
+void diff_lines_add(struct diff_lines *lines, const char *format, ...)
+{
+	va_list arguments;
+
+	if (lines->count == DIFF_LINES_MAX) {
+		lines->more++;
+		return;
+	}
+	va_start(arguments, format);
+	vsnprintf(lines->text[lines->count++], DIFF_LINE_BYTES_MAX, format, arguments);
+	va_end(arguments);
+}
+
+/* --- hooks ------------------------------------------------------------------------------------------------ */
+
+/* NULL: the cause was looked for, as far as there was anything to look at. Else why not. */
+static const char *not_looked_for(const struct stamp *stamp, const char *cause)
+{
+	const char *why = NULL;
+
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
+		struct stamp_hook hook = stamp_hook_at(stamp, i);
+
+		if (strcmp(hook.cause, cause) != 0)
+			continue;
+		if (hook.state == HOOK_MISSING ||
+		    (hook.state == HOOK_UNUSED && !strcmp(hook.reason, PROBE_OFF)))
+			why = *hook.reason ? hook.reason : "its hook was not attached";
+	}
+	return why;
+}
+
+static bool seen_before(const struct stamp *stamp, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (!strcmp(stamp_hook_at(stamp, i).cause, stamp_hook_at(stamp, index).cause))
+			return true;
+	return false;
+}
+
+static void compare_hooks(const struct diff_side side[2], struct diff_lines *against)
+{
+	for (int s = 0; s < 2; s++)
+		for (size_t i = 0; i < stamp_hook_count(side[s].stamp); i++) {
+			const char *cause = stamp_hook_at(side[s].stamp, i).cause;
+			const char *why = not_looked_for(side[s].stamp, cause);
+
+			if (why && !seen_before(side[s].stamp, i) && !not_looked_for(side[!s].stamp, cause))
+				diff_lines_add(against, "%s was looked for in %s alone; in %s: %s", cause,
+				               side_names[!s], side_names[s], why);
+		}
+}
+
+bool diff_sound_looked_for(const struct diff_side *side, const char *stall, char *text, size_t size)
+{
+	const char *why = not_looked_for(side->stamp, stall);
+
+	if (!stamp_hook_count(side->stamp)) {
+		snprintf(text, size, "what was looked for in NEW is not known");
+		return false;
+	}
+	if (why)
+		snprintf(text, size, "%s was not looked for in NEW: %s", stall, why);
+	return !why;
+}
+
+/* --- losses ----------------------------------------------------------------------------------------------- */
+
+#define LOST_MIN 30 /* waits: fewer make no difference that can be told */
+
+/* What a loss is a part of. */
+enum whole { OF_TIME, OF_WAITS, OF_ANY };
+
+/* By how much the lost parts may differ: above that, a difference of a few percent would be the loss's own. */
+static const struct {
+	const char *counter, *what;
+	enum whole whole;
+	double limit;
+} losses[] = {
+	{ "windows_refused", "windows that were refused", OF_ANY, 0 },
+	{ "windows_dropped", "windows that were dropped", OF_ANY, 0 },
+	{ "ledger_full_ns", "time in no row of the ledger", OF_TIME, 0.005 },
+	{ "rows_refused_ns", "time in no row of the profile", OF_TIME, 0.005 },
+	{ "threads_failed", "tagged threads that were not followed", OF_ANY, 0 },
+	{ "tag_classes_refused", "classes of tags summed as \"other\"", OF_ANY, 0 },
+	{ "ring_full_ns", "stalls without a stack of their own (ring_full_ns)", OF_TIME, 0.01 },
+	{ "samples_lost_ns", "stalls without a stack of their own (samples_lost_ns)", OF_TIME, 0.01 },
+	{ "tag_changes_lost", "changes of tags that were not seen", OF_WAITS, 0.01 },
+	{ "wakes_unseen", "waits whose wake-up was not seen", OF_WAITS, 0.1 },
+	{ "device_unknown", "waits without a device", OF_WAITS, 0.1 },
+	{ "programs_skipped", "hooks that the kernel left out", OF_WAITS, 0.1 },
+	{ "switch_ins_unseen", "waits without a stack (switch_ins_unseen)", OF_WAITS, 0.1 },
+	{ "slots_exhausted", "waits without a user stack (slots_exhausted)", OF_WAITS, 0.1 },
+	{ "stacks_without_user", "waits without a user stack (stacks_without_user)", OF_WAITS, 0.2 },
+	{ "stacks_truncated", "stacks that were cut", OF_WAITS, 0.2 },
+};
+
+/* The part of the whole that was lost. */
+static double lost_part(const struct diff_side *side, const char *counter, enum whole whole)
+{
+	double value = (double)stamp_counter(side->stamp, counter), of = 1;
+
+	if (whole == OF_TIME)
+		of = side->amount[DIFF_PER_TAG];
+	else if (whole == OF_WAITS)
+		of = side->amount[DIFF_PER_NONE];
+	return value > 0 ? value / fmax(of, 1) : 0;
+}
+
+/* Of few waits a few are soon a large part, by chance. */
+static bool is_chance(const struct diff_side side[2], const char *counter, enum whole whole,
+                      const double part[2])
+{
+	double waits = fmax(fmin(side[0].amount[DIFF_PER_NONE], side[1].amount[DIFF_PER_NONE]), 1);
+	double both = fmin((part[0] + part[1]) / 2, 1), lost = 0;
+
+	for (int s = 0; s < 2; s++)
+		lost = fmax(lost, (double)stamp_counter(side[s].stamp, counter));
+	return whole == OF_WAITS &&
+	       (lost < LOST_MIN || fabs(part[1] - part[0]) < 4 * sqrt(2 * both * (1 - both) / waits));
+}
+
+static void compare_losses(const struct diff_side side[2], struct diff_lines *against)
+{
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		double part[2], percent = losses[i].whole == OF_ANY ? 1 : 100;
+
+		for (int s = 0; s < 2; s++)
+			part[s] = lost_part(&side[s], losses[i].counter, losses[i].whole);
+		if (fabs(part[1] - part[0]) > losses[i].limit &&
+		    !is_chance(side, losses[i].counter, losses[i].whole, part))
+			diff_lines_add(against, "%s: %.4g%s in BASE, %.4g%s in NEW", losses[i].what,
+			               percent * part[0], percent > 1 ? " %" : "", percent * part[1],
+			               percent > 1 ? " %" : "");
+	}
+}
+
+/* --- files ------------------------------------------------------------------------------------------------ */
+
+static bool has_stamp(const struct diff_side *side)
+{
+	return side->foreign_files + side->rewritten_files < side->files;
+}
+
+static void compare_files(const struct diff_side side[2], struct diff_lines *against,
+                          struct diff_lines *remarks)
+{
+	for (int s = 0; s < 2; s++) {
+		if (side[s].news.unreadable_files)
+			diff_lines_add(against, "%s lacks %zu of its files: %s", side_names[s],
+			               side[s].news.unreadable_files, side[s].news.unreadable);
+		if (side[s].malformed_lines)
+			diff_lines_add(against, "%s: %zu lines of its ledger or stamp could not be read",
+			               side_names[s], side[s].malformed_lines);
+		if (has_stamp(&side[s]) && !has_stamp(&side[!s]))
+			diff_lines_add(against, "what %s did not see is not known: %s", side_names[!s],
+			               diff_query_is(side[!s].place) ? "Pyroscope keeps no stamps"
+			                                             : "stallprof did not write it, or "
+			                                               "another program has written it anew");
+	}
+	if (!has_stamp(&side[0]) && !has_stamp(&side[1]))
+		diff_lines_add(remarks,
+		               "What was not seen is not known: neither side has a stamp of stallprof's.");
+}
+
+void diff_sound_check(const struct diff_side side[2], struct diff_lines *against, struct diff_lines *remarks)
+{
+	compare_files(side, against, remarks);
+	if (!has_stamp(&side[0]) || !has_stamp(&side[1]))
+		return;
+	compare_hooks(side, against);
+	compare_losses(side, against);
+}

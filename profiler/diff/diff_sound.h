@@ -1,0 +1,33 @@
+/*
+ * Whether two recordings may be compared: what one saw and the other did not is no difference of what was recorded.
+ *
+ * Hooks: a cause that was looked for on one side alone. Losses: counters of what was lost, where the share of the whole that was lost
+ * differs by more than that loss can be ignored. Files: windows that could not be read, ledgers that are not there.
+ */
+#ifndef STALLPROF_PROFILER_DIFF_SOUND_H
+#define STALLPROF_PROFILER_DIFF_SOUND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "profiler/diff/diff_side.h"
+
+#define DIFF_LINES_MAX      24
+#define DIFF_LINE_BYTES_MAX 512
+
+/* Lines for people, without newline. */
+struct diff_lines {
+	char text[DIFF_LINES_MAX][DIFF_LINE_BYTES_MAX];
+	size_t count;
+	size_t more; /* that found no room */
+};
+
+void diff_lines_add(struct diff_lines *lines, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds to `against` why the comparison is unsound (nothing: it is not), to `remarks` what else is to be known. */
+void diff_sound_check(const struct diff_side side[2], struct diff_lines *against, struct diff_lines *remarks);
+
+/* Whether a stall that the recording has none of was looked for; else why not is in text. */
+bool diff_sound_looked_for(const struct diff_side *side, const char *stall, char *text, size_t size);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * Samples of two sides, summed by what is compared and by window: a row is a function, a line, a stall, ...
+ */
+#ifndef STALLPROF_PROFILER_DIFF_TABLE_H
+#define STALLPROF_PROFILER_DIFF_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/diff/diff_bounds.h"
+#include "profiler/top/top_names.h"
+
+enum diff_verdict {
+	DIFF_SAME,    /* no difference at all */
+	DIFF_SMALL,   /* too small a part of the whole to be judged */
+	DIFF_NOISE,   /* the windows of a side differ as much among each other */
+	DIFF_UNKNOWN, /* there is a difference, and only one window, so no bounds */
+	DIFF_BETTER,
+	DIFF_WORSE
+};
+
+/* "same", "small", "within noise", "no bounds", "better", "worse" */
+const char *diff_verdict_name(enum diff_verdict verdict);
+
+/* flat and own are sums of one value type, to be multiplied with `per` to be normalised. */
+struct diff_row {
+	char *name;
+	struct diff_points points[2]; /* what has the name anywhere in the stack, by window */
+	double flat[2];               /* where it is the leaf */
+	double own[2]; /* where it is the innermost frame of the program's own code (loaded_frames.h) */
+	double change, own_change, score; /* what rows are sorted by; set by diff_table_sort() */
+	uint64_t last_sample;             /* a function that recurs in a stack counts once */
+	uint64_t classes;                 /* in which it is: a bit for each number of diff_classes.h */
+	bool shown;                       /* by diff_table_show() */
+	bool wanted;                      /* a rule names it: it is judged, however small */
+	double part;                      /* of the larger side's total */
+	double per[2];
+	struct diff_bound bound;
+	enum diff_verdict verdict;
+};
+
+struct diff_names;
+
+struct diff_table {
+	enum top_by by;
+	struct diff_row **rows; /* as diff_table_sort() has them */
+	size_t count;
+	struct diff_names *by_name;
+};
+
+/* 0 or -ENOMEM; only after 0 is there something to free. */
+int diff_table_init(struct diff_table *table, enum top_by by);
+void diff_table_free(struct diff_table *table);
+
+/* A sample of a side (0: base, 1: new) in a window. */
+struct diff_sample {
+	const struct loaded_profiles *input;
+	const struct loaded_sample *sample;
+	int side;
+	uint32_t window;
+	double value;
+	uint64_t number; /* each has another one, from 1 on */
+	int class;       /* by diff_classes.h */
+};
+
+/* 0, -ENOMEM. */
+int diff_table_add(struct diff_table *table, const struct diff_sample *sample);
+
+/* The row of that name; NULL: neither side has it. */
+struct diff_row *diff_table_find(const struct diff_table *table, const char *name);
+
+/*
+ * What was judged worse or better first, and of that the largest square of the difference over the value: a function that changed has
+ * the difference that its callers have, too, and less else. Of equal ones, and among the others, the largest difference in own
+ * code comes first, then the largest of all.
+ */
+void diff_table_sort(struct diff_table *table);
+
+/*
+ * Marks as shown the first `limit` rows (0: all), without those that only repeat the total or a row before them: functions of others'
+ * code that have the same values, as they are in just the same stacks. Returns how many are shown.
+ */
+size_t diff_table_show(struct diff_table *table, const struct diff_row *total, size_t limit);
+
+#endif

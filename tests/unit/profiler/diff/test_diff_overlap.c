@@ -1,0 +1,90 @@
+/* Tests of diff_overlap.h: what one class does to the others, by windows. */
+#include "profiler/diff/diff_overlap.h"
+#include "tests/unit/loaded_fixture.h"
+
+static void add_window(struct diff_overlap *overlap, double step_ms, double save_ms, double other_ms)
+{
+	static const struct ledger_row device = { .device = (char *)"vda" };
+	struct ledger *ledger = ledger_new(0);
+
+	put_row(ledger, "step/1", device, LEDGER_STALL, "block_io", (uint64_t)(step_ms * MS));
+	put_row(ledger, "step/1", device, LEDGER_ONCPU, "", 500 * MS);
+	if (save_ms > 0)
+		put_row(ledger, "save", device, LEDGER_STALL, "block_io", (uint64_t)(save_ms * MS));
+	put_row(ledger, "other", device, LEDGER_STALL, "throttle", (uint64_t)(other_ms * MS));
+	assert_int_equal(diff_overlap_add(overlap, 1000.0 * MS, ledger), 0);
+	ledger_free(ledger);
+}
+
+static void judge(struct diff_overlap *overlap)
+{
+	struct diff_filter filter = { .count = 0 };
+	char err[256];
+
+	assert_int_equal(diff_filter_add(&filter, "ai_tag=save", err, sizeof(err)), 0);
+	assert_int_equal(diff_overlap_judge(overlap, &filter, 0.99), 0);
+	diff_filter_release(&filter);
+}
+
+/* 20 windows, in 5 of which the step waits 100 ms instead of 20; nobody else waited for what the saver waited for. */
+static void test_diff_overlap__caused(void **state)
+{
+	struct diff_overlap overlap;
+	const struct diff_overlap_row *row;
+
+	(void)state;
+	assert_int_equal(diff_overlap_init(&overlap), 0);
+	for (int w = 0; w < 20; w++)
+		add_window(&overlap, w % 4 ? 20 : 100, w % 4 ? 0 : 300, 50);
+	judge(&overlap);
+	assert_int_equal(overlap.count, 1);
+	row = &overlap.rows[0];
+	assert_string_equal(row->class, "step");
+	assert_int_equal((int64_t)(row->whole_ns / MS + 0.5), 15 * 20 + 5 * 100);
+	assert_int_equal((int64_t)(row->together_ns / MS + 0.5), 500);
+	assert_int_equal((int64_t)(row->expected_ns / MS + 0.5), 100);
+	assert_int_equal((int64_t)(row->active_ns / MS + 0.5), 5000);
+	assert_true(row->judged && row->low_ns > 0 && row->low_ns < 400.0 * MS && row->high_ns > 400.0 * MS);
+	diff_overlap_free(&overlap);
+}
+
+/* The step waits as long without the saver: nothing is caused. */
+static void test_diff_overlap__coincidence(void **state)
+{
+	struct diff_overlap overlap;
+
+	(void)state;
+	assert_int_equal(diff_overlap_init(&overlap), 0);
+	for (int w = 0; w < 30; w++)
+		add_window(&overlap, w % 3 ? 20 : 24, w % 5 ? 0 : 300, 50);
+	judge(&overlap);
+	assert_int_equal(overlap.count, 1);
+	assert_true(overlap.rows[0].judged && overlap.rows[0].low_ns <= 0 && overlap.rows[0].high_ns >= 0);
+	diff_overlap_free(&overlap);
+}
+
+/* Where the saver waits all the time, there is nothing to compare with. */
+static void test_diff_overlap__always(void **state)
+{
+	struct diff_overlap overlap;
+
+	(void)state;
+	assert_int_equal(diff_overlap_init(&overlap), 0);
+	for (int w = 0; w < 5; w++)
+		add_window(&overlap, 20, 300, 50);
+	judge(&overlap);
+	assert_int_equal(overlap.count, 1);
+	assert_false(overlap.rows[0].judged);
+	diff_overlap_free(&overlap);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_diff_overlap__caused),
+		cmocka_unit_test(test_diff_overlap__coincidence),
+		cmocka_unit_test(test_diff_overlap__always),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
