@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 const [packages, page, peer, rounds] = process.argv.slice(2);
 const puppeteer = createRequire(join(resolve(packages), 'package.json'))('puppeteer-core');
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', pipe: true, protocolTimeout: 300000,
-  args: ['--no-sandbox', '--disable-gpu'] });
+  args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 const FILTERS = ['#stall=writeback', '#class=loader', '#all', '#stall=block_io&device=vda', '#stall=block_io&range=20000-60000',
   '#stall=block_io&class=train_step&tab=functions', '#stall=block_io&q=method_3', '#class=loader&compare=1&base.class=train_step'];
 const found = { first_ms: [], first_cpu_ms: [], filter_ms: [], filter_cpu_ms: [], peer_first_ms: [], peer_filter_ms: [] };

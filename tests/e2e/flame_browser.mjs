@@ -14,7 +14,7 @@ function check(name, passed, ...details) {
   console.log(JSON.stringify({ name, passed: Boolean(passed), details: passed ? [] : details.map((each) => JSON.stringify(each)) }));
 }
 
-const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', pipe: true, args: ['--no-sandbox', '--disable-gpu'] });
+const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', pipe: true, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 
 async function open(fragment = '', at = url) {
   const page = await browser.newPage();

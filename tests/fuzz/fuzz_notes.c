@@ -8,6 +8,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/format/checkpoint_rows.h"
+#include "profiler/format/host_note.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/gpu_job_rows.h"
 #include "profiler/format/request_rows.h"
@@ -182,6 +183,20 @@ static void check_checkpoints(const struct profile *profile)
 	profile_free(again);
 }
 
+static void check_host(const struct profile *profile)
+{
+	struct profile *copy = new_profile();
+	char name[256], again[256];
+
+	host_note_read(profile, name, sizeof(name));
+	if (!host_note_add(copy, name)) {
+		host_note_read(copy, again, sizeof(again));
+		if (strcmp(name, again) != 0)
+			abort();
+	}
+	profile_free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct profile *profile = new_profile(), *again = new_profile();
@@ -194,6 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_checkpoints(profile);
 	check_timeline(profile);
 	check_gpu_jobs(profile);
+	check_host(profile);
 	if (!stamp_from_notes(stamp, profile, NULL) && !ledger_from_notes(ledger, profile, NULL) &&
 	    !stamp_to_notes(stamp, again) && !ledger_to_notes(ledger, again)) {
 		if (stamp_from_notes(stamp_again, again, &malformed) ||

@@ -45,9 +45,8 @@ export function drawFilters(data, name, filter, options, unit, choose) {
 
 /** on: {set(changes), compare(), help()}. */
 export function drawSwitches(data, state, on) {
-  const types = data.types.map((type, i) => [type.name, TYPE_NAMES[type.name] || type.name,
-    data.samples.values[i].some((value) => value !== 0) ? TYPE_MEANINGS[type.name] : 'There is none in this profile',
-    !data.samples.values[i].some((value) => value !== 0)]).sort((a, b) => (b[0] === 'delay') - (a[0] === 'delay') || (b[0] === 'cpu') - (a[0] === 'cpu'));
+  const types = data.types.map(({ name, isEmpty }) => [name, TYPE_NAMES[name] || name,
+    isEmpty ? 'There is none in this profile' : TYPE_MEANINGS[name], isEmpty]).sort((a, b) => (b[0] === 'delay') - (a[0] === 'delay') || (b[0] === 'cpu') - (a[0] === 'cpu'));
   return el('div', { class: 'switches' },
     choices('what is summed', types, state.type, (type) => on.set({ type })),
     choices('direction', [['icicle', 'Icicle', 'The outermost function on top (i)'], ['flame', 'Flame', 'The outermost function at the bottom (i)']], state.view,

@@ -42,7 +42,7 @@ export function load(json) {
     title: raw.title,
     program: raw.program,
     startMs: raw.start_ms,
-    types: raw.types.map(([name, unit]) => ({ name, unit })),
+    types: raw.types.map(([name, unit], i) => ({ name, unit, isEmpty: samples.values[i].every((value) => value === 0) })),
     strings: raw.strings,
     frames: columns(raw.frames, ['name', 'file', 'line', 'kind']),
     nodes: nodesOf(raw.nodes),

@@ -120,9 +120,8 @@ class Page {
 
   /** What `stallprof top` sums: delay, cpu or another, the first of which there is any. */
   firstType() {
-    const { types, samples } = this.data, names = types.map((each) => each.name);
-    const has = (name) => names.includes(name) && samples.values[names.indexOf(name)].some((value) => value !== 0);
-    return ['delay', 'cpu', ...names].find(has) || 'delay';
+    const names = this.data.types.filter((type) => !type.isEmpty).map((type) => type.name);
+    return ['delay', 'cpu', ...names].find((name) => names.includes(name)) || 'delay';
   }
 
   /** With nothing chosen yet: the worst cause; with two profiles, both. */
