@@ -7,6 +7,7 @@
 #include "profiler/cli/cmd_doctor.h"
 #include "profiler/cli/cmd_flame.h"
 #include "profiler/cli/cmd_record.h"
+#include "profiler/cli/cmd_report.h"
 #include "profiler/cli/cmd_symbolize.h"
 #include "profiler/cli/cmd_tag.h"
 #include "profiler/cli/cmd_top.h"
@@ -27,6 +28,7 @@ static const struct command commands[] = {
 	{ "flame", cmd_flame,
 	  "a flame graph by stall and tag: a page for the browser, SVG or folded stacks" },
 	{ "diff", cmd_diff, "compare profiles: what differs beyond noise, and rules for CI" },
+	{ "report", cmd_report, "what got slower, why, and what to do about it" },
 	{ "symbolize", cmd_symbolize, "function, file and line of addresses" },
 	{ "doctor", cmd_doctor, "what this host can show, what it cannot, and what to install" },
 };

@@ -10,12 +10,13 @@ __stallprof_values() {
 	case $1 in
 	--by | -b) echo class tag process function line stack stall device ;;
 	--normalize | -N) echo wall tag io bytes none ;;
-	--format) echo text markdown json junit ;;
 	--type | -t) echo delay cpu contentions recovery ;;
 	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault ;;
 	--demangle) echo templates full simplified none ;;
+	--format | -f) echo text markdown json html junit ;;
 	--waits) echo auto long none ;;
 	--python) echo true false ;;
+	--host-signals) echo true false ;;
 	--pid | -p) (cd /proc && echo [0-9]*) ;;
 	esac
 }

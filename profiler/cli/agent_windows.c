@@ -9,6 +9,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/cli/agent_log.h"
+#include "profiler/cli/agent_reports.h"
 #include "profiler/config/config.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/session/session.h"
@@ -131,6 +132,7 @@ static struct profile *end_window(struct agent_windows *windows)
 		return NULL;
 	}
 	take_losses(windows, profile);
+	agent_reports_window(windows->reports, profile);
 	if (!is_idle(profile)) {
 		windows->with_tags++;
 		return profile;

@@ -13,6 +13,7 @@
 #include "profiler/cli/loss_log.h"
 #include "profiler/output/sink.h"
 
+struct agent_reports;
 struct config;
 struct session;
 
@@ -20,6 +21,7 @@ struct agent_windows {
 	const struct config *config;
 	struct session *session;
 	struct sink *sink;
+	struct agent_reports *reports; /* NULL: none are wanted */
 	struct loss_log losses;
 	uint64_t with_tags, idle; /* windows */
 	struct sink_counts seen;  /* of this sink, at the last poll */

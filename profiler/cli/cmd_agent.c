@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "profiler/cli/agent_log.h"
+#include "profiler/cli/agent_reports.h"
 #include "profiler/cli/agent_windows.h"
 #include "profiler/config/config.h"
 #include "profiler/cli/delivery_wait.h"
@@ -33,6 +34,7 @@ struct agent {
 	struct config *config;
 	struct session *session;
 	struct sink *sink;
+	struct agent_reports *reports; /* NULL: none are wanted */
 	struct agent_windows windows;
 	struct event_loop loop;
 	bool tag_seen;
@@ -119,6 +121,7 @@ static int open_session(struct agent *agent, char *err, size_t err_len)
 	const char *dir = agent->config->output.directory;
 	struct session_opts opts = { 0 };
 	char output[4096];
+	int result;
 
 	snprintf(output, sizeof(output), "%s%s", dir, dir[0] ? "/" : "");
 	agent->sink = sink_new(agent->config, output, say, err, err_len);
@@ -128,7 +131,11 @@ static int open_session(struct agent *agent, char *err, size_t err_len)
 	if (!agent->session)
 		return -errno;
 	session_expect_command(agent->session, NULL);
+	result = agent_reports_new(&agent->reports, agent->config, err, err_len);
+	if (result)
+		return result;
 	agent_windows_begin(&agent->windows, agent->config, agent->session, agent->sink);
+	agent->windows.reports = agent->reports;
 	agent->loop.session = agent->session;
 	agent->loop.window_ns = agent->config->window_seconds * 1000000000ULL;
 	return session_start(agent->session, err, err_len);
@@ -138,6 +145,7 @@ static void close_session(struct agent *agent)
 {
 	session_free(agent->session);
 	sink_free(agent->sink);
+	agent_reports_free(agent->reports);
 	config_free(agent->config);
 }
 
@@ -184,6 +192,8 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 
 	(void)elapsed_ns;
 	agent_windows_poll(&agent->windows);
+	if (agent_reports_look(agent->reports, agent->session))
+		agent_windows_end(&agent->windows);
 	if (agent->tag_seen)
 		return;
 	session_progress(agent->session, &progress);

@@ -51,6 +51,9 @@ static const struct setting {
 	  "(100000)" },
 	{ GROUP_SAMPLING, "waits", "sampling.waits", "WHICH",
 	  "stacks of waits that are no stalls: long (from T on), none, auto (long without --push)" },
+	{ GROUP_SAMPLING, "host-signals", "sampling.host_signals", "BOOL",
+	  "also read the host's run queue, disks, network, throttling and GPUs, for stallprof report "
+	  "(true)" },
 	{ GROUP_SAMPLING, "budget", "sampling.budget_bytes_per_second", "BYTES",
 	  "bytes of stacks a second beyond which T is raised (1048576; 0: T stays)" },
 	{ GROUP_SAMPLING, "min-duration-ns", "sampling.min_duration_ns", "NS",

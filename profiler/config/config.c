@@ -365,7 +365,7 @@ bool config_long_waits(const struct config *config, bool local)
 	const char *waits = config->sampling.waits;
 
 	if (!strcmp(waits, CONFIG_WAITS_AUTO))
-		return local && !*config->push.url;
+		return (local && !*config->push.url) || *config->output.reports;
 	return !strcmp(waits, CONFIG_WAITS_LONG);
 }
 

@@ -54,7 +54,11 @@ struct config_push {
 
 struct config_output {
 	char *directory;
-	uint64_t max_bytes; /* 0: no limit */
+	uint64_t max_bytes;            /* 0: no limit */
+	char *reports;                 /* a folder for a report of each incident; "": none are written */
+	char *report_format;           /* as `stallprof report --format` has it */
+	uint64_t reports_max_bytes;    /* 0: no limit */
+	uint64_t reports_rest_seconds; /* after an incident, before the next is told */
 };
 
 #define CONFIG_XATTR     "xattr:"
@@ -84,8 +88,9 @@ struct config_sampling {
 	uint64_t stack_copy_bytes;
 	uint64_t max_stalled_threads; /* stacks held at once */
 	uint64_t ring_bytes;
-	char *waits;       /* config_long_waits() */
-	char **causes_off; /* whose hooks are not attached */
+	char *waits;        /* config_long_waits() */
+	char *host_signals; /* config_says_true(): what else goes on on the host is read, too */
+	char **causes_off;  /* whose hooks are not attached */
 	size_t cause_off_count;
 };
 
@@ -169,7 +174,7 @@ bool config_says_true(const char *value);
 #define CONFIG_WAITS_NONE "none"
 
 /* Whether waits that are no stalls get stacks, too. "auto": if the profiles are for files that `record` writes
- * (`local`). */
+ * (`local`), or reports are wanted. */
 bool config_long_waits(const struct config *config, bool local);
 
 /* The rate of the clock that takes on-CPU samples. One clock serves samples inside and outside of stalls, at the

@@ -127,6 +127,16 @@ static bool waits_pass(const char *text)
 	       !strcmp(text, CONFIG_WAITS_NONE);
 }
 
+static bool format_passes(const char *text)
+{
+	static const char *const formats[] = { "text", "markdown", "json", "html" };
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcmp(text, formats[i]))
+			return true;
+	return false;
+}
+
 #define PATH_ALLOWED "an absolute path"
 
 #define TEXT(in, name, field, initial, check, say)                                                           \
@@ -155,6 +165,13 @@ const struct config_setting config_settings[] = {
 	TEXT(SECTION_OUTPUT, "directory", output.directory, "", path_passes, PATH_ALLOWED),
 	NUMBER(SECTION_OUTPUT, "max_bytes", output.max_bytes, 1 * GIB, MIB, UINT64_MAX, .or_zero = true),
 
+	TEXT(SECTION_OUTPUT, "reports", output.reports, "", path_passes, PATH_ALLOWED),
+	TEXT(SECTION_OUTPUT, "report_format", output.report_format, "markdown", format_passes,
+	     "text, markdown, json or html"),
+	NUMBER(SECTION_OUTPUT, "reports_max_bytes", output.reports_max_bytes, 16 * MIB, 64 * 1024, UINT64_MAX,
+	       .or_zero = true),
+	NUMBER(SECTION_OUTPUT, "reports_rest_seconds", output.reports_rest_seconds, 30, 1, 86400),
+
 	NUMBER(SECTION_TAGS, "max_classes", tags.max_classes, 64, 1, 1000),
 
 	NUMBER(SECTION_SAMPLING, "threshold_ns", sampling.threshold_ns, 100000, 1000, 60000000000),
@@ -169,6 +186,7 @@ const struct config_setting config_settings[] = {
 	NUMBER(SECTION_SAMPLING, "ring_bytes", sampling.ring_bytes, 16 * MIB, 256 * 1024, GIB,
 	       .power_of_two = true),
 	TEXT(SECTION_SAMPLING, "waits", sampling.waits, CONFIG_WAITS_AUTO, waits_pass, "auto, long or none"),
+	TEXT(SECTION_SAMPLING, "host_signals", sampling.host_signals, "true", truth_passes, "true or false"),
 
 	NUMBER(SECTION_GPU_JOBS, "submit_percent", gpu_jobs.submit_percent, 30, 1, 100),
 	NUMBER(SECTION_GPU_JOBS, "submit_ns", gpu_jobs.submit_ns, 200000, 0, 60000000000),

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CONFIG_SETTINGS_MAX 40
+#define CONFIG_SETTINGS_MAX 56
 
 enum config_section {
 	SECTION_TOP,

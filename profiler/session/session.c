@@ -21,6 +21,7 @@
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/stack_resolve.h"
+#include "profiler/signals/host_signals.h"
 #include "profiler/symbols/symbol_cache.h"
 #include "profiler/tags/tag_class.h"
 #include "profiler/tags/tag_library.h"
@@ -134,6 +135,8 @@ static int open_tables(struct session *session)
 		return -ENOMEM;
 	tag_watch_set_processes(session->watch, session->processes, session->pythons);
 	session->resolver = stack_resolver_new(session->symbolizer, session->processes, session->pythons);
+	if (config_says_true(config->sampling.host_signals))
+		session->signals = host_signals_new();
 	session->deps.tracer = session->tracer;
 	session->deps.tags = session->tags;
 	session->deps.classes = session->classes;
@@ -207,6 +210,7 @@ void session_free(struct session *session)
 	tag_names_free(session->tags);
 	tag_classes_free(session->classes);
 	device_names_free(session->devices);
+	host_signals_free(session->signals);
 	free(session);
 }
 
@@ -333,6 +337,7 @@ int session_tick(struct session *session)
 	int result;
 
 	attachment_hold(&session->attachment, now);
+	host_signals_run(session->signals, tracer_attached(session->tracer));
 	if (all)
 		session->polled_ns = now;
 	tag_watch_poll(session->watch, now);

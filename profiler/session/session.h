@@ -28,6 +28,7 @@
 struct config;
 struct profile;
 struct session;
+struct timeline;
 
 struct session_opts {
 	bool only_adopted;    /* follow only the processes given, and their children; else the whole host */
@@ -80,6 +81,9 @@ int session_tick(struct session *session);
 
 /* Ends the window and begins the next. NULL with errno set. */
 struct profile *session_end_window(struct session *session);
+
+/* The timeline of the current window so far, up to the last tick; NULL: there is none. Lives until the next call. */
+const struct timeline *session_lanes(const struct session *session);
 
 void session_progress(const struct session *session, struct session_progress *out);
 

@@ -32,6 +32,7 @@ struct session {
 	struct mounted_paths *paths;
 	struct checkpoint_files *checkpoints; /* NULL, as the next: no file is tagged */
 	struct file_xattrs *xattrs;           /* NULL: by no xattr */
+	struct host_signals *signals;         /* NULL: switched off, or no memory */
 	struct window_deps deps;
 	struct window *current, *next;
 	uint64_t number;                  /* of the ledger map that the programs write to now */

@@ -16,6 +16,7 @@
 #include "profiler/session/session_state.h"
 #include "profiler/session/stack_resolve.h"
 #include "profiler/format/stamp.h"
+#include "profiler/signals/host_signals.h"
 #include "profiler/symbols/symbol_cache.h"
 #include "profiler/tags/tag_names.h"
 #include "profiler/tags/tag_watch.h"
@@ -107,6 +108,8 @@ int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi
 
 	if (!session->current)
 		session->current = window_new(&session->deps);
+	if (key->state == ABI_ONCPU)
+		host_signals_follow(session->signals, key->tgid);
 	if (session->current)
 		return window_add_row(session->current, key, value);
 	session->lost_row_ns += (uint64_t)llabs((int64_t)value->ns);
@@ -143,7 +146,8 @@ static struct stamp *describe(struct session *session)
 	    stamp_add_counter(stamp, "events_without_memory", session->lost_events) ||
 	    stamp_add_counter(stamp, "ledger_without_memory_ns", session->lost_row_ns) ||
 	    checkpoint_files_describe(session->checkpoints, stamp) ||
-	    file_xattrs_describe(session->xattrs, stamp) || host_steal_describe(&session->steal_ns, stamp)) {
+	    file_xattrs_describe(session->xattrs, stamp) || host_steal_describe(&session->steal_ns, stamp) ||
+	    host_signals_describe(session->signals, stamp)) {
 		stamp_free(stamp);
 		return NULL;
 	}
@@ -177,6 +181,7 @@ static struct profile *finish_window(struct session *session, uint64_t covered_n
 	if (!session->current)
 		session->current = window_new(&session->deps);
 	if (result >= 0 && session->current) {
+		window_take_signals(session->current, session->signals);
 		stamp = describe(session);
 		errno = ENOMEM;
 		if (stamp)
@@ -225,6 +230,11 @@ struct profile *session_end_window(struct session *session)
 	if (!profile)
 		errno = -result;
 	return profile;
+}
+
+const struct timeline *session_lanes(const struct session *session)
+{
+	return session->current ? window_lanes(session->current) : NULL;
 }
 
 void session_progress(const struct session *session, struct session_progress *out)

@@ -13,6 +13,7 @@
 #include "profiler/session/device_names.h"
 #include "profiler/session/gpu_jobs.h"
 #include "profiler/session/stack_pool.h"
+#include "profiler/signals/host_signals.h"
 #include "profiler/tags/tag_class.h"
 #include "profiler/tags/tag_names.h"
 #include "profiler/session/window_samples.h"
@@ -367,6 +368,17 @@ void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX]
 uint64_t window_samples(const struct window *window)
 {
 	return window->n_samples;
+}
+
+void window_take_signals(struct window *window, struct host_signals *signals)
+{
+	if (host_signals_take(signals, window->timeline.timeline))
+		window->timeline.refused++;
+}
+
+const struct timeline *window_lanes(const struct window *window)
+{
+	return window->timeline.timeline;
 }
 
 void window_rows_taken(struct window *window, uint64_t begin_ns, uint64_t end_ns)

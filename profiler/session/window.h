@@ -23,6 +23,7 @@
 struct config_gpu_jobs;
 struct checkpoint_files;
 struct device_names;
+struct host_signals;
 struct process_table;
 struct profile;
 struct stack_resolver;
@@ -30,6 +31,7 @@ struct stamp;
 struct symbolizer;
 struct tag_classes;
 struct tag_names;
+struct timeline;
 struct tracer;
 struct window;
 
@@ -76,6 +78,12 @@ void window_lose_event(struct window *window, const struct abi_event *event);
 
 /* The rows added since the last call are of the time from begin_ns to end_ns, by CLOCK_MONOTONIC. */
 void window_rows_taken(struct window *window, uint64_t begin_ns, uint64_t end_ns);
+
+/* Takes what was read of the host meanwhile. */
+void window_take_signals(struct window *window, struct host_signals *signals);
+
+/* When it was so far: the timeline, which lives until the window ends. */
+const struct timeline *window_lanes(const struct window *window);
 
 /* Stalled nanoseconds of the rows so far, by cause. */
 void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX]);

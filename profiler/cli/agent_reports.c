@@ -1,0 +1,240 @@
+/* Looks for incidents while the agent records, and writes a report of each. */
+
+#include "profiler/cli/agent_reports.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profiler/cli/agent_log.h"
+#include "profiler/config/config.h"
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/output/outbox.h"
+#include "profiler/report/report.h"
+#include "profiler/report/report_forms.h"
+#include "profiler/report/report_live.h"
+#include "profiler/session/session.h"
+#include "symbolizer/base/clock.h"
+
+#define LOOK_EVERY_NS 1000000000ULL
+#define WAITING_MAX   16
+#define LAST_NS       2000000000ULL /* for what is being written at the end */
+#define PAUSE_US      10000
+#define PREFIX        "report-"
+
+struct agent_reports {
+	char *folder;
+	enum report_format format;
+	uint64_t max_bytes;
+	struct report_live *live;
+	struct outbox *box;
+	uint64_t looked_ns;      /* CLOCK_MONOTONIC */
+	struct report_hint hint; /* of an incident that waits for its window; begin_ns is 0: there is none */
+};
+
+/* A report on its way to the disk. */
+struct letter {
+	char *text;
+	size_t size;
+	char path[PATH_MAX];
+};
+
+/* --- in the thread ------------------------------------------------------------------------------------------ */
+
+static void letter_free(struct letter *letter)
+{
+	free(letter->text);
+	free(letter);
+}
+
+static void drop(void *ctx, void *item, enum outbox_loss why)
+{
+	(void)ctx;
+	(void)why;
+	letter_free(item);
+}
+
+static int is_report(const struct dirent *entry)
+{
+	return !strncmp(entry->d_name, PREFIX, strlen(PREFIX));
+}
+
+/* Removes the oldest, but never the newest. Their names sort by time. */
+static void trim(const struct agent_reports *reports)
+{
+	struct dirent **found = NULL;
+	int n = reports->max_bytes ? scandir(reports->folder, &found, is_report, alphasort) : 0;
+	uint64_t sum = 0;
+	bool newest = true;
+
+	for (int i = n - 1; i >= 0; i--) {
+		char path[PATH_MAX];
+		struct stat seen;
+
+		if (snprintf(path, sizeof(path), "%s/%s", reports->folder, found[i]->d_name) <
+		            (int)sizeof(path) &&
+		    !lstat(path, &seen) && S_ISREG(seen.st_mode)) {
+			sum += (uint64_t)seen.st_size;
+			if (!newest && sum > reports->max_bytes)
+				unlink(path);
+			newest = false;
+		}
+		free(found[i]);
+	}
+	free(found);
+}
+
+/* Under another name first, so that nobody reads half a report. */
+static int write_letter(const struct letter *letter)
+{
+	char partial[PATH_MAX + 8];
+	FILE *out;
+	int err = 0;
+
+	snprintf(partial, sizeof(partial), "%s.tmp", letter->path);
+	out = fopen(partial, "we");
+	if (!out)
+		return -errno;
+	if (fwrite(letter->text, 1, letter->size, out) != letter->size)
+		err = -EIO;
+	if (fclose(out) && !err)
+		err = -errno;
+	if (!err && rename(partial, letter->path))
+		err = -errno;
+	if (err)
+		unlink(partial);
+	return err;
+}
+
+static enum outbox_result deliver(void *ctx, void *item, bool last)
+{
+	struct agent_reports *reports = ctx;
+	struct letter *letter = item;
+	int err = write_letter(letter);
+
+	(void)last;
+	if (err)
+		agent_log(AGENT_WARNING, "%s: %s", letter->path, strerror(-err));
+	else
+		agent_log(AGENT_INFO, "an incident: %s", letter->path);
+	letter_free(letter);
+	trim(reports);
+	return OUTBOX_DONE;
+}
+
+/* --- in the loop -------------------------------------------------------------------------------------------- */
+
+int agent_reports_new(struct agent_reports **out, const struct config *config, char *err, size_t err_len)
+{
+	struct agent_reports *reports;
+
+	*out = NULL;
+	if (!config->output.reports[0])
+		return 0;
+	if (mkdir(config->output.reports, 0700) && errno != EEXIST) {
+		int result = -errno;
+
+		snprintf(err, err_len, "output.reports: %s: %s", config->output.reports, strerror(-result));
+		return result;
+	}
+	reports = calloc(1, sizeof(*reports));
+	if (reports) {
+		const struct outbox_opts opts = { .name = "stallprof-rep",
+			                          .max_items = WAITING_MAX,
+			                          .max_bytes = SIZE_MAX,
+			                          .ctx = reports,
+			                          .deliver = deliver,
+			                          .drop = drop };
+
+		reports->folder = strdup(config->output.reports);
+		reports->max_bytes = config->output.reports_max_bytes;
+		reports->live = report_live_new(config->output.reports_rest_seconds * 1000000000ULL);
+		reports->box = outbox_new(&opts);
+		report_format_parse(config->output.report_format, &reports->format);
+	}
+	if (reports && reports->folder && reports->live && reports->box) {
+		*out = reports;
+		return 0;
+	}
+	agent_reports_free(reports);
+	snprintf(err, err_len, "out of memory");
+	return -ENOMEM;
+}
+
+void agent_reports_free(struct agent_reports *reports)
+{
+	uint64_t until_ns = monotonic_ns() + LAST_NS;
+
+	if (!reports)
+		return;
+	if (reports->box && outbox_has_begun(reports->box)) {
+		outbox_end(reports->box);
+		while (!outbox_has_ended(reports->box) && monotonic_ns() < until_ns)
+			usleep(PAUSE_US);
+	}
+	outbox_free(reports->box);
+	report_live_free(reports->live);
+	free(reports->folder);
+	free(reports);
+}
+
+bool agent_reports_look(struct agent_reports *reports, const struct session *session)
+{
+	uint64_t now_ns = monotonic_ns();
+
+	if (!reports || now_ns - reports->looked_ns < LOOK_EVERY_NS)
+		return false;
+	reports->looked_ns = now_ns;
+	return report_live_look(reports->live, session_lanes(session), &reports->hint);
+}
+
+/* By what a file of this format is called. */
+static const char *ending_of(enum report_format format)
+{
+	static const char *const endings[REPORT_FORMATS] = { "txt", "md", "json", "html" };
+
+	return endings[format];
+}
+
+static void send_report(struct agent_reports *reports, const struct report *report)
+{
+	struct letter *letter = calloc(1, sizeof(*letter));
+	FILE *out = letter ? open_memstream(&letter->text, &letter->size) : NULL;
+	int err = out ? report_write(out, report, reports->format) : -ENOMEM;
+
+	if (out && fclose(out) && !err)
+		err = -ENOMEM;
+	if (err) {
+		agent_log(AGENT_WARNING, "no report of an incident: %s", strerror(-err));
+		if (letter)
+			letter_free(letter);
+		return;
+	}
+	snprintf(letter->path, sizeof(letter->path), "%s/" PREFIX "%" PRIu64 ".%s", reports->folder,
+	         reports->hint.begin_ns / 1000000, ending_of(reports->format));
+	outbox_put(reports->box, letter, sizeof(*letter) + letter->size, false);
+}
+
+void agent_reports_window(struct agent_reports *reports, const struct profile *profile)
+{
+	struct loaded_profiles input;
+	struct report report;
+	char err[256];
+
+	if (!reports || loaded_profiles_borrow(&input, profile, err, sizeof(err)))
+		return;
+	if (!report_live_window(reports->live, &input) && reports->hint.begin_ns &&
+	    !report_make(&report, &input, NULL, NULL, &reports->hint)) {
+		send_report(reports, &report);
+		report_release(&report);
+	}
+	reports->hint.begin_ns = 0;
+	loaded_profiles_release(&input);
+}

@@ -1,0 +1,192 @@
+/* The subcommand `report`: options, loading, and where the report goes. */
+
+#include "profiler/cli/cmd_report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/cli/usage.h"
+#include "profiler/format/text_cells.h"
+#include "profiler/format/timeline.h"
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report.h"
+#include "profiler/report/report_forms.h"
+
+#define MESSAGE_BYTES 1024
+
+struct report_options {
+	enum report_format format;
+	bool format_given;
+	const char *output, *baseline, *step;
+	char **files;
+	size_t file_count;
+};
+
+enum { KEY_BASELINE = 256, KEY_STEP };
+
+static const struct argp_option option_table[] = {
+	{ "format", 'f', "FORMAT", 0,
+	  "text (the default), markdown, json or html; by the name of -o if that says it", 0 },
+	{ "output", 'o', "FILE", 0, "Write it there", 0 },
+	{ "baseline", KEY_BASELINE, "FILE", 0,
+	  "Compare with this profile of a run in which all was well, not with the quietest stretch of the "
+	  "same run",
+	  0 },
+	{ "step", KEY_STEP, "CLASS", 0, "The class whose tags are the steps (the one with step in its name)",
+	  0 },
+	{ 0 },
+};
+
+static error_t parse_option(int key, char *value, struct argp_state *state)
+{
+	struct report_options *options = state->input;
+
+	switch (key) {
+	case 'f':
+		options->format_given = true;
+		if (!report_format_parse(value, &options->format))
+			usage_error(state, "--format wants text, markdown, json or html, not '%s'", value);
+		return 0;
+	case 'o':
+		options->output = value;
+		return 0;
+	case KEY_BASELINE:
+		options->baseline = value;
+		return 0;
+	case KEY_STEP:
+		options->step = value;
+		return 0;
+	case ARGP_KEY_ARGS:
+		options->files = state->argv + state->next;
+		options->file_count = (size_t)(state->argc - state->next);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		usage_error(state, "which FILE?");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp parser = {
+	.options = option_table,
+	.parser = parse_option,
+	.args_doc = "FILE...",
+	.doc = "Says what got slower and when, which cause on which device took the time, the way from the "
+	       "tag to it, what "
+	       "else was looked for, what to do next, and what could not be seen.\vFILEs are windows of one "
+	       "run; a "
+	       "directory stands for all *.pb.gz in it, - for standard input.",
+};
+
+static int say(const char *message)
+{
+	fputs("stallprof report: ", stderr);
+	text_print_clean(stderr, message, 0);
+	fputc('\n', stderr);
+	return 1;
+}
+
+/* By the ending of the output's name. */
+static enum report_format format_of(const struct report_options *options)
+{
+	static const struct {
+		const char *ending;
+		enum report_format format;
+	} endings[] = { { ".md", REPORT_MARKDOWN }, { ".json", REPORT_JSON }, { ".html", REPORT_HTML } };
+	const char *dot = options->output ? strrchr(options->output, '.') : NULL;
+
+	for (size_t i = 0; !options->format_given && dot && i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (!strcmp(dot, endings[i].ending))
+			return endings[i].format;
+	return options->format;
+}
+
+static int write_report(const struct report *report, const struct report_options *options)
+{
+	FILE *out = options->output ? fopen(options->output, "we") : stdout;
+	char message[MESSAGE_BYTES];
+	int err;
+
+	if (!out) {
+		snprintf(message, sizeof(message), "%s: %s", options->output, strerror(errno));
+		return say(message);
+	}
+	err = report_write(out, report, format_of(options));
+	if (options->output && fclose(out) && !err)
+		err = -EIO;
+	if (!err)
+		return 0;
+	snprintf(message, sizeof(message), "%s%s%s", options->output ? options->output : "",
+	         options->output ? ": " : "",
+	         err == -EIO ? "the output could not be written" : strerror(-err));
+	return say(message);
+}
+
+static int run(const struct report_options *options, const struct loaded_profiles *input,
+               const struct loaded_profiles *baseline)
+{
+	char message[MESSAGE_BYTES];
+	struct report report;
+	int err = report_make(&report, input, baseline, options->step, NULL), status;
+
+	if (err == -ENOENT)
+		snprintf(message, sizeof(message),
+		         "no tags of class %s in the profile: see stallprof top --by class", options->step);
+	else if (err)
+		snprintf(message, sizeof(message), "%s", strerror(-err));
+	if (err)
+		return say(message);
+	status = write_report(&report, options);
+	report_release(&report);
+	return status;
+}
+
+/* A profile without a timeline says nothing of what is usual. */
+static int load_baseline(struct loaded_profiles *baseline, const char *path)
+{
+	char message[MESSAGE_BYTES] = "", *paths[] = { (char *)path };
+
+	if (loaded_profiles_load(baseline, paths, 1, message, sizeof(message)))
+		return say(message);
+	if (timeline_count(baseline->timeline))
+		return 0;
+	snprintf(message, sizeof(message), "%s: no timeline in it, so it is no baseline", path);
+	loaded_profiles_release(baseline);
+	return say(message);
+}
+
+static int run_with_baseline(const struct report_options *options, const struct loaded_profiles *input)
+{
+	struct loaded_profiles baseline;
+	int status;
+
+	if (!options->baseline)
+		return run(options, input, NULL);
+	if (load_baseline(&baseline, options->baseline))
+		return 1;
+	status = run(options, input, &baseline);
+	loaded_profiles_release(&baseline);
+	return status;
+}
+
+int cmd_report(int argc, char **argv)
+{
+	char message[MESSAGE_BYTES] = "";
+	struct report_options options = { .format = REPORT_TEXT };
+	struct loaded_profiles input;
+	int status;
+
+	usage_parse(&parser, "stallprof report", argc, argv, 0, &options);
+	if (loaded_profiles_load(&input, options.files, options.file_count, message, sizeof(message)))
+		return say(message);
+	status = run_with_baseline(&options, &input);
+	if (input.unreadable_files) {
+		snprintf(message, sizeof(message), "%zu of the directory's files left out: %.900s",
+		         input.unreadable_files, input.unreadable);
+		status = say(message);
+	}
+	loaded_profiles_release(&input);
+	return status;
+}

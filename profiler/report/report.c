@@ -1,0 +1,149 @@
+/* Brings together what a report says. */
+
+#include "profiler/report/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/loaded/loaded_sample.h"
+
+/* From which correlation with the lost time on a signal of the host is taken for a part of it. */
+#define FOUND_CORRELATION 0.3
+
+/* --- steps -------------------------------------------------------------------------------------------------- */
+
+/* By the ledger, where the timeline has no steps. */
+static const struct loaded_class *choose_steps(const struct loaded_classes *classes)
+{
+	const struct loaded_class *best = NULL;
+
+	for (size_t i = 0; i < classes->count; i++) {
+		const struct loaded_class *row = &classes->rows[i];
+
+		if (!row->base && row->tags > 1 && (!best || row->tags > best->tags))
+			best = row;
+	}
+	return best;
+}
+
+static void find_steps(struct report *report, const char *wanted)
+{
+	const char *name = wanted ? wanted : report->ranking.steps;
+
+	report->steps = name ? loaded_classes_find(&report->classes, name) : choose_steps(&report->classes);
+}
+
+/* --- verdict ------------------------------------------------------------------------------------------------ */
+
+bool report_signal_found(const struct report *report, const struct report_cause *signal)
+{
+	return report->ranking.mode == REPORT_SPIKE && signal->z >= SPIKE_SIGMAS &&
+	       signal->correlation >= FOUND_CORRELATION;
+}
+
+const struct report_cause *report_telling_signal(const struct report *report)
+{
+	const struct report_cause *primary = report->ranking.primary, *best = NULL;
+
+	for (size_t i = 0; i < report->ranking.signal_count && primary; i++) {
+		const struct report_cause *signal = &report->ranking.signals[i];
+		const struct report_signal *known = report_signal_of(signal->name);
+
+		if (known && known->tells_cause && signal->family == primary->family &&
+		    report_signal_found(report, signal) && (!best || signal->score > best->score))
+			best = signal;
+	}
+	return best;
+}
+
+/* What a signal of the host makes of a family's verdict. */
+static const struct {
+	const char *signal, *verdict;
+} by_signal[] = {
+	{ "cpu_throttled", "CPU throttling" },
+	{ "thermal_throttle", "CPU throttling" },
+	{ "steal", "stolen CPU time" },
+	{ "gpu_throttled", "GPU throttling" },
+};
+
+static const char *const by_family[FAMILIES] = {
+	[FAMILY_DISK] = "disk pressure",     [FAMILY_CPU] = "CPU contention",
+	[FAMILY_NETWORK] = "network",        [FAMILY_GPU] = "GPU slower",
+	[FAMILY_MEMORY] = "memory pressure", [FAMILY_THREADS] = "another thread",
+	[FAMILY_UNKNOWN] = "unknown",
+};
+
+static const char *verdict_of(const struct report *report)
+{
+	const struct report_cause *told = report_telling_signal(report);
+
+	if (!report->has_timeline)
+		return "no timeline";
+	if (report->ranking.mode == REPORT_NOTHING)
+		return "nothing";
+	if (!report->ranking.primary)
+		return "unknown";
+	for (size_t i = 0; told && i < sizeof(by_signal) / sizeof(by_signal[0]); i++)
+		if (!strcmp(by_signal[i].signal, told->name))
+			return by_signal[i].verdict;
+	return by_family[report->ranking.primary->family];
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------- */
+
+static int find_paths(struct report *report)
+{
+	const struct report_ranking *ranking = &report->ranking;
+
+	if (!ranking->primary)
+		return 0;
+	report->paths = calloc(1, sizeof(*report->paths));
+	if (!report->paths)
+		return -ENOMEM;
+	return report_paths_find(report->paths, report->input, report->tags, ranking->primary,
+	                         ranking->begin_ns, ranking->end_ns);
+}
+
+int report_make(struct report *report, const struct loaded_profiles *input,
+                const struct loaded_profiles *baseline, const char *step_class,
+                const struct report_hint *hint)
+{
+	static const struct loaded_filter all;
+	int err;
+
+	*report = (struct report){ .input = input, .tags = loaded_tags_new(input) };
+	if (!report->tags)
+		return -ENOMEM;
+	err = loaded_classes_build(&report->classes, input, &all, LOADED_LEVEL_CLASS);
+	if (err) {
+		loaded_tags_free(report->tags);
+		return err;
+	}
+	if (step_class && !loaded_classes_find(&report->classes, step_class)) {
+		report_release(report);
+		return -ENOENT;
+	}
+	err = report_rank(&report->ranking, input, baseline, step_class, hint);
+	report->has_timeline = !err;
+	err = err == -ENODATA ? 0 : err;
+	if (!err) {
+		find_steps(report, step_class);
+		err = find_paths(report);
+	}
+	if (err)
+		report_release(report);
+	else
+		report->verdict = verdict_of(report);
+	return err;
+}
+
+void report_release(struct report *report)
+{
+	free(report->paths);
+	report_ranking_free(&report->ranking);
+	loaded_classes_free(&report->classes);
+	loaded_tags_free(report->tags);
+	*report = (struct report){ .paths = NULL };
+}

@@ -1,0 +1,256 @@
+/* Sums the lost time, and finds where it stands out. */
+
+#include "profiler/report/report_incident.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A thread lost is worth so many steps per nanosecond: it decides where steps come equally fast. */
+#define LOST_BESIDE_STEPS 1e-9
+
+static bool is_on_cpu(const struct report_view *view, const struct timeline_lane *lane, const void *unused)
+{
+	(void)unused;
+	return lane->kind == TIMELINE_ONCPU && report_view_counts(view, lane->class);
+}
+
+/* The stretch in which steps came fastest, or, without steps, in which threads lost least and ran most: waits without a sample
+ * are in no lane, but who waits does not run. `lost`: the view's lost time. */
+static int find_baseline(struct report_baseline *baseline, const struct report_view *view,
+                         const struct report_series *lost)
+{
+	struct report_series unrest;
+	double lost_counts = view->steps ? LOST_BESIDE_STEPS : 1;
+	int err = report_view_sum(&unrest, view, view->begin_ns, view->end_ns, RANK_WIDE_NS,
+	                          view->steps ? report_view_is_steps : is_on_cpu, view->steps);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < unrest.n; i++)
+		unrest.v[i] = lost_counts * lost->v[i] - unrest.v[i];
+	err = report_baseline_find(baseline, lost, &unrest);
+	report_series_free(&unrest);
+	return err;
+}
+
+static int lost_time(struct report_series *lost, const struct report_view *view)
+{
+	int err = report_view_sum(lost, view, view->begin_ns, view->end_ns, RANK_WIDE_NS, report_view_is_lost,
+	                          NULL);
+
+	return err ? err : report_series_smooth(lost, RANK_REACH);
+}
+
+/* Of the other profile its quietest stretch counts, too. */
+static int find_given_baseline(struct report_baseline *baseline, struct report_view *other)
+{
+	struct report_series lost;
+	int err = lost_time(&lost, other);
+
+	if (err)
+		return err;
+	err = find_baseline(baseline, other, &lost);
+	other->begin_ns = lost.begin_ns + baseline->from * lost.step_ns;
+	other->end_ns = lost.begin_ns + baseline->to * lost.step_ns;
+	report_series_free(&lost);
+	*baseline = (struct report_baseline){ .given = true,
+		                              .median = baseline->median,
+		                              .sigma = baseline->sigma };
+	return err;
+}
+
+static void place_incident(struct report_ranking *out, const struct report_spike *spikes, size_t count)
+{
+	const struct report_series *symptom = &out->symptom;
+
+	out->spikes = count;
+	out->mode = count ? REPORT_SPIKE : REPORT_STEADY;
+	out->incident = (struct report_spike){ .from = 0, .to = symptom->n };
+	for (size_t i = 0; i < count; i++)
+		if (!i || spikes[i].excess > out->incident.excess)
+			out->incident = spikes[i];
+	out->begin_ns = symptom->begin_ns + out->incident.from * symptom->step_ns;
+	out->end_ns = symptom->begin_ns + out->incident.to * symptom->step_ns;
+	out->before = out->baseline.median;
+	out->during = report_mean(symptom->v + out->incident.from, out->incident.to - out->incident.from);
+	if (!out->baseline.given) {
+		out->baseline_begin_ns = symptom->begin_ns + out->baseline.from * symptom->step_ns;
+		out->baseline_end_ns = symptom->begin_ns + out->baseline.to * symptom->step_ns;
+	}
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------- */
+
+#define SECOND_NS    TIMELINE_LEDGER_BUCKET_NS
+#define STEPS_SLOWER 0.2  /* of the usual rate */
+#define STEPS_SIGMA  0.05 /* the least, */
+#define STEPS_VARY   0.1  /* and the most that a sigma is of the usual rate: a long incident is no spread */
+#define STEPS_LEAST  2    /* seconds */
+
+/* Mean number of steps a second in the whole seconds of [begin_ns, end_ns); negative: there are none. */
+static double rate_of(const struct report_series *steps, uint64_t begin_ns, uint64_t end_ns)
+{
+	size_t n = 0;
+	double sum = 0;
+
+	for (size_t i = 0; i < steps->n; i++) {
+		uint64_t at_ns = steps->begin_ns + i * steps->step_ns;
+
+		if (at_ns >= begin_ns && at_ns + steps->step_ns <= end_ns) {
+			sum += steps->v[i] * 1e9;
+			n++;
+		}
+	}
+	return n ? sum / (double)n : -1;
+}
+
+/* The longest stretch of slow seconds, or the newest; the first and the last second of the run may be no whole ones. */
+static void find_slow_steps(struct report_ranking *out, const struct report_series *steps, double usual,
+                            double sigma, bool newest)
+{
+	size_t from = 0, best = 0;
+
+	for (size_t i = 1; i < steps->n; i++) {
+		double slower = usual - steps->v[i] * 1e9;
+
+		if (slower < SPIKE_SIGMAS * sigma || slower < STEPS_SLOWER * usual) {
+			from = 0;
+			continue;
+		}
+		from = from ? from : i;
+		if (i + 1 - from < STEPS_LEAST || (!newest && i + 1 - from <= best))
+			continue;
+		best = i + 1 - from;
+		out->by_steps = true;
+		out->begin_ns = steps->begin_ns + from * steps->step_ns;
+		out->end_ns = steps->begin_ns + (i + 1) * steps->step_ns;
+		out->incident.z = (usual - report_mean(steps->v + from, best) * 1e9) / sigma;
+	}
+}
+
+/* Where the symptom has those seconds. */
+static void place_slow_steps(struct report_ranking *out)
+{
+	const struct report_series *symptom = &out->symptom;
+	uint64_t from_ns = out->begin_ns > symptom->begin_ns ? out->begin_ns - symptom->begin_ns : 0;
+	uint64_t to_ns = out->end_ns > symptom->begin_ns ? out->end_ns - symptom->begin_ns : 0;
+	struct report_spike *incident = &out->incident;
+
+	incident->from = (size_t)(from_ns / symptom->step_ns);
+	incident->to = (size_t)(to_ns / symptom->step_ns);
+	incident->to = incident->to > symptom->n ? symptom->n : incident->to;
+	out->mode = REPORT_SPIKE;
+	out->spikes = 1;
+	out->during = incident->mean =
+	        report_mean(symptom->v + incident->from, incident->to - incident->from);
+	incident->excess = (out->during - out->before) * (double)(incident->to - incident->from) *
+	                   (double)symptom->step_ns;
+}
+
+/* Where no more time is lost than usual, steps may still come more slowly. */
+static int look_at_steps(struct report_ranking *out, const struct report_view *view, uint64_t recent_ns)
+{
+	struct report_series steps;
+	struct report_baseline all;
+	double sigma;
+	int err;
+
+	out->steps = view->steps;
+	out->steps_before = out->steps_during = -1;
+	if (!view->steps)
+		return 0;
+	err = report_view_sum(&steps, view, view->begin_ns, view->end_ns, SECOND_NS, report_view_is_steps,
+	                      view->steps);
+	if (err)
+		return err;
+	err = report_baseline_of(&all, &steps, 0, steps.n, 0);
+	if (!err && !out->baseline.given)
+		out->steps_before = rate_of(&steps, out->baseline_begin_ns, out->baseline_end_ns);
+	if (!err && out->mode != REPORT_SPIKE && out->steps_before > 0) {
+		sigma = all.sigma * 1e9 < STEPS_VARY * out->steps_before ? all.sigma * 1e9
+		                                                         : STEPS_VARY * out->steps_before;
+		if (steps.begin_ns + steps.n * steps.step_ns > view->end_ns && steps.n > 1)
+			steps.n--;
+		find_slow_steps(out, &steps, out->steps_before,
+		                report_sigma_floor(sigma, 0, STEPS_SIGMA * out->steps_before),
+		                recent_ns != 0);
+		out->by_steps &= !recent_ns || out->end_ns + recent_ns >= view->end_ns;
+		if (out->by_steps)
+			place_slow_steps(out);
+	}
+	out->steps_during = rate_of(&steps, out->begin_ns, out->end_ns);
+	report_series_free(&steps);
+	return err;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------- */
+
+/* As it was seen while it went on: from there to the end of what there is. */
+static int take_hint(struct report_ranking *out, const struct report_view *view,
+                     const struct report_hint *hint)
+{
+	const struct report_series *symptom = &out->symptom;
+	struct report_spike spike = { .to = symptom->n };
+	size_t from, to;
+	int err;
+
+	if (hint->begin_ns <= symptom->begin_ns || hint->begin_ns >= view->end_ns ||
+	    hint->baseline_begin_ns < symptom->begin_ns || hint->baseline_end_ns <= hint->baseline_begin_ns)
+		return -EINVAL;
+	spike.from = (size_t)((hint->begin_ns - symptom->begin_ns) / symptom->step_ns);
+	from = (size_t)((hint->baseline_begin_ns - symptom->begin_ns) / symptom->step_ns);
+	to = (size_t)((hint->baseline_end_ns - symptom->begin_ns) / symptom->step_ns);
+	if (to > symptom->n || spike.from >= spike.to)
+		return -EINVAL;
+	err = report_baseline_of(&out->baseline, symptom, from, to, REPORT_LEAST_SIGMA);
+	if (err)
+		return err;
+	spike.mean = report_mean(symptom->v + spike.from, spike.to - spike.from);
+	spike.excess = (spike.mean - out->baseline.median) * (double)(spike.to - spike.from) *
+	               (double)symptom->step_ns;
+	spike.z = (spike.mean - out->baseline.median) / out->baseline.sigma;
+	place_incident(out, &spike, 1);
+	return 0;
+}
+
+/* Leaves the newest of them alone, or none if that is over. */
+static size_t keep_recent(const struct report_ranking *out, struct report_spike *spikes, size_t count,
+                          uint64_t recent_ns)
+{
+	const struct report_series *symptom = &out->symptom;
+
+	if (!recent_ns || !count)
+		return count;
+	spikes[0] = spikes[count - 1];
+	return (symptom->n - spikes[0].to) * symptom->step_ns <= recent_ns;
+}
+
+static int find_spikes(struct report_ranking *out, const struct report_view *view, struct report_view *other,
+                       uint64_t recent_ns)
+{
+	struct report_spike *spikes = NULL;
+	size_t count = 0;
+	int err = other ? find_given_baseline(&out->baseline, other)
+	                : find_baseline(&out->baseline, view, &out->symptom);
+
+	if (!err)
+		err = report_spikes_find(&spikes, &count, &out->symptom, &out->baseline);
+	if (err)
+		return err;
+	place_incident(out, spikes, keep_recent(out, spikes, count, recent_ns));
+	free(spikes);
+	return 0;
+}
+
+int report_incident_find(struct report_ranking *out, const struct report_view *view,
+                         struct report_view *other, const struct report_hint *hint, uint64_t recent_ns)
+{
+	int err = lost_time(&out->symptom, view);
+
+	if (err)
+		return err;
+	err = hint ? take_hint(out, view, hint) : -EINVAL;
+	if (err == -EINVAL)
+		err = find_spikes(out, view, other, recent_ns);
+	return err ? err : look_at_steps(out, view, recent_ns);
+}

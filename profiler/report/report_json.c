@@ -1,0 +1,239 @@
+/* Writes a report's numbers as JSON. */
+
+#include "profiler/report/report_json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/format/json_writer.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report.h"
+#include "profiler/report/report_evidence.h"
+#include "profiler/report/report_narrative.h"
+
+static void member_double(struct json_writer *json, const char *key, double value)
+{
+	json_key(json, key);
+	json_double(json, value);
+}
+
+static void member_bool(struct json_writer *json, const char *key, bool value)
+{
+	json_key(json, key);
+	json_bool(json, value);
+}
+
+static void write_window(struct json_writer *json, const struct report *report)
+{
+	struct stamp_coverage covered = stamp_coverage(report->input->stamp);
+	const struct report_ranking *ranking = &report->ranking;
+
+	json_key(json, "window");
+	json_object_begin(json);
+	json_member_u64(json, "first_ns", covered.first_ns);
+	json_member_u64(json, "last_ns", covered.last_ns);
+	json_member_u64(json, "covered_ns", covered.covered_ns);
+	json_member_u64(json, "windows", covered.windows);
+	json_member_u64(json, "processes", report->classes.processes);
+	json_object_end(json);
+	json_key(json, "baseline");
+	json_object_begin(json);
+	member_bool(json, "given", ranking->baseline.given);
+	json_member_u64(json, "begin_ns", ranking->baseline_begin_ns);
+	json_member_u64(json, "end_ns", ranking->baseline_end_ns);
+	member_double(json, "threads_lost", ranking->baseline.median);
+	member_double(json, "sigma", ranking->baseline.sigma);
+	json_object_end(json);
+	json_key(json, "incident");
+	json_object_begin(json);
+	json_member_u64(json, "begin_ns", ranking->begin_ns);
+	json_member_u64(json, "end_ns", ranking->end_ns);
+	member_double(json, "threads_lost", ranking->during);
+	member_double(json, "z", ranking->incident.z);
+	member_double(json, "lost_ns", ranking->incident.excess);
+	json_member_u64(json, "stretches", ranking->spikes);
+	member_bool(json, "by_steps", ranking->by_steps);
+	json_object_end(json);
+}
+
+static void write_steps(struct json_writer *json, const struct report *report)
+{
+	const struct loaded_class *class = report->steps;
+
+	json_key(json, "steps");
+	json_object_begin(json);
+	json_member_string(json, "class", class ? class->name : NULL);
+	if (class) {
+		json_member_u64(json, "tags", class->tags);
+		json_member_i64(json, "p50_ns", class->p50_ns);
+		json_member_i64(json, "p99_ns", class->p99_ns);
+		json_member_i64(json, "worst_ns", class->worst_ns);
+		json_member_string(json, "worst", class->worst ? class->worst->tag : NULL);
+		member_double(json, "a_second_before", report->ranking.steps_before);
+		member_double(json, "a_second_during", report->ranking.steps_during);
+	}
+	json_object_end(json);
+}
+
+static void write_cause(struct json_writer *json, const struct report_cause *cause)
+{
+	json_object_begin(json);
+	json_member_string(json, "kind", timeline_kind_name(cause->kind));
+	json_member_string(json, "name", cause->name);
+	json_member_string(json, "device", cause->device);
+	json_member_string(json, "family", report_family_name(cause->family));
+	member_bool(json, "indirect", cause->indirect);
+	member_double(json, "score", cause->score);
+	member_double(json, "z", cause->z);
+	member_double(json, "spike", cause->spike);
+	member_double(json, "correlation", cause->correlation);
+	json_member_i64(json, "lag_ms", cause->lag_ms);
+	member_double(json, "before", cause->before);
+	member_double(json, "during", cause->during);
+	member_double(json, "lost_ns", cause->excess_ns);
+	member_double(json, "share", cause->share);
+	json_object_end(json);
+}
+
+static void write_causes(struct json_writer *json, const struct report *report)
+{
+	const struct report_ranking *ranking = &report->ranking;
+
+	json_key(json, "primary");
+	if (ranking->primary)
+		write_cause(json, ranking->primary);
+	else
+		json_string(json, NULL);
+	json_key(json, "causes");
+	json_array_begin(json);
+	for (size_t i = 0; i < ranking->count; i++)
+		write_cause(json, &ranking->causes[i]);
+	json_array_end(json);
+}
+
+static void write_paths(struct json_writer *json, const struct report *report)
+{
+	const struct report_paths *paths = report->paths;
+
+	json_key(json, "path");
+	json_array_begin(json);
+	for (size_t i = 0; paths && i < paths->count; i++) {
+		json_object_begin(json);
+		json_member_string(json, "class", paths->path[i].class);
+		json_member_string(json, "tag", paths->path[i].tag);
+		json_member_string(json, "line", paths->path[i].own);
+		json_member_string(json, "call", paths->path[i].call);
+		json_member_string(json, "kernel", paths->path[i].kernel);
+		json_member_i64(json, "ns", paths->path[i].ns);
+		json_member_i64(json, "waits", paths->path[i].waits);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_key(json, "details");
+	json_array_begin(json);
+	for (size_t i = 0; paths && i < paths->label_count; i++) {
+		json_object_begin(json);
+		json_member_string(json, "label", paths->label[i].key);
+		json_member_string(json, "value", paths->label[i].value);
+		json_member_i64(json, "ns", paths->label[i].ns);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
+static void write_signals(struct json_writer *json, const struct report *report)
+{
+	json_key(json, "signals");
+	json_array_begin(json);
+	for (size_t i = 0; i < report_signal_count; i++) {
+		const struct report_signal *signal = &report_signals[i];
+		struct stamp_hook hook = { .reason = "" };
+		bool known = report_signal_hook(report, signal->name, &hook);
+
+		json_object_begin(json);
+		json_member_string(json, "name", signal->name);
+		json_member_string(json, "unit", signal->unit);
+		member_bool(json, "read", known && hook.state == HOOK_ATTACHED);
+		json_member_string(json, "why_not",
+		                   known && hook.state != HOOK_ATTACHED ? hook.reason : NULL);
+		json_key(json, "seen");
+		json_array_begin(json);
+		for (size_t s = 0; s < report->ranking.signal_count; s++) {
+			const struct report_cause *seen = &report->ranking.signals[s];
+
+			if (strcmp(seen->name, signal->name) != 0)
+				continue;
+			json_object_begin(json);
+			json_member_string(json, "device", seen->device);
+			member_bool(json, "found", report_signal_found(report, seen));
+			member_double(json, "before", seen->before * signal->scale);
+			member_double(json, "during", seen->during * signal->scale);
+			member_double(json, "z", seen->z);
+			member_double(json, "correlation", seen->correlation);
+			json_member_i64(json, "lag_ms", seen->lag_ms);
+			json_object_end(json);
+		}
+		json_array_end(json);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
+static void write_advice(struct json_writer *json, const struct report *report)
+{
+	const struct report_cause *primary = report->ranking.primary;
+
+	json_key(json, "next");
+	json_array_begin(json);
+	for (const char *const *advice = primary ? report_advice(primary->name) : NULL; advice && *advice;
+	     advice++)
+		json_string(json, *advice);
+	json_array_end(json);
+}
+
+static void write_unseen(struct json_writer *json, const struct report *report)
+{
+	char *text = report_unseen_text(report), *line, *rest;
+
+	json_key(json, "unseen");
+	json_array_begin(json);
+	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+		json_string(json, line);
+	json_array_end(json);
+	free(text);
+}
+
+static const char *mode_name(const struct report *report)
+{
+	static const char *const names[] = {
+		[REPORT_NOTHING] = "nothing", [REPORT_SPIKE] = "spike", [REPORT_STEADY] = "steady"
+	};
+
+	return report->has_timeline ? names[report->ranking.mode] : "no timeline";
+}
+
+int report_write_json(FILE *out, const struct report *report)
+{
+	char *sentence = report_verdict_text(report);
+	struct json_writer json;
+
+	json_begin(&json, out);
+	json_object_begin(&json);
+	json_member_string(&json, "verdict", report->verdict);
+	json_member_string(&json, "mode", mode_name(report));
+	json_member_string(&json, "sentence", sentence);
+	write_window(&json, report);
+	write_steps(&json, report);
+	write_causes(&json, report);
+	write_paths(&json, report);
+	write_signals(&json, report);
+	write_advice(&json, report);
+	write_unseen(&json, report);
+	json_object_end(&json);
+	free(sentence);
+	return json_end(&json) ? -EIO : 0;
+}

@@ -1,0 +1,36 @@
+/*
+ * Watches a recording for an incident that is going on: looked at once a second, by what the last window and the present
+ * one say of lost time.
+ *
+ *     live = report_live_new(rest_ns)
+ *     report_live_look(live, lanes)        each second: true: an incident worth a report has begun, and lasts
+ *     report_live_window(live, &input)     at the end of a window, with its profile: what comes after is compared with it
+ *     report_live_free(live)
+ *
+ * An incident is worth a report once it has lasted REPORT_LIVE_LEAST_NS, and is told once. A wait that goes on shows only when it ends, or at a window's end.
+ */
+#ifndef STALLPROF_PROFILER_REPORT_LIVE_H
+#define STALLPROF_PROFILER_REPORT_LIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct loaded_profiles;
+struct report_hint;
+struct report_live;
+struct timeline;
+
+#define REPORT_LIVE_LEAST_NS 2000000000ULL
+
+/* `rest_ns`: after an incident's end, in which nothing is told. NULL with errno ENOMEM. */
+struct report_live *report_live_new(uint64_t rest_ns);
+void report_live_free(struct report_live *live);
+
+/* `lanes`: the present window's timeline so far. Fills the hint for the report. */
+bool report_live_look(struct report_live *live, const struct timeline *lanes, struct report_hint *hint);
+
+/* Adds what the window before says to the input's timeline, so that there is a baseline, and keeps the input's own
+ * instead. 0, -ENOMEM, or what timeline_add() says. */
+int report_live_window(struct report_live *live, struct loaded_profiles *input);
+
+#endif

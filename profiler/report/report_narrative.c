@@ -1,0 +1,346 @@
+/* Puts the verdict, the symptom, the primary cause and the ranking into words. */
+
+#include "profiler/report/report_narrative.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/request_rows.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/text_cells.h"
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report.h"
+#include "profiler/report/report_evidence.h"
+#include "profiler/top/top_requests.h"
+
+#define CAUSES_SHOWN   6
+#define REQUESTS_SHOWN 5
+#define CELL_BYTES     256
+#define SECOND         1e9
+
+static const char *duration(char text[TEXT_DURATION_BYTES], double ns)
+{
+	return text_short_duration(text, ns > 0 ? (uint64_t)ns : 0);
+}
+
+/* In UTC, with tenths of a second. */
+static const char *moment(char text[48], uint64_t unix_ns)
+{
+	time_t seconds = (time_t)(unix_ns / 1000000000);
+	struct tm parts;
+	char date[32] = "";
+
+	if (gmtime_r(&seconds, &parts))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &parts);
+	snprintf(text, 48, "%s.%u UTC", date, (unsigned)(unix_ns / 100000000 % 10));
+	return text;
+}
+
+/* "block_io on vda" */
+static const char *cause_text(char *text, size_t size, const struct report_cause *cause)
+{
+	snprintf(text, size, "%s%s%s", cause->name, *cause->device ? " on " : "", cause->device);
+	return text;
+}
+
+/* --- verdict ------------------------------------------------------------------------------------------------ */
+
+static void spike_verdict(FILE *out, const struct report *report)
+{
+	const struct report_ranking *ranking = &report->ranking;
+	const struct report_cause *primary = ranking->primary, *told = report_telling_signal(report);
+	char text[CELL_BYTES], at[48], length[TEXT_DURATION_BYTES];
+
+	fprintf(out, "From %s on, for %s, tagged threads lost %.2f threads' time instead of %.2f",
+	        moment(at, ranking->begin_ns),
+	        duration(length, (double)(ranking->end_ns - ranking->begin_ns)), ranking->during,
+	        ranking->before);
+	if (ranking->steps_before >= 0 && ranking->steps_during >= 0)
+		fprintf(out, ", and %s came %.1f times a second instead of %.1f", ranking->steps,
+		        ranking->steps_during, ranking->steps_before);
+	fputs(". ", out);
+	if (!primary) {
+		fputs(ranking->by_steps ? "No wait grew: the threads ran longer themselves, with more to do "
+		                          "or on slower CPUs."
+		                        : "No single cause took much of it.",
+		      out);
+		return;
+	}
+	fprintf(out, "Verdict: %s. %s (%s) took %.0f %% of what grew", report->verdict,
+	        cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
+	        primary->share * 100);
+	if (told)
+		fprintf(out, ", and at the same time %s", report_signal_of(told->name)->verdict);
+	if (report->paths && report->paths->count)
+		fprintf(out, "; %s waited most, at %s", report->paths->path[0].class,
+		        report->paths->path[0].own);
+	fputc('.', out);
+}
+
+static void steady_verdict(FILE *out, const struct report *report)
+{
+	const struct report_cause *primary = report->ranking.primary;
+	char text[CELL_BYTES];
+
+	fprintf(out,
+	        "Nothing stands out in time: it was like this all the time. Verdict: %s. %s (%s) took %.1f "
+	        "%% of the "
+	        "tagged threads' wall time.",
+	        report->verdict, cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
+	        primary->share * 100);
+}
+
+static void no_verdict(FILE *out, const struct report *report)
+{
+	if (!report->has_timeline)
+		fputs("Nothing can be said of when: the profile has no timeline, as another program or an "
+		      "older stallprof "
+		      "wrote it. See stallprof top.",
+		      out);
+	else
+		fprintf(out,
+		        "Nothing is wrong: no stretch of time stands out by three sigma, and no cause takes "
+		        "5 %% of the "
+		        "tagged threads' wall time%s.",
+		        report->ranking.count ? "" : " (no time was lost at all)");
+}
+
+char *report_verdict_text(const struct report *report)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	if (report->has_timeline && report->ranking.mode == REPORT_SPIKE)
+		spike_verdict(out, report);
+	else if (report->has_timeline && report->ranking.mode == REPORT_STEADY)
+		steady_verdict(out, report);
+	else
+		no_verdict(out, report);
+	if (!fclose(out))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* --- window and symptom ------------------------------------------------------------------------------------- */
+
+static void tell_window(struct report_document *document, const struct report *report)
+{
+	struct stamp_coverage covered = stamp_coverage(report->input->stamp);
+	const struct report_ranking *ranking = &report->ranking;
+	char from[48], to[48], length[TEXT_DURATION_BYTES];
+
+	report_document_section(document, "Window");
+	report_document_say(document, "%s to %s: %s in %" PRIu64 " window%s, %zu process%s.",
+	                    moment(from, covered.first_ns), moment(to, covered.last_ns),
+	                    duration(length, (double)covered.covered_ns), covered.windows,
+	                    covered.windows == 1 ? "" : "s", report->classes.processes,
+	                    report->classes.processes == 1 ? "" : "es");
+	if (!report->has_timeline)
+		return;
+	if (ranking->baseline.given)
+		report_document_say(document, "The baseline is another profile.");
+	else
+		report_document_say(document, "The baseline is the quietest stretch of it, %s to %s.",
+		                    moment(from, ranking->baseline_begin_ns),
+		                    moment(to, ranking->baseline_end_ns));
+	if (ranking->spikes > 1)
+		report_document_say(
+		        document,
+		        "%zu stretches stand out; this is about the one in which most time was lost.",
+		        ranking->spikes);
+}
+
+static void tell_steps(struct report_document *document, const struct report *report)
+{
+	const struct loaded_class *class = report->steps;
+	char p50[TEXT_DURATION_BYTES], p99[TEXT_DURATION_BYTES], worst[TEXT_DURATION_BYTES];
+
+	if (!class) {
+		report_document_say(document, "No class has several tags, so nothing can be said of steps.");
+		return;
+	}
+	report_document_say(
+	        document, "%s: %zu steps of p50 %s, p99 %s; the worst took %s (%s id=%" PRIu64 ").",
+	        class->name, class->tags, duration(p50, (double)class->p50_ns),
+	        duration(p99, (double)class->p99_ns), duration(worst, (double)class->worst_ns),
+	        class->worst ? class->worst->tag : class->name, class->worst ? class->worst->id : 0);
+	if (report->ranking.mode == REPORT_SPIKE && report->ranking.steps_before >= 0)
+		report_document_say(document, "Steps a second: %.1f before, %.1f during.",
+		                    report->ranking.steps_before, report->ranking.steps_during);
+}
+
+static void tell_symptom(struct report_document *document, const struct report *report)
+{
+	const struct report_ranking *ranking = &report->ranking;
+	char lost[TEXT_DURATION_BYTES];
+
+	report_document_section(document, "GPUs and symptom");
+	report_evidence_gpus(document, report);
+	tell_steps(document, report);
+	if (!report->has_timeline || ranking->mode != REPORT_SPIKE)
+		return;
+	report_document_say(
+	        document,
+	        "Time lost by tagged threads (all that is not on the CPU): %.2f threads before (sigma %.2f), "
+	        "%.2f during, %.1f sigmas more: %s in all.",
+	        ranking->before, ranking->baseline.sigma, ranking->during, ranking->incident.z,
+	        duration(lost, ranking->incident.excess));
+}
+
+/* --- the primary cause -------------------------------------------------------------------------------------- */
+
+static void tell_details(struct report_document *document, const struct report_paths *paths)
+{
+	char time[TEXT_DURATION_BYTES];
+
+	for (size_t i = 0; i < paths->label_count; i++)
+		report_document_point(document, "%s %s: %s of its waits", paths->label[i].key,
+		                      paths->label[i].value, duration(time, (double)paths->label[i].ns));
+	if (paths->holder_ns)
+		report_document_point(document, "who brought the device back: %s, %s", paths->holder,
+		                      duration(time, (double)paths->holder_ns));
+}
+
+static void tell_request(struct report_document *document, const struct top_request *row)
+{
+	char mean[TEXT_DURATION_BYTES];
+
+	report_document_point(document,
+	                      "%s: %.1f MB in %" PRIu64 " request%s (%s), mean %s, %.1f %% of the time%s",
+	                      *row->class ? row->class : "(no tag)", (double)row->bytes / 1e6, row->requests,
+	                      row->requests == 1 ? "" : "s", request_op_name(row->op),
+	                      duration(mean, (double)row->ns / (double)row->requests),
+	                      row->device_ns ? 100.0 * (double)row->ns / (double)row->device_ns : 0.0,
+	                      row->writeback_bytes ? ", some by writeback" : "");
+}
+
+static void tell_requests(struct report_document *document, const struct report *report)
+{
+	const char *device = report->ranking.primary->device;
+	struct top_requests requests;
+	size_t told = 0;
+
+	if (!*device || top_requests_build(&requests, report->input))
+		return;
+	for (size_t i = 0; i < requests.count && told < REQUESTS_SHOWN; i++) {
+		if (strcmp(requests.rows[i].device, device) != 0 || !requests.rows[i].requests)
+			continue;
+		if (!told++)
+			report_document_say(document,
+			                    "Whose requests %s served in the whole window:", device);
+		tell_request(document, &requests.rows[i]);
+	}
+	top_requests_free(&requests);
+}
+
+static void tell_cause(struct report_document *document, const struct report *report)
+{
+	const struct report_cause *primary = report->ranking.primary;
+	char text[CELL_BYTES], time[TEXT_DURATION_BYTES];
+
+	report_document_section(document, "Primary cause");
+	if (!primary) {
+		report_document_say(document, "There is none.");
+		return;
+	}
+	report_document_say(document, "%s: %s. Family: %s.", cause_text(text, sizeof(text), primary),
+	                    report_cause_words(primary->name), report_family_name(primary->family));
+	if (report->ranking.mode == REPORT_SPIKE)
+		report_document_say(document,
+		                    "Lost to it: %.2f threads before, %.2f during, %.1f sigmas more, %s in "
+		                    "all. Score %.2f "
+		                    "(spike %.2f, correlation %.2f; the loss follows %ld ms later).",
+		                    primary->before, primary->during, primary->z,
+		                    duration(time, primary->excess_ns), primary->score, primary->spike,
+		                    primary->correlation, primary->lag_ms);
+	else
+		report_document_say(document, "Lost to it: %s, %.1f %% of the wall time.",
+		                    duration(time, primary->excess_ns), primary->share * 100);
+	if (report->paths && report->paths->count)
+		report_document_say(document, "Tag of the longest waits: %s.", report->paths->path[0].tag);
+	if (report->paths)
+		tell_details(document, report->paths);
+	tell_requests(document, report);
+}
+
+static void tell_ranking(struct report_document *document, const struct report *report)
+{
+	const struct report_ranking *ranking = &report->ranking;
+	bool spike = ranking->mode == REPORT_SPIKE;
+	char cell[7][CELL_BYTES];
+
+	if (!ranking->count)
+		return;
+	report_document_section(document, "Ranking");
+	report_document_table(document, (const char *[]){ "cause", "score", "spike", "correlation", "lag ms",
+	                                                  spike ? "lost more" : "lost", "share", NULL });
+	for (size_t i = 0; i < ranking->count && i < CAUSES_SHOWN; i++) {
+		const struct report_cause *cause = &ranking->causes[i];
+		char time[TEXT_DURATION_BYTES];
+
+		cause_text(cell[0], CELL_BYTES, cause);
+		snprintf(cell[1], CELL_BYTES, "%.2f", cause->score);
+		snprintf(cell[2], CELL_BYTES, spike ? "%.2f" : "-", cause->spike);
+		snprintf(cell[3], CELL_BYTES, spike ? "%.2f" : "-", cause->correlation);
+		snprintf(cell[4], CELL_BYTES, spike ? "%ld" : "-", cause->lag_ms);
+		snprintf(cell[5], CELL_BYTES, "%s", duration(time, cause->excess_ns));
+		snprintf(cell[6], CELL_BYTES, "%.0f %%", cause->share > 0 ? cause->share * 100 : 0);
+		report_document_row(document, (const char *[]){ cell[0], cell[1], cell[2], cell[3], cell[4],
+		                                                cell[5], cell[6], NULL });
+	}
+	if (spike)
+		report_document_say(
+		        document,
+		        "Score: half how far it stands out of its own baseline (z / (z + 3)), half its "
+		        "correlation with the lost time at 100 Hz, up to 200 ms apart. Waits for "
+		        "other threads come after what those did.");
+	else
+		report_document_say(
+		        document, "By the share of the tagged threads' wall time, as no stretch stands out.");
+}
+
+/* --- what to do --------------------------------------------------------------------------------------------- */
+
+static void tell_next(struct report_document *document, const struct report *report)
+{
+	const struct report_cause *primary = report->ranking.primary;
+	const char *const *advice;
+
+	report_document_section(document, "What to do next");
+	if (!primary) {
+		report_document_point(
+		        document, "Nothing for this window. `stallprof top FILE` has where the time went.");
+		return;
+	}
+	for (advice = report_advice(primary->name); *advice; advice++)
+		report_document_point(document, "%s", *advice);
+	report_document_point(document, "`stallprof top FILE --stall %s --native` has all stacks of it.",
+	                      primary->kind == TIMELINE_RUNQUEUE ? "blocked" : primary->name);
+}
+
+void report_narrate(struct report_document *document, const struct report *report)
+{
+	char *verdict = report_verdict_text(report);
+
+	report_document_begin(document, "Stall report");
+	report_document_say(document, "%s", verdict ? verdict : "");
+	free(verdict);
+	tell_window(document, report);
+	tell_symptom(document, report);
+	tell_cause(document, report);
+	report_evidence_path(document, report);
+	tell_ranking(document, report);
+	report_evidence_signals(document, report);
+	report_evidence_hooks(document, report);
+	tell_next(document, report);
+	report_evidence_unseen(document, report);
+}

@@ -1,0 +1,393 @@
+/* Scores the lanes of a timeline against the time that was lost. */
+
+#include "profiler/report/report_rank.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report_incident.h"
+#include "profiler/report/report_view.h"
+
+#define CONTEXT_NS         2000000000ULL /* before the incident, for the correlation */
+#define AFTER_NS           1000000000ULL
+#define SMOOTH_NS          50000000ULL /* to either side */
+#define LANE_SIGMA         0.01        /* threads; what the baseline of a cause may not be quieter than */
+#define PRIMARY_PART       4           /* of what grew most */
+#define PRIMARY_SIGMAS     1
+#define STEADY_LEAST       0.05 /* of the wall time, for something to be wrong all the time */
+#define SIGNAL_CORRELATION 0.3  /* from which on a signal of the host speaks for a cause */
+
+/* --- causes ------------------------------------------------------------------------------------------------- */
+
+struct rank {
+	struct report_ranking *out;
+	struct report_view view, other; /* other: the baseline's, if one is given */
+	bool has_other;
+	struct report_series fine; /* the symptom at 100 Hz, smoothed, around the incident */
+};
+
+static bool is_of_cause(const struct report_view *view, const struct timeline_lane *lane, const void *ctx)
+{
+	const struct report_cause *cause = ctx;
+
+	if (lane->kind != cause->kind || strcmp(lane->device, cause->device) != 0)
+		return false;
+	if (lane->kind == TIMELINE_SIGNAL)
+		return !strcmp(lane->name, cause->name);
+	return report_view_is_lost(view, lane, NULL) &&
+	       (lane->kind == TIMELINE_RUNQUEUE || !strcmp(lane->name, cause->name));
+}
+
+/* In value per nanosecond. Events that are counted vary by the root of their number. */
+static double least_sigma(const struct report_cause *cause, double median)
+{
+	const struct report_signal *signal =
+	        cause->kind == TIMELINE_SIGNAL ? report_signal_of(cause->name) : NULL;
+
+	if (cause->kind != TIMELINE_SIGNAL)
+		return LANE_SIGMA;
+	if (!signal)
+		return sqrt(median / RANK_WIDE_NS) + 1e-12;
+	return signal->least / SPIKE_SIGMAS / signal->scale;
+}
+
+static int measure_baseline(const struct rank *rank, const struct report_cause *cause,
+                            const struct report_series *wide, struct report_baseline *baseline)
+{
+	const struct report_baseline *own = &rank->out->baseline;
+	struct report_series other;
+	int err;
+
+	if (!rank->has_other) {
+		err = report_baseline_of(baseline, wide, own->from, own->to, 0);
+	} else {
+		err = report_view_sum(&other, &rank->other, rank->other.begin_ns, rank->other.end_ns,
+		                      RANK_WIDE_NS, is_of_cause, cause);
+		if (err)
+			return err;
+		err = report_series_smooth(&other, RANK_REACH);
+		if (!err)
+			err = report_baseline_of(baseline, &other, 0, other.n, 0);
+		report_series_free(&other);
+	}
+	if (!err) {
+		double least = least_sigma(cause, baseline->median);
+
+		baseline->sigma = baseline->sigma > least ? baseline->sigma : least;
+	}
+	return err;
+}
+
+/* The largest correlation of the cause with `effect`, at 100 Hz; *lag_ms where it is not NULL. */
+static int correlate(const struct rank *rank, const struct report_cause *cause,
+                     const struct report_series *effect, double *correlation, long *lag_ms)
+{
+	struct report_series fine;
+	long lag;
+	int err = report_view_sum(&fine, &rank->view, effect->begin_ns,
+	                          effect->begin_ns + effect->n * effect->step_ns, effect->step_ns,
+	                          is_of_cause, cause);
+
+	if (err)
+		return err;
+	err = report_series_smooth(&fine, (size_t)(SMOOTH_NS / fine.step_ns));
+	if (!err && fine.n == effect->n) {
+		double r = report_lagged_correlation(fine.v, effect->v, fine.n,
+		                                     (size_t)(RANK_LAG_NS / fine.step_ns), &lag);
+
+		*correlation = r > 0 ? r : 0;
+		if (lag_ms)
+			*lag_ms = lag * (long)(fine.step_ns / 1000000);
+	}
+	report_series_free(&fine);
+	return err;
+}
+
+/* A signal of the host may go with the primary cause while the whole loss changes little, as other waits become fewer. */
+static int correlate_with_primary(const struct rank *rank)
+{
+	struct report_ranking *out = rank->out;
+	const struct report_series *around = &rank->fine;
+	struct report_series primary;
+	int err;
+
+	if (!out->primary)
+		return 0;
+	err = report_view_sum(&primary, &rank->view, around->begin_ns,
+	                      around->begin_ns + around->n * around->step_ns, around->step_ns, is_of_cause,
+	                      out->primary);
+	if (err)
+		return err;
+	err = report_series_smooth(&primary, (size_t)(SMOOTH_NS / primary.step_ns));
+	for (size_t i = 0; i < out->signal_count && !err; i++) {
+		double with_primary = 0;
+
+		err = correlate(rank, &out->signals[i], &primary, &with_primary, NULL);
+		if (with_primary > out->signals[i].correlation)
+			out->signals[i].correlation = with_primary;
+	}
+	report_series_free(&primary);
+	return err;
+}
+
+static int score(const struct rank *rank, struct report_cause *cause)
+{
+	const struct report_spike *incident = &rank->out->incident;
+	struct report_baseline baseline;
+	struct report_series wide;
+	int err = report_view_sum(&wide, &rank->view, rank->view.begin_ns, rank->view.end_ns, RANK_WIDE_NS,
+	                          is_of_cause, cause);
+
+	if (err)
+		return err;
+	err = report_series_smooth(&wide, RANK_REACH);
+	if (!err)
+		err = measure_baseline(rank, cause, &wide, &baseline);
+	if (!err) {
+		cause->before = baseline.median;
+		cause->during = report_mean(wide.v + incident->from, incident->to - incident->from);
+		cause->z = (cause->during - cause->before) / baseline.sigma;
+		cause->spike = cause->z > 0 ? cause->z / (cause->z + SPIKE_SIGMAS) : 0;
+		cause->excess_ns = (cause->during - cause->before) * (double)(incident->to - incident->from) *
+		                   (double)wide.step_ns;
+		err = correlate(rank, cause, &rank->fine, &cause->correlation, &cause->lag_ms);
+	}
+	cause->score = RANK_ALPHA * cause->spike + (1 - RANK_ALPHA) * cause->correlation;
+	report_series_free(&wide);
+	return err;
+}
+
+/* --- which there are ---------------------------------------------------------------------------------------- */
+
+static bool same_cause(const struct report_cause *a, const struct report_cause *b)
+{
+	return a->kind == b->kind && !strcmp(a->name, b->name) && !strcmp(a->device, b->device);
+}
+
+static struct report_cause cause_of_lane(const struct timeline_lane *lane)
+{
+	const struct report_signal *signal =
+	        lane->kind == TIMELINE_SIGNAL ? report_signal_of(lane->name) : NULL;
+
+	return (struct report_cause){ .kind = lane->kind,
+		                      .name = lane->kind == TIMELINE_RUNQUEUE ? "runqueue" : lane->name,
+		                      .device = lane->device,
+		                      .family = lane->kind != TIMELINE_SIGNAL
+		                                        ? report_family_of(lane->kind, lane->name)
+		                                : signal ? signal->family
+		                                         : FAMILY_UNKNOWN,
+		                      .indirect = lane->kind != TIMELINE_SIGNAL &&
+		                                  report_is_indirect(lane->kind, lane->name) };
+}
+
+static void add_once(struct report_cause *causes, size_t *count, const struct report_cause *cause)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (same_cause(&causes[i], cause))
+			return;
+	causes[(*count)++] = *cause;
+}
+
+static int list_causes(struct rank *rank)
+{
+	size_t lanes = timeline_count(rank->view.timeline);
+	struct report_ranking *out = rank->out;
+
+	out->causes = calloc(lanes + 1, sizeof(*out->causes));
+	out->signals = calloc(lanes + 1, sizeof(*out->signals));
+	if (!out->causes || !out->signals)
+		return -ENOMEM;
+	for (size_t i = 0; i < lanes; i++) {
+		const struct timeline_lane *lane = timeline_lane_at(rank->view.timeline, i);
+		struct report_cause cause = cause_of_lane(lane);
+
+		if (lane->kind == TIMELINE_SIGNAL)
+			add_once(out->signals, &out->signal_count, &cause);
+		else if (report_view_is_lost(&rank->view, lane, NULL))
+			add_once(out->causes, &out->count, &cause);
+	}
+	return 0;
+}
+
+static int compare_causes(const void *left, const void *right)
+{
+	const struct report_cause *a = left, *b = right;
+	int order = (b->score > a->score) - (b->score < a->score);
+
+	order = order ? order : (b->share > a->share) - (b->share < a->share);
+	order = order ? order : strcmp(a->name, b->name);
+	return order ? order : strcmp(a->device, b->device);
+}
+
+/* A wait for a peer is the network's if the host's own network says so at the same time. */
+static bool network_speaks(const struct report_ranking *out)
+{
+	for (size_t i = 0; i < out->signal_count; i++)
+		if (out->signals[i].family == FAMILY_NETWORK && out->signals[i].z >= SPIKE_SIGMAS &&
+		    out->signals[i].correlation >= SIGNAL_CORRELATION)
+			return true;
+	return false;
+}
+
+/* Causes are in the order of their score. */
+static const struct report_cause *best_of(const struct report_ranking *out, bool indirect)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < out->count; i++)
+		if (out->causes[i].indirect == indirect && out->causes[i].z >= PRIMARY_SIGMAS &&
+		    out->causes[i].excess_ns > most)
+			most = out->causes[i].excess_ns;
+	for (size_t i = 0; i < out->count && most > 0; i++) {
+		const struct report_cause *cause = &out->causes[i];
+
+		if (cause->indirect == indirect && cause->excess_ns * PRIMARY_PART >= most &&
+		    cause->z >= PRIMARY_SIGMAS)
+			return cause;
+	}
+	return NULL;
+}
+
+/* What took less than this of the growth explains nothing. */
+#define DIRECT_LEAST 0.15
+
+static void choose_primary(struct report_ranking *out)
+{
+	const struct report_cause *direct, *indirect;
+
+	for (size_t i = 0; i < out->count; i++)
+		if (out->causes[i].family == FAMILY_NETWORK && network_speaks(out))
+			out->causes[i].indirect = false;
+	direct = best_of(out, false);
+	indirect = best_of(out, true);
+	out->primary = direct && (!indirect || direct->share >= DIRECT_LEAST) ? direct : indirect;
+}
+
+/* --- a spike, or slow all the time -------------------------------------------------------------------------- */
+
+static int open_fine(struct rank *rank)
+{
+	const struct report_ranking *out = rank->out;
+	uint64_t length_ns = out->end_ns - out->begin_ns,
+	         context_ns = length_ns > CONTEXT_NS ? length_ns : CONTEXT_NS;
+	uint64_t begin_ns = rank->view.begin_ns, end_ns = rank->view.end_ns;
+	int err;
+
+	if (out->begin_ns > begin_ns + context_ns)
+		begin_ns = out->begin_ns - context_ns;
+	if (out->end_ns + AFTER_NS < end_ns)
+		end_ns = out->end_ns + AFTER_NS;
+	err = report_view_sum(&rank->fine, &rank->view, begin_ns, end_ns, RANK_STEP_NS, report_view_is_lost,
+	                      NULL);
+	return err ? err : report_series_smooth(&rank->fine, (size_t)(SMOOTH_NS / RANK_STEP_NS));
+}
+
+/* The run's share of each cause by the ledger, which is exact. */
+static void share_of_ledger(const struct rank *rank, struct report_cause *cause)
+{
+	double wall = 0, sum = 0;
+
+	for (size_t i = 0; i < ledger_count(rank->view.input->ledger); i++) {
+		const struct ledger_row *row = ledger_at(rank->view.input->ledger, i);
+		bool is_runqueue = cause->kind == TIMELINE_RUNQUEUE && row->state == LEDGER_RUNQUEUE;
+		bool is_stall = cause->kind == TIMELINE_STALL && row->state == LEDGER_STALL &&
+		                !strcmp(row->cause, cause->name) && !strcmp(row->device, cause->device);
+		bool is_blocked = cause->kind == TIMELINE_BLOCKED && row->state == LEDGER_BLOCKED &&
+		                  !strcmp(row->cause, cause->name);
+
+		if (!report_view_counts(&rank->view, row->class))
+			continue;
+		wall += (double)row->ns;
+		if (is_runqueue || is_stall || is_blocked)
+			sum += (double)row->ns;
+	}
+	cause->excess_ns = sum;
+	cause->share = wall > 0 ? sum / wall : 0;
+	cause->score = cause->share;
+	cause->before = cause->z = cause->spike = cause->correlation = 0;
+}
+
+static void choose_steady(struct rank *rank)
+{
+	struct report_ranking *out = rank->out;
+
+	for (size_t i = 0; i < out->count; i++)
+		share_of_ledger(rank, &out->causes[i]);
+	qsort(out->causes, out->count, sizeof(*out->causes), compare_causes);
+	for (size_t i = 0; i < out->count && !out->primary; i++)
+		if (!out->causes[i].indirect && out->causes[i].share >= STEADY_LEAST)
+			out->primary = &out->causes[i];
+	if (!out->primary)
+		out->mode = REPORT_NOTHING;
+}
+
+/* Of all that grew: while one cause takes more, others may take less than before. */
+static void share_growth(struct report_ranking *out)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < out->count; i++)
+		sum += out->causes[i].excess_ns > 0 ? out->causes[i].excess_ns : 0;
+	for (size_t i = 0; i < out->count; i++)
+		out->causes[i].share =
+		        sum > 0 && out->causes[i].excess_ns > 0 ? out->causes[i].excess_ns / sum : 0;
+}
+
+static int score_all(struct rank *rank)
+{
+	struct report_ranking *out = rank->out;
+	int err = open_fine(rank);
+
+	for (size_t i = 0; i < out->count && !err; i++)
+		err = score(rank, &out->causes[i]);
+	for (size_t i = 0; i < out->signal_count && !err; i++)
+		err = score(rank, &out->signals[i]);
+	if (err)
+		return err;
+	share_growth(out);
+	qsort(out->signals, out->signal_count, sizeof(*out->signals), compare_causes);
+	qsort(out->causes, out->count, sizeof(*out->causes), compare_causes);
+	if (out->mode == REPORT_SPIKE)
+		choose_primary(out);
+	else
+		choose_steady(rank);
+	return out->mode == REPORT_SPIKE ? correlate_with_primary(rank) : 0;
+}
+
+int report_rank(struct report_ranking *ranking, const struct loaded_profiles *input,
+                const struct loaded_profiles *baseline, const char *steps, const struct report_hint *hint)
+{
+	struct rank rank = { .out = ranking };
+	int err;
+
+	*ranking = (struct report_ranking){ .mode = REPORT_NOTHING };
+	err = report_view_open(&rank.view, input, steps);
+	if (!err && baseline) {
+		err = report_view_open(&rank.other, baseline, rank.view.steps);
+		rank.has_other = !err;
+	}
+	if (!err)
+		err = report_incident_find(ranking, &rank.view, rank.has_other ? &rank.other : NULL, hint, 0);
+	if (!err)
+		err = list_causes(&rank);
+	if (!err)
+		err = score_all(&rank);
+	report_series_free(&rank.fine);
+	report_view_close(&rank.view);
+	report_view_close(&rank.other);
+	if (err)
+		report_ranking_free(ranking);
+	return err;
+}
+
+void report_ranking_free(struct report_ranking *ranking)
+{
+	report_series_free(&ranking->symptom);
+	free(ranking->causes);
+	free(ranking->signals);
+	*ranking = (struct report_ranking){ .mode = REPORT_NOTHING };
+}

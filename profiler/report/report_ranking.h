@@ -1,0 +1,64 @@
+/* What a ranking is made of: report_incident.h fills the first part, report_rank.h the rest. */
+#ifndef STALLPROF_PROFILER_REPORT_RANKING_H
+#define STALLPROF_PROFILER_REPORT_RANKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/format/timeline.h"
+#include "profiler/report/report_families.h"
+#include "profiler/report/report_series.h"
+#include "profiler/report/report_spikes.h"
+
+/* What report_live.h has found while it went on. */
+struct report_hint {
+	uint64_t begin_ns; /* Unix time */
+	uint64_t baseline_begin_ns, baseline_end_ns;
+};
+
+#define RANK_ALPHA   0.5
+#define RANK_LAG_NS  200000000ULL
+#define RANK_STEP_NS 10000000ULL  /* of the correlation */
+#define RANK_REACH   2            /* values to either side over which spikes are smoothed */
+#define RANK_WIDE_NS 100000000ULL /* of the spikes */
+
+struct report_cause {
+	enum timeline_kind kind; /* a stall, blocked, runqueue or signal */
+	const char *name;        /* as in the label `stall`; "runqueue"; a signal */
+	const char *device;
+	enum report_family family;
+	bool indirect;
+	double z, spike, correlation, score;
+	long lag_ms;           /* by how much the symptom comes later */
+	double before, during; /* per nanosecond: threads, or of a signal its own rate */
+	double excess_ns;      /* lost in the incident beyond the baseline */
+	double share;          /* of all growth; of a steady run, of the wall time */
+};
+
+enum report_mode {
+	REPORT_NOTHING, /* nothing is wrong */
+	REPORT_SPIKE,
+	REPORT_STEADY /* slow all the time */
+};
+
+struct report_ranking {
+	enum report_mode mode;
+	struct report_baseline baseline;
+	struct report_spike incident; /* the one with most lost time */
+	uint64_t begin_ns, end_ns;    /* of the incident, or of the whole */
+	uint64_t baseline_begin_ns, baseline_end_ns;
+	size_t spikes;
+	const char *steps;     /* the class of the steps, NULL: there is none */
+	double before, during; /* threads lost */
+	bool by_steps;         /* steps came more slowly, while not more time was lost than varies anyway */
+	double steps_before, steps_during; /* a second; negative: not known */
+	struct report_cause *causes;       /* with lost time, the highest score first */
+	size_t count;
+	struct report_cause *signals; /* of the host, all that the timeline has */
+	size_t signal_count;
+	const struct report_cause *primary; /* NULL: none took much */
+	struct report_series symptom;       /* by RANK_WIDE_NS */
+};
+
+#endif

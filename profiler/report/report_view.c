@@ -1,0 +1,214 @@
+/* Chooses the lanes of lost time, and the part of the run that has tagged threads. */
+
+#include "profiler/report/report_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+#include "profiler/loaded/loaded_profiles.h"
+
+#define ACTIVE_PART 0.25 /* of the usual number of threads */
+
+/* --- classes ------------------------------------------------------------------------------------------------ */
+
+static bool is_listed(const struct report_view *view, const char *class)
+{
+	for (size_t i = 0; i < view->n_classes; i++)
+		if (!strcmp(view->classes[i], class))
+			return true;
+	return false;
+}
+
+static void drop(struct report_view *view, const char *class)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < view->n_classes; i++)
+		if (strcmp(view->classes[i], class) != 0)
+			view->classes[n++] = view->classes[i];
+	view->n_classes = n;
+}
+
+/* Classes of which some tags are pushed count, even if some are not. */
+static int list_classes(struct report_view *view)
+{
+	size_t count = ledger_count(view->input->ledger);
+	const struct ledger_row *row;
+
+	for (size_t i = 0; i < count; i++) {
+		row = ledger_at(view->input->ledger, i);
+		view->pushed |= row && !row->base;
+	}
+	view->classes = calloc(TIMELINE_LANES_MAX + 1, sizeof(*view->classes));
+	if (!view->classes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		row = ledger_at(view->input->ledger, i);
+		if (row->base && !is_listed(view, row->class) && view->n_classes < TIMELINE_LANES_MAX)
+			view->classes[view->n_classes++] = row->class;
+	}
+	for (size_t i = 0; i < count && view->n_classes; i++) {
+		row = ledger_at(view->input->ledger, i);
+		if (!row->base)
+			drop(view, row->class);
+	}
+	return 0;
+}
+
+bool report_view_counts(const struct report_view *view, const char *class)
+{
+	return !view->pushed || !is_listed(view, class);
+}
+
+bool report_view_is_lost(const struct report_view *view, const struct timeline_lane *lane, const void *unused)
+{
+	(void)unused;
+	if (lane->kind != TIMELINE_STALL && lane->kind != TIMELINE_RUNQUEUE &&
+	    (lane->kind != TIMELINE_BLOCKED || !view->pushed))
+		return false;
+	return report_view_counts(view, lane->class);
+}
+
+static bool is_a_threads_time(const struct report_view *view, const struct timeline_lane *lane,
+                              const void *unused)
+{
+	return report_view_is_lost(view, lane, unused) ||
+	       (lane->kind == TIMELINE_ONCPU && report_view_counts(view, lane->class));
+}
+
+int report_view_sum(struct report_series *series, const struct report_view *view, uint64_t begin_ns,
+                    uint64_t end_ns, uint64_t step_ns, report_wants_fn wants, const void *ctx)
+{
+	int err = report_series_new(series, begin_ns, end_ns, step_ns);
+
+	for (size_t i = 0; i < timeline_count(view->timeline) && !err; i++)
+		if (wants(view, timeline_lane_at(view->timeline, i), ctx))
+			report_series_add(series, view->timeline, i);
+	return err;
+}
+
+/* --- the part of the run with tagged threads ---------------------------------------------------------------- */
+
+static void span_of_lanes(struct report_view *view)
+{
+	view->begin_ns = UINT64_MAX;
+	view->end_ns = 0;
+	for (size_t i = 0; i < timeline_count(view->timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(view->timeline, i);
+		size_t count;
+		const struct timeline_point *points = timeline_points(view->timeline, i, &count);
+
+		if (!count || !is_a_threads_time(view, lane, NULL))
+			continue;
+		if (points[0].begin_ns < view->begin_ns)
+			view->begin_ns = points[0].begin_ns;
+		if (points[count - 1].begin_ns + lane->bucket_ns > view->end_ns)
+			view->end_ns = points[count - 1].begin_ns + lane->bucket_ns;
+	}
+}
+
+/* Leaves out what is before the first and after the last second with a quarter as many tagged threads as usual, as a quiet
+ * stretch without any is no baseline. */
+static int trim(struct report_view *view)
+{
+	struct report_series seconds;
+	double *scratch, usual;
+	size_t from = 0, to;
+	int err = report_view_sum(&seconds, view, view->begin_ns, view->end_ns, TIMELINE_LEDGER_BUCKET_NS,
+	                          is_a_threads_time, NULL);
+
+	if (err)
+		return err;
+	scratch = calloc(seconds.n, sizeof(*scratch));
+	if (!scratch) {
+		report_series_free(&seconds);
+		return -ENOMEM;
+	}
+	usual = report_median(seconds.v, seconds.n, scratch) * ACTIVE_PART;
+	to = seconds.n;
+	while (from + 1 < to && seconds.v[from] < usual)
+		from++;
+	while (to > from + 1 && seconds.v[to - 1] < usual)
+		to--;
+	view->end_ns = seconds.begin_ns + to * seconds.step_ns;
+	view->begin_ns = seconds.begin_ns + from * seconds.step_ns;
+	free(scratch);
+	report_series_free(&seconds);
+	return 0;
+}
+
+bool report_view_is_steps(const struct report_view *view, const struct timeline_lane *lane, const void *class)
+{
+	(void)view;
+	return lane->kind == TIMELINE_STEPS && class && !strcmp(lane->class, class);
+}
+
+static int64_t sum_of(const struct timeline *timeline, size_t lane)
+{
+	size_t count;
+	const struct timeline_point *points = timeline_points(timeline, lane, &count);
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += points[i].value;
+	return sum;
+}
+
+static const char *choose_steps(const struct report_view *view)
+{
+	const char *best = NULL;
+	bool best_named = false;
+	int64_t most = 1;
+
+	for (size_t i = 0; i < timeline_count(view->timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(view->timeline, i);
+		int64_t steps = lane->kind == TIMELINE_STEPS && report_view_counts(view, lane->class)
+		                        ? sum_of(view->timeline, i)
+		                        : 0;
+		bool named = steps > 1 && strcasestr(lane->class, "step");
+
+		if (steps > 1 && named >= best_named && (named > best_named || steps > most)) {
+			best = lane->class;
+			best_named = named;
+			most = steps;
+		}
+	}
+	return best;
+}
+
+int report_view_open(struct report_view *view, const struct loaded_profiles *input, const char *steps)
+{
+	struct stamp_coverage covered = stamp_coverage(input->stamp);
+	int err;
+
+	*view = (struct report_view){ .input = input, .timeline = input->timeline };
+	if (!view->timeline)
+		return -ENODATA;
+	err = list_classes(view);
+	if (err)
+		return err;
+	view->steps = steps ? steps : choose_steps(view);
+	span_of_lanes(view);
+	err = view->begin_ns < view->end_ns ? trim(view) : -ENODATA;
+	if (err) {
+		report_view_close(view);
+		return err;
+	}
+	/* The ledger's seconds begin before what is covered, and end behind it. */
+	if (covered.first_ns > view->begin_ns &&
+	    covered.first_ns - view->begin_ns < TIMELINE_LEDGER_BUCKET_NS)
+		view->begin_ns = covered.first_ns;
+	if (covered.last_ns < view->end_ns && view->end_ns - covered.last_ns < TIMELINE_LEDGER_BUCKET_NS)
+		view->end_ns = covered.last_ns;
+	return 0;
+}
+
+void report_view_close(struct report_view *view)
+{
+	free(view->classes);
+	*view = (struct report_view){ .classes = NULL };
+}

@@ -1,0 +1,53 @@
+/*
+ * A profile's timeline as the report looks at it: the lanes of lost time, and the part of the run in which threads were
+ * tagged.
+ *
+ * Lost time is all that threads with pushed tags are not on the CPU. Without any pushed tags all classes count, but for
+ * blocked waits, as threads of a process are blocked while they idle.
+ */
+#ifndef STALLPROF_PROFILER_REPORT_VIEW_H
+#define STALLPROF_PROFILER_REPORT_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/format/timeline.h"
+#include "profiler/report/report_series.h"
+
+struct loaded_profiles;
+
+struct report_view {
+	const struct loaded_profiles *input;
+	const struct timeline *timeline;
+	uint64_t begin_ns, end_ns; /* without what is before and after the tagged threads' usual number */
+	bool pushed;               /* some tags are pushed ones */
+	const char **classes;      /* those of processes, which then do not count */
+	size_t n_classes;
+	const char *steps; /* the class whose tags are the steps; NULL: none has several */
+};
+
+typedef bool (*report_wants_fn)(const struct report_view *view, const struct timeline_lane *lane,
+                                const void *ctx);
+
+/* `steps`: the class of the steps; NULL: the one with the word step in its name, else the one with most tags. 0; -ENODATA:
+ * no timeline, or nothing in it; -ENOMEM. Only after 0 is there something to close. */
+int report_view_open(struct report_view *view, const struct loaded_profiles *input, const char *steps);
+void report_view_close(struct report_view *view);
+
+/* Whether time of this class counts as lost. */
+bool report_view_counts(const struct report_view *view, const char *class);
+
+/* The tags of the class `class`, a text, when they began. */
+bool report_view_is_steps(const struct report_view *view, const struct timeline_lane *lane,
+                          const void *class);
+
+/* Whether the lane is lost time. */
+bool report_view_is_lost(const struct report_view *view, const struct timeline_lane *lane,
+                         const void *unused);
+
+/* The sum of the lanes that are wanted. As report_series_new(). */
+int report_view_sum(struct report_series *series, const struct report_view *view, uint64_t begin_ns,
+                    uint64_t end_ns, uint64_t step_ns, report_wants_fn wants, const void *ctx);
+
+#endif

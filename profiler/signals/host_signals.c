@@ -1,0 +1,345 @@
+/* The threads that read signals, and what they have read so far. */
+
+#include "profiler/signals/host_signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
+#include "profiler/signals/nvml.h"
+#include "profiler/signals/signal_cgroups.h"
+#include "profiler/signals/signal_files.h"
+#include "symbolizer/base/clock.h"
+
+#define NVML_LIBRARY "libnvidia-ml.so.1"
+#define GPU_TICK_NS  200000000ULL
+#define CGROUP_LOOK  50 /* ticks */
+#define POINTS_MAX   (1u << 16)
+#define SLACK_NS     1000000UL
+#define PATIENCE_NS  1000000000ULL
+#define JUDGE_NS     2000000000ULL /* how often the cost is looked at */
+
+struct host_signals {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool run, stop;            /* under the lock, as the next three */
+	struct timeline *timeline; /* what was read since it was taken last */
+	struct signal_cgroups cgroups;
+	char no_gpus[256]; /* why; "": there are some */
+	/* Of the threads alone: */
+	struct signal_files files;
+	char text[SIGNAL_TEXT_BYTES];
+	uint64_t tick, turns; /* the last one */
+	bool rates_chosen;
+	uint64_t judged_ns, judged_cpu_ns; /* when the cost was last looked at */
+	struct nvml *nvml;
+	uint64_t replays[NVML_GPUS_MAX];
+	bool has_replays[NVML_GPUS_MAX];
+	/* Of the owner: */
+	bool started, has_reader, has_gpu_reader;
+	pthread_t reader, gpu_reader;
+};
+
+struct host_signals *host_signals_new(void)
+{
+	struct host_signals *signals = calloc(1, sizeof(*signals));
+
+	if (!signals)
+		return NULL;
+	signals->timeline = timeline_new(POINTS_MAX);
+	if (!signals->timeline) {
+		free(signals);
+		errno = ENOMEM;
+		return NULL;
+	}
+	pthread_mutex_init(&signals->lock, NULL);
+	pthread_cond_init(&signals->changed, NULL);
+	snprintf(signals->no_gpus, sizeof(signals->no_gpus), "not looked for yet");
+	signal_files_open(&signals->files, "");
+	return signals;
+}
+
+/* --- the threads -------------------------------------------------------------------------------------------- */
+
+/* Waits until it is to read, and then until the next multiple of the period. False: it is to end. */
+static bool wait_for_turn(struct host_signals *signals, uint64_t period_ns)
+{
+	struct timespec until;
+	bool stop;
+	uint64_t now_ns;
+
+	pthread_mutex_lock(&signals->lock);
+	while (!signals->run && !signals->stop)
+		pthread_cond_wait(&signals->changed, &signals->lock);
+	stop = signals->stop;
+	pthread_mutex_unlock(&signals->lock);
+	if (stop)
+		return false;
+	now_ns = monotonic_ns();
+	now_ns += period_ns - now_ns % period_ns;
+	until = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000),
+		                   .tv_nsec = (long)(now_ns % 1000000000) };
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	return true;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Chooses rates once each has been read often enough to know what that costs, and reads more rarely if it turns out to be
+ * more. */
+static void hold_budget(struct host_signals *signals, uint64_t now_ns)
+{
+	struct signal_files *files = &signals->files;
+	uint64_t cpu_ns;
+
+	if (!signals->rates_chosen) {
+		signals->rates_chosen = signals->turns >= SIGNAL_TIMED_READS;
+		if (signals->rates_chosen)
+			signal_sources_choose_rates(files->source, files->count, HOST_SIGNALS_BUDGET);
+		signals->judged_ns = now_ns;
+		signals->judged_cpu_ns = thread_cpu_ns();
+		return;
+	}
+	if (now_ns - signals->judged_ns < JUDGE_NS)
+		return;
+	cpu_ns = thread_cpu_ns();
+	if ((double)(cpu_ns - signals->judged_cpu_ns) >
+	    HOST_SIGNALS_BUDGET * (double)(now_ns - signals->judged_ns))
+		signal_sources_slow_down(files->source, files->count);
+	signals->judged_ns = now_ns;
+	signals->judged_cpu_ns = cpu_ns;
+}
+
+/* Those whose time has come since the last turn. */
+static void read_sources(struct host_signals *signals, struct signal_source *sources, size_t count,
+                         uint64_t tick)
+{
+	struct timeline *timeline = signals->rates_chosen ? signals->timeline : NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (!signals->rates_chosen || tick / sources[i].every != signals->tick / sources[i].every)
+			signal_source_read(&sources[i], signals->text, unix_ns(), timeline);
+}
+
+static void *read_files(void *arg)
+{
+	struct host_signals *signals = arg;
+	uint64_t every = 1;
+
+	prctl(PR_SET_NAME, "stallprof-host");
+	prctl(PR_SET_TIMERSLACK, SLACK_NS);
+	while (wait_for_turn(signals, every * SIGNAL_TICK_NS)) {
+		uint64_t now_ns = monotonic_ns(), tick = now_ns / SIGNAL_TICK_NS;
+
+		pthread_mutex_lock(&signals->lock);
+		read_sources(signals, signals->files.source, signals->files.count, tick);
+		if (tick / CGROUP_LOOK != signals->tick / CGROUP_LOOK)
+			signal_cgroups_look(&signals->cgroups);
+		read_sources(signals, signals->cgroups.source, signals->cgroups.count, tick);
+		hold_budget(signals, now_ns);
+		pthread_mutex_unlock(&signals->lock);
+		signals->tick = tick;
+		signals->turns++;
+		if (signals->rates_chosen)
+			every = signal_sources_every(signals->files.source, signals->files.count);
+	}
+	return NULL;
+}
+
+/* Under the lock. */
+static void tell_gpu(struct host_signals *signals, const char *name, const char *gpu, uint64_t now_ns,
+                     uint64_t passed_ns, int64_t amount)
+{
+	const struct timeline_lane lane = {
+		.kind = TIMELINE_SIGNAL, .name = name, .device = gpu, .bucket_ns = GPU_TICK_NS
+	};
+
+	if (amount)
+		timeline_add(signals->timeline, &lane, now_ns - passed_ns, now_ns, amount);
+}
+
+static void read_gpu(struct host_signals *signals, size_t gpu, uint64_t passed_ns)
+{
+	const char *name = nvml_name(signals->nvml, gpu);
+	int64_t us = (int64_t)(passed_ns / 1000);
+	struct nvml_state state;
+	uint64_t now_ns;
+
+	if (!nvml_read(signals->nvml, gpu, &state))
+		return;
+	now_ns = unix_ns();
+	pthread_mutex_lock(&signals->lock);
+	tell_gpu(signals, "gpu_busy", name, now_ns, passed_ns, us * state.busy_percent / 100);
+	tell_gpu(signals, "gpu_throttled", name, now_ns, passed_ns, state.throttled ? us : 0);
+	tell_gpu(signals, "gpu_clock_lost", name, now_ns, passed_ns, us * state.clock_lost_per_mille / 1000);
+	if (signals->has_replays[gpu] && state.pcie_replays > signals->replays[gpu])
+		tell_gpu(signals, "pcie_replays", name, now_ns, passed_ns,
+		         (int64_t)(state.pcie_replays - signals->replays[gpu]));
+	pthread_mutex_unlock(&signals->lock);
+	signals->replays[gpu] = state.pcie_replays;
+	signals->has_replays[gpu] = true;
+}
+
+static void *read_gpus(void *arg)
+{
+	struct host_signals *signals = arg;
+	uint64_t last_ns = 0, now_ns;
+	char why[sizeof(signals->no_gpus)];
+
+	prctl(PR_SET_NAME, "stallprof-gpu");
+	signals->nvml = nvml_open(NVML_LIBRARY, why, sizeof(why));
+	pthread_mutex_lock(&signals->lock);
+	snprintf(signals->no_gpus, sizeof(signals->no_gpus), "%s", signals->nvml ? "" : why);
+	pthread_mutex_unlock(&signals->lock);
+	while (signals->nvml && wait_for_turn(signals, GPU_TICK_NS)) {
+		now_ns = monotonic_ns();
+		/* After a pause nothing is known of the time before. */
+		for (size_t gpu = 0; now_ns - last_ns < 5 * GPU_TICK_NS && gpu < nvml_count(signals->nvml);
+		     gpu++)
+			read_gpu(signals, gpu, now_ns - last_ns);
+		last_ns = now_ns;
+	}
+	nvml_close(signals->nvml);
+	return NULL;
+}
+
+/* --- for their owner ---------------------------------------------------------------------------------------- */
+
+/* With all signals blocked, as the owner waits for those. */
+static void start(struct host_signals *signals)
+{
+	sigset_t all, before;
+
+	signals->started = true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	signals->has_reader = !pthread_create(&signals->reader, NULL, read_files, signals);
+	signals->has_gpu_reader = !pthread_create(&signals->gpu_reader, NULL, read_gpus, signals);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void host_signals_run(struct host_signals *signals, bool run)
+{
+	if (!signals || signals->run == run)
+		return;
+	pthread_mutex_lock(&signals->lock);
+	signals->run = run;
+	pthread_cond_broadcast(&signals->changed);
+	pthread_mutex_unlock(&signals->lock);
+	if (run && !signals->started)
+		start(signals);
+}
+
+void host_signals_follow(struct host_signals *signals, uint32_t pid)
+{
+	if (!signals)
+		return;
+	pthread_mutex_lock(&signals->lock);
+	signal_cgroups_follow(&signals->cgroups, pid);
+	pthread_mutex_unlock(&signals->lock);
+}
+
+static int add_all(struct timeline *timeline, const struct timeline *from)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < timeline_count(from) && !err; i++) {
+		const struct timeline_lane *lane = timeline_lane_at(from, i);
+		size_t count;
+		const struct timeline_point *points = timeline_points(from, i, &count);
+
+		for (size_t p = 0; p < count && !err; p++)
+			err = timeline_add(timeline, lane, points[p].begin_ns,
+			                   points[p].begin_ns + lane->bucket_ns, points[p].value);
+	}
+	return err;
+}
+
+int host_signals_take(struct host_signals *signals, struct timeline *timeline)
+{
+	struct timeline *empty = signals ? timeline_new(POINTS_MAX) : NULL, *taken;
+	int err;
+
+	if (!signals)
+		return 0;
+	if (!empty)
+		return -ENOMEM;
+	pthread_mutex_lock(&signals->lock);
+	taken = signals->timeline;
+	signals->timeline = empty;
+	pthread_mutex_unlock(&signals->lock);
+	err = add_all(timeline, taken);
+	timeline_free(taken);
+	return err;
+}
+
+int host_signals_describe(struct host_signals *signals, struct stamp *stamp)
+{
+	static const char *const of_gpus[] = { "gpu_busy", "gpu_throttled", "gpu_clock_lost",
+		                               "pcie_replays" };
+	char no_gpus[sizeof(signals->no_gpus)];
+	int err;
+
+	if (!signals)
+		return stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, "all", HOOK_UNUSED, "switched off");
+	pthread_mutex_lock(&signals->lock);
+	snprintf(no_gpus, sizeof(no_gpus), "%s", signals->no_gpus);
+	pthread_mutex_unlock(&signals->lock);
+	err = signal_files_describe(&signals->files, stamp);
+	if (!err)
+		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, "cpu_throttled",
+		                     signals->cgroups.count ? HOOK_ATTACHED : HOOK_UNUSED,
+		                     signals->cgroups.count ? ""
+		                                            : "no cgroup of the job has the CPU controller");
+	for (size_t i = 0; i < sizeof(of_gpus) / sizeof(of_gpus[0]) && !err; i++)
+		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, of_gpus[i],
+		                     *no_gpus ? HOOK_UNUSED : HOOK_ATTACHED, no_gpus);
+	return err;
+}
+
+/* False: the thread hangs in a library's call. */
+static bool ends(pthread_t thread)
+{
+	uint64_t until_ns = unix_ns() + PATIENCE_NS;
+	struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
+		                  .tv_nsec = (long)(until_ns % 1000000000) };
+
+	return !pthread_timedjoin_np(thread, NULL, &until);
+}
+
+void host_signals_free(struct host_signals *signals)
+{
+	bool ended = true;
+
+	if (!signals)
+		return;
+	pthread_mutex_lock(&signals->lock);
+	signals->stop = true;
+	pthread_cond_broadcast(&signals->changed);
+	pthread_mutex_unlock(&signals->lock);
+	if (signals->has_reader)
+		pthread_join(signals->reader, NULL);
+	signal_files_close(&signals->files);
+	signal_cgroups_close(&signals->cgroups);
+	if (signals->has_gpu_reader)
+		ended = ends(signals->gpu_reader);
+	if (!ended)
+		return;
+	timeline_free(signals->timeline);
+	pthread_cond_destroy(&signals->changed);
+	pthread_mutex_destroy(&signals->lock);
+	free(signals);
+}

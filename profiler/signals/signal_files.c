@@ -1,0 +1,223 @@
+/* Finds disks, CPUs and PCI devices, and opens the files of their signals. */
+
+#include "profiler/signals/signal_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/format/stamp.h"
+#include "profiler/signals/signal_text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define DEVICES_MAX 16 /* of a kind */
+#define PER_MILLE   1000
+
+/* --- what a file says --------------------------------------------------------------------------------------- */
+
+static uint64_t highest_khz; /* of CPU 0, as the kernel said when the files were opened */
+
+static bool parse_net_rx(const char *text, uint64_t *value)
+{
+	return signal_softirq(text, "NET_RX", value);
+}
+
+static bool parse_retransmits(const char *text, uint64_t *value)
+{
+	return signal_snmp(text, "Tcp:", "RetransSegs", value);
+}
+
+static bool parse_pressure(const char *text, uint64_t *value)
+{
+	return signal_pressure(text, "some", value);
+}
+
+static bool parse_steal(const char *text, uint64_t *value)
+{
+	return signal_cpu_ticks(text, 8, value);
+}
+
+static bool parse_disk_queue(const char *text, uint64_t *value)
+{
+	return signal_field(text, 11, value);
+}
+
+static bool parse_disk_sectors(const char *text, uint64_t *value)
+{
+	uint64_t written;
+
+	if (!signal_field(text, 3, value) || !signal_field(text, 7, &written))
+		return false;
+	*value += written;
+	return true;
+}
+
+static bool parse_number(const char *text, uint64_t *value)
+{
+	return signal_field(text, 1, value);
+}
+
+static bool parse_slowness(const char *text, uint64_t *value)
+{
+	uint64_t khz;
+
+	if (!highest_khz || !signal_field(text, 1, &khz))
+		return false;
+	*value = khz < highest_khz ? (highest_khz - khz) * PER_MILLE / highest_khz : 0;
+	return true;
+}
+
+static bool parse_pcie_errors(const char *text, uint64_t *value)
+{
+	return signal_key(text, "TOTAL_ERR_COR", value);
+}
+
+/* --- the table ---------------------------------------------------------------------------------------------- */
+
+/* A clock tick of /proc/stat is 10 ms, whatever the kernel's own is. */
+static const struct signal_file table[] = {
+	{ "/proc/loadavg", { { "run_queue", signal_running, true, 1, 0, 1 } }, 1 },
+	{ "/proc/softirqs", { { "net_rx", parse_net_rx, false, 1, 0, 0 } }, 1 },
+	{ "/proc/net/snmp", { { "tcp_retrans", parse_retransmits, false, 1, 0, 0 } }, 1 },
+	{ "/proc/pressure/io", { { "io_pressure", parse_pressure, false, 1, 0, 0 } }, 1 },
+	{ "/proc/pressure/cpu", { { "cpu_pressure", parse_pressure, false, 1, 0, 0 } }, 1 },
+	{ "/proc/pressure/memory", { { "memory_pressure", parse_pressure, false, 1, 0, 0 } }, 5 },
+	{ "/proc/stat", { { "steal", parse_steal, false, 10000, 0, 0 } }, 25 },
+	{ "/sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count",
+	  { { "thermal_throttle", parse_number, false, 1, 0, 0 } },
+	  100 },
+	{ "/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq",
+	  { { "cpu_slow", parse_slowness, true, 1, PER_MILLE, 0 } },
+	  100 },
+};
+
+static const struct signal_file disk = {
+	"/sys/block/%s/stat",
+	{ { "disk_queue", parse_disk_queue, false, 1000, 0, 0 },
+	  { "disk_sectors", parse_disk_sectors, false, 1, 0, 0 } },
+	1,
+};
+
+static const struct signal_file pci = {
+	"/sys/bus/pci/devices/%s/aer_dev_correctable",
+	{ { "pcie_errors", parse_pcie_errors, false, 1, 0, 0 } },
+	100,
+};
+
+static const struct {
+	const struct signal_file *file;
+	const char *folder; /* of the devices */
+} of_devices[] = { { &disk, "/sys/block" }, { &pci, "/sys/bus/pci/devices" } };
+
+_Static_assert(COUNT(table) + COUNT(of_devices) <= COUNT(((struct signal_files *)0)->why_not), "why_not");
+
+/* --- opening ------------------------------------------------------------------------------------------------ */
+
+static int open_one(struct signal_files *files, const char *root, const struct signal_file *file,
+                    const char *device)
+{
+	int err;
+
+	if (files->count == SIGNAL_SOURCES_MAX)
+		return -ENOSPC;
+	err = signal_source_open(&files->source[files->count], root, file, device);
+	files->count += !err;
+	return err;
+}
+
+/* Memory and files that look like disks: what they wait for is elsewhere. */
+static int is_wanted(const struct dirent *entry)
+{
+	static const char *const others[] = { ".", "loop", "zram", "ram" };
+
+	for (size_t i = 0; i < COUNT(others); i++)
+		if (!strncmp(entry->d_name, others[i], strlen(others[i])))
+			return 0;
+	return 1;
+}
+
+/* 0: at least one was opened. */
+static int open_devices(struct signal_files *files, const char *root, const struct signal_file *file,
+                        const char *folder)
+{
+	struct dirent **found = NULL;
+	char path[PATH_MAX];
+	int n, opened = 0, err = -ENODEV;
+
+	snprintf(path, sizeof(path), "%s%s", root, folder);
+	n = scandir(path, &found, is_wanted, alphasort);
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		int failed = opened < DEVICES_MAX ? open_one(files, root, file, found[i]->d_name) : 0;
+
+		opened += opened < DEVICES_MAX && !failed;
+		err = failed ? failed : err;
+		free(found[i]);
+	}
+	free(found);
+	return opened ? 0 : err;
+}
+
+static void read_highest_clock(const char *root)
+{
+	char path[PATH_MAX];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", root);
+	file = fopen(path, "re");
+	if (!file || fscanf(file, "%lu", &highest_khz) != 1)
+		highest_khz = 0;
+	if (file)
+		fclose(file);
+}
+
+void signal_files_open(struct signal_files *files, const char *root)
+{
+	memset(files, 0, sizeof(*files));
+	read_highest_clock(root);
+	for (size_t i = 0; i < COUNT(table); i++)
+		files->why_not[i] = open_one(files, root, &table[i], "");
+	for (size_t i = 0; i < COUNT(of_devices); i++)
+		files->why_not[COUNT(table) + i] =
+		        open_devices(files, root, of_devices[i].file, of_devices[i].folder);
+}
+
+void signal_files_close(struct signal_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		signal_source_close(&files->source[i]);
+	files->count = 0;
+}
+
+static int describe_file(struct stamp *stamp, const struct signal_file *file, int why_not)
+{
+	const char *place = strstr(file->path, "%s");
+	char reason[256] = "";
+	int err = 0;
+
+	if (why_not)
+		snprintf(reason, sizeof(reason), "%.*s%s%s: %s",
+		         (int)(place ? place - file->path : (long)sizeof(reason)), file->path,
+		         place ? "*" : "", place ? place + 2 : "", strerror(-why_not));
+	for (size_t i = 0; i < SIGNAL_VALUES && file->value[i].parse && !err; i++)
+		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, file->value[i].name,
+		                     why_not ? HOOK_UNUSED : HOOK_ATTACHED, reason);
+	return err;
+}
+
+int signal_files_describe(const struct signal_files *files, struct stamp *stamp)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < COUNT(table) && !err; i++)
+		err = describe_file(stamp, &table[i], files->why_not[i]);
+	for (size_t i = 0; i < COUNT(of_devices) && !err; i++)
+		err = describe_file(stamp, of_devices[i].file, files->why_not[COUNT(table) + i]);
+	return err;
+}

@@ -1,0 +1,30 @@
+/*
+ * The table of the files that signals are read from, and which of them this host has.
+ */
+#ifndef STALLPROF_PROFILER_SIGNAL_FILES_H
+#define STALLPROF_PROFILER_SIGNAL_FILES_H
+
+#include <stddef.h>
+
+#include "profiler/signals/signal_source.h"
+
+struct stamp;
+
+#define HOST_SIGNALS_CAUSE "host_signals" /* of the stamp's hooks, one for each signal */
+#define SIGNAL_SOURCES_MAX 64
+
+struct signal_files {
+	struct signal_source source[SIGNAL_SOURCES_MAX];
+	size_t count;
+	/* Of each file of the table: why no source was opened for it; 0: one was. */
+	int why_not[32];
+};
+
+/* Opens what there is. `root`: "" but in tests, a folder in which /proc and /sys are looked for. */
+void signal_files_open(struct signal_files *files, const char *root);
+void signal_files_close(struct signal_files *files);
+
+/* Adds a hook for each of their signals. 0, -ENOMEM, -ENOSPC. */
+int signal_files_describe(const struct signal_files *files, struct stamp *stamp);
+
+#endif

@@ -1,0 +1,130 @@
+/* Tests of report_spikes.h: the quietest stretch, and what stands out of it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "profiler/report/report_spikes.h"
+
+#define N          100 /* of 100 ms: ten seconds */
+#define STEP_NS    100000000ULL
+#define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
+
+static double values[N];
+static const struct report_series series = { .begin_ns = 0, .step_ns = STEP_NS, .n = N, .v = values };
+
+/* Half a thread lost, a little more and less in turn. */
+static void usual(void)
+{
+	for (size_t i = 0; i < N; i++)
+		values[i] = 0.5 + (i % 2 ? 0.03 : -0.03);
+}
+
+static void raise(size_t from, size_t to, double by)
+{
+	for (size_t i = from; i < to; i++)
+		values[i] += by;
+}
+
+static size_t find(struct report_spike spikes[4])
+{
+	struct report_baseline baseline;
+	struct report_spike *found;
+	size_t count;
+
+	assert_int_equal(report_baseline_find(&baseline, &series, &series), 0);
+	assert_int_equal(report_spikes_find(&found, &count, &series, &baseline), 0);
+	for (size_t i = 0; i < count && i < 4; i++)
+		spikes[i] = found[i];
+	free(found);
+	return count;
+}
+
+static void test_report_spikes__baseline(void **state)
+{
+	struct report_baseline baseline;
+
+	(void)state;
+	usual();
+	raise(0, 50, 1);
+	raise(90, 100, 2);
+	assert_int_equal(report_baseline_find(&baseline, &series, &series), 0);
+	assert_true(baseline.from >= 50 && baseline.to <= 90 && baseline.to - baseline.from == N / 3);
+	assert_true(fabs(baseline.median - 0.5) < 0.031);
+	assert_true(baseline.sigma >= 0.02 && baseline.sigma <= 0.1);
+	assert_false(baseline.given);
+	NEAR(report_sigma_floor(0.001, 2, 0.02), 0.1);
+	NEAR(report_sigma_floor(0.001, 0, 0.02), 0.02);
+	NEAR(report_sigma_floor(5, 2, 0.02), 5);
+}
+
+static void test_report_spikes__found(void **state)
+{
+	struct report_spike spikes[4];
+
+	(void)state;
+	usual();
+	raise(60, 80, 1);
+	raise(20, 25, 0.8);
+	assert_int_equal(find(spikes), 2);
+	assert_int_equal(spikes[0].from, 20);
+	assert_int_equal(spikes[0].to, 25);
+	assert_int_equal(spikes[1].from, 60);
+	assert_int_equal(spikes[1].to, 80);
+	assert_true(fabs(spikes[1].mean - 1.5) < 1e-6);
+	assert_true(fabs(spikes[1].excess - 2e9) < 0.1e9);
+	assert_true(spikes[1].z > 9);
+}
+
+static void test_report_spikes__gaps_belong_to_it(void **state)
+{
+	struct report_spike spikes[4];
+
+	(void)state;
+	usual();
+	raise(40, 50, 1);
+	raise(53, 60, 1);
+	assert_int_equal(find(spikes), 1);
+	assert_int_equal(spikes[0].from, 40);
+	assert_int_equal(spikes[0].to, 60);
+	usual();
+	raise(40, 50, 1);
+	raise(58, 64, 1);
+	assert_int_equal(find(spikes), 2);
+}
+
+/* Noise, what is too short, too small, or too little in all. */
+static void test_report_spikes__nothing(void **state)
+{
+	struct report_spike spikes[4];
+
+	(void)state;
+	usual();
+	assert_int_equal(find(spikes), 0);
+	raise(70, 71, 5);
+	assert_int_equal(find(spikes), 0);
+	usual();
+	raise(60, 80, 0.05);
+	assert_int_equal(find(spikes), 0);
+	usual();
+	raise(60, 62, 0.4);
+	assert_int_equal(find(spikes), 0);
+	raise(60, 62, 0.4);
+	assert_int_equal(find(spikes), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_report_spikes__baseline),
+		cmocka_unit_test(test_report_spikes__found),
+		cmocka_unit_test(test_report_spikes__gaps_belong_to_it),
+		cmocka_unit_test(test_report_spikes__nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* Tests of signal_files.h and signal_source.h: a host made of files, whose counters grow; and how rates follow cost. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
+#include "profiler/signals/signal_files.h"
+
+#define SECOND 1000000000ULL
+#define T0     (1700000000 * SECOND)
+
+static char root[] = "/tmp/stallprof-signals-XXXXXX";
+
+static void put(const char *path, const char *text)
+{
+	char whole[PATH_MAX];
+	FILE *file;
+
+	snprintf(whole, sizeof(whole), "%s/%s", root, path);
+	for (char *slash = strchr(whole + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(whole, 0700);
+		*slash = '/';
+	}
+	file = fopen(whole, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int make_host(void **state)
+{
+	(void)state;
+	if (!mkdtemp(root))
+		return -1;
+	put("proc/loadavg", "0.5 0.5 0.5 3/100 7\n");
+	put("proc/softirqs", "  CPU0\n NET_RX: 100\n");
+	put("proc/net/snmp", "Tcp: Other\nTcp: 5\n");
+	put("sys/block/vda/stat", "1 2 1000 4 5 6 500 8 9 10 70\n");
+	put("sys/block/loop0/stat", "1 2 3 4 5 6 7 8 9 10 11\n");
+	put("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "4000000\n");
+	put("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "3000000\n");
+	return 0;
+}
+
+static int remove_host(void **state)
+{
+	char command[sizeof(root) + 16];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	return system(command);
+}
+
+static int64_t sum_of(const struct timeline *timeline, const char *name, const char *device)
+{
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
+		size_t count;
+		const struct timeline_point *points = timeline_points(timeline, i, &count);
+		int64_t sum = 0;
+
+		if (strcmp(lane->name, name) != 0)
+			continue;
+		assert_int_equal(lane->kind, TIMELINE_SIGNAL);
+		assert_string_equal(lane->device, device);
+		for (size_t p = 0; p < count; p++)
+			sum += points[p].value;
+		return sum;
+	}
+	return -1;
+}
+
+static void read_all(struct signal_files *files, struct timeline *timeline, uint64_t at_ns)
+{
+	static char text[SIGNAL_TEXT_BYTES];
+
+	for (size_t i = 0; i < files->count; i++)
+		signal_source_read(&files->source[i], text, at_ns, timeline);
+}
+
+static void test_signal_files__growth(void **state)
+{
+	struct timeline *timeline = timeline_new(0);
+	static struct signal_files files;
+
+	(void)state;
+	signal_files_open(&files, root);
+	assert_int_equal(files.count, 4);
+	read_all(&files, timeline, T0);
+	assert_int_equal(timeline_count(timeline), 0); /* nothing is known of the time before */
+	put("proc/softirqs", "  CPU0\n NET_RX: 350\n");
+	put("sys/block/vda/stat", "1 2 1100 4 5 6 540 8 9 10 75\n");
+	read_all(&files, timeline, T0 + SECOND);
+	assert_int_equal(sum_of(timeline, "run_queue", ""), 2000000); /* 2 besides the reader, for 1 s */
+	assert_int_equal(sum_of(timeline, "net_rx", ""), 250);
+	assert_int_equal(sum_of(timeline, "disk_queue", "vda"), 5000); /* 5 ms */
+	assert_int_equal(sum_of(timeline, "disk_sectors", "vda"), 140);
+	assert_int_equal(sum_of(timeline, "cpu_slow", ""), 250000);
+	/* A counter that shrinks counts nothing, and what it grows from then on. */
+	put("proc/softirqs", "  CPU0\n NET_RX: 50\n");
+	read_all(&files, timeline, T0 + 2 * SECOND);
+	put("proc/softirqs", "  CPU0\n NET_RX: 60\n");
+	read_all(&files, timeline, T0 + 3 * SECOND);
+	assert_int_equal(sum_of(timeline, "net_rx", ""), 260);
+	signal_files_close(&files);
+	timeline_free(timeline);
+}
+
+static struct stamp_hook hook_of(const struct stamp *stamp, const char *name)
+{
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++)
+		if (!strcmp(stamp_hook_at(stamp, i).hook, name))
+			return stamp_hook_at(stamp, i);
+	fail_msg("no hook %s", name);
+	return (struct stamp_hook){ .hook = NULL };
+}
+
+static void test_signal_files__what_cannot_be_read(void **state)
+{
+	static struct signal_files files;
+	struct stamp *stamp = stamp_new();
+
+	(void)state;
+	signal_files_open(&files, root);
+	assert_int_equal(signal_files_describe(&files, stamp), 0);
+	assert_string_equal(hook_of(stamp, "net_rx").cause, HOST_SIGNALS_CAUSE);
+	assert_int_equal(hook_of(stamp, "net_rx").state, HOOK_ATTACHED);
+	assert_int_equal(hook_of(stamp, "disk_sectors").state, HOOK_ATTACHED);
+	assert_int_equal(hook_of(stamp, "steal").state, HOOK_UNUSED);
+	assert_string_equal(hook_of(stamp, "steal").reason, "/proc/stat: No such file or directory");
+	/* It is there, but has no such field. */
+	assert_int_equal(hook_of(stamp, "tcp_retrans").state, HOOK_UNUSED);
+	assert_string_equal(hook_of(stamp, "tcp_retrans").reason, "/proc/net/snmp: No data available");
+	assert_int_equal(hook_of(stamp, "pcie_errors").state, HOOK_UNUSED);
+	signal_files_close(&files);
+	stamp_free(stamp);
+}
+
+/* 60 us in all at 100 a second are 0.6 %, and a turn's own 0.1 %. */
+static void test_signal_files__rates_follow_cost(void **state)
+{
+	struct signal_source sources[3] = { { .every = 1, .cost_ns = 40000 },
+		                            { .every = 1, .cost_ns = 15000 },
+		                            { .every = 25, .cost_ns = 5000 } };
+
+	(void)state;
+	signal_sources_choose_rates(sources, 3, 0.01);
+	assert_int_equal(sources[0].every, 1);
+	signal_sources_choose_rates(sources, 3, 0.004);
+	assert_int_equal(sources[0].every, 5);
+	assert_int_equal(sources[1].every, 1);
+	assert_int_equal(signal_sources_every(sources, 3), 1);
+	signal_sources_choose_rates(sources, 3, 0.0016);
+	assert_int_equal(sources[0].every, 5);
+	assert_int_equal(sources[1].every, 5);
+	assert_int_equal(sources[2].every, 25);
+	assert_int_equal(signal_sources_every(sources, 3), 5);
+	signal_sources_choose_rates(sources, 3, 0);
+	assert_int_equal(sources[0].every, 100);
+	assert_false(signal_sources_slow_down(sources, 3));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_signal_files__growth),
+		cmocka_unit_test(test_signal_files__what_cannot_be_read),
+		cmocka_unit_test(test_signal_files__rates_follow_cost),
+	};
+
+	return cmocka_run_group_tests(tests, make_host, remove_host);
+}
