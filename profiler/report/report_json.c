@@ -12,6 +12,7 @@
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report.h"
+#include "profiler/top/top_checkpoints.h"
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_narrative.h"
 
@@ -231,6 +232,7 @@ int report_write_json(FILE *out, const struct report *report)
 	write_causes(&json, report);
 	write_paths(&json, report);
 	write_signals(&json, report);
+	top_json_checkpoints(&json, report->input);
 	write_advice(&json, report);
 	write_unseen(&json, report);
 	json_object_end(&json);

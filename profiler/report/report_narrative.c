@@ -15,6 +15,7 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report.h"
+#include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
 #include "profiler/top/top_requests.h"
 
@@ -338,6 +339,7 @@ void report_narrate(struct report_document *document, const struct report *repor
 	tell_symptom(document, report);
 	tell_cause(document, report);
 	report_evidence_path(document, report);
+	report_checkpoints(document, report->input);
 	tell_ranking(document, report);
 	report_evidence_signals(document, report);
 	report_evidence_hooks(document, report);
