@@ -86,7 +86,7 @@ int BPF_PROG(on_file_request, struct request *rq, int status, unsigned int bytes
 	struct bio_walk walk = { .bio = BPF_CORE_READ(rq, bio), .status = status };
 	struct inode *inode;
 
-	if (!request_writes(rq) || !walk.bio)
+	if (!bytes || !request_writes(rq) || !walk.bio) /* a flush sequence ends again, with 0 bytes */
 		return 0;
 	inode = file_of_bio(walk.bio);
 	if (!inode || !file_may_be_known((u64)inode))

@@ -166,12 +166,14 @@ int diff_overlap_add_timeline(struct diff_overlap *overlap, const struct timelin
                               uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t width = end_ns > begin_ns ? bucket_width(timeline, end_ns - begin_ns) : 0;
+	uint64_t buckets;
 	int err = 0;
 
 	if (!width)
 		return -ENODATA;
 	begin_ns -= begin_ns % width;
-	for (uint64_t at = begin_ns; at < end_ns && !err; at += width)
+	buckets = (end_ns - 1 - begin_ns) / width + 1;
+	for (uint64_t i = 0; i < buckets && !err; i++)
 		err = add_bucket(overlap, (double)width);
 	for (size_t i = 0; i < timeline_count(timeline) && !err; i++)
 		if (timeline_lane_at(timeline, i)->kind == TIMELINE_STALL)

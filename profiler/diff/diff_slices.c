@@ -11,6 +11,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 
 #define SECOND_NS 1000000000
+#define AT_MAX    (INT64_MAX / SECOND_NS / 4) /* sums of two times and a width still fit */
 
 static bool at_of(const struct profile_sample_view *view, int64_t *at)
 {
@@ -21,7 +22,7 @@ static bool at_of(const struct profile_sample_view *view, int64_t *at)
 		    strcmp(label->unit, "unix_seconds") != 0)
 			continue;
 		*at = label->num;
-		return label->num > 0;
+		return label->num > 0 && label->num <= AT_MAX;
 	}
 	return false;
 }
@@ -58,11 +59,11 @@ static void span_slices(struct diff_slices *slices, const int64_t *times, size_t
 
 	if (!width)
 		return;
-	if (!begin_ns || begin_ns / SECOND_NS > times[0])
+	if (begin_ns <= 0 || begin_ns / SECOND_NS > times[0])
 		begin_ns = times[0] * SECOND_NS;
 	if (end_ns / SECOND_NS < times[count - 1])
 		end_ns = (times[count - 1] + width) * SECOND_NS;
-	if ((end_ns - begin_ns) / SECOND_NS / width >= DIFF_SLICES_MAX)
+	if (end_ns <= begin_ns || (end_ns - begin_ns) / SECOND_NS / width >= DIFF_SLICES_MAX)
 		return;
 	*slices =
 	        (struct diff_slices){ .begin_ns = begin_ns,

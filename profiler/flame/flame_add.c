@@ -198,7 +198,8 @@ static int put_process(struct adding *adding, int64_t pid, uint32_t *number)
 static int put_slice(struct adding *adding, const struct loaded_sample *sample, uint32_t *number)
 {
 	const struct profile *profile = adding->file->profile;
-	int64_t begin_ns = profile_time_ns(profile), end_ns = begin_ns + profile_duration_ns(profile);
+	int64_t begin_ns = profile_time_ns(profile),
+	        end_ns = flame_saturating_add(begin_ns, profile_duration_ns(profile));
 
 	for (size_t i = 0; i < sample->view.n_labels; i++) {
 		const struct profile_label *label = &sample->view.labels[i];

@@ -76,7 +76,7 @@ int64_t flame_put_slice(struct flame_data *data, int64_t begin_ns, int64_t end_n
 	return pprof_intern_add(&data->slices, &slice, sizeof(slice), NULL);
 }
 
-static int64_t saturating_add(int64_t a, int64_t b)
+int64_t flame_saturating_add(int64_t a, int64_t b)
 {
 	int64_t sum;
 
@@ -111,7 +111,7 @@ int64_t flame_put_sample(struct flame_data *data, const struct flame_sample *sam
 	data->values = grown;
 	grown += (size_t)number * data->type_count;
 	for (size_t i = 0; i < data->type_count; i++)
-		grown[i] = saturating_add(grown[i], values[i]);
+		grown[i] = flame_saturating_add(grown[i], values[i]);
 	return number;
 }
 
@@ -127,7 +127,7 @@ int64_t flame_put_row(struct flame_data *data, const struct flame_row *row, int6
 	if (!grown)
 		return -errno;
 	data->sums = grown;
-	grown[number].ns = saturating_add(grown[number].ns, ns);
+	grown[number].ns = flame_saturating_add(grown[number].ns, ns);
 	grown[number].count += count;
 	return number;
 }

@@ -154,8 +154,10 @@ static int score(const struct rank *rank, struct report_cause *cause)
 		cause->spike = cause->z > 0 ? cause->z / (cause->z + SPIKE_SIGMAS) : 0;
 		cause->excess_ns = (cause->during - cause->before) * (double)(incident->to - incident->from) *
 		                   (double)wide.step_ns;
-		err = correlate(rank, cause, &rank->fine, &cause->correlation, &cause->lag_ms);
 	}
+	/* Where nothing stands out there is nothing to correlate with, and the whole run would be looked at. */
+	if (!err && rank->out->mode == REPORT_SPIKE)
+		err = correlate(rank, cause, &rank->fine, &cause->correlation, &cause->lag_ms);
 	cause->score = RANK_ALPHA * cause->spike + (1 - RANK_ALPHA) * cause->correlation;
 	report_series_free(&wide);
 	return err;

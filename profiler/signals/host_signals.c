@@ -247,7 +247,9 @@ void host_signals_follow(struct host_signals *signals, uint32_t pid)
 {
 	if (!signals)
 		return;
-	pthread_mutex_lock(&signals->lock);
+	/* The reader may be in a slow file. Who is not followed now, is at the next second's row. */
+	if (pthread_mutex_trylock(&signals->lock))
+		return;
 	signal_cgroups_follow(&signals->cgroups, pid);
 	pthread_mutex_unlock(&signals->lock);
 }

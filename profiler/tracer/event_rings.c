@@ -155,14 +155,19 @@ static int consume_events(struct event_rings *rings, bool all)
 
 int event_rings_poll(struct event_rings *rings, bool all, uint64_t until_ns)
 {
-	int result;
+	uint64_t now = monotonic_ns();
+	int result, files = 0;
 
-	rings->until_ns = until_ns;
+	/* Files have half of the time, so that they do not keep stacks from being taken. */
+	rings->until_ns = until_ns > now ? now + (until_ns - now) / 2 : until_ns;
 	result = ring_buffer__consume(rings->asked);
 	if (result >= 0 && rings->files)
-		result = ring_buffer__consume(rings->files);
+		files = ring_buffer__consume(rings->files);
+	rings->until_ns = until_ns;
 	if (result >= 0)
 		result = consume_events(rings, all);
+	if (result >= 0 && files < 0)
+		result = files;
 	if (result == -ETIME)
 		return 1;
 	return result < 0 ? result : 0;

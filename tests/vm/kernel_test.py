@@ -134,7 +134,8 @@ def check_record(tap, name, out, device):
         seen = check_tag(tap, name, tag, top, truth["pid"], causes[tag["mode"]], device, stood_still(out))
         if tag["mode"] == "fsync":
             tap.check("journal" in seen, f"{name}: fsync waits for the journal", f"causes: {seen}")
-    attached = {hook["hook"] for hook in top["stamp"]["hooks"] if hook["state"] == "attached"}
+    # The host's signals are files, no hooks.
+    attached = {hook["hook"] for hook in top["stamp"]["hooks"] if hook["state"] == "attached" and hook["cause"] != "host_signals"}
     # Libraries' functions are attached to where a program maps them, those of files where a folder is given.
     available = {hook for hook, row in hooks_of(read(out, "doctor.json"), "tag_files").items() if row["available"] and not hook.startswith("uprobe/")}
     tap.check(attached == available and "tp_btf/sched_switch" in attached, f"{name}: what doctor calls available is attached",
