@@ -123,7 +123,7 @@ static int take_row(void *ctx, const struct note_fields *fields)
 		                      .name = note_fields_text(fields, "name"),
 		                      .device = note_fields_text(fields, "device") };
 	uint64_t begin_ns;
-	int kind;
+	int kind, err;
 
 	for (int i = 0; i < TIMELINE_KINDS; i++)
 		names[i] = timeline_kind_name(i);
@@ -133,7 +133,8 @@ static int take_row(void *ctx, const struct note_fields *fields)
 	    lane.bucket_ns > TIMELINE_BUCKET_MAX_NS || begin_ns % lane.bucket_ns)
 		return -EINVAL;
 	lane.kind = kind;
-	return take_points(ctx, &lane, begin_ns, data);
+	err = take_points(ctx, &lane, begin_ns, data);
+	return err == -ENOSPC ? -EINVAL : err; /* told as a line that could not be read: the others can */
 }
 
 int timeline_from_notes(struct timeline *timeline, const struct profile *profile, size_t *malformed)

@@ -202,6 +202,29 @@ static void test_timeline__malformed_notes(void **state)
 	profile_free(profile);
 }
 
+/* Of several files together: what has no room does not keep the rest from being read. */
+static void test_timeline__more_lanes_than_there_is_room_for(void **state)
+{
+	struct timeline *timeline = new_timeline(0);
+	struct profile *profile = new_profile();
+	size_t malformed = 0;
+	char line[160];
+
+	(void)state;
+	for (int i = 0; i < TIMELINE_LANES_MAX + 3; i++) {
+		snprintf(line, sizeof(line),
+		         "stallprof.timeline kind=stall class=c%d name=b device=c bucket_ns=10 begin_ns=20 "
+		         "data=0:1",
+		         i);
+		profile_add_note(profile, line);
+	}
+	assert_int_equal(timeline_from_notes(timeline, profile, &malformed), 0);
+	assert_int_equal(timeline_count(timeline), TIMELINE_LANES_MAX);
+	assert_int_equal(malformed, 3);
+	timeline_free(timeline);
+	profile_free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +234,7 @@ int main(void)
 		cmocka_unit_test(test_timeline__refuses),
 		cmocka_unit_test(test_timeline__through_notes),
 		cmocka_unit_test(test_timeline__malformed_notes),
+		cmocka_unit_test(test_timeline__more_lanes_than_there_is_room_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
