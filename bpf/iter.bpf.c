@@ -7,6 +7,9 @@
 /* What an own walk for it costs is paid only for sleeps that long. */
 #define LONG_SLEEP_NS 20000000
 
+/* Of a turn on a CPU, from which on its time is told before it ends. */
+#define LONG_TURN_NS 100000000
+
 /* Between the two walks of a window's end. */
 #define LOG_SETTLED_NS 50000000
 
@@ -201,6 +204,14 @@ ALWAYS void rebase(struct task_struct *task, struct thread *t, u64 now)
 	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state, now);
 }
 
+/* Whether the ledger is told of the thread's present turn on a CPU, too. What its log of tag changes has to say of the turn, nobody has
+ * read yet. */
+ALWAYS bool turn_is_long(const struct thread *t, u64 now)
+{
+	return t->state == ABI_ONCPU && thread_followed(t) && !t->log_at &&
+	       since(now, word_begin(t->word)) > LONG_TURN_NS;
+}
+
 /* Closes the thread's time at `now`. If it is switched at this very moment, it does so itself, and the next
  * window has it. */
 ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
@@ -283,9 +294,11 @@ int on_iter_task(struct bpf_iter__task *ctx)
 		buffer_release(t);
 	if (iter_mode & ABI_ITER_STACKS)
 		look_at_sleeper(t, now);
-	if (iter_mode & ABI_ITER_FLUSH)
+	if (iter_mode & ABI_ITER_FLUSH || (iter_mode & ABI_ITER_SUMS && turn_is_long(t, now)))
 		flush(task, t, now);
-	if (!(iter_mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS)))
+	else if (iter_mode & ABI_ITER_SUMS)
+		sums_flush(t, word_index(t->word));
+	if (!(iter_mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS | ABI_ITER_SUMS)))
 		return_buffer(t);
 	if (thread_sums(t)->tag) {
 		n_tagged_walk++;

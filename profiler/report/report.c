@@ -58,6 +58,25 @@ const struct report_cause *report_telling_signal(const struct report *report)
 	return best;
 }
 
+bool report_signals_silent(const struct report *report)
+{
+	const struct report_ranking *ranking = &report->ranking;
+	bool any = false;
+
+	if (!ranking->primary || ranking->primary->family != FAMILY_CPU)
+		return false;
+	for (size_t i = 0; i < ranking->signal_count; i++) {
+		const struct report_cause *signal = &ranking->signals[i];
+
+		if (signal->family != FAMILY_CPU)
+			continue;
+		if (report_signal_found(report, signal))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 /* What a signal of the host makes of a family's verdict. */
 static const struct {
 	const char *signal, *verdict;

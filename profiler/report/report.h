@@ -44,6 +44,9 @@ void report_release(struct report *report);
 /* The signal of the host that stands out most in the primary cause's family and says what made it slow; NULL: none does. */
 const struct report_cause *report_telling_signal(const struct report *report);
 
+/* Whether the primary cause is the CPUs, signals of the host's CPUs were read, and none stands out. */
+bool report_signals_silent(const struct report *report);
+
 /* Whether a signal of the host stands out in the incident, together with the lost time. */
 bool report_signal_found(const struct report *report, const struct report_cause *signal);
 

@@ -87,21 +87,33 @@ static void place_incident(struct report_ranking *out, const struct report_spike
 #define STEPS_VARY   0.1  /* and the most that a sigma is of the usual rate: a long incident is no spread */
 #define STEPS_LEAST  2    /* seconds */
 
-/* Mean number of steps a second in the whole seconds of [begin_ns, end_ns); negative: there are none. */
-static double rate_of(const struct report_series *steps, uint64_t begin_ns, uint64_t end_ns)
+/* Mean number of steps a second in the seconds of which at least such a part lies in [begin_ns, end_ns), by that part; negative: there
+ * are none. */
+static double rate_in(const struct report_series *steps, uint64_t begin_ns, uint64_t end_ns, double least)
 {
-	size_t n = 0;
-	double sum = 0;
+	double sum = 0, parts = 0;
 
 	for (size_t i = 0; i < steps->n; i++) {
-		uint64_t at_ns = steps->begin_ns + i * steps->step_ns;
+		uint64_t from_ns = steps->begin_ns + i * steps->step_ns, to_ns = from_ns + steps->step_ns;
+		double part;
 
-		if (at_ns >= begin_ns && at_ns + steps->step_ns <= end_ns) {
-			sum += steps->v[i] * 1e9;
-			n++;
+		from_ns = from_ns > begin_ns ? from_ns : begin_ns;
+		to_ns = to_ns < end_ns ? to_ns : end_ns;
+		part = to_ns > from_ns ? (double)(to_ns - from_ns) / (double)steps->step_ns : 0;
+		if (part > 0 && part >= least) {
+			sum += part * steps->v[i] * 1e9;
+			parts += part;
 		}
 	}
-	return n ? sum / (double)n : -1;
+	return parts > 0 ? sum / parts : -1;
+}
+
+/* By whole seconds, as the others are partly of another time; a short stretch may have none. */
+static double rate_of(const struct report_series *steps, uint64_t begin_ns, uint64_t end_ns)
+{
+	double rate = rate_in(steps, begin_ns, end_ns, 1);
+
+	return rate < 0 ? rate_in(steps, begin_ns, end_ns, 0) : rate;
 }
 
 /* The longest stretch of slow seconds, or the newest; the first and the last second of the run may be no whole ones. */

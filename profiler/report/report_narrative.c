@@ -51,20 +51,38 @@ static const char *cause_text(char *text, size_t size, const struct report_cause
 
 /* --- verdict ------------------------------------------------------------------------------------------------ */
 
+/* What was noticed, and when. */
+static void incident_text(FILE *out, const struct report_ranking *ranking)
+{
+	bool steps = ranking->steps_before >= 0 && ranking->steps_during >= 0;
+	char at[48], length[TEXT_DURATION_BYTES];
+
+	fprintf(out, "From %s on, for %s, ", moment(at, ranking->begin_ns),
+	        duration(length, (double)(ranking->end_ns - ranking->begin_ns)));
+	if (ranking->by_steps) {
+		fprintf(out,
+		        "%s came %.1f times a second instead of %.1f; the time that tagged threads lost did "
+		        "not stand out "
+		        "(%.2f threads, usually %.2f). ",
+		        ranking->steps, ranking->steps_during, ranking->steps_before, ranking->during,
+		        ranking->before);
+		return;
+	}
+	fprintf(out, "tagged threads lost %.2f threads' time instead of %.2f", ranking->during,
+	        ranking->before);
+	if (steps)
+		fprintf(out, ", and %s came %.1f times a second instead of %.1f", ranking->steps,
+		        ranking->steps_during, ranking->steps_before);
+	fputs(". ", out);
+}
+
 static void spike_verdict(FILE *out, const struct report *report)
 {
 	const struct report_ranking *ranking = &report->ranking;
 	const struct report_cause *primary = ranking->primary, *told = report_telling_signal(report);
-	char text[CELL_BYTES], at[48], length[TEXT_DURATION_BYTES];
+	char text[CELL_BYTES];
 
-	fprintf(out, "From %s on, for %s, tagged threads lost %.2f threads' time instead of %.2f",
-	        moment(at, ranking->begin_ns),
-	        duration(length, (double)(ranking->end_ns - ranking->begin_ns)), ranking->during,
-	        ranking->before);
-	if (ranking->steps_before >= 0 && ranking->steps_during >= 0)
-		fprintf(out, ", and %s came %.1f times a second instead of %.1f", ranking->steps,
-		        ranking->steps_during, ranking->steps_before);
-	fputs(". ", out);
+	incident_text(out, ranking);
 	if (!primary) {
 		fputs(ranking->by_steps ? "No wait grew: the threads ran longer themselves, with more to do "
 		                          "or on slower CPUs."
@@ -77,6 +95,12 @@ static void spike_verdict(FILE *out, const struct report *report)
 	        primary->share * 100);
 	if (told)
 		fprintf(out, ", and at the same time %s", report_signal_of(told->name)->verdict);
+	else if (report_signals_silent(report))
+		fputs(", though the host's own signals of the CPUs did not change with it: the job's own "
+		      "threads "
+		      "may have "
+		      "been in each other's way",
+		      out);
 	if (report->paths && report->paths->count)
 		fprintf(out, "; %s waited most, at %s", report->paths->path[0].class,
 		        report->paths->path[0].own);
@@ -140,11 +164,14 @@ static void tell_window(struct report_document *document, const struct report *r
 	char from[48], to[48], length[TEXT_DURATION_BYTES];
 
 	report_document_section(document, "Window");
-	report_document_say(document, "%s to %s: %s in %" PRIu64 " window%s, %zu process%s.",
-	                    moment(from, covered.first_ns), moment(to, covered.last_ns),
-	                    duration(length, (double)covered.covered_ns), covered.windows,
-	                    covered.windows == 1 ? "" : "s", report->classes.processes,
-	                    report->classes.processes == 1 ? "" : "es");
+	if (!covered.windows)
+		report_document_say(document, "The profile does not say when it was recorded.");
+	else
+		report_document_say(document, "%s to %s: %s in %" PRIu64 " window%s, %zu process%s.",
+		                    moment(from, covered.first_ns), moment(to, covered.last_ns),
+		                    duration(length, (double)covered.covered_ns), covered.windows,
+		                    covered.windows == 1 ? "" : "s", report->classes.processes,
+		                    report->classes.processes == 1 ? "" : "es");
 	if (!report->has_timeline)
 		return;
 	if (ranking->baseline.given)

@@ -194,12 +194,36 @@ static void add_once(struct report_cause *causes, size_t *count, const struct re
 	causes[(*count)++] = *cause;
 }
 
+/* What the ledger has may be in no lane, as waits without a sample are not. */
+static void list_ledger(struct rank *rank)
+{
+	struct ledger *ledger = rank->view.input->ledger;
+
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+		struct timeline_lane lane = { .class = row->class, .name = row->cause, .device = "" };
+		struct report_cause cause;
+
+		if (row->state == LEDGER_STALL) {
+			lane.kind = TIMELINE_STALL;
+			lane.device = row->device;
+		} else if (row->state == LEDGER_BLOCKED || row->state == LEDGER_RUNQUEUE) {
+			lane.kind = row->state == LEDGER_BLOCKED ? TIMELINE_BLOCKED : TIMELINE_RUNQUEUE;
+		} else {
+			continue;
+		}
+		cause = cause_of_lane(&lane);
+		if (report_view_is_lost(&rank->view, &lane, NULL))
+			add_once(rank->out->causes, &rank->out->count, &cause);
+	}
+}
+
 static int list_causes(struct rank *rank)
 {
-	size_t lanes = timeline_count(rank->view.timeline);
+	size_t lanes = timeline_count(rank->view.timeline), rows = ledger_count(rank->view.input->ledger);
 	struct report_ranking *out = rank->out;
 
-	out->causes = calloc(lanes + 1, sizeof(*out->causes));
+	out->causes = calloc(lanes + rows + 1, sizeof(*out->causes));
 	out->signals = calloc(lanes + 1, sizeof(*out->signals));
 	if (!out->causes || !out->signals)
 		return -ENOMEM;
@@ -212,6 +236,8 @@ static int list_causes(struct rank *rank)
 		else if (report_view_is_lost(&rank->view, lane, NULL))
 			add_once(out->causes, &out->count, &cause);
 	}
+	if (out->mode != REPORT_SPIKE)
+		list_ledger(rank);
 	return 0;
 }
 

@@ -317,14 +317,18 @@ int session_timeout_ms(const struct session *session)
 	return tracer_attached(session->tracer) ? TICK_MS : IDLE_TICK_MS;
 }
 
-/* Empties the ledger once a second, before it can fill. */
+/* Empties the ledger once a second, before it can fill, and so that the timeline has what ran in that second. */
 static int housekeeping(struct session *session, uint64_t now)
 {
+	int result;
+
 	if (now - session->housekeeping_ns < SECOND_NS)
 		return 0;
 	session->housekeeping_ns = now;
-	if (tracer_attached(session->tracer))
-		return session_take_ledger(session);
+	if (tracer_attached(session->tracer)) {
+		result = tracer_iterate(session->tracer, ABI_ITER_SUMS);
+		return result ? result : session_take_ledger(session);
+	}
 	session_taken(session, now); /* there was nothing to take */
 	return 0;
 }

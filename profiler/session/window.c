@@ -186,7 +186,6 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
                    const struct abi_ledger_value *value)
 {
 	struct row *row;
-	size_t count = HASH_COUNT(window->rows);
 
 	if (key->state == ABI_REQUESTS) {
 		add_requests(window, key, value);
@@ -202,7 +201,8 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 	row->ns += value->ns;
 	row->count += value->count;
 	window_timeline_row(&window->timeline, key->state, row->class, value->ns,
-	                    HASH_COUNT(window->rows) > count);
+	                    key->state == ABI_ONCPU &&
+	                            tag_names_count(window->deps.tags, window->deps.tracer, key->tag));
 	/* Read while the process is there: the samples' labels need it at the window's end. */
 	process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	return 0;

@@ -74,7 +74,7 @@ void window_timeline_row(struct window_timeline *timeline, unsigned int state, c
 	if (!taken)
 		return;
 	*(oncpu ? &taken->oncpu_ns : &taken->runqueue_ns) += ns;
-	taken->steps += oncpu && is_new;
+	taken->steps += is_new;
 }
 
 void window_timeline_taken(struct window_timeline *timeline, uint64_t begin_ns, uint64_t end_ns)

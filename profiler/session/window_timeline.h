@@ -37,8 +37,8 @@ void window_timeline_release(struct window_timeline *timeline);
 void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
                            const char *name, const char *device);
 
-/* A row as the ledger had it, of an enum abi_state. `class` is told apart by its address. `is_new`: the window has not
- * had this row before. */
+/* A row as the ledger had it, of an enum abi_state. `class` is told apart by its address. `is_new`: its tag was not
+ * met before. */
 void window_timeline_row(struct window_timeline *timeline, unsigned int state, const char *class, int64_t ns,
                          bool is_new);
 

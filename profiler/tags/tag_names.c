@@ -2,7 +2,6 @@
 
 #include "profiler/tags/tag_names.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -23,7 +22,7 @@
 struct known_tag {
 	uint64_t key;
 	struct abi_tag tag;
-	bool pinned;
+	bool pinned, counted;
 	unsigned int idle;                 /* windows since it was asked for */
 	uint64_t last_take;                /* before which it was met */
 	bool in_map;                       /* then it is in the list `in_map` */
@@ -130,6 +129,16 @@ void tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key
 		return;
 	entry->idle = 0;
 	note_in_map(names, entry);
+}
+
+bool tag_names_count(struct tag_names *names, struct tracer *tracer, uint64_t key)
+{
+	struct known_tag *entry = find_or_read(names, tracer, key);
+	bool first = entry && !entry->counted;
+
+	if (first)
+		entry->counted = true;
+	return first;
 }
 
 void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key)

@@ -10,6 +10,7 @@
 #ifndef STALLPROF_PROFILER_TAG_NAMES_H
 #define STALLPROF_PROFILER_TAG_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *trace
 
 /* Copies the name of a tag that a thread has held since the last take. */
 void tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key);
+
+/* Whether this is the first call for the tag, whatever processes and windows have it. False also where its name is not known. */
+bool tag_names_count(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* A row with this key was refused: its name need not be kept, and leaves the map unless it is known already. */
 void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t key);

@@ -214,6 +214,43 @@ static void test_report_rank__slow_all_the_time_or_not_at_all(void **state)
 	end(&run);
 }
 
+/* Waits without a sample are in no lane. */
+static void test_report_rank__what_only_the_ledger_has(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	row(&run, "loader", false, LEDGER_STALL, "journal", 6 * (int64_t)SECOND);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_STEADY);
+	assert_string_equal(ranking.primary->name, "journal");
+	assert_true(fabs(ranking.primary->share - 0.5) < 1e-9); /* of 12 s */
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
+/* A run of a second has no whole second, but a rate all the same. */
+static void test_report_rank__steps_of_a_short_baseline(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = {
+		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
+	};
+
+	(void)state;
+	assert_int_equal(stamp_add_window(run.input.stamp, T0 + 500 * MS, T0 + 3500 * MS), 0);
+	row(&run, "train_step", false, LEDGER_ONCPU, "", 2 * (int64_t)SECOND);
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 4, 50);
+	seconds(&run, TIMELINE_ONCPU, "train_step", 0, 4, SECOND / 2);
+	lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 2, 3.5, 0.9);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_SPIKE);
+	assert_true(fabs(ranking.steps_before - 50) < 1e-6);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
 /* What is usual is what another run says. */
 static void test_report_rank__given_baseline(void **state)
 {
@@ -292,6 +329,8 @@ int main(void)
 		cmocka_unit_test(test_report_rank__slower_steps),
 		cmocka_unit_test(test_report_rank__little_slower_steps),
 		cmocka_unit_test(test_report_rank__slow_all_the_time_or_not_at_all),
+		cmocka_unit_test(test_report_rank__what_only_the_ledger_has),
+		cmocka_unit_test(test_report_rank__steps_of_a_short_baseline),
 		cmocka_unit_test(test_report_rank__given_baseline),
 		cmocka_unit_test(test_report_rank__no_timeline),
 		cmocka_unit_test(test_report_live__told_once_while_it_lasts),

@@ -129,6 +129,40 @@ static void test_window_timeline__says_when(void **state)
 	profile_free(profile);
 }
 
+/* The sum of all points of a kind in a window in which the tag runs. */
+static int64_t sum_of_window(enum timeline_kind kind, uint64_t tag)
+{
+	struct window *window = window_new(&tables.deps);
+	struct timeline *timeline = timeline_new(0);
+	uint64_t now = monotonic_ns();
+	struct profile *profile;
+	int64_t sum = 0;
+
+	add_row(window, ABI_ONCPU, tag, 300);
+	window_rows_taken(window, now, now + SECOND_NS);
+	profile = finish(window);
+	assert_int_equal(timeline_from_notes(timeline, profile, NULL), 0);
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		size_t count;
+		const struct timeline_point *points = timeline_points(timeline, i, &count);
+
+		for (size_t k = 0; k < count && timeline_lane_at(timeline, i)->kind == kind; k++)
+			sum += points[k].value;
+	}
+	timeline_free(timeline);
+	profile_free(profile);
+	return sum;
+}
+
+static void test_window_timeline__a_tag_is_one_step_in_all_windows(void **state)
+{
+	(void)state;
+	assert_int_equal(sum_of_window(TIMELINE_STEPS, 11), 1);
+	assert_int_equal(sum_of_window(TIMELINE_STEPS, 11), 0);
+	assert_int_equal(sum_of_window(TIMELINE_ONCPU, 11), 300);
+	assert_int_equal(sum_of_window(TIMELINE_STEPS, 12), 1);
+}
+
 /* The label `at` of a sample; -1: it has none. */
 static int64_t at_of(const struct profile *profile, size_t sample)
 {
@@ -189,6 +223,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_window_timeline__says_when, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window_timeline__a_tag_is_one_step_in_all_windows,
+		                                open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__samples_are_in_slices, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__no_slices_unless_asked_for, open_tables,

@@ -140,6 +140,19 @@ static void test_tag_names__is_forgotten_after_idle_windows(void **state)
 	tag_names_free(names);
 }
 
+static void test_tag_names__counts_a_tag_once(void **state)
+{
+	struct tag_names *names = tag_names_new();
+
+	(void)state;
+	intern(7);
+	assert_true(tag_names_count(names, &tracer, 7));
+	tag_names_end_window(names, &tracer);
+	assert_false(tag_names_count(names, &tracer, 7));
+	assert_false(tag_names_count(names, &tracer, 8)); /* nobody knows it */
+	tag_names_free(names);
+}
+
 static void test_tag_names__of_a_refused_row_leaves_the_map(void **state)
 {
 	struct tag_names *names = tag_names_new();
@@ -163,6 +176,7 @@ int main(void)
 		cmocka_unit_test_setup(test_tag_names__a_tag_in_use_stays_in_the_map, empty_map),
 		cmocka_unit_test_setup(test_tag_names__comes_back_and_leaves_again, empty_map),
 		cmocka_unit_test_setup(test_tag_names__is_forgotten_after_idle_windows, empty_map),
+		cmocka_unit_test_setup(test_tag_names__counts_a_tag_once, empty_map),
 		cmocka_unit_test_setup(test_tag_names__of_a_refused_row_leaves_the_map, empty_map),
 	};
 
