@@ -78,15 +78,15 @@ NOW_AND_THEN void calls_look(struct thread *t, u64 sp)
 	}
 }
 
-/* Drops the calls that are gone. To be asked on the thread itself, with its user's stack pointer. */
+/* Drops the calls that are gone. To be asked on the thread itself, with its user's stack pointer. A CPU sample, or a switch, may come in the
+ * middle of call_begin(), which drops them, too. */
 ALWAYS void calls_check(struct thread *t, u64 sp)
 {
-	if (RARELY(t->n_calls))
+	if (RARELY(t->n_calls) && !*(volatile u32 *)&t->calls_changed)
 		calls_look(t, sp);
 }
 
-/* The call at `sp` begins. */
-ALWAYS void call_begin(struct thread *t, u32 cause, u64 sp)
+ALWAYS void call_add(struct thread *t, u32 cause, u64 sp)
 {
 	u64 return_to = 0;
 	u32 n;
@@ -101,6 +101,16 @@ ALWAYS void call_begin(struct thread *t, u32 cause, u64 sp)
 	        (struct library_call){ .sp = sp, .return_to = return_to, .cause = cause };
 	t->n_calls = n + 1;
 	scope_enter(t, NULL, cause, 0);
+}
+
+/* The call at `sp` begins. */
+ALWAYS void call_begin(struct thread *t, u32 cause, u64 sp)
+{
+	*(volatile u32 *)&t->calls_changed = 1;
+	barrier();
+	call_add(t, cause, sp);
+	barrier();
+	*(volatile u32 *)&t->calls_changed = 0;
 }
 
 #endif

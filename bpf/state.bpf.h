@@ -279,7 +279,8 @@ struct thread {
 	struct carried early;
 	struct library_call calls[CALLS_KEPT]; /* the outermost first */
 	u32 n_calls;
-	u32 calls_since; /* hot_generation when they were begun */
+	u32 calls_since;   /* hot_generation when they were begun */
+	u32 calls_changed; /* … just now: who interrupts leaves them alone */
 	struct {
 		u64 lists; /* what the interpreter's lists began with when it was last looked for */
 		u64 state[PYTHON_STATES];

@@ -7,6 +7,7 @@
  *   jump     leaves cuCtxSynchronize by longjmp, and sleeps outside of the library, in frames below where it was and above
  *   exit     a thread ends in cuCtxSynchronize; afterwards the first thread sleeps outside of the library
  *   cost     waits for nothing: prints what a call of a hooked function takes, and of one that is not, {"hooked_ns", "bare_ns"}
+ * With calls=N a function that is hooked and returns at once is called so often first.
  * Loads the library when it has slept for before_ms. delete=1 removes its file then, and replace=1 puts an empty one in its
  * place. Prints tag_close()'s line, and call_clock_close()'s
  * for the calls and for the sleeps outside of the library.
@@ -187,6 +188,10 @@ int main(int argc, char **argv)
 	                                500)); /* … and attaches when something is tagged */
 	if (!strcmp(how, "cost"))
 		print_costs();
+	for (long i = 0, calls = argument(argc, argv, "calls", 0); i < calls; i += 2) {
+		hooked(i);
+		hooked(i + 1); /* which returns to another place */
+	}
 	for (long i = 0; strcmp(how, "cost") != 0 && i < rounds; i++)
 		one_round(how, ms);
 	tag_close(&tag);

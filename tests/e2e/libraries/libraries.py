@@ -123,10 +123,10 @@ def holds(stack, names):
     return all(any(frame == name for frame in at) for name in names)
 
 
-def record(tap, bench, name, *command, env=None):
+def record(tap, bench, name, *command, env=None, options=()):
     """A Recording, or None."""
     path = bench.path(f"{name}.pb.gz")
-    done = profiled.run([bench.stallprof, "record", "-q", "-o", path, "--", *command], env=dict(os.environ, **(env or {})))
+    done = profiled.run([bench.stallprof, "record", "-q", *options, "-o", path, "--", *command], env=dict(os.environ, **(env or {})))
     if not tap.check(done.code == 0, f"{name}: record and its command exit with 0", done):
         return None
     top = profiled.sound(tap, bench, name, path)
