@@ -18,7 +18,7 @@
 /* What a tagged thread is doing. A thread is in exactly one state at any time, so the rows of a tag tile its
  * wall time. ABI_CPU_STALL is not a state: it counts perf-event samples inside a stall, a part of ONCPU.
  * Nor is ABI_RECOVERY, which is of samples alone: what a kernel thread does to end the stalls of others; nor ABI_REQUESTS,
- * which is of ledger rows alone: whose requests a device served. */
+ * which is of ledger rows alone: whose requests a device served, and ABI_CPU_USER, rows of processes, tagged or not, by samples. */
 enum abi_state {
 	ABI_NONE = 0,
 	ABI_ONCPU = 1,
@@ -30,6 +30,7 @@ enum abi_state {
 	ABI_CPU_STALL = 7,
 	ABI_RECOVERY = 8,
 	ABI_REQUESTS = 9,
+	ABI_CPU_USER = 10,
 };
 
 /* Why a sleep was a stall; the higher number wins when several apply. */
@@ -88,7 +89,7 @@ struct abi_ledger_value {
 	__u64 bytes; /* of requests */
 };
 
-/* `cause` of a row of the state ABI_REQUESTS, which is of no process: what the requests do, and a bit for how they came about. `ns` is how
+/* `cause` of a row of the state ABI_REQUESTS, which is of the process that issues it only if it is of no tag: what the requests do, and a bit for how they came about. `ns` is how
  * long they took in all. */
 enum abi_requests {
 	ABI_REQUESTS_READ = 0,

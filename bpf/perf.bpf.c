@@ -77,6 +77,16 @@ ALWAYS void cpu_event(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	event_send(buffer, len, n_python);
 }
 
+/* Who has the CPU, tagged or not. */
+ALWAYS void count_user(struct task_struct *task)
+{
+	struct abi_ledger_key key = { .tag = ABI_NOBODYS_TAG, .state = ABI_CPU_USER };
+
+	key.tgid = task->tgid;
+	if (task->pid) /* not idle */
+		ledger_add(&key, cpu_period_ns, 1, 0);
+}
+
 SEC("perf_event")
 int on_cpu_sample(struct bpf_perf_event_data *ctx)
 {
@@ -89,6 +99,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	void *ledger;
 	u64 tag;
 
+	count_user(task);
 	if (!t) {
 		recoverer_runs(ctx, task);
 		return 0;

@@ -28,7 +28,8 @@ struct owner {
 	u64 tag;
 	u64 start_ns; /* of what is not told yet */
 	u32 hot_generation;
-	u8 kind; /* enum abi_requests */
+	u32 tgid; /* of who issues it */
+	u8 kind;  /* enum abi_requests */
 	u8 has_data;
 	u8 ended;
 };
@@ -208,7 +209,8 @@ ALWAYS u32 request_kind(struct request *rq)
 }
 
 /* A use of the request begins at `start_ns`, by a thread that holds the tag `own`, 0: none. */
-ALWAYS void owner_begins(struct owner *owner, struct request *rq, u64 own, u64 start_ns)
+ALWAYS void owner_begins(struct owner *owner, struct request *rq, struct task_struct *task, u64 own,
+                         u64 start_ns)
 {
 	u64 dirty = request_writes(rq) ? tag_of_dirty(rq->bio) : 0, kept = tag_kept(rq);
 	u64 known = kept ? kept : dirty;
@@ -217,6 +219,7 @@ ALWAYS void owner_begins(struct owner *owner, struct request *rq, u64 own, u64 s
 		COUNT(requests_unseen);
 	owner->request = (u64)rq;
 	owner->tag = known ? known : own ? own : ABI_NOBODYS_TAG;
+	owner->tgid = task->tgid;
 	owner->start_ns = start_ns;
 	owner->hot_generation = hot_generation;
 	owner->kind = request_kind(rq) | (dirty && known != own ? ABI_REQUESTS_WRITEBACK : 0);
@@ -230,7 +233,7 @@ ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct t
 	struct owner *owner = owner_told(rq);
 
 	if (owner)
-		owner_begins(owner, rq, t ? tag_in_call(task, t) : 0, bpf_ktime_get_ns());
+		owner_begins(owner, rq, task, t ? tag_in_call(task, t) : 0, bpf_ktime_get_ns());
 }
 
 /* The same in a kernel before 6.5, where it has started already, and may have been told when its thread handed it to the I/O scheduler. */
@@ -241,7 +244,7 @@ ALWAYS void request_queued(struct request *rq, struct task_struct *task, struct 
 
 	if (!owner || (owner_is_of(owner, rq) && !owner->ended && start_ns && owner->start_ns == start_ns))
 		return;
-	owner_begins(owner, rq, t ? tag_in_call(task, t) : 0, start_ns ? start_ns : bpf_ktime_get_ns());
+	owner_begins(owner, rq, task, t ? tag_in_call(task, t) : 0, start_ns ? start_ns : bpf_ktime_get_ns());
 }
 
 /* … of the first of the request's bios of which that is known. */
@@ -311,6 +314,7 @@ ALWAYS void request_counts(struct request *rq, u32 dev, u32 bytes, bool whole, u
 		owner_found_late(owner, rq);
 	first = whole && !owner->ended && (bytes || !owner->has_data);
 	key.tag = owner->tag;
+	key.tgid = owner->tag == ABI_NOBODYS_TAG ? owner->tgid : 0;
 	key.cause = owner->kind;
 	if (first || bytes || owner->ended)
 		ledger_add(&key, whole ? since(now, owner->start_ns) : 0, first, bytes);

@@ -20,6 +20,10 @@ struct profile;
 #define TIMELINE_LEDGER_BUCKET_NS 1000000000ULL /* of what the ledger tells */
 #define TIMELINE_BUCKET_MAX_NS    (86400 * 1000000000ULL)
 #define TIMELINE_LANES_MAX        512
+
+/* Signals that are of a process, which is their class (profiler/session/host_users.h). */
+#define HOST_USER_CPU  "cpu_user"
+#define HOST_USER_DISK "disk_user"
 #define TIMELINE_POINTS_MAX       (1u << 17)
 
 enum timeline_kind {

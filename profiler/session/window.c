@@ -13,6 +13,7 @@
 #include "profiler/session/device_names.h"
 #include "profiler/session/gpu_jobs.h"
 #include "profiler/session/stack_pool.h"
+#include "profiler/session/host_users.h"
 #include "profiler/signals/host_signals.h"
 #include "profiler/tags/tag_class.h"
 #include "profiler/tags/tag_names.h"
@@ -78,9 +79,10 @@ struct window *window_new(const struct window_deps *deps)
 	window->profile = profile_new(types, WINDOW_TYPES, period, 1, deps->max_bytes);
 	window->pools = stack_pools_new();
 	window->requests = request_rows_new();
+	window->users = host_users_new();
 	window->gpu_jobs = deps->gpu_limits ? gpu_jobs_new(deps->gpu_limits) : NULL;
 	if (window_timeline_init(&window->timeline) || !window->profile || !window->pools ||
-	    !window->requests || (deps->gpu_limits && !window->gpu_jobs)) {
+	    !window->requests || !window->users || (deps->gpu_limits && !window->gpu_jobs)) {
 		window_free(window);
 		errno = ENOMEM;
 		return NULL;
@@ -108,6 +110,7 @@ void window_free(struct window *window)
 	window_timeline_release(&window->timeline);
 	stack_pools_free(window->pools);
 	request_rows_free(window->requests);
+	host_users_free(window->users);
 	gpu_jobs_free(window->gpu_jobs);
 	profile_free(window->profile);
 	free(window);
@@ -180,6 +183,8 @@ static void add_requests(struct window *window, const struct abi_ledger_key *key
 
 	if (request_rows_add(window->requests, &row))
 		window->requests_refused += row.requests;
+	if (key->tgid && host_users_add(window->users, key->tgid, key->dev, (int64_t)value->bytes))
+		window->timeline.refused++;
 }
 
 int window_add_row(struct window *window, const struct abi_ledger_key *key,
@@ -189,6 +194,10 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 
 	if (key->state == ABI_REQUESTS) {
 		add_requests(window, key, value);
+		return 0;
+	}
+	if (key->state == ABI_CPU_USER) {
+		window->timeline.refused += host_users_add(window->users, key->tgid, 0, value->ns) != 0;
 		return 0;
 	}
 	row = row_get(window, key);
@@ -384,4 +393,5 @@ const struct timeline *window_lanes(const struct window *window)
 void window_rows_taken(struct window *window, uint64_t begin_ns, uint64_t end_ns)
 {
 	window_timeline_taken(&window->timeline, begin_ns, end_ns);
+	host_users_tell(window->users, window->deps.devices, &window->timeline, begin_ns, end_ns);
 }

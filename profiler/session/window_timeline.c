@@ -24,8 +24,8 @@ void window_timeline_release(struct window_timeline *timeline)
 	timeline->timeline = NULL;
 }
 
-static void add(struct window_timeline *timeline, const struct timeline_lane *lane, uint64_t begin_ns,
-                uint64_t end_ns, int64_t value)
+void window_timeline_add(struct window_timeline *timeline, const struct timeline_lane *lane,
+                         uint64_t begin_ns, uint64_t end_ns, int64_t value)
 {
 	if (value && timeline_add(timeline->timeline, lane, begin_ns + timeline->unix_offset_ns,
 	                          end_ns + timeline->unix_offset_ns, value))
@@ -43,8 +43,8 @@ void window_timeline_event(struct window_timeline *timeline, const struct abi_ev
 		                      .bucket_ns = TIMELINE_WAITS_BUCKET_NS };
 
 	if (stall || event->state == ABI_SLEEP)
-		add(timeline, &lane, event->time_ns - event->duration_ns, event->time_ns,
-		    (int64_t)event->weight_ns);
+		window_timeline_add(timeline, &lane, event->time_ns - event->duration_ns, event->time_ns,
+		                    (int64_t)event->weight_ns);
 }
 
 static struct taken_class *class_of(struct window_timeline *timeline, const char *class)
@@ -84,11 +84,11 @@ void window_timeline_taken(struct window_timeline *timeline, uint64_t begin_ns, 
 		struct timeline_lane lane = { .class = taken->class, .bucket_ns = TIMELINE_LEDGER_BUCKET_NS };
 
 		lane.kind = TIMELINE_ONCPU;
-		add(timeline, &lane, begin_ns, end_ns, taken->oncpu_ns);
+		window_timeline_add(timeline, &lane, begin_ns, end_ns, taken->oncpu_ns);
 		lane.kind = TIMELINE_RUNQUEUE;
-		add(timeline, &lane, begin_ns, end_ns, taken->runqueue_ns);
+		window_timeline_add(timeline, &lane, begin_ns, end_ns, taken->runqueue_ns);
 		lane.kind = TIMELINE_STEPS;
-		add(timeline, &lane, begin_ns, end_ns, taken->steps);
+		window_timeline_add(timeline, &lane, begin_ns, end_ns, taken->steps);
 	}
 	timeline->taken_count = 0;
 }

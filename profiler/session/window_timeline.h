@@ -13,6 +13,7 @@
 
 struct abi_event;
 struct timeline;
+struct timeline_lane;
 
 #define WINDOW_TAKEN_CLASSES 128
 
@@ -32,6 +33,10 @@ struct window_timeline {
 /* 0 or -ENOMEM; after either it may be released. */
 int window_timeline_init(struct window_timeline *timeline);
 void window_timeline_release(struct window_timeline *timeline);
+
+/* A value of the time from begin_ns to end_ns; one that finds no place is counted in `refused`. */
+void window_timeline_add(struct window_timeline *timeline, const struct timeline_lane *lane,
+                         uint64_t begin_ns, uint64_t end_ns, int64_t value);
 
 /* A wait that was sampled, of the class, with what it waited for. */
 void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
