@@ -67,16 +67,39 @@ static void compare_hooks(const struct diff_side side[2], struct diff_lines *aga
 		}
 }
 
-bool diff_sound_looked_for(const struct diff_side *side, const char *stall, char *text, size_t size)
+/* Some stalls have rows of subsystems alone: gpu_ring has gpu_ring_xe and others. */
+static bool is_part_of(const char *cause, const char *stall)
 {
-	const char *why = not_looked_for(side->stamp, stall);
+	size_t length = strlen(stall);
 
-	if (!stamp_hook_count(side->stamp)) {
-		snprintf(text, size, "what was looked for in NEW is not known");
-		return false;
-	}
-	if (why)
-		snprintf(text, size, "%s was not looked for in NEW: %s", stall, why);
+	return !strncmp(cause, stall, length) && cause[length] == '_';
+}
+
+static bool has_hook(const struct stamp *stamp, const char *cause)
+{
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++)
+		if (!strcmp(stamp_hook_at(stamp, i).cause, cause))
+			return true;
+	return false;
+}
+
+/* Why none of its parts was looked for; NULL: one was. */
+static const char *no_part_looked_for(const struct stamp *stamp, const char *stall)
+{
+	const char *why = stamp_hook_count(stamp) ? "its stamp has no hook for it" : "it has no stamp";
+
+	for (size_t i = 0; i < stamp_hook_count(stamp) && why; i++)
+		if (is_part_of(stamp_hook_at(stamp, i).cause, stall))
+			why = not_looked_for(stamp, stamp_hook_at(stamp, i).cause);
+	return why;
+}
+
+bool diff_sound_looked_for(const struct stamp *stamp, const char *stall, char *text, size_t size)
+{
+	const char *why =
+	        has_hook(stamp, stall) ? not_looked_for(stamp, stall) : no_part_looked_for(stamp, stall);
+
+	snprintf(text, size, "%s", why ? why : "");
 	return !why;
 }
 
@@ -111,15 +134,15 @@ static const struct {
 	{ "stacks_truncated", "stacks that were cut", OF_WAITS, 0.2 },
 };
 
-/* The part of the whole that was lost. */
+/* The part of the whole that was lost: of the recording's, as counters know no filter. */
 static double lost_part(const struct diff_side *side, const char *counter, enum whole whole)
 {
 	double value = (double)stamp_counter(side->stamp, counter), of = 1;
 
 	if (whole == OF_TIME)
-		of = side->amount[DIFF_PER_TAG];
+		of = side->tag_ns;
 	else if (whole == OF_WAITS)
-		of = side->amount[DIFF_PER_NONE];
+		of = side->stall_count;
 	return value > 0 ? value / fmax(of, 1) : 0;
 }
 
@@ -127,7 +150,7 @@ static double lost_part(const struct diff_side *side, const char *counter, enum 
 static bool is_chance(const struct diff_side side[2], const char *counter, enum whole whole,
                       const double part[2])
 {
-	double waits = fmax(fmin(side[0].amount[DIFF_PER_NONE], side[1].amount[DIFF_PER_NONE]), 1);
+	double waits = fmax(fmin(side[0].stall_count, side[1].stall_count), 1);
 	double both = fmin((part[0] + part[1]) / 2, 1), lost = 0;
 
 	for (int s = 0; s < 2; s++)
