@@ -261,18 +261,15 @@ static const struct argp parser = {
 	.options = option_table,
 	.parser = parse_option,
 	.args_doc = "BASE NEW\nPROFILE --base FILTER --new FILTER",
-	.doc = "Says what NEW waits longer for than BASE, and what of that is beyond noise.\vBASE and NEW "
-	       "are files, folders "
-	       "of windows, - for standard input, or pyroscope://HOST[:PORT]/SERVICE{LABELS}@FROM..TO, with "
-	       "times such "
-	       "as now-1h, now, Unix seconds or 2026-11-23T10:00:00Z; pyroscopes:// for https.\n\nA rule's "
-	       "SUBJECT is total, any (each row of the table) or function:NAME, line:, stack:, stall:, "
-	       "device:, class:, "
-	       "tag:, process:; its LIMIT a number with %, ns, us, ms or s, in the unit that is "
-	       "shown.\n\nExit "
-	       "status: 0 fine, 1 a rule of --fail-on failed, 2 it cannot be said (not comparable, "
-	       "unreadable, a rule "
-	       "cannot be judged), 64 wrong usage."
+	.doc = "Says what NEW waits longer for than BASE, and what of that is beyond noise.\v"
+	       "BASE and NEW are files, folders of windows, - for standard input, or "
+	       "pyroscope://HOST[:PORT]/SERVICE{LABELS}@FROM..TO, with times such as now-1h, now, Unix "
+	       "seconds or 2026-11-23T10:00:00Z; pyroscopes:// for https.\n\n"
+	       "A rule's SUBJECT is total, any (each row of the table) or function:NAME, line:, stack:, "
+	       "stall:, device:, class:, tag:, process:. Its LIMIT is a number, with % (of BASE, behind "
+	       ":+), ns, us, ms or s, in the unit that is shown.\n\n"
+	       "Exit status: 0 fine, 1 a rule of --fail-on failed, 2 it cannot be said (not comparable, "
+	       "unreadable, a rule cannot be judged), 64 wrong usage."
 };
 
 /* --- the output ------------------------------------------------------------------------------------------- */

@@ -51,11 +51,11 @@ static bool kind_is_absent(const struct diff_side *side, const char *side_name, 
 	char waited[TEXT_DURATION_BYTES];
 	double ns = waited_ns(side, kind);
 
-	if (!asks_for_waits(&side->filter, name))
-		snprintf(text, size, "%s is no stall, so it is left out: --waits takes it in", name);
-	else if (!side->ledger_rows)
-		snprintf(text, size, "%s has no ledger, so whether there was %s is not known", side_name,
+	if (!side->ledger_rows)
+		snprintf(text, size, "%s has no ledger, so whether it was in %s is not known", side_name,
 		         name);
+	else if (!asks_for_waits(&side->filter, name))
+		snprintf(text, size, "%s is no stall, so it is left out: --waits takes it in", name);
 	else if (ns > 0)
 		snprintf(text, size, "%s was %s in %s and has no sample of it: record with --waits long",
 		         side_name, text_short_duration(waited, (uint64_t)ns), name);

@@ -83,13 +83,14 @@ static void judge_any(struct diff *diff, struct diff_finding *finding)
 {
 	const struct diff_table *table = diff_shown(diff);
 	const struct diff_row *worst = NULL;
+	double base = diff_points_sum(&diff->total.points[0]);
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct diff_row *row = table->rows[i];
 		enum diff_outcome outcome = row->verdict == DIFF_SMALL
 		                                    ? DIFF_PASSED
 		                                    : outcome_of(diff, finding->rule, &row->bound,
-		                                                 row->verdict, diff->total.bound.value[0]);
+		                                                 row->verdict, base * row->per[0]);
 
 		if (outcome == finding->outcome || (outcome != DIFF_FAILED && worst))
 			continue;
