@@ -102,6 +102,14 @@ bool diff_absent_is_true(const struct diff_side *side, const char *side_name, en
 
 /* --- sides that have nothing ------------------------------------------------------------------------------ */
 
+static bool is_cause(const char *stall)
+{
+	for (unsigned int cause = ABI_CAUSE_NONE + 1; cause < ABI_CAUSE_MAX; cause++)
+		if (!strcmp(window_cause_name(cause), stall))
+			return true;
+	return false;
+}
+
 /* Whether a condition that no sample fulfils is one that the ledger or the stamp knows to be never fulfilled. */
 static bool condition_is_known(const struct diff_side *side, const struct diff_condition *condition)
 {
@@ -116,7 +124,8 @@ static bool condition_is_known(const struct diff_side *side, const struct diff_c
 		return !(waited_ns(side, -1) > 0);
 	if (kind >= 0)
 		return !(waited_ns(side, kind) > 0);
-	return diff_sound_looked_for(side->stamp, condition->value, why, sizeof(why));
+	return is_cause(condition->value) &&
+	       diff_sound_looked_for(side->stamp, condition->value, why, sizeof(why));
 }
 
 /* The ledger has rows of the tags and processes, and whatever else the filter wants was looked for. */

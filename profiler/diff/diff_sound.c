@@ -83,14 +83,20 @@ static bool has_hook(const struct stamp *stamp, const char *cause)
 	return false;
 }
 
-/* Why none of its parts was looked for; NULL: one was. */
+/* Why none of its parts was looked for; NULL: one was, or the host had nothing that any would have been for, as no NVMe. */
 static const char *no_part_looked_for(const struct stamp *stamp, const char *stall)
 {
-	const char *why = stamp_hook_count(stamp) ? "its stamp has no hook for it" : "it has no stamp";
+	const char *why = stamp_hook_count(stamp) ? NULL : "it has no stamp";
 
-	for (size_t i = 0; i < stamp_hook_count(stamp) && why; i++)
-		if (is_part_of(stamp_hook_at(stamp, i).cause, stall))
-			why = not_looked_for(stamp, stamp_hook_at(stamp, i).cause);
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
+		const char *cause = stamp_hook_at(stamp, i).cause;
+
+		if (!is_part_of(cause, stall))
+			continue;
+		why = not_looked_for(stamp, cause);
+		if (!why)
+			return NULL;
+	}
 	return why;
 }
 
