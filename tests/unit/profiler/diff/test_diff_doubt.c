@@ -28,11 +28,11 @@ static void test_diff_doubt__wide(void **state)
 		bool wide;
 	} known[] = {
 		{ 455, 400, 5, 100, true },   /* a burst */
-		{ 104, 6, 0, 100, false },    /* as noise goes */
-		{ 106, 7, 0, 100, true },     /* more than 5 %, and not judged */
-		{ 106, 7, 10, 100, false },   /* below the limit */
-		{ 106, 4, 0, 100, false },    /* beyond noise */
-		{ 106, 7, 0, 1000, false },   /* one row of many */
+		{ 108, 9, 0, 100, false },    /* as noise goes */
+		{ 112, 13, 0, 100, true },    /* more than 10 %, and not judged */
+		{ 112, 13, 15, 100, false },  /* below the limit */
+		{ 112, 9, 0, 100, false },    /* beyond noise */
+		{ 112, 13, 0, 1000, false },  /* one row of many */
 		{ 90, 99, 5, 100, false },    /* less, and twice as much would be seen */
 		{ 90, 101, 5, 100, true },    /* and would not be seen */
 		{ 90, 101, 200, 100, false }, /* nor matter */
