@@ -65,7 +65,7 @@ def tells_ready(process, log):
 
 def file_name(part):
     """Of a part of a node id; other parts have other names."""
-    name = urllib.parse.quote(part, safe="[]-,=+ ")
+    name = urllib.parse.quote(part, safe="[]-,=+ ") if part.strip(".") else "%2E" * len(part)
     return name if len(name) <= NAME_BYTES else name[:NAME_BYTES - 17] + "-" + hashlib.sha256(part.encode()).hexdigest()[:16]
 
 
@@ -158,7 +158,7 @@ def pytest_runtest_call(item):
         yield
         return
     with tempfile.TemporaryDirectory(prefix="pytest-stallprof-") as folder:
-        recorder = Recorder(item, folder)
+        recorder = getattr(item, "funcargs", {}).get("stallprof") or Recorder(item, folder)
         recording = recorder.start()
         outcome = yield
         try:

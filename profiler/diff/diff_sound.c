@@ -111,7 +111,8 @@ bool diff_sound_looked_for(const struct stamp *stamp, const char *stall, char *t
 
 /* --- losses ----------------------------------------------------------------------------------------------- */
 
-#define LOST_MIN 30 /* waits: fewer make no difference that can be told */
+#define LOST_BYTES 64
+#define LOST_MIN   30 /* waits: fewer make no difference that can be told */
 
 /* What a loss is a part of. */
 enum whole { OF_TIME, OF_WAITS, OF_ANY };
@@ -165,18 +166,31 @@ static bool is_chance(const struct diff_side side[2], const char *counter, enum 
 	       (lost < LOST_MIN || fabs(part[1] - part[0]) < 4 * sqrt(2 * both * (1 - both) / waits));
 }
 
+/* Counters of waits count also those that are no stalls, so there may be more of them than stalls. */
+static const char *lost_text(char text[LOST_BYTES], enum whole whole, double part)
+{
+	if (whole == OF_ANY)
+		snprintf(text, LOST_BYTES, "%.0f", part);
+	else if (whole == OF_WAITS && part > 1)
+		snprintf(text, LOST_BYTES, "%.3g for each stall", part);
+	else
+		snprintf(text, LOST_BYTES, "%.4g %%", 100 * fmin(part, 1));
+	return text;
+}
+
 static void compare_losses(const struct diff_side side[2], struct diff_lines *against)
 {
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-		double part[2], percent = losses[i].whole == OF_ANY ? 1 : 100;
+		char base[LOST_BYTES], new[LOST_BYTES];
+		double part[2];
 
 		for (int s = 0; s < 2; s++)
 			part[s] = lost_part(&side[s], losses[i].counter, losses[i].whole);
 		if (fabs(part[1] - part[0]) > losses[i].limit &&
 		    !is_chance(side, losses[i].counter, losses[i].whole, part))
-			diff_lines_add(against, "%s: %.4g%s in BASE, %.4g%s in NEW", losses[i].what,
-			               percent * part[0], percent > 1 ? " %" : "", percent * part[1],
-			               percent > 1 ? " %" : "");
+			diff_lines_add(against, "%s: %s in BASE, %s in NEW", losses[i].what,
+			               lost_text(base, losses[i].whole, part[0]),
+			               lost_text(new, losses[i].whole, part[1]));
 	}
 }
 
