@@ -14,20 +14,27 @@ A command is recorded by the fixture, which compares in the same way and returns
     def test_train(stallprof):
         stallprof.run(["./train", "--steps", "100"], fail_on=["function:write_shard:+10%"])
 
-BASES/NAME.pb.gz is compared with, where NAME is the test's; --stallprof-update writes it. Without a base the test fails and says so. What was
-recorded stays in --stallprof-recordings, if that is given. Recording needs root, or the capabilities that `stallprof doctor` names.
+What is compared with is BASES/tests/test_it.py/test_checkpoint.pb.gz: the test's node id, so run pytest from the same folder (or have a pytest.ini
+there). --stallprof-update writes it. Without a base the test fails and says so. What was recorded stays in --stallprof-recordings, if that is given.
+Growths (:+) are judged by how much the seconds of a recording differ: a test that takes less than five of them fails by such a rule, as it cannot be
+judged; it can have limits (>).
+
+Async tests, and those of unittest, are recorded as others; what runs them is another plug-in's. Recording needs root, or the capabilities that
+`stallprof doctor` names.
 """
-import functools
+import hashlib
 import os
-import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
+import urllib.parse
 
 import pytest
 
 READY_SECONDS = 30
+NAME_BYTES = 200  # of a file's: a name may have 255
 
 
 def pytest_addoption(parser):
@@ -56,28 +63,35 @@ def tells_ready(process, log):
         pytest.fail(f"stallprof record: {file.read().strip() or 'not ready in time'}", pytrace=False)
 
 
+def file_name(part):
+    """Of a part of a node id; other parts have other names."""
+    name = urllib.parse.quote(part, safe="[]-,=+ ") if part.strip(".") else "%2E" * len(part)
+    return name if len(name) <= NAME_BYTES else name[:NAME_BYTES - 17] + "-" + hashlib.sha256(part.encode()).hexdigest()[:16]
+
+
 class Recorder:
     """Records and compares for one test."""
 
-    def __init__(self, request, folder):
-        self.config, self.count = request.config, 0
-        self.name = re.sub(r"[^\w.-]+", "_", request.node.name)
+    def __init__(self, item, folder):
+        self.config, self.count, self.test = item.config, 0, item.name
+        file, *names = item.nodeid.split("::", 2)
+        self.path = os.path.join(*(file_name(part) for part in [*file.split("/"), *names]))
         self.folder = self.config.getoption("--stallprof-recordings") or str(folder)
-        os.makedirs(self.folder, exist_ok=True)
 
     def program(self):
         return self.config.getoption("--stallprof")
 
     def next_file(self):
         self.count += 1
-        name = self.name if self.count == 1 else f"{self.name}-{self.count}"
+        name = self.path if self.count == 1 else f"{self.path}-{self.count}"
         file = os.path.join(self.folder, name + ".pb.gz")
+        os.makedirs(os.path.dirname(file), exist_ok=True)
         if not self.config.getoption("--stallprof-update") and not os.path.exists(self.base(file)):
             pytest.fail(f"{self.base(file)}: there is nothing to compare with; --stallprof-update writes it", pytrace=False)
         return file
 
     def base(self, file):
-        return os.path.join(self.config.getoption("--stallprof-bases"), os.path.basename(file))
+        return os.path.join(self.config.getoption("--stallprof-bases"), os.path.relpath(file, self.folder))
 
     def run(self, command, fail_on=("total:+10%",), **options):
         """Records a command, which must succeed, and compares. Returns the recording's path."""
@@ -92,7 +106,7 @@ class Recorder:
         """Begins to record this process. Returns what stop() takes."""
         file = self.next_file()
         with open(file + ".log", "wb") as log:
-            process = subprocess.Popen([self.program(), "record", "-q", "--strict", "-p", str(os.getpid()), "--name", self.name, "-o", file], stdout=log, stderr=log)
+            process = subprocess.Popen([self.program(), "record", "-q", "--strict", "-p", str(os.getpid()), "--name", self.test, "-o", file], stdout=log, stderr=log)
         tells_ready(process, file + ".log")
         return process, file
 
@@ -125,29 +139,32 @@ class Recorder:
 
 @pytest.fixture
 def stallprof(request, tmp_path):
-    return Recorder(request, tmp_path)
+    return Recorder(request.node, tmp_path)
 
 
-def recorded(item, marker):
-    """The test's function, recorded while it runs, and compared when it has passed."""
-    function = item.obj
+def end_with(outcome, error):
+    """As raising here would leave out what other plug-ins do after the test."""
+    if hasattr(outcome, "force_exception"):
+        outcome.force_exception(error)
+    else:  # pluggy before 1.1, as Debian 12 has it
+        outcome._excinfo = (type(error), error, error.__traceback__)  # pylint: disable=protected-access
 
-    @functools.wraps(function)
-    def run(*args, **kwargs):
-        recorder = Recorder(item._request, item._request.getfixturevalue("tmp_path"))
+
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_runtest_call(item):
+    """Around whatever runs the test, which for async ones is another plug-in. A test that has not passed is not compared."""
+    marker = item.get_closest_marker("stallprof")
+    if not marker:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="pytest-stallprof-") as folder:
+        recorder = getattr(item, "funcargs", {}).get("stallprof") or Recorder(item, folder)
         recording = recorder.start()
+        outcome = yield
         try:
-            result = function(*args, **kwargs)
-        finally:
             file = recorder.stop(recording)
-        recorder.compare(file, **marker.kwargs)
-        return result
-
-    return run
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem):
-    marker = pyfuncitem.get_closest_marker("stallprof")
-    if marker:
-        pyfuncitem.obj = recorded(pyfuncitem, marker)
+            if not outcome.excinfo:
+                recorder.compare(file, **marker.kwargs)
+        except (Exception, pytest.fail.Exception) as error:  # pylint: disable=broad-except
+            if not outcome.excinfo:
+                end_with(outcome, error)

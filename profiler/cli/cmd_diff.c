@@ -3,6 +3,7 @@
 #include "profiler/cli/cmd_diff.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +31,22 @@ static void say_refused(const struct diff *diff)
 	if (diff->against.more)
 		fprintf(stderr, "stallprof diff: ... and %zu more of this kind\n", diff->against.more);
 	say("", "--force compares all the same");
+}
+
+/* Where the text that says it is not on the terminal. */
+static void say_unjudged(const struct diff_options *options, const struct diff *diff)
+{
+	bool shown = options->format == DIFF_FORMAT_TEXT && !options->output;
+
+	for (size_t i = 0; i < diff->finding_count && !shown; i++) {
+		const struct diff_finding *finding = &diff->findings[i];
+		char line[MESSAGE_BYTES + 512];
+
+		if (finding->outcome != DIFF_UNJUDGED)
+			continue;
+		snprintf(line, sizeof(line), "%.400s: %s", finding->rule->text, finding->text);
+		say("cannot be judged: ", line);
+	}
 }
 
 static int print(FILE *out, const struct diff_options *options, struct diff *diff)
@@ -73,6 +90,7 @@ static int compare(struct diff_options *options)
 		say_refused(&diff);
 	if ((!diff.refused || options->format != DIFF_FORMAT_TEXT) && write_out(options, &diff))
 		status = UNUSABLE;
+	say_unjudged(options, &diff);
 	diff_free(&diff);
 	return status;
 }

@@ -8,12 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bpf/abi.h"
 #include "profiler/cli/usage.h"
+#include "profiler/loaded/loaded_folder.h"
 #include "profiler/session/window.h"
 
 #define ROWS 20
+
+#define SAME_FILE(a, b) ((a).st_dev == (b).st_dev && (a).st_ino == (b).st_ino)
 
 enum {
 	KEY_BASE = 256,
@@ -49,9 +54,9 @@ static const struct argp_option option_table[] = {
 	  "or none",
 	  0 },
 	{ "fail-on", KEY_FAIL_ON, "RULE", 0,
-	  "Exit with 1 if NEW is worse, say total:+5%, stall:nvme_reset>0, function:write_shard:+10%, "
-	  "any:+0%; may "
-	  "be repeated",
+	  "Exit with 1 if NEW is worse: SUBJECT:+LIMIT, it has grown by more than that, beyond noise, or "
+	  "SUBJECT>LIMIT, it is above that, whatever BASE has; say total:+5%, stall:nvme_reset>0, "
+	  "function:write_shard:+10%, device:vda>2ms, any:+0%; may be repeated",
 	  0 },
 	{ "confidence", KEY_CONFIDENCE, "PERCENT", 0, "Of the bounds; 99 unless given", 0 },
 	{ "min-change", KEY_MIN_CHANGE, "PERCENT", 0, "Smaller differences count as noise; 1 unless given",
@@ -256,14 +261,55 @@ static const struct argp parser = {
 	.options = option_table,
 	.parser = parse_option,
 	.args_doc = "BASE NEW\nPROFILE --base FILTER --new FILTER",
-	.doc = "Says what NEW waits longer for than BASE, and what of that is beyond noise.\vBASE and NEW "
-	       "are files, folders "
-	       "of windows, - for standard input, or pyroscope://HOST[:PORT]/SERVICE{LABELS}@FROM..TO, with "
-	       "times such "
-	       "as now-1h, now, Unix seconds or 2026-11-23T10:00:00Z; pyroscopes:// for https.\n\nExit "
-	       "status: 0 fine, 1 a "
-	       "rule of --fail-on failed, 2 nothing sound to compare."
+	.doc = "Says what NEW waits longer for than BASE, and what of that is beyond noise.\v"
+	       "BASE and NEW are files, folders of windows, - for standard input, or "
+	       "pyroscope://HOST[:PORT]/SERVICE{LABELS}@FROM..TO, with times such as now-1h, now, Unix "
+	       "seconds or 2026-11-23T10:00:00Z; pyroscopes:// for https.\n\n"
+	       "A rule's SUBJECT is total, any (each row of the table) or function:NAME, line:, stack:, "
+	       "stall:, device:, class:, tag:, process:. Its LIMIT is a number, with % (of BASE, behind "
+	       ":+), ns, us, ms or s, in the unit that is shown.\n\n"
+	       "Exit status: 0 fine, 1 a rule of --fail-on failed, 2 it cannot be said (not comparable, "
+	       "unreadable, a rule cannot be judged), 64 wrong usage."
 };
+
+/* --- the output ------------------------------------------------------------------------------------------- */
+
+static bool is_file(const struct stat *file, const char *path)
+{
+	struct stat other;
+
+	return !strcmp(path, "-") ? !fstat(STDIN_FILENO, &other) && SAME_FILE(*file, other)
+	                          : !stat(path, &other) && SAME_FILE(*file, other);
+}
+
+/* Of a folder each window. */
+static bool is_read(const struct stat *file, const char *place)
+{
+	struct loaded_folder folder;
+	struct stat info;
+	char why[512];
+	bool found = is_file(file, place);
+
+	if (found || stat(place, &info) || !S_ISDIR(info.st_mode) ||
+	    loaded_folder_list(&folder, place, why, sizeof(why)))
+		return found;
+	for (size_t i = 0; i < folder.count && !found; i++)
+		found = is_file(file, folder.paths[i]);
+	loaded_folder_release(&folder);
+	return found;
+}
+
+static void check_output(const struct diff_options *options)
+{
+	struct stat output;
+
+	if (!options->output || stat(options->output, &output) || !S_ISREG(output.st_mode))
+		return;
+	for (int side = 0; side < 2; side++)
+		if (options->task.place[side] && is_read(&output, options->task.place[side]))
+			usage_error(NULL, "-o %s would overwrite what is compared: choose another file",
+			            options->output);
+}
 
 void diff_options_parse(int argc, char **argv, struct diff_options *options)
 {
@@ -275,6 +321,7 @@ void diff_options_parse(int argc, char **argv, struct diff_options *options)
 	usage_parse(&parser, "stallprof diff", argc, argv, 0, &parse);
 	if (!options->task.place[1] && !(options->task.filter[0].count && options->task.filter[1].count))
 		usage_error(NULL, "with one profile, --base FILTER and --new FILTER say what is compared");
+	check_output(options);
 	if (!parse.limit_given &&
 	    (options->format == DIFF_FORMAT_TEXT || options->format == DIFF_FORMAT_MARKDOWN))
 		options->limit = ROWS;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/diff/diff_absent.h"
 #include "profiler/diff/diff_judge.h"
 #include "profiler/diff/diff_query.h"
 #include "profiler/format/stamp.h"
@@ -85,10 +86,16 @@ static int add_samples(struct gathering *gathering, const struct loaded_profiles
 	for (size_t i = 0; !err && loaded_sample_get(input, tags, i, &sample); i++) {
 		size_t window = first + diff_slices_of(slices, &sample.view);
 		int class = diff_classes_number(&diff->classes, sample.class);
+		bool passes;
 
 		if (class < 0)
 			err = class;
-		if (err || !diff_filter_sample(&diff->side[side].filter, input, &sample))
+		if (err)
+			continue;
+		passes = diff_filter_sample(&diff->side[side].filter, input, &sample);
+		diff_side_count(&diff->side[side], &sample, passes,
+		                waits >= 0 ? (double)sample.view.values[waits] : 0);
+		if (!passes)
 			continue;
 		if (waits >= 0)
 			diff_side_add_waits(&diff->side[side], window, class,
@@ -241,6 +248,8 @@ static int init(struct diff *diff, struct diff_task *task)
 
 static void check_sound(struct diff *diff)
 {
+	diff_absent_check(&diff->side[0], "BASE", &diff->against);
+	diff_absent_check(&diff->side[1], "NEW", &diff->against);
 	if (!diff->paired)
 		diff_sound_check(diff->side, &diff->against, &diff->remarks);
 	else if (diff->side[0].news.unreadable_files)
@@ -257,7 +266,7 @@ static int judge(struct diff *diff, char *err, size_t err_size)
 		result = diff_overlap_judge(&diff->overlap, &diff->side[1].filter,
 		                            diff->task->confidence / 100);
 	if (!result)
-		result = diff_judge_rules(diff);
+		diff_judge_rules(diff);
 	return result;
 }
 

@@ -337,8 +337,9 @@ static int run_draws(struct boot *boot, double confidence)
 		double difference = row->value[1] - row->value[0];
 		double wide = row->error > 0 ? diff_student(1 - fmax(apart, 1e-9), degrees_of(boot, i)) : 0;
 
-		row->low = difference - wide * row->error;
-		row->high = difference + wide * row->error;
+		row->half = wide * row->error;
+		row->low = difference - row->half;
+		row->high = difference + row->half;
 		row->judged = true;
 	}
 	return 0;
@@ -355,7 +356,7 @@ static void set_values(struct diff_bound *bound, const struct diff_windows *wind
 		        weight > 0 ? spread->scale[s] * diff_points_sum(bound->side[s]) / weight : 0;
 	}
 	bound->low = bound->high = bound->value[1] - bound->value[0];
-	bound->error = 0;
+	bound->error = bound->half = 0;
 	bound->judged = false;
 }
 

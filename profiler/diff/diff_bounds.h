@@ -45,6 +45,7 @@ struct diff_bound {
 	double value[2];  /* base, new */
 	double error;     /* standard error of new - base */
 	double low, high; /* of new - base */
+	double half;      /* how far they are from it */
 	bool judged;      /* false: a side has fewer than two windows, so there are no bounds */
 };
 

@@ -37,13 +37,13 @@ const char *diff_cell_change(char text[DIFF_CELL_BYTES], const struct diff *diff
 	return text;
 }
 
-const char *diff_cell_percent(char text[DIFF_CELL_BYTES], const struct diff_row *row)
+const char *diff_cell_percent(char text[DIFF_CELL_BYTES], const struct diff_bound *bound)
 {
-	double percent = diff_percent(row);
+	double percent = diff_percent(bound);
 
 	if (isinf(percent))
 		snprintf(text, DIFF_CELL_BYTES, "new");
-	else if (!(row->bound.value[1] > 0) && percent < 0)
+	else if (!(bound->value[1] > 0) && percent < 0)
 		snprintf(text, DIFF_CELL_BYTES, "gone");
 	else
 		snprintf(text, DIFF_CELL_BYTES, "%+.1f %%", percent);
@@ -51,29 +51,15 @@ const char *diff_cell_percent(char text[DIFF_CELL_BYTES], const struct diff_row 
 }
 
 const char *diff_cell_bounds(char text[2 * DIFF_CELL_BYTES], const struct diff *diff,
-                             const struct diff_row *row)
+                             const struct diff_bound *bound)
 {
 	char low[DIFF_CELL_BYTES], high[DIFF_CELL_BYTES];
 
 	*text = '\0';
-	if (row->bound.judged)
-		snprintf(text, 2 * DIFF_CELL_BYTES, "%.60s .. %.60s",
-		         diff_cell_change(low, diff, row->bound.low),
-		         diff_cell_change(high, diff, row->bound.high));
+	if (bound->judged)
+		snprintf(text, 2 * DIFF_CELL_BYTES, "%.60s .. %.60s", diff_cell_change(low, diff, bound->low),
+		         diff_cell_change(high, diff, bound->high));
 	return text;
-}
-
-static size_t add_filter(char *text, size_t size, const struct diff_filter *filter)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; i < filter->count && used < size; i++) {
-		const struct diff_condition *condition = &filter->condition[i];
-
-		used += (size_t)snprintf(text + used, size - used, "%s%.80s%s%.80s", i ? "," : " ",
-		                         condition->label, condition->not ? "!=" : "=", condition->value);
-	}
-	return used < size ? used : size;
 }
 
 const char *diff_side_text(char text[DIFF_SIDE_BYTES], const struct diff_side *side)
@@ -81,9 +67,7 @@ const char *diff_side_text(char text[DIFF_SIDE_BYTES], const struct diff_side *s
 	char duration[TEXT_DURATION_BYTES];
 	size_t used = (size_t)snprintf(text, DIFF_SIDE_BYTES, "%.400s", side->place);
 
-	used += add_filter(text + used, DIFF_SIDE_BYTES - used, &side->filter);
-	if (used >= DIFF_SIDE_BYTES)
-		return text;
+	used += strlen(diff_filter_text(text + used, DIFF_SIDE_BYTES - used, &side->filter));
 	text_short_duration(duration, (uint64_t)side->amount[DIFF_PER_WALL]);
 	snprintf(text + used, DIFF_SIDE_BYTES - used, ": %s in %zu %s%s%s",
 	         side->amount[DIFF_PER_WALL] > 0 ? duration : "unknown time", side->count,
@@ -95,6 +79,8 @@ const char *diff_side_text(char text[DIFF_SIDE_BYTES], const struct diff_side *s
 const char *diff_bounds_text(char text[DIFF_SIDE_BYTES], const struct diff *diff)
 {
 	size_t base = diff->side[0].count, new = diff->side[1].count;
+	const char *whose =
+	        diff->finding_count ? "for all rows together; rules have their own" : "for all rows together";
 
 	if (base < 2 || new < 2)
 		snprintf(text, DIFF_SIDE_BYTES, "There are no bounds, as %s one window: noise is not known.",
@@ -102,13 +88,13 @@ const char *diff_bounds_text(char text[DIFF_SIDE_BYTES], const struct diff *diff
 		         : base < 2          ? "BASE has"
 		                             : "NEW has");
 	else if (diff->paired)
-		snprintf(text, DIFF_SIDE_BYTES, "Bounds of %g %% rest on %zu %s, for all rows together.",
-		         diff->task->confidence, base, diff->side[0].sliced ? "slices" : "windows");
+		snprintf(text, DIFF_SIDE_BYTES, "Bounds of %g %% rest on %zu %s, %s.", diff->task->confidence,
+		         base, diff->side[0].sliced ? "slices" : "windows", whose);
 	else
 		snprintf(text, DIFF_SIDE_BYTES,
-		         "Bounds of %g %% rest on %zu %s of BASE and %zu %s of NEW, for all rows together.",
+		         "Bounds of %g %% rest on %zu %s of BASE and %zu %s of NEW, %s.",
 		         diff->task->confidence, base, diff->side[0].sliced ? "slices" : "windows", new,
-		         diff->side[1].sliced ? "slices" : "windows");
+		         diff->side[1].sliced ? "slices" : "windows", whose);
 	return text;
 }
 

@@ -19,11 +19,11 @@ const char *diff_cell_value(char text[DIFF_CELL_BYTES], const struct diff *diff,
 const char *diff_cell_change(char text[DIFF_CELL_BYTES], const struct diff *diff, double value);
 
 /* "+5.1 %"; "new" where BASE has none, "gone" where NEW has none. */
-const char *diff_cell_percent(char text[DIFF_CELL_BYTES], const struct diff_row *row);
+const char *diff_cell_percent(char text[DIFF_CELL_BYTES], const struct diff_bound *bound);
 
 /* "+1.2 ms .. +3.4 ms", or "" without bounds. */
 const char *diff_cell_bounds(char text[2 * DIFF_CELL_BYTES], const struct diff *diff,
-                             const struct diff_row *row);
+                             const struct diff_bound *bound);
 
 /* "run.pb.gz ai_tag=train_step: 20.1 s in 20 slices of one file" */
 const char *diff_side_text(char text[DIFF_SIDE_BYTES], const struct diff_side *side);

@@ -210,6 +210,25 @@ bool diff_filter_has_tag(const struct diff_filter *filter)
 	return false;
 }
 
+bool diff_filter_is_of_tags(const struct diff_condition *condition)
+{
+	return is_tag(condition->label) || !strcmp(condition->label, "process");
+}
+
+const char *diff_filter_text(char *text, size_t size, const struct diff_filter *filter)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < filter->count && used < size; i++) {
+		const struct diff_condition *condition = &filter->condition[i];
+
+		used += (size_t)snprintf(text + used, size - used, "%s%.80s%s%.80s", i ? "," : " ",
+		                         condition->label, condition->not ? "!=" : "=", condition->value);
+	}
+	return text;
+}
+
 bool diff_filter_class(const struct diff_filter *filter, const char *class)
 {
 	for (size_t i = 0; i < filter->count; i++) {

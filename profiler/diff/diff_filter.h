@@ -49,6 +49,12 @@ bool diff_filter_request(const struct diff_filter *filter, const struct request_
 /* Whether tags are among what it asks for, without a "not". */
 bool diff_filter_has_tag(const struct diff_filter *filter);
 
+/* Whether it is of tags or processes: what rows of the ledger have. */
+bool diff_filter_is_of_tags(const struct diff_condition *condition);
+
+/* " ai_tag=train_step,stall!=throttle", "" where it has no conditions. Returns text. */
+const char *diff_filter_text(char *text, size_t size, const struct diff_filter *filter);
+
 /* Whether tags of this class pass. */
 bool diff_filter_class(const struct diff_filter *filter, const char *class);
 

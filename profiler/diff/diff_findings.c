@@ -6,116 +6,176 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/diff/diff_result.h"
+#include "profiler/diff/diff_absent.h"
 #include "profiler/diff/diff_cells.h"
+#include "profiler/diff/diff_doubt.h"
 #include "profiler/diff/diff_judge.h"
+#include "profiler/diff/diff_result.h"
 
-static bool exceeds(const struct diff_rule *rule, const struct diff_row *row)
+static const char *const side_names[] = { "BASE", "NEW" };
+
+/* --- outcomes --------------------------------------------------------------------------------------------- */
+
+/* By how much a value may grow. */
+static double limit_of(const struct diff_rule *rule, const struct diff_bound *bound)
+{
+	return rule->percent ? rule->limit / 100 * fabs(bound->value[0]) : rule->limit;
+}
+
+static bool exceeds(const struct diff_rule *rule, const struct diff_bound *bound)
 {
 	if (!rule->grows)
-		return row->bound.value[1] > rule->limit;
-	if (rule->percent)
-		return diff_percent(row) > rule->limit;
-	return row->bound.value[1] - row->bound.value[0] > rule->limit;
+		return bound->value[1] > rule->limit;
+	return bound->value[1] - bound->value[0] > limit_of(rule, bound);
 }
 
-/* What a row that is beyond the rule's limit means. A limit of NEW alone knows no noise. */
+/* There are too few windows to judge it. */
+static bool is_too_few(const struct diff *diff, const struct diff_rule *rule)
+{
+	return rule->grows && diff_doubt_few(diff) && !diff->task->force;
+}
+
+/* `whole`: what growths are compared with to say whether noise is large. */
 static enum diff_outcome outcome_of(const struct diff *diff, const struct diff_rule *rule,
-                                    const struct diff_row *row)
+                                    const struct diff_bound *bound, enum diff_verdict verdict, double whole)
 {
-	if (!exceeds(rule, row))
-		return DIFF_PASSED;
-	if (!rule->grows || row->verdict == DIFF_WORSE)
+	bool beyond = exceeds(rule, bound);
+
+	if (!rule->grows)
+		return beyond ? DIFF_FAILED : DIFF_PASSED;
+	if (is_too_few(diff, rule))
+		return DIFF_UNJUDGED;
+	if (beyond && (verdict == DIFF_WORSE || verdict == DIFF_UNKNOWN))
 		return DIFF_FAILED;
-	if (row->verdict != DIFF_UNKNOWN)
-		return DIFF_PASSED;
-	return diff->task->force ? DIFF_FAILED : DIFF_UNJUDGED;
+	if (verdict == DIFF_NOISE && diff_doubt_wide(bound, limit_of(rule, bound), whole))
+		return DIFF_UNJUDGED;
+	return DIFF_PASSED;
 }
 
-static void describe(const struct diff *diff, struct diff_finding *finding, const struct diff_row *row)
-{
-	char base[DIFF_CELL_BYTES], new[DIFF_CELL_BYTES], percent[DIFF_CELL_BYTES];
+/* --- words ------------------------------------------------------------------------------------------------ */
 
-	snprintf(finding->text, sizeof(finding->text), "%.200s: %s to %s%s (%s), %s%s", row->name,
-	         diff_cell_value(base, diff, row->bound.value[0]),
-	         diff_cell_value(new, diff, row->bound.value[1]), diff_unit(diff),
-	         diff_cell_percent(percent, row), diff_verdict_name(row->verdict),
-	         finding->outcome == DIFF_UNJUDGED
-	                 ? ": a side has one window, so noise is not known; record longer, or into a "
-	                   "folder, or judge by the difference alone (--force)"
-	                 : "");
+static void describe(const struct diff *diff, struct diff_finding *finding, const char *name)
+{
+	const struct diff_bound *bound = &finding->bound;
+	char base[DIFF_CELL_BYTES], new[DIFF_CELL_BYTES], percent[DIFF_CELL_BYTES],
+	        bounds[2 * DIFF_CELL_BYTES], why[512];
+	int used = snprintf(finding->text, sizeof(finding->text), "%.200s: %s to %s%s (%s)", name,
+	                    diff_cell_value(base, diff, bound->value[0]),
+	                    diff_cell_value(new, diff, bound->value[1]), diff_unit(diff),
+	                    diff_cell_percent(percent, bound));
+	size_t left = sizeof(finding->text) - (size_t)used;
+
+	if (!finding->rule->grows)
+		return;
+	diff_cell_bounds(bounds, diff, bound);
+	used += snprintf(finding->text + used, left, ", %s%s%s", diff_verdict_name(finding->verdict),
+	                 *bounds ? ", bounds " : "", bounds);
+	left = sizeof(finding->text) - (size_t)used;
+	if (finding->outcome == DIFF_UNJUDGED)
+		snprintf(finding->text + used, left, ": %s", diff_doubt_text(why, sizeof(why), diff, bound));
 }
 
-/* The worst outcome of the rows that are shown. */
-static void judge_any(const struct diff *diff, struct diff_finding *finding)
+/* --- any -------------------------------------------------------------------------------------------------- */
+
+/* The worst outcome of the rows that are shown. Of many rows some have wide bounds: they are in doubt where that matters to the
+ * whole. */
+static void judge_any(struct diff *diff, struct diff_finding *finding)
 {
-	const struct diff_table *table = &diff->table[diff->task->by];
+	const struct diff_table *table = diff_shown(diff);
 	const struct diff_row *worst = NULL;
+	double base = diff_points_sum(&diff->total.points[0]);
 
 	for (size_t i = 0; i < table->count; i++) {
-		enum diff_outcome outcome = outcome_of(diff, finding->rule, table->rows[i]);
+		const struct diff_row *row = table->rows[i];
+		enum diff_outcome outcome = row->verdict == DIFF_SMALL
+		                                    ? DIFF_PASSED
+		                                    : outcome_of(diff, finding->rule, &row->bound,
+		                                                 row->verdict, base * row->per[0]);
 
-		if (table->rows[i]->verdict == DIFF_SMALL ||
-		    !(outcome == DIFF_FAILED ||
-		      (outcome == DIFF_UNJUDGED && finding->outcome == DIFF_PASSED)) ||
-		    (worst && finding->outcome == outcome))
+		if (outcome == finding->outcome || (outcome != DIFF_FAILED && worst))
 			continue;
-		worst = table->rows[i];
+		worst = row;
 		finding->outcome = outcome;
 	}
-	if (worst)
-		describe(diff, finding, worst);
-	else
+	if (!worst && is_too_few(diff, finding->rule)) {
+		finding->outcome = DIFF_UNJUDGED;
+		diff_doubt_text(finding->text, sizeof(finding->text), diff, &diff->total.bound);
+		return;
+	}
+	if (!worst) {
 		snprintf(finding->text, sizeof(finding->text), "none of %zu rows", table->count);
+		return;
+	}
+	finding->bound = worst->bound;
+	finding->verdict = worst->verdict;
+	describe(diff, finding, worst->name);
 }
 
-/* A stall of which there is none: was it looked for? */
+/* --- a name, or total ------------------------------------------------------------------------------------- */
+
+/* A side without the stall has 0 of it only if that is known. True: it is, of all sides that the rule looks at. */
+static bool stall_is_known(const struct diff *diff, struct diff_finding *finding)
+{
+	const struct diff_rule *rule = finding->rule;
+
+	for (int s = rule->grows ? 0 : 1; s < 2; s++)
+		if (!(finding->bound.value[s] > 0) &&
+		    !diff_absent_is_true(&diff->side[s], side_names[s], rule->what, rule->name, finding->text,
+		                         sizeof(finding->text)))
+			return false;
+	return true;
+}
+
+/* One side alone may know a name, which then is no wrong one. */
+static bool name_is_known(const struct diff *diff, struct diff_finding *finding)
+{
+	const struct diff_rule *rule = finding->rule;
+
+	for (int s = 0; s < 2; s++)
+		if (diff_absent_is_true(&diff->side[s], "BASE or NEW", rule->what, rule->name, finding->text,
+		                        sizeof(finding->text)))
+			return true;
+	return false;
+}
+
+/* Neither side has it. */
 static void judge_absent(const struct diff *diff, struct diff_finding *finding)
 {
 	const struct diff_rule *rule = finding->rule;
+	bool known =
+	        rule->what == TOP_BY_STALL ? stall_is_known(diff, finding) : name_is_known(diff, finding);
+	char why[512];
 
-	snprintf(finding->text, sizeof(finding->text), "%.200s: it is on neither side", rule->name);
-	if (rule->what == TOP_BY_STALL &&
-	    !diff_sound_looked_for(&diff->side[1], rule->name, finding->text, sizeof(finding->text)))
-		finding->outcome = DIFF_UNJUDGED;
+	finding->outcome = known && !is_too_few(diff, rule) ? DIFF_PASSED : DIFF_UNJUDGED;
+	if (!known)
+		return;
+	snprintf(finding->text, sizeof(finding->text), "%.200s: it is on neither side%s%s", rule->name,
+	         finding->outcome ? ": " : "",
+	         finding->outcome ? diff_doubt_text(why, sizeof(why), diff, &diff->total.bound) : "");
 }
 
-static void judge_named(const struct diff *diff, struct diff_finding *finding)
+static void judge_row(const struct diff *diff, struct diff_finding *finding)
 {
 	const struct diff_rule *rule = finding->rule;
-	const struct diff_row *row = diff_table_find(&diff->table[rule->what], rule->name);
 
-	if (!row) {
-		judge_absent(diff, finding);
-		return;
-	}
-	finding->outcome = outcome_of(diff, rule, row);
-	describe(diff, finding, row);
-	if (rule->what == TOP_BY_STALL && !(row->bound.value[1] > 0) && finding->outcome == DIFF_PASSED &&
-	    !diff_sound_looked_for(&diff->side[1], rule->name, finding->text, sizeof(finding->text)))
+	finding->outcome = outcome_of(diff, rule, &finding->bound, finding->verdict, finding->bound.value[0]);
+	describe(diff, finding, finding->row->name);
+	/* A function may be gone; of stalls it must be known that there are none. */
+	if (rule->subject == DIFF_NAMED && rule->what == TOP_BY_STALL &&
+	    (rule->grows || finding->outcome == DIFF_PASSED) && !stall_is_known(diff, finding))
 		finding->outcome = DIFF_UNJUDGED;
 }
 
-int diff_judge_rules(struct diff *diff)
+void diff_judge_rules(struct diff *diff)
 {
-	size_t count = diff->task->rule_count;
-
-	diff->findings = calloc(count + 1, sizeof(*diff->findings));
-	if (!diff->findings)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < diff->finding_count; i++) {
 		struct diff_finding *finding = &diff->findings[i];
 
-		finding->rule = &diff->task->rules[i];
-		if (finding->rule->subject == DIFF_NAMED) {
-			judge_named(diff, finding);
-		} else if (finding->rule->subject == DIFF_ANY) {
+		if (finding->rule->subject == DIFF_ANY)
 			judge_any(diff, finding);
-		} else {
-			finding->outcome = outcome_of(diff, finding->rule, &diff->total);
-			describe(diff, finding, &diff->total);
-		}
+		else if (finding->row)
+			judge_row(diff, finding);
+		else
+			judge_absent(diff, finding);
 	}
-	diff->finding_count = count;
-	return 0;
 }

@@ -45,24 +45,24 @@ static void write_side(struct json_writer *json, const char *key, const struct d
 	json_object_end(json);
 }
 
-static void write_values(struct json_writer *json, const struct diff_row *row)
+static void write_values(struct json_writer *json, const struct diff_bound *bound, enum diff_verdict verdict)
 {
-	double percent = diff_percent(row);
+	double percent = diff_percent(bound);
 
-	member_double(json, "base", row->bound.value[0]);
-	member_double(json, "new", row->bound.value[1]);
-	member_double(json, "diff", row->bound.value[1] - row->bound.value[0]);
+	member_double(json, "base", bound->value[0]);
+	member_double(json, "new", bound->value[1]);
+	member_double(json, "diff", bound->value[1] - bound->value[0]);
 	member_double(json, "percent", isinf(percent) ? NAN : percent);
-	member_double(json, "low", row->bound.judged ? row->bound.low : NAN);
-	member_double(json, "high", row->bound.judged ? row->bound.high : NAN);
-	json_member_string(json, "verdict", diff_verdict_name(row->verdict));
+	member_double(json, "low", bound->judged ? bound->low : NAN);
+	member_double(json, "high", bound->judged ? bound->high : NAN);
+	json_member_string(json, "verdict", diff_verdict_name(verdict));
 }
 
 static void write_row(struct json_writer *json, const struct diff_row *row)
 {
 	json_object_begin(json);
 	json_member_string(json, "name", row->name);
-	write_values(json, row);
+	write_values(json, &row->bound, row->verdict);
 	member_double(json, "flat_base", row->flat[0] * row->per[0]);
 	member_double(json, "flat_new", row->flat[1] * row->per[1]);
 	member_double(json, "own_base", row->own[0] * row->per[0]);
@@ -77,7 +77,7 @@ static void write_rows(struct json_writer *json, const struct diff *diff, size_t
 
 	json_key(json, "total");
 	json_object_begin(json);
-	write_values(json, &diff->total);
+	write_values(json, &diff->total.bound, diff->total.verdict);
 	json_object_end(json);
 	json_key(json, "rows");
 	json_array_begin(json);
@@ -93,10 +93,14 @@ static void write_rules(struct json_writer *json, const struct diff *diff)
 	json_key(json, "rules");
 	json_array_begin(json);
 	for (size_t i = 0; i < diff->finding_count; i++) {
+		const struct diff_finding *finding = &diff->findings[i];
+
 		json_object_begin(json);
-		json_member_string(json, "rule", diff->findings[i].rule->text);
-		json_member_string(json, "outcome", outcomes[diff->findings[i].outcome]);
-		json_member_string(json, "text", diff->findings[i].text);
+		json_member_string(json, "rule", finding->rule->text);
+		json_member_string(json, "outcome", outcomes[finding->outcome]);
+		json_member_string(json, "text", finding->text);
+		if (finding->rule->grows && finding->bound.side[0])
+			write_values(json, &finding->bound, finding->verdict);
 		json_object_end(json);
 	}
 	json_array_end(json);

@@ -6,11 +6,11 @@
 
 struct diff;
 
-/* Chooses how to normalise and judges total and rows. 0; -ENODATA: a side lacks what it is to be normalised by; -ENOMEM; with a
+/* Chooses how to normalise, judges total and rows, and begins the findings: with the bounds of what the rules name. 0; -ENODATA: a side lacks what it is to be normalised by; -ENOMEM; with a
  * line in err. */
 int diff_judge(struct diff *diff, char *err, size_t err_size);
 
-/* Fills the findings. 0 or -ENOMEM. */
-int diff_judge_rules(struct diff *diff);
+/* Says what became of the rules, after diff_judge(). */
+void diff_judge_rules(struct diff *diff);
 
 #endif

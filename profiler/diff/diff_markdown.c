@@ -40,8 +40,8 @@ static void print_row(FILE *out, const struct diff *diff, const struct diff_row 
 	fprintf(out, " | %s", diff_cell_value(text, diff, row->bound.value[0]));
 	fprintf(out, " | %s", diff_cell_value(text, diff, row->bound.value[1]));
 	fprintf(out, " | %s", diff_cell_change(text, diff, row->bound.value[1] - row->bound.value[0]));
-	fprintf(out, " | %s", diff_cell_percent(text, row));
-	fprintf(out, " | %s", diff_cell_bounds(text, diff, row));
+	fprintf(out, " | %s", diff_cell_percent(text, &row->bound));
+	fprintf(out, " | %s", diff_cell_bounds(text, diff, &row->bound));
 	fprintf(out, " | %s |\n", diff_verdict_name(row->verdict));
 }
 

@@ -7,11 +7,11 @@
  *       "base": {place, filter: [{label, value, not}], seconds, windows, slices}, "new": as base,
  *       "total": {base, new, diff, percent, low, high, verdict},
  *       "rows": [ as total, and {name, flat_base, flat_new, own_base, own_new} ],
- *       "rules": [ {rule, outcome, text} ],
+ *       "rules": [ {rule, outcome, text}, and of a growth as total ],
  *       "overlap": { buckets, bucket_ns, blocks, timeline, rows: [ {class, stall, device, whole_ns, together_ns, expected_ns,
  *                    caused_ns, low_ns, high_ns} ] } }
  *
- * The verdict is "refused", else "worse" when a row is worse beyond noise, "better" when rows are better and none worse,
+ * The verdict is "refused", else "worse" when a row is worse beyond noise, "cannot be judged" when the status is 2, "better" when rows are better and none worse,
  * "no bounds" when there are differences and no bounds, else "within noise" or "same". percent is null where BASE has none; low and high
  * are null without bounds. flat and own are normalised, too. overlap is there where two filters of one profile were compared.
  * A refused comparison has no rows.

@@ -35,9 +35,9 @@ const char *diff_unit(const struct diff *diff)
 	return units[diff->per];
 }
 
-double diff_percent(const struct diff_row *row)
+double diff_percent(const struct diff_bound *bound)
 {
-	double base = row->bound.value[0], difference = row->bound.value[1] - base;
+	double base = bound->value[0], difference = bound->value[1] - base;
 
 	if (base > 0 || base < 0)
 		return 100 * difference / fabs(base);

@@ -35,11 +35,16 @@ struct diff_task {
 
 enum diff_outcome { DIFF_PASSED, DIFF_FAILED, DIFF_UNJUDGED };
 
-/* What became of a rule. */
+/* What became of a rule. The bounds of growths that rules name (and of total) hold for these rules together, whatever table is
+ * shown; `any` has those of the table's row that decided it. */
 struct diff_finding {
 	const struct diff_rule *rule;
+	struct diff_row
+	        *row; /* the one that the rule names, or total; NULL: there is none, or it is of any row */
+	struct diff_bound bound;
+	enum diff_verdict verdict;
 	enum diff_outcome outcome;
-	char text[512];
+	char text[1024];
 };
 
 struct diff {
@@ -71,6 +76,6 @@ const char *diff_unit(const struct diff *diff);
 struct diff_table *diff_shown(struct diff *diff);
 
 /* new - base in percent of base; infinite where base has none and new has. */
-double diff_percent(const struct diff_row *row);
+double diff_percent(const struct diff_bound *bound);
 
 #endif

@@ -10,6 +10,8 @@
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/loaded/loaded_sample.h"
+#include "profiler/session/window.h"
 
 #define SECOND_NS 1000000000
 
@@ -52,12 +54,12 @@ void diff_side_release(struct diff_side *side)
 
 /* --- what a profile has of each ---------------------------------------------------------------------------- */
 
-static bool any_pushed(const struct diff_side *side, struct ledger *ledger)
+static bool any_pushed(const struct diff_filter *filter, struct ledger *ledger)
 {
 	for (size_t i = 0; i < ledger_count(ledger); i++) {
 		const struct ledger_row *row = ledger_at(ledger, i);
 
-		if (row && !row->base && diff_filter_row(&side->filter, row))
+		if (row && !row->base && diff_filter_row(filter, row))
 			return true;
 	}
 	return false;
@@ -79,7 +81,7 @@ static int add_amount(struct diff_side *side, struct diff_window *window, const 
 /* Tags of processes, which mostly idle, count only where there are no others. */
 static int add_tag_time(struct diff_side *side, struct diff_window *window, struct ledger *ledger)
 {
-	bool pushed = any_pushed(side, ledger);
+	bool pushed = any_pushed(&side->filter, ledger);
 	int err = 0;
 
 	for (size_t i = 0; i < ledger_count(ledger) && !err; i++) {
@@ -89,6 +91,39 @@ static int add_tag_time(struct diff_side *side, struct diff_window *window, stru
 			err = add_amount(side, window, row->class, DIFF_PER_TAG, (double)row->ns);
 	}
 	return err;
+}
+
+static void add_waited(struct diff_side *side, const struct ledger_row *row)
+{
+	for (unsigned int kind = ABI_WAIT_OTHER; kind < ABI_WAIT_END && row->state == LEDGER_BLOCKED; kind++)
+		if (!strcmp(row->cause, window_cause_name(kind)))
+			side->waited_ns[kind - ABI_WAIT_OTHER] += (double)row->ns;
+}
+
+/* What is known of tags that have no samples, and of the whole that losses are a part of. 0, -ENOMEM. */
+static int add_known(struct diff_side *side, struct ledger *ledger)
+{
+	static const struct diff_filter all;
+	bool pushed = any_pushed(&all, ledger);
+
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+		int class;
+
+		if (!row)
+			continue;
+		side->ledger_rows++;
+		side->tag_ns += row->base && pushed ? 0 : (double)row->ns;
+		if (!diff_filter_row(&side->filter, row))
+			continue;
+		class = diff_classes_number(side->classes, row->class);
+		if (class < 0)
+			return class;
+		side->ledger_rows_passed++;
+		side->ledger_has[class] = true;
+		add_waited(side, row);
+	}
+	return 0;
 }
 
 static int add_requests(struct diff_side *side, struct diff_window *window, const struct request_rows *rows)
@@ -124,6 +159,8 @@ static int whole_of(struct diff_side *side, struct diff_window *window, const st
 	}
 	window->amount[DIFF_PER_WALL] = (double)window->wall_ns;
 	err = add_tag_time(side, window, input->ledger);
+	if (!err)
+		err = add_known(side, input->ledger);
 	return err ? err : add_requests(side, window, input->requests);
 }
 
@@ -213,6 +250,13 @@ void diff_side_add_waits(struct diff_side *side, size_t window, int class, doubl
 	side->windows[window].amount[DIFF_PER_NONE] += waits;
 	side->windows[window].of[class][DIFF_PER_NONE] += waits;
 	side->amount[DIFF_PER_NONE] += waits;
+}
+
+void diff_side_count(struct diff_side *side, const struct loaded_sample *sample, bool passes, double waits)
+{
+	side->samples_passed += passes;
+	side->wait_samples += sample->is_wait;
+	side->stall_count += sample->is_wait ? 0 : waits;
 }
 
 void diff_side_share(struct diff_side *side, size_t first, int class, enum diff_per per, const double *parts)

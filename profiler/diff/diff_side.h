@@ -8,11 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/abi.h"
 #include "profiler/diff/diff_classes.h"
 #include "profiler/diff/diff_filter.h"
 #include "profiler/diff/diff_input.h"
 #include "profiler/diff/diff_slices.h"
 
+struct loaded_sample;
 struct stamp;
 
 /* What a comparison may be normalised by. */
@@ -39,6 +41,12 @@ struct diff_side {
 	struct diff_classes *classes; /* the caller's */
 	struct stamp *stamp;
 	size_t files, foreign_files, rewritten_files, malformed_lines;
+	size_t samples_passed;                  /* its filter */
+	size_t wait_samples;                    /* of waits that are no stalls, whatever the filter */
+	size_t ledger_rows, ledger_rows_passed; /* by tag and process */
+	bool ledger_has[DIFF_CLASSES_MAX];      /* which classes those are of */
+	double waited_ns[ABI_WAIT_KINDS];       /* and how long they waited for what is no stall */
+	double tag_ns, stall_count;             /* time of tags and number of stalls, whatever the filter */
 	struct diff_input_news news;
 };
 
@@ -57,5 +65,8 @@ void diff_side_share(struct diff_side *side, size_t first, int class, enum diff_
 
 /* Adds to a window's number of waits. */
 void diff_side_add_waits(struct diff_side *side, size_t window, int class, double waits);
+
+/* Counts a sample, whether or not the filter lets it pass. */
+void diff_side_count(struct diff_side *side, const struct loaded_sample *sample, bool passes, double waits);
 
 #endif

@@ -67,22 +67,52 @@ static void compare_hooks(const struct diff_side side[2], struct diff_lines *aga
 		}
 }
 
-bool diff_sound_looked_for(const struct diff_side *side, const char *stall, char *text, size_t size)
+/* Some stalls have rows of subsystems alone: gpu_ring has gpu_ring_xe and others. */
+static bool is_part_of(const char *cause, const char *stall)
 {
-	const char *why = not_looked_for(side->stamp, stall);
+	size_t length = strlen(stall);
 
-	if (!stamp_hook_count(side->stamp)) {
-		snprintf(text, size, "what was looked for in NEW is not known");
-		return false;
+	return !strncmp(cause, stall, length) && cause[length] == '_';
+}
+
+static bool has_hook(const struct stamp *stamp, const char *cause)
+{
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++)
+		if (!strcmp(stamp_hook_at(stamp, i).cause, cause))
+			return true;
+	return false;
+}
+
+/* Why none of its parts was looked for; NULL: one was, or the host had nothing that any would have been for, as no NVMe. */
+static const char *no_part_looked_for(const struct stamp *stamp, const char *stall)
+{
+	const char *why = stamp_hook_count(stamp) ? NULL : "it has no stamp";
+
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
+		const char *cause = stamp_hook_at(stamp, i).cause;
+
+		if (!is_part_of(cause, stall))
+			continue;
+		why = not_looked_for(stamp, cause);
+		if (!why)
+			return NULL;
 	}
-	if (why)
-		snprintf(text, size, "%s was not looked for in NEW: %s", stall, why);
+	return why;
+}
+
+bool diff_sound_looked_for(const struct stamp *stamp, const char *stall, char *text, size_t size)
+{
+	const char *why =
+	        has_hook(stamp, stall) ? not_looked_for(stamp, stall) : no_part_looked_for(stamp, stall);
+
+	snprintf(text, size, "%s", why ? why : "");
 	return !why;
 }
 
 /* --- losses ----------------------------------------------------------------------------------------------- */
 
-#define LOST_MIN 30 /* waits: fewer make no difference that can be told */
+#define LOST_BYTES 64
+#define LOST_MIN   30 /* waits: fewer make no difference that can be told */
 
 /* What a loss is a part of. */
 enum whole { OF_TIME, OF_WAITS, OF_ANY };
@@ -111,15 +141,15 @@ static const struct {
 	{ "stacks_truncated", "stacks that were cut", OF_WAITS, 0.2 },
 };
 
-/* The part of the whole that was lost. */
+/* The part of the whole that was lost: of the recording's, as counters know no filter. */
 static double lost_part(const struct diff_side *side, const char *counter, enum whole whole)
 {
 	double value = (double)stamp_counter(side->stamp, counter), of = 1;
 
 	if (whole == OF_TIME)
-		of = side->amount[DIFF_PER_TAG];
+		of = side->tag_ns;
 	else if (whole == OF_WAITS)
-		of = side->amount[DIFF_PER_NONE];
+		of = side->stall_count;
 	return value > 0 ? value / fmax(of, 1) : 0;
 }
 
@@ -127,7 +157,7 @@ static double lost_part(const struct diff_side *side, const char *counter, enum 
 static bool is_chance(const struct diff_side side[2], const char *counter, enum whole whole,
                       const double part[2])
 {
-	double waits = fmax(fmin(side[0].amount[DIFF_PER_NONE], side[1].amount[DIFF_PER_NONE]), 1);
+	double waits = fmax(fmin(side[0].stall_count, side[1].stall_count), 1);
 	double both = fmin((part[0] + part[1]) / 2, 1), lost = 0;
 
 	for (int s = 0; s < 2; s++)
@@ -136,18 +166,31 @@ static bool is_chance(const struct diff_side side[2], const char *counter, enum 
 	       (lost < LOST_MIN || fabs(part[1] - part[0]) < 4 * sqrt(2 * both * (1 - both) / waits));
 }
 
+/* Counters of waits count also those that are no stalls, so there may be more of them than stalls. */
+static const char *lost_text(char text[LOST_BYTES], enum whole whole, double part)
+{
+	if (whole == OF_ANY)
+		snprintf(text, LOST_BYTES, "%.0f", part);
+	else if (whole == OF_WAITS && part > 1)
+		snprintf(text, LOST_BYTES, "%.3g for each stall", part);
+	else
+		snprintf(text, LOST_BYTES, "%.4g %%", 100 * fmin(part, 1));
+	return text;
+}
+
 static void compare_losses(const struct diff_side side[2], struct diff_lines *against)
 {
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-		double part[2], percent = losses[i].whole == OF_ANY ? 1 : 100;
+		char base[LOST_BYTES], new[LOST_BYTES];
+		double part[2];
 
 		for (int s = 0; s < 2; s++)
 			part[s] = lost_part(&side[s], losses[i].counter, losses[i].whole);
 		if (fabs(part[1] - part[0]) > losses[i].limit &&
 		    !is_chance(side, losses[i].counter, losses[i].whole, part))
-			diff_lines_add(against, "%s: %.4g%s in BASE, %.4g%s in NEW", losses[i].what,
-			               percent * part[0], percent > 1 ? " %" : "", percent * part[1],
-			               percent > 1 ? " %" : "");
+			diff_lines_add(against, "%s: %s in BASE, %s in NEW", losses[i].what,
+			               lost_text(base, losses[i].whole, part[0]),
+			               lost_text(new, losses[i].whole, part[1]));
 	}
 }
 

@@ -6,6 +6,7 @@
 
 #include "profiler/diff/diff_result.h"
 #include "profiler/diff/diff_cells.h"
+#include "profiler/diff/diff_doubt.h"
 #include "profiler/diff/diff_print.h"
 #include "profiler/format/text_cells.h"
 
@@ -27,6 +28,11 @@ const char *diff_verdict(const struct diff *diff)
 	for (size_t i = 0; i < table->count; i++)
 		if (table->rows[i]->verdict > worst)
 			worst = table->rows[i]->verdict;
+	for (size_t i = 0; i < diff->finding_count; i++)
+		if (diff->findings[i].rule->grows && diff->findings[i].outcome == DIFF_FAILED)
+			worst = DIFF_WORSE;
+	if (worst != DIFF_WORSE && diff_status(diff) == 2)
+		return "cannot be judged";
 	return diff_verdict_name(worst == DIFF_SMALL ? DIFF_NOISE : worst);
 }
 
@@ -72,8 +78,8 @@ static void print_row(FILE *out, const struct diff *diff, const struct diff_row 
 	print_cell(out, diff_cell_value(text, diff, row->bound.value[1]), NUMBER_COLUMNS);
 	print_cell(out, diff_cell_change(text, diff, row->bound.value[1] - row->bound.value[0]),
 	           NUMBER_COLUMNS);
-	print_cell(out, diff_cell_percent(text, row), NUMBER_COLUMNS);
-	print_cell(out, diff_cell_bounds(text, diff, row), BOUNDS_COLUMNS);
+	print_cell(out, diff_cell_percent(text, &row->bound), NUMBER_COLUMNS);
+	print_cell(out, diff_cell_bounds(text, diff, &row->bound), BOUNDS_COLUMNS);
 	fprintf(out, "  %-*s", VERDICT_COLUMNS, diff_verdict_name(row->verdict));
 	snprintf(name, sizeof(name), "%.*s", (int)diff_name_length(row->name), row->name);
 	text_print_clean(out, name, columns > used + 16 ? columns - used : 0);
@@ -123,7 +129,7 @@ static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdic
 		fputs(n > 1 ? ", " : words, out);
 		snprintf(name, sizeof(name), "%.*s", (int)diff_name_length(row->name), row->name);
 		text_print_clean(out, name, NAMED_COLUMNS);
-		fprintf(out, " (%s)", diff_cell_percent(percent, row));
+		fprintf(out, " (%s)", diff_cell_percent(percent, &row->bound));
 	}
 	if (n)
 		fputs(n > NAMED ? ", ...\n" : "\n", out);
@@ -132,10 +138,15 @@ static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdic
 
 static void print_verdict(FILE *out, const struct diff *diff)
 {
+	char percent[DIFF_CELL_BYTES], why[512];
 	size_t changed = print_changed(out, diff, DIFF_WORSE, "Worse beyond noise: ");
 
 	changed += print_changed(out, diff, DIFF_BETTER, "Better beyond noise: ");
-	if (!changed && diff->side[0].count > 1 && diff->side[1].count > 1)
+	if (!changed && diff_doubt_wide(&diff->total.bound, 0, diff->total.bound.value[0]))
+		fprintf(out, "What differs cannot be told from noise (total %s): %s.\n",
+		        diff_cell_percent(percent, &diff->total.bound),
+		        diff_doubt_text(why, sizeof(why), diff, &diff->total.bound));
+	else if (!changed && diff->side[0].count > 1 && diff->side[1].count > 1)
 		fputs("Nothing differs beyond noise.\n", out);
 	fputc('\n', out);
 }

@@ -3,7 +3,8 @@
 
 Not a part of `make test`: it takes a quarter of an hour. PAIRS (40) pairs of runs of the same build are compared with the default bounds: an alarm is
 `--fail-on any:+0%` that fails. PLANTS (20) builds have one of four functions wait 5 % longer: found is a comparison that fails and whose
-first row is that function. tests/study/diff_noise/trainer.c is the program: gpu waits in calls of a stand-in for libcuda, disk in direct I/O
+first row is that function. Rules as CI has them (CI below) are counted, too: how many pairs of the same build fail by them, and how many cannot be
+judged (status 2). tests/study/diff_noise/trainer.c is the program: gpu waits in calls of a stand-in for libcuda, disk in direct I/O
 that blk-throttle holds back. Runs go six at a time. Needs root. Prints a line each, and the counts. KEEP=FOLDER keeps the recordings there, and
 compares those that are there already.
 """
@@ -21,6 +22,7 @@ FUNCTIONS = ["save_shard", "save_index", "load_batch", "load_labels"]
 ROUNDS = {"gpu": 700, "disk": 500}
 BYTES_A_SECOND = 2000000
 AT_A_TIME = 6
+CI = (("any:+0%",), ("any:+10%",), ("total:+5%", "function:save_shard:+5%", "function:load_labels:+5%"), ("total:+10%",))
 
 
 class Study:
@@ -60,12 +62,17 @@ class Study:
 
     def compare(self, base, new):
         """(status, name of the first row, all of it)"""
-        done = subprocess.run([self.stallprof, "diff", base, new, "--normalize", "none", "--fail-on", "any:+0%", "--format", "json"],
+        status, found = self.judge(base, new, "any:+0%")
+        return status, found["rows"][0]["name"], found
+
+    def judge(self, base, new, *rules):
+        """(status, all of it)"""
+        done = subprocess.run([self.stallprof, "diff", base, new, "--normalize", "none", "--format", "json", *(word for rule in rules for word in ("--fail-on", rule))],
                               capture_output=True, text=True, check=False)
-        if done.returncode == 2:
+        found = json.loads(done.stdout) if done.stdout else {"refused": True}
+        if found["refused"]:
             raise RuntimeError(done.stderr)
-        found = json.loads(done.stdout)
-        return done.returncode, found["rows"][0]["name"], found
+        return done.returncode, found
 
 
 def describe(found, name):
@@ -81,6 +88,9 @@ def noise(study, pool, pairs):
         changed = [row["name"] for row in found["rows"] if row["verdict"] in ("worse", "better")]
         alarms += bool(changed)
         print(f"same {i + 1}: {'ALARM' if status else 'changed' if changed else 'quiet'}: {describe(found, first)}", flush=True)
+    for rules in CI:
+        statuses = [study.judge(files[2 * i], files[2 * i + 1], *rules)[0] for i in range(pairs)]
+        print(f"same, {' '.join(rules)}: {statuses.count(0)} passed, {statuses.count(1)} failed, {statuses.count(2)} could not be judged", flush=True)
     return alarms
 
 
@@ -90,12 +100,14 @@ def plants(study, pool, count):
         study.programs[name] = study.compile(name)
     bases = list(pool.map(study.record, [f"base-{i}" for i in range(count)]))
     news = list(pool.map(study.record, [f"new-{i}" for i in range(count)], names))
-    found = named = 0
+    found = named = ruled = 0
     for i, name in enumerate(names):
         status, first, what = study.compare(bases[i], news[i])
         found += status == 1
         named += status == 1 and first == name
+        ruled += study.judge(bases[i], news[i], f"function:{name}:+2%")[0] == 1
         print(f"planted {i + 1}: {'found' if status else 'MISSED'}, first {first}: {describe(what, name)}", flush=True)
+    print(f"planted, function:NAME:+2%: {ruled} of {count} failed", flush=True)
     return found, named
 
 

@@ -1,0 +1,160 @@
+/* Tells what did not happen from what was not looked for. */
+
+#include "profiler/diff/diff_absent.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bpf/abi.h"
+#include "profiler/diff/diff_query.h"
+#include "profiler/format/text_cells.h"
+#include "profiler/loaded/loaded_sample.h"
+#include "profiler/session/window.h"
+
+#define WAITED_PART                                                                                          \
+	0.01 /* of its tags' time: less may well have been in short waits, which have no samples */
+
+/* Its index in waited_ns, -1: it is no kind of wait. */
+static int kind_of(const char *stall)
+{
+	for (int kind = ABI_WAIT_OTHER; kind < ABI_WAIT_END; kind++)
+		if (!strcmp(window_cause_name((unsigned int)kind), stall))
+			return kind - ABI_WAIT_OTHER;
+	return -1;
+}
+
+static bool asks_for_waits(const struct diff_filter *filter, const char *kind)
+{
+	for (size_t i = 0; i < filter->count; i++) {
+		const struct diff_condition *condition = &filter->condition[i];
+
+		if (!strcmp(condition->label, "stall") && !condition->not )
+			return !strcmp(condition->value, kind) || !strcmp(condition->value, LOADED_BLOCKED);
+	}
+	return filter->waits;
+}
+
+static double waited_ns(const struct diff_side *side, int kind)
+{
+	double sum = 0;
+
+	for (int k = 0; k < ABI_WAIT_KINDS; k++)
+		if (kind < 0 || kind == k)
+			sum += side->waited_ns[k];
+	return sum;
+}
+
+static bool kind_is_absent(const struct diff_side *side, const char *side_name, int kind, char *text,
+                           size_t size)
+{
+	const char *name = window_cause_name((unsigned int)(kind + ABI_WAIT_OTHER));
+	char waited[TEXT_DURATION_BYTES];
+	double ns = waited_ns(side, kind);
+
+	if (!side->ledger_rows)
+		snprintf(text, size, "%s has no ledger, so whether it was in %s is not known", side_name,
+		         name);
+	else if (!asks_for_waits(&side->filter, name))
+		snprintf(text, size, "%s is no stall, so it is left out: --waits takes it in", name);
+	else if (ns > 0)
+		snprintf(text, size, "%s was %s in %s and has no sample of it: record with --waits long",
+		         side_name, text_short_duration(waited, (uint64_t)ns), name);
+	else
+		return true;
+	return false;
+}
+
+static bool stall_is_absent(const struct diff_side *side, const char *side_name, const char *stall,
+                            char *text, size_t size)
+{
+	char why[DIFF_LINE_BYTES_MAX / 2];
+
+	if (diff_sound_looked_for(side->stamp, stall, why, sizeof(why)))
+		return true;
+	snprintf(text, size, "%s was not looked for in %s: %s", stall, side_name,
+	         diff_query_is(side->place) ? "Pyroscope keeps no stamps" : why);
+	return false;
+}
+
+static bool class_is_absent(const struct diff_side *side, const char *class)
+{
+	for (size_t i = 0; i < side->classes->count; i++)
+		if (!strcmp(side->classes->name[i], class))
+			return side->ledger_has[i];
+	return false;
+}
+
+bool diff_absent_is_true(const struct diff_side *side, const char *side_name, enum top_by what,
+                         const char *name, char *text, size_t size)
+{
+	int kind = what == TOP_BY_STALL ? kind_of(name) : -1;
+
+	if (kind >= 0)
+		return kind_is_absent(side, side_name, kind, text, size);
+	if (what == TOP_BY_STALL)
+		return stall_is_absent(side, side_name, name, text, size);
+	if (what == TOP_BY_CLASS && class_is_absent(side, name))
+		return true;
+	snprintf(text, size, "there is no %s '%.200s' in %s: is the name right?", top_by_name(what), name,
+	         side_name);
+	return false;
+}
+
+/* --- sides that have nothing ------------------------------------------------------------------------------ */
+
+static bool is_cause(const char *stall)
+{
+	for (unsigned int cause = ABI_CAUSE_NONE + 1; cause < ABI_CAUSE_MAX; cause++)
+		if (!strcmp(window_cause_name(cause), stall))
+			return true;
+	return false;
+}
+
+/* Whether a condition that no sample fulfils is one that the ledger or the stamp knows to be never fulfilled. */
+static bool condition_is_known(const struct diff_side *side, const struct diff_condition *condition)
+{
+	char why[DIFF_LINE_BYTES_MAX];
+	int kind = kind_of(condition->value);
+
+	if (diff_filter_is_of_tags(condition) || condition->not )
+		return true;
+	if (strcmp(condition->label, "stall") != 0)
+		return false;
+	if (!strcmp(condition->value, LOADED_BLOCKED))
+		return !(waited_ns(side, -1) > 0);
+	if (kind >= 0)
+		return !(waited_ns(side, kind) > 0);
+	return is_cause(condition->value) &&
+	       diff_sound_looked_for(side->stamp, condition->value, why, sizeof(why));
+}
+
+/* The ledger has rows of the tags and processes, and whatever else the filter wants was looked for. */
+static bool nothing_is_true(const struct diff_side *side)
+{
+	bool known = side->ledger_rows_passed > 0;
+
+	for (size_t i = 0; i < side->filter.count && known; i++)
+		known = condition_is_known(side, &side->filter.condition[i]);
+	return known;
+}
+
+void diff_absent_check(const struct diff_side *side, const char *side_name, struct diff_lines *against)
+{
+	char text[DIFF_LINE_BYTES_MAX / 2] = "", waited[TEXT_DURATION_BYTES];
+	double ns = waited_ns(side, -1);
+
+	if (!side->samples_passed && !nothing_is_true(side)) {
+		diff_filter_text(text, sizeof(text), &side->filter);
+		if (side->filter.count)
+			diff_lines_add(against, "nothing in %s passes its filter%s", side_name, text);
+		else
+			diff_lines_add(against, "%s is empty: it has no samples%s", side_name,
+			               side->ledger_rows ? "" : " and no ledger");
+	} else if (side->filter.waits && !side->wait_samples && ns > WAITED_PART * side->tag_ns) {
+		diff_lines_add(against,
+		               "--waits finds no samples in %s, which was %s in waits that are no stalls: "
+		               "record with "
+		               "--waits long",
+		               side_name, text_short_duration(waited, (uint64_t)ns));
+	}
+}
