@@ -199,7 +199,9 @@ static void add_line(struct top_sections *out, struct line *const *lines, size_t
 
 static void take_back(struct line *of, struct line *from)
 {
-	int64_t ns = from->code.ns < -of->code.ns ? from->code.ns : -of->code.ns;
+	/* The least number has no opposite. */
+	int64_t wanted = of->code.ns == INT64_MIN ? INT64_MAX : -of->code.ns;
+	int64_t ns = from->code.ns < wanted ? from->code.ns : wanted;
 
 	of->code.ns += ns;
 	from->code.ns -= ns;

@@ -42,7 +42,8 @@ static void print_line(struct page *page, size_t indent, const char *prefix, con
 {
 	size_t used = indent + text_columns(prefix), columns = page->what->columns;
 
-	fprintf(page->out, "%*s%s", (int)indent, "", prefix);
+	fprintf(page->out, "%*s", (int)indent, "");
+	text_print_clean(page->out, prefix, 0);
 	text_print_clean(page->out, text, columns > used + 1 ? columns - used : columns ? 1 : 0);
 	fputc('\n', page->out);
 	page->lines++;
