@@ -257,3 +257,21 @@ int timeline_add(struct timeline *timeline, const struct timeline_lane *key, uin
 	}
 	return 0;
 }
+
+int timeline_merge(struct timeline *timeline, const struct timeline *from)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < timeline_count(from); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(from, i);
+		size_t count;
+		const struct timeline_point *points = timeline_points(from, i, &count);
+		int err = 0;
+
+		for (size_t p = 0; p < count && !err; p++)
+			err = timeline_add(timeline, lane, points[p].begin_ns,
+			                   points[p].begin_ns + lane->bucket_ns, points[p].value);
+		first = first ? first : err;
+	}
+	return first;
+}
