@@ -11,6 +11,7 @@
 #include "profiler/flame/flame_data.h"
 #include "profiler/format/host_note.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -209,7 +210,7 @@ static int put_slice(struct adding *adding, const struct loaded_sample *sample, 
 {
 	const struct profile *profile = adding->file->profile;
 	int64_t begin_ns = profile_time_ns(profile),
-	        end_ns = flame_saturating_add(begin_ns, profile_duration_ns(profile));
+	        end_ns = saturating_add(begin_ns, profile_duration_ns(profile));
 
 	for (size_t i = 0; i < sample->view.n_labels; i++) {
 		const struct profile_label *label = &sample->view.labels[i];

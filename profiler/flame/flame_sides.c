@@ -11,6 +11,7 @@
 #include "profiler/flame/flame_add.h"
 #include "profiler/format/json_writer.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_classes.h"
@@ -153,7 +154,7 @@ static void write_points(struct json_writer *json, const struct timeline_point *
 	json_key(json, "begin");
 	json_array_begin(json);
 	for (size_t i = 0; i < count; i++)
-		json_i64(json, ((int64_t)points[i].begin_ns - start_ns) / NS_PER_MS);
+		json_i64(json, saturating_subtract((int64_t)points[i].begin_ns, start_ns) / NS_PER_MS);
 	json_array_end(json);
 	json_key(json, "value");
 	json_array_begin(json);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 
@@ -86,7 +87,7 @@ static int64_t column_sum(const struct loaded_classes *table, size_t column)
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < table->count; i++)
-		sum += table->rows[i].ns[column];
+		sum = saturating_add(sum, table->rows[i].ns[column]);
 	return sum;
 }
 
@@ -130,7 +131,7 @@ static void join_column(struct loaded_classes *table, size_t from, size_t to)
 	for (size_t i = 0; i < table->count; i++) {
 		int64_t *ns = table->rows[i].ns;
 
-		ns[to] += ns[from];
+		ns[to] = saturating_add(ns[to], ns[from]);
 		memmove(ns + from, ns + from + 1, left * sizeof(*ns));
 	}
 	memmove(table->columns + from, table->columns + from + 1, left * sizeof(table->columns[0]));
