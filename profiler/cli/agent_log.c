@@ -37,7 +37,7 @@ static char *clean(const char *line)
 
 	if (!stream)
 		return NULL;
-	text_print_clean(stream, line, 0);
+	text_print_clean_lines(stream, line);
 	if (!fclose(stream))
 		return made;
 	free(made);

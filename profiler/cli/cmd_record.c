@@ -54,7 +54,7 @@ static void say(const char *line)
 {
 	live_line_clear();
 	fputs("stallprof: ", stderr);
-	text_print_clean(stderr, line, 0);
+	text_print_clean_lines(stderr, line);
 	fputc('\n', stderr);
 }
 
