@@ -248,8 +248,9 @@ enum abi_iter_mode {
 	ABI_ITER_STACKS = 8, /* copy the stacks of threads that have slept for long and have no copy yet */
 	ABI_ITER_LOGS = 16,  /* settle the time of threads on a CPU by their logs of tag changes */
 	ABI_ITER_BUFFERS =
-	        32,        /* hooks were just detached: take back the stack buffers of threads that sleep */
-	ABI_ITER_SUMS = 64, /* tell the ledger what has run up; intervals go on, but those of long turns on a CPU */
+	        32, /* hooks were just detached: take back the stack buffers of threads that sleep */
+	ABI_ITER_SUMS =
+	        64, /* tell the ledger what has run up; intervals go on, but those of long turns on a CPU */
 };
 
 enum abi_event_kind {

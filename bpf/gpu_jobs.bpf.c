@@ -9,38 +9,8 @@
  * the fence that is signaled when it is over. virtio_gpu tells when a command gets its place in the ring and when the driver takes the answer;
  * i915 when a request is complete with the driver, of which its fence tells the end, but not, as it is usually built, when the device has it.
  * Jobs that programs hand to the device themselves (CUDA, ROCm's queues) are not seen. No hook tells of preemption. */
+#include "bpf/gpu_waits.bpf.h"
 #include "bpf/requests.bpf.h"
-
-struct gpu_job {
-	u64 tag;
-	u64 begin_ns;       /* of handing it over; queued_ns if that is not known */
-	u64 queued_ns;      /* since when it is in the queue */
-	u64 run_ns;         /* … with the device; 0: not yet */
-	u64 waited_ns;      /* for other jobs, up to now */
-	u64 waits_since_ns; /* 0: it does not wait for one */
-	u32 known;          /* a bit for each enum abi_gpu_phase */
-	u32 generation;     /* hot_generation when it began */
-	char driver[ABI_GPU_NAME_LEN], ring[ABI_GPU_NAME_LEN];
-};
-
-/* By the fence that it signals, or where its answer goes. User space makes room where there is a GPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, struct gpu_job);
-} gpu_jobs SEC(".maps") __weak;
-
-/* The jobs that wait for a fence, by its address and, for some that wait for the same, the numbers behind it. */
-#define WAITERS_OF_FENCE 4
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u64);
-	__type(value, u64); /* its key in gpu_jobs */
-} gpu_waiters SEC(".maps") __weak;
-
-volatile __weak __u32 any_gpu_waiters = 0; /* there ever was one */
 
 /* An argument of a module's tracepoint, as a plain number: newer verifiers take it for a pointer that may be NULL. */
 #define ARGUMENT(pointer) ((typeof(pointer))as_number(pointer))
@@ -104,28 +74,13 @@ ALWAYS void job_keep(u64 key, const struct gpu_job *job)
 		COUNT(gpu_jobs_unseen);
 }
 
-ALWAYS struct gpu_job *job_known(u64 key)
-{
-	struct gpu_job *job = bpf_map_lookup_elem(&gpu_jobs, &key);
-
-	return job && job->generation == hot_generation ? job : NULL;
-}
-
 /* --- its end ---------------------------------------------------------------------------------------------------------------- */
 
-ALWAYS void job_waits_no_more(struct gpu_job *job, u64 now)
-{
-	if (job->waits_since_ns)
-		job->waited_ns += since(now, job->waits_since_ns);
-	job->waits_since_ns = 0;
-}
-
 /* One that is given up in the queue never ran. */
-ALWAYS void job_measure(struct abi_gpu_job *told, struct gpu_job *job, u64 now)
+ALWAYS void job_measure(struct abi_gpu_job *told, const struct gpu_job *job, u64 now)
 {
 	u64 out_ns = job->run_ns ? job->run_ns : now;
 
-	job_waits_no_more(job, now);
 	told->ns[ABI_GPU_SUBMIT] = since(job->queued_ns, job->begin_ns);
 	told->ns[ABI_GPU_WAIT] = job->waited_ns;
 	told->ns[ABI_GPU_QUEUE] = since(since(out_ns, job->queued_ns), job->waited_ns);
@@ -146,7 +101,9 @@ NOW_AND_THEN void job_ends(u64 key, struct gpu_job *job, int error)
 {
 	struct abi_gpu_job *told = bpf_ringbuf_reserve(&events, sizeof(*told), 0);
 	void *ledger = ledger_now();
+	u64 now = bpf_ktime_get_ns();
 
+	job_waits_no_more(key, job, now);
 	if (!told) {
 		COUNT(gpu_jobs_unseen);
 	} else {
@@ -158,29 +115,10 @@ NOW_AND_THEN void job_ends(u64 key, struct gpu_job *job, int error)
 		told->unused = 0;
 		__builtin_memcpy(told->driver, job->driver, sizeof(told->driver));
 		__builtin_memcpy(told->ring, job->ring, sizeof(told->ring));
-		job_measure(told, job, bpf_ktime_get_ns());
+		job_measure(told, job, now);
 		bpf_ringbuf_submit(told, wake_of_ring());
 	}
 	bpf_map_delete_elem(&gpu_jobs, &key);
-}
-
-/* Those that wait for the fence, wait no more. */
-NOW_AND_THEN void waiters_go_on(u64 fence)
-{
-	u64 now = bpf_ktime_get_ns(), key, *waiter;
-	struct gpu_job *job;
-	u32 i;
-
-	for (i = 0; i < WAITERS_OF_FENCE; i++) {
-		key = fence + i;
-		waiter = bpf_map_lookup_elem(&gpu_waiters, &key);
-		if (!waiter)
-			continue;
-		job = job_known(*waiter);
-		if (job)
-			job_waits_no_more(job, now);
-		bpf_map_delete_elem(&gpu_waiters, &key);
-	}
 }
 
 /* Of all drivers. */
@@ -193,7 +131,7 @@ int BPF_PROG(on_fence_signaled, struct dma_fence *fence)
 	if (job)
 		job_ends(key, job, BPF_CORE_READ(fence, error));
 	if (any_gpu_waiters)
-		waiters_go_on(key);
+		waiters_go_on(key, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -235,27 +173,27 @@ ALWAYS void job_queued(struct drm_sched_job *queued)
 
 ALWAYS void job_runs(struct drm_sched_job *run)
 {
-	struct gpu_job *job = job_known(fence_of_job(run));
+	u64 key = fence_of_job(run);
+	struct gpu_job *job = job_known(key);
 
 	if (!job)
 		return;
 	job->run_ns = bpf_ktime_get_ns();
-	job_waits_no_more(job, job->run_ns);
+	job_waits_no_more(key, job, job->run_ns);
 }
 
-ALWAYS void job_waits(struct drm_sched_job *waits, struct dma_fence *fence)
+/* `fence`: 0: for none, and what it waited for is over as well. */
+ALWAYS void job_waits(struct drm_sched_job *waits, u64 fence)
 {
-	u64 key = fence_of_job(waits), at = as_number(fence);
+	u64 key = fence_of_job(waits), now = bpf_ktime_get_ns();
 	struct gpu_job *job = job_known(key);
-	u32 i;
 
 	if (!job)
 		return;
-	job->waits_since_ns = bpf_ktime_get_ns();
-	any_gpu_waiters = 1;
-	for (i = 0; i < WAITERS_OF_FENCE; i++, at++)
-		if (!bpf_map_update_elem(&gpu_waiters, &at, &key, BPF_NOEXIST))
-			return;
+	if (fence)
+		job_waits_for(key, job, fence, now);
+	else
+		job_waits_no_more(key, job, now);
 }
 
 SEC("tp_btf/drm_sched_job_queue")
@@ -275,7 +213,7 @@ int BPF_PROG(on_job_run, struct drm_sched_job *job)
 SEC("tp_btf/drm_sched_job_unschedulable")
 int BPF_PROG(on_job_unschedulable, struct drm_sched_job *job, struct dma_fence *fence)
 {
-	job_waits(ARGUMENT(job), fence);
+	job_waits(ARGUMENT(job), as_number(fence));
 	return 0;
 }
 
@@ -294,10 +232,37 @@ int BPF_PROG(on_run_job, struct drm_sched_job *job)
 	return 0;
 }
 
+/* Bits of a fence's flags by then. */
+#define FENCE_SIGNALED      (1 << 0)
+#define FENCE_DONT_PIPELINE (1 << 3) /* of drm_sched's fences */
+
+/* The fence that is waited for in a dependency's place, 0: none. The tracepoint comes before the scheduler looks at the dependency: it passes over
+ * one that is signaled, or the entity's own, and where it is a job of the same scheduler it waits until that is handed to the device alone. */
+ALWAYS u64 fence_in_place_of(struct drm_sched_job *waits, struct dma_fence *fence)
+{
+	struct drm_sched_fence *own = BPF_CORE_READ(waits, s_fence), *of = NULL;
+	u64 context = BPF_CORE_READ(fence, context), own_context = BPF_CORE_READ(own, finished.context);
+	u64 ops = as_number(BPF_CORE_READ(fence, ops)), flags = BPF_CORE_READ(fence, flags);
+
+	if (context == own_context || context + 1 == own_context)
+		return 0;
+	if (ops == as_number(BPF_CORE_READ(own, finished.ops)))
+		of = (void *)fence - bpf_core_field_offset(struct drm_sched_fence, finished);
+	else if (ops == as_number(BPF_CORE_READ(own, scheduled.ops)))
+		of = (void *)fence - bpf_core_field_offset(struct drm_sched_fence, scheduled);
+	if (of && BPF_CORE_READ(of, sched) == BPF_CORE_READ(own, sched) && !(flags & FENCE_DONT_PIPELINE)) {
+		fence = (void *)of + bpf_core_field_offset(struct drm_sched_fence, scheduled);
+		flags = BPF_CORE_READ(of, scheduled.flags);
+	}
+	return flags & FENCE_SIGNALED ? 0 : (u64)fence;
+}
+
 SEC("tp_btf/drm_sched_job_wait_dep")
 int BPF_PROG(on_job_wait_dep, struct drm_sched_job *job, struct dma_fence *fence)
 {
-	job_waits(ARGUMENT(job), fence);
+	struct drm_sched_job *waits = ARGUMENT(job);
+
+	job_waits(waits, fence_in_place_of(waits, ARGUMENT(fence)));
 	return 0;
 }
 

@@ -94,6 +94,7 @@ struct dma_fence {
 	struct dma_fence_ops *ops; /* since 7.1 NULL once it is signalled */
 	u64 context;
 	u64 seqno;
+	unsigned long flags;
 	int error; /* below 0: what it stands for failed */
 };
 
@@ -111,7 +112,9 @@ struct drm_gpu_scheduler {
 };
 
 struct drm_sched_fence {
+	struct dma_fence scheduled;
 	struct dma_fence finished;
+	struct drm_gpu_scheduler *sched; /* of the job whose fence it is */
 };
 
 struct drm_sched_job {

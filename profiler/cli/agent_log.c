@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profiler/format/text_cells.h"
+
 static bool to_journal;
 
 void agent_log_open(void)
@@ -26,9 +28,25 @@ static const char *word_of(enum agent_level level)
 	return level == AGENT_ERROR ? "error: " : level == AGENT_WARNING ? "warning: " : "";
 }
 
+/* Without control characters: names of other processes are in it, too. The caller frees it; NULL without memory. */
+static char *clean(const char *line)
+{
+	char *made = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&made, &size);
+
+	if (!stream)
+		return NULL;
+	text_print_clean_lines(stream, line);
+	if (!fclose(stream))
+		return made;
+	free(made);
+	return NULL;
+}
+
 void agent_log(enum agent_level level, const char *format, ...)
 {
-	char *line = NULL;
+	char *line = NULL, *text;
 	va_list args;
 	int n;
 
@@ -39,10 +57,14 @@ void agent_log(enum agent_level level, const char *format, ...)
 	va_end(args);
 	if (n < 0)
 		return;
+	text = clean(line);
+	free(line);
+	if (!text)
+		return;
 	/* In one write, so that lines of several writers don't mix. */
 	if (to_journal)
-		dprintf(STDERR_FILENO, "<%d>%s\n", level, line);
+		dprintf(STDERR_FILENO, "<%d>%s\n", level, text);
 	else
-		dprintf(STDERR_FILENO, "stallprof agent: %s%s\n", word_of(level), line);
-	free(line);
+		dprintf(STDERR_FILENO, "stallprof agent: %s%s\n", word_of(level), text);
+	free(text);
 }

@@ -28,6 +28,7 @@
 #define LAST_NS       2000000000ULL /* for what is being written at the end */
 #define PAUSE_US      10000
 #define PREFIX        "report-"
+#define PARTIAL       ".tmp" /* behind the name of one that is being written */
 
 struct agent_reports {
 	char *folder;
@@ -61,9 +62,30 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 	letter_free(item);
 }
 
+/* By what a file of each format is called. */
+static const char *const endings[REPORT_FORMATS] = { ".txt", ".md", ".json", ".html" };
+
+bool agent_reports_wrote(const char *name)
+{
+	size_t digits;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+		return false;
+	name += strlen(PREFIX);
+	digits = strspn(name, "0123456789");
+	for (size_t i = 0; digits && i < REPORT_FORMATS; i++) {
+		size_t length = strlen(endings[i]);
+
+		if (!strncmp(name + digits, endings[i], length) &&
+		    (!name[digits + length] || !strcmp(name + digits + length, PARTIAL)))
+			return true;
+	}
+	return false;
+}
+
 static int is_report(const struct dirent *entry)
 {
-	return !strncmp(entry->d_name, PREFIX, strlen(PREFIX));
+	return agent_reports_wrote(entry->d_name);
 }
 
 /* Removes the oldest, but never the newest. Their names sort by time. */
@@ -98,7 +120,7 @@ static int write_letter(const struct letter *letter)
 	FILE *out;
 	int err = 0;
 
-	snprintf(partial, sizeof(partial), "%s.tmp", letter->path);
+	snprintf(partial, sizeof(partial), "%s" PARTIAL, letter->path);
 	out = fopen(partial, "we");
 	if (!out)
 		return -errno;
@@ -195,14 +217,6 @@ bool agent_reports_look(struct agent_reports *reports, const struct session *ses
 	return report_live_look(reports->live, session_lanes(session), &reports->hint);
 }
 
-/* By what a file of this format is called. */
-static const char *ending_of(enum report_format format)
-{
-	static const char *const endings[REPORT_FORMATS] = { "txt", "md", "json", "html" };
-
-	return endings[format];
-}
-
 static void send_report(struct agent_reports *reports, const struct report *report)
 {
 	struct letter *letter = calloc(1, sizeof(*letter));
@@ -217,8 +231,8 @@ static void send_report(struct agent_reports *reports, const struct report *repo
 			letter_free(letter);
 		return;
 	}
-	snprintf(letter->path, sizeof(letter->path), "%s/" PREFIX "%" PRIu64 ".%s", reports->folder,
-	         reports->hint.begin_ns / 1000000, ending_of(reports->format));
+	snprintf(letter->path, sizeof(letter->path), "%s/" PREFIX "%" PRIu64 "%s", reports->folder,
+	         reports->hint.begin_ns / 1000000, endings[reports->format]);
 	outbox_put(reports->box, letter, sizeof(*letter) + letter->size, false);
 }
 

@@ -5,7 +5,8 @@
  *     agent_reports_window(reports, profile)          at the end of each window, before it is delivered
  *
  * The report is made in the loop (some 10 ms) and written by a thread. A file is report-TIME.FORMAT, TIME in milliseconds of
- * Unix time, of the incident's begin. The oldest go when all of them exceed output.reports_max_bytes.
+ * Unix time, of the incident's begin. The oldest go when all of them exceed output.reports_max_bytes;
+ * other files in the folder are left alone.
  */
 #ifndef STALLPROF_PROFILER_AGENT_REPORTS_H
 #define STALLPROF_PROFILER_AGENT_REPORTS_H
@@ -22,6 +23,9 @@ struct session;
 int agent_reports_new(struct agent_reports **out, const struct config *config, char *err, size_t err_len);
 /* Waits for the report that is being written. Takes NULL, as those below do. */
 void agent_reports_free(struct agent_reports *reports);
+
+/* Whether a file of this name is a report that an agent wrote, or began to write. */
+bool agent_reports_wrote(const char *name);
 
 bool agent_reports_look(struct agent_reports *reports, const struct session *session);
 void agent_reports_window(struct agent_reports *reports, const struct profile *profile);

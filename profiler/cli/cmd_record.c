@@ -14,6 +14,7 @@
 #include "profiler/cli/child.h"
 #include "profiler/cli/command_signals.h"
 #include "profiler/config/config.h"
+#include "profiler/format/text_cells.h"
 #include "profiler/cli/delivery_wait.h"
 #include "profiler/session/event_loop.h"
 #include "profiler/cli/host_check.h"
@@ -52,7 +53,9 @@ struct recording {
 static void say(const char *line)
 {
 	live_line_clear();
-	fprintf(stderr, "stallprof: %s\n", line);
+	fputs("stallprof: ", stderr);
+	text_print_clean_lines(stderr, line);
+	fputc('\n', stderr);
 }
 
 /* Cuts a command line as /proc/PID/cmdline has it. */

@@ -32,23 +32,31 @@ struct view {
 
 static int say(const char *message)
 {
-	fprintf(stderr, "stallprof top: %s\n", message);
+	fputs("stallprof top: ", stderr);
+	text_print_clean(stderr, message, 0);
+	fputc('\n', stderr);
 	return 1;
 }
 
 static int say_unreadable(const struct loaded_profiles *input)
 {
-	fprintf(stderr, "stallprof top: %zu file%s left out: %s%s\n", input->unreadable_files,
-	        input->unreadable_files == 1 ? " is" : "s are", input->unreadable,
-	        input->unreadable_files == 1 ? "" : "; ...");
-	return 1;
+	char message[MESSAGE_BYTES];
+
+	snprintf(message, sizeof(message), "%zu file%s left out: %s%s", input->unreadable_files,
+	         input->unreadable_files == 1 ? " is" : "s are", input->unreadable,
+	         input->unreadable_files == 1 ? "" : "; ...");
+	return say(message);
 }
 
 static void list_types(const struct profile *profile, const char *wanted)
 {
-	fprintf(stderr, "stallprof top: no sample type '%s' in the profile; there are:", wanted);
-	for (size_t i = 0; i < profile_n_types(profile); i++)
-		fprintf(stderr, "%s %s", i ? "," : "", profile_type(profile, i).type);
+	fputs("stallprof top: no sample type '", stderr);
+	text_print_clean(stderr, wanted, 0);
+	fputs("' in the profile; there are:", stderr);
+	for (size_t i = 0; i < profile_n_types(profile); i++) {
+		fputs(i ? ", " : " ", stderr);
+		text_print_clean(stderr, profile_type(profile, i).type, 0);
+	}
 	fputc('\n', stderr);
 }
 
@@ -101,7 +109,9 @@ static bool lacks_stall(const struct view *view)
 	}
 	for (size_t i = 0; loaded_sample_get(view->input, view->tags, i, &sample); i++)
 		list_stall(stalls, sample.stall);
-	fprintf(stderr, "stallprof top: no stall '%s' in the profile; there are:", only.stall);
+	fputs("stallprof top: no stall '", stderr);
+	text_print_clean(stderr, only.stall, 0);
+	fputs("' in the profile; there are:", stderr);
 	for (size_t i = 0; i < STALLS_LISTED && stalls[i]; i++) {
 		fputs(i ? ", " : " ", stderr);
 		text_print_clean(stderr, stalls[i], 0);
@@ -114,6 +124,7 @@ static bool lacks_stall(const struct view *view)
 static bool finds_nothing(const struct view *view)
 {
 	struct loaded_filter filter = view->options->filter;
+	char message[MESSAGE_BYTES];
 
 	filter.waits = true;
 	if (!filter.tag && !filter.stall && !filter.focus && !filter.ignore)
@@ -122,10 +133,11 @@ static bool finds_nothing(const struct view *view)
 		return true;
 	if (any_sample(view, &filter) || (!filter.focus && !filter.ignore && any_row(view, &filter)))
 		return false;
-	fprintf(stderr, "stallprof top: the profile has nothing%s%s%s%s%s: see --by tag and --by stall\n",
-	        filter.tag ? " of tag " : "", filter.tag ? filter.tag : "", filter.stall ? " of stall " : "",
-	        filter.stall ? filter.stall : "",
-	        filter.focus || filter.ignore ? " that --focus and --ignore leave" : "");
+	snprintf(message, sizeof(message), "the profile has nothing%s%s%s%s%s: see --by tag and --by stall",
+	         filter.tag ? " of tag " : "", filter.tag ? filter.tag : "", filter.stall ? " of stall " : "",
+	         filter.stall ? filter.stall : "",
+	         filter.focus || filter.ignore ? " that --focus and --ignore leave" : "");
+	say(message);
 	return true;
 }
 
@@ -271,7 +283,8 @@ void top_print_summary(FILE *out, const struct profile *p, const char *path, siz
 	int type, err;
 
 	if (loaded_profiles_borrow(&input, p, message, sizeof(message))) {
-		fprintf(out, "%s\n", message);
+		text_print_clean(out, message, 0);
+		fputc('\n', out);
 		return;
 	}
 	type = loaded_pick_type(&input, NULL);

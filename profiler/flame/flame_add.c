@@ -11,11 +11,14 @@
 #include "profiler/flame/flame_data.h"
 #include "profiler/format/host_note.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
+#include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
 
 #define SLICE_LABEL "at" /* Unix time in seconds */
+#define SECOND_NS   1000000000
 
 /* One file while it is added. */
 struct adding {
@@ -194,20 +197,28 @@ static int put_process(struct adding *adding, int64_t pid, uint32_t *number)
 	return 0;
 }
 
+/* The label has whole seconds; slices begin with the fraction of one with which the recording does. */
+static int64_t slice_begin(const struct adding *adding, int64_t at)
+{
+	uint64_t first_ns = stamp_coverage(adding->file->stamp).first_ns;
+
+	return at * SECOND_NS + (int64_t)(first_ns % SECOND_NS);
+}
+
 /* The profile's own time is its slice, if the sample says nothing else. */
 static int put_slice(struct adding *adding, const struct loaded_sample *sample, uint32_t *number)
 {
 	const struct profile *profile = adding->file->profile;
 	int64_t begin_ns = profile_time_ns(profile),
-	        end_ns = flame_saturating_add(begin_ns, profile_duration_ns(profile));
+	        end_ns = saturating_add(begin_ns, profile_duration_ns(profile));
 
 	for (size_t i = 0; i < sample->view.n_labels; i++) {
 		const struct profile_label *label = &sample->view.labels[i];
 
 		if (label->str || strcmp(label->key, SLICE_LABEL) != 0 || label->num <= 0 ||
-		    label->num > INT64_MAX / 1000000000)
+		    label->num >= INT64_MAX / SECOND_NS)
 			continue;
-		begin_ns = label->num * 1000000000;
+		begin_ns = slice_begin(adding, label->num);
 		end_ns = 0;
 	}
 	return take(number, flame_put_slice(adding->data, begin_ns, end_ns));

@@ -1,6 +1,7 @@
 /* The tables of a flame graph's data. */
 
 #include "profiler/flame/flame_data.h"
+#include "profiler/format/saturating.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -76,15 +77,6 @@ int64_t flame_put_slice(struct flame_data *data, int64_t begin_ns, int64_t end_n
 	return pprof_intern_add(&data->slices, &slice, sizeof(slice), NULL);
 }
 
-int64_t flame_saturating_add(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b > 0 ? INT64_MAX : INT64_MIN;
-	return sum;
-}
-
 /* Makes room for the record `number`'s element of an array, and zeroes it if it is new. */
 static void *element(struct flame_data *data, void *array, size_t *capacity, size_t number, size_t size,
                      bool is_new)
@@ -111,7 +103,7 @@ int64_t flame_put_sample(struct flame_data *data, const struct flame_sample *sam
 	data->values = grown;
 	grown += (size_t)number * data->type_count;
 	for (size_t i = 0; i < data->type_count; i++)
-		grown[i] = flame_saturating_add(grown[i], values[i]);
+		grown[i] = saturating_add(grown[i], values[i]);
 	return number;
 }
 
@@ -127,7 +119,7 @@ int64_t flame_put_row(struct flame_data *data, const struct flame_row *row, int6
 	if (!grown)
 		return -errno;
 	data->sums = grown;
-	grown[number].ns = flame_saturating_add(grown[number].ns, ns);
+	grown[number].ns = saturating_add(grown[number].ns, ns);
 	grown[number].count += count;
 	return number;
 }

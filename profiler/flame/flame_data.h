@@ -112,7 +112,4 @@ int64_t flame_value(const struct flame_data *data, size_t sample, size_t type);
 /* The index of a value type, or -ENOENT. */
 int flame_type(const struct flame_data *data, const char *type);
 
-/* a + b, or the nearest that there is. */
-int64_t flame_saturating_add(int64_t a, int64_t b);
-
 #endif

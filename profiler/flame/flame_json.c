@@ -10,6 +10,7 @@
 #include "profiler/flame/flame_data.h"
 #include "profiler/format/json_writer.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/version.h"
 
 #define NS_PER_MS 1000000
@@ -159,7 +160,7 @@ static int64_t start_of(const struct flame_json *what)
 
 static int64_t since(int64_t time_ns, int64_t start_ns)
 {
-	return time_ns ? (time_ns - start_ns) / NS_PER_MS : -1;
+	return time_ns ? saturating_subtract(time_ns, start_ns) / NS_PER_MS : -1;
 }
 
 static void write_slices(struct json_writer *json, const struct flame_data *data, int64_t start_ns)

@@ -11,6 +11,7 @@
 #include "profiler/flame/flame_add.h"
 #include "profiler/format/json_writer.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_classes.h"
@@ -153,7 +154,7 @@ static void write_points(struct json_writer *json, const struct timeline_point *
 	json_key(json, "begin");
 	json_array_begin(json);
 	for (size_t i = 0; i < count; i++)
-		json_i64(json, ((int64_t)points[i].begin_ns - start_ns) / NS_PER_MS);
+		json_i64(json, saturating_subtract((int64_t)points[i].begin_ns, start_ns) / NS_PER_MS);
 	json_array_end(json);
 	json_key(json, "value");
 	json_array_begin(json);
@@ -193,6 +194,7 @@ static int write_side(struct json_writer *json, const struct side *side, int64_t
 	json_object_begin(json);
 	json_member_string(json, "side", side->name);
 	json_member_u64(json, "files", side->input->files);
+	json_member_u64(json, "first_ms", coverage.first_ns / NS_PER_MS);
 	json_member_u64(json, "covered_ns", coverage.covered_ns);
 	json_member_u64(json, "windows", coverage.windows);
 	json_member_u64(json, "threshold_ns", coverage.threshold_ns);

@@ -56,7 +56,17 @@ static const char style[] =
         "@media(prefers-color-scheme:dark){svg{background:#15181c}text.o{fill:#ddd}rect{stroke:#15181c}}"
         "</style>\n";
 
-/* At most `glyphs` characters (0: all), with what XML cannot have as text left out or escaped. */
+/* No character of text: not well-formed UTF-8, or a control character. */
+static bool is_no_text(const char *text, size_t length)
+{
+	unsigned char byte = (unsigned char)*text;
+
+	return !length || byte < 0x20 || byte == 0x7f ||
+	       (length == 2 && byte == 0xc2 && (unsigned char)text[1] < 0xa0) ||
+	       !strncmp(text, "\xef\xbf\xbe", 3) || !strncmp(text, "\xef\xbf\xbf", 3);
+}
+
+/* At most `glyphs` characters (0: all), with what XML cannot have as text, or a terminal obeys, left out or escaped. */
 static void write_text(FILE *out, const char *text, size_t glyphs)
 {
 	static const char *const names[] = {
@@ -74,8 +84,7 @@ static void write_text(FILE *out, const char *text, size_t glyphs)
 		}
 		if (length == 1 && byte < sizeof(names) / sizeof(names[0]) && names[byte])
 			fputs(names[byte], out);
-		else if (!length || byte < 0x20 || byte == 0x7f || !strncmp(text, "\xef\xbf\xbe", 3) ||
-		         !strncmp(text, "\xef\xbf\xbf", 3))
+		else if (is_no_text(text, length))
 			fputs("\xef\xbf\xbd", out);
 		else
 			fwrite(text, 1, length, out);
@@ -174,9 +183,10 @@ static void draw_box(FILE *out, const struct drawing *drawing, size_t number)
 
 	fprintf(out, "<g class=\"%s\"><title>", class_of(node->kind));
 	write_text(out, name, 0);
-	fprintf(out, ": %s, %.2f %%</title><rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/>",
-	        value_text(text, total, drawing->unit), 100.0 * (double)total / (double)drawing->tree->total,
-	        box->x, y, box->width, ROW - 1);
+	fputs(": ", out);
+	write_text(out, value_text(text, total, drawing->unit), 0);
+	fprintf(out, ", %.2f %%</title><rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\"/>",
+	        100.0 * (double)total / (double)drawing->tree->total, box->x, y, box->width, ROW - 1);
 	if (box->width > 4 * GLYPH) {
 		fprintf(out, "<text x=\"%.2f\" y=\"%u\">", box->x + 3, y + 12);
 		write_text(out, name, (size_t)(box->width / GLYPH) - 1);
@@ -194,7 +204,8 @@ static void draw_head(FILE *out, const struct drawing *drawing, const char *titl
 	        "width=\"%g\" height=\"%u\" viewBox=\"0 0 %g %u\">\n%s<text class=\"o\" x=\"%g\" y=\"20\">",
 	        WIDTH, height, WIDTH, height, style, MARGIN);
 	write_text(out, title, 160);
-	fprintf(out, ": %s", value_text(text, drawing->tree->total, drawing->unit));
+	fputs(": ", out);
+	write_text(out, value_text(text, drawing->tree->total, drawing->unit), 0);
 	if (drawing->narrow)
 		fprintf(out, " (%zu boxes are too narrow to be drawn)", drawing->narrow);
 	fputs("</text>\n", out);

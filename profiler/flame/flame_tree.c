@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profiler/flame/flame_data.h"
+#include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_frames.h"
 
 #define TREE_BYTES_MAX (4ul << 30)
@@ -65,12 +66,12 @@ static int add_stack(struct flame_tree *tree, const struct flame_data *data, uin
 	for (size_t i = list_path(data, leaf, native, path); i > 0 && node >= 0; i--) {
 		node = put_node(tree, data, (uint32_t)node, path[i - 1]);
 		if (node >= 0)
-			tree->sums[node].total_ns = flame_saturating_add(tree->sums[node].total_ns, value);
+			tree->sums[node].total_ns = saturating_add(tree->sums[node].total_ns, value);
 	}
 	if (node < 0)
 		return (int)node;
-	tree->sums[node].self_ns = flame_saturating_add(tree->sums[node].self_ns, value);
-	tree->total = flame_saturating_add(tree->total, value);
+	tree->sums[node].self_ns = saturating_add(tree->sums[node].self_ns, value);
+	tree->total = saturating_add(tree->total, value);
 	return 0;
 }
 

@@ -109,6 +109,8 @@ static void write_text(FILE *out, const char *text)
 			fputs("\\ufffd", out);
 		else if (length == 1)
 			write_ascii(out, *text);
+		else if (length == 2 && text[0] == '\xc2' && (unsigned char)text[1] < 0xa0)
+			fprintf(out, "\\u%04x", (unsigned char)text[1]); /* a terminal's control character */
 		else
 			fwrite(text, 1, length, out);
 		text += length ? length : 1;

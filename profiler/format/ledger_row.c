@@ -12,6 +12,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/format/note_rows.h"
+#include "profiler/format/saturating.h"
 
 #define RECORD "stallprof.ledger"
 
@@ -128,20 +129,6 @@ static int add_note(const struct ledger_row *row, struct profile *profile)
 
 /* --- adding ------------------------------------------------------------------------------------------- */
 
-static uint64_t saturating_sum(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-static int64_t saturating_signed(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return a < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
-}
-
 /* The last value given is kept. */
 static int replace_text(char **text, const char *given)
 {
@@ -162,8 +149,8 @@ static int entry_add(struct entry *entry, const struct ledger_row *row)
 	if (replace_text(&entry->row.comm, row->comm) || replace_text(&entry->row.class, row->class))
 		return -ENOMEM;
 	entry->row.base = row->base;
-	entry->row.ns = saturating_signed(entry->row.ns, row->ns);
-	entry->row.count = saturating_sum(entry->row.count, row->count);
+	entry->row.ns = saturating_add(entry->row.ns, row->ns);
+	entry->row.count = saturating_add_u64(entry->row.count, row->count);
 	return 0;
 }
 
@@ -304,7 +291,7 @@ int64_t ledger_wall_ns(const struct ledger *ledger, const char *tag)
 
 	for (const struct entry *entry = ledger->by_key; entry; entry = entry->hh.next)
 		if (!tag || !strcmp(entry->row.tag, tag))
-			sum = saturating_signed(sum, entry->row.ns);
+			sum = saturating_add(sum, entry->row.ns);
 	return sum;
 }
 

@@ -8,6 +8,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/format/note_rows.h"
+#include "profiler/format/saturating.h"
 #include "symbolizer/base/growing_array.h"
 #include "symbolizer/base/search.h"
 
@@ -70,11 +71,6 @@ static int compare(const struct request_row *a, const struct request_row *b)
 	return order ? order : (int)a->writeback - (int)b->writeback;
 }
 
-static uint64_t saturating_sum(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
 static int insert(struct request_rows *rows, size_t at, const struct request_row *row)
 {
 	struct request_row copy = *row;
@@ -107,9 +103,9 @@ int request_rows_add(struct request_rows *rows, const struct request_row *row)
 	if (at == rows->count || compare(&rows->rows[at], &given) != 0)
 		return insert(rows, at, &given);
 	found = &rows->rows[at];
-	found->requests = saturating_sum(found->requests, row->requests);
-	found->bytes = saturating_sum(found->bytes, row->bytes);
-	found->ns = saturating_sum(found->ns, row->ns);
+	found->requests = saturating_add_u64(found->requests, row->requests);
+	found->bytes = saturating_add_u64(found->bytes, row->bytes);
+	found->ns = saturating_add_u64(found->ns, row->ns);
 	return 0;
 }
 

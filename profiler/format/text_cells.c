@@ -108,6 +108,29 @@ void text_print_clean(FILE *out, const char *text, size_t columns)
 		fputs("…", out);
 }
 
+void text_print_clean_lines(FILE *out, const char *text)
+{
+	char line[1024];
+
+	for (;;) {
+		size_t length = strcspn(text, "\n"), part = length < sizeof(line) ? length : sizeof(line) - 1;
+
+		/* No character is cut in two. */
+		for (size_t i = 0; i < 3 && part < length && ((unsigned char)text[part] & 0xc0) == 0x80; i++)
+			part--;
+		memcpy(line, text, part);
+		line[part] = '\0';
+		text_print_clean(out, line, 0);
+		text += part;
+		if (!*text || !strcmp(text, "\n"))
+			return;
+		if (part == length) {
+			fputs("\n  ", out);
+			text++;
+		}
+	}
+}
+
 const char *text_duration(char buffer[TEXT_DURATION_BYTES], int64_t ns)
 {
 	double size = ns < 0 ? -(double)ns : (double)ns;

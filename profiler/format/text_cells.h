@@ -18,6 +18,9 @@ size_t text_line_columns(FILE *out);
  * (0: in full), the last of which is then '…'. */
 void text_print_clean(FILE *out, const char *text, size_t columns);
 
+/* The same of a text of several lines: those behind the first are indented, so that none looks like another message. */
+void text_print_clean_lines(FILE *out, const char *text);
+
 /* How many columns text_print_clean() takes for the whole text. */
 size_t text_columns(const char *text);
 

@@ -1,5 +1,6 @@
 /* Values by lane and bucket of time, in sorted arrays that get coarser when they grow too large. */
 
+#include "profiler/format/saturating.h"
 #include "profiler/format/timeline.h"
 
 #include <errno.h>
@@ -129,15 +130,6 @@ static int lane_get(struct timeline *timeline, const struct timeline_lane *key, 
 	return err;
 }
 
-static int64_t saturating_sum(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (!__builtin_add_overflow(a, b, &sum))
-		return sum;
-	return b < 0 ? INT64_MIN : INT64_MAX;
-}
-
 static bool can_widen(uint64_t bucket_ns)
 {
 	return bucket_ns <= TIMELINE_BUCKET_MAX_NS / 2;
@@ -154,7 +146,7 @@ static void widen(struct timeline *timeline, struct lane *lane)
 
 		point.begin_ns -= point.begin_ns % bucket_ns;
 		if (n && lane->points[n - 1].begin_ns == point.begin_ns)
-			lane->points[n - 1].value = saturating_sum(lane->points[n - 1].value, point.value);
+			lane->points[n - 1].value = saturating_add(lane->points[n - 1].value, point.value);
 		else
 			lane->points[n++] = point;
 	}
@@ -216,7 +208,7 @@ static void add_point(struct timeline *timeline, struct lane *lane, uint64_t beg
 	if (at && points[at - 1].begin_ns >= begin_ns)
 		at = search_past(i, 0, lane->count, points[i].begin_ns < begin_ns);
 	if (at < lane->count && points[at].begin_ns == begin_ns) {
-		points[at].value = saturating_sum(points[at].value, value);
+		points[at].value = saturating_add(points[at].value, value);
 		return;
 	}
 	memmove(points + at + 1, points + at, (lane->count - at) * sizeof(*points));
@@ -256,4 +248,22 @@ int timeline_add(struct timeline *timeline, const struct timeline_lane *key, uin
 		told = upto;
 	}
 	return 0;
+}
+
+int timeline_merge(struct timeline *timeline, const struct timeline *from)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < timeline_count(from); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(from, i);
+		size_t count;
+		const struct timeline_point *points = timeline_points(from, i, &count);
+		int err = 0;
+
+		for (size_t p = 0; p < count && !err; p++)
+			err = timeline_add(timeline, lane, points[p].begin_ns,
+			                   points[p].begin_ns + lane->bucket_ns, points[p].value);
+		first = first ? first : err;
+	}
+	return first;
 }

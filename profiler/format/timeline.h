@@ -67,6 +67,10 @@ void timeline_free(struct timeline *timeline);
 int timeline_add(struct timeline *timeline, const struct timeline_lane *lane, uint64_t begin_ns,
                  uint64_t end_ns, int64_t value);
 
+/* Adds all lanes of another one. A lane that there is no room for is left out, the others are added all the same. 0, or what the first
+ * timeline_add() that failed said. */
+int timeline_merge(struct timeline *timeline, const struct timeline *from);
+
 /* Lanes in the order of their first addition. What is handed out lives until the next call that adds. */
 size_t timeline_count(const struct timeline *timeline);
 const struct timeline_lane *timeline_lane_at(const struct timeline *timeline, size_t index);

@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_profiles.h"
 
 /* Two columns go before the causes, three after them, one stands for causes that found no room. */
@@ -201,16 +202,16 @@ static int add_row(struct build *build, const struct ledger_row *row)
 			return -ENOMEM;
 		build->n_steps++;
 	}
-	step->wall_ns += row->ns;
+	step->wall_ns = saturating_add(step->wall_ns, row->ns);
 	sum = &step->of->row;
 	if (find_column(build->table, column_name(row), &column) ||
 	    find_column(build->table, ledger_state_name(LEDGER_STALL), &column))
-		sum->ns[column] += row->ns;
-	sum->wall_ns += row->ns;
+		sum->ns[column] = saturating_add(sum->ns[column], row->ns);
+	sum->wall_ns = saturating_add(sum->wall_ns, row->ns);
 	sum->base &= row->base;
 	build->has_pushed |= !row->base;
 	if (row->state != LEDGER_ONCPU && !(row->base && row->state == LEDGER_BLOCKED))
-		sum->lost_ns += row->ns;
+		sum->lost_ns = saturating_add(sum->lost_ns, row->ns);
 	return 0;
 }
 
@@ -241,8 +242,10 @@ static int64_t percentile(const struct step *steps, size_t n, unsigned int perce
 {
 	size_t hundredths = (n - 1) * percent, below = hundredths / 100;
 	int64_t low = steps[below].wall_ns, high = steps[below + (below + 1 < n)].wall_ns;
+	int64_t part =
+	        (int64_t)((double)saturating_subtract(high, low) * (double)(hundredths % 100) / 100 + 0.5);
 
-	return low + (int64_t)((double)(high - low) * (double)(hundredths % 100) / 100 + 0.5);
+	return saturating_add(low, part);
 }
 
 static void take_steps(struct build *build)
@@ -275,7 +278,7 @@ static void settle_base(struct build *build)
 		return;
 	for (struct found *found = build->by_key; found; found = found->hh.next) {
 		found->row.base = false;
-		found->row.lost_ns += found->row.ns[column];
+		found->row.lost_ns = saturating_add(found->row.lost_ns, found->row.ns[column]);
 	}
 }
 

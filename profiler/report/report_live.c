@@ -51,22 +51,6 @@ void report_live_free(struct report_live *live)
 	free(live);
 }
 
-static int add_all(struct timeline *timeline, const struct timeline *from)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < timeline_count(from) && !err; i++) {
-		const struct timeline_lane *lane = timeline_lane_at(from, i);
-		size_t count;
-		const struct timeline_point *points = timeline_points(from, i, &count);
-
-		for (size_t p = 0; p < count && !err; p++)
-			err = timeline_add(timeline, lane, points[p].begin_ns,
-			                   points[p].begin_ns + lane->bucket_ns, points[p].value);
-	}
-	return err;
-}
-
 /* --- looking ------------------------------------------------------------------------------------------------ */
 
 /* To the end of the last second that the ledger was taken for, as samples come before. */
@@ -104,7 +88,8 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 
 	if (!all)
 		return false;
-	if (!add_all(all, live->last) && !add_all(all, lanes) && !report_view_open(&view, &input, NULL)) {
+	if (!timeline_merge(all, live->last) && !timeline_merge(all, lanes) &&
+	    !report_view_open(&view, &input, NULL)) {
 		uint64_t till_ns = told_till(lanes);
 
 		if (till_ns > view.begin_ns && till_ns < view.end_ns)
@@ -155,7 +140,7 @@ static int keep_classes(struct report_live *live, const struct loaded_profiles *
 int report_live_window(struct report_live *live, struct loaded_profiles *input)
 {
 	struct timeline *own = timeline_new(0), *last = live->last;
-	int err = own ? add_all(own, input->timeline) : -ENOMEM;
+	int err = own ? timeline_merge(own, input->timeline) : -ENOMEM;
 
 	if (!err && ledger_count(input->ledger))
 		err = keep_classes(live, input);
@@ -163,7 +148,7 @@ int report_live_window(struct report_live *live, struct loaded_profiles *input)
 		timeline_free(own);
 		return err;
 	}
-	err = add_all(input->timeline, last);
+	err = timeline_merge(input->timeline, last);
 	live->last = own;
 	timeline_free(last);
 	return err;

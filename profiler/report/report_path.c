@@ -13,6 +13,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
@@ -130,10 +131,10 @@ static int add_sample(struct search *search, const struct loaded_sample *sample,
 	place = place_of(search, key);
 	if (!place)
 		return -ENOMEM;
-	place->ns += ns;
-	search->out->ns += ns;
+	place->ns = saturating_add(place->ns, ns);
+	search->out->ns = saturating_add(search->out->ns, ns);
 	if (search->contentions >= 0)
-		place->waits += sample->view.values[search->contentions];
+		place->waits = saturating_add(place->waits, sample->view.values[search->contentions]);
 	if (ns > place->heaviest_ns) {
 		place->heaviest_ns = ns;
 		place->heaviest = index;
@@ -160,7 +161,7 @@ static void add_label(struct report_paths *out, const char *key, const char *val
 		struct report_label *label = &out->label[i];
 
 		if (!strcmp(label->key, key) && !strcmp(label->value, value)) {
-			label->ns += ns;
+			label->ns = saturating_add(label->ns, ns);
 			return;
 		}
 	}
@@ -195,7 +196,7 @@ static void add_recovery(struct search *search, const struct loaded_sample *samp
 
 	if (!ns)
 		return;
-	out->holder_ns += ns;
+	out->holder_ns = saturating_add(out->holder_ns, ns);
 	if (*out->holder || !worker || !worker->str)
 		return;
 	loaded_stack_get(search->stack, search->input->profile, &sample->view);

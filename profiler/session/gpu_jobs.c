@@ -29,6 +29,8 @@ struct series {
 struct gpu_jobs {
 	const struct config_gpu_jobs *limits;
 	struct series *series;
+	char *key; /* of the job that is being added */
+	size_t key_room;
 };
 
 struct gpu_jobs *gpu_jobs_new(const struct config_gpu_jobs *limits)
@@ -50,6 +52,7 @@ void gpu_jobs_free(struct gpu_jobs *jobs)
 		HASH_DEL(jobs->series, series);
 		free(series);
 	}
+	free(jobs->key);
 	free(jobs);
 }
 
@@ -94,43 +97,61 @@ static uint64_t jobs_beyond(const struct series *series, double limit_ns)
 
 /* --- sums ----------------------------------------------------------------------------------------------- */
 
-static struct series *series_new(const char *class, const struct abi_gpu_job *job)
+/* Writes the key and says how long it is; 0 without memory. */
+static size_t make_key(struct gpu_jobs *jobs, const char *class, const struct abi_gpu_job *job)
 {
-	size_t driver = strnlen(job->driver, sizeof(job->driver) - 1);
-	size_t ring = strnlen(job->ring, sizeof(job->ring) - 1);
-	size_t bytes = driver + ring + strlen(class) + 3;
-	struct series *series = calloc(1, sizeof(*series) + bytes);
+	size_t bytes = sizeof(job->driver) + sizeof(job->ring) + strlen(class) + 3;
+
+	if (bytes > jobs->key_room) {
+		char *key = realloc(jobs->key, bytes);
+
+		if (!key)
+			return 0;
+		jobs->key = key;
+		jobs->key_room = bytes;
+	}
+	return (size_t)snprintf(jobs->key, jobs->key_room, "%.*s%c%.*s%c%s", (int)sizeof(job->driver) - 1,
+	                        job->driver, 0, (int)sizeof(job->ring) - 1, job->ring, 0, class) +
+	       1;
+}
+
+static struct series *series_new(const char *key, size_t key_bytes)
+{
+	struct series *series = calloc(1, sizeof(*series) + key_bytes);
 
 	if (!series)
 		return NULL;
-	series->key_bytes = bytes;
-	series->row.driver = memcpy(series->key, job->driver, driver);
-	series->row.ring = memcpy(series->key + driver + 1, job->ring, ring);
-	series->row.class = memcpy(series->key + driver + ring + 2, class, strlen(class));
+	memcpy(series->key, key, key_bytes);
+	series->key_bytes = key_bytes;
+	series->row.driver = series->key;
+	series->row.ring = series->row.driver + strlen(series->row.driver) + 1;
+	series->row.class = series->row.ring + strlen(series->row.ring) + 1;
 	return series;
 }
 
 /* NULL with errno ENOMEM or ENOSPC. */
 static struct series *series_of(struct gpu_jobs *jobs, const char *class, const struct abi_gpu_job *job)
 {
-	struct series *fresh = series_new(class, job), *found = NULL;
+	size_t key_bytes = make_key(jobs, class, job);
+	struct series *found = NULL;
 
-	if (!fresh)
+	errno = ENOMEM;
+	if (!key_bytes)
 		return NULL;
-	HASH_FIND(hh, jobs->series, fresh->key, fresh->key_bytes, found);
-	if (found) {
-		free(fresh);
+	HASH_FIND(hh, jobs->series, jobs->key, key_bytes, found);
+	if (found)
 		return found;
-	}
-	if (HASH_COUNT(jobs->series) >= GPU_JOB_ROWS_MAX) {
-		free(fresh);
-		errno = ENOSPC;
+	errno = ENOSPC;
+	if (HASH_COUNT(jobs->series) >= GPU_JOB_ROWS_MAX)
 		return NULL;
-	}
-	HASH_ADD_KEYPTR(hh, jobs->series, fresh->key, fresh->key_bytes, fresh);
-	if (fresh->hh.tbl)
-		return fresh;
-	free(fresh);
+	errno = ENOMEM;
+	found = series_new(jobs->key, key_bytes);
+	if (!found)
+		return NULL;
+	HASH_ADD_KEYPTR(hh, jobs->series, found->key, found->key_bytes, found);
+	if (found->hh.tbl)
+		return found;
+	free(found);
 	errno = ENOMEM;
 	return NULL;
 }

@@ -290,6 +290,10 @@ int session_start(struct session *session, char *err, size_t err_len)
 		symbolizer_kernel_prepare(
 		        session->symbolizer); /* with what attaching has added to the kernel */
 	session_walked(session, &session->begin_ns, &session->begin_unix_ns);
+	session->deps.slices_from_ns = session->begin_ns;
+	session->deps.slices_from_unix_ns = session->begin_unix_ns;
+	if (session->current)
+		window_slices_from(session->current, session->begin_ns, session->begin_unix_ns);
 	session->housekeeping_ns = session->taken_ns = session->begin_ns;
 	session->steal_ns.told = host_steal_ns(HOST_STAT);
 	sampling_threshold_begin(&session->threshold, &session->config->sampling, session->tracer,

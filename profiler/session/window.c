@@ -88,8 +88,17 @@ struct window *window_new(const struct window_deps *deps)
 		return NULL;
 	}
 	window->slice_ns = SLICE_NS;
+	if (!deps->slices_from_ns)
+		window_slices_from(window, window->timeline.begin_ns,
+		                   window->timeline.begin_ns + window->timeline.unix_offset_ns);
 	profile_set_default_type(window->profile, "delay");
 	return window;
+}
+
+void window_slices_from(struct window *window, uint64_t ns, uint64_t unix_ns)
+{
+	window->deps.slices_from_ns = ns;
+	window->deps.slices_from_unix_ns = unix_ns;
 }
 
 static void row_free(struct window *window, struct row *row)
@@ -302,7 +311,7 @@ static int add_moved(struct window *window, const struct abi_event *event, const
 /* The slice of time in which the event ended. Where there would be too many, slices become twice as long. */
 static uint32_t slice_of(struct window *window, const struct abi_event *event)
 {
-	uint64_t begin_ns = window->timeline.begin_ns;
+	uint64_t begin_ns = window->deps.slices_from_ns;
 	uint64_t since_ns = event->time_ns > begin_ns ? event->time_ns - begin_ns : 0;
 	struct row *row;
 

@@ -53,6 +53,8 @@ struct window_deps {
 	/* Samples are told apart by the slice of time in which they ended, of which there are at most so many, of a second
 	 * and longer; 0: they are not. */
 	uint32_t max_slices;
+	/* Since when slices are counted, by both clocks: the recording's begin, whichever window it is. 0: the window's. */
+	uint64_t slices_from_ns, slices_from_unix_ns;
 };
 
 /* Some 650 MiB if each has a tag of its own. */
@@ -62,6 +64,8 @@ enum window_type { WINDOW_CONTENTIONS, WINDOW_DELAY, WINDOW_CPU, WINDOW_RECOVERY
 
 /* NULL with errno set. */
 struct window *window_new(const struct window_deps *deps);
+/* Slices are counted since then, as told by both clocks; before events are added. */
+void window_slices_from(struct window *window, uint64_t ns, uint64_t unix_ns);
 void window_free(struct window *window);
 
 /*

@@ -76,11 +76,10 @@ static void labels_of(struct window *window, const struct row *row, struct label
 		                                           .unit = TAG_HASH_UNIT });
 }
 
-/* When it was, in whole seconds. */
+/* When the slice began, in whole seconds; with the fraction of a second with which the recording begins (stamp.h), to the nanosecond. */
 static struct profile_label slice_label(const struct window *window, const struct sample *sample)
 {
-	uint64_t begin_ns = window->timeline.begin_ns + window->timeline.unix_offset_ns +
-	                    sample->slice * window->slice_ns;
+	uint64_t begin_ns = window->deps.slices_from_unix_ns + sample->slice * window->slice_ns;
 
 	return (struct profile_label){ .key = "at",
 		                       .num = (int64_t)(begin_ns / SECOND_NS),

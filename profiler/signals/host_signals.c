@@ -18,13 +18,17 @@
 #include "profiler/signals/signal_files.h"
 #include "symbolizer/base/clock.h"
 
-#define NVML_LIBRARY "libnvidia-ml.so.1"
-#define GPU_TICK_NS  200000000ULL
-#define CGROUP_LOOK  50 /* ticks */
-#define POINTS_MAX   (1u << 16)
-#define SLACK_NS     1000000UL
-#define PATIENCE_NS  1000000000ULL
-#define JUDGE_NS     2000000000ULL /* how often the cost is looked at */
+#define NVML_LIBRARY    "libnvidia-ml.so.1"
+#define GPU_TICK_NS     200000000ULL
+#define GPU_TICK_MAX_NS 5000000000ULL
+#define LOOK_NS         500000000ULL /* between looks for cgroups, at least */
+#define LOOK_BUDGET     0.0001       /* CPUs, of the budget */
+#define POINTS_MAX      (1u << 16)
+#define SLACK_NS        1000000UL
+#define PATIENCE_NS     1000000000ULL
+#define IDLE_NS         3000000000ULL
+#define IDLE_STRETCH    4
+#define JUDGE_NS        2000000000ULL /* how often the cost is looked at */
 
 struct host_signals {
 	pthread_mutex_t lock;
@@ -32,11 +36,14 @@ struct host_signals {
 	bool run, stop;            /* under the lock, as the next three */
 	struct timeline *timeline; /* what was read since it was taken last */
 	struct signal_cgroups cgroups;
-	char no_gpus[256]; /* why; "": there are some */
+	char no_gpus[256];       /* why; "": there are some */
+	_Atomic uint64_t ran_ns; /* when a followed process was told to have run */
 	/* Of the threads alone: */
 	struct signal_files files;
 	char text[SIGNAL_TEXT_BYTES];
 	uint64_t tick, turns; /* the last one */
+	unsigned int stretch; /* how many times as long the pauses are as chosen */
+	uint64_t look_ns;     /* when to look for cgroups again */
 	bool rates_chosen;
 	uint64_t judged_ns, judged_cpu_ns; /* when the cost was last looked at */
 	struct nvml *nvml;
@@ -90,37 +97,57 @@ static bool wait_for_turn(struct host_signals *signals, uint64_t period_ns)
 	return true;
 }
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
+/* Of files and cgroups. */
+#define SOURCES_MAX (SIGNAL_SOURCES_MAX + SIGNAL_CGROUPS_MAX)
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+static size_t all_sources(struct host_signals *signals, struct signal_source *all[SOURCES_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < signals->files.count; i++)
+		all[n++] = &signals->files.source[i];
+	for (size_t i = 0; i < signals->cgroups.count; i++)
+		all[n++] = &signals->cgroups.source[i];
+	return n;
 }
 
-/* Chooses rates once each has been read often enough to know what that costs, and reads more rarely if it turns out to be
- * more. */
-static void hold_budget(struct host_signals *signals, uint64_t now_ns)
+/* Chooses rates once each has been read often enough to know what that costs, again when there is another one, and reads more rarely if
+ * it turns out to be more. Returns how many ticks lie between turns. */
+static unsigned int hold_budget(struct host_signals *signals, uint64_t now_ns)
 {
-	struct signal_files *files = &signals->files;
-	uint64_t cpu_ns;
+	struct signal_source *all[SOURCES_MAX];
+	size_t count = all_sources(signals, all);
+	uint64_t cpu_ns = thread_cpu_ns();
 
-	if (!signals->rates_chosen) {
-		signals->rates_chosen = signals->turns >= SIGNAL_TIMED_READS;
-		if (signals->rates_chosen)
-			signal_sources_choose_rates(files->source, files->count, HOST_SIGNALS_BUDGET);
+	if (signals->turns < SIGNAL_TIMED_READS) {
 		signals->judged_ns = now_ns;
-		signals->judged_cpu_ns = thread_cpu_ns();
-		return;
+		signals->judged_cpu_ns = cpu_ns;
+		return 1;
 	}
-	if (now_ns - signals->judged_ns < JUDGE_NS)
-		return;
-	cpu_ns = thread_cpu_ns();
-	if ((double)(cpu_ns - signals->judged_cpu_ns) >
-	    HOST_SIGNALS_BUDGET * (double)(now_ns - signals->judged_ns))
-		signal_sources_slow_down(files->source, files->count);
-	signals->judged_ns = now_ns;
-	signals->judged_cpu_ns = cpu_ns;
+	signals->rates_chosen = true;
+	if (signal_sources_are_new(all, count)) {
+		signal_sources_choose_rates(all, count, HOST_SIGNALS_BUDGET - LOOK_BUDGET);
+	} else if (now_ns - signals->judged_ns >= JUDGE_NS) {
+		if ((double)(cpu_ns - signals->judged_cpu_ns) >
+		    HOST_SIGNALS_BUDGET * (double)(now_ns - signals->judged_ns))
+			signal_sources_slow_down(all, count);
+		signals->judged_ns = now_ns;
+		signals->judged_cpu_ns = cpu_ns;
+	}
+	return signal_sources_every(all, count);
+}
+
+/* The chosen pauses are for a host that works. */
+static unsigned int stretch_of(const struct host_signals *signals, uint64_t now_ns)
+{
+	return signals->rates_chosen && now_ns - signals->ran_ns > IDLE_NS ? IDLE_STRETCH : 1;
+}
+
+static bool is_due(const struct host_signals *signals, const struct signal_source *source, uint64_t tick)
+{
+	uint64_t every = source->every * signals->stretch;
+
+	return !signals->rates_chosen || tick / every != signals->tick / every;
 }
 
 /* Those whose time has come since the last turn. */
@@ -130,31 +157,42 @@ static void read_sources(struct host_signals *signals, struct signal_source *sou
 	struct timeline *timeline = signals->rates_chosen ? signals->timeline : NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (!signals->rates_chosen || tick / sources[i].every != signals->tick / sources[i].every)
+		if (is_due(signals, &sources[i], tick))
 			signal_source_read(&sources[i], signals->text, unix_ns(), timeline);
+}
+
+/* The longer that takes, the less often. */
+static void look_for_cgroups(struct host_signals *signals, uint64_t now_ns)
+{
+	uint64_t cpu_ns = thread_cpu_ns(), rest_ns;
+
+	if (now_ns < signals->look_ns)
+		return;
+	signal_cgroups_look(&signals->cgroups);
+	rest_ns = (uint64_t)((double)(thread_cpu_ns() - cpu_ns) / LOOK_BUDGET);
+	signals->look_ns = now_ns + (rest_ns > LOOK_NS ? rest_ns : LOOK_NS);
 }
 
 static void *read_files(void *arg)
 {
 	struct host_signals *signals = arg;
-	uint64_t every = 1;
+	unsigned int every = 1;
 
+	signals->stretch = 1;
 	prctl(PR_SET_NAME, "stallprof-host");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
-	while (wait_for_turn(signals, every * SIGNAL_TICK_NS)) {
+	while (wait_for_turn(signals, every * signals->stretch * SIGNAL_TICK_NS)) {
 		uint64_t now_ns = monotonic_ns(), tick = now_ns / SIGNAL_TICK_NS;
 
+		signals->stretch = stretch_of(signals, now_ns);
 		pthread_mutex_lock(&signals->lock);
 		read_sources(signals, signals->files.source, signals->files.count, tick);
-		if (tick / CGROUP_LOOK != signals->tick / CGROUP_LOOK)
-			signal_cgroups_look(&signals->cgroups);
+		look_for_cgroups(signals, now_ns);
 		read_sources(signals, signals->cgroups.source, signals->cgroups.count, tick);
-		hold_budget(signals, now_ns);
+		every = hold_budget(signals, now_ns);
 		pthread_mutex_unlock(&signals->lock);
 		signals->tick = tick;
 		signals->turns++;
-		if (signals->rates_chosen)
-			every = signal_sources_every(signals->files.source, signals->files.count);
 	}
 	return NULL;
 }
@@ -193,10 +231,19 @@ static void read_gpu(struct host_signals *signals, size_t gpu, uint64_t passed_n
 	signals->has_replays[gpu] = true;
 }
 
+/* The longer a turn takes, the fewer there are. */
+static uint64_t gpu_period(uint64_t cpu_ns)
+{
+	uint64_t period_ns = (uint64_t)((double)cpu_ns / HOST_SIGNALS_GPU_BUDGET);
+
+	period_ns = period_ns < GPU_TICK_NS ? GPU_TICK_NS : period_ns;
+	return period_ns > GPU_TICK_MAX_NS ? GPU_TICK_MAX_NS : period_ns;
+}
+
 static void *read_gpus(void *arg)
 {
 	struct host_signals *signals = arg;
-	uint64_t last_ns = 0, now_ns;
+	uint64_t last_ns = 0, now_ns, cpu_ns, period_ns = GPU_TICK_NS;
 	char why[sizeof(signals->no_gpus)];
 
 	prctl(PR_SET_NAME, "stallprof-gpu");
@@ -204,12 +251,14 @@ static void *read_gpus(void *arg)
 	pthread_mutex_lock(&signals->lock);
 	snprintf(signals->no_gpus, sizeof(signals->no_gpus), "%s", signals->nvml ? "" : why);
 	pthread_mutex_unlock(&signals->lock);
-	while (signals->nvml && wait_for_turn(signals, GPU_TICK_NS)) {
+	while (signals->nvml && wait_for_turn(signals, period_ns)) {
 		now_ns = monotonic_ns();
+		cpu_ns = thread_cpu_ns();
 		/* After a pause nothing is known of the time before. */
-		for (size_t gpu = 0; now_ns - last_ns < 5 * GPU_TICK_NS && gpu < nvml_count(signals->nvml);
+		for (size_t gpu = 0; now_ns - last_ns < 5 * period_ns && gpu < nvml_count(signals->nvml);
 		     gpu++)
 			read_gpu(signals, gpu, now_ns - last_ns);
+		period_ns = gpu_period(thread_cpu_ns() - cpu_ns);
 		last_ns = now_ns;
 	}
 	nvml_close(signals->nvml);
@@ -239,6 +288,8 @@ void host_signals_run(struct host_signals *signals, bool run)
 	signals->run = run;
 	pthread_cond_broadcast(&signals->changed);
 	pthread_mutex_unlock(&signals->lock);
+	if (run)
+		signals->ran_ns = monotonic_ns();
 	if (run && !signals->started)
 		start(signals);
 }
@@ -247,27 +298,12 @@ void host_signals_follow(struct host_signals *signals, uint32_t pid)
 {
 	if (!signals)
 		return;
+	signals->ran_ns = monotonic_ns();
 	/* The reader may be in a slow file. Who is not followed now, is at the next second's row. */
 	if (pthread_mutex_trylock(&signals->lock))
 		return;
 	signal_cgroups_follow(&signals->cgroups, pid);
 	pthread_mutex_unlock(&signals->lock);
-}
-
-static int add_all(struct timeline *timeline, const struct timeline *from)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < timeline_count(from) && !err; i++) {
-		const struct timeline_lane *lane = timeline_lane_at(from, i);
-		size_t count;
-		const struct timeline_point *points = timeline_points(from, i, &count);
-
-		for (size_t p = 0; p < count && !err; p++)
-			err = timeline_add(timeline, lane, points[p].begin_ns,
-			                   points[p].begin_ns + lane->bucket_ns, points[p].value);
-	}
-	return err;
 }
 
 int host_signals_take(struct host_signals *signals, struct timeline *timeline)
@@ -283,7 +319,7 @@ int host_signals_take(struct host_signals *signals, struct timeline *timeline)
 	taken = signals->timeline;
 	signals->timeline = empty;
 	pthread_mutex_unlock(&signals->lock);
-	err = add_all(timeline, taken);
+	err = timeline_merge(timeline, taken);
 	timeline_free(taken);
 	return err;
 }
@@ -293,19 +329,20 @@ int host_signals_describe(struct host_signals *signals, struct stamp *stamp)
 	static const char *const of_gpus[] = { "gpu_busy", "gpu_throttled", "gpu_clock_lost",
 		                               "pcie_replays" };
 	char no_gpus[sizeof(signals->no_gpus)];
+	bool has_cgroups;
 	int err;
 
 	if (!signals)
 		return stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, "all", HOOK_UNUSED, "switched off");
 	pthread_mutex_lock(&signals->lock);
 	snprintf(no_gpus, sizeof(no_gpus), "%s", signals->no_gpus);
+	has_cgroups = signals->cgroups.count;
 	pthread_mutex_unlock(&signals->lock);
 	err = signal_files_describe(&signals->files, stamp);
 	if (!err)
 		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, "cpu_throttled",
-		                     signals->cgroups.count ? HOOK_ATTACHED : HOOK_UNUSED,
-		                     signals->cgroups.count ? ""
-		                                            : "no cgroup of the job has the CPU controller");
+		                     has_cgroups ? HOOK_ATTACHED : HOOK_UNUSED,
+		                     has_cgroups ? "" : "no cgroup of the job has the CPU controller");
 	for (size_t i = 0; i < sizeof(of_gpus) / sizeof(of_gpus[0]) && !err; i++)
 		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, of_gpus[i],
 		                     *no_gpus ? HOOK_UNUSED : HOOK_ATTACHED, no_gpus);

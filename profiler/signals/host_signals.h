@@ -8,8 +8,10 @@
  *     host_signals_take(signals, timeline)          at the end of a window
  *     host_signals_free(signals)
  *
- * Files are read 100 times a second, if that takes no more than HOST_SIGNALS_BUDGET of a CPU in all, which is measured in
- * the first reads and watched later; else the dearest ones 20, 4 or 1 times a second. A lane's buckets are as wide as that.
+ * Files are read as often as HOST_SIGNALS_BUDGET of a CPU allows for all of them, those of cgroups and the search for these included, at
+ * most 100 times a second: what each takes is measured in the first reads and watched later, and the dearest ones are read 20, 4 or 1 times
+ * a second, or once in 5 seconds. A lane's buckets are as wide as that. While none of the followed processes runs, all are read a quarter
+ * as often. NVML is asked 5 times a second, or as often as HOST_SIGNALS_GPU_BUDGET allows.
  *
  * Each lane has the growth of a counter, or, for a state, that state times the microseconds for which it held:
  *
@@ -33,7 +35,8 @@
 struct stamp;
 struct timeline;
 
-#define HOST_SIGNALS_BUDGET 0.0025 /* CPUs */
+#define HOST_SIGNALS_BUDGET     0.0025 /* CPUs */
+#define HOST_SIGNALS_GPU_BUDGET 0.0025
 
 struct host_signals;
 
@@ -45,7 +48,7 @@ void host_signals_free(struct host_signals *signals);
 /* Starts or halts reading. The threads are started by the first call that starts it. Takes NULL, as those below do. */
 void host_signals_run(struct host_signals *signals, bool run);
 
-/* Watches the CPU quota of the process's cgroups, where the process is now and later; few processes at a time. */
+/* The process has run: watches the CPU quota of its cgroups, where it is now and later; few processes at a time. */
 void host_signals_follow(struct host_signals *signals, uint32_t pid);
 
 /* Moves what was read so far to the timeline. 0 or what timeline_add() says. */

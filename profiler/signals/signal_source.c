@@ -7,10 +7,10 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "profiler/format/timeline.h"
+#include "symbolizer/base/clock.h"
 
 static ssize_t read_text(int fd, char *text)
 {
@@ -52,14 +52,6 @@ void signal_source_close(struct signal_source *source)
 	if (source->fd >= 0)
 		close(source->fd);
 	source->fd = -1;
-}
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* What the value says of the time since it was read last. */
@@ -114,8 +106,8 @@ void signal_source_read(struct signal_source *source, char *text, uint64_t now_n
 		source->cost_ns = before_ns;
 }
 
-/* Ticks between reads: 100, 20, 4 and 1 a second. */
-static const unsigned int rates[] = { 1, 5, 25, 100 };
+/* Ticks between reads: 100, 20, 4 and 1 a second, and one in 5 seconds. */
+static const unsigned int rates[] = { 1, 5, 25, 100, 500 };
 
 #define SLOWEST (sizeof(rates) / sizeof(rates[0]) - 1)
 
@@ -125,23 +117,23 @@ static double cost_of(const struct signal_source *source)
 	return (double)source->cost_ns / (double)(source->every * SIGNAL_TICK_NS);
 }
 
-unsigned int signal_sources_every(const struct signal_source *sources, size_t count)
+unsigned int signal_sources_every(struct signal_source *const *sources, size_t count)
 {
 	unsigned int every = rates[SLOWEST];
 
 	for (size_t i = 0; i < count; i++)
-		every = sources[i].every < every ? sources[i].every : every;
+		every = sources[i]->every < every ? sources[i]->every : every;
 	return every;
 }
 
-bool signal_sources_slow_down(struct signal_source *sources, size_t count)
+bool signal_sources_slow_down(struct signal_source *const *sources, size_t count)
 {
 	struct signal_source *dearest = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (sources[i].every < rates[SLOWEST] &&
-		    (!dearest || cost_of(&sources[i]) > cost_of(dearest)))
-			dearest = &sources[i];
+		if (sources[i]->every < rates[SLOWEST] &&
+		    (!dearest || cost_of(sources[i]) > cost_of(dearest)))
+			dearest = sources[i];
 	for (size_t i = 0; dearest && i <= SLOWEST; i++) {
 		if (rates[i] > dearest->every) {
 			dearest->every = rates[i];
@@ -151,13 +143,23 @@ bool signal_sources_slow_down(struct signal_source *sources, size_t count)
 	return false;
 }
 
-void signal_sources_choose_rates(struct signal_source *sources, size_t count, double budget)
+bool signal_sources_are_new(struct signal_source *const *sources, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (sources[i]->reads >= SIGNAL_TIMED_READS && !sources[i]->weighed)
+			return true;
+	return false;
+}
+
+void signal_sources_choose_rates(struct signal_source *const *sources, size_t count, double budget)
 {
 	double sum;
 
+	for (size_t i = 0; i < count; i++)
+		sources[i]->weighed = sources[i]->reads >= SIGNAL_TIMED_READS;
 	do {
 		sum = SIGNAL_TURN_NS / (double)(signal_sources_every(sources, count) * SIGNAL_TICK_NS);
 		for (size_t i = 0; i < count; i++)
-			sum += cost_of(&sources[i]);
+			sum += cost_of(sources[i]);
 	} while (sum > budget && signal_sources_slow_down(sources, count));
 }

@@ -47,6 +47,7 @@ struct signal_source {
 	uint64_t last[SIGNAL_VALUES];
 	uint64_t cost_ns; /* the least of SIGNAL_TIMED_READS reads, by the thread's CPU clock */
 	unsigned int reads;
+	bool weighed; /* its cost was in a choice of rates */
 };
 
 /* Opens the file below `root`, and reads it once to see that it has what is wanted. 0 or -errno; -ENODATA: it has not. */
@@ -58,13 +59,16 @@ void signal_source_close(struct signal_source *source);
 void signal_source_read(struct signal_source *source, char *text, uint64_t now_ns, struct timeline *timeline);
 
 /* Reads rarely what takes most, until all take at most `budget` of a CPU, of which a turn of the reader itself takes
- * SIGNAL_TURN_NS. */
-void signal_sources_choose_rates(struct signal_source *sources, size_t count, double budget);
+ * SIGNAL_TURN_NS. None gets faster. */
+void signal_sources_choose_rates(struct signal_source *const *sources, size_t count, double budget);
 
 /* Reads the dearest one more rarely. False: all are as rare as may be. */
-bool signal_sources_slow_down(struct signal_source *sources, size_t count);
+bool signal_sources_slow_down(struct signal_source *const *sources, size_t count);
+
+/* Whether one was read so often that its cost is known, but was in no choice of rates yet. */
+bool signal_sources_are_new(struct signal_source *const *sources, size_t count);
 
 /* How many ticks lie between turns: as many as the source has that is read most often. */
-unsigned int signal_sources_every(const struct signal_source *sources, size_t count);
+unsigned int signal_sources_every(struct signal_source *const *sources, size_t count);
 
 #endif

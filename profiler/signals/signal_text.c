@@ -33,7 +33,8 @@ static const char *behind(const char *text, const char *word)
 		if (!strncmp(at, word, length))
 			return at + length;
 		text = strchr(text, '\n');
-		text += text != NULL;
+		if (text)
+			text++;
 	}
 	return NULL;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -29,7 +30,7 @@ static void add_kind(struct kinds *kinds, const struct ledger_row *row)
 		return;
 	kinds->n += i == kinds->n;
 	kinds->names[i] = row->cause;
-	kinds->ns[i] += row->ns;
+	kinds->ns[i] = saturating_add(kinds->ns[i], row->ns);
 }
 
 /* False: the ledger does not say what kinds of waits they were. */
@@ -127,7 +128,7 @@ static int64_t with_stacks(const struct top_section *section, const char *class)
 
 	for (size_t i = 0; i < section->count; i++)
 		if (!strcmp(section->code[i].class, class))
-			ns += section->code[i].ns;
+			ns = saturating_add(ns, section->code[i].ns);
 	return ns;
 }
 
@@ -136,9 +137,10 @@ static void write_rest_of(FILE *out, const struct top_code_text *what, const cha
                           int64_t with, size_t *told)
 {
 	uint64_t threshold = what->input->stamp ? stamp_coverage(what->input->stamp).threshold_ns : 0;
+	int64_t without = saturating_subtract(blocked, with);
 	char amount[TEXT_DURATION_BYTES], longest[TEXT_DURATION_BYTES];
 
-	if (blocked - with <= blocked / 100 || *told >= CLASSES_NAMED)
+	if (without <= blocked / 100 || *told >= CLASSES_NAMED)
 		return;
 	if (!*told && threshold)
 		fprintf(out,
@@ -147,7 +149,7 @@ static void write_rest_of(FILE *out, const struct top_code_text *what, const cha
 	else
 		fputs(*told ? ", " : "  without a stack, as their waits are below the sampling threshold: ",
 		      out);
-	fprintf(out, "%s of %s", text_short_duration(amount, (uint64_t)(blocked - with)), class);
+	fprintf(out, "%s of %s", text_short_duration(amount, (uint64_t)without), class);
 	++*told;
 }
 
@@ -161,7 +163,7 @@ static void write_rest(FILE *out, const struct top_code_text *what, const struct
 		const struct loaded_class *class = &what->classes->rows[i];
 		int64_t blocked = blocked_of(what->classes, class);
 
-		sum += blocked;
+		sum = saturating_add(sum, blocked);
 		if (!class->base && !what->filter->tag)
 			write_rest_of(out, what, class->name, blocked, with_stacks(section, class->name),
 			              told);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 
@@ -34,7 +35,7 @@ static const char *plural_es(size_t n)
 
 static int cell_width(const char *name)
 {
-	size_t length = strlen(name) + 2;
+	size_t length = text_columns(name) + 2;
 
 	return (int)(length < CELL_WIDTH ? CELL_WIDTH : length);
 }
@@ -44,7 +45,7 @@ static void print_ns(FILE *out, int width, int64_t ns)
 	char text[TEXT_DURATION_BYTES], signed_text[TEXT_DURATION_BYTES + 1];
 
 	snprintf(signed_text, sizeof(signed_text), "%s%s", ns < 0 ? "-" : "",
-	         text_short_duration(text, (uint64_t)(ns < 0 ? -ns : ns)));
+	         text_short_duration(text, ns < 0 ? -(uint64_t)ns : (uint64_t)ns));
 	fprintf(out, "%*s", width, ns ? signed_text : "-");
 }
 
@@ -86,7 +87,7 @@ static int64_t column_sum(const struct loaded_classes *table, size_t column)
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < table->count; i++)
-		sum += table->rows[i].ns[column];
+		sum = saturating_add(sum, table->rows[i].ns[column]);
 	return sum;
 }
 
@@ -130,7 +131,7 @@ static void join_column(struct loaded_classes *table, size_t from, size_t to)
 	for (size_t i = 0; i < table->count; i++) {
 		int64_t *ns = table->rows[i].ns;
 
-		ns[to] += ns[from];
+		ns[to] = saturating_add(ns[to], ns[from]);
 		memmove(ns + from, ns + from + 1, left * sizeof(*ns));
 	}
 	memmove(table->columns + from, table->columns + from + 1, left * sizeof(table->columns[0]));
@@ -178,8 +179,12 @@ static void fit_columns(struct loaded_classes *table, size_t names, size_t colum
 static void print_head(FILE *out, const struct loaded_classes *table, size_t names)
 {
 	fprintf(out, "%*s%*s%*s", (int)names, "", THREADS_WIDTH, "threads", CELL_WIDTH, "wall");
-	for (size_t i = 0; i < table->column_count; i++)
-		fprintf(out, "%*s", cell_width(table->columns[i]), table->columns[i]);
+	for (size_t i = 0; i < table->column_count; i++) {
+		const char *cause = table->columns[i];
+
+		fprintf(out, "%*s", cell_width(cause) - (int)text_columns(cause), "");
+		text_print_clean(out, cause, 0);
+	}
 	fputc('\n', out);
 }
 

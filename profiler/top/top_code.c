@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -32,13 +33,6 @@ struct code_memory {
 	struct top_code *codes;
 	struct loaded_stack stack;
 };
-
-static int64_t saturating_add(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
 
 /* The section's cause and device, the class, the line and the kind of wait, each with its NUL. */
 #define PARTS 5
@@ -199,7 +193,9 @@ static void add_line(struct top_sections *out, struct line *const *lines, size_t
 
 static void take_back(struct line *of, struct line *from)
 {
-	int64_t ns = from->code.ns < -of->code.ns ? from->code.ns : -of->code.ns;
+	/* The least number has no opposite. */
+	int64_t wanted = of->code.ns == INT64_MIN ? INT64_MAX : -of->code.ns;
+	int64_t ns = from->code.ns < wanted ? from->code.ns : wanted;
 
 	of->code.ns += ns;
 	from->code.ns -= ns;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/saturating.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top_blocked_text.h"
 #include "profiler/loaded/loaded_frames.h"
@@ -42,7 +43,8 @@ static void print_line(struct page *page, size_t indent, const char *prefix, con
 {
 	size_t used = indent + text_columns(prefix), columns = page->what->columns;
 
-	fprintf(page->out, "%*s%s", (int)indent, "", prefix);
+	fprintf(page->out, "%*s", (int)indent, "");
+	text_print_clean(page->out, prefix, 0);
 	text_print_clean(page->out, text, columns > used + 1 ? columns - used : columns ? 1 : 0);
 	fputc('\n', page->out);
 	page->lines++;
@@ -169,7 +171,7 @@ static struct class_sum *sum_classes(const struct top_section *section, size_t *
 			at++;
 		*n += at == *n;
 		sums[at].class = code->class;
-		sums[at].ns += code->ns;
+		sums[at].ns = saturating_add(sums[at].ns, code->ns);
 		sums[at].base = code->base;
 	}
 	if (sums)
@@ -235,9 +237,9 @@ static void print_rest(struct page *page, const struct top_section *section, siz
 
 	for (size_t i = 0; i < section->count; i++) {
 		if (is_idle(page, section, &section->code[i]))
-			idle_ns += section->code[i].ns;
+			idle_ns = saturating_add(idle_ns, section->code[i].ns);
 		else if (i >= first)
-			more_ns += section->code[i].ns;
+			more_ns = saturating_add(more_ns, section->code[i].ns);
 		more += i >= first && !is_idle(page, section, &section->code[i]);
 	}
 	if (!more && !idle_ns)
@@ -310,7 +312,7 @@ static size_t worth_showing(const struct top_section *sections, size_t n)
 	size_t shown = 0;
 
 	for (size_t i = 0; i < n; i++)
-		sum += sections[i].ns;
+		sum = saturating_add(sum, sections[i].ns);
 	while (shown < n && sections[shown].ns >= sum / 100)
 		shown++;
 	return shown;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -81,7 +82,7 @@ static size_t sum_rows(struct top_process_class *classes, size_t n)
 	qsort(classes, n, sizeof(*classes), compare_keys);
 	for (size_t i = 0; i < n; i++) {
 		if (end && !compare_keys(&classes[end - 1], &classes[i]))
-			classes[end - 1].ns += classes[i].ns;
+			classes[end - 1].ns = saturating_add(classes[end - 1].ns, classes[i].ns);
 		else
 			classes[end++] = classes[i];
 	}
@@ -100,7 +101,7 @@ static void take_process(struct top_processes *processes, struct top_process_cla
 
 	qsort(classes, n, sizeof(*classes), compare_classes);
 	for (; process.count < n && classes[process.count].ns > 0; process.count++)
-		process.ns += classes[process.count].ns;
+		process.ns = saturating_add(process.ns, classes[process.count].ns);
 	if (process.count > 1 && process.ns - classes->ns > process.ns / BESIDE_PARTS &&
 	    (uint64_t)process.ns <= covered_ns + covered_ns / COVERED_SLACK)
 		processes->processes[processes->count++] = process;

@@ -9,6 +9,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_profiles.h"
 
 /* --- sums by name -----------------------------------------------------------------------------------------
@@ -26,15 +27,6 @@ struct top_sums {
 	uint64_t sample;
 	int64_t value;
 };
-
-static int64_t saturating_add(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(a, b, &sum))
-		return b > 0 ? INT64_MAX : INT64_MIN;
-	return sum;
-}
 
 static struct sum *sum_new(struct top_sums *sums, const char *name)
 {

@@ -114,7 +114,9 @@ void top_text_table(FILE *out, const struct top_table *table, enum top_by by, st
 {
 	size_t shown = bounded(table->count, limit);
 
-	fprintf(out, "Top %zu of %zu %s by %s: ", shown, table->count, plural(by), type.type);
+	fprintf(out, "Top %zu of %zu %s by ", shown, table->count, plural(by));
+	text_print_clean(out, type.type, 0);
+	fputs(": ", out);
 	print_value(out, 0, table->total, type.unit);
 	fprintf(out, " in %" PRIu64 " sample%s\n", table->samples, table->samples == 1 ? "" : "s");
 	if (!table->count)

@@ -13,6 +13,15 @@ static inline uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/* What the calling thread has had of a CPU. */
+static inline uint64_t thread_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* CLOCK_REALTIME: nanoseconds since 1970. */
 static inline uint64_t unix_ns(void)
 {

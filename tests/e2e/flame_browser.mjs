@@ -154,7 +154,7 @@ async function ranges(page) {
   });
   await page.mouse.move(area.x + 2, area.y);
   await page.mouse.down();
-  await page.mouse.move(area.x + area.width * 0.45, area.y, { steps: 4 });
+  await page.mouse.move(area.x + area.width * 0.55, area.y, { steps: 4 });
   await page.mouse.up();
   check('dragging selects a range of whole slices', (await fragment(page)) === `#range=${wanted.range.text}`, await fragment(page), wanted.range);
   const found = await boxes(page);
@@ -203,11 +203,38 @@ async function twoProfiles() {
   return at;
 }
 
+/** In the reader's own time zone, which it names. */
+const moment = (page, ms) => page.evaluate((at) => new Date(at).toLocaleString(undefined, {
+  year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' }), ms);
+
+async function waitsThatAreLong() {
+  const { pair } = wanted, at = pathToFileURL(resolve(pair.lock)).href, page = await open('', at), first = await text(page, '.answer li');
+  check('where threads were blocked for longer than by the worst stall, both are said', first.includes(pair.stalled) && first.includes(`lock: ${pair.locked}, all of it of loader`), first);
+  await page.$$eval('.answer li:first-child button', (nodes) => nodes.find((node) => node.textContent === 'lock').click());
+  check('and one click shows those waits', (await fragment(page)) === '#stall=lock' && !(await text(page, '#nothing')).includes('holds'), await fragment(page));
+  await page.evaluate(() => { location.hash = '#stall=block_io'; });
+  await page.waitForSelector('#graph:not([hidden])');
+  check('a command that is named as a checkpoint is none', !(await text(page, '.answer')).includes('Checkpoints'), await text(page, '.answer'));
+  await page.evaluate(() => { location.hash = '#stall=block_io&range=1400-2000'; });
+  await page.waitForFunction(() => document.querySelector('.timeline .note').textContent.startsWith('Selected'));
+  const found = await boxes(page);
+  check('of a wait that is longer than its slice, a time has the part that lies in it', found.all?.facts.includes(pair.part), found.all, pair.part);
+  const zone = await page.evaluate(() => new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).formatToParts(0).find((part) => part.type === 'timeZoneName').value);
+  const head = await text(page, '.covered');
+  check('the head says when, and in which time zone', head.includes(await moment(page, pair.laterMs)) && head.includes(zone), head, zone);
+  await page.close();
+  const later = pathToFileURL(resolve(pair.later)).href, both = await open('', later), heads = await text(both, '.covered');
+  const now = heads.indexOf(await moment(both, pair.laterMs)), base = heads.indexOf(await moment(both, pair.baseMs));
+  check('with a base it has the times of both, each where it belongs', now > 0 && base > heads.indexOf('base') && heads.indexOf('base') > now, heads);
+  await both.close();
+  return [at, later];
+}
+
 try {
   const page = await opensOnTheAnswer();
   for (const part of [filters, searches, zooms, tables, ranges, compares, hostile]) await part(page);
-  const other = await twoProfiles();
-  check('nothing is asked of the network', requests.every((each) => each === url || each === other), requests);
+  const others = [await twoProfiles(), ...await waitsThatAreLong()];
+  check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);
 } catch (error) {
   check('the browser did all that it was asked', false, String(error.stack));

@@ -5,6 +5,7 @@ import { el } from './dom.js';
 import { clock, count, duration, percent } from './format.js';
 import { BLOCKED, byOwnLine } from './calc.js';
 import { fullText } from './graph.js';
+import { worstBlocked } from './ledger.js';
 
 const CHECKPOINT = /^(checkpoint|ckpt)/i;
 const BINS = 60, BURST = 0.3, WHOLE = 0.8;
@@ -39,7 +40,16 @@ function sayWho(context) {
     parts.push('; ', link(name, `Only ${name}`, () => choose({ class: name })), ` has ${percent(most, selection.sum)} of it`);
     if (row && stall !== undefined && row.wall > 0 && !filter.range && isTime) parts.push(`, which is ${percent(most, row.wall)} of that class's wall time`);
   }
-  return [...parts, '.'];
+  return [...parts, '.', ...sayBlocked(context)];
+}
+
+/** What threads were blocked for without a stall, if that is more than the stall: it is what to look at first, then. */
+function sayBlocked({ data, filter, selection, sums, isTime, side, choose }) {
+  const isStall = filter.stall === undefined || sums.causes.includes(filter.stall), isWhole = !filter.range && filter.device === undefined;
+  const worst = isTime && isStall && isWhole ? worstBlocked(data, filter, side) : null;
+  if (!worst || worst.ns <= selection.sum) return [];
+  return [' More time went to ', link(worst.kind, 'Show these waits', () => choose({ stall: worst.kind })),
+    `: ${duration(worst.ns)}, ${worst.most < worst.ns ? 'most' : 'all'} of it of ${worst.name}. That is no stall, but waiting for other threads, timers or peers.`];
 }
 
 /** At which line of the program's own code. */
@@ -94,21 +104,22 @@ function sayWhen({ data, lanes, filter, span, canCut, choose }) {
 /** How much denser stalls of other classes are while a checkpoint itself waits for a device. Twice the average is called a
  * disturbance. */
 function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes }) {
-  const rows = sums.rows.filter((row) => CHECKPOINT.test(row.name));
+  /* A command named ckpt.py is none: its name is the tag of its process, which nobody has pushed. */
+  const rows = sums.rows.filter((row) => !row.base && CHECKPOINT.test(row.name));
   if (!rows.length) return null;
-  const names = rows.map((row) => row.name), wall = rows.reduce((sum, row) => sum + row.wall, 0);
+  const names = rows.map((row) => row.name), isOne = (name) => names.includes(name), wall = rows.reduce((sum, row) => sum + row.wall, 0);
   const stalled = rows.reduce((sum, row) => sum + sums.causes.reduce((all, cause) => all + (row.ns[cause] || 0), 0), 0);
   const shares = processes.map((process) => process.classes.filter((each) => names.includes(each.name)).reduce((sum, each) => sum + each.ns, 0) / process.ns)
     .filter((share) => share > 0);
   const parts = [`Checkpoints: ${duration(wall)} of ${names.join(', ')}`];
   if (shares.length) parts.push(` (${percent(Math.max(...shares), 1)} of their thread's tagged time)`);
   parts.push(`, ${duration(stalled)} of it stalled`);
-  const own = filter.class !== undefined ? 0 : [...selection.options.class].reduce((sum, [text, value]) => sum + (CHECKPOINT.test(data.strings[text]) ? value : 0), 0) / selection.sum;
+  const own = filter.class !== undefined ? 0 : [...selection.options.class].reduce((sum, [text, value]) => sum + (isOne(data.strings[text]) ? value : 0), 0) / selection.sum;
   const isOwn = own > 0.5;
   if (isOwn) parts.push('; ', el('b', {}, `${percent(own, 1)} of what is shown is their own`));
   const stall = isOwn ? undefined : filter.stall, number = Math.min(6000, Math.max(BINS, Math.round((span[1] - span[0]) / 20)));
-  const ckpt = bins(lanes.filter((lane) => lane.kind === 'stall' && CHECKPOINT.test(lane.class)), span, number);
-  const others = bins(chosenLanes(lanes, { stall, device: filter.device }).filter((lane) => !CHECKPOINT.test(lane.class)), span, number);
+  const ckpt = bins(lanes.filter((lane) => lane.kind === 'stall' && isOne(lane.class)), span, number);
+  const others = bins(chosenLanes(lanes, { stall, device: filter.device }).filter((lane) => !isOne(lane.class)), span, number);
   let during = 0, all = 0, busy = 0;
   for (let b = 0; b < number; b++) {
     all += Math.max(0, others[b]);
@@ -141,7 +152,7 @@ function sayShares(processes) {
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
 }
 
-/** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, isTime: delays are summed, choose, find}. */
+/** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, side, isTime: delays are summed, choose, find}. */
 export function drawAnswer(context) {
   if (!context.selection.sum) return [];
   const isTimed = context.span && context.isTime, where = [sayWhere(context), isTimed ? sayWhen(context) : null].filter(Boolean);

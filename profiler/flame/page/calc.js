@@ -13,15 +13,23 @@ function allow(data, wanted) {
   return taken;
 }
 
-/** Which slices are in a range of the run ([begin, end] in ms since its start): those with their middle in it. */
-function allowSlices({ slices }, range) {
+/**
+ * How much of each sample is in a range of the run ([begin, end] in ms since its start): all, if the middle of its slice is, in which its waits
+ * ended. Waits that are longer than their slice, by the mean of the sample's, began before it: of those, the part of that time that
+ * is in the range. Null: all of all.
+ */
+function partsIn({ slices, samples, types }, range) {
   if (!range) return null;
-  const taken = new Uint8Array(slices.begin.length);
-  for (let i = 0; i < taken.length; i++) {
-    const middle = (slices.begin[i] + slices.end[i]) / 2;
-    taken[i] = slices.begin[i] >= 0 && middle >= range[0] && middle <= range[1] ? 1 : 0;
+  const delay = samples.values[types.findIndex((type) => type.name === 'delay')], parts = new Float32Array(samples.count);
+  const waits = samples.values[types.findIndex((type) => type.name === 'contentions')];
+  for (let s = 0; s < parts.length; s++) {
+    const begin = slices.begin[samples.slice[s]], end = slices.end[samples.slice[s]], middle = (begin + end) / 2;
+    const length = delay && waits && waits[s] > 0 ? delay[s] / waits[s] / 1e6 : 0; // ms
+    if (begin < 0) continue;
+    if (length > end - begin) parts[s] = Math.max(0, Math.min(range[1], end) - Math.max(range[0], end - length)) / length;
+    else parts[s] = middle >= range[0] && middle <= range[1] ? 1 : 0;
   }
-  return taken;
+  return parts;
 }
 
 /**
@@ -33,15 +41,15 @@ export function select(data, filter, type) {
   const { samples } = data, column = samples.values[type], value = new Float64Array(samples.count);
   const isBlocked = filter.stall === BLOCKED;
   const allowed = DIMENSIONS.map((key) => (key === 'stall' && isBlocked ? null : allow(data, filter[key])));
-  const inRange = allowSlices(data, filter.range), stallAt = DIMENSIONS.indexOf('stall');
+  const parts = partsIn(data, filter.range), stallAt = DIMENSIONS.indexOf('stall');
   const columns = DIMENSIONS.map((key) => samples[key]);
   const sums = DIMENSIONS.map(() => new Float64Array(data.strings.length));
   const seen = DIMENSIONS.map(() => new Uint8Array(data.strings.length));
   const anyStall = filter.stall === undefined;
   let sum = 0;
   for (let s = 0; s < samples.count; s++) {
-    const v = column[s];
-    if (v === 0 || (inRange && !inRange[samples.slice[s]])) continue;
+    const v = parts ? column[s] * parts[s] : column[s];
+    if (v === 0) continue;
     let failed = -1, fails = 0;
     for (let d = 0; d < allowed.length; d++) {
       if (allowed[d] && !allowed[d][columns[d][s]]) {

@@ -40,6 +40,13 @@ export function percent(part, whole) {
   return whole ? `${(100 * part / whole).toFixed(1)} %` : '–';
 }
 
+/** Day and time by the reader's clock, with the name of its time zone. */
+export function moment(unixMs) {
+  return new Date(unixMs).toLocaleString(undefined, {
+    year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short',
+  });
+}
+
 /** A moment of the run, by the reader's clock. */
 export function clock(unixMs, withMs) {
   const at = new Date(unixMs), two = (n) => String(n).padStart(2, '0');

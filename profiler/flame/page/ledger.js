@@ -13,6 +13,30 @@ const MEANINGS = {
 
 const STEP_HEADS = [['p50', 'half of the tags of this class took less'], ['p99', 'of a hundred tags one took longer'], ['worst', 'the longest tag']];
 
+/** Whether a row of the ledger is of the side, and passes the filter's process, host and class. */
+function isOf({ ledger, strings }, i, filter, side) {
+  return strings[ledger.side[i]] === side && ['process', 'host', 'class'].every((key) => filter[key] === undefined || strings[ledger[key][i]] === filter[key]);
+}
+
+/**
+ * The kind of wait that took most of what pushed classes were blocked without a stall: {kind, ns, name: of the class with most of it, most};
+ * null: they were not. Threads under no tag of their own idle most of the time.
+ */
+export function worstBlocked(data, filter, side) {
+  const { ledger, strings, states } = data, kinds = new Map();
+  for (let i = 0; i < ledger.count; i++) {
+    if (states[ledger.state[i]] !== BLOCKED || ledger.base[i] || strings[ledger.stall[i]] === UNDECIDED || !isOf(data, i, filter, side)) continue;
+    const kind = strings[ledger.stall[i]] || BLOCKED, name = strings[ledger.class[i]];
+    const row = kinds.get(kind) || kinds.set(kind, { kind, ns: 0, classes: new Map() }).get(kind);
+    row.ns += ledger.ns[i];
+    row.classes.set(name, (row.classes.get(name) || 0) + ledger.ns[i]);
+  }
+  const worst = [...kinds.values()].sort((a, b) => b.ns - a.ns)[0];
+  if (!worst || !(worst.ns > 0)) return null;
+  const [name, most] = [...worst.classes].sort((a, b) => b[1] - a[1])[0];
+  return { kind: worst.kind, ns: worst.ns, name, most };
+}
+
 /** The sums of a side's rows by class: {columns, rows: [{name, base, wall, ns: {column: ns}, lost}]}, as
  * loaded_classes.h has them. `only`: a filter; its process, host and device hold. */
 export function sumLedger(data, filter, side) {

@@ -2,7 +2,7 @@
 
 import { load } from './data.js';
 import { el, replace } from './dom.js';
-import { amount, clock, count, duration, percent, bytes } from './format.js';
+import { amount, clock, count, duration, moment, percent, bytes } from './format.js';
 import { format, parse } from './state.js';
 import { Model } from './model.js';
 import { Graph, fullText } from './graph.js';
@@ -20,6 +20,12 @@ const KEYS = [
   ['Backspace', 'take all filters off'], ['i', 'icicle or flame'], ['l', 'lines or functions'], ['n', 'fold or show native frames'],
   ['b', 'blocked time or CPU'], ['c', 'compare'], ['t', 'the other table'], ['?', 'this help'],
 ];
+
+/** How long a side was recorded, and since when. */
+function coveredText({ covered_ns: ns, windows, first_ms: first, files }) {
+  const text = ns ? `${duration(ns)} recorded in ${count(windows)} window${windows === 1 ? '' : 's'}${first ? `, from ${moment(first)}` : ''}` : '';
+  return files > 1 ? `${text} · ${count(files)} files` : text;
+}
 
 /** How much more or less now is than the base. */
 function ratio(now, was) {
@@ -44,7 +50,7 @@ class Page {
   }
 
   build(root) {
-    const data = this.data, side = data.sides[0];
+    const data = this.data, side = data.sides.find((each) => each.side === ''), base = data.sides.find((each) => each.side === 'base');
     document.title = `${data.title}: stalls`;
     this.answer = el('ul', { class: 'answer', 'aria-live': 'polite' });
     this.ledger = el('section', { class: 'ledger-box', 'aria-label': 'Ledger by class of tags' });
@@ -66,8 +72,7 @@ class Page {
     this.tip = el('div', { class: 'tip', role: 'tooltip' });
     this.help = this.buildHelp();
     replace(root,
-      el('header', {}, el('h1', {}, data.title), el('p', { class: 'covered' }, side.covered_ns ? `${duration(side.covered_ns)} recorded in ${count(side.windows)} window${side.windows === 1 ? '' : 's'}, from ${new Date(data.startMs).toLocaleString()}` : '',
-        side.files > 1 ? ` · ${count(side.files)} files` : '', data.hasBase ? ' · compared with a base' : '')),
+      el('header', {}, el('h1', {}, data.title), el('p', { class: 'covered' }, coveredText(side), base ? ` · compared with a base: ${coveredText(base)}` : '')),
       this.answer, this.ledger, this.timelineRoot, el('div', { class: 'controls' }, this.switches, this.filters),
       el('div', { class: 'columns' }, el('section', { class: 'graph', 'aria-label': 'Flame graph' },
         el('div', { class: 'bar' }, this.searchField, this.found, this.buildLegend()), this.crumbs, this.empty,
@@ -84,6 +89,7 @@ class Page {
     return el('dialog', { id: 'help' }, el('h2', {}, 'Keys'), el('dl', {}, KEYS.map(([key, what]) => [el('dt', {}, el('kbd', {}, key)), el('dd', {}, what)])),
       el('p', {}, 'The address of this page holds all that you have chosen: whoever opens the same file with it sees the same.'),
       el('p', {}, 'A box is as wide as its share of the time. Times of stalls are scaled to the ledger, which is exact; those of waits that are no stalls are of the long ones alone.'),
+      el('p', {}, 'A wait belongs to the slice of time in which it ended. Of one that is longer than its slice, a selected time has the part that lies in it, if all of the wait went by evenly.'),
       el('details', {}, el('summary', {}, `${this.data.program}; parts of others in this page`), el('pre', {}, document.getElementById('notices').textContent)),
       el('form', { method: 'dialog' }, el('button', {}, 'Close')));
   }
@@ -224,7 +230,7 @@ class Page {
     }
     replace(this.answer, drawAnswer({
       data, filter: state.filter, selection: drawn.selection, unit: this.unit(), sums: drawn.ledger, lanes, span: extent(data, lanes), canCut: hasSlices(data),
-      processes: of.processes, requests: of.requests, countOf: waits, isTime: state.type === 'delay',
+      side, processes: of.processes, requests: of.requests, countOf: waits, isTime: state.type === 'delay',
       choose: (changes) => this.choose(changes), find: (label) => this.find(label),
     }));
   }

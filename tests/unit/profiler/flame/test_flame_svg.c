@@ -86,11 +86,31 @@ static void test_flame_svg__empty(void **state)
 	release(&built);
 }
 
+/* The unit is the profile's own word, as names are. */
+static void test_flame_svg__unit_is_text(void **state)
+{
+	struct built built;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	build(&built, *state, DELAY);
+	assert_int_equal(flame_svg_write(out, built.data, &built.tree, "t\x1b", "</text><b>\xc2\x9b"), 0);
+	fclose(out);
+	assert_null(strstr(text, "<b>"));
+	assert_non_null(strstr(text, "70000000 &lt;/text&gt;&lt;b&gt;\xef\xbf\xbd, 100.00 %"));
+	assert_null(strchr(text, '\x1b'));
+	assert_null(strstr(text, "\xc2\x9b"));
+	free(text);
+	release(&built);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_flame_folded__a_line_a_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_svg__widths_are_shares, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_flame_svg__unit_is_text, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_svg__empty, set_up, tear_down),
 	};
 

@@ -76,6 +76,18 @@ static void test_json_writer__strings(void **state)
 	                       "\\ufffd\\ufffd\\ufffd\\ufffd\"\n");
 }
 
+/* Terminals obey those above ASCII, too. */
+static void test_json_writer__control_characters_of_8_bits(void **state)
+{
+	struct output output;
+
+	(void)state;
+	begin(&output);
+	json_string(&output.json, "\xc2\x80\xc2\x9b"
+	                          "2J\xc2\x9f\xc2\xa0");
+	assert_output(&output, "\"\\u0080\\u009b2J\\u009f\xc2\xa0\"\n");
+}
+
 static void test_json_writer__compact(void **state)
 {
 	struct output output;
@@ -134,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_json_writer__nesting),
 		cmocka_unit_test(test_json_writer__strings),
+		cmocka_unit_test(test_json_writer__control_characters_of_8_bits),
 		cmocka_unit_test(test_json_writer__compact),
 		cmocka_unit_test(test_json_writer__misuse_is_reported),
 		cmocka_unit_test(test_json_writer__full_disk),

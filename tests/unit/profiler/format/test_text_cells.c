@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "profiler/format/text_cells.h"
 
@@ -39,6 +40,24 @@ static void test_text_cells__cut_and_clean(void **state)
 	               "cd",
 	               6, "ab…");
 	assert_printed("", 1, "");
+}
+
+static void test_text_cells__several_lines(void **state)
+{
+	char *printed, text[4001];
+	size_t size;
+	FILE *stream = open_memstream(&printed, &size);
+
+	(void)state;
+	for (size_t i = 0; i < 1000; i++)
+		memcpy(text + 4 * i, "\xf0\x9f\x98\x80", 4);
+	text[4000] = '\0';
+	text_print_clean_lines(stream, "a\x1b\n\nb\n");
+	text_print_clean_lines(stream, text);
+	fclose(stream);
+	assert_int_equal(strncmp(printed, "a\\x1b\n  \n  b", 12), 0);
+	assert_string_equal(printed + 12, text);
+	free(printed);
 }
 
 static void test_text_cells__durations(void **state)
@@ -75,6 +94,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_cells__cut_and_clean),
+		cmocka_unit_test(test_text_cells__several_lines),
 		cmocka_unit_test(test_text_cells__durations),
 		cmocka_unit_test(test_text_cells__a_file_is_no_terminal),
 	};

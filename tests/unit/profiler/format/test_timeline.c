@@ -225,6 +225,52 @@ static void test_timeline__more_lanes_than_there_is_room_for(void **state)
 	profile_free(profile);
 }
 
+static void test_timeline__merge(void **state)
+{
+	struct timeline *timeline = new_timeline(0), *from = new_timeline(0);
+
+	(void)state;
+	add(timeline, &stalls, 100, 20, 20);
+	add(from, &steps, 0, 0, 3);
+	add(from, &stalls, 110, 20, 200);
+	assert_int_equal(timeline_merge(timeline, from), 0);
+	assert_int_equal(timeline_count(timeline), 2);
+	expect_point(timeline, 0, 0, 100, 10);
+	expect_point(timeline, 0, 1, 110, 110);
+	expect_point(timeline, 0, 2, 120, 100);
+	expect_point(timeline, 1, 0, 0, 3);
+	/* What was added stays. */
+	assert_int_equal(sum_of(from, 1), 200);
+	assert_int_equal(timeline_merge(from, timeline), 0);
+	assert_int_equal(sum_of(from, 1), 420);
+	timeline_free(from);
+	timeline_free(timeline);
+}
+
+/* A lane that has no place costs itself alone, whichever it is. */
+static void test_timeline__merge_without_room_for_all(void **state)
+{
+	struct timeline *timeline = new_timeline(0), *from = new_timeline(0);
+	char class[16];
+
+	(void)state;
+	for (int i = 0; i < TIMELINE_LANES_MAX; i++) {
+		const struct timeline_lane lane = { TIMELINE_STALL, class, "a", "b", 10 * MS };
+
+		snprintf(class, sizeof(class), "c%d", i);
+		add(timeline, &lane, 0, 10, 1);
+		if (i == 7) {
+			add(from, &stalls, 0, 10, 5);
+			add(from, &lane, 0, 10, 5);
+		}
+	}
+	assert_int_equal(timeline_merge(timeline, from), -ENOSPC);
+	assert_int_equal(timeline_count(timeline), TIMELINE_LANES_MAX);
+	assert_int_equal(sum_of(timeline, 7), 6);
+	timeline_free(from);
+	timeline_free(timeline);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +278,8 @@ int main(void)
 		cmocka_unit_test(test_timeline__nothing_is_lost_by_rounding),
 		cmocka_unit_test(test_timeline__buckets_get_wider_when_there_are_too_many),
 		cmocka_unit_test(test_timeline__refuses),
+		cmocka_unit_test(test_timeline__merge),
+		cmocka_unit_test(test_timeline__merge_without_room_for_all),
 		cmocka_unit_test(test_timeline__through_notes),
 		cmocka_unit_test(test_timeline__malformed_notes),
 		cmocka_unit_test(test_timeline__more_lanes_than_there_is_room_for),

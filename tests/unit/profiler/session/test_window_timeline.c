@@ -203,6 +203,28 @@ static void test_window_timeline__samples_are_in_slices(void **state)
 	profile_free(profile);
 }
 
+/* Windows of one recording count slices from its begin, whenever they themselves began. */
+static void test_window_timeline__one_origin_of_slices(void **state)
+{
+	const uint64_t unix_begin_ns = 1700000000 * SECOND_NS + 700000000;
+	struct window *window;
+	struct profile *profile;
+
+	(void)state;
+	tables.deps.max_slices = 100;
+	window = window_new(&tables.deps);
+	window_slices_from(window, 50 * SECOND_NS, unix_begin_ns);
+	add_row(window, ABI_STALL, 1, 300);
+	add_stall(window, 50 * SECOND_NS + 1, 100);
+	add_stall(window, 51 * SECOND_NS - 1, 100);
+	add_stall(window, 57 * SECOND_NS, 100);
+	profile = finish(window);
+	assert_int_equal(profile_n_samples(profile), 2);
+	assert_int_equal(at_of(profile, 0), 1700000000);
+	assert_int_equal(at_of(profile, 1), 1700000007);
+	profile_free(profile);
+}
+
 static void test_window_timeline__no_slices_unless_asked_for(void **state)
 {
 	struct window *window = window_new(&tables.deps);
@@ -226,6 +248,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window_timeline__a_tag_is_one_step_in_all_windows,
 		                                open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__samples_are_in_slices, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window_timeline__one_origin_of_slices, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__no_slices_unless_asked_for, open_tables,
 		                                close_tables),

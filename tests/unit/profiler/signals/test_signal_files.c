@@ -153,22 +153,44 @@ static void test_signal_files__rates_follow_cost(void **state)
 	struct signal_source sources[3] = { { .every = 1, .cost_ns = 40000 },
 		                            { .every = 1, .cost_ns = 15000 },
 		                            { .every = 25, .cost_ns = 5000 } };
+	struct signal_source *const all[] = { &sources[0], &sources[1], &sources[2] };
 
 	(void)state;
-	signal_sources_choose_rates(sources, 3, 0.01);
+	signal_sources_choose_rates(all, 3, 0.01);
 	assert_int_equal(sources[0].every, 1);
-	signal_sources_choose_rates(sources, 3, 0.004);
+	signal_sources_choose_rates(all, 3, 0.004);
 	assert_int_equal(sources[0].every, 5);
 	assert_int_equal(sources[1].every, 1);
-	assert_int_equal(signal_sources_every(sources, 3), 1);
-	signal_sources_choose_rates(sources, 3, 0.0016);
+	assert_int_equal(signal_sources_every(all, 3), 1);
+	signal_sources_choose_rates(all, 3, 0.0016);
 	assert_int_equal(sources[0].every, 5);
 	assert_int_equal(sources[1].every, 5);
 	assert_int_equal(sources[2].every, 25);
-	assert_int_equal(signal_sources_every(sources, 3), 5);
-	signal_sources_choose_rates(sources, 3, 0);
-	assert_int_equal(sources[0].every, 100);
-	assert_false(signal_sources_slow_down(sources, 3));
+	assert_int_equal(signal_sources_every(all, 3), 5);
+	signal_sources_choose_rates(all, 3, 0);
+	assert_int_equal(sources[0].every, 500);
+	assert_false(signal_sources_slow_down(all, 3));
+}
+
+/* One that is opened later, such as a cgroup's, comes under the same budget as soon as its cost is known. */
+static void test_signal_files__one_that_comes_later(void **state)
+{
+	struct signal_source sources[2] = {
+		{ .every = 5, .cost_ns = 2000, .reads = SIGNAL_TIMED_READS },
+		{ .every = 5, .cost_ns = 900000, .reads = SIGNAL_TIMED_READS - 1 }
+	};
+	struct signal_source *const all[] = { &sources[0], &sources[1] };
+
+	(void)state;
+	assert_true(signal_sources_are_new(all, 1));
+	signal_sources_choose_rates(all, 1, 0.001);
+	assert_false(signal_sources_are_new(all, 2));
+	sources[1].reads++;
+	assert_true(signal_sources_are_new(all, 2));
+	signal_sources_choose_rates(all, 2, 0.001);
+	assert_false(signal_sources_are_new(all, 2));
+	assert_int_equal(sources[0].every, 5);
+	assert_int_equal(sources[1].every, 500);
 }
 
 int main(void)
@@ -177,6 +199,7 @@ int main(void)
 		cmocka_unit_test(test_signal_files__growth),
 		cmocka_unit_test(test_signal_files__what_cannot_be_read),
 		cmocka_unit_test(test_signal_files__rates_follow_cost),
+		cmocka_unit_test(test_signal_files__one_that_comes_later),
 	};
 
 	return cmocka_run_group_tests(tests, make_host, remove_host);

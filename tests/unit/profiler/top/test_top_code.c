@@ -245,6 +245,20 @@ static void test_top_code__sections(void **state)
 	top_sections_free(&sections);
 }
 
+/* Whatever a file says: the least number has no opposite. */
+static void test_top_code__all_is_taken_back(void **state)
+{
+	struct recording *r = *state;
+	struct top_sections sections;
+	int64_t ids[32];
+
+	sample(r->profile, ids, python_poll(r->profile, ids), INT64_MIN, "data_load", "block_io", "vda");
+	assert_int_equal(top_sections_build(&sections, &r->input, r->tags, &all, DELAY, CONTENTIONS), 0);
+	for (size_t i = 0; i < sections.count; i++)
+		assert_string_not_equal(sections.sections[i].stall, "block_io");
+	top_sections_free(&sections);
+}
+
 static void test_top_code__sections_of_a_filter(void **state)
 {
 	static const struct {
@@ -493,6 +507,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__own_frame, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__no_own_frame, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__sections, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__all_is_taken_back, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__sections_of_a_filter, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__focus_and_ignore, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__text, record, forget),
