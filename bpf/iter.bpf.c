@@ -10,7 +10,7 @@
 /* Of a turn on a CPU, from which on its time is told before it ends. */
 #define LONG_TURN_NS 100000000
 
-/* Between the two walks of a window's end. */
+/* Between the two walks of a window's end, or of a second's. */
 #define LOG_SETTLED_NS 50000000
 
 /* The thread waits already: remote.bpf.c copies its stack, for which it takes a buffer here. */
@@ -204,12 +204,10 @@ ALWAYS void rebase(struct task_struct *task, struct thread *t, u64 now)
 	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state, now);
 }
 
-/* Whether the ledger is told of the thread's present turn on a CPU, too. What its log of tag changes has to say of the turn, nobody has
- * read yet. */
+/* Whether the ledger is told of the thread's present turn on a CPU, too. */
 ALWAYS bool turn_is_long(const struct thread *t, u64 now)
 {
-	return t->state == ABI_ONCPU && thread_followed(t) && !t->log_at &&
-	       since(now, word_begin(t->word)) > LONG_TURN_NS;
+	return t->state == ABI_ONCPU && thread_followed(t) && since(now, word_begin(t->word)) > LONG_TURN_NS;
 }
 
 /* Closes the thread's time at `now`. If it is switched at this very moment, it does so itself, and the next

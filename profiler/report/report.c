@@ -147,6 +147,8 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 	err = report_rank(&report->ranking, input, baseline, step_class, hint);
 	report->has_timeline = !err;
 	err = err == -ENODATA ? 0 : err;
+	if (report->has_timeline)
+		report->user_count = report_users_find(report->users, &report->ranking, input->timeline);
 	if (!err) {
 		find_steps(report, step_class);
 		err = find_paths(report);

@@ -16,6 +16,7 @@
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/report/report_path.h"
 #include "profiler/report/report_rank.h"
+#include "profiler/report/report_users.h"
 
 struct loaded_profiles;
 
@@ -26,7 +27,9 @@ struct report {
 	struct report_ranking ranking;
 	bool has_timeline; /* else ranking is empty: by the ledger alone nothing can be said of when */
 	const struct loaded_class
-	        *steps;             /* whose tags are the steps of the loop; NULL: no class has several */
+	        *steps; /* whose tags are the steps of the loop; NULL: no class has several */
+	struct report_user users[REPORT_USERS_MAX];
+	size_t user_count;
 	struct report_paths *paths; /* of the primary cause; NULL: there is none */
 	const char *verdict; /* "disk pressure", "nothing" ...: a few words, the same for the same cause */
 };

@@ -184,6 +184,25 @@ static void write_signals(struct json_writer *json, const struct report *report)
 	json_array_end(json);
 }
 
+static void write_users(struct json_writer *json, const struct report *report)
+{
+	json_key(json, "users");
+	json_array_begin(json);
+	for (size_t i = 0; i < report->user_count; i++) {
+		const struct report_user *user = &report->users[i];
+
+		json_object_begin(json);
+		json_member_string(json, "process", user->process);
+		json_member_u64(json, "more", user->more);
+		json_member_string(json, "device", user->device);
+		json_member_string(json, "unit", *user->device ? "bytes/s" : "CPUs");
+		member_double(json, "before", user->before);
+		member_double(json, "during", user->during);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
 static void write_advice(struct json_writer *json, const struct report *report)
 {
 	const struct report_cause *primary = report->ranking.primary;
@@ -232,6 +251,7 @@ int report_write_json(FILE *out, const struct report *report)
 	write_causes(&json, report);
 	write_paths(&json, report);
 	write_signals(&json, report);
+	write_users(&json, report);
 	top_json_checkpoints(&json, report->input);
 	write_advice(&json, report);
 	write_unseen(&json, report);

@@ -101,6 +101,10 @@ static void spike_verdict(FILE *out, const struct report *report)
 		      "may have "
 		      "been in each other's way",
 		      out);
+	if (report->user_count) {
+		fputs("; meanwhile ", out);
+		report_user_text(out, &report->users[0]);
+	}
 	if (report->paths && report->paths->count)
 		fprintf(out, "; %s waited most, at %s", report->paths->path[0].class,
 		        report->paths->path[0].own);
@@ -270,6 +274,26 @@ static void tell_requests(struct report_document *document, const struct report 
 	top_requests_free(&requests);
 }
 
+static void tell_users(struct report_document *document, const struct report *report)
+{
+	if (report->user_count)
+		report_document_say(document,
+		                    "Processes of the host that %s more than before, tagged or not:",
+		                    *report->users[0].device ? "used the disk" : "ran");
+	for (size_t i = 0; i < report->user_count; i++) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *out = open_memstream(&text, &size);
+
+		if (!out)
+			return;
+		report_user_text(out, &report->users[i]);
+		if (!fclose(out))
+			report_document_point(document, "%s", text);
+		free(text);
+	}
+}
+
 static void tell_cause(struct report_document *document, const struct report *report)
 {
 	const struct report_cause *primary = report->ranking.primary;
@@ -298,6 +322,7 @@ static void tell_cause(struct report_document *document, const struct report *re
 	if (report->paths)
 		tell_details(document, report->paths);
 	tell_requests(document, report);
+	tell_users(document, report);
 }
 
 static void tell_ranking(struct report_document *document, const struct report *report)

@@ -231,6 +231,8 @@ static int list_causes(struct rank *rank)
 		const struct timeline_lane *lane = timeline_lane_at(rank->view.timeline, i);
 		struct report_cause cause = cause_of_lane(lane);
 
+		if (lane->kind == TIMELINE_SIGNAL && *lane->class)
+			continue; /* of a process: report_users.h */
 		if (lane->kind == TIMELINE_SIGNAL)
 			add_once(out->signals, &out->signal_count, &cause);
 		else if (report_view_is_lost(&rank->view, lane, NULL))

@@ -59,7 +59,7 @@ static int do_iterate(struct tracer *tracer, uint32_t mode)
 {
 	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
 	int64_t before = bss->n_tagged, off;
-	int result = mode & ABI_ITER_FLUSH ? settle_by_logs(tracer) : 0;
+	int result = mode & (ABI_ITER_FLUSH | ABI_ITER_SUMS) ? settle_by_logs(tracer) : 0;
 
 	bss->iter_mode = mode;
 	bss->n_tagged_walk = 0;

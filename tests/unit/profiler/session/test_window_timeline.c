@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -154,6 +155,51 @@ static int64_t sum_of_window(enum timeline_kind kind, uint64_t tag)
 	return sum;
 }
 
+static void add_user(struct window *window, uint32_t tgid, int64_t ns)
+{
+	struct abi_ledger_key key = { .tag = ABI_NOBODYS_TAG, .state = ABI_CPU_USER, .tgid = tgid };
+	struct abi_ledger_value value = { .ns = ns, .count = 1 };
+
+	assert_int_equal(window_add_row(window, &key, &value), 0);
+}
+
+/* Of processes, tagged or not: the large ones by name. They are no rows of the ledger. */
+static void test_window_timeline__who_used_the_cpus(void **state)
+{
+	struct window *window = window_new(&tables.deps);
+	struct timeline *timeline = timeline_new(0);
+	uint64_t now = monotonic_ns();
+	struct profile *profile;
+	size_t users = 0;
+	char own[64];
+
+	(void)state;
+	add_user(window, (uint32_t)getpid(), 600000000);
+	add_user(window, (uint32_t)getpid(), 100000000);
+	add_user(window, 1, 1000000);
+	add_user(window, 2, 2000000);
+	window_rows_taken(window, now, now + SECOND_NS);
+	profile = finish(window);
+	assert_int_equal(timeline_from_notes(timeline, profile, NULL), 0);
+	snprintf(own, sizeof(own), "(%d)", getpid());
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
+		size_t count;
+		const struct timeline_point *points = timeline_points(timeline, i, &count);
+		int64_t sum = 0;
+
+		assert_int_equal(lane->kind, TIMELINE_SIGNAL);
+		assert_string_equal(lane->name, HOST_USER_CPU);
+		for (size_t k = 0; k < count; k++)
+			sum += points[k].value;
+		assert_int_equal(sum, strstr(lane->class, own) ? 700000000 : 3000000);
+		users++;
+	}
+	assert_int_equal(users, 2);
+	timeline_free(timeline);
+	profile_free(profile);
+}
+
 static void test_window_timeline__a_tag_is_one_step_in_all_windows(void **state)
 {
 	(void)state;
@@ -245,6 +291,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_window_timeline__says_when, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window_timeline__who_used_the_cpus, open_tables,
+		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__a_tag_is_one_step_in_all_windows,
 		                                open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__samples_are_in_slices, open_tables,
