@@ -26,6 +26,7 @@
 #include "profiler/session/session.h"
 #include "profiler/output/sink.h"
 #include "profiler/top/top.h"
+#include "symbolizer/base/clock.h"
 
 #define LINE_MAX_BYTES     8192
 #define COMMAND_LINE_BYTES 4096
@@ -34,6 +35,9 @@
 #define PATIENCE_NS        1000000000ULL
 #define LAST_PUSH_SECONDS  10
 #define SLICES_OF_FILE     120
+#define SUMS_NS            (30 * 1000000000ULL)
+#define SUMS_QUIET_NS      (3 * 1000000000ULL)
+#define SUMS_LOOK_NS       100000000ULL
 
 struct recording {
 	struct record_options options;
@@ -41,7 +45,7 @@ struct recording {
 	struct sink *sink;
 	struct process_ends *ends; /* of those that --pid names */
 	struct child child;
-	bool has_child, child_ended, pids_ended;
+	bool has_child, child_ended, pids_ended, interrupted;
 	bool failed;
 	struct event_loop loop;
 	struct command_signals signals;
@@ -222,6 +226,7 @@ static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
 {
 	struct recording *r = ctx;
 
+	r->interrupted |= signal->ssi_signo != SIGCHLD;
 	if (signal->ssi_signo != SIGCHLD)
 		return r->has_child && !r->child_ended ? on_command_signal(r, signal) : EVENT_LOOP_STOP;
 	if (!r->has_child || !child_reap(&r->child))
@@ -333,17 +338,39 @@ static void finish(struct recording *r)
 	say_where(r->sink);
 }
 
+/* Goes on for a while, until the last files are summed or the user ends that. */
+static int wait_for_sums(struct recording *r)
+{
+	uint64_t begin_ns = monotonic_ns(), waited_ns = 0;
+	int result = EVENT_LOOP_DURATION;
+	bool told = r->options.quiet;
+
+	r->loop.duration_ns = SUMS_LOOK_NS;
+	r->loop.on_watched = NULL;
+	while (session_unsummed_files(r->session) && result == EVENT_LOOP_DURATION && waited_ns < SUMS_NS) {
+		if (!told && waited_ns > SUMS_QUIET_NS) {
+			say("waiting for the sha256 of the last checkpoint files; Ctrl-C ends that");
+			told = true;
+		}
+		r->before_ns = r->elapsed_ns;
+		result = event_loop_run(&r->loop);
+		waited_ns = monotonic_ns() - begin_ns;
+	}
+	return result < 0 ? result : EVENT_LOOP_STOP;
+}
+
 static int run_session(struct recording *r)
 {
 	int result = event_loop_run(&r->loop);
 
-	if (result != EVENT_LOOP_DURATION || !r->has_child)
-		return result;
-	/* What the command does at its end is recorded, too. */
-	kill(r->child.pid, SIGTERM);
-	r->before_ns = r->elapsed_ns;
-	r->loop.duration_ns = 0;
-	return event_loop_run(&r->loop);
+	if (result == EVENT_LOOP_DURATION && r->has_child) {
+		/* What the command does at its end is recorded, too. */
+		kill(r->child.pid, SIGTERM);
+		r->before_ns = r->elapsed_ns;
+		r->loop.duration_ns = 0;
+		result = event_loop_run(&r->loop);
+	}
+	return result < 0 || r->interrupted ? result : wait_for_sums(r);
 }
 
 static int run_recording(struct recording *r)

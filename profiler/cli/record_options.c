@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profiler/config/config.h"
+#include "profiler/session/file_sum.h"
 #include "profiler/top/top.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/cli/usage.h"
@@ -30,6 +31,7 @@ enum {
 	KEY_CGROUP,
 	KEY_NO_CAUSE,
 	KEY_TAG_FILES,
+	KEY_SHA256,
 	KEY_SETTING, /* from here on: one key a row of `settings` */
 };
 
@@ -99,6 +101,11 @@ static const struct argp_option own_options[] = {
 	  "a thread that reads a file below this folder is NAME_read meanwhile, one that writes or syncs it "
 	  "NAME_write (NAME: " CONFIG_TAG_FILES_NAME "); may be repeated. " CONFIG_XATTR
 	  "user.ai.checkpoint in place of FOLDER: files that have that xattr",
+	  GROUP_FILES },
+	{ "checkpoint-sha256", KEY_SHA256, NULL, 0,
+	  "of each of these files that is written: its sha256 after the close, at low priority, compared "
+	  "with "
+	  "the one in its xattr " FILE_SUM_XATTR,
 	  GROUP_FILES },
 	{ NULL, 0, NULL, 0, "Duration and output:", GROUP_RUN },
 	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one per window (" OUTPUT_DEFAULT ")",
@@ -200,6 +207,14 @@ static void tag_files(struct argp_state *state, struct config *config, char *arg
 		usage_error(state, "--tag-files: %s", err);
 }
 
+static void sum_files(struct argp_state *state, struct config *config)
+{
+	char err[512];
+
+	if (config_set(config, "tags.checkpoint_sha256", "true", err, sizeof(err)))
+		usage_error(state, "--checkpoint-sha256: %s", err);
+}
+
 static void add_cgroup(struct argp_state *state, struct config *config, const char *cgroup)
 {
 	char err[512];
@@ -229,6 +244,8 @@ static void check(struct argp_state *state, struct record_options *o)
 		usage_error(state, "--name is empty: the tag of the whole command or process");
 	if (!!o->command + !!o->n_pids + o->whole_host > 1)
 		usage_error(state, "-- COMMAND, -p and -a exclude each other");
+	if (config_says_true(o->config->tags.checkpoint_sha256) && !o->config->tags.files_count)
+		usage_error(state, "--checkpoint-sha256 needs --tag-files: which files are checkpoints");
 	if (config_check(o->config, err, sizeof(err)))
 		usage_error(state, "%s", err);
 }
@@ -280,6 +297,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_TAG_FILES:
 		tag_files(state, o->config, arg);
+		return 0;
+	case KEY_SHA256:
+		sum_files(state, o->config);
 		return 0;
 	case KEY_NO_CAUSE:
 		switch_off(state, o->config, arg);

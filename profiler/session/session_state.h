@@ -32,6 +32,7 @@ struct session {
 	struct mounted_paths *paths;
 	struct checkpoint_files *checkpoints; /* NULL, as the next: no file is tagged */
 	struct file_xattrs *xattrs;           /* NULL: by no xattr */
+	struct file_helper *helper;           /* NULL: no file is looked at */
 	struct host_signals *signals;         /* NULL: switched off, or no memory */
 	struct window_deps deps;
 	struct window *current, *next;
@@ -52,7 +53,6 @@ struct session {
 /* Callbacks of the tracer: add an event, or a row of the ledger, to the window that it belongs to. Without memory
  * for a window it is counted as lost. */
 void session_on_event(void *ctx, const struct abi_event *event);
-void session_on_file(void *ctx, const struct abi_file_event *event);
 int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value);
 
 /* When the last walk over the threads began or cut their time, as CLOCK_MONOTONIC and as Unix time; without tagged
