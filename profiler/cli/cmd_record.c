@@ -24,9 +24,9 @@
 #include "profiler/process/program_name.h"
 #include "profiler/cli/record_options.h"
 #include "profiler/session/session.h"
+#include "profiler/cli/sums_wait.h"
 #include "profiler/output/sink.h"
 #include "profiler/top/top.h"
-#include "symbolizer/base/clock.h"
 
 #define LINE_MAX_BYTES     8192
 #define COMMAND_LINE_BYTES 4096
@@ -35,9 +35,6 @@
 #define PATIENCE_NS        1000000000ULL
 #define LAST_PUSH_SECONDS  10
 #define SLICES_OF_FILE     120
-#define SUMS_NS            (30 * 1000000000ULL)
-#define SUMS_QUIET_NS      (3 * 1000000000ULL)
-#define SUMS_LOOK_NS       100000000ULL
 
 struct recording {
 	struct record_options options;
@@ -338,27 +335,6 @@ static void finish(struct recording *r)
 	say_where(r->sink);
 }
 
-/* Goes on for a while, until the last files are summed or the user ends that. */
-static int wait_for_sums(struct recording *r)
-{
-	uint64_t begin_ns = monotonic_ns(), waited_ns = 0;
-	int result = EVENT_LOOP_DURATION;
-	bool told = r->options.quiet;
-
-	r->loop.duration_ns = SUMS_LOOK_NS;
-	r->loop.on_watched = NULL;
-	while (session_unsummed_files(r->session) && result == EVENT_LOOP_DURATION && waited_ns < SUMS_NS) {
-		if (!told && waited_ns > SUMS_QUIET_NS) {
-			say("waiting for the sha256 of the last checkpoint files; Ctrl-C ends that");
-			told = true;
-		}
-		r->before_ns = r->elapsed_ns;
-		result = event_loop_run(&r->loop);
-		waited_ns = monotonic_ns() - begin_ns;
-	}
-	return result < 0 ? result : EVENT_LOOP_STOP;
-}
-
 static int run_session(struct recording *r)
 {
 	int result = event_loop_run(&r->loop);
@@ -370,7 +346,8 @@ static int run_session(struct recording *r)
 		r->loop.duration_ns = 0;
 		result = event_loop_run(&r->loop);
 	}
-	return result < 0 || r->interrupted ? result : wait_for_sums(r);
+	r->before_ns = r->elapsed_ns;
+	return result < 0 || r->interrupted ? result : sums_wait(&r->loop, r->options.quiet ? NULL : say);
 }
 
 static int run_recording(struct recording *r)

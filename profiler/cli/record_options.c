@@ -31,7 +31,6 @@ enum {
 	KEY_CGROUP,
 	KEY_NO_CAUSE,
 	KEY_TAG_FILES,
-	KEY_SHA256,
 	KEY_SETTING, /* from here on: one key a row of `settings` */
 };
 
@@ -72,6 +71,10 @@ static const struct setting {
 	  "threads that may wait with a copied stack at once (256)" },
 	{ GROUP_SAMPLING, "ring-bytes", "sampling.ring_bytes", "N",
 	  "ring buffer from the kernel, a power of two" },
+	{ GROUP_FILES, "checkpoint-sha256", "tags.checkpoint_sha256", NULL,
+	  "of each of these files that is written: its sha256 after the close, at low priority, compared "
+	  "with "
+	  "the one in its xattr " FILE_SUM_XATTR },
 	{ GROUP_SYMBOLS, "debug-dir", "symbolizer.debug_dir", "DIR",
 	  "where debug files are (/usr/lib/debug)" },
 	{ GROUP_SYMBOLS, "debuginfod", "symbolizer.debuginfod_urls", "URLS",
@@ -101,11 +104,6 @@ static const struct argp_option own_options[] = {
 	  "a thread that reads a file below this folder is NAME_read meanwhile, one that writes or syncs it "
 	  "NAME_write (NAME: " CONFIG_TAG_FILES_NAME "); may be repeated. " CONFIG_XATTR
 	  "user.ai.checkpoint in place of FOLDER: files that have that xattr",
-	  GROUP_FILES },
-	{ "checkpoint-sha256", KEY_SHA256, NULL, 0,
-	  "of each of these files that is written: its sha256 after the close, at low priority, compared "
-	  "with "
-	  "the one in its xattr " FILE_SUM_XATTR,
 	  GROUP_FILES },
 	{ NULL, 0, NULL, 0, "Duration and output:", GROUP_RUN },
 	{ "output", 'o', "FILE|DIR", 0, "one profile, or a folder with one per window (" OUTPUT_DEFAULT ")",
@@ -161,7 +159,7 @@ static void set(struct argp_state *state, struct record_options *o, const struct
 {
 	char err[512];
 
-	if (config_set(o->config, setting->path, value, err, sizeof(err)))
+	if (config_set(o->config, setting->path, value ? value : "true", err, sizeof(err)))
 		usage_error(state, "--%s: %s", setting->option, err);
 	if (!strcmp(setting->path, "service_name"))
 		o->has_service_name = true;
@@ -205,14 +203,6 @@ static void tag_files(struct argp_state *state, struct config *config, char *arg
 		usage_error(state, "--tag-files %s: %s", arg, strerror(errno));
 	if (config_add_tag_files(config, path, name, err, sizeof(err)))
 		usage_error(state, "--tag-files: %s", err);
-}
-
-static void sum_files(struct argp_state *state, struct config *config)
-{
-	char err[512];
-
-	if (config_set(config, "tags.checkpoint_sha256", "true", err, sizeof(err)))
-		usage_error(state, "--checkpoint-sha256: %s", err);
 }
 
 static void add_cgroup(struct argp_state *state, struct config *config, const char *cgroup)
@@ -297,9 +287,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_TAG_FILES:
 		tag_files(state, o->config, arg);
-		return 0;
-	case KEY_SHA256:
-		sum_files(state, o->config);
 		return 0;
 	case KEY_NO_CAUSE:
 		switch_off(state, o->config, arg);

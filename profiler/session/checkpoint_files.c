@@ -11,13 +11,19 @@
 #include "profiler/config/config.h"
 #include "profiler/format/checkpoint_rows.h"
 #include "profiler/format/stamp.h"
-#include "profiler/session/checkpoint_files_state.h"
 #include "profiler/session/checkpoint_names.h"
 #include "profiler/session/checkpoint_sums.h"
 #include "profiler/session/device_names.h"
 #include "profiler/session/file_names.h"
+#include "profiler/session/saved_files.h"
 #include "profiler/tags/tag_class.h"
 #include "symbolizer/base/clock.h"
+
+struct checkpoint_files {
+	struct checkpoint_files_deps deps;
+	struct saved_files table;
+	struct checkpoint_rows *finished; /* of files that went from the table in this window */
+};
 
 struct checkpoint_files *checkpoint_files_new(const struct checkpoint_files_deps *deps)
 {
@@ -26,21 +32,13 @@ struct checkpoint_files *checkpoint_files_new(const struct checkpoint_files_deps
 	if (!files)
 		return NULL;
 	files->deps = *deps;
+	files->table.paths = deps->paths;
+	files->table.helper = deps->helper;
 	files->finished = checkpoint_rows_new();
 	if (files->finished)
 		return files;
 	free(files);
 	return NULL;
-}
-
-static void file_free(struct checkpoint_files *files, struct saved_file *file)
-{
-	HASH_DEL(files->files, file);
-	checkpoint_order_release(&file->order);
-	free(file->place);
-	free(file->path);
-	free(file->from);
-	free(file);
 }
 
 void checkpoint_files_free(struct checkpoint_files *files)
@@ -49,18 +47,13 @@ void checkpoint_files_free(struct checkpoint_files *files)
 
 	if (!files)
 		return;
-	HASH_ITER (hh, files->files, file, next)
-		file_free(files, file);
+	HASH_ITER (hh, files->table.files, file, next)
+		saved_files_remove(&files->table, file);
 	checkpoint_rows_free(files->finished);
 	free(files);
 }
 
 /* --- rows ----------------------------------------------------------------------------------------------- */
-
-bool checkpoint_files_has_data(const struct saved_file *file)
-{
-	return file->order.sums.writes || file->order.sums.completions;
-}
 
 /* Makes times of CLOCK_MONOTONIC Unix time; 0 stays. */
 static void to_unix(uint64_t *ns, uint64_t ahead)
@@ -119,36 +112,25 @@ static int add_row(const struct checkpoint_files *files, const struct saved_file
 	return checkpoint_rows_add(rows, &row);
 }
 
-/* It goes from the table: what was not told of it is kept until the window ends. */
-static void retire(struct checkpoint_files *files, struct saved_file *file)
+/* It goes from the table: what was not told of it is kept until the window ends. A sum that is waited for is not taken, and why. */
+static void retire(struct checkpoint_files *files, struct saved_file *file, enum checkpoint_sum why)
 {
-	files->sums_refused += file->sum.state == CHECKPOINT_SUM_WAITING;
-	if (!file->told && checkpoint_files_has_data(file) && add_row(files, file, files->finished))
-		files->dropped++;
-	file_free(files, file);
+	if (file->sum.state == CHECKPOINT_SUM_WAITING) {
+		files->table.sums_refused += why == CHECKPOINT_SUM_REFUSED;
+		file->sum.state = why;
+		file->told = false;
+	}
+	if (!file->told && saved_file_has_data(file) && add_row(files, file, files->finished))
+		files->table.dropped++;
+	saved_files_remove(&files->table, file);
 }
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
 static void make_room(struct checkpoint_files *files)
 {
-	if (HASH_COUNT(files->files) >= CHECKPOINT_FILES_MAX)
-		retire(files, files->files);
-}
-
-/* Puts it behind all others; NULL, and it is freed: there is no memory. */
-static struct saved_file *append(struct checkpoint_files *files, struct saved_file *file)
-{
-	HASH_ADD(hh, files->files, address, sizeof(file->address), file);
-	if (file->hh.tbl)
-		return file;
-	files->dropped++;
-	checkpoint_order_release(&file->order);
-	free(file->place);
-	free(file->path);
-	free(file->from);
-	free(file);
-	return NULL;
+	if (HASH_COUNT(files->table.files) >= CHECKPOINT_FILES_MAX)
+		retire(files, files->table.files, CHECKPOINT_SUM_REFUSED);
 }
 
 static struct saved_file *begin_file(struct checkpoint_files *files, const struct abi_file_event *event)
@@ -158,7 +140,7 @@ static struct saved_file *begin_file(struct checkpoint_files *files, const struc
 	make_room(files);
 	file = calloc(1, sizeof(*file));
 	if (!file) {
-		files->dropped++;
+		files->table.dropped++;
 		return NULL;
 	}
 	file->address = event->inode;
@@ -169,31 +151,7 @@ static struct saved_file *begin_file(struct checkpoint_files *files, const struc
 	file->tgid = event->tgid;
 	file->begun_ns = event->begin_ns;
 	file->ahead_ns = unix_ns() - monotonic_ns();
-	return append(files, file);
-}
-
-struct saved_file *checkpoint_files_find(struct checkpoint_files *files, const struct abi_file_event *event)
-{
-	uint64_t address = event->inode;
-	struct saved_file *file;
-
-	HASH_FIND(hh, files->files, &address, sizeof(address), file);
-	if (file && (file->number != event->number || file->generation != event->generation ||
-	             file->dev != event->dev))
-		return NULL;
-	return file;
-}
-
-struct saved_file *checkpoint_files_touch(struct checkpoint_files *files, const struct abi_file_event *event)
-{
-	struct saved_file *file = checkpoint_files_find(files, event);
-
-	if (!file)
-		return NULL;
-	HASH_DEL(files->files, file);
-	file->told = false;
-	file->order.sums.updated_ns = event->end_ns;
-	return append(files, file);
+	return saved_files_append(&files->table, file);
 }
 
 /* --- events --------------------------------------------------------------------------------------------- */
@@ -206,54 +164,82 @@ static void opened(struct checkpoint_files *files, const struct abi_file_event *
 	char place[PATH_MAX];
 	struct saved_file *file;
 
-	HASH_FIND(hh, files->files, &address, sizeof(address), file);
+	HASH_FIND(hh, files->table.files, &address, sizeof(address), file);
 	if (file &&
-	    (file != checkpoint_files_find(files, event) || (empty && checkpoint_files_has_data(file)))) {
-		retire(files, file);
+	    (file != saved_files_find(&files->table, event) || (empty && saved_file_has_data(file)))) {
+		retire(files, file, CHECKPOINT_SUM_CHANGED);
 		file = NULL;
 	}
-	file = file ? checkpoint_files_touch(files, event) : begin_file(files, event);
+	file = file ? saved_files_touch(&files->table, event) : begin_file(files, event);
 	if (!file)
 		return;
 	file->order.sums.from_empty |= empty;
-	if (!checkpoint_files_has_data(file))
+	if (!saved_file_has_data(file))
 		file->order.lost_before = event->lost;
 	file->order.sums.updated_ns = event->end_ns;
 	file->tgid = event->tgid;
 	if (!file_names_place(event, place, sizeof(place)))
-		checkpoint_names_set(files, file, place);
+		checkpoint_names_set(&files->table, file, place);
 }
 
 /* What is written to a file whose opening was not seen, or told of one, is counted without its name. */
 static void changed(struct checkpoint_files *files, const struct abi_file_event *event)
 {
-	struct saved_file *file = checkpoint_files_touch(files, event);
+	struct saved_file *file = saved_files_touch(&files->table, event);
 
 	if (!file && event->kind == ABI_FILE_WROTE)
 		file = begin_file(files, event);
 	if (!file)
 		return;
 	checkpoint_order_add(&file->order, event);
-	checkpoint_sums_follow(files, file, event);
+	checkpoint_sums_follow(&files->table, file, event);
 	file->order.sums.updated_ns = event->end_ns;
 }
 
 void checkpoint_files_add(struct checkpoint_files *files, const struct abi_file_event *event)
 {
-	static void (*const by_kind[])(struct checkpoint_files *, const struct abi_file_event *) = {
-		[ABI_FILE_OPENED] = opened,
-		[ABI_FILE_WROTE] = changed,
-		[ABI_FILE_SYNCED] = changed,
-		[ABI_FILE_DONE] = changed,
-		[ABI_FILE_CLOSED] = changed,
-		[ABI_FILE_RENAMES] = checkpoint_names_begin_rename,
-		[ABI_FILE_RENAMED] = checkpoint_names_end_rename,
-		[ABI_FILE_DIR_SYNCED] = checkpoint_names_folder_synced,
+	static const struct {
+		void (*files)(struct checkpoint_files *, const struct abi_file_event *);
+		void (*table)(struct saved_files *, const struct abi_file_event *);
+	} by_kind[] = {
+		[ABI_FILE_OPENED] = { .files = opened },
+		[ABI_FILE_WROTE] = { .files = changed },
+		[ABI_FILE_SYNCED] = { .files = changed },
+		[ABI_FILE_DONE] = { .files = changed },
+		[ABI_FILE_CLOSED] = { .files = changed },
+		[ABI_FILE_RENAMES] = { .table = checkpoint_names_begin_rename },
+		[ABI_FILE_RENAMED] = { .table = checkpoint_names_end_rename },
+		[ABI_FILE_DIR_SYNCED] = { .table = checkpoint_names_folder_synced },
 	};
 
-	if (event->kind < sizeof(by_kind) / sizeof(by_kind[0]) && by_kind[event->kind])
-		by_kind[event->kind](files, event);
+	if (event->kind >= sizeof(by_kind) / sizeof(by_kind[0]))
+		return;
+	if (by_kind[event->kind].files)
+		by_kind[event->kind].files(files, event);
+	if (by_kind[event->kind].table)
+		by_kind[event->kind].table(&files->table, event);
 }
+
+/* --- sums ----------------------------------------------------------------------------------------------- */
+
+void checkpoint_files_tick(struct checkpoint_files *files, uint64_t now_ns)
+{
+	if (files)
+		checkpoint_sums_tick(&files->table, now_ns);
+}
+
+void checkpoint_files_answered(struct checkpoint_files *files, const struct file_answer *answer)
+{
+	if (files)
+		checkpoint_sums_answered(&files->table, answer);
+}
+
+size_t checkpoint_files_unsummed(const struct checkpoint_files *files)
+{
+	return files ? checkpoint_sums_waiting(&files->table) : 0;
+}
+
+/* --- the end of a window -------------------------------------------------------------------------------- */
 
 static int take_finished(struct checkpoint_files *files, struct checkpoint_rows *rows)
 {
@@ -274,27 +260,27 @@ int checkpoint_files_rows(struct checkpoint_files *files, struct checkpoint_rows
 	int err = take_finished(files, rows);
 	struct saved_file *file, *next;
 
-	HASH_ITER (hh, files->files, file, next) {
+	HASH_ITER (hh, files->table.files, file, next) {
 		if (err)
 			break;
-		if (file->told || !checkpoint_files_has_data(file))
+		if (file->told || !saved_file_has_data(file))
 			continue;
 		err = add_row(files, file, rows);
 		file->told = !err;
 	}
 	if (err != -ENOSPC)
 		return err;
-	files->dropped++;
+	files->table.dropped++;
 	return 0;
 }
 
 int checkpoint_files_describe(struct checkpoint_files *files, struct stamp *stamp)
 {
-	int err = files ? stamp_add_counter(stamp, "checkpoint_files_dropped", files->dropped) : 0;
+	int err = files ? stamp_add_counter(stamp, "checkpoint_files_dropped", files->table.dropped) : 0;
 
 	if (files && !err)
-		err = stamp_add_counter(stamp, "checkpoint_sums_refused", files->sums_refused);
+		err = stamp_add_counter(stamp, "checkpoint_sums_refused", files->table.sums_refused);
 	if (files)
-		files->dropped = files->sums_refused = 0;
+		files->table.dropped = files->table.sums_refused = 0;
 	return err;
 }

@@ -19,12 +19,12 @@ static void set_text(char **text, const char *to)
 	*text = copy;
 }
 
-void checkpoint_names_set(struct checkpoint_files *files, struct saved_file *file, const char *place)
+void checkpoint_names_set(struct saved_files *files, struct saved_file *file, const char *place)
 {
 	char path[PATH_MAX];
 
 	set_text(&file->place, place);
-	mounted_paths_of(files->deps.paths, file->tgid, file->dev, place, path, sizeof(path));
+	mounted_paths_of(files->paths, file->tgid, file->dev, place, path, sizeof(path));
 	set_text(&file->path, path);
 }
 
@@ -35,7 +35,7 @@ const char *checkpoint_names_base(const char *path)
 	return slash ? slash + 1 : path ? path : "";
 }
 
-void checkpoint_names_begin_rename(struct checkpoint_files *files, const struct abi_file_event *event)
+void checkpoint_names_begin_rename(struct saved_files *files, const struct abi_file_event *event)
 {
 	struct renaming *renaming = &files->renaming[files->next_renaming++ % RENAMES_KEPT];
 
@@ -48,7 +48,7 @@ void checkpoint_names_begin_rename(struct checkpoint_files *files, const struct 
 }
 
 /* The begin of the rename whose end this is; NULL: it was not seen. */
-static struct renaming *take_renaming(struct checkpoint_files *files, const struct abi_file_event *event)
+static struct renaming *take_renaming(struct saved_files *files, const struct abi_file_event *event)
 {
 	for (size_t i = 0; i < RENAMES_KEPT; i++) {
 		struct renaming *renaming = &files->renaming[i];
@@ -61,7 +61,7 @@ static struct renaming *take_renaming(struct checkpoint_files *files, const stru
 	return NULL;
 }
 
-static void rename_file(struct checkpoint_files *files, struct saved_file *file, const char *place,
+static void rename_file(struct saved_files *files, struct saved_file *file, const char *place,
                         uint64_t now_ns, bool dirty)
 {
 	struct checkpoint_judgement judgement = checkpoint_order_judge(&file->order, dirty);
@@ -75,7 +75,7 @@ static void rename_file(struct checkpoint_files *files, struct saved_file *file,
 
 /* The folder is `to` now: so are all files in it, but for those that have come there since: two folders may have got each other's names.
  * Whether they are dirty was not asked. */
-static void rename_in_folder(struct checkpoint_files *files, const struct abi_file_event *event,
+static void rename_in_folder(struct saved_files *files, const struct abi_file_event *event,
                              const struct renaming *renaming, const char *to)
 {
 	const char *from = renaming->place;
@@ -92,7 +92,7 @@ static void rename_in_folder(struct checkpoint_files *files, const struct abi_fi
 	}
 }
 
-void checkpoint_names_end_rename(struct checkpoint_files *files, const struct abi_file_event *event)
+void checkpoint_names_end_rename(struct saved_files *files, const struct abi_file_event *event)
 {
 	struct renaming *renaming = take_renaming(files, event);
 	struct saved_file *file;
@@ -105,7 +105,7 @@ void checkpoint_names_end_rename(struct checkpoint_files *files, const struct ab
 			rename_in_folder(files, event, renaming, place);
 		return;
 	}
-	file = checkpoint_files_touch(files, event);
+	file = saved_files_touch(files, event);
 	if (!file)
 		return;
 	file->parent = event->parent;
@@ -114,7 +114,7 @@ void checkpoint_names_end_rename(struct checkpoint_files *files, const struct ab
 }
 
 /* A folder was synced: the names in it are on the device from now on. */
-void checkpoint_names_folder_synced(struct checkpoint_files *files, const struct abi_file_event *event)
+void checkpoint_names_folder_synced(struct saved_files *files, const struct abi_file_event *event)
 {
 	struct saved_file *file, *next;
 

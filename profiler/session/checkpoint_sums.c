@@ -23,14 +23,14 @@ static void forget(struct saved_sum *sum, enum checkpoint_sum state)
 	*sum = (struct saved_sum){ .state = state, .round = sum->round + 1 };
 }
 
-void checkpoint_sums_follow(struct checkpoint_files *files, struct saved_file *file,
+void checkpoint_sums_follow(struct saved_files *files, struct saved_file *file,
                             const struct abi_file_event *event)
 {
-	if (!files->deps.helper)
+	if (!files->helper)
 		return;
 	if (event->kind == ABI_FILE_WROTE && file->sum.state) {
 		forget(&file->sum, CHECKPOINT_NO_SUM);
-	} else if (event->kind == ABI_FILE_CLOSED && checkpoint_files_has_data(file)) {
+	} else if (event->kind == ABI_FILE_CLOSED && saved_file_has_data(file)) {
 		forget(&file->sum, CHECKPOINT_SUM_WAITING);
 		file->sum.due_ns = event->end_ns + CHECKPOINT_SUM_REST_NS;
 	}
@@ -38,7 +38,7 @@ void checkpoint_sums_follow(struct checkpoint_files *files, struct saved_file *f
 
 /* --- asking --------------------------------------------------------------------------------------------- */
 
-static int ask(struct checkpoint_files *files, const struct saved_file *file)
+static int ask(struct saved_files *files, const struct saved_file *file)
 {
 	const struct context context = { .event = { .inode = file->address,
 		                                    .number = file->number,
@@ -54,10 +54,10 @@ static int ask(struct checkpoint_files *files, const struct saved_file *file)
 		.context_size = sizeof(context)
 	};
 
-	mounted_paths_of(files->deps.paths, file->tgid, file->dev, file->place, theirs, sizeof(theirs));
-	mounted_paths_of(files->deps.paths, (uint32_t)getpid(), file->dev, file->place, ours, sizeof(ours));
+	mounted_paths_of(files->paths, file->tgid, file->dev, file->place, theirs, sizeof(theirs));
+	mounted_paths_of(files->paths, (uint32_t)getpid(), file->dev, file->place, ours, sizeof(ours));
 	snprintf(seen, sizeof(seen), "/proc/%u/root%s", file->tgid, theirs);
-	return file_helper_ask(files->deps.helper, &question);
+	return file_helper_ask(files->helper, &question);
 }
 
 static void tell(struct saved_file *file, enum checkpoint_sum state)
@@ -67,17 +67,17 @@ static void tell(struct saved_file *file, enum checkpoint_sum state)
 	file->told = false;
 }
 
-static void refuse(struct checkpoint_files *files, struct saved_file *file)
+static void refuse(struct saved_files *files, struct saved_file *file)
 {
 	files->sums_refused++;
 	tell(file, CHECKPOINT_SUM_REFUSED);
 }
 
-void checkpoint_files_tick(struct checkpoint_files *files, uint64_t now_ns)
+void checkpoint_sums_tick(struct saved_files *files, uint64_t now_ns)
 {
 	struct saved_file *file, *next;
 
-	if (!files || !files->deps.helper)
+	if (!files->helper)
 		return;
 	HASH_ITER (hh, files->files, file, next) {
 		if (!file->sum.due_ns || file->sum.due_ns > now_ns)
@@ -91,12 +91,12 @@ void checkpoint_files_tick(struct checkpoint_files *files, uint64_t now_ns)
 	}
 }
 
-size_t checkpoint_files_unsummed(const struct checkpoint_files *files)
+size_t checkpoint_sums_waiting(const struct saved_files *files)
 {
 	const struct saved_file *file;
 	size_t n = 0;
 
-	for (file = files ? files->files : NULL; file; file = file->hh.next)
+	for (file = files->files; file; file = file->hh.next)
 		n += file->sum.state == CHECKPOINT_SUM_WAITING;
 	return n;
 }
@@ -114,15 +114,15 @@ static void take_sum(struct saved_file *file, const struct file_sum *sum)
 	tell(file, state);
 }
 
-void checkpoint_files_answered(struct checkpoint_files *files, const struct file_answer *answer)
+void checkpoint_sums_answered(struct saved_files *files, const struct file_answer *answer)
 {
 	struct saved_file *file;
 	struct context context;
 
-	if (!files || answer->context_size != sizeof(context))
+	if (answer->context_size != sizeof(context))
 		return;
 	memcpy(&context, answer->context, sizeof(context));
-	file = checkpoint_files_find(files, &context.event);
+	file = saved_files_find(files, &context.event);
 	if (!file || file->sum.state != CHECKPOINT_SUM_WAITING || file->sum.round != context.round)
 		return;
 	if (answer->refused)

@@ -3,9 +3,31 @@
 #ifndef STALLPROF_PROFILER_FILE_ASKER_H
 #define STALLPROF_PROFILER_FILE_ASKER_H
 
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "profiler/session/file_helper.h"
+#include "profiler/session/file_sum.h"
+
+#define FILE_HELPER_CONTEXT_MAX 2048
+#define FILE_HELPER_PATH_MAX    (PATH_MAX + 32) /* with /proc/PID/root in front */
+
+enum file_question_kind {
+	FILE_HAS_XATTR, /* has it that xattr? */
+	FILE_SUM,       /* at low priority: its sha256 */
+	FILE_QUESTIONS
+};
+
+struct file_answer {
+	enum file_question_kind kind;
+	bool refused; /* too many wait for that file system */
+	bool has_xattr; /* FILE_HAS_XATTR, and `result` FILE_SUM_TAKEN: the file was found, or FILE_SUM_GONE: it was not */
+	enum file_sum_result result;
+	struct file_sum sum; /* FILE_SUM */
+	size_t context_size;
+	_Alignas(uint64_t) char context[FILE_HELPER_CONTEXT_MAX];
+};
 
 #define FILE_ASKER_TEXTS 3 /* the xattr's name, and two paths; "": there is none */
 

@@ -16,7 +16,6 @@
 #include "profiler/output/symbol_saver.h"
 #include "profiler/session/file_helper.h"
 #include "profiler/session/open_files.h"
-#include "profiler/session/session_files.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/stack_resolve.h"

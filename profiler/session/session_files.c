@@ -1,6 +1,6 @@
 /* Opens the tables of tagged files, and passes events and answers on to them. */
 
-#include "profiler/session/session_files.h"
+#include "profiler/session/session_state.h"
 
 #include <errno.h>
 

@@ -11,7 +11,6 @@
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/fault_line.h"
-#include "profiler/session/session_files.h"
 #include "profiler/session/session_state.h"
 #include "profiler/session/stack_resolve.h"
 #include "profiler/format/stamp.h"

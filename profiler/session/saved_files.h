@@ -1,16 +1,21 @@
-/* The inside of the table of checkpoint files (checkpoint_files.h), which checkpoint_files.c keeps, checkpoint_names.c gives names and
- * checkpoint_sums.c sums. */
-#ifndef STALLPROF_PROFILER_CHECKPOINT_FILES_STATE_H
-#define STALLPROF_PROFILER_CHECKPOINT_FILES_STATE_H
+/*
+ * The table of files that are saved, by their inodes, in the order of their last events. checkpoint_files.c keeps it, checkpoint_names.c
+ * gives the files their names, checkpoint_sums.c sums them.
+ */
+#ifndef STALLPROF_PROFILER_SAVED_FILES_H
+#define STALLPROF_PROFILER_SAVED_FILES_H
 
 #include <limits.h>
 #include <stdbool.h>
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "profiler/session/checkpoint_files.h"
+#include "bpf/abi.h"
 #include "profiler/session/checkpoint_order.h"
 #include "profiler/session/file_sum.h"
+
+struct file_helper;
+struct mounted_paths;
 
 #define RENAMES_KEPT 64
 
@@ -44,10 +49,10 @@ struct renaming {
 	char place[PATH_MAX];
 };
 
-struct checkpoint_files {
-	struct checkpoint_files_deps deps;
+struct saved_files {
+	struct mounted_paths *paths;
+	struct file_helper *helper; /* by which files are summed; NULL: they are not */
 	struct saved_file *files;
-	struct checkpoint_rows *finished; /* of files that went from the table in this window */
 	struct renaming renaming[RENAMES_KEPT];
 	size_t next_renaming;
 	uint64_t dropped;      /* files of which something was not told yet when they had to go */
@@ -55,10 +60,15 @@ struct checkpoint_files {
 };
 
 /* The file that the event is of; NULL: it is not known. The second also makes it the last of the table, and gives it a row again. */
-struct saved_file *checkpoint_files_find(struct checkpoint_files *files, const struct abi_file_event *event);
-struct saved_file *checkpoint_files_touch(struct checkpoint_files *files, const struct abi_file_event *event);
+struct saved_file *saved_files_find(struct saved_files *files, const struct abi_file_event *event);
+struct saved_file *saved_files_touch(struct saved_files *files, const struct abi_file_event *event);
+
+/* Puts it behind all others; NULL, and it is freed: there is no memory. */
+struct saved_file *saved_files_append(struct saved_files *files, struct saved_file *file);
+/* Takes it out and frees it. */
+void saved_files_remove(struct saved_files *files, struct saved_file *file);
 
 /* Whether there is anything to tell of it: it was written to. */
-bool checkpoint_files_has_data(const struct saved_file *file);
+bool saved_file_has_data(const struct saved_file *file);
 
 #endif
