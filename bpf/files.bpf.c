@@ -26,6 +26,9 @@ struct {
 	__type(value, struct abi_folder);
 } folder_fds SEC(".maps");
 
+/* There is a process that reads files for the profiler: a child of that name (ABI_HELPER_NAME). */
+const volatile bool has_helper = false;
+
 /* How many more times user space may be asked about xattrs, until it says so again; and whether it is asked at all. */
 __s64 xattr_asks = 0;
 const volatile bool asks_xattrs = false;
@@ -197,6 +200,18 @@ int BPF_PROG(on_inode_freed, struct inode *inode)
 	return 0;
 }
 
+/* By its name, as the profiler knows only the number that it has in their namespace. */
+ALWAYS bool is_file_helper(struct task_struct *task)
+{
+	const char name[] = ABI_HELPER_NAME;
+	char comm[sizeof(name)];
+
+	if (BPF_CORE_READ(task, real_parent, tgid) != bpf_get_current_task_btf()->tgid)
+		return false;
+	BPF_CORE_READ_STR_INTO(&comm, task, comm);
+	return !__builtin_memcmp(comm, name, sizeof(name));
+}
+
 /* Run twice: our own folders are known after the first, so that the second tags all files in them that are open already. */
 SEC("iter/task_file")
 int on_iter_file(struct bpf_iter__task_file *ctx)
@@ -210,6 +225,8 @@ int on_iter_file(struct bpf_iter__task_file *ctx)
 	if (!task || !file)
 		return 0;
 	if (task->tgid != bpf_get_current_task_btf()->tgid) {
+		if (has_helper && is_file_helper(task))
+			helper_tgid = task->tgid;
 		file_tag_it(file, task->tgid, NAMES_ITER);
 		return 0;
 	}

@@ -14,6 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "bpf/abi.h"
 #include "profiler/session/file_lanes.h"
 
 struct asked {
@@ -145,7 +146,7 @@ void file_asker_run(int fd)
 {
 	struct file_lanes *lanes[FILE_QUESTIONS];
 
-	prctl(PR_SET_NAME, "stallprof-files");
+	prctl(PR_SET_NAME, ABI_HELPER_NAME);
 	for (size_t i = 0; i < FILE_QUESTIONS; i++) {
 		lanes[i] = file_lanes_new(&lanes_of[i]);
 		if (!lanes[i])

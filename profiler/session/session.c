@@ -65,7 +65,7 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 		.tag_files = session->config->tags.files,
 		.n_tag_files = session->config->tags.files_count,
 		.on_file = session_files_on_event,
-		.helper_pid = file_helper_pid(session->helper),
+		.has_helper = session->helper != NULL,
 		.stack_copy_bytes = sampling->stack_copy_bytes,
 		.max_stalled_threads = sampling->max_stalled_threads,
 		.ring_bytes = sampling->ring_bytes,
