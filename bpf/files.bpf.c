@@ -203,13 +203,17 @@ int BPF_PROG(on_inode_freed, struct inode *inode)
 /* By its name, as the profiler knows only the number that it has in their namespace. */
 ALWAYS bool is_file_helper(struct task_struct *task)
 {
-	const char name[] = ABI_HELPER_NAME;
-	char comm[sizeof(name)];
+	const char name[16] = ABI_HELPER_NAME;
+	char comm[16] = {};
+	u32 i;
 
 	if (BPF_CORE_READ(task, real_parent, tgid) != bpf_get_current_task_btf()->tgid)
 		return false;
 	BPF_CORE_READ_STR_INTO(&comm, task, comm);
-	return !__builtin_memcmp(comm, name, sizeof(name));
+	for (i = 0; i < sizeof(name); i++)
+		if (comm[i] != name[i])
+			return false;
+	return true;
 }
 
 /* Run twice: our own folders are known after the first, so that the second tags all files in them that are open already. */
