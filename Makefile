@@ -14,7 +14,7 @@ CLANG   ?= clang
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 
-PKGS      := libbpf libprotobuf-c libcurl libzstd zlib yaml-0.1
+PKGS      := libbpf libprotobuf-c libcurl libcrypto libzstd zlib yaml-0.1
 WARNINGS  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Werror
 OPT       ?= -O2
 CFLAGS    ?= $(OPT) -g -fstack-protector-strong -D_FORTIFY_SOURCE=2

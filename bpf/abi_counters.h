@@ -38,8 +38,8 @@
 	  "requests whose end was not seen, or whose tag was forgotten for another request's")               \
 	X(gpu_jobs_unseen, "jobs of GPUs that are in no row: too many at once, or the ring buffer was full") \
 	X(file_events_lost, "events of tagged files that found no room in their ring")                       \
-	X(file_xattrs_unasked,                                                                               \
-	  "opened files of which it was not asked whether they have the xattr, being too many at once")      \
+	X(file_xattrs_unasked, "opened files of which it was not asked whether they have the xattr, being "  \
+	                       "too many at once: they are when they are opened again")                      \
 	X(swiotlb_full, "DMA maps that found no room in the bounce buffers")                                 \
 	X(iommu_faults, "accesses of devices that an IOMMU refused")
 

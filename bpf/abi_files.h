@@ -13,7 +13,8 @@ enum abi_file_kind {
 	ABI_FILE_SYNCED = 3,     /* fsync, fdatasync, msync: offset, length, result; begin_ns to end_ns */
 	ABI_FILE_DONE = 4,       /* a request has ended, or a direct write: offset, length, result */
 	ABI_FILE_RENAMES = 5,    /* gets another name, or a folder does; with the names so far */
-	ABI_FILE_RENAMED = 6,    /* … it has, in the same thread; with the names from now on */
+	ABI_FILE_RENAMED = 6,    /* … it has, in the same thread; with the names from now on. Where two have
+	                            each other's names, both of both come */
 	ABI_FILE_CLOSED = 7,     /* who could write to it */
 	ABI_FILE_DIR_SYNCED = 8, /* a folder's fsync: result */
 	ABI_FILE_ASKED = 9,      /* has it the xattr? With names */
@@ -64,6 +65,8 @@ static inline __attribute__((always_inline)) __u32 abi_file_bit(__u64 inode)
 
 	return (hash ^ hash >> 32) % ABI_FILE_BITS;
 }
+
+#define ABI_HELPER_NAME "stallprof-files" /* of the process that looks at files for the profiler */
 
 /* In place of a folder's inode, where a file is tagged by its xattr. */
 #define ABI_XATTR_FOLDER 1ULL

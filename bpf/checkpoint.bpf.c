@@ -53,6 +53,7 @@ ALWAYS void range_of_bio(struct abi_file_event *event, struct bio *bio)
 struct bio_walk {
 	struct bio *bio;
 	s64 status;
+	u64 left; /* bytes of the request that have ended, from this bio on */
 };
 
 /* One bio; 1 ends the loop. */
@@ -61,13 +62,18 @@ ALWAYS long next_bio(u32 i, struct bio_walk *walk)
 	struct bio *bio = walk->bio; /* BPF_CORE_READ() takes a struct of ours for the kernel's */
 	struct inode *inode = bio ? file_of_bio(bio) : NULL;
 	struct abi_tagged_file *tagged = inode ? file_known(inode) : NULL;
+	struct bio___whole *whole = (void *)bio;
 	struct abi_file_event event = {};
+	u64 size = bio ? BPF_CORE_READ(whole, bi_iter.bi_size) : 0;
 
-	if (!bio)
+	if (!bio || !walk->left)
 		return 1;
+	size = size < walk->left ? size : walk->left;
+	walk->left -= size;
 	if (tagged) {
 		file_event_begin(&event, ABI_FILE_DONE, inode);
 		range_of_bio(&event, bio);
+		event.length = size;
 		event.result = walk->status;
 		file_event_send(tagged, &event, sizeof(event));
 	}
@@ -79,11 +85,12 @@ LOOP_OF(next_bio, struct bio_walk)
 
 #define BIOS_OF_REQUEST 256
 
-/* What the first bio of a request is of, all are: mostly the answer is that it is of no tagged file. */
+/* What the first bio of a request is of, all are: mostly the answer is that it is of no tagged file. Of a request that ends in parts the
+ * first so many bytes have ended, and are no longer in it the next time. */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_file_request, struct request *rq, int status, unsigned int bytes)
 {
-	struct bio_walk walk = { .bio = BPF_CORE_READ(rq, bio), .status = status };
+	struct bio_walk walk = { .bio = BPF_CORE_READ(rq, bio), .status = status, .left = bytes };
 	struct inode *inode;
 
 	if (!bytes || !request_writes(rq) || !walk.bio) /* a flush sequence ends again, with 0 bytes */
@@ -134,10 +141,18 @@ ALWAYS void file_renames(struct dentry *dentry, u32 user, u32 kind, s64 result)
 	names_send(named, tagged, dentry);
 }
 
+/* The two may have each other's name from then on: then that is told of both. */
+ALWAYS void both_rename(struct renamedata *data, u32 user, u32 kind, s64 result)
+{
+	file_renames(BPF_CORE_READ(data, old_dentry), user, kind, result);
+	if (BPF_CORE_READ(data, flags) & RENAME_EXCHANGE)
+		file_renames(BPF_CORE_READ(data, new_dentry), user, kind, result);
+}
+
 SEC("fentry/vfs_rename")
 int BPF_PROG(on_file_renames, struct renamedata *data)
 {
-	file_renames(BPF_CORE_READ(data, old_dentry), NAMES_RENAMES, ABI_FILE_RENAMES, 0);
+	both_rename(data, NAMES_RENAMES, ABI_FILE_RENAMES, 0);
 	return 0;
 }
 
@@ -145,7 +160,7 @@ int BPF_PROG(on_file_renames, struct renamedata *data)
 SEC("fexit/vfs_rename")
 int BPF_PROG(on_file_renamed, struct renamedata *data, int result)
 {
-	file_renames(BPF_CORE_READ(data, old_dentry), NAMES_RENAMED, ABI_FILE_RENAMED, result);
+	both_rename(data, NAMES_RENAMED, ABI_FILE_RENAMED, result);
 	return 0;
 }
 

@@ -17,7 +17,7 @@ __weak __noinline int file_tell_write(u64 address, u64 asked, u64 position, s64 
 	struct file___flags *modes = (void *)file;
 	struct abi_file_event event = {};
 
-	if (!tagged || bpf_get_current_pid_tgid() >> 32 == own_tgid)
+	if (!tagged || is_own(bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	file_event_begin(&event, ABI_FILE_WROTE, inode);
 	bpf_probe_read_kernel(&event.offset, sizeof(event.offset), (void *)position);
@@ -100,7 +100,7 @@ __weak __noinline int file_tell_sync(u64 address, u64 first, u64 last, int resul
 	if (!sync_is_told(inode))
 		return 0;
 	sync = bpf_map_lookup_elem(&file_syncs, &key);
-	if (!sync || sync->inode != (u64)inode || key >> 32 == own_tgid)
+	if (!sync || sync->inode != (u64)inode || is_own(key >> 32))
 		return 0;
 	file_event_begin(&event, inode_kind(inode) == S_IFDIR ? ABI_FILE_DIR_SYNCED : ABI_FILE_SYNCED, inode);
 	event.begin_ns = sync->begin_ns;

@@ -26,6 +26,9 @@ struct {
 	__type(value, struct abi_folder);
 } folder_fds SEC(".maps");
 
+/* There is a process that reads files for the profiler: a child of that name (ABI_HELPER_NAME). */
+const volatile bool has_helper = false;
+
 /* How many more times user space may be asked about xattrs, until it says so again; and whether it is asked at all. */
 __s64 xattr_asks = 0;
 const volatile bool asks_xattrs = false;
@@ -110,40 +113,52 @@ ALWAYS bool may_have_xattr(struct inode *inode, u32 mode)
 	       (mode & FMODE_WRITE || BPF_CORE_READ(data, i_size));
 }
 
-/* Whether user space was asked about the inode before; now it was. */
+/* Whether user space was asked about the inode before. */
 ALWAYS bool xattr_was_asked(struct inode *inode)
 {
 	u64 key = (u64)inode;
-	struct asked_inode now = {}, *known = bpf_map_lookup_elem(&xattr_asked, &key);
+	struct asked_inode *known = bpf_map_lookup_elem(&xattr_asked, &key);
 
-	now.number = BPF_CORE_READ(inode, i_ino);
-	now.generation = BPF_CORE_READ(inode, i_generation);
-	if (known && known->number == now.number && known->generation == now.generation)
-		return true;
-	if (__sync_fetch_and_add(&xattr_asks, -1) <= 0) {
-		COUNT(file_xattrs_unasked);
-		return true;
-	}
-	bpf_map_update_elem(&xattr_asked, &key, &now, BPF_ANY);
-	return false;
+	return known && known->number == BPF_CORE_READ(inode, i_ino) &&
+	       known->generation == BPF_CORE_READ(inode, i_generation);
 }
 
-/* Tells of the file, by the name that it has now. */
-ALWAYS void file_tell_names(struct file *file, u32 tgid, u32 user, u32 kind, struct abi_tagged_file *tagged)
+/* Tells of the file, by the name that it has now. False: there was no room. */
+ALWAYS bool file_tell_names(struct file *file, u32 tgid, u32 user, u32 kind, struct abi_tagged_file *tagged)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	struct file___flags *modes = (void *)file;
 	struct abi_file_named *named = names_begin(user, kind, inode);
 
 	if (!named)
-		return;
+		return false;
 	named->event.tgid = tgid;
 	named->event.flags = flags_of(inode);
 	if (BPF_CORE_READ(modes, f_flags) & O_TRUNC)
 		named->event.flags |= ABI_FILE_EMPTY;
 	if (BPF_CORE_READ(modes, f_mode) & FMODE_WRITE)
 		named->event.flags |= ABI_FILE_WRITABLE;
-	names_send(named, tagged, BPF_CORE_READ(file, f_path.dentry));
+	return names_send(named, tagged, BPF_CORE_READ(file, f_path.dentry));
+}
+
+/* User space is asked, if it allows that now. It is asked again, when the file is opened again, if the question is lost, or if it could
+ * not be answered: user space takes it out of the map then. */
+ALWAYS void ask_for_xattr(struct file *file, struct inode *inode, u32 tgid, u32 user)
+{
+	struct asked_inode asked = {};
+	u64 key = (u64)inode;
+
+	if (__sync_fetch_and_add(&xattr_asks, -1) <= 0) {
+		COUNT(file_xattrs_unasked);
+		return;
+	}
+	asked.number = BPF_CORE_READ(inode, i_ino);
+	asked.generation = BPF_CORE_READ(inode, i_generation);
+	bpf_map_update_elem(&xattr_asked, &key, &asked, BPF_ANY);
+	if (file_tell_names(file, tgid, user, ABI_FILE_ASKED, NULL))
+		return;
+	COUNT(file_xattrs_unasked);
+	bpf_map_delete_elem(&xattr_asked, &key);
 }
 
 /* The file is opened, or is in use, by that process: it is tagged if it lies in one of the folders now, by the name that it has now. */
@@ -155,7 +170,7 @@ ALWAYS void file_tag_it(struct file *file, u32 tgid, u32 user)
 	struct file___flags *modes = (void *)file;
 	u32 mode = BPF_CORE_READ(modes, f_mode);
 
-	if (!inode || inode_kind(inode) != S_IFREG || tgid == own_tgid)
+	if (!inode || inode_kind(inode) != S_IFREG || is_own(tgid))
 		return;
 	next_folder_loop(FOLDERS_DEEP, &search);
 	if (search.found)
@@ -165,7 +180,7 @@ ALWAYS void file_tag_it(struct file *file, u32 tgid, u32 user)
 	if (tagged && mode & FMODE_WRITE)
 		file_tell_names(file, tgid, user, ABI_FILE_OPENED, tagged);
 	else if (!tagged && may_have_xattr(inode, mode) && !xattr_was_asked(inode))
-		file_tell_names(file, tgid, user, ABI_FILE_ASKED, NULL);
+		ask_for_xattr(file, inode, tgid, user);
 }
 
 SEC("fentry/security_file_open")
@@ -185,6 +200,22 @@ int BPF_PROG(on_inode_freed, struct inode *inode)
 	return 0;
 }
 
+/* By its name, as the profiler knows only the number that it has in their namespace. */
+ALWAYS bool is_file_helper(struct task_struct *task)
+{
+	const char name[16] = ABI_HELPER_NAME;
+	char comm[16] = {};
+	u32 i;
+
+	if (BPF_CORE_READ(task, real_parent, tgid) != bpf_get_current_task_btf()->tgid)
+		return false;
+	BPF_CORE_READ_STR_INTO(&comm, task, comm);
+	for (i = 0; i < sizeof(name); i++)
+		if (comm[i] != name[i])
+			return false;
+	return true;
+}
+
 /* Run twice: our own folders are known after the first, so that the second tags all files in them that are open already. */
 SEC("iter/task_file")
 int on_iter_file(struct bpf_iter__task_file *ctx)
@@ -198,6 +229,8 @@ int on_iter_file(struct bpf_iter__task_file *ctx)
 	if (!task || !file)
 		return 0;
 	if (task->tgid != bpf_get_current_task_btf()->tgid) {
+		if (has_helper && is_file_helper(task))
+			helper_tgid = task->tgid;
 		file_tag_it(file, task->tgid, NAMES_ITER);
 		return 0;
 	}
@@ -282,7 +315,7 @@ __weak __noinline int file_call_begins(u64 frame, u64 address, u32 call)
 	struct thread *t;
 	u64 tag;
 
-	if (!tagged || serves_others(task) || task->tgid == own_tgid)
+	if (!tagged || serves_others(task) || is_own(task->tgid))
 		return 0;
 	t = changed_thread(task, true, bpf_ktime_get_ns());
 	s = scratch_of(task);

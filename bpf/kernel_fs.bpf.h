@@ -8,11 +8,12 @@
 #define S_IFDIR 0040000
 #define S_IFREG 0100000
 
-#define FMODE_WRITE   2
-#define FMODE_CREATED 0x100000
-#define O_TRUNC       01000
-#define O_DSYNC       010000
-#define XATTR_NAME    64 /* of names that are looked for, with a NUL */
+#define FMODE_WRITE     2
+#define FMODE_CREATED   0x100000
+#define O_TRUNC         01000
+#define O_DSYNC         010000
+#define RENAME_EXCHANGE 2
+#define XATTR_NAME      64 /* of names that are looked for, with a NUL */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -81,6 +82,7 @@ struct iomap_dio {
 struct renamedata { /* since 5.12 */
 	struct dentry *old_dentry;
 	struct dentry *new_dentry;
+	unsigned int flags;
 };
 
 #pragma clang attribute pop

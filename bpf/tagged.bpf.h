@@ -34,8 +34,14 @@ struct {
 /* A bit for each that ever was in there: most inodes need no look at the map. */
 volatile __weak OWN_LINE __u64 file_bits[ABI_FILE_BITS / 64] = {};
 
-/* The profiler itself: what it does in a tagged folder is not told. */
+/* The profiler itself, and the process that reads files for it: what they do in a tagged folder is not told. */
 __weak __u32 own_tgid = 0;
+__weak __u32 helper_tgid = 0;
+
+ALWAYS bool is_own(u32 tgid)
+{
+	return tgid == own_tgid || tgid == helper_tgid;
+}
 
 ALWAYS bool file_may_be_known(u64 inode)
 {
@@ -107,8 +113,17 @@ ALWAYS void file_event_begin(struct abi_file_event *event, u32 kind, struct inod
 	event->begin_ns = event->end_ns;
 }
 
-/* `tagged` NULL: nothing is known of the inode. */
-ALWAYS void file_event_send(struct abi_tagged_file *tagged, struct abi_file_event *event, u32 size)
+/* They are read ten times a second; before that if there are many. */
+ALWAYS u64 file_events_wake(void)
+{
+	return bpf_ringbuf_query(&file_events, BPF_RB_AVAIL_DATA) >
+	                       bpf_ringbuf_query(&file_events, BPF_RB_RING_SIZE) / 4
+	               ? BPF_RB_FORCE_WAKEUP
+	               : BPF_RB_NO_WAKEUP;
+}
+
+/* `tagged` NULL: nothing is known of the inode. False: there was no room. */
+ALWAYS bool file_event_send(struct abi_tagged_file *tagged, struct abi_file_event *event, u32 size)
 {
 	struct abi_folder *folder;
 
@@ -117,12 +132,13 @@ ALWAYS void file_event_send(struct abi_tagged_file *tagged, struct abi_file_even
 		folder = bpf_map_lookup_elem(&tag_folders, &tagged->folder);
 		event->source = folder ? folder->source : 0;
 	}
-	/* Nobody is to be woken: they are read ten times a second. */
-	if (!bpf_ringbuf_output(&file_events, event, size, BPF_RB_NO_WAKEUP))
-		return;
-	COUNT(file_events_lost);
+	if (!bpf_ringbuf_output(&file_events, event, size, file_events_wake()))
+		return true;
+	if (event->kind != ABI_FILE_ASKED)
+		COUNT(file_events_lost);
 	if (tagged)
 		__sync_fetch_and_add(&tagged->lost, 1);
+	return false;
 }
 
 /* The hook's argument of that index, where it is a pointer to a number or a text: before Linux 5.17 the verifier lets nobody read that. */
@@ -198,7 +214,8 @@ ALWAYS struct abi_file_named *names_begin(u32 user, u32 kind, struct inode *inod
 	return named;
 }
 
-ALWAYS void names_send(struct abi_file_named *named, struct abi_tagged_file *tagged, struct dentry *dentry)
+/* False: there was no room. */
+ALWAYS bool names_send(struct abi_file_named *named, struct abi_tagged_file *tagged, struct dentry *dentry)
 {
 	struct names_walk walk = { .at = dentry, .to = named };
 	u32 len;
@@ -208,8 +225,8 @@ ALWAYS void names_send(struct abi_file_named *named, struct abi_tagged_file *tag
 	len = named->event.names_len;
 	barrier_var(len);
 	if (len > ABI_FILE_NAMES_MAX + ABI_FILE_NAME_MAX)
-		return;
-	file_event_send(tagged, &named->event, sizeof(named->event) + len);
+		return false;
+	return file_event_send(tagged, &named->event, sizeof(named->event) + len);
 }
 
 #endif

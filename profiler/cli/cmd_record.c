@@ -24,6 +24,7 @@
 #include "profiler/process/program_name.h"
 #include "profiler/cli/record_options.h"
 #include "profiler/session/session.h"
+#include "profiler/cli/sums_wait.h"
 #include "profiler/output/sink.h"
 #include "profiler/top/top.h"
 
@@ -41,7 +42,7 @@ struct recording {
 	struct sink *sink;
 	struct process_ends *ends; /* of those that --pid names */
 	struct child child;
-	bool has_child, child_ended, pids_ended;
+	bool has_child, child_ended, pids_ended, interrupted;
 	bool failed;
 	struct event_loop loop;
 	struct command_signals signals;
@@ -222,6 +223,7 @@ static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
 {
 	struct recording *r = ctx;
 
+	r->interrupted |= signal->ssi_signo != SIGCHLD;
 	if (signal->ssi_signo != SIGCHLD)
 		return r->has_child && !r->child_ended ? on_command_signal(r, signal) : EVENT_LOOP_STOP;
 	if (!r->has_child || !child_reap(&r->child))
@@ -337,13 +339,15 @@ static int run_session(struct recording *r)
 {
 	int result = event_loop_run(&r->loop);
 
-	if (result != EVENT_LOOP_DURATION || !r->has_child)
-		return result;
-	/* What the command does at its end is recorded, too. */
-	kill(r->child.pid, SIGTERM);
+	if (result == EVENT_LOOP_DURATION && r->has_child) {
+		/* What the command does at its end is recorded, too. */
+		kill(r->child.pid, SIGTERM);
+		r->before_ns = r->elapsed_ns;
+		r->loop.duration_ns = 0;
+		result = event_loop_run(&r->loop);
+	}
 	r->before_ns = r->elapsed_ns;
-	r->loop.duration_ns = 0;
-	return event_loop_run(&r->loop);
+	return result < 0 || r->interrupted ? result : sums_wait(&r->loop, r->options.quiet ? NULL : say);
 }
 
 static int run_recording(struct recording *r)

@@ -34,6 +34,10 @@ static const struct loss {
 	{ "debuginfod_failed", "debug files could not be fetched", NULL },
 	{ "file_events_lost", "events of checkpoint files lost: their ring was full", NULL },
 	{ "checkpoint_files_dropped", "checkpoint files without a row: more at once than are held", NULL },
+	{ "file_xattrs_unasked", "opened files not asked for their xattr: too many at once", NULL },
+	{ "file_xattrs_refused", "opened files not looked at for their xattr: their file system hangs",
+	  NULL },
+	{ "checkpoint_sums_refused", "checkpoint files without a sha256: too many waited", NULL },
 	{ "python_processes_refused", "Python processes beyond what is held: their C frames stay", NULL },
 };
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "profiler/config/config.h"
+#include "profiler/session/file_sum.h"
 #include "profiler/top/top.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/cli/usage.h"
@@ -70,6 +71,10 @@ static const struct setting {
 	  "threads that may wait with a copied stack at once (256)" },
 	{ GROUP_SAMPLING, "ring-bytes", "sampling.ring_bytes", "N",
 	  "ring buffer from the kernel, a power of two" },
+	{ GROUP_FILES, "checkpoint-sha256", "tags.checkpoint_sha256", NULL,
+	  "of each of these files that is written: its sha256 after the close, at low priority, compared "
+	  "with "
+	  "the one in its xattr " FILE_SUM_XATTR },
 	{ GROUP_SYMBOLS, "debug-dir", "symbolizer.debug_dir", "DIR",
 	  "where debug files are (/usr/lib/debug)" },
 	{ GROUP_SYMBOLS, "debuginfod", "symbolizer.debuginfod_urls", "URLS",
@@ -154,7 +159,7 @@ static void set(struct argp_state *state, struct record_options *o, const struct
 {
 	char err[512];
 
-	if (config_set(o->config, setting->path, value, err, sizeof(err)))
+	if (config_set(o->config, setting->path, value ? value : "true", err, sizeof(err)))
 		usage_error(state, "--%s: %s", setting->option, err);
 	if (!strcmp(setting->path, "service_name"))
 		o->has_service_name = true;
@@ -229,6 +234,8 @@ static void check(struct argp_state *state, struct record_options *o)
 		usage_error(state, "--name is empty: the tag of the whole command or process");
 	if (!!o->command + !!o->n_pids + o->whole_host > 1)
 		usage_error(state, "-- COMMAND, -p and -a exclude each other");
+	if (config_says_true(o->config->tags.checkpoint_sha256) && !o->config->tags.files_count)
+		usage_error(state, "--checkpoint-sha256 needs --tag-files: which files are checkpoints");
 	if (config_check(o->config, err, sizeof(err)))
 		usage_error(state, "%s", err);
 }

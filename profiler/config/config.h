@@ -75,6 +75,7 @@ struct config_tags {
 	size_t rule_count;
 	struct config_tag_files *files;
 	size_t files_count;
+	char *checkpoint_sha256; /* config_says_true(): of tagged files that were written */
 	uint64_t max_classes;
 };
 

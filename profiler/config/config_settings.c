@@ -172,6 +172,8 @@ const struct config_setting config_settings[] = {
 	       .or_zero = true),
 	NUMBER(SECTION_OUTPUT, "reports_rest_seconds", output.reports_rest_seconds, 30, 1, 86400),
 
+	TEXT(SECTION_TAGS, "checkpoint_sha256", tags.checkpoint_sha256, "false", truth_passes,
+	     "true or false"),
 	NUMBER(SECTION_TAGS, "max_classes", tags.max_classes, 64, 1, 1000),
 
 	NUMBER(SECTION_SAMPLING, "threshold_ns", sampling.threshold_ns, 100000, 1000, 60000000000),

@@ -36,6 +36,17 @@ static const char *const reason_names[CHECKPOINT_REASONS] = {
 	[CHECKPOINT_EVENTS_LOST] = "events_lost",
 };
 
+static const char *const sum_names[CHECKPOINT_SUMS] = {
+	[CHECKPOINT_NO_SUM] = "",
+	[CHECKPOINT_SUM_MATCHES] = "matches",
+	[CHECKPOINT_SUM_DIFFERS] = "differs",
+	[CHECKPOINT_SUM_ALONE] = "no_xattr",
+	[CHECKPOINT_SUM_WAITING] = "waiting",
+	[CHECKPOINT_SUM_CHANGED] = "changed",
+	[CHECKPOINT_SUM_UNREAD] = "unread",
+	[CHECKPOINT_SUM_REFUSED] = "refused",
+};
+
 #define TEXT(name, field)                                                                                    \
 	{                                                                                                    \
 		name, offsetof(struct checkpoint_file, field)                                                \
@@ -53,6 +64,8 @@ static const struct field {
 	TEXT("from", renamed_from),
 	TEXT("device", device),
 	TEXT("class", class),
+	TEXT("sha256", sha256),
+	TEXT("sha256_said", sha256_said),
 }, numbers[] = {
 	NUMBER("inode", inode),
 	NUMBER("begun", begun_ns),
@@ -103,10 +116,15 @@ const char *checkpoint_reason_name(enum checkpoint_reason reason)
 	return (unsigned)reason < CHECKPOINT_REASONS ? reason_names[reason] : "?";
 }
 
+const char *checkpoint_sum_name(enum checkpoint_sum sum)
+{
+	return (unsigned)sum < CHECKPOINT_SUMS ? sum_names[sum] : "?";
+}
+
 bool checkpoint_is_wrong(const struct checkpoint_file *file)
 {
 	return file->short_writes || file->failed_writes || file->failed_completions || file->failed_syncs ||
-	       file->durable_before_name == CHECKPOINT_NOT_DURABLE ||
+	       file->sum == CHECKPOINT_SUM_DIFFERS || file->durable_before_name == CHECKPOINT_NOT_DURABLE ||
 	       (file->durable_before_name == CHECKPOINT_DURABLE_UNKNOWN &&
 	        file->reason != CHECKPOINT_EVENTS_LOST && file->reason != CHECKPOINT_BEGUN_BEFORE);
 }
@@ -163,7 +181,8 @@ static bool is_sound(const struct checkpoint_file *file)
 	uint64_t end = 0;
 
 	if ((unsigned)file->durable_before_name >= CHECKPOINT_DURABLES ||
-	    (unsigned)file->reason >= CHECKPOINT_REASONS || file->n_ranges > CHECKPOINT_RANGES_MAX)
+	    (unsigned)file->reason >= CHECKPOINT_REASONS || (unsigned)file->sum >= CHECKPOINT_SUMS ||
+	    file->n_ranges > CHECKPOINT_RANGES_MAX)
 		return false;
 	for (size_t i = 0; i < file->n_ranges; i++) {
 		if (file->ranges[i].offset < end || !file->ranges[i].length ||
@@ -271,6 +290,8 @@ static int write_row(struct profile *profile, struct checkpoint_file *row)
 	note_writer_text(&writer, "durable", checkpoint_durable_name(row->durable_before_name));
 	if (row->reason)
 		note_writer_text(&writer, "reason", checkpoint_reason_name(row->reason));
+	if (row->sum)
+		note_writer_text(&writer, "sum", checkpoint_sum_name(row->sum));
 	write_ranges(&writer, row);
 	return note_rows_add(profile, &writer);
 }
@@ -354,6 +375,7 @@ static int read_row(const struct note_fields *fields, struct checkpoint_file *ro
 {
 	int durable = find_name(fields, "durable", durable_names, CHECKPOINT_DURABLES);
 	int reason = find_name(fields, "reason", reason_names, CHECKPOINT_REASONS);
+	int sum = find_name(fields, "sum", sum_names, CHECKPOINT_SUMS);
 
 	*row = (struct checkpoint_file){ .ranges = ranges };
 	for (size_t i = 0; i < N(texts); i++)
@@ -361,12 +383,14 @@ static int read_row(const struct note_fields *fields, struct checkpoint_file *ro
 	for (size_t i = 0; i < N(numbers); i++)
 		if (note_fields_u64(fields, numbers[i].name, number_at(row, &numbers[i])) == -EINVAL)
 			return -EINVAL;
-	if (durable < 0 || reason < 0 || note_fields_i64(fields, "error", &row->error) == -EINVAL ||
+	if (durable < 0 || reason < 0 || sum < 0 ||
+	    note_fields_i64(fields, "error", &row->error) == -EINVAL ||
 	    read_flag(fields, "from_empty", &row->from_empty) || read_flag(fields, "synced", &row->synced) ||
 	    read_ranges(note_fields_text(fields, "ranges"), ranges, &row->n_ranges) || !row->inode)
 		return -EINVAL;
 	row->durable_before_name = durable;
 	row->reason = reason;
+	row->sum = sum;
 	return 0;
 }
 

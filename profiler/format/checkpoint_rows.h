@@ -36,6 +36,19 @@ enum checkpoint_reason {
 	CHECKPOINT_REASONS
 };
 
+/* What the file's sha256 says, once it was closed. */
+enum checkpoint_sum {
+	CHECKPOINT_NO_SUM,      /* nobody asked for it, or it was written to since */
+	CHECKPOINT_SUM_MATCHES, /* it is what the file's xattr user.ai.checkpoint says */
+	CHECKPOINT_SUM_DIFFERS,
+	CHECKPOINT_SUM_ALONE,   /* the xattr holds none */
+	CHECKPOINT_SUM_WAITING, /* it is not taken yet */
+	CHECKPOINT_SUM_CHANGED, /* the file was written to while it was read */
+	CHECKPOINT_SUM_UNREAD,  /* the file was not found, or could not be read */
+	CHECKPOINT_SUM_REFUSED, /* too many files waited */
+	CHECKPOINT_SUMS
+};
+
 /* A part of the file that was written without a gap. */
 struct checkpoint_range {
 	uint64_t offset, length;
@@ -47,6 +60,8 @@ struct checkpoint_file {
 	const char *renamed_from; /* "": it was not renamed */
 	const char *device;       /* of the file system */
 	const char *class;        /* of the tag that its writers have */
+	const char *sha256;       /* 64 hexadecimal digits; "": not known, see `sum` */
+	const char *sha256_said;  /* by its xattr; "": that holds none */
 	uint64_t inode, begun_ns, updated_ns;
 	bool from_empty; /* all of its data is known: it was new, or empty, when it was opened */
 
@@ -70,6 +85,7 @@ struct checkpoint_file {
 	bool synced;   /* all of its data was synced, whenever */
 	enum checkpoint_durable durable_before_name;
 	enum checkpoint_reason reason;
+	enum checkpoint_sum sum;
 
 	uint64_t extents; /* how many ranges there are; the first CHECKPOINT_RANGES_MAX are listed */
 	const struct checkpoint_range *ranges; /* by offset */
@@ -82,7 +98,10 @@ struct checkpoint_rows;
 const char *checkpoint_durable_name(enum checkpoint_durable durable);
 /* "", "still_dirty", "write_failed", "never_synced", "changed_after_sync", "begun_before", "events_lost" */
 const char *checkpoint_reason_name(enum checkpoint_reason reason);
-/* Whether something went wrong with the file: data that is lost, or that a crash can lose behind its name. */
+/* "", "matches", "differs", "no_xattr", "waiting", "changed", "unread", "refused" */
+const char *checkpoint_sum_name(enum checkpoint_sum sum);
+/* Whether something went wrong with the file: data that is lost, or is not what it should be, or that a crash can
+ * lose behind its name. */
 bool checkpoint_is_wrong(const struct checkpoint_file *file);
 
 /* NULL with errno ENOMEM. */

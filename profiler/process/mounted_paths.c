@@ -10,24 +10,29 @@
 #include <string.h>
 
 #include "symbolizer/base/clock.h"
+#include "symbolizer/base/growing_array.h"
 
-#define KEPT    16
-#define KEPT_NS 1000000000ULL
+#define KEPT       16
+#define KEPT_NS    1000000000ULL
+#define MOUNTS_MAX 65536
 
-/* A mount that has a place of the file system: what lies below `root` there is seen below `point`. */
+/* What lies below `root` in the file system is seen below `point`. */
 struct mount {
-	char root[PATH_MAX], point[PATH_MAX];
+	uint32_t dev;
+	char *root, *point;
+};
+
+/* The mounts of a process as they were when it was looked at. */
+struct mounts {
+	char who[16];
+	uint64_t looked_ns; /* 0: void */
+	struct mount *mount;
+	size_t n, room;
 };
 
 struct mounted_paths {
 	char proc[128];
-	size_t next;
-	struct {
-		uint32_t pid, dev;
-		uint64_t looked_ns;   /* 0: void */
-		char place[PATH_MAX]; /* the folder that it was looked for */
-		struct mount mount;
-	} kept[KEPT];
+	struct mounts kept[KEPT];
 };
 
 struct mounted_paths *mounted_paths_new(const char *proc)
@@ -39,8 +44,20 @@ struct mounted_paths *mounted_paths_new(const char *proc)
 	return paths;
 }
 
+static void forget(struct mounts *mounts)
+{
+	for (size_t i = 0; i < mounts->n; i++) {
+		free(mounts->mount[i].root);
+		free(mounts->mount[i].point);
+	}
+	free(mounts->mount);
+	*mounts = (struct mounts){ .n = 0 };
+}
+
 void mounted_paths_free(struct mounted_paths *paths)
 {
+	for (size_t i = 0; paths && i < KEPT; i++)
+		forget(&paths->kept[i]);
 	free(paths);
 }
 
@@ -74,65 +91,95 @@ static const char *below(const char *place, const char *root)
 	return !strncmp(place, root, n) && (!place[n] || place[n] == '/') ? place + n : NULL;
 }
 
-/* Takes the mount of the line if it has the place, and no more than the one that is known. */
-static void take_line(const char *line, uint32_t dev, const char *place, struct mount *best)
+static void add_mount(struct mounts *mounts, uint32_t dev, const char *root, const char *point)
 {
-	struct mount here;
+	struct mount mount = { .dev = dev, .root = strdup(root), .point = strdup(point) };
+
+	if (mount.root && mount.point &&
+	    !growing_array_reserve((void **)&mounts->mount, mounts->n + 1, &mounts->room,
+	                           sizeof(*mounts->mount), MOUNTS_MAX)) {
+		mounts->mount[mounts->n++] = mount;
+		return;
+	}
+	free(mount.root);
+	free(mount.point);
+}
+
+static void take_line(struct mounts *mounts, const char *line)
+{
+	char root[PATH_MAX], point[PATH_MAX];
 	unsigned int major, minor;
 	int n = 0;
 
-	if (sscanf(line, "%*d %*d %u:%u %n", &major, &minor, &n) != 2 || !n || (major << 20 | minor) != dev)
+	if (sscanf(line, "%*d %*d %u:%u %n", &major, &minor, &n) != 2 || !n)
 		return;
 	line += n;
-	if (take_word(&line, here.root, sizeof(here.root)) &&
-	    take_word(&line, here.point, sizeof(here.point)) && below(place, here.root) &&
-	    strlen(here.root) >= strlen(best->root))
-		*best = here;
+	if (take_word(&line, root, sizeof(root)) && take_word(&line, point, sizeof(point)))
+		add_mount(mounts, major << 20 | minor, root, point);
 }
 
-static bool read_mounts(const struct mounted_paths *paths, const char *who, uint32_t dev, const char *place,
-                        struct mount *best)
+static void read_mounts(const struct mounted_paths *paths, struct mounts *mounts)
 {
 	char path[192], *line = NULL;
 	size_t size = 0;
 	FILE *file;
 
-	best->root[0] = '\0';
-	snprintf(path, sizeof(path), "%s/%s/mountinfo", paths->proc, who);
+	snprintf(path, sizeof(path), "%s/%s/mountinfo", paths->proc, mounts->who);
 	file = fopen(path, "re");
 	if (!file)
-		return false;
+		return;
 	while (getline(&line, &size, file) > 0)
-		take_line(line, dev, place, best);
+		take_line(mounts, line);
 	free(line);
 	fclose(file);
-	return *best->root;
+}
+
+/* A process's whole list is read at once, however many places are looked for in it. */
+static const struct mounts *mounts_of(struct mounted_paths *paths, const char *who)
+{
+	struct mounts *mounts = &paths->kept[0];
+	uint64_t now = monotonic_ns();
+
+	for (size_t i = 0; i < KEPT; i++) {
+		struct mounts *kept = &paths->kept[i];
+
+		if (kept->looked_ns && now - kept->looked_ns < KEPT_NS && !strcmp(kept->who, who))
+			return kept;
+		if (kept->looked_ns < mounts->looked_ns)
+			mounts = kept;
+	}
+	forget(mounts);
+	snprintf(mounts->who, sizeof(mounts->who), "%s", who);
+	mounts->looked_ns = now;
+	read_mounts(paths, mounts);
+	return mounts;
+}
+
+/* The mount that has the place, and no more than others that have it; NULL: none has. */
+static const struct mount *find_mount(const struct mounts *mounts, uint32_t dev, const char *place)
+{
+	const struct mount *best = NULL;
+
+	for (size_t i = 0; i < mounts->n; i++) {
+		const struct mount *mount = &mounts->mount[i];
+
+		if (mount->dev == dev && below(place, mount->root) &&
+		    (!best || strlen(mount->root) >= strlen(best->root)))
+			best = mount;
+	}
+	return best;
 }
 
 /* Where files of the folder are seen; NULL: nowhere. */
 static const struct mount *mount_of(struct mounted_paths *paths, uint32_t pid, uint32_t dev,
                                     const char *folder)
 {
-	uint64_t now = monotonic_ns();
+	const struct mount *mount;
 	char who[16];
-	size_t i;
 
-	for (i = 0; i < KEPT; i++)
-		if (paths->kept[i].looked_ns && now - paths->kept[i].looked_ns < KEPT_NS &&
-		    paths->kept[i].pid == pid && paths->kept[i].dev == dev &&
-		    !strcmp(paths->kept[i].place, folder))
-			return &paths->kept[i].mount;
-	i = paths->next++ % KEPT;
-	paths->kept[i].looked_ns = 0;
 	snprintf(who, sizeof(who), "%u", pid);
-	if (!read_mounts(paths, who, dev, folder, &paths->kept[i].mount) &&
-	    !read_mounts(paths, "self", dev, folder, &paths->kept[i].mount))
-		return NULL;
-	paths->kept[i].looked_ns = now;
-	paths->kept[i].pid = pid;
-	paths->kept[i].dev = dev;
-	snprintf(paths->kept[i].place, sizeof(paths->kept[i].place), "%s", folder);
-	return &paths->kept[i].mount;
+	mount = find_mount(mounts_of(paths, who), dev, folder);
+	return mount ? mount : find_mount(mounts_of(paths, "self"), dev, folder);
 }
 
 /* Files that are mounted themselves are taken for what their folder has. */

@@ -5,7 +5,7 @@
  *     mounted_paths_of(paths, pid, dev, "run/part-0", path, sizeof(path));    "/mnt/checkpoints/run/part-0"
  *     mounted_paths_free(paths);
  *
- * Reads lists of mounts; what was found is kept for a second, for a few processes. Not thread-safe.
+ * A process's list of mounts is read once, and kept for a second; those of a few processes are. Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_MOUNTED_PATHS_H
 #define STALLPROF_PROFILER_MOUNTED_PATHS_H

@@ -34,6 +34,28 @@ static const char *const reason_words[CHECKPOINT_REASONS] = {
 	[CHECKPOINT_EVENTS_LOST] = " (events of it were lost)",
 };
 
+static const char *const sum_words[CHECKPOINT_SUMS] = {
+	[CHECKPOINT_NO_SUM] = "",
+	[CHECKPOINT_SUM_MATCHES] = "; its sha256 matches the xattr user.ai.checkpoint",
+	[CHECKPOINT_SUM_DIFFERS] = "; its sha256 differs from the one in the xattr user.ai.checkpoint",
+	[CHECKPOINT_SUM_ALONE] = "; its xattr user.ai.checkpoint holds no sha256 to compare with",
+	[CHECKPOINT_SUM_WAITING] = "; its sha256 was not taken before the recording ended",
+	[CHECKPOINT_SUM_CHANGED] = "; it has no sha256, as it was written to while it was read",
+	[CHECKPOINT_SUM_UNREAD] = "; it has no sha256, as it was not found any more, or could not be read",
+	[CHECKPOINT_SUM_REFUSED] = "; it has no sha256, as too many files waited for theirs",
+};
+
+static void write_sum(FILE *out, const struct checkpoint_file *file)
+{
+	fputs(sum_words[file->sum], out);
+	if (*file->sha256)
+		fprintf(out, " (sha256 %s", file->sha256);
+	if (file->sum == CHECKPOINT_SUM_DIFFERS)
+		fprintf(out, ", the xattr says %s", file->sha256_said);
+	if (*file->sha256)
+		fputc(')', out);
+}
+
 static void write_count(FILE *out, uint64_t count, const char *what)
 {
 	if (count)
@@ -98,6 +120,7 @@ static void tell_file(struct report_document *document, const struct checkpoint_
 	fprintf(out, "; %s%s", durable_words[file->durable_before_name], reason_words[file->reason]);
 	if (!file->synced)
 		fputs(file->syncs ? "; no fsync had all of it" : "; no fsync of it was seen", out);
+	write_sum(out, file);
 	write_when(out, file);
 	if (!fclose(out))
 		report_document_point(document, "%s.", text);

@@ -3,6 +3,8 @@
  *
  *     files = checkpoint_files_new(&deps);
  *     checkpoint_files_add(files, event);                    as they come
+ *     checkpoint_files_tick(files, now);                     now and then: has files summed that are due
+ *     checkpoint_files_answered(files, &answer);             an answer to a FILE_SUM
  *     checkpoint_files_rows(files, rows);                    at a window's end: those that anything became of since the last
  *     checkpoint_files_describe(files, stamp);               … and what was lost
  *     checkpoint_files_free(files);
@@ -20,6 +22,8 @@ struct checkpoint_files;
 struct checkpoint_rows;
 struct config_tag_files;
 struct device_names;
+struct file_answer;
+struct file_helper;
 struct mounted_paths;
 struct stamp;
 struct tag_classes;
@@ -33,6 +37,7 @@ struct checkpoint_files_deps {
 	struct tag_classes *classes;
 	struct device_names *devices;
 	struct mounted_paths *paths;
+	struct file_helper *helper; /* by which files are summed; NULL: they are not */
 };
 
 /* NULL without memory. */
@@ -41,6 +46,12 @@ void checkpoint_files_free(struct checkpoint_files *files);
 
 /* `event` has `names_len` bytes of names behind it. What is no event of a file's is left out. */
 void checkpoint_files_add(struct checkpoint_files *files, const struct abi_file_event *event);
+
+/* `files` may be NULL in these. `now_ns` is CLOCK_MONOTONIC. */
+void checkpoint_files_tick(struct checkpoint_files *files, uint64_t now_ns);
+void checkpoint_files_answered(struct checkpoint_files *files, const struct file_answer *answer);
+/* How many files are to be summed, or are being. */
+size_t checkpoint_files_unsummed(const struct checkpoint_files *files);
 
 /* 0, or as checkpoint_rows_add(). */
 int checkpoint_files_rows(struct checkpoint_files *files, struct checkpoint_rows *rows);

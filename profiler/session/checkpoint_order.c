@@ -216,7 +216,8 @@ void checkpoint_order_add(struct checkpoint_order *order, const struct abi_file_
 	if (event->kind >= sizeof(by_kind) / sizeof(by_kind[0]) || !by_kind[event->kind])
 		return;
 	by_kind[event->kind](order, event);
-	order->sums.lost = later(order->sums.lost, event->lost);
+	if (event->lost > order->lost_before)
+		order->sums.lost = later(order->sums.lost, event->lost - order->lost_before);
 }
 
 /* --- judging ------------------------------------------------------------------------------------------ */

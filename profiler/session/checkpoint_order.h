@@ -31,6 +31,7 @@ struct checkpoint_order {
 	uint64_t highest_done;   /* the largest offset of a request that has ended */
 	uint64_t changed_ns;     /* the last write that did not wait for the device itself */
 	uint64_t synchronous_writes;
+	uint64_t lost_before; /* events that were lost before the file was opened for this save */
 };
 
 /* What is no ABI_FILE_WROTE, _DONE, _SYNCED or _CLOSED is left out. */

@@ -1,36 +1,40 @@
-/* Looks whether a file has an xattr, by the path at which its process sees it. */
+/* Has it looked at whether files have an xattr, by the paths at which their processes see them. */
 
 #include "profiler/session/file_xattrs.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <sys/xattr.h>
+#include <string.h>
 
 #include "profiler/format/stamp.h"
 #include "profiler/process/mounted_paths.h"
+#include "profiler/session/file_helper.h"
 #include "profiler/session/file_names.h"
 #include "profiler/tracer/tracer.h"
 
 #define ASKS_A_TICK 100 /* of ten a second: some 30 us each */
 
+_Static_assert(sizeof(struct abi_file_named) <= FILE_HELPER_CONTEXT_MAX, "events come back with answers");
+
 struct file_xattrs {
 	const char *name;
 	struct tracer *tracer;
 	struct mounted_paths *paths;
+	struct file_helper *helper;
 	uint32_t source;
-	uint64_t unread;
+	uint64_t unread, refused;
 };
 
 struct file_xattrs *file_xattrs_new(const char *name, uint32_t source, struct tracer *tracer,
-                                    struct mounted_paths *paths)
+                                    struct mounted_paths *paths, struct file_helper *helper)
 {
 	struct file_xattrs *xattrs = calloc(1, sizeof(*xattrs));
 
 	if (xattrs)
 		*xattrs = (struct file_xattrs){
-			.name = name, .source = source, .tracer = tracer, .paths = paths
+			.name = name, .source = source, .tracer = tracer, .paths = paths, .helper = helper
 		};
 	return xattrs;
 }
@@ -46,55 +50,81 @@ void file_xattrs_tick(struct file_xattrs *xattrs)
 		tracer_allow_xattrs(xattrs->tracer, ASKS_A_TICK);
 }
 
-enum answer { NO, YES, ANOTHER_FILE };
-
-/* By its number: another may have got the name meanwhile. Some file systems (overlayfs) tell another number than they have inside; of what
- * has no xattr that need not be known. */
-static enum answer look(const struct file_xattrs *xattrs, const char *path, uint64_t number)
+static void refuse(struct file_xattrs *xattrs, uint64_t inode)
 {
-	bool has = lgetxattr(path, xattrs->name, NULL, 0) >= 0;
-	struct stat info;
-
-	if (lstat(path, &info) || (has && info.st_ino != number))
-		return ANOTHER_FILE;
-	return has ? YES : NO;
+	xattrs->refused++;
+	tracer_ask_xattr_again(xattrs->tracer, inode);
 }
 
-static enum answer ask(const struct file_xattrs *xattrs, const struct abi_file_event *event)
+/* 0; -ENOENT: where the file is seen is not known; another -errno: nobody can look now. */
+static int ask(const struct file_xattrs *xattrs, const struct abi_file_event *event)
 {
-	char place[PATH_MAX], path[PATH_MAX], seen[PATH_MAX + 32];
-	enum answer answer;
+	char place[PATH_MAX], path[PATH_MAX], seen[FILE_HELPER_PATH_MAX];
+	struct file_question question = {
+		.kind = FILE_HAS_XATTR,
+		.file = { .number = event->number, .dev = event->dev, .generation = event->generation },
+		.paths = { seen, path },
+		.xattr = xattrs->name,
+		.context = event,
+		.context_size = sizeof(*event) + event->names_len
+	};
 
 	if (file_names_place(event, place, sizeof(place)) ||
 	    mounted_paths_of(xattrs->paths, event->tgid, event->dev, place, path, sizeof(path)))
-		return ANOTHER_FILE;
+		return -ENOENT;
+	if (!xattrs->helper)
+		return -EPIPE;
 	snprintf(seen, sizeof(seen), "/proc/%u/root%s", event->tgid, path);
-	answer = look(xattrs, seen, event->number);
-	return answer == ANOTHER_FILE ? look(xattrs, path, event->number) : answer;
+	return file_helper_ask(xattrs->helper, &question);
 }
 
-bool file_xattrs_asked(struct file_xattrs *xattrs, const struct abi_file_event *event)
+void file_xattrs_asked(struct file_xattrs *xattrs, const struct abi_file_event *event)
 {
-	struct abi_tagged_file tagged = { .number = event->number,
-		                          .generation = event->generation,
-		                          .folder = ABI_XATTR_FOLDER };
-	enum answer answer = xattrs ? ask(xattrs, event) : NO;
+	int err = xattrs ? ask(xattrs, event) : 0;
 
-	if (answer == ANOTHER_FILE)
+	if (err == -ENOENT)
 		xattrs->unread++;
-	return answer == YES && !tracer_tag_file(xattrs->tracer, event->inode, &tagged);
+	else if (err)
+		refuse(xattrs, event->inode);
 }
 
-uint32_t file_xattrs_source(const struct file_xattrs *xattrs)
+/* False: it is no answer to a question of ours. */
+static bool read_context(const struct file_answer *answer, struct abi_file_named *named)
 {
-	return xattrs->source;
+	if (answer->context_size < sizeof(named->event) || answer->context_size > sizeof(*named))
+		return false;
+	memcpy(named, answer->context, answer->context_size);
+	return named->event.names_len <= answer->context_size - sizeof(named->event);
+}
+
+bool file_xattrs_answered(struct file_xattrs *xattrs, const struct file_answer *answer,
+                          struct abi_file_named *opened)
+{
+	struct abi_file_event *event = &opened->event;
+	struct abi_tagged_file tagged = { .folder = ABI_XATTR_FOLDER };
+
+	if (!xattrs || !read_context(answer, opened))
+		return false;
+	if (answer->refused)
+		refuse(xattrs, event->inode);
+	else if (answer->result != FILE_SUM_TAKEN)
+		xattrs->unread++;
+	if (!answer->has_xattr)
+		return false;
+	tagged.number = event->number;
+	tagged.generation = event->generation;
+	event->kind = ABI_FILE_OPENED;
+	event->source = xattrs->source;
+	return !tracer_tag_file(xattrs->tracer, event->inode, &tagged) && event->flags & ABI_FILE_WRITABLE;
 }
 
 int file_xattrs_describe(struct file_xattrs *xattrs, struct stamp *stamp)
 {
 	int err = xattrs ? stamp_add_counter(stamp, "file_xattrs_unread", xattrs->unread) : 0;
 
+	if (xattrs && !err)
+		err = stamp_add_counter(stamp, "file_xattrs_refused", xattrs->refused);
 	if (xattrs)
-		xattrs->unread = 0;
+		xattrs->unread = xattrs->refused = 0;
 	return err;
 }

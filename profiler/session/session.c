@@ -10,14 +10,12 @@
 #include "profiler/tracer/cgroup_filter.h"
 #include "symbolizer/base/clock.h"
 #include "profiler/config/config.h"
-#include "profiler/session/checkpoint_files.h"
 #include "profiler/session/device_names.h"
-#include "profiler/session/file_xattrs.h"
 #include "profiler/tags/families.h"
 #include "profiler/tracer/host_steal.h"
 #include "profiler/output/symbol_saver.h"
+#include "profiler/session/file_helper.h"
 #include "profiler/session/open_files.h"
-#include "profiler/process/mounted_paths.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/stack_resolve.h"
@@ -66,7 +64,8 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 		.n_causes_off = sampling->cause_off_count,
 		.tag_files = session->config->tags.files,
 		.n_tag_files = session->config->tags.files_count,
-		.on_file = session_on_file,
+		.on_file = session_files_on_event,
+		.has_helper = session->helper != NULL,
 		.stack_copy_bytes = sampling->stack_copy_bytes,
 		.max_stalled_threads = sampling->max_stalled_threads,
 		.ring_bytes = sampling->ring_bytes,
@@ -87,31 +86,6 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 	return session->tracer ? 0 : -errno;
 }
 
-/* What is needed to tell of tagged files, where there are any. */
-static int open_checkpoints(struct session *session)
-{
-	const struct config_tags *tags = &session->config->tags;
-	struct checkpoint_files_deps deps = { .entries = tags->files,
-		                              .n_entries = tags->files_count,
-		                              .classes = session->classes,
-		                              .devices = session->devices };
-
-	if (!tags->files_count)
-		return 0;
-	session->paths = deps.paths = mounted_paths_new(NULL);
-	session->checkpoints = session->paths ? checkpoint_files_new(&deps) : NULL;
-	session->deps.checkpoints = session->checkpoints;
-	for (size_t i = 0; i < tags->files_count && session->checkpoints; i++) {
-		const char *xattr = config_files_xattr(&tags->files[i]);
-
-		if (!xattr)
-			continue;
-		session->xattrs = file_xattrs_new(xattr, (uint32_t)i, session->tracer, session->paths);
-		return session->xattrs ? 0 : -ENOMEM;
-	}
-	return session->checkpoints ? 0 : -ENOMEM;
-}
-
 static int open_tables(struct session *session)
 {
 	const struct config *config = session->config;
@@ -126,7 +100,7 @@ static int open_tables(struct session *session)
 	if (!session->symbolizer || !session->tags || !session->classes || !session->devices ||
 	    add_rules(session))
 		return -ENOMEM;
-	if (open_checkpoints(session))
+	if (session_files_open(session))
 		return -ENOMEM;
 	session->processes = process_table_new(session->symbolizer, tag_watch_maps(session->watch));
 	if (config_says_true(config->symbolizer.python))
@@ -164,6 +138,7 @@ struct session *session_new(const struct config *config, const struct session_op
 	session->opts = *opts;
 	session->say = say;
 	session->number = 1;
+	session_files_begin(session);
 	open_files_raise();
 	result = open_tracer(session, err, err_len);
 	if (result)
@@ -202,9 +177,7 @@ void session_free(struct session *session)
 	families_free(session->families);
 	tag_watch_free(session->watch);
 	tracer_free(session->tracer);
-	file_xattrs_free(session->xattrs);
-	checkpoint_files_free(session->checkpoints);
-	mounted_paths_free(session->paths);
+	session_files_close(session);
 	symbol_cache_close(session->symbolizer, session->debuginfod);
 	symbol_saver_free(session->saver, SYMBOL_SAVER_LAST_NS);
 	tag_names_free(session->tags);
@@ -311,6 +284,8 @@ int session_fds(const struct session *session, int fds[SESSION_FDS_MAX])
 	fds[n++] = tracer_python_fd(session->tracer);
 	if (tag_watch_fd(session->watch) >= 0)
 		fds[n++] = tag_watch_fd(session->watch);
+	if (session->helper)
+		fds[n++] = file_helper_fd(session->helper);
 	return n;
 }
 
@@ -351,8 +326,7 @@ int session_tick(struct session *session)
 	tag_watch_poll(session->watch, now);
 	attachment_hold(&session->attachment, now);
 	python_processes_tick(session->pythons, now);
-	if (all)
-		file_xattrs_tick(session->xattrs);
+	session_files_tick(session, now, all);
 	result = tracer_poll(session->tracer, all, monotonic_ns() + SESSION_DRAIN_NS);
 	if (result < 0)
 		return result;

@@ -71,7 +71,7 @@ void session_expect_command(struct session *session, const char *command);
 int session_start(struct session *session, char *err, size_t err_len);
 
 /* Fills fds[] with descriptors that become readable when session_tick() has work; returns how many. */
-#define SESSION_FDS_MAX 3
+#define SESSION_FDS_MAX 4
 int session_fds(const struct session *session, int fds[SESSION_FDS_MAX]);
 /* How long to wait at most before the next tick. */
 int session_timeout_ms(const struct session *session);
@@ -84,6 +84,9 @@ struct profile *session_end_window(struct session *session);
 
 /* The timeline of the current window so far, up to the last tick; NULL: there is none. Lives until the next call. */
 const struct timeline *session_lanes(const struct session *session);
+
+/* How many checkpoint files are to be summed, or are being. */
+size_t session_unsummed_files(const struct session *session);
 
 void session_progress(const struct session *session, struct session_progress *out);
 

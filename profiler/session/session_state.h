@@ -32,6 +32,7 @@ struct session {
 	struct mounted_paths *paths;
 	struct checkpoint_files *checkpoints; /* NULL, as the next: no file is tagged */
 	struct file_xattrs *xattrs;           /* NULL: by no xattr */
+	struct file_helper *helper;           /* NULL: no file is looked at */
 	struct host_signals *signals;         /* NULL: switched off, or no memory */
 	struct window_deps deps;
 	struct window *current, *next;
@@ -49,10 +50,26 @@ struct session {
 	struct sampling_threshold threshold;
 };
 
+/* Tagged files (session_files.c). The first starts the process that looks at files, if the configuration has any for it; before the tracer is
+ * opened. Without it files are not looked at, and counted. */
+void session_files_begin(struct session *session);
+
+/* What is needed to tell of tagged files, where there are any; once there is a tracer. 0 or -errno. */
+int session_files_open(struct session *session);
+void session_files_close(struct session *session);
+
+/* A callback of the tracer. */
+void session_files_on_event(void *ctx, const struct abi_file_event *event);
+
+/* Takes the answers that have come, and asks what is due; `all`: allows further questions, too. */
+void session_files_tick(struct session *session, uint64_t now_ns, bool all);
+
+/* Adds counters to the stamp, and begins them anew. 0 or -errno. */
+int session_files_describe(struct session *session, struct stamp *stamp);
+
 /* Callbacks of the tracer: add an event, or a row of the ledger, to the window that it belongs to. Without memory
  * for a window it is counted as lost. */
 void session_on_event(void *ctx, const struct abi_event *event);
-void session_on_file(void *ctx, const struct abi_file_event *event);
 int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value);
 
 /* When the last walk over the threads began or cut their time, as CLOCK_MONOTONIC and as Unix time; without tagged

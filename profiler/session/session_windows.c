@@ -10,9 +10,7 @@
 #include "profiler/tracer/host_steal.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
-#include "profiler/session/checkpoint_files.h"
 #include "profiler/session/fault_line.h"
-#include "profiler/session/file_xattrs.h"
 #include "profiler/session/session_state.h"
 #include "profiler/session/stack_resolve.h"
 #include "profiler/format/stamp.h"
@@ -77,31 +75,6 @@ void session_on_event(void *ctx, const struct abi_event *event)
 		window_add_event(window, event);
 }
 
-/* One that has the xattr is a tagged file from now on, which may be written to already. */
-static void on_asked(struct session *session, const struct abi_file_event *event)
-{
-	struct abi_file_named named;
-	size_t size = sizeof(*event) + event->names_len;
-
-	if (!file_xattrs_asked(session->xattrs, event) || !(event->flags & ABI_FILE_WRITABLE) ||
-	    size > sizeof(named))
-		return;
-	memcpy(&named, event, size);
-	named.event.kind = ABI_FILE_OPENED;
-	named.event.source = file_xattrs_source(session->xattrs);
-	checkpoint_files_add(session->checkpoints, &named.event);
-}
-
-void session_on_file(void *ctx, const struct abi_file_event *event)
-{
-	struct session *session = ctx;
-
-	if (event->kind == ABI_FILE_ASKED)
-		on_asked(session, event);
-	else if (session->checkpoints)
-		checkpoint_files_add(session->checkpoints, event);
-}
-
 int session_on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_ledger_value *value)
 {
 	struct session *session = ctx;
@@ -145,8 +118,7 @@ static struct stamp *describe(struct session *session)
 	    debuginfod_describe(session->debuginfod, stamp) || tag_watch_describe(session->watch, stamp) ||
 	    stamp_add_counter(stamp, "events_without_memory", session->lost_events) ||
 	    stamp_add_counter(stamp, "ledger_without_memory_ns", session->lost_row_ns) ||
-	    checkpoint_files_describe(session->checkpoints, stamp) ||
-	    file_xattrs_describe(session->xattrs, stamp) || host_steal_describe(&session->steal_ns, stamp) ||
+	    session_files_describe(session, stamp) || host_steal_describe(&session->steal_ns, stamp) ||
 	    host_signals_describe(session->signals, stamp)) {
 		stamp_free(stamp);
 		return NULL;

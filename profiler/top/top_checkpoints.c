@@ -31,6 +31,22 @@ static void write_name(FILE *out, const struct checkpoint_file *file)
 		fputs(file->syncs ? "; no fsync had all of it" : "; no fsync of it was seen", out);
 }
 
+static void write_sum(FILE *out, const struct checkpoint_file *file)
+{
+	static const char *const words[CHECKPOINT_SUMS] = {
+		[CHECKPOINT_NO_SUM] = "",
+		[CHECKPOINT_SUM_MATCHES] = "; its sha256 is its xattr's",
+		[CHECKPOINT_SUM_DIFFERS] = "; its sha256 is not its xattr's",
+		[CHECKPOINT_SUM_ALONE] = "; its sha256 is known, its xattr has none",
+		[CHECKPOINT_SUM_WAITING] = "; its sha256 was not taken before the end",
+		[CHECKPOINT_SUM_CHANGED] = "; it was written to while its sha256 was taken",
+		[CHECKPOINT_SUM_UNREAD] = "; it could not be read for its sha256",
+		[CHECKPOINT_SUM_REFUSED] = "; too many files waited for their sha256",
+	};
+
+	fputs(words[file->sum], out);
+}
+
 static void write_count(FILE *out, uint64_t count, const char *what)
 {
 	if (count)
@@ -51,6 +67,7 @@ static void write_file(FILE *out, const struct checkpoint_file *file)
 	if (file->error)
 		fprintf(out, ": %s", strerror((int)file->error));
 	write_name(out, file);
+	write_sum(out, file);
 }
 
 /* Without memory the row is left out. */
@@ -160,6 +177,9 @@ static void json_file(struct json_writer *json, const struct checkpoint_file *fi
 	json_flag(json, "synced", file->synced);
 	json_member_string(json, "durable_before_name", checkpoint_durable_name(file->durable_before_name));
 	json_member_string(json, "reason", file->reason ? checkpoint_reason_name(file->reason) : NULL);
+	json_member_string(json, "sha256", *file->sha256 ? file->sha256 : NULL);
+	json_member_string(json, "sha256_said", *file->sha256_said ? file->sha256_said : NULL);
+	json_member_string(json, "sum", file->sum ? checkpoint_sum_name(file->sum) : NULL);
 	json_flag(json, "wrong", checkpoint_is_wrong(file));
 	json_ranges(json, file);
 	json_object_end(json);

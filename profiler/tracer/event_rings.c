@@ -1,4 +1,4 @@
-/* Reads the BPF programs' two ring buffers, events and questions about Python code. */
+/* Reads the BPF programs' ring buffers: events, questions about Python code, and what is done with files. */
 
 #include "profiler/tracer/event_rings.h"
 
@@ -15,7 +15,7 @@ struct event_rings {
 	struct ring_buffer *events; /* NULL: at rest */
 	struct ring_buffer *asked;
 	struct ring_buffer *files; /* NULL: no file is tagged */
-	int events_fd, epoll_fd;   /* epoll_fd is readable when many events wait */
+	int events_fd, epoll_fd;   /* epoll_fd is readable when many events wait, of either kind */
 	tracer_event_fn on_event;
 	tracer_python_fn on_python;
 	tracer_file_fn on_file;
@@ -77,7 +77,7 @@ struct event_rings *event_rings_new(int events_fd, int asked_fd, tracer_event_fn
                                     tracer_python_fn python, void *ctx)
 {
 	struct event_rings *rings = calloc(1, sizeof(*rings));
-	struct epoll_event readable = { .events = EPOLLIN };
+	struct epoll_event readable = { .events = EPOLLIN, .data.fd = events_fd };
 	int saved;
 
 	if (!rings)
@@ -112,7 +112,12 @@ int event_rings_add_files(struct event_rings *rings, int files_fd, tracer_file_f
 {
 	rings->on_file = callback;
 	rings->files = ring_buffer__new(files_fd, on_file, rings, NULL);
-	return rings->files ? 0 : -errno;
+	if (!rings->files)
+		return -errno;
+	return epoll_ctl(rings->epoll_fd, EPOLL_CTL_ADD, files_fd,
+	                 &(struct epoll_event){ .events = EPOLLIN, .data.fd = files_fd })
+	               ? -errno
+	               : 0;
 }
 
 int event_rings_fd(const struct event_rings *rings)
@@ -141,12 +146,22 @@ bool event_rings_rest(struct event_rings *rings)
 	return true;
 }
 
+/* Files, which may be what woke us, have been read by now. */
+static bool many_wait(const struct event_rings *rings)
+{
+	struct epoll_event event[2];
+	int n = epoll_wait(rings->epoll_fd, event, 2, 0);
+
+	for (int i = 0; i < n; i++)
+		if (event[i].data.fd == rings->events_fd)
+			return true;
+	return false;
+}
+
 /* Without memory for the mapping the events stay in the ring, which counts those that it has no room for. */
 static int consume_events(struct event_rings *rings, bool all)
 {
-	struct epoll_event event;
-
-	if (all ? !has_any(rings) : epoll_wait(rings->epoll_fd, &event, 1, 0) != 1)
+	if (all ? !has_any(rings) : !many_wait(rings))
 		return 0;
 	if (!rings->events)
 		rings->events = ring_buffer__new(rings->events_fd, on_event, rings, NULL);

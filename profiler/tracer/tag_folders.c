@@ -20,7 +20,7 @@
 
 #define TAGGED_FILES    65536
 #define SYNCING_THREADS 4096
-#define EVENT_BYTES     (1u << 20)
+#define EVENT_BYTES     (4u << 20)
 #define FIRST_ASKS      400 /* of files that are open already: what the ring has room for */
 
 struct tag_folders {
@@ -108,6 +108,11 @@ void tag_folders_prepare(const struct config_tag_files *files, size_t n, struct 
 		bpf->rodata->asks_xattrs = true;
 		bpf_map__set_max_entries(bpf->maps.xattr_asked, TAGGED_FILES);
 	}
+}
+
+void tag_folders_ask_again(const struct stallprof_bpf *bpf, uint64_t inode)
+{
+	bpf_map_delete_elem(bpf_map__fd(bpf->maps.xattr_asked), &inode);
 }
 
 /* By its xattr. */

@@ -31,6 +31,9 @@ void tag_folders_prepare(const struct config_tag_files *files, size_t n, struct 
 int tag_folders_add_file(const struct stallprof_bpf *bpf, uint64_t inode,
                          const struct abi_tagged_file *tagged);
 
+/* Whether the file has the xattr is asked again when it is opened again. */
+void tag_folders_ask_again(const struct stallprof_bpf *bpf, uint64_t inode);
+
 /* Tags the files in them that are open already, and from now on those that are opened. `folders` may be NULL. 0 or -errno. */
 int tag_folders_set(const struct tag_folders *folders, const struct stallprof_bpf *bpf);
 

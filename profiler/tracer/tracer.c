@@ -81,6 +81,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->preempt_count_from_rq = knobs->places->preempt_count_from_rq;
 	bpf->rodata->filter_cgroup = opts->cgroup_id;
 	bpf->rodata->filter_level = opts->cgroup_level;
+	bpf->rodata->has_helper = opts->has_helper;
 	bpf->bss->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);
@@ -296,6 +297,11 @@ void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
 int tracer_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged)
 {
 	return tracer->ops->tag_file(tracer, inode, tagged);
+}
+
+void tracer_ask_xattr_again(struct tracer *tracer, uint64_t inode)
+{
+	tracer->ops->ask_xattr_again(tracer, inode);
 }
 
 void tracer_allow_xattrs(struct tracer *tracer, unsigned int asks)

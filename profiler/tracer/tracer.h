@@ -47,6 +47,7 @@ struct tracer_opts {
 	size_t n_causes_off;
 	const struct config_tag_files *tag_files; /* folders whose files are tagged */
 	size_t n_tag_files;
+	bool has_helper; /* a process that we have forked reads files (file_helper.h): its calls on them are not told */
 	tracer_file_fn on_file; /* called for what is done with them; NULL: nobody asks */
 	bool all_hooks;         /* attach also what nothing is asked of */
 	struct probe_host
@@ -105,6 +106,8 @@ void tracer_allow_python(struct tracer *tracer, unsigned int asks);
 int tracer_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged);
 /* Allows up to `asks` events that ask whether a file has the xattr that tags it. */
 void tracer_allow_xattrs(struct tracer *tracer, unsigned int asks);
+/* Of the file with that inode it is asked again when it is opened again: the last question was not answered. */
+void tracer_ask_xattr_again(struct tracer *tracer, uint64_t inode);
 
 /* Makes a tag known and gives its key, for abi_process.base_tag. */
 int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);

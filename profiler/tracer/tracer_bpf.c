@@ -219,6 +219,11 @@ static int do_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_t
 	return tag_folders_add_file(tracer->bpf, inode, tagged);
 }
 
+static void do_ask_xattr_again(struct tracer *tracer, uint64_t inode)
+{
+	tag_folders_ask_again(tracer->bpf, inode);
+}
+
 static void do_allow_xattrs(struct tracer *tracer, unsigned int asks)
 {
 	tracer->bpf->bss->xattr_asks = asks;
@@ -360,6 +365,7 @@ const struct tracer_ops tracer_by_bpf = {
 	.forget_python = do_forget_python,
 	.tag_file = do_tag_file,
 	.allow_xattrs = do_allow_xattrs,
+	.ask_xattr_again = do_ask_xattr_again,
 	.add_tag = do_add_tag,
 	.find_tag = do_find_tag,
 	.drop_tag = do_drop_tag,

@@ -49,6 +49,7 @@ struct fake_tracer {
 	uint64_t tagged_inode; /* by tracer_tag_file() */
 	struct abi_tagged_file tagged_file;
 	unsigned int xattr_asks;
+	uint64_t asked_again; /* the last inode of tracer_ask_xattr_again() */
 };
 
 static inline struct fake_tracer *fake_of(const struct tracer *tracer)
@@ -169,6 +170,11 @@ static int fake_tag_file(struct tracer *tracer, uint64_t inode, const struct abi
 static void fake_allow_xattrs(struct tracer *tracer, unsigned int asks)
 {
 	fake_of(tracer)->xattr_asks = asks;
+}
+
+static void fake_ask_xattr_again(struct tracer *tracer, uint64_t inode)
+{
+	fake_of(tracer)->asked_again = inode;
 }
 
 static int fake_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
@@ -326,6 +332,7 @@ static inline void fake_tracer_init(struct fake_tracer *fake)
 			.forget_python = fake_forget_python,
 			.tag_file = fake_tag_file,
 			.allow_xattrs = fake_allow_xattrs,
+			.ask_xattr_again = fake_ask_xattr_again,
 			.add_tag = fake_add_tag,
 			.find_tag = fake_find_tag,
 			.drop_tag = fake_drop_tag,

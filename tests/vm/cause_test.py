@@ -192,7 +192,7 @@ def boot(build, pattern, module, out):
 def boot_once(build, pattern, module, out):
     programs = {os.path.basename(path)[:-2].upper(): compiled(build, os.path.basename(path)[:-2]) for path in glob.glob(f"{HERE}/cases/*.c")}
     values = {"STALLPROF": os.path.abspath(f"{build}/stallprof"), "STALLTAG": os.path.abspath(f"{build}/libstalltag.so"),
-              "WORKLOADS": f"{ROOT}/tests/e2e/workload", **programs}
+              "WORKLOADS": f"{ROOT}/tests/e2e/workload", "SCRIPTS": HERE, **programs}
     with open(f"{out}/script", "w") as file:
         file.writelines(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
         file.write(f". {HERE}/guest.sh\ndmesg -n 1\n{module.GUEST}\ndmesg >/vm-out/dmesg\n")

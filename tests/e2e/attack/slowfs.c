@@ -1,8 +1,9 @@
 /*
  * slowfs FOLDER MEGABYTES READ_MS WRITE_MS CACHED: a FUSE file system with one file, `disk`, kept in memory, whose
  * reads and writes (and syncs, as a write) take so long. Prints "ready" when it is mounted; a line "1" or "0" on its
- * standard input turns the delays on and off (they are off at first), "2" makes all reads and writes fail; each is
- * answered by "done". Ends when it is unmounted. With CACHED=0 the page cache is bypassed.
+ * standard input turns the delays on and off (they are off at first), "2" makes all reads and writes fail, "3" leaves those
+ * who ask for xattrs without an answer until the next line; each is answered by "done". Ends when it is unmounted. With CACHED=0
+ * the page cache is bypassed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@ static char *content;
 static size_t content_bytes;
 static unsigned int read_ms, write_ms;
 static int cached;
-static atomic_int slow, failing;
+static atomic_int slow, failing, silent, was_silent;
 
 static void reply(uint64_t unique, int err, const void *body, size_t bytes)
 {
@@ -91,6 +92,14 @@ static void delay(unsigned int ms)
 		sleep_ms(ms);
 }
 
+/* Who is told that there are no xattrs at all, never asks again. */
+static void answer_xattr(const struct fuse_in_header *in)
+{
+	while (silent)
+		sleep_ms(10);
+	reply(in->unique, was_silent ? -ENODATA : -ENOSYS, NULL, 0);
+}
+
 static void answer(const struct fuse_in_header *in, const void *body)
 {
 	const struct fuse_read_in *read = body;
@@ -127,6 +136,9 @@ static void answer(const struct fuse_in_header *in, const void *body)
 	case FUSE_FSYNC:
 		delay(write_ms);
 		reply(in->unique, 0, NULL, 0);
+		break;
+	case FUSE_GETXATTR:
+		answer_xattr(in);
 		break;
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
@@ -186,6 +198,8 @@ int main(int argc, char **argv)
 	while (fgets(line, sizeof(line), stdin)) {
 		slow = line[0] == '1';
 		failing = line[0] == '2';
+		silent = line[0] == '3';
+		was_silent = was_silent || silent;
 		puts("done");
 		fflush(stdout);
 	}

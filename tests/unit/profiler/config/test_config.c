@@ -138,7 +138,8 @@ static void test_config__every_setting_is_taken(void **state)
 	        "push: {url: 'https://h:1/x', tenant: t, basic_user: u, basic_password_file: /p, "
 	        "timeout_seconds: 5}\n"
 	        "output: {directory: /d, max_bytes: 2000000}\n"
-	        "tags: {max_classes: 3, rules: [{match: a/*}], files: [{folder: /c}]}\n"
+	        "tags: {max_classes: 3, checkpoint_sha256: true, rules: [{match: a/*}], files: [{folder: "
+	        "/c}]}\n"
 	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
 	        "  min_duration_ns: 7, stack_copy_bytes: 8192, max_stalled_threads: 9, ring_bytes: 1048576,\n"
 	        "  dma_threshold_ns: 5000, causes_off: [dma_map, throttle]}\n"
@@ -160,6 +161,7 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_string_equal(config->output.directory, "/d");
 	assert_int_equal(config->output.max_bytes, 2000000);
 	assert_int_equal(config->tags.max_classes, 3);
+	assert_string_equal(config->tags.checkpoint_sha256, "true");
 	assert_string_equal(config->tags.rules[0].match, "a/*");
 	assert_string_equal(config->tags.rules[0].class, "");
 	assert_string_equal(config->tags.files[0].folder, "/c");

@@ -40,6 +40,9 @@ static struct checkpoint_file some_file(void)
 		                         .folder_synced_ns = 98,
 		                         .durable_before_name = CHECKPOINT_NOT_DURABLE,
 		                         .reason = CHECKPOINT_STILL_DIRTY,
+		                         .sha256 = "ab",
+		                         .sha256_said = "cd",
+		                         .sum = CHECKPOINT_SUM_DIFFERS,
 		                         .extents = 2,
 		                         .ranges = some_ranges,
 		                         .n_ranges = 2 };
@@ -87,9 +90,10 @@ static void test_checkpoint_rows__through_notes(void **state)
 	assert_string_equal(
 	        profile_note(profile, 0),
 	        "stallprof.checkpoint path=\"/mnt/ck pt/a\" from=\"/mnt/ck pt/a.tmp\" device=vda1 "
-	        "class=checkpoint_write inode=12 begun=17 updated=99 writes=2 written=12288 "
+	        "class=checkpoint_write sha256=ab sha256_said=cd inode=12 begun=17 updated=99 writes=2 "
+	        "written=12288 "
 	        "short=1 out_of_order=3 folder_synced=98 extents=2 error=28 from_empty=1 durable=no "
-	        "reason=still_dirty ranges=0+8192:20-30,16384+4096");
+	        "reason=still_dirty sum=differs ranges=0+8192:20-30,16384+4096");
 	assert_int_equal(checkpoint_rows_from_notes(read, profile, &malformed), 0);
 	assert_int_equal(malformed, 0);
 	assert_int_equal(checkpoint_rows_count(read), 1);
@@ -100,6 +104,9 @@ static void test_checkpoint_rows__through_notes(void **state)
 	assert_true(back->from_empty && !back->synced);
 	assert_int_equal(back->durable_before_name, CHECKPOINT_NOT_DURABLE);
 	assert_int_equal(back->reason, CHECKPOINT_STILL_DIRTY);
+	assert_int_equal(back->sum, CHECKPOINT_SUM_DIFFERS);
+	assert_string_equal(back->sha256, "ab");
+	assert_string_equal(back->sha256_said, "cd");
 	assert_int_equal(back->n_ranges, 2);
 	assert_int_equal(back->ranges[0].last_done_ns, 30);
 	assert_int_equal(back->ranges[1].offset, 16384);
@@ -115,6 +122,7 @@ static void test_checkpoint_rows__malformed_lines(void **state)
 		"stallprof.checkpoint inode=1",             /* durable is missing */
 		"stallprof.checkpoint inode=1 durable=maybe",
 		"stallprof.checkpoint inode=1 durable=yes reason=none",
+		"stallprof.checkpoint inode=1 durable=yes sum=perhaps",
 		"stallprof.checkpoint inode=1 durable=yes writes=-1",
 		"stallprof.checkpoint inode=1 durable=yes synced=2",
 		"stallprof.checkpoint inode=1 durable=yes ranges=0",
@@ -158,6 +166,10 @@ static void test_checkpoint_rows__what_is_wrong(void **state)
 	assert_true(checkpoint_is_wrong(&file));
 	file.short_writes = 0;
 	assert_true(checkpoint_is_wrong(&file));
+	fine.sum = CHECKPOINT_SUM_MATCHES;
+	assert_false(checkpoint_is_wrong(&fine));
+	fine.sum = CHECKPOINT_SUM_DIFFERS;
+	assert_true(checkpoint_is_wrong(&fine));
 }
 
 static void test_checkpoint_rows__bounds(void **state)
@@ -171,6 +183,9 @@ static void test_checkpoint_rows__bounds(void **state)
 	file.n_ranges = CHECKPOINT_RANGES_MAX + 1;
 	assert_int_equal(checkpoint_rows_add(rows, &file), -EINVAL);
 	file.n_ranges = 0;
+	file.sum = CHECKPOINT_SUMS;
+	assert_int_equal(checkpoint_rows_add(rows, &file), -EINVAL);
+	file.sum = CHECKPOINT_SUM_ALONE;
 	for (file.inode = 1; file.inode <= CHECKPOINT_ROWS_MAX; file.inode++)
 		assert_int_equal(checkpoint_rows_add(rows, &file), 0);
 	assert_int_equal(checkpoint_rows_add(rows, &file), -ENOSPC);

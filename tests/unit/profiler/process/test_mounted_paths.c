@@ -65,6 +65,9 @@ static void test_mounted_paths__places(void **state)
 	expect(paths, 8, 5, "etc/a", -ENOENT, "/etc/a");
 	expect(paths, 8, DEV, "0123456789012345678901234567890123456789012345678901234567890123456789",
 	       -ENAMETOOLONG, "");
+	/* What has changed since is seen a second later. */
+	mounts(proc, "7", "30 22 254:1 / /moved rw - ext4 /dev/vda1 rw\n");
+	expect(paths, 7, DEV, "run/new/folder/a", 0, "/ck/new/folder/a");
 	mounted_paths_free(paths);
 	snprintf(command, sizeof(command), "rm -r %s", proc);
 	assert_int_equal(system(command), 0);

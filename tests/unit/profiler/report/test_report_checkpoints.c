@@ -106,6 +106,35 @@ static void test_report_checkpoints__says_what_became_of_them(void **state)
 	free(text);
 }
 
+static void test_report_checkpoints__sums(void **state)
+{
+	char *text;
+
+	(void)state;
+	add(&(struct checkpoint_file){ .path = "right",
+	                               .inode = 1,
+	                               .sha256 = "aa",
+	                               .sha256_said = "aa",
+	                               .sum = CHECKPOINT_SUM_MATCHES });
+	add(&(struct checkpoint_file){ .path = "wrong",
+	                               .inode = 2,
+	                               .sha256 = "aa",
+	                               .sha256_said = "bb",
+	                               .sum = CHECKPOINT_SUM_DIFFERS });
+	add(&(struct checkpoint_file){
+	        .path = "alone", .inode = 3, .sha256 = "cc", .sum = CHECKPOINT_SUM_ALONE });
+	add(&(struct checkpoint_file){ .path = "late", .inode = 4, .sum = CHECKPOINT_SUM_WAITING });
+	text = text_of();
+	assert_non_null(strstr(text, "4 files were written; with 1 of them something is wrong."));
+	assert_non_null(strstr(text, "matches the xattr user.ai.checkpoint (sha256 aa)"));
+	assert_non_null(strstr(
+	        text, "differs from the one in the xattr user.ai.checkpoint (sha256 aa, the xattr says bb)"));
+	assert_non_null(strstr(text, "holds no sha256 to compare with (sha256 cc)"));
+	assert_non_null(strstr(text, "its sha256 was not taken before the recording ended."));
+	assert_true(strstr(text, "wrong (") < strstr(text, "right ("));
+	free(text);
+}
+
 static void test_report_checkpoints__a_bounded_number(void **state)
 {
 	char path[16], *text;
@@ -129,6 +158,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_checkpoints__nothing_without_files, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_checkpoints__says_what_became_of_them, begin,
 		                                end),
+		cmocka_unit_test_setup_teardown(test_report_checkpoints__sums, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_checkpoints__a_bounded_number, begin, end),
 	};
 

@@ -231,6 +231,79 @@ static void test_checkpoint_files__folder_renamed(void **state)
 	assert_int_equal(row_of(f, 1, "/ck/tmp2/c")->renames, 0);
 }
 
+static void begins_rename(struct fixture *f, uint64_t inode, uint64_t ns, uint32_t flags, const char *place)
+{
+	add(f,
+	    (struct abi_file_event){
+	            .kind = ABI_FILE_RENAMES, .flags = flags, .inode = inode, .end_ns = ns, .tid = 7 },
+	    place);
+}
+
+static void ends_rename(struct fixture *f, uint64_t inode, uint64_t ns, uint32_t flags, const char *place)
+{
+	add(f,
+	    (struct abi_file_event){
+	            .kind = ABI_FILE_RENAMED, .flags = flags, .inode = inode, .end_ns = ns, .tid = 7 },
+	    place);
+}
+
+/* Two get each other's names: files, and folders with files in them. */
+static void test_checkpoint_files__exchanged(void **state)
+{
+	struct fixture *f = *state;
+
+	opened(f, 1, 10, "new");
+	opened(f, 2, 10, "last");
+	opened(f, 3, 10, "a/x");
+	opened(f, 4, 10, "b/y");
+	for (uint64_t i = 1; i <= 4; i++)
+		wrote(f, i, 20, 0);
+	synced(f, 2, 21, 22);
+	begins_rename(f, 1, 30, ABI_FILE_DIRTY, "new");
+	begins_rename(f, 2, 31, 0, "last");
+	ends_rename(f, 1, 32, 0, "last");
+	ends_rename(f, 2, 33, 0, "new");
+	begins_rename(f, 100, 40, ABI_FILE_FOLDER, "a");
+	begins_rename(f, 200, 41, ABI_FILE_FOLDER, "b");
+	ends_rename(f, 100, 42, ABI_FILE_FOLDER, "b");
+	ends_rename(f, 200, 43, ABI_FILE_FOLDER, "a");
+	assert_int_equal(row_of(f, 4, "/last")->inode, 1);
+	for (size_t i = 0; i < 4; i++) {
+		const struct checkpoint_file *row = checkpoint_rows_at(f->rows, i);
+		static const char *const paths[] = { "/last", "/new", "/b/x", "/a/y" };
+		static const char *const from[] = { "/new", "/last", "/a/x", "/b/y" };
+
+		assert_string_equal(row->path, paths[row->inode - 1]);
+		assert_string_equal(row->renamed_from, from[row->inode - 1]);
+		assert_int_equal(row->renames, 1);
+	}
+	assert_int_equal(checkpoint_rows_at(f->rows, 0)->durable_before_name, CHECKPOINT_NOT_DURABLE);
+	assert_int_equal(checkpoint_rows_at(f->rows, 1)->durable_before_name, CHECKPOINT_DURABLE);
+}
+
+/* What was lost of a file before is none of a later save's. */
+static void test_checkpoint_files__lost_before(void **state)
+{
+	struct fixture *f = *state;
+	struct abi_file_event event = {
+		.kind = ABI_FILE_WROTE, .inode = 1, .end_ns = 20, .lost = 3, .result = 10
+	};
+
+	opened(f, 1, 10, "a");
+	add(f, event, NULL);
+	assert_int_equal(row_of(f, 1, "/a")->lost, 3);
+	add(f,
+	    (struct abi_file_event){
+	            .kind = ABI_FILE_OPENED, .flags = ABI_FILE_EMPTY, .inode = 1, .end_ns = 30, .lost = 3 },
+	    "a");
+	event.end_ns = 40;
+	add(f, event, NULL);
+	assert_int_equal(row_of(f, 1, "/a")->lost, 0);
+	event.lost = 5;
+	add(f, event, NULL);
+	assert_int_equal(row_of(f, 1, "/a")->lost, 2);
+}
+
 static void test_checkpoint_files__written_anew(void **state)
 {
 	struct fixture *f = *state;
@@ -338,6 +411,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_checkpoint_files__failed_rename, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_checkpoint_files__folder_renamed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_checkpoint_files__written_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_checkpoint_files__exchanged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_checkpoint_files__lost_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_checkpoint_files__unseen_opening, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_checkpoint_files__many, setup, teardown),
 		cmocka_unit_test(test_file_names__place),

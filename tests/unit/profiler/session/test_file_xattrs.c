@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <errno.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "profiler/format/stamp.h"
 #include "profiler/process/mounted_paths.h"
+#include "profiler/session/file_helper.h"
 #include "profiler/session/file_xattrs.h"
 #include "tests/unit/fake_tracer.h"
 
@@ -45,7 +48,7 @@ static void ask_of(const char *path, struct abi_file_named *named)
 static void make_proc(char *proc, const char *path)
 {
 	struct stat info;
-	char file[64];
+	char file[128];
 	FILE *out;
 
 	assert_non_null(mkdtemp(proc));
@@ -59,51 +62,139 @@ static void make_proc(char *proc, const char *path)
 	fclose(out);
 }
 
+struct fixture {
+	char path[64], proc[64];
+	int fd;
+	struct mounted_paths *paths;
+	struct file_helper *helper;
+	struct fake_tracer fake;
+	struct file_xattrs *xattrs;
+	struct abi_file_named asked, opened;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	snprintf(f->path, sizeof(f->path), "/var/tmp/file-xattrs-XXXXXX");
+	snprintf(f->proc, sizeof(f->proc), "/tmp/file-xattrs-XXXXXX");
+	f->fd = mkstemp(f->path);
+	assert_true(f->fd >= 0);
+	fake_tracer_init(&f->fake);
+	make_proc(f->proc, f->path);
+	f->paths = mounted_paths_new(f->proc);
+	f->helper = file_helper_new();
+	f->xattrs = file_xattrs_new("user.ai.checkpoint", 5, &f->fake.tracer, f->paths, f->helper);
+	ask_of(f->path, &f->asked);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[96];
+
+	file_xattrs_free(f->xattrs);
+	file_helper_free(f->helper);
+	mounted_paths_free(f->paths);
+	close(f->fd);
+	unlink(f->path);
+	snprintf(command, sizeof(command), "rm -r %s", f->proc);
+	assert_int_equal(system(command), 0);
+	free(f);
+	return 0;
+}
+
+/* Whether it turns out to be a file that is tagged and written. */
+static bool is_tagged(struct fixture *f)
+{
+	struct pollfd fd = { .fd = file_helper_fd(f->helper), .events = POLLIN };
+	struct file_answer answer;
+
+	file_xattrs_asked(f->xattrs, &f->asked.event);
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	assert_true(file_helper_take(f->helper, &answer));
+	return file_xattrs_answered(f->xattrs, &answer, &f->opened);
+}
+
+static uint64_t counter(struct fixture *f, const char *name)
+{
+	struct stamp *stamp = stamp_new();
+	uint64_t n;
+
+	assert_int_equal(file_xattrs_describe(f->xattrs, stamp), 0);
+	n = stamp_counter(stamp, name);
+	stamp_free(stamp);
+	return n;
+}
+
 static void test_file_xattrs__asked(void **state)
 {
-	char path[] = "/var/tmp/file-xattrs-XXXXXX", proc[] = "/tmp/file-xattrs-XXXXXX", command[64];
-	int fd = mkstemp(path);
-	struct mounted_paths *paths;
-	struct abi_file_named named;
-	struct file_xattrs *xattrs;
-	struct fake_tracer fake;
+	struct fixture *f = *state;
 
-	(void)state;
-	assert_true(fd >= 0);
-	fake_tracer_init(&fake);
-	make_proc(proc, path);
-	paths = mounted_paths_new(proc);
-	xattrs = file_xattrs_new("user.ai.checkpoint", 5, &fake.tracer, paths);
-	file_xattrs_tick(xattrs);
-	assert_true(fake.xattr_asks > 0);
-	ask_of(path, &named);
-	assert_false(file_xattrs_asked(xattrs, &named.event));
-	assert_int_equal(fake.tagged_inode, 0);
-	if (!fsetxattr(fd, "user.ai.checkpoint", "x", 1, 0)) {
-		named.event.number++; /* another file has the name */
-		assert_false(file_xattrs_asked(xattrs, &named.event));
-		named.event.number--;
-		assert_true(file_xattrs_asked(xattrs, &named.event));
-		assert_int_equal(fake.tagged_inode, 4711);
-		assert_int_equal(fake.tagged_file.number, named.event.number);
-		assert_int_equal(fake.tagged_file.generation, 3);
-		assert_int_equal(fake.tagged_file.folder, ABI_XATTR_FOLDER);
-	} else {
+	file_xattrs_tick(f->xattrs);
+	assert_true(f->fake.xattr_asks > 0);
+	f->asked.event.flags = ABI_FILE_WRITABLE;
+	assert_false(is_tagged(f));
+	assert_int_equal(f->fake.tagged_inode, 0);
+	if (fsetxattr(f->fd, "user.ai.checkpoint", "x", 1, 0)) {
 		print_message(
 		        "the file system of /var/tmp has no xattrs: only the answer \"no\" was tested\n");
+		return;
 	}
-	assert_int_equal(file_xattrs_source(xattrs), 5);
-	file_xattrs_free(xattrs);
-	mounted_paths_free(paths);
-	close(fd);
-	unlink(path);
-	snprintf(command, sizeof(command), "rm -r %s", proc);
-	assert_int_equal(system(command), 0);
+	f->asked.event.number++; /* another file has the name */
+	assert_false(is_tagged(f));
+	assert_int_equal(counter(f, "file_xattrs_unread"), 1);
+	f->asked.event.number--;
+	assert_true(is_tagged(f));
+	assert_int_equal(f->fake.tagged_inode, 4711);
+	assert_int_equal(f->fake.tagged_file.number, f->asked.event.number);
+	assert_int_equal(f->fake.tagged_file.generation, 3);
+	assert_int_equal(f->fake.tagged_file.folder, ABI_XATTR_FOLDER);
+	assert_int_equal(f->opened.event.kind, ABI_FILE_OPENED);
+	assert_int_equal(f->opened.event.source, 5);
+	assert_memory_equal(f->opened.names, f->asked.names, f->asked.event.names_len);
+	f->asked.event.flags = 0; /* to be read */
+	f->fake.tagged_inode = 0;
+	assert_false(is_tagged(f));
+	assert_int_equal(f->fake.tagged_inode, 4711);
+	assert_int_equal(counter(f, "file_xattrs_unread"), 0);
+	assert_int_equal(f->fake.asked_again, 0);
+}
+
+/* What nobody can look at now is asked again when it is opened again. */
+static void test_file_xattrs__refused(void **state)
+{
+	struct fixture *f = *state;
+	struct file_answer answer = { .kind = FILE_HAS_XATTR, .refused = true, .result = FILE_SUM_GONE };
+	struct pollfd fd = { .fd = file_helper_fd(f->helper), .events = POLLIN };
+
+	answer.context_size = sizeof(f->asked.event) + f->asked.event.names_len;
+	memcpy(answer.context, &f->asked, answer.context_size);
+	assert_false(file_xattrs_answered(f->xattrs, &answer, &f->opened));
+	assert_int_equal(f->fake.asked_again, 4711);
+	f->fake.asked_again = 0;
+	assert_int_equal(kill((pid_t)file_helper_pid(f->helper), SIGKILL), 0);
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	file_xattrs_asked(f->xattrs, &f->asked.event);
+	assert_int_equal(f->fake.asked_again, 4711);
+	assert_true(counter(f, "file_xattrs_refused") >= 2);
+	answer.context_size = 1;
+	assert_false(file_xattrs_answered(f->xattrs, &answer, &f->opened));
+	file_xattrs_free(f->xattrs);
+	f->xattrs = file_xattrs_new("user.x", 5, &f->fake.tracer, f->paths, NULL);
+	file_xattrs_asked(f->xattrs, &f->asked.event);
+	assert_int_equal(counter(f, "file_xattrs_refused"), 1);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_file_xattrs__asked) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_file_xattrs__asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_file_xattrs__refused, setup, teardown),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,8 @@ static void fill(struct loaded_profiles *input)
 	                                      .inode = 1,
 	                                      .written_bytes = MIB,
 	                                      .synced = true,
+	                                      .sha256 = "ab",
+	                                      .sum = CHECKPOINT_SUM_ALONE,
 	                                      .syncs = 1,
 	                                      .durable_before_name = CHECKPOINT_DURABLE,
 	                                      .ranges = &range,
@@ -92,13 +94,30 @@ static void test_top_checkpoints__all(void **state)
 	(void)state;
 	fill(&input);
 	text = text_of(&input, true, 0, 4);
-	assert_non_null(strstr(
-	        text, "Checkpoint files:\n  /ck/good  1.0 MiB; was on the device before it had its name\n"));
+	assert_non_null(strstr(text, "Checkpoint files:\n  /ck/good  1.0 MiB; was on the device before it "
+	                             "had its name; its sha256 is known, its xattr has none\n"));
 	free(text);
 	text = text_of(&none, true, 0, 0);
 	assert_string_equal(text, "");
 	free(text);
 	checkpoint_rows_free(none.checkpoints);
+	checkpoint_rows_free(input.checkpoints);
+}
+
+static void test_top_checkpoints__sums(void **state)
+{
+	struct loaded_profiles input = { .checkpoints = checkpoint_rows_new() };
+	char *text;
+
+	(void)state;
+	add(&input, &(struct checkpoint_file){
+	                    .path = "/right", .inode = 1, .sum = CHECKPOINT_SUM_MATCHES, .synced = true });
+	add(&input, &(struct checkpoint_file){
+	                    .path = "/wrong", .inode = 2, .sum = CHECKPOINT_SUM_DIFFERS, .synced = true });
+	text = text_of(&input, false, 0, 2);
+	assert_string_equal(text, "Checkpoint files with something wrong:\n"
+	                          "  /wrong  0.0 MiB; was not renamed; its sha256 is not its xattr's\n");
+	free(text);
 	checkpoint_rows_free(input.checkpoints);
 }
 
@@ -121,6 +140,10 @@ static void test_top_checkpoints__json(void **state)
 	fclose(out);
 	assert_non_null(strstr(text, "\"durable_before_name\": \"no\""));
 	assert_non_null(strstr(text, "\"offset\": 4096"));
+	assert_non_null(strstr(text, "\"sha256\": \"ab\""));
+	assert_non_null(strstr(text, "\"sha256_said\": null"));
+	assert_non_null(strstr(text, "\"sum\": \"no_xattr\""));
+	assert_non_null(strstr(text, "\"sum\": null"));
 	free(text);
 	checkpoint_rows_free(input.checkpoints);
 }
@@ -130,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_top_checkpoints__wrong_ones),
 		cmocka_unit_test(test_top_checkpoints__all),
+		cmocka_unit_test(test_top_checkpoints__sums),
 		cmocka_unit_test(test_top_checkpoints__json),
 	};
 

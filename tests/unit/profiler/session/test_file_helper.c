@@ -1,0 +1,174 @@
+/* Tests of file_helper.h: questions and answers, and a process that hangs, or has ended. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "profiler/session/file_helper.h"
+#include "symbolizer/base/clock.h"
+
+#define SECOND_NS 1000000000ULL
+
+static struct file_answer answer;
+
+static bool answered(struct file_helper *helper, int timeout_ms)
+{
+	struct pollfd fd = { .fd = file_helper_fd(helper), .events = POLLIN };
+
+	return poll(&fd, 1, timeout_ms) == 1 && file_helper_take(helper, &answer);
+}
+
+static struct file_identity identity_of(int fd)
+{
+	struct stat info;
+
+	assert_int_equal(fstat(fd, &info), 0);
+	return (struct file_identity){ .number = info.st_ino,
+		                       .dev = major(info.st_dev) << 20 | minor(info.st_dev) };
+}
+
+static void test_file_helper__answers(void **state)
+{
+	struct file_helper *helper = file_helper_new();
+	char path[] = "/var/tmp/file-helper-XXXXXX";
+	int fd = mkstemp(path);
+	struct file_question question = { .kind = FILE_HAS_XATTR,
+		                          .paths = { "/nosuch/file", path },
+		                          .xattr = FILE_SUM_XATTR,
+		                          .context = "seven\n",
+		                          .context_size = 7 };
+
+	(void)state;
+	assert_non_null(helper);
+	assert_true(fd >= 0 && write(fd, "abc", 3) == 3);
+	question.file = identity_of(fd);
+	assert_int_equal(file_helper_ask(helper, &question), 0);
+	assert_true(answered(helper, 10000));
+	assert_int_equal(answer.kind, FILE_HAS_XATTR);
+	assert_int_equal(answer.context_size, 7);
+	assert_string_equal(answer.context, "seven\n");
+	assert_false(answer.has_xattr || answer.refused);
+	assert_int_equal(answer.result, FILE_SUM_TAKEN);
+	if (!fsetxattr(fd, FILE_SUM_XATTR, "x", 1, 0)) {
+		assert_int_equal(file_helper_ask(helper, &question), 0);
+		assert_true(answered(helper, 10000));
+		assert_true(answer.has_xattr);
+		question.file.number++;
+		assert_int_equal(file_helper_ask(helper, &question), 0);
+		assert_true(answered(helper, 10000));
+		assert_false(answer.has_xattr);
+		assert_int_equal(answer.result, FILE_SUM_GONE);
+		question.file.number--;
+	}
+	question.kind = FILE_SUM;
+	assert_int_equal(file_helper_ask(helper, &question), 0);
+	assert_true(answered(helper, 10000));
+	assert_int_equal(answer.kind, FILE_SUM);
+	assert_string_equal(answer.sum.sha256,
+	                    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	assert_false(answered(helper, 0));
+	question.context_size = FILE_HELPER_CONTEXT_MAX + 1;
+	assert_int_equal(file_helper_ask(helper, &question), -ENAMETOOLONG);
+	file_helper_free(helper);
+	close(fd);
+	unlink(path);
+}
+
+static int status_of(pid_t pid)
+{
+	int status = 0;
+
+	return waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+/* As one does in a system call that nothing ends. */
+static void test_file_helper__hangs(void **state)
+{
+	struct file_helper *helper = file_helper_new();
+	const struct file_question question = { .kind = FILE_SUM,
+		                                .paths = { "/tmp/x" },
+		                                .file = { 1, 2, 3 } };
+	pid_t pid = (pid_t)file_helper_pid(helper);
+	uint64_t begin_ns;
+	int err = 0;
+
+	(void)state;
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	begin_ns = monotonic_ns();
+	for (int i = 0; i < 1000000 && !err; i++)
+		err = file_helper_ask(helper, &question);
+	assert_int_equal(err, -EAGAIN);
+	assert_false(answered(helper, 0));
+	file_helper_free(helper);
+	assert_true(monotonic_ns() - begin_ns < 5 * SECOND_NS);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_int_equal(status_of(pid), 0); /* as soon as it can */
+}
+
+static void test_file_helper__has_ended(void **state)
+{
+	const struct file_question question = { .kind = FILE_SUM, .paths = { "/tmp/x" } };
+	struct file_helper *helper = file_helper_new();
+	pid_t pid = (pid_t)file_helper_pid(helper);
+	struct pollfd fd = { .fd = file_helper_fd(helper), .events = POLLIN };
+
+	(void)state;
+	assert_false(file_helper_has_ended(helper));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(poll(&fd, 1, 10000), 1);
+	assert_false(file_helper_take(helper, &answer));
+	assert_true(file_helper_has_ended(helper));
+	assert_int_equal(file_helper_ask(helper, &question), -EPIPE);
+	assert_int_equal(poll(&fd, 1, 0), 0); /* who waits for it does not spin */
+	file_helper_free(helper);
+	file_helper_free(NULL);
+	assert_int_equal(file_helper_pid(NULL), 0);
+}
+
+/* Signals of the terminal are not for it, and it keeps nothing open that others wait for. */
+static void test_file_helper__inherits_nothing(void **state)
+{
+	struct file_helper *helper;
+	int ends[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	helper = file_helper_new();
+	kill((pid_t)file_helper_pid(helper), SIGINT);
+	kill((pid_t)file_helper_pid(helper), SIGTERM);
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	assert_int_equal(
+	        file_helper_ask(helper, &(struct file_question){ .paths = { "/nosuch" }, .xattr = "user.x" }),
+	        0);
+	assert_true(answered(helper, 10000));
+	file_helper_free(helper);
+	close(ends[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_file_helper__answers),
+		cmocka_unit_test(test_file_helper__hangs),
+		cmocka_unit_test(test_file_helper__has_ended),
+		cmocka_unit_test(test_file_helper__inherits_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
