@@ -41,9 +41,8 @@ const volatile __weak __u64 filter_cgroup = 0; /* id of a cgroup v2; 0: any */
 const volatile __weak __u32 filter_level = 0;  /* how deep it lies */
 
 /* --- written by user space while running, and by the programs -------------------------------------- */
-#define OWN_LINE                                                                                             \
-	__attribute__((aligned(                                                                              \
-	        64))) /* begins a cache line: what follows is not written as often as what is above */
+/* Begins a cache line: what follows is not written as often as what is above. */
+#define OWN_LINE __attribute__((aligned(64)))
 
 /* Looked at at each switch, and changed rarely. */
 volatile __weak OWN_LINE __u32 hot_generation = 0; /* odd while the hot programs are attached */

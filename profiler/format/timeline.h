@@ -22,9 +22,9 @@ struct profile;
 #define TIMELINE_LANES_MAX        512
 
 /* Signals that are of a process, which is their class (profiler/session/host_users.h). */
-#define HOST_USER_CPU  "cpu_user"
-#define HOST_USER_DISK "disk_user"
-#define TIMELINE_POINTS_MAX       (1u << 17)
+#define HOST_USER_CPU       "cpu_user"
+#define HOST_USER_DISK      "disk_user"
+#define TIMELINE_POINTS_MAX (1u << 17)
 
 enum timeline_kind {
 	TIMELINE_STALL,    /* ns of waits that kept their stack, and of those that they stand for */

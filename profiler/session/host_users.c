@@ -91,7 +91,7 @@ static void read_comm(uint32_t tgid, char comm[17])
 	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
 	file = fopen(path, "re");
 	if (!file || !fgets(comm, 17, file))
-		strcpy(comm, "?"); /* it is gone */
+		snprintf(comm, 17, "?"); /* it is gone */
 	comm[strcspn(comm, "\n")] = '\0';
 	if (file)
 		fclose(file);
