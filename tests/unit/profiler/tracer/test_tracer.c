@@ -32,7 +32,8 @@ static int on_row(void *ctx, const struct abi_ledger_key *key, const struct abi_
 {
 	(void)ctx;
 	(void)value;
-	n_rows += key->state != ABI_REQUESTS; /* those are of whoever uses a disk */
+	/* Those are of whoever uses a disk or a CPU. */
+	n_rows += key->state != ABI_REQUESTS && key->state != ABI_CPU_USER;
 	return 0;
 }
 
