@@ -77,13 +77,16 @@ ALWAYS void cpu_event(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	event_send(buffer, len, n_python);
 }
 
-/* Who has the CPU, tagged or not. */
+/* Whether the samples of all processes are counted, tagged or not. User space sets it. */
+const volatile __weak bool counts_users = false;
+
+/* Who has the CPU. */
 ALWAYS void count_user(struct task_struct *task)
 {
 	struct abi_ledger_key key = { .tag = ABI_NOBODYS_TAG, .state = ABI_CPU_USER };
 
 	key.tgid = task->tgid;
-	if (task->pid) /* not idle */
+	if (counts_users && task->pid) /* not idle */
 		ledger_add(&key, cpu_period_ns, 1, 0);
 }
 

@@ -71,6 +71,7 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 		.ring_bytes = sampling->ring_bytes,
 		.cpu_hz = hz,
 		.baseline = sampling->baseline_hz > 0,
+		.host_users = config_says_true(sampling->host_signals),
 		.only_adopted = session->opts.only_adopted,
 		.long_waits = config_long_waits(session->config, session->opts.local),
 		.say = session->say,
@@ -83,6 +84,7 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 	session->tracer = (session->opts.open_tracer ? session->opts.open_tracer : tracer_new)(
 	        &opts, session_on_event, on_python, session, err, err_len);
 	session->deps.cpu_period_ns = hz ? SECOND_NS / hz : 0;
+	session->deps.host_users = opts.host_users;
 	return session->tracer ? 0 : -errno;
 }
 

@@ -79,10 +79,11 @@ struct window *window_new(const struct window_deps *deps)
 	window->profile = profile_new(types, WINDOW_TYPES, period, 1, deps->max_bytes);
 	window->pools = stack_pools_new();
 	window->requests = request_rows_new();
-	window->users = host_users_new();
+	window->users = deps->host_users ? host_users_new() : NULL;
 	window->gpu_jobs = deps->gpu_limits ? gpu_jobs_new(deps->gpu_limits) : NULL;
 	if (window_timeline_init(&window->timeline) || !window->profile || !window->pools ||
-	    !window->requests || !window->users || (deps->gpu_limits && !window->gpu_jobs)) {
+	    !window->requests || (deps->host_users && !window->users) ||
+	    (deps->gpu_limits && !window->gpu_jobs)) {
 		window_free(window);
 		errno = ENOMEM;
 		return NULL;
@@ -192,7 +193,8 @@ static void add_requests(struct window *window, const struct abi_ledger_key *key
 
 	if (request_rows_add(window->requests, &row))
 		window->requests_refused += row.requests;
-	if (key->tgid && host_users_add(window->users, key->tgid, key->dev, (int64_t)value->bytes))
+	if (key->tgid && window->users &&
+	    host_users_add(window->users, key->tgid, key->dev, (int64_t)value->bytes))
 		window->timeline.refused++;
 }
 
@@ -206,7 +208,8 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 		return 0;
 	}
 	if (key->state == ABI_CPU_USER) {
-		window->timeline.refused += host_users_add(window->users, key->tgid, 0, value->ns) != 0;
+		if (window->users && host_users_add(window->users, key->tgid, 0, value->ns))
+			window->timeline.refused++;
 		return 0;
 	}
 	row = row_get(window, key);
@@ -402,5 +405,6 @@ const struct timeline *window_lanes(const struct window *window)
 void window_rows_taken(struct window *window, uint64_t begin_ns, uint64_t end_ns)
 {
 	window_timeline_taken(&window->timeline, begin_ns, end_ns);
-	host_users_tell(window->users, window->deps.devices, &window->timeline, begin_ns, end_ns);
+	if (window->users)
+		host_users_tell(window->users, window->deps.devices, &window->timeline, begin_ns, end_ns);
 }

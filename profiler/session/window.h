@@ -48,6 +48,7 @@ struct window_deps {
 	const struct config_gpu_jobs *gpu_limits; /* NULL: no job of a GPU is told */
 	struct checkpoint_files *checkpoints;     /* NULL: no file is tagged */
 	uint64_t cpu_period_ns;
+	bool host_users;  /* who used CPUs and disks is told, tagged or not */
 	size_t max_bytes; /* of the profile in memory */
 	size_t max_rows;  /* 0: WINDOW_ROWS_MAX */
 	/* Samples are told apart by the slice of time in which they ended, of which there are at most so many, of a second

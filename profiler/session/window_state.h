@@ -19,7 +19,7 @@ struct window {
 	struct profile *profile;
 	struct row *rows;
 	struct request_rows *requests;
-	struct host_users *users;
+	struct host_users *users;  /* NULL: it is not told who uses the host */
 	struct gpu_jobs *gpu_jobs; /* NULL: none is told */
 	uint64_t gpu_jobs_refused; /* of rows beyond GPU_JOB_ROWS_MAX, or without memory */
 	uint64_t n_samples, n_lost, lost_ns, n_without_row;

@@ -39,6 +39,7 @@ struct tracer_opts {
 	size_t ring_bytes;            /* a power of two pages; 0: 8 MiB */
 	unsigned int cpu_hz;          /* samples of on-CPU time inside stalls; 0: none */
 	bool baseline;                /* also outside stalls */
+	bool host_users;              /* who runs on the CPUs is counted, tagged or not */
 	bool long_waits;              /* stacks also of waits that are no stalls, from T on */
 	bool only_adopted;            /* only threads of processes set and adopted, and their children */
 	uint64_t cgroup_id;           /* of a cgroup v2 whose threads alone are followed; 0: any */

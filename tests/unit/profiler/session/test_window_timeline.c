@@ -166,14 +166,16 @@ static void add_user(struct window *window, uint32_t tgid, int64_t ns)
 /* Of processes, tagged or not: the large ones by name. They are no rows of the ledger. */
 static void test_window_timeline__who_used_the_cpus(void **state)
 {
-	struct window *window = window_new(&tables.deps);
 	struct timeline *timeline = timeline_new(0);
 	uint64_t now = monotonic_ns();
 	struct profile *profile;
+	struct window *window;
 	size_t users = 0;
 	char own[64];
 
 	(void)state;
+	tables.deps.host_users = true;
+	window = window_new(&tables.deps);
 	add_user(window, (uint32_t)getpid(), 600000000);
 	add_user(window, (uint32_t)getpid(), 100000000);
 	add_user(window, 1, 1000000);
