@@ -61,8 +61,8 @@ def disk_pressure(folder):
 
 
 @contextlib.contextmanager
-def cpu_contention(cpus, spinners=3):
-    """Threads that spin, so many on each of the CPUs."""
+def cpu_contention(cpus, spinners=8):
+    """Threads that spin, so many on each of the CPUs: with three a loop that sleeps now and then sometimes gets all the time that it wants."""
     with contextlib.ExitStack() as stack:
         for cpu in cpus:
             for _ in range(spinners):
