@@ -14,7 +14,6 @@
 #include "profiler/output/sink_files.h"
 #include "profiler/output/sink_news.h"
 #include "profiler/output/sink_push.h"
-#include "profiler/format/stamp.h"
 
 struct sink {
 	say_fn say;
@@ -173,23 +172,10 @@ int sink_is_one_file(const struct sink *sink)
 
 /* --- delivering ------------------------------------------------------------------------------------------ */
 
-/* Notes in the next window's profile how many windows the disk was too slow for. */
-static void note_dropped(struct sink *sink, struct profile *profile)
-{
-	uint64_t dropped = sink->files ? sink_files_dropped(sink->files) : 0;
-	struct stamp *stamp = dropped ? stamp_new() : NULL;
-
-	if (stamp && !stamp_add_counter(stamp, "windows_dropped", dropped))
-		stamp_to_notes(stamp, profile);
-	stamp_free(stamp);
-}
-
 static void hand_over(struct sink *sink, struct profile *profile, bool last)
 {
 	struct parcel *parcel = NULL;
 
-	if (profile)
-		note_dropped(sink, profile);
 	if (!sink->pack) {
 		keep(sink, profile, last);
 		return;

@@ -20,7 +20,7 @@
  *
  * sink_poll() passes a line to `say` for each error. While a destination fails in window after window only the
  * first error is said, and all are counted. A window that a disk was too slow for is also a counter
- * (windows_dropped) in the notes of the next one.
+ * (windows_dropped) in the notes of the next one that is written.
  */
 #ifndef STALLPROF_PROFILER_SINK_H
 #define STALLPROF_PROFILER_SINK_H

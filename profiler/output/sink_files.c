@@ -79,14 +79,29 @@ static int write_window(struct sink_files *files, struct profile *profile, char 
 	return result;
 }
 
+/* Notes in the profile how many windows the disk was too slow for since the last one that was kept. */
+static uint64_t note_dropped(struct sink_files *files, struct profile *profile)
+{
+	uint64_t dropped = atomic_exchange(&files->dropped, 0);
+	struct stamp *stamp = dropped ? stamp_new() : NULL;
+
+	if (stamp && !stamp_add_counter(stamp, "windows_dropped", dropped))
+		stamp_to_notes(stamp, profile);
+	stamp_free(stamp);
+	return dropped;
+}
+
 static void keep_window(struct sink_files *files, struct profile *profile)
 {
+	uint64_t dropped = note_dropped(files, profile);
 	char path[SINK_PATH_MAX];
 	struct sink_counts counts = { 0 };
 	struct stat st;
 
 	files->fails = write_window(files, profile, path);
 	if (files->fails) {
+		/* the next one tells it */
+		atomic_fetch_add(&files->dropped, dropped);
 		counts.not_kept = 1;
 	} else {
 		counts.kept = 1;
@@ -307,11 +322,6 @@ void sink_files_put(struct sink_files *files, struct profile *profile, bool last
 	}
 	*parcel = (struct parcel){ .profile = profile, .last = last };
 	outbox_put(files->box, parcel, profile ? profile_bytes(profile) : 0, last);
-}
-
-uint64_t sink_files_dropped(struct sink_files *files)
-{
-	return files->dir ? atomic_exchange(&files->dropped, 0) : 0;
 }
 
 size_t sink_files_count(struct sink_files *files)

@@ -27,9 +27,6 @@ void sink_files_put(struct sink_files *files, struct profile *profile, bool last
 /* Counts a window that was lost before it came here. */
 void sink_files_lose(struct sink_files *files);
 
-/* How many windows were lost since the last call because the disk took too long. */
-uint64_t sink_files_dropped(struct sink_files *files);
-
 size_t sink_files_count(struct sink_files *files);
 bool sink_files_has_ended(struct sink_files *files);
 
