@@ -39,7 +39,7 @@ def check(case):
     for span in spans:
         number = int(span["tag"].split("/")[1])
         mine = [call for call in calls if call["waiter"] == number]
-        told, truth = case.ns(top, span["tag"], *CAUSES), sum(call["call_ns"] for call in mine)
+        told, truth = case.ns(top, span["tag"], *CAUSES), sum(call["call_ns"] - call["busy_ns"] for call in mine)
         tap.check(len(mine) >= ROUNDS and case.near(told, truth), f"{span['tag']}: its long calls are the recovery's", case.off(told, truth),
                   len(mine), *case.report(top, span["tag"]))
         reset = case.ns(top, span["tag"], "nvme_reset")

@@ -9,7 +9,8 @@
  *   fsync     the same, and fsync
  *   close     the file is opened, written to the page cache and closed
  * Prints tag_close()'s line a thread (tests/e2e/attack/attack.h), and for each call that took long_ms (500) or more
- *   {"waiter": NUMBER, "call_begin_ns", "call_ns", "error": errno, 0 if it did not fail}
+ *   {"waiter": NUMBER, "call_begin_ns", "call_ns", "busy_ns": of these on the CPU and its run queue, "error": errno, 0 if
+ *   it did not fail}
  * and a line {"waiter": NUMBER, "slept": how often it went to sleep while it held its tag, as the kernel counts}.
  * SIGTERM ends it early. With errors=end a thread ends at its first call that fails, which is printed however short it was.
  */
@@ -33,7 +34,7 @@
 #define CALLS_MAX   1024
 
 struct call {
-	uint64_t begin_ns, ns;
+	uint64_t begin_ns, ns, busy_ns;
 	int error; /* errno, 0 none */
 };
 
@@ -114,27 +115,45 @@ static long sleeps(void)
 	return usage.ru_nvcsw;
 }
 
+static struct call clocked_call(const struct waiter *waiter, struct thread_clock *clock, char *buffer,
+                                unsigned int round)
+{
+	struct moment begin, end;
+	int error;
+
+	must(!thread_clock_read(clock, &begin), "clocks");
+	error = call_once(waiter, buffer, round);
+	must(!thread_clock_read(clock, &end), "clocks");
+	return (struct call){
+		.begin_ns = begin.wall_ns,
+		.ns = end.first_ns - begin.wall_ns,
+		.busy_ns = end.cpu_ns - begin.cpu_ns + end.runqueue_ns - begin.runqueue_ns,
+		.error = error,
+	};
+}
+
 static void *wait_on(void *arg)
 {
 	struct waiter *waiter = arg;
 	char *buffer = aligned_buffer(bytes);
+	struct thread_clock clock;
 	struct held_tag tag;
 
+	must(!thread_clock_open(&clock), "schedstat");
 	tag_open(&tag, (uint64_t)waiter->number + 1, waiter->name);
 	waiter->slept = -sleeps();
 	for (unsigned int round = 0; !stop && monotonic_ns() < until_ns; round++) {
-		uint64_t begin_ns = monotonic_ns();
-		int error = call_once(waiter, buffer, round);
-		uint64_t ns = monotonic_ns() - begin_ns;
-		bool ends = error && ends_at_error;
+		struct call call = clocked_call(waiter, &clock, buffer, round);
+		bool ends = call.error && ends_at_error;
 
-		if ((ns >= long_ns || ends) && waiter->n_calls < CALLS_MAX)
-			waiter->call[waiter->n_calls++] = (struct call){ begin_ns, ns, error };
+		if ((call.ns >= long_ns || ends) && waiter->n_calls < CALLS_MAX)
+			waiter->call[waiter->n_calls++] = call;
 		if (ends)
 			break;
 	}
 	waiter->slept += sleeps();
 	tag_close(&tag);
+	thread_clock_close(&clock);
 	free(buffer);
 	return NULL;
 }
@@ -199,8 +218,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < threads; i++)
 		for (size_t n = 0; n < waiters[i].n_calls; n++)
 			printf("{\"waiter\": %zu, \"call_begin_ns\": %" PRIu64 ", \"call_ns\": %" PRIu64
-			       ", \"error\": %d}\n",
+			       ", \"busy_ns\": %" PRIu64 ", \"error\": %d}\n",
 			       i, waiters[i].call[n].begin_ns, waiters[i].call[n].ns,
-			       waiters[i].call[n].error);
+			       waiters[i].call[n].busy_ns, waiters[i].call[n].error);
 	return 0;
 }
