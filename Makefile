@@ -9,6 +9,9 @@ endif
 endif
 
 BUILD   ?= build
+# Relative where it can be: the rules in .d files name the objects as make was told, so that one folder under two
+# names would not be built again after a header changed.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 CC      ?= gcc
 CLANG   ?= clang
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)

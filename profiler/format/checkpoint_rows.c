@@ -258,14 +258,15 @@ static void write_ranges(struct note_writer *writer, const struct checkpoint_fil
 {
 	if (!row->n_ranges)
 		return;
-	fputs(" ranges=", writer->stream);
+	note_writer_format(writer, " ranges=");
 	for (size_t i = 0; i < row->n_ranges; i++) {
 		const struct checkpoint_range *range = &row->ranges[i];
 
-		fprintf(writer->stream, "%s%" PRIu64 "+%" PRIu64, i ? "," : "", range->offset, range->length);
+		note_writer_format(writer, "%s%" PRIu64 "+%" PRIu64, i ? "," : "", range->offset,
+		                   range->length);
 		if (range->last_done_ns)
-			fprintf(writer->stream, ":%" PRIu64 "-%" PRIu64, range->first_done_ns,
-			        range->last_done_ns);
+			note_writer_format(writer, ":%" PRIu64 "-%" PRIu64, range->first_done_ns,
+			                   range->last_done_ns);
 	}
 }
 

@@ -16,14 +16,24 @@
 
 #define RECORD "stallprof.ledger"
 
+/* The numbers of a key. Behind them come its texts: tag, cause, device, each with its NUL. */
+struct key_head {
+	uint64_t id, start_ns;
+	uint32_t pid;
+	uint16_t state, folded;
+};
+_Static_assert(sizeof(struct key_head) == 24, "a key has no padding");
+
 struct entry {
-	struct ledger_row row;
+	struct ledger_row row; /* its tag, cause and device are those in the key */
 	char *key;
 	UT_hash_handle hh;
 };
 
 struct ledger {
 	struct entry *by_key;
+	char *key; /* of the row that is being added */
+	size_t key_room;
 	struct entry **sorted; /* NULL since the last row was added */
 	size_t rows_max;
 	uint64_t folded;
@@ -43,11 +53,8 @@ static void entry_free(struct entry *entry)
 {
 	if (!entry)
 		return;
-	free(entry->row.tag);
 	free(entry->row.class);
 	free(entry->row.comm);
-	free(entry->row.cause);
-	free(entry->row.device);
 	free(entry->key);
 	free(entry);
 }
@@ -75,6 +82,7 @@ void ledger_free(struct ledger *ledger)
 		entry = next;
 	}
 	free(ledger->sorted);
+	free(ledger->key);
 	free(ledger);
 }
 
@@ -85,39 +93,19 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
-static void write_key(struct note_writer *writer, const struct ledger_row *row)
-{
-	note_writer_text(writer, "tag", text_or_empty(row->tag));
-	note_writer_hex64(writer, "id", row->id);
-	note_writer_u64(writer, "pid", row->pid);
-	note_writer_u64(writer, "start", row->start_ns);
-	note_writer_text(writer, "state", ledger_state_name(row->state));
-	note_writer_text(writer, "cause", text_or_empty(row->cause));
-	note_writer_text(writer, "device", text_or_empty(row->device));
-}
-
-/* The key as text: the quoting makes it unambiguous. NULL with errno. */
-static char *row_key(const struct ledger_row *row)
-{
-	struct note_writer writer;
-
-	if (note_writer_begin(&writer, "")) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	write_key(&writer, row);
-	if (row->folded)
-		note_writer_u64(&writer, "folded", 1);
-	return note_writer_end(&writer);
-}
-
 static int add_note(const struct ledger_row *row, struct profile *profile)
 {
 	struct note_writer writer;
 
 	if (note_writer_begin(&writer, RECORD))
 		return -ENOMEM;
-	write_key(&writer, row);
+	note_writer_text(&writer, "tag", row->tag);
+	note_writer_hex64(&writer, "id", row->id);
+	note_writer_u64(&writer, "pid", row->pid);
+	note_writer_u64(&writer, "start", row->start_ns);
+	note_writer_text(&writer, "state", ledger_state_name(row->state));
+	note_writer_text(&writer, "cause", row->cause);
+	note_writer_text(&writer, "device", row->device);
 	note_writer_text(&writer, "class", row->class);
 	if (row->base)
 		note_writer_u64(&writer, "base", 1);
@@ -125,6 +113,45 @@ static int add_note(const struct ledger_row *row, struct profile *profile)
 	note_writer_i64(&writer, "ns", row->ns);
 	note_writer_u64(&writer, "count", row->count);
 	return note_rows_add(profile, &writer);
+}
+
+/* --- keys --------------------------------------------------------------------------------------------- */
+
+/* Makes the row's key in ledger->key. Its length, or 0: no memory. */
+static size_t make_key(struct ledger *ledger, const struct ledger_row *row)
+{
+	const char *const texts[] = { text_or_empty(row->tag), text_or_empty(row->cause),
+		                      text_or_empty(row->device) };
+	const struct key_head head = { .id = row->id,
+		                       .start_ns = row->start_ns,
+		                       .pid = row->pid,
+		                       .state = (uint16_t)row->state,
+		                       .folded = row->folded };
+	size_t sizes[3], length = sizeof(head), room;
+	char *grown;
+
+	for (int i = 0; i < 3; i++)
+		length += sizes[i] = strlen(texts[i]) + 1;
+	if (length > ledger->key_room) {
+		room = 2 * length;
+		grown = realloc(ledger->key, room);
+		if (!grown)
+			return 0;
+		ledger->key = grown;
+		ledger->key_room = room;
+	}
+	memcpy(ledger->key, &head, sizeof(head));
+	length = sizeof(head);
+	for (int i = 0; i < 3; length += sizes[i++])
+		memcpy(ledger->key + length, texts[i], sizes[i]);
+	return length;
+}
+
+static void take_texts_of_key(struct ledger_row *row, char *key)
+{
+	row->tag = key + sizeof(struct key_head);
+	row->cause = row->tag + strlen(row->tag) + 1;
+	row->device = row->cause + strlen(row->cause) + 1;
 }
 
 /* --- adding ------------------------------------------------------------------------------------------- */
@@ -154,36 +181,33 @@ static int entry_add(struct entry *entry, const struct ledger_row *row)
 	return 0;
 }
 
-/* Takes over key, also when it fails. */
-static struct entry *entry_new(char *key, const struct ledger_row *row)
+/* Its key is a copy of ledger->key. */
+static struct entry *entry_new(const struct ledger *ledger, size_t key_length, const struct ledger_row *row)
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
 
-	if (!entry) {
-		free(key);
+	if (!entry)
 		return NULL;
-	}
-	entry->key = key;
 	entry->row = *row;
-	entry->row.tag = strdup(text_or_empty(row->tag));
 	entry->row.class = strdup(text_or_empty(row->class));
 	entry->row.comm = strdup(text_or_empty(row->comm));
-	entry->row.cause = strdup(text_or_empty(row->cause));
-	entry->row.device = strdup(text_or_empty(row->device));
-	if (entry->row.tag && entry->row.class && entry->row.comm && entry->row.cause && entry->row.device)
-		return entry;
-	entry_free(entry);
-	return NULL;
+	entry->key = malloc(key_length);
+	if (!entry->row.class || !entry->row.comm || !entry->key) {
+		entry_free(entry);
+		return NULL;
+	}
+	memcpy(entry->key, ledger->key, key_length);
+	take_texts_of_key(&entry->row, entry->key);
+	return entry;
 }
 
-static int insert(struct ledger *ledger, char *key, const struct ledger_row *row)
+static int insert(struct ledger *ledger, size_t key_length, const struct ledger_row *row)
 {
-	struct entry *entry;
+	struct entry *entry = entry_new(ledger, key_length, row);
 
-	entry = entry_new(key, row);
 	if (!entry)
 		return -ENOMEM;
-	HASH_ADD_KEYPTR(hh, ledger->by_key, entry->key, strlen(entry->key), entry);
+	HASH_ADD_KEYPTR(hh, ledger->by_key, entry->key, key_length, entry);
 	if (!entry->hh.tbl) {
 		entry_free(entry);
 		return -ENOMEM;
@@ -200,18 +224,15 @@ static bool is_full(const struct ledger *ledger, bool folded)
 
 static int add(struct ledger *ledger, const struct ledger_row *row)
 {
-	char *key = row_key(row);
+	size_t length = make_key(ledger, row);
 	struct entry *entry;
-	int result;
 
-	if (!key)
-		return -errno;
-	HASH_FIND_STR(ledger->by_key, key, entry);
-	if (!entry && !is_full(ledger, row->folded))
-		return insert(ledger, key, row);
-	result = entry ? entry_add(entry, row) : -ENOSPC;
-	free(key);
-	return result;
+	if (!length)
+		return -ENOMEM;
+	HASH_FIND(hh, ledger->by_key, ledger->key, length, entry);
+	if (entry)
+		return entry_add(entry, row);
+	return is_full(ledger, row->folded) ? -ENOSPC : insert(ledger, length, row);
 }
 
 int ledger_add(struct ledger *ledger, const struct ledger_row *row)

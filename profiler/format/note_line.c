@@ -3,8 +3,8 @@
 #include "profiler/format/note_line.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,24 +29,73 @@ static bool all_bare(const char *value)
 
 /* --- writing --- */
 
-static void write_escaped(FILE *stream, unsigned char byte)
+/* Room for `more` bytes and a NUL; false: no memory, now or before. */
+static bool has_room(struct note_writer *writer, size_t more)
 {
-	switch (byte) {
-	case '"':
-	case '\\':
-		fprintf(stream, "\\%c", byte);
+	size_t room = writer->room ? writer->room : 256;
+	char *grown;
+
+	if (writer->failed || more >= SIZE_MAX / 2 - writer->size)
+		return false;
+	while (room <= writer->size + more)
+		room *= 2;
+	if (room == writer->room)
+		return true;
+	grown = realloc(writer->line, room);
+	if (!grown) {
+		writer->failed = true;
+		return false;
+	}
+	writer->line = grown;
+	writer->room = room;
+	return true;
+}
+
+static void append(struct note_writer *writer, const char *bytes, size_t length)
+{
+	if (!has_room(writer, length))
 		return;
-	case '\n':
-		fputs("\\n", stream);
-		return;
-	case '\r':
-		fputs("\\r", stream);
-		return;
-	case '\t':
-		fputs("\\t", stream);
+	memcpy(writer->line + writer->size, bytes, length);
+	writer->size += length;
+}
+
+static void append_text(struct note_writer *writer, const char *text)
+{
+	append(writer, text, strlen(text));
+}
+
+static void append_key(struct note_writer *writer, const char *key)
+{
+	append(writer, " ", 1);
+	append_text(writer, key);
+	append(writer, "=", 1);
+}
+
+/* With zeros in front, up to `width` digits. */
+static void append_number(struct note_writer *writer, uint64_t value, unsigned int base, int width)
+{
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	for (; value || width > 0; width--) {
+		digits[--at] = "0123456789abcdef"[value % base];
+		value /= base;
+	}
+	append(writer, digits + at, sizeof(digits) - at);
+}
+
+static void append_escaped(struct note_writer *writer, unsigned char byte)
+{
+	static const char plain[] = "\"\\\n\r\t", names[] = "\"\\nrt";
+	const char *found = byte ? strchr(plain, byte) : NULL;
+
+	append(writer, "\\", 1);
+	if (found) {
+		append(writer, &names[found - plain], 1);
 		return;
 	}
-	fprintf(stream, "\\x%02x", byte);
+	append(writer, "x", 1);
+	append_number(writer, byte, 16, 2);
 }
 
 static bool needs_escape(unsigned char byte)
@@ -54,78 +103,100 @@ static bool needs_escape(unsigned char byte)
 	return byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\';
 }
 
-static void write_quoted(FILE *stream, const char *value)
+static void append_quoted(struct note_writer *writer, const char *value)
 {
 	size_t left = strlen(value);
 
-	fputc('"', stream);
+	append(writer, "\"", 1);
 	while (left) {
 		size_t length = utf8_sequence(value, left);
 
 		if (!length || needs_escape((unsigned char)*value)) {
-			write_escaped(stream, (unsigned char)*value);
+			append_escaped(writer, (unsigned char)*value);
 			length = 1;
 		} else {
-			fwrite(value, 1, length, stream);
+			append(writer, value, length);
 		}
 		value += length;
 		left -= length;
 	}
-	fputc('"', stream);
+	append(writer, "\"", 1);
 }
 
 int note_writer_begin(struct note_writer *writer, const char *record)
 {
-	writer->line = NULL;
-	writer->size = 0;
-	writer->stream = open_memstream(&writer->line, &writer->size);
-	if (!writer->stream)
-		return -ENOMEM;
-	fputs(record, writer->stream);
-	return 0;
+	*writer = (struct note_writer){ .line = NULL };
+	append_text(writer, record);
+	return writer->failed ? -ENOMEM : 0;
 }
 
 void note_writer_text(struct note_writer *writer, const char *key, const char *value)
 {
-	fprintf(writer->stream, " %s=", key);
+	append_key(writer, key);
 	if (all_bare(value))
-		fputs(value, writer->stream);
+		append_text(writer, value);
 	else
-		write_quoted(writer->stream, value);
+		append_quoted(writer, value);
 }
 
 void note_writer_i64(struct note_writer *writer, const char *key, int64_t value)
 {
-	fprintf(writer->stream, " %s=%" PRId64, key, value);
+	append_key(writer, key);
+	if (value < 0)
+		append(writer, "-", 1);
+	append_number(writer, value < 0 ? -(uint64_t)value : (uint64_t)value, 10, 1);
 }
 
 void note_writer_u64(struct note_writer *writer, const char *key, uint64_t value)
 {
-	fprintf(writer->stream, " %s=%" PRIu64, key, value);
+	append_key(writer, key);
+	append_number(writer, value, 10, 1);
 }
 
 void note_writer_seconds(struct note_writer *writer, const char *key, int64_t ns)
 {
 	uint64_t magnitude = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 
-	fprintf(writer->stream, " %s=%s%" PRIu64 ".%09" PRIu64, key, ns < 0 ? "-" : "",
-	        magnitude / 1000000000, magnitude % 1000000000);
+	append_key(writer, key);
+	if (ns < 0)
+		append(writer, "-", 1);
+	append_number(writer, magnitude / 1000000000, 10, 1);
+	append(writer, ".", 1);
+	append_number(writer, magnitude % 1000000000, 10, 9);
 }
 
 void note_writer_hex64(struct note_writer *writer, const char *key, uint64_t value)
 {
-	fprintf(writer->stream, " %s=%016" PRIx64, key, value);
+	append_key(writer, key);
+	append_number(writer, value, 16, 16);
+}
+
+void note_writer_format(struct note_writer *writer, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (length < 0 || !has_room(writer, (size_t)length))
+		return;
+	va_start(args, format);
+	vsnprintf(writer->line + writer->size, (size_t)length + 1, format, args);
+	va_end(args);
+	writer->size += (size_t)length;
 }
 
 char *note_writer_end(struct note_writer *writer)
 {
-	bool failed = ferror(writer->stream);
+	bool has_end = has_room(writer, 0);
 
-	failed |= fclose(writer->stream) != 0;
-	if (!failed && writer->size <= NOTE_LINE_MAX)
+	if (has_end && writer->size <= NOTE_LINE_MAX) {
+		writer->line[writer->size] = '\0';
 		return writer->line;
+	}
 	free(writer->line);
-	errno = failed ? ENOMEM : EMSGSIZE;
+	errno = has_end ? EMSGSIZE : ENOMEM;
 	return NULL;
 }
 

@@ -12,9 +12,9 @@
 #ifndef STALLPROF_PROFILER_NOTE_LINE_H
 #define STALLPROF_PROFILER_NOTE_LINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #define NOTE_FIELDS_MAX 48
 #define NOTE_LINE_MAX   (64 * 1024)
@@ -22,9 +22,9 @@
 /* --- writing: begin, any number of fields, end (also after an error: it frees) --- */
 
 struct note_writer {
-	FILE *stream;
 	char *line;
-	size_t size;
+	size_t size, room;
+	bool failed; /* for want of memory: note_writer_end() tells it */
 };
 
 /* 0 or -ENOMEM. record is a literal such as "stallprof.ledger". */
@@ -36,6 +36,9 @@ void note_writer_u64(struct note_writer *writer, const char *key, uint64_t value
 void note_writer_seconds(struct note_writer *writer, const char *key, int64_t ns);
 /* 16 hex digits, the form that span ids have. */
 void note_writer_hex64(struct note_writer *writer, const char *key, uint64_t value);
+/* Like printf, for a value of several numbers; the key and its blank before it, too. What it writes must be bare. */
+__attribute__((format(printf, 2, 3))) void note_writer_format(struct note_writer *writer, const char *format,
+                                                              ...);
 /* The finished line, which the caller frees; NULL with errno ENOMEM or EMSGSIZE (over NOTE_LINE_MAX). */
 char *note_writer_end(struct note_writer *writer);
 
