@@ -107,6 +107,8 @@ static const char *verdict_of(const struct report *report)
 	for (size_t i = 0; told && i < sizeof(by_signal) / sizeof(by_signal[0]); i++)
 		if (!strcmp(by_signal[i].signal, told->name))
 			return by_signal[i].verdict;
+	if (report_is_fault(report->ranking.primary->name))
+		return "device fault";
 	return by_family[report->ranking.primary->family];
 }
 

@@ -266,6 +266,16 @@ bool report_is_indirect(enum timeline_kind kind, const char *name)
 	return kind == TIMELINE_BLOCKED || cause_of_lane(kind, name)->indirect;
 }
 
+bool report_is_fault(const char *name)
+{
+	static const char *const faults[] = { "nvme_timeout", "nvme_abort", "nvme_reset", "iommu_fault" };
+
+	for (size_t i = 0; i < COUNT(faults); i++)
+		if (!strcmp(faults[i], name))
+			return true;
+	return false;
+}
+
 const struct report_signal *report_signal_of(const char *name)
 {
 	for (size_t i = 0; i < COUNT(report_signals); i++)

@@ -30,6 +30,9 @@ enum report_family report_family_of(enum timeline_kind kind, const char *name);
 /* Whether waits of this name are for other threads or peers, so that what those did comes before it. */
 bool report_is_indirect(enum timeline_kind kind, const char *name);
 
+/* Whether waits of this name are for a device's recovery, which is never usual. */
+bool report_is_fault(const char *name);
+
 /* What a signal of the host says (host_signals.h has the names). */
 struct report_signal {
 	const char *name;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "profiler/report/report_faults.h"
+
 /* A thread lost is worth so many steps per nanosecond: it decides where steps come equally fast. */
 #define LOST_BESIDE_STEPS 1e-9
 
@@ -261,8 +263,10 @@ int report_incident_find(struct report_ranking *out, const struct report_view *v
 
 	if (err)
 		return err;
-	err = hint ? take_hint(out, view, hint) : -EINVAL;
+	err = hint && !hint->by_fault ? take_hint(out, view, hint) : -EINVAL;
 	if (err == -EINVAL)
 		err = find_spikes(out, view, other, recent_ns);
-	return err ? err : look_at_steps(out, view, recent_ns);
+	if (!err)
+		err = look_at_steps(out, view, recent_ns);
+	return err ? err : report_faults_find(out, view, recent_ns);
 }

@@ -58,6 +58,7 @@ static void write_window(struct json_writer *json, const struct report *report)
 	member_double(json, "lost_ns", ranking->incident.excess);
 	json_member_u64(json, "stretches", ranking->spikes);
 	member_bool(json, "by_steps", ranking->by_steps);
+	member_bool(json, "by_fault", ranking->by_fault);
 	json_object_end(json);
 }
 

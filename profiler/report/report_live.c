@@ -72,7 +72,8 @@ static uint64_t told_till(const struct timeline *lanes)
 static bool is_worth_telling(const struct report_live *live, const struct report_ranking *ranking,
                              const struct report_view *view)
 {
-	return ranking->mode == REPORT_SPIKE && ranking->end_ns - ranking->begin_ns >= REPORT_LIVE_LEAST_NS &&
+	return ranking->mode == REPORT_SPIKE &&
+	       (ranking->by_fault || ranking->end_ns - ranking->begin_ns >= REPORT_LIVE_LEAST_NS) &&
 	       ranking->end_ns + RECENT_NS >= view->end_ns && ranking->begin_ns >= live->told_ns;
 }
 
@@ -103,7 +104,8 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 	if (worth) {
 		*hint = (struct report_hint){ .begin_ns = ranking.begin_ns,
 			                      .baseline_begin_ns = ranking.baseline_begin_ns,
-			                      .baseline_end_ns = ranking.baseline_end_ns };
+			                      .baseline_end_ns = ranking.baseline_end_ns,
+			                      .by_fault = ranking.by_fault };
 		live->told_ns = ranking.end_ns + live->rest_ns;
 	}
 	report_ranking_free(&ranking);

@@ -68,6 +68,14 @@ static void incident_text(FILE *out, const struct report_ranking *ranking)
 		        ranking->before);
 		return;
 	}
+	if (ranking->by_fault) {
+		fprintf(out,
+		        "requests waited for a device's recovery; the time that tagged threads lost did not "
+		        "stand "
+		        "out (%.2f threads, usually %.2f). ",
+		        ranking->during, ranking->before);
+		return;
+	}
 	fprintf(out, "tagged threads lost %.2f threads' time instead of %.2f", ranking->during,
 	        ranking->before);
 	if (steps)
@@ -139,6 +147,31 @@ static void no_verdict(FILE *out, const struct report *report)
 		        report->ranking.count ? "" : " (no time was lost at all)");
 }
 
+static int64_t sum_of(const struct report *report, size_t column)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < report->classes.count; i++)
+		ns += report->classes.rows[i].ns[column];
+	return ns;
+}
+
+/* Each that is not the primary cause. */
+static void faults_text(FILE *out, const struct report *report)
+{
+	const struct report_cause *primary = report->ranking.primary;
+	char length[TEXT_DURATION_BYTES];
+
+	for (size_t i = 0; i < report->classes.column_count; i++) {
+		const char *name = report->classes.columns[i];
+		int64_t ns = report_is_fault(name) ? sum_of(report, i) : 0;
+
+		if (ns > 0 && (!primary || strcmp(primary->name, name) != 0))
+			fprintf(out, " Besides, %s took %s in the whole recording.", name,
+			        text_short_duration(length, (uint64_t)ns));
+	}
+}
+
 char *report_verdict_text(const struct report *report)
 {
 	char *text = NULL;
@@ -153,6 +186,8 @@ char *report_verdict_text(const struct report *report)
 		steady_verdict(out, report);
 	else
 		no_verdict(out, report);
+	if (report->has_timeline)
+		faults_text(out, report);
 	if (!fclose(out))
 		return text;
 	free(text);

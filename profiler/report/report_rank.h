@@ -2,7 +2,7 @@
  * What made it worse: the causes of lost time in a profile's timeline, in the order of their score.
  *
  * An incident is a stretch in which more time is lost than usual, by report_spikes.h, or else one in which steps come more slowly
- * by three sigma, and a fifth at least, for two seconds. The symptom is the time that threads with pushed tags (or, without any, all tagged ones) lose: all that is not on the
+ * by three sigma, and a fifth at least, for two seconds, or else one in which a device's faults took time (report_faults.h). The symptom is the time that threads with pushed tags (or, without any, all tagged ones) lose: all that is not on the
  * CPU. A cause is a stall on a device, a kind of blocked wait, or the run queue, summed over these classes.
  *
  *     score = RANK_ALPHA * spike + (1 - RANK_ALPHA) * correlation

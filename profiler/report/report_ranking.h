@@ -15,6 +15,7 @@
 struct report_hint {
 	uint64_t begin_ns; /* Unix time */
 	uint64_t baseline_begin_ns, baseline_end_ns;
+	bool by_fault; /* then the place is looked for again: it is a short one */
 };
 
 #define RANK_ALPHA   0.5
@@ -52,6 +53,7 @@ struct report_ranking {
 	const char *steps;     /* the class of the steps, NULL: there is none */
 	double before, during; /* threads lost */
 	bool by_steps;         /* steps came more slowly, while not more time was lost than varies anyway */
+	bool by_fault;         /* a device was recovered, while neither of these stood out */
 	double steps_before, steps_during; /* a second; negative: not known */
 	struct report_cause *causes;       /* with lost time, the highest score first */
 	size_t count;

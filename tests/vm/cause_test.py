@@ -11,6 +11,7 @@ A case is a file of its own:
                  a minute each
   SECONDS        how long the guest may take, if 400 do not suffice
   NOT_ON         {"6.1": reason}: kernels that it cannot run on
+  programs(build)  {NAME: path}: more programs, by the names that the script has for them
   check(case)    what is to be seen afterwards; `case` is an object of Case
 
 CASE=NAME runs that one alone, CASE=all each of them. Each leaves what it saw in out/vm/KERNEL-NAME/.
@@ -192,7 +193,8 @@ def boot(build, pattern, module, out):
 def boot_once(build, pattern, module, out):
     programs = {os.path.basename(path)[:-2].upper(): compiled(build, os.path.basename(path)[:-2]) for path in glob.glob(f"{HERE}/cases/*.c")}
     values = {"STALLPROF": os.path.abspath(f"{build}/stallprof"), "STALLTAG": os.path.abspath(f"{build}/libstalltag.so"),
-              "WORKLOADS": f"{ROOT}/tests/e2e/workload", "SCRIPTS": HERE, **programs}
+              "WORKLOADS": f"{ROOT}/tests/e2e/workload", "SCRIPTS": HERE, **programs,
+              **getattr(module, "programs", lambda _: {})(build)}
     with open(f"{out}/script", "w") as file:
         file.writelines(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
         file.write(f". {HERE}/guest.sh\ndmesg -n 1\n{module.GUEST}\ndmesg >/vm-out/dmesg\n")

@@ -1,7 +1,7 @@
 /*
  * A training loop with all that can slow one: a disk, a GPU, a network, and CPUs.
  *
- *   loop SECONDS DIR [LIBCUDA [ADDRESS PORT]]    the loop
+ *   loop SECONDS DIR [LIBCUDA [ADDRESS PORT]]    the loop; DIR may be a block device, which is read itself
  *   loop peer ADDRESS PORT                       the other end of its network, until it is killed
  *
  * A loader thread reads shards from DIR past the page cache ("data_load/N"). The main thread takes one, computes, waits for the
@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "stalltag/stalltag.h"
@@ -164,6 +165,16 @@ static void all_reduce(int fd)
 		exit(8);
 }
 
+/* A descriptor for direct reads of DATA_BYTES, or -1. */
+static int open_data(const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISBLK(st.st_mode))
+		return open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	return coldfile_make(path, "shards", DATA_BYTES, O_DIRECT);
+}
+
 /* --- the loop ----------------------------------------------------------------------------------------------- */
 
 static void load_gpu(const char *library)
@@ -196,7 +207,7 @@ int main(int argc, char **argv)
 		load_gpu(argv[3]);
 	if (argc > 5)
 		network = connect_to(argv[4], argv[5]);
-	fd = coldfile_make(argv[2], "shards", DATA_BYTES, O_DIRECT);
+	fd = open_data(argv[2]);
 	if (fd < 0)
 		return 2;
 	puts("ready");

@@ -179,6 +179,30 @@ static void test_report_rank__slower_steps(void **state)
 	end(&run);
 }
 
+/* A reset that takes no more than the disk takes at other times. */
+static void test_report_rank__fault(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	lane(&run, TIMELINE_STALL, "train_step", "nvme_reset", "nvme0n1", 4, 4.03, 1);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_NOTHING); /* 30 ms are not worth telling */
+	report_ranking_free(&ranking);
+	lane(&run, TIMELINE_STALL, "train_step", "nvme_reset", "nvme0n1", 6, 6.1, 0.6);
+	lane(&run, TIMELINE_STALL, "train_step", "nvme_reset", "nvme0n1", 7.5, 7.6, 0.6);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_SPIKE);
+	assert_true(ranking.by_fault);
+	assert_int_equal(ranking.spikes, 1);
+	assert_string_equal(ranking.primary->name, "nvme_reset");
+	assert_in_range(ranking.begin_ns, T0 + 4 * SECOND, T0 + 6 * SECOND);
+	assert_int_equal(ranking.end_ns, T0 + 7600 * MS);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
 /* Three sigma, but less than a fifth. */
 static void test_report_rank__little_slower_steps(void **state)
 {
@@ -285,6 +309,32 @@ static void test_report_rank__no_timeline(void **state)
 
 /* --- live --------------------------------------------------------------------------------------------------- */
 
+static void test_report_live__keeps_what_it_knows(void **state)
+{
+	struct report_live *live = report_live_new(5 * SECOND);
+	struct report_hint hint = { .begin_ns = 0 };
+	struct run before = usual(), now = { .input = { .timeline = timeline_new(0) } }, strange = now;
+
+	(void)state;
+	assert_false(report_live_keep(live, before.input.timeline)); /* nothing is known of its classes */
+	assert_int_equal(report_live_window(live, &before.input), 0);
+	strange.input.timeline = timeline_new(0);
+	seconds(&strange, TIMELINE_ONCPU, "validation", 10, 11, SECOND / 2);
+	assert_false(report_live_keep(live, strange.input.timeline));
+	seconds(&now, TIMELINE_ONCPU, "train_step", 10, 20, SECOND / 2);
+	assert_true(report_live_keep(live, now.input.timeline));
+	now.input.timeline = timeline_new(0);
+	/* What comes after is compared with it: without it there is no history. */
+	seconds(&now, TIMELINE_ONCPU, "train_step", 20, 23, SECOND / 2);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 20, 23, 0.9);
+	assert_true(report_live_look(live, now.input.timeline, &hint));
+	assert_in_range(hint.begin_ns, T0 + 19700 * MS, T0 + 20 * SECOND);
+	report_live_free(live);
+	end(&before);
+	end(&now);
+	end(&strange);
+}
+
 static void test_report_live__told_once_while_it_lasts(void **state)
 {
 	struct report_live *live = report_live_new(5 * SECOND);
@@ -327,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__the_disk_behind_the_loader),
 		cmocka_unit_test(test_report_rank__the_network_speaks),
 		cmocka_unit_test(test_report_rank__slower_steps),
+		cmocka_unit_test(test_report_rank__fault),
 		cmocka_unit_test(test_report_rank__little_slower_steps),
 		cmocka_unit_test(test_report_rank__slow_all_the_time_or_not_at_all),
 		cmocka_unit_test(test_report_rank__what_only_the_ledger_has),
@@ -334,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__given_baseline),
 		cmocka_unit_test(test_report_rank__no_timeline),
 		cmocka_unit_test(test_report_live__told_once_while_it_lasts),
+		cmocka_unit_test(test_report_live__keeps_what_it_knows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
