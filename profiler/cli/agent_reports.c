@@ -15,6 +15,7 @@
 
 #include "profiler/cli/agent_log.h"
 #include "profiler/config/config.h"
+#include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/output/outbox.h"
 #include "profiler/report/report.h"
@@ -236,13 +237,26 @@ static void send_report(struct agent_reports *reports, const struct report *repo
 	outbox_put(reports->box, letter, sizeof(*letter) + letter->size, false);
 }
 
+/* Its ledger has a row for each step, and is read only where it is needed. */
+static bool keep_timeline(struct agent_reports *reports, const struct profile *profile)
+{
+	struct timeline *timeline = timeline_new(0);
+
+	if (timeline && !timeline_from_notes(timeline, profile, NULL) &&
+	    report_live_keep(reports->live, timeline))
+		return true;
+	timeline_free(timeline);
+	return false;
+}
+
 void agent_reports_window(struct agent_reports *reports, const struct profile *profile)
 {
 	struct loaded_profiles input;
 	struct report report;
 	char err[256];
 
-	if (!reports || loaded_profiles_borrow(&input, profile, err, sizeof(err)))
+	if (!reports || (!reports->hint.begin_ns && keep_timeline(reports, profile)) ||
+	    loaded_profiles_borrow(&input, profile, err, sizeof(err)))
 		return;
 	if (!report_live_window(reports->live, &input) && reports->hint.begin_ns &&
 	    !report_make(&report, &input, NULL, NULL, &reports->hint)) {

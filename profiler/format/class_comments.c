@@ -19,7 +19,7 @@
 
 /* --- writing: the ledger with classes for tags, and nothing else that tells rows apart, comes sorted ------ */
 
-static int add_to_classes(struct ledger *classes, const struct ledger_row *row)
+static int add_to_classes(void *classes, const struct ledger_row *row)
 {
 	struct ledger_row sum = { .tag = row->class,
 		                  .base = row->base,
@@ -28,18 +28,6 @@ static int add_to_classes(struct ledger *classes, const struct ledger_row *row)
 		                  .ns = row->ns };
 
 	return ledger_add(classes, &sum);
-}
-
-static int sum_classes(struct ledger *classes, struct ledger *ledger)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < ledger_count(ledger) && !err; i++) {
-		const struct ledger_row *row = ledger_at(ledger, i);
-
-		err = row ? add_to_classes(classes, row) : -ENOMEM;
-	}
-	return err;
 }
 
 /* Keys are lower case letters, digits and underscores. */
@@ -118,14 +106,11 @@ static int add_comments(struct profile *profile, struct ledger *classes)
 
 int class_comments_add(struct profile *profile)
 {
-	struct ledger *ledger = ledger_new(0), *classes = ledger_new(0);
-	int err = ledger && classes ? ledger_from_notes(ledger, profile, NULL) : -ENOMEM;
+	struct ledger *classes = ledger_new(0);
+	int err = classes ? ledger_each_note(profile, add_to_classes, classes, NULL) : -ENOMEM;
 
 	if (!err)
-		err = sum_classes(classes, ledger);
-	if (!err)
 		err = add_comments(profile, classes);
-	ledger_free(ledger);
 	ledger_free(classes);
 	return err;
 }

@@ -354,15 +354,34 @@ static int read_row(const struct note_fields *fields, struct ledger_row *row)
 	return 0;
 }
 
+struct taker {
+	int (*take)(void *ctx, const struct ledger_row *row);
+	void *ctx;
+};
+
 static int take_row(void *ctx, const struct note_fields *fields)
 {
+	const struct taker *taker = ctx;
 	struct ledger_row row;
 	int err = read_row(fields, &row);
 
-	return err ? err : ledger_add(ctx, &row);
+	return err ? err : taker->take(taker->ctx, &row);
+}
+
+int ledger_each_note(const struct profile *profile, int (*take)(void *ctx, const struct ledger_row *row),
+                     void *ctx, size_t *malformed)
+{
+	struct taker taker = { .take = take, .ctx = ctx };
+
+	return note_rows_read(profile, RECORD, take_row, &taker, malformed);
+}
+
+static int add_to(void *ledger, const struct ledger_row *row)
+{
+	return ledger_add(ledger, row);
 }
 
 int ledger_from_notes(struct ledger *ledger, const struct profile *profile, size_t *malformed)
 {
-	return note_rows_read(profile, RECORD, take_row, ledger, malformed);
+	return ledger_each_note(profile, add_to, ledger, malformed);
 }

@@ -77,6 +77,12 @@ int64_t ledger_wall_ns(const struct ledger *ledger, const char *tag);
  */
 int ledger_to_notes(struct ledger *ledger, struct profile *profile);
 
+/* Calls `take` for each ledger row found in the profile's notes; its texts live until it returns. What it returns, if not 0, ends this
+ * and is returned, but for -EINVAL: the line counts as malformed. Lines that are not as above are skipped and counted in *malformed
+ * (added to it; may be NULL). 0, -ENOMEM, or as `take`. */
+int ledger_each_note(const struct profile *profile, int (*take)(void *ctx, const struct ledger_row *row),
+                     void *ctx, size_t *malformed);
+
 /* Adds every ledger row found in the profile's notes. Lines that are not as above are skipped and counted
  * in *malformed (added to it; may be NULL). 0, or as ledger_add. */
 int ledger_from_notes(struct ledger *ledger, const struct profile *profile, size_t *malformed);

@@ -139,6 +139,30 @@ static int keep_classes(struct report_live *live, const struct loaded_profiles *
 	return 0;
 }
 
+static bool is_known(struct report_live *live, const char *class)
+{
+	for (size_t i = 0; i < ledger_count(live->classes); i++) {
+		const struct ledger_row *row = ledger_at(live->classes, i);
+
+		if (row && !strcmp(row->class, class))
+			return true;
+	}
+	return false;
+}
+
+bool report_live_keep(struct report_live *live, struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
+
+		if (lane->kind != TIMELINE_SIGNAL && !is_known(live, lane->class))
+			return false;
+	}
+	timeline_free(live->last);
+	live->last = timeline;
+	return true;
+}
+
 int report_live_window(struct report_live *live, struct loaded_profiles *input)
 {
 	struct timeline *own = timeline_new(0), *last = live->last;

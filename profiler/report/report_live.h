@@ -4,10 +4,11 @@
  *
  *     live = report_live_new(rest_ns)
  *     report_live_look(live, lanes)        each second: true: an incident worth a report has begun, and lasts
- *     report_live_window(live, &input)     at the end of a window, with its profile: what comes after is compared with it
+ *     report_live_keep(live, timeline)     at the end of a window: what comes after is compared with it
+ *     report_live_window(live, &input)     the same where a report is to be made of it, or a class of tags is new
  *     report_live_free(live)
  *
- * An incident is worth a report once it has lasted REPORT_LIVE_LEAST_NS, and is told once. A wait that goes on shows only when it ends, or at a window's end.
+ * An incident is worth a report once it has lasted REPORT_LIVE_LEAST_NS, one of a device's faults at once, and is told once. A wait that goes on shows only when it ends, or at a window's end.
  */
 #ifndef STALLPROF_PROFILER_REPORT_LIVE_H
 #define STALLPROF_PROFILER_REPORT_LIVE_H
@@ -28,6 +29,9 @@ void report_live_free(struct report_live *live);
 
 /* `lanes`: the present window's timeline so far. Fills the hint for the report. */
 bool report_live_look(struct report_live *live, const struct timeline *lanes, struct report_hint *hint);
+
+/* Keeps the timeline, which it takes over, if all its classes are known from earlier windows; else false, and it stays the caller's. */
+bool report_live_keep(struct report_live *live, struct timeline *timeline);
 
 /* Adds what the window before says to the input's timeline, so that there is a baseline, and keeps the input's own
  * instead. 0, -ENOMEM, or what timeline_add() says. */

@@ -126,7 +126,21 @@ void window_free(struct window *window)
 	free(window);
 }
 
-/* NULL with errno ENOSPC or ENOMEM. The tag's name is copied on the way. */
+/* Copies the name of the row's tag while the tracer has it. */
+static void name_row(struct window *window, struct row *row)
+{
+	const struct abi_tag *before = row->tag;
+
+	if (row->key.state == ABI_RECOVERY)
+		return;
+	row->tag = tag_names_copy(window->deps.tags, window->deps.tracer, row->key.tag);
+	if (!row->tag)
+		row->tag = before ? before : tag_names_unknown();
+	if (row->tag != before)
+		row->class = tag_classes_of(window->deps.classes, row->tag->name);
+}
+
+/* NULL with errno ENOSPC or ENOMEM. */
 static struct row *row_get(struct window *window, const struct abi_ledger_key *key)
 {
 	struct row *row;
@@ -151,24 +165,18 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 		if (key->state != ABI_RECOVERY)
 			process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	}
-	if (key->state == ABI_RECOVERY)
-		return row;
-	tag_names_copy(window->deps.tags, window->deps.tracer, key->tag);
-	if (!row->class)
-		row->class =
-		        tag_classes_of(window->deps.classes,
-		                       tag_names_of(window->deps.tags, window->deps.tracer, key->tag)->name);
 	return row;
 }
 
 /* Of a tag's key, which may be nobody's. */
 static const char *class_of(struct window *window, uint64_t tag)
 {
+	const struct abi_tag *known;
+
 	if (tag == ABI_NOBODYS_TAG)
 		return "";
-	tag_names_copy(window->deps.tags, window->deps.tracer, tag);
-	return tag_classes_of(window->deps.classes,
-	                      tag_names_of(window->deps.tags, window->deps.tracer, tag)->name);
+	known = tag_names_copy(window->deps.tags, window->deps.tracer, tag);
+	return tag_classes_of(window->deps.classes, known ? known->name : tag_names_unknown()->name);
 }
 
 /* A row of the state ABI_REQUESTS. */
@@ -219,6 +227,7 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 			window->rows_refused_ns += (uint64_t)llabs((int64_t)value->ns);
 		return 0;
 	}
+	name_row(window, row);
 	row->ns += value->ns;
 	row->count += value->count;
 	window_timeline_row(&window->timeline, key->state, row->class, value->ns,
@@ -280,6 +289,8 @@ static int sample_of(struct window *window, const struct abi_ledger_key *key, co
 	if (told->detail && (key->state == ABI_SLEEP || key->cause != told->detail->cause))
 		of_row.detail = NULL;
 	*row = row_get(window, key);
+	if (*row && !(*row)->tag)
+		name_row(window, *row);
 	*sample = *row ? row_sample(*row, &of_row) : NULL;
 	if (*sample)
 		return 0;

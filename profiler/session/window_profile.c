@@ -11,11 +11,10 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/process/process_ranks.h"
 #include "profiler/process/process_table.h"
+#include "profiler/session/stack_location.h"
 #include "profiler/session/stack_pool.h"
 #include "profiler/format/stamp.h"
-#include "profiler/tags/tag_class.h"
 #include "profiler/format/tag_hash.h"
-#include "profiler/tags/tag_names.h"
 #include "profiler/session/window_notes.h"
 #include "profiler/session/window_state.h"
 
@@ -51,12 +50,12 @@ static void add_rank(struct window *window, const struct row *row, struct labels
 
 static void labels_of(struct window *window, const struct row *row, struct labels *labels)
 {
-	const struct abi_tag *tag = tag_names_of(window->deps.tags, window->deps.tracer, row->key.tag);
+	const struct abi_tag *tag = row->tag;
 	static const uint8_t no_trace[16];
 	int i;
 
 	labels->n = 0;
-	add_text(labels, "ai_tag", tag_classes_of(window->deps.classes, tag->name));
+	add_text(labels, "ai_tag", row->class);
 	add_text(labels, "stall", window_cause_name(row->key.cause));
 	add_text(labels, "device", device_names_of(window->deps.devices, row->key.dev, row->key.tgid));
 	add_rank(window, row, labels);
@@ -120,12 +119,10 @@ static int64_t share(int64_t total, uint64_t upto, uint64_t whole)
 	return whole ? (int64_t)((__int128)total * upto / whole) : 0;
 }
 
-static void pool_key(struct window *window, const struct row *row, struct stack_pool_key *key)
+static void pool_key(const struct row *row, struct stack_pool_key *key)
 {
-	const struct abi_tag *tag = tag_names_of(window->deps.tags, window->deps.tracer, row->key.tag);
-
 	memset(key, 0, sizeof(*key));
-	key->class = tag_classes_of(window->deps.classes, tag->name);
+	key->class = row->class;
 	key->process_start_ns = row->key.process_start_ns;
 	key->tgid = row->key.tgid;
 	key->dev = row->key.dev;
@@ -154,7 +151,7 @@ static int fill_pools(struct window *window)
 	for (row = window->rows; row && !err; row = row->hh.next) {
 		if (!has_samples_to_be(row) || row->key.below_min)
 			continue;
-		pool_key(window, row, &key);
+		pool_key(row, &key);
 		for (sample = row->samples; sample && !err; sample = sample->hh.next)
 			err = stack_pools_offer(window->pools, &key, sample->ids, sample->n, sample->weight);
 		if (!err && !row->samples)
@@ -174,7 +171,7 @@ static int add_unsampled(struct window *window, const struct row *row, struct la
 
 	values_of(row, row->ns, row->count, values);
 	if (!row->key.below_min) {
-		pool_key(window, row, &key);
+		pool_key(row, &key);
 		ids = stack_pools_take(window->pools, &key, magnitude(row->ns), &n);
 	}
 	if (ids) {
@@ -209,12 +206,8 @@ static void labels_of_recovery(struct window *window, const struct row *recovery
 			worst = row;
 	}
 	labels->n = 0;
-	if (worst) {
-		const struct abi_tag *tag =
-		        tag_names_of(window->deps.tags, window->deps.tracer, worst->key.tag);
-
-		add_text(labels, "holds_up", tag_classes_of(window->deps.classes, tag->name));
-	}
+	if (worst)
+		add_text(labels, "holds_up", worst->class);
 	add_text(labels, "stall", window_cause_name(recovery->key.cause));
 	add_text(labels, "device",
 	         device_names_of(window->deps.devices, recovery->key.dev, recovery->key.tgid));
@@ -309,14 +302,14 @@ static enum ledger_state ledger_state_of(unsigned int state)
 
 static int add_ledger_row(struct window *window, struct ledger *ledger, const struct row *row)
 {
-	const struct abi_tag *tag = tag_names_of(window->deps.tags, window->deps.tracer, row->key.tag);
+	const struct abi_tag *tag = row->tag;
 	struct process *process =
 	        process_table_get(window->deps.processes, row->key.tgid, row->key.process_start_ns, NULL);
 	bool stall = row->key.state == ABI_STALL, wait = row->key.state == ABI_SLEEP;
 	struct ledger_row out = {
 		.tag = (char *)tag->name,
 		.id = tag->id,
-		.class = (char *)tag_classes_of(window->deps.classes, tag->name),
+		.class = (char *)row->class,
 		.base = tag->source == ABI_TAG_PROCESS,
 		.pid = row->key.tgid,
 		.start_ns = row->key.process_start_ns,

@@ -26,7 +26,8 @@ struct row {
 	struct abi_ledger_key key;
 	int64_t ns; /* negative: more is taken back from earlier windows than was added */
 	uint64_t count;
-	const char *class; /* of its tag; NULL for a kernel thread's */
+	const struct abi_tag *tag; /* NULL for a kernel thread's */
+	const char *class;         /* of the tag; NULL for a kernel thread's */
 	struct sample *samples;
 	uint64_t weight, times; /* sums over the samples */
 	UT_hash_handle hh;

@@ -111,24 +111,20 @@ static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tr
 	return entry;
 }
 
-const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *tracer, uint64_t key)
+const struct abi_tag *tag_names_unknown(void)
 {
-	struct known_tag *entry = find_or_read(names, tracer, key);
-
-	if (!entry)
-		return &unknown_tag;
-	entry->idle = 0;
-	return &entry->tag;
+	return &unknown_tag;
 }
 
-void tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key)
+const struct abi_tag *tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
 	struct known_tag *entry = find_or_read(names, tracer, key);
 
 	if (!entry)
-		return;
+		return NULL;
 	entry->idle = 0;
 	note_in_map(names, entry);
+	return &entry->tag;
 }
 
 bool tag_names_count(struct tag_names *names, struct tracer *tracer, uint64_t key)

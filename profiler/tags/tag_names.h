@@ -3,7 +3,7 @@
  * becomes name, id and trace again. The BPF map only passes names on: a name is copied when a row or a sample first
  * has its key, and is removed from the map soon after, so that any number of ids passes through it.
  *
- *     tag_names_copy(…)         for each row of the ledger as it is taken, and each sample
+ *     tag_names_copy(…)         for each row of the ledger as it is taken, and the first sample of a row
  *     tag_names_after_take(…)   the ledger was taken: names that are here leave the map
  *     tag_names_end_window(…)   a window has ended: names that nobody asked for in a while are forgotten here
  */
@@ -22,12 +22,12 @@ struct tracer;
 struct tag_names *tag_names_new(void);
 void tag_names_free(struct tag_names *names);
 
-/* Never NULL: a key that is not known (its name did not fit the map) has the name "[unknown tag]". Lives
- * until the next tag_names_end_window(). */
-const struct abi_tag *tag_names_of(struct tag_names *names, struct tracer *tracer, uint64_t key);
+/* What a tag is called that is not known, as its name did not fit the map: "[unknown tag]". */
+const struct abi_tag *tag_names_unknown(void);
 
-/* Copies the name of a tag that a thread has held since the last take. */
-void tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key);
+/* Copies the name of a tag that a thread has held since the last take. Returns the copy, which lives beyond the next
+ * tag_names_end_window(), but not the one after; NULL: the tag is not known. */
+const struct abi_tag *tag_names_copy(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* Whether this is the first call for the tag, whatever processes and windows have it. False also where its name is not known. */
 bool tag_names_count(struct tag_names *names, struct tracer *tracer, uint64_t key);

@@ -251,12 +251,15 @@ static int do_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
 
 static void do_drop_tag(struct tracer *tracer, uint64_t key)
 {
-	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags), &key);
-	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key);
+	if (bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags), &key) || tracer->tags_at_once)
+		bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key);
 }
 
 static int do_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx)
 {
+	uint64_t key;
+
+	tracer->tags_at_once = !bpf_map_get_next_key(bpf_map__fd(tracer->bpf->maps.tags_at_once), NULL, &key);
 	return ledger_maps_take(tracer->ledgers, next, on_row, ctx);
 }
 

@@ -73,6 +73,7 @@ struct tracer {
 	struct ledger_maps *ledgers;
 	struct tag_folders *folders;
 	uint64_t next_key;
+	bool tags_at_once; /* at the last take some tags were in the map of that name */
 	uint64_t copied_late_ns, late_copies_failed;
 	int64_t tagged_drift; /* what the last walk found, if it was not put right */
 	struct stamp_growth described[ABI_COUNTER_MAX]; /* what tracer_describe() has added already */
