@@ -11,23 +11,32 @@
 #include "pprof/profile.h"
 #include "profiler/symbols/debug_package.h"
 #include "profiler/process/process_table.h"
-#include "profiler/session/hook_frames.h"
+#include "profiler/session/kernel_stacks.h"
 #include "profiler/session/python_merge.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/remote_stack.h"
+#include "profiler/session/stack_location.h"
+#include "profiler/session/stack_memo.h"
 #include "profiler/format/stamp.h"
-#include "profiler/session/user_stack_memo.h"
 #include "symbolizer/python/python.h"
 #include "symbolizer/symbolizer.h"
 
-#define INLINED_MAX  64
 #define COUNTERS_MAX 34
+
+/* A thread that sleeps again at the same instruction with the same stack pointer is in the same calls. */
+struct user_key {
+	const struct profile *profile; /* whose location ids they are */
+	uint64_t process_start_ns, ip, sp;
+	uint32_t tgid, tid;
+};
+_Static_assert(sizeof(struct user_key) == 40, "no padding");
 
 struct stack_resolver {
 	struct symbolizer *symbolizer;
 	struct process_table *processes;
 	struct python_processes *pythons;
-	struct user_stack_memo *memo;
+	struct kernel_stacks *kernel;
+	struct stack_memo *user_memo;
 	uint64_t by_registers;     /* stacks taken from the memo, for want of a copy */
 	uint64_t read_late;        /* stacks read from the waiting thread, for want of a copy */
 	uint64_t read_failed;      /* … which had woken before they were read */
@@ -48,58 +57,27 @@ struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct 
 {
 	struct stack_resolver *resolver = calloc(1, sizeof(*resolver));
 
-	if (resolver)
-		resolver->memo = user_stack_memo_new();
-	if (resolver && !resolver->memo) {
-		free(resolver);
+	if (!resolver)
+		return NULL;
+	resolver->user_memo = stack_memo_new();
+	resolver->kernel = kernel_stacks_new(symbolizer);
+	if (!resolver->user_memo || !resolver->kernel) {
+		stack_resolver_free(resolver);
 		return NULL;
 	}
-	if (resolver) {
-		resolver->symbolizer = symbolizer;
-		resolver->processes = processes;
-		resolver->pythons = pythons;
-	}
+	resolver->symbolizer = symbolizer;
+	resolver->processes = processes;
+	resolver->pythons = pythons;
 	return resolver;
 }
 
 void stack_resolver_free(struct stack_resolver *resolver)
 {
-	if (resolver)
-		user_stack_memo_free(resolver->memo);
+	if (!resolver)
+		return;
+	stack_memo_free(resolver->user_memo);
+	kernel_stacks_free(resolver->kernel);
 	free(resolver);
-}
-
-static int64_t mapping_of(struct profile *profile, const struct sym_module *module)
-{
-	if (!module)
-		return 0;
-	return profile_mapping(profile, module->start, module->end, module->offset, module->path,
-	                       module->build_id, module->has_functions, module->has_lines);
-}
-
-static int64_t location_of(struct profile *profile, const struct sym_result *result)
-{
-	struct profile_frame frames[INLINED_MAX];
-	size_t i, n = result->n_frames < INLINED_MAX ? result->n_frames : INLINED_MAX;
-	int64_t mapping = mapping_of(profile, result->module);
-
-	if (mapping < 0)
-		return mapping;
-	for (i = 0; i < n; i++) {
-		frames[i] = (struct profile_frame){
-			.function = result->frames[i].function,
-			.file = result->frames[i].file,
-			.line = result->frames[i].line,
-		};
-	}
-	return profile_location(profile, mapping, result->address, frames, n);
-}
-
-int64_t stack_placeholder(struct profile *profile, const char *name)
-{
-	struct profile_frame frame = { .function = name };
-
-	return profile_location(profile, 0, 0, &frame, 1);
 }
 
 static int push(int64_t *ids, size_t *n, int64_t id)
@@ -109,26 +87,6 @@ static int push(int64_t *ids, size_t *n, int64_t id)
 	if (*n < STACK_FRAMES_MAX)
 		ids[(*n)++] = id;
 	return 0;
-}
-
-static int resolve_kernel(struct stack_resolver *resolver, const struct abi_event *event,
-                          struct profile *profile, int64_t *ids, size_t *n)
-{
-	/* The first frame of a sleeping thread is a return address, too; that of a sampled one is not. */
-	bool is_caller = event->kind != ABI_EVENT_CPU;
-	struct hook_frames hooks = { .hooked = false };
-	struct sym_result result;
-	uint32_t i;
-	int err = 0;
-
-	for (i = 0; i < event->kstack_len && i < ABI_KSTACK_MAX && !err; i++) {
-		if (symbolizer_kernel(resolver->symbolizer, event->kstack[i], is_caller, &result))
-			continue;
-		if (!hook_frames_skips(&hooks, result.frames[result.n_frames - 1].function))
-			err = push(ids, n, location_of(profile, &result));
-		is_caller = !symbolizer_kernel_entry(&result);
-	}
-	return err;
 }
 
 static void regs_of(struct sym_regs *to, const struct abi_regs *from)
@@ -214,7 +172,7 @@ static int locate_native(struct stack_resolver *resolver, struct sym_process *sy
 		resolver->native[i] = 0;
 		if (symbolizer_user(sym, resolver->pcs[i], resolver->is_caller[i], &result))
 			continue;
-		resolver->native[i] = location_of(profile, &result);
+		resolver->native[i] = stack_location(profile, &result);
 		if (resolver->native[i] < 0)
 			return (int)resolver->native[i];
 		resolver->kinds[i] = python_processes_native_kind(
@@ -322,26 +280,26 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 	return err ? err : push_merged(resolver, process, event, profile, n_pcs, native_end, ids, n);
 }
 
-static void memo_key(const struct abi_event *event, const struct profile *profile, struct user_stack_key *key)
+static void memo_key(const struct abi_event *event, const struct profile *profile, struct user_key *key)
 {
-	*key = (struct user_stack_key){ .profile = profile,
-		                        .process_start_ns = event->process_start_ns,
-		                        .ip = event->regs.ip,
-		                        .sp = event->regs.sp,
-		                        .tgid = event->tgid,
-		                        .tid = event->tid };
+	*key = (struct user_key){ .profile = profile,
+		                  .process_start_ns = event->process_start_ns,
+		                  .ip = event->regs.ip,
+		                  .sp = event->regs.sp,
+		                  .tgid = event->tgid,
+		                  .tid = event->tid };
 }
 
 /* The user's frames of an earlier wait of the thread with the same registers. */
 static bool take_known(struct stack_resolver *resolver, const struct abi_event *event,
                        const struct profile *profile, int64_t *ids, size_t *n)
 {
-	struct user_stack_key key;
+	struct user_key key;
 	const int64_t *known;
 	size_t n_known, i;
 
 	memo_key(event, profile, &key);
-	known = user_stack_memo_get(resolver->memo, &key, &n_known);
+	known = stack_memo_get(resolver->user_memo, &key, sizeof(key), &n_known);
 	if (!known)
 		return false;
 	resolver->by_registers++;
@@ -354,7 +312,7 @@ static int resolve_user_or_known(struct stack_resolver *resolver, const struct a
                                  struct profile *profile, int64_t *ids, size_t *n)
 {
 	size_t n_kernel = *n;
-	struct user_stack_key key;
+	struct user_key key;
 	int err;
 
 	if (event->kind == ABI_EVENT_WAIT && event->flags & ABI_NO_USER_COPY &&
@@ -364,7 +322,7 @@ static int resolve_user_or_known(struct stack_resolver *resolver, const struct a
 	if (err || event->flags & ABI_NO_USER_COPY || event->n_python || event->kind == ABI_EVENT_CPU)
 		return err;
 	memo_key(event, profile, &key);
-	user_stack_memo_put(resolver->memo, &key, ids + n_kernel, *n - n_kernel);
+	stack_memo_put(resolver->user_memo, &key, sizeof(key), ids + n_kernel, *n - n_kernel);
 	return 0;
 }
 
@@ -374,7 +332,7 @@ int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event
 	int err;
 
 	*n = 0;
-	err = resolve_kernel(resolver, event, profile, ids, n);
+	err = kernel_stacks_resolve(resolver->kernel, event, profile, ids, n);
 	if (!err && !(event->flags & ABI_KERNEL_THREAD))
 		err = resolve_user_or_known(resolver, event, profile, ids, n);
 	if (!err && !*n)
@@ -405,7 +363,8 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	size_t i, n = 0;
 	int err = 0;
 
-	user_stack_memo_clear(resolver->memo); /* the window is over, and its profile with it */
+	stack_memo_clear(resolver->user_memo); /* the window is over, and its profile with it */
+	kernel_stacks_clear(resolver->kernel);
 	symbolizer_stats(resolver->symbolizer, &stats);
 	counters[n++] = (struct stamp_counter){ "frames_dwarf", stats.results[SYM_SOURCE_DWARF] };
 	counters[n++] = (struct stamp_counter){ "frames_symtab", stats.results[SYM_SOURCE_SYMTAB] };

@@ -32,9 +32,6 @@ void stack_resolver_free(struct stack_resolver *resolver);
 int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event, struct profile *profile,
                   int64_t *ids, size_t *n);
 
-/* Adds a location that is a name in brackets, for use in place of a stack. Returns its id, or -errno. */
-int64_t stack_placeholder(struct profile *profile, const char *name);
-
 /* Adds to the stamp the counts since the last call: frames by source, ends of unwinding, stacks read from waiting
  * threads. */
 int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp);
