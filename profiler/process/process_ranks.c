@@ -14,7 +14,8 @@
 
 #define ENVIRONMENT_MAX (256 * 1024)
 #define UNUSED_WINDOWS  2
-/* A rank that was met between fork and exec has its launcher's environment, so it is read again. */
+/* A rank that was met between fork and exec has its launcher's environment, so it is read again: where the exec is
+ * not told, by time. */
 #define READS_EACH    3
 #define READ_AFTER_NS 1000000000ULL
 
@@ -137,12 +138,20 @@ static struct known *add(struct process_ranks *ranks, const struct process_key *
 	return NULL;
 }
 
+static void read_again(struct process_ranks *ranks, struct known *known, uint64_t now)
+{
+	int err = read_rank(ranks, known->key.pid, now, &known->rank);
+
+	/* A process that is gone is not read again. */
+	known->reads = err == -EAGAIN ? known->reads : err ? READS_EACH : known->reads + 1;
+	known->read_ns = now;
+}
+
 uint32_t process_ranks_of(struct process_ranks *ranks, uint32_t pid, uint64_t start_ns)
 {
 	struct process_key key = { .start_ns = start_ns, .pid = pid };
 	struct known *known;
 	uint64_t now;
-	int err;
 
 	if (!ranks)
 		return PROCESS_RANK_NONE;
@@ -157,11 +166,22 @@ uint32_t process_ranks_of(struct process_ranks *ranks, uint32_t pid, uint64_t st
 	now = monotonic_ns();
 	if (known->reads && now - known->read_ns < READ_AFTER_NS)
 		return PROCESS_RANK_NONE;
-	err = read_rank(ranks, pid, now, &known->rank);
-	/* A process that is gone is not read again. */
-	known->reads = err == -EAGAIN ? known->reads : err ? READS_EACH : known->reads + 1;
-	known->read_ns = now;
+	read_again(ranks, known, now);
 	return known->rank;
+}
+
+void process_ranks_exec(struct process_ranks *ranks, uint32_t pid)
+{
+	struct known *known, *next;
+
+	if (!ranks)
+		return;
+	HASH_ITER (hh, ranks->known, known, next) {
+		if (known->key.pid != pid)
+			continue;
+		known->reads = 0;
+		read_again(ranks, known, monotonic_ns());
+	}
 }
 
 void process_ranks_age(struct process_ranks *ranks)

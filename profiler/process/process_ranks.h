@@ -3,8 +3,9 @@
  * LOCAL_RANK where there is no RANK. What a rank starts (the workers of its data loader) has its environment, and so
  * its rank.
  *
- * Each process's environment is read once; where it names no rank three times, a second apart, because a rank that
- * was just forked has its launcher's environment until it executes. At most 256 KiB of an environment are read, and
+ * Each process's environment is read once, and again when it executes another program: a rank that was just forked
+ * has its launcher's environment until then. Where no rank is named it is read three times, a second apart, for the
+ * case that nobody told of an exec. At most 256 KiB of an environment are read, and
  * at most PROCESS_RANKS_READS environments a second, so that a storm of short-lived processes costs no more; a
  * process skipped for that is read when it is met again. Not thread-safe.
  */
@@ -27,6 +28,9 @@ void process_ranks_free(struct process_ranks *ranks);
 /* The rank of a process, by pid and start time as the BPF programs give them; PROCESS_RANK_NONE if it has none, or
  * `ranks` is NULL. */
 uint32_t process_ranks_of(struct process_ranks *ranks, uint32_t pid, uint64_t start_ns);
+
+/* The process runs another program from now on, with an environment of its own. */
+void process_ranks_exec(struct process_ranks *ranks, uint32_t pid);
 
 /* Call it once a window: forgets processes that were not asked for in the last two. */
 void process_ranks_age(struct process_ranks *ranks);

@@ -232,6 +232,7 @@ void process_table_exec(struct process_table *table, uint32_t pid)
 {
 	struct entry *entry, *next;
 
+	process_ranks_exec(table->ranks, pid);
 	HASH_ITER (hh, table->by_key, entry, next) {
 		if (entry->key.pid != pid || entry->exited)
 			continue;

@@ -104,6 +104,47 @@ static void test_process_ranks__of_processes(void **state)
 	process_ranks_free(NULL);
 }
 
+/* Met in its launcher's environment; found as soon as it executes, not a second later. */
+static void test_process_ranks__met_before_its_exec(void **state)
+{
+	struct process_ranks *ranks = process_ranks_new();
+	pid_t other = child_with("PATH=/bin"), pid;
+	int gate[2];
+	char byte;
+
+	(void)state;
+	wait_for_exec(other);
+	assert_int_equal(pipe(gate), 0);
+	pid = fork();
+	if (pid == 0) {
+		char *const argv[] = { (char *)"sleep", (char *)"60", NULL };
+		char *const environment[] = { (char *)"RANK=7", NULL };
+
+		if (read(gate[0], &byte, 1) == 1)
+			execve("/bin/sleep", argv, environment);
+		_exit(127);
+	}
+	assert_int_equal(process_ranks_of(ranks, pid, 5), PROCESS_RANK_NONE);
+	assert_int_equal(process_ranks_of(ranks, other, 6), PROCESS_RANK_NONE);
+	assert_int_equal(write(gate[1], "", 1), 1);
+	wait_for_exec(pid);
+	assert_int_equal(process_ranks_of(ranks, pid, 5), PROCESS_RANK_NONE);
+	process_ranks_exec(ranks, pid);
+	process_ranks_exec(NULL, pid);
+	assert_int_equal(process_ranks_of(ranks, pid, 5), 7);
+	assert_int_equal(process_ranks_of(ranks, other, 6), PROCESS_RANK_NONE);
+	kill(pid, SIGKILL);
+	kill(other, SIGKILL);
+	waitpid(pid, NULL, 0);
+	waitpid(other, NULL, 0);
+	/* Gone: what was known stays. */
+	process_ranks_exec(ranks, pid);
+	assert_int_equal(process_ranks_of(ranks, pid, 5), 7);
+	close(gate[0]);
+	close(gate[1]);
+	process_ranks_free(ranks);
+}
+
 /* As a storm of short-lived processes would ask: each of them is another one. */
 static void test_process_ranks__a_second_has_so_many(void **state)
 {
@@ -127,6 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_process_ranks__what_an_environment_says),
 		cmocka_unit_test(test_process_ranks__of_processes),
+		cmocka_unit_test(test_process_ranks__met_before_its_exec),
 		cmocka_unit_test(test_process_ranks__a_second_has_so_many),
 	};
 
