@@ -66,17 +66,22 @@ ALWAYS u32 kind_of(const struct thread *t)
 	return t->kind ? t->kind : ABI_WAIT_OTHER;
 }
 
-/* Adds time straight to the ledger: for who is not on the thread's CPU. */
-ALWAYS void ledger_charge(struct thread *t, u64 tag, u32 state, u64 ns, u64 count)
+/* Adds time straight to the ledger, for who is not on the thread's CPU; also none, so that the tag has a row. */
+ALWAYS void ledger_charge_any(struct thread *t, u64 tag, u32 state, u64 ns, u64 count)
 {
 	struct abi_ledger_key key;
 
-	if (!tag || !ns)
-		return;
 	key_of(&key, t, tag, state);
 	if (state == ABI_SLEEP)
 		key.cause = kind_of(t);
 	ledger_add(&key, ns, count, 0);
+}
+
+/* The same, where there is some. */
+ALWAYS void ledger_charge(struct thread *t, u64 tag, u32 state, u64 ns, u64 count)
+{
+	if (tag && ns)
+		ledger_charge_any(t, tag, state, ns, count);
 }
 
 /* A sleep, or the part of one (`whole_ns`: how long it is, or has been so far): straight to its row. */

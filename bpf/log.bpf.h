@@ -250,7 +250,9 @@ ALWAYS long log_charge_row(u32 i, struct log_reader *r)
 	sum = b->sums[row & (ABI_LOG_ROWS - 1)];
 	if (!tag)
 		tag = r->t->base_tag;
-	ledger_charge(r->t, tag, ABI_ONCPU, PART_NS(sum), PART_N(sum));
+	/* A tag that was held for no time that the clocks can tell has a row, too. */
+	if (tag)
+		ledger_charge_any(r->t, tag, ABI_ONCPU, PART_NS(sum), PART_N(sum));
 #ifndef CONTEXT_OF_OTHERS
 	splits_note(r->t, tag, PART_NS(sum));
 #endif

@@ -340,7 +340,8 @@ static int fill_profile(struct window *window, struct ledger *ledger)
 		if (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL ||
 		    row->key.state == ABI_RECOVERY)
 			err = add_row_samples(window, row);
-		if (!err && row->key.state != ABI_CPU_STALL && row->key.state != ABI_RECOVERY && row->ns)
+		if (!err && row->key.state != ABI_CPU_STALL && row->key.state != ABI_RECOVERY &&
+		    (row->ns || (row->key.state == ABI_ONCPU && row->count)))
 			err = add_ledger_row(window, ledger, row);
 	}
 	return err;
