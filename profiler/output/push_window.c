@@ -17,6 +17,7 @@
 
 struct packing {
 	struct push_window *window;
+	struct push_debts *debts;
 	const char *what; /* fails */
 };
 
@@ -74,7 +75,7 @@ static int pack_series(struct packing *p, const struct series *series, const str
 
 	if (series->optional && profile_find_type(profile, series->types[0]) < 0)
 		return 0;
-	result = series_extract(profile, series, period, PROFILE_BYTES, &cut);
+	result = series_extract(profile, series, period, p->debts, PROFILE_BYTES, &cut);
 	p->what = "cannot make the profile to push";
 	if (result || !cut)
 		return result;
@@ -83,10 +84,10 @@ static int pack_series(struct packing *p, const struct series *series, const str
 	return result;
 }
 
-struct push_window *push_window_new(const struct profile *profile, uint64_t clock_hz, char *err,
-                                    size_t err_len)
+struct push_window *push_window_new(const struct profile *profile, uint64_t clock_hz,
+                                    struct push_debts *debts, char *err, size_t err_len)
 {
-	struct packing p = { .window = calloc(1, sizeof(*p.window)) };
+	struct packing p = { .window = calloc(1, sizeof(*p.window)), .debts = debts };
 	unsigned int i;
 
 	for (i = 0; p.window && i < series_table_len; i++) {

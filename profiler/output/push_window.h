@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct profile;
+struct push_debts;
 struct series;
 
 struct push_request {
@@ -27,9 +28,9 @@ struct push_window {
 	bool failed; /* a part of it was not, or will not be, pushed */
 };
 
-/* NULL: no memory. What can't be made is left out: `failed` is set, and `err` has a line that says why. */
-struct push_window *push_window_new(const struct profile *profile, uint64_t clock_hz, char *err,
-                                    size_t err_len);
+/* `debts`: of the windows before; may be NULL (series.h). NULL: no memory. What can't be made is left out: `failed` is set, and `err` has a line that says why. */
+struct push_window *push_window_new(const struct profile *profile, uint64_t clock_hz,
+                                    struct push_debts *debts, char *err, size_t err_len);
 void push_window_free(struct push_window *window);
 
 /* Bytes of memory that it holds. */

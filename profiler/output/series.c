@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "profiler/output/push_debts.h"
+
 const struct series series_table[] = {
 	{ "block", { "contentions", "delay" }, { "contentions", "count" }, false },
 	{ "process_cpu", { "cpu", NULL }, { "cpu", "nanoseconds" }, false },
@@ -17,7 +19,8 @@ const unsigned int series_table_len = sizeof(series_table) / sizeof(series_table
 struct extraction {
 	const struct profile *from;
 	struct profile *to;
-	int type[2]; /* indices in `from` */
+	struct push_debts *debts; /* may be NULL */
+	int type[2];              /* indices in `from` */
 	size_t n_types;
 	int64_t *mapping, *location; /* by id in `from`: id in `to`, 0 not yet */
 	int64_t *ids;
@@ -97,7 +100,8 @@ static int copy_sample(struct extraction *x, const struct profile_sample_view *s
 	size_t i;
 
 	for (i = 0; i < x->n_types; i++) {
-		values[i] = sample->values[x->type[i]];
+		values[i] =
+		        x->debts ? push_debts_pay(x->debts, sample, x->type[i]) : sample->values[x->type[i]];
 		any |= values[i] != 0;
 	}
 	if (!any)
@@ -135,6 +139,8 @@ static int copy_all(struct extraction *x)
 	if (main_binary < 0)
 		return main_binary;
 	err = copy_comments(x);
+	if (x->debts && !err)
+		err = push_debts_begin(x->debts, x->from, x->type, x->n_types);
 	for (i = 0; i < profile_n_samples(x->from) && !err; i++) {
 		profile_get_sample(x->from, i, &sample);
 		err = copy_sample(x, &sample);
@@ -142,11 +148,11 @@ static int copy_all(struct extraction *x)
 	return err;
 }
 
-int series_extract(const struct profile *from, const struct series *series, int64_t period, size_t max_bytes,
-                   struct profile **out)
+int series_extract(const struct profile *from, const struct series *series, int64_t period,
+                   struct push_debts *debts, size_t max_bytes, struct profile **out)
 {
 	struct profile_value_type types[2];
-	struct extraction x = { .from = from };
+	struct extraction x = { .from = from, .debts = debts };
 	int err = find_types(&x, series);
 	size_t i;
 

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include "profiler/config/config.h"
+#include "profiler/format/text_cells.h"
 #include "profiler/output/outbox.h"
 #include "profiler/output/push.h"
+#include "profiler/output/push_debts.h"
 #include "profiler/output/push_window.h"
 #include "profiler/output/series.h"
 #include "profiler/output/sink_news.h"
@@ -30,6 +32,7 @@ struct sink_push {
 	struct push_label label[LABELS_MAX]; /* the first is __name__, of each series */
 	size_t n_labels;
 	char pack_error[256]; /* the last one said */
+	struct push_debts *debts;
 	/* Of the thread: */
 	bool outage;                   /* which has been said */
 	char refusal[PUSH_ERR_MAX];    /* the last one said, since a window was pushed */
@@ -37,6 +40,7 @@ struct sink_push {
 	/* Of all: */
 	atomic_bool full; /* which has been said, since nothing waited */
 	atomic_size_t left;
+	atomic_uint_least64_t owed_ns; /* of waits, pushed too much so far */
 };
 
 /* --- sending: in the thread ------------------------------------------------------------------------------ */
@@ -147,10 +151,25 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 		              SINK_PUSH_WINDOWS, SINK_PUSH_BYTES >> 20);
 }
 
+static void say_owed(struct sink_push *push)
+{
+	uint64_t ns = atomic_load(&push->owed_ns);
+	char text[TEXT_DURATION_BYTES];
+
+	if (ns)
+		sink_news_say(
+		        push->news,
+		        "%s of waits were pushed that turned out to be another kind of wait after their "
+		        "window had been sent: the server's sums are that much too high",
+		        text_short_duration(text, ns));
+}
+
 static void ended(void *ctx)
 {
 	struct sink_push *push = ctx;
 	size_t left = atomic_load(&push->left);
+
+	say_owed(push);
 
 	if (left) {
 		sink_news_pushing(push->news, true);
@@ -234,7 +253,8 @@ struct sink_push *sink_push_new(const struct config *config, struct sink_news *n
 	push->news = news;
 	push->clock_hz = config_clock_hz(config);
 	push->box = outbox_new(&opts);
-	if (push->box && !make_labels(push, config)) {
+	push->debts = push_debts_new();
+	if (push->box && push->debts && !make_labels(push, config)) {
 		push->client = make_client(&config->push, err, err_len);
 		if (push->client)
 			return push;
@@ -253,6 +273,7 @@ void sink_push_free(struct sink_push *push)
 		return;
 	outbox_free(push->box);
 	push_client_free(push->client);
+	push_debts_free(push->debts);
 	for (i = 0; i < push->n_labels; i++) {
 		free((char *)push->label[i].name);
 		free((char *)push->label[i].value);
@@ -275,13 +296,14 @@ void sink_push_put(struct sink_push *push, const struct profile *profile, bool l
 {
 	char err[sizeof(push->pack_error)] = "";
 	struct push_window *window =
-	        profile ? push_window_new(profile, push->clock_hz, err, sizeof(err)) : NULL;
+	        profile ? push_window_new(profile, push->clock_hz, push->debts, err, sizeof(err)) : NULL;
 
 	if (profile && !window)
 		snprintf(err, sizeof(err), "cannot make the profile to push: out of memory");
 	if (err[0] && strcmp(err, push->pack_error) != 0)
 		sink_news_say(push->news, "%s", err);
 	memcpy(push->pack_error, err, sizeof(err));
+	atomic_store(&push->owed_ns, push_debts_owed(push->debts, "delay"));
 	if (window && (window->n || window->failed)) {
 		outbox_put(push->box, window, push_window_bytes(window), last);
 		return;

@@ -68,11 +68,11 @@ static void test_series__each_has_its_types_and_samples(void **state)
 
 	(void)state;
 	assert_int_equal(series_table_len, 3);
-	assert_int_equal(series_extract(from, &series_table[0], 1, ROOM, &block), 0);
-	assert_int_equal(series_extract(from, &series_table[1], 10101010, ROOM, &cpu), 0);
+	assert_int_equal(series_extract(from, &series_table[0], 1, NULL, ROOM, &block), 0);
+	assert_int_equal(series_extract(from, &series_table[1], 10101010, NULL, ROOM, &cpu), 0);
 	check_only_sample(block, "wait", 2, 500);
 	check_only_sample(cpu, "spin", 1, 70);
-	assert_int_equal(series_extract(from, &series_table[2], 1, ROOM, &recovery), 0);
+	assert_int_equal(series_extract(from, &series_table[2], 1, NULL, ROOM, &recovery), 0);
 	check_only_sample(recovery, "reset", 1, 9);
 	profile_free(recovery);
 	assert_string_equal(profile_default_type(block), "delay");
@@ -96,7 +96,7 @@ static void test_series__nothing_to_say_is_no_profile(void **state)
 	struct profile *from = profile_new(types, 3, types[0], 1, ROOM), *out;
 
 	(void)state;
-	assert_int_equal(series_extract(from, &series_table[0], 1, ROOM, &out), 0);
+	assert_int_equal(series_extract(from, &series_table[0], 1, NULL, ROOM, &out), 0);
 	assert_null(out);
 	profile_free(from);
 }
@@ -107,7 +107,7 @@ static void test_series__foreign_profile(void **state)
 	struct profile *from = profile_new(types, 1, types[0], 1, ROOM), *out;
 
 	(void)state;
-	assert_int_equal(series_extract(from, &series_table[0], 1, ROOM, &out), -ENOENT);
+	assert_int_equal(series_extract(from, &series_table[0], 1, NULL, ROOM, &out), -ENOENT);
 	assert_null(out);
 	profile_free(from);
 }

@@ -145,7 +145,7 @@ static void test_push_window__is_small_and_cut_by_series(void **state)
 {
 	struct profile *profile = window_profile(40000);
 	char err[256] = "";
-	struct push_window *window = push_window_new(profile, 100, err, sizeof(err));
+	struct push_window *window = push_window_new(profile, 100, NULL, err, sizeof(err));
 	size_t n;
 
 	(void)state;
