@@ -92,11 +92,6 @@ ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_buffer *buffer
 	return copied;
 }
 
-/* What of a thread is in a buffer. */
-struct captured {
-	u32 len, n_python, flags;
-};
-
 /* Copies registers, user stack and Python frames of `task`, which is in the kernel, into the buffer. */
 ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stack_buffer *buffer,
                          struct captured *out)
@@ -125,14 +120,21 @@ ALWAYS struct stack_buffer *buffer_scratch(void)
 	return buffer_at(n_buffers + bpf_get_smp_processor_id());
 }
 
-/* The buffer is the thread's own from here on. */
-ALWAYS void buffer_keep(struct thread *t, u32 index, const struct captured *captured)
+/* The buffer is the thread's own from here on. False: the thread has another one by now. */
+ALWAYS bool buffer_keep(struct thread *t, struct stack_buffer *buffer, u32 index,
+                        const struct captured *captured)
 {
-	t->stack_len = captured->len;
-	t->stack_python = captured->n_python;
-	t->stack_flags = captured->flags;
+	buffer->kept.len = captured->len;
+	buffer->kept.n_python = captured->n_python;
+	buffer->kept.flags = captured->flags;
 	barrier(); /* with the buffer, all that it holds is seen */
-	t->stack_buffer = index;
+	return __sync_val_compare_and_swap(&t->stack_buffer, ABI_NO_BUFFER, index) == ABI_NO_BUFFER;
+}
+
+ALWAYS void buffer_push(u32 index)
+{
+	if (bpf_map_push_elem(&free_buffers, &index, BPF_ANY))
+		COUNT(slots_lost);
 }
 
 /* Takes a buffer for a sleep of the thread. Waits that are no stalls, which may last for ever, have half of them at most. */
@@ -168,7 +170,8 @@ NOW_AND_THEN void capture_sleep(struct task_struct *task, struct thread *t, u64 
 	capture_user(task, t, buffer, &captured);
 	t->copied_ip = captured.n_python ? 0 : buffer->event.regs.ip;
 	t->copied_sp = buffer->event.regs.sp;
-	buffer_keep(t, index, &captured);
+	if (!buffer_keep(t, buffer, index, &captured))
+		buffer_push(index);
 }
 
 /* Its buffer is the thread's no more. */
@@ -188,8 +191,7 @@ ALWAYS void buffer_give_back(struct thread *t, u32 *from)
 	if (index == ABI_NO_BUFFER)
 		return;
 	buffer_unpark(t);
-	if (bpf_map_push_elem(&free_buffers, &index, BPF_ANY))
-		COUNT(slots_lost);
+	buffer_push(index);
 }
 
 ALWAYS void buffer_release(struct thread *t)

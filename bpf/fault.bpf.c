@@ -4,6 +4,7 @@
  *   dmar_fault        Intel's: called in the interrupt, before it takes the records out of the IOMMU's registers. They are read here
  *                     likewise, as there is no function that is called with what is in them
  */
+#include "bpf/bare_event.bpf.h"
 #include "bpf/fault.bpf.h"
 
 #define TOLD_NS 1000000000ULL
@@ -17,17 +18,10 @@ struct one_fault {
 /* User space prints a line. */
 ALWAYS void fault_tell(const struct one_fault *one, u64 now, u64 count)
 {
-	struct abi_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	struct abi_event *event = bare_event(ABI_EVENT_IOMMU_FAULT, now);
 
-	if (!event) {
-		COUNT(ring_full);
+	if (!event)
 		return;
-	}
-	event->kind = ABI_EVENT_IOMMU_FAULT;
-	event->flags = 0;
-	event->ustack_len = 0;
-	event->n_python = 0;
-	event->time_ns = now;
 	event->tag = one->address;
 	event->dev = one->place;
 	event->state = one->access;

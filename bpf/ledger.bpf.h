@@ -38,8 +38,8 @@ __weak __noinline int ledger_add(const struct abi_ledger_key *row, s64 ns, u64 c
 		value = bpf_map_lookup_elem(ledger, &key); /* another CPU was first, or it is full */
 		if (!value) {
 			COUNT(ledger_full);
-			/* A correction's two halves, refused, are no loss; these two are nobody's time. */
-			if (key.state != ABI_REQUESTS && key.state != ABI_CPU_USER)
+			/* What a correction takes back is no loss; these two are nobody's time. */
+			if (ns > 0 && key.state != ABI_REQUESTS && key.state != ABI_CPU_USER)
 				COUNT_BY(ledger_full_ns, ns);
 			return 0;
 		}

@@ -31,6 +31,9 @@
 #define PART_N(sum)  ((sum) >> PART_BITS)
 #define PART_LONGEST (PART_ONE / 2)
 
+/* How far a log is ahead is what its process says: nobody changes its tag more often between two looks. */
+#define LOST_AT_ONCE (1ULL << 30)
+
 /* Where the sums are made. */
 struct log_batch {
 	struct abi_log_head head;
@@ -144,7 +147,7 @@ ALWAYS u32 log_read(const struct log_reader *r, u64 tail)
 	}
 	n = b->head.state.head - tail;
 	if (n >= ABI_LOG_ENTRIES) { /* overwritten */
-		COUNT_BY(tag_changes_lost, n - 1);
+		COUNT_BY(tag_changes_lost, at_most(n - 1, LOST_AT_ONCE));
 		tail = b->head.state.head - 1;
 		n = 1;
 	}

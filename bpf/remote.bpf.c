@@ -37,8 +37,7 @@ ALWAYS void copy_stack(struct task_struct *task, struct thread *t, u64 word)
 	if (!buffer)
 		return;
 	capture_user(task, t, buffer, &captured);
-	if (still_asleep(task, t, word)) {
-		buffer_keep(t, index, &captured);
+	if (still_asleep(task, t, word) && buffer_keep(t, buffer, index, &captured)) {
 		if (still_asleep(task, t, word))
 			return;
 		index = __sync_lock_test_and_set(&t->stack_buffer, ABI_NO_BUFFER);

@@ -266,15 +266,12 @@ struct thread {
 	u64 log_clock;      /* how far the clock of the log's times is ahead of the kernel's */
 	u64 log_settled_ns; /* when the walk at a window's end settled its time last */
 	u32 hint_dev;
-	u32 hint_timed; /* … which a timer ends, not a request */
-	u64 hint_ip;    /* the user's instruction behind the system call that it was announced in */
-	u32 stack_flags;
-	u32 stack_len;
+	u32 hint_timed;      /* … which a timer ends, not a request */
+	u64 hint_ip;         /* the user's instruction behind the system call that it was announced in */
 	u32 adopted;         /* it was there before us, and may have held its tag for long */
 	u32 buffer_parked;   /* its stack buffer counts in n_parked */
 	u32 claimed;         /* somebody fills it for the first time; its word comes last */
 	u32 reserved_buffer; /* for remote.bpf.c to fill while the thread sleeps */
-	u32 stack_python;    /* Python frames in its slot */
 	struct carried early;
 	struct library_call calls[CALLS_KEPT]; /* the outermost first */
 	u32 n_calls;
@@ -410,6 +407,9 @@ struct {
 struct stack_buffer {
 	struct abi_event event;
 	u8 ustack[ABI_USTACK_MAX + PYTHON_BYTES + sizeof(struct abi_detail)];
+	struct captured {
+		u32 len, n_python, flags;
+	} kept;                   /* what of a thread is in it, by buffer_keep() */
 	struct abi_detail detail; /* to be sent behind the stack, if the event says that it has one */
 	struct {
 		u64 sp, top;

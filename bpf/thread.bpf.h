@@ -2,6 +2,7 @@
 #ifndef STALLPROF_THREAD_BPF_H
 #define STALLPROF_THREAD_BPF_H
 
+#include "bpf/bare_event.bpf.h"
 #include "bpf/cycle.bpf.h"
 
 /* Memory of `task`: its own, where the programs run in it, or another's, where they may sleep. */
@@ -261,18 +262,11 @@ NOW_AND_THEN void thread_end(struct thread *t)
 /* Tells user space, which attaches the hot programs. */
 ALWAYS void announce(u32 kind, u32 tgid)
 {
-	struct abi_event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+	struct abi_event *event = bare_event(kind, bpf_ktime_get_ns());
 
-	if (!event) {
-		COUNT(ring_full);
+	if (!event)
 		return;
-	}
-	event->flags = 0;
-	event->ustack_len = 0;
-	event->n_python = 0;
-	event->kind = kind;
 	event->tgid = tgid;
-	event->time_ns = bpf_ktime_get_ns();
 	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
 }
 

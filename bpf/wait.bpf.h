@@ -335,9 +335,9 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 	if (t->stack_buffer != ABI_NO_BUFFER)
 		buffer = buffer_at(t->stack_buffer);
 	if (buffer) {
-		len = t->stack_len;
-		n_python = t->stack_python;
-		buffer->event.flags = t->stack_flags;
+		len = buffer->kept.len;
+		n_python = buffer->kept.n_python;
+		buffer->event.flags = buffer->kept.flags;
 	} else {
 		COUNT(stacks_not_copied);
 		if (!part->kernel_gone) /* else it stands elsewhere by now */
@@ -367,10 +367,10 @@ ALWAYS void wait_sample_inflight(struct task_struct *task, struct thread *t, con
 	if (index != ABI_NO_BUFFER)
 		copy = buffer_at(index);
 	if (copy) {
-		len = t->stack_len;
-		n_python = t->stack_python;
+		len = copy->kept.len;
+		n_python = copy->kept.n_python;
 		buffer->event.regs = copy->event.regs;
-		buffer->event.flags = t->stack_flags;
+		buffer->event.flags = copy->kept.flags;
 		bpf_probe_read_kernel(buffer->ustack,
 		                      cut_to(captured_bytes(len, n_python), ABI_USTACK_MAX + PYTHON_BYTES),
 		                      copy->ustack);

@@ -58,9 +58,13 @@ static void letter_free(struct letter *letter)
 
 static void drop(void *ctx, void *item, enum outbox_loss why)
 {
+	struct letter *letter = item;
+
 	(void)ctx;
-	(void)why;
-	letter_free(item);
+	agent_log(AGENT_WARNING, "%s: not written: %s", letter->path,
+	          why == OUTBOX_LEFT ? "the folder did not answer in time"
+	                             : "too many reports wait for the folder");
+	letter_free(letter);
 }
 
 /* By what a file of each format is called. */
@@ -191,6 +195,15 @@ int agent_reports_new(struct agent_reports **out, const struct config *config, c
 	return -ENOMEM;
 }
 
+/* What the thread needs. */
+static void on_gone(void *ctx)
+{
+	struct agent_reports *reports = ctx;
+
+	free(reports->folder);
+	free(reports);
+}
+
 void agent_reports_free(struct agent_reports *reports)
 {
 	uint64_t until_ns = monotonic_ns() + LAST_NS;
@@ -202,10 +215,12 @@ void agent_reports_free(struct agent_reports *reports)
 		while (!outbox_has_ended(reports->box) && monotonic_ns() < until_ns)
 			usleep(PAUSE_US);
 	}
-	outbox_free(reports->box);
 	report_live_free(reports->live);
-	free(reports->folder);
-	free(reports);
+	reports->live = NULL;
+	if (reports->box && outbox_leave(reports->box, on_gone))
+		return;
+	outbox_free(reports->box);
+	on_gone(reports);
 }
 
 bool agent_reports_look(struct agent_reports *reports, const struct session *session)

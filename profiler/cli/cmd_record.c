@@ -398,7 +398,7 @@ static int run_unrecorded(struct recording *r, const char *why)
 
 	snprintf(line, sizeof(line), "the command is not recorded: %s", why);
 	say(line);
-	event_loop_restore_signals(&r->loop);
+	restore_inherited(&r->loop);
 	status = child_execute(r->options.command, err, sizeof(err));
 	say(err);
 	return status;

@@ -117,7 +117,9 @@ int diff_print_markdown(FILE *out, struct diff *diff, size_t limit)
 	print_items(out,
 	            diff->refused ? "Not comparable: " : "Compared all the same, although: ", &diff->against);
 	if (!diff->refused) {
-		fprintf(out, "- %s%s. %s\n", diff->type, diff_unit(diff), diff_bounds_text(text, diff));
+		fputs("- ", out);
+		print_escaped(out, diff->type);
+		fprintf(out, "%s. %s\n", diff_unit(diff), diff_bounds_text(text, diff));
 		print_items(out, "", &diff->remarks);
 		print_findings(out, diff);
 		print_table(out, diff, limit);

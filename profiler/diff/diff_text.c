@@ -211,7 +211,8 @@ int diff_print_text(FILE *out, struct diff *diff, size_t limit)
 		return fflush(out) || ferror(out) ? -EIO : 0;
 	}
 	print_lines(out, "Compared all the same (--force), although: ", &diff->against);
-	fprintf(out, "%s%s. %s\n", diff->type, diff_unit(diff), diff_bounds_text(text, diff));
+	text_print_clean(out, diff->type, 0);
+	fprintf(out, "%s. %s\n", diff_unit(diff), diff_bounds_text(text, diff));
 	print_verdict(out, diff);
 	print_table(out, diff, limit);
 	print_overlap(out, diff);

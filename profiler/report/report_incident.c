@@ -259,14 +259,15 @@ static int find_spikes(struct report_ranking *out, const struct report_view *vie
 int report_incident_find(struct report_ranking *out, const struct report_view *view,
                          struct report_view *other, const struct report_hint *hint, uint64_t recent_ns)
 {
+	uint64_t fault_ns = hint && hint->by_fault ? hint->begin_ns : 0;
 	int err = lost_time(&out->symptom, view);
 
 	if (err)
 		return err;
-	err = hint && !hint->by_fault ? take_hint(out, view, hint) : -EINVAL;
+	err = hint && !fault_ns ? take_hint(out, view, hint) : -EINVAL;
 	if (err == -EINVAL)
 		err = find_spikes(out, view, other, recent_ns);
 	if (!err)
 		err = look_at_steps(out, view, recent_ns);
-	return err ? err : report_faults_find(out, view, recent_ns);
+	return err ? err : report_faults_find(out, view, fault_ns, recent_ns);
 }

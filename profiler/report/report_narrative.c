@@ -411,8 +411,10 @@ static void tell_next(struct report_document *document, const struct report *rep
 	}
 	for (advice = report_advice(primary->name); *advice; advice++)
 		report_document_point(document, "%s", *advice);
-	report_document_point(document, "`stallprof top FILE --stall %s --native` has all stacks of it.",
-	                      primary->kind == TIMELINE_RUNQUEUE ? "blocked" : primary->name);
+	if (primary->kind != TIMELINE_RUNQUEUE) /* it has no stacks */
+		report_document_point(document,
+		                      "`stallprof top FILE --stall %s --native` has all stacks of it.",
+		                      primary->name);
 }
 
 void report_narrate(struct report_document *document, const struct report *report)

@@ -12,12 +12,13 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* The number of a file system without a device is given to another once it is unmounted. */
-#define MOUNT_KNOWN_S 10
+/* The number of a file system without a device is given to another once it is unmounted, that of an NVMe disk once it is
+ * pulled out. */
+#define KNOWN_S 10
 
 struct device_name {
 	uint32_t dev;
-	time_t looked_s; /* when its mount was looked for */
+	time_t looked_s; /* when it was looked for */
 	char name[256];
 	UT_hash_handle hh;
 };
@@ -58,7 +59,8 @@ static void read_name(const struct device_names *names, struct device_name *entr
 	const char *base;
 	ssize_t n;
 
-	snprintf(entry->name, sizeof(entry->name), "%u:%u", major, minor);
+	if (!entry->name[0])
+		snprintf(entry->name, sizeof(entry->name), "%u:%u", major, minor);
 	snprintf(link, sizeof(link), "%s/dev/block/%u:%u", names->sysfs, major, minor);
 	n = readlink(link, target, sizeof(target) - 1);
 	if (n <= 0)
@@ -118,15 +120,20 @@ static bool read_mounts(const struct device_names *names, const char *who, struc
 	return found;
 }
 
-/* A name that is not found again stays: processes end, and file systems are unmounted, before their window does. */
-static void look_for_mount(const struct device_names *names, struct device_name *entry, uint32_t pid)
+/* A name that is not found again stays: processes end, file systems are unmounted and disks are gone before their window ends. */
+static void look(const struct device_names *names, struct device_name *entry, uint32_t pid)
 {
 	struct timespec now;
 	char who[16];
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (entry->looked_s && now.tv_sec - entry->looked_s < MOUNT_KNOWN_S)
+	if (entry->looked_s && now.tv_sec - entry->looked_s < KNOWN_S)
 		return;
+	if (entry->dev >> 20) {
+		read_name(names, entry);
+		entry->looked_s = now.tv_sec + 1;
+		return;
+	}
 	snprintf(who, sizeof(who), "%u", pid);
 	if (read_mounts(names, "self", entry) || read_mounts(names, who, entry))
 		entry->looked_s = now.tv_sec + 1;
@@ -157,7 +164,6 @@ const char *device_names_of(struct device_names *names, uint32_t dev, uint32_t p
 
 	if (!entry)
 		return "";
-	if (!(dev >> 20))
-		look_for_mount(names, entry, pid);
+	look(names, entry, pid);
 	return entry->name;
 }

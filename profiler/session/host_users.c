@@ -20,6 +20,7 @@
 #define LEAST_BYTES    1e6  /* a second */
 #define NAME_BYTES     48
 #define OTHERS         "others"
+#define GONE           "?" /* for a process that has ended */
 #define NS_OF_A_SECOND 1e9
 
 struct user {
@@ -30,14 +31,16 @@ struct user {
 	UT_hash_handle hh;
 };
 
-/* Those that were told before keep their names, also when they are gone. */
+/* Those that were told before keep their names, also when they are gone, until others need the place. */
 struct host_users {
 	struct user *users;
 	struct name {
 		uint32_t tgid;
+		uint64_t told; /* at which turn */
 		char text[NAME_BYTES];
 	} names[NAMES_MAX];
 	size_t n_names;
+	uint64_t turn;
 };
 
 struct host_users *host_users_new(void)
@@ -91,26 +94,40 @@ static void read_comm(uint32_t tgid, char comm[17])
 	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
 	file = fopen(path, "re");
 	if (!file || !fgets(comm, 17, file))
-		snprintf(comm, 17, "?"); /* it is gone */
+		snprintf(comm, 17, GONE);
 	comm[strcspn(comm, "\n")] = '\0';
 	if (file)
 		fclose(file);
 }
 
+/* The process's place, or else a free one, or that of who was told longest ago. */
+static struct name *place_of(struct host_users *users, uint32_t tgid)
+{
+	struct name *oldest = users->names;
+
+	for (size_t i = 0; i < users->n_names; i++) {
+		if (users->names[i].tgid == tgid)
+			return &users->names[i];
+		if (users->names[i].told < oldest->told)
+			oldest = &users->names[i];
+	}
+	return users->n_names < NAMES_MAX ? &users->names[users->n_names++] : oldest;
+}
+
+/* The name is read again where the process was not told of late: its pid may be another's by now. */
 static const char *name_of(struct host_users *users, uint32_t tgid)
 {
-	struct name *name;
+	struct name *name = place_of(users, tgid);
+	bool is_known = name->tgid == tgid;
 	char comm[17];
 
-	for (size_t i = 0; i < users->n_names; i++)
-		if (users->names[i].tgid == tgid)
-			return users->names[i].text;
-	if (users->n_names == NAMES_MAX)
-		return OTHERS;
-	read_comm(tgid, comm);
-	name = &users->names[users->n_names++];
-	name->tgid = tgid;
-	snprintf(name->text, sizeof(name->text), "%s (%u)", comm, tgid);
+	if (!is_known || users->turn - name->told > 1) {
+		read_comm(tgid, comm);
+		if (!is_known || strcmp(comm, GONE) != 0)
+			snprintf(name->text, sizeof(name->text), "%s (%u)", comm, tgid);
+		name->tgid = tgid;
+	}
+	name->told = users->turn;
 	return name->text;
 }
 
@@ -142,6 +159,7 @@ void host_users_tell(struct host_users *users, struct device_names *devices, str
 	double seconds = (double)(end_ns - begin_ns) / NS_OF_A_SECOND;
 	size_t told[2] = { 0, 0 };
 
+	users->turn++;
 	HASH_SRT(hh, users->users, compare);
 	for (struct user *user = users->users; user; user = user->hh.next) {
 		bool disk = user->key.dev;

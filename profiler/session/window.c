@@ -89,6 +89,7 @@ struct window *window_new(const struct window_deps *deps)
 		return NULL;
 	}
 	window->slice_ns = SLICE_NS;
+	window->rows_from_ns = window->timeline.begin_ns;
 	if (!deps->slices_from_ns)
 		window_slices_from(window, window->timeline.begin_ns,
 		                   window->timeline.begin_ns + window->timeline.unix_offset_ns);
@@ -206,6 +207,25 @@ static void add_requests(struct window *window, const struct abi_ledger_key *key
 		window->timeline.refused++;
 }
 
+/* The slice of time in which a moment lies. Where there would be too many, slices become twice as long. */
+static uint32_t slice_of(struct window *window, uint64_t time_ns)
+{
+	uint64_t begin_ns = window->deps.slices_from_ns;
+	uint64_t since_ns = time_ns > begin_ns ? time_ns - begin_ns : 0;
+	struct row *row;
+
+	if (!window->deps.max_slices)
+		return 0;
+	while (since_ns / window->slice_ns >= window->deps.max_slices) {
+		window->slice_ns *= 2;
+		for (row = window->rows; row; row = row->hh.next) {
+			if (row_widen_slices(row))
+				window->n_lost++;
+		}
+	}
+	return (uint32_t)(since_ns / window->slice_ns);
+}
+
 int window_add_row(struct window *window, const struct abi_ledger_key *key,
                    const struct abi_ledger_value *value)
 {
@@ -228,6 +248,8 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 		return 0;
 	}
 	name_row(window, row);
+	if (!row->ns && !row->count && !row->samples)
+		row->slice = slice_of(window, window->rows_from_ns);
 	row->ns += value->ns;
 	row->count += value->count;
 	window_timeline_row(&window->timeline, key->state, row->class, value->ns,
@@ -322,25 +344,6 @@ static int add_moved(struct window *window, const struct abi_event *event, const
 	return 0;
 }
 
-/* The slice of time in which the event ended. Where there would be too many, slices become twice as long. */
-static uint32_t slice_of(struct window *window, const struct abi_event *event)
-{
-	uint64_t begin_ns = window->deps.slices_from_ns;
-	uint64_t since_ns = event->time_ns > begin_ns ? event->time_ns - begin_ns : 0;
-	struct row *row;
-
-	if (!window->deps.max_slices)
-		return 0;
-	while (since_ns / window->slice_ns >= window->deps.max_slices) {
-		window->slice_ns *= 2;
-		for (row = window->rows; row; row = row->hh.next) {
-			if (row_widen_slices(row))
-				window->n_lost++;
-		}
-	}
-	return (uint32_t)(since_ns / window->slice_ns);
-}
-
 int window_add_event(struct window *window, const struct abi_event *event)
 {
 	struct abi_detail detail;
@@ -360,7 +363,7 @@ int window_add_event(struct window *window, const struct abi_event *event)
 		return count_lost(window, event, err);
 	if (event->has_detail && detail_of_event(event, window->deps.symbolizer, &detail))
 		told.detail = &detail;
-	told.slice = slice_of(window, event);
+	told.slice = slice_of(window, event->time_ns);
 	event_key(&key, event);
 	times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
 	err = sample_of(window, &key, &told, &row, &sample);
@@ -416,6 +419,7 @@ const struct timeline *window_lanes(const struct window *window)
 void window_rows_taken(struct window *window, uint64_t begin_ns, uint64_t end_ns)
 {
 	window_timeline_taken(&window->timeline, begin_ns, end_ns);
+	window->rows_from_ns = end_ns;
 	if (window->users)
 		host_users_tell(window->users, window->deps.devices, &window->timeline, begin_ns, end_ns);
 }

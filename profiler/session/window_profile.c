@@ -76,9 +76,9 @@ static void labels_of(struct window *window, const struct row *row, struct label
 }
 
 /* When the slice began, in whole seconds; with the fraction of a second with which the recording begins (stamp.h), to the nanosecond. */
-static struct profile_label slice_label(const struct window *window, const struct sample *sample)
+static struct profile_label slice_label(const struct window *window, uint32_t slice)
 {
-	uint64_t begin_ns = window->deps.slices_from_unix_ns + sample->slice * window->slice_ns;
+	uint64_t begin_ns = window->deps.slices_from_unix_ns + slice * window->slice_ns;
 
 	return (struct profile_label){ .key = "at",
 		                       .num = (int64_t)(begin_ns / SECOND_NS),
@@ -94,7 +94,7 @@ static int add_sample(struct window *window, const struct sample *sample, const 
 
 	memcpy(all, labels->label, n * sizeof(*all));
 	if (window->deps.max_slices)
-		all[n++] = slice_label(window, sample);
+		all[n++] = slice_label(window, sample->slice);
 	if (sample->detail)
 		n += detail_labels(sample->detail, all + n);
 	assert(n <= LABELS_MAX);
@@ -170,6 +170,11 @@ static int add_unsampled(struct window *window, const struct row *row, struct la
 	size_t n = 1;
 
 	values_of(row, row->ns, row->count, values);
+	if (window->deps.max_slices) {
+		struct profile_label label = slice_label(window, row->slice);
+
+		add_label(labels, &label);
+	}
 	if (!row->key.below_min) {
 		pool_key(row, &key);
 		ids = stack_pools_take(window->pools, &key, magnitude(row->ns), &n);

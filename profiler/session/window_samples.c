@@ -142,6 +142,7 @@ int row_widen_slices(struct row *row)
 	int err = 0;
 
 	row->samples = NULL;
+	row->slice /= 2;
 	HASH_ITER (hh, samples, sample, next) {
 		HASH_DEL(samples, sample);
 		sample->slice /= 2;

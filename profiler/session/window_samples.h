@@ -28,6 +28,7 @@ struct row {
 	uint64_t count;
 	const struct abi_tag *tag; /* NULL for a kernel thread's */
 	const char *class;         /* of the tag; NULL for a kernel thread's */
+	uint32_t slice;            /* in which it came first */
 	struct sample *samples;
 	uint64_t weight, times; /* sums over the samples */
 	UT_hash_handle hh;

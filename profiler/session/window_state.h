@@ -27,6 +27,7 @@ struct window {
 	uint64_t requests_refused;              /* of rows beyond REQUEST_ROWS_MAX, or without memory */
 	struct window_timeline timeline;
 	uint64_t slice_ns;
+	uint64_t rows_from_ns; /* when the time begins that rows are added of (window_rows_taken) */
 	struct stack_pools *pools;
 	uint64_t estimated_ns; /* of rows that got the stack of a similar row */
 	bool has_main_binary;

@@ -79,7 +79,8 @@ static void tell(struct signal_source *source, const char *text, uint64_t now_ns
 
 		if (!kind->parse(text, &value))
 			continue;
-		amount = source->has_last && now_ns > source->last_ns
+		amount = source->has_last && now_ns > source->last_ns &&
+		                         now_ns - source->last_ns < SIGNAL_PAUSE_NS
 		                 ? amount_of(kind, value, source->last[i], now_ns - source->last_ns)
 		                 : 0;
 		source->last[i] = value;

@@ -18,6 +18,8 @@ struct timeline;
 #define SIGNAL_DEVICE_MAX  64
 #define SIGNAL_TIMED_READS 8
 #define SIGNAL_TURN_NS     10000 /* to wake up, and to sleep again */
+/* Two reads that are further apart tell nothing: reading was paused, or the host was suspended. */
+#define SIGNAL_PAUSE_NS 30000000000ULL
 
 /* Value `i` of a file's text. */
 typedef bool (*signal_parse_fn)(const char *text, uint64_t *value);

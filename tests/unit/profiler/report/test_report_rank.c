@@ -203,6 +203,29 @@ static void test_report_rank__fault(void **state)
 	end(&run);
 }
 
+/* The live report of a fault is of that, though other time was lost before. */
+static void test_report_rank__fault_that_was_seen_live(void **state)
+{
+	struct report_hint hint = { .begin_ns = T0 + 7 * SECOND, .by_fault = true };
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	lane(&run, TIMELINE_STALL, "train_step", "writeback", "vda", 2, 4, 0.9);
+	lane(&run, TIMELINE_STALL, "train_step", "nvme_reset", "nvme0n1", 7, 7.3, 0.6);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_false(ranking.by_fault);
+	assert_string_equal(ranking.primary->name, "writeback");
+	report_ranking_free(&ranking);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, &hint), 0);
+	assert_int_equal(ranking.mode, REPORT_SPIKE);
+	assert_true(ranking.by_fault);
+	assert_string_equal(ranking.primary->name, "nvme_reset");
+	assert_int_equal(ranking.begin_ns, T0 + 7 * SECOND);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
 /* Three sigma, but less than a fifth. */
 static void test_report_rank__little_slower_steps(void **state)
 {
@@ -378,6 +401,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__the_network_speaks),
 		cmocka_unit_test(test_report_rank__slower_steps),
 		cmocka_unit_test(test_report_rank__fault),
+		cmocka_unit_test(test_report_rank__fault_that_was_seen_live),
 		cmocka_unit_test(test_report_rank__little_slower_steps),
 		cmocka_unit_test(test_report_rank__slow_all_the_time_or_not_at_all),
 		cmocka_unit_test(test_report_rank__what_only_the_ledger_has),

@@ -8,11 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "profiler/session/device_names.h"
+
+static time_t now_s = 1000;
+
+/* Instead of the C library's, for device_names.c. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	(void)clock;
+	*now = (struct timespec){ .tv_sec = now_s };
+	return 0;
+}
 
 static void test_device_names__from_sysfs(void **state)
 {
@@ -31,6 +42,13 @@ static void test_device_names__from_sysfs(void **state)
 	assert_string_equal(device_names_of(names, 259u << 20 | 3, 1), "nvme0n1");
 	assert_int_equal(unlink(path), 0);
 	assert_string_equal(device_names_of(names, 259u << 20 | 3, 1), "nvme0n1"); /* remembered */
+	now_s += 20;
+	assert_string_equal(device_names_of(names, 259u << 20 | 3, 1), "nvme0n1"); /* though it is gone */
+	/* Its number has been given to another. */
+	assert_int_equal(symlink("../../devices/pci0000:00/nvme/nvme1/nvme1n1", path), 0);
+	assert_string_equal(device_names_of(names, 259u << 20 | 3, 1), "nvme0n1");
+	now_s += 20;
+	assert_string_equal(device_names_of(names, 259u << 20 | 3, 1), "nvme1n1");
 	assert_string_equal(device_names_of(names, 8u << 20 | 17, 1), "8:17");
 	assert_string_equal(device_names_of(names, 0, 1), "");
 	device_names_free(names);

@@ -202,6 +202,36 @@ static void test_window_timeline__who_used_the_cpus(void **state)
 	profile_free(profile);
 }
 
+/* In a long recording beside many short processes whoever comes late has a name, too. */
+static void test_window_timeline__many_users_of_the_host(void **state)
+{
+	uint64_t now = monotonic_ns();
+	struct timeline *timeline = timeline_new(0);
+	struct window *window;
+	struct profile *profile;
+	bool found = false;
+	char own[32];
+
+	(void)state;
+	tables.deps.host_users = true;
+	window = window_new(&tables.deps);
+	for (uint32_t pid = 4000000; pid < 4000100; pid++) {
+		add_user(window, pid, 500000000);
+		window_rows_taken(window, now, now + SECOND_NS);
+		now += SECOND_NS;
+	}
+	add_user(window, (uint32_t)getpid(), 500000000);
+	window_rows_taken(window, now, now + SECOND_NS);
+	profile = finish(window);
+	assert_int_equal(timeline_from_notes(timeline, profile, NULL), 0);
+	snprintf(own, sizeof(own), "(%d)", getpid());
+	for (size_t i = 0; i < timeline_count(timeline); i++)
+		found |= strstr(timeline_lane_at(timeline, i)->class, own) != NULL;
+	assert_true(found);
+	timeline_free(timeline);
+	profile_free(profile);
+}
+
 static void test_window_timeline__a_tag_is_one_step_in_all_windows(void **state)
 {
 	(void)state;
@@ -254,22 +284,46 @@ static void test_window_timeline__samples_are_in_slices(void **state)
 /* Windows of one recording count slices from its begin, whenever they themselves began. */
 static void test_window_timeline__one_origin_of_slices(void **state)
 {
-	const uint64_t unix_begin_ns = 1700000000 * SECOND_NS + 700000000;
+	const uint64_t unix_begin_ns = 1700000000 * SECOND_NS + 700000000, begin_ns = monotonic_ns();
 	struct window *window;
 	struct profile *profile;
 
 	(void)state;
 	tables.deps.max_slices = 100;
 	window = window_new(&tables.deps);
-	window_slices_from(window, 50 * SECOND_NS, unix_begin_ns);
+	window_slices_from(window, begin_ns, unix_begin_ns);
 	add_row(window, ABI_STALL, 1, 300);
-	add_stall(window, 50 * SECOND_NS + 1, 100);
-	add_stall(window, 51 * SECOND_NS - 1, 100);
-	add_stall(window, 57 * SECOND_NS, 100);
+	add_stall(window, begin_ns + 1, 100);
+	add_stall(window, begin_ns + SECOND_NS - 1, 100);
+	add_stall(window, begin_ns + 7 * SECOND_NS, 100);
 	profile = finish(window);
 	assert_int_equal(profile_n_samples(profile), 2);
 	assert_int_equal(at_of(profile, 0), 1700000000);
 	assert_int_equal(at_of(profile, 1), 1700000007);
+	profile_free(profile);
+}
+
+/* Time of which no wait was kept lies where its row came first, as a step's row does not come again. */
+static void test_window_timeline__unsampled_rows_are_in_slices(void **state)
+{
+	struct window *window;
+	struct profile *profile;
+	uint64_t now = monotonic_ns();
+
+	(void)state;
+	tables.deps.max_slices = 100;
+	window = window_new(&tables.deps);
+	window_slices_from(window, now, 1700000000 * SECOND_NS);
+	for (uint64_t i = 0; i < 3; i++) {
+		add_row(window, ABI_STALL, 10 + i, 300);
+		add_row(window, ABI_STALL, 10, 300);
+		now += 5 * SECOND_NS;
+		window_rows_taken(window, now - 5 * SECOND_NS, now);
+	}
+	profile = finish(window);
+	assert_int_equal(profile_n_samples(profile), 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_in_range(at_of(profile, i), 1700000000 + 5 * i, 1700000001 + 5 * i);
 	profile_free(profile);
 }
 
@@ -295,12 +349,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window_timeline__says_when, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__who_used_the_cpus, open_tables,
 		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window_timeline__many_users_of_the_host, open_tables,
+		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__a_tag_is_one_step_in_all_windows,
 		                                open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__samples_are_in_slices, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__one_origin_of_slices, open_tables,
 		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window_timeline__unsampled_rows_are_in_slices,
+		                                open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__no_slices_unless_asked_for, open_tables,
 		                                close_tables),
 	};
