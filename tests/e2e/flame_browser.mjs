@@ -211,7 +211,7 @@ async function waitsThatAreLong() {
   const { pair } = wanted, at = pathToFileURL(resolve(pair.lock)).href, page = await open('', at), first = await text(page, '.answer li');
   check('where threads were blocked for longer than by the worst stall, both are said', first.includes(pair.stalled) && first.includes(`lock: ${pair.locked}, all of it of loader`), first);
   await page.$$eval('.answer li:first-child button', (nodes) => nodes.find((node) => node.textContent === 'lock').click());
-  check('and one click shows those waits', (await fragment(page)) === '#stall=lock' && !(await text(page, '#nothing')).includes('holds'), await fragment(page));
+  check('and one click shows those waits', (await fragment(page)) === '#class=loader&stall=lock' && !(await text(page, '#nothing')).includes('holds'), await fragment(page));
   await page.evaluate(() => { location.hash = '#stall=block_io'; });
   await page.waitForSelector('#graph:not([hidden])');
   check('a command that is named as a checkpoint is none', !(await text(page, '.answer')).includes('Checkpoints'), await text(page, '.answer'));

@@ -5,10 +5,13 @@ import { el } from './dom.js';
 import { clock, count, duration, percent } from './format.js';
 import { BLOCKED, byOwnLine } from './calc.js';
 import { fullText } from './graph.js';
-import { worstBlocked } from './ledger.js';
+import { MEANINGS, worstBlocked } from './ledger.js';
 
+const NOBODY = 'programs without a tag';
 const CHECKPOINT = /^(checkpoint|ckpt)/i;
-const BINS = 60, BURST = 0.3, WHOLE = 0.8;
+const BIN_MS = 250, BINS_LEAST = 60, BINS_MOST = 240, WHOLE = 0.8;
+const BURST_LEAST = 0.2, BURSTS_HOLD = 0.8, BURSTS_PART = 0.7, LISTED = 6; // of when most was
+const DENSER = 2, COSTS = 0.05; // of stalls beside checkpoints: from there on they are a disturbance
 
 function largest(map) {
   let best;
@@ -32,7 +35,7 @@ function sayWho(context) {
   const { filter, selection, unit, sums, choose, countOf, isTime } = context, stall = filter.stall;
   const [name, most] = leading(context, 'class') || [], [device] = leading(context, 'device') || [];
   const row = sums.rows.find((each) => each.name === name);
-  const parts = [el('b', {}, stall ?? (sums.rows.length ? 'All stalls' : 'All samples'))];
+  const parts = [el('b', { title: MEANINGS[stall] || '' }, stall ?? (sums.rows.length ? 'All stalls' : 'All samples'))];
   if (device) parts.push(' on ', link(device, `Only ${device}`, () => choose({ device })));
   parts.push(`: ${unit(selection.sum)}`);
   if (countOf) parts.push(` in ${count(countOf)} waits`);
@@ -48,7 +51,7 @@ function sayBlocked({ data, filter, selection, sums, isTime, side, choose }) {
   const isStall = filter.stall === undefined || sums.causes.includes(filter.stall), isWhole = !filter.range && filter.device === undefined;
   const worst = isTime && isStall && isWhole ? worstBlocked(data, filter, side) : null;
   if (!worst || worst.ns <= selection.sum) return [];
-  return [' More time went to ', link(worst.kind, 'Show these waits', () => choose({ stall: worst.kind })),
+  return [' More time went to ', link(worst.kind, 'Show these waits', () => choose({ stall: worst.kind, class: worst.name })),
     `: ${duration(worst.ns)}, ${worst.most < worst.ns ? 'most' : 'all'} of it of ${worst.name}. That is no stall, but waiting for other threads, timers or peers.`];
 }
 
@@ -84,25 +87,39 @@ function chosenLanes(lanes, filter) {
     (filter.class === undefined || lane.class === filter.class) && (filter.device === undefined || lane.device === filter.device));
 }
 
-/** The shortest stretch of the run that has half of it, if that is much shorter than half the run. */
-function sayWhen({ data, lanes, filter, span, canCut, choose }) {
-  const sums = bins(chosenLanes(lanes, filter), span, BINS), all = sums.reduce((sum, value) => sum + Math.max(0, value), 0);
-  if (!(all > 0)) return null;
-  let best = null;
-  for (let from = 0, to = 0, sum = 0; from < BINS; sum -= Math.max(0, sums[from++])) {
-    while (to < BINS && sum < all / 2) sum += Math.max(0, sums[to++]);
-    if (sum >= all / 2 && (!best || to - from < best.to - best.from)) best = { from, to, sum };
+/** [{from, to, sum}]: stretches whose bins have much, with what is in them. A gap of one bin ends none. */
+function burstsOf(sums) {
+  const least = BURST_LEAST * sums.reduce((most, value) => Math.max(most, value), 0), bursts = [];
+  for (let b = 0; b < sums.length; b++) {
+    if (!(sums[b] > 0) || sums[b] < least) continue;
+    const last = bursts[bursts.length - 1];
+    if (last && b - last.to <= 1) {
+      while (last.to <= b) last.sum += Math.max(0, sums[last.to++]);
+    } else bursts.push({ from: b, to: b + 1, sum: sums[b] });
   }
-  const width = (span[1] - span[0]) / BINS, part = (best.to - best.from) / BINS;
-  if (part > BURST) return ['When: all the time; no burst.'];
-  const range = [Math.round(span[0] + best.from * width), Math.round(span[0] + best.to * width)];
-  const text = `${duration(best.from * width * 1e6)} – ${duration(best.to * width * 1e6)}`;
-  return ['When: ', canCut ? link(text, 'Select this time', () => choose({ range })) : text,
-    ` of the run (${clock(data.startMs + range[0])}) has ${percent(best.sum, all)} of it, in ${percent(best.to - best.from, BINS)} of the time.`];
+  return bursts;
 }
 
-/** How much denser stalls of other classes are while a checkpoint itself waits for a device. Twice the average is called a
- * disturbance. */
+/** In which stretches of the run most of it is, if these are much shorter than the run. */
+function sayWhen({ data, lanes, filter, span, canCut, choose }) {
+  const number = Math.round(Math.min(BINS_MOST, Math.max(BINS_LEAST, (span[1] - span[0]) / BIN_MS)));
+  const sums = bins(chosenLanes(lanes, filter), span, number), all = sums.reduce((sum, value) => sum + Math.max(0, value), 0);
+  if (!(all > 0)) return null;
+  const bursts = burstsOf(sums), held = bursts.reduce((sum, burst) => sum + burst.sum, 0);
+  const length = bursts.reduce((sum, burst) => sum + burst.to - burst.from, 0), width = (span[1] - span[0]) / number;
+  if (held < BURSTS_HOLD * all || length > BURSTS_PART * number) return ['When: all the time; no burst.'];
+  const show = (burst) => {
+    const text = `${duration(burst.from * width * 1e6)} – ${duration(burst.to * width * 1e6)}`;
+    const range = [Math.round(span[0] + burst.from * width), Math.round(span[0] + burst.to * width)];
+    return canCut ? link(text, `Select this time, from ${clock(data.startMs + range[0])} on`, () => choose({ range })) : text;
+  };
+  const together = ` of the run ${bursts.length > 1 ? 'together have' : 'has'} ${percent(held, all)} of it, in ${percent(length, number)} of the time.`;
+  if (bursts.length <= LISTED) return ['When: ', ...bursts.flatMap((burst, i) => (i ? [', ', show(burst)] : [show(burst)])), together];
+  const most = bursts.reduce((best, burst) => (burst.sum > best.sum ? burst : best));
+  return [`When: ${bursts.length} bursts, ${duration(length * width * 1e6 / bursts.length)} long on average, most of it in `, show(most), ';', together.replace(' of the run', ' all of them')];
+}
+
+/** How much denser stalls of other classes are while a checkpoint itself waits for a device than at other times. */
 function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes }) {
   /* A command named ckpt.py is none: its name is the tag of its process, which nobody has pushed. */
   const rows = sums.rows.filter((row) => !row.base && CHECKPOINT.test(row.name));
@@ -117,7 +134,7 @@ function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes 
   const own = filter.class !== undefined ? 0 : [...selection.options.class].reduce((sum, [text, value]) => sum + (isOne(data.strings[text]) ? value : 0), 0) / selection.sum;
   const isOwn = own > 0.5;
   if (isOwn) parts.push('; ', el('b', {}, `${percent(own, 1)} of what is shown is their own`));
-  const stall = isOwn ? undefined : filter.stall, number = Math.min(6000, Math.max(BINS, Math.round((span[1] - span[0]) / 20)));
+  const stall = isOwn ? undefined : filter.stall, number = Math.min(6000, Math.max(BINS_LEAST, Math.round((span[1] - span[0]) / 20)));
   const ckpt = bins(lanes.filter((lane) => lane.kind === 'stall' && isOne(lane.class)), span, number);
   const others = bins(chosenLanes(lanes, { stall, device: filter.device }).filter((lane) => !isOne(lane.class)), span, number);
   let during = 0, all = 0, busy = 0;
@@ -130,21 +147,31 @@ function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes 
   }
   if (!(all > 0) || !busy) return [...parts, '.'];
   if (busy / number > WHOLE) return [...parts, '. They stalled all the time, so that what they did to others cannot be told.'];
-  const density = (during / all) / (busy / number), what = stall === undefined ? 'stalls' : stall;
-  const extra = during / all - busy / number;
-  const verdict = density >= 2 ? `they disturb others, which costs those about ${percent(extra, 1)} of their ${what}.` : isOwn ? 'they do not disturb others.' : 'not to blame.';
-  return [...parts, `; meanwhile ${what} of others ${stall === undefined ? 'were' : 'was'} ${density.toFixed(1)} times as dense as on average (${percent(during, all)} in ${percent(busy, number)} of the run): `,
+  /* As dense as at other times: if nothing was stalled then, it is all theirs. */
+  const what = stall === undefined ? 'stalls' : stall, usual = (all - during) / (number - busy), extra = (during - usual * busy) / all;
+  const times = usual > 0 ? `${(during / busy / usual).toFixed(1)} times as dense as at other times` : 'all there was';
+  const isDense = during / busy >= DENSER * usual && extra >= COSTS;
+  const verdict = isDense ? `they disturb others, which costs those about ${percent(extra, 1)} of their ${what}.` : isOwn ? 'they do not disturb others.' : 'not to blame.';
+  return [...parts, `; meanwhile ${what} of others ${stall === undefined ? 'were' : 'was'} ${times} (${percent(during, all)} in ${percent(busy, number)} of the run): `,
     el('b', {}, verdict)];
 }
 
 /** Whose requests the device served that most waits were for: others' may be what made them slow. */
 function sayDevice(context) {
   const { requests } = context, [device] = leading(context, 'device') || [], sums = new Map();
-  for (const row of requests) if (row.device === device) sums.set(row.class ?? '(no tag)', (sums.get(row.class ?? '(no tag)') || 0) + row.ns);
+  for (const row of requests) if (row.device === device) sums.set(row.class ?? NOBODY, (sums.get(row.class ?? NOBODY) || 0) + row.ns);
   const all = [...sums.values()].reduce((sum, ns) => sum + ns, 0);
   if (!all) return null;
   const shares = [...sums].sort((x, y) => y[1] - x[1]).slice(0, 4).map(([name, ns]) => `${name} ${percent(ns, all)}`);
-  return [`Who used ${device}, by the time of its requests: ${shares.join(', ')}.`];
+  return [`Who used ${device}, by the time of its requests${context.filter.range ? ' in the whole run' : ''}: ${shares.join(', ')}.`];
+}
+
+/** What took most of a class's time off the CPU: [its name, as stall it is chosen by, ns]. */
+function worstOf({ data, filter, sums, side }, row) {
+  const found = sums.causes.map((cause) => [cause, row.ns[cause] || 0]);
+  const blocked = worstBlocked(data, { process: filter.process, host: filter.host, class: row.name }, side);
+  if (blocked) found.push([blocked.kind, blocked.ns]);
+  return found.sort((a, b) => b[1] - a[1])[0];
 }
 
 function sayShares(processes) {
@@ -152,11 +179,24 @@ function sayShares(processes) {
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
 }
 
+/**
+ * Which class of tags that come again and again lost most, and which nearly as much: there the training pays. Workers that hold one tag for the
+ * whole run idle for most of it.
+ */
+function sayLost(context) {
+  const { data, sums, side, choose } = context, again = new Set(data.steps.filter((step) => step.side === side && step.tags > 1).map((step) => step.name));
+  const rows = sums.rows.filter((row) => !row.base && again.has(row.name) && row.lost > 0).sort((a, b) => b.lost - a.lost);
+  const told = rows.slice(0, 2).filter((row) => 2 * row.lost >= rows[0].lost).map((row) => [row, ...(worstOf(context, row) || [])]).filter(([, , ns]) => ns > 0);
+  if (!told.length) return null;
+  return ['Of what comes again and again, ', ...told.flatMap(([row, kind, ns], i) => [i ? '; then ' : '', el('b', {}, row.name), i ? '' : ' lost most', `: ${duration(row.lost)} (${percent(row.lost, row.wall)} of its time), of it ${duration(ns)} `,
+    link(kind, `Show ${kind} of ${row.name}`, () => choose({ class: row.name, stall: kind }))]), '.'];
+}
+
 /** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, side, isTime: delays are summed, choose, find}. */
 export function drawAnswer(context) {
   if (!context.selection.sum) return [];
-  const isTimed = context.span && context.isTime, where = [sayWhere(context), isTimed ? sayWhen(context) : null].filter(Boolean);
-  return [sayWho(context), where.flatMap((parts, i) => (i ? [' ', ...parts] : parts)), isTimed ? sayCheckpoints(context) : null,
-    sayDevice(context), sayShares(context.processes)].filter((parts) => parts && parts.length)
+  const isTimed = context.span && context.isTime, isWhole = context.isTime && !context.filter.range, where = [sayWhere(context), isTimed && !context.filter.range ? sayWhen(context) : null].filter(Boolean);
+  return [sayWho(context), where.flatMap((parts, i) => (i ? [' ', ...parts] : parts)), isWhole ? sayLost(context) : null, sayShares(context.processes),
+    isTimed && !context.filter.range ? sayCheckpoints(context) : null, sayDevice(context)].filter((parts) => parts && parts.length)
     .map((parts) => el('li', {}, ...parts));
 }

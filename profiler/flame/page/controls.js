@@ -33,14 +33,13 @@ function filterSelect(data, key, filter, options, unit, choose) {
 }
 
 /** The filters of one side of a comparison, or the only ones. */
-export function drawFilters(data, name, filter, options, unit, choose) {
-  const isSet = Object.keys(filter).length > 0;
+export function drawFilters(data, name, filter, options, unit, choose, clear, isSearched) {
+  const isSet = Object.keys(filter).length > 0 || isSearched;
   return el('div', { class: 'filters', role: 'group', 'aria-label': name || 'filters' }, name ? el('b', { class: 'side' }, name) : null,
     DIMENSIONS.map((key) => filterSelect(data, key, filter, options[key], unit, choose)),
     filter.range ? el('button', { type: 'button', class: 'tag', title: 'Take the whole run', onclick: () => choose({ range: undefined }) },
-      `${duration((filter.range[1] - filter.range[0]) * 1e6)} of the run ✕`) : null,
-    isSet ? el('button', { type: 'button', title: 'Take all filters off (Backspace)', onclick: () =>
-      choose(Object.fromEntries([...DIMENSIONS, 'range'].map((key) => [key, undefined]))) }, 'Clear') : null);
+      `${duration(filter.range[0] * 1e6)} – ${duration(filter.range[1] * 1e6)} of the run ✕`) : null,
+    isSet ? el('button', { type: 'button', title: 'Take all filters off (Backspace)', onclick: clear }, 'Clear') : null);
 }
 
 /** on: {set(changes), compare(), help()}. */

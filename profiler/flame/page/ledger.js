@@ -6,8 +6,10 @@ import { BLOCKED } from './calc.js';
 
 const ONCPU = 'oncpu', RUNQUEUE = 'runqueue', STALL = 'stall', UNDECIDED = 'undecided';
 const HEADS = { oncpu: 'on CPU', runqueue: 'run queue', blocked: 'blocked', unobserved: 'not seen', undecided: 'undecided' };
-const MEANINGS = {
+export const MEANINGS = {
   oncpu: 'ran on a CPU', runqueue: 'could run, but waited for a CPU', blocked: 'waited for what is no stall: other threads, timers, peers',
+  block_io: 'waited for a request to a disk', throttle: 'held back by an I/O limit of its control group (io.max, blkio.throttle), not by the disk',
+  writeback: 'waited until the kernel had written pages back', journal: "waited for the file system's journal", tag_wait: "waited for a free place in the disk's queue",
   unobserved: 'tagged, but could not be seen', undecided: 'a wait that was not over when the recording ended',
 };
 
@@ -115,7 +117,7 @@ export function drawLedger(data, state, sums, choose) {
     hasSteps ? STEP_HEADS.map(([name, title]) => el('th', { scope: 'col', class: 'step', title }, name)) : null);
   const rows = sums.rows.map((row) => el('tr', { class: row.base ? 'base' : '' },
     el('th', { scope: 'row', class: state.filter.class === row.name ? 'chosen' : '' },
-      el('button', { type: 'button', title: `Show all stalls of ${row.name}`, onclick: () => choose({ class: row.name, stall: undefined }) }, row.name)),
+      el('button', { type: 'button', title: `Show all stalls of ${row.name}`, onclick: () => choose({ class: row.name, stall: sums.causes.some((cause) => row.ns[cause] > 0) ? undefined : BLOCKED }) }, row.name)),
     el('td', {}, covered.covered_ns ? (row.wall / covered.covered_ns).toFixed(2) : '–'), el('td', {}, duration(row.wall)),
     sums.columns.map((column) => cell(row, column, state, sums.causes, choose)), hasSteps ? stepCells(steps.get(row.name)) : null));
   return el('table', { class: 'ledger' }, el('thead', {}, head), el('tbody', {}, rows));

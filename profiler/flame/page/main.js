@@ -205,8 +205,9 @@ class Page {
   drawControls() {
     const { data, state, drawn } = this, unit = this.unit();
     replace(this.switches, drawSwitches(data, state, { set: (changes) => this.set(changes), compare: () => this.toggleCompare(), help: () => this.help.showModal() }));
-    replace(this.filters, drawFilters(data, state.base ? 'now' : '', state.filter, drawn.selection.options, unit, (changes) => this.choose(changes)),
-      state.base ? drawFilters(data, 'base', state.base, drawn.base.options, unit, (changes) => this.choose(changes, true)) : null,
+    replace(this.filters, drawFilters(data, state.base ? 'now' : '', state.filter, drawn.selection.options, unit, (changes) => this.choose(changes),
+      () => this.set({ filter: {}, z: '', q: '' }), Boolean(state.q)),
+      state.base ? drawFilters(data, 'base', state.base, drawn.base.options, unit, (changes) => this.choose(changes, true), () => this.set({ base: {} })) : null,
       state.base ? this.drawCompared(unit) : null);
   }
 
