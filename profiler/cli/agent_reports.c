@@ -165,7 +165,8 @@ int agent_reports_new(struct agent_reports **out, const struct config *config, c
 	*out = NULL;
 	if (!config->output.reports[0])
 		return 0;
-	if (mkdir(config->output.reports, 0700) && errno != EEXIST) {
+	/* A mkdir() of what is there waits for a file system that is frozen; to look does not. */
+	if (access(config->output.reports, F_OK) && mkdir(config->output.reports, 0700) && errno != EEXIST) {
 		int result = -errno;
 
 		snprintf(err, err_len, "output.reports: %s: %s", config->output.reports, strerror(-result));

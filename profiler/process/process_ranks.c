@@ -177,10 +177,15 @@ void process_ranks_exec(struct process_ranks *ranks, uint32_t pid)
 	if (!ranks)
 		return;
 	HASH_ITER (hh, ranks->known, known, next) {
+		uint32_t before = known->rank;
+
 		if (known->key.pid != pid)
 			continue;
 		known->reads = 0;
+		known->rank = PROCESS_RANK_NONE;
 		read_again(ranks, known, monotonic_ns());
+		if (known->reads == READS_EACH) /* it is gone */
+			known->rank = before;
 	}
 }
 

@@ -202,7 +202,7 @@ static void add_requests(struct window *window, const struct abi_ledger_key *key
 
 	if (request_rows_add(window->requests, &row))
 		window->requests_refused += row.requests;
-	if (key->tgid && window->users &&
+	if (key->tgid && window->users && (row.op == REQUEST_READ || row.op == REQUEST_WRITE) &&
 	    host_users_add(window->users, key->tgid, key->dev, (int64_t)value->bytes))
 		window->timeline.refused++;
 }
