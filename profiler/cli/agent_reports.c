@@ -216,6 +216,9 @@ void agent_reports_free(struct agent_reports *reports)
 		while (!outbox_has_ended(reports->box) && monotonic_ns() < until_ns)
 			usleep(PAUSE_US);
 	}
+	if (reports->box && outbox_has_begun(reports->box) && !outbox_has_ended(reports->box))
+		agent_log(AGENT_WARNING, "%s does not answer: %zu reports may not be written",
+		          reports->folder, outbox_count(reports->box));
 	report_live_free(reports->live);
 	reports->live = NULL;
 	if (reports->box && outbox_leave(reports->box, on_gone))

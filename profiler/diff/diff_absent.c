@@ -12,7 +12,8 @@
 #include "profiler/session/window.h"
 
 #define WAITED_PART                                                                                          \
-	0.01 /* of its tags' time: less may well have been in short waits, which have no samples */
+	0.01            /* of its tags' time: less may well have been in short waits, which have no samples */
+#define WAITED_MORE 0.1 /* of what it was: less is what idle threads differ by */
 
 /* Its index in waited_ns, -1: it is no kind of wait. */
 static int kind_of(const char *stall)
@@ -157,4 +158,40 @@ void diff_absent_check(const struct diff_side *side, const char *side_name, stru
 		               "--waits long",
 		               side_name, text_short_duration(waited, (uint64_t)ns));
 	}
+}
+
+static bool is_of_stalls(const struct diff_side *side)
+{
+	for (size_t i = 0; i < side->filter.count; i++)
+		if (!strcmp(side->filter.condition[i].label, "stall"))
+			return false;
+	return !side->filter.waits && side->ledger_rows && side->amount[DIFF_PER_WALL] > 0;
+}
+
+void diff_absent_waits(const struct diff_side side[2], struct diff_lines *remarks)
+{
+	char was[TEXT_DURATION_BYTES], is[TEXT_DURATION_BYTES];
+	double most = 0, wall[2] = { side[0].amount[DIFF_PER_WALL], side[1].amount[DIFF_PER_WALL] };
+	int worst = -1;
+
+	if (!is_of_stalls(&side[0]) || !is_of_stalls(&side[1]))
+		return;
+	for (int kind = 0; kind < ABI_WAIT_KINDS; kind++) {
+		double before = side[0].waited_ns[kind] / wall[0];
+		double more = side[1].waited_ns[kind] / wall[1] - before;
+
+		if (more > WAITED_PART && more > WAITED_MORE * before && more > most) {
+			most = more;
+			worst = kind;
+		}
+	}
+	if (worst < 0)
+		return;
+	text_short_duration(was, (uint64_t)(1e9 * side[0].waited_ns[worst] / wall[0]));
+	text_short_duration(is, (uint64_t)(1e9 * side[1].waited_ns[worst] / wall[1]));
+	diff_lines_add(remarks,
+	               "Waits that are no stalls are left out: NEW was %s in %s a second, BASE %s. "
+	               "Recordings made with "
+	               "--waits long can be compared by --waits.",
+	               is, window_cause_name((unsigned int)(worst + ABI_WAIT_OTHER)), was);
 }

@@ -36,6 +36,18 @@ struct cell {
 	char escape[5];
 };
 
+/* U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069: what follows would stand in another order than it is in. */
+static bool changes_direction(const unsigned char *byte, size_t length)
+{
+	if (length == 2)
+		return byte[0] == 0xd8 && byte[1] == 0x9c;
+	if (length != 3 || byte[0] != 0xe2)
+		return false;
+	if (byte[1] == 0x80)
+		return byte[2] == 0x8e || byte[2] == 0x8f || (byte[2] >= 0xaa && byte[2] <= 0xae);
+	return byte[1] == 0x81 && byte[2] >= 0xa6 && byte[2] <= 0xa9;
+}
+
 static void next_cell(struct cell *cell, const char *text, size_t left)
 {
 	const unsigned char *byte = (const unsigned char *)text;
@@ -43,7 +55,7 @@ static void next_cell(struct cell *cell, const char *text, size_t left)
 	bool control =
 	        byte[0] < 0x20 || byte[0] == 0x7f || (length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0);
 
-	if (length && !control) {
+	if (length && !control && !changes_direction(byte, length)) {
 		*cell = (struct cell){ .bytes = text, .length = length, .columns = 1, .taken = length };
 		return;
 	}

@@ -211,7 +211,8 @@ static bool is_dir(const char *path)
 
 static int prepare_dir(const char *path, char *err, size_t err_len)
 {
-	if (mkdir(path, 0755) == 0 || errno == EEXIST)
+	/* A mkdir() of what is there waits for a file system that is frozen; to look does not. */
+	if (access(path, F_OK) == 0 || mkdir(path, 0755) == 0 || errno == EEXIST)
 		return access(path, W_OK) == 0
 		               ? 0
 		               : (snprintf(err, err_len, "%s: %s: choose a folder you may write to", path,
