@@ -55,6 +55,14 @@ static bool tells_apart(const struct profile_label *label)
 	return label->str && strcmp(label->key, "span_id") != 0 && strcmp(label->key, "trace_id") != 0;
 }
 
+static bool is_undecided(const struct profile_sample_view *sample)
+{
+	for (size_t i = 0; i < sample->n_labels; i++)
+		if (sample->labels[i].str && !strcmp(sample->labels[i].key, "stall"))
+			return !strcmp(sample->labels[i].str, "undecided");
+	return false;
+}
+
 /* Labels come sorted, so that a set of them has one text. False: no memory. */
 static bool make_key(struct push_debts *debts, const struct profile_sample_view *sample, const char *type)
 {
@@ -136,7 +144,7 @@ static int owe(struct push_debts *debts, const struct profile_sample_view *sampl
 	int64_t value = sample->values[type];
 	struct debt *debt;
 
-	if (value >= 0)
+	if (value >= 0 || is_undecided(sample))
 		return 0;
 	debt = make_key(debts, sample, profile_type(debts->profile, type).type) ? find_or_add(debts) : NULL;
 	if (!debt)
@@ -221,8 +229,10 @@ int64_t push_debts_pay(struct push_debts *debts, const struct profile_sample_vie
 	struct debt *debt = NULL;
 	uint64_t before;
 
-	if (debts->none || value <= 0)
-		return value < 0 ? 0 : value;
+	if (value <= 0 || is_undecided(sample))
+		return 0;
+	if (debts->none)
+		return value;
 	if (make_key(debts, sample, profile_type(debts->profile, type).type))
 		debt = find(debts);
 	if (!debt || !debt->paid || debt->upto + (uint64_t)value > debt->positive)

@@ -4,7 +4,7 @@
  * A wait that a window's end cuts is counted as what it seems to be. The window in which it ends may take that back by a
  * negative value (README, "What the numbers are"). What is taken back is owed here, for each type and set of labels
  * (without span_id and trace_id, as a step rarely comes again), until windows have as much to push for them: these
- * push that much less, each sample by its part.
+ * push that much less, each sample by its part. What is undecided is not pushed at all: it is taken back in any case.
  *
  *     for each window and series:
  *         push_debts_begin(debts, profile, types, n_types)
@@ -33,7 +33,7 @@ void push_debts_free(struct push_debts *debts);
 int push_debts_begin(struct push_debts *debts, const struct profile *profile, const int *types,
                      size_t n_types);
 
-/* What to push of a sample's value of that type: 0 of a negative one. */
+/* What to push of a sample's value of that type: 0 of a negative one, and of an undecided wait. */
 int64_t push_debts_pay(struct push_debts *debts, const struct profile_sample_view *sample, int type);
 
 /* What was pushed too much so far, in all sets of labels of a type. */

@@ -109,6 +109,23 @@ static void test_push_debts__within_one_window(void **state)
 	push_debts_free(debts);
 }
 
+/* It is taken back whatever the wait turns out to be, and the window that knows has its time. */
+static void test_push_debts__undecided_waits_are_not_pushed(void **state)
+{
+	struct push_debts *debts = push_debts_new();
+	struct profile *p = window_new();
+
+	(void)state;
+	add(p, "fsync", "undecided", "01", 1, 1000);
+	assert_int_equal(push(debts, p, NULL), 0);
+	p = window_new();
+	add(p, "fsync", "undecided", "01", 0, -1000);
+	add(p, "fsync", "throttle", "01", 1, 1500);
+	assert_int_equal(push(debts, p, NULL), 1500);
+	assert_int_equal(push_debts_owed(debts, "delay"), 0);
+	push_debts_free(debts);
+}
+
 /* No other order of magnitude, and no overflow. */
 static void test_push_debts__large_values(void **state)
 {
@@ -152,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_push_debts__windows_add_up),
 		cmocka_unit_test(test_push_debts__within_one_window),
+		cmocka_unit_test(test_push_debts__undecided_waits_are_not_pushed),
 		cmocka_unit_test(test_push_debts__large_values),
 		cmocka_unit_test(test_push_debts__more_labels_than_are_remembered),
 	};

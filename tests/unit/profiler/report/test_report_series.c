@@ -92,8 +92,8 @@ static void test_report_series__lanes(void **state)
 	NEAR(series.v[0], 0.5);
 	NEAR(series.v[1], 1.0 / 3);
 	NEAR(series.v[9], 0.5);
-	assert_int_equal(report_series_new(&hundreds, 7, 7, 1), -EINVAL);
 	report_series_free(&hundreds);
+	assert_int_equal(report_series_new(&hundreds, 7, 7, 1), -EINVAL);
 	report_series_free(&series);
 	timeline_free(timeline);
 }
