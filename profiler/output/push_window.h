@@ -28,7 +28,8 @@ struct push_window {
 	bool failed; /* a part of it was not, or will not be, pushed */
 };
 
-/* `debts`: of the windows before; may be NULL (series.h). NULL: no memory. What can't be made is left out: `failed` is set, and `err` has a line that says why. */
+/* `debts`: of the windows before; may be NULL (series.h). NULL: no memory. What can't be made is left out: `failed` is
+ * set, and `err` has a line that says why. */
 struct push_window *push_window_new(const struct profile *profile, uint64_t clock_hz,
                                     struct push_debts *debts, char *err, size_t err_len);
 void push_window_free(struct push_window *window);

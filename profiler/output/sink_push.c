@@ -170,7 +170,6 @@ static void ended(void *ctx)
 	size_t left = atomic_load(&push->left);
 
 	say_owed(push);
-
 	if (left) {
 		sink_news_pushing(push->news, true);
 		sink_news_say(push->news, "%zu window%s not pushed: %s", left, left == 1 ? " was" : "s were",

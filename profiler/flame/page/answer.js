@@ -5,9 +5,8 @@ import { el } from './dom.js';
 import { clock, count, duration, percent } from './format.js';
 import { BLOCKED, byOwnLine } from './calc.js';
 import { fullText } from './graph.js';
-import { MEANINGS, worstBlocked } from './ledger.js';
+import { MEANINGS, NOBODY, worstBlocked } from './ledger.js';
 
-const NOBODY = 'programs without a tag';
 const CHECKPOINT = /^(checkpoint|ckpt)/i;
 const BIN_MS = 250, BINS_LEAST = 60, BINS_MOST = 240, WHOLE = 0.8;
 const BURST_LEAST = 0.2, BURSTS_HOLD = 0.8, BURSTS_PART = 0.7, LISTED = 6; // of when most was
@@ -113,10 +112,11 @@ function sayWhen({ data, lanes, filter, span, canCut, choose }) {
     const range = [Math.round(span[0] + burst.from * width), Math.round(span[0] + burst.to * width)];
     return canCut ? link(text, `Select this time, from ${clock(data.startMs + range[0])} on`, () => choose({ range })) : text;
   };
-  const together = ` of the run ${bursts.length > 1 ? 'together have' : 'has'} ${percent(held, all)} of it, in ${percent(length, number)} of the time.`;
-  if (bursts.length <= LISTED) return ['When: ', ...bursts.flatMap((burst, i) => (i ? [', ', show(burst)] : [show(burst)])), together];
+  const share = `${percent(held, all)} of it, in ${percent(length, number)} of the time.`;
+  if (bursts.length === 1) return ['When: ', show(bursts[0]), ` of the run has ${share}`];
+  if (bursts.length <= LISTED) return ['When: ', ...bursts.flatMap((burst, i) => (i ? [', ', show(burst)] : [show(burst)])), ` of the run together have ${share}`];
   const most = bursts.reduce((best, burst) => (burst.sum > best.sum ? burst : best));
-  return [`When: ${bursts.length} bursts, ${duration(length * width * 1e6 / bursts.length)} long on average, most of it in `, show(most), ';', together.replace(' of the run', ' all of them')];
+  return [`When: ${bursts.length} bursts, ${duration(length * width * 1e6 / bursts.length)} long on average, the largest `, show(most), `; all of them together have ${share}`];
 }
 
 /** How much denser stalls of other classes are while a checkpoint itself waits for a device than at other times. */
@@ -195,8 +195,9 @@ function sayLost(context) {
 /** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, side, isTime: delays are summed, choose, find}. */
 export function drawAnswer(context) {
   if (!context.selection.sum) return [];
-  const isTimed = context.span && context.isTime, isWhole = context.isTime && !context.filter.range, where = [sayWhere(context), isTimed && !context.filter.range ? sayWhen(context) : null].filter(Boolean);
+  const isWhole = context.isTime && !context.filter.range, hasTimes = isWhole && context.span;
+  const where = [sayWhere(context), hasTimes ? sayWhen(context) : null].filter(Boolean);
   return [sayWho(context), where.flatMap((parts, i) => (i ? [' ', ...parts] : parts)), isWhole ? sayLost(context) : null, sayShares(context.processes),
-    isTimed && !context.filter.range ? sayCheckpoints(context) : null, sayDevice(context)].filter((parts) => parts && parts.length)
+    hasTimes ? sayCheckpoints(context) : null, sayDevice(context)].filter((parts) => parts && parts.length)
     .map((parts) => el('li', {}, ...parts));
 }

@@ -6,6 +6,7 @@ import { BLOCKED } from './calc.js';
 
 const ONCPU = 'oncpu', RUNQUEUE = 'runqueue', STALL = 'stall', UNDECIDED = 'undecided';
 const HEADS = { oncpu: 'on CPU', runqueue: 'run queue', blocked: 'blocked', unobserved: 'not seen', undecided: 'undecided' };
+export const NOBODY = 'programs without a tag'; // whose requests are of no class
 export const MEANINGS = {
   oncpu: 'ran on a CPU', runqueue: 'could run, but waited for a CPU', blocked: 'waited for what is no stall: other threads, timers, peers',
   block_io: 'waited for a request to a disk', throttle: 'held back by an I/O limit of its control group (io.max, blkio.throttle), not by the disk',

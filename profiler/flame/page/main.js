@@ -10,7 +10,7 @@ import { Timeline, extent, hasSlices, lanesOf } from './timeline.js';
 import { Tooltip } from './tooltip.js';
 import { drawAnswer } from './answer.js';
 import { drawFilters, drawSwitches } from './controls.js';
-import { drawLedger, sumLedger, worstCause } from './ledger.js';
+import { drawLedger, NOBODY, sumLedger, worstCause } from './ledger.js';
 import { drawTable } from './table.js';
 import { KIND_NAMES, KINDS, onSchemeChange } from './colors.js';
 
@@ -254,7 +254,7 @@ class Page {
     this.devices.hidden = !rows.length;
     replace(this.devices, el('summary', {}, 'Whose requests the devices served'), el('table', { class: 'plain' },
       el('thead', {}, el('tr', {}, ['device', 'class', 'what', 'requests', 'data', 'mean', 'share of the device’s time'].map((text) => el('th', { scope: 'col' }, text)))),
-      el('tbody', {}, rows.map((row) => el('tr', {}, el('td', {}, row.device), el('td', {}, row.class ?? '(no tag)'), el('td', {}, row.op + (row.writeback ? ' (by writeback)' : '')),
+      el('tbody', {}, rows.map((row) => el('tr', {}, el('td', {}, row.device), el('td', {}, row.class ?? NOBODY), el('td', {}, row.op + (row.writeback ? ' (by writeback)' : '')),
         el('td', {}, count(row.requests)), el('td', {}, bytes(row.bytes)), el('td', {}, duration(row.requests ? row.ns / row.requests : 0)),
         el('td', {}, percent(row.ns, rows.filter((each) => each.device === row.device).reduce((sum, each) => sum + each.ns, 0))))))));
     this.losses.hidden = !of.losses.length;
