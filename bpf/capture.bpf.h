@@ -154,26 +154,6 @@ ALWAYS bool buffer_take(struct thread *t, u32 *index)
 	return true;
 }
 
-/* Copies the user stack of the sleep that begins, to be kept until it is known what the sleep was. */
-NOW_AND_THEN void capture_sleep(struct task_struct *task, struct thread *t, u64 now)
-{
-	struct captured captured;
-	struct stack_buffer *buffer;
-	u32 index;
-
-	if (!buffer_take(t, &index))
-		return;
-	buffer = buffer_at(index);
-	if (!buffer)
-		return;
-	t->copied_ns = now;
-	capture_user(task, t, buffer, &captured);
-	t->copied_ip = captured.n_python ? 0 : buffer->event.regs.ip;
-	t->copied_sp = buffer->event.regs.sp;
-	if (!buffer_keep(t, buffer, index, &captured))
-		buffer_push(index);
-}
-
 /* Its buffer is the thread's no more. */
 ALWAYS void buffer_unpark(struct thread *t)
 {
@@ -227,22 +207,26 @@ ALWAYS u64 captured_bytes(u32 len, u32 n_python)
 	return frames ? abi_python_offset(len) + frames : len;
 }
 
-/* Puts the buffer's detail behind all else; returns how many bytes follow the event's head then. */
+/* Puts the buffer's detail behind all else; returns how many bytes follow the event's head then. Copied by a helper: to a place that the
+ * verifier does not know, the compiler would copy byte by byte. */
 ALWAYS u64 detail_put(struct stack_buffer *buffer, u32 len, u32 n_python)
 {
 	u64 at = abi_detail_offset(len, cut_to(n_python, ABI_PYTHON_FRAMES_MAX));
 
 	at = cut_to(at, ABI_USTACK_MAX + PYTHON_BYTES);
-	__builtin_memcpy(&buffer->ustack[at], &buffer->detail, sizeof(buffer->detail));
+	bpf_probe_read_kernel(&buffer->ustack[at], sizeof(buffer->detail), &buffer->detail);
 	return at + sizeof(buffer->detail);
 }
 
 /* Sends the buffer's event with what it holds of the user stack. Returns its bytes, 0: it was lost. */
-ALWAYS u64 event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python)
+VERIFIED_ONCE int event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python)
 {
-	struct abi_event *event = &buffer->event;
 	u64 size, wake = BPF_RB_NO_WAKEUP;
+	struct abi_event *event;
 
+	if (!buffer)
+		return 0;
+	event = &buffer->event;
 	ustack_len = cut_to(ustack_len, ABI_USTACK_MAX);
 	event->ustack_len = ustack_len;
 	event->n_python = n_python;

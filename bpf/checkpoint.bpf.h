@@ -9,7 +9,7 @@
 
 /* A write of `asked` bytes has ended, 0: how many is not known; the number at the address `position` is behind what was written. A function
  * of its own, as what these hooks have on the stack adds up. */
-__weak __noinline int file_tell_write(u64 address, u64 asked, u64 position, s64 result)
+VERIFIED_ONCE int file_tell_write(u64 address, u64 asked, u64 position, s64 result)
 {
 	struct file *file = (struct file *)address;
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -73,7 +73,7 @@ ALWAYS bool sync_is_told(struct inode *inode)
 }
 
 /* The outer one of two calls within each other is the one that counts. */
-__weak __noinline int file_sync_begins(u64 address)
+VERIFIED_ONCE int file_sync_begins(u64 address)
 {
 	struct file *file = (struct file *)address;
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -89,7 +89,7 @@ __weak __noinline int file_sync_begins(u64 address)
 }
 
 /* Bytes from `first` to `last` are synced, or not, as the result says. */
-__weak __noinline int file_tell_sync(u64 address, u64 first, u64 last, int result)
+VERIFIED_ONCE int file_tell_sync(u64 address, u64 first, u64 last, int result)
 {
 	struct file *file = (struct file *)address;
 	struct inode *inode = BPF_CORE_READ(file, f_inode);

@@ -291,7 +291,7 @@ ALWAYS void file_retag(struct task_struct *task, struct thread *t, u64 tag, u64 
 	t->reading = 1;
 	if (t->has_log)
 		log_take_slowly(task, t);
-	wait_look(task, t);
+	wait_look(t);
 	t->file_tag = tag;
 	t->file_frame = frame;
 	t->file_ip = regs ? regs->ip : 0;
@@ -305,8 +305,7 @@ ALWAYS void file_retag(struct task_struct *task, struct thread *t, u64 tag, u64 
 
 _Static_assert(ABI_FILE_CALLS == 2, "bounds by masks: those by a comparison are of a copy for the verifier");
 
-/* A function of its own, so that the verifier walks through it once. */
-__weak __noinline int file_call_begins(u64 frame, u64 address, u32 call)
+VERIFIED_ONCE int file_call_begins(u64 frame, u64 address, u32 call)
 {
 	struct file *file = (struct file *)address;
 	struct abi_tagged_file *tagged = file_known(BPF_CORE_READ(file, f_inode));
@@ -329,7 +328,7 @@ __weak __noinline int file_call_begins(u64 frame, u64 address, u32 call)
 	return 0;
 }
 
-__weak __noinline int file_call_ends(u64 frame)
+VERIFIED_ONCE int file_call_ends(u64 frame)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *t = thread_find(task);

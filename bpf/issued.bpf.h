@@ -57,7 +57,7 @@ struct under_way {
 };
 
 /* A function of its own, so that the verifier walks through it once: that of Linux 5.15 would not come to an end. */
-__weak __noinline int issued_worst(const struct thread *t, struct under_way *found)
+VERIFIED_ONCE int issued_worst(const struct thread *t, struct under_way *found)
 {
 	struct issued_search s = { .t = t };
 

@@ -20,9 +20,8 @@ ALWAYS u64 ledger_window(void *ledger)
 	return value ? value->ns : 0;
 }
 
-/* Adds to a row of the running window's ledger. A global function: the verifier walks through it once, not once for each way that leads
- * here. Returns 0. */
-__weak __noinline int ledger_add(const struct abi_ledger_key *row, s64 ns, u64 count, u64 bytes)
+/* Adds to a row of the running window's ledger. Returns 0. */
+VERIFIED_ONCE int ledger_add(const struct abi_ledger_key *row, s64 ns, u64 count, u64 bytes)
 {
 	struct abi_ledger_value *value, fresh = { .ns = ns, .count = count, .bytes = bytes };
 	void *ledger = ledger_now();
@@ -138,7 +137,7 @@ ALWAYS void flush_states(struct tag_sums *sums, struct abi_ledger_key *key)
 }
 
 /* Moves what has run up in a sums into the ledger; without a tag it is nobody's time and is dropped. Global, as ledger_add(). */
-__weak __noinline int sums_flush(struct thread *t, u32 index)
+VERIFIED_ONCE int sums_flush(struct thread *t, u32 index)
 {
 	struct abi_ledger_key key;
 	struct tag_sums *sums;

@@ -64,18 +64,21 @@ ALWAYS bool call_is_alive(const struct library_call *call)
 	return bpf_probe_read_user(&word, sizeof(word), (void *)call->sp) || word == call->return_to;
 }
 
-NOW_AND_THEN void calls_look(struct thread *t, u64 sp)
+VERIFIED_ONCE int calls_look(struct thread *t, u64 sp)
 {
 	u32 i;
 
+	if (!t)
+		return 0;
 	calls_drop_below(t, calls_hold(t) ? sp : ~0ULL);
 	for (i = 0; i < CALLS_KEPT; i++) {
 		struct library_call *call = call_innermost(t);
 
 		if (!call || call_is_alive(call))
-			return;
+			break;
 		call_drop(t, call);
 	}
+	return 0;
 }
 
 /* Drops the calls that are gone. To be asked on the thread itself, with its user's stack pointer. A CPU sample, or a switch, may come in the

@@ -30,9 +30,10 @@ ALWAYS void log_own_tag(struct thread *t, u64 key)
 }
 
 /* cycle_charge() on a stack of its own: in Linux 6.1 those of four functions that call each other share 512 bytes. */
-static __noinline int log_charge_before(struct thread *t, u64 tag, const struct shares *shares)
+VERIFIED_ONCE int log_charge_before(struct thread *t, u64 tag, const struct shares *shares)
 {
-	cycle_charge(t, tag, shares);
+	if (t && shares)
+		cycle_charge(t, tag, shares);
 	return 0;
 }
 
@@ -95,9 +96,8 @@ ALWAYS bool log_has_news(struct task_struct *task, struct thread *t, struct abi_
 	return state->head != t->log_tail;
 }
 
-/* Takes a batch of what the current thread's log has; 0: that was all. A function of its own, so that the verifier walks through it
- * once, not once for each way that leads here. `on_probe`: it may be preempted. */
-__weak __noinline int log_take_now(u32 on_probe)
+/* Takes a batch of what the current thread's log has; 0: that was all. `on_probe`: it may be preempted. */
+VERIFIED_ONCE int log_take_now(u32 on_probe)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct log_reader r = { .task = task, .t = thread_find(task), .on_probe = on_probe };
@@ -112,7 +112,7 @@ __weak __noinline int log_take_now(u32 on_probe)
 		r.batch = &r.known->batch;
 	if (!r.batch)
 		return 0;
-	wait_look(task, r.t);
+	wait_look(r.t);
 	if (thread_followed(r.t) && r.t->state != ABI_ONCPU)
 		thread_found_running(task, r.t);
 	return log_take_batch(&r);

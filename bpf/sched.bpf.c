@@ -7,9 +7,14 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* The thread may hold another tag than its cycle began under. */
-NOW_AND_THEN void look_at_tag(struct task_struct *task, struct thread *t, u32 task_state)
+/* The current thread may hold another tag than its cycle began under. Returns 0. */
+VERIFIED_ONCE int look_at_tag(u32 task_state)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = thread_find(task);
+
+	if (!t)
+		return 0;
 	if (t->watches_context && !(task_state & TASK_DEAD))
 		thread_read_context(task, t);
 	if (t->in_file && file_call_left(task, t)) {
@@ -20,6 +25,7 @@ NOW_AND_THEN void look_at_tag(struct task_struct *task, struct thread *t, u32 ta
 		t->retag = 0;
 		thread_retag(task, t);
 	}
+	return 0;
 }
 
 /* Whether a wait that has just ended is sampled, as it was a stall, or long and wanted. */
@@ -110,14 +116,14 @@ ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preemp
 	bool sleeps = !preempt && task_state;
 	u64 word, old;
 
-	wait_look(task, t);
+	wait_look(t);
 	if (RARELY(t->has_log))
 		log_take(task, t);
 	if (RARELY(t->watches_context || t->retag || t->in_file))
-		look_at_tag(task, t, task_state);
+		look_at_tag(task_state);
 	if (RARELY(t->state != ABI_ONCPU))
 		came_in_unseen(task, t, now);
-	wait_look(task, t);
+	wait_look(t);
 	word = t->word;
 	if (now < word_begin(word))
 		now = word_begin(word);

@@ -21,7 +21,7 @@
 	 1u << ABI_CAUSE_NFS_READ | 1u << ABI_CAUSE_NFS_WRITE)
 
 /* The highest bit that is set, of one at least. A function of its own, so that the verifier does not go on with each bit by itself. */
-__weak __noinline int highest_bit(u32 bits)
+VERIFIED_ONCE int highest_bit(u32 bits)
 {
 	u32 highest = 0, i;
 
@@ -62,15 +62,18 @@ ALWAYS u32 scope_cause_on_cpu(const struct thread *t)
 #define SCOPES_OF_LIBRARIES (1u << ABI_CAUSE_GPU_SYNC | 1u << ABI_CAUSE_COLLECTIVE)
 
 /* Ends all scopes of the kernel's functions. */
-NOW_AND_THEN void scopes_forget(struct thread *t)
+VERIFIED_ONCE int scopes_forget(struct thread *t)
 {
 	u32 cause;
 
+	if (!t)
+		return 0;
 	for (cause = 0; cause < SCOPE_CAUSES; cause++)
 		if (!(SCOPES_OF_LIBRARIES >> cause & 1))
 			t->scopes.depth[cause] = 0;
 	__sync_fetch_and_and(&t->scopes.open, SCOPES_OF_LIBRARIES);
 	t->scopes.of_fault = 0;
+	return 0;
 }
 
 ALWAYS void scopes_forget_left(struct thread *t)

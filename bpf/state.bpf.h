@@ -20,6 +20,9 @@
 /* What is done now and then is a function of its own, so that what is done at each switch lies together: there, memory that is
  * not in the caches, code or data, is most of what a hook takes. */
 #define NOW_AND_THEN static __noinline __attribute__((unused))
+/* … which the verifier walks through once, by itself, and not again for each way that leads to it: a global function. Its arguments are
+ * numbers, and pointers to memory that may be NULL for all that it knows; it returns a number. */
+#define VERIFIED_ONCE __weak __noinline
 #define RARELY(x)    __builtin_expect(!!(x), 0)
 
 /* --- knobs ----------------------------------------------------------------------------------------- */

@@ -36,7 +36,7 @@ ALWAYS void take_change(u64 record, u64 log)
 		log_meet(task, t, log);
 	else if (log)
 		log_take_slowly(task, t);
-	wait_look(task, t);
+	wait_look(t);
 	take_record(task, t, record);
 	if (first && t->thread_tag)
 		announce_tagged(t, now);
@@ -107,7 +107,7 @@ int on_tag_process(struct pt_regs *ctx)
 		bpf_probe_read_kernel_str(s->tag.name, ABI_TAG_NAME_LEN, s->attrs);
 		t->base_tag = tag_intern(&s->tag);
 	}
-	wait_look(task, t);
+	wait_look(t);
 	thread_retag(task, t);
 	t->reading = 0;
 	if (first)

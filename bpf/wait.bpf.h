@@ -89,6 +89,29 @@ ALWAYS void wait_in_scope(struct thread *t)
 	t->row.dev = scope_dev(t, t->row.cause);
 }
 
+/* Copies the user stack of the current thread's sleep that begins, to be kept until it is known what the sleep was. Returns 0. */
+VERIFIED_ONCE int capture_sleep(u64 now)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = thread_find(task);
+	struct captured captured;
+	struct stack_buffer *buffer;
+	u32 index;
+
+	if (!t || !buffer_take(t, &index))
+		return 0;
+	buffer = buffer_at(index);
+	if (!buffer)
+		return 0;
+	t->copied_ns = now;
+	capture_user(task, t, buffer, &captured);
+	t->copied_ip = captured.n_python ? 0 : buffer->event.regs.ip;
+	t->copied_sp = buffer->event.regs.sp;
+	if (!buffer_keep(t, buffer, index, &captured))
+		buffer_push(index);
+	return 0;
+}
+
 ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_state, u64 now)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -111,7 +134,7 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 		return;
 	lot_draw(t, now);
 	if (RARELY(worth_a_copy(t, regs, now)))
-		capture_sleep(task, t, now);
+		capture_sleep(now);
 	else if (!any_uncopied)
 		any_uncopied = 1;
 }
@@ -248,12 +271,17 @@ NOW_AND_THEN void wait_take_early(struct task_struct *task, struct thread *t, u6
 	t->wake_ns = now + 1;
 }
 
-/* The sleep has ended, and no wake was seen: still the kernel may have said what it was, or let go of a request of the thread's
- * cgroup meanwhile. */
-NOW_AND_THEN void wait_end_unseen(struct task_struct *task, struct thread *t)
+/* The current thread's sleep has ended, and no wake was seen: still the kernel may have said what it was, or let go of a request of the
+ * thread's cgroup meanwhile. Returns 0. */
+VERIFIED_ONCE int wait_end_unseen(void)
 {
-	struct held_back *held = t->hint || waits_for_own_request(t) ? NULL : held_back_of(task, t);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = thread_find(task);
+	struct held_back *held;
 
+	if (!t)
+		return 0;
+	held = t->hint || waits_for_own_request(t) ? NULL : held_back_of(task, t);
 	if (!waits_for_own_request(t))
 		COUNT(wakes_unseen);
 	if (held) {
@@ -263,16 +291,17 @@ NOW_AND_THEN void wait_end_unseen(struct task_struct *task, struct thread *t)
 	}
 	wait_decide(task, t, NULL);
 	t->hint = 0;
+	t->wake_ns = WOKEN;
+	return 0;
 }
 
 /* To be asked on the thread itself before what it slept is settled: at the switch-out, and at a tag change before that. */
-ALWAYS void wait_look(struct task_struct *task, struct thread *t)
+ALWAYS void wait_look(struct thread *t)
 {
 	if (t->wake_ns || t->expect != EXPECT_IOWAIT || !cycle_slept(t, word_begin(t->word)) ||
 	    since(t->in_ns, t->sleep_ns) <= SOON_NS)
 		return;
-	wait_end_unseen(task, t);
-	t->wake_ns = WOKEN;
+	wait_end_unseen();
 }
 
 /* What of a wait is sampled. */
