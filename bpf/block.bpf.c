@@ -192,8 +192,12 @@ int BPF_PROG(on_queue_work, int cpu, struct pool_workqueue *pwq, struct work_str
 	struct carried *from = followed_here(bpf_get_current_task_btf(), &now);
 	struct carried fresh;
 
-	if (!from || !from->request)
+	if (!from || !from->request) {
+		/* It was queued for a request before, and cancelled. */
+		if (any_works && bpf_map_lookup_elem(&works, &key))
+			bpf_map_delete_elem(&works, &key);
 		return 0;
+	}
 	fresh = *from;
 	any_works = 1;
 	if (bpf_map_update_elem(&works, &key, &fresh, BPF_ANY))

@@ -28,6 +28,7 @@ struct {
 
 /* There is a process that reads files for the profiler: a child of that name (ABI_HELPER_NAME). */
 const volatile bool has_helper = false;
+__u64 helper_began_ns = 0;
 
 /* How many more times user space may be asked about xattrs, until it says so again; and whether it is asked at all. */
 __s64 xattr_asks = 0;
@@ -229,8 +230,10 @@ int on_iter_file(struct bpf_iter__task_file *ctx)
 	if (!task || !file)
 		return 0;
 	if (task->tgid != bpf_get_current_task_btf()->tgid) {
-		if (has_helper && is_file_helper(task))
+		if (has_helper && is_file_helper(task) && task->start_boottime >= helper_began_ns) {
+			helper_began_ns = task->start_boottime; /* another may be about to end */
 			helper_tgid = task->tgid;
+		}
 		file_tag_it(file, task->tgid, NAMES_ITER);
 		return 0;
 	}

@@ -50,7 +50,7 @@ struct {
 #define CARRIER_BITS 1024
 volatile __weak OWN_LINE __u64 carrier_bits[CARRIER_BITS / 64] = {};
 
-/* By address of the queued work item; one that is cancelled is never taken, and ages away. */
+/* By address of the queued work item; one that is cancelled ages away, or is queued again for something else (on_queue_work). */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);

@@ -126,7 +126,8 @@ static int write_letter(const struct letter *letter)
 	int err = 0;
 
 	snprintf(partial, sizeof(partial), "%s" PARTIAL, letter->path);
-	out = fopen(partial, "we");
+	unlink(partial); /* of a run that was ended; "x": nobody else's file or link is written to */
+	out = fopen(partial, "wxe");
 	if (!out)
 		return -errno;
 	if (fwrite(letter->text, 1, letter->size, out) != letter->size)
@@ -268,20 +269,37 @@ static bool keep_timeline(struct agent_reports *reports, const struct profile *p
 	return false;
 }
 
+/* 0 or -errno. */
+static int look_at_window(struct agent_reports *reports, struct loaded_profiles *input)
+{
+	int err = report_live_window(reports->live, input);
+	struct report report;
+
+	if (err || !reports->hint.begin_ns)
+		return err;
+	err = report_make(&report, input, NULL, NULL, &reports->hint);
+	if (err)
+		return err;
+	send_report(reports, &report);
+	report_release(&report);
+	return 0;
+}
+
 void agent_reports_window(struct agent_reports *reports, const struct profile *profile)
 {
 	struct loaded_profiles input;
-	struct report report;
-	char err[256];
+	char text[256];
+	int err;
 
-	if (!reports || (!reports->hint.begin_ns && keep_timeline(reports, profile)) ||
-	    loaded_profiles_borrow(&input, profile, err, sizeof(err)))
+	if (!reports || (!reports->hint.begin_ns && keep_timeline(reports, profile)))
 		return;
-	if (!report_live_window(reports->live, &input) && reports->hint.begin_ns &&
-	    !report_make(&report, &input, NULL, NULL, &reports->hint)) {
-		send_report(reports, &report);
-		report_release(&report);
+	err = loaded_profiles_borrow(&input, profile, text, sizeof(text));
+	if (!err) {
+		err = look_at_window(reports, &input);
+		snprintf(text, sizeof(text), "%s", strerror(-err));
+		loaded_profiles_release(&input);
 	}
+	if (err && reports->hint.begin_ns)
+		agent_log(AGENT_WARNING, "no report of an incident: %s", text);
 	reports->hint.begin_ns = 0;
-	loaded_profiles_release(&input);
 }

@@ -8,6 +8,7 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
@@ -171,7 +172,7 @@ static int slice_of(struct diff_window *slice, const struct diff_window *whole,
                     const struct diff_slices *slices, size_t index)
 {
 	int64_t begin = slices->begin_ns + (int64_t)index * slices->width_ns, end = begin + slices->width_ns;
-	int64_t last = slices->begin_ns + whole->wall_ns;
+	int64_t last = saturating_add(slices->begin_ns, whole->wall_ns);
 	double share;
 
 	if (index + 1 == slices->count && last > begin && last < end)

@@ -22,6 +22,7 @@ struct timeline {
 	size_t count, room;
 	size_t points, max_points; /* of all lanes */
 	size_t recent;             /* the lane that was asked for last: often the next, too */
+	size_t users;              /* lanes of processes */
 };
 
 static const char *const kind_names[TIMELINE_KINDS] = {
@@ -104,19 +105,40 @@ static int lane_init(struct lane *lane, const struct timeline_lane *key)
 	return -ENOMEM;
 }
 
-static int lane_get(struct timeline *timeline, const struct timeline_lane *key, struct lane **out)
+static bool is_of_a_process(const struct timeline_lane *lane)
 {
-	int err;
+	return lane->kind == TIMELINE_SIGNAL && lane->name &&
+	       (!strcmp(lane->name, HOST_USER_CPU) || !strcmp(lane->name, HOST_USER_DISK)) &&
+	       !same_text(lane->class, HOST_USER_OTHERS);
+}
 
+/* The lane with that key, or NULL. */
+static struct lane *lane_find(struct timeline *timeline, const struct timeline_lane *key)
+{
 	for (size_t i = 0; i < timeline->count; i++) {
 		size_t index = (timeline->recent + i) % timeline->count;
 
-		*out = &timeline->lanes[index];
-		if (same_lane(&(*out)->key, key)) {
+		if (same_lane(&timeline->lanes[index].key, key)) {
 			timeline->recent = index;
-			return 0;
+			return &timeline->lanes[index];
 		}
 	}
+	return NULL;
+}
+
+static int lane_get(struct timeline *timeline, const struct timeline_lane *key, struct lane **out)
+{
+	struct timeline_lane others = *key;
+	int err;
+
+	*out = lane_find(timeline, key);
+	if (!*out && is_of_a_process(key) && timeline->users == TIMELINE_USERS_MAX) {
+		others.class = HOST_USER_OTHERS;
+		key = &others;
+		*out = lane_find(timeline, key);
+	}
+	if (*out)
+		return 0;
 	if (timeline->count == TIMELINE_LANES_MAX)
 		return -ENOSPC;
 	err = growing_array_reserve((void **)&timeline->lanes, timeline->count + 1, &timeline->room,
@@ -125,9 +147,11 @@ static int lane_get(struct timeline *timeline, const struct timeline_lane *key, 
 		return err;
 	*out = &timeline->lanes[timeline->count];
 	err = lane_init(*out, key);
-	if (!err)
-		timeline->count++;
-	return err;
+	if (err)
+		return err;
+	timeline->count++;
+	timeline->users += is_of_a_process(key);
+	return 0;
 }
 
 static bool can_widen(uint64_t bucket_ns)

@@ -21,9 +21,12 @@ struct profile;
 #define TIMELINE_BUCKET_MAX_NS    (86400 * 1000000000ULL)
 #define TIMELINE_LANES_MAX        512
 
-/* Signals that are of a process, which is their class (profiler/session/host_users.h). */
+/* Signals that are of a process, which is their class (profiler/session/host_users.h). A host may have any number of processes: beyond
+ * TIMELINE_USERS_MAX lanes of them the others are one lane a name and device, of the class HOST_USER_OTHERS. */
 #define HOST_USER_CPU       "cpu_user"
 #define HOST_USER_DISK      "disk_user"
+#define HOST_USER_OTHERS    "others"
+#define TIMELINE_USERS_MAX  128
 #define TIMELINE_POINTS_MAX (1u << 17)
 
 enum timeline_kind {

@@ -77,6 +77,14 @@ static bool is_worth_telling(const struct report_live *live, const struct report
 	       ranking->end_ns + RECENT_NS >= view->end_ns && ranking->begin_ns >= live->told_ns;
 }
 
+/* Lanes that there is no room for are left out. */
+static int merge(struct timeline *into, const struct timeline *from)
+{
+	int err = timeline_merge(into, from);
+
+	return err == -ENOSPC ? 0 : err;
+}
+
 bool report_live_look(struct report_live *live, const struct timeline *lanes, struct report_hint *hint)
 {
 	struct timeline *all = lanes ? timeline_new(0) : NULL;
@@ -89,7 +97,7 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 
 	if (!all)
 		return false;
-	if (!timeline_merge(all, live->last) && !timeline_merge(all, lanes) &&
+	if (!merge(all, live->last) && !merge(all, lanes) &&
 	    !report_view_open(&view, &input, NULL)) {
 		uint64_t till_ns = told_till(lanes);
 
@@ -166,7 +174,7 @@ bool report_live_keep(struct report_live *live, struct timeline *timeline)
 int report_live_window(struct report_live *live, struct loaded_profiles *input)
 {
 	struct timeline *own = timeline_new(0), *last = live->last;
-	int err = own ? timeline_merge(own, input->timeline) : -ENOMEM;
+	int err = own ? merge(own, input->timeline) : -ENOMEM;
 
 	if (!err && ledger_count(input->ledger))
 		err = keep_classes(live, input);
@@ -174,7 +182,7 @@ int report_live_window(struct report_live *live, struct loaded_profiles *input)
 		timeline_free(own);
 		return err;
 	}
-	err = timeline_merge(input->timeline, last);
+	err = merge(input->timeline, last);
 	live->last = own;
 	timeline_free(last);
 	return err;

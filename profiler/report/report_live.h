@@ -34,7 +34,7 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 bool report_live_keep(struct report_live *live, struct timeline *timeline);
 
 /* Adds what the window before says to the input's timeline, so that there is a baseline, and keeps the input's own
- * instead. 0, -ENOMEM, or what timeline_add() says. */
+ * instead; lanes that there is no room for are left out. 0 or -ENOMEM. */
 int report_live_window(struct report_live *live, struct loaded_profiles *input);
 
 #endif

@@ -17,6 +17,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "symbolizer/base/regular_file.h"
+
 #define BLOCK      ((size_t)1 << 20)
 #define PAGE       ((size_t)4096)
 #define SUM_BYTES  32
@@ -74,12 +76,30 @@ static bool is_meant(int fd, const struct stat *info, const struct file_identity
 	return !ioctl(fd, FS_IOC_GETVERSION, &generation) && generation && generation == identity->generation;
 }
 
+/* How much of the path is another process's root folder, /proc/PID/root; 0: it is a path of ours. */
+static size_t root_length(const char *path)
+{
+	int length = 0;
+
+	sscanf(path, "/proc/%*[0-9]/root%n", &length);
+	return length > 0 && path[length] == '/' ? (size_t)length : 0;
+}
+
+/* The folders may be a user's, who may have put links in their place: only a regular file is opened, below that user's root folder.
+ * Returns the descriptor or -errno. */
 static int open_file(const char *path)
 {
-	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-	int fd = open(path, flags | O_NOATIME);
+	size_t length = root_length(path);
+	char root[64];
+	int fd;
 
-	return fd < 0 && errno == EPERM ? open(path, flags) : fd;
+	if (length >= sizeof(root))
+		return -ENAMETOOLONG;
+	snprintf(root, sizeof(root), "%.*s", (int)length, path);
+	fd = regular_file_open_in(root, path + length, O_NOFOLLOW);
+	if (fd >= 0)
+		fcntl(fd, F_SETFL, O_NOATIME); /* only of files that are ours, if we are not root */
+	return fd;
 }
 
 /* --- the page cache ------------------------------------------------------------------------------------- */
@@ -190,13 +210,16 @@ static enum file_sum_result take(int fd, const struct file_identity *identity, s
 enum file_sum_result file_sum_take(const char *path, const struct file_identity *identity,
                                    struct file_sum *sum)
 {
+	static const int gone[] = { ENOENT, ENOTDIR, ELOOP, EBADMSG };
 	int fd = open_file(path);
 	enum file_sum_result result;
 
-	*sum = (struct file_sum){ .error = fd < 0 ? errno : 0 };
+	*sum = (struct file_sum){ .error = fd < 0 ? -fd : 0 };
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++)
+		if (fd == -gone[i])
+			return FILE_SUM_GONE;
 	if (fd < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? FILE_SUM_GONE
-		                                                             : FILE_SUM_UNREADABLE;
+		return FILE_SUM_UNREADABLE;
 	result = take(fd, identity, sum);
 	if (result != FILE_SUM_TAKEN)
 		sum->sha256[0] = '\0';

@@ -19,7 +19,6 @@
 #define LEAST_CPU      0.05 /* CPUs */
 #define LEAST_BYTES    1e6  /* a second */
 #define NAME_BYTES     48
-#define OTHERS         "others"
 #define GONE           "?" /* for a process that has ended */
 #define NS_OF_A_SECOND 1e9
 
@@ -167,7 +166,7 @@ void host_users_tell(struct host_users *users, struct device_names *devices, str
 		bool named = (double)user->amount >= least && told[disk] < TOLD_AT_ONCE;
 
 		told[disk] += named;
-		tell(user, named ? name_of(users, user->key.tgid) : OTHERS, devices, timeline, begin_ns,
+		tell(user, named ? name_of(users, user->key.tgid) : HOST_USER_OTHERS, devices, timeline, begin_ns,
 		     end_ns);
 	}
 	forget(users);

@@ -29,6 +29,9 @@
 #define IDLE_NS         3000000000ULL
 #define IDLE_STRETCH    4
 #define JUDGE_NS        2000000000ULL /* how often the cost is looked at */
+/* After so long within the budget one source is read more often again; twice as long each time that this proves too dear. */
+#define QUIET_NS     30000000000ULL
+#define QUIET_MAX_NS 600000000000ULL
 
 struct host_signals {
 	pthread_mutex_t lock;
@@ -46,6 +49,8 @@ struct host_signals {
 	uint64_t look_ns;     /* when to look for cgroups again */
 	bool rates_chosen;
 	uint64_t judged_ns, judged_cpu_ns; /* when the cost was last looked at */
+	uint64_t changed_ns, quiet_ns;     /* when a rate was last changed, and for how long it stays at least */
+	bool sped_up;                      /* the last change */
 	struct nvml *nvml;
 	uint64_t replays[NVML_GPUS_MAX];
 	bool has_replays[NVML_GPUS_MAX];
@@ -85,16 +90,16 @@ static bool wait_for_turn(struct host_signals *signals, uint64_t period_ns)
 	pthread_mutex_lock(&signals->lock);
 	while (!signals->run && !signals->stop)
 		pthread_cond_wait(&signals->changed, &signals->lock);
-	stop = signals->stop;
-	pthread_mutex_unlock(&signals->lock);
-	if (stop)
-		return false;
 	now_ns = monotonic_ns();
 	now_ns += period_ns - now_ns % period_ns;
 	until = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000),
 		                   .tv_nsec = (long)(now_ns % 1000000000) };
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-	return true;
+	while (!signals->stop &&
+	       pthread_cond_clockwait(&signals->changed, &signals->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+		;
+	stop = signals->stop;
+	pthread_mutex_unlock(&signals->lock);
+	return !stop;
 }
 
 /* Of files and cgroups. */
@@ -111,8 +116,26 @@ static size_t all_sources(struct host_signals *signals, struct signal_source *al
 	return n;
 }
 
+/* It takes too much: one is read more rarely. */
+static void slow_down(struct host_signals *signals, struct signal_source *const *all, size_t count, uint64_t now_ns)
+{
+	signal_sources_slow_down(all, count);
+	if (signals->sped_up && signals->quiet_ns < QUIET_MAX_NS)
+		signals->quiet_ns *= 2;
+	signals->sped_up = false;
+	signals->changed_ns = now_ns;
+}
+
+static void speed_up(struct host_signals *signals, struct signal_source *const *all, size_t count, uint64_t now_ns)
+{
+	if (now_ns - signals->changed_ns < signals->quiet_ns)
+		return;
+	signals->sped_up = signal_sources_speed_up(all, count, HOST_SIGNALS_BUDGET - LOOK_BUDGET);
+	signals->changed_ns = now_ns;
+}
+
 /* Chooses rates once each has been read often enough to know what that costs, again when there is another one, and reads more rarely if
- * it turns out to be more. Returns how many ticks lie between turns. */
+ * it turns out to be more, and more often again when it has been less for long. Returns how many ticks lie between turns. */
 static unsigned int hold_budget(struct host_signals *signals, uint64_t now_ns)
 {
 	struct signal_source *all[SOURCES_MAX];
@@ -127,10 +150,14 @@ static unsigned int hold_budget(struct host_signals *signals, uint64_t now_ns)
 	signals->rates_chosen = true;
 	if (signal_sources_are_new(all, count)) {
 		signal_sources_choose_rates(all, count, HOST_SIGNALS_BUDGET - LOOK_BUDGET);
+		signals->changed_ns = now_ns;
+		signals->quiet_ns = QUIET_NS;
 	} else if (now_ns - signals->judged_ns >= JUDGE_NS) {
 		if ((double)(cpu_ns - signals->judged_cpu_ns) >
 		    HOST_SIGNALS_BUDGET * (double)(now_ns - signals->judged_ns))
-			signal_sources_slow_down(all, count);
+			slow_down(signals, all, count, now_ns);
+		else
+			speed_up(signals, all, count, now_ns);
 		signals->judged_ns = now_ns;
 		signals->judged_cpu_ns = cpu_ns;
 	}

@@ -120,13 +120,21 @@ static bool look_at(struct signal_cgroups *cgroups, uint32_t pid)
 	return true;
 }
 
-/* Of one that is gone nothing can be read: its place is for another. */
+/* Nothing can be read of one that is gone, though another with its name may be there. */
+static bool is_gone(const struct signal_cgroups *cgroups, size_t i)
+{
+	const struct signal_source *source = &cgroups->source[i];
+
+	return access(cgroups->path[i], F_OK) || (source->reads && !source->has_last);
+}
+
+/* Its place is for another. */
 static void drop_gone(struct signal_cgroups *cgroups)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < cgroups->count; i++) {
-		if (access(cgroups->path[i], F_OK)) {
+		if (is_gone(cgroups, i)) {
 			signal_source_close(&cgroups->source[i]);
 			continue;
 		}

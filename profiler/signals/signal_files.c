@@ -15,7 +15,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define DEVICES_MAX 16 /* of a kind */
+#define DEVICES_MAX 64 /* of a kind */
 #define PER_MILLE   1000
 
 /* --- what a file says --------------------------------------------------------------------------------------- */
@@ -141,6 +141,26 @@ static int is_wanted(const struct dirent *entry)
 	return 1;
 }
 
+/* A disk of no size, as a card reader's without a card, or one that only a multipath disk is served by. */
+static bool is_idle_disk(const char *root, const char *disk_name)
+{
+	static const char *const files[] = { "size", "hidden" };
+	unsigned long number[COUNT(files)] = { 1, 0 };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < COUNT(files); i++) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/sys/block/%s/%s", root, disk_name, files[i]);
+		file = fopen(path, "re");
+		if (file && fscanf(file, "%lu", &number[i]) != 1)
+			number[i] = !i;
+		if (file)
+			fclose(file);
+	}
+	return !number[0] || number[1];
+}
+
 /* 0: at least one was opened. */
 static int open_devices(struct signal_files *files, const char *root, const struct signal_file *file,
                         const char *folder)
@@ -154,9 +174,10 @@ static int open_devices(struct signal_files *files, const char *root, const stru
 	if (n < 0)
 		return -errno;
 	for (int i = 0; i < n; i++) {
-		int failed = opened < DEVICES_MAX ? open_one(files, root, file, found[i]->d_name) : 0;
+		bool wanted = opened < DEVICES_MAX && (file != &disk || !is_idle_disk(root, found[i]->d_name));
+		int failed = wanted ? open_one(files, root, file, found[i]->d_name) : 0;
 
-		opened += opened < DEVICES_MAX && !failed;
+		opened += wanted && !failed;
 		err = failed ? failed : err;
 		free(found[i]);
 	}

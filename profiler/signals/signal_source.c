@@ -144,6 +144,37 @@ bool signal_sources_slow_down(struct signal_source *const *sources, size_t count
 	return false;
 }
 
+/* CPUs that all take. */
+static double cost_of_all(struct signal_source *const *sources, size_t count)
+{
+	double sum = SIGNAL_TURN_NS / (double)(signal_sources_every(sources, count) * SIGNAL_TICK_NS);
+
+	for (size_t i = 0; i < count; i++)
+		sum += cost_of(sources[i]);
+	return sum;
+}
+
+bool signal_sources_speed_up(struct signal_source *const *sources, size_t count, double budget)
+{
+	struct signal_source *cheapest = NULL;
+	unsigned int before, i = SLOWEST;
+
+	for (size_t k = 0; k < count; k++)
+		if (sources[k]->every > sources[k]->file->every &&
+		    (!cheapest || cost_of(sources[k]) < cost_of(cheapest)))
+			cheapest = sources[k];
+	if (!cheapest)
+		return false;
+	before = cheapest->every;
+	while (i && rates[i] >= before)
+		i--;
+	cheapest->every = rates[i] > cheapest->file->every ? rates[i] : cheapest->file->every;
+	if (cost_of_all(sources, count) <= budget)
+		return true;
+	cheapest->every = before;
+	return false;
+}
+
 bool signal_sources_are_new(struct signal_source *const *sources, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -154,13 +185,8 @@ bool signal_sources_are_new(struct signal_source *const *sources, size_t count)
 
 void signal_sources_choose_rates(struct signal_source *const *sources, size_t count, double budget)
 {
-	double sum;
-
 	for (size_t i = 0; i < count; i++)
 		sources[i]->weighed = sources[i]->reads >= SIGNAL_TIMED_READS;
-	do {
-		sum = SIGNAL_TURN_NS / (double)(signal_sources_every(sources, count) * SIGNAL_TICK_NS);
-		for (size_t i = 0; i < count; i++)
-			sum += cost_of(sources[i]);
-	} while (sum > budget && signal_sources_slow_down(sources, count));
+	while (cost_of_all(sources, count) > budget && signal_sources_slow_down(sources, count))
+		;
 }

@@ -64,6 +64,10 @@ void signal_source_read(struct signal_source *source, char *text, uint64_t now_n
  * SIGNAL_TURN_NS. None gets faster. */
 void signal_sources_choose_rates(struct signal_source *const *sources, size_t count, double budget);
 
+/* Reads the cheapest of those that are read more rarely than they may be more often. False: there is none, or it would take more than
+ * `budget` then. */
+bool signal_sources_speed_up(struct signal_source *const *sources, size_t count, double budget);
+
 /* Reads the dearest one more rarely. False: all are as rare as may be. */
 bool signal_sources_slow_down(struct signal_source *const *sources, size_t count);
 

@@ -37,7 +37,7 @@ struct probe {
 	const char *module;     /* … where that module is not loaded; NULL likewise */
 };
 
-#define PROBE_ROWS_MAX 192
+#define PROBE_ROWS_MAX 256
 
 extern const struct probe probe_table[]; /* probe_rows.c */
 extern const size_t probe_table_len;

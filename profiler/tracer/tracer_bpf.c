@@ -82,6 +82,10 @@ static void forget_followed(struct tracer *tracer)
 	ledger_maps_empty(tracer->bpf->maps.works);
 	ledger_maps_empty(tracer->bpf->maps.carriers);
 	ledger_maps_empty(tracer->bpf->maps.resets);
+	ledger_maps_empty(tracer->bpf->maps.recoverers);
+	ledger_maps_empty(tracer->bpf->maps.befallen);
+	ledger_maps_empty(tracer->bpf->maps.held_back);
+	ledger_maps_empty(tracer->bpf->maps.dirty_files); /* they may be others' by now */
 	ledger_maps_empty(tracer->bpf->maps.gpu_jobs);
 	ledger_maps_empty(tracer->bpf->maps.gpu_waiters);
 }

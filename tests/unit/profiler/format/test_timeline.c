@@ -121,6 +121,29 @@ static void test_timeline__buckets_get_wider_when_there_are_too_many(void **stat
 	timeline_free(timeline);
 }
 
+/* A host may begin thousands of processes: what stalls has its lanes all the same. */
+static void test_timeline__processes_leave_room(void **state)
+{
+	struct timeline_lane user = { .kind = TIMELINE_SIGNAL, .name = HOST_USER_CPU, .device = "", .bucket_ns = 1000 * MS };
+	struct timeline *timeline = new_timeline(0), *sum = new_timeline(0);
+	char class[32];
+
+	(void)state;
+	user.class = class;
+	for (int i = 0; i < 3 * TIMELINE_LANES_MAX; i++) {
+		snprintf(class, sizeof(class), "make (%d)", i);
+		add(timeline, &user, 1000, 1000, 7);
+	}
+	add(timeline, &stalls, 1000, 10, 9);
+	assert_int_equal(timeline_count(timeline), TIMELINE_USERS_MAX + 2);
+	assert_string_equal(timeline_lane_at(timeline, TIMELINE_USERS_MAX)->class, HOST_USER_OTHERS);
+	assert_int_equal(sum_of(timeline, TIMELINE_USERS_MAX), 7 * (3 * TIMELINE_LANES_MAX - TIMELINE_USERS_MAX));
+	assert_int_equal(timeline_merge(sum, timeline), 0);
+	assert_int_equal(timeline_count(sum), TIMELINE_USERS_MAX + 2);
+	timeline_free(timeline);
+	timeline_free(sum);
+}
+
 static void test_timeline__refuses(void **state)
 {
 	struct timeline *timeline = new_timeline(0);
@@ -277,6 +300,7 @@ int main(void)
 		cmocka_unit_test(test_timeline__spreads_a_value_over_its_time),
 		cmocka_unit_test(test_timeline__nothing_is_lost_by_rounding),
 		cmocka_unit_test(test_timeline__buckets_get_wider_when_there_are_too_many),
+		cmocka_unit_test(test_timeline__processes_leave_room),
 		cmocka_unit_test(test_timeline__refuses),
 		cmocka_unit_test(test_timeline__merge),
 		cmocka_unit_test(test_timeline__merge_without_room_for_all),

@@ -6,11 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
@@ -118,6 +120,29 @@ static void test_file_sum__another_file(void **state)
 	assert_int_equal(file_sum_take("/tmp", &f->identity, &sum), FILE_SUM_GONE);
 }
 
+/* A user may put a link to /dev in the place of a folder: nothing there may be opened, as that alone starts some devices. A FIFO stands
+ * for them here. */
+static void test_file_sum__what_is_no_file_is_not_opened(void **state)
+{
+	struct fixture *f = *state;
+	char fifo[96], seen[128], event[4096];
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct file_sum sum;
+
+	snprintf(fifo, sizeof(fifo), "%s.fifo", f->path);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+	assert_int_equal(file_sum_take(fifo, &f->identity, &sum), FILE_SUM_GONE);
+	snprintf(seen, sizeof(seen), "/proc/%d/root%s", getpid(), fifo);
+	assert_int_equal(file_sum_take(seen, &f->identity, &sum), FILE_SUM_GONE);
+	assert_int_equal(read(watch, event, sizeof(event)), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(watch);
+	unlink(fifo);
+	snprintf(seen, sizeof(seen), "/proc/%d/root%s", getpid(), f->path);
+	assert_int_equal(file_sum_take(seen, &f->identity, &sum), FILE_SUM_TAKEN);
+}
+
 static void test_file_sum__what_the_xattr_says(void **state)
 {
 	struct fixture *f = *state;
@@ -215,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_file_sum__is_sha256sums, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_sum__another_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_file_sum__what_is_no_file_is_not_opened, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_sum__what_the_xattr_says, setup, teardown),
 		cmocka_unit_test(test_file_sum__forms),
 		cmocka_unit_test_setup_teardown(test_file_sum__leaves_memory_as_it_was, setup, teardown),
