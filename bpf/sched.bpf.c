@@ -3,6 +3,7 @@
 #include "bpf/issued.bpf.h"
 #include "bpf/log_take.bpf.h"
 #include "bpf/recovery.bpf.h"
+#include "bpf/share.bpf.h"
 #include "bpf/wait.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -236,7 +237,7 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(on_sched_waking, struct task_struct *task)
 {
 	struct task_struct *current;
-	struct carried *from;
+	struct carried *from, *passed = NULL;
 	struct thread *t;
 	u64 now = 0;
 
@@ -253,10 +254,15 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 		from = followed_helper(current, t);
 	if (!from && may_want_freed(t))
 		from = mark_valid(current, true, &now);
-	if (t->state == ABI_ONCPU)
+	if (!from)
+		from = passed = passed_on(current, t);
+	if (t->state == ABI_ONCPU) {
 		wait_end_early(task, t, from);
-	else
-		wait_end(task, t, from, &now);
+		return 0;
+	}
+	wait_end(task, t, from, &now);
+	if (from && t->row.cause && t->wake_ns == now)
+		share(task, t, from, passed ? passed->since_ns : now);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "bpf/abi.h"
 #include "bpf/inside.bpf.h"
 #include "bpf/loop.bpf.h"
+#include "bpf/waited.bpf.h"
 
 /* What is done now and then is a function of its own, so that what is done at each switch lies together: there, memory that is
  * not in the caches, code or data, is most of what a hook takes. */
@@ -120,69 +121,9 @@ struct wait_row {
 	u32 dev;
 };
 
-/* Whether who carries was woken when about to sleep, so that its switch-out comes after the wake. */
-enum carried_early {
-	CARRIED_IN_TIME,
-	CARRIED_EARLY, /* its switch-out, if it comes soon, does not end the carrying */
-	CARRIED_KEPT   /* that switch-out was */
-};
-
-/* What the wake of a thread stands for (follow.bpf.h). */
-struct carried {
-	u64 request; /* its address, 0 none */
-	u64 hctx; /* the hardware queue that it was on: the request itself tells only until its tag is freed */
-	u64 since_ns;
-	u32 dev;
-	u16 cause;
-	u8 sticky; /* a journal commit, a work item: lasts over sleeps */
-	u8 ending; /* … and is over when the thread next sleeps; of a mark: the completion is over */
-	u16 freed; /* of a mark: the cause of those who wait for what the completion frees */
-	u16 state; /* enum abi_nvme_state of the controller, where that has to do with the cause */
-	u16 unused[2];
-	u32 depth;        /* of a mark: how deep in interrupts the completion runs */
-	u32 early;        /* enum carried_early */
-	u64 reset_end_ns; /* of the last reset of the request's controller (struct reset); 0: there was none */
-};
-
 struct split_part {
 	u64 tag, oncpu;
 };
-
-/* The file that a thread's sleeps were in calls on, when it was last looked at (kind.bpf.h). */
-struct known_file {
-	u32 looked; /* at that time, in units of 1 << FILE_TIME_BITS ns */
-	u16 fd;
-	u16 call;    /* the system call's number + 1, 0: none */
-	u16 kind;    /* enum abi_wait_kind */
-	u16 assumed; /* for the present sleep the file was not looked at again */
-};
-
-/* Where a wait that is no stall proved long though its stack had not been copied (capture.bpf.h). */
-struct long_wait {
-	u64 ip, sp;
-	u64 copied_ns;
-};
-
-#define REQUESTS_KEPT 16 /* of those that a thread has issued */
-
-/* Why a sleep may turn out to be a stall, known when it begins. */
-enum expectation {
-	EXPECT_NOTHING = 0,
-	EXPECT_IOWAIT = 1,
-	EXPECT_UNINTERRUPTIBLE = 2,
-	EXPECT_SYSCALL =
-	        3,        /* one that waits for I/O of any kind, or whose sleeps ended in a request before */
-	EXPECT_SCOPE = 4, /* in a scope: it is one */
-};
-
-/* Whether the thread issued a request right before it fell asleep. */
-enum own_request {
-	OWN_REQUEST_NONE = 0,
-	OWN_REQUEST_ISSUED = 1,
-	OWN_REQUEST_UNKNOWN = 2, /* it slept before it was followed */
-};
-
-#define WOKEN 1 /* in place of wake_ns: the sleep has ended, and when was not looked at */
 
 /* A thread has as many Python thread states as it has called interpreters of its process. */
 #define PYTHON_STATES 4
@@ -289,6 +230,7 @@ struct thread {
 	u64 allocating;                 /* a blk_mq_alloc_data, while it is in the scope of tag_wait */
 	struct long_wait long_waits[2]; /* the last two places that were found; the newer first */
 	struct abi_detail detail;       /* detail.bpf.h */
+	struct shared_wait shared;      /* share.bpf.h */
 };
 
 _Static_assert(__builtin_offsetof(struct thread, exec_mark) == 64 - 8, "the first line");
