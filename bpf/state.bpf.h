@@ -24,7 +24,7 @@
 /* … which the verifier walks through once, by itself, and not again for each way that leads to it: a global function. Its arguments are
  * numbers, and pointers to memory that may be NULL for all that it knows; it returns a number. */
 #define VERIFIED_ONCE __weak __noinline
-#define RARELY(x)    __builtin_expect(!!(x), 0)
+#define RARELY(x)     __builtin_expect(!!(x), 0)
 
 /* --- knobs ----------------------------------------------------------------------------------------- */
 const volatile __weak __u64 min_duration_ns = 0;

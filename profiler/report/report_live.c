@@ -97,8 +97,7 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 
 	if (!all)
 		return false;
-	if (!merge(all, live->last) && !merge(all, lanes) &&
-	    !report_view_open(&view, &input, NULL)) {
+	if (!merge(all, live->last) && !merge(all, lanes) && !report_view_open(&view, &input, NULL)) {
 		uint64_t till_ns = told_till(lanes);
 
 		if (till_ns > view.begin_ns && till_ns < view.end_ns)

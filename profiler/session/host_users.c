@@ -166,8 +166,8 @@ void host_users_tell(struct host_users *users, struct device_names *devices, str
 		bool named = (double)user->amount >= least && told[disk] < TOLD_AT_ONCE;
 
 		told[disk] += named;
-		tell(user, named ? name_of(users, user->key.tgid) : HOST_USER_OTHERS, devices, timeline, begin_ns,
-		     end_ns);
+		tell(user, named ? name_of(users, user->key.tgid) : HOST_USER_OTHERS, devices, timeline,
+		     begin_ns, end_ns);
 	}
 	forget(users);
 }

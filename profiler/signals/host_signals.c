@@ -49,8 +49,8 @@ struct host_signals {
 	uint64_t look_ns;     /* when to look for cgroups again */
 	bool rates_chosen;
 	uint64_t judged_ns, judged_cpu_ns; /* when the cost was last looked at */
-	uint64_t changed_ns, quiet_ns;     /* when a rate was last changed, and for how long it stays at least */
-	bool sped_up;                      /* the last change */
+	uint64_t changed_ns, quiet_ns; /* when a rate was last changed, and for how long it stays at least */
+	bool sped_up;                  /* the last change */
 	struct nvml *nvml;
 	uint64_t replays[NVML_GPUS_MAX];
 	bool has_replays[NVML_GPUS_MAX];
@@ -94,8 +94,8 @@ static bool wait_for_turn(struct host_signals *signals, uint64_t period_ns)
 	now_ns += period_ns - now_ns % period_ns;
 	until = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000),
 		                   .tv_nsec = (long)(now_ns % 1000000000) };
-	while (!signals->stop &&
-	       pthread_cond_clockwait(&signals->changed, &signals->lock, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+	while (!signals->stop && pthread_cond_clockwait(&signals->changed, &signals->lock, CLOCK_MONOTONIC,
+	                                                &until) != ETIMEDOUT)
 		;
 	stop = signals->stop;
 	pthread_mutex_unlock(&signals->lock);
@@ -117,7 +117,8 @@ static size_t all_sources(struct host_signals *signals, struct signal_source *al
 }
 
 /* It takes too much: one is read more rarely. */
-static void slow_down(struct host_signals *signals, struct signal_source *const *all, size_t count, uint64_t now_ns)
+static void slow_down(struct host_signals *signals, struct signal_source *const *all, size_t count,
+                      uint64_t now_ns)
 {
 	signal_sources_slow_down(all, count);
 	if (signals->sped_up && signals->quiet_ns < QUIET_MAX_NS)
@@ -126,7 +127,8 @@ static void slow_down(struct host_signals *signals, struct signal_source *const 
 	signals->changed_ns = now_ns;
 }
 
-static void speed_up(struct host_signals *signals, struct signal_source *const *all, size_t count, uint64_t now_ns)
+static void speed_up(struct host_signals *signals, struct signal_source *const *all, size_t count,
+                     uint64_t now_ns)
 {
 	if (now_ns - signals->changed_ns < signals->quiet_ns)
 		return;

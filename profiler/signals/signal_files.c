@@ -174,7 +174,8 @@ static int open_devices(struct signal_files *files, const char *root, const stru
 	if (n < 0)
 		return -errno;
 	for (int i = 0; i < n; i++) {
-		bool wanted = opened < DEVICES_MAX && (file != &disk || !is_idle_disk(root, found[i]->d_name));
+		bool wanted =
+		        opened < DEVICES_MAX && (file != &disk || !is_idle_disk(root, found[i]->d_name));
 		int failed = wanted ? open_one(files, root, file, found[i]->d_name) : 0;
 
 		opened += wanted && !failed;

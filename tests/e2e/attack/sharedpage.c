@@ -83,9 +83,12 @@ int main(int argc, char **argv)
 	all.faults = !strcmp(argument_text(argc, argv, "how", "fault"), "fault");
 	all.fd = open(argument_text(argc, argv, "file", ""), O_RDONLY);
 	must(all.fd >= 0 && threads > 0 && threads <= THREADS_MAX, "file, threads");
-	must(!posix_fadvise(all.fd, 0, 0, POSIX_FADV_DONTNEED) && !posix_fadvise(all.fd, 0, 0, POSIX_FADV_RANDOM), "fadvise");
+	must(!posix_fadvise(all.fd, 0, 0, POSIX_FADV_DONTNEED) &&
+	             !posix_fadvise(all.fd, 0, 0, POSIX_FADV_RANDOM),
+	     "fadvise");
 	all.map = mmap(NULL, (size_t)all.pages * STEP, PROT_READ, MAP_SHARED, all.fd, 0);
-	must(all.map != MAP_FAILED && !madvise((void *)all.map, (size_t)all.pages * STEP, MADV_RANDOM), "mmap");
+	must(all.map != MAP_FAILED && !madvise((void *)all.map, (size_t)all.pages * STEP, MADV_RANDOM),
+	     "mmap");
 	join_cgroup(argument_text(argc, argv, "cgroup", ""));
 	pthread_barrier_init(&all.barrier, NULL, (unsigned int)threads);
 	for (long i = 0; i < threads; i++)

@@ -124,7 +124,9 @@ static void test_timeline__buckets_get_wider_when_there_are_too_many(void **stat
 /* A host may begin thousands of processes: what stalls has its lanes all the same. */
 static void test_timeline__processes_leave_room(void **state)
 {
-	struct timeline_lane user = { .kind = TIMELINE_SIGNAL, .name = HOST_USER_CPU, .device = "", .bucket_ns = 1000 * MS };
+	struct timeline_lane user = {
+		.kind = TIMELINE_SIGNAL, .name = HOST_USER_CPU, .device = "", .bucket_ns = 1000 * MS
+	};
 	struct timeline *timeline = new_timeline(0), *sum = new_timeline(0);
 	char class[32];
 
@@ -137,7 +139,8 @@ static void test_timeline__processes_leave_room(void **state)
 	add(timeline, &stalls, 1000, 10, 9);
 	assert_int_equal(timeline_count(timeline), TIMELINE_USERS_MAX + 2);
 	assert_string_equal(timeline_lane_at(timeline, TIMELINE_USERS_MAX)->class, HOST_USER_OTHERS);
-	assert_int_equal(sum_of(timeline, TIMELINE_USERS_MAX), 7 * (3 * TIMELINE_LANES_MAX - TIMELINE_USERS_MAX));
+	assert_int_equal(sum_of(timeline, TIMELINE_USERS_MAX),
+	                 7 * (3 * TIMELINE_LANES_MAX - TIMELINE_USERS_MAX));
 	assert_int_equal(timeline_merge(sum, timeline), 0);
 	assert_int_equal(timeline_count(sum), TIMELINE_USERS_MAX + 2);
 	timeline_free(timeline);

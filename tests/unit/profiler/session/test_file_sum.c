@@ -240,7 +240,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_file_sum__is_sha256sums, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file_sum__another_file, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_file_sum__what_is_no_file_is_not_opened, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_file_sum__what_is_no_file_is_not_opened, setup,
+		                                teardown),
 		cmocka_unit_test_setup_teardown(test_file_sum__what_the_xattr_says, setup, teardown),
 		cmocka_unit_test(test_file_sum__forms),
 		cmocka_unit_test_setup_teardown(test_file_sum__leaves_memory_as_it_was, setup, teardown),
