@@ -261,6 +261,8 @@ enum abi_event_kind {
 	        4, /* the first thread got a tag: attach the hot programs; ten times a second at most */
 	ABI_EVENT_IOMMU_FAULT = 5, /* see enum abi_fault_access */
 	ABI_EVENT_GPU_JOB = 6,     /* a struct abi_gpu_job (abi_gpu.h), in place of a struct abi_event */
+	ABI_EVENT_EXEC =
+	        7, /* a thread of interest executes another program: what that maps is to be looked at */
 };
 
 /* Of ABI_EVENT_IOMMU_FAULT, in `state`. `tag` is the address, `cause` the IOMMU's reason (0: not known), `dev` the PCI device's place,

@@ -302,6 +302,20 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* Such events come no more often than this. */
+#define EXEC_TOLD_NS 10000000ULL
+__u64 exec_told_ns = 0;
+
+/* The new program may have the tag library in it, and push a tag any moment: user space is woken, as its next look may be a tenth of a
+ * second away. */
+ALWAYS void tell_exec(const struct thread *t, u64 now)
+{
+	u64 last = exec_told_ns;
+
+	if (since(now, last) >= EXEC_TOLD_NS && __sync_val_compare_and_swap(&exec_told_ns, last, now) == last)
+		announce(ABI_EVENT_EXEC, t->tgid);
+}
+
 /* exec keeps the process's tag; contexts live in the memory that is gone. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
@@ -327,5 +341,6 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	t->tgid = task->tgid;
 	t->tid = task->pid;
 	thread_retag(task, t);
+	tell_exec(t, bpf_ktime_get_ns());
 	return 0;
 }

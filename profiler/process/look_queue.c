@@ -166,6 +166,14 @@ int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool 
 	return 0;
 }
 
+void look_queue_rouse(struct look_queue *queue, uint32_t pid)
+{
+	struct entry *entry = find(queue, pid);
+
+	if (entry)
+		entry->rests_until_ns = 0;
+}
+
 bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out)
 {
 	while (queue->n && queue->heap[0]->due_ns <= now_ns) {

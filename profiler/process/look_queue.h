@@ -37,6 +37,9 @@ void look_queue_free(struct look_queue *queue);
  * -ENOMEM, -ENOSPC. */
 int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool first);
 
+/* The process rests no more: it is another program than the one that was looked at. */
+void look_queue_rouse(struct look_queue *queue, uint32_t pid);
+
 /* Takes the process that has been due for longest; false: none is due at `now_ns`. Call look_queue_looked() after
  * the look. */
 bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out);

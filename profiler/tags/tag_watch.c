@@ -285,6 +285,12 @@ void tag_watch_met(struct tag_watch *watch, uint32_t pid)
 		look_queue_ask(watch->looks, pid, monotonic_ns(), false);
 }
 
+void tag_watch_executed(struct tag_watch *watch, uint32_t pid)
+{
+	look_queue_rouse(watch->looks, pid);
+	look_queue_ask(watch->looks, pid, monotonic_ns(), false);
+}
+
 /* Looks at one process at least, so that one that takes long does not keep the others waiting for ever. */
 static void look_at_due(struct tag_watch *watch)
 {

@@ -57,6 +57,9 @@ int tag_watch_scan(struct tag_watch *watch, bool only_given);
 /* The process has pushed a tag: look at it if nothing is known of it. */
 void tag_watch_met(struct tag_watch *watch, uint32_t pid);
 
+/* The process executes another program: it is looked at at the next poll, however lately it was looked at. */
+void tag_watch_executed(struct tag_watch *watch, uint32_t pid);
+
 /* Readable when mappings wait; -1 when there is no feed. */
 int tag_watch_fd(const struct tag_watch *watch);
 /* Applies the mappings that wait and makes the looks that are due. Takes some 100 ms at most. */

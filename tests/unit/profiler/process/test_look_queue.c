@@ -68,6 +68,26 @@ static void test_look_queue__rest(void **state)
 	look_queue_free(queue);
 }
 
+/* One that executes another program is looked at at once, though the other was looked at just now. */
+static void test_look_queue__rouse(void **state)
+{
+	struct look_queue *queue = look_queue_new();
+	struct look out;
+
+	(void)state;
+	assert_int_equal(look_queue_ask(queue, 7, 100, false), 0);
+	assert_true(look_queue_take(queue, 100, &out));
+	look_queue_looked(queue, 7, 100, 200);
+	assert_int_equal(look_queue_ask(queue, 7, 210, false), 0);
+	assert_false(look_queue_take(queue, 210, &out));
+	look_queue_rouse(queue, 7);
+	assert_int_equal(look_queue_ask(queue, 7, 220, false), 0);
+	assert_true(look_queue_take(queue, 220, &out));
+	assert_int_equal(out.pid, 7);
+	look_queue_rouse(queue, 8);
+	look_queue_free(queue);
+}
+
 /* A process that is done with is forgotten after its rest, or when it is gone. */
 static void test_look_queue__forget(void **state)
 {
@@ -145,6 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_look_queue__order),  cmocka_unit_test(test_look_queue__rest),
+		cmocka_unit_test(test_look_queue__rouse),
 		cmocka_unit_test(test_look_queue__forget), cmocka_unit_test(test_look_queue__random),
 		cmocka_unit_test(test_look_queue__full),
 	};
