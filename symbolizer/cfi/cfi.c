@@ -55,7 +55,7 @@ struct builder {
 	int err;
 };
 
-int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out)
+int cfi_new(struct elf_file *f, struct cfi **out)
 {
 	const struct cfi_arch *arch = cfi_arch_of(elf_file_machine(f));
 	struct cfi *t;
@@ -69,8 +69,6 @@ int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out)
 	t->arch = t->sections[0].arch = t->sections[1].arch = arch;
 	cfi_section_open(&t->sections[0], f, ".eh_frame");
 	cfi_section_open(&t->sections[1], f, ".debug_frame");
-	if (debug && !t->sections[1].data)
-		cfi_section_open(&t->sections[1], debug, ".debug_frame");
 	err = cfi_index_fill(&t->index, t->sections, f);
 	t->n_chunks = (t->index.n + CFI_CHUNK - 1) / CFI_CHUNK;
 	if (!err) {

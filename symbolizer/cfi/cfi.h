@@ -20,11 +20,8 @@
 
 struct cfi;
 
-/*
- * `debug` (may be NULL) is where .debug_frame may be. Both stay open as long as the table. -ENOENT: no table in
- * either; -ENOTSUP: a processor that cfi_arch.h does not have; -ENOMEM.
- */
-int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out);
+/* The file stays open as long as the table. -ENOENT: it has none; -ENOTSUP: a processor that cfi_arch.h does not have; -ENOMEM. */
+int cfi_new(struct elf_file *f, struct cfi **out);
 void cfi_free(struct cfi *c);
 
 /*

@@ -163,7 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image = frame_image_new(cut.is_aarch64 & 1 ? EM_AARCH64 : EM_X86_64, sections, &len);
 	if (!image || elf_file_open_image(image, len, MAX_BYTES, &file))
 		abort();
-	if (!cfi_new(file, NULL, &cfi)) {
+	if (!cfi_new(file, &cfi)) {
 		try_all(cut.is_aarch64 & 1 ? &cfi_arch_aarch64 : &cfi_arch_x86_64, data, size);
 		cfi_free(cfi);
 	}

@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 	section_len = print_sections(argv[1]);
 	file = open_file(argv[1]);
 	began = recording_now_ns();
-	if (cfi_new(file, NULL, &cfi))
+	if (cfi_new(file, &cfi))
 		errx(1, "%s has no table", argv[1]);
 	printf("ours, opened: %.1f ms, %.1f MB of tables, %.1f MB of sections loaded whole\n",
 	       ms_since(began), (double)cfi_memory(cfi) / 1e6, (double)elf_file_memory(file) / 1e6);

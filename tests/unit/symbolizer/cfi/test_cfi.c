@@ -211,7 +211,7 @@ static void assert_has_rows(const char *file)
 
 	snprintf(path, sizeof(path), "%s/%s", program_dir, file);
 	assert_int_equal(elf_file_open(open(path, O_RDONLY), false, 1 << 20, &f), 0);
-	assert_int_equal(cfi_new(f, NULL, &cfi), 0);
+	assert_int_equal(cfi_new(f, &cfi), 0);
 	for (address = 0x1000; address < 0x1200; address++) {
 		if (cfi_find(cfi, address, &row))
 			continue;

@@ -29,7 +29,7 @@ static bool open_table(const char *path)
 	if (fd < 0)
 		return false;
 	assert_int_equal(elf_file_open(fd, false, MAX_BYTES, &file), 0);
-	assert_int_equal(cfi_new(file, NULL, &cfi), 0);
+	assert_int_equal(cfi_new(file, &cfi), 0);
 	return true;
 }
 
