@@ -21,6 +21,7 @@ struct rules {
 
 struct machine {
 	const struct cfi_section *section;
+	const struct cfi_bytes *bytes; /* that the instructions are in */
 	const struct cfi_arch *arch;
 	const struct cfi_cie *cie;
 	struct dwarf_cursor c;
@@ -280,7 +281,7 @@ static void run_rest(struct machine *m, uint8_t op)
 	case DW_CFA_nop:
 		break;
 	case DW_CFA_set_loc:
-		move_to(m, cfi_pointer(m->section, &m->c, m->cie->pointer_encoding, m->cie->address_size));
+		move_to(m, cfi_pointer(m->bytes, &m->c, m->cie->pointer_encoding, m->cie->address_size));
 		break;
 	case DW_CFA_advance_loc1:
 		advance(m, dwarf_u8(&m->c));
@@ -311,11 +312,12 @@ static void run_rest(struct machine *m, uint8_t op)
 	}
 }
 
-static int run(struct machine *m, struct dwarf_cursor program)
+static int run(struct machine *m, struct dwarf_cursor program, const struct cfi_bytes *bytes)
 {
 	uint8_t op;
 
 	m->c = program;
+	m->bytes = bytes;
 	if (dwarf_left(&m->c) > MAX_PROGRAM_BYTES)
 		return -EBADMSG;
 	while (!m->done && dwarf_left(&m->c)) {
@@ -343,10 +345,10 @@ static int run_both(struct machine *m, const struct cfi_fde *fde)
 	m->arch = m->section->arch;
 	m->cie = &fde->cie;
 	m->location = fde->start;
-	err = run(m, fde->cie.program);
+	err = run(m, fde->cie.program, &fde->cie.bytes);
 	m->initial = m->now;
 	if (!err && !m->done)
-		err = run(m, fde->program);
+		err = run(m, fde->program, &fde->bytes);
 	return err;
 }
 

@@ -200,7 +200,7 @@ static struct cfi *load_debug_cfi(struct object *o)
 		o->debug_cfi_tried = o->has_grown = true;
 		object_load_debug_file(o);
 		if (o->debug && !elf_file_has_section(o->file, ".debug_frame"))
-			count_refusal(o, cfi_new(o->debug, &o->debug_cfi));
+			count_refusal(o, cfi_new_of_debug_file(o->debug, &o->debug_cfi));
 	}
 	return o->debug_cfi;
 }

@@ -15,7 +15,7 @@ static double ms_since(uint64_t began)
 	return (double)(recording_now_ns() - began) / 1e6;
 }
 
-static size_t count_functions(const struct cfi *c)
+static size_t count_functions(struct cfi *c)
 {
 	uint64_t start, address;
 	size_t n = 0;

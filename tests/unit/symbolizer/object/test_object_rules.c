@@ -50,13 +50,13 @@ static uint64_t address_of(const char *function)
 	return address;
 }
 
-static struct object *open_library(void)
+static struct object *open_file(const char *name)
 {
 	struct elf_file *f;
 	struct object *o;
 	char path[256];
 
-	snprintf(path, sizeof(path), "%s/lib.so", program_dir);
+	snprintf(path, sizeof(path), "%s/%s", program_dir, name);
 	assert_int_equal(elf_file_open(open(path, O_RDONLY | O_CLOEXEC), false, MAX_BYTES, &f), 0);
 	o = object_new(&environment, f, "", path);
 	assert_non_null(o);
@@ -67,7 +67,7 @@ static struct object *open_library(void)
 static void test_object_rules__of_the_file_need_no_debug_file(void **state)
 {
 	uint64_t address = address_of("in_file");
-	struct object *o = open_library();
+	struct object *o = open_file("lib.so");
 	const struct cfi_rules *rules;
 
 	(void)state;
@@ -81,7 +81,7 @@ static void test_object_rules__of_the_file_need_no_debug_file(void **state)
 static void test_object_rules__of_the_debug_file(void **state)
 {
 	uint64_t address = address_of("in_debug_file"), both = address_of("in_file");
-	struct object *o = open_library();
+	struct object *o = open_file("lib.so");
 	const struct cfi_rules *rules;
 	size_t before = object_memory(o);
 
@@ -98,10 +98,28 @@ static void test_object_rules__of_the_debug_file(void **state)
 	object_free(o);
 }
 
+/* Its segments lead to .eh_frame only. */
+static void test_object_rules__of_the_files_own_debug_frame(void **state)
+{
+	uint64_t address = address_of("in_debug_file"), other = address_of("in_file");
+	struct object *o = open_file("whole.so");
+	const struct cfi_rules *rules, *again;
+
+	(void)state;
+	assert_int_equal(object_rules(o, other, &rules), 0);
+	assert_int_equal(object_rules(o, address, &rules), 0);
+	assert_true(rules->cfa.kind == CFI_OFFSET && rules->cfa.n == 8);
+	assert_int_equal(object_rules(o, other, &again), 0);
+	assert_ptr_equal(rules, again);
+	assert_int_equal(object_rules(o, 1, &rules), -ENOENT);
+	assert_int_equal(stats.debug_files_opened, 0);
+	object_free(o);
+}
+
 static void test_object_rules__again_when_the_tables_were_dropped(void **state)
 {
 	uint64_t address = address_of("in_debug_file");
-	struct object *o = open_library();
+	struct object *o = open_file("lib.so");
 	const struct cfi_rules *rules;
 
 	(void)state;
@@ -117,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_object_rules__of_the_file_need_no_debug_file),
 		cmocka_unit_test(test_object_rules__of_the_debug_file),
+		cmocka_unit_test(test_object_rules__of_the_files_own_debug_frame),
 		cmocka_unit_test(test_object_rules__again_when_the_tables_were_dropped),
 	};
 
