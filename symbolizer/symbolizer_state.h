@@ -15,7 +15,7 @@ struct symbolizer {
 	struct sym_process *processes; /* uthash by key */
 	struct process_environment of_processes;
 	struct unwind_cache *unwound;
-	uint64_t unwound_generation;  /* of `objects`, whose rules are in it */
+	uint64_t unwound_generation; /* of `objects`, whose rules are in it */
 	struct lone_files files;
 	char *debug_dir, *fetched_dir, *proc;
 	struct index_dir *dir; /* NULL: none */
