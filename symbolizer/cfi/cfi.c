@@ -61,7 +61,9 @@ struct cfi {
 /* A chunk in the making. */
 struct builder {
 	struct cfi *table;
-	uint64_t base, limit; /* what rows are relative to; where the next function begins */
+	uint64_t base; /* what rows are relative to */
+	uint64_t start,
+	        limit; /* of the function, and how far it reaches from there: to the next one at most */
 	struct wide_row *rows;
 	size_t n, max;
 	bool is_full;
@@ -259,7 +261,7 @@ static void take_row(void *context, const struct cfi_row *row)
 	uint32_t id = CFI_RULES_BROKEN;
 	int err;
 
-	if (row->start >= b->limit || b->err)
+	if (row->start - b->start >= b->limit || b->err)
 		return;
 	err = cfi_rule_pool_add(&b->table->pool, b->table->arch, row, &id);
 	if (err == -ENOMEM)
@@ -267,24 +269,27 @@ static void take_row(void *context, const struct cfi_row *row)
 	add_row(b, row->start, err == -ENOSPC ? ASK_EVALUATOR : id);
 }
 
-/* The rows of one function, up to where the next begins; NULL: it is the last. */
+/*
+ * The rows of one function, up to where the next begins; NULL: it is the last. Starts are compared as the index has them:
+ * what a wrong file puts below address 0 comes first.
+ */
 static void take_function(struct builder *b, const struct cfi_place *place, const struct cfi_place *after,
                           struct cfi_known_cie *known)
 {
 	struct cfi *t = b->table;
-	uint64_t start = t->index.base + place->start, broken, end;
-	uint64_t next = after ? t->index.base + after->start : UINT64_MAX;
+	uint64_t room = after ? after->start - place->start : UINT64_MAX, broken;
 	struct cfi_fde fde;
 
-	end = start;
+	b->start = t->index.base + place->start;
+	b->limit = 0;
 	if (read_fde(t, place, known, &fde) && fde.length) {
-		end = start + fde.length;
-		b->limit = end < next ? end : next;
-		if (cfi_program_rows(section_of(t, place), &fde, take_row, b, &broken) && broken < b->limit)
+		b->limit = fde.length < room ? fde.length : room;
+		if (cfi_program_rows(section_of(t, place), &fde, take_row, b, &broken) &&
+		    broken - b->start < b->limit)
 			add_row(b, broken, CFI_RULES_BROKEN);
 	}
-	if (!after || end < next)
-		add_row(b, end, CFI_RULES_NONE);
+	if (!after || b->limit < room)
+		add_row(b, b->start + b->limit, CFI_RULES_NONE);
 }
 
 static bool fits_narrow(const struct builder *b)

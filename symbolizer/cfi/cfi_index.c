@@ -77,10 +77,12 @@ static int take_found(struct cfi_index *index, const struct found_list *l)
 	size_t n = 0, i;
 	int err;
 
+	if (!l->n)
+		return 0;
 	index->scanned = malloc((l->n + 1) * sizeof(*index->scanned));
 	if (!index->scanned)
 		return -ENOMEM;
-	index->base = l->n ? l->list[0].start : 0;
+	index->base = l->list[0].start;
 	for (e = l->list; e < l->list + l->n && e->start - index->base <= UINT32_MAX; e++)
 		if (e == l->list || e->start != e[-1].start)
 			index->scanned[n++] = (struct cfi_place){ .start = (uint32_t)(e->start - index->base),

@@ -72,6 +72,14 @@ static void set_cfa(struct machine *m, uint64_t reg, int64_t n)
 	m->now.of[CFA] = (struct cfi_rule){ .kind = CFI_OFFSET, .reg = (uint8_t)reg, .n = (int32_t)n };
 }
 
+/* One of the two alone, of a CFA that has both: what an expression has in their place is no offset. */
+static void change_cfa(struct machine *m, uint64_t reg, int64_t n)
+{
+	if (m->now.of[CFA].kind == CFI_EXPRESSION)
+		dwarf_fail(&m->c);
+	set_cfa(m, reg, n);
+}
+
 /* A rule that is the block that begins here. */
 static struct cfi_rule read_expression(struct machine *m, enum cfi_kind kind)
 {
@@ -194,13 +202,13 @@ static bool run_cfa(struct machine *m, uint8_t op)
 		set_cfa(m, reg, factored_sleb(m));
 		return true;
 	case DW_CFA_def_cfa_register:
-		set_cfa(m, dwarf_uleb(&m->c), cfa->n);
+		change_cfa(m, dwarf_uleb(&m->c), cfa->n);
 		return true;
 	case DW_CFA_def_cfa_offset:
-		set_cfa(m, cfa->reg, (int64_t)dwarf_uleb(&m->c));
+		change_cfa(m, cfa->reg, (int64_t)dwarf_uleb(&m->c));
 		return true;
 	case DW_CFA_def_cfa_offset_sf:
-		set_cfa(m, cfa->reg, factored_sleb(m));
+		change_cfa(m, cfa->reg, factored_sleb(m));
 		return true;
 	case DW_CFA_def_cfa_expression:
 		m->now.of[CFA] = read_expression(m, CFI_EXPRESSION);

@@ -21,7 +21,7 @@
 #define FUNCTIONS (20 * CFI_INDEX_BLOCK + 40)
 #define HDR       0x10000u
 #define EH_FRAME  0x20000u
-#define CODE      0x100000u
+#define CODE      0x100000
 #define LENGTH    16
 #define MAX_BYTES ((size_t)16 << 20)
 
@@ -34,7 +34,7 @@ struct bytes {
 	size_t n;
 };
 
-/* A file with FUNCTIONS functions, the i-th at CODE + LENGTH * i, each with a CFA of its own. */
+/* A file with FUNCTIONS functions, the i-th at address_of(i), each with a CFA of its own. */
 static struct {
 	struct bytes eh_frame;
 	struct {
@@ -43,10 +43,16 @@ static struct {
 		uint32_t n;
 		struct pair pairs[FUNCTIONS];
 	} hdr;
+	uint64_t code;
 	int fd;
 	struct elf_file *file;
 	struct cfi *cfi;
 } at;
+
+static uint64_t address_of(int i)
+{
+	return at.code + LENGTH * (uint64_t)i;
+}
 
 static void put(struct bytes *to, const void *bytes, size_t n)
 {
@@ -92,28 +98,34 @@ static void put_fde(struct bytes *to, size_t cie, int i, size_t nops)
 	uint8_t program[] = { 0, 0x0e, (uint8_t)(0x80 | (cfa_of(i) & 0x7f)),
 		              (uint8_t)(cfa_of(i) >> 7 & 0x7f) };
 
-	at.hdr.pairs[i] = (struct pair){ .start = (int32_t)(CODE + LENGTH * (uint32_t)i - HDR),
+	at.hdr.pairs[i] = (struct pair){ .start = (int32_t)(address_of(i) - HDR),
 		                         .fde = (int32_t)(EH_FRAME + start - HDR) };
 	put_word(to, 0);
 	put_word(to, (uint32_t)(to->n - cie));
-	put_word(to, CODE + LENGTH * (uint32_t)i - (uint32_t)(EH_FRAME + to->n));
+	put_word(to, (uint32_t)(address_of(i) - (EH_FRAME + to->n)));
 	put_word(to, LENGTH);
 	put(to, program, sizeof(program));
 	end_entry(to, start, nops);
 }
 
 /* `cie_nops`, `fde_nops`: how long the CIE and the tenth function's FDE are. */
-static void make_tables(size_t cie_nops, size_t fde_nops)
+static void make_tables_at(uint64_t code, size_t cie_nops, size_t fde_nops)
 {
 	int i;
 
 	memset(&at, 0, sizeof(at));
+	at.code = code;
 	memcpy(at.hdr.start, "\1\x1b\x03\x3b", 4);
 	at.hdr.eh_frame = (int32_t)(EH_FRAME - HDR - 4);
 	at.hdr.n = FUNCTIONS;
 	put_cie(&at.eh_frame, cie_nops);
 	for (i = 0; i < FUNCTIONS; i++)
 		put_fde(&at.eh_frame, 0, i, i == 10 ? fde_nops : 0);
+}
+
+static void make_tables(size_t cie_nops, size_t fde_nops)
+{
+	make_tables_at(CODE, cie_nops, fde_nops);
 }
 
 static void open_file(void)
@@ -144,7 +156,7 @@ static void close_file(void)
 
 static void assert_found(int i)
 {
-	uint64_t address = CODE + LENGTH * (uint64_t)i;
+	uint64_t address = address_of(i);
 	const struct cfi_rules *rules;
 	struct cfi_row row;
 
@@ -180,7 +192,7 @@ static void assert_none_around(void)
 {
 	assert_none_at(0);
 	assert_none_at(CODE - 1);
-	assert_none_at(CODE + LENGTH * FUNCTIONS);
+	assert_none_at(address_of(FUNCTIONS));
 	assert_none_at(UINT64_MAX);
 }
 
@@ -208,7 +220,7 @@ static void test_cfi_index__functions_in_order(void **state)
 	make_tables(0, 0);
 	open_file();
 	for (i = 0; cfi_next_function(at.cfi, address, &start); i++, address = start + 1)
-		assert_int_equal(start, CODE + LENGTH * i);
+		assert_int_equal(start, address_of(i));
 	assert_int_equal(i, FUNCTIONS);
 	close_file();
 }
@@ -306,7 +318,7 @@ static void test_cfi_index__pairs_that_lead_elsewhere(void **state)
 	of_others();
 	open_file();
 	for (i = 0; i < FUNCTIONS; i++)
-		assert_none_at(CODE + LENGTH * (uint64_t)i);
+		assert_none_at(address_of(i));
 	close_file();
 }
 
@@ -344,6 +356,22 @@ static void test_cfi_index__long_entries(void **state)
 	}
 }
 
+/* Only a wrong file has code below address 0, which its table has before all other; nor does a function lie across it. */
+static void test_cfi_index__addresses_that_wrap(void **state)
+{
+	int i, times;
+
+	(void)state;
+	make_tables_at(0 - (uint64_t)LENGTH * 8 - LENGTH / 2, 0, 0);
+	open_file();
+	for (times = 0; times < 6; times++)
+		for (i = 0; i < FUNCTIONS; i++)
+			if (i != 8)
+				assert_found(i);
+	assert_none_at(address_of(8));
+	close_file();
+}
+
 /* The file shrinks: what can't be read is not found, and nothing else happens. */
 static void test_cfi_index__a_file_that_shrinks(void **state)
 {
@@ -356,10 +384,10 @@ static void test_cfi_index__a_file_that_shrinks(void **state)
 	assert_found(0);
 	assert_int_equal(ftruncate(at.fd, 4096), 0);
 	for (i = 0; i < FUNCTIONS; i++) {
-		err = cfi_rules_at(at.cfi, CODE + LENGTH * (uint64_t)i, &rules);
+		err = cfi_rules_at(at.cfi, address_of(i), &rules);
 		assert_true(err == -ENOENT || (!err && rules->cfa.n == cfa_of(i)));
 	}
-	assert_none_at(CODE + LENGTH * (FUNCTIONS - 1));
+	assert_none_at(address_of(FUNCTIONS - 1));
 	close_file();
 }
 
@@ -372,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_cfi_index__pairs_that_lead_elsewhere),
 		cmocka_unit_test(test_cfi_index__rules_outlive_a_wrong_table),
 		cmocka_unit_test(test_cfi_index__long_entries),
+		cmocka_unit_test(test_cfi_index__addresses_that_wrap),
 		cmocka_unit_test(test_cfi_index__a_file_that_shrinks),
 	};
 
