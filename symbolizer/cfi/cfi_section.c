@@ -6,12 +6,12 @@
 #include <string.h>
 
 /*
- * A CIE has some 30 bytes, an FDE some 50. More is read of those: the FDEs behind it are mostly wanted next, and in a
- * small program its CIE is right before it.
+ * A CIE has some 30 bytes, an FDE some 50, those of large functions some 300. Where FDEs are read one after the other,
+ * or the section has no more, the buffer is filled; else what is not needed would cost more than the call.
  */
-#define CIE_BYTES  128
-#define FDE_BYTES  1408
-#define FDE_BEFORE 384
+#define CIE_BYTES 128
+#define FDE_BYTES 1408
+#define ONE_BYTES 320
 
 static bool make_buffer(struct cfi_section *s, size_t fde_bytes, size_t cie_bytes)
 {
@@ -89,11 +89,10 @@ static bool make_room(struct cfi_section *s, enum cfi_use use, size_t len)
 	return make_buffer(s, fde, cie);
 }
 
-/* From `from` on, or from so much before it that there is room for when the section ends before that. */
-static bool fill(struct cfi_section *s, struct cfi_span *span, uint64_t from)
+/* `len` bytes from `from` on, or from so much before it that there are so many. */
+static bool fill(struct cfi_section *s, struct cfi_span *span, uint64_t from, size_t len)
 {
-	size_t len = s->len < span->room ? s->len : span->room;
-
+	len = len < s->len ? len : s->len;
 	span->offset = from < s->len - len ? from : s->len - len;
 	span->len = 0;
 	if (elf_file_read(s->file, s->offset + span->offset, s->buffer + span->at, len))
@@ -106,7 +105,7 @@ static bool read_part(struct cfi_section *s, enum cfi_use use, struct cfi_span *
                       size_t len)
 {
 	const struct cfi_span *fdes = &s->have[0];
-	uint64_t before;
+	bool is_next = is_in(span, offset, 0) && span->len;
 
 	if (!make_room(s, use, len))
 		return false;
@@ -117,8 +116,9 @@ static bool read_part(struct cfi_section *s, enum cfi_use use, struct cfi_span *
 		memcpy(s->buffer + span->at, s->buffer + fdes->at + (offset - fdes->offset), span->len);
 		return true;
 	}
-	before = use == CFI_FOR_FDE && len <= span->room - FDE_BEFORE ? FDE_BEFORE : 0;
-	return fill(s, span, offset > before ? offset - before : 0);
+	if (is_next || s->len <= span->room || len > ONE_BYTES || use == CFI_FOR_CIE)
+		return fill(s, span, offset, span->room);
+	return fill(s, span, offset, ONE_BYTES);
 }
 
 bool cfi_section_bytes(struct cfi_section *s, enum cfi_use use, uint64_t offset, uint64_t len,
