@@ -196,27 +196,16 @@ static bool read_block(const struct cfi_index *index, size_t number, struct cfi_
 	return is_good;
 }
 
-static bool fits_behind(const struct cfi_place *block, const struct cfi_place *before)
-{
-	return !before || before[CFI_INDEX_BLOCK - 1].start < block->start;
-}
-
 static const struct cfi_place *load_block(struct cfi_index *index, size_t number)
 {
 	size_t n = places_in(index, number);
 	struct cfi_place *block = arena_alloc(&index->memory, n * sizeof(*block));
-	const struct cfi_place *after;
 
 	index->is_short |= !block;
 	if (!block)
 		return NULL;
-	after = number + 1 < index->n_blocks ? index->blocks[number + 1] : NULL;
-	if (!read_block(index, number, block) || (number && !fits_behind(block, index->blocks[number - 1])) ||
-	    (after && !fits_behind(after, block))) {
-		index->is_bad = true;
-		return NULL;
-	}
-	return index->blocks[number] = block;
+	index->is_bad = !read_block(index, number, block);
+	return index->is_bad ? NULL : (index->blocks[number] = block);
 }
 
 /* NULL as cfi_index_place(). */

@@ -3,10 +3,10 @@
  * .eh_frame_hdr, the linker's own sorted table, and no .debug_frame beside it, that is read in blocks, of which a search
  * needs some; else both sections are read once from end to end.
  *
- * A block is checked when it is read: it is sorted, goes well with its neighbours, and leads into .eh_frame. A search
- * in a table that is not sorted elsewhere may miss an entry, but what it finds is what .eh_frame says of the address,
- * for the caller looks at the FDE's own range. Only when nothing was found need it be asked whether that is because the
- * table is wrong (cfi_index_is_good()): then the sections are to be read instead (cfi_index_scan()).
+ * A block is checked when it is read: it is sorted, and leads into .eh_frame. A search in a table whose blocks are not
+ * sorted may miss an entry, but what it finds is what .eh_frame says of the address, for the caller looks at the FDE's
+ * own range. Only when nothing was found need it be asked whether that is because the table is wrong
+ * (cfi_index_is_good()): then the sections are to be read instead (cfi_index_scan()).
  */
 #ifndef SYMBOLIZER_CFI_INDEX_H
 #define SYMBOLIZER_CFI_INDEX_H

@@ -269,6 +269,11 @@ static void twice(void)
 	at.hdr.pairs[31] = at.hdr.pairs[30];
 }
 
+static void twice_at_a_border(void)
+{
+	at.hdr.pairs[CFI_INDEX_BLOCK] = at.hdr.pairs[CFI_INDEX_BLOCK - 1];
+}
+
 static void of_others(void)
 {
 	int i;
@@ -293,8 +298,9 @@ static void at_the_end(void)
 /* The linker's table is wrong, and all functions are found none the less, each with its own rules. */
 static void test_cfi_index__wrong_tables(void **state)
 {
-	static void (*const spoil[])(void) = { in_one_block, neighbours, at_a_border, blocks,
-		                               backwards,    twice,      outside,     at_the_end };
+	static void (*const spoil[])(void) = { in_one_block, neighbours, at_a_border,       blocks,
+		                               backwards,    twice,      twice_at_a_border, outside,
+		                               at_the_end };
 	size_t i;
 
 	(void)state;
@@ -344,11 +350,15 @@ static void test_cfi_index__long_entries(void **state)
 {
 	static const size_t nops[][2] = { { 3000, 0 }, { 0, 5000 }, { 3000, 5000 }, { 100, 1300 } };
 	size_t i;
+	int times;
 
 	(void)state;
 	for (i = 0; i < sizeof(nops) / sizeof(*nops); i++) {
 		make_tables(nops[i][0], nops[i][1]);
 		open_file();
+		/* In the chunk of the long one, whose rows are made when it was not asked for itself. */
+		for (times = 0; times < 6; times++)
+			assert_found(8);
 		assert_found(10);
 		assert_all_found();
 		assert_none_around();
