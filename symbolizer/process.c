@@ -249,12 +249,11 @@ void symbolizer_process_exit(struct sym_process *p)
 /* --- from mapping to object ------------------------------------------------------------------------- */
 
 /* Opens `path` below `root` when it is a regular file and, where the inode is known, that one. */
-static int open_if_same(const char *root, const char *path, uint64_t inode)
+static int open_if_same(const char *root, const char *path, uint64_t inode, struct stat *st)
 {
-	struct stat st;
-	int fd = regular_file_open_in(root, path, 0);
+	int fd = regular_file_open_stat(root, path, 0, st);
 
-	if (fd >= 0 && (fstat(fd, &st) || (inode && st.st_ino != inode))) {
+	if (fd >= 0 && inode && st->st_ino != inode) {
 		close(fd);
 		return -ENOENT;
 	}
@@ -266,7 +265,8 @@ static int open_if_same(const char *root, const char *path, uint64_t inode)
  * path as we see it, which is all there is once the process has exited. `root` becomes what belongs before
  * the path for the files beside it.
  */
-static int open_mapped(const struct sym_process *p, const struct mapping *m, char *root, size_t root_size)
+static int open_mapped(const struct sym_process *p, const struct mapping *m, char *root, size_t root_size,
+                       struct stat *st)
 {
 	const char *proc = p->env->proc;
 	char path[PATH_MAX];
@@ -276,26 +276,29 @@ static int open_mapped(const struct sym_process *p, const struct mapping *m, cha
 		snprintf(root, root_size, "%s/%u/root", proc, p->key.pid);
 		snprintf(path, sizeof(path), "%s/%u/map_files/%llx-%llx", proc, p->key.pid,
 		         (unsigned long long)m->start, (unsigned long long)m->end);
-		fd = open_if_same("", path, m->inode);
+		fd = open_if_same("", path, m->inode, st);
 		if (fd < 0 && !object_cache_may_pass(fd))
-			fd = open_if_same(root, m->path, m->inode);
+			fd = open_if_same(root, m->path, m->inode, st);
 	}
 	if (fd >= 0 || object_cache_may_pass(fd))
 		return fd;
 	root[0] = 0;
-	return open_if_same(root, m->path, m->inode);
+	return open_if_same(root, m->path, m->inode, st);
 }
 
 int process_open_mapped(const struct sym_process *p, const struct mapping *m)
 {
 	char root[PATH_MAX];
+	struct stat st;
 
-	return m->path[0] != '/' || path_has_dotdot(m->path) ? -1 : open_mapped(p, m, root, sizeof(root));
+	return m->path[0] != '/' || path_has_dotdot(m->path) ? -1
+	                                                     : open_mapped(p, m, root, sizeof(root), &st);
 }
 
 static int open_object(struct sym_process *p, struct mapping *m)
 {
 	char root[PATH_MAX];
+	struct stat st;
 	int fd;
 
 	m->object = NULL;
@@ -304,9 +307,9 @@ static int open_object(struct sym_process *p, struct mapping *m)
 	/* Of a path, the kernel makes none with ".." in it; a memfd may have any name. */
 	if (m->path[0] != '/' || path_has_dotdot(m->path))
 		return 0;
-	fd = open_mapped(p, m, root, sizeof(root));
+	fd = open_mapped(p, m, root, sizeof(root), &st);
 	if (fd >= 0)
-		return object_cache_get(p->env->objects, fd, root, m->path, &m->object);
+		return object_cache_get(p->env->objects, fd, &st, root, m->path, &m->object);
 	p->env->stats->files_missing += !object_cache_may_pass(fd);
 	return fd;
 }

@@ -76,7 +76,8 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 		.proc = s->proc, .strings = s->strings, .objects = s->objects, .stats = &s->stats
 	};
 	s->kernel = new_kernel(s, opts);
-	return s->objects && s->kernel ? 0 : -ENOMEM;
+	s->unwound = unwind_cache_new();
+	return s->objects && s->kernel && s->unwound ? 0 : -ENOMEM;
 }
 
 struct symbolizer *symbolizer_new(const struct symbolizer_opts *opts)

@@ -14,8 +14,8 @@ struct symbolizer {
 	struct kernel *kernel;
 	struct sym_process *processes; /* uthash by key */
 	struct process_environment of_processes;
-	struct unwind_cache *unwound; /* NULL before the first stack */
-	uint64_t unwound_generation;  /* of `objects`, whose rules are in it */
+	struct unwind_cache *unwound;
+	uint64_t unwound_generation; /* of `objects`, whose rules are in it */
 	struct lone_files files;
 	char *debug_dir, *fetched_dir, *proc;
 	struct index_dir *dir; /* NULL: none */

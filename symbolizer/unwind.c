@@ -76,10 +76,6 @@ int symbolizer_unwind(struct sym_process *p, const struct sym_stack *stack, uint
 
 	if (!max_pcs)
 		return -EINVAL;
-	if (!s->unwound)
-		s->unwound = unwind_cache_new();
-	if (!s->unwound)
-		return -ENOMEM;
 	code.cache = s->unwound;
 	forget_dropped(s);
 	load_registers(&stack->regs, &frame);

@@ -5,7 +5,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define CHUNK_BYTES 65536
+/* The first chunk is small, as many arenas stay so; each next one doubles the whole, up to the largest. */
+#define FIRST_BYTES   1024
+#define LARGEST_BYTES 65536
 
 struct arena_chunk {
 	struct arena_chunk *next;
@@ -21,7 +23,9 @@ void *arena_alloc(struct arena *a, size_t len)
 		return NULL;
 	len = (len + 7) & ~(size_t)7;
 	if (!a->chunks || a->size - a->used < len) {
-		size = len > CHUNK_BYTES ? len : CHUNK_BYTES;
+		size = a->bytes < FIRST_BYTES ? FIRST_BYTES - sizeof(*chunk) : a->bytes;
+		size = size < LARGEST_BYTES ? size : LARGEST_BYTES;
+		size = len > size ? len : size;
 		chunk = malloc(sizeof(*chunk) + size);
 		if (!chunk)
 			return NULL;

@@ -15,17 +15,16 @@
 #include <unistd.h>
 
 /* Takes `at`, a descriptor that is only looked at. Opened through it, so that it is what has been looked at. */
-static int open_looked_at(int at)
+static int open_looked_at(int at, struct stat *st)
 {
 	char self[64];
-	struct stat st;
 	int fd;
 
 	if (at < 0)
 		return -errno;
-	if (fstat(at, &st)) {
+	if (fstat(at, st)) {
 		fd = -errno;
-	} else if (!S_ISREG(st.st_mode)) {
+	} else if (!S_ISREG(st->st_mode)) {
 		fd = -EBADMSG;
 	} else {
 		snprintf(self, sizeof(self), "/proc/self/fd/%d", at);
@@ -38,21 +37,28 @@ static int open_looked_at(int at)
 
 int regular_file_open(const char *path, int flags)
 {
-	return open_looked_at(open(path, O_PATH | O_CLOEXEC | flags));
+	return regular_file_open_in("", path, flags);
 }
 
 int regular_file_open_in(const char *root, const char *path, int flags)
+{
+	struct stat st;
+
+	return regular_file_open_stat(root, path, flags, &st);
+}
+
+int regular_file_open_stat(const char *root, const char *path, int flags, struct stat *st)
 {
 	struct open_how how = { .flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
 		                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int top, fd;
 
 	if (!*root)
-		return regular_file_open(path, flags);
+		return open_looked_at(open(path, O_PATH | O_CLOEXEC | flags), st);
 	top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0)
 		return -errno;
-	fd = open_looked_at((int)syscall(SYS_openat2, top, path, &how, sizeof(how)));
+	fd = open_looked_at((int)syscall(SYS_openat2, top, path, &how, sizeof(how)), st);
 	close(top);
 	return fd;
 }
@@ -86,12 +92,10 @@ bool regular_file_is_safe_in(int fd, const char *path, const char *dir)
 
 bool path_has_dotdot(const char *path)
 {
-	size_t len;
+	const char *at;
 
-	for (; *path; path += len + (path[len] == '/')) {
-		len = strcspn(path, "/");
-		if (len == 2 && memcmp(path, "..", 2) == 0)
+	for (at = path; *at; at++)
+		if (at[0] == '.' && at[1] == '.' && (!at[2] || at[2] == '/') && (at == path || at[-1] == '/'))
 			return true;
-	}
 	return false;
 }

@@ -6,6 +6,7 @@
 #define SYMBOLIZER_REGULAR_FILE_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 /*
  * Opens a regular file for reading. Anything else is looked at (O_PATH), but never opened. `flags`: 0, or
@@ -20,6 +21,9 @@ int regular_file_open(const char *path, int flags);
  * lead anywhere. Needs openat2() of Linux 5.6.
  */
 int regular_file_open_in(const char *root, const char *path, int flags);
+
+/* The same; *st becomes what fstat() said of it. */
+int regular_file_open_stat(const char *root, const char *path, int flags, struct stat *st);
 
 /* Does the file belong to root or to us, and may nobody else write to it? Such a file may be mapped. */
 bool regular_file_is_safe(int fd);

@@ -1,4 +1,4 @@
-/* Looks up unwind rules by address: makes rows for CFI_CHUNK functions at a time and keeps them. */
+/* Looks up unwind rules by address: makes rows for CFI_CHUNK functions at a time, when asked again, and keeps them. */
 
 #include "symbolizer/cfi/cfi.h"
 
@@ -35,48 +35,103 @@ struct chunk {
 	} rows;
 };
 
+/* Chunks whose pointers stand together. */
+#define GROUP 64
+
+struct group {
+	struct chunk *of[GROUP]; /* NULL: not asked for yet */
+};
+
+/* In place of a chunk: it has been asked for so many times, beginning with once. To make its rows takes longer. */
+#define MAX_ASKED 4
+static struct chunk asked[MAX_ASKED];
+
 struct cfi {
 	const struct cfi_arch *arch;
+	struct elf_file *file;
 	struct cfi_section sections[2]; /* .eh_frame, .debug_frame */
 	struct cfi_index index;
-	struct chunk **chunks; /* NULL: not made yet */
-	size_t n_chunks;
-	struct arena chunk_memory;
+	bool is_by_segments;   /* and whether there is a .debug_frame has not been looked at */
+	struct group **groups; /* NULL: none of its chunks has been asked for yet */
+	size_t n_groups;
+	struct arena chunk_memory; /* of groups, too */
 	struct cfi_rule_pool pool;
 };
 
 /* A chunk in the making. */
 struct builder {
 	struct cfi *table;
-	uint64_t base, limit; /* what rows are relative to; where the next function begins */
+	uint64_t base; /* what rows are relative to */
+	uint64_t start,
+	        limit; /* of the function, and how far it reaches from there: to the next one at most */
 	struct wide_row *rows;
 	size_t n, max;
 	bool is_full;
 	int err;
 };
 
-int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out)
+_Static_assert(CFI_INDEX_BLOCK % CFI_CHUNK == 0, "a chunk is in one block of the index");
+
+/* None of its chunks is there. */
+static int make_groups(struct cfi *t)
+{
+	free(t->groups);
+	t->n_groups = t->index.n / (CFI_CHUNK * GROUP) + 1;
+	t->groups = calloc(t->n_groups, sizeof(struct group *));
+	if (!t->groups)
+		t->n_groups = 0;
+	return t->groups ? 0 : -ENOMEM;
+}
+
+static void close_tables(struct cfi *t)
+{
+	cfi_section_close(&t->sections[0]);
+	cfi_section_close(&t->sections[1]);
+	cfi_index_free(&t->index);
+	t->sections[0].arch = t->sections[1].arch = t->arch;
+	t->is_by_segments = false;
+}
+
+/* False, and nothing is open: the tables have to be found by the file's sections. */
+static bool open_by_segments(struct cfi *t)
+{
+	struct elf_eh_frame at;
+
+	if (!elf_file_eh_frame(t->file, &at))
+		return false;
+	cfi_section_open_at(&t->sections[0], t->file, &at.frames, at.frames_offset);
+	t->is_by_segments = !cfi_index_open(&t->index, t->file, &at) && t->sections[0].data;
+	if (!t->is_by_segments)
+		close_tables(t);
+	return t->is_by_segments;
+}
+
+static void open_sections(struct cfi *t)
+{
+	cfi_section_open(&t->sections[0], t->file, ".eh_frame");
+	cfi_section_open(&t->sections[1], t->file, ".debug_frame");
+}
+
+static int open_table(struct elf_file *f, bool has_segments, struct cfi **out)
 {
 	const struct cfi_arch *arch = cfi_arch_of(elf_file_machine(f));
 	struct cfi *t;
-	int err;
+	int err = 0;
 
 	if (!arch)
 		return -ENOTSUP;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	t->arch = t->sections[0].arch = t->sections[1].arch = arch;
-	cfi_section_open(&t->sections[0], f, ".eh_frame");
-	cfi_section_open(&t->sections[1], f, ".debug_frame");
-	if (debug && !t->sections[1].data)
-		cfi_section_open(&t->sections[1], debug, ".debug_frame");
-	err = cfi_index_fill(&t->index, t->sections, f);
-	t->n_chunks = (t->index.n + CFI_CHUNK - 1) / CFI_CHUNK;
-	if (!err) {
-		t->chunks = calloc(t->n_chunks, sizeof(struct chunk *));
-		err = t->chunks ? 0 : -ENOMEM;
+	t->file = f;
+	t->arch = arch;
+	close_tables(t);
+	if (!has_segments || !open_by_segments(t)) {
+		open_sections(t);
+		err = cfi_index_fill(&t->index, t->sections, f);
 	}
+	if (!err)
+		err = make_groups(t);
 	if (err) {
 		cfi_free(t);
 		return err;
@@ -85,16 +140,24 @@ int cfi_new(struct elf_file *f, struct elf_file *debug, struct cfi **out)
 	return 0;
 }
 
+int cfi_new(struct elf_file *f, struct cfi **out)
+{
+	return open_table(f, true, out);
+}
+
+int cfi_new_of_debug_file(struct elf_file *f, struct cfi **out)
+{
+	return open_table(f, false, out);
+}
+
 void cfi_free(struct cfi *c)
 {
 	if (!c)
 		return;
-	cfi_section_close(&c->sections[0]);
-	cfi_section_close(&c->sections[1]);
-	cfi_index_free(&c->index);
+	close_tables(c);
 	cfi_rule_pool_free(&c->pool);
 	arena_free(&c->chunk_memory);
-	free(c->chunks);
+	free(c->groups);
 	free(c);
 }
 
@@ -106,34 +169,74 @@ static struct cfi_section *section_of(struct cfi *t, const struct cfi_place *pla
 }
 
 /* False: nothing that rows can be made of. */
-static bool read_fde(struct cfi *t, size_t place, struct cfi_known_cie *known, struct cfi_fde *out)
+static bool read_fde(struct cfi *t, const struct cfi_place *p, struct cfi_known_cie *known,
+                     struct cfi_fde *out)
 {
-	const struct cfi_place *p = &t->index.places[place];
-
 	return cfi_entry_read(section_of(t, p), p->fde & ~CFI_IN_DEBUG_FRAME, known, out, NULL) &&
 	       out->length <= UINT32_MAX && out->length <= UINT64_MAX - out->start &&
 	       out->start == t->index.base + p->start;
 }
 
-int cfi_find(struct cfi *c, uint64_t address, struct cfi_row *out)
+/* By the instructions of the only function that may have the address. */
+static int evaluate(struct cfi *c, uint64_t address, struct cfi_row *out)
 {
 	struct cfi_known_cie known = { 0 };
-	size_t n = cfi_index_up_to(&c->index, address);
+	const struct cfi_place *place;
 	struct cfi_fde fde;
+	size_t n;
+	int err = cfi_index_up_to(&c->index, address, &n);
 
-	if (!n || !read_fde(c, n - 1, &known, &fde) || address - fde.start >= fde.length)
-		return -ENOENT;
-	return cfi_program_run(section_of(c, &c->index.places[n - 1]), &fde, address, out);
+	place = !err && n ? cfi_index_place(&c->index, n - 1) : NULL;
+	if (err || !place || !read_fde(c, place, &known, &fde) || address - fde.start >= fde.length)
+		return err ? err : -ENOENT;
+	return cfi_program_run(section_of(c, place), &fde, address, out);
 }
 
-bool cfi_next_function(const struct cfi *c, uint64_t address, uint64_t *start)
+/* Is there more in the sections than the linker's table says, or something else? */
+static bool is_by_less(struct cfi *c)
 {
-	size_t n = address ? cfi_index_up_to(&c->index, address - 1) : 0;
+	bool is_by_segments = c->is_by_segments;
 
-	if (n == c->index.n || (address > c->index.base && address - c->index.base > UINT32_MAX))
+	c->is_by_segments = false;
+	return !cfi_index_is_good(&c->index) ||
+	       (is_by_segments && elf_file_has_section(c->file, ".debug_frame"));
+}
+
+/*
+ * After a lookup with this result: is it worth another, by an index made of the sections themselves? The rules given
+ * out before stay.
+ */
+static bool look_again(struct cfi *c, int err)
+{
+	if (err != -ENOENT || !is_by_less(c))
 		return false;
-	*start = c->index.base + c->index.places[n].start;
-	return true;
+	close_tables(c);
+	open_sections(c);
+	cfi_index_scan(&c->index, c->sections,
+	               c->file); /* without memory it is empty, and nothing is found */
+	return !make_groups(c);
+}
+
+int cfi_find(struct cfi *c, uint64_t address, struct cfi_row *out)
+{
+	int err = evaluate(c, address, out);
+
+	return look_again(c, err) ? evaluate(c, address, out) : err;
+}
+
+bool cfi_next_function(struct cfi *c, uint64_t address, uint64_t *start)
+{
+	const struct cfi_place *place;
+	size_t n = 0;
+
+	look_again(c, -ENOENT);
+	if ((int64_t)(address - c->index.base) > UINT32_MAX ||
+	    (address && cfi_index_up_to(&c->index, address - 1, &n)))
+		return false;
+	place = cfi_index_place(&c->index, n);
+	if (place)
+		*start = c->index.base + place->start;
+	return place;
 }
 
 /* --- making rows ------------------------------------------------------------------------------------ */
@@ -158,7 +261,7 @@ static void take_row(void *context, const struct cfi_row *row)
 	uint32_t id = CFI_RULES_BROKEN;
 	int err;
 
-	if (row->start >= b->limit || b->err)
+	if (row->start - b->start >= b->limit || b->err)
 		return;
 	err = cfi_rule_pool_add(&b->table->pool, b->table->arch, row, &id);
 	if (err == -ENOMEM)
@@ -166,25 +269,27 @@ static void take_row(void *context, const struct cfi_row *row)
 	add_row(b, row->start, err == -ENOSPC ? ASK_EVALUATOR : id);
 }
 
-/* The rows of one function, up to where the next begins. */
-static void take_function(struct builder *b, size_t place, struct cfi_known_cie *known)
+/*
+ * The rows of one function, up to where the next begins; NULL: it is the last. Starts are compared as the index has them:
+ * what a wrong file puts below address 0 comes first.
+ */
+static void take_function(struct builder *b, const struct cfi_place *place, const struct cfi_place *after,
+                          struct cfi_known_cie *known)
 {
 	struct cfi *t = b->table;
-	bool is_last = place + 1 == t->index.n;
-	uint64_t start = t->index.base + t->index.places[place].start, broken, end;
-	uint64_t next = is_last ? UINT64_MAX : t->index.base + t->index.places[place + 1].start;
+	uint64_t room = after ? after->start - place->start : UINT64_MAX, broken;
 	struct cfi_fde fde;
 
-	end = start;
+	b->start = t->index.base + place->start;
+	b->limit = 0;
 	if (read_fde(t, place, known, &fde) && fde.length) {
-		end = start + fde.length;
-		b->limit = end < next ? end : next;
-		if (cfi_program_rows(section_of(t, &t->index.places[place]), &fde, take_row, b, &broken) &&
-		    broken < b->limit)
+		b->limit = fde.length < room ? fde.length : room;
+		if (cfi_program_rows(section_of(t, place), &fde, take_row, b, &broken) &&
+		    broken - b->start < b->limit)
 			add_row(b, broken, CFI_RULES_BROKEN);
 	}
-	if (is_last || end < next)
-		add_row(b, end, CFI_RULES_NONE);
+	if (!after || b->limit < room)
+		add_row(b, b->start + b->limit, CFI_RULES_NONE);
 }
 
 static bool fits_narrow(const struct builder *b)
@@ -215,17 +320,22 @@ static struct chunk *keep(struct builder *b)
 	return c;
 }
 
+/* NULL: not all of it can be read, or there is no memory. */
 static struct chunk *make_chunk(struct cfi *t, size_t number)
 {
-	size_t place = number * CFI_CHUNK,
-	       end = place + CFI_CHUNK < t->index.n ? place + CFI_CHUNK : t->index.n;
-	struct builder b = { .table = t, .base = t->index.base + t->index.places[place].start };
+	size_t i = number * CFI_CHUNK, end = i + CFI_CHUNK < t->index.n ? i + CFI_CHUNK : t->index.n;
+	const struct cfi_place *place = cfi_index_place(&t->index, i), *after;
+	struct builder b = { .table = t, .base = place ? t->index.base + place->start : 0 };
 	struct cfi_known_cie known = { 0 };
 	struct chunk *made = NULL;
 
-	for (; place < end; place++)
-		take_function(&b, place, &known);
-	if (!b.err)
+	for (; place && i < end; i++, place = after) {
+		after = i + 1 < t->index.n ? cfi_index_place(&t->index, i + 1) : NULL;
+		if (!after && i + 1 < t->index.n)
+			break;
+		take_function(&b, place, after, &known);
+	}
+	if (i == end && !b.err)
 		made = keep(&b);
 	free(b.rows);
 	return made;
@@ -249,24 +359,61 @@ static uint32_t rules_of(const struct chunk *c, uint64_t offset)
 static int ask_evaluator(struct cfi *c, uint64_t address, uint32_t *id)
 {
 	struct cfi_row row;
-	int err = cfi_find(c, address, &row);
+	int err = evaluate(c, address, &row);
 
 	return err ? err : cfi_rule_pool_add(&c->pool, c->arch, &row, id);
 }
 
-int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out)
+/* Where the pointer to a chunk is. NULL: no memory. */
+static struct chunk **chunk_at(struct cfi *c, size_t number)
 {
-	size_t n = cfi_index_up_to(&c->index, address), number = (n - 1) / CFI_CHUNK;
-	uint32_t id;
-	int err = 0;
+	struct group **group = number / GROUP < c->n_groups ? &c->groups[number / GROUP] : NULL;
 
-	if (!n)
-		return -ENOENT;
-	if (!c->chunks[number])
-		c->chunks[number] = make_chunk(c, number);
-	if (!c->chunks[number])
-		return -ENOMEM;
-	id = rules_of(c->chunks[number], address - c->index.base - c->index.places[number * CFI_CHUNK].start);
+	if (group && !*group) {
+		*group = arena_alloc(&c->chunk_memory, sizeof(**group));
+		if (*group)
+			**group = (struct group){ 0 };
+	}
+	return group && *group ? &(*group)->of[number % GROUP] : NULL;
+}
+
+/*
+ * The rows of a chunk, made when it is asked for the second time. Most functions are on stacks at one address, whose
+ * rules the caller keeps: for that it takes a twentieth of the time to run one function's instructions as far as there.
+ * NULL: ask the evaluator.
+ */
+static const struct chunk *rows_of(struct cfi *c, size_t number)
+{
+	struct chunk **chunk = chunk_at(c, number), *made;
+
+	if (!chunk || !*chunk || (*chunk >= asked && *chunk < asked + MAX_ASKED - 1)) {
+		if (chunk)
+			*chunk = *chunk ? *chunk + 1 : asked;
+		return NULL;
+	}
+	if (*chunk == asked + MAX_ASKED - 1) {
+		made = make_chunk(c, number);
+		if (!made)
+			return NULL;
+		*chunk = made;
+	}
+	return *chunk;
+}
+
+static int find_rules(struct cfi *c, uint64_t address, const struct cfi_rules **out)
+{
+	const struct chunk *rows;
+	uint32_t id = ASK_EVALUATOR;
+	size_t n, number;
+	int err = cfi_index_up_to(&c->index, address, &n);
+
+	if (err || !n)
+		return err ? err : -ENOENT;
+	number = (n - 1) / CFI_CHUNK;
+	rows = rows_of(c, number);
+	if (rows)
+		id = rules_of(rows, address - c->index.base -
+		                            cfi_index_place(&c->index, number * CFI_CHUNK)->start);
 	if (id == ASK_EVALUATOR)
 		err = ask_evaluator(c, address, &id);
 	if (err || id == CFI_RULES_NONE)
@@ -277,9 +424,16 @@ int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out)
 	return 0;
 }
 
+int cfi_rules_at(struct cfi *c, uint64_t address, const struct cfi_rules **out)
+{
+	int err = find_rules(c, address, out);
+
+	return look_again(c, err) ? find_rules(c, address, out) : err;
+}
+
 size_t cfi_memory(const struct cfi *c)
 {
-	return c->index.max * sizeof(*c->index.places) + c->n_chunks * sizeof(struct chunk *) +
-	       c->chunk_memory.bytes + cfi_rule_pool_memory(&c->pool) + cfi_section_memory(&c->sections[0]) +
+	return cfi_index_memory(&c->index) + c->n_groups * sizeof(struct group *) + c->chunk_memory.bytes +
+	       cfi_rule_pool_memory(&c->pool) + cfi_section_memory(&c->sections[0]) +
 	       cfi_section_memory(&c->sections[1]);
 }

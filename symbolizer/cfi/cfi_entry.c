@@ -47,10 +47,10 @@ static uint64_t pointer_value(struct dwarf_cursor *c, uint8_t format, uint8_t ad
 	}
 }
 
-uint64_t cfi_pointer(const struct cfi_section *s, struct dwarf_cursor *c, uint8_t encoding,
+uint64_t cfi_pointer(const struct cfi_bytes *bytes, struct dwarf_cursor *c, uint8_t encoding,
                      uint8_t address_size)
 {
-	uint64_t here = s->address + (c->failed ? 0 : (uint64_t)(c->pos - s->data));
+	uint64_t here = bytes->address + (c->failed ? 0 : (uint64_t)(c->pos - bytes->data));
 	uint64_t value = pointer_value(c, encoding & PE_FORMAT, address_size);
 
 	if (encoding & PE_INDIRECT)
@@ -71,29 +71,53 @@ uint64_t cfi_pointer(const struct cfi_section *s, struct dwarf_cursor *c, uint8_
 
 /* An entry of either kind, once its length and CIE pointer have been read. */
 struct header {
-	struct dwarf_cursor c; /* behind the CIE pointer, to the entry's end */
-	size_t next;           /* where the next entry begins */
+	struct cfi_bytes bytes; /* all of it is in them */
+	struct dwarf_cursor c;  /* behind the CIE pointer, to the entry's end */
+	size_t next;            /* where the next entry begins */
 	bool is_cie;
 	uint64_t cie; /* offset of an FDE's CIE */
 };
 
-static bool read_header(struct cfi_section *s, size_t offset, struct header *out)
+/* Has all of an entry read; what its length says may be wrong. False: there is none, or it can't be read. */
+static bool read_whole(struct cfi_section *s, enum cfi_use use, size_t offset, struct cfi_bytes *out)
 {
-	bool is_there = cfi_section_need(s, offset, MAX_LENGTH_BYTES);
-	struct dwarf_cursor c = dwarf_cursor_at(s->data, s->len, offset);
-	uint8_t offset_size;
-	uint64_t len = dwarf_initial_length(&c, &offset_size), at, pointer;
+	struct dwarf_cursor c;
+	uint64_t len;
 
-	if (c.failed || !is_there || !cfi_section_need(s, (uint64_t)(c.pos - s->data), len))
+	if (!cfi_section_bytes(s, use, offset, MAX_LENGTH_BYTES, out))
+		return false;
+	c = dwarf_cursor_at(out->data, out->len, offset - out->offset);
+	len = dwarf_u32(&c);
+	if (len == UINT32_MAX)
+		len = dwarf_u64(&c);
+	return !c.failed && len < s->len && cfi_section_bytes(s, use, offset, MAX_LENGTH_BYTES + len, out);
+}
+
+static uint64_t offset_of(const struct cfi_bytes *bytes, const uint8_t *pos)
+{
+	return bytes->offset + (uint64_t)(pos - bytes->data);
+}
+
+static bool read_header(struct cfi_section *s, enum cfi_use use, size_t offset, struct header *out)
+{
+	struct dwarf_cursor c;
+	uint8_t offset_size;
+	uint64_t len, at, pointer;
+
+	if (!read_whole(s, use, offset, &out->bytes))
+		return false;
+	c = dwarf_cursor_at(out->bytes.data, out->bytes.len, offset - out->bytes.offset);
+	len = dwarf_initial_length(&c, &offset_size);
+	if (c.failed)
 		return false;
 	c.end = c.pos + len;
-	out->next = (size_t)(c.end - s->data);
+	out->next = offset_of(&out->bytes, c.end);
 	out->is_cie = false;
 	out->cie = UINT64_MAX;
 	out->c = c;
 	if (!len)
 		return true; /* a terminator; others may follow */
-	at = (uint64_t)(c.pos - s->data);
+	at = offset_of(&out->bytes, c.pos);
 	pointer = dwarf_fixed(&c, s->is_eh ? 4 : offset_size);
 	out->c = c;
 	if (c.failed)
@@ -109,8 +133,7 @@ static bool read_header(struct cfi_section *s, size_t offset, struct header *out
 }
 
 /* What the letters behind 'z' stand for. */
-static void read_augmentation(const struct cfi_section *s, struct dwarf_cursor *c, const char *letters,
-                              struct cfi_cie *out)
+static void read_augmentation(struct dwarf_cursor *c, const char *letters, struct cfi_cie *out)
 {
 	struct dwarf_cursor data = *c;
 	uint8_t encoding;
@@ -124,7 +147,7 @@ static void read_augmentation(const struct cfi_section *s, struct dwarf_cursor *
 			/* Where the personality routine is does not matter, only how long that takes to say.
 			 */
 			encoding = dwarf_u8(&data);
-			cfi_pointer(s, &data, encoding & 0x0f, out->address_size);
+			cfi_pointer(&out->bytes, &data, encoding & 0x0f, out->address_size);
 			break;
 		case 'L':
 			dwarf_u8(&data);
@@ -148,8 +171,9 @@ static int read_cie(struct cfi_section *s, uint64_t offset, struct cfi_cie *out)
 	const char *augmentation;
 
 	*out = (struct cfi_cie){ .address_size = 8 };
-	if (offset >= s->len || !read_header(s, offset, &h) || !h.is_cie)
+	if (offset >= s->len || !read_header(s, CFI_FOR_CIE, offset, &h) || !h.is_cie)
 		return -EBADMSG;
+	out->bytes = h.bytes;
 	version = dwarf_u8(&h.c);
 	augmentation = dwarf_string(&h.c);
 	if (version >= 4) {
@@ -165,7 +189,7 @@ static int read_cie(struct cfi_section *s, uint64_t offset, struct cfi_cie *out)
 	if (*augmentation == 'z') {
 		out->has_augmentation_data = true;
 		len = dwarf_uleb(&h.c);
-		read_augmentation(s, &h.c, augmentation + 1, out);
+		read_augmentation(&h.c, augmentation + 1, out);
 		dwarf_skip(&h.c, len);
 	} else if (*augmentation) {
 		return -EBADMSG;
@@ -175,11 +199,11 @@ static int read_cie(struct cfi_section *s, uint64_t offset, struct cfi_cie *out)
 }
 
 /* Leaves the cursor at the instructions. */
-static bool read_range(const struct cfi_section *s, const struct cfi_cie *cie, struct dwarf_cursor *c,
+static bool read_range(const struct cfi_bytes *bytes, const struct cfi_cie *cie, struct dwarf_cursor *c,
                        uint64_t *start, uint64_t *length)
 {
-	*start = cfi_pointer(s, c, cie->pointer_encoding, cie->address_size);
-	*length = cfi_pointer(s, c, cie->pointer_encoding & 0x0f, cie->address_size);
+	*start = cfi_pointer(bytes, c, cie->pointer_encoding, cie->address_size);
+	*length = cfi_pointer(bytes, c, cie->pointer_encoding & 0x0f, cie->address_size);
 	if (cie->has_augmentation_data)
 		dwarf_skip(c, dwarf_uleb(c));
 	return !c->failed;
@@ -187,26 +211,43 @@ static bool read_range(const struct cfi_section *s, const struct cfi_cie *cie, s
 
 static bool read_known_cie(struct cfi_section *s, uint64_t offset, struct cfi_known_cie *known)
 {
-	if (known->section != s->data || known->offset != offset) {
-		known->section = s->data;
+	if (known->section != s || known->offset != offset || known->moves != s->moves) {
+		known->section = s;
 		known->offset = offset;
 		known->is_usable = !read_cie(s, offset, &known->cie);
+		known->moves = s->moves;
 	}
 	return known->is_usable;
+}
+
+static bool read_fde(struct cfi_section *s, size_t offset, struct cfi_known_cie *known, struct cfi_fde *out,
+                     size_t *next)
+{
+	struct header h;
+	bool readable = read_header(s, CFI_FOR_FDE, offset, &h);
+	uint32_t moves = s->moves;
+
+	if (next)
+		*next = readable ? h.next : s->len;
+	if (!readable || h.is_cie || h.cie == UINT64_MAX || !read_known_cie(s, h.cie, known) ||
+	    s->moves != moves || !read_range(&h.bytes, &known->cie, &h.c, &out->start, &out->length))
+		return false;
+	out->cie = known->cie;
+	out->bytes = h.bytes;
+	out->program = h.c;
+	return true;
 }
 
 bool cfi_entry_read(struct cfi_section *s, size_t offset, struct cfi_known_cie *known, struct cfi_fde *out,
                     size_t *next)
 {
-	struct header h;
-	bool readable = read_header(s, offset, &h);
+	uint32_t moves;
+	bool is_read;
 
-	if (next)
-		*next = readable ? h.next : s->len;
-	if (!readable || h.is_cie || h.cie == UINT64_MAX || !read_known_cie(s, h.cie, known) ||
-	    !read_range(s, &known->cie, &h.c, &out->start, &out->length))
-		return false;
-	out->cie = known->cie;
-	out->program = h.c;
-	return true;
+	/* To make room for the CIE takes the FDE away. There is room for both the next time. */
+	do {
+		moves = s->moves;
+		is_read = read_fde(s, offset, known, out, next);
+	} while (s->moves != moves);
+	return is_read;
 }

@@ -21,6 +21,7 @@ struct rules {
 
 struct machine {
 	const struct cfi_section *section;
+	const struct cfi_bytes *bytes; /* that the instructions are in */
 	const struct cfi_arch *arch;
 	const struct cfi_cie *cie;
 	struct dwarf_cursor c;
@@ -69,6 +70,14 @@ static void set_cfa(struct machine *m, uint64_t reg, int64_t n)
 	if (reg >= m->arch->pc || n < INT32_MIN || n > INT32_MAX)
 		dwarf_fail(&m->c);
 	m->now.of[CFA] = (struct cfi_rule){ .kind = CFI_OFFSET, .reg = (uint8_t)reg, .n = (int32_t)n };
+}
+
+/* One of the two alone, of a CFA that has both: what an expression has in their place is no offset. */
+static void change_cfa(struct machine *m, uint64_t reg, int64_t n)
+{
+	if (m->now.of[CFA].kind == CFI_EXPRESSION)
+		dwarf_fail(&m->c);
+	set_cfa(m, reg, n);
 }
 
 /* A rule that is the block that begins here. */
@@ -193,13 +202,13 @@ static bool run_cfa(struct machine *m, uint8_t op)
 		set_cfa(m, reg, factored_sleb(m));
 		return true;
 	case DW_CFA_def_cfa_register:
-		set_cfa(m, dwarf_uleb(&m->c), cfa->n);
+		change_cfa(m, dwarf_uleb(&m->c), cfa->n);
 		return true;
 	case DW_CFA_def_cfa_offset:
-		set_cfa(m, cfa->reg, (int64_t)dwarf_uleb(&m->c));
+		change_cfa(m, cfa->reg, (int64_t)dwarf_uleb(&m->c));
 		return true;
 	case DW_CFA_def_cfa_offset_sf:
-		set_cfa(m, cfa->reg, factored_sleb(m));
+		change_cfa(m, cfa->reg, factored_sleb(m));
 		return true;
 	case DW_CFA_def_cfa_expression:
 		m->now.of[CFA] = read_expression(m, CFI_EXPRESSION);
@@ -280,7 +289,7 @@ static void run_rest(struct machine *m, uint8_t op)
 	case DW_CFA_nop:
 		break;
 	case DW_CFA_set_loc:
-		move_to(m, cfi_pointer(m->section, &m->c, m->cie->pointer_encoding, m->cie->address_size));
+		move_to(m, cfi_pointer(m->bytes, &m->c, m->cie->pointer_encoding, m->cie->address_size));
 		break;
 	case DW_CFA_advance_loc1:
 		advance(m, dwarf_u8(&m->c));
@@ -311,11 +320,12 @@ static void run_rest(struct machine *m, uint8_t op)
 	}
 }
 
-static int run(struct machine *m, struct dwarf_cursor program)
+static int run(struct machine *m, struct dwarf_cursor program, const struct cfi_bytes *bytes)
 {
 	uint8_t op;
 
 	m->c = program;
+	m->bytes = bytes;
 	if (dwarf_left(&m->c) > MAX_PROGRAM_BYTES)
 		return -EBADMSG;
 	while (!m->done && dwarf_left(&m->c)) {
@@ -343,10 +353,10 @@ static int run_both(struct machine *m, const struct cfi_fde *fde)
 	m->arch = m->section->arch;
 	m->cie = &fde->cie;
 	m->location = fde->start;
-	err = run(m, fde->cie.program);
+	err = run(m, fde->cie.program, &fde->cie.bytes);
 	m->initial = m->now;
 	if (!err && !m->done)
-		err = run(m, fde->program);
+		err = run(m, fde->program, &fde->bytes);
 	return err;
 }
 

@@ -8,22 +8,13 @@
 #include <string.h>
 
 #define MAX_RULES (1 << 20)
-#define MAX_BYTES                                                                                            \
-	(sizeof(struct cfi_rules) +                                                                          \
-	 (CFI_MAX_REGISTERS + 1) * (sizeof(struct cfi_rule) + CFI_MAX_EXPRESSION) + sizeof(uint64_t))
-
-union scratch {
-	struct cfi_rules rules;
-	uint64_t words[(MAX_BYTES + 7) / 8];
-};
-
 static bool is_expression(const struct cfi_rule *r)
 {
 	return r->kind == CFI_EXPRESSION || r->kind == CFI_VALUE_EXPRESSION;
 }
 
 /* Brings a rule's expression along, to `used` bytes behind the start. */
-static size_t take_expression(union scratch *to, size_t used, struct cfi_rule *rule,
+static size_t take_expression(struct cfi_rules *to, size_t used, struct cfi_rule *rule,
                               const struct cfi_row *row)
 {
 	if (!is_expression(rule))
@@ -48,11 +39,25 @@ static void note_kind(struct cfi_rules *r, const struct cfi_arch *arch)
 	}
 }
 
-/* Leaves nothing in it unset, as it is compared byte by byte. */
-static void compose(union scratch *to, const struct cfi_arch *arch, const struct cfi_row *row)
+static size_t expression_bytes(const struct cfi_rule *rule)
 {
-	size_t used = sizeof(to->rules) + row->n_rules * sizeof(*row->rules);
-	struct cfi_rules *r = &to->rules;
+	return is_expression(rule) ? rule->length : 0;
+}
+
+/* How many words of 8 bytes the rules will have. */
+static size_t count_words(const struct cfi_row *row)
+{
+	size_t i, bytes = sizeof(struct cfi_rules) + expression_bytes(&row->cfa);
+
+	for (i = 0; i < row->n_rules; i++)
+		bytes += sizeof(*row->rules) + expression_bytes(&row->rules[i]);
+	return (bytes + 7) / 8;
+}
+
+/* Leaves nothing in it unset, as it is compared byte by byte. */
+static void compose(struct cfi_rules *r, const struct cfi_arch *arch, const struct cfi_row *row)
+{
+	size_t used = sizeof(*r) + row->n_rules * sizeof(*row->rules);
 	int i;
 
 	*r = (struct cfi_rules){ .n_rules = row->n_rules,
@@ -60,14 +65,14 @@ static void compose(union scratch *to, const struct cfi_arch *arch, const struct
 		                 .is_signal = row->is_signal,
 		                 .is_signed = row->is_signed,
 		                 .cfa = row->cfa };
-	used = take_expression(to, used, &r->cfa, row);
+	used = take_expression(r, used, &r->cfa, row);
 	memcpy(r->rules, row->rules, row->n_rules * sizeof(*row->rules));
 	for (i = 0; i < r->n_rules; i++) {
 		r->saved |= (uint64_t)1 << r->rules[i].reg;
-		used = take_expression(to, used, &r->rules[i], row);
+		used = take_expression(r, used, &r->rules[i], row);
 	}
 	note_kind(r, arch);
-	memset((char *)to + used, 0, -used & 7);
+	memset((char *)r + used, 0, -used & 7);
 	r->words = (uint16_t)((used + 7) / 8);
 }
 
@@ -125,22 +130,25 @@ static int grow(struct cfi_rule_pool *p)
 int cfi_rule_pool_add(struct cfi_rule_pool *p, const struct cfi_arch *arch, const struct cfi_row *row,
                       uint32_t *id)
 {
-	union scratch made;
-	struct cfi_rules *kept;
+	struct cfi_rules *made, *kept;
 	size_t bucket;
 	int err = grow(p);
 
+	if (!err)
+		err = growing_array_reserve((void **)&p->scratch, count_words(row), &p->max_scratch,
+		                            sizeof(uint64_t), SIZE_MAX);
 	if (err)
 		return err;
 	if (row->cfa.kind == CFI_SAME)
 		return -EBADMSG;
-	compose(&made, arch, row);
-	bucket = bucket_of(p, &made.rules);
+	made = (struct cfi_rules *)p->scratch;
+	compose(made, arch, row);
+	bucket = bucket_of(p, made);
 	if (!p->buckets[bucket]) {
-		kept = arena_alloc(&p->memory, made.rules.words * sizeof(uint64_t));
+		kept = arena_alloc(&p->memory, made->words * sizeof(uint64_t));
 		if (!kept)
 			return -ENOMEM;
-		memcpy(kept, &made, made.rules.words * sizeof(uint64_t));
+		memcpy(kept, made, made->words * sizeof(uint64_t));
 		p->by_id[p->n] = kept;
 		p->buckets[bucket] = (uint32_t)p->n++;
 	}
@@ -153,10 +161,12 @@ void cfi_rule_pool_free(struct cfi_rule_pool *p)
 	arena_free(&p->memory);
 	free(p->by_id);
 	free(p->buckets);
+	free(p->scratch);
 	*p = (struct cfi_rule_pool){ 0 };
 }
 
 size_t cfi_rule_pool_memory(const struct cfi_rule_pool *p)
 {
-	return p->memory.bytes + p->max * sizeof(struct cfi_rules *) + p->n_buckets * sizeof(*p->buckets);
+	return p->memory.bytes + p->max * sizeof(struct cfi_rules *) + p->n_buckets * sizeof(*p->buckets) +
+	       p->max_scratch * sizeof(*p->scratch);
 }

@@ -35,6 +35,8 @@ struct cfi_rule_pool {
 	size_t n, max;
 	uint32_t *buckets; /* a hash of ids; 0: free */
 	size_t n_buckets;
+	uint64_t *scratch; /* for the rules being added: a stack has no room for the largest */
+	size_t max_scratch;
 };
 
 /*

@@ -13,8 +13,8 @@ int elf_bytes_read(const struct elf_bytes *file, uint64_t offset, void *buffer, 
 
 	if (!elf_bytes_within(file, offset, len))
 		return -EBADMSG;
-	if (file->image) {
-		memcpy(buffer, file->image + offset, len);
+	if (file->image || offset + len <= file->head_len) {
+		memcpy(buffer, (file->image ? file->image : file->head) + offset, len);
 		return 0;
 	}
 	while (done < len) {

@@ -14,6 +14,8 @@ struct elf_bytes {
 	int fd;               /* the caller's; read by pread */
 	const uint8_t *image; /* NULL: read by fd */
 	uint64_t size;
+	const uint8_t *head; /* the first `head_len` bytes of it, if they have been read before */
+	size_t head_len;
 };
 
 /* Does the file have that many bytes there? */

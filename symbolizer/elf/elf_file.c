@@ -96,17 +96,18 @@ bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64
 {
 	size_t j;
 
-	for (j = 0; j < f->n_shdrs; j++) {
-		if (f->shdrs[j].sh_type == SHT_NOTE && !i--) {
-			*offset = f->shdrs[j].sh_offset;
-			*len = f->shdrs[j].sh_size;
-			return true;
-		}
-	}
 	for (j = 0; j < f->n_phdrs; j++) {
 		if (f->phdrs[j].p_type == PT_NOTE && !i--) {
 			*offset = f->phdrs[j].p_offset;
 			*len = f->phdrs[j].p_filesz;
+			return true;
+		}
+	}
+	elf_file_need_sections(f);
+	for (j = 0; j < f->n_shdrs; j++) {
+		if (f->shdrs[j].sh_type == SHT_NOTE && !i--) {
+			*offset = f->shdrs[j].sh_offset;
+			*len = f->shdrs[j].sh_size;
 			return true;
 		}
 	}

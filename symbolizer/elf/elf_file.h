@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 struct elf_file;
 
@@ -34,6 +35,9 @@ struct elf_section {
  */
 int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out);
 
+/* The same for a file that the caller has called fstat() for, and that is read, not mapped. */
+int elf_file_open_known(int fd, const struct stat *st, size_t max_bytes, struct elf_file **out);
+
 /* The same from memory that outlives it, such as the vDSO's image. */
 int elf_file_open_image(const void *image, size_t len, size_t max_bytes, struct elf_file **out);
 
@@ -45,7 +49,7 @@ void elf_file_close(struct elf_file *f);
 void elf_file_detach(struct elf_file *f);
 
 const struct elf_segment *elf_file_segments(const struct elf_file *f, size_t *n);
-/* Does the ELF header point to section headers that can't be read? */
+/* Does the ELF header point to section headers that are not in the file? */
 bool elf_file_lost_sections(const struct elf_file *f);
 
 uint16_t elf_file_type(const struct elf_file *f);    /* ET_* */
@@ -87,6 +91,20 @@ bool elf_file_section_around(const struct elf_file *f, uint64_t address, uint32_
 /* Is there a section of that name, with content in this file? Loads nothing. */
 bool elf_file_has_section(struct elf_file *f, const char *name);
 
+/* Four bytes, a pointer of up to ten and the number of pairs. */
+#define EH_FRAME_HDR_START 18
+
+/* Where the unwind tables are, for callers that read them in parts; data is NULL. */
+struct elf_eh_frame {
+	struct elf_section hdr,
+	        frames; /* .eh_frame_hdr, .eh_frame: that ends at its segment's end at the latest */
+	uint64_t hdr_offset, frames_offset;
+	uint8_t start[EH_FRAME_HDR_START]; /* of .eh_frame_hdr, as far as it has so much */
+};
+
+/* Finds them by the segments alone. False: these don't lead there. */
+bool elf_file_eh_frame(const struct elf_file *f, struct elf_eh_frame *out);
+
 /*
  * The file's size and owner. False: it was opened from memory, or others than its owner may write to it.
  */
@@ -95,7 +113,7 @@ bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner);
 /* Frees the content of one loaded section; pointers into it become invalid. */
 void elf_file_release(struct elf_file *f, uint32_t index);
 
-/* The i-th place where notes stand: note sections first, then note segments. False: no more. */
+/* The i-th place where notes stand: note segments first, then note sections. False: no more. */
 bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64_t *len);
 
 /* Reads bytes of the file as they are. -EBADMSG: outside it. */

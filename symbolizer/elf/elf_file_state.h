@@ -14,6 +14,9 @@ struct loaded {
 	bool is_constant; /* never released */
 };
 
+/* Linkers put the headers and most notes here: read at once, as each call of the kernel takes a first walk's time. */
+#define HEAD_BYTES 1024
+
 struct elf_file {
 	int fd;               /* -1: image */
 	const uint8_t *image; /* NULL: read by fd */
@@ -32,14 +35,26 @@ struct elf_file {
 	size_t n_phdrs;
 	Elf64_Shdr *shdrs;
 	size_t n_shdrs;
+	size_t n_unread;       /* sections, whose headers elf_file_need_sections() is to read; else 0 */
 	struct loaded *loaded; /* one a section */
 	struct elf_segment *segments;
 	size_t n_segments;
+	uint8_t head[HEAD_BYTES];
+	size_t head_len;
 };
+
+/*
+ * Reads the section headers, if that is still to be done: to unwind they are rarely needed. To be called before
+ * shdrs, n_shdrs and loaded are looked at. A file whose headers can't be read has none, and the next call tries again:
+ * -errno of reading, -ENOMEM.
+ */
+int elf_file_need_sections(const struct elf_file *f);
 
 static inline struct elf_bytes elf_file_bytes(const struct elf_file *f)
 {
-	return (struct elf_bytes){ .fd = f->fd, .image = f->image, .size = f->size };
+	return (struct elf_bytes){
+		.fd = f->fd, .image = f->image, .size = f->size, .head = f->head, .head_len = f->head_len
+	};
 }
 
 /* Does the file have that many bytes there? */

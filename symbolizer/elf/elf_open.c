@@ -57,24 +57,37 @@ static uint64_t count_sections(const struct elf_file *f)
 	return n <= MAX_SECTIONS && elf_file_within(f, f->ehdr.e_shoff, n * sizeof(Elf64_Shdr)) ? n : 0;
 }
 
-static int read_sections(struct elf_file *f)
+static int find_sections(struct elf_file *f)
 {
+	f->n_unread = count_sections(f);
+	f->lost_sections = !f->n_unread && f->ehdr.e_shoff;
+	return f->n_unread ? 0 : elf_sectionless_fill(f);
+}
+
+/* Files are never constant objects; only what is known of this one changes. */
+int elf_file_need_sections(const struct elf_file *file)
+{
+	struct elf_file *f = (struct elf_file *)file;
 	struct elf_bytes bytes = elf_file_bytes(f);
-	uint64_t n = count_sections(f);
+	size_t len = f->n_unread * sizeof(*f->shdrs);
 	void *table;
 	int err;
 
-	f->lost_sections = !n && f->ehdr.e_shoff;
-	if (!n)
-		return elf_sectionless_fill(f);
-	err = elf_bytes_copy(&bytes, f->ehdr.e_shoff, n * sizeof(*f->shdrs), &table);
+	if (!f->n_unread)
+		return 0;
+	err = elf_bytes_copy(&bytes, f->ehdr.e_shoff, len, &table);
 	if (err)
 		return err;
+	f->loaded = calloc(f->n_unread + 1, sizeof(*f->loaded));
+	if (!f->loaded) {
+		free(table);
+		return -ENOMEM;
+	}
 	f->shdrs = table;
-	f->memory += n * sizeof(*f->shdrs);
-	f->n_shdrs = n;
-	f->loaded = calloc(n + 1, sizeof(*f->loaded));
-	return f->loaded ? 0 : -ENOMEM;
+	f->memory += len;
+	f->n_shdrs = f->n_unread;
+	f->n_unread = 0;
+	return 0;
 }
 
 static int read_tables(struct elf_file *f)
@@ -84,7 +97,17 @@ static int read_tables(struct elf_file *f)
 	if (!err)
 		err = read_segments(f);
 	if (!err)
-		err = read_sections(f);
+		err = find_sections(f);
+	return err;
+}
+
+static int read_head(struct elf_file *f)
+{
+	struct elf_bytes bytes = elf_file_bytes(f);
+	size_t len = f->size < HEAD_BYTES ? f->size : HEAD_BYTES;
+	int err = elf_bytes_read(&bytes, 0, f->head, len);
+
+	f->head_len = err ? 0 : len;
 	return err;
 }
 
@@ -120,10 +143,9 @@ static void note_origin(struct elf_file *f, const struct stat *st)
 	f->has_owner = !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out)
+static int open_known(int fd, const struct stat *st, bool trusted, size_t max_bytes, struct elf_file **out)
 {
 	struct elf_file *f = calloc(1, sizeof(*f));
-	struct stat st;
 	int err = 0;
 
 	if (!f) {
@@ -132,15 +154,31 @@ int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out)
 	}
 	f->fd = fd;
 	f->max_bytes = max_bytes;
-	if (fstat(fd, &st))
-		err = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(Elf64_Ehdr))
+	if (!S_ISREG(st->st_mode) || st->st_size < (off_t)sizeof(Elf64_Ehdr))
 		err = -EBADMSG;
 	else
-		note_origin(f, &st);
-	if (!err && trusted)
-		err = map_whole(f);
+		note_origin(f, st);
+	if (!err)
+		err = trusted ? map_whole(f) : read_head(f);
 	return finish_open(f, err, out);
+}
+
+int elf_file_open_known(int fd, const struct stat *st, size_t max_bytes, struct elf_file **out)
+{
+	return open_known(fd, st, false, max_bytes, out);
+}
+
+int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out)
+{
+	struct stat st;
+	int err;
+
+	if (!fstat(fd, &st))
+		return open_known(fd, &st, trusted, max_bytes, out);
+	err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return err;
 }
 
 int elf_file_open_image(const void *image, size_t len, size_t max_bytes, struct elf_file **out)

@@ -39,9 +39,13 @@ int elf_relocate_lay_out(struct elf_file *f)
 {
 	uint64_t next = LAID_OUT_AT, align;
 	uint32_t i;
+	int err;
 
 	if (f->ehdr.e_type != ET_REL)
 		return -EINVAL;
+	err = elf_file_need_sections(f);
+	if (err)
+		return err;
 	for (i = 1; i < f->n_shdrs; i++) {
 		if (!(f->shdrs[i].sh_flags & SHF_ALLOC))
 			continue;

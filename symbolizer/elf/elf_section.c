@@ -9,6 +9,7 @@
 
 bool elf_file_section_range(const struct elf_file *f, uint32_t index, uint64_t *start, uint64_t *end)
 {
+	elf_file_need_sections(f);
 	if (!index || index >= f->n_shdrs || !(f->shdrs[index].sh_flags & SHF_ALLOC))
 		return false;
 	*start = f->shdrs[index].sh_addr;
@@ -18,6 +19,7 @@ bool elf_file_section_range(const struct elf_file *f, uint32_t index, uint64_t *
 
 uint32_t elf_file_section_count(const struct elf_file *f)
 {
+	elf_file_need_sections(f);
 	return (uint32_t)f->n_shdrs;
 }
 
@@ -129,8 +131,10 @@ static int load(struct elf_file *f, uint32_t index, bool is_zdebug)
 static int section_at(struct elf_file *f, uint32_t index, bool is_zdebug, struct elf_section *out)
 {
 	struct loaded *l;
-	int err;
+	int err = elf_file_need_sections(f);
 
+	if (err)
+		return err;
 	if (!index || index >= f->n_shdrs)
 		return -ENOENT;
 	l = &f->loaded[index];
@@ -156,11 +160,12 @@ int elf_file_section_at(struct elf_file *f, uint32_t index, struct elf_section *
 int elf_file_section_of_type(struct elf_file *f, uint32_t type, struct elf_section *out)
 {
 	uint32_t i;
+	int err = elf_file_need_sections(f);
 
 	for (i = 1; i < f->n_shdrs; i++)
 		if (f->shdrs[i].sh_type == type)
 			return elf_file_section_at(f, i, out);
-	return -ENOENT;
+	return err ? err : -ENOENT;
 }
 
 static bool zdebug_name_is(const char *have, const char *want)
@@ -173,8 +178,10 @@ static bool zdebug_name_is(const char *have, const char *want)
 static int section_names(struct elf_file *f, struct elf_section *out)
 {
 	uint32_t index = f->ehdr.e_shstrndx;
-	int err;
+	int err = elf_file_need_sections(f);
 
+	if (err)
+		return err;
 	if (index == SHN_XINDEX && f->n_shdrs)
 		index = f->shdrs[0].sh_link;
 	err = elf_file_section_at(f, index, out);
@@ -254,6 +261,7 @@ bool elf_file_has_section(struct elf_file *f, const char *name)
 bool elf_file_section_around(const struct elf_file *f, uint64_t address, uint32_t *index, uint64_t *start,
                              uint64_t *end)
 {
+	elf_file_need_sections(f);
 	for (*index = 1; *index < f->n_shdrs; ++*index)
 		if (elf_file_section_range(f, *index, start, end) && address >= *start && address < *end)
 			return true;

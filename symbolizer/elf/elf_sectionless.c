@@ -168,25 +168,37 @@ static void find_symbols(struct elf_file *f)
 }
 
 /* The header: version 1, how three values are encoded, then the address of .eh_frame. */
-static void find_eh_frame(struct elf_file *f)
+bool elf_file_eh_frame(const struct elf_file *f, struct elf_eh_frame *out)
 {
 	const Elf64_Phdr *p = segment_of_type(f, PT_GNU_EH_FRAME);
-	uint64_t offset, address, room;
-	uint8_t start[8];
+	size_t len = p && p->p_filesz < sizeof(out->start) ? p->p_filesz : sizeof(out->start);
+	uint64_t address, room;
 	int32_t distance;
 
-	if (!p || p->p_filesz < sizeof(start) || elf_file_read(f, p->p_offset, start, sizeof(start)) ||
-	    start[0] != 1 || start[1] != PE_PCREL_SDATA4)
-		return;
-	memcpy(&distance, start + 4, sizeof(distance));
+	if (!p || len < 8 || elf_file_read(f, p->p_offset, out->start, len) || out->start[0] != 1 ||
+	    out->start[1] != PE_PCREL_SDATA4)
+		return false;
+	memcpy(&distance, out->start + 4, sizeof(distance));
 	address = p->p_vaddr + 4 + (uint64_t)(int64_t)distance;
-	room = offset_of(f, address, &offset);
-	if (!room)
+	room = offset_of(f, address, &out->frames_offset);
+	if (room && !elf_file_within(f, out->frames_offset, room))
+		room = f->size - out->frames_offset;
+	out->hdr_offset = p->p_offset;
+	out->hdr = (struct elf_section){ .len = p->p_filesz, .address = p->p_vaddr };
+	out->frames = (struct elf_section){ .len = room, .address = address };
+	return room;
+}
+
+static void find_eh_frame(struct elf_file *f)
+{
+	struct elf_eh_frame at;
+
+	if (!elf_file_eh_frame(f, &at))
 		return;
-	set(f, EH_FRAME_HDR, AT_EH_FRAME_HDR, SHT_PROGBITS, p->p_offset, p->p_filesz);
-	f->shdrs[EH_FRAME_HDR].sh_addr = p->p_vaddr;
-	set(f, EH_FRAME, AT_EH_FRAME, SHT_PROGBITS, offset, room);
-	f->shdrs[EH_FRAME].sh_addr = address;
+	set(f, EH_FRAME_HDR, AT_EH_FRAME_HDR, SHT_PROGBITS, at.hdr_offset, at.hdr.len);
+	f->shdrs[EH_FRAME_HDR].sh_addr = at.hdr.address;
+	set(f, EH_FRAME, AT_EH_FRAME, SHT_PROGBITS, at.frames_offset, at.frames.len);
+	f->shdrs[EH_FRAME].sh_addr = at.frames.address;
 }
 
 int elf_sectionless_fill(struct elf_file *f)

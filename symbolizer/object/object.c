@@ -45,6 +45,7 @@ static void drop_tables(struct object *o)
 	symtab_free(o->mini_symtab);
 	elf_file_close(o->mini);
 	cfi_free(o->cfi);
+	cfi_free(o->debug_cfi);
 	elf_file_close(o->debug);
 	elf_file_close(o->alt);
 	elf_file_release_all(o->file);
@@ -52,9 +53,10 @@ static void drop_tables(struct object *o)
 	o->dwarf = NULL;
 	o->symtab = o->mini_symtab = NULL;
 	o->mini = NULL;
-	o->cfi = NULL;
+	o->cfi = o->debug_cfi = NULL;
 	o->debug = o->alt = NULL;
-	o->symtab_tried = o->dwarf_tried = o->cfi_tried = o->debug_tried = false;
+	o->symtab_tried = o->dwarf_tried = o->debug_tried = false;
+	o->cfi_tried = o->debug_cfi_tried = false;
 	o->is_partial = false;
 }
 
@@ -182,14 +184,25 @@ struct dwarf_index *object_load_dwarf(struct object *o)
 	return o->dwarf;
 }
 
-static bool load_cfi(struct object *o)
+static struct cfi *load_cfi(struct object *o)
 {
 	if (!o->cfi_tried) {
-		o->cfi_tried = true;
-		object_load_debug_file(o);
-		count_refusal(o, cfi_new(o->file, o->debug, &o->cfi));
+		o->cfi_tried = o->has_grown = true;
+		count_refusal(o, cfi_new(o->file, &o->cfi));
 	}
 	return o->cfi;
+}
+
+/* NULL: there is no debug file, or none with .debug_frame (of .eh_frame it has the header only). */
+static struct cfi *load_debug_cfi(struct object *o)
+{
+	if (!o->debug_cfi_tried) {
+		o->debug_cfi_tried = o->has_grown = true;
+		object_load_debug_file(o);
+		if (o->debug && !elf_file_has_section(o->file, ".debug_frame"))
+			count_refusal(o, cfi_new_of_debug_file(o->debug, &o->debug_cfi));
+	}
+	return o->debug_cfi;
 }
 
 int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len)
@@ -197,18 +210,28 @@ int object_read_file(const struct object *o, uint64_t offset, void *buffer, size
 	return elf_file_read(o->file, offset, buffer, len);
 }
 
-int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out)
+static int rules_by(struct object *o, struct cfi *table, uint64_t address, const struct cfi_rules **out)
 {
 	size_t before;
 	int err;
 
-	o->has_grown |= !o->cfi_tried;
-	if (!load_cfi(o))
+	if (!table)
 		return -ENOENT;
-	before = cfi_memory(o->cfi);
-	err = cfi_rules_at(o->cfi, address, out);
-	o->has_grown |= cfi_memory(o->cfi) != before;
+	before = cfi_memory(table);
+	err = cfi_rules_at(table, address, out);
+	o->has_grown |= cfi_memory(table) != before;
 	return err;
+}
+
+/*
+ * Nearly all code has its rules in the file itself, since C++ throws by them. To look for a debug file takes several
+ * times as long as all else that a first walk does in a file, so it waits for code that has none.
+ */
+int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out)
+{
+	int err = rules_by(o, load_cfi(o), address, out);
+
+	return err == -ENOENT ? rules_by(o, load_debug_cfi(o), address, out) : err;
 }
 
 void object_touch(struct object *o, uint64_t clock)
@@ -241,6 +264,7 @@ size_t object_memory(const struct object *o)
 	sum += o->dwarf ? dwarf_index_memory(o->dwarf) : 0;
 	sum += o->index ? object_index_memory(o->index) : 0;
 	sum += o->cfi ? cfi_memory(o->cfi) : 0;
+	sum += o->debug_cfi ? cfi_memory(o->debug_cfi) : 0;
 	sum += address_map_memory(&o->answer_of);
 	sum += o->max_answers * sizeof(*o->answers) + o->max_frames * sizeof(*o->frames);
 	return sum;

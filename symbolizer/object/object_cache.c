@@ -210,12 +210,12 @@ bool object_cache_may_pass(int err)
 	return false;
 }
 
-static int open_object(struct object_cache *c, int fd, const struct key *key, const char *root,
-                       const char *path, struct object **out)
+static int open_object(struct object_cache *c, int fd, const struct stat *st, const struct key *key,
+                       const char *root, const char *path, struct object **out)
 {
 	struct object *twin;
 	struct elf_file *f;
-	int err = elf_file_open(fd, false, c->env->max_bytes, &f);
+	int err = elf_file_open_known(fd, st, c->env->max_bytes, &f);
 
 	if (err && object_cache_may_pass(err))
 		return err;
@@ -238,32 +238,25 @@ static int open_object(struct object_cache *c, int fd, const struct key *key, co
 	return 0;
 }
 
-int object_cache_get(struct object_cache *c, int fd, const char *root, const char *path, struct object **out)
+int object_cache_get(struct object_cache *c, int fd, const struct stat *st, const char *root,
+                     const char *path, struct object **out)
 {
-	const struct known_file *known;
-	struct stat st;
-	struct key key;
+	const struct key key = { .device = st->st_dev,
+		                 .inode = st->st_ino,
+		                 .size = (uint64_t)st->st_size,
+		                 .changed_ns = st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec,
+		                 .writer = st->st_uid,
+		                 .has_writer = !(st->st_mode & (S_IWGRP | S_IWOTH)) };
+	const struct known_file *known = find_known(c, &key);
 	int err;
 
 	*out = NULL;
-	if (fstat(fd, &st)) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	key = (struct key){ .device = st.st_dev,
-		            .inode = st.st_ino,
-		            .size = (uint64_t)st.st_size,
-		            .changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec,
-		            .writer = st.st_uid,
-		            .has_writer = !(st.st_mode & (S_IWGRP | S_IWOTH)) };
-	known = find_known(c, &key);
 	if (known) {
 		close(fd);
 		*out = known->object;
 		return *out ? 0 : -EBADMSG;
 	}
-	err = open_object(c, fd, &key, root, path, out);
+	err = open_object(c, fd, st, &key, root, path, out);
 	if (!object_cache_may_pass(err))
 		remember(c, &key, *out);
 	return err;

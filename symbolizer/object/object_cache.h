@@ -16,11 +16,12 @@ struct object_cache *object_cache_new(const struct object_environment *env);
 void object_cache_free(struct object_cache *c);
 
 /*
- * The object of an open regular file; takes `fd` in any case. `root` and `path` as object_new(). -EBADMSG: it can't
+ * The object of an open regular file, of which fstat() said `st`; takes `fd` in any case. `root` and `path` as object_new(). -EBADMSG: it can't
  * be used, which is counted once a file. An error that may pass (object_cache_may_pass()) is not remembered: the file
  * is tried again.
  */
-int object_cache_get(struct object_cache *c, int fd, const char *root, const char *path, struct object **out);
+int object_cache_get(struct object_cache *c, int fd, const struct stat *st, const char *root,
+                     const char *path, struct object **out);
 
 /* Is the error's cause outside the file: no descriptors, no memory, an interruption? */
 bool object_cache_may_pass(int err);

@@ -20,9 +20,9 @@ struct object {
 	struct elf_file *mini; /* unpacked from .gnu_debugdata */
 	struct symtab *symtab, *mini_symtab;
 	struct dwarf_index *dwarf;
-	struct cfi *cfi;
+	struct cfi *cfi, *debug_cfi; /* of the file, of its debug file */
 	struct object_index *index;
-	bool symtab_tried, dwarf_tried, cfi_tried, debug_tried;
+	bool symtab_tried, dwarf_tried, cfi_tried, debug_cfi_tried, debug_tried;
 	bool is_partial; /* some table could not be loaded, so answers may be incomplete */
 	bool has_given_functions, has_given_lines; /* answers from the index had some */
 	uint64_t last_use;

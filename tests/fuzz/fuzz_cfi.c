@@ -1,11 +1,13 @@
 /*
  * Fuzzes a hostile file's unwind tables and a hostile stack: the compact rows must say what the exact evaluator says,
- * and a walk by them ends.
+ * a file that is read in parts what one in memory says, and a walk by them ends.
  *
  * Input: 8 bytes that tell how the rest is cut (struct cut), then .eh_frame, .debug_frame, .eh_frame_hdr, stack.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "symbolizer/cfi/cfi.h"
 #include "symbolizer/cfi/unwind_walk.h"
@@ -24,7 +26,11 @@ struct cut {
 	uint16_t eh_frame, debug_frame, hdr; /* lengths */
 };
 
-static struct cfi *cfi;
+/* How often rules are asked for: more often than it takes for rows to be made. */
+#define TIMES 6
+
+static struct cfi *cfi; /* of the file in memory */
+static struct cfi *read_cfi;
 
 static bool same_rule(const struct cfi_row *row, const struct cfi_rule *exact, const struct cfi_rules *rules,
                       const struct cfi_rule *compact)
@@ -37,13 +43,33 @@ static bool same_rule(const struct cfi_row *row, const struct cfi_rule *exact, c
 	return compact->n == exact->n;
 }
 
+/* What both tables say, by the evaluator and by rows. */
+static int rules_of(uint64_t address, const struct cfi_rules **rules)
+{
+	const struct cfi_rules *read = NULL, *again;
+	int i, err = cfi_rules_at(cfi, address, rules);
+
+	if (cfi_rules_at(read_cfi, address, &read) != err)
+		abort();
+	if (!err &&
+	    (read->words != (*rules)->words || memcmp(read, *rules, read->words * sizeof(uint64_t)) != 0))
+		abort();
+	for (i = 0; i < TIMES; i++) {
+		if (cfi_rules_at(cfi, address, &again) != err || (!err && again != *rules))
+			abort();
+		if (cfi_rules_at(read_cfi, address, &again) != err || (!err && again != read))
+			abort();
+	}
+	return err;
+}
+
 static void compare(uint64_t address)
 {
 	const struct cfi_rules *rules;
 	struct cfi_row row;
-	int err = cfi_find(cfi, address, &row), i;
+	int err = rules_of(address, &rules), i;
 
-	if (cfi_rules_at(cfi, address, &rules) != err)
+	if (cfi_find(cfi, address, &row) != err)
 		abort();
 	if (err)
 		return;
@@ -121,11 +147,27 @@ static void walk(const struct cfi_arch *arch, uint64_t pc, const uint8_t *stack,
 	compare_with_steps(arch, &copy, frame, pcs[0], n[0]);
 }
 
+/*
+ * Asks while the linker's table has not been checked. A wrong one may say something else of a function that .eh_frame
+ * has twice, so this is not compared.
+ */
+static void ask_before_the_check(void)
+{
+	static const uint64_t addresses[] = { 0, 0x10000, 0x10010, 0x11000, 0x20000, 0x400000, UINT64_MAX };
+	const struct cfi_rules *rules;
+	size_t i;
+
+	for (i = 0; i < TIMES * sizeof(addresses) / sizeof(*addresses); i++)
+		cfi_rules_at(read_cfi, addresses[i / TIMES], &rules);
+}
+
 static void try_all(const struct cfi_arch *arch, const uint8_t *stack, size_t len)
 {
 	uint64_t address = 0, start;
 	int n;
 
+	ask_before_the_check();
+	cfi_next_function(read_cfi, 0, &start);
 	for (n = 0; n < MAX_FUNCTIONS && cfi_next_function(cfi, address, &start); n++) {
 		compare_function(start);
 		walk(arch, start, stack, len);
@@ -144,11 +186,21 @@ static void take(uint16_t wanted, const uint8_t **rest, size_t *left, struct fra
 	*left -= len;
 }
 
+static struct elf_file *open_read(const void *image, size_t len)
+{
+	int fd = memfd_create("frames", MFD_CLOEXEC);
+	struct elf_file *file;
+
+	if (write(fd, image, len) != (ssize_t)len || elf_file_open(fd, false, MAX_BYTES, &file))
+		abort();
+	return file;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct frame_section sections[FRAME_IMAGE_SECTIONS];
 	struct frame_image *image;
-	struct elf_file *file;
+	struct elf_file *file, *read_file;
 	struct cut cut;
 	size_t len;
 
@@ -163,11 +215,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image = frame_image_new(cut.is_aarch64 & 1 ? EM_AARCH64 : EM_X86_64, sections, &len);
 	if (!image || elf_file_open_image(image, len, MAX_BYTES, &file))
 		abort();
-	if (!cfi_new(file, NULL, &cfi)) {
+	read_file = open_read(image, len);
+	if (!cfi_new(file, &cfi)) {
+		if (cfi_new(read_file, &read_cfi))
+			abort();
 		try_all(cut.is_aarch64 & 1 ? &cfi_arch_aarch64 : &cfi_arch_x86_64, data, size);
 		cfi_free(cfi);
+		cfi_free(read_cfi);
 	}
 	elf_file_close(file);
+	elf_file_close(read_file);
 	free(image);
 	return 0;
 }

@@ -195,7 +195,7 @@ static void test_unwind__reads_what_was_not_copied(void **state)
 /* Tables of a file go when another's are needed: what was found in them must not be used, and is found again. */
 static void test_unwind__with_hardly_any_memory(void **state)
 {
-	const struct symbolizer_opts opts = { .max_memory_bytes = 256 << 10 };
+	const struct symbolizer_opts opts = { .max_memory_bytes = 8 << 10 };
 	struct symbolizer *small = symbolizer_new(&opts);
 	struct sym_process *process = symbolizer_process(small, (uint32_t)getpid(), 1);
 	uint64_t whole[MAX_PCS];

@@ -85,7 +85,7 @@ static void open_table(void)
 {
 	fill_gap(at.n_filled, at.eh_frame_len);
 	assert_int_equal(elf_file_open_image(at.image, at.image_len, MAX_BYTES, &at.file), 0);
-	assert_int_equal(cfi_new(at.file, NULL, &at.cfi), 0);
+	assert_int_equal(cfi_new(at.file, &at.cfi), 0);
 }
 
 static int find(struct unwind_code *code, uint64_t address, const struct cfi_rules **out, void **owner)

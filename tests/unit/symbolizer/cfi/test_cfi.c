@@ -188,6 +188,9 @@ static void test_cfi__broken_programs(void **state)
 		{ "\x0e\xff\xff\xff\xff\x7f", 6 },     /* CFA too far away */
 		{ "\x11\x03\xff\xff\xff\xff\x3f", 7 }, /* register too far away */
 		{ "\x10\x03\x7f\x30", 4 },             /* expression past the end */
+		{ "\x0f\x01\x31\x0d\x06", 5 },         /* another register for a CFA that is an expression */
+		{ "\x0f\x01\x31\x0e\x08", 5 },         /* another offset for one */
+		{ "\x0f\x01\x31\x13\x08", 5 },
 		{ "\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a", 17 },
 	};
 	struct cfi_row row;
@@ -211,7 +214,7 @@ static void assert_has_rows(const char *file)
 
 	snprintf(path, sizeof(path), "%s/%s", program_dir, file);
 	assert_int_equal(elf_file_open(open(path, O_RDONLY), false, 1 << 20, &f), 0);
-	assert_int_equal(cfi_new(f, NULL, &cfi), 0);
+	assert_int_equal(cfi_new(f, &cfi), 0);
 	for (address = 0x1000; address < 0x1200; address++) {
 		if (cfi_find(cfi, address, &row))
 			continue;

@@ -202,7 +202,7 @@ int main(void)
 
 	version = 1;
 	image = make_image(&len);
-	if (!image || elf_file_open_image(image, len, 1 << 20, &file) || cfi_new(file, NULL, &cfi))
+	if (!image || elf_file_open_image(image, len, 1 << 20, &file) || cfi_new(file, &cfi))
 		return 1;
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	cfi_free(cfi);

@@ -96,8 +96,8 @@ static void assert_unwinding(struct elf_file *whole, struct elf_file *cut)
 	uint64_t start = 0;
 	int n;
 
-	assert_int_equal(cfi_new(whole, NULL, &by_whole), 0);
-	assert_int_equal(cfi_new(cut, NULL, &by_cut), 0);
+	assert_int_equal(cfi_new(whole, &by_whole), 0);
+	assert_int_equal(cfi_new(cut, &by_cut), 0);
 	for (n = 0; cfi_next_function(by_whole, start, &start); n++, start++) {
 		assert_int_equal(cfi_rules_at(by_whole, start, &a), 0);
 		assert_int_equal(cfi_rules_at(by_cut, start, &b), 0);

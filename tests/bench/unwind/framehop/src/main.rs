@@ -33,6 +33,12 @@ fn load(folder: &str) -> Recording {
     }
 }
 
+fn read_stack(r: &Recording, address: u64) -> Result<u64, ()> {
+    let at = address.wrapping_sub(r.stack_start) as usize;
+    let bytes = r.stack.get(at..at.wrapping_add(8)).ok_or(())?;
+    Ok(u64::from_le_bytes(bytes.try_into().unwrap()))
+}
+
 /// Each file's mappings: where they begin and end at run time.
 fn files(r: &Recording) -> HashMap<String, (u64, u64)> {
     let mut files: HashMap<String, (u64, u64)> = HashMap::new();
@@ -67,18 +73,47 @@ fn module(path: &str, range: (u64, u64)) -> Option<Module<Bytes>> {
     Some(Module::new(path.to_string(), range.0..range.1, range.0, info))
 }
 
+/// The first walk: a file is opened when an address in it is on the stack, as the other unwinders do.
+fn first_walk(u: &mut UnwinderX86_64<Bytes>, cache: &mut CacheX86_64, r: &Recording,
+              mut unopened: HashMap<String, (u64, u64)>, pcs: &mut Vec<u64>) {
+    let mut read = |address: u64| read_stack(r, address);
+    let mut regs = UnwindRegsX86_64::new(r.regs[16], r.regs[7], r.regs[6]);
+    let mut address = framehop::FrameAddress::from_instruction_pointer(r.regs[16]);
+    pcs.clear();
+    loop {
+        let at = address.address_for_lookup();
+        pcs.push(address.address());
+        let found = unopened.iter().find(|(_, range)| (range.0..range.1).contains(&at)).map(|(path, _)| path.clone());
+        if let Some(path) = found {
+            let range = unopened.remove(&path).unwrap();
+            if let Some(module) = module(&path, range) {
+                u.add_module(module);
+            }
+        }
+        match u.unwind_frame(address, &mut regs, cache, &mut read) {
+            Ok(Some(pc)) => match framehop::FrameAddress::from_return_address(pc) {
+                Some(next) => address = next,
+                None => return,
+            },
+            _ => return,
+        }
+    }
+}
+
 fn walk(u: &UnwinderX86_64<Bytes>, cache: &mut CacheX86_64, r: &Recording, pcs: &mut Vec<u64>) {
-    let mut read = |address: u64| {
-        let at = address.wrapping_sub(r.stack_start) as usize;
-        let bytes = r.stack.get(at..at.wrapping_add(8)).ok_or(())?;
-        Ok(u64::from_le_bytes(bytes.try_into().unwrap()))
-    };
+    let mut read = |address: u64| read_stack(r, address);
     pcs.clear();
     let regs = UnwindRegsX86_64::new(r.regs[16], r.regs[7], r.regs[6]);
     let mut frames = u.iter_frames(r.regs[16], regs, cache, &mut read);
     while let Ok(Some(frame)) = frames.next() {
         pcs.push(frame.address());
     }
+}
+
+fn cpu_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn resident_kib() -> u64 {
@@ -119,6 +154,14 @@ fn step_tables(path: &str) {
              spent as f64 / 1e3 / n as f64, resident_of("RssAnon") / 1e3, resident_of("RssFile") / 1e3);
 }
 
+/// As recording_use_heap() in recording.h.
+fn use_heap() {
+    const N: usize = 64;
+    const BYTES: usize = 16384;
+    unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, (16 * N * BYTES) as i32) };
+    drop(black_box((0..N).map(|_| vec![1u8; BYTES]).collect::<Vec<_>>()));
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if arguments[1] == "--tables" {
@@ -127,15 +170,14 @@ fn main() {
     let (folder, seconds) = (&arguments[1], arguments[2].parse::<f64>().expect("seconds"));
     let r = load(folder);
     let (mut cache, mut pcs) = (CacheX86_64::new(), Vec::with_capacity(4096));
-    let began = Instant::now();
-    let mut unwinder = UnwinderX86_64::new();
-    for (path, range) in files(&r) {
-        if let Some(module) = module(&path, range) {
-            unwinder.add_module(module);
-        }
+    let (mut unwinder, mappings) = (UnwinderX86_64::new(), files(&r));
+    if std::env::var_os("FRESH").is_none() {
+        use_heap();
     }
-    walk(&unwinder, &mut cache, &r, &mut pcs);
-    let cold = began.elapsed().as_nanos();
+    let cold = cpu_ns();
+    first_walk(&mut unwinder, &mut cache, &r, mappings, &mut pcs);
+    let cold = cpu_ns() - cold;
+    let began = Instant::now();
     let mut best = f64::MAX;
     while began.elapsed().as_secs_f64() < seconds {
         let batch = Instant::now();
