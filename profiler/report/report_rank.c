@@ -414,6 +414,16 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 	return err;
 }
 
+bool report_ranking_is_news(const struct report_ranking *ranking)
+{
+	if (ranking->mode != REPORT_SPIKE || !ranking->primary)
+		return false;
+	if (ranking->by_fault)
+		return true;
+	return ranking->during >= ranking->before - ranking->baseline.sigma &&
+	       !(ranking->by_steps && ranking->steps_during < 0);
+}
+
 void report_ranking_free(struct report_ranking *ranking)
 {
 	report_series_free(&ranking->symptom);

@@ -16,6 +16,7 @@ struct report_hint {
 	uint64_t begin_ns; /* Unix time */
 	uint64_t baseline_begin_ns, baseline_end_ns;
 	bool by_fault; /* then the place is looked for again: it is a short one */
+	bool by_steps; /* steps came more slowly, while not more time was lost than varies anyway */
 };
 
 #define RANK_ALPHA   0.5
@@ -54,8 +55,9 @@ struct report_ranking {
 	double before, during; /* threads lost */
 	bool by_steps;         /* steps came more slowly, while not more time was lost than varies anyway */
 	bool by_fault;         /* a device was recovered, while neither of these stood out */
-	double steps_before, steps_during; /* a second; negative: not known */
-	struct report_cause *causes;       /* with lost time, the highest score first */
+	/* A second, of the seconds in which their threads were there; negative: not known. */
+	double steps_before, steps_during;
+	struct report_cause *causes; /* with lost time, the highest score first */
 	size_t count;
 	struct report_cause *signals; /* of the host, all that the timeline has */
 	size_t signal_count;
