@@ -207,7 +207,7 @@ static void find_slow_steps(struct report_ranking *out, const struct steps *step
 		out->by_steps = true;
 		out->begin_ns = count->begin_ns + from * count->step_ns;
 		out->end_ns = count->begin_ns + (i + 1) * count->step_ns;
-		out->incident.z = (usual - report_mean(count->v + from, best) * 1e9) / sigma;
+		out->steps_z = (usual - report_mean(count->v + from, best) * 1e9) / sigma;
 	}
 }
 
@@ -228,6 +228,7 @@ static void place_slow_steps(struct report_ranking *out)
 	        report_mean(symptom->v + incident->from, incident->to - incident->from);
 	incident->excess = (out->during - out->before) * (double)(incident->to - incident->from) *
 	                   (double)symptom->step_ns;
+	incident->z = (out->during - out->before) / out->baseline.sigma;
 }
 
 /* Where no more time is lost than usual, steps may still come more slowly. */

@@ -77,6 +77,7 @@ static void write_steps(struct json_writer *json, const struct report *report)
 		json_member_string(json, "worst", class->worst ? class->worst->tag : NULL);
 		member_double(json, "a_second_before", report->ranking.steps_before);
 		member_double(json, "a_second_during", report->ranking.steps_during);
+		member_double(json, "z", report->ranking.steps_z);
 	}
 	json_object_end(json);
 }

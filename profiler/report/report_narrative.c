@@ -3,6 +3,7 @@
 #include "profiler/report/report_narrative.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -61,10 +62,10 @@ static void incident_text(FILE *out, const struct report_ranking *ranking)
 	        duration(length, (double)(ranking->end_ns - ranking->begin_ns)));
 	if (ranking->by_steps) {
 		fprintf(out,
-		        "%s came %.1f times a second instead of %.1f; the time that tagged threads lost did "
-		        "not stand out "
+		        "%s came %.1f times a second instead of %.1f; the time that tagged threads lost %s "
 		        "(%.2f threads, usually %.2f). ",
-		        ranking->steps, ranking->steps_during, ranking->steps_before, ranking->during,
+		        ranking->steps, ranking->steps_during, ranking->steps_before,
+		        ranking->incident.z < -1 ? "went down" : "did not stand out", ranking->during,
 		        ranking->before);
 		return;
 	}
@@ -226,6 +227,16 @@ static void tell_window(struct report_document *document, const struct report *r
 		        ranking->spikes);
 }
 
+static void tell_step_rate(struct report_document *document, const struct report_ranking *ranking)
+{
+	char sigmas[64] = "";
+
+	if (ranking->by_steps && ranking->steps_z > 0)
+		snprintf(sigmas, sizeof(sigmas), ", %.1f sigmas fewer", ranking->steps_z);
+	report_document_say(document, "Steps a second: %.1f before, %.1f during%s.", ranking->steps_before,
+	                    ranking->steps_during, sigmas);
+}
+
 static void tell_steps(struct report_document *document, const struct report *report)
 {
 	const struct loaded_class *class = report->steps;
@@ -240,27 +251,31 @@ static void tell_steps(struct report_document *document, const struct report *re
 	        class->name, class->tags, duration(p50, (double)class->p50_ns),
 	        duration(p99, (double)class->p99_ns), duration(worst, (double)class->worst_ns),
 	        class->worst ? class->worst->tag : class->name, class->worst ? class->worst->id : 0);
-	if (report->ranking.mode == REPORT_SPIKE && report->ranking.steps_before >= 0)
-		report_document_say(document, "Steps a second: %.1f before, %.1f during.",
-		                    report->ranking.steps_before, report->ranking.steps_during);
+	if (report->ranking.mode == REPORT_SPIKE && report->ranking.steps_before >= 0 &&
+	    report->ranking.steps_during >= 0)
+		tell_step_rate(document, &report->ranking);
+}
+
+static void tell_lost_time(struct report_document *document, const struct report_ranking *ranking)
+{
+	const char *than = ranking->during < ranking->before ? "less" : "more";
+	char lost[TEXT_DURATION_BYTES];
+
+	report_document_say(
+	        document,
+	        "Time lost by tagged threads (all that is not on the CPU): %.2f threads before (sigma %.2f), "
+	        "%.2f during, %.1f sigmas %s: %s %s in all.",
+	        ranking->before, ranking->baseline.sigma, ranking->during, fabs(ranking->incident.z), than,
+	        duration(lost, fabs(ranking->incident.excess)), than);
 }
 
 static void tell_symptom(struct report_document *document, const struct report *report)
 {
-	const struct report_ranking *ranking = &report->ranking;
-	char lost[TEXT_DURATION_BYTES];
-
 	report_document_section(document, "GPUs and symptom");
 	report_evidence_gpus(document, report);
 	tell_steps(document, report);
-	if (!report->has_timeline || ranking->mode != REPORT_SPIKE)
-		return;
-	report_document_say(
-	        document,
-	        "Time lost by tagged threads (all that is not on the CPU): %.2f threads before (sigma %.2f), "
-	        "%.2f during, %.1f sigmas more: %s in all.",
-	        ranking->before, ranking->baseline.sigma, ranking->during, ranking->incident.z,
-	        duration(lost, ranking->incident.excess));
+	if (report->has_timeline && report->ranking.mode == REPORT_SPIKE)
+		tell_lost_time(document, &report->ranking);
 }
 
 /* --- the primary cause -------------------------------------------------------------------------------------- */

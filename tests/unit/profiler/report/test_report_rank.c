@@ -197,6 +197,9 @@ static void test_report_rank__fault(void **state)
 	assert_true(ranking.by_fault);
 	assert_int_equal(ranking.spikes, 1);
 	assert_string_equal(ranking.primary->name, "nvme_reset");
+	/* Of the lost time, as the number of sigmas is. */
+	assert_true(fabs(ranking.incident.excess - (ranking.during - ranking.before) *
+	                                                   (double)(ranking.end_ns - ranking.begin_ns)) < 1);
 	assert_in_range(ranking.begin_ns, T0 + 4 * SECOND, T0 + 6 * SECOND);
 	assert_int_equal(ranking.end_ns, T0 + 7600 * MS);
 	report_ranking_free(&ranking);
