@@ -295,6 +295,7 @@ static int take_hint(struct report_ranking *out, const struct report_view *view,
 	spike.z = (spike.mean - out->baseline.median) / out->baseline.sigma;
 	place_incident(out, &spike, 1);
 	out->by_steps = hint->by_steps;
+	out->goes_on = true;
 	return 0;
 }
 
@@ -310,6 +311,19 @@ static size_t keep_recent(const struct report_ranking *out, struct report_spike 
 	return (symptom->n - spikes[0].to) * symptom->step_ns <= recent_ns;
 }
 
+static int keep_stretches(struct report_ranking *out, const struct report_spike *spikes, size_t count)
+{
+	if (count < 2)
+		return 0;
+	out->stretches = calloc(count, sizeof(*out->stretches));
+	if (!out->stretches)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		out->stretches[i].spike = spikes[i];
+	out->stretch_count = count;
+	return 0;
+}
+
 static int find_spikes(struct report_ranking *out, const struct report_view *view, struct report_view *other,
                        uint64_t recent_ns)
 {
@@ -323,8 +337,9 @@ static int find_spikes(struct report_ranking *out, const struct report_view *vie
 	if (err)
 		return err;
 	place_incident(out, spikes, keep_recent(out, spikes, count, recent_ns));
+	err = recent_ns ? 0 : keep_stretches(out, spikes, count);
 	free(spikes);
-	return 0;
+	return err;
 }
 
 int report_incident_find(struct report_ranking *out, const struct report_view *view,
@@ -341,4 +356,20 @@ int report_incident_find(struct report_ranking *out, const struct report_view *v
 	if (!err)
 		err = look_at_steps(out, view, recent_ns);
 	return err ? err : report_faults_find(out, view, fault_ns, recent_ns);
+}
+
+int report_incident_move(struct report_ranking *out, const struct report_view *view, size_t from, size_t to)
+{
+	const struct report_series *symptom = &out->symptom;
+	struct report_spike *incident = &out->incident;
+
+	*incident = (struct report_spike){ .from = from, .to = to };
+	incident->mean = report_mean(symptom->v + from, to - from);
+	incident->z = (incident->mean - out->baseline.median) / out->baseline.sigma;
+	incident->excess =
+	        (incident->mean - out->baseline.median) * (double)(to - from) * (double)symptom->step_ns;
+	out->begin_ns = symptom->begin_ns + from * symptom->step_ns;
+	out->end_ns = symptom->begin_ns + to * symptom->step_ns;
+	out->during = incident->mean;
+	return look_at_steps(out, view, 0);
 }

@@ -58,8 +58,9 @@ static void incident_text(FILE *out, const struct report_ranking *ranking)
 	bool steps = ranking->steps_before >= 0 && ranking->steps_during >= 0;
 	char at[48], length[TEXT_DURATION_BYTES];
 
-	fprintf(out, "From %s on, for %s, ", moment(at, ranking->begin_ns),
-	        duration(length, (double)(ranking->end_ns - ranking->begin_ns)));
+	fprintf(out, "From %s on, for %s%s, ", moment(at, ranking->begin_ns),
+	        duration(length, (double)(ranking->end_ns - ranking->begin_ns)),
+	        ranking->goes_on ? " so far" : "");
 	if (ranking->by_steps) {
 		fprintf(out,
 		        "%s came %.1f times a second instead of %.1f; the time that tagged threads lost %s "
@@ -197,6 +198,33 @@ char *report_verdict_text(const struct report *report)
 
 /* --- window and symptom ------------------------------------------------------------------------------------- */
 
+static void tell_others(struct report_document *document, const struct report_ranking *ranking)
+{
+	const struct report_series *symptom = &ranking->symptom;
+	char cell[4][CELL_BYTES], at[48], time[TEXT_DURATION_BYTES];
+
+	if (!ranking->stretch_count)
+		return;
+	report_document_table(
+	        document, (const char *[]){ "the others: from", "for", "lost more", "primary cause", NULL });
+	for (size_t i = 0; i < ranking->stretch_count; i++) {
+		const struct report_stretch *stretch = &ranking->stretches[i];
+		const struct report_spike *spike = &stretch->spike;
+
+		if (!stretch->looked_into || stretch->in_incident)
+			continue;
+		snprintf(cell[0], CELL_BYTES, "%s",
+		         moment(at, symptom->begin_ns + spike->from * symptom->step_ns));
+		snprintf(cell[1], CELL_BYTES, "%s",
+		         duration(time, (double)((spike->to - spike->from) * symptom->step_ns)));
+		snprintf(cell[2], CELL_BYTES, "%s", duration(time, spike->excess));
+		snprintf(cell[3], CELL_BYTES, "%s%s%s", stretch->name ? stretch->name : "none",
+		         stretch->name && *stretch->device ? " on " : "",
+		         stretch->name ? stretch->device : "");
+		report_document_row(document, (const char *[]){ cell[0], cell[1], cell[2], cell[3], NULL });
+	}
+}
+
 static void tell_window(struct report_document *document, const struct report *report)
 {
 	struct stamp_coverage covered = stamp_coverage(report->input->stamp);
@@ -220,11 +248,17 @@ static void tell_window(struct report_document *document, const struct report *r
 		report_document_say(document, "The baseline is the quietest stretch of it, %s to %s.",
 		                    moment(from, ranking->baseline_begin_ns),
 		                    moment(to, ranking->baseline_end_ns));
+	if (ranking->goes_on)
+		report_document_say(document,
+		                    "This report was written while it went on, and says nothing of what came "
+		                    "after.");
 	if (ranking->spikes > 1)
 		report_document_say(
 		        document,
 		        "%zu stretches stand out; this is about the one in which most time was lost.",
 		        ranking->spikes);
+	if (ranking->spikes > 1)
+		tell_others(document, ranking);
 }
 
 static void tell_step_rate(struct report_document *document, const struct report_ranking *ranking)

@@ -388,6 +388,116 @@ static int score_all(struct rank *rank)
 	return out->mode == REPORT_SPIKE ? correlate_with_primary(rank) : 0;
 }
 
+/* --- the other stretches ------------------------------------------------------------------------------------ */
+
+/* The same for a stretch, with causes and signals of its own for the time. */
+static int look_into(const struct rank *rank, struct report_stretch *stretch)
+{
+	const struct report_ranking *all = rank->out;
+	struct report_ranking part = *all;
+	struct rank own = *rank;
+	int err;
+
+	own.out = &part;
+	own.fine = (struct report_series){ .n = 0 };
+	part.primary = NULL;
+	part.incident = stretch->spike;
+	part.begin_ns = all->symptom.begin_ns + stretch->spike.from * all->symptom.step_ns;
+	part.end_ns = all->symptom.begin_ns + stretch->spike.to * all->symptom.step_ns;
+	part.causes = part.signals = NULL;
+	part.count = part.signal_count = 0;
+	err = list_causes(&own);
+	if (!err)
+		err = score_all(&own);
+	stretch->looked_into = !err;
+	stretch->name = part.primary ? part.primary->name : NULL;
+	stretch->device = part.primary ? part.primary->device : NULL;
+	report_series_free(&own.fine);
+	free(part.causes);
+	free(part.signals);
+	return err;
+}
+
+static struct report_stretch *largest_unseen(const struct report_ranking *out)
+{
+	struct report_stretch *largest = NULL;
+
+	for (size_t i = 0; i < out->stretch_count; i++) {
+		struct report_stretch *at = &out->stretches[i];
+
+		if (!at->looked_into && (!largest || at->spike.excess > largest->spike.excess))
+			largest = at;
+	}
+	return largest;
+}
+
+/* It is not looked into again. */
+static void mark_incident(struct report_ranking *out)
+{
+	for (size_t i = 0; i < out->stretch_count; i++) {
+		struct report_stretch *stretch = &out->stretches[i];
+
+		if (stretch->spike.from != out->incident.from)
+			continue;
+		stretch->in_incident = stretch->looked_into = true;
+		stretch->name = out->primary ? out->primary->name : NULL;
+		stretch->device = out->primary ? out->primary->device : NULL;
+	}
+}
+
+static bool joins(const struct report_ranking *out, const struct report_stretch *stretch, size_t from,
+                  size_t to)
+{
+	size_t reach = (size_t)(RANK_JOIN_NS / out->symptom.step_ns);
+
+	return !stretch->in_incident && stretch->name && !strcmp(stretch->name, out->primary->name) &&
+	       !strcmp(stretch->device, out->primary->device) && stretch->spike.from <= to + reach &&
+	       stretch->spike.to + reach >= from;
+}
+
+/* The incident grows by its neighbours of the same cause, which are no stretches of their own then. Whether it did. */
+static bool join_stretches(struct report_ranking *out, size_t *from, size_t *to)
+{
+	size_t before;
+
+	*from = out->incident.from;
+	*to = out->incident.to;
+	do {
+		before = out->spikes;
+		for (size_t i = 0; i < out->stretch_count; i++) {
+			struct report_stretch *stretch = &out->stretches[i];
+
+			if (!joins(out, stretch, *from, *to))
+				continue;
+			stretch->in_incident = true;
+			out->spikes--;
+			*from = stretch->spike.from < *from ? stretch->spike.from : *from;
+			*to = stretch->spike.to > *to ? stretch->spike.to : *to;
+		}
+	} while (out->spikes < before);
+	return *to - *from > out->incident.to - out->incident.from;
+}
+
+static int look_at_others(struct rank *rank)
+{
+	struct report_ranking *out = rank->out;
+	struct report_stretch *stretch;
+	size_t from, to;
+	int err = 0;
+
+	if (out->by_fault)
+		out->stretch_count = 0; /* it is none of them */
+	mark_incident(out);
+	for (size_t i = 0; i < RANK_LOOK_INTO && !err && (stretch = largest_unseen(out)); i++)
+		err = look_into(rank, stretch);
+	if (err || !out->primary || !join_stretches(out, &from, &to))
+		return err;
+	err = report_incident_move(out, &rank->view, from, to);
+	report_series_free(&rank->fine);
+	out->primary = NULL;
+	return err ? err : score_all(rank);
+}
+
 int report_rank(struct report_ranking *ranking, const struct loaded_profiles *input,
                 const struct loaded_profiles *baseline, const char *steps, const struct report_hint *hint)
 {
@@ -406,6 +516,8 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = list_causes(&rank);
 	if (!err)
 		err = score_all(&rank);
+	if (!err)
+		err = look_at_others(&rank);
 	report_series_free(&rank.fine);
 	report_view_close(&rank.view);
 	report_view_close(&rank.other);
@@ -429,5 +541,6 @@ void report_ranking_free(struct report_ranking *ranking)
 	report_series_free(&ranking->symptom);
 	free(ranking->causes);
 	free(ranking->signals);
+	free(ranking->stretches);
 	*ranking = (struct report_ranking){ .mode = REPORT_NOTHING };
 }

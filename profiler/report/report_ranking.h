@@ -38,6 +38,14 @@ struct report_cause {
 	double share;          /* of all growth; of a steady run, of the wall time */
 };
 
+/* A stretch that stands out. */
+struct report_stretch {
+	struct report_spike spike;
+	bool looked_into;
+	bool in_incident;
+	const char *name, *device; /* its primary cause, if it was looked into; NULL: none took much */
+};
+
 enum report_mode {
 	REPORT_NOTHING, /* nothing is wrong */
 	REPORT_SPIKE,
@@ -51,6 +59,10 @@ struct report_ranking {
 	uint64_t begin_ns, end_ns;    /* of the incident, or of the whole */
 	uint64_t baseline_begin_ns, baseline_end_ns;
 	size_t spikes;
+	struct report_stretch *
+	        stretches; /* all of lost time that stand out, by time, or none of them where there are no others */
+	size_t stretch_count;
+	bool goes_on;          /* when the profile ended; known by a hint alone */
 	const char *steps;     /* the class of the steps, NULL: there is none */
 	double before, during; /* threads lost */
 	bool by_steps;         /* steps came more slowly, while not more time was lost than varies anyway */

@@ -137,11 +137,50 @@ static void test_report_narrative__less_time_lost(void **state)
 	free(text);
 }
 
+/* A disk that is slow, with a pause of a second, is one incident; what is far away or of another cause is listed. */
+static void test_report_narrative__neighbours_of_the_same_cause(void **state)
+{
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 5, 7, 0.8);
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 8, 10, 0.8);
+	lane(TIMELINE_STALL, "train_step", "block_io", "vdb", 11, 12, 0.8);
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 16, 17, 0.8);
+	text = report_with(NULL);
+	expect(text, "From 2023-11-14 22:13:24.8 UTC on, for 5.40 s, tagged threads lost 0.59 threads");
+	expect(text, "throttle on vda: ");
+	expect(text, "3 stretches stand out; this is about the one in which most time was lost.");
+	expect(text, "| the others: from | for | lost more | primary cause |\n| --- | --- | --- | --- |\n"
+	             "| 2023-11-14 22:13:30.8 UTC | 1\\.40 s | 800 ms | block\\_io on vdb |\n"
+	             "| 2023-11-14 22:13:35.8 UTC | 1\\.40 s | 800 ms | throttle on vda |\n\n");
+	free(text);
+}
+
+/* What a live report has is no whole incident. */
+static void test_report_narrative__while_it_goes_on(void **state)
+{
+	const struct report_hint hint = { .begin_ns = T0 + 17 * SECOND,
+		                          .baseline_begin_ns = T0 + SECOND,
+		                          .baseline_end_ns = T0 + 8 * SECOND };
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 17, 20, 0.8);
+	text = report_with(&hint);
+	expect(text, "on, for 3.00 s so far, tagged threads lost");
+	expect(text, "This report was written while it went on");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_report_narrative__sigmas_of_the_lost_time, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__less_time_lost, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__neighbours_of_the_same_cause, begin,
+		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__while_it_goes_on, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
