@@ -409,22 +409,41 @@ static void tell_cause(struct report_document *document, const struct report *re
 	tell_users(document, report);
 }
 
+/* Where others have a higher score. */
+static void tell_why_primary(struct report_document *document, const struct report_ranking *ranking)
+{
+	char name[CELL_BYTES];
+
+	for (size_t i = 0; i < ranking->count && i < CAUSES_SHOWN; i++) {
+		const struct report_cause *cause = &ranking->causes[i];
+		const char *why = report_ranking_why_not(ranking, cause);
+
+		if (*why)
+			report_document_say(document,
+			                    "%s has a higher score, but is not the primary cause, as %s.",
+			                    cause_text(name, sizeof(name), cause), why);
+	}
+}
+
 static void tell_ranking(struct report_document *document, const struct report *report)
 {
 	const struct report_ranking *ranking = &report->ranking;
 	bool spike = ranking->mode == REPORT_SPIKE;
-	char cell[7][CELL_BYTES];
+	char cell[7][CELL_BYTES], name[CELL_BYTES - 16];
 
 	if (!ranking->count)
 		return;
 	report_document_section(document, "Ranking");
 	report_document_table(document, (const char *[]){ "cause", "score", "spike", "correlation", "lag ms",
 	                                                  spike ? "lost more" : "lost", "share", NULL });
-	for (size_t i = 0; i < ranking->count && i < CAUSES_SHOWN; i++) {
+	for (size_t i = 0; i < ranking->count; i++) {
 		const struct report_cause *cause = &ranking->causes[i];
 		char time[TEXT_DURATION_BYTES];
 
-		cause_text(cell[0], CELL_BYTES, cause);
+		if (i >= CAUSES_SHOWN && cause != ranking->primary)
+			continue;
+		snprintf(cell[0], CELL_BYTES, "%s%s", cause_text(name, sizeof(name), cause),
+		         cause == ranking->primary ? " (primary)" : "");
 		snprintf(cell[1], CELL_BYTES, "%.2f", cause->score);
 		snprintf(cell[2], CELL_BYTES, spike ? "%.2f" : "-", cause->spike);
 		snprintf(cell[3], CELL_BYTES, spike ? "%.2f" : "-", cause->correlation);
@@ -434,6 +453,7 @@ static void tell_ranking(struct report_document *document, const struct report *
 		report_document_row(document, (const char *[]){ cell[0], cell[1], cell[2], cell[3], cell[4],
 		                                                cell[5], cell[6], NULL });
 	}
+	tell_why_primary(document, ranking);
 	if (spike)
 		report_document_say(
 		        document,

@@ -297,6 +297,21 @@ static void choose_primary(struct report_ranking *out)
 	out->primary = direct && (!indirect || direct->share >= DIRECT_LEAST) ? direct : indirect;
 }
 
+const char *report_ranking_why_not(const struct report_ranking *ranking, const struct report_cause *cause)
+{
+	const struct report_cause *primary = ranking->primary;
+
+	if (!primary || cause >= primary)
+		return "";
+	if (cause->indirect && !primary->indirect)
+		return "it is a wait for other threads or peers, and what those did comes before it";
+	if (ranking->mode == REPORT_SPIKE && cause->z < PRIMARY_SIGMAS)
+		return "it grew by less than a sigma";
+	if (!cause->indirect && primary->indirect)
+		return "it took too little of what grew to explain it";
+	return "it took less than a quarter of what the cause took that grew most";
+}
+
 /* --- a spike, or slow all the time -------------------------------------------------------------------------- */
 
 static int open_fine(struct rank *rank)

@@ -35,4 +35,7 @@ void report_ranking_free(struct report_ranking *ranking);
  * came more slowly did not do so for want of their threads. */
 bool report_ranking_is_news(const struct report_ranking *ranking);
 
+/* Why a cause is not the primary one, although its score is higher; "" if it is not. Behind "as". */
+const char *report_ranking_why_not(const struct report_ranking *ranking, const struct report_cause *cause);
+
 #endif

@@ -157,6 +157,25 @@ static void test_report_narrative__neighbours_of_the_same_cause(void **state)
 	free(text);
 }
 
+/* The wait for the loader stands out more than what the loader waits for. */
+static void test_report_narrative__why_it_is_the_primary_cause(void **state)
+{
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "block_io", "vda", 3, 4, 0.1);
+	lane(TIMELINE_BLOCKED, "train_step", "poll", "", 8, 11, 1.5);
+	lane(TIMELINE_STALL, "train_step", "block_io", "vda", 8, 9.5, 0.6);
+	text = report_with(NULL);
+	expect(text, "| poll |");
+	expect(text, "| block\\_io on vda (primary) |");
+	assert_true(strstr(text, "| poll |") < strstr(text, "(primary) |"));
+	expect(text,
+	       "poll has a higher score, but is not the primary cause, as it is a wait for other threads or "
+	       "peers, and what those did comes before it.");
+	free(text);
+}
+
 /* What a live report has is no whole incident. */
 static void test_report_narrative__while_it_goes_on(void **state)
 {
@@ -179,6 +198,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__sigmas_of_the_lost_time, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__less_time_lost, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__neighbours_of_the_same_cause, begin,
+		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__why_it_is_the_primary_cause, begin,
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__while_it_goes_on, begin, end),
 	};
