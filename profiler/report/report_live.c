@@ -13,6 +13,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report_families.h"
 #include "profiler/report/report_incident.h"
+#include "profiler/report/report_primary.h"
 #include "profiler/report/report_rank.h"
 
 #define RECENT_NS      1500000000ULL /* an incident that ended longer ago is over */

@@ -18,37 +18,13 @@
 #include "profiler/report/report.h"
 #include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
+#include "profiler/report/report_tables.h"
+#include "profiler/report/report_words.h"
 #include "profiler/top/top_requests.h"
 
-#define CAUSES_SHOWN   6
 #define REQUESTS_SHOWN 5
 #define CELL_BYTES     256
 #define SECOND         1e9
-
-static const char *duration(char text[TEXT_DURATION_BYTES], double ns)
-{
-	return text_short_duration(text, ns > 0 ? (uint64_t)ns : 0);
-}
-
-/* In UTC, with tenths of a second. */
-static const char *moment(char text[48], uint64_t unix_ns)
-{
-	time_t seconds = (time_t)(unix_ns / 1000000000);
-	struct tm parts;
-	char date[32] = "";
-
-	if (gmtime_r(&seconds, &parts))
-		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &parts);
-	snprintf(text, 48, "%s.%u UTC", date, (unsigned)(unix_ns / 100000000 % 10));
-	return text;
-}
-
-/* "block_io on vda" */
-static const char *cause_text(char *text, size_t size, const struct report_cause *cause)
-{
-	snprintf(text, size, "%s%s%s", cause->name, *cause->device ? " on " : "", cause->device);
-	return text;
-}
 
 /* --- verdict ------------------------------------------------------------------------------------------------ */
 
@@ -58,8 +34,8 @@ static void incident_text(FILE *out, const struct report_ranking *ranking)
 	bool steps = ranking->steps_before >= 0 && ranking->steps_during >= 0;
 	char at[48], length[TEXT_DURATION_BYTES];
 
-	fprintf(out, "From %s on, for %s%s, ", moment(at, ranking->begin_ns),
-	        duration(length, (double)(ranking->end_ns - ranking->begin_ns)),
+	fprintf(out, "From %s on, for %s%s, ", report_moment_text(at, ranking->begin_ns),
+	        report_duration_text(length, (double)(ranking->end_ns - ranking->begin_ns)),
 	        ranking->goes_on ? " so far" : "");
 	if (ranking->by_steps) {
 		fprintf(out,
@@ -101,7 +77,7 @@ static void spike_verdict(FILE *out, const struct report *report)
 		return;
 	}
 	fprintf(out, "Verdict: %s. %s (%s) took %.0f %% of what grew", report->verdict,
-	        cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
+	        report_cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
 	        primary->share * 100);
 	if (told)
 		fprintf(out, ", and at the same time %s", report_signal_of(told->name)->verdict);
@@ -130,8 +106,8 @@ static void steady_verdict(FILE *out, const struct report *report)
 	        "Nothing stands out in time: it was like this all the time. Verdict: %s. %s (%s) took %.1f "
 	        "%% of the "
 	        "tagged threads' wall time.",
-	        report->verdict, cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
-	        primary->share * 100);
+	        report->verdict, report_cause_text(text, sizeof(text), primary),
+	        report_cause_words(primary->name), primary->share * 100);
 }
 
 static void no_verdict(FILE *out, const struct report *report)
@@ -198,33 +174,6 @@ char *report_verdict_text(const struct report *report)
 
 /* --- window and symptom ------------------------------------------------------------------------------------- */
 
-static void tell_others(struct report_document *document, const struct report_ranking *ranking)
-{
-	const struct report_series *symptom = &ranking->symptom;
-	char cell[4][CELL_BYTES], at[48], time[TEXT_DURATION_BYTES];
-
-	if (!ranking->stretch_count)
-		return;
-	report_document_table(
-	        document, (const char *[]){ "the others: from", "for", "lost more", "primary cause", NULL });
-	for (size_t i = 0; i < ranking->stretch_count; i++) {
-		const struct report_stretch *stretch = &ranking->stretches[i];
-		const struct report_spike *spike = &stretch->spike;
-
-		if (!stretch->looked_into || stretch->in_incident)
-			continue;
-		snprintf(cell[0], CELL_BYTES, "%s",
-		         moment(at, symptom->begin_ns + spike->from * symptom->step_ns));
-		snprintf(cell[1], CELL_BYTES, "%s",
-		         duration(time, (double)((spike->to - spike->from) * symptom->step_ns)));
-		snprintf(cell[2], CELL_BYTES, "%s", duration(time, spike->excess));
-		snprintf(cell[3], CELL_BYTES, "%s%s%s", stretch->name ? stretch->name : "none",
-		         stretch->name && *stretch->device ? " on " : "",
-		         stretch->name ? stretch->device : "");
-		report_document_row(document, (const char *[]){ cell[0], cell[1], cell[2], cell[3], NULL });
-	}
-}
-
 static void tell_window(struct report_document *document, const struct report *report)
 {
 	struct stamp_coverage covered = stamp_coverage(report->input->stamp);
@@ -236,8 +185,9 @@ static void tell_window(struct report_document *document, const struct report *r
 		report_document_say(document, "The profile does not say when it was recorded.");
 	else
 		report_document_say(document, "%s to %s: %s in %" PRIu64 " window%s, %zu process%s.",
-		                    moment(from, covered.first_ns), moment(to, covered.last_ns),
-		                    duration(length, (double)covered.covered_ns), covered.windows,
+		                    report_moment_text(from, covered.first_ns),
+		                    report_moment_text(to, covered.last_ns),
+		                    report_duration_text(length, (double)covered.covered_ns), covered.windows,
 		                    covered.windows == 1 ? "" : "s", report->classes.processes,
 		                    report->classes.processes == 1 ? "" : "es");
 	if (!report->has_timeline)
@@ -246,8 +196,8 @@ static void tell_window(struct report_document *document, const struct report *r
 		report_document_say(document, "The baseline is another profile.");
 	else
 		report_document_say(document, "The baseline is the quietest stretch of it, %s to %s.",
-		                    moment(from, ranking->baseline_begin_ns),
-		                    moment(to, ranking->baseline_end_ns));
+		                    report_moment_text(from, ranking->baseline_begin_ns),
+		                    report_moment_text(to, ranking->baseline_end_ns));
 	if (ranking->goes_on)
 		report_document_say(document,
 		                    "This report was written while it went on, and says nothing of what came "
@@ -258,7 +208,7 @@ static void tell_window(struct report_document *document, const struct report *r
 		        "%zu stretches stand out; this is about the one in which most time was lost.",
 		        ranking->spikes);
 	if (ranking->spikes > 1)
-		tell_others(document, ranking);
+		report_table_stretches(document, ranking);
 }
 
 static void tell_step_rate(struct report_document *document, const struct report_ranking *ranking)
@@ -282,8 +232,9 @@ static void tell_steps(struct report_document *document, const struct report *re
 	}
 	report_document_say(
 	        document, "%s: %zu steps of p50 %s, p99 %s; the worst took %s (%s id=%" PRIu64 ").",
-	        class->name, class->tags, duration(p50, (double)class->p50_ns),
-	        duration(p99, (double)class->p99_ns), duration(worst, (double)class->worst_ns),
+	        class->name, class->tags, report_duration_text(p50, (double)class->p50_ns),
+	        report_duration_text(p99, (double)class->p99_ns),
+	        report_duration_text(worst, (double)class->worst_ns),
 	        class->worst ? class->worst->tag : class->name, class->worst ? class->worst->id : 0);
 	if (report->ranking.mode == REPORT_SPIKE && report->ranking.steps_before >= 0 &&
 	    report->ranking.steps_during >= 0)
@@ -300,7 +251,7 @@ static void tell_lost_time(struct report_document *document, const struct report
 	        "Time lost by tagged threads (all that is not on the CPU): %.2f threads before (sigma %.2f), "
 	        "%.2f during, %.1f sigmas %s: %s %s in all.",
 	        ranking->before, ranking->baseline.sigma, ranking->during, fabs(ranking->incident.z), than,
-	        duration(lost, fabs(ranking->incident.excess)), than);
+	        report_duration_text(lost, fabs(ranking->incident.excess)), than);
 }
 
 static void tell_symptom(struct report_document *document, const struct report *report)
@@ -320,10 +271,11 @@ static void tell_details(struct report_document *document, const struct report_p
 
 	for (size_t i = 0; i < paths->label_count; i++)
 		report_document_point(document, "%s %s: %s of its waits", paths->label[i].key,
-		                      paths->label[i].value, duration(time, (double)paths->label[i].ns));
+		                      paths->label[i].value,
+		                      report_duration_text(time, (double)paths->label[i].ns));
 	if (paths->holder_ns)
 		report_document_point(document, "who brought the device back: %s, %s", paths->holder,
-		                      duration(time, (double)paths->holder_ns));
+		                      report_duration_text(time, (double)paths->holder_ns));
 }
 
 static void tell_request(struct report_document *document, const struct top_request *row)
@@ -334,7 +286,7 @@ static void tell_request(struct report_document *document, const struct top_requ
 	                      "%s: %.1f MB in %" PRIu64 " request%s (%s), mean %s, %.1f %% of the time%s",
 	                      *row->class ? row->class : "(no tag)", (double)row->bytes / 1e6, row->requests,
 	                      row->requests == 1 ? "" : "s", request_op_name(row->op),
-	                      duration(mean, (double)row->ns / (double)row->requests),
+	                      report_duration_text(mean, (double)row->ns / (double)row->requests),
 	                      row->device_ns ? 100.0 * (double)row->ns / (double)row->device_ns : 0.0,
 	                      row->writeback_bytes ? ", some by writeback" : "");
 }
@@ -388,7 +340,7 @@ static void tell_cause(struct report_document *document, const struct report *re
 		report_document_say(document, "There is none.");
 		return;
 	}
-	report_document_say(document, "%s: %s. Family: %s.", cause_text(text, sizeof(text), primary),
+	report_document_say(document, "%s: %s. Family: %s.", report_cause_text(text, sizeof(text), primary),
 	                    report_cause_words(primary->name), report_family_name(primary->family));
 	if (report->ranking.mode == REPORT_SPIKE)
 		report_document_say(document,
@@ -396,73 +348,17 @@ static void tell_cause(struct report_document *document, const struct report *re
 		                    "all. Score %.2f "
 		                    "(spike %.2f, correlation %.2f; the loss follows %ld ms later).",
 		                    primary->before, primary->during, primary->z,
-		                    duration(time, primary->excess_ns), primary->score, primary->spike,
-		                    primary->correlation, primary->lag_ms);
+		                    report_duration_text(time, primary->excess_ns), primary->score,
+		                    primary->spike, primary->correlation, primary->lag_ms);
 	else
 		report_document_say(document, "Lost to it: %s, %.1f %% of the wall time.",
-		                    duration(time, primary->excess_ns), primary->share * 100);
+		                    report_duration_text(time, primary->excess_ns), primary->share * 100);
 	if (report->paths && report->paths->count)
 		report_document_say(document, "Tag of the longest waits: %s.", report->paths->path[0].tag);
 	if (report->paths)
 		tell_details(document, report->paths);
 	tell_requests(document, report);
 	tell_users(document, report);
-}
-
-/* Where others have a higher score. */
-static void tell_why_primary(struct report_document *document, const struct report_ranking *ranking)
-{
-	char name[CELL_BYTES];
-
-	for (size_t i = 0; i < ranking->count && i < CAUSES_SHOWN; i++) {
-		const struct report_cause *cause = &ranking->causes[i];
-		const char *why = report_ranking_why_not(ranking, cause);
-
-		if (*why)
-			report_document_say(document,
-			                    "%s has a higher score, but is not the primary cause, as %s.",
-			                    cause_text(name, sizeof(name), cause), why);
-	}
-}
-
-static void tell_ranking(struct report_document *document, const struct report *report)
-{
-	const struct report_ranking *ranking = &report->ranking;
-	bool spike = ranking->mode == REPORT_SPIKE;
-	char cell[7][CELL_BYTES], name[CELL_BYTES - 16];
-
-	if (!ranking->count)
-		return;
-	report_document_section(document, "Ranking");
-	report_document_table(document, (const char *[]){ "cause", "score", "spike", "correlation", "lag ms",
-	                                                  spike ? "lost more" : "lost", "share", NULL });
-	for (size_t i = 0; i < ranking->count; i++) {
-		const struct report_cause *cause = &ranking->causes[i];
-		char time[TEXT_DURATION_BYTES];
-
-		if (i >= CAUSES_SHOWN && cause != ranking->primary)
-			continue;
-		snprintf(cell[0], CELL_BYTES, "%s%s", cause_text(name, sizeof(name), cause),
-		         cause == ranking->primary ? " (primary)" : "");
-		snprintf(cell[1], CELL_BYTES, "%.2f", cause->score);
-		snprintf(cell[2], CELL_BYTES, spike ? "%.2f" : "-", cause->spike);
-		snprintf(cell[3], CELL_BYTES, spike ? "%.2f" : "-", cause->correlation);
-		snprintf(cell[4], CELL_BYTES, spike ? "%ld" : "-", cause->lag_ms);
-		snprintf(cell[5], CELL_BYTES, "%s", duration(time, cause->excess_ns));
-		snprintf(cell[6], CELL_BYTES, "%.0f %%", cause->share > 0 ? cause->share * 100 : 0);
-		report_document_row(document, (const char *[]){ cell[0], cell[1], cell[2], cell[3], cell[4],
-		                                                cell[5], cell[6], NULL });
-	}
-	tell_why_primary(document, ranking);
-	if (spike)
-		report_document_say(
-		        document,
-		        "Score: half how far it stands out of its own baseline (z / (z + 3)), half its "
-		        "correlation with the lost time at 100 Hz, up to 200 ms apart. Waits for "
-		        "other threads come after what those did.");
-	else
-		report_document_say(
-		        document, "By the share of the tagged threads' wall time, as no stretch stands out.");
 }
 
 /* --- what to do --------------------------------------------------------------------------------------------- */
@@ -498,7 +394,7 @@ void report_narrate(struct report_document *document, const struct report *repor
 	tell_cause(document, report);
 	report_evidence_path(document, report);
 	report_checkpoints(document, report->input);
-	tell_ranking(document, report);
+	report_table_causes(document, &report->ranking);
 	report_evidence_signals(document, report);
 	report_evidence_hooks(document, report);
 	tell_next(document, report);

@@ -10,16 +10,13 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report_incident.h"
+#include "profiler/report/report_primary.h"
 #include "profiler/report/report_view.h"
 
-#define CONTEXT_NS         2000000000ULL /* before the incident, for the correlation */
-#define AFTER_NS           1000000000ULL
-#define SMOOTH_NS          50000000ULL /* to either side */
-#define LANE_SIGMA         0.01        /* threads; what the baseline of a cause may not be quieter than */
-#define PRIMARY_PART       4           /* of what grew most */
-#define PRIMARY_SIGMAS     1
-#define STEADY_LEAST       0.05 /* of the wall time, for something to be wrong all the time */
-#define SIGNAL_CORRELATION 0.3  /* from which on a signal of the host speaks for a cause */
+#define CONTEXT_NS 2000000000ULL /* before the incident, for the correlation */
+#define AFTER_NS   1000000000ULL
+#define SMOOTH_NS  50000000ULL /* to either side */
+#define LANE_SIGMA 0.01        /* threads; what the baseline of a cause may not be quieter than */
 
 /* --- causes ------------------------------------------------------------------------------------------------- */
 
@@ -243,75 +240,6 @@ static int list_causes(struct rank *rank)
 	return 0;
 }
 
-static int compare_causes(const void *left, const void *right)
-{
-	const struct report_cause *a = left, *b = right;
-	int order = (b->score > a->score) - (b->score < a->score);
-
-	order = order ? order : (b->share > a->share) - (b->share < a->share);
-	order = order ? order : strcmp(a->name, b->name);
-	return order ? order : strcmp(a->device, b->device);
-}
-
-/* A wait for a peer is the network's if the host's own network says so at the same time. */
-static bool network_speaks(const struct report_ranking *out)
-{
-	for (size_t i = 0; i < out->signal_count; i++)
-		if (out->signals[i].family == FAMILY_NETWORK && out->signals[i].z >= SPIKE_SIGMAS &&
-		    out->signals[i].correlation >= SIGNAL_CORRELATION)
-			return true;
-	return false;
-}
-
-/* Causes are in the order of their score. */
-static const struct report_cause *best_of(const struct report_ranking *out, bool indirect)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < out->count; i++)
-		if (out->causes[i].indirect == indirect && out->causes[i].z >= PRIMARY_SIGMAS &&
-		    out->causes[i].excess_ns > most)
-			most = out->causes[i].excess_ns;
-	for (size_t i = 0; i < out->count && most > 0; i++) {
-		const struct report_cause *cause = &out->causes[i];
-
-		if (cause->indirect == indirect && cause->excess_ns * PRIMARY_PART >= most &&
-		    cause->z >= PRIMARY_SIGMAS)
-			return cause;
-	}
-	return NULL;
-}
-
-/* What took less than this of the growth explains nothing. */
-#define DIRECT_LEAST 0.15
-
-static void choose_primary(struct report_ranking *out)
-{
-	const struct report_cause *direct, *indirect;
-
-	for (size_t i = 0; i < out->count; i++)
-		if (out->causes[i].family == FAMILY_NETWORK && network_speaks(out))
-			out->causes[i].indirect = false;
-	direct = best_of(out, false);
-	indirect = best_of(out, true);
-	out->primary = direct && (!indirect || direct->share >= DIRECT_LEAST) ? direct : indirect;
-}
-
-const char *report_ranking_why_not(const struct report_ranking *ranking, const struct report_cause *cause)
-{
-	const struct report_cause *primary = ranking->primary;
-
-	if (!primary || cause >= primary)
-		return "";
-	if (cause->indirect && !primary->indirect)
-		return "it is a wait for other threads or peers, and what those did comes before it";
-	if (ranking->mode == REPORT_SPIKE && cause->z < PRIMARY_SIGMAS)
-		return "it grew by less than a sigma";
-	if (!cause->indirect && primary->indirect)
-		return "it took too little of what grew to explain it";
-	return "it took less than a quarter of what the cause took that grew most";
-}
-
 /* --- a spike, or slow all the time -------------------------------------------------------------------------- */
 
 static int open_fine(struct rank *rank)
@@ -329,45 +257,6 @@ static int open_fine(struct rank *rank)
 	err = report_view_sum(&rank->fine, &rank->view, begin_ns, end_ns, RANK_STEP_NS, report_view_is_lost,
 	                      NULL);
 	return err ? err : report_series_smooth(&rank->fine, (size_t)(SMOOTH_NS / RANK_STEP_NS));
-}
-
-/* The run's share of each cause by the ledger, which is exact. */
-static void share_of_ledger(const struct rank *rank, struct report_cause *cause)
-{
-	double wall = 0, sum = 0;
-
-	for (size_t i = 0; i < ledger_count(rank->view.input->ledger); i++) {
-		const struct ledger_row *row = ledger_at(rank->view.input->ledger, i);
-		bool is_runqueue = cause->kind == TIMELINE_RUNQUEUE && row->state == LEDGER_RUNQUEUE;
-		bool is_stall = cause->kind == TIMELINE_STALL && row->state == LEDGER_STALL &&
-		                !strcmp(row->cause, cause->name) && !strcmp(row->device, cause->device);
-		bool is_blocked = cause->kind == TIMELINE_BLOCKED && row->state == LEDGER_BLOCKED &&
-		                  !strcmp(row->cause, cause->name);
-
-		if (!report_view_counts(&rank->view, row->class))
-			continue;
-		wall += (double)row->ns;
-		if (is_runqueue || is_stall || is_blocked)
-			sum += (double)row->ns;
-	}
-	cause->excess_ns = sum;
-	cause->share = wall > 0 ? sum / wall : 0;
-	cause->score = cause->share;
-	cause->before = cause->z = cause->spike = cause->correlation = 0;
-}
-
-static void choose_steady(struct rank *rank)
-{
-	struct report_ranking *out = rank->out;
-
-	for (size_t i = 0; i < out->count; i++)
-		share_of_ledger(rank, &out->causes[i]);
-	qsort(out->causes, out->count, sizeof(*out->causes), compare_causes);
-	for (size_t i = 0; i < out->count && !out->primary; i++)
-		if (!out->causes[i].indirect && out->causes[i].share >= STEADY_LEAST)
-			out->primary = &out->causes[i];
-	if (!out->primary)
-		out->mode = REPORT_NOTHING;
 }
 
 /* Of all that grew: while one cause takes more, others may take less than before. */
@@ -394,12 +283,12 @@ static int score_all(struct rank *rank)
 	if (err)
 		return err;
 	share_growth(out);
-	qsort(out->signals, out->signal_count, sizeof(*out->signals), compare_causes);
-	qsort(out->causes, out->count, sizeof(*out->causes), compare_causes);
+	report_causes_sort(out->signals, out->signal_count);
+	report_causes_sort(out->causes, out->count);
 	if (out->mode == REPORT_SPIKE)
-		choose_primary(out);
+		report_primary_choose(out);
 	else
-		choose_steady(rank);
+		report_primary_choose_steady(out, &rank->view);
 	return out->mode == REPORT_SPIKE ? correlate_with_primary(rank) : 0;
 }
 
@@ -539,16 +428,6 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 	if (err)
 		report_ranking_free(ranking);
 	return err;
-}
-
-bool report_ranking_is_news(const struct report_ranking *ranking)
-{
-	if (ranking->mode != REPORT_SPIKE || !ranking->primary)
-		return false;
-	if (ranking->by_fault)
-		return true;
-	return ranking->during >= ranking->before - ranking->baseline.sigma &&
-	       !(ranking->by_steps && ranking->steps_during < 0);
 }
 
 void report_ranking_free(struct report_ranking *ranking)

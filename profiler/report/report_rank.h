@@ -31,11 +31,4 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
                 const struct loaded_profiles *baseline, const char *steps, const struct report_hint *hint);
 void report_ranking_free(struct report_ranking *ranking);
 
-/* Whether somebody should be told of it while it goes on: it has a primary cause, not less time was lost than usual, and steps that
- * came more slowly did not do so for want of their threads. */
-bool report_ranking_is_news(const struct report_ranking *ranking);
-
-/* Why a cause is not the primary one, although its score is higher; "" if it is not. Behind "as". */
-const char *report_ranking_why_not(const struct report_ranking *ranking, const struct report_cause *cause);
-
 #endif
