@@ -230,12 +230,18 @@ void agent_reports_free(struct agent_reports *reports)
 
 bool agent_reports_look(struct agent_reports *reports, const struct session *session)
 {
-	uint64_t now_ns = monotonic_ns();
+	uint64_t now_ns = monotonic_ns(), rest_ns;
+	bool found;
 
 	if (!reports || now_ns - reports->looked_ns < LOOK_EVERY_NS)
 		return false;
 	reports->looked_ns = now_ns;
-	return report_live_look(reports->live, session_lanes(session), &reports->hint);
+	found = report_live_look(reports->live, session_lanes(session), &reports->hint);
+	rest_ns = report_live_passed_over(reports->live);
+	if (rest_ns)
+		agent_log(AGENT_INFO, "another incident, not reported for %" PRIu64 " s",
+		          (rest_ns + 999999999) / 1000000000);
+	return found;
 }
 
 static void send_report(struct agent_reports *reports, const struct report *report)
@@ -280,7 +286,8 @@ static int look_at_window(struct agent_reports *reports, struct loaded_profiles 
 	err = report_make(&report, input, NULL, NULL, &reports->hint);
 	if (err)
 		return err;
-	send_report(reports, &report);
+	if (report_live_settle(reports->live, &report.ranking))
+		send_report(reports, &report);
 	report_release(&report);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/cli/report_output.h"
 #include "profiler/cli/usage.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/format/timeline.h"
@@ -29,7 +30,7 @@ enum { KEY_BASELINE = 256, KEY_STEP };
 static const struct argp_option option_table[] = {
 	{ "format", 'f', "FORMAT", 0,
 	  "text (the default), markdown, json or html; by the name of -o if that says it", 0 },
-	{ "output", 'o', "FILE", 0, "Write it there", 0 },
+	{ "output", 'o', "FILE", 0, "Write it there, - for standard output", 0 },
 	{ "baseline", KEY_BASELINE, "FILE", 0,
 	  "Compare with this profile of a run in which all was well, not with the quietest stretch of the "
 	  "same run",
@@ -38,6 +39,19 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ 0 },
 };
+
+/* - is standard output; without --format the name says the form. */
+static void choose_output(struct report_options *options, struct argp_state *state)
+{
+	if (options->output && !strcmp(options->output, "-"))
+		options->output = NULL;
+	if (options->output && !options->format_given &&
+	    !report_output_format(options->output, &options->format))
+		usage_error(state,
+		            "-o %s: %s is no format of a report: let the name end with .txt, .md, .json or "
+		            ".html, or give --format",
+		            options->output, report_output_ending(options->output));
+}
 
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
@@ -65,6 +79,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case ARGP_KEY_NO_ARGS:
 		usage_error(state, "which FILE?");
 		return 0;
+	case ARGP_KEY_SUCCESS:
+		choose_output(options, state);
+		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -88,21 +105,6 @@ static int say(const char *message)
 	return 1;
 }
 
-/* By the ending of the output's name. */
-static enum report_format format_of(const struct report_options *options)
-{
-	static const struct {
-		const char *ending;
-		enum report_format format;
-	} endings[] = { { ".md", REPORT_MARKDOWN }, { ".json", REPORT_JSON }, { ".html", REPORT_HTML } };
-	const char *dot = options->output ? strrchr(options->output, '.') : NULL;
-
-	for (size_t i = 0; !options->format_given && dot && i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (!strcmp(dot, endings[i].ending))
-			return endings[i].format;
-	return options->format;
-}
-
 static int write_report(const struct report *report, const struct report_options *options)
 {
 	FILE *out = options->output ? fopen(options->output, "we") : stdout;
@@ -110,18 +112,24 @@ static int write_report(const struct report *report, const struct report_options
 	int err;
 
 	if (!out) {
-		snprintf(message, sizeof(message), "%s: %s", options->output, strerror(errno));
+		report_output_error(message, sizeof(message), options->output, errno);
 		return say(message);
 	}
-	err = report_write(out, report, format_of(options));
+	err = report_write(out, report, options->format);
 	if (options->output && fclose(out) && !err)
 		err = -EIO;
-	if (!err)
-		return 0;
-	snprintf(message, sizeof(message), "%s%s%s", options->output ? options->output : "",
-	         options->output ? ": " : "",
-	         err == -EIO ? "the output could not be written" : strerror(-err));
-	return say(message);
+	if (err) {
+		snprintf(message, sizeof(message), "%s%s%s", options->output ? options->output : "",
+		         options->output ? ": " : "",
+		         err == -EIO ? "the output could not be written" : strerror(-err));
+		return say(message);
+	}
+	if (options->output) {
+		snprintf(message, sizeof(message), "wrote %s (%s)", options->output,
+		         report_format_name(options->format));
+		say(message);
+	}
+	return 0;
 }
 
 static int run(const struct report_options *options, const struct loaded_profiles *input,

@@ -56,6 +56,8 @@ static void place(struct report_ranking *out, struct report_spike *stretch, size
 	out->begin_ns = symptom->begin_ns + stretch->from * symptom->step_ns;
 	out->end_ns = symptom->begin_ns + stretch->to * symptom->step_ns;
 	out->during = stretch->mean = report_mean(symptom->v + stretch->from, stretch->to - stretch->from);
+	stretch->excess = (stretch->mean - out->baseline.median) * (double)(stretch->to - stretch->from) *
+	                  (double)symptom->step_ns;
 	stretch->z = (stretch->mean - out->baseline.median) / out->baseline.sigma;
 	out->incident = *stretch;
 }

@@ -20,6 +20,11 @@ bool report_format_parse(const char *name, enum report_format *format)
 	return false;
 }
 
+const char *report_format_name(enum report_format format)
+{
+	return format_names[format];
+}
+
 int report_write(FILE *out, const struct report *report, enum report_format format)
 {
 	static int (*const writers[REPORT_FORMATS])(FILE * out, const struct report_document *document) = {

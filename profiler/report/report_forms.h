@@ -14,5 +14,6 @@ int report_write(FILE *out, const struct report *report, enum report_format form
 
 /* text, markdown, json, html; false: none of them. */
 bool report_format_parse(const char *name, enum report_format *format);
+const char *report_format_name(enum report_format format);
 
 #endif

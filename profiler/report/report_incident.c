@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profiler/report/report_faults.h"
 
@@ -88,22 +89,44 @@ static void place_incident(struct report_ranking *out, const struct report_spike
 #define STEPS_SIGMA  0.05 /* the least, */
 #define STEPS_VARY   0.1  /* and the most that a sigma is of the usual rate: a long incident is no spread */
 #define STEPS_LEAST  2    /* seconds */
+#define STEPS_THERE                                                                                          \
+	0.25 /* of the usual time of the class's threads, below which they have not begun or have ended */
 
-/* Mean number of steps a second in the seconds of which at least such a part lies in [begin_ns, end_ns), by that part; negative: there
- * are none. */
-static double rate_in(const struct report_series *steps, uint64_t begin_ns, uint64_t end_ns, double least)
+/* Steps, and the time of the threads that make them, by seconds. Seconds without the threads say nothing of how fast steps come. */
+struct steps {
+	struct report_series count, threads;
+	double least; /* of the threads' time, for them to be there */
+	size_t open;  /* from here on they may be there, in waits that show when they end */
+};
+
+static bool is_of_class(const struct report_view *view, const struct timeline_lane *lane, const void *class)
 {
+	return !strcmp(lane->class, class) &&
+	       (lane->kind == TIMELINE_ONCPU || report_view_is_lost(view, lane, NULL));
+}
+
+static bool are_there(const struct steps *steps, size_t second)
+{
+	return second >= steps->open || second >= steps->threads.n ||
+	       steps->threads.v[second] >= steps->least;
+}
+
+/* Mean number of steps a second in the seconds with threads of which at least such a part lies in [begin_ns, end_ns), by that part;
+ * negative: there are none. */
+static double rate_in(const struct steps *steps, uint64_t begin_ns, uint64_t end_ns, double least)
+{
+	const struct report_series *count = &steps->count;
 	double sum = 0, parts = 0;
 
-	for (size_t i = 0; i < steps->n; i++) {
-		uint64_t from_ns = steps->begin_ns + i * steps->step_ns, to_ns = from_ns + steps->step_ns;
+	for (size_t i = 0; i < count->n; i++) {
+		uint64_t from_ns = count->begin_ns + i * count->step_ns, to_ns = from_ns + count->step_ns;
 		double part;
 
 		from_ns = from_ns > begin_ns ? from_ns : begin_ns;
 		to_ns = to_ns < end_ns ? to_ns : end_ns;
-		part = to_ns > from_ns ? (double)(to_ns - from_ns) / (double)steps->step_ns : 0;
-		if (part > 0 && part >= least) {
-			sum += part * steps->v[i] * 1e9;
+		part = to_ns > from_ns ? (double)(to_ns - from_ns) / (double)count->step_ns : 0;
+		if (part > 0 && part >= least && are_there(steps, i)) {
+			sum += part * count->v[i] * 1e9;
 			parts += part;
 		}
 	}
@@ -111,23 +134,69 @@ static double rate_in(const struct report_series *steps, uint64_t begin_ns, uint
 }
 
 /* By whole seconds, as the others are partly of another time; a short stretch may have none. */
-static double rate_of(const struct report_series *steps, uint64_t begin_ns, uint64_t end_ns)
+static double rate_of(const struct steps *steps, uint64_t begin_ns, uint64_t end_ns)
 {
 	double rate = rate_in(steps, begin_ns, end_ns, 1);
 
 	return rate < 0 ? rate_in(steps, begin_ns, end_ns, 0) : rate;
 }
 
-/* The longest stretch of slow seconds, or the newest; the first and the last second of the run may be no whole ones. */
-static void find_slow_steps(struct report_ranking *out, const struct report_series *steps, double usual,
-                            double sigma, bool newest)
+/* The mean in the baseline, or of all where another profile is the baseline. */
+static double usual_of(const struct report_series *series, const struct report_ranking *out)
 {
+	size_t from = 0, to = series->n;
+
+	if (out->baseline_end_ns > out->baseline_begin_ns && out->baseline_begin_ns >= series->begin_ns) {
+		from = (size_t)((out->baseline_begin_ns - series->begin_ns) / series->step_ns);
+		to = (size_t)((out->baseline_end_ns - 1 - series->begin_ns) / series->step_ns) + 1;
+		to = to < series->n ? to : series->n;
+	}
+	return from < to ? report_mean(series->v + from, to - from) : 0;
+}
+
+/* `live`: the newest seconds may lack waits that go on. Only after 0 is there something to free. */
+static int sum_steps(struct steps *steps, const struct report_view *view, const struct report_ranking *out,
+                     bool live)
+{
+	const struct report_series *threads = &steps->threads;
+	int err;
+
+	*steps = (struct steps){ .open = SIZE_MAX };
+	err = report_view_sum(&steps->count, view, view->begin_ns, view->end_ns, SECOND_NS,
+	                      report_view_is_steps, view->steps);
+	if (err)
+		return err;
+	err = report_view_sum(&steps->threads, view, view->begin_ns, view->end_ns, SECOND_NS, is_of_class,
+	                      view->steps);
+	if (err) {
+		report_series_free(&steps->count);
+		return err;
+	}
+	steps->least = STEPS_THERE * usual_of(threads, out);
+	for (steps->open = threads->n; steps->open > 0; steps->open--)
+		if (threads->v[steps->open - 1] >= steps->least)
+			break;
+	steps->open = live ? steps->open : SIZE_MAX;
+	return 0;
+}
+
+static void free_steps(struct steps *steps)
+{
+	report_series_free(&steps->count);
+	report_series_free(&steps->threads);
+}
+
+/* The longest stretch of slow seconds, or the newest; the first and the last second of the run may be no whole ones. */
+static void find_slow_steps(struct report_ranking *out, const struct steps *steps, double usual, double sigma,
+                            bool newest)
+{
+	const struct report_series *count = &steps->count;
 	size_t from = 0, best = 0;
 
-	for (size_t i = 1; i < steps->n; i++) {
-		double slower = usual - steps->v[i] * 1e9;
+	for (size_t i = 1; i < count->n; i++) {
+		double slower = usual - count->v[i] * 1e9;
 
-		if (slower < SPIKE_SIGMAS * sigma || slower < STEPS_SLOWER * usual) {
+		if (slower < SPIKE_SIGMAS * sigma || slower < STEPS_SLOWER * usual || !are_there(steps, i)) {
 			from = 0;
 			continue;
 		}
@@ -136,9 +205,9 @@ static void find_slow_steps(struct report_ranking *out, const struct report_seri
 			continue;
 		best = i + 1 - from;
 		out->by_steps = true;
-		out->begin_ns = steps->begin_ns + from * steps->step_ns;
-		out->end_ns = steps->begin_ns + (i + 1) * steps->step_ns;
-		out->incident.z = (usual - report_mean(steps->v + from, best) * 1e9) / sigma;
+		out->begin_ns = count->begin_ns + from * count->step_ns;
+		out->end_ns = count->begin_ns + (i + 1) * count->step_ns;
+		out->steps_z = (usual - report_mean(count->v + from, best) * 1e9) / sigma;
 	}
 }
 
@@ -159,12 +228,13 @@ static void place_slow_steps(struct report_ranking *out)
 	        report_mean(symptom->v + incident->from, incident->to - incident->from);
 	incident->excess = (out->during - out->before) * (double)(incident->to - incident->from) *
 	                   (double)symptom->step_ns;
+	incident->z = (out->during - out->before) / out->baseline.sigma;
 }
 
 /* Where no more time is lost than usual, steps may still come more slowly. */
 static int look_at_steps(struct report_ranking *out, const struct report_view *view, uint64_t recent_ns)
 {
-	struct report_series steps;
+	struct steps steps;
 	struct report_baseline all;
 	double sigma;
 	int err;
@@ -173,18 +243,18 @@ static int look_at_steps(struct report_ranking *out, const struct report_view *v
 	out->steps_before = out->steps_during = -1;
 	if (!view->steps)
 		return 0;
-	err = report_view_sum(&steps, view, view->begin_ns, view->end_ns, SECOND_NS, report_view_is_steps,
-	                      view->steps);
+	err = sum_steps(&steps, view, out, recent_ns != 0);
 	if (err)
 		return err;
-	err = report_baseline_of(&all, &steps, 0, steps.n, 0);
+	err = report_baseline_of(&all, &steps.count, 0, steps.count.n, 0);
 	if (!err && !out->baseline.given)
 		out->steps_before = rate_of(&steps, out->baseline_begin_ns, out->baseline_end_ns);
 	if (!err && out->mode != REPORT_SPIKE && out->steps_before > 0) {
 		sigma = all.sigma * 1e9 < STEPS_VARY * out->steps_before ? all.sigma * 1e9
 		                                                         : STEPS_VARY * out->steps_before;
-		if (steps.begin_ns + steps.n * steps.step_ns > view->end_ns && steps.n > 1)
-			steps.n--;
+		if (steps.count.begin_ns + steps.count.n * steps.count.step_ns > view->end_ns &&
+		    steps.count.n > 1)
+			steps.count.n--;
 		find_slow_steps(out, &steps, out->steps_before,
 		                report_sigma_floor(sigma, 0, STEPS_SIGMA * out->steps_before),
 		                recent_ns != 0);
@@ -193,7 +263,7 @@ static int look_at_steps(struct report_ranking *out, const struct report_view *v
 			place_slow_steps(out);
 	}
 	out->steps_during = rate_of(&steps, out->begin_ns, out->end_ns);
-	report_series_free(&steps);
+	free_steps(&steps);
 	return err;
 }
 
@@ -224,6 +294,8 @@ static int take_hint(struct report_ranking *out, const struct report_view *view,
 	               (double)symptom->step_ns;
 	spike.z = (spike.mean - out->baseline.median) / out->baseline.sigma;
 	place_incident(out, &spike, 1);
+	out->by_steps = hint->by_steps;
+	out->goes_on = true;
 	return 0;
 }
 
@@ -239,6 +311,19 @@ static size_t keep_recent(const struct report_ranking *out, struct report_spike 
 	return (symptom->n - spikes[0].to) * symptom->step_ns <= recent_ns;
 }
 
+static int keep_stretches(struct report_ranking *out, const struct report_spike *spikes, size_t count)
+{
+	if (count < 2)
+		return 0;
+	out->stretches = calloc(count, sizeof(*out->stretches));
+	if (!out->stretches)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		out->stretches[i].spike = spikes[i];
+	out->stretch_count = count;
+	return 0;
+}
+
 static int find_spikes(struct report_ranking *out, const struct report_view *view, struct report_view *other,
                        uint64_t recent_ns)
 {
@@ -252,8 +337,9 @@ static int find_spikes(struct report_ranking *out, const struct report_view *vie
 	if (err)
 		return err;
 	place_incident(out, spikes, keep_recent(out, spikes, count, recent_ns));
+	err = recent_ns ? 0 : keep_stretches(out, spikes, count);
 	free(spikes);
-	return 0;
+	return err;
 }
 
 int report_incident_find(struct report_ranking *out, const struct report_view *view,
@@ -270,4 +356,20 @@ int report_incident_find(struct report_ranking *out, const struct report_view *v
 	if (!err)
 		err = look_at_steps(out, view, recent_ns);
 	return err ? err : report_faults_find(out, view, fault_ns, recent_ns);
+}
+
+int report_incident_move(struct report_ranking *out, const struct report_view *view, size_t from, size_t to)
+{
+	const struct report_series *symptom = &out->symptom;
+	struct report_spike *incident = &out->incident;
+
+	*incident = (struct report_spike){ .from = from, .to = to };
+	incident->mean = report_mean(symptom->v + from, to - from);
+	incident->z = (incident->mean - out->baseline.median) / out->baseline.sigma;
+	incident->excess =
+	        (incident->mean - out->baseline.median) * (double)(to - from) * (double)symptom->step_ns;
+	out->begin_ns = symptom->begin_ns + from * symptom->step_ns;
+	out->end_ns = symptom->begin_ns + to * symptom->step_ns;
+	out->during = incident->mean;
+	return look_at_steps(out, view, 0);
 }

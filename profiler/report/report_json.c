@@ -15,6 +15,7 @@
 #include "profiler/top/top_checkpoints.h"
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_narrative.h"
+#include "profiler/report/report_rank.h"
 
 static void member_double(struct json_writer *json, const char *key, double value)
 {
@@ -26,6 +27,28 @@ static void member_bool(struct json_writer *json, const char *key, bool value)
 {
 	json_key(json, key);
 	json_bool(json, value);
+}
+
+static void write_others(struct json_writer *json, const struct report_ranking *ranking)
+{
+	const struct report_series *symptom = &ranking->symptom;
+
+	json_key(json, "other_incidents");
+	json_array_begin(json);
+	for (size_t i = 0; i < ranking->stretch_count; i++) {
+		const struct report_stretch *stretch = &ranking->stretches[i];
+
+		if (stretch->in_incident)
+			continue;
+		json_object_begin(json);
+		json_member_u64(json, "begin_ns", symptom->begin_ns + stretch->spike.from * symptom->step_ns);
+		json_member_u64(json, "end_ns", symptom->begin_ns + stretch->spike.to * symptom->step_ns);
+		member_double(json, "lost_ns", stretch->spike.excess);
+		json_member_string(json, "name", stretch->name);
+		json_member_string(json, "device", stretch->device);
+		json_object_end(json);
+	}
+	json_array_end(json);
 }
 
 static void write_window(struct json_writer *json, const struct report *report)
@@ -59,7 +82,9 @@ static void write_window(struct json_writer *json, const struct report *report)
 	json_member_u64(json, "stretches", ranking->spikes);
 	member_bool(json, "by_steps", ranking->by_steps);
 	member_bool(json, "by_fault", ranking->by_fault);
+	member_bool(json, "goes_on", ranking->goes_on);
 	json_object_end(json);
+	write_others(json, ranking);
 }
 
 static void write_steps(struct json_writer *json, const struct report *report)
@@ -77,6 +102,7 @@ static void write_steps(struct json_writer *json, const struct report *report)
 		json_member_string(json, "worst", class->worst ? class->worst->tag : NULL);
 		member_double(json, "a_second_before", report->ranking.steps_before);
 		member_double(json, "a_second_during", report->ranking.steps_during);
+		member_double(json, "z", report->ranking.steps_z);
 	}
 	json_object_end(json);
 }

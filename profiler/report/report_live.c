@@ -3,6 +3,7 @@
 #include "profiler/report/report_live.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,18 +11,35 @@
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report_families.h"
 #include "profiler/report/report_incident.h"
+#include "profiler/report/report_primary.h"
 #include "profiler/report/report_rank.h"
 
-#define RECENT_NS  1500000000ULL /* an incident that ended longer ago is over */
-#define HISTORY_NS 4000000000ULL /* that is needed to know what is usual */
+#define RECENT_NS      1500000000ULL /* an incident that ended longer ago is over */
+#define HISTORY_NS     4000000000ULL /* that is needed to know what is usual */
+#define UNEXPLAINED_NS 5000000000ULL /* after one without a cause, before another window is ended for such */
+#define SAME_NS        1000000000ULL /* a shorter gap is none between two incidents */
+#define LEAST_RATE     0.2 /* threads; what was told is taken for no less when others are compared with it */
+#define NAME_BYTES     64
+
+/* Of an incident that was told. Unix times. */
+struct told {
+	uint64_t end_ns;                           /* when it was told; 0: nothing was */
+	uint64_t seen_ns;                          /* up to then it went on */
+	double rate;                               /* lost then, beyond what is usual: threads */
+	char name[NAME_BYTES], device[NAME_BYTES]; /* its primary cause; "": not known yet */
+};
 
 struct report_live {
 	struct timeline *last;  /* of the window before */
 	struct ledger *classes; /* a row for each class, which says whether it is a process's */
 	struct stamp *stamp;    /* nothing in it */
 	uint64_t rest_ns;
-	uint64_t told_ns; /* end of what was told last, Unix time */
+	struct told told, before; /* before: as it was before the last look that found something */
+	uint64_t tried_ns;        /* up to then no window is ended for an incident without a cause */
+	uint64_t other_ns;        /* end of the last that was passed over */
+	uint64_t passed_over_ns;
 };
 
 struct report_live *report_live_new(uint64_t rest_ns)
@@ -69,12 +87,97 @@ static uint64_t told_till(const struct timeline *lanes)
 	return till_ns;
 }
 
-static bool is_worth_telling(const struct report_live *live, const struct report_ranking *ranking,
-                             const struct report_view *view)
+static bool lasts(const struct report_ranking *ranking, const struct report_view *view)
 {
 	return ranking->mode == REPORT_SPIKE &&
 	       (ranking->by_fault || ranking->end_ns - ranking->begin_ns >= REPORT_LIVE_LEAST_NS) &&
-	       ranking->end_ns + RECENT_NS >= view->end_ns && ranking->begin_ns >= live->told_ns;
+	       ranking->end_ns + RECENT_NS >= view->end_ns;
+}
+
+/* Threads lost beyond what is usual, in the newest part of the incident. */
+static double rate_of(const struct report_ranking *ranking)
+{
+	const struct report_series *symptom = &ranking->symptom;
+	size_t newest = (size_t)(REPORT_LIVE_LEAST_NS / symptom->step_ns), from = ranking->incident.from,
+	       to = ranking->incident.to;
+
+	if (to > from + newest)
+		from = to - newest;
+	return report_mean(symptom->v + from, to - from) - ranking->baseline.median;
+}
+
+static void name_cause(struct told *told, const struct report_cause *primary)
+{
+	snprintf(told->name, sizeof(told->name), "%s", primary ? primary->name : "");
+	snprintf(told->device, sizeof(told->device), "%s", primary ? primary->device : "");
+}
+
+/* Whether it is told in spite of the rest. `primary`: NULL: not known. */
+static bool is_much_worse(const struct told *told, const struct report_ranking *ranking, double rate,
+                          const struct report_cause *primary, bool same)
+{
+	if (!primary)
+		return false;
+	if (report_is_fault(primary->name) &&
+	    (strcmp(primary->name, told->name) != 0 || strcmp(primary->device, told->device) != 0))
+		return true;
+	/* Of what was told by then nothing is in it. */
+	if (same && ranking->end_ns < told->end_ns + REPORT_LIVE_LEAST_NS)
+		return false;
+	return rate >= REPORT_LIVE_WORSE * (told->rate > LEAST_RATE ? told->rate : LEAST_RATE);
+}
+
+static void pass_over(struct report_live *live, const struct report_ranking *ranking)
+{
+	if (ranking->begin_ns > live->other_ns + SAME_NS)
+		live->passed_over_ns = live->told.end_ns + live->rest_ns - ranking->end_ns;
+	live->other_ns = ranking->end_ns;
+}
+
+/* Whether the incident is to be looked into. `primary`: its cause, as far as is known. */
+static bool choose(struct report_live *live, const struct report_ranking *ranking,
+                   const struct report_cause *primary, struct report_hint *hint)
+{
+	struct told *told = &live->told;
+	bool any = told->end_ns, same = any && ranking->begin_ns <= told->seen_ns + SAME_NS,
+	     rests = any && (same || ranking->end_ns < told->end_ns + live->rest_ns);
+	double rate = rate_of(ranking);
+
+	if (same && ranking->end_ns > told->seen_ns)
+		told->seen_ns = ranking->end_ns;
+	if (!primary && (rests || ranking->begin_ns < live->tried_ns))
+		return false;
+	if (rests && !is_much_worse(told, ranking, rate, primary, same)) {
+		if (!same)
+			pass_over(live, ranking);
+		return false;
+	}
+	/* What was told already is not told again. */
+	if (same && !ranking->by_fault && hint->begin_ns + REPORT_LIVE_LEAST_NS < ranking->end_ns)
+		hint->begin_ns = ranking->end_ns - REPORT_LIVE_LEAST_NS;
+	live->before = *told;
+	*told = (struct told){ .end_ns = ranking->end_ns, .seen_ns = ranking->end_ns, .rate = rate };
+	name_cause(told, primary);
+	return true;
+}
+
+/* Looks for the cause in what there is so far. */
+static bool look_into(struct report_live *live, const struct loaded_profiles *input,
+                      const struct report_ranking *found, struct report_hint *hint)
+{
+	struct report_ranking causes;
+	bool worth;
+
+	*hint = (struct report_hint){ .begin_ns = found->begin_ns,
+		                      .baseline_begin_ns = found->baseline_begin_ns,
+		                      .baseline_end_ns = found->baseline_end_ns,
+		                      .by_fault = found->by_fault,
+		                      .by_steps = found->by_steps };
+	if (report_rank(&causes, input, NULL, NULL, hint))
+		return choose(live, found, NULL, hint);
+	worth = choose(live, found, report_ranking_is_news(&causes) ? causes.primary : NULL, hint);
+	report_ranking_free(&causes);
+	return worth;
 }
 
 /* Lanes that there is no room for are left out. */
@@ -92,9 +195,11 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 		                               .ledger = live->classes,
 		                               .stamp = live->stamp };
 	struct report_ranking ranking = { .mode = REPORT_NOTHING };
+	struct report_hint found;
 	struct report_view view;
 	bool worth = false;
 
+	live->passed_over_ns = 0;
 	if (!all)
 		return false;
 	if (!merge(all, live->last) && !merge(all, lanes) && !report_view_open(&view, &input, NULL)) {
@@ -104,19 +209,30 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 			view.end_ns = till_ns;
 		if (view.end_ns - view.begin_ns >= HISTORY_NS &&
 		    !report_incident_find(&ranking, &view, NULL, NULL, RECENT_NS))
-			worth = is_worth_telling(live, &ranking, &view);
+			worth = lasts(&ranking, &view) && look_into(live, &input, &ranking, &found);
 		report_view_close(&view);
 	}
 	timeline_free(all);
-	if (worth) {
-		*hint = (struct report_hint){ .begin_ns = ranking.begin_ns,
-			                      .baseline_begin_ns = ranking.baseline_begin_ns,
-			                      .baseline_end_ns = ranking.baseline_end_ns,
-			                      .by_fault = ranking.by_fault };
-		live->told_ns = ranking.end_ns + live->rest_ns;
-	}
 	report_ranking_free(&ranking);
+	if (worth)
+		*hint = found;
 	return worth;
+}
+
+uint64_t report_live_passed_over(const struct report_live *live)
+{
+	return live->passed_over_ns;
+}
+
+bool report_live_settle(struct report_live *live, const struct report_ranking *ranking)
+{
+	if (report_ranking_is_news(ranking)) {
+		name_cause(&live->told, ranking->primary);
+		return true;
+	}
+	live->tried_ns = live->told.end_ns + UNEXPLAINED_NS;
+	live->told = live->before;
+	return false;
 }
 
 /* --- the end of a window ------------------------------------------------------------------------------------ */

@@ -3,12 +3,20 @@
  * one say of lost time.
  *
  *     live = report_live_new(rest_ns)
- *     report_live_look(live, lanes)        each second: true: an incident worth a report has begun, and lasts
- *     report_live_keep(live, timeline)     at the end of a window: what comes after is compared with it
- *     report_live_window(live, &input)     the same where a report is to be made of it, or a class of tags is new
+ *     if (report_live_look(live, lanes, &hint))   each second: an incident has begun, and lasts
+ *             end the window, for its report
+ *     report_live_passed_over(live)               after each look
+ *     report_live_keep(live, timeline)            at the end of a window: what comes after is compared with it
+ *     report_live_window(live, &input)            the same where a report is to be made of it, or a class of tags is new
+ *     report_live_settle(live, &ranking)          with what that report says: whether anybody is to be told
  *     report_live_free(live)
  *
- * An incident is worth a report once it has lasted REPORT_LIVE_LEAST_NS, one of a device's faults at once, and is told once. A wait that goes on shows only when it ends, or at a window's end.
+ * An incident is looked into once it has lasted REPORT_LIVE_LEAST_NS, one of a device's faults at once. It is told, once, if
+ * report_ranking_is_news(). That is known when its window has ended, as waits that go on show only then: so a window is ended for an
+ * incident that no wait explains so far, but then not again for UNEXPLAINED_NS, and nothing comes to rest.
+ *
+ * After the end of what was told nothing is told for `rest_ns`, but for what is much worse: REPORT_LIVE_WORSE times the lost time a
+ * second, in the last REPORT_LIVE_LEAST_NS, or a device's fault where it was another cause. Other incidents are passed over.
  */
 #ifndef STALLPROF_PROFILER_REPORT_LIVE_H
 #define STALLPROF_PROFILER_REPORT_LIVE_H
@@ -19,9 +27,11 @@
 struct loaded_profiles;
 struct report_hint;
 struct report_live;
+struct report_ranking;
 struct timeline;
 
 #define REPORT_LIVE_LEAST_NS 2000000000ULL
+#define REPORT_LIVE_WORSE    3
 
 /* `rest_ns`: after an incident's end, in which nothing is told. NULL with errno ENOMEM. */
 struct report_live *report_live_new(uint64_t rest_ns);
@@ -29,6 +39,13 @@ void report_live_free(struct report_live *live);
 
 /* `lanes`: the present window's timeline so far. Fills the hint for the report. */
 bool report_live_look(struct report_live *live, const struct timeline *lanes, struct report_hint *hint);
+
+/* Nanoseconds for which no incident like the one that the last look found is told; 0: it found none, or one that earlier looks found,
+ * too. */
+uint64_t report_live_passed_over(const struct report_live *live);
+
+/* What the report of the incident that the last look found says. Whether it is to be told; if not, it is as if it was not found. */
+bool report_live_settle(struct report_live *live, const struct report_ranking *ranking);
 
 /* Keeps the timeline, which it takes over, if all its classes are known from earlier windows; else false, and it stays the caller's. */
 bool report_live_keep(struct report_live *live, struct timeline *timeline);

@@ -3,6 +3,7 @@
 #include "profiler/report/report_narrative.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,37 +18,13 @@
 #include "profiler/report/report.h"
 #include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
+#include "profiler/report/report_tables.h"
+#include "profiler/report/report_words.h"
 #include "profiler/top/top_requests.h"
 
-#define CAUSES_SHOWN   6
 #define REQUESTS_SHOWN 5
 #define CELL_BYTES     256
 #define SECOND         1e9
-
-static const char *duration(char text[TEXT_DURATION_BYTES], double ns)
-{
-	return text_short_duration(text, ns > 0 ? (uint64_t)ns : 0);
-}
-
-/* In UTC, with tenths of a second. */
-static const char *moment(char text[48], uint64_t unix_ns)
-{
-	time_t seconds = (time_t)(unix_ns / 1000000000);
-	struct tm parts;
-	char date[32] = "";
-
-	if (gmtime_r(&seconds, &parts))
-		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &parts);
-	snprintf(text, 48, "%s.%u UTC", date, (unsigned)(unix_ns / 100000000 % 10));
-	return text;
-}
-
-/* "block_io on vda" */
-static const char *cause_text(char *text, size_t size, const struct report_cause *cause)
-{
-	snprintf(text, size, "%s%s%s", cause->name, *cause->device ? " on " : "", cause->device);
-	return text;
-}
 
 /* --- verdict ------------------------------------------------------------------------------------------------ */
 
@@ -57,14 +34,15 @@ static void incident_text(FILE *out, const struct report_ranking *ranking)
 	bool steps = ranking->steps_before >= 0 && ranking->steps_during >= 0;
 	char at[48], length[TEXT_DURATION_BYTES];
 
-	fprintf(out, "From %s on, for %s, ", moment(at, ranking->begin_ns),
-	        duration(length, (double)(ranking->end_ns - ranking->begin_ns)));
+	fprintf(out, "From %s on, for %s%s, ", report_moment_text(at, ranking->begin_ns),
+	        report_duration_text(length, (double)(ranking->end_ns - ranking->begin_ns)),
+	        ranking->goes_on ? " so far" : "");
 	if (ranking->by_steps) {
 		fprintf(out,
-		        "%s came %.1f times a second instead of %.1f; the time that tagged threads lost did "
-		        "not stand out "
+		        "%s came %.1f times a second instead of %.1f; the time that tagged threads lost %s "
 		        "(%.2f threads, usually %.2f). ",
-		        ranking->steps, ranking->steps_during, ranking->steps_before, ranking->during,
+		        ranking->steps, ranking->steps_during, ranking->steps_before,
+		        ranking->incident.z < -1 ? "went down" : "did not stand out", ranking->during,
 		        ranking->before);
 		return;
 	}
@@ -99,7 +77,7 @@ static void spike_verdict(FILE *out, const struct report *report)
 		return;
 	}
 	fprintf(out, "Verdict: %s. %s (%s) took %.0f %% of what grew", report->verdict,
-	        cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
+	        report_cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
 	        primary->share * 100);
 	if (told)
 		fprintf(out, ", and at the same time %s", report_signal_of(told->name)->verdict);
@@ -128,8 +106,8 @@ static void steady_verdict(FILE *out, const struct report *report)
 	        "Nothing stands out in time: it was like this all the time. Verdict: %s. %s (%s) took %.1f "
 	        "%% of the "
 	        "tagged threads' wall time.",
-	        report->verdict, cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
-	        primary->share * 100);
+	        report->verdict, report_cause_text(text, sizeof(text), primary),
+	        report_cause_words(primary->name), primary->share * 100);
 }
 
 static void no_verdict(FILE *out, const struct report *report)
@@ -207,8 +185,9 @@ static void tell_window(struct report_document *document, const struct report *r
 		report_document_say(document, "The profile does not say when it was recorded.");
 	else
 		report_document_say(document, "%s to %s: %s in %" PRIu64 " window%s, %zu process%s.",
-		                    moment(from, covered.first_ns), moment(to, covered.last_ns),
-		                    duration(length, (double)covered.covered_ns), covered.windows,
+		                    report_moment_text(from, covered.first_ns),
+		                    report_moment_text(to, covered.last_ns),
+		                    report_duration_text(length, (double)covered.covered_ns), covered.windows,
 		                    covered.windows == 1 ? "" : "s", report->classes.processes,
 		                    report->classes.processes == 1 ? "" : "es");
 	if (!report->has_timeline)
@@ -217,13 +196,29 @@ static void tell_window(struct report_document *document, const struct report *r
 		report_document_say(document, "The baseline is another profile.");
 	else
 		report_document_say(document, "The baseline is the quietest stretch of it, %s to %s.",
-		                    moment(from, ranking->baseline_begin_ns),
-		                    moment(to, ranking->baseline_end_ns));
+		                    report_moment_text(from, ranking->baseline_begin_ns),
+		                    report_moment_text(to, ranking->baseline_end_ns));
+	if (ranking->goes_on)
+		report_document_say(document,
+		                    "This report was written while it went on, and says nothing of what came "
+		                    "after.");
 	if (ranking->spikes > 1)
 		report_document_say(
 		        document,
 		        "%zu stretches stand out; this is about the one in which most time was lost.",
 		        ranking->spikes);
+	if (ranking->spikes > 1)
+		report_table_stretches(document, ranking);
+}
+
+static void tell_step_rate(struct report_document *document, const struct report_ranking *ranking)
+{
+	char sigmas[64] = "";
+
+	if (ranking->by_steps && ranking->steps_z > 0)
+		snprintf(sigmas, sizeof(sigmas), ", %.1f sigmas fewer", ranking->steps_z);
+	report_document_say(document, "Steps a second: %.1f before, %.1f during%s.", ranking->steps_before,
+	                    ranking->steps_during, sigmas);
 }
 
 static void tell_steps(struct report_document *document, const struct report *report)
@@ -237,30 +232,35 @@ static void tell_steps(struct report_document *document, const struct report *re
 	}
 	report_document_say(
 	        document, "%s: %zu steps of p50 %s, p99 %s; the worst took %s (%s id=%" PRIu64 ").",
-	        class->name, class->tags, duration(p50, (double)class->p50_ns),
-	        duration(p99, (double)class->p99_ns), duration(worst, (double)class->worst_ns),
+	        class->name, class->tags, report_duration_text(p50, (double)class->p50_ns),
+	        report_duration_text(p99, (double)class->p99_ns),
+	        report_duration_text(worst, (double)class->worst_ns),
 	        class->worst ? class->worst->tag : class->name, class->worst ? class->worst->id : 0);
-	if (report->ranking.mode == REPORT_SPIKE && report->ranking.steps_before >= 0)
-		report_document_say(document, "Steps a second: %.1f before, %.1f during.",
-		                    report->ranking.steps_before, report->ranking.steps_during);
+	if (report->ranking.mode == REPORT_SPIKE && report->ranking.steps_before >= 0 &&
+	    report->ranking.steps_during >= 0)
+		tell_step_rate(document, &report->ranking);
+}
+
+static void tell_lost_time(struct report_document *document, const struct report_ranking *ranking)
+{
+	const char *than = ranking->during < ranking->before ? "less" : "more";
+	char lost[TEXT_DURATION_BYTES];
+
+	report_document_say(
+	        document,
+	        "Time lost by tagged threads (all that is not on the CPU): %.2f threads before (sigma %.2f), "
+	        "%.2f during, %.1f sigmas %s: %s %s in all.",
+	        ranking->before, ranking->baseline.sigma, ranking->during, fabs(ranking->incident.z), than,
+	        report_duration_text(lost, fabs(ranking->incident.excess)), than);
 }
 
 static void tell_symptom(struct report_document *document, const struct report *report)
 {
-	const struct report_ranking *ranking = &report->ranking;
-	char lost[TEXT_DURATION_BYTES];
-
 	report_document_section(document, "GPUs and symptom");
 	report_evidence_gpus(document, report);
 	tell_steps(document, report);
-	if (!report->has_timeline || ranking->mode != REPORT_SPIKE)
-		return;
-	report_document_say(
-	        document,
-	        "Time lost by tagged threads (all that is not on the CPU): %.2f threads before (sigma %.2f), "
-	        "%.2f during, %.1f sigmas more: %s in all.",
-	        ranking->before, ranking->baseline.sigma, ranking->during, ranking->incident.z,
-	        duration(lost, ranking->incident.excess));
+	if (report->has_timeline && report->ranking.mode == REPORT_SPIKE)
+		tell_lost_time(document, &report->ranking);
 }
 
 /* --- the primary cause -------------------------------------------------------------------------------------- */
@@ -271,10 +271,11 @@ static void tell_details(struct report_document *document, const struct report_p
 
 	for (size_t i = 0; i < paths->label_count; i++)
 		report_document_point(document, "%s %s: %s of its waits", paths->label[i].key,
-		                      paths->label[i].value, duration(time, (double)paths->label[i].ns));
+		                      paths->label[i].value,
+		                      report_duration_text(time, (double)paths->label[i].ns));
 	if (paths->holder_ns)
 		report_document_point(document, "who brought the device back: %s, %s", paths->holder,
-		                      duration(time, (double)paths->holder_ns));
+		                      report_duration_text(time, (double)paths->holder_ns));
 }
 
 static void tell_request(struct report_document *document, const struct top_request *row)
@@ -285,7 +286,7 @@ static void tell_request(struct report_document *document, const struct top_requ
 	                      "%s: %.1f MB in %" PRIu64 " request%s (%s), mean %s, %.1f %% of the time%s",
 	                      *row->class ? row->class : "(no tag)", (double)row->bytes / 1e6, row->requests,
 	                      row->requests == 1 ? "" : "s", request_op_name(row->op),
-	                      duration(mean, (double)row->ns / (double)row->requests),
+	                      report_duration_text(mean, (double)row->ns / (double)row->requests),
 	                      row->device_ns ? 100.0 * (double)row->ns / (double)row->device_ns : 0.0,
 	                      row->writeback_bytes ? ", some by writeback" : "");
 }
@@ -339,7 +340,7 @@ static void tell_cause(struct report_document *document, const struct report *re
 		report_document_say(document, "There is none.");
 		return;
 	}
-	report_document_say(document, "%s: %s. Family: %s.", cause_text(text, sizeof(text), primary),
+	report_document_say(document, "%s: %s. Family: %s.", report_cause_text(text, sizeof(text), primary),
 	                    report_cause_words(primary->name), report_family_name(primary->family));
 	if (report->ranking.mode == REPORT_SPIKE)
 		report_document_say(document,
@@ -347,53 +348,17 @@ static void tell_cause(struct report_document *document, const struct report *re
 		                    "all. Score %.2f "
 		                    "(spike %.2f, correlation %.2f; the loss follows %ld ms later).",
 		                    primary->before, primary->during, primary->z,
-		                    duration(time, primary->excess_ns), primary->score, primary->spike,
-		                    primary->correlation, primary->lag_ms);
+		                    report_duration_text(time, primary->excess_ns), primary->score,
+		                    primary->spike, primary->correlation, primary->lag_ms);
 	else
 		report_document_say(document, "Lost to it: %s, %.1f %% of the wall time.",
-		                    duration(time, primary->excess_ns), primary->share * 100);
+		                    report_duration_text(time, primary->excess_ns), primary->share * 100);
 	if (report->paths && report->paths->count)
 		report_document_say(document, "Tag of the longest waits: %s.", report->paths->path[0].tag);
 	if (report->paths)
 		tell_details(document, report->paths);
 	tell_requests(document, report);
 	tell_users(document, report);
-}
-
-static void tell_ranking(struct report_document *document, const struct report *report)
-{
-	const struct report_ranking *ranking = &report->ranking;
-	bool spike = ranking->mode == REPORT_SPIKE;
-	char cell[7][CELL_BYTES];
-
-	if (!ranking->count)
-		return;
-	report_document_section(document, "Ranking");
-	report_document_table(document, (const char *[]){ "cause", "score", "spike", "correlation", "lag ms",
-	                                                  spike ? "lost more" : "lost", "share", NULL });
-	for (size_t i = 0; i < ranking->count && i < CAUSES_SHOWN; i++) {
-		const struct report_cause *cause = &ranking->causes[i];
-		char time[TEXT_DURATION_BYTES];
-
-		cause_text(cell[0], CELL_BYTES, cause);
-		snprintf(cell[1], CELL_BYTES, "%.2f", cause->score);
-		snprintf(cell[2], CELL_BYTES, spike ? "%.2f" : "-", cause->spike);
-		snprintf(cell[3], CELL_BYTES, spike ? "%.2f" : "-", cause->correlation);
-		snprintf(cell[4], CELL_BYTES, spike ? "%ld" : "-", cause->lag_ms);
-		snprintf(cell[5], CELL_BYTES, "%s", duration(time, cause->excess_ns));
-		snprintf(cell[6], CELL_BYTES, "%.0f %%", cause->share > 0 ? cause->share * 100 : 0);
-		report_document_row(document, (const char *[]){ cell[0], cell[1], cell[2], cell[3], cell[4],
-		                                                cell[5], cell[6], NULL });
-	}
-	if (spike)
-		report_document_say(
-		        document,
-		        "Score: half how far it stands out of its own baseline (z / (z + 3)), half its "
-		        "correlation with the lost time at 100 Hz, up to 200 ms apart. Waits for "
-		        "other threads come after what those did.");
-	else
-		report_document_say(
-		        document, "By the share of the tagged threads' wall time, as no stretch stands out.");
 }
 
 /* --- what to do --------------------------------------------------------------------------------------------- */
@@ -429,7 +394,7 @@ void report_narrate(struct report_document *document, const struct report *repor
 	tell_cause(document, report);
 	report_evidence_path(document, report);
 	report_checkpoints(document, report->input);
-	tell_ranking(document, report);
+	report_table_causes(document, &report->ranking);
 	report_evidence_signals(document, report);
 	report_evidence_hooks(document, report);
 	tell_next(document, report);

@@ -10,16 +10,13 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report_incident.h"
+#include "profiler/report/report_primary.h"
 #include "profiler/report/report_view.h"
 
-#define CONTEXT_NS         2000000000ULL /* before the incident, for the correlation */
-#define AFTER_NS           1000000000ULL
-#define SMOOTH_NS          50000000ULL /* to either side */
-#define LANE_SIGMA         0.01        /* threads; what the baseline of a cause may not be quieter than */
-#define PRIMARY_PART       4           /* of what grew most */
-#define PRIMARY_SIGMAS     1
-#define STEADY_LEAST       0.05 /* of the wall time, for something to be wrong all the time */
-#define SIGNAL_CORRELATION 0.3  /* from which on a signal of the host speaks for a cause */
+#define CONTEXT_NS 2000000000ULL /* before the incident, for the correlation */
+#define AFTER_NS   1000000000ULL
+#define SMOOTH_NS  50000000ULL /* to either side */
+#define LANE_SIGMA 0.01        /* threads; what the baseline of a cause may not be quieter than */
 
 /* --- causes ------------------------------------------------------------------------------------------------- */
 
@@ -243,60 +240,6 @@ static int list_causes(struct rank *rank)
 	return 0;
 }
 
-static int compare_causes(const void *left, const void *right)
-{
-	const struct report_cause *a = left, *b = right;
-	int order = (b->score > a->score) - (b->score < a->score);
-
-	order = order ? order : (b->share > a->share) - (b->share < a->share);
-	order = order ? order : strcmp(a->name, b->name);
-	return order ? order : strcmp(a->device, b->device);
-}
-
-/* A wait for a peer is the network's if the host's own network says so at the same time. */
-static bool network_speaks(const struct report_ranking *out)
-{
-	for (size_t i = 0; i < out->signal_count; i++)
-		if (out->signals[i].family == FAMILY_NETWORK && out->signals[i].z >= SPIKE_SIGMAS &&
-		    out->signals[i].correlation >= SIGNAL_CORRELATION)
-			return true;
-	return false;
-}
-
-/* Causes are in the order of their score. */
-static const struct report_cause *best_of(const struct report_ranking *out, bool indirect)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < out->count; i++)
-		if (out->causes[i].indirect == indirect && out->causes[i].z >= PRIMARY_SIGMAS &&
-		    out->causes[i].excess_ns > most)
-			most = out->causes[i].excess_ns;
-	for (size_t i = 0; i < out->count && most > 0; i++) {
-		const struct report_cause *cause = &out->causes[i];
-
-		if (cause->indirect == indirect && cause->excess_ns * PRIMARY_PART >= most &&
-		    cause->z >= PRIMARY_SIGMAS)
-			return cause;
-	}
-	return NULL;
-}
-
-/* What took less than this of the growth explains nothing. */
-#define DIRECT_LEAST 0.15
-
-static void choose_primary(struct report_ranking *out)
-{
-	const struct report_cause *direct, *indirect;
-
-	for (size_t i = 0; i < out->count; i++)
-		if (out->causes[i].family == FAMILY_NETWORK && network_speaks(out))
-			out->causes[i].indirect = false;
-	direct = best_of(out, false);
-	indirect = best_of(out, true);
-	out->primary = direct && (!indirect || direct->share >= DIRECT_LEAST) ? direct : indirect;
-}
-
 /* --- a spike, or slow all the time -------------------------------------------------------------------------- */
 
 static int open_fine(struct rank *rank)
@@ -314,45 +257,6 @@ static int open_fine(struct rank *rank)
 	err = report_view_sum(&rank->fine, &rank->view, begin_ns, end_ns, RANK_STEP_NS, report_view_is_lost,
 	                      NULL);
 	return err ? err : report_series_smooth(&rank->fine, (size_t)(SMOOTH_NS / RANK_STEP_NS));
-}
-
-/* The run's share of each cause by the ledger, which is exact. */
-static void share_of_ledger(const struct rank *rank, struct report_cause *cause)
-{
-	double wall = 0, sum = 0;
-
-	for (size_t i = 0; i < ledger_count(rank->view.input->ledger); i++) {
-		const struct ledger_row *row = ledger_at(rank->view.input->ledger, i);
-		bool is_runqueue = cause->kind == TIMELINE_RUNQUEUE && row->state == LEDGER_RUNQUEUE;
-		bool is_stall = cause->kind == TIMELINE_STALL && row->state == LEDGER_STALL &&
-		                !strcmp(row->cause, cause->name) && !strcmp(row->device, cause->device);
-		bool is_blocked = cause->kind == TIMELINE_BLOCKED && row->state == LEDGER_BLOCKED &&
-		                  !strcmp(row->cause, cause->name);
-
-		if (!report_view_counts(&rank->view, row->class))
-			continue;
-		wall += (double)row->ns;
-		if (is_runqueue || is_stall || is_blocked)
-			sum += (double)row->ns;
-	}
-	cause->excess_ns = sum;
-	cause->share = wall > 0 ? sum / wall : 0;
-	cause->score = cause->share;
-	cause->before = cause->z = cause->spike = cause->correlation = 0;
-}
-
-static void choose_steady(struct rank *rank)
-{
-	struct report_ranking *out = rank->out;
-
-	for (size_t i = 0; i < out->count; i++)
-		share_of_ledger(rank, &out->causes[i]);
-	qsort(out->causes, out->count, sizeof(*out->causes), compare_causes);
-	for (size_t i = 0; i < out->count && !out->primary; i++)
-		if (!out->causes[i].indirect && out->causes[i].share >= STEADY_LEAST)
-			out->primary = &out->causes[i];
-	if (!out->primary)
-		out->mode = REPORT_NOTHING;
 }
 
 /* Of all that grew: while one cause takes more, others may take less than before. */
@@ -379,13 +283,123 @@ static int score_all(struct rank *rank)
 	if (err)
 		return err;
 	share_growth(out);
-	qsort(out->signals, out->signal_count, sizeof(*out->signals), compare_causes);
-	qsort(out->causes, out->count, sizeof(*out->causes), compare_causes);
+	report_causes_sort(out->signals, out->signal_count);
+	report_causes_sort(out->causes, out->count);
 	if (out->mode == REPORT_SPIKE)
-		choose_primary(out);
+		report_primary_choose(out);
 	else
-		choose_steady(rank);
+		report_primary_choose_steady(out, &rank->view);
 	return out->mode == REPORT_SPIKE ? correlate_with_primary(rank) : 0;
+}
+
+/* --- the other stretches ------------------------------------------------------------------------------------ */
+
+/* The same for a stretch, with causes and signals of its own for the time. */
+static int look_into(const struct rank *rank, struct report_stretch *stretch)
+{
+	const struct report_ranking *all = rank->out;
+	struct report_ranking part = *all;
+	struct rank own = *rank;
+	int err;
+
+	own.out = &part;
+	own.fine = (struct report_series){ .n = 0 };
+	part.primary = NULL;
+	part.incident = stretch->spike;
+	part.begin_ns = all->symptom.begin_ns + stretch->spike.from * all->symptom.step_ns;
+	part.end_ns = all->symptom.begin_ns + stretch->spike.to * all->symptom.step_ns;
+	part.causes = part.signals = NULL;
+	part.count = part.signal_count = 0;
+	err = list_causes(&own);
+	if (!err)
+		err = score_all(&own);
+	stretch->looked_into = !err;
+	stretch->name = part.primary ? part.primary->name : NULL;
+	stretch->device = part.primary ? part.primary->device : NULL;
+	report_series_free(&own.fine);
+	free(part.causes);
+	free(part.signals);
+	return err;
+}
+
+static struct report_stretch *largest_unseen(const struct report_ranking *out)
+{
+	struct report_stretch *largest = NULL;
+
+	for (size_t i = 0; i < out->stretch_count; i++) {
+		struct report_stretch *at = &out->stretches[i];
+
+		if (!at->looked_into && (!largest || at->spike.excess > largest->spike.excess))
+			largest = at;
+	}
+	return largest;
+}
+
+/* It is not looked into again. */
+static void mark_incident(struct report_ranking *out)
+{
+	for (size_t i = 0; i < out->stretch_count; i++) {
+		struct report_stretch *stretch = &out->stretches[i];
+
+		if (stretch->spike.from != out->incident.from)
+			continue;
+		stretch->in_incident = stretch->looked_into = true;
+		stretch->name = out->primary ? out->primary->name : NULL;
+		stretch->device = out->primary ? out->primary->device : NULL;
+	}
+}
+
+static bool joins(const struct report_ranking *out, const struct report_stretch *stretch, size_t from,
+                  size_t to)
+{
+	size_t reach = (size_t)(RANK_JOIN_NS / out->symptom.step_ns);
+
+	return !stretch->in_incident && stretch->name && !strcmp(stretch->name, out->primary->name) &&
+	       !strcmp(stretch->device, out->primary->device) && stretch->spike.from <= to + reach &&
+	       stretch->spike.to + reach >= from;
+}
+
+/* The incident grows by its neighbours of the same cause, which are no stretches of their own then. Whether it did. */
+static bool join_stretches(struct report_ranking *out, size_t *from, size_t *to)
+{
+	size_t before;
+
+	*from = out->incident.from;
+	*to = out->incident.to;
+	do {
+		before = out->spikes;
+		for (size_t i = 0; i < out->stretch_count; i++) {
+			struct report_stretch *stretch = &out->stretches[i];
+
+			if (!joins(out, stretch, *from, *to))
+				continue;
+			stretch->in_incident = true;
+			out->spikes--;
+			*from = stretch->spike.from < *from ? stretch->spike.from : *from;
+			*to = stretch->spike.to > *to ? stretch->spike.to : *to;
+		}
+	} while (out->spikes < before);
+	return *to - *from > out->incident.to - out->incident.from;
+}
+
+static int look_at_others(struct rank *rank)
+{
+	struct report_ranking *out = rank->out;
+	struct report_stretch *stretch;
+	size_t from, to;
+	int err = 0;
+
+	if (out->by_fault)
+		out->stretch_count = 0; /* it is none of them */
+	mark_incident(out);
+	for (size_t i = 0; i < RANK_LOOK_INTO && !err && (stretch = largest_unseen(out)); i++)
+		err = look_into(rank, stretch);
+	if (err || !out->primary || !join_stretches(out, &from, &to))
+		return err;
+	err = report_incident_move(out, &rank->view, from, to);
+	report_series_free(&rank->fine);
+	out->primary = NULL;
+	return err ? err : score_all(rank);
 }
 
 int report_rank(struct report_ranking *ranking, const struct loaded_profiles *input,
@@ -406,6 +420,8 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = list_causes(&rank);
 	if (!err)
 		err = score_all(&rank);
+	if (!err)
+		err = look_at_others(&rank);
 	report_series_free(&rank.fine);
 	report_view_close(&rank.view);
 	report_view_close(&rank.other);
@@ -419,5 +435,6 @@ void report_ranking_free(struct report_ranking *ranking)
 	report_series_free(&ranking->symptom);
 	free(ranking->causes);
 	free(ranking->signals);
+	free(ranking->stretches);
 	*ranking = (struct report_ranking){ .mode = REPORT_NOTHING };
 }

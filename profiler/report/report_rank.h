@@ -10,6 +10,8 @@
  * spike: z / (z + 3), where z is how many sigmas the cause's mean in the incident is above its own baseline;
  * correlation: the largest of the cause's with the symptom at a lag of up to RANK_LAG_NS, at 100 Hz; neither is below 0.
  *
+ * Stretches of the incident's primary cause that are up to RANK_JOIN_NS away from it belong to it; of the others the largest are looked into.
+ *
  * The primary cause is the one with the highest score of those that took a quarter or more of what the one took that
  * grew most, where waits for other threads count only if nothing else did: what those threads wait for is the cause.
  */
@@ -17,6 +19,9 @@
 #define STALLPROF_PROFILER_REPORT_RANK_H
 
 #include "profiler/report/report_ranking.h"
+
+#define RANK_JOIN_NS   2000000000ULL
+#define RANK_LOOK_INTO 16 /* stretches */
 
 struct loaded_profiles;
 

@@ -16,6 +16,7 @@ struct report_hint {
 	uint64_t begin_ns; /* Unix time */
 	uint64_t baseline_begin_ns, baseline_end_ns;
 	bool by_fault; /* then the place is looked for again: it is a short one */
+	bool by_steps; /* steps came more slowly, while not more time was lost than varies anyway */
 };
 
 #define RANK_ALPHA   0.5
@@ -37,6 +38,14 @@ struct report_cause {
 	double share;          /* of all growth; of a steady run, of the wall time */
 };
 
+/* A stretch that stands out. */
+struct report_stretch {
+	struct report_spike spike;
+	bool looked_into;
+	bool in_incident;
+	const char *name, *device; /* its primary cause, if it was looked into; NULL: none took much */
+};
+
 enum report_mode {
 	REPORT_NOTHING, /* nothing is wrong */
 	REPORT_SPIKE,
@@ -50,12 +59,18 @@ struct report_ranking {
 	uint64_t begin_ns, end_ns;    /* of the incident, or of the whole */
 	uint64_t baseline_begin_ns, baseline_end_ns;
 	size_t spikes;
+	struct report_stretch *
+	        stretches; /* all of lost time that stand out, by time, or none of them where there are no others */
+	size_t stretch_count;
+	bool goes_on;          /* when the profile ended; known by a hint alone */
 	const char *steps;     /* the class of the steps, NULL: there is none */
 	double before, during; /* threads lost */
 	bool by_steps;         /* steps came more slowly, while not more time was lost than varies anyway */
 	bool by_fault;         /* a device was recovered, while neither of these stood out */
-	double steps_before, steps_during; /* a second; negative: not known */
-	struct report_cause *causes;       /* with lost time, the highest score first */
+	/* A second, of the seconds in which their threads were there; negative: not known. */
+	double steps_before, steps_during;
+	double steps_z; /* by how many sigmas they were slower, if they made the incident; 0: not known */
+	struct report_cause *causes; /* with lost time, the highest score first */
 	size_t count;
 	struct report_cause *signals; /* of the host, all that the timeline has */
 	size_t signal_count;

@@ -1,4 +1,4 @@
-/* Tests of report_rank.h and report_live.h: timelines with a planted incident, and without one. */
+/* Tests of report_rank.h: timelines with a planted incident, and without one. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -14,82 +14,9 @@
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
-#include "profiler/report/report_live.h"
+#include "profiler/report/report_primary.h"
 #include "profiler/report/report_rank.h"
-
-#define SECOND 1000000000ULL
-#define MS     1000000ULL
-#define T0     (1700000000 * SECOND)
-
-struct run {
-	struct loaded_profiles input;
-};
-
-/* `threads` lost from second `from` to `to`, in slices of 10 ms. */
-static void lane(struct run *run, enum timeline_kind kind, const char *class, const char *name,
-                 const char *device, double from, double to, double threads)
-{
-	const struct timeline_lane key = {
-		.kind = kind, .class = class, .name = name, .device = device, .bucket_ns = 10 * MS
-	};
-
-	for (uint64_t at = (uint64_t)(from * 100); at < (uint64_t)(to * 100); at++)
-		assert_int_equal(timeline_add(run->input.timeline, &key, T0 + at * 10 * MS,
-		                              T0 + (at + 1) * 10 * MS, (int64_t)(threads * 10 * (double)MS)),
-		                 0);
-}
-
-static void seconds(struct run *run, enum timeline_kind kind, const char *class, int from, int to,
-                    int64_t value)
-{
-	const struct timeline_lane key = { .kind = kind, .class = class, .bucket_ns = SECOND };
-
-	for (int at = from; at < to; at++)
-		assert_int_equal(timeline_add(run->input.timeline, &key, T0 + (uint64_t)at * SECOND,
-		                              T0 + (uint64_t)(at + 1) * SECOND, value),
-		                 0);
-}
-
-static void row(struct run *run, const char *class, bool base, enum ledger_state state, const char *cause,
-                int64_t ns)
-{
-	const struct ledger_row added = { .tag = (char *)class,
-		                          .class = (char *)class,
-		                          .base = base,
-		                          .state = state,
-		                          .cause = (char *)cause,
-		                          .device = (char *)(state == LEDGER_STALL ? "vda" : ""),
-		                          .ns = ns };
-
-	assert_int_equal(ledger_add(run->input.ledger, &added), 0);
-}
-
-/* Ten seconds: the step waits for the GPU half of its time, the loader a tenth of it for the disk. */
-static struct run usual(void)
-{
-	struct run run = {
-		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
-	};
-
-	assert_int_equal(stamp_add_window(run.input.stamp, T0, T0 + 10 * SECOND), 0);
-	row(&run, "train_step", false, LEDGER_ONCPU, "", 5 * (int64_t)SECOND);
-	row(&run, "loader", false, LEDGER_ONCPU, "", (int64_t)SECOND);
-	row(&run, "train.py", true, LEDGER_BLOCKED, "poll", 90 * (int64_t)SECOND);
-	seconds(&run, TIMELINE_ONCPU, "train_step", 0, 10, SECOND / 2);
-	seconds(&run, TIMELINE_STEPS, "loader", 0, 10, 100);
-	lane(&run, TIMELINE_STALL, "loader", "block_io", "vda", 0, 10, 0.02);
-	/* Of the process alone: it counts for nothing. */
-	lane(&run, TIMELINE_BLOCKED, "train.py", "poll", "", 0, 10, 1);
-	lane(&run, TIMELINE_BLOCKED, "train.py", "poll", "", 2, 3, 5);
-	return run;
-}
-
-static void end(struct run *run)
-{
-	timeline_free(run->input.timeline);
-	ledger_free(run->input.ledger);
-	stamp_free(run->input.stamp);
-}
+#include "tests/unit/profiler/report/planted_run.h"
 
 static const struct report_cause *find(const struct report_ranking *ranking, const char *name)
 {
@@ -197,6 +124,9 @@ static void test_report_rank__fault(void **state)
 	assert_true(ranking.by_fault);
 	assert_int_equal(ranking.spikes, 1);
 	assert_string_equal(ranking.primary->name, "nvme_reset");
+	/* Of the lost time, as the number of sigmas is. */
+	assert_true(fabs(ranking.incident.excess - (ranking.during - ranking.before) *
+	                                                   (double)(ranking.end_ns - ranking.begin_ns)) < 1);
 	assert_in_range(ranking.begin_ns, T0 + 4 * SECOND, T0 + 6 * SECOND);
 	assert_int_equal(ranking.end_ns, T0 + 7600 * MS);
 	report_ranking_free(&ranking);
@@ -330,68 +260,33 @@ static void test_report_rank__no_timeline(void **state)
 	end(&run);
 }
 
-/* --- live --------------------------------------------------------------------------------------------------- */
-
-static void test_report_live__keeps_what_it_knows(void **state)
+/* Seconds without the threads that make steps are no slow ones. */
+static void test_report_rank__steps_without_threads(void **state)
 {
-	struct report_live *live = report_live_new(5 * SECOND);
-	struct report_hint hint = { .begin_ns = 0 };
-	struct run before = usual(), now = { .input = { .timeline = timeline_new(0) } }, strange = now;
-
-	(void)state;
-	assert_false(report_live_keep(live, before.input.timeline)); /* nothing is known of its classes */
-	assert_int_equal(report_live_window(live, &before.input), 0);
-	strange.input.timeline = timeline_new(0);
-	seconds(&strange, TIMELINE_ONCPU, "validation", 10, 11, SECOND / 2);
-	assert_false(report_live_keep(live, strange.input.timeline));
-	seconds(&now, TIMELINE_ONCPU, "train_step", 10, 20, SECOND / 2);
-	assert_true(report_live_keep(live, now.input.timeline));
-	now.input.timeline = timeline_new(0);
-	/* What comes after is compared with it: without it there is no history. */
-	seconds(&now, TIMELINE_ONCPU, "train_step", 20, 23, SECOND / 2);
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 20, 23, 0.9);
-	assert_true(report_live_look(live, now.input.timeline, &hint));
-	assert_in_range(hint.begin_ns, T0 + 19700 * MS, T0 + 20 * SECOND);
-	report_live_free(live);
-	end(&before);
-	end(&now);
-	end(&strange);
-}
-
-static void test_report_live__told_once_while_it_lasts(void **state)
-{
-	struct report_live *live = report_live_new(5 * SECOND);
-	struct report_hint hint = { .begin_ns = 0 };
+	struct report_hint hint = { .begin_ns = T0 + 16 * SECOND,
+		                    .baseline_begin_ns = T0 + 2 * SECOND,
+		                    .baseline_end_ns = T0 + 6 * SECOND,
+		                    .by_steps = true };
 	struct report_ranking ranking;
-	struct run before = usual(), now = { .input = { .timeline = timeline_new(0) } };
+	struct run run = usual();
 
 	(void)state;
-	assert_non_null(live);
-	assert_int_equal(report_live_window(live, &before.input), 0);
-	seconds(&now, TIMELINE_ONCPU, "train_step", 10, 12, SECOND / 2);
-	assert_false(report_live_look(live, now.input.timeline, &hint));
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 12, 0.9);
-	assert_false(report_live_look(live, now.input.timeline, &hint));
-	seconds(&now, TIMELINE_ONCPU, "train_step", 12, 15, SECOND / 2);
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 12, 15, 0.9);
-	assert_true(report_live_look(live, now.input.timeline, &hint));
-	assert_true(hint.begin_ns >= T0 + 10700 * MS && hint.begin_ns <= T0 + 11 * SECOND);
-	assert_true(hint.baseline_end_ns <= T0 + 11 * SECOND);
-	assert_false(report_live_look(live, now.input.timeline, &hint));
-	/* The report is about that, with what the window before says. */
-	now.input.ledger = ledger_new(0);
-	now.input.stamp = stamp_new();
-	row(&now, "loader", false, LEDGER_STALL, "block_io", 4 * (int64_t)SECOND);
-	row(&now, "train_step", false, LEDGER_ONCPU, "", 2 * (int64_t)SECOND);
-	assert_int_equal(report_live_window(live, &now.input), 0);
-	assert_int_equal(report_rank(&ranking, &now.input, NULL, NULL, &hint), 0);
-	assert_true(ranking.begin_ns + 100 * MS > hint.begin_ns &&
-	            ranking.begin_ns < hint.begin_ns + 100 * MS);
-	assert_string_equal(ranking.primary->name, "block_io");
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+	seconds(&run, TIMELINE_ONCPU, "loader", 0, 20, SECOND / 2);
+	seconds(&run, TIMELINE_ONCPU, "train_step", 14, 16, SECOND / 2);
+	seconds(&run, TIMELINE_STEPS, "train_step", 14, 16, 50);
+	lane(&run, TIMELINE_STALL, "loader", "block_io", "vda", 10, 20, 0.02);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_NOTHING);
 	report_ranking_free(&ranking);
-	report_live_free(live);
-	end(&before);
-	end(&now);
+	/* The live report of it would be of nothing. */
+	lane(&run, TIMELINE_STALL, "loader", "block_io", "vda", 16, 20, 0.05);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, &hint), 0);
+	assert_true(ranking.by_steps && ranking.primary);
+	assert_true(ranking.steps_during < 0);
+	assert_false(report_ranking_is_news(&ranking));
+	report_ranking_free(&ranking);
+	end(&run);
 }
 
 int main(void)
@@ -408,8 +303,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__steps_of_a_short_baseline),
 		cmocka_unit_test(test_report_rank__given_baseline),
 		cmocka_unit_test(test_report_rank__no_timeline),
-		cmocka_unit_test(test_report_live__told_once_while_it_lasts),
-		cmocka_unit_test(test_report_live__keeps_what_it_knows),
+		cmocka_unit_test(test_report_rank__steps_without_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

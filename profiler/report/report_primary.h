@@ -1,0 +1,26 @@
+/* Which of the scored causes is the primary one (report_rank.h has the rule), why, and whether it is news. */
+#ifndef STALLPROF_PROFILER_REPORT_PRIMARY_H
+#define STALLPROF_PROFILER_REPORT_PRIMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "profiler/report/report_ranking.h"
+#include "profiler/report/report_view.h"
+
+/* The highest score first. */
+void report_causes_sort(struct report_cause *causes, size_t count);
+
+/* Of an incident; causes and signals are sorted. */
+void report_primary_choose(struct report_ranking *out);
+/* Of a run that is slow all the time: scores are shares of the ledger then. */
+void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view);
+
+/* Why a cause is not the primary one, although its score is higher; "" if it is not. Behind "as". */
+const char *report_primary_why_not(const struct report_ranking *ranking, const struct report_cause *cause);
+
+/* Whether somebody should be told of it while it goes on: it has a primary cause, not less time was lost than usual, and steps that
+ * came more slowly did not do so for want of their threads. */
+bool report_ranking_is_news(const struct report_ranking *ranking);
+
+#endif

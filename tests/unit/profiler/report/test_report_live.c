@@ -1,0 +1,249 @@
+/* Tests of report_live.h: what is told while it goes on, and what is not. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "profiler/report/report_live.h"
+#include "profiler/report/report_primary.h"
+#include "profiler/report/report_rank.h"
+#include "tests/unit/profiler/report/planted_run.h"
+
+static void test_report_live__keeps_what_it_knows(void **state)
+{
+	struct report_live *live = report_live_new(5 * SECOND);
+	struct report_hint hint = { .begin_ns = 0 };
+	struct run before = usual(), now = { .input = { .timeline = timeline_new(0) } }, strange = now;
+
+	(void)state;
+	assert_false(report_live_keep(live, before.input.timeline)); /* nothing is known of its classes */
+	assert_int_equal(report_live_window(live, &before.input), 0);
+	strange.input.timeline = timeline_new(0);
+	seconds(&strange, TIMELINE_ONCPU, "validation", 10, 11, SECOND / 2);
+	assert_false(report_live_keep(live, strange.input.timeline));
+	seconds(&now, TIMELINE_ONCPU, "train_step", 10, 20, SECOND / 2);
+	assert_true(report_live_keep(live, now.input.timeline));
+	now.input.timeline = timeline_new(0);
+	/* What comes after is compared with it: without it there is no history. */
+	seconds(&now, TIMELINE_ONCPU, "train_step", 20, 23, SECOND / 2);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 20, 23, 0.9);
+	assert_true(report_live_look(live, now.input.timeline, &hint));
+	assert_in_range(hint.begin_ns, T0 + 19700 * MS, T0 + 20 * SECOND);
+	report_live_free(live);
+	end(&before);
+	end(&now);
+	end(&strange);
+}
+
+static void test_report_live__told_once_while_it_lasts(void **state)
+{
+	struct report_live *live = report_live_new(5 * SECOND);
+	struct report_hint hint = { .begin_ns = 0 };
+	struct report_ranking ranking;
+	struct run before = usual(), now = { .input = { .timeline = timeline_new(0) } };
+
+	(void)state;
+	assert_non_null(live);
+	assert_int_equal(report_live_window(live, &before.input), 0);
+	seconds(&now, TIMELINE_ONCPU, "train_step", 10, 12, SECOND / 2);
+	assert_false(report_live_look(live, now.input.timeline, &hint));
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 12, 0.9);
+	assert_false(report_live_look(live, now.input.timeline, &hint));
+	seconds(&now, TIMELINE_ONCPU, "train_step", 12, 15, SECOND / 2);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 12, 15, 0.9);
+	assert_true(report_live_look(live, now.input.timeline, &hint));
+	assert_true(hint.begin_ns >= T0 + 10700 * MS && hint.begin_ns <= T0 + 11 * SECOND);
+	assert_true(hint.baseline_end_ns <= T0 + 11 * SECOND);
+	assert_false(report_live_look(live, now.input.timeline, &hint));
+	/* The report is about that, with what the window before says. */
+	now.input.ledger = ledger_new(0);
+	now.input.stamp = stamp_new();
+	row(&now, "loader", false, LEDGER_STALL, "block_io", 4 * (int64_t)SECOND);
+	row(&now, "train_step", false, LEDGER_ONCPU, "", 2 * (int64_t)SECOND);
+	assert_int_equal(report_live_window(live, &now.input), 0);
+	assert_int_equal(report_rank(&ranking, &now.input, NULL, NULL, &hint), 0);
+	assert_true(ranking.begin_ns + 100 * MS > hint.begin_ns &&
+	            ranking.begin_ns < hint.begin_ns + 100 * MS);
+	assert_string_equal(ranking.primary->name, "block_io");
+	report_ranking_free(&ranking);
+	report_live_free(live);
+	end(&before);
+	end(&now);
+}
+
+/* What the agent does each second: look, and, if an incident is there, make a report of the window and of the one before. */
+static bool told(struct report_live *live, const struct run *before, const struct run *now)
+{
+	struct run window = {
+		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
+	};
+	struct report_hint hint = { .begin_ns = 0 };
+	struct report_ranking ranking;
+	bool is_told = false;
+
+	if (report_live_look(live, now->input.timeline, &hint)) {
+		assert_int_equal(timeline_merge(window.input.timeline, before->input.timeline), 0);
+		assert_int_equal(timeline_merge(window.input.timeline, now->input.timeline), 0);
+		row(&window, "train_step", false, LEDGER_ONCPU, "", 5 * (int64_t)SECOND);
+		row(&window, "loader", false, LEDGER_ONCPU, "", (int64_t)SECOND);
+		row(&window, "train.py", true, LEDGER_BLOCKED, "poll", 90 * (int64_t)SECOND);
+		assert_int_equal(report_rank(&ranking, &window.input, NULL, NULL, &hint), 0);
+		is_told = report_live_settle(live, &ranking);
+		report_ranking_free(&ranking);
+	}
+	end(&window);
+	return is_told;
+}
+
+/* Steps, half a second of CPU time, and waits for the GPU. */
+static void train(struct run *run, int from, int to, int64_t steps)
+{
+	seconds(run, TIMELINE_STEPS, "train_step", from, to, steps);
+	seconds(run, TIMELINE_ONCPU, "train_step", from, to, SECOND / 2);
+	lane(run, TIMELINE_STALL, "train_step", "gpu_sync", "", from, to, 0.4);
+}
+
+/* And what loads data for it. */
+static struct run training(struct report_live *live)
+{
+	struct run run = usual();
+
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 100);
+	lane(&run, TIMELINE_STALL, "train_step", "gpu_sync", "", 0, 10, 0.4);
+	assert_int_equal(report_live_window(live, &run.input), 0);
+	return run;
+}
+
+/* Steps end with their threads: nothing is told, and what comes then is. */
+static void test_report_live__the_end_of_a_job(void **state)
+{
+	struct report_live *live = report_live_new(30 * SECOND);
+	struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+
+	(void)state;
+	train(&now, 10, 12, 100);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 10, 12, 0.02);
+	for (int at = 12; at < 16; at++) {
+		seconds(&now, TIMELINE_ONCPU, "loader", at, at + 1, SECOND / 2);
+		lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", at, at + 1, 0.02);
+		assert_false(told(live, &before, &now));
+	}
+	seconds(&now, TIMELINE_ONCPU, "loader", 16, 20, SECOND / 2);
+	lane(&now, TIMELINE_STALL, "loader", "throttle", "vda", 16, 20, 0.95);
+	assert_true(told(live, &before, &now));
+	report_live_free(live);
+	end(&before);
+	end(&now);
+}
+
+/* Steps come more slowly, but no wait grew: a window is ended for it once. */
+static void test_report_live__without_a_cause(void **state)
+{
+	struct report_live *live = report_live_new(30 * SECOND);
+	struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+	struct report_hint hint;
+
+	(void)state;
+	train(&now, 10, 13, 30);
+	assert_false(told(live, &before, &now));
+	for (int at = 13; at < 16; at++) {
+		train(&now, at, at + 1, 30);
+		assert_false(report_live_look(live, now.input.timeline, &hint));
+		assert_int_equal(report_live_passed_over(live), 0);
+	}
+	report_live_free(live);
+	end(&before);
+	end(&now);
+}
+
+static void test_report_live__what_breaks_the_rest(void **state)
+{
+	for (int fault = 0; fault < 2; fault++) {
+		struct report_live *live = report_live_new(30 * SECOND);
+		struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+
+		train(&now, 10, 14, 100);
+		lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 14, 0.4);
+		assert_true(told(live, &before, &now));
+		assert_false(told(live, &before, &now));
+		assert_int_equal(report_live_passed_over(live), 0); /* it is the same */
+		train(&now, 14, 20, 100);
+		assert_false(told(live, &before, &now));
+		train(&now, 20, 23, 100);
+		lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 20, 23, 0.5);
+		assert_false(told(live, &before, &now));
+		assert_in_range(report_live_passed_over(live), 20 * SECOND, 22 * SECOND);
+		train(&now, 23, 24, 100);
+		lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 23, 24, 0.5);
+		assert_false(told(live, &before, &now));
+		assert_int_equal(report_live_passed_over(live), 0); /* it was said */
+		train(&now, 24, 30, 100);
+		lane(&now, TIMELINE_STALL, "train_step", fault ? "nvme_reset" : "block_io",
+		     fault ? "nvme0n1" : "vda", 27, 30, fault ? 0.5 : 1.5);
+		assert_true(told(live, &before, &now));
+		report_live_free(live);
+		end(&before);
+		end(&now);
+	}
+	(void)state;
+}
+
+/* What goes on may become much worse. */
+static void test_report_live__much_worse(void **state)
+{
+	struct report_live *live = report_live_new(30 * SECOND);
+	struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+	struct report_hint hint;
+
+	(void)state;
+	train(&now, 10, 14, 100);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 14, 0.4);
+	assert_true(told(live, &before, &now));
+	train(&now, 14, 16, 100);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 14, 16, 0.4);
+	assert_false(told(live, &before, &now));
+	train(&now, 16, 19, 100);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 16, 19, 1.6);
+	assert_true(report_live_look(live, now.input.timeline, &hint));
+	assert_in_range(hint.begin_ns, T0 + 16 * SECOND, T0 + 18 * SECOND);
+	report_live_free(live);
+	end(&before);
+	end(&now);
+}
+
+/* Those that rest over are told if they last. */
+static void test_report_live__after_the_rest(void **state)
+{
+	struct report_live *live = report_live_new(3 * SECOND);
+	struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+
+	(void)state;
+	train(&now, 10, 14, 100);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 13, 0.4);
+	assert_true(told(live, &before, &now));
+	train(&now, 14, 16, 100);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 14.5, 16, 0.5);
+	assert_false(told(live, &before, &now));
+	train(&now, 16, 18, 100);
+	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 16, 18, 0.5);
+	assert_true(told(live, &before, &now));
+	report_live_free(live);
+	end(&before);
+	end(&now);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_report_live__told_once_while_it_lasts),
+		cmocka_unit_test(test_report_live__keeps_what_it_knows),
+		cmocka_unit_test(test_report_live__the_end_of_a_job),
+		cmocka_unit_test(test_report_live__without_a_cause),
+		cmocka_unit_test(test_report_live__what_breaks_the_rest),
+		cmocka_unit_test(test_report_live__much_worse),
+		cmocka_unit_test(test_report_live__after_the_rest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/* Tests of report_narrative.h: what the sentences of planted incidents say. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pprof/profile.h"
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/request_rows.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report.h"
+#include "profiler/report/report_forms.h"
+
+#define SECOND 1000000000ULL
+#define MS     1000000ULL
+#define T0     (1700000000 * SECOND)
+
+static struct loaded_profiles input;
+
+/* `threads` of the time from second `from` to `to`. */
+static void lane(enum timeline_kind kind, const char *class, const char *name, const char *device,
+                 double from, double to, double threads)
+{
+	const struct timeline_lane key = {
+		.kind = kind, .class = class, .name = name, .device = device, .bucket_ns = 10 * MS
+	};
+
+	for (uint64_t at = (uint64_t)(from * 100); at < (uint64_t)(to * 100); at++)
+		assert_int_equal(timeline_add(input.timeline, &key, T0 + at * 10 * MS,
+		                              T0 + (at + 1) * 10 * MS, (int64_t)(threads * 10 * (double)MS)),
+		                 0);
+}
+
+static void seconds(enum timeline_kind kind, int from, int to, int64_t value)
+{
+	const struct timeline_lane key = { .kind = kind, .class = "train_step", .bucket_ns = SECOND };
+
+	for (int at = from; at < to; at++)
+		assert_int_equal(timeline_add(input.timeline, &key, T0 + (uint64_t)at * SECOND,
+		                              T0 + (uint64_t)(at + 1) * SECOND, value),
+		                 0);
+}
+
+/* Twenty seconds, half of a thread's time on the CPU. */
+static int begin(void **state)
+{
+	const struct ledger_row row = { .tag = (char *)"train_step",
+		                        .class = (char *)"train_step",
+		                        .state = LEDGER_ONCPU,
+		                        .cause = (char *)"",
+		                        .device = (char *)"",
+		                        .ns = 10 * (int64_t)SECOND };
+
+	const struct profile_value_type types[] = { { "contentions", "count" }, { "delay", "nanoseconds" } };
+
+	(void)state;
+	input = (struct loaded_profiles){
+		.timeline = timeline_new(0),
+		.ledger = ledger_new(0),
+		.requests = request_rows_new(),
+		.stamp = stamp_new(),
+		.owned = profile_new(types, 2, (struct profile_value_type){ NULL, NULL }, 0, 1 << 20)
+	};
+	input.profile = input.owned;
+	assert_int_equal(stamp_add_window(input.stamp, T0, T0 + 20 * SECOND), 0);
+	assert_int_equal(ledger_add(input.ledger, &row), 0);
+	seconds(TIMELINE_ONCPU, 0, 20, SECOND / 2);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	timeline_free(input.timeline);
+	ledger_free(input.ledger);
+	request_rows_free(input.requests);
+	stamp_free(input.stamp);
+	profile_free(input.owned);
+	return 0;
+}
+
+static char *report_with(const struct report_hint *hint)
+{
+	struct report report;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(report_make(&report, &input, NULL, NULL, hint), 0);
+	assert_int_equal(report_write(out, &report, REPORT_MARKDOWN), 0);
+	fclose(out);
+	report_release(&report);
+	return text;
+}
+
+static void expect(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no '%s' in:\n%s", part, text);
+}
+
+/* Steps come at a third of their rate, and the time lost differs by `threads` from half a thread. */
+static char *slower_steps(double threads)
+{
+	seconds(TIMELINE_STEPS, 0, 10, 60);
+	seconds(TIMELINE_STEPS, 10, 14, 20);
+	seconds(TIMELINE_STEPS, 14, 20, 60);
+	lane(TIMELINE_STALL, "train_step", "gpu_sync", "", 0, 20, 0.5);
+	lane(TIMELINE_STALL, "train_step", "gpu_sync", "", 10, 14, threads);
+	return report_with(NULL);
+}
+
+static void test_report_narrative__sigmas_of_the_lost_time(void **state)
+{
+	char *text = slower_steps(0.05);
+
+	(void)state;
+	expect(text, "0.50 threads before (sigma 0.03), 0.55 during, 1.9 sigmas more: 194 ms more in all.");
+	expect(text, "Steps a second: 60.0 before, 20.0 during, 13.3 sigmas fewer.");
+	free(text);
+}
+
+static void test_report_narrative__less_time_lost(void **state)
+{
+	char *text = slower_steps(-0.4);
+
+	(void)state;
+	expect(text, "the time that tagged threads lost went down (0.11 threads, usually 0.50)");
+	expect(text, "0.50 threads before (sigma 0.03), 0.11 during, 15.5 sigmas less: 1.55 s less in all.");
+	free(text);
+}
+
+/* A disk that is slow, with a pause of a second, is one incident; what is far away or of another cause is listed. */
+static void test_report_narrative__neighbours_of_the_same_cause(void **state)
+{
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 5, 7, 0.8);
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 8, 10, 0.8);
+	lane(TIMELINE_STALL, "train_step", "block_io", "vdb", 11, 12, 0.8);
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 16, 17, 0.8);
+	text = report_with(NULL);
+	expect(text, "From 2023-11-14 22:13:24.8 UTC on, for 5.40 s, tagged threads lost 0.59 threads");
+	expect(text, "throttle on vda: ");
+	expect(text, "3 stretches stand out; this is about the one in which most time was lost.");
+	expect(text, "| the others: from | for | lost more | primary cause |\n| --- | --- | --- | --- |\n"
+	             "| 2023-11-14 22:13:30.8 UTC | 1\\.40 s | 800 ms | block\\_io on vdb |\n"
+	             "| 2023-11-14 22:13:35.8 UTC | 1\\.40 s | 800 ms | throttle on vda |\n\n");
+	free(text);
+}
+
+/* The wait for the loader stands out more than what the loader waits for. */
+static void test_report_narrative__why_it_is_the_primary_cause(void **state)
+{
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "block_io", "vda", 3, 4, 0.1);
+	lane(TIMELINE_BLOCKED, "train_step", "poll", "", 8, 11, 1.5);
+	lane(TIMELINE_STALL, "train_step", "block_io", "vda", 8, 9.5, 0.6);
+	text = report_with(NULL);
+	expect(text, "| poll |");
+	expect(text, "| block\\_io on vda (primary) |");
+	assert_true(strstr(text, "| poll |") < strstr(text, "(primary) |"));
+	expect(text,
+	       "poll has a higher score, but is not the primary cause, as it is a wait for other threads or "
+	       "peers, and what those did comes before it.");
+	free(text);
+}
+
+/* What a live report has is no whole incident. */
+static void test_report_narrative__while_it_goes_on(void **state)
+{
+	const struct report_hint hint = { .begin_ns = T0 + 17 * SECOND,
+		                          .baseline_begin_ns = T0 + SECOND,
+		                          .baseline_end_ns = T0 + 8 * SECOND };
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 17, 20, 0.8);
+	text = report_with(&hint);
+	expect(text, "on, for 3.00 s so far, tagged threads lost");
+	expect(text, "This report was written while it went on");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_report_narrative__sigmas_of_the_lost_time, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__less_time_lost, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__neighbours_of_the_same_cause, begin,
+		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__why_it_is_the_primary_cause, begin,
+		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__while_it_goes_on, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
