@@ -483,6 +483,38 @@ static void test_top_code__on_the_cpu(void **state)
 	free(text);
 }
 
+/* Waits are counted as such: numbers, and no shares of the classes' times. */
+static void test_top_code__counted(void **state)
+{
+	static const char *const want = "\n"
+	                                "block_io on vda, 4 waits: 4 in data_load\n"
+	                                "       2  in data_load  Samples.__getitem__ /home/me/train.py:35\n";
+	struct recording *r = *state;
+	struct top_sections sections;
+	struct loaded_classes classes;
+	struct top_code_text what = {
+		.input = &r->input, .filter = &all, .classes = &classes, .limit = 1, .counted = "waits"
+	};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	add(r->input.ledger, "data_load", false, LEDGER_BLOCKED, "pipe", 50 * MS);
+	assert_int_equal(loaded_classes_build(&classes, &r->input, &all, LOADED_LEVEL_CLASS), 0);
+	assert_int_equal(
+	        top_sections_build(&sections, &r->input, r->tags, &all, CONTENTIONS, CONTENTIONS), 0);
+	top_text_sections(out, &what, &sections, 0);
+	fclose(out);
+	assert_int_equal(strncmp(text, want, strlen(want)), 0);
+	assert_non_null(strstr(text, "          and 2 from 1 more line of code\n"));
+	assert_null(strstr(text, " ns"));
+	assert_null(strstr(text, "%"));
+	assert_null(strstr(text, "without a stack"));
+	free(text);
+	top_sections_free(&sections);
+	loaded_classes_free(&classes);
+}
+
 /* A wait that an earlier window took for another, and for which it had another stack: what was told is taken back. */
 static void test_top_code__taken_back(void **state)
 {
@@ -516,6 +548,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__blocked_too_short, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__blocked_rest, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__on_the_cpu, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__counted, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__taken_back, record, forget),
 	};
 
