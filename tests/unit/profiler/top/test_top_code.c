@@ -218,6 +218,30 @@ static void test_top_code__no_own_frame(void **state)
 	free(stack);
 }
 
+/* A library's line is not the program's: what registers tell of a stack that was not copied ends in the library. */
+static void test_top_code__not_copied(void **state)
+{
+	struct recording *r = *state;
+	struct loaded_stack *stack = malloc(sizeof(*stack));
+	struct profile_frame none = { .function = "[user stack not copied]" };
+	int64_t ids[3] = { frame(r->profile, KERNEL, "filemap_read", NULL, 0),
+		           frame(r->profile, LIBC, "__GI___libc_read", "read.c", 26),
+		           profile_location(r->profile, 0, 0, &none, 1) };
+	struct profile_sample_view view = { .location_ids = ids, .n_locations = 3 };
+	char text[LOADED_FRAME_TEXT_MAX];
+
+	loaded_stack_get(stack, r->profile, &view);
+	loaded_frame_text(text, sizeof(text), r->profile, &stack->frames[loaded_stack_own(stack)]);
+	assert_string_equal(text, "[user stack not copied]");
+	assert_true(loaded_stack_not_copied(r->profile, &view));
+	ids[1] = frame(r->profile, PROGRAM, "write_shard", "/src/train.c", 138);
+	loaded_stack_get(stack, r->profile, &view);
+	assert_int_equal(loaded_stack_own(stack), 1);
+	view.n_locations = 2;
+	assert_false(loaded_stack_not_copied(r->profile, &view));
+	free(stack);
+}
+
 /* --- sections --------------------------------------------------------------------------------------------- */
 
 static void test_top_code__sections(void **state)
@@ -538,6 +562,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_top_code__own_frame, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__no_own_frame, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__not_copied, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__sections, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__all_is_taken_back, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__sections_of_a_filter, record, forget),
