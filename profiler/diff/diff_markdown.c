@@ -120,6 +120,8 @@ int diff_print_markdown(FILE *out, struct diff *diff, size_t limit)
 		fputs("- ", out);
 		print_escaped(out, diff->type);
 		fprintf(out, "%s. %s\n", diff_unit(diff), diff_bounds_text(text, diff));
+		if (*diff_rows_text(diff))
+			fprintf(out, "- %s\n", diff_rows_text(diff));
 		print_items(out, "", &diff->remarks);
 		print_findings(out, diff);
 		print_table(out, diff, limit);

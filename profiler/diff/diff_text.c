@@ -66,7 +66,7 @@ const char *diff_overlap_text(char text[DIFF_OVERLAP_BYTES], const struct diff_o
 
 static void print_cell(FILE *out, const char *text, int columns)
 {
-	fprintf(out, "%*s", columns, text);
+	fprintf(out, " %*s", columns - 1, text);
 }
 
 static void print_row(FILE *out, const struct diff *diff, const struct diff_row *row, size_t columns)
@@ -213,6 +213,8 @@ int diff_print_text(FILE *out, struct diff *diff, size_t limit)
 	print_lines(out, "Compared all the same (--force), although: ", &diff->against);
 	text_print_clean(out, diff->type, 0);
 	fprintf(out, "%s. %s\n", diff_unit(diff), diff_bounds_text(text, diff));
+	if (*diff_rows_text(diff))
+		print_line(out, "", diff_rows_text(diff));
 	print_verdict(out, diff);
 	print_table(out, diff, limit);
 	print_overlap(out, diff);
