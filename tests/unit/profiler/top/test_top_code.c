@@ -320,6 +320,8 @@ static void test_top_code__focus_and_ignore(void **state)
 		{ "getitem", NULL, 49 * MS },           { NULL, "getitem", (1 + 30 + 150 + 900) * MS },
 		{ "train\\.c$", NULL, 31 * MS },        { "train", "dataloader", 31 * MS },
 		{ "^write_(a|shard)$", NULL, 31 * MS }, { "nowhere", NULL, 0 },
+		{ "train.py:35", NULL, 49 * MS },       { "write_shard /src/train.c:138$", NULL, 31 * MS },
+		{ "train.py:36", NULL, 0 },             { NULL, "train.c:138", (49 + 150 + 900) * MS },
 	};
 	struct recording *r = *state;
 
