@@ -138,14 +138,12 @@ static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdic
 
 static void print_verdict(FILE *out, const struct diff *diff)
 {
-	char percent[DIFF_CELL_BYTES], why[512];
 	size_t changed = print_changed(out, diff, DIFF_WORSE, "Worse beyond noise: ");
+	char doubt[DIFF_DOUBT_BYTES];
 
 	changed += print_changed(out, diff, DIFF_BETTER, "Better beyond noise: ");
-	if (!changed && diff_doubt_wide(&diff->total.bound, 0, diff->total.bound.value[0]))
-		fprintf(out, "What differs cannot be told from noise (total %s): %s.\n",
-		        diff_cell_percent(percent, &diff->total.bound),
-		        diff_doubt_text(why, sizeof(why), diff, &diff->total.bound));
+	if (*diff_doubt_total(doubt, diff))
+		fprintf(out, "%s\n", doubt);
 	else if (!changed && diff->side[0].count > 1 && diff->side[1].count > 1)
 		fputs("Nothing differs beyond noise.\n", out);
 	fputc('\n', out);
