@@ -150,8 +150,8 @@ static void tell_near(const struct diff *diff, struct diff_finding *finding)
 		return;
 	diff_table_match(table, finding->rule->name, &count);
 	if (count > 1)
-		snprintf(finding->text, sizeof(finding->text), "%zu lines end in '%.200s', say which: %s", count,
-		         finding->rule->name, near);
+		snprintf(finding->text, sizeof(finding->text), "%zu lines end in '%.200s', say which: %s",
+		         count, finding->rule->name, near);
 	else
 		snprintf(finding->text + used, sizeof(finding->text) - used, " There is %s", near);
 }

@@ -49,9 +49,12 @@ const char *diff_rows_text(const struct diff *diff)
 {
 	static const char *const texts[DIFF_PERS] = {
 		[DIFF_PER_WALL] = "",
-		[DIFF_PER_TAG] = "Each row is divided by its own tags' time: rows do not add up to the total.",
-		[DIFF_PER_IO] = "Each row is divided by its own tags' requests: rows do not add up to the total.",
-		[DIFF_PER_BYTES] = "Each row is divided by its own tags' bytes: rows do not add up to the total.",
+		[DIFF_PER_TAG] =
+		        "Each row is divided by its own tags' time: rows do not add up to the total.",
+		[DIFF_PER_IO] =
+		        "Each row is divided by its own tags' requests: rows do not add up to the total.",
+		[DIFF_PER_BYTES] =
+		        "Each row is divided by its own tags' bytes: rows do not add up to the total.",
 		[DIFF_PER_NONE] = "",
 	};
 	const struct diff_table *table = &diff->table[diff->task->by];

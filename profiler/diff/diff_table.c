@@ -87,7 +87,8 @@ static bool ends_in(const char *line, const char *place)
 
 	place += strncmp(place, CUT, strlen(CUT)) ? 0 : strlen(CUT);
 	end = strlen(place);
-	return end && length > end && !strcmp(line + length - end, place) && strchr("/ ", line[length - end - 1]);
+	return end && length > end && !strcmp(line + length - end, place) &&
+	       strchr("/ ", line[length - end - 1]);
 }
 
 /* Functions have blanks in their names, as paths may: each is tried for the one between them. */

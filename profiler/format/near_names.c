@@ -60,7 +60,7 @@ const char *near_names_text(char text[NEAR_NAMES_BYTES], const struct near_names
 
 	*text = '\0';
 	for (size_t i = 0; i < near->count; i++)
-		used += (size_t)snprintf(text + used, NEAR_NAMES_BYTES - used, "%s%.*s", i ? ", " : "", NAME_SHOWN,
-		                         near->name[i]);
+		used += (size_t)snprintf(text + used, NEAR_NAMES_BYTES - used, "%s%.*s", i ? ", " : "",
+		                         NAME_SHOWN, near->name[i]);
 	return text;
 }

@@ -27,7 +27,8 @@ struct page {
 };
 
 /* A time, or a number where the samples are counted. */
-static const char *amount_text(char text[TEXT_DURATION_BYTES], const struct top_code_text *what, int64_t value)
+static const char *amount_text(char text[TEXT_DURATION_BYTES], const struct top_code_text *what,
+                               int64_t value)
 {
 	uint64_t amount = value > 0 ? (uint64_t)value : 0;
 

@@ -8,7 +8,6 @@
 
 #include "profiler/format/saturating.h"
 #include "profiler/format/timeline.h"
-#include "profiler/top/top_processes.h"
 
 #define BUCKETS_MAX 65536
 
@@ -22,18 +21,14 @@ struct span {
 	uint64_t begin_ns, end_ns, bucket_ns;
 };
 
-static bool is_of(const struct timeline_lane *lane, const struct top_process *process)
+static bool is_of(const struct timeline_lane *lane, const struct top_parallel *time)
 {
-	if (lane->kind == TIMELINE_STEPS || lane->kind == TIMELINE_SIGNAL)
-		return false;
-	for (size_t i = 0; i < process->count; i++)
-		if (!strcmp(lane->class, process->classes[i].name))
-			return true;
-	return false;
+	return lane->kind != TIMELINE_STEPS && lane->kind != TIMELINE_SIGNAL &&
+	       time->has_class(time->process, lane->class);
 }
 
 /* False: there is no such lane. */
-static bool find_span(const struct timeline *timeline, const struct top_process *process, struct span *span)
+static bool find_span(const struct timeline *timeline, const struct top_parallel *time, struct span *span)
 {
 	*span = (struct span){ .begin_ns = UINT64_MAX, .bucket_ns = TIMELINE_LEDGER_BUCKET_NS };
 	for (size_t i = 0; i < timeline_count(timeline); i++) {
@@ -42,7 +37,7 @@ static bool find_span(const struct timeline *timeline, const struct top_process 
 		uint64_t end_ns;
 		size_t n;
 
-		if (!is_of(lane, process))
+		if (!is_of(lane, time))
 			continue;
 		points = timeline_points(timeline, i, &n);
 		if (!n)
@@ -64,14 +59,14 @@ static bool find_span(const struct timeline *timeline, const struct top_process 
 }
 
 /* A narrower bucket counts in that in which it begins. */
-static void sum_buckets(const struct timeline *timeline, const struct top_process *process, const struct span *span,
-                        int64_t *buckets)
+static void sum_buckets(const struct timeline *timeline, const struct top_parallel *time,
+                        const struct span *span, int64_t *buckets)
 {
 	for (size_t i = 0; i < timeline_count(timeline); i++) {
 		const struct timeline_point *points;
 		size_t n;
 
-		if (!is_of(timeline_lane_at(timeline, i), process))
+		if (!is_of(timeline_lane_at(timeline, i), time))
 			continue;
 		points = timeline_points(timeline, i, &n);
 		for (size_t p = 0; p < n; p++) {
@@ -90,7 +85,7 @@ static bool any_above(const int64_t *buckets, size_t n, double most_ns)
 	return false;
 }
 
-bool top_parallel(const struct timeline *timeline, const struct top_process *process, size_t n_processes)
+bool top_parallel(const struct timeline *timeline, const struct top_parallel *time)
 {
 	struct span span;
 	uint64_t length_ns;
@@ -98,17 +93,17 @@ bool top_parallel(const struct timeline *timeline, const struct top_process *pro
 	double each_ns;
 	bool more;
 
-	if (!timeline || !find_span(timeline, process, &span))
+	if (!timeline || !find_span(timeline, time, &span))
 		return false;
 	length_ns = span.end_ns - span.begin_ns;
-	if ((uint64_t)process->ns > length_ns + length_ns / SPAN_SLACK)
+	if ((uint64_t)time->ns > length_ns + length_ns / SPAN_SLACK)
 		return true;
 	buckets = calloc(length_ns / span.bucket_ns + 1, sizeof(*buckets));
 	if (!buckets)
 		return false;
-	sum_buckets(timeline, process, &span, buckets);
+	sum_buckets(timeline, time, &span, buckets);
 	each_ns = (double)span.bucket_ns * (1 + 1.0 / BUCKET_SLACK);
-	more = any_above(buckets, length_ns / span.bucket_ns + 1, each_ns * (double)n_processes);
+	more = any_above(buckets, length_ns / span.bucket_ns + 1, each_ns * (double)time->n_processes);
 	free(buckets);
 	return more;
 }

@@ -8,13 +8,20 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct timeline;
-struct top_process;
 
-/* `n_processes`: how many processes have time in these classes, this one among them. True: the tagged time is more than
- * lies between the first and the last time of its classes, or more in one bucket than so many threads have. Without
- * lanes of its classes, and without memory, false. */
-bool top_parallel(const struct timeline *timeline, const struct top_process *process, size_t n_processes);
+/* A process's tagged time. */
+struct top_parallel {
+	bool (*has_class)(const void *process, const char *class);
+	const void *process;
+	int64_t ns;
+	size_t n_processes; /* which have time in one of these classes, this one among them */
+};
+
+/* True: the tagged time is more than lies between the first and the last time of its classes, or more in one bucket than so
+ * many threads have. Without lanes of its classes, and without memory, false. */
+bool top_parallel(const struct timeline *timeline, const struct top_parallel *time);
 
 #endif

@@ -108,6 +108,16 @@ static void take_process(struct top_processes *processes, struct top_process_cla
 		processes->processes[processes->count++] = process;
 }
 
+static bool has_class(const void *context, const char *class)
+{
+	const struct top_process *process = context;
+
+	for (size_t i = 0; i < process->count; i++)
+		if (!strcmp(process->classes[i].name, class))
+			return true;
+	return false;
+}
+
 /* How many processes have one of its classes. `all` has those of a process one behind the other. */
 static size_t count_sharers(const struct top_process *process, const struct top_process_class *all, size_t n)
 {
@@ -117,10 +127,10 @@ static size_t count_sharers(const struct top_process *process, const struct top_
 	for (size_t i = 0; i < n; i++) {
 		if (last && !compare_processes(last, all[i].row))
 			continue;
-		for (size_t c = 0; c < process->count && last != all[i].row; c++)
-			if (!strcmp(process->classes[c].name, all[i].name))
-				last = all[i].row;
-		sharers += last == all[i].row;
+		if (!has_class(process, all[i].name))
+			continue;
+		last = all[i].row;
+		sharers++;
 	}
 	return sharers;
 }
@@ -135,9 +145,11 @@ static void drop_parallel(struct top_processes *processes, const struct timeline
 
 	for (size_t i = 0; i < processes->count; i++) {
 		struct top_process *process = &processes->processes[i];
+		struct top_parallel time = { .has_class = has_class, .process = process, .ns = process->ns };
 
-		if (i >= LOOKED_AT ||
-		    !top_parallel(timeline, process, count_sharers(process, processes->memory, n)))
+		if (i < LOOKED_AT)
+			time.n_processes = count_sharers(process, processes->memory, n);
+		if (i >= LOOKED_AT || !top_parallel(timeline, &time))
 			processes->processes[kept++] = *process;
 	}
 	processes->count = kept;

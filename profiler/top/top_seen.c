@@ -245,7 +245,8 @@ static void tell_without_user(struct losses *losses, const struct loaded_profile
 		return;
 	ns = not_copied_ns(input);
 	if (ns)
-		snprintf(told, sizeof(told), "; {it stands|they stand} for %s", text_short_duration(text, ns));
+		snprintf(told, sizeof(told), "; {it stands|they stand} for %s",
+		         text_short_duration(text, ns));
 	snprintf(sentence, sizeof(sentence),
 	         "%%s {wait has|waits have} no user stack: {it was|they were} not expected to be "
 	         "{a stall|stalls}%s",

@@ -311,23 +311,18 @@ static const char *tell_near_causes(const char *cause)
 	for (size_t i = 0; i < probe_table_len; i++)
 		if (!i || strcmp(probe_table[i].cause, probe_table[i - 1].cause) != 0)
 			near_names_look(&near, probe_table[i].cause, probe_table[i].cause);
-	if (near.count)
-		snprintf(text, sizeof(text), "there is no such cause; there is %s", near_names_text(names, &near));
-	else
-		snprintf(text, sizeof(text), "there is no such cause: stallprof doctor lists them");
+	snprintf(text, sizeof(text), "there is no such cause%s%s",
+	         near.count ? "; there is " : ": stallprof doctor lists them", near_names_text(names, &near));
 	return text;
 }
 
 const char *probe_cause_stays(const char *cause)
 {
-	size_t i;
-
 	if (!strcmp(cause, "core") || !strcmp(cause, "tags"))
 		return "nothing works without it";
-	for (i = 0; i < probe_table_len; i++) {
+	for (size_t i = 0; i < probe_table_len; i++)
 		if (!strcmp(probe_table[i].cause, cause))
 			return NULL;
-	}
 	return tell_near_causes(cause);
 }
 

@@ -12,7 +12,7 @@
 
 static void test_near_names__nearest(void **state)
 {
-	static const char *const names[] = { "block_io", "writeback", "journal",   "blk_tag", "inode_lock",
+	static const char *const names[] = { "block_io", "writeback", "journal",   "blk_tag",  "inode_lock",
 		                             "a",        "",          "block_io2", "block_ios" };
 	static const struct {
 		const char *wanted, *near;

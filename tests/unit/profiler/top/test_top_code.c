@@ -317,11 +317,16 @@ static void test_top_code__focus_and_ignore(void **state)
 		const char *focus, *ignore;
 		int64_t ns;
 	} rows[] = {
-		{ "getitem", NULL, 49 * MS },           { NULL, "getitem", (1 + 30 + 150 + 900) * MS },
-		{ "train\\.c$", NULL, 31 * MS },        { "train", "dataloader", 31 * MS },
-		{ "^write_(a|shard)$", NULL, 31 * MS }, { "nowhere", NULL, 0 },
-		{ "train.py:35", NULL, 49 * MS },       { "write_shard /src/train.c:138$", NULL, 31 * MS },
-		{ "train.py:36", NULL, 0 },             { NULL, "train.c:138", (49 + 150 + 900) * MS },
+		{ "getitem", NULL, 49 * MS },
+		{ NULL, "getitem", (1 + 30 + 150 + 900) * MS },
+		{ "train\\.c$", NULL, 31 * MS },
+		{ "train", "dataloader", 31 * MS },
+		{ "^write_(a|shard)$", NULL, 31 * MS },
+		{ "nowhere", NULL, 0 },
+		{ "train.py:35", NULL, 49 * MS },
+		{ "write_shard /src/train.c:138$", NULL, 31 * MS },
+		{ "train.py:36", NULL, 0 },
+		{ NULL, "train.c:138", (49 + 150 + 900) * MS },
 	};
 	struct recording *r = *state;
 
@@ -527,8 +532,8 @@ static void test_top_code__counted(void **state)
 
 	add(r->input.ledger, "data_load", false, LEDGER_BLOCKED, "pipe", 50 * MS);
 	assert_int_equal(loaded_classes_build(&classes, &r->input, &all, LOADED_LEVEL_CLASS), 0);
-	assert_int_equal(
-	        top_sections_build(&sections, &r->input, r->tags, &all, CONTENTIONS, CONTENTIONS), 0);
+	assert_int_equal(top_sections_build(&sections, &r->input, r->tags, &all, CONTENTIONS, CONTENTIONS),
+	                 0);
 	top_text_sections(out, &what, &sections, 0);
 	fclose(out);
 	assert_int_equal(strncmp(text, want, strlen(want)), 0);

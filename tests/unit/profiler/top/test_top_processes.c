@@ -109,7 +109,8 @@ static void run(struct timeline *timeline, const char *class, uint64_t from, uin
 {
 	struct timeline_lane lane = { .kind = TIMELINE_ONCPU, .class = class, .bucket_ns = SECOND };
 
-	assert_int_equal(timeline_add(timeline, &lane, from * SECOND, to * SECOND, ns * (int64_t)(to - from)), 0);
+	assert_int_equal(timeline_add(timeline, &lane, from * SECOND, to * SECOND, ns * (int64_t)(to - from)),
+	                 0);
 }
 
 /* Threads side by side in a part of what was covered, however long it was. */
@@ -123,7 +124,7 @@ static void test_top_processes__side_by_side(void **state)
 	} rows[] = {
 		{ 12, 2000l * MS, 2000l * MS, 4000l * MS, 0, false }, /* four threads for two seconds */
 		{ 18, 500l * MS, 500l * MS, 4000l * MS, 0, true },
-		{ 18, 600l * MS, 600l * MS, 4000l * MS, 0, true }, /* what samples stand for */
+		{ 18, 600l * MS, 600l * MS, 4000l * MS, 0, true },  /* what samples stand for */
 		{ 13, 500l * MS, 500l * MS, 4000l * MS, 0, false }, /* more than the span has */
 		{ 18, 900l * MS, 900l * MS, 3000l * MS, 0, false }, /* within it, but dense */
 		{ 18, 900l * MS, 900l * MS, 3000l * MS, 1, true },  /* as two processes do */

@@ -75,12 +75,14 @@ static void test_top_seen__not_copied(void **state)
 	size_t lines;
 	char *text;
 
-	add_sample(p, (int64_t[]){ read_fn, end }, 2, 120 * MS, 0, "step/9", "0000000000000002", "block_io", "vda");
+	add_sample(p, (int64_t[]){ read_fn, end }, 2, 120 * MS, 0, "step/9", "0000000000000002", "block_io",
+	           "vda");
 	add_sample(p, (int64_t[]){ end }, 1, 4 * MS, 0, "step/9", "0000000000000002", "block_io", "vda");
 	assert_int_equal(stamp_add_counter(fixture->input.stamp, "stacks_without_user", 50), 0);
 	text = text_of(&fixture->input, 0, &lines);
-	assert_non_null(strstr(text, "50 waits have no user stack: they were not expected to be stalls; they stand "
-	                             "for 124 ms.\n"));
+	assert_non_null(strstr(text,
+	                       "50 waits have no user stack: they were not expected to be stalls; they stand "
+	                       "for 124 ms.\n"));
 	assert_int_equal(lines, count_lines(text));
 	free(text);
 }
