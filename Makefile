@@ -249,6 +249,8 @@ DEBIAN_PYTHON := import sys; print("python3" if "$(PREFIX)" == "/usr" else "pyth
 PYTHONDIR ?= $(PREFIX)/lib/$(shell /usr/bin/python3 -c '$(DEBIAN_PYTHON)')/dist-packages
 LIBDIR    ?= $(PREFIX)/lib
 ZSHDIR    ?= $(PREFIX)/share/zsh/site-functions
+# fish looks there below /usr, and below /usr/local only if XDG_DATA_DIRS names that; /etc/fish is the administrator's.
+FISHDIR   ?= $(if $(filter /usr/local,$(PREFIX)),/etc/fish/completions,$(PREFIX)/share/fish/vendor_completions.d)
 MAN_PAGES := $(wildcard docs/*.[1-8])
 MODULE    := $(wildcard $(addprefix stalltag/python/stalltag/,*.py *.pyi py.typed))
 # Each file that is installed, mode:source:target, which `make uninstall` removes again. The configuration is not among
@@ -260,7 +262,7 @@ INSTALLED = 755:$(BUILD)/stallprof:$(PREFIX)/bin/stallprof \
 	644:$(BUILD)/stallprof.service:/lib/systemd/system/stallprof.service \
 	644:config/completions/stallprof.bash:$(PREFIX)/share/bash-completion/completions/stallprof \
 	644:config/completions/_stallprof:$(ZSHDIR)/_stallprof \
-	644:config/completions/stallprof.fish:$(PREFIX)/share/fish/vendor_completions.d/stallprof.fish \
+	644:config/completions/stallprof.fish:$(FISHDIR)/stallprof.fish \
 	$(foreach page,$(MAN_PAGES),644:$(page):$(PREFIX)/share/man/man$(subst .,,$(suffix $(page)))/$(notdir $(page))) \
 	$(foreach file,$(MODULE),644:$(file):$(PYTHONDIR)/stalltag/$(notdir $(file)))
 CONFIGURATION = $(DESTDIR)/etc/stallprof/stallprof.yaml

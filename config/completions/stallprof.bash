@@ -5,15 +5,24 @@ __stallprof_options() {
 	"$1" help "$2" 2>/dev/null | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z][a-z-]*=\{0,1\}\).*/\2/p'
 }
 
-# __stallprof_values OPTION: what may stand behind it; nothing where that is a file, a name or a number.
+# __stallprof_causes PROGRAM: those that doctor lists, and that are not needed by all others.
+__stallprof_causes() {
+	"$1" doctor 2>/dev/null | sed -n '/^cause /,$s/^\([a-z][a-z_0-9]*\) .*/\1/p' | grep -vx 'cause\|core\|tags'
+}
+
+# __stallprof_values OPTION COMMAND PROGRAM: what may stand behind it; nothing where that is a file, a name or a number.
 __stallprof_values() {
+	case $2:$1 in
+	diff:--format) echo text markdown json junit && return ;;
+	report:--format | report:-f) echo text markdown json html && return ;;
+	esac
 	case $1 in
 	--by | -b) echo class tag process function line stack stall device ;;
 	--normalize | -N) echo wall tag io bytes none ;;
 	--type | -t) echo delay cpu contentions recovery ;;
 	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault ;;
 	--demangle) echo templates full simplified none ;;
-	--format | -f) echo text markdown json html junit ;;
+	--no-cause) __stallprof_causes "$3" ;;
 	--waits) echo auto long none ;;
 	--python) echo true false ;;
 	--host-signals) echo true false ;;
@@ -50,7 +59,7 @@ _stallprof() {
 	# --by=fu is three words to bash: --by, = and fu.
 	[ "$word" = = ] && word=
 	[ "$before" = = ] && before=${COMP_WORDS[COMP_CWORD - 2]}
-	values=$(__stallprof_values "$before")
+	values=$(__stallprof_values "$before" "$command" "$program")
 	if [ -n "$values" ]; then
 		mapfile -t COMPREPLY < <(compgen -W "$values" -- "$word")
 	elif [[ $word == -* ]]; then

@@ -16,6 +16,16 @@ function __stallprof_after
     contains -- $words[-1] $argv
 end
 
+function __stallprof_of
+    set -l words (commandline -opc)
+    test "$words[2]" = $argv[1]
+end
+
+# Those that doctor lists, and that are not needed by all others.
+function __stallprof_causes
+    stallprof doctor 2>/dev/null | sed -n '/^cause /,$s/^\([a-z][a-z_0-9]*\) .*/\1/p' | string match -vr '^(cause|core|tags)$'
+end
+
 # Behind `--` stands a command of its own.
 function __stallprof_behind_separator
     contains -- -- (commandline -opc)
@@ -43,5 +53,7 @@ complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --dem
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --waits' -xa 'auto long none'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --python --host-signals' -xa 'true false'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --pid -p' -xa '(__fish_complete_pids)'
-complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --format -f' -xa 'text markdown json html junit'
+complete -c stallprof -n '__stallprof_takes_options; and __stallprof_of diff; and __stallprof_after --format' -xa 'text markdown json junit'
+complete -c stallprof -n '__stallprof_takes_options; and __stallprof_of report; and __stallprof_after --format -f' -xa 'text markdown json html'
+complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --no-cause' -xa '(__stallprof_causes)'
 complete -c stallprof -n __stallprof_behind_separator -xa '(__stallprof_command)'

@@ -105,7 +105,10 @@ static int check_filters(const struct agent *agent, char *err, size_t err_len)
 static int load(struct agent *agent, char *err, size_t err_len)
 {
 	int result = config_load(agent->config_path, &agent->config, err, err_len);
+	size_t used = strlen(err);
 
+	if (result == -EACCES || result == -EPERM)
+		snprintf(err + used, err_len - used, ": run as root, or give another configuration with -c");
 	if (!result)
 		result = check_filters(agent, err, err_len);
 	if (!result && !agent->config->output.directory[0] && !agent->config->push.url[0]) {
@@ -149,14 +152,28 @@ static void close_session(struct agent *agent)
 	config_free(agent->config);
 }
 
+/* "1 GiB", "1500 MiB": in the largest unit of which it is a whole number. */
+static const char *whole_size(char *text, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	size_t unit = 0;
+
+	while (unit + 1 < sizeof(units) / sizeof(units[0]) && bytes && !(bytes % 1024)) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(text, size, "%llu %s", (unsigned long long)bytes, units[unit]);
+	return text;
+}
+
 static void log_start(const struct agent *agent, const char *what)
 {
 	const struct config *config = agent->config;
-	char kept[64] = "";
+	char kept[64] = "", most[32];
 
 	if (config->output.max_bytes)
-		snprintf(kept, sizeof(kept), ", %llu bytes at most",
-		         (unsigned long long)config->output.max_bytes);
+		snprintf(kept, sizeof(kept), ", %s at most",
+		         whole_size(most, sizeof(most), config->output.max_bytes));
 	agent_log(AGENT_INFO, "%s: windows of %llu s%s%s%s%s%s", what,
 	          (unsigned long long)config->window_seconds, config->push.url[0] ? ", pushed to " : "",
 	          config->push.url, config->output.directory[0] ? ", kept in " : "", config->output.directory,

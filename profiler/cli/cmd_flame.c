@@ -227,12 +227,21 @@ static int write_form(FILE *out, const struct options *options, const struct sid
 	                                  : write_tree(out, options, sides, title);
 }
 
-static const char *reason_of(int err)
+/* `error`: what the system said when the output could not be written; 0: nothing. */
+static int say_unwritten(const char *output, int err, int error)
 {
+	bool to_stdout = !strcmp(output, "-");
+	char message[MESSAGE_BYTES];
+
 	if (err == -EIO)
-		return "the output could not be written";
-	return err == -ENOENT ? "the profile has no such sample type: see stallprof top --type"
-	                      : strerror(-err);
+		snprintf(message, sizeof(message), "%s could not be written%s%s%s",
+		         to_stdout ? "the output" : output, error ? ": " : "", error ? strerror(error) : "",
+		         to_stdout ? "" : ": choose another place with -o");
+	else
+		snprintf(message, sizeof(message), "%s%s%s", to_stdout ? "" : output, to_stdout ? "" : ": ",
+		         err == -ENOENT ? "the profile has no such sample type: see stallprof top --type"
+		                        : strerror(-err));
+	return say(message);
 }
 
 /* A regular file that could not be written in full is removed. */
@@ -240,24 +249,23 @@ static int write_output(const struct options *options, const struct sides *sides
 {
 	bool to_stdout = !strcmp(options->output, "-");
 	FILE *out = to_stdout ? stdout : fopen(options->output, "we");
-	char message[MESSAGE_BYTES];
 	struct stat info;
-	int err;
+	int err, error;
 
-	if (!out) {
-		snprintf(message, sizeof(message), "%s: %s", options->output, strerror(errno));
-		return say(message);
-	}
+	if (!out)
+		return say_unwritten(options->output, -EIO, errno);
+	errno = 0;
 	err = write_form(out, options, sides);
-	if (!to_stdout && fclose(out) && !err)
+	error = errno;
+	if (!to_stdout && fclose(out) && !err) {
 		err = -EIO;
+		error = errno;
+	}
 	if (!err)
 		return 0;
 	if (!to_stdout && !stat(options->output, &info) && S_ISREG(info.st_mode))
 		unlink(options->output);
-	snprintf(message, sizeof(message), "%s%s%s", to_stdout ? "" : options->output, to_stdout ? "" : ": ",
-	         reason_of(err));
-	return say(message);
+	return say_unwritten(options->output, err, error);
 }
 
 /* --- the command ------------------------------------------------------------------------------------------ */

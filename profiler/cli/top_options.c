@@ -26,10 +26,9 @@ static const struct argp_option option_table[] = {
 	  "Only this tag, by the next level of its names: a class, a name or the beginning of its path, "
 	  "id=N or id=0xN, or an id of 16 hex digits",
 	  0 },
-	{ "focus", KEY_FOCUS, "REGEX", 0, "Only samples with a function or file in their stack that matches",
-	  0 },
-	{ "ignore", KEY_IGNORE, "REGEX", 0, "No samples with a function or file in their stack that matches",
-	  0 },
+	{ "focus", KEY_FOCUS, "REGEX", 0,
+	  "Only samples with a function, file or \"function file:line\" in their stack that matches", 0 },
+	{ "ignore", KEY_IGNORE, "REGEX", 0, "No samples with one that matches", 0 },
 	{ "cum", KEY_CUM, NULL, 0,
 	  "A table of functions (or --by line, stack), sorted by what is in and below them (the default for "
 	  "delay)",

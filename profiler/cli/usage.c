@@ -30,12 +30,29 @@ void usage_error(const struct argp_state *state, const char *format, ...)
 	exit(USAGE_STATUS);
 }
 
+/* Where a help ends at the right margin, argp begins another line, of blanks alone. */
+static void print_without_blank_lines(const char *text)
+{
+	while (*text) {
+		size_t blanks = strspn(text, " "), length = strcspn(text, "\n") + 1;
+
+		if (!blanks || text[blanks] != '\n')
+			fwrite(text, 1, length, stdout);
+		text += length;
+	}
+}
+
 static void print_help(const struct argp *outer)
 {
-	char name[64];
+	char name[64], *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
 
 	snprintf(name, sizeof(name), "%s", command_name);
-	argp_help(outer, stdout, ARGP_HELP_STD_HELP, name);
+	argp_help(outer, memory ? memory : stdout, ARGP_HELP_STD_HELP, name);
+	if (memory && !fclose(memory) && size && text[size - 1] == '\n')
+		print_without_blank_lines(text);
+	free(text);
 }
 
 /* Whether the word is an option of the command's: then its value is missing. */

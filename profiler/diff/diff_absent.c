@@ -190,8 +190,9 @@ void diff_absent_waits(const struct diff_side side[2], struct diff_lines *remark
 	text_short_duration(was, (uint64_t)(1e9 * side[0].waited_ns[worst] / wall[0]));
 	text_short_duration(is, (uint64_t)(1e9 * side[1].waited_ns[worst] / wall[1]));
 	diff_lines_add(remarks,
-	               "Waits that are no stalls are left out: NEW was %s in %s a second, BASE %s. "
-	               "Recordings made with "
-	               "--waits long can be compared by --waits.",
-	               is, window_cause_name((unsigned int)(worst + ABI_WAIT_OTHER)), was);
+	               "Waits that are no stalls are left out: NEW was %s in %s a second, BASE %s. %s", is,
+	               window_cause_name((unsigned int)(worst + ABI_WAIT_OTHER)), was,
+	               side[0].wait_samples && side[1].wait_samples
+	                       ? "To compare them, add --waits."
+	                       : "To compare them, record both with --waits long, and add --waits.");
 }

@@ -9,6 +9,9 @@
 #include "profiler/diff/diff_result.h"
 #include "profiler/format/text_cells.h"
 
+/* Above that it is said how many times as much it is. */
+#define PERCENT_MAX 10000
+
 const char *diff_cell_value(char text[DIFF_CELL_BYTES], const struct diff *diff, double value)
 {
 	static const struct {
@@ -39,12 +42,14 @@ const char *diff_cell_change(char text[DIFF_CELL_BYTES], const struct diff *diff
 
 const char *diff_cell_percent(char text[DIFF_CELL_BYTES], const struct diff_bound *bound)
 {
-	double percent = diff_percent(bound);
+	double percent = diff_percent(bound), times = 1 + percent / 100;
 
 	if (isinf(percent))
 		snprintf(text, DIFF_CELL_BYTES, "new");
 	else if (!(bound->value[1] > 0) && percent < 0)
 		snprintf(text, DIFF_CELL_BYTES, "gone");
+	else if (percent > PERCENT_MAX)
+		snprintf(text, DIFF_CELL_BYTES, times < 1e7 ? "x %.0f" : "x %.2g", times);
 	else
 		snprintf(text, DIFF_CELL_BYTES, "%+.1f %%", percent);
 	return text;

@@ -18,7 +18,7 @@ const char *diff_cell_value(char text[DIFF_CELL_BYTES], const struct diff *diff,
 /* The same with + or -. */
 const char *diff_cell_change(char text[DIFF_CELL_BYTES], const struct diff *diff, double value);
 
-/* "+5.1 %"; "new" where BASE has none, "gone" where NEW has none. */
+/* "+5.1 %"; "x 5400" above 10,000 %; "new" where BASE has none, "gone" where NEW has none. */
 const char *diff_cell_percent(char text[DIFF_CELL_BYTES], const struct diff_bound *bound);
 
 /* "+1.2 ms .. +3.4 ms", or "" without bounds. */

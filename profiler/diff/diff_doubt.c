@@ -82,3 +82,25 @@ const char *diff_doubt_text(char *text, size_t size, const struct diff *diff, co
 		         windows_of(&diff->side[s]));
 	return text;
 }
+
+static bool any_changed(const struct diff *diff)
+{
+	const struct diff_table *table = &diff->table[diff->task->by];
+
+	for (size_t i = 0; i < table->count; i++)
+		if (table->rows[i]->verdict >= DIFF_BETTER)
+			return true;
+	return false;
+}
+
+const char *diff_doubt_total(char text[DIFF_DOUBT_BYTES], const struct diff *diff)
+{
+	const struct diff_bound *bound = &diff->total.bound;
+	char percent[DIFF_CELL_BYTES], why[512];
+
+	*text = '\0';
+	if (!any_changed(diff) && diff_doubt_wide(bound, 0, bound->value[0]))
+		snprintf(text, DIFF_DOUBT_BYTES, "What differs cannot be told from noise (total %s): %s.",
+		         diff_cell_percent(percent, bound), diff_doubt_text(why, sizeof(why), diff, bound));
+	return text;
+}

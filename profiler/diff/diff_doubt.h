@@ -31,6 +31,11 @@ bool diff_doubt_few(const struct diff *diff);
  */
 bool diff_doubt_wide(const struct diff_bound *bound, double limit, double whole);
 
+#define DIFF_DOUBT_BYTES 640
+/* "What differs cannot be told from noise (total +40.1 %): ..." where nothing is worse or better and the total is in doubt; else "".
+ * Returns text. */
+const char *diff_doubt_total(char text[DIFF_DOUBT_BYTES], const struct diff *diff);
+
 /* One sentence: why, and what to do. Returns text. */
 const char *diff_doubt_text(char *text, size_t size, const struct diff *diff, const struct diff_bound *bound);
 

@@ -138,7 +138,25 @@ static bool name_is_known(const struct diff *diff, struct diff_finding *finding)
 	return false;
 }
 
-/* Neither side has it. */
+/* Puts the names that may be meant behind the question for the right one. */
+static void tell_near(const struct diff *diff, struct diff_finding *finding)
+{
+	const struct diff_table *table = &diff->table[finding->rule->what];
+	size_t used = strlen(finding->text), count;
+	char near[NEAR_NAMES_BYTES];
+
+	if (finding->rule->what == TOP_BY_STALL || finding->rule->what == TOP_BY_STACK ||
+	    !*diff_table_near(near, table, finding->rule->name))
+		return;
+	diff_table_match(table, finding->rule->name, &count);
+	if (count > 1)
+		snprintf(finding->text, sizeof(finding->text), "%zu lines end in '%.200s', say which: %s",
+		         count, finding->rule->name, near);
+	else
+		snprintf(finding->text + used, sizeof(finding->text) - used, " There is %s", near);
+}
+
+/* Neither side has it, or of lines several are so. */
 static void judge_absent(const struct diff *diff, struct diff_finding *finding)
 {
 	const struct diff_rule *rule = finding->rule;
@@ -147,8 +165,10 @@ static void judge_absent(const struct diff *diff, struct diff_finding *finding)
 	char why[512];
 
 	finding->outcome = known && !is_too_few(diff, rule) ? DIFF_PASSED : DIFF_UNJUDGED;
-	if (!known)
+	if (!known) {
+		tell_near(diff, finding);
 		return;
+	}
 	snprintf(finding->text, sizeof(finding->text), "%.200s: it is on neither side%s%s", rule->name,
 	         finding->outcome ? ": " : "",
 	         finding->outcome ? diff_doubt_text(why, sizeof(why), diff, &diff->total.bound) : "");

@@ -185,8 +185,10 @@ static int judge_table(struct diff_spreads *spreads, struct diff *diff, struct d
 /* The row that a rule names; NULL: neither side has it, or the rule is of any row. */
 static struct diff_row *row_of(struct diff *diff, const struct diff_rule *rule)
 {
+	size_t count;
+
 	if (rule->subject == DIFF_NAMED)
-		return diff_table_find(&diff->table[rule->what], rule->name);
+		return diff_table_match(&diff->table[rule->what], rule->name, &count);
 	return rule->subject == DIFF_TOTAL ? &diff->total : NULL;
 }
 

@@ -7,6 +7,7 @@
 
 #include "profiler/diff/diff_result.h"
 #include "profiler/diff/diff_cells.h"
+#include "profiler/diff/diff_doubt.h"
 #include "profiler/diff/diff_print.h"
 #include "profiler/format/text_cells.h"
 
@@ -106,7 +107,7 @@ static void print_overlap(FILE *out, const struct diff *diff)
 
 int diff_print_markdown(FILE *out, struct diff *diff, size_t limit)
 {
-	char text[DIFF_SIDE_BYTES];
+	char text[DIFF_SIDE_BYTES], doubt[DIFF_DOUBT_BYTES];
 
 	fprintf(out, "### stallprof: %s\n\n", diff_verdict(diff));
 	for (int side = 0; side < 2; side++) {
@@ -120,6 +121,10 @@ int diff_print_markdown(FILE *out, struct diff *diff, size_t limit)
 		fputs("- ", out);
 		print_escaped(out, diff->type);
 		fprintf(out, "%s. %s\n", diff_unit(diff), diff_bounds_text(text, diff));
+		if (*diff_rows_text(diff))
+			fprintf(out, "- %s\n", diff_rows_text(diff));
+		if (*diff_doubt_total(doubt, diff))
+			fprintf(out, "- %s\n", doubt);
 		print_items(out, "", &diff->remarks);
 		print_findings(out, diff);
 		print_table(out, diff, limit);

@@ -35,6 +35,36 @@ const char *diff_unit(const struct diff *diff)
 	return units[diff->per];
 }
 
+#define ALIKE 1e-9 /* sums of the same in another order */
+
+static bool is_divided_alike(const struct diff_row *row, const struct diff_row *total)
+{
+	for (int s = 0; s < 2; s++)
+		if (fabs(row->per[s] - total->per[s]) > ALIKE * total->per[s])
+			return false;
+	return true;
+}
+
+const char *diff_rows_text(const struct diff *diff)
+{
+	static const char *const texts[DIFF_PERS] = {
+		[DIFF_PER_WALL] = "",
+		[DIFF_PER_TAG] =
+		        "Each row is divided by its own tags' time: rows do not add up to the total.",
+		[DIFF_PER_IO] =
+		        "Each row is divided by its own tags' requests: rows do not add up to the total.",
+		[DIFF_PER_BYTES] =
+		        "Each row is divided by its own tags' bytes: rows do not add up to the total.",
+		[DIFF_PER_NONE] = "",
+	};
+	const struct diff_table *table = &diff->table[diff->task->by];
+
+	for (size_t i = 0; i < table->count; i++)
+		if (!is_divided_alike(table->rows[i], &diff->total))
+			return texts[diff->per];
+	return "";
+}
+
 double diff_percent(const struct diff_bound *bound)
 {
 	double base = bound->value[0], difference = bound->value[1] - base;

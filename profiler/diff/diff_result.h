@@ -72,6 +72,10 @@ int diff_status(const struct diff *diff);
 /* " per s of wall time", " per request", ...; "" where nothing is normalised. */
 const char *diff_unit(const struct diff *diff);
 
+/* "Each row is divided by its own tags' time, ..." where rows are divided by something else than the total, so that one may be
+ * larger than that; else "". */
+const char *diff_rows_text(const struct diff *diff);
+
 /* The table that is shown. */
 struct diff_table *diff_shown(struct diff *diff);
 

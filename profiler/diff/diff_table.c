@@ -75,6 +75,75 @@ struct diff_row *diff_table_find(const struct diff_table *table, const char *nam
 	return row ? &row->row : NULL;
 }
 
+/* --- lines by the end of their paths ----------------------------------------------------------------------- */
+
+/* As `top` cuts long paths. */
+#define CUT "…/"
+
+/* Whether `line` ends in `place`, "FILE:LINE", as a whole path or from a slash on. */
+static bool ends_in(const char *line, const char *place)
+{
+	size_t length = strlen(line), end;
+
+	place += strncmp(place, CUT, strlen(CUT)) ? 0 : strlen(CUT);
+	end = strlen(place);
+	return end && length > end && !strcmp(line + length - end, place) &&
+	       strchr("/ ", line[length - end - 1]);
+}
+
+/* Functions have blanks in their names, as paths may: each is tried for the one between them. */
+static bool line_matches(const char *line, const char *name)
+{
+	if (ends_in(line, name))
+		return true;
+	for (const char *blank = strchr(name, ' '); blank; blank = strchr(blank + 1, ' ')) {
+		size_t function = (size_t)(blank - name) + 1;
+
+		if (!strncmp(line, name, function) && ends_in(line + function - 1, blank + 1))
+			return true;
+	}
+	return false;
+}
+
+struct diff_row *diff_table_match(const struct diff_table *table, const char *name, size_t *count)
+{
+	struct diff_row *row = diff_table_find(table, name), *found = NULL;
+
+	*count = row != NULL;
+	if (row || table->by != TOP_BY_LINE)
+		return row;
+	for (size_t i = 0; i < table->count; i++)
+		if (line_matches(table->rows[i]->name, name)) {
+			found = table->rows[i];
+			++*count;
+		}
+	return *count == 1 ? found : NULL;
+}
+
+/* "train.py:62" of "save /work/train.py:62". */
+static const char *place_of(const char *line)
+{
+	const char *slash = strrchr(line, '/'), *blank = strrchr(line, ' ');
+
+	return slash ? slash + 1 : blank ? blank + 1 : line;
+}
+
+const char *diff_table_near(char text[NEAR_NAMES_BYTES], const struct diff_table *table, const char *name)
+{
+	bool lines = table->by == TOP_BY_LINE;
+	struct near_names near = { .wanted = lines ? place_of(name) : name };
+	size_t matching;
+
+	diff_table_match(table, name, &matching);
+	for (size_t i = 0; i < table->count; i++) {
+		const char *row = table->rows[i]->name;
+
+		if (!matching || line_matches(row, name))
+			near_names_look(&near, lines ? place_of(row) : row, row);
+	}
+	return near_names_text(text, &near);
+}
+
 static struct diff_row *row_new(struct diff_table *table, const char *name)
 {
 	struct named_row *named = calloc(1, sizeof(*named));

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "profiler/diff/diff_bounds.h"
+#include "profiler/format/near_names.h"
 #include "profiler/top/top_names.h"
 
 enum diff_verdict {
@@ -69,6 +70,16 @@ int diff_table_add(struct diff_table *table, const struct diff_sample *sample);
 
 /* The row of that name; NULL: neither side has it. */
 struct diff_row *diff_table_find(const struct diff_table *table, const char *name);
+
+/*
+ * As diff_table_find(). Of a table of lines also the one row "FUNCTION PATH:LINE" that `name` is the end of: "FILE:LINE", or
+ * "FUNCTION FILE:LINE", where FILE is the end of PATH from a slash on. *count: how many rows are so; NULL unless it is 1.
+ */
+struct diff_row *diff_table_match(const struct diff_table *table, const char *name, size_t *count);
+
+/* Of the rows that are so, where there are several; else the names most like it, of lines by file and line. "" without any.
+ * Returns text. */
+const char *diff_table_near(char text[NEAR_NAMES_BYTES], const struct diff_table *table, const char *name);
 
 /*
  * What was judged worse or better first, and of that the largest square of the difference over the value: a function that changed has

@@ -66,7 +66,7 @@ const char *diff_overlap_text(char text[DIFF_OVERLAP_BYTES], const struct diff_o
 
 static void print_cell(FILE *out, const char *text, int columns)
 {
-	fprintf(out, "%*s", columns, text);
+	fprintf(out, " %*s", columns - 1, text);
 }
 
 static void print_row(FILE *out, const struct diff *diff, const struct diff_row *row, size_t columns)
@@ -138,14 +138,12 @@ static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdic
 
 static void print_verdict(FILE *out, const struct diff *diff)
 {
-	char percent[DIFF_CELL_BYTES], why[512];
 	size_t changed = print_changed(out, diff, DIFF_WORSE, "Worse beyond noise: ");
+	char doubt[DIFF_DOUBT_BYTES];
 
 	changed += print_changed(out, diff, DIFF_BETTER, "Better beyond noise: ");
-	if (!changed && diff_doubt_wide(&diff->total.bound, 0, diff->total.bound.value[0]))
-		fprintf(out, "What differs cannot be told from noise (total %s): %s.\n",
-		        diff_cell_percent(percent, &diff->total.bound),
-		        diff_doubt_text(why, sizeof(why), diff, &diff->total.bound));
+	if (*diff_doubt_total(doubt, diff))
+		fprintf(out, "%s\n", doubt);
 	else if (!changed && diff->side[0].count > 1 && diff->side[1].count > 1)
 		fputs("Nothing differs beyond noise.\n", out);
 	fputc('\n', out);
@@ -213,6 +211,8 @@ int diff_print_text(FILE *out, struct diff *diff, size_t limit)
 	print_lines(out, "Compared all the same (--force), although: ", &diff->against);
 	text_print_clean(out, diff->type, 0);
 	fprintf(out, "%s. %s\n", diff_unit(diff), diff_bounds_text(text, diff));
+	if (*diff_rows_text(diff))
+		print_line(out, "", diff_rows_text(diff));
 	print_verdict(out, diff);
 	print_table(out, diff, limit);
 	print_overlap(out, diff);

@@ -121,6 +121,20 @@ bool loaded_stack_folds(const struct loaded_stack *stack, size_t index)
 	return stack->has_python && stack->frames[index].kind == LOADED_FRAME_NATIVE;
 }
 
+static bool says_not_copied(const struct profile_frame *frame)
+{
+	return frame && frame->function && !strcmp(frame->function, LOADED_NOT_COPIED);
+}
+
+bool loaded_stack_not_copied(const struct profile *profile, const struct profile_sample_view *view)
+{
+	struct profile_location_view location;
+
+	return view->n_locations &&
+	       profile_get_location(profile, view->location_ids[view->n_locations - 1], &location) &&
+	       location.n_frames && says_not_copied(location.frames);
+}
+
 size_t loaded_stack_own(const struct loaded_stack *stack)
 {
 	size_t fallback = stack->n;
@@ -130,7 +144,7 @@ size_t loaded_stack_own(const struct loaded_stack *stack)
 
 		if (frame->kind == LOADED_FRAME_KERNEL || loaded_stack_folds(stack, i))
 			continue;
-		if (!frame->library)
+		if (!frame->library || says_not_copied(frame->frame))
 			return i;
 		if (fallback == stack->n)
 			fallback = i;

@@ -194,10 +194,24 @@ static bool id_matches(uint64_t id, const char *wanted)
 	return id && (!strcasecmp(digits, wanted) || !strcasecmp(hex, wanted) || !strcmp(decimal, wanted));
 }
 
+#define PLACE_BYTES 4096
+
+/* "function file:line", as it is printed. */
+static bool place_matches(const struct profile_frame *frame, const regex_t *pattern)
+{
+	char text[PLACE_BYTES];
+
+	if (!frame->file || !frame->line)
+		return false;
+	snprintf(text, sizeof(text), "%s %s:%" PRIu32, frame->function ? frame->function : "", frame->file,
+	         frame->line);
+	return !regexec(pattern, text, 0, NULL, 0);
+}
+
 static bool frame_matches(const struct profile_frame *frame, const regex_t *pattern)
 {
 	return (frame->function && !regexec(pattern, frame->function, 0, NULL, 0)) ||
-	       (frame->file && !regexec(pattern, frame->file, 0, NULL, 0));
+	       (frame->file && !regexec(pattern, frame->file, 0, NULL, 0)) || place_matches(frame, pattern);
 }
 
 static bool stack_matches(const struct profile *profile, const struct profile_sample_view *view,

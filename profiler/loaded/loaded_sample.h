@@ -47,7 +47,7 @@ struct loaded_filter {
 	const char *tag;
 	const char *stall;
 	bool waits;
-	const regex_t *focus;  /* a function or file of the stack must match */
+	const regex_t *focus;  /* a function, a file or a "function file:line" of the stack must match */
 	const regex_t *ignore; /* none may */
 };
 

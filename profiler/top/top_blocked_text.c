@@ -179,7 +179,8 @@ size_t top_text_blocked_rest(FILE *out, const struct top_code_text *what, const 
 	char *text = NULL;
 	FILE *memory;
 
-	if (!section->blocked || what->filter->focus || what->filter->ignore || what->filter->stall)
+	if (!section->blocked || what->counted || what->filter->focus || what->filter->ignore ||
+	    what->filter->stall)
 		return 0;
 	memory = open_memstream(&text, &size);
 	if (!memory)

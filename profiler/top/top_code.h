@@ -59,6 +59,8 @@ struct top_code_text {
 	size_t columns; /* 0: no bound */
 	bool native;    /* whole stacks, with all frames */
 	bool on_cpu;    /* what is summed is not waits, but samples of CPUs */
+	const char *
+	        counted; /* what is summed is no time, but a number of these, say "waits"; NULL: nanoseconds */
 };
 
 #endif

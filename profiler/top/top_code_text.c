@@ -26,11 +26,23 @@ struct page {
 	size_t lines;
 };
 
-static void write_ns(FILE *out, int64_t ns)
+/* A time, or a number where the samples are counted. */
+static const char *amount_text(char text[TEXT_DURATION_BYTES], const struct top_code_text *what,
+                               int64_t value)
+{
+	uint64_t amount = value > 0 ? (uint64_t)value : 0;
+
+	if (!what->counted)
+		return text_short_duration(text, amount);
+	snprintf(text, TEXT_DURATION_BYTES, "%" PRIu64, amount);
+	return text;
+}
+
+static void write_amount(FILE *out, const struct top_code_text *what, int64_t value)
 {
 	char text[TEXT_DURATION_BYTES];
 
-	fputs(text_short_duration(text, ns > 0 ? (uint64_t)ns : 0), out);
+	fputs(amount_text(text, what, value), out);
 }
 
 static double percent(int64_t part, uint64_t whole)
@@ -126,10 +138,12 @@ static void print_code(struct page *page, const struct top_section *section, con
 	char amount[TEXT_DURATION_BYTES], head[256], share[32] = "";
 	struct profile_sample_view view;
 
-	if (wall_ns)
+	if (page->what->counted)
+		snprintf(share, sizeof(share), "in ");
+	else if (wall_ns)
 		snprintf(share, sizeof(share), "%5.1f %% of ", percent(code->ns, wall_ns));
-	snprintf(head, sizeof(head), "%8s  %s%s  %s%s", text_short_duration(amount, (uint64_t)code->ns),
-	         share, code->class, section->blocked ? code->stall : "", section->blocked ? "  " : "");
+	snprintf(head, sizeof(head), "%8s  %s%s  %s%s", amount_text(amount, page->what, code->ns), share,
+	         code->class, section->blocked ? code->stall : "", section->blocked ? "  " : "");
 	print_line(page, 0, head, code->line);
 	if (!details || !profile_get_sample(page->what->input->profile, code->sample, &view))
 		return;
@@ -196,12 +210,14 @@ static void write_section_head(FILE *out, const struct top_code_text *what, cons
 
 	write_section_name(out, what, section);
 	fputs(section->blocked ? " (no stall: waits for other threads, timers, peers), " : ", ", out);
-	write_ns(out, section->ns);
-	if (section->waits)
+	write_amount(out, what, section->ns);
+	if (what->counted)
+		fprintf(out, " %s", what->counted);
+	else if (section->waits)
 		fprintf(out, " in %" PRId64 " wait%s", section->waits, section->waits == 1 ? "" : "s");
 	for (i = 0; sums && i < n && i < CLASSES_NAMED; i++) {
 		fputs(i ? ", " : ": ", out);
-		write_ns(out, sums[i].ns);
+		write_amount(out, what, sums[i].ns);
 		fprintf(out, " in %s", sums[i].class);
 	}
 	fputs(n > CLASSES_NAMED ? ", …" : "", out);
@@ -246,12 +262,12 @@ static void print_rest(struct page *page, const struct top_section *section, siz
 		return;
 	fputs("          and ", page->out);
 	if (more) {
-		write_ns(page->out, more_ns);
+		write_amount(page->out, page->what, more_ns);
 		fprintf(page->out, " from %zu more line%s of code", more, more == 1 ? "" : "s");
 	}
 	fputs(more && idle_ns ? ", " : "", page->out);
 	if (idle_ns) {
-		write_ns(page->out, idle_ns);
+		write_amount(page->out, page->what, idle_ns);
 		fputs(" of threads that idle under no tag of their own", page->out);
 	}
 	fputc('\n', page->out);
@@ -294,7 +310,7 @@ static void print_also(struct page *page, const struct top_section *sections, si
 		fputs(i ? ", " : "", memory);
 		write_section_name(memory, page->what, &sections[i]);
 		fputc(' ', memory);
-		write_ns(memory, sections[i].ns);
+		write_amount(memory, page->what, sections[i].ns);
 	}
 	fputs(n > 2 * CLASSES_NAMED ? ", …" : "", memory);
 	if (!fclose(memory)) {

@@ -12,6 +12,7 @@
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/top/top_parallel.h"
 
 #define PROCESSES_NAMED 3
 #define CLASSES_NAMED   6
@@ -107,6 +108,53 @@ static void take_process(struct top_processes *processes, struct top_process_cla
 		processes->processes[processes->count++] = process;
 }
 
+static bool has_class(const void *context, const char *class)
+{
+	const struct top_process *process = context;
+
+	for (size_t i = 0; i < process->count; i++)
+		if (!strcmp(process->classes[i].name, class))
+			return true;
+	return false;
+}
+
+/* How many processes have one of its classes. `all` has those of a process one behind the other. */
+static size_t count_sharers(const struct top_process *process, const struct top_process_class *all, size_t n)
+{
+	const struct ledger_row *last = NULL;
+	size_t sharers = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (last && !compare_processes(last, all[i].row))
+			continue;
+		if (!has_class(process, all[i].name))
+			continue;
+		last = all[i].row;
+		sharers++;
+	}
+	return sharers;
+}
+
+/* What is looked at in the timeline is bounded, however many processes there are: the others stay. */
+#define LOOKED_AT 256
+
+/* Leaves out those of which several threads were under tags at once. */
+static void drop_parallel(struct top_processes *processes, const struct timeline *timeline, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		struct top_process *process = &processes->processes[i];
+		struct top_parallel time = { .has_class = has_class, .process = process, .ns = process->ns };
+
+		if (i < LOOKED_AT)
+			time.n_processes = count_sharers(process, processes->memory, n);
+		if (i >= LOOKED_AT || !top_parallel(timeline, &time))
+			processes->processes[kept++] = *process;
+	}
+	processes->count = kept;
+}
+
 int top_processes_build(struct top_processes *processes, const struct loaded_profiles *input)
 {
 	uint64_t covered_ns = stamp_coverage(input->stamp).covered_ns;
@@ -126,6 +174,7 @@ int top_processes_build(struct top_processes *processes, const struct loaded_pro
 		take_process(processes, processes->memory + first, end - first, covered_ns);
 	}
 	qsort(processes->processes, processes->count, sizeof(*processes->processes), compare_sums);
+	drop_parallel(processes, input->timeline, n);
 	return 0;
 }
 

@@ -143,6 +143,14 @@ static size_t print_checkpoints(FILE *out, const struct top_screen *what, size_t
 	return lines ? lines + 1 : 0;
 }
 
+/* NULL: the type is a time. */
+static const char *counted_by(struct profile_value_type type)
+{
+	if (!strcmp(type.unit, "nanoseconds"))
+		return NULL;
+	return !strcmp(type.type, "contentions") ? "waits" : type.unit;
+}
+
 static int print_code(FILE *out, const struct top_screen *what, const struct loaded_classes *classes,
                       size_t columns, size_t lines)
 {
@@ -154,7 +162,8 @@ static int print_code(FILE *out, const struct top_screen *what, const struct loa
 		                      .limit = what->limit == TOP_FITS ? 0 : what->limit,
 		                      .columns = columns,
 		                      .native = what->native,
-		                      .on_cpu = !strcmp(profile_type(profile, what->type).type, "cpu") };
+		                      .on_cpu = !strcmp(profile_type(profile, what->type).type, "cpu"),
+		                      .counted = counted_by(profile_type(profile, what->type)) };
 	struct loaded_filter filter = *what->filter;
 	struct top_sections sections;
 	int err;

@@ -6,10 +6,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "pprof/profile.h"
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/top/top_hooks.h"
 #include "profiler/format/text_cells.h"
+#include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -91,8 +94,6 @@ static const struct {
 	  "%s {wait has|waits have} no stack, as the hook on the switch back to the thread was not called" },
 	{ "slots_exhausted", NUMBER,
 	  "%s {wait has|waits have} no user stack, as too many threads waited at once: --max-stalled" },
-	{ "stacks_without_user", NUMBER,
-	  "%s {wait has|waits have} no user stack: {it was|they were} not expected to be {a stall|stalls}" },
 	{ "stacks_truncated", NUMBER,
 	  "%s {stack was|stacks were} cut, being longer than what is copied (--stack-bytes, 64 KiB at "
 	  "most)" },
@@ -140,6 +141,7 @@ static const char *const quiet[] = {
 	"python_unmatched",
 	"stacks_incomplete",
 	"stacks_not_copied",
+	"stacks_without_user", /* told with its time */
 	"stacks_by_registers",
 	"stacks_read_late",
 	"frames_without_symbol",
@@ -221,6 +223,37 @@ static void tell_counters(struct losses *losses, const struct stamp *stamp)
 	}
 }
 
+/* The time of the samples whose user stack was not copied, with that of the waits that they stand for. */
+static uint64_t not_copied_ns(const struct loaded_profiles *input)
+{
+	int type = input->profile ? profile_find_type(input->profile, "delay") : -1;
+	struct profile_sample_view view;
+	int64_t sum = 0;
+
+	for (size_t i = 0; type >= 0 && profile_get_sample(input->profile, i, &view); i++)
+		if (loaded_stack_not_copied(input->profile, &view))
+			sum = saturating_add(sum, view.values[type]);
+	return sum > 0 ? (uint64_t)sum : 0;
+}
+
+static void tell_without_user(struct losses *losses, const struct loaded_profiles *input)
+{
+	uint64_t waits = stamp_counter(input->stamp, "stacks_without_user"), ns;
+	char text[TEXT_DURATION_BYTES], told[64] = "", sentence[192];
+
+	if (!waits || !losses_begin_line(losses))
+		return;
+	ns = not_copied_ns(input);
+	if (ns)
+		snprintf(told, sizeof(told), "; {it stands|they stand} for %s",
+		         text_short_duration(text, ns));
+	snprintf(sentence, sizeof(sentence),
+	         "%%s {wait has|waits have} no user stack: {it was|they were} not expected to be "
+	         "{a stall|stalls}%s",
+	         told);
+	print_amount(losses->out, sentence, NUMBER, waits);
+}
+
 static uint64_t run_queue_ns(struct ledger *ledger)
 {
 	uint64_t sum = 0;
@@ -287,6 +320,7 @@ size_t top_text_losses(FILE *out, const struct loaded_profiles *input, size_t li
 	tell_files(&losses, input);
 	tell_steal(&losses, input);
 	tell_counters(&losses, input->stamp);
+	tell_without_user(&losses, input);
 	top_hooks_tell(&losses, input->stamp);
 	tell_kernel(&losses, input->stamp);
 	if (losses.more) {

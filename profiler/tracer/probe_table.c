@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/format/near_names.h"
 #include "profiler/tracer/host_has.h"
 #include "profiler/tracer/kernel_needs.h"
 #include "profiler/tracer/kernel_places.h"
@@ -300,17 +301,29 @@ void probe_host_refuse(struct probe_host *host, const struct probe *probe, const
 	find_hooks(host, probe->program); /* others may serve in its place */
 }
 
+/* Rows of a cause stand one behind the other. */
+static const char *tell_near_causes(const char *cause)
+{
+	static char text[NEAR_NAMES_BYTES + 64];
+	struct near_names near = { .wanted = cause };
+	char names[NEAR_NAMES_BYTES];
+
+	for (size_t i = 0; i < probe_table_len; i++)
+		if (!i || strcmp(probe_table[i].cause, probe_table[i - 1].cause) != 0)
+			near_names_look(&near, probe_table[i].cause, probe_table[i].cause);
+	snprintf(text, sizeof(text), "there is no such cause%s%s",
+	         near.count ? "; there is " : ": stallprof doctor lists them", near_names_text(names, &near));
+	return text;
+}
+
 const char *probe_cause_stays(const char *cause)
 {
-	size_t i;
-
 	if (!strcmp(cause, "core") || !strcmp(cause, "tags"))
 		return "nothing works without it";
-	for (i = 0; i < probe_table_len; i++) {
+	for (size_t i = 0; i < probe_table_len; i++)
 		if (!strcmp(probe_table[i].cause, cause))
 			return NULL;
-	}
-	return "there is no such cause: see stallprof doctor";
+	return tell_near_causes(cause);
 }
 
 /* Whether the row is of the cause, or of one that is named after it: journal_xfs is one of journal's. */

@@ -72,7 +72,8 @@ const char *probe_log(const struct probe_host *host, const struct probe *probe);
 /* What would make a row available that is not, see `advice`; "" where nothing is known to. */
 const char *probe_advice(const struct probe_host *host, const struct probe *probe);
 
-/* NULL when the rows of that name in the table can be switched off, else why not. */
+/* NULL when the rows of that name in the table can be switched off, else why not: of a name that is in no row, those most like
+ * it. The text lives until the next call. */
 const char *probe_cause_stays(const char *cause);
 
 /* Switches the rows of a cause off, and those of causes that are named after it (journal_xfs of journal); to be called

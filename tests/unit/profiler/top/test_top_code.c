@@ -218,6 +218,30 @@ static void test_top_code__no_own_frame(void **state)
 	free(stack);
 }
 
+/* A library's line is not the program's: what registers tell of a stack that was not copied ends in the library. */
+static void test_top_code__not_copied(void **state)
+{
+	struct recording *r = *state;
+	struct loaded_stack *stack = malloc(sizeof(*stack));
+	struct profile_frame none = { .function = "[user stack not copied]" };
+	int64_t ids[3] = { frame(r->profile, KERNEL, "filemap_read", NULL, 0),
+		           frame(r->profile, LIBC, "__GI___libc_read", "read.c", 26),
+		           profile_location(r->profile, 0, 0, &none, 1) };
+	struct profile_sample_view view = { .location_ids = ids, .n_locations = 3 };
+	char text[LOADED_FRAME_TEXT_MAX];
+
+	loaded_stack_get(stack, r->profile, &view);
+	loaded_frame_text(text, sizeof(text), r->profile, &stack->frames[loaded_stack_own(stack)]);
+	assert_string_equal(text, "[user stack not copied]");
+	assert_true(loaded_stack_not_copied(r->profile, &view));
+	ids[1] = frame(r->profile, PROGRAM, "write_shard", "/src/train.c", 138);
+	loaded_stack_get(stack, r->profile, &view);
+	assert_int_equal(loaded_stack_own(stack), 1);
+	view.n_locations = 2;
+	assert_false(loaded_stack_not_copied(r->profile, &view));
+	free(stack);
+}
+
 /* --- sections --------------------------------------------------------------------------------------------- */
 
 static void test_top_code__sections(void **state)
@@ -293,9 +317,16 @@ static void test_top_code__focus_and_ignore(void **state)
 		const char *focus, *ignore;
 		int64_t ns;
 	} rows[] = {
-		{ "getitem", NULL, 49 * MS },           { NULL, "getitem", (1 + 30 + 150 + 900) * MS },
-		{ "train\\.c$", NULL, 31 * MS },        { "train", "dataloader", 31 * MS },
-		{ "^write_(a|shard)$", NULL, 31 * MS }, { "nowhere", NULL, 0 },
+		{ "getitem", NULL, 49 * MS },
+		{ NULL, "getitem", (1 + 30 + 150 + 900) * MS },
+		{ "train\\.c$", NULL, 31 * MS },
+		{ "train", "dataloader", 31 * MS },
+		{ "^write_(a|shard)$", NULL, 31 * MS },
+		{ "nowhere", NULL, 0 },
+		{ "train.py:35", NULL, 49 * MS },
+		{ "write_shard /src/train.c:138$", NULL, 31 * MS },
+		{ "train.py:36", NULL, 0 },
+		{ NULL, "train.c:138", (49 + 150 + 900) * MS },
 	};
 	struct recording *r = *state;
 
@@ -483,6 +514,38 @@ static void test_top_code__on_the_cpu(void **state)
 	free(text);
 }
 
+/* Waits are counted as such: numbers, and no shares of the classes' times. */
+static void test_top_code__counted(void **state)
+{
+	static const char *const want = "\n"
+	                                "block_io on vda, 4 waits: 4 in data_load\n"
+	                                "       2  in data_load  Samples.__getitem__ /home/me/train.py:35\n";
+	struct recording *r = *state;
+	struct top_sections sections;
+	struct loaded_classes classes;
+	struct top_code_text what = {
+		.input = &r->input, .filter = &all, .classes = &classes, .limit = 1, .counted = "waits"
+	};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	add(r->input.ledger, "data_load", false, LEDGER_BLOCKED, "pipe", 50 * MS);
+	assert_int_equal(loaded_classes_build(&classes, &r->input, &all, LOADED_LEVEL_CLASS), 0);
+	assert_int_equal(top_sections_build(&sections, &r->input, r->tags, &all, CONTENTIONS, CONTENTIONS),
+	                 0);
+	top_text_sections(out, &what, &sections, 0);
+	fclose(out);
+	assert_int_equal(strncmp(text, want, strlen(want)), 0);
+	assert_non_null(strstr(text, "          and 2 from 1 more line of code\n"));
+	assert_null(strstr(text, " ns"));
+	assert_null(strstr(text, "%"));
+	assert_null(strstr(text, "without a stack"));
+	free(text);
+	top_sections_free(&sections);
+	loaded_classes_free(&classes);
+}
+
 /* A wait that an earlier window took for another, and for which it had another stack: what was told is taken back. */
 static void test_top_code__taken_back(void **state)
 {
@@ -506,6 +569,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_top_code__own_frame, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__no_own_frame, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__not_copied, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__sections, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__all_is_taken_back, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__sections_of_a_filter, record, forget),
@@ -516,6 +580,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__blocked_too_short, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__blocked_rest, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__on_the_cpu, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__counted, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__taken_back, record, forget),
 	};
 

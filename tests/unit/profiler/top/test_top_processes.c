@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "profiler/format/text_cells.h"
+#include "profiler/format/timeline.h"
 #include "profiler/top/top_processes.h"
 #include "tests/unit/loaded_fixture.h"
 
@@ -101,6 +102,59 @@ static void test_top_processes__threads(void **state)
 	}
 }
 
+#define SECOND (1000ul * MS)
+
+/* `ns` on the CPU in each second of [from, to). */
+static void run(struct timeline *timeline, const char *class, uint64_t from, uint64_t to, int64_t ns)
+{
+	struct timeline_lane lane = { .kind = TIMELINE_ONCPU, .class = class, .bucket_ns = SECOND };
+
+	assert_int_equal(timeline_add(timeline, &lane, from * SECOND, to * SECOND, ns * (int64_t)(to - from)),
+	                 0);
+}
+
+/* Threads side by side in a part of what was covered, however long it was. */
+static void test_top_processes__side_by_side(void **state)
+{
+	static const struct {
+		uint64_t to;            /* from second 10 on */
+		int64_t step, load, ns; /* a second; in all, of each */
+		uint32_t others;        /* processes with the same classes */
+		bool told;
+	} rows[] = {
+		{ 12, 2000l * MS, 2000l * MS, 4000l * MS, 0, false }, /* four threads for two seconds */
+		{ 18, 500l * MS, 500l * MS, 4000l * MS, 0, true },
+		{ 18, 600l * MS, 600l * MS, 4000l * MS, 0, true },  /* what samples stand for */
+		{ 13, 500l * MS, 500l * MS, 4000l * MS, 0, false }, /* more than the span has */
+		{ 18, 900l * MS, 900l * MS, 3000l * MS, 0, false }, /* within it, but dense */
+		{ 18, 900l * MS, 900l * MS, 3000l * MS, 1, true },  /* as two processes do */
+		{ 18, 10l * MS, 10l * MS, 3000l * MS, 0, true },    /* that waits has no lane */
+		{ 10, 0, 0, 4000l * MS, 0, true },                  /* nor has anything */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct loaded_profiles input = new_input(9 * SECOND);
+		struct top_processes processes;
+
+		input.timeline = timeline_new(0);
+		if (rows[i].step) {
+			run(input.timeline, "step", 10, rows[i].to, rows[i].step);
+			run(input.timeline, "load", 10, rows[i].to, rows[i].load);
+		}
+		run(input.timeline, "another", 3, 19, 9000l * MS);
+		for (uint32_t pid = 7; pid <= 7 + rows[i].others; pid++) {
+			add(input.ledger, "step", pid, LEDGER_ONCPU, rows[i].ns);
+			add(input.ledger, "load", pid, LEDGER_ONCPU, rows[i].ns);
+		}
+		assert_int_equal(top_processes_build(&processes, &input), 0);
+		assert_int_equal(processes.count, rows[i].told ? 1 + rows[i].others : 0);
+		top_processes_free(&processes);
+		timeline_free(input.timeline);
+		forget(&input);
+	}
+}
+
 /* The longest of processes and classes. */
 static void test_top_processes__many(void **state)
 {
@@ -157,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_top_processes__a_loop),
 		cmocka_unit_test(test_top_processes__threads),
+		cmocka_unit_test(test_top_processes__side_by_side),
 		cmocka_unit_test(test_top_processes__many),
 		cmocka_unit_test(test_top_processes__lines),
 	};

@@ -65,6 +65,28 @@ static void test_top_seen__sentences(void **state)
 	assert_says("a_loss_of_tomorrow", 3, "a_loss_of_tomorrow: 3.\n");
 }
 
+/* The time of waits whose stack ends so, of no others. */
+static void test_top_seen__not_copied(void **state)
+{
+	struct fixture *fixture = *state;
+	struct profile_frame none = { .function = "[user stack not copied]" };
+	struct profile *p = fixture->profile;
+	int64_t read_fn = place(p, 0x1400, "__libc_read", NULL), end = profile_location(p, 0, 0, &none, 1);
+	size_t lines;
+	char *text;
+
+	add_sample(p, (int64_t[]){ read_fn, end }, 2, 120 * MS, 0, "step/9", "0000000000000002", "block_io",
+	           "vda");
+	add_sample(p, (int64_t[]){ end }, 1, 4 * MS, 0, "step/9", "0000000000000002", "block_io", "vda");
+	assert_int_equal(stamp_add_counter(fixture->input.stamp, "stacks_without_user", 50), 0);
+	text = text_of(&fixture->input, 0, &lines);
+	assert_non_null(strstr(text,
+	                       "50 waits have no user stack: they were not expected to be stalls; they stand "
+	                       "for 124 ms.\n"));
+	assert_int_equal(lines, count_lines(text));
+	free(text);
+}
+
 /* Every counter of the BPF side, the braces of each sentence included. */
 static void test_top_seen__all_counters(void **state)
 {
@@ -183,6 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_top_seen__sentences),
+		cmocka_unit_test_setup_teardown(test_top_seen__not_copied, set_up, tear_down),
 		cmocka_unit_test(test_top_seen__all_counters),
 		cmocka_unit_test(test_top_seen__hooks),
 		cmocka_unit_test(test_top_seen__steal),
