@@ -53,12 +53,8 @@ void session_on_event(void *ctx, const struct abi_event *event)
 	struct window *window;
 	char line[160];
 
-	if (event->kind == ABI_EVENT_EXEC) {
-		tag_watch_executed(session->watch, event->tgid);
-		return;
-	}
-	if (event->kind == ABI_EVENT_TAGGED) {
-		tag_watch_met(session->watch, event->tgid);
+	if (event->kind == ABI_EVENT_TAGGED || event->kind == ABI_EVENT_EXEC) {
+		tag_watch_met(session->watch, event->tgid, event->kind == ABI_EVENT_EXEC);
 		return;
 	}
 	if (event->kind == ABI_EVENT_IOMMU_FAULT) {

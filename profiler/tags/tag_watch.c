@@ -50,11 +50,7 @@ static void on_exit_of(void *ctx, uint32_t pid);
 struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
 {
 	return (struct exec_maps_handler){
-		.file = on_mapped,
-		.fork = on_fork,
-		.exec = on_exec,
-		.exit = on_exit_of,
-		.ctx = watch,
+		.file = on_mapped, .fork = on_fork, .exec = on_exec, .exit = on_exit_of, .ctx = watch
 	};
 }
 
@@ -279,16 +275,12 @@ int tag_watch_scan(struct tag_watch *watch, bool only_given)
 	return tag_scan(on_pid, watch);
 }
 
-void tag_watch_met(struct tag_watch *watch, uint32_t pid)
+void tag_watch_met(struct tag_watch *watch, uint32_t pid, bool executes)
 {
-	if (!followed_find(watch->followed, pid))
+	if (executes)
+		look_queue_rouse(watch->looks, pid);
+	if (executes || !followed_find(watch->followed, pid))
 		look_queue_ask(watch->looks, pid, monotonic_ns(), false);
-}
-
-void tag_watch_executed(struct tag_watch *watch, uint32_t pid)
-{
-	look_queue_rouse(watch->looks, pid);
-	look_queue_ask(watch->looks, pid, monotonic_ns(), false);
 }
 
 /* Looks at one process at least, so that one that takes long does not keep the others waiting for ever. */
@@ -314,8 +306,7 @@ bool tag_watch_behind(const struct tag_watch *watch)
 	return look_queue_next_ns(watch->looks) <= monotonic_ns();
 }
 
-/* A process that is gone by now cannot be looked at, but its file can, for those that map it later. 1: it is of
- * interest; 0: it is not; -1: the path is not that file here. */
+/* For those that map it later, though this process is gone by now. 1: it is of interest; 0: it is not; -1: the path is another's. */
 static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct tag_file facts;

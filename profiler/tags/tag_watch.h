@@ -54,11 +54,9 @@ uint64_t tag_watch_base_tag(const struct tag_watch *watch, uint32_t pid);
  * already are left out, but their files with probes are attached to. 0 or -errno. */
 int tag_watch_scan(struct tag_watch *watch, bool only_given);
 
-/* The process has pushed a tag: look at it if nothing is known of it. */
-void tag_watch_met(struct tag_watch *watch, uint32_t pid);
-
-/* The process executes another program: it is looked at at the next poll, however lately it was looked at. */
-void tag_watch_executed(struct tag_watch *watch, uint32_t pid);
+/* The process has pushed a tag: it is looked at if nothing is known of it. `executes`: or it executes another program: it is looked at,
+ * however lately that was done. */
+void tag_watch_met(struct tag_watch *watch, uint32_t pid, bool executes);
 
 /* Readable when mappings wait; -1 when there is no feed. */
 int tag_watch_fd(const struct tag_watch *watch);

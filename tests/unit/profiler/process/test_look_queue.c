@@ -165,9 +165,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_look_queue__order),  cmocka_unit_test(test_look_queue__rest),
-		cmocka_unit_test(test_look_queue__rouse),
-		cmocka_unit_test(test_look_queue__forget), cmocka_unit_test(test_look_queue__random),
-		cmocka_unit_test(test_look_queue__full),
+		cmocka_unit_test(test_look_queue__rouse),  cmocka_unit_test(test_look_queue__forget),
+		cmocka_unit_test(test_look_queue__random), cmocka_unit_test(test_look_queue__full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

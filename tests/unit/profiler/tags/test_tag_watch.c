@@ -135,7 +135,7 @@ static void test_tag_watch__fork_of_a_stranger(void **state)
 static void test_tag_watch__fork_before_the_look(void **state)
 {
 	(void)state;
-	tag_watch_met(watch, parent);
+	tag_watch_met(watch, parent, false);
 	feed.fork(feed.ctx, child, parent);
 	assert_null(fake_process(&fake, child));
 	tag_watch_poll(watch, monotonic_ns());
@@ -192,7 +192,7 @@ static void test_tag_watch__only_given(void **state)
 	assert_int_equal(tag_watch_process(watch, parent, BASE_TAG, false), 0);
 	assert_non_null(fake_process(&fake, parent));
 	/* It was looked at just now, so it is left alone for a while. */
-	tag_watch_met(watch, child);
+	tag_watch_met(watch, child, false);
 	for (int i = 0; i < 1000 && !fake_process(&fake, child); i++, usleep(10000))
 		look();
 	assert_non_null(fake_process(&fake, child));
@@ -203,12 +203,15 @@ static void test_tag_watch__only_given(void **state)
 static void test_tag_watch__met(void **state)
 {
 	(void)state;
-	tag_watch_met(watch, parent);
+	tag_watch_met(watch, parent, false);
 	assert_true(tag_watch_behind(watch));
 	look();
 	assert_non_null(fake_process(&fake, parent));
-	tag_watch_met(watch, parent);
+	tag_watch_met(watch, parent, false);
 	assert_false(tag_watch_behind(watch));
+	/* It was looked at just now, but is another program by now. */
+	tag_watch_met(watch, parent, true);
+	assert_true(tag_watch_behind(watch));
 }
 
 int main(void)
