@@ -326,11 +326,13 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		return 0;
 	python_executed(t);
 	calls_forget(t);
-	if (t->exec_tag) {
+	if (t->exec_tag) { /* the profiler's own child, which is looked at anyhow */
 		/* A split of the cycle here would have the hooks' clocks only, and its begin is nobody's time. */
 		thread_rebase(task, t, ABI_ONCPU, bpf_ktime_get_ns());
 		t->base_tag = t->exec_tag;
 		t->exec_tag = 0;
+	} else {
+		tell_exec(t, bpf_ktime_get_ns());
 	}
 	t->watches_context = 0;
 	t->adopted = 0;
@@ -341,6 +343,5 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	t->tgid = task->tgid;
 	t->tid = task->pid;
 	thread_retag(task, t);
-	tell_exec(t, bpf_ktime_get_ns());
 	return 0;
 }
