@@ -222,14 +222,6 @@ ALWAYS u64 log_row_tag(struct log_reader *r, u32 row)
 	return key;
 }
 
-ALWAYS u32 bits_set(u64 x)
-{
-	x -= x >> 1 & 0x5555555555555555ULL;
-	x = (x & 0x3333333333333333ULL) + (x >> 2 & 0x3333333333333333ULL);
-	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
-	return x * 0x0101010101010101ULL >> 56;
-}
-
 /* The first of the rows that are left in `seen`, which it leaves. */
 ALWAYS u32 log_next_row(struct log_batch *b)
 {

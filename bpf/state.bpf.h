@@ -16,6 +16,7 @@
 #include "bpf/abi.h"
 #include "bpf/inside.bpf.h"
 #include "bpf/loop.bpf.h"
+#include "bpf/numbers.bpf.h"
 #include "bpf/waited.bpf.h"
 
 /* What is done now and then is a function of its own, so that what is done at each switch lies together: there, memory that is
@@ -75,16 +76,6 @@ OWN_LINE __u64 counters[ABI_COUNTER_MAX] __weak = {};
 
 #define COUNT(name)        __sync_fetch_and_add(&counters[ABI_COUNT_##name], 1)
 #define COUNT_BY(name, by) __sync_fetch_and_add(&counters[ABI_COUNT_##name], (by))
-
-ALWAYS u64 since(u64 now, u64 then)
-{
-	return now > then ? now - then : 0;
-}
-
-ALWAYS u64 at_most(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
 
 /* A thread of the kernel, or of io_uring. */
 ALWAYS bool serves_others(const struct task_struct *task)

@@ -12,29 +12,6 @@
 #define user_read(to, size, from) bpf_probe_read_user(to, size, from)
 #endif
 
-/* `value`, cut to `max`, for lengths and offsets. The verifier of Linux 6.1 knows a bound only of the very register
- * that was compared, so the compiler must not compare a copy of it. */
-ALWAYS u64 cut_to(u64 value, u64 max)
-{
-	barrier_var(value);
-	return value <= max ? value : max;
-}
-
-/* The verifier neither calculates with pointers nor hands them to a function as a number. */
-ALWAYS u64 as_number(const void *pointer)
-{
-	u64 kept = (u64)pointer, number = 0;
-
-	bpf_probe_read_kernel(&number, sizeof(number), &kept);
-	return number;
-}
-
-ALWAYS u64 hash_mix(u64 hash, u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
 /* NULL also while another CPU is still making it. */
 ALWAYS struct thread *thread_find(struct task_struct *task)
 {
