@@ -137,7 +137,7 @@ ALWAYS void held_settle(struct thread *t, u64 early, u64 late)
 
 	if (!held)
 		return;
-	early = at_most(early, held);
+	early = shorter(early, held);
 	ledger_charge(t, t->held_tag, ABI_ONCPU, early - late, 0);
 	ledger_charge_wait(t, t->held_tag, &t->held, held - early + late, 1, held);
 }
@@ -200,7 +200,7 @@ ALWAYS void splits_note(struct thread *t, u64 tag, u64 oncpu)
 /* Takes what was stolen off the on-CPU time of a split. Returns what is left of it. */
 ALWAYS u64 split_take(struct thread *t, struct split_part *part, u64 stolen)
 {
-	u64 ns = at_most(stolen, part->oncpu);
+	u64 ns = shorter(stolen, part->oncpu);
 
 	ledger_charge(t, part->tag, ABI_ONCPU, -ns, 0);
 	ledger_charge(t, part->tag, ABI_RUNQ, ns, 0);
@@ -224,7 +224,7 @@ ALWAYS void splits_correct(struct thread *t, u64 settled, u64 exec)
  * it not: as much of the first split's on-CPU time was sleep, as the hook on the switch-in was early. More was stolen. */
 ALWAYS u64 held_finish(struct thread *t, u64 early, u64 unaccounted)
 {
-	u64 late = unaccounted < HOOK_LATE_NS ? at_most(unaccounted, t->first_split.oncpu) : 0;
+	u64 late = unaccounted < HOOK_LATE_NS ? shorter(unaccounted, t->first_split.oncpu) : 0;
 
 	held_settle(t, early, late);
 	return late;
@@ -244,7 +244,7 @@ ALWAYS u64 queue_after_wake(const struct thread *t, u64 waited, u64 begin, u64 i
 {
 	if (t->wake_ns == WOKEN || t->wake_ns <= begin)
 		return waited;
-	return at_most(waited, since(in, t->wake_ns) + HOOK_LATE_NS);
+	return shorter(waited, since(in, t->wake_ns) + HOOK_LATE_NS);
 }
 
 /* Ends the cycle of a thread that is switched out; the word has been changed already, from `word`. */
@@ -252,19 +252,19 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 {
 	struct tag_sums *sums = sums_of_word(t, word);
 	u64 begin = word_begin(word), length = since(now, begin), exec, queue, oncpu, asleep = 0;
-	u64 in = t->in_ns > begin ? t->in_ns : begin;
+	u64 in = begin + since(t->in_ns, begin);
 	u64 waited = since(queue_clock(task), queue_settled(t, begin));
 	struct wait_row row;
 
 	exec = t->exec_known ? since(cpu_clock(task), exec_settled(t, begin)) : since(now, in);
 	if (t->first_split.tag && t->exec_known)
 		splits_correct(t, exec_settled(t, begin), cpu_clock(task));
-	oncpu = at_most(exec, length);
-	waited = (s64)waited > -t->queue_owed ? waited + t->queue_owed : 0;
+	oncpu = shorter(exec, length);
+	waited = above_zero(waited + t->queue_owed);
 	queue = length - oncpu;
 	if (cycle_slept(t, begin)) {
 		waited = queue_after_wake(t, waited, begin, in);
-		queue = at_most(waited, queue);
+		queue = shorter(waited, queue);
 		asleep = cycle_asleep(length - oncpu - queue, since(in - begin, queue));
 	}
 	t->queue_owed = queue_owed(waited, queue);
@@ -308,7 +308,7 @@ ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u3
 		in = begin;
 	if (in > change)
 		in = change;
-	queued = at_most(since(queue, queue_settled(t, begin)), in - begin);
+	queued = shorter(since(queue, queue_settled(t, begin)), in - begin);
 	exec = t->split_begin == begin ? t->split_exec : 0;
 	shares->oncpu = change - in;
 	shares->asleep = cycle_slept(t, begin) ? in - begin - queued : 0;

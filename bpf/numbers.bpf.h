@@ -4,9 +4,25 @@
 
 #include "bpf/kernel.bpf.h"
 
+/* x, 0 if it is below that. Calculated, as the verifier follows both sides of a comparison with what it has learnt by it about x. */
+ALWAYS u64 above_zero(s64 x)
+{
+	s64 mask = ~(x >> 63);
+
+	barrier_var(mask); /* else the compiler makes a comparison of it */
+	return x & mask;
+}
+
+/* Times lie less than 2^63 ns from each other. */
 ALWAYS u64 since(u64 now, u64 then)
 {
-	return now > then ? now - then : 0;
+	return above_zero(now - then);
+}
+
+/* The shorter of two times, likewise. */
+ALWAYS u64 shorter(u64 a, u64 b)
+{
+	return a - above_zero(a - b);
 }
 
 ALWAYS u64 at_most(u64 a, u64 b)
