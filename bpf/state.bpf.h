@@ -355,7 +355,7 @@ struct stack_buffer {
 		u64 interpreter, thread, self; /* of the search for the thread's states */
 		u64 frame, code, fingerprint;  /* of the walk along its frames */
 		u64 codes;                     /* hash of all code objects */
-		u32 at, n, faulted, cut, open;
+		u32 at, n, states, faulted, cut, open;
 		u8 frame_bytes[ABI_PYTHON_FRAME_BYTES];
 		u8 code_bytes[ABI_PYTHON_CODE_BYTES];
 		struct abi_python_ask ask;
