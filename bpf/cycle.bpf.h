@@ -289,15 +289,30 @@ struct shares {
 	u64 oncpu, runq, asleep;
 };
 
-/* Ends the part of a cycle that lies before `end`, for a thread on a CPU: a tag changes, or a window ends. The new part
- * belongs to the sums `next`. `shares` is what lies before `change`, which is `end` unless a part between the two belongs
- * to others. May be preempted, and may run on another CPU: nothing happens (false) if the thread is switched meanwhile. */
-ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u32 next, u64 change, u64 end,
-                        struct shares *shares)
-{
-	u64 begin = word_begin(word), in = t->in_ns;
-	u64 queue = queue_clock(task), queued, exec;
+/* Where a cycle is split. */
+struct split {
+	u64 word;  /* the thread's, before */
+	u64 next;  /* the sums that the new part belongs to */
+	u64 queue; /* the run-queue clock, looked at after the word */
+	u64 change, end;
+	struct shares
+	        shares; /* what lies before `change`, which is `end` unless a part between the two belongs to others */
+};
 
+/* Ends the part of a cycle that lies before `end`, for a thread on a CPU: a tag changes, or a window ends. May be preempted, and may run
+ * on another CPU: nothing happens (0) if the thread is switched meanwhile. */
+VERIFIED_ONCE int cycle_split(struct thread *t, struct split *split)
+{
+	u64 begin, in, end, change, queued, exec;
+	struct shares *shares;
+
+	if (!t || !split)
+		return 0;
+	begin = word_begin(split->word);
+	in = t->in_ns;
+	end = split->end;
+	change = split->change;
+	shares = &split->shares;
 	if (end < begin)
 		end = begin;
 	if (change > end)
@@ -308,28 +323,30 @@ ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u3
 		in = begin;
 	if (in > change)
 		in = change;
-	queued = shorter(since(queue, queue_settled(t, begin)), in - begin);
+	queued = shorter(since(split->queue, queue_settled(t, begin)), in - begin);
 	exec = t->split_begin == begin ? t->split_exec : 0;
 	shares->oncpu = change - in;
 	shares->asleep = cycle_slept(t, begin) ? in - begin - queued : 0;
 	shares->runq = in - begin - shares->asleep;
-	if (__sync_val_compare_and_swap(&t->word, word, word_of(end, next)) != word)
-		return false;
+	if (__sync_val_compare_and_swap(&t->word, split->word, word_of(end, split->next)) != split->word)
+		return 0;
 	t->split_exec = exec + end - in;
-	t->split_queue = queue;
+	t->split_queue = split->queue;
 	barrier();
 	t->split_begin = end;
-	return true;
+	return 1;
 }
 
-/* The thread's own split, of time under `tag`. Its sleep is held back, unless an earlier one still is. */
-ALWAYS void cycle_charge(struct thread *t, u64 tag, const struct shares *shares)
+/* The thread's own split, of time under `tag`. Its sleep is held back, unless an earlier one still is. Returns 0. */
+VERIFIED_ONCE int cycle_charge(struct thread *t, u64 tag, const struct shares *shares)
 {
+	if (!t || !shares)
+		return 0;
 	ledger_charge(t, tag, ABI_ONCPU, shares->oncpu, 1);
 	ledger_charge(t, tag, ABI_RUNQ, shares->runq, 1);
 	splits_note(t, tag, shares->oncpu);
 	if (!shares->asleep)
-		return;
+		return 0;
 	if (t->held_ns)
 		held_settle(t, 0, 0);
 	t->held = wait_row_of(t);
@@ -337,6 +354,7 @@ ALWAYS void cycle_charge(struct thread *t, u64 tag, const struct shares *shares)
 	t->held_ns = shares->asleep;
 	told_move(t, &t->held);
 	t->told_ns = 0;
+	return 0;
 }
 
 #endif

@@ -45,6 +45,7 @@ struct log_batch {
 	u64 moment, moment_ns, rate; /* an entry's moment << 6, and when that was */
 	u32 row, unused;
 	struct abi_tag tag;
+	struct split split; /* here, as the programs' stacks have no room for it (VERIFIED_ONCE) */
 };
 
 /* What a thread's rows were interned as, and room for programs that may be preempted. */

@@ -29,14 +29,6 @@ ALWAYS void log_own_tag(struct thread *t, u64 key)
 	t->context_known = 1;
 }
 
-/* cycle_charge() on a stack of its own: in Linux 6.1 those of four functions that call each other share 512 bytes. */
-VERIFIED_ONCE int log_charge_before(struct thread *t, u64 tag, const struct shares *shares)
-{
-	if (t && shares)
-		cycle_charge(t, tag, shares);
-	return 0;
-}
-
 /* Settles the entries that were read, and goes on under the last one's tag; nothing, if the thread's time was settled
  * meanwhile. */
 ALWAYS void log_settle(struct log_reader *r, u64 word, u64 key)
@@ -45,20 +37,24 @@ ALWAYS void log_settle(struct log_reader *r, u64 word, u64 key)
 	struct thread *t = r->t;
 	struct tag_sums *old = sums_of_word(t, word);
 	u64 before = old->tag, tag = key ? key : t->base_tag;
-	u32 next = word_index(word);
-	struct shares shares;
+	struct split *split = &b->split;
 
+	split->word = word;
+	split->next = word_index(word);
+	split->queue = queue_clock(r->task);
+	split->change = log_change(b);
+	split->end = b->at_ns;
 	if (tag != before) {
-		next = index_after(next, r->on_probe);
-		t->sums[next & 3].tag = tag;
+		split->next = index_after(word_index(word), r->on_probe);
+		t->sums[split->next & 3].tag = tag;
 		sums_flush(t, word_index(word));
 	}
-	if (!cycle_split(r->task, t, word, next, log_change(b), b->at_ns, &shares))
+	if (!cycle_split(t, split))
 		return;
 	t->log_tail = b->tail + b->n;
 	log_own_tag(t, key);
 	count_tagged(before, tag);
-	log_charge_before(t, before, &shares);
+	cycle_charge(t, before, &split->shares);
 	log_charge(r);
 }
 

@@ -23,7 +23,8 @@
  * not in the caches, code or data, is most of what a hook takes. */
 #define NOW_AND_THEN static __noinline __attribute__((unused))
 /* … which the verifier walks through once, by itself, and not again for each way that leads to it: a global function. Its arguments are
- * numbers, and pointers to memory that may be NULL for all that it knows; it returns a number. */
+ * numbers, and pointers to memory that may be NULL for all that it knows; it returns a number. Its stack adds up with those of its callers
+ * as any function's does: to 512 bytes, each rounded up to 32 (Linux 6.1; newer kernels allow a little more). */
 #define VERIFIED_ONCE __weak __noinline
 #define RARELY(x)     __builtin_expect(!!(x), 0)
 
