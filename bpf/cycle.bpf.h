@@ -130,16 +130,20 @@ ALWAYS u64 queued_ns(struct task_struct *task, const struct thread *t, u64 begin
 }
 
 /* Settles the sleep that a split held back. The split had the hooks' clocks only; by the CPU clock `early` of the sleep was
- * on the CPU already, or `late` of what counted as on-CPU after it was sleep still. */
-ALWAYS void held_settle(struct thread *t, u64 early, u64 late)
+ * on the CPU already, or `late` of what counted as on-CPU after it was sleep still. Returns 0. */
+VERIFIED_ONCE int held_settle(struct thread *t, u64 early, u64 late)
 {
-	u64 held = __sync_lock_test_and_set(&t->held_ns, 0);
+	u64 held;
 
+	if (!t)
+		return 0;
+	held = __sync_lock_test_and_set(&t->held_ns, 0);
 	if (!held)
-		return;
+		return 0;
 	early = shorter(early, held);
 	ledger_charge(t, t->held_tag, ABI_ONCPU, early - late, 0);
 	ledger_charge_wait(t, t->held_tag, &t->held, held - early + late, 1, held);
+	return 0;
 }
 
 /* What the sleep that has ended turned out to be. */
@@ -157,16 +161,24 @@ ALWAYS bool same_row(const struct wait_row *a, const struct wait_row *b)
 	return a->state == b->state && a->cause == b->cause && a->dev == b->dev;
 }
 
-/* What earlier windows were told of this sleep moves to where it belongs, as is known now. */
-ALWAYS void told_move(struct thread *t, const struct wait_row *to)
+VERIFIED_ONCE int told_move_to(struct thread *t, const struct wait_row *to)
 {
-	u64 ns = t->told_ns;
+	u64 ns;
 
-	if (!ns || t->told_seq != t->wait_seq || same_row(&t->told, to))
-		return;
+	if (!t || !to || t->told_seq != t->wait_seq || same_row(&t->told, to))
+		return 0;
+	ns = t->told_ns;
 	ledger_charge_wait(t, t->told_tag, &t->told, -ns, 0, ~0ULL);
 	ledger_charge_wait(t, t->told_tag, to, ns, 0, ~0ULL);
 	t->told = *to;
+	return 0;
+}
+
+/* What earlier windows were told of this sleep moves to where it belongs, as is known now. */
+ALWAYS void told_move(struct thread *t, const struct wait_row *to)
+{
+	if (t->told_ns)
+		told_move_to(t, to);
 }
 
 /* How much of the time from `begin` to `in`, the switch-in, the thread slept: what is left of the cycle when the
@@ -209,15 +221,17 @@ ALWAYS u64 split_take(struct thread *t, struct split_part *part, u64 stolen)
 }
 
 /* The splits of the cycle that ends went by the hooks' clocks; now the CPU clock tells. `settled` is what they took for on-CPU,
- * if that was more: the difference was stolen from the CPU, and is told as run queue. */
-ALWAYS void splits_correct(struct thread *t, u64 settled, u64 exec)
+ * if that was more: the difference was stolen from the CPU, and is told as run queue. Returns 0. */
+VERIFIED_ONCE int splits_correct(struct thread *t, u64 settled, u64 exec)
 {
 	u64 stolen = since(settled, exec);
 
-	if (stolen)
-		stolen = split_take(t, &t->longest_split, stolen);
+	if (!t || !stolen)
+		return 0;
+	stolen = split_take(t, &t->longest_split, stolen);
 	if (stolen)
 		split_take(t, &t->first_split, stolen);
+	return 0;
 }
 
 /* Settles the held sleep at the end of the cycle. Returns what of the time after the split is on-CPU, though the CPU clock has
