@@ -44,7 +44,6 @@ struct log_batch {
 	u64 from_ns, at_ns, now_ns;  /* up to what is summed */
 	u64 moment, moment_ns, rate; /* an entry's moment << 6, and when that was */
 	u32 row, unused;
-	struct abi_tag tag;
 	struct split split; /* here, as the programs' stacks have no room for it (VERIFIED_ONCE) */
 };
 
@@ -53,6 +52,7 @@ struct tag_log {
 	u64 keys[ABI_LOG_ROWS];
 	u32 made[ABI_LOG_ROWS];
 	u32 period[ABI_LOG_ROWS];
+	struct abi_tag tag[2]; /* where one is read: the second for programs that may be preempted */
 	struct log_batch batch;
 };
 
@@ -60,7 +60,7 @@ struct tag_log {
 struct log_reader {
 	struct task_struct *task;
 	struct thread *t;
-	struct tag_log *known; /* NULL: nothing is known of its rows */
+	struct tag_log *known;
 	struct log_batch *batch;
 	u64 on_probe; /* whether the reader may be preempted */
 };
@@ -179,7 +179,7 @@ ALWAYS u64 log_row_key(struct log_reader *r, u32 row)
 {
 	u64 at = r->t->log_at + ABI_LOG_ROWS_AT + (u64)row * sizeof(struct abi_log_row);
 	struct task_struct *task = r->task;
-	struct abi_tag *tag = &r->batch->tag;
+	struct abi_tag *tag = &r->known->tag[r->on_probe & 1];
 
 	(void)task; /* as above */
 	if (user_read(tag, sizeof(struct abi_log_row), (void *)at)) {
@@ -208,11 +208,11 @@ ALWAYS u64 log_row_tag(struct log_reader *r, u32 row)
 	if (row >= ABI_LOG_NONE)
 		return 0;
 	made = r->batch->head.made[row];
-	if (known && known->made[row] == made && known->period[row] == period)
+	if (known->made[row] == made && known->period[row] == period)
 		return known->keys[row];
 	key = log_row_key(r, row);
 	barrier_var(row);
-	if (!known || row >= ABI_LOG_NONE)
+	if (row >= ABI_LOG_NONE)
 		return key;
 	known->made[row] = made - 1; /* who interrupts here takes neither for the other */
 	barrier();
