@@ -11,12 +11,15 @@
 #include "bpf/thread.bpf.h"
 
 /* The key of a tag: equal names, ids and traces are one tag, on whatever thread. Never 0. */
-ALWAYS u64 tag_hash(const struct abi_tag *tag)
+VERIFIED_ONCE u64 tag_hash(const struct abi_tag *tag)
 {
 	const u64 *word = (const u64 *)tag;
-	u64 hash = tag->source, odd = 0, name = 0;
+	u64 hash, odd = 0, name = 0;
 	int i;
 
+	if (!tag)
+		return 1;
+	hash = tag->source;
 	/* Three at a time, as each multiplication waits for the one before. */
 #pragma unroll
 	for (i = 0; i < ABI_TAG_NAME_LEN / 8; i += 2) {

@@ -130,16 +130,20 @@ ALWAYS u64 queued_ns(struct task_struct *task, const struct thread *t, u64 begin
 }
 
 /* Settles the sleep that a split held back. The split had the hooks' clocks only; by the CPU clock `early` of the sleep was
- * on the CPU already, or `late` of what counted as on-CPU after it was sleep still. */
-ALWAYS void held_settle(struct thread *t, u64 early, u64 late)
+ * on the CPU already, or `late` of what counted as on-CPU after it was sleep still. Returns 0. */
+VERIFIED_ONCE int held_settle(struct thread *t, u64 early, u64 late)
 {
-	u64 held = __sync_lock_test_and_set(&t->held_ns, 0);
+	u64 held;
 
+	if (!t)
+		return 0;
+	held = __sync_lock_test_and_set(&t->held_ns, 0);
 	if (!held)
-		return;
-	early = at_most(early, held);
+		return 0;
+	early = shorter(early, held);
 	ledger_charge(t, t->held_tag, ABI_ONCPU, early - late, 0);
 	ledger_charge_wait(t, t->held_tag, &t->held, held - early + late, 1, held);
+	return 0;
 }
 
 /* What the sleep that has ended turned out to be. */
@@ -157,16 +161,24 @@ ALWAYS bool same_row(const struct wait_row *a, const struct wait_row *b)
 	return a->state == b->state && a->cause == b->cause && a->dev == b->dev;
 }
 
-/* What earlier windows were told of this sleep moves to where it belongs, as is known now. */
-ALWAYS void told_move(struct thread *t, const struct wait_row *to)
+VERIFIED_ONCE int told_move_to(struct thread *t, const struct wait_row *to)
 {
-	u64 ns = t->told_ns;
+	u64 ns;
 
-	if (!ns || t->told_seq != t->wait_seq || same_row(&t->told, to))
-		return;
+	if (!t || !to || t->told_seq != t->wait_seq || same_row(&t->told, to))
+		return 0;
+	ns = t->told_ns;
 	ledger_charge_wait(t, t->told_tag, &t->told, -ns, 0, ~0ULL);
 	ledger_charge_wait(t, t->told_tag, to, ns, 0, ~0ULL);
 	t->told = *to;
+	return 0;
+}
+
+/* What earlier windows were told of this sleep moves to where it belongs, as is known now. */
+ALWAYS void told_move(struct thread *t, const struct wait_row *to)
+{
+	if (t->told_ns)
+		told_move_to(t, to);
 }
 
 /* How much of the time from `begin` to `in`, the switch-in, the thread slept: what is left of the cycle when the
@@ -200,7 +212,7 @@ ALWAYS void splits_note(struct thread *t, u64 tag, u64 oncpu)
 /* Takes what was stolen off the on-CPU time of a split. Returns what is left of it. */
 ALWAYS u64 split_take(struct thread *t, struct split_part *part, u64 stolen)
 {
-	u64 ns = at_most(stolen, part->oncpu);
+	u64 ns = shorter(stolen, part->oncpu);
 
 	ledger_charge(t, part->tag, ABI_ONCPU, -ns, 0);
 	ledger_charge(t, part->tag, ABI_RUNQ, ns, 0);
@@ -209,22 +221,24 @@ ALWAYS u64 split_take(struct thread *t, struct split_part *part, u64 stolen)
 }
 
 /* The splits of the cycle that ends went by the hooks' clocks; now the CPU clock tells. `settled` is what they took for on-CPU,
- * if that was more: the difference was stolen from the CPU, and is told as run queue. */
-ALWAYS void splits_correct(struct thread *t, u64 settled, u64 exec)
+ * if that was more: the difference was stolen from the CPU, and is told as run queue. Returns 0. */
+VERIFIED_ONCE int splits_correct(struct thread *t, u64 settled, u64 exec)
 {
 	u64 stolen = since(settled, exec);
 
-	if (stolen)
-		stolen = split_take(t, &t->longest_split, stolen);
+	if (!t || !stolen)
+		return 0;
+	stolen = split_take(t, &t->longest_split, stolen);
 	if (stolen)
 		split_take(t, &t->first_split, stolen);
+	return 0;
 }
 
 /* Settles the held sleep at the end of the cycle. Returns what of the time after the split is on-CPU, though the CPU clock has
  * it not: as much of the first split's on-CPU time was sleep, as the hook on the switch-in was early. More was stolen. */
 ALWAYS u64 held_finish(struct thread *t, u64 early, u64 unaccounted)
 {
-	u64 late = unaccounted < HOOK_LATE_NS ? at_most(unaccounted, t->first_split.oncpu) : 0;
+	u64 late = unaccounted < HOOK_LATE_NS ? shorter(unaccounted, t->first_split.oncpu) : 0;
 
 	held_settle(t, early, late);
 	return late;
@@ -244,7 +258,7 @@ ALWAYS u64 queue_after_wake(const struct thread *t, u64 waited, u64 begin, u64 i
 {
 	if (t->wake_ns == WOKEN || t->wake_ns <= begin)
 		return waited;
-	return at_most(waited, since(in, t->wake_ns) + HOOK_LATE_NS);
+	return shorter(waited, since(in, t->wake_ns) + HOOK_LATE_NS);
 }
 
 /* Ends the cycle of a thread that is switched out; the word has been changed already, from `word`. */
@@ -252,19 +266,19 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 {
 	struct tag_sums *sums = sums_of_word(t, word);
 	u64 begin = word_begin(word), length = since(now, begin), exec, queue, oncpu, asleep = 0;
-	u64 in = t->in_ns > begin ? t->in_ns : begin;
+	u64 in = begin + since(t->in_ns, begin);
 	u64 waited = since(queue_clock(task), queue_settled(t, begin));
 	struct wait_row row;
 
 	exec = t->exec_known ? since(cpu_clock(task), exec_settled(t, begin)) : since(now, in);
 	if (t->first_split.tag && t->exec_known)
 		splits_correct(t, exec_settled(t, begin), cpu_clock(task));
-	oncpu = at_most(exec, length);
-	waited = (s64)waited > -t->queue_owed ? waited + t->queue_owed : 0;
+	oncpu = shorter(exec, length);
+	waited = above_zero(waited + t->queue_owed);
 	queue = length - oncpu;
 	if (cycle_slept(t, begin)) {
 		waited = queue_after_wake(t, waited, begin, in);
-		queue = at_most(waited, queue);
+		queue = shorter(waited, queue);
 		asleep = cycle_asleep(length - oncpu - queue, since(in - begin, queue));
 	}
 	t->queue_owed = queue_owed(waited, queue);
@@ -289,15 +303,30 @@ struct shares {
 	u64 oncpu, runq, asleep;
 };
 
-/* Ends the part of a cycle that lies before `end`, for a thread on a CPU: a tag changes, or a window ends. The new part
- * belongs to the sums `next`. `shares` is what lies before `change`, which is `end` unless a part between the two belongs
- * to others. May be preempted, and may run on another CPU: nothing happens (false) if the thread is switched meanwhile. */
-ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u32 next, u64 change, u64 end,
-                        struct shares *shares)
-{
-	u64 begin = word_begin(word), in = t->in_ns;
-	u64 queue = queue_clock(task), queued, exec;
+/* Where a cycle is split. */
+struct split {
+	u64 word;  /* the thread's, before */
+	u64 next;  /* the sums that the new part belongs to */
+	u64 queue; /* the run-queue clock, looked at after the word */
+	u64 change, end;
+	struct shares
+	        shares; /* what lies before `change`, which is `end` unless a part between the two belongs to others */
+};
 
+/* Ends the part of a cycle that lies before `end`, for a thread on a CPU: a tag changes, or a window ends. May be preempted, and may run
+ * on another CPU: nothing happens (0) if the thread is switched meanwhile. */
+VERIFIED_ONCE int cycle_split(struct thread *t, struct split *split)
+{
+	u64 begin, in, end, change, queued, exec;
+	struct shares *shares;
+
+	if (!t || !split)
+		return 0;
+	begin = word_begin(split->word);
+	in = t->in_ns;
+	end = split->end;
+	change = split->change;
+	shares = &split->shares;
 	if (end < begin)
 		end = begin;
 	if (change > end)
@@ -308,28 +337,30 @@ ALWAYS bool cycle_split(struct task_struct *task, struct thread *t, u64 word, u3
 		in = begin;
 	if (in > change)
 		in = change;
-	queued = at_most(since(queue, queue_settled(t, begin)), in - begin);
+	queued = shorter(since(split->queue, queue_settled(t, begin)), in - begin);
 	exec = t->split_begin == begin ? t->split_exec : 0;
 	shares->oncpu = change - in;
 	shares->asleep = cycle_slept(t, begin) ? in - begin - queued : 0;
 	shares->runq = in - begin - shares->asleep;
-	if (__sync_val_compare_and_swap(&t->word, word, word_of(end, next)) != word)
-		return false;
+	if (__sync_val_compare_and_swap(&t->word, split->word, word_of(end, split->next)) != split->word)
+		return 0;
 	t->split_exec = exec + end - in;
-	t->split_queue = queue;
+	t->split_queue = split->queue;
 	barrier();
 	t->split_begin = end;
-	return true;
+	return 1;
 }
 
-/* The thread's own split, of time under `tag`. Its sleep is held back, unless an earlier one still is. */
-ALWAYS void cycle_charge(struct thread *t, u64 tag, const struct shares *shares)
+/* The thread's own split, of time under `tag`. Its sleep is held back, unless an earlier one still is. Returns 0. */
+VERIFIED_ONCE int cycle_charge(struct thread *t, u64 tag, const struct shares *shares)
 {
+	if (!t || !shares)
+		return 0;
 	ledger_charge(t, tag, ABI_ONCPU, shares->oncpu, 1);
 	ledger_charge(t, tag, ABI_RUNQ, shares->runq, 1);
 	splits_note(t, tag, shares->oncpu);
 	if (!shares->asleep)
-		return;
+		return 0;
 	if (t->held_ns)
 		held_settle(t, 0, 0);
 	t->held = wait_row_of(t);
@@ -337,6 +368,7 @@ ALWAYS void cycle_charge(struct thread *t, u64 tag, const struct shares *shares)
 	t->held_ns = shares->asleep;
 	told_move(t, &t->held);
 	t->told_ns = 0;
+	return 0;
 }
 
 #endif

@@ -106,18 +106,22 @@ ALWAYS bool cause_has_details(const struct abi_event *event)
 	return event->state != ABI_SLEEP && event->cause >= ABI_CAUSE_TAG_WAIT;
 }
 
-/* For the sample in the buffer of a wait, or of what the thread does in a scope. */
-NOW_AND_THEN void detail_take(struct stack_buffer *buffer, struct thread *t)
+/* For the sample in the buffer of a wait, or of what the thread does in a scope. Returns 0. */
+VERIFIED_ONCE int detail_take(struct stack_buffer *buffer, struct thread *t)
 {
-	u32 cause = buffer->event.cause;
+	u32 cause;
 
+	if (!buffer || !t)
+		return 0;
+	cause = buffer->event.cause;
 	if (cause == ABI_CAUSE_TAG_WAIT && t->scopes.depth[ABI_CAUSE_TAG_WAIT] && t->allocating)
 		detail_of_allocation(&buffer->detail, (struct blk_mq_alloc_data *)t->allocating);
 	else if (t->detail.cause == cause)
 		buffer->detail = t->detail;
 	else
-		return;
+		return 0;
 	buffer->event.has_detail = 1;
+	return 0;
 }
 
 /* For that of a wait that goes on, for the request. */

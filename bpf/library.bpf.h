@@ -30,30 +30,10 @@ ALWAYS void call_drop(struct thread *t, const struct library_call *call)
 	t->n_calls--;
 }
 
-/* Drops the calls whose return address lies below `sp`. */
-ALWAYS void calls_drop_below(struct thread *t, u64 sp)
-{
-	u32 i;
-
-	for (i = 0; i < CALLS_KEPT; i++) {
-		struct library_call *call = call_innermost(t);
-
-		if (!call || call->sp >= sp)
-			return;
-		call_drop(t, call);
-	}
-}
-
 /* They were begun while these probes were attached, or about to be. */
 ALWAYS bool calls_hold(const struct thread *t)
 {
 	return (t->calls_since | 1) == (hot_generation | 1);
-}
-
-ALWAYS void calls_forget(struct thread *t)
-{
-	if (RARELY(t->n_calls))
-		calls_drop_below(t, ~0ULL);
 }
 
 /* Whether its return address still stands on the stack. A word that could not be read is taken for what it was. */
@@ -64,20 +44,47 @@ ALWAYS bool call_is_alive(const struct library_call *call)
 	return bpf_probe_read_user(&word, sizeof(word), (void *)call->sp) || word == call->return_to;
 }
 
+struct calls_search {
+	struct thread *t;
+	u64 sp;     /* what lies below is gone */
+	u64 trusts; /* … and all else goes on */
+};
+
+/* The innermost; 1 ends the loop. */
+ALWAYS long call_look(u32 i, struct calls_search *s)
+{
+	struct library_call *call = call_innermost(s->t);
+
+	if (!call || (call->sp >= s->sp && (s->trusts || call_is_alive(call))))
+		return 1;
+	call_drop(s->t, call);
+	return 0;
+}
+
+LOOP_OF(call_look, struct calls_search)
+
+/* Drops the calls whose return address lies below `sp`. */
+ALWAYS void calls_drop_below(struct thread *t, u64 sp)
+{
+	struct calls_search s = { .t = t, .sp = sp, .trusts = 1 };
+
+	if (RARELY(t->n_calls))
+		call_look_loop(CALLS_KEPT, &s);
+}
+
+ALWAYS void calls_forget(struct thread *t)
+{
+	calls_drop_below(t, ~0ULL);
+}
+
 VERIFIED_ONCE int calls_look(struct thread *t, u64 sp)
 {
-	u32 i;
+	struct calls_search s = { .t = t };
 
 	if (!t)
 		return 0;
-	calls_drop_below(t, calls_hold(t) ? sp : ~0ULL);
-	for (i = 0; i < CALLS_KEPT; i++) {
-		struct library_call *call = call_innermost(t);
-
-		if (!call || call_is_alive(call))
-			break;
-		call_drop(t, call);
-	}
+	s.sp = calls_hold(t) ? sp : ~0ULL;
+	call_look_loop(CALLS_KEPT, &s);
 	return 0;
 }
 

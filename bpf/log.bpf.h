@@ -44,7 +44,7 @@ struct log_batch {
 	u64 from_ns, at_ns, now_ns;  /* up to what is summed */
 	u64 moment, moment_ns, rate; /* an entry's moment << 6, and when that was */
 	u32 row, unused;
-	struct abi_tag tag;
+	struct split split; /* here, as the programs' stacks have no room for it (VERIFIED_ONCE) */
 };
 
 /* What a thread's rows were interned as, and room for programs that may be preempted. */
@@ -52,6 +52,7 @@ struct tag_log {
 	u64 keys[ABI_LOG_ROWS];
 	u32 made[ABI_LOG_ROWS];
 	u32 period[ABI_LOG_ROWS];
+	struct abi_tag tag[2]; /* where one is read: the second for programs that may be preempted */
 	struct log_batch batch;
 };
 
@@ -59,7 +60,7 @@ struct tag_log {
 struct log_reader {
 	struct task_struct *task;
 	struct thread *t;
-	struct tag_log *known; /* NULL: nothing is known of its rows */
+	struct tag_log *known;
 	struct log_batch *batch;
 	u64 on_probe; /* whether the reader may be preempted */
 };
@@ -178,7 +179,7 @@ ALWAYS u64 log_row_key(struct log_reader *r, u32 row)
 {
 	u64 at = r->t->log_at + ABI_LOG_ROWS_AT + (u64)row * sizeof(struct abi_log_row);
 	struct task_struct *task = r->task;
-	struct abi_tag *tag = &r->batch->tag;
+	struct abi_tag *tag = &r->known->tag[r->on_probe & 1];
 
 	(void)task; /* as above */
 	if (user_read(tag, sizeof(struct abi_log_row), (void *)at)) {
@@ -207,11 +208,11 @@ ALWAYS u64 log_row_tag(struct log_reader *r, u32 row)
 	if (row >= ABI_LOG_NONE)
 		return 0;
 	made = r->batch->head.made[row];
-	if (known && known->made[row] == made && known->period[row] == period)
+	if (known->made[row] == made && known->period[row] == period)
 		return known->keys[row];
 	key = log_row_key(r, row);
 	barrier_var(row);
-	if (!known || row >= ABI_LOG_NONE)
+	if (row >= ABI_LOG_NONE)
 		return key;
 	known->made[row] = made - 1; /* who interrupts here takes neither for the other */
 	barrier();
@@ -220,14 +221,6 @@ ALWAYS u64 log_row_tag(struct log_reader *r, u32 row)
 	barrier();
 	known->made[row] = made;
 	return key;
-}
-
-ALWAYS u32 bits_set(u64 x)
-{
-	x -= x >> 1 & 0x5555555555555555ULL;
-	x = (x & 0x3333333333333333ULL) + (x >> 2 & 0x3333333333333333ULL);
-	x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
-	return x * 0x0101010101010101ULL >> 56;
 }
 
 /* The first of the rows that are left in `seen`, which it leaves. */

@@ -29,14 +29,6 @@ ALWAYS void log_own_tag(struct thread *t, u64 key)
 	t->context_known = 1;
 }
 
-/* cycle_charge() on a stack of its own: in Linux 6.1 those of four functions that call each other share 512 bytes. */
-VERIFIED_ONCE int log_charge_before(struct thread *t, u64 tag, const struct shares *shares)
-{
-	if (t && shares)
-		cycle_charge(t, tag, shares);
-	return 0;
-}
-
 /* Settles the entries that were read, and goes on under the last one's tag; nothing, if the thread's time was settled
  * meanwhile. */
 ALWAYS void log_settle(struct log_reader *r, u64 word, u64 key)
@@ -45,20 +37,24 @@ ALWAYS void log_settle(struct log_reader *r, u64 word, u64 key)
 	struct thread *t = r->t;
 	struct tag_sums *old = sums_of_word(t, word);
 	u64 before = old->tag, tag = key ? key : t->base_tag;
-	u32 next = word_index(word);
-	struct shares shares;
+	struct split *split = &b->split;
 
+	split->word = word;
+	split->next = word_index(word);
+	split->queue = queue_clock(r->task);
+	split->change = log_change(b);
+	split->end = b->at_ns;
 	if (tag != before) {
-		next = index_after(next, r->on_probe);
-		t->sums[next & 3].tag = tag;
+		split->next = index_after(word_index(word), r->on_probe);
+		t->sums[split->next & 3].tag = tag;
 		sums_flush(t, word_index(word));
 	}
-	if (!cycle_split(r->task, t, word, next, log_change(b), b->at_ns, &shares))
+	if (!cycle_split(t, split))
 		return;
 	t->log_tail = b->tail + b->n;
 	log_own_tag(t, key);
 	count_tagged(before, tag);
-	log_charge_before(t, before, &shares);
+	cycle_charge(t, before, &split->shares);
 	log_charge(r);
 }
 
@@ -97,20 +93,15 @@ ALWAYS bool log_has_news(struct task_struct *task, struct thread *t, struct abi_
 }
 
 /* Takes a batch of what the current thread's log has; 0: that was all. `on_probe`: it may be preempted. */
-VERIFIED_ONCE int log_take_now(u32 on_probe)
+VERIFIED_ONCE int log_take_now(struct log_batch *batch, u32 on_probe)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct log_reader r = { .task = task, .t = thread_find(task), .on_probe = on_probe };
-	u32 zero = 0;
+	struct log_reader r = { .task = task, .t = thread_find(task), .batch = batch, .on_probe = on_probe };
 
-	if (!r.t)
+	if (!r.t || !batch)
 		return 0;
 	r.known = bpf_task_storage_get(&tag_logs, task, 0, 0);
-	if (!on_probe)
-		r.batch = bpf_map_lookup_elem(&log_batches, &zero);
-	else if (r.known)
-		r.batch = &r.known->batch;
-	if (!r.batch)
+	if (!r.known)
 		return 0;
 	wait_look(r.t);
 	if (thread_followed(r.t) && r.t->state != ABI_ONCPU)
@@ -119,28 +110,34 @@ VERIFIED_ONCE int log_take_now(u32 on_probe)
 }
 
 /* Batches end at the ring's end, and may have to be taken again if the thread's time was settled meanwhile. */
-ALWAYS void log_take_all(u32 on_probe)
+ALWAYS void log_take_all(struct log_batch *batch, u32 on_probe)
 {
-	if (log_take_now(on_probe) && log_take_now(on_probe) && log_take_now(on_probe))
-		log_take_now(on_probe);
+	if (log_take_now(batch, on_probe) && log_take_now(batch, on_probe) && log_take_now(batch, on_probe))
+		log_take_now(batch, on_probe);
 }
 
 /* In a program that cannot be preempted. */
 ALWAYS void log_take(struct task_struct *task, struct thread *t)
 {
 	struct abi_log_state state;
+	struct log_batch *batch;
+	u32 zero = 0;
 
-	if (log_has_news(task, t, &state))
-		log_take_all(0);
+	if (!log_has_news(task, t, &state))
+		return;
+	batch = bpf_map_lookup_elem(&log_batches, &zero);
+	if (batch)
+		log_take_all(batch, 0);
 }
 
 /* In one that may be preempted; `reading` is set. */
 ALWAYS void log_take_slowly(struct task_struct *task, struct thread *t)
 {
+	struct tag_log *known = bpf_task_storage_get(&tag_logs, task, 0, 0);
 	struct abi_log_state state = {};
 
-	if (log_has_news(task, t, &state))
-		log_take_all(1);
+	if (known && log_has_news(task, t, &state))
+		log_take_all(&known->batch, 1);
 	if (state.closed)
 		t->log_at = t->has_log = 0;
 }

@@ -189,7 +189,27 @@ ALWAYS void python_frame(struct python_walk *w, bool entry)
 	           python_fingerprint(w, code), entry);
 }
 
-/* One frame; 1 ends the loop. */
+/* Goes on with the frames of the thread's next state; 1: there is none. */
+ALWAYS long python_next_state(struct python_walk *w)
+{
+	struct stack_buffer *buffer = w->buffer;
+	u32 n = buffer->python.states;
+	u64 state;
+
+	if (n >= PYTHON_STATES || n >= w->t->python.found)
+		return 1;
+	state = w->t->python.state[cut_to(n, PYTHON_STATES - 1)];
+	buffer->python.states = n + 1;
+	buffer->python.frame = python_pointer(w->task, buffer, state + w->layout->thread_frame);
+	if (w->layout->frame_indirect && buffer->python.frame)
+		buffer->python.frame =
+		        python_pointer(w->task, buffer, buffer->python.frame + w->layout->cframe_frame);
+	buffer->python.code = 0;
+	buffer->python.open = 0;
+	return 0;
+}
+
+/* One frame, or the step from one of the thread's states to the next; 1 ends the loop. */
 ALWAYS long python_step(u32 i, struct python_walk *w)
 {
 	struct stack_buffer *buffer = w->buffer;
@@ -202,11 +222,12 @@ ALWAYS long python_step(u32 i, struct python_walk *w)
 	(void)i;
 	(void)task;
 	if (!at)
-		return 1;
+		return python_next_state(w);
 	if (user_read(buffer->python.frame_bytes, cut_to(w->layout->frame_bytes, ABI_PYTHON_FRAME_BYTES),
 	              (void *)(at + w->layout->frame_from))) {
 		buffer->python.faulted = 1;
-		return 1;
+		buffer->python.frame = 0;
+		return 0;
 	}
 	buffer->python.frame = python_field(bytes, w->layout->frame_previous, ABI_PYTHON_FRAME_BYTES);
 	if (buffer->python.n > PYTHON_FRAME_LAST) {
@@ -223,18 +244,17 @@ ALWAYS long python_step(u32 i, struct python_walk *w)
 
 LOOP_OF(python_step, struct python_walk)
 
-/* The frames of one of the thread's states. */
-ALWAYS void python_frames_of(struct python_walk *w, u64 state)
+/* A frame of the interpreter's may take a step, and what stands in front of it another. */
+#define PYTHON_STEPS (2 * ABI_PYTHON_FRAMES_MAX + PYTHON_STATES)
+
+/* The frames of all of the thread's states. */
+ALWAYS void python_frames(struct python_walk *w)
 {
 	struct stack_buffer *buffer = w->buffer;
 
-	buffer->python.frame = python_pointer(w->task, buffer, state + w->layout->thread_frame);
-	if (w->layout->frame_indirect && buffer->python.frame)
-		buffer->python.frame =
-		        python_pointer(w->task, buffer, buffer->python.frame + w->layout->cframe_frame);
-	buffer->python.code = 0;
-	buffer->python.open = 0;
-	python_step_loop(2 * ABI_PYTHON_FRAMES_MAX, w);
+	buffer->python.states = 0;
+	buffer->python.frame = 0;
+	python_step_loop(PYTHON_STEPS, w);
 	if (buffer->python.frame && !buffer->python.faulted)
 		buffer->python.cut = 1;
 }
@@ -321,7 +341,6 @@ ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct sta
                           u32 *flags)
 {
 	struct python_walk w = { .task = task, .t = t, .buffer = buffer };
-	u32 i;
 
 	if (!any_python || !len)
 		return 0;
@@ -337,8 +356,7 @@ ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct sta
 	buffer->python.cut = 0;
 	buffer->python.codes = 0;
 	python_find(&w);
-	for (i = 0; i < PYTHON_STATES && i < t->python.found; i++)
-		python_frames_of(&w, t->python.state[i]);
+	python_frames(&w);
 	*flags |= python_flags(buffer);
 	python_tell(&w);
 	return buffer->python.n;

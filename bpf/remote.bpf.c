@@ -6,6 +6,7 @@
 #include "bpf/capture.bpf.h"
 
 #define SETTLE_TRIES 3
+#define BATCHES      3 /* of entries, as many as a log holds and one more */
 
 /* Whether the thread has slept all the while since `word` was read. Its state alone does not tell: a switch-in may go unseen. */
 ALWAYS bool still_asleep(struct task_struct *task, const struct thread *t, u64 word)
@@ -98,21 +99,29 @@ ALWAYS long key_row(u32 i, struct log_reader *r)
 
 LOOP_OF(key_row, struct log_reader)
 
+/* The entries behind those that were read last; 1 ends the loop. */
+ALWAYS long read_on(u32 i, struct log_reader *r)
+{
+	if (!log_read(r, r->batch->tail + r->batch->n))
+		return 1;
+	log_sum(r);
+	return 0;
+}
+
+LOOP_OF(read_on, struct log_reader)
+
 /* Settles the time of a thread that runs, up to now. Its tag stays as it is and its entries unread for itself: when it
  * reads them, they are older than what is settled. False: it was switched meanwhile, or its log has gone on. */
-static __noinline bool settle_by_log(struct log_reader *r)
+ALWAYS bool settle_by_log(struct log_reader *r)
 {
 	struct log_batch *b = r->batch;
-	u64 word = r->t->word, tail, seen, change;
-	u32 i;
+	u64 word = r->t->word, seen, change;
 
 	barrier();
-	tail = r->t->log_tail;
+	b->tail = r->t->log_tail;
+	b->n = 0;
 	log_begin(r, word);
-	for (i = 0; i < 3 && log_read(r, tail); i++) {
-		log_sum(r);
-		tail = b->tail + b->n;
-	}
+	read_on_loop(BATCHES, r);
 	b->sums[b->row & (ABI_LOG_ROWS * 2 - 1)] += since(b->now_ns, b->at_ns);
 	change = log_change(b);
 	seen = b->seen;
@@ -125,22 +134,27 @@ static __noinline bool settle_by_log(struct log_reader *r)
 	return true;
 }
 
+/* Tries to; 1 ends the loop. */
+ALWAYS long settle_try(u32 i, struct log_reader *r)
+{
+	if (!r->t->log_at || r->t->state != ABI_ONCPU || !thread_followed(r->t))
+		return 1;
+	__builtin_memset(r->known->made, 0, sizeof(r->known->made));
+	return settle_by_log(r);
+}
+
+LOOP_OF(settle_try, struct log_reader)
+
 ALWAYS void settle_runner(struct task_struct *task, struct thread *t)
 {
 	struct log_reader r = { .task = task, .t = t };
-	u32 zero = 0, i;
+	u32 zero = 0;
 
 	r.known = bpf_map_lookup_elem(&walk_log, &zero);
 	if (!r.known)
 		return;
 	r.batch = &r.known->batch;
-	for (i = 0; i < SETTLE_TRIES; i++) {
-		if (!t->log_at || t->state != ABI_ONCPU || !thread_followed(t))
-			return;
-		__builtin_memset(r.known->made, 0, sizeof(r.known->made));
-		if (settle_by_log(&r))
-			return;
-	}
+	settle_try_loop(SETTLE_TRIES, &r);
 }
 
 SEC("iter.s/task")

@@ -74,17 +74,23 @@ ALWAYS bool slept_to_its_end(const struct thread *t, u64 begin)
 	       t->wake_ns > begin;
 }
 
-/* Its switch-in was not seen. The scheduler's clocks tell the cycle none the less. */
-NOW_AND_THEN void came_in_unseen(struct task_struct *task, struct thread *t, u64 now)
+/* The current thread's switch-in was not seen. The scheduler's clocks tell the cycle none the less. Returns 0. */
+VERIFIED_ONCE int came_in_unseen(u64 now)
 {
-	u64 begin = word_begin(t->word);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = thread_find(task);
+	u64 begin;
 
+	if (!t)
+		return 0;
+	begin = word_begin(t->word);
 	COUNT(switch_ins_unseen);
 	wake_from_queue_clock(task, t, begin, now - since(cpu_clock(task), exec_settled(t, begin)));
 	if (slept_to_its_end(t, begin) && thread_sums(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin, false);
 	t->in_ns = now;
 	buffer_release(t);
+	return 0;
 }
 
 /* The thread ran before it was followed. */
@@ -109,7 +115,7 @@ ALWAYS void falls_asleep(struct task_struct *task, struct thread *t, u32 task_st
 		return;
 	wait_begin(task, t, task_state, now);
 	if (RARELY(t->early_ns))
-		wait_take_early(task, t, now);
+		wait_take_early(now);
 }
 
 ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preempt, u32 task_state, u64 now)
@@ -123,7 +129,7 @@ ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preemp
 	if (RARELY(t->watches_context || t->retag || t->in_file))
 		look_at_tag(task_state);
 	if (RARELY(t->state != ABI_ONCPU))
-		came_in_unseen(task, t, now);
+		came_in_unseen(now);
 	wait_look(t);
 	word = t->word;
 	if (now < word_begin(word))

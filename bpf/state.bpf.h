@@ -16,13 +16,15 @@
 #include "bpf/abi.h"
 #include "bpf/inside.bpf.h"
 #include "bpf/loop.bpf.h"
+#include "bpf/numbers.bpf.h"
 #include "bpf/waited.bpf.h"
 
 /* What is done now and then is a function of its own, so that what is done at each switch lies together: there, memory that is
  * not in the caches, code or data, is most of what a hook takes. */
 #define NOW_AND_THEN static __noinline __attribute__((unused))
 /* … which the verifier walks through once, by itself, and not again for each way that leads to it: a global function. Its arguments are
- * numbers, and pointers to memory that may be NULL for all that it knows; it returns a number. */
+ * numbers, and pointers to memory that may be NULL for all that it knows; it returns a number. Its stack adds up with those of its callers
+ * as any function's does: to 512 bytes, each rounded up to 32 (Linux 6.1; newer kernels allow a little more). */
 #define VERIFIED_ONCE __weak __noinline
 #define RARELY(x)     __builtin_expect(!!(x), 0)
 
@@ -75,16 +77,6 @@ OWN_LINE __u64 counters[ABI_COUNTER_MAX] __weak = {};
 
 #define COUNT(name)        __sync_fetch_and_add(&counters[ABI_COUNT_##name], 1)
 #define COUNT_BY(name, by) __sync_fetch_and_add(&counters[ABI_COUNT_##name], (by))
-
-ALWAYS u64 since(u64 now, u64 then)
-{
-	return now > then ? now - then : 0;
-}
-
-ALWAYS u64 at_most(u64 a, u64 b)
-{
-	return a < b ? a : b;
-}
 
 /* A thread of the kernel, or of io_uring. */
 ALWAYS bool serves_others(const struct task_struct *task)
@@ -364,7 +356,7 @@ struct stack_buffer {
 		u64 interpreter, thread, self; /* of the search for the thread's states */
 		u64 frame, code, fingerprint;  /* of the walk along its frames */
 		u64 codes;                     /* hash of all code objects */
-		u32 at, n, faulted, cut, open;
+		u32 at, n, states, faulted, cut, open;
 		u8 frame_bytes[ABI_PYTHON_FRAME_BYTES];
 		u8 code_bytes[ABI_PYTHON_CODE_BYTES];
 		struct abi_python_ask ask;

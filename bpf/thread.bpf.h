@@ -12,29 +12,6 @@
 #define user_read(to, size, from) bpf_probe_read_user(to, size, from)
 #endif
 
-/* `value`, cut to `max`, for lengths and offsets. The verifier of Linux 6.1 knows a bound only of the very register
- * that was compared, so the compiler must not compare a copy of it. */
-ALWAYS u64 cut_to(u64 value, u64 max)
-{
-	barrier_var(value);
-	return value <= max ? value : max;
-}
-
-/* The verifier neither calculates with pointers nor hands them to a function as a number. */
-ALWAYS u64 as_number(const void *pointer)
-{
-	u64 kept = (u64)pointer, number = 0;
-
-	bpf_probe_read_kernel(&number, sizeof(number), &kept);
-	return number;
-}
-
-ALWAYS u64 hash_mix(u64 hash, u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
 /* NULL also while another CPU is still making it. */
 ALWAYS struct thread *thread_find(struct task_struct *task)
 {
@@ -140,41 +117,25 @@ ALWAYS u32 thread_state(const struct thread *t)
 	return thread_followed(t) ? t->state : ABI_UNOBSERVED;
 }
 
-/* Settles what lies before now, under `tag`, and goes on in the sums `next`. False: the thread was switched meanwhile. */
-ALWAYS bool thread_turn(struct task_struct *task, struct thread *t, u64 word, u32 next, u64 tag)
-{
-	u64 now = bpf_ktime_get_ns();
-	struct shares shares;
-
-	if (thread_followed(t) && t->state == ABI_ONCPU) {
-		if (!cycle_split(task, t, word, next, now, now, &shares))
-			return false;
-		cycle_charge(t, tag, &shares);
-		return true;
-	}
-	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, next)) != word)
-		return false;
-	if (cycle_slept(t, word_begin(word)))
-		t->slept_begin = now; /* it sleeps on in the cycle that begins here */
-	ledger_charge(t, tag, thread_state(t), since(now, word_begin(word)), 1);
-	return true;
-}
-
 /* At a window's end: the time of a thread on a CPU, up to `end`; what lies between `change` and that belongs to others. */
 ALWAYS bool thread_settle_running(struct task_struct *task, struct thread *t, u64 word, u64 change, u64 end)
 {
 	u64 tag = sums_of_word(t, word)->tag;
-	struct shares shares;
+	struct split split = { .word = word,
+		               .next = word_index(word),
+		               .queue = queue_clock(task),
+		               .change = change,
+		               .end = end };
 	struct wait_row row;
 
-	if (!cycle_split(task, t, word, word_index(word), change, end, &shares))
+	if (!cycle_split(t, &split))
 		return false;
-	ledger_charge(t, tag, ABI_ONCPU, shares.oncpu, 0);
-	ledger_charge(t, tag, ABI_RUNQ, shares.runq, 0);
-	if (!shares.asleep)
+	ledger_charge(t, tag, ABI_ONCPU, split.shares.oncpu, 0);
+	ledger_charge(t, tag, ABI_RUNQ, split.shares.runq, 0);
+	if (!split.shares.asleep)
 		return true;
 	row = wait_row_of(t);
-	ledger_charge_wait(t, tag, &row, shares.asleep, 1, since(t->in_ns, t->sleep_ns));
+	ledger_charge_wait(t, tag, &row, split.shares.asleep, 1, since(t->in_ns, t->sleep_ns));
 	told_move(t, &row);
 	t->told_ns = 0;
 	return true;
@@ -186,13 +147,41 @@ ALWAYS void count_tagged(u64 before, u64 after)
 		__sync_fetch_and_add(&n_tagged, after ? 1 : -1);
 }
 
-/* Makes `tag` what the thread is under from now on. Only on the thread itself, and not within itself. The sums that it
- * leaves is emptied before: once it is left, the next change may take it. */
+/* Settles what lies before now, and goes on under `tag` in another sums. The one that is left is emptied before: once it is left, the
+ * next change may take it. `queue`: the run-queue clock, looked at after the thread's word. 0: the thread was switched meanwhile. */
+VERIFIED_ONCE int thread_turn(struct thread *t, u64 word, u64 tag, u64 queue)
+{
+	struct split split = { .word = word, .queue = queue };
+	u64 before;
+
+	if (!t)
+		return 1;
+	before = sums_of_word(t, word)->tag;
+	split.next = index_after(word_index(word), t->reading);
+	t->sums[split.next & 3].tag = tag;
+	sums_flush(t, word_index(word));
+	split.end = split.change = bpf_ktime_get_ns();
+	if (thread_followed(t) && t->state == ABI_ONCPU) {
+		if (!cycle_split(t, &split))
+			return 0;
+		cycle_charge(t, before, &split.shares);
+	} else {
+		if (__sync_val_compare_and_swap(&t->word, word, word_of(split.end, split.next)) != word)
+			return 0;
+		if (cycle_slept(t, word_begin(word)))
+			t->slept_begin = split.end; /* it sleeps on in the cycle that begins here */
+		ledger_charge(t, before, thread_state(t), since(split.end, word_begin(word)), 1);
+	}
+	count_tagged(before, tag);
+	return 1;
+}
+
+/* Makes `tag` what the thread is under from now on. Only on the thread itself, and not within itself. */
 ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
 {
 	struct tag_sums *old;
-	u64 word, before, i;
-	u32 next;
+	u64 word;
+	u32 i;
 
 	if (thread_sums(t)->tag == tag)
 		return;
@@ -206,16 +195,9 @@ ALWAYS void thread_set_tag(struct task_struct *task, struct thread *t, u64 tag)
 	if (thread_followed(t) && t->state != ABI_ONCPU && bpf_get_current_task_btf() == task)
 		thread_found_running(task, t);
 	for (i = 0; i < 4; i++) {
-		word = t->word;
-		old = sums_of_word(t, word);
-		before = old->tag;
-		next = index_after(word_index(word), t->reading);
-		t->sums[next & 3].tag = tag;
-		sums_flush(t, word_index(word));
-		if (thread_turn(task, t, word, next, before)) {
-			count_tagged(before, tag);
+		word = *(volatile u64 *)&t->word;
+		if (thread_turn(t, word, tag, queue_clock(task)))
 			return;
-		}
 	}
 }
 

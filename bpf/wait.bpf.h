@@ -171,12 +171,12 @@ ALWAYS u32 cause_of_carried(const struct thread *t, const struct carried *from)
 	return from->cause;
 }
 
-ALWAYS void wait_learn(struct task_struct *task, struct thread *t)
+/* What is to be learnt of a sleep that `from` ended: the number of its call + 1; 0: nothing. */
+ALWAYS u32 call_to_learn(struct task_struct *task, const struct thread *t, const struct carried *from)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct pt_regs *regs = from && !t->expect ? (struct pt_regs *)bpf_task_pt_regs(task) : NULL;
 
-	if (!t->expect && regs)
-		t->learned_syscall = call_number(task, regs) + 1;
+	return regs ? call_number(task, regs) + 1 : 0;
 }
 
 /* The kernel flags the sleep as one for I/O, and nothing says for which. One whose beginning was not seen may have been for a
@@ -188,11 +188,16 @@ ALWAYS void iowait_unexplained(struct thread *t)
 		t->kind = ABI_WAIT_UNDECIDED;
 }
 
-/* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. */
-ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct carried *from)
+/* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. `call`: see call_to_learn().
+ * Returns 0. */
+VERIFIED_ONCE int wait_decide(struct thread *t, const struct carried *from, u32 call)
 {
-	u32 hint = t->hint, scope = scope_cause(t);
+	u32 hint, scope;
 
+	if (!t)
+		return 0;
+	hint = t->hint;
+	scope = scope_cause(t);
 	/* Its wake came too late for the mark, or was not seen. */
 	if (!from && waits_for_own_request(t))
 		from = last_befallen(t, t->sleep_ns);
@@ -202,8 +207,9 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 		hint = scope;
 	if (from) {
 		if (!t->expect && t->kind == ABI_WAIT_SLEEP)
-			return; /* a timer that fired while a request completed */
-		wait_learn(task, t);
+			return 0; /* a timer that fired while a request completed */
+		if (call)
+			t->learned_syscall = call;
 		t->last_dev = from->dev;
 		t->row.dev = from->dev;
 		t->row.cause = cause_of_carried(t, from);
@@ -224,11 +230,12 @@ ALWAYS void wait_decide(struct task_struct *task, struct thread *t, const struct
 	} else {
 		if (t->expect == EXPECT_IOWAIT)
 			iowait_unexplained(t);
-		return;
+		return 0;
 	}
 	t->row.state = ABI_STALL;
 	if (RARELY(t->row.cause >= ABI_CAUSE_TAG_WAIT))
 		detail_decide(t, from);
+	return 0;
 }
 
 /* The sleep ends, by what `from` stands for. The clock is read only where it may be a stall; of others the scheduler's clocks tell later
@@ -241,7 +248,7 @@ ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct ca
 		t->wake_ns = WOKEN;
 		return;
 	}
-	wait_decide(task, t, from);
+	wait_decide(t, from, call_to_learn(task, t, from));
 	t->hint = 0;
 	t->wake_ns = clock_once(now);
 }
@@ -258,17 +265,25 @@ ALWAYS void wait_end_early(struct task_struct *task, struct thread *t, const str
 	t->early_ns = bpf_ktime_get_ns();
 }
 
-/* What a wake that came too early had to tell. */
-NOW_AND_THEN void wait_take_early(struct task_struct *task, struct thread *t, u64 now)
+/* What a wake of the current thread that came too early had to tell. Returns 0. */
+VERIFIED_ONCE int wait_take_early(u64 now)
 {
-	u64 early_ns = t->early_ns;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = thread_find(task);
+	struct carried *early;
+	u64 early_ns;
 
+	if (!t)
+		return 0;
+	early_ns = t->early_ns;
 	t->early_ns = 0;
 	if (since(now, early_ns) > SOON_NS)
-		return;
-	wait_decide(task, t, t->early.cause ? &t->early : NULL);
+		return 0;
+	early = t->early.cause ? &t->early : NULL;
+	wait_decide(t, early, call_to_learn(task, t, early));
 	t->hint = 0;
 	t->wake_ns = now + 1;
+	return 0;
 }
 
 /* The current thread's sleep has ended, and no wake was seen: still the kernel may have said what it was, or let go of a request of the
@@ -289,7 +304,7 @@ VERIFIED_ONCE int wait_end_unseen(void)
 		t->hint_dev = held->dev;
 		t->hint_timed = 0;
 	}
-	wait_decide(task, t, NULL);
+	wait_decide(t, NULL, 0);
 	t->hint = 0;
 	t->wake_ns = WOKEN;
 	return 0;

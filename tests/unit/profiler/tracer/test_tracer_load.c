@@ -84,6 +84,78 @@ static void test_tracer_load__all(void **state)
 	probe_host_free(host);
 }
 
+/* --- what the verifier does -------------------------------------------------------------------------------------------- */
+/* How many instructions the kernel's verifier may walk through: it does so at each start of record, agent and doctor, at some 600,000 a
+ * second here, and in the guests of tests/vm at a tenth of that. In all, without the programs on functions, which not every kernel has:
+ * 124,000 (Linux 6.18), 427,000 before this was looked at. One program: 22,000, 127,000 before. What is called from many places is
+ * a VERIFIED_ONCE (bpf/state.bpf.h). */
+#define WALKED_IN_ALL 160000
+#define WALKED_IN_ONE 30000
+
+/* As user space sets them for a recording: what is off is not walked through. */
+static void set_for_recording(struct stallprof_bpf *bpf, const void *ctx)
+{
+	(void)ctx;
+	spoil(bpf, NULL);
+	bpf->rodata->cpu_period_ns = 10000000;
+	bpf->rodata->counts_users = true;
+	bpf->rodata->long_waits = true;
+	bpf->rodata->tells_requests = true;
+	bpf->rodata->pause_arg = 7;
+	bpf->rodata->preempt_count_from_rq = -4096;
+}
+
+static bool is_on_function(const struct bpf_program *program)
+{
+	enum bpf_attach_type type = bpf_program__expected_attach_type(program);
+
+	return type == BPF_TRACE_FENTRY || type == BPF_TRACE_FEXIT;
+}
+
+/* 0: not loaded, or Linux before 5.16, which does not count. */
+static uint32_t walked(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+	int fd = bpf_program__fd(program);
+
+	if (fd < 0)
+		return 0;
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &info, &size), 0);
+	return info.verified_insns;
+}
+
+static void test_tracer_load__is_walked_through_fast(void **state)
+{
+	struct stallprof_bpf *bpf;
+	struct probe_host *host;
+	struct bpf_program *program;
+	char err[2048] = "";
+	uint32_t n, all = 0;
+
+	(void)state;
+	need_root(PRIVILEGE_LOAD);
+	host = probe_host_new(true);
+	assert_non_null(host);
+	bpf = tracer_load(host, set_for_recording, NULL, say, NULL, err, sizeof(err));
+	if (!bpf)
+		fail_msg("%s", err);
+	bpf_object__for_each_program(program, bpf->obj)
+	{
+		n = walked(program);
+		if (n > WALKED_IN_ONE)
+			fail_msg("the verifier walks through %u instructions of %s", n,
+			         bpf_program__name(program));
+		if (!is_on_function(program))
+			all += n;
+	}
+	if (all > WALKED_IN_ALL)
+		fail_msg("the verifier walks through %u instructions", all);
+	print_message("# %u instructions verified\n", all);
+	stallprof_bpf__destroy(bpf);
+	probe_host_free(host);
+}
+
 static void test_tracer_load__cause_that_is_off(void **state)
 {
 	const struct probe *row = row_of("on_balance_dirty_pages");
@@ -350,6 +422,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tracer_load__all),
+		cmocka_unit_test(test_tracer_load__is_walked_through_fast),
 		cmocka_unit_test(test_tracer_load__cause_that_is_off),
 		cmocka_unit_test(test_tracer_load__advice_of_every_row),
 		cmocka_unit_test(test_tracer_load__refused_program_costs_its_row),
