@@ -136,7 +136,7 @@ ALWAYS void flush_states(struct tag_sums *sums, struct abi_ledger_key *key)
 	flush_waits(key, ABI_STALL, &sums->run.stall, &sums->told.stall);
 }
 
-/* Moves what has run up in a sums into the ledger; without a tag it is nobody's time and is dropped. Global, as ledger_add(). */
+/* Moves what has run up in a sums into the ledger; without a tag it is nobody's time and is dropped. Returns 0. */
 VERIFIED_ONCE int sums_flush(struct thread *t, u32 index)
 {
 	struct abi_ledger_key key;

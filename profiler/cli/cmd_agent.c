@@ -105,10 +105,12 @@ static int check_filters(const struct agent *agent, char *err, size_t err_len)
 static int load(struct agent *agent, char *err, size_t err_len)
 {
 	int result = config_load(agent->config_path, &agent->config, err, err_len);
-	size_t used = strlen(err);
 
-	if (result == -EACCES || result == -EPERM)
+	if (result == -EACCES || result == -EPERM) {
+		size_t used = strlen(err);
+
 		snprintf(err + used, err_len - used, ": run as root, or give another configuration with -c");
+	}
 	if (!result)
 		result = check_filters(agent, err, err_len);
 	if (!result && !agent->config->output.directory[0] && !agent->config->push.url[0]) {

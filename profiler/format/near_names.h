@@ -3,7 +3,7 @@
  *
  *     struct near_names near = { .wanted = "blockio" };
  *     near_names_look(&near, name, name)     each that there is
- *     near_names_text(text, size, &near)     "block_io"
+ *     near_names_text(text, &near)           "block_io"
  */
 #ifndef STALLPROF_PROFILER_NEAR_NAMES_H
 #define STALLPROF_PROFILER_NEAR_NAMES_H

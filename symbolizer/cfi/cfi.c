@@ -1,4 +1,4 @@
-/* Looks up unwind rules by address: makes rows for CFI_CHUNK functions at a time, when asked again, and keeps them. */
+/* Looks up unwind rules by address: makes rows for CFI_CHUNK functions at a time, when asked often, and keeps them. */
 
 #include "symbolizer/cfi/cfi.h"
 
@@ -38,13 +38,13 @@ struct chunk {
 /* Chunks whose pointers stand together. */
 #define GROUP 64
 
-struct group {
-	struct chunk *of[GROUP]; /* NULL: not asked for yet */
-};
+/* How often a chunk is asked for before its rows are made. */
+#define ASKED_BEFORE 4
 
-/* In place of a chunk: it has been asked for so many times, beginning with once. To make its rows takes longer. */
-#define MAX_ASKED 4
-static struct chunk asked[MAX_ASKED];
+struct group {
+	struct chunk *of[GROUP]; /* NULL: not made yet */
+	uint8_t asked[GROUP];    /* how often so far, up to ASKED_BEFORE */
+};
 
 struct cfi {
 	const struct cfi_arch *arch;
@@ -364,8 +364,8 @@ static int ask_evaluator(struct cfi *c, uint64_t address, uint32_t *id)
 	return err ? err : cfi_rule_pool_add(&c->pool, c->arch, &row, id);
 }
 
-/* Where the pointer to a chunk is. NULL: no memory. */
-static struct chunk **chunk_at(struct cfi *c, size_t number)
+/* The group of a chunk. NULL: no memory. */
+static struct group *group_of(struct cfi *c, size_t number)
 {
 	struct group **group = number / GROUP < c->n_groups ? &c->groups[number / GROUP] : NULL;
 
@@ -374,30 +374,26 @@ static struct chunk **chunk_at(struct cfi *c, size_t number)
 		if (*group)
 			**group = (struct group){ 0 };
 	}
-	return group && *group ? &(*group)->of[number % GROUP] : NULL;
+	return group ? *group : NULL;
 }
 
 /*
- * The rows of a chunk, made when it is asked for the second time. Most functions are on stacks at one address, whose
+ * The rows of a chunk, made when it is asked for the fifth time. Most functions are on stacks at one address, whose
  * rules the caller keeps: for that it takes a twentieth of the time to run one function's instructions as far as there.
  * NULL: ask the evaluator.
  */
 static const struct chunk *rows_of(struct cfi *c, size_t number)
 {
-	struct chunk **chunk = chunk_at(c, number), *made;
+	struct group *group = group_of(c, number);
+	size_t i = number % GROUP;
 
-	if (!chunk || !*chunk || (*chunk >= asked && *chunk < asked + MAX_ASKED - 1)) {
-		if (chunk)
-			*chunk = *chunk ? *chunk + 1 : asked;
+	if (!group)
 		return NULL;
-	}
-	if (*chunk == asked + MAX_ASKED - 1) {
-		made = make_chunk(c, number);
-		if (!made)
-			return NULL;
-		*chunk = made;
-	}
-	return *chunk;
+	if (!group->of[i] && group->asked[i] == ASKED_BEFORE)
+		group->of[i] = make_chunk(c, number);
+	else if (!group->of[i])
+		group->asked[i]++;
+	return group->of[i];
 }
 
 static int find_rules(struct cfi *c, uint64_t address, const struct cfi_rules **out)

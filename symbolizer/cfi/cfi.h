@@ -4,7 +4,7 @@
  *	index (cfi_index.h)		functions by address; read in blocks, those that a search needs
  *	sections (cfi_section.h)	what the rows are made of, read entry by entry
  *	rows				address -> id of rules, 4 bytes each; made for CFI_CHUNK functions at a
- *					time, when addresses in them are asked for the second time
+ *					time, when addresses in them are asked for the fifth time
  *	rules (cfi_rules.h)		each once
  *
  * So a library of 350,000 functions costs no pause, and memory for what is on stacks. Rows say all that the

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MAX_RULES (1 << 20)
+
 static bool is_expression(const struct cfi_rule *r)
 {
 	return r->kind == CFI_EXPRESSION || r->kind == CFI_VALUE_EXPRESSION;

@@ -1,8 +1,8 @@
 /*
  * sharedpage file=PATH [how=fault|read] [threads=8] [pages=300] [cgroup=PATH]: threads touch one cold page of a mapped file together (or
  * read it with pread), then the next. They meet at a barrier before each, where they hold no tag. Moves itself into the control group
- * first. Prints for each thread what it slept in that, by the scheduler's own counts:
- *   {"tag": "page/0", "slept_ns"}
+ * first. Prints for each thread what it slept and what it waited for a CPU in that, by the scheduler's own counts:
+ *   {"tag": "page/0", "slept_ns", "runqueue_ns"}
  */
 #include <fcntl.h>
 #include <inttypes.h>
