@@ -66,7 +66,7 @@ static inline __attribute__((always_inline)) __u32 abi_file_bit(__u64 inode)
 	return (hash ^ hash >> 32) % ABI_FILE_BITS;
 }
 
-#define ABI_HELPER_NAME "stallprof-files" /* of the process that looks at files for the profiler */
+#define ABI_ASKER_NAME "stallprof-files" /* of the process that looks at files for the profiler */
 
 /* In place of a folder's inode, where a file is tagged by its xattr. */
 #define ABI_XATTR_FOLDER 1ULL

@@ -26,9 +26,9 @@ struct {
 	__type(value, struct abi_folder);
 } folder_fds SEC(".maps");
 
-/* There is a process that reads files for the profiler: a child of that name (ABI_HELPER_NAME). */
-const volatile bool has_helper = false;
-__u64 helper_began_ns = 0;
+/* There is a process that reads files for the profiler: a child of that name (ABI_ASKER_NAME). */
+const volatile bool has_asker = false;
+__u64 asker_began_ns = 0;
 
 /* How many more times user space may be asked about xattrs, until it says so again; and whether it is asked at all. */
 __s64 xattr_asks = 0;
@@ -202,9 +202,9 @@ int BPF_PROG(on_inode_freed, struct inode *inode)
 }
 
 /* By its name, as the profiler knows only the number that it has in their namespace. */
-ALWAYS bool is_file_helper(struct task_struct *task)
+ALWAYS bool is_asker(struct task_struct *task)
 {
-	const char name[16] = ABI_HELPER_NAME;
+	const char name[16] = ABI_ASKER_NAME;
 	char comm[16] = {};
 	u32 i;
 
@@ -230,9 +230,9 @@ int on_iter_file(struct bpf_iter__task_file *ctx)
 	if (!task || !file)
 		return 0;
 	if (task->tgid != bpf_get_current_task_btf()->tgid) {
-		if (has_helper && is_file_helper(task) && task->start_boottime >= helper_began_ns) {
-			helper_began_ns = task->start_boottime; /* another may be about to end */
-			helper_tgid = task->tgid;
+		if (has_asker && is_asker(task) && task->start_boottime >= asker_began_ns) {
+			asker_began_ns = task->start_boottime; /* another may be about to end */
+			asker_tgid = task->tgid;
 		}
 		file_tag_it(file, task->tgid, NAMES_ITER);
 		return 0;

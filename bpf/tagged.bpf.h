@@ -36,11 +36,11 @@ volatile __weak OWN_LINE __u64 file_bits[ABI_FILE_BITS / 64] = {};
 
 /* The profiler itself, and the process that reads files for it: what they do in a tagged folder is not told. */
 __weak __u32 own_tgid = 0;
-__weak __u32 helper_tgid = 0;
+__weak __u32 asker_tgid = 0;
 
 ALWAYS bool is_own(u32 tgid)
 {
-	return tgid == own_tgid || tgid == helper_tgid;
+	return tgid == own_tgid || tgid == asker_tgid;
 }
 
 ALWAYS bool file_may_be_known(u64 inode)

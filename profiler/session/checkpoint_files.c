@@ -33,7 +33,7 @@ struct checkpoint_files *checkpoint_files_new(const struct checkpoint_files_deps
 		return NULL;
 	files->deps = *deps;
 	files->table.paths = deps->paths;
-	files->table.helper = deps->helper;
+	files->table.asker = deps->asker;
 	files->finished = checkpoint_rows_new();
 	if (files->finished)
 		return files;

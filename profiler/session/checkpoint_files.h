@@ -23,7 +23,7 @@ struct checkpoint_rows;
 struct config_tag_files;
 struct device_names;
 struct file_answer;
-struct file_helper;
+struct asker_process;
 struct mounted_paths;
 struct stamp;
 struct tag_classes;
@@ -37,7 +37,7 @@ struct checkpoint_files_deps {
 	struct tag_classes *classes;
 	struct device_names *devices;
 	struct mounted_paths *paths;
-	struct file_helper *helper; /* by which files are summed; NULL: they are not */
+	struct asker_process *asker; /* by which files are summed; NULL: they are not */
 };
 
 /* NULL without memory. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "profiler/process/mounted_paths.h"
-#include "profiler/session/file_helper.h"
+#include "profiler/session/asker_process.h"
 #include "symbolizer/base/clock.h"
 
 /* What comes back with an answer: of which file it is. */
@@ -16,7 +16,7 @@ struct context {
 	uint64_t round;
 };
 
-_Static_assert(sizeof(struct context) <= FILE_HELPER_CONTEXT_MAX, "it comes back with the answer");
+_Static_assert(sizeof(struct context) <= ASKER_PROCESS_CONTEXT_MAX, "it comes back with the answer");
 
 static void forget(struct saved_sum *sum, enum checkpoint_sum state)
 {
@@ -26,7 +26,7 @@ static void forget(struct saved_sum *sum, enum checkpoint_sum state)
 void checkpoint_sums_follow(struct saved_files *files, struct saved_file *file,
                             const struct abi_file_event *event)
 {
-	if (!files->helper)
+	if (!files->asker)
 		return;
 	if (event->kind == ABI_FILE_WROTE && file->sum.state) {
 		forget(&file->sum, CHECKPOINT_NO_SUM);
@@ -45,7 +45,7 @@ static int ask(struct saved_files *files, const struct saved_file *file)
 		                                    .generation = file->generation,
 		                                    .dev = file->dev },
 		                         .round = file->sum.round };
-	char theirs[PATH_MAX], ours[PATH_MAX], seen[FILE_HELPER_PATH_MAX];
+	char theirs[PATH_MAX], ours[PATH_MAX], seen[ASKER_PROCESS_PATH_MAX];
 	const struct file_question question = {
 		.kind = FILE_SUM,
 		.file = { .number = file->number, .dev = file->dev, .generation = file->generation },
@@ -57,7 +57,7 @@ static int ask(struct saved_files *files, const struct saved_file *file)
 	mounted_paths_of(files->paths, file->tgid, file->dev, file->place, theirs, sizeof(theirs));
 	mounted_paths_of(files->paths, (uint32_t)getpid(), file->dev, file->place, ours, sizeof(ours));
 	snprintf(seen, sizeof(seen), "/proc/%u/root%s", file->tgid, theirs);
-	return file_helper_ask(files->helper, &question);
+	return asker_process_ask(files->asker, &question);
 }
 
 static void tell(struct saved_file *file, enum checkpoint_sum state)
@@ -77,7 +77,7 @@ void checkpoint_sums_tick(struct saved_files *files, uint64_t now_ns)
 {
 	struct saved_file *file, *next;
 
-	if (!files->helper)
+	if (!files->asker)
 		return;
 	HASH_ITER (hh, files->files, file, next) {
 		if (!file->sum.due_ns || file->sum.due_ns > now_ns)

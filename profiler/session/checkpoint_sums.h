@@ -1,5 +1,5 @@
 /*
- * The sha256 of checkpoint files that were written and closed. A process of ours reads them (file_helper.h), a second after the close, so
+ * The sha256 of checkpoint files that were written and closed. A process of ours reads them (asker_process.h), a second after the close, so
  * that a file that is renamed and given its xattr right behind has both by then. What is written meanwhile makes an answer void.
  */
 #ifndef STALLPROF_PROFILER_CHECKPOINT_SUMS_H
@@ -11,7 +11,7 @@ struct file_answer;
 
 #define CHECKPOINT_SUM_REST_NS 1000000000ULL
 
-/* A file has changed by that event, or was closed by it. Without a helper nothing is done. */
+/* A file has changed by that event, or was closed by it. Without an asker nothing is done. */
 void checkpoint_sums_follow(struct saved_files *files, struct saved_file *file,
                             const struct abi_file_event *event);
 

@@ -146,7 +146,7 @@ void file_asker_run(int fd)
 {
 	struct file_lanes *lanes[FILE_QUESTIONS];
 
-	prctl(PR_SET_NAME, ABI_HELPER_NAME);
+	prctl(PR_SET_NAME, ABI_ASKER_NAME);
 	for (size_t i = 0; i < FILE_QUESTIONS; i++) {
 		lanes[i] = file_lanes_new(&lanes_of[i]);
 		if (!lanes[i])

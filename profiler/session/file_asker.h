@@ -1,4 +1,4 @@
-/* The inside of the process that asks file systems (file_helper.h), and the form of its questions: a head, its context, and texts with a
+/* The inside of the process that asks file systems (asker_process.h), and the form of its questions: a head, its context, and texts with a
  * NUL behind each. Answers are a struct file_answer up to the end of its context. */
 #ifndef STALLPROF_PROFILER_FILE_ASKER_H
 #define STALLPROF_PROFILER_FILE_ASKER_H
@@ -10,8 +10,8 @@
 
 #include "profiler/session/file_sum.h"
 
-#define FILE_HELPER_CONTEXT_MAX 2048
-#define FILE_HELPER_PATH_MAX    (PATH_MAX + 32) /* with /proc/PID/root in front */
+#define ASKER_PROCESS_CONTEXT_MAX 2048
+#define ASKER_PROCESS_PATH_MAX    (PATH_MAX + 32) /* with /proc/PID/root in front */
 
 enum file_question_kind {
 	FILE_HAS_XATTR, /* has it that xattr? */
@@ -26,7 +26,7 @@ struct file_answer {
 	enum file_sum_result result;
 	struct file_sum sum; /* FILE_SUM */
 	size_t context_size;
-	_Alignas(uint64_t) char context[FILE_HELPER_CONTEXT_MAX];
+	_Alignas(uint64_t) char context[ASKER_PROCESS_CONTEXT_MAX];
 };
 
 #define FILE_ASKER_TEXTS 3 /* the xattr's name, and two paths; "": there is none */
@@ -37,7 +37,8 @@ struct file_asker_head {
 };
 
 #define FILE_ASKER_MAX                                                                                       \
-	(sizeof(struct file_asker_head) + FILE_HELPER_CONTEXT_MAX + FILE_ASKER_TEXTS * FILE_HELPER_PATH_MAX)
+	(sizeof(struct file_asker_head) + ASKER_PROCESS_CONTEXT_MAX +                                        \
+	 FILE_ASKER_TEXTS * ASKER_PROCESS_PATH_MAX)
 
 /* Answers what comes by the socket, until its other end is closed: threads may hang then. All signals are blocked: those of the terminal,
  * and of who ends a whole service, are for the profiler, at whose end this process ends. */

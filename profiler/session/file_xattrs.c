@@ -10,31 +10,31 @@
 
 #include "profiler/format/stamp.h"
 #include "profiler/process/mounted_paths.h"
-#include "profiler/session/file_helper.h"
+#include "profiler/session/asker_process.h"
 #include "profiler/session/file_names.h"
 #include "profiler/tracer/tracer.h"
 
 #define ASKS_A_TICK 100 /* of ten a second: some 30 us each */
 
-_Static_assert(sizeof(struct abi_file_named) <= FILE_HELPER_CONTEXT_MAX, "events come back with answers");
+_Static_assert(sizeof(struct abi_file_named) <= ASKER_PROCESS_CONTEXT_MAX, "events come back with answers");
 
 struct file_xattrs {
 	const char *name;
 	struct tracer *tracer;
 	struct mounted_paths *paths;
-	struct file_helper *helper;
+	struct asker_process *asker;
 	uint32_t source;
 	uint64_t unread, refused;
 };
 
 struct file_xattrs *file_xattrs_new(const char *name, uint32_t source, struct tracer *tracer,
-                                    struct mounted_paths *paths, struct file_helper *helper)
+                                    struct mounted_paths *paths, struct asker_process *asker)
 {
 	struct file_xattrs *xattrs = calloc(1, sizeof(*xattrs));
 
 	if (xattrs)
 		*xattrs = (struct file_xattrs){
-			.name = name, .source = source, .tracer = tracer, .paths = paths, .helper = helper
+			.name = name, .source = source, .tracer = tracer, .paths = paths, .asker = asker
 		};
 	return xattrs;
 }
@@ -59,7 +59,7 @@ static void refuse(struct file_xattrs *xattrs, uint64_t inode)
 /* 0; -ENOENT: where the file is seen is not known; another -errno: nobody can look now. */
 static int ask(const struct file_xattrs *xattrs, const struct abi_file_event *event)
 {
-	char place[PATH_MAX], path[PATH_MAX], seen[FILE_HELPER_PATH_MAX];
+	char place[PATH_MAX], path[PATH_MAX], seen[ASKER_PROCESS_PATH_MAX];
 	struct file_question question = {
 		.kind = FILE_HAS_XATTR,
 		.file = { .number = event->number, .dev = event->dev, .generation = event->generation },
@@ -72,10 +72,10 @@ static int ask(const struct file_xattrs *xattrs, const struct abi_file_event *ev
 	if (file_names_place(event, place, sizeof(place)) ||
 	    mounted_paths_of(xattrs->paths, event->tgid, event->dev, place, path, sizeof(path)))
 		return -ENOENT;
-	if (!xattrs->helper)
+	if (!xattrs->asker)
 		return -EPIPE;
 	snprintf(seen, sizeof(seen), "/proc/%u/root%s", event->tgid, path);
-	return file_helper_ask(xattrs->helper, &question);
+	return asker_process_ask(xattrs->asker, &question);
 }
 
 void file_xattrs_asked(struct file_xattrs *xattrs, const struct abi_file_event *event)

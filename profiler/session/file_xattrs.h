@@ -1,8 +1,8 @@
 /*
  * Files that are tagged for an xattr that they have: the BPF programs ask of each file that is opened, once, whether it has it. A process of
- * ours looks (file_helper.h), as file systems may hang.
+ * ours looks (asker_process.h), as file systems may hang.
  *
- *     xattrs = file_xattrs_new("user.ai.checkpoint", source, tracer, paths, helper);
+ *     xattrs = file_xattrs_new("user.ai.checkpoint", source, tracer, paths, asker);
  *     file_xattrs_tick(xattrs);                              now and then: allows some more questions
  *     file_xattrs_asked(xattrs, event);                      an ABI_FILE_ASKED
  *     file_xattrs_answered(xattrs, &answer, &opened);        an answer to a FILE_HAS_XATTR
@@ -19,16 +19,16 @@
 #include "bpf/abi.h"
 
 struct file_answer;
-struct file_helper;
+struct asker_process;
 struct file_xattrs;
 struct mounted_paths;
 struct stamp;
 struct tracer;
 
-/* All outlive it, but for `helper`, which may be NULL: every question is refused. `source` is the index of its entry of tag_files. NULL
+/* All outlive it, but for `asker`, which may be NULL: every question is refused. `source` is the index of its entry of tag_files. NULL
  * without memory. */
 struct file_xattrs *file_xattrs_new(const char *name, uint32_t source, struct tracer *tracer,
-                                    struct mounted_paths *paths, struct file_helper *helper);
+                                    struct mounted_paths *paths, struct asker_process *asker);
 /* `xattrs` may be NULL here and below. */
 void file_xattrs_free(struct file_xattrs *xattrs);
 

@@ -14,7 +14,7 @@
 #include "profiler/session/checkpoint_order.h"
 #include "profiler/session/file_sum.h"
 
-struct file_helper;
+struct asker_process;
 struct mounted_paths;
 
 #define RENAMES_KEPT 64
@@ -51,7 +51,7 @@ struct renaming {
 
 struct saved_files {
 	struct mounted_paths *paths;
-	struct file_helper *helper; /* by which files are summed; NULL: they are not */
+	struct asker_process *asker; /* by which files are summed; NULL: they are not */
 	struct saved_file *files;
 	struct renaming renaming[RENAMES_KEPT];
 	size_t next_renaming;

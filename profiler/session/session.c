@@ -14,7 +14,7 @@
 #include "profiler/tags/families.h"
 #include "profiler/tracer/host_steal.h"
 #include "profiler/output/symbol_saver.h"
-#include "profiler/session/file_helper.h"
+#include "profiler/session/asker_process.h"
 #include "profiler/session/open_files.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
@@ -65,7 +65,7 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 		.tag_files = session->config->tags.files,
 		.n_tag_files = session->config->tags.files_count,
 		.on_file = session_files_on_event,
-		.has_helper = session->helper != NULL,
+		.has_asker = session->asker != NULL,
 		.stack_copy_bytes = sampling->stack_copy_bytes,
 		.max_stalled_threads = sampling->max_stalled_threads,
 		.ring_bytes = sampling->ring_bytes,
@@ -286,8 +286,8 @@ int session_fds(const struct session *session, int fds[SESSION_FDS_MAX])
 	fds[n++] = tracer_python_fd(session->tracer);
 	if (tag_watch_fd(session->watch) >= 0)
 		fds[n++] = tag_watch_fd(session->watch);
-	if (session->helper)
-		fds[n++] = file_helper_fd(session->helper);
+	if (session->asker)
+		fds[n++] = asker_process_fd(session->asker);
 	return n;
 }
 

@@ -7,7 +7,7 @@
 #include "profiler/config/config.h"
 #include "profiler/process/mounted_paths.h"
 #include "profiler/session/checkpoint_files.h"
-#include "profiler/session/file_helper.h"
+#include "profiler/session/asker_process.h"
 #include "profiler/session/file_xattrs.h"
 
 /* The index of the entry that tags files by an xattr; as many as there are: none does. */
@@ -26,8 +26,8 @@ void session_files_begin(struct session *session)
 
 	if (xattr_entry(tags) == tags->files_count && !config_says_true(tags->checkpoint_sha256))
 		return;
-	session->helper = file_helper_new();
-	if (!session->helper)
+	session->asker = asker_process_new();
+	if (!session->asker)
 		session->say("no file is looked at for its xattr or sha256: cannot start a process for that");
 }
 
@@ -43,7 +43,7 @@ int session_files_open(struct session *session)
 	if (!tags->files_count)
 		return 0;
 	if (config_says_true(tags->checkpoint_sha256))
-		deps.helper = session->helper;
+		deps.asker = session->asker;
 	session->paths = deps.paths = mounted_paths_new(NULL);
 	session->checkpoints = session->paths ? checkpoint_files_new(&deps) : NULL;
 	session->deps.checkpoints = session->checkpoints;
@@ -52,7 +52,7 @@ int session_files_open(struct session *session)
 	if (i == tags->files_count)
 		return 0;
 	session->xattrs = file_xattrs_new(config_files_xattr(&tags->files[i]), (uint32_t)i, session->tracer,
-	                                  session->paths, session->helper);
+	                                  session->paths, session->asker);
 	return session->xattrs ? 0 : -ENOMEM;
 }
 
@@ -61,7 +61,7 @@ void session_files_close(struct session *session)
 	file_xattrs_free(session->xattrs);
 	checkpoint_files_free(session->checkpoints);
 	mounted_paths_free(session->paths);
-	file_helper_free(session->helper);
+	asker_process_free(session->asker);
 }
 
 void session_files_on_event(void *ctx, const struct abi_file_event *event)
@@ -89,7 +89,7 @@ void session_files_tick(struct session *session, uint64_t now_ns, bool all)
 {
 	struct file_answer answer;
 
-	while (session->helper && file_helper_take(session->helper, &answer))
+	while (session->asker && asker_process_take(session->asker, &answer))
 		take_answer(session, &answer);
 	checkpoint_files_tick(session->checkpoints, now_ns);
 	if (all)
@@ -105,7 +105,7 @@ int session_files_describe(struct session *session, struct stamp *stamp)
 
 size_t session_unsummed_files(const struct session *session)
 {
-	return session->helper && !file_helper_has_ended(session->helper)
+	return session->asker && !asker_process_has_ended(session->asker)
 	               ? checkpoint_files_unsummed(session->checkpoints)
 	               : 0;
 }

@@ -32,7 +32,7 @@ struct session {
 	struct mounted_paths *paths;
 	struct checkpoint_files *checkpoints; /* NULL, as the next: no file is tagged */
 	struct file_xattrs *xattrs;           /* NULL: by no xattr */
-	struct file_helper *helper;           /* NULL: no file is looked at */
+	struct asker_process *asker;          /* NULL: no file is looked at */
 	struct host_signals *signals;         /* NULL: switched off, or no memory */
 	struct window_deps deps;
 	struct window *current, *next;

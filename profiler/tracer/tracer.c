@@ -82,7 +82,7 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->preempt_count_from_rq = knobs->places->preempt_count_from_rq;
 	bpf->rodata->filter_cgroup = opts->cgroup_id;
 	bpf->rodata->filter_level = opts->cgroup_level;
-	bpf->rodata->has_helper = opts->has_helper;
+	bpf->rodata->has_asker = opts->has_asker;
 	bpf->bss->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);

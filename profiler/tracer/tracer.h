@@ -48,7 +48,7 @@ struct tracer_opts {
 	size_t n_causes_off;
 	const struct config_tag_files *tag_files; /* folders whose files are tagged */
 	size_t n_tag_files;
-	bool has_helper; /* a process that we have forked reads files (file_helper.h): its calls on them are not told */
+	bool has_asker; /* a process that we have forked reads files (asker_process.h): its calls on them are not told */
 	tracer_file_fn on_file; /* called for what is done with them; NULL: nobody asks */
 	bool all_hooks;         /* attach also what nothing is asked of */
 	struct probe_host

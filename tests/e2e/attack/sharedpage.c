@@ -42,7 +42,7 @@ static void *run(void *number)
 {
 	struct thread_clock clock;
 	struct moment before, after;
-	uint64_t slept_ns = 0;
+	uint64_t slept_ns = 0, runqueue_ns = 0, queued_ns;
 	char name[32];
 
 	snprintf(name, sizeof(name), "page/%ld", (long)number);
@@ -54,11 +54,13 @@ static void *run(void *number)
 		touch(page);
 		thread_clock_read(&clock, &after);
 		stalltag_pop();
-		slept_ns += after.wall_ns - before.wall_ns - (after.cpu_ns - before.cpu_ns) -
-		            (after.runqueue_ns - before.runqueue_ns);
+		queued_ns = after.runqueue_ns - before.runqueue_ns;
+		runqueue_ns += queued_ns;
+		slept_ns += after.wall_ns - before.wall_ns - (after.cpu_ns - before.cpu_ns) - queued_ns;
 	}
 	thread_clock_close(&clock);
-	printf("{\"tag\": \"%s\", \"slept_ns\": %" PRIu64 "}\n", name, slept_ns);
+	printf("{\"tag\": \"%s\", \"slept_ns\": %" PRIu64 ", \"runqueue_ns\": %" PRIu64 "}\n", name, slept_ns,
+	       runqueue_ns);
 	return NULL;
 }
 

@@ -72,30 +72,6 @@ static void test_report_live__told_once_while_it_lasts(void **state)
 	end(&now);
 }
 
-/* What the agent does each second: look, and, if an incident is there, make a report of the window and of the one before. */
-static bool told(struct report_live *live, const struct run *before, const struct run *now)
-{
-	struct run window = {
-		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
-	};
-	struct report_hint hint = { .begin_ns = 0 };
-	struct report_ranking ranking;
-	bool is_told = false;
-
-	if (report_live_look(live, now->input.timeline, &hint)) {
-		assert_int_equal(timeline_merge(window.input.timeline, before->input.timeline), 0);
-		assert_int_equal(timeline_merge(window.input.timeline, now->input.timeline), 0);
-		row(&window, "train_step", false, LEDGER_ONCPU, "", 5 * (int64_t)SECOND);
-		row(&window, "loader", false, LEDGER_ONCPU, "", (int64_t)SECOND);
-		row(&window, "train.py", true, LEDGER_BLOCKED, "poll", 90 * (int64_t)SECOND);
-		assert_int_equal(report_rank(&ranking, &window.input, NULL, NULL, &hint), 0);
-		is_told = report_live_settle(live, &ranking);
-		report_ranking_free(&ranking);
-	}
-	end(&window);
-	return is_told;
-}
-
 /* Steps, half a second of CPU time, and waits for the GPU. */
 static void train(struct run *run, int from, int to, int64_t steps)
 {
@@ -104,87 +80,117 @@ static void train(struct run *run, int from, int to, int64_t steps)
 	lane(run, TIMELINE_STALL, "train_step", "gpu_sync", "", from, to, 0.4);
 }
 
-/* And what loads data for it. */
-static struct run training(struct report_live *live)
-{
-	struct run run = usual();
+/* An agent's: ten seconds of training, with what loads data for it, and the window after that. */
+struct watched {
+	struct report_live *live;
+	struct run before, now;
+};
 
-	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 100);
-	lane(&run, TIMELINE_STALL, "train_step", "gpu_sync", "", 0, 10, 0.4);
-	assert_int_equal(report_live_window(live, &run.input), 0);
-	return run;
+static struct watched watch(uint64_t rest_ns)
+{
+	struct watched w = { .live = report_live_new(rest_ns),
+		             .before = usual(),
+		             .now = { .input = { .timeline = timeline_new(0) } } };
+
+	assert_non_null(w.live);
+	seconds(&w.before, TIMELINE_STEPS, "train_step", 0, 10, 100);
+	lane(&w.before, TIMELINE_STALL, "train_step", "gpu_sync", "", 0, 10, 0.4);
+	assert_int_equal(report_live_window(w.live, &w.before.input), 0);
+	return w;
+}
+
+static void unwatch(struct watched *w)
+{
+	report_live_free(w->live);
+	end(&w->before);
+	end(&w->now);
+}
+
+/* What the agent does each second: look, and, if an incident is there, make a report of the window and of the one before. */
+static bool told(struct watched *w)
+{
+	struct run window = {
+		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
+	};
+	struct report_hint hint = { .begin_ns = 0 };
+	struct report_ranking ranking;
+	bool is_told = false;
+
+	if (report_live_look(w->live, w->now.input.timeline, &hint)) {
+		assert_int_equal(timeline_merge(window.input.timeline, w->before.input.timeline), 0);
+		assert_int_equal(timeline_merge(window.input.timeline, w->now.input.timeline), 0);
+		row(&window, "train_step", false, LEDGER_ONCPU, "", 5 * (int64_t)SECOND);
+		row(&window, "loader", false, LEDGER_ONCPU, "", (int64_t)SECOND);
+		row(&window, "train.py", true, LEDGER_BLOCKED, "poll", 90 * (int64_t)SECOND);
+		assert_int_equal(report_rank(&ranking, &window.input, NULL, NULL, &hint), 0);
+		is_told = report_live_settle(w->live, &ranking);
+		report_ranking_free(&ranking);
+	}
+	end(&window);
+	return is_told;
 }
 
 /* Steps end with their threads: nothing is told, and what comes then is. */
 static void test_report_live__the_end_of_a_job(void **state)
 {
-	struct report_live *live = report_live_new(30 * SECOND);
-	struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+	struct watched w = watch(30 * SECOND);
 
 	(void)state;
-	train(&now, 10, 12, 100);
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 10, 12, 0.02);
+	train(&w.now, 10, 12, 100);
+	lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 10, 12, 0.02);
 	for (int at = 12; at < 16; at++) {
-		seconds(&now, TIMELINE_ONCPU, "loader", at, at + 1, SECOND / 2);
-		lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", at, at + 1, 0.02);
-		assert_false(told(live, &before, &now));
+		seconds(&w.now, TIMELINE_ONCPU, "loader", at, at + 1, SECOND / 2);
+		lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", at, at + 1, 0.02);
+		assert_false(told(&w));
 	}
-	seconds(&now, TIMELINE_ONCPU, "loader", 16, 20, SECOND / 2);
-	lane(&now, TIMELINE_STALL, "loader", "throttle", "vda", 16, 20, 0.95);
-	assert_true(told(live, &before, &now));
-	report_live_free(live);
-	end(&before);
-	end(&now);
+	seconds(&w.now, TIMELINE_ONCPU, "loader", 16, 20, SECOND / 2);
+	lane(&w.now, TIMELINE_STALL, "loader", "throttle", "vda", 16, 20, 0.95);
+	assert_true(told(&w));
+	unwatch(&w);
 }
 
 /* Steps come more slowly, but no wait grew: a window is ended for it once. */
 static void test_report_live__without_a_cause(void **state)
 {
-	struct report_live *live = report_live_new(30 * SECOND);
-	struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+	struct watched w = watch(30 * SECOND);
 	struct report_hint hint;
 
 	(void)state;
-	train(&now, 10, 13, 30);
-	assert_false(told(live, &before, &now));
+	train(&w.now, 10, 13, 30);
+	assert_false(told(&w));
 	for (int at = 13; at < 16; at++) {
-		train(&now, at, at + 1, 30);
-		assert_false(report_live_look(live, now.input.timeline, &hint));
-		assert_int_equal(report_live_passed_over(live), 0);
+		train(&w.now, at, at + 1, 30);
+		assert_false(report_live_look(w.live, w.now.input.timeline, &hint));
+		assert_int_equal(report_live_passed_over(w.live), 0);
 	}
-	report_live_free(live);
-	end(&before);
-	end(&now);
+	unwatch(&w);
 }
 
 static void test_report_live__what_breaks_the_rest(void **state)
 {
 	for (int fault = 0; fault < 2; fault++) {
-		struct report_live *live = report_live_new(30 * SECOND);
-		struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+		struct watched w = watch(30 * SECOND);
 
-		train(&now, 10, 14, 100);
-		lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 14, 0.4);
-		assert_true(told(live, &before, &now));
-		assert_false(told(live, &before, &now));
-		assert_int_equal(report_live_passed_over(live), 0); /* it is the same */
-		train(&now, 14, 20, 100);
-		assert_false(told(live, &before, &now));
-		train(&now, 20, 23, 100);
-		lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 20, 23, 0.5);
-		assert_false(told(live, &before, &now));
-		assert_in_range(report_live_passed_over(live), 20 * SECOND, 22 * SECOND);
-		train(&now, 23, 24, 100);
-		lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 23, 24, 0.5);
-		assert_false(told(live, &before, &now));
-		assert_int_equal(report_live_passed_over(live), 0); /* it was said */
-		train(&now, 24, 30, 100);
-		lane(&now, TIMELINE_STALL, "train_step", fault ? "nvme_reset" : "block_io",
+		train(&w.now, 10, 14, 100);
+		lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 14, 0.4);
+		assert_true(told(&w));
+		assert_false(told(&w));
+		assert_int_equal(report_live_passed_over(w.live), 0); /* it is the same */
+		train(&w.now, 14, 20, 100);
+		assert_false(told(&w));
+		train(&w.now, 20, 23, 100);
+		lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 20, 23, 0.5);
+		assert_false(told(&w));
+		assert_in_range(report_live_passed_over(w.live), 20 * SECOND, 22 * SECOND);
+		train(&w.now, 23, 24, 100);
+		lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 23, 24, 0.5);
+		assert_false(told(&w));
+		assert_int_equal(report_live_passed_over(w.live), 0); /* it was said */
+		train(&w.now, 24, 30, 100);
+		lane(&w.now, TIMELINE_STALL, "train_step", fault ? "nvme_reset" : "block_io",
 		     fault ? "nvme0n1" : "vda", 27, 30, fault ? 0.5 : 1.5);
-		assert_true(told(live, &before, &now));
-		report_live_free(live);
-		end(&before);
-		end(&now);
+		assert_true(told(&w));
+		unwatch(&w);
 	}
 	(void)state;
 }
@@ -192,45 +198,39 @@ static void test_report_live__what_breaks_the_rest(void **state)
 /* What goes on may become much worse. */
 static void test_report_live__much_worse(void **state)
 {
-	struct report_live *live = report_live_new(30 * SECOND);
-	struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+	struct watched w = watch(30 * SECOND);
 	struct report_hint hint;
 
 	(void)state;
-	train(&now, 10, 14, 100);
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 14, 0.4);
-	assert_true(told(live, &before, &now));
-	train(&now, 14, 16, 100);
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 14, 16, 0.4);
-	assert_false(told(live, &before, &now));
-	train(&now, 16, 19, 100);
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 16, 19, 1.6);
-	assert_true(report_live_look(live, now.input.timeline, &hint));
+	train(&w.now, 10, 14, 100);
+	lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 14, 0.4);
+	assert_true(told(&w));
+	train(&w.now, 14, 16, 100);
+	lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 14, 16, 0.4);
+	assert_false(told(&w));
+	train(&w.now, 16, 19, 100);
+	lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 16, 19, 1.6);
+	assert_true(report_live_look(w.live, w.now.input.timeline, &hint));
 	assert_in_range(hint.begin_ns, T0 + 16 * SECOND, T0 + 18 * SECOND);
-	report_live_free(live);
-	end(&before);
-	end(&now);
+	unwatch(&w);
 }
 
 /* Those that rest over are told if they last. */
 static void test_report_live__after_the_rest(void **state)
 {
-	struct report_live *live = report_live_new(3 * SECOND);
-	struct run before = training(live), now = { .input = { .timeline = timeline_new(0) } };
+	struct watched w = watch(3 * SECOND);
 
 	(void)state;
-	train(&now, 10, 14, 100);
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 13, 0.4);
-	assert_true(told(live, &before, &now));
-	train(&now, 14, 16, 100);
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 14.5, 16, 0.5);
-	assert_false(told(live, &before, &now));
-	train(&now, 16, 18, 100);
-	lane(&now, TIMELINE_STALL, "loader", "block_io", "vda", 16, 18, 0.5);
-	assert_true(told(live, &before, &now));
-	report_live_free(live);
-	end(&before);
-	end(&now);
+	train(&w.now, 10, 14, 100);
+	lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 13, 0.4);
+	assert_true(told(&w));
+	train(&w.now, 14, 16, 100);
+	lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 14.5, 16, 0.5);
+	assert_false(told(&w));
+	train(&w.now, 16, 18, 100);
+	lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 16, 18, 0.5);
+	assert_true(told(&w));
+	unwatch(&w);
 }
 
 int main(void)

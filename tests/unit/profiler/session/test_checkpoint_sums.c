@@ -22,7 +22,7 @@
 #include "profiler/session/checkpoint_files.h"
 #include "profiler/session/checkpoint_sums.h"
 #include "profiler/session/device_names.h"
-#include "profiler/session/file_helper.h"
+#include "profiler/session/asker_process.h"
 #include "profiler/tags/tag_class.h"
 
 #define ABC  "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" /* sha256 of "abc" */
@@ -82,7 +82,7 @@ static int setup(void **state)
 	f->deps = (struct checkpoint_files_deps){ .classes = tag_classes_new(100),
 		                                  .devices = device_names_new(NULL, NULL),
 		                                  .paths = mounted_paths_new(f->proc),
-		                                  .helper = file_helper_new() };
+		                                  .asker = asker_process_new() };
 	f->files = checkpoint_files_new(&f->deps);
 	f->now_ns = 1;
 	*state = f;
@@ -95,7 +95,7 @@ static int teardown(void **state)
 	char command[256];
 
 	checkpoint_files_free(f->files);
-	file_helper_free(f->deps.helper);
+	asker_process_free(f->deps.asker);
 	mounted_paths_free(f->deps.paths);
 	device_names_free(f->deps.devices);
 	tag_classes_free(f->deps.classes);
@@ -140,11 +140,11 @@ static void come_due(struct fixture *f)
 
 static void take_answer(struct fixture *f)
 {
-	struct pollfd fd = { .fd = file_helper_fd(f->deps.helper), .events = POLLIN };
+	struct pollfd fd = { .fd = asker_process_fd(f->deps.asker), .events = POLLIN };
 	struct file_answer answer;
 
 	assert_int_equal(poll(&fd, 1, 10000), 1);
-	assert_true(file_helper_take(f->deps.helper, &answer));
+	assert_true(asker_process_take(f->deps.asker, &answer));
 	checkpoint_files_answered(f->files, &answer);
 }
 
@@ -247,13 +247,13 @@ static void test_checkpoint_sums__refused(void **state)
 {
 	struct fixture *f = *state;
 	struct stamp *stamp = stamp_new();
-	struct pollfd fd = { .fd = file_helper_fd(f->deps.helper), .events = POLLIN };
+	struct pollfd fd = { .fd = asker_process_fd(f->deps.asker), .events = POLLIN };
 
 	add(f, ABI_FILE_OPENED, f->path);
 	add(f, ABI_FILE_CLOSED, NULL); /* nothing was written */
 	assert_int_equal(checkpoint_files_unsummed(f->files), 0);
 	save(f);
-	kill((pid_t)file_helper_pid(f->deps.helper), SIGKILL);
+	kill((pid_t)asker_process_pid(f->deps.asker), SIGKILL);
 	assert_int_equal(poll(&fd, 1, 10000), 1);
 	come_due(f);
 	expect(f, CHECKPOINT_SUM_REFUSED, "", "");

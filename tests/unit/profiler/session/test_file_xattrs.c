@@ -18,7 +18,7 @@
 
 #include "profiler/format/stamp.h"
 #include "profiler/process/mounted_paths.h"
-#include "profiler/session/file_helper.h"
+#include "profiler/session/asker_process.h"
 #include "profiler/session/file_xattrs.h"
 #include "tests/unit/fake_tracer.h"
 
@@ -66,7 +66,7 @@ struct fixture {
 	char path[64], proc[64];
 	int fd;
 	struct mounted_paths *paths;
-	struct file_helper *helper;
+	struct asker_process *asker;
 	struct fake_tracer fake;
 	struct file_xattrs *xattrs;
 	struct abi_file_named asked, opened;
@@ -84,8 +84,8 @@ static int setup(void **state)
 	fake_tracer_init(&f->fake);
 	make_proc(f->proc, f->path);
 	f->paths = mounted_paths_new(f->proc);
-	f->helper = file_helper_new();
-	f->xattrs = file_xattrs_new("user.ai.checkpoint", 5, &f->fake.tracer, f->paths, f->helper);
+	f->asker = asker_process_new();
+	f->xattrs = file_xattrs_new("user.ai.checkpoint", 5, &f->fake.tracer, f->paths, f->asker);
 	ask_of(f->path, &f->asked);
 	*state = f;
 	return 0;
@@ -97,7 +97,7 @@ static int teardown(void **state)
 	char command[96];
 
 	file_xattrs_free(f->xattrs);
-	file_helper_free(f->helper);
+	asker_process_free(f->asker);
 	mounted_paths_free(f->paths);
 	close(f->fd);
 	unlink(f->path);
@@ -110,12 +110,12 @@ static int teardown(void **state)
 /* Whether it turns out to be a file that is tagged and written. */
 static bool is_tagged(struct fixture *f)
 {
-	struct pollfd fd = { .fd = file_helper_fd(f->helper), .events = POLLIN };
+	struct pollfd fd = { .fd = asker_process_fd(f->asker), .events = POLLIN };
 	struct file_answer answer;
 
 	file_xattrs_asked(f->xattrs, &f->asked.event);
 	assert_int_equal(poll(&fd, 1, 10000), 1);
-	assert_true(file_helper_take(f->helper, &answer));
+	assert_true(asker_process_take(f->asker, &answer));
 	return file_xattrs_answered(f->xattrs, &answer, &f->opened);
 }
 
@@ -169,14 +169,14 @@ static void test_file_xattrs__refused(void **state)
 {
 	struct fixture *f = *state;
 	struct file_answer answer = { .kind = FILE_HAS_XATTR, .refused = true, .result = FILE_SUM_GONE };
-	struct pollfd fd = { .fd = file_helper_fd(f->helper), .events = POLLIN };
+	struct pollfd fd = { .fd = asker_process_fd(f->asker), .events = POLLIN };
 
 	answer.context_size = sizeof(f->asked.event) + f->asked.event.names_len;
 	memcpy(answer.context, &f->asked, answer.context_size);
 	assert_false(file_xattrs_answered(f->xattrs, &answer, &f->opened));
 	assert_int_equal(f->fake.asked_again, 4711);
 	f->fake.asked_again = 0;
-	assert_int_equal(kill((pid_t)file_helper_pid(f->helper), SIGKILL), 0);
+	assert_int_equal(kill((pid_t)asker_process_pid(f->asker), SIGKILL), 0);
 	assert_int_equal(poll(&fd, 1, 10000), 1);
 	file_xattrs_asked(f->xattrs, &f->asked.event);
 	assert_int_equal(f->fake.asked_again, 4711);

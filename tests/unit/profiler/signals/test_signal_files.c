@@ -172,6 +172,52 @@ static void test_signal_files__rates_follow_cost(void **state)
 	assert_false(signal_sources_slow_down(all, 3));
 }
 
+/* What was slowed down while the host was busy is not slow for good; neither is the budget overrun for it. */
+static void test_signal_files__faster_again(void **state)
+{
+	static const struct signal_file often = { .every = 1 }, rarely = { .every = 25 };
+	struct signal_source sources[3] = { { .file = &often, .every = 25, .cost_ns = 40000 },
+		                            { .file = &often, .every = 25, .cost_ns = 15000 },
+		                            { .file = &rarely, .every = 100, .cost_ns = 5000 } };
+	struct signal_source *const all[] = { &sources[0], &sources[1], &sources[2] };
+
+	(void)state;
+	assert_true(signal_sources_speed_up(all, 3, 0.002));
+	assert_int_equal(sources[2].every, 25); /* the cheapest; its file wants no more */
+	assert_true(signal_sources_speed_up(all, 3, 0.002));
+	assert_int_equal(sources[1].every, 5);
+	assert_true(signal_sources_speed_up(all, 3, 0.002));
+	assert_int_equal(sources[0].every, 5);
+	assert_false(signal_sources_speed_up(
+	        all, 3, 0.002)); /* 15 us at 100 a second are 0.15 %, and the turns 0.1 % */
+	assert_int_equal(sources[0].every, 5);
+	assert_int_equal(sources[1].every, 5);
+}
+
+/* A disk that is served by another one, and one without a medium, take no other's place. */
+static void test_signal_files__idle_disks(void **state)
+{
+	static struct signal_files files;
+	size_t before;
+
+	(void)state;
+	signal_files_open(&files, root);
+	before = files.count;
+	signal_files_close(&files);
+	put("sys/block/nvme0c0n1/stat", "1 2 3 4 5 6 7 8 9 10 11\n");
+	put("sys/block/nvme0c0n1/size", "1000\n");
+	put("sys/block/nvme0c0n1/hidden", "1\n");
+	put("sys/block/sdz/stat", "1 2 3 4 5 6 7 8 9 10 11\n");
+	put("sys/block/sdz/size", "0\n");
+	signal_files_open(&files, root);
+	assert_int_equal(files.count, before);
+	signal_files_close(&files);
+	put("sys/block/sdz/size", "8\n");
+	signal_files_open(&files, root);
+	assert_int_equal(files.count, before + 1);
+	signal_files_close(&files);
+}
+
 /* One that is opened later, such as a cgroup's, comes under the same budget as soon as its cost is known. */
 static void test_signal_files__one_that_comes_later(void **state)
 {
@@ -198,6 +244,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_signal_files__growth),
 		cmocka_unit_test(test_signal_files__what_cannot_be_read),
+		cmocka_unit_test(test_signal_files__faster_again),
+		cmocka_unit_test(test_signal_files__idle_disks),
 		cmocka_unit_test(test_signal_files__rates_follow_cost),
 		cmocka_unit_test(test_signal_files__one_that_comes_later),
 	};

@@ -1,6 +1,6 @@
 /* Starts the process that asks file systems, and passes it questions and takes its answers by a socket. */
 
-#include "profiler/session/file_helper.h"
+#include "profiler/session/asker_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define ROOM_MS      20 /* the process takes questions at once, whatever file systems do */
 #define END_NS       (200 * 1000000ULL)
 
-struct file_helper {
+struct asker_process {
 	pid_t pid;
 	int fd;
 	bool ended;
@@ -42,85 +42,85 @@ static void run(int fd)
 	_exit(0);
 }
 
-struct file_helper *file_helper_new(void)
+struct asker_process *asker_process_new(void)
 {
-	struct file_helper *helper = calloc(1, sizeof(*helper));
+	struct asker_process *asker = calloc(1, sizeof(*asker));
 	const int bytes = SOCKET_BYTES;
 	sigset_t all, before;
 	int ends[2];
 
-	if (!helper)
+	if (!asker)
 		return NULL;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-		free(helper);
+		free(asker);
 		return NULL;
 	}
 	/* More than is usual needs a privilege; with less, questions may be refused. */
 	if (setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	helper->fd = ends[0];
+	asker->fd = ends[0];
 	/* It blocks them from its beginning on. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	helper->pid = fork();
-	if (!helper->pid)
+	asker->pid = fork();
+	if (!asker->pid)
 		run(ends[1]);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(ends[1]);
-	if (helper->pid > 0)
-		return helper;
+	if (asker->pid > 0)
+		return asker;
 	close(ends[0]);
-	free(helper);
+	free(asker);
 	return NULL;
 }
 
-void file_helper_free(struct file_helper *helper)
+void asker_process_free(struct asker_process *asker)
 {
 	const struct timespec step = { .tv_nsec = 1000000 };
 	uint64_t until = monotonic_ns() + END_NS;
 
-	if (!helper)
+	if (!asker)
 		return;
-	close(helper->fd);
-	while (waitpid(helper->pid, NULL, WNOHANG) == 0 && monotonic_ns() < until)
+	close(asker->fd);
+	while (waitpid(asker->pid, NULL, WNOHANG) == 0 && monotonic_ns() < until)
 		nanosleep(&step, NULL);
-	free(helper);
+	free(asker);
 }
 
-int file_helper_fd(const struct file_helper *helper)
+int asker_process_fd(const struct asker_process *asker)
 {
-	return helper->fd;
+	return asker->fd;
 }
 
-uint32_t file_helper_pid(const struct file_helper *helper)
+uint32_t asker_process_pid(const struct asker_process *asker)
 {
-	return helper ? (uint32_t)helper->pid : 0;
+	return asker ? (uint32_t)asker->pid : 0;
 }
 
-bool file_helper_has_ended(const struct file_helper *helper)
+bool asker_process_has_ended(const struct asker_process *asker)
 {
-	return helper->ended;
+	return asker->ended;
 }
 
 /* Nothing comes any more by the descriptor, which others may wait for. */
-static void take_end(struct file_helper *helper)
+static void take_end(struct asker_process *asker)
 {
 	int silent = eventfd(0, EFD_CLOEXEC);
 
-	helper->ended = true;
+	asker->ended = true;
 	if (silent < 0)
 		return;
-	dup3(silent, helper->fd, O_CLOEXEC);
+	dup3(silent, asker->fd, O_CLOEXEC);
 	close(silent);
 }
 
-static int send_all(struct file_helper *helper, struct iovec *parts, size_t n)
+static int send_all(struct asker_process *asker, struct iovec *parts, size_t n)
 {
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = n };
-	struct pollfd room = { .fd = helper->fd, .events = POLLOUT };
+	struct pollfd room = { .fd = asker->fd, .events = POLLOUT };
 
 	for (bool again = true;; again = false) {
-		if (sendmsg(helper->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		if (sendmsg(asker->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 			return 0;
 		if (errno != EAGAIN)
 			return errno == ECONNRESET ? -EPIPE : -errno;
@@ -129,7 +129,7 @@ static int send_all(struct file_helper *helper, struct iovec *parts, size_t n)
 	}
 }
 
-int file_helper_ask(struct file_helper *helper, const struct file_question *question)
+int asker_process_ask(struct asker_process *asker, const struct file_question *question)
 {
 	const char *texts[FILE_ASKER_TEXTS] = { question->xattr, question->paths[0], question->paths[1] };
 	struct file_asker_head head = { .kind = question->kind,
@@ -138,26 +138,26 @@ int file_helper_ask(struct file_helper *helper, const struct file_question *ques
 	struct iovec parts[2 + FILE_ASKER_TEXTS] = { { &head, sizeof(head) },
 		                                     { (void *)question->context, question->context_size } };
 
-	if (helper->ended)
+	if (asker->ended)
 		return -EPIPE;
-	if (question->context_size > FILE_HELPER_CONTEXT_MAX)
+	if (question->context_size > ASKER_PROCESS_CONTEXT_MAX)
 		return -ENAMETOOLONG;
 	for (size_t i = 0; i < FILE_ASKER_TEXTS; i++) {
 		const char *text = texts[i] ? texts[i] : "";
 
-		if (strlen(text) >= FILE_HELPER_PATH_MAX)
+		if (strlen(text) >= ASKER_PROCESS_PATH_MAX)
 			return -ENAMETOOLONG;
 		parts[2 + i] = (struct iovec){ (void *)text, strlen(text) + 1 };
 	}
-	return send_all(helper, parts, 2 + FILE_ASKER_TEXTS);
+	return send_all(asker, parts, 2 + FILE_ASKER_TEXTS);
 }
 
-bool file_helper_take(struct file_helper *helper, struct file_answer *answer)
+bool asker_process_take(struct asker_process *asker, struct file_answer *answer)
 {
-	ssize_t size = helper->ended ? -1 : recv(helper->fd, answer, sizeof(*answer), MSG_DONTWAIT);
+	ssize_t size = asker->ended ? -1 : recv(asker->fd, answer, sizeof(*answer), MSG_DONTWAIT);
 
 	if (size == 0)
-		take_end(helper);
+		take_end(asker);
 	return size >= (ssize_t)offsetof(struct file_answer, context) &&
 	       answer->context_size <= (size_t)size - offsetof(struct file_answer, context);
 }

@@ -1,4 +1,4 @@
-/* Tests of file_helper.h: questions and answers, and a process that hangs, or has ended. */
+/* Tests of asker_process.h: questions and answers, and a process that hangs, or has ended. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,18 +18,18 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "profiler/session/file_helper.h"
+#include "profiler/session/asker_process.h"
 #include "symbolizer/base/clock.h"
 
 #define SECOND_NS 1000000000ULL
 
 static struct file_answer answer;
 
-static bool answered(struct file_helper *helper, int timeout_ms)
+static bool answered(struct asker_process *asker, int timeout_ms)
 {
-	struct pollfd fd = { .fd = file_helper_fd(helper), .events = POLLIN };
+	struct pollfd fd = { .fd = asker_process_fd(asker), .events = POLLIN };
 
-	return poll(&fd, 1, timeout_ms) == 1 && file_helper_take(helper, &answer);
+	return poll(&fd, 1, timeout_ms) == 1 && asker_process_take(asker, &answer);
 }
 
 static struct file_identity identity_of(int fd)
@@ -41,10 +41,10 @@ static struct file_identity identity_of(int fd)
 		                       .dev = major(info.st_dev) << 20 | minor(info.st_dev) };
 }
 
-static void test_file_helper__answers(void **state)
+static void test_asker_process__answers(void **state)
 {
-	struct file_helper *helper = file_helper_new();
-	char path[] = "/var/tmp/file-helper-XXXXXX";
+	struct asker_process *asker = asker_process_new();
+	char path[] = "/var/tmp/file-asker-XXXXXX";
 	int fd = mkstemp(path);
 	struct file_question question = { .kind = FILE_HAS_XATTR,
 		                          .paths = { "/nosuch/file", path },
@@ -53,37 +53,37 @@ static void test_file_helper__answers(void **state)
 		                          .context_size = 7 };
 
 	(void)state;
-	assert_non_null(helper);
+	assert_non_null(asker);
 	assert_true(fd >= 0 && write(fd, "abc", 3) == 3);
 	question.file = identity_of(fd);
-	assert_int_equal(file_helper_ask(helper, &question), 0);
-	assert_true(answered(helper, 10000));
+	assert_int_equal(asker_process_ask(asker, &question), 0);
+	assert_true(answered(asker, 10000));
 	assert_int_equal(answer.kind, FILE_HAS_XATTR);
 	assert_int_equal(answer.context_size, 7);
 	assert_string_equal(answer.context, "seven\n");
 	assert_false(answer.has_xattr || answer.refused);
 	assert_int_equal(answer.result, FILE_SUM_TAKEN);
 	if (!fsetxattr(fd, FILE_SUM_XATTR, "x", 1, 0)) {
-		assert_int_equal(file_helper_ask(helper, &question), 0);
-		assert_true(answered(helper, 10000));
+		assert_int_equal(asker_process_ask(asker, &question), 0);
+		assert_true(answered(asker, 10000));
 		assert_true(answer.has_xattr);
 		question.file.number++;
-		assert_int_equal(file_helper_ask(helper, &question), 0);
-		assert_true(answered(helper, 10000));
+		assert_int_equal(asker_process_ask(asker, &question), 0);
+		assert_true(answered(asker, 10000));
 		assert_false(answer.has_xattr);
 		assert_int_equal(answer.result, FILE_SUM_GONE);
 		question.file.number--;
 	}
 	question.kind = FILE_SUM;
-	assert_int_equal(file_helper_ask(helper, &question), 0);
-	assert_true(answered(helper, 10000));
+	assert_int_equal(asker_process_ask(asker, &question), 0);
+	assert_true(answered(asker, 10000));
 	assert_int_equal(answer.kind, FILE_SUM);
 	assert_string_equal(answer.sum.sha256,
 	                    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-	assert_false(answered(helper, 0));
-	question.context_size = FILE_HELPER_CONTEXT_MAX + 1;
-	assert_int_equal(file_helper_ask(helper, &question), -ENAMETOOLONG);
-	file_helper_free(helper);
+	assert_false(answered(asker, 0));
+	question.context_size = ASKER_PROCESS_CONTEXT_MAX + 1;
+	assert_int_equal(asker_process_ask(asker, &question), -ENAMETOOLONG);
+	asker_process_free(asker);
 	close(fd);
 	unlink(path);
 }
@@ -96,13 +96,13 @@ static int status_of(pid_t pid)
 }
 
 /* As one does in a system call that nothing ends. */
-static void test_file_helper__hangs(void **state)
+static void test_asker_process__hangs(void **state)
 {
-	struct file_helper *helper = file_helper_new();
+	struct asker_process *asker = asker_process_new();
 	const struct file_question question = { .kind = FILE_SUM,
 		                                .paths = { "/tmp/x" },
 		                                .file = { 1, 2, 3 } };
-	pid_t pid = (pid_t)file_helper_pid(helper);
+	pid_t pid = (pid_t)asker_process_pid(asker);
 	uint64_t begin_ns;
 	int err = 0;
 
@@ -110,64 +110,64 @@ static void test_file_helper__hangs(void **state)
 	assert_int_equal(kill(pid, SIGSTOP), 0);
 	begin_ns = monotonic_ns();
 	for (int i = 0; i < 1000000 && !err; i++)
-		err = file_helper_ask(helper, &question);
+		err = asker_process_ask(asker, &question);
 	assert_int_equal(err, -EAGAIN);
-	assert_false(answered(helper, 0));
-	file_helper_free(helper);
+	assert_false(answered(asker, 0));
+	asker_process_free(asker);
 	assert_true(monotonic_ns() - begin_ns < 5 * SECOND_NS);
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	assert_int_equal(status_of(pid), 0); /* as soon as it can */
 }
 
-static void test_file_helper__has_ended(void **state)
+static void test_asker_process__has_ended(void **state)
 {
 	const struct file_question question = { .kind = FILE_SUM, .paths = { "/tmp/x" } };
-	struct file_helper *helper = file_helper_new();
-	pid_t pid = (pid_t)file_helper_pid(helper);
-	struct pollfd fd = { .fd = file_helper_fd(helper), .events = POLLIN };
+	struct asker_process *asker = asker_process_new();
+	pid_t pid = (pid_t)asker_process_pid(asker);
+	struct pollfd fd = { .fd = asker_process_fd(asker), .events = POLLIN };
 
 	(void)state;
-	assert_false(file_helper_has_ended(helper));
+	assert_false(asker_process_has_ended(asker));
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(poll(&fd, 1, 10000), 1);
-	assert_false(file_helper_take(helper, &answer));
-	assert_true(file_helper_has_ended(helper));
-	assert_int_equal(file_helper_ask(helper, &question), -EPIPE);
+	assert_false(asker_process_take(asker, &answer));
+	assert_true(asker_process_has_ended(asker));
+	assert_int_equal(asker_process_ask(asker, &question), -EPIPE);
 	assert_int_equal(poll(&fd, 1, 0), 0); /* who waits for it does not spin */
-	file_helper_free(helper);
-	file_helper_free(NULL);
-	assert_int_equal(file_helper_pid(NULL), 0);
+	asker_process_free(asker);
+	asker_process_free(NULL);
+	assert_int_equal(asker_process_pid(NULL), 0);
 }
 
 /* Signals of the terminal are not for it, and it keeps nothing open that others wait for. */
-static void test_file_helper__inherits_nothing(void **state)
+static void test_asker_process__inherits_nothing(void **state)
 {
-	struct file_helper *helper;
+	struct asker_process *asker;
 	int ends[2];
 	char byte;
 
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
-	helper = file_helper_new();
-	kill((pid_t)file_helper_pid(helper), SIGINT);
-	kill((pid_t)file_helper_pid(helper), SIGTERM);
+	asker = asker_process_new();
+	kill((pid_t)asker_process_pid(asker), SIGINT);
+	kill((pid_t)asker_process_pid(asker), SIGTERM);
 	close(ends[1]);
 	assert_int_equal(read(ends[0], &byte, 1), 0);
-	assert_int_equal(
-	        file_helper_ask(helper, &(struct file_question){ .paths = { "/nosuch" }, .xattr = "user.x" }),
-	        0);
-	assert_true(answered(helper, 10000));
-	file_helper_free(helper);
+	assert_int_equal(asker_process_ask(
+	                         asker, &(struct file_question){ .paths = { "/nosuch" }, .xattr = "user.x" }),
+	                 0);
+	assert_true(answered(asker, 10000));
+	asker_process_free(asker);
 	close(ends[0]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_file_helper__answers),
-		cmocka_unit_test(test_file_helper__hangs),
-		cmocka_unit_test(test_file_helper__has_ended),
-		cmocka_unit_test(test_file_helper__inherits_nothing),
+		cmocka_unit_test(test_asker_process__answers),
+		cmocka_unit_test(test_asker_process__hangs),
+		cmocka_unit_test(test_asker_process__has_ended),
+		cmocka_unit_test(test_asker_process__inherits_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,15 +3,15 @@
  * thread would not do, as the kernel does not let a process end while one of its threads is in such a call; this process may stay behind
  * instead. In it each file system has a thread (file_lanes.h), so that one that hangs holds up nothing else.
  *
- *     helper = file_helper_new();                             before there is much memory and many descriptors to inherit
- *     err = file_helper_ask(helper, &question);               never waits for a file system
- *     while (file_helper_take(helper, &answer)) …             once file_helper_fd() is readable
- *     file_helper_free(helper);                               what was not answered is given up
+ *     asker = asker_process_new();                             before there is much memory and many descriptors to inherit
+ *     err = asker_process_ask(asker, &question);               never waits for a file system
+ *     while (asker_process_take(asker, &answer)) …             once asker_process_fd() is readable
+ *     asker_process_free(asker);                               what was not answered is given up
  *
  * Not thread-safe.
  */
-#ifndef STALLPROF_PROFILER_FILE_HELPER_H
-#define STALLPROF_PROFILER_FILE_HELPER_H
+#ifndef STALLPROF_PROFILER_ASKER_PROCESS_H
+#define STALLPROF_PROFILER_ASKER_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,24 +28,24 @@ struct file_question {
 	size_t context_size;
 };
 
-struct file_helper;
+struct asker_process;
 
 /* Starts the process. NULL with errno. */
-struct file_helper *file_helper_new(void);
+struct asker_process *asker_process_new(void);
 /* Ends it; if it hangs it ends by itself as soon as the file system answers. Takes NULL. */
-void file_helper_free(struct file_helper *helper);
+void asker_process_free(struct asker_process *asker);
 
 /* Whether it has ended by itself: nothing is answered any more. */
-bool file_helper_has_ended(const struct file_helper *helper);
+bool asker_process_has_ended(const struct asker_process *asker);
 
-int file_helper_fd(const struct file_helper *helper);
+int asker_process_fd(const struct asker_process *asker);
 /* 0: there is none. */
-uint32_t file_helper_pid(const struct file_helper *helper);
+uint32_t asker_process_pid(const struct asker_process *asker);
 
 /* 0; -EAGAIN: it has too much to do; -EPIPE: it has ended; -ENAMETOOLONG. */
-int file_helper_ask(struct file_helper *helper, const struct file_question *question);
+int asker_process_ask(struct asker_process *asker, const struct file_question *question);
 
 /* Takes an answer; false: there is none now. */
-bool file_helper_take(struct file_helper *helper, struct file_answer *answer);
+bool asker_process_take(struct asker_process *asker, struct file_answer *answer);
 
 #endif
