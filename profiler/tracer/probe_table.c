@@ -3,11 +3,7 @@
 #include "profiler/tracer/probe_table.h"
 
 #include <assert.h>
-#include <bpf/bpf.h>
-#include <bpf/btf.h>
-#include <dirent.h>
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +13,7 @@
 #include "profiler/tracer/host_has.h"
 #include "profiler/tracer/kernel_needs.h"
 #include "profiler/tracer/kernel_places.h"
-
-#define MODULES_MAX 512
+#include "profiler/tracer/kernel_types.h"
 
 struct probe_host {
 	bool modules; /* hooks of modules can be used */
@@ -27,13 +22,6 @@ struct probe_host {
 		char *refused, *log; /* NULL: it was not */
 	} row[PROBE_ROWS_MAX];
 	struct kernel_places places;
-};
-
-/* Type information of the kernel and its modules: some 10 MB, needed only while hooks are looked up. */
-struct kernel_types {
-	struct btf *kernel;
-	struct btf *modules[MODULES_MAX];
-	size_t n_modules;
 };
 
 const char *probe_kind_prefix(enum probe_kind kind)
@@ -49,42 +37,6 @@ bool probe_is_hook(enum probe_kind kind)
 	return kind <= PROBE_TRACEPOINT;
 }
 
-/* Modules whose BTF cannot be read have no hooks for us: libbpf could not attach to them either. */
-static void load_modules(struct kernel_types *types)
-{
-	DIR *dir = opendir("/sys/kernel/btf");
-	struct dirent *entry;
-
-	if (!dir)
-		return;
-	while ((entry = readdir(dir)) && types->n_modules < MODULES_MAX) {
-		struct btf *btf;
-
-		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, "vmlinux"))
-			continue;
-		btf = btf__load_module_btf(entry->d_name, types->kernel);
-		if (btf)
-			types->modules[types->n_modules++] = btf;
-	}
-	closedir(dir);
-}
-
-static void free_types(struct kernel_types *types)
-{
-	while (types->n_modules)
-		btf__free(types->modules[--types->n_modules]);
-	btf__free(types->kernel);
-}
-
-/* Whether the tracepoint has that many arguments; the type of its function has its own data as well. */
-static bool has_args(const struct btf *btf, int id, unsigned int args)
-{
-	const struct btf_type *type = btf__type_by_id(btf, btf__type_by_id(btf, id)->type);
-
-	type = type && btf_is_ptr(type) ? btf__type_by_id(btf, type->type) : NULL;
-	return !args || (type && btf_is_func_proto(type) && btf_vlen(type) > args);
-}
-
 /* What a program needs of its tracepoint: its last argument, or one that it got at the same time as it moved to a place that
  * we can use. */
 static unsigned int args_needed(const char *program)
@@ -94,70 +46,10 @@ static unsigned int args_needed(const char *program)
 	return strcmp(program, "on_exit") ? 0 : 2;
 }
 
-static bool has_tracepoint(const struct kernel_types *types, const char *name, unsigned int args,
-                           bool *in_module)
-{
-	char type[128];
-	size_t i;
-	int id;
-
-	*in_module = false;
-	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	id = btf__find_by_name_kind(types->kernel, type, BTF_KIND_TYPEDEF);
-	if (id > 0)
-		return has_args(types->kernel, id, args);
-	for (i = 0; i < types->n_modules && !*in_module; i++)
-		*in_module = btf__find_by_name_kind(types->modules[i], type, BTF_KIND_TYPEDEF) > 0;
-	return *in_module;
-}
-
-/* Not every kernel that has its functions in BTF lets them be hooked. Tries it with a program that does nothing. */
-static bool can_hook(int id)
-{
-	static const struct bpf_insn return_0[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT,
-	            .attach_btf_id = id);
-	int program, hook;
-
-	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", return_0, 2, &options);
-	if (program < 0)
-		return false;
-	hook = bpf_raw_tracepoint_open(NULL, program);
-	close(program);
-	if (hook < 0)
-		return false;
-	close(hook);
-	return true;
-}
-
 /* Then the hook would cost for nothing, or be another's of the same name, where it is in the kernel itself. */
 static bool lacks_module(const struct probe *probe)
 {
 	return probe->module && !host_has_module(probe->module);
-}
-
-/* Of a module's function it is seen only when the program is loaded. */
-static bool has_function(const struct kernel_types *types, const char *name, bool *in_module)
-{
-	int id = btf__find_by_name_kind(types->kernel, name, BTF_KIND_FUNC);
-	size_t i;
-
-	*in_module = false;
-	if (id > 0)
-		return can_hook(id);
-	for (i = 0; i < types->n_modules && !*in_module; i++)
-		*in_module = btf__find_by_name_kind(types->modules[i], name, BTF_KIND_FUNC) > 0;
-	return *in_module;
-}
-
-/* All kernels that we can run on have the iterators. */
-static bool has_iterator(const struct kernel_types *types, const char *program)
-{
-	return strcmp(program, "on_iter_context") ||
-	       kernel_has_helper(types->kernel, "BPF_FUNC_copy_from_user_task");
 }
 
 /* tracefs gives the number that it is opened by. */
@@ -206,20 +98,27 @@ static bool better_exists(const struct probe_host *host, const struct probe *pro
 	return better && can_attach(host, better);
 }
 
-static void find_hook(struct probe_host *host, const struct kernel_types *types, const struct probe *probe)
+/* All kernels that we can run on have the iterators. */
+static bool has_iterator(const struct kernel_types *types, const char *program)
+{
+	return strcmp(program, "on_iter_context") ||
+	       kernel_has_helper(kernel_types_btf(types), "BPF_FUNC_copy_from_user_task");
+}
+
+static void find_hook(struct probe_host *host, struct kernel_types *types, const struct probe *probe)
 {
 	size_t i = row_of(probe);
 
 	switch (probe->kind) {
 	case PROBE_TP_BTF:
-		host->row[i].exists = has_tracepoint(types, probe->hook, args_needed(probe->program),
-		                                     &host->row[i].in_module);
+		host->row[i].exists = kernel_types_tracepoint(types, probe->hook, args_needed(probe->program),
+		                                              &host->row[i].in_module);
 		break;
 	case PROBE_FENTRY: /* the row that makes it needless comes before it in the table */
 	case PROBE_FEXIT:
 		/* Of a module that is not there, the kernel may have a function by the same name: i915's wait_for_space(). */
 		host->row[i].exists = !better_exists(host, probe) && !lacks_module(probe) &&
-		                      has_function(types, probe->hook, &host->row[i].in_module);
+		                      kernel_types_function(types, probe->hook, &host->row[i].in_module);
 		break;
 	case PROBE_TRACEPOINT:
 		host->row[i].exists = has_record(probe->hook);
@@ -242,20 +141,19 @@ const struct kernel_places *probe_host_places(const struct probe_host *host)
 /* Finds the hooks of the rows that replace `program`, or of all rows. */
 static int find_hooks(struct probe_host *host, const char *program)
 {
-	struct kernel_types types = { .kernel = btf__load_vmlinux_btf() };
+	struct kernel_types *types = kernel_types_load();
 	size_t i;
 
-	if (!types.kernel)
-		return -ENOENT;
-	load_modules(&types);
+	if (!types)
+		return -errno;
 	for (i = 0; i < probe_table_len; i++) {
 		const struct probe *probe = &probe_table[i];
 
 		if (!program || (probe->unless && !strcmp(probe->unless, program)))
-			find_hook(host, &types, probe);
+			find_hook(host, types, probe);
 	}
-	kernel_places_find(types.kernel, &host->places);
-	free_types(&types);
+	kernel_places_find(kernel_types_btf(types), &host->places);
+	kernel_types_free(types);
 	return 0;
 }
 

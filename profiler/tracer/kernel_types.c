@@ -1,0 +1,160 @@
+/* Looks for tracepoints and functions in the BTF of the kernel and its modules, and tries whether functions can be hooked. */
+
+#include "profiler/tracer/kernel_types.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MODULES_MAX   512
+#define FUNCTIONS_MAX 512 /* more than the table of hooks has rows */
+
+struct kernel_types {
+	struct btf *kernel;
+	struct btf *modules[MODULES_MAX];
+	size_t n_modules;
+	struct {
+		int id;
+		bool can_be_hooked;
+	} tried[FUNCTIONS_MAX];
+	size_t n_tried;
+};
+
+/* Modules whose BTF cannot be read have no hooks for us: libbpf could not attach to them either. */
+static void load_modules(struct kernel_types *types)
+{
+	DIR *dir = opendir("/sys/kernel/btf");
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)) && types->n_modules < MODULES_MAX) {
+		struct btf *btf;
+
+		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, "vmlinux"))
+			continue;
+		btf = btf__load_module_btf(entry->d_name, types->kernel);
+		if (btf)
+			types->modules[types->n_modules++] = btf;
+	}
+	closedir(dir);
+}
+
+struct kernel_types *kernel_types_load(void)
+{
+	struct kernel_types *types = calloc(1, sizeof(*types));
+
+	if (!types)
+		return NULL;
+	types->kernel = btf__load_vmlinux_btf();
+	if (types->kernel) {
+		load_modules(types);
+		return types;
+	}
+	free(types);
+	errno = ENOENT;
+	return NULL;
+}
+
+void kernel_types_free(struct kernel_types *types)
+{
+	if (!types)
+		return;
+	while (types->n_modules)
+		btf__free(types->modules[--types->n_modules]);
+	btf__free(types->kernel);
+	free(types);
+}
+
+const struct btf *kernel_types_btf(const struct kernel_types *types)
+{
+	return types->kernel;
+}
+
+static bool modules_have(const struct kernel_types *types, const char *name, unsigned int kind)
+{
+	size_t i;
+
+	for (i = 0; i < types->n_modules; i++)
+		if (btf__find_by_name_kind(types->modules[i], name, kind) > 0)
+			return true;
+	return false;
+}
+
+/* Whether the tracepoint has that many arguments; the type of its function has its own data as well. */
+static bool has_args(const struct btf *btf, int id, unsigned int args)
+{
+	const struct btf_type *type = btf__type_by_id(btf, btf__type_by_id(btf, id)->type);
+
+	type = type && btf_is_ptr(type) ? btf__type_by_id(btf, type->type) : NULL;
+	return !args || (type && btf_is_func_proto(type) && btf_vlen(type) > args);
+}
+
+bool kernel_types_tracepoint(const struct kernel_types *types, const char *name, unsigned int args,
+                             bool *in_module)
+{
+	char type[128];
+	int id;
+
+	*in_module = false;
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(types->kernel, type, BTF_KIND_TYPEDEF);
+	if (id > 0)
+		return has_args(types->kernel, id, args);
+	*in_module = modules_have(types, type, BTF_KIND_TYPEDEF);
+	return *in_module;
+}
+
+/* Not every kernel that has its functions in BTF lets them be hooked. Tries it with a program that does nothing. */
+static bool try_hook(int id)
+{
+	static const struct bpf_insn return_0[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT,
+	            .attach_btf_id = id);
+	int program, hook;
+
+	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", return_0, 2, &options);
+	if (program < 0)
+		return false;
+	hook = bpf_raw_tracepoint_open(NULL, program);
+	close(program);
+	if (hook < 0)
+		return false;
+	close(hook);
+	return true;
+}
+
+static bool can_be_hooked(struct kernel_types *types, int id)
+{
+	bool can;
+	size_t i;
+
+	for (i = 0; i < types->n_tried; i++)
+		if (types->tried[i].id == id)
+			return types->tried[i].can_be_hooked;
+	can = try_hook(id);
+	if (types->n_tried < FUNCTIONS_MAX) {
+		types->tried[types->n_tried].id = id;
+		types->tried[types->n_tried++].can_be_hooked = can;
+	}
+	return can;
+}
+
+bool kernel_types_function(struct kernel_types *types, const char *name, bool *in_module)
+{
+	int id = btf__find_by_name_kind(types->kernel, name, BTF_KIND_FUNC);
+
+	*in_module = false;
+	if (id > 0)
+		return can_be_hooked(types, id);
+	*in_module = modules_have(types, name, BTF_KIND_FUNC);
+	return *in_module;
+}

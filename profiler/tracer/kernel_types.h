@@ -1,0 +1,31 @@
+/*
+ * The types of the kernel and of its modules: which tracepoints and functions they have. Some 10 MB, needed only while hooks
+ * are looked up.
+ */
+#ifndef STALLPROF_PROFILER_KERNEL_TYPES_H
+#define STALLPROF_PROFILER_KERNEL_TYPES_H
+
+#include <stdbool.h>
+
+struct btf;
+struct kernel_types;
+
+/* NULL with errno: ENOENT without BTF, or ENOMEM. A module whose BTF cannot be read has no hooks. */
+struct kernel_types *kernel_types_load(void);
+void kernel_types_free(struct kernel_types *types);
+
+/* The kernel's own, without modules; valid until kernel_types_free(). */
+const struct btf *kernel_types_btf(const struct kernel_types *types);
+
+/* Whether there is a tracepoint of that name, with at least `args` arguments if it is not a module's. Says where it was found. */
+bool kernel_types_tracepoint(const struct kernel_types *types, const char *name, unsigned int args,
+                             bool *in_module);
+
+/*
+ * Whether there is a function of that name that can be hooked. For one of the kernel this is tried, once however often it is
+ * asked, as taking a hook off again waits for RCU: some 80 ms on Debian's kernels. For one of a module it is seen only when the
+ * program is loaded. Says where it was found.
+ */
+bool kernel_types_function(struct kernel_types *types, const char *name, bool *in_module);
+
+#endif
