@@ -230,6 +230,10 @@ static void check(struct argp_state *state, struct record_options *o)
 		usage_error(state, "what to record is missing: -- COMMAND, -p PID, or -a");
 	if (!*o->output)
 		usage_error(state, "--output is empty: a file or a folder is wanted");
+	if (!strcmp(o->output, "-"))
+		usage_error(state,
+		            "--output -: standard output is the command's; give a file or a pipe by its "
+		            "name");
 	if (o->name && !*o->name)
 		usage_error(state, "--name is empty: the tag of the whole command or process");
 	if (!!o->command + !!o->n_pids + o->whole_host > 1)

@@ -36,16 +36,24 @@ struct cell {
 	char escape[5];
 };
 
-/* U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069: what follows would stand in another order than it is in. */
-static bool changes_direction(const unsigned char *byte, size_t length)
+/*
+ * Two names that look alike would be two rows, or a name would stand in another order than it is in: U+061C, U+200B, U+200E,
+ * U+200F, U+2028 to U+202E, U+2060 to U+2069 and U+FEFF. The joiners (U+200C, U+200D) are left, as words and emoji need them.
+ */
+static bool misleads(const unsigned char *byte, size_t length)
 {
 	if (length == 2)
 		return byte[0] == 0xd8 && byte[1] == 0x9c;
-	if (length != 3 || byte[0] != 0xe2)
+	if (length != 3)
+		return false;
+	if (byte[0] == 0xef)
+		return byte[1] == 0xbb && byte[2] == 0xbf;
+	if (byte[0] != 0xe2)
 		return false;
 	if (byte[1] == 0x80)
-		return byte[2] == 0x8e || byte[2] == 0x8f || (byte[2] >= 0xaa && byte[2] <= 0xae);
-	return byte[1] == 0x81 && byte[2] >= 0xa6 && byte[2] <= 0xa9;
+		return byte[2] == 0x8b || byte[2] == 0x8e || byte[2] == 0x8f ||
+		       (byte[2] >= 0xa8 && byte[2] <= 0xae);
+	return byte[1] == 0x81 && byte[2] >= 0xa0 && byte[2] <= 0xa9;
 }
 
 static void next_cell(struct cell *cell, const char *text, size_t left)
@@ -55,7 +63,7 @@ static void next_cell(struct cell *cell, const char *text, size_t left)
 	bool control =
 	        byte[0] < 0x20 || byte[0] == 0x7f || (length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0);
 
-	if (length && !control && !changes_direction(byte, length)) {
+	if (length && !control && !misleads(byte, length)) {
 		*cell = (struct cell){ .bytes = text, .length = length, .columns = 1, .taken = length };
 		return;
 	}

@@ -38,7 +38,9 @@ static void test_text_cells__cut_and_clean(void **state)
 	assert_printed("a\xff", 0, "a\\xff");
 	assert_printed("a\u202eb", 0, "a\\xe2\\x80\\xaeb");
 	assert_printed("a\u2066\u061c", 0, "a\\xe2\\x81\\xa6\\xd8\\x9c");
-	assert_printed("a\u2030\u2028", 0, "a\u2030\u2028");
+	assert_printed("a\u2030\u200d", 0, "a\u2030\u200d");
+	assert_printed("a\u200b\u2028", 0, "a\\xe2\\x80\\x8b\\xe2\\x80\\xa8");
+	assert_printed("\ufeff\u2060\ufefc", 0, "\\xef\\xbb\\xbf\\xe2\\x81\\xa0\ufefc");
 	assert_printed("ab\x01"
 	               "cd",
 	               6, "ab…");
