@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profiler/cli/output_check.h"
 #include "profiler/cli/usage.h"
 #include "profiler/flame/flame_add.h"
 #include "profiler/flame/flame_data.h"
@@ -120,6 +121,16 @@ static const struct argp parser = {
 	       "for all *.pb.gz in it, - for standard input."
 };
 
+static void check_output(const struct options *options)
+{
+	bool overwrites = options->base && output_is_input(options->output, options->base);
+
+	for (size_t i = 0; i < options->file_count && !overwrites; i++)
+		overwrites = output_is_input(options->output, options->files[i]);
+	if (overwrites)
+		usage_error(NULL, "-o %s would overwrite what is read: choose another file", options->output);
+}
+
 static void parse(int argc, char **argv, struct options *options)
 {
 	*options = (struct options){ .form = FORM_PAGE };
@@ -131,6 +142,8 @@ static void parse(int argc, char **argv, struct options *options)
 		usage_error(NULL, "--base is for the page alone");
 	if (!options->output)
 		options->output = options->form == FORM_PAGE ? PAGE_NAME : "-";
+	if (strcmp(options->output, "-") != 0)
+		check_output(options);
 }
 
 static int say(const char *message)

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "profiler/cli/output_check.h"
 #include "profiler/cli/report_output.h"
 #include "profiler/cli/usage.h"
 #include "profiler/format/text_cells.h"
@@ -53,6 +56,18 @@ static void choose_output(struct report_options *options, struct argp_state *sta
 		            options->output, report_output_ending(options->output));
 }
 
+static void check_output(const struct report_options *options, struct argp_state *state)
+{
+	bool overwrites =
+	        options->output && options->baseline && output_is_input(options->output, options->baseline);
+
+	for (size_t i = 0; i < options->file_count && options->output && !overwrites; i++)
+		overwrites = output_is_input(options->output, options->files[i]);
+	if (overwrites)
+		usage_error(state, "-o %s would overwrite what is read: choose another file",
+		            options->output);
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct report_options *options = state->input;
@@ -81,6 +96,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		choose_output(options, state);
+		check_output(options, state);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -109,6 +125,7 @@ static int write_report(const struct report *report, const struct report_options
 {
 	FILE *out = options->output ? fopen(options->output, "we") : stdout;
 	char message[MESSAGE_BYTES];
+	struct stat info;
 	int err;
 
 	if (!out) {
@@ -118,6 +135,8 @@ static int write_report(const struct report *report, const struct report_options
 	err = report_write(out, report, options->format);
 	if (options->output && fclose(out) && !err)
 		err = -EIO;
+	if (err && options->output && !stat(options->output, &info) && S_ISREG(info.st_mode))
+		unlink(options->output); /* not in full */
 	if (err) {
 		snprintf(message, sizeof(message), "%s%s%s", options->output ? options->output : "",
 		         options->output ? ": " : "",
@@ -151,6 +170,15 @@ static int run(const struct report_options *options, const struct loaded_profile
 	return status;
 }
 
+/* Whether any thread's time is in it, not only signals of the host. */
+static bool tells_threads(const struct timeline *timeline)
+{
+	for (size_t i = 0; i < timeline_count(timeline); i++)
+		if (timeline_lane_at(timeline, i)->kind <= TIMELINE_RUNQUEUE)
+			return true;
+	return false;
+}
+
 /* A profile without a timeline says nothing of what is usual. */
 static int load_baseline(struct loaded_profiles *baseline, const char *path)
 {
@@ -158,9 +186,10 @@ static int load_baseline(struct loaded_profiles *baseline, const char *path)
 
 	if (loaded_profiles_load(baseline, paths, 1, message, sizeof(message)))
 		return say(message);
-	if (timeline_count(baseline->timeline))
+	if (tells_threads(baseline->timeline))
 		return 0;
-	snprintf(message, sizeof(message), "%s: no timeline in it, so it is no baseline", path);
+	snprintf(message, sizeof(message), "%s: no timeline of tagged threads in it, so it is no baseline",
+	         path);
 	loaded_profiles_release(baseline);
 	return say(message);
 }

@@ -8,17 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bpf/abi.h"
+#include "profiler/cli/output_check.h"
 #include "profiler/cli/usage.h"
-#include "profiler/loaded/loaded_folder.h"
 #include "profiler/session/window.h"
 
 #define ROWS 20
-
-#define SAME_FILE(a, b) ((a).st_dev == (b).st_dev && (a).st_ino == (b).st_ino)
 
 enum {
 	KEY_BASE = 256,
@@ -274,39 +270,12 @@ static const struct argp parser = {
 
 /* --- the output ------------------------------------------------------------------------------------------- */
 
-static bool is_file(const struct stat *file, const char *path)
-{
-	struct stat other;
-
-	return !strcmp(path, "-") ? !fstat(STDIN_FILENO, &other) && SAME_FILE(*file, other)
-	                          : !stat(path, &other) && SAME_FILE(*file, other);
-}
-
-/* Of a folder each window. */
-static bool is_read(const struct stat *file, const char *place)
-{
-	struct loaded_folder folder;
-	struct stat info;
-	char why[512];
-	bool found = is_file(file, place);
-
-	if (found || stat(place, &info) || !S_ISDIR(info.st_mode) ||
-	    loaded_folder_list(&folder, place, why, sizeof(why)))
-		return found;
-	for (size_t i = 0; i < folder.count && !found; i++)
-		found = is_file(file, folder.paths[i]);
-	loaded_folder_release(&folder);
-	return found;
-}
-
 static void check_output(const struct diff_options *options)
 {
-	struct stat output;
-
-	if (!options->output || stat(options->output, &output) || !S_ISREG(output.st_mode))
+	if (!options->output)
 		return;
 	for (int side = 0; side < 2; side++)
-		if (options->task.place[side] && is_read(&output, options->task.place[side]))
+		if (options->task.place[side] && output_is_input(options->output, options->task.place[side]))
 			usage_error(NULL, "-o %s would overwrite what is compared: choose another file",
 			            options->output);
 }

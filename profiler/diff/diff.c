@@ -34,32 +34,52 @@ static void list_types(const struct profile *profile, char *text, size_t size)
 		                         profile_type(profile, i).type);
 }
 
-/* The index of the type that is compared; the first profile decides which that is. */
+/* The type that is compared. A rule that names a duration wants one of durations. */
+static int take_type(struct diff *diff, const char *type, const char *unit, char *err, size_t err_size)
+{
+	const struct diff_task *task = diff->task;
+
+	for (size_t i = 0; i < task->rule_count; i++) {
+		if (!task->rules[i].duration || !strcmp(unit, "nanoseconds"))
+			continue;
+		snprintf(
+		        err, err_size,
+		        "'%.200s': its limit is a time, but '%s' is told in %s: give a number without a unit",
+		        task->rules[i].text, type, *unit ? unit : "no unit");
+		return -EINVAL;
+	}
+	diff->type = strdup(type);
+	diff->unit = strdup(unit);
+	return diff->type && diff->unit ? 0 : -ENOMEM;
+}
+
+/* The index of the type that is compared; the first profile decides which that is, and its unit. */
 static int pick_type(struct diff *diff, const struct loaded_profiles *window, char *err, size_t err_size)
 {
 	const struct profile *profile = window->profile;
 	const char *wanted = diff->type ? diff->type : diff->task->type;
+	const char *unit, *path = window->path ? window->path : "profile";
 	char types[256];
-	int index;
+	int index, result;
 
 	if (!wanted)
 		wanted = profile_find_type(profile, "delay") >= 0 ? "delay" : profile_default_type(profile);
 	index = profile_find_type(profile, wanted);
 	if (index < 0) {
 		list_types(profile, types, sizeof(types));
-		snprintf(err, err_size, "%s: no sample type '%s' in it; there are: %s",
-		         window->path ? window->path : "profile", wanted, types);
+		snprintf(err, err_size, "%s: no sample type '%s' in it; there are: %s", path, wanted, types);
 		return -EINVAL;
 	}
-	if (!diff->type) {
-		const char *unit = profile_type(profile, (size_t)index).unit;
-
-		diff->type = strdup(wanted);
-		diff->unit = strdup(unit ? unit : "");
-		if (!diff->type || !diff->unit)
-			return -ENOMEM;
-	}
-	return index;
+	unit = profile_type(profile, (size_t)index).unit;
+	unit = unit ? unit : "";
+	result = diff->type ? 0 : take_type(diff, wanted, unit, err, err_size);
+	if (result)
+		return result;
+	if (!strcmp(diff->unit, unit))
+		return index;
+	snprintf(err, err_size, "%s: its '%s' is in '%s', that of the profiles before it in '%s'", path,
+	         wanted, unit, diff->unit);
+	return -EINVAL;
 }
 
 static int add_to_tables(struct diff *diff, const struct diff_sample *sample)

@@ -87,7 +87,8 @@ static void judge_any(struct diff *diff, struct diff_finding *finding)
 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct diff_row *row = table->rows[i];
-		enum diff_outcome outcome = row->verdict == DIFF_SMALL
+		/* A limit holds for small rows as well. */
+		enum diff_outcome outcome = row->verdict == DIFF_SMALL && finding->rule->grows
 		                                    ? DIFF_PASSED
 		                                    : outcome_of(diff, finding->rule, &row->bound,
 		                                                 row->verdict, base * row->per[0]);

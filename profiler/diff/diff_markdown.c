@@ -25,7 +25,12 @@ static void print_escaped(FILE *out, const char *text)
 		for (const char *at = clean; *at; at++) {
 			if (strchr("|*_`[]<>#\\&~", *at))
 				fputc('\\', out);
-			fputc(*at, out);
+			if (*at == '@')
+				fputs("&#64;", out); /* nobody is called */
+			else if (*at == ':' && at[1] == '/')
+				fputs("&#58;", out); /* no link of its own accord */
+			else
+				fputc(*at, out);
 		}
 	free(clean);
 }

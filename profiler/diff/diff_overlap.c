@@ -142,8 +142,9 @@ static uint64_t bucket_width(const struct timeline *timeline, uint64_t span_ns)
 	return width;
 }
 
+/* `first`: the bucket that begins at begin_ns. */
 static int add_points(struct diff_overlap *overlap, const struct timeline *timeline, size_t index,
-                      uint64_t begin_ns, uint64_t width)
+                      size_t first, uint64_t begin_ns, uint64_t width)
 {
 	const struct timeline_lane *from = timeline_lane_at(timeline, index);
 	struct lane *lane = lane_of(overlap->lanes, from->class, from->name, from->device);
@@ -154,10 +155,10 @@ static int add_points(struct diff_overlap *overlap, const struct timeline *timel
 	points = timeline_points(timeline, index, &count);
 	for (size_t p = 0; p < count && !err; p++) {
 		uint64_t since = points[p].begin_ns > begin_ns ? points[p].begin_ns - begin_ns : 0;
+		uint64_t bucket = first + since / width;
 
-		if (since / width < overlap->buckets)
-			err = diff_points_add(&lane->points, (uint32_t)(since / width),
-			                      (double)points[p].value);
+		if (bucket < overlap->buckets)
+			err = diff_points_add(&lane->points, (uint32_t)bucket, (double)points[p].value);
 	}
 	return err;
 }
@@ -166,6 +167,7 @@ int diff_overlap_add_timeline(struct diff_overlap *overlap, const struct timelin
                               uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t width = end_ns > begin_ns ? bucket_width(timeline, end_ns - begin_ns) : 0;
+	size_t first = overlap->buckets;
 	uint64_t buckets;
 	int err = 0;
 
@@ -177,7 +179,7 @@ int diff_overlap_add_timeline(struct diff_overlap *overlap, const struct timelin
 		err = add_bucket(overlap, (double)width);
 	for (size_t i = 0; i < timeline_count(timeline) && !err; i++)
 		if (timeline_lane_at(timeline, i)->kind == TIMELINE_STALL)
-			err = add_points(overlap, timeline, i, begin_ns, width);
+			err = add_points(overlap, timeline, i, first, begin_ns, width);
 	return err;
 }
 

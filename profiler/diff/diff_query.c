@@ -102,6 +102,8 @@ static int parse_range(struct diff_query *query, const char *text, int64_t now_m
 	if (!parse_time(dots + 2, now_ms, &query->to_ms))
 		return fault(err, err_size, dots + 2,
 		             "no time: Unix seconds, 2026-11-23T10:00:00Z, now or now-90s, m, h, d");
+	if (query->from_ms < 0 || query->to_ms > INT64_MAX / 1000000)
+		return fault(err, err_size, text, "no time of Unix: nanoseconds since 1970 do not hold it");
 	if (query->from_ms >= query->to_ms)
 		return fault(err, err_size, text, "the time range ends before it begins");
 	return 0;

@@ -65,14 +65,21 @@ static int take_types(struct flame_data *data, const struct profile *profile)
 	return 0;
 }
 
-/* Writes to `columns` where the profile has each of the data's types. */
+static bool same_unit(const struct profile *profile, size_t type, const char *unit)
+{
+	const char *own = profile_type(profile, type).unit;
+
+	return !strcmp(own ? own : "", unit ? unit : "");
+}
+
+/* Writes to `columns` where the profile has each of the data's types. -EINVAL: it lacks one, or has it in another unit. */
 static int find_types(struct flame_data *data, const struct profile *profile, int columns[FLAME_TYPES_MAX])
 {
 	int err = data->type_count ? 0 : take_types(data, profile);
 
 	for (size_t i = 0; i < data->type_count && !err; i++) {
 		columns[i] = profile_find_type(profile, data->types[i].type);
-		if (columns[i] < 0)
+		if (columns[i] < 0 || !same_unit(profile, (size_t)columns[i], data->types[i].unit))
 			err = -EINVAL;
 	}
 	return err;

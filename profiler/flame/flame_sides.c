@@ -78,7 +78,8 @@ static int write_steps(struct json_writer *json, const struct side *side)
 	if (err)
 		return err;
 	for (size_t i = 0; i < classes.count; i++)
-		write_step(json, side->name, &classes.rows[i]);
+		if (classes.rows[i].worst)
+			write_step(json, side->name, &classes.rows[i]);
 	loaded_classes_free(&classes);
 	return 0;
 }

@@ -33,7 +33,8 @@ struct loaded_class {
 	int64_t ns[LOADED_COLUMNS_MAX];
 	size_t tags; /* exact ones */
 	int64_t p50_ns, p99_ns, worst_ns;
-	const struct ledger_row *worst; /* a row of that step */
+	const struct ledger_row
+	        *worst; /* a row of that step; NULL: the ledger had no room for any by itself */
 };
 
 struct loaded_classes {

@@ -127,7 +127,8 @@ static int add_sample(struct search *search, const struct loaded_sample *sample,
 	if (search->stack->n)
 		loaded_frame_text(own, sizeof(own), search->input->profile,
 		                  &search->stack->frames[loaded_stack_own(search->stack)]);
-	snprintf(key, sizeof(key), "%s\n%s", sample->class, own);
+	/* A foreign profile may have any text as a class: the line break stays. */
+	snprintf(key, sizeof(key), "%.500s\n%s", sample->class, own);
 	place = place_of(search, key);
 	if (!place)
 		return -ENOMEM;

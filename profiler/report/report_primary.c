@@ -66,9 +66,12 @@ void report_primary_choose(struct report_ranking *out)
 {
 	const struct report_cause *direct, *indirect;
 
+	/* Also after another incident was chosen before, when the network may have spoken. */
 	for (size_t i = 0; i < out->count; i++)
-		if (out->causes[i].family == FAMILY_NETWORK && network_speaks(out))
-			out->causes[i].indirect = false;
+		if (out->causes[i].family == FAMILY_NETWORK)
+			out->causes[i].indirect =
+			        report_is_indirect(out->causes[i].kind, out->causes[i].name) &&
+			        !network_speaks(out);
 	direct = best_of(out, false);
 	indirect = best_of(out, true);
 	out->primary = direct && (!indirect || direct->share >= DIRECT_LEAST) ? direct : indirect;

@@ -132,9 +132,8 @@ double report_correlation(const double *a, const double *b, size_t n)
 		bb += (b[i] - mean_b) * (b[i] - mean_b);
 		ab += (a[i] - mean_a) * (b[i] - mean_b);
 	}
-	/* A constant may have a rest of rounding. */
-	if (aa <= 1e-18 * (1 + mean_a * mean_a) * (double)n ||
-	    bb <= 1e-18 * (1 + mean_b * mean_b) * (double)n)
+	/* A constant may have a rest of rounding. Values a nanosecond are small themselves: what is 0 is told by their mean. */
+	if (aa <= 1e-18 * mean_a * mean_a * (double)n || bb <= 1e-18 * mean_b * mean_b * (double)n)
 		return 0;
 	return ab / sqrt(aa * bb);
 }

@@ -235,7 +235,7 @@ static size_t print_times(FILE *out, const struct loaded_classes *table,
 
 static bool has_steps(const struct loaded_class *row)
 {
-	return !row->base && row->tags > 1;
+	return !row->base && row->tags > 1 && row->worst;
 }
 
 /* Room for the name of the worst before its id; 0: no bound. */

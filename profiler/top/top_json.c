@@ -86,12 +86,18 @@ static void write_wall(struct json_writer *json, const struct top_json *what)
 
 /* --- classes ------------------------------------------------------------ */
 
+/* null where the ledger had no room for the class's tags one by one. */
 static void write_worst(struct json_writer *json, const struct loaded_class *row)
 {
 	char id[17];
 
-	snprintf(id, sizeof(id), "%016" PRIx64, row->worst->id);
 	json_key(json, "worst");
+	if (!row->worst) {
+		json_string(json, NULL);
+		return;
+	}
+
+	snprintf(id, sizeof(id), "%016" PRIx64, row->worst->id);
 	json_object_begin(json);
 	json_member_string(json, "tag", row->worst->tag);
 	json_member_string(json, "id", id);

@@ -113,6 +113,11 @@ class Page {
     this.set(isBase ? { base: filter } : { filter });
   }
 
+  /** A filter that all of a side passes: one of two profiles, or all there is. */
+  nothing(side) {
+    return this.data.hasBase ? { side } : {};
+  }
+
   find(label) {
     const text = this.drawn.trie.labels.includes(label) || this.state.by === 'lines' ? `${label.name} ${label.file}${label.line ? `:${label.line}` : ''}` : `${label.name} ${label.file}`;
     this.set({ q: this.state.q === text ? '' : text });
@@ -198,7 +203,7 @@ class Page {
     const { filter, type } = this.state, has = this.data.samples.count > 0;
     let text = has ? 'No sample passes these filters.' : 'This profile has no samples: no thread waited while it held a tag, or nothing was tagged.';
     if (has && type === 'cpu') text = 'No CPU samples pass these filters: they are taken on the CPU inside of stalls alone.';
-    else if (has && filter.stall === undefined && !Object.keys(filter).length) text = 'There are no stalls in this profile. Choose "blocked" as stall for waits that are none.';
+    else if (has && filter.stall === undefined && !Object.keys(filter).some((key) => key !== 'side')) text = 'There are no stalls in this profile. Choose "blocked" as stall for waits that are none.';
     this.empty.textContent = text;
   }
 
@@ -206,8 +211,8 @@ class Page {
     const { data, state, drawn } = this, unit = this.unit();
     replace(this.switches, drawSwitches(data, state, { set: (changes) => this.set(changes), compare: () => this.toggleCompare(), help: () => this.help.showModal() }));
     replace(this.filters, drawFilters(data, state.base ? 'now' : '', state.filter, drawn.selection.options, unit, (changes) => this.choose(changes),
-      () => this.set({ filter: {}, z: '', q: '' }), Boolean(state.q)),
-      state.base ? drawFilters(data, 'base', state.base, drawn.base.options, unit, (changes) => this.choose(changes, true), () => this.set({ base: {} })) : null,
+      () => this.set({ filter: this.nothing(''), z: '', q: '' }), Boolean(state.q)),
+      state.base ? drawFilters(data, 'base', state.base, drawn.base.options, unit, (changes) => this.choose(changes, true), () => this.set({ base: this.nothing('base') })) : null,
       state.base ? this.drawCompared(unit) : null);
   }
 
@@ -294,7 +299,7 @@ class Page {
     const actions = {
       '/': () => this.searchField.focus(), Escape: () => this.escape(), i: flip('view', 'icicle', 'flame'), l: flip('by', 'lines', 'functions', { z: '' }),
       n: flip('native', '0', '1', { z: '' }), b: flip('type', 'delay', 'cpu'), t: flip('tab', 'own', 'functions'), c: () => this.toggleCompare(),
-      '?': () => this.help.showModal(), Backspace: () => this.set({ filter: {}, z: '', q: '' }),
+      '?': () => this.help.showModal(), Backspace: () => this.set({ filter: this.nothing(''), z: '', q: '' }),
     };
     if (event.target === this.canvas && event.key.startsWith('Arrow')) this.move(event.key);
     else if (event.target === this.canvas && event.key === 'Enter' && this.graph.focus >= 0) this.set({ z: String(this.graph.focus || '') });

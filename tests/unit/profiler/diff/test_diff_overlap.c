@@ -1,5 +1,6 @@
 /* Tests of diff_overlap.h: what one class does to the others, by windows. */
 #include "profiler/diff/diff_overlap.h"
+#include "profiler/format/timeline.h"
 #include "tests/unit/loaded_fixture.h"
 
 static void add_window(struct diff_overlap *overlap, double step_ms, double save_ms, double other_ms)
@@ -78,12 +79,46 @@ static void test_diff_overlap__always(void **state)
 	diff_overlap_free(&overlap);
 }
 
+/* The same by the timelines of windows, the saver in every other one: each has its own buckets. */
+static void test_diff_overlap__timelines(void **state)
+{
+	const struct timeline_lane step = { TIMELINE_STALL, "step", "block_io", "vda", (1000 * MS) },
+	                           save = { TIMELINE_STALL, "save", "block_io", "vda", (1000 * MS) };
+	struct diff_overlap overlap;
+
+	(void)state;
+	assert_int_equal(diff_overlap_init(&overlap), 0);
+	for (uint64_t w = 0; w < 20; w++) {
+		struct timeline *timeline = timeline_new(0);
+
+		assert_non_null(timeline);
+		assert_int_equal(timeline_add(timeline, &step, w * (1000 * MS), (w + 1) * (1000 * MS),
+		                              (w % 2 ? 20 : 100) * MS),
+		                 0);
+		if (w % 2 == 0)
+			assert_int_equal(timeline_add(timeline, &save, w * (1000 * MS), (w + 1) * (1000 * MS),
+			                              300 * MS),
+			                 0);
+		assert_int_equal(
+		        diff_overlap_add_timeline(&overlap, timeline, w * (1000 * MS), (w + 1) * (1000 * MS)),
+		        0);
+		timeline_free(timeline);
+	}
+	judge(&overlap);
+	assert_int_equal(overlap.count, 1);
+	assert_int_equal((int64_t)(overlap.rows[0].together_ns / MS + 0.5), 10 * 100);
+	assert_int_equal((int64_t)(overlap.rows[0].expected_ns / MS + 0.5), 10 * 20);
+	assert_true(overlap.rows[0].judged && overlap.rows[0].low_ns > 0);
+	diff_overlap_free(&overlap);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff_overlap__caused),
 		cmocka_unit_test(test_diff_overlap__coincidence),
 		cmocka_unit_test(test_diff_overlap__always),
+		cmocka_unit_test(test_diff_overlap__timelines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
