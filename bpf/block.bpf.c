@@ -33,6 +33,8 @@ ALWAYS void thread_issues(struct thread *t, struct request *rq)
 	u32 i = t->n_issued++ & (REQUESTS_KEPT - 1);
 
 	t->has_issued = 1;
+	if (RARELY(t->hint == ABI_CAUSE_TAG_WAIT))
+		t->hint = 0; /* one was free after all, or it has slept for it */
 	t->last_dev = request_dev(rq);
 	t->issued[i].request = (u64)rq;
 	t->issued[i].ns = bpf_ktime_get_ns();
@@ -51,7 +53,7 @@ ALWAYS void request_started(struct request *rq, struct task_struct *current, str
 	struct request_info info = {};
 
 	if (!serves_others(current)) {
-		if (t && thread_sums(t)->tag)
+		if (t && may_hold_tag(t))
 			thread_issues(t, rq);
 		return;
 	}
@@ -104,7 +106,11 @@ int BPF_PROG(on_rq_issue, struct request *rq)
 SEC("tp_btf/block_rq_merge")
 int BPF_PROG(on_rq_merged, struct request *rq)
 {
+	u64 key = (u64)rq;
+
 	request_merged(rq);
+	if (any_requests)
+		bpf_map_delete_elem(&requests, &key); /* it does not complete */
 	return 0;
 }
 
@@ -115,22 +121,37 @@ ALWAYS u32 cause_of_freed(struct request *rq, u32 cause)
 	return rq->end_io || cause >= ABI_CAUSE_NVME_TIMEOUT ? cause : ABI_CAUSE_TAG_WAIT;
 }
 
+/* Whether the request's data is a part of a sequence with flushes, behind which it completes once more: there its thread is woken. */
+ALWAYS bool completes_again(struct request *rq)
+{
+	u32 bit = 4; /* RQF_FLUSH_SEQ, a macro before 6.10 */
+
+	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_FLUSH_SEQ))
+		bit = bpf_core_enum_value(enum rqf_flags, __RQF_FLUSH_SEQ);
+	return rq->rq_flags & 1u << bit;
+}
+
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
 	u64 key = (u64)rq;
-	struct carried *mark = mark_here();
+	struct task_struct *current = bpf_get_current_task_btf();
 	struct request_info *info = request_known(rq);
+	struct mark *here = mark_here();
+	struct carried *mark;
 
-	if (!mark)
+	if (!here)
 		return 0;
+	here->task = (u64)current;
+	here->switches = switches_of(current);
+	mark = &here->is;
 	mark->dev = request_dev(rq);
 	mark->reset_end_ns = queue_reset_end(rq->q);
 	mark->cause = request_cause(rq, info, mark->reset_end_ns);
 	mark->state = info ? info->state : 0;
 	mark->freed = cause_of_freed(rq, mark->cause);
 	mark->since_ns = bpf_ktime_get_ns();
-	mark->depth = interrupt_depth(bpf_get_current_task_btf());
+	mark->depth = interrupt_depth(current);
 	mark->ending = 0;
 	mark->hctx = (u64)rq->mq_hctx;
 	mark->request = key;
@@ -139,7 +160,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	if (RARELY(mark->cause >= ABI_CAUSE_NVME_TIMEOUT))
 		bpf_map_update_elem(&befallen, &key, mark, BPF_ANY);
 	request_counts(rq, mark->dev, bytes, bytes >= rq->__data_len, mark->since_ns);
-	if (info && bytes >= rq->__data_len)
+	if (info && bytes >= rq->__data_len && !completes_again(rq))
 		bpf_map_delete_elem(&requests, &key);
 	return 0;
 }
@@ -153,10 +174,10 @@ ALWAYS void mark_end(struct carried *mark)
 
 ALWAYS void request_done(struct request *rq)
 {
-	struct carried *mark = mark_here();
+	struct mark *mark = mark_here();
 
-	if (mark && mark->request == (u64)rq)
-		mark_end(mark);
+	if (mark && mark->is.request == (u64)rq)
+		mark_end(&mark->is);
 }
 
 SEC("tp_btf/block_io_done")
@@ -177,10 +198,10 @@ int BPF_PROG(on_update_done, struct request *rq)
 SEC("fexit/blk_mq_end_request_batch")
 int BPF_PROG(on_batch_done)
 {
-	struct carried *mark = mark_here();
+	struct mark *mark = mark_here();
 
 	if (mark)
-		mark_end(mark);
+		mark_end(&mark->is);
 	return 0;
 }
 

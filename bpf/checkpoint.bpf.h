@@ -100,8 +100,12 @@ VERIFIED_ONCE int file_tell_sync(u64 address, u64 first, u64 last, int result)
 	if (!sync_is_told(inode))
 		return 0;
 	sync = bpf_map_lookup_elem(&file_syncs, &key);
-	if (!sync || sync->inode != (u64)inode || is_own(key >> 32))
+	if (!sync)
 		return 0;
+	if (sync->inode != (u64)inode || is_own(key >> 32)) {
+		bpf_map_delete_elem(&file_syncs, &key); /* of a call whose end was not seen */
+		return 0;
+	}
 	file_event_begin(&event, inode_kind(inode) == S_IFDIR ? ABI_FILE_DIR_SYNCED : ABI_FILE_SYNCED, inode);
 	event.begin_ns = sync->begin_ns;
 	event.offset = first;

@@ -58,6 +58,12 @@ ALWAYS struct tag_sums *thread_sums(struct thread *t)
 	return sums_of_word(t, t->word);
 }
 
+/* Whether the thread holds a tag, or has a log in which it may have noted one since that was last read. */
+ALWAYS bool may_hold_tag(struct thread *t)
+{
+	return thread_sums(t)->tag || t->has_log;
+}
+
 /* The sums for the next tag. A program on a probe may be interrupted by one on a switch that changes the tag, too: each
  * has two elements of its own, so that neither fills the one that the other is about to go on in. */
 ALWAYS u32 index_after(u32 present, bool on_probe)

@@ -22,12 +22,6 @@ struct {
 	__type(value, struct prepared);
 } prepared SEC(".maps") __weak;
 
-/* How often the task has left a CPU: while that stands, it is on the same one, and nobody else was there. */
-ALWAYS u64 switches_of(const struct task_struct *task)
-{
-	return task->nvcsw + task->nivcsw;
-}
-
 ALWAYS void prepares(struct request *rq, bool begins)
 {
 	struct task_struct *current = bpf_get_current_task_btf();

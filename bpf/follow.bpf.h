@@ -19,24 +19,12 @@
 #ifndef STALLPROF_FOLLOW_BPF_H
 #define STALLPROF_FOLLOW_BPF_H
 
-#include "bpf/fault.bpf.h"
+#include "bpf/mark.bpf.h"
 
-/* A completion lasts microseconds. Where block_io_done never comes (a queue that keeps no statistics), the mark
- * must not outlive it. */
-#define MARK_LASTS_NS 500000
-/* After its end what was freed is handed on: so long after its begin. */
-#define MARK_AFTER_NS 50000
 /* Between a hook and the request's own look at the clock; less than any request takes. */
 #define REQUEST_STARTS_NS 30000
 /* … at most, if the CPU is taken from the issuer in between. */
 #define ISSUER_PREEMPTED_NS 20000000
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct carried);
-} marks SEC(".maps") __weak;
 
 /* By address of the task that serves others. */
 struct {
@@ -160,52 +148,6 @@ ALWAYS void carry_no_more(const struct task_struct *thread)
 ALWAYS bool is_helper(const struct task_struct *task)
 {
 	return !(task->flags & PF_KTHREAD) && serves_others(task);
-}
-
-/* The interrupts that this CPU is in, as bits that only compare. The preemption count is a variable of the CPU, whose name
- * not every kernel gives away; but it lies at a fixed distance from the CPU's run queue, to which each task leads. */
-ALWAYS u32 interrupt_depth(struct task_struct *current)
-{
-	struct refcount_struct *count; /* any struct that is an int */
-	struct cfs_rq *cfs;
-
-	if (!preempt_count_from_rq)
-		return 0;
-	cfs = current->se.cfs_rq;
-	if (!HAS_FIELD(cfs, rq))
-		return 0;
-	count = (void *)((u64)cfs->rq + preempt_count_from_rq);
-	return BPF_CORE_READ(count, refs.counter) & INTERRUPT_MASK;
-}
-
-ALWAYS struct carried *mark_here(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&marks, &zero);
-}
-
-/* The time, looked at once, and only where it is wanted: that takes as long as all else of a hook. `now` is 0 before. */
-ALWAYS u64 clock_once(u64 *now)
-{
-	if (!*now)
-		*now = bpf_ktime_get_ns();
-	return *now;
-}
-
-/* The completion that this CPU is in, NULL when it is in none. `after`: or has just left. */
-ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *now)
-{
-	struct carried *mark = mark_here();
-	u64 lasts = after ? MARK_AFTER_NS : MARK_LASTS_NS;
-
-	if (!mark || !mark->request || mark->ending != after)
-		return NULL;
-	if (clock_once(now) - mark->since_ns >= lasts) {
-		mark->request = 0;
-		return NULL;
-	}
-	return mark->depth == interrupt_depth(current) ? mark : NULL;
 }
 
 /* The number of a disk that is known by its address alone; 0: there is none. As disk_dev(), which is faster. */

@@ -240,23 +240,35 @@ static long take_orphan(void *map, const u32 *index, u8 *value, void *ctx)
 	return 0;
 }
 
+struct forgetting {
+	u64 now;
+	u32 kept;
+};
+
 /* Nobody waits any more for a request that a reset long ago has met. */
-static long forget_reset(void *map, const u64 *controller, struct reset *reset, u64 *now)
+static long forget_reset(void *map, const u64 *controller, struct reset *reset, struct forgetting *f)
 {
 	u64 key = *controller;
 
-	if (reset->end_ns != RESET_GOES_ON && since(*now, reset->end_ns) > RESET_KEPT_NS)
+	if (reset->end_ns != RESET_GOES_ON && since(f->now, reset->end_ns) > RESET_KEPT_NS)
 		bpf_map_delete_elem(&resets, &key);
 	else
-		any_resets = 1;
+		f->kept = 1;
 	return 0;
 }
 
-/* Without one that is kept, completions look for none. Those that begin meanwhile say so themselves. */
+/* Without one that is kept, or whose begin was not seen, completions look for none. One that begins meanwhile is not lost. */
 ALWAYS void forget_resets(u64 now)
 {
+	struct forgetting f = { .now = now, .kept = resets_unseen };
+	u32 noted = resets_noted;
+
+	bpf_for_each_map_elem(&resets, forget_reset, &f, 0);
+	if (f.kept)
+		return;
 	any_resets = 0;
-	bpf_for_each_map_elem(&resets, forget_reset, &now, 0);
+	if (resets_noted != noted)
+		any_resets = 1;
 }
 
 ALWAYS void walk_ends(u64 now)

@@ -315,13 +315,14 @@ struct request {
 	struct bio *bio;
 	unsigned int __data_len;
 	u32 cmd_flags;
+	u32 rq_flags;
 	u64 start_time_ns;
 	atomic_t ref; /* 0: not in use */
 	void *end_io; /* NULL: it ends as requests of file systems do */
 };
 
 enum req_op { REQ_OP_ZONE_APPEND = 7 };
-
+enum rqf_flags { __RQF_FLUSH_SEQ = 1 };
 #define REQ_OP_MASK    0xff
 #define REQ_OP_READ    0
 #define REQ_OP_WRITE   1

@@ -29,7 +29,12 @@ struct intel_iommu {
 
 struct nvme_ctrl;
 
+struct bio_list {
+	struct bio *head;
+};
+
 struct nvme_ns_head {
+	struct bio_list requeue_list; /* bios that wait for a path, where the driver knows several */
 	struct gendisk *disk; /* of all paths to the namespace; NULL: there is but one, which has its own */
 };
 

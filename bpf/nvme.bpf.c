@@ -34,11 +34,15 @@ ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns, u32 state)
 	known = bpf_map_lookup_elem(&resets, &key);
 	if (known)
 		reset.before_ns = known->end_ns;
-	if (state == ABI_NVME_UNKNOWN || state == ABI_NVME_LIVE)
-		reset.state = known && known->end_ns == RESET_GOES_ON ? known->state : 0;
+	if (known && known->end_ns == RESET_GOES_ON && (state == ABI_NVME_UNKNOWN || state == ABI_NVME_LIVE))
+		reset.state = known->state;
+	else if (end_ns != RESET_GOES_ON && state == ABI_NVME_LIVE)
+		reset.state = ABI_NVME_UNKNOWN;
 	any_resets = 1;
 	if (bpf_map_update_elem(&resets, &key, &reset, BPF_ANY))
 		COUNT(follow_full);
+	__sync_fetch_and_add(&resets_noted, 1);
+	any_resets = 1; /* forget_resets() may have been at it */
 }
 
 /* The kworker that resets the controller: who waits for the queues, which are closed meanwhile, is woken by it. */
@@ -115,13 +119,17 @@ int BPF_PROG(on_nvme_gone, struct device *device)
 }
 
 /* Of a disk with several paths, when none of them is usable now: the bio is kept for later, and is the disk's still. Else it is one of the
- * paths' now, whose own disks are hidden. */
+ * paths' now, whose own disks are hidden. The rest of a bio that was split is the disk's as well, but then none is kept. */
 SEC("fexit/nvme_ns_head_submit_bio")
 int BPF_PROG(on_head_submitted, struct bio *bio)
 {
 	struct gendisk *disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
+	struct nvme_ns_head *head;
 
-	if (disk && !(BPF_CORE_READ(disk, flags) & DISK_HIDDEN))
+	if (!disk || BPF_CORE_READ(disk, flags) & DISK_HIDDEN)
+		return 0;
+	head = BPF_CORE_READ(disk, private_data);
+	if (HAS_FIELD(head, requeue_list) && BPF_CORE_READ(head, requeue_list.head))
 		hint_next_sleep(ABI_CAUSE_NVME_RESET, disk_dev_at(disk), false);
 	return 0;
 }

@@ -137,12 +137,12 @@ ALWAYS bool scope_leave(struct thread *t, u32 cause)
 	return true;
 }
 
-/* The current thread, if it holds a tag; else NULL. */
+/* The current thread, if it may hold a tag; else NULL. */
 ALWAYS struct thread *thread_tagged(void)
 {
 	struct thread *t = thread_find(bpf_get_current_task_btf());
 
-	return t && thread_sums(t)->tag ? t : NULL;
+	return t && may_hold_tag(t) ? t : NULL;
 }
 
 /* Whatever tag the thread holds: it may have pushed one since that was last looked at. */

@@ -120,12 +120,19 @@ int tag_folders_add_file(const struct stallprof_bpf *bpf, uint64_t inode,
                          const struct abi_tagged_file *tagged)
 {
 	uint32_t bit = abi_file_bit(inode);
+	int files = bpf_map__fd(bpf->maps.tagged_files);
+	struct abi_tagged_file known;
 
 	__atomic_fetch_or((uint64_t *)&bpf->bss->file_bits[bit / 64], 1ULL << bit % 64, __ATOMIC_RELAXED);
-	return bpf_map_update_elem(bpf_map__fd(bpf->maps.tagged_files), &inode, tagged, BPF_NOEXIST) &&
-	                       errno != EEXIST
-	               ? -errno
-	               : 0;
+	if (!bpf_map_update_elem(files, &inode, tagged, BPF_NOEXIST))
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	/* Another inode was there before, whose end came while its attribute was read. */
+	if (bpf_map_lookup_elem(files, &inode, &known) ||
+	    (known.number == tagged->number && known.generation == tagged->generation))
+		return 0;
+	return bpf_map_update_elem(files, &inode, tagged, BPF_ANY) ? -errno : 0;
 }
 
 static int set_folder(const struct tag_folders *folders, size_t i, const struct stallprof_bpf *bpf)

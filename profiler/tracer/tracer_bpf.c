@@ -55,12 +55,24 @@ static int settle_by_logs(struct tracer *tracer)
 	               : 0;
 }
 
+/* Of a reset whose begin was not seen the controller's state tells, which completions look at for as long as sysfs has such a one. */
+static void look_for_resets(struct tracer *tracer)
+{
+	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
+
+	bss->resets_unseen = nvme_state_any_recovers(NVME_CLASS);
+	if (bss->resets_unseen)
+		bss->any_resets = 1;
+}
+
 static int do_iterate(struct tracer *tracer, uint32_t mode)
 {
 	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
 	int64_t before = bss->n_tagged, off;
 	int result = mode & (ABI_ITER_FLUSH | ABI_ITER_SUMS) ? settle_by_logs(tracer) : 0;
 
+	if (bss->resets_unseen)
+		look_for_resets(tracer);
 	bss->iter_mode = mode;
 	bss->n_tagged_walk = 0;
 	bss->walked_ns = 0;
@@ -97,7 +109,8 @@ static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 	if (do_attached(tracer))
 		return 0;
 	forget_followed(tracer);
-	tracer->bpf->bss->any_resets = nvme_state_any_recovers(NVME_CLASS); /* their begin was not seen */
+	tracer->bpf->bss->any_resets = 0;
+	look_for_resets(tracer);
 	result = tracer_links_attach(tracer->links, true, err, err_len);
 	if (result)
 		return result;

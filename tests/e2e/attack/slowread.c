@@ -1,10 +1,11 @@
 /*
- * slowread how=direct|aio|journal|writes file=FILE count=N bytes=N [threads=N] [begin_ms=N]: waits of a known kind, one after the
+ * slowread how=direct|aio|journal|writes|synced file=FILE count=N bytes=N [threads=N] [begin_ms=N]: waits of a known kind, one after the
  * other, under the tag `how`, then 50 ms of nothing.
  *   direct   O_DIRECT reads, pread
  *   aio      O_DIRECT reads by io_submit, waited for in io_getevents, which marks no I/O wait
  *   journal  appends to a file, and its fsync
  *   writes   O_DIRECT writes
+ *   synced   the same with O_DSYNC
  * count=0: until it is killed or asked to stop by SIGTERM.
  */
 #include <errno.h>
@@ -50,13 +51,16 @@ int main(int argc, char **argv)
 	const char *how = argument_text(argc, argv, "how", "direct");
 	size_t bytes = (size_t)argument(argc, argv, "bytes", 65536);
 	long count = argument(argc, argv, "count", 10);
-	int journal = !strcmp(how, "journal"), writes = journal || !strcmp(how, "writes");
+	int journal = !strcmp(how, "journal"), synced = !strcmp(how, "synced");
+	int writes = journal || synced || !strcmp(how, "writes");
 	char *buffer = aligned_buffer(bytes);
 	struct sigaction action = { .sa_handler = on_term };
 	struct held_tag tag = { 0 };
 	off_t size, at = 0;
 	int fd = open(argument_text(argc, argv, "file", ""),
-	              writes ? O_RDWR | O_CREAT | (journal ? 0 : O_DIRECT) : O_RDONLY | O_DIRECT, 0644);
+	              writes ? O_RDWR | O_CREAT | (journal ? 0 : O_DIRECT) | (synced ? O_DSYNC : 0)
+	                     : O_RDONLY | O_DIRECT,
+	              0644);
 
 	must(fd >= 0, "open");
 	size = lseek(fd, 0, SEEK_END);

@@ -1,5 +1,6 @@
 """NVMe over TCP, on loopback, whose packets are lost for some seconds: reads time out, and the controller is reset and connected again. A
-second recording begins in mid-recovery: what it sees of the calls that last until the end is nvme_reset, too."""
+second recording begins in mid-recovery: what it sees of the calls that last until the end is nvme_reset, too. Before that the disk is well,
+and reads that it splits are no wait for a path."""
 THREADS = 4
 ROUNDS = 2
 GUEST = f"""
@@ -8,6 +9,8 @@ echo 2 >/sys/module/nvme_core/parameters/io_timeout
 nvme_over_tcp /dev/nullb0
 echo "transport=tcp,traddr=127.0.0.1,trsvcid=4420,nqn=stall,reconnect_delay=1,keep_alive_tmo=30" >/dev/nvme-fabrics
 until_true 20 test -b /dev/nvme0n1
+echo 64 >/sys/block/nvme0n1/queue/max_sectors_kb
+record split "$WAITERS" how=read file=/dev/nvme0n1 name=split threads=1 bytes=1048576 seconds=2 long_ms=60000
 record waiters "$WAITERS" how=read file=/dev/nvme0n1 threads={THREADS} seconds=300 long_ms=2800 &
 until_true 60 pgrep -x waiters
 sleep 4
@@ -33,8 +36,15 @@ wait
 CAUSES = {"nvme_reset", "nvme_timeout"}
 
 
+def check_split(case):
+    top, spans, _ = case.recorded("split")
+    waits = case.ns(top, spans[0]["tag"], "block_io")
+    case.tap.check(waits > 0 and not case.ns(top, None, *CAUSES), "split: what a disk in good health splits is block_io", *case.report(top, None))
+
+
 def check(case):
     tap = case.tap
+    check_split(case)
     top, spans, calls = case.recorded("waiters")
     for span in spans:
         number = int(span["tag"].split("/")[1])

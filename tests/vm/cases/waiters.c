@@ -119,15 +119,19 @@ static struct call clocked_call(const struct waiter *waiter, struct thread_clock
                                 unsigned int round)
 {
 	struct moment begin, end;
+	uint64_t busy_ns, behind_ns;
 	int error;
 
 	must(!thread_clock_read(clock, &begin), "clocks");
 	error = call_once(waiter, buffer, round);
 	must(!thread_clock_read(clock, &end), "clocks");
+	busy_ns = end.cpu_ns - begin.cpu_ns + end.runqueue_ns - begin.runqueue_ns;
+	/* The CPU may be taken from the thread for seconds while it reads the clocks. It does not sleep there. */
+	behind_ns = end.wall_ns - end.first_ns;
 	return (struct call){
 		.begin_ns = begin.wall_ns,
 		.ns = end.first_ns - begin.wall_ns,
-		.busy_ns = end.cpu_ns - begin.cpu_ns + end.runqueue_ns - begin.runqueue_ns,
+		.busy_ns = busy_ns > behind_ns ? busy_ns - behind_ns : 0,
 		.error = error,
 	};
 }

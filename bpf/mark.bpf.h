@@ -1,0 +1,83 @@
+/* The completion that a CPU is in: who is woken meanwhile waited for its request. A timer that fires in the midst runs deeper in
+ * interrupts; outside of interrupts (a kernel thread of the driver's completes the request) it is that turn of that thread. */
+#ifndef STALLPROF_MARK_BPF_H
+#define STALLPROF_MARK_BPF_H
+
+#include "bpf/fault.bpf.h"
+
+/* A completion lasts microseconds. Where block_io_done never comes (a queue that keeps no statistics), the mark
+ * must not outlive it. */
+#define MARK_LASTS_NS 500000
+/* After its end what was freed is handed on: so long after its begin. */
+#define MARK_AFTER_NS 50000
+
+/* The completion that a CPU is in. */
+struct mark {
+	struct carried is;
+	u64 task, switches; /* which turn of which thread it runs in, or has interrupted */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct mark);
+} marks SEC(".maps") __weak;
+
+/* The interrupts that this CPU is in, as bits that only compare. The preemption count is a variable of the CPU, whose name
+ * not every kernel gives away; but it lies at a fixed distance from the CPU's run queue, to which each task leads. */
+ALWAYS u32 interrupt_depth(struct task_struct *current)
+{
+	struct refcount_struct *count; /* any struct that is an int */
+	struct cfs_rq *cfs;
+
+	if (!preempt_count_from_rq)
+		return 0;
+	cfs = current->se.cfs_rq;
+	if (!HAS_FIELD(cfs, rq))
+		return 0;
+	count = (void *)((u64)cfs->rq + preempt_count_from_rq);
+	return BPF_CORE_READ(count, refs.counter) & INTERRUPT_MASK;
+}
+
+/* How often the task has left a CPU: while that stands, it is on the same one, and nobody else was there. */
+ALWAYS u64 switches_of(const struct task_struct *task)
+{
+	return task->nvcsw + task->nivcsw;
+}
+
+ALWAYS struct mark *mark_here(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&marks, &zero);
+}
+
+/* The time, looked at once, and only where it is wanted: that takes as long as all else of a hook. `now` is 0 before. */
+ALWAYS u64 clock_once(u64 *now)
+{
+	if (!*now)
+		*now = bpf_ktime_get_ns();
+	return *now;
+}
+
+/* The completion that this CPU is in, NULL when it is in none. `after`: or has just left. */
+ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *now)
+{
+	struct mark *mark = mark_here();
+	u64 lasts = after ? MARK_AFTER_NS : MARK_LASTS_NS;
+
+	if (!mark || !mark->is.request || mark->is.ending != after)
+		return NULL;
+	if (clock_once(now) - mark->is.since_ns >= lasts) {
+		mark->is.request = 0;
+		return NULL;
+	}
+	if (mark->is.depth != interrupt_depth(current))
+		return NULL;
+	if (!mark->is.depth && (mark->task != (u64)current || mark->switches != switches_of(current)))
+		return NULL; /* another thread's turn, or another of the same */
+	return &mark->is;
+}
+
+#endif
