@@ -85,8 +85,8 @@ NOW_AND_THEN void detail_decide(struct thread *t, const struct carried *from)
 	u64 hctx = from ? from->hctx : 0;
 
 	if (is_nvme_cause(cause)) {
-		if (t->expect == EXPECT_UNINTERRUPTIBLE)
-			hctx = 0; /* it may have waited for the device to take requests again, on no queue yet */
+		if (t->expect == EXPECT_UNINTERRUPTIBLE || t->expect == EXPECT_SCOPE)
+			hctx = 0; /* it waited, or may have, for the device to take requests again, on no queue yet */
 		detail_of_nvme(&t->detail, cause, from ? (struct request *)from->request : last_request(t),
 		               hctx, from ? from->state : ABI_NVME_UNKNOWN);
 		return;
