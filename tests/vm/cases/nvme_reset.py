@@ -10,6 +10,7 @@ MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device 
 RESETS = 2
 CPU_PERIOD_NS = 10101010  # 99 times a second
 PART = 0.03
+SWITCH_NS = 2e5  # the profiler's hook and the tracer's stand one behind the other at both ends of a sleep, which takes so long here
 SURE_NS = 1e8  # the kernel's messages are by another clock than calls
 GUEST = """
 modprobe nvme_core io_timeout=1 admin_timeout=5 && modprobe nvme
@@ -65,8 +66,9 @@ def check_labels(case, top):
 
 
 def slept_at_work(trace):
-    """(how long the threads slept in the driver's reset work, how long that went on), in ns, by the kernel's own trace."""
-    began, slept_since, slept, worked = {}, {}, 0, 0
+    """(how long the threads slept in the driver's reset work, how long that went on), in ns, and how often they slept, by the kernel's own
+    trace."""
+    began, slept_since, slept, worked, times = {}, {}, 0, 0, 0
     for line in trace.splitlines():
         found = re.match(r".*-(\d+)\s+\[\d+\]\s+\S+\s+(\d+)\.(\d{6}): (\w+): (.*)", line)
         if not found:
@@ -82,20 +84,21 @@ def slept_at_work(trace):
                 slept_since[tid] = ns
             if switched_in in began and switched_in in slept_since:
                 slept += ns - slept_since.pop(switched_in)
-    return slept, worked
+                times += 1
+    return slept, worked, times
 
 
 def check_worker(case, top):
     """The kworker that resets the controller has samples of its own, which are in no tag's time."""
     tap = case.tap
-    slept, worked = slept_at_work(case.text("works"))
+    slept, worked, times = slept_at_work(case.text("works"))
     stacks = [stack for stack in top["stacks"] if stack["recovery_ns"]]
     told_cpu = sum(stack["recovery_ns"] for stack in stacks if not stack["recovery_ns"] % CPU_PERIOD_NS)
     told = sum(stack["recovery_ns"] for stack in stacks) - told_cpu
     tap.note(f"the worker slept: {case.off(told, slept)}; on the CPU it was met for {told_cpu / 1e9:.3f} s of {(worked - slept) / 1e9:.3f} s", *[
         f"{stack['recovery_ns'] / 1e9:.6f} s {stack['labels']} {' < '.join(frame['function'] for frame in stack['frames'])}" for stack in stacks[:8]])
     # These are some milliseconds of a second of work: 9 of 14 ms were told when the two were compared.
-    tap.check(0 < told <= 1.03 * slept, "the reset's worker has samples of its sleeps, and no more than it slept", case.off(told, slept))
+    tap.check(0 < told <= 1.03 * slept + times * SWITCH_NS, "the reset's worker has samples of its sleeps, and no more than it slept", case.off(told, slept), times)
     tap.check(0 < told_cpu <= 1.1 * (worked - slept), "and what it does on the CPU", case.off(told_cpu, worked - slept))
     # A retpoline's thunk tells the kernel's unwinder nothing: such a stack is that one frame.
     whole = [stack for stack in stacks if len(stack["frames"]) > 1 or not stack["frames"][0]["function"].startswith("__x86_indirect_thunk")]
