@@ -121,7 +121,9 @@ ALWAYS u32 cause_of_freed(struct request *rq, u32 cause)
 	return rq->end_io || cause >= ABI_CAUSE_NVME_TIMEOUT ? cause : ABI_CAUSE_TAG_WAIT;
 }
 
-/* Whether the request's data is a part of a sequence with flushes, behind which it completes once more: there its thread is woken. */
+enum rqf_flags { __RQF_FLUSH_SEQ = 1 }; /* whatever it is here: CO-RE looks it up */
+
+/* Whether the request's data is a part of a sequence with flushes: it completes once more behind that, and only then is its thread woken. */
 ALWAYS bool completes_again(struct request *rq)
 {
 	u32 bit = 4; /* RQF_FLUSH_SEQ, a macro before 6.10 */
@@ -144,7 +146,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 		return 0;
 	here->task = (u64)current;
 	here->switches = switches_of(current);
-	mark = &here->is;
+	mark = &here->carried;
 	mark->dev = request_dev(rq);
 	mark->reset_end_ns = queue_reset_end(rq->q);
 	mark->cause = request_cause(rq, info, mark->reset_end_ns);
@@ -176,8 +178,8 @@ ALWAYS void request_done(struct request *rq)
 {
 	struct mark *mark = mark_here();
 
-	if (mark && mark->is.request == (u64)rq)
-		mark_end(&mark->is);
+	if (mark && mark->carried.request == (u64)rq)
+		mark_end(&mark->carried);
 }
 
 SEC("tp_btf/block_io_done")
@@ -201,7 +203,7 @@ int BPF_PROG(on_batch_done)
 	struct mark *mark = mark_here();
 
 	if (mark)
-		mark_end(&mark->is);
+		mark_end(&mark->carried);
 	return 0;
 }
 

@@ -100,9 +100,9 @@ VERIFIED_ONCE int file_tell_sync(u64 address, u64 first, u64 last, int result)
 	if (!sync_is_told(inode))
 		return 0;
 	sync = bpf_map_lookup_elem(&file_syncs, &key);
-	if (!sync)
+	if (!sync || is_own(key >> 32))
 		return 0;
-	if (sync->inode != (u64)inode || is_own(key >> 32)) {
+	if (sync->inode != (u64)inode) {
 		bpf_map_delete_elem(&file_syncs, &key); /* of a call whose end was not seen */
 		return 0;
 	}

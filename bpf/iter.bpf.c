@@ -257,7 +257,8 @@ static long forget_reset(void *map, const u64 *controller, struct reset *reset, 
 	return 0;
 }
 
-/* Without one that is kept, or whose begin was not seen, completions look for none. One that begins meanwhile is not lost. */
+/* Without one that is kept, or whose begin was not seen, completions look for none. reset_note() may have written one meanwhile that the
+ * walk over the map did not meet. */
 ALWAYS void forget_resets(u64 now)
 {
 	struct forgetting f = { .now = now, .kept = resets_unseen };

@@ -322,7 +322,7 @@ struct request {
 };
 
 enum req_op { REQ_OP_ZONE_APPEND = 7 };
-enum rqf_flags { __RQF_FLUSH_SEQ = 1 };
+
 #define REQ_OP_MASK    0xff
 #define REQ_OP_READ    0
 #define REQ_OP_WRITE   1

@@ -1,5 +1,6 @@
-/* The completion that a CPU is in: who is woken meanwhile waited for its request. A timer that fires in the midst runs deeper in
- * interrupts; outside of interrupts (a kernel thread of the driver's completes the request) it is that turn of that thread. */
+/* The completion that a CPU is in (a mark): who is woken meanwhile waited for its request. What a timer wakes that fires in the midst did
+ * not, as it runs deeper in interrupts. A completion outside of interrupts, by a thread of the driver's, is over when that thread leaves
+ * the CPU. */
 #ifndef STALLPROF_MARK_BPF_H
 #define STALLPROF_MARK_BPF_H
 
@@ -11,10 +12,9 @@
 /* After its end what was freed is handed on: so long after its begin. */
 #define MARK_AFTER_NS 50000
 
-/* The completion that a CPU is in. */
 struct mark {
-	struct carried is;
-	u64 task, switches; /* which turn of which thread it runs in, or has interrupted */
+	struct carried carried;
+	u64 task, switches; /* the current task then, and its switches_of() */
 };
 
 struct {
@@ -67,17 +67,17 @@ ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *
 	struct mark *mark = mark_here();
 	u64 lasts = after ? MARK_AFTER_NS : MARK_LASTS_NS;
 
-	if (!mark || !mark->is.request || mark->is.ending != after)
+	if (!mark || !mark->carried.request || mark->carried.ending != after)
 		return NULL;
-	if (clock_once(now) - mark->is.since_ns >= lasts) {
-		mark->is.request = 0;
+	if (clock_once(now) - mark->carried.since_ns >= lasts) {
+		mark->carried.request = 0;
 		return NULL;
 	}
-	if (mark->is.depth != interrupt_depth(current))
+	if (mark->carried.depth != interrupt_depth(current))
 		return NULL;
-	if (!mark->is.depth && (mark->task != (u64)current || mark->switches != switches_of(current)))
-		return NULL; /* another thread's turn, or another of the same */
-	return &mark->is;
+	if (!mark->carried.depth && (mark->task != (u64)current || mark->switches != switches_of(current)))
+		return NULL; /* its thread has left the CPU since */
+	return &mark->carried;
 }
 
 #endif

@@ -24,8 +24,8 @@ ALWAYS u32 state_told(u32 state)
 	return ABI_NVME_UNKNOWN;
 }
 
-/* Also of one whose begin was not seen. `state`: the controller's; of a reset that goes on or has ended with a live controller, the one
- * before tells more. */
+/* Also of one whose begin was not seen. `state`: the controller's. What was noted while the reset went on tells more than that it is live
+ * again, or still; of one that has ended with a live controller nothing else is known. */
 ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns, u32 state)
 {
 	struct reset reset = { .end_ns = end_ns, .state = state }, *known;
@@ -38,11 +38,11 @@ ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns, u32 state)
 		reset.state = known->state;
 	else if (end_ns != RESET_GOES_ON && state == ABI_NVME_LIVE)
 		reset.state = ABI_NVME_UNKNOWN;
-	any_resets = 1;
 	if (bpf_map_update_elem(&resets, &key, &reset, BPF_ANY))
 		COUNT(follow_full);
-	__sync_fetch_and_add(&resets_noted, 1);
-	any_resets = 1; /* forget_resets() may have been at it */
+	__sync_fetch_and_add(&resets_noted,
+	                     1); /* before the flag: forget_resets() takes that back, and looks again */
+	any_resets = 1;
 }
 
 /* The kworker that resets the controller: who waits for the queues, which are closed meanwhile, is woken by it. */

@@ -55,12 +55,13 @@ volatile __weak OWN_LINE __u32 hot_generation = 0; /* odd while the hot programs
 volatile __weak __u32 any_requests = 0;            /* the map of requests was ever written to */
 volatile __weak __u32 any_works = 0;               /* … of works */
 volatile __weak __u32 any_resets = 0;              /* … of resets */
-volatile __weak __u32 resets_noted = 0;            /* how often one was put there */
-volatile __weak __u32 resets_unseen = 0;  /* a reset goes on whose begin was not seen; user space sets it */
-volatile __weak __u32 any_recoverers = 0; /* … of recoverers */
-volatile __weak __u64 last_fault_ns = 0;  /* when an IOMMU last reported a fault; 0: never */
-volatile __weak __u32 any_uncopied = 0;   /* a sleep that may prove long has no copy of its stack */
-volatile __weak __u32 any_python = 0;     /* Python frames are wanted */
+volatile __weak __u32 any_recoverers = 0;          /* … of recoverers */
+volatile __weak __u32 resets_noted = 0;            /* how often something was written to the map of resets */
+volatile __weak __u32 resets_unseen =
+        0; /* a controller recovers whose reset began before the hooks were there; set by user space */
+volatile __weak __u64 last_fault_ns = 0; /* when an IOMMU last reported a fault; 0: never */
+volatile __weak __u32 any_uncopied = 0;  /* a sleep that may prove long has no copy of its stack */
+volatile __weak __u32 any_python = 0;    /* Python frames are wanted */
 volatile __weak __u64 threshold_ns =
         0; /* T: longer waits are always kept. Set by user space from the first */
 

@@ -6,10 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "profiler/cli/output_check.h"
+#include "profiler/cli/output_file.h"
 #include "profiler/cli/usage.h"
 #include "profiler/flame/flame_add.h"
 #include "profiler/flame/flame_data.h"
@@ -121,16 +119,6 @@ static const struct argp parser = {
 	       "for all *.pb.gz in it, - for standard input."
 };
 
-static void check_output(const struct options *options)
-{
-	bool overwrites = options->base && output_is_input(options->output, options->base);
-
-	for (size_t i = 0; i < options->file_count && !overwrites; i++)
-		overwrites = output_is_input(options->output, options->files[i]);
-	if (overwrites)
-		usage_error(NULL, "-o %s would overwrite what is read: choose another file", options->output);
-}
-
 static void parse(int argc, char **argv, struct options *options)
 {
 	*options = (struct options){ .form = FORM_PAGE };
@@ -142,8 +130,8 @@ static void parse(int argc, char **argv, struct options *options)
 		usage_error(NULL, "--base is for the page alone");
 	if (!options->output)
 		options->output = options->form == FORM_PAGE ? PAGE_NAME : "-";
-	if (strcmp(options->output, "-") != 0)
-		check_output(options);
+	output_file_check(options->output, (const char *const *)options->files, options->file_count);
+	output_file_check(options->output, (const char *const *)&options->base, 1);
 }
 
 static int say(const char *message)
@@ -262,7 +250,6 @@ static int write_output(const struct options *options, const struct sides *sides
 {
 	bool to_stdout = !strcmp(options->output, "-");
 	FILE *out = to_stdout ? stdout : fopen(options->output, "we");
-	struct stat info;
 	int err, error;
 
 	if (!out)
@@ -276,8 +263,7 @@ static int write_output(const struct options *options, const struct sides *sides
 	}
 	if (!err)
 		return 0;
-	if (!to_stdout && !stat(options->output, &info) && S_ISREG(info.st_mode))
-		unlink(options->output);
+	output_file_remove(options->output);
 	return say_unwritten(options->output, err, error);
 }
 

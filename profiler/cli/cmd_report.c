@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "profiler/cli/output_check.h"
+#include "profiler/cli/output_file.h"
 #include "profiler/cli/report_output.h"
 #include "profiler/cli/usage.h"
 #include "profiler/format/text_cells.h"
@@ -56,18 +54,6 @@ static void choose_output(struct report_options *options, struct argp_state *sta
 		            options->output, report_output_ending(options->output));
 }
 
-static void check_output(const struct report_options *options, struct argp_state *state)
-{
-	bool overwrites =
-	        options->output && options->baseline && output_is_input(options->output, options->baseline);
-
-	for (size_t i = 0; i < options->file_count && options->output && !overwrites; i++)
-		overwrites = output_is_input(options->output, options->files[i]);
-	if (overwrites)
-		usage_error(state, "-o %s would overwrite what is read: choose another file",
-		            options->output);
-}
-
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct report_options *options = state->input;
@@ -96,7 +82,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		choose_output(options, state);
-		check_output(options, state);
+		output_file_check(options->output, (const char *const *)options->files, options->file_count);
+		output_file_check(options->output, &options->baseline, 1);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -125,7 +112,6 @@ static int write_report(const struct report *report, const struct report_options
 {
 	FILE *out = options->output ? fopen(options->output, "we") : stdout;
 	char message[MESSAGE_BYTES];
-	struct stat info;
 	int err;
 
 	if (!out) {
@@ -135,9 +121,8 @@ static int write_report(const struct report *report, const struct report_options
 	err = report_write(out, report, options->format);
 	if (options->output && fclose(out) && !err)
 		err = -EIO;
-	if (err && options->output && !stat(options->output, &info) && S_ISREG(info.st_mode))
-		unlink(options->output); /* not in full */
 	if (err) {
+		output_file_remove(options->output);
 		snprintf(message, sizeof(message), "%s%s%s", options->output ? options->output : "",
 		         options->output ? ": " : "",
 		         err == -EIO ? "the output could not be written" : strerror(-err));

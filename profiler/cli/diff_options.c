@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "bpf/abi.h"
-#include "profiler/cli/output_check.h"
+#include "profiler/cli/output_file.h"
 #include "profiler/cli/usage.h"
 #include "profiler/session/window.h"
 
@@ -268,18 +268,6 @@ static const struct argp parser = {
 	       "unreadable, a rule cannot be judged), 64 wrong usage."
 };
 
-/* --- the output ------------------------------------------------------------------------------------------- */
-
-static void check_output(const struct diff_options *options)
-{
-	if (!options->output)
-		return;
-	for (int side = 0; side < 2; side++)
-		if (options->task.place[side] && output_is_input(options->output, options->task.place[side]))
-			usage_error(NULL, "-o %s would overwrite what is compared: choose another file",
-			            options->output);
-}
-
 void diff_options_parse(int argc, char **argv, struct diff_options *options)
 {
 	struct parse parse = { .options = options };
@@ -290,7 +278,7 @@ void diff_options_parse(int argc, char **argv, struct diff_options *options)
 	usage_parse(&parser, "stallprof diff", argc, argv, 0, &parse);
 	if (!options->task.place[1] && !(options->task.filter[0].count && options->task.filter[1].count))
 		usage_error(NULL, "with one profile, --base FILTER and --new FILTER say what is compared");
-	check_output(options);
+	output_file_check(options->output, options->task.place, 2);
 	if (!parse.limit_given &&
 	    (options->format == DIFF_FORMAT_TEXT || options->format == DIFF_FORMAT_MARKDOWN))
 		options->limit = ROWS;

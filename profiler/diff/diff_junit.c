@@ -24,29 +24,7 @@ static const char *entity_of(char c)
 	return NULL;
 }
 
-/* U+FFFE and U+FFFF, which XML has no way to write. */
-static bool is_no_character(const char *text)
-{
-	return !strncmp(text, "\xef\xbf\xbe", 3) || !strncmp(text, "\xef\xbf\xbf", 3);
-}
-
-static void print_entities(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		const char *entity = entity_of(*text);
-
-		if (is_no_character(text)) {
-			fputs("\xef\xbf\xbd", out);
-			text += 2;
-		} else if (entity) {
-			fputs(entity, out);
-		} else {
-			fputc(*text, out);
-		}
-	}
-}
-
-/* As XML text: lines are kept, all else that XML cannot hold is escaped as for a terminal, or replaced. */
+/* As XML text: lines are kept, all else that XML cannot hold is escaped as for a terminal. */
 static void print_xml(FILE *out, const char *text)
 {
 	char *clean = NULL, line[8192];
@@ -67,7 +45,14 @@ static void print_xml(FILE *out, const char *text)
 		}
 	}
 	if (!fclose(stream))
-		print_entities(out, clean);
+		for (const char *at = clean; *at; at++) {
+			const char *entity = entity_of(*at);
+
+			if (entity)
+				fputs(entity, out);
+			else
+				fputc(*at, out);
+		}
 	free(clean);
 }
 

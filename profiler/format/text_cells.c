@@ -38,7 +38,8 @@ struct cell {
 
 /*
  * Two names that look alike would be two rows, or a name would stand in another order than it is in: U+061C, U+200B, U+200E,
- * U+200F, U+2028 to U+202E, U+2060 to U+2069 and U+FEFF. The joiners (U+200C, U+200D) are left, as words and emoji need them.
+ * U+200F, U+2028 to U+202E, U+2060 to U+2069 and U+FEFF. U+FFFE and U+FFFF are no characters, and XML has no way to write them. The joiners
+ * (U+200C, U+200D) are left, as words and emoji need them.
  */
 static bool misleads(const unsigned char *byte, size_t length)
 {
@@ -47,7 +48,7 @@ static bool misleads(const unsigned char *byte, size_t length)
 	if (length != 3)
 		return false;
 	if (byte[0] == 0xef)
-		return byte[1] == 0xbb && byte[2] == 0xbf;
+		return (byte[1] == 0xbb && byte[2] == 0xbf) || (byte[1] == 0xbf && byte[2] >= 0xbe);
 	if (byte[0] != 0xe2)
 		return false;
 	if (byte[1] == 0x80)

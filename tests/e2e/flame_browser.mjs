@@ -194,6 +194,9 @@ async function twoProfiles() {
   const { pair } = wanted, at = pathToFileURL(resolve(pair.page)).href, page = await open('', at);
   check('two profiles open on their difference, of the worst cause', (await text(page, '#compared')).startsWith(pair.compared), pair, await text(page, '#compared'));
   check('which is in the fragment', (await fragment(page)) === '#stall=block_io&side=&compare=1&base.stall=block_io&base.side=base', await fragment(page));
+  await page.keyboard.press('Backspace');
+  check('without a filter each side is still its own', (await text(page, '#compared')).startsWith(pair.whole) &&
+    (await fragment(page)) === '#side=&compare=1&base.stall=block_io&base.side=base', await text(page, '#compared'), pair.whole, await fragment(page));
   await page.evaluate(() => { location.hash = '#stall=writeback&side='; });
   await page.waitForSelector('select[data-filter="host"]');
   await choose(page, 'host', pair.host);

@@ -10,7 +10,9 @@ MACHINE = "-drive file=null-co://,file.size=1G,format=raw,if=none,id=nv -device 
 RESETS = 2
 CPU_PERIOD_NS = 10101010  # 99 times a second
 PART = 0.03
-SWITCH_NS = 2e5  # the profiler's hook and the tracer's stand one behind the other at both ends of a sleep, which takes so long here
+# The profiler's hook on a switch runs before the trace's or behind it: by bpf_stats 13 us on average here, more where it seldom runs. Both ends
+# of a sleep have one.
+SWITCH_NS = 2.5e4
 SURE_NS = 1e8  # the kernel's messages are by another clock than calls
 GUEST = """
 modprobe nvme_core io_timeout=1 admin_timeout=5 && modprobe nvme
@@ -98,12 +100,13 @@ def check_worker(case, top):
     tap.note(f"the worker slept: {case.off(told, slept)}; on the CPU it was met for {told_cpu / 1e9:.3f} s of {(worked - slept) / 1e9:.3f} s", *[
         f"{stack['recovery_ns'] / 1e9:.6f} s {stack['labels']} {' < '.join(frame['function'] for frame in stack['frames'])}" for stack in stacks[:8]])
     # These are some milliseconds of a second of work: 9 of 14 ms were told when the two were compared.
-    tap.check(0 < told <= 1.03 * slept + times * SWITCH_NS, "the reset's worker has samples of its sleeps, and no more than it slept", case.off(told, slept), times)
+    tap.check(0 < told <= 1.03 * slept + 2 * times * SWITCH_NS, "the reset's worker has samples of its sleeps, and no more than it slept", case.off(told, slept), times)
     tap.check(0 < told_cpu <= 1.1 * (worked - slept), "and what it does on the CPU", case.off(told_cpu, worked - slept))
     # A retpoline's thunk tells the kernel's unwinder nothing: such a stack is that one frame.
     whole = [stack for stack in stacks if len(stack["frames"]) > 1 or not stack["frames"][0]["function"].startswith("__x86_indirect_thunk")]
     tap.check(len(whole) >= 0.9 * len(stacks), "few samples of the worker were met in thunks", f"{len(whole)} of {len(stacks)} were not")
-    case.check_frames(whole, ("nvme_reset_work",))
+    # The last thing that nvme_reset_work does is a jump to nvme_start_ctrl, so that it is not in the stacks of that.
+    case.check_frames([stack for stack in whole if "nvme_start_ctrl" not in {frame["function"] for frame in stack["frames"]}], ("nvme_reset_work",))
     lacking = [stack["labels"] for stack in stacks if not stack["labels"].get("worker", "").startswith("kworker/") or not stack["labels"].get("holds_up", "").startswith("waiter")
                or stack["delay_ns"] or stack["cpu_ns"] or stack["device"] != "nvme0n1" or stack["stall"] != "nvme_reset"]
     tap.check(not lacking, "its samples say who it is and whom it holds up, and are no delay", *lacking[:3])

@@ -40,6 +40,7 @@ static void test_text_cells__cut_and_clean(void **state)
 	assert_printed("a\u2066\u061c", 0, "a\\xe2\\x81\\xa6\\xd8\\x9c");
 	assert_printed("a\u2030\u200d", 0, "a\u2030\u200d");
 	assert_printed("a\u200b\u2028", 0, "a\\xe2\\x80\\x8b\\xe2\\x80\\xa8");
+	assert_printed("\ufffd\ufffe\uffff", 0, "\ufffd\\xef\\xbf\\xbe\\xef\\xbf\\xbf");
 	assert_printed("\ufeff\u2060\ufefc", 0, "\\xef\\xbb\\xbf\\xe2\\x81\\xa0\ufefc");
 	assert_printed("ab\x01"
 	               "cd",

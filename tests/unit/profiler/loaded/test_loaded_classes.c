@@ -50,6 +50,26 @@ static void build(struct loaded_classes *table, struct ledger *ledger, const str
 	assert_int_equal(loaded_classes_build(table, &input, filter, level), 0);
 }
 
+/* A class that comes when the ledger is full has no row for any of its steps: none of them is the worst. */
+static void test_loaded_classes__without_steps(void **state)
+{
+	struct ledger *ledger = ledger_new(1);
+	const struct loaded_class *late;
+	struct loaded_classes table;
+
+	(void)state;
+	add(ledger, "train_step", 1, 7, LEDGER_ONCPU, "", MS);
+	for (uint64_t step = 1; step <= 3; step++)
+		add(ledger, "ckpt/late", step, 7, LEDGER_STALL, "writeback", MS);
+	build(&table, ledger, &(struct loaded_filter){ 0 }, LOADED_LEVEL_CLASS);
+	late = loaded_classes_find(&table, "ckpt");
+	assert_non_null(late);
+	assert_int_equal(late->wall_ns, 3 * MS);
+	assert_null(late->worst);
+	loaded_classes_free(&table);
+	ledger_free(ledger);
+}
+
 static void test_loaded_classes__lost_most_first(void **state)
 {
 	static const char *const columns[] = { "oncpu", "runqueue", "block_io", "writeback", "blocked" };
@@ -302,6 +322,7 @@ static void test_loaded_classes__a_row_taken_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_loaded_classes__without_steps),
 		cmocka_unit_test(test_loaded_classes__lost_most_first),
 		cmocka_unit_test(test_loaded_classes__steps),
 		cmocka_unit_test(test_loaded_classes__full_ledger),

@@ -36,12 +36,16 @@ static void test_report_series__correlation(void **state)
 {
 	const double a[] = { 1, 2, 3, 4, 5 }, b[] = { 2, 1, 4, 3, 5 }, down[] = { 5, 4, 3, 2, 1 };
 	const double flat[] = { 0.1, 0.1, 0.1, 0.1, 0.1 };
+	const double rare[] = { 1e-10, 2e-10, 3e-10, 4e-10, 5e-10 }, none[5] = { 0 };
 
 	(void)state;
 	NEAR(report_correlation(a, b, 5), 0.8);
 	NEAR(report_correlation(a, down, 5), -1);
 	NEAR(report_correlation(a, flat, 5), 0);
 	NEAR(report_correlation(a, a, 0), 0);
+	/* Once a second is 1e-9 a nanosecond. */
+	NEAR(report_correlation(rare, b, 5), 0.8);
+	NEAR(report_correlation(rare, none, 5), 0);
 }
 
 static void test_report_series__lag(void **state)

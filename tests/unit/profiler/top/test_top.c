@@ -251,9 +251,33 @@ static void test_top__full_disk(void **state)
 	fclose(full);
 }
 
+/* The ledger had no room for any tag of the class by itself. */
+static void test_top__class_without_a_worst(void **state)
+{
+	struct fixture *fixture = *state;
+	struct top_table table = { .total = 0 };
+	struct loaded_profiles input = fixture->input;
+	struct top_json what = {
+		.input = &input, .tags = fixture->tags, .table = &table, .type = types[DELAY]
+	};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	input.ledger = ledger_new(1);
+	add_row(input.ledger, "train/1", 1, LEDGER_ONCPU, "", MS);
+	add_row(input.ledger, "late/1", 1, LEDGER_STALL, "block_io", MS);
+	assert_int_equal(top_json_write(out, &what), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "\"worst\": null"));
+	free(text);
+	ledger_free(input.ledger);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_top__class_without_a_worst, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_top__by_function, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_top__cumulative_first, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_top__by_line, set_up, tear_down),

@@ -1,11 +1,14 @@
-/* Compares the file that is written with those that are read. */
+/* Compares the file that is written with those that are read; removes one that is not whole. */
 
-#include "profiler/cli/output_check.h"
+#include "profiler/cli/output_file.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profiler/cli/usage.h"
 #include "profiler/loaded/loaded_folder.h"
 
 #define SAME_FILE(a, b) ((a).st_dev == (b).st_dev && (a).st_ino == (b).st_ino)
@@ -35,9 +38,28 @@ static bool is_read(const struct stat *file, const char *place)
 	return found;
 }
 
-bool output_is_input(const char *output, const char *input)
+static bool is_stdout(const char *output)
+{
+	return !output || !strcmp(output, "-");
+}
+
+void output_file_check(const char *output, const char *const *inputs, size_t count)
 {
 	struct stat file;
 
-	return !stat(output, &file) && S_ISREG(file.st_mode) && is_read(&file, input);
+	if (is_stdout(output) || stat(output, &file) || !S_ISREG(file.st_mode))
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (inputs[i] && is_read(&file, inputs[i]))
+			usage_error(NULL, "-o %s would overwrite what is read: choose another file", output);
+}
+
+void output_file_remove(const char *output)
+{
+	int saved = errno;
+	struct stat file;
+
+	if (!is_stdout(output) && !stat(output, &file) && S_ISREG(file.st_mode))
+		unlink(output);
+	errno = saved;
 }
