@@ -4,7 +4,6 @@
 #include "bpf/wait.bpf.h"
 
 /* What kthrotld runs to let go of the bios it held back; 0 in a kernel without blk-throttle. */
-extern const void blk_throtl_dispatch_work_fn __ksym __weak;
 
 /* Whether the current kworker dispatches what blk-throttle held back. */
 ALWAYS bool dispatches_throttled(struct task_struct *current)
@@ -228,6 +227,20 @@ int BPF_PROG(on_queue_work, int cpu, struct pool_workqueue *pwq, struct work_str
 	return 0;
 }
 
+/* Whether blk-throttle sends on what it held: the work lies in what it has for a queue, to which the queue leads back. That needs no
+ * address of the function, which the kernel may hide. */
+ALWAYS bool work_of_throttle(struct work_struct *work)
+{
+	struct throtl_data *held = (void *)work;
+	struct request_queue *queue = NULL;
+
+	if (!HAS_FIELD(held, dispatch_work) || !HAS_FIELD(queue, td))
+		return false;
+	held = (void *)((u64)held - bpf_core_field_offset(struct throtl_data, dispatch_work));
+	queue = BPF_CORE_READ(held, queue);
+	return queue && BPF_CORE_READ(queue, td) == held;
+}
+
 SEC("tp_btf/workqueue_execute_start")
 int BPF_PROG(on_work_start, struct work_struct *work)
 {
@@ -240,7 +253,7 @@ int BPF_PROG(on_work_start, struct work_struct *work)
 		fresh = *from;
 		bpf_map_delete_elem(&works, &key);
 	}
-	if (work->func && work->func == (void *)&blk_throtl_dispatch_work_fn) {
+	if (work_of_throttle(work)) {
 		/* Even if a completion seems to have queued it: that was a timer which fired meanwhile. */
 		fresh = (struct carried){ .cause = ABI_CAUSE_THROTTLE };
 	} else if (!from) {

@@ -177,15 +177,6 @@ struct file {
 	struct path f_path;
 };
 
-struct fdtable {
-	unsigned int max_fds;
-	struct file **fd;
-};
-
-struct files_struct {
-	struct fdtable *fdt;
-};
-
 struct timespec64 {
 	u64 tv_sec; /* signed; never read directly */
 	u64 tv_nsec;
@@ -252,6 +243,7 @@ struct blk_mq_tag_set;
 struct request_queue {
 	struct gendisk *disk; /* in the request queue since 5.15 */
 	struct blk_mq_tag_set *tag_set;
+	struct throtl_data *td; /* with CONFIG_BLK_DEV_THROTTLING */
 };
 
 struct blkcg; /* begins with its cgroup_subsys_state */
@@ -378,6 +370,12 @@ struct kthread {
 
 struct work_struct {
 	void *func;
+};
+
+/* What blk-throttle has for a queue; the work sends on what was held. */
+struct throtl_data {
+	struct request_queue *queue;
+	struct work_struct dispatch_work;
 };
 
 struct list_head {

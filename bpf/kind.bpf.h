@@ -2,6 +2,7 @@
 #ifndef STALLPROF_KIND_BPF_H
 #define STALLPROF_KIND_BPF_H
 
+#include "bpf/kernel_fs.bpf.h"
 #include "bpf/ledger.bpf.h"
 
 /* x86-64 system calls. */
@@ -81,13 +82,12 @@ ALWAYS u32 call_number(const struct task_struct *task, const struct pt_regs *reg
 /* The file that the task has open as `fd`; NULL: it has none. */
 ALWAYS struct file *file_of(struct task_struct *task, u64 fd)
 {
-	struct files_struct *files = task->files;
-	struct fdtable *table = files ? files->fdt : NULL;
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct hlist_head *entry; /* any struct that is a pointer */
 
-	if (!table || fd >= table->max_fds)
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
 		return NULL;
-	entry = (void *)(table->fd + fd);
+	entry = (void *)(BPF_CORE_READ(table, fd) + fd);
 	return (void *)BPF_CORE_READ(entry, first);
 }
 

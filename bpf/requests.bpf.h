@@ -179,12 +179,14 @@ ALWAYS u64 id_of_bio(struct bio *bio)
 ALWAYS u64 tag_kept(struct request *rq)
 {
 	struct request___patched *patched = (void *)rq;
-	struct bio *bio = rq->bio;
-	u64 id = HAS_FIELD(patched, ai_tag) ? BPF_CORE_READ(patched, ai_tag) : 0;
+	struct bio *bio;
+	u64 id;
 	u32 i;
 
 	if (!kernel_keeps_tags())
 		return 0;
+	id = HAS_FIELD(patched, ai_tag) ? BPF_CORE_READ(patched, ai_tag) : 0;
+	bio = rq->bio;
 	for (i = 0; i < BIOS_LOOKED_AT && bio && !id; i++) {
 		id = id_of_bio(bio);
 		bio = BPF_CORE_READ(bio, bi_next);

@@ -12,6 +12,7 @@
 #include "profiler/config/config.h"
 #include "profiler/cli/host_check.h"
 #include "profiler/format/json_writer.h"
+#include "profiler/tracer/kernel_places.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/tracer/tracer.h"
 #include "profiler/cli/usage.h"
@@ -188,7 +189,7 @@ static void collect_facts(struct findings *found)
 	add_fact(found, "debuginfod", asks_servers(),
 	         "debug files that are not on this host are not fetched: set symbolizer.debuginfod_urls, or "
 	         "record --debuginfod");
-	add_fact(found, "throttle_work", host->knows_throttle,
+	add_fact(found, "throttle_work", found->probes && probe_host_places(found->probes)->throttles,
 	         "a kernel with CONFIG_BLK_DEV_THROTTLING=y; without it waits for what blk-throttle holds "
 	         "back "
 	         "are block_io");

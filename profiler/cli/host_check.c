@@ -17,22 +17,16 @@
 #include "profiler/tracer/kernel_needs.h"
 #include "symbolizer/kernel/kernel_files.h"
 
-/* By this function bpf/block.bpf.c recognises that a request was held by blk-throttle. */
-#define THROTTLE_WORK "blk_throtl_dispatch_work_fn"
-
-/* With kptr_restrict the addresses read as zeros; the names are always there. */
+/* With kptr_restrict the addresses read as zeros. */
 static void read_kallsyms(struct host_facts *facts)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
 	char line[512];
 	int i;
 
-	for (i = 0; file && fgets(line, sizeof(line), file); i++) {
-		if (i < 100 && strtoull(line, NULL, 16))
+	for (i = 0; i < 100 && file && fgets(line, sizeof(line), file); i++)
+		if (strtoull(line, NULL, 16))
 			facts->sees_kallsyms = true;
-		if (strstr(line, " " THROTTLE_WORK "\n"))
-			facts->knows_throttle = true;
-	}
 	if (file)
 		fclose(file);
 }

@@ -21,12 +21,11 @@ struct host_facts {
 	bool sees_kallsyms; /* kernel symbols have addresses */
 	bool has_vmlinux_dwarf;
 	char debug_advice[256]; /* what to do when it has not */
-	bool knows_throttle;    /* the kernel has the worker that sends throttled requests on, by name */
 };
 
 void host_facts_read(struct host_facts *facts);
 
-/* Reads the rest, which takes some 50 ms. Call it after host_facts_read(). */
+/* Reads the rest, Call it after host_facts_read(). */
 void host_facts_read_symbols(struct host_facts *facts);
 
 /* 0, or -EPERM/-ENOTSUP with one line that says what is missing and what to do. */

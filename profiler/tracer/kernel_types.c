@@ -11,18 +11,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MODULES_MAX   512
-#define FUNCTIONS_MAX 512 /* more than the table of hooks has rows */
+#define MODULES_MAX 512
+#define CHAINS      (1 << 14)
 
+/* The kernel's own types have chains by their names: btf__find_by_name_kind() walks some 100,000 types for each of the table's hooks. */
 struct kernel_types {
 	struct btf *kernel;
 	struct btf *modules[MODULES_MAX];
 	size_t n_modules;
-	struct {
-		int id;
-		bool can_be_hooked;
-	} tried[FUNCTIONS_MAX];
-	size_t n_tried;
+	bool hooked_one;        /* functions of this kernel can be hooked */
+	uint32_t first[CHAINS]; /* a chain's first type; 0: it has none */
+	uint32_t *next;         /* of each type, in its chain */
 };
 
 /* Modules whose BTF cannot be read have no hooks for us: libbpf could not attach to them either. */
@@ -45,6 +44,51 @@ static void load_modules(struct kernel_types *types)
 	closedir(dir);
 }
 
+static uint32_t chain_of(const char *name)
+{
+	uint32_t hash = 5381;
+
+	while (*name)
+		hash = hash * 33 + (unsigned char)*name++;
+	return hash % CHAINS;
+}
+
+/* 0 or -ENOMEM */
+static int make_chains(struct kernel_types *types)
+{
+	uint32_t n = btf__type_cnt(types->kernel), id;
+
+	types->next = calloc(n, sizeof(*types->next));
+	if (!types->next)
+		return -ENOMEM;
+	for (id = n - 1; id; id--) {
+		const struct btf_type *type = btf__type_by_id(types->kernel, id);
+		uint32_t chain;
+
+		if (!btf_is_func(type) && !btf_is_typedef(type))
+			continue;
+		chain = chain_of(btf__name_by_offset(types->kernel, type->name_off));
+		types->next[id] = types->first[chain];
+		types->first[chain] = id;
+	}
+	return 0;
+}
+
+/* The kernel's own function or typedef of that name; 0: it has none. */
+static uint32_t find_type(const struct kernel_types *types, const char *name, unsigned int kind)
+{
+	uint32_t id;
+
+	for (id = types->first[chain_of(name)]; id; id = types->next[id]) {
+		const struct btf_type *type = btf__type_by_id(types->kernel, id);
+
+		if (btf_kind(type) == kind &&
+		    !strcmp(btf__name_by_offset(types->kernel, type->name_off), name))
+			return id;
+	}
+	return 0;
+}
+
 struct kernel_types *kernel_types_load(void)
 {
 	struct kernel_types *types = calloc(1, sizeof(*types));
@@ -52,12 +96,13 @@ struct kernel_types *kernel_types_load(void)
 	if (!types)
 		return NULL;
 	types->kernel = btf__load_vmlinux_btf();
-	if (types->kernel) {
+	if (types->kernel && !make_chains(types)) {
 		load_modules(types);
 		return types;
 	}
+	errno = types->kernel ? ENOMEM : ENOENT;
+	btf__free(types->kernel);
 	free(types);
-	errno = ENOENT;
 	return NULL;
 }
 
@@ -68,6 +113,7 @@ void kernel_types_free(struct kernel_types *types)
 	while (types->n_modules)
 		btf__free(types->modules[--types->n_modules]);
 	btf__free(types->kernel);
+	free(types->next);
 	free(types);
 }
 
@@ -87,7 +133,7 @@ static bool modules_have(const struct kernel_types *types, const char *name, uns
 }
 
 /* Whether the tracepoint has that many arguments; the type of its function has its own data as well. */
-static bool has_args(const struct btf *btf, int id, unsigned int args)
+static bool has_args(const struct btf *btf, uint32_t id, unsigned int args)
 {
 	const struct btf_type *type = btf__type_by_id(btf, btf__type_by_id(btf, id)->type);
 
@@ -99,19 +145,19 @@ bool kernel_types_tracepoint(const struct kernel_types *types, const char *name,
                              bool *in_module)
 {
 	char type[128];
-	int id;
+	uint32_t id;
 
 	*in_module = false;
 	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	id = btf__find_by_name_kind(types->kernel, type, BTF_KIND_TYPEDEF);
-	if (id > 0)
+	id = find_type(types, type, BTF_KIND_TYPEDEF);
+	if (id)
 		return has_args(types->kernel, id, args);
 	*in_module = modules_have(types, type, BTF_KIND_TYPEDEF);
 	return *in_module;
 }
 
-/* Not every kernel that has its functions in BTF lets them be hooked. Tries it with a program that does nothing. */
-static bool try_hook(int id)
+/* Tries it with a program that does nothing. */
+static bool try_hook(uint32_t id)
 {
 	static const struct bpf_insn return_0[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
@@ -132,29 +178,13 @@ static bool try_hook(int id)
 	return true;
 }
 
-static bool can_be_hooked(struct kernel_types *types, int id)
-{
-	bool can;
-	size_t i;
-
-	for (i = 0; i < types->n_tried; i++)
-		if (types->tried[i].id == id)
-			return types->tried[i].can_be_hooked;
-	can = try_hook(id);
-	if (types->n_tried < FUNCTIONS_MAX) {
-		types->tried[types->n_tried].id = id;
-		types->tried[types->n_tried++].can_be_hooked = can;
-	}
-	return can;
-}
-
 bool kernel_types_function(struct kernel_types *types, const char *name, bool *in_module)
 {
-	int id = btf__find_by_name_kind(types->kernel, name, BTF_KIND_FUNC);
+	uint32_t id = find_type(types, name, BTF_KIND_FUNC);
 
 	*in_module = false;
-	if (id > 0)
-		return can_be_hooked(types, id);
+	if (id)
+		return types->hooked_one = types->hooked_one || try_hook(id);
 	*in_module = modules_have(types, name, BTF_KIND_FUNC);
 	return *in_module;
 }

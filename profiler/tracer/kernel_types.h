@@ -22,9 +22,9 @@ bool kernel_types_tracepoint(const struct kernel_types *types, const char *name,
                              bool *in_module);
 
 /*
- * Whether there is a function of that name that can be hooked. For one of the kernel this is tried, once however often it is
- * asked, as taking a hook off again waits for RCU: some 80 ms on Debian's kernels. For one of a module it is seen only when the
- * program is loaded. Says where it was found.
+ * Whether there is a function of that name that can be hooked. Not every kernel that has its functions in BTF lets them be hooked:
+ * that is tried until one is, and no further, as taking a hook off again waits for RCU, some 80 ms on Debian's kernels. Whether
+ * this very function can be hooked is seen when it is. Says where it was found.
  */
 bool kernel_types_function(struct kernel_types *types, const char *name, bool *in_module);
 
