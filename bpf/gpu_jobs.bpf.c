@@ -121,6 +121,10 @@ NOW_AND_THEN void job_ends(u64 key, struct gpu_job *job, int error)
 	bpf_map_delete_elem(&gpu_jobs, &key);
 }
 
+/* Bits of a fence's flags. */
+#define FENCE_SIGNALED      (1 << 0)
+#define FENCE_DONT_PIPELINE (1 << 3) /* of drm_sched's fences, when they wait for a dependency */
+
 /* Of all drivers. */
 SEC("tp_btf/dma_fence_signaled")
 int BPF_PROG(on_fence_signaled, struct dma_fence *fence)
@@ -182,6 +186,11 @@ ALWAYS void job_runs(struct drm_sched_job *run)
 	job_waits_no_more(key, job, job->run_ns);
 }
 
+ALWAYS bool fence_signaled(struct dma_fence *fence)
+{
+	return BPF_CORE_READ(fence, flags) & FENCE_SIGNALED;
+}
+
 /* `fence`: 0: for none, and what it waited for is over as well. */
 ALWAYS void job_waits(struct drm_sched_job *waits, u64 fence)
 {
@@ -192,7 +201,8 @@ ALWAYS void job_waits(struct drm_sched_job *waits, u64 fence)
 		return;
 	if (fence)
 		job_waits_for(key, job, fence, now);
-	else
+	/* Signaled before the entry was there, the fence did not find the job. */
+	if (!fence || fence_signaled((void *)fence))
 		job_waits_no_more(key, job, now);
 }
 
@@ -231,10 +241,6 @@ int BPF_PROG(on_run_job, struct drm_sched_job *job)
 	job_runs(ARGUMENT(job));
 	return 0;
 }
-
-/* Bits of a fence's flags by then. */
-#define FENCE_SIGNALED      (1 << 0)
-#define FENCE_DONT_PIPELINE (1 << 3) /* of drm_sched's fences */
 
 /* The fence that is waited for in a dependency's place, 0: none. The tracepoint comes before the scheduler looks at the dependency: it passes over
  * one that is signaled, or the entity's own, and where it is a job of the same scheduler it waits until that is handed to the device alone. */

@@ -56,10 +56,13 @@ ALWAYS struct gpu_job *waiter_of(u64 key, u64 fence)
 	return job && job->waits_for == fence ? job : NULL;
 }
 
+/* Its fence's signal and whatever else ends the wait may come at once, on two CPUs: one of them counts it. */
 ALWAYS void wait_is_over(struct gpu_job *job, u64 now)
 {
-	job->waited_ns += since(now, job->waits_since_ns);
-	job->waits_since_ns = 0;
+	u64 began = __sync_lock_test_and_set(&job->waits_since_ns, 0);
+
+	if (began)
+		job->waited_ns += since(now, began);
 	job->waits_for = 0;
 }
 

@@ -178,13 +178,15 @@ static bool try_hook(uint32_t id)
 	return true;
 }
 
-bool kernel_types_function(struct kernel_types *types, const char *name, bool *in_module)
+bool kernel_types_function(struct kernel_types *types, const char *name, bool this_one, bool *in_module)
 {
 	uint32_t id = find_type(types, name, BTF_KIND_FUNC);
+	bool can;
 
 	*in_module = false;
-	if (id)
-		return types->hooked_one = types->hooked_one || try_hook(id);
-	*in_module = modules_have(types, name, BTF_KIND_FUNC);
-	return *in_module;
+	if (!id)
+		return *in_module = modules_have(types, name, BTF_KIND_FUNC);
+	can = (types->hooked_one && !this_one) || try_hook(id);
+	types->hooked_one |= can;
+	return can;
 }

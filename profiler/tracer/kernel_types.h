@@ -23,9 +23,9 @@ bool kernel_types_tracepoint(const struct kernel_types *types, const char *name,
 
 /*
  * Whether there is a function of that name that can be hooked. Not every kernel that has its functions in BTF lets them be hooked:
- * that is tried until one is, and no further, as taking a hook off again waits for RCU, some 80 ms on Debian's kernels. Whether
- * this very function can be hooked is seen when it is. Says where it was found.
+ * that is tried until one is, and with `this_one` for this very function, which another tracer may hold. It is not tried for each, as
+ * taking a hook off again waits for RCU, some 80 ms on Debian's kernels; nor for one of a module. Says where it was found.
  */
-bool kernel_types_function(struct kernel_types *types, const char *name, bool *in_module);
+bool kernel_types_function(struct kernel_types *types, const char *name, bool this_one, bool *in_module);
 
 #endif

@@ -98,6 +98,15 @@ static bool better_exists(const struct probe_host *host, const struct probe *pro
 	return better && can_attach(host, better);
 }
 
+/* Whether another row would serve where this one cannot. */
+static bool has_replacement(const struct probe *probe)
+{
+	for (size_t i = 0; i < probe_table_len; i++)
+		if (probe_table[i].unless && !strcmp(probe_table[i].unless, probe->program))
+			return true;
+	return false;
+}
+
 /* All kernels that we can run on have the iterators. */
 static bool has_iterator(const struct kernel_types *types, const char *program)
 {
@@ -118,7 +127,8 @@ static void find_hook(struct probe_host *host, struct kernel_types *types, const
 	case PROBE_FEXIT:
 		/* Of a module that is not there, the kernel may have a function by the same name: i915's wait_for_space(). */
 		host->row[i].exists = !better_exists(host, probe) && !lacks_module(probe) &&
-		                      kernel_types_function(types, probe->hook, &host->row[i].in_module);
+		                      kernel_types_function(types, probe->hook, has_replacement(probe),
+		                                            &host->row[i].in_module);
 		break;
 	case PROBE_TRACEPOINT:
 		host->row[i].exists = has_record(probe->hook);

@@ -167,6 +167,20 @@ static void test_gpu_waits__the_run_takes_its_entry_back(void **state)
 	assert_int_equal(job->waits_since_ns, 200);
 }
 
+/* Its fence and its run end the wait on two CPUs at once: who comes second has seen that it waits, and nothing is left to count. */
+static void test_gpu_waits__two_ends_at_once(void **state)
+{
+	struct gpu_job *job = new_job(1);
+
+	(void)state;
+	job_waits_for(1, job, FENCE(1), 100);
+	waiters_go_on(FENCE(1), 130);
+	job->waits_for = FENCE(1);
+	job_waits_no_more(1, job, 140);
+	assert_int_equal(job->waited_ns, 30);
+	assert_int_equal(job->waits_for, 0);
+}
+
 static void test_gpu_waits__some_for_the_same(void **state)
 {
 	struct gpu_job *jobs[WAITERS_OF_FENCE + 1];
@@ -217,6 +231,7 @@ int main(void)
 		cmocka_unit_test_setup(test_gpu_waits__until_the_fence, clear),
 		cmocka_unit_test_setup(test_gpu_waits__a_second_dependency_adds_up, clear),
 		cmocka_unit_test_setup(test_gpu_waits__the_run_takes_its_entry_back, clear),
+		cmocka_unit_test_setup(test_gpu_waits__two_ends_at_once, clear),
 		cmocka_unit_test_setup(test_gpu_waits__some_for_the_same, clear),
 		cmocka_unit_test_setup(test_gpu_waits__entries_of_nobody, clear),
 	};

@@ -36,11 +36,11 @@ static void test_kernel_types__tracepoint(void **state)
 /* What is asked for again, under another cause, is answered alike; whether it can be hooked is the kernel's business. */
 static void test_kernel_types__function(void **state)
 {
-	bool in_module = true, can = kernel_types_function(*state, "vfs_rename", &in_module);
+	bool in_module = true, can = kernel_types_function(*state, "vfs_rename", true, &in_module);
 
 	assert_false(in_module);
-	assert_int_equal(kernel_types_function(*state, "vfs_rename", &in_module), can);
-	assert_false(kernel_types_function(*state, "no_such_function", &in_module));
+	assert_int_equal(kernel_types_function(*state, "vfs_rename", false, &in_module), can);
+	assert_false(kernel_types_function(*state, "no_such_function", false, &in_module));
 	assert_false(in_module);
 }
 
