@@ -11,18 +11,34 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MODULES_MAX 512
-#define CHAINS      (1 << 14)
+#define CHAINS (1 << 14)
 
-/* The kernel's own types have chains by their names: btf__find_by_name_kind() walks some 100,000 types for each of the table's hooks. */
+/*
+ * Types are in chains by their names, as btf__find_by_name_kind() would walk through all of some 100,000 for each of the table's hooks. In
+ * these a type's number is its id, and modules' come behind the kernel's.
+ */
 struct kernel_types {
-	struct btf *kernel;
-	struct btf *modules[MODULES_MAX];
-	size_t n_modules;
+	struct {
+		struct btf *btf;
+		uint32_t first;  /* id of the first type that is its own: those below are the kernel's */
+		uint32_t number; /* … and that type's number */
+	} source[KERNEL_TYPES_SOURCES]; /* the kernel, then its modules */
+	size_t n_sources;
 	bool hooked_one;        /* functions of this kernel can be hooked */
-	uint32_t first[CHAINS]; /* a chain's first type; 0: it has none */
-	uint32_t *next;         /* of each type, in its chain */
+	uint32_t chain[CHAINS]; /* its first type's number; 0: it has none */
+	uint32_t *next;         /* by a type's number: the next one in its chain */
 };
+
+static void add_source(struct kernel_types *types, struct btf *btf)
+{
+	size_t i = types->n_sources++;
+
+	types->source[i].btf = btf;
+	if (!i)
+		return;
+	types->source[i].first = btf__type_cnt(types->source[0].btf);
+	types->source[i].number = types->source[i - 1].number + kernel_types_count(types, i - 1);
+}
 
 /* Modules whose BTF cannot be read have no hooks for us: libbpf could not attach to them either. */
 static void load_modules(struct kernel_types *types)
@@ -32,77 +48,83 @@ static void load_modules(struct kernel_types *types)
 
 	if (!dir)
 		return;
-	while ((entry = readdir(dir)) && types->n_modules < MODULES_MAX) {
+	while ((entry = readdir(dir)) && types->n_sources < KERNEL_TYPES_SOURCES) {
 		struct btf *btf;
 
 		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, "vmlinux"))
 			continue;
-		btf = btf__load_module_btf(entry->d_name, types->kernel);
+		btf = btf__load_module_btf(entry->d_name, types->source[0].btf);
 		if (btf)
-			types->modules[types->n_modules++] = btf;
+			add_source(types, btf);
 	}
 	closedir(dir);
 }
 
-static uint32_t chain_of(const char *name)
+static uint32_t chain_of(const char *name, size_t len)
 {
 	uint32_t hash = 5381;
 
-	while (*name)
+	while (len--)
 		hash = hash * 33 + (unsigned char)*name++;
 	return hash % CHAINS;
 }
 
-/* 0 or -ENOMEM */
-static int make_chains(struct kernel_types *types)
+bool kernel_types_has_chain(const struct btf_type *type)
 {
-	uint32_t n = btf__type_cnt(types->kernel), id;
-
-	types->next = calloc(n, sizeof(*types->next));
-	if (!types->next)
-		return -ENOMEM;
-	for (id = n - 1; id; id--) {
-		const struct btf_type *type = btf__type_by_id(types->kernel, id);
-		uint32_t chain;
-
-		if (!btf_is_func(type) && !btf_is_typedef(type))
-			continue;
-		chain = chain_of(btf__name_by_offset(types->kernel, type->name_off));
-		types->next[id] = types->first[chain];
-		types->first[chain] = id;
-	}
-	return 0;
+	return btf_is_func(type) || btf_is_typedef(type) || btf_is_composite(type) || btf_is_enum(type) ||
+	       btf_is_enum64(type);
 }
 
-/* The kernel's own function or typedef of that name; 0: it has none. */
-static uint32_t find_type(const struct kernel_types *types, const char *name, unsigned int kind)
+static void chain_source(struct kernel_types *types, size_t i)
 {
+	const struct btf *btf = types->source[i].btf;
 	uint32_t id;
 
-	for (id = types->first[chain_of(name)]; id; id = types->next[id]) {
-		const struct btf_type *type = btf__type_by_id(types->kernel, id);
+	for (id = btf__type_cnt(btf) - 1; id && id >= types->source[i].first; id--) {
+		const struct btf_type *type = btf__type_by_id(btf, id);
+		const char *name = btf__name_by_offset(btf, type->name_off);
+		uint32_t number = types->source[i].number + id - types->source[i].first, chain;
 
-		if (btf_kind(type) == kind &&
-		    !strcmp(btf__name_by_offset(types->kernel, type->name_off), name))
-			return id;
+		if (!*name || !kernel_types_has_chain(type))
+			continue;
+		chain = chain_of(name, strlen(name));
+		types->next[number] = types->chain[chain];
+		types->chain[chain] = number;
 	}
+}
+
+/* The kernel's come first. 0 or -ENOMEM. */
+static int make_chains(struct kernel_types *types)
+{
+	size_t last = types->n_sources - 1, i;
+
+	types->next =
+	        calloc(types->source[last].number + kernel_types_count(types, last), sizeof(*types->next));
+	if (!types->next)
+		return -ENOMEM;
+	for (i = types->n_sources; i--;)
+		chain_source(types, i);
 	return 0;
 }
 
 struct kernel_types *kernel_types_load(void)
 {
 	struct kernel_types *types = calloc(1, sizeof(*types));
+	struct btf *kernel = btf__load_vmlinux_btf();
 
-	if (!types)
-		return NULL;
-	types->kernel = btf__load_vmlinux_btf();
-	if (types->kernel && !make_chains(types)) {
+	if (types && kernel) {
+		add_source(types, kernel);
 		load_modules(types);
-		return types;
+		if (!make_chains(types))
+			return types;
 	}
-	errno = types->kernel ? ENOMEM : ENOENT;
-	btf__free(types->kernel);
-	free(types);
+	if (types && types->n_sources) {
+		kernel_types_free(types);
+	} else {
+		btf__free(kernel);
+		free(types);
+	}
+	errno = types && !kernel ? ENOENT : ENOMEM;
 	return NULL;
 }
 
@@ -110,24 +132,73 @@ void kernel_types_free(struct kernel_types *types)
 {
 	if (!types)
 		return;
-	while (types->n_modules)
-		btf__free(types->modules[--types->n_modules]);
-	btf__free(types->kernel);
+	while (types->n_sources)
+		btf__free(types->source[--types->n_sources]
+		                  .btf); /* modules' before the kernel's, which they lead to */
 	free(types->next);
 	free(types);
 }
 
 const struct btf *kernel_types_btf(const struct kernel_types *types)
 {
-	return types->kernel;
+	return types->source[0].btf;
 }
 
-static bool modules_have(const struct kernel_types *types, const char *name, unsigned int kind)
+size_t kernel_types_sources(const struct kernel_types *types)
 {
-	size_t i;
+	return types->n_sources;
+}
 
-	for (i = 0; i < types->n_modules; i++)
-		if (btf__find_by_name_kind(types->modules[i], name, kind) > 0)
+uint32_t kernel_types_count(const struct kernel_types *types, size_t source)
+{
+	return btf__type_cnt(types->source[source].btf) - types->source[source].first;
+}
+
+struct kernel_type kernel_types_at(const struct kernel_types *types, size_t source, uint32_t id)
+{
+	size_t of = id < types->source[source].first ? 0 : source;
+
+	return (struct kernel_type){ types->source[of].btf, id, of, id - types->source[of].first };
+}
+
+static size_t source_of(const struct kernel_types *types, uint32_t number)
+{
+	size_t low = 0, high = types->n_sources, middle;
+
+	while (high - low > 1) {
+		middle = (low + high) / 2;
+		*(types->source[middle].number <= number ? &low : &high) = middle;
+	}
+	return low;
+}
+
+bool kernel_types_next(const struct kernel_types *types, const char *name, size_t len,
+                       struct kernel_type *found)
+{
+	uint32_t number = found->btf ? types->next[types->source[found->source].number + found->index]
+	                             : types->chain[chain_of(name, len)];
+
+	for (; number; number = types->next[number]) {
+		size_t i = source_of(types, number);
+		struct kernel_type type =
+		        kernel_types_at(types, i, types->source[i].first + number - types->source[i].number);
+		const char *has = btf__name_by_offset(type.btf, btf__type_by_id(type.btf, type.id)->name_off);
+
+		if (strncmp(has, name, len) || has[len])
+			continue;
+		*found = type;
+		return true;
+	}
+	return false;
+}
+
+/* A function or typedef of that name, the kernel's before a module's. False: there is none. */
+static bool find_type(const struct kernel_types *types, const char *name, unsigned int kind,
+                      struct kernel_type *found)
+{
+	memset(found, 0, sizeof(*found));
+	while (kernel_types_next(types, name, strlen(name), found))
+		if (btf_kind(btf__type_by_id(found->btf, found->id)) == kind)
 			return true;
 	return false;
 }
@@ -144,16 +215,15 @@ static bool has_args(const struct btf *btf, uint32_t id, unsigned int args)
 bool kernel_types_tracepoint(const struct kernel_types *types, const char *name, unsigned int args,
                              bool *in_module)
 {
+	struct kernel_type found;
 	char type[128];
-	uint32_t id;
 
 	*in_module = false;
 	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	id = find_type(types, type, BTF_KIND_TYPEDEF);
-	if (id)
-		return has_args(types->kernel, id, args);
-	*in_module = modules_have(types, type, BTF_KIND_TYPEDEF);
-	return *in_module;
+	if (!find_type(types, type, BTF_KIND_TYPEDEF, &found))
+		return false;
+	*in_module = found.source > 0;
+	return *in_module || has_args(found.btf, found.id, args);
 }
 
 /* Tries it with a program that does nothing. */
@@ -180,13 +250,16 @@ static bool try_hook(uint32_t id)
 
 bool kernel_types_function(struct kernel_types *types, const char *name, bool this_one, bool *in_module)
 {
-	uint32_t id = find_type(types, name, BTF_KIND_FUNC);
+	struct kernel_type found;
 	bool can;
 
 	*in_module = false;
-	if (!id)
-		return *in_module = modules_have(types, name, BTF_KIND_FUNC);
-	can = (types->hooked_one && !this_one) || try_hook(id);
+	if (!find_type(types, name, BTF_KIND_FUNC, &found))
+		return false;
+	*in_module = found.source > 0;
+	if (*in_module)
+		return true;
+	can = (types->hooked_one && !this_one) || try_hook(found.id);
 	types->hooked_one |= can;
 	return can;
 }

@@ -22,6 +22,7 @@ struct probe_host {
 		char *refused, *log; /* NULL: it was not */
 	} row[PROBE_ROWS_MAX];
 	struct kernel_places places;
+	struct kernel_types *types; /* NULL: not looked at, or let go of */
 };
 
 const char *probe_kind_prefix(enum probe_kind kind)
@@ -148,22 +149,33 @@ const struct kernel_places *probe_host_places(const struct probe_host *host)
 	return &host->places;
 }
 
+const struct kernel_types *probe_host_types(struct probe_host *host)
+{
+	if (!host->types)
+		host->types = kernel_types_load();
+	return host->types;
+}
+
+void probe_host_let_types_go(struct probe_host *host)
+{
+	kernel_types_free(host->types);
+	host->types = NULL;
+}
+
 /* Finds the hooks of the rows that replace `program`, or of all rows. */
 static int find_hooks(struct probe_host *host, const char *program)
 {
-	struct kernel_types *types = kernel_types_load();
 	size_t i;
 
-	if (!types)
+	if (!probe_host_types(host))
 		return -errno;
 	for (i = 0; i < probe_table_len; i++) {
 		const struct probe *probe = &probe_table[i];
 
 		if (!program || (probe->unless && !strcmp(probe->unless, program)))
-			find_hook(host, types, probe);
+			find_hook(host, host->types, probe);
 	}
-	kernel_places_find(kernel_types_btf(types), &host->places);
-	kernel_types_free(types);
+	kernel_places_find(kernel_types_btf(host->types), &host->places);
 	return 0;
 }
 
@@ -192,6 +204,8 @@ void probe_host_free(struct probe_host *host)
 		free(host->row[i].refused);
 		free(host->row[i].log);
 	}
+	if (host)
+		kernel_types_free(host->types);
 	free(host);
 }
 

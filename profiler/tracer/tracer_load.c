@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "bpf/stallprof.skel.h"
 #include "profiler/tracer/probe_table.h"
+#include "profiler/tracer/wanted_types.h"
 
 #define LOG_BYTES  (16u << 20) /* of address space: the kernel fills it only when a load fails */
 #define TAIL_LINES 8
@@ -22,7 +24,10 @@ struct loader {
 	tracer_prepare_fn prepare;
 	const void *ctx;
 	say_fn say;           /* NULL: nobody asks */
-	const char *btf_path; /* NULL: the running kernel's types */
+	const char *btf_path; /* where libbpf reads the types */
+	char types_path[32];
+	int types_fd; /* where they are in memory */
+	bool types_written;
 	char *log;
 };
 
@@ -67,30 +72,28 @@ static void choose_programs(const struct loader *loader, struct stallprof_bpf *b
 	}
 }
 
-#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
-
-/* Types of modules are looked for in the BTF of each module, which only CAP_SYS_ADMIN may read; without that libbpf would fail. */
-static bool may_read_module_types(void)
+/* Fills the file of types, once. 0 or -errno. */
+static int write_types(struct loader *loader, const struct stallprof_bpf *bpf)
 {
-	uint32_t id;
+	const struct kernel_types *types = loader->types_written ? NULL : probe_host_types(loader->host);
+	int result;
 
-	return !bpf_btf_get_next_id(0, &id) || errno == ENOENT;
-}
-
-static const char *types_path(const struct loader *loader)
-{
-	if (loader->btf_path)
-		return loader->btf_path;
-	return may_read_module_types() ? NULL : KERNEL_TYPES;
+	if (loader->types_written)
+		return 0;
+	if (!types)
+		return -errno;
+	result = wanted_types_write(types, bpf_object__btf(bpf->obj), loader->types_fd);
+	loader->types_written = !result;
+	return result;
 }
 
 /* 0, or -errno with the verifier's output, if any, in the log. */
-static int load_once(const struct loader *loader, const size_t *alone, unsigned int log_level,
+static int load_once(struct loader *loader, const size_t *alone, unsigned int log_level,
                      struct stallprof_bpf **out)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = loader->log,
 	            .kernel_log_size = LOG_BYTES, .kernel_log_level = log_level,
-	            .btf_custom_path = types_path(loader));
+	            .btf_custom_path = loader->btf_path);
 	int result;
 
 	loader->log[0] = 0;
@@ -99,7 +102,9 @@ static int load_once(const struct loader *loader, const size_t *alone, unsigned 
 		return -errno;
 	loader->prepare(*out, loader->ctx);
 	choose_programs(loader, *out, alone);
-	result = stallprof_bpf__load(*out);
+	result = write_types(loader, *out);
+	if (!result)
+		result = stallprof_bpf__load(*out);
 	if (result) {
 		stallprof_bpf__destroy(*out);
 		*out = NULL;
@@ -111,7 +116,7 @@ static int load_once(const struct loader *loader, const size_t *alone, unsigned 
  * (BPF_LOG_STATS). */
 #define LOG_ERRORS 4
 
-static int try_row(const struct loader *loader, size_t row)
+static int try_row(struct loader *loader, size_t row)
 {
 	struct stallprof_bpf *bpf;
 	int result = load_once(loader, &row, 0, &bpf);
@@ -165,7 +170,7 @@ static void refuse(const struct loader *loader, const struct probe *probe, int e
 
 /* Why the whole could not be loaded: tries each program alone and marks those that fail. 0 when some did, and none of
  * the core: what is left may load. */
-static int find_refused(const struct loader *loader, int error, char *err, size_t err_len)
+static int find_refused(struct loader *loader, int error, char *err, size_t err_len)
 {
 	size_t i, none = probe_table_len;
 	bool any = false;
@@ -196,7 +201,7 @@ static int find_refused(const struct loader *loader, int error, char *err, size_
 	return any ? fatal : error;
 }
 
-static struct stallprof_bpf *load_rest(const struct loader *loader, char *err, size_t err_len)
+static struct stallprof_bpf *load_rest(struct loader *loader, char *err, size_t err_len)
 {
 	struct stallprof_bpf *bpf;
 	int result = load_once(loader, NULL, 0, &bpf);
@@ -210,26 +215,45 @@ static struct stallprof_bpf *load_rest(const struct loader *loader, char *err, s
 	return bpf;
 }
 
+/* 0 or -errno */
+static int loader_open(struct loader *loader, const char *btf_path)
+{
+	loader->log = mmap(NULL, LOG_BYTES, PROT_READ | PROT_WRITE,
+	                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (loader->log == MAP_FAILED)
+		return -ENOMEM;
+	loader->types_fd = btf_path ? -1 : memfd_create("types", MFD_CLOEXEC);
+	if (!btf_path && loader->types_fd < 0)
+		return -errno;
+	snprintf(loader->types_path, sizeof(loader->types_path), "/proc/self/fd/%d", loader->types_fd);
+	loader->btf_path = btf_path ? btf_path : loader->types_path;
+	loader->types_written = btf_path;
+	return 0;
+}
+
+static void loader_close(struct loader *loader)
+{
+	if (loader->log != MAP_FAILED)
+		munmap(loader->log, LOG_BYTES);
+	if (loader->types_fd >= 0)
+		close(loader->types_fd);
+	probe_host_let_types_go(loader->host);
+}
+
 struct stallprof_bpf *tracer_load(struct probe_host *host, tracer_prepare_fn prepare, const void *ctx,
                                   say_fn say, const char *btf_path, char *err, size_t err_len)
 {
-	struct loader loader = {
-		.host = host, .prepare = prepare, .ctx = ctx, .say = say, .btf_path = btf_path
-	};
-	struct stallprof_bpf *bpf;
-	int saved;
+	struct loader loader = { .host = host, .prepare = prepare, .ctx = ctx, .say = say, .types_fd = -1 };
+	int result = loader_open(&loader, btf_path);
+	struct stallprof_bpf *bpf = NULL;
 
 	libbpf_set_print(libbpf_silent);
-	loader.log = mmap(NULL, LOG_BYTES, PROT_READ | PROT_WRITE,
-	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (loader.log == MAP_FAILED) {
-		snprintf(err, err_len, "out of memory");
-		errno = ENOMEM;
-		return NULL;
-	}
-	bpf = load_rest(&loader, err, err_len);
-	saved = errno;
-	munmap(loader.log, LOG_BYTES);
-	errno = saved;
+	if (result)
+		snprintf(err, err_len, "cannot load the BPF programs: %s", strerror(-result));
+	else
+		bpf = load_rest(&loader, err, err_len);
+	result = result ? -result : errno;
+	loader_close(&loader);
+	errno = result;
 	return bpf;
 }

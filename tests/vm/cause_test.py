@@ -11,6 +11,7 @@ A case is a file of its own:
                  a minute each
   SECONDS        how long the guest may take, if 400 do not suffice
   NOT_ON         {"6.1": reason}: kernels that it cannot run on
+  CRASH          a function in which some kernels crash by a fault of their own: where the console tells that, the guest is booted again
   programs(build)  {NAME: path}: more programs, by the names that the script has for them
   check(case)    what is to be seen afterwards; `case` is an object of Case
 
@@ -182,11 +183,17 @@ def compiled(build, name):
 
 
 def boot(build, pattern, module, out):
-    """Kernels sometimes panic in QEMU while they boot, where they patch their own code: those that never came to the script are booted again."""
+    """Kernels sometimes panic in QEMU while they boot, where they patch their own code: those that never came to the script are booted again, and
+    so are those that crash where the case knows that they do."""
+    crash = getattr(module, "CRASH", None)
     for _ in range(BOOTS):
         done = boot_once(build, pattern, module, out)
-        if done.returncode in (0, UNAVAILABLE) or os.path.exists(f"{out}/.stdout"):
+        crashed = crash and done.returncode and f" {crash}+" in done.stdout
+        if done.returncode in (0, UNAVAILABLE) or (os.path.exists(f"{out}/.stdout") and not crashed):
             break
+        print(f"# booted again: the kernel {f'crashed in {crash}()' if crashed else 'did not come to the script'}", flush=True)
+        shutil.rmtree(out)
+        os.makedirs(out)
     return done
 
 

@@ -1,7 +1,9 @@
 """NVMe without a network (nvme-loop), whose controller is reset while threads read from it: what they wait for that is nvme_reset, no longer than
 the resets took, and what the reset's worker does is sampled. The transport has no function for requests that time out, so nothing is
-nvme_timeout. The device behind it is fast: with requests under way there, Linux 6.12 crashes in the reset."""
+nvme_timeout. The device behind it is fast: with requests under way there, Linux 6.12 crashes in the reset, and sometimes even so."""
 NOT_ON = {"6.1": "Debian's has no module nvme-loop"}
+APPEND = "oops=panic"
+CRASH = "nvme_loop_queue_response"
 THREADS = 4
 RESETS = 4
 GUEST = f"""
