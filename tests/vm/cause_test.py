@@ -83,6 +83,12 @@ class Case:
     def near(value, truth, part=PART):
         return truth > 0 and abs(value - truth) <= part * truth
 
+    def near_sleep(self, told, wall, cpu, runqueue, part=PART):
+        """Whether `told` is what a thread slept, by the kernel's own counts. Since 6.12 that of the run queue has some sleeps, too: those of a
+        thread whose dequeuing was put off, and that was moved to another CPU meanwhile. There the sleep may be as long as the two together."""
+        least, most = wall - cpu - runqueue, wall - cpu - (runqueue if self.kernel == "6.1" else 0)
+        return least > 0 and (1 - part) * least <= told <= (1 + part) * most
+
     @staticmethod
     def off(value, truth):
         return f"told {value / 1e9:.6f} s, truth {truth / 1e9:.6f} s ({exact.percent(value - truth, truth)})"

@@ -49,7 +49,7 @@ def check_how(case, top, how, spans):
     for span in spans:
         slept = span["end_ns"] - span["begin_ns"] - span["cpu_ns"] - span["runqueue_ns"]
         waits = case.ns(top, span["tag"], *NFS)
-        case.tap.check(case.near(waits, slept), f"{span['tag']}: it slept for the server", case.off(waits, slept), *case.report(top, span["tag"]))
+        case.tap.check(case.near_sleep(waits, span["end_ns"] - span["begin_ns"], span["cpu_ns"], span["runqueue_ns"]), f"{span['tag']}: it slept for the server", case.off(waits, slept), *case.report(top, span["tag"]))
         case.check_ledger(top, span)
         told, truth = told + waits, truth + slept
     of_cause = sum(case.ns(top, span["tag"], cause) for span in spans)
@@ -69,8 +69,8 @@ def check(case):
             check_how(case, top, how, [span for span in spans if span["tag"].startswith(f"{how}/")])
     for span in spans:
         if span["tag"].startswith("local/"):
-            slept = span["end_ns"] - span["begin_ns"] - span["cpu_ns"] - span["runqueue_ns"]
-            case.tap.check(case.near(case.ns(top, span["tag"], "block_io"), slept) and not case.ns(top, span["tag"], *NFS),
+            local = case.ns(top, span["tag"], "block_io")
+            case.tap.check(case.near_sleep(local, span["end_ns"] - span["begin_ns"], span["cpu_ns"], span["runqueue_ns"]) and not case.ns(top, span["tag"], *NFS),
                            f"{span['tag']}: waits for a local disk are none for the server", *case.report(top, span["tag"]))
     devices = {row["device"] for row in top["ledger"] if row["cause"] in NFS}
     case.tap.check(SERVER in devices and devices <= {SERVER, ""}, "the server and what it exports are named", devices, case.text("mounts"))

@@ -49,7 +49,7 @@ def check_calls(case, name, top, lines, prefix):
             case.tap.check(not told, f"{name}: {tag}: there is no such tag")
             continue
         case.tap.check(case.near(told, line["ns"], PART), f"{name}: {tag}: its wall time is that of the calls", case.off(told, line["ns"]), *case.report(top, tag))
-        case.tap.check(case.near(stalled, slept, PART), f"{name}: {tag}: it is stalled as long as it slept", case.off(stalled, slept), *case.report(top, tag))
+        case.tap.check(case.near_sleep(stalled, line["ns"], line["cpu_ns"], line["runqueue_ns"]), f"{name}: {tag}: it is stalled as long as it slept", case.off(stalled, slept), *case.report(top, tag))
         case.tap.note(f"{name}: {tag}: {case.off(told, line['ns'])}")
 
 
