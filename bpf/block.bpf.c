@@ -3,8 +3,6 @@
 #include "bpf/thread.bpf.h"
 #include "bpf/wait.bpf.h"
 
-/* What kthrotld runs to let go of the bios it held back; 0 in a kernel without blk-throttle. */
-
 /* Whether the current kworker dispatches what blk-throttle held back. */
 ALWAYS bool dispatches_throttled(struct task_struct *current)
 {
@@ -206,39 +204,40 @@ int BPF_PROG(on_batch_done)
 	return 0;
 }
 
-/* Work that a completion (or a carrier) queues stands for the same request. */
+/* Whether what is queued there is blk-throttle's, which sends on what it held back: its workqueue has that name alone. */
+ALWAYS bool queue_is_throttles(struct pool_workqueue *pwq)
+{
+	union {
+		char text[16];
+		u64 words[2];
+	} kthrotld = { "kthrotld" }, name = {};
+
+	bpf_probe_read_kernel(name.text, sizeof("kthrotld"), pwq->wq->name);
+	return name.words[0] == kthrotld.words[0] && name.words[1] == kthrotld.words[1];
+}
+
+/* Work that a completion (or a carrier) queues stands for the same request. What blk-throttle queues does not, even if a completion seems to
+ * have queued it: that was a timer which fired meanwhile. */
 SEC("tp_btf/workqueue_queue_work")
 int BPF_PROG(on_queue_work, int cpu, struct pool_workqueue *pwq, struct work_struct *work)
 {
 	u64 key = (u64)work, now = 0;
 	struct carried *from = followed_here(bpf_get_current_task_btf(), &now);
-	struct carried fresh;
+	struct carried fresh = { .cause = ABI_CAUSE_THROTTLE };
 
-	if (!from || !from->request) {
-		/* It was queued for a request before, and cancelled. */
-		if (any_works && bpf_map_lookup_elem(&works, &key))
-			bpf_map_delete_elem(&works, &key);
-		return 0;
+	if (!queue_is_throttles(pwq)) {
+		if (!from || !from->request) {
+			/* It was queued for a request before, and cancelled. */
+			if (any_works && bpf_map_lookup_elem(&works, &key))
+				bpf_map_delete_elem(&works, &key);
+			return 0;
+		}
+		fresh = *from;
 	}
-	fresh = *from;
 	any_works = 1;
 	if (bpf_map_update_elem(&works, &key, &fresh, BPF_ANY))
 		COUNT(follow_full);
 	return 0;
-}
-
-/* Whether blk-throttle sends on what it held: the work lies in what it has for a queue, to which the queue leads back. That needs no
- * address of the function, which the kernel may hide. */
-ALWAYS bool work_of_throttle(struct work_struct *work)
-{
-	struct throtl_data *held = (void *)work;
-	struct request_queue *queue = NULL;
-
-	if (!HAS_FIELD(held, dispatch_work) || !HAS_FIELD(queue, td))
-		return false;
-	held = (void *)((u64)held - bpf_core_field_offset(struct throtl_data, dispatch_work));
-	queue = BPF_CORE_READ(held, queue);
-	return queue && BPF_CORE_READ(queue, td) == held;
 }
 
 SEC("tp_btf/workqueue_execute_start")
@@ -247,21 +246,16 @@ int BPF_PROG(on_work_start, struct work_struct *work)
 	struct task_struct *worker = bpf_get_current_task_btf();
 	u64 key = (u64)work;
 	struct carried *from = any_works ? bpf_map_lookup_elem(&works, &key) : NULL;
-	struct carried fresh = {};
+	struct carried fresh;
 
-	if (from) {
-		fresh = *from;
-		bpf_map_delete_elem(&works, &key);
-	}
-	if (work_of_throttle(work)) {
-		/* Even if a completion seems to have queued it: that was a timer which fired meanwhile. */
-		fresh = (struct carried){ .cause = ABI_CAUSE_THROTTLE };
-	} else if (!from) {
+	if (!from) {
 		/* What woke the kworker was for the work before. */
 		if (carried_by(worker))
 			carry_no_more(worker);
 		return 0;
 	}
+	fresh = *from;
+	bpf_map_delete_elem(&works, &key);
 	fresh.sticky = 1;
 	carry_now(worker, &fresh);
 	return 0;

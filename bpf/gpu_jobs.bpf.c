@@ -121,9 +121,17 @@ NOW_AND_THEN void job_ends(u64 key, struct gpu_job *job, int error)
 	bpf_map_delete_elem(&gpu_jobs, &key);
 }
 
-/* Bits of a fence's flags. */
-#define FENCE_SIGNALED      (1 << 0)
-#define FENCE_DONT_PIPELINE (1 << 3) /* of drm_sched's fences, when they wait for a dependency */
+enum dma_fence_flag_bits { DMA_FENCE_FLAG_SIGNALED_BIT }; /* whatever it is here: CO-RE looks it up */
+
+/* Whether a fence with these flags is signaled. */
+ALWAYS bool flags_signaled(u64 flags)
+{
+	u32 bit = 0;
+
+	if (bpf_core_enum_value_exists(enum dma_fence_flag_bits, DMA_FENCE_FLAG_SIGNALED_BIT))
+		bit = bpf_core_enum_value(enum dma_fence_flag_bits, DMA_FENCE_FLAG_SIGNALED_BIT);
+	return flags >> bit & 1;
+}
 
 /* Of all drivers. */
 SEC("tp_btf/dma_fence_signaled")
@@ -186,11 +194,6 @@ ALWAYS void job_runs(struct drm_sched_job *run)
 	job_waits_no_more(key, job, job->run_ns);
 }
 
-ALWAYS bool fence_signaled(struct dma_fence *fence)
-{
-	return BPF_CORE_READ(fence, flags) & FENCE_SIGNALED;
-}
-
 /* `fence`: 0: for none, and what it waited for is over as well. */
 ALWAYS void job_waits(struct drm_sched_job *waits, u64 fence)
 {
@@ -202,7 +205,7 @@ ALWAYS void job_waits(struct drm_sched_job *waits, u64 fence)
 	if (fence)
 		job_waits_for(key, job, fence, now);
 	/* Signaled before the entry was there, the fence did not find the job. */
-	if (!fence || fence_signaled((void *)fence))
+	if (!fence || flags_signaled(BPF_CORE_READ((struct dma_fence *)fence, flags)))
 		job_waits_no_more(key, job, now);
 }
 
@@ -242,6 +245,8 @@ int BPF_PROG(on_run_job, struct drm_sched_job *job)
 	return 0;
 }
 
+#define FENCE_DONT_PIPELINE (1 << 3) /* in the flags of drm_sched's fences, before 6.16 */
+
 /* The fence that is waited for in a dependency's place, 0: none. The tracepoint comes before the scheduler looks at the dependency: it passes over
  * one that is signaled, or the entity's own, and where it is a job of the same scheduler it waits until that is handed to the device alone. */
 ALWAYS u64 fence_in_place_of(struct drm_sched_job *waits, struct dma_fence *fence)
@@ -260,7 +265,7 @@ ALWAYS u64 fence_in_place_of(struct drm_sched_job *waits, struct dma_fence *fenc
 		fence = (void *)of + bpf_core_field_offset(struct drm_sched_fence, scheduled);
 		flags = BPF_CORE_READ(of, scheduled.flags);
 	}
-	return flags & FENCE_SIGNALED ? 0 : (u64)fence;
+	return flags_signaled(flags) ? 0 : (u64)fence;
 }
 
 SEC("tp_btf/drm_sched_job_wait_dep")

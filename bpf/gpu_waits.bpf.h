@@ -12,14 +12,14 @@
 
 struct gpu_job {
 	u64 tag;
-	u64 begin_ns;       /* of handing it over; queued_ns if that is not known */
-	u64 queued_ns;      /* since when it is in the queue */
-	u64 run_ns;         /* … with the device; 0: not yet */
-	u64 waited_ns;      /* for other jobs, up to now */
-	u64 waits_since_ns; /* 0: it does not wait for one */
-	u64 waits_for;      /* the fence's address */
-	u32 known;          /* a bit for each enum abi_gpu_phase */
-	u32 generation;     /* hot_generation when it began */
+	u64 begin_ns;  /* of handing it over; queued_ns if that is not known */
+	u64 queued_ns; /* since when it is in the queue */
+	u64 run_ns;    /* … with the device; 0: not yet */
+	u64 waited_ns; /* for other jobs, up to now */
+	u64 waits_since_ns;
+	u64 waits_for;  /* since then, the address of a fence; 0: none */
+	u32 known;      /* a bit for each enum abi_gpu_phase */
+	u32 generation; /* hot_generation when it began */
 	char driver[ABI_GPU_NAME_LEN], ring[ABI_GPU_NAME_LEN];
 };
 
@@ -57,13 +57,12 @@ ALWAYS struct gpu_job *waiter_of(u64 key, u64 fence)
 }
 
 /* Its fence's signal and whatever else ends the wait may come at once, on two CPUs: one of them counts it. */
-ALWAYS void wait_is_over(struct gpu_job *job, u64 now)
+ALWAYS void wait_is_over(struct gpu_job *job, u64 fence, u64 now)
 {
-	u64 began = __sync_lock_test_and_set(&job->waits_since_ns, 0);
+	u64 began = job->waits_since_ns;
 
-	if (began)
+	if (__sync_val_compare_and_swap(&job->waits_for, fence, 0) == fence)
 		job->waited_ns += since(now, began);
-	job->waits_for = 0;
 }
 
 /* The job, if it waits, waits no more, whether its fence was seen to be signaled or not. */
@@ -74,7 +73,7 @@ NOW_AND_THEN void job_waits_no_more(u64 key, struct gpu_job *job, u64 now)
 
 	if (!at)
 		return;
-	wait_is_over(job, now);
+	wait_is_over(job, at, now);
 	for (i = 0; i < WAITERS_OF_FENCE; i++, at++) {
 		waiter = bpf_map_lookup_elem(&gpu_waiters, &at);
 		if (waiter && *waiter == key) {
@@ -118,7 +117,7 @@ NOW_AND_THEN void waiters_go_on(u64 fence, u64 now)
 		bpf_map_delete_elem(&gpu_waiters, &at);
 		job = waiter_of(key, fence);
 		if (job)
-			wait_is_over(job, now);
+			wait_is_over(job, fence, now);
 	}
 }
 

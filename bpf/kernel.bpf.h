@@ -243,7 +243,6 @@ struct blk_mq_tag_set;
 struct request_queue {
 	struct gendisk *disk; /* in the request queue since 5.15 */
 	struct blk_mq_tag_set *tag_set;
-	struct throtl_data *td; /* with CONFIG_BLK_DEV_THROTTLING */
 };
 
 struct blkcg; /* begins with its cgroup_subsys_state */
@@ -372,12 +371,6 @@ struct work_struct {
 	void *func;
 };
 
-/* What blk-throttle has for a queue; the work sends on what was held. */
-struct throtl_data {
-	struct request_queue *queue;
-	struct work_struct dispatch_work;
-};
-
 struct list_head {
 	struct list_head *next;
 };
@@ -387,7 +380,14 @@ struct hlist_head {
 };
 
 struct folio;
-struct pool_workqueue;
+struct workqueue_struct {
+	char name[9]; /* … and more */
+};
+
+struct pool_workqueue {
+	struct workqueue_struct *wq;
+};
+
 struct seq_file;
 
 struct bpf_iter_meta {

@@ -25,7 +25,7 @@ struct host_facts {
 
 void host_facts_read(struct host_facts *facts);
 
-/* Reads the rest, Call it after host_facts_read(). */
+/* Reads the rest. Call it after host_facts_read(). */
 void host_facts_read_symbols(struct host_facts *facts);
 
 /* 0, or -EPERM/-ENOTSUP with one line that says what is missing and what to do. */

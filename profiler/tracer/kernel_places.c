@@ -85,7 +85,6 @@ void kernel_places_find(const struct btf *kernel, struct kernel_places *places)
 	places->pause_arg = find_pause_arg(kernel);
 	places->maps_grow = kernel_has_helper(kernel, "BPF_FUNC_user_ringbuf_drain"); /* came with it */
 	places->preempt_count_from_rq = find_preempt_count(kernel);
-	places->throttles = has_member(kernel, "throtl_data", "dispatch_work") &&
-	                    has_member(kernel, "request_queue", "td");
+	places->throttles = btf__find_by_name_kind(kernel, "throtl_data", BTF_KIND_STRUCT) > 0;
 	places->ai_tags = has_member(kernel, "request", "ai_tag") || has_member(kernel, "bio", "bi_ai_tag");
 }

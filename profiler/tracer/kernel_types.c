@@ -226,8 +226,7 @@ bool kernel_types_tracepoint(const struct kernel_types *types, const char *name,
 	return *in_module || has_args(found.btf, found.id, args);
 }
 
-/* Tries it with a program that does nothing. */
-static bool try_hook(uint32_t id)
+static int load_nothing(uint32_t id)
 {
 	static const struct bpf_insn return_0[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
@@ -235,16 +234,25 @@ static bool try_hook(uint32_t id)
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FEXIT,
 	            .attach_btf_id = id);
-	int program, hook;
 
-	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", return_0, 2, &options);
-	if (program < 0)
-		return false;
-	hook = bpf_raw_tracepoint_open(NULL, program);
+	return bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", return_0, 2, &options);
+}
+
+/* Whether a program that does nothing can be loaded for the function, and, with `hook`, hooks it. */
+static bool try_function(uint32_t id, bool hook)
+{
+	int program = load_nothing(id), link;
+
+	if (program < 0 || !hook) {
+		if (program >= 0)
+			close(program);
+		return program >= 0;
+	}
+	link = bpf_raw_tracepoint_open(NULL, program);
 	close(program);
-	if (hook < 0)
+	if (link < 0)
 		return false;
-	close(hook);
+	close(link);
 	return true;
 }
 
@@ -259,7 +267,7 @@ bool kernel_types_function(struct kernel_types *types, const char *name, bool th
 	*in_module = found.source > 0;
 	if (*in_module)
 		return true;
-	can = (types->hooked_one && !this_one) || try_hook(found.id);
+	can = try_function(found.id, this_one || !types->hooked_one);
 	types->hooked_one |= can;
 	return can;
 }

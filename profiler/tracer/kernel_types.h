@@ -1,6 +1,6 @@
 /*
- * The types of the kernel and of its modules: which tracepoints and functions they have. Some 10 MB, needed only while hooks
- * are looked up.
+ * The types of the kernel and of its modules: which tracepoints and functions they have, and what of them BPF objects ask for. Some 10 MB,
+ * needed only until the programs are loaded.
  */
 #ifndef STALLPROF_PROFILER_KERNEL_TYPES_H
 #define STALLPROF_PROFILER_KERNEL_TYPES_H
@@ -49,9 +49,9 @@ bool kernel_types_tracepoint(const struct kernel_types *types, const char *name,
                              bool *in_module);
 
 /*
- * Whether there is a function of that name that can be hooked. Not every kernel that has its functions in BTF lets them be hooked:
- * that is tried until one is, and with `this_one` for this very function, which another tracer may hold. It is not tried for each, as
- * taking a hook off again waits for RCU, some 80 ms on Debian's kernels; nor for one of a module. Says where it was found.
+ * Whether there is a function of that name that can be hooked. For one of the kernel a program is loaded for it; as not every kernel lets its
+ * functions be hooked, that is tried until one is, and with `this_one` for this very function, which another tracer may hold. It is not tried
+ * for each, as taking a hook off again waits for RCU, some 80 ms on Debian's kernels. Says where it was found.
  */
 bool kernel_types_function(struct kernel_types *types, const char *name, bool this_one, bool *in_module);
 

@@ -58,11 +58,11 @@ struct probe_host;
 struct probe_host *probe_host_new(bool modules);
 void probe_host_free(struct probe_host *host);
 
-/* Where the running kernel has what CO-RE cannot find. Lives as long as the host. */
 /* What the hooks were found in, some 10 MB, read again when it was let go of. NULL with errno. */
 const struct kernel_types *probe_host_types(struct probe_host *host);
 void probe_host_let_types_go(struct probe_host *host);
 
+/* Where the running kernel has what CO-RE cannot find. Lives as long as the host. */
 const struct kernel_places *probe_host_places(const struct probe_host *host);
 
 /* Notes that the kernel refuses the row's program: `reason` is one line, `log` the verifier's last lines, which may

@@ -84,6 +84,8 @@ static int write_types(struct loader *loader, const struct stallprof_bpf *bpf)
 		return -errno;
 	result = wanted_types_write(types, bpf_object__btf(bpf->obj), loader->types_fd);
 	loader->types_written = !result;
+	if (result && !ftruncate(loader->types_fd, 0))
+		lseek(loader->types_fd, 0, SEEK_SET);
 	return result;
 }
 
@@ -178,7 +180,9 @@ static int find_refused(struct loader *loader, int error, char *err, size_t err_
 	int result = try_row(loader, none), fatal = 0;
 
 	if (result) {
-		snprintf(err, err_len, "cannot create the BPF maps: %s", strerror(-result));
+		snprintf(err, err_len, "cannot %s: %s",
+		         loader->types_written ? "create the BPF maps" : "copy the kernel's types",
+		         strerror(-result));
 		return result;
 	}
 	for (i = 0; i < probe_table_len; i++) {

@@ -27,7 +27,7 @@ static struct btf_type *type_of(const struct copier *copier, int id)
 	return (struct btf_type *)btf__type_by_id(copier->out, id);
 }
 
-/* `*ref` has the number of a type in the copy's source: which it is in the copy, or -errno. */
+/* `ref` is the number of a type in the copy's source: which it is in the copy, or -errno. */
 static int copy_reference(struct copier *copier, struct kernel_type from, uint32_t ref)
 {
 	return copy_type(copier, kernel_types_at(copier->types, from.source, ref));
@@ -91,6 +91,31 @@ static int copy_parts(struct copier *copier, struct kernel_type from, int id)
 	}
 }
 
+static bool is_enum(const struct btf_type *type)
+{
+	return btf_is_enum(type) || btf_is_enum64(type);
+}
+
+static bool same_kind(const struct btf_type *one, const struct btf_type *other)
+{
+	return btf_kind(one) == btf_kind(other) || (is_enum(one) && is_enum(other));
+}
+
+/* Whether the kernel itself has such a type by the name of a module's, which then is not to be found by it. */
+static bool kernel_has(const struct kernel_types *types, struct kernel_type of_module)
+{
+	const struct btf_type *type = btf__type_by_id(of_module.btf, of_module.id);
+	const char *name = btf__name_by_offset(of_module.btf, type->name_off);
+	struct kernel_type found = { 0 };
+
+	if (!*name || !kernel_types_has_chain(type))
+		return false;
+	while (kernel_types_next(types, name, strlen(name), &found))
+		if (!found.source && same_kind(type, btf__type_by_id(found.btf, found.id)))
+			return true;
+	return false;
+}
+
 /* The type's number in the copy, or -errno. Types hold others only by value here, so that this comes to an end. */
 static int copy_type(struct copier *copier, struct kernel_type from)
 {
@@ -108,18 +133,10 @@ static int copy_type(struct copier *copier, struct kernel_type from)
 	if (id < 0)
 		return id;
 	*copied = id;
+	if (from.source && kernel_has(copier->types, from))
+		type_of(copier, id)->name_off = 0;
 	result = copy_parts(copier, from, id);
 	return result ? result : id;
-}
-
-static bool is_enum(const struct btf_type *type)
-{
-	return btf_is_enum(type) || btf_is_enum64(type);
-}
-
-static bool same_kind(const struct btf_type *one, const struct btf_type *other)
-{
-	return btf_kind(one) == btf_kind(other) || (is_enum(one) && is_enum(other));
 }
 
 /* Copies the types of that name which the kernel itself has, or else its modules. How many, or -errno. */
@@ -160,7 +177,7 @@ static int copy_all(struct copier *copier, const struct btf *wanted)
 		const char *name = btf__name_by_offset(wanted, type->name_off);
 		int found;
 
-		if (!*name || !kernel_types_has_chain(type))
+		if (!*name || btf_is_func(type) || !kernel_types_has_chain(type))
 			continue;
 		found = copy_named(copier, type, name, length_of(name), false);
 		if (!found)

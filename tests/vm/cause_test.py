@@ -192,10 +192,10 @@ def boot(build, pattern, module, out):
     """Kernels sometimes panic in QEMU while they boot, where they patch their own code: those that never came to the script are booted again, and
     so are those that crash where the case knows that they do."""
     crash = getattr(module, "CRASH", None)
-    for _ in range(BOOTS):
+    for left in reversed(range(BOOTS)):
         done = boot_once(build, pattern, module, out)
         crashed = crash and done.returncode and f" {crash}+" in done.stdout
-        if done.returncode in (0, UNAVAILABLE) or (os.path.exists(f"{out}/.stdout") and not crashed):
+        if not left or done.returncode in (0, UNAVAILABLE) or (os.path.exists(f"{out}/.stdout") and not crashed):
             break
         print(f"# booted again: the kernel {f'crashed in {crash}()' if crashed else 'did not come to the script'}", flush=True)
         shutil.rmtree(out)
