@@ -36,6 +36,8 @@
 	X(device_unknown, "I/O waits whose request was not seen, so the device is unknown")                  \
 	X(requests_unseen,                                                                                   \
 	  "requests whose end was not seen, or whose tag was forgotten for another request's")               \
+	X(dirty_forgotten,                                                                                   \
+	  "files made dirty under a tag that more such files pushed out: what writes them later has no tag") \
 	X(gpu_jobs_unseen, "jobs of GPUs that are in no row: too many at once, or the ring buffer was full") \
 	X(file_events_lost, "events of tagged files that found no room in their ring")                       \
 	X(file_xattrs_unasked, "opened files of which it was not asked whether they have the xattr, being "  \

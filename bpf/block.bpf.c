@@ -152,12 +152,15 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	mark->since_ns = bpf_ktime_get_ns();
 	mark->depth = interrupt_depth(current);
 	mark->ending = 0;
+	mark->endless = !rq->start_time_ns;
 	mark->hctx = (u64)rq->mq_hctx;
 	mark->request = key;
 	if (info && info->helper)
 		helper_note(info->helper, mark);
-	if (RARELY(mark->cause >= ABI_CAUSE_NVME_TIMEOUT))
+	if (RARELY(mark->cause >= ABI_CAUSE_NVME_TIMEOUT)) {
+		any_befallen = 1;
 		bpf_map_update_elem(&befallen, &key, mark, BPF_ANY);
+	}
 	request_counts(rq, mark->dev, bytes, bytes >= rq->__data_len, mark->since_ns);
 	if (info && bytes >= rq->__data_len && !completes_again(rq))
 		bpf_map_delete_elem(&requests, &key);

@@ -12,12 +12,17 @@ ALWAYS void dirtied_under(struct inode *inode, u64 tag)
 
 	dirty_file_of(&file, inode);
 	known = bpf_map_lookup_elem(&dirty_files, &file);
-	if (known && tag)
+	if (known && tag) {
 		*known = tag;
-	else if (known)
-		bpf_map_delete_elem(&dirty_files, &file);
-	else if (tag && bpf_map_update_elem(&dirty_files, &file, &tag, BPF_ANY))
-		COUNT(follow_full);
+	} else if (known) {
+		if (!bpf_map_delete_elem(&dirty_files, &file))
+			__sync_fetch_and_add(&n_dirty_files, -1);
+	} else if (tag) {
+		if (bpf_map_update_elem(&dirty_files, &file, &tag, BPF_ANY))
+			COUNT(follow_full);
+		else if (__sync_fetch_and_add(&n_dirty_files, 1) >= DIRTY_FILES)
+			COUNT(dirty_forgotten);
+	}
 }
 
 /* Others than plain files hold what file systems write for everybody. A kernel thread has no file of its own: what it makes dirty was

@@ -35,14 +35,21 @@ ALWAYS bool device_is_pci(struct device *device)
 	return name[0] == 'p' && name[1] == 'c' && name[2] == 'i' && !name[3];
 }
 
-ALWAYS u32 pci_place(struct device *device)
+#define SEGMENTS                                                                                             \
+	0x10000 /* from there on Linux has numbers for what lies behind one device, a VMD, which makes the faults */
+
+/* Fills in the place of a PCI device, if it has one of its own. */
+ALWAYS bool pci_place(struct device *device, u32 *place)
 {
 	struct pci_dev *pci = (void *)device - bpf_core_field_offset(struct pci_dev, dev);
 	struct pci_bus *bus = BPF_CORE_READ(pci, bus);
 	struct pci_sysdata *data = (struct pci_sysdata *)BPF_CORE_READ(bus, sysdata);
+	u32 segment = BPF_CORE_READ(data, domain);
 
-	return place_of(BPF_CORE_READ(data, domain),
-	                BPF_CORE_READ(bus, number) << 8 | (BPF_CORE_READ(pci, devfn) & 0xff));
+	if (segment >= SEGMENTS)
+		return false;
+	*place = place_of(segment, BPF_CORE_READ(bus, number) << 8 | (BPF_CORE_READ(pci, devfn) & 0xff));
+	return true;
 }
 
 struct place_search {
@@ -57,10 +64,8 @@ ALWAYS long place_look(u32 i, struct place_search *s)
 
 	if (!device)
 		return 1;
-	if (device_is_pci(device)) {
-		s->place = pci_place(device);
+	if (device_is_pci(device) && pci_place(device, &s->place))
 		return 1;
-	}
 	s->device = BPF_CORE_READ(device, parent);
 	return 0;
 }
@@ -92,6 +97,8 @@ ALWAYS bool request_was_faulted(struct request *rq)
 	if (!whole)
 		return false;
 	place = device_place(BPF_CORE_READ(whole, bd_device.parent));
+	if (place == ABI_FAULT_NO_PLACE)
+		return false;
 	fault = bpf_map_lookup_elem(&faults, &place);
 	return fault && start_ns <= fault->last_ns;
 }

@@ -270,10 +270,13 @@ ALWAYS u64 queue_reset_end(struct request_queue *q)
 /* The worst that has befallen a request by now. `reset_end_ns`: queue_reset_end() of its queue. */
 ALWAYS u32 request_cause(struct request *rq, const struct request_info *known, u64 reset_end_ns)
 {
+	u64 start_ns = RARELY(reset_end_ns) ? BPF_CORE_READ(rq, start_time_ns) : 0;
+
 	if (RARELY(request_was_faulted(rq)))
 		return ABI_CAUSE_IOMMU_FAULT;
-	if (RARELY(reset_end_ns) && BPF_CORE_READ(rq, start_time_ns) < reset_end_ns)
-		return ABI_CAUSE_NVME_RESET; /* it was under way meanwhile */
+	/* It was under way meanwhile. Of a queue that keeps no statistics (0) the sleep's begin tells that later. */
+	if (reset_end_ns == RESET_GOES_ON || (start_ns && start_ns < reset_end_ns))
+		return ABI_CAUSE_NVME_RESET;
 	return known && known->cause ? known->cause : ABI_CAUSE_BLOCK_IO;
 }
 

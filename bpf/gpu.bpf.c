@@ -138,8 +138,17 @@ int BPF_PROG(on_i915_waited)
 /* Long-running jobs signal a word of memory. */
 ON_CALL(xe_wait, xe_wait_user_fence_ioctl, fence_begin(ctx), fence_end())
 
-/* ROCm's signals. */
-ON_CALL(kfd_wait, kfd_wait_on_events, fence_begin(ctx), fence_end())
+/* ROCm's signals. Its runtime has threads of its own that wait there as long as the process lives, so where the library's calls are known only
+ * those who are in one wait for the GPU. */
+ALWAYS void signal_begin(const void *ctx)
+{
+	struct thread *t = any_gpu_calls ? thread_find(bpf_get_current_task_btf()) : NULL;
+
+	if (!any_gpu_calls || (t && t->n_calls))
+		fence_begin(ctx);
+}
+
+ON_CALL(kfd_wait, kfd_wait_on_events, signal_begin(ctx), fence_end())
 
 /* --- room, or one's turn ------------------------------------------------------------------------------------------------ */
 

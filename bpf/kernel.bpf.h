@@ -207,6 +207,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info; /* absent without CONFIG_SCHED_INFO */
 	unsigned int in_iowait : 1;
+	unsigned int frozen : 1; /* with CONFIG_CGROUPS */
 	unsigned int pid;
 	unsigned int tgid;
 	struct task_struct *group_leader;
@@ -236,7 +237,8 @@ struct gendisk {
 };
 
 #define DISK_HIDDEN                                                                                          \
-	2 /* GENHD_FL_HIDDEN since 5.17: the path to a disk of several paths, which has no name of its own */
+	(2 |                                                                                                 \
+	 0x400) /* GENHD_FL_HIDDEN since 5.17, and before: the path to a disk of several paths, without a name of its own */
 
 struct blk_mq_tag_set;
 

@@ -134,14 +134,21 @@ ALWAYS u32 kind_of_call(struct task_struct *task, struct known_file *file, u32 n
 	return file->kind;
 }
 
+/* By a signal, a debugger or a freezer. That of cgroup v2 leaves no trace in the state; a parent in vfork, which does not count as running for it
+ * either, sleeps uninterruptibly. */
+ALWAYS bool is_stopped(const struct task_struct *task, u32 task_state)
+{
+	if (task_state & TASK_STOPPED_ETC)
+		return true;
+	return !(task_state & TASK_UNINTERRUPTIBLE) && HAS_FIELD(task, frozen) &&
+	       BPF_CORE_READ_BITFIELD(task, frozen);
+}
+
 /* Kind of the sleep of a task that is in the system call `nr` (~0: in none), with the registers that it entered with. */
-ALWAYS u32 wait_kind(struct task_struct *task, struct thread *t, u32 nr, const struct pt_regs *regs,
-                     u32 task_state, u64 now)
+ALWAYS u32 wait_kind(struct task_struct *task, struct thread *t, u32 nr, const struct pt_regs *regs, u64 now)
 {
 	u32 kind, index = nr;
 
-	if (task_state & TASK_STOPPED_ETC)
-		return ABI_WAIT_STOPPED;
 	if (nr >= NR_KNOWN_MAX)
 		return ABI_WAIT_OTHER;
 	barrier_var(index); /* keeps the mask: Linux 6.1 knows no bound of a copy of nr */

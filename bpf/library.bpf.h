@@ -110,6 +110,8 @@ ALWAYS void call_add(struct thread *t, u32 cause, u64 sp)
 	t->calls[cut_to(n, CALLS_KEPT - 1)] =
 	        (struct library_call){ .sp = sp, .return_to = return_to, .cause = cause };
 	t->n_calls = n + 1;
+	if (cause == ABI_CAUSE_GPU_SYNC)
+		any_gpu_calls = 1;
 	scope_enter(t, NULL, cause, 0);
 }
 

@@ -6,10 +6,9 @@
 
 #include "bpf/fault.bpf.h"
 
-/* A completion lasts microseconds. Where block_io_done never comes (a queue that keeps no statistics), the mark
- * must not outlive it. */
+/* A completion lasts microseconds. The mark must not outlive it, even if its end is not seen. */
 #define MARK_LASTS_NS 500000
-/* After its end what was freed is handed on: so long after its begin. */
+/* After its end what was freed is handed on: so long after its begin. So long lasts one that has no end, as the queue keeps no statistics. */
 #define MARK_AFTER_NS 50000
 
 struct mark {
@@ -65,10 +64,11 @@ ALWAYS u64 clock_once(u64 *now)
 ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *now)
 {
 	struct mark *mark = mark_here();
-	u64 lasts = after ? MARK_AFTER_NS : MARK_LASTS_NS;
+	u64 lasts;
 
 	if (!mark || !mark->carried.request || mark->carried.ending != after)
 		return NULL;
+	lasts = after || mark->carried.endless ? MARK_AFTER_NS : MARK_LASTS_NS;
 	if (clock_once(now) - mark->carried.since_ns >= lasts) {
 		mark->carried.request = 0;
 		return NULL;

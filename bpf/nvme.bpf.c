@@ -129,6 +129,8 @@ int BPF_PROG(on_head_submitted, struct bio *bio)
 	if (!disk || BPF_CORE_READ(disk, flags) & DISK_HIDDEN)
 		return 0;
 	head = BPF_CORE_READ(disk, private_data);
+	if (BPF_CORE_READ(head, disk) != disk)
+		return 0; /* it is no disk of several paths */
 	if (HAS_FIELD(head, requeue_list) && BPF_CORE_READ(head, requeue_list.head))
 		hint_next_sleep(ABI_CAUSE_NVME_RESET, disk_dev_at(disk), false);
 	return 0;

@@ -14,13 +14,16 @@ struct dirty_file {
 	u64 generation; /* of the number */
 };
 
-/* The tag under which that was, last. */
+/* The tag under which that was, last. Of more files than that those are forgotten that were made dirty first. */
+#define DIRTY_FILES 16384
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
+	__uint(max_entries, DIRTY_FILES);
 	__type(key, struct dirty_file);
 	__type(value, u64);
 } dirty_files SEC(".maps") __weak;
+
+volatile __weak __u32 n_dirty_files = 0; /* noted, and not taken back; a forgotten one is among them */
 
 /* A use of a request. */
 struct owner {

@@ -39,7 +39,10 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 	t->kind = ABI_WAIT_OTHER;
 	t->file.assumed = 0;
 	scopes_check(t, regs);
-	if (scope_cause(t)) {
+	if (RARELY(is_stopped(task, task_state))) {
+		t->expect = EXPECT_NOTHING; /* whatever it was about to wait for */
+		t->kind = ABI_WAIT_STOPPED;
+	} else if (scope_cause(t)) {
 		t->expect = EXPECT_SCOPE;
 	} else if (waits_for_io(nr) && !(task_state & TASK_UNINTERRUPTIBLE)) {
 		t->expect = EXPECT_SYSCALL; /* for several things at once, whatever the flag says */
@@ -54,7 +57,7 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 		                    ? EXPECT_SYSCALL
 		                    : EXPECT_NOTHING;
 		if (regs)
-			t->kind = wait_kind(task, t, nr, regs, task_state, now);
+			t->kind = wait_kind(task, t, nr, regs, now);
 	}
 }
 
@@ -188,6 +191,15 @@ ALWAYS void iowait_unexplained(struct thread *t)
 		t->kind = ABI_WAIT_UNDECIDED;
 }
 
+/* What stands for a wait for the thread's own request, which `befell` (NULL: nothing) and whose bios may have been handed to another path since,
+ * whose completion is `from`. That is NULL when the wake came too late for the mark, or was not seen. */
+ALWAYS const struct carried *worse_of(const struct carried *from, const struct carried *befell)
+{
+	if (befell && (!from || (from->dev == befell->dev && from->cause < befell->cause)))
+		return befell;
+	return from;
+}
+
 /* The row of a sleep that `from` ended (NULL: nobody followed); its cause stays 0 if it was no stall. `call`: see call_to_learn().
  * Returns 0. */
 VERIFIED_ONCE int wait_decide(struct thread *t, const struct carried *from, u32 call)
@@ -198,9 +210,8 @@ VERIFIED_ONCE int wait_decide(struct thread *t, const struct carried *from, u32 
 		return 0;
 	hint = t->hint;
 	scope = scope_cause(t);
-	/* Its wake came too late for the mark, or was not seen. */
-	if (!from && waits_for_own_request(t))
-		from = last_befallen(t, t->sleep_ns);
+	if (RARELY(any_befallen) && waits_for_own_request(t))
+		from = worse_of(from, last_befallen(t, t->sleep_ns));
 	if (hint && t->hint_timed)
 		from = NULL; /* whatever completes when its timer fires */
 	if (hint < scope)
@@ -213,10 +224,13 @@ VERIFIED_ONCE int wait_decide(struct thread *t, const struct carried *from, u32 
 		t->last_dev = from->dev;
 		t->row.dev = from->dev;
 		t->row.cause = cause_of_carried(t, from);
-		if (t->row.cause < hint) {
+		if (t->row.cause <= hint) {
+			/* Whose completion it was does not matter: tags, and controllers, are of several disks. */
 			t->row.cause = hint;
 			if (scope == hint && scope_dev(t, scope))
 				t->row.dev = scope_dev(t, scope);
+			else if (scope != hint && hint >= ABI_CAUSE_TAG_WAIT && t->hint_dev)
+				t->row.dev = t->hint_dev;
 		}
 	} else if (hint) {
 		t->row.dev = scope == hint ? scope_dev(t, scope) : t->hint_dev;

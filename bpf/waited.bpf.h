@@ -18,11 +18,12 @@ struct carried {
 	u64 since_ns;
 	u32 dev;
 	u16 cause;
-	u8 sticky; /* a journal commit, a work item: lasts over sleeps */
-	u8 ending; /* … and is over when the thread next sleeps; of a mark: the completion is over */
-	u16 freed; /* of a mark: the cause of those who wait for what the completion frees */
-	u16 state; /* enum abi_nvme_state of the controller, where that has to do with the cause */
-	u16 unused[2];
+	u8 sticky;   /* a journal commit, a work item: lasts over sleeps */
+	u8 ending;   /* … and is over when the thread next sleeps; of a mark: the completion is over */
+	u16 freed;   /* of a mark: the cause of those who wait for what the completion frees */
+	u16 state;   /* enum abi_nvme_state of the controller, where that has to do with the cause */
+	u16 endless; /* of a mark: nothing tells when the completion is over */
+	u16 unused;
 	u32 depth;        /* of a mark: how deep in interrupts the completion runs */
 	u32 early;        /* enum carried_early */
 	u64 reset_end_ns; /* of the last reset of the request's controller (struct reset); 0: there was none */

@@ -110,6 +110,7 @@ static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 		return 0;
 	forget_followed(tracer);
 	tracer->bpf->bss->any_resets = 0;
+	tracer->bpf->bss->n_dirty_files = 0;
 	look_for_resets(tracer);
 	result = tracer_links_attach(tracer->links, true, err, err_len);
 	if (result)
