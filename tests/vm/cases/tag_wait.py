@@ -71,7 +71,7 @@ def check_run(case, name):
         waits, requests = case.ns(top, tag, "tag_wait"), case.ns(top, tag, "block_io")
         truth, missing = waited_for_tags([call for call in calls if call["waiter"] == number], *threads.get(span["tid"], ([], [])))
         tap.check(not missing, f"{name} {tag}: premise: each call has its request in the trace", f"{missing} have not")
-        tap.check(case.near(waits + requests, slept), f"{name} {tag}: slept for tags and requests", case.off(waits + requests, slept), *case.report(top, tag))
+        tap.check(case.near_sleep(waits + requests, span["end_ns"] - span["begin_ns"], span["cpu_ns"], span["runqueue_ns"]), f"{name} {tag}: slept for tags and requests", case.off(waits + requests, slept), *case.report(top, tag))
         case.check_ledger(top, span)
         told_tag, truth_tag = told_tag + waits, truth_tag + truth
         tap.note(f"{name} {tag}: tag_wait {case.off(waits, truth)}")
