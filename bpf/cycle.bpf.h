@@ -187,6 +187,17 @@ ALWAYS void told_move(struct thread *t, const struct wait_row *to)
 		told_move_to(t, to);
 }
 
+/* The sleep has ended, and what it was for goes on: what has been told of it is so of the next sleep, too, whose end may tell something worse. */
+ALWAYS void told_go_on(struct thread *t, u64 tag, const struct wait_row *row, u64 asleep)
+{
+	if (t->told_seq != t->wait_seq)
+		t->told_ns = t->told_sent_ns = 0;
+	t->told = *row;
+	t->told_tag = tag;
+	t->told_ns += asleep;
+	t->told_seq = t->wait_seq + 1;
+}
+
 /* How much of the time from `begin` to `in`, the switch-in, the thread slept: what is left of the cycle when the
  * scheduler's own counts, of the CPU and of the run queue, are taken off. The hooks' clocks tell the same, but for what
  * runs before them at each end (another tracer's programs, say): they only bound it, as time that the hypervisor took from
@@ -298,8 +309,11 @@ ALWAYS void cycle_settle(struct task_struct *task, struct thread *t, u64 word, u
 		if (asleep)
 			sums_add_wait(t, sums, &row, asleep, since(t->in_ns, t->sleep_ns));
 		told_move(t, &row);
+		if (RARELY(t->goes_on))
+			told_go_on(t, sums->tag, &row, asleep);
 	}
-	t->told_ns = 0;
+	if (!t->goes_on)
+		t->told_ns = 0;
 	splits_forget(t);
 	cycle_mark(task, t, true);
 }

@@ -84,6 +84,8 @@ NOW_AND_THEN void detail_decide(struct thread *t, const struct carried *from)
 	u32 cause = t->row.cause;
 	u64 hctx = from ? from->hctx : 0;
 
+	if (t->goes_on)
+		hctx = (u64)BPF_CORE_READ(last_request(t), mq_hctx);
 	if (is_nvme_cause(cause)) {
 		if (t->expect == EXPECT_UNINTERRUPTIBLE || t->expect == EXPECT_SCOPE)
 			hctx = 0; /* it waited, or may have, for the device to take requests again, on no queue yet */

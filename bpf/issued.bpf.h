@@ -81,6 +81,17 @@ ALWAYS u32 request_under_way(const struct thread *t, u32 *dev, struct request **
 	return found.cause;
 }
 
+/* Whether the last request that the thread issued is under way still: the kernel has a thread that waits long for one wake up now and then
+ * (hung_task_timeout_secs), and sleep on. */
+ALWAYS bool own_under_way(const struct thread *t)
+{
+	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
+	struct request *rq = (struct request *)t->issued[i].request;
+
+	return rq && request_in_use(rq) && BPF_CORE_READ(rq, bio) &&
+	       BPF_CORE_READ(rq, start_time_ns) <= t->issued[i].ns + REQUEST_STARTS_NS;
+}
+
 /* The thread comes back to a CPU that was taken from it at `since_ns`. If it was issuing a request right then, which has not started since,
  * that starts now. */
 ALWAYS void issued_later(struct thread *t, u64 since_ns, u64 now)

@@ -182,6 +182,7 @@ struct thread {
 	u32 last_dev; /* of the last request that it issued or that ended a wait of its */
 	u16 issued_cause; /* the worst that befell requests while it issued them since its last sleep (enum abi_cause, 0 nothing) */
 	u16 own_cause; /* … before the present sleep */
+	u16 goes_on;   /* its last sleep ended, and the request that it was for has not */
 
 	u64 held_tag;
 	struct wait_row held;

@@ -16,6 +16,7 @@
 #include "bpf/capture.bpf.h"
 #include "bpf/detail.bpf.h"
 #include "bpf/follow.bpf.h"
+#include "bpf/issued.bpf.h"
 #include "bpf/kind.bpf.h"
 #include "bpf/scope.bpf.h"
 
@@ -122,7 +123,8 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->wait_seq++;
 	t->wake_ns = 0;
 	t->row.cause = 0;
-	t->own_request = t->has_issued ? OWN_REQUEST_ISSUED : OWN_REQUEST_NONE;
+	t->own_request = t->has_issued || t->goes_on ? OWN_REQUEST_ISSUED : OWN_REQUEST_NONE;
+	t->goes_on = 0;
 	t->has_issued = 0;
 	t->own_cause = t->issued_cause;
 	t->issued_cause = 0;
@@ -241,6 +243,7 @@ VERIFIED_ONCE int wait_decide(struct thread *t, const struct carried *from, u32 
 		COUNT(wakes_unseen);
 		t->row.dev = t->last_dev;
 		t->row.cause = cause_of_own_request(t);
+		t->goes_on = own_under_way(t);
 	} else {
 		if (t->expect == EXPECT_IOWAIT)
 			iowait_unexplained(t);

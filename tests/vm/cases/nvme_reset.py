@@ -15,6 +15,7 @@ PART = 0.03
 SWITCH_NS = 2.5e4
 SURE_NS = 1e8  # the kernel's messages are by another clock than calls
 GUEST = """
+echo 2 >/proc/sys/kernel/hung_task_timeout_secs # who waits wakes up each second meanwhile
 modprobe nvme_core io_timeout=1 admin_timeout=5 && modprobe nvme
 until_true 20 test -b /dev/nvme0n1
 cat /sys/class/nvme/nvme0/queue_count >/vm-out/queues
