@@ -81,14 +81,18 @@ ALWAYS u32 request_under_way(const struct thread *t, u32 *dev, struct request **
 	return found.cause;
 }
 
-/* Whether the last request that the thread issued is under way still: the kernel has a thread that waits long for one wake up now and then
- * (hung_task_timeout_secs), and sleep on. */
+/* What is half of the least hung_task_timeout_secs, less some ticks. */
+#define HUNG_CHECK_NS 450000000
+
+/* Whether the sleep that ends was cut by the kernel, which has who waits for a request wake up every half hung_task_timeout_secs, and sleep
+ * on: the last request that the thread issued is under way still. */
 ALWAYS bool own_under_way(const struct thread *t)
 {
 	u32 i = (t->n_issued - 1) & (REQUESTS_KEPT - 1);
 	struct request *rq = (struct request *)t->issued[i].request;
 
-	return rq && request_in_use(rq) && BPF_CORE_READ(rq, bio) &&
+	return rq && since(bpf_ktime_get_ns(), t->sleep_ns) > HUNG_CHECK_NS && request_in_use(rq) &&
+	       BPF_CORE_READ(rq, bio) &&
 	       BPF_CORE_READ(rq, start_time_ns) <= t->issued[i].ns + REQUEST_STARTS_NS;
 }
 
