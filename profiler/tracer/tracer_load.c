@@ -24,7 +24,7 @@ struct loader {
 	tracer_prepare_fn prepare;
 	const void *ctx;
 	say_fn say;           /* NULL: nobody asks */
-	const char *btf_path; /* where libbpf reads the types */
+	const char *btf_path; /* where libbpf reads the types; NULL: the running kernel's */
 	char types_path[32];
 	int types_fd; /* where they are in memory */
 	bool types_written;
@@ -75,18 +75,34 @@ static void choose_programs(const struct loader *loader, struct stallprof_bpf *b
 /* Fills the file of types, once. 0 or -errno. */
 static int write_types(struct loader *loader, const struct stallprof_bpf *bpf)
 {
-	const struct kernel_types *types = loader->types_written ? NULL : probe_host_types(loader->host);
+	const struct kernel_types *types;
 	int result;
 
 	if (loader->types_written)
 		return 0;
+	types = probe_host_types(loader->host);
 	if (!types)
 		return -errno;
 	result = wanted_types_write(types, bpf_object__btf(bpf->obj), loader->types_fd);
 	loader->types_written = !result;
-	if (result && !ftruncate(loader->types_fd, 0))
-		lseek(loader->types_fd, 0, SEEK_SET);
 	return result;
+}
+
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
+
+/* Types of modules are looked for in the BTF of each module, which only CAP_SYS_ADMIN may read; without that libbpf would fail. */
+static bool may_read_module_types(void)
+{
+	uint32_t id;
+
+	return !bpf_btf_get_next_id(0, &id) || errno == ENOENT;
+}
+
+/* The file of types could not be written, as under a limit on file sizes: libbpf looks through all of the kernel's. */
+static void do_without_types(struct loader *loader)
+{
+	loader->btf_path = may_read_module_types() ? NULL : KERNEL_TYPES;
+	loader->types_written = true;
 }
 
 /* 0, or -errno with the verifier's output, if any, in the log. */
@@ -104,9 +120,12 @@ static int load_once(struct loader *loader, const size_t *alone, unsigned int lo
 		return -errno;
 	loader->prepare(*out, loader->ctx);
 	choose_programs(loader, *out, alone);
-	result = write_types(loader, *out);
-	if (!result)
-		result = stallprof_bpf__load(*out);
+	if (write_types(loader, *out)) {
+		stallprof_bpf__destroy(*out);
+		do_without_types(loader);
+		return load_once(loader, alone, log_level, out);
+	}
+	result = stallprof_bpf__load(*out);
 	if (result) {
 		stallprof_bpf__destroy(*out);
 		*out = NULL;
@@ -180,9 +199,7 @@ static int find_refused(struct loader *loader, int error, char *err, size_t err_
 	int result = try_row(loader, none), fatal = 0;
 
 	if (result) {
-		snprintf(err, err_len, "cannot %s: %s",
-		         loader->types_written ? "create the BPF maps" : "copy the kernel's types",
-		         strerror(-result));
+		snprintf(err, err_len, "cannot create the BPF maps: %s", strerror(-result));
 		return result;
 	}
 	for (i = 0; i < probe_table_len; i++) {
