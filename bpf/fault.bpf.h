@@ -35,8 +35,8 @@ ALWAYS bool device_is_pci(struct device *device)
 	return name[0] == 'p' && name[1] == 'c' && name[2] == 'i' && !name[3];
 }
 
-#define SEGMENTS                                                                                             \
-	0x10000 /* from there on Linux has numbers for what lies behind one device, a VMD, which makes the faults */
+/* PCI segments. From there on Linux has numbers for what lies behind one device, a VMD, which makes the faults. */
+#define SEGMENTS 0x10000
 
 /* Fills in the place of a PCI device, if it has one of its own. */
 ALWAYS bool pci_place(struct device *device, u32 *place)

@@ -12,14 +12,14 @@
 
 struct gpu_job {
 	u64 tag;
-	u64 begin_ns;  /* of handing it over; queued_ns if that is not known */
-	u64 queued_ns; /* since when it is in the queue */
-	u64 run_ns;    /* … with the device; 0: not yet */
-	u64 waited_ns; /* for other jobs, up to now */
-	u64 waits_since_ns;
-	u64 waits_for;  /* since then, the address of a fence; 0: none */
-	u32 known;      /* a bit for each enum abi_gpu_phase */
-	u32 generation; /* hot_generation when it began */
+	u64 begin_ns;       /* of handing it over; queued_ns if that is not known */
+	u64 queued_ns;      /* since when it is in the queue */
+	u64 run_ns;         /* … with the device; 0: not yet */
+	u64 waited_ns;      /* for other jobs, up to now */
+	u64 waits_since_ns; /* for another job, if waits_for is not 0 */
+	u64 waits_for;      /* the address of that one's fence; 0: none */
+	u32 known;          /* a bit for each enum abi_gpu_phase */
+	u32 generation;     /* hot_generation when it began */
 	char driver[ABI_GPU_NAME_LEN], ring[ABI_GPU_NAME_LEN];
 };
 

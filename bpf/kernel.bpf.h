@@ -236,9 +236,8 @@ struct gendisk {
 	struct block_device *part0; /* the whole disk */
 };
 
-#define DISK_HIDDEN                                                                                          \
-	(2 |                                                                                                 \
-	 0x400) /* GENHD_FL_HIDDEN since 5.17, and before: the path to a disk of several paths, without a name of its own */
+/* GENHD_FL_HIDDEN since 5.17, and before: the path to a disk of several paths, without a name of its own. */
+#define DISK_HIDDEN (2 | 0x400)
 
 struct blk_mq_tag_set;
 
@@ -382,6 +381,7 @@ struct hlist_head {
 };
 
 struct folio;
+
 struct workqueue_struct {
 	char name[9]; /* … and more */
 };

@@ -134,8 +134,8 @@ ALWAYS u32 kind_of_call(struct task_struct *task, struct known_file *file, u32 n
 	return file->kind;
 }
 
-/* By a signal, a debugger or a freezer. That of cgroup v2 leaves no trace in the state; a parent in vfork, which does not count as running for it
- * either, sleeps uninterruptibly. */
+/* Whether the sleep is a stop by a signal, a debugger or a freezer. That of cgroup v2 is not in the state; it sets `frozen`, as vfork does for
+ * the parent, which sleeps uninterruptibly. */
 ALWAYS bool is_stopped(const struct task_struct *task, u32 task_state)
 {
 	if (task_state & TASK_STOPPED_ETC)

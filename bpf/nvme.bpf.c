@@ -40,8 +40,8 @@ ALWAYS void reset_note(struct nvme_ctrl *ctrl, u64 end_ns, u32 state)
 		reset.state = ABI_NVME_UNKNOWN;
 	if (bpf_map_update_elem(&resets, &key, &reset, BPF_ANY))
 		COUNT(follow_full);
-	__sync_fetch_and_add(&resets_noted,
-	                     1); /* before the flag: forget_resets() takes that back, and looks again */
+	/* Before the flag: forget_resets() takes that back, and looks again. */
+	__sync_fetch_and_add(&resets_noted, 1);
 	any_resets = 1;
 }
 

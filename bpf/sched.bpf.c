@@ -111,8 +111,10 @@ ALWAYS void falls_asleep(struct task_struct *task, struct thread *t, u32 task_st
 	}
 	t->slept_begin = now;
 	t->sleep_ns = now;
-	if (!thread_sums(t)->tag)
+	if (!thread_sums(t)->tag) {
+		t->goes_on = 0;
 		return;
+	}
 	wait_begin(task, t, task_state, now);
 	if (RARELY(t->early_ns))
 		wait_take_early(now);

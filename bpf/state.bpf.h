@@ -55,13 +55,13 @@ volatile __weak OWN_LINE __u32 hot_generation = 0; /* odd while the hot programs
 volatile __weak __u32 any_requests = 0;            /* the map of requests was ever written to */
 volatile __weak __u32 any_works = 0;               /* … of works */
 volatile __weak __u32 any_resets = 0;              /* … of resets */
-volatile __weak __u32 any_gpu_calls = 0;           /* a call that waits for a GPU was seen in a library */
 volatile __weak __u32 any_befallen = 0;            /* … of what befell requests */
 volatile __weak __u32 any_recoverers = 0;          /* … of recoverers */
 volatile __weak __u32 resets_noted = 0;            /* how often something was written to the map of resets */
-volatile __weak __u32 resets_unseen =
-        0; /* a controller recovers whose reset began before the hooks were there; set by user space */
+/* A controller recovers whose reset began before the hooks were there; set by user space. */
+volatile __weak __u32 resets_unseen = 0;
 volatile __weak __u64 last_fault_ns = 0; /* when an IOMMU last reported a fault; 0: never */
+volatile __weak __u32 any_gpu_calls = 0; /* a call that waits for a GPU was seen in a library */
 volatile __weak __u32 any_uncopied = 0;  /* a sleep that may prove long has no copy of its stack */
 volatile __weak __u32 any_python = 0;    /* Python frames are wanted */
 volatile __weak __u64 threshold_ns =

@@ -123,6 +123,8 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	t->wait_seq++;
 	t->wake_ns = 0;
 	t->row.cause = 0;
+	if (RARELY(t->goes_on) && t->has_issued)
+		t->told_ns = 0; /* it waits for another one by now */
 	t->own_request = t->has_issued || t->goes_on ? OWN_REQUEST_ISSUED : OWN_REQUEST_NONE;
 	t->goes_on = 0;
 	t->has_issued = 0;

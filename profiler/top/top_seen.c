@@ -89,8 +89,7 @@ static const struct {
 	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
 	{ "dirty_forgotten", NUMBER,
 	  "%s {file was|files were} made dirty under a tag and pushed out of the table by others: what "
-	  "writes {it|them} later has "
-	  "no tag" },
+	  "writes {it|them} later has no tag" },
 	{ "swiotlb_full", NUMBER,
 	  "%s DMA {map|maps} found no room in the bounce buffers (swiotlb), and had to be tried again" },
 	{ "iommu_faults", NUMBER, "An IOMMU refused %s {access|accesses} of devices to memory" },

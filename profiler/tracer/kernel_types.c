@@ -132,9 +132,9 @@ void kernel_types_free(struct kernel_types *types)
 {
 	if (!types)
 		return;
+	/* Modules' types lead to the kernel's, which go last. */
 	while (types->n_sources)
-		btf__free(types->source[--types->n_sources]
-		                  .btf); /* modules' before the kernel's, which they lead to */
+		btf__free(types->source[--types->n_sources].btf);
 	free(types->next);
 	free(types);
 }
@@ -243,17 +243,13 @@ static bool try_function(uint32_t id, bool hook)
 {
 	int program = load_nothing(id), link;
 
-	if (program < 0 || !hook) {
-		if (program >= 0)
-			close(program);
-		return program >= 0;
-	}
-	link = bpf_raw_tracepoint_open(NULL, program);
-	close(program);
-	if (link < 0)
+	if (program < 0)
 		return false;
-	close(link);
-	return true;
+	link = hook ? bpf_raw_tracepoint_open(NULL, program) : -1;
+	close(program);
+	if (link >= 0)
+		close(link);
+	return !hook || link >= 0;
 }
 
 bool kernel_types_function(struct kernel_types *types, const char *name, bool this_one, bool *in_module)

@@ -188,23 +188,11 @@ static int copy_all(struct copier *copier, const struct btf *wanted)
 	return 0;
 }
 
-static int write_all(int fd, const char *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-
-		if (n < 0)
-			return -errno;
-		data += n;
-		size -= n;
-	}
-	return 0;
-}
-
 static int copy_and_write(struct copier *copier, const struct btf *wanted, int fd)
 {
 	const void *data;
 	uint32_t size;
+	ssize_t written;
 	int result;
 
 	for (size_t i = 0; i < kernel_types_sources(copier->types); i++) {
@@ -219,7 +207,12 @@ static int copy_and_write(struct copier *copier, const struct btf *wanted, int f
 	if (result)
 		return result;
 	data = btf__raw_data(copier->out, &size);
-	return data ? write_all(fd, data, size) : -ENOMEM;
+	if (!data)
+		return -ENOMEM;
+	written = write(fd, data, size);
+	if (written < 0)
+		return -errno;
+	return written == size ? 0 : -EFBIG;
 }
 
 int wanted_types_write(const struct kernel_types *types, const struct btf *wanted, int fd)
