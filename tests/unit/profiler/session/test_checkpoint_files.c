@@ -21,6 +21,7 @@
 #include "profiler/tags/tag_class.h"
 
 #define DEV 0xfff00123 /* nothing has it mounted: paths are places */
+#define MS  1000000
 
 struct fixture {
 	struct checkpoint_files_deps deps;
@@ -311,18 +312,20 @@ static void test_checkpoint_files__written_anew(void **state)
 
 	opened(f, 1, 10, "a");
 	wrote(f, 1, 20, 0);
-	opened(f, 1, 30, "a"); /* O_TRUNC: another save */
-	wrote(f, 1, 40, 0);
-	wrote(f, 1, 41, 100);
+	/* O_TRUNC: another save. Each save's Unix times come of the clocks' difference as it is read then, which varies. */
+	opened(f, 1, 30 * MS, "a");
+	wrote(f, 1, 40 * MS, 0);
+	wrote(f, 1, 41 * MS, 100);
 	row = row_of(f, 2, "/a");
 	assert_int_equal(row->writes, 1);
 	assert_int_equal(checkpoint_rows_at(f->rows, 1)->writes, 2);
-	opened(f, 1, 50, "a");
-	add(f, (struct abi_file_event){ .kind = ABI_FILE_OPENED, .inode = 1, .number = 77, .end_ns = 60 },
+	opened(f, 1, 50 * MS, "a");
+	add(f,
+	    (struct abi_file_event){ .kind = ABI_FILE_OPENED, .inode = 1, .number = 77, .end_ns = 60 * MS },
 	    "b"); /* another inode there */
 	add(f,
 	    (struct abi_file_event){
-	            .kind = ABI_FILE_WROTE, .inode = 1, .number = 77, .end_ns = 61, .result = 1 },
+	            .kind = ABI_FILE_WROTE, .inode = 1, .number = 77, .end_ns = 61 * MS, .result = 1 },
 	    NULL);
 	row = row_of(f, 1, "/b");
 	assert_int_equal(row->inode, 77);
