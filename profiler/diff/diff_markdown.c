@@ -9,31 +9,7 @@
 #include "profiler/diff/diff_cells.h"
 #include "profiler/diff/diff_doubt.h"
 #include "profiler/diff/diff_print.h"
-#include "profiler/format/text_cells.h"
-
-/* Text in a table's cell: nothing in it may end the cell or be taken for markup. */
-static void print_escaped(FILE *out, const char *text)
-{
-	char *clean = NULL;
-	size_t size;
-	FILE *stream = open_memstream(&clean, &size);
-
-	if (!stream)
-		return;
-	text_print_clean(stream, text, 0);
-	if (!fclose(stream))
-		for (const char *at = clean; *at; at++) {
-			if (strchr("|*_`[]<>#\\&~", *at))
-				fputc('\\', out);
-			if (*at == '@')
-				fputs("&#64;", out); /* nobody is called */
-			else if (*at == ':' && at[1] == '/')
-				fputs("&#58;", out); /* no link of its own accord */
-			else
-				fputc(*at, out);
-		}
-	free(clean);
-}
+#include "profiler/format/markdown_text.h"
 
 static void print_row(FILE *out, const struct diff *diff, const struct diff_row *row, bool bold)
 {
@@ -41,7 +17,7 @@ static void print_row(FILE *out, const struct diff *diff, const struct diff_row 
 
 	snprintf(name, sizeof(name), "%.*s", (int)diff_name_length(row->name), row->name);
 	fputs(bold ? "| **" : "| ", out);
-	print_escaped(out, name);
+	markdown_print(out, name);
 	fputs(bold ? "**" : "", out);
 	fprintf(out, " | %s", diff_cell_value(text, diff, row->bound.value[0]));
 	fprintf(out, " | %s", diff_cell_value(text, diff, row->bound.value[1]));
@@ -72,7 +48,7 @@ static void print_items(FILE *out, const char *before, const struct diff_lines *
 {
 	for (size_t i = 0; i < lines->count; i++) {
 		fprintf(out, "- %s", before);
-		print_escaped(out, lines->text[i]);
+		markdown_print(out, lines->text[i]);
 		fputc('\n', out);
 	}
 }
@@ -87,9 +63,9 @@ static void print_findings(FILE *out, const struct diff *diff)
 		const struct diff_finding *finding = &diff->findings[i];
 
 		fputs("| ", out);
-		print_escaped(out, finding->rule->text);
+		markdown_print(out, finding->rule->text);
 		fprintf(out, " | %s | ", outcomes[finding->outcome]);
-		print_escaped(out, finding->text);
+		markdown_print(out, finding->text);
 		fputs(" |\n", out);
 	}
 }
@@ -105,7 +81,7 @@ static void print_overlap(FILE *out, const struct diff *diff)
 	      out);
 	for (size_t i = 0; i < diff->overlap.count; i++) {
 		fputs("- ", out);
-		print_escaped(out, diff_overlap_text(text, &diff->overlap.rows[i]));
+		markdown_print(out, diff_overlap_text(text, &diff->overlap.rows[i]));
 		fputc('\n', out);
 	}
 }
@@ -117,14 +93,14 @@ int diff_print_markdown(FILE *out, struct diff *diff, size_t limit)
 	fprintf(out, "### stallprof: %s\n\n", diff_verdict(diff));
 	for (int side = 0; side < 2; side++) {
 		fputs(side ? "- NEW: " : "- BASE: ", out);
-		print_escaped(out, diff_side_text(text, &diff->side[side]));
+		markdown_print(out, diff_side_text(text, &diff->side[side]));
 		fputc('\n', out);
 	}
 	print_items(out,
 	            diff->refused ? "Not comparable: " : "Compared all the same, although: ", &diff->against);
 	if (!diff->refused) {
 		fputs("- ", out);
-		print_escaped(out, diff->type);
+		markdown_print(out, diff->type);
 		fprintf(out, "%s. %s\n", diff_unit(diff), diff_bounds_text(text, diff));
 		if (*diff_rows_text(diff))
 			fprintf(out, "- %s\n", diff_rows_text(diff));

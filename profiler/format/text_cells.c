@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -127,6 +128,21 @@ void text_print_clean(FILE *out, const char *text, size_t columns)
 	}
 	if (cut)
 		fputs("…", out);
+}
+
+char *text_clean(const char *text)
+{
+	char *made = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&made, &size);
+
+	if (!stream)
+		return NULL;
+	text_print_clean(stream, text, 0);
+	if (!fclose(stream))
+		return made;
+	free(made);
+	return NULL;
 }
 
 void text_print_clean_lines(FILE *out, const char *text)

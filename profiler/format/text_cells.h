@@ -18,6 +18,9 @@ size_t text_line_columns(FILE *out);
  * (0: in full), the last of which is then '…'. */
 void text_print_clean(FILE *out, const char *text, size_t columns);
 
+/* The whole text as text_print_clean() has it. The caller frees it; NULL without memory. */
+char *text_clean(const char *text);
+
 /* The same of a text of several lines: those behind the first are indented, so that none looks like another message. */
 void text_print_clean_lines(FILE *out, const char *text);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/markdown_text.h"
 #include "profiler/format/text_cells.h"
 
 #define TEXT_COLUMNS 100
@@ -16,28 +17,12 @@ static int written(FILE *out)
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }
 
-/* The text as text_print_clean() has it. The caller frees it; NULL without memory. */
-static char *clean(const char *text)
-{
-	char *made = NULL;
-	size_t size = 0;
-	FILE *stream = open_memstream(&made, &size);
-
-	if (!stream)
-		return NULL;
-	text_print_clean(stream, text, 0);
-	if (!fclose(stream))
-		return made;
-	free(made);
-	return NULL;
-}
-
 /* --- text --------------------------------------------------------------------------------------------------- */
 
 /* Prints words up to TEXT_COLUMNS wide, further lines behind `indent` blanks. */
 static void print_wrapped(FILE *out, const char *text, const char *first, size_t indent)
 {
-	char *words = clean(text), *at = words;
+	char *words = text_clean(text), *at = words;
 	size_t column = strlen(first);
 
 	fputs(first, out);
@@ -127,42 +112,12 @@ int report_write_text(FILE *out, const struct report_document *document)
 
 /* --- Markdown ----------------------------------------------------------------------------------------------- */
 
-/* What Markdown or the HTML in it would take for markup is escaped, so that names stay names. */
-static void print_markdown(FILE *out, const char *text)
-{
-	char *words = clean(text);
-	size_t digits;
-
-	if (!words)
-		return;
-	/* A number with a dot, or a dash, would begin a list. */
-	digits = strspn(words, "0123456789");
-	for (size_t i = 0; words[i]; i++) {
-		bool begins_list =
-		        (!i && strchr("+-=", words[i])) || (digits && i == digits && strchr(".)", words[i]));
-
-		if (words[i] == '<')
-			fputs("&lt;", out);
-		else if (words[i] == '&')
-			fputs("&amp;", out);
-		else if (begins_list || strchr("\\`*_{}[]#|>~!", words[i]))
-			fprintf(out, "\\%c", words[i]);
-		else if (words[i] == ':' && words[i + 1] == '/')
-			fputs("&#58;", out); /* no link of its own accord */
-		else if (words[i] == '@')
-			fputs("&#64;", out);
-		else
-			fputc(words[i], out);
-	}
-	free(words);
-}
-
 static void print_markdown_row(FILE *out, const struct report_item *item)
 {
 	fputc('|', out);
 	for (size_t c = 0; c < item->n; c++) {
 		fputc(' ', out);
-		print_markdown(out, item->cell[c]);
+		markdown_print(out, item->cell[c]);
 		fputs(" |", out);
 	}
 	fputc('\n', out);
@@ -189,14 +144,14 @@ static void print_markdown_item(FILE *out, const struct report_item *item, enum 
 	if (item->kind != REPORT_POINT || before != REPORT_POINT)
 		fputc('\n', out);
 	fputs(marks[item->kind], out);
-	print_markdown(out, item->cell[0]);
+	markdown_print(out, item->cell[0]);
 	fputc('\n', out);
 }
 
 int report_write_markdown(FILE *out, const struct report_document *document)
 {
 	fputs("# ", out);
-	print_markdown(out, document->title);
+	markdown_print(out, document->title);
 	fputc('\n', out);
 	for (size_t i = 0; i < document->count; i++)
 		print_markdown_item(out, &document->items[i],
