@@ -7,13 +7,14 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_BYTES = 65536 };
+enum { FIRST_BYTES = 65536, GZIP_FIRST = 0x1f };
 
 /* What a user can do about an errno; "" when the error's text is enough. */
 static const char *way_out(int error)
@@ -52,6 +53,14 @@ struct content {
 	size_t len, capacity, max;
 };
 
+/* Whether a profile may begin with the byte: gzip's first, or a field of a message. /dev/zero is not read to the bound. */
+static bool may_begin(unsigned char first)
+{
+	unsigned int wire_type = first & 7;
+
+	return first == GZIP_FIRST || (first >> 3 && (wire_type < 3 || wire_type == 5));
+}
+
 static int read_all(int fd, struct content *c)
 {
 	for (;;) {
@@ -77,6 +86,8 @@ static int read_all(int fd, struct content *c)
 		if (n == 0)
 			return 0;
 		c->len += n > 0 ? (size_t)n : 0;
+		if (c->len && !may_begin((unsigned char)c->bytes[0]))
+			return 0;
 	}
 }
 
