@@ -9,7 +9,7 @@
  *   fsync     the same, and fsync
  *   close     the file is opened, written to the page cache and closed
  * Prints tag_close()'s line a thread (tests/e2e/attack/attack.h), and for each call that took long_ms (500) or more
- *   {"waiter": NUMBER, "call_begin_ns", "call_ns", "busy_ns": of these on the CPU and its run queue, "error": errno, 0 if
+ *   {"waiter": NUMBER, "call_begin_ns", "call_ns", "busy_ns": of these on the CPU and its run queue, "cpu_ns": on the CPU, "error": errno, 0 if
  *   it did not fail}
  * and a line {"waiter": NUMBER, "slept": how often it went to sleep while it held its tag, as the kernel counts}.
  * SIGTERM ends it early. With errors=end a thread ends at its first call that fails, which is printed however short it was.
@@ -34,7 +34,7 @@
 #define CALLS_MAX   1024
 
 struct call {
-	uint64_t begin_ns, ns, busy_ns;
+	uint64_t begin_ns, ns, busy_ns, cpu_ns;
 	int error; /* errno, 0 none */
 };
 
@@ -132,6 +132,7 @@ static struct call clocked_call(const struct waiter *waiter, struct thread_clock
 		.begin_ns = begin.wall_ns,
 		.ns = end.first_ns - begin.wall_ns,
 		.busy_ns = busy_ns > behind_ns ? busy_ns - behind_ns : 0,
+		.cpu_ns = end.cpu_ns - begin.cpu_ns,
 		.error = error,
 	};
 }
@@ -222,8 +223,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < threads; i++)
 		for (size_t n = 0; n < waiters[i].n_calls; n++)
 			printf("{\"waiter\": %zu, \"call_begin_ns\": %" PRIu64 ", \"call_ns\": %" PRIu64
-			       ", \"busy_ns\": %" PRIu64 ", \"error\": %d}\n",
+			       ", \"busy_ns\": %" PRIu64 ", \"cpu_ns\": %" PRIu64 ", \"error\": %d}\n",
 			       i, waiters[i].call[n].begin_ns, waiters[i].call[n].ns,
-			       waiters[i].call[n].busy_ns, waiters[i].call[n].error);
+			       waiters[i].call[n].busy_ns, waiters[i].call[n].cpu_ns,
+			       waiters[i].call[n].error);
 	return 0;
 }
