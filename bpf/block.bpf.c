@@ -25,7 +25,7 @@ ALWAYS void note_held_back(struct request *rq)
 }
 
 /* A thread that holds a tag issues the request. */
-ALWAYS void thread_issues(struct thread *t, struct request *rq)
+ALWAYS void thread_issues(struct thread *t, struct request *rq, u64 *now)
 {
 	u32 i = t->n_issued++ & (REQUESTS_KEPT - 1);
 
@@ -34,7 +34,7 @@ ALWAYS void thread_issues(struct thread *t, struct request *rq)
 		t->hint = 0; /* one was free after all, or it has slept for it */
 	t->last_dev = request_dev(rq);
 	t->issued[i].request = (u64)rq;
-	t->issued[i].ns = bpf_ktime_get_ns();
+	t->issued[i].ns = clock_once(now);
 	t->issued[i].dev = t->last_dev;
 }
 
@@ -45,16 +45,16 @@ ALWAYS struct thread *issuer_of(struct task_struct *current)
 }
 
 /* A request starts: remember who issues it. */
-ALWAYS void request_started(struct request *rq, struct task_struct *current, struct thread *t)
+ALWAYS void request_started(struct request *rq, struct task_struct *current, struct thread *t, u64 *now)
 {
 	struct request_info info = {};
 
 	if (!serves_others(current)) {
 		if (t && may_hold_tag(t))
-			thread_issues(t, rq);
+			thread_issues(t, rq, now);
 		return;
 	}
-	info.issued_ns = bpf_ktime_get_ns();
+	info.issued_ns = clock_once(now);
 	info.bio = (u64)rq->bio;
 	info.cause = dispatches_throttled(current) ? ABI_CAUSE_THROTTLE : 0;
 	info.helper = is_helper(current) ? current->tgid : 0;
@@ -69,9 +69,10 @@ int BPF_PROG(on_io_start, struct request *rq)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct thread *t = issuer_of(current);
+	u64 now = 0;
 
-	request_owned(rq, current, t);
-	request_started(rq, current, t);
+	request_owned(rq, current, t, &now);
+	request_started(rq, current, t, &now);
 	return 0;
 }
 
@@ -92,9 +93,10 @@ int BPF_PROG(on_rq_issue, struct request *rq)
 	struct request_info *known = request_known(rq);
 	u32 befell = known ? known->cause : 0; /* while it was prepared */
 	struct thread *t = issuer_of(current);
+	u64 now = 0;
 
 	request_queued(rq, current, t);
-	request_started(rq, current, t);
+	request_started(rq, current, t, &now);
 	if (befell)
 		request_befalls(rq, befell, 0);
 	return 0;
@@ -141,8 +143,6 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 
 	if (!here)
 		return 0;
-	here->task = (u64)current;
-	here->switches = switches_of(current);
 	mark = &here->carried;
 	mark->dev = request_dev(rq);
 	mark->reset_end_ns = queue_reset_end(rq->q);
@@ -151,6 +151,10 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	mark->freed = cause_of_freed(rq, mark->cause);
 	mark->since_ns = bpf_ktime_get_ns();
 	mark->depth = interrupt_depth(current);
+	if (!mark->depth) {
+		here->task = (u64)current;
+		here->switches = switches_of(current);
+	}
 	mark->ending = 0;
 	mark->endless = !rq->start_time_ns;
 	mark->hctx = (u64)rq->mq_hctx;

@@ -13,7 +13,8 @@
 
 struct mark {
 	struct carried carried;
-	u64 task, switches; /* the current task then, and its switches_of() */
+	u64 task,
+	        switches; /* the current task then, and its switches_of(); of a completion outside of interrupts */
 };
 
 struct {

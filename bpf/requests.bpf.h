@@ -53,7 +53,7 @@ const volatile __weak bool tells_requests = false;
 
 ALWAYS struct owner *owner_at(const struct request *rq)
 {
-	u32 i = hash_mix(0, as_number(rq)) >> (64 - OWNER_BITS);
+	u32 i = hash_mix(0, half_of(rq)) >> (64 - OWNER_BITS);
 
 	return bpf_map_lookup_elem(&owners, &i);
 }
@@ -233,12 +233,15 @@ ALWAYS void owner_begins(struct owner *owner, struct request *rq, struct task_st
 }
 
 /* A request starts, of the thread `t`; NULL: of one that serves others, or that holds no tag. */
-ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct thread *t)
+ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct thread *t, u64 *now)
 {
 	struct owner *owner = owner_told(rq);
+	u64 tag;
 
-	if (owner)
-		owner_begins(owner, rq, task, t ? tag_in_call(task, t) : 0, bpf_ktime_get_ns());
+	if (!owner)
+		return;
+	tag = t ? tag_in_call(task, t) : 0;
+	owner_begins(owner, rq, task, tag, clock_once(now));
 }
 
 /* The same in a kernel before 6.5, where it has started already, and may have been told when its thread handed it to the I/O scheduler. */

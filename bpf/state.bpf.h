@@ -27,6 +27,7 @@
  * as any function's does: to 512 bytes, each rounded up to 32 (Linux 6.1; newer kernels allow a little more). */
 #define VERIFIED_ONCE __weak __noinline
 #define RARELY(x)     __builtin_expect(!!(x), 0)
+#define MOSTLY(x)     __builtin_expect(!!(x), 1)
 
 /* --- knobs ----------------------------------------------------------------------------------------- */
 const volatile __weak __u64 min_duration_ns = 0;
