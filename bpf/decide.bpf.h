@@ -122,7 +122,7 @@ VERIFIED_ONCE int wait_decide(struct thread *t, const struct carried *from, u32 
 /* Whether the sleep is one for a request that nothing befell, and nothing else is known of it: what most are. */
 ALWAYS bool is_plain(const struct thread *t, const struct carried *from)
 {
-	return from && t->expect && !t->hint && !t->scopes.open && !any_befallen && !from->reset_end_ns &&
+	return from && t->expect && !t->hint && !t->open_scopes && !any_befallen && !from->reset_end_ns &&
 	       from->cause && from->cause < ABI_CAUSE_TAG_WAIT;
 }
 

@@ -8,7 +8,6 @@
 #define SCOPE_CAUSES 32
 
 struct scopes {
-	u32 open;              /* a bit a cause */
 	u32 generation;        /* hot_generation when the outermost was begun */
 	u64 frame;             /* … where on the kernel stack */
 	u64 user_ip, user_sp;  /* … and by which system call, or fault */

@@ -40,7 +40,7 @@ ALWAYS u32 scope_worst(u32 open)
 /* The worst cause that the thread is inside of, 0 none. */
 ALWAYS u32 scope_cause(const struct thread *t)
 {
-	return scope_worst(t->scopes.open);
+	return scope_worst(t->open_scopes);
 }
 
 /* The device of the scope of that cause, 0: none. */
@@ -52,7 +52,7 @@ ALWAYS u32 scope_dev(const struct thread *t, u32 cause)
 /* … that also makes its time on the CPU part of a stall. */
 ALWAYS u32 scope_cause_on_cpu(const struct thread *t)
 {
-	return scope_worst(t->scopes.open & ~SCOPES_OF_WAITS);
+	return scope_worst(t->open_scopes & ~SCOPES_OF_WAITS);
 }
 
 /* Those of calls of libraries, which know themselves when they are over (library.bpf.h). */
@@ -68,14 +68,14 @@ VERIFIED_ONCE int scopes_forget(struct thread *t)
 	for (cause = 0; cause < SCOPE_CAUSES; cause++)
 		if (!(SCOPES_OF_LIBRARIES >> cause & 1))
 			t->scopes.depth[cause] = 0;
-	__sync_fetch_and_and(&t->scopes.open, SCOPES_OF_LIBRARIES);
+	__sync_fetch_and_and(&t->open_scopes, SCOPES_OF_LIBRARIES);
 	t->scopes.of_fault = 0;
 	return 0;
 }
 
 ALWAYS void scopes_forget_left(struct thread *t)
 {
-	if (RARELY(t->scopes.open & ~SCOPES_OF_LIBRARIES))
+	if (RARELY(t->open_scopes & ~SCOPES_OF_LIBRARIES))
 		scopes_forget(t);
 }
 
@@ -84,7 +84,7 @@ ALWAYS void scopes_forget_left(struct thread *t)
  * where a sleep begins. */
 ALWAYS void scopes_check(struct thread *t, const struct pt_regs *regs)
 {
-	if (!RARELY(t->scopes.open & ~SCOPES_OF_LIBRARIES))
+	if (!RARELY(t->open_scopes & ~SCOPES_OF_LIBRARIES))
 		return;
 	if (t->scopes.generation != hot_generation ||
 	    (regs && (regs->ip != t->scopes.user_ip || regs->sp != t->scopes.user_sp)))
@@ -97,7 +97,7 @@ ALWAYS void scope_at(struct thread *t, u64 frame)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
-	if (t->scopes.open & ~SCOPES_OF_LIBRARIES) {
+	if (t->open_scopes & ~SCOPES_OF_LIBRARIES) {
 		if (frame < t->scopes.frame && t->scopes.generation == hot_generation)
 			return; /* within another */
 		scopes_forget(t);
@@ -119,7 +119,7 @@ ALWAYS void scope_enter(struct thread *t, const void *ctx, u32 cause, u32 dev)
 		return;
 	if (!t->scopes.depth[cause]++) {
 		t->scopes.dev[cause] = dev;
-		__sync_fetch_and_or(&t->scopes.open, 1u << cause); /* a CPU sample may end one just now */
+		__sync_fetch_and_or(&t->open_scopes, 1u << cause); /* a CPU sample may end one just now */
 	}
 }
 
@@ -131,9 +131,9 @@ ALWAYS bool scope_leave(struct thread *t, u32 cause)
 	if (cause >= SCOPE_CAUSES || (t->scopes.depth[cause] && --t->scopes.depth[cause]))
 		return false;
 	bit = 1u << cause;
-	if (!(t->scopes.open & bit))
+	if (!(t->open_scopes & bit))
 		return false;
-	__sync_fetch_and_and(&t->scopes.open, ~bit);
+	__sync_fetch_and_and(&t->open_scopes, ~bit);
 	return true;
 }
 

@@ -171,6 +171,17 @@ struct thread {
 	u64 copied_ip,
 	        copied_sp; /* where it stood at copied_ns; ip 0: with Python frames, of which these tell nothing */
 
+	u64 allocating;    /* a blk_mq_alloc_data, while it is in the scope of tag_wait */
+	u32 open_scopes;   /* a bit for each cause that it is in the scope of (scope.bpf.h) */
+	u32 n_calls;       /* of `calls` */
+	u32 calls_changed; /* … just now: who interrupts leaves them alone */
+	u32 n_issued;
+	u32 last_dev; /* of the last request that it issued or that ended a wait of its */
+	u16 issued_cause; /* the worst that befell requests while it issued them since its last sleep (enum abi_cause, 0 nothing) */
+	u16 own_cause;  /* … before the present sleep */
+	u16 goes_on;    /* its last sleep ended, and the request that it was for has not */
+	u16 unused[13]; /* to a whole cache line */
+
 	struct tag_sums sums[4];
 	struct {
 		u64 request, ns; /* its address, and when it was issued: it starts then, or a moment later */
@@ -179,11 +190,6 @@ struct thread {
 	struct scopes scopes;
 	struct mapping mapping;
 	struct gpu_call gpu;
-	u32 n_issued;
-	u32 last_dev; /* of the last request that it issued or that ended a wait of its */
-	u16 issued_cause; /* the worst that befell requests while it issued them since its last sleep (enum abi_cause, 0 nothing) */
-	u16 own_cause; /* … before the present sleep */
-	u16 goes_on;   /* its last sleep ended, and the request that it was for has not */
 
 	u64 held_tag;
 	struct wait_row held;
@@ -217,16 +223,13 @@ struct thread {
 	u32 reserved_buffer; /* for remote.bpf.c to fill while the thread sleeps */
 	struct carried early;
 	struct library_call calls[CALLS_KEPT]; /* the outermost first */
-	u32 n_calls;
-	u32 calls_since;   /* hot_generation when they were begun */
-	u32 calls_changed; /* … just now: who interrupts leaves them alone */
+	u32 calls_since;                       /* hot_generation when they were begun */
 	struct {
 		u64 lists; /* what the interpreter's lists began with when it was last looked for */
 		u64 state[PYTHON_STATES];
 		u32 found, missed;
 		u32 asked;
 	} python;                       /* python.bpf.h */
-	u64 allocating;                 /* a blk_mq_alloc_data, while it is in the scope of tag_wait */
 	struct long_wait long_waits[2]; /* the last two places that were found; the newer first */
 	struct abi_detail detail;       /* detail.bpf.h */
 	struct shared_wait shared;      /* share.bpf.h */
@@ -235,7 +238,8 @@ struct thread {
 _Static_assert(__builtin_offsetof(struct thread, exec_mark) == 64 - 8, "the first line");
 _Static_assert(__builtin_offsetof(struct thread, kind) == 2 * 64 - 8, "the second");
 _Static_assert(__builtin_offsetof(struct thread, first_split) == 3 * 64 - 8, "the third");
-_Static_assert(__builtin_offsetof(struct thread, sums) == 4 * 64 - 8, "the fourth");
+_Static_assert(__builtin_offsetof(struct thread, allocating) == 4 * 64 - 8, "the fourth");
+_Static_assert(__builtin_offsetof(struct thread, sums) == 5 * 64 - 8, "the fifth");
 _Static_assert(sizeof(struct tag_sums) % 64 == 0, "and each element begins one");
 
 struct {
