@@ -71,8 +71,8 @@ int BPF_PROG(on_io_start, struct request *rq)
 	struct thread *t = issuer_of(current);
 	u64 now = 0;
 
-	request_owned(rq, current, t, &now);
 	request_started(rq, current, t, &now);
+	request_owned(rq, current, t, &now);
 	return 0;
 }
 

@@ -119,15 +119,15 @@ VERIFIED_ONCE int wait_decide(struct thread *t, const struct carried *from, u32 
 	return 0;
 }
 
-/* Whether the sleep is one for a request that nothing befell, and nothing else is known of it: what most are. */
-ALWAYS bool is_plain(const struct thread *t, const struct carried *from)
+/* Whether wait_decide() would make of the sleep what wait_decide_plainly() does: it was for a request that nothing befell, without a hint, a
+ * scope or a reset. Most are. */
+ALWAYS bool wait_end_is_plain(const struct thread *t, const struct carried *from)
 {
-	return from && t->expect && !t->hint && !t->open_scopes && !any_befallen && !from->reset_end_ns &&
-	       from->cause && from->cause < ABI_CAUSE_TAG_WAIT;
+	return from && t->expect && !t->hint && !t->open_scopes && !from->reset_end_ns && from->cause &&
+	       from->cause < ABI_CAUSE_TAG_WAIT && !(any_befallen && waits_for_own_request(t));
 }
 
-/* What wait_decide() makes of such a sleep, without a call. */
-ALWAYS void wait_is_plain(struct thread *t, const struct carried *from)
+ALWAYS void wait_decide_plainly(struct thread *t, const struct carried *from)
 {
 	t->last_dev = from->dev;
 	t->row.dev = from->dev;

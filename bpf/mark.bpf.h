@@ -13,8 +13,8 @@
 
 struct mark {
 	struct carried carried;
-	u64 task,
-	        switches; /* the current task then, and its switches_of(); of a completion outside of interrupts */
+	/* The current task then, and its switches_of(); set only if the depth is 0. */
+	u64 task, switches;
 };
 
 struct {

@@ -55,11 +55,13 @@ ALWAYS u64 as_number(const void *pointer)
 	return number;
 }
 
-/* The lower half of the pointer, for a hash: a move of 32 bits, after which the verifier takes it for a number. */
-ALWAYS u32 half_of(const void *pointer)
+/* The lower half of the pointer, for a hash: after a move of 32 bits the verifier takes it for a number. */
+ALWAYS u32 low_half(const void *pointer)
 {
 	u32 half;
 
+	barrier_var(
+	        pointer); /* else clang may load the half alone from the context, which the verifier refuses */
 	asm volatile("%0 = %1" : "=w"(half) : "w"((u32)(u64)pointer));
 	return half;
 }

@@ -53,7 +53,7 @@ const volatile __weak bool tells_requests = false;
 
 ALWAYS struct owner *owner_at(const struct request *rq)
 {
-	u32 i = hash_mix(0, half_of(rq)) >> (64 - OWNER_BITS);
+	u32 i = hash_mix(0, low_half(rq)) >> (64 - OWNER_BITS);
 
 	return bpf_map_lookup_elem(&owners, &i);
 }

@@ -180,7 +180,7 @@ struct thread {
 	u16 issued_cause; /* the worst that befell requests while it issued them since its last sleep (enum abi_cause, 0 nothing) */
 	u16 own_cause;  /* … before the present sleep */
 	u16 goes_on;    /* its last sleep ended, and the request that it was for has not */
-	u16 unused[13]; /* to a whole cache line */
+	u16 unused[15]; /* to a whole cache line */
 
 	struct tag_sums sums[4];
 	struct {

@@ -156,8 +156,8 @@ ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct ca
 		t->wake_ns = WOKEN;
 		return;
 	}
-	if (MOSTLY(is_plain(t, from)))
-		wait_is_plain(t, from);
+	if (MOSTLY(wait_end_is_plain(t, from)))
+		wait_decide_plainly(t, from);
 	else
 		wait_decide(t, from, call_to_learn(task, t, from));
 	if (t->hint)

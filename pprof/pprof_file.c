@@ -53,7 +53,7 @@ struct content {
 	size_t len, capacity, max;
 };
 
-/* Whether a profile may begin with the byte: gzip's first, or a field of a message. /dev/zero is not read to the bound. */
+/* Whether a profile may begin with the byte: gzip's first, or a field of a message. So /dev/zero is not read up to the bound. */
 static bool may_begin(unsigned char first)
 {
 	unsigned int wire_type = first & 7;

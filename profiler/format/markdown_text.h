@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-/* Writes text, of a line or of a table's cell, so that names stay names: nothing in it is markup or HTML, ends the cell, begins a list,
- * becomes a link or calls anybody. Control characters and bytes that are not UTF-8 are written as \xHH. Without memory nothing. */
+/* Writes a line's or a table cell's text so that names stay names: nothing in it is markup, HTML or a formula, ends the cell, begins a list,
+ * is a link by its scheme or calls anybody. Control characters and bytes that are not UTF-8 are written as \xHH. Without memory nothing. */
 void markdown_print(FILE *out, const char *text);
 
 #endif

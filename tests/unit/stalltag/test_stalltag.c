@@ -1,4 +1,4 @@
-/* Tests of stalltag.h: what a reader sees of a thread's tags, decoded from the bytes as OTEP 4947 lays them out. */
+/* Tests of stalltag.h: what a reader sees of a thread's tags, decoded from the bytes as OTEP 4947 lays them out. Pushes tags. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

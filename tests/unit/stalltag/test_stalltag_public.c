@@ -1,4 +1,4 @@
-/* Tests of the public slot when another library publishes in the same thread. */
+/* Tests of the public slot when another library publishes in the same thread. Pushes tags. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -312,7 +312,7 @@ static void test_checkpoint_files__written_anew(void **state)
 
 	opened(f, 1, 10, "a");
 	wrote(f, 1, 20, 0);
-	/* O_TRUNC: another save. Each save's Unix times come of the clocks' difference as it is read then, which varies. */
+	/* O_TRUNC: another save. The difference of the clocks is read for each save, and varies: saves must lie further apart. */
 	opened(f, 1, 30 * MS, "a");
 	wrote(f, 1, 40 * MS, 0);
 	wrote(f, 1, 41 * MS, 100);
