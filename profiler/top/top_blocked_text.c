@@ -144,8 +144,8 @@ static void write_rest_of(FILE *out, const struct top_code_text *what, const cha
 		return;
 	if (!*told && threshold)
 		fprintf(out,
-		        "  without a stack, as their waits are below the sampling threshold (up to %s, by "
-		        "--budget and --threshold-ns): ",
+		        "  without a stack, as their waits are below the sampling threshold (up to %s; "
+		        "see --budget, --threshold-ns): ",
 		        text_short_duration(longest, threshold));
 	else
 		fputs(*told ? ", " : "  without a stack, as their waits are below the sampling threshold: ",
