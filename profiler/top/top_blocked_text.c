@@ -144,12 +144,11 @@ static void write_rest_of(FILE *out, const struct top_code_text *what, const cha
 		return;
 	if (!*told && threshold)
 		fprintf(out,
-		        "  without a stack, as their waits are below the sampling threshold (up to %s; "
+		        "  without a stack: waits below the sampling threshold (up to %s; "
 		        "see --budget, --threshold-ns): ",
 		        text_short_duration(longest, threshold));
 	else
-		fputs(*told ? ", " : "  without a stack, as their waits are below the sampling threshold: ",
-		      out);
+		fputs(*told ? ", " : "  without a stack: waits below the sampling threshold: ", out);
 	fprintf(out, "%s of %s", text_short_duration(amount, (uint64_t)without), class);
 	++*told;
 }
