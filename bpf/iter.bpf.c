@@ -26,7 +26,7 @@ ALWAYS void reserve_buffer(struct thread *t)
 ALWAYS void adopt_known(struct thread *t, struct abi_process *process)
 {
 	t->watches_context = process->stalltag.kind || process->otel.kind;
-	if (process->base_tag && process->base_tag != t->base_tag && !t->exec_tag) {
+	if (process->base_tag && process->base_tag != t->base_tag && !t->exec_tag && !t->own_base) {
 		t->base_tag = process->base_tag;
 		t->retag = 1;
 	}

@@ -298,6 +298,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	if (!t)
 		return 0;
 	t->base_tag = p->base_tag;
+	t->own_base = p->own_base;
 	if (copied) {
 		t->thread_tag = p->thread_tag;
 		t->stalltag_held = 1;

@@ -206,8 +206,9 @@ struct thread {
 	u64 thread_tag;
 	u64 file_tag; /* of the file that it is in a call on (files.bpf.c); 0: none */
 	u64 file_frame, file_ip,
-	        file_sp;    /* which call that is: the hook's arguments, and the user's registers */
-	u32 stalltag_held;  /* the thread's tag is one of ours, not a foreign context */
+	        file_sp;   /* which call that is: the hook's arguments, and the user's registers */
+	u32 stalltag_held; /* the thread's tag is one of ours, not a foreign context */
+	u16 own_base; /* base_tag is what the process, or one before it, said itself: no name of ours replaces it */
 	u32 reading;        /* the scratch is in use: who interrupts leaves it alone */
 	u64 log_at;         /* where its log of tag changes lies (log.bpf.h); 0: not known */
 	u64 log_tail;       /* entries of that which were read */

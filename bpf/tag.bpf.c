@@ -106,6 +106,7 @@ int on_tag_process(struct pt_regs *ctx)
 	if (bpf_probe_read_user_str(s->attrs, ABI_TAG_NAME_LEN, (void *)PT_REGS_PARM2(ctx)) > 0) {
 		bpf_probe_read_kernel_str(s->tag.name, ABI_TAG_NAME_LEN, s->attrs);
 		t->base_tag = tag_intern(&s->tag);
+		t->own_base = 1;
 	}
 	wait_look(t);
 	thread_retag(task, t);
