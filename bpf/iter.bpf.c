@@ -23,6 +23,7 @@ ALWAYS void reserve_buffer(struct thread *t)
 		t->reserved_buffer = index;
 }
 
+/* What the process told itself comes before the name that user space has for it. */
 ALWAYS void adopt_known(struct thread *t, struct abi_process *process)
 {
 	t->watches_context = process->stalltag.kind || process->otel.kind;

@@ -60,8 +60,8 @@ ALWAYS u32 low_half(const void *pointer)
 {
 	u32 half;
 
-	barrier_var(
-	        pointer); /* else clang may load the half alone from the context, which the verifier refuses */
+	/* Else clang may load the half alone from the context, which the verifier refuses. */
+	barrier_var(pointer);
 	asm volatile("%0 = %1" : "=w"(half) : "w"((u32)(u64)pointer));
 	return half;
 }

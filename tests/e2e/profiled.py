@@ -65,9 +65,11 @@ HIDDEN_REQUESTS = 50
 def complaints(done):
     """The agent's errors and warnings, without what it says anyway, without what this kernel lacks, and without a few requests whose ends the
     host may have hidden (docs/ARCHITECTURE.md, "A peculiarity of the development host")."""
+
     def is_expected(line):
         hidden = re.search(r"warning: (\d+) requests? in no device's row.*requests_unseen\)$", line)
         return line.endswith("(see stallprof doctor)") or (hidden and int(hidden[1]) <= HIDDEN_REQUESTS)
+
     return [line for line in done.err.splitlines() if (not line.startswith("stallprof agent: ") or re.search(r"(error|warning): ", line))
             and not is_expected(line)]
 

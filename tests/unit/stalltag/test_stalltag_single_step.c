@@ -1,6 +1,8 @@
 /*
  * A reader that stops the thread at any instruction sees the tag before, the tag after, or none. Shown at
- * every instruction: a child is stepped through pushes and pops, and both slots are decoded after each step. Pushes tags. */
+ * every instruction: a child is stepped through pushes and pops, and both slots are decoded after each step.
+ * Pushes tags.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /*
  * Which processes are followed, and under which tag: with processes that are there, and a tracer that needs no kernel. Forks,
- * execs and exits are told by the test, in the feed's place. This program has the tag library in it, and so have its children. Pushes tags. */
+ * execs and exits are told by the test, in the feed's place. This program has the tag library in it, and so have its children.
+ * Pushes tags.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
