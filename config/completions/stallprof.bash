@@ -18,7 +18,7 @@ __stallprof_values() {
 	esac
 	case $1 in
 	--by | -b) echo class tag process function line stack stall device ;;
-	--normalize | -N) echo wall tag io bytes none ;;
+	--normalize | -N) echo wall tag step io bytes none ;;
 	--type | -t) echo delay cpu contentions recovery ;;
 	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault ;;
 	--demangle) echo templates full simplified none ;;

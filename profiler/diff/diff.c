@@ -134,9 +134,9 @@ static int add_samples(struct gathering *gathering, const struct loaded_profiles
 	return err;
 }
 
-/* A class's time in each slice, by the timeline. */
-static void tag_parts(const struct timeline *timeline, const char *class, const struct diff_slices *slices,
-                      double *parts)
+/* What the timeline's lanes of a class have in each slice: those of the kinds `first` to `last`. */
+static void class_parts(const struct timeline *timeline, const char *class, enum timeline_kind first,
+                        enum timeline_kind last, const struct diff_slices *slices, double *parts)
 {
 	memset(parts, 0, slices->count * sizeof(*parts));
 	for (size_t i = 0; i < timeline_count(timeline); i++) {
@@ -144,7 +144,7 @@ static void tag_parts(const struct timeline *timeline, const char *class, const 
 		const struct timeline_point *points;
 		size_t count;
 
-		if (lane->kind > TIMELINE_RUNQUEUE || strcmp(lane->class, class) != 0)
+		if (lane->kind < first || lane->kind > last || strcmp(lane->class, class) != 0)
 			continue;
 		points = timeline_points(timeline, i, &count);
 		for (size_t p = 0; p < count; p++) {
@@ -165,8 +165,12 @@ static int share_out(struct diff *diff, struct diff_side *side, const struct loa
 	if (!parts)
 		return -ENOMEM;
 	for (size_t c = 0; c < diff->classes.count; c++) {
-		tag_parts(input->timeline, diff->classes.name[c], slices, parts);
+		const char *class = diff->classes.name[c];
+
+		class_parts(input->timeline, class, TIMELINE_STALL, TIMELINE_RUNQUEUE, slices, parts);
 		diff_side_share(side, first, (int)c, DIFF_PER_TAG, parts);
+		class_parts(input->timeline, class, TIMELINE_STEPS, TIMELINE_STEPS, slices, parts);
+		diff_side_share(side, first, (int)c, DIFF_PER_STEP, parts);
 		for (size_t i = 0; i < slices->count; i++)
 			parts[i] = side->windows[first + i].of[c][DIFF_PER_NONE];
 		diff_side_share(side, first, (int)c, DIFF_PER_IO, parts);

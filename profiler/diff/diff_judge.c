@@ -10,6 +10,7 @@
 
 #include "profiler/diff/diff_result.h"
 #include "profiler/diff/diff_spreads.h"
+#include "profiler/diff/diff_steps.h"
 
 #define SMALLEST_PART 0.001 /* of the larger total: rows below it are not judged */
 #define ROWS_MAX      4000  /* judged together */
@@ -21,6 +22,7 @@ static const char *const side_names[] = { "BASE", "NEW" };
 static const char *const lacks[DIFF_PERS] = {
 	[DIFF_PER_WALL] = "does not say what time it covers",
 	[DIFF_PER_TAG] = "has no ledger of tags that pass its filter",
+	[DIFF_PER_STEP] = "has no steps of tags that pass its filter",
 	[DIFF_PER_IO] = "has no requests of tags that pass its filter",
 	[DIFF_PER_BYTES] = "has no requests of tags that pass its filter",
 	[DIFF_PER_NONE] = "",
@@ -247,6 +249,8 @@ int diff_judge(struct diff *diff, char *err, size_t err_size)
 
 	if (result)
 		return result;
+	if (diff->per == DIFF_PER_WALL && !diff->paired)
+		diff_steps_check(diff->side, &diff->remarks);
 	diff_spreads_init(&spreads, diff);
 	set_values(&spreads, &diff->total);
 	result = begin_findings(diff);

@@ -27,6 +27,7 @@ const char *diff_unit(const struct diff *diff)
 	static const char *const units[DIFF_PERS] = {
 		[DIFF_PER_WALL] = " per s of wall time",
 		[DIFF_PER_TAG] = " per s of its tags' time",
+		[DIFF_PER_STEP] = " per step of its tags",
 		[DIFF_PER_IO] = " per request of its tags",
 		[DIFF_PER_BYTES] = " per MiB of its tags",
 		[DIFF_PER_NONE] = "",
@@ -51,6 +52,8 @@ const char *diff_rows_text(const struct diff *diff)
 		[DIFF_PER_WALL] = "",
 		[DIFF_PER_TAG] =
 		        "Each row is divided by its own tags' time: rows do not add up to the total.",
+		[DIFF_PER_STEP] =
+		        "Each row is divided by its own tags' steps: rows do not add up to the total.",
 		[DIFF_PER_IO] =
 		        "Each row is divided by its own tags' requests: rows do not add up to the total.",
 		[DIFF_PER_BYTES] =

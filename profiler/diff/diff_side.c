@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/diff/diff_steps.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/format/saturating.h"
@@ -17,8 +18,8 @@
 #define SECOND_NS 1000000000
 
 static const char *const per_names[DIFF_PERS] = {
-	[DIFF_PER_WALL] = "wall",   [DIFF_PER_TAG] = "tag",   [DIFF_PER_IO] = "io",
-	[DIFF_PER_BYTES] = "bytes", [DIFF_PER_NONE] = "none",
+	[DIFF_PER_WALL] = "wall", [DIFF_PER_TAG] = "tag",     [DIFF_PER_STEP] = "step",
+	[DIFF_PER_IO] = "io",     [DIFF_PER_BYTES] = "bytes", [DIFF_PER_NONE] = "none",
 };
 
 const char *diff_per_name(enum diff_per per)
@@ -94,6 +95,18 @@ static int add_tag_time(struct diff_side *side, struct diff_window *window, stru
 	return err;
 }
 
+static int add_steps(struct diff_side *side, struct diff_window *window, const struct loaded_profiles *input)
+{
+	double count[DIFF_CLASSES_MAX] = { 0 };
+	int err = diff_steps_count(count, side->classes, &side->filter, input);
+
+	for (size_t c = 0; c < DIFF_CLASSES_MAX; c++) {
+		window->amount[DIFF_PER_STEP] += count[c];
+		window->of[c][DIFF_PER_STEP] += count[c];
+	}
+	return err;
+}
+
 static void add_waited(struct diff_side *side, const struct ledger_row *row)
 {
 	for (unsigned int kind = ABI_WAIT_OTHER; kind < ABI_WAIT_END && row->state == LEDGER_BLOCKED; kind++)
@@ -162,6 +175,8 @@ static int whole_of(struct diff_side *side, struct diff_window *window, const st
 	err = add_tag_time(side, window, input->ledger);
 	if (!err)
 		err = add_known(side, input->ledger);
+	if (!err)
+		err = add_steps(side, window, input);
 	return err ? err : add_requests(side, window, input->requests);
 }
 

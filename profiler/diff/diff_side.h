@@ -18,16 +18,24 @@ struct loaded_sample;
 struct stamp;
 
 /* What a comparison may be normalised by. */
-enum diff_per { DIFF_PER_WALL, DIFF_PER_TAG, DIFF_PER_IO, DIFF_PER_BYTES, DIFF_PER_NONE, DIFF_PERS };
+enum diff_per {
+	DIFF_PER_WALL,
+	DIFF_PER_TAG,
+	DIFF_PER_STEP,
+	DIFF_PER_IO,
+	DIFF_PER_BYTES,
+	DIFF_PER_NONE,
+	DIFF_PERS
+};
 
-/* wall, tag, io, bytes, none; false: none of them. */
+/* wall, tag, step, io, bytes, none; false: none of them. */
 const char *diff_per_name(enum diff_per per);
 bool diff_per_parse(const char *name, enum diff_per *per);
 
 /* Of the samples, ledger rows and requests that the side's filter lets pass. */
 struct diff_window {
 	int64_t begin_ns, wall_ns; /* Unix time; wall_ns 0: the profile does not say */
-	double amount[DIFF_PERS];  /* wall_ns, ns of wall time of tags, requests, bytes, waits */
+	double amount[DIFF_PERS];  /* wall_ns, ns of wall time of tags, steps (diff_steps.h), requests, bytes, waits */
 	double (*of)[DIFF_PERS];   /* the same of each class, but for wall_ns: DIFF_CLASSES_MAX of them */
 };
 

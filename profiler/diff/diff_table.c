@@ -286,6 +286,7 @@ size_t diff_table_show(struct diff_table *table, const struct diff_row *total, s
 		for (size_t k = i > REPEATS_WITHIN ? i - REPEATS_WITHIN : 0;
 		     k < i && frames && !repeated && !has_own(row) && !row->wanted; k++)
 			repeated = table->rows[k]->shown && repeats(row, table->rows[k]);
+		row->repeated = repeated;
 		row->shown = !repeated && (!limit || shown < limit);
 		shown += row->shown;
 	}

@@ -33,7 +33,7 @@ struct diff_row {
 	double change, own_change, score; /* what rows are sorted by; set by diff_table_sort() */
 	uint64_t last_sample;             /* a function that recurs in a stack counts once */
 	uint64_t classes;                 /* in which it is: a bit for each number of diff_classes.h */
-	bool shown;                       /* by diff_table_show() */
+	bool shown, repeated;             /* by diff_table_show() */
 	bool wanted;                      /* a rule names it: it is judged, however small */
 	double part;                      /* of the larger side's total */
 	double per[2];

@@ -94,10 +94,10 @@ static void print_row(FILE *out, const struct diff *diff, const struct diff_row 
 	}
 }
 
-static void print_table(FILE *out, struct diff *diff, size_t limit)
+static void print_table(FILE *out, struct diff *diff, size_t shown)
 {
 	struct diff_table *table = diff_shown(diff);
-	size_t shown = diff_table_show(table, &diff->total, limit), columns = text_terminal_columns(out);
+	size_t columns = text_terminal_columns(out);
 	static const char *const heads[] = { "base", "new", "diff", "diff%" };
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
@@ -114,7 +114,7 @@ static void print_table(FILE *out, struct diff *diff, size_t limit)
 		        shown, table->count);
 }
 
-/* The first rows of a verdict, in words. Returns how many there are. */
+/* The first rows of a verdict, in words, without those that the table leaves out. Returns how many there are. */
 static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdict verdict, const char *words)
 {
 	const struct diff_table *table = &diff->table[diff->task->by];
@@ -124,7 +124,7 @@ static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdic
 	for (size_t i = 0; i < table->count; i++) {
 		const struct diff_row *row = table->rows[i];
 
-		if (row->verdict != verdict || n++ >= NAMED)
+		if (row->verdict != verdict || row->repeated || n++ >= NAMED)
 			continue;
 		fputs(n > 1 ? ", " : words, out);
 		snprintf(name, sizeof(name), "%.*s", (int)diff_name_length(row->name), row->name);
@@ -201,6 +201,7 @@ static void print_findings(FILE *out, const struct diff *diff)
 int diff_print_text(FILE *out, struct diff *diff, size_t limit)
 {
 	char text[DIFF_SIDE_BYTES];
+	size_t shown;
 
 	print_line(out, "BASE ", diff_side_text(text, &diff->side[0]));
 	print_line(out, "NEW  ", diff_side_text(text, &diff->side[1]));
@@ -213,8 +214,9 @@ int diff_print_text(FILE *out, struct diff *diff, size_t limit)
 	fprintf(out, "%s. %s\n", diff_unit(diff), diff_bounds_text(text, diff));
 	if (*diff_rows_text(diff))
 		print_line(out, "", diff_rows_text(diff));
+	shown = diff_table_show(diff_shown(diff), &diff->total, limit);
 	print_verdict(out, diff);
-	print_table(out, diff, limit);
+	print_table(out, diff, shown);
 	print_overlap(out, diff);
 	print_lines(out, "\n", &diff->remarks);
 	print_findings(out, diff);

@@ -10,6 +10,7 @@ import { MEANINGS, NOBODY, worstBlocked } from './ledger.js';
 const CHECKPOINT = /^(checkpoint|ckpt)/i;
 const BIN_MS = 250, BINS_LEAST = 60, BINS_MOST = 240, WHOLE = 0.8;
 const BURST_LEAST = 0.2, BURSTS_HOLD = 0.8, BURSTS_PART = 0.7, LISTED = 6; // of when most was
+const STRETCH_DENSER = 1.5, STRETCH_EXTRA = 0.1; // of when all is spread over the run, and yet not evenly
 const DENSER = 2, COSTS = 0.05; // of stalls beside checkpoints: from there on they are a disturbance
 
 function largest(map) {
@@ -99,19 +100,39 @@ function burstsOf(sums) {
   return bursts;
 }
 
-/** In which stretches of the run most of it is, if these are much shorter than the run. */
+/** {from, to, sum}: the stretch of bins that has most beyond STRETCH_DENSER times the mean; undefined: none is that much denser than the rest. */
+function densestOf(sums, all) {
+  const least = STRETCH_DENSER * all / sums.length;
+  let best, begin = 0, beyond = 0, sum = 0;
+  for (let b = 0; b < sums.length; b++) {
+    if (beyond <= 0) [begin, beyond, sum] = [b, 0, 0];
+    beyond += sums[b] - least;
+    sum += sums[b];
+    if (beyond > (best ? best.beyond : 0)) best = { from: begin, to: b + 1, sum, beyond };
+  }
+  if (!best || best.to - best.from === sums.length) return undefined;
+  const length = best.to - best.from, usual = (all - best.sum) / (sums.length - length);
+  const extra = best.sum - usual * length;
+  return extra >= STRETCH_EXTRA * all ? { ...best, times: usual > 0 ? best.sum / length / usual : Infinity } : undefined;
+}
+
+/** In which stretches of the run most of it is, if these are much shorter than the run; else where it is densest. */
 function sayWhen({ data, lanes, filter, span, canCut, choose }) {
   const number = Math.round(Math.min(BINS_MOST, Math.max(BINS_LEAST, (span[1] - span[0]) / BIN_MS)));
   const sums = bins(chosenLanes(lanes, filter), span, number), all = sums.reduce((sum, value) => sum + Math.max(0, value), 0);
   if (!(all > 0)) return null;
   const bursts = burstsOf(sums), held = bursts.reduce((sum, burst) => sum + burst.sum, 0);
   const length = bursts.reduce((sum, burst) => sum + burst.to - burst.from, 0), width = (span[1] - span[0]) / number;
-  if (held < BURSTS_HOLD * all || length > BURSTS_PART * number) return ['When: all the time; no burst.'];
   const show = (burst) => {
     const text = `${duration(burst.from * width * 1e6)} – ${duration(burst.to * width * 1e6)}`;
     const range = [Math.round(span[0] + burst.from * width), Math.round(span[0] + burst.to * width)];
     return canCut ? link(text, `Select this time, from ${clock(data.startMs + range[0])} on`, () => choose({ range })) : text;
   };
+  if (held < BURSTS_HOLD * all || length > BURSTS_PART * number) {
+    const dense = densestOf(sums, all);
+    if (!dense) return ['When: all the time, about evenly.'];
+    return ['When: all the time, but not evenly: ', show(dense), ` of the run has ${percent(dense.sum, all)} of it, ${dense.times.toFixed(1)} times as dense as the rest.`];
+  }
   const share = `${percent(held, all)} of it, in ${percent(length, number)} of the time.`;
   if (bursts.length === 1) return ['When: ', show(bursts[0]), ` of the run has ${share}`];
   if (bursts.length <= LISTED) return ['When: ', ...bursts.flatMap((burst, i) => (i ? [', ', show(burst)] : [show(burst)])), ` of the run together have ${share}`];
