@@ -233,10 +233,23 @@ async function waitsThatAreLong() {
   return [at, later];
 }
 
+/** A run that loses something all the time, and more in a part of it. */
+async function stretches() {
+  const pages = [];
+  for (const [name, said] of [['uneven', 'When: all the time, but not evenly: 20.0 s – 23.0 s of the run has 17.4 % of it, 2.6 times as dense as the rest.'],
+    ['even', 'When: all the time, about evenly.']]) {
+    const at = pathToFileURL(resolve(wanted.pair[name])).href, page = await open('', at), answer = await text(page, '.answer');
+    check(`a run that is ${name} is said to be so`, answer.includes(said), answer);
+    await page.close();
+    pages.push(at);
+  }
+  return pages;
+}
+
 try {
   const page = await opensOnTheAnswer();
   for (const part of [filters, searches, zooms, tables, ranges, compares, hostile]) await part(page);
-  const others = [await twoProfiles(), ...await waitsThatAreLong()];
+  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches()];
   check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);
 } catch (error) {
