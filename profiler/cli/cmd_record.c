@@ -26,7 +26,9 @@
 #include "profiler/session/session.h"
 #include "profiler/cli/sums_wait.h"
 #include "profiler/output/sink.h"
+#include "profiler/tags/tag_scan.h"
 #include "profiler/top/top.h"
+#include "stalltag/stalltag.h"
 
 #define LINE_MAX_BYTES     8192
 #define COMMAND_LINE_BYTES 4096
@@ -108,6 +110,20 @@ static int on_process_end(void *ctx)
 	return r->pids_ended ? EVENT_LOOP_STOP : 0;
 }
 
+/* Under the name that is given, else under the tag that it was started under (`stallprof tag`), else under its program's name. */
+static int follow_pid(struct recording *r, uint32_t pid, const char *program, char *err, size_t err_len)
+{
+	char own[STALLTAG_NAME_MAX + 1];
+	const char *name = r->options.name;
+	uint64_t id = r->options.id, own_id;
+
+	if (!name && tag_scan_environment((pid_t)pid, &own_id, own, sizeof(own)) == 1) {
+		name = own;
+		id = id ? id : own_id;
+	}
+	return session_tag_process(r->session, pid, name ? name : program, id, err, err_len);
+}
+
 static int follow_pids(struct recording *r, char *err, size_t err_len)
 {
 	char name[NAME_BYTES];
@@ -128,8 +144,7 @@ static int follow_pids(struct recording *r, char *err, size_t err_len)
 			snprintf(err, err_len, "there is no process %u: see ps", pid);
 			return -ESRCH;
 		}
-		result = session_tag_process(r->session, pid, r->options.name ? r->options.name : name,
-		                             r->options.id, err, err_len);
+		result = follow_pid(r, pid, name, err, err_len);
 		if (result)
 			return result;
 	}
