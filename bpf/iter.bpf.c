@@ -146,12 +146,14 @@ ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u3
 ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, u64 now)
 {
 	u64 begin = word_begin(word), tag = sums_of_word(t, word)->tag;
-	u64 wake = t->wake_ns == WOKEN ? now - queued_ns(task, t, begin) : t->wake_ns;
+	u64 wake = t->wake_ns;
 	bool slept = cycle_slept(t, word_begin(word));
 	u32 seq = t->wait_seq;
 	struct request *rq = NULL;
 	struct wait_row row;
 
+	if (woken_unlooked(t) && (wake || task_state_now(task) != ABI_SLEEP))
+		wake = now - queued_ns(task, t, begin);
 	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_index(word))) != word)
 		return;
 	if (!slept) {

@@ -62,7 +62,7 @@ ALWAYS void wait_sampled(struct task_struct *task, struct thread *t, u64 begin, 
 /* A long sleep whose end was not looked at ended when the thread was put on a run queue, which it leaves now. */
 ALWAYS void wake_from_queue_clock(struct task_struct *task, struct thread *t, u64 begin, u64 now)
 {
-	if (long_waits && t->wake_ns == WOKEN && t->state == ABI_SLEEP &&
+	if (long_waits && woken_unlooked(t) && t->state == ABI_SLEEP &&
 	    since(now, t->sleep_ns) >= threshold_ns)
 		t->wake_ns = now - queued_ns(task, t, begin);
 }
@@ -244,7 +244,7 @@ ALWAYS bool may_want_freed(const struct thread *t)
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_sched_waking, struct task_struct *task)
 {
-	struct task_struct *current;
+	struct task_struct *current = bpf_get_current_task_btf();
 	struct carried *from, *passed = NULL;
 	struct thread *t;
 	u64 now = 0;
@@ -253,10 +253,11 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 		carrier_woken(task);
 		return 0;
 	}
+	if (wake_tells_nothing(task, current))
+		return 0;
 	t = thread_find(task);
 	if (!t)
 		return 0;
-	current = bpf_get_current_task_btf();
 	from = followed_here(current, &now);
 	if (!from)
 		from = followed_helper(current, t);

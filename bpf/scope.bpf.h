@@ -20,6 +20,11 @@
 	(1u << ABI_CAUSE_BLOCK_IO | 1u << ABI_CAUSE_TAG_WAIT | 1u << ABI_CAUSE_NVME_RESET |                  \
 	 1u << ABI_CAUSE_NFS_READ | 1u << ABI_CAUSE_NFS_WRITE)
 
+/* Those in which the kernel sleeps uninterruptibly, if at all. */
+#define SCOPES_UNINTERRUPTIBLE                                                                               \
+	(1u << ABI_CAUSE_BLOCK_IO | 1u << ABI_CAUSE_TAG_WAIT | 1u << ABI_CAUSE_NVME_RESET |                  \
+	 1u << ABI_CAUSE_DMA_MAP)
+
 /* The highest bit that is set, of one at least. Without a loop, each of whose rounds the verifier would go on with by itself. */
 VERIFIED_ONCE int highest_bit(u32 bits)
 {
@@ -113,6 +118,8 @@ ALWAYS void scope_enter(struct thread *t, const void *ctx, u32 cause, u32 dev)
 {
 	if (cause >= SCOPE_CAUSES)
 		return;
+	if (!(SCOPES_UNINTERRUPTIBLE >> cause & 1) && !any_open_scopes)
+		any_open_scopes = 1;
 	if (ctx)
 		scope_at(t, (u64)ctx);
 	if (t->scopes.depth[cause] == 255)

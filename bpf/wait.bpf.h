@@ -146,6 +146,27 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 		any_uncopied = 1;
 }
 
+/* Whether who wakes the task can tell nothing of its sleep: nobody is followed here, and the sleep may be interrupted, is not flagged as one
+ * for I/O and is in no scope, so that it was for none, whatever wait_expect() made of it. Asked without a look at the thread, which takes
+ * longer than all of this. */
+ALWAYS bool wake_tells_nothing(struct task_struct *task, struct task_struct *current)
+{
+	struct mark *mark;
+
+	if (task->__state & TASK_UNINTERRUPTIBLE || BPF_CORE_READ_BITFIELD(task, in_iowait) || any_open_scopes ||
+	    serves_others(current))
+		return false;
+	mark = mark_here();
+	return mark && !mark->carried.request;
+}
+
+/* Whether nobody looked at when the sleep ended, if it has: its wake could tell nothing (or was not seen). */
+ALWAYS bool woken_unlooked(const struct thread *t)
+{
+	return t->wake_ns == WOKEN ||
+	       (!t->wake_ns && (t->expect == EXPECT_NOTHING || t->expect == EXPECT_SYSCALL));
+}
+
 /* The sleep ends, by what `from` stands for. The clock is read only where it may be a stall; of others the scheduler's clocks tell later
  * (wake_from_queue_clock). */
 ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from, u64 *now)
