@@ -436,6 +436,28 @@ static void test_top_code__fits(void **state)
 }
 
 /* Blocked rows whose waits have no stacks. */
+/* Workers that idle at many lines leave room for the line that a loop waits at. */
+static void test_top_code__each_class_has_a_line(void **state)
+{
+	struct recording *r = *state;
+	int64_t ids[1];
+	char *text;
+	size_t lines;
+
+	for (uint32_t line = 1; line < 20; line++) {
+		ids[0] = frame(r->profile, PYTHON, "work", "/home/me/worker.py", line);
+		sample(r->profile, ids, 1, 200 * MS, "loader", "poll", "");
+	}
+	add(r->input.ledger, "loader", false, LEDGER_BLOCKED, "poll", 1900 * MS);
+	text = text_of(r, (struct top_code_text){ .limit = 0 }, 24, &lines);
+	assert_non_null(strstr(text, "of data_load  poll  train /home/me/train.py:80"));
+	assert_non_null(strstr(text, "of loader  poll  work /home/me/worker.py:1"));
+	free(text);
+	text = text_of(r, (struct top_code_text){ .limit = 0 }, 0, &lines);
+	assert_true(strstr(text, "worker.py:19") < strstr(text, "of data_load  poll")); /* all of them: heaviest first */
+	free(text);
+}
+
 static void test_top_code__blocked_without_stacks(void **state)
 {
 	struct recording r = { .profile = new_profile() };
@@ -575,6 +597,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__focus_and_ignore, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__text, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__fits, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__each_class_has_a_line, record, forget),
 		cmocka_unit_test(test_top_code__blocked_without_stacks),
 		cmocka_unit_test_setup_teardown(test_top_code__blocked_too_short, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__blocked_rest, record, forget),
