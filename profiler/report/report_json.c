@@ -16,6 +16,7 @@
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_narrative.h"
 #include "profiler/report/report_rank.h"
+#include "profiler/report/report_waits.h"
 
 static void member_double(struct json_writer *json, const char *key, double value)
 {
@@ -230,6 +231,26 @@ static void write_users(struct json_writer *json, const struct report *report)
 	json_array_end(json);
 }
 
+/* null: no loop was blocked for long. */
+static void write_blocked(struct json_writer *json, const struct report *report)
+{
+	struct report_wait wait;
+
+	json_key(json, "blocked");
+	if (report_waits_find(&wait, report)) {
+		json_string(json, NULL);
+		return;
+	}
+	json_object_begin(json);
+	json_member_string(json, "class", wait.class);
+	member_double(json, "ns", (double)wait.ns);
+	member_double(json, "share", wait.share);
+	json_member_string(json, "kind", wait.kind);
+	json_member_string(json, "line", wait.line);
+	member_double(json, "line_ns", (double)wait.line_ns);
+	json_object_end(json);
+}
+
 static void write_advice(struct json_writer *json, const struct report *report)
 {
 	const struct report_cause *primary = report->ranking.primary;
@@ -277,6 +298,7 @@ int report_write_json(FILE *out, const struct report *report)
 	write_steps(&json, report);
 	write_causes(&json, report);
 	write_paths(&json, report);
+	write_blocked(&json, report);
 	write_signals(&json, report);
 	write_users(&json, report);
 	top_json_checkpoints(&json, report->input);

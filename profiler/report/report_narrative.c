@@ -19,6 +19,7 @@
 #include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_tables.h"
+#include "profiler/report/report_waits.h"
 #include "profiler/report/report_words.h"
 #include "profiler/top/top_requests.h"
 
@@ -110,7 +111,19 @@ static void steady_verdict(FILE *out, const struct report *report)
 	        report_cause_words(primary->name), primary->share * 100);
 }
 
-static void no_verdict(FILE *out, const struct report *report)
+static void wait_text(FILE *out, const struct report_wait *wait)
+{
+	char blocked[TEXT_DURATION_BYTES], there[TEXT_DURATION_BYTES];
+
+	fprintf(out, " %s was blocked for %s without a stall, %.1f %% of the loop's time", wait->class,
+	        text_short_duration(blocked, (uint64_t)wait->ns), 100 * wait->share);
+	if (*wait->line)
+		fprintf(out, ": for %s of it by %s, at %s",
+		        text_short_duration(there, (uint64_t)wait->line_ns), wait->kind, wait->line);
+	fputc('.', out);
+}
+
+static void no_verdict(FILE *out, const struct report *report, bool waits)
 {
 	if (!report->has_timeline)
 		fputs("Nothing can be said of when: the profile has no timeline, as another program or an "
@@ -119,10 +132,10 @@ static void no_verdict(FILE *out, const struct report *report)
 		      out);
 	else
 		fprintf(out,
-		        "Nothing is wrong: no stretch of time stands out by three sigma, and no cause takes "
+		        "%s: no stretch of time stands out by three sigma, and no cause takes "
 		        "5 %% of the "
 		        "tagged threads' wall time%s.",
-		        report->ranking.count ? "" : " (no time was lost at all)");
+		        waits ? "No stall is to blame" : "Nothing is wrong", report->ranking.count ? "" : " (no time was lost at all)");
 }
 
 static int64_t sum_of(const struct report *report, size_t column)
@@ -155,15 +168,20 @@ char *report_verdict_text(const struct report *report)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
+	struct report_wait wait;
+	bool waits;
 
 	if (!out)
 		return NULL;
+	waits = report->ranking.mode != REPORT_SPIKE && !report_waits_find(&wait, report);
 	if (report->has_timeline && report->ranking.mode == REPORT_SPIKE)
 		spike_verdict(out, report);
 	else if (report->has_timeline && report->ranking.mode == REPORT_STEADY)
 		steady_verdict(out, report);
 	else
-		no_verdict(out, report);
+		no_verdict(out, report, waits);
+	if (waits)
+		wait_text(out, &wait);
 	if (report->has_timeline)
 		faults_text(out, report);
 	if (!fclose(out))

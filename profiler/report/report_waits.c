@@ -1,0 +1,95 @@
+/* Finds what a loop waits for that is no stall, by the ledger, and where, by the samples. */
+
+#include "profiler/report/report_waits.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pprof/profile.h"
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report.h"
+#include "profiler/top/top_code.h"
+
+/* From which part of the loop's time on it is told. */
+#define LEAST_SHARE 0.1
+
+/* The column of the ledger's table; column_count: nothing was blocked. */
+static size_t blocked_column(const struct loaded_classes *classes)
+{
+	size_t i = 0;
+
+	while (i < classes->column_count && strcmp(classes->columns[i], LOADED_BLOCKED) != 0)
+		i++;
+	return i;
+}
+
+/* One of a loop, not of a worker that holds a tag for the whole run. */
+static bool comes_again(const struct loaded_class *row)
+{
+	return !row->base && row->tags > 1;
+}
+
+static int find_class(struct report_wait *wait, const struct loaded_classes *classes)
+{
+	size_t blocked = blocked_column(classes);
+	int64_t wall_ns = 0;
+
+	for (size_t i = 0; i < classes->count && blocked < classes->column_count; i++) {
+		const struct loaded_class *row = &classes->rows[i];
+
+		if (!comes_again(row))
+			continue;
+		wall_ns += row->wall_ns;
+		if (row->ns[blocked] > wait->ns) {
+			wait->class = row->name;
+			wait->ns = row->ns[blocked];
+		}
+	}
+	wait->share = wall_ns > 0 ? (double)wait->ns / (double)wall_ns : 0;
+	return wait->share >= LEAST_SHARE ? 0 : -ENODATA;
+}
+
+static void take_line(struct report_wait *wait, const struct top_sections *sections)
+{
+	const struct top_section *section =
+	        sections->count ? &sections->sections[sections->count - 1] : NULL;
+
+	for (size_t i = 0; section && section->blocked && i < section->count; i++) {
+		const struct top_code *code = &section->code[i];
+
+		if (strcmp(code->class, wait->class) != 0)
+			continue;
+		snprintf(wait->kind, sizeof(wait->kind), "%s", code->stall);
+		snprintf(wait->line, sizeof(wait->line), "%s", code->line);
+		wait->line_ns = code->ns;
+		return;
+	}
+}
+
+static int find_line(struct report_wait *wait, const struct report *report)
+{
+	static const struct loaded_filter waits = { .waits = true };
+	const struct profile *profile = report->input->profile;
+	int type = profile_find_type(profile, "delay"), err;
+	struct top_sections sections;
+
+	if (type < 0)
+		return 0;
+	err = top_sections_build(&sections, report->input, report->tags, &waits, (size_t)type, -1);
+	if (err)
+		return err;
+	take_line(wait, &sections);
+	top_sections_free(&sections);
+	return 0;
+}
+
+int report_waits_find(struct report_wait *wait, const struct report *report)
+{
+	int err;
+
+	*wait = (struct report_wait){ .class = "" };
+	err = find_class(wait, &report->classes);
+	return err ? err : find_line(wait, report);
+}
