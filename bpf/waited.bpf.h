@@ -70,6 +70,7 @@ enum own_request {
 	OWN_REQUEST_UNKNOWN = 2, /* it slept before it was followed */
 };
 
-#define WOKEN 1 /* in place of wake_ns: the sleep has ended, and when was not looked at; see woken_unlooked(), too */
+#define WOKEN                                                                                                \
+	1 /* in place of wake_ns: the sleep has ended, and when was not looked at; see woken_unlooked(), too */
 
 #endif

@@ -22,21 +22,17 @@
 #include "profiler/session/open_files.h"
 #include "profiler/process/process_ends.h"
 #include "profiler/process/program_name.h"
+#include "profiler/cli/process_tag.h"
 #include "profiler/cli/record_options.h"
 #include "profiler/session/session.h"
 #include "profiler/cli/sums_wait.h"
 #include "profiler/output/sink.h"
-#include "profiler/tags/tag_scan.h"
 #include "profiler/top/top.h"
-#include "stalltag/stalltag.h"
 
-#define LINE_MAX_BYTES     8192
-#define COMMAND_LINE_BYTES 4096
-#define WORDS_MAX          64
-#define NAME_BYTES         256
-#define PATIENCE_NS        1000000000ULL
-#define LAST_PUSH_SECONDS  10
-#define SLICES_OF_FILE     120
+#define LINE_MAX_BYTES    8192
+#define PATIENCE_NS       1000000000ULL
+#define LAST_PUSH_SECONDS 10
+#define SLICES_OF_FILE    120
 
 struct recording {
 	struct record_options options;
@@ -61,46 +57,6 @@ static void say(const char *line)
 	fputc('\n', stderr);
 }
 
-/* Cuts a command line as /proc/PID/cmdline has it. */
-static void cut_words(char *line, size_t n, char *words[WORDS_MAX + 1])
-{
-	size_t count = 0;
-
-	for (size_t at = 0; at < n && count < WORDS_MAX; at += strlen(line + at) + 1)
-		words[count++] = line + at;
-	words[count] = NULL;
-}
-
-static size_t read_proc(uint32_t pid, const char *file, char *text, size_t size)
-{
-	char path[64];
-	size_t n = 0;
-	FILE *in;
-
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
-	in = fopen(path, "re");
-	if (in) {
-		n = fread(text, 1, size - 1, in);
-		fclose(in);
-	}
-	text[n] = '\0';
-	return n;
-}
-
-/* What a process is called unless --name says otherwise: its comm, or what its interpreter runs. */
-static int process_name(uint32_t pid, char *name, size_t size)
-{
-	char line[COMMAND_LINE_BYTES], *words[WORDS_MAX + 1];
-
-	if (!read_proc(pid, "comm", name, size))
-		return -ESRCH;
-	name[strcspn(name, "\n")] = '\0';
-	cut_words(line, read_proc(pid, "cmdline", line, sizeof(line)), words);
-	if (words[0] && program_is_interpreter(program_base_name(words[0])))
-		snprintf(name, size, "%s", program_name(words));
-	return 0;
-}
-
 /* Ends the recording when the last process has ended. */
 static int on_process_end(void *ctx)
 {
@@ -110,23 +66,24 @@ static int on_process_end(void *ctx)
 	return r->pids_ended ? EVENT_LOOP_STOP : 0;
 }
 
-/* Under the name that is given, else under the tag that it was started under (`stallprof tag`), else under its program's name. */
-static int follow_pid(struct recording *r, uint32_t pid, const char *program, char *err, size_t err_len)
+/* Under the name and id that are given, else under its own. */
+static int follow_pid(struct recording *r, uint32_t pid, char *err, size_t err_len)
 {
-	char own[STALLTAG_NAME_MAX + 1];
-	const char *name = r->options.name;
-	uint64_t id = r->options.id, own_id;
+	const struct record_options *options = &r->options;
+	char own[PROCESS_TAG_BYTES];
+	uint64_t own_id;
 
-	if (!name && tag_scan_environment((pid_t)pid, &own_id, own, sizeof(own)) == 1) {
-		name = own;
-		id = id ? id : own_id;
+	if (process_tag_of(pid, own, &own_id)) {
+		snprintf(err, err_len, "there is no process %u: see ps", pid);
+		return -ESRCH;
 	}
-	return session_tag_process(r->session, pid, name ? name : program, id, err, err_len);
+	if (options->name)
+		return session_tag_process(r->session, pid, options->name, options->id, err, err_len);
+	return session_tag_process(r->session, pid, own, options->id ? options->id : own_id, err, err_len);
 }
 
 static int follow_pids(struct recording *r, char *err, size_t err_len)
 {
-	char name[NAME_BYTES];
 	size_t i;
 	int result;
 
@@ -140,11 +97,11 @@ static int follow_pids(struct recording *r, char *err, size_t err_len)
 	for (i = 0; i < r->options.n_pids; i++) {
 		uint32_t pid = r->options.pids[i];
 
-		if (process_ends_add(r->ends, pid) || process_name(pid, name, sizeof(name))) {
+		result = process_ends_add(r->ends, pid) ? -ESRCH : 0;
+		if (result)
 			snprintf(err, err_len, "there is no process %u: see ps", pid);
-			return -ESRCH;
-		}
-		result = follow_pid(r, pid, name, err, err_len);
+		else
+			result = follow_pid(r, pid, err, err_len);
 		if (result)
 			return result;
 	}
@@ -175,13 +132,13 @@ static int follow_command(struct recording *r, char *err, size_t err_len)
 static int choose_service_name(struct recording *r, char *err, size_t err_len)
 {
 	const char *name = "stallprof";
-	char process[NAME_BYTES];
+	char process[PROCESS_TAG_BYTES];
 
 	if (r->options.has_service_name)
 		return 0;
 	if (r->options.command)
 		name = program_name(r->options.command);
-	else if (r->options.n_pids == 1 && !process_name(r->options.pids[0], process, sizeof(process)))
+	else if (r->options.n_pids == 1 && !process_name_of(r->options.pids[0], process))
 		name = process;
 	return config_set(r->options.config, "service_name", name, err, err_len);
 }

@@ -45,7 +45,8 @@ static const struct argp_option option_table[] = {
 	{ "type", 't', "TYPE", 0, "Compare delay (time of waits, the default), cpu, contentions or recovery",
 	  0 },
 	{ "normalize", 'N', "HOW", 0,
-	  "By wall time (the default), tag time (the default of two filters of one profile), step (each name and "
+	  "By wall time (the default), tag time (the default of two filters of one profile), step (each name "
+	  "and "
 	  "id of a tag), io (requests), bytes, or none",
 	  0 },
 	{ "fail-on", KEY_FAIL_ON, "RULE", 0,
@@ -224,7 +225,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case 'N':
 		task->per_given = true;
 		if (!diff_per_parse(value, &task->per))
-			usage_error(state, "--normalize wants wall, tag, step, io, bytes or none, not '%s'", value);
+			usage_error(state, "--normalize wants wall, tag, step, io, bytes or none, not '%s'",
+			            value);
 		return 0;
 	case KEY_FAIL_ON:
 		add_rule(options, value, state);

@@ -10,7 +10,6 @@
 
 #include "profiler/diff/diff_result.h"
 #include "profiler/diff/diff_spreads.h"
-#include "profiler/diff/diff_steps.h"
 
 #define SMALLEST_PART 0.001 /* of the larger total: rows below it are not judged */
 #define ROWS_MAX      4000  /* judged together */
@@ -250,7 +249,7 @@ int diff_judge(struct diff *diff, char *err, size_t err_size)
 	if (result)
 		return result;
 	if (diff->per == DIFF_PER_WALL && !diff->paired)
-		diff_steps_check(diff->side, &diff->remarks);
+		diff_sound_steps(diff->side, &diff->remarks);
 	diff_spreads_init(&spreads, diff);
 	set_values(&spreads, &diff->total);
 	result = begin_findings(diff);

@@ -25,12 +25,9 @@ struct diff_table *diff_shown(struct diff *diff)
 const char *diff_unit(const struct diff *diff)
 {
 	static const char *const units[DIFF_PERS] = {
-		[DIFF_PER_WALL] = " per s of wall time",
-		[DIFF_PER_TAG] = " per s of its tags' time",
-		[DIFF_PER_STEP] = " per step of its tags",
-		[DIFF_PER_IO] = " per request of its tags",
-		[DIFF_PER_BYTES] = " per MiB of its tags",
-		[DIFF_PER_NONE] = "",
+		[DIFF_PER_WALL] = " per s of wall time",   [DIFF_PER_TAG] = " per s of its tags' time",
+		[DIFF_PER_STEP] = " per step of its tags", [DIFF_PER_IO] = " per request of its tags",
+		[DIFF_PER_BYTES] = " per MiB of its tags", [DIFF_PER_NONE] = "",
 	};
 
 	return units[diff->per];

@@ -230,3 +230,44 @@ void diff_sound_check(const struct diff_side side[2], struct diff_lines *against
 	compare_hooks(side, against);
 	compare_losses(side, against);
 }
+
+/* --- work ------------------------------------------------------------------------------------------------- */
+
+/* When a side is said to have done more steps: by so many, and by such a part. */
+#define STEPS_MORE 3
+#define RATE_MORE  1.2
+
+static double steps_of(const struct diff_side *side, size_t class)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < side->count; i++)
+		sum += side->windows[i].of[class][DIFF_PER_STEP];
+	return sum;
+}
+
+void diff_sound_steps(const struct diff_side side[2], struct diff_lines *remarks)
+{
+	double wall[2] = { side[0].amount[DIFF_PER_WALL] / 1e9, side[1].amount[DIFF_PER_WALL] / 1e9 };
+	double most = log(RATE_MORE), rate[2] = { 0, 0 };
+	const struct diff_classes *classes = side[0].classes;
+	const char *worst = NULL;
+
+	for (size_t c = 0; c < classes->count; c++) {
+		double base = steps_of(&side[0], c) / wall[0], new = steps_of(&side[1], c) / wall[1];
+
+		if (!(base > 0) || !(new > 0) || fabs(new - base) * fmin(wall[0], wall[1]) < STEPS_MORE ||
+		    fabs(log(new / base)) <= most)
+			continue;
+		most = fabs(log(new / base));
+		worst = classes->name[c];
+		rate[0] = base;
+		rate[1] = new;
+	}
+	if (worst)
+		diff_lines_add(remarks,
+		               "A second has not as much work in both: NEW did %.3g steps of %.100s in it, "
+		               "BASE %.3g. To "
+		               "compare a step with a step, add --normalize step.",
+		               rate[1], worst, rate[0]);
+}

@@ -27,6 +27,9 @@ void diff_lines_add(struct diff_lines *lines, const char *format, ...) __attribu
 /* Adds to `against` why the comparison is unsound (nothing: it is not), to `remarks` what else is to be known. */
 void diff_sound_check(const struct diff_side side[2], struct diff_lines *against, struct diff_lines *remarks);
 
+/* For values per second of wall time: says of which class of tags one side did many more steps in it. */
+void diff_sound_steps(const struct diff_side side[2], struct diff_lines *remarks);
+
 /* Whether a stall was looked for, all of it, as the stamp has it; else why not is in text. */
 bool diff_sound_looked_for(const struct stamp *stamp, const char *stall, char *text, size_t size);
 

@@ -13,12 +13,10 @@
 
 double diff_per_one(enum diff_per per)
 {
-	static const double ones[DIFF_PERS] = { [DIFF_PER_WALL] = 1e9,
-		                                [DIFF_PER_TAG] = 1e9,
-		                                [DIFF_PER_STEP] = 1,
-		                                [DIFF_PER_IO] = 1,
-		                                [DIFF_PER_BYTES] = MIB,
-		                                [DIFF_PER_NONE] = 1 };
+	static const double ones[DIFF_PERS] = {
+		[DIFF_PER_WALL] = 1e9, [DIFF_PER_TAG] = 1e9,   [DIFF_PER_STEP] = 1,
+		[DIFF_PER_IO] = 1,     [DIFF_PER_BYTES] = MIB, [DIFF_PER_NONE] = 1
+	};
 
 	return ones[per];
 }

@@ -5,8 +5,8 @@
 #ifndef STALLPROF_PROFILER_DIFF_STEPS_H
 #define STALLPROF_PROFILER_DIFF_STEPS_H
 
-#include "profiler/diff/diff_side.h"
-#include "profiler/diff/diff_sound.h"
+#include "profiler/diff/diff_classes.h"
+#include "profiler/diff/diff_filter.h"
 
 struct loaded_profiles;
 
@@ -14,8 +14,5 @@ struct loaded_profiles;
  * that the ledger has. Tags of processes are none. 0, -ENOMEM. */
 int diff_steps_count(double count[DIFF_CLASSES_MAX], struct diff_classes *classes,
                      const struct diff_filter *filter, const struct loaded_profiles *input);
-
-/* For values per second of wall time: says of which class one side did many more steps in it. */
-void diff_steps_check(const struct diff_side side[2], struct diff_lines *remarks);
 
 #endif

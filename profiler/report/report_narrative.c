@@ -135,7 +135,8 @@ static void no_verdict(FILE *out, const struct report *report, bool waits)
 		        "%s: no stretch of time stands out by three sigma, and no cause takes "
 		        "5 %% of the "
 		        "tagged threads' wall time%s.",
-		        waits ? "No stall is to blame" : "Nothing is wrong", report->ranking.count ? "" : " (no time was lost at all)");
+		        waits ? "No stall is to blame" : "Nothing is wrong",
+		        report->ranking.count ? "" : " (no time was lost at all)");
 }
 
 static int64_t sum_of(const struct report *report, size_t column)

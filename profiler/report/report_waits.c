@@ -53,8 +53,7 @@ static int find_class(struct report_wait *wait, const struct loaded_classes *cla
 
 static void take_line(struct report_wait *wait, const struct top_sections *sections)
 {
-	const struct top_section *section =
-	        sections->count ? &sections->sections[sections->count - 1] : NULL;
+	const struct top_section *section = sections->count ? &sections->sections[sections->count - 1] : NULL;
 
 	for (size_t i = 0; section && section->blocked && i < section->count; i++) {
 		const struct top_code *code = &section->code[i];
