@@ -138,6 +138,7 @@ static void test_config__every_setting_is_taken(void **state)
 	        "push: {url: 'https://h:1/x', tenant: t, basic_user: u, basic_password_file: /p, "
 	        "timeout_seconds: 5}\n"
 	        "output: {directory: /d, max_bytes: 2000000}\n"
+	        "scrape: {listen: '[::1]:4041', bearer_token_file: /t}\n"
 	        "tags: {max_classes: 3, checkpoint_sha256: true, rules: [{match: a/*}], files: [{folder: "
 	        "/c}]}\n"
 	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
@@ -160,6 +161,8 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_int_equal(config->push.timeout_seconds, 5);
 	assert_string_equal(config->output.directory, "/d");
 	assert_int_equal(config->output.max_bytes, 2000000);
+	assert_string_equal(config->scrape.listen, "[::1]:4041");
+	assert_string_equal(config->scrape.bearer_token_file, "/t");
 	assert_int_equal(config->tags.max_classes, 3);
 	assert_string_equal(config->tags.checkpoint_sha256, "true");
 	assert_string_equal(config->tags.rules[0].match, "a/*");
