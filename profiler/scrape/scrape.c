@@ -109,6 +109,13 @@ void scrape_take(void *ctx, const struct profile *profile)
 	pthread_mutex_unlock(&scrape->adding);
 }
 
+/* Of those that are shown. */
+static bool counts_differ(const struct sink_counts *a, const struct sink_counts *b)
+{
+	return a->kept != b->kept || a->not_kept != b->not_kept || a->pushed != b->pushed ||
+	       a->not_pushed != b->not_pushed;
+}
+
 void scrape_poll(struct scrape *scrape, const struct sink_counts *counts)
 {
 	if (!scrape->server)
@@ -117,7 +124,7 @@ void scrape_poll(struct scrape *scrape, const struct sink_counts *counts)
 	/* While a window is being added, next time. */
 	if (pthread_mutex_trylock(&scrape->adding))
 		return;
-	if (memcmp(&scrape->counts, counts, sizeof(*counts)) != 0) {
+	if (counts_differ(&scrape->counts, counts)) {
 		scrape->counts = *counts;
 		show_metrics(scrape);
 	}

@@ -10,12 +10,13 @@
 
 #define SCRAPE_READERS         16
 #define SCRAPE_READER_NAME_MAX 64 /* with the NUL */
-#define SCRAPE_READER_SERIES   4
+/* Those of series_table (series.h), by its order. */
+#define SCRAPE_SERIES_MAX 4
 
 struct scrape_reader {
 	char name[SCRAPE_READER_NAME_MAX];
-	uint64_t upto[SCRAPE_READER_SERIES]; /* windows are numbered from 1 */
-	uint64_t used;                       /* when, by `turns`; 0: no reader */
+	uint64_t upto[SCRAPE_SERIES_MAX]; /* windows are numbered from 1 */
+	uint64_t used;                    /* when, by `turns`; 0: no reader */
 };
 
 struct scrape_readers {

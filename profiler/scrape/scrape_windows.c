@@ -18,8 +18,6 @@
 /* Windows of 10 s last some milliseconds more or less: that is no reason to give another one. */
 #define SLACK_NS (SECOND_NS / 2)
 
-_Static_assert((int)SCRAPE_READER_SERIES == (int)SCRAPE_SERIES_MAX, "a reader has read each series");
-
 struct window {
 	uint64_t number, duration_ns;
 	struct scrape_bytes *series[SCRAPE_SERIES_MAX]; /* NULL: it could not be made */

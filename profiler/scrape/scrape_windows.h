@@ -31,9 +31,6 @@ struct scrape_windows;
 /* Pyroscope refuses more samples in one profile; what is new to a reader is given in parts of less, if it is several windows. */
 #define SCRAPE_SAMPLES_MAX 16000
 
-/* Those of series_table, by its order. */
-#define SCRAPE_SERIES_MAX 4
-
 /* NULL: no memory. */
 struct scrape_windows *scrape_windows_new(void);
 void scrape_windows_free(struct scrape_windows *windows);
@@ -45,7 +42,7 @@ void scrape_windows_clear(struct scrape_windows *windows);
 int scrape_windows_add(struct scrape_windows *windows, const struct profile *profile, uint64_t clock_hz);
 
 /*
- * The newest windows that cover `seconds` (0: the last one), or all that are held if they cover less. `stop`: gives up
+ * `series`: an index of series_table. The newest windows that cover `seconds` (0: the last one), or all that are held if they cover less. `stop`: gives up
  * soon when it becomes true. NULL with errno: ENODATA: no window has ended yet; EFBIG: they are too large together;
  * ECANCELED; ENOMEM.
  */

@@ -138,7 +138,6 @@ static void test_config__every_setting_is_taken(void **state)
 	        "push: {url: 'https://h:1/x', tenant: t, basic_user: u, basic_password_file: /p, "
 	        "timeout_seconds: 5}\n"
 	        "output: {directory: /d, max_bytes: 2000000}\n"
-	        "scrape: {listen: '[::1]:4041', bearer_token_file: /t}\n"
 	        "tags: {max_classes: 3, checkpoint_sha256: true, rules: [{match: a/*}], files: [{folder: "
 	        "/c}]}\n"
 	        "sampling: {threshold_ns: 5000000, budget_bytes_per_second: 0, cpu_hz: 0, baseline_hz: 49,\n"
@@ -161,8 +160,6 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_int_equal(config->push.timeout_seconds, 5);
 	assert_string_equal(config->output.directory, "/d");
 	assert_int_equal(config->output.max_bytes, 2000000);
-	assert_string_equal(config->scrape.listen, "[::1]:4041");
-	assert_string_equal(config->scrape.bearer_token_file, "/t");
 	assert_int_equal(config->tags.max_classes, 3);
 	assert_string_equal(config->tags.checkpoint_sha256, "true");
 	assert_string_equal(config->tags.rules[0].match, "a/*");
@@ -192,6 +189,19 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_false(config_says_true(config->symbolizer.python));
 	assert_int_equal(config->filters.pids[1], 4194304);
 	assert_string_equal(config->filters.cgroups[1], "/b");
+	config_free(config);
+}
+
+static void test_config__where_to_answer(void **state)
+{
+	struct config *config = load_text("scrape: {listen: '[::1]:4041', bearer_token_file: /t}\n");
+
+	(void)state;
+	assert_string_equal(config->scrape.listen, "[::1]:4041");
+	assert_string_equal(config->scrape.bearer_token_file, "/t");
+	config_free(config);
+	config = config_default();
+	assert_string_equal(config->scrape.listen, "");
 	config_free(config);
 }
 
@@ -308,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_config__example_spells_out_the_defaults),
 		cmocka_unit_test(test_config__example_entries_load),
 		cmocka_unit_test(test_config__every_setting_is_taken),
+		cmocka_unit_test(test_config__where_to_answer),
 		cmocka_unit_test(test_config__thresholds_of_gpu_jobs),
 		cmocka_unit_test(test_config__empty_files_are_the_defaults),
 		cmocka_unit_test(test_config__bad_files_are_refused_in_one_line),
