@@ -206,9 +206,11 @@ static void log_start(const struct agent *agent, const char *what)
 /* The scrape endpoint of the configuration is in use from now on. */
 static void adopt_scrape(struct agent *agent)
 {
+	char err[LINE_MAX_BYTES] = "";
 	const char *address;
 
-	scrape_adopt(agent->scrape, agent->plan);
+	if (scrape_adopt(agent->scrape, agent->plan, err, sizeof(err)))
+		agent_log(AGENT_ERROR, "nobody is answered until the next SIGHUP: %s", err);
 	agent->plan = NULL;
 	address = scrape_address(agent->scrape);
 	if (address)

@@ -28,6 +28,7 @@ struct scrape {
 	struct sink_counts counts;
 	char *service_name;
 	uint64_t clock_hz;
+	uint64_t failed; /* windows that are not, or not all, in what is answered */
 	/* Of the answer to /metrics, held for a moment alone. */
 	pthread_mutex_t showing;
 	struct scrape_bytes *metrics;
@@ -44,6 +45,7 @@ struct scrape {
 struct scrape_plan {
 	struct scrape_server *server; /* NULL: none, or the present one stays */
 	bool stays;
+	bool waits; /* for the present one to be closed */
 	char *listen, *service_name;
 	char *token; /* NULL: none */
 	uint64_t clock_hz;
@@ -84,7 +86,8 @@ static void sent(void *ctx, const struct scrape_answer *what)
 static void show_metrics(struct scrape *scrape)
 {
 	const struct scrape_facts facts = { .service_name = scrape->service_name ? scrape->service_name : "",
-		                            .counts = scrape->counts };
+		                            .counts = scrape->counts,
+		                            .failed = scrape->failed };
 	struct scrape_bytes *metrics = scrape_metrics_make(scrape->sums, &facts), *before;
 
 	if (!metrics)
@@ -99,12 +102,14 @@ static void show_metrics(struct scrape *scrape)
 void scrape_take(void *ctx, const struct profile *profile)
 {
 	struct scrape *scrape = ctx;
+	bool failed;
 
 	if (!atomic_load(&scrape->is_on))
 		return;
 	pthread_mutex_lock(&scrape->adding);
-	scrape_sums_take(scrape->sums, profile);
-	scrape_windows_add(scrape->windows, profile, scrape->clock_hz);
+	failed = scrape_sums_take(scrape->sums, profile) != 0;
+	failed |= scrape_windows_add(scrape->windows, profile, scrape->clock_hz) != 0;
+	scrape->failed += failed;
 	show_metrics(scrape);
 	pthread_mutex_unlock(&scrape->adding);
 }
@@ -208,10 +213,23 @@ int scrape_check(const struct config *config, char *err, size_t err_len)
 	return result;
 }
 
+/* Whether two addresses have the same port, and not any. */
+static bool same_port(const char *a, const char *b)
+{
+	return !strcmp(strrchr(a, ':'), strrchr(b, ':')) && strcmp(strrchr(a, ':'), ":0") != 0;
+}
+
+static struct scrape_server *open_server(struct scrape *scrape, const struct scrape_plan *plan, char *err,
+                                         size_t err_len)
+{
+	const struct scrape_handler handler = { .ctx = scrape, .answer = answer, .sent = sent };
+
+	return scrape_server_new(plan->listen, plan->token, &handler, err, err_len);
+}
+
 static int make_plan(struct scrape_plan *plan, struct scrape *scrape, const struct config *config, char *err,
                      size_t err_len)
 {
-	const struct scrape_handler handler = { .ctx = scrape, .answer = answer, .sent = sent };
 	struct listen_address address;
 	int result;
 
@@ -228,9 +246,10 @@ static int make_plan(struct scrape_plan *plan, struct scrape *scrape, const stru
 		return result;
 	plan->is_open = !plan->token && listen_address_parse(plan->listen, &address) && !address.is_loopback;
 	plan->stays = scrape->server && !strcmp(plan->listen, scrape->listen);
-	if (plan->stays)
+	plan->waits = !plan->stays && scrape->server && same_port(plan->listen, scrape_address(scrape));
+	if (plan->stays || plan->waits)
 		return 0;
-	plan->server = scrape_server_new(plan->listen, plan->token, &handler, err, err_len);
+	plan->server = open_server(scrape, plan, err, err_len);
 	return plan->server ? 0 : -errno;
 }
 
@@ -259,20 +278,24 @@ static void exchange_text(char **a, char **b)
 	*b = text;
 }
 
-/* Whoever knows the old token would be answered if the new one were not set: then nobody is answered. */
-static void adopt_server(struct scrape *scrape, struct scrape_plan *plan)
+/* Whoever knows the old token would be answered if the new one were not set: then nobody is answered. 0 or -errno. */
+static int adopt_server(struct scrape *scrape, struct scrape_plan *plan, char *err, size_t err_len)
 {
 	if (plan->stays && !scrape_server_set_token(scrape->server, plan->token))
-		return;
+		return 0;
 	scrape_server_free(scrape->server);
+	if (plan->stays || plan->waits)
+		plan->server = open_server(scrape, plan, err, err_len);
 	scrape->server = plan->server;
 	plan->server = NULL;
+	return scrape->server || !*plan->listen ? 0 : -errno;
 }
 
-void scrape_adopt(struct scrape *scrape, struct scrape_plan *plan)
+int scrape_adopt(struct scrape *scrape, struct scrape_plan *plan, char *err, size_t err_len)
 {
-	adopt_server(scrape, plan);
-	scrape->is_open = plan->is_open;
+	int result = adopt_server(scrape, plan, err, err_len);
+
+	scrape->is_open = scrape->server && plan->is_open;
 	exchange_text(&scrape->listen, &plan->listen);
 	atomic_store(&scrape->is_on, scrape->server != NULL);
 	pthread_mutex_lock(&scrape->adding);
@@ -284,6 +307,7 @@ void scrape_adopt(struct scrape *scrape, struct scrape_plan *plan)
 		scrape_windows_clear(scrape->windows);
 	pthread_mutex_unlock(&scrape->adding);
 	scrape_plan_free(plan);
+	return result;
 }
 
 const char *scrape_address(const struct scrape *scrape)

@@ -37,7 +37,7 @@ struct scrape *scrape_new(void);
 void scrape_free(struct scrape *scrape);
 
 /*
- * What the configuration wants: the token is read, and a new address already answers. The present one goes on until
+ * What the configuration wants: the token is read, and a new port already answers. The present one goes on until
  * scrape_adopt(). NULL with errno set and one line in `err`.
  */
 struct scrape_plan *scrape_plan_new(struct scrape *scrape, const struct config *config, char *err,
@@ -46,8 +46,11 @@ struct scrape_plan *scrape_plan_new(struct scrape *scrape, const struct config *
 int scrape_check(const struct config *config, char *err, size_t err_len);
 /* Instead of scrape_adopt(): nothing has changed. Takes NULL. */
 void scrape_plan_free(struct scrape_plan *plan);
-/* Frees the plan, too. */
-void scrape_adopt(struct scrape *scrape, struct scrape_plan *plan);
+/*
+ * Frees the plan, too. Where only the address changes and the port does not, the present one has to be closed before the new one
+ * can be tried: if that fails, nobody is answered. 0 or -errno with one line in `err`.
+ */
+int scrape_adopt(struct scrape *scrape, struct scrape_plan *plan, char *err, size_t err_len);
 
 /* Where it answers; NULL: nowhere. */
 const char *scrape_address(const struct scrape *scrape);

@@ -135,8 +135,9 @@ static void write_count(FILE *out, const char *name, const char *help, uint64_t 
 	scrape_text_number(out, name, NULL, 0, count);
 }
 
-static void write_windows(FILE *out, const struct stamp *stamp, const struct sink_counts *counts)
+static void write_windows(FILE *out, const struct stamp *stamp, const struct scrape_facts *facts)
 {
+	const struct sink_counts *counts = &facts->counts;
 	const struct stamp_coverage covered = stamp_coverage(stamp);
 
 	write_count(out, "stallprof_windows_total", "Windows that have ended, with tags and without.",
@@ -155,6 +156,10 @@ static void write_windows(FILE *out, const struct stamp *stamp, const struct sin
 	            counts->pushed);
 	write_count(out, "stallprof_windows_not_pushed_total",
 	            "Windows that were not pushed, or not all of them.", counts->not_pushed);
+	write_count(out, "stallprof_windows_not_scraped_total",
+	            "Windows that are not, or not all, in these metrics and in /debug/pprof/, as they had no "
+	            "room.",
+	            facts->failed);
 }
 
 struct scrape_bytes *scrape_metrics_make(struct scrape_sums *sums, const struct scrape_facts *facts)
@@ -172,7 +177,7 @@ struct scrape_bytes *scrape_metrics_make(struct scrape_sums *sums, const struct 
 	scrape_text_number(out, "stallprof_build_info",
 	                   LABELS({ "version", STALLPROF_VERSION }, { "service_name", service_name }), 2, 1);
 	write_ledger(out, sums);
-	write_windows(out, scrape_sums_stamp(sums), &facts->counts);
+	write_windows(out, scrape_sums_stamp(sums), facts);
 	write_lost(out, scrape_sums_stamp(sums));
 	write_hooks(out, scrape_sums_last(sums));
 	failed = ferror(out);

@@ -5,6 +5,8 @@
 #ifndef STALLPROF_PROFILER_SCRAPE_METRICS_H
 #define STALLPROF_PROFILER_SCRAPE_METRICS_H
 
+#include <stdint.h>
+
 #include "profiler/output/sink.h"
 
 struct scrape_bytes;
@@ -14,6 +16,7 @@ struct scrape_sums;
 struct scrape_facts {
 	const char *service_name;
 	struct sink_counts counts; /* of all sinks of the run */
+	uint64_t failed;           /* windows that are not, or not all, in the sums or profiles */
 };
 
 /* NULL: no memory. */

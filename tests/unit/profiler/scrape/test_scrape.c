@@ -48,8 +48,7 @@ static int configure(struct scrape *scrape, const char *listen, const char *toke
 	config_free(config);
 	if (!plan)
 		return error;
-	scrape_adopt(scrape, plan);
-	return 0;
+	return -scrape_adopt(scrape, plan, err, 512);
 }
 
 static int connect_to(const char *address)
@@ -236,6 +235,29 @@ static void test_scrape__addresses(void **state)
 	scrape_free(other);
 }
 
+/* The kernel takes no second socket for a port while all of its addresses, or one of them, are listened on. */
+static void test_scrape__another_address_of_the_same_port(void **state)
+{
+	struct scrape *scrape = scrape_new();
+	char err[512] = "", all[LISTEN_ADDRESS_MAX], one[LISTEN_ADDRESS_MAX];
+
+	(void)state;
+	assert_int_equal(configure(scrape, "127.0.0.1:0", "", err), 0);
+	snprintf(one, sizeof(one), "%s", scrape_address(scrape));
+	snprintf(all, sizeof(all), "0.0.0.0%s", strrchr(one, ':'));
+	assert_int_equal(configure(scrape, all, "", err), 0);
+	assert_string_equal(scrape_address(scrape), all);
+	assert_int_equal(ask(one, "GET", "/", ""), 200);
+	assert_int_equal(configure(scrape, one, "", err), 0);
+	assert_int_equal(get(scrape, "/"), 200);
+	snprintf(all, sizeof(all), "192.0.2.1%s", strrchr(one, ':'));
+	assert_int_equal(configure(scrape, all, "", err), EADDRNOTAVAIL);
+	assert_null(scrape_address(scrape));
+	assert_int_equal(configure(scrape, one, "", err), 0);
+	assert_int_equal(get(scrape, "/"), 200);
+	scrape_free(scrape);
+}
+
 static void test_scrape__slow_clients(void **state)
 {
 	const struct sink_counts none = { .kept = 0 };
@@ -281,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_scrape__pages),
 		cmocka_unit_test(test_scrape__token),
 		cmocka_unit_test(test_scrape__addresses),
+		cmocka_unit_test(test_scrape__another_address_of_the_same_port),
 		cmocka_unit_test(test_scrape__slow_clients),
 	};
 
