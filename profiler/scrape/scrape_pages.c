@@ -49,6 +49,10 @@ static void answer_error(struct scrape_answer *answer, int error)
 {
 	if (error == ENODATA)
 		answer_text(answer, UNAVAILABLE, "No window has ended yet.\n");
+	else if (error == EAGAIN)
+		answer_text(answer, UNAVAILABLE,
+		            "Too much has been asked for that windows had to be joined for: ask again in 10 "
+		            "s.\n");
 	else if (error == ECANCELED)
 		answer_text(answer, UNAVAILABLE, "The agent ends.\n");
 	else if (error == EFBIG)

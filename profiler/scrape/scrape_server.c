@@ -12,12 +12,14 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profiler/config/listen_address.h"
 #include "profiler/scrape/scrape_bytes.h"
 #include "symbolizer/base/clock.h"
 
+#define SECOND_NS      1000000000ULL
 #define HEAD_BYTES     16384
 #define IDLE_SECONDS   10u
 #define BACKLOG        64
@@ -37,6 +39,7 @@ struct scrape_server {
 	char address[LISTEN_ADDRESS_MAX];
 	pthread_mutex_t lock; /* of what follows; held for a moment alone */
 	char *token;          /* NULL: nobody needs one */
+	uint64_t next_ns;     /* only in the server's thread: when the next connection is due */
 	struct connection connection[OF_CONNECTIONS];
 };
 
@@ -57,6 +60,19 @@ const char *scrape_request_parameter(const struct scrape_request *request, const
 
 /* --- connections that take too long ------------------------------------------------------------------------ */
 
+/* Of each second, the connections of another second may come at once. */
+static void wait_for_turn(struct scrape_server *server)
+{
+	const uint64_t step_ns = SECOND_NS / SCRAPE_RATE;
+	uint64_t now_ns = monotonic_ns();
+
+	if (server->next_ns + SECOND_NS < now_ns)
+		server->next_ns = now_ns - SECOND_NS;
+	server->next_ns += step_ns;
+	if (server->next_ns > now_ns)
+		nanosleep(&(const struct timespec){ .tv_nsec = (long)step_ns }, NULL);
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -65,6 +81,8 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	struct scrape_server *server = ctx;
 	struct connection *known = *socket_context;
 
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		wait_for_turn(server);
 	pthread_mutex_lock(&server->lock);
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED && known) {
 		known->used = false;

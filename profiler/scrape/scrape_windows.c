@@ -7,16 +7,20 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "pprof/profile.h"
 #include "profiler/output/push_debts.h"
 #include "profiler/output/series.h"
 #include "profiler/scrape/scrape_bytes.h"
 #include "profiler/scrape/scrape_readers.h"
+#include "symbolizer/base/clock.h"
 
 #define SECOND_NS 1000000000ULL
 /* Windows of 10 s last some milliseconds more or less: that is no reason to give another one. */
 #define SLACK_NS (SECOND_NS / 2)
+/* Of a CPU's time that may go into joining. */
+#define JOIN_PART 10
 
 struct window {
 	uint64_t number, duration_ns;
@@ -40,6 +44,8 @@ struct scrape_windows {
 	uint64_t last_number;
 	struct scrape_readers readers;
 	struct joined joined[SCRAPE_SERIES_MAX];
+	int64_t credit_ns; /* of joining, at credit_at_ns; below 0 as long as a join takes */
+	uint64_t credit_at_ns;
 };
 
 struct scrape_windows *scrape_windows_new(void)
@@ -50,6 +56,8 @@ struct scrape_windows *scrape_windows_new(void)
 		return NULL;
 	pthread_mutex_init(&windows->adding, NULL);
 	pthread_mutex_init(&windows->lock, NULL);
+	windows->credit_ns = SCRAPE_JOIN_NS;
+	windows->credit_at_ns = monotonic_ns();
 	windows->debts = push_debts_new();
 	if (windows->debts)
 		return windows;
@@ -188,6 +196,11 @@ int scrape_windows_add(struct scrape_windows *windows, const struct profile *pro
 
 /* --- joining ---------------------------------------------------------------------------------------------- */
 
+static size_t length_of(const struct scrape_bytes *bytes)
+{
+	return bytes ? scrape_bytes_length(bytes) : 0;
+}
+
 /* Windows of one series that follow each other, held. */
 struct selection {
 	struct scrape_bytes *part[SCRAPE_WINDOWS];
@@ -246,6 +259,50 @@ static struct scrape_bytes *join(const struct selection *selection, const atomic
 	return NULL;
 }
 
+/* Whether there is CPU time left to join anything. */
+static bool may_join(struct scrape_windows *windows)
+{
+	uint64_t now_ns = monotonic_ns();
+	bool may;
+
+	pthread_mutex_lock(&windows->lock);
+	windows->credit_ns += (int64_t)((now_ns - windows->credit_at_ns) / JOIN_PART);
+	windows->credit_at_ns = now_ns;
+	if (windows->credit_ns > SCRAPE_JOIN_NS)
+		windows->credit_ns = SCRAPE_JOIN_NS;
+	may = windows->credit_ns > 0;
+	pthread_mutex_unlock(&windows->lock);
+	return may;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static struct scrape_bytes *join_if_allowed(struct scrape_windows *windows, const struct selection *selection,
+                                            const atomic_bool *stop)
+{
+	uint64_t began_ns = cpu_ns();
+	struct scrape_bytes *bytes;
+	int error;
+
+	if (selection->n > 1 && !may_join(windows)) {
+		errno = EAGAIN;
+		return NULL;
+	}
+	bytes = join(selection, stop);
+	error = errno;
+	pthread_mutex_lock(&windows->lock);
+	windows->credit_ns -= (int64_t)(cpu_ns() - began_ns);
+	pthread_mutex_unlock(&windows->lock);
+	errno = error;
+	return bytes;
+}
+
 /* With the lock held: what was joined before of the same windows. */
 static struct scrape_bytes *joined_before(const struct scrape_windows *windows, size_t series,
                                           const struct selection *selection)
@@ -272,7 +329,7 @@ static void remember(struct scrape_windows *windows, size_t series, const struct
 static struct scrape_bytes *give(struct scrape_windows *windows, size_t series, struct selection *selection,
                                  struct scrape_bytes *before, const atomic_bool *stop)
 {
-	struct scrape_bytes *bytes = before ? before : join(selection, stop);
+	struct scrape_bytes *bytes = before ? before : join_if_allowed(windows, selection, stop);
 	int error = errno;
 
 	if (bytes && !before && selection->n > 1)
@@ -289,13 +346,16 @@ struct scrape_bytes *scrape_windows_last(struct scrape_windows *windows, size_t 
 	uint64_t covered_ns = 0;
 	struct selection selection = { .n = 0 };
 	struct scrape_bytes *before;
-	size_t begin;
+	size_t begin, bytes = 0;
 
 	pthread_mutex_lock(&windows->lock);
 	for (begin = windows->n; begin > 0; begin--) {
-		if (begin < windows->n && covered_ns + SLACK_NS >= wanted_ns)
+		const struct window *window = &windows->window[begin - 1];
+
+		bytes += length_of(window->series[series]);
+		if (begin < windows->n && (covered_ns + SLACK_NS >= wanted_ns || bytes > SCRAPE_JOIN_BYTES))
 			break;
-		covered_ns += windows->window[begin - 1].duration_ns;
+		covered_ns += window->duration_ns;
 	}
 	select_from(windows, series, begin, windows->n, &selection);
 	before = joined_before(windows, series, &selection);
@@ -314,7 +374,7 @@ struct scrape_bytes *scrape_windows_new_for(struct scrape_windows *windows, cons
 {
 	struct selection selection = { .n = 0 };
 	struct scrape_bytes *before;
-	size_t begin = 0, end, samples = 0;
+	size_t begin = 0, end, samples = 0, bytes = 0;
 	struct profile *none;
 
 	pthread_mutex_lock(&windows->lock);
@@ -323,7 +383,8 @@ struct scrape_bytes *scrape_windows_new_for(struct scrape_windows *windows, cons
 		begin++;
 	for (end = begin; end < windows->n; end++) {
 		samples += windows->window[end].samples[series];
-		if (end > begin && samples > SCRAPE_SAMPLES_MAX)
+		bytes += length_of(windows->window[end].series[series]);
+		if (end > begin && (samples > SCRAPE_SAMPLES_MAX || bytes > SCRAPE_JOIN_BYTES))
 			break;
 	}
 	select_from(windows, series, begin, end, &selection);

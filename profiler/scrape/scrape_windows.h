@@ -11,8 +11,10 @@
  * a reader passes on to Pyroscope adds up there.
  *
  * Bounded by SCRAPE_WINDOWS and SCRAPE_WINDOWS_BYTES; the oldest go. Any thread may call these. To join windows takes as
- * long as decoding and encoding them does (some 10 ms for each as a rule), outside of the lock, and up to three times
- * SCRAPE_JOINED_BYTES of memory; what was joined last is kept until the next window.
+ * long as decoding and encoding them does (20 ms for one with 500 stacks), outside of the lock, and up to three times
+ * SCRAPE_JOINED_BYTES of memory. So that nobody can have the agent spend its CPU on that, no more than SCRAPE_JOIN_BYTES are
+ * joined, what was joined last is kept until the next window, and joining takes at most a tenth of a CPU's time: beyond that,
+ * SCRAPE_JOIN_NS are had in advance.
  */
 #ifndef STALLPROF_PROFILER_SCRAPE_WINDOWS_H
 #define STALLPROF_PROFILER_SCRAPE_WINDOWS_H
@@ -28,6 +30,8 @@ struct scrape_windows;
 #define SCRAPE_WINDOWS       64
 #define SCRAPE_WINDOWS_BYTES ((size_t)32 << 20)
 #define SCRAPE_JOINED_BYTES  ((size_t)128 << 20)
+#define SCRAPE_JOIN_BYTES    ((size_t)4 << 20) /* compressed */
+#define SCRAPE_JOIN_NS       (2 * 1000000000LL)
 /* Pyroscope refuses more samples in one profile; what is new to a reader is given in parts of less, if it is several windows. */
 #define SCRAPE_SAMPLES_MAX 16000
 
@@ -42,9 +46,9 @@ void scrape_windows_clear(struct scrape_windows *windows);
 int scrape_windows_add(struct scrape_windows *windows, const struct profile *profile, uint64_t clock_hz);
 
 /*
- * `series`: an index of series_table. The newest windows that cover `seconds` (0: the last one), or all that are held if they cover less. `stop`: gives up
+ * `series`: an index of series_table. The newest windows that cover `seconds` (0: the last one), or as many as are held and may be joined if those cover less. `stop`: gives up
  * soon when it becomes true. NULL with errno: ENODATA: no window has ended yet; EFBIG: they are too large together;
- * ECANCELED; ENOMEM.
+ * EAGAIN: too much was joined lately; ECANCELED; ENOMEM.
  */
 struct scrape_bytes *scrape_windows_last(struct scrape_windows *windows, size_t series, uint64_t seconds,
                                          const atomic_bool *stop);

@@ -297,6 +297,21 @@ static void test_scrape__slow_clients(void **state)
 	scrape_free(scrape);
 }
 
+static void test_scrape__many_requests_have_to_wait(void **state)
+{
+	struct scrape *scrape = scrape_new();
+	uint64_t began;
+	char err[512] = "";
+
+	(void)state;
+	assert_int_equal(configure(scrape, "127.0.0.1:0", "", err), 0);
+	began = monotonic_ns();
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(get(scrape, "/"), 200);
+	assert_in_range(monotonic_ns() - began, 9 * SECOND / 10, 10 * SECOND);
+	scrape_free(scrape);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -305,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_scrape__addresses),
 		cmocka_unit_test(test_scrape__another_address_of_the_same_port),
 		cmocka_unit_test(test_scrape__slow_clients),
+		cmocka_unit_test(test_scrape__many_requests_have_to_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,6 +179,59 @@ static void test_scrape_windows__there_are_not_more_than_so_many(void **state)
 	scrape_windows_free(windows);
 }
 
+/* Adds a window with so many stacks that nothing packs well. */
+static void add_large(struct scrape_windows *windows, int stacks)
+{
+	struct profile *p = profile_new(types, 4, types[0], 1, ROOM);
+	const int64_t values[] = { 1, 1, 0, 0 };
+	uint64_t random = 88172645463325252;
+
+	for (int i = 0; i < stacks; i++) {
+		char name[65] = "";
+		struct profile_frame frame = { .function = name };
+		int64_t location;
+
+		for (int j = 0; j < 64; j += 16) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			snprintf(name + j, 17, "%016llx", (unsigned long long)random);
+		}
+		location = profile_location(p, 0, 0, &frame, 1);
+		assert_int_equal(profile_add_sample(p, &location, 1, values, NULL, 0), 0);
+	}
+	profile_set_time(p, 1, 10 * SECOND);
+	assert_int_equal(scrape_windows_add(windows, p, 99), 0);
+	profile_free(p);
+}
+
+static void test_scrape_windows__joining_has_its_bounds(void **state)
+{
+	struct scrape_windows *windows = scrape_windows_new();
+	struct scrape_bytes *bytes = NULL;
+	uint64_t upto;
+	int joined = 0;
+
+	(void)state;
+	for (int i = 0; i < 12; i++)
+		add_large(windows, 15000); /* some 0.5 MB each, and near to what Pyroscope takes */
+	assert_in_range(last(windows, BLOCK, 3600), 4 * 15000, 11 * 15000);
+	assert_int_equal(sum(scrape_windows_new_for(windows, "a", BLOCK, &upto, &goes_on)), 15000);
+	assert_int_equal(upto, 1);
+	/* Another answer each time: after 2 s of CPU nothing more is joined, but the last window is still given. */
+	for (joined = 0; joined < 1000; joined++) {
+		bytes = scrape_windows_last(windows, BLOCK, 20 + joined % 2 * 10, &goes_on);
+		if (!bytes)
+			break;
+		scrape_bytes_drop(bytes);
+	}
+	assert_null(bytes);
+	assert_int_equal(errno, EAGAIN);
+	assert_true(joined > 2);
+	assert_int_equal(last(windows, BLOCK, 0), 15000);
+	scrape_windows_free(windows);
+}
+
 static void test_scrape_windows__joining_stops(void **state)
 {
 	struct scrape_windows *windows = scrape_windows_new();
@@ -223,6 +276,7 @@ int main(void)
 		cmocka_unit_test(test_scrape_windows__what_is_taken_back_is_paid),
 		cmocka_unit_test(test_scrape_windows__there_are_not_more_than_so_many),
 		cmocka_unit_test(test_scrape_windows__joining_stops),
+		cmocka_unit_test(test_scrape_windows__joining_has_its_bounds),
 		cmocka_unit_test(test_scrape_readers__the_one_that_reads_no_more_is_forgotten),
 	};
 
