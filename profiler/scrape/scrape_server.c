@@ -25,7 +25,7 @@
 #define BACKLOG        64
 #define BEARER         "Bearer "
 #define TEXT_TYPE      "text/plain; charset=utf-8"
-#define OF_CONNECTIONS (SCRAPE_CONNECTIONS + 4) /* one that is to be closed at once has been told, too */
+#define OF_CONNECTIONS (SCRAPE_CONNECTIONS + 4) /* libmicrohttpd may tell of one before its limit holds */
 
 struct connection {
 	int fd;
@@ -114,14 +114,17 @@ static void has_asked(struct scrape_server *server, struct MHD_Connection *conne
 /* The descriptor is closed only after on_connection() was told, which waits for the lock. */
 void scrape_server_cut_slow(struct scrape_server *server)
 {
-	uint64_t now_ns = monotonic_ns();
+	uint64_t now_ns = monotonic_ns(), to_ask_ns;
+	size_t used = 0;
 
 	pthread_mutex_lock(&server->lock);
+	for (size_t i = 0; i < OF_CONNECTIONS; i++)
+		used += server->connection[i].used;
+	to_ask_ns = used < SCRAPE_CONNECTIONS ? SCRAPE_REQUEST_NS : SCRAPE_HURRY_NS;
 	for (size_t i = 0; i < OF_CONNECTIONS; i++) {
 		const struct connection *known = &server->connection[i];
 
-		if (known->used &&
-		    now_ns - known->since_ns > (known->asked ? SCRAPE_ANSWER_NS : SCRAPE_REQUEST_NS))
+		if (known->used && now_ns - known->since_ns > (known->asked ? SCRAPE_ANSWER_NS : to_ask_ns))
 			shutdown(known->fd, SHUT_RDWR);
 	}
 	pthread_mutex_unlock(&server->lock);
@@ -272,6 +275,14 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **of
 	*of_request = NULL;
 }
 
+/* A path with a NUL in it is not the path before that: it stays as it came, and there is no such page. */
+static size_t unescape(void *ctx, struct MHD_Connection *connection, char *text)
+{
+	(void)ctx;
+	(void)connection;
+	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
 /* --- begin and end ------------------------------------------------------------------------------------------- */
 
 /* Says what to do about it. */
@@ -322,6 +333,7 @@ static int start(struct scrape_server *server, int fd)
 	        MHD_USE_AUTO_INTERNAL_THREAD, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, fd,
 	        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)SCRAPE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
 	        IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
+	        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
 	        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
 	        on_connection, server, MHD_OPTION_END);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

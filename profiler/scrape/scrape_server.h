@@ -7,7 +7,7 @@
  *
  * One thread of its own, with all signals blocked, serves all connections and calls the handler, so the handler's answers come
  * one after the other. It is made for few clients that behave, and bounded against those that do not: SCRAPE_CONNECTIONS at
- * once (further ones are closed at once), 16 KiB for a request's head, SCRAPE_REQUEST_NS to send it and SCRAPE_ANSWER_NS for
+ * once (further ones wait until there is a place, and those that have not asked yet have SCRAPE_HURRY_NS alone meanwhile), 16 KiB for a request's head, SCRAPE_REQUEST_NS to send it and SCRAPE_ANSWER_NS for
  * all, however many bytes trickle in meanwhile. Each connection has one request, and there are SCRAPE_RATE of them a second, and so many at
  * once: more have to wait, as the agent's CPU time is for the recording.
  */
@@ -22,6 +22,7 @@
 #define SCRAPE_CONNECTIONS 32
 #define SCRAPE_RATE        100
 #define SCRAPE_REQUEST_NS  (5 * 1000000000ULL)
+#define SCRAPE_HURRY_NS    (500 * 1000000ULL)
 #define SCRAPE_ANSWER_NS   (30 * 1000000000ULL)
 
 struct scrape_bytes;

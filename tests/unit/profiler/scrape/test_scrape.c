@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -147,6 +148,8 @@ static void test_scrape__pages(void **state)
 	expect_text("\r\n\r\n\x1f\x8b");
 	assert_int_equal(get(scrape, "/debug/pprof/block?seconds=0"), 400);
 	assert_int_equal(get(scrape, "/debug/pprof/heap"), 404);
+	assert_int_equal(get(scrape, "/metrics%00"), 404);
+	assert_int_equal(get(scrape, "/m%65trics"), 200);
 	assert_int_equal(get(scrape, "/"), 200);
 	expect_text("/debug/pprof/delta_block");
 	assert_int_equal(ask(scrape_address(scrape), "HEAD", "/metrics", ""), 200);
@@ -297,6 +300,36 @@ static void test_scrape__slow_clients(void **state)
 	scrape_free(scrape);
 }
 
+/* Who asks is answered within a second or two, though others hold all places, and want more. */
+static void test_scrape__all_places_are_taken(void **state)
+{
+	const struct sink_counts none = { .kept = 0 };
+	struct scrape *scrape = scrape_new();
+	uint64_t began;
+	char err[512] = "";
+	int idle[60], asks;
+
+	(void)state;
+	assert_int_equal(configure(scrape, "127.0.0.1:0", "", err), 0);
+	for (size_t i = 0; i < 60; i++)
+		idle[i] = connect_to(scrape_address(scrape));
+	asks = connect_to(scrape_address(scrape));
+	assert_int_equal(write(asks, "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27), 27);
+	assert_int_equal(fcntl(asks, F_SETFL, O_NONBLOCK), 0);
+	began = monotonic_ns();
+	while (recv(asks, answer, 9, MSG_PEEK) < 9 && monotonic_ns() - began < 10 * SECOND) {
+		scrape_poll(scrape, &none);
+		usleep(100000);
+	}
+	assert_true(monotonic_ns() - began < 3 * SECOND);
+	read_answer(asks);
+	expect_text("HTTP/1.1 200");
+	close(asks);
+	for (size_t i = 0; i < 60; i++)
+		close(idle[i]);
+	scrape_free(scrape);
+}
+
 static void test_scrape__many_requests_have_to_wait(void **state)
 {
 	struct scrape *scrape = scrape_new();
@@ -320,6 +353,7 @@ int main(void)
 		cmocka_unit_test(test_scrape__addresses),
 		cmocka_unit_test(test_scrape__another_address_of_the_same_port),
 		cmocka_unit_test(test_scrape__slow_clients),
+		cmocka_unit_test(test_scrape__all_places_are_taken),
 		cmocka_unit_test(test_scrape__many_requests_have_to_wait),
 	};
 
