@@ -17,7 +17,7 @@ CLANG   ?= clang
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 
-PKGS      := libbpf libprotobuf-c libcurl libcrypto libzstd zlib yaml-0.1
+PKGS      := libbpf libprotobuf-c libcurl libcrypto libmicrohttpd libzstd zlib yaml-0.1
 WARNINGS  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Werror
 OPT       ?= -O2
 CFLAGS    ?= $(OPT) -g -fstack-protector-strong -D_FORTIFY_SOURCE=2
@@ -169,7 +169,7 @@ $(BUILD)/obj/unit/test_%.o: test_%.c | $(PB_H) $(SKEL)
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -c $< -o $@
 $(BUILD)/tests/test_%: $(BUILD)/obj/unit/test_%.o $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SANITIZE) -o $@ $< $(TEST_LDFLAGS) $(ARCHIVES) $(LIBS) -lcmocka -lmicrohttpd
+	$(CC) $(CFLAGS) $(SANITIZE) -o $@ $< $(TEST_LDFLAGS) $(ARCHIVES) $(LIBS) -lcmocka
 # Its allocations fail.
 $(BUILD)/tests/test_%_memory: TEST_LDFLAGS = $(addprefix -Wl$(,)--wrap=,malloc calloc realloc strdup free)
 

@@ -9,7 +9,7 @@ import re
 
 ROOMS = {
     "symbolizer": ["types.h", "base", "elf", "names", "dwarf", "cfi", "index", "object", "kernel", "jit", "", "python"],
-    "profiler": ["format", "config", "tracer", "signals", "process", "symbols", "tags", "output", "session", "loaded", "top", "flame", "diff", "report",
+    "profiler": ["format", "config", "tracer", "signals", "process", "symbols", "tags", "output", "scrape", "session", "loaded", "top", "flame", "diff", "report",
                  "cli", ""],
 }
 PUBLIC = {"symbolizer/symbolizer.h", "symbolizer/types.h", "symbolizer/python/python.h", "pprof/profile.h", "stalltag/stalltag.h",

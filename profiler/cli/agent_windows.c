@@ -138,7 +138,7 @@ static struct profile *end_window(struct agent_windows *windows)
 		return profile;
 	}
 	windows->idle++;
-	profile_free(profile);
+	sink_deliver_idle(windows->sink, profile);
 	return NULL;
 }
 

@@ -19,6 +19,7 @@
 #include "profiler/cli/systemd_notify.h"
 #include "profiler/session/session.h"
 #include "profiler/output/sink.h"
+#include "profiler/scrape/scrape.h"
 #include "profiler/cli/usage.h"
 #include "profiler/format/version.h"
 #include "profiler/tracer/probe_table.h"
@@ -35,6 +36,8 @@ struct agent {
 	struct session *session;
 	struct sink *sink;
 	struct agent_reports *reports; /* NULL: none are wanted */
+	struct scrape *scrape;         /* the same for all configurations */
+	struct scrape_plan *plan;      /* what this one wants of it; NULL since it is in use */
 	struct agent_windows windows;
 	struct event_loop loop;
 	bool tag_seen;
@@ -113,12 +116,26 @@ static int load(struct agent *agent, char *err, size_t err_len)
 	}
 	if (!result)
 		result = check_filters(agent, err, err_len);
-	if (!result && !agent->config->output.directory[0] && !agent->config->push.url[0]) {
-		snprintf(err, err_len, "%s: nowhere to put profiles: set push.url or output.directory",
+	if (!result && !agent->config->output.directory[0] && !agent->config->push.url[0] &&
+	    !agent->config->scrape.listen[0]) {
+		snprintf(err, err_len,
+		         "%s: nowhere to put profiles: set push.url, output.directory or scrape.listen",
 		         agent->config_path);
 		result = -EINVAL;
 	}
 	return result;
+}
+
+/* The port answers before the programs are loaded, so that one that is in use is told at once. */
+static int open_scrape(struct agent *agent, char *err, size_t err_len)
+{
+	agent->plan = scrape_plan_new(agent->scrape, agent->config, err, err_len);
+	if (!agent->plan)
+		return -errno;
+	if (!agent->config->scrape.listen[0] || !sink_show(agent->sink, scrape_take, agent->scrape))
+		return 0;
+	snprintf(err, err_len, "out of memory");
+	return -ENOMEM;
 }
 
 static int open_session(struct agent *agent, char *err, size_t err_len)
@@ -132,6 +149,9 @@ static int open_session(struct agent *agent, char *err, size_t err_len)
 	agent->sink = sink_new(agent->config, output, say, err, err_len);
 	if (!agent->sink)
 		return -errno;
+	result = open_scrape(agent, err, err_len);
+	if (result)
+		return result;
 	agent->session = session_new(agent->config, &opts, say, err, err_len);
 	if (!agent->session)
 		return -errno;
@@ -151,6 +171,7 @@ static void close_session(struct agent *agent)
 	session_free(agent->session);
 	sink_free(agent->sink);
 	agent_reports_free(agent->reports);
+	scrape_plan_free(agent->plan);
 	config_free(agent->config);
 }
 
@@ -182,6 +203,26 @@ static void log_start(const struct agent *agent, const char *what)
 	          config->output.directory[0] ? kept : "");
 }
 
+/* The scrape endpoint of the configuration is in use from now on. */
+static void adopt_scrape(struct agent *agent)
+{
+	char err[LINE_MAX_BYTES] = "";
+	const char *address;
+
+	if (scrape_adopt(agent->scrape, agent->plan, err, sizeof(err)))
+		agent_log(AGENT_ERROR, "nobody is answered until the next SIGHUP: %s", err);
+	agent->plan = NULL;
+	address = scrape_address(agent->scrape);
+	if (address)
+		agent_log(AGENT_INFO, "answers at http://%s/ (scrape.listen)", address);
+	if (scrape_is_open(agent->scrape))
+		agent_log(
+		        AGENT_WARNING,
+		        "whoever reaches %s can read what runs here: set scrape.bearer_token_file, or listen "
+		        "on 127.0.0.1",
+		        address ? address : "it");
+}
+
 /* --- the loop ------------------------------------------------------------------------------------------ */
 
 static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
@@ -208,9 +249,12 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 {
 	struct agent *agent = ctx;
 	struct session_progress progress;
+	struct sink_counts counts;
 
 	(void)elapsed_ns;
 	agent_windows_poll(&agent->windows);
+	counts = sink_counts_all(agent->sink);
+	scrape_poll(agent->scrape, &counts);
 	if (agent_reports_look(agent->reports, agent->session))
 		agent_windows_end(&agent->windows);
 	if (agent->tag_seen)
@@ -225,6 +269,7 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 static void reload(struct agent *agent)
 {
 	struct agent next = { .config_path = agent->config_path,
+		              .scrape = agent->scrape,
 		              .loop = agent->loop,
 		              .tag_seen = agent->tag_seen };
 	char err[LINE_MAX_BYTES] = "";
@@ -240,6 +285,7 @@ static void reload(struct agent *agent)
 		close_session(agent);
 		*agent = next;
 		log_start(agent, "configuration read again");
+		adopt_scrape(agent);
 	}
 	systemd_notify("READY=1");
 }
@@ -250,12 +296,14 @@ static int run(struct agent *agent)
 	int result;
 
 	log_start(agent, "stallprof " STALLPROF_VERSION " started");
+	adopt_scrape(agent);
 	systemd_notify("READY=1");
 	while ((result = event_loop_run(&agent->loop)) == AGENT_RELOAD)
 		reload(agent);
 	systemd_notify("STOPPING=1");
 	if (result < 0)
 		agent_log(AGENT_ERROR, "%s", strerror(-result));
+	scrape_stop(agent->scrape);
 	agent_windows_end_last(&agent->windows, LAST_PUSH_NS);
 	session_free(agent->session);
 	agent->session = NULL;
@@ -318,7 +366,7 @@ static int check_config(struct agent *agent)
 	/* Reads the files of secrets, but makes no folder. */
 	if (!result) {
 		agent->sink = sink_new(agent->config, NULL, say, err, sizeof(err));
-		result = agent->sink ? 0 : -errno;
+		result = agent->sink ? scrape_check(agent->config, err, sizeof(err)) : -errno;
 	}
 	if (result)
 		agent_log(AGENT_ERROR, "%s", err);
@@ -343,7 +391,10 @@ int cmd_agent(int argc, char **argv)
 		                          .on_window = on_window,
 		                          .on_tick = on_tick,
 		                          .signal_fd = -1 };
-	if (event_loop_init(&agent.loop))
+	agent.scrape = scrape_new();
+	if (!agent.scrape)
+		agent_log(AGENT_ERROR, "out of memory");
+	else if (event_loop_init(&agent.loop))
 		agent_log(AGENT_ERROR, "cannot set up signals");
 	else if (load(&agent, err, sizeof(err)) || host_check_and_warn(say, err, sizeof(err)) ||
 	         open_session(&agent, err, sizeof(err)))
@@ -352,5 +403,6 @@ int cmd_agent(int argc, char **argv)
 		status = run(&agent);
 	event_loop_close(&agent.loop);
 	close_session(&agent);
+	scrape_free(agent.scrape);
 	return status;
 }

@@ -354,6 +354,8 @@ int config_check(const struct config *config, char *err, size_t err_size)
 		wrong = "push.basic_password_file needs push.basic_user";
 	else if (*push->basic_user && *push->bearer_token_file)
 		wrong = "push.basic_user and push.bearer_token_file exclude each other";
+	else if (*config->scrape.bearer_token_file && !*config->scrape.listen)
+		wrong = "scrape.bearer_token_file needs scrape.listen: where to answer";
 	else if (config_says_true(config->tags.checkpoint_sha256) && !config->tags.files_count)
 		wrong = "tags.checkpoint_sha256 needs tags.files: which files are checkpoints";
 	if (!wrong)

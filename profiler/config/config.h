@@ -61,6 +61,12 @@ struct config_output {
 	uint64_t reports_rest_seconds; /* after an incident, before the next is told */
 };
 
+/* Where the agent answers to Prometheus and readers of pprof. */
+struct config_scrape {
+	char *listen;            /* listen_address.h; "": nowhere */
+	char *bearer_token_file; /* whoever asks must have that token; "": nobody needs one */
+};
+
 #define CONFIG_XATTR     "xattr:"
 #define CONFIG_XATTR_MAX 63 /* bytes of its name */
 
@@ -130,6 +136,7 @@ struct config {
 	size_t label_count;
 	struct config_push push;
 	struct config_output output;
+	struct config_scrape scrape;
 	struct config_tags tags;
 	struct config_sampling sampling;
 	struct config_gpu_jobs gpu_jobs;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profiler/config/config.h"
+#include "profiler/config/listen_address.h"
 #include "profiler/config/symbol_names.h"
 
 #define MIB (1024ull * 1024)
@@ -137,6 +138,13 @@ static bool format_passes(const char *text)
 	return false;
 }
 
+static bool address_passes(const char *text)
+{
+	struct listen_address address;
+
+	return listen_address_parse(text, &address);
+}
+
 #define PATH_ALLOWED "an absolute path"
 
 #define TEXT(in, name, field, initial, check, say)                                                           \
@@ -171,6 +179,9 @@ const struct config_setting config_settings[] = {
 	NUMBER(SECTION_OUTPUT, "reports_max_bytes", output.reports_max_bytes, 16 * MIB, 64 * 1024, UINT64_MAX,
 	       .or_zero = true),
 	NUMBER(SECTION_OUTPUT, "reports_rest_seconds", output.reports_rest_seconds, 30, 1, 86400),
+
+	TEXT(SECTION_SCRAPE, "listen", scrape.listen, "", address_passes, LISTEN_ADDRESS_ALLOWED),
+	TEXT(SECTION_SCRAPE, "bearer_token_file", scrape.bearer_token_file, "", path_passes, PATH_ALLOWED),
 
 	TEXT(SECTION_TAGS, "checkpoint_sha256", tags.checkpoint_sha256, "false", truth_passes,
 	     "true or false"),
@@ -224,6 +235,7 @@ const char *config_section_name(enum config_section section)
 		[SECTION_TOP] = "",
 		[SECTION_PUSH] = "push",
 		[SECTION_OUTPUT] = "output",
+		[SECTION_SCRAPE] = "scrape",
 		[SECTION_TAGS] = "tags",
 		[SECTION_SAMPLING] = "sampling",
 		[SECTION_GPU_JOBS] = "gpu_jobs",

@@ -18,9 +18,11 @@
 struct sink {
 	say_fn say;
 	struct sink_news *news;
-	struct sink_files *files;  /* NULL: none are written */
-	struct sink_push *push;    /* NULL: nothing is pushed */
-	struct outbox *pack;       /* NULL: there is no need */
+	struct sink_files *files; /* NULL: none are written */
+	struct sink_push *push;   /* NULL: nothing is pushed */
+	struct outbox *pack;      /* NULL: there is no need */
+	sink_look_fn look;        /* NULL: nobody is shown anything */
+	void *look_ctx;
 	struct sink_news_now now;  /* as of the last sink_poll() */
 	uint64_t push_until_ns;    /* of CLOCK_MONOTONIC; 0: there is no end yet */
 	bool through;              /* sink_finish() */
@@ -32,6 +34,7 @@ struct sink {
 struct parcel {
 	struct profile *profile; /* NULL: there is none */
 	bool last;
+	bool idle; /* only shown */
 };
 
 /* --- packing: a thread ----------------------------------------------------------------------------------- */
@@ -42,6 +45,13 @@ static void keep(struct sink *sink, struct profile *profile, bool last)
 		sink_files_put(sink->files, profile, last);
 	else
 		profile_free(profile);
+}
+
+static void pass_on(struct sink *sink, struct profile *profile, bool last)
+{
+	if (sink->push)
+		sink_push_put(sink->push, profile, last);
+	keep(sink, profile, last);
 }
 
 static void packed(void *ctx)
@@ -57,17 +67,14 @@ static enum outbox_result pack(void *ctx, void *item, bool last_try)
 	struct sink *sink = ctx;
 
 	(void)last_try;
-	sink_push_put(sink->push, parcel->profile, parcel->last);
-	keep(sink, parcel->profile, parcel->last);
+	if (sink->look && parcel->profile)
+		sink->look(sink->look_ctx, parcel->profile);
+	if (parcel->idle)
+		profile_free(parcel->profile);
+	else
+		pass_on(sink, parcel->profile, parcel->last);
 	free(parcel);
 	return OUTBOX_DONE;
-}
-
-/* Where there is a pack, there is a push. */
-static void end_all(struct sink *sink)
-{
-	sink_push_put(sink->push, NULL, true);
-	keep(sink, NULL, true);
 }
 
 static void lose(struct sink *sink)
@@ -83,21 +90,21 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 	struct parcel *parcel = item;
 	struct sink *sink = ctx;
 
-	if (parcel->profile) {
+	if (parcel->profile && !parcel->idle) {
 		lose(sink);
 		sink_news_say(sink->news, "a window is dropped before it is cut into series: %s",
 		              why == OUTBOX_FULL ? "more wait for that than there is room for"
 		                                 : "there is no time or no memory left for it");
 	}
 	if (parcel->last)
-		end_all(sink);
+		pass_on(sink, NULL, true);
 	profile_free(parcel->profile);
 	free(parcel);
 }
 
 /* --- making ---------------------------------------------------------------------------------------------- */
 
-static int open_push(struct sink *sink, const struct config *config, char *err, size_t err_len)
+static int open_pack(struct sink *sink)
 {
 	const struct outbox_opts opts = { .name = "stallprof-pack",
 		                          .max_items = SINK_PACK_WINDOWS,
@@ -107,13 +114,17 @@ static int open_push(struct sink *sink, const struct config *config, char *err, 
 		                          .drop = drop,
 		                          .ended = packed };
 
+	if (!sink->pack)
+		sink->pack = outbox_new(&opts);
+	return sink->pack ? 0 : -ENOMEM;
+}
+
+static int open_push(struct sink *sink, const struct config *config, char *err, size_t err_len)
+{
 	if (!config->push.url[0])
 		return 0;
 	sink->push = sink_push_new(config, sink->news, err, err_len);
-	if (!sink->push)
-		return -errno;
-	sink->pack = outbox_new(&opts);
-	return sink->pack ? 0 : -ENOMEM;
+	return sink->push ? open_pack(sink) : -errno;
 }
 
 static int open_all(struct sink *sink, const struct config *config, const char *output, char *err,
@@ -172,6 +183,13 @@ int sink_is_one_file(const struct sink *sink)
 
 /* --- delivering ------------------------------------------------------------------------------------------ */
 
+int sink_show(struct sink *sink, sink_look_fn look, void *ctx)
+{
+	sink->look = look;
+	sink->look_ctx = ctx;
+	return open_pack(sink);
+}
+
 static void hand_over(struct sink *sink, struct profile *profile, bool last)
 {
 	struct parcel *parcel = NULL;
@@ -192,13 +210,25 @@ static void hand_over(struct sink *sink, struct profile *profile, bool last)
 	profile_free(profile);
 	if (last) {
 		outbox_end(sink->pack);
-		end_all(sink);
+		pass_on(sink, NULL, true);
 	}
 }
 
 void sink_deliver(struct sink *sink, struct profile *profile)
 {
 	hand_over(sink, profile, false);
+}
+
+void sink_deliver_idle(struct sink *sink, struct profile *profile)
+{
+	struct parcel *parcel = sink->look ? malloc(sizeof(*parcel)) : NULL;
+
+	if (!parcel) {
+		profile_free(profile);
+		return;
+	}
+	*parcel = (struct parcel){ .profile = profile, .idle = true };
+	outbox_put(sink->pack, parcel, profile_bytes(profile), false);
 }
 
 void sink_end(struct sink *sink, struct profile *profile, uint64_t push_ns)

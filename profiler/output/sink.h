@@ -13,7 +13,8 @@
  * one, and have all signals blocked.
  *
  *     sink_deliver() ──> pack ──requests──> push     of the series (sink_push.h); only where there is a server
- *                          └───profile────> files    (sink_files.h)
+ *                          ├───profile────> files    (sink_files.h)
+ *                          └──────────────> look     sink_show(); done before the others get it
  *
  * Each has a bounded queue (SINK_PACK_…, SINK_PUSH_…, SINK_FILES_…); when it is full, its oldest window is dropped.
  * So a destination that fails or hangs does not keep the profile from the others.
@@ -56,8 +57,18 @@ int sink_wants_windows(const struct sink *sink);
 /* Whether all windows end up in one file. */
 int sink_is_one_file(const struct sink *sink);
 
+/*
+ * Has each window shown to `look` before it is pushed and written, by the thread that packs. Call it before the first
+ * sink_deliver(); `ctx` outlives the sink, and whoever takes the sink over. 0 or -ENOMEM.
+ */
+typedef void (*sink_look_fn)(void *ctx, const struct profile *profile);
+int sink_show(struct sink *sink, sink_look_fn look, void *ctx);
+
 /* Takes over the profile. */
 void sink_deliver(struct sink *sink, struct profile *profile);
+
+/* Takes over the profile, which is only shown: neither pushed nor written. */
+void sink_deliver_idle(struct sink *sink, struct profile *profile);
 
 /*
  * Takes over the last profile (NULL: there is none), and has the one file written. What waits for the server has

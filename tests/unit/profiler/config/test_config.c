@@ -192,6 +192,19 @@ static void test_config__every_setting_is_taken(void **state)
 	config_free(config);
 }
 
+static void test_config__where_to_answer(void **state)
+{
+	struct config *config = load_text("scrape: {listen: '[::1]:4041', bearer_token_file: /t}\n");
+
+	(void)state;
+	assert_string_equal(config->scrape.listen, "[::1]:4041");
+	assert_string_equal(config->scrape.bearer_token_file, "/t");
+	config_free(config);
+	config = config_default();
+	assert_string_equal(config->scrape.listen, "");
+	config_free(config);
+}
+
 static void test_config__thresholds_of_gpu_jobs(void **state)
 {
 	struct config *config =
@@ -305,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_config__example_spells_out_the_defaults),
 		cmocka_unit_test(test_config__example_entries_load),
 		cmocka_unit_test(test_config__every_setting_is_taken),
+		cmocka_unit_test(test_config__where_to_answer),
 		cmocka_unit_test(test_config__thresholds_of_gpu_jobs),
 		cmocka_unit_test(test_config__empty_files_are_the_defaults),
 		cmocka_unit_test(test_config__bad_files_are_refused_in_one_line),
