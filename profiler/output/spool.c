@@ -162,11 +162,6 @@ void spool_close(struct spool *spool)
 	free(spool);
 }
 
-const char *spool_path(const struct spool *spool)
-{
-	return spool->path;
-}
-
 static int by_number(const void *a, const void *b)
 {
 	const struct spool_entry *x = a, *y = b;

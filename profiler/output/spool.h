@@ -45,8 +45,6 @@ int spool_open(const char *path, struct spool **out);
 struct spool *spool_share(struct spool *spool);
 /* Takes NULL. */
 void spool_close(struct spool *spool);
-/* As it was opened. */
-const char *spool_path(const struct spool *spool);
 
 /* *entries is the caller's to free; NULL when there are none. */
 int spool_list(struct spool *spool, struct spool_entry **entries, size_t *n);
