@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "symbolizer/base/clock.h"
@@ -112,16 +111,6 @@ static struct entry *make_room(struct outbox *box, enum place place, uint64_t by
 		end = &(*end)->next;
 	}
 	return gone;
-}
-
-static struct entry *take_all(struct outbox *box)
-{
-	struct entry *all = box->first;
-
-	box->first = NULL;
-	box->end = &box->first;
-	memset(box->held, 0, sizeof(box->held));
-	return all;
 }
 
 /* Without the lock. */
@@ -234,18 +223,29 @@ static void destroy(struct outbox *box)
 	free(box);
 }
 
+/* One after the other, as that may take long: what still waits is counted. Called under the lock, which is released meanwhile. */
+static void drop_left(struct outbox *box)
+{
+	struct entry *entry;
+
+	while ((entry = box->first)) {
+		box->busy = entry;
+		pthread_mutex_unlock(&box->lock);
+		box->opts.drop(box->opts.ctx, entry->item, OUTBOX_LEFT);
+		pthread_mutex_lock(&box->lock);
+		box->busy = NULL;
+		free(take(box, &box->first));
+	}
+}
+
 static void *run(void *arg)
 {
 	struct outbox *box = arg;
 	void (*gone)(void *ctx), *ctx = box->opts.ctx;
-	struct entry *left;
 
 	pthread_mutex_lock(&box->lock);
 	deliver_all(box);
-	left = take_all(box);
-	pthread_mutex_unlock(&box->lock);
-	drop(box, left, OUTBOX_LEFT);
-	pthread_mutex_lock(&box->lock);
+	drop_left(box);
 	box->ended = true;
 	gone = box->gone;
 	pthread_mutex_unlock(&box->lock);
@@ -331,6 +331,16 @@ size_t outbox_count(struct outbox *box)
 
 	pthread_mutex_lock(&box->lock);
 	n = box->held[IN_MEMORY].n + box->held[STORED].n;
+	pthread_mutex_unlock(&box->lock);
+	return n;
+}
+
+size_t outbox_count_in_memory(struct outbox *box)
+{
+	size_t n;
+
+	pthread_mutex_lock(&box->lock);
+	n = box->held[IN_MEMORY].n;
 	pthread_mutex_unlock(&box->lock);
 	return n;
 }

@@ -70,8 +70,9 @@ void outbox_put_stored(struct outbox *box, void *item, uint64_t bytes);
 /* Like a last outbox_put(), but without an item. */
 void outbox_end(struct outbox *box);
 
-/* How many wait or are being delivered. */
+/* How many wait or are being delivered; how many of them are not stored. */
 size_t outbox_count(struct outbox *box);
+size_t outbox_count_in_memory(struct outbox *box);
 
 /* Whether anything was ever put into it. */
 bool outbox_has_begun(struct outbox *box);

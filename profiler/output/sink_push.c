@@ -13,22 +13,20 @@
 #include "profiler/config/config.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/output/outbox.h"
-#include "profiler/output/push.h"
 #include "profiler/output/push_debts.h"
 #include "profiler/output/push_window.h"
-#include "profiler/output/series.h"
 #include "profiler/output/series_labels.h"
 #include "profiler/output/sink_news.h"
 #include "profiler/output/sink_spool.h"
+#include "profiler/output/window_sender.h"
 #include "symbolizer/base/clock.h"
 
-#define RETRY_NS       1000000000ULL
-#define RETRY_MAX_NS   (60 * 1000000000ULL)
-#define UNANSWERED_MAX 2
-#define STOP_NS        (3 * 1000000000ULL) /* for one window to be stored, and for the server's to be given up */
+#define RETRY_NS     1000000000ULL
+#define RETRY_MAX_NS (60 * 1000000000ULL)
+#define STOP_NS      (3 * 1000000000ULL) /* for one window to be stored, and for the server's to be given up */
 
 struct sink_push {
-	struct push_client *client;
+	struct window_sender *sender;
 	struct outbox *box;
 	struct sink_news *news;
 	struct sink_spool *spool;
@@ -37,10 +35,6 @@ struct sink_push {
 	struct series_labels *labels;
 	char pack_error[256]; /* the last one said */
 	struct push_debts *debts;
-	/* Of the thread: */
-	bool outage;                   /* which has been said */
-	char refusal[PUSH_ERR_MAX];    /* the last one said, since a window was pushed */
-	char last_error[PUSH_ERR_MAX]; /* of the last try; "": there was none */
 	/* Of all: */
 	atomic_bool full;                      /* which has been said, since nothing waited */
 	atomic_size_t left, stored;            /* at the end, lost and in the spool */
@@ -48,100 +42,19 @@ struct sink_push {
 	atomic_uint_least64_t owed_ns;         /* of waits, pushed too much so far */
 };
 
-/* --- sending: in the thread ------------------------------------------------------------------------------ */
-
-static void say_outage(struct sink_push *push)
-{
-	sink_news_pushing(push->news, true);
-	if (!push->outage)
-		sink_news_say(push->news, "%s; windows wait, and are sent again", push->last_error);
-	push->outage = true;
-}
-
-/* A server that refuses one series mostly refuses all of them with the same words, in the next window, too. So that
- * is said once. */
-static void say_refusal(struct sink_push *push)
-{
-	if (strcmp(push->last_error, push->refusal) != 0)
-		sink_news_say(push->news, "%s", push->last_error);
-	memcpy(push->refusal, push->last_error, sizeof(push->refusal));
-}
-
-static int send_body(struct sink_push *push, const struct series_labels *labels,
-                     const struct push_request *request, char *err, size_t err_len)
-{
-	struct push_label label[PUSH_LABELS_MAX] = { { "__name__", request->series->name } };
-
-	memcpy(label + 1, labels->label, labels->n * sizeof(*label));
-	return push_client_send(push->client, label, labels->n + 1, request->body, request->len, err,
-	                        err_len);
-}
-
-/* 0; -EAGAIN: try later; -ECANCELED: we stop; any other: it will not be sent. */
-static int send_request(struct sink_push *push, const struct series_labels *labels,
-                        struct push_request *request)
-{
-	char err[PUSH_ERR_MAX] = "";
-	int result = request->unanswered ? push_client_ask(push->client, err, sizeof(err)) : 0;
-
-	if (result && result != -ECANCELED) {
-		result = -EAGAIN;
-	} else if (!result) {
-		result = send_body(push, labels, request, err, sizeof(err));
-		if (result == -ETIMEDOUT && ++request->unanswered < UNANSWERED_MAX)
-			result = -EAGAIN;
-		else if (result == -ECANCELED)
-			request->unanswered += push_client_sent_all(push->client);
-	}
-	if (result && result != -ECANCELED)
-		memcpy(push->last_error, err, sizeof(err));
-	return result;
-}
+/* --- what becomes of a window --------------------------------------------------------------------------- */
 
 static void finish_window(struct sink_push *push, struct push_window *window)
 {
 	const struct sink_counts failed = { .not_pushed = 1 };
 
-	if (window->failed) {
+	if (window->failed)
 		sink_news_count(push->news, &failed);
-	} else {
-		push->outage = false;
-		push->refusal[0] = '\0';
-		if (outbox_count(push->box) <= 1)
-			atomic_store(&push->full, false);
-	}
+	else if (outbox_count(push->box) <= 1)
+		atomic_store(&push->full, false);
 	sink_news_pushing(push->news, window->failed);
 	sink_spool_remove(push->spool, window);
 	push_window_free(window);
-}
-
-/* OUTBOX_DONE: all its requests are sent or refused. */
-static enum outbox_result send_window(struct sink_push *push, struct push_window *window, bool last)
-{
-	while (window->at < window->n) {
-		struct push_request *request = &window->request[window->at];
-		int result = send_request(push, window->labels, request);
-
-		if (!result) {
-			const struct sink_counts pushed = { .pushed = 1, .pushed_bytes = request->len };
-
-			sink_news_count(push->news, &pushed);
-			window->at++;
-		} else if (result != -EAGAIN && result != -ECANCELED) {
-			say_refusal(push);
-			push_window_skip_series(window);
-		}
-		sink_spool_note(push->spool, window);
-		if (result == -ECANCELED)
-			return OUTBOX_AGAIN;
-		if (result != -EAGAIN && result != -ETIMEDOUT)
-			continue;
-		/* At the end one line says it of all that is left. */
-		if (!last)
-			say_outage(push);
-		return OUTBOX_AGAIN;
-	}
-	return OUTBOX_DONE;
 }
 
 static void lose(struct sink_push *push, struct push_window *window)
@@ -164,7 +77,7 @@ static enum outbox_result deliver(void *ctx, void *item, bool last)
 		lose(push, window);
 		return OUTBOX_DONE;
 	}
-	if (send_window(push, window, last) == OUTBOX_DONE) {
+	if (window_sender_send(push->sender, window, last)) {
 		finish_window(push, window);
 		return OUTBOX_DONE;
 	}
@@ -241,7 +154,8 @@ static void ended(void *ctx)
 {
 	struct sink_push *push = ctx;
 	size_t left = atomic_load(&push->left), stored = atomic_load(&push->stored);
-	const char *why = push->last_error[0] ? push->last_error : "the server has not answered in time";
+	const char *error = window_sender_error(push->sender);
+	const char *why = error[0] ? error : "the server has not answered in time";
 
 	say_owed(push);
 	if (left || stored)
@@ -259,24 +173,10 @@ static void interrupt(void *ctx)
 {
 	struct sink_push *push = ctx;
 
-	push_client_stop(push->client);
+	window_sender_stop(push->sender);
 }
 
 /* --- making ---------------------------------------------------------------------------------------------- */
-
-static struct push_client *make_client(const struct config_push *push, char *err, size_t err_len)
-{
-	struct push_opts opts = {
-		.url = push->url,
-		.tenant = push->tenant[0] ? push->tenant : NULL,
-		.basic_user = push->basic_user[0] ? push->basic_user : NULL,
-		.basic_password_file = push->basic_password_file[0] ? push->basic_password_file : NULL,
-		.bearer_token_file = push->bearer_token_file[0] ? push->bearer_token_file : NULL,
-		.timeout_ms = (long)push->timeout_seconds * 1000,
-	};
-
-	return push_client_new(&opts, err, err_len);
-}
 
 struct sink_push *sink_push_new(const struct config *config, struct sink_news *news, char *err,
                                 size_t err_len)
@@ -308,10 +208,9 @@ struct sink_push *sink_push_new(const struct config *config, struct sink_news *n
 	push->labels = series_labels_of(config);
 	push->spool = sink_spool_new(config->push.spool, news);
 	if (push->box && push->debts && push->labels && push->spool) {
-		push->client = make_client(&config->push, err, err_len);
-		if (push->client)
+		push->sender = window_sender_new(&config->push, push->spool, push->news, err, err_len);
+		if (push->sender)
 			return push;
-		errno = EINVAL;
 	}
 	sink_push_free(push);
 	return NULL;
@@ -324,7 +223,7 @@ void sink_push_free(struct sink_push *push)
 	if (!push)
 		return;
 	outbox_free(push->box);
-	push_client_free(push->client);
+	window_sender_free(push->sender);
 	push_debts_free(push->debts);
 	sink_spool_free(push->spool);
 	sink_news_free(push->news);
@@ -411,22 +310,26 @@ bool sink_push_give_up(struct sink_push *push)
 {
 	const struct timespec step = { .tv_nsec = 2000000 };
 	uint64_t until = monotonic_ns() + STOP_NS;
-	size_t done, before = 0;
+	struct sink_counts lost = { 0 };
+	size_t left, before = 0;
 
 	outbox_stop(push->box);
 	while (!outbox_has_ended(push->box) && monotonic_ns() < until) {
 		nanosleep(&step, NULL);
-		done = atomic_load(&push->stored) + atomic_load(&push->left);
-		if (done != before)
+		left = outbox_count(push->box);
+		if (left != before)
 			until = monotonic_ns() + STOP_NS;
-		before = done;
+		before = left;
 	}
 	if (outbox_has_ended(push->box))
 		return true;
-	sink_news_failed(push->news);
+	lost.not_pushed = outbox_count_in_memory(push->box);
+	sink_news_count(push->news, &lost);
+	sink_news_pushing(push->news, true);
 	sink_news_say(push->news,
-	              "%s: the disk took too long: windows that waited for the server are not stored",
-	              sink_spool_folder(push->spool));
+	              "%s: the disk took too long: windows that waited for the server and are not stored: "
+	              "%" PRIu64,
+	              sink_spool_folder(push->spool), lost.not_pushed);
 	return false;
 }
 

@@ -343,7 +343,7 @@ static void test_sink_spool__a_request_without_an_answer_is_remembered(void **st
 	assert_true(was_said("2 windows are kept"));
 	assert_true(was_said("the server has not answered in time"));
 	server.hangs = 0;
-	while (server.requests < 1)
+	while (server.taken < 1)
 		pause_ms(2);
 	server.requests = server.taken = 0;
 	sink = sink_of("job-b");
@@ -410,6 +410,7 @@ static void test_sink_spool__an_end_during_a_reload_keeps_all(void **state)
 	deliver(newer, 1);
 	assert_int_equal(end(newer, SECOND / 5), 0);
 	assert_int_equal(in_spool(), 4);
+	assert_true(was_said("3 windows are kept") && was_said("1 window is kept"));
 }
 
 static void test_sink_spool__another_process_is_noticed(void **state)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "profiler/output/spool_file.h"
 #include "tests/unit/profiler/output/spool_window.h"
@@ -143,6 +144,40 @@ static void test_spool_file__more_at_its_end_is_damage(void **state)
 	free(bytes);
 }
 
+/* Replaces one byte of the content and makes the checksum right: what somebody made up. */
+static void assert_made_up_is_damaged(size_t at, uint8_t byte, const char *what)
+{
+	const size_t content = SPOOL_PROGRESS_OFFSET + SPOOL_PROGRESS_BYTES;
+	size_t len;
+	uint8_t *bytes = encoded(&len);
+	uint32_t sum;
+
+	assert_true(content + at < len);
+	bytes[content + at] = byte;
+	sum = (uint32_t)crc32_z(0, bytes + content, len - content);
+	memcpy(bytes + SPOOL_PROGRESS_OFFSET - sizeof(sum), &sum, sizeof(sum));
+	assert_damaged(bytes, len, what, at);
+	free(bytes);
+}
+
+static void test_spool_file__what_is_made_up_is_damaged(void **state)
+{
+	const size_t name = 4, requests = name + 16 + 9 + 7 + 9 + 9 + 4;
+
+	(void)state;
+	assert_made_up_is_damaged(0, 30, "the number of labels");
+	assert_made_up_is_damaged(0, 2, "a label less");
+	assert_made_up_is_damaged(name + 4, 0, "a zero in a text");
+	assert_made_up_is_damaged(name + 1, 0xff, "the length of a text");
+	assert_made_up_is_damaged(requests, 0, "no request");
+	assert_made_up_is_damaged(requests, 4, "a request more");
+	assert_made_up_is_damaged(requests, 2, "a request less");
+	assert_made_up_is_damaged(requests + 2, 1, "the number of requests");
+	assert_made_up_is_damaged(requests + 8, 'B', "an unknown series");
+	assert_made_up_is_damaged(requests + 13, 0, "an empty request");
+	assert_made_up_is_damaged(requests + 16, 0xff, "the length of a request");
+}
+
 static void test_spool_file__has_bounds(void **state)
 {
 	const char *body = "x";
@@ -170,6 +205,7 @@ int main(void)
 		cmocka_unit_test(test_spool_file__cut_at_every_byte_it_is_damaged),
 		cmocka_unit_test(test_spool_file__with_any_bit_changed_it_is_damaged),
 		cmocka_unit_test(test_spool_file__more_at_its_end_is_damage),
+		cmocka_unit_test(test_spool_file__what_is_made_up_is_damaged),
 		cmocka_unit_test(test_spool_file__has_bounds),
 	};
 
