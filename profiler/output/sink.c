@@ -15,7 +15,7 @@
 #include "profiler/output/sink_news.h"
 #include "profiler/output/sink_push.h"
 
-/* As long as a window lasts at least: what is handed over comes before the first window of who takes over. */
+/* Shorter than any window, so that what is handed over comes before the first window of who takes over. */
 #define LAST_TRY_NS (5 * 1000000000ULL)
 
 struct sink {
