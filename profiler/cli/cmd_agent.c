@@ -293,10 +293,16 @@ static void reload(struct agent *agent)
 static int run(struct agent *agent)
 {
 	bool delivered;
+	size_t waiting;
 	int result;
 
 	log_start(agent, "stallprof " STALLPROF_VERSION " started");
 	adopt_scrape(agent);
+	sink_begin(agent->sink);
+	waiting = sink_waiting(agent->sink);
+	if (waiting)
+		agent_log(AGENT_INFO, "windows of an earlier run in %s, which are sent first: %zu",
+		          agent->config->push.spool, waiting);
 	systemd_notify("READY=1");
 	while ((result = event_loop_run(&agent->loop)) == AGENT_RELOAD)
 		reload(agent);

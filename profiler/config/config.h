@@ -50,6 +50,8 @@ struct config_push {
 	char *basic_password_file;
 	char *bearer_token_file;
 	uint64_t timeout_seconds;
+	char *spool; /* a folder for windows that wait; "": they wait in memory alone */
+	uint64_t spool_max_bytes;
 };
 
 struct config_output {

@@ -169,6 +169,8 @@ const struct config_setting config_settings[] = {
 	TEXT(SECTION_PUSH, "basic_password_file", push.basic_password_file, "", path_passes, PATH_ALLOWED),
 	TEXT(SECTION_PUSH, "bearer_token_file", push.bearer_token_file, "", path_passes, PATH_ALLOWED),
 	NUMBER(SECTION_PUSH, "timeout_seconds", push.timeout_seconds, 30, 1, 600),
+	TEXT(SECTION_PUSH, "spool", push.spool, "", path_passes, PATH_ALLOWED),
+	NUMBER(SECTION_PUSH, "spool_max_bytes", push.spool_max_bytes, 256 * MIB, MIB, 1024 * GIB),
 
 	TEXT(SECTION_OUTPUT, "directory", output.directory, "", path_passes, PATH_ALLOWED),
 	NUMBER(SECTION_OUTPUT, "max_bytes", output.max_bytes, 1 * GIB, MIB, UINT64_MAX, .or_zero = true),

@@ -11,10 +11,13 @@
 
 #define STACK_BYTES ((size_t)1 << 20)
 
+enum place { IN_MEMORY, STORED, PLACES };
+
 struct entry {
 	struct entry *next;
 	void *item;
-	size_t bytes;
+	enum place place;
+	uint64_t bytes;
 };
 
 struct outbox {
@@ -23,9 +26,12 @@ struct outbox {
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t wake;
 	struct entry *first, **end;
-	size_t n, bytes;
-	bool started; /* the thread, which is to be joined */
-	bool busy;    /* with the first one */
+	struct {
+		size_t n;
+		uint64_t bytes;
+	} held[PLACES];
+	bool started;       /* the thread, which is to be joined */
+	struct entry *busy; /* that is being delivered or stored: it stays */
 	bool ending, stopped, ended;
 	void (*gone)(void *ctx); /* the thread is the owner */
 };
@@ -49,12 +55,23 @@ struct outbox *outbox_new(const struct outbox_opts *opts)
 
 /* --- the queue; each under the lock ---------------------------------------------------------------------- */
 
+static void count(struct outbox *box, const struct entry *entry)
+{
+	box->held[entry->place].n++;
+	box->held[entry->place].bytes += entry->bytes;
+}
+
+static void discount(struct outbox *box, const struct entry *entry)
+{
+	box->held[entry->place].n--;
+	box->held[entry->place].bytes -= entry->bytes;
+}
+
 static void append(struct outbox *box, struct entry *entry)
 {
 	*box->end = entry;
 	box->end = &entry->next;
-	box->n++;
-	box->bytes += entry->bytes;
+	count(box, entry);
 }
 
 static struct entry *take(struct outbox *box, struct entry **at)
@@ -64,36 +81,36 @@ static struct entry *take(struct outbox *box, struct entry **at)
 	*at = entry->next;
 	if (box->end == &entry->next)
 		box->end = at;
-	box->n--;
-	box->bytes -= entry->bytes;
+	discount(box, entry);
 	entry->next = NULL;
 	return entry;
 }
 
-/* Removes the oldest entries to make room for one of so many bytes, and returns them as a list. */
-static struct entry *make_room(struct outbox *box, size_t bytes)
+static bool has_room(const struct outbox *box, enum place place, uint64_t bytes)
 {
-	struct entry *gone = NULL, **end = &gone;
+	size_t n = box->held[place].n;
+	uint64_t sum = box->held[place].bytes + bytes;
 
-	while (box->n && (box->n >= box->opts.max_items || box->bytes + bytes > box->opts.max_bytes)) {
-		struct entry **oldest = box->busy ? &box->first->next : &box->first;
+	if (!n)
+		return true;
+	return place == STORED ? n < box->opts.max_stored && sum <= box->opts.max_stored_bytes
+	                       : n < box->opts.max_items && sum <= box->opts.max_bytes;
+}
 
-		if (!*oldest)
-			break;
-		*end = take(box, oldest);
+/* Removes the oldest entries of a place to make room for one of so many bytes, and returns them as a list. */
+static struct entry *make_room(struct outbox *box, enum place place, uint64_t bytes)
+{
+	struct entry *gone = NULL, **end = &gone, **at = &box->first;
+
+	while (*at && !has_room(box, place, bytes)) {
+		if (*at == box->busy || (*at)->place != place) {
+			at = &(*at)->next;
+			continue;
+		}
+		*end = take(box, at);
 		end = &(*end)->next;
 	}
 	return gone;
-}
-
-static struct entry *take_all(struct outbox *box)
-{
-	struct entry *all = box->first;
-
-	box->first = NULL;
-	box->end = &box->first;
-	box->n = box->bytes = 0;
-	return all;
 }
 
 /* Without the lock. */
@@ -110,14 +127,54 @@ static void drop(struct outbox *box, struct entry *list, enum outbox_loss why)
 
 /* --- the thread ------------------------------------------------------------------------------------------ */
 
-/* Waits for the delay, or until the box ends or stops. */
+/* Called under the lock, which is released meanwhile. */
+static bool store(struct outbox *box, struct entry *entry)
+{
+	struct entry *gone = NULL;
+	uint64_t bytes;
+
+	box->busy = entry;
+	pthread_mutex_unlock(&box->lock);
+	bytes = box->opts.store(box->opts.ctx, entry->item);
+	pthread_mutex_lock(&box->lock);
+	if (bytes) {
+		gone = make_room(box, STORED, bytes);
+		discount(box, entry);
+		entry->place = STORED;
+		entry->bytes = bytes;
+		count(box, entry);
+	}
+	if (gone) {
+		pthread_mutex_unlock(&box->lock);
+		drop(box, gone, OUTBOX_FULL);
+		pthread_mutex_lock(&box->lock);
+	}
+	box->busy = NULL;
+	return bytes;
+}
+
+/* All that is in memory, until one can't be stored. */
+static void store_waiting(struct outbox *box)
+{
+	struct entry *entry = box->opts.store ? box->first : NULL;
+
+	for (; entry && !box->stopped; entry = entry->next)
+		if (entry->place == IN_MEMORY && !store(box, entry))
+			break;
+}
+
+/* Waits for the delay, or until the box ends or stops; what comes meanwhile is stored, too. */
 static void wait_again(struct outbox *box, uint64_t delay_ns)
 {
 	uint64_t until_ns = monotonic_ns() + delay_ns;
 	struct timespec until = { .tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 };
 
-	while (!box->ending && !box->stopped && monotonic_ns() < until_ns)
+	for (;;) {
+		store_waiting(box);
+		if (box->ending || box->stopped || monotonic_ns() >= until_ns)
+			break;
 		pthread_cond_timedwait(&box->wake, &box->lock, &until);
+	}
 }
 
 /* Delivers the first entry. Called under the lock, which is released meanwhile. */
@@ -126,11 +183,11 @@ static enum outbox_result deliver(struct outbox *box, bool last)
 	enum outbox_result result;
 	void *item = box->first->item;
 
-	box->busy = true;
+	box->busy = box->first;
 	pthread_mutex_unlock(&box->lock);
 	result = box->opts.deliver(box->opts.ctx, item, last);
 	pthread_mutex_lock(&box->lock);
-	box->busy = false;
+	box->busy = NULL;
 	if (result == OUTBOX_DONE)
 		free(take(box, &box->first));
 	return result;
@@ -166,18 +223,29 @@ static void destroy(struct outbox *box)
 	free(box);
 }
 
+/* One after the other, as that may take long: what still waits is counted. Called under the lock, which is released meanwhile. */
+static void drop_left(struct outbox *box)
+{
+	struct entry *entry;
+
+	while ((entry = box->first)) {
+		box->busy = entry;
+		pthread_mutex_unlock(&box->lock);
+		box->opts.drop(box->opts.ctx, entry->item, OUTBOX_LEFT);
+		pthread_mutex_lock(&box->lock);
+		box->busy = NULL;
+		free(take(box, &box->first));
+	}
+}
+
 static void *run(void *arg)
 {
 	struct outbox *box = arg;
 	void (*gone)(void *ctx), *ctx = box->opts.ctx;
-	struct entry *left;
 
 	pthread_mutex_lock(&box->lock);
 	deliver_all(box);
-	left = take_all(box);
-	pthread_mutex_unlock(&box->lock);
-	drop(box, left, OUTBOX_LEFT);
-	pthread_mutex_lock(&box->lock);
+	drop_left(box);
 	box->ended = true;
 	gone = box->gone;
 	pthread_mutex_unlock(&box->lock);
@@ -210,7 +278,7 @@ static bool start(struct outbox *box)
 
 /* --- who hands over -------------------------------------------------------------------------------------- */
 
-void outbox_put(struct outbox *box, void *item, size_t bytes, bool last)
+static void put(struct outbox *box, void *item, enum place place, uint64_t bytes, bool last)
 {
 	struct entry *entry = malloc(sizeof(*entry)), *gone = NULL;
 	bool taken;
@@ -218,8 +286,8 @@ void outbox_put(struct outbox *box, void *item, size_t bytes, bool last)
 	pthread_mutex_lock(&box->lock);
 	taken = entry && !box->ending && !box->stopped && (box->started || start(box));
 	if (taken) {
-		*entry = (struct entry){ .item = item, .bytes = bytes };
-		gone = make_room(box, bytes);
+		*entry = (struct entry){ .item = item, .place = place, .bytes = bytes };
+		gone = make_room(box, place, bytes);
 		append(box, entry);
 	}
 	box->ending |= last;
@@ -232,6 +300,16 @@ void outbox_put(struct outbox *box, void *item, size_t bytes, bool last)
 	box->opts.drop(box->opts.ctx, item, OUTBOX_LEFT);
 	if (last && !box->started && box->opts.ended)
 		box->opts.ended(box->opts.ctx);
+}
+
+void outbox_put(struct outbox *box, void *item, size_t bytes, bool last)
+{
+	put(box, item, IN_MEMORY, bytes, last);
+}
+
+void outbox_put_stored(struct outbox *box, void *item, uint64_t bytes)
+{
+	put(box, item, STORED, bytes, false);
 }
 
 void outbox_end(struct outbox *box)
@@ -252,7 +330,17 @@ size_t outbox_count(struct outbox *box)
 	size_t n;
 
 	pthread_mutex_lock(&box->lock);
-	n = box->n;
+	n = box->held[IN_MEMORY].n + box->held[STORED].n;
+	pthread_mutex_unlock(&box->lock);
+	return n;
+}
+
+size_t outbox_count_in_memory(struct outbox *box)
+{
+	size_t n;
+
+	pthread_mutex_lock(&box->lock);
+	n = box->held[IN_MEMORY].n;
 	pthread_mutex_unlock(&box->lock);
 	return n;
 }

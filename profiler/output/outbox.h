@@ -13,6 +13,9 @@
  * again after a delay that doubles up to a maximum, and is reset by the next success. When the queue is full its
  * oldest item is dropped, as the newest tell most about the present, and as servers refuse what is too old; the
  * item that is being delivered stays.
+ *
+ * Items that have to wait may be stored elsewhere than in memory: once one could not be delivered, all that wait, and
+ * those that come meanwhile. They keep their places; what is stored and what is in memory has bounds of its own.
  */
 #ifndef STALLPROF_PROFILER_OUTBOX_H
 #define STALLPROF_PROFILER_OUTBOX_H
@@ -34,11 +37,17 @@ enum outbox_loss {
 struct outbox_opts {
 	const char *name;            /* the thread's, 15 characters at most */
 	size_t max_items, max_bytes; /* of what waits and is delivered; one item has room whatever its size */
+	size_t max_stored;
+	uint64_t max_stored_bytes;
 	uint64_t retry_ns, retry_max_ns;
 	void *ctx;
 	/* Called in the thread, which has all signals blocked. `last`: there will be no other try. */
 	enum outbox_result (*deliver)(void *ctx, void *item, bool last);
-	/* Frees an item that was not delivered; in any thread. */
+	/* Called in the thread, for an item that has to wait: stores it, and frees its memory. How many bytes are
+	 * stored; 0: that cannot be done now, it stays in memory. Tried again after each try to deliver, and with each new
+	 * item. NULL: all stay in memory. */
+	uint64_t (*store)(void *ctx, void *item);
+	/* Frees an item that was not delivered, stored or not; in any thread. */
 	void (*drop)(void *ctx, void *item, enum outbox_loss why);
 	/* Makes deliver() return soon; in any thread. NULL: it does so by itself. */
 	void (*interrupt)(void *ctx);
@@ -55,11 +64,15 @@ struct outbox *outbox_new(const struct outbox_opts *opts);
  * last one all further ones are dropped. */
 void outbox_put(struct outbox *box, void *item, size_t bytes, bool last);
 
+/* The same with an item that is stored already, in so many bytes. */
+void outbox_put_stored(struct outbox *box, void *item, uint64_t bytes);
+
 /* Like a last outbox_put(), but without an item. */
 void outbox_end(struct outbox *box);
 
-/* How many wait or are being delivered. */
+/* How many wait or are being delivered; how many of them are not stored. */
 size_t outbox_count(struct outbox *box);
+size_t outbox_count_in_memory(struct outbox *box);
 
 /* Whether anything was ever put into it. */
 bool outbox_has_begun(struct outbox *box);

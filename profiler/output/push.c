@@ -28,6 +28,8 @@ struct push_client {
 	struct curl_slist *headers;
 	char *url; /* with PUSH_PATH */
 	char *user, *password, *bearer;
+	size_t request_len;
+	bool begun; /* the request */
 	size_t body_len;
 	char body[PUSH_BODY_MAX]; /* of the last answer */
 	char curl_error[CURL_ERROR_SIZE];
@@ -324,17 +326,22 @@ static void leave_time_out(char *words)
 		memmove(after, digits + n + 3, strlen(digits + n + 3) + 1);
 }
 
-/* Errors that may come after the server has taken in all of a request. */
-static bool may_have_it(const struct push_client *client, CURLcode code, size_t len)
+bool push_client_sent_all(const struct push_client *client)
 {
 	curl_off_t sent = 0;
 
-	if (code != CURLE_OPERATION_TIMEDOUT && code != CURLE_GOT_NOTHING && code != CURLE_RECV_ERROR)
-		return false;
-	return !curl_easy_getinfo(client->curl, CURLINFO_SIZE_UPLOAD_T, &sent) && sent >= (curl_off_t)len;
+	return client->begun && !curl_easy_getinfo(client->curl, CURLINFO_SIZE_UPLOAD_T, &sent) &&
+	       sent >= (curl_off_t)client->request_len;
 }
 
-static int transport_error(struct push_client *client, CURLcode code, size_t len, char *err, size_t err_len)
+/* Errors that may come after the server has taken in all of a request. */
+static bool may_have_it(const struct push_client *client, CURLcode code)
+{
+	return (code == CURLE_OPERATION_TIMEDOUT || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR) &&
+	       push_client_sent_all(client);
+}
+
+static int transport_error(struct push_client *client, CURLcode code, char *err, size_t err_len)
 {
 	const char *words = client->curl_error[0] ? client->curl_error : curl_easy_strerror(code);
 	int untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
@@ -349,7 +356,7 @@ static int transport_error(struct push_client *client, CURLcode code, size_t len
 	                   : "is the server running and reachable from here?");
 	if (untrusted)
 		return -EPERM;
-	return may_have_it(client, code, len) ? -ETIMEDOUT : -EAGAIN;
+	return may_have_it(client, code) ? -ETIMEDOUT : -EAGAIN;
 }
 
 static CURLcode perform(struct push_client *client)
@@ -362,6 +369,7 @@ static CURLcode perform(struct push_client *client)
 	while (running && !atomic_load(&client->stopped)) {
 		CURLMsg *done;
 
+		client->begun = true;
 		if (curl_multi_perform(client->multi, &running)) {
 			code = CURLE_OUT_OF_MEMORY;
 			break;
@@ -382,6 +390,8 @@ static int post(struct push_client *client, const uint8_t *packed, size_t len, c
 	long status = 0;
 	CURLcode code;
 
+	client->request_len = len;
+	client->begun = false;
 	client->body_len = 0;
 	client->curl_error[0] = '\0';
 	code = curl_easy_setopt(client->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
@@ -393,7 +403,7 @@ static int post(struct push_client *client, const uint8_t *packed, size_t len, c
 		return -ECANCELED;
 	}
 	if (code)
-		return transport_error(client, code, len, err, err_len);
+		return transport_error(client, code, err, err_len);
 	curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
 	if (status == 200)
 		return 0;

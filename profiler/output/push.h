@@ -20,6 +20,7 @@
 #ifndef STALLPROF_PROFILER_PUSH_H
 #define STALLPROF_PROFILER_PUSH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "profiler/output/push_labels.h"
@@ -58,7 +59,7 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  *		be tried again
  * -ETIMEDOUT	not now either, but the server had got all of it before it fell silent. It does not deduplicate, so
  *		a second try may count twice
- * -ECANCELED	push_client_stop()
+ * -ECANCELED	push_client_stop(); the server may have it if push_client_sent_all()
  * -EPERM	401, 403, or a certificate that can't be verified
  * -ENOENT	404: no Pyroscope at this URL
  * -EMSGSIZE	413: too large
@@ -76,6 +77,9 @@ int push_client_send(struct push_client *client, const struct push_label *labels
  * -ETIMEDOUT, -ECANCELED or -ENOMEM as above.
  */
 int push_client_ask(struct push_client *client, char *err, size_t err_len);
+
+/* Whether the last request had been sent to its end, so that a server that did not answer may have stored it. */
+bool push_client_sent_all(const struct push_client *client);
 
 /* Makes a call of the above that is waiting, and all later ones, return -ECANCELED at once. Any thread may call
  * it. */

@@ -9,6 +9,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/output/series.h"
+#include "profiler/output/series_labels.h"
 
 /* Pyroscope's defaults: 16,000 samples and 4 MiB a profile, and never a burst of over 2 MB. */
 #define PUSH_SAMPLES_MAX 16000
@@ -21,7 +22,7 @@ struct packing {
 	const char *what; /* fails */
 };
 
-static int add_request(struct push_window *window, const struct series *series, void *body, size_t len)
+int push_window_add(struct push_window *window, const struct series *series, void *body, size_t len)
 {
 	if (window->n == window->room) {
 		size_t room = window->room ? 2 * window->room : 4;
@@ -45,7 +46,7 @@ static int pack_part(struct packing *p, const struct series *series, const struc
 	p->what = "cannot encode a profile to push";
 	if (result)
 		return result;
-	result = add_request(p->window, series, body, len);
+	result = push_window_add(p->window, series, body, len);
 	if (result)
 		free(body);
 	return result;
@@ -84,13 +85,19 @@ static int pack_series(struct packing *p, const struct series *series, const str
 	return result;
 }
 
-struct push_window *push_window_new(const struct profile *profile, uint64_t clock_hz,
-                                    struct push_debts *debts, char *err, size_t err_len)
+struct push_window *push_window_new(const struct profile *profile, const struct series_labels *labels,
+                                    uint64_t clock_hz, struct push_debts *debts, char *err, size_t err_len)
 {
 	struct packing p = { .window = calloc(1, sizeof(*p.window)), .debts = debts };
 	unsigned int i;
 
-	for (i = 0; p.window && i < series_table_len; i++) {
+	if (p.window)
+		p.window->labels = series_labels_new(labels->label, labels->n);
+	if (!p.window || !p.window->labels) {
+		free(p.window);
+		return NULL;
+	}
+	for (i = 0; i < series_table_len; i++) {
 		int result = pack_series(&p, &series_table[i], profile, clock_hz);
 
 		if (!result)
@@ -101,13 +108,22 @@ struct push_window *push_window_new(const struct profile *profile, uint64_t cloc
 	return p.window;
 }
 
-void push_window_free(struct push_window *window)
+void push_window_unload(struct push_window *window)
 {
 	if (!window)
 		return;
 	while (window->n)
 		free(window->request[--window->n].body);
 	free(window->request);
+	free(window->labels);
+	window->request = NULL;
+	window->labels = NULL;
+	window->room = 0;
+}
+
+void push_window_free(struct push_window *window)
+{
+	push_window_unload(window);
 	free(window);
 }
 
@@ -115,6 +131,7 @@ size_t push_window_bytes(const struct push_window *window)
 {
 	size_t bytes = sizeof(*window) + window->room * sizeof(*window->request), i;
 
+	bytes += window->labels ? window->labels->bytes : 0;
 	for (i = 0; i < window->n; i++)
 		bytes += window->request[i].len;
 	return bytes;

@@ -1,7 +1,7 @@
 /*
  * A window ready to be pushed: its series (series.h), cut into parts that a server takes at once, encoded and
  * compressed; one request each. So a window that waits for a server takes little memory, and its profile can be
- * freed.
+ * freed. One that is in a spool (spool.h) need not have its requests in memory.
  */
 #ifndef STALLPROF_PROFILER_PUSH_WINDOW_H
 #define STALLPROF_PROFILER_PUSH_WINDOW_H
@@ -13,6 +13,7 @@
 struct profile;
 struct push_debts;
 struct series;
+struct series_labels;
 
 struct push_request {
 	const struct series *series;
@@ -22,17 +23,27 @@ struct push_request {
 };
 
 struct push_window {
+	struct series_labels *labels; /* as of the time of recording */
 	struct push_request *request; /* those of one series follow each other */
-	size_t n, room;
-	size_t at;   /* the next to send */
-	bool failed; /* a part of it was not, or will not be, pushed */
+	size_t n, room;               /* 0: they are in the spool, or there are none */
+	size_t at;           /* the next to send; of those before it nothing is to be sent any more */
+	bool failed;         /* a part of it was not, or will not be, pushed */
+	uint64_t number;     /* in the spool; 0: it is not there */
+	uint64_t file_bytes; /* which it takes there */
+	bool not_spooled;    /* it could not be put there, which was counted */
 };
 
-/* `debts`: of the windows before; may be NULL (series.h). NULL: no memory. What can't be made is left out: `failed` is
- * set, and `err` has a line that says why. */
-struct push_window *push_window_new(const struct profile *profile, uint64_t clock_hz,
-                                    struct push_debts *debts, char *err, size_t err_len);
+/* `labels`: copied. `debts`: of the windows before; may be NULL (series.h). NULL: no memory. What can't be made is left
+ * out: `failed` is set, and `err` has a line that says why. */
+struct push_window *push_window_new(const struct profile *profile, const struct series_labels *labels,
+                                    uint64_t clock_hz, struct push_debts *debts, char *err, size_t err_len);
+/* Takes NULL; so does the next. */
 void push_window_free(struct push_window *window);
+/* Frees labels and requests. */
+void push_window_unload(struct push_window *window);
+
+/* Appends a request and takes over its body. 0; -ENOMEM: the body is still the caller's. */
+int push_window_add(struct push_window *window, const struct series *series, void *body, size_t len);
 
 /* Bytes of memory that it holds. */
 size_t push_window_bytes(const struct push_window *window);

@@ -15,6 +15,9 @@
 #include "profiler/output/sink_news.h"
 #include "profiler/output/sink_push.h"
 
+/* Shorter than any window, so that what is handed over comes before the first window of who takes over. */
+#define LAST_TRY_NS (5 * 1000000000ULL)
+
 struct sink {
 	say_fn say;
 	struct sink_news *news;
@@ -231,18 +234,34 @@ void sink_deliver_idle(struct sink *sink, struct profile *profile)
 	outbox_put(sink->pack, parcel, profile_bytes(profile), false);
 }
 
-void sink_end(struct sink *sink, struct profile *profile, uint64_t push_ns)
+static void end_one(struct sink *sink, struct profile *profile, uint64_t push_ns)
 {
+	if (sink->push_until_ns)
+		return;
 	sink->push_until_ns = monotonic_ns() + push_ns;
 	hand_over(sink, profile, true);
-	if (sink->older)
-		sink_end(sink->older, NULL, push_ns);
+}
+
+void sink_end(struct sink *sink, struct profile *profile, uint64_t push_ns)
+{
+	struct sink *older;
+
+	end_one(sink, profile, push_ns);
+	for (older = sink->older; older; older = older->older) {
+		if (older->push)
+			sink_push_keep(older->push);
+		end_one(older, NULL, push_ns);
+	}
+}
+
+static bool has_packed(const struct sink *sink)
+{
+	return !sink->pack || outbox_has_ended(sink->pack);
 }
 
 static bool has_ended(const struct sink *sink)
 {
-	return (!sink->pack || outbox_has_ended(sink->pack)) &&
-	       (!sink->push || sink_push_has_ended(sink->push)) &&
+	return has_packed(sink) && (!sink->push || sink_push_has_ended(sink->push)) &&
 	       (!sink->files || sink_files_has_ended(sink->files));
 }
 
@@ -277,7 +296,9 @@ bool sink_poll(struct sink *sink)
 
 	poll_older(sink);
 	sink_news_take(sink->news, sink->say, &sink->now);
-	if (sink->push && sink->push_until_ns && !ended && monotonic_ns() >= sink->push_until_ns)
+	/* What is still being packed would come too late to be stored. */
+	if (sink->push && sink->push_until_ns && !ended && has_packed(sink) &&
+	    monotonic_ns() >= sink->push_until_ns)
 		sink_push_stop(sink->push);
 	return ended && !sink->older;
 }
@@ -299,8 +320,6 @@ size_t sink_waiting(const struct sink *sink)
 
 int sink_finish(struct sink *sink)
 {
-	bool hangs;
-
 	if (sink->through)
 		return sink->now.failed ? -EIO : 0;
 	sink->through = true;
@@ -308,18 +327,38 @@ int sink_finish(struct sink *sink)
 		drop_older(sink);
 	outbox_free(sink->pack);
 	sink->pack = NULL;
-	sink_push_free(sink->push);
+	if (sink->push && !sink_push_give_up(sink->push))
+		sink_push_leave(sink->push);
+	else
+		sink_push_free(sink->push);
 	sink->push = NULL;
-	hangs = sink->files && !sink_files_give_up(sink->files);
-	if (sink->news)
-		sink_news_take(sink->news, sink->say, &sink->now);
-	if (hangs) {
+	if (sink->files && !sink_files_give_up(sink->files)) {
 		sink_files_leave(sink->files);
 		sink->files = NULL;
-		sink->news = NULL;
 	}
+	if (sink->news)
+		sink_news_take(sink->news, sink->say, &sink->now);
 	sink->now.failed |= sink->before_failed || sink->now.counts.not_kept || sink->now.counts.not_pushed;
 	return sink->now.failed ? -EIO : 0;
+}
+
+void sink_begin(struct sink *sink)
+{
+	if (sink->push)
+		sink_push_begin(sink->push);
+}
+
+/* The one that has our spool ends, and hands over what it cannot send by then; else nobody has it. */
+static void take_over_spool(struct sink *sink)
+{
+	struct sink *older = sink->older;
+
+	while (older && !(older->push && sink_push_succeed(sink->push, older->push)))
+		older = older->older;
+	if (older)
+		end_one(older, NULL, LAST_TRY_NS);
+	else
+		sink_begin(sink);
 }
 
 void sink_take_over(struct sink *sink, struct sink *older)
@@ -327,6 +366,8 @@ void sink_take_over(struct sink *sink, struct sink *older)
 	struct sink *newer = sink;
 
 	sink->older = older;
+	if (sink->push)
+		take_over_spool(sink);
 	for (size_t i = 0; i < SINK_OLDER_MAX && newer; i++)
 		newer = newer->older;
 	if (newer)

@@ -2,6 +2,7 @@
  * Where finished profiles go: one file, a folder with a file per window, a Pyroscope server, or several of them.
  *
  *     sink = sink_new(config, output, …)
+ *     sink_begin(sink)                  sends what is in the spool; or sink_take_over(sink, older)
  *     sink_deliver(sink, profile)       once per window
  *     sink_poll(sink)                   now and then, and when sink_fd() is readable: says what went wrong
  *     sink_end(sink, profile, …)        the last window
@@ -48,6 +49,9 @@ struct sink;
  * the labels come from `config`, of which it keeps what it needs. NULL with a line in `err`.
  */
 struct sink *sink_new(const struct config *config, const char *output, say_fn say, char *err, size_t err_len);
+/* Opens the spool, if there is one, and sends what an earlier process has left there. That it cannot be opened is said; windows
+ * that wait are in memory alone then. */
+void sink_begin(struct sink *sink);
 /* Frees the sink; without sink_finish() before it, what waits is not delivered. Takes NULL. */
 void sink_free(struct sink *sink);
 
@@ -86,13 +90,17 @@ size_t sink_waiting(const struct sink *sink);
 
 /*
  * Gives up what is not delivered yet, and says how many windows. 0, or -EIO when any window was not delivered to all
- * destinations. A write that hangs in the kernel is left behind with all that it needs.
+ * destinations; one that is left in the spool is not lost. A write that hangs in the kernel is left behind with all that it needs.
  */
 int sink_finish(struct sink *sink);
 
 /*
- * Makes `sink` the owner of `older`, which still has windows to deliver to its own destinations: `sink` polls, ends
- * and frees it from now on, and those that `older` had itself taken over. The oldest of more than SINK_OLDER_MAX is given up.
+ * Instead of sink_begin(): makes `sink` the owner of `older`, which still has windows to deliver to its own destinations: `sink`
+ * polls, ends and frees it from now on, and those that `older` had itself taken over. The oldest of more than SINK_OLDER_MAX is
+ * given up.
+ *
+ * If both have the same spool, `older` gets no more profiles: it has one more try, of 5 s at most, and what it cannot push by then `sink`
+ * pushes, to its own server.
  */
 #define SINK_OLDER_MAX 8
 void sink_take_over(struct sink *sink, struct sink *older);
@@ -112,8 +120,10 @@ struct sink_counts {
 	uint64_t not_kept;             /* windows that could not be written there */
 	uint64_t pushed, pushed_bytes; /* requests that the server took; compressed */
 	uint64_t not_pushed;           /* windows that were not pushed, or not all of them */
+	uint64_t spooled;              /* windows left in the spool at the end, for the next start */
+	uint64_t not_spooled;          /* windows that had to wait, and could not be put there */
 	bool keeping_fails;            /* the last window was not kept */
-	bool pushing_fails;            /* the last try failed */
+	bool pushing_fails; /* the last try failed; at the end: and not all that was left is in the spool */
 };
 struct sink_counts sink_counts(const struct sink *sink);
 /* The same, including the sinks that it has taken over. */

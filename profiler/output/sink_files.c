@@ -272,7 +272,7 @@ struct sink_files *sink_files_new(const struct config *config, const char *outpu
 
 	snprintf(err, err_len, "out of memory");
 	if (files) {
-		files->news = news;
+		files->news = sink_news_share(news);
 		files->max_bytes = config->output.max_bytes;
 		files->box = outbox_new(&opts);
 		result = files->box ? open_output(files, output, err, err_len) : -ENOMEM;
@@ -289,6 +289,7 @@ void sink_files_free(struct sink_files *files)
 	if (!files)
 		return;
 	outbox_free(files->box);
+	sink_news_free(files->news);
 	profile_free(files->whole);
 	free(files);
 }
@@ -360,7 +361,6 @@ static void on_gone(void *ctx)
 	struct sink_files *files = ctx;
 
 	files->box = NULL;
-	sink_news_free(files->news);
 	sink_files_free(files);
 }
 

@@ -18,7 +18,7 @@ struct profile;
 struct sink_files;
 struct sink_news;
 
-/* `output` as for sink_new(), not empty; `news` outlives it. NULL with errno set and a line in `err`. */
+/* `output` as for sink_new(), not empty; Shares `news`. NULL with errno set and a line in `err`. */
 struct sink_files *sink_files_new(const struct config *config, const char *output, struct sink_news *news,
                                   char *err, size_t err_len);
 
@@ -32,8 +32,7 @@ bool sink_files_has_ended(struct sink_files *files);
 
 /* Gives up the windows that wait, and says how many. False: the thread hangs in the kernel, maybe for long. */
 bool sink_files_give_up(struct sink_files *files);
-/* Call it in that case instead of sink_files_free(): the thread frees everything, `news` included, if it ever
- * ends. */
+/* Call it in that case instead of sink_files_free(): the thread frees everything, if it ever ends. */
 void sink_files_leave(struct sink_files *files);
 /* Takes NULL. */
 void sink_files_free(struct sink_files *files);

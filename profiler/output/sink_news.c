@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 struct sink_news {
 	int fd;
+	atomic_uint owners;
 	pthread_mutex_t lock; /* of all below */
 	struct sink_news_now now;
 	char *line[SINK_NEWS_LINES];
@@ -30,13 +32,20 @@ struct sink_news *sink_news_new(void)
 		free(news);
 		return NULL;
 	}
+	atomic_init(&news->owners, 1);
 	pthread_mutex_init(&news->lock, NULL);
+	return news;
+}
+
+struct sink_news *sink_news_share(struct sink_news *news)
+{
+	atomic_fetch_add(&news->owners, 1);
 	return news;
 }
 
 void sink_news_free(struct sink_news *news)
 {
-	if (!news)
+	if (!news || atomic_fetch_sub(&news->owners, 1) > 1)
 		return;
 	while (news->n_lines)
 		free(news->line[--news->n_lines]);
@@ -94,6 +103,8 @@ struct sink_counts sink_counts_sum(const struct sink_counts *a, const struct sin
 	sum.pushed += b->pushed;
 	sum.pushed_bytes += b->pushed_bytes;
 	sum.not_pushed += b->not_pushed;
+	sum.spooled += b->spooled;
+	sum.not_spooled += b->not_spooled;
 	return sum;
 }
 

@@ -15,6 +15,9 @@ struct sink_news;
 
 /* NULL with errno set. */
 struct sink_news *sink_news_new(void);
+/* For another who may outlive the first: each frees it once. Returns `news`. */
+struct sink_news *sink_news_share(struct sink_news *news);
+/* Takes NULL. */
 void sink_news_free(struct sink_news *news);
 
 /* Readable when there is news since the last sink_news_take(). */

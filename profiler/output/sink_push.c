@@ -8,147 +8,133 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "profiler/config/config.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/output/outbox.h"
-#include "profiler/output/push.h"
 #include "profiler/output/push_debts.h"
 #include "profiler/output/push_window.h"
-#include "profiler/output/series.h"
+#include "profiler/output/series_labels.h"
 #include "profiler/output/sink_news.h"
+#include "profiler/output/sink_spool.h"
+#include "profiler/output/window_sender.h"
+#include "symbolizer/base/clock.h"
 
-#define LABELS_MAX     (CONFIG_LABELS_MAX + 4)
-#define RETRY_NS       1000000000ULL
-#define RETRY_MAX_NS   (60 * 1000000000ULL)
-#define UNANSWERED_MAX 2
+#define RETRY_NS     1000000000ULL
+#define RETRY_MAX_NS (60 * 1000000000ULL)
+#define STOP_NS      (3 * 1000000000ULL) /* for one window to be stored, and for the server's to be given up */
 
 struct sink_push {
-	struct push_client *client;
+	struct window_sender *sender;
 	struct outbox *box;
 	struct sink_news *news;
+	struct sink_spool *spool;
+	uint64_t spool_max_bytes;
 	uint64_t clock_hz;
-	struct push_label label[LABELS_MAX]; /* the first is __name__, of each series */
-	size_t n_labels;
+	struct series_labels *labels;
 	char pack_error[256]; /* the last one said */
 	struct push_debts *debts;
-	/* Of the thread: */
-	bool outage;                   /* which has been said */
-	char refusal[PUSH_ERR_MAX];    /* the last one said, since a window was pushed */
-	char last_error[PUSH_ERR_MAX]; /* of the last try; "": there was none */
 	/* Of all: */
-	atomic_bool full; /* which has been said, since nothing waited */
-	atomic_size_t left;
-	atomic_uint_least64_t owed_ns; /* of waits, pushed too much so far */
+	atomic_bool full;                      /* which has been said, since nothing waited */
+	atomic_size_t left, stored;            /* at the end, lost and in the spool */
+	_Atomic(struct sink_push *) successor; /* gets what is left at the end; NULL: there is none */
+	atomic_uint_least64_t owed_ns;         /* of waits, pushed too much so far */
 };
 
-/* --- sending: in the thread ------------------------------------------------------------------------------ */
-
-static void say_outage(struct sink_push *push)
-{
-	sink_news_pushing(push->news, true);
-	if (!push->outage)
-		sink_news_say(push->news, "%s; windows wait, and are sent again", push->last_error);
-	push->outage = true;
-}
-
-/* A server that refuses one series mostly refuses all of them with the same words, in the next window, too. So that
- * is said once. */
-static void say_refusal(struct sink_push *push)
-{
-	if (strcmp(push->last_error, push->refusal) != 0)
-		sink_news_say(push->news, "%s", push->last_error);
-	memcpy(push->refusal, push->last_error, sizeof(push->refusal));
-}
-
-/* 0; -EAGAIN: try later; -ECANCELED: we stop; any other: it will not be sent. */
-static int send_request(struct sink_push *push, struct push_request *request)
-{
-	struct push_label label[LABELS_MAX];
-	char err[PUSH_ERR_MAX] = "";
-	int result = request->unanswered ? push_client_ask(push->client, err, sizeof(err)) : 0;
-
-	memcpy(label, push->label, sizeof(label));
-	label[0].value = request->series->name;
-	if (result && result != -ECANCELED) {
-		result = -EAGAIN;
-	} else if (!result) {
-		result = push_client_send(push->client, label, push->n_labels, request->body, request->len,
-		                          err, sizeof(err));
-		if (result == -ETIMEDOUT && ++request->unanswered < UNANSWERED_MAX)
-			result = -EAGAIN;
-	}
-	if (result && result != -ECANCELED)
-		memcpy(push->last_error, err, sizeof(err));
-	return result;
-}
+/* --- what becomes of a window --------------------------------------------------------------------------- */
 
 static void finish_window(struct sink_push *push, struct push_window *window)
 {
 	const struct sink_counts failed = { .not_pushed = 1 };
 
-	if (window->failed) {
+	if (window->failed)
 		sink_news_count(push->news, &failed);
-	} else {
-		push->outage = false;
-		push->refusal[0] = '\0';
-		if (outbox_count(push->box) <= 1)
-			atomic_store(&push->full, false);
-	}
+	else if (outbox_count(push->box) <= 1)
+		atomic_store(&push->full, false);
 	sink_news_pushing(push->news, window->failed);
+	sink_spool_remove(push->spool, window);
 	push_window_free(window);
+}
+
+static void lose(struct sink_push *push, struct push_window *window)
+{
+	const struct sink_counts lost = { .not_pushed = 1 };
+
+	push_window_free(window);
+	sink_news_count(push->news, &lost);
 }
 
 static enum outbox_result deliver(void *ctx, void *item, bool last)
 {
 	struct sink_push *push = ctx;
 	struct push_window *window = item;
+	int err = window->number ? sink_spool_load(push->spool, window) : 0;
 
-	while (window->at < window->n) {
-		struct push_request *request = &window->request[window->at];
-		int result = send_request(push, request);
-
-		if (!result) {
-			const struct sink_counts pushed = { .pushed = 1, .pushed_bytes = request->len };
-
-			sink_news_count(push->news, &pushed);
-			window->at++;
-			continue;
-		}
-		if (result == -ECANCELED)
-			return OUTBOX_AGAIN;
-		if (result != -EAGAIN) {
-			say_refusal(push);
-			push_window_skip_series(window);
-			if (result != -ETIMEDOUT)
-				continue;
-		}
-		/* At the end one line says it of all that is left. */
-		if (!last)
-			say_outage(push);
+	if (err == -ENOMEM)
 		return OUTBOX_AGAIN;
+	if (err) {
+		lose(push, window);
+		return OUTBOX_DONE;
 	}
-	finish_window(push, window);
-	return OUTBOX_DONE;
+	if (window_sender_send(push->sender, window, last)) {
+		finish_window(push, window);
+		return OUTBOX_DONE;
+	}
+	if (window->number)
+		push_window_unload(window);
+	return OUTBOX_AGAIN;
+}
+
+static uint64_t store(void *ctx, void *item)
+{
+	struct sink_push *push = ctx;
+
+	return sink_spool_store(push->spool, item);
+}
+
+static void put(struct sink_push *push, struct push_window *window, bool last)
+{
+	if (window->number)
+		outbox_put_stored(push->box, window, window->file_bytes);
+	else
+		outbox_put(push->box, window, push_window_bytes(window), last);
+}
+
+static void drop_oldest(struct sink_push *push, struct push_window *window)
+{
+	bool stored = window->number;
+
+	sink_spool_remove(push->spool, window);
+	lose(push, window);
+	if (atomic_exchange(&push->full, true))
+		return;
+	sink_news_say(push->news,
+	              "more windows wait for the server than there is room for (%d, %" PRIu64
+	              " MiB%s%s): the oldest are dropped and counted as not pushed",
+	              stored ? SINK_SPOOL_WINDOWS : SINK_PUSH_WINDOWS,
+	              (stored ? push->spool_max_bytes : SINK_PUSH_BYTES) >> 20, stored ? ", in " : "",
+	              stored ? sink_spool_folder(push->spool) : "");
 }
 
 static void drop(void *ctx, void *item, enum outbox_loss why)
 {
-	const struct sink_counts lost = { .not_pushed = 1 };
+	const struct sink_counts spooled = { .spooled = 1 };
 	struct push_window *window = item;
-	struct sink_push *push = ctx;
+	struct sink_push *push = ctx, *successor = atomic_load(&push->successor);
 
-	push_window_free(window);
-	sink_news_count(push->news, &lost);
-	if (why == OUTBOX_LEFT)
+	if (why == OUTBOX_FULL) {
+		drop_oldest(push, window);
+	} else if (successor) {
+		put(successor, window, false);
+	} else if (window->number || sink_spool_store(push->spool, window)) {
+		push_window_free(window);
+		sink_news_count(push->news, &spooled);
+		atomic_fetch_add(&push->stored, 1);
+	} else {
+		lose(push, window);
 		atomic_fetch_add(&push->left, 1);
-	else if (!atomic_exchange(&push->full, true))
-		sink_news_say(push->news,
-		              "more windows wait for the server than there is room for (%d, %zu MiB): the "
-		              "oldest are "
-		              "dropped and counted as not pushed",
-		              SINK_PUSH_WINDOWS, SINK_PUSH_BYTES >> 20);
+	}
 }
 
 static void say_owed(struct sink_push *push)
@@ -167,14 +153,19 @@ static void say_owed(struct sink_push *push)
 static void ended(void *ctx)
 {
 	struct sink_push *push = ctx;
-	size_t left = atomic_load(&push->left);
+	size_t left = atomic_load(&push->left), stored = atomic_load(&push->stored);
+	const char *error = window_sender_error(push->sender);
+	const char *why = error[0] ? error : "the server has not answered in time";
 
 	say_owed(push);
-	if (left) {
-		sink_news_pushing(push->news, true);
+	if (left || stored)
+		sink_news_pushing(push->news, left);
+	if (stored)
+		sink_news_say(push->news, "%zu window%s kept in %s and sent at the next start: %s", stored,
+		              stored == 1 ? " is" : "s are", sink_spool_folder(push->spool), why);
+	if (left)
 		sink_news_say(push->news, "%zu window%s not pushed: %s", left, left == 1 ? " was" : "s were",
-		              push->last_error[0] ? push->last_error : "the server has not answered in time");
-	}
+		              why);
 	sink_news_wake(push->news);
 }
 
@@ -182,53 +173,10 @@ static void interrupt(void *ctx)
 {
 	struct sink_push *push = ctx;
 
-	push_client_stop(push->client);
+	window_sender_stop(push->sender);
 }
 
 /* --- making ---------------------------------------------------------------------------------------------- */
-
-static int add_label(struct sink_push *push, const char *name, const char *value)
-{
-	struct push_label *label = &push->label[push->n_labels];
-
-	if (push->n_labels == LABELS_MAX)
-		return 0; /* config.h's bound is lower */
-	label->name = strdup(name);
-	label->value = strdup(value);
-	push->n_labels++;
-	return label->name && label->value ? 0 : -ENOMEM;
-}
-
-static int make_labels(struct sink_push *push, const struct config *config)
-{
-	char host[256] = "";
-	int result = add_label(push, "__name__", "");
-	size_t i;
-
-	if (gethostname(host, sizeof(host) - 1))
-		snprintf(host, sizeof(host), "unknown");
-	if (!result)
-		result = add_label(push, "service_name", config->service_name);
-	if (!result)
-		result = add_label(push, "host", host);
-	for (i = 0; i < config->label_count && !result; i++)
-		result = add_label(push, config->labels[i].name, config->labels[i].value);
-	return result;
-}
-
-static struct push_client *make_client(const struct config_push *push, char *err, size_t err_len)
-{
-	struct push_opts opts = {
-		.url = push->url,
-		.tenant = push->tenant[0] ? push->tenant : NULL,
-		.basic_user = push->basic_user[0] ? push->basic_user : NULL,
-		.basic_password_file = push->basic_password_file[0] ? push->basic_password_file : NULL,
-		.bearer_token_file = push->bearer_token_file[0] ? push->bearer_token_file : NULL,
-		.timeout_ms = (long)push->timeout_seconds * 1000,
-	};
-
-	return push_client_new(&opts, err, err_len);
-}
 
 struct sink_push *sink_push_new(const struct config *config, struct sink_news *news, char *err,
                                 size_t err_len)
@@ -237,10 +185,13 @@ struct sink_push *sink_push_new(const struct config *config, struct sink_news *n
 	struct outbox_opts opts = { .name = "stallprof-push",
 		                    .max_items = SINK_PUSH_WINDOWS,
 		                    .max_bytes = SINK_PUSH_BYTES,
+		                    .max_stored = SINK_SPOOL_WINDOWS,
+		                    .max_stored_bytes = config->push.spool_max_bytes,
 		                    .retry_ns = RETRY_NS,
 		                    .retry_max_ns = RETRY_MAX_NS,
 		                    .ctx = push,
 		                    .deliver = deliver,
+		                    .store = store,
 		                    .drop = drop,
 		                    .interrupt = interrupt,
 		                    .ended = ended };
@@ -249,15 +200,17 @@ struct sink_push *sink_push_new(const struct config *config, struct sink_news *n
 	errno = ENOMEM;
 	if (!push)
 		return NULL;
-	push->news = news;
+	push->news = sink_news_share(news);
 	push->clock_hz = config_clock_hz(config);
+	push->spool_max_bytes = config->push.spool_max_bytes;
 	push->box = outbox_new(&opts);
 	push->debts = push_debts_new();
-	if (push->box && push->debts && !make_labels(push, config)) {
-		push->client = make_client(&config->push, err, err_len);
-		if (push->client)
+	push->labels = series_labels_of(config);
+	push->spool = sink_spool_new(config->push.spool, news);
+	if (push->box && push->debts && push->labels && push->spool) {
+		push->sender = window_sender_new(&config->push, push->spool, push->news, err, err_len);
+		if (push->sender)
 			return push;
-		errno = EINVAL;
 	}
 	sink_push_free(push);
 	return NULL;
@@ -266,19 +219,42 @@ struct sink_push *sink_push_new(const struct config *config, struct sink_news *n
 void sink_push_free(struct sink_push *push)
 {
 	int error = errno;
-	size_t i;
 
 	if (!push)
 		return;
 	outbox_free(push->box);
-	push_client_free(push->client);
+	window_sender_free(push->sender);
 	push_debts_free(push->debts);
-	for (i = 0; i < push->n_labels; i++) {
-		free((char *)push->label[i].name);
-		free((char *)push->label[i].value);
-	}
+	sink_spool_free(push->spool);
+	sink_news_free(push->news);
+	free(push->labels);
 	free(push);
 	errno = error;
+}
+
+/* --- the spool ------------------------------------------------------------------------------------------- */
+
+static void on_found(void *ctx, struct push_window *window)
+{
+	put(ctx, window, false);
+}
+
+void sink_push_begin(struct sink_push *push)
+{
+	sink_spool_open(push->spool, on_found, push);
+}
+
+bool sink_push_succeed(struct sink_push *push, struct sink_push *older)
+{
+	if (!sink_spool_share(push->spool, older->spool))
+		return false;
+	atomic_store(&older->successor, push);
+	return true;
+}
+
+void sink_push_keep(struct sink_push *older)
+{
+	atomic_store(&older->successor, NULL);
 }
 
 /* --- who hands over -------------------------------------------------------------------------------------- */
@@ -294,8 +270,9 @@ void sink_push_lose(struct sink_push *push)
 void sink_push_put(struct sink_push *push, const struct profile *profile, bool last)
 {
 	char err[sizeof(push->pack_error)] = "";
-	struct push_window *window =
-	        profile ? push_window_new(profile, push->clock_hz, push->debts, err, sizeof(err)) : NULL;
+	struct push_window *window = profile ? push_window_new(profile, push->labels, push->clock_hz,
+	                                                       push->debts, err, sizeof(err))
+	                                     : NULL;
 
 	if (profile && !window)
 		snprintf(err, sizeof(err), "cannot make the profile to push: out of memory");
@@ -304,7 +281,7 @@ void sink_push_put(struct sink_push *push, const struct profile *profile, bool l
 	memcpy(push->pack_error, err, sizeof(err));
 	atomic_store(&push->owed_ns, push_debts_owed(push->debts, "delay"));
 	if (window && (window->n || window->failed)) {
-		outbox_put(push->box, window, push_window_bytes(window), last);
+		put(push, window, last);
 		return;
 	}
 	if (profile && !window)
@@ -327,4 +304,46 @@ bool sink_push_has_ended(struct sink_push *push)
 void sink_push_stop(struct sink_push *push)
 {
 	outbox_stop(push->box);
+}
+
+bool sink_push_give_up(struct sink_push *push)
+{
+	const struct timespec step = { .tv_nsec = 2000000 };
+	uint64_t until = monotonic_ns() + STOP_NS;
+	struct sink_counts lost = { 0 };
+	size_t left, before = 0;
+
+	outbox_stop(push->box);
+	while (!outbox_has_ended(push->box) && monotonic_ns() < until) {
+		nanosleep(&step, NULL);
+		left = outbox_count(push->box);
+		if (left != before)
+			until = monotonic_ns() + STOP_NS;
+		before = left;
+	}
+	if (outbox_has_ended(push->box))
+		return true;
+	lost.not_pushed = outbox_count_in_memory(push->box);
+	sink_news_count(push->news, &lost);
+	sink_news_pushing(push->news, true);
+	sink_news_say(push->news,
+	              "%s: the disk took too long: windows that waited for the server and are not stored: "
+	              "%" PRIu64,
+	              sink_spool_folder(push->spool), lost.not_pushed);
+	return false;
+}
+
+static void on_gone(void *ctx)
+{
+	struct sink_push *push = ctx;
+
+	push->box = NULL;
+	sink_push_free(push);
+}
+
+void sink_push_leave(struct sink_push *push)
+{
+	sink_push_keep(push);
+	if (!outbox_leave(push->box, on_gone))
+		sink_push_free(push);
 }

@@ -6,6 +6,10 @@
  * A server that gets a whole request and falls silent may have stored it, and would store it again. Before such a
  * request is sent a second time, the server is asked whether it answers at all (push_client_ask()); it is not sent
  * a third time: a window counts twice at most, however long a server hangs.
+ *
+ * Where push.spool names a folder, windows that have to wait are stored there (sink_spool.h), and what is left at the end stays
+ * for the next start. The folder belongs to one sink_push at a time: the next one in the same process gets it, and the windows
+ * that wait, by sink_push_succeed().
  */
 #ifndef STALLPROF_PROFILER_SINK_PUSH_H
 #define STALLPROF_PROFILER_SINK_PUSH_H
@@ -22,11 +26,22 @@ struct profile;
 struct sink_news;
 struct sink_push;
 
-/* `news` outlives it; of `config` it keeps what it needs. NULL with errno set and a line in `err`. */
+/* Shares `news`; of `config` it keeps what it needs. Touches no spool yet. NULL with errno set and a line in `err`. */
 struct sink_push *sink_push_new(const struct config *config, struct sink_news *news, char *err,
                                 size_t err_len);
 /* Gives up the windows that wait. Takes NULL. */
 void sink_push_free(struct sink_push *push);
+
+/* Opens the spool, if there is one, and sends what an earlier process left there. Before the first sink_push_put(). */
+void sink_push_begin(struct sink_push *push);
+
+/*
+ * Instead of that, where both have the same spool, which `older` has open: at its end `older` hands over what it has not sent.
+ * `push` must outlive it, or call sink_push_keep(). False, and nothing was done: they don't.
+ */
+bool sink_push_succeed(struct sink_push *push, struct sink_push *older);
+/* Makes `older` keep its windows: what is left at its end is stored, or lost. */
+void sink_push_keep(struct sink_push *older);
 
 /* Cuts and compresses the profile (NULL: there is none), which stays the caller's, and queues it. `last` as in
  * outbox_put(). */
@@ -36,7 +51,12 @@ void sink_push_lose(struct sink_push *push);
 
 size_t sink_push_count(struct sink_push *push);
 bool sink_push_has_ended(struct sink_push *push);
-/* Makes the thread end soon; does not wait for that. */
+/* Makes the thread end soon; does not wait for that. What waits is stored, if there is a spool. */
 void sink_push_stop(struct sink_push *push);
+
+/* Stops, and waits for that as long as windows are being stored. False: the disk hangs. */
+bool sink_push_give_up(struct sink_push *push);
+/* Call it in that case instead of sink_push_free(): the thread frees everything, if it ever ends. */
+void sink_push_leave(struct sink_push *push);
 
 #endif

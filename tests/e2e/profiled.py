@@ -194,6 +194,22 @@ class Bench:
         return json.loads(done.out)
 
 
+@contextlib.contextmanager
+def disk(bench):
+    """A file system of its own, which can be frozen: whoever writes to it then hangs in the kernel. Its folder."""
+    image, folder = bench.path("image"), bench.path("mounted")
+    with open(image, "wb") as file:
+        file.truncate(64 << 20)
+    os.makedirs(folder)
+    for argv in (["mkfs.ext4", "-q", "-F", image], ["mount", "-o", "loop", image, folder]):
+        subprocess.run(argv, check=True)
+    try:
+        yield folder
+    finally:
+        run(["fsfreeze", "-u", folder])
+        wait_until(lambda: run(["umount", folder]).code == 0, 20, every=0.2)
+
+
 def listens(pid):
     """Whether a profiler has set up its programs: it waits in its loop then."""
     with contextlib.suppress(OSError):

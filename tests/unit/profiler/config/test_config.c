@@ -55,6 +55,7 @@ static void assert_equal_configs(const struct config *a, const struct config *b)
 	assert_string_equal(a->push.basic_password_file, b->push.basic_password_file);
 	assert_string_equal(a->push.bearer_token_file, b->push.bearer_token_file);
 	assert_int_equal(a->push.timeout_seconds, b->push.timeout_seconds);
+	assert_int_equal(a->push.spool_max_bytes, b->push.spool_max_bytes);
 	assert_int_equal(a->output.max_bytes, b->output.max_bytes);
 	assert_int_equal(a->tags.rule_count, b->tags.rule_count);
 	assert_int_equal(a->tags.max_classes, b->tags.max_classes);
@@ -86,7 +87,9 @@ static void test_config__example_spells_out_the_defaults(void **state)
 	/* That one starts as it is, and does not fill the disk. */
 	assert_string_equal(loaded->output.directory, "/var/lib/stallprof");
 	assert_int_equal(loaded->output.max_bytes, 1 << 30);
+	assert_string_equal(loaded->push.spool, "/var/lib/stallprof/spool");
 	assert_string_equal(defaults->output.directory, "");
+	assert_string_equal(defaults->push.spool, "");
 	assert_int_equal(defaults->sampling.threshold_ns, 100000);
 	assert_int_equal(defaults->sampling.stack_copy_bytes, 65536);
 	config_free(loaded);
@@ -136,7 +139,7 @@ static void test_config__every_setting_is_taken(void **state)
 	struct config *config = load_text(
 	        "service_name: train\nwindow_seconds: 20\nlabels: [{name: job, value: a b}]\n"
 	        "push: {url: 'https://h:1/x', tenant: t, basic_user: u, basic_password_file: /p, "
-	        "timeout_seconds: 5}\n"
+	        "timeout_seconds: 5, spool: /s, spool_max_bytes: 1048576}\n"
 	        "output: {directory: /d, max_bytes: 2000000}\n"
 	        "tags: {max_classes: 3, checkpoint_sha256: true, rules: [{match: a/*}], files: [{folder: "
 	        "/c}]}\n"
@@ -158,6 +161,7 @@ static void test_config__every_setting_is_taken(void **state)
 	assert_string_equal(config->push.basic_user, "u");
 	assert_string_equal(config->push.basic_password_file, "/p");
 	assert_int_equal(config->push.timeout_seconds, 5);
+	assert_true(!strcmp(config->push.spool, "/s") && config->push.spool_max_bytes == 1 << 20);
 	assert_string_equal(config->output.directory, "/d");
 	assert_int_equal(config->output.max_bytes, 2000000);
 	assert_int_equal(config->tags.max_classes, 3);

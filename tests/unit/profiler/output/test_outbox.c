@@ -25,7 +25,9 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	int delivered[ITEMS_MAX], full[ITEMS_MAX], left[ITEMS_MAX];
-	size_t n_delivered, n_full, n_left, tries;
+	int stored[ITEMS_MAX];
+	size_t n_delivered, n_full, n_left, n_stored, tries;
+	bool store_fails;
 	uint64_t tried_ns[64];
 	size_t refuse; /* so many tries */
 	bool hang, hangs, interrupted, ended, last, signals_open;
@@ -71,6 +73,20 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 	free(item);
 }
 
+static uint64_t store(void *ctx, void *item)
+{
+	bool fails;
+
+	(void)ctx;
+	pthread_mutex_lock(&to.lock);
+	fails = to.store_fails;
+	if (!fails)
+		to.stored[to.n_stored++ % ITEMS_MAX] = *(int *)item;
+	pthread_cond_broadcast(&to.changed);
+	pthread_mutex_unlock(&to.lock);
+	return fails ? 0 : 100;
+}
+
 static void interrupt(void *ctx)
 {
 	(void)ctx;
@@ -89,11 +105,15 @@ static void ended(void *ctx)
 	pthread_mutex_unlock(&to.lock);
 }
 
-static struct outbox *box_of(size_t max_items, size_t max_bytes)
+static struct outbox *box_that_stores(size_t max_items, size_t max_bytes, size_t max_stored,
+                                      uint64_t max_stored_bytes)
 {
 	const struct outbox_opts opts = { .name = "test",
 		                          .max_items = max_items,
 		                          .max_bytes = max_bytes,
+		                          .max_stored = max_stored,
+		                          .max_stored_bytes = max_stored_bytes,
+		                          .store = max_stored ? store : NULL,
 		                          .retry_ns = 20 * MS,
 		                          .retry_max_ns = 80 * MS,
 		                          .deliver = deliver,
@@ -104,6 +124,11 @@ static struct outbox *box_of(size_t max_items, size_t max_bytes)
 
 	assert_non_null(box);
 	return box;
+}
+
+static struct outbox *box_of(size_t max_items, size_t max_bytes)
+{
+	return box_that_stores(max_items, max_bytes, 0, 0);
 }
 
 static void put(struct outbox *box, int number, size_t bytes, bool last)
@@ -143,7 +168,8 @@ static int begin_anew(void **state)
 {
 	(void)state;
 	pthread_mutex_lock(&to.lock);
-	to.n_delivered = to.n_full = to.n_left = to.tries = to.refuse = 0;
+	to.n_delivered = to.n_full = to.n_left = to.n_stored = to.tries = to.refuse = 0;
+	to.store_fails = false;
 	to.hang = to.hangs = to.interrupted = to.ended = to.last = to.signals_open = false;
 	pthread_mutex_unlock(&to.lock);
 	return 0;
@@ -316,6 +342,83 @@ static void test_outbox__that_was_never_used_ends_at_once(void **state)
 	assert_int_equal(to.tries, 0);
 }
 
+/* All that waits behind one that is not delivered, and what comes meanwhile; nothing before. */
+static void test_outbox__stores_what_has_to_wait(void **state)
+{
+	struct outbox *box = box_that_stores(100, 1000, 100, SIZE_MAX);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		put(box, i, 10, false);
+	UNTIL(to.n_delivered == 3);
+	assert_int_equal(to.n_stored, 0);
+	let(false, 1000);
+	for (int i = 3; i < 6; i++)
+		put(box, i, 10, false);
+	UNTIL(to.n_stored == 3);
+	put(box, 6, 10, false);
+	UNTIL(to.n_stored == 4);
+	assert_numbers(to.stored, 4, 3);
+	let(false, 0);
+	UNTIL(to.n_delivered == 7);
+	assert_numbers(to.delivered, 7, 0);
+	assert_int_equal(to.n_stored, 4);
+	outbox_free(box);
+}
+
+static void test_outbox__what_is_stored_has_bounds_of_its_own(void **state)
+{
+	struct outbox *box = box_that_stores(4, SIZE_MAX, 100, 300);
+	int *before = malloc(sizeof(*before));
+
+	(void)state;
+	assert_non_null(before);
+	*before = 0;
+	let(false, 1000);
+	outbox_put_stored(box, before, 100);
+	UNTIL(to.tries >= 1);
+	for (int i = 1; i <= 6; i++) {
+		put(box, i, 10, false);
+		UNTIL(to.n_stored == (size_t)i);
+	}
+	/* 100 bytes each: the last three are there. */
+	UNTIL(to.n_full == 4 && !outbox_count_in_memory(box));
+	assert_numbers(to.full, 4, 0);
+	assert_int_equal(outbox_count(box), 3);
+	outbox_free(box);
+	assert_int_equal(to.n_left, 3);
+	assert_numbers(to.left, 3, 4);
+}
+
+/* When it can't be stored it waits in memory, within the bounds of that; what is stored does not go for it. */
+static void test_outbox__what_cannot_be_stored_waits_in_memory(void **state)
+{
+	struct outbox *box = box_that_stores(4, SIZE_MAX, 100, SIZE_MAX);
+
+	(void)state;
+	let(false, 100000);
+	for (int i = 0; i < 3; i++)
+		put(box, i, 10, false);
+	/* Not before the box knows it, too. */
+	UNTIL(to.n_stored == 3 && !outbox_count_in_memory(box));
+	pthread_mutex_lock(&to.lock);
+	to.store_fails = true;
+	pthread_mutex_unlock(&to.lock);
+	for (int i = 3; i < 9; i++)
+		put(box, i, 10, false);
+	UNTIL(to.n_full == 2);
+	assert_numbers(to.full, 2, 3);
+	assert_int_equal(outbox_count(box), 7);
+	pthread_mutex_lock(&to.lock);
+	to.store_fails = false;
+	pthread_mutex_unlock(&to.lock);
+	/* Tried again after the next try to deliver. */
+	UNTIL(to.n_stored == 7);
+	assert_numbers(to.stored + 3, 4, 5);
+	outbox_free(box);
+	assert_int_equal(to.n_left, 7);
+}
+
 #define PUTTERS 4
 
 static void *put_many(void *arg)
@@ -326,12 +429,10 @@ static void *put_many(void *arg)
 }
 
 /* Each item has one fate, whoever puts and whatever befalls. */
-static void test_outbox__loses_nothing_untold(void **state)
+static void lose_nothing(struct outbox *box)
 {
-	struct outbox *box = box_of(16, 100);
 	pthread_t putter[PUTTERS];
 
-	(void)state;
 	let(false, 3);
 	for (int i = 0; i < PUTTERS; i++)
 		assert_int_equal(pthread_create(&putter[i], NULL, put_many, box), 0);
@@ -339,6 +440,13 @@ static void test_outbox__loses_nothing_untold(void **state)
 		pthread_join(putter[i], NULL);
 	outbox_free(box);
 	assert_int_equal(to.n_delivered + to.n_full + to.n_left, PUTTERS * 500);
+}
+
+static void test_outbox__loses_nothing_untold(void **state)
+{
+	lose_nothing(box_of(16, 100));
+	begin_anew(state);
+	lose_nothing(box_that_stores(16, 100, 30, 1000));
 }
 
 int main(void)
@@ -352,6 +460,9 @@ int main(void)
 		cmocka_unit_test_setup(test_outbox__what_fails_at_the_end_leaves_the_rest, begin_anew),
 		cmocka_unit_test_setup(test_outbox__stops_in_the_midst, begin_anew),
 		cmocka_unit_test_setup(test_outbox__that_was_never_used_ends_at_once, begin_anew),
+		cmocka_unit_test_setup(test_outbox__stores_what_has_to_wait, begin_anew),
+		cmocka_unit_test_setup(test_outbox__what_is_stored_has_bounds_of_its_own, begin_anew),
+		cmocka_unit_test_setup(test_outbox__what_cannot_be_stored_waits_in_memory, begin_anew),
 		cmocka_unit_test_setup(test_outbox__loses_nothing_untold, begin_anew),
 	};
 

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,6 +18,7 @@
 #include "profiler/config/config.h"
 #include "profiler/output/push_window.h"
 #include "profiler/output/series.h"
+#include "profiler/output/series_labels.h"
 #include "profiler/output/sink_news.h"
 #include "profiler/output/sink_push.h"
 
@@ -145,12 +147,15 @@ static void test_push_window__is_small_and_cut_by_series(void **state)
 {
 	struct profile *profile = window_profile(40000);
 	char err[256] = "";
-	struct push_window *window = push_window_new(profile, 100, NULL, err, sizeof(err));
+	struct series_labels *labels = series_labels_new(&(struct push_label){ "job", "a" }, 1);
+	struct push_window *window = push_window_new(profile, labels, 100, NULL, err, sizeof(err));
 	size_t n;
 
 	(void)state;
 	assert_non_null(window);
 	assert_string_equal(err, "");
+	assert_string_equal(window->labels->label[0].value, "a");
+	free(labels);
 	assert_true(window->n >= 6); /* two series of 40,000 samples, 16,000 a request */
 	assert_true(push_window_bytes(window) < profile_bytes(profile) / 4);
 	n = window->n;

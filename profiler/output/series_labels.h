@@ -1,0 +1,26 @@
+/*
+ * The labels that all series of a window have: service_name, host, and those of the configuration. Each window has a
+ * copy of its own, as the configuration may be another one by the time it is sent. Not among them: __name__, which
+ * tells series apart.
+ */
+#ifndef STALLPROF_PROFILER_SERIES_LABELS_H
+#define STALLPROF_PROFILER_SERIES_LABELS_H
+
+#include <stddef.h>
+
+#include "profiler/output/push_labels.h"
+
+struct config;
+
+struct series_labels {
+	size_t bytes; /* of all of it: one block of memory, free() it */
+	size_t n;     /* PUSH_LABELS_MAX - 1 at most */
+	struct push_label label[];
+};
+
+/* NULL: no memory, or more labels than a series can have. */
+struct series_labels *series_labels_new(const struct push_label *label, size_t n);
+/* Of a window that is recorded now. NULL: no memory. */
+struct series_labels *series_labels_of(const struct config *config);
+
+#endif

@@ -1,0 +1,158 @@
+/* Sends the requests of a window, and says outages and refusals. */
+
+#include "profiler/output/window_sender.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/config/config.h"
+#include "profiler/output/push.h"
+#include "profiler/output/push_window.h"
+#include "profiler/output/series.h"
+#include "profiler/output/series_labels.h"
+#include "profiler/output/sink_news.h"
+#include "profiler/output/sink_spool.h"
+
+#define UNANSWERED_MAX 2
+
+struct window_sender {
+	struct push_client *client;
+	struct sink_spool *spool;
+	struct sink_news *news;
+	bool outage;                   /* which has been said */
+	char refusal[PUSH_ERR_MAX];    /* the last one said, since a window was pushed */
+	char last_error[PUSH_ERR_MAX]; /* of the last try; "": there was none */
+};
+
+static void say_outage(struct window_sender *sender)
+{
+	sink_news_pushing(sender->news, true);
+	if (!sender->outage)
+		sink_news_say(sender->news, "%s; windows wait, and are sent again", sender->last_error);
+	sender->outage = true;
+}
+
+/* A server that refuses one series mostly refuses all of them with the same words, in the next window, too. So that
+ * is said once. */
+static void say_refusal(struct window_sender *sender)
+{
+	if (strcmp(sender->last_error, sender->refusal) != 0)
+		sink_news_say(sender->news, "%s", sender->last_error);
+	memcpy(sender->refusal, sender->last_error, sizeof(sender->refusal));
+}
+
+static int send_body(struct window_sender *sender, const struct series_labels *labels,
+                     const struct push_request *request, char *err, size_t err_len)
+{
+	struct push_label label[PUSH_LABELS_MAX] = { { "__name__", request->series->name } };
+
+	memcpy(label + 1, labels->label, labels->n * sizeof(*label));
+	return push_client_send(sender->client, label, labels->n + 1, request->body, request->len, err,
+	                        err_len);
+}
+
+/* 0; -EAGAIN: try later; -ECANCELED: we stop; any other: it will not be sent. */
+static int send_request(struct window_sender *sender, const struct series_labels *labels,
+                        struct push_request *request)
+{
+	char err[PUSH_ERR_MAX] = "";
+	int result = request->unanswered ? push_client_ask(sender->client, err, sizeof(err)) : 0;
+
+	if (result && result != -ECANCELED) {
+		result = -EAGAIN;
+	} else if (!result) {
+		result = send_body(sender, labels, request, err, sizeof(err));
+		if (result == -ETIMEDOUT && ++request->unanswered < UNANSWERED_MAX)
+			result = -EAGAIN;
+		else if (result == -ECANCELED)
+			request->unanswered += push_client_sent_all(sender->client);
+	}
+	if (result && result != -ECANCELED)
+		memcpy(sender->last_error, err, sizeof(err));
+	return result;
+}
+
+bool window_sender_send(struct window_sender *sender, struct push_window *window, bool last)
+{
+	while (window->at < window->n) {
+		struct push_request *request = &window->request[window->at];
+		int result = send_request(sender, window->labels, request);
+
+		if (!result) {
+			const struct sink_counts pushed = { .pushed = 1, .pushed_bytes = request->len };
+
+			sink_news_count(sender->news, &pushed);
+			window->at++;
+		} else if (result != -EAGAIN && result != -ECANCELED) {
+			say_refusal(sender);
+			push_window_skip_series(window);
+		}
+		sink_spool_note(sender->spool, window);
+		if (result == -ECANCELED)
+			return false;
+		if (result != -EAGAIN && result != -ETIMEDOUT)
+			continue;
+		/* At the end one line says it of all that is left. */
+		if (!last)
+			say_outage(sender);
+		return false;
+	}
+	if (!window->failed) {
+		sender->outage = false;
+		sender->refusal[0] = '\0';
+	}
+	return true;
+}
+
+static struct push_client *make_client(const struct config_push *config, char *err, size_t err_len)
+{
+	struct push_opts opts = {
+		.url = config->url,
+		.tenant = config->tenant[0] ? config->tenant : NULL,
+		.basic_user = config->basic_user[0] ? config->basic_user : NULL,
+		.basic_password_file = config->basic_password_file[0] ? config->basic_password_file : NULL,
+		.bearer_token_file = config->bearer_token_file[0] ? config->bearer_token_file : NULL,
+		.timeout_ms = (long)config->timeout_seconds * 1000,
+	};
+
+	return push_client_new(&opts, err, err_len);
+}
+
+struct window_sender *window_sender_new(const struct config_push *config, struct sink_spool *spool,
+                                        struct sink_news *news, char *err, size_t err_len)
+{
+	struct window_sender *sender = calloc(1, sizeof(*sender));
+
+	if (!sender) {
+		snprintf(err, err_len, "out of memory");
+		return NULL;
+	}
+	sender->spool = spool;
+	sender->news = news;
+	sender->client = make_client(config, err, err_len);
+	if (sender->client)
+		return sender;
+	free(sender);
+	errno = EINVAL;
+	return NULL;
+}
+
+void window_sender_free(struct window_sender *sender)
+{
+	if (!sender)
+		return;
+	push_client_free(sender->client);
+	free(sender);
+}
+
+void window_sender_stop(struct window_sender *sender)
+{
+	push_client_stop(sender->client);
+}
+
+const char *window_sender_error(const struct window_sender *sender)
+{
+	return sender->last_error;
+}
