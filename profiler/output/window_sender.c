@@ -68,6 +68,9 @@ static int send_request(struct window_sender *sender, const struct series_labels
 			result = -EAGAIN;
 		else if (result == -ECANCELED)
 			request->unanswered += push_client_sent_all(sender->client);
+		else if (result == -EPERM)
+			result =
+			        -EAGAIN; /* a token has expired, say: it is put right, and read by a reload */
 	}
 	if (result && result != -ECANCELED)
 		memcpy(sender->last_error, err, sizeof(err));
