@@ -72,9 +72,9 @@ async function opensOnTheAnswer() {
     JSON.stringify(wanted.classes.map((row) => row.name)), ledger, wanted.classes);
   const cells = await page.$$eval('.ledger tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.querySelector('b')?.textContent ?? cell.textContent)));
   check('each cell of the ledger is what top says', JSON.stringify(cells.slice(1)) === JSON.stringify(wanted.cells), cells.slice(1), wanted.cells);
-  const first = await text(page, '.answer li');
-  check('the first sentence has sum, device and class', wanted.answer.every((part) => first.includes(part)), first, wanted.answer);
-  check('the second has the line', (await text(page, '.answer li:nth-child(2)')).includes(wanted.line), await text(page, '.answer li:nth-child(2)'));
+  const first = await text(page, '.answer .who');
+  check('the sentence of the worst stall has sum, device and class', wanted.answer.every((part) => first.includes(part)), first, wanted.answer);
+  check('the next has the line', (await text(page, '.answer .where')).includes(wanted.line), await text(page, '.answer .where'));
   await shot(page, 'first.png');
   return page;
 }
@@ -211,9 +211,9 @@ const moment = (page, ms) => page.evaluate((at) => new Date(at).toLocaleString(u
   year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' }), ms);
 
 async function waitsThatAreLong() {
-  const { pair } = wanted, at = pathToFileURL(resolve(pair.lock)).href, page = await open('', at), first = await text(page, '.answer li');
+  const { pair } = wanted, at = pathToFileURL(resolve(pair.lock)).href, page = await open('', at), first = await text(page, '.answer .who');
   check('where threads were blocked for longer than by the worst stall, both are said', first.includes(pair.stalled) && first.includes(`lock: ${pair.locked}, all of it of loader`), first);
-  await page.$$eval('.answer li:first-child button', (nodes) => nodes.find((node) => node.textContent === 'lock').click());
+  await page.$$eval('.answer .who button', (nodes) => nodes.find((node) => node.textContent === 'lock').click());
   check('and one click shows those waits', (await fragment(page)) === '#class=loader&stall=lock' && !(await text(page, '#nothing')).includes('holds'), await fragment(page));
   await page.evaluate(() => { location.hash = '#stall=block_io'; });
   await page.waitForSelector('#graph:not([hidden])');

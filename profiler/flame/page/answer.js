@@ -2,10 +2,11 @@
 // checkpoints had to do with it. Each is a button or more that shows what it says.
 
 import { el } from './dom.js';
-import { clock, count, duration, percent } from './format.js';
+import { bytes, clock, count, duration, percent } from './format.js';
 import { BLOCKED, byOwnLine } from './calc.js';
 import { fullText } from './graph.js';
-import { MEANINGS, NOBODY, worstBlocked } from './ledger.js';
+import { usersOf } from './host.js';
+import { MEANINGS, NOBODY, RUNQUEUE, worstBlocked } from './ledger.js';
 
 const CHECKPOINT = /^(checkpoint|ckpt)/i;
 const BIN_MS = 250, BINS_LEAST = 60, BINS_MOST = 240, WHOLE = 0.8;
@@ -116,18 +117,22 @@ function densestOf(sums, all) {
   return extra >= STRETCH_EXTRA * all ? { ...best, times: usual > 0 ? best.sum / length / usual : Infinity } : undefined;
 }
 
+/** A stretch of bins, in words, that selects its time. */
+function stretch({ data, span, canCut, choose }, { from, to }, width) {
+  const text = `${duration(from * width * 1e6)} – ${duration(to * width * 1e6)}`;
+  const range = [Math.round(span[0] + from * width), Math.round(span[0] + to * width)];
+  return canCut ? link(text, `Select this time, from ${clock(data.startMs + range[0])} on`, () => choose({ range })) : text;
+}
+
 /** In which stretches of the run most of it is, if these are much shorter than the run; else where it is densest. */
-function sayWhen({ data, lanes, filter, span, canCut, choose }) {
+function sayWhen(context) {
+  const { lanes, filter, span } = context;
   const number = Math.round(Math.min(BINS_MOST, Math.max(BINS_LEAST, (span[1] - span[0]) / BIN_MS)));
   const sums = bins(chosenLanes(lanes, filter), span, number), all = sums.reduce((sum, value) => sum + Math.max(0, value), 0);
   if (!(all > 0)) return null;
   const bursts = burstsOf(sums), held = bursts.reduce((sum, burst) => sum + burst.sum, 0);
   const length = bursts.reduce((sum, burst) => sum + burst.to - burst.from, 0), width = (span[1] - span[0]) / number;
-  const show = (burst) => {
-    const text = `${duration(burst.from * width * 1e6)} – ${duration(burst.to * width * 1e6)}`;
-    const range = [Math.round(span[0] + burst.from * width), Math.round(span[0] + burst.to * width)];
-    return canCut ? link(text, `Select this time, from ${clock(data.startMs + range[0])} on`, () => choose({ range })) : text;
-  };
+  const show = (burst) => stretch(context, burst, width);
   if (held < BURSTS_HOLD * all || length > BURSTS_PART * number) {
     const dense = densestOf(sums, all);
     if (!dense) return ['When: all the time, about evenly.'];
@@ -150,8 +155,8 @@ function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes 
   const shares = processes.map((process) => process.classes.filter((each) => names.includes(each.name)).reduce((sum, each) => sum + each.ns, 0) / process.ns)
     .filter((share) => share > 0);
   const parts = [`Checkpoints: ${duration(wall)} of ${names.join(', ')}`];
-  if (shares.length) parts.push(` (${percent(Math.max(...shares), 1)} of their thread's tagged time)`);
-  parts.push(`, ${duration(stalled)} of it stalled`);
+  if (shares.length) parts.push(`, ${percent(Math.max(...shares), 1)} of the time under tags of their thread`);
+  parts.push(`; ${duration(stalled)} of it stalled`);
   const own = filter.class !== undefined ? 0 : [...selection.options.class].reduce((sum, [text, value]) => sum + (isOne(data.strings[text]) ? value : 0), 0) / selection.sum;
   const isOwn = own > 0.5;
   if (isOwn) parts.push('; ', el('b', {}, `${percent(own, 1)} of what is shown is their own`));
@@ -172,24 +177,26 @@ function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes 
   const what = stall === undefined ? 'stalls' : stall, usual = (all - during) / (number - busy), extra = (during - usual * busy) / all;
   const times = usual > 0 ? `${(during / busy / usual).toFixed(1)} times as dense as at other times` : 'all there was';
   const isDense = during / busy >= DENSER * usual && extra >= COSTS;
-  const verdict = isDense ? `they disturb others, which costs those about ${percent(extra, 1)} of their ${what}.` : isOwn ? 'they do not disturb others.' : 'not to blame.';
-  return [...parts, `; meanwhile ${what} of others ${stall === undefined ? 'were' : 'was'} ${times} (${percent(during, all)} in ${percent(busy, number)} of the run): `,
+  const verdict = isDense ? `they disturb others, which costs those about ${percent(extra, 1)} of their ${what}.` : 'they do not disturb others.';
+  return [...parts, `. While they stalled (${percent(busy, number)} of the run), ${what} of others ${stall === undefined ? 'were' : 'was'} ${times} (${percent(during, all)} of it): `,
     el('b', {}, verdict)];
 }
 
 /** Whose requests the device served that most waits were for: others' may be what made them slow. */
 function sayDevice(context) {
-  const { requests } = context, [device] = leading(context, 'device') || [], sums = new Map();
+  const { requests, span } = context, [device] = leading(context, 'device') || [], sums = new Map();
   for (const row of requests) if (row.device === device) sums.set(row.class ?? NOBODY, (sums.get(row.class ?? NOBODY) || 0) + row.ns);
   const all = [...sums.values()].reduce((sum, ns) => sum + ns, 0);
   if (!all) return null;
   const shares = [...sums].sort((x, y) => y[1] - x[1]).slice(0, 4).map(([name, ns]) => `${name} ${percent(ns, all)}`);
-  return [`Who used ${device}, by the time of its requests${context.filter.range ? ' in the whole run' : ''}: ${shares.join(', ')}.`];
+  const users = span ? usersOf(context, 'disk_user', device, span).map(([program, value]) => `${program} ${bytes(value)}`) : [];
+  return [`Who used ${device}, by the time of its requests${context.filter.range ? ' in the whole run' : ''}: ${shares.join(', ')}.`,
+    users.length && sums.get(NOBODY) > 0 ? ` Without a tag: ${users.join(', ')}.` : ''];
 }
 
-/** What took most of a class's time off the CPU: [its name, as stall it is chosen by, ns]. */
+/** What took most of a class's time off the CPU: [its name, as stall it is chosen by, ns]; the run queue has no samples to choose. */
 function worstOf({ data, filter, sums, side }, row) {
-  const found = sums.causes.map((cause) => [cause, row.ns[cause] || 0]);
+  const found = [...sums.causes, RUNQUEUE].map((cause) => [cause, row.ns[cause] || 0]);
   const blocked = worstBlocked(data, { process: filter.process, host: filter.host, class: row.name }, side);
   if (blocked) found.push([blocked.kind, blocked.ns]);
   return found.sort((a, b) => b[1] - a[1])[0];
@@ -198,6 +205,19 @@ function worstOf({ data, filter, sums, side }, row) {
 function sayShares(processes) {
   return processes.slice(0, 1).map((process) => ['Of the ', duration(process.ns), ` under tags in ${process.process}, one thread's worth: `,
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
+}
+
+/** Of a class's wait for CPUs: when it was longest, if it was in a part of the run, and who ran meanwhile. */
+function sayQueue(context, name) {
+  const { lanes, span } = context, parts = [el('b', { title: MEANINGS[RUNQUEUE] }, 'waiting for a CPU (run queue)')];
+  if (!span) return parts;
+  const number = Math.max(1, Math.round((span[1] - span[0]) / 1000)), width = (span[1] - span[0]) / number;
+  const sums = bins(lanes.filter((lane) => lane.kind === RUNQUEUE && lane.class === name), span, number), all = sums.reduce((sum, value) => sum + Math.max(0, value), 0);
+  const dense = all > 0 ? densestOf(sums, all) : undefined, range = dense ? [span[0] + dense.from * width, span[0] + dense.to * width] : span;
+  if (dense) parts.push(', ', percent(dense.sum, all), ' of that in ', stretch(context, dense, width), ' of the run');
+  const users = usersOf(context, 'cpu_user', undefined, range).map(([program, ns]) => `${program} ${duration(ns)}`);
+  if (users.length) parts.push(`, when others ran without a tag: ${users.join(', ')}`);
+  return parts;
 }
 
 /**
@@ -209,16 +229,18 @@ function sayLost(context) {
   const rows = sums.rows.filter((row) => !row.base && again.has(row.name) && row.lost > 0).sort((a, b) => b.lost - a.lost);
   const told = rows.slice(0, 2).filter((row) => 2 * row.lost >= rows[0].lost).map((row) => [row, ...(worstOf(context, row) || [])]).filter(([, , ns]) => ns > 0);
   if (!told.length) return null;
-  return ['Of what comes again and again, ', ...told.flatMap(([row, kind, ns], i) => [i ? '; then ' : '', el('b', {}, row.name), i ? '' : ' lost most', `: ${duration(row.lost)} (${percent(row.lost, row.wall)} of its time), of it ${duration(ns)} `,
-    link(kind, `Show ${kind} of ${row.name}`, () => choose({ class: row.name, stall: kind }))]), '.'];
+  return ['The loop: ', ...told.flatMap(([row, kind, ns], i) => [i ? '; then ' : '', el('b', {}, row.name), i ? '' : ' lost most', `: ${duration(row.lost)} (${percent(row.lost, row.wall)} of its time), of it ${duration(ns)} `,
+    ...(kind === RUNQUEUE ? sayQueue(context, row.name) : [link(kind, `Show ${kind} of ${row.name}`, () => choose({ class: row.name, stall: kind }))])]), '.'];
 }
 
 /** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, side, isTime: delays are summed, choose, find}. */
 export function drawAnswer(context) {
-  if (!context.selection.sum) return [];
   const isWhole = context.isTime && !context.filter.range, hasTimes = isWhole && context.span;
-  const where = [sayWhere(context), hasTimes ? sayWhen(context) : null].filter(Boolean);
-  return [sayWho(context), where.flatMap((parts, i) => (i ? [' ', ...parts] : parts)), isWhole ? sayLost(context) : null, sayShares(context.processes),
-    hasTimes ? sayCheckpoints(context) : null, sayDevice(context)].filter((parts) => parts && parts.length)
-    .map((parts) => el('li', {}, ...parts));
+  const said = { loop: isWhole ? sayLost(context) : null };
+  if (context.selection.sum) {
+    const where = [sayWhere(context), hasTimes ? sayWhen(context) : null].filter(Boolean);
+    Object.assign(said, { who: sayWho(context), where: where.flatMap((parts, i) => (i ? [' ', ...parts] : parts)), shares: sayShares(context.processes),
+      checkpoints: hasTimes ? sayCheckpoints(context) : null, device: sayDevice(context) });
+  }
+  return Object.entries(said).filter(([, parts]) => parts && parts.length).map(([about, parts]) => el('li', { class: about }, ...parts));
 }

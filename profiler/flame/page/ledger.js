@@ -4,8 +4,9 @@ import { el } from './dom.js';
 import { duration, percent } from './format.js';
 import { BLOCKED } from './calc.js';
 
-const ONCPU = 'oncpu', RUNQUEUE = 'runqueue', STALL = 'stall', UNDECIDED = 'undecided';
+const ONCPU = 'oncpu', STALL = 'stall', UNDECIDED = 'undecided';
 const HEADS = { oncpu: 'on CPU', runqueue: 'run queue', blocked: 'blocked', unobserved: 'not seen', undecided: 'undecided' };
+export const RUNQUEUE = 'runqueue';
 export const NOBODY = 'programs without a tag'; // whose requests are of no class
 export const MEANINGS = {
   oncpu: 'ran on a CPU', runqueue: 'could run, but waited for a CPU', blocked: 'waited for what is no stall: other threads, timers, peers',
@@ -125,5 +126,6 @@ export function drawLedger(data, state, sums, choose) {
       el('button', { type: 'button', title: `Show all stalls of ${row.name}`, onclick: () => choose({ class: row.name, stall: sums.causes.some((cause) => row.ns[cause] > 0) ? undefined : BLOCKED }) }, row.name)),
     el('td', {}, covered.covered_ns ? (row.wall / covered.covered_ns).toFixed(2) : '–'), el('td', {}, duration(row.wall)),
     sums.columns.map((column) => cell(row, column, state, sums.causes, choose)), hasSteps ? stepCells(steps.get(row.name)) : null));
-  return el('table', { class: 'ledger' }, el('thead', {}, head), el('tbody', {}, rows));
+  const caption = state.filter.range ? el('caption', {}, 'Of the whole run, whatever time is selected') : null;
+  return el('table', { class: 'ledger' }, caption, el('thead', {}, head), el('tbody', {}, rows));
 }

@@ -201,8 +201,10 @@ class Page {
 
   sayNothing() {
     const { filter, type } = this.state, has = this.data.samples.count > 0;
+    const queued = has && filter.class !== undefined && filter.stall === undefined ? this.drawn.ledger.rows.find((row) => row.name === filter.class) : null;
     let text = has ? 'No sample passes these filters.' : 'This profile has no samples: no thread waited while it held a tag, or nothing was tagged.';
     if (has && type === 'cpu') text = 'No CPU samples pass these filters: they are taken on the CPU inside of stalls alone.';
+    else if (queued && queued.ns.runqueue > 0) text = `No sample passes these filters: ${queued.name} waited ${duration(queued.ns.runqueue)} for a CPU (run queue), of which there are no stacks.`;
     else if (has && filter.stall === undefined && !Object.keys(filter).some((key) => key !== 'side')) text = 'There are no stalls in this profile. Choose "blocked" as stall for waits that are none.';
     this.empty.textContent = text;
   }
