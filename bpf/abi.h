@@ -340,10 +340,15 @@ enum abi_event_flags {
 #define ABI_DETAIL_TEXTS   2
 #define ABI_DETAIL_NUMBERS 4
 struct abi_detail {
-	__u32 cause; /* enum abi_cause of whose waits it tells; 0: of none */
+	__u32 cause; /* enum abi_cause, or abi_wait_kind, of whose waits it tells; 0: of none */
 	__u32 known; /* a bit for each number that is known */
 	__u64 number[ABI_DETAIL_NUMBERS];
 	char text[ABI_DETAIL_TEXTS][32]; /* "": not known; what lies behind the NUL is void */
+};
+
+/* Waits that are no stalls (enum abi_wait_kind): who ended a long one. text[0] is its comm. */
+enum abi_wait_detail {
+	ABI_WAKER_TAG = 0, /* key into tags; 0: none */
 };
 
 /* nvme_timeout, nvme_abort, nvme_reset */

@@ -253,8 +253,11 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 		carrier_woken(task);
 		return 0;
 	}
-	if (wake_tells_nothing(task, current))
+	if (wake_tells_nothing(task, current)) {
+		if (RARELY(may_be_long(task, current)))
+			waker_note(task, current);
 		return 0;
+	}
 	t = thread_find(task);
 	if (!t)
 		return 0;
@@ -272,6 +275,8 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 	wait_end(task, t, from, &now);
 	if (from && t->row.cause && t->wake_ns == now)
 		share(task, t, from, passed ? passed->since_ns : now);
+	else if (RARELY(!from && may_be_long(task, current)))
+		waker_note(task, current);
 	return 0;
 }
 

@@ -236,6 +236,7 @@ struct thread {
 	struct long_wait long_waits[2]; /* the last two places that were found; the newer first */
 	struct abi_detail detail;       /* detail.bpf.h */
 	struct shared_wait shared;      /* share.bpf.h */
+	struct waker waker;             /* wait.bpf.h */
 };
 
 _Static_assert(__builtin_offsetof(struct thread, exec_mark) == 64 - 8, "the first line");

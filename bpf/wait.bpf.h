@@ -167,6 +167,29 @@ ALWAYS bool woken_unlooked(const struct thread *t)
 	       (!t->wake_ns && (t->expect == EXPECT_NOTHING || t->expect == EXPECT_SYSCALL));
 }
 
+/* Whether the task's sleep may be a long one: by when it last got onto a CPU, as looking at the thread takes longer. */
+ALWAYS bool may_be_long(struct task_struct *task, struct task_struct *current)
+{
+	struct cfs_rq *cfs = HAS_FIELD(current, se.cfs_rq) ? current->se.cfs_rq : NULL;
+
+	return long_waits && cfs && HAS_FIELD(cfs, rq) && HAS_FIELD(task, sched_info.last_arrival) &&
+	       since(cfs->rq->clock, task->sched_info.last_arrival) >= threshold_ns;
+}
+
+/* Notes who ends the sleep, if that is no interrupt: whom that comes upon has nothing to do with it. The tag may be a moment old. */
+NOW_AND_THEN void waker_note(struct task_struct *task, struct task_struct *current)
+{
+	struct thread *t = thread_find(task), *waker;
+
+	if (!t || t->state != ABI_SLEEP || !preempt_count_from_rq || interrupt_depth(current) ||
+	    serves_others(current))
+		return;
+	waker = thread_find(current);
+	t->waker.tag = waker ? thread_sums(waker)->tag : 0;
+	BPF_CORE_READ_INTO(&t->waker.comm, current, comm);
+	t->waker.seq = t->wait_seq;
+}
+
 /* The sleep ends, by what `from` stands for. The clock is read only where it may be a stall; of others the scheduler's clocks tell later
  * (wake_from_queue_clock). */
 ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct carried *from, u64 *now)
@@ -302,6 +325,17 @@ ALWAYS void wait_event_bare(struct task_struct *task, struct stack_buffer *buffe
 	buffer->event.flags = ABI_NO_USER_COPY;
 }
 
+ALWAYS void waker_take(struct stack_buffer *buffer, const struct thread *t)
+{
+	if (t->waker.seq != t->wait_seq)
+		return;
+	buffer->detail.cause = buffer->event.cause;
+	buffer->detail.known = 0;
+	detail_number(&buffer->detail, ABI_WAKER_TAG, t->waker.tag);
+	__builtin_memcpy(buffer->detail.text[0], t->waker.comm, sizeof(t->waker.comm));
+	buffer->event.has_detail = 1;
+}
+
 /* The sample of a wait whose thread is being switched in: its buffer is still its own. */
 NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const struct wait_part *part)
 {
@@ -328,6 +362,8 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 	wait_event(task, t, &buffer->event, part, ledger_window(ledger));
 	if (RARELY(cause_has_details(&buffer->event)))
 		detail_take(buffer, t);
+	else if (part->row.state == ABI_SLEEP)
+		waker_take(buffer, t);
 	event_send(buffer, len, n_python);
 }
 

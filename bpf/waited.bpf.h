@@ -51,6 +51,14 @@ struct long_wait {
 	u64 copied_ns;
 };
 
+/* Who ended a sleep that is no stall, if that was a long one. */
+struct waker {
+	u64 tag; /* that it held; 0: none */
+	u32 seq; /* wait_seq of the sleep */
+	char comm[16];
+	u32 unused;
+};
+
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */
 
 /* Why a sleep may turn out to be a stall, known when it begins. */

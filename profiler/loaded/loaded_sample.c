@@ -123,11 +123,9 @@ static void take_label(struct loaded_sample *sample, const struct profile_label 
 	const struct {
 		const char *key;
 		const char **text;
-	} wanted[] = { { "ai_tag", &sample->class },
-		       { "span_id", &sample->id },
-		       { "trace_id", &sample->trace_id },
-		       { "stall", &sample->stall },
-		       { "device", &sample->device } };
+	} wanted[] = { { "ai_tag", &sample->class },      { "span_id", &sample->id },
+		       { "trace_id", &sample->trace_id }, { "stall", &sample->stall },
+		       { "device", &sample->device },     { "woken_by", &sample->waker } };
 
 	for (size_t i = 0; label->str && i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (!strcmp(label->key, wanted[i].key))
@@ -160,7 +158,7 @@ bool loaded_sample_get(const struct loaded_profiles *input, const struct loaded_
 	const struct known_tag *known;
 
 	*sample = (struct loaded_sample){
-		.tag = "", .class = "", .id = "", .trace_id = "", .stall = "", .device = ""
+		.tag = "", .class = "", .id = "", .trace_id = "", .stall = "", .device = "", .waker = ""
 	};
 	if (!profile_get_sample(input->profile, index, &sample->view))
 		return false;

@@ -31,6 +31,8 @@ struct loaded_sample {
 	const char *trace_id; /* 32 hex digits */
 	const char *stall;
 	const char *device;
+	const char *
+	        waker; /* label woken_by: the class, or the name, of the thread that ended a wait that is no stall */
 	int64_t pid;                  /* 0: not known */
 	const struct ledger_row *row; /* one of its tag; NULL: the ledger has none */
 	bool is_wait;                 /* blocked by what is no stall: `stall` says the kind */

@@ -246,6 +246,7 @@ static void write_blocked(struct json_writer *json, const struct report *report)
 	member_double(json, "ns", (double)wait.ns);
 	member_double(json, "share", wait.share);
 	json_member_string(json, "kind", wait.kind);
+	json_member_string(json, "woken_by", wait.waker);
 	json_member_string(json, "line", wait.line);
 	member_double(json, "line_ns", (double)wait.line_ns);
 	json_object_end(json);

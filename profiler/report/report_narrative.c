@@ -118,8 +118,9 @@ static void wait_text(FILE *out, const struct report_wait *wait)
 	fprintf(out, " %s was blocked for %s without a stall, %.1f %% of the loop's time", wait->class,
 	        text_short_duration(blocked, (uint64_t)wait->ns), 100 * wait->share);
 	if (*wait->line)
-		fprintf(out, ": for %s of it by %s, at %s",
-		        text_short_duration(there, (uint64_t)wait->line_ns), wait->kind, wait->line);
+		fprintf(out, ": for %s of it by %s%s%s, at %s",
+		        text_short_duration(there, (uint64_t)wait->line_ns), wait->kind,
+		        *wait->waker ? " until woken by " : "", wait->waker, wait->line);
 	fputc('.', out);
 }
 

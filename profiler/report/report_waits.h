@@ -14,6 +14,7 @@ struct report_wait {
 	double share;              /* of the time of all such classes */
 	char kind[32], line[1024]; /* of the heaviest line of code: lock, pipe ...; "": none has a stack */
 	int64_t line_ns;
+	char waker[64]; /* who ended the longest of these; "": not known */
 };
 
 /* 0; -ENODATA: there is none, or it has too small a share to be told; -ENOMEM. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pprof/profile.h"
+#include "profiler/format/utf8.h"
 #include "symbolizer/symbolizer.h"
 
 /* A number that stands for one of these texts, from 1 on; or itself, without names. */
@@ -61,10 +62,20 @@ static const struct details tag_wait = {
 	            [ABI_TAG_DEPTH] = { .label = "depth" } },
 };
 
+static const struct details wait = { .text = { "woken_by" } };
+
 static const struct details *const by_cause[ABI_CAUSE_MAX] = {
 	[ABI_CAUSE_TAG_WAIT] = &tag_wait, [ABI_CAUSE_GPU_RING] = &gpu,    [ABI_CAUSE_GPU_FENCE] = &gpu,
 	[ABI_CAUSE_NVME_TIMEOUT] = &nvme, [ABI_CAUSE_NVME_ABORT] = &nvme, [ABI_CAUSE_NVME_RESET] = &nvme,
 };
+
+/* NULL: there are none. */
+static const struct details *details_of(uint32_t cause)
+{
+	if (cause >= ABI_WAIT_OTHER && cause < ABI_WAIT_END)
+		return &wait;
+	return cause < ABI_CAUSE_MAX ? by_cause[cause] : NULL;
+}
 
 static bool known(const struct abi_detail *detail, unsigned int i)
 {
@@ -124,6 +135,43 @@ static void tidy(struct abi_detail *to, const struct abi_detail *from, const str
 		}
 }
 
+/* As many bytes of a name as have room, without a part of a character. */
+static size_t whole_characters(const char *name, size_t room)
+{
+	size_t length = strlen(name), n = 0, step;
+
+	for (; n < length; n += step) {
+		step = utf8_sequence(name + n, length - n);
+		step = step ? step : 1;
+		if (n + step > room)
+			break;
+	}
+	return n;
+}
+
+bool detail_of_wait(const struct abi_event *event, detail_class_fn class_of, void *context,
+                    struct abi_detail *detail)
+{
+	const char *behind =
+	        (const char *)(event + 1) + abi_detail_offset(event->ustack_len, event->n_python);
+	const char *name;
+	struct abi_detail came;
+
+	memcpy(&came, behind, sizeof(came));
+	if (came.cause != event->cause || details_of(came.cause) != &wait)
+		return false;
+	tidy(detail, &came, &wait);
+	name = came.number[ABI_WAKER_TAG] ? class_of(context, came.number[ABI_WAKER_TAG]) : "";
+	if (*name) {
+		memset(detail->text[0], 0, sizeof(detail->text[0]));
+		snprintf(detail->text[0], sizeof(detail->text[0]), "%.*s",
+		         (int)whole_characters(name, sizeof(detail->text[0]) - 1), name);
+	}
+	detail->known = 0;
+	memset(detail->number, 0, sizeof(detail->number));
+	return detail->text[0][0];
+}
+
 bool detail_of_event(const struct abi_event *event, struct symbolizer *symbolizer, struct abi_detail *detail)
 {
 	const char *behind =
@@ -131,10 +179,10 @@ bool detail_of_event(const struct abi_event *event, struct symbolizer *symbolize
 	struct abi_detail came;
 
 	memcpy(&came, behind, sizeof(came));
-	if (came.cause != event->cause || came.cause >= ABI_CAUSE_MAX || !by_cause[came.cause])
+	if (came.cause != event->cause || !details_of(came.cause) || details_of(came.cause) == &wait)
 		return false;
-	tidy(detail, &came, by_cause[came.cause]);
-	if (by_cause[came.cause] == &gpu) {
+	tidy(detail, &came, details_of(came.cause));
+	if (details_of(came.cause) == &gpu) {
 		name_driver(detail, symbolizer);
 		detail->number[ABI_GPU_FUNCTION] = detail->number[ABI_GPU_DRIVER] = 0;
 		detail->known &= ~(1U << ABI_GPU_FUNCTION | 1U << ABI_GPU_DRIVER);
@@ -144,7 +192,7 @@ bool detail_of_event(const struct abi_event *event, struct symbolizer *symbolize
 
 size_t detail_labels(const struct abi_detail *detail, struct profile_label *labels)
 {
-	const struct details *details = by_cause[detail->cause];
+	const struct details *details = details_of(detail->cause);
 	size_t n = 0;
 
 	for (unsigned int i = 0; i < ABI_DETAIL_TEXTS; i++)
@@ -167,8 +215,8 @@ size_t detail_labels(const struct abi_detail *detail, struct profile_label *labe
 
 bool detail_has_label(const char *name)
 {
-	for (size_t cause = 0; cause < ABI_CAUSE_MAX; cause++) {
-		const struct details *details = by_cause[cause];
+	for (uint32_t cause = 0; cause < ABI_WAIT_END; cause++) {
+		const struct details *details = details_of(cause);
 
 		for (size_t i = 0; details && i < ABI_DETAIL_TEXTS; i++)
 			if (details->text[i] && !strcmp(details->text[i], name))

@@ -1,6 +1,6 @@
 /*
  * What a thread waited for, beyond cause and device, as labels of its sample: a fence's driver, timeline, context and number; an NVMe
- * command's queue and the state of its controller; the pool and the hardware queue of a tag.
+ * command's queue and the state of its controller; the pool and the hardware queue of a tag; who ended a long wait that is no stall.
  *
  * Texts become series at Pyroscope: few different ones only. Numbers are numeric labels of unit DETAIL_UNIT, which it drops.
  */
@@ -23,6 +23,13 @@ struct symbolizer;
  * name of what the kernel's side could only tell by an address (`symbolizer` NULL: such names are left out). False: it is not of the
  * event's cause, or that cause has none. */
 bool detail_of_event(const struct abi_event *event, struct symbolizer *symbolizer, struct abi_detail *detail);
+
+/* The class of the tag with that key; "": none. */
+typedef const char *(*detail_class_fn)(void *context, uint64_t tag);
+
+/* The same of a wait that is no stall: the class of the tag of the thread that ended it, else its name. */
+bool detail_of_wait(const struct abi_event *event, detail_class_fn class_of, void *context,
+                    struct abi_detail *detail);
 
 /* Writes the labels of such a detail to labels[0 …], which has room for DETAIL_LABELS_MAX; returns how many. Their texts live as long as
  * `detail`. */

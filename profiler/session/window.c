@@ -308,7 +308,7 @@ static int sample_of(struct window *window, const struct abi_ledger_key *key, co
 {
 	struct told of_row = *told;
 
-	if (told->detail && (key->state == ABI_SLEEP || key->cause != told->detail->cause))
+	if (told->detail && key->cause != told->detail->cause)
 		of_row.detail = NULL;
 	*row = row_get(window, key);
 	if (*row && !(*row)->tag)
@@ -344,6 +344,17 @@ static int add_moved(struct window *window, const struct abi_event *event, const
 	return 0;
 }
 
+static const char *class_of_waker(void *window, uint64_t tag)
+{
+	return class_of(window, tag);
+}
+
+static bool detail_of(struct window *window, const struct abi_event *event, struct abi_detail *detail)
+{
+	return event->state == ABI_SLEEP ? detail_of_wait(event, class_of_waker, window, detail)
+	                                 : detail_of_event(event, window->deps.symbolizer, detail);
+}
+
 int window_add_event(struct window *window, const struct abi_event *event)
 {
 	struct abi_detail detail;
@@ -361,7 +372,7 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	err = stack_resolve(window->deps.resolver, event, window->profile, window->ids, &told.n);
 	if (err)
 		return count_lost(window, event, err);
-	if (event->has_detail && detail_of_event(event, window->deps.symbolizer, &detail))
+	if (event->has_detail && detail_of(window, event, &detail))
 		told.detail = &detail;
 	told.slice = slice_of(window, event->time_ns);
 	event_key(&key, event);

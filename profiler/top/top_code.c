@@ -134,9 +134,10 @@ static int add_sample(struct code_memory *memory, const struct loaded_profiles *
 	line->code.base = sample->row && sample->row->base;
 	line->code.ns = saturating_add(line->code.ns, ns);
 	line->code.waits = saturating_add(line->code.waits, waits);
-	if (ns > line->code.sample_ns) {
+	if (ns > line->code.sample_ns || !line->code.waker) {
 		line->code.sample_ns = ns;
 		line->code.sample = index;
+		line->code.waker = sample->waker;
 	}
 	return 0;
 }

@@ -22,7 +22,8 @@ struct top_code {
 	int64_t ns, waits;
 	size_t sample; /* the heaviest one's index */
 	int64_t sample_ns;
-	bool base; /* its tag is that of a process */
+	const char *waker; /* who ended that, if that is known; else "" */
+	bool base;         /* its tag is that of a process */
 };
 
 struct top_section {

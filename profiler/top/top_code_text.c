@@ -137,13 +137,15 @@ static void print_code(struct page *page, const struct top_section *section, con
 	uint64_t wall_ns = wall_of(page, code->class);
 	char amount[TEXT_DURATION_BYTES], head[256], share[32] = "";
 	struct profile_sample_view view;
+	const char *waker = section->blocked ? code->waker : "";
 
 	if (page->what->counted)
 		snprintf(share, sizeof(share), "in ");
 	else if (wall_ns)
 		snprintf(share, sizeof(share), "%5.1f %% of ", percent(code->ns, wall_ns));
-	snprintf(head, sizeof(head), "%8s  %s%s  %s%s", amount_text(amount, page->what, code->ns), share,
-	         code->class, section->blocked ? code->stall : "", section->blocked ? "  " : "");
+	snprintf(head, sizeof(head), "%8s  %s%s  %s%s%s%s", amount_text(amount, page->what, code->ns), share,
+	         code->class, section->blocked ? code->stall : "", *waker ? ", ended by " : "", waker,
+	         section->blocked ? "  " : "");
 	print_line(page, 0, head, code->line);
 	if (!details || !profile_get_sample(page->what->input->profile, code->sample, &view))
 		return;
