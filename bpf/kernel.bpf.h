@@ -48,6 +48,7 @@ enum { BPF_F_NO_PREALLOC = 1 };
 #define PF_USER_WORKER       0x00004000 /* since 6.4 */
 #define PF_IO_WORKER         0x00000010
 #define PF_WQ_WORKER         0x00000020
+#define TASK_INTERRUPTIBLE   0x0001
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TASK_STOPPED_ETC     0x800c /* stopped, traced, and since 6.1 frozen */
 #define TASK_DEAD            0x0080
@@ -116,7 +117,6 @@ struct sched_info {
 };
 
 struct cgroup_subsys_state;
-
 struct bpf_local_storage;
 
 struct css_set {

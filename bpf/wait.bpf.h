@@ -153,7 +153,7 @@ ALWAYS bool wake_tells_nothing(struct task_struct *task, struct task_struct *cur
 {
 	struct mark *mark;
 
-	if (task->__state & TASK_UNINTERRUPTIBLE || BPF_CORE_READ_BITFIELD(task, in_iowait) ||
+	if (!(task->__state & TASK_INTERRUPTIBLE) || BPF_CORE_READ_BITFIELD(task, in_iowait) ||
 	    any_open_scopes || serves_others(current))
 		return false;
 	mark = mark_here();

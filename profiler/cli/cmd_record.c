@@ -73,12 +73,12 @@ static int follow_pid(struct recording *r, uint32_t pid, char *err, size_t err_l
 	char own[PROCESS_TAG_BYTES];
 	uint64_t own_id;
 
+	if (options->name)
+		return session_tag_process(r->session, pid, options->name, options->id, err, err_len);
 	if (process_tag_of(pid, own, &own_id)) {
 		snprintf(err, err_len, "there is no process %u: see ps", pid);
 		return -ESRCH;
 	}
-	if (options->name)
-		return session_tag_process(r->session, pid, options->name, options->id, err, err_len);
 	return session_tag_process(r->session, pid, own, options->id ? options->id : own_id, err, err_len);
 }
 

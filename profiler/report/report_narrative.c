@@ -2,6 +2,7 @@
 
 #include "profiler/report/report_narrative.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -172,10 +173,12 @@ char *report_verdict_text(const struct report *report)
 	FILE *out = open_memstream(&text, &size);
 	struct report_wait wait;
 	bool waits;
+	int err;
 
 	if (!out)
 		return NULL;
-	waits = report->ranking.mode != REPORT_SPIKE && !report_waits_find(&wait, report);
+	err = report->ranking.mode == REPORT_SPIKE ? -ENODATA : report_waits_find(&wait, report);
+	waits = !err;
 	if (report->has_timeline && report->ranking.mode == REPORT_SPIKE)
 		spike_verdict(out, report);
 	else if (report->has_timeline && report->ranking.mode == REPORT_STEADY)
@@ -186,7 +189,7 @@ char *report_verdict_text(const struct report *report)
 		wait_text(out, &wait);
 	if (report->has_timeline)
 		faults_text(out, report);
-	if (!fclose(out))
+	if (!fclose(out) && err != -ENOMEM)
 		return text;
 	free(text);
 	return NULL;

@@ -286,7 +286,7 @@ static size_t order_code(const struct top_section *section, bool some, size_t *o
 	size_t classes, n = 0, first;
 	struct class_sum *sums = section->blocked && some ? sum_classes(section, &classes) : NULL;
 
-	for (size_t c = 0; sums && c < classes && c < CLASSES_NAMED; c++) {
+	for (size_t c = 0; sums && c < classes && c < CLASSES_NAMED && !sums[c].base; c++) {
 		size_t i = 0;
 
 		while (strcmp(section->code[i].class, sums[c].class) != 0)

@@ -136,7 +136,7 @@ function sayWhen(context) {
   if (held < BURSTS_HOLD * all || length > BURSTS_PART * number) {
     const dense = densestOf(sums, all);
     if (!dense) return ['When: all the time, about evenly.'];
-    return ['When: all the time, but not evenly: ', show(dense), ` of the run has ${percent(dense.sum, all)} of it, ${dense.times.toFixed(1)} times as dense as the rest.`];
+    return ['When: all the time, but not evenly: ', show(dense), ` of the run has ${percent(dense.sum, all)} of it${Number.isFinite(dense.times) ? `, ${dense.times.toFixed(1)} times as dense as the rest` : ''}.`];
   }
   const share = `${percent(held, all)} of it, in ${percent(length, number)} of the time.`;
   if (bursts.length === 1) return ['When: ', show(bursts[0]), ` of the run has ${share}`];
