@@ -54,8 +54,9 @@ static bool is_name(const char *name)
 bool config_label_name_passes(const char *name)
 {
 	static const char *const ours[] = {
-		"service_name", "stall",    "ai_tag",           "device", "span_id",  "trace_id",
-		"driver",       "timeline", "controller_state", "pool",   "holds_up", "worker",
+		"service_name", "stall",    "ai_tag",   "device",           "span_id",
+		"trace_id",     "driver",   "timeline", "controller_state", "woken_by",
+		"pool",         "holds_up", "worker",
 	};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)

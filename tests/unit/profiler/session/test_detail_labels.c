@@ -241,10 +241,41 @@ static void test_detail_labels__what_is_void_makes_no_difference(void **state)
 	assert_int_equal(strlen(label("timeline")->str), sizeof(what.text[1]) - 1);
 }
 
+static const char *class_of(void *context, uint64_t tag)
+{
+	assert_ptr_equal(context, labels);
+	return tag == 7 ? "holder" : "a-name-of-more-than-thirty-one-b\xc3\xa4ttes";
+}
+
+/* Who ended a wait that is no stall: the class of its tag, else its name. */
+static void test_detail_labels__a_waker(void **state)
+{
+	static const struct {
+		uint64_t tag;
+		const char *want;
+	} rows[] = { { 7, "holder" }, { 0, "python3" }, { 8, "a-name-of-more-than-thirty-one-" } };
+	struct abi_detail what = { .cause = ABI_WAIT_OTHER + 1, .known = 1, .text = { "python3" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		what.number[ABI_WAKER_TAG] = rows[i].tag;
+		send_detail(what.cause, &what, 0, 0);
+		assert_false(detail_of_event(&sent.event, symbolizer, &detail)); /* it is no stall */
+		assert_true(detail_of_wait(&sent.event, class_of, labels, &detail));
+		n_labels = detail_labels(&detail, labels);
+		assert_int_equal(n_labels, 1);
+		assert_text("woken_by", rows[i].want);
+	}
+	what.text[0][0] = '\0';
+	what.number[ABI_WAKER_TAG] = 0;
+	send_detail(what.cause, &what, 0, 0);
+	assert_false(detail_of_wait(&sent.event, class_of, labels, &detail));
+}
+
 /* Texts are labels of pushed series, of which the user may have some of his own. */
 static void test_detail_labels__names(void **state)
 {
-	static const char *const texts[] = { "driver", "timeline", "controller_state", "pool" };
+	static const char *const texts[] = { "driver", "timeline", "controller_state", "pool", "woken_by" };
 	static const char *const numbers[] = { "context", "seqno", "qid", "hctx", "depth" };
 
 	(void)state;
@@ -268,6 +299,7 @@ int main(void)
 		cmocka_unit_test(test_detail_labels__of_another_cause),
 		cmocka_unit_test(test_detail_labels__lies_behind_the_stacks),
 		cmocka_unit_test(test_detail_labels__what_is_void_makes_no_difference),
+		cmocka_unit_test(test_detail_labels__a_waker),
 		cmocka_unit_test(test_detail_labels__names),
 	};
 
