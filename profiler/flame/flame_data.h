@@ -41,6 +41,7 @@ enum flame_dimension {
 	FLAME_CLASS, /* ai_tag */
 	FLAME_STALL,
 	FLAME_DEVICE,
+	FLAME_WAKER, /* who ended a wait that is no stall; of the ledger: not known */
 	FLAME_PROCESS,
 	FLAME_HOST,
 	FLAME_SIDE, /* "" or, of what is compared with, "base" */

@@ -207,6 +207,19 @@ function sayShares(processes) {
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
 }
 
+/** Who ended most of a class's waits of a kind that is no stall, as far as that is known. */
+function sayWaker({ data, side }, name, kind) {
+  const delay = data.types.findIndex((type) => type.name === 'delay'), wakers = new Map(), { samples, strings } = data;
+  let all = 0;
+  for (let s = 0; delay >= 0 && s < samples.count; s++) {
+    if (!samples.wait[s] || strings[samples.class[s]] !== name || strings[samples.stall[s]] !== kind || strings[samples.side[s]] !== side) continue;
+    all += samples.values[delay][s];
+    if (strings[samples.waker[s]]) wakers.set(strings[samples.waker[s]], (wakers.get(strings[samples.waker[s]]) || 0) + samples.values[delay][s]);
+  }
+  const most = largest(wakers);
+  return most && all > 0 ? [', ', percent(most[1], all), ' of it ended by ', el('b', {}, most[0])] : [];
+}
+
 /** Of a class's wait for CPUs: when it was longest, if it was in a part of the run, and who ran meanwhile. */
 function sayQueue(context, name) {
   const { lanes, span } = context, parts = [el('b', { title: MEANINGS[RUNQUEUE] }, 'waiting for a CPU (run queue)')];
@@ -230,7 +243,7 @@ function sayLost(context) {
   const told = rows.slice(0, 2).filter((row) => 2 * row.lost >= rows[0].lost).map((row) => [row, ...(worstOf(context, row) || [])]).filter(([, , ns]) => ns > 0);
   if (!told.length) return null;
   return ['The loop: ', ...told.flatMap(([row, kind, ns], i) => [i ? '; then ' : '', el('b', {}, row.name), i ? '' : ' lost most', `: ${duration(row.lost)} (${percent(row.lost, row.wall)} of its time), of it ${duration(ns)} `,
-    ...(kind === RUNQUEUE ? sayQueue(context, row.name) : [link(kind, `Show ${kind} of ${row.name}`, () => choose({ class: row.name, stall: kind }))])]), '.'];
+    ...(kind === RUNQUEUE ? sayQueue(context, row.name) : [link(kind, `Show ${kind} of ${row.name}`, () => choose({ class: row.name, stall: kind })), ...sayWaker(context, row.name, kind)])]), '.'];
 }
 
 /** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, side, isTime: delays are summed, choose, find}. */
