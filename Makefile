@@ -305,6 +305,7 @@ sbom: all
 
 # Not parts of `make test`: a new Debian 12 in QEMU takes minutes.
 test-deb: deps-test deb
+	@$(MAKE) --no-print-directory compile
 	@$(WITH_GO) PYROSCOPE_URL='$(PYROSCOPE_URL)' tests/package/guest $(BUILD)
 
 test-container: deps-test

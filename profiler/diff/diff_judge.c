@@ -43,6 +43,8 @@ static int choose_per(struct diff *diff, char *err, size_t err_size)
 	else if (per == DIFF_PER_TAG && !has_amount(diff, per))
 		per = DIFF_PER_WALL;
 	diff->per = per;
+	if (per == DIFF_PER_STEP && has_amount(diff, per))
+		return diff_sound_ids(diff->side, &diff->remarks, err, err_size);
 	if (per == DIFF_PER_NONE || has_amount(diff, per))
 		return 0;
 	if (!task->per_given) {

@@ -2,6 +2,7 @@
 
 #include "profiler/diff/diff_sound.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -237,6 +238,10 @@ void diff_sound_check(const struct diff_side side[2], struct diff_lines *against
 #define STEPS_MORE 3
 #define RATE_MORE  1.2
 
+/* Of tags without ids there is one; and so many steps a window should have. */
+#define STEPS_MANY      10
+#define STEPS_OF_WINDOW 2
+
 static double steps_of(const struct diff_side *side, size_t class)
 {
 	double sum = 0;
@@ -244,6 +249,36 @@ static double steps_of(const struct diff_side *side, size_t class)
 	for (size_t i = 0; i < side->count; i++)
 		sum += side->windows[i].of[class][DIFF_PER_STEP];
 	return sum;
+}
+
+int diff_sound_ids(const struct diff_side side[2], struct diff_lines *remarks, char *err, size_t err_size)
+{
+	static const char *const names[] = { "BASE", "NEW" };
+	const struct diff_classes *classes = side[0].classes;
+	double most[2] = { 0, 0 };
+
+	for (size_t c = 0; c < classes->count; c++) {
+		double steps[2] = { steps_of(&side[0], c), steps_of(&side[1], c) };
+		int few = steps[0] > steps[1];
+
+		if (steps[few] > 0 && steps[few] < 2 && steps[!few] >= STEPS_MANY) {
+			snprintf(err, err_size,
+			         "%s cannot be normalised by step: it has one tag of %.100s, %s %.0f; give "
+			         "each step its "
+			         "number as id",
+			         names[few], classes->name[c], names[!few], steps[!few]);
+			return -ENODATA;
+		}
+		most[0] = fmax(most[0], steps[0]);
+		most[1] = fmax(most[1], steps[1]);
+	}
+	for (int s = 0; s < 2; s++)
+		if (side[s].count > 1 && most[s] < STEPS_OF_WINDOW * (double)side[s].count)
+			diff_lines_add(remarks,
+			               "%s has %.2g steps in a window, so that bounds are wide: record with "
+			               "longer windows.",
+			               names[s], most[s] / (double)side[s].count);
+	return 0;
 }
 
 void diff_sound_steps(const struct diff_side side[2], struct diff_lines *remarks)
@@ -257,6 +292,7 @@ void diff_sound_steps(const struct diff_side side[2], struct diff_lines *remarks
 		double base = steps_of(&side[0], c) / wall[0], new = steps_of(&side[1], c) / wall[1];
 
 		if (!(base > 0) || !(new > 0) || fabs(new - base) * fmin(wall[0], wall[1]) < STEPS_MORE ||
+		    fmin(steps_of(&side[0], c), steps_of(&side[1], c)) < STEPS_MORE ||
 		    fabs(log(new / base)) <= most)
 			continue;
 		most = fabs(log(new / base));

@@ -30,6 +30,10 @@ void diff_sound_check(const struct diff_side side[2], struct diff_lines *against
 /* For values per second of wall time: says of which class of tags one side did many more steps in it. */
 void diff_sound_steps(const struct diff_side side[2], struct diff_lines *remarks);
 
+/* For values per step: -ENODATA, with one line in err, where one side has hardly a step of a class of which the other has many, as its tags
+ * have no ids; and says where windows have too few for narrow bounds. Else 0. */
+int diff_sound_ids(const struct diff_side side[2], struct diff_lines *remarks, char *err, size_t err_size);
+
 /* Whether a stall was looked for, all of it, as the stamp has it; else why not is in text. */
 bool diff_sound_looked_for(const struct stamp *stamp, const char *stall, char *text, size_t size);
 

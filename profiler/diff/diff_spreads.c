@@ -54,9 +54,28 @@ void diff_spreads_free(struct diff_spreads *spreads)
 	*spreads = (struct diff_spreads){ .count = 0 };
 }
 
-/* Wall time is that of all classes alike. */
+/* The class of them that has most steps on both sides; 0: none has any. */
+static uint64_t with_most_steps(const struct diff_spreads *spreads, uint64_t classes)
+{
+	uint64_t best = 0;
+	double most = 0;
+
+	for (unsigned int c = 0; c < DIFF_CLASSES_MAX; c++) {
+		double steps = spreads->sum[0][c] + spreads->sum[1][c];
+
+		if (classes >> c & 1 && steps > most) {
+			most = steps;
+			best = 1ULL << c;
+		}
+	}
+	return best;
+}
+
+/* Wall time is that of all classes alike. Steps of several classes lie within each other, or come in turns: a loop's step has one of each. */
 static uint64_t set_of(const struct diff_spreads *spreads, uint64_t classes)
 {
+	if (spreads->weight == DIFF_PER_STEP)
+		return with_most_steps(spreads, classes ? classes : ~0ULL);
 	return spreads->weight == DIFF_PER_WALL ? 0 : classes;
 }
 

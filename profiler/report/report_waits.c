@@ -25,21 +25,34 @@ static size_t blocked_column(const struct loaded_classes *classes)
 	return i;
 }
 
-/* One of a loop, not of a worker that holds a tag for the whole run. */
-static bool comes_again(const struct loaded_class *row)
+/* The class of the loop's steps; of tags without ids that is the one with the word in its name. NULL: there is none. */
+static const struct loaded_class *steps_of(const struct report *report)
 {
-	return !row->base && row->tags > 1;
+	if (report->steps)
+		return report->steps;
+	for (size_t i = 0; i < report->classes.count; i++)
+		if (!report->classes.rows[i].base && strcasestr(report->classes.rows[i].name, "step"))
+			return &report->classes.rows[i];
+	return NULL;
 }
 
-static int find_class(struct report_wait *wait, const struct loaded_classes *classes)
+/* Whether tags of the class come as often as steps: workers, which hold one for long, idle for most of it. */
+static bool comes_as_often(const struct loaded_class *row, const struct loaded_class *steps)
 {
+	return row == steps || (!row->base && steps->tags > 1 && 2 * row->tags >= steps->tags);
+}
+
+static int find_class(struct report_wait *wait, const struct report *report)
+{
+	const struct loaded_classes *classes = &report->classes;
+	const struct loaded_class *steps = steps_of(report);
 	size_t blocked = blocked_column(classes);
 	int64_t wall_ns = 0;
 
-	for (size_t i = 0; i < classes->count && blocked < classes->column_count; i++) {
+	for (size_t i = 0; steps && i < classes->count && blocked < classes->column_count; i++) {
 		const struct loaded_class *row = &classes->rows[i];
 
-		if (!comes_again(row))
+		if (!comes_as_often(row, steps))
 			continue;
 		wall_ns += row->wall_ns;
 		if (row->ns[blocked] > wait->ns) {
@@ -90,6 +103,6 @@ int report_waits_find(struct report_wait *wait, const struct report *report)
 	int err;
 
 	*wait = (struct report_wait){ .class = "" };
-	err = find_class(wait, &report->classes);
+	err = find_class(wait, report);
 	return err ? err : find_line(wait, report);
 }

@@ -7,7 +7,7 @@
 
 struct report;
 
-/* Of the classes whose tags come again and again, the one that was blocked longest. */
+/* Of the classes whose tags come as often as the loop's steps, and of these, the one that was blocked longest. */
 struct report_wait {
 	const char *class;
 	int64_t ns;                /* blocked, in all */
