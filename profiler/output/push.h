@@ -61,9 +61,9 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  *		a second try may count twice
  * -ECANCELED	push_client_stop(); the server may have it if push_client_sent_all()
  * -EPERM	401, 403, or a certificate that can't be verified
- * -ENOENT	404: no Pyroscope at this URL
+ * -ENOENT	no Pyroscope at this URL: 404, 405, a redirect, …
  * -EMSGSIZE	413: too large
- * -EINVAL	any other refusal (400, 422, a redirect, …), and labels the server could not take, which are
+ * -EINVAL	the request is refused (400, 422), and labels the server could not take, which are
  *		found before anything is sent
  * -ENOMEM	out of memory
  *

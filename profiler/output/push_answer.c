@@ -187,9 +187,10 @@ static const struct advice {
 	{ 401, -EPERM, "check the user and password file, or the bearer token file" },
 	{ 403, -EPERM, "these credentials may not push for this tenant" },
 	{ 404, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
+	{ 405, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
 	{ 408, -EAGAIN, "the server was too slow; try again" },
 	{ 413, -EMSGSIZE, "a proxy or the server limits the size of a request; use shorter windows" },
-	{ 415, -EINVAL, "no Pyroscope push API there; check the URL and its path" },
+	{ 415, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
 	{ 422, -EINVAL, "the server refuses this profile or its labels; sending it again won't help" },
 	{ 429, -EAGAIN,
 	  "a limit of the server is reached; try again later, with longer windows or smaller profiles" },
@@ -201,9 +202,9 @@ static const struct advice *advice_for(long status)
 		0, -EAGAIN, "the server, or a proxy in front of it, has failed; try again"
 	};
 	static const struct advice redirect = {
-		0, -EINVAL, "redirects are not followed, as credentials would go along; give the final URL"
+		0, -ENOENT, "redirects are not followed, as credentials would go along; give the final URL"
 	};
-	static const struct advice other = { 0, -EINVAL, "is this a Pyroscope server?" };
+	static const struct advice other = { 0, -ENOENT, "is this a Pyroscope server?" };
 	size_t i;
 
 	for (i = 0; i < sizeof(advice_table) / sizeof(advice_table[0]); i++)
