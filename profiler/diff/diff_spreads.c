@@ -54,28 +54,39 @@ void diff_spreads_free(struct diff_spreads *spreads)
 	*spreads = (struct diff_spreads){ .count = 0 };
 }
 
-/* The class of them that has most steps on both sides; 0: none has any. */
-static uint64_t with_most_steps(const struct diff_spreads *spreads, uint64_t classes)
+/* The class of them that has most steps; 0: none has `least` on each side. */
+static uint64_t with_most_steps(const struct diff_spreads *spreads, uint64_t classes, double least)
 {
 	uint64_t best = 0;
 	double most = 0;
 
 	for (unsigned int c = 0; c < DIFF_CLASSES_MAX; c++) {
-		double steps = spreads->sum[0][c] + spreads->sum[1][c];
+		const double steps[2] = { spreads->sum[0][c], spreads->sum[1][c] };
 
-		if (classes >> c & 1 && steps > most) {
-			most = steps;
+		if (classes >> c & 1 && steps[0] >= least && steps[1] >= least &&
+		    steps[0] + steps[1] > most) {
+			most = steps[0] + steps[1];
 			best = 1ULL << c;
 		}
 	}
 	return best;
 }
 
+/* A class whose tags have no ids has one step, which says nothing: its rows are divided by the loop's. */
+static uint64_t steps_of_set(const struct diff_spreads *spreads, uint64_t classes)
+{
+	uint64_t found = classes ? with_most_steps(spreads, classes, 2) : 0;
+
+	if (!found)
+		found = with_most_steps(spreads, ~0ULL, 2);
+	return found ? found : with_most_steps(spreads, ~0ULL, 0);
+}
+
 /* Wall time is that of all classes alike. Steps of several classes lie within each other, or come in turns: a loop's step has one of each. */
 static uint64_t set_of(const struct diff_spreads *spreads, uint64_t classes)
 {
 	if (spreads->weight == DIFF_PER_STEP)
-		return with_most_steps(spreads, classes ? classes : ~0ULL);
+		return steps_of_set(spreads, classes);
 	return spreads->weight == DIFF_PER_WALL ? 0 : classes;
 }
 

@@ -127,7 +127,9 @@ static void wait_text(FILE *out, const struct report_wait *wait)
 
 static void no_verdict(FILE *out, const struct report *report, bool waits)
 {
-	if (!report->has_timeline)
+	if (!report->has_timeline && stamp_coverage(report->input->stamp).windows && !report->classes.count)
+		fputs("Nothing was tagged while this was recorded: no thread held a tag.", out);
+	else if (!report->has_timeline)
 		fputs("Nothing can be said of when: the profile has no timeline, as another program or an "
 		      "older stallprof "
 		      "wrote it. See stallprof top.",
