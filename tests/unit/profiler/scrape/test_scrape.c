@@ -159,6 +159,11 @@ static void test_scrape__pages(void **state)
 	scrape_poll(scrape, &(const struct sink_counts){ .not_pushed = 3 });
 	assert_int_equal(get(scrape, "/metrics"), 200);
 	expect_text("\nstallprof_windows_not_pushed_total 3\n");
+	expect_text("\nstallprof_windows_not_scraped_total 0\n");
+	scrape_take(scrape, NULL);
+	scrape_poll(scrape, &(const struct sink_counts){ .not_pushed = 3 });
+	assert_int_equal(get(scrape, "/metrics"), 200);
+	expect_text("\nstallprof_windows_not_scraped_total 1\n");
 	scrape_stop(scrape);
 	assert_null(scrape_address(scrape));
 	scrape_free(scrape);
