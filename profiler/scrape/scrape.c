@@ -36,7 +36,7 @@ struct scrape {
 	/* Of all. */
 	struct scrape_windows *windows;
 	struct scrape_pages pages;
-	atomic_bool is_on, stops;
+	atomic_bool is_on;
 	atomic_ullong lost; /* windows that never came */
 	/* Of the loop. */
 	struct scrape_server *server; /* NULL: off */
@@ -162,9 +162,8 @@ struct scrape *scrape_new(void)
 	pthread_mutex_init(&scrape->showing, NULL);
 	scrape->sums = scrape_sums_new(SCRAPE_SUMS_MAX);
 	scrape->windows = scrape_windows_new();
-	scrape->pages = (struct scrape_pages){
-		.metrics = hold_metrics, .ctx = scrape, .windows = scrape->windows, .stop = &scrape->stops
-	};
+	scrape->pages =
+	        (struct scrape_pages){ .metrics = hold_metrics, .ctx = scrape, .windows = scrape->windows };
 	if (scrape->sums && scrape->windows)
 		show_metrics(scrape);
 	if (scrape->metrics)
@@ -175,7 +174,6 @@ struct scrape *scrape_new(void)
 
 void scrape_stop(struct scrape *scrape)
 {
-	atomic_store(&scrape->stops, true);
 	atomic_store(&scrape->is_on, false);
 	scrape_server_free(scrape->server);
 	scrape->server = NULL;

@@ -54,7 +54,7 @@ static void answer_error(struct scrape_answer *answer, int error)
 		            "Too much has been asked for that windows had to be joined for: ask again in 10 "
 		            "s.\n");
 	else if (error == ECANCELED)
-		answer_text(answer, UNAVAILABLE, "The agent ends.\n");
+		answer_text(answer, UNAVAILABLE, "The agent ends, or has got another address.\n");
 	else if (error == EFBIG)
 		answer_text(answer, FAILED, "These windows are too large together: ask for fewer seconds.\n");
 	else
@@ -93,7 +93,8 @@ static void answer_last(const struct scrape_pages *pages, size_t series, const s
 	uint64_t seconds;
 
 	if (read_seconds(scrape_request_parameter(request, "seconds"), &seconds))
-		answer_profile(answer, scrape_windows_last(pages->windows, series, seconds, pages->stop));
+		answer_profile(answer, scrape_windows_last(pages->windows, series, seconds,
+		                                           scrape_request_stops(request)));
 	else
 		answer_text(answer, BAD_REQUEST, "seconds: a whole number from 1 to 86400.\n");
 }
@@ -110,8 +111,8 @@ static void answer_new(const struct scrape_pages *pages, size_t series, const st
 	}
 	snprintf(answer->reader, sizeof(answer->reader), "%s", reader);
 	answer->series = series;
-	answer_profile(answer,
-	               scrape_windows_new_for(pages->windows, reader, series, &answer->upto, pages->stop));
+	answer_profile(answer, scrape_windows_new_for(pages->windows, reader, series, &answer->upto,
+	                                              scrape_request_stops(request)));
 }
 
 static bool answer_pprof(const struct scrape_pages *pages, const char *name,
