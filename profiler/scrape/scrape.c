@@ -29,7 +29,7 @@ struct scrape {
 	char *service_name;
 	uint64_t clock_hz;
 	uint64_t failed; /* windows that are not all in what is answered */
-	uint64_t shown_lost;
+	uint64_t shown_lost, shown_missed;
 	/* Of the answer to /metrics, held for a moment alone. */
 	pthread_mutex_t showing;
 	struct scrape_bytes *metrics;
@@ -79,7 +79,7 @@ static void sent(void *ctx, const struct scrape_answer *what)
 {
 	struct scrape *scrape = ctx;
 
-	scrape_windows_read(scrape->windows, what->reader, what->series, what->upto);
+	scrape_windows_read(scrape->windows, what->reader, &what->taken);
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------ */
@@ -87,10 +87,11 @@ static void sent(void *ctx, const struct scrape_answer *what)
 /* With `adding` held. Without memory the metrics stay as they were. */
 static void show_metrics(struct scrape *scrape)
 {
-	const uint64_t lost = atomic_load(&scrape->lost);
+	const uint64_t lost = atomic_load(&scrape->lost), missed = scrape_windows_missed(scrape->windows);
 	const struct scrape_facts facts = { .service_name = scrape->service_name ? scrape->service_name : "",
 		                            .counts = scrape->counts,
-		                            .failed = scrape->failed + lost };
+		                            .failed = scrape->failed + lost,
+		                            .missed = missed };
 	struct scrape_bytes *metrics = scrape_metrics_make(scrape->sums, &facts), *before;
 
 	if (!metrics)
@@ -100,6 +101,7 @@ static void show_metrics(struct scrape *scrape)
 	scrape->metrics = metrics;
 	pthread_mutex_unlock(&scrape->showing);
 	scrape->shown_lost = lost;
+	scrape->shown_missed = missed;
 	scrape_bytes_drop(before);
 }
 
@@ -132,7 +134,8 @@ static bool counts_differ(const struct sink_counts *a, const struct sink_counts 
 /* With `adding` held. */
 static bool is_outdated(struct scrape *scrape, const struct sink_counts *counts)
 {
-	return counts_differ(&scrape->counts, counts) || scrape->shown_lost != atomic_load(&scrape->lost);
+	return counts_differ(&scrape->counts, counts) || scrape->shown_lost != atomic_load(&scrape->lost) ||
+	       scrape->shown_missed != scrape_windows_missed(scrape->windows);
 }
 
 void scrape_poll(struct scrape *scrape, const struct sink_counts *counts)

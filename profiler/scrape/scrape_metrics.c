@@ -170,6 +170,9 @@ static void write_windows(FILE *out, const struct stamp *stamp, const struct scr
 	            "Windows that are not, or not all, in these metrics and in /debug/pprof/, as they had no "
 	            "room.",
 	            facts->failed);
+	write_count(out, "stallprof_windows_missed_total",
+	            "Windows of a series that a reader of /debug/pprof/delta_ came too late for.",
+	            facts->missed);
 }
 
 struct scrape_bytes *scrape_metrics_make(struct scrape_sums *sums, const struct scrape_facts *facts)

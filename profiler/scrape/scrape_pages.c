@@ -53,6 +53,11 @@ static void answer_error(struct scrape_answer *answer, int error)
 		answer_text(answer, UNAVAILABLE,
 		            "Too much has been asked for that windows had to be joined for: ask again in 10 "
 		            "s.\n");
+	else if (error == EUSERS)
+		answer_text(answer, UNAVAILABLE,
+		            "There are 16 other readers that have come more than once: ask again in some "
+		            "minutes, or set "
+		            "scrape.bearer_token_file.\n");
 	else if (error == ECANCELED)
 		answer_text(answer, UNAVAILABLE, "The agent ends, or has got another address.\n");
 	else if (error == EFBIG)
@@ -64,7 +69,7 @@ static void answer_error(struct scrape_answer *answer, int error)
 static void answer_profile(struct scrape_answer *answer, struct scrape_bytes *profile)
 {
 	if (!profile) {
-		answer->upto = 0;
+		answer->taken.upto = 0;
 		answer_error(answer, errno);
 		return;
 	}
@@ -110,8 +115,7 @@ static void answer_new(const struct scrape_pages *pages, size_t series, const st
 		return;
 	}
 	snprintf(answer->reader, sizeof(answer->reader), "%s", reader);
-	answer->series = series;
-	answer_profile(answer, scrape_windows_new_for(pages->windows, reader, series, &answer->upto,
+	answer_profile(answer, scrape_windows_new_for(pages->windows, reader, series, &answer->taken,
 	                                              scrape_request_stops(request)));
 }
 

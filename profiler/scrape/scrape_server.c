@@ -276,7 +276,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **of
 	(void)connection;
 	if (!exchange)
 		return;
-	if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK && exchange->is_get && exchange->answer.upto)
+	if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK && exchange->is_get && exchange->answer.taken.upto)
 		server->handler.sent(server->handler.ctx, &exchange->answer);
 	free(exchange);
 	*of_request = NULL;

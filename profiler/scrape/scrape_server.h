@@ -34,10 +34,9 @@ struct scrape_answer {
 	unsigned int status;
 	const char *type;          /* Content-Type */
 	struct scrape_bytes *body; /* the server drops it; NULL: there was no memory */
-	/* What the reader has then had, for `sent`; upto 0: nothing. */
+	/* What that reader has then had, for `sent`; upto 0: nothing. */
 	char reader[SCRAPE_READER_NAME_MAX];
-	size_t series;
-	uint64_t upto;
+	struct scrape_taken taken;
 };
 
 /* The value of ?name=value; NULL: there is none. */
