@@ -69,13 +69,14 @@ static void take_losses(struct agent_windows *windows, const struct profile *pro
 static void print_counts(const struct sink_counts *all, const struct sink_counts *since, char *text,
                          size_t size)
 {
-	int used = snprintf(text, size,
-	                    "%" PRIu64 " file%s kept (%" PRIu64 " bytes), %" PRIu64 " series pushed (%" PRIu64
-	                    " bytes), %" PRIu64 " windows not kept, %" PRIu64 " not pushed",
-	                    all->kept - since->kept, all->kept - since->kept == 1 ? "" : "s",
-	                    all->kept_bytes - since->kept_bytes, all->pushed - since->pushed,
-	                    all->pushed_bytes - since->pushed_bytes, all->not_kept - since->not_kept,
-	                    all->not_pushed - since->not_pushed);
+	int used =
+	        snprintf(text, size,
+	                 "%" PRIu64 " file%s kept (%" PRIu64 " bytes), %" PRIu64 " requests pushed (%" PRIu64
+	                 " bytes), %" PRIu64 " windows not kept, %" PRIu64 " not pushed",
+	                 all->kept - since->kept, all->kept - since->kept == 1 ? "" : "s",
+	                 all->kept_bytes - since->kept_bytes, all->pushed - since->pushed,
+	                 all->pushed_bytes - since->pushed_bytes, all->not_kept - since->not_kept,
+	                 all->not_pushed - since->not_pushed);
 	if (all->not_spooled > since->not_spooled && (size_t)used < size)
 		used += snprintf(text + used, size - (size_t)used, ", %" PRIu64 " not stored in the spool",
 		                 all->not_spooled - since->not_spooled);
@@ -101,7 +102,7 @@ void agent_windows_poll(struct agent_windows *windows)
 		agent_log(AGENT_INFO, "windows are pushed again to %s", windows->config->push.url);
 	if (now.kept > was.kept || now.pushed > was.pushed)
 		agent_log(AGENT_DEBUG,
-		          "window: %" PRIu64 " bytes kept in %s, %" PRIu64 " series with %" PRIu64
+		          "window: %" PRIu64 " bytes kept in %s, %" PRIu64 " requests with %" PRIu64
 		          " bytes pushed; %zu windows on their way",
 		          now.kept_bytes - was.kept_bytes,
 		          now.kept > was.kept ? sink_last_file(windows->sink) : "no file",

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profiler/cli/loss_log.h"
+#include "profiler/format/loss_log.h"
 #include "profiler/output/sink.h"
 
 struct agent_reports;

@@ -80,8 +80,12 @@ static enum outbox_result pack(void *ctx, void *item, bool last_try)
 	return OUTBOX_DONE;
 }
 
-static void lose(struct sink *sink)
+static void lose(struct sink *sink, bool idle)
 {
+	if (sink->look)
+		sink->look(sink->look_ctx, NULL);
+	if (idle)
+		return;
 	if (sink->push)
 		sink_push_lose(sink->push);
 	if (sink->files)
@@ -93,12 +97,12 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 	struct parcel *parcel = item;
 	struct sink *sink = ctx;
 
-	if (parcel->profile && !parcel->idle) {
-		lose(sink);
+	if (parcel->profile)
+		lose(sink, parcel->idle);
+	if (parcel->profile && !parcel->idle)
 		sink_news_say(sink->news, "a window is dropped before it is cut into series: %s",
 		              why == OUTBOX_FULL ? "more wait for that than there is room for"
 		                                 : "there is no time or no memory left for it");
-	}
 	if (parcel->last)
 		pass_on(sink, NULL, true);
 	profile_free(parcel->profile);
@@ -209,7 +213,7 @@ static void hand_over(struct sink *sink, struct profile *profile, bool last)
 		return;
 	}
 	if (profile)
-		lose(sink);
+		lose(sink, false);
 	profile_free(profile);
 	if (last) {
 		outbox_end(sink->pack);
@@ -227,6 +231,7 @@ void sink_deliver_idle(struct sink *sink, struct profile *profile)
 	struct parcel *parcel = sink->look ? malloc(sizeof(*parcel)) : NULL;
 
 	if (!parcel) {
+		lose(sink, true);
 		profile_free(profile);
 		return;
 	}

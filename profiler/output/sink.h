@@ -62,8 +62,9 @@ int sink_wants_windows(const struct sink *sink);
 int sink_is_one_file(const struct sink *sink);
 
 /*
- * Has each window shown to `look` before it is pushed and written, by the thread that packs. Call it before the first
- * sink_deliver(); `ctx` outlives the sink, and whoever takes the sink over. 0 or -ENOMEM.
+ * Has each window shown to `look` before it is pushed and written, by the thread that packs; NULL by any thread for one
+ * that there was no room or memory for until then. Call it before the first sink_deliver(); `ctx` outlives the sink, and
+ * whoever takes the sink over. 0 or -ENOMEM.
  */
 typedef void (*sink_look_fn)(void *ctx, const struct profile *profile);
 int sink_show(struct sink *sink, sink_look_fn look, void *ctx);

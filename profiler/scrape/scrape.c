@@ -28,14 +28,16 @@ struct scrape {
 	struct sink_counts counts;
 	char *service_name;
 	uint64_t clock_hz;
-	uint64_t failed; /* windows that are not, or not all, in what is answered */
+	uint64_t failed; /* windows that are not all in what is answered */
+	uint64_t shown_lost, shown_missed;
 	/* Of the answer to /metrics, held for a moment alone. */
 	pthread_mutex_t showing;
 	struct scrape_bytes *metrics;
 	/* Of all. */
 	struct scrape_windows *windows;
 	struct scrape_pages pages;
-	atomic_bool is_on, stops;
+	atomic_bool is_on;
+	atomic_ullong lost; /* windows that never came */
 	/* Of the loop. */
 	struct scrape_server *server; /* NULL: off */
 	char *listen;                 /* its setting */
@@ -77,7 +79,7 @@ static void sent(void *ctx, const struct scrape_answer *what)
 {
 	struct scrape *scrape = ctx;
 
-	scrape_windows_read(scrape->windows, what->reader, what->series, what->upto);
+	scrape_windows_read(scrape->windows, what->reader, &what->taken);
 }
 
 /* --- windows ------------------------------------------------------------------------------------------------ */
@@ -85,9 +87,11 @@ static void sent(void *ctx, const struct scrape_answer *what)
 /* With `adding` held. Without memory the metrics stay as they were. */
 static void show_metrics(struct scrape *scrape)
 {
+	const uint64_t lost = atomic_load(&scrape->lost), missed = scrape_windows_missed(scrape->windows);
 	const struct scrape_facts facts = { .service_name = scrape->service_name ? scrape->service_name : "",
 		                            .counts = scrape->counts,
-		                            .failed = scrape->failed };
+		                            .failed = scrape->failed + lost,
+		                            .missed = missed };
 	struct scrape_bytes *metrics = scrape_metrics_make(scrape->sums, &facts), *before;
 
 	if (!metrics)
@@ -96,6 +100,8 @@ static void show_metrics(struct scrape *scrape)
 	before = scrape->metrics;
 	scrape->metrics = metrics;
 	pthread_mutex_unlock(&scrape->showing);
+	scrape->shown_lost = lost;
+	scrape->shown_missed = missed;
 	scrape_bytes_drop(before);
 }
 
@@ -106,6 +112,10 @@ void scrape_take(void *ctx, const struct profile *profile)
 
 	if (!atomic_load(&scrape->is_on))
 		return;
+	if (!profile) { /* maybe by the loop, which does not wait for who adds one */
+		atomic_fetch_add(&scrape->lost, 1);
+		return;
+	}
 	pthread_mutex_lock(&scrape->adding);
 	failed = scrape_sums_take(scrape->sums, profile) != 0;
 	failed |= scrape_windows_add(scrape->windows, profile, scrape->clock_hz) != 0;
@@ -121,6 +131,13 @@ static bool counts_differ(const struct sink_counts *a, const struct sink_counts 
 	       a->not_pushed != b->not_pushed;
 }
 
+/* With `adding` held. */
+static bool is_outdated(struct scrape *scrape, const struct sink_counts *counts)
+{
+	return counts_differ(&scrape->counts, counts) || scrape->shown_lost != atomic_load(&scrape->lost) ||
+	       scrape->shown_missed != scrape_windows_missed(scrape->windows);
+}
+
 void scrape_poll(struct scrape *scrape, const struct sink_counts *counts)
 {
 	if (!scrape->server)
@@ -129,7 +146,7 @@ void scrape_poll(struct scrape *scrape, const struct sink_counts *counts)
 	/* While a window is being added, next time. */
 	if (pthread_mutex_trylock(&scrape->adding))
 		return;
-	if (counts_differ(&scrape->counts, counts)) {
+	if (is_outdated(scrape, counts)) {
 		scrape->counts = *counts;
 		show_metrics(scrape);
 	}
@@ -148,9 +165,8 @@ struct scrape *scrape_new(void)
 	pthread_mutex_init(&scrape->showing, NULL);
 	scrape->sums = scrape_sums_new(SCRAPE_SUMS_MAX);
 	scrape->windows = scrape_windows_new();
-	scrape->pages = (struct scrape_pages){
-		.metrics = hold_metrics, .ctx = scrape, .windows = scrape->windows, .stop = &scrape->stops
-	};
+	scrape->pages =
+	        (struct scrape_pages){ .metrics = hold_metrics, .ctx = scrape, .windows = scrape->windows };
 	if (scrape->sums && scrape->windows)
 		show_metrics(scrape);
 	if (scrape->metrics)
@@ -161,7 +177,6 @@ struct scrape *scrape_new(void)
 
 void scrape_stop(struct scrape *scrape)
 {
-	atomic_store(&scrape->stops, true);
 	atomic_store(&scrape->is_on, false);
 	scrape_server_free(scrape->server);
 	scrape->server = NULL;

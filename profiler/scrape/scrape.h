@@ -57,7 +57,7 @@ const char *scrape_address(const struct scrape *scrape);
 /* Whether anybody who can reach the address is answered, from other hosts, too. */
 int scrape_is_open(const struct scrape *scrape);
 
-/* Adds a window; `scrape` is a struct scrape. By any thread. */
+/* Adds a window; NULL: counts one that is lost. `scrape` is a struct scrape. By any thread. */
 void scrape_take(void *scrape, const struct profile *profile);
 
 /* What has become of the windows; and ends connections that take too long. */

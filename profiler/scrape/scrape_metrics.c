@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/loss_log.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/version.h"
 #include "profiler/scrape/scrape_bytes.h"
@@ -78,17 +79,24 @@ static void write_ledger(FILE *out, struct scrape_sums *sums)
 
 /* --- what was not seen ------------------------------------------------------------------------------------ */
 
-static void write_lost(FILE *out, const struct stamp *stamp)
+static void write_counters(FILE *out, const struct stamp *stamp, const char *metric, bool losses_alone)
 {
-	scrape_text_metric(
-	        out, "stallprof_lost_total", "counter",
-	        "Counters of what profiles lack, and of how they were made; COUNTERS in stallprof(1).");
 	for (size_t i = 0; i < stamp_counter_count(stamp); i++) {
 		struct stamp_counter counter = stamp_counter_at(stamp, i);
 
-		scrape_text_number(out, "stallprof_lost_total", LABELS({ "counter", counter.name }), 1,
-		                   counter.value);
+		if (!losses_alone || loss_log_has(counter.name))
+			scrape_text_number(out, metric, LABELS({ "name", counter.name }), 1, counter.value);
 	}
+}
+
+static void write_lost(FILE *out, const struct stamp *stamp)
+{
+	scrape_text_metric(out, "stallprof_lost_total", "counter",
+	                   "What is missing from profiles, by the counter's name; COUNTERS in stallprof(1).");
+	write_counters(out, stamp, "stallprof_lost_total", true);
+	scrape_text_metric(out, "stallprof_counter_total", "counter",
+	                   "All counters, those of how profiles were made, too; COUNTERS in stallprof(1).");
+	write_counters(out, stamp, "stallprof_counter_total", false);
 }
 
 /* Whether a hook of that cause comes before. */
@@ -140,8 +148,8 @@ static void write_windows(FILE *out, const struct stamp *stamp, const struct scr
 	const struct sink_counts *counts = &facts->counts;
 	const struct stamp_coverage covered = stamp_coverage(stamp);
 
-	write_count(out, "stallprof_windows_total", "Windows that have ended, with tags and without.",
-	            covered.windows);
+	write_count(out, "stallprof_windows_total",
+	            "Windows that are in these metrics, with tags and without.", covered.windows);
 	scrape_text_metric(out, "stallprof_covered_seconds_total", "counter", "Time that they covered.");
 	scrape_text_seconds(out, "stallprof_covered_seconds_total", NULL, 0, (int64_t)covered.covered_ns);
 	scrape_text_metric(out, "stallprof_last_window_timestamp_seconds", "gauge",
@@ -152,14 +160,19 @@ static void write_windows(FILE *out, const struct stamp *stamp, const struct scr
 	            counts->kept);
 	write_count(out, "stallprof_windows_not_kept_total", "Windows that could not be written.",
 	            counts->not_kept);
-	write_count(out, "stallprof_series_pushed_total", "Series of windows that Pyroscope took.",
-	            counts->pushed);
+	write_count(
+	        out, "stallprof_series_pushed_total",
+	        "Requests that Pyroscope took, one for each series of a window, or more where it is large.",
+	        counts->pushed);
 	write_count(out, "stallprof_windows_not_pushed_total",
 	            "Windows that were not pushed, or not all of them.", counts->not_pushed);
 	write_count(out, "stallprof_windows_not_scraped_total",
 	            "Windows that are not, or not all, in these metrics and in /debug/pprof/, as they had no "
 	            "room.",
 	            facts->failed);
+	write_count(out, "stallprof_windows_missed_total",
+	            "Windows of a series that a reader of /debug/pprof/delta_ came too late for.",
+	            facts->missed);
 }
 
 struct scrape_bytes *scrape_metrics_make(struct scrape_sums *sums, const struct scrape_facts *facts)

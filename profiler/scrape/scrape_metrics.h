@@ -17,6 +17,7 @@ struct scrape_facts {
 	const char *service_name;
 	struct sink_counts counts; /* of all sinks of the run */
 	uint64_t failed;           /* windows that are not, or not all, in the sums or profiles */
+	uint64_t missed;           /* windows of a series that were gone when a reader came for them */
 };
 
 /* NULL: no memory. */

@@ -53,8 +53,13 @@ static void answer_error(struct scrape_answer *answer, int error)
 		answer_text(answer, UNAVAILABLE,
 		            "Too much has been asked for that windows had to be joined for: ask again in 10 "
 		            "s.\n");
+	else if (error == EUSERS)
+		answer_text(answer, UNAVAILABLE,
+		            "There are 16 other readers that have come more than once: ask again in some "
+		            "minutes, or set "
+		            "scrape.bearer_token_file.\n");
 	else if (error == ECANCELED)
-		answer_text(answer, UNAVAILABLE, "The agent ends.\n");
+		answer_text(answer, UNAVAILABLE, "The agent ends, or has got another address.\n");
 	else if (error == EFBIG)
 		answer_text(answer, FAILED, "These windows are too large together: ask for fewer seconds.\n");
 	else
@@ -64,7 +69,7 @@ static void answer_error(struct scrape_answer *answer, int error)
 static void answer_profile(struct scrape_answer *answer, struct scrape_bytes *profile)
 {
 	if (!profile) {
-		answer->upto = 0;
+		answer->taken.upto = 0;
 		answer_error(answer, errno);
 		return;
 	}
@@ -93,7 +98,8 @@ static void answer_last(const struct scrape_pages *pages, size_t series, const s
 	uint64_t seconds;
 
 	if (read_seconds(scrape_request_parameter(request, "seconds"), &seconds))
-		answer_profile(answer, scrape_windows_last(pages->windows, series, seconds, pages->stop));
+		answer_profile(answer, scrape_windows_last(pages->windows, series, seconds,
+		                                           scrape_request_stops(request)));
 	else
 		answer_text(answer, BAD_REQUEST, "seconds: a whole number from 1 to 86400.\n");
 }
@@ -109,9 +115,8 @@ static void answer_new(const struct scrape_pages *pages, size_t series, const st
 		return;
 	}
 	snprintf(answer->reader, sizeof(answer->reader), "%s", reader);
-	answer->series = series;
-	answer_profile(answer,
-	               scrape_windows_new_for(pages->windows, reader, series, &answer->upto, pages->stop));
+	answer_profile(answer, scrape_windows_new_for(pages->windows, reader, series, &answer->taken,
+	                                              scrape_request_stops(request)));
 }
 
 static bool answer_pprof(const struct scrape_pages *pages, const char *name,

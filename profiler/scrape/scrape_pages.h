@@ -2,8 +2,6 @@
 #ifndef STALLPROF_PROFILER_SCRAPE_PAGES_H
 #define STALLPROF_PROFILER_SCRAPE_PAGES_H
 
-#include <stdatomic.h>
-
 struct scrape_answer;
 struct scrape_bytes;
 struct scrape_request;
@@ -13,7 +11,6 @@ struct scrape_pages {
 	struct scrape_bytes *(*metrics)(void *ctx); /* held for the caller; NULL: no memory */
 	void *ctx;
 	struct scrape_windows *windows;
-	const atomic_bool *stop; /* gives up what takes long */
 };
 
 void scrape_pages_answer(const struct scrape_pages *pages, const char *path,

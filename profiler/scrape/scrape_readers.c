@@ -5,37 +5,78 @@
 #include <stdio.h>
 #include <string.h>
 
-uint64_t scrape_readers_upto(const struct scrape_readers *readers, const char *name, size_t series)
+static struct scrape_reader *find(const struct scrape_readers *readers, const char *name)
 {
 	for (size_t i = 0; i < SCRAPE_READERS; i++)
 		if (readers->reader[i].used && !strcmp(readers->reader[i].name, name))
-			return readers->reader[i].upto[series];
-	return 0;
+			return (struct scrape_reader *)&readers->reader[i];
+	return NULL;
 }
 
-/* The reader of that name, else the place of the one that has read nothing for longest. */
-static struct scrape_reader *place_of(struct scrape_readers *readers, const char *name)
+uint64_t scrape_readers_upto(const struct scrape_readers *readers, const char *name, size_t series)
 {
-	struct scrape_reader *place = &readers->reader[0];
+	const struct scrape_reader *reader = find(readers, name);
+
+	return reader ? reader->upto[series] : 0;
+}
+
+/* Whether it would be given all windows that are left, known or not. */
+static bool is_late(const struct scrape_reader *reader, uint64_t oldest)
+{
+	for (size_t i = 0; i < SCRAPE_SERIES_MAX; i++)
+		if (reader->upto[i] >= oldest)
+			return false;
+	return true;
+}
+
+/* How little is lost with it: 0 is nobody's place; 3: nobody else gets it. */
+static int worth(const struct scrape_reader *reader, uint64_t oldest)
+{
+	if (!reader->used)
+		return 0;
+	if (is_late(reader, oldest))
+		return 1;
+	return reader->times < 2 ? 2 : 3;
+}
+
+/* A place that somebody who is not known may have. NULL: there is none. */
+static struct scrape_reader *find_place(struct scrape_readers *readers)
+{
+	struct scrape_reader *place = NULL;
+	int least = 3;
 
 	for (size_t i = 0; i < SCRAPE_READERS; i++) {
 		struct scrape_reader *reader = &readers->reader[i];
+		int now = worth(reader, readers->oldest);
 
-		if (reader->used && !strcmp(reader->name, name))
-			return reader;
-		if (reader->used < place->used)
+		if (now < least || (place && now == least && reader->used < place->used)) {
 			place = reader;
+			least = now;
+		}
 	}
-	*place = (struct scrape_reader){ .used = 0 };
-	snprintf(place->name, sizeof(place->name), "%s", name);
 	return place;
 }
 
-void scrape_readers_set(struct scrape_readers *readers, const char *name, size_t series, uint64_t upto)
+bool scrape_readers_have_room(struct scrape_readers *readers, const char *name)
 {
-	struct scrape_reader *reader = place_of(readers, name);
+	return find(readers, name) || find_place(readers);
+}
 
+void scrape_readers_take(struct scrape_readers *readers, const char *name, const struct scrape_taken *taken)
+{
+	struct scrape_reader *reader = find(readers, name);
+
+	if (!reader) {
+		reader = find_place(readers);
+		if (!reader)
+			return;
+		*reader = (struct scrape_reader){ .used = 0 };
+		snprintf(reader->name, sizeof(reader->name), "%s", name);
+	}
 	reader->used = ++readers->turns;
-	if (reader->upto[series] < upto)
-		reader->upto[series] = upto;
+	reader->times++;
+	if (reader->upto[taken->series] >= taken->upto)
+		return;
+	reader->upto[taken->series] = taken->upto;
+	readers->missed += taken->missed;
 }

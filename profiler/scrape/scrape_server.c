@@ -40,11 +40,13 @@ struct scrape_server {
 	pthread_mutex_t lock; /* of what follows; held for a moment alone */
 	char *token;          /* NULL: nobody needs one */
 	uint64_t next_ns;     /* only in the server's thread: when the next connection is due */
+	atomic_bool stops;    /* of all threads */
 	struct connection connection[OF_CONNECTIONS];
 };
 
 struct scrape_request {
 	struct MHD_Connection *connection;
+	const atomic_bool *stops;
 };
 
 /* A request that is being answered. */
@@ -58,6 +60,11 @@ const char *scrape_request_parameter(const struct scrape_request *request, const
 	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
+const atomic_bool *scrape_request_stops(const struct scrape_request *request)
+{
+	return request->stops;
+}
+
 /* --- connections that take too long ------------------------------------------------------------------------ */
 
 /* Of each second, the connections of another second may come at once. */
@@ -69,7 +76,7 @@ static void wait_for_turn(struct scrape_server *server)
 	if (server->next_ns + SECOND_NS < now_ns)
 		server->next_ns = now_ns - SECOND_NS;
 	server->next_ns += step_ns;
-	if (server->next_ns > now_ns)
+	if (server->next_ns > now_ns && !atomic_load(&server->stops))
 		nanosleep(&(const struct timespec){ .tv_nsec = (long)step_ns }, NULL);
 }
 
@@ -192,7 +199,7 @@ static void answer_text(struct scrape_answer *answer, unsigned int status, const
 static void make_answer(struct scrape_server *server, struct MHD_Connection *connection, const char *path,
                         const char *method, struct exchange *exchange)
 {
-	const struct scrape_request request = { .connection = connection };
+	const struct scrape_request request = { .connection = connection, .stops = &server->stops };
 
 	exchange->is_get = !strcmp(method, MHD_HTTP_METHOD_GET);
 	if (!may_ask(server, connection))
@@ -269,7 +276,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **of
 	(void)connection;
 	if (!exchange)
 		return;
-	if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK && exchange->is_get && exchange->answer.upto)
+	if (why == MHD_REQUEST_TERMINATED_COMPLETED_OK && exchange->is_get && exchange->answer.taken.upto)
 		server->handler.sent(server->handler.ctx, &exchange->answer);
 	free(exchange);
 	*of_request = NULL;
@@ -322,11 +329,26 @@ static int open_socket(const struct listen_address *address)
 	return -error;
 }
 
-/* Takes over the socket, also when it fails. 0 or -errno. */
+/* A number that no other socket has; 0: that is no socket. */
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t length = sizeof(cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) ? 0 : cookie;
+}
+
+/*
+ * Takes over the socket, also when it fails. 0 or -errno. libmicrohttpd 0.9.75 has closed it after some failures (no thread)
+ * and not after others (no memory, no epoll): it is looked whether the descriptor still is that socket.
+ */
 static int start(struct scrape_server *server, int fd)
 {
+	uint64_t cookie = cookie_of(fd);
 	sigset_t all, before;
+	int error;
 
+	errno = 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	server->daemon = MHD_start_daemon(
@@ -336,11 +358,13 @@ static int start(struct scrape_server *server, int fd)
 	        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL,
 	        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
 	        on_connection, server, MHD_OPTION_END);
+	error = errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (server->daemon)
 		return 0;
-	close(fd);
-	return errno ? -errno : -EIO;
+	if (cookie && cookie_of(fd) == cookie)
+		close(fd);
+	return error ? -error : -EIO;
 }
 
 static int begin(struct scrape_server *server, const char *listen)
@@ -357,7 +381,6 @@ static int begin(struct scrape_server *server, const char *listen)
 		return fd;
 	if (!getsockname(fd, (struct sockaddr *)&bound, &length))
 		listen_address_print(&bound, server->address);
-	errno = 0;
 	return start(server, fd);
 }
 
@@ -388,6 +411,7 @@ void scrape_server_free(struct scrape_server *server)
 {
 	if (!server)
 		return;
+	atomic_store(&server->stops, true);
 	if (server->daemon)
 		MHD_stop_daemon(server->daemon);
 	wipe(server->token);

@@ -3,7 +3,7 @@
  *
  *     server = scrape_server_new("127.0.0.1:4041", token, &handler, err, sizeof(err))
  *     scrape_server_cut_slow(server)      some times a second
- *     scrape_server_free(server)          as long as the answer takes that is being made
+ *     scrape_server_free(server)          tells the answer that is being made to stop, and waits for it
  *
  * One thread of its own, with all signals blocked, serves all connections and calls the handler, so the handler's answers come
  * one after the other. It is made for few clients that behave, and bounded against those that do not: SCRAPE_CONNECTIONS at
@@ -14,6 +14,7 @@
 #ifndef STALLPROF_PROFILER_SCRAPE_SERVER_H
 #define STALLPROF_PROFILER_SCRAPE_SERVER_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,14 +34,15 @@ struct scrape_answer {
 	unsigned int status;
 	const char *type;          /* Content-Type */
 	struct scrape_bytes *body; /* the server drops it; NULL: there was no memory */
-	/* What the reader has then had, for `sent`; upto 0: nothing. */
+	/* What that reader has then had, for `sent`; upto 0: nothing. */
 	char reader[SCRAPE_READER_NAME_MAX];
-	size_t series;
-	uint64_t upto;
+	struct scrape_taken taken;
 };
 
 /* The value of ?name=value; NULL: there is none. */
 const char *scrape_request_parameter(const struct scrape_request *request, const char *name);
+/* Becomes true when the server is about to end: what takes long is given up then. */
+const atomic_bool *scrape_request_stops(const struct scrape_request *request);
 
 struct scrape_handler {
 	void *ctx;

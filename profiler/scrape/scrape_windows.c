@@ -94,7 +94,7 @@ void scrape_windows_clear(struct scrape_windows *windows)
 	while (windows->n)
 		drop_oldest(windows);
 	drop_joined(windows);
-	memset(&windows->readers, 0, sizeof(windows->readers));
+	memset(windows->readers.reader, 0, sizeof(windows->readers.reader));
 	pthread_mutex_unlock(&windows->lock);
 }
 
@@ -175,6 +175,7 @@ static void append(struct scrape_windows *windows, struct window *window)
 	window->number = ++windows->last_number;
 	windows->window[windows->n++] = *window;
 	windows->bytes += window->bytes;
+	windows->readers.oldest = windows->window[0].number;
 	pthread_mutex_unlock(&windows->lock);
 }
 
@@ -252,6 +253,8 @@ static struct scrape_bytes *join(const struct selection *selection, const atomic
 		return scrape_bytes_hold(selection->part[0]);
 	for (size_t i = 0; i < selection->n && !err; i++)
 		err = atomic_load(stop) ? -ECANCELED : join_part(&whole, selection->part[i]);
+	if (!err && atomic_load(stop))
+		err = -ECANCELED;
 	if (!err)
 		return encode(whole);
 	profile_free(whole);
@@ -369,17 +372,13 @@ struct scrape_bytes *scrape_windows_last(struct scrape_windows *windows, size_t 
 
 /* --- readers ---------------------------------------------------------------------------------------------- */
 
-struct scrape_bytes *scrape_windows_new_for(struct scrape_windows *windows, const char *reader, size_t series,
-                                            uint64_t *upto, const atomic_bool *stop)
+/* With the lock held: the windows behind `upto`, as many as go into one profile. */
+static void select_new(const struct scrape_windows *windows, size_t series, uint64_t upto,
+                       struct selection *selection)
 {
-	struct selection selection = { .n = 0 };
-	struct scrape_bytes *before;
 	size_t begin = 0, end, samples = 0, bytes = 0;
-	struct profile *none;
 
-	pthread_mutex_lock(&windows->lock);
-	*upto = scrape_readers_upto(&windows->readers, reader, series);
-	while (begin < windows->n && windows->window[begin].number <= *upto)
+	while (begin < windows->n && windows->window[begin].number <= upto)
 		begin++;
 	for (end = begin; end < windows->n; end++) {
 		samples += windows->window[end].samples[series];
@@ -387,20 +386,62 @@ struct scrape_bytes *scrape_windows_new_for(struct scrape_windows *windows, cons
 		if (end > begin && (samples > SCRAPE_SAMPLES_MAX || bytes > SCRAPE_JOIN_BYTES))
 			break;
 	}
-	select_from(windows, series, begin, end, &selection);
-	*upto = selection.last ? selection.last : *upto;
+	select_from(windows, series, begin, end, selection);
+}
+
+/* What a reader has with that, who has had all up to `upto`; one that has had none has missed none. */
+static struct scrape_taken taken_with(const struct selection *selection, size_t series, uint64_t upto)
+{
+	struct scrape_taken taken = { .series = series, .upto = upto };
+
+	if (selection->last)
+		taken.upto = selection->last;
+	if (upto && selection->first > upto + 1)
+		taken.missed = selection->first - upto - 1;
+	return taken;
+}
+
+struct scrape_bytes *scrape_windows_new_for(struct scrape_windows *windows, const char *reader, size_t series,
+                                            struct scrape_taken *taken, const atomic_bool *stop)
+{
+	struct selection selection = { .n = 0 };
+	struct scrape_bytes *before;
+	struct profile *none;
+	uint64_t upto;
+	bool room;
+
+	pthread_mutex_lock(&windows->lock);
+	room = scrape_readers_have_room(&windows->readers, reader);
+	upto = scrape_readers_upto(&windows->readers, reader, series);
+	if (room)
+		select_new(windows, series, upto, &selection);
+	*taken = taken_with(&selection, series, upto);
 	before = joined_before(windows, series, &selection);
 	pthread_mutex_unlock(&windows->lock);
 	if (selection.n)
 		return give(windows, series, &selection, before, stop);
 	scrape_bytes_drop(before);
+	if (!room) {
+		errno = EUSERS;
+		return NULL;
+	}
 	none = empty_profile(&series_table[series]);
 	return none ? encode(none) : NULL;
 }
 
-void scrape_windows_read(struct scrape_windows *windows, const char *reader, size_t series, uint64_t upto)
+void scrape_windows_read(struct scrape_windows *windows, const char *reader, const struct scrape_taken *taken)
 {
 	pthread_mutex_lock(&windows->lock);
-	scrape_readers_set(&windows->readers, reader, series, upto);
+	scrape_readers_take(&windows->readers, reader, taken);
 	pthread_mutex_unlock(&windows->lock);
+}
+
+uint64_t scrape_windows_missed(struct scrape_windows *windows)
+{
+	uint64_t missed;
+
+	pthread_mutex_lock(&windows->lock);
+	missed = windows->readers.missed;
+	pthread_mutex_unlock(&windows->lock);
+	return missed;
 }

@@ -4,8 +4,8 @@
  *
  *     scrape_windows_add(windows, profile, clock_hz)                  at the end of each window
  *     bytes = scrape_windows_last(windows, series, seconds, …)        those that cover so many seconds, as one
- *     bytes = scrape_windows_new_for(windows, reader, series, &upto)  those that this reader has not had
- *     scrape_windows_read(windows, reader, series, upto)              it has them now
+ *     bytes = scrape_windows_new_for(windows, reader, series, &taken) those that this reader has not had
+ *     scrape_windows_read(windows, reader, &taken)                    it has them now
  *
  * What a window takes back from earlier ones is paid by later ones (push_debts.h), so that no value is negative, and what
  * a reader passes on to Pyroscope adds up there.
@@ -25,6 +25,7 @@
 
 struct profile;
 struct scrape_bytes;
+struct scrape_taken;
 struct scrape_windows;
 
 #define SCRAPE_WINDOWS       64
@@ -55,11 +56,14 @@ struct scrape_bytes *scrape_windows_last(struct scrape_windows *windows, size_t 
 
 /*
  * The oldest windows that this reader has not had, as many as go into one profile for Pyroscope, at least one; a profile without
- * samples when there is none. *upto: for scrape_windows_read(). NULL with errno as above.
+ * samples when there is none. *taken: for scrape_windows_read(). NULL with errno as above, or EUSERS: there are too many readers.
  */
 struct scrape_bytes *scrape_windows_new_for(struct scrape_windows *windows, const char *reader, size_t series,
-                                            uint64_t *upto, const atomic_bool *stop);
+                                            struct scrape_taken *taken, const atomic_bool *stop);
 /* Called when the whole answer was sent; without it the reader gets the same once more. */
-void scrape_windows_read(struct scrape_windows *windows, const char *reader, size_t series, uint64_t upto);
+void scrape_windows_read(struct scrape_windows *windows, const char *reader,
+                         const struct scrape_taken *taken);
+/* How many windows of a series were gone when a reader came that had had those before. */
+uint64_t scrape_windows_missed(struct scrape_windows *windows);
 
 #endif

@@ -128,11 +128,55 @@ static void test_sink_show__what_is_only_shown_is_not_written(void **state)
 	config_free(config);
 }
 
+struct slow {
+	atomic_bool goes_on;
+	atomic_uint seen, missing;
+};
+
+/* Looks at the first one until it may go on. */
+static void look_slowly(void *ctx, const struct profile *profile)
+{
+	struct slow *slow = ctx;
+
+	if (!profile) {
+		atomic_fetch_add(&slow->missing, 1);
+		return;
+	}
+	atomic_fetch_add(&slow->seen, 1);
+	while (!atomic_load(&slow->goes_on))
+		usleep(1000);
+}
+
+static void test_sink_show__what_is_dropped_is_told(void **state)
+{
+	struct config *config = config_default();
+	struct sink *sink = sink_to(config, NULL);
+	struct slow slow = { 0 };
+
+	(void)state;
+	assert_int_equal(sink_show(sink, look_slowly, &slow), 0);
+	sink_deliver(sink, window_profile(1));
+	while (!atomic_load(&slow.seen))
+		usleep(1000);
+	for (int i = 0; i < SINK_PACK_WINDOWS + 4; i++) {
+		sink_deliver(sink, window_profile(1));
+		sink_deliver_idle(sink, window_profile(1));
+	}
+	atomic_store(&slow.goes_on, true);
+	settle(sink);
+	assert_int_equal(atomic_load(&slow.seen), SINK_PACK_WINDOWS);
+	assert_int_equal(atomic_load(&slow.missing), SINK_PACK_WINDOWS + 9);
+	assert_int_equal(sink_finish(sink), 0);
+	sink_free(sink);
+	config_free(config);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sink_show__windows_are_shown),
 		cmocka_unit_test(test_sink_show__what_is_only_shown_is_not_written),
+		cmocka_unit_test(test_sink_show__what_is_dropped_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

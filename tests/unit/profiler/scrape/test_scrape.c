@@ -159,6 +159,11 @@ static void test_scrape__pages(void **state)
 	scrape_poll(scrape, &(const struct sink_counts){ .not_pushed = 3 });
 	assert_int_equal(get(scrape, "/metrics"), 200);
 	expect_text("\nstallprof_windows_not_pushed_total 3\n");
+	expect_text("\nstallprof_windows_not_scraped_total 0\n");
+	scrape_take(scrape, NULL);
+	scrape_poll(scrape, &(const struct sink_counts){ .not_pushed = 3 });
+	assert_int_equal(get(scrape, "/metrics"), 200);
+	expect_text("\nstallprof_windows_not_scraped_total 1\n");
 	scrape_stop(scrape);
 	assert_null(scrape_address(scrape));
 	scrape_free(scrape);
@@ -330,6 +335,32 @@ static void test_scrape__all_places_are_taken(void **state)
 	scrape_free(scrape);
 }
 
+static void test_scrape__many_readers_have_to_wait(void **state)
+{
+	const struct sink_counts none = { .kept = 0 };
+	struct scrape *scrape = scrape_new();
+	char err[512] = "", path[64];
+
+	(void)state;
+	assert_int_equal(configure(scrape, "127.0.0.1:0", "", err), 0);
+	take_window(scrape);
+	for (int i = 0; i < 32; i++) {
+		snprintf(path, sizeof(path), "/debug/pprof/delta_block?reader=r%d", i / 2);
+		assert_int_equal(get(scrape, path), 200);
+	}
+	assert_int_equal(get(scrape, "/debug/pprof/delta_block?reader=new"), 503);
+	expect_text("\r\n\r\nThere are 16 other readers ");
+	assert_int_equal(get(scrape, "/debug/pprof/delta_block?reader=r7"), 200);
+	for (int i = 0; i < 66; i++)
+		take_window(scrape);
+	assert_int_equal(get(scrape, "/debug/pprof/delta_block?reader=r7"), 200);
+	assert_int_equal(get(scrape, "/debug/pprof/delta_block?reader=new"), 200);
+	scrape_poll(scrape, &none);
+	assert_int_equal(get(scrape, "/metrics"), 200);
+	expect_text("\nstallprof_windows_missed_total 2\n");
+	scrape_free(scrape);
+}
+
 static void test_scrape__many_requests_have_to_wait(void **state)
 {
 	struct scrape *scrape = scrape_new();
@@ -354,6 +385,7 @@ int main(void)
 		cmocka_unit_test(test_scrape__another_address_of_the_same_port),
 		cmocka_unit_test(test_scrape__slow_clients),
 		cmocka_unit_test(test_scrape__all_places_are_taken),
+		cmocka_unit_test(test_scrape__many_readers_have_to_wait),
 		cmocka_unit_test(test_scrape__many_requests_have_to_wait),
 	};
 

@@ -49,6 +49,7 @@ static void end_window(struct scrape_sums *sums)
 
 	assert_int_equal(stamp_add_window(stamp, 10 * (uint64_t)SECOND, 20 * (uint64_t)SECOND), 0);
 	assert_int_equal(stamp_add_counter(stamp, "ring_full", 3), 0);
+	assert_int_equal(stamp_add_counter(stamp, "frames_dwarf", 4), 0);
 	assert_int_equal(stamp_add_hook(stamp, "block_io", "a", HOOK_ATTACHED, NULL), 0);
 	assert_int_equal(stamp_add_hook(stamp, "block_io", "b", HOOK_UNUSED, NULL), 0);
 	assert_int_equal(stamp_add_hook(stamp, "tag_wait", "c", HOOK_ATTACHED, NULL), 0);
@@ -115,11 +116,26 @@ static void test_scrape_sums__rows_of_windows_add_up(void **state)
 	       "stallprof_stall_seconds_total{ai_tag=\"load\",stall=\"block_io\",device=\"vda\"} 0.000000013",
 	       "stallprof_stall_seconds_total{ai_tag=\"load\",stall=\"block_io\",device=\"vdb\"} 0.000000004",
 	       "stallprof_stalls_total{ai_tag=\"load\",stall=\"block_io\",device=\"vda\"} 3",
-	       "stallprof_lost_total{counter=\"ring_full\"} 6", "stallprof_windows_total 2",
+	       "stallprof_lost_total{name=\"ring_full\"} 6", "stallprof_counter_total{name=\"ring_full\"} 6",
+	       "stallprof_counter_total{name=\"frames_dwarf\"} 8", "stallprof_windows_total 2",
 	       "stallprof_covered_seconds_total 20.000000000",
 	       "stallprof_last_window_timestamp_seconds 20.000000000", "stallprof_windows_kept_total 2",
 	       "stallprof_build_info{version=\"1.0\",service_name=\"train \\\"1\\\"\"} 1",
 	       "stallprof_held_back_seconds{counter=\"stallprof_stall_seconds_total\"} 0.000000000");
+	scrape_sums_free(sums);
+}
+
+/* So that an alert on their sum says that something is missing. */
+static void test_scrape_sums__what_is_no_loss_is_not_in_lost(void **state)
+{
+	struct scrape_sums *sums = scrape_sums_new(SCRAPE_SUMS_MAX);
+	char *text;
+
+	(void)state;
+	end_window(sums);
+	text = metrics(sums);
+	assert_null(strstr(text, "stallprof_lost_total{name=\"frames_dwarf\"}"));
+	free(text);
 	scrape_sums_free(sums);
 }
 
@@ -237,6 +253,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scrape_sums__rows_of_windows_add_up),
+		cmocka_unit_test(test_scrape_sums__what_is_no_loss_is_not_in_lost),
 		cmocka_unit_test(test_scrape_sums__what_is_taken_back_holds_back),
 		cmocka_unit_test(test_scrape_sums__what_is_undecided_is_in_no_counter),
 		cmocka_unit_test(test_scrape_sums__there_are_not_more_than_so_many),

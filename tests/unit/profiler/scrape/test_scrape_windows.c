@@ -119,17 +119,17 @@ static void test_scrape_windows__the_last_that_cover_so_many_seconds(void **stat
 
 static int64_t read_new(struct scrape_windows *windows, const char *reader)
 {
-	uint64_t upto;
-	int64_t all = sum(scrape_windows_new_for(windows, reader, BLOCK, &upto, &goes_on));
+	struct scrape_taken taken;
+	int64_t all = sum(scrape_windows_new_for(windows, reader, BLOCK, &taken, &goes_on));
 
-	scrape_windows_read(windows, reader, BLOCK, upto);
+	scrape_windows_read(windows, reader, &taken);
 	return all;
 }
 
 static void test_scrape_windows__each_reader_has_each_window_once(void **state)
 {
 	struct scrape_windows *windows = scrape_windows_new();
-	uint64_t upto;
+	struct scrape_taken taken;
 
 	(void)state;
 	assert_int_equal(read_new(windows, "a"), 0);
@@ -139,12 +139,12 @@ static void test_scrape_windows__each_reader_has_each_window_once(void **state)
 	assert_int_equal(read_new(windows, "a"), 0);
 	add(windows, 10, 300, 0);
 	/* What was not sent to its end is given again. */
-	assert_int_equal(sum(scrape_windows_new_for(windows, "a", BLOCK, &upto, &goes_on)), 300);
+	assert_int_equal(sum(scrape_windows_new_for(windows, "a", BLOCK, &taken, &goes_on)), 300);
 	assert_int_equal(read_new(windows, "a"), 300);
 	assert_int_equal(read_new(windows, "b"), 321);
 	/* Of another series it has had none. */
-	assert_int_equal(sum(scrape_windows_new_for(windows, "a", CPU, &upto, &goes_on)), 0);
-	assert_int_equal(upto, 3);
+	assert_int_equal(sum(scrape_windows_new_for(windows, "a", CPU, &taken, &goes_on)), 0);
+	assert_int_equal(taken.upto, 3);
 	add(windows, 10, 4000, 0);
 	assert_int_equal(read_new(windows, "b"), 4000);
 	assert_int_equal(read_new(windows, "a"), 4000);
@@ -209,15 +209,15 @@ static void test_scrape_windows__joining_has_its_bounds(void **state)
 {
 	struct scrape_windows *windows = scrape_windows_new();
 	struct scrape_bytes *bytes = NULL;
-	uint64_t upto;
+	struct scrape_taken taken;
 	int joined = 0;
 
 	(void)state;
 	for (int i = 0; i < 12; i++)
 		add_large(windows, 15000); /* some 0.5 MB each, and near to what Pyroscope takes */
 	assert_in_range(last(windows, BLOCK, 3600), 4 * 15000, 11 * 15000);
-	assert_int_equal(sum(scrape_windows_new_for(windows, "a", BLOCK, &upto, &goes_on)), 15000);
-	assert_int_equal(upto, 1);
+	assert_int_equal(sum(scrape_windows_new_for(windows, "a", BLOCK, &taken, &goes_on)), 15000);
+	assert_int_equal(taken.upto, 1);
 	/* Another answer each time: after 2 s of CPU nothing more is joined, but the last window is still given. */
 	for (joined = 0; joined < 1000; joined++) {
 		bytes = scrape_windows_last(windows, BLOCK, 20 + joined % 2 * 10, &goes_on);
@@ -247,25 +247,101 @@ static void test_scrape_windows__joining_stops(void **state)
 	scrape_windows_free(windows);
 }
 
-static void test_scrape_readers__the_one_that_reads_no_more_is_forgotten(void **state)
+static void test_scrape_windows__what_a_reader_comes_too_late_for_is_counted(void **state)
 {
-	struct scrape_readers readers = { .turns = 0 };
+	struct scrape_windows *windows = scrape_windows_new();
+	struct scrape_taken taken;
+
+	(void)state;
+	for (int i = 0; i < SCRAPE_WINDOWS + 3; i++)
+		add(windows, 10, 1, 0);
+	assert_int_equal(read_new(windows, "a"), SCRAPE_WINDOWS);
+	assert_int_equal(scrape_windows_missed(windows), 0); /* it had none before */
+	for (int i = 0; i < SCRAPE_WINDOWS + 5; i++)
+		add(windows, 10, 1, 0);
+	/* Not yet, as it has not had the answer; and then once. */
+	scrape_bytes_drop(scrape_windows_new_for(windows, "a", BLOCK, &taken, &goes_on));
+	assert_int_equal(scrape_windows_missed(windows), 0);
+	assert_int_equal(read_new(windows, "a"), SCRAPE_WINDOWS);
+	scrape_windows_read(windows, "a", &taken);
+	assert_int_equal(scrape_windows_missed(windows), 5);
+	assert_int_equal(read_new(windows, "a"), 0);
+	add(windows, 10, 1, 0);
+	assert_int_equal(read_new(windows, "a"), 1);
+	assert_int_equal(scrape_windows_missed(windows), 5);
+	scrape_windows_free(windows);
+}
+
+static void test_scrape_windows__invented_names_push_nobody_out(void **state)
+{
+	struct scrape_windows *windows = scrape_windows_new();
+	struct scrape_taken taken;
+	char name[16];
+
+	(void)state;
+	add(windows, 10, 1, 0);
+	assert_int_equal(read_new(windows, "alloy"), 1);
+	add(windows, 10, 2, 0);
+	assert_int_equal(read_new(windows, "alloy"), 2);
+	for (int i = 0; i < 3 * SCRAPE_READERS; i++) {
+		snprintf(name, sizeof(name), "x%d", i);
+		assert_int_equal(read_new(windows, name), 3);
+	}
+	add(windows, 10, 4, 0);
+	assert_int_equal(read_new(windows, "alloy"), 4);
+	/* Nor do those that come twice; whoever is new has to wait then, until they have gone. */
+	for (int i = 0; i < 2 * (SCRAPE_READERS - 1); i++) {
+		snprintf(name, sizeof(name), "y%d", i / 2);
+		read_new(windows, name);
+	}
+	assert_null(scrape_windows_new_for(windows, "new", BLOCK, &taken, &goes_on));
+	assert_int_equal(errno, EUSERS);
+	for (int i = 0; i < SCRAPE_WINDOWS; i++)
+		add(windows, 10, 1, 0);
+	assert_int_equal(read_new(windows, "new"), SCRAPE_WINDOWS);
+	assert_int_equal(read_new(windows, "alloy"), SCRAPE_WINDOWS);
+	scrape_windows_free(windows);
+}
+
+static void reads(struct scrape_readers *readers, const char *name, size_t series, uint64_t upto)
+{
+	scrape_readers_take(readers, name, &(const struct scrape_taken){ .series = series, .upto = upto });
+}
+
+static void test_scrape_readers__who_is_forgotten(void **state)
+{
+	struct scrape_readers readers = { .turns = 0, .oldest = 3 };
 	char name[16];
 
 	(void)state;
 	for (int i = 0; i < SCRAPE_READERS; i++) {
 		snprintf(name, sizeof(name), "r%d", i);
-		scrape_readers_set(&readers, name, BLOCK, 5);
+		reads(&readers, name, BLOCK, 5);
 	}
-	scrape_readers_set(&readers, "r0", CPU, 2);
-	scrape_readers_set(&readers, "new", BLOCK, 9);
+	reads(&readers, "r0", CPU, 2);
+	reads(&readers, "new", BLOCK, 9); /* the one that came once, longest ago */
 	assert_int_equal(scrape_readers_upto(&readers, "r0", BLOCK), 5);
 	assert_int_equal(scrape_readers_upto(&readers, "r0", CPU), 2);
 	assert_int_equal(scrape_readers_upto(&readers, "r1", BLOCK), 0);
 	assert_int_equal(scrape_readers_upto(&readers, "new", BLOCK), 9);
 	assert_int_equal(scrape_readers_upto(&readers, "new", CPU), 0);
-	scrape_readers_set(&readers, "new", BLOCK, 7);
+	reads(&readers, "new", BLOCK, 7);
 	assert_int_equal(scrape_readers_upto(&readers, "new", BLOCK), 9);
+	for (int i = 2; i < SCRAPE_READERS; i++) {
+		snprintf(name, sizeof(name), "r%d", i);
+		reads(&readers, name, BLOCK, 6);
+	}
+	assert_false(scrape_readers_have_room(&readers, "late"));
+	assert_true(scrape_readers_have_room(&readers, "r7"));
+	reads(&readers, "late", BLOCK, 9);
+	assert_int_equal(scrape_readers_upto(&readers, "late", BLOCK), 0);
+	/* Only r0 has had none of what is left. */
+	readers.oldest = 6;
+	reads(&readers, "late", BLOCK, 9);
+	reads(&readers, "late", BLOCK, 9);
+	assert_int_equal(scrape_readers_upto(&readers, "late", BLOCK), 9);
+	assert_int_equal(scrape_readers_upto(&readers, "r0", BLOCK), 0);
+	assert_false(scrape_readers_have_room(&readers, "r0"));
 }
 
 int main(void)
@@ -277,7 +353,9 @@ int main(void)
 		cmocka_unit_test(test_scrape_windows__there_are_not_more_than_so_many),
 		cmocka_unit_test(test_scrape_windows__joining_stops),
 		cmocka_unit_test(test_scrape_windows__joining_has_its_bounds),
-		cmocka_unit_test(test_scrape_readers__the_one_that_reads_no_more_is_forgotten),
+		cmocka_unit_test(test_scrape_windows__what_a_reader_comes_too_late_for_is_counted),
+		cmocka_unit_test(test_scrape_windows__invented_names_push_nobody_out),
+		cmocka_unit_test(test_scrape_readers__who_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

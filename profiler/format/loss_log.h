@@ -5,6 +5,7 @@
 #ifndef STALLPROF_PROFILER_LOSS_LOG_H
 #define STALLPROF_PROFILER_LOSS_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,9 @@ struct loss_log {
 	uint64_t total[LOSS_KINDS_MAX]; /* by row of the table of losses */
 	char hooks_said[LOSS_HOOKS_MAX];
 };
+
+/* Whether that counter is of something that is missing from a profile. */
+bool loss_log_has(const char *counter);
 
 /* Says which losses in this window's stamp were not said before, and which hooks miss: those that do for one reason in a line. */
 void loss_log_take(struct loss_log *log, const struct stamp *stamp, say_fn say);

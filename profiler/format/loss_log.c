@@ -1,9 +1,8 @@
 /* Logs each kind of loss the first time it occurs, and keeps the totals. */
 
-#include "profiler/cli/loss_log.h"
+#include "profiler/format/loss_log.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,6 +50,14 @@ static const struct loss {
 
 #define N_LOSSES (sizeof(losses) / sizeof(losses[0]))
 _Static_assert(N_LOSSES <= LOSS_KINDS_MAX, "every loss has its total");
+
+bool loss_log_has(const char *counter)
+{
+	for (size_t i = 0; i < N_LOSSES; i++)
+		if (!strcmp(losses[i].counter, counter))
+			return true;
+	return false;
+}
 
 static void take_counters(struct loss_log *log, const struct stamp *stamp, say_fn say)
 {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/cli/loss_log.h"
+#include "profiler/format/loss_log.h"
 #include "profiler/format/stamp.h"
 
 static unsigned int n_said;
@@ -61,6 +61,14 @@ static void test_loss_log__each_kind_once(void **state)
 	assert_int_equal(strlen(totals), 7);
 }
 
+static void test_loss_log__what_is_a_loss(void **state)
+{
+	(void)state;
+	assert_true(loss_log_has("ring_full"));
+	assert_false(loss_log_has("frames_dwarf"));
+	assert_false(loss_log_has(""));
+}
+
 static void test_loss_log__a_missing_hook_once(void **state)
 {
 	struct loss_log log = { 0 };
@@ -100,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loss_log__each_kind_once),
+		cmocka_unit_test(test_loss_log__what_is_a_loss),
 		cmocka_unit_test(test_loss_log__a_missing_hook_once),
 		cmocka_unit_test(test_loss_log__hooks_that_miss_for_one_reason_in_a_line),
 	};
