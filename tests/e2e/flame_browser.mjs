@@ -243,7 +243,11 @@ async function stretches() {
     await page.close();
     pages.push(at);
   }
-  return pages;
+  const at = pathToFileURL(resolve(wanted.pair.waits)).href, page = await open('', at), loop = await text(page, '.answer .loop');
+  check('it opens on what the loop waits for, if that is no stall', (await fragment(page)) === '#class=step&stall=pipe', await fragment(page));
+  check('and says so first', loop.includes('step lost most: 6.00 s (30.0 % of its time), of it 6.00 s pipe'), loop);
+  await page.close();
+  return [...pages, at];
 }
 
 try {

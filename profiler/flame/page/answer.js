@@ -6,7 +6,7 @@ import { bytes, clock, count, duration, percent } from './format.js';
 import { BLOCKED, byOwnLine } from './calc.js';
 import { fullText } from './graph.js';
 import { usersOf } from './host.js';
-import { MEANINGS, NOBODY, RUNQUEUE, worstBlocked } from './ledger.js';
+import { loopRows, MEANINGS, NOBODY, RUNQUEUE, worstBlocked, worstOf } from './ledger.js';
 
 const CHECKPOINT = /^(checkpoint|ckpt)/i;
 const BIN_MS = 250, BINS_LEAST = 60, BINS_MOST = 240, WHOLE = 0.8;
@@ -194,14 +194,6 @@ function sayDevice(context) {
     users.length && sums.get(NOBODY) > 0 ? ` Without a tag: ${users.join(', ')}.` : ''];
 }
 
-/** What took most of a class's time off the CPU: [its name, as stall it is chosen by, ns]; the run queue has no samples to choose. */
-function worstOf({ data, filter, sums, side }, row) {
-  const found = [...sums.causes, RUNQUEUE].map((cause) => [cause, row.ns[cause] || 0]);
-  const blocked = worstBlocked(data, { process: filter.process, host: filter.host, class: row.name }, side);
-  if (blocked) found.push([blocked.kind, blocked.ns]);
-  return found.sort((a, b) => b[1] - a[1])[0];
-}
-
 function sayShares(processes) {
   return processes.slice(0, 1).map((process) => ['Of the ', duration(process.ns), ` under tags in ${process.process}, one thread's worth: `,
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
@@ -233,14 +225,10 @@ function sayQueue(context, name) {
   return parts;
 }
 
-/**
- * Which class of tags that come again and again lost most, and which nearly as much: there the training pays. Workers that hold one tag for the
- * whole run idle for most of it.
- */
+/** Which class of the loop lost most, and which nearly as much. */
 function sayLost(context) {
-  const { data, sums, side, choose } = context, again = new Set(data.steps.filter((step) => step.side === side && step.tags > 1).map((step) => step.name));
-  const rows = sums.rows.filter((row) => !row.base && again.has(row.name) && row.lost > 0).sort((a, b) => b.lost - a.lost);
-  const told = rows.slice(0, 2).filter((row) => 2 * row.lost >= rows[0].lost).map((row) => [row, ...(worstOf(context, row) || [])]).filter(([, , ns]) => ns > 0);
+  const { data, filter, sums, side, choose } = context, rows = loopRows(data, sums, side);
+  const told = rows.slice(0, 2).filter((row) => 2 * row.lost >= rows[0].lost).map((row) => [row, ...(worstOf(data, filter, sums, side, row) || [])]).filter(([, , ns]) => ns > 0);
   if (!told.length) return null;
   return ['The loop: ', ...told.flatMap(([row, kind, ns], i) => [i ? '; then ' : '', el('b', {}, row.name), i ? '' : ' lost most', `: ${duration(row.lost)} (${percent(row.lost, row.wall)} of its time), of it ${duration(ns)} `,
     ...(kind === RUNQUEUE ? sayQueue(context, row.name) : [link(kind, `Show ${kind} of ${row.name}`, () => choose({ class: row.name, stall: kind })), ...sayWaker(context, row.name, kind)])]), '.'];

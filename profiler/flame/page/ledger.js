@@ -73,6 +73,24 @@ export function sumLedger(data, filter, side) {
   return { columns, causes: used, rows: sorted };
 }
 
+/**
+ * The rows of the classes whose tags come as often as the loop's steps, the one that lost most first: there the training pays. Workers that hold
+ * a tag for long idle for most of it. The steps' class has the word in its name, or most tags.
+ */
+export function loopRows(data, sums, side) {
+  const steps = data.steps.filter((step) => step.side === side && step.tags > 1), named = steps.filter((step) => /step/i.test(step.name));
+  const most = Math.max(0, ...(named.length ? named : steps).map((step) => step.tags)), often = new Set(steps.filter((step) => 2 * step.tags >= most).map((step) => step.name));
+  return sums.rows.filter((row) => !row.base && often.has(row.name) && row.lost > 0).sort((a, b) => b.lost - a.lost);
+}
+
+/** What took most of a class's time off the CPU: [its name, as stall it is chosen by, ns]; the run queue has no samples to choose. */
+export function worstOf(data, filter, sums, side, row) {
+  const found = [...sums.causes, RUNQUEUE].map((cause) => [cause, row.ns[cause] || 0]);
+  const blocked = worstBlocked(data, { process: filter.process, host: filter.host, class: row.name }, side);
+  if (blocked) found.push([blocked.kind, blocked.ns]);
+  return found.sort((a, b) => b[1] - a[1])[0];
+}
+
 /** The stall that took most of a class that is no base, else of any; undefined: there is none. */
 export function worstCause(sums) {
   let worst;

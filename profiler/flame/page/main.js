@@ -10,7 +10,7 @@ import { Timeline, extent, hasSlices, lanesOf } from './timeline.js';
 import { Tooltip } from './tooltip.js';
 import { drawAnswer } from './answer.js';
 import { drawFilters, drawSwitches } from './controls.js';
-import { drawLedger, NOBODY, sumLedger, worstCause } from './ledger.js';
+import { drawLedger, loopRows, NOBODY, RUNQUEUE, sumLedger, worstCause, worstOf } from './ledger.js';
 import { drawTable } from './table.js';
 import { KIND_NAMES, KINDS, onSchemeChange } from './colors.js';
 
@@ -135,13 +135,19 @@ class Page {
     return ['delay', 'cpu', ...names].find((name) => names.includes(name)) || 'delay';
   }
 
+  /** The worst cause; where the loop lost more to what is no stall, that. */
+  firstFilter() {
+    const sums = sumLedger(this.data, {}, ''), cause = worstCause(sums), [row] = loopRows(this.data, sums, ''), [kind] = row ? worstOf(this.data, {}, sums, '', row) : [];
+    if (row && kind !== RUNQUEUE && !sums.causes.includes(kind) && !this.data.hasBase) return { class: row.name, stall: kind };
+    return cause ? { stall: cause } : {};
+  }
+
   /** With nothing chosen yet: the worst cause; with two profiles, both. */
   start() {
     this.state = parse(location.hash);
     if (location.hash.length > 1) return;
-    const cause = worstCause(sumLedger(this.data, {}, ''));
     const type = this.firstType();
-    this.state = { ...this.state, type, filter: cause ? { stall: cause } : {} };
+    this.state = { ...this.state, type, filter: this.firstFilter() };
     if (this.data.hasBase) this.state = { ...this.state, base: { ...this.state.filter, side: 'base' }, filter: { ...this.state.filter, side: '' } };
     history.replaceState(null, '', format(this.state));
   }
