@@ -137,14 +137,14 @@ static void test_spool__keeps_what_was_sent_already(void **state)
 	(void)state;
 	assert_int_equal(spool_store(spool, window), 0);
 	window->at = 2;
-	window->request[2].unanswered = 1;
+	window->unanswered = 1;
 	assert_int_equal(spool_note(spool, window), 0);
 	push_window_free(window);
 	spool_close(spool);
 	spool = opened();
 	assert_int_equal(spool_load(spool, &again, &fault), 0);
 	assert_int_equal(again.at, 2);
-	assert_int_equal(again.request[2].unanswered, 1);
+	assert_int_equal(again.unanswered, 1);
 	push_window_unload(&again);
 	spool_close(spool);
 }
