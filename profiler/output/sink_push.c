@@ -333,12 +333,10 @@ bool sink_push_give_up(struct sink_push *push)
 	return false;
 }
 
-static void on_gone(void *ctx)
+static void on_gone(void *ctx, struct outbox *box)
 {
-	struct sink_push *push = ctx;
-
-	push->box = NULL;
-	sink_push_free(push);
+	(void)box; /* it is that of the ctx */
+	sink_push_free(ctx);
 }
 
 void sink_push_leave(struct sink_push *push)
