@@ -198,10 +198,11 @@ int agent_reports_new(struct agent_reports **out, const struct config *config, c
 }
 
 /* What the thread needs. */
-static void on_gone(void *ctx)
+static void on_gone(void *ctx, struct outbox *box)
 {
 	struct agent_reports *reports = ctx;
 
+	outbox_free(box);
 	free(reports->folder);
 	free(reports);
 }
@@ -224,8 +225,7 @@ void agent_reports_free(struct agent_reports *reports)
 	reports->live = NULL;
 	if (reports->box && outbox_leave(reports->box, on_gone))
 		return;
-	outbox_free(reports->box);
-	on_gone(reports);
+	on_gone(reports, reports->box);
 }
 
 bool agent_reports_look(struct agent_reports *reports, const struct session *session)

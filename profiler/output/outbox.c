@@ -18,6 +18,7 @@ struct entry {
 	void *item;
 	enum place place;
 	uint64_t bytes;
+	bool never_stored; /* as that is not possible */
 };
 
 struct outbox {
@@ -33,7 +34,7 @@ struct outbox {
 	bool started;       /* the thread, which is to be joined */
 	struct entry *busy; /* that is being delivered or stored: it stays */
 	bool ending, stopped, ended;
-	void (*gone)(void *ctx); /* the thread is the owner */
+	void (*gone)(void *ctx, struct outbox *box); /* the thread is the owner */
 };
 
 struct outbox *outbox_new(const struct outbox_opts *opts)
@@ -86,23 +87,24 @@ static struct entry *take(struct outbox *box, struct entry **at)
 	return entry;
 }
 
-static bool has_room(const struct outbox *box, enum place place, uint64_t bytes)
+/* For so many more. */
+static bool has_room(const struct outbox *box, enum place place, size_t more, uint64_t bytes)
 {
-	size_t n = box->held[place].n;
+	size_t n = box->held[place].n + more;
 	uint64_t sum = box->held[place].bytes + bytes;
 
-	if (!n)
+	if (n <= 1)
 		return true;
-	return place == STORED ? n < box->opts.max_stored && sum <= box->opts.max_stored_bytes
-	                       : n < box->opts.max_items && sum <= box->opts.max_bytes;
+	return place == STORED ? n <= box->opts.max_stored && sum <= box->opts.max_stored_bytes
+	                       : n <= box->opts.max_items && sum <= box->opts.max_bytes;
 }
 
-/* Removes the oldest entries of a place to make room for one of so many bytes, and returns them as a list. */
-static struct entry *make_room(struct outbox *box, enum place place, uint64_t bytes)
+/* Removes the oldest entries of a place to make room for so many more, and returns them as a list. */
+static struct entry *make_room(struct outbox *box, enum place place, size_t more, uint64_t bytes)
 {
 	struct entry *gone = NULL, **end = &gone, **at = &box->first;
 
-	while (*at && !has_room(box, place, bytes)) {
+	while (*at && !has_room(box, place, more, bytes)) {
 		if (*at == box->busy || (*at)->place != place) {
 			at = &(*at)->next;
 			continue;
@@ -137,8 +139,9 @@ static bool store(struct outbox *box, struct entry *entry)
 	pthread_mutex_unlock(&box->lock);
 	bytes = box->opts.store(box->opts.ctx, entry->item);
 	pthread_mutex_lock(&box->lock);
-	if (bytes) {
-		gone = make_room(box, STORED, bytes);
+	entry->never_stored = bytes == OUTBOX_NEVER;
+	if (bytes && !entry->never_stored) {
+		gone = make_room(box, STORED, 1, bytes);
 		discount(box, entry);
 		entry->place = STORED;
 		entry->bytes = bytes;
@@ -153,13 +156,13 @@ static bool store(struct outbox *box, struct entry *entry)
 	return bytes;
 }
 
-/* All that is in memory, until one can't be stored. */
+/* All that is in memory, until one can't be stored now. */
 static void store_waiting(struct outbox *box)
 {
 	struct entry *entry = box->opts.store ? box->first : NULL;
 
 	for (; entry && !box->stopped; entry = entry->next)
-		if (entry->place == IN_MEMORY && !store(box, entry))
+		if (entry->place == IN_MEMORY && !entry->never_stored && !store(box, entry))
 			break;
 }
 
@@ -175,6 +178,19 @@ static void wait_again(struct outbox *box, uint64_t delay_ns)
 			break;
 		pthread_cond_timedwait(&box->wake, &box->lock, &until);
 	}
+}
+
+/* Of what was put as stored. Called under the lock, which true says was released meanwhile. */
+static bool trim(struct outbox *box)
+{
+	struct entry *gone = make_room(box, STORED, 0, 0);
+
+	if (!gone)
+		return false;
+	pthread_mutex_unlock(&box->lock);
+	drop(box, gone, OUTBOX_FULL);
+	pthread_mutex_lock(&box->lock);
+	return true;
 }
 
 /* Delivers the first entry. Called under the lock, which is released meanwhile. */
@@ -201,6 +217,8 @@ static void deliver_all(struct outbox *box)
 	while (!box->stopped && (box->first || !box->ending)) {
 		bool last = box->ending;
 
+		if (trim(box))
+			continue;
 		if (!box->first) {
 			pthread_cond_wait(&box->wake, &box->lock);
 		} else if (deliver(box, last) == OUTBOX_DONE) {
@@ -214,13 +232,6 @@ static void deliver_all(struct outbox *box)
 		}
 	}
 	box->ending = true;
-}
-
-static void destroy(struct outbox *box)
-{
-	pthread_cond_destroy(&box->wake);
-	pthread_mutex_destroy(&box->lock);
-	free(box);
 }
 
 /* One after the other, as that may take long: what still waits is counted. Called under the lock, which is released meanwhile. */
@@ -241,20 +252,20 @@ static void drop_left(struct outbox *box)
 static void *run(void *arg)
 {
 	struct outbox *box = arg;
-	void (*gone)(void *ctx), *ctx = box->opts.ctx;
+	void (*gone)(void *ctx, struct outbox *box);
 
 	pthread_mutex_lock(&box->lock);
 	deliver_all(box);
 	drop_left(box);
 	box->ended = true;
 	gone = box->gone;
+	if (gone)
+		box->started = false; /* nobody is to join it */
 	pthread_mutex_unlock(&box->lock);
-	if (gone) {
-		destroy(box);
-		gone(ctx);
-	} else if (box->opts.ended) {
-		box->opts.ended(ctx);
-	}
+	if (gone)
+		gone(box->opts.ctx, box);
+	else if (box->opts.ended)
+		box->opts.ended(box->opts.ctx);
 	return NULL;
 }
 
@@ -287,7 +298,8 @@ static void put(struct outbox *box, void *item, enum place place, uint64_t bytes
 	taken = entry && !box->ending && !box->stopped && (box->started || start(box));
 	if (taken) {
 		*entry = (struct entry){ .item = item, .place = place, .bytes = bytes };
-		gone = make_room(box, place, bytes);
+		if (place == IN_MEMORY)
+			gone = make_room(box, place, 1, bytes);
 		append(box, entry);
 	}
 	box->ending |= last;
@@ -385,10 +397,12 @@ void outbox_free(struct outbox *box)
 	outbox_stop(box);
 	if (box->started)
 		pthread_join(box->thread, NULL);
-	destroy(box);
+	pthread_cond_destroy(&box->wake);
+	pthread_mutex_destroy(&box->lock);
+	free(box);
 }
 
-bool outbox_leave(struct outbox *box, void (*gone)(void *ctx))
+bool outbox_leave(struct outbox *box, void (*gone)(void *ctx, struct outbox *box))
 {
 	bool left;
 

@@ -34,6 +34,8 @@ enum outbox_loss {
 	OUTBOX_LEFT  /* still queued at the end, or no thread could be started */
 };
 
+#define OUTBOX_NEVER UINT64_MAX
+
 struct outbox_opts {
 	const char *name;            /* the thread's, 15 characters at most */
 	size_t max_items, max_bytes; /* of what waits and is delivered; one item has room whatever its size */
@@ -44,8 +46,8 @@ struct outbox_opts {
 	/* Called in the thread, which has all signals blocked. `last`: there will be no other try. */
 	enum outbox_result (*deliver)(void *ctx, void *item, bool last);
 	/* Called in the thread, for an item that has to wait: stores it, and frees its memory. How many bytes are
-	 * stored; 0: that cannot be done now, it stays in memory. Tried again after each try to deliver, and with each new
-	 * item. NULL: all stay in memory. */
+	 * stored; 0: that cannot be done now, it stays in memory, and so do those behind it. Tried again after each try to
+	 * deliver, and with each new item. OUTBOX_NEVER: it alone stays in memory. NULL: all do. */
 	uint64_t (*store)(void *ctx, void *item);
 	/* Frees an item that was not delivered, stored or not; in any thread. */
 	void (*drop)(void *ctx, void *item, enum outbox_loss why);
@@ -64,7 +66,8 @@ struct outbox *outbox_new(const struct outbox_opts *opts);
  * last one all further ones are dropped. */
 void outbox_put(struct outbox *box, void *item, size_t bytes, bool last);
 
-/* The same with an item that is stored already, in so many bytes. */
+/* The same with an item that is stored already, in so many bytes. When that is more than there is room for, the thread drops the
+ * oldest: to do so may take long. */
 void outbox_put_stored(struct outbox *box, void *item, uint64_t bytes);
 
 /* Like a last outbox_put(), but without an item. */
@@ -87,10 +90,10 @@ void outbox_stop(struct outbox *box);
 void outbox_free(struct outbox *box);
 
 /*
- * Instead of outbox_free(), when deliver() hangs: stops, and leaves the box to its thread, which at its end frees
- * it and then calls `gone` with the ctx. False: the thread has ended already, or was never started, and nothing was
- * done.
+ * Instead of outbox_free(), when deliver() hangs: stops, and leaves the box to its thread, which at its end calls `gone` with the
+ * ctx and the box, to be freed then or later. False: the thread has ended already, or was never started, and nothing
+ * was done.
  */
-bool outbox_leave(struct outbox *box, void (*gone)(void *ctx));
+bool outbox_leave(struct outbox *box, void (*gone)(void *ctx, struct outbox *box));
 
 #endif

@@ -137,11 +137,17 @@ size_t push_window_bytes(const struct push_window *window)
 	return bytes;
 }
 
+void push_window_advance(struct push_window *window)
+{
+	window->at++;
+	window->unanswered = 0;
+}
+
 void push_window_skip_series(struct push_window *window)
 {
 	const struct series *series = window->request[window->at].series;
 
 	window->failed = true;
 	while (window->at < window->n && window->request[window->at].series == series)
-		window->at++;
+		push_window_advance(window);
 }

@@ -19,18 +19,19 @@ struct push_request {
 	const struct series *series;
 	void *body;
 	size_t len;
-	unsigned int unanswered; /* tries that the server may have taken */
 };
 
 struct push_window {
 	struct series_labels *labels; /* as of the time of recording */
 	struct push_request *request; /* those of one series follow each other */
 	size_t n, room;               /* 0: they are in the spool, or there are none */
-	size_t at;           /* the next to send; of those before it nothing is to be sent any more */
-	bool failed;         /* a part of it was not, or will not be, pushed */
-	uint64_t number;     /* in the spool; 0: it is not there */
-	uint64_t file_bytes; /* which it takes there */
-	bool not_spooled;    /* it could not be put there, which was counted */
+	/* The progress, which outlasts push_window_unload(): */
+	size_t at;               /* the next to send; of those before it nothing is to be sent any more */
+	unsigned int unanswered; /* tries of that one which the server may have taken */
+	bool failed;             /* a part of it was not, or will not be, pushed */
+	uint64_t number;         /* in the spool; 0: it is not there */
+	uint64_t file_bytes;     /* which it takes there */
+	bool not_spooled;        /* it could not be put there, which was counted */
 };
 
 /* `labels`: copied. `debts`: of the windows before; may be NULL (series.h). NULL: no memory. What can't be made is left
@@ -48,6 +49,8 @@ int push_window_add(struct push_window *window, const struct series *series, voi
 /* Bytes of memory that it holds. */
 size_t push_window_bytes(const struct push_window *window);
 
+/* The next request needs no more tries. */
+void push_window_advance(struct push_window *window);
 /* Skips the next request and those after it that are of the same series. */
 void push_window_skip_series(struct push_window *window);
 

@@ -353,16 +353,19 @@ void sink_begin(struct sink *sink)
 		sink_push_begin(sink->push);
 }
 
-/* The one that has our spool ends, and hands over what it cannot send by then; else nobody has it. */
+/* Those that have our spool end, and hand over what they cannot send by then; else nobody has it. */
 static void take_over_spool(struct sink *sink)
 {
-	struct sink *older = sink->older;
+	struct sink *older;
+	bool taken = false;
 
-	while (older && !(older->push && sink_push_succeed(sink->push, older->push)))
-		older = older->older;
-	if (older)
+	for (older = sink->older; older; older = older->older) {
+		if (!older->push || !sink_push_succeed(sink->push, older->push))
+			continue;
 		end_one(older, NULL, LAST_TRY_NS);
-	else
+		taken = true;
+	}
+	if (!taken)
 		sink_begin(sink);
 }
 

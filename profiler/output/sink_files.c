@@ -356,20 +356,16 @@ bool sink_files_give_up(struct sink_files *files)
 	return outbox_has_ended(files->box);
 }
 
-static void on_gone(void *ctx)
+static void on_gone(void *ctx, struct outbox *box)
 {
-	struct sink_files *files = ctx;
-
-	files->box = NULL;
-	sink_files_free(files);
+	(void)box; /* it is that of the ctx */
+	sink_files_free(ctx);
 }
 
 void sink_files_leave(struct sink_files *files)
 {
-	if (outbox_leave(files->box, on_gone))
-		return;
-	outbox_free(files->box);
-	on_gone(files);
+	if (!outbox_leave(files->box, on_gone))
+		sink_files_free(files);
 }
 
 const char *sink_files_output(const struct sink_files *files)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #define STOP_NS      (3 * 1000000000ULL) /* for one window to be stored, and for the server's to be given up */
 
 struct sink_push {
+	atomic_uint owners; /* its sink or thread, and those whose successor it is */
 	struct window_sender *sender;
 	struct outbox *box;
 	struct sink_news *news;
@@ -36,13 +38,57 @@ struct sink_push {
 	char pack_error[256]; /* the last one said */
 	struct push_debts *debts;
 	/* Of all: */
-	atomic_bool full;                      /* which has been said, since nothing waited */
-	atomic_size_t left, stored;            /* at the end, lost and in the spool */
-	_Atomic(struct sink_push *) successor; /* gets what is left at the end; NULL: there is none */
-	atomic_uint_least64_t owed_ns;         /* of waits, pushed too much so far */
+	atomic_bool full;              /* which has been said, since nothing waited */
+	atomic_size_t left, stored;    /* at the end, lost and in the spool */
+	atomic_uint_least64_t owed_ns; /* of waits, pushed too much so far */
+	pthread_mutex_t lock;          /* of the next */
+	struct sink_push *successor;   /* gets what is left at the end; NULL: there is none */
 };
 
+/* --- owners ---------------------------------------------------------------------------------------------- */
+
+static void destroy(struct sink_push *push)
+{
+	outbox_free(push->box);
+	window_sender_free(push->sender);
+	push_debts_free(push->debts);
+	sink_spool_free(push->spool);
+	sink_news_free(push->news);
+	pthread_mutex_destroy(&push->lock);
+	free(push->labels);
+	free(push);
+}
+
+/* The last owner frees it, and is one owner less of its successor. Takes NULL. */
+static void disown(struct sink_push *push)
+{
+	while (push && atomic_fetch_sub(&push->owners, 1) == 1) {
+		struct sink_push *successor = push->successor;
+
+		destroy(push);
+		push = successor;
+	}
+}
+
 /* --- what becomes of a window --------------------------------------------------------------------------- */
+
+static void put(struct sink_push *push, struct push_window *window, bool last)
+{
+	if (window->number)
+		outbox_put_stored(push->box, window, window->file_bytes);
+	else
+		outbox_put(push->box, window, push_window_bytes(window), last);
+}
+
+static void on_found(void *ctx, struct push_window *window)
+{
+	put(ctx, window, false);
+}
+
+static void retry_spool(struct sink_push *push)
+{
+	sink_spool_retry(push->spool, monotonic_ns(), on_found, push);
+}
 
 static void finish_window(struct sink_push *push, struct push_window *window)
 {
@@ -65,16 +111,30 @@ static void lose(struct sink_push *push, struct push_window *window)
 	sink_news_count(push->news, &lost);
 }
 
+/* Its file stays for the next start. */
+static void leave_there(struct sink_push *push, struct push_window *window)
+{
+	const struct sink_counts spooled = { .spooled = 1 };
+
+	push_window_free(window);
+	sink_news_count(push->news, &spooled);
+}
+
 static enum outbox_result deliver(void *ctx, void *item, bool last)
 {
 	struct sink_push *push = ctx;
 	struct push_window *window = item;
-	int err = window->number ? sink_spool_load(push->spool, window) : 0;
+	int err;
 
-	if (err == -ENOMEM)
+	retry_spool(push);
+	err = window->number ? sink_spool_load(push->spool, window) : 0;
+	if (err == -EAGAIN)
 		return OUTBOX_AGAIN;
 	if (err) {
-		lose(push, window);
+		if (err == -EIO)
+			leave_there(push, window);
+		else
+			lose(push, window);
 		return OUTBOX_DONE;
 	}
 	if (window_sender_send(push->sender, window, last)) {
@@ -89,16 +149,14 @@ static enum outbox_result deliver(void *ctx, void *item, bool last)
 static uint64_t store(void *ctx, void *item)
 {
 	struct sink_push *push = ctx;
+	struct push_window *window = item;
+	int err;
 
-	return sink_spool_store(push->spool, item);
-}
-
-static void put(struct sink_push *push, struct push_window *window, bool last)
-{
-	if (window->number)
-		outbox_put_stored(push->box, window, window->file_bytes);
-	else
-		outbox_put(push->box, window, push_window_bytes(window), last);
+	retry_spool(push);
+	err = sink_spool_store(push->spool, window);
+	if (err)
+		return err == -EFBIG || err == -EINVAL ? OUTBOX_NEVER : 0;
+	return window->file_bytes;
 }
 
 static void drop_oldest(struct sink_push *push, struct push_window *window)
@@ -117,19 +175,34 @@ static void drop_oldest(struct sink_push *push, struct push_window *window)
 	              stored ? sink_spool_folder(push->spool) : "");
 }
 
+/* The successor may be left by its sink meanwhile, or have ended. False: there is none. */
+static bool hand_over(struct sink_push *push, struct push_window *window)
+{
+	struct sink_push *successor;
+
+	pthread_mutex_lock(&push->lock);
+	successor = push->successor;
+	if (successor)
+		atomic_fetch_add(&successor->owners, 1);
+	pthread_mutex_unlock(&push->lock);
+	if (!successor)
+		return false;
+	put(successor, window, false);
+	disown(successor);
+	return true;
+}
+
 static void drop(void *ctx, void *item, enum outbox_loss why)
 {
-	const struct sink_counts spooled = { .spooled = 1 };
 	struct push_window *window = item;
-	struct sink_push *push = ctx, *successor = atomic_load(&push->successor);
+	struct sink_push *push = ctx;
 
 	if (why == OUTBOX_FULL) {
 		drop_oldest(push, window);
-	} else if (successor) {
-		put(successor, window, false);
-	} else if (window->number || sink_spool_store(push->spool, window)) {
-		push_window_free(window);
-		sink_news_count(push->news, &spooled);
+	} else if (hand_over(push, window)) {
+		return;
+	} else if (window->number || !sink_spool_store(push->spool, window)) {
+		leave_there(push, window);
 		atomic_fetch_add(&push->stored, 1);
 	} else {
 		lose(push, window);
@@ -200,6 +273,8 @@ struct sink_push *sink_push_new(const struct config *config, struct sink_news *n
 	errno = ENOMEM;
 	if (!push)
 		return NULL;
+	atomic_init(&push->owners, 1);
+	pthread_mutex_init(&push->lock, NULL);
 	push->news = sink_news_share(news);
 	push->clock_hz = config_clock_hz(config);
 	push->spool_max_bytes = config->push.spool_max_bytes;
@@ -222,39 +297,45 @@ void sink_push_free(struct sink_push *push)
 
 	if (!push)
 		return;
-	outbox_free(push->box);
-	window_sender_free(push->sender);
-	push_debts_free(push->debts);
-	sink_spool_free(push->spool);
-	sink_news_free(push->news);
-	free(push->labels);
-	free(push);
+	if (push->box)
+		outbox_stop(push->box);
+	disown(push);
 	errno = error;
 }
 
 /* --- the spool ------------------------------------------------------------------------------------------- */
 
-static void on_found(void *ctx, struct push_window *window)
-{
-	put(ctx, window, false);
-}
-
 void sink_push_begin(struct sink_push *push)
 {
-	sink_spool_open(push->spool, on_found, push);
+	sink_spool_open(push->spool, monotonic_ns(), on_found, push);
+}
+
+static void set_successor(struct sink_push *older, struct sink_push *successor)
+{
+	struct sink_push *before;
+
+	if (successor)
+		atomic_fetch_add(&successor->owners, 1);
+	pthread_mutex_lock(&older->lock);
+	before = older->successor;
+	older->successor = successor;
+	pthread_mutex_unlock(&older->lock);
+	disown(before);
 }
 
 bool sink_push_succeed(struct sink_push *push, struct sink_push *older)
 {
-	if (!sink_spool_share(push->spool, older->spool))
+	if (!sink_spool_share(push->spool, older->spool)) {
+		sink_spool_retire(older->spool);
 		return false;
-	atomic_store(&older->successor, push);
+	}
+	set_successor(older, push);
 	return true;
 }
 
 void sink_push_keep(struct sink_push *older)
 {
-	atomic_store(&older->successor, NULL);
+	set_successor(older, NULL);
 }
 
 /* --- who hands over -------------------------------------------------------------------------------------- */
@@ -280,11 +361,11 @@ void sink_push_put(struct sink_push *push, const struct profile *profile, bool l
 		sink_news_say(push->news, "%s", err);
 	memcpy(push->pack_error, err, sizeof(err));
 	atomic_store(&push->owed_ns, push_debts_owed(push->debts, "delay"));
-	if (window && (window->n || window->failed)) {
+	if (window && window->n) {
 		put(push, window, last);
 		return;
 	}
-	if (profile && !window)
+	if (window ? window->failed : profile != NULL)
 		sink_push_lose(push);
 	push_window_free(window);
 	if (last)
@@ -326,19 +407,22 @@ bool sink_push_give_up(struct sink_push *push)
 	lost.not_pushed = outbox_count_in_memory(push->box);
 	sink_news_count(push->news, &lost);
 	sink_news_pushing(push->news, true);
-	sink_news_say(push->news,
-	              "%s: the disk took too long: windows that waited for the server and are not stored: "
-	              "%" PRIu64,
-	              sink_spool_folder(push->spool), lost.not_pushed);
+	if (sink_spool_is_open(push->spool))
+		sink_news_say(push->news,
+		              "%s: the disk took too long: windows that waited for the server and are not "
+		              "stored: %" PRIu64,
+		              sink_spool_folder(push->spool), lost.not_pushed);
+	else
+		sink_news_say(push->news,
+		              "sending does not end in time: windows that waited for the server: %" PRIu64,
+		              lost.not_pushed);
 	return false;
 }
 
-static void on_gone(void *ctx)
+static void on_gone(void *ctx, struct outbox *box)
 {
-	struct sink_push *push = ctx;
-
-	push->box = NULL;
-	sink_push_free(push);
+	(void)box; /* which others may still put into */
+	disown(ctx);
 }
 
 void sink_push_leave(struct sink_push *push)

@@ -30,7 +30,7 @@ struct sink_push;
 /* Shares `news`; of `config` it keeps what it needs. Touches no spool yet. NULL with errno set and a line in `err`. */
 struct sink_push *sink_push_new(const struct config *config, struct sink_news *news, char *err,
                                 size_t err_len);
-/* Gives up the windows that wait. Takes NULL. */
+/* Gives up the windows that wait. What an older one still hands over is stored, or lost. Takes NULL. */
 void sink_push_free(struct sink_push *push);
 
 /* Opens the spool, if there is one, and sends what an earlier process left there. Before the first sink_push_put(). */
@@ -38,7 +38,8 @@ void sink_push_begin(struct sink_push *push);
 
 /*
  * Instead of that, where both have the same spool, which `older` has open: at its end `older` hands over what it has not sent.
- * `push` must outlive it, or call sink_push_keep(). False, and nothing was done: they don't.
+ * `older` may outlive `push`. Call it with all that are older, as the one that has it from another may end first. False: they don't
+ * have the same, and `older` opens none any more.
  */
 bool sink_push_succeed(struct sink_push *push, struct sink_push *older);
 /* Makes `older` keep its windows: what is left at its end is stored, or lost. */

@@ -120,7 +120,8 @@ static int reopen_if_removed(struct spool *spool)
 	if (dup3(fd, spool->fd, O_CLOEXEC) < 0)
 		err = -errno;
 	close(fd);
-	return err;
+	/* Another process may have used it meanwhile. */
+	return err ? err : find_last(spool);
 }
 
 int spool_open(const char *path, struct spool **out)
@@ -139,10 +140,18 @@ int spool_open(const char *path, struct spool **out)
 		spool_close(spool);
 		return err;
 	}
-	/* Of a process that was killed meanwhile. */
-	unlinkat(spool->fd, NEW_FILE, 0);
 	*out = spool;
 	return 0;
+}
+
+bool spool_is(const struct spool *spool, const char *path)
+{
+	struct stat ours, theirs;
+
+	if (!strcmp(spool->path, path))
+		return true;
+	return !fstat(spool->fd, &ours) && !lstat(path, &theirs) && ours.st_dev == theirs.st_dev &&
+	       ours.st_ino == theirs.st_ino;
 }
 
 struct spool *spool_share(struct spool *spool)
@@ -235,6 +244,7 @@ static int write_file(struct spool *spool, const char *name, const uint8_t *byte
 {
 	int fd, err;
 
+	/* Of a process that was killed meanwhile. */
 	unlinkat(spool->fd, NEW_FILE, 0);
 	fd = openat(spool->fd, NEW_FILE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -263,8 +273,10 @@ int spool_store(struct spool *spool, struct push_window *window)
 	if (err)
 		return err;
 	pthread_mutex_lock(&spool->lock);
+	err = reopen_if_removed(spool);
+	if (!err && spool->last == NUMBER_MAX)
+		err = -ENOSPC;
 	name_of(spool->last + 1, name);
-	err = spool->last < NUMBER_MAX ? reopen_if_removed(spool) : -ENOSPC;
 	if (!err)
 		err = write_file(spool, name, bytes, len);
 	if (!err) {

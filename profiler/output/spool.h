@@ -25,6 +25,7 @@
 #ifndef STALLPROF_PROFILER_SPOOL_H
 #define STALLPROF_PROFILER_SPOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,8 +40,11 @@ struct spool_entry {
 #define SPOOL_LIST_MAX 65536
 
 /* Makes the folder when it is missing, not those above it. -EWOULDBLOCK: another process has it. -EPERM: it is
- * somebody else's, or others may write to it. */
+ * somebody else's, or others may write to it. Changes nothing in a folder that is there, so a file system that is frozen does not
+ * delay it. */
 int spool_open(const char *path, struct spool **out);
+/* Whether the path names the folder, however it is spelled. */
+bool spool_is(const struct spool *spool, const char *path);
 /* For another who may outlive the first: each closes it once. Returns `spool`. */
 struct spool *spool_share(struct spool *spool);
 /* Takes NULL. */

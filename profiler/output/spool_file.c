@@ -67,7 +67,7 @@ static size_t encoded_bytes(const struct push_window *window)
 
 void spool_file_progress(const struct push_window *window, uint8_t progress[SPOOL_PROGRESS_BYTES])
 {
-	unsigned int tries = window->at < window->n ? window->request[window->at].unanswered : 0;
+	unsigned int tries = window->at < window->n ? window->unanswered : 0;
 	uint8_t *at = put_number(progress, window->at);
 
 	at = put_number(at, tries < TRIES_MAX ? tries : TRIES_MAX);
@@ -245,6 +245,7 @@ static const char *head_fault(const uint8_t *bytes, size_t len)
 	return NULL;
 }
 
+/* What the window knows itself may be newer: a note of it can fail. */
 static bool take_progress(const uint8_t *progress, struct push_window *window)
 {
 	const size_t step = sizeof(uint32_t);
@@ -252,12 +253,13 @@ static bool take_progress(const uint8_t *progress, struct push_window *window)
 	uint32_t failed = number_at(progress + 2 * step);
 
 	if (number_at(progress + 3 * step) != checksum(progress, 3 * step) || at > window->n ||
-	    tries > TRIES_MAX || failed > 1)
+	    window->at > window->n || tries > TRIES_MAX || failed > 1)
 		return false;
-	window->at = at;
-	window->failed = failed;
-	if (at < window->n)
-		window->request[at].unanswered = tries;
+	if (at > window->at || (at == window->at && tries > window->unanswered))
+		window->unanswered = tries;
+	if (at > window->at)
+		window->at = at;
+	window->failed |= failed;
 	return true;
 }
 

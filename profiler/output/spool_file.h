@@ -37,7 +37,7 @@ int spool_file_encode(const struct push_window *window, uint8_t **bytes, size_t 
 void spool_file_progress(const struct push_window *window, uint8_t progress[SPOOL_PROGRESS_BYTES]);
 
 /*
- * Fills in labels, requests and progress of a window that has none. 0; -ENOMEM; -EBADMSG with a few words in *fault. On
+ * Fills in labels and requests of a window that has none, and its progress if that is further than what it has. 0; -ENOMEM; -EBADMSG with a few words in *fault. On
  * failure the window is as it was. Takes `len` of memory, and 2 MiB more at most.
  */
 int spool_file_decode(const uint8_t *bytes, size_t len, struct push_window *window, const char **fault);

@@ -61,9 +61,10 @@ const struct sym_beside *symbol_saver_beside(const struct symbol_saver *saver)
 	return saver ? &saver->beside : NULL;
 }
 
-static void on_gone(void *ctx)
+static void on_gone(void *ctx, struct outbox *box)
 {
 	(void)ctx; /* of which its jobs need nothing */
+	outbox_free(box);
 }
 
 void symbol_saver_free(struct symbol_saver *saver, uint64_t wait_ns)

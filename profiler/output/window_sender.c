@@ -54,20 +54,27 @@ static int send_body(struct window_sender *sender, const struct series_labels *l
 }
 
 /* 0; -EAGAIN: try later; -ECANCELED: we stop; any other: it will not be sent. */
-static int send_request(struct window_sender *sender, const struct series_labels *labels,
-                        struct push_request *request)
+static int send_request(struct window_sender *sender, struct push_window *window)
 {
+	const struct push_request *request = &window->request[window->at];
 	char err[PUSH_ERR_MAX] = "";
-	int result = request->unanswered ? push_client_ask(sender->client, err, sizeof(err)) : 0;
+	int result;
 
+	/* Each process adds one that is stopped, or killed, meanwhile. */
+	if (window->unanswered >= UNANSWERED_MAX) {
+		snprintf(sender->last_error, sizeof(sender->last_error),
+		         "a window was sent twice without an answer, and is not sent again");
+		return -EALREADY;
+	}
+	result = window->unanswered ? push_client_ask(sender->client, err, sizeof(err)) : 0;
 	if (result && result != -ECANCELED) {
 		result = -EAGAIN;
 	} else if (!result) {
-		result = send_body(sender, labels, request, err, sizeof(err));
-		if (result == -ETIMEDOUT && ++request->unanswered < UNANSWERED_MAX)
+		result = send_body(sender, window->labels, request, err, sizeof(err));
+		if (result == -ETIMEDOUT && ++window->unanswered < UNANSWERED_MAX)
 			result = -EAGAIN;
 		else if (result == -ECANCELED)
-			request->unanswered += push_client_sent_all(sender->client);
+			window->unanswered += push_client_sent_all(sender->client);
 		else if (result == -EPERM)
 			result =
 			        -EAGAIN; /* a token has expired, say: it is put right, and read by a reload */
@@ -80,14 +87,14 @@ static int send_request(struct window_sender *sender, const struct series_labels
 bool window_sender_send(struct window_sender *sender, struct push_window *window, bool last)
 {
 	while (window->at < window->n) {
-		struct push_request *request = &window->request[window->at];
-		int result = send_request(sender, window->labels, request);
+		const struct push_request *request = &window->request[window->at];
+		int result = send_request(sender, window);
 
 		if (!result) {
 			const struct sink_counts pushed = { .pushed = 1, .pushed_bytes = request->len };
 
 			sink_news_count(sender->news, &pushed);
-			window->at++;
+			push_window_advance(window);
 		} else if (result != -EAGAIN && result != -ECANCELED) {
 			say_refusal(sender);
 			push_window_skip_series(window);

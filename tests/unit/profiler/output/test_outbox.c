@@ -26,8 +26,11 @@ static struct {
 	pthread_cond_t changed;
 	int delivered[ITEMS_MAX], full[ITEMS_MAX], left[ITEMS_MAX];
 	int stored[ITEMS_MAX];
-	size_t n_delivered, n_full, n_left, n_stored, tries;
+	size_t n_delivered, n_full, n_left, n_stored, n_never, tries;
 	bool store_fails;
+	int never;           /* the number of one that can't be stored */
+	bool full_by_putter; /* it waited for a drop */
+	pthread_t putter;
 	uint64_t tried_ns[64];
 	size_t refuse; /* so many tries */
 	bool hang, hangs, interrupted, ended, last, signals_open;
@@ -65,6 +68,7 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 {
 	(void)ctx;
 	pthread_mutex_lock(&to.lock);
+	to.full_by_putter |= why == OUTBOX_FULL && pthread_equal(pthread_self(), to.putter);
 	if (why == OUTBOX_FULL)
 		to.full[to.n_full++ % ITEMS_MAX] = *(int *)item;
 	else
@@ -75,16 +79,18 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 
 static uint64_t store(void *ctx, void *item)
 {
-	bool fails;
+	bool fails, never;
 
 	(void)ctx;
 	pthread_mutex_lock(&to.lock);
 	fails = to.store_fails;
-	if (!fails)
+	never = *(int *)item == to.never;
+	to.n_never += never;
+	if (!fails && !never)
 		to.stored[to.n_stored++ % ITEMS_MAX] = *(int *)item;
 	pthread_cond_broadcast(&to.changed);
 	pthread_mutex_unlock(&to.lock);
-	return fails ? 0 : 100;
+	return never ? OUTBOX_NEVER : fails ? 0 : 100;
 }
 
 static void interrupt(void *ctx)
@@ -169,7 +175,10 @@ static int begin_anew(void **state)
 	(void)state;
 	pthread_mutex_lock(&to.lock);
 	to.n_delivered = to.n_full = to.n_left = to.n_stored = to.tries = to.refuse = 0;
-	to.store_fails = false;
+	to.n_never = 0;
+	to.never = -1;
+	to.store_fails = to.full_by_putter = false;
+	to.putter = pthread_self();
 	to.hang = to.hangs = to.interrupted = to.ended = to.last = to.signals_open = false;
 	pthread_mutex_unlock(&to.lock);
 	return 0;
@@ -419,6 +428,45 @@ static void test_outbox__what_cannot_be_stored_waits_in_memory(void **state)
 	assert_int_equal(to.n_left, 7);
 }
 
+static void test_outbox__one_that_can_never_be_stored_keeps_no_other_from_it(void **state)
+{
+	struct outbox *box = box_that_stores(4, SIZE_MAX, 100, SIZE_MAX);
+
+	(void)state;
+	to.never = 1;
+	let(false, 1000);
+	for (int i = 0; i < 4; i++)
+		put(box, i, 10, false);
+	UNTIL(to.n_stored == 3 && to.tries >= 4);
+	assert_int_equal(to.n_never, 1);
+	assert_int_equal(outbox_count_in_memory(box), 1);
+	let(false, 0);
+	UNTIL(to.n_delivered == 4);
+	assert_numbers(to.delivered, 4, 0);
+	outbox_free(box);
+}
+
+/* Their files are removed by the thread, as the disk may hang. */
+static void test_outbox__who_puts_stored_items_drops_none(void **state)
+{
+	struct outbox *box = box_that_stores(4, SIZE_MAX, 100, 300);
+
+	(void)state;
+	let(false, 1000);
+	for (int i = 0; i < 6; i++) {
+		int *item = malloc(sizeof(*item));
+
+		assert_non_null(item);
+		*item = i;
+		outbox_put_stored(box, item, 100);
+	}
+	UNTIL(to.n_full == 3 && outbox_count(box) == 3);
+	assert_numbers(to.full, 3, 0);
+	assert_false(to.full_by_putter);
+	outbox_free(box);
+	assert_numbers(to.left, 3, 3);
+}
+
 #define PUTTERS 4
 
 static void *put_many(void *arg)
@@ -463,6 +511,9 @@ int main(void)
 		cmocka_unit_test_setup(test_outbox__stores_what_has_to_wait, begin_anew),
 		cmocka_unit_test_setup(test_outbox__what_is_stored_has_bounds_of_its_own, begin_anew),
 		cmocka_unit_test_setup(test_outbox__what_cannot_be_stored_waits_in_memory, begin_anew),
+		cmocka_unit_test_setup(test_outbox__one_that_can_never_be_stored_keeps_no_other_from_it,
+		                       begin_anew),
+		cmocka_unit_test_setup(test_outbox__who_puts_stored_items_drops_none, begin_anew),
 		cmocka_unit_test_setup(test_outbox__loses_nothing_untold, begin_anew),
 	};
 

@@ -137,14 +137,14 @@ static void test_spool__keeps_what_was_sent_already(void **state)
 	(void)state;
 	assert_int_equal(spool_store(spool, window), 0);
 	window->at = 2;
-	window->request[2].unanswered = 1;
+	window->unanswered = 1;
 	assert_int_equal(spool_note(spool, window), 0);
 	push_window_free(window);
 	spool_close(spool);
 	spool = opened();
 	assert_int_equal(spool_load(spool, &again, &fault), 0);
 	assert_int_equal(again.at, 2);
-	assert_int_equal(again.request[2].unanswered, 1);
+	assert_int_equal(again.unanswered, 1);
 	push_window_unload(&again);
 	spool_close(spool);
 }
@@ -225,8 +225,10 @@ static void test_spool__only_its_own_files_are_touched(void **state)
 	write_file("new", "half a win", 10);
 	spool = opened();
 	assert_int_equal(count(spool, NULL), 0);
-	assert_int_not_equal(access(path_of("new"), F_OK), 0);
+	/* To open it changes nothing. */
+	assert_int_equal(access(path_of("new"), F_OK), 0);
 	put(spool, "a", 1);
+	assert_int_not_equal(access(path_of("new"), F_OK), 0);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		assert_int_equal(access(path_of(others[i]), F_OK), 0);
 	spool_close(spool);
@@ -268,6 +270,40 @@ static void test_spool__a_folder_that_was_removed_is_made_anew(void **state)
 	spool_close(opened());
 }
 
+/* Which another process has used meanwhile. */
+static void test_spool__a_folder_made_anew_by_others_loses_none_of_theirs(void **state)
+{
+	struct spool *spool = opened();
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	write_file("000000000001.window", "theirs", 6);
+	put(spool, "a", 1);
+	assert_int_equal(stat(path_of("000000000001.window"), &st), 0);
+	assert_int_equal(st.st_size, 6);
+	assert_int_equal(access(path_of("000000000002.window"), F_OK), 0);
+	spool_close(spool);
+}
+
+static void test_spool__is_known_by_any_of_its_names(void **state)
+{
+	struct spool *spool = opened();
+	char other[128];
+
+	(void)state;
+	assert_true(spool_is(spool, folder));
+	snprintf(other, sizeof(other), "%s/", folder);
+	assert_true(spool_is(spool, other));
+	snprintf(other, sizeof(other), "%s/./spool", above);
+	assert_true(spool_is(spool, other));
+	assert_false(spool_is(spool, above));
+	snprintf(other, sizeof(other), "%s/none", above);
+	assert_false(spool_is(spool, other));
+	spool_close(spool);
+}
+
 static void test_spool__folders_that_cannot_be_trusted_are_refused(void **state)
 {
 	char aside[128];
@@ -303,6 +339,10 @@ int main(void)
 		                                remove_folder),
 		cmocka_unit_test_setup_teardown(test_spool__a_folder_that_was_removed_is_made_anew,
 		                                make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_spool__a_folder_made_anew_by_others_loses_none_of_theirs,
+		                                make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(test_spool__is_known_by_any_of_its_names, make_folder,
+		                                remove_folder),
 		cmocka_unit_test_setup_teardown(test_spool__folders_that_cannot_be_trusted_are_refused,
 		                                make_folder, remove_folder),
 	};

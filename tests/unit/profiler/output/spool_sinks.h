@@ -1,0 +1,272 @@
+/* A server and sinks that push to it, with a spool, for tests of what waits there. */
+#ifndef TESTS_UNIT_SPOOL_SINKS_H
+#define TESTS_UNIT_SPOOL_SINKS_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <glob.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pprof/profile.h"
+#include "profiler/config/config.h"
+#include "profiler/output/sink.h"
+
+#define SECOND 1000000000ULL
+
+static char said[65536];
+
+static __attribute__((unused)) void take_line(const char *line)
+{
+	size_t used = strlen(said);
+
+	snprintf(said + used, sizeof(said) - used, "%s\n", line);
+}
+
+static __attribute__((unused)) bool was_said(const char *words)
+{
+	return strstr(said, words);
+}
+
+static __attribute__((unused)) unsigned int lines(void)
+{
+	unsigned int n = 0;
+
+	for (const char *at = said; (at = strchr(at, '\n')); at++)
+		n++;
+	return n;
+}
+
+static __attribute__((unused)) void pause_ms(unsigned int ms)
+{
+	const struct timespec step = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	nanosleep(&step, NULL);
+}
+
+/* --- a server ----------------------------------------------------------------------------------------------- */
+
+/* Takes requests, of which it remembers the order by the label "job"; `refuse_from`: it answers 503 from that one on. */
+static struct {
+	struct MHD_Daemon *daemon;
+	uint16_t port;
+	char url[64];
+	atomic_uint status, requests, taken, refuse_from, hangs, waits;
+	char jobs[256]; /* one letter a request that was taken */
+} server;
+
+struct request {
+	char body[4096];
+	size_t len;
+};
+
+static __attribute__((unused)) void note_job(const struct request *request)
+{
+	const char *at = memmem(request->body, request->len, "job-", 4);
+
+	if (at && server.taken < sizeof(server.jobs))
+		server.jobs[server.taken] = at[4];
+}
+
+static enum MHD_Result on_request(void *unused, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data, size_t *len,
+                                  void **state)
+{
+	struct request *request = *state;
+	struct MHD_Response *response;
+	unsigned int status;
+	enum MHD_Result result;
+
+	(void)unused, (void)url, (void)method, (void)version;
+	if (!request) {
+		*state = calloc(1, sizeof(*request));
+		return *state ? MHD_YES : MHD_NO;
+	}
+	if (*len) {
+		size_t room = sizeof(request->body) - request->len, part = *len < room ? *len : room;
+
+		memcpy(request->body + request->len, data, part);
+		request->len += part;
+		*len = 0;
+		return MHD_YES;
+	}
+	server.waits++;
+	while (server.hangs)
+		pause_ms(5);
+	server.waits--;
+	server.requests++;
+	status = server.status == 200 && server.taken >= server.refuse_from ? 503 : server.status;
+	if (status == 200 && request->len) {
+		note_job(request);
+		server.taken++;
+	}
+	free(request);
+	*state = NULL;
+	response = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static char folder[64], spool[96];
+
+static __attribute__((unused)) int begin(void **state)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	(void)state;
+	said[0] = '\0';
+	memset(server.jobs, 0, sizeof(server.jobs));
+	server.status = 503;
+	server.requests = server.taken = server.hangs = server.waits = 0;
+	server.refuse_from = 1000000;
+	server.daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, NULL,
+	                                 MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_END);
+	assert_non_null(server.daemon);
+	server.port = MHD_get_daemon_info(server.daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+	snprintf(server.url, sizeof(server.url), "http://127.0.0.1:%u", server.port);
+	snprintf(folder, sizeof(folder), "/tmp/stallprof-spool-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	snprintf(spool, sizeof(spool), "%s/spool", folder);
+	return 0;
+}
+
+static __attribute__((unused)) int end_all(void **state)
+{
+	char command[128];
+
+	(void)state;
+	server.hangs = 0;
+	MHD_stop_daemon(server.daemon);
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static __attribute__((unused)) size_t in_spool(void)
+{
+	char pattern[128];
+	glob_t found;
+	size_t n;
+
+	snprintf(pattern, sizeof(pattern), "%s/*.window", spool);
+	n = glob(pattern, 0, NULL, &found) ? 0 : found.gl_pathc;
+	globfree(&found);
+	return n;
+}
+
+/* --- sinks -------------------------------------------------------------------------------------------------- */
+
+static __attribute__((unused)) struct profile *window_profile(void)
+{
+	const struct profile_value_type types[] = { { "contentions", "count" },
+		                                    { "delay", "nanoseconds" },
+		                                    { "cpu", "nanoseconds" } };
+	const int64_t values[] = { 3, 500, 70 };
+	struct profile *p = profile_new(types, 3, types[0], 1, (size_t)16 << 20);
+	int64_t id;
+
+	assert_non_null(p);
+	profile_set_time(p, 1700000000000000000, 10);
+	id = profile_location(p, 0, 1, NULL, 0);
+	assert_int_equal(profile_add_sample(p, &id, 1, values, NULL, 0), 0);
+	return p;
+}
+
+static __attribute__((unused)) void set(struct config *config, const char *name, const char *value)
+{
+	char err[1024] = "";
+
+	if (config_set(config, name, value, err, sizeof(err)))
+		fail_msg("%s", err);
+}
+
+static __attribute__((unused)) struct sink *sink_with(const char *job, const char *max_bytes)
+{
+	struct config *config = config_default();
+	char err[1024] = "";
+	struct sink *sink;
+
+	assert_non_null(config);
+	set(config, "push.url", server.url);
+	set(config, "push.spool", spool);
+	set(config, "push.spool_max_bytes", max_bytes);
+	assert_int_equal(config_add_label(config, "job", job, err, sizeof(err)), 0);
+	sink = sink_new(config, NULL, take_line, err, sizeof(err));
+	if (!sink)
+		fail_msg("%s", err);
+	config_free(config);
+	return sink;
+}
+
+static __attribute__((unused)) struct sink *sink_of(const char *job)
+{
+	struct sink *sink = sink_with(job, "");
+
+	sink_begin(sink);
+	return sink;
+}
+
+#define UNTIL(sink, condition)                                                                               \
+	do {                                                                                                 \
+		for (int tries = 0; tries < 10000 && !(condition); tries++) {                                \
+			sink_poll(sink);                                                                     \
+			pause_ms(2);                                                                         \
+		}                                                                                            \
+		assert_true(condition);                                                                      \
+	} while (0)
+
+/* What sink_finish() says. */
+static __attribute__((unused)) int end(struct sink *sink, uint64_t push_ns)
+{
+	int result;
+
+	sink_end(sink, NULL, push_ns);
+	for (int i = 0; i < 15000 && !sink_poll(sink); i++)
+		pause_ms(2);
+	result = sink_finish(sink);
+	sink_free(sink);
+	return result;
+}
+
+static __attribute__((unused)) void deliver(struct sink *sink, unsigned int n)
+{
+	for (; n; n--)
+		sink_deliver(sink, window_profile());
+}
+
+/* Leaves so many windows of a job in the spool. */
+static __attribute__((unused)) void leave(const char *job, unsigned int n)
+{
+	struct sink *sink = sink_of(job);
+
+	deliver(sink, n);
+	UNTIL(sink, in_spool() == n);
+	assert_int_equal(end(sink, 0), 0);
+	said[0] = '\0';
+}
+
+/* Requests of a job, of one letter, that were taken. */
+static __attribute__((unused)) size_t sink_jobs(char job)
+{
+	size_t n = 0;
+
+	for (const char *at = server.jobs; *at; at++)
+		n += *at == job;
+	return n;
+}
+
+#endif
