@@ -2,7 +2,7 @@
  * Sends windows to a Pyroscope server: a thread sends them in order, from a queue in which they wait while the
  * server can't be reached, fails or is overloaded. Each is tried again, after 1 s, then 2 s, up to a minute, until
  * it is taken or dropped for a newer one. What a server refuses for good is not sent again;
- * what it refuses for the credentials (401, 403) waits as well, as these can be put right.
+ * what it refuses for the credentials (401, 403) or the place (404, a redirect) waits as well, as these can be put right.
  *
  * A server that gets a whole request and falls silent may have stored it, and would store it again. Before such a
  * request is sent a second time, the server is asked whether it answers at all (push_client_ask()); it is not sent

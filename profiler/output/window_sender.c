@@ -75,9 +75,8 @@ static int send_request(struct window_sender *sender, struct push_window *window
 			result = -EAGAIN;
 		else if (result == -ECANCELED)
 			window->unanswered += push_client_sent_all(sender->client);
-		else if (result == -EPERM)
-			result =
-			        -EAGAIN; /* a token has expired, say: it is put right, and read by a reload */
+		else if (result == -EPERM || result == -ENOENT)
+			result = -EAGAIN; /* a wrong token or URL is put right, and read by a reload */
 	}
 	if (result && result != -ECANCELED)
 		memcpy(sender->last_error, err, sizeof(err));

@@ -123,22 +123,29 @@ static void test_sink_spool__what_is_refused_for_good_is_removed(void **state)
 	assert_int_equal(lines(), 1);
 }
 
-/* A token expires: nothing is lost until there is another. */
-static void test_sink_spool__what_credentials_refuse_waits(void **state)
+/* A token expires, or the URL leads elsewhere: nothing is lost until that is put right. */
+static void test_sink_spool__what_settings_are_wrong_for_waits(void **state)
 {
-	struct sink *sink = sink_of("job-a");
+	static const struct {
+		unsigned int status;
+		const char *told;
+	} rows[] = { { 401, "401" }, { 404, "404" }, { 302, "302" } };
 
 	(void)state;
-	server.status = 401;
-	deliver(sink, 2);
-	UNTIL(sink, in_spool() == 2 && was_said("401"));
-	assert_true(was_said("windows wait, and are sent again"));
-	assert_int_equal(end(sink, 0), 0);
-	server.status = 200;
-	sink = sink_of("job-b");
-	UNTIL(sink, in_spool() == 0);
-	assert_int_equal(end(sink, 10 * SECOND), 0);
-	assert_int_equal(server.taken, 4);
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct sink *sink = sink_of("job-a");
+
+		server.status = rows[i].status;
+		deliver(sink, 2);
+		UNTIL(sink, in_spool() == 2 && was_said(rows[i].told));
+		assert_true(was_said("windows wait, and are sent again"));
+		assert_int_equal(end(sink, 0), 0);
+		server.status = 200;
+		sink = sink_of("job-b");
+		UNTIL(sink, in_spool() == 0);
+		assert_int_equal(end(sink, 10 * SECOND), 0);
+		assert_int_equal(server.taken, 4 * (i + 1));
+	}
 }
 
 static void test_sink_spool__a_reload_hands_over(void **state)
@@ -289,7 +296,7 @@ int main(void)
 		TEST(no_series_is_sent_twice),
 		TEST(a_request_without_an_answer_is_remembered),
 		TEST(what_is_refused_for_good_is_removed),
-		TEST(what_credentials_refuse_waits),
+		TEST(what_settings_are_wrong_for_waits),
 		TEST(a_reload_hands_over),
 		TEST(an_end_during_a_reload_keeps_all),
 		TEST(another_process_is_noticed),
