@@ -200,7 +200,7 @@ def disk(bench):
     image, folder = bench.path("image"), bench.path("mounted")
     with open(image, "wb") as file:
         file.truncate(64 << 20)
-    os.makedirs(folder)
+    os.makedirs(folder, exist_ok=True)
     for argv in (["mkfs.ext4", "-q", "-F", image], ["mount", "-o", "loop", image, folder]):
         subprocess.run(argv, check=True)
     try:
