@@ -346,7 +346,7 @@ struct abi_detail {
 	char text[ABI_DETAIL_TEXTS][32]; /* "": not known; what lies behind the NUL is void */
 };
 
-/* Waits that are no stalls (enum abi_wait_kind): who ended a long one. text[0] is its comm. */
+/* Waits that are no stalls (enum abi_wait_kind): who ended a long one. text[0] is its program's comm. */
 enum abi_wait_detail {
 	ABI_WAKER_TAG = 0, /* key into tags; 0: none */
 };

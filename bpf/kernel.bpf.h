@@ -112,8 +112,9 @@ struct sched_entity {
 };
 
 struct sched_info {
-	unsigned long long run_delay, last_arrival; /* … when it last got onto a CPU, by that one's clock */
-	unsigned long long last_queued;             /* 0: on no run queue, or on the CPU */
+	unsigned long long run_delay;
+	unsigned long long last_arrival; /* when it last got onto a CPU, by that one's clock */
+	unsigned long long last_queued;  /* 0: on no run queue, or on the CPU */
 };
 
 struct cgroup_subsys_state;
@@ -379,7 +380,6 @@ struct list_head {
 struct hlist_head {
 	struct hlist_node *first;
 };
-
 struct folio;
 
 struct workqueue_struct {

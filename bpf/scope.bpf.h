@@ -118,8 +118,8 @@ ALWAYS void scope_enter(struct thread *t, const void *ctx, u32 cause, u32 dev)
 {
 	if (cause >= SCOPE_CAUSES)
 		return;
-	if (!(SCOPES_UNINTERRUPTIBLE >> cause & 1) && !any_open_scopes)
-		any_open_scopes = 1;
+	if (!(SCOPES_UNINTERRUPTIBLE >> cause & 1) && !any_interruptible_scopes)
+		any_interruptible_scopes = 1;
 	if (ctx)
 		scope_at(t, (u64)ctx);
 	if (t->scopes.depth[cause] == 255)

@@ -62,8 +62,8 @@ volatile __weak __u32 resets_noted = 0;            /* how often something was wr
 /* A controller recovers whose reset began before the hooks were there; set by user space. */
 volatile __weak __u32 resets_unseen = 0;
 volatile __weak __u64 last_fault_ns = 0; /* when an IOMMU last reported a fault; 0: never */
-volatile __weak __u32 any_open_scopes =
-        0;                               /* a scope was ever begun in which a signal may interrupt a sleep */
+/* A scope was ever begun in which the kernel may sleep interruptibly. */
+volatile __weak __u32 any_interruptible_scopes = 0;
 volatile __weak __u32 any_gpu_calls = 0; /* a call that waits for a GPU was seen in a library */
 volatile __weak __u32 any_uncopied = 0;  /* a sleep that may prove long has no copy of its stack */
 volatile __weak __u32 any_python = 0;    /* Python frames are wanted */

@@ -154,7 +154,7 @@ ALWAYS bool wake_tells_nothing(struct task_struct *task, struct task_struct *cur
 	struct mark *mark;
 
 	if (!(task->__state & TASK_INTERRUPTIBLE) || BPF_CORE_READ_BITFIELD(task, in_iowait) ||
-	    any_open_scopes || serves_others(current))
+	    any_interruptible_scopes || serves_others(current))
 		return false;
 	mark = mark_here();
 	return mark && !mark->carried.request;
@@ -176,7 +176,8 @@ ALWAYS bool may_be_long(struct task_struct *task, struct task_struct *current)
 	       since(cfs->rq->clock, task->sched_info.last_arrival) >= threshold_ns;
 }
 
-/* Notes who ends the sleep, if that is no interrupt: whom that comes upon has nothing to do with it. The tag may be a moment old. */
+/* Notes who ends the sleep, if that is no interrupt: whom that comes upon has nothing to do with it. The tag may be a moment old.
+ * Of who holds none the program's name is told: threads may have any number of names. */
 NOW_AND_THEN void waker_note(struct task_struct *task, struct task_struct *current)
 {
 	struct thread *t = thread_find(task), *waker;
@@ -186,7 +187,7 @@ NOW_AND_THEN void waker_note(struct task_struct *task, struct task_struct *curre
 		return;
 	waker = thread_find(current);
 	t->waker.tag = waker ? thread_sums(waker)->tag : 0;
-	BPF_CORE_READ_INTO(&t->waker.comm, current, comm);
+	BPF_CORE_READ_INTO(&t->waker.comm, current, group_leader, comm);
 	t->waker.seq = t->wait_seq;
 }
 

@@ -53,9 +53,9 @@ struct long_wait {
 
 /* Who ended a sleep that is no stall, if that was a long one. */
 struct waker {
-	u64 tag; /* that it held; 0: none */
-	u32 seq; /* wait_seq of the sleep */
-	char comm[16];
+	u64 tag;       /* that it held; 0: none */
+	u32 seq;       /* wait_seq of the sleep */
+	char comm[16]; /* of its program */
 	u32 unused;
 };
 
@@ -78,7 +78,7 @@ enum own_request {
 	OWN_REQUEST_UNKNOWN = 2, /* it slept before it was followed */
 };
 
-#define WOKEN                                                                                                \
-	1 /* in place of wake_ns: the sleep has ended, and when was not looked at; see woken_unlooked(), too */
+/* In place of wake_ns: the sleep has ended, and when was not looked at. 0 may say the same: woken_unlooked(). */
+#define WOKEN 1
 
 #endif

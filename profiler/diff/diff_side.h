@@ -35,8 +35,8 @@ bool diff_per_parse(const char *name, enum diff_per *per);
 /* Of the samples, ledger rows and requests that the side's filter lets pass. */
 struct diff_window {
 	int64_t begin_ns, wall_ns; /* Unix time; wall_ns 0: the profile does not say */
-	double amount
-	        [DIFF_PERS]; /* wall_ns, ns of wall time of tags, steps (diff_steps.h), requests, bytes, waits */
+	/* wall_ns, ns of wall time of tags, steps (diff_steps.h), requests, bytes, waits */
+	double amount[DIFF_PERS];
 	double (*of)[DIFF_PERS]; /* the same of each class, but for wall_ns: DIFF_CLASSES_MAX of them */
 };
 

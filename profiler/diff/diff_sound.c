@@ -264,8 +264,7 @@ int diff_sound_ids(const struct diff_side side[2], struct diff_lines *remarks, c
 		if (steps[few] > 0 && steps[few] < 2 && steps[!few] >= STEPS_MANY) {
 			snprintf(err, err_size,
 			         "%s cannot be normalised by step: it has one tag of %.100s, %s %.0f; give "
-			         "each step its "
-			         "number as id",
+			         "each step its number as id",
 			         names[few], classes->name[c], names[!few], steps[!few]);
 			return -ENODATA;
 		}
@@ -303,7 +302,6 @@ void diff_sound_steps(const struct diff_side side[2], struct diff_lines *remarks
 	if (worst)
 		diff_lines_add(remarks,
 		               "A second has not as much work in both: NEW did %.3g steps of %.100s in it, "
-		               "BASE %.3g. To "
-		               "compare a step with a step, add --normalize step.",
+		               "BASE %.3g. To compare a step with a step, add --normalize step.",
 		               rate[1], worst, rate[0]);
 }

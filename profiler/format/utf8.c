@@ -1,6 +1,9 @@
-/* Measures one UTF-8 sequence and refuses malformed ones. */
+/* Measures one UTF-8 sequence, refuses malformed ones, and cleans text of them. */
 
 #include "profiler/format/utf8.h"
+
+#include <stdbool.h>
+#include <string.h>
 
 static int continues(unsigned char byte)
 {
@@ -41,4 +44,35 @@ size_t utf8_sequence(const char *text, size_t size)
 		if (!continues(byte[i]))
 			return 0;
 	return length;
+}
+
+static bool is_control(const char *text, size_t length)
+{
+	const unsigned char *byte = (const unsigned char *)text;
+
+	/* U+0080 to U+009F are controls too; in UTF-8 they are c2 80 to c2 9f. */
+	return length == 1 ? byte[0] < 0x20 || byte[0] == 0x7f
+	                   : length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0;
+}
+
+void utf8_clean(char *out, size_t room, const char *text, size_t size)
+{
+	size_t used = 0;
+
+	while (size) {
+		size_t length = utf8_sequence(text, size);
+		bool keep = length && !is_control(text, length);
+
+		length = length ? length : 1;
+		if (used + (keep ? length : 1) >= room)
+			break;
+		if (keep)
+			memcpy(out + used, text, length);
+		else
+			out[used] = '_';
+		used += keep ? length : 1;
+		text += length;
+		size -= length;
+	}
+	out[used] = '\0';
 }

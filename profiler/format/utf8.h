@@ -15,4 +15,10 @@
  */
 size_t utf8_sequence(const char *text, size_t size);
 
+/*
+ * Copies what of the size bytes at text has room in out[room], with a NUL: whole characters only, controls and bytes that are no
+ * text as '_'.
+ */
+void utf8_clean(char *out, size_t room, const char *text, size_t size);
+
 #endif

@@ -155,6 +155,8 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 		find_steps(report, step_class);
 		err = find_paths(report);
 	}
+	if (!err)
+		err = report_waits_find(&report->wait, input, report->tags, &report->classes, report->steps);
 	if (err)
 		report_release(report);
 	else

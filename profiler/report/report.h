@@ -17,6 +17,7 @@
 #include "profiler/report/report_path.h"
 #include "profiler/report/report_rank.h"
 #include "profiler/report/report_users.h"
+#include "profiler/report/report_waits.h"
 
 struct loaded_profiles;
 
@@ -30,6 +31,7 @@ struct report {
 	        *steps; /* whose tags are the steps of the loop; NULL: no class has several */
 	struct report_user users[REPORT_USERS_MAX];
 	size_t user_count;
+	struct report_wait wait;    /* what the loop waits for that is no stall */
 	struct report_paths *paths; /* of the primary cause; NULL: there is none */
 	const char *verdict; /* "disk pressure", "nothing" ...: a few words, the same for the same cause */
 };

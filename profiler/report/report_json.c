@@ -16,7 +16,6 @@
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_narrative.h"
 #include "profiler/report/report_rank.h"
-#include "profiler/report/report_waits.h"
 
 static void member_double(struct json_writer *json, const char *key, double value)
 {
@@ -234,21 +233,21 @@ static void write_users(struct json_writer *json, const struct report *report)
 /* null: no loop was blocked for long. */
 static void write_blocked(struct json_writer *json, const struct report *report)
 {
-	struct report_wait wait;
+	const struct report_wait *wait = &report->wait;
 
 	json_key(json, "blocked");
-	if (report_waits_find(&wait, report)) {
+	if (!wait->class) {
 		json_string(json, NULL);
 		return;
 	}
 	json_object_begin(json);
-	json_member_string(json, "class", wait.class);
-	member_double(json, "ns", (double)wait.ns);
-	member_double(json, "share", wait.share);
-	json_member_string(json, "kind", wait.kind);
-	json_member_string(json, "woken_by", wait.waker);
-	json_member_string(json, "line", wait.line);
-	member_double(json, "line_ns", (double)wait.line_ns);
+	json_member_string(json, "class", wait->class);
+	member_double(json, "ns", (double)wait->ns);
+	member_double(json, "share", wait->share);
+	json_member_string(json, "kind", wait->kind);
+	json_member_string(json, "woken_by", wait->waker);
+	json_member_string(json, "line", wait->line);
+	member_double(json, "line_ns", (double)wait->line_ns);
 	json_object_end(json);
 }
 

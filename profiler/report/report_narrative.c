@@ -2,7 +2,6 @@
 
 #include "profiler/report/report_narrative.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -20,7 +19,6 @@
 #include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_tables.h"
-#include "profiler/report/report_waits.h"
 #include "profiler/report/report_words.h"
 #include "profiler/top/top_requests.h"
 
@@ -173,14 +171,10 @@ char *report_verdict_text(const struct report *report)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	struct report_wait wait;
-	bool waits;
-	int err;
+	bool waits = report->wait.class && report->ranking.mode != REPORT_SPIKE;
 
 	if (!out)
 		return NULL;
-	err = report->ranking.mode == REPORT_SPIKE ? -ENODATA : report_waits_find(&wait, report);
-	waits = !err;
 	if (report->has_timeline && report->ranking.mode == REPORT_SPIKE)
 		spike_verdict(out, report);
 	else if (report->has_timeline && report->ranking.mode == REPORT_STEADY)
@@ -188,10 +182,10 @@ char *report_verdict_text(const struct report *report)
 	else
 		no_verdict(out, report, waits);
 	if (waits)
-		wait_text(out, &wait);
+		wait_text(out, &report->wait);
 	if (report->has_timeline)
 		faults_text(out, report);
-	if (!fclose(out) && err != -ENOMEM)
+	if (!fclose(out))
 		return text;
 	free(text);
 	return NULL;

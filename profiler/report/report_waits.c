@@ -2,14 +2,13 @@
 
 #include "profiler/report/report_waits.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "pprof/profile.h"
+#include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_profiles.h"
-#include "profiler/report/report.h"
 #include "profiler/top/top_code.h"
 
 /* From which part of the loop's time on it is told. */
@@ -25,14 +24,12 @@ static size_t blocked_column(const struct loaded_classes *classes)
 	return i;
 }
 
-/* The class of the loop's steps; of tags without ids that is the one with the word in its name. NULL: there is none. */
-static const struct loaded_class *steps_of(const struct report *report)
+/* NULL: no class is named so. */
+static const struct loaded_class *named_steps(const struct loaded_classes *classes)
 {
-	if (report->steps)
-		return report->steps;
-	for (size_t i = 0; i < report->classes.count; i++)
-		if (!report->classes.rows[i].base && strcasestr(report->classes.rows[i].name, "step"))
-			return &report->classes.rows[i];
+	for (size_t i = 0; i < classes->count; i++)
+		if (!classes->rows[i].base && strcasestr(classes->rows[i].name, "step"))
+			return &classes->rows[i];
 	return NULL;
 }
 
@@ -42,10 +39,9 @@ static bool comes_as_often(const struct loaded_class *row, const struct loaded_c
 	return row == steps || (!row->base && steps->tags > 1 && 2 * row->tags >= steps->tags);
 }
 
-static int find_class(struct report_wait *wait, const struct report *report)
+static void find_class(struct report_wait *wait, const struct loaded_classes *classes,
+                       const struct loaded_class *steps)
 {
-	const struct loaded_classes *classes = &report->classes;
-	const struct loaded_class *steps = steps_of(report);
 	size_t blocked = blocked_column(classes);
 	int64_t wall_ns = 0;
 
@@ -61,7 +57,8 @@ static int find_class(struct report_wait *wait, const struct report *report)
 		}
 	}
 	wait->share = wall_ns > 0 ? (double)wait->ns / (double)wall_ns : 0;
-	return wait->share >= LEAST_SHARE ? 0 : -ENODATA;
+	if (wait->share < LEAST_SHARE)
+		wait->class = NULL;
 }
 
 static void take_line(struct report_wait *wait, const struct top_sections *sections)
@@ -81,16 +78,16 @@ static void take_line(struct report_wait *wait, const struct top_sections *secti
 	}
 }
 
-static int find_line(struct report_wait *wait, const struct report *report)
+static int find_line(struct report_wait *wait, const struct loaded_profiles *input,
+                     const struct loaded_tags *tags)
 {
 	static const struct loaded_filter waits = { .waits = true };
-	const struct profile *profile = report->input->profile;
-	int type = profile_find_type(profile, "delay"), err;
+	int type = profile_find_type(input->profile, "delay"), err;
 	struct top_sections sections;
 
 	if (type < 0)
 		return 0;
-	err = top_sections_build(&sections, report->input, report->tags, &waits, (size_t)type, -1);
+	err = top_sections_build(&sections, input, tags, &waits, (size_t)type, -1);
 	if (err)
 		return err;
 	take_line(wait, &sections);
@@ -98,11 +95,11 @@ static int find_line(struct report_wait *wait, const struct report *report)
 	return 0;
 }
 
-int report_waits_find(struct report_wait *wait, const struct report *report)
+int report_waits_find(struct report_wait *wait, const struct loaded_profiles *input,
+                      const struct loaded_tags *tags, const struct loaded_classes *classes,
+                      const struct loaded_class *steps)
 {
-	int err;
-
-	*wait = (struct report_wait){ .class = "" };
-	err = find_class(wait, report);
-	return err ? err : find_line(wait, report);
+	*wait = (struct report_wait){ .class = NULL };
+	find_class(wait, classes, steps ? steps : named_steps(classes));
+	return wait->class ? find_line(wait, input, tags) : 0;
 }

@@ -5,11 +5,14 @@
 
 #include <stdint.h>
 
-struct report;
+struct loaded_class;
+struct loaded_classes;
+struct loaded_profiles;
+struct loaded_tags;
 
 /* Of the classes whose tags come as often as the loop's steps, and of these, the one that was blocked longest. */
 struct report_wait {
-	const char *class;
+	const char *class;         /* NULL: none was, or not for long enough to be told */
 	int64_t ns;                /* blocked, in all */
 	double share;              /* of the time of all such classes */
 	char kind[32], line[1024]; /* of the heaviest line of code: lock, pipe ...; "": none has a stack */
@@ -17,7 +20,10 @@ struct report_wait {
 	char waker[64]; /* who ended the longest of these; "": not known */
 };
 
-/* 0; -ENODATA: there is none, or it has too small a share to be told; -ENOMEM. */
-int report_waits_find(struct report_wait *wait, const struct report *report);
+/* `steps`: the class of the loop's steps; NULL: that with the word in its name, as tags without ids are not told apart. Names stay those of
+ * the classes. 0 or -ENOMEM. */
+int report_waits_find(struct report_wait *wait, const struct loaded_profiles *input,
+                      const struct loaded_tags *tags, const struct loaded_classes *classes,
+                      const struct loaded_class *steps);
 
 #endif

@@ -135,54 +135,39 @@ static void tidy(struct abi_detail *to, const struct abi_detail *from, const str
 		}
 }
 
-/* As many bytes of a name as have room, without a part of a character. */
-static size_t whole_characters(const char *name, size_t room)
+/* What came behind the event; NULL: it is not of the event's cause, or that has no details. */
+static const struct details *behind(const struct abi_event *event, struct abi_detail *came)
 {
-	size_t length = strlen(name), n = 0, step;
-
-	for (; n < length; n += step) {
-		step = utf8_sequence(name + n, length - n);
-		step = step ? step : 1;
-		if (n + step > room)
-			break;
-	}
-	return n;
+	memcpy(came, (const char *)(event + 1) + abi_detail_offset(event->ustack_len, event->n_python),
+	       sizeof(*came));
+	return came->cause == event->cause ? details_of(came->cause) : NULL;
 }
 
 bool detail_of_wait(const struct abi_event *event, detail_class_fn class_of, void *context,
                     struct abi_detail *detail)
 {
-	const char *behind =
-	        (const char *)(event + 1) + abi_detail_offset(event->ustack_len, event->n_python);
-	const char *name;
 	struct abi_detail came;
+	const char *name;
 
-	memcpy(&came, behind, sizeof(came));
-	if (came.cause != event->cause || details_of(came.cause) != &wait)
+	if (behind(event, &came) != &wait)
 		return false;
-	tidy(detail, &came, &wait);
-	name = came.number[ABI_WAKER_TAG] ? class_of(context, came.number[ABI_WAKER_TAG]) : "";
-	if (*name) {
-		memset(detail->text[0], 0, sizeof(detail->text[0]));
-		snprintf(detail->text[0], sizeof(detail->text[0]), "%.*s",
-		         (int)whole_characters(name, sizeof(detail->text[0]) - 1), name);
-	}
-	detail->known = 0;
-	memset(detail->number, 0, sizeof(detail->number));
+	came.text[0][sizeof(came.text[0]) - 1] = '\0';
+	name = came.number[ABI_WAKER_TAG] ? class_of(context, came.number[ABI_WAKER_TAG]) : came.text[0];
+	memset(detail, 0, sizeof(*detail)); /* also between its members: two are compared byte by byte */
+	detail->cause = came.cause;
+	utf8_clean(detail->text[0], sizeof(detail->text[0]), name, strlen(name));
 	return detail->text[0][0];
 }
 
 bool detail_of_event(const struct abi_event *event, struct symbolizer *symbolizer, struct abi_detail *detail)
 {
-	const char *behind =
-	        (const char *)(event + 1) + abi_detail_offset(event->ustack_len, event->n_python);
 	struct abi_detail came;
+	const struct details *details = behind(event, &came);
 
-	memcpy(&came, behind, sizeof(came));
-	if (came.cause != event->cause || !details_of(came.cause) || details_of(came.cause) == &wait)
+	if (!details || details == &wait)
 		return false;
-	tidy(detail, &came, details_of(came.cause));
-	if (details_of(came.cause) == &gpu) {
+	tidy(detail, &came, details);
+	if (details == &gpu) {
 		name_driver(detail, symbolizer);
 		detail->number[ABI_GPU_FUNCTION] = detail->number[ABI_GPU_DRIVER] = 0;
 		detail->known &= ~(1U << ABI_GPU_FUNCTION | 1U << ABI_GPU_DRIVER);

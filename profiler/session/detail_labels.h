@@ -24,10 +24,10 @@ struct symbolizer;
  * event's cause, or that cause has none. */
 bool detail_of_event(const struct abi_event *event, struct symbolizer *symbolizer, struct abi_detail *detail);
 
-/* The class of the tag with that key; "": none. */
+/* The class of the tag with that key. */
 typedef const char *(*detail_class_fn)(void *context, uint64_t tag);
 
-/* The same of a wait that is no stall: the class of the tag of the thread that ended it, else its name. */
+/* The same of a wait that is no stall: the class of the tag of the thread that ended it, or its program's name where it holds none. */
 bool detail_of_wait(const struct abi_event *event, detail_class_fn class_of, void *context,
                     struct abi_detail *detail);
 

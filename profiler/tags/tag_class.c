@@ -104,37 +104,6 @@ static const char *class_by_rule(const struct tag_classes *classes, const char *
 	return NULL;
 }
 
-static bool is_control(const char *text, size_t length)
-{
-	const unsigned char *byte = (const unsigned char *)text;
-
-	/* U+0080 to U+009F are controls too; in UTF-8 they are c2 80 to c2 9f. */
-	return length == 1 ? byte[0] < 0x20 || byte[0] == 0x7f
-	                   : length == 2 && byte[0] == 0xc2 && byte[1] < 0xa0;
-}
-
-static void sanitise(char out[TAG_CLASS_BYTES_MAX + 1], const char *text, size_t size)
-{
-	size_t used = 0;
-
-	while (size) {
-		size_t length = utf8_sequence(text, size);
-		bool keep = length && !is_control(text, length);
-
-		length = length ? length : 1;
-		if (used + (keep ? length : 1) > TAG_CLASS_BYTES_MAX)
-			break;
-		if (keep)
-			memcpy(out + used, text, length);
-		else
-			out[used] = '_';
-		used += keep ? length : 1;
-		text += length;
-		size -= length;
-	}
-	out[used] = '\0';
-}
-
 static uint64_t hash_text(const char *text)
 {
 	uint64_t hash = 0xcbf29ce484222325ULL;
@@ -182,10 +151,10 @@ const char *tag_classes_of(struct tag_classes *classes, const char *name)
 	char clean[TAG_CLASS_BYTES_MAX + 1];
 
 	if (class) {
-		sanitise(clean, class, strlen(class));
+		utf8_clean(clean, sizeof(clean), class, strlen(class));
 	} else {
 		name += strspn(name, "/");
-		sanitise(clean, name, strcspn(name, "/"));
+		utf8_clean(clean, sizeof(clean), name, strcspn(name, "/"));
 	}
 	return remember(classes, *clean ? clean : TAG_CLASS_UNNAMED);
 }

@@ -248,18 +248,21 @@ static bool is_idle(const struct page *page, const struct top_section *section, 
 	return section->blocked && row && row->base;
 }
 
-/* `printed`: which lines of code have been, by index. */
-static void print_rest(struct page *page, const struct top_section *section, const bool *printed)
+/* Those that stand at `from` and later in `order` were not printed. */
+static void print_rest(struct page *page, const struct top_section *section, const size_t *order, size_t from)
 {
 	int64_t idle_ns = 0, more_ns = 0;
 	size_t more = 0;
 
 	for (size_t i = 0; i < section->count; i++) {
-		if (is_idle(page, section, &section->code[i]))
-			idle_ns = saturating_add(idle_ns, section->code[i].ns);
-		else if (!printed[i])
-			more_ns = saturating_add(more_ns, section->code[i].ns);
-		more += !printed[i] && !is_idle(page, section, &section->code[i]);
+		const struct top_code *code = &section->code[order[i]];
+
+		if (is_idle(page, section, code)) {
+			idle_ns = saturating_add(idle_ns, code->ns);
+		} else if (i >= from) {
+			more_ns = saturating_add(more_ns, code->ns);
+			more++;
+		}
 	}
 	if (!more && !idle_ns)
 		return;
@@ -277,11 +280,18 @@ static void print_rest(struct page *page, const struct top_section *section, con
 	page->lines++;
 }
 
+static bool is_among(const size_t *order, size_t n, size_t index)
+{
+	while (n && order[n - 1] != index)
+		n--;
+	return n;
+}
+
 /*
  * The order to print lines of code in: heaviest first, as they are. Where only `some` have room, of waits that are no stalls each class's
  * heaviest comes before all others: workers that idle have more of those than the loop that waits for them. Returns how many come first.
  */
-static size_t order_code(const struct top_section *section, bool some, size_t *order, bool *taken)
+static size_t order_code(const struct top_section *section, bool some, size_t *order)
 {
 	size_t classes, n = 0, first;
 	struct class_sum *sums = section->blocked && some ? sum_classes(section, &classes) : NULL;
@@ -291,47 +301,46 @@ static size_t order_code(const struct top_section *section, bool some, size_t *o
 
 		while (strcmp(section->code[i].class, sums[c].class) != 0)
 			i++;
-		taken[i] = true;
 		order[n++] = i;
 	}
 	free(sums);
 	first = n;
 	for (size_t i = 0; i < section->count; i++)
-		if (!taken[i])
+		if (!is_among(order, first, i))
 			order[n++] = i;
-	memset(taken, 0, section->count * sizeof(*taken));
 	return first;
 }
 
 /* At most so many lines; 0: no bound. */
 static void print_section(struct page *page, const struct top_section *section, size_t lines)
 {
-	size_t limit = page->what->limit ? page->what->limit : SIZE_MAX, end = page->lines + lines, ahead;
+	size_t limit = page->what->limit ? page->what->limit : SIZE_MAX, end = page->lines + lines, ahead, i;
 	size_t *order = malloc((section->count + 1) * sizeof(*order));
-	bool *printed = calloc(section->count + 1, sizeof(*printed)), full = false;
 
 	print_section_head(page, section);
 	if (!lines || lines > 3)
 		page->lines += top_text_blocked_rest(page->out, page->what, section);
-	ahead = order && printed ? order_code(section, lines, order, printed) : 0;
-	for (size_t i = 0; order && printed && i < section->count && i < limit && !full; i++) {
+	if (!order)
+		return;
+	ahead = order_code(section, lines, order);
+	for (i = 0; i < section->count && i < limit; i++) {
 		const struct top_code *code = &section->code[order[i]];
 		/* One line is kept for the rest, and one for each class that is to come. */
-		size_t kept = 1 + (i + 1 < ahead ? ahead - i - 1 : 0), left = end - page->lines;
+		size_t kept = 1 + (i + 1 < ahead ? ahead - i - 1 : 0),
+		       left = lines ? end - page->lines : SIZE_MAX;
 
 		if (is_idle(page, section, code))
 			continue;
-		if (lines && left < 2)
+		if (left < 2)
 			break;
-		print_code(page, section, code,
-		           !lines || left > kept + DETAIL_LINES_MAX || page->what->native);
-		printed[order[i]] = true;
-		full = lines && page->lines >= end; /* whole stacks take what they need */
+		print_code(page, section, code, left > kept + DETAIL_LINES_MAX || page->what->native);
+		if (lines && page->lines >= end) { /* whole stacks take what they need */
+			free(order);
+			return;
+		}
 	}
-	if (printed && !full)
-		print_rest(page, section, printed);
+	print_rest(page, section, order, i);
 	free(order);
-	free(printed);
 }
 
 /* --- all of them ------------------------------------------------------------------------------------------ */

@@ -202,14 +202,16 @@ function sayShares(processes) {
 /** Who ended most of a class's waits of a kind that is no stall, as far as that is known. */
 function sayWaker({ data, side }, name, kind) {
   const delay = data.types.findIndex((type) => type.name === 'delay'), wakers = new Map(), { samples, strings } = data;
+  const [ofClass, ofKind, ofSide, unknown] = [name, kind, side, ''].map((text) => strings.indexOf(text));
   let all = 0;
   for (let s = 0; delay >= 0 && s < samples.count; s++) {
-    if (!samples.wait[s] || strings[samples.class[s]] !== name || strings[samples.stall[s]] !== kind || strings[samples.side[s]] !== side) continue;
-    all += samples.values[delay][s];
-    if (strings[samples.waker[s]]) wakers.set(strings[samples.waker[s]], (wakers.get(strings[samples.waker[s]]) || 0) + samples.values[delay][s]);
+    if (!samples.wait[s] || samples.class[s] !== ofClass || samples.stall[s] !== ofKind || samples.side[s] !== ofSide) continue;
+    const value = samples.values[delay][s], waker = samples.waker[s];
+    all += value;
+    if (waker !== unknown) wakers.set(waker, (wakers.get(waker) || 0) + value);
   }
   const most = largest(wakers);
-  return most && all > 0 ? [', ', percent(most[1], all), ' of it ended by ', el('b', {}, most[0])] : [];
+  return most && all > 0 ? [', ', percent(most[1], all), ' of it ended by ', el('b', {}, strings[most[0]])] : [];
 }
 
 /** Of a class's wait for CPUs: when it was longest, if it was in a part of the run, and who ran meanwhile. */

@@ -47,9 +47,35 @@ static void test_utf8__well_formed_and_not(void **state)
 			fail_msg("row %zu: %zu", i, utf8_sequence(rows[i].text, rows[i].size));
 }
 
+static void test_utf8__cleaned(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "plain", "plain" },
+		{ "\xff"
+		  "a\x1b\x7f",
+		  "_a__" },
+		{ "\xc2\x85", "_" },
+		{ "abcdefgh", "abcdefg" },
+		{ "abcdef\xc3\xa9", "abcdef" },
+		{ "abcde\xc3\xa9", "abcde\xc3\xa9" },
+		{ "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char out[8];
+
+		utf8_clean(out, sizeof(out), rows[i].text, strlen(rows[i].text));
+		assert_string_equal(out, rows[i].want);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_utf8__well_formed_and_not) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_utf8__well_formed_and_not),
+		                            cmocka_unit_test(test_utf8__cleaned) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,8 +253,8 @@ static void test_detail_labels__a_waker(void **state)
 	static const struct {
 		uint64_t tag;
 		const char *want;
-	} rows[] = { { 7, "holder" }, { 0, "python3" }, { 8, "a-name-of-more-than-thirty-one-" } };
-	struct abi_detail what = { .cause = ABI_WAIT_OTHER + 1, .known = 1, .text = { "python3" } };
+	} rows[] = { { 7, "holder" }, { 0, "python3_" }, { 8, "a-name-of-more-than-thirty-one-" } };
+	struct abi_detail what = { .cause = ABI_WAIT_OTHER + 1, .known = 1, .text = { "python3\xff" } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
