@@ -67,6 +67,9 @@ static const char *way_out(int error)
 	case ENOSPC:
 	case EDQUOT:
 		return ": free some space there, or set push.spool to a folder elsewhere";
+	case EOVERFLOW:
+		return ": its files' numbers are used up; take away the one with the highest number, which "
+		       "is none of ours";
 	case ENOENT:
 		return ": make the folder above it first";
 	case EACCES:

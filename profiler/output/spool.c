@@ -275,7 +275,7 @@ int spool_store(struct spool *spool, struct push_window *window)
 	pthread_mutex_lock(&spool->lock);
 	err = reopen_if_removed(spool);
 	if (!err && spool->last == NUMBER_MAX)
-		err = -ENOSPC;
+		err = -EOVERFLOW;
 	name_of(spool->last + 1, name);
 	if (!err)
 		err = write_file(spool, name, bytes, len);
