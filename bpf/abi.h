@@ -349,6 +349,7 @@ struct abi_detail {
 /* Waits that are no stalls (enum abi_wait_kind): who ended a long one. text[0] is its program's comm. */
 enum abi_wait_detail {
 	ABI_WAKER_TAG = 0, /* key into tags; 0: none */
+	ABI_WAKER_TID = 1,
 };
 
 /* nvme_timeout, nvme_abort, nvme_reset */

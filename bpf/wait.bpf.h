@@ -188,6 +188,7 @@ NOW_AND_THEN void waker_note(struct task_struct *task, struct task_struct *curre
 	waker = thread_find(current);
 	t->waker.tag = waker ? thread_sums(waker)->tag : 0;
 	BPF_CORE_READ_INTO(&t->waker.comm, current, group_leader, comm);
+	t->waker.tid = current->pid;
 	t->waker.seq = t->wait_seq;
 }
 
@@ -333,6 +334,7 @@ ALWAYS void waker_take(struct stack_buffer *buffer, const struct thread *t)
 	buffer->detail.cause = buffer->event.cause;
 	buffer->detail.known = 0;
 	detail_number(&buffer->detail, ABI_WAKER_TAG, t->waker.tag);
+	detail_number(&buffer->detail, ABI_WAKER_TID, t->waker.tid);
 	__builtin_memcpy(buffer->detail.text[0], t->waker.comm, sizeof(t->waker.comm));
 	buffer->event.has_detail = 1;
 }

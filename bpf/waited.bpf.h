@@ -56,7 +56,7 @@ struct waker {
 	u64 tag;       /* that it held; 0: none */
 	u32 seq;       /* wait_seq of the sleep */
 	char comm[16]; /* of its program */
-	u32 unused;
+	u32 tid;
 };
 
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */

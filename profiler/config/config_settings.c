@@ -56,7 +56,8 @@ bool config_label_name_passes(const char *name)
 	static const char *const ours[] = {
 		"service_name", "stall",    "ai_tag",   "device",           "span_id",
 		"trace_id",     "driver",   "timeline", "controller_state", "woken_by",
-		"pool",         "holds_up", "worker",
+		"pool",         "holds_up", "worker",   "inherited_stall",  "inherited_device",
+		"inherited_from",
 	};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)

@@ -143,6 +143,15 @@ static const struct details *behind(const struct abi_event *event, struct abi_de
 	return came->cause == event->cause ? details_of(came->cause) : NULL;
 }
 
+uint32_t detail_waker(const struct abi_event *event)
+{
+	struct abi_detail came;
+
+	return event->has_detail && behind(event, &came) == &wait && known(&came, ABI_WAKER_TID)
+	               ? (uint32_t)came.number[ABI_WAKER_TID]
+	               : 0;
+}
+
 bool detail_of_wait(const struct abi_event *event, detail_class_fn class_of, void *context,
                     struct abi_detail *detail)
 {

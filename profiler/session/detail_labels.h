@@ -31,6 +31,9 @@ typedef const char *(*detail_class_fn)(void *context, uint64_t tag);
 bool detail_of_wait(const struct abi_event *event, detail_class_fn class_of, void *context,
                     struct abi_detail *detail);
 
+/* The thread that ended that wait; 0: not known. */
+uint32_t detail_waker(const struct abi_event *event);
+
 /* Writes the labels of such a detail to labels[0 …], which has room for DETAIL_LABELS_MAX; returns how many. Their texts live as long as
  * `detail`. */
 size_t detail_labels(const struct abi_detail *detail, struct profile_label *labels);

@@ -11,6 +11,7 @@
 #include "symbolizer/base/clock.h"
 #include "profiler/config/config.h"
 #include "profiler/session/device_names.h"
+#include "profiler/session/inherited_waits.h"
 #include "profiler/tags/families.h"
 #include "profiler/tracer/host_steal.h"
 #include "profiler/output/symbol_saver.h"
@@ -111,6 +112,7 @@ static int open_tables(struct session *session)
 		return -ENOMEM;
 	tag_watch_set_processes(session->watch, session->processes, session->pythons);
 	session->resolver = stack_resolver_new(session->symbolizer, session->processes, session->pythons);
+	session->inherited = inherited_waits_new();
 	if (config_says_true(config->sampling.host_signals))
 		session->signals = host_signals_new();
 	session->deps.tracer = session->tracer;
@@ -121,11 +123,12 @@ static int open_tables(struct session *session)
 	session->deps.without_rank = config_has_label(config, "rank");
 	session->deps.resolver = session->resolver;
 	session->deps.symbolizer = session->symbolizer;
+	session->deps.inherited = session->inherited;
 	session->deps.gpu_limits = &config->gpu_jobs;
 	session->deps.max_bytes = WINDOW_BYTES_MAX;
 	session->deps.max_slices = session->opts.max_slices;
 	session->current = window_new(&session->deps);
-	return session->resolver && session->current ? 0 : -ENOMEM;
+	return session->resolver && session->inherited && session->current ? 0 : -ENOMEM;
 }
 
 struct session *session_new(const struct config *config, const struct session_opts *opts, say_fn say,
@@ -174,6 +177,7 @@ void session_free(struct session *session)
 	window_free(session->current);
 	window_free(session->next);
 	stack_resolver_free(session->resolver);
+	inherited_waits_free(session->inherited);
 	process_table_free(session->processes);
 	python_processes_free(session->pythons);
 	families_free(session->families);

@@ -24,6 +24,7 @@ struct session {
 	struct process_table *processes;
 	struct python_processes *pythons; /* NULL: switched off */
 	struct stack_resolver *resolver;
+	struct inherited_waits *inherited;
 	struct tag_watch *watch;
 	struct families *families;
 	struct tag_names *tags;

@@ -12,6 +12,7 @@
 #include "profiler/session/detail_labels.h"
 #include "profiler/session/device_names.h"
 #include "profiler/session/gpu_jobs.h"
+#include "profiler/session/inherited_waits.h"
 #include "profiler/session/stack_pool.h"
 #include "profiler/session/host_users.h"
 #include "profiler/signals/host_signals.h"
@@ -355,14 +356,53 @@ static bool detail_of(struct window *window, const struct abi_event *event, stru
 	                                 : detail_of_event(event, window->deps.symbolizer, detail);
 }
 
+/* Adds to the row a sample that stands for so much. */
+static int add_weight(struct window *window, const struct abi_ledger_key *key, const struct told *told,
+                      uint64_t weight, uint64_t times, struct row **row)
+{
+	struct sample *sample;
+	int err = sample_of(window, key, told, row, &sample);
+
+	if (err)
+		return err;
+	sample->weight += weight;
+	sample->times += times;
+	(*row)->weight += weight;
+	(*row)->times += times;
+	return 0;
+}
+
+/* The wait itself, in parts where it was for something through another thread. The first one is where it counts. */
+static int add_wait(struct window *window, const struct abi_event *event, struct told *told, struct row **row)
+{
+	uint64_t left = event->weight_ns;
+	uint64_t times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
+	struct inherited_part parts[INHERITED_PARTS];
+	struct abi_ledger_key key;
+	size_t n = 0;
+	int err = 0;
+
+	event_key(&key, event);
+	if (window->deps.inherited)
+		n = inherited_waits_take(window->deps.inherited, event, class_of(window, event->tag),
+		                         detail_waker(event), parts);
+	for (size_t i = 0; i < n && !err; i++) {
+		told->inherited = parts[i].what;
+		err = add_weight(window, &key, told, parts[i].ns, times, row);
+		left -= parts[i].ns;
+		times = 0;
+	}
+	told->inherited = (struct inherited){ .state = 0 };
+	if (!err && (left || !n))
+		err = add_weight(window, &key, told, left, times, row);
+	return err;
+}
+
 int window_add_event(struct window *window, const struct abi_event *event)
 {
 	struct abi_detail detail;
 	struct told told = { .ids = window->ids };
-	struct abi_ledger_key key;
-	struct sample *sample;
 	struct row *row;
-	uint64_t times;
 	int err;
 
 	if (event->state == ABI_RECOVERY) /* a kernel thread, whose name is known now */
@@ -375,15 +415,9 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	if (event->has_detail && detail_of(window, event, &detail))
 		told.detail = &detail;
 	told.slice = slice_of(window, event->time_ns);
-	event_key(&key, event);
-	times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
-	err = sample_of(window, &key, &told, &row, &sample);
+	err = add_wait(window, event, &told, &row);
 	if (err)
 		return count_lost(window, event, err);
-	sample->weight += event->weight_ns;
-	sample->times += times;
-	row->weight += event->weight_ns;
-	row->times += times;
 	if (event->state == ABI_RECOVERY)
 		row->ns += (int64_t)event->weight_ns; /* the ledger has no row of it */
 	if (event->moved_ns > 0 && add_moved(window, event, &told))

@@ -24,6 +24,7 @@ struct config_gpu_jobs;
 struct checkpoint_files;
 struct device_names;
 struct host_signals;
+struct inherited_waits;
 struct process_table;
 struct profile;
 struct stack_resolver;
@@ -47,6 +48,7 @@ struct window_deps {
 	struct symbolizer *symbolizer;            /* NULL: what is known by its address only has no name */
 	const struct config_gpu_jobs *gpu_limits; /* NULL: no job of a GPU is told */
 	struct checkpoint_files *checkpoints;     /* NULL: no file is tagged */
+	struct inherited_waits *inherited;        /* NULL: what the one that is waited for does is not told */
 	uint64_t cpu_period_ns;
 	bool host_users;  /* who used CPUs and disks is told, tagged or not */
 	size_t max_bytes; /* of the profile in memory */

@@ -19,7 +19,8 @@
 #include "profiler/session/window_state.h"
 
 #define SECOND_NS  1000000000ULL
-#define LABELS_MAX (12 + DETAIL_LABELS_MAX)
+#define INHERITED_LABELS_MAX 3
+#define LABELS_MAX           (12 + DETAIL_LABELS_MAX + INHERITED_LABELS_MAX)
 
 struct labels {
 	struct profile_label label[LABELS_MAX];
@@ -29,7 +30,7 @@ struct labels {
 
 static void add_label(struct labels *labels, const struct profile_label *label)
 {
-	assert(labels->n + 1 < LABELS_MAX - DETAIL_LABELS_MAX);
+	assert(labels->n + 1 < LABELS_MAX - DETAIL_LABELS_MAX - INHERITED_LABELS_MAX);
 	labels->label[labels->n++] = *label;
 }
 
@@ -85,6 +86,21 @@ static struct profile_label slice_label(const struct window *window, uint32_t sl
 		                       .unit = "unix_seconds" };
 }
 
+/* What the wait was for through another thread, and whose wait that was; returns how many labels. */
+static size_t inherited_labels(struct window *window, const struct inherited *inherited,
+                               struct profile_label *labels)
+{
+	const char *device = device_names_of(window->deps.devices, inherited->dev, inherited->tgid);
+	size_t n = 0;
+
+	labels[n++] = (struct profile_label){ .key = "inherited_stall",
+		                              .str = window_cause_name(inherited->cause) };
+	labels[n++] = (struct profile_label){ .key = "inherited_from", .str = inherited->class };
+	if (*device)
+		labels[n++] = (struct profile_label){ .key = "inherited_device", .str = device };
+	return n;
+}
+
 /* The labels of the row, and those of the sample alone. */
 static int add_sample(struct window *window, const struct sample *sample, const struct labels *labels,
                       const int64_t values[WINDOW_TYPES])
@@ -97,6 +113,8 @@ static int add_sample(struct window *window, const struct sample *sample, const 
 		all[n++] = slice_label(window, sample->slice);
 	if (sample->detail)
 		n += detail_labels(sample->detail, all + n);
+	if (sample->inherited.state)
+		n += inherited_labels(window, &sample->inherited, all + n);
 	assert(n <= LABELS_MAX);
 	return profile_add_sample(window->profile, sample->ids, sample->n, values, all, n);
 }

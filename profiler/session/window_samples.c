@@ -1,4 +1,4 @@
-/* The samples of a row: one for each stack, detail and slice. */
+/* The samples of a row: one for each stack, detail, end of a chain and slice. */
 
 #include "profiler/session/window_samples.h"
 
@@ -30,7 +30,9 @@ static uint64_t hash_words(uint64_t hash, const void *words, size_t n)
 static bool same_told(const struct sample *sample, const struct told *told)
 {
 	if (sample->slice != told->slice || sample->n != told->n ||
-	    memcmp(sample->ids, told->ids, told->n * sizeof(*told->ids)) || !sample->detail != !told->detail)
+	    memcmp(sample->ids, told->ids, told->n * sizeof(*told->ids)) ||
+	    memcmp(&sample->inherited, &told->inherited, sizeof(told->inherited)) ||
+	    !sample->detail != !told->detail)
 		return false;
 	return !told->detail || !memcmp(sample->detail, told->detail, sizeof(*told->detail));
 }
@@ -50,6 +52,7 @@ static struct sample *sample_new(const struct told *told)
 	if (!sample)
 		return NULL;
 	sample->slice = told->slice;
+	sample->inherited = told->inherited;
 	sample->n = told->n;
 	sample->ids = copy_of(told->ids, told->n * sizeof(*told->ids));
 	if (told->detail)
@@ -66,6 +69,8 @@ static uint64_t hash_told(const struct told *told)
 
 	if (told->detail)
 		hash = hash_words(hash, told->detail, sizeof(*told->detail) / sizeof(hash));
+	if (told->inherited.state)
+		hash = hash_words(hash, &told->inherited, sizeof(told->inherited) / sizeof(hash));
 	return told->slice ? hash_words(hash, &slice, 1) : hash;
 }
 
@@ -118,7 +123,7 @@ void row_free_samples(struct row *row)
 /* Puts a sample that is in no row there, or adds it to an equal one. */
 static int add_back(struct row *row, struct sample *sample)
 {
-	struct told told = { sample->ids, sample->n, sample->detail, sample->slice };
+	struct told told = { sample->ids, sample->n, sample->detail, sample->slice, sample->inherited };
 	uint64_t hash, weight = sample->weight, times = sample->times;
 	struct sample *same = find(row, &told, &hash);
 

@@ -1,4 +1,5 @@
-/* The rows of a window, and their samples: waits with the same stack and detail, in the same slice of time, are one. */
+/* The rows of a window, and their samples: waits with the same stack, detail and end of the chain, in the same slice of
+ * time, are one. */
 #ifndef STALLPROF_PROFILER_WINDOW_SAMPLES_H
 #define STALLPROF_PROFILER_WINDOW_SAMPLES_H
 
@@ -8,14 +9,16 @@
 #include <uthash.h>
 
 #include "bpf/abi.h"
+#include "profiler/session/inherited_waits.h"
 
-/* Samples with the same stack, detail and slice of the same row are one. */
+/* Samples with the same stack, detail, end of the chain and slice of the same row are one. */
 struct sample {
-	uint64_t hash; /* the key: of its location ids, its detail and its slice */
+	uint64_t hash; /* the key: of all that two have to share */
 	uint32_t slice;
 	int64_t *ids;
 	size_t n;
 	struct abi_detail *detail; /* NULL: there is none */
+	struct inherited inherited; /* what the wait was for through another thread; state 0: not known */
 	uint64_t weight;           /* nanoseconds it stands for, before scaling */
 	uint64_t taken_back; /* counted by earlier windows, for waits that turned out to be of another kind */
 	uint64_t times;      /* waits it stands for, in thousandths */
@@ -40,6 +43,7 @@ struct told {
 	size_t n;
 	const struct abi_detail *detail; /* NULL: nothing */
 	uint32_t slice;
+	struct inherited inherited;
 };
 
 /* The row's sample, a new one if there is none yet. NULL without memory. */

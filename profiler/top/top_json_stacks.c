@@ -93,7 +93,8 @@ static void write_label(struct json_writer *json, const struct profile_label *la
 
 static bool is_said(const char *label)
 {
-	return detail_has_label(label) || !strcmp(label, "holds_up") || !strcmp(label, "worker");
+	return detail_has_label(label) || !strncmp(label, "inherited_", strlen("inherited_")) ||
+	       !strcmp(label, "holds_up") || !strcmp(label, "worker");
 }
 
 /* What its labels say of the wait beyond cause and device. */
