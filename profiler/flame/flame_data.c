@@ -11,8 +11,8 @@
 
 static const char *const dimension_names[FLAME_DIMENSIONS] = {
 	[FLAME_CLASS] = "class", [FLAME_STALL] = "stall",     [FLAME_DEVICE] = "device",
-	[FLAME_WAKER] = "waker", [FLAME_PROCESS] = "process", [FLAME_HOST] = "host",
-	[FLAME_SIDE] = "side",
+	[FLAME_WAKER] = "waker", [FLAME_INHERITED] = "inherited", [FLAME_PROCESS] = "process",
+	[FLAME_HOST] = "host",   [FLAME_SIDE] = "side",
 };
 
 const char *flame_dimension_name(enum flame_dimension dimension)

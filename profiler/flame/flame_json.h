@@ -5,9 +5,9 @@
  *       "types":   [ [type, unit] ], "strings": [ TEXT ], "start_ms": Unix time,
  *       "frames":  {name, file, line, kind},          name and file: numbers of strings; kind: flame_data.h
  *       "nodes":   {up, frame},                       up: how far before it its parent stands; 0: an outermost frame
- *       "samples": {node, own, slice, wait, class, stall, device, waker, process, host, side, values: [ a column a type ]},
+ *       "samples": {node, own, slice, wait, class, stall, device, waker, inherited, process, host, side, values: [ a column a type ]},
  *       "slices":  {begin, end},                      ms since start_ms; -1: not known
- *       "ledger":  {state, base, class, stall, device, waker, process, host, side, ns, count}, "states": [ TEXT ],
+ *       "ledger":  {state, base, class, stall, device, waker, inherited, process, host, side, ns, count}, "states": [ TEXT ],
  *       "steps":   [ {side, name, tags, p50_ns, p99_ns, worst_ns, worst_tag, worst_id} ],
  *       "sides":   [ {side, files, first_ms, covered_ns, windows, threshold_ns, losses: [ TEXT ],
  *                     requests: [ {device, class, op, writeback, requests, bytes, ns} ],

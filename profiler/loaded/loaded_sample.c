@@ -125,7 +125,10 @@ static void take_label(struct loaded_sample *sample, const struct profile_label 
 		const char **text;
 	} wanted[] = { { "ai_tag", &sample->class },      { "span_id", &sample->id },
 		       { "trace_id", &sample->trace_id }, { "stall", &sample->stall },
-		       { "device", &sample->device },     { "woken_by", &sample->waker } };
+		       { "device", &sample->device },     { "woken_by", &sample->waker },
+		       { "inherited_from", &sample->inherited_from },
+		       { "inherited_stall", &sample->inherited_stall },
+		       { "inherited_device", &sample->inherited_device } };
 
 	for (size_t i = 0; label->str && i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (!strcmp(label->key, wanted[i].key))
@@ -157,9 +160,16 @@ bool loaded_sample_get(const struct loaded_profiles *input, const struct loaded_
 {
 	const struct known_tag *known;
 
-	*sample = (struct loaded_sample){
-		.tag = "", .class = "", .id = "", .trace_id = "", .stall = "", .device = "", .waker = ""
-	};
+	*sample = (struct loaded_sample){ .tag = "",
+		                          .class = "",
+		                          .id = "",
+		                          .trace_id = "",
+		                          .stall = "",
+		                          .device = "",
+		                          .waker = "",
+		                          .inherited_from = "",
+		                          .inherited_stall = "",
+		                          .inherited_device = "" };
 	if (!profile_get_sample(input->profile, index, &sample->view))
 		return false;
 	for (size_t i = 0; i < sample->view.n_labels; i++)
@@ -169,6 +179,15 @@ bool loaded_sample_get(const struct loaded_profiles *input, const struct loaded_
 	sample->tag = known ? known->row->tag : sample->class;
 	sample->is_wait = tags && is_wait(tags, sample->stall);
 	return true;
+}
+
+const char *loaded_inherited_text(char *text, size_t size, const struct loaded_sample *sample)
+{
+	const char *device = sample->inherited_device;
+
+	snprintf(text, size, "%s%s%s%s%s", sample->inherited_stall, *device ? " on " : "", device,
+	         *sample->inherited_stall ? " of " : "", sample->inherited_from);
+	return text;
 }
 
 /* --- filters ----------------------------------------------------------------------------------------------

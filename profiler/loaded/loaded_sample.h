@@ -33,6 +33,8 @@ struct loaded_sample {
 	const char *device;
 	const char *
 	        waker; /* label woken_by: the class, or the name, of the thread that ended a wait that is no stall */
+	/* Labels inherited_*: what such a wait was for, through the one that ended it: whose wait that is, for what, on which device. */
+	const char *inherited_from, *inherited_stall, *inherited_device;
 	int64_t pid;                  /* 0: not known */
 	const struct ledger_row *row; /* one of its tag; NULL: the ledger has none */
 	bool is_wait;                 /* blocked by what is no stall: `stall` says the kind */
@@ -41,6 +43,9 @@ struct loaded_sample {
 /* Fills `sample`. False: there is no sample with this index. */
 bool loaded_sample_get(const struct loaded_profiles *input, const struct loaded_tags *tags, size_t index,
                        struct loaded_sample *sample);
+
+/* "block_io on vda of loader"; "": the sample inherits nothing. Returns text. */
+const char *loaded_inherited_text(char *text, size_t size, const struct loaded_sample *sample);
 
 /* What the user asked for; NULL: all. tag is a class, a full name or a path that names begin with, an id of 16 hex
  * digits, or id=N. stall is a cause, a kind of wait, or LOADED_BLOCKED for all of those; without it waits that are no

@@ -11,10 +11,14 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report.h"
+#include "profiler/report/report_chain.h"
+#include "profiler/report/report_words.h"
 #include "profiler/top/top_seen.h"
 
 #define SIGNALS    "host_signals" /* what the stamp's hooks are for */
 #define CELL_BYTES 256
+
+#define CHAINS_SHOWN 4
 
 bool report_signal_hook(const struct report *report, const char *signal, struct stamp_hook *hook)
 {
@@ -74,7 +78,30 @@ static void tell_layers(struct report_document *document, const struct report_ca
 		                      text_short_duration(each, (uint64_t)(path->ns / path->waits)));
 }
 
-/* Whoever waited for other threads at the same time: the step that those hold up. */
+/* Who waited for the cause through others. */
+static void tell_chains(struct report_document *document, const struct report *report)
+{
+	const struct report_chains *chains = &report->paths->chains;
+	char cause[CELL_BYTES], time[TEXT_DURATION_BYTES], *text;
+	size_t size;
+
+	report_cause_text(cause, sizeof(cause), report->ranking.primary);
+	for (size_t i = 0; i < chains->count && i < CHAINS_SHOWN; i++) {
+		const struct report_chain *chain = &chains->chain[i];
+		FILE *out = open_memstream(&text, &size);
+
+		if (!out)
+			return;
+		report_chain_text(out, chain->class, chain->waker, chain->from, cause);
+		if (!fclose(out))
+			report_document_point(document, "%s waited %s for it through others (%s): %s",
+			                      chain->class, text_short_duration(time, (uint64_t)chain->ns),
+			                      chain->kind, text);
+		free(text);
+	}
+}
+
+/* Whoever waited for other threads at the same time, if it is not known for what those waited: the step that they hold up. */
 static void tell_held_up(struct report_document *document, const struct report *report)
 {
 	const struct report_ranking *ranking = &report->ranking;
@@ -87,9 +114,8 @@ static void tell_held_up(struct report_document *document, const struct report *
 		    cause->share < 0.05)
 			continue;
 		report_document_say(document,
-		                    "At the same time %s was lost %s (%s). Whom each thread waits for is not "
-		                    "followed: that it "
-		                    "is the same cause is likely, not shown.",
+		                    "At the same time %s was lost %s (%s). For what those waited that ended "
+		                    "these waits is not known: that it is the same cause is likely, not shown.",
 		                    text_short_duration(time, (uint64_t)cause->excess_ns),
 		                    report_cause_words(cause->name), cause->name);
 	}
@@ -114,7 +140,10 @@ void report_evidence_path(struct report_document *document, const struct report 
 		        "By all waits of the window for it, as its samples do not say when they were:");
 	for (size_t i = 0; paths && i < paths->count; i++)
 		tell_layers(document, report->ranking.primary, &paths->path[i]);
-	tell_held_up(document, report);
+	if (paths && paths->chains.count)
+		tell_chains(document, report);
+	else
+		tell_held_up(document, report);
 }
 
 /* --- signals of the host ------------------------------------------------------------------------------------ */

@@ -143,6 +143,24 @@ static void write_causes(struct json_writer *json, const struct report *report)
 	json_array_end(json);
 }
 
+static void write_chains(struct json_writer *json, const struct report_paths *paths)
+{
+	json_key(json, "inherited");
+	json_array_begin(json);
+	for (size_t i = 0; paths && i < paths->chains.count; i++) {
+		const struct report_chain *chain = &paths->chains.chain[i];
+
+		json_object_begin(json);
+		json_member_string(json, "class", chain->class);
+		json_member_string(json, "kind", chain->kind);
+		json_member_string(json, "woken_by", chain->waker);
+		json_member_string(json, "from", chain->from);
+		json_member_i64(json, "ns", chain->ns);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
 static void write_paths(struct json_writer *json, const struct report *report)
 {
 	const struct report_paths *paths = report->paths;
@@ -161,6 +179,7 @@ static void write_paths(struct json_writer *json, const struct report *report)
 		json_object_end(json);
 	}
 	json_array_end(json);
+	write_chains(json, paths);
 	json_key(json, "details");
 	json_array_begin(json);
 	for (size_t i = 0; paths && i < paths->label_count; i++) {
@@ -246,6 +265,9 @@ static void write_blocked(struct json_writer *json, const struct report *report)
 	member_double(json, "share", wait->share);
 	json_member_string(json, "kind", wait->kind);
 	json_member_string(json, "woken_by", wait->waker);
+	json_member_string(json, "inherited", wait->inherited);
+	json_member_string(json, "inherited_from", wait->inherited_from);
+	member_double(json, "inherited_ns", (double)wait->inherited_ns);
 	json_member_string(json, "line", wait->line);
 	member_double(json, "line_ns", (double)wait->line_ns);
 	json_object_end(json);

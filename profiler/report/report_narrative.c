@@ -16,6 +16,7 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report.h"
+#include "profiler/report/report_chain.h"
 #include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_tables.h"
@@ -62,6 +63,20 @@ static void incident_text(FILE *out, const struct report_ranking *ranking)
 	fputs(". ", out);
 }
 
+/* Who waited for the primary cause through others. */
+static void inherited_text(FILE *out, const struct report *report)
+{
+	const struct report_chain *chain = report->paths ? report->paths->chains.chain : NULL;
+	char time[TEXT_DURATION_BYTES], cause[CELL_BYTES];
+
+	if (!chain || !report->paths->chains.count)
+		return;
+	fprintf(out, "; %s waited %s for it through others, ", chain->class,
+	        text_short_duration(time, (uint64_t)chain->ns));
+	report_chain_text(out, chain->class, chain->waker, chain->from,
+	                  report_cause_text(cause, sizeof(cause), report->ranking.primary));
+}
+
 static void spike_verdict(FILE *out, const struct report *report)
 {
 	const struct report_ranking *ranking = &report->ranking;
@@ -94,6 +109,7 @@ static void spike_verdict(FILE *out, const struct report *report)
 	if (report->paths && report->paths->count)
 		fprintf(out, "; %s waited most, at %s", report->paths->path[0].class,
 		        report->paths->path[0].own);
+	inherited_text(out, report);
 	fputc('.', out);
 }
 
@@ -105,9 +121,11 @@ static void steady_verdict(FILE *out, const struct report *report)
 	fprintf(out,
 	        "Nothing stands out in time: it was like this all the time. Verdict: %s. %s (%s) took %.1f "
 	        "%% of the "
-	        "tagged threads' wall time.",
+	        "tagged threads' wall time",
 	        report->verdict, report_cause_text(text, sizeof(text), primary),
 	        report_cause_words(primary->name), primary->share * 100);
+	inherited_text(out, report);
+	fputc('.', out);
 }
 
 static void wait_text(FILE *out, const struct report_wait *wait)
@@ -121,6 +139,12 @@ static void wait_text(FILE *out, const struct report_wait *wait)
 		        text_short_duration(there, (uint64_t)wait->line_ns), wait->kind,
 		        *wait->waker ? " until woken by " : "", wait->waker, wait->line);
 	fputc('.', out);
+	if (wait->inherited_ns > 0) {
+		fprintf(out, " %s of that is inherited: ",
+		        text_short_duration(there, (uint64_t)wait->inherited_ns));
+		report_chain_text(out, wait->class, wait->waker, wait->inherited_from, wait->inherited);
+		fputc('.', out);
+	}
 }
 
 static void no_verdict(FILE *out, const struct report *report, bool waits)

@@ -73,6 +73,17 @@ static bool is_of_cause(const struct search *search, const struct loaded_sample 
 	       is_in_time(search, sample);
 }
 
+/* Whether it is a wait for another thread, which waited for the cause. Threads of processes may idle: those count by pushed tags alone. */
+static bool inherits_cause(const struct search *search, const struct loaded_sample *sample)
+{
+	const struct report_cause *cause = search->cause;
+
+	return *sample->inherited_stall && sample->is_wait && cause->kind == TIMELINE_STALL &&
+	       !(search->pushed && sample->row && sample->row->base) &&
+	       !strcmp(sample->inherited_stall, cause->name) &&
+	       !strcmp(sample->inherited_device, cause->device) && is_in_time(search, sample);
+}
+
 static bool has_pushed(const struct loaded_profiles *input)
 {
 	for (size_t i = 0; i < ledger_count(input->ledger); i++) {
@@ -211,6 +222,8 @@ static int add_samples(struct search *search)
 	int err = 0;
 
 	for (size_t i = 0; loaded_sample_get(search->input, search->tags, i, &sample) && !err; i++) {
+		if (inherits_cause(search, &sample) && sample.view.values[search->delay] > 0)
+			report_chains_add(&search->out->chains, &sample, sample.view.values[search->delay]);
 		if (!is_of_cause(search, &sample))
 			continue;
 		add_recovery(search, &sample);
@@ -304,6 +317,7 @@ int report_paths_find(struct report_paths *paths, const struct loaded_profiles *
 		HASH_SORT(search.places, compare_places);
 		for (place = search.places; place && paths->count < REPORT_PATHS_MAX; place = place->hh.next)
 			tell_path(&search, place);
+		report_chains_sort(&paths->chains);
 		qsort(paths->label, paths->label_count, sizeof(paths->label[0]), compare_labels);
 	}
 	place = search.places;

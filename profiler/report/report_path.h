@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiler/report/report_chain.h"
 #include "profiler/report/report_rank.h"
 
 struct loaded_profiles;
@@ -36,7 +37,8 @@ struct report_paths {
 	size_t count;
 	struct report_label label[REPORT_LABELS_MAX]; /* the heaviest first */
 	size_t label_count;
-	int64_t ns;        /* of all samples of the cause */
+	struct report_chains chains; /* who waited for it through others */
+	int64_t ns;                  /* of all samples of the cause */
 	bool whole;        /* the samples are of the whole run, as they do not say when they were */
 	int64_t holder_ns; /* what else: time of the worker that brings the device back (recovery) */
 	char holder[REPORT_TEXT_MAX];

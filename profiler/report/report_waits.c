@@ -61,6 +61,16 @@ static void find_class(struct report_wait *wait, const struct loaded_classes *cl
 		wait->class = NULL;
 }
 
+static void take_inherited(struct report_wait *wait, const struct top_inherited *inherited)
+{
+	wait->inherited_ns = inherited->ns;
+	if (!inherited->ns)
+		return;
+	snprintf(wait->inherited, sizeof(wait->inherited), "%s%s%s", inherited->stall,
+	         *inherited->device ? " on " : "", inherited->device);
+	snprintf(wait->inherited_from, sizeof(wait->inherited_from), "%s", inherited->from);
+}
+
 static void take_line(struct report_wait *wait, const struct top_sections *sections)
 {
 	const struct top_section *section = sections->count ? &sections->sections[sections->count - 1] : NULL;
@@ -74,6 +84,7 @@ static void take_line(struct report_wait *wait, const struct top_sections *secti
 		snprintf(wait->line, sizeof(wait->line), "%s", code->line);
 		wait->line_ns = code->ns;
 		snprintf(wait->waker, sizeof(wait->waker), "%s", code->waker);
+		take_inherited(wait, &code->inherited);
 		return;
 	}
 }

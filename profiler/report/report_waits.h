@@ -18,6 +18,9 @@ struct report_wait {
 	char kind[32], line[1024]; /* of the heaviest line of code: lock, pipe ...; "": none has a stack */
 	int64_t line_ns;
 	char waker[64]; /* who ended the longest of these; "": not known */
+	/* What most of them were for through who ended them, and whose wait that is; 0: not known. */
+	int64_t inherited_ns;
+	char inherited[160], inherited_from[128];
 };
 
 /* `steps`: the class of the loop's steps; NULL: that with the word in its name, as tags without ids are not told apart. Names stay those of

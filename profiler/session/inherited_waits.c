@@ -9,9 +9,11 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* Waits for the same thing are merged if not more than this, or than a part of them, lies between. */
-#define GAP_NS   20000000ULL
-#define GAP_PART 8
+/* Waits for the same thing are one if no more lies between. Where that leaves too many, ever longer gaps are closed, and then the oldest
+ * waits forgotten. */
+#define GAP_NS     500000ULL
+#define GAP_MOST   4000000000ULL
+#define GAP_FACTOR 2
 /* What is below this part of a wait is left out. */
 #define LEAST_PART 64
 
@@ -23,14 +25,14 @@ struct span {
 
 struct wait {
 	struct span span;
-	uint64_t ns; /* of the span; 0: this place is free */
+	uint64_t ns; /* of the span */
 	struct inherited what;
 };
 
 struct waiter {
 	uint32_t tid;
-	size_t next; /* place for the next wait: that of the oldest */
-	struct wait waits[INHERITED_KEPT];
+	size_t n;
+	struct wait waits[INHERITED_KEPT]; /* in the order in which they began to be kept */
 	UT_hash_handle hh;
 };
 
@@ -119,38 +121,65 @@ static struct waiter *waiter_of(struct inherited_waits *waits, uint32_t tid)
 	return add_last(waits, waiter) ? waiter : NULL;
 }
 
-/* Whether a wait for the same thing that begins at `begin_ns` goes on what `wait` has. */
-static bool goes_on(const struct wait *wait, const struct inherited *what, uint64_t begin_ns)
+/* Takes `next` for a part of a wait that goes on, if it is for the same thing and begins soon enough after the end. */
+static bool goes_on(struct wait *wait, const struct wait *next, uint64_t gap_ns)
 {
-	uint64_t part = length(&wait->span) / GAP_PART, gap = part > GAP_NS ? part : GAP_NS;
+	if (memcmp(&wait->what, &next->what, sizeof(next->what)) != 0 ||
+	    next->span.begin_ns > wait->span.end_ns + gap_ns)
+		return false;
+	if (wait->span.begin_ns > next->span.begin_ns)
+		wait->span.begin_ns = next->span.begin_ns;
+	if (wait->span.end_ns < next->span.end_ns)
+		wait->span.end_ns = next->span.end_ns;
+	wait->ns += next->ns;
+	return true;
+}
 
-	return wait->ns && !memcmp(&wait->what, what, sizeof(*what)) && begin_ns >= wait->span.begin_ns &&
-	       begin_ns <= wait->span.end_ns + gap;
+/* Adds a wait to those that lie before it; there is room for it. */
+static void append(struct waiter *waiter, const struct wait *next, uint64_t gap_ns)
+{
+	for (size_t i = waiter->n; i; i--)
+		if (goes_on(&waiter->waits[i - 1], next, gap_ns))
+			return;
+	waiter->waits[waiter->n++] = *next;
+}
+
+/* Makes room: at least half of the places are free then. */
+static void compact(struct waiter *waiter)
+{
+	for (uint64_t gap_ns = GAP_NS * GAP_FACTOR; waiter->n > INHERITED_KEPT / 2 && gap_ns < GAP_MOST;
+	     gap_ns *= GAP_FACTOR) {
+		size_t n = waiter->n;
+
+		waiter->n = 0;
+		for (size_t i = 0; i < n; i++) {
+			struct wait wait = waiter->waits[i];
+
+			append(waiter, &wait, gap_ns);
+		}
+	}
+	if (waiter->n <= INHERITED_KEPT / 2)
+		return;
+	memmove(waiter->waits, waiter->waits + waiter->n - INHERITED_KEPT / 2,
+	        INHERITED_KEPT / 2 * sizeof(waiter->waits[0]));
+	waiter->n = INHERITED_KEPT / 2;
 }
 
 static void keep(struct waiter *waiter, const struct span *span, const struct inherited *what, uint64_t ns)
 {
-	struct wait *wait;
+	const struct wait wait = { *span, ns, *what };
 
 	if (!ns)
 		return;
-	for (size_t i = 0; i < INHERITED_KEPT; i++) {
-		wait = &waiter->waits[i];
-		if (!goes_on(wait, what, span->begin_ns))
-			continue;
-		if (wait->span.end_ns < span->end_ns)
-			wait->span.end_ns = span->end_ns;
-		wait->ns += ns;
-		return;
-	}
-	waiter->waits[waiter->next] = (struct wait){ *span, ns, *what };
-	waiter->next = (waiter->next + 1) % INHERITED_KEPT;
+	if (waiter->n == INHERITED_KEPT)
+		compact(waiter);
+	append(waiter, &wait, GAP_NS);
 }
 
 /* Parts of this wait that were told before turn out to be something else: they are kept no longer. */
 static void forget_moved(struct waiter *waiter, const struct abi_event *event, const struct span *span)
 {
-	for (size_t i = 0; i < INHERITED_KEPT; i++) {
+	for (size_t i = 0; i < waiter->n; i++) {
 		struct wait *wait = &waiter->waits[i];
 
 		if (wait->what.state == event->moved_state && wait->what.cause == event->moved_cause &&
@@ -211,7 +240,7 @@ static size_t split(const struct waiter *waker, const struct span *span,
 	struct inherited_part all[INHERITED_KEPT];
 	size_t n = 0;
 
-	for (size_t i = 0; i < INHERITED_KEPT; i++) {
+	for (size_t i = 0; i < waker->n; i++) {
 		uint64_t ns = part_within(&waker->waits[i], span);
 
 		if (ns)
@@ -232,7 +261,7 @@ size_t inherited_waits_take(struct inherited_waits *waits, const struct abi_even
                             uint32_t waker, struct inherited_part parts[INHERITED_PARTS])
 {
 	const struct inherited own = { class, event->tgid, event->dev, event->state, event->cause };
-	const struct span span = { event->time_ns - event->duration_ns, event->time_ns };
+	struct span span = { event->time_ns - event->duration_ns, event->time_ns };
 	uint64_t left = event->weight_ns;
 	struct waiter *by = NULL, *waiter;
 	size_t n = 0;
@@ -248,6 +277,8 @@ size_t inherited_waits_take(struct inherited_waits *waits, const struct abi_even
 		return n;
 	if (event->moved_ns > 0)
 		forget_moved(waiter, event, &span);
+	if (left > event->duration_ns && left < span.end_ns)
+		span.begin_ns = span.end_ns - left;
 	for (size_t i = 0; i < n; i++) {
 		keep(waiter, &span, &parts[i].what, parts[i].ns);
 		left -= parts[i].ns < left ? parts[i].ns : left;

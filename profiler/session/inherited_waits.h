@@ -9,9 +9,9 @@
  * meanwhile; as its own waits were split the same way before, that leads to the end of a chain. What is left of the wait is no part: the
  * other was on a CPU or a run queue, or its waits are not known.
  *
- * Waits of the threshold and longer are sampled all, so that their parts are as long as the clocks say, but for those that are merged:
- * a thread's waits for the same thing, one soon after the other, are taken to lie evenly between the first one's begin and the last one's
- * end. Shorter waits are sampled by lot, and count for what they stand for.
+ * Waits of the threshold and longer are sampled all, so that parts are as long as the clocks say. Shorter ones are sampled by lot: each
+ * is taken for one as long as it stands for. Where a thread has more waits than are kept, those for the same thing that lie closest
+ * together are taken for one, in which they lie evenly.
  */
 #ifndef STALLPROF_PROFILER_INHERITED_WAITS_H
 #define STALLPROF_PROFILER_INHERITED_WAITS_H
@@ -22,7 +22,7 @@
 #include "bpf/abi.h"
 
 #define INHERITED_PARTS   4    /* of one wait at most: the longest */
-#define INHERITED_KEPT    32   /* waits of a thread, the last */
+#define INHERITED_KEPT    64   /* waits of a thread */
 #define INHERITED_THREADS 2048 /* the last that waited */
 
 struct inherited_waits;

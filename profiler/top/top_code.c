@@ -18,6 +18,8 @@
 
 #define BLOCKED "blocked"
 
+#define INHERITED_MAX 8 /* different ones of a line, the first that come */
+
 /* A line of code while it is summed; its texts are in `key`, one behind the other. */
 struct line {
 	char *key;
@@ -25,6 +27,8 @@ struct line {
 	struct top_code code;
 	const char *stall, *device; /* of the section */
 	bool blocked;
+	struct top_inherited inherited[INHERITED_MAX];
+	size_t n_inherited;
 	UT_hash_handle hh;
 };
 
@@ -112,6 +116,29 @@ static void class_text(char *text, size_t size, const struct loaded_sample *samp
 		snprintf(text, size, "%s", *sample->class ? sample->class : "[no tag]");
 }
 
+/* Keeps the sum of each, and which is the largest. */
+static void add_inherited(struct line *line, const struct loaded_sample *sample, int64_t ns)
+{
+	struct top_inherited *at = line->inherited, *end = at + line->n_inherited;
+
+	if (!*sample->inherited_stall)
+		return;
+	while (at < end && (strcmp(at->from, sample->inherited_from) != 0 ||
+	                    strcmp(at->stall, sample->inherited_stall) != 0 ||
+	                    strcmp(at->device, sample->inherited_device) != 0))
+		at++;
+	if (at == end) {
+		if (line->n_inherited == INHERITED_MAX)
+			return;
+		*at = (struct top_inherited){ sample->inherited_from, sample->inherited_stall,
+			                      sample->inherited_device, 0 };
+		line->n_inherited++;
+	}
+	at->ns = saturating_add(at->ns, ns);
+	if (at->ns > line->code.inherited.ns)
+		line->code.inherited = *at;
+}
+
 static int add_sample(struct code_memory *memory, const struct loaded_profiles *input,
                       const struct loaded_filter *filter, const struct loaded_sample *sample, size_t index,
                       int64_t ns, int64_t waits)
@@ -134,6 +161,7 @@ static int add_sample(struct code_memory *memory, const struct loaded_profiles *
 	line->code.base = sample->row && sample->row->base;
 	line->code.ns = saturating_add(line->code.ns, ns);
 	line->code.waits = saturating_add(line->code.waits, waits);
+	add_inherited(line, sample, ns);
 	if (ns > line->code.sample_ns || !line->code.waker) {
 		line->code.sample_ns = ns;
 		line->code.sample = index;

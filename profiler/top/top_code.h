@@ -15,6 +15,12 @@
 
 struct loaded_profiles;
 
+/* What waits were for through the threads that ended them. */
+struct top_inherited {
+	const char *from, *stall, *device; /* whose wait that is, for what; "": no device */
+	int64_t ns;                        /* 0: nothing is known */
+};
+
 struct top_code {
 	const char *class; /* as the ledger's table has it; with a filter for a tag, that */
 	const char *line;  /* function file:line */
@@ -23,6 +29,7 @@ struct top_code {
 	size_t sample; /* the heaviest one's index */
 	int64_t sample_ns;
 	const char *waker; /* who ended that, if that is known; else "" */
+	struct top_inherited inherited; /* what most of them were for */
 	bool base;         /* its tag is that of a process */
 };
 

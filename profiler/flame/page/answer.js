@@ -199,19 +199,21 @@ function sayShares(processes) {
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
 }
 
-/** Who ended most of a class's waits of a kind that is no stall, as far as that is known. */
+/** Who ended most of a class's waits of a kind that is no stall, and what those that did waited for meanwhile, as far as that is known. */
 function sayWaker({ data, side }, name, kind) {
-  const delay = data.types.findIndex((type) => type.name === 'delay'), wakers = new Map(), { samples, strings } = data;
+  const delay = data.types.findIndex((type) => type.name === 'delay'), wakers = new Map(), ends = new Map(), { samples, strings } = data;
   const [ofClass, ofKind, ofSide, unknown] = [name, kind, side, ''].map((text) => strings.indexOf(text));
   let all = 0;
   for (let s = 0; delay >= 0 && s < samples.count; s++) {
     if (!samples.wait[s] || samples.class[s] !== ofClass || samples.stall[s] !== ofKind || samples.side[s] !== ofSide) continue;
-    const value = samples.values[delay][s], waker = samples.waker[s];
+    const value = samples.values[delay][s];
     all += value;
-    if (waker !== unknown) wakers.set(waker, (wakers.get(waker) || 0) + value);
+    for (const [sums, text] of [[wakers, samples.waker[s]], [ends, samples.inherited[s]]]) if (text !== unknown) sums.set(text, (sums.get(text) || 0) + value);
   }
-  const most = largest(wakers);
-  return most && all > 0 ? [', ', percent(most[1], all), ' of it ended by ', el('b', {}, strings[most[0]])] : [];
+  const most = largest(wakers), end = largest(ends);
+  if (!most || !(all > 0)) return [];
+  return [', ', percent(most[1], all), ' of it ended by ', el('b', {}, strings[most[0]]),
+    ...(end ? [', ', percent(end[1], all), ' through ', el('b', {}, strings[end[0]])] : [])];
 }
 
 /** Of a class's wait for CPUs: when it was longest, if it was in a part of the run, and who ran meanwhile. */

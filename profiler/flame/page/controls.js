@@ -7,7 +7,7 @@ import { DIMENSIONS } from './data.js';
 
 const TYPE_NAMES = { delay: 'Blocked time', cpu: 'CPU', contentions: 'Number of waits', recovery: 'Device recovery' };
 const TYPE_MEANINGS = { cpu: 'Time on the CPU inside of stalls', recovery: "Time of kernel threads that brought a device back" };
-const NAMES = { class: 'ai_tag', stall: 'stall', device: 'device', waker: 'woken by', process: 'process', host: 'host', side: 'profile' };
+const NAMES = { class: 'ai_tag', stall: 'stall', device: 'device', waker: 'woken by', inherited: 'inherited', process: 'process', host: 'host', side: 'profile' };
 
 function choices(name, options, chosen, choose) {
   return el('span', { class: 'choice', role: 'group', 'aria-label': name }, options.map(([key, text, title, disabled]) =>

@@ -1,6 +1,6 @@
 // The profile's data, as flame_json.h says, in typed arrays.
 
-export const DIMENSIONS = ['class', 'stall', 'device', 'waker', 'process', 'host', 'side'];
+export const DIMENSIONS = ['class', 'stall', 'device', 'waker', 'inherited', 'process', 'host', 'side'];
 
 // Bits of a frame's kind (flame_data.h).
 export const KERNEL = 0, PYTHON = 1, NATIVE = 2, KIND_MASK = 3, INLINED = 4, MODULE = 8, LIBRARY = 16;
