@@ -251,7 +251,7 @@ static void apply_comm(struct exec_maps *maps, const struct comm_record *record)
 	if ((is_exec || record->pid == record->tid) && strnlen(record->name, room) < room)
 		map_table_set_name(maps->table, record->pid, record->name);
 	if (is_exec && maps->handler.exec)
-		maps->handler.exec(maps->handler.ctx, record->pid);
+		maps->handler.exec(maps->handler.ctx, record->pid, maps->now_ns);
 }
 
 static void apply_fork(struct exec_maps *maps, const struct task_record *record)

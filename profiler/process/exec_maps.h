@@ -39,7 +39,8 @@ struct exec_maps_handler {
 	 */
 	bool (*file)(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
 	void (*fork)(void *ctx, uint32_t child, uint32_t parent); /* a new process, not a thread */
-	void (*exec)(void *ctx, uint32_t pid);                    /* runs another program from now on */
+	/* Runs another program since then (CLOCK_MONOTONIC), some time ago. */
+	void (*exec)(void *ctx, uint32_t pid, uint64_t since_ns);
 	void (*exit)(void *ctx, uint32_t pid);                    /* its last thread has exited */
 	void *ctx;
 };

@@ -190,22 +190,55 @@ static void forget_moved(struct waiter *waiter, const struct abi_event *event, c
 
 /* --- a wait that is split ------------------------------------------------------------------------------------ */
 
-/* How much of `wait` lies in `span`. */
-static uint64_t part_within(const struct wait *wait, const struct span *span)
-{
-	uint64_t both = overlap(&wait->span, span), ns = scaled(wait->ns, both, length(&wait->span));
+/* What of the waker's waits lies in a span, in the order in which they began. */
+struct pieces {
+	struct wait piece[INHERITED_KEPT];
+	size_t n;
+	uint64_t sum_ns;
+};
 
-	return ns < both ? ns : both;
+static int by_begin(const void *left, const void *right)
+{
+	const struct wait *a = left, *b = right;
+
+	return (a->span.begin_ns > b->span.begin_ns) - (a->span.begin_ns < b->span.begin_ns);
 }
 
-static void add_part(struct inherited_part *parts, size_t *n, const struct inherited *what, uint64_t ns)
+static void take_pieces(struct pieces *pieces, const struct waiter *waker, const struct span *span)
 {
-	for (size_t i = 0; i < *n; i++)
-		if (!memcmp(&parts[i].what, what, sizeof(*what))) {
-			parts[i].ns += ns;
-			return;
-		}
-	parts[(*n)++] = (struct inherited_part){ *what, ns };
+	pieces->n = 0;
+	pieces->sum_ns = 0;
+	for (size_t i = 0; i < waker->n; i++) {
+		const struct wait *wait = &waker->waits[i];
+		uint64_t both = overlap(&wait->span, span);
+		uint64_t ns = scaled(wait->ns, both, length(&wait->span));
+		struct wait piece = { wait->span, ns < both ? ns : both, wait->what };
+
+		if (!piece.ns)
+			continue;
+		if (piece.span.begin_ns < span->begin_ns)
+			piece.span.begin_ns = span->begin_ns;
+		if (piece.span.end_ns > span->end_ns)
+			piece.span.end_ns = span->end_ns;
+		pieces->piece[pieces->n++] = piece;
+		pieces->sum_ns += piece.ns;
+	}
+	qsort(pieces->piece, pieces->n, sizeof(pieces->piece[0]), by_begin);
+}
+
+/* Together they are no longer than the span: some were taken for longer ones, by lot. */
+static void fit_pieces(struct pieces *pieces, uint64_t whole_ns)
+{
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < pieces->n && pieces->sum_ns > whole_ns; i++) {
+		struct wait *piece = &pieces->piece[i];
+
+		piece->ns = scaled(piece->ns, whole_ns, pieces->sum_ns);
+		sum_ns += piece->ns;
+	}
+	if (sum_ns)
+		pieces->sum_ns = sum_ns;
 }
 
 static int by_length(const void *left, const void *right)
@@ -215,38 +248,50 @@ static int by_length(const void *left, const void *right)
 	return (a->ns < b->ns) - (a->ns > b->ns);
 }
 
-/* The longest, no longer than the span together. Returns how many. */
-static size_t longest(struct inherited_part *all, size_t n, const struct span *span,
-                      struct inherited_part parts[INHERITED_PARTS])
-{
-	uint64_t whole = length(span), sum = 0;
-	size_t taken = 0;
-
-	qsort(all, n, sizeof(*all), by_length);
-	for (size_t i = 0; i < n; i++)
-		sum += all[i].ns;
-	for (size_t i = 0; i < n && taken < INHERITED_PARTS; i++) {
-		uint64_t ns = sum > whole ? scaled(all[i].ns, whole, sum) : all[i].ns;
-
-		if (ns >= whole / LEAST_PART && ns)
-			parts[taken++] = (struct inherited_part){ all[i].what, ns };
-	}
-	return taken;
-}
-
-static size_t split(const struct waiter *waker, const struct span *span,
-                    struct inherited_part parts[INHERITED_PARTS])
+/* The sums of what the pieces are for, the longest first. Returns how many. */
+static size_t sum_pieces(const struct pieces *pieces, uint64_t whole_ns,
+                         struct inherited_part parts[INHERITED_PARTS])
 {
 	struct inherited_part all[INHERITED_KEPT];
-	size_t n = 0;
+	size_t n = 0, told = 0;
 
-	for (size_t i = 0; i < waker->n; i++) {
-		uint64_t ns = part_within(&waker->waits[i], span);
+	for (size_t i = 0; i < pieces->n; i++) {
+		const struct wait *piece = &pieces->piece[i];
+		size_t at = 0;
 
-		if (ns)
-			add_part(all, &n, &waker->waits[i].what, ns);
+		while (at < n && memcmp(&all[at].what, &piece->what, sizeof(piece->what)) != 0)
+			at++;
+		if (at == n)
+			all[n++] = (struct inherited_part){ piece->what, 0 };
+		all[at].ns += piece->ns;
 	}
-	return longest(all, n, span, parts);
+	qsort(all, n, sizeof(all[0]), by_length);
+	while (told < n && told < INHERITED_PARTS && all[told].ns >= whole_ns / LEAST_PART) {
+		parts[told] = all[told];
+		told++;
+	}
+	return told;
+}
+
+/* Keeps the pieces as the waiter's own waits, each where it lies, and between them what is left of its wait. */
+static void keep_pieces(struct waiter *waiter, const struct pieces *pieces, const struct span *span,
+                        const struct inherited *own)
+{
+	struct span rest = { span->begin_ns, span->begin_ns };
+
+	for (size_t i = 0; i < pieces->n; i++) {
+		const struct wait *piece = &pieces->piece[i];
+
+		rest.end_ns = piece->span.begin_ns;
+		if (rest.end_ns > rest.begin_ns)
+			keep(waiter, &rest, own, length(&rest));
+		keep(waiter, &piece->span, &piece->what, piece->ns);
+		if (piece->span.end_ns > rest.begin_ns)
+			rest.begin_ns = piece->span.end_ns;
+	}
+	rest.end_ns = span->end_ns;
+	if (rest.end_ns > rest.begin_ns)
+		keep(waiter, &rest, own, length(&rest));
 }
 
 /* Whether it is of a wait, and not of a CPU, or of a kernel thread's recovery. */
@@ -257,32 +302,35 @@ static bool is_wait(const struct abi_event *event)
 	       event->duration_ns <= event->time_ns;
 }
 
+/* What the sample stands for: the wait, or one as long as its weight. */
+static struct span span_of(const struct abi_event *event)
+{
+	uint64_t ns = event->weight_ns > event->duration_ns && event->weight_ns < event->time_ns
+	                      ? event->weight_ns
+	                      : event->duration_ns;
+
+	return (struct span){ event->time_ns - ns, event->time_ns };
+}
+
 size_t inherited_waits_take(struct inherited_waits *waits, const struct abi_event *event, const char *class,
                             uint32_t waker, struct inherited_part parts[INHERITED_PARTS])
 {
 	const struct inherited own = { class, event->tgid, event->dev, event->state, event->cause };
-	struct span span = { event->time_ns - event->duration_ns, event->time_ns };
-	uint64_t left = event->weight_ns;
+	const struct span span = span_of(event);
 	struct waiter *by = NULL, *waiter;
-	size_t n = 0;
+	struct pieces pieces = { .n = 0 };
 
 	if (!is_wait(event))
 		return 0;
 	if (waker && waker != event->tid)
 		by = find(waits, waker);
 	if (by)
-		n = split(by, &span, parts);
+		take_pieces(&pieces, by, &span);
+	fit_pieces(&pieces, length(&span));
 	waiter = waiter_of(waits, event->tid);
-	if (!waiter)
-		return n;
-	if (event->moved_ns > 0)
+	if (waiter && event->moved_ns > 0)
 		forget_moved(waiter, event, &span);
-	if (left > event->duration_ns && left < span.end_ns)
-		span.begin_ns = span.end_ns - left;
-	for (size_t i = 0; i < n; i++) {
-		keep(waiter, &span, &parts[i].what, parts[i].ns);
-		left -= parts[i].ns < left ? parts[i].ns : left;
-	}
-	keep(waiter, &span, &own, left);
-	return n;
+	if (waiter)
+		keep_pieces(waiter, &pieces, &span, &own);
+	return sum_pieces(&pieces, length(&span), parts);
 }

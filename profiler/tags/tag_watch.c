@@ -40,11 +40,12 @@ struct tag_watch {
 	uint64_t now_ns;
 	struct stamp_growth told[TOLD_MAX];
 	bool has_probes, has_log, all_attached, was_before; /* of the look in progress */
+	uint64_t look_ns;                                   /* when it began */
 };
 
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
 static void on_fork(void *ctx, uint32_t child, uint32_t parent);
-static void on_exec(void *ctx, uint32_t pid);
+static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns);
 static void on_exit_of(void *ctx, uint32_t pid);
 
 struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
@@ -177,6 +178,7 @@ static void take_located(struct tag_watch *watch, struct followed *f, const stru
 	uint64_t base_tag = f->process.base_tag;
 	uint32_t from_exec = f->process.from_exec;
 
+	f->looked_ns = watch->look_ns;
 	f->process = *found;
 	f->process.base_tag = base_tag;
 	f->process.from_exec = from_exec;
@@ -198,6 +200,7 @@ static void look(struct tag_watch *watch, uint32_t pid, bool first)
 	watch->has_probes = watch->has_log = false;
 	watch->all_attached = true;
 	watch->was_before = first;
+	watch->look_ns = monotonic_ns();
 	result = context_locate(watch->locator, pid, &found, &wanted);
 	if ((result && result != -EAGAIN && result != -ENOTSUP) || !may_follow(watch, pid))
 		return;
@@ -334,7 +337,8 @@ static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mappin
 	return interest != 0 || python;
 }
 
-static void on_exec(void *ctx, uint32_t pid)
+/* Comes later than the kernel's word that made us look at the new program already (tag_watch_met): what that look found stands. */
+static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns)
 {
 	struct tag_watch *watch = ctx;
 	struct followed *f;
@@ -346,8 +350,14 @@ static void on_exec(void *ctx, uint32_t pid)
 	f = followed_find(watch->followed, pid);
 	if (!f)
 		return;
-	f->process = (struct abi_process){ .base_tag = f->process.base_tag, .ai_tag_key = FOLLOWED_NO_KEY };
-	f->tries = 0;
+	if (f->looked_ns > since_ns) {
+		f->process.from_exec = 0;
+	} else {
+		f->process = (struct abi_process){ .base_tag = f->process.base_tag,
+			                           .ai_tag_key = FOLLOWED_NO_KEY };
+		f->tries = 0;
+		look_queue_rouse(watch->looks, pid);
+	}
 	followed_publish(watch->followed, f);
 }
 

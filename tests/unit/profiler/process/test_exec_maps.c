@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 
 #include "profiler/process/exec_maps.h"
+#include "symbolizer/base/clock.h"
 #include "tests/unit/compile_program.h"
 #include "tests/unit/need_root.h"
 
@@ -58,8 +59,9 @@ static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 	note(ctx, 'k', child, parent);
 }
 
-static void on_exec(void *ctx, uint32_t pid)
+static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns)
 {
+	assert_true(since_ns && since_ns <= monotonic_ns());
 	note(ctx, 'x', pid, 0);
 }
 

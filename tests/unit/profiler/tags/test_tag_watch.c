@@ -151,11 +151,24 @@ static void test_tag_watch__exec(void **state)
 {
 	(void)state;
 	tag_watch_process(watch, parent, BASE_TAG, true);
-	feed.exec(feed.ctx, parent);
+	feed.exec(feed.ctx, parent, monotonic_ns());
 	assert_int_equal(fake_process(&fake, parent)->base_tag, BASE_TAG);
 	assert_int_equal(fake_process(&fake, parent)->from_exec, 0);
 	assert_int_equal(fake_process(&fake, parent)->stalltag.kind, 0);
 	assert_int_equal(fake_process(&fake, parent)->ai_tag_key, FOLLOWED_NO_KEY);
+}
+
+/* The feed tells of it when the new program was looked at already: what that look found stands, and is not lost until the next. */
+static void test_tag_watch__exec_told_late(void **state)
+{
+	uint64_t before_ns = monotonic_ns();
+
+	(void)state;
+	tag_watch_process(watch, parent, BASE_TAG, true);
+	feed.exec(feed.ctx, parent, before_ns);
+	assert_int_equal(fake_process(&fake, parent)->base_tag, BASE_TAG);
+	assert_int_equal(fake_process(&fake, parent)->from_exec, 0);
+	assert_int_not_equal(fake_process(&fake, parent)->stalltag.kind, 0);
 }
 
 static void test_tag_watch__exit(void **state)
@@ -223,6 +236,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tag_watch__fork_of_a_stranger, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__fork_before_the_look, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__exec, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__exec_told_late, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__exit, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__all, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__only_given, begin, end),
