@@ -54,9 +54,9 @@ static bool is_name(const char *name)
 bool config_label_name_passes(const char *name)
 {
 	static const char *const ours[] = {
-		"service_name", "stall",    "ai_tag",   "device",           "span_id",
-		"trace_id",     "driver",   "timeline", "controller_state", "woken_by",
-		"pool",         "holds_up", "worker",   "inherited_stall",  "inherited_device",
+		"service_name",   "stall",    "ai_tag",   "device",           "span_id",
+		"trace_id",       "driver",   "timeline", "controller_state", "woken_by",
+		"pool",           "holds_up", "worker",   "inherited_stall",  "inherited_device",
 		"inherited_from",
 	};
 

@@ -239,10 +239,13 @@ static int put_sample(struct adding *adding, const struct loaded_sample *from,
 	const struct {
 		enum flame_dimension dimension;
 		const char *text;
-	} texts[] = { { FLAME_CLASS, from->class },   { FLAME_STALL, from->stall },
-		      { FLAME_DEVICE, from->device }, { FLAME_WAKER, from->waker },
+	} texts[] = { { FLAME_CLASS, from->class },
+		      { FLAME_STALL, from->stall },
+		      { FLAME_DEVICE, from->device },
+		      { FLAME_WAKER, from->waker },
 		      { FLAME_INHERITED, loaded_inherited_text(inherited, sizeof(inherited), from) },
-		      { FLAME_HOST, adding->host },   { FLAME_SIDE, adding->side } };
+		      { FLAME_HOST, adding->host },
+		      { FLAME_SIDE, adding->side } };
 	int64_t values[FLAME_TYPES_MAX] = { 0 };
 	int err = put_process(adding, from->pid, &sample.texts[FLAME_PROCESS]);
 

@@ -10,7 +10,7 @@
 #define DATA_BYTES_MAX (4ul << 30)
 
 static const char *const dimension_names[FLAME_DIMENSIONS] = {
-	[FLAME_CLASS] = "class", [FLAME_STALL] = "stall",     [FLAME_DEVICE] = "device",
+	[FLAME_CLASS] = "class", [FLAME_STALL] = "stall",         [FLAME_DEVICE] = "device",
 	[FLAME_WAKER] = "waker", [FLAME_INHERITED] = "inherited", [FLAME_PROCESS] = "process",
 	[FLAME_HOST] = "host",   [FLAME_SIDE] = "side",
 };

@@ -41,7 +41,7 @@ enum flame_dimension {
 	FLAME_CLASS, /* ai_tag */
 	FLAME_STALL,
 	FLAME_DEVICE,
-	FLAME_WAKER, /* who ended a wait that is no stall; of the ledger: not known */
+	FLAME_WAKER,     /* who ended a wait that is no stall; of the ledger: not known */
 	FLAME_INHERITED, /* what that one waited for meanwhile; of the ledger: not known */
 	FLAME_PROCESS,
 	FLAME_HOST,

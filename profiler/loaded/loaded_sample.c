@@ -123,9 +123,12 @@ static void take_label(struct loaded_sample *sample, const struct profile_label 
 	const struct {
 		const char *key;
 		const char **text;
-	} wanted[] = { { "ai_tag", &sample->class },      { "span_id", &sample->id },
-		       { "trace_id", &sample->trace_id }, { "stall", &sample->stall },
-		       { "device", &sample->device },     { "woken_by", &sample->waker },
+	} wanted[] = { { "ai_tag", &sample->class },
+		       { "span_id", &sample->id },
+		       { "trace_id", &sample->trace_id },
+		       { "stall", &sample->stall },
+		       { "device", &sample->device },
+		       { "woken_by", &sample->waker },
 		       { "inherited_from", &sample->inherited_from },
 		       { "inherited_stall", &sample->inherited_stall },
 		       { "inherited_device", &sample->inherited_device } };

@@ -41,7 +41,7 @@ struct exec_maps_handler {
 	void (*fork)(void *ctx, uint32_t child, uint32_t parent); /* a new process, not a thread */
 	/* Runs another program since then (CLOCK_MONOTONIC), some time ago. */
 	void (*exec)(void *ctx, uint32_t pid, uint64_t since_ns);
-	void (*exit)(void *ctx, uint32_t pid);                    /* its last thread has exited */
+	void (*exit)(void *ctx, uint32_t pid); /* its last thread has exited */
 	void *ctx;
 };
 

@@ -97,6 +97,23 @@ void followed_drop(struct followed_processes *all, uint32_t pid)
 		drop(all, f);
 }
 
+void followed_take(struct followed *f, const struct abi_process *found, uint64_t now_ns)
+{
+	uint64_t base_tag = f->process.base_tag;
+	uint32_t from_exec = f->process.from_exec;
+
+	f->looked_ns = now_ns;
+	f->process = *found;
+	f->process.base_tag = base_tag;
+	f->process.from_exec = from_exec;
+}
+
+void followed_reset(struct followed *f)
+{
+	f->process = (struct abi_process){ .base_tag = f->process.base_tag, .ai_tag_key = FOLLOWED_NO_KEY };
+	f->tries = 0;
+}
+
 bool followed_is_given(const struct followed_processes *all, uint32_t pid)
 {
 	struct process_stat stat = { .parent = pid };

@@ -25,7 +25,7 @@ struct followed {
 	struct abi_process process;
 	bool given;         /* by tag_watch_process, or a child of one that was */
 	unsigned int tries; /* looks that found relocations or contexts unfinished */
-	uint64_t looked_ns; /* when the look that found `process` began (CLOCK_MONOTONIC) */
+	uint64_t looked_ns; /* when the look that found `process` was about to begin (CLOCK_MONOTONIC) */
 	UT_hash_handle hh;
 };
 
@@ -50,6 +50,11 @@ bool followed_take_changed(struct followed_processes *all);
 
 /* Whether there is a process whose contexts can only be seen with the hot programs attached. */
 bool followed_need_attach(const struct followed_processes *all);
+
+/* What a look at the process found; its base tag stays. `now_ns`: see looked_ns. Not published yet. */
+void followed_take(struct followed *f, const struct abi_process *found, uint64_t now_ns);
+/* Another program: of its process only the base tag stays known. Not published yet. */
+void followed_reset(struct followed *f);
 
 static inline bool followed_has_slot(const struct followed *f)
 {

@@ -113,11 +113,12 @@ static void tell_held_up(struct report_document *document, const struct report *
 		if (!cause->indirect || cause == ranking->primary || cause->z < SPIKE_SIGMAS ||
 		    cause->share < 0.05)
 			continue;
-		report_document_say(document,
-		                    "At the same time %s was lost %s (%s). For what those waited that ended "
-		                    "these waits is not known: that it is the same cause is likely, not shown.",
-		                    text_short_duration(time, (uint64_t)cause->excess_ns),
-		                    report_cause_words(cause->name), cause->name);
+		report_document_say(
+		        document,
+		        "At the same time %s was lost %s (%s). For what those waited that ended "
+		        "these waits is not known: that it is the same cause is likely, not shown.",
+		        text_short_duration(time, (uint64_t)cause->excess_ns),
+		        report_cause_words(cause->name), cause->name);
 	}
 }
 

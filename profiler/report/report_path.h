@@ -39,7 +39,7 @@ struct report_paths {
 	size_t label_count;
 	struct report_chains chains; /* who waited for it through others */
 	int64_t ns;                  /* of all samples of the cause */
-	bool whole;        /* the samples are of the whole run, as they do not say when they were */
+	bool whole;                  /* the samples are of the whole run, as they do not say when they were */
 	int64_t holder_ns; /* what else: time of the worker that brings the device back (recovery) */
 	char holder[REPORT_TEXT_MAX];
 };

@@ -9,10 +9,8 @@
 #include "pprof/profile.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/process/process_table.h"
-#include "profiler/session/detail_labels.h"
 #include "profiler/session/device_names.h"
 #include "profiler/session/gpu_jobs.h"
-#include "profiler/session/inherited_waits.h"
 #include "profiler/session/stack_pool.h"
 #include "profiler/session/host_users.h"
 #include "profiler/signals/host_signals.h"
@@ -129,7 +127,7 @@ void window_free(struct window *window)
 }
 
 /* Copies the name of the row's tag while the tracer has it. */
-static void name_row(struct window *window, struct row *row)
+void window_name_row(struct window *window, struct row *row)
 {
 	const struct abi_tag *before = row->tag;
 
@@ -143,7 +141,7 @@ static void name_row(struct window *window, struct row *row)
 }
 
 /* NULL with errno ENOSPC or ENOMEM. */
-static struct row *row_get(struct window *window, const struct abi_ledger_key *key)
+struct row *window_row(struct window *window, const struct abi_ledger_key *key)
 {
 	struct row *row;
 
@@ -171,7 +169,7 @@ static struct row *row_get(struct window *window, const struct abi_ledger_key *k
 }
 
 /* Of a tag's key, which may be nobody's. */
-static const char *class_of(struct window *window, uint64_t tag)
+const char *window_class(struct window *window, uint64_t tag)
 {
 	const struct abi_tag *known;
 
@@ -193,7 +191,7 @@ static void add_requests(struct window *window, const struct abi_ledger_key *key
 	unsigned int op = key->cause & ~ABI_REQUESTS_WRITEBACK;
 	struct request_row row = {
 		.device = device_names_of(window->deps.devices, key->dev, 0),
-		.class = class_of(window, key->tag),
+		.class = window_class(window, key->tag),
 		.op = op < ABI_REQUESTS_OPS ? ops[op] : REQUEST_OTHER,
 		.writeback = key->cause & ABI_REQUESTS_WRITEBACK,
 		.requests = value->count,
@@ -209,7 +207,7 @@ static void add_requests(struct window *window, const struct abi_ledger_key *key
 }
 
 /* The slice of time in which a moment lies. Where there would be too many, slices become twice as long. */
-static uint32_t slice_of(struct window *window, uint64_t time_ns)
+uint32_t window_slice(struct window *window, uint64_t time_ns)
 {
 	uint64_t begin_ns = window->deps.slices_from_ns;
 	uint64_t since_ns = time_ns > begin_ns ? time_ns - begin_ns : 0;
@@ -241,16 +239,16 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 			window->timeline.refused++;
 		return 0;
 	}
-	row = row_get(window, key);
+	row = window_row(window, key);
 	if (!row) {
 		window->rows_refused++;
 		if (key->state != ABI_CPU_STALL) /* a part of on-CPU, which is a row of its own */
 			window->rows_refused_ns += (uint64_t)llabs((int64_t)value->ns);
 		return 0;
 	}
-	name_row(window, row);
+	window_name_row(window, row);
 	if (!row->ns && !row->count && !row->samples)
-		row->slice = slice_of(window, window->rows_from_ns);
+		row->slice = window_slice(window, window->rows_from_ns);
 	row->ns += value->ns;
 	row->count += value->count;
 	window_timeline_row(&window->timeline, key->state, row->class, value->ns,
@@ -259,179 +257,6 @@ int window_add_row(struct window *window, const struct abi_ledger_key *key,
 	/* Read while the process is there: the samples' labels need it at the window's end. */
 	process_table_rank(window->deps.processes, key->tgid, key->process_start_ns);
 	return 0;
-}
-
-/* pprof takes mapping 0 for the main binary: let it be the program of the first process that is seen. */
-static void add_main_binary(struct window *window, const struct abi_event *event)
-{
-	struct process *process =
-	        process_table_get(window->deps.processes, event->tgid, event->process_start_ns, event->comm);
-	const struct sym_module *module;
-
-	if (window->has_main_binary || !process)
-		return;
-	window->has_main_binary = true;
-	module = process_table_main_module(window->deps.processes, process);
-	if (module)
-		profile_mapping(window->profile, module->start, module->end, module->offset, module->path,
-		                module->build_id, module->has_functions, module->has_lines);
-	else
-		profile_mapping(window->profile, 0, 0, 0,
-		                process->program[0] ? process->program : process->comm, NULL, true, false);
-}
-
-static void event_key(struct abi_ledger_key *key, const struct abi_event *event)
-{
-	memset(key, 0, sizeof(*key));
-	key->tag = event->tag;
-	key->process_start_ns = event->process_start_ns;
-	key->tgid = event->tgid;
-	key->dev = event->dev;
-	key->state = event->state;
-	key->cause = event->cause;
-}
-
-static int count_lost(struct window *window, const struct abi_event *event, int err)
-{
-	window->n_lost++;
-	window->lost_ns += event->duration_ns;
-	return err;
-}
-
-void window_lose_event(struct window *window, const struct abi_event *event)
-{
-	count_lost(window, event, 0);
-}
-
-/* The row's sample with that stack, and with the detail if that is of the row's cause. */
-static int sample_of(struct window *window, const struct abi_ledger_key *key, const struct told *told,
-                     struct row **row, struct sample **sample)
-{
-	struct told of_row = *told;
-
-	if (told->detail && key->cause != told->detail->cause)
-		of_row.detail = NULL;
-	*row = row_get(window, key);
-	if (*row && !(*row)->tag)
-		name_row(window, *row);
-	*sample = *row ? row_sample(*row, &of_row) : NULL;
-	if (*sample)
-		return 0;
-	return *row ? -ENOMEM : -errno;
-}
-
-/* Time that earlier windows counted for this wait was taken out of another row: notes that there, with the same
- * stack. */
-static int add_moved(struct window *window, const struct abi_event *event, const struct told *told)
-{
-	struct abi_ledger_key key;
-	struct sample *sample;
-	struct row *row;
-	int err;
-
-	event_key(&key, event);
-	key.state = event->moved_state;
-	key.cause = event->moved_cause;
-	key.dev = event->moved_dev;
-	err = sample_of(window, &key, told, &row, &sample);
-	if (err)
-		return err;
-	if (key.state == ABI_SLEEP) {
-		sample->taken_back += event->moved_ns;
-	} else {
-		sample->weight += event->moved_ns;
-		row->weight += event->moved_ns;
-	}
-	return 0;
-}
-
-static const char *class_of_waker(void *window, uint64_t tag)
-{
-	return class_of(window, tag);
-}
-
-static bool detail_of(struct window *window, const struct abi_event *event, struct abi_detail *detail)
-{
-	return event->state == ABI_SLEEP ? detail_of_wait(event, class_of_waker, window, detail)
-	                                 : detail_of_event(event, window->deps.symbolizer, detail);
-}
-
-/* Adds to the row a sample that stands for so much. */
-static int add_weight(struct window *window, const struct abi_ledger_key *key, const struct told *told,
-                      uint64_t weight, uint64_t times, struct row **row)
-{
-	struct sample *sample;
-	int err = sample_of(window, key, told, row, &sample);
-
-	if (err)
-		return err;
-	sample->weight += weight;
-	sample->times += times;
-	(*row)->weight += weight;
-	(*row)->times += times;
-	return 0;
-}
-
-/* The wait itself, in parts where it was for something through another thread. The first one is where it counts. */
-static int add_wait(struct window *window, const struct abi_event *event, struct told *told, struct row **row)
-{
-	uint64_t left = event->weight_ns;
-	uint64_t times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
-	struct inherited_part parts[INHERITED_PARTS];
-	struct abi_ledger_key key;
-	size_t n = 0;
-	int err = 0;
-
-	event_key(&key, event);
-	if (window->deps.inherited)
-		n = inherited_waits_take(window->deps.inherited, event, class_of(window, event->tag),
-		                         detail_waker(event), parts);
-	for (size_t i = 0; i < n && !err; i++) {
-		told->inherited = parts[i].what;
-		err = add_weight(window, &key, told, parts[i].ns, times, row);
-		left -= parts[i].ns;
-		times = 0;
-	}
-	told->inherited = (struct inherited){ .state = 0 };
-	if (!err && (left || !n))
-		err = add_weight(window, &key, told, left, times, row);
-	return err;
-}
-
-int window_add_event(struct window *window, const struct abi_event *event)
-{
-	struct abi_detail detail;
-	struct told told = { .ids = window->ids };
-	struct row *row;
-	int err;
-
-	if (event->state == ABI_RECOVERY) /* a kernel thread, whose name is known now */
-		process_table_get(window->deps.processes, event->tgid, event->process_start_ns, event->comm);
-	else
-		add_main_binary(window, event);
-	err = stack_resolve(window->deps.resolver, event, window->profile, window->ids, &told.n);
-	if (err)
-		return count_lost(window, event, err);
-	if (event->has_detail && detail_of(window, event, &detail))
-		told.detail = &detail;
-	told.slice = slice_of(window, event->time_ns);
-	err = add_wait(window, event, &told, &row);
-	if (err)
-		return count_lost(window, event, err);
-	if (event->state == ABI_RECOVERY)
-		row->ns += (int64_t)event->weight_ns; /* the ledger has no row of it */
-	if (event->moved_ns > 0 && add_moved(window, event, &told))
-		return count_lost(window, event, -ENOMEM);
-	window->n_samples++;
-	window_timeline_event(&window->timeline, event, row->class, window_cause_name(event->cause),
-	                      device_names_of(window->deps.devices, event->dev, event->tgid));
-	return 0;
-}
-
-void window_add_gpu_job(struct window *window, const struct abi_gpu_job *job)
-{
-	if (window->gpu_jobs && gpu_jobs_add(window->gpu_jobs, class_of(window, job->tag), job))
-		window->gpu_jobs_refused++;
 }
 
 void window_stalled(const struct window *window, int64_t by_cause[ABI_CAUSE_MAX])

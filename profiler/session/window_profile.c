@@ -18,7 +18,7 @@
 #include "profiler/session/window_notes.h"
 #include "profiler/session/window_state.h"
 
-#define SECOND_NS  1000000000ULL
+#define SECOND_NS            1000000000ULL
 #define INHERITED_LABELS_MAX 3
 #define LABELS_MAX           (12 + DETAIL_LABELS_MAX + INHERITED_LABELS_MAX)
 

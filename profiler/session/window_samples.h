@@ -17,9 +17,9 @@ struct sample {
 	uint32_t slice;
 	int64_t *ids;
 	size_t n;
-	struct abi_detail *detail; /* NULL: there is none */
+	struct abi_detail *detail;  /* NULL: there is none */
 	struct inherited inherited; /* what the wait was for through another thread; state 0: not known */
-	uint64_t weight;           /* nanoseconds it stands for, before scaling */
+	uint64_t weight;            /* nanoseconds it stands for, before scaling */
 	uint64_t taken_back; /* counted by earlier windows, for waits that turned out to be of another kind */
 	uint64_t times;      /* waits it stands for, in thousandths */
 	UT_hash_handle hh;

@@ -1,4 +1,4 @@
-/* The inside of a window (window.h): collected in window.c, made into a profile in window_profile.c. */
+/* The inside of a window (window.h): rows come in window.c, events in window_events.c; made into a profile in window_profile.c. */
 #ifndef STALLPROF_PROFILER_WINDOW_STATE_H
 #define STALLPROF_PROFILER_WINDOW_STATE_H
 
@@ -33,5 +33,14 @@ struct window {
 	bool has_main_binary;
 	int64_t ids[STACK_FRAMES_MAX];
 };
+
+/* The row with that key, a new one if there is none. NULL with errno ENOSPC or ENOMEM. */
+struct row *window_row(struct window *window, const struct abi_ledger_key *key);
+/* Copies the name of the row's tag while the tracer has it. */
+void window_name_row(struct window *window, struct row *row);
+/* The class of a tag's key, which may be nobody's. Lives as long as the classes. */
+const char *window_class(struct window *window, uint64_t tag);
+/* The slice of time in which a moment lies. Where there would be too many, slices become twice as long. */
+uint32_t window_slice(struct window *window, uint64_t time_ns);
 
 #endif

@@ -40,7 +40,6 @@ struct tag_watch {
 	uint64_t now_ns;
 	struct stamp_growth told[TOLD_MAX];
 	bool has_probes, has_log, all_attached, was_before; /* of the look in progress */
-	uint64_t look_ns;                                   /* when it began */
 };
 
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
@@ -175,16 +174,10 @@ static void look_again(struct tag_watch *watch, struct followed *f)
 
 static void take_located(struct tag_watch *watch, struct followed *f, const struct abi_process *found)
 {
-	uint64_t base_tag = f->process.base_tag;
-	uint32_t from_exec = f->process.from_exec;
-
-	f->looked_ns = watch->look_ns;
-	f->process = *found;
-	f->process.base_tag = base_tag;
-	f->process.from_exec = from_exec;
+	followed_take(f, found, watch->now_ns);
 	if (watch->has_probes && watch->all_attached)
 		f->process.exact_stalltag = watch->has_log ? ABI_EXACT_LOG : ABI_EXACT_PROBE;
-	if (followed_has_slot(f) || base_tag)
+	if (followed_has_slot(f) || f->process.base_tag)
 		followed_publish(watch->followed, f);
 	watch->may_hold |= f->process.stalltag.kind && watch->was_before;
 }
@@ -200,7 +193,6 @@ static void look(struct tag_watch *watch, uint32_t pid, bool first)
 	watch->has_probes = watch->has_log = false;
 	watch->all_attached = true;
 	watch->was_before = first;
-	watch->look_ns = monotonic_ns();
 	result = context_locate(watch->locator, pid, &found, &wanted);
 	if ((result && result != -EAGAIN && result != -ENOTSUP) || !may_follow(watch, pid))
 		return;
@@ -337,7 +329,7 @@ static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mappin
 	return interest != 0 || python;
 }
 
-/* Comes later than the kernel's word that made us look at the new program already (tag_watch_met): what that look found stands. */
+/* May come later than what made us look at the new program already (tag_watch_met): what that look found stands. */
 static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns)
 {
 	struct tag_watch *watch = ctx;
@@ -350,14 +342,11 @@ static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns)
 	f = followed_find(watch->followed, pid);
 	if (!f)
 		return;
-	if (f->looked_ns > since_ns) {
-		f->process.from_exec = 0;
-	} else {
-		f->process = (struct abi_process){ .base_tag = f->process.base_tag,
-			                           .ai_tag_key = FOLLOWED_NO_KEY };
-		f->tries = 0;
+	if (f->looked_ns <= since_ns) {
+		followed_reset(f);
 		look_queue_rouse(watch->looks, pid);
 	}
+	f->process.from_exec = 0;
 	followed_publish(watch->followed, f);
 }
 

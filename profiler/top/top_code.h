@@ -28,9 +28,9 @@ struct top_code {
 	int64_t ns, waits;
 	size_t sample; /* the heaviest one's index */
 	int64_t sample_ns;
-	const char *waker; /* who ended that, if that is known; else "" */
+	const char *waker;              /* who ended that, if that is known; else "" */
 	struct top_inherited inherited; /* what most of them were for */
-	bool base;         /* its tag is that of a process */
+	bool base;                      /* its tag is that of a process */
 };
 
 struct top_section {

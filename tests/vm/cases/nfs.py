@@ -43,12 +43,17 @@ HOW = {
 }
 
 
+def behind_others(top, tag):
+    """What the thread waited for a folder's lock, say, while its holder waited for the server."""
+    return sum(wait["delay_ns"] for wait in top["waits"] if wait["tag"] == tag and wait["labels"].get("inherited_stall") in NFS)
+
+
 def check_how(case, top, how, spans):
     cause, function = HOW[how]
     told, truth = 0, 0
     for span in spans:
         slept = span["end_ns"] - span["begin_ns"] - span["cpu_ns"] - span["runqueue_ns"]
-        waits = case.ns(top, span["tag"], *NFS)
+        waits = case.ns(top, span["tag"], *NFS) + behind_others(top, span["tag"])
         case.tap.check(case.near_sleep(waits, span["end_ns"] - span["begin_ns"], span["cpu_ns"], span["runqueue_ns"]), f"{span['tag']}: it slept for the server", case.off(waits, slept), *case.report(top, span["tag"]))
         case.check_ledger(top, span)
         told, truth = told + waits, truth + slept

@@ -165,6 +165,8 @@ static void test_tag_watch__exec_told_late(void **state)
 
 	(void)state;
 	tag_watch_process(watch, parent, BASE_TAG, true);
+	tag_watch_met(watch, parent, true);
+	look();
 	feed.exec(feed.ctx, parent, before_ns);
 	assert_int_equal(fake_process(&fake, parent)->base_tag, BASE_TAG);
 	assert_int_equal(fake_process(&fake, parent)->from_exec, 0);

@@ -1,0 +1,208 @@
+/* Tests of inherited_waits.h: what a wait was for through the threads that ended it. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "profiler/session/inherited_waits.h"
+
+#define MS    1000000ULL
+#define VDA   7u
+#define NOONE 0u
+
+static const char *const loader = "loader", *const helper = "helper", *const step = "step";
+
+static struct inherited_waits *waits;
+static struct inherited_part parts[INHERITED_PARTS];
+static size_t n_parts;
+
+static int begin(void **state)
+{
+	(void)state;
+	waits = inherited_waits_new();
+	return waits ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	inherited_waits_free(waits);
+	return 0;
+}
+
+static struct abi_event event_of(uint32_t tid, uint32_t cause, uint64_t from_ms, uint64_t to_ms)
+{
+	bool stall = cause < ABI_CAUSE_MAX;
+
+	return (struct abi_event){ .kind = ABI_EVENT_WAIT,
+		                   .time_ns = to_ms * MS,
+		                   .duration_ns = (to_ms - from_ms) * MS,
+		                   .weight_ns = (to_ms - from_ms) * MS,
+		                   .tid = tid,
+		                   .tgid = tid / 10 * 10,
+		                   .dev = stall ? VDA : 0,
+		                   .state = stall ? ABI_STALL : ABI_SLEEP,
+		                   .cause = (uint16_t)cause };
+}
+
+/* A wait of thread `tid` that `waker` ended. */
+static void waited(uint32_t tid, const char *class, uint32_t cause, uint64_t from_ms, uint64_t to_ms,
+                   uint32_t waker)
+{
+	const struct abi_event event = event_of(tid, cause, from_ms, to_ms);
+
+	n_parts = inherited_waits_take(waits, &event, class, waker, parts);
+}
+
+static void assert_part(size_t i, const char *class, uint32_t cause, uint64_t ns)
+{
+	assert_true(i < n_parts);
+	assert_ptr_equal(parts[i].what.class, class);
+	assert_int_equal(parts[i].what.cause, cause);
+	assert_int_equal(parts[i].ns, ns);
+}
+
+static void test_inherited_waits__of_who_ended_it(void **state)
+{
+	(void)state;
+	waited(21, loader, ABI_CAUSE_BLOCK_IO, 100, 140, NOONE);
+	assert_int_equal(n_parts, 0);
+	waited(21, loader, ABI_CAUSE_JOURNAL, 150, 160, NOONE);
+	waited(11, step, ABI_WAIT_LOCK, 110, 170, 21);
+	assert_int_equal(n_parts, 2);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 30 * MS);
+	assert_int_equal(parts[0].what.dev, VDA);
+	assert_int_equal(parts[0].what.tgid, 20);
+	assert_int_equal(parts[0].what.state, ABI_STALL);
+	assert_part(1, loader, ABI_CAUSE_JOURNAL, 10 * MS);
+	waited(12, step, ABI_WAIT_LOCK, 110, 170, NOONE); /* nobody knows who */
+	assert_int_equal(n_parts, 0);
+	waited(12, step, ABI_WAIT_LOCK, 110, 170, 99); /* one that is not known */
+	assert_int_equal(n_parts, 0);
+	waited(12, step, ABI_WAIT_LOCK, 110, 170, 12); /* a signal of its own */
+	assert_int_equal(n_parts, 0);
+	waited(12, step, ABI_WAIT_LOCK, 160, 170, 21); /* it ran all the time */
+	assert_int_equal(n_parts, 0);
+}
+
+/* Down a chain, each part where it lies: what comes behind the disk is not the disk's. */
+static void test_inherited_waits__down_a_chain(void **state)
+{
+	(void)state;
+	waited(31, loader, ABI_CAUSE_BLOCK_IO, 100, 140, NOONE);
+	waited(21, helper, ABI_WAIT_PIPE, 80, 150, 31);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 40 * MS);
+	waited(11, step, ABI_WAIT_LOCK, 90, 160, 21);
+	assert_int_equal(n_parts, 2);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 40 * MS);
+	assert_part(1, helper, ABI_WAIT_PIPE, 20 * MS); /* 90 to 100, 140 to 150: the loader ran */
+	waited(12, step, ABI_WAIT_LOCK, 141, 160, 21);
+	assert_int_equal(n_parts, 1);
+	assert_part(0, helper, ABI_WAIT_PIPE, 9 * MS);
+}
+
+/* What earlier windows told of a wait turns out to be something else: it is not told twice. */
+static void test_inherited_waits__that_moved(void **state)
+{
+	struct abi_event event = event_of(21, ABI_WAIT_UNDECIDED, 100, 140);
+
+	(void)state;
+	event.kind = ABI_EVENT_INFLIGHT;
+	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	event = event_of(21, ABI_CAUSE_BLOCK_IO, 100, 180);
+	event.moved_ns = 40 * MS;
+	event.moved_state = ABI_SLEEP;
+	event.moved_cause = ABI_WAIT_UNDECIDED;
+	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	waited(11, step, ABI_WAIT_LOCK, 100, 190, 21);
+	assert_int_equal(n_parts, 1);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 80 * MS);
+}
+
+/* Short waits by lot stand for more than their length, but never for more than the wait that is split. */
+static void test_inherited_waits__by_lot(void **state)
+{
+	struct abi_event event;
+
+	(void)state;
+	for (uint64_t ms = 110; ms <= 200; ms += 10) {
+		event = event_of(21, ABI_CAUSE_BLOCK_IO, ms - 1, ms);
+		event.weight_ns = 10 * MS;
+		inherited_waits_take(waits, &event, loader, NOONE, parts);
+	}
+	waited(11, step, ABI_WAIT_LOCK, 100, 200, 21);
+	assert_int_equal(n_parts, 1);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 100 * MS);
+	event.time_ns -= 5 * MS;
+	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	waited(11, step, ABI_WAIT_LOCK, 100, 200, 21);
+	assert_int_equal(n_parts, 1);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 100 * MS);
+}
+
+/* More waits than are kept: those closest together become one, and the sum stays. */
+static void test_inherited_waits__many(void **state)
+{
+	uint64_t total = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++)
+		waited(21, loader, i % 3 ? ABI_CAUSE_BLOCK_IO : ABI_CAUSE_JOURNAL, 1000 + 20 * i,
+		       1012 + 20 * i, NOONE);
+	waited(11, step, ABI_WAIT_LOCK, 1000, 21000, 21);
+	assert_int_equal(n_parts, 2);
+	for (size_t i = 0; i < n_parts; i++)
+		total += parts[i].ns;
+	assert_in_range(total, 11900 * MS, 12000 * MS);
+	assert_int_equal(parts[0].what.cause, ABI_CAUSE_BLOCK_IO);
+	assert_in_range(parts[0].ns, 7600 * MS, 8100 * MS);
+}
+
+static void test_inherited_waits__of_many_threads(void **state)
+{
+	(void)state;
+	for (uint32_t tid = 1; tid <= INHERITED_THREADS + 1; tid++)
+		waited(tid, loader, ABI_CAUSE_BLOCK_IO, 100, 140, NOONE);
+	waited(9999, step, ABI_WAIT_LOCK, 100, 150, 1); /* forgotten for the last one */
+	assert_int_equal(n_parts, 0);
+	waited(9999, step, ABI_WAIT_LOCK, 100, 150, INHERITED_THREADS + 1);
+	assert_int_equal(n_parts, 1);
+}
+
+static void test_inherited_waits__other_events(void **state)
+{
+	struct abi_event event = event_of(21, ABI_CAUSE_BLOCK_IO, 100, 140);
+
+	(void)state;
+	event.kind = ABI_EVENT_CPU;
+	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	event = event_of(21, ABI_CAUSE_NVME_RESET, 100, 140);
+	event.state = ABI_RECOVERY;
+	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	event = event_of(21, ABI_CAUSE_BLOCK_IO, 0, 140);
+	event.duration_ns = UINT64_MAX; /* a broken one */
+	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	waited(11, step, ABI_WAIT_LOCK, 100, 150, 21);
+	assert_int_equal(n_parts, 0);
+	inherited_waits_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_inherited_waits__of_who_ended_it, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__down_a_chain, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__that_moved, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__by_lot, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__many, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__of_many_threads, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__other_events, begin, end),
+	};
+
+	return cmocka_run_group_tests_name("inherited_waits", tests, NULL, NULL);
+}
