@@ -11,18 +11,21 @@
 static struct report_chain chain_of(const struct loaded_sample *sample)
 {
 	struct report_chain chain = { .ns = 0 };
+	const char *device = sample->inherited_device;
 
 	snprintf(chain.class, sizeof(chain.class), "%s", sample->class);
 	snprintf(chain.kind, sizeof(chain.kind), "%s", sample->stall);
 	snprintf(chain.waker, sizeof(chain.waker), "%s", sample->waker);
 	snprintf(chain.from, sizeof(chain.from), "%s", sample->inherited_from);
+	snprintf(chain.end, sizeof(chain.end), "%s%s%s", sample->inherited_stall, *device ? " on " : "",
+	         device);
 	return chain;
 }
 
 static int same(const struct report_chain *a, const struct report_chain *b)
 {
 	return !strcmp(a->class, b->class) && !strcmp(a->kind, b->kind) && !strcmp(a->waker, b->waker) &&
-	       !strcmp(a->from, b->from);
+	       !strcmp(a->from, b->from) && !strcmp(a->end, b->end);
 }
 
 void report_chains_add(struct report_chains *chains, const struct loaded_sample *sample, int64_t ns)
@@ -51,12 +54,14 @@ void report_chains_sort(struct report_chains *chains)
 	qsort(chains->chain, chains->count, sizeof(chains->chain[0]), longest_first);
 }
 
-void report_chain_text(FILE *out, const char *class, const char *waker, const char *from, const char *cause)
+void report_chain_text(FILE *out, const struct report_chain *chain)
 {
-	fputs(class, out);
-	if (*waker && strcmp(waker, class) != 0)
-		fprintf(out, " ← %s", waker);
-	if (strcmp(from, *waker ? waker : class) != 0)
-		fprintf(out, " ← %s", from);
-	fprintf(out, " ← %s", cause);
+	const char *before = *chain->waker ? chain->waker : chain->class;
+
+	fputs(chain->class, out);
+	if (strcmp(before, chain->class) != 0)
+		fprintf(out, " ← %s", before);
+	if (strcmp(chain->from, before) != 0)
+		fprintf(out, " ← %s", chain->from);
+	fprintf(out, " ← %s", chain->end);
 }

@@ -1,6 +1,6 @@
 /*
- * Waits that are inherited: of threads that wait for others, which wait for the cause. By class, by who ended the wait, and by whose wait is at
- * the end of the chain; threads between these two are not told.
+ * Waits that are inherited: of threads that wait for others, which wait for something themselves. By class, by who ended the wait, and by
+ * whose wait for what is at the end of the chain; threads between these two are not told.
  */
 #ifndef STALLPROF_PROFILER_REPORT_CHAIN_H
 #define STALLPROF_PROFILER_REPORT_CHAIN_H
@@ -11,11 +11,12 @@
 
 struct loaded_sample;
 
-#define REPORT_CHAINS_MAX 8 /* that are summed: the first that come */
+#define REPORT_CHAINS_MAX 32 /* that are summed: the first that come */
 
 struct report_chain {
 	char class[128], kind[32]; /* who waits, and what kind of wait that is: lock, pipe ... */
 	char waker[128], from[128];
+	char end[160]; /* "block_io on vda" */
 	int64_t ns;
 };
 
@@ -30,7 +31,7 @@ void report_chains_add(struct report_chains *chains, const struct loaded_sample 
 /* The longest first. */
 void report_chains_sort(struct report_chains *chains);
 
-/* "train_step ← loader ← block_io on vda": each class once where it follows itself. "": a name that is not known. */
-void report_chain_text(FILE *out, const char *class, const char *waker, const char *from, const char *cause);
+/* "train_step ← loader ← block_io on vda": each class once where it follows itself. */
+void report_chain_text(FILE *out, const struct report_chain *chain);
 
 #endif

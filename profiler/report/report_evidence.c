@@ -82,21 +82,20 @@ static void tell_layers(struct report_document *document, const struct report_ca
 static void tell_chains(struct report_document *document, const struct report *report)
 {
 	const struct report_chains *chains = &report->paths->chains;
-	char cause[CELL_BYTES], time[TEXT_DURATION_BYTES], *text;
+	char time[TEXT_DURATION_BYTES], *text;
 	size_t size;
 
-	report_cause_text(cause, sizeof(cause), report->ranking.primary);
 	for (size_t i = 0; i < chains->count && i < CHAINS_SHOWN; i++) {
 		const struct report_chain *chain = &chains->chain[i];
 		FILE *out = open_memstream(&text, &size);
 
 		if (!out)
 			return;
-		report_chain_text(out, chain->class, chain->waker, chain->from, cause);
+		report_chain_text(out, chain);
 		if (!fclose(out))
-			report_document_point(document, "%s waited %s for it through others (%s): %s",
-			                      chain->class, text_short_duration(time, (uint64_t)chain->ns),
-			                      chain->kind, text);
+			report_document_point(document, "%s waited %s through others (%s): %s", chain->class,
+			                      text_short_duration(time, (uint64_t)chain->ns), chain->kind,
+			                      text);
 		free(text);
 	}
 }

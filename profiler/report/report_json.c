@@ -14,7 +14,7 @@
 #include "profiler/report/report.h"
 #include "profiler/top/top_checkpoints.h"
 #include "profiler/report/report_evidence.h"
-#include "profiler/report/report_narrative.h"
+#include "profiler/report/report_verdict.h"
 #include "profiler/report/report_rank.h"
 
 static void member_double(struct json_writer *json, const char *key, double value)
@@ -143,21 +143,28 @@ static void write_causes(struct json_writer *json, const struct report *report)
 	json_array_end(json);
 }
 
+static void write_chain(struct json_writer *json, const struct report_chain *chain)
+{
+	if (!chain->ns) {
+		json_string(json, NULL);
+		return;
+	}
+	json_object_begin(json);
+	json_member_string(json, "class", chain->class);
+	json_member_string(json, "kind", chain->kind);
+	json_member_string(json, "woken_by", chain->waker);
+	json_member_string(json, "from", chain->from);
+	json_member_string(json, "end", chain->end);
+	json_member_i64(json, "ns", chain->ns);
+	json_object_end(json);
+}
+
 static void write_chains(struct json_writer *json, const struct report_paths *paths)
 {
 	json_key(json, "inherited");
 	json_array_begin(json);
-	for (size_t i = 0; paths && i < paths->chains.count; i++) {
-		const struct report_chain *chain = &paths->chains.chain[i];
-
-		json_object_begin(json);
-		json_member_string(json, "class", chain->class);
-		json_member_string(json, "kind", chain->kind);
-		json_member_string(json, "woken_by", chain->waker);
-		json_member_string(json, "from", chain->from);
-		json_member_i64(json, "ns", chain->ns);
-		json_object_end(json);
-	}
+	for (size_t i = 0; paths && i < paths->chains.count; i++)
+		write_chain(json, &paths->chains.chain[i]);
 	json_array_end(json);
 }
 
@@ -265,9 +272,8 @@ static void write_blocked(struct json_writer *json, const struct report *report)
 	member_double(json, "share", wait->share);
 	json_member_string(json, "kind", wait->kind);
 	json_member_string(json, "woken_by", wait->waker);
-	json_member_string(json, "inherited", wait->inherited);
-	json_member_string(json, "inherited_from", wait->inherited_from);
-	member_double(json, "inherited_ns", (double)wait->inherited_ns);
+	json_key(json, "inherited");
+	write_chain(json, &wait->chain);
 	json_member_string(json, "line", wait->line);
 	member_double(json, "line_ns", (double)wait->line_ns);
 	json_object_end(json);

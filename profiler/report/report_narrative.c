@@ -1,11 +1,10 @@
-/* Puts the verdict, the symptom, the primary cause and the ranking into words. */
+/* Puts the symptom, the primary cause and the ranking into words. */
 
 #include "profiler/report/report_narrative.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,204 +15,16 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report.h"
-#include "profiler/report/report_chain.h"
 #include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_tables.h"
+#include "profiler/report/report_verdict.h"
 #include "profiler/report/report_words.h"
 #include "profiler/top/top_requests.h"
 
 #define REQUESTS_SHOWN 5
 #define CELL_BYTES     256
 #define SECOND         1e9
-
-/* --- verdict ------------------------------------------------------------------------------------------------ */
-
-/* What was noticed, and when. */
-static void incident_text(FILE *out, const struct report_ranking *ranking)
-{
-	bool steps = ranking->steps_before >= 0 && ranking->steps_during >= 0;
-	char at[48], length[TEXT_DURATION_BYTES];
-
-	fprintf(out, "From %s on, for %s%s, ", report_moment_text(at, ranking->begin_ns),
-	        report_duration_text(length, (double)(ranking->end_ns - ranking->begin_ns)),
-	        ranking->goes_on ? " so far" : "");
-	if (ranking->by_steps) {
-		fprintf(out,
-		        "%s came %.1f times a second instead of %.1f; the time that tagged threads lost %s "
-		        "(%.2f threads, usually %.2f). ",
-		        ranking->steps, ranking->steps_during, ranking->steps_before,
-		        ranking->incident.z < -1 ? "went down" : "did not stand out", ranking->during,
-		        ranking->before);
-		return;
-	}
-	if (ranking->by_fault) {
-		fprintf(out,
-		        "requests waited for a device's recovery; the time that tagged threads lost did not "
-		        "stand "
-		        "out (%.2f threads, usually %.2f). ",
-		        ranking->during, ranking->before);
-		return;
-	}
-	fprintf(out, "tagged threads lost %.2f threads' time instead of %.2f", ranking->during,
-	        ranking->before);
-	if (steps)
-		fprintf(out, ", and %s came %.1f times a second instead of %.1f", ranking->steps,
-		        ranking->steps_during, ranking->steps_before);
-	fputs(". ", out);
-}
-
-/* Who waited for the primary cause through others. */
-static void inherited_text(FILE *out, const struct report *report)
-{
-	const struct report_chain *chain = report->paths ? report->paths->chains.chain : NULL;
-	char time[TEXT_DURATION_BYTES], cause[CELL_BYTES];
-
-	if (!chain || !report->paths->chains.count)
-		return;
-	fprintf(out, "; %s waited %s for it through others, ", chain->class,
-	        text_short_duration(time, (uint64_t)chain->ns));
-	report_chain_text(out, chain->class, chain->waker, chain->from,
-	                  report_cause_text(cause, sizeof(cause), report->ranking.primary));
-}
-
-static void spike_verdict(FILE *out, const struct report *report)
-{
-	const struct report_ranking *ranking = &report->ranking;
-	const struct report_cause *primary = ranking->primary, *told = report_telling_signal(report);
-	char text[CELL_BYTES];
-
-	incident_text(out, ranking);
-	if (!primary) {
-		fputs(ranking->by_steps ? "No wait grew: the threads ran longer themselves, with more to do "
-		                          "or on slower CPUs."
-		                        : "No single cause took much of it.",
-		      out);
-		return;
-	}
-	fprintf(out, "Verdict: %s. %s (%s) took %.0f %% of what grew", report->verdict,
-	        report_cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
-	        primary->share * 100);
-	if (told)
-		fprintf(out, ", and at the same time %s", report_signal_of(told->name)->verdict);
-	else if (report_signals_silent(report))
-		fputs(", though the host's own signals of the CPUs did not change with it: the job's own "
-		      "threads "
-		      "may have "
-		      "been in each other's way",
-		      out);
-	if (report->user_count) {
-		fputs("; meanwhile ", out);
-		report_user_text(out, &report->users[0]);
-	}
-	if (report->paths && report->paths->count)
-		fprintf(out, "; %s waited most, at %s", report->paths->path[0].class,
-		        report->paths->path[0].own);
-	inherited_text(out, report);
-	fputc('.', out);
-}
-
-static void steady_verdict(FILE *out, const struct report *report)
-{
-	const struct report_cause *primary = report->ranking.primary;
-	char text[CELL_BYTES];
-
-	fprintf(out,
-	        "Nothing stands out in time: it was like this all the time. Verdict: %s. %s (%s) took %.1f "
-	        "%% of the "
-	        "tagged threads' wall time",
-	        report->verdict, report_cause_text(text, sizeof(text), primary),
-	        report_cause_words(primary->name), primary->share * 100);
-	inherited_text(out, report);
-	fputc('.', out);
-}
-
-static void wait_text(FILE *out, const struct report_wait *wait)
-{
-	char blocked[TEXT_DURATION_BYTES], there[TEXT_DURATION_BYTES];
-
-	fprintf(out, " %s was blocked for %s without a stall, %.1f %% of the loop's time", wait->class,
-	        text_short_duration(blocked, (uint64_t)wait->ns), 100 * wait->share);
-	if (*wait->line)
-		fprintf(out, ": for %s of it by %s%s%s, at %s",
-		        text_short_duration(there, (uint64_t)wait->line_ns), wait->kind,
-		        *wait->waker ? " until woken by " : "", wait->waker, wait->line);
-	fputc('.', out);
-	if (wait->inherited_ns > 0) {
-		fprintf(out, " %s of that is inherited: ",
-		        text_short_duration(there, (uint64_t)wait->inherited_ns));
-		report_chain_text(out, wait->class, wait->waker, wait->inherited_from, wait->inherited);
-		fputc('.', out);
-	}
-}
-
-static void no_verdict(FILE *out, const struct report *report, bool waits)
-{
-	if (!report->has_timeline && stamp_coverage(report->input->stamp).windows && !report->classes.count)
-		fputs("Nothing was tagged while this was recorded: no thread held a tag.", out);
-	else if (!report->has_timeline)
-		fputs("Nothing can be said of when: the profile has no timeline, as another program or an "
-		      "older stallprof "
-		      "wrote it. See stallprof top.",
-		      out);
-	else
-		fprintf(out,
-		        "%s: no stretch of time stands out by three sigma, and no cause takes "
-		        "5 %% of the "
-		        "tagged threads' wall time%s.",
-		        waits ? "No stall is to blame" : "Nothing is wrong",
-		        report->ranking.count ? "" : " (no time was lost at all)");
-}
-
-static int64_t sum_of(const struct report *report, size_t column)
-{
-	int64_t ns = 0;
-
-	for (size_t i = 0; i < report->classes.count; i++)
-		ns += report->classes.rows[i].ns[column];
-	return ns;
-}
-
-/* Each that is not the primary cause. */
-static void faults_text(FILE *out, const struct report *report)
-{
-	const struct report_cause *primary = report->ranking.primary;
-	char length[TEXT_DURATION_BYTES];
-
-	for (size_t i = 0; i < report->classes.column_count; i++) {
-		const char *name = report->classes.columns[i];
-		int64_t ns = report_is_fault(name) ? sum_of(report, i) : 0;
-
-		if (ns > 0 && (!primary || strcmp(primary->name, name) != 0))
-			fprintf(out, " Besides, %s took %s in the whole recording.", name,
-			        text_short_duration(length, (uint64_t)ns));
-	}
-}
-
-char *report_verdict_text(const struct report *report)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	bool waits = report->wait.class && report->ranking.mode != REPORT_SPIKE;
-
-	if (!out)
-		return NULL;
-	if (report->has_timeline && report->ranking.mode == REPORT_SPIKE)
-		spike_verdict(out, report);
-	else if (report->has_timeline && report->ranking.mode == REPORT_STEADY)
-		steady_verdict(out, report);
-	else
-		no_verdict(out, report, waits);
-	if (waits)
-		wait_text(out, &report->wait);
-	if (report->has_timeline)
-		faults_text(out, report);
-	if (!fclose(out))
-		return text;
-	free(text);
-	return NULL;
-}
 
 /* --- window and symptom ------------------------------------------------------------------------------------- */
 

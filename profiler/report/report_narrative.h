@@ -9,7 +9,4 @@ struct report;
 /* Begins and fills the document, which report_document_end() frees; its `err` says whether memory was short. */
 void report_narrate(struct report_document *document, const struct report *report);
 
-/* The verdict in one sentence. The caller frees it; NULL without memory. */
-char *report_verdict_text(const struct report *report);
-
 #endif

@@ -73,13 +73,17 @@ static bool is_of_cause(const struct search *search, const struct loaded_sample 
 	       is_in_time(search, sample);
 }
 
-/* Whether it is a wait for another thread, which waited for the cause. Threads of processes may idle: those count by pushed tags alone. */
+/* Whether it is a wait for another thread, which waited for the cause; or, where the cause is such a wait itself, whether it is known for what.
+ * Threads of processes may idle: those count by pushed tags alone. */
 static bool inherits_cause(const struct search *search, const struct loaded_sample *sample)
 {
 	const struct report_cause *cause = search->cause;
 
-	return *sample->inherited_stall && sample->is_wait && cause->kind == TIMELINE_STALL &&
-	       !(search->pushed && sample->row && sample->row->base) &&
+	if (!*sample->inherited_stall || !sample->is_wait)
+		return false;
+	if (cause->kind == TIMELINE_BLOCKED)
+		return is_of_cause(search, sample);
+	return !(search->pushed && sample->row && sample->row->base) &&
 	       !strcmp(sample->inherited_stall, cause->name) &&
 	       !strcmp(sample->inherited_device, cause->device) && is_in_time(search, sample);
 }
@@ -157,9 +161,21 @@ static int add_sample(struct search *search, const struct loaded_sample *sample,
 /* Labels that every sample has, or that are no detail of the wait. */
 static bool is_usual(const char *key)
 {
-	static const char *const usual[] = { "ai_tag",  "stall",    "device",   "rank",
-		                             "span_id", "trace_id", "tag_hash", "pid",
-		                             "tid",     "at",       "host",     "stack_of_a_like_wait" };
+	static const char *const usual[] = { "ai_tag",
+		                             "stall",
+		                             "device",
+		                             "rank",
+		                             "span_id",
+		                             "trace_id",
+		                             "tag_hash",
+		                             "pid",
+		                             "tid",
+		                             "at",
+		                             "host",
+		                             "stack_of_a_like_wait",
+		                             "inherited_from",
+		                             "inherited_stall",
+		                             "inherited_device" };
 
 	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
 		if (!strcmp(usual[i], key))

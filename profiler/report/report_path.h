@@ -37,7 +37,7 @@ struct report_paths {
 	size_t count;
 	struct report_label label[REPORT_LABELS_MAX]; /* the heaviest first */
 	size_t label_count;
-	struct report_chains chains; /* who waited for it through others */
+	struct report_chains chains; /* who waited for it through others, or for what others waited */
 	int64_t ns;                  /* of all samples of the cause */
 	bool whole;                  /* the samples are of the whole run, as they do not say when they were */
 	int64_t holder_ns; /* what else: time of the worker that brings the device back (recovery) */

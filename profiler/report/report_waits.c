@@ -61,14 +61,19 @@ static void find_class(struct report_wait *wait, const struct loaded_classes *cl
 		wait->class = NULL;
 }
 
-static void take_inherited(struct report_wait *wait, const struct top_inherited *inherited)
+static void take_chain(struct report_chain *chain, const struct top_code *code)
 {
-	wait->inherited_ns = inherited->ns;
+	const struct top_inherited *inherited = &code->inherited;
+
+	*chain = (struct report_chain){ .ns = inherited->ns };
 	if (!inherited->ns)
 		return;
-	snprintf(wait->inherited, sizeof(wait->inherited), "%s%s%s", inherited->stall,
-	         *inherited->device ? " on " : "", inherited->device);
-	snprintf(wait->inherited_from, sizeof(wait->inherited_from), "%s", inherited->from);
+	snprintf(chain->class, sizeof(chain->class), "%s", code->class);
+	snprintf(chain->kind, sizeof(chain->kind), "%s", code->stall);
+	snprintf(chain->waker, sizeof(chain->waker), "%s", code->waker);
+	snprintf(chain->from, sizeof(chain->from), "%s", inherited->from);
+	snprintf(chain->end, sizeof(chain->end), "%s%s%s", inherited->stall, *inherited->device ? " on " : "",
+	         inherited->device);
 }
 
 static void take_line(struct report_wait *wait, const struct top_sections *sections)
@@ -84,7 +89,7 @@ static void take_line(struct report_wait *wait, const struct top_sections *secti
 		snprintf(wait->line, sizeof(wait->line), "%s", code->line);
 		wait->line_ns = code->ns;
 		snprintf(wait->waker, sizeof(wait->waker), "%s", code->waker);
-		take_inherited(wait, &code->inherited);
+		take_chain(&wait->chain, code);
 		return;
 	}
 }

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "profiler/report/report_chain.h"
+
 struct loaded_class;
 struct loaded_classes;
 struct loaded_profiles;
@@ -17,10 +19,8 @@ struct report_wait {
 	double share;              /* of the time of all such classes */
 	char kind[32], line[1024]; /* of the heaviest line of code: lock, pipe ...; "": none has a stack */
 	int64_t line_ns;
-	char waker[64]; /* who ended the longest of these; "": not known */
-	/* What most of them were for through who ended them, and whose wait that is; 0: not known. */
-	int64_t inherited_ns;
-	char inherited[160], inherited_from[128];
+	char waker[64];            /* who ended the longest of these; "": not known */
+	struct report_chain chain; /* what most of these were for through others; ns 0: not known */
 };
 
 /* `steps`: the class of the loop's steps; NULL: that with the word in its name, as tags without ids are not told apart. Names stay those of

@@ -246,6 +246,7 @@ async function stretches() {
   const at = pathToFileURL(resolve(wanted.pair.waits)).href, page = await open('', at), loop = await text(page, '.answer .loop');
   check('it opens on what the loop waits for, if that is no stall', (await fragment(page)) === '#class=step&stall=pipe', await fragment(page));
   check('and says so first', loop.includes('step lost most: 6.00 s (30.0 % of its time), of it 6.00 s pipe'), loop);
+  check('and who ended that, and for what that one waited', loop.includes('100.0 % of it ended by queue, 75.0 % behind block_io on vda of loader'), loop);
   await page.close();
   return [...pages, at];
 }

@@ -213,7 +213,7 @@ function sayWaker({ data, side }, name, kind) {
   const most = largest(wakers), end = largest(ends);
   if (!most || !(all > 0)) return [];
   return [', ', percent(most[1], all), ' of it ended by ', el('b', {}, strings[most[0]]),
-    ...(end ? [', ', percent(end[1], all), ' through ', el('b', {}, strings[end[0]])] : [])];
+    ...(end ? [', ', percent(end[1], all), ' behind ', el('b', {}, strings[end[0]])] : [])];
 }
 
 /** Of a class's wait for CPUs: when it was longest, if it was in a part of the run, and who ran meanwhile. */
