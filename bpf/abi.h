@@ -350,6 +350,9 @@ struct abi_detail {
 enum abi_wait_detail {
 	ABI_WAKER_TAG = 0, /* key into tags; 0: none */
 	ABI_WAKER_TID = 1,
+	/* Where it was made during the sleep: by which thread, and when. */
+	ABI_WAKER_CREATOR = 2,
+	ABI_WAKER_BORN_NS = 3,
 };
 
 /* nvme_timeout, nvme_abort, nvme_reset */

@@ -303,6 +303,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	t = thread_find_or_create(child, now, ABI_RUNQ);
 	if (!t)
 		return 0;
+	t->creator = parent->pid;
+	t->born_ns = now;
 	t->base_tag = p->base_tag;
 	t->own_base = p->own_base;
 	if (copied) {

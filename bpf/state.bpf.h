@@ -202,6 +202,8 @@ struct thread {
 	u32 tgid;
 	u32 tid;
 	u32 context_known; /* read once, or told by the probe */
+	u32 creator;       /* the thread that made it, where that was seen; 0: it was not */
+	u64 born_ns;       /* when that was */
 	u64 process_start_ns;
 	u64 base_tag;
 	u64 exec_tag; /* to be the base tag from its next exec on; 0: none */

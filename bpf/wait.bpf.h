@@ -189,6 +189,8 @@ NOW_AND_THEN void waker_note(struct task_struct *task, struct task_struct *curre
 	t->waker.tag = waker ? thread_sums(waker)->tag : 0;
 	BPF_CORE_READ_INTO(&t->waker.comm, current, group_leader, comm);
 	t->waker.tid = current->pid;
+	t->waker.creator = waker && waker->born_ns > t->sleep_ns ? waker->creator : 0;
+	t->waker.born_ns = waker ? waker->born_ns : 0;
 	t->waker.seq = t->wait_seq;
 }
 
@@ -335,6 +337,8 @@ ALWAYS void waker_take(struct stack_buffer *buffer, const struct thread *t)
 	buffer->detail.known = 0;
 	detail_number(&buffer->detail, ABI_WAKER_TAG, t->waker.tag);
 	detail_number(&buffer->detail, ABI_WAKER_TID, t->waker.tid);
+	detail_number(&buffer->detail, ABI_WAKER_CREATOR, t->waker.creator);
+	detail_number(&buffer->detail, ABI_WAKER_BORN_NS, t->waker.born_ns);
 	__builtin_memcpy(buffer->detail.text[0], t->waker.comm, sizeof(t->waker.comm));
 	buffer->event.has_detail = 1;
 }

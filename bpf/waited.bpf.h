@@ -57,6 +57,9 @@ struct waker {
 	u32 seq;       /* wait_seq of the sleep */
 	char comm[16]; /* of its program */
 	u32 tid;
+	u32 creator; /* the thread that made it during the sleep; 0: it was there before */
+	u32 unused;
+	u64 born_ns; /* when that was */
 };
 
 #define REQUESTS_KEPT 16 /* of those that a thread has issued */

@@ -235,7 +235,7 @@ static int put_sample(struct adding *adding, const struct loaded_sample *from,
                       const int columns[FLAME_TYPES_MAX])
 {
 	struct flame_sample sample = { .is_wait = from->is_wait };
-	char inherited[256];
+	char inherited[1024];
 	const struct {
 		enum flame_dimension dimension;
 		const char *text;
@@ -243,7 +243,9 @@ static int put_sample(struct adding *adding, const struct loaded_sample *from,
 		      { FLAME_STALL, from->stall },
 		      { FLAME_DEVICE, from->device },
 		      { FLAME_WAKER, from->waker },
-		      { FLAME_INHERITED, loaded_inherited_text(inherited, sizeof(inherited), from) },
+		      { FLAME_INHERITED,
+		        loaded_inherited_text(inherited, sizeof(inherited), from->inherited_stall,
+		                              from->inherited_device, from->inherited_from) },
 		      { FLAME_HOST, adding->host },
 		      { FLAME_SIDE, adding->side } };
 	int64_t values[FLAME_TYPES_MAX] = { 0 };

@@ -184,12 +184,14 @@ bool loaded_sample_get(const struct loaded_profiles *input, const struct loaded_
 	return true;
 }
 
-const char *loaded_inherited_text(char *text, size_t size, const struct loaded_sample *sample)
+const char *loaded_inherited_text(char *text, size_t size, const char *stall, const char *device,
+                                  const char *from)
 {
-	const char *device = sample->inherited_device;
-
-	snprintf(text, size, "%s%s%s%s%s", sample->inherited_stall, *device ? " on " : "", device,
-	         *sample->inherited_stall ? " of " : "", sample->inherited_from);
+	if (!strcmp(stall, LOADED_ACTIVE))
+		snprintf(text, size, "%s active", from);
+	else
+		snprintf(text, size, "%s%s%s%s%s", stall, *device ? " on " : "", device, *stall ? " of " : "",
+		         from);
 	return text;
 }
 

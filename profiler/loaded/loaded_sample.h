@@ -44,8 +44,12 @@ struct loaded_sample {
 bool loaded_sample_get(const struct loaded_profiles *input, const struct loaded_tags *tags, size_t index,
                        struct loaded_sample *sample);
 
-/* "block_io on vda of loader"; "": the sample inherits nothing. Returns text. */
-const char *loaded_inherited_text(char *text, size_t size, const struct loaded_sample *sample);
+#define LOADED_ACTIVE                                                                                        \
+	"active" /* label inherited_stall: the thread was on a CPU, waited for one, or waited too shortly to be sampled */
+
+/* "block_io on vda of loader", "loader active"; "": the sample inherits nothing. Returns text. */
+const char *loaded_inherited_text(char *text, size_t size, const char *stall, const char *device,
+                                  const char *from);
 
 /* What the user asked for; NULL: all. tag is a class, a full name or a path that names begin with, an id of 16 hex
  * digits, or id=N. stall is a cause, a kind of wait, or LOADED_BLOCKED for all of those; without it waits that are no

@@ -25,7 +25,7 @@ struct followed {
 	struct abi_process process;
 	bool given;         /* by tag_watch_process, or a child of one that was */
 	unsigned int tries; /* looks that found relocations or contexts unfinished */
-	uint64_t looked_ns; /* when the look that found `process` was about to begin (CLOCK_MONOTONIC) */
+	uint64_t looked_ns; /* the poll in whose look `process` was found began then (CLOCK_MONOTONIC) */
 	UT_hash_handle hh;
 };
 

@@ -28,18 +28,34 @@ static int same(const struct report_chain *a, const struct report_chain *b)
 	       !strcmp(a->from, b->from) && !strcmp(a->end, b->end);
 }
 
+static struct report_chain *shortest(struct report_chains *chains)
+{
+	struct report_chain *found = &chains->chain[0];
+
+	for (size_t i = 1; i < chains->count; i++)
+		if (chains->chain[i].ns < found->ns)
+			found = &chains->chain[i];
+	return found;
+}
+
 void report_chains_add(struct report_chains *chains, const struct loaded_sample *sample, int64_t ns)
 {
-	struct report_chain chain = chain_of(sample);
+	struct report_chain chain = chain_of(sample), *at;
 	size_t i = 0;
 
 	while (i < chains->count && !same(&chains->chain[i], &chain))
 		i++;
-	if (i == REPORT_CHAINS_MAX)
-		return;
-	if (i == chains->count)
+	at = &chains->chain[i];
+	if (i == REPORT_CHAINS_MAX) {
+		at = shortest(chains);
+		if (at->ns < ns)
+			*at = chain;
+		else
+			return;
+	} else if (i == chains->count) {
 		chains->chain[chains->count++] = chain;
-	chains->chain[i].ns = saturating_add(chains->chain[i].ns, ns);
+	}
+	at->ns = saturating_add(at->ns, ns);
 }
 
 static int longest_first(const void *left, const void *right)
@@ -63,5 +79,15 @@ void report_chain_text(FILE *out, const struct report_chain *chain)
 		fprintf(out, " ← %s", before);
 	if (strcmp(chain->from, before) != 0)
 		fprintf(out, " ← %s", chain->from);
-	fprintf(out, " ← %s", chain->end);
+	fprintf(out, strcmp(chain->end, LOADED_ACTIVE) != 0 ? " ← %s" : " (%s)", chain->end);
+}
+
+int64_t report_chains_of(const struct report_chains *chains, const char *class)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < chains->count; i++)
+		if (!strcmp(chains->chain[i].class, class))
+			ns = saturating_add(ns, chains->chain[i].ns);
+	return ns;
 }

@@ -11,12 +11,12 @@
 
 struct loaded_sample;
 
-#define REPORT_CHAINS_MAX 32 /* that are summed: the first that come */
+#define REPORT_CHAINS_MAX 64 /* that are summed; of more, the shortest give way */
 
 struct report_chain {
 	char class[128], kind[32]; /* who waits, and what kind of wait that is: lock, pipe ... */
 	char waker[128], from[128];
-	char end[160]; /* "block_io on vda" */
+	char end[512]; /* "block_io on vda" */
 	int64_t ns;
 };
 
@@ -31,7 +31,10 @@ void report_chains_add(struct report_chains *chains, const struct loaded_sample 
 /* The longest first. */
 void report_chains_sort(struct report_chains *chains);
 
-/* "train_step ← loader ← block_io on vda": each class once where it follows itself. */
+/* What a class waited in all of them. */
+int64_t report_chains_of(const struct report_chains *chains, const char *class);
+
+/* "train_step ← loader ← block_io on vda", "train_step ← loader (active)": each class once where it follows itself. */
 void report_chain_text(FILE *out, const struct report_chain *chain);
 
 #endif

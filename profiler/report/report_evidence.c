@@ -100,6 +100,17 @@ static void tell_chains(struct report_document *document, const struct report *r
 	}
 }
 
+/* Whether waits of the kind are told as chains. */
+static bool is_chained(const struct report *report, const char *kind)
+{
+	const struct report_chains *chains = report->paths ? &report->paths->chains : NULL;
+
+	for (size_t i = 0; chains && i < chains->count; i++)
+		if (!strcmp(chains->chain[i].kind, kind))
+			return true;
+	return false;
+}
+
 /* Whoever waited for other threads at the same time, if it is not known for what those waited: the step that they hold up. */
 static void tell_held_up(struct report_document *document, const struct report *report)
 {
@@ -110,12 +121,12 @@ static void tell_held_up(struct report_document *document, const struct report *
 		const struct report_cause *cause = &ranking->causes[i];
 
 		if (!cause->indirect || cause == ranking->primary || cause->z < SPIKE_SIGMAS ||
-		    cause->share < 0.05)
+		    cause->share < 0.05 || is_chained(report, cause->name))
 			continue;
 		report_document_say(
 		        document,
-		        "At the same time %s was lost %s (%s). For what those waited that ended "
-		        "these waits is not known: that it is the same cause is likely, not shown.",
+		        "At the same time %s was lost %s (%s). That it was for the same cause is likely, "
+		        "not shown.",
 		        text_short_duration(time, (uint64_t)cause->excess_ns),
 		        report_cause_words(cause->name), cause->name);
 	}
@@ -140,10 +151,9 @@ void report_evidence_path(struct report_document *document, const struct report 
 		        "By all waits of the window for it, as its samples do not say when they were:");
 	for (size_t i = 0; paths && i < paths->count; i++)
 		tell_layers(document, report->ranking.primary, &paths->path[i]);
-	if (paths && paths->chains.count)
+	if (paths)
 		tell_chains(document, report);
-	else
-		tell_held_up(document, report);
+	tell_held_up(document, report);
 }
 
 /* --- signals of the host ------------------------------------------------------------------------------------ */
@@ -289,5 +299,5 @@ void report_evidence_unseen(struct report_document *document, const struct repor
 	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
 		report_document_point(document, "%s", line);
 	free(text);
-	report_document_point(document, "Threads without a tag, and whom a blocked thread waits for.");
+	report_document_point(document, "Threads without a tag.");
 }

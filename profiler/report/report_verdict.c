@@ -60,11 +60,12 @@ static void inherited_text(FILE *out, const struct report *report)
 
 	if (!chain || !report->paths->chains.count)
 		return;
-	text_short_duration(time, (uint64_t)chain->ns);
 	if (report->ranking.primary->kind == TIMELINE_BLOCKED)
-		fprintf(out, "; %s of it is inherited: ", time);
+		fprintf(out, "; %s of it: ", text_short_duration(time, (uint64_t)chain->ns));
 	else
-		fprintf(out, "; %s waited %s for it through others: ", chain->class, time);
+		fprintf(out, "; %s waited %s for it through others, most of it ", chain->class,
+		        text_short_duration(
+		                time, (uint64_t)report_chains_of(&report->paths->chains, chain->class)));
 	report_chain_text(out, chain);
 }
 
@@ -140,8 +141,7 @@ static void wait_text(FILE *out, const struct report *report)
 		        *wait->waker ? " until woken by " : "", wait->waker, wait->line);
 	fputc('.', out);
 	if (wait->chain.ns > 0 && !chain_is_told(report, wait->class)) {
-		fprintf(out,
-		        " %s of that is inherited: ", text_short_duration(there, (uint64_t)wait->chain.ns));
+		fprintf(out, " %s of that: ", text_short_duration(there, (uint64_t)wait->chain.ns));
 		report_chain_text(out, &wait->chain);
 		fputc('.', out);
 	}

@@ -63,17 +63,18 @@ static void find_class(struct report_wait *wait, const struct loaded_classes *cl
 
 static void take_chain(struct report_chain *chain, const struct top_code *code)
 {
-	const struct top_inherited *inherited = &code->inherited;
+	const struct top_inherited *part = code->inherited;
 
-	*chain = (struct report_chain){ .ns = inherited->ns };
-	if (!inherited->ns)
+	*chain = (struct report_chain){ .ns = 0 };
+	if (!code->n_inherited || part->ns <= 0)
 		return;
+	chain->ns = part->ns;
 	snprintf(chain->class, sizeof(chain->class), "%s", code->class);
 	snprintf(chain->kind, sizeof(chain->kind), "%s", code->stall);
-	snprintf(chain->waker, sizeof(chain->waker), "%s", code->waker);
-	snprintf(chain->from, sizeof(chain->from), "%s", inherited->from);
-	snprintf(chain->end, sizeof(chain->end), "%s%s%s", inherited->stall, *inherited->device ? " on " : "",
-	         inherited->device);
+	snprintf(chain->waker, sizeof(chain->waker), "%s", part->waker);
+	snprintf(chain->from, sizeof(chain->from), "%s", part->from);
+	snprintf(chain->end, sizeof(chain->end), "%s%s%s", part->stall, *part->device ? " on " : "",
+	         part->device);
 }
 
 static void take_line(struct report_wait *wait, const struct top_sections *sections)

@@ -143,13 +143,17 @@ static const struct details *behind(const struct abi_event *event, struct abi_de
 	return came->cause == event->cause ? details_of(came->cause) : NULL;
 }
 
-uint32_t detail_waker(const struct abi_event *event)
+bool detail_waker(const struct abi_event *event, struct detail_waker *waker)
 {
 	struct abi_detail came;
 
-	return event->has_detail && behind(event, &came) == &wait && known(&came, ABI_WAKER_TID)
-	               ? (uint32_t)came.number[ABI_WAKER_TID]
-	               : 0;
+	if (!event->has_detail || behind(event, &came) != &wait || !known(&came, ABI_WAKER_TID))
+		return false;
+	*waker = (struct detail_waker){ .tid = (uint32_t)came.number[ABI_WAKER_TID],
+		                        .tag = came.number[ABI_WAKER_TAG],
+		                        .creator = (uint32_t)came.number[ABI_WAKER_CREATOR],
+		                        .born_ns = came.number[ABI_WAKER_BORN_NS] };
+	return waker->tid;
 }
 
 bool detail_of_wait(const struct abi_event *event, detail_class_fn class_of, void *context,

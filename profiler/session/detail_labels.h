@@ -31,8 +31,16 @@ typedef const char *(*detail_class_fn)(void *context, uint64_t tag);
 bool detail_of_wait(const struct abi_event *event, detail_class_fn class_of, void *context,
                     struct abi_detail *detail);
 
-/* The thread that ended that wait; 0: not known. */
-uint32_t detail_waker(const struct abi_event *event);
+/* The thread that ended that wait. */
+struct detail_waker {
+	uint32_t tid;
+	uint64_t tag;     /* 0: it held none */
+	uint32_t creator; /* the thread that made it during the wait, at born_ns; 0: it was there before */
+	uint64_t born_ns;
+};
+
+/* False: it is not known. */
+bool detail_waker(const struct abi_event *event, struct detail_waker *waker);
 
 /* Writes the labels of such a detail to labels[0 …], which has room for DETAIL_LABELS_MAX; returns how many. Their texts live as long as
  * `detail`. */

@@ -6,16 +6,19 @@
  *     inherited_waits_free(waits);
  *
  * The samples of a thread's waits are kept for a while. A wait that another thread has ended is split by what that one waited for
- * meanwhile; as its own waits were split the same way before, that leads to the end of a chain. What is left of the wait is no part: the
- * other was on a CPU or a run queue, or its waits are not known.
+ * meanwhile; as its own waits were split the same way before, that leads to the end of a chain. For the rest the other was active: on a CPU,
+ * waiting for one, or in waits that have no sample as they are too short. Of one without a tag nothing is known.
  *
- * Waits of the threshold and longer are sampled all, so that parts are as long as the clocks say. Shorter ones are sampled by lot: each
- * is taken for one as long as it stands for. Where a thread has more waits than are kept, those for the same thing that lie closest
- * together are taken for one, in which they lie evenly.
+ * Waits of the threshold and longer are sampled all, so that parts are as long as the clocks say. Of shorter ones stalls are sampled by
+ * lot, and count for what they stand for; other waits are not sampled, and chains end at them. Where a thread has more waits than are kept,
+ * those for the same thing that lie closest together are taken for one, in which they lie evenly.
+ *
+ * Costs 3 KiB a thread, and for each wait up to INHERITED_KEPT comparisons, for one that is split up to the square of that.
  */
 #ifndef STALLPROF_PROFILER_INHERITED_WAITS_H
 #define STALLPROF_PROFILER_INHERITED_WAITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,8 +35,19 @@ struct inherited {
 	const char *class; /* of the tag of the thread that waits for it; two are equal if they are one */
 	uint32_t tgid;
 	uint32_t dev;   /* 0: not known, or none */
-	uint32_t state; /* ABI_STALL or ABI_SLEEP */
-	uint32_t cause; /* enum abi_cause or abi_wait_kind */
+	uint32_t state; /* ABI_STALL or ABI_SLEEP; INHERITED_ACTIVE; 0: nothing is known */
+	uint32_t cause; /* enum abi_cause or abi_wait_kind; 0: active */
+};
+
+#define INHERITED_ACTIVE ABI_ONCPU
+
+/* Who ended a wait. */
+struct inherited_waker {
+	uint32_t tid;
+	const char *class; /* of its tag, which lives as long as the session; NULL: it held none */
+	uint32_t
+	        creator; /* the thread that made it during the wait, at born_ns: what that one did before counts; 0: it was there before */
+	uint64_t born_ns;
 };
 
 struct inherited_part {
@@ -45,12 +59,19 @@ struct inherited_part {
 struct inherited_waits *inherited_waits_new(void);
 void inherited_waits_free(struct inherited_waits *waits);
 
+/* Whether it is of a wait, and not of a CPU, or of a kernel thread's recovery. */
+bool inherited_waits_wants(const struct abi_event *event);
+
 /*
- * Keeps the sample of a wait; any other event is left alone. `class`: of its tag, which lives as long as `waits`. `waker`: the thread that
- * ended it; 0: none, or not known. Returns how many parts of the wait are known, the longest first; together they are no longer than the
+ * Keeps the sample of a wait; any other event is left alone. `class`: of its tag, which lives as long as `waits`. `waker`: who ended it; NULL:
+ * nobody, or it is not known. Returns how many parts of the wait are known, the longest first; together they are no longer than the
  * wait. What there is no memory for is not kept, and so no part of another wait.
  */
 size_t inherited_waits_take(struct inherited_waits *waits, const struct abi_event *event, const char *class,
-                            uint32_t waker, struct inherited_part parts[INHERITED_PARTS]);
+                            const struct inherited_waker *waker,
+                            struct inherited_part parts[INHERITED_PARTS]);
+
+/* How many threads were dropped, for others or without memory, though they had waited within ten seconds, since the start. */
+uint64_t inherited_waits_dropped(const struct inherited_waits *waits);
 
 #endif

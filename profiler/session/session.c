@@ -112,7 +112,8 @@ static int open_tables(struct session *session)
 		return -ENOMEM;
 	tag_watch_set_processes(session->watch, session->processes, session->pythons);
 	session->resolver = stack_resolver_new(session->symbolizer, session->processes, session->pythons);
-	session->inherited = inherited_waits_new();
+	if (config_long_waits(config, session->opts.local))
+		session->inherited = inherited_waits_new();
 	if (config_says_true(config->sampling.host_signals))
 		session->signals = host_signals_new();
 	session->deps.tracer = session->tracer;
@@ -128,7 +129,10 @@ static int open_tables(struct session *session)
 	session->deps.max_bytes = WINDOW_BYTES_MAX;
 	session->deps.max_slices = session->opts.max_slices;
 	session->current = window_new(&session->deps);
-	return session->resolver && session->inherited && session->current ? 0 : -ENOMEM;
+	return session->resolver && session->current &&
+	                       (session->inherited || !config_long_waits(config, session->opts.local))
+	               ? 0
+	               : -ENOMEM;
 }
 
 struct session *session_new(const struct config *config, const struct session_opts *opts, say_fn say,

@@ -24,7 +24,7 @@ struct session {
 	struct process_table *processes;
 	struct python_processes *pythons; /* NULL: switched off */
 	struct stack_resolver *resolver;
-	struct inherited_waits *inherited;
+	struct inherited_waits *inherited; /* NULL: waits that are no stalls have no samples */
 	struct tag_watch *watch;
 	struct families *families;
 	struct tag_names *tags;
@@ -42,7 +42,7 @@ struct session {
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
 	uint64_t housekeeping_ns, polled_ns;
 	uint64_t taken_ns; /* when the ledger was taken last */
-	struct stamp_growth steal_ns;
+	struct stamp_growth steal_ns, waiters_dropped;
 	struct attachment attachment;
 	unsigned int windows_at_rest;      /* that ended since a thread was tagged last */
 	bool behind;                       /* the last drain did not come to its end */

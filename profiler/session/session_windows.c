@@ -11,6 +11,7 @@
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/fault_line.h"
+#include "profiler/session/inherited_waits.h"
 #include "profiler/session/session_state.h"
 #include "profiler/session/stack_resolve.h"
 #include "profiler/format/stamp.h"
@@ -119,7 +120,9 @@ static struct stamp *describe(struct session *session)
 	    stamp_add_counter(stamp, "events_without_memory", session->lost_events) ||
 	    stamp_add_counter(stamp, "ledger_without_memory_ns", session->lost_row_ns) ||
 	    session_files_describe(session, stamp) || host_steal_describe(&session->steal_ns, stamp) ||
-	    host_signals_describe(session->signals, stamp)) {
+	    host_signals_describe(session->signals, stamp) ||
+	    (session->inherited && stamp_add_growth(stamp, "waiters_dropped", &session->waiters_dropped,
+	                                            inherited_waits_dropped(session->inherited)))) {
 		stamp_free(stamp);
 		return NULL;
 	}

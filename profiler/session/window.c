@@ -126,7 +126,6 @@ void window_free(struct window *window)
 	free(window);
 }
 
-/* Copies the name of the row's tag while the tracer has it. */
 void window_name_row(struct window *window, struct row *row)
 {
 	const struct abi_tag *before = row->tag;
@@ -140,7 +139,6 @@ void window_name_row(struct window *window, struct row *row)
 		row->class = tag_classes_of(window->deps.classes, row->tag->name);
 }
 
-/* NULL with errno ENOSPC or ENOMEM. */
 struct row *window_row(struct window *window, const struct abi_ledger_key *key)
 {
 	struct row *row;
@@ -168,7 +166,6 @@ struct row *window_row(struct window *window, const struct abi_ledger_key *key)
 	return row;
 }
 
-/* Of a tag's key, which may be nobody's. */
 const char *window_class(struct window *window, uint64_t tag)
 {
 	const struct abi_tag *known;
@@ -206,7 +203,6 @@ static void add_requests(struct window *window, const struct abi_ledger_key *key
 		window->timeline.refused++;
 }
 
-/* The slice of time in which a moment lies. Where there would be too many, slices become twice as long. */
 uint32_t window_slice(struct window *window, uint64_t time_ns)
 {
 	uint64_t begin_ns = window->deps.slices_from_ns;

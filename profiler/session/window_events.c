@@ -125,30 +125,52 @@ static int add_weight(struct window *window, const struct abi_ledger_key *key, c
 	return 0;
 }
 
-/* The wait itself, in parts where it was for something through another thread. The first one is where it counts. */
-static int add_wait(struct window *window, const struct abi_event *event, struct told *told, struct row **row)
+/* What a wait was for through another thread. */
+struct split {
+	struct inherited_part part[INHERITED_PARTS];
+	size_t n;
+};
+
+/* Before its stack is looked at: should that fail, others may have waited for this wait all the same. */
+static void split_wait(struct window *window, const struct abi_event *event, struct split *split)
+{
+	struct inherited_waker waker = { .class = NULL };
+	struct detail_waker by;
+	bool ended;
+
+	split->n = 0;
+	if (!window->deps.inherited || !inherited_waits_wants(event))
+		return;
+	ended = detail_waker(event, &by);
+	if (ended)
+		waker = (struct inherited_waker){ .tid = by.tid,
+			                          .class = by.tag ? window_class(window, by.tag) : NULL,
+			                          .creator = by.creator,
+			                          .born_ns = by.born_ns };
+	split->n = inherited_waits_take(window->deps.inherited, event, window_class(window, event->tag),
+	                                ended ? &waker : NULL, split->part);
+}
+
+/* The wait itself, in its parts and what is left. The first is where it counts. */
+static int add_wait(struct window *window, const struct abi_event *event, const struct split *split,
+                    struct told *told, struct row **row)
 {
 	uint64_t left = event->weight_ns;
 	uint64_t times = event->duration_ns ? event->weight_ns * 1000 / event->duration_ns : 1000;
-	struct inherited_part parts[INHERITED_PARTS];
 	struct abi_ledger_key key;
-	size_t n = 0;
 	int err = 0;
 
 	event_key(&key, event);
-	if (window->deps.inherited)
-		n = inherited_waits_take(window->deps.inherited, event, window_class(window, event->tag),
-		                         detail_waker(event), parts);
-	for (size_t i = 0; i < n && !err; i++) {
-		uint64_t ns = parts[i].ns < left ? parts[i].ns : left;
+	for (size_t i = 0; i < split->n && !err; i++) {
+		uint64_t ns = split->part[i].ns < left ? split->part[i].ns : left;
 
-		told->inherited = parts[i].what;
+		told->inherited = split->part[i].what;
 		err = add_weight(window, &key, told, ns, times, row);
 		left -= ns;
 		times = 0;
 	}
 	told->inherited = (struct inherited){ .state = 0 };
-	if (!err && (left || !n))
+	if (!err && (left || !split->n))
 		err = add_weight(window, &key, told, left, times, row);
 	return err;
 }
@@ -157,9 +179,11 @@ int window_add_event(struct window *window, const struct abi_event *event)
 {
 	struct abi_detail detail;
 	struct told told = { .ids = window->ids };
+	struct split split;
 	struct row *row;
 	int err;
 
+	split_wait(window, event, &split);
 	if (event->state == ABI_RECOVERY) /* a kernel thread, whose name is known now */
 		process_table_get(window->deps.processes, event->tgid, event->process_start_ns, event->comm);
 	else
@@ -170,7 +194,7 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	if (event->has_detail && detail_of(window, event, &detail))
 		told.detail = &detail;
 	told.slice = window_slice(window, event->time_ns);
-	err = add_wait(window, event, &told, &row);
+	err = add_wait(window, event, &split, &told, &row);
 	if (err)
 		return count_lost(window, event, err);
 	if (event->state == ABI_RECOVERY)

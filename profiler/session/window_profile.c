@@ -94,7 +94,9 @@ static size_t inherited_labels(struct window *window, const struct inherited *in
 	size_t n = 0;
 
 	labels[n++] = (struct profile_label){ .key = "inherited_stall",
-		                              .str = window_cause_name(inherited->cause) };
+		                              .str = inherited->state == INHERITED_ACTIVE
+		                                             ? "active"
+		                                             : window_cause_name(inherited->cause) };
 	labels[n++] = (struct profile_label){ .key = "inherited_from", .str = inherited->class };
 	if (*device)
 		labels[n++] = (struct profile_label){ .key = "inherited_device", .str = device };

@@ -18,8 +18,6 @@
 
 #define BLOCKED "blocked"
 
-#define INHERITED_MAX 8 /* different ones of a line, the first that come */
-
 /* A line of code while it is summed; its texts are in `key`, one behind the other. */
 struct line {
 	char *key;
@@ -27,8 +25,8 @@ struct line {
 	struct top_code code;
 	const char *stall, *device; /* of the section */
 	bool blocked;
-	struct top_inherited inherited[INHERITED_MAX];
-	size_t n_inherited;
+	struct top_inherited *inherited;
+	size_t n_inherited, room_for_inherited;
 	UT_hash_handle hh;
 };
 
@@ -116,27 +114,44 @@ static void class_text(char *text, size_t size, const struct loaded_sample *samp
 		snprintf(text, size, "%s", *sample->class ? sample->class : "[no tag]");
 }
 
-/* Keeps the sum of each, and which is the largest. */
-static void add_inherited(struct line *line, const struct loaded_sample *sample, int64_t ns)
+/* The line's sum of what the sample inherits; NULL without memory. */
+static struct top_inherited *inherited_of(struct line *line, const struct loaded_sample *sample)
 {
-	struct top_inherited *at = line->inherited, *end = at + line->n_inherited;
+	struct top_inherited *at = line->inherited;
+	size_t room = line->room_for_inherited;
+
+	for (size_t i = 0; i < line->n_inherited; i++, at++)
+		if (!strcmp(at->from, sample->inherited_from) && !strcmp(at->waker, sample->waker) &&
+		    !strcmp(at->stall, sample->inherited_stall) &&
+		    !strcmp(at->device, sample->inherited_device))
+			return at;
+	if (line->n_inherited == room) {
+		room = room ? 2 * room : 4;
+		at = realloc(line->inherited, room * sizeof(*at));
+		if (!at)
+			return NULL;
+		line->inherited = at;
+		line->room_for_inherited = room;
+	}
+	at = &line->inherited[line->n_inherited++];
+	*at = (struct top_inherited){ .waker = sample->waker,
+		                      .from = sample->inherited_from,
+		                      .stall = sample->inherited_stall,
+		                      .device = sample->inherited_device };
+	return at;
+}
+
+static int add_inherited(struct line *line, const struct loaded_sample *sample, int64_t ns)
+{
+	struct top_inherited *at;
 
 	if (!*sample->inherited_stall)
-		return;
-	while (at < end && (strcmp(at->from, sample->inherited_from) != 0 ||
-	                    strcmp(at->stall, sample->inherited_stall) != 0 ||
-	                    strcmp(at->device, sample->inherited_device) != 0))
-		at++;
-	if (at == end) {
-		if (line->n_inherited == INHERITED_MAX)
-			return;
-		*at = (struct top_inherited){ sample->inherited_from, sample->inherited_stall,
-			                      sample->inherited_device, 0 };
-		line->n_inherited++;
-	}
+		return 0;
+	at = inherited_of(line, sample);
+	if (!at)
+		return -ENOMEM;
 	at->ns = saturating_add(at->ns, ns);
-	if (at->ns > line->code.inherited.ns)
-		line->code.inherited = *at;
+	return 0;
 }
 
 static int add_sample(struct code_memory *memory, const struct loaded_profiles *input,
@@ -161,13 +176,12 @@ static int add_sample(struct code_memory *memory, const struct loaded_profiles *
 	line->code.base = sample->row && sample->row->base;
 	line->code.ns = saturating_add(line->code.ns, ns);
 	line->code.waits = saturating_add(line->code.waits, waits);
-	add_inherited(line, sample, ns);
 	if (ns > line->code.sample_ns || !line->code.waker) {
 		line->code.sample_ns = ns;
 		line->code.sample = index;
 		line->code.waker = sample->waker;
 	}
-	return 0;
+	return add_inherited(line, sample, ns);
 }
 
 /* --- sections --------------------------------------------------------------------------------------------- */
@@ -201,6 +215,21 @@ static int compare_sections(const void *left, const void *right)
 		return a->ns < b->ns ? 1 : -1;
 	order = order ? order : strcmp(a->stall, b->stall);
 	return order ? order : strcmp(a->device, b->device);
+}
+
+static int longest_first(const void *left, const void *right)
+{
+	const struct top_inherited *a = left, *b = right;
+
+	return (a->ns < b->ns) - (a->ns > b->ns);
+}
+
+static void sort_inherited(struct line *line)
+{
+	if (line->n_inherited)
+		qsort(line->inherited, line->n_inherited, sizeof(line->inherited[0]), longest_first);
+	line->code.inherited = line->inherited;
+	line->code.n_inherited = line->n_inherited;
 }
 
 static void add_line(struct top_sections *out, struct line *const *lines, size_t i)
@@ -265,8 +294,10 @@ static int make_sections(struct top_sections *out)
 		free(lines);
 		return -ENOMEM;
 	}
-	for (struct line *line = out->memory->by_key; line; line = line->hh.next)
+	for (struct line *line = out->memory->by_key; line; line = line->hh.next) {
+		sort_inherited(line);
 		lines[i++] = line;
+	}
 	settle_negative(lines, n);
 	qsort(lines, n, sizeof(struct line *), compare_lines);
 	for (i = 0; i < n; i++)
@@ -310,6 +341,7 @@ void top_sections_free(struct top_sections *sections)
 		HASH_CLEAR(hh, memory->by_key);
 	for (; line; line = next) {
 		next = line->hh.next;
+		free(line->inherited);
 		free(line->key);
 		free(line);
 	}

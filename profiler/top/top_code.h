@@ -17,8 +17,9 @@ struct loaded_profiles;
 
 /* What waits were for through the threads that ended them. */
 struct top_inherited {
-	const char *from, *stall, *device; /* whose wait that is, for what; "": no device */
-	int64_t ns;                        /* 0: nothing is known */
+	const char *waker, *from, *stall,
+	        *device; /* who ended them; whose wait that is, for what; "": no device */
+	int64_t ns;      /* 0: nothing is known */
 };
 
 struct top_code {
@@ -28,9 +29,10 @@ struct top_code {
 	int64_t ns, waits;
 	size_t sample; /* the heaviest one's index */
 	int64_t sample_ns;
-	const char *waker;              /* who ended that, if that is known; else "" */
-	struct top_inherited inherited; /* what most of them were for */
-	bool base;                      /* its tag is that of a process */
+	const char *waker;                     /* who ended that, if that is known; else "" */
+	const struct top_inherited *inherited; /* the longest first; its waker may be another one */
+	size_t n_inherited;
+	bool base; /* its tag is that of a process */
 };
 
 struct top_section {

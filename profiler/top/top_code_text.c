@@ -8,6 +8,7 @@
 
 #include "profiler/format/saturating.h"
 #include "profiler/format/text_cells.h"
+#include "profiler/top/top_inherited_text.h"
 #include "profiler/top/top_blocked_text.h"
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -131,36 +132,24 @@ static void print_whole_stack(struct page *page)
 	}
 }
 
-/* ", ended by loader, 4.80 s of it block_io on vda", of helper, if the wait is not the loader's own. */
-static void waker_text(char *text, size_t size, const struct page *page, const struct top_code *code)
-{
-	const struct top_inherited *of = &code->inherited;
-	char amount[TEXT_DURATION_BYTES];
-	bool own = !strcmp(of->ns ? of->from : "", code->waker);
-	int n = snprintf(text, size, "%s%s", *code->waker ? ", ended by " : "", code->waker);
-
-	if (of->ns > 0 && n > 0 && (size_t)n < size && !page->what->counted)
-		snprintf(text + n, size - (size_t)n, ", %s of it %s%s%s%s%s",
-		         text_short_duration(amount, (uint64_t)of->ns), of->stall, *of->device ? " on " : "",
-		         of->device, own ? "" : " of ", own ? "" : of->from);
-}
-
 static void print_code(struct page *page, const struct top_section *section, const struct top_code *code,
                        bool details)
 {
 	uint64_t wall_ns = wall_of(page, code->class);
-	char amount[TEXT_DURATION_BYTES], head[512], share[32] = "", waker[256] = "";
+	char amount[TEXT_DURATION_BYTES], head[256], share[32] = "", behind[1024];
+	const char *waker = section->blocked ? code->waker : "";
 	struct profile_sample_view view;
 
 	if (page->what->counted)
 		snprintf(share, sizeof(share), "in ");
 	else if (wall_ns)
 		snprintf(share, sizeof(share), "%5.1f %% of ", percent(code->ns, wall_ns));
-	if (section->blocked)
-		waker_text(waker, sizeof(waker), page, code);
-	snprintf(head, sizeof(head), "%8s  %s%s  %s%s%s", amount_text(amount, page->what, code->ns), share,
-	         code->class, section->blocked ? code->stall : "", waker, section->blocked ? "  " : "");
+	snprintf(head, sizeof(head), "%8s  %s%s  %s%s%s%s", amount_text(amount, page->what, code->ns), share,
+	         code->class, section->blocked ? code->stall : "", *waker ? ", ended by " : "", waker,
+	         section->blocked ? "  " : "");
 	print_line(page, 0, head, code->line);
+	if (!page->what->counted && top_inherited_text(behind, sizeof(behind), code))
+		print_line(page, DETAIL_INDENT, "behind ", behind);
 	if (!details || !profile_get_sample(page->what->input->profile, code->sample, &view))
 		return;
 	loaded_stack_get(page->stack, page->what->input->profile, &view);

@@ -93,8 +93,13 @@ static void write_label(struct json_writer *json, const struct profile_label *la
 
 static bool is_said(const char *label)
 {
-	return detail_has_label(label) || !strncmp(label, "inherited_", strlen("inherited_")) ||
-	       !strcmp(label, "holds_up") || !strcmp(label, "worker");
+	static const char *const others[] = { "inherited_stall", "inherited_device", "inherited_from",
+		                              "holds_up", "worker" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strcmp(label, others[i]))
+			return true;
+	return detail_has_label(label);
 }
 
 /* What its labels say of the wait beyond cause and device. */

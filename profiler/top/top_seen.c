@@ -95,6 +95,9 @@ static const struct {
 	{ "iommu_faults", NUMBER, "An IOMMU refused %s {access|accesses} of devices to memory" },
 	{ "switch_ins_unseen", NUMBER,
 	  "%s {wait has|waits have} no stack, as the hook on the switch back to the thread was not called" },
+	{ "waiters_dropped", NUMBER,
+	  "%s {thread|threads} waited that {was|were} not followed for others that waited for {it|them}: "
+	  "too many at once" },
 	{ "slots_exhausted", NUMBER,
 	  "%s {wait has|waits have} no user stack, as too many threads waited at once: --max-stalled" },
 	{ "stacks_truncated", NUMBER,

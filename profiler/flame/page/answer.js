@@ -12,6 +12,7 @@ const CHECKPOINT = /^(checkpoint|ckpt)/i;
 const BIN_MS = 250, BINS_LEAST = 60, BINS_MOST = 240, WHOLE = 0.8;
 const BURST_LEAST = 0.2, BURSTS_HOLD = 0.8, BURSTS_PART = 0.7, LISTED = 6; // of when most was
 const STRETCH_DENSER = 1.5, STRETCH_EXTRA = 0.1; // of when all is spread over the run, and yet not evenly
+const PART_LEAST = 0.05; // of what other threads waited for
 const DENSER = 2, COSTS = 0.05; // of stalls beside checkpoints: from there on they are a disturbance
 
 function largest(map) {
@@ -210,10 +211,10 @@ function sayWaker({ data, side }, name, kind) {
     all += value;
     for (const [sums, text] of [[wakers, samples.waker[s]], [ends, samples.inherited[s]]]) if (text !== unknown) sums.set(text, (sums.get(text) || 0) + value);
   }
-  const most = largest(wakers), end = largest(ends);
+  const most = largest(wakers), parts = [...ends].sort((x, y) => y[1] - x[1]).filter(([, value]) => value >= PART_LEAST * all).slice(0, 3);
   if (!most || !(all > 0)) return [];
-  return [', ', percent(most[1], all), ' of it ended by ', el('b', {}, strings[most[0]]),
-    ...(end ? [', ', percent(end[1], all), ' behind ', el('b', {}, strings[end[0]])] : [])];
+  return [', ', percent(most[1], all), ' of it ended by ', el('b', {}, strings[most[0]]), ...(parts.length ? [', '] : []),
+    ...parts.flatMap(([text, value], i) => [i ? ', ' : '', percent(value, all), ' behind ', el('b', {}, strings[text])])];
 }
 
 /** Of a class's wait for CPUs: when it was longest, if it was in a part of the run, and who ran meanwhile. */

@@ -55,6 +55,16 @@ static void waited(uint32_t tid, const char *class, uint32_t cause, uint64_t fro
                    uint32_t waker)
 {
 	const struct abi_event event = event_of(tid, cause, from_ms, to_ms);
+	const struct inherited_waker by = { .tid = waker };
+
+	n_parts = inherited_waits_take(waits, &event, class, waker ? &by : NULL, parts);
+}
+
+/* The same, by one that holds a tag. */
+static void waited_for(uint32_t tid, const char *class, uint64_t from_ms, uint64_t to_ms,
+                       const struct inherited_waker *waker)
+{
+	const struct abi_event event = event_of(tid, ABI_WAIT_LOCK, from_ms, to_ms);
 
 	n_parts = inherited_waits_take(waits, &event, class, waker, parts);
 }
@@ -113,12 +123,12 @@ static void test_inherited_waits__that_moved(void **state)
 
 	(void)state;
 	event.kind = ABI_EVENT_INFLIGHT;
-	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	inherited_waits_take(waits, &event, loader, NULL, parts);
 	event = event_of(21, ABI_CAUSE_BLOCK_IO, 100, 180);
 	event.moved_ns = 40 * MS;
 	event.moved_state = ABI_SLEEP;
 	event.moved_cause = ABI_WAIT_UNDECIDED;
-	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	inherited_waits_take(waits, &event, loader, NULL, parts);
 	waited(11, step, ABI_WAIT_LOCK, 100, 190, 21);
 	assert_int_equal(n_parts, 1);
 	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 80 * MS);
@@ -133,16 +143,128 @@ static void test_inherited_waits__by_lot(void **state)
 	for (uint64_t ms = 110; ms <= 200; ms += 10) {
 		event = event_of(21, ABI_CAUSE_BLOCK_IO, ms - 1, ms);
 		event.weight_ns = 10 * MS;
-		inherited_waits_take(waits, &event, loader, NOONE, parts);
+		inherited_waits_take(waits, &event, loader, NULL, parts);
 	}
 	waited(11, step, ABI_WAIT_LOCK, 100, 200, 21);
 	assert_int_equal(n_parts, 1);
 	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 100 * MS);
 	event.time_ns -= 5 * MS;
-	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	event.cause = ABI_CAUSE_JOURNAL;
+	inherited_waits_take(waits, &event, loader, NULL, parts); /* 110 ms of 100 by now */
 	waited(11, step, ABI_WAIT_LOCK, 100, 200, 21);
+	assert_int_equal(n_parts, 2);
+	assert_in_range(parts[0].ns, 90 * MS, 91 * MS);
+	assert_in_range(parts[0].ns + parts[1].ns, 100 * MS - 20, 100 * MS);
+	/* One that lies in a short wait counts for what it stands for, though that begins before. */
+	event.time_ns = 300 * MS;
+	inherited_waits_take(waits, &event, loader, NULL, parts);
+	waited(11, step, ABI_WAIT_LOCK, 288, 301, 21);
+	assert_part(0, loader, ABI_CAUSE_JOURNAL, 10 * MS);
+}
+
+/* For the rest the other was active, down the chain, too: then it is not the wait of the one between. */
+static void test_inherited_waits__active(void **state)
+{
+	const struct inherited_waker by_loader = { .tid = 31, .class = loader },
+	                             by_helper = { .tid = 21, .class = helper };
+
+	(void)state;
+	waited_for(21, helper, 100, 180, &by_loader); /* which nobody has seen wait */
 	assert_int_equal(n_parts, 1);
-	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 100 * MS);
+	assert_part(0, loader, 0, 80 * MS);
+	assert_int_equal(parts[0].what.state, INHERITED_ACTIVE);
+	waited_for(11, step, 90, 190, &by_helper);
+	assert_int_equal(n_parts, 2);
+	assert_part(0, loader, 0, 80 * MS);
+	assert_part(1, helper, 0, 20 * MS);
+	waited(31, loader, ABI_CAUSE_BLOCK_IO, 200, 230, NOONE);
+	waited_for(21, helper, 200, 240, &by_loader);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 30 * MS);
+	assert_part(1, loader, 0, 10 * MS);
+}
+
+/* A thread that was made during the wait: before that, its maker was waited for. */
+static void test_inherited_waits__born_meanwhile(void **state)
+{
+	struct inherited_waker queue = { .tid = 41, .class = helper, .creator = 31, .born_ns = 160 * MS };
+
+	(void)state;
+	waited(31, loader, ABI_CAUSE_BLOCK_IO, 100, 150, NOONE);
+	waited(31, loader, ABI_WAIT_SLEEP, 165, 180, NOONE); /* nobody waits for that */
+	waited(41, helper, ABI_CAUSE_JOURNAL, 161, 170, NOONE);
+	waited_for(11, step, 100, 180, &queue);
+	assert_int_equal(n_parts, 3);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 50 * MS);
+	assert_part(1, helper, 0, 21 * MS);
+	assert_part(2, helper, ABI_CAUSE_JOURNAL, 9 * MS);
+	queue.born_ns = 90 * MS; /* before the wait: its maker is of no interest */
+	waited_for(12, step, 100, 180, &queue);
+	assert_part(0, helper, 0, 71 * MS);
+}
+
+/* What is left of a wait within pieces that were merged is not lost. */
+static void test_inherited_waits__within_pieces(void **state)
+{
+	struct abi_event event;
+	uint64_t sum = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 250; i++) { /* 200 us of each 400 */
+		event = event_of(31, ABI_CAUSE_BLOCK_IO, 100, 101);
+		event.time_ns = 100 * MS + i * 400000 + 200000;
+		event.duration_ns = event.weight_ns = 200000;
+		inherited_waits_take(waits, &event, loader, NULL, parts);
+	}
+	waited(21, helper, ABI_WAIT_PIPE, 100, 200, 31);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 50 * MS);
+	waited(11, step, ABI_WAIT_LOCK, 100, 200, 21);
+	for (size_t i = 0; i < n_parts; i++)
+		sum += parts[i].ns;
+	assert_int_equal(n_parts, 2);
+	assert_in_range(sum, 100 * MS - 20, 100 * MS);
+	assert_in_range(parts[1].ns, 49 * MS, 51 * MS);
+}
+
+static void test_inherited_waits__gaps(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 6; i++) /* six causes, of which four are told */
+		waited(21, loader, ABI_CAUSE_BLOCK_IO + (uint32_t)i, 100 + 20 * i, 110 + 21 * i, NOONE);
+	waited(11, step, ABI_WAIT_LOCK, 100, 300, 21);
+	assert_int_equal(n_parts, INHERITED_PARTS);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO + 5, 15 * MS);
+	assert_part(3, loader, ABI_CAUSE_BLOCK_IO + 2, 12 * MS);
+	/* A gap of 1 ms stays one: who waits within it does not inherit. */
+	waited(21, loader, ABI_CAUSE_BLOCK_IO, 400, 410, NOONE);
+	waited(21, loader, ABI_CAUSE_BLOCK_IO, 411, 420, NOONE);
+	waited(11, step, ABI_WAIT_LOCK, 410, 411, 21);
+	assert_int_equal(n_parts, 0);
+}
+
+/* A part that a window cut, and that stays what it was, counts as any wait. */
+static void test_inherited_waits__in_flight(void **state)
+{
+	struct abi_event event = event_of(21, ABI_CAUSE_BLOCK_IO, 100, 140);
+
+	(void)state;
+	event.kind = ABI_EVENT_INFLIGHT;
+	inherited_waits_take(waits, &event, loader, NULL, parts);
+	waited(11, step, ABI_WAIT_LOCK, 100, 150, 21);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 40 * MS);
+}
+
+/* Another process has the thread's number. */
+static void test_inherited_waits__of_another_process(void **state)
+{
+	struct abi_event event = event_of(21, ABI_CAUSE_JOURNAL, 145, 146);
+
+	(void)state;
+	waited(21, loader, ABI_CAUSE_BLOCK_IO, 100, 140, NOONE);
+	event.process_start_ns = 5;
+	inherited_waits_take(waits, &event, loader, NULL, parts);
+	waited(11, step, ABI_WAIT_LOCK, 100, 150, 21);
+	assert_int_equal(n_parts, 1);
+	assert_part(0, loader, ABI_CAUSE_JOURNAL, 1 * MS);
 }
 
 /* More waits than are kept: those closest together become one, and the sum stays. */
@@ -172,6 +294,7 @@ static void test_inherited_waits__of_many_threads(void **state)
 	assert_int_equal(n_parts, 0);
 	waited(9999, step, ABI_WAIT_LOCK, 100, 150, INHERITED_THREADS + 1);
 	assert_int_equal(n_parts, 1);
+	assert_int_equal(inherited_waits_dropped(waits), 2);
 }
 
 static void test_inherited_waits__other_events(void **state)
@@ -180,13 +303,13 @@ static void test_inherited_waits__other_events(void **state)
 
 	(void)state;
 	event.kind = ABI_EVENT_CPU;
-	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	inherited_waits_take(waits, &event, loader, NULL, parts);
 	event = event_of(21, ABI_CAUSE_NVME_RESET, 100, 140);
 	event.state = ABI_RECOVERY;
-	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	inherited_waits_take(waits, &event, loader, NULL, parts);
 	event = event_of(21, ABI_CAUSE_BLOCK_IO, 0, 140);
 	event.duration_ns = UINT64_MAX; /* a broken one */
-	inherited_waits_take(waits, &event, loader, NOONE, parts);
+	inherited_waits_take(waits, &event, loader, NULL, parts);
 	waited(11, step, ABI_WAIT_LOCK, 100, 150, 21);
 	assert_int_equal(n_parts, 0);
 	inherited_waits_free(NULL);
@@ -199,6 +322,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_inherited_waits__down_a_chain, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__that_moved, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__by_lot, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__active, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__born_meanwhile, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__within_pieces, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__gaps, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__in_flight, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__of_another_process, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__many, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__of_many_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__other_events, begin, end),
