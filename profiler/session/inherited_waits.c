@@ -9,34 +9,15 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* Waits for the same thing are one if no more lies between. Where that leaves too many, ever longer gaps are closed, and then the oldest
- * waits forgotten. */
-#define GAP_NS     500000ULL
-#define GAP_MOST   4000000000ULL
-#define GAP_FACTOR 2
-#define NEWEST     8
 /* A thread that has waited within this time is dropped at a loss. */
 #define STILL_NS 10000000000ULL
 /* What is below this part of a wait is left out. */
 #define LEAST_PART 64
 
-_Static_assert(sizeof(struct inherited) == 24, "no padding");
-
-struct span {
-	uint64_t begin_ns, end_ns;
-};
-
-struct wait {
-	struct span span;
-	uint64_t ns; /* within it; may be more, if the wait was sampled by lot */
-	struct inherited what;
-};
-
 struct waiter {
 	uint32_t tid;
 	uint64_t process_start_ns;
-	size_t n;
-	struct wait waits[INHERITED_KEPT]; /* in the order in which they began to be kept */
+	struct kept_waits kept;
 	UT_hash_handle hh;
 };
 
@@ -64,11 +45,6 @@ void inherited_waits_free(struct inherited_waits *waits)
 		free(waiter);
 	}
 	free(waits);
-}
-
-static uint64_t length(const struct span *span)
-{
-	return span->end_ns - span->begin_ns;
 }
 
 static uint64_t overlap(const struct span *a, const struct span *b)
@@ -107,7 +83,7 @@ static bool add_last(struct inherited_waits *waits, struct waiter *waiter)
 /* Whether it has waited of late, so that another wait may be for it. */
 static bool waits_still(const struct waiter *waiter, uint64_t now_ns)
 {
-	return waiter->n && waiter->waits[waiter->n - 1].span.end_ns + STILL_NS > now_ns;
+	return waiter->kept.n && waiter->kept.wait[waiter->kept.n - 1].span.end_ns + STILL_NS > now_ns;
 }
 
 /* One for a thread that has none: a new one, or that of the thread which has not waited for longest. NULL without memory. */
@@ -144,94 +120,11 @@ static struct waiter *waiter_of(struct inherited_waits *waits, const struct abi_
 	return add_last(waits, waiter) ? waiter : NULL;
 }
 
-/* Takes `next` for a part of a wait that goes on, if it is for the same thing and begins soon enough after the end. */
-static bool goes_on(struct wait *wait, const struct wait *next, uint64_t gap_ns)
-{
-	if (wait->what.cause != next->what.cause ||
-	    memcmp(&wait->what, &next->what, sizeof(next->what)) != 0 ||
-	    next->span.begin_ns > wait->span.end_ns + gap_ns ||
-	    wait->span.begin_ns > next->span.end_ns + gap_ns)
-		return false;
-	if (wait->span.begin_ns > next->span.begin_ns)
-		wait->span.begin_ns = next->span.begin_ns;
-	if (wait->span.end_ns < next->span.end_ns)
-		wait->span.end_ns = next->span.end_ns;
-	wait->ns += next->ns;
-	return true;
-}
-
-/* Adds a wait to those that lie before it; there is room for it. */
-static void append(struct waiter *waiter, const struct wait *next, uint64_t gap_ns)
-{
-	for (size_t i = waiter->n; i; i--)
-		if (goes_on(&waiter->waits[i - 1], next, gap_ns))
-			return;
-	waiter->waits[waiter->n++] = *next;
-}
-
-/* Makes one of those that lie closest together, but for the newest, which the next wait is most often split by. Returns how many are left. */
-static size_t close_gaps(struct waiter *waiter, uint64_t gap_ns)
-{
-	size_t n = waiter->n;
-
-	waiter->n = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct wait wait = waiter->waits[i];
-
-		if (i + NEWEST < n)
-			append(waiter, &wait, gap_ns);
-		else
-			waiter->waits[waiter->n++] = wait;
-	}
-	return waiter->n;
-}
-
-/* Makes room: at least half of the places are free then. */
-static void compact(struct waiter *waiter)
-{
-	uint64_t gap_ns = GAP_NS;
-	size_t left = waiter->n;
-
-	while (left > INHERITED_KEPT / 2 && gap_ns < GAP_MOST)
-		left = close_gaps(waiter, gap_ns *= GAP_FACTOR);
-	if (left <= INHERITED_KEPT / 2)
-		return;
-	memmove(waiter->waits, waiter->waits + left - INHERITED_KEPT / 2,
-	        INHERITED_KEPT / 2 * sizeof(waiter->waits[0]));
-	waiter->n = INHERITED_KEPT / 2;
-}
-
-static void keep(struct waiter *waiter, const struct span *span, const struct inherited *what, uint64_t ns)
-{
-	const struct wait wait = { *span, ns, *what };
-
-	if (!ns)
-		return;
-	if (waiter->n == INHERITED_KEPT)
-		compact(waiter);
-	append(waiter, &wait, GAP_NS);
-}
-
-/* Parts of this wait that were told before turn out to be something else: they are kept no longer. */
-static void forget_moved(struct waiter *waiter, const struct abi_event *event, const struct span *span)
-{
-	size_t n = waiter->n;
-
-	waiter->n = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct wait wait = waiter->waits[i];
-
-		if (wait.what.state != event->moved_state || wait.what.cause != event->moved_cause ||
-		    wait.span.begin_ns < span->begin_ns)
-			waiter->waits[waiter->n++] = wait;
-	}
-}
-
 /* --- a wait that is split ------------------------------------------------------------------------------------ */
 
 /* What of the waker's waits lies in a span, in the order in which they began. */
 struct pieces {
-	struct wait piece[2 * INHERITED_KEPT]; /* of the waker, and of the thread that made it */
+	struct wait piece[2 * KEPT_WAITS_MAX]; /* of the waker, and of the thread that made it */
 	size_t n;
 	uint64_t sum_ns;
 };
@@ -245,10 +138,10 @@ static int by_begin(const void *left, const void *right)
 
 static void add_pieces(struct pieces *pieces, const struct waiter *waker, const struct span *span)
 {
-	for (size_t i = 0; waker && i < waker->n; i++) {
-		const struct wait *wait = &waker->waits[i];
+	for (size_t i = 0; waker && i < waker->kept.n; i++) {
+		const struct wait *wait = &waker->kept.wait[i];
 		uint64_t both = overlap(&wait->span, span);
-		struct wait piece = { wait->span, scaled(wait->ns, both, length(&wait->span)), wait->what };
+		struct wait piece = { wait->span, scaled(wait->ns, both, span_ns(&wait->span)), wait->what };
 
 		if (!piece.ns)
 			continue;
@@ -311,7 +204,7 @@ static void add_part(struct inherited_part *parts, size_t *n, const struct inher
 static size_t sum_pieces(const struct pieces *pieces, const struct inherited *rest, uint64_t whole_ns,
                          struct inherited_part parts[INHERITED_PARTS])
 {
-	struct inherited_part all[2 * INHERITED_KEPT + 1];
+	struct inherited_part all[2 * KEPT_WAITS_MAX + 1];
 	size_t n = 0, told = 0;
 
 	for (size_t i = 0; i < pieces->n; i++)
@@ -328,46 +221,55 @@ static size_t sum_pieces(const struct pieces *pieces, const struct inherited *re
 
 static uint64_t shortfall(const struct wait *piece)
 {
-	return length(&piece->span) > piece->ns ? length(&piece->span) - piece->ns : 0;
+	return span_ns(&piece->span) > piece->ns ? span_ns(&piece->span) - piece->ns : 0;
 }
 
-/* Keeps what lies between the pieces as `rest`. Returns how much that is. */
-static uint64_t keep_between(struct waiter *waiter, const struct pieces *pieces, const struct span *span,
-                             const struct inherited *rest)
+/* How much of the span lies between the pieces. */
+static uint64_t between_pieces(const struct pieces *pieces, const struct span *span)
 {
-	struct span gap = { span->begin_ns, span->begin_ns };
-	uint64_t sum_ns = 0;
+	uint64_t covered_to = span->begin_ns, sum_ns = 0;
 
-	for (size_t i = 0; i <= pieces->n; i++) {
-		const struct span *next = i < pieces->n ? &pieces->piece[i].span : NULL;
+	for (size_t i = 0; i < pieces->n; i++) {
+		const struct span *piece = &pieces->piece[i].span;
 
-		gap.end_ns = next ? next->begin_ns : span->end_ns;
-		if (gap.end_ns > gap.begin_ns) {
-			keep(waiter, &gap, rest, length(&gap));
-			sum_ns += length(&gap);
-		}
-		if (next && next->end_ns > gap.begin_ns)
-			gap.begin_ns = next->end_ns;
+		if (piece->begin_ns > covered_to)
+			sum_ns += piece->begin_ns - covered_to;
+		if (piece->end_ns > covered_to)
+			covered_to = piece->end_ns;
 	}
-	return sum_ns;
+	return sum_ns + (span->end_ns - covered_to);
 }
 
-/* Keeps the pieces as the waiter's own waits, each where it lies; what is left of its wait lies between them and, as pieces may be of
- * several waits, within. */
+static void keep_gap(struct waiter *waiter, uint64_t begin_ns, uint64_t end_ns, const struct inherited *rest)
+{
+	const struct span gap = { begin_ns, end_ns };
+
+	if (begin_ns < end_ns)
+		kept_waits_add(&waiter->kept, &gap, rest, span_ns(&gap));
+}
+
+/* Keeps the pieces as the waiter's own waits, each where it lies, and `rest`, which is what is left of its wait, between them and, as a piece
+ * may be of several waits, within. */
 static void keep_pieces(struct waiter *waiter, const struct pieces *pieces, const struct span *span,
                         const struct inherited *rest)
 {
-	uint64_t whole_ns = length(span), short_ns = 0, left_ns, between_ns;
+	uint64_t known_ns = pieces->sum_ns + between_pieces(pieces, span), short_ns = 0;
+	uint64_t left_ns = span_ns(span) > known_ns ? span_ns(span) - known_ns : 0,
+	         covered_to = span->begin_ns;
 
-	for (size_t i = 0; i < pieces->n; i++) {
-		keep(waiter, &pieces->piece[i].span, &pieces->piece[i].what, pieces->piece[i].ns);
-		short_ns += shortfall(&pieces->piece[i]);
-	}
-	between_ns = keep_between(waiter, pieces, span, rest);
-	left_ns = whole_ns > pieces->sum_ns + between_ns ? whole_ns - pieces->sum_ns - between_ns : 0;
 	for (size_t i = 0; i < pieces->n; i++)
-		keep(waiter, &pieces->piece[i].span, rest,
-		     scaled(left_ns, shortfall(&pieces->piece[i]), short_ns));
+		short_ns += shortfall(&pieces->piece[i]);
+	for (size_t i = 0; i < pieces->n; i++) {
+		const struct wait *piece = &pieces->piece[i];
+
+		keep_gap(waiter, covered_to, piece->span.begin_ns, rest);
+		kept_waits_add(&waiter->kept, &piece->span, &piece->what, piece->ns);
+		kept_waits_add(&waiter->kept, &piece->span, rest,
+		               scaled(left_ns, shortfall(piece), short_ns));
+		if (piece->span.end_ns > covered_to)
+			covered_to = piece->span.end_ns;
+	}
+	keep_gap(waiter, covered_to, span->end_ns, rest);
 }
 
 bool inherited_waits_wants(const struct abi_event *event)
@@ -381,14 +283,15 @@ bool inherited_waits_wants(const struct abi_event *event)
 static void keep_own(struct waiter *waiter, const struct abi_event *event, const struct span *span,
                      const struct inherited *own)
 {
-	keep(waiter, span, own,
-	     event->weight_ns > event->duration_ns ? event->weight_ns : event->duration_ns);
+	kept_waits_add(&waiter->kept, span, own,
+	               event->weight_ns > event->duration_ns ? event->weight_ns : event->duration_ns);
 }
 
 size_t inherited_waits_take(struct inherited_waits *waits, const struct abi_event *event, const char *class,
-                            const struct inherited_waker *waker, struct inherited_part parts[INHERITED_PARTS])
+                            const char *device, const struct inherited_waker *waker,
+                            struct inherited_part parts[INHERITED_PARTS])
 {
-	const struct inherited own = { class, event->tgid, event->dev, event->state, event->cause };
+	const struct inherited own = { class, device, event->state, event->cause };
 	const struct span span = { event->time_ns - event->duration_ns, event->time_ns };
 	struct inherited rest = { .state = 0 };
 	struct pieces pieces = { .n = 0 };
@@ -398,18 +301,18 @@ size_t inherited_waits_take(struct inherited_waits *waits, const struct abi_even
 		return 0;
 	if (waker && waker->tid != event->tid) {
 		take_pieces(&pieces, waits, waker, &span);
-		fit_pieces(&pieces, length(&span));
+		fit_pieces(&pieces, span_ns(&span));
 		if (waker->class)
-			rest = (struct inherited){ .class = waker->class, .state = INHERITED_ACTIVE };
+			rest = (struct inherited){ waker->class, "", INHERITED_ACTIVE, 0 };
 	}
 	waiter = waiter_of(waits, event);
 	if (waiter && event->moved_ns > 0)
-		forget_moved(waiter, event, &span);
+		kept_waits_forget(&waiter->kept, event->moved_state, event->moved_cause, span.begin_ns);
 	if (waiter && (pieces.n || rest.state))
 		keep_pieces(waiter, &pieces, &span, rest.state ? &rest : &own);
 	else if (waiter)
 		keep_own(waiter, event, &span, &own);
-	return sum_pieces(&pieces, &rest, length(&span), parts);
+	return sum_pieces(&pieces, &rest, span_ns(&span), parts);
 }
 
 uint64_t inherited_waits_dropped(const struct inherited_waits *waits)

@@ -10,10 +10,9 @@
  * waiting for one, or in waits that have no sample as they are too short. Of one without a tag nothing is known.
  *
  * Waits of the threshold and longer are sampled all, so that parts are as long as the clocks say. Of shorter ones stalls are sampled by
- * lot, and count for what they stand for; other waits are not sampled, and chains end at them. Where a thread has more waits than are kept,
- * those for the same thing that lie closest together are taken for one, in which they lie evenly.
+ * lot, and count for what they stand for; other waits are not sampled, and chains end at them.
  *
- * Costs 3 KiB a thread, and for each wait up to INHERITED_KEPT comparisons, for one that is split up to the square of that.
+ * Costs 3 KiB a thread, and for each wait up to KEPT_WAITS_MAX comparisons, for one that is split up to the square of that.
  */
 #ifndef STALLPROF_PROFILER_INHERITED_WAITS_H
 #define STALLPROF_PROFILER_INHERITED_WAITS_H
@@ -23,23 +22,12 @@
 #include <stdint.h>
 
 #include "bpf/abi.h"
+#include "profiler/session/kept_waits.h"
 
-#define INHERITED_PARTS   4    /* of one wait at most: the longest */
-#define INHERITED_KEPT    64   /* waits of a thread */
+#define INHERITED_PARTS   8    /* of one wait at most: the longest */
 #define INHERITED_THREADS 2048 /* the last that waited */
 
 struct inherited_waits;
-
-/* What is waited for at the end of a chain. Compared byte by byte, and without padding. */
-struct inherited {
-	const char *class; /* of the tag of the thread that waits for it; two are equal if they are one */
-	uint32_t tgid;
-	uint32_t dev;   /* 0: not known, or none */
-	uint32_t state; /* ABI_STALL or ABI_SLEEP; INHERITED_ACTIVE; 0: nothing is known */
-	uint32_t cause; /* enum abi_cause or abi_wait_kind; 0: active */
-};
-
-#define INHERITED_ACTIVE ABI_ONCPU
 
 /* Who ended a wait. */
 struct inherited_waker {
@@ -63,12 +51,12 @@ void inherited_waits_free(struct inherited_waits *waits);
 bool inherited_waits_wants(const struct abi_event *event);
 
 /*
- * Keeps the sample of a wait; any other event is left alone. `class`: of its tag, which lives as long as `waits`. `waker`: who ended it; NULL:
+ * Keeps the sample of a wait; any other event is left alone. `class` of its tag and `device` live as long as `waits`. `waker`: who ended it; NULL:
  * nobody, or it is not known. Returns how many parts of the wait are known, the longest first; together they are no longer than the
  * wait. What there is no memory for is not kept, and so no part of another wait.
  */
 size_t inherited_waits_take(struct inherited_waits *waits, const struct abi_event *event, const char *class,
-                            const struct inherited_waker *waker,
+                            const char *device, const struct inherited_waker *waker,
                             struct inherited_part parts[INHERITED_PARTS]);
 
 /* How many threads were dropped, for others or without memory, though they had waited within ten seconds, since the start. */

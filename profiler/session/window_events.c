@@ -148,6 +148,7 @@ static void split_wait(struct window *window, const struct abi_event *event, str
 			                          .creator = by.creator,
 			                          .born_ns = by.born_ns };
 	split->n = inherited_waits_take(window->deps.inherited, event, window_class(window, event->tag),
+	                                device_names_of(window->deps.devices, event->dev, event->tgid),
 	                                ended ? &waker : NULL, split->part);
 }
 

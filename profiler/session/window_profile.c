@@ -87,19 +87,16 @@ static struct profile_label slice_label(const struct window *window, uint32_t sl
 }
 
 /* What the wait was for through another thread, and whose wait that was; returns how many labels. */
-static size_t inherited_labels(struct window *window, const struct inherited *inherited,
-                               struct profile_label *labels)
+static size_t inherited_labels(const struct inherited *inherited, struct profile_label *labels)
 {
-	const char *device = device_names_of(window->deps.devices, inherited->dev, inherited->tgid);
+	const char *stall =
+	        inherited->state == INHERITED_ACTIVE ? "active" : window_cause_name(inherited->cause);
 	size_t n = 0;
 
-	labels[n++] = (struct profile_label){ .key = "inherited_stall",
-		                              .str = inherited->state == INHERITED_ACTIVE
-		                                             ? "active"
-		                                             : window_cause_name(inherited->cause) };
+	labels[n++] = (struct profile_label){ .key = "inherited_stall", .str = stall };
 	labels[n++] = (struct profile_label){ .key = "inherited_from", .str = inherited->class };
-	if (*device)
-		labels[n++] = (struct profile_label){ .key = "inherited_device", .str = device };
+	if (*inherited->device)
+		labels[n++] = (struct profile_label){ .key = "inherited_device", .str = inherited->device };
 	return n;
 }
 
@@ -116,7 +113,7 @@ static int add_sample(struct window *window, const struct sample *sample, const 
 	if (sample->detail)
 		n += detail_labels(sample->detail, all + n);
 	if (sample->inherited.state)
-		n += inherited_labels(window, &sample->inherited, all + n);
+		n += inherited_labels(&sample->inherited, all + n);
 	assert(n <= LABELS_MAX);
 	return profile_add_sample(window->profile, sample->ids, sample->n, values, all, n);
 }

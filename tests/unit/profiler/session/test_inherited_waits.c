@@ -12,9 +12,9 @@
 #include "profiler/session/inherited_waits.h"
 
 #define MS    1000000ULL
-#define VDA   7u
 #define NOONE 0u
 
+static const char *const vda = "vda", *const none = "";
 static const char *const loader = "loader", *const helper = "helper", *const step = "step";
 
 static struct inherited_waits *waits;
@@ -45,7 +45,6 @@ static struct abi_event event_of(uint32_t tid, uint32_t cause, uint64_t from_ms,
 		                   .weight_ns = (to_ms - from_ms) * MS,
 		                   .tid = tid,
 		                   .tgid = tid / 10 * 10,
-		                   .dev = stall ? VDA : 0,
 		                   .state = stall ? ABI_STALL : ABI_SLEEP,
 		                   .cause = (uint16_t)cause };
 }
@@ -57,7 +56,8 @@ static void waited(uint32_t tid, const char *class, uint32_t cause, uint64_t fro
 	const struct abi_event event = event_of(tid, cause, from_ms, to_ms);
 	const struct inherited_waker by = { .tid = waker };
 
-	n_parts = inherited_waits_take(waits, &event, class, waker ? &by : NULL, parts);
+	n_parts = inherited_waits_take(waits, &event, class, cause < ABI_CAUSE_MAX ? vda : none,
+	                               waker ? &by : NULL, parts);
 }
 
 /* The same, by one that holds a tag. */
@@ -66,7 +66,7 @@ static void waited_for(uint32_t tid, const char *class, uint64_t from_ms, uint64
 {
 	const struct abi_event event = event_of(tid, ABI_WAIT_LOCK, from_ms, to_ms);
 
-	n_parts = inherited_waits_take(waits, &event, class, waker, parts);
+	n_parts = inherited_waits_take(waits, &event, class, none, waker, parts);
 }
 
 static void assert_part(size_t i, const char *class, uint32_t cause, uint64_t ns)
@@ -86,8 +86,7 @@ static void test_inherited_waits__of_who_ended_it(void **state)
 	waited(11, step, ABI_WAIT_LOCK, 110, 170, 21);
 	assert_int_equal(n_parts, 2);
 	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 30 * MS);
-	assert_int_equal(parts[0].what.dev, VDA);
-	assert_int_equal(parts[0].what.tgid, 20);
+	assert_ptr_equal(parts[0].what.device, vda);
 	assert_int_equal(parts[0].what.state, ABI_STALL);
 	assert_part(1, loader, ABI_CAUSE_JOURNAL, 10 * MS);
 	waited(12, step, ABI_WAIT_LOCK, 110, 170, NOONE); /* nobody knows who */
@@ -123,12 +122,12 @@ static void test_inherited_waits__that_moved(void **state)
 
 	(void)state;
 	event.kind = ABI_EVENT_INFLIGHT;
-	inherited_waits_take(waits, &event, loader, NULL, parts);
+	inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	event = event_of(21, ABI_CAUSE_BLOCK_IO, 100, 180);
 	event.moved_ns = 40 * MS;
 	event.moved_state = ABI_SLEEP;
 	event.moved_cause = ABI_WAIT_UNDECIDED;
-	inherited_waits_take(waits, &event, loader, NULL, parts);
+	inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	waited(11, step, ABI_WAIT_LOCK, 100, 190, 21);
 	assert_int_equal(n_parts, 1);
 	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 80 * MS);
@@ -143,21 +142,21 @@ static void test_inherited_waits__by_lot(void **state)
 	for (uint64_t ms = 110; ms <= 200; ms += 10) {
 		event = event_of(21, ABI_CAUSE_BLOCK_IO, ms - 1, ms);
 		event.weight_ns = 10 * MS;
-		inherited_waits_take(waits, &event, loader, NULL, parts);
+		inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	}
 	waited(11, step, ABI_WAIT_LOCK, 100, 200, 21);
 	assert_int_equal(n_parts, 1);
 	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 100 * MS);
 	event.time_ns -= 5 * MS;
 	event.cause = ABI_CAUSE_JOURNAL;
-	inherited_waits_take(waits, &event, loader, NULL, parts); /* 110 ms of 100 by now */
+	inherited_waits_take(waits, &event, loader, vda, NULL, parts); /* 110 ms of 100 by now */
 	waited(11, step, ABI_WAIT_LOCK, 100, 200, 21);
 	assert_int_equal(n_parts, 2);
 	assert_in_range(parts[0].ns, 90 * MS, 91 * MS);
 	assert_in_range(parts[0].ns + parts[1].ns, 100 * MS - 20, 100 * MS);
 	/* One that lies in a short wait counts for what it stands for, though that begins before. */
 	event.time_ns = 300 * MS;
-	inherited_waits_take(waits, &event, loader, NULL, parts);
+	inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	waited(11, step, ABI_WAIT_LOCK, 288, 301, 21);
 	assert_part(0, loader, ABI_CAUSE_JOURNAL, 10 * MS);
 }
@@ -213,13 +212,14 @@ static void test_inherited_waits__within_pieces(void **state)
 		event = event_of(31, ABI_CAUSE_BLOCK_IO, 100, 101);
 		event.time_ns = 100 * MS + i * 400000 + 200000;
 		event.duration_ns = event.weight_ns = 200000;
-		inherited_waits_take(waits, &event, loader, NULL, parts);
+		inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	}
 	waited(21, helper, ABI_WAIT_PIPE, 100, 200, 31);
 	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 50 * MS);
 	waited(11, step, ABI_WAIT_LOCK, 100, 200, 21);
-	for (size_t i = 0; i < n_parts; i++)
+	for (size_t i = 0; i < n_parts; i++) {
 		sum += parts[i].ns;
+	}
 	assert_int_equal(n_parts, 2);
 	assert_in_range(sum, 100 * MS - 20, 100 * MS);
 	assert_in_range(parts[1].ns, 49 * MS, 51 * MS);
@@ -228,12 +228,12 @@ static void test_inherited_waits__within_pieces(void **state)
 static void test_inherited_waits__gaps(void **state)
 {
 	(void)state;
-	for (uint64_t i = 0; i < 6; i++) /* six causes, of which four are told */
+	for (uint64_t i = 0; i < 10; i++) /* ten causes, of which eight are told */
 		waited(21, loader, ABI_CAUSE_BLOCK_IO + (uint32_t)i, 100 + 20 * i, 110 + 21 * i, NOONE);
-	waited(11, step, ABI_WAIT_LOCK, 100, 300, 21);
+	waited(11, step, ABI_WAIT_LOCK, 100, 350, 21);
 	assert_int_equal(n_parts, INHERITED_PARTS);
-	assert_part(0, loader, ABI_CAUSE_BLOCK_IO + 5, 15 * MS);
-	assert_part(3, loader, ABI_CAUSE_BLOCK_IO + 2, 12 * MS);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO + 9, 19 * MS);
+	assert_part(7, loader, ABI_CAUSE_BLOCK_IO + 2, 12 * MS);
 	/* A gap of 1 ms stays one: who waits within it does not inherit. */
 	waited(21, loader, ABI_CAUSE_BLOCK_IO, 400, 410, NOONE);
 	waited(21, loader, ABI_CAUSE_BLOCK_IO, 411, 420, NOONE);
@@ -248,7 +248,7 @@ static void test_inherited_waits__in_flight(void **state)
 
 	(void)state;
 	event.kind = ABI_EVENT_INFLIGHT;
-	inherited_waits_take(waits, &event, loader, NULL, parts);
+	inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	waited(11, step, ABI_WAIT_LOCK, 100, 150, 21);
 	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 40 * MS);
 }
@@ -261,7 +261,7 @@ static void test_inherited_waits__of_another_process(void **state)
 	(void)state;
 	waited(21, loader, ABI_CAUSE_BLOCK_IO, 100, 140, NOONE);
 	event.process_start_ns = 5;
-	inherited_waits_take(waits, &event, loader, NULL, parts);
+	inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	waited(11, step, ABI_WAIT_LOCK, 100, 150, 21);
 	assert_int_equal(n_parts, 1);
 	assert_part(0, loader, ABI_CAUSE_JOURNAL, 1 * MS);
@@ -303,13 +303,13 @@ static void test_inherited_waits__other_events(void **state)
 
 	(void)state;
 	event.kind = ABI_EVENT_CPU;
-	inherited_waits_take(waits, &event, loader, NULL, parts);
+	inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	event = event_of(21, ABI_CAUSE_NVME_RESET, 100, 140);
 	event.state = ABI_RECOVERY;
-	inherited_waits_take(waits, &event, loader, NULL, parts);
+	inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	event = event_of(21, ABI_CAUSE_BLOCK_IO, 0, 140);
 	event.duration_ns = UINT64_MAX; /* a broken one */
-	inherited_waits_take(waits, &event, loader, NULL, parts);
+	inherited_waits_take(waits, &event, loader, vda, NULL, parts);
 	waited(11, step, ABI_WAIT_LOCK, 100, 150, 21);
 	assert_int_equal(n_parts, 0);
 	inherited_waits_free(NULL);
