@@ -14,6 +14,7 @@
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/loaded/loaded_sample.h"
 #include "profiler/report/report.h"
 #include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
@@ -217,19 +218,59 @@ static void tell_cause(struct report_document *document, const struct report *re
 
 /* --- what to do --------------------------------------------------------------------------------------------- */
 
+/* What others waited for, where that is known of a cause that is a wait for others; NULL: it is none, or not known. */
+static const struct report_chain *chain_behind(const struct report *report)
+{
+	const struct report_chains *chains = report->paths ? &report->paths->chains : NULL;
+
+	return chains && chains->count && report->ranking.primary->kind == TIMELINE_BLOCKED
+	               ? &chains->chain[0]
+	               : NULL;
+}
+
+static void advise(struct report_document *document, const char *cause)
+{
+	for (const char *const *advice = report_advice(cause); *advice; advice++)
+		report_document_point(document, "%s", *advice);
+}
+
+/* Of what is at the end of the chain. */
+static void advise_behind(struct report_document *document, const struct report_chain *chain)
+{
+	char cause[64];
+
+	snprintf(cause, sizeof(cause), "%.*s", (int)strcspn(chain->end, " "), chain->end);
+	if (!strcmp(cause, LOADED_ACTIVE)) {
+		report_document_point(document,
+		                      "%s was active meanwhile, not waiting: see what it computes, or share "
+		                      "its work among more threads.",
+		                      chain->from);
+		return;
+	}
+	report_document_point(document, "It ends at %s of %s: look at that first.", chain->end, chain->from);
+	advise(document, cause);
+}
+
 static void tell_next(struct report_document *document, const struct report *report)
 {
 	const struct report_cause *primary = report->ranking.primary;
-	const char *const *advice;
+	const struct report_chain *chain;
 
 	report_document_section(document, "What to do next");
+	if (!primary && report->wait.class && report->wait.chain.ns > 0) {
+		advise_behind(document, &report->wait.chain);
+		return;
+	}
 	if (!primary) {
 		report_document_point(
 		        document, "Nothing for this window. `stallprof top FILE` has where the time went.");
 		return;
 	}
-	for (advice = report_advice(primary->name); *advice; advice++)
-		report_document_point(document, "%s", *advice);
+	chain = chain_behind(report);
+	if (chain)
+		advise_behind(document, chain);
+	else
+		advise(document, primary->name);
 	if (primary->kind != TIMELINE_RUNQUEUE) /* it has no stacks */
 		report_document_point(document,
 		                      "`stallprof top FILE --stall %s --native` has all stacks of it.",

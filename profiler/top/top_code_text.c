@@ -15,7 +15,8 @@
 
 #define CLASSES_NAMED    3 /* in a section's first line */
 #define CALLERS_SHOWN    2
-#define DETAIL_LINES_MAX 3 /* below a line of code */
+#define DETAIL_LINES_MAX 4 /* below a line of code */
+#define LEAST_CLASS      20
 #define SECTION_LINES    6 /* what a section should have at least */
 #define DETAIL_INDENT    12
 
@@ -300,6 +301,8 @@ static size_t order_code(const struct top_section *section, bool some, size_t *o
 	struct class_sum *sums = section->blocked && some ? sum_classes(section, &classes) : NULL;
 
 	for (size_t c = 0; sums && c < classes && c < CLASSES_NAMED && !sums[c].base; c++) {
+		if (sums[c].ns < sums[0].ns / LEAST_CLASS)
+			break;
 		size_t i = 0;
 
 		while (strcmp(section->code[i].class, sums[c].class) != 0)
