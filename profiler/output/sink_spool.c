@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,4 +278,17 @@ void sink_spool_remove(struct sink_spool *s, struct push_window *window)
 {
 	if (window->number)
 		spool_remove(s->spool, window);
+}
+
+void sink_spool_set_aside(struct sink_spool *s, struct push_window *window, char *what, size_t size)
+{
+	char name[SPOOL_NAME_BYTES];
+
+	if (!window->number || spool_set_aside(s->spool, window, name))
+		snprintf(what, size, "it is dropped");
+	else
+		snprintf(what, size,
+		         "it is kept as %s/" SPOOL_REFUSED " until the next such window: rename that to %s "
+		         "to have it sent after the next start",
+		         s->folder, name);
 }

@@ -14,6 +14,7 @@
 #define STALLPROF_PROFILER_SINK_SPOOL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct push_window;
@@ -55,6 +56,9 @@ int sink_spool_load(struct sink_spool *s, struct push_window *window);
 /* Writes the progress of a window that is stored; removes it. Without effect on one that is not stored. */
 void sink_spool_note(struct sink_spool *s, const struct push_window *window);
 void sink_spool_remove(struct sink_spool *s, struct push_window *window);
+
+/* Sets aside a window that the server cannot take, if it is stored. `what`: what becomes of it, and how to have it sent after all. */
+void sink_spool_set_aside(struct sink_spool *s, struct push_window *window, char *what, size_t size);
 
 /* The folder as it was given. */
 const char *sink_spool_folder(const struct sink_spool *s);

@@ -25,7 +25,6 @@
 #define SUFFIX     ".window"
 #define DIGITS     12
 #define NUMBER_MAX UINT64_C(999999999999)
-#define NAME_BYTES 24
 
 struct spool {
 	char *path;
@@ -35,9 +34,9 @@ struct spool {
 	uint64_t last;        /* the highest number so far */
 };
 
-static void name_of(uint64_t number, char name[NAME_BYTES])
+static void name_of(uint64_t number, char name[SPOOL_NAME_BYTES])
 {
-	snprintf(name, NAME_BYTES, "%0*" PRIu64 SUFFIX, DIGITS, number);
+	snprintf(name, SPOOL_NAME_BYTES, "%0*" PRIu64 SUFFIX, DIGITS, number);
 }
 
 /* 0: it is no window's. */
@@ -265,7 +264,7 @@ static int write_file(struct spool *spool, const char *name, const uint8_t *byte
 
 int spool_store(struct spool *spool, struct push_window *window)
 {
-	char name[NAME_BYTES];
+	char name[SPOOL_NAME_BYTES];
 	uint8_t *bytes;
 	size_t len;
 	int err = spool_file_encode(window, &bytes, &len);
@@ -291,7 +290,7 @@ int spool_store(struct spool *spool, struct push_window *window)
 int spool_note(struct spool *spool, const struct push_window *window)
 {
 	uint8_t progress[SPOOL_PROGRESS_BYTES];
-	char name[NAME_BYTES];
+	char name[SPOOL_NAME_BYTES];
 	int fd, err;
 
 	name_of(window->number, name);
@@ -305,11 +304,23 @@ int spool_note(struct spool *spool, const struct push_window *window)
 
 void spool_remove(struct spool *spool, struct push_window *window)
 {
-	char name[NAME_BYTES];
+	char name[SPOOL_NAME_BYTES];
 
 	name_of(window->number, name);
 	unlinkat(spool->fd, name, 0);
 	window->number = window->file_bytes = 0;
+}
+
+int spool_set_aside(struct spool *spool, struct push_window *window, char name[SPOOL_NAME_BYTES])
+{
+	int err;
+
+	name_of(window->number, name);
+	err = renameat(spool->fd, name, spool->fd, SPOOL_REFUSED) ? -errno : 0;
+	if (err)
+		unlinkat(spool->fd, name, 0);
+	window->number = window->file_bytes = 0;
+	return err;
 }
 
 /* --- reading --------------------------------------------------------------------------------------------- */
@@ -356,7 +367,7 @@ static int decode(int fd, struct push_window *window, const char **fault)
 
 int spool_load(struct spool *spool, struct push_window *window, const char **fault)
 {
-	char path[64], name[NAME_BYTES];
+	char path[64], name[SPOOL_NAME_BYTES];
 	int fd, err;
 
 	name_of(window->number, name);

@@ -8,11 +8,12 @@
  *     spool_load(spool, window, …)        when its turn has come
  *     spool_note(spool, window)           after each request
  *     spool_remove(spool, window)         it was delivered, or given up
+ *     spool_set_aside(spool, window)      instead of that, when the server cannot take it
  *     spool_close(spool)                  what is left there stays
  *
  * One process has the folder at a time: a lock on the folder itself ends with the process, and is not inherited by programs
  * that it starts. The folder has mode 0700, its files 0600. Files are NUMBER.window; "new" is one that is being
- * written, "damaged" the last one that could not be read. Others are not touched.
+ * written, "damaged" the last one that could not be read, "refused" the last one that was set aside. Others are not touched.
  *
  * A crash leaves a file whole or not at all: it is written as "new", synced and renamed. What spool_note() wrote outlives the
  * process, but is not synced: a crash of the host may lose the last seconds of that, and what was sent in them is sent again.
@@ -67,5 +68,11 @@ int spool_note(struct spool *spool, const struct push_window *window);
 
 /* Removes its file; the window has none then. */
 void spool_remove(struct spool *spool, struct push_window *window);
+
+/* Renames its file to SPOOL_REFUSED; the window has none then. `name` becomes what it was called; whoever gives it that name again has it
+ * sent after the next start. On failure it is removed. */
+#define SPOOL_REFUSED    "refused"
+#define SPOOL_NAME_BYTES 24
+int spool_set_aside(struct spool *spool, struct push_window *window, char name[SPOOL_NAME_BYTES]);
 
 #endif
