@@ -132,6 +132,8 @@ static enum outbox_result send(struct sink_push *push, struct push_window *windo
 	if (err) {
 		if (err == -EIO)
 			leave_there(push, window);
+		else if (err == -EISDIR)
+			push_window_free(window);
 		else
 			lose(push, window);
 		return OUTBOX_DONE;

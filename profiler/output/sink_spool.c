@@ -253,6 +253,13 @@ int sink_spool_load(struct sink_spool *s, struct push_window *window)
 		sink_news_say(s->news, "%s: window %" PRIu64 " is lost: somebody has removed its file",
 		              s->folder, window->number);
 		break;
+	case -EISDIR:
+		sink_news_say(s->news,
+		              "%s: %0*" PRIu64
+		              ".window is a folder, which stallprof has not made: it is left "
+		              "alone; move it elsewhere",
+		              s->folder, SPOOL_DIGITS, window->number);
+		break;
 	case 0:
 		break;
 	default:

@@ -50,7 +50,7 @@ bool sink_spool_is_open(const struct sink_spool *s);
 int sink_spool_store(struct sink_spool *s, struct push_window *window);
 
 /* Loads a window that is stored and unloaded. 0; -EAGAIN: not now; -EIO: it cannot be read, and stays for the next start; any
- * other: it is lost. The last two are said. */
+ * other: it is lost, but for -EISDIR: it was none. The last three are said. */
 int sink_spool_load(struct sink_spool *s, struct push_window *window);
 
 /* Writes the progress of a window that is stored; removes it. Without effect on one that is not stored. */

@@ -23,7 +23,6 @@
 #define NEW_FILE   "new"
 #define DAMAGED    "damaged"
 #define SUFFIX     ".window"
-#define DIGITS     12
 #define NUMBER_MAX UINT64_C(999999999999)
 
 struct spool {
@@ -36,13 +35,13 @@ struct spool {
 
 static void name_of(uint64_t number, char name[SPOOL_NAME_BYTES])
 {
-	snprintf(name, SPOOL_NAME_BYTES, "%0*" PRIu64 SUFFIX, DIGITS, number);
+	snprintf(name, SPOOL_NAME_BYTES, "%0*" PRIu64 SUFFIX, SPOOL_DIGITS, number);
 }
 
 /* 0: it is no window's. */
 static uint64_t number_of(const char *name)
 {
-	if (strspn(name, "0123456789") != DIGITS || strcmp(name + DIGITS, SUFFIX) != 0)
+	if (strspn(name, "0123456789") != SPOOL_DIGITS || strcmp(name + SPOOL_DIGITS, SUFFIX) != 0)
 		return 0;
 	return strtoull(name, NULL, 10);
 }
@@ -365,16 +364,27 @@ static int decode(int fd, struct push_window *window, const char **fault)
 	return err;
 }
 
+static int open_window(const struct spool *spool, const char *name, const char **fault)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", spool->fd, name);
+	fd = regular_file_open_stat("", path, O_NOFOLLOW, &st);
+	if (fd != -EBADMSG)
+		return fd;
+	*fault = S_ISLNK(st.st_mode) ? "it is a symbolic link" : "it is a pipe, a socket or a device";
+	return S_ISDIR(st.st_mode) ? -EISDIR : fd;
+}
+
 int spool_load(struct spool *spool, struct push_window *window, const char **fault)
 {
-	char path[64], name[SPOOL_NAME_BYTES];
+	char name[SPOOL_NAME_BYTES];
 	int fd, err;
 
 	name_of(window->number, name);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", spool->fd, name);
-	fd = regular_file_open(path, O_NOFOLLOW);
-	*fault = "it is no file";
-	err = fd == -ELOOP ? -EBADMSG : fd;
+	err = fd = open_window(spool, name, fault);
 	if (fd >= 0) {
 		err = decode(fd, window, fault);
 		close(fd);

@@ -33,6 +33,8 @@
 struct push_window;
 struct spool;
 
+#define SPOOL_DIGITS 12 /* of NUMBER */
+
 struct spool_entry {
 	uint64_t number, bytes;
 };
@@ -59,7 +61,7 @@ int spool_store(struct spool *spool, struct push_window *window);
 
 /*
  * Reads back what push_window_unload() freed. -ENOMEM; -EBADMSG: it was damaged, or is not a file of ours, as *fault says,
- * and has been set aside as "damaged"; -errno: it cannot be read, and stays.
+ * and has been set aside as "damaged"; -EISDIR: it is a folder, none of ours, and stays; -errno: it cannot be read, and stays.
  */
 int spool_load(struct spool *spool, struct push_window *window, const char **fault);
 

@@ -203,6 +203,10 @@ static void test_spool__damaged_files_are_set_aside(void **state)
 	assert_int_equal(count(spool, NULL), 1);
 	assert_int_equal(lstat(path_of("damaged"), &st), 0);
 	assert_int_equal(st.st_size, SPOOL_FILE_MAX + 1);
+	window.number = 8;
+	assert_int_equal(mkdir(path_of("000000000008.window"), 0700), 0);
+	assert_int_equal(spool_load(spool, &window, &fault), -EISDIR);
+	assert_int_equal(rmdir(path_of("000000000008.window")), 0);
 	window.number = 99;
 	assert_int_equal(spool_load(spool, &window, &fault), -ENOENT);
 	spool_close(spool);
