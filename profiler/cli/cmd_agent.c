@@ -108,12 +108,15 @@ static int check_filters(const struct agent *agent, char *err, size_t err_len)
 static int load(struct agent *agent, char *err, size_t err_len)
 {
 	int result = config_load(agent->config_path, &agent->config, err, err_len);
+	size_t used;
 
-	if (result == -EACCES || result == -EPERM) {
-		size_t used = strlen(err);
-
+	used = strlen(err);
+	if (result == -EACCES || result == -EPERM)
 		snprintf(err + used, err_len - used, ": run as root, or give another configuration with -c");
-	}
+	else if (result == -ENOENT)
+		snprintf(err + used, err_len - used,
+		         ": write one after the example config/stallprof.yaml of stallprof's sources, see "
+		         "stallprof.yaml(5), or give another one with -c FILE");
 	if (!result)
 		result = check_filters(agent, err, err_len);
 	if (!result && !agent->config->output.directory[0] && !agent->config->push.url[0] &&
