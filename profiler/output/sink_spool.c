@@ -13,9 +13,10 @@
 #include "profiler/output/sink_news.h"
 #include "profiler/output/spool.h"
 
-#define IN_MEMORY "windows that wait are in memory alone until it can be used"
-#define NEVER     UINT64_MAX
-#define LOADS_MAX 10 /* with the delays of sink_push.c, some minutes */
+#define IN_MEMORY      "windows that wait are in memory alone until it can be used"
+#define NEVER          UINT64_MAX
+#define LINE_MAX_BYTES 4608 /* a path, and words around it */
+#define LOADS_MAX      10   /* with the delays of sink_push.c, some minutes */
 
 struct sink_spool {
 	char *folder;
@@ -81,21 +82,37 @@ static const char *way_out(int error)
 	}
 }
 
-static void say_not_open(const struct sink_spool *s, int error)
+static void describe_not_open(const char *folder, int error, char *line, size_t size)
 {
 	if (error == EWOULDBLOCK)
-		sink_news_say(
-		        s->news,
-		        "push.spool: another stallprof has %s: give each a folder of its own; " IN_MEMORY,
-		        s->folder);
+		snprintf(line, size,
+		         "push.spool: another stallprof has %s: give each a folder of its own; " IN_MEMORY,
+		         folder);
 	else if (error == EPERM)
-		sink_news_say(s->news,
-		              "push.spool: %s belongs to somebody else, or others may write to it: have it "
-		              "belong to the agent's user, with mode 0700; " IN_MEMORY,
-		              s->folder);
+		snprintf(line, size,
+		         "push.spool: %s belongs to somebody else, or others may write to it: have it "
+		         "belong to the agent's user, with mode 0700; " IN_MEMORY,
+		         folder);
 	else
-		sink_news_say(s->news, "push.spool: %s: %s%s; " IN_MEMORY, s->folder, strerror(error),
-		              way_out(error));
+		snprintf(line, size, "push.spool: %s: %s%s; " IN_MEMORY, folder, strerror(error),
+		         way_out(error));
+}
+
+static void say_not_open(const struct sink_spool *s, int error)
+{
+	char line[LINE_MAX_BYTES];
+
+	describe_not_open(s->folder, error, line, sizeof(line));
+	sink_news_say(s->news, "%s", line);
+}
+
+int sink_spool_check(const char *folder, char *line, size_t size)
+{
+	int err = spool_check(folder);
+
+	if (err)
+		describe_not_open(folder, -err, line, size);
+	return err;
 }
 
 /* *passed: how many were passed to `found`. */

@@ -34,6 +34,9 @@ void sink_spool_free(struct sink_spool *s);
 typedef void (*sink_spool_found_fn)(void *ctx, struct push_window *window);
 void sink_spool_open(struct sink_spool *s, uint64_t now_ns, sink_spool_found_fn found, void *ctx);
 
+/* Whether it could be opened, without making the folder: 0; or -errno with the line that sink_spool_open() would say. */
+int sink_spool_check(const char *folder, char *line, size_t size);
+
 /* The same once more, SINK_SPOOL_RETRY_NS after the last try at the earliest, if that failed; says when it succeeds. */
 #define SINK_SPOOL_RETRY_NS (60 * UINT64_C(1000000000))
 void sink_spool_retry(struct sink_spool *s, uint64_t now_ns, sink_spool_found_fn found, void *ctx);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -82,13 +83,10 @@ static int find_last(struct spool *spool)
 }
 
 /* The descriptor, with the lock; or -errno. */
-static int open_folder(const char *path)
+static int open_present_folder(const char *path)
 {
 	int fd, err = 0;
 
-	/* A mkdir() of what is there waits for a file system that is frozen; to look does not. */
-	if (access(path, F_OK) && mkdir(path, 0700) && errno != EEXIST)
-		return -errno;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -100,6 +98,39 @@ static int open_folder(const char *path)
 		return fd;
 	close(fd);
 	return err;
+}
+
+static int open_folder(const char *path)
+{
+	/* A mkdir() of what is there waits for a file system that is frozen; to look does not. */
+	if (access(path, F_OK) && mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	return open_present_folder(path);
+}
+
+/* Whether a folder could be made there. 0 or -errno. */
+static int check_above(const char *path)
+{
+	char *copy = strdup(path);
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	err = faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+	free(copy);
+	return err;
+}
+
+int spool_check(const char *path)
+{
+	int fd = open_present_folder(path);
+
+	if (fd == -ENOENT)
+		return check_above(path);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }
 
 /* Somebody may have removed the folder, to be rid of what waited. Others see the old one, or the new one. */

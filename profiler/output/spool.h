@@ -46,6 +46,8 @@ struct spool_entry {
  * somebody else's, or others may write to it. Changes nothing in a folder that is there, so a file system that is frozen does not
  * delay it. */
 int spool_open(const char *path, struct spool **out);
+/* What spool_open() would return, as far as that is seen without making the folder; has its lock for a moment. */
+int spool_check(const char *path);
 /* Whether the path names the folder, however it is spelled. */
 bool spool_is(const struct spool *spool, const char *path);
 /* For another who may outlive the first: each closes it once. Returns `spool`. */

@@ -225,6 +225,8 @@ int scrape_check(const struct config *config, char *err, size_t err_len)
 	int result = read_token(config, &token, err, err_len);
 
 	push_secret_free(token);
+	if (!result && *config->scrape.listen)
+		result = scrape_server_check(config->scrape.listen, err, err_len);
 	return result;
 }
 
