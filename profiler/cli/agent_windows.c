@@ -77,6 +77,10 @@ static void print_counts(const struct sink_counts *all, const struct sink_counts
 	                 all->kept_bytes - since->kept_bytes, all->pushed - since->pushed,
 	                 all->pushed_bytes - since->pushed_bytes, all->not_kept - since->not_kept,
 	                 all->not_pushed - since->not_pushed);
+	if (all->set_aside > since->set_aside && (size_t)used < size)
+		used += snprintf(text + used, size - (size_t)used,
+		                 " (%" PRIu64 " set aside, as the server fails at them)",
+		                 all->set_aside - since->set_aside);
 	if (all->not_spooled > since->not_spooled && (size_t)used < size)
 		used += snprintf(text + used, size - (size_t)used, ", %" PRIu64 " not stored in the spool",
 		                 all->not_spooled - since->not_spooled);
@@ -114,7 +118,7 @@ static void log_summary(struct agent_windows *windows)
 {
 	struct sink_counts all = sink_counts_all(windows->sink);
 	uint64_t now = monotonic_ns();
-	char text[256];
+	char text[320];
 
 	if (now - windows->told_at_ns < SUMMARY_EVERY_NS)
 		return;
@@ -167,7 +171,7 @@ bool agent_windows_log(struct agent_windows *windows, const char *stopped_by)
 {
 	const struct sink_counts none = { 0 };
 	struct sink_counts all;
-	char text[256], losses[512];
+	char text[320], losses[512];
 
 	agent_windows_poll(windows);
 	all = sink_counts_all(windows->sink);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "profiler/cli/agent_check.h"
 #include "profiler/cli/agent_log.h"
 #include "profiler/cli/agent_reports.h"
 #include "profiler/cli/agent_windows.h"
@@ -22,8 +22,6 @@
 #include "profiler/scrape/scrape.h"
 #include "profiler/cli/usage.h"
 #include "profiler/format/version.h"
-#include "profiler/tracer/probe_table.h"
-#include "profiler/tracer/tag_folders.h"
 
 #define LINE_MAX_BYTES 8192
 #define LAST_PUSH_NS   (5 * 1000000000ULL)
@@ -108,12 +106,15 @@ static int check_filters(const struct agent *agent, char *err, size_t err_len)
 static int load(struct agent *agent, char *err, size_t err_len)
 {
 	int result = config_load(agent->config_path, &agent->config, err, err_len);
+	size_t used;
 
-	if (result == -EACCES || result == -EPERM) {
-		size_t used = strlen(err);
-
+	used = strlen(err);
+	if (result == -EACCES || result == -EPERM)
 		snprintf(err + used, err_len - used, ": run as root, or give another configuration with -c");
-	}
+	else if (result == -ENOENT)
+		snprintf(err + used, err_len - used,
+		         ": write one after the example config/stallprof.yaml of stallprof's sources, see "
+		         "stallprof.yaml(5), or give another one with -c FILE");
 	if (!result)
 		result = check_filters(agent, err, err_len);
 	if (!result && !agent->config->output.directory[0] && !agent->config->push.url[0] &&
@@ -319,61 +320,13 @@ static int run(struct agent *agent)
 	return result < 0 || !delivered;
 }
 
-/* What is wrong with the folder that profiles go to, NULL: nothing that is seen without making it. */
-static const char *folder_problem(const char *dir)
-{
-	char above[4096];
-	struct stat seen;
-	char *slash;
-
-	if (!*dir)
-		return NULL;
-	if (!stat(dir, &seen))
-		return S_ISDIR(seen.st_mode) ? NULL : strerror(ENOTDIR);
-	snprintf(above, sizeof(above), "%s", dir);
-	slash = strrchr(above, '/');
-	if (slash && slash != above)
-		*slash = '\0';
-	return stat(above, &seen) ? strerror(errno) : NULL;
-}
-
-/* What else the agent would refuse when it starts. */
-static int check_host(const struct agent *agent, char *err, size_t err_len)
-{
-	const struct config *config = agent->config;
-	const char *problem = folder_problem(config->output.directory);
-	struct tag_folders *folders;
-	int result;
-
-	if (problem)
-		snprintf(err, err_len, "%s: output.directory: %s: %s", agent->config_path,
-		         config->output.directory, problem);
-	for (size_t i = 0; !problem && i < config->sampling.cause_off_count; i++) {
-		problem = probe_cause_stays(config->sampling.causes_off[i]);
-		if (problem)
-			snprintf(err, err_len, "%s: sampling.causes_off: %s: %s", agent->config_path,
-			         config->sampling.causes_off[i], problem);
-	}
-	if (problem)
-		return -EINVAL;
-	result = tag_folders_open(config->tags.files, config->tags.files_count, &folders, err, err_len);
-	tag_folders_close(folders);
-	return result;
-}
-
 static int check_config(struct agent *agent)
 {
 	char err[LINE_MAX_BYTES] = "";
 	int result = load(agent, err, sizeof(err));
 
 	if (!result)
-		result = check_host(agent, err, sizeof(err));
-
-	/* Reads the files of secrets, but makes no folder. */
-	if (!result) {
-		agent->sink = sink_new(agent->config, NULL, say, err, sizeof(err));
-		result = agent->sink ? scrape_check(agent->config, err, sizeof(err)) : -errno;
-	}
+		result = agent_check_host(agent->config_path, agent->config, say, err, sizeof(err));
 	if (result)
 		agent_log(AGENT_ERROR, "%s", err);
 	else

@@ -193,20 +193,42 @@ static bool trim(struct outbox *box)
 	return true;
 }
 
-/* Delivers the first entry. Called under the lock, which is released meanwhile. */
-static enum outbox_result deliver(struct outbox *box, bool last)
+/* Those before it may have been dropped meanwhile. */
+static void remove_entry(struct outbox *box, struct entry *entry)
+{
+	struct entry **at = &box->first;
+
+	while (*at != entry)
+		at = &(*at)->next;
+	free(take(box, at));
+}
+
+/* Called under the lock, which is released meanwhile. */
+static enum outbox_result deliver(struct outbox *box, struct entry *entry, bool ahead, bool last)
 {
 	enum outbox_result result;
-	void *item = box->first->item;
 
-	box->busy = box->first;
+	box->busy = entry;
 	pthread_mutex_unlock(&box->lock);
-	result = box->opts.deliver(box->opts.ctx, item, last);
+	result = ahead ? box->opts.ahead(box->opts.ctx, entry->item)
+	               : box->opts.deliver(box->opts.ctx, entry->item, last);
 	pthread_mutex_lock(&box->lock);
 	box->busy = NULL;
 	if (result == OUTBOX_DONE)
-		free(take(box, &box->first));
+		remove_entry(box, entry);
 	return result;
+}
+
+/* Delivers the first entry, and the next one if that may help. Called under the lock, which is released meanwhile. */
+static enum outbox_result deliver_first(struct outbox *box, bool last)
+{
+	enum outbox_result result = deliver(box, box->first, false, last);
+
+	if (result != OUTBOX_NEXT || last || box->stopped || !box->first->next ||
+	    deliver(box, box->first->next, true, false) != OUTBOX_DONE)
+		return result;
+	/* The first may have been dropped meanwhile. */
+	return box->first && !box->stopped ? deliver(box, box->first, false, false) : OUTBOX_DONE;
 }
 
 /* Called under the lock. At the last try the first item that is not delivered ends it. */
@@ -221,7 +243,7 @@ static void deliver_all(struct outbox *box)
 			continue;
 		if (!box->first) {
 			pthread_cond_wait(&box->wake, &box->lock);
-		} else if (deliver(box, last) == OUTBOX_DONE) {
+		} else if (deliver_first(box, last) == OUTBOX_DONE) {
 			delay_ns = box->opts.retry_ns;
 		} else if (last) {
 			break;

@@ -14,6 +14,9 @@
  * oldest item is dropped, as the newest tell most about the present, and as servers refuse what is too old; the
  * item that is being delivered stays.
  *
+ * One item that can never be delivered would hold up all others. So deliver() may have the one behind it tried, once,
+ * ahead of its turn; if that is delivered, the first has another try at once, else both wait.
+ *
  * Items that have to wait may be stored elsewhere than in memory: once one could not be delivered, all that wait, and
  * those that come meanwhile. They keep their places; what is stored and what is in memory has bounds of its own.
  */
@@ -25,8 +28,9 @@
 #include <stdint.h>
 
 enum outbox_result {
-	OUTBOX_DONE, /* delivered, or given up: deliver() has freed the item */
-	OUTBOX_AGAIN /* not now: the item is ready for another try */
+	OUTBOX_DONE,  /* delivered, or given up: deliver() has freed the item */
+	OUTBOX_AGAIN, /* not now: the item is ready for another try */
+	OUTBOX_NEXT   /* the same, and try the next one ahead of it */
 };
 
 enum outbox_loss {
@@ -45,6 +49,8 @@ struct outbox_opts {
 	void *ctx;
 	/* Called in the thread, which has all signals blocked. `last`: there will be no other try. */
 	enum outbox_result (*deliver)(void *ctx, void *item, bool last);
+	/* The same, ahead of its turn, after OUTBOX_NEXT: OUTBOX_DONE or OUTBOX_AGAIN. NULL: deliver() does not return that. */
+	enum outbox_result (*ahead)(void *ctx, void *item);
 	/* Called in the thread, for an item that has to wait: stores it, and frees its memory. How many bytes are
 	 * stored; 0: that cannot be done now, it stays in memory, and so do those behind it. Tried again after each try to
 	 * deliver, and with each new item. OUTBOX_NEVER: it alone stays in memory. NULL: all do. */

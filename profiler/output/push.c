@@ -434,6 +434,8 @@ int push_client_ask(struct push_client *client, char *err, size_t err_len)
 {
 	int rc = post(client, (const uint8_t *)"", 0, err, err_len);
 
+	if (rc == -EREMOTEIO)
+		return -EAGAIN;
 	return rc == -EAGAIN || rc == -ETIMEDOUT || rc == -ECANCELED || rc == -ENOMEM ? rc : 0;
 }
 

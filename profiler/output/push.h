@@ -55,8 +55,9 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * gzip'd pprof profile.
  *
  * 0		the server has it
- * -EAGAIN	not now: 408, 429, 5xx, or it was not reached (refused connection, timeout, no such host…). May
+ * -EAGAIN	not now: 408, 429, or it was not reached (refused connection, timeout, no such host…). May
  *		be tried again
+ * -EREMOTEIO	not now either: 5xx. The server has failed, or fails at this request
  * -ETIMEDOUT	not now either, but the server had got all of it before it fell silent. It does not deduplicate, so
  *		a second try may count twice
  * -ECANCELED	push_client_stop(); the server may have it if push_client_sent_all()
@@ -73,7 +74,7 @@ int push_client_send(struct push_client *client, const struct push_label *labels
                      const void *profile_gz, size_t len, char *err, size_t err_len);
 
 /*
- * Asks whether the server answers now, by a request without any series: 0 whatever the answer is, else -EAGAIN,
+ * Asks whether the server answers now, by a request without any series: 0 whatever the answer is, else -EAGAIN (5xx as well),
  * -ETIMEDOUT, -ECANCELED or -ENOMEM as above.
  */
 int push_client_ask(struct push_client *client, char *err, size_t err_len);

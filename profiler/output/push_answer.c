@@ -199,7 +199,7 @@ static const struct advice {
 static const struct advice *advice_for(long status)
 {
 	static const struct advice server = {
-		0, -EAGAIN, "the server, or a proxy in front of it, has failed; try again"
+		0, -EREMOTEIO, "the server, or a proxy in front of it, has failed; try again"
 	};
 	static const struct advice redirect = {
 		0, -ENOENT, "redirects are not followed, as credentials would go along; give the final URL"

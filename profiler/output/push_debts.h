@@ -6,6 +6,9 @@
  * (without span_id and trace_id, as a step rarely comes again), until windows have as much to push for them: these
  * push that much less, each sample by its part. What is undecided is not pushed at all: it is taken back in any case.
  *
+ * All that is settled when a window is cut. So windows may be sent in any order, and what the sums lack of one that is never sent is
+ * what its requests hold, no more.
+ *
  *     for each window and series:
  *         push_debts_begin(debts, profile, types, n_types)
  *         for each of its samples and types, in their order:  push_debts_pay(debts, sample, type)

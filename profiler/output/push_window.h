@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "profiler/output/window_refusals.h"
+
 struct profile;
 struct push_debts;
 struct series;
@@ -32,6 +34,7 @@ struct push_window {
 	uint64_t number;         /* in the spool; 0: it is not there */
 	uint64_t file_bytes;     /* which it takes there */
 	bool not_spooled;        /* it could not be put there, which was counted */
+	struct window_refusals refusals;
 };
 
 /* `labels`: copied. `debts`: of the windows before; may be NULL (series.h). NULL: no memory. What can't be made is left

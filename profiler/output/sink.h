@@ -121,6 +121,7 @@ struct sink_counts {
 	uint64_t not_kept;             /* windows that could not be written there */
 	uint64_t pushed, pushed_bytes; /* requests that the server took; compressed */
 	uint64_t not_pushed;           /* windows that were not pushed, or not all of them */
+	uint64_t set_aside;            /* those of them that the server fails at (window_refusals.h) */
 	uint64_t spooled;              /* windows left in the spool at the end, for the next start */
 	uint64_t not_spooled;          /* windows that had to wait, and could not be put there */
 	bool keeping_fails;            /* the last window was not kept */

@@ -103,6 +103,7 @@ struct sink_counts sink_counts_sum(const struct sink_counts *a, const struct sin
 	sum.pushed += b->pushed;
 	sum.pushed_bytes += b->pushed_bytes;
 	sum.not_pushed += b->not_pushed;
+	sum.set_aside += b->set_aside;
 	sum.spooled += b->spooled;
 	sum.not_spooled += b->not_spooled;
 	return sum;

@@ -74,6 +74,7 @@ static void disown(struct sink_push *push)
 
 static void put(struct sink_push *push, struct push_window *window, bool last)
 {
+	window->refusals = (struct window_refusals){ 0 }; /* by another server */
 	if (window->number)
 		outbox_put_stored(push->box, window, window->file_bytes);
 	else
@@ -120,30 +121,42 @@ static void leave_there(struct sink_push *push, struct push_window *window)
 	sink_news_count(push->news, &spooled);
 }
 
-static enum outbox_result deliver(void *ctx, void *item, bool last)
+static enum outbox_result send(struct sink_push *push, struct push_window *window, enum window_turn turn)
 {
-	struct sink_push *push = ctx;
-	struct push_window *window = item;
+	enum window_sent sent;
 	int err;
 
-	retry_spool(push);
 	err = window->number ? sink_spool_load(push->spool, window) : 0;
 	if (err == -EAGAIN)
 		return OUTBOX_AGAIN;
 	if (err) {
 		if (err == -EIO)
 			leave_there(push, window);
+		else if (err == -EISDIR)
+			push_window_free(window);
 		else
 			lose(push, window);
 		return OUTBOX_DONE;
 	}
-	if (window_sender_send(push->sender, window, last)) {
+	sent = window_sender_send(push->sender, window, turn);
+	if (sent == WINDOW_DONE) {
 		finish_window(push, window);
 		return OUTBOX_DONE;
 	}
 	if (window->number)
 		push_window_unload(window);
-	return OUTBOX_AGAIN;
+	return sent == WINDOW_LATER_NEXT ? OUTBOX_NEXT : OUTBOX_AGAIN;
+}
+
+static enum outbox_result deliver(void *ctx, void *item, bool last)
+{
+	retry_spool(ctx);
+	return send(ctx, item, last ? WINDOW_LAST : WINDOW_FIRST);
+}
+
+static enum outbox_result deliver_ahead(void *ctx, void *item)
+{
+	return send(ctx, item, WINDOW_AHEAD);
 }
 
 static uint64_t store(void *ctx, void *item)
@@ -264,6 +277,7 @@ struct sink_push *sink_push_new(const struct config *config, struct sink_news *n
 		                    .retry_max_ns = RETRY_MAX_NS,
 		                    .ctx = push,
 		                    .deliver = deliver,
+		                    .ahead = deliver_ahead,
 		                    .store = store,
 		                    .drop = drop,
 		                    .interrupt = interrupt,

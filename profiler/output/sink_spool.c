@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +13,10 @@
 #include "profiler/output/sink_news.h"
 #include "profiler/output/spool.h"
 
-#define IN_MEMORY "windows that wait are in memory alone until it can be used"
-#define NEVER     UINT64_MAX
-#define LOADS_MAX 10 /* with the delays of sink_push.c, some minutes */
+#define IN_MEMORY      "windows that wait are in memory alone until it can be used"
+#define NEVER          UINT64_MAX
+#define LINE_MAX_BYTES 4608 /* a path, and words around it */
+#define LOADS_MAX      10   /* with the delays of sink_push.c, some minutes */
 
 struct sink_spool {
 	char *folder;
@@ -80,21 +82,37 @@ static const char *way_out(int error)
 	}
 }
 
-static void say_not_open(const struct sink_spool *s, int error)
+static void describe_not_open(const char *folder, int error, char *line, size_t size)
 {
 	if (error == EWOULDBLOCK)
-		sink_news_say(
-		        s->news,
-		        "push.spool: another stallprof has %s: give each a folder of its own; " IN_MEMORY,
-		        s->folder);
+		snprintf(line, size,
+		         "push.spool: another stallprof has %s: give each a folder of its own; " IN_MEMORY,
+		         folder);
 	else if (error == EPERM)
-		sink_news_say(s->news,
-		              "push.spool: %s belongs to somebody else, or others may write to it: have it "
-		              "belong to the agent's user, with mode 0700; " IN_MEMORY,
-		              s->folder);
+		snprintf(line, size,
+		         "push.spool: %s belongs to somebody else, or others may write to it: have it "
+		         "belong to the agent's user, with mode 0700; " IN_MEMORY,
+		         folder);
 	else
-		sink_news_say(s->news, "push.spool: %s: %s%s; " IN_MEMORY, s->folder, strerror(error),
-		              way_out(error));
+		snprintf(line, size, "push.spool: %s: %s%s; " IN_MEMORY, folder, strerror(error),
+		         way_out(error));
+}
+
+static void say_not_open(const struct sink_spool *s, int error)
+{
+	char line[LINE_MAX_BYTES];
+
+	describe_not_open(s->folder, error, line, sizeof(line));
+	sink_news_say(s->news, "%s", line);
+}
+
+int sink_spool_check(const char *folder, char *line, size_t size)
+{
+	int err = spool_check(folder);
+
+	if (err)
+		describe_not_open(folder, -err, line, size);
+	return err;
 }
 
 /* *passed: how many were passed to `found`. */
@@ -252,6 +270,13 @@ int sink_spool_load(struct sink_spool *s, struct push_window *window)
 		sink_news_say(s->news, "%s: window %" PRIu64 " is lost: somebody has removed its file",
 		              s->folder, window->number);
 		break;
+	case -EISDIR:
+		sink_news_say(s->news,
+		              "%s: %0*" PRIu64
+		              ".window is a folder, which stallprof has not made: it is left "
+		              "alone; move it elsewhere",
+		              s->folder, SPOOL_DIGITS, window->number);
+		break;
 	case 0:
 		break;
 	default:
@@ -277,4 +302,17 @@ void sink_spool_remove(struct sink_spool *s, struct push_window *window)
 {
 	if (window->number)
 		spool_remove(s->spool, window);
+}
+
+void sink_spool_set_aside(struct sink_spool *s, struct push_window *window, char *what, size_t size)
+{
+	char name[SPOOL_NAME_BYTES];
+
+	if (!window->number || spool_set_aside(s->spool, window, name))
+		snprintf(what, size, "it is dropped");
+	else
+		snprintf(what, size,
+		         "it is kept as %s/" SPOOL_REFUSED " until the next such window: rename that to %s "
+		         "to have it sent after the next start",
+		         s->folder, name);
 }

@@ -14,6 +14,7 @@
 #define STALLPROF_PROFILER_SINK_SPOOL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct push_window;
@@ -33,6 +34,9 @@ void sink_spool_free(struct sink_spool *s);
 typedef void (*sink_spool_found_fn)(void *ctx, struct push_window *window);
 void sink_spool_open(struct sink_spool *s, uint64_t now_ns, sink_spool_found_fn found, void *ctx);
 
+/* Whether it could be opened, without making the folder: 0; or -errno with the line that sink_spool_open() would say. */
+int sink_spool_check(const char *folder, char *line, size_t size);
+
 /* The same once more, SINK_SPOOL_RETRY_NS after the last try at the earliest, if that failed; says when it succeeds. */
 #define SINK_SPOOL_RETRY_NS (60 * UINT64_C(1000000000))
 void sink_spool_retry(struct sink_spool *s, uint64_t now_ns, sink_spool_found_fn found, void *ctx);
@@ -49,12 +53,15 @@ bool sink_spool_is_open(const struct sink_spool *s);
 int sink_spool_store(struct sink_spool *s, struct push_window *window);
 
 /* Loads a window that is stored and unloaded. 0; -EAGAIN: not now; -EIO: it cannot be read, and stays for the next start; any
- * other: it is lost. The last two are said. */
+ * other: it is lost, but for -EISDIR: it was none. The last three are said. */
 int sink_spool_load(struct sink_spool *s, struct push_window *window);
 
 /* Writes the progress of a window that is stored; removes it. Without effect on one that is not stored. */
 void sink_spool_note(struct sink_spool *s, const struct push_window *window);
 void sink_spool_remove(struct sink_spool *s, struct push_window *window);
+
+/* Sets aside a window that the server cannot take, if it is stored. `what`: what becomes of it, and how to have it sent after all. */
+void sink_spool_set_aside(struct sink_spool *s, struct push_window *window, char *what, size_t size);
 
 /* The folder as it was given. */
 const char *sink_spool_folder(const struct sink_spool *s);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,9 +24,7 @@
 #define NEW_FILE   "new"
 #define DAMAGED    "damaged"
 #define SUFFIX     ".window"
-#define DIGITS     12
 #define NUMBER_MAX UINT64_C(999999999999)
-#define NAME_BYTES 24
 
 struct spool {
 	char *path;
@@ -35,15 +34,15 @@ struct spool {
 	uint64_t last;        /* the highest number so far */
 };
 
-static void name_of(uint64_t number, char name[NAME_BYTES])
+static void name_of(uint64_t number, char name[SPOOL_NAME_BYTES])
 {
-	snprintf(name, NAME_BYTES, "%0*" PRIu64 SUFFIX, DIGITS, number);
+	snprintf(name, SPOOL_NAME_BYTES, "%0*" PRIu64 SUFFIX, SPOOL_DIGITS, number);
 }
 
 /* 0: it is no window's. */
 static uint64_t number_of(const char *name)
 {
-	if (strspn(name, "0123456789") != DIGITS || strcmp(name + DIGITS, SUFFIX) != 0)
+	if (strspn(name, "0123456789") != SPOOL_DIGITS || strcmp(name + SPOOL_DIGITS, SUFFIX) != 0)
 		return 0;
 	return strtoull(name, NULL, 10);
 }
@@ -84,13 +83,10 @@ static int find_last(struct spool *spool)
 }
 
 /* The descriptor, with the lock; or -errno. */
-static int open_folder(const char *path)
+static int open_present_folder(const char *path)
 {
 	int fd, err = 0;
 
-	/* A mkdir() of what is there waits for a file system that is frozen; to look does not. */
-	if (access(path, F_OK) && mkdir(path, 0700) && errno != EEXIST)
-		return -errno;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -102,6 +98,39 @@ static int open_folder(const char *path)
 		return fd;
 	close(fd);
 	return err;
+}
+
+static int open_folder(const char *path)
+{
+	/* A mkdir() of what is there waits for a file system that is frozen; to look does not. */
+	if (access(path, F_OK) && mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	return open_present_folder(path);
+}
+
+/* Whether a folder could be made there. 0 or -errno. */
+static int check_above(const char *path)
+{
+	char *copy = strdup(path);
+	int err;
+
+	if (!copy)
+		return -ENOMEM;
+	err = faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+	free(copy);
+	return err;
+}
+
+int spool_check(const char *path)
+{
+	int fd = open_present_folder(path);
+
+	if (fd == -ENOENT)
+		return check_above(path);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }
 
 /* Somebody may have removed the folder, to be rid of what waited. Others see the old one, or the new one. */
@@ -265,7 +294,7 @@ static int write_file(struct spool *spool, const char *name, const uint8_t *byte
 
 int spool_store(struct spool *spool, struct push_window *window)
 {
-	char name[NAME_BYTES];
+	char name[SPOOL_NAME_BYTES];
 	uint8_t *bytes;
 	size_t len;
 	int err = spool_file_encode(window, &bytes, &len);
@@ -291,7 +320,7 @@ int spool_store(struct spool *spool, struct push_window *window)
 int spool_note(struct spool *spool, const struct push_window *window)
 {
 	uint8_t progress[SPOOL_PROGRESS_BYTES];
-	char name[NAME_BYTES];
+	char name[SPOOL_NAME_BYTES];
 	int fd, err;
 
 	name_of(window->number, name);
@@ -305,11 +334,23 @@ int spool_note(struct spool *spool, const struct push_window *window)
 
 void spool_remove(struct spool *spool, struct push_window *window)
 {
-	char name[NAME_BYTES];
+	char name[SPOOL_NAME_BYTES];
 
 	name_of(window->number, name);
 	unlinkat(spool->fd, name, 0);
 	window->number = window->file_bytes = 0;
+}
+
+int spool_set_aside(struct spool *spool, struct push_window *window, char name[SPOOL_NAME_BYTES])
+{
+	int err;
+
+	name_of(window->number, name);
+	err = renameat(spool->fd, name, spool->fd, SPOOL_REFUSED) ? -errno : 0;
+	if (err)
+		unlinkat(spool->fd, name, 0);
+	window->number = window->file_bytes = 0;
+	return err;
 }
 
 /* --- reading --------------------------------------------------------------------------------------------- */
@@ -354,16 +395,27 @@ static int decode(int fd, struct push_window *window, const char **fault)
 	return err;
 }
 
+static int open_window(const struct spool *spool, const char *name, const char **fault)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", spool->fd, name);
+	fd = regular_file_open_stat("", path, O_NOFOLLOW, &st);
+	if (fd != -EBADMSG)
+		return fd;
+	*fault = S_ISLNK(st.st_mode) ? "it is a symbolic link" : "it is a pipe, a socket or a device";
+	return S_ISDIR(st.st_mode) ? -EISDIR : fd;
+}
+
 int spool_load(struct spool *spool, struct push_window *window, const char **fault)
 {
-	char path[64], name[NAME_BYTES];
+	char name[SPOOL_NAME_BYTES];
 	int fd, err;
 
 	name_of(window->number, name);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", spool->fd, name);
-	fd = regular_file_open(path, O_NOFOLLOW);
-	*fault = "it is no file";
-	err = fd == -ELOOP ? -EBADMSG : fd;
+	err = fd = open_window(spool, name, fault);
 	if (fd >= 0) {
 		err = decode(fd, window, fault);
 		close(fd);

@@ -8,11 +8,12 @@
  *     spool_load(spool, window, …)        when its turn has come
  *     spool_note(spool, window)           after each request
  *     spool_remove(spool, window)         it was delivered, or given up
+ *     spool_set_aside(spool, window)      instead of that, when the server cannot take it
  *     spool_close(spool)                  what is left there stays
  *
  * One process has the folder at a time: a lock on the folder itself ends with the process, and is not inherited by programs
  * that it starts. The folder has mode 0700, its files 0600. Files are NUMBER.window; "new" is one that is being
- * written, "damaged" the last one that could not be read. Others are not touched.
+ * written, "damaged" the last one that could not be read, "refused" the last one that was set aside. Others are not touched.
  *
  * A crash leaves a file whole or not at all: it is written as "new", synced and renamed. What spool_note() wrote outlives the
  * process, but is not synced: a crash of the host may lose the last seconds of that, and what was sent in them is sent again.
@@ -32,6 +33,8 @@
 struct push_window;
 struct spool;
 
+#define SPOOL_DIGITS 12 /* of NUMBER */
+
 struct spool_entry {
 	uint64_t number, bytes;
 };
@@ -43,6 +46,8 @@ struct spool_entry {
  * somebody else's, or others may write to it. Changes nothing in a folder that is there, so a file system that is frozen does not
  * delay it. */
 int spool_open(const char *path, struct spool **out);
+/* What spool_open() would return, as far as that is seen without making the folder; has its lock for a moment. */
+int spool_check(const char *path);
 /* Whether the path names the folder, however it is spelled. */
 bool spool_is(const struct spool *spool, const char *path);
 /* For another who may outlive the first: each closes it once. Returns `spool`. */
@@ -58,7 +63,7 @@ int spool_store(struct spool *spool, struct push_window *window);
 
 /*
  * Reads back what push_window_unload() freed. -ENOMEM; -EBADMSG: it was damaged, or is not a file of ours, as *fault says,
- * and has been set aside as "damaged"; -errno: it cannot be read, and stays.
+ * and has been set aside as "damaged"; -EISDIR: it is a folder, none of ours, and stays; -errno: it cannot be read, and stays.
  */
 int spool_load(struct spool *spool, struct push_window *window, const char **fault);
 
@@ -67,5 +72,11 @@ int spool_note(struct spool *spool, const struct push_window *window);
 
 /* Removes its file; the window has none then. */
 void spool_remove(struct spool *spool, struct push_window *window);
+
+/* Renames its file to SPOOL_REFUSED; the window has none then. `name` becomes what it was called; whoever gives it that name again has it
+ * sent after the next start. On failure it is removed. */
+#define SPOOL_REFUSED    "refused"
+#define SPOOL_NAME_BYTES 24
+int spool_set_aside(struct spool *spool, struct push_window *window, char name[SPOOL_NAME_BYTES]);
 
 #endif

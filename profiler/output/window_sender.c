@@ -3,6 +3,7 @@
 #include "profiler/output/window_sender.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "profiler/output/series_labels.h"
 #include "profiler/output/sink_news.h"
 #include "profiler/output/sink_spool.h"
+#include "profiler/output/window_refusals.h"
+#include "symbolizer/base/clock.h"
 
 #define UNANSWERED_MAX 2
 
@@ -21,6 +24,7 @@ struct window_sender {
 	struct push_client *client;
 	struct sink_spool *spool;
 	struct sink_news *news;
+	uint64_t taken;                /* windows, whole */
 	bool outage;                   /* which has been said */
 	char refusal[PUSH_ERR_MAX];    /* the last one said, since a window was pushed */
 	char last_error[PUSH_ERR_MAX]; /* of the last try; "": there was none */
@@ -53,7 +57,7 @@ static int send_body(struct window_sender *sender, const struct series_labels *l
 	                        err_len);
 }
 
-/* 0; -EAGAIN: try later; -ECANCELED: we stop; any other: it will not be sent. */
+/* 0; -EAGAIN, -EREMOTEIO: try later; -ECANCELED: we stop; any other: it will not be sent. */
 static int send_request(struct window_sender *sender, struct push_window *window)
 {
 	const struct push_request *request = &window->request[window->at];
@@ -83,36 +87,73 @@ static int send_request(struct window_sender *sender, struct push_window *window
 	return result;
 }
 
-bool window_sender_send(struct window_sender *sender, struct push_window *window, bool last)
+static void set_aside(struct window_sender *sender, struct push_window *window)
+{
+	const struct sink_counts aside = { .set_aside = 1 };
+	char what[PUSH_ERR_MAX];
+
+	sink_spool_set_aside(sender->spool, window, what, sizeof(what));
+	window->failed = true;
+	sink_news_count(sender->news, &aside);
+	sink_news_say(
+	        sender->news,
+	        "a window is set aside, as the server fails at it each time but took the one behind it: "
+	        "%s; %s; the server's log may say why",
+	        sender->last_error, what);
+}
+
+static enum window_sent later(struct window_sender *sender, struct push_window *window, int result,
+                              enum window_turn turn)
+{
+	enum window_verdict verdict = WINDOW_WAITS;
+
+	if (result == -ECANCELED)
+		return WINDOW_LATER;
+	if (result != -EREMOTEIO)
+		window->refusals = (struct window_refusals){ 0 };
+	else if (turn == WINDOW_FIRST)
+		verdict = window_refusals_add(&window->refusals, monotonic_ns(), sender->taken);
+	if (verdict == WINDOW_SET_ASIDE) {
+		set_aside(sender, window);
+		return WINDOW_DONE;
+	}
+	/* At the end one line says it of all that is left. */
+	if (turn != WINDOW_LAST)
+		say_outage(sender);
+	return verdict == WINDOW_TRY_NEXT ? WINDOW_LATER_NEXT : WINDOW_LATER;
+}
+
+static void took(struct window_sender *sender, struct push_window *window)
+{
+	const struct sink_counts pushed = { .pushed = 1, .pushed_bytes = window->request[window->at].len };
+
+	sink_news_count(sender->news, &pushed);
+	push_window_advance(window);
+	window->refusals = (struct window_refusals){ 0 };
+}
+
+enum window_sent window_sender_send(struct window_sender *sender, struct push_window *window,
+                                    enum window_turn turn)
 {
 	while (window->at < window->n) {
-		const struct push_request *request = &window->request[window->at];
 		int result = send_request(sender, window);
 
 		if (!result) {
-			const struct sink_counts pushed = { .pushed = 1, .pushed_bytes = request->len };
-
-			sink_news_count(sender->news, &pushed);
-			push_window_advance(window);
-		} else if (result != -EAGAIN && result != -ECANCELED) {
+			took(sender, window);
+		} else if (result != -EAGAIN && result != -EREMOTEIO && result != -ECANCELED) {
 			say_refusal(sender);
 			push_window_skip_series(window);
 		}
 		sink_spool_note(sender->spool, window);
-		if (result == -ECANCELED)
-			return false;
-		if (result != -EAGAIN && result != -ETIMEDOUT)
-			continue;
-		/* At the end one line says it of all that is left. */
-		if (!last)
-			say_outage(sender);
-		return false;
+		if (result == -EAGAIN || result == -EREMOTEIO || result == -ECANCELED || result == -ETIMEDOUT)
+			return later(sender, window, result, turn);
 	}
 	if (!window->failed) {
+		sender->taken++;
 		sender->outage = false;
 		sender->refusal[0] = '\0';
 	}
-	return true;
+	return WINDOW_DONE;
 }
 
 static struct push_client *make_client(const struct config_push *config, char *err, size_t err_len)

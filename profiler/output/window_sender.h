@@ -10,7 +10,6 @@
 #ifndef STALLPROF_PROFILER_WINDOW_SENDER_H
 #define STALLPROF_PROFILER_WINDOW_SENDER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct config_push;
@@ -25,12 +24,24 @@ struct window_sender *window_sender_new(const struct config_push *config, struct
 /* Takes NULL. */
 void window_sender_free(struct window_sender *sender);
 
+enum window_turn {
+	WINDOW_FIRST, /* of those that wait */
+	WINDOW_LAST,  /* the same, and there is no other try: that it fails is not said */
+	WINDOW_AHEAD  /* the one behind the first, which WINDOW_LATER_NEXT asked for */
+};
+
+enum window_sent {
+	WINDOW_DONE, /* nothing of it is to be sent any more; window->failed says whether a part was refused, or it was set aside */
+	WINDOW_LATER,     /* it waits */
+	WINDOW_LATER_NEXT /* it waits, and the next is to be tried: the server may fail at this one alone */
+};
+
 /*
- * Sends what was not sent yet of a window that is loaded. True: nothing of it is to be sent any more; window->failed says whether a part was
- * refused. False: later; with `last`, when there is no other try, that is not said. The progress of a window that is in the spool is
- * written there after each request.
+ * Sends what was not sent yet of a window that is loaded. The progress of a window that is in the spool is written there after each
+ * request. One that the server fails at (window_refusals.h) is set aside, which is said and counted.
  */
-bool window_sender_send(struct window_sender *sender, struct push_window *window, bool last);
+enum window_sent window_sender_send(struct window_sender *sender, struct push_window *window,
+                                    enum window_turn turn);
 
 /* Makes the above return soon. */
 void window_sender_stop(struct window_sender *sender);

@@ -128,7 +128,7 @@ void scrape_take(void *ctx, const struct profile *profile)
 static bool counts_differ(const struct sink_counts *a, const struct sink_counts *b)
 {
 	return a->kept != b->kept || a->not_kept != b->not_kept || a->pushed != b->pushed ||
-	       a->not_pushed != b->not_pushed;
+	       a->not_pushed != b->not_pushed || a->set_aside != b->set_aside;
 }
 
 /* With `adding` held. */
@@ -225,6 +225,8 @@ int scrape_check(const struct config *config, char *err, size_t err_len)
 	int result = read_token(config, &token, err, err_len);
 
 	push_secret_free(token);
+	if (!result && *config->scrape.listen)
+		result = scrape_server_check(config->scrape.listen, err, err_len);
 	return result;
 }
 

@@ -42,7 +42,8 @@ void scrape_free(struct scrape *scrape);
  */
 struct scrape_plan *scrape_plan_new(struct scrape *scrape, const struct config *config, char *err,
                                     size_t err_len);
-/* Whether there could be a plan, as far as it is seen without listening. 0 or -errno with one line in `err`. */
+/* Whether there could be a plan, as far as it is seen without listening. 0 or -errno with one line in `err`; -EADDRINUSE: somebody
+ * listens there now, this agent maybe. */
 int scrape_check(const struct config *config, char *err, size_t err_len);
 /* Instead of scrape_adopt(): nothing has changed. Takes NULL. */
 void scrape_plan_free(struct scrape_plan *plan);

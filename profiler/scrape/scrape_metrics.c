@@ -166,6 +166,8 @@ static void write_windows(FILE *out, const struct stamp *stamp, const struct scr
 	        counts->pushed);
 	write_count(out, "stallprof_windows_not_pushed_total",
 	            "Windows that were not pushed, or not all of them.", counts->not_pushed);
+	write_count(out, "stallprof_windows_set_aside_total",
+	            "Those of them that the server fails at, though it takes others.", counts->set_aside);
 	write_count(out, "stallprof_windows_not_scraped_total",
 	            "Windows that are not, or not all, in these metrics and in /debug/pprof/, as they had no "
 	            "room.",

@@ -313,19 +313,31 @@ static void explain(const char *listen, int error, char *err, size_t err_len)
 		snprintf(err, err_len, "scrape.listen: %s: %s", listen, strerror(error));
 }
 
-/* The socket, or -errno. */
-static int open_socket(const struct listen_address *address)
+/* The socket, which does not listen yet; or -errno. */
+static int bind_socket(const struct listen_address *address)
 {
 	int fd = socket(address->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int on = 1, error;
 
 	/* Else a restart would have to wait for connections that have just been closed. */
 	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) &&
-	    !bind(fd, (const struct sockaddr *)&address->address, address->length) && !listen(fd, BACKLOG))
+	    !bind(fd, (const struct sockaddr *)&address->address, address->length))
 		return fd;
 	error = errno;
 	if (fd >= 0)
 		close(fd);
+	return -error;
+}
+
+/* The socket, or -errno. */
+static int open_socket(const struct listen_address *address)
+{
+	int fd = bind_socket(address), error;
+
+	if (fd < 0 || !listen(fd, BACKLOG))
+		return fd;
+	error = errno;
+	close(fd);
 	return -error;
 }
 
@@ -405,6 +417,19 @@ struct scrape_server *scrape_server_new(const char *listen, const char *token,
 	scrape_server_free(server);
 	errno = -result;
 	return NULL;
+}
+
+int scrape_server_check(const char *listen, char *err, size_t err_len)
+{
+	struct listen_address address;
+	int fd = listen_address_parse(listen, &address) ? bind_socket(&address) : -EINVAL;
+
+	if (fd < 0) {
+		explain(listen, -fd, err, err_len);
+		return fd;
+	}
+	close(fd);
+	return 0;
 }
 
 void scrape_server_free(struct scrape_server *server)

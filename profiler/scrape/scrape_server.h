@@ -59,6 +59,8 @@ struct scrape_handler {
  */
 struct scrape_server *scrape_server_new(const char *listen, const char *token,
                                         const struct scrape_handler *handler, char *err, size_t err_len);
+/* Whether it could listen there, without doing so. 0 or -errno with the line that scrape_server_new() would write. */
+int scrape_server_check(const char *listen, char *err, size_t err_len);
 /* Takes NULL. */
 void scrape_server_free(struct scrape_server *server);
 

@@ -47,15 +47,18 @@ def pushed(body):
 
 
 class Receiver:
-    """Listens from the beginning of the context to its end, on a port that may be given. `bodies` are the requests that it took."""
+    """Listens from the beginning of the context to its end, on a port that may be given. `bodies` are the requests that it took, `refused`
+    those that `refuses` wanted answered with 500."""
 
-    def __init__(self, port=0):
-        self.bodies, receiver = [], self
+    def __init__(self, port=0, refuses=lambda body: False):
+        self.bodies, self.refused, receiver = [], [], self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
-                receiver.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-                self.send_response(200)
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                refused = refuses(body)
+                (receiver.refused if refused else receiver.bodies).append(body)
+                self.send_response(500 if refused else 200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 

@@ -60,19 +60,22 @@ static __attribute__((unused)) void pause_ms(unsigned int ms)
 
 /* --- a server ----------------------------------------------------------------------------------------------- */
 
-/* Takes requests, of which it remembers the order by the label "job"; `refuse_from`: it answers 503 from that one on. */
+struct request {
+	char body[4096];
+	size_t len;
+};
+
+/* Takes requests, of which it remembers the order by the label "job"; `refuse_from`: it answers 503 from that one on.
+ * `poison`: the first one that comes is answered with 500, each time, until so many others were taken. */
 static struct {
 	struct MHD_Daemon *daemon;
 	uint16_t port;
 	char url[64];
 	atomic_uint status, requests, taken, refuse_from, hangs, waits;
+	atomic_uint poison, poisoned; /* how often */
+	struct request first;
 	char jobs[256]; /* one letter a request that was taken */
 } server;
-
-struct request {
-	char body[4096];
-	size_t len;
-};
 
 static __attribute__((unused)) void note_job(const struct request *request)
 {
@@ -80,6 +83,15 @@ static __attribute__((unused)) void note_job(const struct request *request)
 
 	if (at && server.taken < sizeof(server.jobs))
 		server.jobs[server.taken] = at[4];
+}
+
+static __attribute__((unused)) bool is_poison(const struct request *request)
+{
+	if (server.taken >= server.poison || !request->len)
+		return false;
+	if (!server.first.len)
+		server.first = *request;
+	return server.first.len == request->len && !memcmp(server.first.body, request->body, request->len);
 }
 
 static enum MHD_Result on_request(void *unused, struct MHD_Connection *connection, const char *url,
@@ -110,7 +122,10 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	server.waits--;
 	server.requests++;
 	status = server.status == 200 && server.taken >= server.refuse_from ? 503 : server.status;
-	if (status == 200 && request->len) {
+	if (status == 200 && is_poison(request)) {
+		server.poisoned++;
+		status = 500;
+	} else if (status == 200 && request->len) {
 		note_job(request);
 		server.taken++;
 	}
@@ -134,6 +149,8 @@ static __attribute__((unused)) int begin(void **state)
 	server.status = 503;
 	server.requests = server.taken = server.hangs = server.waits = 0;
 	server.refuse_from = 1000000;
+	server.poison = server.poisoned = 0;
+	server.first.len = 0;
 	server.daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, NULL,
 	                                 MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_END);
 	assert_non_null(server.daemon);
@@ -176,11 +193,12 @@ static __attribute__((unused)) struct profile *window_profile(void)
 		                                    { "delay", "nanoseconds" },
 		                                    { "cpu", "nanoseconds" } };
 	const int64_t values[] = { 3, 500, 70 };
+	static int64_t seconds; /* so that no two are the same */
 	struct profile *p = profile_new(types, 3, types[0], 1, (size_t)16 << 20);
 	int64_t id;
 
 	assert_non_null(p);
-	profile_set_time(p, 1700000000000000000, 10);
+	profile_set_time(p, 1700000000000000000 + 1000000000 * seconds++, 10);
 	id = profile_location(p, 0, 1, NULL, 0);
 	assert_int_equal(profile_add_sample(p, &id, 1, values, NULL, 0), 0);
 	return p;

@@ -230,7 +230,7 @@ static void test_push__uses_a_connection_more_than_once(void **state)
 		server.status = i == 1 ? 503 : 200;
 		assert_int_equal(
 		        push_client_send(client, good_labels, 4, profile, sizeof(profile), err, sizeof(err)),
-		        i == 1 ? -EAGAIN : 0);
+		        i == 1 ? -EREMOTEIO : 0);
 	}
 	assert_int_equal(server.requests, 3);
 	push_client_free(client);
@@ -242,10 +242,10 @@ static void test_push__judges_every_status(void **state)
 		unsigned int status;
 		int rc;
 	} table[] = {
-		{ 204, -ENOENT }, { 302, -ENOENT },   { 400, -EINVAL }, { 401, -EPERM },
-		{ 403, -EPERM },  { 404, -ENOENT },   { 408, -EAGAIN }, { 405, -ENOENT },
-		{ 410, -ENOENT }, { 413, -EMSGSIZE }, { 422, -EINVAL }, { 429, -EAGAIN },
-		{ 500, -EAGAIN }, { 502, -EAGAIN },   { 503, -EAGAIN }, { 599, -EAGAIN },
+		{ 204, -ENOENT },    { 302, -ENOENT },    { 400, -EINVAL },    { 401, -EPERM },
+		{ 403, -EPERM },     { 404, -ENOENT },    { 408, -EAGAIN },    { 405, -ENOENT },
+		{ 410, -ENOENT },    { 413, -EMSGSIZE },  { 422, -EINVAL },    { 429, -EAGAIN },
+		{ 500, -EREMOTEIO }, { 502, -EREMOTEIO }, { 503, -EREMOTEIO }, { 599, -EREMOTEIO },
 	};
 	char err[PUSH_ERR_MAX], number[16];
 	size_t i;
@@ -466,7 +466,7 @@ static void test_push__takes_an_answer_of_any_size(void **state)
 	large[(1 << 20) - 1] = '\0';
 	server.status = 500;
 	server.answer = large;
-	assert_int_equal(send_once(&opts, err), -EAGAIN);
+	assert_int_equal(send_once(&opts, err), -EREMOTEIO);
 	assert_non_null(strstr(err, "wwww"));
 	assert_non_null(strstr(err, "try again"));
 	free(large);

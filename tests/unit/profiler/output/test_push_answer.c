@@ -55,7 +55,7 @@ static void test_push_answer__fits_any_room(void **state)
 	char err[24];
 
 	(void)state;
-	assert_int_equal(push_answer_judge(503, "busy", 4, "http://host/", err, sizeof(err)), -EAGAIN);
+	assert_int_equal(push_answer_judge(503, "busy", 4, "http://host/", err, sizeof(err)), -EREMOTEIO);
 	assert_string_equal(err, "push to http://host/: H");
 }
 

@@ -149,6 +149,25 @@ static void test_spool__keeps_what_was_sent_already(void **state)
 	spool_close(spool);
 }
 
+static void test_spool__to_check_makes_nothing(void **state)
+{
+	struct spool *spool;
+
+	(void)state;
+	assert_int_equal(spool_check(folder), 0);
+	assert_int_equal(access(folder, F_OK), -1);
+	spool = opened();
+	assert_int_equal(spool_check(folder), -EWOULDBLOCK);
+	spool_close(spool);
+	assert_int_equal(spool_check(folder), 0);
+	spool_close(opened()); /* nobody has it */
+	assert_int_equal(chmod(folder, 0770), 0);
+	assert_int_equal(spool_check(folder), -EPERM);
+	write_file("file", "", 0);
+	assert_int_equal(spool_check(path_of("file")), -ENOTDIR);
+	assert_int_equal(spool_check(path_of("no/such")), -ENOENT);
+}
+
 static void test_spool__is_of_one_process(void **state)
 {
 	struct spool *spool = opened(), *other, *shared = spool_share(spool);
@@ -203,6 +222,10 @@ static void test_spool__damaged_files_are_set_aside(void **state)
 	assert_int_equal(count(spool, NULL), 1);
 	assert_int_equal(lstat(path_of("damaged"), &st), 0);
 	assert_int_equal(st.st_size, SPOOL_FILE_MAX + 1);
+	window.number = 8;
+	assert_int_equal(mkdir(path_of("000000000008.window"), 0700), 0);
+	assert_int_equal(spool_load(spool, &window, &fault), -EISDIR);
+	assert_int_equal(rmdir(path_of("000000000008.window")), 0);
 	window.number = 99;
 	assert_int_equal(spool_load(spool, &window, &fault), -ENOENT);
 	spool_close(spool);
@@ -329,6 +352,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_spool__windows_outlive_it_in_their_order, make_folder,
 		                                remove_folder),
 		cmocka_unit_test_setup_teardown(test_spool__keeps_what_was_sent_already, make_folder,
+		                                remove_folder),
+		cmocka_unit_test_setup_teardown(test_spool__to_check_makes_nothing, make_folder,
 		                                remove_folder),
 		cmocka_unit_test_setup_teardown(test_spool__is_of_one_process, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(test_spool__damaged_files_are_set_aside, make_folder,

@@ -210,6 +210,34 @@ static void test_scrape__token(void **state)
 	scrape_free(scrape);
 }
 
+static int check(const char *listen, char err[512])
+{
+	struct config *config = config_with(listen, "");
+	int result = scrape_check(config, err, 512);
+
+	config_free(config);
+	return result;
+}
+
+/* Without taking the port. */
+static void test_scrape__addresses_are_checked(void **state)
+{
+	struct scrape *scrape = scrape_new();
+	char err[512] = "", address[LISTEN_ADDRESS_MAX];
+
+	(void)state;
+	assert_int_equal(configure(scrape, "127.0.0.1:0", "", err), 0);
+	snprintf(address, sizeof(address), "%s", scrape_address(scrape));
+	assert_int_equal(check(address, err), -EADDRINUSE);
+	assert_non_null(strstr(err, " is in use by another program: "));
+	assert_int_equal(check("192.0.2.1:4041", err), -EADDRNOTAVAIL);
+	assert_int_equal(configure(scrape, "", "", err), 0);
+	assert_int_equal(check(address, err), 0);
+	assert_int_equal(check("", err), 0);
+	assert_int_equal(configure(scrape, address, "", err), 0);
+	scrape_free(scrape);
+}
+
 static void test_scrape__addresses(void **state)
 {
 	struct scrape *scrape = scrape_new(), *other = scrape_new();
@@ -381,6 +409,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scrape__pages),
 		cmocka_unit_test(test_scrape__token),
+		cmocka_unit_test(test_scrape__addresses_are_checked),
 		cmocka_unit_test(test_scrape__addresses),
 		cmocka_unit_test(test_scrape__another_address_of_the_same_port),
 		cmocka_unit_test(test_scrape__slow_clients),
