@@ -138,7 +138,7 @@ static const struct {
 	{ "programs_skipped", "hooks that the kernel left out", OF_WAITS, 0.1 },
 	{ "switch_ins_unseen", "waits without a stack (switch_ins_unseen)", OF_WAITS, 0.1 },
 	{ "slots_exhausted", "waits without a user stack (slots_exhausted)", OF_WAITS, 0.1 },
-	{ "stacks_without_user", "waits without a user stack (stacks_without_user)", OF_WAITS, 0.2 },
+	{ "stalls_without_user", "stalls without a user stack (stalls_without_user)", OF_WAITS, 0.2 },
 	{ "stacks_truncated", "stacks that were cut", OF_WAITS, 0.2 },
 };
 

@@ -37,12 +37,13 @@ struct stack_resolver {
 	struct python_processes *pythons;
 	struct kernel_stacks *kernel;
 	struct stack_memo *user_memo;
-	uint64_t by_registers;     /* stacks taken from the memo, for want of a copy */
-	uint64_t read_late;        /* stacks read from the waiting thread, for want of a copy */
-	uint64_t read_failed;      /* … which had woken before they were read */
-	uint64_t without_user;     /* stacks without any user part */
-	uint64_t incomplete;       /* stacks that do not reach the thread's start */
-	uint64_t python_unmatched; /* stacks with evaluators and Python frames that are not as many */
+	uint64_t by_registers;        /* stacks taken from the memo, for want of a copy */
+	uint64_t read_late;           /* stacks read from the waiting thread, for want of a copy */
+	uint64_t read_failed;         /* … which had woken before they were read */
+	uint64_t without_user;        /* stacks without any user part */
+	uint64_t stalls_without_user; /* … of stalls */
+	uint64_t incomplete;          /* stacks that do not reach the thread's start */
+	uint64_t python_unmatched;    /* stacks with evaluators and Python frames that are not as many */
 	struct stamp_growth described[COUNTERS_MAX];
 	uint64_t pcs[STACK_FRAMES_MAX];
 	bool is_caller[STACK_FRAMES_MAX];
@@ -275,7 +276,10 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 	n_pcs = unwind(resolver, process, sym, &stack, STACK_FRAMES_MAX - *n - 1, &end);
 	native_end = end_name(event, end, stack.copy_len);
 	resolver->incomplete += native_end != NULL;
-	resolver->without_user += !stack.copy_len && event->flags & ABI_NO_USER_COPY;
+	if (!stack.copy_len && event->flags & ABI_NO_USER_COPY) {
+		resolver->without_user++;
+		resolver->stalls_without_user += event->state == ABI_STALL;
+	}
 	err = locate_native(resolver, sym, event->tgid, profile, n_pcs);
 	return err ? err : push_merged(resolver, process, event, profile, n_pcs, native_end, ids, n);
 }
@@ -374,6 +378,7 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "frames_without_symbol", stats.results[SYM_SOURCE_NONE] };
 	counters[n++] = (struct stamp_counter){ "stacks_incomplete", resolver->incomplete };
 	counters[n++] = (struct stamp_counter){ "stacks_without_user", resolver->without_user };
+	counters[n++] = (struct stamp_counter){ "stalls_without_user", resolver->stalls_without_user };
 	counters[n++] = (struct stamp_counter){ "stacks_by_registers", resolver->by_registers };
 	counters[n++] = (struct stamp_counter){ "stacks_read_late", resolver->read_late };
 	counters[n++] = (struct stamp_counter){ "stacks_read_too_late", resolver->read_failed };

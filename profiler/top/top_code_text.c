@@ -15,9 +15,9 @@
 
 #define CLASSES_NAMED    3 /* in a section's first line */
 #define CALLERS_SHOWN    2
-#define DETAIL_LINES_MAX 4 /* below a line of code */
-#define LEAST_CLASS      20
-#define SECTION_LINES    6 /* what a section should have at least */
+#define DETAIL_LINES_MAX 4    /* below a line of code */
+#define LEAST_CLASS      1000 /* … which it has this part of the largest one's time at least for */
+#define SECTION_LINES    6    /* what a section should have at least */
 #define DETAIL_INDENT    12
 
 /* What is being printed; lines are counted. */

@@ -148,6 +148,7 @@ static const char *const quiet[] = {
 	"stacks_incomplete",
 	"stacks_not_copied",
 	"stacks_without_user", /* told with its time */
+	"stalls_without_user", /* a part of those */
 	"stacks_by_registers",
 	"stacks_read_late",
 	"frames_without_symbol",

@@ -191,6 +191,7 @@ static void test_stack_resolve__what_is_missing_is_named(void **state)
 	struct stamp *stamp = stamp_new();
 
 	(void)state;
+	event.state = ABI_STALL;
 	event.kstack_len = 1;
 	event.kstack[0] = ENTRY;
 	resolve(&event);
@@ -198,6 +199,7 @@ static void test_stack_resolve__what_is_missing_is_named(void **state)
 	assert_int_equal(stack_resolver_describe(resolver, stamp), 0);
 	assert_int_equal(stamp_counter(stamp, "stacks_incomplete"), 1);
 	assert_int_equal(stamp_counter(stamp, "stacks_without_user"), 1);
+	assert_int_equal(stamp_counter(stamp, "stalls_without_user"), 1);
 	stamp_free(stamp);
 }
 
