@@ -104,5 +104,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "push_file: %s\n", err);
 	push_client_free(client);
 	free(data);
-	return rc == -EAGAIN || rc == -ETIMEDOUT ? 75 : rc != 0;
+	return rc == -EAGAIN || rc == -EREMOTEIO || rc == -ETIMEDOUT ? 75 : rc != 0;
 }
