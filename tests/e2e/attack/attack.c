@@ -63,12 +63,17 @@ void tag_close(struct held_tag *tag)
 	fflush(stdout);
 }
 
-void sleep_ms(unsigned int ms)
+void sleep_us(unsigned int us)
 {
-	struct timespec pause = { ms / 1000, (long)(ms % 1000) * 1000000 };
+	struct timespec pause = { us / 1000000, (long)(us % 1000000) * 1000 };
 
 	while (nanosleep(&pause, &pause) && errno == EINTR)
 		;
+}
+
+void sleep_ms(unsigned int ms)
+{
+	sleep_us(ms * 1000);
 }
 
 void spin_ms(unsigned int ms)
@@ -79,6 +84,14 @@ void spin_ms(unsigned int ms)
 	while (thread_cpu_ns() < until)
 		for (int i = 0; i < 100000; i++)
 			sink += (uint64_t)i;
+}
+
+void compute_us(unsigned int us)
+{
+	uint64_t until = thread_cpu_ns() + us * 1000ull;
+
+	while (thread_cpu_ns() < until)
+		;
 }
 
 void *aligned_buffer(size_t bytes)

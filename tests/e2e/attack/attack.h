@@ -32,10 +32,14 @@ void tag_close(struct held_tag *tag);
 void must(int ok, const char *what);
 
 pid_t thread_id(void);
+void sleep_us(unsigned int us);
 void sleep_ms(unsigned int ms);
 
 /* Spins until the thread has used that much CPU time. */
 void spin_ms(unsigned int ms);
+
+/* The same to the microsecond, as it looks at the clock all the time. */
+void compute_us(unsigned int us);
 
 /* A page-aligned buffer, filled. */
 void *aligned_buffer(size_t bytes);
