@@ -17,6 +17,7 @@
 struct waiter {
 	uint32_t tid;
 	uint64_t process_start_ns;
+	const char *class; /* of the tag of its last wait */
 	struct kept_waits kept;
 	UT_hash_handle hh;
 };
@@ -99,7 +100,8 @@ static struct waiter *fresh_waiter(struct inherited_waits *waits, uint64_t now_n
 }
 
 /* The thread's, as the last; NULL without memory. */
-static struct waiter *waiter_of(struct inherited_waits *waits, const struct abi_event *event)
+static struct waiter *waiter_of(struct inherited_waits *waits, const struct abi_event *event,
+                                const char *class)
 {
 	struct waiter *waiter = find(waits, event->tid);
 	bool known = waiter && waiter->process_start_ns == event->process_start_ns;
@@ -117,16 +119,19 @@ static struct waiter *waiter_of(struct inherited_waits *waits, const struct abi_
 		waiter->tid = event->tid;
 		waiter->process_start_ns = event->process_start_ns;
 	}
+	waiter->class = class;
 	return add_last(waits, waiter) ? waiter : NULL;
 }
 
 /* --- a wait that is split ------------------------------------------------------------------------------------ */
 
-/* What of the waker's waits lies in a span, in the order in which they began. */
+/* For what a span of a wait was: the waits of another thread that lie in it, in the order in which they began, and the rest. */
 struct pieces {
-	struct wait piece[2 * KEPT_WAITS_MAX]; /* of the waker, and of the thread that made it */
+	struct span span;
+	struct wait piece[KEPT_WAITS_MAX];
 	size_t n;
 	uint64_t sum_ns;
+	struct inherited rest; /* state 0: not known */
 };
 
 static int by_begin(const void *left, const void *right)
@@ -154,23 +159,10 @@ static void add_pieces(struct pieces *pieces, const struct waiter *waker, const 
 	}
 }
 
-static void take_pieces(struct pieces *pieces, const struct inherited_waits *waits,
-                        const struct inherited_waker *waker, const struct span *span)
-{
-	struct span alive = *span, before = *span;
-
-	if (waker->creator && waker->born_ns > span->begin_ns && waker->born_ns < span->end_ns) {
-		alive.begin_ns = before.end_ns = waker->born_ns;
-		add_pieces(pieces, find(waits, waker->creator), &before);
-	}
-	add_pieces(pieces, find(waits, waker->tid), &alive);
-	qsort(pieces->piece, pieces->n, sizeof(pieces->piece[0]), by_begin);
-}
-
 /* Together they are no longer than the span: some were taken for longer ones, by lot. */
-static void fit_pieces(struct pieces *pieces, uint64_t whole_ns)
+static void fit_pieces(struct pieces *pieces)
 {
-	uint64_t sum_ns = 0;
+	uint64_t whole_ns = span_ns(&pieces->span), sum_ns = 0;
 
 	for (size_t i = 0; i < pieces->n && pieces->sum_ns > whole_ns; i++) {
 		struct wait *piece = &pieces->piece[i];
@@ -180,6 +172,36 @@ static void fit_pieces(struct pieces *pieces, uint64_t whole_ns)
 	}
 	if (sum_ns)
 		pieces->sum_ns = sum_ns;
+}
+
+/* `of`: the other thread, NULL if none of its waits is known; `class`: of its tag, NULL if it holds none. */
+static void take_pieces(struct pieces *pieces, const struct waiter *of, const char *class,
+                        const struct span *span)
+{
+	pieces->span = *span;
+	pieces->n = 0;
+	pieces->sum_ns = 0;
+	pieces->rest = (struct inherited){ class, "", class ? INHERITED_ACTIVE : 0, 0 };
+	add_pieces(pieces, of, span);
+	qsort(pieces->piece, pieces->n, sizeof(pieces->piece[0]), by_begin);
+	fit_pieces(pieces);
+}
+
+/* The waker's; of the time before it was made those of the thread that made it. Returns in how many spans. */
+static size_t take_spans(struct pieces pieces[2], const struct inherited_waits *waits,
+                         const struct inherited_waker *waker, const struct span *span)
+{
+	struct span alive = *span, before = *span;
+	size_t n = 0;
+
+	if (waker->creator && waker->born_ns > span->begin_ns && waker->born_ns < span->end_ns) {
+		const struct waiter *creator = find(waits, waker->creator);
+
+		alive.begin_ns = before.end_ns = waker->born_ns;
+		take_pieces(&pieces[n++], creator, creator ? creator->class : NULL, &before);
+	}
+	take_pieces(&pieces[n++], find(waits, waker->tid), waker->class, &alive);
+	return n;
 }
 
 static int by_length(const void *left, const void *right)
@@ -200,17 +222,21 @@ static void add_part(struct inherited_part *parts, size_t *n, const struct inher
 	parts[at].ns += ns;
 }
 
-/* The sums of what the pieces are for, and of `rest` if that is known, the longest first. Returns how many. */
-static size_t sum_pieces(const struct pieces *pieces, const struct inherited *rest, uint64_t whole_ns,
-                         struct inherited_part parts[INHERITED_PARTS])
+/* The sums of what the spans were for, the longest first. Returns how many. */
+static size_t sum_spans(const struct pieces *spans, size_t n_spans, uint64_t whole_ns,
+                        struct inherited_part parts[INHERITED_PARTS])
 {
-	struct inherited_part all[2 * KEPT_WAITS_MAX + 1];
+	struct inherited_part all[2 * (KEPT_WAITS_MAX + 1)];
 	size_t n = 0, told = 0;
 
-	for (size_t i = 0; i < pieces->n; i++)
-		add_part(all, &n, &pieces->piece[i].what, pieces->piece[i].ns);
-	if (rest->state && whole_ns > pieces->sum_ns)
-		add_part(all, &n, rest, whole_ns - pieces->sum_ns);
+	for (size_t i = 0; i < n_spans; i++) {
+		const struct pieces *pieces = &spans[i];
+
+		for (size_t k = 0; k < pieces->n; k++)
+			add_part(all, &n, &pieces->piece[k].what, pieces->piece[k].ns);
+		if (pieces->rest.state && span_ns(&pieces->span) > pieces->sum_ns)
+			add_part(all, &n, &pieces->rest, span_ns(&pieces->span) - pieces->sum_ns);
+	}
 	qsort(all, n, sizeof(all[0]), by_length);
 	while (told < n && told < INHERITED_PARTS && all[told].ns && all[told].ns >= whole_ns / LEAST_PART) {
 		parts[told] = all[told];
@@ -250,9 +276,10 @@ static void keep_gap(struct waiter *waiter, uint64_t begin_ns, uint64_t end_ns, 
 
 /* Keeps the pieces as the waiter's own waits, each where it lies, and `rest`, which is what is left of its wait, between them and, as a piece
  * may be of several waits, within. */
-static void keep_pieces(struct waiter *waiter, const struct pieces *pieces, const struct span *span,
-                        const struct inherited *rest)
+static void keep_pieces(struct waiter *waiter, const struct pieces *pieces, const struct inherited *own)
 {
+	const struct inherited *rest = pieces->rest.state ? &pieces->rest : own;
+	const struct span *span = &pieces->span;
 	uint64_t known_ns = pieces->sum_ns + between_pieces(pieces, span), short_ns = 0;
 	uint64_t left_ns = span_ns(span) > known_ns ? span_ns(span) - known_ns : 0,
 	         covered_to = span->begin_ns;
@@ -293,26 +320,22 @@ size_t inherited_waits_take(struct inherited_waits *waits, const struct abi_even
 {
 	const struct inherited own = { class, device, event->state, event->cause };
 	const struct span span = { event->time_ns - event->duration_ns, event->time_ns };
-	struct inherited rest = { .state = 0 };
-	struct pieces pieces = { .n = 0 };
+	struct pieces spans[2];
 	struct waiter *waiter;
+	size_t n = 0;
 
 	if (!inherited_waits_wants(event))
 		return 0;
-	if (waker && waker->tid != event->tid) {
-		take_pieces(&pieces, waits, waker, &span);
-		fit_pieces(&pieces, span_ns(&span));
-		if (waker->class)
-			rest = (struct inherited){ waker->class, "", INHERITED_ACTIVE, 0 };
-	}
-	waiter = waiter_of(waits, event);
+	if (waker && waker->tid != event->tid)
+		n = take_spans(spans, waits, waker, &span);
+	waiter = waiter_of(waits, event, class);
 	if (waiter && event->moved_ns > 0)
 		kept_waits_forget(&waiter->kept, event->moved_state, event->moved_cause, span.begin_ns);
-	if (waiter && (pieces.n || rest.state))
-		keep_pieces(waiter, &pieces, &span, rest.state ? &rest : &own);
-	else if (waiter)
+	for (size_t i = 0; waiter && i < n; i++)
+		keep_pieces(waiter, &spans[i], &own);
+	if (waiter && !n)
 		keep_own(waiter, event, &span, &own);
-	return sum_pieces(&pieces, &rest, span_ns(&span), parts);
+	return sum_spans(spans, n, span_ns(&span), parts);
 }
 
 uint64_t inherited_waits_dropped(const struct inherited_waits *waits)
