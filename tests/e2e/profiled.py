@@ -59,16 +59,13 @@ def seconds_until(true, pid, limit=30):
     return limit
 
 
-HIDDEN_REQUESTS = 50
-
-
 def complaints(done):
-    """The agent's errors and warnings, without what it says anyway, without what this kernel lacks, and without a few requests whose ends the
-    host may have hidden (docs/ARCHITECTURE.md, "A peculiarity of the development host")."""
+    """The agent's errors and warnings, without what it says anyway, without what this kernel lacks, and without requests whose ends the
+    host may have hidden (docs/ARCHITECTURE.md, "A peculiarity of the development host"): the more, the more its disks do. Tests of
+    requests compare them with the kernel's own counts."""
 
     def is_expected(line):
-        hidden = re.search(r"warning: (\d+) requests? in no device's row.*requests_unseen\)$", line)
-        return line.endswith("(see stallprof doctor)") or (hidden and int(hidden[1]) <= HIDDEN_REQUESTS)
+        return line.endswith(("(see stallprof doctor)", "requests_unseen)"))
 
     return [line for line in done.err.splitlines() if (not line.startswith("stallprof agent: ") or re.search(r"(error|warning): ", line))
             and not is_expected(line)]
