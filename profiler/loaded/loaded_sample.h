@@ -44,8 +44,8 @@ struct loaded_sample {
 bool loaded_sample_get(const struct loaded_profiles *input, const struct loaded_tags *tags, size_t index,
                        struct loaded_sample *sample);
 
-#define LOADED_ACTIVE                                                                                        \
-	"active" /* label inherited_stall: the thread was on a CPU, waited for one, or waited too shortly to be sampled */
+/* Label inherited_stall where the thread was on a CPU, waited for one, or waited too shortly to be sampled. */
+#define LOADED_ACTIVE "active"
 
 /* "block_io on vda of loader", "loader active"; "": the sample inherits nothing. Returns text. */
 const char *loaded_inherited_text(char *text, size_t size, const char *stall, const char *device,

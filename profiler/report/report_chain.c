@@ -8,17 +8,16 @@
 #include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_sample.h"
 
-static struct report_chain chain_of(const struct loaded_sample *sample)
+struct report_chain report_chain_of(const struct report_chain_parts *parts)
 {
-	struct report_chain chain = { .ns = 0 };
-	const char *device = sample->inherited_device;
+	struct report_chain chain = { .ns = parts->ns };
 
-	snprintf(chain.class, sizeof(chain.class), "%s", sample->class);
-	snprintf(chain.kind, sizeof(chain.kind), "%s", sample->stall);
-	snprintf(chain.waker, sizeof(chain.waker), "%s", sample->waker);
-	snprintf(chain.from, sizeof(chain.from), "%s", sample->inherited_from);
-	snprintf(chain.end, sizeof(chain.end), "%s%s%s", sample->inherited_stall, *device ? " on " : "",
-	         device);
+	snprintf(chain.class, sizeof(chain.class), "%s", parts->class);
+	snprintf(chain.kind, sizeof(chain.kind), "%s", parts->kind);
+	snprintf(chain.waker, sizeof(chain.waker), "%s", parts->waker);
+	snprintf(chain.from, sizeof(chain.from), "%s", parts->from);
+	snprintf(chain.end, sizeof(chain.end), "%s%s%s", parts->stall, *parts->device ? " on " : "",
+	         parts->device);
 	return chain;
 }
 
@@ -40,7 +39,13 @@ static struct report_chain *shortest(struct report_chains *chains)
 
 void report_chains_add(struct report_chains *chains, const struct loaded_sample *sample, int64_t ns)
 {
-	struct report_chain chain = chain_of(sample), *at;
+	const struct report_chain_parts parts = { .class = sample->class,
+		                                  .kind = sample->stall,
+		                                  .waker = sample->waker,
+		                                  .from = sample->inherited_from,
+		                                  .stall = sample->inherited_stall,
+		                                  .device = sample->inherited_device };
+	struct report_chain chain = report_chain_of(&parts), *at;
 	size_t i = 0;
 
 	while (i < chains->count && !same(&chains->chain[i], &chain))

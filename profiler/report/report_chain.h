@@ -20,6 +20,14 @@ struct report_chain {
 	int64_t ns;
 };
 
+/* What a chain is made of. */
+struct report_chain_parts {
+	const char *class, *kind, *waker, *from, *stall, *device;
+	int64_t ns;
+};
+
+struct report_chain report_chain_of(const struct report_chain_parts *parts);
+
 struct report_chains {
 	struct report_chain chain[REPORT_CHAINS_MAX];
 	size_t count;

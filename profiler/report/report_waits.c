@@ -66,15 +66,14 @@ static void take_chain(struct report_chain *chain, const struct top_code *code)
 	const struct top_inherited *part = code->inherited;
 
 	*chain = (struct report_chain){ .ns = 0 };
-	if (!code->n_inherited || part->ns <= 0)
-		return;
-	chain->ns = part->ns;
-	snprintf(chain->class, sizeof(chain->class), "%s", code->class);
-	snprintf(chain->kind, sizeof(chain->kind), "%s", code->stall);
-	snprintf(chain->waker, sizeof(chain->waker), "%s", part->waker);
-	snprintf(chain->from, sizeof(chain->from), "%s", part->from);
-	snprintf(chain->end, sizeof(chain->end), "%s%s%s", part->stall, *part->device ? " on " : "",
-	         part->device);
+	if (code->n_inherited && part->ns > 0)
+		*chain = report_chain_of(&(struct report_chain_parts){ .class = code->class,
+		                                                       .kind = code->stall,
+		                                                       .waker = part->waker,
+		                                                       .from = part->from,
+		                                                       .stall = part->stall,
+		                                                       .device = part->device,
+		                                                       .ns = part->ns });
 }
 
 static void take_line(struct report_wait *wait, const struct top_sections *sections)

@@ -2,7 +2,7 @@
  * What a thread waits for through another one: a loop waits for a lock, and who holds that for the disk.
  *
  *     waits = inherited_waits_new();
- *     n = inherited_waits_take(waits, event, waker, parts);    each sample of a wait, in the order in which they come
+ *     n = inherited_waits_take(waits, event, class, device, waker, parts);    each sample of a wait, as they come
  *     inherited_waits_free(waits);
  *
  * The samples of a thread's waits are kept for a while. A wait that another thread has ended is split by what that one waited for
@@ -10,7 +10,7 @@
  * waiting for one, or in waits that have no sample as they are too short. Of one without a tag nothing is known.
  *
  * Waits of the threshold and longer are sampled all, so that parts are as long as the clocks say. Of shorter ones stalls are sampled by
- * lot, and count for what they stand for; other waits are not sampled, and chains end at them.
+ * lot, and count for what they stand for; other waits are not sampled: in them a thread counts as active.
  *
  * Costs 3 KiB a thread, and for each wait up to KEPT_WAITS_MAX comparisons, for one that is split up to the square of that.
  */
@@ -33,9 +33,8 @@ struct inherited_waits;
 struct inherited_waker {
 	uint32_t tid;
 	const char *class; /* of its tag, which lives as long as the session; NULL: it held none */
-	uint32_t
-	        creator; /* the thread that made it during the wait, at born_ns: what that one did before counts; 0: it was there before */
-	uint64_t born_ns;
+	uint32_t creator;  /* the thread that made it during the wait; 0: it was there before */
+	uint64_t born_ns;  /* when that was: what the creator did until then counts */
 };
 
 struct inherited_part {

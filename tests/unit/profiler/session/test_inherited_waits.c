@@ -268,6 +268,34 @@ static void test_inherited_waits__of_another_process(void **state)
 	assert_part(0, loader, ABI_CAUSE_JOURNAL, 1 * MS);
 }
 
+/* What is no more than a sixty-fourth of the wait is left out. */
+static void test_inherited_waits__small_parts(void **state)
+{
+	(void)state;
+	waited(21, loader, ABI_CAUSE_JOURNAL, 1000, 1010, NOONE);
+	waited(21, loader, ABI_CAUSE_BLOCK_IO, 1100, 1200, NOONE);
+	waited(11, step, ABI_WAIT_LOCK, 900, 1900, 21);
+	assert_int_equal(n_parts, 1);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 100 * MS);
+}
+
+/* Waits that touch are one only if both are as long as their spans: else what lies in one would be spread over the other. */
+static void test_inherited_waits__that_touch(void **state)
+{
+	const struct span first = { 100 * MS, 110 * MS }, second = { 110 * MS, 120 * MS },
+	                  third = { 120 * MS, 130 * MS };
+	const struct inherited what = { loader, vda, ABI_STALL, ABI_CAUSE_BLOCK_IO };
+	struct kept_waits kept = { .n = 0 };
+
+	(void)state;
+	kept_waits_add(&kept, &first, &what, 5 * MS);
+	kept_waits_add(&kept, &second, &what, 10 * MS);
+	assert_int_equal(kept.n, 2);
+	kept_waits_add(&kept, &third, &what, 10 * MS);
+	assert_int_equal(kept.n, 2);
+	assert_int_equal(kept.wait[1].ns, 20 * MS);
+}
+
 /* More waits than are kept: those closest together become one, and the sum stays. */
 static void test_inherited_waits__many(void **state)
 {
@@ -329,6 +357,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_inherited_waits__gaps, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__in_flight, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__of_another_process, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__small_parts, begin, end),
+		cmocka_unit_test(test_inherited_waits__that_touch),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__many, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__of_many_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__other_events, begin, end),
