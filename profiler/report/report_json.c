@@ -136,6 +136,11 @@ static void write_causes(struct json_writer *json, const struct report *report)
 		write_cause(json, ranking->primary);
 	else
 		json_string(json, NULL);
+	json_key(json, "whole");
+	if (ranking->whole.name)
+		write_cause(json, &ranking->whole);
+	else
+		json_string(json, NULL);
 	json_key(json, "causes");
 	json_array_begin(json);
 	for (size_t i = 0; i < ranking->count; i++)

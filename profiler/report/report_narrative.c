@@ -16,6 +16,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
 #include "profiler/report/report.h"
+#include "profiler/report/report_causes.h"
 #include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
 #include "profiler/report/report_tables.h"
@@ -253,7 +254,7 @@ static void advise_behind(struct report_document *document, const struct report_
 
 static void tell_next(struct report_document *document, const struct report *report)
 {
-	const struct report_cause *primary = report->ranking.primary;
+	const struct report_cause *primary = report->ranking.primary, *whole = &report->ranking.whole;
 	const struct report_chain *chain;
 
 	report_document_section(document, "What to do next");
@@ -275,6 +276,12 @@ static void tell_next(struct report_document *document, const struct report *rep
 		report_document_point(document,
 		                      "`stallprof top FILE --stall %s --native` has all stacks of it.",
 		                      primary->name);
+	if (whole->name && !report_cause_same(whole, primary))
+		report_document_point(
+		        document,
+		        "%s took more in the whole recording than the incident did: see `stallprof "
+		        "top FILE`, too.",
+		        whole->name);
 }
 
 void report_narrate(struct report_document *document, const struct report *report)

@@ -2,31 +2,19 @@
 
 #include "profiler/report/report_primary.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report_causes.h"
 
 #define PRIMARY_PART       4 /* of what grew most */
 #define PRIMARY_SIGMAS     1
 #define STEADY_LEAST       0.05 /* of the wall time, for something to be wrong all the time */
+#define WHOLE_LEAST        2    /* times what the incident took, for the whole run to have a word */
 #define SIGNAL_CORRELATION 0.3  /* from which on a signal of the host speaks for a cause */
-
-static int compare_causes(const void *left, const void *right)
-{
-	const struct report_cause *a = left, *b = right;
-	int order = (b->score > a->score) - (b->score < a->score);
-
-	order = order ? order : (b->share > a->share) - (b->share < a->share);
-	order = order ? order : strcmp(a->name, b->name);
-	return order ? order : strcmp(a->device, b->device);
-}
-
-void report_causes_sort(struct report_cause *causes, size_t count)
-{
-	qsort(causes, count, sizeof(*causes), compare_causes);
-}
 
 /* --- of a spike ----------------------------------------------------------------------------------------------- */
 
@@ -92,43 +80,52 @@ const char *report_primary_why_not(const struct report_ranking *ranking, const s
 	return "it took less than a quarter of what the cause took that grew most";
 }
 
-/* --- of a run that is slow all the time ----------------------------------------------------------------------- */
+/* --- of the whole run --------------------------------------------------------------------------------------------- */
 
-/* The run's share of each cause by the ledger, which is exact. */
-static void share_of_ledger(const struct report_view *view, struct report_cause *cause)
+/* Of causes with their shares: the largest that is no wait for others and took enough to be told. NULL: none did. */
+static const struct report_cause *largest_steady(const struct report_cause *causes, size_t count)
 {
-	double wall = 0, sum = 0;
-
-	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
-		const struct ledger_row *row = ledger_at(view->input->ledger, i);
-		bool is_runqueue = cause->kind == TIMELINE_RUNQUEUE && row->state == LEDGER_RUNQUEUE;
-		bool is_stall = cause->kind == TIMELINE_STALL && row->state == LEDGER_STALL &&
-		                !strcmp(row->cause, cause->name) && !strcmp(row->device, cause->device);
-		bool is_blocked = cause->kind == TIMELINE_BLOCKED && row->state == LEDGER_BLOCKED &&
-		                  !strcmp(row->cause, cause->name);
-
-		if (!report_view_counts(view, row->class))
-			continue;
-		wall += (double)row->ns;
-		if (is_runqueue || is_stall || is_blocked)
-			sum += (double)row->ns;
-	}
-	cause->excess_ns = sum;
-	cause->share = wall > 0 ? sum / wall : 0;
-	cause->score = cause->share;
-	cause->before = cause->z = cause->spike = cause->correlation = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!causes[i].indirect && causes[i].share >= STEADY_LEAST)
+			return &causes[i];
+	return NULL;
 }
 
 void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view)
 {
-	for (size_t i = 0; i < out->count; i++)
-		share_of_ledger(view, &out->causes[i]);
-	report_causes_sort(out->causes, out->count);
-	for (size_t i = 0; i < out->count && !out->primary; i++)
-		if (!out->causes[i].indirect && out->causes[i].share >= STEADY_LEAST)
-			out->primary = &out->causes[i];
+	report_causes_share(out->causes, out->count, view);
+	out->primary = largest_steady(out->causes, out->count);
 	if (!out->primary)
 		out->mode = REPORT_NOTHING;
+}
+
+double report_incident_ns(const struct report_ranking *ranking)
+{
+	double ns = ranking->primary ? ranking->primary->excess_ns : ranking->incident.excess;
+
+	return ns > 0 ? ns : 0;
+}
+
+int report_primary_choose_whole(struct report_ranking *out, const struct report_view *view)
+{
+	const double incident_ns = report_incident_ns(out);
+	const struct report_cause *largest;
+	struct report_cause *causes;
+	size_t count = 0;
+
+	out->whole = (struct report_cause){ .name = NULL };
+	if (out->mode != REPORT_SPIKE)
+		return 0;
+	causes = calloc(ledger_count(view->input->ledger) + 1, sizeof(*causes));
+	if (!causes)
+		return -ENOMEM;
+	report_causes_add_ledger(causes, &count, view);
+	report_causes_share(causes, count, view);
+	largest = largest_steady(causes, count);
+	if (largest && largest->excess_ns >= WHOLE_LEAST * incident_ns)
+		out->whole = *largest;
+	free(causes);
+	return 0;
 }
 
 /* --- live ----------------------------------------------------------------------------------------------------- */

@@ -8,13 +8,16 @@
 #include "profiler/report/report_ranking.h"
 #include "profiler/report/report_view.h"
 
-/* The highest score first. */
-void report_causes_sort(struct report_cause *causes, size_t count);
-
 /* Of an incident; causes and signals are sorted. */
 void report_primary_choose(struct report_ranking *out);
 /* Of a run that is slow all the time: scores are shares of the ledger then. */
 void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view);
+
+/* What the incident's primary cause took beyond what is usual; without one, the incident. */
+double report_incident_ns(const struct report_ranking *ranking);
+
+/* Sets out->whole, after the primary cause of an incident is chosen. 0 or -ENOMEM. */
+int report_primary_choose_whole(struct report_ranking *out, const struct report_view *view);
 
 /* Why a cause is not the primary one, although its score is higher; "" if it is not. Behind "as". */
 const char *report_primary_why_not(const struct report_ranking *ranking, const struct report_cause *cause);

@@ -9,6 +9,7 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report_causes.h"
 #include "profiler/report/report_incident.h"
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_view.h"
@@ -162,59 +163,6 @@ static int score(const struct rank *rank, struct report_cause *cause)
 
 /* --- which there are ---------------------------------------------------------------------------------------- */
 
-static bool same_cause(const struct report_cause *a, const struct report_cause *b)
-{
-	return a->kind == b->kind && !strcmp(a->name, b->name) && !strcmp(a->device, b->device);
-}
-
-static struct report_cause cause_of_lane(const struct timeline_lane *lane)
-{
-	const struct report_signal *signal =
-	        lane->kind == TIMELINE_SIGNAL ? report_signal_of(lane->name) : NULL;
-
-	return (struct report_cause){ .kind = lane->kind,
-		                      .name = lane->kind == TIMELINE_RUNQUEUE ? "runqueue" : lane->name,
-		                      .device = lane->device,
-		                      .family = lane->kind != TIMELINE_SIGNAL
-		                                        ? report_family_of(lane->kind, lane->name)
-		                                : signal ? signal->family
-		                                         : FAMILY_UNKNOWN,
-		                      .indirect = lane->kind != TIMELINE_SIGNAL &&
-		                                  report_is_indirect(lane->kind, lane->name) };
-}
-
-static void add_once(struct report_cause *causes, size_t *count, const struct report_cause *cause)
-{
-	for (size_t i = 0; i < *count; i++)
-		if (same_cause(&causes[i], cause))
-			return;
-	causes[(*count)++] = *cause;
-}
-
-/* What the ledger has may be in no lane, as waits without a sample are not. */
-static void list_ledger(struct rank *rank)
-{
-	struct ledger *ledger = rank->view.input->ledger;
-
-	for (size_t i = 0; i < ledger_count(ledger); i++) {
-		const struct ledger_row *row = ledger_at(ledger, i);
-		struct timeline_lane lane = { .class = row->class, .name = row->cause, .device = "" };
-		struct report_cause cause;
-
-		if (row->state == LEDGER_STALL) {
-			lane.kind = TIMELINE_STALL;
-			lane.device = row->device;
-		} else if (row->state == LEDGER_BLOCKED || row->state == LEDGER_RUNQUEUE) {
-			lane.kind = row->state == LEDGER_BLOCKED ? TIMELINE_BLOCKED : TIMELINE_RUNQUEUE;
-		} else {
-			continue;
-		}
-		cause = cause_of_lane(&lane);
-		if (report_view_is_lost(&rank->view, &lane, NULL))
-			add_once(rank->out->causes, &rank->out->count, &cause);
-	}
-}
-
 static int list_causes(struct rank *rank)
 {
 	size_t lanes = timeline_count(rank->view.timeline), rows = ledger_count(rank->view.input->ledger);
@@ -226,17 +174,17 @@ static int list_causes(struct rank *rank)
 		return -ENOMEM;
 	for (size_t i = 0; i < lanes; i++) {
 		const struct timeline_lane *lane = timeline_lane_at(rank->view.timeline, i);
-		struct report_cause cause = cause_of_lane(lane);
+		struct report_cause cause = report_cause_of_lane(lane);
 
 		if (lane->kind == TIMELINE_SIGNAL && *lane->class)
 			continue; /* of a process: report_users.h */
 		if (lane->kind == TIMELINE_SIGNAL)
-			add_once(out->signals, &out->signal_count, &cause);
+			report_causes_add(out->signals, &out->signal_count, &cause);
 		else if (report_view_is_lost(&rank->view, lane, NULL))
-			add_once(out->causes, &out->count, &cause);
+			report_causes_add(out->causes, &out->count, &cause);
 	}
 	if (out->mode != REPORT_SPIKE)
-		list_ledger(rank);
+		report_causes_add_ledger(out->causes, &out->count, &rank->view);
 	return 0;
 }
 
@@ -422,6 +370,8 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = score_all(&rank);
 	if (!err)
 		err = look_at_others(&rank);
+	if (!err)
+		err = report_primary_choose_whole(ranking, &rank.view);
 	report_series_free(&rank.fine);
 	report_view_close(&rank.view);
 	report_view_close(&rank.other);

@@ -75,7 +75,10 @@ struct report_ranking {
 	struct report_cause *signals; /* of the host, all that the timeline has */
 	size_t signal_count;
 	const struct report_cause *primary; /* NULL: none took much */
-	struct report_series symptom;       /* by RANK_WIDE_NS */
+	/* Where the recording has a cause that took far more in all of it than the incident's did there: that, by the ledger. It may be
+	 * the same one. name NULL: there is none. */
+	struct report_cause whole;
+	struct report_series symptom; /* by RANK_WIDE_NS */
 };
 
 #endif

@@ -12,8 +12,10 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report.h"
+#include "profiler/report/report_causes.h"
 #include "profiler/report/report_chain.h"
 #include "profiler/report/report_evidence.h"
+#include "profiler/report/report_primary.h"
 #include "profiler/report/report_words.h"
 
 #define CELL_BYTES 256
@@ -120,6 +122,23 @@ static void steady_verdict(FILE *out, const struct report *report)
 	fputc('.', out);
 }
 
+/* What took far more than the incident, but all the time. */
+static void whole_text(FILE *out, const struct report_ranking *ranking)
+{
+	const struct report_cause *whole = &ranking->whole;
+	char text[CELL_BYTES], time[TEXT_DURATION_BYTES];
+
+	if (!whole->name)
+		return;
+	if (ranking->primary && report_cause_same(whole, ranking->primary))
+		fputs(" In the whole recording it", out);
+	else
+		fprintf(out, " In the whole recording %s (%s)", report_cause_text(text, sizeof(text), whole),
+		        report_cause_words(whole->name));
+	fprintf(out, " took %s, %.1f %% of the tagged threads' wall time: most of that is usual here.",
+	        text_short_duration(time, (uint64_t)whole->excess_ns), whole->share * 100);
+}
+
 /* Whether the verdict has said already for what that class waited through others. */
 static bool chain_is_told(const struct report *report, const char *class)
 {
@@ -133,7 +152,8 @@ static void wait_text(FILE *out, const struct report *report)
 	const struct report_wait *wait = &report->wait;
 	char blocked[TEXT_DURATION_BYTES], there[TEXT_DURATION_BYTES];
 
-	fprintf(out, " %s was blocked for %s without a stall, %.1f %% of the loop's time", wait->class,
+	fprintf(out, " %s%s was blocked for %s without a stall, %.1f %% of the loop's time",
+	        report->ranking.mode == REPORT_SPIKE ? "In the whole recording " : "", wait->class,
 	        text_short_duration(blocked, (uint64_t)wait->ns), 100 * wait->share);
 	if (*wait->line)
 		fprintf(out, ": for %s of it by %s%s%s, at %s",
@@ -145,6 +165,13 @@ static void wait_text(FILE *out, const struct report *report)
 		report_chain_text(out, &wait->chain);
 		fputc('.', out);
 	}
+}
+
+/* Whether the loop's waits that are no stalls are told: always, but for an incident that took more than they did. */
+static bool tells_waits(const struct report *report)
+{
+	return report->wait.class && (report->ranking.mode != REPORT_SPIKE ||
+	                              (double)report->wait.ns > report_incident_ns(&report->ranking));
 }
 
 static void no_verdict(FILE *out, const struct report *report, bool waits)
@@ -195,7 +222,7 @@ char *report_verdict_text(const struct report *report)
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	bool waits = report->wait.class && report->ranking.mode != REPORT_SPIKE;
+	bool waits = tells_waits(report);
 
 	if (!out)
 		return NULL;
@@ -205,6 +232,7 @@ char *report_verdict_text(const struct report *report)
 		steady_verdict(out, report);
 	else
 		no_verdict(out, report, waits);
+	whole_text(out, &report->ranking);
 	if (waits)
 		wait_text(out, report);
 	if (report->has_timeline)

@@ -86,6 +86,18 @@ static int end(void **state)
 	return 0;
 }
 
+static void stalled(const char *cause, const char *device, int64_t ns)
+{
+	const struct ledger_row row = { .tag = (char *)"train_step",
+		                        .class = (char *)"train_step",
+		                        .state = LEDGER_STALL,
+		                        .cause = (char *)cause,
+		                        .device = (char *)device,
+		                        .ns = ns };
+
+	assert_int_equal(ledger_add(input.ledger, &row), 0);
+}
+
 static char *report_with(const struct report_hint *hint)
 {
 	struct report report;
@@ -192,6 +204,53 @@ static void test_report_narrative__while_it_goes_on(void **state)
 	free(text);
 }
 
+/* A short incident does not hide what takes far more all the time. */
+static void test_report_narrative__the_whole_took_more_than_the_incident(void **state)
+{
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 9, 11, 0.8);
+	lane(TIMELINE_STALL, "train_step", "block_io", "vdb", 0, 20, 0.3);
+	stalled("throttle", "vda", 1600 * (int64_t)MS);
+	stalled("block_io", "vdb", 6 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text, "throttle on vda (");
+	expect(text, "In the whole recording block\\_io on vdb (");
+	expect(text, ") took 6.00 s, 34.1 % of the tagged threads' wall time: most of that is usual here.");
+	expect(text, "block\\_io took more in the whole recording than the incident did");
+	free(text);
+}
+
+/* Nor does it hide that its own cause took far more. */
+static void test_report_narrative__the_whole_is_of_the_same_cause(void **state)
+{
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 0, 20, 0.3);
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 9, 11, 0.6);
+	stalled("throttle", "vda", 7200 * (int64_t)MS);
+	text = report_with(NULL);
+	expect(text, "In the whole recording it took 7.20 s, 41.9 %");
+	assert_null(strstr(text, "than the incident did"));
+	free(text);
+}
+
+/* Below twice the incident's time nothing is added: it is the incident's, mostly. */
+static void test_report_narrative__the_whole_is_the_incident(void **state)
+{
+	char *text;
+
+	(void)state;
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 9, 11, 0.8);
+	stalled("throttle", "vda", 1600 * (int64_t)MS);
+	stalled("block_io", "vdb", 3000 * (int64_t)MS);
+	text = report_with(NULL);
+	assert_null(strstr(text, "In the whole recording"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +261,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__why_it_is_the_primary_cause, begin,
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__while_it_goes_on, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_took_more_than_the_incident,
+		                                begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_of_the_same_cause, begin,
+		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_the_incident, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,107 @@
+/* Lists causes, and sums them over the ledger. */
+
+#include "profiler/report/report_causes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/loaded/loaded_profiles.h"
+
+bool report_cause_same(const struct report_cause *a, const struct report_cause *b)
+{
+	return a->kind == b->kind && !strcmp(a->name, b->name) && !strcmp(a->device, b->device);
+}
+
+struct report_cause report_cause_of_lane(const struct timeline_lane *lane)
+{
+	const struct report_signal *signal =
+	        lane->kind == TIMELINE_SIGNAL ? report_signal_of(lane->name) : NULL;
+
+	return (struct report_cause){ .kind = lane->kind,
+		                      .name = lane->kind == TIMELINE_RUNQUEUE ? "runqueue" : lane->name,
+		                      .device = lane->device,
+		                      .family = lane->kind != TIMELINE_SIGNAL
+		                                        ? report_family_of(lane->kind, lane->name)
+		                                : signal ? signal->family
+		                                         : FAMILY_UNKNOWN,
+		                      .indirect = lane->kind != TIMELINE_SIGNAL &&
+		                                  report_is_indirect(lane->kind, lane->name) };
+}
+
+void report_causes_add(struct report_cause *causes, size_t *count, const struct report_cause *cause)
+{
+	for (size_t i = 0; i < *count; i++)
+		if (report_cause_same(&causes[i], cause))
+			return;
+	causes[(*count)++] = *cause;
+}
+
+void report_causes_add_ledger(struct report_cause *causes, size_t *count, const struct report_view *view)
+{
+	struct ledger *ledger = view->input->ledger;
+
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+		struct timeline_lane lane = { .class = row->class, .name = row->cause, .device = "" };
+		struct report_cause cause;
+
+		if (row->state == LEDGER_STALL) {
+			lane.kind = TIMELINE_STALL;
+			lane.device = row->device;
+		} else if (row->state == LEDGER_BLOCKED || row->state == LEDGER_RUNQUEUE) {
+			lane.kind = row->state == LEDGER_BLOCKED ? TIMELINE_BLOCKED : TIMELINE_RUNQUEUE;
+		} else {
+			continue;
+		}
+		cause = report_cause_of_lane(&lane);
+		if (report_view_is_lost(view, &lane, NULL))
+			report_causes_add(causes, count, &cause);
+	}
+}
+
+static int compare_causes(const void *left, const void *right)
+{
+	const struct report_cause *a = left, *b = right;
+	int order = (b->score > a->score) - (b->score < a->score);
+
+	order = order ? order : (b->share > a->share) - (b->share < a->share);
+	order = order ? order : strcmp(a->name, b->name);
+	return order ? order : strcmp(a->device, b->device);
+}
+
+void report_causes_sort(struct report_cause *causes, size_t count)
+{
+	qsort(causes, count, sizeof(*causes), compare_causes);
+}
+
+static void share_of_ledger(const struct report_view *view, struct report_cause *cause)
+{
+	double wall = 0, sum = 0;
+
+	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
+		const struct ledger_row *row = ledger_at(view->input->ledger, i);
+		bool is_runqueue = cause->kind == TIMELINE_RUNQUEUE && row->state == LEDGER_RUNQUEUE;
+		bool is_stall = cause->kind == TIMELINE_STALL && row->state == LEDGER_STALL &&
+		                !strcmp(row->cause, cause->name) && !strcmp(row->device, cause->device);
+		bool is_blocked = cause->kind == TIMELINE_BLOCKED && row->state == LEDGER_BLOCKED &&
+		                  !strcmp(row->cause, cause->name);
+
+		if (!report_view_counts(view, row->class))
+			continue;
+		wall += (double)row->ns;
+		if (is_runqueue || is_stall || is_blocked)
+			sum += (double)row->ns;
+	}
+	cause->excess_ns = sum;
+	cause->share = wall > 0 ? sum / wall : 0;
+	cause->score = cause->share;
+	cause->before = cause->z = cause->spike = cause->correlation = 0;
+}
+
+void report_causes_share(struct report_cause *causes, size_t count, const struct report_view *view)
+{
+	for (size_t i = 0; i < count; i++)
+		share_of_ledger(view, &causes[i]);
+	report_causes_sort(causes, count);
+}

@@ -1,0 +1,30 @@
+/* The causes of lost time that a timeline and a ledger have, and what each took. */
+#ifndef STALLPROF_PROFILER_REPORT_CAUSES_H
+#define STALLPROF_PROFILER_REPORT_CAUSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "profiler/format/timeline.h"
+#include "profiler/report/report_ranking.h"
+#include "profiler/report/report_view.h"
+
+/* Unscored, with the lane's texts. */
+struct report_cause report_cause_of_lane(const struct timeline_lane *lane);
+
+bool report_cause_same(const struct report_cause *a, const struct report_cause *b);
+
+/* Appends the cause if `causes` does not have it. The caller has seen to the room: one for each lane and each row of the ledger. */
+void report_causes_add(struct report_cause *causes, size_t *count, const struct report_cause *cause);
+
+/* The same for those that the ledger has: they may be in no lane, as waits without a sample are not. */
+void report_causes_add_ledger(struct report_cause *causes, size_t *count, const struct report_view *view);
+
+/* The highest score first. */
+void report_causes_sort(struct report_cause *causes, size_t count);
+
+/* Makes excess_ns what each took in the whole run by the ledger, which is exact, share and score its share of the wall time, and
+ * sorts them. */
+void report_causes_share(struct report_cause *causes, size_t count, const struct report_view *view);
+
+#endif
