@@ -17,7 +17,7 @@ __stallprof_values() {
 	report:--format | report:-f) echo text markdown json html && return ;;
 	esac
 	case $1 in
-	--by | -b) echo class tag process function line stack stall device ;;
+	--by | -b) echo class tag process function line stack stall device inherited ;;
 	--normalize | -N) echo wall tag step io bytes none ;;
 	--type | -t) echo delay cpu contentions recovery ;;
 	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault ;;

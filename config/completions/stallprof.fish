@@ -45,7 +45,7 @@ end
 complete -c stallprof -n 'test (count (commandline -opc)) -eq 1' -xa '(__stallprof_commands) help --version'
 complete -c stallprof -n 'test (count (commandline -opc)) -eq 2; and contains -- help (commandline -opc)' -xa '(__stallprof_commands)'
 complete -c stallprof -n '__stallprof_takes_options; and string match -q -- "-*" (commandline -ct)' -a '(__stallprof_options)'
-complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --by -b' -xa 'class tag process function line stack stall device'
+complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --by -b' -xa 'class tag process function line stack stall device inherited'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --normalize -N' -xa 'wall tag step io bytes none'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --type -t' -xa 'delay cpu contentions recovery'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --stall -s' -xa 'block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault'

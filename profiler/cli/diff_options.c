@@ -39,9 +39,10 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "new", KEY_NEW, "FILTER", 0, "The same of NEW", 0 },
 	{ "only", KEY_ONLY, "FILTER", 0, "The same of both", 0 },
-	{ "waits", KEY_WAITS, NULL, 0, "Also waits that are no stalls", 0 },
+	{ "waits", KEY_WAITS, NULL, 0, "Also waits that are no stalls; implied by inherited", 0 },
 	{ "by", 'b', "WHAT", 0,
-	  "Compare by function (the default), line, stack, cause, device, class, tag or process", 0 },
+	  "Compare by function (the default), line, stack, cause, device, class, tag, process or inherited",
+	  0 },
 	{ "type", 't', "TYPE", 0, "Compare delay (time of waits, the default), cpu, contentions or recovery",
 	  0 },
 	{ "normalize", 'N', "HOW", 0,
@@ -157,6 +158,17 @@ static void add_rule(struct diff_options *options, const char *text, struct argp
 	options->task.rule_count++;
 }
 
+/* Only waits that are no stalls are inherited. */
+static bool wants_inherited(const struct diff_options *options)
+{
+	bool wants = options->task.by == TOP_BY_INHERITED;
+
+	for (size_t i = 0; i < options->task.rule_count; i++)
+		wants |=
+		        options->rules[i].subject == DIFF_NAMED && options->rules[i].what == TOP_BY_INHERITED;
+	return wants;
+}
+
 static void set_place(struct diff_options *options, const char *text, struct argp_state *state)
 {
 	const char **place = options->task.place;
@@ -218,8 +230,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case 'b':
 		if (!diff_by_parse(value, &task->by))
 			usage_error(state,
-			            "--by wants function, line, stack, cause, device, class, tag or process, "
-			            "not '%s'",
+			            "--by wants function, line, stack, cause, device, class, tag, process or "
+			            "inherited, not '%s'",
 			            value);
 		return 0;
 	case 'N':
@@ -263,7 +275,8 @@ static const struct argp parser = {
 	       "pyroscope://HOST[:PORT]/SERVICE{LABELS}@FROM..TO, with times such as now-1h, now, Unix "
 	       "seconds or 2026-11-23T10:00:00Z; pyroscopes:// for https.\n\n"
 	       "A rule's SUBJECT is total, any (each row of the table) or function:NAME, line:, stack:, "
-	       "stall:, device:, class:, tag:, process:. Its LIMIT is a number, with % (of BASE, behind "
+	       "stall:, device:, class:, tag:, process:, inherited:. Its LIMIT is a number, with % (of BASE, "
+	       "behind "
 	       ":+), ns, us, ms or s, in the unit that is shown.\n\n"
 	       "Exit status: 0 fine, 1 a rule of --fail-on failed, 2 it cannot be said (not comparable, "
 	       "unreadable, a rule cannot be judged), 64 wrong usage."
@@ -277,6 +290,8 @@ void diff_options_parse(int argc, char **argv, struct diff_options *options)
 		                                    .confidence = DIFF_CONFIDENCE,
 		                                    .min_change = DIFF_MIN_CHANGE } };
 	usage_parse(&parser, "stallprof diff", argc, argv, 0, &parse);
+	if (wants_inherited(options))
+		options->task.filter[0].waits = options->task.filter[1].waits = true;
 	if (!options->task.place[1] && !(options->task.filter[0].count && options->task.filter[1].count))
 		usage_error(NULL, "with one profile, --base FILTER and --new FILTER say what is compared");
 	output_file_check(options->output, options->task.place, 2);

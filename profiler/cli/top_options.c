@@ -13,9 +13,8 @@ enum { KEY_CUM = 256, KEY_FLAT, KEY_FOCUS, KEY_IGNORE, KEY_NATIVE };
 
 static const struct argp_option option_table[] = {
 	{ "by", 'b', "WHAT", 0,
-	  "One table, by class, tag (each name and id), process, function, line, stack, stall or device, in "
-	  "place of "
-	  "the screen",
+	  "One table, by class, tag (each name and id), process, function, line, stack, stall, device or "
+	  "inherited (what waits for other threads were for), in place of the screen",
 	  0 },
 	{ "type", 't', "TYPE", 0, "Sum delay (time of waits, the default), cpu, contentions or recovery", 0 },
 	{ "stall", 's', "CAUSE", 0,
@@ -118,8 +117,8 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		options->by_given = true;
 		if (!top_by_parse(value, &options->by))
 			usage_error(state,
-			            "--by wants class, tag, process, function, line, stack, stall or device, "
-			            "not '%s'",
+			            "--by wants class, tag, process, function, line, stack, stall, device or "
+			            "inherited, not '%s'",
 			            value);
 		return 0;
 	case KEY_FOCUS:
@@ -154,6 +153,8 @@ void top_options_parse(int argc, char **argv, struct top_options *options)
 {
 	*options = (struct top_options){ .limit = TOP_FITS };
 	usage_parse(&parser, "stallprof top", argc, argv, 0, options);
+	if (options->by_given && options->by == TOP_BY_INHERITED)
+		options->filter.waits = true; /* only these are inherited */
 	if (!options->sort_given)
 		return;
 	if (!options->by_given)

@@ -85,7 +85,7 @@ static int parse_subject(struct diff_rule *rule, size_t length, char *err, size_
 		result = fault(
 		        err, err_size, rule->text,
 		        "its subject is none of total, any, function:NAME, line:, stack:, stall:, device:, "
-		        "class:, tag:, process:");
+		        "class:, tag:, process:, inherited:");
 	} else if (!colon[1]) {
 		result = fault(err, err_size, rule->text, "there is no name behind the colon");
 	} else {

@@ -14,7 +14,7 @@
 static const char *const by_names[TOP_BYS] = {
 	[TOP_BY_FUNCTION] = "function", [TOP_BY_LINE] = "line",       [TOP_BY_STACK] = "stack",
 	[TOP_BY_CLASS] = "class",       [TOP_BY_TAG] = "tag",         [TOP_BY_STALL] = "stall",
-	[TOP_BY_DEVICE] = "device",     [TOP_BY_PROCESS] = "process",
+	[TOP_BY_DEVICE] = "device",     [TOP_BY_PROCESS] = "process", [TOP_BY_INHERITED] = "inherited",
 };
 
 const char *top_by_name(enum top_by by)
@@ -129,6 +129,17 @@ static int visit_process(const struct loaded_sample *sample, top_name_visitor vi
 	return visit(context, name, true);
 }
 
+static int visit_inherited(const struct loaded_sample *sample, top_name_visitor visit, void *context)
+{
+	char name[1024];
+
+	if (!*sample->inherited_stall)
+		return visit(context, "[not inherited]", true);
+	loaded_inherited_text(name, sizeof(name), sample->inherited_stall, sample->inherited_device,
+	                      sample->inherited_from);
+	return visit(context, name, true);
+}
+
 int top_names_visit(const struct loaded_profiles *input, const struct loaded_sample *sample, enum top_by by,
                     top_name_visitor visit, void *context)
 {
@@ -144,6 +155,8 @@ int top_names_visit(const struct loaded_profiles *input, const struct loaded_sam
 		return visit_tag(sample, visit, context);
 	case TOP_BY_PROCESS:
 		return visit_process(sample, visit, context);
+	case TOP_BY_INHERITED:
+		return visit_inherited(sample, visit, context);
 	case TOP_BY_STALL:
 		return visit(context, *sample->stall ? sample->stall : "[no stall]", true);
 	case TOP_BY_DEVICE:

@@ -21,10 +21,11 @@ enum top_by {
 	TOP_BY_STALL,
 	TOP_BY_DEVICE,
 	TOP_BY_PROCESS,
+	TOP_BY_INHERITED, /* what waits for other threads were for (loaded_inherited_text()) */
 	TOP_BYS
 };
 
-/* function, line, stack, class, tag, stall, device, process; false: none of them. */
+/* function, line, stack, class, tag, stall, device, process, inherited; false: none of them. */
 const char *top_by_name(enum top_by by);
 bool top_by_parse(const char *name, enum top_by *by);
 

@@ -50,9 +50,15 @@ static void print_value(FILE *out, int width, int64_t value, const char *unit)
 static const char *plural(enum top_by by)
 {
 	static const char *const names[TOP_BYS] = {
-		[TOP_BY_FUNCTION] = "functions", [TOP_BY_LINE] = "lines",        [TOP_BY_STACK] = "stacks",
-		[TOP_BY_CLASS] = "classes",      [TOP_BY_TAG] = "tags",          [TOP_BY_STALL] = "stalls",
-		[TOP_BY_DEVICE] = "devices",     [TOP_BY_PROCESS] = "processes",
+		[TOP_BY_FUNCTION] = "functions",
+		[TOP_BY_LINE] = "lines",
+		[TOP_BY_STACK] = "stacks",
+		[TOP_BY_CLASS] = "classes",
+		[TOP_BY_TAG] = "tags",
+		[TOP_BY_STALL] = "stalls",
+		[TOP_BY_DEVICE] = "devices",
+		[TOP_BY_PROCESS] = "processes",
+		[TOP_BY_INHERITED] = "inherited waits",
 	};
 
 	return names[by];
