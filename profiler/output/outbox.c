@@ -7,32 +7,19 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "profiler/output/outbox_queue.h"
 #include "symbolizer/base/clock.h"
 
 #define STACK_BYTES ((size_t)1 << 20)
-
-enum place { IN_MEMORY, STORED, PLACES };
-
-struct entry {
-	struct entry *next;
-	void *item;
-	enum place place;
-	uint64_t bytes;
-	bool never_stored; /* as that is not possible */
-};
 
 struct outbox {
 	struct outbox_opts opts;
 	pthread_t thread;
 	pthread_mutex_t lock; /* of all below */
 	pthread_cond_t wake;
-	struct entry *first, **end;
-	struct {
-		size_t n;
-		uint64_t bytes;
-	} held[PLACES];
-	bool started;       /* the thread, which is to be joined */
-	struct entry *busy; /* that is being delivered or stored: it stays */
+	struct outbox_queue queue;
+	size_t ahead; /* times that one behind the first was tried in vain, while that is the first */
+	bool started; /* the thread, which is to be joined */
 	bool ending, stopped, ended;
 	void (*gone)(void *ctx, struct outbox *box); /* the thread is the owner */
 };
@@ -45,7 +32,8 @@ struct outbox *outbox_new(const struct outbox_opts *opts)
 	if (!box)
 		return NULL;
 	box->opts = *opts;
-	box->end = &box->first;
+	outbox_queue_init(&box->queue, (struct outbox_room){ opts->max_items, opts->max_bytes },
+	                  (struct outbox_room){ opts->max_stored, opts->max_stored_bytes });
 	pthread_mutex_init(&box->lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
@@ -54,72 +42,11 @@ struct outbox *outbox_new(const struct outbox_opts *opts)
 	return box;
 }
 
-/* --- the queue; each under the lock ---------------------------------------------------------------------- */
-
-static void count(struct outbox *box, const struct entry *entry)
-{
-	box->held[entry->place].n++;
-	box->held[entry->place].bytes += entry->bytes;
-}
-
-static void discount(struct outbox *box, const struct entry *entry)
-{
-	box->held[entry->place].n--;
-	box->held[entry->place].bytes -= entry->bytes;
-}
-
-static void append(struct outbox *box, struct entry *entry)
-{
-	*box->end = entry;
-	box->end = &entry->next;
-	count(box, entry);
-}
-
-static struct entry *take(struct outbox *box, struct entry **at)
-{
-	struct entry *entry = *at;
-
-	*at = entry->next;
-	if (box->end == &entry->next)
-		box->end = at;
-	discount(box, entry);
-	entry->next = NULL;
-	return entry;
-}
-
-/* For so many more. */
-static bool has_room(const struct outbox *box, enum place place, size_t more, uint64_t bytes)
-{
-	size_t n = box->held[place].n + more;
-	uint64_t sum = box->held[place].bytes + bytes;
-
-	if (n <= 1)
-		return true;
-	return place == STORED ? n <= box->opts.max_stored && sum <= box->opts.max_stored_bytes
-	                       : n <= box->opts.max_items && sum <= box->opts.max_bytes;
-}
-
-/* Removes the oldest entries of a place to make room for so many more, and returns them as a list. */
-static struct entry *make_room(struct outbox *box, enum place place, size_t more, uint64_t bytes)
-{
-	struct entry *gone = NULL, **end = &gone, **at = &box->first;
-
-	while (*at && !has_room(box, place, more, bytes)) {
-		if (*at == box->busy || (*at)->place != place) {
-			at = &(*at)->next;
-			continue;
-		}
-		*end = take(box, at);
-		end = &(*end)->next;
-	}
-	return gone;
-}
-
 /* Without the lock. */
-static void drop(struct outbox *box, struct entry *list, enum outbox_loss why)
+static void drop(struct outbox *box, struct outbox_entry *list, enum outbox_loss why)
 {
 	while (list) {
-		struct entry *entry = list;
+		struct outbox_entry *entry = list;
 
 		list = entry->next;
 		box->opts.drop(box->opts.ctx, entry->item, why);
@@ -130,39 +57,36 @@ static void drop(struct outbox *box, struct entry *list, enum outbox_loss why)
 /* --- the thread ------------------------------------------------------------------------------------------ */
 
 /* Called under the lock, which is released meanwhile. */
-static bool store(struct outbox *box, struct entry *entry)
+static bool store(struct outbox *box, struct outbox_entry *entry)
 {
-	struct entry *gone = NULL;
+	struct outbox_entry *gone = NULL;
 	uint64_t bytes;
 
-	box->busy = entry;
+	box->queue.busy = entry;
 	pthread_mutex_unlock(&box->lock);
 	bytes = box->opts.store(box->opts.ctx, entry->item);
 	pthread_mutex_lock(&box->lock);
 	entry->never_stored = bytes == OUTBOX_NEVER;
 	if (bytes && !entry->never_stored) {
-		gone = make_room(box, STORED, 1, bytes);
-		discount(box, entry);
-		entry->place = STORED;
-		entry->bytes = bytes;
-		count(box, entry);
+		gone = outbox_queue_make_room(&box->queue, OUTBOX_STORED, 1, bytes);
+		outbox_queue_set_stored(&box->queue, entry, bytes);
 	}
 	if (gone) {
 		pthread_mutex_unlock(&box->lock);
 		drop(box, gone, OUTBOX_FULL);
 		pthread_mutex_lock(&box->lock);
 	}
-	box->busy = NULL;
+	box->queue.busy = NULL;
 	return bytes;
 }
 
 /* All that is in memory, until one can't be stored now. */
 static void store_waiting(struct outbox *box)
 {
-	struct entry *entry = box->opts.store ? box->first : NULL;
+	struct outbox_entry *entry = box->opts.store ? box->queue.first : NULL;
 
 	for (; entry && !box->stopped; entry = entry->next)
-		if (entry->place == IN_MEMORY && !entry->never_stored && !store(box, entry))
+		if (entry->place == OUTBOX_IN_MEMORY && !entry->never_stored && !store(box, entry))
 			break;
 }
 
@@ -183,7 +107,7 @@ static void wait_again(struct outbox *box, uint64_t delay_ns)
 /* Of what was put as stored. Called under the lock, which true says was released meanwhile. */
 static bool trim(struct outbox *box)
 {
-	struct entry *gone = make_room(box, STORED, 0, 0);
+	struct outbox_entry *gone = outbox_queue_make_room(&box->queue, OUTBOX_STORED, 0, 0);
 
 	if (!gone)
 		return false;
@@ -193,42 +117,52 @@ static bool trim(struct outbox *box)
 	return true;
 }
 
-/* Those before it may have been dropped meanwhile. */
-static void remove_entry(struct outbox *box, struct entry *entry)
-{
-	struct entry **at = &box->first;
-
-	while (*at != entry)
-		at = &(*at)->next;
-	free(take(box, at));
-}
-
 /* Called under the lock, which is released meanwhile. */
-static enum outbox_result deliver(struct outbox *box, struct entry *entry, bool ahead, bool last)
+static enum outbox_result deliver(struct outbox *box, struct outbox_entry *entry, bool ahead, bool last)
 {
 	enum outbox_result result;
 
-	box->busy = entry;
+	box->queue.busy = entry;
 	pthread_mutex_unlock(&box->lock);
 	result = ahead ? box->opts.ahead(box->opts.ctx, entry->item)
 	               : box->opts.deliver(box->opts.ctx, entry->item, last);
 	pthread_mutex_lock(&box->lock);
-	box->busy = NULL;
-	if (result == OUTBOX_DONE)
-		remove_entry(box, entry);
+	box->queue.busy = NULL;
+	if (result == OUTBOX_DONE) {
+		outbox_queue_take(&box->queue, entry);
+		free(entry);
+	}
 	return result;
 }
 
-/* Delivers the first entry, and the next one if that may help. Called under the lock, which is released meanwhile. */
+/* The one behind the first, at each further try the one behind that, and after OUTBOX_AHEAD of them from the beginning. NULL: none. */
+static struct outbox_entry *choose_ahead(struct outbox *box)
+{
+	struct outbox_entry *entry = box->queue.first->next;
+
+	if (!entry)
+		return NULL;
+	for (size_t i = box->ahead++ % OUTBOX_AHEAD; i && entry->next; i--)
+		entry = entry->next;
+	return entry;
+}
+
+/* Delivers the first entry, and one behind it if that may help. Called under the lock, which is released meanwhile. */
 static enum outbox_result deliver_first(struct outbox *box, bool last)
 {
-	enum outbox_result result = deliver(box, box->first, false, last);
+	enum outbox_result result = deliver(box, box->queue.first, false, last);
+	struct outbox_entry *ahead;
 
-	if (result != OUTBOX_NEXT || last || box->stopped || !box->first->next ||
-	    deliver(box, box->first->next, true, false) != OUTBOX_DONE)
+	if (result == OUTBOX_DONE)
+		box->ahead = 0;
+	if (result != OUTBOX_NEXT || last || box->stopped)
 		return result;
+	ahead = choose_ahead(box);
+	if (!ahead || deliver(box, ahead, true, false) != OUTBOX_DONE)
+		return result;
+	box->ahead = 0;
 	/* The first may have been dropped meanwhile. */
-	return box->first && !box->stopped ? deliver(box, box->first, false, false) : OUTBOX_DONE;
+	return box->queue.first && !box->stopped ? deliver(box, box->queue.first, false, false) : OUTBOX_DONE;
 }
 
 /* Called under the lock. At the last try the first item that is not delivered ends it. */
@@ -236,12 +170,12 @@ static void deliver_all(struct outbox *box)
 {
 	uint64_t delay_ns = box->opts.retry_ns;
 
-	while (!box->stopped && (box->first || !box->ending)) {
+	while (!box->stopped && (box->queue.first || !box->ending)) {
 		bool last = box->ending;
 
 		if (trim(box))
 			continue;
-		if (!box->first) {
+		if (!box->queue.first) {
 			pthread_cond_wait(&box->wake, &box->lock);
 		} else if (deliver_first(box, last) == OUTBOX_DONE) {
 			delay_ns = box->opts.retry_ns;
@@ -259,15 +193,16 @@ static void deliver_all(struct outbox *box)
 /* One after the other, as that may take long: what still waits is counted. Called under the lock, which is released meanwhile. */
 static void drop_left(struct outbox *box)
 {
-	struct entry *entry;
+	struct outbox_entry *entry;
 
-	while ((entry = box->first)) {
-		box->busy = entry;
+	while ((entry = box->queue.first)) {
+		box->queue.busy = entry;
 		pthread_mutex_unlock(&box->lock);
 		box->opts.drop(box->opts.ctx, entry->item, OUTBOX_LEFT);
 		pthread_mutex_lock(&box->lock);
-		box->busy = NULL;
-		free(take(box, &box->first));
+		box->queue.busy = NULL;
+		outbox_queue_take(&box->queue, entry);
+		free(entry);
 	}
 }
 
@@ -311,18 +246,18 @@ static bool start(struct outbox *box)
 
 /* --- who hands over -------------------------------------------------------------------------------------- */
 
-static void put(struct outbox *box, void *item, enum place place, uint64_t bytes, bool last)
+static void put(struct outbox *box, void *item, enum outbox_place place, uint64_t bytes, bool last)
 {
-	struct entry *entry = malloc(sizeof(*entry)), *gone = NULL;
+	struct outbox_entry *entry = malloc(sizeof(*entry)), *gone = NULL;
 	bool taken;
 
 	pthread_mutex_lock(&box->lock);
 	taken = entry && !box->ending && !box->stopped && (box->started || start(box));
 	if (taken) {
-		*entry = (struct entry){ .item = item, .place = place, .bytes = bytes };
-		if (place == IN_MEMORY)
-			gone = make_room(box, place, 1, bytes);
-		append(box, entry);
+		*entry = (struct outbox_entry){ .item = item, .place = place, .bytes = bytes };
+		if (place == OUTBOX_IN_MEMORY)
+			gone = outbox_queue_make_room(&box->queue, place, 1, bytes);
+		outbox_queue_append(&box->queue, entry);
 	}
 	box->ending |= last;
 	pthread_cond_signal(&box->wake);
@@ -338,12 +273,12 @@ static void put(struct outbox *box, void *item, enum place place, uint64_t bytes
 
 void outbox_put(struct outbox *box, void *item, size_t bytes, bool last)
 {
-	put(box, item, IN_MEMORY, bytes, last);
+	put(box, item, OUTBOX_IN_MEMORY, bytes, last);
 }
 
 void outbox_put_stored(struct outbox *box, void *item, uint64_t bytes)
 {
-	put(box, item, STORED, bytes, false);
+	put(box, item, OUTBOX_STORED, bytes, false);
 }
 
 void outbox_end(struct outbox *box)
@@ -364,7 +299,7 @@ size_t outbox_count(struct outbox *box)
 	size_t n;
 
 	pthread_mutex_lock(&box->lock);
-	n = box->held[IN_MEMORY].n + box->held[STORED].n;
+	n = box->queue.held[OUTBOX_IN_MEMORY].n + box->queue.held[OUTBOX_STORED].n;
 	pthread_mutex_unlock(&box->lock);
 	return n;
 }
@@ -374,7 +309,7 @@ size_t outbox_count_in_memory(struct outbox *box)
 	size_t n;
 
 	pthread_mutex_lock(&box->lock);
-	n = box->held[IN_MEMORY].n;
+	n = box->queue.held[OUTBOX_IN_MEMORY].n;
 	pthread_mutex_unlock(&box->lock);
 	return n;
 }

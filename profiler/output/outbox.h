@@ -14,8 +14,9 @@
  * oldest item is dropped, as the newest tell most about the present, and as servers refuse what is too old; the
  * item that is being delivered stays.
  *
- * One item that can never be delivered would hold up all others. So deliver() may have the one behind it tried, once,
- * ahead of its turn; if that is delivered, the first has another try at once, else both wait.
+ * One item that can never be delivered would hold up all others. So deliver() may have one behind it tried, once,
+ * ahead of its turn; if that is delivered, the first has another try at once, else both wait. Which one: the second, and
+ * if that was in vain, at the next try the third, and so on, up to OUTBOX_AHEAD, as they may be like the first.
  *
  * Items that have to wait may be stored elsewhere than in memory: once one could not be delivered, all that wait, and
  * those that come meanwhile. They keep their places; what is stored and what is in memory has bounds of its own.
@@ -30,8 +31,10 @@
 enum outbox_result {
 	OUTBOX_DONE,  /* delivered, or given up: deliver() has freed the item */
 	OUTBOX_AGAIN, /* not now: the item is ready for another try */
-	OUTBOX_NEXT   /* the same, and try the next one ahead of it */
+	OUTBOX_NEXT   /* the same, and try one behind it ahead of it */
 };
+
+#define OUTBOX_AHEAD 8
 
 enum outbox_loss {
 	OUTBOX_FULL, /* to make room for newer ones */

@@ -1,9 +1,9 @@
 /*
  * Whose fault it is that a server answers a window with 5xx each time: mostly the server's, and the window waits until that works again.
  * But one window may be what it cannot take, and all behind that would wait for ever. So, when the first window that waits was
- * refused WINDOW_REFUSALS times in a row, and for WINDOW_REFUSALS_NS, the one behind it is tried. If the server takes all of that
- * one, the first has one more try, as the server may have come back just then; if that is refused, too, the window is set
- * aside. If the server does not take the one behind it, the server is down, and all keep waiting.
+ * refused WINDOW_REFUSALS times in a row, and for WINDOW_REFUSALS_NS, one behind it is tried with each further try (outbox.h says which).
+ * If the server takes all of that one, the first has one more try, as the server may have come back just then; if that is refused, too,
+ * the window is set aside. While the server takes none of them it is down, and all keep waiting.
  *
  * What the server's sums lack then is what that window's requests hold (push_debts.h), until they are sent after all.
  */
@@ -27,7 +27,7 @@ struct window_refusals {
 
 enum window_verdict {
 	WINDOW_WAITS,
-	WINDOW_TRY_NEXT, /* the one behind it, and then this one again */
+	WINDOW_TRY_NEXT, /* one behind it, and then this one again */
 	WINDOW_SET_ASIDE
 };
 

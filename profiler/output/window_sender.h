@@ -27,7 +27,7 @@ void window_sender_free(struct window_sender *sender);
 enum window_turn {
 	WINDOW_FIRST, /* of those that wait */
 	WINDOW_LAST,  /* the same, and there is no other try: that it fails is not said */
-	WINDOW_AHEAD  /* the one behind the first, which WINDOW_LATER_NEXT asked for */
+	WINDOW_AHEAD  /* one behind the first, which WINDOW_LATER_NEXT asked for */
 };
 
 enum window_sent {
