@@ -2,6 +2,7 @@
 
 #include "profiler/report/report_verdict.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,12 +19,26 @@
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_words.h"
 
-#define CELL_BYTES 256
+#define CELL_BYTES   256
+#define STEPS_DIFFER 0.05 /* of their rate, for them to have slowed down */
+
+/* Whether the steps felt it, where that is known. */
+static void steps_text(FILE *out, const struct report_ranking *ranking)
+{
+	double before = ranking->steps_before, during = ranking->steps_during;
+
+	if (before < 0 || during < 0)
+		return;
+	if (fabs(during - before) < STEPS_DIFFER * before)
+		fprintf(out, "; %s came as often as before", ranking->steps);
+	else
+		fprintf(out, ", and %s came %.1f times a second instead of %.1f", ranking->steps, during,
+		        before);
+}
 
 /* What was noticed, and when. */
 static void incident_text(FILE *out, const struct report_ranking *ranking)
 {
-	bool steps = ranking->steps_before >= 0 && ranking->steps_during >= 0;
 	char at[48], length[TEXT_DURATION_BYTES];
 
 	fprintf(out, "From %s on, for %s%s, ", report_moment_text(at, ranking->begin_ns),
@@ -48,9 +63,7 @@ static void incident_text(FILE *out, const struct report_ranking *ranking)
 	}
 	fprintf(out, "tagged threads lost %.2f threads' time instead of %.2f", ranking->during,
 	        ranking->before);
-	if (steps)
-		fprintf(out, ", and %s came %.1f times a second instead of %.1f", ranking->steps,
-		        ranking->steps_during, ranking->steps_before);
+	steps_text(out, ranking);
 	fputs(". ", out);
 }
 
