@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/format/frame_names.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Longer paths are shown by their last two parts. */
@@ -123,7 +125,20 @@ bool loaded_stack_folds(const struct loaded_stack *stack, size_t index)
 
 static bool says_not_copied(const struct profile_frame *frame)
 {
-	return frame && frame->function && !strcmp(frame->function, LOADED_NOT_COPIED);
+	return frame && frame->function && !strcmp(frame->function, FRAME_NOT_COPIED);
+}
+
+static bool says_gil(const struct profile_frame *frame)
+{
+	return frame && frame->function && !strcmp(frame->function, FRAME_GIL);
+}
+
+bool loaded_stack_gil(const struct loaded_stack *stack)
+{
+	for (size_t i = 0; i < stack->n; i++)
+		if (says_gil(stack->frames[i].frame))
+			return true;
+	return false;
 }
 
 bool loaded_stack_not_copied(const struct profile *profile, const struct profile_sample_view *view)
@@ -146,7 +161,7 @@ size_t loaded_stack_own(const struct loaded_stack *stack)
 			continue;
 		if (!frame->library || says_not_copied(frame->frame))
 			return i;
-		if (fallback == stack->n)
+		if (fallback == stack->n && !says_gil(frame->frame))
 			fallback = i;
 	}
 	return fallback < stack->n ? fallback : 0;

@@ -38,15 +38,15 @@ struct loaded_stack {
 void loaded_stack_get(struct loaded_stack *stack, const struct profile *profile,
                       const struct profile_sample_view *view);
 
-/* The function of the frame that stands for a user stack that was not copied, behind what registers tell. */
-#define LOADED_NOT_COPIED "[user stack not copied]"
-
 /* The innermost frame of the program's own code, else the one that says that the stack was not copied, else the
  * innermost of a library, else frame 0. */
 size_t loaded_stack_own(const struct loaded_stack *stack);
 
 /* Whether the stack ends so. Only the sample's outermost location is looked at. */
 bool loaded_stack_not_copied(const struct profile *profile, const struct profile_sample_view *view);
+
+/* Whether it is a wait for CPython's global interpreter lock. */
+bool loaded_stack_gil(const struct loaded_stack *stack);
 
 /* Whether the frame is left out unless native frames are wanted. */
 bool loaded_stack_folds(const struct loaded_stack *stack, size_t index);

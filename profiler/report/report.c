@@ -112,6 +112,13 @@ static const char *verdict_of(const struct report *report)
 	return by_family[report->ranking.primary->family];
 }
 
+const char *report_primary_name(const struct report *report)
+{
+	const struct report_paths *paths = report->paths;
+
+	return paths && paths->gil_ns > paths->ns / 2 ? REPORT_GIL : report->ranking.primary->name;
+}
+
 /* --- all of it ---------------------------------------------------------------------------------------------- */
 
 static int find_paths(struct report *report)

@@ -46,6 +46,9 @@ int report_make(struct report *report, const struct loaded_profiles *input,
                 const struct report_hint *hint);
 void report_release(struct report *report);
 
+/* The primary cause's name, or REPORT_GIL where that is a lock, and most of it this one. There must be a primary cause. */
+const char *report_primary_name(const struct report *report);
+
 /* The signal of the host that stands out most in the primary cause's family and says what made it slow; NULL: none does. */
 const struct report_cause *report_telling_signal(const struct report *report);
 

@@ -169,6 +169,17 @@ static const struct cause causes[] = {
 	  true,
 	  "waiting for another thread (a lock, a queue)",
 	  { "Tag the thread that is waited for, so that its own waits are seen.", NULL } },
+	{ REPORT_GIL,
+	  FAMILY_THREADS,
+	  true,
+	  "waiting for Python's global interpreter lock",
+	  { "Threads of one Python process run its code one at a time: move work into processes (loader "
+	    "workers, "
+	    "multiprocessing), or into calls that release the lock (torch, NumPy, file and socket I/O).",
+	    "A thread that waits longer than 5 ms waits for one that does not give the lock back: a call "
+	    "into C "
+	    "that holds it. `stallprof top FILE` names who ended the wait.",
+	    NULL } },
 	{ "pipe",
 	  FAMILY_THREADS,
 	  true,

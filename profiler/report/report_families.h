@@ -51,8 +51,11 @@ extern const size_t report_signal_count;
 /* NULL: not known. */
 const struct report_signal *report_signal_of(const char *name);
 
-/* What to do about a cause; NULL-terminated, at most REPORT_ADVICE_MAX. `name` as in the label `stall`, or "runqueue", or a
- * signal. Never NULL. */
+/* What stands for the cause "lock" where the lock is CPython's GIL. */
+#define REPORT_GIL "gil"
+
+/* What to do about a cause; NULL-terminated, at most REPORT_ADVICE_MAX. `name` as in the label `stall`, or "runqueue", a
+ * signal, or REPORT_GIL. Never NULL. */
 #define REPORT_ADVICE_MAX 4
 const char *const *report_advice(const char *name);
 

@@ -276,6 +276,7 @@ static void write_blocked(struct json_writer *json, const struct report *report)
 	member_double(json, "ns", (double)wait->ns);
 	member_double(json, "share", wait->share);
 	json_member_string(json, "kind", wait->kind);
+	member_bool(json, "gil", wait->gil);
 	json_member_string(json, "woken_by", wait->waker);
 	json_key(json, "inherited");
 	write_chain(json, &wait->chain);
@@ -290,8 +291,8 @@ static void write_advice(struct json_writer *json, const struct report *report)
 
 	json_key(json, "next");
 	json_array_begin(json);
-	for (const char *const *advice = primary ? report_advice(primary->name) : NULL; advice && *advice;
-	     advice++)
+	for (const char *const *advice = primary ? report_advice(report_primary_name(report)) : NULL;
+	     advice && *advice; advice++)
 		json_string(json, *advice);
 	json_array_end(json);
 }

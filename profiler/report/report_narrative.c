@@ -197,7 +197,8 @@ static void tell_cause(struct report_document *document, const struct report *re
 		return;
 	}
 	report_document_say(document, "%s: %s. Family: %s.", report_cause_text(text, sizeof(text), primary),
-	                    report_cause_words(primary->name), report_family_name(primary->family));
+	                    report_cause_words(report_primary_name(report)),
+	                    report_family_name(primary->family));
 	if (report->ranking.mode == REPORT_SPIKE)
 		report_document_say(document,
 		                    "Lost to it: %.2f threads before, %.2f during, %.1f sigmas more, %s in "
@@ -236,11 +237,16 @@ static void advise(struct report_document *document, const char *cause)
 }
 
 /* Of what is at the end of the chain. */
-static void advise_behind(struct report_document *document, const struct report_chain *chain)
+static void advise_behind(struct report_document *document, const struct report_chain *chain, bool gil)
 {
 	char cause[64];
 
 	snprintf(cause, sizeof(cause), "%.*s", (int)strcspn(chain->end, " "), chain->end);
+	if (!strcmp(cause, LOADED_ACTIVE) && gil) {
+		report_document_point(document, "%s held it, and was active meanwhile.", chain->from);
+		advise(document, REPORT_GIL);
+		return;
+	}
 	if (!strcmp(cause, LOADED_ACTIVE)) {
 		report_document_point(document,
 		                      "%s was active meanwhile, not waiting: see what it computes, or share "
@@ -252,26 +258,16 @@ static void advise_behind(struct report_document *document, const struct report_
 	advise(document, cause);
 }
 
-static void tell_next(struct report_document *document, const struct report *report)
+static void advise_primary(struct report_document *document, const struct report *report)
 {
 	const struct report_cause *primary = report->ranking.primary, *whole = &report->ranking.whole;
-	const struct report_chain *chain;
+	const struct report_chain *chain = chain_behind(report);
+	const char *name = report_primary_name(report);
 
-	report_document_section(document, "What to do next");
-	if (!primary && report->wait.class && report->wait.chain.ns > 0) {
-		advise_behind(document, &report->wait.chain);
-		return;
-	}
-	if (!primary) {
-		report_document_point(
-		        document, "Nothing for this window. `stallprof top FILE` has where the time went.");
-		return;
-	}
-	chain = chain_behind(report);
 	if (chain)
-		advise_behind(document, chain);
+		advise_behind(document, chain, !strcmp(name, REPORT_GIL));
 	else
-		advise(document, primary->name);
+		advise(document, name);
 	if (primary->kind != TIMELINE_RUNQUEUE) /* it has no stacks */
 		report_document_point(document,
 		                      "`stallprof top FILE --stall %s --native` has all stacks of it.",
@@ -282,6 +278,24 @@ static void tell_next(struct report_document *document, const struct report *rep
 		        "%s took more in the whole recording than the incident did: see `stallprof "
 		        "top FILE`, too.",
 		        whole->name);
+	if (report->wait.gil && strcmp(name, REPORT_GIL) != 0)
+		advise(document, REPORT_GIL);
+}
+
+static void tell_next(struct report_document *document, const struct report *report)
+{
+	const struct report_wait *wait = &report->wait;
+
+	report_document_section(document, "What to do next");
+	if (report->ranking.primary)
+		advise_primary(document, report);
+	else if (wait->chain.ns > 0)
+		advise_behind(document, &wait->chain, wait->gil);
+	else if (wait->gil)
+		advise(document, REPORT_GIL);
+	else
+		report_document_point(
+		        document, "Nothing for this window. `stallprof top FILE` has where the time went.");
 }
 
 void report_narrate(struct report_document *document, const struct report *report)

@@ -149,6 +149,8 @@ static int add_sample(struct search *search, const struct loaded_sample *sample,
 		return -ENOMEM;
 	place->ns = saturating_add(place->ns, ns);
 	search->out->ns = saturating_add(search->out->ns, ns);
+	if (sample->is_wait && loaded_stack_gil(search->stack))
+		search->out->gil_ns = saturating_add(search->out->gil_ns, ns);
 	if (search->contentions >= 0)
 		place->waits = saturating_add(place->waits, sample->view.values[search->contentions]);
 	if (ns > place->heaviest_ns) {

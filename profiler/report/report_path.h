@@ -39,6 +39,7 @@ struct report_paths {
 	size_t label_count;
 	struct report_chains chains; /* who waited for it through others, or for what others waited */
 	int64_t ns;                  /* of all samples of the cause */
+	int64_t gil_ns;              /* of those that wait for CPython's GIL */
 	bool whole;                  /* the samples are of the whole run, as they do not say when they were */
 	int64_t holder_ns; /* what else: time of the worker that brings the device back (recovery) */
 	char holder[REPORT_TEXT_MAX];

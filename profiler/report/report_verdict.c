@@ -99,8 +99,8 @@ static void spike_verdict(FILE *out, const struct report *report)
 		return;
 	}
 	fprintf(out, "Verdict: %s. %s (%s) took %.0f %% of what grew", report->verdict,
-	        report_cause_text(text, sizeof(text), primary), report_cause_words(primary->name),
-	        primary->share * 100);
+	        report_cause_text(text, sizeof(text), primary),
+	        report_cause_words(report_primary_name(report)), primary->share * 100);
 	if (told)
 		fprintf(out, ", and at the same time %s", report_signal_of(told->name)->verdict);
 	else if (report_signals_silent(report))
@@ -130,7 +130,7 @@ static void steady_verdict(FILE *out, const struct report *report)
 	        "%% of the "
 	        "tagged threads' wall time",
 	        report->verdict, report_cause_text(text, sizeof(text), primary),
-	        report_cause_words(primary->name), primary->share * 100);
+	        report_cause_words(report_primary_name(report)), primary->share * 100);
 	inherited_text(out, report);
 	fputc('.', out);
 }
@@ -169,9 +169,10 @@ static void wait_text(FILE *out, const struct report *report)
 	        report->ranking.mode == REPORT_SPIKE ? "In the whole recording " : "", wait->class,
 	        text_short_duration(blocked, (uint64_t)wait->ns), 100 * wait->share);
 	if (*wait->line)
-		fprintf(out, ": for %s of it by %s%s%s, at %s",
+		fprintf(out, ": for %s of it by %s%s%s%s, at %s",
 		        text_short_duration(there, (uint64_t)wait->line_ns), wait->kind,
-		        *wait->waker ? " until woken by " : "", wait->waker, wait->line);
+		        wait->gil ? " (the GIL)" : "", *wait->waker ? " until woken by " : "", wait->waker,
+		        wait->line);
 	fputc('.', out);
 	if (wait->chain.ns > 0 && !chain_is_told(report, wait->class)) {
 		fprintf(out, " %s of that: ", text_short_duration(there, (uint64_t)wait->chain.ns));

@@ -87,6 +87,7 @@ static void take_line(struct report_wait *wait, const struct top_sections *secti
 			continue;
 		snprintf(wait->kind, sizeof(wait->kind), "%s", code->stall);
 		snprintf(wait->line, sizeof(wait->line), "%s", code->line);
+		wait->gil = code->gil;
 		wait->line_ns = code->ns;
 		snprintf(wait->waker, sizeof(wait->waker), "%s", code->waker);
 		take_chain(&wait->chain, code);

@@ -3,6 +3,7 @@
 #ifndef STALLPROF_PROFILER_REPORT_WAITS_H
 #define STALLPROF_PROFILER_REPORT_WAITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "profiler/report/report_chain.h"
@@ -18,6 +19,7 @@ struct report_wait {
 	int64_t ns;                /* blocked, in all */
 	double share;              /* of the time of all such classes */
 	char kind[32], line[1024]; /* of the heaviest line of code: lock, pipe ...; "": none has a stack */
+	bool gil;                  /* it is a lock there, and that CPython's GIL */
 	int64_t line_ns;
 	char waker[64];            /* who ended the longest of these; "": not known */
 	struct report_chain chain; /* what most of these were for through others; ns 0: not known */

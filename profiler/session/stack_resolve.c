@@ -12,11 +12,13 @@
 #include "profiler/symbols/debug_package.h"
 #include "profiler/process/process_table.h"
 #include "profiler/session/kernel_stacks.h"
+#include "profiler/session/python_gil.h"
 #include "profiler/session/python_merge.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/remote_stack.h"
 #include "profiler/session/stack_location.h"
 #include "profiler/session/stack_memo.h"
+#include "profiler/format/frame_names.h"
 #include "profiler/format/stamp.h"
 #include "symbolizer/python/python.h"
 #include "symbolizer/symbolizer.h"
@@ -47,8 +49,9 @@ struct stack_resolver {
 	struct stamp_growth described[COUNTERS_MAX];
 	uint64_t pcs[STACK_FRAMES_MAX];
 	bool is_caller[STACK_FRAMES_MAX];
-	int64_t native[STACK_FRAMES_MAX]; /* locations, by pc */
-	uint8_t kinds[STACK_FRAMES_MAX];  /* enum sym_python_native, likewise */
+	int64_t native[STACK_FRAMES_MAX];              /* locations, by pc */
+	uint8_t kinds[STACK_FRAMES_MAX];               /* enum sym_python_native, likewise */
+	struct python_gil_frame gil[STACK_FRAMES_MAX]; /* likewise */
 	struct python_shown_frame shown[PYTHON_MERGED_MAX(STACK_FRAMES_MAX, ABI_PYTHON_FRAMES_MAX)];
 	uint8_t late_copy[ABI_USTACK_MAX];
 };
@@ -138,7 +141,7 @@ static size_t stack_bytes(struct stack_resolver *resolver, const struct abi_even
 static const char *end_name(const struct abi_event *event, enum sym_unwind_end end, size_t copied)
 {
 	if (!copied && event->flags & ABI_NO_USER_COPY)
-		return "[user stack not copied]";
+		return FRAME_NOT_COPIED;
 	if (event->flags & ABI_KERNEL_THREAD)
 		return NULL;
 	return end == SYM_UNWIND_COMPLETE ? NULL : "[unwind truncated]";
@@ -161,7 +164,7 @@ static size_t unwind(struct stack_resolver *resolver, struct process *process, s
 	return n;
 }
 
-/* Fills resolver->native and ->kinds. */
+/* Fills resolver->native, ->kinds and ->gil. */
 static int locate_native(struct stack_resolver *resolver, struct sym_process *sym, uint32_t pid,
                          struct profile *profile, size_t n_pcs)
 {
@@ -171,6 +174,7 @@ static int locate_native(struct stack_resolver *resolver, struct sym_process *sy
 	for (i = 0; i < n_pcs; i++) {
 		resolver->kinds[i] = SYM_PYTHON_NOT_EVALUATOR;
 		resolver->native[i] = 0;
+		resolver->gil[i] = (struct python_gil_frame){ .file = 0 };
 		if (symbolizer_user(sym, resolver->pcs[i], resolver->is_caller[i], &result))
 			continue;
 		resolver->native[i] = stack_location(profile, &result);
@@ -179,15 +183,38 @@ static int locate_native(struct stack_resolver *resolver, struct sym_process *sy
 		resolver->kinds[i] = python_processes_native_kind(
 		        resolver->pythons, pid, resolver->pcs[i] - resolver->is_caller[i],
 		        result.frames[result.n_frames - 1].function);
+		resolver->gil[i] = (struct python_gil_frame){
+			.file = result.module ? result.module->start : 0,
+			.kind = (uint8_t)python_gil_kind(result.frames[result.n_frames - 1].function),
+			.evaluator = resolver->kinds[i] == SYM_PYTHON_EVALUATOR ||
+			             resolver->kinds[i] == SYM_PYTHON_EVALUATOR_AND_CALLED
+		};
 	}
 	return 0;
+}
+
+static int64_t python_mapping(struct profile *profile)
+{
+	return profile_mapping(profile, 0, 0, 0, "[python]", NULL, true, true);
+}
+
+/* The frame that says so: one of Python's where there are others, so that it is shown with them. */
+static int64_t gil_location(struct profile *profile, const struct python_stacks *stacks)
+{
+	const struct profile_frame frame = { .function = FRAME_GIL };
+	int64_t mapping;
+
+	if (!stacks->n_frames)
+		return stack_placeholder(profile, FRAME_GIL);
+	mapping = python_mapping(profile);
+	return mapping < 0 ? mapping : profile_location(profile, mapping, 0, &frame, 1);
 }
 
 /* 0: the frame is one that Python hides. */
 static int64_t python_location(struct stack_resolver *resolver, struct profile *profile, uint32_t pid,
                                const struct abi_python_frame *frame)
 {
-	int64_t mapping = profile_mapping(profile, 0, 0, 0, "[python]", NULL, true, true);
+	int64_t mapping = python_mapping(profile);
 	struct profile_frame out;
 	struct sym_frame named;
 
@@ -237,7 +264,7 @@ static int push_merged(struct stack_resolver *resolver, struct process *process,
 	struct python_stacks stacks = { .kinds = resolver->kinds,
 		                        .n_native = n_pcs,
 		                        .native_cut = native_end != NULL };
-	size_t n_shown, unmatched, i;
+	size_t n_shown, unmatched, i, gil = python_gil_find(resolver->gil, n_pcs);
 	int err = 0;
 
 	python_stacks_of(resolver, event, &stacks);
@@ -248,10 +275,14 @@ static int push_merged(struct stack_resolver *resolver, struct process *process,
 		python_processes_look(resolver->pythons, event->tgid);
 	}
 	for (i = 0; i < n_shown && !err; i++) {
-		int64_t id =
-		        shown_location(resolver, profile, event, &stacks, &resolver->shown[i], native_end);
+		const struct python_shown_frame *shown = &resolver->shown[i];
+		int64_t id = shown_location(resolver, profile, event, &stacks, shown, native_end);
 
-		if (id) /* 0: nothing to show */
+		if (gil && (shown->what != PYTHON_SHOWN_NATIVE || shown->index >= gil)) {
+			err = push(ids, n, gil_location(profile, &stacks));
+			gil = 0; /* it is there */
+		}
+		if (id && !err) /* 0: nothing to show */
 			err = push(ids, n, id);
 	}
 	return err;

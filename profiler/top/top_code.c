@@ -10,6 +10,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "profiler/format/frame_names.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_classes.h"
@@ -36,8 +37,8 @@ struct code_memory {
 	struct loaded_stack stack;
 };
 
-/* The section's cause and device, the class, the line and the kind of wait, each with its NUL. */
-#define PARTS 5
+/* The section's cause and device, the class, the line, the kind of wait, and FRAME_GIL for that lock, each with its NUL. */
+#define PARTS 6
 
 static char *join(const char *const parts[PARTS], size_t *length)
 {
@@ -79,6 +80,7 @@ static struct line *line_new(struct code_memory *memory, char *key, size_t key_l
 	line->code.class = part_of(key, 2);
 	line->code.line = part_of(key, 3);
 	line->code.stall = part_of(key, 4);
+	line->code.gil = *part_of(key, 5);
 	HASH_ADD_KEYPTR(hh, memory->by_key, line->key, line->key_len, line);
 	if (line->hh.tbl)
 		return line;
@@ -160,10 +162,16 @@ static int add_sample(struct code_memory *memory, const struct loaded_profiles *
 {
 	char class[512], text[LOADED_FRAME_TEXT_MAX];
 	const char *parts[PARTS] = { sample->is_wait ? BLOCKED : sample->stall,
-		                     sample->is_wait ? "" : sample->device, class, text, sample->stall };
+		                     sample->is_wait ? "" : sample->device,
+		                     class,
+		                     text,
+		                     sample->stall,
+		                     "" };
 	struct line *line;
 
 	loaded_stack_get(&memory->stack, input->profile, &sample->view);
+	if (sample->is_wait && loaded_stack_gil(&memory->stack))
+		parts[5] = FRAME_GIL;
 	class_text(class, sizeof(class), sample, filter);
 	snprintf(text, sizeof(text), "[no stack]");
 	if (memory->stack.n)

@@ -26,6 +26,7 @@ struct top_code {
 	const char *class; /* as the ledger's table has it; with a filter for a tag, that */
 	const char *line;  /* function file:line */
 	const char *stall; /* of blocked ones, the kind of wait */
+	bool gil;          /* a lock, and that CPython's GIL */
 	int64_t ns, waits;
 	size_t sample; /* the heaviest one's index */
 	int64_t sample_ns;

@@ -145,9 +145,9 @@ static void print_code(struct page *page, const struct top_section *section, con
 		snprintf(share, sizeof(share), "in ");
 	else if (wall_ns)
 		snprintf(share, sizeof(share), "%5.1f %% of ", percent(code->ns, wall_ns));
-	snprintf(head, sizeof(head), "%8s  %s%s  %s%s%s%s", amount_text(amount, page->what, code->ns), share,
-	         code->class, section->blocked ? code->stall : "", *waker ? ", ended by " : "", waker,
-	         section->blocked ? "  " : "");
+	snprintf(head, sizeof(head), "%8s  %s%s  %s%s%s%s%s", amount_text(amount, page->what, code->ns),
+	         share, code->class, section->blocked ? code->stall : "", code->gil ? " (the GIL)" : "",
+	         *waker ? ", ended by " : "", waker, section->blocked ? "  " : "");
 	print_line(page, 0, head, code->line);
 	if (!page->what->counted && top_inherited_text(behind, sizeof(behind), code))
 		print_line(page, DETAIL_INDENT, "behind ", behind);

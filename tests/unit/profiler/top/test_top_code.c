@@ -332,6 +332,26 @@ static void test_top_code__taken_back(void **state)
 	top_sections_free(&sections);
 }
 
+/* Waits of one line for the GIL and for another lock are two lines; the frame that says so is not the program's own, also where there is no
+ * other than one of a library. */
+static void test_top_code__gil(void **state)
+{
+	struct recording *r = *state;
+	int64_t ids[8] = { frame(r->profile, LIBC, "pthread_cond_timedwait", NULL, 0),
+		           frame(r->profile, PYTHON, "[GIL]", NULL, 0),
+		           frame(r->profile, PYTHON, "compute", "<string>", 7) };
+	size_t lines;
+	char *text;
+
+	sample(r->profile, ids, 3, 70 * MS, "ckpt", "lock", "");
+	ids[1] = ids[2];
+	sample(r->profile, ids, 2, 60 * MS, "ckpt", "lock", "");
+	text = text_of(r, (struct top_code_text){ .limit = 0 }, 0, &lines);
+	assert_non_null(strstr(text, " of ckpt  lock (the GIL)  compute <string>:7\n"));
+	assert_non_null(strstr(text, " of ckpt  lock  compute <string>:7\n"));
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +367,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__on_the_cpu, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__counted, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__taken_back, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__gil, record, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
