@@ -16,7 +16,7 @@
  *	published at the first push and again in each forked child.
  *		stalltag_thread_ctx_v1	always our tag
  *		otel_thread_ctx_v1	our tag too, as long as nobody else in the process publishes
- *	Two USDT probes, each behind a semaphore of its own, report changes:
+ *	Three USDT probes, each behind a semaphore of its own, report changes:
  *		stalltag:change	fires after every push and pop. Argument 1: the record that is current
  *				now, or NULL.
  *		stalltag:lost	fires when a tag cannot be shown as it was pushed. Argument 1: which count of

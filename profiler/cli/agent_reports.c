@@ -239,7 +239,9 @@ bool agent_reports_look(struct agent_reports *reports, const struct session *ses
 	found = report_live_look(reports->live, session_lanes(session), &reports->hint);
 	rest_ns = report_live_passed_over(reports->live);
 	if (rest_ns)
-		agent_log(AGENT_INFO, "another incident, not reported for %" PRIu64 " s",
+		agent_log(AGENT_INFO,
+		          "another incident: no report of it, nor of others that are not much worse, for "
+		          "%" PRIu64 " s",
 		          (rest_ns + 999999999) / 1000000000);
 	return found;
 }

@@ -211,7 +211,9 @@ static void adopt_scrape(struct agent *agent)
 	const char *address;
 
 	if (scrape_adopt(agent->scrape, agent->plan, err, sizeof(err)))
-		agent_log(AGENT_ERROR, "nobody is answered until the next SIGHUP: %s", err);
+		agent_log(AGENT_ERROR,
+		          "the scrape endpoint (scrape.listen) answers nobody until the next SIGHUP: %s",
+		          err);
 	agent->plan = NULL;
 	address = scrape_address(agent->scrape);
 	if (address)

@@ -62,7 +62,7 @@ static const struct setting {
 	{ GROUP_SAMPLING, "dma-threshold", "sampling.dma_threshold_ns", "NS",
 	  "DMA maps that take this long or longer count as dma_map (20000)" },
 	{ GROUP_SAMPLING, "cpu-hz", "sampling.cpu_hz", "HZ",
-	  "samples of on-CPU time inside stalls (99; 0: none)" },
+	  "samples a second of on-CPU time inside stalls (99; 0: none)" },
 	{ GROUP_SAMPLING, "baseline", "sampling.baseline_hz", "HZ",
 	  "also sample on-CPU time outside stalls" },
 	{ GROUP_SAMPLING, "stack-bytes", "sampling.stack_copy_bytes", "N",

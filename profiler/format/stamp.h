@@ -11,7 +11,7 @@
  *     stallprof.hook cause=block_io hook=tp_btf/block_rq_complete state=attached
  *     stallprof.hook cause=tag_wait hook=tp_btf/block_rq_tag_wait state=missing reason="not in this kernel"
  *     stallprof.kernel_symbols state=kallsyms modules_without_debug=1 advice="this kernel's debug information: …"
- *     stallprof.counter name=ring_drops value=0
+ *     stallprof.counter name=ring_full value=0
  *
  * Stamps of several profiles are summed: counters and covered time add, hooks are united (one that was missing once
  * is missing, one that was attached once is not unused), the largest T and the worst kernel symbols are kept. Not

@@ -8,7 +8,7 @@
 #define KALLSYMS_ADVICE                                                                                      \
 	"CAP_SYSLOG with sysctl kernel.kptr_restrict at most 1, or 0 and kernel.perf_event_paranoid 1"
 /* What to do when it shows them, but lines and inlined functions of the kernel are not known. */
-#define VMLINUX_ADVICE "this kernel's debug information: see stallprof doctor"
+#define VMLINUX_ADVICE "install this kernel's debug information, see stallprof doctor"
 
 /*
  * The package with the debug information of the kernel of that release (as `uname -r` has it), for the distribution

@@ -96,8 +96,8 @@ static const struct {
 	{ "switch_ins_unseen", NUMBER,
 	  "%s {wait has|waits have} no stack, as the hook on the switch back to the thread was not called" },
 	{ "waiters_dropped", NUMBER,
-	  "%s {thread|threads} waited that {was|were} not followed for others that waited for {it|them}: "
-	  "too many at once" },
+	  "%s {thread's waits were|threads' waits were} forgotten, as too many waited at once: what others "
+	  "waited for through {it|them} is not known" },
 	{ "slots_exhausted", NUMBER,
 	  "%s {wait has|waits have} no user stack, as too many threads waited at once: --max-stalled" },
 	{ "stacks_truncated", NUMBER,
