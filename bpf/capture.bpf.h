@@ -221,8 +221,8 @@ ALWAYS u64 detail_put(struct stack_buffer *buffer, u32 len, u32 n_python)
 /* Sends the buffer's event with what it holds of the user stack. Returns its bytes, 0: it was lost. */
 VERIFIED_ONCE int event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_python)
 {
-	u64 size, wake = BPF_RB_NO_WAKEUP;
 	struct abi_event *event;
+	u64 size;
 
 	if (!buffer)
 		return 0;
@@ -242,10 +242,7 @@ VERIFIED_ONCE int event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_
 	size = ABI_EVENT_HEAD + cut_to(captured_bytes(ustack_len, n_python), ABI_USTACK_MAX + PYTHON_BYTES);
 	if (RARELY(event->has_detail))
 		size = ABI_EVENT_HEAD + detail_put(buffer, ustack_len, n_python);
-	/* User space looks every 100 ms anyhow; wake it only when the ring fills faster than that. */
-	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
-		wake = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&events, buffer, size, wake)) {
+	if (bpf_ringbuf_output(&events, buffer, size, ring_wake(&events))) {
 		COUNT(ring_full);
 		COUNT_BY(ring_full_ns, event->duration_ns);
 		return 0;
@@ -284,7 +281,7 @@ ALWAYS bool wait_kept(const struct thread *t, u64 ns, u64 whole_ns, u64 threshol
 /* A thread's stack may be copied that often for no better reason than that the sleep may prove long. */
 #define COPY_STALL_NS 1000000
 #define COPY_SAME_NS                                                                                         \
-	20000000 /* … where it slept when it was last copied: its frames are known (user_stack_memo.h) */
+	20000000 /* … where it slept when it was last copied: its frames are known (stack_memo.h) */
 #define COPY_WAIT_NS 10000000
 /* … where waits that are no stalls have proved long without a copy. */
 #define COPY_LONG_NS 4000000

@@ -97,8 +97,10 @@ VERIFIED_ONCE int file_tell_sync(u64 address, u64 first, u64 last, int result)
 	struct abi_file_event event = {};
 	struct file_sync *sync;
 
-	if (!sync_is_told(inode))
+	if (!sync_is_told(inode)) {
+		bpf_map_delete_elem(&file_syncs, &key); /* it may have been told when the call began */
 		return 0;
+	}
 	sync = bpf_map_lookup_elem(&file_syncs, &key);
 	if (!sync || is_own(key >> 32))
 		return 0;

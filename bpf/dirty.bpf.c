@@ -1,8 +1,6 @@
 /* Who makes a file's pages dirty: the requests that write them, later and from a kernel thread, are of that tag. */
+#include "bpf/kernel_fs.bpf.h"
 #include "bpf/requests.bpf.h"
-
-#define S_IFMT  0170000
-#define S_IFREG 0100000
 
 /* Notes under which tag it was, 0: none. The last to make any of a file's pages dirty has all of them. */
 ALWAYS void dirtied_under(struct inode *inode, u64 tag)

@@ -325,7 +325,9 @@ VERIFIED_ONCE int file_call_begins(u64 frame, u64 address, u32 call)
 		return 0;
 	barrier_var(call);
 	call &= ABI_FILE_CALLS - 1;
+	t->reading = 1; /* who interrupts here leaves the scratch alone */
 	tag = tag_of_file(s, tagged, file, call);
+	t->reading = 0;
 	if (tag)
 		file_retag(task, t, tag, frame);
 	return 0;

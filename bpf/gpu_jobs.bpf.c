@@ -88,14 +88,6 @@ ALWAYS void job_measure(struct abi_gpu_job *told, const struct gpu_job *job, u64
 	told->total_ns = since(now, job->begin_ns);
 }
 
-ALWAYS u64 wake_of_ring(void)
-{
-	return bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) >
-	                       bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4
-	               ? BPF_RB_FORCE_WAKEUP
-	               : BPF_RB_NO_WAKEUP;
-}
-
 /* It is over; `error` below 0: it failed. */
 NOW_AND_THEN void job_ends(u64 key, struct gpu_job *job, int error)
 {
@@ -116,7 +108,7 @@ NOW_AND_THEN void job_ends(u64 key, struct gpu_job *job, int error)
 		__builtin_memcpy(told->driver, job->driver, sizeof(told->driver));
 		__builtin_memcpy(told->ring, job->ring, sizeof(told->ring));
 		job_measure(told, job, now);
-		bpf_ringbuf_submit(told, wake_of_ring());
+		bpf_ringbuf_submit(told, ring_wake(&events));
 	}
 	bpf_map_delete_elem(&gpu_jobs, &key);
 }

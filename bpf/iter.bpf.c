@@ -21,6 +21,9 @@ ALWAYS void reserve_buffer(struct thread *t)
 	if ((t->expect || long_waits) && t->stack_buffer == ABI_NO_BUFFER &&
 	    t->reserved_buffer == ABI_NO_BUFFER && buffer_take(t, &index))
 		t->reserved_buffer = index;
+	barrier();
+	if (t->state == ABI_DEAD)
+		return_buffer(t); /* it has ended meanwhile, and had none to return */
 }
 
 /* What the process told itself comes before the name that user space has for it. */
@@ -166,7 +169,8 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 		flush_sleep(task, t, word, seq, wake, &row, 1, NULL);
 		ledger_charge(t, tag, ABI_RUNQ, now - wake, 0);
 	} else {
-		t->slept_begin = now; /* it goes on in the cycle that begins here */
+		/* It goes on in the cycle that begins here, unless it has slept again meanwhile. */
+		__sync_val_compare_and_swap(&t->slept_begin, word_begin(word), now);
 		row = inflight_row(task, t, &rq, now);
 		flush_sleep(task, t, word, seq, now, &row, 0, rq);
 	}

@@ -163,15 +163,17 @@ ALWAYS u32 log_read(const struct log_reader *r, u64 tail)
 	return n;
 }
 
+/* No change of tag lies before the switch-in, and a sleep before it may be longer than a sum's time (PART_BITS). */
 ALWAYS void log_begin(const struct log_reader *r, u64 word)
 {
+	u64 begin = word_begin(word);
 	struct log_batch *b = r->batch;
 
 	__builtin_memset(b->sums, 0, (LOG_BEFORE + 1) * sizeof(b->sums[0]));
 	b->seen = 0;
 	b->row = LOG_BEFORE;
 	b->now_ns = bpf_ktime_get_ns();
-	b->from_ns = b->at_ns = word_begin(word);
+	b->from_ns = b->at_ns = begin + since(r->t->in_ns, begin);
 }
 
 /* The key of a row's tag; 0: it has none, or cannot be read. */
@@ -246,10 +248,14 @@ ALWAYS long log_charge_row(u32 i, struct log_reader *r)
 	sum = b->sums[row & (ABI_LOG_ROWS - 1)];
 	if (!tag)
 		tag = r->t->base_tag;
-	/* A tag that was held for no time that the clocks can tell has a row, too. */
+		/* A tag that was held for no time that the clocks can tell has a row, too. */
+#ifdef CONTEXT_OF_OTHERS
+	if (tag)
+		ledger_charge_any(r->t, tag, ABI_ONCPU, PART_NS(sum),
+		                  0); /* the thread itself will count them */
+#else
 	if (tag)
 		ledger_charge_any(r->t, tag, ABI_ONCPU, PART_NS(sum), PART_N(sum));
-#ifndef CONTEXT_OF_OTHERS
 	splits_note(r->t, tag, PART_NS(sum));
 #endif
 	return 0;

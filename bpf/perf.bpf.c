@@ -1,4 +1,5 @@
-/* On-CPU time inside a stall: a perf event's sample counts if a request of the tagged thread is under way. */
+/* Samples of CPUs. One counts as on-CPU time inside a stall if a request of the tagged thread is under way, or it is in a scope, a call that
+ * maps memory or the recovery of a device; with a baseline outside of those, too; and as CPU time of the host's users, tagged or not. */
 #include "bpf/log_take.bpf.h"
 #include "bpf/recovery.bpf.h"
 #include "bpf/issued.bpf.h"

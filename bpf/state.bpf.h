@@ -347,6 +347,14 @@ struct {
 	__uint(max_entries, 8 << 20);
 } events SEC(".maps") __weak;
 
+/* User space looks into a ring ten times a second; it is woken when one fills faster than that. */
+ALWAYS u64 ring_wake(void *ring)
+{
+	return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 4
+	               ? BPF_RB_FORCE_WAKEUP
+	               : BPF_RB_NO_WAKEUP;
+}
+
 /* struct abi_python_ask: looked at before the events. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

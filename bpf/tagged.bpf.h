@@ -113,15 +113,6 @@ ALWAYS void file_event_begin(struct abi_file_event *event, u32 kind, struct inod
 	event->begin_ns = event->end_ns;
 }
 
-/* They are read ten times a second; before that if there are many. */
-ALWAYS u64 file_events_wake(void)
-{
-	return bpf_ringbuf_query(&file_events, BPF_RB_AVAIL_DATA) >
-	                       bpf_ringbuf_query(&file_events, BPF_RB_RING_SIZE) / 4
-	               ? BPF_RB_FORCE_WAKEUP
-	               : BPF_RB_NO_WAKEUP;
-}
-
 /* `tagged` NULL: nothing is known of the inode. False: there was no room. */
 ALWAYS bool file_event_send(struct abi_tagged_file *tagged, struct abi_file_event *event, u32 size)
 {
@@ -132,7 +123,7 @@ ALWAYS bool file_event_send(struct abi_tagged_file *tagged, struct abi_file_even
 		folder = bpf_map_lookup_elem(&tag_folders, &tagged->folder);
 		event->source = folder ? folder->source : 0;
 	}
-	if (!bpf_ringbuf_output(&file_events, event, size, file_events_wake()))
+	if (!bpf_ringbuf_output(&file_events, event, size, ring_wake(&file_events)))
 		return true;
 	if (event->kind != ABI_FILE_ASKED)
 		COUNT(file_events_lost);

@@ -169,7 +169,8 @@ VERIFIED_ONCE int thread_turn(struct thread *t, u64 word, u64 tag, u64 queue)
 		if (__sync_val_compare_and_swap(&t->word, word, word_of(split.end, split.next)) != word)
 			return 0;
 		if (cycle_slept(t, word_begin(word)))
-			t->slept_begin = split.end; /* it sleeps on in the cycle that begins here */
+			/* It sleeps on in the cycle that begins here, unless it has slept again meanwhile. */
+			__sync_val_compare_and_swap(&t->slept_begin, word_begin(word), split.end);
 		ledger_charge(t, before, thread_state(t), since(split.end, word_begin(word)), 1);
 	}
 	count_tagged(before, tag);

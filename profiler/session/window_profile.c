@@ -283,7 +283,7 @@ static uint64_t wait_weight(const struct row *row)
 }
 
 /* Waits that are no stalls: their stacks stand for themselves alone, as only the long ones have any, and never for more
- * than their row. What earlier windows were told of a wait that turned out to be a stall is taken back (window.c). */
+ * than their row. What earlier windows were told of a wait that turned out to be a stall is taken back (window_events.c). */
 static int add_wait_samples(struct window *window, struct row *row)
 {
 	uint64_t weight = 0, whole = wait_weight(row);

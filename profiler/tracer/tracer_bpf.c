@@ -93,6 +93,7 @@ static void forget_followed(struct tracer *tracer)
 	ledger_maps_empty(tracer->bpf->maps.helpers);
 	ledger_maps_empty(tracer->bpf->maps.works);
 	ledger_maps_empty(tracer->bpf->maps.carriers);
+	memset((void *)tracer->bpf->bss->carrier_bits, 0, sizeof(tracer->bpf->bss->carrier_bits));
 	ledger_maps_empty(tracer->bpf->maps.resets);
 	ledger_maps_empty(tracer->bpf->maps.recoverers);
 	ledger_maps_empty(tracer->bpf->maps.befallen);
