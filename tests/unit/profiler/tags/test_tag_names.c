@@ -13,11 +13,13 @@
 #include "profiler/tags/tag_names.h"
 #include "profiler/tracer/tracer_state.h"
 
-#define KEYS 100000
+#define KEYS   100000
+#define PINNED 8192 /* process tags that are kept */
 
 /* The BPF side's map, by key. */
 static unsigned char in_map[KEYS];
 static unsigned int n_in_map;
+static uint64_t first_of_process, end_of_process; /* keys of processes' tags; all others are threads' */
 
 static int find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
 {
@@ -25,6 +27,7 @@ static int find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
 	if (!in_map[key])
 		return -ENOENT;
 	snprintf(tag->name, sizeof(tag->name), "tag %llu", (unsigned long long)key);
+	tag->source = key >= first_of_process && key < end_of_process ? ABI_TAG_PROCESS : ABI_TAG_STALLTAG;
 	return 0;
 }
 
@@ -50,6 +53,7 @@ static int empty_map(void **state)
 	(void)state;
 	memset(in_map, 0, sizeof(in_map));
 	n_in_map = 0;
+	first_of_process = end_of_process = 0;
 	return 0;
 }
 
@@ -141,6 +145,102 @@ static void test_tag_names__is_forgotten_after_idle_windows(void **state)
 	tag_names_free(names);
 }
 
+static void idle_windows(struct tag_names *names, int n)
+{
+	for (int i = 0; i < n; i++) {
+		tag_names_after_take(names, &tracer);
+		tag_names_end_window(names, &tracer);
+	}
+}
+
+/* Jobs with a tag each that come one after the other. */
+static void meet_processes(struct tag_names *names, uint64_t first, uint64_t n)
+{
+	for (uint64_t key = first; key < first + n; key++) {
+		intern(key);
+		tag_names_copy(names, &tracer, key);
+	}
+}
+
+/* A job that has been under tags of its own for long, as the one after 8192 others. */
+static void test_tag_names__of_the_last_processes_are_kept(void **state)
+{
+	struct tag_names *names = tag_names_new();
+
+	(void)state;
+	end_of_process = KEYS;
+	meet_processes(names, 0, PINNED + 1);
+	idle_windows(names, 20);
+	assert_int_equal(n_in_map, PINNED);
+	assert_null(tag_names_copy(names, &tracer, 0));
+	for (uint64_t key = 1; key <= PINNED; key++)
+		assert_name(names, key);
+	meet_processes(names, PINNED + 1, 2 * PINNED);
+	idle_windows(names, 20);
+	assert_int_equal(n_in_map, PINNED);
+	assert_null(tag_names_copy(names, &tracer, PINNED));
+	assert_name(names, 3 * PINNED);
+	tag_names_free(names);
+}
+
+static void test_tag_names__of_processes_that_are_met_or_held_outlive_others(void **state)
+{
+	enum { GIVEN, MET, HELD, LEFT };
+	struct tag_names *names = tag_names_new();
+
+	(void)state;
+	end_of_process = KEYS;
+	meet_processes(names, GIVEN, 4);
+	tag_names_pin(names, &tracer, GIVEN);
+	for (uint64_t first = 100; first < 100 + 3 * PINNED; first += 1024) {
+		meet_processes(names, first, 1024);
+		tag_names_copy(names, &tracer, MET);
+		tag_names_held(names, HELD);
+		idle_windows(names, 10);
+	}
+	assert_name(names, GIVEN);
+	assert_name(names, MET);
+	assert_name(names, HELD);
+	assert_null(tag_names_copy(names, &tracer, LEFT));
+	tag_names_free(names);
+}
+
+/* Which is not known, or is a thread's. */
+static void test_tag_names__held_is_of_process_tags_that_were_met(void **state)
+{
+	struct tag_names *names = tag_names_new();
+
+	(void)state;
+	intern(7);
+	tag_names_held(names, 7);
+	tag_names_copy(names, &tracer, 7);
+	tag_names_held(names, 7);
+	idle_windows(names, 20);
+	assert_int_equal(in_map[7], 0);
+	assert_null(tag_names_copy(names, &tracer, 7));
+	tag_names_free(names);
+}
+
+/* One that came after others were kept, and has been left since: what was copied of it outlives the window. */
+static void test_tag_names__copy_outlives_that_it_is_not_kept(void **state)
+{
+	struct tag_names *names = tag_names_new();
+	const struct abi_tag *copy;
+
+	(void)state;
+	end_of_process = KEYS;
+	intern(0);
+	copy = tag_names_copy(names, &tracer, 0);
+	meet_processes(names, 1, PINNED);
+	idle_windows(names, 2);
+	assert_string_equal(copy->name, "tag 0");
+	assert_ptr_equal(tag_names_copy(names, &tracer, 0), copy);
+	idle_windows(names, 20);
+	assert_name(names, 0);
+	assert_null(tag_names_copy(names, &tracer, 1));
+	tag_names_free(names);
+}
+
 static void test_tag_names__counts_a_tag_once(void **state)
 {
 	struct tag_names *names = tag_names_new();
@@ -177,6 +277,11 @@ int main(void)
 		cmocka_unit_test_setup(test_tag_names__a_tag_in_use_stays_in_the_map, empty_map),
 		cmocka_unit_test_setup(test_tag_names__comes_back_and_leaves_again, empty_map),
 		cmocka_unit_test_setup(test_tag_names__is_forgotten_after_idle_windows, empty_map),
+		cmocka_unit_test_setup(test_tag_names__of_the_last_processes_are_kept, empty_map),
+		cmocka_unit_test_setup(test_tag_names__of_processes_that_are_met_or_held_outlive_others,
+		                       empty_map),
+		cmocka_unit_test_setup(test_tag_names__held_is_of_process_tags_that_were_met, empty_map),
+		cmocka_unit_test_setup(test_tag_names__copy_outlives_that_it_is_not_kept, empty_map),
 		cmocka_unit_test_setup(test_tag_names__counts_a_tag_once, empty_map),
 		cmocka_unit_test_setup(test_tag_names__of_a_refused_row_leaves_the_map, empty_map),
 	};
