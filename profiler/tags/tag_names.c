@@ -19,6 +19,9 @@
 /* Process tags that stay though nobody asks for them: those that were met last. */
 #define PINNED_MAX 8192
 
+/* Of their names that nobody has met yet, how many a sweep of the map leaves there. */
+#define UNMET_MAX 8192
+
 struct known_tag {
 	uint64_t key;
 	struct abi_tag tag;
@@ -37,7 +40,8 @@ struct tag_names {
 	struct known_tag *in_map;
 	struct known_tag *pinned; /* in the order in which they were last met */
 	size_t n_in_map, n_pinned;
-	uint64_t take; /* number of the one to come */
+	uint64_t take;      /* number of the one to come */
+	uint64_t tags_full; /* the counter at the last take */
 };
 
 static const struct abi_tag unknown_tag = { .name = "[unknown tag]" };
@@ -191,6 +195,44 @@ void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t 
 		tracer_drop_tag(tracer, key);
 }
 
+struct sweep {
+	struct tag_names *names;
+	struct tracer *tracer;
+	unsigned int n_unmet; /* process tags */
+};
+
+/*
+ * A tag that is held just now may be among them. Where its thread has a log it is put back within a second, else at the thread's next
+ * change of tags: until then its time is under "[unknown tag]". A process tells its tag only once, so those stay while they are few.
+ */
+static void sweep_tag(void *ctx, uint64_t key)
+{
+	struct sweep *sweep = ctx;
+	struct known_tag *entry = find(sweep->names, key);
+	struct abi_tag tag;
+
+	if (entry && !entry->in_map)
+		note_in_map(sweep->names, entry); /* put back, but its row did not come */
+	if (entry)
+		return;
+	if (!tracer_find_tag(sweep->tracer, key, &tag) && tag.source == ABI_TAG_PROCESS &&
+	    sweep->n_unmet++ < UNMET_MAX)
+		return;
+	tracer_drop_tag(sweep->tracer, key);
+}
+
+/* A name enters the map before there is a row that has it. If the ledger is full that row never comes, and nobody else would take the
+ * name out of the map again. */
+static void sweep_if_full(struct tag_names *names, struct tracer *tracer)
+{
+	uint64_t full = tracer_counter(tracer, ABI_COUNT_tags_full);
+	struct sweep sweep = { .names = names, .tracer = tracer };
+
+	if (full != names->tags_full)
+		tracer_each_tag(tracer, sweep_tag, &sweep);
+	names->tags_full = full;
+}
+
 void tag_names_after_take(struct tag_names *names, struct tracer *tracer)
 {
 	bool crowded = names->n_in_map > CROWDED;
@@ -201,6 +243,7 @@ void tag_names_after_take(struct tag_names *names, struct tracer *tracer)
 		if (!stays(entry) && (crowded || entry->last_take < names->take))
 			drop_from_map(names, tracer, entry);
 	}
+	sweep_if_full(names, tracer);
 	names->take++;
 }
 

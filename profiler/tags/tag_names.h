@@ -36,7 +36,8 @@ bool tag_names_count(struct tag_names *names, struct tracer *tracer, uint64_t ke
 void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* Call after the ledger was taken. Names that were not met since the take before leave the map; all do
- * when there are many. A thread that takes such a tag again puts it back. */
+ * when there are many. A thread that takes such a tag again puts it back. Where tags did not fit since the take before, names that
+ * nobody knows here leave the map, too. */
 void tag_names_after_take(struct tag_names *names, struct tracer *tracer);
 
 /* Call at the end of a window: forgets tags that were not asked for in the last windows. A thread that still
