@@ -114,6 +114,25 @@ void followed_reset(struct followed *f)
 	f->tries = 0;
 }
 
+void followed_inherit(struct followed *child, const struct followed *parent)
+{
+	child->process = parent->process;
+	child->process.base_tag = 0;
+	child->process.from_exec = 0;
+	child->process.ai_tag_key = FOLLOWED_NO_KEY;
+	child->given = parent->given;
+}
+
+void followed_each_base_tag(const struct followed_processes *all, followed_tag_fn on_tag, void *ctx)
+{
+	const struct followed *f;
+
+	for (f = all->by_pid; f; f = f->hh.next) {
+		if (f->process.base_tag)
+			on_tag(ctx, f->process.base_tag);
+	}
+}
+
 bool followed_is_given(const struct followed_processes *all, uint32_t pid)
 {
 	struct process_stat stat = { .parent = pid };

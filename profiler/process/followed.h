@@ -55,6 +55,13 @@ bool followed_need_attach(const struct followed_processes *all);
 void followed_take(struct followed *f, const struct abi_process *found, uint64_t now_ns);
 /* Another program: of its process only the base tag stays known. Not published yet. */
 void followed_reset(struct followed *f);
+/* What a forked child has of its parent: its memory, and so its slots; the base tag it inherits in the kernel, and a process context it must
+ * publish itself. Not published yet. */
+void followed_inherit(struct followed *child, const struct followed *parent);
+
+typedef void (*followed_tag_fn)(void *ctx, uint64_t tag);
+/* Calls `on_tag` for the base tag of each process that has one. */
+void followed_each_base_tag(const struct followed_processes *all, followed_tag_fn on_tag, void *ctx);
 
 static inline bool followed_has_slot(const struct followed *f)
 {

@@ -16,25 +16,32 @@
 /* Of the map's 65536 entries; above it a name is removed even if it is in use. */
 #define CROWDED 16384
 
-/* Process tags that stay for good. */
+/* Process tags that stay though nobody asks for them: those that were met last. */
 #define PINNED_MAX 8192
+
+/* Of their names that nobody has met yet, how many a sweep of the map leaves there. */
+#define UNMET_MAX 8192
 
 struct known_tag {
 	uint64_t key;
 	struct abi_tag tag;
-	bool pinned, counted;
+	bool for_good, counted;
 	unsigned int idle;                 /* windows since it was asked for */
 	uint64_t last_take;                /* before which it was met */
 	bool in_map;                       /* then it is in the list `in_map` */
 	struct known_tag *prev, *next_one; /* of that list */
+	bool pinned;                       /* then it is in the list `pinned` */
+	struct known_tag *older, *newer;   /* of that list */
 	UT_hash_handle hh;
 };
 
 struct tag_names {
 	struct known_tag *by_key;
 	struct known_tag *in_map;
+	struct known_tag *pinned; /* in the order in which they were last met */
 	size_t n_in_map, n_pinned;
-	uint64_t take; /* number of the one to come */
+	uint64_t take;      /* number of the one to come */
+	uint64_t tags_full; /* the counter at the last take */
 };
 
 static const struct abi_tag unknown_tag = { .name = "[unknown tag]" };
@@ -76,17 +83,45 @@ static void drop_from_map(struct tag_names *names, struct tracer *tracer, struct
 	tracer_drop_tag(tracer, entry->key);
 }
 
-static void pin(struct tag_names *names, struct known_tag *entry)
+static bool stays(const struct known_tag *entry)
 {
-	names->n_pinned += !entry->pinned;
-	entry->pinned = true;
+	return entry->pinned || entry->for_good;
 }
 
-static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tracer, uint64_t key)
+/* From now on it is forgotten as others are. */
+static void unpin(struct tag_names *names, struct known_tag *entry)
+{
+	entry->pinned = false;
+	names->n_pinned--;
+	DL_DELETE2(names->pinned, entry, older, newer);
+}
+
+/* A process may come back to its tag after hours under others, but the BPF side reports the name only once. */
+static void pin_process_tag(struct tag_names *names, struct known_tag *entry)
+{
+	if (entry->tag.source != ABI_TAG_PROCESS || entry->for_good)
+		return;
+	if (entry->pinned)
+		unpin(names, entry);
+	else if (names->n_pinned == PINNED_MAX)
+		unpin(names, names->pinned);
+	entry->pinned = true;
+	names->n_pinned++;
+	DL_APPEND2(names->pinned, entry, older, newer);
+}
+
+static struct known_tag *find(const struct tag_names *names, uint64_t key)
 {
 	struct known_tag *entry;
 
 	HASH_FIND(hh, names->by_key, &key, sizeof(key), entry);
+	return entry;
+}
+
+static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tracer, uint64_t key)
+{
+	struct known_tag *entry = find(names, key);
+
 	if (entry)
 		return entry;
 	entry = calloc(1, sizeof(*entry));
@@ -103,10 +138,7 @@ static struct known_tag *find_or_read(struct tag_names *names, struct tracer *tr
 		free(entry);
 		return NULL;
 	}
-	/* A process may come back to its tag after hours under others, but the BPF side reports the name only
-	 * once. */
-	if (entry->tag.source == ABI_TAG_PROCESS && names->n_pinned < PINNED_MAX)
-		pin(names, entry);
+	pin_process_tag(names, entry);
 	note_in_map(names, entry);
 	return entry;
 }
@@ -124,6 +156,7 @@ const struct abi_tag *tag_names_copy(struct tag_names *names, struct tracer *tra
 		return NULL;
 	entry->idle = 0;
 	note_in_map(names, entry);
+	pin_process_tag(names, entry);
 	return &entry->tag;
 }
 
@@ -141,17 +174,63 @@ void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
 	struct known_tag *entry = find_or_read(names, tracer, key);
 
+	if (!entry)
+		return;
+	if (entry->pinned)
+		unpin(names, entry);
+	entry->for_good = true;
+}
+
+void tag_names_held(struct tag_names *names, uint64_t key)
+{
+	struct known_tag *entry = find(names, key);
+
 	if (entry)
-		pin(names, entry);
+		pin_process_tag(names, entry);
 }
 
 void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
-	struct known_tag *entry;
-
-	HASH_FIND(hh, names->by_key, &key, sizeof(key), entry);
-	if (!entry)
+	if (!find(names, key))
 		tracer_drop_tag(tracer, key);
+}
+
+struct sweep {
+	struct tag_names *names;
+	struct tracer *tracer;
+	unsigned int n_unmet; /* process tags */
+};
+
+/*
+ * A tag that is held just now may be among them. Where its thread has a log it is put back within a second, else at the thread's next
+ * change of tags: until then its time is under "[unknown tag]". A process tells its tag only once, so those stay while they are few.
+ */
+static void sweep_tag(void *ctx, uint64_t key)
+{
+	struct sweep *sweep = ctx;
+	struct known_tag *entry = find(sweep->names, key);
+	struct abi_tag tag;
+
+	if (entry && !entry->in_map)
+		note_in_map(sweep->names, entry); /* put back, but its row did not come */
+	if (entry)
+		return;
+	if (!tracer_find_tag(sweep->tracer, key, &tag) && tag.source == ABI_TAG_PROCESS &&
+	    sweep->n_unmet++ < UNMET_MAX)
+		return;
+	tracer_drop_tag(sweep->tracer, key);
+}
+
+/* A name enters the map before there is a row that has it. If the ledger is full that row never comes, and nobody else would take the
+ * name out of the map again. */
+static void sweep_if_full(struct tag_names *names, struct tracer *tracer)
+{
+	uint64_t full = tracer_counter(tracer, ABI_COUNT_tags_full);
+	struct sweep sweep = { .names = names, .tracer = tracer };
+
+	if (full != names->tags_full)
+		tracer_each_tag(tracer, sweep_tag, &sweep);
+	names->tags_full = full;
 }
 
 void tag_names_after_take(struct tag_names *names, struct tracer *tracer)
@@ -161,9 +240,10 @@ void tag_names_after_take(struct tag_names *names, struct tracer *tracer)
 
 	for (entry = names->in_map; entry; entry = next) {
 		next = entry->next_one;
-		if (!entry->pinned && (crowded || entry->last_take < names->take))
+		if (!stays(entry) && (crowded || entry->last_take < names->take))
 			drop_from_map(names, tracer, entry);
 	}
+	sweep_if_full(names, tracer);
 	names->take++;
 }
 
@@ -172,7 +252,7 @@ void tag_names_end_window(struct tag_names *names, struct tracer *tracer)
 	struct known_tag *entry, *next;
 
 	HASH_ITER (hh, names->by_key, entry, next) {
-		if (entry->pinned || ++entry->idle <= FORGET_AFTER)
+		if (stays(entry) || ++entry->idle <= FORGET_AFTER)
 			continue;
 		if (entry->in_map)
 			drop_from_map(names, tracer, entry);

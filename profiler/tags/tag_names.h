@@ -36,14 +36,21 @@ bool tag_names_count(struct tag_names *names, struct tracer *tracer, uint64_t ke
 void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* Call after the ledger was taken. Names that were not met since the take before leave the map; all do
- * when there are many. A thread that takes such a tag again puts it back. */
+ * when there are many. A thread that takes such a tag again puts it back. Where tags did not fit since the take before, names that
+ * nobody knows here leave the map, too. */
 void tag_names_after_take(struct tag_names *names, struct tracer *tracer);
 
 /* Call at the end of a window: forgets tags that were not asked for in the last windows. A thread that still
  * holds one has rows in every window. */
 void tag_names_end_window(struct tag_names *names, struct tracer *tracer);
 
-/* Keeps a tag for good: those of processes, which may be empty for a while. */
+/*
+ * Tags of processes, which may have no time for a while, are kept while there are at most 8192; above it those are forgotten that were
+ * not met for longest. A process holds this one still, though its threads may be under others: that counts as if it was met.
+ */
+void tag_names_held(struct tag_names *names, uint64_t key);
+
+/* Keeps a tag for good: those of processes that the user has named. */
 void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 #endif

@@ -233,6 +233,12 @@ uint64_t tag_watch_base_tag(const struct tag_watch *watch, uint32_t pid)
 	return f ? f->process.base_tag : 0;
 }
 
+void tag_watch_each_base_tag(const struct tag_watch *watch, void (*on_tag)(void *ctx, uint64_t tag),
+                             void *ctx)
+{
+	followed_each_base_tag(watch->followed, on_tag, ctx);
+}
+
 static void on_environment_tag(void *ctx, pid_t pid, uint64_t id, const char *name)
 {
 	struct tag_watch *watch = ctx;
@@ -350,7 +356,6 @@ static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns)
 	followed_publish(watch->followed, f);
 }
 
-/* A child has its parent's memory, and so its parent's slots; the process context it must publish itself. */
 static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 {
 	struct tag_watch *watch = ctx;
@@ -367,11 +372,7 @@ static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 	c = follow(watch, child);
 	if (!c)
 		return;
-	c->process = p->process;
-	c->process.base_tag = 0; /* inherited by the BPF side */
-	c->process.from_exec = 0;
-	c->process.ai_tag_key = FOLLOWED_NO_KEY;
-	c->given = p->given;
+	followed_inherit(c, p);
 	followed_publish(watch->followed, c);
 	look_again(watch, c);
 }

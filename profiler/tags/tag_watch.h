@@ -49,6 +49,9 @@ void tag_watch_file(struct tag_watch *watch, const char *path);
 int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag, bool from_exec);
 /* The base tag that the process is followed with; 0: none. */
 uint64_t tag_watch_base_tag(const struct tag_watch *watch, uint32_t pid);
+/* Calls `on_tag` for the base tag of each process that is followed with one. */
+void tag_watch_each_base_tag(const struct tag_watch *watch, void (*on_tag)(void *ctx, uint64_t tag),
+                             void *ctx);
 
 /* Lists the processes in /proc, for tag_watch_poll() to look at. With `only_given` processes that are not followed
  * already are left out, but their files with probes are attached to. 0 or -errno. */

@@ -325,6 +325,11 @@ void tracer_drop_tag(struct tracer *tracer, uint64_t key)
 	tracer->ops->drop_tag(tracer, key);
 }
 
+void tracer_each_tag(struct tracer *tracer, tracer_tag_fn on_tag, void *ctx)
+{
+	tracer->ops->each_tag(tracer, on_tag, ctx);
+}
+
 int tracer_iterate(struct tracer *tracer, uint32_t mode)
 {
 	return tracer->ops->iterate(tracer, mode);

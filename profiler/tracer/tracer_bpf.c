@@ -10,6 +10,7 @@
 #include "bpf/stallprof.skel.h"
 #include "profiler/tracer/event_rings.h"
 #include "profiler/tracer/ledger_maps.h"
+#include "profiler/tracer/map_walk.h"
 #include "profiler/tracer/nvme_state.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/format/stamp.h"
@@ -274,6 +275,31 @@ static void do_drop_tag(struct tracer *tracer, uint64_t key)
 		bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key);
 }
 
+struct tag_walk {
+	const struct tracer *tracer;
+	tracer_tag_fn on_tag;
+	void *ctx;
+};
+
+static void on_tag_key(void *ctx, uint64_t key)
+{
+	const struct tag_walk *walk = ctx;
+	uint64_t next = walk->tracer->next_key;
+
+	/* Keys of do_add_tag() count up; all others are hashes. */
+	if (key >> 32 != next >> 32 || key >= next)
+		walk->on_tag(walk->ctx, key);
+}
+
+static void do_each_tag(struct tracer *tracer, tracer_tag_fn on_tag, void *ctx)
+{
+	const struct bpf_map *maps[] = { tracer->bpf->maps.tags, tracer->bpf->maps.tags_at_once };
+	struct tag_walk walk = { .tracer = tracer, .on_tag = on_tag, .ctx = ctx };
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		map_walk(bpf_map__fd(maps[i]), bpf_map__max_entries(maps[i]), on_tag_key, &walk);
+}
+
 static int do_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx)
 {
 	uint64_t key;
@@ -391,6 +417,7 @@ const struct tracer_ops tracer_by_bpf = {
 	.add_tag = do_add_tag,
 	.find_tag = do_find_tag,
 	.drop_tag = do_drop_tag,
+	.each_tag = do_each_tag,
 	.iterate = do_iterate,
 	.take_ledger = do_take_ledger,
 	.fd = do_fd,

@@ -40,6 +40,7 @@ struct tracer_ops {
 	int (*add_tag)(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);
 	int (*find_tag)(struct tracer *tracer, uint64_t key, struct abi_tag *tag);
 	void (*drop_tag)(struct tracer *tracer, uint64_t key);
+	void (*each_tag)(struct tracer *tracer, tracer_tag_fn on_tag, void *ctx);
 	int (*iterate)(struct tracer *tracer, uint32_t mode);
 	int (*take_ledger)(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx);
 	int (*fd)(const struct tracer *tracer);

@@ -220,6 +220,13 @@ static void fake_drop_tag(struct tracer *tracer, uint64_t key)
 	fake_of(tracer)->drops++;
 }
 
+static void fake_each_tag(struct tracer *tracer, tracer_tag_fn on_tag, void *ctx)
+{
+	(void)tracer;
+	(void)on_tag;
+	(void)ctx;
+}
+
 static int fake_iterate(struct tracer *tracer, uint32_t mode)
 {
 	fake_of(tracer)->adopts += mode == ABI_ITER_ADOPT;
@@ -336,6 +343,7 @@ static inline void fake_tracer_init(struct fake_tracer *fake)
 			.add_tag = fake_add_tag,
 			.find_tag = fake_find_tag,
 			.drop_tag = fake_drop_tag,
+			.each_tag = fake_each_tag,
 			.iterate = fake_iterate,
 			.take_ledger = fake_take_ledger,
 			.fd = fake_fd,

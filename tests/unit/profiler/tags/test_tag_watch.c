@@ -92,6 +92,21 @@ static void look(void)
 	while (tag_watch_behind(watch));
 }
 
+static void on_base_tag(void *ctx, uint64_t tag)
+{
+	assert_int_equal(tag, BASE_TAG);
+	++*(unsigned int *)ctx;
+}
+
+/* Of how many processes it is the base tag; no other has one. */
+static unsigned int base_tags(void)
+{
+	unsigned int n = 0;
+
+	tag_watch_each_base_tag(watch, on_base_tag, &n);
+	return n;
+}
+
 static void test_tag_watch__a_process_that_is_given(void **state)
 {
 	(void)state;
@@ -102,6 +117,7 @@ static void test_tag_watch__a_process_that_is_given(void **state)
 	assert_int_not_equal(fake_process(&fake, parent)->stalltag.kind, 0);
 	assert_int_equal(tag_watch_base_tag(watch, parent), BASE_TAG);
 	assert_int_equal(tag_watch_base_tag(watch, child), 0);
+	assert_int_equal(base_tags(), 1);
 	assert_true(tag_watch_take_changed(watch));
 	assert_false(tag_watch_take_changed(watch));
 	assert_int_equal(tag_watch_process(watch, UINT32_MAX / 2, BASE_TAG, false), -ESRCH);
@@ -123,6 +139,7 @@ static void test_tag_watch__fork(void **state)
 	assert_int_equal(of_child->from_exec, 0);
 	assert_int_equal(of_child->ai_tag_key, FOLLOWED_NO_KEY);
 	assert_int_equal(of_parent->base_tag, BASE_TAG);
+	assert_int_equal(base_tags(), 1);
 }
 
 static void test_tag_watch__fork_of_a_stranger(void **state)
@@ -180,6 +197,7 @@ static void test_tag_watch__exit(void **state)
 	feed.exit(feed.ctx, parent);
 	assert_null(fake_process(&fake, parent));
 	assert_int_equal(tag_watch_base_tag(watch, parent), 0);
+	assert_int_equal(base_tags(), 0);
 	assert_false(tag_watch_needs_attach(watch));
 }
 

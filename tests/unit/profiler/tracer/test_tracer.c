@@ -11,7 +11,7 @@
 
 #include "symbolizer/base/clock.h"
 #include "profiler/format/stamp.h"
-#include "profiler/tracer/tracer.h"
+#include "profiler/tracer/tracer_state.h"
 #include "tests/unit/need_root.h"
 
 static unsigned int n_rows;
@@ -74,6 +74,31 @@ static void test_tracer__from_begin_to_end(void **state)
 	stamp_free(stamp);
 }
 
+#define FOREIGN 1000
+
+static void on_tag(void *ctx, uint64_t key)
+{
+	struct tracer *tracer = ctx;
+
+	assert_true(key >= FOREIGN && key < FOREIGN + 100);
+	tracer_drop_tag(tracer, key);
+}
+
+/* Under such keys as threads have; the tracer's own are not met. */
+static void drop_foreign_tags(struct tracer *tracer)
+{
+	uint64_t own = tracer->next_key, key;
+	struct abi_tag tag;
+
+	tracer->next_key = FOREIGN;
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(tracer_add_tag(tracer, "step", 0, &key), 0);
+	tracer->next_key = own;
+	tracer_each_tag(tracer, on_tag, tracer);
+	for (key = FOREIGN; key < FOREIGN + 100; key++)
+		assert_int_not_equal(tracer_find_tag(tracer, key, &tag), 0);
+}
+
 static void test_tracer__tags_and_processes(void **state)
 {
 	const struct tracer_opts opts = { .only_adopted = true };
@@ -96,6 +121,8 @@ static void test_tracer__tags_and_processes(void **state)
 	assert_string_equal(tag.name, "step");
 	assert_int_equal(tag.id, 5);
 	assert_int_equal(tag.source, ABI_TAG_PROCESS);
+	drop_foreign_tags(tracer);
+	assert_int_equal(tracer_find_tag(tracer, first, &tag), 0);
 	tracer_drop_tag(tracer, first);
 	assert_int_not_equal(tracer_find_tag(tracer, first, &tag), 0);
 	assert_int_equal(tracer_find_tag(tracer, second, &tag), 0);
