@@ -44,8 +44,6 @@ const volatile __weak __u32 pause_arg = 0; /* which argument of balance_dirty_pa
 
 const volatile __weak bool only_adopted =
         false; /* no thread but those of adopted processes and their children */
-const volatile __weak __u64 filter_cgroup = 0; /* id of a cgroup v2; 0: any */
-const volatile __weak __u32 filter_level = 0;  /* how deep it lies */
 
 /* --- written by user space while running, and by the programs -------------------------------------- */
 /* Begins a cache line: what follows is not written as often as what is above. */
@@ -69,6 +67,8 @@ volatile __weak __u32 any_uncopied = 0;  /* a sleep that may prove long has no c
 volatile __weak __u32 any_python = 0;    /* Python frames are wanted */
 volatile __weak __u64 threshold_ns =
         0; /* T: longer waits are always kept. Set by user space from the first */
+/* Id of a cgroup v2, 0: any. Likewise, and again when the cgroup is made anew, which gives it another. */
+volatile __weak __u64 filter_cgroup = 0;
 
 /* Changed by what threads do. */
 volatile __weak OWN_LINE __s64 n_tagged = 0;

@@ -28,25 +28,50 @@ ALWAYS struct context_scratch *scratch_of(struct task_struct *task)
 	return bpf_task_storage_get(&scratches, task, 0, 0);
 }
 
-ALWAYS bool in_filter_cgroup(struct task_struct *task)
+struct cgroup_search {
+	struct cgroup *cgroup;
+	u32 level;
+	bool found;
+};
+
+/* Looks at the ancestor on level i, of which the last is the cgroup itself; 1 ends the loop. */
+ALWAYS long cgroup_look(u32 i, struct cgroup_search *s)
 {
-	struct cgroup *cgroup, *ancestor = NULL;
-	struct cgroup___before_6_1 *old;
+	struct cgroup *cgroup = s->cgroup, *ancestor = NULL;
+	struct cgroup___before_6_1 *old = (void *)cgroup;
 	u64 id = 0;
 
-	if (!filter_cgroup)
-		return true;
-	cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
-	if (!cgroup || BPF_CORE_READ(cgroup, level) < (int)filter_level)
-		return false;
-	old = (void *)cgroup;
+	if (i > s->level)
+		return 1;
 	if (HAS_FIELD(cgroup, ancestors)) {
-		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[filter_level]);
+		bpf_core_read(&ancestor, sizeof(ancestor), &cgroup->ancestors[i]);
 		id = BPF_CORE_READ(ancestor, kn, id);
 	} else if (HAS_FIELD(old, ancestor_ids)) {
-		bpf_core_read(&id, sizeof(id), &old->ancestor_ids[filter_level]);
+		bpf_core_read(&id, sizeof(id), &old->ancestor_ids[i]);
 	}
-	return id == filter_cgroup;
+	s->found = id == filter_cgroup;
+	return s->found;
+}
+
+LOOP_OF(cgroup_look, struct cgroup_search)
+
+/* Whether the cgroup (its address) is the one that is asked for, or below it. All levels are looked at, as user space cannot know on which
+ * one that is: what it sees as the root need not be the hierarchy's. */
+VERIFIED_ONCE int cgroup_is_below(u64 address)
+{
+	struct cgroup *cgroup = (struct cgroup *)address;
+	struct cgroup_search s = { .cgroup = cgroup };
+
+	if (!cgroup)
+		return 0;
+	s.level = BPF_CORE_READ(cgroup, level);
+	cgroup_look_loop(LOOP_MAX, &s);
+	return s.found;
+}
+
+ALWAYS bool in_filter_cgroup(struct task_struct *task)
+{
+	return !filter_cgroup || cgroup_is_below((u64)BPF_CORE_READ(task, cgroups, dfl_cgrp));
 }
 
 ALWAYS struct abi_process *process_followed(u32 tgid, u64 start_ns)

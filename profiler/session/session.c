@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/tracer/cgroup_filter.h"
 #include "symbolizer/base/clock.h"
 #include "profiler/config/config.h"
 #include "profiler/session/device_names.h"
@@ -17,6 +16,7 @@
 #include "profiler/output/symbol_saver.h"
 #include "profiler/session/asker_process.h"
 #include "profiler/session/open_files.h"
+#include "profiler/process/cgroup_processes.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/stack_resolve.h"
@@ -77,11 +77,11 @@ static int open_tracer(struct session *session, char *err, size_t err_len)
 		.long_waits = config_long_waits(session->config, session->opts.local),
 		.say = session->say,
 	};
-	int result = cgroup_filter_choose(&session->config->filters, &opts.cgroup_id, &opts.cgroup_level, err,
-	                                  err_len);
+	int result = cgroup_filter_choose(&session->cgroup, &session->config->filters, err, err_len);
 
 	if (result)
 		return result;
+	opts.cgroup_id = session->cgroup.id;
 	session->tracer = (session->opts.open_tracer ? session->opts.open_tracer : tracer_new)(
 	        &opts, session_on_event, on_python, session, err, err_len);
 	session->deps.cpu_period_ns = hz ? SECOND_NS / hz : 0;
@@ -322,6 +322,20 @@ static int housekeeping(struct session *session, uint64_t now)
 	return 0;
 }
 
+static void on_cgroup_process(void *ctx, pid_t pid)
+{
+	struct session *session = ctx;
+
+	tag_watch_late(session->watch, (uint32_t)pid);
+}
+
+/* What began in a cgroup that was made anew before the programs had its id, they have let pass. */
+static void hold_cgroup(struct session *session)
+{
+	if (cgroup_filter_hold(&session->cgroup, session->tracer, session->say))
+		cgroup_processes(session->cgroup.path, on_cgroup_process, session);
+}
+
 int session_tick(struct session *session)
 {
 	uint64_t now = monotonic_ns();
@@ -334,6 +348,8 @@ int session_tick(struct session *session)
 	if (all)
 		session->polled_ns = now;
 	tag_watch_poll(session->watch, now);
+	if (all)
+		hold_cgroup(session);
 	attachment_hold(&session->attachment, now);
 	python_processes_tick(session->pythons, now);
 	session_files_tick(session, now, all);

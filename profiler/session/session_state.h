@@ -9,6 +9,7 @@
 #include "profiler/session/sampling_threshold.h"
 #include "profiler/session/session.h"
 #include "profiler/session/window.h"
+#include "profiler/tracer/cgroup_filter.h"
 
 #define SESSION_DRAIN_NS                                                                                     \
 	(50 * 1000000ULL) /* of a tick, so that signals and mappings are attended to in time */
@@ -49,6 +50,7 @@ struct session {
 	bool too_late;                     /* what comes now is counted, not resolved */
 	uint64_t lost_events, lost_row_ns; /* for want of memory for a window */
 	struct sampling_threshold threshold;
+	struct cgroup_filter cgroup;
 };
 
 /* Tagged files (session_files.c). The first starts the process that looks at files, if the configuration has any for it; before the tracer is

@@ -242,13 +242,11 @@ void tag_watch_each_base_tag(const struct tag_watch *watch, void (*on_tag)(void 
 static void on_environment_tag(void *ctx, pid_t pid, uint64_t id, const char *name)
 {
 	struct tag_watch *watch = ctx;
-	struct followed *f;
+	struct followed *f = watch->only_given ? NULL : follow(watch, (uint32_t)pid);
 	uint64_t key;
 
-	if (watch->only_given || tracer_add_tag(watch->tracer, name, id, &key))
-		return;
-	f = follow(watch, pid);
-	if (!f)
+	/* It may have been looked at before. */
+	if (!f || f->process.base_tag || tracer_add_tag(watch->tracer, name, id, &key))
 		return;
 	f->process.base_tag = key;
 	followed_publish(watch->followed, f);
@@ -263,11 +261,14 @@ static void on_process(void *ctx, pid_t pid)
 	look(watch, pid, true);
 }
 
+void tag_watch_late(struct tag_watch *watch, uint32_t pid)
+{
+	look_queue_ask(watch->looks, pid, 0, true);
+}
+
 static void on_pid(void *ctx, pid_t pid)
 {
-	struct tag_watch *watch = ctx;
-
-	look_queue_ask(watch->looks, (uint32_t)pid, 0, true);
+	tag_watch_late(ctx, (uint32_t)pid);
 }
 
 int tag_watch_scan(struct tag_watch *watch, bool only_given)

@@ -61,6 +61,10 @@ int tag_watch_scan(struct tag_watch *watch, bool only_given);
  * however lately that was done. */
 void tag_watch_met(struct tag_watch *watch, uint32_t pid, bool executes);
 
+/* The process may hold a tag that it got before the programs let its threads through: it is looked at for what it holds already, as those
+ * that tag_watch_scan() finds are. */
+void tag_watch_late(struct tag_watch *watch, uint32_t pid);
+
 /* Readable when mappings wait; -1 when there is no feed. */
 int tag_watch_fd(const struct tag_watch *watch);
 /* Applies the mappings that wait and makes the looks that are due. Takes some 100 ms at most. */

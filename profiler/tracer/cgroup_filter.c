@@ -1,4 +1,4 @@
-/* Turns a cgroup's path into the id and depth that the BPF programs compare with. */
+/* Turns a cgroup's path into the id that the BPF programs compare with, again and again. */
 
 #include "profiler/tracer/cgroup_filter.h"
 
@@ -9,35 +9,29 @@
 #include <mntent.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "profiler/config/config.h"
+#include "profiler/tracer/tracer.h"
 
-/* How many folders lie between the mount's root and the path. */
-static int depth_below_mount(const char *path, uint32_t *level)
+static int find_id(const char *path, uint64_t *id)
 {
-	char real[PATH_MAX], parent[PATH_MAX + 4];
-	struct stat here, above;
-	uint32_t depth = 0;
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + sizeof(uint64_t)];
+	} h = { .handle = { .handle_bytes = sizeof(uint64_t) } };
+	struct statfs fs;
+	int mount_id;
 
-	if (!realpath(path, real))
+	if (statfs(path, &fs))
 		return -errno;
-	for (;;) {
-		char *slash = strrchr(real, '/');
-
-		snprintf(parent, sizeof(parent), "%s/..", real);
-		if (stat(real, &here) || stat(parent, &above))
-			return -errno;
-		if (here.st_dev != above.st_dev || !slash || slash == real)
-			break;
-		*slash = '\0';
-		depth++;
-	}
-	*level = depth;
+	if (fs.f_type != CGROUP2_SUPER_MAGIC)
+		return -ENOTDIR;
+	if (name_to_handle_at(AT_FDCWD, path, &h.handle, &mount_id, 0))
+		return -errno;
+	memcpy(id, h.handle.f_handle, sizeof(*id));
 	return 0;
 }
 
@@ -62,36 +56,23 @@ static void resolve(const char *given, char *path, size_t size)
 
 /* `given` is the path of a folder in a cgroup2 mount, or below one, as /proc/PID/cgroup has it. -EINVAL with a line when
  * it is not. */
-static int find_cgroup(const char *given, uint64_t *id, uint32_t *level, char *err, size_t err_len)
+static int find_cgroup(struct cgroup_filter *filter, const char *given, char *err, size_t err_len)
 {
-	char path[PATH_MAX];
-	union {
-		struct file_handle handle;
-		char room[sizeof(struct file_handle) + sizeof(uint64_t)];
-	} h = { .handle = { .handle_bytes = sizeof(uint64_t) } };
-	struct statfs fs;
-	int mount_id;
+	int result;
 
-	resolve(given, path, sizeof(path));
-	if (statfs(path, &fs)) {
-		snprintf(err, err_len, "cgroup %s: %s", path, strerror(errno));
-		return -EINVAL;
-	}
-	if (fs.f_type != CGROUP2_SUPER_MAGIC) {
+	filter->given = given;
+	resolve(given, filter->path, sizeof(filter->path));
+	result = (filter->find ? filter->find : find_id)(filter->path, &filter->id);
+	if (result == -ENOTDIR)
 		snprintf(err, err_len,
 		         "cgroup %s: not in a cgroup v2 mount; name a folder of one, see mount -t cgroup2",
-		         path);
-		return -EINVAL;
-	}
-	if (name_to_handle_at(AT_FDCWD, path, &h.handle, &mount_id, 0) || depth_below_mount(path, level)) {
-		snprintf(err, err_len, "cgroup %s: cannot find its id: %s", path, strerror(errno));
-		return -EINVAL;
-	}
-	memcpy(id, h.handle.f_handle, sizeof(*id));
-	return 0;
+		         filter->path);
+	else if (result)
+		snprintf(err, err_len, "cgroup %s: %s", filter->path, strerror(-result));
+	return result ? -EINVAL : 0;
 }
 
-int cgroup_filter_choose(const struct config_filters *filters, uint64_t *id, uint32_t *level, char *err,
+int cgroup_filter_choose(struct cgroup_filter *filter, const struct config_filters *filters, char *err,
                          size_t err_len)
 {
 	if (filters->pid_count || filters->cgroup_count > 1) {
@@ -100,5 +81,39 @@ int cgroup_filter_choose(const struct config_filters *filters, uint64_t *id, uin
 		         "remove them, or use stallprof record -p");
 		return -ENOTSUP;
 	}
-	return filters->cgroup_count ? find_cgroup(filters->cgroups[0], id, level, err, err_len) : 0;
+	return filters->cgroup_count ? find_cgroup(filter, filters->cgroups[0], err, err_len) : 0;
+}
+
+static void tell_gone(struct cgroup_filter *filter, bool gone, say_fn say)
+{
+	char line[PATH_MAX + 128];
+
+	if (filter->gone == gone)
+		return;
+	filter->gone = gone;
+	snprintf(line, sizeof(line),
+	         gone ? "cgroup %s is gone: nothing is tagged until it is there again"
+	              : "cgroup %s is there again: what is tagged in it is seen",
+	         filter->given);
+	say(line);
+}
+
+bool cgroup_filter_hold(struct cgroup_filter *filter, struct tracer *tracer, say_fn say)
+{
+	bool was_changed = filter->was_changed;
+	uint64_t id = 0;
+	int result;
+
+	if (!filter->id)
+		return false;
+	result = (filter->find ? filter->find : find_id)(filter->path, &id);
+	filter->was_changed = !result && id != filter->id;
+	if (filter->was_changed) {
+		filter->id = id;
+		tracer_set_cgroup(tracer, id);
+	}
+	/* Other errors are of the moment, as want of memory. */
+	if (!result || result == -ENOENT || result == -ENOTDIR)
+		tell_gone(filter, result != 0, say);
+	return filter->was_changed || was_changed;
 }

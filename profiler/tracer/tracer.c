@@ -80,9 +80,8 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->tells_requests = knobs->tells_requests;
 	bpf->rodata->pause_arg = knobs->places->pause_arg;
 	bpf->rodata->preempt_count_from_rq = knobs->places->preempt_count_from_rq;
-	bpf->rodata->filter_cgroup = opts->cgroup_id;
-	bpf->rodata->filter_level = opts->cgroup_level;
 	bpf->rodata->has_asker = opts->has_asker;
+	bpf->bss->filter_cgroup = opts->cgroup_id;
 	bpf->bss->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);
@@ -383,6 +382,11 @@ uint64_t tracer_threshold(const struct tracer *tracer)
 void tracer_set_threshold(struct tracer *tracer, uint64_t ns)
 {
 	tracer->ops->set_threshold(tracer, ns);
+}
+
+void tracer_set_cgroup(struct tracer *tracer, uint64_t id)
+{
+	tracer->ops->set_cgroup(tracer, id);
 }
 
 uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter)

@@ -42,8 +42,8 @@ struct tracer_opts {
 	bool host_users;              /* who runs on the CPUs is counted, tagged or not */
 	bool long_waits;              /* stacks also of waits that are no stalls, from T on */
 	bool only_adopted;            /* only threads of processes set and adopted, and their children */
-	uint64_t cgroup_id;           /* of a cgroup v2 whose threads alone are followed; 0: any */
-	uint32_t cgroup_level;
+	uint64_t
+	        cgroup_id; /* of a cgroup v2 whose threads alone, and of those below it, are followed; 0: any */
 	char *const *causes_off; /* whose hooks are not attached */
 	size_t n_causes_off;
 	const struct config_tag_files *tag_files; /* folders whose files are tagged */
@@ -152,6 +152,9 @@ int64_t tracer_tagged(const struct tracer *tracer);
 uint64_t tracer_event_bytes(const struct tracer *tracer);
 uint64_t tracer_threshold(const struct tracer *tracer);
 void tracer_set_threshold(struct tracer *tracer, uint64_t ns);
+
+/* From now on it is the threads of another cgroup that are followed; those that are already stay so. */
+void tracer_set_cgroup(struct tracer *tracer, uint64_t id);
 
 /* Value of a counter since the start. */
 uint64_t tracer_counter(const struct tracer *tracer, enum abi_counter counter);

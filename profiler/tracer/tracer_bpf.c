@@ -353,6 +353,11 @@ static void do_set_threshold(struct tracer *tracer, uint64_t ns)
 	tracer->bpf->bss->threshold_ns = ns;
 }
 
+static void do_set_cgroup(struct tracer *tracer, uint64_t id)
+{
+	tracer->bpf->bss->filter_cgroup = id;
+}
+
 static uint64_t do_counter(const struct tracer *tracer, enum abi_counter counter)
 {
 	return tracer->bpf->bss->counters[counter];
@@ -429,6 +434,7 @@ const struct tracer_ops tracer_by_bpf = {
 	.event_bytes = do_event_bytes,
 	.threshold = do_threshold,
 	.set_threshold = do_set_threshold,
+	.set_cgroup = do_set_cgroup,
 	.counter = do_counter,
 	.describe = do_describe,
 	.missing = do_missing,

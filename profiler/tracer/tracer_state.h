@@ -52,6 +52,7 @@ struct tracer_ops {
 	uint64_t (*event_bytes)(const struct tracer *tracer);
 	uint64_t (*threshold)(const struct tracer *tracer);
 	void (*set_threshold)(struct tracer *tracer, uint64_t ns);
+	void (*set_cgroup)(struct tracer *tracer, uint64_t id);
 	uint64_t (*counter)(const struct tracer *tracer, enum abi_counter counter);
 	int (*describe)(struct tracer *tracer, struct stamp *stamp);
 	const char *(*missing)(const struct tracer *tracer, size_t row);

@@ -50,6 +50,7 @@ struct fake_tracer {
 	struct abi_tagged_file tagged_file;
 	unsigned int xattr_asks;
 	uint64_t asked_again; /* the last inode of tracer_ask_xattr_again() */
+	uint64_t cgroup;      /* of tracer_set_cgroup() */
 };
 
 static inline struct fake_tracer *fake_of(const struct tracer *tracer)
@@ -298,6 +299,11 @@ static void fake_set_threshold(struct tracer *tracer, uint64_t ns)
 	fake_of(tracer)->threshold_ns = ns;
 }
 
+static void fake_set_cgroup(struct tracer *tracer, uint64_t id)
+{
+	fake_of(tracer)->cgroup = id;
+}
+
 static uint64_t fake_counter(const struct tracer *tracer, enum abi_counter counter)
 {
 	(void)tracer;
@@ -355,6 +361,7 @@ static inline void fake_tracer_init(struct fake_tracer *fake)
 			.event_bytes = fake_event_bytes,
 			.threshold = fake_threshold,
 			.set_threshold = fake_set_threshold,
+			.set_cgroup = fake_set_cgroup,
 			.counter = fake_counter,
 			.describe = fake_describe,
 			.missing = fake_missing,

@@ -6,6 +6,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/fake_session.h"
@@ -183,6 +187,68 @@ static void test_session__tags_a_process(void **state)
 	fake_session_end(session);
 }
 
+static uint64_t cgroup_id = 100;
+
+static int find_cgroup(const char *path, uint64_t *id)
+{
+	(void)path;
+	*id = cgroup_id;
+	return 0;
+}
+
+/* A folder that looks like a cgroup with one process. */
+static void make_group(char *path, pid_t pid)
+{
+	char file[64];
+	FILE *processes;
+
+	assert_non_null(mkdtemp(path));
+	snprintf(file, sizeof(file), "%s/cgroup.procs", path);
+	processes = fopen(file, "w");
+	assert_non_null(processes);
+	fprintf(processes, "%d\n", pid);
+	assert_int_equal(fclose(processes), 0);
+}
+
+static void remove_group(const char *path)
+{
+	char file[64];
+
+	snprintf(file, sizeof(file), "%s/cgroup.procs", path);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rmdir(path), 0);
+}
+
+/* The tracer gets the new id, and who is in the cgroup already is to be looked at. */
+static void test_session__a_cgroup_that_is_made_anew(void **state)
+{
+	struct session *session = fake_session_begin();
+	char path[] = "/tmp/stallprof-test-XXXXXX";
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	make_group(path, pid);
+	session->cgroup = (struct cgroup_filter){ .id = cgroup_id, .given = path, .find = find_cgroup };
+	snprintf(session->cgroup.path, sizeof(session->cgroup.path), "%s", path);
+	session->polled_ns = 0;
+	session_tick(session);
+	assert_int_equal(fake.cgroup, 0);
+	cgroup_id++;
+	session->polled_ns = 0;
+	session_tick(session);
+	assert_int_equal(fake.cgroup, cgroup_id);
+	assert_true(tag_watch_behind(session->watch));
+	fake_session_end(session);
+	remove_group(path);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_session__what_to_wait_for),
 		cmocka_unit_test(test_session__stacks_that_come_too_fast_raise_t),
 		cmocka_unit_test(test_session__tags_a_process),
+		cmocka_unit_test(test_session__a_cgroup_that_is_made_anew),
 	};
 
 	return cmocka_run_group_tests_name("session", tests, NULL, NULL);

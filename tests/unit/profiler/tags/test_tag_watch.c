@@ -248,6 +248,56 @@ static void test_tag_watch__met(void **state)
 	assert_true(tag_watch_behind(watch));
 }
 
+/* It is looked at as one that was there before us, as often as that is asked for. */
+static void test_tag_watch__late(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		bool held = false;
+
+		tag_watch_late(watch, parent);
+		/* After a look it is left alone for a while. */
+		for (int tries = 0; tries < 1000 && !held; tries++, usleep(10000)) {
+			look();
+			held = tag_watch_take_held(watch);
+		}
+		assert_true(held);
+		assert_non_null(fake_process(&fake, parent));
+		assert_true(tag_watch_take_changed(watch)); /* so its threads are adopted */
+	}
+	assert_int_equal(fake_process(&fake, parent)->base_tag, 0);
+}
+
+/* A tag that it was started under is made known once, not at each look. */
+static void test_tag_watch__late_and_started_under_a_tag(void **state)
+{
+	char *const argv[] = { (char[]){ "sleep" }, (char[]){ "60" }, NULL };
+	char *const envp[] = { (char[]){ "STALLPROF_TAG=5 step" }, NULL };
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execve("/bin/sleep", argv, envp);
+		_exit(1);
+	}
+	/* Until it has executed it is a copy of this program, without a tag. */
+	for (int i = 0; i < 1000 && !tag_watch_base_tag(watch, (uint32_t)pid); i++, usleep(10000)) {
+		tag_watch_late(watch, (uint32_t)pid);
+		look();
+	}
+	assert_non_null(fake_process(&fake, (uint32_t)pid));
+	assert_int_equal(fake_process(&fake, (uint32_t)pid)->base_tag, 1);
+	for (int i = 0; i < 20; i++, usleep(10000)) {
+		tag_watch_late(watch, (uint32_t)pid);
+		look();
+	}
+	assert_int_equal(fake_process(&fake, (uint32_t)pid)->base_tag, 1);
+	assert_int_equal(fake.next_key, 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +311,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tag_watch__all, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__only_given, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__met, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__late, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__late_and_started_under_a_tag, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("tag_watch", tests, NULL, NULL);

@@ -5,11 +5,18 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <mntent.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbolizer/base/clock.h"
+#include "symbolizer/base/process_stat.h"
 #include "profiler/format/stamp.h"
 #include "profiler/tracer/tracer_state.h"
 #include "tests/unit/need_root.h"
@@ -132,11 +139,149 @@ static void test_tracer__tags_and_processes(void **state)
 	tracer_free(tracer);
 }
 
+/* --- cgroups ------------------------------------------------------------------------------------------- */
+#define GROUPS 5
+
+/* One below the other; a process waits in that in the middle. */
+static struct {
+	char path[GROUPS][512];
+	uint64_t id[GROUPS];
+	pid_t pid;
+} groups;
+
+/* Where a cgroup v2 is mounted. */
+static bool find_mount(char *path, size_t size)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *mount;
+	bool found = false;
+
+	while (mounts && !found && (mount = getmntent(mounts))) {
+		found = !strcmp(mount->mnt_type, "cgroup2");
+		if (found)
+			snprintf(path, size, "%s", mount->mnt_dir);
+	}
+	if (mounts)
+		endmntent(mounts);
+	return found;
+}
+
+static int enter(const char *group)
+{
+	char path[600];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	file = fopen(path, "w");
+	return file && fputs("0", file) >= 0 && !fclose(file) ? 0 : -1;
+}
+
+static void wait_inside(int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (enter(groups.path[GROUPS / 2]) || write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static int make_groups(void **state)
+{
+	char mount[256], byte;
+	struct stat st;
+	int ready[2];
+
+	(void)state;
+	memset(&groups, 0, sizeof(groups));
+	if (geteuid() || !find_mount(mount, sizeof(mount)))
+		return 0;
+	for (int i = 0; i < GROUPS; i++) {
+		if (i)
+			snprintf(groups.path[i], sizeof(groups.path[i]), "%s/%d", groups.path[i - 1], i);
+		else
+			snprintf(groups.path[i], sizeof(groups.path[i]), "%s/stallprof-tracer.%d", mount,
+			         getpid());
+		if (mkdir(groups.path[i], 0755) || stat(groups.path[i], &st))
+			return 0;
+		groups.id[i] = st.st_ino;
+	}
+	if (pipe(ready))
+		return -1;
+	groups.pid = fork();
+	if (!groups.pid)
+		wait_inside(ready[1]);
+	close(ready[1]);
+	byte = read(ready[0], &byte, 1) == 1;
+	close(ready[0]);
+	return byte ? 0 : -1;
+}
+
+static int remove_groups(void **state)
+{
+	(void)state;
+	if (groups.pid > 0) {
+		kill(groups.pid, SIGKILL);
+		waitpid(groups.pid, NULL, 0);
+	}
+	for (int i = GROUPS - 1; i >= 0; i--) {
+		/* A process that was killed may stay in its cgroup for a moment. */
+		for (int tries = 0; groups.path[i][0] && rmdir(groups.path[i]) && tries < 100; tries++)
+			usleep(10000);
+	}
+	return 0;
+}
+
+/* The waiting process's only thread is tagged, if it is in that cgroup; `then`: or in this one. */
+static int64_t tagged_in(uint64_t cgroup, uint64_t then)
+{
+	const struct tracer_opts opts = { .only_adopted = true, .cgroup_id = cgroup };
+	struct tracer *tracer;
+	struct abi_process process = { 0 };
+	struct abi_process_key key = { .tgid = (uint32_t)groups.pid };
+	struct process_stat stat;
+	char err[2048] = "";
+	uint64_t tag;
+	int64_t tagged;
+
+	tracer = tracer_new(&opts, on_event, on_python, NULL, err, sizeof(err));
+	if (!tracer)
+		fail_msg("%s", err);
+	assert_int_equal(process_stat_read("/proc", (uint32_t)groups.pid, &stat), 0);
+	key.start_ticks = stat.start_ticks;
+	assert_int_equal(tracer_add_tag(tracer, "step", 5, &tag), 0);
+	process.base_tag = tag;
+	assert_int_equal(tracer_set_process(tracer, &key, &process), 0);
+	assert_int_equal(tracer_iterate(tracer, ABI_ITER_ADOPT), 0);
+	if (then) {
+		assert_int_equal(tracer_tagged(tracer), 0);
+		tracer_set_cgroup(tracer, then);
+		assert_int_equal(tracer_iterate(tracer, ABI_ITER_ADOPT), 0);
+	}
+	tagged = tracer_tagged(tracer);
+	tracer_free(tracer);
+	return tagged;
+}
+
+/* Any above the thread's own will do, whatever lies above that. */
+static void test_tracer__of_a_cgroup(void **state)
+{
+	(void)state;
+	need_root(PRIVILEGE_LOAD);
+	if (!groups.pid)
+		skip_for("no cgroup v2 can be made");
+	assert_int_equal(tagged_in(0, 0), 1);
+	assert_int_equal(tagged_in(groups.id[0], 0), 1);
+	assert_int_equal(tagged_in(groups.id[GROUPS / 2], 0), 1);
+	assert_int_equal(tagged_in(groups.id[GROUPS / 2 + 1], 0), 0);
+	assert_int_equal(tagged_in(groups.id[GROUPS - 1], groups.id[1]), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tracer__from_begin_to_end),
 		cmocka_unit_test(test_tracer__tags_and_processes),
+		cmocka_unit_test_setup_teardown(test_tracer__of_a_cgroup, make_groups, remove_groups),
 	};
 
 	return cmocka_run_group_tests_name("tracer", tests, NULL, NULL);
