@@ -36,6 +36,7 @@ struct exec_maps {
 	struct map_table *table;
 	struct ignored_file *ignored;
 	uint64_t now_ns; /* time of the record being applied */
+	bool missed;     /* records of a CPU, may be */
 	struct exec_maps_stats stats;
 };
 
@@ -358,12 +359,21 @@ int exec_maps_poll(struct exec_maps *maps)
 	uint64_t lost = perf_rings_lost(maps->rings);
 	int n = perf_rings_read(maps->rings, apply_from_ring, maps);
 
-	if (perf_rings_lost(maps->rings) != lost) {
+	if (perf_rings_lost(maps->rings) != lost || maps->missed) {
+		maps->missed = false;
 		map_table_distrust(maps->table);
 		map_table_each_process(maps->table, end_if_gone, maps);
 	}
 	map_table_expire(maps->table, maps->now_ns);
 	return n;
+}
+
+void exec_maps_cpu(struct exec_maps *maps, unsigned int cpu, bool online)
+{
+	uint64_t lost = perf_rings_lost(maps->rings);
+
+	perf_rings_cpu(maps->rings, cpu, online);
+	maps->missed |= online || perf_rings_lost(maps->rings) != lost;
 }
 
 int exec_maps_feed(struct exec_maps *maps, uint32_t pid, exec_mapping_fn mapping, void *ctx)
@@ -378,6 +388,7 @@ void exec_maps_stats(const struct exec_maps *maps, struct exec_maps_stats *out)
 	map_table_stats(maps->table, &table);
 	*out = maps->stats;
 	out->records_lost = perf_rings_lost(maps->rings);
+	out->cpus_late = perf_rings_late(maps->rings);
 	out->cpus_not_covered = perf_rings_cpus_not_covered(maps->rings);
 	out->processes_refused = table.processes_refused;
 	out->mappings_refused = table.mappings_refused;

@@ -53,7 +53,8 @@ struct exec_maps_stats {
 	uint64_t mappings_dropped;  /* the oldest of a process with too many */
 	uint64_t files_asked;       /* calls of `file` */
 	size_t processes, mappings; /* held now */
-	uint64_t cpus_not_covered;  /* now: they came online later, and mappings made there are not seen */
+	uint64_t cpus_not_covered;  /* now: mappings made there are not seen */
+	uint64_t cpus_late;         /* times that a CPU came online: those made just before were not seen */
 };
 
 /* `handler` is copied, and may be NULL. NULL with errno set and a line in `err`. */
@@ -65,6 +66,10 @@ int exec_maps_fd(const struct exec_maps *maps);
 
 /* Applies the records that wait; returns how many, or -errno. */
 int exec_maps_poll(struct exec_maps *maps);
+
+/* The CPU went offline or came online (online_cpus.h). As records of it may have been missed, what is known is trusted no more
+ * than after lost records: by the next poll. */
+void exec_maps_cpu(struct exec_maps *maps, unsigned int cpu, bool online);
 
 /* If nothing is known of the process, reads now what it has mapped, so that this is known when it is gone. */
 void exec_maps_meet(struct exec_maps *maps, uint32_t pid);

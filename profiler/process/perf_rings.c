@@ -2,6 +2,7 @@
 
 #include "profiler/process/perf_rings.h"
 
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 struct ring {
 	int fd;
-	struct perf_event_mmap_page *page;
+	struct perf_event_mmap_page *page; /* NULL: this CPU has none */
 };
 
 struct pending {
@@ -26,15 +27,15 @@ struct pending {
 };
 
 struct perf_rings {
-	struct ring *rings;
-	size_t n;
+	struct ring *rings; /* by CPU */
+	size_t n, n_open;
 	int epoll_fd;
 	size_t page_bytes;
 	char *bytes; /* records that were copied and not handed out yet */
 	size_t n_bytes, max_bytes, allocated;
 	struct pending *pending;
 	size_t n_pending, pending_allocated;
-	uint64_t lost;
+	uint64_t lost, late;
 };
 
 static int open_event(int cpu)
@@ -57,32 +58,54 @@ static int open_event(int cpu)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static int add_ring(struct perf_rings *rings, int cpu)
+static void close_ring(struct perf_rings *rings, struct ring *ring)
 {
-	struct epoll_event event = { .events = EPOLLIN };
-	struct ring *ring = &rings->rings[rings->n];
-	void *page;
+	if (!ring->page)
+		return;
+	munmap(ring->page, rings->page_bytes + PERF_RINGS_BYTES);
+	if (ring->fd >= 0)
+		close(ring->fd); /* epoll forgets it, too */
+	ring->page = NULL;
+	rings->n_open--;
+}
 
-	ring->fd = open_event(cpu);
+static int map_ring(struct perf_rings *rings, struct ring *ring)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = ring->fd };
+	void *page = mmap(NULL, rings->page_bytes + PERF_RINGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+	                  ring->fd, 0);
+	int err;
+
+	if (page == MAP_FAILED)
+		return -errno;
+	if (!epoll_ctl(rings->epoll_fd, EPOLL_CTL_ADD, ring->fd, &event)) {
+		ring->page = page;
+		rings->n_open++;
+		return 0;
+	}
+	err = -errno;
+	munmap(page, rings->page_bytes + PERF_RINGS_BYTES);
+	return err;
+}
+
+/* -ENODEV: it is offline. */
+static int open_ring(struct perf_rings *rings, unsigned int cpu)
+{
+	struct ring *ring = &rings->rings[cpu];
+	int err;
+
+	ring->fd = open_event((int)cpu);
 	if (ring->fd < 0)
 		return -errno;
-	page = mmap(NULL, rings->page_bytes + PERF_RINGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
-	            0);
-	if (page == MAP_FAILED) {
-		int err = -errno;
-
+	err = map_ring(rings, ring);
+	if (err)
 		close(ring->fd);
-		return err;
-	}
-	ring->page = page;
-	rings->n++;
-	event.data.fd = ring->fd;
-	return epoll_ctl(rings->epoll_fd, EPOLL_CTL_ADD, ring->fd, &event) ? -errno : 0;
+	return err;
 }
 
 static int open_rings(struct perf_rings *rings)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	int cpus = libbpf_num_possible_cpus(); /* those that come later, too */
 
 	if (cpus < 1)
 		return -EINVAL;
@@ -94,13 +117,14 @@ static int open_rings(struct perf_rings *rings)
 		return -ENOMEM;
 	if (rings->epoll_fd < 0)
 		return -errno;
-	for (long cpu = 0; cpu < cpus; cpu++) {
-		int err = add_ring(rings, (int)cpu);
+	rings->n = (size_t)cpus;
+	for (unsigned int cpu = 0; cpu < rings->n; cpu++) {
+		int err = open_ring(rings, cpu);
 
-		if (err && err != -ENODEV) /* it is offline */
+		if (err && err != -ENODEV)
 			return err;
 	}
-	return rings->n ? 0 : -ENODEV;
+	return rings->n_open ? 0 : -ENODEV;
 }
 
 struct perf_rings *perf_rings_new(void)
@@ -136,6 +160,7 @@ struct perf_rings *perf_rings_over(void *const pages[], size_t n)
 	}
 	for (; rings->n < n; rings->n++)
 		rings->rings[rings->n] = (struct ring){ .fd = -1, .page = pages[rings->n] };
+	rings->n_open = n;
 	return rings;
 }
 
@@ -143,11 +168,8 @@ void perf_rings_free(struct perf_rings *rings)
 {
 	if (!rings)
 		return;
-	for (size_t i = 0; i < rings->n; i++) {
-		munmap(rings->rings[i].page, rings->page_bytes + PERF_RINGS_BYTES);
-		if (rings->rings[i].fd >= 0)
-			close(rings->rings[i].fd);
-	}
+	for (size_t i = 0; i < rings->n; i++)
+		close_ring(rings, &rings->rings[i]);
 	if (rings->epoll_fd >= 0)
 		close(rings->epoll_fd);
 	free(rings->rings);
@@ -166,11 +188,17 @@ uint64_t perf_rings_lost(const struct perf_rings *rings)
 	return rings->lost;
 }
 
+uint64_t perf_rings_late(const struct perf_rings *rings)
+{
+	return rings->late;
+}
+
 unsigned int perf_rings_cpus_not_covered(const struct perf_rings *rings)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return online > 0 && (size_t)online > rings->n ? (unsigned int)((size_t)online - rings->n) : 0;
+	return online > 0 && (size_t)online > rings->n_open ? (unsigned int)((size_t)online - rings->n_open)
+	                                                    : 0;
 }
 
 /* Makes room for `n` more bytes; doubles, up to the maximum. */
@@ -256,6 +284,25 @@ static void copy_ring(struct perf_rings *rings, struct ring *ring)
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
 }
 
+/* What it holds waits with the other rings' records. What there is no room for is lost with the ring. */
+static void drain_and_close(struct perf_rings *rings, struct ring *ring)
+{
+	if (!ring->page)
+		return;
+	copy_ring(rings, ring);
+	rings->lost += (ring->page->data_head - ring->page->data_tail) / RECORD_BYTES_MIN;
+	close_ring(rings, ring);
+}
+
+void perf_rings_cpu(struct perf_rings *rings, unsigned int cpu, bool online)
+{
+	if (cpu >= rings->n)
+		return;
+	drain_and_close(rings, &rings->rings[cpu]);
+	if (online && !open_ring(rings, cpu))
+		rings->late++;
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct pending *x = a, *y = b;
@@ -316,7 +363,8 @@ int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx)
 	size_t done;
 
 	for (size_t i = 0; i < rings->n; i++)
-		copy_ring(rings, &rings->rings[i]);
+		if (rings->rings[i].page)
+			copy_ring(rings, &rings->rings[i]);
 	if (rings->n_pending)
 		qsort(rings->pending, rings->n_pending, sizeof(*rings->pending), by_time);
 	for (done = 0; done < rings->n_pending && rings->pending[done].time_ns <= settled_ns &&

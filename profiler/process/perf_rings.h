@@ -5,7 +5,7 @@
  * Each CPU writes into a ring of its own. A pass copies what all rings hold and hands out, sorted by time, what is
  * older than the pass's start less PERF_RINGS_SETTLE_NS; the rest waits for the next pass, as a ring that was read
  * early may lack what another CPU recorded before. A pass takes PERF_RINGS_PASS_NS at most, and leaves the rest to
- * the next. A CPU that comes online later is not read, but counted.
+ * the next. Of a CPU that goes offline or comes online later the caller tells: perf_rings_cpu().
  *
  * Times are CLOCK_MONOTONIC nanoseconds. Needs CAP_PERFMON (or perf_event_paranoid < 1). Not thread-safe.
  */
@@ -13,6 +13,7 @@
 #define STALLPROF_PROFILER_PERF_RINGS_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,10 +40,18 @@ int perf_rings_fd(const struct perf_rings *rings);
 /* Makes one pass; returns the number of records handed out. */
 int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx);
 
+/* The CPU went offline or came online, or both, since the last call or the start (online_cpus.h): its ring, if it has one, is
+ * dead. What that holds is handed out with the other rings' records by later passes. If the CPU is `online` it gets a new ring,
+ * which has nothing of what was recorded before: that is missed, unless the CPU was offline until now. */
+void perf_rings_cpu(struct perf_rings *rings, unsigned int cpu, bool online);
+
+/* Rings that a CPU got so. */
+uint64_t perf_rings_late(const struct perf_rings *rings);
+
 /* Records dropped by the kernel as a ring was full, or here as they made no sense. */
 uint64_t perf_rings_lost(const struct perf_rings *rings);
 
-/* CPUs that are online now and have no ring. */
+/* CPUs that are online now and have no ring; those whose change was not told yet may be missing. */
 unsigned int perf_rings_cpus_not_covered(const struct perf_rings *rings);
 
 #endif

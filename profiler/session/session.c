@@ -17,6 +17,7 @@
 #include "profiler/session/asker_process.h"
 #include "profiler/session/open_files.h"
 #include "profiler/process/cgroup_processes.h"
+#include "profiler/process/exec_maps.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
 #include "profiler/session/stack_resolve.h"
@@ -26,6 +27,7 @@
 #include "profiler/tags/tag_library.h"
 #include "profiler/tags/tag_names.h"
 #include "profiler/tags/tag_watch.h"
+#include "profiler/tracer/online_cpus.h"
 #include "profiler/tracer/tracer.h"
 #include "symbolizer/symbolizer.h"
 
@@ -149,6 +151,7 @@ struct session *session_new(const struct config *config, const struct session_op
 	session->number = 1;
 	session_files_begin(session);
 	open_files_raise();
+	session->cpus = online_cpus_new(opts->cpu_folder); /* before anything is opened for each of them */
 	result = open_tracer(session, err, err_len);
 	if (result)
 		goto fail;
@@ -187,6 +190,7 @@ void session_free(struct session *session)
 	families_free(session->families);
 	tag_watch_free(session->watch);
 	tracer_free(session->tracer);
+	online_cpus_free(session->cpus);
 	session_files_close(session);
 	symbol_cache_close(session->symbolizer, session->debuginfod);
 	symbol_saver_free(session->saver, SYMBOL_SAVER_LAST_NS);
@@ -306,6 +310,16 @@ int session_timeout_ms(const struct session *session)
 	return tracer_attached(session->tracer) ? TICK_MS : IDLE_TICK_MS;
 }
 
+static void on_cpu(void *ctx, unsigned int cpu, bool online)
+{
+	struct session *session = ctx;
+	struct exec_maps *maps = tag_watch_maps(session->watch);
+
+	tracer_cpu(session->tracer, cpu, online);
+	if (maps)
+		exec_maps_cpu(maps, cpu, online);
+}
+
 /* Empties the ledger once a second, before it can fill, and so that the timeline has what ran in that second. */
 static int housekeeping(struct session *session, uint64_t now)
 {
@@ -314,6 +328,7 @@ static int housekeeping(struct session *session, uint64_t now)
 	if (now - session->housekeeping_ns < SECOND_NS)
 		return 0;
 	session->housekeeping_ns = now;
+	online_cpus_look(session->cpus, on_cpu, session);
 	if (tracer_attached(session->tracer)) {
 		result = tracer_iterate(session->tracer, ABI_ITER_SUMS);
 		return result ? result : session_take_ledger(session);

@@ -38,6 +38,7 @@ struct session_opts {
 	/* NULL: tracer_new(). A test has one that needs no kernel. */
 	struct tracer *(*open_tracer)(const struct tracer_opts *opts, tracer_event_fn on_event,
 	                              tracer_python_fn on_python, void *ctx, char *err, size_t err_len);
+	const char *cpu_folder; /* as online_cpus_new() takes it: for tests; else NULL */
 };
 
 struct session_progress {

@@ -18,6 +18,7 @@ struct session {
 	const struct config *config;
 	struct session_opts opts;
 	say_fn say;
+	struct online_cpus *cpus; /* NULL: sysfs cannot be read */
 	struct tracer *tracer;
 	struct debuginfod *debuginfod; /* NULL: not configured */
 	struct symbol_saver *saver;    /* NULL: no memory for one */

@@ -22,7 +22,7 @@
 #include "profiler/tracer/tracer.h"
 
 #define TRIES_MAX 8
-#define TOLD_MAX  7
+#define TOLD_MAX  8
 #define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
 #define LATELY_NS 1000000000ULL /* the feed may report a mapping so much later */
 
@@ -436,6 +436,7 @@ int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 		{ "tag_files_beyond", found.files_beyond },
 		{ "tag_files_unread", found.files_unopened + found.files_corrupt },
 		{ "mapping_records_lost", maps.records_lost },
+		{ "cpus_covered_late", maps.cpus_late },
 		{ "mappings_refused", maps.processes_refused + maps.mappings_refused },
 		{ "tag_slots_unlocated", found.slots_unlocated },
 		{ "process_contexts_bad", found.contexts_bad },

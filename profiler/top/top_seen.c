@@ -59,6 +59,9 @@ static const struct {
 	{ "process_contexts_bad", NUMBER,
 	  "%s {process publishes|processes publish} an OpenTelemetry context that could not be read" },
 	{ "cpus_not_covered", NUMBER, "%s {CPU was|CPUs were} not watched for new programs" },
+	{ "cpus_covered_late", NUMBER,
+	  "%s {time|times} a CPU came online: programs started there within its first second or so may not "
+	  "be known" },
 	{ "mapping_records_lost", NUMBER,
 	  "%s {mapping of a program was|mappings of programs were} not reported by the kernel" },
 	{ "mappings_refused", NUMBER, "%s {mapping was|mappings were} not kept, being too many" },

@@ -247,6 +247,11 @@ void tracer_rest(struct tracer *tracer)
 	tracer->ops->rest(tracer);
 }
 
+void tracer_cpu(struct tracer *tracer, unsigned int cpu, bool online)
+{
+	tracer->ops->cpu(tracer, cpu, online);
+}
+
 bool tracer_reads_logs(const struct tracer *tracer)
 {
 	return tracer->ops->reads_logs(tracer);

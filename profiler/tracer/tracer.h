@@ -75,6 +75,8 @@ void tracer_detach(struct tracer *tracer);
 /* While detached: gives back the memory that only the hot programs need. */
 void tracer_rest(struct tracer *tracer);
 bool tracer_attached(const struct tracer *tracer);
+/* The CPU went offline or came online (online_cpus.h): its clock is attached anew. */
+void tracer_cpu(struct tracer *tracer, unsigned int cpu, bool online);
 
 /* Which USDT probes a file has, or which libraries of library_calls.h it is; those only of a file without probes. */
 struct tracer_probes {

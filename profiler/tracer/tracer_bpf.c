@@ -141,6 +141,11 @@ static void do_rest(struct tracer *tracer)
 		malloc_trim(0); /* what the last windows took */
 }
 
+static void do_cpu(struct tracer *tracer, unsigned int cpu, bool online)
+{
+	tracer_links_cpu(tracer->links, cpu, online);
+}
+
 static bool do_reads_logs(const struct tracer *tracer)
 {
 	return probe_cause_available(tracer->host, "tag_log") && tracer->context_iterator;
@@ -407,6 +412,7 @@ const struct tracer_ops tracer_by_bpf = {
 	.attach = do_attach,
 	.detach = do_detach,
 	.rest = do_rest,
+	.cpu = do_cpu,
 	.reads_logs = do_reads_logs,
 	.watch_file = do_watch_file,
 	.unwatch_file = do_unwatch_file,

@@ -27,6 +27,8 @@ struct tracer_links {
 	bool row_was_attached[PROBE_ROWS_MAX];
 	struct bpf_link **clock; /* one a CPU */
 	int n_clocks;
+	const struct bpf_program *clock_program; /* NULL: no clocks are attached */
+	size_t clock_row;
 	struct usdt_links *usdt;
 	struct library_links *libraries;
 	bool usdt_seen;
@@ -108,6 +110,7 @@ void tracer_links_detach(struct tracer_links *links)
 	}
 	for (cpu = 0; cpu < links->n_clocks; cpu++)
 		destroy(links, &links->clock[cpu]);
+	links->clock_program = NULL;
 	library_links_set_hot(links->libraries, false);
 }
 
@@ -126,19 +129,38 @@ void tracer_links_free(struct tracer_links *links)
 	free(links);
 }
 
-/* One clock a CPU; a CPU that is offline has none. */
-static int attach_clocks(struct tracer_links *links, const struct bpf_program *program)
+/* A CPU that is offline has none. */
+static int attach_clock_of(struct tracer_links *links, int cpu)
 {
-	int cpu;
+	links->clock[cpu] = links->linker->attach_clock(links->clock_program, cpu, links->cpu_hz);
+	return links->clock[cpu] || errno == ENODEV ? 0 : -errno;
+}
+
+static int attach_clocks(struct tracer_links *links, const struct bpf_program *program, size_t row)
+{
+	int result = 0;
 
 	if (!links->cpu_hz)
 		return -ECANCELED;
-	for (cpu = 0; cpu < links->n_clocks; cpu++) {
-		links->clock[cpu] = links->linker->attach_clock(program, cpu, links->cpu_hz);
-		if (!links->clock[cpu] && errno != ENODEV)
-			return -errno;
-	}
-	return 0;
+	links->clock_program = program;
+	links->clock_row = row;
+	for (int cpu = 0; cpu < links->n_clocks && !result; cpu++)
+		result = attach_clock_of(links, cpu);
+	return result;
+}
+
+void tracer_links_cpu(struct tracer_links *links, unsigned int cpu, bool online)
+{
+	int result;
+
+	if (cpu >= (unsigned int)links->n_clocks)
+		return;
+	destroy(links, &links->clock[cpu]);
+	if (!online || !links->clock_program)
+		return;
+	result = attach_clock_of(links, (int)cpu);
+	if (result)
+		links->row_error[links->clock_row] = result;
 }
 
 static int attach_row(struct tracer_links *links, size_t i)
@@ -149,7 +171,7 @@ static int attach_row(struct tracer_links *links, size_t i)
 	if (!program)
 		return -ENOENT;
 	if (probe->kind == PROBE_PERF_EVENT)
-		return attach_clocks(links, program);
+		return attach_clocks(links, program, i);
 	if (!probe_is_hook(probe->kind))
 		return 0; /* file by file, or on demand */
 	links->row[i] = links->linker->attach(program);

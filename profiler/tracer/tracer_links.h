@@ -43,6 +43,10 @@ int tracer_links_attach(struct tracer_links *links, bool hot, char *err, size_t 
 /* Detaches the hot programs. */
 void tracer_links_detach(struct tracer_links *links);
 
+/* The CPU went offline or came online (online_cpus.h), so its clock is dead: while clocks are attached, it gets a new one when it
+ * is `online`. If that fails, the clocks' row is missing with that reason. */
+void tracer_links_cpu(struct tracer_links *links, unsigned int cpu, bool online);
+
 /* Attaches to one more file's probes: usdt_links.h. */
 struct usdt_listener;
 int tracer_links_usdt(struct tracer_links *links, const char *path, const struct usdt_listener *listeners,

@@ -23,6 +23,7 @@ struct tracer_ops {
 	int (*attach)(struct tracer *tracer, char *err, size_t err_len);
 	void (*detach)(struct tracer *tracer);
 	void (*rest)(struct tracer *tracer);
+	void (*cpu)(struct tracer *tracer, unsigned int cpu, bool online);
 	bool (*reads_logs)(const struct tracer *tracer);
 	int (*watch_file)(struct tracer *tracer, const char *path, const struct tracer_probes *probes,
 	                  char *err, size_t err_len);

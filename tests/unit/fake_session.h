@@ -21,6 +21,7 @@
 
 static struct fake_tracer fake;
 static struct config *fake_config;
+static const char *fake_cpu_folder; /* set before fake_session_begin(); NULL: this host's */
 
 static struct tracer *fake_open(const struct tracer_opts *opts, tracer_event_fn on_event,
                                 tracer_python_fn on_python, void *ctx, char *err, size_t err_len)
@@ -43,7 +44,9 @@ static void fake_say(const char *line)
 /* It has looked at all running processes, so it is idle. */
 static inline struct session *fake_session_begin(void)
 {
-	const struct session_opts opts = { .only_adopted = true, .open_tracer = fake_open };
+	const struct session_opts opts = { .only_adopted = true,
+		                           .open_tracer = fake_open,
+		                           .cpu_folder = fake_cpu_folder };
 	struct session *session;
 	char err[2048] = "";
 

@@ -49,6 +49,8 @@ struct fake_tracer {
 	uint64_t tagged_inode; /* by tracer_tag_file() */
 	struct abi_tagged_file tagged_file;
 	unsigned int xattr_asks;
+	unsigned int cpus_told, last_cpu; /* by tracer_cpu() */
+	bool last_cpu_online;
 	uint64_t asked_again; /* the last inode of tracer_ask_xattr_again() */
 	uint64_t cgroup;      /* of tracer_set_cgroup() */
 };
@@ -87,6 +89,13 @@ static void fake_detach(struct tracer *tracer)
 static void fake_rest(struct tracer *tracer)
 {
 	fake_of(tracer)->rests++;
+}
+
+static void fake_cpu(struct tracer *tracer, unsigned int cpu, bool online)
+{
+	fake_of(tracer)->cpus_told++;
+	fake_of(tracer)->last_cpu = cpu;
+	fake_of(tracer)->last_cpu_online = online;
 }
 
 static bool fake_reads_logs(const struct tracer *tracer)
@@ -334,6 +343,7 @@ static inline void fake_tracer_init(struct fake_tracer *fake)
 			.attach = fake_attach,
 			.detach = fake_detach,
 			.rest = fake_rest,
+			.cpu = fake_cpu,
 			.reads_logs = fake_reads_logs,
 			.watch_file = fake_watch_file,
 			.unwatch_file = fake_unwatch_file,

@@ -1,6 +1,7 @@
 /*
- * pushers [threads=N] [rounds=N]: threads on one CPU that push a tag with an id not used before, hold it for some CPU time, and pop it,
- * over and over: the programs on the tag library's probes are interrupted by each other. Each thread's tags have its name, "pusher/NUMBER".
+ * pushers [threads=N] [rounds=N] [cpu=N] [name=NAME]: threads on one CPU (0) that push a tag with an id not used before, hold it for some CPU
+ * time, and pop it, over and over: the programs on the tag library's probes are interrupted by each other. Each thread's tags have its name,
+ * "NAME/NUMBER" (pusher/NUMBER).
  * Prints for each thread
  *   {"tag", "low_ns", "high_ns"}: how long it held its tags, without and with what push and pop themselves took
  */
@@ -55,17 +56,18 @@ int main(int argc, char **argv)
 {
 	static struct pusher pushers[THREADS_MAX];
 	unsigned int threads = (unsigned int)argument(argc, argv, "threads", 48), i;
-	cpu_set_t first;
+	const char *name = argument_text(argc, argv, "name", "pusher");
+	cpu_set_t one;
 
 	rounds = (unsigned int)argument(argc, argv, "rounds", 100);
 	must(threads <= THREADS_MAX, "threads");
-	CPU_ZERO(&first);
-	CPU_SET(0, &first);
-	must(sched_setaffinity(0, sizeof(first), &first) == 0, "sched_setaffinity");
+	CPU_ZERO(&one);
+	CPU_SET((size_t)argument(argc, argv, "cpu", 0), &one);
+	must(sched_setaffinity(0, sizeof(one), &one) == 0, "sched_setaffinity");
 	must(pthread_barrier_init(&ready, NULL, threads) == 0, "pthread_barrier_init");
 	for (i = 0; i < threads; i++) {
 		pushers[i].number = i + 1;
-		snprintf(pushers[i].name, sizeof(pushers[i].name), "pusher/%u", i);
+		snprintf(pushers[i].name, sizeof(pushers[i].name), "%s/%u", name, i);
 		must(pthread_create(&pushers[i].thread, NULL, push_on, &pushers[i]) == 0, "pthread_create");
 	}
 	for (i = 0; i < threads; i++) {

@@ -471,6 +471,48 @@ static void test_exec_maps__lost_records(void **state)
 	exec_maps_free(maps);
 }
 
+/* Records may have been missed while its ring was dead: who has gone meanwhile is told, and others are not taken for known. */
+static void test_exec_maps__a_cpu_comes_back(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time_ns;
+	} forked = { .header = { .type = PERF_RECORD_FORK, .size = sizeof(forked) },
+		     .ppid = (uint32_t)getpid() };
+	struct search all = { .path = "" };
+	struct exec_maps_stats stats;
+	cpu_set_t before;
+	uint32_t gone, later;
+
+	(void)state;
+	pin_to_one_cpu(&before);
+	gone = (uint32_t)run("/bin/true");
+	waitpid((pid_t)gone, NULL, 0);
+	poll_all(maps);
+	forked.pid = forked.tid = gone;
+	exec_maps_apply(maps, &forked.header, monotonic_ns()); /* its exit is missed */
+	seen.n = 0;
+	exec_maps_cpu(maps, (unsigned int)sched_getcpu(), false);
+	poll_all(maps);
+	assert_int_equal(calls(&seen, 'e', gone, 0), 0);
+	exec_maps_cpu(maps, (unsigned int)sched_getcpu(), true);
+	poll_all(maps);
+	assert_int_equal(calls(&seen, 'e', gone, 0), 1);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)getpid(), search_mapping, &all), 1);
+	later = (uint32_t)run("/bin/true");
+	waitpid((pid_t)later, NULL, 0);
+	poll_all(maps);
+	assert_int_equal(calls(&seen, 'x', later, 0), 1);
+	exec_maps_stats(maps, &stats);
+	assert_int_equal(stats.cpus_late, 1);
+	assert_int_equal(stats.cpus_not_covered, 0);
+	sched_setaffinity(0, sizeof(before), &before);
+	exec_maps_free(maps);
+}
+
 static void test_exec_maps__nothing_known(void **state)
 {
 	static struct seen seen;
@@ -511,6 +553,7 @@ int main(void)
 		cmocka_unit_test(test_exec_maps__leader_exits_first),
 		cmocka_unit_test(test_exec_maps__many_processes),
 		cmocka_unit_test(test_exec_maps__lost_records),
+		cmocka_unit_test(test_exec_maps__a_cpu_comes_back),
 		cmocka_unit_test(test_exec_maps__nothing_known),
 		cmocka_unit_test(test_exec_maps__malformed_records),
 	};

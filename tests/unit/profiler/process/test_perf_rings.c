@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
@@ -106,6 +107,36 @@ static void test_perf_rings__lost_are_counted(void **state)
 	assert_in_range(seen.ours, FEW + 1, MANY);
 	assert_true(seen.ours + perf_rings_lost(rings) >= MANY + FEW);
 	assert_true(perf_rings_lost(rings) < 2 * MANY);
+	perf_rings_free(rings);
+}
+
+/* Its ring is replaced: what was in the old one and what comes into the new one, each once and in order. */
+static void test_perf_rings__a_cpu_comes_back(void **state)
+{
+	struct perf_rings *rings = begin();
+	struct seen seen = { .in_order = true };
+	unsigned int cpu = (unsigned int)sched_getcpu();
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		take_names(FEW);
+		perf_rings_cpu(rings, cpu, true);
+		take_names(FEW);
+		read_all(rings, &seen);
+		assert_int_equal(seen.ours, 2 * FEW * (i + 1));
+	}
+	assert_true(seen.in_order);
+	assert_int_equal(perf_rings_late(rings), 3);
+	assert_int_equal(perf_rings_lost(rings), 0);
+	assert_int_equal(perf_rings_cpus_not_covered(rings), 0);
+	/* a burst in the new ring is noticed by the same descriptor */
+	take_names(MANY);
+	assert_int_equal(poll(&(struct pollfd){ .fd = perf_rings_fd(rings), .events = POLLIN }, 1, 0), 1);
+	perf_rings_cpu(rings, cpu, false);
+	assert_int_equal(perf_rings_cpus_not_covered(rings), 1); /* as it is online */
+	perf_rings_cpu(rings, cpu, true);
+	assert_int_equal(perf_rings_cpus_not_covered(rings), 0);
+	perf_rings_cpu(rings, 1u << 20, true);
 	perf_rings_free(rings);
 }
 
@@ -244,6 +275,50 @@ static void test_perf_rings__broken_records_are_counted(void **state)
 	perf_rings_free(rings);
 }
 
+/* What it holds is handed out later, in order with what other rings have got since. */
+static void test_perf_rings__a_cpu_goes(void **state)
+{
+	static const uint64_t want[] = { 1, 2, 3, 4 };
+	uint64_t now = monotonic_ns() - 10 * PERF_RINGS_SETTLE_NS;
+	struct perf_rings *rings = make_rings(0);
+
+	(void)state;
+	put(0, 1, now);
+	put(0, 3, now + 20);
+	perf_rings_cpu(rings, 0, false);
+	perf_rings_cpu(rings, 0, false);
+	put(1, 2, now + 10);
+	put(1, 4, now + 30);
+	assert_int_equal(perf_rings_read(rings, on_made, NULL), 4);
+	assert_numbers(want, 4);
+	assert_int_equal(perf_rings_lost(rings), 0);
+	assert_int_equal(perf_rings_late(rings), 0);
+	assert_int_equal(perf_rings_cpus_not_covered(rings), sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	perf_rings_free(rings);
+}
+
+/* There is room for what two rings hold, a ring. */
+static void test_perf_rings__a_cpu_goes_with_what_has_no_room(void **state)
+{
+	uint64_t late = monotonic_ns() + 3600 * UINT64_C(1000000000);
+	unsigned int each = PERF_RINGS_BYTES / sizeof(struct made_record), n = 0;
+	struct perf_rings *rings = make_rings(0);
+
+	(void)state;
+	for (int times = 0; times < 5; times++) {
+		for (unsigned int i = 0; i < each; i++)
+			put(0, n++, late);
+		assert_int_equal(perf_rings_read(rings, on_made, NULL), 0);
+		if (pages[0]->data_tail != pages[0]->data_head)
+			break;
+	}
+	assert_int_equal(n, 5 * each);
+	assert_int_equal(perf_rings_lost(rings), 0);
+	perf_rings_cpu(rings, 0, false);
+	assert_in_range(perf_rings_lost(rings), each, each * sizeof(struct made_record) / 16);
+	perf_rings_free(rings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +328,9 @@ int main(void)
 		cmocka_unit_test(test_perf_rings__around_the_end),
 		cmocka_unit_test(test_perf_rings__what_is_young_waits),
 		cmocka_unit_test(test_perf_rings__broken_records_are_counted),
+		cmocka_unit_test(test_perf_rings__a_cpu_comes_back),
+		cmocka_unit_test(test_perf_rings__a_cpu_goes),
+		cmocka_unit_test(test_perf_rings__a_cpu_goes_with_what_has_no_room),
 	};
 
 	return cmocka_run_group_tests_name("perf_rings", tests, NULL, NULL);

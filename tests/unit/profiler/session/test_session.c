@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -249,6 +250,56 @@ static void test_session__a_cgroup_that_is_made_anew(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void a_second_later(struct session *session)
+{
+	session->housekeeping_ns -= 2 * FAKE_SECOND_NS;
+	assert_int_equal(session_tick(session), 0);
+}
+
+/* Once a second, whether anything is attached or not. */
+static void test_session__tells_of_cpus(void **state)
+{
+	char folder[] = "/tmp/test_session.XXXXXX", command[64];
+	struct session *session;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	write_file(folder, "possible", "0-4095\n");
+	write_file(folder, "online", "0-4095\n"); /* 4095: none that this host has rings for */
+	fake_cpu_folder = folder;
+	session = fake_session_begin();
+	a_second_later(session);
+	assert_int_equal(fake.cpus_told, 0);
+	write_file(folder, "online", "0-4094\n");
+	session_tick(session);
+	assert_int_equal(fake.cpus_told, 0);
+	a_second_later(session);
+	assert_int_equal(fake.cpus_told, 1);
+	assert_int_equal(fake.last_cpu, 4095);
+	assert_false(fake.last_cpu_online);
+	write_file(folder, "online", "0-4095\n");
+	a_second_later(session);
+	a_second_later(session);
+	assert_int_equal(fake.cpus_told, 2);
+	assert_true(fake.last_cpu_online);
+	fake_session_end(session);
+	fake_cpu_folder = NULL;
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +313,7 @@ int main(void)
 		cmocka_unit_test(test_session__stacks_that_come_too_fast_raise_t),
 		cmocka_unit_test(test_session__tags_a_process),
 		cmocka_unit_test(test_session__a_cgroup_that_is_made_anew),
+		cmocka_unit_test(test_session__tells_of_cpus),
 	};
 
 	return cmocka_run_group_tests_name("session", tests, NULL, NULL);

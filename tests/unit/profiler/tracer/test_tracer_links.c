@@ -220,6 +220,44 @@ static void test_tracer_links__clocks_that_fail(void **state)
 	tracer_links_free(links);
 }
 
+/* A CPU that has come (back) online has one clock, a new one, while clocks are attached. */
+static void test_tracer_links__cpus_go_and_come(void **state)
+{
+	struct tracer_links *links = new_links(HZ);
+	char err[256] = "";
+
+	(void)state;
+	tracer_links_attach(links, false, err, sizeof(err));
+	tracer_links_cpu(links, 0, true); /* no clocks are attached */
+	assert_attached(true, false);
+	assert_int_equal(tracer_links_attach(links, true, err, sizeof(err)), 0);
+	for (int i = 0; i < 2; i++) {
+		offline_cpu = 0;
+		tracer_links_cpu(links, 0, false);
+		assert_attached(true, true);
+		offline_cpu = -1;
+		tracer_links_cpu(links, 0, true);
+		assert_attached(true, true);
+	}
+	tracer_links_cpu(links, 0, true); /* it was away and nobody saw it */
+	assert_attached(true, true);
+	tracer_links_cpu(links, CPUS_MAX, true);
+	offline_cpu = 0;
+	tracer_links_cpu(links, 0, true); /* it has gone again meanwhile */
+	assert_attached(true, true);
+	assert_state(links, "on_cpu_sample", HOOK_ATTACHED, NULL);
+	offline_cpu = -1;
+	refused = "on_cpu_sample";
+	error = EMFILE;
+	tracer_links_cpu(links, 0, true);
+	assert_state(links, "on_cpu_sample", HOOK_MISSING, strerror(EMFILE));
+	tracer_links_detach(links);
+	refused = NULL;
+	tracer_links_cpu(links, 0, true);
+	assert_attached(true, false);
+	tracer_links_free(links);
+}
+
 /* Without the scheduler's hooks there is no ledger: that is an error, and nothing hot stays behind. */
 static void test_tracer_links__the_core_fails(void **state)
 {
@@ -240,8 +278,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_tracer_links__##name, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(two_groups),       TEST(what_is_said),   TEST(a_row_that_fails),
-		TEST(clocks_that_fail), TEST(the_core_fails),
+		TEST(two_groups),       TEST(what_is_said),     TEST(a_row_that_fails),
+		TEST(clocks_that_fail), TEST(cpus_go_and_come), TEST(the_core_fails),
 	};
 
 	return cmocka_run_group_tests_name("tracer_links", tests, NULL, NULL);
