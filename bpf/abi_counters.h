@@ -6,7 +6,7 @@
 #define ABI_COUNTERS(X)                                                                                      \
 	X(ring_full, "events lost because the ring buffer was full")                                         \
 	X(ring_full_ns, "nanoseconds of stalls whose stack was lost that way")                               \
-	X(ledger_full, "ledger rows that did not fit, or could not be added just then")                                                       \
+	X(ledger_full, "ledger rows that did not fit, or could not be added just then")                      \
 	X(ledger_full_ns, "nanoseconds that are in no ledger row for that reason")                           \
 	X(tags_full, "tags whose name did not fit")                                                          \
 	X(tags_too_deep, "pushes beyond 32 tags of a thread, whose time is in the tag at that depth")        \
