@@ -266,37 +266,56 @@ static uint64_t between_pieces(const struct pieces *pieces, const struct span *s
 	return sum_ns + (span->end_ns - covered_to);
 }
 
-static void keep_gap(struct waiter *waiter, uint64_t begin_ns, uint64_t end_ns, const struct inherited *rest)
+/* What is left of a wait that is split, and the room for it between and within the pieces. */
+struct remainder {
+	const struct inherited *what;
+	uint64_t between_ns, gaps_ns; /* so much of it lies between them, in gaps that are so long */
+	uint64_t within_ns,
+	        short_ns; /* the same of what lies within those that are shorter than their spans */
+};
+
+static struct remainder remainder_of(const struct pieces *pieces, const struct inherited *what)
+{
+	uint64_t whole_ns = span_ns(&pieces->span),
+	         left_ns = whole_ns > pieces->sum_ns ? whole_ns - pieces->sum_ns : 0;
+	struct remainder rest = { .what = what, .gaps_ns = between_pieces(pieces, &pieces->span) };
+
+	for (size_t i = 0; i < pieces->n; i++)
+		rest.short_ns += shortfall(&pieces->piece[i]);
+	/* A piece that was sampled by lot stands for others, which lie in the gaps. */
+	rest.between_ns = left_ns < rest.gaps_ns ? left_ns : rest.gaps_ns;
+	rest.within_ns = left_ns - rest.between_ns;
+	return rest;
+}
+
+static void keep_gap(struct waiter *waiter, uint64_t begin_ns, uint64_t end_ns, const struct remainder *rest)
 {
 	const struct span gap = { begin_ns, end_ns };
 
 	if (begin_ns < end_ns)
-		kept_waits_add(&waiter->kept, &gap, rest, span_ns(&gap));
+		kept_waits_add(&waiter->kept, &gap, rest->what,
+		               scaled(rest->between_ns, span_ns(&gap), rest->gaps_ns));
 }
 
-/* Keeps the pieces as the waiter's own waits, each where it lies, and `rest`, which is what is left of its wait, between them and, as a piece
- * may be of several waits, within. */
+/* Keeps the pieces as the waiter's own waits, each where it lies, and what is left of its wait between them and, as a piece
+ * may be of several waits, within: together they are as long as the wait. */
 static void keep_pieces(struct waiter *waiter, const struct pieces *pieces, const struct inherited *own)
 {
-	const struct inherited *rest = pieces->rest.state ? &pieces->rest : own;
+	const struct remainder rest = remainder_of(pieces, pieces->rest.state ? &pieces->rest : own);
 	const struct span *span = &pieces->span;
-	uint64_t known_ns = pieces->sum_ns + between_pieces(pieces, span), short_ns = 0;
-	uint64_t left_ns = span_ns(span) > known_ns ? span_ns(span) - known_ns : 0,
-	         covered_to = span->begin_ns;
+	uint64_t covered_to = span->begin_ns;
 
-	for (size_t i = 0; i < pieces->n; i++)
-		short_ns += shortfall(&pieces->piece[i]);
 	for (size_t i = 0; i < pieces->n; i++) {
 		const struct wait *piece = &pieces->piece[i];
 
-		keep_gap(waiter, covered_to, piece->span.begin_ns, rest);
+		keep_gap(waiter, covered_to, piece->span.begin_ns, &rest);
 		kept_waits_add(&waiter->kept, &piece->span, &piece->what, piece->ns);
-		kept_waits_add(&waiter->kept, &piece->span, rest,
-		               scaled(left_ns, shortfall(piece), short_ns));
+		kept_waits_add(&waiter->kept, &piece->span, rest.what,
+		               scaled(rest.within_ns, shortfall(piece), rest.short_ns));
 		if (piece->span.end_ns > covered_to)
 			covered_to = piece->span.end_ns;
 	}
-	keep_gap(waiter, covered_to, span->end_ns, rest);
+	keep_gap(waiter, covered_to, span->end_ns, &rest);
 }
 
 bool inherited_waits_wants(const struct abi_event *event)

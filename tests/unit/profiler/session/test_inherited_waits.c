@@ -162,6 +162,28 @@ static void test_inherited_waits__by_lot(void **state)
 }
 
 /* For the rest the other was active, down the chain, too: then it is not the wait of the one between. */
+/* Short waits that were sampled by lot stand for others, which lie between them: two links of a chain on, all are still as long as they were. */
+static void test_inherited_waits__by_lot_down_a_chain(void **state)
+{
+	const struct inherited_waker storage = { .tid = 31, .class = loader },
+	                             tokenizer = { .tid = 21, .class = helper };
+
+	(void)state;
+	for (uint64_t i = 0; i < 5; i++) {
+		struct abi_event event = event_of(31, ABI_CAUSE_BLOCK_IO, 101 + 4 * i, 102 + 4 * i);
+
+		event.weight_ns = 2 * MS;
+		inherited_waits_take(waits, &event, loader, vda, NULL, parts);
+	}
+	waited_for(21, helper, 100, 120, &storage);
+	assert_part(0, loader, ABI_CAUSE_BLOCK_IO, 10 * MS);
+	assert_part(1, loader, 0, 10 * MS);
+	waited_for(11, step, 100, 130, &tokenizer);
+	assert_int_equal(n_parts, 3);
+	for (size_t i = 0; i < n_parts; i++)
+		assert_int_equal((parts[i].ns + MS / 2) / MS, 10);
+}
+
 static void test_inherited_waits__active(void **state)
 {
 	const struct inherited_waker by_loader = { .tid = 31, .class = loader },
@@ -351,6 +373,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_inherited_waits__down_a_chain, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__that_moved, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__by_lot, begin, end),
+		cmocka_unit_test_setup_teardown(test_inherited_waits__by_lot_down_a_chain, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__active, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__born_meanwhile, begin, end),
 		cmocka_unit_test_setup_teardown(test_inherited_waits__within_pieces, begin, end),
