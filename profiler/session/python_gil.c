@@ -21,6 +21,13 @@ enum python_gil_kind python_gil_kind(const char *function)
 	return PYTHON_GIL_NOTHING;
 }
 
+bool python_gil_file(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL, *base = slash ? slash + 1 : path;
+
+	return base && (!strncmp(base, "python", 6) || !strncmp(base, "libpython", 9));
+}
+
 /* Behind the last frame of the condition variable; 0: there is none. */
 static size_t end_of_condition(const struct python_gil_frame *frames, size_t n)
 {
@@ -41,8 +48,11 @@ size_t python_gil_find(const struct python_gil_frame *frames, size_t n)
 	for (size_t i = end; i < n && i < end + OUTER_MAX; i++)
 		if (frames[i].kind == PYTHON_GIL_LOCK)
 			return end;
-	for (size_t i = end; i < n && frames[end].file; i++)
+	for (size_t i = end; i < n && frames[end].file; i++) {
 		if (frames[i].evaluator && frames[i].file == frames[end].file)
 			return end;
+		if (frames[i].named)
+			return 0; /* some other function's wait */
+	}
 	return 0;
 }

@@ -4,7 +4,9 @@
  * are semaphores or futexes of their own, the interpreter waits for a condition variable only there: to take the GIL, and to
  * see that another thread has taken it.
  *
- * Names decide where the interpreter's are known; in a stripped one, that the caller is in the same file as an evaluator.
+ * Names decide where the interpreter's are known. Where they are not, as in a stripped one, it does that the caller is in the same file as an
+ * evaluator, and that this is an interpreter's by its name (python3.11, libpython3.11.so): a program that has the interpreter linked in waits
+ * for condition variables of its own, too.
  */
 #ifndef STALLPROF_PROFILER_PYTHON_GIL_H
 #define STALLPROF_PROFILER_PYTHON_GIL_H
@@ -19,10 +21,14 @@ enum python_gil_kind { PYTHON_GIL_NOTHING, PYTHON_GIL_CONDITION, PYTHON_GIL_LOCK
 enum python_gil_kind python_gil_kind(const char *function);
 
 struct python_gil_frame {
-	uint64_t file; /* one number a mapped file; 0: none */
+	uint64_t file; /* one number a mapped file; 0: none, or not an interpreter's by its name */
 	uint8_t kind;  /* enum python_gil_kind */
+	bool named;    /* the function's name is known */
 	bool evaluator;
 };
+
+/* Whether a file with that path is an interpreter's. */
+bool python_gil_file(const char *path);
 
 /* How many of the innermost frames are the wait itself, 0: it is not for the GIL. */
 size_t python_gil_find(const struct python_gil_frame *frames, size_t n);

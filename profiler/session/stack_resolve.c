@@ -184,7 +184,9 @@ static int locate_native(struct stack_resolver *resolver, struct sym_process *sy
 		        resolver->pythons, pid, resolver->pcs[i] - resolver->is_caller[i],
 		        result.frames[result.n_frames - 1].function);
 		resolver->gil[i] = (struct python_gil_frame){
-			.file = result.module ? result.module->start : 0,
+			.file = result.module && python_gil_file(result.module->path) ? result.module->start
+			                                                              : 0,
+			.named = result.source != SYM_SOURCE_NONE,
 			.kind = (uint8_t)python_gil_kind(result.frames[result.n_frames - 1].function),
 			.evaluator = resolver->kinds[i] == SYM_PYTHON_EVALUATOR ||
 			             resolver->kinds[i] == SYM_PYTHON_EVALUATOR_AND_CALLED

@@ -10,12 +10,9 @@
 
 #include "profiler/session/python_gil.h"
 
-enum { LIBC = 1, PYTHON, OTHER };
-
 /* Innermost first; each begins with "libc:", "python:" or "other:", and an evaluator is "python:EVAL". */
 static size_t find(const char *const *stack)
 {
-	static const char *const prefixes[] = { [LIBC] = "libc:", [PYTHON] = "python:", [OTHER] = "other:" };
 	struct python_gil_frame frames[16];
 	size_t n = 0;
 
@@ -23,10 +20,10 @@ static size_t find(const char *const *stack)
 		const char *name = strchr(stack[n], ':') + 1;
 
 		frames[n] = (struct python_gil_frame){ .kind = (uint8_t)python_gil_kind(name),
+			                               .named = name[0] != '[',
 			                               .evaluator = !strcmp(name, "EVAL") };
-		for (unsigned int file = LIBC; file <= OTHER; file++)
-			if (!strncmp(stack[n], prefixes[file], strlen(prefixes[file])))
-				frames[n].file = file;
+		if (!strncmp(stack[n], "python:", 7))
+			frames[n].file = 1;
 	}
 	return python_gil_find(frames, n);
 }
@@ -67,6 +64,10 @@ static void test_python_gil__other_locks(void **state)
 	assert_int_equal(FIND("libc:pthread_cond_wait", "other:worker", "libc:start_thread"), 0);
 	assert_int_equal(FIND("libc:pthread_mutex_lock", "python:take_gil", "python:EVAL"), 0);
 	assert_int_equal(FIND("libc:pthread_cond_signal", "python:drop_gil", "python:EVAL"), 0);
+	/* a function that is built into the interpreter, by its name; a program that has the interpreter in it, without names */
+	assert_int_equal(
+	        FIND("libc:pthread_cond_timedwait", "python:wait_for_job", "python:job", "python:EVAL"), 0);
+	assert_int_equal(FIND("libc:pthread_cond_timedwait", "other:[no symbols]", "other:EVAL"), 0);
 	/* far inside of something else */
 	assert_int_equal(FIND("other:a", "other:b", "other:c", "other:d", "other:e", "other:f",
 	                      "libc:pthread_cond_wait", "python:take_gil", "python:EVAL"),
@@ -75,12 +76,24 @@ static void test_python_gil__other_locks(void **state)
 	assert_int_equal(find((const char *const[]){ NULL }), 0);
 }
 
+static void test_python_gil__files(void **state)
+{
+	(void)state;
+	assert_true(python_gil_file("/usr/bin/python3.11"));
+	assert_true(python_gil_file("/opt/conda/lib/libpython3.12.so.1.0"));
+	assert_true(python_gil_file("python3"));
+	assert_false(python_gil_file("/usr/bin/blender"));
+	assert_false(python_gil_file("/home/python/embed"));
+	assert_false(python_gil_file(NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_python_gil__by_the_interpreters_names),
 		cmocka_unit_test(test_python_gil__by_the_file_of_an_evaluator),
 		cmocka_unit_test(test_python_gil__other_locks),
+		cmocka_unit_test(test_python_gil__files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
