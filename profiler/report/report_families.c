@@ -176,9 +176,8 @@ static const struct cause causes[] = {
 	  { "Threads of one Python process run its code one at a time: move work into processes (loader "
 	    "workers, "
 	    "multiprocessing), or into calls that release the lock (torch, NumPy, file and socket I/O).",
-	    "A thread that waits longer than 5 ms waits for one that does not give the lock back: a call "
-	    "into C "
-	    "that holds it. `stallprof top FILE` names who ended the wait.",
+	    "Where one call into C holds the lock for long (a sort, a parser), others wait for all of it: "
+	    "call it in a process of its own.",
 	    NULL } },
 	{ "pipe",
 	  FAMILY_THREADS,

@@ -51,7 +51,8 @@ static void tell_window(struct report_document *document, const struct report *r
 	if (ranking->baseline.given)
 		report_document_say(document, "The baseline is another profile.");
 	else
-		report_document_say(document, "The baseline is the quietest stretch of it, %s to %s.",
+		report_document_say(document, "The baseline is the %s stretch of it, %s to %s.",
+		                    ranking->steps ? "fastest" : "quietest",
 		                    report_moment_text(from, ranking->baseline_begin_ns),
 		                    report_moment_text(to, ranking->baseline_end_ns));
 	if (ranking->goes_on)
@@ -169,9 +170,11 @@ static void tell_requests(struct report_document *document, const struct report 
 static void tell_users(struct report_document *document, const struct report *report)
 {
 	if (report->user_count)
-		report_document_say(document,
-		                    "Processes of the host that %s more than before, tagged or not:",
-		                    *report->users[0].device ? "used the disk" : "ran");
+		report_document_say(document, "Processes of the host that %s more than before, %s:",
+		                    *report->users[0].device ? "used the disk" : "ran",
+		                    *report->users[0].device
+		                            ? "without a tag (those with one are in the list above)"
+		                            : "tagged or not");
 	for (size_t i = 0; i < report->user_count; i++) {
 		char *text = NULL;
 		size_t size = 0;
@@ -243,15 +246,18 @@ static void advise_behind(struct report_document *document, const struct report_
 
 	snprintf(cause, sizeof(cause), "%.*s", (int)strcspn(chain->end, " "), chain->end);
 	if (!strcmp(cause, LOADED_ACTIVE) && gil) {
-		report_document_point(document, "%s held it, and was active meanwhile.", chain->from);
+		report_document_point(document, "Who ended the wait, in %s by then, was active meanwhile.",
+		                      chain->from);
 		advise(document, REPORT_GIL);
 		return;
 	}
 	if (!strcmp(cause, LOADED_ACTIVE)) {
-		report_document_point(document,
-		                      "%s was active meanwhile, not waiting: see what it computes, or share "
-		                      "its work among more threads.",
-		                      chain->from);
+		report_document_point(
+		        document,
+		        "The thread that ended the wait, in %s by then, was active meanwhile: see "
+		        "what it computes, or share its work among more threads (of Python: "
+		        "processes).",
+		        chain->from);
 		return;
 	}
 	report_document_point(document, "It ends at %s of %s: look at that first.", chain->end, chain->from);

@@ -106,6 +106,16 @@ double report_incident_ns(const struct report_ranking *ranking)
 	return ns > 0 ? ns : 0;
 }
 
+/* What a cause takes in the whole run by what it took in the baseline. */
+static double usual_ns(const struct report_ranking *out, const struct report_cause *cause,
+                       const struct report_view *view)
+{
+	for (size_t i = 0; i < out->count; i++)
+		if (report_cause_same(&out->causes[i], cause))
+			return out->causes[i].before * (double)(view->end_ns - view->begin_ns);
+	return 0;
+}
+
 int report_primary_choose_whole(struct report_ranking *out, const struct report_view *view)
 {
 	const double incident_ns = report_incident_ns(out);
@@ -122,8 +132,10 @@ int report_primary_choose_whole(struct report_ranking *out, const struct report_
 	report_causes_add_ledger(causes, &count, view);
 	report_causes_share(causes, count, view);
 	largest = largest_steady(causes, count);
-	if (largest && largest->excess_ns >= WHOLE_LEAST * incident_ns)
+	if (largest && largest->excess_ns >= WHOLE_LEAST * incident_ns) {
 		out->whole = *largest;
+		out->whole_is_usual = 2 * usual_ns(out, largest, view) >= largest->excess_ns;
+	}
 	free(causes);
 	return 0;
 }

@@ -78,6 +78,7 @@ struct report_ranking {
 	/* Where the recording has a cause that took far more in all of it than the incident's did there: that, by the ledger. It may be
 	 * the same one. name NULL: there is none. */
 	struct report_cause whole;
+	bool whole_is_usual; /* half of that and more came at its usual rate, not in stretches that stand out */
 	struct report_series symptom; /* by RANK_WIDE_NS */
 };
 

@@ -116,6 +116,15 @@ double report_median(const double *v, size_t n, double *scratch)
 	return middle(scratch, n);
 }
 
+double report_quantile(const double *v, size_t n, double part, double *scratch)
+{
+	if (!n)
+		return 0;
+	memcpy(scratch, v, n * sizeof(*v));
+	qsort(scratch, n, sizeof(*scratch), compare);
+	return scratch[(size_t)((double)(n - 1) * part)];
+}
+
 double report_sigma(const double *v, size_t n, double median, double *scratch)
 {
 	for (size_t i = 0; i < n; i++)

@@ -39,6 +39,8 @@ double report_mean(const double *v, size_t n);
 
 /* The middle value, or the mean of both. `scratch` has room for n. */
 double report_median(const double *v, size_t n, double *scratch);
+/* The value that a part of them, from 0 to 1, are not above. */
+double report_quantile(const double *v, size_t n, double part, double *scratch);
 
 /* 1.4826 times the median distance from the median: what the standard deviation is of normal values, whatever a few
  * outliers are. `scratch` has room for n. */

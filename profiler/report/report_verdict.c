@@ -143,13 +143,12 @@ static void whole_text(FILE *out, const struct report_ranking *ranking)
 
 	if (!whole->name)
 		return;
-	if (ranking->primary && report_cause_same(whole, ranking->primary))
-		fputs(" In the whole recording it", out);
-	else
-		fprintf(out, " In the whole recording %s (%s)", report_cause_text(text, sizeof(text), whole),
-		        report_cause_words(whole->name));
-	fprintf(out, " took %s, %.1f %% of the tagged threads' wall time: most of that is usual here.",
-	        text_short_duration(time, (uint64_t)whole->excess_ns), whole->share * 100);
+	fprintf(out, " In the whole recording %s", report_cause_text(text, sizeof(text), whole));
+	if (!ranking->primary || !report_cause_same(whole, ranking->primary))
+		fprintf(out, " (%s)", report_cause_words(whole->name));
+	fprintf(out, " took %s, %.1f %% of the tagged threads' wall time%s.",
+	        text_short_duration(time, (uint64_t)whole->excess_ns), whole->share * 100,
+	        ranking->whole_is_usual ? ": most of that is usual here" : "");
 }
 
 /* Whether the verdict has said already for what that class waited through others. */
@@ -188,6 +187,18 @@ static bool tells_waits(const struct report *report)
 	                              (double)report->wait.ns > report_incident_ns(&report->ranking));
 }
 
+/* Whether there are tags that the ranking does not look at: those of processes, where some are pushed. */
+static bool has_left_out(const struct report *report)
+{
+	bool base = false, pushed = false;
+
+	for (size_t i = 0; i < report->classes.count; i++) {
+		base |= report->classes.rows[i].base;
+		pushed |= !report->classes.rows[i].base;
+	}
+	return base && pushed;
+}
+
 static void no_verdict(FILE *out, const struct report *report, bool waits)
 {
 	if (!report->has_timeline && stamp_coverage(report->input->stamp).windows && !report->classes.count)
@@ -201,8 +212,11 @@ static void no_verdict(FILE *out, const struct report *report, bool waits)
 		fprintf(out,
 		        "%s: no stretch of time stands out by three sigma, and no cause takes "
 		        "5 %% of the "
-		        "tagged threads' wall time%s.",
+		        "tagged threads' wall time%s%s.",
 		        waits ? "No stall is to blame" : "Nothing is wrong",
+		        has_left_out(report) ? " (that of the processes' own tags is left out, as threads "
+		                               "push others)"
+		                             : "",
 		        report->ranking.count ? "" : " (no time was lost at all)");
 }
 

@@ -7,12 +7,15 @@
 #include <string.h>
 
 #include "pprof/profile.h"
+#include "profiler/format/frame_names.h"
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_code.h"
 
 /* From which part of the loop's time on it is told. */
 #define LEAST_SHARE 0.1
+/* A line that has a stack stands for one that has none and is so many times as heavy. */
+#define LINE_PART 8
 
 /* The column of the ledger's table; column_count: nothing was blocked. */
 static size_t blocked_column(const struct loaded_classes *classes)
@@ -76,22 +79,36 @@ static void take_chain(struct report_chain *chain, const struct top_code *code)
 		                                                       .ns = part->ns });
 }
 
+/* Where the stacks of most of a class's waits were not copied, those of the same kind that were say more. */
+static const struct top_code *choose_line(const struct top_section *section, const char *class)
+{
+	const struct top_code *heaviest = NULL;
+
+	for (size_t i = 0; i < section->count; i++) {
+		const struct top_code *code = &section->code[i];
+
+		if (strcmp(code->class, class) != 0)
+			continue;
+		if (!heaviest)
+			heaviest = code;
+		if (strcmp(code->line, FRAME_NOT_COPIED) != 0 && !strcmp(code->stall, heaviest->stall))
+			return LINE_PART * code->ns >= heaviest->ns ? code : heaviest;
+	}
+	return heaviest;
+}
+
 static void take_line(struct report_wait *wait, const struct top_sections *sections)
 {
 	const struct top_section *section = sections->count ? &sections->sections[sections->count - 1] : NULL;
+	const struct top_code *code = section && section->blocked ? choose_line(section, wait->class) : NULL;
 
-	for (size_t i = 0; section && section->blocked && i < section->count; i++) {
-		const struct top_code *code = &section->code[i];
-
-		if (strcmp(code->class, wait->class) != 0)
-			continue;
+	if (code) {
 		snprintf(wait->kind, sizeof(wait->kind), "%s", code->stall);
 		snprintf(wait->line, sizeof(wait->line), "%s", code->line);
 		wait->gil = code->gil;
 		wait->line_ns = code->ns;
 		snprintf(wait->waker, sizeof(wait->waker), "%s", code->waker);
 		take_chain(&wait->chain, code);
-		return;
 	}
 }
 

@@ -134,7 +134,7 @@ static int visit_inherited(const struct loaded_sample *sample, top_name_visitor 
 	char name[1024];
 
 	if (!*sample->inherited_stall)
-		return visit(context, "[not inherited]", true);
+		return visit(context, sample->is_wait ? "[not known]" : "[a stall of its own]", true);
 	loaded_inherited_text(name, sizeof(name), sample->inherited_stall, sample->inherited_device,
 	                      sample->inherited_from);
 	return visit(context, name, true);

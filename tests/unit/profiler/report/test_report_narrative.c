@@ -232,7 +232,7 @@ static void test_report_narrative__the_whole_is_of_the_same_cause(void **state)
 	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 9, 11, 0.6);
 	stalled("throttle", "vda", 7200 * (int64_t)MS);
 	text = report_with(NULL);
-	expect(text, "In the whole recording it took 7.20 s, 41.9 %");
+	expect(text, "In the whole recording throttle on vda took 7.20 s, 41.9 %");
 	assert_null(strstr(text, "than the incident did"));
 	free(text);
 }
