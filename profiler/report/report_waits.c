@@ -8,6 +8,7 @@
 
 #include "pprof/profile.h"
 #include "profiler/format/frame_names.h"
+#include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_code.h"
@@ -97,6 +98,17 @@ static const struct top_code *choose_line(const struct top_section *section, con
 	return heaviest;
 }
 
+/* All waits of a class for the GIL, at whatever line. */
+static int64_t gil_ns(const struct top_section *section, const char *class)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < section->count; i++)
+		if (section->code[i].gil && !strcmp(section->code[i].class, class))
+			ns = saturating_add(ns, section->code[i].ns);
+	return ns;
+}
+
 static void take_line(struct report_wait *wait, const struct top_sections *sections)
 {
 	const struct top_section *section = sections->count ? &sections->sections[sections->count - 1] : NULL;
@@ -106,7 +118,7 @@ static void take_line(struct report_wait *wait, const struct top_sections *secti
 		snprintf(wait->kind, sizeof(wait->kind), "%s", code->stall);
 		snprintf(wait->line, sizeof(wait->line), "%s", code->line);
 		wait->gil = code->gil;
-		wait->line_ns = code->ns;
+		wait->line_ns = code->gil ? gil_ns(section, wait->class) : code->ns;
 		snprintf(wait->waker, sizeof(wait->waker), "%s", code->waker);
 		take_chain(&wait->chain, code);
 	}

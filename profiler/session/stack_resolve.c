@@ -11,6 +11,7 @@
 #include "pprof/profile.h"
 #include "profiler/symbols/debug_package.h"
 #include "profiler/process/process_table.h"
+#include "profiler/session/gil_locks.h"
 #include "profiler/session/kernel_stacks.h"
 #include "profiler/session/python_gil.h"
 #include "profiler/session/python_merge.h"
@@ -39,6 +40,7 @@ struct stack_resolver {
 	struct python_processes *pythons;
 	struct kernel_stacks *kernel;
 	struct stack_memo *user_memo;
+	struct gil_locks gil_locks;
 	uint64_t by_registers;        /* stacks taken from the memo, for want of a copy */
 	uint64_t read_late;           /* stacks read from the waiting thread, for want of a copy */
 	uint64_t read_failed;         /* … which had woken before they were read */
@@ -257,6 +259,18 @@ static void python_stacks_of(const struct stack_resolver *resolver, const struct
 	stacks->python_cut = event->flags & (ABI_PYTHON_CUT | ABI_PYTHON_FAULTED);
 }
 
+/* How many of the native frames are a wait for the GIL; 0: it is none. Of a stack that was `cut` there may be too few to tell. */
+static size_t gil_wait(struct stack_resolver *resolver, const struct abi_event *event, size_t n_pcs, bool cut)
+{
+	size_t gil = python_gil_find(resolver->gil, n_pcs);
+
+	if (gil)
+		gil_locks_note(&resolver->gil_locks, event);
+	else if (cut && gil_locks_has(&resolver->gil_locks, event))
+		gil = n_pcs ? n_pcs : 1;
+	return gil;
+}
+
 /* Native and Python frames in their order, then the name of the native ones' end where that is not the thread's
  * start (else NULL). */
 static int push_merged(struct stack_resolver *resolver, struct process *process,
@@ -266,7 +280,7 @@ static int push_merged(struct stack_resolver *resolver, struct process *process,
 	struct python_stacks stacks = { .kinds = resolver->kinds,
 		                        .n_native = n_pcs,
 		                        .native_cut = native_end != NULL };
-	size_t n_shown, unmatched, i, gil = python_gil_find(resolver->gil, n_pcs);
+	size_t n_shown, unmatched, i, gil = gil_wait(resolver, event, n_pcs, native_end != NULL);
 	int err = 0;
 
 	python_stacks_of(resolver, event, &stacks);
