@@ -20,7 +20,7 @@ struct report_wait {
 	double share;              /* of the time of all such classes */
 	char kind[32], line[1024]; /* of the heaviest line of code: lock, pipe ...; "": none has a stack */
 	bool gil;                  /* it is a lock there, and that CPython's GIL */
-	int64_t line_ns;
+	int64_t line_ns;           /* there; for the GIL, at whatever line */
 	char waker[64];            /* who ended the longest of these; "": not known */
 	struct report_chain chain; /* what most of these were for through others; ns 0: not known */
 };
