@@ -168,10 +168,10 @@ static void wait_text(FILE *out, const struct report *report)
 	        report->ranking.mode == REPORT_SPIKE ? "In the whole recording " : "", wait->class,
 	        text_short_duration(blocked, (uint64_t)wait->ns), 100 * wait->share);
 	if (*wait->line)
-		fprintf(out, ": for %s of it by %s%s%s%s, at %s",
+		fprintf(out, ": for %s of it by %s%s%s%s, %sat %s",
 		        text_short_duration(there, (uint64_t)wait->line_ns), wait->kind,
 		        wait->gil ? " (the GIL)" : "", *wait->waker ? " until woken by " : "", wait->waker,
-		        wait->line);
+		        wait->gil ? "for example " : "", wait->line);
 	fputc('.', out);
 	if (wait->chain.ns > 0 && !chain_is_told(report, wait->class)) {
 		fprintf(out, " %s of that: ", text_short_duration(there, (uint64_t)wait->chain.ns));
