@@ -31,6 +31,14 @@
 #define PART_N(sum)  ((sum) >> PART_BITS)
 #define PART_LONGEST (PART_ONE / 2)
 
+/* As how many uses of its tag a row is charged. The walk over all threads charges time alone: it leaves the entries to the thread, which reads them
+ * again and counts them. */
+#ifdef CONTEXT_OF_OTHERS
+#define PART_CHANGES(sum) 0
+#else
+#define PART_CHANGES(sum) PART_N(sum)
+#endif
+
 /* How far a log is ahead is what its process says: nobody changes its tag more often between two looks. */
 #define LOST_AT_ONCE (1ULL << 30)
 
@@ -248,14 +256,10 @@ ALWAYS long log_charge_row(u32 i, struct log_reader *r)
 	sum = b->sums[row & (ABI_LOG_ROWS - 1)];
 	if (!tag)
 		tag = r->t->base_tag;
-		/* A tag that was held for no time that the clocks can tell has a row, too. */
-#ifdef CONTEXT_OF_OTHERS
+	/* A tag that was held for no time that the clocks can tell has a row, too. */
 	if (tag)
-		ledger_charge_any(r->t, tag, ABI_ONCPU, PART_NS(sum),
-		                  0); /* the thread itself will count them */
-#else
-	if (tag)
-		ledger_charge_any(r->t, tag, ABI_ONCPU, PART_NS(sum), PART_N(sum));
+		ledger_charge_any(r->t, tag, ABI_ONCPU, PART_NS(sum), PART_CHANGES(sum));
+#ifndef CONTEXT_OF_OTHERS
 	splits_note(r->t, tag, PART_NS(sum));
 #endif
 	return 0;

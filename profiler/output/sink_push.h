@@ -3,9 +3,9 @@
  * server can't be reached, fails or is overloaded. Each is tried again, after 1 s, then 2 s, up to a minute, until
  * it is taken or dropped for a newer one. What a server refuses for good is not sent again;
  * what it refuses for the credentials (401, 403) or the place (404, a redirect) waits as well, as these can be put right.
- * A window that it fails at each time (5xx) though it takes the one behind it is set aside (window_refusals.h).
+ * A window that it fails at each time (5xx) though it takes one behind it is set aside (window_refusals.h).
  *
- * Order: the oldest first, but for a window that was refused so often and is then taken after all: that comes after the one behind it.
+ * Order: the oldest first, but for a window that was refused so often and is then taken after all: that comes after one behind it.
  *
  * A server that gets a whole request and falls silent may have stored it, and would store it again. Before such a
  * request is sent a second time, the server is asked whether it answers at all (push_client_ask()); it is not sent

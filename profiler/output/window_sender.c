@@ -95,11 +95,10 @@ static void set_aside(struct window_sender *sender, struct push_window *window)
 	sink_spool_set_aside(sender->spool, window, what, sizeof(what));
 	window->failed = true;
 	sink_news_count(sender->news, &aside);
-	sink_news_say(
-	        sender->news,
-	        "a window is set aside, as the server fails at it each time but took the one behind it: "
-	        "%s; %s; the server's log may say why",
-	        sender->last_error, what);
+	sink_news_say(sender->news,
+	              "a window is set aside, as the server fails at it each time but took one behind it: "
+	              "%s; %s; the server's log may say why",
+	              sender->last_error, what);
 }
 
 static enum window_sent later(struct window_sender *sender, struct push_window *window, int result,

@@ -11,8 +11,8 @@
 /* A thread lost is worth so many steps per nanosecond: it decides where steps come equally fast. */
 #define LOST_BESIDE_STEPS 1e-9
 
-/* They come equally fast from this part of what is fast on: that is what two thirds of the run do not go beyond, as the baseline is a third. A loop
- * that keeps a pace of its own catches up after a stop, and its steps come faster then than they ever do. */
+/* Steps count as equally fast from FAST_PART of the rate on that two thirds of the run do not exceed (the baseline is a third). Otherwise the
+ * fastest stretch of a loop with a pace of its own would be where it catches up, right after a stop. */
 #define FAST_QUANTILE (2.0 / 3)
 #define FAST_PART     0.9
 
@@ -22,6 +22,7 @@ static bool is_on_cpu(const struct report_view *view, const struct timeline_lane
 	return lane->kind == TIMELINE_ONCPU && report_view_counts(view, lane->class);
 }
 
+/* Makes all rates that count as equally fast the same. 0 or -ENOMEM. */
 static int level_fast_steps(struct report_series *steps)
 {
 	double *scratch = calloc(steps->n, sizeof(*scratch)), fast;

@@ -1,4 +1,4 @@
-/* Tests of outbox.h: an item that cannot be delivered, and the one behind it that is tried ahead of its turn. */
+/* Tests of outbox.h: an item that cannot be delivered, and one behind it that is tried ahead of its turn. */
 
 #include <stdarg.h>
 #include <stddef.h>

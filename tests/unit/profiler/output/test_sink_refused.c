@@ -78,9 +78,8 @@ static void test_sink_refused__one_window_is_set_aside(void **state)
 	assert_true(server.poisoned >= 6);
 	assert_int_equal(end(sink, 1000 * SECOND), -EIO);
 	assert_string_equal(server.jobs, "bbbb");
-	assert_true(
-	        was_said("a window is set aside, as the server fails at it each time but took the one behind "
-	                 "it: push to http://127.0.0.1:"));
+	assert_true(was_said("a window is set aside, as the server fails at it each time but took one behind "
+	                     "it: push to http://127.0.0.1:"));
 	assert_true(
 	        was_said("/spool/refused until the next such window: rename that to 000000000001.window"));
 	assert_int_equal(lines(), 2); /* the outage */

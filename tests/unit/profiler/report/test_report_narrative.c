@@ -237,6 +237,37 @@ static void test_report_narrative__the_whole_is_of_the_same_cause(void **state)
 	free(text);
 }
 
+/* Several incidents of one cause are not what is usual. */
+static void test_report_narrative__the_whole_is_several_incidents(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (int second = 1; second < 20; second += 6)
+		lane(TIMELINE_STALL, "train_step", "throttle", "vda", second, second + 1, 0.8);
+	stalled("throttle", "vda", 3200 * (int64_t)MS);
+	text = report_with(NULL);
+	expect(text, "In the whole recording throttle on vda took 3.20 s, 24.2 % of the tagged threads' wall "
+	             "time.");
+	assert_null(strstr(text, "usual here"));
+	free(text);
+}
+
+/* A loop with a pace of its own, which stands still and then catches up: usual is what came before. */
+static void test_report_narrative__a_loop_that_catches_up(void **state)
+{
+	char *text;
+
+	(void)state;
+	seconds(TIMELINE_STEPS, 0, 10, 40);
+	seconds(TIMELINE_STEPS, 11, 12, 80);
+	seconds(TIMELINE_STEPS, 12, 20, 40);
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 10, 11, 0.9);
+	text = report_with(NULL);
+	expect(text, "Steps a second: 40.0 before, ");
+	free(text);
+}
+
 /* Below twice the incident's time nothing is added: it is the incident's, mostly. */
 static void test_report_narrative__the_whole_is_the_incident(void **state)
 {
@@ -266,6 +297,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_of_the_same_cause, begin,
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_the_incident, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_several_incidents, begin,
+		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__a_loop_that_catches_up, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
