@@ -22,8 +22,8 @@ static struct abi_event wait_at(uint32_t tgid, uint64_t start_ns, uint64_t addre
 static void test_gil_locks__of_the_same_process_and_address(void **state)
 {
 	const struct abi_event known = wait_at(7, 1000, 0x7f01), second = wait_at(7, 1000, 0x7f2d),
-	                       other = wait_at(7, 1000, 0x7f99), child = wait_at(8, 1500, 0x7f01),
-	                       later = wait_at(7, 9000, 0x7f01);
+	                       other = wait_at(7, 1000, 0x7f99), twin = wait_at(8, 1000, 0x7f01);
+	struct abi_event later = known;
 
 	(void)state;
 	assert_false(gil_locks_has(&locks, &known));
@@ -32,8 +32,14 @@ static void test_gil_locks__of_the_same_process_and_address(void **state)
 	assert_true(gil_locks_has(&locks, &known));
 	assert_true(gil_locks_has(&locks, &second));
 	assert_false(gil_locks_has(&locks, &other));
-	assert_false(gil_locks_has(&locks, &child));
-	assert_false(gil_locks_has(&locks, &later));
+	assert_false(gil_locks_has(&locks, &twin));
+	/* Among so many there are some with the same place in the table. */
+	for (later.process_start_ns = 1001; later.process_start_ns < 1001 + 20 * GIL_LOCKS_MAX;
+	     later.process_start_ns++)
+		assert_false(gil_locks_has(&locks, &later));
+	later = known;
+	for (later.regs.di = 0x10000; later.regs.di < 0x10000 + 20 * GIL_LOCKS_MAX; later.regs.di++)
+		assert_false(gil_locks_has(&locks, &later));
 }
 
 /* Of other waits the register is anything. */
