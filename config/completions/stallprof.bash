@@ -2,7 +2,7 @@
 
 # __stallprof_options PROGRAM COMMAND: its long options, those with a value with their "=".
 __stallprof_options() {
-	"$1" help "$2" 2>/dev/null | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z][a-z-]*=\{0,1\}\).*/\2/p'
+	"$1" help "$2" 2>/dev/null | sed -n 's/^ *\(-., \)\{0,1\}\(--[a-z][a-z0-9-]*=\{0,1\}\).*/\2/p'
 }
 
 # __stallprof_causes PROGRAM: those that doctor lists, and that are not needed by all others.
@@ -14,6 +14,7 @@ __stallprof_causes() {
 __stallprof_values() {
 	case $2:$1 in
 	diff:--format) echo text markdown json junit && return ;;
+	record:--waits) echo auto long none && return ;;
 	report:--format | report:-f) echo text markdown json html && return ;;
 	esac
 	case $1 in
@@ -23,7 +24,6 @@ __stallprof_values() {
 	--stall | -s) echo block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault ;;
 	--demangle) echo templates full simplified none ;;
 	--no-cause) __stallprof_causes "$3" ;;
-	--waits) echo auto long none ;;
 	--python) echo true false ;;
 	--host-signals) echo true false ;;
 	--pid | -p) (cd /proc && echo [0-9]*) ;;

@@ -7,7 +7,7 @@ end
 # The options of the command on the line, with their help.
 function __stallprof_options
     set -l words (commandline -opc)
-    stallprof help $words[2] 2>/dev/null | string replace -rf '^ *(?:-., )?(--[a-z][a-z-]*)(?:=[A-Z|=]*)? *(.*)' '$1\t$2'
+    stallprof help $words[2] 2>/dev/null | string replace -rf '^ *(?:-., )?(--[a-z][a-z0-9-]*)(?:=[A-Z|=]*)? *(.*)' '$1\t$2'
 end
 
 # Whether the word before the cursor is one of these options.
@@ -50,7 +50,7 @@ complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --nor
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --type -t' -xa 'delay cpu contentions recovery'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --stall -s' -xa 'block_io writeback journal throttle tag_wait nfs_read nfs_write dma_map dma_bounce gpu_sync collective gpu_ring gpu_fence nvme_timeout nvme_abort nvme_reset iommu_fault'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --demangle' -xa 'templates full simplified none'
-complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --waits' -xa 'auto long none'
+complete -c stallprof -n '__stallprof_takes_options; and __stallprof_of record; and __stallprof_after --waits' -xa 'auto long none'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --python --host-signals' -xa 'true false'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_after --pid -p' -xa '(__fish_complete_pids)'
 complete -c stallprof -n '__stallprof_takes_options; and __stallprof_of diff; and __stallprof_after --format' -xa 'text markdown json junit'
