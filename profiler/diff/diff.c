@@ -94,7 +94,7 @@ static int add_to_tables(struct diff *diff, const struct diff_sample *sample)
 }
 
 static int add_samples(struct gathering *gathering, const struct loaded_profiles *input, int side,
-                       size_t type, const struct diff_slices *slices, size_t first)
+                       size_t type, const struct loaded_slices *slices, size_t first)
 {
 	struct diff *diff = gathering->diff;
 	int waits = profile_find_type(input->profile, "contentions"), err = 0;
@@ -104,7 +104,7 @@ static int add_samples(struct gathering *gathering, const struct loaded_profiles
 	if (!tags)
 		return -ENOMEM;
 	for (size_t i = 0; !err && loaded_sample_get(input, tags, i, &sample); i++) {
-		size_t window = first + diff_slices_of(slices, &sample.view);
+		size_t window = first + loaded_slices_of(slices, &sample.view);
 		int class = diff_classes_number(&diff->classes, sample.class);
 		bool passes;
 
@@ -136,7 +136,7 @@ static int add_samples(struct gathering *gathering, const struct loaded_profiles
 
 /* What the timeline's lanes of a class have in each slice: those of the kinds `first` to `last`. */
 static void class_parts(const struct timeline *timeline, const char *class, enum timeline_kind first,
-                        enum timeline_kind last, const struct diff_slices *slices, double *parts)
+                        enum timeline_kind last, const struct loaded_slices *slices, double *parts)
 {
 	memset(parts, 0, slices->count * sizeof(*parts));
 	for (size_t i = 0; i < timeline_count(timeline); i++) {
@@ -158,7 +158,7 @@ static void class_parts(const struct timeline *timeline, const char *class, enum
 
 /* Requests are told in whole, and come as waits do. */
 static int share_out(struct diff *diff, struct diff_side *side, const struct loaded_profiles *input,
-                     const struct diff_slices *slices, size_t first)
+                     const struct loaded_slices *slices, size_t first)
 {
 	double *parts = calloc(slices->count, sizeof(*parts));
 
@@ -197,10 +197,10 @@ static int gather(void *context, const struct loaded_profiles *window, bool lone
 {
 	struct gathering *gathering = context;
 	int type = pick_type(gathering->diff, window, err, err_size), result = type < 0 ? type : 0;
-	struct diff_slices slices = { .count = 1 };
+	struct loaded_slices slices = { .count = 1 };
 
 	if (!result && lone)
-		result = diff_slices_find(&slices, window);
+		result = loaded_slices_find(&slices, window);
 	for (int side = gathering->first; side <= gathering->last && !result; side++) {
 		size_t first;
 

@@ -184,7 +184,7 @@ static int whole_of(struct diff_side *side, struct diff_window *window, const st
 
 /* The last slice is cut by the recording's end. What else than time it has is shared out by diff_side_share(). */
 static int slice_of(struct diff_window *slice, const struct diff_window *whole,
-                    const struct diff_slices *slices, size_t index)
+                    const struct loaded_slices *slices, size_t index)
 {
 	int64_t begin = slices->begin_ns + (int64_t)index * slices->width_ns, end = begin + slices->width_ns;
 	int64_t last = saturating_add(slices->begin_ns, whole->wall_ns);
@@ -214,7 +214,7 @@ static void take_window(struct diff_side *side, const struct diff_window *window
 		side->amount[per] += window->amount[per];
 }
 
-static int take_slices(struct diff_side *side, struct diff_window *whole, const struct diff_slices *slices)
+static int take_slices(struct diff_side *side, struct diff_window *whole, const struct loaded_slices *slices)
 {
 	int err = 0;
 
@@ -235,7 +235,7 @@ static int take_slices(struct diff_side *side, struct diff_window *whole, const 
 }
 
 int diff_side_add(struct diff_side *side, const struct loaded_profiles *input,
-                  const struct diff_slices *slices, size_t *first)
+                  const struct loaded_slices *slices, size_t *first)
 {
 	struct diff_window *windows =
 	        realloc(side->windows, (side->count + slices->count) * sizeof(*side->windows));

@@ -12,7 +12,7 @@
 #include "profiler/diff/diff_classes.h"
 #include "profiler/diff/diff_filter.h"
 #include "profiler/diff/diff_input.h"
-#include "profiler/diff/diff_slices.h"
+#include "profiler/loaded/loaded_slices.h"
 
 struct loaded_sample;
 struct stamp;
@@ -66,7 +66,7 @@ void diff_side_release(struct diff_side *side);
 
 /* Adds the windows of a profile: one, or a lone file's slices. *first is the number of the first of them. 0, -ENOMEM. */
 int diff_side_add(struct diff_side *side, const struct loaded_profiles *input,
-                  const struct diff_slices *slices, size_t *first);
+                  const struct loaded_slices *slices, size_t *first);
 
 /* Shares out what the windows from `first` on have of a class's amount in all, in the proportion of parts[0] ...: how much of it
  * came in a slice is known in proportion only. */

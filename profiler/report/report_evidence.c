@@ -135,6 +135,7 @@ static void tell_held_up(struct report_document *document, const struct report *
 void report_evidence_path(struct report_document *document, const struct report *report)
 {
 	const struct report_paths *paths = report->paths;
+	char width[TEXT_DURATION_BYTES];
 
 	if (!report->ranking.primary)
 		return;
@@ -149,6 +150,12 @@ void report_evidence_path(struct report_document *document, const struct report 
 		report_document_say(
 		        document,
 		        "By all waits of the window for it, as its samples do not say when they were:");
+	else if (paths->slice_ns)
+		report_document_say(
+		        document,
+		        "By all waits for it that ended in the slices of %s in which the incident "
+		        "lies: of shorter times the samples do not tell.",
+		        text_short_duration(width, paths->slice_ns));
 	for (size_t i = 0; paths && i < paths->count; i++)
 		tell_layers(document, report->ranking.primary, &paths->path[i]);
 	if (paths)

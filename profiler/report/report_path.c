@@ -14,9 +14,11 @@
 #include "pprof/profile.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
+#include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
+#include "profiler/loaded/loaded_slices.h"
 
 #define SECOND_NS 1000000000ULL
 
@@ -33,6 +35,8 @@ struct search {
 	const struct loaded_tags *tags;
 	const struct report_cause *cause;
 	uint64_t begin_ns, end_ns;
+	uint64_t slice_ns;                /* how wide slices of time are */
+	uint64_t fraction_ns;             /* how long after a whole second they begin */
 	bool pushed;                      /* some tags are pushed ones: those of processes do not count */
 	int delay, contentions, recovery; /* types' indexes; negative: none */
 	struct place *places;
@@ -50,7 +54,20 @@ static const struct profile_label *label_of(const struct loaded_sample *sample, 
 	return NULL;
 }
 
-/* Whether the time slice in which the wait ended is that of the incident. Its wait may have begun long before. */
+/* The longer a recording in one file is, the wider are its slices. Their times are cut to whole seconds (window_profile.c). */
+static int look_at_slices(struct search *search)
+{
+	int64_t width_ns;
+	int err = loaded_slices_width(&width_ns, search->input);
+
+	if (err)
+		return err;
+	search->slice_ns = width_ns ? (uint64_t)width_ns : SECOND_NS;
+	search->fraction_ns = stamp_coverage(search->input->stamp).first_ns % SECOND_NS;
+	return 0;
+}
+
+/* Whether the time slice in which the wait ended is one of the incident, or begins right behind it. The wait may have begun long before. */
 static bool is_in_time(const struct search *search, const struct loaded_sample *sample)
 {
 	const struct profile_label *at = label_of(sample, "at");
@@ -58,8 +75,8 @@ static bool is_in_time(const struct search *search, const struct loaded_sample *
 
 	if (search->out->whole || !at || at->str || at->num < 0)
 		return true;
-	at_ns = (uint64_t)at->num * SECOND_NS;
-	return at_ns + SECOND_NS > search->begin_ns && at_ns <= search->end_ns + SECOND_NS;
+	at_ns = (uint64_t)at->num * SECOND_NS + search->fraction_ns;
+	return at_ns + search->slice_ns > search->begin_ns && at_ns <= search->end_ns + SECOND_NS;
 }
 
 static bool is_of_cause(const struct search *search, const struct loaded_sample *sample)
@@ -329,8 +346,13 @@ int report_paths_find(struct report_paths *paths, const struct loaded_profiles *
 	search.stack = malloc(sizeof(*search.stack));
 	if (!search.stack)
 		return -ENOMEM;
-	paths->whole = !any_in_time(&search);
-	err = add_samples(&search);
+	err = look_at_slices(&search);
+	if (!err) {
+		paths->whole = !any_in_time(&search);
+		err = add_samples(&search);
+	}
+	if (!paths->whole && search.slice_ns > SECOND_NS && search.slice_ns > end_ns - begin_ns)
+		paths->slice_ns = search.slice_ns;
 	if (!err) {
 		HASH_SORT(search.places, compare_places);
 		for (place = search.places; place && paths->count < REPORT_PATHS_MAX; place = place->hh.next)

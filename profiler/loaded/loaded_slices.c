@@ -1,6 +1,6 @@
 /* Finds the time slices of a file by the label "at" of its samples. */
 
-#include "profiler/diff/diff_slices.h"
+#include "profiler/loaded/loaded_slices.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -50,7 +50,7 @@ static int64_t common_width(const int64_t *times, size_t count)
 }
 
 /* A recording's slices begin when it does, and samples have that moment cut to a whole second. */
-static void span_slices(struct diff_slices *slices, const int64_t *times, size_t count,
+static void span_slices(struct loaded_slices *slices, const int64_t *times, size_t count,
                         const struct loaded_profiles *input)
 {
 	struct stamp_coverage coverage = stamp_coverage(input->stamp);
@@ -63,33 +63,59 @@ static void span_slices(struct diff_slices *slices, const int64_t *times, size_t
 		begin_ns = times[0] * SECOND_NS;
 	if (end_ns / SECOND_NS < times[count - 1])
 		end_ns = (times[count - 1] + width) * SECOND_NS;
-	if (end_ns <= begin_ns || (end_ns - begin_ns) / SECOND_NS / width >= DIFF_SLICES_MAX)
+	if (end_ns <= begin_ns || (end_ns - begin_ns) / SECOND_NS / width >= LOADED_SLICES_MAX)
 		return;
-	*slices =
-	        (struct diff_slices){ .begin_ns = begin_ns,
-		                      .width_ns = width * SECOND_NS,
-		                      .count = (size_t)((end_ns - begin_ns - 1) / (width * SECOND_NS)) + 1 };
+	*slices = (struct loaded_slices){ .begin_ns = begin_ns,
+		                          .width_ns = width * SECOND_NS,
+		                          .count = (size_t)((end_ns - begin_ns - 1) / (width * SECOND_NS)) +
+		                                   1 };
 }
 
-int diff_slices_find(struct diff_slices *slices, const struct loaded_profiles *input)
+/* *times: when the samples' slices began, ascending; the caller frees it. 0, -ENOMEM. */
+static int collect_times(int64_t **times, size_t *count, const struct loaded_profiles *input)
 {
-	size_t samples = profile_n_samples(input->profile), count = 0;
-	int64_t *times = malloc((samples + 1) * sizeof(*times));
+	size_t samples = profile_n_samples(input->profile);
 	struct profile_sample_view view;
 
-	*slices = (struct diff_slices){ .count = 1 };
-	if (!times)
+	*count = 0;
+	*times = malloc((samples + 1) * sizeof(**times));
+	if (!*times)
 		return -ENOMEM;
 	for (size_t i = 0; i < samples && profile_get_sample(input->profile, i, &view); i++)
-		count += at_of(&view, &times[count]);
-	qsort(times, count, sizeof(*times), compare_times);
+		*count += at_of(&view, &(*times)[*count]);
+	qsort(*times, *count, sizeof(**times), compare_times);
+	return 0;
+}
+
+int loaded_slices_find(struct loaded_slices *slices, const struct loaded_profiles *input)
+{
+	int64_t *times;
+	size_t count;
+	int err = collect_times(&times, &count, input);
+
+	*slices = (struct loaded_slices){ .count = 1 };
+	if (err)
+		return err;
 	if (count)
 		span_slices(slices, times, count, input);
 	free(times);
 	return 0;
 }
 
-size_t diff_slices_of(const struct diff_slices *slices, const struct profile_sample_view *view)
+int loaded_slices_width(int64_t *width_ns, const struct loaded_profiles *input)
+{
+	int64_t *times;
+	size_t count;
+	int err = collect_times(&times, &count, input);
+
+	if (err)
+		return err;
+	*width_ns = common_width(times, count) * SECOND_NS;
+	free(times);
+	return 0;
+}
+
+size_t loaded_slices_of(const struct loaded_slices *slices, const struct profile_sample_view *view)
 {
 	int64_t at;
 
