@@ -90,6 +90,14 @@ static double effective(size_t count)
 	return (double)count / (double)block_length(count);
 }
 
+/* What makes a side's spread over draws that of its windows. */
+static double widening(size_t count)
+{
+	double n = effective(count);
+
+	return sqrt(n / (n - 1));
+}
+
 /* Blocks go round at the end. */
 void diff_draw(uint32_t *times, size_t count, uint64_t *state)
 {
@@ -122,12 +130,16 @@ static double drawn_sum(const struct diff_points *points, const uint32_t *times)
 	return sum;
 }
 
-static double whole_weight(const double *weight, size_t count)
+/* *windows: in how many of them there is any. */
+static double whole_weight(const double *weight, size_t count, size_t *windows)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < count; i++)
+	*windows = 0;
+	for (size_t i = 0; i < count; i++) {
 		sum += weight[i];
+		*windows += weight[i] > 0;
+	}
 	return sum;
 }
 
@@ -195,22 +207,18 @@ struct boot {
 	size_t count;
 	const struct diff_windows *windows;
 	uint32_t *times[2];
-	double *drawn[2];  /* by spread: the weight of the windows drawn */
-	double *deviation; /* draw by draw, row by row: of the difference */
+	double *drawn[2]; /* by spread: the weight of the windows drawn */
+	double *deviation; /* draw by draw, row by row: of the difference; NAN: of the row's windows none was drawn */
 	double *square[2]; /* by row: sum of squared deviations of a side */
-	double widen[2];   /* what makes a side's spread over draws that of its windows */
 };
 
 static bool boot_init(struct boot *boot)
 {
 	boot->deviation = malloc((DIFF_DRAWS * boot->count + 1) * sizeof(*boot->deviation));
 	for (int s = 0; s < 2; s++) {
-		double n = effective(boot->windows->count[s]);
-
 		boot->times[s] = calloc(boot->windows->count[s] + 1, sizeof(*boot->times[s]));
 		boot->drawn[s] = calloc(boot->windows->spread_count + 1, sizeof(*boot->drawn[s]));
 		boot->square[s] = calloc(boot->count + 1, sizeof(*boot->square[s]));
-		boot->widen[s] = sqrt(n / (n - 1));
 		if (!boot->times[s] || !boot->drawn[s] || !boot->square[s])
 			return false;
 	}
@@ -242,39 +250,47 @@ static void draw_windows(struct boot *boot, uint64_t *state)
 	}
 }
 
+/* Of a row that is in a few windows alone a draw may have none: it says nothing then. */
+static void take_row(struct boot *boot, size_t index, double *difference)
+{
+	const struct diff_bound *row = &boot->bounds[index];
+	double deviation[2];
+
+	*difference = NAN;
+	if (!row->judged || !(boot->drawn[0][row->spread] > 0) || !(boot->drawn[1][row->spread] > 0))
+		return;
+	for (int s = 0; s < 2; s++) {
+		deviation[s] = boot->windows->spreads[row->spread].scale[s] *
+		                       drawn_sum(row->side[s], boot->times[s]) / boot->drawn[s][row->spread] -
+		               row->value[s];
+		deviation[s] *= widening(row->windows[s]);
+		boot->square[s][index] += deviation[s] * deviation[s];
+	}
+	*difference = deviation[1] - deviation[0];
+}
+
 static void take_draw(struct boot *boot, size_t number, uint64_t *state)
 {
 	draw_windows(boot, state);
-	for (size_t i = 0; i < boot->count; i++) {
-		const struct diff_bound *row = &boot->bounds[i];
-		double deviation[2] = { 0, 0 };
-
-		for (int s = 0; s < 2; s++) {
-			double weight = boot->drawn[s][row->spread];
-
-			if (!(weight > 0))
-				continue;
-			deviation[s] = boot->windows->spreads[row->spread].scale[s] *
-			                       drawn_sum(row->side[s], boot->times[s]) / weight -
-			               row->value[s];
-			deviation[s] *= boot->widen[s];
-			boot->square[s][i] += deviation[s] * deviation[s];
-		}
-		boot->deviation[number * boot->count + i] = deviation[1] - deviation[0];
-	}
+	for (size_t i = 0; i < boot->count; i++)
+		take_row(boot, i, &boot->deviation[number * boot->count + i]);
 }
 
 static double error_of(const struct boot *boot, size_t row)
 {
 	const struct diff_bound *bound = &boot->bounds[row];
 	double largest = fmax(fabs(bound->value[0]), fabs(bound->value[1])), sum = 0, error;
+	size_t draws = 0;
 
 	for (size_t d = 0; d < DIFF_DRAWS; d++) {
 		double deviation = boot->deviation[d * boot->count + row];
 
+		if (isnan(deviation))
+			continue;
 		sum += deviation * deviation;
+		draws++;
 	}
-	error = sqrt(sum / DIFF_DRAWS);
+	error = draws ? sqrt(sum / (double)draws) : 0;
 	return error < 1e-9 * largest ? 0 : error; /* what rounding leaves of equal windows */
 }
 
@@ -294,7 +310,7 @@ static double largest_deviation(const struct boot *boot, double confidence)
 		return -1;
 	for (size_t d = 0; d < DIFF_DRAWS; d++)
 		for (size_t i = 0; i < boot->count; i++)
-			if (boot->bounds[i].error > 0)
+			if (boot->bounds[i].error > 0) /* fmax() passes over NAN */
 				largest[d] = fmax(largest[d], fabs(boot->deviation[d * boot->count + i]) /
 				                                      boot->bounds[i].error);
 	qsort(largest, DIFF_DRAWS, sizeof(*largest), compare_doubles);
@@ -309,11 +325,11 @@ static double degrees_of(const struct boot *boot, size_t row)
 	double n[2], part[2], sum;
 
 	for (int s = 0; s < 2; s++) {
-		n[s] = fmax(effective(boot->windows->count[s]) - 1, 1);
-		part[s] = boot->square[s][row] / DIFF_DRAWS;
+		n[s] = fmax(effective(boot->bounds[row].windows[s]) - 1, 1);
+		part[s] = boot->square[s][row];
 	}
 	if (boot->windows->pairing == DIFF_PAIRED)
-		return n[0];
+		return fmin(n[0], n[1]);
 	sum = part[0] + part[1];
 	return sum > 0 ? sum * sum / (part[0] * part[0] / n[0] + part[1] * part[1] / n[1]) : n[0];
 }
@@ -340,7 +356,6 @@ static int run_draws(struct boot *boot, double confidence)
 		row->half = wide * row->error;
 		row->low = difference - row->half;
 		row->high = difference + row->half;
-		row->judged = true;
 	}
 	return 0;
 }
@@ -350,14 +365,14 @@ static void set_values(struct diff_bound *bound, const struct diff_windows *wind
 	const struct diff_spread *spread = &windows->spreads[bound->spread];
 
 	for (int s = 0; s < 2; s++) {
-		double weight = whole_weight(spread->weight[s], windows->count[s]);
+		double weight = whole_weight(spread->weight[s], windows->count[s], &bound->windows[s]);
 
 		bound->value[s] =
 		        weight > 0 ? spread->scale[s] * diff_points_sum(bound->side[s]) / weight : 0;
 	}
 	bound->low = bound->high = bound->value[1] - bound->value[0];
 	bound->error = bound->half = 0;
-	bound->judged = false;
+	bound->judged = bound->windows[0] >= 2 && bound->windows[1] >= 2;
 }
 
 int diff_bounds(struct diff_bound *bounds, size_t count, const struct diff_windows *windows,

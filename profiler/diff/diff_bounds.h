@@ -41,12 +41,13 @@ struct diff_spread {
 /* A row's two sides, and what diff_bounds() finds. */
 struct diff_bound {
 	const struct diff_points *side[2];
-	size_t spread;    /* its index */
-	double value[2];  /* base, new */
-	double error;     /* standard error of new - base */
-	double low, high; /* of new - base */
-	double half;      /* how far they are from it */
-	bool judged;      /* false: a side has fewer than two windows, so there are no bounds */
+	size_t spread;     /* its index */
+	double value[2];   /* base, new */
+	double error;      /* standard error of new - base */
+	double low, high;  /* of new - base */
+	double half;       /* how far they are from it */
+	size_t windows[2]; /* of a side, in which its weight is above 0: the others say nothing of it */
+	bool judged;       /* false: a side has fewer than two such windows, so there are no bounds */
 };
 
 /* How the sides relate: those of two filters of one profile have the same windows, which are then drawn together. */
@@ -59,7 +60,7 @@ struct diff_windows {
 	size_t spread_count;
 };
 
-/* Fills value, error, low, high and judged of each. 0, -ENOMEM. */
+/* Fills all but side and spread of each. 0, -ENOMEM. */
 int diff_bounds(struct diff_bound *bounds, size_t count, const struct diff_windows *windows,
                 double confidence);
 

@@ -15,6 +15,11 @@ bool diff_doubt_few(const struct diff *diff)
 	return diff->side[0].count < DIFF_WINDOWS_MIN || diff->side[1].count < DIFF_WINDOWS_MIN;
 }
 
+bool diff_doubt_rare(const struct diff_bound *bound)
+{
+	return bound->windows[0] < DIFF_WINDOWS_MIN || bound->windows[1] < DIFF_WINDOWS_MIN;
+}
+
 bool diff_doubt_wide(const struct diff_bound *bound, double limit, double whole)
 {
 	double difference = bound->value[1] - bound->value[0];
@@ -53,6 +58,16 @@ static void tell_few(char *text, size_t size, const struct diff *diff)
 	         diff->side[1].count, DIFF_WINDOWS_MIN);
 }
 
+static void tell_rare(char *text, size_t size, const struct diff *diff, const struct diff_bound *bound)
+{
+	snprintf(text, size,
+	         "noise is not known, as BASE has what it is divided by in %zu of its %zu %s and NEW in %zu "
+	         "of "
+	         "%zu, and it takes %d of each: record longer, or judge by the difference alone (--force)",
+	         bound->windows[0], diff->side[0].count, windows_of(&diff->side[0]), bound->windows[1],
+	         diff->side[1].count, DIFF_WINDOWS_MIN);
+}
+
 const char *diff_doubt_text(char *text, size_t size, const struct diff *diff, const struct diff_bound *bound)
 {
 	static const char *const names[] = { "BASE", "NEW" };
@@ -62,6 +77,10 @@ const char *diff_doubt_text(char *text, size_t size, const struct diff *diff, co
 
 	if (diff_doubt_few(diff)) {
 		tell_few(text, size, diff);
+		return text;
+	}
+	if (diff_doubt_rare(bound)) {
+		tell_rare(text, size, diff, bound);
 		return text;
 	}
 	for (s = 0; s < 2; s++)

@@ -25,6 +25,10 @@ struct diff_bound;
 /* A side has fewer than DIFF_WINDOWS_MIN windows. */
 bool diff_doubt_few(const struct diff *diff);
 
+/* A side has fewer than DIFF_WINDOWS_MIN windows with anything that the row is divided by: its tags, say, were seldom there. The bound is one of
+ * diff_bounds(). */
+bool diff_doubt_rare(const struct diff_bound *bound);
+
 /*
  * Whether a growth that is within noise is more than `limit` and DIFF_NOTABLE percent of `whole`, or whether even one by all of
  * `whole` would be within noise. `whole` is BASE's value, or that of its total where the row is one of many.

@@ -39,14 +39,17 @@ static bool is_too_few(const struct diff *diff, const struct diff_rule *rule)
 static enum diff_outcome outcome_of(const struct diff *diff, const struct diff_rule *rule,
                                     const struct diff_bound *bound, enum diff_verdict verdict, double whole)
 {
-	bool beyond = exceeds(rule, bound);
+	bool beyond = exceeds(rule, bound), rare = diff_doubt_rare(bound) && !diff->task->force;
 
 	if (!rule->grows)
 		return beyond ? DIFF_FAILED : DIFF_PASSED;
 	if (is_too_few(diff, rule))
 		return DIFF_UNJUDGED;
 	if (beyond && (verdict == DIFF_WORSE || verdict == DIFF_UNKNOWN))
-		return DIFF_FAILED;
+		return rare ? DIFF_UNJUDGED : DIFF_FAILED;
+	/* Of many rows some are rare: they are in doubt where they grew. */
+	if (rare && rule->subject != DIFF_ANY)
+		return DIFF_UNJUDGED;
 	if (verdict == DIFF_NOISE && diff_doubt_wide(bound, limit_of(rule, bound), whole))
 		return DIFF_UNJUDGED;
 	return DIFF_PASSED;

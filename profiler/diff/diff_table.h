@@ -16,7 +16,7 @@ enum diff_verdict {
 	DIFF_SAME,    /* no difference at all */
 	DIFF_SMALL,   /* too small a part of the whole to be judged */
 	DIFF_NOISE,   /* the windows of a side differ as much among each other */
-	DIFF_UNKNOWN, /* there is a difference, and only one window, so no bounds */
+	DIFF_UNKNOWN, /* there is a difference, and only one window with what it is divided by, so no bounds */
 	DIFF_BETTER,
 	DIFF_WORSE
 };

@@ -170,6 +170,68 @@ static void test_diff_bounds__paired(void **state)
 	tear_down_sides(&sides);
 }
 
+/* Of `in` of sixteen windows alone is there anything that values are divided by. */
+static void only_in(struct sides *sides, const double *base, const double *new, size_t in)
+{
+	const double *values[] = { base, new };
+
+	set_up_sides(sides, base, new, WINDOWS);
+	for (int s = 0; s < 2; s++)
+		for (uint32_t w = 0; w < WINDOWS; w++) {
+			bool has = w % (WINDOWS / in) == 0;
+
+			sides->weight[s][w] = has ? 2 : 0;
+			sides->points[s].value[w] = has ? values[s][w] : 0;
+		}
+}
+
+/* What is in one window of many has no spread that could be known. */
+static void test_diff_bounds__in_one_window(void **state)
+{
+	double base[WINDOWS], new[WINDOWS];
+	struct sides sides;
+
+	(void)state;
+	for (int w = 0; w < WINDOWS; w++) {
+		base[w] = 100;
+		new[w] = 115;
+	}
+	only_in(&sides, base, new, 1);
+	assert_int_equal(diff_bounds(&sides.bound, 1, &sides.windows, 0.99), 0);
+	assert_false(sides.bound.judged);
+	assert_int_equal(sides.bound.windows[0], 1);
+	assert_int_equal(sides.bound.windows[1], 1);
+	assert_near(sides.bound.low, 75, 1e-9);
+	assert_near(sides.bound.high, 75, 1e-9);
+	tear_down_sides(&sides);
+}
+
+/* Windows without anything to divide by say nothing: bounds are as wide as without them. */
+static void test_diff_bounds__in_few_windows(void **state)
+{
+	double base[WINDOWS], new[WINDOWS], few[2][4], half;
+	struct sides sides;
+
+	(void)state;
+	for (int w = 0; w < WINDOWS; w++) {
+		base[w] = 100 + (w / 4 % 2 ? 6 : -6);
+		new[w] = 115 + (w / 4 % 2 ? 9 : -9);
+		few[0][w / 4] = base[w];
+		few[1][w / 4] = new[w];
+	}
+	set_up_sides(&sides, few[0], few[1], 4);
+	assert_int_equal(diff_bounds(&sides.bound, 1, &sides.windows, 0.99), 0);
+	assert_int_equal(sides.bound.windows[1], 4);
+	half = sides.bound.half;
+	tear_down_sides(&sides);
+	only_in(&sides, base, new, 4);
+	assert_int_equal(diff_bounds(&sides.bound, 1, &sides.windows, 0.99), 0);
+	assert_true(sides.bound.judged);
+	assert_int_equal(sides.bound.windows[0], 4);
+	assert_near(sides.bound.half, half, 0.3);
+	tear_down_sides(&sides);
+}
+
 /* --- how often bounds are wrong --------------------------------------------------------------------------- */
 
 #define ROWS   30
@@ -239,6 +301,8 @@ int main(void)
 		cmocka_unit_test(test_diff_bounds__of_means),
 		cmocka_unit_test(test_diff_bounds__without_spread),
 		cmocka_unit_test(test_diff_bounds__paired),
+		cmocka_unit_test(test_diff_bounds__in_one_window),
+		cmocka_unit_test(test_diff_bounds__in_few_windows),
 		cmocka_unit_test(test_diff_bounds__false_alarms),
 	};
 

@@ -70,6 +70,7 @@ static void set_up_sides(struct sides *sides, size_t base, size_t new, double bu
 		for (uint32_t w = 0; w < (s ? new : base); w++)
 			assert_int_equal(diff_points_add(&sides->points[s], w, s && w == 3 ? burst : 1), 0);
 		sides->bound.side[s] = &sides->points[s];
+		sides->bound.windows[s] = s ? new : base;
 	}
 }
 
@@ -110,11 +111,30 @@ static void test_diff_doubt__text(void **state)
 	}
 }
 
+/* A class that is seldom there has few windows, however many the side has. */
+static void test_diff_doubt__rare(void **state)
+{
+	struct sides sides;
+	char text[512];
+
+	(void)state;
+	set_up_sides(&sides, 30, 20, 1);
+	assert_false(diff_doubt_rare(&sides.bound));
+	sides.bound.windows[0] = 5;
+	sides.bound.windows[1] = 4;
+	assert_true(diff_doubt_rare(&sides.bound));
+	diff_doubt_text(text, sizeof(text), sides.diff, &sides.bound);
+	if (!strstr(text, "in 5 of its 30 windows and NEW in 4 of 20, and it takes 5 of each"))
+		fail_msg("%s", text);
+	tear_down_sides(&sides);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff_doubt__wide),
 		cmocka_unit_test(test_diff_doubt__text),
+		cmocka_unit_test(test_diff_doubt__rare),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
