@@ -11,7 +11,7 @@
 /* A thread lost is worth so many steps per nanosecond: it decides where steps come equally fast. */
 #define LOST_BESIDE_STEPS 1e-9
 
-/* Steps count as equally fast from FAST_PART of the rate on that two thirds of the run do not exceed (the baseline is a third). Otherwise the
+/* Steps count as equally fast from FAST_PART of the rate on that two thirds of the run with threads do not exceed (the baseline is a third). Otherwise the
  * fastest stretch of a loop with a pace of its own would be where it catches up, right after a stop. */
 #define FAST_QUANTILE (2.0 / 3)
 #define FAST_PART     0.9
@@ -22,40 +22,47 @@ static bool is_on_cpu(const struct report_view *view, const struct timeline_lane
 	return lane->kind == TIMELINE_ONCPU && report_view_counts(view, lane->class);
 }
 
-/* Makes all rates that count as equally fast the same. 0 or -ENOMEM. */
-static int level_fast_steps(struct report_series *steps)
+/* Makes all rates that count as equally fast the same. `there`: where there are threads. 0 or -ENOMEM. */
+static int level_fast_steps(struct report_series *steps, const bool *there)
 {
-	double *scratch = calloc(steps->n, sizeof(*scratch)), fast;
-	int err = scratch ? report_series_smooth(steps, RANK_REACH) : -ENOMEM;
+	double *some = calloc(steps->n, 2 * sizeof(*some)), fast;
+	int err = some ? report_series_smooth(steps, RANK_REACH) : -ENOMEM;
+	size_t n = 0;
 
 	if (!err) {
-		fast = FAST_PART * report_quantile(steps->v, steps->n, FAST_QUANTILE, scratch);
+		for (size_t i = 0; i < steps->n; i++)
+			if (there[i])
+				some[n++] = steps->v[i];
+		fast = FAST_PART * report_quantile(some, n, FAST_QUANTILE, some + steps->n);
 		for (size_t i = 0; i < steps->n; i++)
 			steps->v[i] = steps->v[i] < fast ? steps->v[i] : fast;
 	}
-	free(scratch);
+	free(some);
 	return err;
 }
 
-/* The stretch in which steps came fastest, or, without steps, in which threads lost least and ran most: waits without a sample
+/* Of the time with threads the stretch in which steps came fastest, or, without steps, in which threads lost least and ran most: waits without a sample
  * are in no lane, but who waits does not run. `lost`: the view's lost time. */
 static int find_baseline(struct report_baseline *baseline, const struct report_view *view,
                          const struct report_series *lost)
 {
 	struct report_series unrest;
 	double lost_counts = view->steps ? LOST_BESIDE_STEPS : 1;
+	bool *there = NULL;
 	int err = report_view_sum(&unrest, view, view->begin_ns, view->end_ns, RANK_WIDE_NS,
 	                          view->steps ? report_view_is_steps : is_on_cpu, view->steps);
 
 	if (err)
 		return err;
-	if (view->steps)
-		err = level_fast_steps(&unrest);
+	err = report_view_there(&there, view, &unrest);
+	if (view->steps && !err)
+		err = level_fast_steps(&unrest, there);
 	for (size_t i = 0; i < unrest.n; i++)
 		unrest.v[i] = lost_counts * lost->v[i] - unrest.v[i];
 	if (!err)
-		err = report_baseline_find(baseline, lost, &unrest);
+		err = report_baseline_find(baseline, lost, &unrest, there);
 	report_series_free(&unrest);
+	free(there);
 	return err;
 }
 

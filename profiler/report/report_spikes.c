@@ -3,6 +3,7 @@
 #include "profiler/report/report_spikes.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "symbolizer/base/growing_array.h"
@@ -35,26 +36,35 @@ int report_baseline_of(struct report_baseline *baseline, const struct report_ser
 	return 0;
 }
 
-int report_baseline_find(struct report_baseline *baseline, const struct report_series *series,
-                         const struct report_series *unrest)
+/* How long the baseline is: a third of the places with threads, as far as so many are together. */
+static size_t baseline_length(const struct report_series *series, const bool *there)
 {
-	size_t length = series->n / PARTS_OF_SERIES, least = (size_t)(QUIETEST_NS / series->step_ns),
-	       best = 0;
-	double sum = 0, lowest;
+	size_t least = (size_t)(QUIETEST_NS / series->step_ns), all = 0, run = 0, longest = 0, length;
 
-	if (length < least)
-		length = least;
-	if (length < 1)
-		length = 1;
-	if (length > series->n)
-		length = series->n;
-	for (size_t i = 0; i < length; i++)
-		sum += unrest->v[i];
-	lowest = sum;
-	for (size_t i = length; i < series->n; i++) {
-		sum += unrest->v[i] - unrest->v[i - length];
+	for (size_t i = 0; i < series->n; i++) {
+		run = !there || there[i] ? run + 1 : 0;
+		all += run > 0;
+		longest = run > longest ? run : longest;
+	}
+	length = all / PARTS_OF_SERIES;
+	length = length < least ? least : length;
+	length = length < 1 ? 1 : length;
+	return length > longest ? longest : length;
+}
+
+int report_baseline_find(struct report_baseline *baseline, const struct report_series *series,
+                         const struct report_series *unrest, const bool *there)
+{
+	size_t length = baseline_length(series, there), best = 0, run = 0;
+	double sum = 0, lowest = INFINITY;
+
+	for (size_t i = 0; i < series->n; i++) {
+		run = !there || there[i] ? run + 1 : 0;
+		sum = run ? sum + unrest->v[i] : 0;
+		if (run > length)
+			sum -= unrest->v[i - length];
 		/* Of stretches that are alike the first. */
-		if (sum < lowest - 1e-9 * (double)length) {
+		if (run && run >= length && sum < lowest - 1e-9 * (double)length) {
 			lowest = sum;
 			best = i + 1 - length;
 		}

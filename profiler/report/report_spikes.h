@@ -1,7 +1,7 @@
 /*
  * When it was worse than usual: stretches of a series above three sigma of a baseline.
  *
- * The baseline is the quietest stretch of the series, of a third of it or at least a second, or is given. Its
+ * The baseline is the quietest stretch of the series with threads, of a third of it or at least a second, or is given. Its
  * middle is the median and its spread the median distance from it, so that a few outliers in it do no harm. A stretch
  * is a spike if it lasts SPIKE_SHORTEST_NS, stands out by at least a tenth of a thread and of the baseline, and lost
  * 100 ms and one per cent of a thread's time; gaps up to SPIKE_GAP_NS belong to it.
@@ -35,10 +35,10 @@ struct report_spike {
 /* What a spread may not be below, as no two stretches are quite alike: a twentieth of the median, and `least`. */
 double report_sigma_floor(double sigma, double median, double least);
 
-/* `unrest`: what is least in the quietest stretch, of as many places as the series, which it may be itself. 0 or
- * -ENOMEM. */
+/* `unrest`: what is least in the quietest stretch, of as many places as the series, which it may be itself. `there`: in which of
+ * them the threads are there; NULL: in all. The others are in no baseline, and it may be shorter where they part the series. 0 or -ENOMEM. */
 int report_baseline_find(struct report_baseline *baseline, const struct report_series *series,
-                         const struct report_series *unrest);
+                         const struct report_series *unrest, const bool *there);
 /* Median and sigma of the series' places [from, to). 0 or -ENOMEM. */
 int report_baseline_of(struct report_baseline *baseline, const struct report_series *series, size_t from,
                        size_t to, double least_sigma);

@@ -111,24 +111,39 @@ static void span_of_lanes(struct report_view *view)
 	}
 }
 
+/* Below *least threads nobody is there: a quarter of what is usual while there are any, as there may be more time without. 0 or -ENOMEM. */
+static int least_threads(const struct report_series *threads, double *least)
+{
+	double *some = calloc(threads->n, 2 * sizeof(*some));
+	size_t n = 0;
+
+	if (!some)
+		return -ENOMEM;
+	for (size_t i = 0; i < threads->n; i++)
+		if (threads->v[i] > 0)
+			some[n++] = threads->v[i];
+	*least = ACTIVE_PART * report_median(some, n, some + threads->n);
+	free(some);
+	return 0;
+}
+
 /* Leaves out what is before the first and after the last second with a quarter as many tagged threads as usual, as a quiet
  * stretch without any is no baseline. */
 static int trim(struct report_view *view)
 {
 	struct report_series seconds;
-	double *scratch, usual;
+	double usual;
 	size_t from = 0, to;
 	int err = report_view_sum(&seconds, view, view->begin_ns, view->end_ns, TIMELINE_LEDGER_BUCKET_NS,
 	                          is_a_threads_time, NULL);
 
 	if (err)
 		return err;
-	scratch = calloc(seconds.n, sizeof(*scratch));
-	if (!scratch) {
+	err = least_threads(&seconds, &usual);
+	if (err) {
 		report_series_free(&seconds);
-		return -ENOMEM;
+		return err;
 	}
-	usual = report_median(seconds.v, seconds.n, scratch) * ACTIVE_PART;
 	to = seconds.n;
 	while (from + 1 < to && seconds.v[from] < usual)
 		from++;
@@ -136,9 +151,38 @@ static int trim(struct report_view *view)
 		to--;
 	view->end_ns = seconds.begin_ns + to * seconds.step_ns;
 	view->begin_ns = seconds.begin_ns + from * seconds.step_ns;
-	free(scratch);
 	report_series_free(&seconds);
 	return 0;
+}
+
+int report_view_there(bool **there, const struct report_view *view, const struct report_series *series)
+{
+	uint64_t end_ns = series->begin_ns + series->n * series->step_ns;
+	struct report_series threads;
+	size_t away = 0;
+	double least;
+	int err = report_view_sum(&threads, view, series->begin_ns, end_ns, series->step_ns,
+	                          is_a_threads_time, NULL);
+
+	if (err)
+		return err;
+	*there = calloc(threads.n, sizeof(**there));
+	err = *there ? least_threads(&threads, &least) : -ENOMEM;
+	for (size_t i = 0; i < threads.n && !err; i++) {
+		(*there)[i] = threads.v[i] >= least;
+		away = (*there)[i] ? 0 : away + 1;
+		/* As long as it is short, it is a pause. */
+		if (away * threads.step_ns < REPORT_AWAY_NS)
+			(*there)[i] = true;
+		else if (away > 1 && (*there)[i - 1])
+			memset(*there + i + 1 - away, 0, away);
+	}
+	if (err) {
+		free(*there);
+		*there = NULL;
+	}
+	report_series_free(&threads);
+	return err;
 }
 
 bool report_view_is_steps(const struct report_view *view, const struct timeline_lane *lane, const void *class)

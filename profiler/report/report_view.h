@@ -15,6 +15,8 @@
 #include "profiler/format/timeline.h"
 #include "profiler/report/report_series.h"
 
+#define REPORT_AWAY_NS 10000000000ULL /* shorter pauses are how a workload goes */
+
 struct loaded_profiles;
 
 struct report_view {
@@ -45,6 +47,10 @@ bool report_view_is_steps(const struct report_view *view, const struct timeline_
 /* Whether the lane is lost time. */
 bool report_view_is_lost(const struct report_view *view, const struct timeline_lane *lane,
                          const void *unused);
+
+/* In which places of a series of the view's time the tagged threads are there: all but stretches of REPORT_AWAY_NS and longer with less than a
+ * quarter of their usual number. *there: the caller frees it. 0 or -ENOMEM. */
+int report_view_there(bool **there, const struct report_view *view, const struct report_series *series);
 
 /* The sum of the lanes that are wanted. As report_series_new(). */
 int report_view_sum(struct report_series *series, const struct report_view *view, uint64_t begin_ns,

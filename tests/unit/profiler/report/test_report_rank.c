@@ -106,6 +106,47 @@ static void test_report_rank__slower_steps(void **state)
 	end(&run);
 }
 
+/* Two jobs in one recording, with nothing tagged for longer than both took. Their threads wait more than they run. */
+static struct run two_jobs(bool steps)
+{
+	struct run run = {
+		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
+	};
+
+	assert_int_equal(stamp_add_window(run.input.stamp, T0, T0 + 60 * SECOND), 0);
+	row(&run, "train_step", false, LEDGER_ONCPU, "", 10 * (int64_t)SECOND);
+	for (int begin = 0; begin <= 50; begin += 50) {
+		seconds(&run, TIMELINE_ONCPU, "train_step", begin, begin + 10, SECOND / 2);
+		lane(&run, TIMELINE_STALL, "train_step", "gpu_sync", "", begin, begin + 10, 1.5);
+		if (steps)
+			seconds(&run, TIMELINE_STEPS, "train_step", begin, begin + 10, 50);
+	}
+	return run;
+}
+
+/* Nothing is lost in between, as nobody is there: that is no baseline. */
+static void test_report_rank__nothing_tagged_in_between(void **state)
+{
+	(void)state;
+	for (int steps = 0; steps < 2; steps++) {
+		struct run run = two_jobs(steps);
+		struct report_ranking ranking;
+
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_int_not_equal(ranking.mode, REPORT_SPIKE);
+		assert_true(ranking.before > 1.4);
+		assert_true(fabs(ranking.steps_before - (steps ? 50 : -1)) < 1e-6);
+		report_ranking_free(&ranking);
+		lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 56, 58, 0.9);
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, REPORT_SPIKE);
+		assert_in_range(ranking.begin_ns, T0 + 55700 * MS, T0 + 56100 * MS);
+		assert_string_equal(ranking.primary->name, "block_io");
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+}
+
 /* A reset that takes no more than the disk takes at other times. */
 static void test_report_rank__fault(void **state)
 {
@@ -295,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__the_disk_behind_the_loader),
 		cmocka_unit_test(test_report_rank__the_network_speaks),
 		cmocka_unit_test(test_report_rank__slower_steps),
+		cmocka_unit_test(test_report_rank__nothing_tagged_in_between),
 		cmocka_unit_test(test_report_rank__fault),
 		cmocka_unit_test(test_report_rank__fault_that_was_seen_live),
 		cmocka_unit_test(test_report_rank__little_slower_steps),

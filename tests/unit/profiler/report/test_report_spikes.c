@@ -36,7 +36,7 @@ static size_t find(struct report_spike spikes[4])
 	struct report_spike *found;
 	size_t count;
 
-	assert_int_equal(report_baseline_find(&baseline, &series, &series), 0);
+	assert_int_equal(report_baseline_find(&baseline, &series, &series, NULL), 0);
 	assert_int_equal(report_spikes_find(&found, &count, &series, &baseline), 0);
 	for (size_t i = 0; i < count && i < 4; i++)
 		spikes[i] = found[i];
@@ -52,7 +52,7 @@ static void test_report_spikes__baseline(void **state)
 	usual();
 	raise(0, 50, 1);
 	raise(90, 100, 2);
-	assert_int_equal(report_baseline_find(&baseline, &series, &series), 0);
+	assert_int_equal(report_baseline_find(&baseline, &series, &series, NULL), 0);
 	assert_true(baseline.from >= 50 && baseline.to <= 90 && baseline.to - baseline.from == N / 3);
 	assert_true(fabs(baseline.median - 0.5) < 0.031);
 	assert_true(baseline.sigma >= 0.02 && baseline.sigma <= 0.1);
