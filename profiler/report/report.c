@@ -68,7 +68,7 @@ bool report_signals_silent(const struct report *report)
 	for (size_t i = 0; i < ranking->signal_count; i++) {
 		const struct report_cause *signal = &ranking->signals[i];
 
-		if (signal->family != FAMILY_CPU)
+		if (signal->family != FAMILY_CPU || signal->before_unknown)
 			continue;
 		if (report_signal_found(report, signal))
 			return false;

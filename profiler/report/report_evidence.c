@@ -15,7 +15,6 @@
 #include "profiler/report/report_words.h"
 #include "profiler/top/top_seen.h"
 
-#define SIGNALS    "host_signals" /* what the stamp's hooks are for */
 #define CELL_BYTES 256
 
 #define CHAINS_SHOWN 4
@@ -24,7 +23,7 @@ bool report_signal_hook(const struct report *report, const char *signal, struct 
 {
 	for (size_t i = 0; i < stamp_hook_count(report->input->stamp); i++) {
 		*hook = stamp_hook_at(report->input->stamp, i);
-		if (!strcmp(hook->cause, SIGNALS) && !strcmp(hook->hook, signal))
+		if (!strcmp(hook->cause, REPORT_SIGNALS) && !strcmp(hook->hook, signal))
 			return true;
 	}
 	return false;
@@ -44,8 +43,13 @@ void report_evidence_gpus(struct report_document *document, const struct report 
 		if (strcmp(signal->name, "gpu_busy") != 0)
 			continue;
 		any = true;
-		report_document_say(document, "%s: busy %.0f %% of the time before, %.0f %% during (NVML).",
-		                    signal->device, signal->before * 1e5, signal->during * 1e5);
+		if (signal->before_unknown)
+			report_document_say(document, "%s: busy %.0f %% of the time (NVML).", signal->device,
+			                    signal->during * 1e5);
+		else
+			report_document_say(document,
+			                    "%s: busy %.0f %% of the time before, %.0f %% during (NVML).",
+			                    signal->device, signal->before * 1e5, signal->during * 1e5);
 	}
 	if (any)
 		return;
@@ -182,7 +186,11 @@ static void tell_signal(struct report_document *document, const struct report *r
 	snprintf(name, sizeof(name), "%s%s%s", signal->what, *seen->device ? " of " : "", seen->device);
 	rate_text(before, signal, seen->before);
 	rate_text(during, signal, seen->during);
-	if (report->ranking.mode != REPORT_SPIKE)
+	if (seen->before_unknown)
+		snprintf(before, sizeof(before), "-");
+	if (seen->before_unknown)
+		snprintf(found, sizeof(found), "not in the baseline");
+	else if (report->ranking.mode != REPORT_SPIKE)
 		snprintf(found, sizeof(found), "-");
 	else
 		snprintf(found, sizeof(found), "%s (%.1f sigmas, correlation %.2f)",

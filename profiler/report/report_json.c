@@ -3,6 +3,7 @@
 #include "profiler/report/report_json.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,7 +230,8 @@ static void write_signals(struct json_writer *json, const struct report *report)
 			json_object_begin(json);
 			json_member_string(json, "device", seen->device);
 			member_bool(json, "found", report_signal_found(report, seen));
-			member_double(json, "before", seen->before * signal->scale);
+			member_double(json, "before",
+			              seen->before_unknown ? NAN : seen->before * signal->scale);
 			member_double(json, "during", seen->during * signal->scale);
 			member_double(json, "z", seen->z);
 			member_double(json, "correlation", seen->correlation);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report_causes.h"
 #include "profiler/report/report_incident.h"
@@ -132,6 +133,39 @@ static int correlate_with_primary(const struct rank *rank)
 	return err;
 }
 
+/* Whether the given baseline says what a signal was: it has it, or could read it and there was none. */
+static bool has_looked_at(const struct report_view *view, const char *signal)
+{
+	const struct stamp *stamp = view->input->stamp;
+
+	for (size_t i = 0; i < timeline_count(view->timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(view->timeline, i);
+
+		if (lane->kind == TIMELINE_SIGNAL && !*lane->class && !strcmp(lane->name, signal))
+			return true;
+	}
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
+		struct stamp_hook hook = stamp_hook_at(stamp, i);
+
+		if (!strcmp(hook.cause, REPORT_SIGNALS) && !strcmp(hook.hook, signal))
+			return hook.state == HOOK_ATTACHED;
+	}
+	return false;
+}
+
+/* What is not known of before makes no difference to it. */
+static void compare(struct report_cause *cause, const struct report_baseline *baseline,
+                    const struct report_spike *incident, uint64_t step_ns)
+{
+	if (cause->before_unknown)
+		return;
+	cause->before = baseline->median;
+	cause->z = (cause->during - cause->before) / baseline->sigma;
+	cause->spike = cause->z > 0 ? cause->z / (cause->z + SPIKE_SIGMAS) : 0;
+	cause->excess_ns =
+	        (cause->during - cause->before) * (double)(incident->to - incident->from) * (double)step_ns;
+}
+
 static int score(const struct rank *rank, struct report_cause *cause)
 {
 	const struct report_spike *incident = &rank->out->incident;
@@ -146,12 +180,10 @@ static int score(const struct rank *rank, struct report_cause *cause)
 	if (!err)
 		err = measure_baseline(rank, cause, &wide, &baseline);
 	if (!err) {
-		cause->before = baseline.median;
 		cause->during = report_mean(wide.v + incident->from, incident->to - incident->from);
-		cause->z = (cause->during - cause->before) / baseline.sigma;
-		cause->spike = cause->z > 0 ? cause->z / (cause->z + SPIKE_SIGMAS) : 0;
-		cause->excess_ns = (cause->during - cause->before) * (double)(incident->to - incident->from) *
-		                   (double)wide.step_ns;
+		cause->before_unknown = rank->has_other && cause->kind == TIMELINE_SIGNAL &&
+		                        !has_looked_at(&rank->other, cause->name);
+		compare(cause, &baseline, incident, wide.step_ns);
 	}
 	/* Where nothing stands out there is nothing to correlate with, and the whole run would be looked at. */
 	if (!err && rank->out->mode == REPORT_SPIKE)

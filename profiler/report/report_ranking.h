@@ -34,6 +34,7 @@ struct report_cause {
 	double z, spike, correlation, score;
 	long lag_ms;           /* by how much the symptom comes later */
 	double before, during; /* per nanosecond: threads, or of a signal its own rate */
+	bool before_unknown;   /* the given baseline did not look at this signal: z is 0 */
 	double excess_ns;      /* lost in the incident beyond the baseline */
 	double share;          /* of all growth; of a steady run, of the wall time */
 };

@@ -9,6 +9,9 @@
 #define LEAST_CPUS  0.1
 #define LEAST_BYTES 5e6 /* a second */
 
+#define BEFORE_NS                                                                                            \
+	1000000000ULL /* of an incident, from which on it is known who did what before: lanes have seconds */
+
 /* Value a second in [begin_ns, end_ns). */
 static double rate_in(const struct timeline *timeline, size_t index, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -104,13 +107,15 @@ size_t report_users_find(struct report_user users[REPORT_USERS_MAX], const struc
 
 	if (!primary || ranking->mode != REPORT_SPIKE)
 		return 0;
-	all = calloc(timeline_count(timeline) + 1, sizeof(*all));
-	if (!all)
-		return 0;              /* less is said, and nothing wrong */
 	if (ranking->baseline.given) { /* which says nothing of these processes */
 		before_ns = ranking->symptom.begin_ns;
 		till_ns = ranking->begin_ns;
 	}
+	if (till_ns < before_ns + BEFORE_NS)
+		return 0;
+	all = calloc(timeline_count(timeline) + 1, sizeof(*all));
+	if (!all)
+		return 0; /* less is said, and nothing wrong */
 	for (size_t i = 0; i < timeline_count(timeline); i++) {
 		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
 		struct report_user user = { .process = lane->class, .device = lane->device };

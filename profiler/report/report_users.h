@@ -21,7 +21,8 @@ struct report_user {
 	double before, during; /* CPUs, or bytes a second */
 };
 
-/* Those that grew by enough to matter, the one that grew most first; only for an incident whose primary cause is the CPUs or a disk.
+/* Those that grew by enough to matter, the one that grew most first; only for an incident whose primary cause is the CPUs or a disk, and
+ * only if it is known what they did before: of a recording that is slow from its beginning on a given baseline does not say it.
  * Returns how many. */
 size_t report_users_find(struct report_user users[REPORT_USERS_MAX], const struct report_ranking *ranking,
                          const struct timeline *timeline);

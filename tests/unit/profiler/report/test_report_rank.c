@@ -289,6 +289,31 @@ static void test_report_rank__given_baseline(void **state)
 	end(&run);
 }
 
+/* What the other recording did not look at is not known of it; what it looked at without finding any was 0. */
+static void test_report_rank__given_baseline_without_a_signal(void **state)
+{
+	(void)state;
+	for (int looked = 0; looked < 2; looked++) {
+		struct run run = usual(), slow = usual();
+		struct report_ranking ranking;
+
+		if (looked)
+			assert_int_equal(
+			        stamp_add_hook(run.input.stamp, REPORT_SIGNALS, "steal", HOOK_ATTACHED, ""),
+			        0);
+		lane(&slow, TIMELINE_STALL, "loader", "block_io", "vda", 0, 10, 0.7);
+		lane(&slow, TIMELINE_SIGNAL, "", "steal", "", 0, 10, 0.5);
+		assert_int_equal(report_rank(&ranking, &slow.input, &run.input, NULL, NULL), 0);
+		assert_int_equal(ranking.signal_count, 1);
+		assert_int_equal(ranking.signals[0].before_unknown, !looked);
+		assert_true(looked ? ranking.signals[0].z > 3 : fabs(ranking.signals[0].z) < 1e-9);
+		assert_true(ranking.signals[0].during > 0);
+		report_ranking_free(&ranking);
+		end(&slow);
+		end(&run);
+	}
+}
+
 static void test_report_rank__no_timeline(void **state)
 {
 	struct report_ranking ranking;
@@ -344,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__what_only_the_ledger_has),
 		cmocka_unit_test(test_report_rank__steps_of_a_short_baseline),
 		cmocka_unit_test(test_report_rank__given_baseline),
+		cmocka_unit_test(test_report_rank__given_baseline_without_a_signal),
 		cmocka_unit_test(test_report_rank__no_timeline),
 		cmocka_unit_test(test_report_rank__steps_without_threads),
 	};

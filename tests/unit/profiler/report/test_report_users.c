@@ -101,6 +101,29 @@ static void test_report_users__of_the_disk_of_the_cause(void **state)
 	timeline_free(timeline);
 }
 
+/* Another recording as the baseline says nothing of these processes: what came before the incident does, if anything did. */
+static void test_report_users__given_baseline(void **state)
+{
+	struct report_ranking ranking = incident_of(&runqueue);
+	struct report_user users[REPORT_USERS_MAX];
+	struct timeline *timeline = timeline_new(0);
+
+	(void)state;
+	used(timeline, HOST_USER_CPU, "train (1)", "", 0, 10, 3.2e9);
+	used(timeline, HOST_USER_CPU, "spin (11)", "", 6, 8, 0.7e9);
+	ranking.baseline.given = true;
+	ranking.baseline_begin_ns = ranking.baseline_end_ns = 0;
+	ranking.symptom.begin_ns = T0;
+	assert_int_equal(report_users_find(users, &ranking, timeline), 1);
+	assert_string_equal(users[0].process, "spin (11)");
+	/* Slow from the beginning on. */
+	ranking.begin_ns = T0;
+	assert_int_equal(report_users_find(users, &ranking, timeline), 0);
+	ranking.begin_ns = T0 + SECOND / 5;
+	assert_int_equal(report_users_find(users, &ranking, timeline), 0);
+	timeline_free(timeline);
+}
+
 /* Only for an incident, and the first five. */
 static void test_report_users__bounds(void **state)
 {
@@ -127,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_report_users__of_the_cpus),
 		cmocka_unit_test(test_report_users__of_the_disk_of_the_cause),
+		cmocka_unit_test(test_report_users__given_baseline),
 		cmocka_unit_test(test_report_users__bounds),
 	};
 
