@@ -169,6 +169,7 @@ static int share_out(struct diff *diff, struct diff_side *side, const struct loa
 
 		class_parts(input->timeline, class, TIMELINE_STALL, TIMELINE_RUNQUEUE, slices, parts);
 		diff_side_share(side, first, (int)c, DIFF_PER_TAG, parts);
+		diff_side_share(side, first, (int)c, DIFF_BASE_TIME, parts);
 		class_parts(input->timeline, class, TIMELINE_STEPS, TIMELINE_STEPS, slices, parts);
 		diff_side_share(side, first, (int)c, DIFF_PER_STEP, parts);
 		for (size_t i = 0; i < slices->count; i++)
@@ -304,6 +305,7 @@ int diff_build(struct diff *diff, struct diff_task *task, char *err, size_t err_
 	for (int side = 0; side < (diff->paired ? 1 : 2) && !result; side++)
 		result = read_side(diff, side, &number, err, err_size);
 	if (!result) {
+		diff_side_settle(diff->side, diff->paired);
 		check_sound(diff);
 		result = diff->refused ? 0 : judge(diff, err, err_size);
 	}

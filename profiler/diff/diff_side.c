@@ -56,20 +56,9 @@ void diff_side_release(struct diff_side *side)
 
 /* --- what a profile has of each ---------------------------------------------------------------------------- */
 
-static bool any_pushed(const struct diff_filter *filter, struct ledger *ledger)
-{
-	for (size_t i = 0; i < ledger_count(ledger); i++) {
-		const struct ledger_row *row = ledger_at(ledger, i);
-
-		if (row && !row->base && diff_filter_row(filter, row))
-			return true;
-	}
-	return false;
-}
-
 /* Adds to a window's amount, and to that of a class. 0, -ENOMEM. */
-static int add_amount(struct diff_side *side, struct diff_window *window, const char *class,
-                      enum diff_per per, double amount)
+static int add_amount(struct diff_side *side, struct diff_window *window, const char *class, unsigned int per,
+                      double amount)
 {
 	int number = diff_classes_number(side->classes, class);
 
@@ -80,17 +69,19 @@ static int add_amount(struct diff_side *side, struct diff_window *window, const 
 	return 0;
 }
 
-/* Tags of processes, which mostly idle, count only where there are no others. */
+/* Apart for tags of processes: a window without any other says nothing of the rest of the recording. */
 static int add_tag_time(struct diff_side *side, struct diff_window *window, struct ledger *ledger)
 {
-	bool pushed = any_pushed(&side->filter, ledger);
 	int err = 0;
 
 	for (size_t i = 0; i < ledger_count(ledger) && !err; i++) {
 		const struct ledger_row *row = ledger_at(ledger, i);
 
-		if (row && !(row->base && pushed) && diff_filter_row(&side->filter, row))
-			err = add_amount(side, window, row->class, DIFF_PER_TAG, (double)row->ns);
+		if (!row || !diff_filter_row(&side->filter, row))
+			continue;
+		side->pushed |= !row->base;
+		err = add_amount(side, window, row->class, row->base ? DIFF_BASE_TIME : DIFF_PER_TAG,
+		                 (double)row->ns);
 	}
 	return err;
 }
@@ -117,9 +108,6 @@ static void add_waited(struct diff_side *side, const struct ledger_row *row)
 /* What is known of tags that have no samples, and of the whole that losses are a part of. 0, -ENOMEM. */
 static int add_known(struct diff_side *side, struct ledger *ledger)
 {
-	static const struct diff_filter all;
-	bool pushed = any_pushed(&all, ledger);
-
 	for (size_t i = 0; i < ledger_count(ledger); i++) {
 		const struct ledger_row *row = ledger_at(ledger, i);
 		int class;
@@ -127,7 +115,8 @@ static int add_known(struct diff_side *side, struct ledger *ledger)
 		if (!row)
 			continue;
 		side->ledger_rows++;
-		side->tag_ns += row->base && pushed ? 0 : (double)row->ns;
+		side->any_pushed |= !row->base;
+		*(row->base ? &side->base_ns : &side->tag_ns) += (double)row->ns;
 		if (!diff_filter_row(&side->filter, row))
 			continue;
 		class = diff_classes_number(side->classes, row->class);
@@ -198,7 +187,7 @@ static int slice_of(struct diff_window *slice, const struct diff_window *whole,
 	if (!slice->of)
 		return -ENOMEM;
 	share = whole->wall_ns ? (double)slice->wall_ns / (double)whole->wall_ns : 1 / (double)slices->count;
-	for (unsigned int per = 0; per < DIFF_PERS; per++) {
+	for (unsigned int per = 0; per < DIFF_AMOUNTS; per++) {
 		slice->amount[per] = whole->amount[per] * share;
 		for (size_t c = 0; c < DIFF_CLASSES_MAX; c++)
 			slice->of[c][per] = whole->of[c][per] * share;
@@ -210,7 +199,7 @@ static int slice_of(struct diff_window *slice, const struct diff_window *whole,
 static void take_window(struct diff_side *side, const struct diff_window *window)
 {
 	side->windows[side->count++] = *window;
-	for (unsigned int per = 0; per < DIFF_PERS; per++)
+	for (unsigned int per = 0; per < DIFF_AMOUNTS; per++)
 		side->amount[per] += window->amount[per];
 }
 
@@ -275,7 +264,33 @@ void diff_side_count(struct diff_side *side, const struct loaded_sample *sample,
 	side->stall_count += sample->is_wait ? 0 : waits;
 }
 
-void diff_side_share(struct diff_side *side, size_t first, int class, enum diff_per per, const double *parts)
+static void count_base_time(struct diff_side *side)
+{
+	for (size_t i = 0; i < side->count; i++) {
+		struct diff_window *window = &side->windows[i];
+
+		window->amount[DIFF_PER_TAG] += window->amount[DIFF_BASE_TIME];
+		for (size_t c = 0; c < DIFF_CLASSES_MAX; c++)
+			window->of[c][DIFF_PER_TAG] += window->of[c][DIFF_BASE_TIME];
+	}
+	side->amount[DIFF_PER_TAG] += side->amount[DIFF_BASE_TIME];
+}
+
+void diff_side_settle(struct diff_side side[2], bool paired)
+{
+	bool pushed[] = { side[0].pushed, side[1].pushed };
+
+	if (!paired)
+		pushed[0] = pushed[1] = pushed[0] || pushed[1];
+	for (int s = 0; s < 2; s++) {
+		if (!pushed[s])
+			count_base_time(&side[s]);
+		if (!side[s].any_pushed)
+			side[s].tag_ns += side[s].base_ns;
+	}
+}
+
+void diff_side_share(struct diff_side *side, size_t first, int class, unsigned int per, const double *parts)
 {
 	double whole = 0, sum = 0;
 

@@ -28,6 +28,9 @@ enum diff_per {
 	DIFF_PERS
 };
 
+/* Kept beside what may be normalised by: the time of processes' own tags, until diff_side_settle() says whether it counts. */
+enum { DIFF_BASE_TIME = DIFF_PERS, DIFF_AMOUNTS };
+
 /* wall, tag, step, io, bytes, none; false: none of them. */
 const char *diff_per_name(enum diff_per per);
 bool diff_per_parse(const char *name, enum diff_per *per);
@@ -35,9 +38,9 @@ bool diff_per_parse(const char *name, enum diff_per *per);
 /* Of the samples, ledger rows and requests that the side's filter lets pass. */
 struct diff_window {
 	int64_t begin_ns, wall_ns; /* Unix time; wall_ns 0: the profile does not say */
-	/* wall_ns, ns of wall time of tags, steps (diff_steps.h), requests, bytes, waits */
-	double amount[DIFF_PERS];
-	double (*of)[DIFF_PERS]; /* the same of each class, but for wall_ns: DIFF_CLASSES_MAX of them */
+	/* wall_ns, ns of wall time of tags, steps (diff_steps.h), requests, bytes, waits, and DIFF_BASE_TIME */
+	double amount[DIFF_AMOUNTS];
+	double (*of)[DIFF_AMOUNTS]; /* the same of each class, but for wall_ns: DIFF_CLASSES_MAX of them */
 };
 
 struct diff_side {
@@ -46,7 +49,8 @@ struct diff_side {
 	struct diff_window *windows;
 	size_t count;
 	bool sliced;                  /* windows are slices of the time of one file */
-	double amount[DIFF_PERS];     /* sums over windows */
+	double amount[DIFF_AMOUNTS];  /* sums over windows */
+	bool pushed, any_pushed;      /* it has tags that are pushed: that pass its filter; any */
 	struct diff_classes *classes; /* the caller's */
 	struct stamp *stamp;
 	size_t files, foreign_files, rewritten_files, malformed_lines;
@@ -56,6 +60,7 @@ struct diff_side {
 	bool ledger_has[DIFF_CLASSES_MAX];      /* which classes those are of */
 	double waited_ns[ABI_WAIT_KINDS];       /* and how long they waited for what is no stall */
 	double tag_ns, stall_count;             /* time of tags and number of stalls, whatever the filter */
+	double base_ns;                         /* of processes' own tags, until diff_side_settle() */
 	struct diff_input_news news;
 };
 
@@ -68,9 +73,13 @@ void diff_side_release(struct diff_side *side);
 int diff_side_add(struct diff_side *side, const struct loaded_profiles *input,
                   const struct loaded_slices *slices, size_t *first);
 
+/* After the last window of both: tags of processes, which mostly idle, count only where there are no others. Of two recordings neither has
+ * others then; of two filters of one (`paired`) each side is looked at by itself. */
+void diff_side_settle(struct diff_side side[2], bool paired);
+
 /* Shares out what the windows from `first` on have of a class's amount in all, in the proportion of parts[0] ...: how much of it
- * came in a slice is known in proportion only. */
-void diff_side_share(struct diff_side *side, size_t first, int class, enum diff_per per, const double *parts);
+ * came in a slice is known in proportion only. `per`: of enum diff_per, or DIFF_BASE_TIME. */
+void diff_side_share(struct diff_side *side, size_t first, int class, unsigned int per, const double *parts);
 
 /* Adds to a window's number of waits. */
 void diff_side_add_waits(struct diff_side *side, size_t window, int class, double waits);
