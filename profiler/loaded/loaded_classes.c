@@ -337,15 +337,16 @@ static int count_processes(struct build *build)
 	return 0;
 }
 
-/* Steps of one tag in several processes follow each other, as the ledger is sorted. */
+/* Steps of one tag in several processes follow each other, as the ledger is sorted: one tag of their row, if that is the same. */
 static void count_tags(struct build *build)
 {
 	for (size_t i = 0; i < build->n_steps; i++) {
-		const struct ledger_row *row = build->steps[i].row,
-		                        *last = i ? build->steps[i - 1].row : NULL;
+		const struct step *step = &build->steps[i], *last = i ? step - 1 : NULL;
+		const struct ledger_row *row = step->row;
 
-		build->steps[i].of->row.tags +=
-		        !row->folded && (!last || last->id != row->id || strcmp(last->tag, row->tag) != 0);
+		step->of->row.tags +=
+		        !row->folded && (!last || last->of != step->of || last->row->id != row->id ||
+		                         strcmp(last->row->tag, row->tag) != 0);
 	}
 }
 

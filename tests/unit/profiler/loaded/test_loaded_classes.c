@@ -70,6 +70,27 @@ static void test_loaded_classes__without_steps(void **state)
 	ledger_free(ledger);
 }
 
+/* Each rank has its own steps, which have the same names and ids in all of them. */
+static void test_loaded_classes__steps_of_each_process(void **state)
+{
+	struct ledger *ledger = ledger_new(0);
+	struct loaded_classes table;
+
+	(void)state;
+	for (uint64_t step = 1; step <= 10; step++)
+		for (uint32_t pid = 7; pid < 10; pid++)
+			add(ledger, "train_step", step, pid, LEDGER_ONCPU, "", (int64_t)step * MS);
+	build(&table, ledger, &all, LOADED_LEVEL_PROCESS);
+	assert_int_equal(table.count, 3);
+	for (size_t i = 0; i < table.count; i++)
+		assert_int_equal(table.rows[i].tags, 10);
+	loaded_classes_free(&table);
+	build(&table, ledger, &all, LOADED_LEVEL_CLASS);
+	assert_int_equal(table.rows[0].tags, 10);
+	loaded_classes_free(&table);
+	ledger_free(ledger);
+}
+
 static void test_loaded_classes__lost_most_first(void **state)
 {
 	static const char *const columns[] = { "oncpu", "runqueue", "block_io", "writeback", "blocked" };
@@ -323,6 +344,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loaded_classes__without_steps),
+		cmocka_unit_test(test_loaded_classes__steps_of_each_process),
 		cmocka_unit_test(test_loaded_classes__lost_most_first),
 		cmocka_unit_test(test_loaded_classes__steps),
 		cmocka_unit_test(test_loaded_classes__full_ledger),
