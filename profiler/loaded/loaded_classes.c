@@ -17,7 +17,6 @@
 /* Two columns go before the causes, three after them, one stands for causes that found no room. */
 #define CAUSES_MAX (LOADED_COLUMNS_MAX - 6)
 
-#define UNDECIDED      "undecided" /* a wait that is not over and may turn out to be a stall */
 #define NAME_MAX_BYTES 512
 
 /* --- columns ---------------------------------------------------------------------------------------------- */
@@ -40,14 +39,14 @@ static bool find_column(const struct loaded_classes *table, const char *name, si
 
 static bool is_undecided(const struct ledger_row *row)
 {
-	return row->state == LEDGER_BLOCKED && !strcmp(row->cause, UNDECIDED);
+	return row->state == LEDGER_BLOCKED && !strcmp(row->cause, LOADED_UNDECIDED);
 }
 
 static const char *column_name(const struct ledger_row *row)
 {
 	if (row->state == LEDGER_STALL && *row->cause)
 		return row->cause;
-	return is_undecided(row) ? UNDECIDED : ledger_state_name(row->state);
+	return is_undecided(row) ? LOADED_UNDECIDED : ledger_state_name(row->state);
 }
 
 static void add_column(struct loaded_classes *table, const char *name)
@@ -83,7 +82,7 @@ static void make_columns(struct loaded_classes *table, struct ledger *ledger,
 		add_column(table, ledger_state_name(LEDGER_STALL));
 	add_column(table, ledger_state_name(LEDGER_BLOCKED));
 	if (undecided)
-		add_column(table, UNDECIDED);
+		add_column(table, LOADED_UNDECIDED);
 	if (unobserved)
 		add_column(table, ledger_state_name(LEDGER_UNOBSERVED));
 }

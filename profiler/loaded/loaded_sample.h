@@ -62,7 +62,8 @@ struct loaded_filter {
 	const regex_t *ignore; /* none may */
 };
 
-#define LOADED_BLOCKED "blocked"
+#define LOADED_BLOCKED   "blocked"
+#define LOADED_UNDECIDED "undecided" /* a wait that is not over and may turn out to be a stall */
 
 bool loaded_filter_sample(const struct loaded_filter *filter, const struct loaded_profiles *input,
                           const struct loaded_sample *sample);

@@ -33,6 +33,21 @@ static void add_kind(struct kinds *kinds, const struct ledger_row *row)
 	kinds->ns[i] = saturating_add(kinds->ns[i], row->ns);
 }
 
+static int64_t column_of(const struct loaded_classes *classes, const struct loaded_class *class,
+                         const char *name)
+{
+	for (size_t i = 0; i < classes->column_count; i++)
+		if (!strcmp(classes->columns[i], name))
+			return class->ns[i];
+	return 0;
+}
+
+/* There may be a hundred thousand without, for each of which the whole ledger would be searched. */
+static bool has_waits(const struct loaded_classes *classes, const struct loaded_class *class)
+{
+	return column_of(classes, class, LOADED_BLOCKED) || column_of(classes, class, LOADED_UNDECIDED);
+}
+
 /* False: the ledger does not say what kinds of waits they were. */
 static bool find_kinds(const struct top_code_text *what, const struct loaded_class *class,
                        struct kinds *kinds)
@@ -102,25 +117,19 @@ size_t top_text_blocked(FILE *out, const struct top_code_text *what)
 	if (what->on_cpu || what->filter->stall)
 		return 0;
 	for (size_t i = 0; i < classes->count && shown < CLASSES_NAMED; i++) {
-		if (classes->rows[i].base || !find_kinds(what, &classes->rows[i], &kinds))
+		const struct loaded_class *class = &classes->rows[i];
+
+		if (class->base || !has_waits(classes, class) || !find_kinds(what, class, &kinds))
 			continue;
 		if (!shown++)
 			fprintf(out, "\nblocked (no stall: waits for other threads, timers, peers)%s\n",
 			        has_wait_stacks(what) ? "" : "; --waits=long takes stacks");
-		print_kinds(out, what, &classes->rows[i], &kinds);
+		print_kinds(out, what, class, &kinds);
 	}
 	return shown ? shown + 2 : 0;
 }
 
 /* --- what the stacks leave over ---------------------------------------------------------------------------- */
-
-static int64_t blocked_of(const struct loaded_classes *classes, const struct loaded_class *class)
-{
-	for (size_t i = 0; i < classes->column_count; i++)
-		if (!strcmp(classes->columns[i], LOADED_BLOCKED))
-			return class->ns[i];
-	return 0;
-}
 
 static int64_t with_stacks(const struct top_section *section, const char *class)
 {
@@ -161,7 +170,7 @@ static void write_rest(FILE *out, const struct top_code_text *what, const struct
 
 	for (size_t i = 0; i < what->classes->count; i++) {
 		const struct loaded_class *class = &what->classes->rows[i];
-		int64_t blocked = blocked_of(what->classes, class);
+		int64_t blocked = column_of(what->classes, class, LOADED_BLOCKED);
 
 		sum = saturating_add(sum, blocked);
 		if (!class->base && !what->filter->tag)

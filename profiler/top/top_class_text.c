@@ -120,7 +120,7 @@ static bool is_cause(const char *column)
 	for (unsigned int state = 0; state < LEDGER_STATES; state++)
 		if (!strcmp(column, ledger_state_name(state)))
 			return false;
-	return strcmp(column, "undecided") != 0;
+	return strcmp(column, LOADED_UNDECIDED) != 0;
 }
 
 /* Adds a column to another and removes it. */

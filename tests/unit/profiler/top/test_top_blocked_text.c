@@ -5,6 +5,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <time.h>
+
+#include "profiler/top/top_blocked_text.h"
 #include "tests/unit/profiler/top/code_recording.h"
 
 /* Blocked rows whose waits have no stacks. */
@@ -94,10 +97,46 @@ static void test_top_blocked_text__each_class_has_a_line(void **state)
 	free(text);
 }
 
+#define MANY 4000
+
+/* Thousands of classes that were never blocked, beside idle processes: the ledger is not searched for each of them. */
+static void test_top_blocked_text__many_classes(void **state)
+{
+	struct loaded_profiles input = { .ledger = ledger_new(0) };
+	const struct loaded_filter steps = { .tag = "step" };
+	struct top_code_text what = { .input = &input, .filter = &steps };
+	struct loaded_classes classes;
+	char *text = NULL;
+	size_t size;
+	clock_t begun;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++) {
+		char tag[32];
+
+		snprintf(tag, sizeof(tag), "step/%u", i);
+		add(input.ledger, tag, false, LEDGER_ONCPU, "", MS);
+		put_row(input.ledger, "step/idle", (struct ledger_row){ .base = true, .pid = i },
+		        LEDGER_BLOCKED, "poll", MS);
+	}
+	assert_int_equal(loaded_classes_build(&classes, &input, &steps, LOADED_LEVEL_CLASS), 0);
+	assert_int_equal(classes.count, MANY + 1);
+	what.classes = &classes;
+	begun = clock();
+	assert_int_equal(top_text_blocked(out, &what), 0);
+	assert_true((double)(clock() - begun) / CLOCKS_PER_SEC < 0.3);
+	fclose(out);
+	free(text);
+	loaded_classes_free(&classes);
+	ledger_free(input.ledger);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_top_blocked_text__without_stacks),
+		cmocka_unit_test(test_top_blocked_text__many_classes),
 		cmocka_unit_test_setup_teardown(test_top_blocked_text__too_short, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_blocked_text__rest, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_blocked_text__each_class_has_a_line, record, forget),
