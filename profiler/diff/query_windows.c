@@ -111,6 +111,7 @@ static char *narrow(const char *conditions, const label_set *set)
 	return text;
 }
 
+/* *out: NULL without an answer; the caller frees it, also when this fails. */
 static int ask_profile(struct fetch *fetch, const char *conditions, size_t window, struct profile **out)
 {
 	Stallprof__Query__Select ask = STALLPROF__QUERY__SELECT__INIT;
@@ -120,6 +121,7 @@ static int ask_profile(struct fetch *fetch, const char *conditions, size_t windo
 	size_t size;
 	int err;
 
+	*out = NULL;
 	ask.type = (char *)types[fetch->type].id;
 	ask.selector = in_braces(conditions);
 	ask.from_ms = fetch->query->from_ms + span * (int64_t)window / n;
@@ -137,7 +139,6 @@ static int ask_profile(struct fetch *fetch, const char *conditions, size_t windo
 	fetch->windows->requests++;
 	free(body);
 	free(ask.selector);
-	*out = NULL;
 	if (err || !answer.size)
 		return err;
 	return profile_decode(answer.bytes, answer.size, LOADED_BYTES_MAX, out, fetch->err, fetch->err_size);
