@@ -15,6 +15,7 @@
 #include "profiler/cli/command_signals.h"
 #include "profiler/config/config.h"
 #include "profiler/format/text_cells.h"
+#include "profiler/format/utf8.h"
 #include "profiler/cli/delivery_wait.h"
 #include "profiler/session/event_loop.h"
 #include "profiler/cli/host_check.h"
@@ -29,10 +30,11 @@
 #include "profiler/output/sink.h"
 #include "profiler/top/top.h"
 
-#define LINE_MAX_BYTES    8192
-#define PATIENCE_NS       1000000000ULL
-#define LAST_PUSH_SECONDS 10
-#define SLICES_OF_FILE    120
+#define LINE_MAX_BYTES     8192
+#define PATIENCE_NS        1000000000ULL
+#define LAST_PUSH_SECONDS  10
+#define SLICES_OF_FILE     120
+#define SERVICE_NAME_BYTES 1025 /* as many as the setting takes, and a NUL */
 
 struct recording {
 	struct record_options options;
@@ -131,8 +133,8 @@ static int follow_command(struct recording *r, char *err, size_t err_len)
 
 static int choose_service_name(struct recording *r, char *err, size_t err_len)
 {
+	char process[PROCESS_TAG_BYTES], clean[SERVICE_NAME_BYTES];
 	const char *name = "stallprof";
-	char process[PROCESS_TAG_BYTES];
 
 	if (r->options.has_service_name)
 		return 0;
@@ -140,7 +142,9 @@ static int choose_service_name(struct recording *r, char *err, size_t err_len)
 		name = program_name(r->options.command);
 	else if (r->options.n_pids == 1 && !process_name_of(r->options.pids[0], process))
 		name = process;
-	return config_set(r->options.config, "service_name", name, err, err_len);
+	/* A file's name may hold any byte, and the server takes text alone. */
+	utf8_clean(clean, sizeof(clean), name, strlen(name));
+	return config_set(r->options.config, "service_name", clean, err, err_len);
 }
 
 static int open_recording(struct recording *r, char *err, size_t err_len)

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "profiler/config/config.h"
+#include "profiler/format/utf8.h"
+#include "profiler/output/series.h"
 
 _Static_assert(CONFIG_LABELS_MAX + 3 <= PUSH_LABELS_MAX, "with service_name, host and __name__");
 
@@ -45,14 +47,25 @@ struct series_labels *series_labels_new(const struct push_label *label, size_t n
 struct series_labels *series_labels_of(const struct config *config)
 {
 	struct push_label label[CONFIG_LABELS_MAX + 2];
-	char host[256] = "";
+	char name[256] = "", host[256];
 	size_t n = 0, i;
 
-	if (gethostname(host, sizeof(host) - 1))
-		snprintf(host, sizeof(host), "unknown");
+	if (gethostname(name, sizeof(name) - 1))
+		snprintf(name, sizeof(name), "unknown");
+	utf8_clean(host, sizeof(host), name, strlen(name));
 	label[n++] = (struct push_label){ "service_name", config->service_name };
-	label[n++] = (struct push_label){ "host", host };
+	/* In a container the kernel's name for the host is the container's: who knows better says so. */
+	if (!config_has_label(config, "host"))
+		label[n++] = (struct push_label){ "host", host };
 	for (i = 0; i < config->label_count && i < CONFIG_LABELS_MAX; i++)
 		label[n++] = (struct push_label){ config->labels[i].name, config->labels[i].value };
 	return series_labels_new(label, n);
+}
+
+int series_labels_check(const struct series_labels *labels, char *err, size_t err_len)
+{
+	struct push_label label[PUSH_LABELS_MAX] = { { "__name__", series_table[0].name } };
+
+	memcpy(label + 1, labels->label, labels->n * sizeof(*label));
+	return push_labels_check(label, labels->n + 1, err, err_len);
 }

@@ -20,7 +20,9 @@ struct series_labels {
 
 /* NULL: no memory, or more labels than a series can have. */
 struct series_labels *series_labels_new(const struct push_label *label, size_t n);
-/* Of a window that is recorded now. NULL: no memory. */
+/* Of a window that is recorded now; a label host of the configuration takes the place of ours. NULL: no memory. */
 struct series_labels *series_labels_of(const struct config *config);
+/* Whether a server takes them: 0, or -EINVAL with one line in `err` that names the label (push_labels.h). */
+int series_labels_check(const struct series_labels *labels, char *err, size_t err_len);
 
 #endif

@@ -297,7 +297,10 @@ struct sink_push *sink_push_new(const struct config *config, struct sink_news *n
 	push->labels = series_labels_of(config);
 	push->spool = sink_spool_new(config->push.spool, news);
 	if (push->box && push->debts && push->labels && push->spool) {
-		push->sender = window_sender_new(&config->push, push->spool, push->news, err, err_len);
+		errno = EINVAL;
+		if (!series_labels_check(push->labels, err, err_len))
+			push->sender =
+			        window_sender_new(&config->push, push->spool, push->news, err, err_len);
 		if (push->sender)
 			return push;
 	}
