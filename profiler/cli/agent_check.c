@@ -3,11 +3,13 @@
 #include "profiler/cli/agent_check.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "profiler/config/config.h"
 #include "profiler/output/sink.h"
@@ -18,34 +20,85 @@
 
 #define LINE_MAX_BYTES 8192
 
-/* What is wrong with the folder that profiles go to, NULL: nothing that is seen without making it. */
-static const char *folder_problem(const char *dir)
+/* The folder that an absolute path is in. */
+static void folder_above(const char *path, char *above, size_t size)
 {
-	char above[4096];
+	size_t n;
+
+	snprintf(above, size, "%s", path);
+	n = strlen(above);
+	while (n > 1 && above[n - 1] == '/')
+		n--;
+	while (n > 1 && above[n - 1] != '/')
+		n--;
+	while (n > 1 && above[n - 1] == '/')
+		n--;
+	above[n] = '\0';
+}
+
+/* Whether `path` is to be directly in `dir`, which may be "": nowhere. */
+static bool is_in(const char *path, const char *dir)
+{
+	char above[PATH_MAX];
+	size_t n;
+
+	folder_above(path, above, sizeof(above));
+	n = strlen(above);
+	return !strncmp(above, dir, n) && !dir[n + strspn(dir + n, "/")];
+}
+
+/* Who may write there is not looked at, as the agent is mostly another user than who checks. */
+static const char *present_folder_problem(const char *dir)
+{
 	struct stat seen;
-	char *slash;
+
+	if (stat(dir, &seen))
+		return strerror(errno);
+	if (!S_ISDIR(seen.st_mode))
+		return strerror(ENOTDIR);
+	return access(dir, W_OK) && errno == EROFS ? strerror(EROFS) : NULL;
+}
+
+/* What is wrong with a folder that the agent makes when it is missing, after it has made `before` ("": nothing). NULL: nothing that
+ * is seen without making it. */
+static const char *folder_problem(const char *dir, const char *before)
+{
+	char above[PATH_MAX];
+	struct stat seen;
 
 	if (!*dir)
 		return NULL;
 	if (!stat(dir, &seen))
-		return S_ISDIR(seen.st_mode) ? NULL : strerror(ENOTDIR);
-	snprintf(above, sizeof(above), "%s", dir);
-	slash = strrchr(above, '/');
-	if (slash && slash != above)
-		*slash = '\0';
-	return stat(above, &seen) ? strerror(errno) : NULL;
+		return present_folder_problem(dir);
+	if (is_in(dir, before))
+		return NULL;
+	folder_above(dir, above, sizeof(above));
+	return present_folder_problem(above);
+}
+
+/* NULL, or the same with *setting and *dir: which one it is. */
+static const char *output_problem(const struct config *config, const char **setting, const char **dir)
+{
+	const char *problem = folder_problem(config->output.directory, "");
+
+	*setting = "output.directory";
+	*dir = config->output.directory;
+	if (problem)
+		return problem;
+	*setting = "output.reports";
+	*dir = config->output.reports;
+	return folder_problem(config->output.reports, config->output.directory);
 }
 
 static int check_folders_and_causes(const char *config_path, const struct config *config, char *err,
                                     size_t err_len)
 {
-	const char *problem = folder_problem(config->output.directory);
+	const char *setting, *dir, *problem = output_problem(config, &setting, &dir);
 	struct tag_folders *folders;
 	int result;
 
 	if (problem)
-		snprintf(err, err_len, "%s: output.directory: %s: %s", config_path, config->output.directory,
-		         problem);
+		snprintf(err, err_len, "%s: %s: %s: %s", config_path, setting, dir, problem);
 	for (size_t i = 0; !problem && i < config->sampling.cause_off_count; i++) {
 		problem = probe_cause_stays(config->sampling.causes_off[i]);
 		if (problem)
@@ -71,18 +124,6 @@ static void warn_in_use(say_fn warn, const char *line)
 	warn(text);
 }
 
-/* Whether the spool is to be in output.directory, which the agent makes before. */
-static bool is_in_output(const struct config *config)
-{
-	const char *dir = config->output.directory, *spool = config->push.spool, *last;
-	size_t len = strlen(dir);
-
-	while (len && dir[len - 1] == '/')
-		len--;
-	last = strrchr(spool, '/');
-	return len && !strncmp(spool, dir, len) && last == spool + len;
-}
-
 /* The agent starts without it. */
 static void check_spool(const struct config *config, say_fn warn)
 {
@@ -93,7 +134,7 @@ static void check_spool(const struct config *config, say_fn warn)
 		err = sink_spool_check(config->push.spool, line, sizeof(line));
 	if (err == -EWOULDBLOCK)
 		warn_in_use(warn, line);
-	else if (err && !(err == -ENOENT && is_in_output(config)))
+	else if (err && !(err == -ENOENT && is_in(config->push.spool, config->output.directory)))
 		warn(line);
 }
 

@@ -159,17 +159,28 @@ static enum outbox_result deliver(void *ctx, void *item, bool last)
 
 /* --- in the loop -------------------------------------------------------------------------------------------- */
 
+/* 0 or -errno. With the slash behind it nothing but a folder will do. */
+static int open_folder(const char *folder)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/", folder);
+	/* A mkdir() of what is there waits for a file system that is frozen; to look does not. */
+	if (access(path, F_OK) && mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	return access(path, W_OK) ? -errno : 0;
+}
+
 int agent_reports_new(struct agent_reports **out, const struct config *config, char *err, size_t err_len)
 {
 	struct agent_reports *reports;
+	int result;
 
 	*out = NULL;
 	if (!config->output.reports[0])
 		return 0;
-	/* A mkdir() of what is there waits for a file system that is frozen; to look does not. */
-	if (access(config->output.reports, F_OK) && mkdir(config->output.reports, 0700) && errno != EEXIST) {
-		int result = -errno;
-
+	result = open_folder(config->output.reports);
+	if (result) {
 		snprintf(err, err_len, "output.reports: %s: %s", config->output.reports, strerror(-result));
 		return result;
 	}

@@ -19,7 +19,8 @@ struct config;
 struct profile;
 struct session;
 
-/* Makes the folder if it is missing. *out: NULL where no reports are wanted. 0 or -errno with a line in `err`. */
+/* Makes the folder if it is missing; it must be one that can be written to. *out: NULL where no reports are wanted. 0 or -errno with a
+ * line in `err`. */
 int agent_reports_new(struct agent_reports **out, const struct config *config, char *err, size_t err_len);
 /* Waits for the report that is being written. Takes NULL, as those below do. */
 void agent_reports_free(struct agent_reports *reports);
