@@ -353,8 +353,8 @@ void sink_begin(struct sink *sink)
 		sink_push_begin(sink->push);
 }
 
-/* Those that have our spool end, and hand over what they cannot send by then; else nobody has it. */
-static void take_over_spool(struct sink *sink)
+/* Those that have our spool, or no other and our server, end, and hand over what they cannot send by then. */
+static void take_over_push(struct sink *sink)
 {
 	struct sink *older;
 	bool taken = false;
@@ -367,6 +367,9 @@ static void take_over_spool(struct sink *sink)
 	}
 	if (!taken)
 		sink_begin(sink);
+	for (older = sink->older; older; older = older->older)
+		if (older->push && sink_push_inherit(sink->push, older->push))
+			end_one(older, NULL, LAST_TRY_NS);
 }
 
 void sink_take_over(struct sink *sink, struct sink *older)
@@ -375,7 +378,7 @@ void sink_take_over(struct sink *sink, struct sink *older)
 
 	sink->older = older;
 	if (sink->push)
-		take_over_spool(sink);
+		take_over_push(sink);
 	for (size_t i = 0; i < SINK_OLDER_MAX && newer; i++)
 		newer = newer->older;
 	if (newer)

@@ -101,7 +101,8 @@ int sink_finish(struct sink *sink);
  * given up.
  *
  * If both have the same spool, `older` gets no more profiles: it has one more try, of 5 s at most, and what it cannot push by then `sink`
- * pushes, to its own server.
+ * pushes, to its own server. The same where `older` has no spool, and the server is the same or has refused the credentials or the place:
+ * a reload has put that right.
  */
 #define SINK_OLDER_MAX 8
 void sink_take_over(struct sink *sink, struct sink *older);

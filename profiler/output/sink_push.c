@@ -93,10 +93,8 @@ static void retry_spool(struct sink_push *push)
 
 static void finish_window(struct sink_push *push, struct push_window *window)
 {
-	const struct sink_counts failed = { .not_pushed = 1 };
-
 	if (window->failed)
-		sink_news_count(push->news, &failed);
+		sink_news_count(push->news, &(struct sink_counts){ .not_pushed = 1 });
 	else if (outbox_count(push->box) <= 1)
 		atomic_store(&push->full, false);
 	sink_news_pushing(push->news, window->failed);
@@ -106,19 +104,15 @@ static void finish_window(struct sink_push *push, struct push_window *window)
 
 static void lose(struct sink_push *push, struct push_window *window)
 {
-	const struct sink_counts lost = { .not_pushed = 1 };
-
 	push_window_free(window);
-	sink_news_count(push->news, &lost);
+	sink_news_count(push->news, &(struct sink_counts){ .not_pushed = 1 });
 }
 
 /* Its file stays for the next start. */
 static void leave_there(struct sink_push *push, struct push_window *window)
 {
-	const struct sink_counts spooled = { .spooled = 1 };
-
 	push_window_free(window);
-	sink_news_count(push->news, &spooled);
+	sink_news_count(push->news, &(struct sink_counts){ .spooled = 1 });
 }
 
 static enum outbox_result send(struct sink_push *push, struct push_window *window, enum window_turn turn)
@@ -350,6 +344,14 @@ bool sink_push_succeed(struct sink_push *push, struct sink_push *older)
 	return true;
 }
 
+bool sink_push_inherit(struct sink_push *push, struct sink_push *older)
+{
+	if (sink_spool_folder(older->spool)[0] || !window_sender_replaces(push->sender, older->sender))
+		return false;
+	set_successor(older, push);
+	return true;
+}
+
 void sink_push_keep(struct sink_push *older)
 {
 	set_successor(older, NULL);
@@ -359,9 +361,7 @@ void sink_push_keep(struct sink_push *older)
 
 void sink_push_lose(struct sink_push *push)
 {
-	const struct sink_counts lost = { .not_pushed = 1 };
-
-	sink_news_count(push->news, &lost);
+	lose(push, NULL);
 	sink_news_pushing(push->news, true);
 }
 

@@ -45,6 +45,9 @@ void sink_push_begin(struct sink_push *push);
  * have the same, and `older` opens none any more.
  */
 bool sink_push_succeed(struct sink_push *push, struct sink_push *older);
+/* After sink_push_begin(): the same for windows that wait in memory alone, where `older` has no spool, and push's server is who they are
+ * for (window_sender_replaces()). False: `older` goes on with its own. */
+bool sink_push_inherit(struct sink_push *push, struct sink_push *older);
 /* Makes `older` keep its windows: what is left at its end is stored, or lost. */
 void sink_push_keep(struct sink_push *older);
 

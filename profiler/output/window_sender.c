@@ -3,6 +3,7 @@
 #include "profiler/output/window_sender.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +23,12 @@
 
 struct window_sender {
 	struct push_client *client;
+	char *place; /* the server's URL, and the tenant there */
 	struct sink_spool *spool;
 	struct sink_news *news;
 	uint64_t taken;                /* windows, whole */
 	bool outage;                   /* which has been said */
+	atomic_bool misled;            /* the last request was refused for the credentials or the place */
 	char refusal[PUSH_ERR_MAX];    /* the last one said, since a window was pushed */
 	char last_error[PUSH_ERR_MAX]; /* of the last try; "": there was none */
 };
@@ -75,6 +78,7 @@ static int send_request(struct window_sender *sender, struct push_window *window
 		result = -EAGAIN;
 	} else if (!result) {
 		result = send_body(sender, window->labels, request, err, sizeof(err));
+		atomic_store(&sender->misled, result == -EPERM || result == -ENOENT);
 		if (result == -ETIMEDOUT && ++window->unanswered < UNANSWERED_MAX)
 			result = -EAGAIN;
 		else if (result == -ECANCELED)
@@ -169,6 +173,17 @@ static struct push_client *make_client(const struct config_push *config, char *e
 	return push_client_new(&opts, err, err_len);
 }
 
+/* NULL: no memory. */
+static char *describe_place(const struct config_push *config)
+{
+	size_t len = strlen(config->url);
+	char *place;
+
+	while (len && config->url[len - 1] == '/')
+		len--;
+	return asprintf(&place, "%.*s %s", (int)len, config->url, config->tenant) < 0 ? NULL : place;
+}
+
 struct window_sender *window_sender_new(const struct config_push *config, struct sink_spool *spool,
                                         struct sink_news *news, char *err, size_t err_len)
 {
@@ -180,10 +195,14 @@ struct window_sender *window_sender_new(const struct config_push *config, struct
 	}
 	sender->spool = spool;
 	sender->news = news;
-	sender->client = make_client(config, err, err_len);
+	sender->place = describe_place(config);
+	if (sender->place)
+		sender->client = make_client(config, err, err_len);
+	else
+		snprintf(err, err_len, "out of memory");
 	if (sender->client)
 		return sender;
-	free(sender);
+	window_sender_free(sender);
 	errno = EINVAL;
 	return NULL;
 }
@@ -193,12 +212,18 @@ void window_sender_free(struct window_sender *sender)
 	if (!sender)
 		return;
 	push_client_free(sender->client);
+	free(sender->place);
 	free(sender);
 }
 
 void window_sender_stop(struct window_sender *sender)
 {
 	push_client_stop(sender->client);
+}
+
+bool window_sender_replaces(const struct window_sender *sender, const struct window_sender *older)
+{
+	return atomic_load(&older->misled) || !strcmp(sender->place, older->place);
 }
 
 const char *window_sender_error(const struct window_sender *sender)

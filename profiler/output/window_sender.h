@@ -10,6 +10,7 @@
 #ifndef STALLPROF_PROFILER_WINDOW_SENDER_H
 #define STALLPROF_PROFILER_WINDOW_SENDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct config_push;
@@ -45,6 +46,10 @@ enum window_sent window_sender_send(struct window_sender *sender, struct push_wi
 
 /* Makes the above return soon. */
 void window_sender_stop(struct window_sender *sender);
+
+/* Whether what `older` has not sent is for `sender` as well: it is for the same server and tenant, or `older` was refused for the credentials
+ * or the place (401, 403, 404), which the newer configuration then puts right. Any thread. */
+bool window_sender_replaces(const struct window_sender *sender, const struct window_sender *older);
 
 /* Why the last request failed; "": none has. */
 const char *window_sender_error(const struct window_sender *sender);

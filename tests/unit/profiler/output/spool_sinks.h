@@ -65,7 +65,8 @@ struct request {
 	size_t len;
 };
 
-/* Takes requests, of which it remembers the order by the label "job"; `refuse_from`: it answers 503 from that one on.
+/* Takes requests, of which it remembers the order by the label "job"; `refuse_from`: it answers 503 from that one on. `token`, `place`,
+ * NULL: any will do: another is answered with 401, 404.
  * `poison`: the first one that comes is answered with 500, each time, until so many others were taken. */
 static struct {
 	struct MHD_Daemon *daemon;
@@ -74,7 +75,9 @@ static struct {
 	atomic_uint status, requests, taken, refuse_from, hangs, waits;
 	atomic_uint poison, poisoned; /* how often */
 	struct request first;
-	char jobs[256]; /* one letter a request that was taken */
+	const char *token; /* as the header has it */
+	const char *place; /* the URL's path begins with it */
+	char jobs[256];    /* one letter a request that was taken */
 } server;
 
 static __attribute__((unused)) void note_job(const struct request *request)
@@ -94,6 +97,16 @@ static __attribute__((unused)) bool is_poison(const struct request *request)
 	return server.first.len == request->len && !memcmp(server.first.body, request->body, request->len);
 }
 
+static __attribute__((unused)) unsigned int settings_status(struct MHD_Connection *connection,
+                                                            const char *url)
+{
+	const char *token = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization");
+
+	if (server.place && strncmp(url, server.place, strlen(server.place)) != 0)
+		return 404;
+	return server.token && (!token || strcmp(token, server.token) != 0) ? 401 : 200;
+}
+
 static enum MHD_Result on_request(void *unused, struct MHD_Connection *connection, const char *url,
                                   const char *method, const char *version, const char *data, size_t *len,
                                   void **state)
@@ -103,7 +116,7 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	unsigned int status;
 	enum MHD_Result result;
 
-	(void)unused, (void)url, (void)method, (void)version;
+	(void)unused, (void)method, (void)version;
 	if (!request) {
 		*state = calloc(1, sizeof(*request));
 		return *state ? MHD_YES : MHD_NO;
@@ -122,6 +135,8 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	server.waits--;
 	server.requests++;
 	status = server.status == 200 && server.taken >= server.refuse_from ? 503 : server.status;
+	if (status == 200)
+		status = settings_status(connection, url);
 	if (status == 200 && is_poison(request)) {
 		server.poisoned++;
 		status = 500;
@@ -138,6 +153,7 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 }
 
 static char folder[64], spool[96];
+static char token_file[96]; /* "": none */
 
 static __attribute__((unused)) int begin(void **state)
 {
@@ -151,6 +167,8 @@ static __attribute__((unused)) int begin(void **state)
 	server.refuse_from = 1000000;
 	server.poison = server.poisoned = 0;
 	server.first.len = 0;
+	server.token = server.place = NULL;
+	token_file[0] = '\0';
 	server.daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, on_request, NULL,
 	                                 MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_END);
 	assert_non_null(server.daemon);
@@ -221,6 +239,7 @@ static __attribute__((unused)) struct sink *sink_with(const char *job, const cha
 	assert_non_null(config);
 	set(config, "push.url", server.url);
 	set(config, "push.spool", spool);
+	set(config, "push.bearer_token_file", token_file);
 	set(config, "push.spool_max_bytes", max_bytes);
 	assert_int_equal(config_add_label(config, "job", job, err, sizeof(err)), 0);
 	sink = sink_new(config, NULL, take_line, err, sizeof(err));

@@ -370,16 +370,19 @@ static void test_sink__what_cannot_be_made_into_a_series_is_said(void **state)
 	config_free(config);
 }
 
-static struct sink *sink_to_server(void)
+static struct sink *sink_to_tenant(const char *tenant)
 {
 	struct config *config = config_pushing_to(server.url);
-	struct sink *sink = sink_to(config, NULL);
+	char err[256];
+	struct sink *sink;
 
+	assert_int_equal(config_set(config, "push.tenant", tenant, err, sizeof(err)), 0);
+	sink = sink_to(config, NULL);
 	config_free(config);
 	return sink;
 }
 
-/* Two reloads while the server is down: what waits in the old sinks is delivered beside what the new one gets. */
+/* Two reloads while the server is down: what waits in the old sinks, for others, is delivered beside what the new one gets. */
 static void test_sink__takes_over_what_waits(void **state)
 {
 	struct sink *sink = NULL, *newer;
@@ -387,7 +390,7 @@ static void test_sink__takes_over_what_waits(void **state)
 	(void)state;
 	start_server(503);
 	for (unsigned int i = 0; i < 3; i++) {
-		newer = sink_to_server();
+		newer = sink_to_tenant((const char *[]){ "a", "b", "c" }[i]);
 		if (sink)
 			sink_take_over(newer, sink);
 		sink = newer;
