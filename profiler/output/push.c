@@ -334,11 +334,12 @@ bool push_client_sent_all(const struct push_client *client)
 	       sent >= (curl_off_t)client->request_len;
 }
 
-/* Errors that may come after the server has taken in all of a request. */
+/* Whether the server may have taken in all of a request that failed so. Of an empty one all is sent before there is a connection. */
 static bool may_have_it(const struct push_client *client, CURLcode code)
 {
-	return (code == CURLE_OPERATION_TIMEDOUT || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR) &&
-	       push_client_sent_all(client);
+	if (client->request_len)
+		return push_client_sent_all(client);
+	return code == CURLE_OPERATION_TIMEDOUT || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR;
 }
 
 static int transport_error(struct push_client *client, CURLcode code, char *err, size_t err_len)
@@ -349,7 +350,7 @@ static int transport_error(struct push_client *client, CURLcode code, char *err,
 	leave_time_out(client->curl_error);
 	if (code == CURLE_OUT_OF_MEMORY) {
 		snprintf(err, err_len, "push to %s: out of memory", client->url);
-		return -ENOMEM;
+		return may_have_it(client, code) ? -ETIMEDOUT : -ENOMEM;
 	}
 	snprintf(err, err_len, "push to %s: no answer: %s (%s)", client->url, words,
 	         untrusted ? "the host must trust the server's certificate"

@@ -58,8 +58,8 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * -EAGAIN	not now: 408, 429, or it was not reached (refused connection, timeout, no such host…). May
  *		be tried again
  * -EREMOTEIO	not now either: 5xx. The server has failed, or fails at this request
- * -ETIMEDOUT	not now either, but the server had got all of it before it fell silent. It does not deduplicate, so
- *		a second try may count twice
+ * -ETIMEDOUT	not now either, but all of it was sent before the connection failed or fell silent. The server does not
+ *		deduplicate, so a second try may count twice
  * -ECANCELED	push_client_stop(); the server may have it if push_client_sent_all()
  * -EPERM	401, 403, or a certificate that can't be verified
  * -ENOENT	no Pyroscope at this URL: 404, 405, a redirect, …

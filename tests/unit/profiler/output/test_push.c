@@ -347,6 +347,41 @@ static void test_push__silence_after_all_was_sent_is_told_apart(void **state)
 	push_client_free(client);
 }
 
+/* Takes one connection, and breaks off its answer to the request. */
+static void *answer_half(void *fd)
+{
+	static const char half[] = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
+	int connection = accept(*(int *)fd, NULL, NULL);
+	char request[4096];
+
+	assert_true(connection >= 0);
+	assert_true(recv(connection, request, sizeof(request), 0) > 0);
+	assert_int_equal(send(connection, half, sizeof(half) - 1, MSG_NOSIGNAL), sizeof(half) - 1);
+	shutdown(connection, SHUT_WR);
+	while (recv(connection, request, sizeof(request), 0) > 0)
+		;
+	close(connection);
+	return NULL;
+}
+
+/* Whatever goes wrong after all was sent: the server may have stored it. */
+static void test_push__an_answer_that_breaks_off_is_none(void **state)
+{
+	char url[64], err[PUSH_ERR_MAX];
+	int fd = silent_server(url);
+	struct push_opts opts = { .url = url };
+	struct push_client *client = client_for(&opts);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, answer_half, &fd), 0);
+	assert_int_equal(push_client_send(client, good_labels, 4, profile, 1, err, sizeof(err)), -ETIMEDOUT);
+	assert_non_null(strstr(err, "no answer"));
+	push_client_free(client);
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
 static void test_push__a_server_that_answers_anything_answers(void **state)
 {
 	struct push_opts opts = { .url = server.url };
@@ -495,6 +530,7 @@ int main(void)
 		WITH_SERVER(test_push__does_not_follow_redirects),
 		WITH_SERVER(test_push__no_answer_may_be_tried_again),
 		cmocka_unit_test(test_push__silence_after_all_was_sent_is_told_apart),
+		cmocka_unit_test(test_push__an_answer_that_breaks_off_is_none),
 		WITH_SERVER(test_push__a_server_that_answers_anything_answers),
 		cmocka_unit_test(test_push__can_be_stopped_while_it_waits),
 		cmocka_unit_test(test_push__refuses_bad_options),
