@@ -135,6 +135,13 @@ static void took(struct window_sender *sender, struct push_window *window)
 	window->refusals = (struct window_refusals){ 0 };
 }
 
+/* The server may have it. Those behind it in its series were not sent, and may be taken. */
+static void give_up_request(struct push_window *window)
+{
+	window->failed = true;
+	push_window_advance(window);
+}
+
 enum window_sent window_sender_send(struct window_sender *sender, struct push_window *window,
                                     enum window_turn turn)
 {
@@ -143,6 +150,9 @@ enum window_sent window_sender_send(struct window_sender *sender, struct push_wi
 
 		if (!result) {
 			took(sender, window);
+		} else if (result == -ETIMEDOUT || result == -EALREADY) {
+			say_refusal(sender);
+			give_up_request(window);
 		} else if (result != -EAGAIN && result != -EREMOTEIO && result != -ECANCELED) {
 			say_refusal(sender);
 			push_window_skip_series(window);
