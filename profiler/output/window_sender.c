@@ -83,8 +83,9 @@ static int send_request(struct window_sender *sender, struct push_window *window
 			result = -EAGAIN;
 		else if (result == -ECANCELED)
 			window->unanswered += push_client_sent_all(sender->client);
-		else if (result == -EPERM || result == -ENOENT)
-			result = -EAGAIN; /* a wrong token or URL is put right, and read by a reload */
+		else if (result == -EPERM || result == -ENOENT || result == -ENOMEM)
+			result =
+			        -EAGAIN; /* a wrong token or URL is put right by a reload; memory comes back */
 	}
 	if (result && result != -ECANCELED)
 		memcpy(sender->last_error, err, sizeof(err));
