@@ -73,8 +73,8 @@ int window_dir_path(const char *dir, int64_t time_unix_ns, char *path, size_t si
 	int i, n = snprintf(path, size, "%s/" PREFIX "%lld" SUFFIX, dir, time_ms);
 
 	for (i = 1; n > 0 && (size_t)n < size && i < SAME_TIME; i++) {
-		if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
-			return 0;
+		if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW))
+			return errno == ENOENT ? 0 : -errno;
 		n = snprintf(path, size, "%s/" PREFIX "%lld-%d" SUFFIX, dir, time_ms, i);
 	}
 	return i < SAME_TIME ? -ENAMETOOLONG : -EEXIST;

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes a path for the window that began at `time_unix_ns`, where no file exists yet. 0, -ENAMETOOLONG, -EEXIST. */
+/* Makes a path for the window that began at `time_unix_ns`, where no file exists yet. 0, -ENAMETOOLONG; -EEXIST: there are too many of
+ * that time; any other -errno: the folder cannot be looked into (that it is missing is not seen here). */
 int window_dir_path(const char *dir, int64_t time_unix_ns, char *path, size_t size);
 
 /* Removes the oldest windows until all of them take at most `max_bytes` (0: no limit); the newest stays. */

@@ -71,6 +71,17 @@ static void test_window_dir__a_name_that_is_taken_is_left(void **state)
 	assert_int_equal(window_dir_path(".", 1700000000123456789, path, 20), -ENAMETOOLONG);
 }
 
+/* It is not that the name is taken. */
+static void test_window_dir__a_folder_that_cannot_be_looked_into_is_told(void **state)
+{
+	char path[256];
+
+	(void)state;
+	make_file("file", 1);
+	assert_int_equal(window_dir_path("file", 1700000000123456789, path, sizeof(path)), -ENOTDIR);
+	assert_int_equal(window_dir_path("nowhere", 1700000000123456789, path, sizeof(path)), 0);
+}
+
 static void test_window_dir__trim_takes_the_oldest(void **state)
 {
 	(void)state;
@@ -143,6 +154,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_window_dir__a_name_that_is_taken_is_left, enter_dir,
 		                                leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__a_folder_that_cannot_be_looked_into_is_told,
+		                                enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__trim_takes_the_oldest, enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__files_of_others_stay, enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__half_written_files_of_the_dead_go, enter_dir,
