@@ -28,6 +28,7 @@
 #define WAITING_MAX   16
 #define LAST_NS       2000000000ULL /* for what is being written at the end */
 #define PAUSE_US      10000
+#define AHEAD_MS      60000
 #define PREFIX        "report-"
 #define PARTIAL       ".tmp" /* behind the name of one that is being written */
 
@@ -93,28 +94,43 @@ static int is_report(const struct dirent *entry)
 	return agent_reports_wrote(entry->d_name);
 }
 
-/* Removes the oldest, but never the newest. Their names sort by time. */
-static void trim(const struct agent_reports *reports)
+/* Whether its time is to come; clocks of hosts that share a folder may differ a little. */
+static bool is_to_come(const char *name, uint64_t now_ms)
 {
+	return strtoull(name + strlen(PREFIX), NULL, 10) > now_ms + AHEAD_MS;
+}
+
+/* The bytes that the file takes, which is removed if that is more than `left`. */
+static uint64_t take_or_remove(const char *path, uint64_t left)
+{
+	struct stat seen;
+
+	if (lstat(path, &seen) || !S_ISREG(seen.st_mode))
+		return 0;
+	if ((uint64_t)seen.st_size > left)
+		unlink(path);
+	return (uint64_t)seen.st_size;
+}
+
+void agent_reports_trim(const char *folder, uint64_t max_bytes, const char *written)
+{
+	uint64_t now_ms = unix_ns() / 1000000, sum = take_or_remove(written, UINT64_MAX);
 	struct dirent **found = NULL;
-	int n = reports->max_bytes ? scandir(reports->folder, &found, is_report, alphasort) : 0;
-	uint64_t sum = 0;
-	bool newest = true;
+	int n = max_bytes ? scandir(folder, &found, is_report, alphasort) : 0;
+	char path[PATH_MAX];
 
-	for (int i = n - 1; i >= 0; i--) {
-		char path[PATH_MAX];
-		struct stat seen;
+	/* Their names sort by time: the newest first, but those of a time to come last. */
+	for (int i = 2 * n - 1; i >= 0; i--) {
+		const char *name = found[i % n]->d_name;
 
-		if (snprintf(path, sizeof(path), "%s/%s", reports->folder, found[i]->d_name) <
-		            (int)sizeof(path) &&
-		    !lstat(path, &seen) && S_ISREG(seen.st_mode)) {
-			sum += (uint64_t)seen.st_size;
-			if (!newest && sum > reports->max_bytes)
-				unlink(path);
-			newest = false;
-		}
-		free(found[i]);
+		if (is_to_come(name, now_ms) != (i < n) ||
+		    snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path) ||
+		    !strcmp(path, written))
+			continue;
+		sum += take_or_remove(path, sum < max_bytes ? max_bytes - sum : 0);
 	}
+	for (int i = 0; i < n; i++)
+		free(found[i]);
 	free(found);
 }
 
@@ -152,8 +168,8 @@ static enum outbox_result deliver(void *ctx, void *item, bool last)
 		agent_log(AGENT_WARNING, "%s: %s", letter->path, strerror(-err));
 	else
 		agent_log(AGENT_INFO, "an incident: %s", letter->path);
+	agent_reports_trim(reports->folder, reports->max_bytes, letter->path);
 	letter_free(letter);
-	trim(reports);
 	return OUTBOX_DONE;
 }
 

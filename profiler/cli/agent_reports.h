@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct agent_reports;
 struct config;
@@ -27,6 +28,9 @@ void agent_reports_free(struct agent_reports *reports);
 
 /* Whether a file of this name is a report that an agent wrote, or began to write. */
 bool agent_reports_wrote(const char *name);
+/* Removes the oldest of them until all take at most `max_bytes` (0: no limit). The one at the path `written`, which was just written,
+ * stays. Those of a time to come, which a clock that was set back has left, are the oldest. */
+void agent_reports_trim(const char *folder, uint64_t max_bytes, const char *written);
 
 bool agent_reports_look(struct agent_reports *reports, const struct session *session);
 void agent_reports_window(struct agent_reports *reports, const struct profile *profile);

@@ -75,7 +75,7 @@ static int write_window(struct sink_files *files, struct profile *profile, char 
 	}
 	result = write_profile(files, path, profile);
 	if (!result)
-		window_dir_trim(files->output, files->max_bytes);
+		window_dir_trim(files->output, files->max_bytes, path);
 	return result;
 }
 

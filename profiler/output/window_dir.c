@@ -15,17 +15,21 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "symbolizer/base/clock.h"
+
 #define PREFIX       "stallprof-"
 #define SUFFIX       ".pb.gz"
 #define SAME_TIME    1000
 #define FILES_MAX    (1u << 20)
 #define DIGITS       "0123456789"
 #define NAME_MAX_LEN 64
+#define AHEAD_MS     60000 /* clocks of hosts that share a folder may differ so much */
 
 struct window_file {
 	char name[NAME_MAX_LEN];
 	uint64_t time_ms, number;
 	uint64_t bytes;
+	bool to_come; /* its time */
 };
 
 struct window_files {
@@ -84,6 +88,8 @@ static int by_age(const void *a, const void *b)
 {
 	const struct window_file *x = a, *y = b;
 
+	if (x->to_come != y->to_come)
+		return x->to_come ? -1 : 1;
 	if (x->time_ms != y->time_ms)
 		return x->time_ms < y->time_ms ? -1 : 1;
 	return x->number < y->number ? -1 : x->number > y->number;
@@ -109,6 +115,7 @@ static int add_file(struct window_files *files, const struct window_file *file)
 
 static void list_windows(DIR *listing, struct window_files *files)
 {
+	uint64_t now_ms = unix_ns() / 1000000;
 	struct dirent *entry;
 	struct stat st;
 	int err = 0;
@@ -122,12 +129,14 @@ static void list_windows(DIR *listing, struct window_files *files)
 			continue;
 		memcpy(file.name, entry->d_name, strlen(entry->d_name) + 1); /* checked above */
 		file.bytes = st.st_size;
+		file.to_come = file.time_ms > now_ms + AHEAD_MS;
 		err = add_file(files, &file);
 	}
 }
 
-void window_dir_trim(const char *dir, uint64_t max_bytes)
+void window_dir_trim(const char *dir, uint64_t max_bytes, const char *written)
 {
+	const char *slash = strrchr(written, '/'), *stays = slash ? slash + 1 : written;
 	struct window_files files = { 0 };
 	DIR *listing = max_bytes ? opendir(dir) : NULL;
 	size_t i;
@@ -137,8 +146,8 @@ void window_dir_trim(const char *dir, uint64_t max_bytes)
 	list_windows(listing, &files);
 	if (files.n)
 		qsort(files.file, files.n, sizeof(*files.file), by_age);
-	for (i = 0; i + 1 < files.n && files.bytes > max_bytes; i++) {
-		if (unlinkat(dirfd(listing), files.file[i].name, 0) == 0)
+	for (i = 0; i < files.n && files.bytes > max_bytes; i++) {
+		if (strcmp(files.file[i].name, stays) && unlinkat(dirfd(listing), files.file[i].name, 0) == 0)
 			files.bytes -= files.file[i].bytes;
 	}
 	closedir(listing);

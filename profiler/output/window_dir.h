@@ -13,8 +13,9 @@
  * that time; any other -errno: the folder cannot be looked into (that it is missing is not seen here). */
 int window_dir_path(const char *dir, int64_t time_unix_ns, char *path, size_t size);
 
-/* Removes the oldest windows until all of them take at most `max_bytes` (0: no limit); the newest stays. */
-void window_dir_trim(const char *dir, uint64_t max_bytes);
+/* Removes the oldest windows until all of them take at most `max_bytes` (0: no limit). The one at the path `written`, which was just
+ * written, stays. Those of a time to come, which a clock that was set back has left, are the oldest. */
+void window_dir_trim(const char *dir, uint64_t max_bytes, const char *written);
 
 /*
  * Removes what a profiler left that was killed while it wrote: pprof_file_write's temporary files of windows

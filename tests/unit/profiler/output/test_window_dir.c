@@ -90,17 +90,37 @@ static void test_window_dir__trim_takes_the_oldest(void **state)
 	make_file("stallprof-1000-2.pb.gz", 100);
 	make_file("stallprof-1000-10.pb.gz", 100);
 	make_file("stallprof-1001.pb.gz", 100);
-	window_dir_trim(".", 0);
+	window_dir_trim(".", 0, "./stallprof-1001.pb.gz");
 	assert_true(lies_there("stallprof-999.pb.gz"));
-	window_dir_trim(".", 400);
+	window_dir_trim(".", 400, "./stallprof-1001.pb.gz");
 	assert_false(lies_there("stallprof-999.pb.gz"));
 	assert_true(lies_there("stallprof-1000.pb.gz"));
-	window_dir_trim(".", 200);
+	window_dir_trim(".", 200, "./stallprof-1001.pb.gz");
 	assert_false(lies_there("stallprof-1000-2.pb.gz"));
 	assert_true(lies_there("stallprof-1000-10.pb.gz"));
-	window_dir_trim(".", 1);
+	window_dir_trim(".", 1, "./stallprof-1001.pb.gz");
 	assert_false(lies_there("stallprof-1000-10.pb.gz"));
 	assert_true(lies_there("stallprof-1001.pb.gz"));
+}
+
+/* The clock was set back. */
+static void test_window_dir__trim_leaves_what_was_just_written(void **state)
+{
+	(void)state;
+	make_file("stallprof-1000.pb.gz", 100); /* the one just written */
+	make_file("stallprof-999.pb.gz", 100);
+	make_file("stallprof-1001.pb.gz", 100);
+	make_file("stallprof-99000000000000.pb.gz", 100); /* of the year 5107 */
+	make_file("stallprof-99000000000001.pb.gz", 100);
+	window_dir_trim(".", 400, "./stallprof-1000.pb.gz");
+	assert_false(lies_there("stallprof-99000000000000.pb.gz"));
+	assert_true(lies_there("stallprof-99000000000001.pb.gz"));
+	window_dir_trim(".", 300, "./stallprof-1000.pb.gz");
+	assert_false(lies_there("stallprof-99000000000001.pb.gz"));
+	assert_true(lies_there("stallprof-999.pb.gz"));
+	window_dir_trim(".", 1, "./stallprof-1000.pb.gz");
+	assert_false(lies_there("stallprof-999.pb.gz") || lies_there("stallprof-1001.pb.gz"));
+	assert_true(lies_there("stallprof-1000.pb.gz"));
 }
 
 static const char *const of_others[] = { "stallprof-00backup.tar",    "stallprof-1.pb.gz.bak",
@@ -119,7 +139,7 @@ static void test_window_dir__files_of_others_stay(void **state)
 		make_file(of_others[i], 1000);
 	assert_int_equal(mkdir("stallprof-2.pb.gz", 0700), 0);
 	make_file("stallprof-3.pb.gz", 1000);
-	window_dir_trim(".", 1);
+	window_dir_trim(".", 1, "./stallprof-3.pb.gz");
 	window_dir_clean(".");
 	for (size_t i = 0; i < n; i++)
 		if (!lies_there(of_others[i]))
@@ -157,6 +177,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window_dir__a_folder_that_cannot_be_looked_into_is_told,
 		                                enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__trim_takes_the_oldest, enter_dir, leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__trim_leaves_what_was_just_written, enter_dir,
+		                                leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__files_of_others_stay, enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__half_written_files_of_the_dead_go, enter_dir,
 		                                leave_dir),
