@@ -78,7 +78,7 @@ struct header {
 	uint64_t cie; /* offset of an FDE's CIE */
 };
 
-/* Has all of an entry read; what its length says may be wrong. False: there is none, or it can't be read. */
+/* Has all of an entry read; what its length says may be wrong. False: none, or one that is too long or can't be read. */
 static bool read_whole(struct cfi_section *s, enum cfi_use use, size_t offset, struct cfi_bytes *out)
 {
 	struct dwarf_cursor c;

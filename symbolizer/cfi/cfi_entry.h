@@ -42,9 +42,9 @@ uint64_t cfi_pointer(const struct cfi_bytes *bytes, struct dwarf_cursor *c, uint
                      uint8_t address_size);
 
 /*
- * Reads the FDE at `offset`. False: there is none (a CIE, an end mark, or a malformed entry). *next, if not NULL,
- * becomes the offset of the next entry, or the section's end where that can't be told. What is found stays until the
- * next entry is read.
+ * Reads the FDE at `offset`. False: there is none (a CIE, an end mark, an entry that is malformed or too long). *next,
+ * if not NULL, becomes the offset of the next entry, or the section's end where that can't be told. What is found stays
+ * until the next entry is read.
  */
 bool cfi_entry_read(struct cfi_section *s, size_t offset, struct cfi_known_cie *known, struct cfi_fde *out,
                     size_t *next);

@@ -79,6 +79,7 @@ static struct cfi_span *span_for(struct cfi_section *s, enum cfi_use use, uint64
 	return &s->have[s->next_cie];
 }
 
+/* The sizes don't wrap: `len` is bounded by cfi_section_bytes(), and so is twice the room. */
 static bool make_room(struct cfi_section *s, enum cfi_use use, size_t len)
 {
 	size_t fde = s->have[0].room, cie = s->have[1].room, *room = use == CFI_FOR_FDE ? &fde : &cie;
@@ -126,7 +127,7 @@ bool cfi_section_bytes(struct cfi_section *s, enum cfi_use use, uint64_t offset,
 {
 	struct cfi_span *span;
 
-	if (!s->data || offset > s->len)
+	if (!s->data || offset > s->len || len > (use == CFI_FOR_FDE ? CFI_MAX_FDE_BYTES : CFI_MAX_CIE_BYTES))
 		return false;
 	if (!s->file) {
 		*out = (struct cfi_bytes){ .data = s->data, .len = s->len, .address = s->address };

@@ -12,6 +12,13 @@
 /* What bytes are for: those of a CIE stay while those of an FDE are read, and the other way round. */
 enum cfi_use { CFI_FOR_FDE, CFI_FOR_CIE };
 
+/*
+ * More than this is not read for one FDE or CIE, whatever its length says. The longest of 7,374 sections of a
+ * developer's host are 33,676 bytes (librustc_driver.so) and 52 bytes.
+ */
+#define CFI_MAX_FDE_BYTES ((size_t)1 << 20)
+#define CFI_MAX_CIE_BYTES ((size_t)4 << 10)
+
 /* Spans of the buffer: the FDE's, and two of CIEs, as C++ has functions of two kinds. */
 #define CFI_SPANS 3
 
@@ -57,7 +64,8 @@ void cfi_section_close(struct cfi_section *s);
 
 /*
  * The bytes around `offset`, and `len` from there on, or all that the section has there. They stay until the next
- * call for the same use, and while s->moves stays what it is. False: they can't be read.
+ * call for the same use, and while s->moves stays what it is. False: they can't be read, or `len` is more than the use
+ * may have.
  */
 bool cfi_section_bytes(struct cfi_section *s, enum cfi_use use, uint64_t offset, uint64_t len,
                        struct cfi_bytes *out);
