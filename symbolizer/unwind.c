@@ -17,7 +17,10 @@ static void load_registers(const struct sym_regs *from, struct unwind_frame *to)
 	to->is_exact = true;
 }
 
-/* What has been dropped meanwhile must not be used. */
+/*
+ * Rules of files that have been dropped meanwhile must not be used. So it is called after whatever may drop one, before
+ * anything else is done: then the slots of the cache never lead to a dropped file.
+ */
 static void forget_dropped(struct symbolizer *s)
 {
 	uint64_t generation = object_cache_generation(s->objects);
@@ -25,6 +28,15 @@ static void forget_dropped(struct symbolizer *s)
 	if (s->unwound_generation != generation)
 		unwind_cache_clear(s->unwound);
 	s->unwound_generation = generation;
+}
+
+/* May open a file, and another is dropped for it. */
+static bool locate(struct sym_process *p, uint64_t address, struct process_location *out)
+{
+	bool is_code = process_locate(p, address, out);
+
+	forget_dropped(p->owner);
+	return is_code;
 }
 
 static void use(struct unwind_code *code, void *object)
@@ -39,7 +51,7 @@ static int find(struct unwind_code *code, uint64_t address, const struct cfi_rul
 {
 	struct sym_process *p = code->context;
 	struct process_location at;
-	bool is_code = process_locate(p, address, &at);
+	bool is_code = locate(p, address, &at);
 	int err;
 
 	code->version = p->version;
@@ -58,7 +70,7 @@ static bool read_code(void *context, uint64_t address, void *buffer, size_t len)
 {
 	struct process_location at;
 
-	return process_locate(context, address, &at) && at.object && address + len <= at.mapping->end &&
+	return locate(context, address, &at) && at.object && address + len <= at.mapping->end &&
 	       !object_read_file(at.object, address - at.mapping->start + at.mapping->offset, buffer, len);
 }
 

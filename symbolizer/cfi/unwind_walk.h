@@ -31,10 +31,15 @@ struct unwind_code {
 	 * rules, it empties the cache.
 	 */
 	int (*find)(struct unwind_code *code, uint64_t address, const struct cfi_rules **out, void **owner);
-	/* Called, if not NULL, when rules of another owner than before are taken from the cache. May free others',
-	 * as find(). */
+	/*
+	 * Called, if not NULL, when rules of another owner than before are taken from the cache. May free others'
+	 * rules, as find(), but not this owner's, as these are used next.
+	 */
 	void (*used)(struct unwind_code *code, void *owner);
-	/* NULL, or reads code at run-time addresses for unwind_call.h; gets `context`. */
+	/*
+	 * NULL, or reads code at run-time addresses for unwind_call.h; gets `context`. If it frees rules, it empties
+	 * the cache.
+	 */
 	unwind_read_code read_code;
 	void *context;
 	const void *last_owner;
