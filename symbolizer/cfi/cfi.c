@@ -261,7 +261,7 @@ static void take_row(void *context, const struct cfi_row *row)
 	uint32_t id = CFI_RULES_BROKEN;
 	int err;
 
-	if (row->start - b->start >= b->limit || b->err)
+	if (row->start - b->start >= b->limit || b->err || b->is_full)
 		return;
 	err = cfi_rule_pool_add(&b->table->pool, b->table->arch, row, &id);
 	if (err == -ENOMEM)

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RULES (1 << 20)
+/* Real libraries have up to 1,400 of them, in 130 KB. One with expressions may have 4 KB (of aarch64 8 KB). */
+#define MAX_RULES      (1 << 20)
+#define MAX_RULE_BYTES ((size_t)16 << 20)
 
 static bool is_expression(const struct cfi_rule *r)
 {
@@ -116,8 +118,6 @@ static int grow_buckets(struct cfi_rule_pool *p)
 
 static int grow(struct cfi_rule_pool *p)
 {
-	if (p->n >= MAX_RULES)
-		return -ENOSPC;
 	if (p->n < p->max && p->n * 2 < p->n_buckets)
 		return 0;
 	if (growing_array_reserve((void **)&p->by_id, p->n + CFI_FIRST_RULES + 1, &p->max,
@@ -128,10 +128,27 @@ static int grow(struct cfi_rule_pool *p)
 	return p->n * 2 < p->n_buckets ? 0 : grow_buckets(p);
 }
 
+/* A new id for the rules. */
+static int keep(struct cfi_rule_pool *p, const struct cfi_rules *made, uint32_t *id)
+{
+	size_t bytes = made->words * sizeof(uint64_t);
+	struct cfi_rules *kept;
+
+	if (p->n >= MAX_RULES || bytes + p->memory.bytes > MAX_RULE_BYTES)
+		return -ENOSPC;
+	kept = arena_alloc(&p->memory, bytes);
+	if (!kept)
+		return -ENOMEM;
+	memcpy(kept, made, bytes);
+	p->by_id[p->n] = kept;
+	*id = (uint32_t)p->n++;
+	return 0;
+}
+
 int cfi_rule_pool_add(struct cfi_rule_pool *p, const struct cfi_arch *arch, const struct cfi_row *row,
                       uint32_t *id)
 {
-	struct cfi_rules *made, *kept;
+	struct cfi_rules *made;
 	size_t bucket;
 	int err = grow(p);
 
@@ -145,16 +162,11 @@ int cfi_rule_pool_add(struct cfi_rule_pool *p, const struct cfi_arch *arch, cons
 	made = (struct cfi_rules *)p->scratch;
 	compose(made, arch, row);
 	bucket = bucket_of(p, made);
-	if (!p->buckets[bucket]) {
-		kept = arena_alloc(&p->memory, made->words * sizeof(uint64_t));
-		if (!kept)
-			return -ENOMEM;
-		memcpy(kept, made, made->words * sizeof(uint64_t));
-		p->by_id[p->n] = kept;
-		p->buckets[bucket] = (uint32_t)p->n++;
-	}
-	*id = p->buckets[bucket];
-	return 0;
+	if (!p->buckets[bucket])
+		err = keep(p, made, &p->buckets[bucket]);
+	if (!err)
+		*id = p->buckets[bucket];
+	return err;
 }
 
 void cfi_rule_pool_free(struct cfi_rule_pool *p)

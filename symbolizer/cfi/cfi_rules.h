@@ -40,8 +40,8 @@ struct cfi_rule_pool {
 };
 
 /*
- * Finds or adds the rules of a row; *id becomes their id. -EBADMSG: it has no CFA; -ENOSPC: there are too many;
- * -ENOMEM.
+ * Finds or adds the rules of a row; *id becomes their id. -EBADMSG: it has no CFA; -ENOSPC: these are new, and
+ * there are too many, or too large ones, already; -ENOMEM.
  */
 int cfi_rule_pool_add(struct cfi_rule_pool *p, const struct cfi_arch *arch, const struct cfi_row *row,
                       uint32_t *id);

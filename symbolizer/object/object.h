@@ -64,7 +64,7 @@ bool object_resolve(struct object *o, uint64_t address, struct object_answer *ou
 int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len);
 
 /*
- * The unwind rules for an ELF address, valid until the tables are freed. -ENOENT, -EBADMSG, -ENOMEM, as
+ * The unwind rules for an ELF address, valid until the tables are freed. -ENOENT, -EBADMSG, -ENOSPC, -ENOMEM, as
  * cfi_rules_at().
  */
 int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out);
