@@ -43,13 +43,18 @@ static bool same_rule(const struct cfi_row *row, const struct cfi_rule *exact, c
 	return compact->n == exact->n;
 }
 
-/* What both tables say, by the evaluator and by rows. */
+/*
+ * What both tables say, by the evaluator and by rows. They were asked for other addresses before, so one may have no room
+ * for more rules and the other has: -ENOSPC then.
+ */
 static int rules_of(uint64_t address, const struct cfi_rules **rules)
 {
 	const struct cfi_rules *read = NULL, *again;
-	int i, err = cfi_rules_at(cfi, address, rules);
+	int i, err = cfi_rules_at(cfi, address, rules), read_err = cfi_rules_at(read_cfi, address, &read);
 
-	if (cfi_rules_at(read_cfi, address, &read) != err)
+	if (err == -ENOSPC || read_err == -ENOSPC)
+		return -ENOSPC;
+	if (read_err != err)
 		abort();
 	if (!err &&
 	    (read->words != (*rules)->words || memcmp(read, *rules, read->words * sizeof(uint64_t)) != 0))
@@ -69,6 +74,8 @@ static void compare(uint64_t address)
 	struct cfi_row row;
 	int err = rules_of(address, &rules), i;
 
+	if (err == -ENOSPC)
+		return;
 	if (cfi_find(cfi, address, &row) != err)
 		abort();
 	if (err)
@@ -119,7 +126,7 @@ static void compare_with_steps(const struct cfi_arch *arch, const struct sym_sta
 		i++;
 		found = cfi_rules_at(cfi, frame.regs[arch->pc] - !frame.is_exact, &rules);
 	} while (!found && i < MAX_PCS && !unwind_step(arch, rules, stack, &frame));
-	if (found != -ENOENT && i != n)
+	if (found != -ENOENT && found != -ENOSPC && i != n)
 		abort();
 }
 
