@@ -260,9 +260,14 @@ static int open_if_same(const char *root, const char *path, uint64_t inode, stru
 	return fd;
 }
 
+static bool is_path(const char *path)
+{
+	return path[0] == '/';
+}
+
 /*
- * The file itself, be it deleted, replaced or in a container; then the path as the process sees it; then the
- * path as we see it, which is all there is once the process has exited. `root` becomes what belongs before
+ * The file itself, be it deleted, replaced or in a container; then the path, if it is known, as the process sees it; then
+ * the path as we see it, which is all there is once the process has exited. `root` becomes what belongs before
  * the path for the files beside it.
  */
 static int open_mapped(const struct sym_process *p, const struct mapping *m, char *root, size_t root_size,
@@ -277,10 +282,10 @@ static int open_mapped(const struct sym_process *p, const struct mapping *m, cha
 		snprintf(path, sizeof(path), "%s/%u/map_files/%llx-%llx", proc, p->key.pid,
 		         (unsigned long long)m->start, (unsigned long long)m->end);
 		fd = open_if_same("", path, m->inode, st);
-		if (fd < 0 && !object_cache_may_pass(fd))
+		if (fd < 0 && !object_cache_may_pass(fd) && is_path(m->path))
 			fd = open_if_same(root, m->path, m->inode, st);
 	}
-	if (fd >= 0 || object_cache_may_pass(fd))
+	if (fd >= 0 || object_cache_may_pass(fd) || !is_path(m->path))
 		return fd;
 	root[0] = 0;
 	return open_if_same(root, m->path, m->inode, st);
@@ -291,8 +296,19 @@ int process_open_mapped(const struct sym_process *p, const struct mapping *m)
 	char root[PATH_MAX];
 	struct stat st;
 
-	return m->path[0] != '/' || path_has_dotdot(m->path) ? -1
+	return !is_path(m->path) || path_has_dotdot(m->path) ? -1
 	                                                     : open_mapped(p, m, root, sizeof(root), &st);
+}
+
+/*
+ * Of a path, the kernel makes none with ".." in it; a memfd may have any name. When there are too many paths, files whose
+ * path is not kept are opened without it.
+ */
+static bool is_file(const struct mapping *m)
+{
+	if (is_path(m->path))
+		return !path_has_dotdot(m->path);
+	return m->inode && strcmp(m->path, INTERN_FULL) == 0;
 }
 
 static int open_object(struct sym_process *p, struct mapping *m)
@@ -304,8 +320,7 @@ static int open_object(struct sym_process *p, struct mapping *m)
 	m->object = NULL;
 	if (strcmp(m->path, VDSO) == 0)
 		m->object = object_cache_vdso(p->env->objects);
-	/* Of a path, the kernel makes none with ".." in it; a memfd may have any name. */
-	if (m->path[0] != '/' || path_has_dotdot(m->path))
+	if (!is_file(m))
 		return 0;
 	fd = open_mapped(p, m, root, sizeof(root), &st);
 	if (fd >= 0)

@@ -12,7 +12,7 @@
 struct mapping {
 	uint64_t start, end, offset, inode;
 	uint32_t dev_major, dev_minor;
-	const char *path; /* interned; "" for anonymous memory */
+	const char *path; /* interned; "" for anonymous memory; INTERN_FULL: can't be told */
 	struct sym_module module;
 	bool module_given; /* `module` is filled in */
 	struct object *object;
@@ -30,8 +30,8 @@ struct process_key {
 
 /* What all processes of a symbolizer share. */
 struct process_environment {
-	const char *proc; /* where /proc is */
-	struct intern *strings;
+	const char *proc;       /* where /proc is */
+	struct intern *strings; /* paths and build-ids: a table without names, which one file can fill */
 	struct object_cache *objects;
 	struct symbolizer_stats *stats;
 	uint64_t versions; /* the last number given to a `version` */

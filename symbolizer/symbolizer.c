@@ -16,6 +16,9 @@
 /* Names outlive the tables they came from, so they have a bound of their own. */
 #define MAX_STRING_BYTES ((size_t)256 << 20)
 
+/* Without its path a file may not be found, nor stacks be unwound in it: so they are not in the table of names. */
+#define MAX_PATH_BYTES ((size_t)64 << 20)
+
 #define DEFAULT_CACHE_BYTES ((uint64_t)256 << 20)
 
 static const struct symbolizer_opts default_opts;
@@ -53,7 +56,8 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 	s->proc = strdup(opts->proc ? opts->proc : "/proc");
 	s->fetched_dir = opts->fetched_dir ? strdup(opts->fetched_dir) : NULL;
 	s->strings = intern_new(MAX_STRING_BYTES);
-	if (!s->debug_dir || !s->proc || !s->strings || (opts->fetched_dir && !s->fetched_dir))
+	s->paths = intern_new(MAX_PATH_BYTES);
+	if (!s->debug_dir || !s->proc || !s->strings || !s->paths || (opts->fetched_dir && !s->fetched_dir))
 		return -ENOMEM;
 	open_dir(s, opts);
 	s->env = (struct object_environment){
@@ -73,7 +77,7 @@ static int set_up(struct symbolizer *s, const struct symbolizer_opts *opts)
 	s->files = (struct lone_files){ .env = &s->env, .room = &s->room };
 	s->objects = object_cache_new(&s->env);
 	s->of_processes = (struct process_environment){
-		.proc = s->proc, .strings = s->strings, .objects = s->objects, .stats = &s->stats
+		.proc = s->proc, .strings = s->paths, .objects = s->objects, .stats = &s->stats
 	};
 	s->kernel = new_kernel(s, opts);
 	s->unwound = unwind_cache_new();
@@ -109,6 +113,7 @@ void symbolizer_free(struct symbolizer *s)
 	index_dir_close(s->dir);
 	unwind_cache_free(s->unwound);
 	intern_free(s->strings);
+	intern_free(s->paths);
 	free(s->debug_dir);
 	free(s->fetched_dir);
 	free(s->proc);
@@ -312,9 +317,10 @@ int symbolizer_save(struct symbolizer *s, bool last)
 void symbolizer_stats(const struct symbolizer *s, struct symbolizer_stats *out)
 {
 	*out = s->stats;
-	out->memory_bytes = intern_memory(s->strings) + object_cache_memory(s->objects) +
-	                    kernel_memory(s->kernel) + lone_files_memory(&s->files);
-	out->names_refused = intern_refused(s->strings);
+	out->memory_bytes = intern_memory(s->strings) + intern_memory(s->paths) +
+	                    object_cache_memory(s->objects) + kernel_memory(s->kernel) +
+	                    lone_files_memory(&s->files);
+	out->names_refused = intern_refused(s->strings) + intern_refused(s->paths);
 	out->files_cached = object_cache_count(s->objects);
 	out->processes = HASH_COUNT(s->processes);
 	out->kernel_symbols = kernel_symbols(s->kernel);

@@ -23,9 +23,9 @@
  *	`module` of a user result lives until the next call for the same process (any may find that something
  *	else is mapped there now), of a kernel result until symbolizer_free().
  *
- * Bounds: tables by max_memory_bytes; interned strings 256 MiB, after which new ones all read "[too many
- * names]" (names_refused counts them); 65536 mappings a process, after which those not heard of for longest
- * are dropped.
+ * Bounds: tables by max_memory_bytes; interned names 256 MiB, and paths and build-ids of mapped files 64 MiB, after
+ * which new ones all read "[too many names]" (names_refused counts them); 16 KiB of a name; 65536 mappings a process,
+ * after which those not heard of for longest are dropped.
  *
  * Trust: nothing that a profiled process can influence is trusted. Of the files that its mappings and ELF files name,
  * only regular ones are opened, and only those in debug_dir that nobody but root or we may write to are mapped into

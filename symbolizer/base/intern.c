@@ -113,15 +113,31 @@ static const char *refuse(struct intern *t)
 	return INTERN_FULL;
 }
 
+/* How much of a string of that length is kept. */
+static size_t kept_length(const char *s, size_t len)
+{
+	size_t cut = INTERN_MAX_LENGTH;
+
+	if (len <= cut)
+		return len;
+	/* Not within a character, of which up to three bytes follow the first. */
+	while (INTERN_MAX_LENGTH - cut < 3 && ((unsigned char)s[cut] & 0xc0) == 0x80)
+		cut--;
+	return cut;
+}
+
 const char *intern_bytes(struct intern *t, const char *s, size_t len)
 {
-	uint32_t hash = hash_bytes(s, len);
-	struct entry *bucket = find_bucket(t, s, len, hash);
+	struct entry *bucket;
+	uint32_t hash;
 	char *copy;
 
+	len = kept_length(s, len);
+	hash = hash_bytes(s, len);
+	bucket = find_bucket(t, s, len, hash);
 	if (bucket->string)
 		return bucket->string;
-	if (len > UINT32_MAX - 1 || intern_memory(t) + len >= t->max_bytes)
+	if (intern_memory(t) + len >= t->max_bytes)
 		return refuse(t);
 	if (t->n_used * 4 >= t->n_buckets * 3) {
 		if (grow(t))

@@ -12,10 +12,11 @@ struct intern *intern_new(size_t max_bytes);
 void intern_free(struct intern *t);
 
 /*
- * The kept copy of s[0..len). When the table is full, or memory is short, new strings all become
- * INTERN_FULL, so the answer is never NULL.
+ * The kept copy of s[0..len), cut to INTERN_MAX_LENGTH bytes where a character of UTF-8 begins. When the table is full,
+ * or memory is short, new strings all become INTERN_FULL, so the answer is never NULL.
  */
-#define INTERN_FULL "[too many names]"
+#define INTERN_FULL       "[too many names]"
+#define INTERN_MAX_LENGTH ((size_t)16 << 10)
 const char *intern_bytes(struct intern *t, const char *s, size_t len);
 const char *intern_string(struct intern *t, const char *s);
 

@@ -56,6 +56,34 @@ static void test_intern__full(void **state)
 	intern_free(t);
 }
 
+/* No string takes more than its share of the table; what is cut is cut between characters. */
+static void test_intern__long_strings(void **state)
+{
+	struct intern *t = intern_new(1 << 24);
+	static char text[INTERN_MAX_LENGTH + 100];
+	const char *kept;
+	size_t i;
+
+	(void)state;
+	memset(text, 'a', sizeof(text) - 1);
+	text[INTERN_MAX_LENGTH] = 0;
+	assert_string_equal(intern_string(t, text), text);
+	text[INTERN_MAX_LENGTH] = 'a';
+	kept = intern_string(t, text);
+	assert_int_equal(strlen(kept), INTERN_MAX_LENGTH);
+	assert_ptr_equal(intern_bytes(t, text, INTERN_MAX_LENGTH), kept);
+	for (i = 0; i < 4; i++) {
+		memset(text, 'a', sizeof(text) - 1);
+		memcpy(text + INTERN_MAX_LENGTH - i, "\xf0\x9f\x90\x8c", 4);
+		kept = intern_string(t, text);
+		assert_int_equal(strlen(kept), INTERN_MAX_LENGTH - i);
+	}
+	/* What is no UTF-8 anyway is cut there. */
+	memset(text, '\x80', sizeof(text) - 1);
+	assert_in_range(strlen(intern_string(t, text)), INTERN_MAX_LENGTH - 3, INTERN_MAX_LENGTH);
+	intern_free(t);
+}
+
 static void test_intern__address_map(void **state)
 {
 	struct address_map m = { 0 };
@@ -97,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_intern__one_address_a_string),
 		cmocka_unit_test(test_intern__full),
+		cmocka_unit_test(test_intern__long_strings),
 		cmocka_unit_test(test_intern__address_map),
 		cmocka_unit_test(test_intern__arena),
 	};
