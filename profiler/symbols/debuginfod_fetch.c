@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "symbolizer/elf/debug_file.h"
@@ -70,7 +71,9 @@ static void set_options(CURL *curl, struct transfer *t, const char *url)
 {
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+	/* What was asked for under TLS does not come without it. */
+	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR,
+	                 strncasecmp(url, "https:", 6) == 0 ? "https" : "http,https");
 	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
 	curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);

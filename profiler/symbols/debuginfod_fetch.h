@@ -15,8 +15,9 @@ struct debuginfod_fetch {
 
 /*
  * GET URL/buildid/BUILD_ID/debuginfo into `fd`, which stays the caller's, and is an empty file that can be read,
- * too. 0: it is an ELF file with that build-id; -ENOENT: the server says it has none; -EBADMSG: it is something
- * else; -EFBIG; -ECANCELED; -EIO: of the network, the server or the file.
+ * too. Up to five redirects are followed, from an https URL only to https ones. 0: it is an ELF file with that
+ * build-id; -ENOENT: the server says it has none; -EBADMSG: it is something else; -EFBIG; -ECANCELED; -EIO: of the
+ * network, the server or the file.
  */
 int debuginfod_fetch(const struct debuginfod_fetch *fetch, int fd);
 
