@@ -251,10 +251,35 @@ async function stretches() {
   return [...pages, at];
 }
 
+/** Of one of two hosts, nothing is said that is known of both together alone. */
+async function oneHost() {
+  const at = pathToFileURL(resolve(wanted.pair.hosts)).href, page = await open('#stall=block_io', at), both = await text(page, '.answer');
+  const ofAll = ['When:', 'Who used vda'];
+  check('of two hosts, it says when it was, and who used the disk', ofAll.every((part) => both.includes(part)), both);
+  const cells = () => page.$$eval('.ledger tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)).find((row) => row[0] === 'step'));
+  const ofBoth = await cells();
+  check('and how long steps took', ofBoth[1] !== '–' && ofBoth.slice(-3).every((cell) => cell !== '–'), ofBoth);
+  await choose(page, 'host', 'node22');
+  const one = await text(page, '.answer'), ofOne = await cells();
+  check('of one of them it does not', !ofAll.some((part) => one.includes(part)), one);
+  check('nor how many threads and how long its steps', ofOne[1] === '–' && ofOne.slice(-3).every((cell) => cell === '–') &&
+    (await text(page, '.ledger caption')).includes('all hosts and processes together'), ofOne);
+  check('who ended its waits is of it alone', one.includes('100.0 % of it ended by socket'), one, both);
+  check('and the timeline says of what it is', (await text(page, '.timeline .note')).includes('all hosts and processes'), await text(page, '.timeline .note'));
+  for (const [key, value] of [['process', 'python3[13]'], ['waker', 'queue'], ['inherited', 'block_io on vda of loader']]) {
+    await page.evaluate((filter) => { location.hash = `#stall=block_io&${new URLSearchParams(filter)}`; }, { [key]: value });
+    await page.waitForSelector(`select.set[data-filter="${key}"]`);
+    const answer = await text(page, '.answer');
+    check(`nor when all was, of ${key} ${value}`, answer.includes('Where:') && !answer.includes('When:'), answer);
+  }
+  await page.close();
+  return at;
+}
+
 try {
   const page = await opensOnTheAnswer();
   for (const part of [filters, searches, zooms, tables, ranges, compares, hostile]) await part(page);
-  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches()];
+  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost()];
   check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);
 } catch (error) {

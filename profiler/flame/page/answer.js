@@ -3,7 +3,7 @@
 
 import { el } from './dom.js';
 import { bytes, clock, count, duration, percent } from './format.js';
-import { BLOCKED, byOwnLine } from './calc.js';
+import { BLOCKED, byOwnLine, isFinerThanLanes, isOfSome } from './calc.js';
 import { fullText } from './graph.js';
 import { usersOf } from './host.js';
 import { loopRows, MEANINGS, NOBODY, RUNQUEUE, worstBlocked, worstOf } from './ledger.js';
@@ -50,7 +50,7 @@ function sayWho(context) {
 
 /** What threads were blocked for without a stall, if that is more than the stall: it is what to look at first, then. */
 function sayBlocked({ data, filter, selection, sums, isTime, side, choose }) {
-  const isStall = filter.stall === undefined || sums.causes.includes(filter.stall), isWhole = !filter.range && filter.device === undefined;
+  const isStall = filter.stall === undefined || sums.causes.includes(filter.stall), isWhole = !filter.range && filter.device === undefined && filter.waker === undefined && filter.inherited === undefined;
   const worst = isTime && isStall && isWhole ? worstBlocked(data, filter, side) : null;
   if (!worst || worst.ns <= selection.sum) return [];
   return [' More time went to ', link(worst.kind, 'Show these waits', () => choose({ stall: worst.kind, class: worst.name })),
@@ -183,8 +183,9 @@ function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes 
     el('b', {}, verdict)];
 }
 
-/** Whose requests the device served that most waits were for: others' may be what made them slow. */
+/** Whose requests the device served that most waits were for: others' may be what made them slow. Of one of several hosts it is not known. */
 function sayDevice(context) {
+  if (context.filter.host !== undefined) return null;
   const { requests, span } = context, [device] = leading(context, 'device') || [], sums = new Map();
   for (const row of requests) if (row.device === device) sums.set(row.class ?? NOBODY, (sums.get(row.class ?? NOBODY) || 0) + row.ns);
   const all = [...sums.values()].reduce((sum, ns) => sum + ns, 0);
@@ -195,18 +196,20 @@ function sayDevice(context) {
     users.length && sums.get(NOBODY) > 0 ? ` Without a tag: ${users.join(', ')}.` : ''];
 }
 
-function sayShares(processes) {
-  return processes.slice(0, 1).map((process) => ['Of the ', duration(process.ns), ` under tags in ${process.process}, one thread's worth: `,
+function sayShares({ processes, filter }) {
+  if (filter.host !== undefined) return null; // a process of that name may be another host's
+  return processes.filter((each) => filter.process === undefined || each.process === filter.process).slice(0, 1).map((process) => ['Of the ', duration(process.ns), ` under tags in ${process.process}, one thread's worth: `,
     process.classes.map((each) => `${each.name} ${percent(each.ns, process.ns)}`).join(', '), '.'])[0] || null;
 }
 
 /** Who ended most of a class's waits of a kind that is no stall, and what those that did waited for meanwhile, as far as that is known. */
-function sayWaker({ data, side }, name, kind) {
+function sayWaker({ data, filter, side }, name, kind) {
   const delay = data.types.findIndex((type) => type.name === 'delay'), wakers = new Map(), ends = new Map(), { samples, strings } = data;
   const [ofClass, ofKind, ofSide, unknown] = [name, kind, side, ''].map((text) => strings.indexOf(text));
+  const isOther = (s) => ['process', 'host'].some((key) => filter[key] !== undefined && strings[samples[key][s]] !== filter[key]);
   let all = 0;
   for (let s = 0; delay >= 0 && s < samples.count; s++) {
-    if (!samples.wait[s] || samples.class[s] !== ofClass || samples.stall[s] !== ofKind || samples.side[s] !== ofSide) continue;
+    if (!samples.wait[s] || samples.class[s] !== ofClass || samples.stall[s] !== ofKind || samples.side[s] !== ofSide || isOther(s)) continue;
     const value = samples.values[delay][s];
     all += value;
     for (const [sums, text] of [[wakers, samples.waker[s]], [ends, samples.inherited[s]]]) if (text !== unknown) sums.set(text, (sums.get(text) || 0) + value);
@@ -219,8 +222,8 @@ function sayWaker({ data, side }, name, kind) {
 
 /** Of a class's wait for CPUs: when it was longest, if it was in a part of the run, and who ran meanwhile. */
 function sayQueue(context, name) {
-  const { lanes, span } = context, parts = [el('b', { title: MEANINGS[RUNQUEUE] }, 'waiting for a CPU (run queue)')];
-  if (!span) return parts;
+  const { filter, lanes, span } = context, parts = [el('b', { title: MEANINGS[RUNQUEUE] }, 'waiting for a CPU (run queue)')];
+  if (!span || isOfSome(filter)) return parts;
   const number = Math.max(1, Math.round((span[1] - span[0]) / 1000)), width = (span[1] - span[0]) / number;
   const sums = bins(lanes.filter((lane) => lane.kind === RUNQUEUE && lane.class === name), span, number), all = sums.reduce((sum, value) => sum + Math.max(0, value), 0);
   const dense = all > 0 ? densestOf(sums, all) : undefined, range = dense ? [span[0] + dense.from * width, span[0] + dense.to * width] : span;
@@ -241,11 +244,11 @@ function sayLost(context) {
 
 /** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, side, isTime: delays are summed, choose, find}. */
 export function drawAnswer(context) {
-  const isWhole = context.isTime && !context.filter.range, hasTimes = isWhole && context.span;
+  const isWhole = context.isTime && !context.filter.range, hasTimes = isWhole && context.span && !isFinerThanLanes(context.filter);
   const said = { loop: isWhole ? sayLost(context) : null };
   if (context.selection.sum) {
     const where = [sayWhere(context), hasTimes ? sayWhen(context) : null].filter(Boolean);
-    Object.assign(said, { who: sayWho(context), where: where.flatMap((parts, i) => (i ? [' ', ...parts] : parts)), shares: sayShares(context.processes),
+    Object.assign(said, { who: sayWho(context), where: where.flatMap((parts, i) => (i ? [' ', ...parts] : parts)), shares: sayShares(context),
       checkpoints: hasTimes ? sayCheckpoints(context) : null, device: sayDevice(context) });
   }
   return Object.entries(said).filter(([, parts]) => parts && parts.length).map(([about, parts]) => el('li', { class: about }, ...parts));

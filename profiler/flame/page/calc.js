@@ -4,6 +4,16 @@ import { DIMENSIONS } from './data.js';
 
 export const BLOCKED = 'blocked'; // as stall: all waits that are no stalls, as `stallprof top --stall blocked` has it
 
+/** Whether a filter takes some hosts or processes alone, of which tags, coverage and requests are not known: those are of all together. */
+export function isOfSome({ host, process }) {
+  return host !== undefined || process !== undefined;
+}
+
+/** Whether it takes a part of what a lane of the timeline sums up. */
+export function isFinerThanLanes(filter) {
+  return isOfSome(filter) || filter.waker !== undefined || filter.inherited !== undefined;
+}
+
 /** Of each text whether the filter takes it; null: all. */
 function allow(data, wanted) {
   if (wanted === undefined) return null;

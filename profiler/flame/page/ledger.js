@@ -2,7 +2,7 @@
 
 import { el } from './dom.js';
 import { duration, percent } from './format.js';
-import { BLOCKED } from './calc.js';
+import { BLOCKED, isOfSome } from './calc.js';
 
 const ONCPU = 'oncpu', STALL = 'stall', UNDECIDED = 'undecided';
 const HEADS = { oncpu: 'on CPU', runqueue: 'run queue', blocked: 'blocked', unobserved: 'not seen', undecided: 'undecided' };
@@ -46,7 +46,7 @@ export function worstBlocked(data, filter, side) {
 }
 
 /** The sums of a side's rows by class: {columns, rows: [{name, base, wall, ns: {column: ns}, lost}]}, as
- * loaded_classes.h has them. `only`: a filter; its process, host and device hold. */
+ * loaded_classes.h has them. Of the filter, process and host hold. */
 export function sumLedger(data, filter, side) {
   const { ledger, strings, states } = data, rows = new Map(), causes = new Set(), others = new Set();
   for (let i = 0; i < ledger.count; i++) {
@@ -117,7 +117,7 @@ function cell(row, column, state, causes, choose) {
     el('button', { type: 'button', title: `Show ${column} of ${row.name}`, onclick: () => choose({ class: row.name, stall: column }) }, ...texts));
 }
 
-/** How long a tag's time is: p50, p99 and the worst, for classes of more than one tag. */
+/** How long a tag's time is: p50, p99 and the worst, for classes of more than one tag; undefined: not known. */
 function stepCells(step) {
   if (!step || step.tags < 2) return [el('td', { class: 'none' }, '–'), el('td', { class: 'none' }, '–'), el('td', { class: 'none' }, '–')];
   return [el('td', { title: `of ${step.tags} tags` }, duration(step.p50_ns)), el('td', {}, duration(step.p99_ns)),
@@ -129,7 +129,7 @@ export function drawLedger(data, state, sums, choose) {
     return el('p', { class: 'empty' }, 'These files have no ledger: they were not written by stallprof, so shares of wall time are not known.');
   }
   const covered = data.sides.find((side) => side.side === (state.filter.side || '')) || data.sides[0];
-  const steps = new Map(data.steps.filter((step) => step.side === covered.side).map((step) => [step.name, step]));
+  const steps = new Map(data.steps.filter((step) => step.side === covered.side).map((step) => [step.name, step])), isPart = isOfSome(state.filter);
   const hasSteps = sums.rows.some((row) => steps.get(row.name)?.tags > 1);
   const head = el('tr', {}, el('th', { scope: 'col' }, 'class'), el('th', { scope: 'col', title: 'as many at a time' }, 'threads'),
     el('th', { scope: 'col', title: 'of all its threads' }, 'wall'),
@@ -142,8 +142,9 @@ export function drawLedger(data, state, sums, choose) {
   const rows = sums.rows.map((row) => el('tr', { class: row.base ? 'base' : '' },
     el('th', { scope: 'row', class: state.filter.class === row.name ? 'chosen' : '' },
       el('button', { type: 'button', title: `Show all stalls of ${row.name}`, onclick: () => choose({ class: row.name, stall: sums.causes.some((cause) => row.ns[cause] > 0) ? undefined : BLOCKED }) }, row.name)),
-    el('td', {}, covered.covered_ns ? (row.wall / covered.covered_ns).toFixed(2) : '–'), el('td', {}, duration(row.wall)),
-    sums.columns.map((column) => cell(row, column, state, sums.causes, choose)), hasSteps ? stepCells(steps.get(row.name)) : null));
-  const caption = state.filter.range ? el('caption', {}, 'Of the whole run, whatever time is selected') : null;
-  return el('table', { class: 'ledger' }, caption, el('thead', {}, head), el('tbody', {}, rows));
+    el('td', {}, covered.covered_ns && !isPart ? (row.wall / covered.covered_ns).toFixed(2) : '–'), el('td', {}, duration(row.wall)),
+    sums.columns.map((column) => cell(row, column, state, sums.causes, choose)), hasSteps ? stepCells(isPart ? undefined : steps.get(row.name)) : null));
+  const notes = [state.filter.range ? 'Of the whole run, whatever time is selected' : '',
+    isPart ? `Threads${hasSteps ? ', p50, p99 and worst' : ''} are known of all hosts and processes together only` : ''].filter(Boolean);
+  return el('table', { class: 'ledger' }, notes.length ? el('caption', {}, notes.join('. ')) : null, el('thead', {}, head), el('tbody', {}, rows));
 }

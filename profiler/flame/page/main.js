@@ -265,7 +265,7 @@ class Page {
     const of = this.data.sides.find((each) => each.side === side) || this.data.sides[0];
     const rows = of.requests.filter((row) => row.ns).sort((a, b) => (a.device < b.device ? -1 : a.device > b.device ? 1 : b.ns - a.ns));
     this.devices.hidden = !rows.length;
-    replace(this.devices, el('summary', {}, 'Whose requests the devices served'), el('table', { class: 'plain' },
+    replace(this.devices, el('summary', {}, `Whose requests the devices served${this.state.filter.host === undefined ? '' : ', of all hosts'}`), el('table', { class: 'plain' },
       el('thead', {}, el('tr', {}, ['device', 'class', 'what', 'requests', 'data', 'mean', 'share of the device’s time'].map((text) => el('th', { scope: 'col' }, text)))),
       el('tbody', {}, rows.map((row) => el('tr', {}, el('td', {}, row.device), el('td', {}, row.class ?? NOBODY), el('td', {}, row.op + (row.writeback ? ' (by writeback)' : '')),
         el('td', {}, count(row.requests)), el('td', {}, bytes(row.bytes)), el('td', {}, duration(row.requests ? row.ns / row.requests : 0)),

@@ -6,7 +6,7 @@ import { select as pick } from 'd3-selection';
 import { brushX } from 'd3-brush';
 import { clock, duration } from './format.js';
 import { palette, series } from './colors.js';
-import { BLOCKED } from './calc.js';
+import { BLOCKED, isFinerThanLanes } from './calc.js';
 
 const LABELS = 150, RIGHT = 10, LANE = 24, STRIP = 11, AXIS = 22, LANES_SHOWN = 8;
 
@@ -225,10 +225,11 @@ export class Timeline {
   }
 
   say(rows, range) {
-    const { data } = this.model;
+    const { data, filter } = this.model;
     if (!rows.length) return 'No stalls of this filter.';
     if (!hasSlices(data)) return 'The graph cannot be cut by time: all samples of this file are of one time.';
-    if (!range) return 'Drag over the lanes to select a range of the run. Below: when each class was active, and how much.';
-    return `Selected: ${duration((range[1] - range[0]) * 1e6)} from ${clock(data.startMs + range[0], true)} on.`;
+    const ofAll = isFinerThanLanes(filter) ? ' The lanes are of all hosts and processes, whoever ended the waits.' : '';
+    if (!range) return `Drag over the lanes to select a range of the run. Below: when each class was active, and how much.${ofAll}`;
+    return `Selected: ${duration((range[1] - range[0]) * 1e6)} from ${clock(data.startMs + range[0], true)} on.${ofAll}`;
   }
 }
