@@ -180,6 +180,42 @@ async function compares(page) {
   await page.keyboard.press('c');
 }
 
+/** What has the focus: its filter, or its text. */
+const focused = (page) => page.evaluate(() => document.activeElement.dataset.filter || document.activeElement.title || document.activeElement.id || document.activeElement.textContent.slice(0, 40));
+
+/** With keys alone: what is chosen keeps the focus, or what is in its place has it. */
+async function keepsFocus(page) {
+  await page.keyboard.press('Backspace');
+  await page.focus('select[data-filter="class"]');
+  for (let i = 0; i < 2; i++) await page.keyboard.press('ArrowDown');
+  const chosen = await page.$eval('select[data-filter="class"]', (node) => node.selectedIndex);
+  check('the arrow keys go on through the options of a filter', chosen === 2 && (await focused(page)) === 'class', chosen, await focused(page));
+  await page.keyboard.press('Tab');
+  check('Tab goes to the next filter', (await focused(page)) === 'stall', await focused(page));
+  await page.keyboard.press('Backspace');
+  check('Backspace in a filter takes all off', (await fragment(page)) === '#all' && (await focused(page)) === 'stall', await fragment(page), await focused(page));
+  for (const [name, selector] of [['a switch', '.switches button[title^="The outermost function at the bottom"]'], ['a cell of the ledger', '.ledger button[title="Show block_io of loader"]'],
+    ['a row of the table', '.table td.name button'], ['a measure of a comparison', '#compare']]) {
+    await page.focus(selector);
+    const before = await focused(page);
+    await page.keyboard.press('Enter');
+    check(`${name} has the focus still when it was chosen`, (await focused(page)) === before, before, await focused(page));
+  }
+  await page.keyboard.press('c');
+  await page.evaluate(() => { location.hash = '#tab=functions'; });
+  await page.waitForSelector('.table th[aria-sort="none"] button');
+  await page.focus('.table th[aria-sort="none"] button');
+  await page.keyboard.press('Enter');
+  check('and a head of the table by which it is sorted', (await focused(page)) === 'self ▾', await focused(page));
+  await page.evaluate(() => { location.hash = '#tab=functions&class=loader&stall=block_io'; });
+  await page.waitForSelector('select.set[data-filter="class"]');
+  await page.evaluate(() => [...document.querySelectorAll('.filters button')].pop().focus());
+  await page.keyboard.press('Enter');
+  check('where it is gone, what is beside it has it', (await fragment(page)).startsWith('#tab') && (await focused(page)) === 'process', await fragment(page), await focused(page));
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press('t');
+}
+
 async function hostile(page) {
   const injected = await page.evaluate(() => ({ ran: window.pwned !== undefined, images: document.images.length, scripts: document.scripts.length,
     inside: document.querySelectorAll('main script, main img, main iframe').length }));
@@ -278,7 +314,7 @@ async function oneHost() {
 
 try {
   const page = await opensOnTheAnswer();
-  for (const part of [filters, searches, zooms, tables, ranges, compares, hostile]) await part(page);
+  for (const part of [filters, searches, zooms, tables, ranges, compares, keepsFocus, hostile]) await part(page);
   const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost()];
   check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);

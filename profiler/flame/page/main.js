@@ -15,6 +15,7 @@ import { drawTable } from './table.js';
 import { KIND_NAMES, KINDS, onSchemeChange } from './colors.js';
 
 const NORMS = [['total', 'Absolute', 'As measured'], ['share', 'Shares', 'Of what each side has in all'], ['second', 'Per second', 'Of the time that each side covers']];
+const FIELDS = 'button, select, summary';
 const KEYS = [
   ['/', 'search'], ['arrows', 'move in the graph'], ['Enter', 'zoom into the box'], ['Esc', 'zoom out, then end the search'],
   ['Backspace', 'take all filters off'], ['i', 'icicle or flame'], ['l', 'lines or functions'], ['n', 'fold or show native frames'],
@@ -25,6 +26,11 @@ const KEYS = [
 function coveredText({ covered_ns: ns, windows, first_ms: first, files }) {
   const text = ns ? `${duration(ns)} recorded in ${count(windows)} window${windows === 1 ? '' : 's'}${first ? `, from ${moment(first)}` : ''}` : '';
   return files > 1 ? `${text} · ${count(files)} files` : text;
+}
+
+/** By what a button or field is known again when it has been drawn anew. */
+function nameOf(node) {
+  return `${node.closest('[role="group"]')?.getAttribute('aria-label') || ''} ${node.dataset.filter || node.title || node.textContent}`;
 }
 
 /** How much more or less now is than the base. */
@@ -168,6 +174,20 @@ class Page {
   }
 
   draw() {
+    this.keepFocus(() => this.drawAll());
+  }
+
+  /** Draws, and gives the focus to what had it, or where that is gone to what is in its place: an element that is drawn anew loses it. */
+  keepFocus(draw) {
+    const had = document.activeElement, parts = [this.answer, this.ledger, this.switches, this.filters, this.crumbs, this.table, this.devices, this.losses];
+    const part = parts.find((each) => each.contains(had)), fields = () => [...part.querySelectorAll(FIELDS)], at = part ? fields().indexOf(had) : -1;
+    draw();
+    if (at < 0 || had.isConnected) return;
+    const now = fields(), name = nameOf(had), again = now.find((each) => nameOf(each) === name) || now[Math.min(at, now.length - 1)] || this.canvas;
+    again.focus({ preventScroll: !again.closest('.rows') }); // rows of the table are drawn anew from the first on
+  }
+
+  drawAll() {
     const begun = performance.now(), { data, state } = this;
     this.drawn = this.model.of(state);
     this.drawGraph();
@@ -256,7 +276,7 @@ class Page {
       tab: (tab) => this.set({ tab }), find: (label) => this.find(label),
       sort: (sort) => {
         this.sort = sort;
-        this.drawTable();
+        this.keepFocus(() => this.drawTable());
       },
     }));
   }
@@ -319,7 +339,7 @@ class Page {
   listen() {
     document.addEventListener('keydown', (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || this.help.open) return;
-      const isField = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+      const isField = /^(INPUT|TEXTAREA)$/.test(event.target.tagName) || (event.target.tagName === 'SELECT' && event.key !== 'Backspace');
       if (isField && event.key === 'Escape') event.target.blur();
       if (isField && event.key !== 'Escape') return;
       if (this.key(event)) event.preventDefault();
