@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ struct drawing {
 	const struct flame_tree *tree;
 	const char *unit;
 	struct box *boxes;
-	double *used; /* of each box, by its children */
+	double *used;  /* of each box, by its children; behind the last, of the whole width */
+	double *sizes; /* what each box is as wide as, in the unit; behind the last, what the whole width is */
 	uint32_t deepest;
 	size_t narrow; /* left out */
 };
@@ -125,18 +127,37 @@ static int compare_places(const void *left, const void *right)
 	return order ? order : (a->number > b->number) - (a->number < b->number);
 }
 
+/*
+ * A box is as wide as its sum, or as what is in it where that is more: a wait that turned out to be of another cause is taken
+ * back by a negative sample, so that one of a box's children can have more than the box.
+ */
+static void size_boxes(struct drawing *drawing)
+{
+	const struct flame_tree *tree = drawing->tree;
+	double *sizes = drawing->sizes;
+	size_t count = tree->nodes.n;
+
+	for (size_t i = count; i-- > 0;) { /* children have larger numbers */
+		uint32_t parent = flame_tree_node(tree, i)->parent;
+
+		sizes[i] = fmax(sizes[i], (double)tree->sums[i].total_ns);
+		sizes[parent == FLAME_NONE ? count : parent] += sizes[i];
+	}
+	sizes[count] = fmax(sizes[count], (double)tree->total);
+}
+
 static void place_box(struct drawing *drawing, const struct place *place)
 {
 	struct box *box = &drawing->boxes[place->number];
 	uint32_t parent = place->node->parent;
 	const struct box *below = parent == FLAME_NONE ? NULL : &drawing->boxes[parent];
 	double *used = &drawing->used[parent == FLAME_NONE ? drawing->tree->nodes.n : parent];
-	int64_t total = drawing->tree->sums[place->number].total_ns;
+	double size = drawing->sizes[place->number];
 
 	box->depth = FLAME_NONE;
-	if (total <= 0 || (below && below->depth == FLAME_NONE))
+	if (size <= 0 || (below && below->depth == FLAME_NONE))
 		return;
-	box->width = (WIDTH - 2 * MARGIN) * (double)total / (double)drawing->tree->total;
+	box->width = (WIDTH - 2 * MARGIN) * size / drawing->sizes[drawing->tree->nodes.n];
 	box->x = (below ? below->x : MARGIN) + *used;
 	*used += box->width;
 	if (box->width < NARROWEST) {
@@ -156,7 +177,9 @@ static int place_boxes(struct drawing *drawing)
 
 	drawing->boxes = calloc(count + 1, sizeof(*drawing->boxes));
 	drawing->used = calloc(count + 1, sizeof(*drawing->used));
-	if (places && drawing->boxes && drawing->used) {
+	drawing->sizes = calloc(count + 1, sizeof(*drawing->sizes));
+	if (places && drawing->boxes && drawing->used && drawing->sizes) {
+		size_boxes(drawing);
 		for (size_t i = 0; i < count; i++)
 			places[i] = (struct place){ drawing->data, flame_tree_node(drawing->tree, i),
 				                    (uint32_t)i };
@@ -247,5 +270,6 @@ int flame_svg_write(FILE *out, const struct flame_data *data, const struct flame
 	}
 	free(drawing.boxes);
 	free(drawing.used);
+	free(drawing.sizes);
 	return err;
 }

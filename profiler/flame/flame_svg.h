@@ -1,6 +1,6 @@
 /*
  * A flame graph as one SVG picture, without scripts: a box a function, as wide as its share, the outermost at the
- * bottom; a tooltip says its time and share.
+ * bottom; a tooltip says its time and share. Where samples take time back, a box is as wide as what is in it, if that is more.
  */
 #ifndef STALLPROF_PROFILER_FLAME_SVG_H
 #define STALLPROF_PROFILER_FLAME_SVG_H

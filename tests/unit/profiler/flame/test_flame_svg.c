@@ -69,6 +69,43 @@ static void test_flame_svg__widths_are_shares(void **state)
 	release(&built);
 }
 
+/* A wait that turned out to be of another cause is taken back: what is in a box is not wider than the box all the same. */
+static void test_flame_svg__taken_back(void **state)
+{
+	const struct flame_tree_options options = { .type = DELAY };
+	const int64_t values[] = { 0, -20 * MS, 0 };
+	struct flame_sample sample;
+	struct built built;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int64_t node;
+
+	build(&built, *state, DELAY);
+	flame_tree_free(&built.tree);
+	sample = *flame_sample(built.data, 0); /* main, write_shard, flush, io_schedule */
+	node = flame_put_node(built.data, flame_node(built.data, sample.node)->parent,
+	                      flame_node(built.data, 0)->frame);
+	assert_true(node > 0);
+	sample.node = (uint32_t)node;
+	assert_true(flame_put_sample(built.data, &sample, values) > 0);
+	assert_int_equal(flame_tree_build(&built.tree, built.data, &options), 0);
+	assert_int_equal(flame_svg_write(out, built.data, &built.tree, "t", "nanoseconds"), 0);
+	fclose(out);
+	assert_non_null(strstr(text, "t: 50.000 ms"));
+	assert_non_null(strstr(
+	        text,
+	        "<title>main: 50.000 ms, 100.00 %</title><rect x=\"10.00\" y=\"102\" width=\"1180.00\""));
+	assert_non_null(strstr(
+	        text,
+	        "<title>flush: 40.000 ms, 80.00 %</title><rect x=\"178.57\" y=\"68\" width=\"1011.43\""));
+	assert_non_null(strstr(text, "<title>io_schedule: 50.000 ms, 100.00 %</title><rect x=\"178.57\" "
+	                             "y=\"51\" width=\"842.86\""));
+	assert_null(strstr(text, "-20"));
+	free(text);
+	release(&built);
+}
+
 static void test_flame_svg__empty(void **state)
 {
 	struct built built;
@@ -110,6 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_flame_folded__a_line_a_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_svg__widths_are_shares, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_flame_svg__taken_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_svg__unit_is_text, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_svg__empty, set_up, tear_down),
 	};
