@@ -49,7 +49,9 @@ async function boxes(page) {
       for (let x = 4; x < bounds.width; x += 12) {
         canvas.dispatchEvent(new MouseEvent('mousemove', { clientX: bounds.left + x, clientY: bounds.top + y, bubbles: true }));
         const name = tip.hidden ? null : tip.querySelector('b').textContent;
-        if (name && !seen.has(name)) seen.set(name, { x, y, facts: tip.textContent });
+        if (!name) continue;
+        if (!seen.has(name)) seen.set(name, { x, y, facts: tip.textContent });
+        seen.get(name).to = x;
       }
     }
     canvas.dispatchEvent(new MouseEvent('mouseleave'));
@@ -287,6 +289,19 @@ async function stretches() {
   return [...pages, at];
 }
 
+/** Samples that take time back: boxes stay in their parents. */
+async function takenBack() {
+  const at = pathToFileURL(resolve(wanted.pair.back)).href, page = await open('#stall=pipe', at);
+  for (const way of ['', 'compared with itself, ']) {
+    const { main, 'Loader.read': read, vfs_fsync: beside } = await boxes(page);
+    check(`${way}a box is as wide as what is in it, if some of that is taken back`, read.to === main.to && beside.x > main.to, main, read, beside);
+    check(`${way}and says its sum`, main.facts.includes('16.0 s') && read.facts.includes('20.0 s'), main, read);
+    await page.keyboard.press('c');
+  }
+  await page.close();
+  return at;
+}
+
 /** Of one of two hosts, nothing is said that is known of both together alone. */
 async function oneHost() {
   const at = pathToFileURL(resolve(wanted.pair.hosts)).href, page = await open('#stall=block_io', at), both = await text(page, '.answer');
@@ -315,7 +330,7 @@ async function oneHost() {
 try {
   const page = await opensOnTheAnswer();
   for (const part of [filters, searches, zooms, tables, ranges, compares, keepsFocus, hostile]) await part(page);
-  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost()];
+  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost(), await takenBack()];
   check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);
 } catch (error) {

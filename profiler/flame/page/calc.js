@@ -92,13 +92,21 @@ export function select(data, filter, type) {
   return { value, sum, options };
 }
 
-/** Sums of nodes: {self, total}. */
+/**
+ * Sums of nodes: {self, total, width}. Samples that take time back can make a node's sum less than that of one in it: as wide as its box
+ * is drawn is what is in it, then.
+ */
 export function totals(trie, value, scale = 1) {
-  const self = new Float64Array(trie.count), total = new Float64Array(trie.count);
+  const self = new Float64Array(trie.count), total = new Float64Array(trie.count), width = new Float64Array(trie.count);
   for (let s = 0; s < value.length; s++) if (value[s] !== 0) self[trie.leaf[s]] += value[s] * scale;
   total.set(self);
-  for (let n = trie.count - 1; n > 0; n--) total[trie.parent[n]] += total[n];
-  return { self, total };
+  for (let n = trie.count - 1; n > 0; n--) {
+    total[trie.parent[n]] += total[n];
+    width[n] = Math.max(width[n], total[n]);
+    width[trie.parent[n]] += width[n];
+  }
+  width[0] = Math.max(width[0], total[0]);
+  return { self, total, width };
 }
 
 /** Sums by label: {self, total}, where a function that recurs counts once. */

@@ -27,10 +27,10 @@ export class Graph {
     });
   }
 
-  /** {trie, total, zoom, flame, marks, change: null or −1 … 1 of each node}. */
+  /** {trie, sizes: of each node, zoom, flame, marks, change: null or −1 … 1 of each node}. */
   show(model) {
     this.model = model;
-    if (this.focus >= model.trie.count || model.total[this.focus] <= 0) this.focus = -1;
+    if (this.focus >= model.trie.count || model.sizes[this.focus] <= 0) this.focus = -1;
     this.draw();
   }
 
@@ -42,10 +42,10 @@ export class Graph {
 
   /** Calls visit(node, x, width, row) for each box that can be seen: the path to the zoomed one, and what is in that. */
   visit(width, visit) {
-    const { trie, total, zoom } = this.model, path = this.path(zoom);
-    if (!(total[zoom] > 0)) return 0;
+    const { trie, sizes, zoom } = this.model, path = this.path(zoom);
+    if (!(sizes[zoom] > 0)) return 0;
     path.slice(0, -1).forEach((node, row) => visit(node, 0, width, row));
-    const scale = scaleLinear([0, total[zoom]], [0, width]), top = path.length - 1;
+    const scale = scaleLinear([0, sizes[zoom]], [0, width]), top = path.length - 1;
     let deepest = top;
     visit(zoom, 0, width, top);
     const stack = [zoom], from = [0]; // open nodes, and where the next child of each begins
@@ -54,7 +54,7 @@ export class Graph {
         stack.pop();
         from.pop();
       }
-      const size = total[n], level = stack.length - 1;
+      const size = sizes[n], level = stack.length - 1;
       if (size <= 0) {
         n = trie.end[n];
         continue;

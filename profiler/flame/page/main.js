@@ -94,7 +94,7 @@ class Page {
   buildHelp() {
     return el('dialog', { id: 'help' }, el('h2', {}, 'Keys'), el('dl', {}, KEYS.map(([key, what]) => [el('dt', {}, el('kbd', {}, key)), el('dd', {}, what)])),
       el('p', {}, 'The address of this page holds all that you have chosen: whoever opens the same file with it sees the same.'),
-      el('p', {}, 'A box is as wide as its share of the time. Times of stalls are scaled to the ledger, which is exact; those of waits that are no stalls are of the long ones alone.'),
+      el('p', {}, 'A box is as wide as its share of the time, or as what is in it, where a part was taken back as it was of another cause. Times of stalls are scaled to the ledger, which is exact; those of waits that are no stalls are of the long ones alone.'),
       el('p', {}, 'A wait belongs to the slice of time in which it ended. Of one that is longer than its slice, a selected time has the part that lies in it, if all of the wait went by evenly.'),
       el('details', {}, el('summary', {}, `${this.data.program}; parts of others in this page`), el('pre', {}, document.getElementById('notices').textContent)),
       el('form', { method: 'dialog' }, el('button', {}, 'Close')));
@@ -213,7 +213,7 @@ class Page {
     if (nothing) this.sayNothing();
     else {
       this.graph.show({
-        trie: drawn.trie, total: drawn.sums.total, zoom: drawn.zoom, flame: state.view === 'flame', marks: drawn.marks, change: drawn.sums.change,
+        trie: drawn.trie, sizes: drawn.sums.width, zoom: drawn.zoom, flame: state.view === 'flame', marks: drawn.marks, change: drawn.sums.change,
         rootText: drawn.base ? 'all: now and base' : `all: ${unit(sum)}`,
       });
     }

@@ -29,16 +29,17 @@ function scaleOf(data, norm, filter, sum) {
   return norm === 'second' && length ? 1 / length : 1;
 }
 
-/** Widths and changes of two sides: {total: the mean of both, change: -1 … 1, now, was}. */
+/** Widths and changes of two sides: {total, self, width: means of both, change: -1 … 1, now, was}. */
 function compareSides(trie, now, was) {
-  const total = new Float64Array(trie.count), self = new Float64Array(trie.count), change = new Float32Array(trie.count);
+  const total = new Float64Array(trie.count), self = new Float64Array(trie.count), width = new Float64Array(trie.count), change = new Float32Array(trie.count);
   for (let n = 0; n < trie.count; n++) {
     const a = now.total[n], b = was.total[n], most = Math.max(Math.abs(a), Math.abs(b));
     total[n] = (Math.max(a, 0) + Math.max(b, 0)) / 2;
+    width[n] = (now.width[n] + was.width[n]) / 2;
     self[n] = (now.self[n] + was.self[n]) / 2;
     change[n] = most ? (a - b) / most : 0;
   }
-  return { total, self, change, now: now.total, was: was.total };
+  return { total, self, width, change, now: now.total, was: was.total };
 }
 
 export class Model {
@@ -80,7 +81,7 @@ export class Model {
     const sumsKey = `${views}|${filterKey}|${baseKey}|${base ? state.norm : ''}`;
     const sums = this.sumsOf(sumsKey, trie, selection, base, scales);
     const marks = this.marksOf(`${views} ${state.q}`, trie, state.q);
-    const zoom = Number(state.z) > 0 && Number(state.z) < trie.count && sums.total[Number(state.z)] > 0 ? Number(state.z) : 0;
+    const zoom = Number(state.z) > 0 && Number(state.z) < trie.count && sums.width[Number(state.z)] > 0 ? Number(state.z) : 0;
     const ledgerFilter = { process: state.filter.process, host: state.filter.host };
     return {
       trie, type, selection, base, scales, sums, marks, zoom, sumsKey,
