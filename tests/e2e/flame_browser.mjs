@@ -176,6 +176,18 @@ async function compares(page) {
   const found = await boxes(page), facts = found['Writer.write']?.facts || '';
   check('a box has both sides', facts.includes(`${wanted.function}now`) && facts.includes('in the base'), facts);
   await shot(page, 'compare.png');
+  const both = `now ${wanted.function}, base 0 ns`;
+  await page.keyboard.press('/');
+  await page.keyboard.type('writer.w');
+  check('a search says what each side has', (await text(page, '.found')) === `matches: ${both}`, await text(page, '.found'), both);
+  await page.keyboard.press('Escape');
+  await click(page, found['Writer.write']);
+  check('so does the zoomed box', (await text(page, '.crumbs')).endsWith(`: ${both}`), await text(page, '.crumbs'), both);
+  await page.focus('#graph');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('ArrowDown');
+  check('and where the keys are', (await text(page, '.focus-text')).endsWith(`: ${both}`), await text(page, '.focus-text'), both);
+  await page.keyboard.press('Escape');
   const other = await open(now);
   check('a comparison comes back from its fragment', (await text(other, '#compared')) === (await text(page, '#compared')));
   await other.close();

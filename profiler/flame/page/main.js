@@ -173,6 +173,25 @@ class Page {
     return (value) => `${unit(value)}/s`;
   }
 
+  /** What each side of a comparison has, in words: the mean, by which boxes are as wide as they are, was never measured. */
+  sidesText([now, was]) {
+    const unit = this.sideUnit();
+    return `now ${unit(now)}, base ${unit(was)}`;
+  }
+
+  /** A node's value and share, or its values. */
+  nodeText(node) {
+    const { sums, base } = this.drawn;
+    return base ? this.sidesText([sums.now[node], sums.was[node]]) : `${this.sideUnit()(sums.total[node])}, ${percent(sums.total[node], sums.total[0])}`;
+  }
+
+  /** How much the search found. */
+  foundText() {
+    const { marks, matched, base, sums } = this.drawn;
+    if (!marks) return '';
+    return base ? `matches: ${this.sidesText(matched)}` : `${percent(matched[0], sums.total[0])} matches, ${this.sideUnit()(matched[0])}`;
+  }
+
   draw() {
     this.keepFocus(() => this.drawAll());
   }
@@ -218,9 +237,9 @@ class Page {
       });
     }
     if (this.searchField.value !== state.q) this.searchField.value = state.q;
-    this.found.textContent = drawn.marks ? `${percent(drawn.matched, sum)} matches, ${unit(drawn.matched)}` : '';
+    this.found.textContent = this.foundText();
     replace(this.crumbs, drawn.zoom ? [el('button', { type: 'button', onclick: () => this.set({ z: '' }) }, '⤺ whole graph (Esc)'),
-      ` zoomed into ${fullText(drawn.trie.labels[drawn.trie.label[drawn.zoom]])}: ${unit(drawn.sums.total[drawn.zoom])}, ${percent(drawn.sums.total[drawn.zoom], sum)}`] : null);
+      ` zoomed into ${fullText(drawn.trie.labels[drawn.trie.label[drawn.zoom]])}: ${this.nodeText(drawn.zoom)}`] : null);
     replace(this.legend, drawn.base ? [el('i', { class: 'kind less' }), 'less than the base', el('i', { class: 'kind same' }), 'the same', el('i', { class: 'kind more' }), 'more']
       : KINDS.map((kind) => [el('i', { class: `kind ${kind}` }), KIND_NAMES[kind]]));
   }
@@ -311,7 +330,7 @@ class Page {
 
   move(key) {
     const node = this.graph.move(key), facts = this.facts(node), at = this.graph.focusPoint();
-    this.focusText.textContent = `${facts.label ? fullText(facts.label) : 'all'}: ${facts.unit(facts.total)}, ${percent(facts.total, facts.sum)}`;
+    this.focusText.textContent = `${facts.label ? fullText(facts.label) : 'all'}: ${this.nodeText(node)}`;
     if (at) this.tooltip.show(facts, at);
   }
 

@@ -85,7 +85,7 @@ export class Model {
     const ledgerFilter = { process: state.filter.process, host: state.filter.host };
     return {
       trie, type, selection, base, scales, sums, marks, zoom, sumsKey,
-      matched: marks ? matched(trie, sums.total, marks) : 0,
+      matched: marks ? (base ? [sums.now, sums.was] : [sums.total]).map((total) => matched(trie, total, marks)) : null, // of each side
       ledger: this.ledgerOf(JSON.stringify([ledgerFilter, state.filter.side]), data, ledgerFilter, state.filter.side || ''),
     };
   }
