@@ -9,9 +9,9 @@
 #include "symbolizer/base/dwarf_cursor.h"
 #include "symbolizer/base/search.h"
 
-/* The largest tables of real compilers have some thousands. */
+/* The largest tables of real compilers have some thousands; these take some 60 MB at most. */
 #define MAX_ENTRIES    (1 << 20)
-#define MAX_ATTRIBUTES (1 << 22)
+#define MAX_ATTRIBUTES (1 << 20)
 
 /* Doubles an array that is full. */
 static int make_room(void **array, size_t n, size_t size)

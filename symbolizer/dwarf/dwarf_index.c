@@ -291,7 +291,7 @@ bool dwarf_index_is_split(const struct dwarf_index *x)
 
 bool dwarf_index_is_partial(const struct dwarf_index *x)
 {
-	return x->info->refused || (x->alt && x->alt->refused);
+	return x->is_partial || x->info->refused || (x->alt && x->alt->refused);
 }
 
 bool dwarf_index_has_lines(const struct dwarf_index *x)

@@ -38,7 +38,8 @@ struct dwarf_place {
 
 /*
  * `debug` holds the DWARF and `alt` (may be NULL) what dwz moved out of it; `f` says which addresses are code. All
- * stay open as long as the index. `max_unit_bytes` bounds what is kept of units, except the one used last. `split`
+ * stay open as long as the index. `max_unit_bytes` bounds what is kept of units, except the one used last; a lookup
+ * may take some times as much until the next. `split`
  * (may be NULL; the index takes it in any case) finds split units; where it does not find one, only the skeleton's
  * functions are known, mostly none. -ENOENT: no DWARF.
  */
@@ -81,7 +82,10 @@ bool dwarf_index_lacks_linkage_name(struct dwarf_index *x, uint64_t die);
  */
 bool dwarf_index_is_split(const struct dwarf_index *x);
 
-/* Are there sections that could not be loaded, for want of memory for example? */
+/*
+ * May an answer have been given without all that the file says? For sections that could not be loaded, for want of memory
+ * for example, or for bounds that a lookup came to.
+ */
 bool dwarf_index_is_partial(const struct dwarf_index *x);
 
 bool dwarf_index_has_lines(const struct dwarf_index *x);

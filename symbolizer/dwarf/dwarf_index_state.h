@@ -12,6 +12,7 @@
 #define LOADING 1
 #define BODY    2
 #define MISSING 4 /* its split unit */
+#define REFUSED 8 /* too much was loaded already */
 
 /* What has been read of one unit. */
 struct unit_index {
@@ -31,6 +32,7 @@ struct dwarf_index {
 	struct dwarf_ranges aranges; /* by .debug_aranges */
 	struct dwarf_ranges ranges;  /* by all units */
 	bool ranges_read;
+	bool is_partial;                       /* a unit was not loaded, as too much was */
 	struct unit_index *loaded[MAX_LOADED]; /* the one used last is the last */
 	size_t n_loaded;
 	size_t memory, max_unit_bytes;
@@ -45,7 +47,10 @@ struct dwarf_index {
 void dwarf_load_trim(struct dwarf_index *x);
 void dwarf_load_drop_all(struct dwarf_index *x);
 
-/* Loads a unit of the file, unless it is loaded. NULL: no memory, or MAX_LOADED units are loaded. */
+/*
+ * Loads a unit of the file, unless it is loaded. NULL: no memory, or so much has been loaded since dwarf_load_trim() that
+ * there is no room, which is counted as an error, and makes the index partial.
+ */
 struct unit_index *dwarf_load_unit(struct dwarf_index *x, struct dwarf_unit *u);
 
 /* Loads the unit's functions together with what is inside them. NULL as above. */

@@ -11,7 +11,9 @@
 #include "symbolizer/base/search.h"
 #include "symbolizer/base/growing_array.h"
 
-#define MAX_ROWS (1 << 24)
+/* Of one unit. The largest met have 2^16 rows (CPython, cargo). */
+#define MAX_ROWS      (1 << 22)
+#define MAX_SEQUENCES (1 << 20)
 
 /* How many sequences a lookup goes back for one that overlaps those after it. */
 #define MAX_OVERLAPS 16
@@ -47,7 +49,7 @@ struct machine {
 static int begin_sequence(struct dwarf_lines *l, struct machine *m)
 {
 	int err = growing_array_reserve((void **)&l->sequences, l->n_sequences + 1, &l->max_sequences,
-	                                sizeof(*l->sequences), MAX_ROWS);
+	                                sizeof(*l->sequences), MAX_SEQUENCES);
 
 	if (err)
 		return err;

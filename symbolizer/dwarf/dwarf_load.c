@@ -11,6 +11,13 @@
 /* Of abbreviations as much may be kept as of units, divided by this. */
 #define ABBREVS_PART 2
 
+/*
+ * One lookup loads no further unit once there are so many times the bytes that may be kept, and some for bounds that are
+ * very small: units may share one line table, so that a file of some KB would have a GB of them.
+ */
+#define MOST_AT_ONCE  4
+#define ROOM_AT_LEAST ((size_t)2 << 20)
+
 #define MAX_SKELETONS ((uint32_t)1 << 23)
 
 static void free_unit(struct unit_index *ui)
@@ -38,13 +45,35 @@ void dwarf_load_drop_all(struct dwarf_index *x)
 		unload(x, x->n_loaded - 1);
 }
 
+static void measure(struct dwarf_index *x, struct unit_index *ui)
+{
+	x->memory -= ui->memory;
+	ui->memory = sizeof(*ui) + (ui->scopes ? dwarf_scopes_memory(ui->scopes) : 0) +
+	             (ui->lines ? dwarf_lines_memory(ui->lines) : 0) +
+	             (ui->split ? dwarf_split_unit_memory(ui->split) : 0) +
+	             (ui->whole && ui->whole != ui->scopes ? dwarf_scopes_memory(ui->whole) : 0);
+	x->memory += ui->memory;
+}
+
+static void forget_abbrevs(const struct dwarf_index *x, struct dwarf_info *d)
+{
+	if (d->abbrev_memory > x->max_unit_bytes / ABBREVS_PART)
+		dwarf_info_forget_abbrevs(d);
+}
+
 /* Those used last stay, whatever their size; a place is good until this is called. */
 void dwarf_load_trim(struct dwarf_index *x)
 {
+	size_t i;
+
+	for (i = 0; i < x->n_loaded; i++)
+		if (x->loaded[i]->split) /* names may have been looked for in it since */
+			measure(x, x->loaded[i]);
 	while (x->n_loaded > 1 && (x->memory > x->max_unit_bytes || x->n_loaded > MAX_LOADED / 2))
 		unload(x, 0);
-	if (x->info->abbrev_memory > x->max_unit_bytes / ABBREVS_PART)
-		dwarf_info_forget_abbrevs(x->info);
+	forget_abbrevs(x, x->info);
+	if (x->alt)
+		forget_abbrevs(x, x->alt);
 	/* What has been read of the file counts as ours until it is given back. */
 	if (x->touched > BYTES_TO_FORGET) {
 		elf_file_forget_pages(x->debug);
@@ -64,16 +93,6 @@ static void count_errors(struct dwarf_index *x, const struct unit_index *ui, int
 		x->errors++;
 	if (ui->split)
 		x->errors += ui->info->errors;
-}
-
-static void measure(struct dwarf_index *x, struct unit_index *ui)
-{
-	x->memory -= ui->memory;
-	ui->memory = sizeof(*ui) + (ui->scopes ? dwarf_scopes_memory(ui->scopes) : 0) +
-	             (ui->lines ? dwarf_lines_memory(ui->lines) : 0) +
-	             (ui->split ? dwarf_split_unit_memory(ui->split) : 0) +
-	             (ui->whole && ui->whole != ui->scopes ? dwarf_scopes_memory(ui->whole) : 0);
-	x->memory += ui->memory;
 }
 
 /* NULL: not loaded. */
@@ -130,7 +149,21 @@ static void find_functions(struct dwarf_index *x, struct unit_index *ui)
 	}
 }
 
-/* NULL: no memory, or more units at once than there may be. */
+static bool is_full(const struct dwarf_index *x)
+{
+	return x->n_loaded == MAX_LOADED ||
+	       (x->n_loaded && x->memory / MOST_AT_ONCE > x->max_unit_bytes + ROOM_AT_LEAST);
+}
+
+/* The answers of this lookup may be others than those of one that had more room. */
+static void count_refusal(struct dwarf_index *x, struct dwarf_unit *u)
+{
+	x->is_partial = true;
+	if (!(u->errors_told & REFUSED))
+		x->errors++;
+	u->errors_told |= REFUSED;
+}
+
 struct unit_index *dwarf_load_unit(struct dwarf_index *x, struct dwarf_unit *u)
 {
 	struct unit_index *ui = find_loaded(x, u);
@@ -138,7 +171,11 @@ struct unit_index *dwarf_load_unit(struct dwarf_index *x, struct dwarf_unit *u)
 
 	if (ui)
 		return ui;
-	ui = x->n_loaded < MAX_LOADED ? calloc(1, sizeof(*ui)) : NULL;
+	if (is_full(x)) {
+		count_refusal(x, u);
+		return NULL;
+	}
+	ui = calloc(1, sizeof(*ui));
 	if (!ui)
 		return NULL;
 	ui->in_file = u;

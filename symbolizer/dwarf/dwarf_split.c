@@ -280,5 +280,6 @@ size_t dwarf_split_memory(const struct dwarf_split *s)
 
 size_t dwarf_split_unit_memory(const struct dwarf_split_unit *split)
 {
-	return sizeof(*split) + split->info->memory + (split->dwo ? elf_file_memory(split->dwo) : 0);
+	return sizeof(*split) + split->info->memory + split->info->abbrev_memory +
+	       (split->dwo ? elf_file_memory(split->dwo) : 0);
 }

@@ -46,7 +46,7 @@ struct dwarf_unit {
 struct dwarf_info {
 	struct dwarf_section info, abbrev, str, line_str, str_offsets, addr, ranges, rnglists, line, aranges;
 	struct elf_file *file; /* the file of these sections */
-	int refused;           /* why a section could not be loaded: broken, too large; 0: all were */
+	int refused; /* why not all could be read: a section was broken or too large, a bound was met; 0: it could */
 	bool units_read;
 	struct dwarf_unit *units; /* all of them, when they have been read */
 	size_t n_units;

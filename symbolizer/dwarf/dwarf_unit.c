@@ -10,6 +10,9 @@
 
 #define MAX_ABBREV_TABLES (1 << 22)
 
+/* No more tables are read over this, until they are forgotten: those of all of libc have 7 MB. */
+#define MAX_ABBREV_MEMORY ((size_t)64 << 20)
+
 /* Reads the header at c->pos and leaves the cursor behind the whole unit. */
 static int read_header(const struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_unit *u)
 {
@@ -373,6 +376,10 @@ int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u)
 	if (address_map_get(&d->abbrev_by_offset, u->abbrev_offset, &known)) {
 		u->abbrevs = d->abbrev_tables[known];
 		return 0;
+	}
+	if (d->abbrev_memory > MAX_ABBREV_MEMORY) {
+		d->refused = -EFBIG;
+		return -EFBIG;
 	}
 	err = dwarf_abbrevs_read(d->abbrev.data, d->abbrev.len, u->abbrev_offset, 0, &abbrevs);
 	if (err)

@@ -46,7 +46,7 @@ int dwarf_unit_read(struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_u
 bool dwarf_unit_is_c(const struct dwarf_unit *u);
 bool dwarf_unit_is_cxx(const struct dwarf_unit *u);
 
-/* Loads the unit's abbreviations; needed before dwarf_read_die(). */
+/* Loads the unit's abbreviations; needed before dwarf_read_die(). -EFBIG: too many are loaded, see `refused`. */
 int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u);
 
 /* Frees the abbreviations of all units: each has to be prepared again. */

@@ -176,10 +176,8 @@ struct dwarf_index *object_load_dwarf(struct object *o)
 		split = dwarf_split_new(&place, o->build_id, o->env->max_bytes, o->env->stats);
 		count_refusal(o, dwarf_index_new(o->file, o->debug ? o->debug : o->file, o->alt,
 		                                 o->env->max_bytes / UNITS_PART, split, &o->dwarf));
-		if (o->dwarf) {
+		if (o->dwarf)
 			o->env->stats->dwarf_errors += dwarf_index_errors(o->dwarf);
-			o->is_partial |= dwarf_index_is_partial(o->dwarf);
-		}
 	}
 	return o->dwarf;
 }

@@ -1,0 +1,294 @@
+/* Tests of dwarf_index.h on files made to cost far more memory or time than their size. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dwarf.h>
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "symbolizer/dwarf/dwarf_index.h"
+
+#define MIB       ((size_t)1 << 20)
+#define MAX_BYTES (512 * MIB)
+
+/* An address that all units claim and none has anything of. */
+#define PC 0x5000
+
+/* --- files ------------------------------------------------------------------------------------------ */
+
+struct bytes {
+	uint8_t data[48 * 1024 * 1024];
+	size_t len;
+};
+
+enum { INFO, ABBREV, LINE, ARANGES, RANGES, NAMES, N_SECTIONS };
+
+static const char *const names[N_SECTIONS] = { ".debug_info",    ".debug_abbrev", ".debug_line",
+	                                       ".debug_aranges", ".debug_ranges", ".shstrtab" };
+
+static struct bytes sections[N_SECTIONS], image;
+
+static void put(struct bytes *b, uint64_t value, size_t size)
+{
+	assert_true(size <= sizeof(b->data) - b->len);
+	memcpy(b->data + b->len, &value, size);
+	b->len += size;
+}
+
+static void put_all(struct bytes *b, const void *data, size_t len)
+{
+	assert_true(len <= sizeof(b->data) - b->len);
+	memcpy(b->data + b->len, data, len);
+	b->len += len;
+}
+
+/* For codes; those of forms and attributes are below 128. */
+static void put_uleb(struct bytes *b, uint64_t value)
+{
+	for (; value >= 128; value >>= 7)
+		put(b, (value & 127) | 128, 1);
+	put(b, value, 1);
+}
+
+static void start(void)
+{
+	size_t i;
+
+	for (i = 0; i < N_SECTIONS; i++)
+		sections[i].len = 0;
+	image.len = 0;
+}
+
+/* The file of all sections, without segments: any address may be code. */
+static struct elf_file *finish(void)
+{
+	Elf64_Ehdr ehdr = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		            .e_type = ET_DYN,
+		            .e_machine = EM_X86_64,
+		            .e_shentsize = sizeof(Elf64_Shdr),
+		            .e_shnum = N_SECTIONS + 1,
+		            .e_shstrndx = NAMES + 1 };
+	Elf64_Shdr shdrs[N_SECTIONS + 1] = { 0 };
+	struct elf_file *f;
+	size_t i;
+
+	put(&sections[NAMES], 0, 1);
+	for (i = 0; i < N_SECTIONS; i++) {
+		shdrs[i + 1].sh_name = (uint32_t)sections[NAMES].len;
+		put_all(&sections[NAMES], names[i], strlen(names[i]) + 1);
+	}
+	put_all(&image, &ehdr, sizeof(ehdr));
+	for (i = 0; i < N_SECTIONS; i++) {
+		shdrs[i + 1].sh_type = SHT_PROGBITS;
+		shdrs[i + 1].sh_offset = image.len;
+		shdrs[i + 1].sh_size = sections[i].len;
+		put_all(&image, sections[i].data, sections[i].len);
+	}
+	ehdr.e_shoff = image.len;
+	put_all(&image, shdrs, sizeof(shdrs));
+	memcpy(image.data, &ehdr, sizeof(ehdr));
+	assert_int_equal(elf_file_open_image(image.data, image.len, MAX_BYTES, &f), 0);
+	return f;
+}
+
+/* A unit of version 4 that has `dies`; returns the offset of the first of them. */
+static uint64_t put_unit(uint64_t abbrev_offset, const uint8_t *dies, size_t len)
+{
+	put(&sections[INFO], 7 + len, 4);
+	put(&sections[INFO], 4, 2);
+	put(&sections[INFO], abbrev_offset, 4);
+	put(&sections[INFO], 8, 1);
+	put_all(&sections[INFO], dies, len);
+	return sections[INFO].len - len;
+}
+
+/* Says that the unit at that offset has the PC. */
+static void put_arange(uint64_t unit)
+{
+	struct bytes *b = &sections[ARANGES];
+
+	put(b, 44, 4);
+	put(b, 2, 2);
+	put(b, unit, 4);
+	put(b, 8, 1);
+	put(b, 0, 5); /* segments, and to a multiple of 16 */
+	put(b, PC & ~0xff, 8);
+	put(b, 0x1000, 8);
+	put(b, 0, 8);
+	put(b, 0, 8);
+}
+
+/* An abbreviation without its attributes, which pairs of numbers are to follow, and 0, 0. */
+static void put_abbrev(uint64_t code, uint64_t tag, bool has_children)
+{
+	put_uleb(&sections[ABBREV], code);
+	put_uleb(&sections[ABBREV], tag);
+	put(&sections[ABBREV], has_children, 1);
+}
+
+static void put_attribute(uint64_t name, uint64_t form)
+{
+	put_uleb(&sections[ABBREV], name);
+	put_uleb(&sections[ABBREV], form);
+}
+
+/* Some `n` attributes that take no bytes in a DIE, in abbreviations from `code` on; returns the next code. */
+static uint64_t put_padding(uint64_t code, size_t n)
+{
+	size_t i;
+
+	while (n) {
+		put_abbrev(code++, DW_TAG_variable, false);
+		for (i = 0; i < 200 && n; i++, n--)
+			put_attribute(DW_AT_external, DW_FORM_flag_present);
+		put_attribute(0, 0);
+	}
+	return code;
+}
+
+/* A program with so many rows, far from the PC. */
+static void put_lines(size_t rows)
+{
+	static const uint8_t header[] = { 1, 1, 0, 1, 1, 0, 0 }; /* special opcodes alone */
+	struct bytes *b = &sections[LINE];
+
+	put(b, 6 + sizeof(header) + 11 + rows + 3, 4);
+	put(b, 2, 2);
+	put(b, sizeof(header), 4);
+	put_all(b, header, sizeof(header));
+	put(b, 0, 1); /* extended: */
+	put(b, 9, 1);
+	put(b, DW_LNE_set_address, 1);
+	put(b, 0x100000, 8);
+	while (rows--)
+		put(b, 2, 1); /* the next byte, a row */
+	put(b, 0, 1);
+	put(b, 1, 1);
+	put(b, DW_LNE_end_sequence, 1);
+}
+
+static struct dwarf_index *open_index(struct elf_file *f, struct elf_file *alt)
+{
+	struct dwarf_index *x;
+
+	assert_int_equal(dwarf_index_new(f, f, alt, MIB, NULL, &x), 0);
+	return x;
+}
+
+/* --- memory ----------------------------------------------------------------------------------------- */
+
+/* 32 units share one line table of 2 MiB, and each is looked into for an address that none has. */
+static void test_dwarf_hostile__units_of_one_lookup(void **state)
+{
+	static const uint8_t die[] = { 1, 0, 0, 0, 0 };
+	struct dwarf_place place;
+	struct dwarf_index *x;
+	struct elf_file *f;
+	int i;
+
+	(void)state;
+	start();
+	put_abbrev(1, DW_TAG_compile_unit, false);
+	put_attribute(DW_AT_stmt_list, DW_FORM_sec_offset);
+	put_attribute(0, 0);
+	put(&sections[ABBREV], 0, 1);
+	for (i = 0; i < 32; i++) {
+		put_arange(sections[INFO].len);
+		put_unit(0, die, sizeof(die));
+	}
+	put_lines(100000);
+	f = finish();
+	x = open_index(f, NULL);
+	assert_false(dwarf_index_locate(x, PC, &place));
+	assert_true(dwarf_index_memory(x) > 2 * MIB);
+	assert_true(dwarf_index_memory(x) < 16 * MIB);
+	assert_true(dwarf_index_is_partial(x));
+	assert_true(dwarf_index_errors(x) > 0);
+	/* Nor does the next lookup keep more. */
+	assert_false(dwarf_index_locate(x, PC + 1, &place));
+	assert_true(dwarf_index_memory(x) < 16 * MIB);
+	dwarf_index_free(x);
+	elf_file_close(f);
+}
+
+/*
+ * 16 functions, each of which has its name from the next one, in a unit with a table of abbreviations of its own:
+ * 16 MiB. `form` is how they refer to it. Returns the first.
+ */
+static uint64_t put_chain(uint64_t form)
+{
+	uint8_t dies[6] = { 1, 2 };
+	uint64_t first = 0;
+	uint32_t next;
+	int i;
+
+	start();
+	for (i = 0; i < 16; i++) {
+		next = (uint32_t)sections[INFO].len + (11 + sizeof(dies)) + 12;
+		memcpy(dies + 2, &next, sizeof(next));
+		first = put_unit(sections[ABBREV].len, dies, sizeof(dies));
+		put_abbrev(1, DW_TAG_compile_unit, true);
+		put_attribute(0, 0);
+		put_abbrev(2, DW_TAG_subprogram, false);
+		put_attribute(DW_AT_abstract_origin, form);
+		put_attribute(0, 0);
+	}
+	put_padding(3, MIB - 4096);
+	put(&sections[ABBREV], 0, 1);
+	return first - 15 * (11 + sizeof(dies)) + 1;
+}
+
+static void test_dwarf_hostile__abbreviations_of_one_name(void **state)
+{
+	uint64_t first = put_chain(DW_FORM_ref_addr);
+	struct elf_file *f = finish();
+	struct dwarf_index *x = open_index(f, NULL);
+	struct dwarf_place place;
+	char name[64];
+
+	(void)state;
+	assert_false(dwarf_index_name(x, first, name, sizeof(name)));
+	assert_true(dwarf_index_memory(x) > 16 * MIB);
+	assert_true(dwarf_index_memory(x) < 128 * MIB);
+	assert_true(dwarf_index_is_partial(x));
+	assert_false(dwarf_index_locate(x, PC, &place));
+	assert_true(dwarf_index_memory(x) < MIB);
+	dwarf_index_free(x);
+	elf_file_close(f);
+}
+
+/* Those of the file that dwz shares are given back, too. */
+static void test_dwarf_hostile__abbreviations_of_alt(void **state)
+{
+	uint64_t first = put_chain(DW_FORM_GNU_ref_alt);
+	struct elf_file *f = finish();
+	struct dwarf_index *x = open_index(f, f);
+	struct dwarf_place place;
+	char name[64];
+
+	(void)state;
+	assert_false(dwarf_index_name(x, first, name, sizeof(name)));
+	assert_true(dwarf_index_memory(x) > 32 * MIB - MIB);
+	assert_false(dwarf_index_locate(x, PC, &place));
+	assert_true(dwarf_index_memory(x) < MIB);
+	dwarf_index_free(x);
+	elf_file_close(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dwarf_hostile__units_of_one_lookup),
+		cmocka_unit_test(test_dwarf_hostile__abbreviations_of_one_name),
+		cmocka_unit_test(test_dwarf_hostile__abbreviations_of_alt),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
