@@ -95,13 +95,15 @@ static void sort_by_code(struct dwarf_abbrevs *a)
 }
 
 int dwarf_abbrevs_read(const uint8_t *data, size_t len, uint64_t offset, uint64_t only_code,
-                       struct dwarf_abbrevs **out)
+                       struct dwarf_abbrevs **out, uint64_t *n_read)
 {
 	struct dwarf_cursor c = dwarf_cursor_at(data, len, offset);
 	struct dwarf_abbrevs *a = calloc(1, sizeof(*a));
+	const uint8_t *began = c.pos;
 	uint64_t code;
 	int err = 0;
 
+	*n_read = 0;
 	if (!a)
 		return -ENOMEM;
 	do {
@@ -109,6 +111,7 @@ int dwarf_abbrevs_read(const uint8_t *data, size_t len, uint64_t offset, uint64_
 		if (code)
 			err = read_entry(a, &c, code);
 	} while (!err && code && code != only_code);
+	*n_read = began ? (uint64_t)(c.pos - began) : 0;
 	if (!err && c.failed)
 		err = -EBADMSG;
 	if (err) {

@@ -32,10 +32,10 @@ struct dwarf_abbrevs {
 
 /*
  * Reads the table at `offset` of .debug_abbrev; with `only_code`, no further than that code's declaration.
- * -EBADMSG: not such a table.
+ * *n_read becomes how many bytes that took, in any case. -EBADMSG: not such a table.
  */
 int dwarf_abbrevs_read(const uint8_t *data, size_t len, uint64_t offset, uint64_t only_code,
-                       struct dwarf_abbrevs **out);
+                       struct dwarf_abbrevs **out, uint64_t *n_read);
 void dwarf_abbrevs_free(struct dwarf_abbrevs *a);
 
 /* NULL: no such code. */

@@ -57,7 +57,7 @@ static void read_ranges(struct dwarf_index *x)
 		return;
 	x->ranges_read = true;
 	dwarf_info_read_units(x->info);
-	for (i = 0; i < x->info->n_units; i++) {
+	for (i = 0; i < x->info->n_units && !dwarf_info_is_overworked(x->info); i++) {
 		u = &x->info->units[i];
 		adding.unit = u->offset;
 		if (dwarf_each_range(x->info, u, &u->root_low_pc, &u->root_high_pc, &u->root_ranges,
@@ -87,8 +87,10 @@ int dwarf_index_new(struct elf_file *f, struct elf_file *debug, struct elf_file 
 		dwarf_index_free(x);
 		return err;
 	}
-	if (alt && !dwarf_info_new(alt, &x->alt))
+	if (alt && !dwarf_info_new(alt, &x->alt)) {
 		x->info->alt = x->alt;
+		x->alt->payer = x->info;
+	}
 	read_aranges(x);
 	*out = x;
 	return 0;
@@ -164,6 +166,9 @@ static bool locate_by(struct dwarf_index *x, const struct dwarf_ranges *ranges, 
 bool dwarf_index_locate(struct dwarf_index *x, uint64_t address, struct dwarf_place *out)
 {
 	dwarf_load_trim(x);
+	dwarf_info_rest(x->info);
+	if (dwarf_info_is_overworked(x->info))
+		return false;
 	if (x->aranges.n && locate_by(x, &x->aranges, address, out))
 		return true;
 	read_ranges(x);

@@ -8,6 +8,13 @@
 
 #define MAX_UNITS (1 << 22)
 
+/*
+ * So much work may be done for one file: a second or two of CPU. To find its units, libc takes 600,000 steps, in
+ * proportion a browser some 40 million; the largest unit met (CPython's) takes 200,000. And what each lookup pays back.
+ */
+#define MAX_WORK    ((uint64_t)1 << 28)
+#define LOOKUP_WORK ((uint64_t)1 << 20)
+
 /* The pages of a mapped file are given back after each so many units: some 16 around each have come in. */
 #define UNITS_TO_FORGET 256
 
@@ -39,6 +46,38 @@ static void load_sections(struct elf_file *f, struct dwarf_info *d)
 	load_section(f, d, ".debug_aranges", &d->aranges);
 }
 
+bool dwarf_info_work(struct dwarf_info *d, uint64_t steps)
+{
+	struct dwarf_info *payer = d->payer ? d->payer : d;
+
+	if (payer->overworked)
+		return false;
+	payer->work += steps;
+	if (payer->work <= MAX_WORK)
+		return true;
+	payer->overworked = true;
+	payer->refused = -EFBIG;
+	payer->errors++;
+	return false;
+}
+
+bool dwarf_info_is_overworked(const struct dwarf_info *d)
+{
+	return d->payer ? d->payer->overworked : d->overworked;
+}
+
+void dwarf_info_rest(struct dwarf_info *d)
+{
+	d->work -= d->work < LOOKUP_WORK ? d->work : LOOKUP_WORK;
+}
+
+/* What was kept for one unit after the other. */
+static void forget_root_abbrevs(struct dwarf_info *d)
+{
+	dwarf_abbrevs_free(d->root_abbrevs);
+	d->root_abbrevs = NULL;
+}
+
 static struct dwarf_unit *add_unit(struct dwarf_info *d)
 {
 	struct dwarf_unit *bigger;
@@ -64,7 +103,7 @@ void dwarf_info_read_units(struct dwarf_info *d)
 	if (d->units_read)
 		return;
 	d->units_read = true;
-	while (dwarf_left(&c) && (u = add_unit(d))) {
+	while (dwarf_left(&c) && !dwarf_info_is_overworked(d) && (u = add_unit(d))) {
 		err = dwarf_unit_read(d, &c, u);
 		if (err)
 			d->errors++;
@@ -74,6 +113,7 @@ void dwarf_info_read_units(struct dwarf_info *d)
 		if (d->file && d->n_units % UNITS_TO_FORGET == 0)
 			elf_file_forget_pages(d->file);
 	}
+	forget_root_abbrevs(d);
 	d->memory += d->n_units * sizeof(*d->units);
 }
 
@@ -136,6 +176,7 @@ void dwarf_info_free(struct dwarf_info *d)
 	if (!d)
 		return;
 	dwarf_info_forget_abbrevs(d);
+	forget_root_abbrevs(d);
 	for (i = 0; i < d->n_lone; i++)
 		free(d->lone[i]);
 	free(d->lone);
@@ -175,6 +216,7 @@ struct dwarf_unit *dwarf_unit_that_begins(struct dwarf_info *d, uint64_t offset)
 	struct dwarf_cursor c = dwarf_cursor_at(d->info.data, d->info.len, offset);
 	size_t at = first_above(d, offset);
 	struct dwarf_unit u, *found;
+	int err;
 
 	if (d->units_read) {
 		found = dwarf_unit_at(d, offset);
@@ -182,9 +224,11 @@ struct dwarf_unit *dwarf_unit_that_begins(struct dwarf_info *d, uint64_t offset)
 	}
 	if (at < d->n_lone && offset >= d->lone[at]->offset)
 		return d->lone[at]->offset == offset ? d->lone[at] : NULL;
-	if (d->n_lone >= MAX_UNITS || dwarf_unit_read(d, &c, &u))
+	if (d->n_lone >= MAX_UNITS)
 		return NULL;
-	if (at < d->n_lone && u.end > d->lone[at]->offset)
+	err = dwarf_unit_read(d, &c, &u);
+	forget_root_abbrevs(d);
+	if (err || (at < d->n_lone && u.end > d->lone[at]->offset))
 		return NULL;
 	return add_lone(d, at, &u);
 }

@@ -200,7 +200,13 @@ static int compare_starts(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-int dwarf_lines_read(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out)
+/* Units may share one table, so it counts; a broken header as far as it has been read. */
+static uint64_t work_of(const struct dwarf_lines *l)
+{
+	return dwarf_left(&l->header.program) / 2 + (l->header.n_files + l->header.n_directories) * 16;
+}
+
+int dwarf_lines_read(struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out)
 {
 	struct dwarf_lines *l;
 	int err;
@@ -212,6 +218,8 @@ int dwarf_lines_read(const struct dwarf_info *d, const struct dwarf_unit *u, str
 		return -ENOMEM;
 	l->comp_dir = u->comp_dir ? u->comp_dir : "";
 	err = dwarf_line_header_read(d, u, &l->header);
+	if (!dwarf_info_work(d, work_of(l)) && !err)
+		err = -EFBIG;
 	if (!err)
 		err = run_program(l);
 	if (err) {

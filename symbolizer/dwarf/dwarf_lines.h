@@ -17,7 +17,7 @@ struct dwarf_lines;
 
 /* -ENOENT: the unit has none; -EBADMSG: malformed. A table that is broken half-way has the rows before that.
  */
-int dwarf_lines_read(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out);
+int dwarf_lines_read(struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_lines **out);
 void dwarf_lines_free(struct dwarf_lines *l);
 
 /*

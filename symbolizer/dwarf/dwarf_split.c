@@ -94,11 +94,13 @@ static int load(struct elf_file *f, const char *name, struct dwarf_section *out)
 }
 
 /* The sections that addresses, old ranges and lines are in stay the skeleton's. */
-static int load_sections(struct elf_file *f, const struct dwarf_info *d, struct dwarf_info *out)
+static int load_sections(struct elf_file *f, struct dwarf_info *d, struct dwarf_info *out)
 {
 	int err;
 
-	*out = (struct dwarf_info){ .addr = d->addr, .ranges = d->ranges, .line_str = d->line_str };
+	*out = (struct dwarf_info){
+		.addr = d->addr, .ranges = d->ranges, .line_str = d->line_str, .payer = d
+	};
 	err = load(f, ".debug_info.dwo", &out->info);
 	if (!err)
 		err = load(f, ".debug_abbrev.dwo", &out->abbrev);
@@ -156,8 +158,8 @@ static int cut(struct dwarf_section *section, const struct dwarf_package_row *ro
 	return 0;
 }
 
-static int find_in_package(struct dwarf_split *s, const struct dwarf_info *d,
-                           const struct dwarf_unit *skeleton, struct dwarf_split_unit *split)
+static int find_in_package(struct dwarf_split *s, struct dwarf_info *d, const struct dwarf_unit *skeleton,
+                           struct dwarf_split_unit *split)
 {
 	struct dwarf_package_row row;
 	struct dwarf_info sections;
@@ -187,7 +189,7 @@ static int find_in_package(struct dwarf_split *s, const struct dwarf_info *d,
 /* --- .dwo ------------------------------------------------------------------------------------------- */
 
 /* Takes the file when the unit is in it. */
-static int take_dwo(struct dwarf_split *s, struct elf_file *f, const struct dwarf_info *d,
+static int take_dwo(struct dwarf_split *s, struct elf_file *f, struct dwarf_info *d,
                     const struct dwarf_unit *skeleton, struct dwarf_split_unit *split)
 {
 	struct dwarf_info sections;
@@ -225,7 +227,7 @@ static int open_dwo(struct dwarf_split *s, const struct dwarf_unit *skeleton, in
 	}
 }
 
-int dwarf_split_open(struct dwarf_split *s, const struct dwarf_info *d, const struct dwarf_unit *skeleton,
+int dwarf_split_open(struct dwarf_split *s, struct dwarf_info *d, const struct dwarf_unit *skeleton,
                      struct dwarf_split_unit **out)
 {
 	struct dwarf_split_unit *split;

@@ -31,7 +31,7 @@ void dwarf_split_free(struct dwarf_split *s);
  * Opens the split unit of `skeleton`, which is one of `d`'s; both have to outlive it, and `s`, too. -ENOENT: there is
  * none to be found, or the unit is no skeleton.
  */
-int dwarf_split_open(struct dwarf_split *s, const struct dwarf_info *d, const struct dwarf_unit *skeleton,
+int dwarf_split_open(struct dwarf_split *s, struct dwarf_info *d, const struct dwarf_unit *skeleton,
                      struct dwarf_split_unit **out);
 void dwarf_split_unit_free(struct dwarf_split_unit *split);
 

@@ -58,7 +58,12 @@ struct dwarf_info {
 	size_t n_abbrev_tables;
 	struct address_map abbrev_by_offset;
 	size_t memory, abbrev_memory;
-	uint64_t errors; /* units or DIEs given up */
+	uint64_t errors;                    /* units or DIEs given up */
+	struct dwarf_abbrevs *root_abbrevs; /* of the unit read last, as far as its root needs; NULL: none */
+	uint64_t root_abbrevs_at;           /* their offset */
+	struct dwarf_info *payer;           /* whose work this file's is: dwarf_info_work(); NULL: its own */
+	uint64_t work;
+	bool overworked;
 };
 
 /*

@@ -13,6 +13,9 @@
 /* No more tables are read over this, until they are forgotten: those of all of libc have 7 MB. */
 #define MAX_ABBREV_MEMORY ((size_t)64 << 20)
 
+/* DIEs with so many attributes more than bytes are no compiler's. */
+#define FREE_ATTRIBUTES 16
+
 /* Reads the header at c->pos and leaves the cursor behind the whole unit. */
 static int read_header(const struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_unit *u)
 {
@@ -229,10 +232,11 @@ static void read_attributes(const struct dwarf_unit *u, const struct dwarf_abbre
 	}
 }
 
-static int read_die_with(const struct dwarf_info *d, const struct dwarf_unit *u,
+static int read_die_with(struct dwarf_info *d, const struct dwarf_unit *u,
                          const struct dwarf_abbrevs *abbrevs, struct dwarf_cursor *c, struct dwarf_die *out)
 {
 	const struct dwarf_abbrev *abbrev;
+	const uint8_t *began = c->pos;
 	uint64_t offset, code;
 
 	if (c->failed || !abbrevs)
@@ -252,10 +256,15 @@ static int read_die_with(const struct dwarf_info *d, const struct dwarf_unit *u,
 	if (!abbrev)
 		return -EBADMSG;
 	read_attributes(u, abbrevs, c, out);
-	return c->failed ? -EBADMSG : 1;
+	if (c->failed)
+		return -EBADMSG;
+	if (abbrev->n_attributes > (size_t)(c->pos - began) + FREE_ATTRIBUTES &&
+	    !dwarf_info_work(d, abbrev->n_attributes))
+		return -EFBIG;
+	return 1;
 }
 
-int dwarf_read_die(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c,
+int dwarf_read_die(struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c,
                    struct dwarf_die *out)
 {
 	return read_die_with(d, u, u->abbrevs, c, out);
@@ -299,24 +308,51 @@ static void keep_root(struct dwarf_info *d, struct dwarf_unit *u, const struct d
 	dwarf_value_address(d, u, &root->low_pc, &u->low_pc);
 }
 
-/* Reads no more abbreviations than the root needs. */
+static int read_abbrevs(struct dwarf_info *d, uint64_t offset, uint64_t only_code, struct dwarf_abbrevs **out)
+{
+	uint64_t n_read;
+	int err;
+
+	if (dwarf_info_is_overworked(d))
+		return -EFBIG;
+	err = dwarf_abbrevs_read(d->abbrev.data, d->abbrev.len, offset, only_code, out, &n_read);
+	dwarf_info_work(d, n_read);
+	return err;
+}
+
+/* No more of them than the root needs, once for units in a row that share a table, as those of types do. */
+static int read_root_abbrevs(struct dwarf_info *d, const struct dwarf_unit *u, uint64_t code)
+{
+	struct dwarf_abbrevs *abbrevs;
+	int err;
+
+	if (d->root_abbrevs && d->root_abbrevs_at == u->abbrev_offset &&
+	    dwarf_abbrevs_find(d->root_abbrevs, code))
+		return 0;
+	err = read_abbrevs(d, u->abbrev_offset, code, &abbrevs);
+	if (err)
+		return err;
+	dwarf_abbrevs_free(d->root_abbrevs);
+	d->root_abbrevs = abbrevs;
+	d->root_abbrevs_at = u->abbrev_offset;
+	return 0;
+}
+
 static int read_root(struct dwarf_info *d, struct dwarf_unit *u)
 {
 	struct dwarf_cursor c = dwarf_unit_cursor(d, u, u->first_die), peek = c;
-	struct dwarf_abbrevs *abbrevs;
 	struct dwarf_die root;
 	uint64_t code = dwarf_uleb(&peek);
 	int got;
 
 	if (peek.failed || !code)
 		return peek.failed ? -EBADMSG : 0;
-	got = dwarf_abbrevs_read(d->abbrev.data, d->abbrev.len, u->abbrev_offset, code, &abbrevs);
+	got = read_root_abbrevs(d, u, code);
 	if (got)
 		return got;
-	got = read_die_with(d, u, abbrevs, &c, &root);
+	got = read_die_with(d, u, d->root_abbrevs, &c, &root);
 	if (got == 1)
 		keep_root(d, u, &root);
-	dwarf_abbrevs_free(abbrevs);
 	return got < 0 ? got : 0;
 }
 
@@ -378,10 +414,11 @@ int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u)
 		return 0;
 	}
 	if (d->abbrev_memory > MAX_ABBREV_MEMORY) {
+		d->errors += !d->refused;
 		d->refused = -EFBIG;
 		return -EFBIG;
 	}
-	err = dwarf_abbrevs_read(d->abbrev.data, d->abbrev.len, u->abbrev_offset, 0, &abbrevs);
+	err = read_abbrevs(d, u->abbrev_offset, 0, &abbrevs);
 	if (err)
 		return err;
 	mark_abbrevs(abbrevs);

@@ -25,7 +25,21 @@ int dwarf_info_new_split(const struct dwarf_info *sections, const struct dwarf_u
                          struct dwarf_info **out);
 void dwarf_info_free(struct dwarf_info *d);
 
-/* Reads the headers and root DIEs of all units, once: milliseconds in files with thousands of them. */
+/*
+ * Counts `steps` of what many units may share, or what takes no bytes: reading a table of abbreviations, a list of
+ * ranges, a line table, attributes without content. By these a small file could take hours. False: it has been too much
+ * in all; then it stays false, the file counts as refused, and nothing more is to be read of it. A step takes 2 to 4 ns.
+ */
+bool dwarf_info_work(struct dwarf_info *d, uint64_t steps);
+bool dwarf_info_is_overworked(const struct dwarf_info *d);
+
+/* To be called once a lookup: makes up for the work of an ordinary one. */
+void dwarf_info_rest(struct dwarf_info *d);
+
+/*
+ * Reads the headers and root DIEs of all units, once: milliseconds in files with thousands of them. Fewer, where that is
+ * too much work.
+ */
 void dwarf_info_read_units(struct dwarf_info *d);
 
 /*
@@ -46,7 +60,7 @@ int dwarf_unit_read(struct dwarf_info *d, struct dwarf_cursor *c, struct dwarf_u
 bool dwarf_unit_is_c(const struct dwarf_unit *u);
 bool dwarf_unit_is_cxx(const struct dwarf_unit *u);
 
-/* Loads the unit's abbreviations; needed before dwarf_read_die(). -EFBIG: too many are loaded, see `refused`. */
+/* Loads the unit's abbreviations; needed before dwarf_read_die(). -EFBIG: too many are loaded, or too much work. */
 int dwarf_unit_prepare(struct dwarf_info *d, struct dwarf_unit *u);
 
 /* Frees the abbreviations of all units: each has to be prepared again. */
@@ -56,8 +70,8 @@ void dwarf_info_forget_abbrevs(struct dwarf_info *d);
 struct dwarf_cursor dwarf_unit_cursor(const struct dwarf_info *d, const struct dwarf_unit *u,
                                       uint64_t offset);
 
-/* Reads one DIE. Returns 1; 0: the end of a list of siblings; -EBADMSG: malformed. */
-int dwarf_read_die(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c,
+/* Reads one DIE. Returns 1; 0: the end of a list of siblings; -EBADMSG: malformed; -EFBIG: too much work. */
+int dwarf_read_die(struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c,
                    struct dwarf_die *out);
 
 /*
@@ -75,9 +89,12 @@ bool dwarf_value_address(const struct dwarf_info *d, const struct dwarf_unit *u,
 bool dwarf_value_reference(struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *v,
                            struct dwarf_info **in, uint64_t *offset);
 
-/* Calls `each` for each address range that low_pc, high_pc and ranges make. -EBADMSG: broken list. */
+/*
+ * Calls `each` for each address range that low_pc, high_pc and ranges make. -EBADMSG: broken list; -EFBIG: too much
+ * work.
+ */
 typedef int (*dwarf_range_fn)(uint64_t low, uint64_t high, void *context);
-int dwarf_each_range(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *low_pc,
+int dwarf_each_range(struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *low_pc,
                      const struct dwarf_value *high_pc, const struct dwarf_value *ranges, dwarf_range_fn each,
                      void *context);
 

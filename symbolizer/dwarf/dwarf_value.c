@@ -5,6 +5,9 @@
 #include "symbolizer/dwarf/dwarf_form.h"
 #include "symbolizer/dwarf/dwarf_unit.h"
 
+/* For an entry of a list of ranges: some 20 ns. */
+#define RANGE_STEPS 8
+
 static const char *string_in(const struct dwarf_section *section, uint64_t offset)
 {
 	struct dwarf_cursor c = dwarf_cursor_at(section->data, section->len, offset);
@@ -92,7 +95,7 @@ bool dwarf_value_reference(struct dwarf_info *d, const struct dwarf_unit *u, con
 }
 
 /* DWARF 2 to 4: pairs of addresses relative to a base, which a pair of (~0, base) changes. */
-static int each_old_range(const struct dwarf_info *d, const struct dwarf_unit *u, uint64_t offset,
+static int each_old_range(struct dwarf_info *d, const struct dwarf_unit *u, uint64_t offset,
                           dwarf_range_fn each, void *context)
 {
 	struct dwarf_cursor c = dwarf_cursor_at(d->ranges.data, d->ranges.len, offset);
@@ -106,6 +109,8 @@ static int each_old_range(const struct dwarf_info *d, const struct dwarf_unit *u
 			return -EBADMSG;
 		if (!low && !high)
 			return 0;
+		if (!dwarf_info_work(d, RANGE_STEPS))
+			return -EFBIG;
 		if (low == all_ones)
 			base = high;
 		else if (low < high)
@@ -167,16 +172,21 @@ static int read_entry(const struct dwarf_info *d, const struct dwarf_unit *u, st
 	}
 }
 
-static int each_new_range(const struct dwarf_info *d, const struct dwarf_unit *u, uint64_t offset,
+static int each_new_range(struct dwarf_info *d, const struct dwarf_unit *u, uint64_t offset,
                           dwarf_range_fn each, void *context)
 {
 	struct dwarf_cursor c = dwarf_cursor_at(d->rnglists.data, d->rnglists.len, offset);
 	uint64_t base = u->low_pc;
+	const uint8_t *began;
 	struct range range;
 	int err = 0, kind;
 
 	while (!err) {
+		began = c.pos;
 		kind = read_entry(d, u, &c, &base, &range);
+		/* Numbers may be padded to any length, and break off then. */
+		if (!dwarf_info_work(d, RANGE_STEPS + ((uintptr_t)c.pos - (uintptr_t)began)))
+			return -EFBIG;
 		if (c.failed)
 			return -EBADMSG;
 		if (kind == 2)
@@ -187,8 +197,8 @@ static int each_new_range(const struct dwarf_info *d, const struct dwarf_unit *u
 	return err;
 }
 
-static int each_listed(const struct dwarf_info *d, const struct dwarf_unit *u,
-                       const struct dwarf_value *ranges, dwarf_range_fn each, void *context)
+static int each_listed(struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *ranges,
+                       dwarf_range_fn each, void *context)
 {
 	uint64_t offset = ranges->number;
 
@@ -202,7 +212,7 @@ static int each_listed(const struct dwarf_info *d, const struct dwarf_unit *u,
 	return each_new_range(d, u, offset, each, context);
 }
 
-int dwarf_each_range(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *low_pc,
+int dwarf_each_range(struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *low_pc,
                      const struct dwarf_value *high_pc, const struct dwarf_value *ranges, dwarf_range_fn each,
                      void *context)
 {

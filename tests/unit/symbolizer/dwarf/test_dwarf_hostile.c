@@ -282,12 +282,152 @@ static void test_dwarf_hostile__abbreviations_of_alt(void **state)
 	elf_file_close(f);
 }
 
+/* --- time ------------------------------------------------------------------------------------------- */
+
+/* All answers are given within so many seconds of CPU, with sanitizers too; without bounds they took far longer. */
+#define MAX_SECONDS 20
+
+/* Asks for three addresses, of which nothing is known. */
+static void assert_soon(struct elf_file *f)
+{
+	struct dwarf_index *x = open_index(f, NULL);
+	clock_t began = clock();
+	struct dwarf_place place;
+	uint64_t i;
+
+	for (i = 0; i < 3; i++)
+		assert_false(dwarf_index_locate(x, PC + i, &place));
+	print_message("%.2f s of CPU\n", (double)(clock() - began) / CLOCKS_PER_SEC);
+	assert_true(clock() - began < MAX_SECONDS * CLOCKS_PER_SEC);
+	assert_true(dwarf_index_is_partial(x));
+	assert_true(dwarf_index_errors(x) > 0 && dwarf_index_errors(x) < 100);
+	dwarf_index_free(x);
+	elf_file_close(f);
+}
+
+/* Units in turn have one of two tables of 2 MB that end alike, with what the root of each is. */
+static void test_dwarf_hostile__units_and_abbreviations(void **state)
+{
+	static const uint8_t die[] = { 0x80, 0x7f }; /* the code of the last one */
+	uint64_t second;
+	int i;
+
+	(void)state;
+	start();
+	put_abbrev(1, DW_TAG_variable, false);
+	put_attribute(0, 0);
+	second = sections[ABBREV].len;
+	put_padding(2, MIB - 4096);
+	put_abbrev(127 << 7, DW_TAG_compile_unit, false);
+	put_attribute(0, 0);
+	put(&sections[ABBREV], 0, 1);
+	for (i = 0; i < 20000; i++)
+		put_unit(i % 2 ? second : 0, die, sizeof(die));
+	assert_soon(finish());
+}
+
+/* Units whose roots have one list of ranges, at 0, where there is no code. */
+static void test_dwarf_hostile__units_and_ranges(void **state)
+{
+	static const uint8_t die[] = { 1, 0, 0, 0, 0 };
+	int i;
+
+	(void)state;
+	start();
+	put_abbrev(1, DW_TAG_compile_unit, false);
+	put_attribute(DW_AT_ranges, DW_FORM_sec_offset);
+	put_attribute(0, 0);
+	put(&sections[ABBREV], 0, 1);
+	for (i = 0; i < 1 << 20; i++) {
+		put(&sections[RANGES], 0, 8);
+		put(&sections[RANGES], 1, 8);
+	}
+	put(&sections[RANGES], 0, 8);
+	put(&sections[RANGES], 0, 8);
+	for (i = 0; i < 20000; i++)
+		put_unit(0, die, sizeof(die));
+	assert_soon(finish());
+}
+
+/* Functions of one byte, each with a million attributes that take none. */
+static void test_dwarf_hostile__functions_and_attributes(void **state)
+{
+	static uint8_t dies[40000] = { 1 };
+	int i;
+
+	(void)state;
+	start();
+	put_abbrev(1, DW_TAG_compile_unit, true);
+	put_attribute(0, 0);
+	put_abbrev(2, DW_TAG_subprogram, false);
+	for (i = 0; i < 1000000; i++)
+		put_attribute(DW_AT_external, DW_FORM_flag_present);
+	put_attribute(0, 0);
+	put(&sections[ABBREV], 0, 1);
+	memset(dies + 1, 2, sizeof(dies) - 1);
+	put_arange(sections[INFO].len);
+	put_unit(0, dies, sizeof(dies));
+	assert_soon(finish());
+}
+
+/* Units that share a line table of 32 MB with few rows, 32 of which are tried for each address. */
+static void test_dwarf_hostile__units_and_lines(void **state)
+{
+	static const uint8_t die[] = { 1, 0, 0, 0, 0 };
+	int i;
+
+	(void)state;
+	start();
+	put_abbrev(1, DW_TAG_compile_unit, false);
+	put_attribute(DW_AT_stmt_list, DW_FORM_sec_offset);
+	put_attribute(0, 0);
+	put(&sections[ABBREV], 0, 1);
+	for (i = 0; i < 4000; i++) {
+		put_arange(sections[INFO].len);
+		put_unit(0, die, sizeof(die));
+	}
+	put_lines(32 * MIB);
+	memset(sections[LINE].data + 100, 1, 32 * MIB - 100); /* the same address again */
+	assert_soon(finish());
+}
+
+/* Units as compilers make them, which share a table in a row: no work to speak of. */
+static void test_dwarf_hostile__ordinary_units(void **state)
+{
+	static const uint8_t die[] = { 0x80, 0x7f };
+	struct dwarf_place place;
+	struct dwarf_index *x;
+	struct elf_file *f;
+	int i;
+
+	(void)state;
+	start();
+	put_padding(1, MIB - 4096);
+	put_abbrev(127 << 7, DW_TAG_compile_unit, false);
+	put_attribute(0, 0);
+	put(&sections[ABBREV], 0, 1);
+	for (i = 0; i < 20000; i++)
+		put_unit(0, die, sizeof(die));
+	f = finish();
+	x = open_index(f, NULL);
+	assert_false(dwarf_index_locate(x, PC, &place));
+	assert_false(dwarf_index_is_partial(x));
+	assert_int_equal(dwarf_index_errors(x), 0);
+	dwarf_index_free(x);
+	elf_file_close(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dwarf_hostile__units_of_one_lookup),
 		cmocka_unit_test(test_dwarf_hostile__abbreviations_of_one_name),
 		cmocka_unit_test(test_dwarf_hostile__abbreviations_of_alt),
+		cmocka_unit_test(test_dwarf_hostile__units_and_abbreviations),
+		cmocka_unit_test(test_dwarf_hostile__units_and_ranges),
+		cmocka_unit_test(test_dwarf_hostile__functions_and_attributes),
+		cmocka_unit_test(test_dwarf_hostile__units_and_lines),
+		cmocka_unit_test(test_dwarf_hostile__ordinary_units),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

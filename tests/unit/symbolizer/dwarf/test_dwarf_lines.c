@@ -79,7 +79,7 @@ static void end_sequence(uint8_t address_more)
 
 static int read_table(void)
 {
-	const struct dwarf_info info = { .line = { .data = table, .len = used } };
+	struct dwarf_info info = { .line = { .data = table, .len = used } };
 	const struct dwarf_unit unit = {
 		.address_size = 8, .offset_size = 4, .comp_dir = "/src", .name = "a.c"
 	};
