@@ -15,6 +15,7 @@
 
 #include "symbolizer/base/regular_file.h"
 
+#define MAX_NOTES       64 /* places where they stand: linkers make two or three, kernels some ten */
 #define MAX_NOTES_BYTES 65536
 #define MAX_DEBUG_BYTES ((off_t)4 << 30)
 #define MAX_CRC_BYTES   ((off_t)1 << 30) /* is read to its end, at some GB/s, for whoever names it */
@@ -65,11 +66,11 @@ void debug_file_build_id(struct elf_file *f, char hex[BUILD_ID_HEX_SIZE])
 {
 	uint64_t offset, len;
 	uint8_t *notes;
-	int found = 0;
-	size_t i;
+	size_t next = 0;
+	int found = 0, i;
 
 	hex[0] = 0;
-	for (i = 0; !found && elf_file_notes(f, i, &offset, &len); i++) {
+	for (i = 0; i < MAX_NOTES && !found && elf_file_notes(f, &next, &offset, &len); i++) {
 		if (!len || len > MAX_NOTES_BYTES)
 			continue;
 		notes = malloc(len);

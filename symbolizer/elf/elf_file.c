@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "symbolizer/base/search.h"
 #include "symbolizer/elf/elf_file_state.h"
 
 int elf_file_read(const struct elf_file *f, uint64_t offset, void *buffer, size_t len)
@@ -41,6 +42,7 @@ void elf_file_close(struct elf_file *f)
 		free(f->loaded[i].owned);
 	free(f->loaded);
 	free(f->segments);
+	free(f->code);
 	free(f->phdrs);
 	free(f->shdrs);
 	if (f->mapped)
@@ -92,24 +94,27 @@ uint16_t elf_file_machine(const struct elf_file *f)
 	return f->ehdr.e_machine;
 }
 
-bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64_t *len)
+bool elf_file_notes(const struct elf_file *f, size_t *next, uint64_t *offset, uint64_t *len)
 {
-	size_t j;
+	size_t i;
 
-	for (j = 0; j < f->n_phdrs; j++) {
-		if (f->phdrs[j].p_type == PT_NOTE && !i--) {
-			*offset = f->phdrs[j].p_offset;
-			*len = f->phdrs[j].p_filesz;
-			return true;
-		}
+	for (; *next < f->n_phdrs; ++*next) {
+		if (f->phdrs[*next].p_type != PT_NOTE)
+			continue;
+		*offset = f->phdrs[*next].p_offset;
+		*len = f->phdrs[*next].p_filesz;
+		++*next;
+		return true;
 	}
 	elf_file_need_sections(f);
-	for (j = 0; j < f->n_shdrs; j++) {
-		if (f->shdrs[j].sh_type == SHT_NOTE && !i--) {
-			*offset = f->shdrs[j].sh_offset;
-			*len = f->shdrs[j].sh_size;
-			return true;
-		}
+	for (; *next - f->n_phdrs < f->n_shdrs; ++*next) {
+		i = *next - f->n_phdrs;
+		if (f->shdrs[i].sh_type != SHT_NOTE)
+			continue;
+		*offset = f->shdrs[i].sh_offset;
+		*len = f->shdrs[i].sh_size;
+		++*next;
+		return true;
 	}
 	return false;
 }
@@ -143,10 +148,7 @@ bool elf_file_address(const struct elf_file *f, uint64_t offset, uint64_t *addre
 
 bool elf_file_executable(const struct elf_file *f, uint64_t address)
 {
-	size_t i;
+	size_t behind = search_past(i, 0, f->n_code, f->code[i].first <= address);
 
-	for (i = 0; i < f->n_segments; i++)
-		if (f->segments[i].executable && address - f->segments[i].vaddr < f->segments[i].memory_size)
-			return true;
-	return !f->n_segments;
+	return behind ? address <= f->code[behind - 1].last : !f->n_segments;
 }

@@ -30,7 +30,7 @@ struct elf_section {
 
 /*
  * Takes `fd` in any case. Sections larger than max_bytes are refused when asked for. -EBADMSG: not such an ELF file,
- * or its program headers lie outside it; else -errno of reading. Without (usable) section headers it has the sections
+ * or its program headers lie outside it or are more than Linux takes, 64 KiB; else -errno of reading. Without (usable) section headers it has the sections
  * that its segments lead to (elf_sectionless.h).
  */
 int elf_file_open(int fd, bool trusted, size_t max_bytes, struct elf_file **out);
@@ -113,8 +113,11 @@ bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner);
 /* Frees the content of one loaded section; pointers into it become invalid. */
 void elf_file_release(struct elf_file *f, uint32_t index);
 
-/* The i-th place where notes stand: note segments first, then note sections. False: no more. */
-bool elf_file_notes(const struct elf_file *f, size_t i, uint64_t *offset, uint64_t *len);
+/*
+ * The next place where notes stand: note segments first, then note sections, of which a file may have a million. *next is
+ * 0 before the first. False: no more.
+ */
+bool elf_file_notes(const struct elf_file *f, size_t *next, uint64_t *offset, uint64_t *len);
 
 /* Reads bytes of the file as they are. -EBADMSG: outside it. */
 int elf_file_read(const struct elf_file *f, uint64_t offset, void *buffer, size_t len);

@@ -17,6 +17,11 @@ struct loaded {
 /* Linkers put the headers and most notes here: read at once, as each call of the kernel takes a first walk's time. */
 #define HEAD_BYTES 1024
 
+/* Addresses that are executable. */
+struct elf_code {
+	uint64_t first, last;
+};
+
 struct elf_file {
 	int fd;               /* -1: image */
 	const uint8_t *image; /* NULL: read by fd */
@@ -39,6 +44,8 @@ struct elf_file {
 	struct loaded *loaded; /* one a section */
 	struct elf_segment *segments;
 	size_t n_segments;
+	struct elf_code *code; /* of the segments: sorted, none overlaps the next */
+	size_t n_code;
 	uint8_t head[HEAD_BYTES];
 	size_t head_len;
 };

@@ -10,6 +10,9 @@
 
 #define MAX_SECTIONS (1 << 20)
 
+/* Linux runs no program with more than 64 KiB of program headers (load_elf_phdrs() in fs/binfmt_elf.c). */
+#define MAX_SEGMENTS (65536 / sizeof(Elf64_Phdr))
+
 static int read_header(struct elf_file *f)
 {
 	struct elf_bytes bytes = elf_file_bytes(f);
@@ -18,11 +21,47 @@ static int read_header(struct elf_file *f)
 	return err == -ENOEXEC ? -EBADMSG : err;
 }
 
+static int compare_code(const void *a, const void *b)
+{
+	const struct elf_code *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* It is asked of each symbol, each range, each function whether it is code. */
+static int sort_code(struct elf_file *f)
+{
+	const struct elf_segment *s;
+	struct elf_code *code = calloc(f->n_segments + 1, sizeof(*code));
+	size_t i, n = 0;
+
+	if (!code)
+		return -ENOMEM;
+	f->code = code;
+	for (i = 0; i < f->n_segments; i++) {
+		s = &f->segments[i];
+		if (!s->executable || !s->memory_size)
+			continue;
+		code[n] = (struct elf_code){ s->vaddr, s->vaddr + (s->memory_size - 1) };
+		if (code[n].last < s->vaddr)
+			code[n].last = UINT64_MAX;
+		n++;
+	}
+	qsort(code, n, sizeof(*code), compare_code);
+	for (i = 0; i < n; i++) {
+		if (!f->n_code || code[i].first > code[f->n_code - 1].last)
+			code[f->n_code++] = code[i];
+		else if (code[i].last > code[f->n_code - 1].last)
+			code[f->n_code - 1].last = code[i].last;
+	}
+	return 0;
+}
+
 static int read_segments(struct elf_file *f)
 {
 	struct elf_bytes bytes = elf_file_bytes(f);
 	size_t i;
-	int err = elf_bytes_segments(&bytes, &f->ehdr, UINT16_MAX, &f->phdrs, &f->n_phdrs);
+	int err = elf_bytes_segments(&bytes, &f->ehdr, MAX_SEGMENTS, &f->phdrs, &f->n_phdrs);
 
 	if (err || !f->n_phdrs)
 		return err;
@@ -41,7 +80,7 @@ static int read_segments(struct elf_file *f)
 			                                             .memory_size = p->p_memsz,
 			                                             .executable = p->p_flags & PF_X };
 	}
-	return 0;
+	return sort_code(f);
 }
 
 /* 0: there is no such table, or it lies outside the file, which runs none the less. */

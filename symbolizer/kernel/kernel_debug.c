@@ -133,14 +133,14 @@ static bool read_kcore(struct kernel_debug *d, uint64_t *offset)
 	char path[PATH_MAX];
 	uint8_t *notes;
 	bool found = false;
-	size_t i;
+	size_t next = 0;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/kcore", d->proc);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || elf_file_open(fd, false, d->env->max_bytes, &kcore))
 		return false;
-	for (i = 0; !found && elf_file_notes(kcore, i, &at, &len); i++) {
+	while (!found && elf_file_notes(kcore, &next, &at, &len)) {
 		notes = len <= MAX_VMCOREINFO ? malloc(len + 1) : NULL;
 		if (notes && !elf_file_read(kcore, at, notes, len))
 			found = find_vmcoreinfo(notes, len, offset);
