@@ -79,7 +79,10 @@ int dwarf_read_die(struct dwarf_info *d, const struct dwarf_unit *u, struct dwar
  */
 void dwarf_skip_unneeded(const struct dwarf_info *d, const struct dwarf_unit *u, struct dwarf_cursor *c);
 
-/* Resolve a value. They return NULL or false when it is absent, of another class, or wrong. */
+/*
+ * Resolve a value. They return NULL or false when it is absent, of another class, or wrong; or a string in a section of
+ * strings that has 32 KiB or more, by which a name would be cut.
+ */
 const char *dwarf_value_string(const struct dwarf_info *d, const struct dwarf_unit *u,
                                const struct dwarf_value *v);
 bool dwarf_value_address(const struct dwarf_info *d, const struct dwarf_unit *u, const struct dwarf_value *v,

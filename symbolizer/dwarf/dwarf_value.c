@@ -8,11 +8,17 @@
 /* For an entry of a list of ranges: some 20 ns. */
 #define RANGE_STEPS 8
 
+/* With its NUL. Nobody makes use of longer ones; all units may share one that is as long as the section. */
+#define MAX_STRING 32768
+
 static const char *string_in(const struct dwarf_section *section, uint64_t offset)
 {
 	struct dwarf_cursor c = dwarf_cursor_at(section->data, section->len, offset);
-	const char *string = dwarf_string(&c);
+	const char *string;
 
+	if (dwarf_left(&c) > MAX_STRING)
+		c.end = c.pos + MAX_STRING;
+	string = dwarf_string(&c);
 	return c.failed ? NULL : string;
 }
 

@@ -28,10 +28,11 @@ struct bytes {
 	size_t len;
 };
 
-enum { INFO, ABBREV, LINE, ARANGES, RANGES, NAMES, N_SECTIONS };
+enum { INFO, ABBREV, LINE, ARANGES, RANGES, STR, NAMES, N_SECTIONS };
 
 static const char *const names[N_SECTIONS] = { ".debug_info",    ".debug_abbrev", ".debug_line",
-	                                       ".debug_aranges", ".debug_ranges", ".shstrtab" };
+	                                       ".debug_aranges", ".debug_ranges", ".debug_str",
+	                                       ".shstrtab" };
 
 static struct bytes sections[N_SECTIONS], image;
 
@@ -391,6 +392,36 @@ static void test_dwarf_hostile__units_and_lines(void **state)
 	assert_soon(finish());
 }
 
+/* Units share a name of 32 MB. */
+static void test_dwarf_hostile__units_and_names(void **state)
+{
+	static const uint8_t die[] = { 1, 0, 0, 0, 0 };
+	struct dwarf_place place;
+	struct dwarf_index *x;
+	struct elf_file *f;
+	clock_t began;
+	int i;
+
+	(void)state;
+	start();
+	put_abbrev(1, DW_TAG_compile_unit, false);
+	put_attribute(DW_AT_name, DW_FORM_strp);
+	put_attribute(0, 0);
+	put(&sections[ABBREV], 0, 1);
+	for (i = 0; i < 20000; i++)
+		put_unit(0, die, sizeof(die));
+	memset(sections[STR].data, 'a', 32 * MIB);
+	sections[STR].len = 32 * MIB;
+	put(&sections[STR], 0, 1);
+	f = finish();
+	x = open_index(f, NULL);
+	began = clock();
+	assert_false(dwarf_index_locate(x, PC, &place));
+	assert_true(clock() - began < MAX_SECONDS * CLOCKS_PER_SEC);
+	dwarf_index_free(x);
+	elf_file_close(f);
+}
+
 /* Units as compilers make them, which share a table in a row: no work to speak of. */
 static void test_dwarf_hostile__ordinary_units(void **state)
 {
@@ -427,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_dwarf_hostile__units_and_ranges),
 		cmocka_unit_test(test_dwarf_hostile__functions_and_attributes),
 		cmocka_unit_test(test_dwarf_hostile__units_and_lines),
+		cmocka_unit_test(test_dwarf_hostile__units_and_names),
 		cmocka_unit_test(test_dwarf_hostile__ordinary_units),
 	};
 

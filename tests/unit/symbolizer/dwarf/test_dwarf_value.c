@@ -152,6 +152,24 @@ static void test_dwarf_value__strings(void **state)
 	}
 }
 
+/* A string of 32767 bytes, and one of 32768. */
+static void test_dwarf_value__long_strings(void **state)
+{
+	static char longest[32768], too_long[32769];
+	struct dwarf_info d = { .str = { (const uint8_t *)longest, sizeof(longest) },
+		                .line_str = { (const uint8_t *)too_long, sizeof(too_long) } };
+	struct dwarf_unit u = { .version = 5, .offset_size = 4 };
+	struct dwarf_value in_str = { .form = DW_FORM_strp }, in_line_str = { .form = DW_FORM_line_strp };
+
+	(void)state;
+	memset(longest, 'a', sizeof(longest) - 1);
+	memset(too_long, 'a', sizeof(too_long) - 1);
+	assert_ptr_equal(dwarf_value_string(&d, &u, &in_str), longest);
+	assert_null(dwarf_value_string(&d, &u, &in_line_str));
+	in_line_str.number = 1;
+	assert_ptr_equal(dwarf_value_string(&d, &u, &in_line_str), too_long + 1);
+}
+
 static void test_dwarf_value__cursor(void **state)
 {
 	static const uint8_t bytes[] = { 0xe5, 0x8e, 0x26, 0x7f, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
@@ -178,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_dwarf_value__ranges_of_version_4),
 		cmocka_unit_test(test_dwarf_value__low_and_high),
 		cmocka_unit_test(test_dwarf_value__strings),
+		cmocka_unit_test(test_dwarf_value__long_strings),
 		cmocka_unit_test(test_dwarf_value__cursor),
 	};
 
