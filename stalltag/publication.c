@@ -1,6 +1,7 @@
 /* Decides once whether this process publishes OpenTelemetry contexts, and handles fork(). */
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 
 #include "stalltag/change_log.h"
@@ -13,15 +14,25 @@ enum { UNDECIDED = 0, PUBLISHING = 1, LEFT_TO_ANOTHER = -1 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int state;
 static unsigned long long loads_seen;
+static sigset_t mask_before_fork; /* of the thread that forks; guarded by the lock */
 
+/* A signal handler that interrupted fork() here, and pushed its thread's first tag, would wait for the lock for ever. */
 static void before_fork(void)
 {
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_mutex_lock(&lock);
+	mask_before_fork = before;
 }
 
-static void after_fork_in_parent(void)
+static void after_fork(void)
 {
+	sigset_t before = mask_before_fork;
+
 	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* The mapping is not inherited; the tags that this thread holds are. */
@@ -30,13 +41,13 @@ static void after_fork_in_child(void)
 	if (state == PUBLISHING)
 		process_context_republish();
 	change_log_forked();
-	pthread_mutex_unlock(&lock);
+	after_fork();
 }
 
 /* From the start: a child forked during another thread's first push must not find the lock taken for good. */
 __attribute__((constructor)) static void watch_forks(void)
 {
-	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }
 
 static void decide(void)

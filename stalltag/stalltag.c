@@ -1,5 +1,7 @@
 /* The API: push and pop when they are not inlined, the thread-local slots, probes and loss counters. */
 
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #define STALLTAG_NO_INLINE
@@ -115,10 +117,12 @@ COLD void stalltag_pop_settle(struct stalltag_thread *thread, struct stalltag_fr
 		stalltag_attend(thread);
 }
 
-COLD static struct stalltag_thread *first_push(void)
+static struct stalltag_thread *begin_thread(void)
 {
 	struct stalltag_thread *thread = NULL;
 
+	if (!has_none(stalltag_thread_tags)) /* a signal handler was faster */
+		return stalltag_thread_tags;
 	if (!pushes_without_memory)
 		thread = thread_tags_new(&stalltag_thread_ctx_v1, &stalltag_change_semaphore.any);
 	if (thread) {
@@ -127,6 +131,19 @@ COLD static struct stalltag_thread *first_push(void)
 		pushes_without_memory++;
 		count_lost(&losses.no_memory);
 	}
+	return thread;
+}
+
+/* With signals blocked: a handler's push must find the thread's tags or make them, not make others beside them. */
+COLD static struct stalltag_thread *first_push(void)
+{
+	struct stalltag_thread *thread;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	thread = begin_thread();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return thread;
 }
 

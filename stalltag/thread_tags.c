@@ -1,7 +1,6 @@
 /* Maps a thread's stack of tags at its first push and unmaps it at thread exit. */
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include "stalltag/change_log.h"
@@ -13,10 +12,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_thread_exit;
 static bool have_key;
 
+/* Forgotten first: a signal handler's push must not go to memory that is gone. It makes tags of its own, whose end this is, too. */
 static void thread_exit(void *tags)
 {
-	thread_tags_free(tags);
 	thread_tags_forget();
+	thread_tags_free(tags);
 }
 
 static void begin(void)
@@ -45,15 +45,11 @@ static struct stalltag_thread *map_tags(stalltag_slot *own_slot, const volatile 
 struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile uint64_t *attention)
 {
 	struct stalltag_thread *thread;
-	sigset_t all, before;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_once(&once, begin);
 	thread = map_tags(own_slot, attention);
 	if (thread && have_key)
 		pthread_setspecific(at_thread_exit, thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return thread;
 }
 

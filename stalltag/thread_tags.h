@@ -27,7 +27,8 @@ _Static_assert(sizeof(struct stalltag_frame) == 320, "five cache lines");
 
 #pragma GCC visibility push(hidden)
 
-/* NULL when there is no memory. Blocks signals while it works; the first call of a process publishes. */
+/* NULL when there is no memory. Called with signals blocked, until the pointer is where a handler's push finds it. The
+ * first call of a process publishes. */
 struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile uint64_t *attention);
 
 /* Clears the calling thread's slots, then frees its tags. Registered to run at thread exit. */
@@ -40,7 +41,7 @@ static inline bool thread_tags_owns(const struct stalltag_thread *thread,
 	return (uintptr_t)record - (uintptr_t)thread->frames < sizeof(thread->frames);
 }
 
-/* Called at thread exit after the tags are gone; stalltag.c forgets its pointer to them. */
+/* Called at thread exit before the tags are freed; stalltag.c forgets its pointer to them. */
 void thread_tags_forget(void);
 
 #pragma GCC visibility pop

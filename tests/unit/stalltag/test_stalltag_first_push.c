@@ -1,0 +1,144 @@
+/* Tests of a thread's first push in a signal handler that interrupts its other first push, fork() or its end. Pushes tags. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stalltag/publication.h"
+#include "stalltag/stalltag.h"
+
+#define DEADLOCK_S 2 /* by then SIGALRM ends a test that hangs */
+
+static __thread bool raises;
+static __thread struct stalltag_thread *of_handler; /* the thread's tags, as its handler found or made them */
+
+static void on_signal(int number)
+{
+	(void)number;
+	stalltag_push(7, "handler");
+	of_handler = stalltag_thread_tags;
+	stalltag_pop();
+}
+
+static void interrupt_once(void)
+{
+	if (raises) {
+		raises = false;
+		raise(SIGUSR1);
+	}
+}
+
+/* In the place of the library's: called amid a thread's first push. */
+stalltag_slot *stalltag_public_slot(void)
+{
+	static __thread stalltag_slot slot;
+
+	interrupt_once();
+	return &slot;
+}
+
+/* In the place of libc's, in this program: called at the end of a thread that has tags. */
+int munmap(void *address, size_t bytes)
+{
+	long result = syscall(SYS_munmap, address, bytes);
+
+	interrupt_once();
+	return (int)result;
+}
+
+/* Before the library's constructor, so that its handler has run when this one does. */
+__attribute__((constructor(101))) static void watch_forks_first(void)
+{
+	pthread_atfork(interrupt_once, NULL, NULL);
+}
+
+static bool blocked(void)
+{
+	sigset_t now;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	return sigismember(&now, SIGUSR1);
+}
+
+static void *push_interrupted(void *good)
+{
+	raises = true;
+	stalltag_push(1, "thread");
+	*(bool *)good =
+	        of_handler && of_handler == stalltag_thread_tags && stalltag_depth() == 1 && !blocked();
+	stalltag_pop();
+	return NULL;
+}
+
+static void *end_interrupted(void *good)
+{
+	stalltag_push(1, "held at exit");
+	*(bool *)good = true;
+	raises = true;
+	return NULL;
+}
+
+static void *fork_interrupted(void *good)
+{
+	int status = -1;
+	pid_t child;
+
+	raises = true;
+	child = fork();
+	if (!child) {
+		stalltag_push(2, "child");
+		_exit(stalltag_depth() == 1 && !blocked() ? 7 : 1);
+	}
+	waitpid(child, &status, 0);
+	*(bool *)good = of_handler && of_handler == stalltag_thread_tags && !stalltag_depth() && !blocked() &&
+	                WIFEXITED(status) && WEXITSTATUS(status) == 7;
+	return NULL;
+}
+
+static bool in_a_thread(void *(*run)(void *))
+{
+	pthread_t thread;
+	bool good = false;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, &good), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	return good;
+}
+
+static void test_stalltag_first_push__fork_is_interrupted(void **state)
+{
+	(void)state;
+	assert_true(in_a_thread(fork_interrupted));
+}
+
+static void test_stalltag_first_push__a_thread_has_one_stack(void **state)
+{
+	(void)state;
+	assert_true(in_a_thread(push_interrupted));
+}
+
+static void test_stalltag_first_push__a_thread_that_ends_is_interrupted(void **state)
+{
+	(void)state;
+	assert_true(in_a_thread(end_interrupted));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stalltag_first_push__a_thread_has_one_stack),
+		cmocka_unit_test(test_stalltag_first_push__fork_is_interrupted),
+		cmocka_unit_test(test_stalltag_first_push__a_thread_that_ends_is_interrupted),
+	};
+
+	signal(SIGUSR1, on_signal);
+	alarm(DEADLOCK_S);
+	return cmocka_run_group_tests_name("stalltag_first_push", tests, NULL, NULL);
+}
