@@ -115,31 +115,36 @@ def check_transformers():
             out = self.layer(x)
             return {"loss": (out - labels).pow(2).sum(), "logits": out}
 
-    def trainer(model, callback):
+    def trainer(model, callback, eval_dataset):
         known = inspect.signature(transformers.TrainingArguments.__init__).parameters
         evaluation = "eval_strategy" if "eval_strategy" in known else "evaluation_strategy"
         arguments = transformers.TrainingArguments(
-            output_dir=FOLDER, max_steps=6, per_device_train_batch_size=1, save_steps=2, eval_steps=3, save_strategy="steps",
+            output_dir=FOLDER, max_steps=6, per_device_train_batch_size=1, per_device_eval_batch_size=1, save_steps=2, eval_steps=3, save_strategy="steps",
             report_to=[], disable_tqdm=True, logging_steps=2, use_cpu=True, **{evaluation: "steps"})
-        made = transformers.Trainer(model=model, args=arguments, train_dataset=samples(6), eval_dataset=samples(2), callbacks=[callback])
+        made = transformers.Trainer(model=model, args=arguments, train_dataset=samples(6), eval_dataset=eval_dataset, callbacks=[callback])
         made.remove_callback(transformers.trainer_callback.PrinterCallback)
         return made
 
     with Spied() as said:
         callback = TagCallback()
         pickle.dumps(callback)
-        trainer(Model(), callback).train()
+        trainer(Model(), callback, samples(2)).train()
     seen = spans(said)
     say("each step has its number, evaluations and checkpoints that of the step before", seen,
         ["train_step:1", "train_step:2", "checkpoint_write:2", "train_step:3", "eval:3", "train_step:4", "checkpoint_write:4",
          "train_step:5", "train_step:6", "eval:6", "checkpoint_write:6"])
     say("waits for batches are tagged", said.count("data_load") >= 6, True)
     say("each tag is popped", stalltag.depth(), 0)
+    with Spied() as said:
+        trainer(Model(), TagCallback(), {"a": samples(2), "b": samples(2)}).train()
+    say("the evaluation of a second dataset is none of the checkpoint that follows, from its second batch on",
+        [each for each in spans(said) if "train_step" not in each],
+        ["checkpoint_write:2", "eval:3", "eval:3", "checkpoint_write:4", "eval:6", "checkpoint_write:6", "eval:6", "checkpoint_write:6"])
     model = Model()
     model.fail = True
     try:
         with TagCallback() as callback:
-            trainer(model, callback).train()
+            trainer(model, callback, samples(2)).train()
         say("an exception passes", "none", Failure)
     except Failure as error:
         say("an exception passes, and leaves no tag behind the block", (str(error), stalltag.depth()), ("in a step", 0))

@@ -10,8 +10,9 @@
     data_load          waits for the next batch of torch's DataLoader, by stalltag.torch (data_load=False: none)
 
 Callbacks are not told when an evaluation or a save begins, so a Trainer's evaluate() and save_model() that the program calls
-by itself have no tag, nor has a save that only the evaluation's metric brings about (save_strategy="best"). They are not told
-of exceptions either: with
+by itself have no tag, nor has a save that only the evaluation's metric brings about (save_strategy="best"). Of several
+eval_datasets each but the first is noticed behind its first batch, which counts as what follows the evaluation. They are not
+told of exceptions either: with
 
     with TagCallback() as tags:
         transformers.Trainer(..., callbacks=[tags]).train()
@@ -34,6 +35,7 @@ class TagCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
     def __init__(self, data_load: bool = True) -> None:
         self._data_load = data_load
         self._stages = Stages()
+        self._evaluating = False  # since the step's end: the Trainer evaluates once for each of its eval_datasets
         self._loads: Optional[stalltag.torch.RecordFunctions] = None
 
     def __enter__(self) -> "TagCallback":
@@ -42,8 +44,12 @@ class TagCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
     def __exit__(self, exc_type: Any, exc: Any, traceback: Any) -> None:
         self._end_all()
 
-    def _end_all(self) -> None:
+    def _end_stages(self) -> None:
         self._stages.end_all()
+        self._evaluating = False
+
+    def _end_all(self) -> None:
+        self._end_stages()
         if self._loads is not None:
             self._loads.stop()
             self._loads = None
@@ -51,6 +57,7 @@ class TagCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
     def _begin_what_follows(self, state: Any, control: Any, evaluated: bool = False) -> None:
         if control.should_evaluate and not evaluated:
             self._stages.begin("eval", state.global_step)
+            self._evaluating = True
         elif control.should_save:
             self._stages.begin("checkpoint_write", state.global_step)
 
@@ -63,15 +70,15 @@ class TagCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
         self._end_all()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._stages.end_all()
+        self._end_stages()
         self._stages.begin("train_step", state.global_step + 1)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._stages.end_all()
+        self._end_stages()
         self._begin_what_follows(state, control)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._stages.end_all()
+        self._end_stages()
         self._begin_what_follows(state, control)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -79,5 +86,11 @@ class TagCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
             self._stages.end_all()
             self._begin_what_follows(state, control, evaluated=True)
 
+    def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Comes behind a batch. The first of another dataset says that the evaluation is not over."""
+        if self._evaluating and "eval" not in self._stages.open:
+            self._stages.end_all()
+            self._stages.begin("eval", state.global_step)
+
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._stages.end_all()
+        self._end_stages()
