@@ -21,7 +21,17 @@ static void thread_exit(void *tags)
 
 static void begin(void)
 {
-	have_key = !pthread_key_create(&at_thread_exit, thread_exit);
+	__atomic_store_n(&have_key, !pthread_key_create(&at_thread_exit, thread_exit), __ATOMIC_RELEASE);
+}
+
+/*
+ * A plugin that has this code in it may be unloaded before the threads that it has tagged end: their end would call what is
+ * not there any more. What they have mapped stays. It runs at the program's end, too, when other threads may still push.
+ */
+__attribute__((destructor)) static void forget_thread_exit(void)
+{
+	if (__atomic_exchange_n(&have_key, false, __ATOMIC_ACQ_REL))
+		pthread_key_delete(at_thread_exit);
 }
 
 static struct stalltag_thread *map_tags(stalltag_slot *own_slot, const volatile uint64_t *attention)
@@ -48,7 +58,7 @@ struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile 
 
 	pthread_once(&once, begin);
 	thread = map_tags(own_slot, attention);
-	if (thread && have_key)
+	if (thread && __atomic_load_n(&have_key, __ATOMIC_ACQUIRE))
 		pthread_setspecific(at_thread_exit, thread);
 	return thread;
 }

@@ -1,6 +1,6 @@
 /*
  * A program that is not linked with libstalltag, loads it twice, closes it twice while a thread holds a tag,
- * and then lets the thread end: what runs at the thread's end must still be there.
+ * and then lets the thread end: what runs at the thread's end must still be there, or must not be run.
  *
  *	unload LIBRARY
  */

@@ -1,4 +1,5 @@
-/* Tests of a thread's first push in a signal handler that interrupts its other first push, fork() or its end. Pushes tags. */
+/* Tests of a thread's first push at bad moments: in a signal handler that interrupts its other first push, fork() or its end, and when
+ * the program has ended. Pushes tags. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 
 #define DEADLOCK_S 2 /* by then SIGALRM ends a test that hangs */
 
+static bool ending; /* the test for which this process was forked */
 static __thread bool raises;
 static __thread struct stalltag_thread *of_handler; /* the thread's tags, as its handler found or made them */
 
@@ -57,6 +60,23 @@ int munmap(void *address, size_t bytes)
 __attribute__((constructor(101))) static void watch_forks_first(void)
 {
 	pthread_atfork(interrupt_once, NULL, NULL);
+}
+
+static void *push_and_end(void *unused)
+{
+	stalltag_push(1, "late");
+	return unused;
+}
+
+/* After the library's destructors. A process that did not come as far as this says so by its status. */
+__attribute__((destructor(101))) static void after_the_end(void)
+{
+	pthread_t thread;
+
+	if (!ending)
+		return;
+	if (!pthread_create(&thread, NULL, push_and_end, NULL) && !pthread_join(thread, NULL))
+		_exit(7);
 }
 
 static bool blocked(void)
@@ -130,12 +150,30 @@ static void test_stalltag_first_push__a_thread_that_ends_is_interrupted(void **s
 	assert_true(in_a_thread(end_interrupted));
 }
 
+static void test_stalltag_first_push__the_program_has_ended(void **state)
+{
+	int status = -1;
+	pid_t child;
+
+	(void)state;
+	child = fork();
+	if (!child) {
+		stalltag_push(1, "main");
+		ending = true;
+		exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stalltag_first_push__a_thread_has_one_stack),
 		cmocka_unit_test(test_stalltag_first_push__fork_is_interrupted),
 		cmocka_unit_test(test_stalltag_first_push__a_thread_that_ends_is_interrupted),
+		cmocka_unit_test(test_stalltag_first_push__the_program_has_ended),
 	};
 
 	signal(SIGUSR1, on_signal);
