@@ -25,7 +25,8 @@ own loops: uvloop does not say when it switches tasks, and a warning tells so. A
 generator's `yield`): it would be charged with other tasks' waits.
 
 The work is done by libstalltag.so, which pip installs with this module. It is looked for in the program itself, then as
-$STALLTAG_LIBRARY, beside this file, by the system's loader, and in this Python's lib folder. Where none can be loaded,
+$STALLTAG_LIBRARY, among the libraries that are loaded already (an extension may be linked with it, and two copies would keep
+a thread's tags apart), beside this file, by the system's loader, and in this Python's lib folder. Where none can be loaded,
 tags do nothing: a warning says so once, at the import, and library_path is None. Import OpenTelemetry's or Datadog's
 library before the first tag: stalltag then leaves OpenTelemetry's thread context to it.
 """
@@ -44,17 +45,22 @@ class _Losses(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("too_deep", "names_cut", "stray_pops", "no_memory")]
 
 
+_USED = ("stalltag_push_sized", "stalltag_pop", "stalltag_depth", "stalltag_read_losses")
+
+
 def _candidates():
-    """Every place to look, as (path for dlopen, must it exist as a file)."""
+    """Every place to look, as (path for dlopen, its mode, must it exist as a file)."""
     chosen = os.environ.get("STALLTAG_LIBRARY")
+    mode = ctypes.DEFAULT_MODE
     if chosen:
-        return [(chosen, False)]
+        return [(chosen, mode, False)]
     here = os.path.dirname(os.path.abspath(__file__))
     names = ("libstalltag.so.1", "libstalltag.so")
-    found = [(os.path.join(here, name), True) for name in names]
-    found += [(name, False) for name in names]
+    found = [(names[0], mode | os.RTLD_NOLOAD, False)] if hasattr(os, "RTLD_NOLOAD") else []
+    found += [(os.path.join(here, name), mode, True) for name in names]
+    found += [(name, mode, False) for name in names]
     for folder in (os.path.join(sys.prefix, "lib"), "/usr/local/lib"):
-        found += [(os.path.join(folder, name), True) for name in names]
+        found += [(os.path.join(folder, name), mode, True) for name in names]
     return found
 
 
@@ -64,17 +70,18 @@ def _load():
     tried = []
     try:
         program = ctypes.PyDLL(None)
-        if hasattr(program, "stalltag_push_sized"):
+        if all(hasattr(program, name) for name in _USED):
             return program, "the program itself"
     except (OSError, TypeError) as error:
         tried.append("the program itself: %s" % error)
-    for path, must_exist in _candidates():
+    for path, mode, must_exist in _candidates():
         if must_exist and not os.path.exists(path):
             tried.append("%s: no such file" % path)
             continue
         try:
-            library = ctypes.PyDLL(path)
-            library.stalltag_push_sized
+            library = ctypes.PyDLL(path, mode)
+            for name in _USED:
+                getattr(library, name)
             return library, path
         except (OSError, AttributeError) as error:
             tried.append("%s: %s" % (path, error))
