@@ -4,7 +4,8 @@
  *
  * It is passed on in two ways. The environment variable STALLPROF_TAG, "<id in decimal> <name>", is in
  * /proc/PID/environ of everything executed from then on (not of the caller itself: the kernel shows the environment
- * that a program was started with), so that an agent which starts later finds it. And the USDT probe
+ * that a program was started with), so that an agent which starts later finds it, or one that is told too late of the
+ * file which set it. And the USDT probe
  * stalltag:process (id in the first argument register, pointer to the name in the second) tells an agent that runs
  * already, which tags the calling task at once; its children inherit that.
  */

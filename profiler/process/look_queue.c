@@ -205,10 +205,11 @@ void look_queue_looked(struct look_queue *queue, uint32_t pid, uint64_t began_ns
 		enqueue(queue, entry, entry->rests_until_ns);
 }
 
-bool look_queue_waits(const struct look_queue *queue, uint32_t pid)
+bool look_queue_waits(const struct look_queue *queue, uint32_t pid, bool *first)
 {
 	const struct entry *entry = find(queue, pid);
 
+	*first = entry && entry->first;
 	return entry && entry->at != NOT_QUEUED;
 }
 

@@ -45,8 +45,8 @@ void look_queue_rouse(struct look_queue *queue, uint32_t pid);
 bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out);
 void look_queue_looked(struct look_queue *queue, uint32_t pid, uint64_t began_ns, uint64_t ended_ns);
 
-/* Whether somebody has asked for a look that has not been taken. */
-bool look_queue_waits(const struct look_queue *queue, uint32_t pid);
+/* Whether somebody has asked for a look that has not been taken. `first` (not NULL): as in struct look. */
+bool look_queue_waits(const struct look_queue *queue, uint32_t pid, bool *first);
 
 void look_queue_forget(struct look_queue *queue, uint32_t pid);
 

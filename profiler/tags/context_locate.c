@@ -331,11 +331,17 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 }
 
 int context_locator_interest(struct context_locator *locator, pid_t pid, uint64_t start, uint64_t end,
-                             const char *path)
+                             const char *path, const struct context_files_wanted *taggers)
 {
+	const struct visit visit = { .wanted = taggers, .pid = pid };
+	const struct maps_entry entry = { .start = start, .end = end, .path = path };
 	const struct tag_file *facts;
 	struct mapped_file_key key;
 	int err = mapped_file_facts(locator->files, pid, start, end, path, &facts, &key);
 
-	return err ? err : tag_file_interesting(facts);
+	if (err)
+		return err;
+	if (tag_file_tags_process(facts))
+		tell_file(&visit, &entry, facts, &key);
+	return tag_file_interesting(facts);
 }

@@ -309,6 +309,11 @@ bool tag_file_interesting(const struct tag_file *file)
 	return file->probes || file->libraries || any_slot(file);
 }
 
+bool tag_file_tags_process(const struct tag_file *file)
+{
+	return file->program && file->probes & TAG_FILE_PROBE_PROCESS;
+}
+
 bool tag_file_bias(const struct tag_file *file, uint64_t start, uint64_t offset, uint64_t *bias)
 {
 	const uint64_t in_page = 4095;

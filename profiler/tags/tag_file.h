@@ -83,6 +83,9 @@ int tag_file_read_path(const char *path, struct tag_file *out);
 /* Whether it has probes or slots, or is one of those libraries. */
 bool tag_file_interesting(const struct tag_file *file);
 
+/* Whether it is a program that sets the tag of its process and then may execute another one, as `stallprof tag` does. */
+bool tag_file_tags_process(const struct tag_file *file);
+
 /*
  * The difference between run-time and ELF addresses of a mapping of the file that begins at `start` with file
  * offset `offset`. False: no executable segment lies there.

@@ -54,38 +54,28 @@ struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
 	};
 }
 
-/* The feed is optional: without it tags are found by looking through /proc. */
-static void open_feed(struct tag_watch *watch)
-{
-	const struct exec_maps_handler handler = tag_watch_handler(watch);
-	char err[512];
-
-	watch->maps = exec_maps_new(&handler, err, sizeof(err));
-	if (!watch->maps)
-		watch->say(err);
-}
-
 struct tag_watch *tag_watch_new(struct tracer *tracer, say_fn say, char *err, size_t err_len)
 {
 	struct tag_watch *watch = calloc(1, sizeof(*watch));
+	const struct exec_maps_handler handler = tag_watch_handler(watch);
 
-	if (!watch) {
-		snprintf(err, err_len, "out of memory");
-		return NULL;
+	if (watch) {
+		watch->tracer = tracer;
+		watch->say = say;
+		watch->locator = context_locator_new();
+		watch->files = probed_files_new(tracer, say);
+		watch->looks = look_queue_new();
+		watch->followed = followed_new(tracer);
 	}
-	watch->tracer = tracer;
-	watch->say = say;
-	watch->locator = context_locator_new();
-	watch->files = probed_files_new(tracer, say);
-	watch->looks = look_queue_new();
-	watch->followed = followed_new(tracer);
-	if (!watch->locator || !watch->files || !watch->looks || !watch->followed) {
+	if (!watch || !watch->locator || !watch->files || !watch->looks || !watch->followed) {
 		tag_watch_free(watch);
 		snprintf(err, err_len, "out of memory");
 		errno = ENOMEM;
 		return NULL;
 	}
-	open_feed(watch);
+	watch->maps = exec_maps_new(&handler, err, err_len);
+	if (!watch->maps) /* without this feed tags are found by looking through /proc */
+		say(err);
 	tag_watch_file(watch, "/proc/self/exe");
 	return watch;
 }
@@ -130,12 +120,11 @@ static bool may_follow(const struct tag_watch *watch, uint32_t pid)
 }
 
 /* Returns since when it is attached to; 0: it is refused. */
-static uint64_t attach_file(struct tag_watch *watch, uint32_t pid, dev_t dev, ino_t inode, const char *path,
-                            const struct tag_file *facts)
+static uint64_t attach_file(struct tag_watch *watch, uint32_t pid, const struct context_file *file)
 {
-	const struct probed_file_at at = {
-		dev, inode, path, facts->probes, facts->libraries, !pid || may_follow(watch, pid)
-	};
+	const struct tag_file *facts = file->facts;
+	const struct probed_file_at at = { file->dev,     file->inode,      file->path,
+		                           facts->probes, facts->libraries, !pid || may_follow(watch, pid) };
 
 	return probed_files_attach(watch->files, pid, &at, monotonic_ns());
 }
@@ -147,14 +136,13 @@ void tag_watch_file(struct tag_watch *watch, const char *path)
 
 	if (stat(path, &st) || tag_file_read_path(path, &facts) || !facts.probes)
 		return;
-	attach_file(watch, 0, st.st_dev, st.st_ino, path, &facts);
+	attach_file(watch, 0, &(struct context_file){ &facts, st.st_dev, st.st_ino, path });
 }
 
 static void on_file(void *ctx, pid_t pid, const struct context_file *file)
 {
 	struct tag_watch *watch = ctx;
-	uint64_t since_ns =
-	        attach_file(watch, (uint32_t)pid, file->dev, file->inode, file->path, file->facts);
+	uint64_t since_ns = attach_file(watch, (uint32_t)pid, file);
 
 	if (!file->facts->probes)
 		return;
@@ -162,6 +150,16 @@ static void on_file(void *ctx, pid_t pid, const struct context_file *file)
 	watch->has_log |= file->facts->probes & TAG_FILE_PROBE_LOG && tracer_reads_logs(watch->tracer);
 	watch->all_attached &= since_ns != 0;
 	watch->was_before |= monotonic_ns() - since_ns < LATELY_NS;
+	/* It may have tagged itself before that: it is looked at again when it has executed the command. */
+	if (tag_file_tags_process(file->facts) && monotonic_ns() - since_ns < LATELY_NS)
+		look_queue_ask(watch->looks, (uint32_t)pid, monotonic_ns() + LOOKS_NS, true);
+}
+
+/* It may have set its tag before the probe is attached to; then the command that it executes has that in its environment. */
+static void on_tagger(void *ctx, pid_t pid, const struct context_file *file)
+{
+	attach_file(ctx, (uint32_t)pid, file);
+	tag_watch_late(ctx, (uint32_t)pid);
 }
 
 /* 50 ms, doubling: a library is relocated within milliseconds, a context published some time later. */
@@ -318,15 +316,17 @@ static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec
 	    tag_file_read_path(mapping->path, &facts))
 		return -1;
 	if (facts.probes || facts.libraries)
-		attach_file(watch, pid, st.st_dev, st.st_ino, mapping->path, &facts);
+		attach_file(watch, pid,
+		            &(struct context_file){ &facts, st.st_dev, st.st_ino, mapping->path });
 	return tag_file_interesting(&facts);
 }
 
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct tag_watch *watch = ctx;
-	int interest =
-	        context_locator_interest(watch->locator, pid, mapping->start, mapping->end, mapping->path);
+	const struct context_files_wanted taggers = { .file = on_tagger, .ctx = watch };
+	int interest = context_locator_interest(watch->locator, (pid_t)pid, mapping->start, mapping->end,
+	                                        mapping->path, &taggers);
 	bool python = may_follow(watch, pid) && python_processes_mapped(watch->pythons, pid, mapping->path);
 
 	if (interest == 1)
@@ -361,16 +361,15 @@ static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 {
 	struct tag_watch *watch = ctx;
 	struct followed *p, *c;
+	bool first;
 
 	python_processes_forked(watch->pythons, child, parent);
 	probed_files_forked(watch->files, child, parent);
 	/* What the parent maps is yet to be looked at: its child maps it, too, and may hold a tag by then. */
-	if (look_queue_waits(watch->looks, parent))
-		look_queue_ask(watch->looks, child, monotonic_ns(), false);
+	if (look_queue_waits(watch->looks, parent, &first))
+		look_queue_ask(watch->looks, child, monotonic_ns(), first);
 	p = followed_find(watch->followed, parent);
-	if (!p || !followed_has_slot(p))
-		return;
-	c = follow(watch, child);
+	c = p && followed_has_slot(p) ? follow(watch, child) : NULL;
 	if (!c)
 		return;
 	followed_inherit(c, p);
@@ -443,7 +442,6 @@ int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 	};
 	for (size_t i = 0; !err && i < TOLD_MAX; i++)
 		err = stamp_add_growth(stamp, grown[i].name, &watch->told[i], grown[i].value);
-	if (!err) /* how many there are, not how many more */
-		err = stamp_add_counter(stamp, "cpus_not_covered", maps.cpus_not_covered);
-	return err;
+	/* How many there are, not how many more. */
+	return err ? err : stamp_add_counter(stamp, "cpus_not_covered", maps.cpus_not_covered);
 }

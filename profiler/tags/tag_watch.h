@@ -4,7 +4,9 @@
  * At the start it lists /proc once, and looks at the processes one after the other: tags that are held already are
  * seen (STALLPROF_TAG in an environment, a thread's context record). From then on the live feed of executable
  * mappings reports each file that is mapped for the first time; one that carries the tag library's probes is
- * attached to, once for all processes that map it, now or later. A process that publishes contexts without our
+ * attached to, once for all processes that map it, now or later. One like `stallprof tag`, in another file than this
+ * program's, may have executed its command by then: that and its children are looked at as those are that were there
+ * before. A process that publishes contexts without our
  * probes (an OpenTelemetry SDK) is looked at again after a while, because it publishes some time after its library
  * is mapped.
  *

@@ -441,11 +441,11 @@ static void test_context_locate__interest(void **state)
 
 	(void)state;
 	assert_true(compile_into("-shared -fPIC -o %s %s", path_of("slots.so"), SLOTS));
-	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, path_of("slots.so")), 1);
-	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "/bin/true"), 0);
-	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "/etc/passwd"), 0);
-	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "/nonexistent"), -ENOENT);
-	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, ""), -ENOENT);
+	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, path_of("slots.so"), NULL), 1);
+	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "/bin/true", NULL), 0);
+	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "/etc/passwd", NULL), 0);
+	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "/nonexistent", NULL), -ENOENT);
+	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "", NULL), -ENOENT);
 	context_locator_free(locator);
 }
 

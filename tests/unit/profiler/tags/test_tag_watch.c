@@ -10,8 +10,12 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -298,6 +302,67 @@ static void test_tag_watch__late_and_started_under_a_tag(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* Returns when it runs the command that another program has executed after it had set a tag. */
+static pid_t start_tagged(void)
+{
+	char *const argv[] = { (char[]){ "sleep" }, (char[]){ "60" }, NULL };
+	char *const envp[] = { (char[]){ "STALLPROF_TAG=5 step" }, NULL };
+	int ends[2];
+	char none;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execve("/bin/sleep", argv, envp);
+		_exit(1);
+	}
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &none, 1), 0);
+	close(ends[0]);
+	return pid;
+}
+
+/* A copy of this program, which has the probe of `stallprof tag`, too. */
+static void copy_program(char *path, struct stat *st)
+{
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = mkstemp(path);
+
+	assert_int_equal(fstat(from, st), 0);
+	assert_int_equal(sendfile(to, from, NULL, (size_t)st->st_size), st->st_size);
+	assert_int_equal(fchmod(to, 0700), 0);
+	assert_int_equal(fstat(to, st), 0);
+	close(from);
+	close(to);
+}
+
+/* The file is met when the process that set the tag runs the command already, which may have forked, too. */
+static void test_tag_watch__tagged_by_another_copy(void **state)
+{
+	char path[] = "/tmp/test_tag_watch.XXXXXX";
+	struct exec_mapping mapping = { .start = 0x1000, .end = 0x2000, .path = path };
+	const uint32_t pids[] = { (uint32_t)start_tagged(), (uint32_t)start_tagged() };
+	unsigned int watched = fake.watched_files;
+	struct stat st;
+
+	(void)state;
+	copy_program(path, &st);
+	mapping.inode = st.st_ino;
+	assert_true(feed.file(feed.ctx, pids[0], &mapping));
+	assert_int_equal(fake.watched_files, watched + 1);
+	feed.exec(feed.ctx, pids[0], monotonic_ns());
+	feed.fork(feed.ctx, pids[1], pids[0]);
+	look();
+	for (int i = 0; i < 2; i++) {
+		assert_non_null(fake_process(&fake, pids[i]));
+		assert_int_not_equal(fake_process(&fake, pids[i])->base_tag, 0);
+		kill((pid_t)pids[i], SIGKILL);
+		waitpid((pid_t)pids[i], NULL, 0);
+	}
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +378,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tag_watch__met, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__late, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__late_and_started_under_a_tag, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__tagged_by_another_copy, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("tag_watch", tests, NULL, NULL);
