@@ -47,11 +47,17 @@ def lightning_parts():
     from stalltag.lightning import TagCallback
 
     class Model(pl.LightningModule):
-        fail = False
+        fail, skipped = False, None
 
         def __init__(self):
             super().__init__()
             self.layer = torch.nn.Linear(2, 1)
+
+        def on_train_batch_start(self, batch, index):
+            return -1 if index == self.skipped else None
+
+        def on_train_epoch_end(self):
+            self.held = stalltag.depth()
 
         def training_step(self, batch, index):
             if self.fail:
@@ -86,6 +92,13 @@ def check_lightning():
     say("waits for batches are tagged", said.count("data_load") >= 6, True)
     say("the trainer is as it was", "save_checkpoint" in vars(used), False)
     say("each tag is popped", stalltag.depth(), 0)
+    model = Model()
+    model.skipped = 1
+    with Spied() as said:
+        trainer().fit(model, train, validate)
+    say("a step that is skipped, with the rest of its epoch, leaves no tag to the next", [each for each in spans(said) if "train_step" in each],
+        ["train_step:1", "train_step:2", "train_step:2", "train_step:3"])
+    say("nor to the epoch's end", model.held, 0)
     model = Model()
     model.fail = True
     try:

@@ -59,9 +59,14 @@ class TagCallback(Callback):  # type: ignore[misc,unused-ignore]
         return save_checkpoint
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
+        self._stages.end("train_step")
         self._stages.begin("train_step", trainer.global_step + 1)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
+        self._stages.end("train_step")
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """A module's on_train_batch_start that returns -1 ends the epoch, without an end of the batch."""
         self._stages.end("train_step")
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
