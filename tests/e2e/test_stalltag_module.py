@@ -187,6 +187,19 @@ def check_await_tasks_begun_inside_work_for_the_tag_until_it_ends():
     return held[0] == held[1] == (9, "fetch") and held[-1] is None and after is None and stalltag.depth() == 0
 
 
+def check_await_a_task_that_begins_the_next_keeps_no_ended_tags():
+    """As one that is called again and again does by ensure_future() or call_later(): each has its parent's context."""
+    async def work(left):
+        async with stalltag.tag("step", id=left):
+            following = asyncio.ensure_future(work(left - 1)) if left > 1 else None
+            held = seen()
+        return (await following if following else []) + [(held, len(sys.modules["stalltag._asyncio_tags"]._held.get()))]
+
+    # One begins within the tag of the one before, so it inherits that, and no more of them.
+    done = asyncio.run(work(50))
+    return [held for held, _ in done] == [(n, "step") for n in range(1, 51)] and max(n for _, n in done) <= 1 and stalltag.depth() == 0
+
+
 def check_await_ends_by_exceptions_and_cancelling():
     async def work():
         async with stalltag.tag("cancelled"):

@@ -96,7 +96,8 @@ async def begin(arguments, push, pop):
     if _push is None:
         _take_over(push, pop)
     held = Held(arguments)
-    tags = _held.get() + (held,)
+    # Without those that have ended: tasks that each begin the next would hand all of them on.
+    tags = tuple(each for each in _held.get() if each.open) + (held,)
     _held.set(tags)
     if _runs_here(tags):
         _push_all((held,))
