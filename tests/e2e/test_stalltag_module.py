@@ -1,9 +1,11 @@
 """The checks of the Python module, run by test_stalltag_python under each Python there is. Prints "name: yes|NO"."""
 import asyncio
 import ctypes
+import importlib.util
 import os
 import sys
 import threading
+import types
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../stalltag/python"))
 sys.dont_write_bytecode = True
@@ -342,6 +344,33 @@ def check_await_one_object_in_several_threads():
         thread.join()
     sys.setswitchinterval(interval)
     return not wrong and stalltag.depth() == 0
+
+
+def check_await_two_loops_begin_the_first_tags_at_once():
+    """Handle._run is replaced once, though both threads find that it is not yet."""
+    spec = importlib.util.find_spec("stalltag._asyncio_tags")
+    fresh, meeting, replaced = importlib.util.module_from_spec(spec), threading.Barrier(2), []
+    spec.loader.exec_module(fresh)
+
+    class Handle:
+        @property
+        def _run(self):
+            try:
+                meeting.wait(0.1)
+            except threading.BrokenBarrierError:
+                pass  # the other one does not come
+
+        @_run.setter
+        def _run(self, value):
+            replaced.append(value)
+
+    fresh.asyncio = types.SimpleNamespace(events=types.SimpleNamespace(Handle=Handle()))
+    threads = [threading.Thread(target=fresh._take_over, args=(stalltag._push, stalltag._pop)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(replaced) == 1 and fresh._push is stalltag._push
 
 
 for name, check in sorted(globals().copy().items()):

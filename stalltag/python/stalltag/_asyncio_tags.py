@@ -22,6 +22,7 @@ class Held:
 
 _held = contextvars.ContextVar("stalltag", default=())
 _push = _pop = None
+_lock = threading.Lock()
 _warned = False
 
 
@@ -51,8 +52,15 @@ def _pop_down_to(n):
 
 
 def _take_over(push, pop):
+    """Done once, also when the first tags of two threads' loops come at the same time."""
     global _push, _pop
-    _push, _pop = push, pop
+    with _lock:
+        if _push is None:
+            _replace_run()
+            _pop, _push = pop, push
+
+
+def _replace_run():
     run = asyncio.events.Handle._run
 
     def run_with_tags(handle):
