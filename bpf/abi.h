@@ -144,7 +144,8 @@ struct abi_folder {
 enum abi_tls_kind {
 	ABI_TLS_ABSENT = 0,
 	ABI_TLS_STATIC = 1,  /* at thread pointer + offset */
-	ABI_TLS_DYNAMIC = 2, /* at dtv[module] + offset */
+	ABI_TLS_DYNAMIC = 2, /* at dtv[module] + offset, by glibc's table */
+	ABI_TLS_MUSL = 3,    /* … by musl's */
 };
 
 struct abi_tls {

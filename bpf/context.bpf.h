@@ -138,17 +138,20 @@ ALWAYS int context_read(struct task_struct *task, struct context_scratch *s, u64
 	return CONTEXT_TAG;
 }
 
-/* The value of the current thread's TLS pointer, 0 when it has none (yet). glibc's and musl's layouts:
- * the thread pointer's second word is the dtv; glibc's entries are two words. */
+/* The value of the current thread's TLS pointer, 0 when it has none (yet). The thread pointer's second word is the dtv.
+ * How many modules it has, which may be too few for this one, is told by glibc two words before it (entry -1), by musl in its
+ * first word; glibc's entries have two words, musl's one (musl, __copy_tls() in src/env/__init_tls.c). */
 ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 {
 	u64 base = BPF_CORE_READ(task, thread.fsbase), dtv = 0, value = 0;
 
-	if (tls->kind == ABI_TLS_DYNAMIC) {
-		/* The word before the table's first entry is its length: a thread's may be too short for this module. */
+	if (tls->kind == ABI_TLS_DYNAMIC || tls->kind == ABI_TLS_MUSL) {
+		bool musl = tls->kind == ABI_TLS_MUSL;
+
 		if (user_read(&dtv, sizeof(dtv), (void *)(base + 8)) ||
-		    user_read(&value, sizeof(value), (void *)(dtv - 16)) || value < tls->module ||
-		    user_read(&base, sizeof(base), (void *)(dtv + (u64)tls->module * 16)))
+		    user_read(&value, sizeof(value), (void *)(musl ? dtv : dtv - 16)) ||
+		    value < tls->module ||
+		    user_read(&base, sizeof(base), (void *)(dtv + (u64)tls->module * (musl ? 8 : 16))))
 			return 0;
 		if (!base || base == ~0ULL)
 			return 0; /* not allocated for this thread */

@@ -29,7 +29,7 @@ struct visit {
 	bool otel_is_stalltags; /* the public slot found so far stands beside stalltag's */
 	bool otel_needless;     /* … in a library whose probes tell all that is in it */
 	struct abi_process *out;
-	int result; /* of the slots: 0, -EAGAIN or -ENOTSUP */
+	int result; /* of the slots: 0 or -EAGAIN */
 	struct mapped_file_key seen[CONTEXT_FILES_PER_PROCESS];
 	size_t n_seen;
 	dev_t program_dev; /* of /proc/PID/exe */
@@ -293,17 +293,11 @@ static int read_maps(struct visit *visit)
 	return err;
 }
 
-/* musl's table of modules has one word for each, where glibc's has two. */
-static int adapt_to_musl(struct abi_tls *tls)
+/* Its table of modules is another one than glibc's. */
+static void adapt_to_musl(struct abi_tls *tls)
 {
-	if (tls->kind != ABI_TLS_DYNAMIC)
-		return 0;
-	if (tls->module & 1) {
-		*tls = (struct abi_tls){ .kind = ABI_TLS_ABSENT };
-		return -ENOTSUP;
-	}
-	tls->module /= 2;
-	return 0;
+	if (tls->kind == ABI_TLS_DYNAMIC)
+		tls->kind = ABI_TLS_MUSL;
 }
 
 int context_locate(struct context_locator *locator, pid_t pid, struct abi_process *out,
@@ -318,9 +312,10 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 		return visit.mem_fd;
 	read_program(&visit);
 	err = read_maps(&visit);
-	if (!err && visit.musl && (adapt_to_musl(&out->stalltag) | adapt_to_musl(&out->otel)) &&
-	    !visit.result)
-		visit.result = -ENOTSUP;
+	if (visit.musl) {
+		adapt_to_musl(&out->stalltag);
+		adapt_to_musl(&out->otel);
+	}
 	if (!err)
 		read_context(&visit);
 	/* Both slots hold the same: reading one is enough, and none where the probes report all changes. */

@@ -66,8 +66,7 @@ void context_locator_free(struct context_locator *locator);
  * Fills `out` but for base_tag and exact_stalltag, which become 0. A pointer or context that the process does not
  * have is no error. `wanted` may be NULL. -EAGAIN: a library is not relocated yet, or the process context is being
  * changed: *out holds what is known, try again soon, but not for ever: the file may be mapped for another purpose
- * than to run. -ENOTSUP: musl, whose table of modules BPF cannot index with this number. -ESRCH: no such process;
- * -EACCES, -EPERM; -ENOMEM.
+ * than to run. -ESRCH: no such process; -EACCES, -EPERM; -ENOMEM.
  */
 int context_locate(struct context_locator *locator, pid_t pid, struct abi_process *out,
                    const struct context_files_wanted *wanted);

@@ -192,7 +192,7 @@ static void look(struct tag_watch *watch, uint32_t pid, bool first)
 	watch->all_attached = true;
 	watch->was_before = first;
 	result = context_locate(watch->locator, pid, &found, &wanted);
-	if ((result && result != -EAGAIN && result != -ENOTSUP) || !may_follow(watch, pid))
+	if ((result && result != -EAGAIN) || !may_follow(watch, pid))
 		return;
 	if (!found.stalltag.kind && !found.otel.kind && result != -EAGAIN) {
 		f = followed_find(watch->followed, pid);
