@@ -46,6 +46,7 @@ static const struct loss {
 	  NULL },
 	{ "checkpoint_sums_refused", "checkpoint files without a sha256: too many waited", NULL },
 	{ "python_processes_refused", "Python processes beyond what is held: their C frames stay", NULL },
+	{ "tagged_processes_refused", "tagged processes beyond what is held: some tags are not seen", NULL },
 };
 
 #define N_LOSSES (sizeof(losses) / sizeof(losses[0]))

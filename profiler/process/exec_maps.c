@@ -396,3 +396,11 @@ void exec_maps_stats(const struct exec_maps *maps, struct exec_maps_stats *out)
 	out->processes = table.processes;
 	out->mappings = table.mappings;
 }
+
+bool exec_maps_told_all(const struct exec_maps *maps)
+{
+	struct exec_maps_stats stats;
+
+	exec_maps_stats(maps, &stats);
+	return !stats.records_lost && !stats.cpus_late && !stats.cpus_not_covered && !stats.processes_refused;
+}

@@ -83,6 +83,9 @@ int exec_maps_feed(struct exec_maps *maps, uint32_t pid, exec_mapping_fn mapping
 /* The process's name, also when it has gone; "" when it is not known. Lives until the next call on `maps`. */
 const char *exec_maps_name(const struct exec_maps *maps, uint32_t pid);
 
+/* Whether every exit so far was told: no record was lost, no CPU left out, and the table never full. */
+bool exec_maps_told_all(const struct exec_maps *maps);
+
 void exec_maps_stats(const struct exec_maps *maps, struct exec_maps_stats *out);
 
 /* For tests: applies one record as if it had come from the kernel. */

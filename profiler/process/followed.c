@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "profiler/process/process_life.h"
 #include "profiler/tracer/tracer.h"
 #include "symbolizer/base/process_stat.h"
 
 struct followed_processes {
 	struct tracer *tracer;
-	struct followed *by_pid;
+	struct followed *by_pid, *swept; /* `swept`: the next one to look at; NULL: the first */
+	uint64_t refused;
 	bool changed;
 };
 
@@ -46,6 +48,8 @@ static void drop(struct followed_processes *all, struct followed *f)
 	struct abi_process_key key = key_of(f);
 
 	tracer_forget_process(all->tracer, &key);
+	if (all->swept == f)
+		all->swept = f->hh.next;
 	HASH_DEL(all->by_pid, f);
 	free(f);
 }
@@ -95,6 +99,23 @@ void followed_drop(struct followed_processes *all, uint32_t pid)
 
 	if (f)
 		drop(all, f);
+}
+
+size_t followed_sweep(struct followed_processes *all, size_t n, uint32_t *ended)
+{
+	struct followed *f = all->swept ? all->swept : all->by_pid;
+	size_t found = 0;
+
+	for (; f && n; n--, f = all->swept) {
+		enum process_life life = process_life(f->pid, f->start_ticks, 0);
+
+		all->swept = f->hh.next;
+		if (life == PROCESS_GONE)
+			ended[found++] = f->pid;
+		else if (life == PROCESS_ANOTHER)
+			drop(all, f);
+	}
+	return found;
 }
 
 void followed_take(struct followed *f, const struct abi_process *found, uint64_t now_ns)
@@ -153,7 +174,13 @@ int followed_publish(struct followed_processes *all, const struct followed *f)
 	int result = tracer_set_process(all->tracer, &key, &f->process);
 
 	all->changed |= !result;
+	all->refused += result != 0;
 	return result;
+}
+
+uint64_t followed_refused(const struct followed_processes *all)
+{
+	return all->refused;
 }
 
 bool followed_take_changed(struct followed_processes *all)

@@ -39,11 +39,17 @@ struct followed *followed_find(const struct followed_processes *all, uint32_t pi
 struct followed *followed_add(struct followed_processes *all, uint32_t pid, bool *added);
 void followed_drop(struct followed_processes *all, uint32_t pid);
 
+/* Looks at the next `n` processes in turn: writes the pids of those that have ended to `ended`, and returns how many; drops
+ * those whose pid is another's by now. */
+size_t followed_sweep(struct followed_processes *all, size_t n, uint32_t *ended);
+
 /* Whether the process, or one that it comes from, is `given`. */
 bool followed_is_given(const struct followed_processes *all, uint32_t pid);
 
-/* Passes f->process to the BPF side. 0 or -errno. */
+/* Passes f->process to the BPF side. 0 or -errno, which is counted. */
 int followed_publish(struct followed_processes *all, const struct followed *f);
+/* How often that was refused, since the start. */
+uint64_t followed_refused(const struct followed_processes *all);
 
 /* Whether any process was passed to the BPF side since the last call. */
 bool followed_take_changed(struct followed_processes *all);

@@ -13,6 +13,7 @@
 
 #include "symbolizer/base/clock.h"
 #include "profiler/process/exec_maps.h"
+#include "profiler/process/process_life.h"
 #include "profiler/process/process_ranks.h"
 #include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
@@ -32,8 +33,8 @@ struct entry {
 struct process_table {
 	struct symbolizer *symbolizer;
 	struct exec_maps *maps;
-	struct entry *by_key;
-	struct process_ranks *ranks; /* NULL without memory */
+	struct entry *by_key, *swept; /* `swept`: the next one to look at; NULL: the first */
+	struct process_ranks *ranks;  /* NULL without memory */
 };
 
 struct process_table *process_table_new(struct symbolizer *symbolizer, struct exec_maps *maps)
@@ -50,6 +51,8 @@ struct process_table *process_table_new(struct symbolizer *symbolizer, struct ex
 
 static void drop(struct process_table *table, struct entry *entry)
 {
+	if (table->swept == entry)
+		table->swept = entry->hh.next;
 	HASH_DEL(table->by_key, entry);
 	if (entry->process.sym)
 		symbolizer_process_drop(entry->process.sym);
@@ -99,17 +102,11 @@ static void read_program(struct process *process)
 }
 
 /* The kernel rounds the start time down to ticks; one tick more is allowed. */
-static bool is_same(const struct process *process, const struct process_stat *stat)
-{
-	uint64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK), ticks = process->start_ns / tick_ns;
+#define SLACK_TICKS 1
 
-	return stat->start_ticks + 1 >= ticks && stat->start_ticks <= ticks + 1;
-}
-
-/* A leader that has ended before its threads is a zombie too, but is not alone. */
-static bool is_dead(const struct process_stat *stat)
+static uint64_t start_ticks(const struct process *process)
 {
-	return (stat->state == 'Z' || stat->state == 'X') && stat->threads <= 1;
+	return process->start_ns / (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 /* True if the process still runs. If it is gone, or its pid is another's, nothing is read. */
@@ -121,13 +118,13 @@ static bool read_identity(struct process *process)
 	process->code_address = 0;
 	if (process_stat_read("/proc", process->pid, &stat))
 		return false;
-	process->pid_reused = !is_same(process, &stat);
+	process->pid_reused = !process_life_started(&stat, start_ticks(process), SLACK_TICKS);
 	if (process->pid_reused)
 		return false;
 	read_proc_line(process->pid, "comm", process->comm, sizeof(process->comm));
 	read_program(process);
 	process->code_address = stat.code_address;
-	return !is_dead(&stat);
+	return !process_life_is_dead(&stat);
 }
 
 /* The name from the feed of mappings is the newest; that of an event may be from before an exec. */
@@ -215,16 +212,22 @@ const struct sym_module *process_table_main_module(struct process_table *table, 
 	return result.module;
 }
 
+static void exited(struct entry *entry)
+{
+	entry->exited = true;
+	if (entry->process.sym)
+		symbolizer_process_exit(entry->process.sym);
+}
+
 void process_table_exited(struct process_table *table, uint32_t pid)
 {
 	struct entry *entry, *next;
 
+	if (!table)
+		return;
 	HASH_ITER (hh, table->by_key, entry, next) {
-		if (entry->key.pid != pid || entry->exited)
-			continue;
-		entry->exited = true;
-		if (entry->process.sym)
-			symbolizer_process_exit(entry->process.sym);
+		if (entry->key.pid == pid && !entry->exited)
+			exited(entry);
 	}
 }
 
@@ -232,6 +235,8 @@ void process_table_exec(struct process_table *table, uint32_t pid)
 {
 	struct entry *entry, *next;
 
+	if (!table)
+		return;
 	process_ranks_exec(table->ranks, pid);
 	HASH_ITER (hh, table->by_key, entry, next) {
 		if (entry->key.pid != pid || entry->exited)
@@ -248,6 +253,28 @@ void process_table_exec(struct process_table *table, uint32_t pid)
 uint32_t process_table_rank(struct process_table *table, uint32_t pid, uint64_t start_ns)
 {
 	return process_ranks_of(table ? table->ranks : NULL, pid, start_ns);
+}
+
+size_t process_table_sweep(struct process_table *table, size_t n, uint32_t *ended)
+{
+	struct entry *entry = table && !table->swept ? table->by_key : table ? table->swept : NULL;
+	size_t found = 0;
+
+	for (; entry && n; n--, entry = table->swept) {
+		struct process *process = &entry->process;
+		enum process_life life =
+		        entry->exited ? PROCESS_RUNS
+		                      : process_life(process->pid, start_ticks(process), SLACK_TICKS);
+
+		table->swept = entry->hh.next;
+		if (life == PROCESS_GONE) {
+			ended[found++] = process->pid;
+		} else if (life == PROCESS_ANOTHER) {
+			process->pid_reused = true;
+			exited(entry);
+		}
+	}
+	return found;
 }
 
 void process_table_age(struct process_table *table)

@@ -51,9 +51,13 @@ void process_table_refresh(struct process_table *table, struct process *process)
  * alive: a known rank is remembered as long as it is asked for at least in every other window. */
 uint32_t process_table_rank(struct process_table *table, uint32_t pid, uint64_t start_ns);
 
-/* The process has exited, or runs another program now. */
+/* The process has exited, or runs another program now. These and the sweep take NULL. */
 void process_table_exited(struct process_table *table, uint32_t pid);
 void process_table_exec(struct process_table *table, uint32_t pid);
+
+/* Looks at the next `n` processes in turn, whether they still run: writes the pids of those that have ended to `ended`, and
+ * returns how many; those whose pid is another's by now have exited from then on. */
+size_t process_table_sweep(struct process_table *table, size_t n, uint32_t *ended);
 
 /* Call at the end of a window: forgets processes that have exited and were not asked for since the last. */
 void process_table_age(struct process_table *table);

@@ -15,6 +15,7 @@
 
 #include "bpf/abi.h"
 #include "profiler/format/stamp.h"
+#include "profiler/process/process_life.h"
 #include "profiler/tracer/tracer.h"
 #include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
@@ -29,6 +30,7 @@ _Static_assert(ABI_PYTHON_FRAME_BYTES <= UINT16_MAX && ABI_PYTHON_CODE_BYTES <= 
 
 struct entry {
 	uint32_t pid;
+	uint64_t start_ticks; /* 0: it was gone when it was added */
 	struct sym_python_layout layout;
 	struct sym_python *python;  /* NULL until a frame needs a name */
 	bool absent;                /* it is not Python's */
@@ -40,7 +42,7 @@ struct entry {
 struct python_processes {
 	struct tracer *tracer;
 	struct symbolizer *symbolizer;
-	struct entry *by_pid;
+	struct entry *by_pid, *swept;    /* `swept`: the next one to look at; NULL: the first */
 	uint64_t gone, refused, unknown; /* since the beginning */
 	struct stamp_growth gone_told, refused_told, unknown_told;
 	uint64_t tick_ns;
@@ -77,6 +79,8 @@ static struct entry *find_python(const struct python_processes *p, uint32_t pid)
 
 static void drop(struct python_processes *p, struct entry *entry)
 {
+	if (p->swept == entry)
+		p->swept = entry->hh.next;
 	HASH_DEL(p->by_pid, entry);
 	sym_python_close(entry->python);
 	free(entry);
@@ -193,6 +197,7 @@ static struct entry *add(struct python_processes *p, uint32_t pid, const struct 
 		free(entry);
 		return NULL;
 	}
+	entry->start_ticks = told.start_ticks;
 	HASH_ADD(hh, p->by_pid, pid, sizeof(entry->pid), entry);
 	if (entry->hh.tbl)
 		return entry;
@@ -346,6 +351,24 @@ void python_processes_exited(struct python_processes *p, uint32_t pid)
 	if (entry->python)
 		sym_python_detach(entry->python);
 	entry->windows_ended = 1;
+}
+
+size_t python_processes_sweep(struct python_processes *p, size_t n, uint32_t *ended)
+{
+	struct entry *entry = p && !p->swept ? p->by_pid : p ? p->swept : NULL;
+	size_t found = 0;
+
+	for (; entry && n; n--, entry = p->swept) {
+		enum process_life life =
+		        entry->windows_ended ? PROCESS_RUNS : process_life(entry->pid, entry->start_ticks, 0);
+
+		p->swept = entry->hh.next;
+		if (life == PROCESS_GONE)
+			ended[found++] = entry->pid;
+		else if (life == PROCESS_ANOTHER)
+			python_processes_executed(p, entry->pid);
+	}
+	return found;
 }
 
 void python_processes_age(struct python_processes *p)

@@ -21,6 +21,7 @@
 #define STALLPROF_PROFILER_PYTHON_PROCESSES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "symbolizer/python/python.h"
@@ -56,6 +57,9 @@ void python_processes_forked(struct python_processes *p, uint32_t child, uint32_
 void python_processes_executed(struct python_processes *p, uint32_t pid);
 void python_processes_exited(struct python_processes *p, uint32_t pid);
 void python_processes_age(struct python_processes *p);
+/* Looks at the next `n` processes in turn: writes the pids of those that have ended to `ended`, and returns how many; forgets
+ * those whose pid is another's by now. */
+size_t python_processes_sweep(struct python_processes *p, size_t n, uint32_t *ended);
 
 /*
  * Names a frame whose code is not 0; "[python code gone]" when the code object no longer exists. False: the frame

@@ -11,6 +11,7 @@
 #include "symbolizer/base/clock.h"
 #include "profiler/tags/context_locate.h"
 #include "profiler/process/exec_maps.h"
+#include "profiler/process/exit_sweep.h"
 #include "profiler/process/followed.h"
 #include "profiler/process/look_queue.h"
 #include "profiler/tags/probed_files.h"
@@ -22,7 +23,7 @@
 #include "profiler/tracer/tracer.h"
 
 #define TRIES_MAX 8
-#define TOLD_MAX  8
+#define TOLD_MAX  9
 #define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
 #define LATELY_NS 1000000000ULL /* the feed may report a mapping so much later */
 
@@ -37,22 +38,10 @@ struct tag_watch {
 	struct followed_processes *followed;
 	struct look_queue *looks;
 	bool only_given, may_hold;
-	uint64_t now_ns;
+	uint64_t now_ns, sweep_ns;
 	struct stamp_growth told[TOLD_MAX];
 	bool has_probes, has_log, all_attached, was_before; /* of the look in progress */
 };
-
-static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
-static void on_fork(void *ctx, uint32_t child, uint32_t parent);
-static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns);
-static void on_exit_of(void *ctx, uint32_t pid);
-
-struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
-{
-	return (struct exec_maps_handler){
-		.file = on_mapped, .fork = on_fork, .exec = on_exec, .exit = on_exit_of, .ctx = watch
-	};
-}
 
 struct tag_watch *tag_watch_new(struct tracer *tracer, say_fn say, char *err, size_t err_len)
 {
@@ -342,8 +331,7 @@ static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns)
 	struct tag_watch *watch = ctx;
 	struct followed *f;
 
-	if (watch->processes)
-		process_table_exec(watch->processes, pid);
+	process_table_exec(watch->processes, pid);
 	python_processes_executed(watch->pythons, pid);
 	probed_files_left(watch->files, pid, monotonic_ns());
 	f = followed_find(watch->followed, pid);
@@ -381,12 +369,18 @@ static void on_exit_of(void *ctx, uint32_t pid)
 {
 	struct tag_watch *watch = ctx;
 
-	if (watch->processes)
-		process_table_exited(watch->processes, pid);
+	process_table_exited(watch->processes, pid);
 	python_processes_exited(watch->pythons, pid);
 	probed_files_left(watch->files, pid, monotonic_ns());
 	look_queue_forget(watch->looks, pid);
 	followed_drop(watch->followed, pid);
+}
+
+struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
+{
+	return (struct exec_maps_handler){
+		.file = on_mapped, .fork = on_fork, .exec = on_exec, .exit = on_exit_of, .ctx = watch
+	};
 }
 
 int tag_watch_fd(const struct tag_watch *watch)
@@ -396,9 +390,15 @@ int tag_watch_fd(const struct tag_watch *watch)
 
 void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns)
 {
+	const struct exit_sweep tables = { watch->maps, watch->followed, watch->pythons, watch->processes };
+	uint32_t ended[EXIT_SWEEP_MAX];
+	size_t n;
+
 	watch->now_ns = now_ns;
 	if (watch->maps)
 		exec_maps_poll(watch->maps);
+	for (n = exit_sweep(&tables, now_ns, &watch->sweep_ns, ended); n; n--)
+		on_exit_of(watch, ended[n - 1]);
 	look_at_due(watch);
 	probed_files_expire(watch->files, now_ns);
 }
@@ -439,6 +439,7 @@ int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 		{ "mappings_refused", maps.processes_refused + maps.mappings_refused },
 		{ "tag_slots_unlocated", found.slots_unlocated },
 		{ "process_contexts_bad", found.contexts_bad },
+		{ "tagged_processes_refused", followed_refused(watch->followed) },
 	};
 	for (size_t i = 0; !err && i < TOLD_MAX; i++)
 		err = stamp_add_growth(stamp, grown[i].name, &watch->told[i], grown[i].value);

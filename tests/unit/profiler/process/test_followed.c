@@ -28,6 +28,19 @@ int process_stat_read(const char *proc, uint32_t pid, struct process_stat *out)
 	return start_ticks ? 0 : -ESRCH;
 }
 
+/* Where no file can be opened, nobody has a start time, but they are there. */
+static bool out_of_files;
+
+int kill(pid_t pid, int signal)
+{
+	assert_int_equal(pid, PID);
+	assert_int_equal(signal, 0);
+	errno = ESRCH;
+	return start_ticks || out_of_files ? 0 : -1;
+}
+
+static int refused; /* -E2BIG: the BPF side has no room */
+
 static int set_process(struct tracer *tracer, const struct abi_process_key *key,
                        const struct abi_process *process)
 {
@@ -35,8 +48,8 @@ static int set_process(struct tracer *tracer, const struct abi_process_key *key,
 	(void)process;
 	assert_int_equal(key->tgid, PID);
 	assert_in_range(key->start_ticks, 1, 2);
-	known[key->start_ticks] = true;
-	return 0;
+	known[key->start_ticks] = !refused;
+	return refused;
 }
 
 static void forget_process(struct tracer *tracer, const struct abi_process_key *key)
@@ -52,6 +65,8 @@ static int begin(void **state)
 {
 	memset(known, 0, sizeof(known));
 	start_ticks = 1;
+	out_of_files = false;
+	refused = 0;
 	*state = followed_new(&tracer);
 	return *state ? 0 : -1;
 }
@@ -100,11 +115,45 @@ static void test_followed__gone_is_not_added(void **state)
 	assert_false(followed_take_changed(all));
 }
 
+/* Nobody told of its end. */
+static void test_followed__sweep(void **state)
+{
+	struct followed_processes *all = *state;
+	uint32_t ended[4] = { 0 };
+
+	assert_int_equal(followed_sweep(all, 4, ended), 0);
+	assert_int_equal(followed_publish(all, followed_add(all, PID, NULL)), 0);
+	assert_int_equal(followed_sweep(all, 4, ended), 0);
+	start_ticks = 0;
+	out_of_files = true;
+	assert_int_equal(followed_sweep(all, 4, ended), 0);
+	out_of_files = false;
+	assert_int_equal(followed_sweep(all, 4, ended), 1);
+	assert_int_equal(ended[0], PID);
+	assert_non_null(followed_find(all, PID));
+	start_ticks = 2; /* another process has its pid */
+	assert_int_equal(followed_sweep(all, 4, ended), 0);
+	assert_null(followed_find(all, PID));
+	assert_false(known[1]);
+}
+
+static void test_followed__refused(void **state)
+{
+	struct followed_processes *all = *state;
+
+	refused = -E2BIG;
+	assert_int_equal(followed_publish(all, followed_add(all, PID, NULL)), -E2BIG);
+	assert_int_equal(followed_refused(all), 1);
+	assert_false(followed_take_changed(all));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_followed__another_process_has_the_pid, begin, end),
 		cmocka_unit_test_setup_teardown(test_followed__gone_is_not_added, begin, end),
+		cmocka_unit_test_setup_teardown(test_followed__sweep, begin, end),
+		cmocka_unit_test_setup_teardown(test_followed__refused, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("followed", tests, NULL, NULL);

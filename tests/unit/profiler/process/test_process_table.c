@@ -137,6 +137,46 @@ static void test_process_table__keeps_who_lives_and_forgets_who_exits(void **sta
 	assert_string_equal(process_table_get(table, getpid(), start_ns, NULL)->comm, "test_process_ta");
 }
 
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Nobody told of their ends. */
+static void test_process_table__sweep_finds_who_ended(void **state)
+{
+	pid_t ends = start_child(), lives = start_child();
+	uint32_t ended[8];
+
+	(void)state;
+	process_table_get(table, (uint32_t)ends, start_ns_of(ends), NULL);
+	process_table_get(table, (uint32_t)lives, start_ns_of(lives), NULL);
+	assert_int_equal(process_table_sweep(table, 8, ended), 0);
+	end_child(ends);
+	assert_int_equal(process_table_sweep(table, 1, ended) + process_table_sweep(table, 1, ended + 1), 1);
+	assert_int_equal(ended[0], ends);
+	process_table_exited(table, ended[0]);
+	assert_int_equal(process_table_sweep(table, 8, ended), 0);
+	process_table_age(table); /* the next to be looked at may be what it drops */
+	process_table_age(table);
+	end_child(lives);
+	assert_int_equal(process_table_sweep(table, 8, ended), 1);
+	assert_int_equal(ended[0], lives);
+	assert_int_equal(process_table_sweep(NULL, 8, ended), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +188,8 @@ int main(void)
 		                                free_table),
 		cmocka_unit_test_setup_teardown(test_process_table__keeps_who_lives_and_forgets_who_exits,
 		                                make_table, free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__sweep_finds_who_ended, make_table,
+		                                free_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

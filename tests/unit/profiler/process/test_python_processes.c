@@ -224,6 +224,28 @@ static void test_python_processes__exec_and_exit_end_it(void **state)
 	assert_int_equal(told.forgets, 2);
 }
 
+/* Nobody told of its end, nor of that of one that was gone before it could be told of. */
+static void test_python_processes__sweep(void **state)
+{
+	pid_t child = start_idle();
+	uint32_t ended[4] = { 0 };
+
+	(void)state;
+	end_idle(child);
+	python_processes_look(pythons, (uint32_t)python);
+	assert_int_equal(python_processes_sweep(pythons, 4, ended), 0);
+	python_processes_forked(pythons, (uint32_t)child, (uint32_t)python);
+	assert_int_equal(python_processes_sweep(pythons, 4, ended), 1);
+	assert_int_equal(ended[0], child);
+	python_processes_exited(pythons, (uint32_t)child);
+	assert_int_equal(python_processes_sweep(pythons, 4, ended), 0);
+	kill(python, SIGKILL);
+	waitid(P_PID, (id_t)python, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
+	assert_int_equal(python_processes_sweep(pythons, 4, ended), 1);
+	assert_int_equal(ended[0], python);
+	assert_int_equal(python_processes_sweep(NULL, 4, ended), 0);
+}
+
 static void test_python_processes__what_is_gone_is_named_so(void **state)
 {
 	struct abi_python_frame frame = { .code = 0x1000, .instr = 0x1100, .fingerprint = 1 };
@@ -298,6 +320,7 @@ int main(void)
 		CASE(a_child_has_its_parents),
 		CASE(pids_are_used_again),
 		CASE(exec_and_exit_end_it),
+		CASE(sweep),
 		CASE(what_is_gone_is_named_so),
 		CASE(asks_are_allowed_by_the_clock),
 		CASE(more_than_the_maximum_are_refused),

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,11 +17,14 @@
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbolizer/base/clock.h"
+#include "profiler/format/stamp.h"
 #include "profiler/process/exec_maps.h"
+#include "profiler/process/exit_sweep.h"
 #include "profiler/process/followed.h"
 #include "profiler/tags/tag_watch.h"
 #include "stalltag/stalltag.h"
@@ -32,6 +36,26 @@ static struct fake_tracer fake;
 static struct tag_watch *watch;
 static struct exec_maps_handler feed;
 static uint32_t parent, child; /* `child` is the parent's */
+
+/* The kernel refuses the feed (perf_event_paranoid, or no descriptor is left). */
+static bool no_feed;
+
+long syscall(long number, ...)
+{
+	long (*const real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	long argument[6];
+	va_list list;
+
+	if (number == SYS_perf_event_open && no_feed) {
+		errno = EACCES;
+		return -1;
+	}
+	va_start(list, number);
+	for (size_t i = 0; i < 6; i++)
+		argument[i] = va_arg(list, long);
+	va_end(list);
+	return real(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+}
 
 static void say(const char *line)
 {
@@ -77,6 +101,16 @@ static int begin(void **state)
 		return -1;
 	feed = tag_watch_handler(watch);
 	return 0;
+}
+
+static int begin_without_feed(void **state)
+{
+	int err;
+
+	no_feed = true;
+	err = begin(state);
+	no_feed = false;
+	return err;
 }
 
 static int end(void **state)
@@ -203,6 +237,44 @@ static void test_tag_watch__exit(void **state)
 	assert_int_equal(tag_watch_base_tag(watch, parent), 0);
 	assert_int_equal(base_tags(), 0);
 	assert_false(tag_watch_needs_attach(watch));
+}
+
+/* Nobody tells of the end of one of them. */
+static void test_tag_watch__exit_without_feed(void **state)
+{
+	(void)state;
+	assert_null(tag_watch_maps(watch));
+	assert_int_equal(tag_watch_scan(watch, false), 0);
+	look();
+	assert_non_null(fake_process(&fake, parent));
+	assert_non_null(fake_process(&fake, child));
+	kill((pid_t)parent, SIGKILL);
+	waitid(P_PID, (id_t)parent, &(siginfo_t){ 0 }, WEXITED | WNOWAIT);
+	tag_watch_poll(watch, monotonic_ns() + EXIT_SWEEP_NS);
+	assert_null(fake_process(&fake, parent));
+}
+
+/* The kernel's side has no room for it, which is counted. */
+static int refuse_process(struct tracer *tracer, const struct abi_process_key *key,
+                          const struct abi_process *process)
+{
+	(void)tracer;
+	(void)key;
+	(void)process;
+	return -E2BIG;
+}
+
+static void test_tag_watch__refused(void **state)
+{
+	struct stamp *stamp = stamp_new();
+
+	(void)state;
+	fake.ops.set_process = refuse_process;
+	tag_watch_met(watch, parent, false);
+	look();
+	assert_int_equal(tag_watch_describe(watch, stamp), 0);
+	assert_true(stamp_counter(stamp, "tagged_processes_refused") > 0);
+	stamp_free(stamp);
 }
 
 /* The whole host: whoever has the tag library is followed, without a base tag, and may hold tags from before. */
@@ -373,6 +445,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_tag_watch__exec, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__exec_told_late, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__exit, begin, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__exit_without_feed, begin_without_feed, end),
+		cmocka_unit_test_setup_teardown(test_tag_watch__refused, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__all, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__only_given, begin, end),
 		cmocka_unit_test_setup_teardown(test_tag_watch__met, begin, end),
