@@ -15,10 +15,16 @@
 /* The number of a file system without a device is given to another once it is unmounted, that of an NVMe disk once it is
  * pulled out. */
 #define KNOWN_S 10
+/* A list of mounts may be long, and each event of a mount that is in none (umount -l) asks: of so many processes, besides
+ * our own, it is read within that time. */
+#define MISSES_MAX 16
 
 struct device_name {
 	uint32_t dev;
-	time_t looked_s; /* when it was looked for */
+	time_t looked_s; /* when it was looked for, and a mount found */
+	time_t missed_s; /* when it was first looked for in vain, in our own list; 0: it was not */
+	uint32_t missed[MISSES_MAX]; /* the processes whose lists do not have it, either */
+	unsigned int n_missed;
 	char name[256];
 	UT_hash_handle hh;
 };
@@ -120,11 +126,35 @@ static bool read_mounts(const struct device_names *names, const char *who, struc
 	return found;
 }
 
+/* Looks through our own list, and in that of the process, unless each was looked through in vain just now. */
+static bool look_in_mounts(const struct device_names *names, struct device_name *entry, uint32_t pid,
+                           time_t now_s)
+{
+	char who[16];
+
+	if (!entry->missed_s || now_s - entry->missed_s >= KNOWN_S) {
+		entry->missed_s = 0;
+		entry->n_missed = 0;
+		if (read_mounts(names, "self", entry))
+			return true;
+		entry->missed_s = now_s + 1;
+	}
+	for (unsigned int i = 0; i < entry->n_missed; i++)
+		if (entry->missed[i] == pid)
+			return false;
+	if (entry->n_missed == MISSES_MAX)
+		return false;
+	snprintf(who, sizeof(who), "%u", pid);
+	if (read_mounts(names, who, entry))
+		return true;
+	entry->missed[entry->n_missed++] = pid;
+	return false;
+}
+
 /* A name that is not found again stays: processes end, file systems are unmounted and disks are gone before their window ends. */
 static void look(const struct device_names *names, struct device_name *entry, uint32_t pid)
 {
 	struct timespec now;
-	char who[16];
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (entry->looked_s && now.tv_sec - entry->looked_s < KNOWN_S)
@@ -134,8 +164,7 @@ static void look(const struct device_names *names, struct device_name *entry, ui
 		entry->looked_s = now.tv_sec + 1;
 		return;
 	}
-	snprintf(who, sizeof(who), "%u", pid);
-	if (read_mounts(names, "self", entry) || read_mounts(names, who, entry))
+	if (look_in_mounts(names, entry, pid, now.tv_sec))
 		entry->looked_s = now.tv_sec + 1;
 }
 

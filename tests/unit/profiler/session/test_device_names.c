@@ -95,11 +95,40 @@ static void test_device_names__of_mounts(void **state)
 	assert_int_equal(system(path), 0);
 }
 
+/* Its mount cannot be found (umount -l, with files still open): each event of it asks, but who was asked is left alone for a
+ * while, and so are all others when many were. */
+static void test_device_names__a_mount_that_is_gone(void **state)
+{
+	char root[] = "/tmp/device-names-XXXXXX", path[128];
+	const char *const mount = "51 50 0:46 / /mnt rw - nfs4 store:/b rw\n";
+	struct device_names *names;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	write_file(root, "self", "");
+	write_file(root, "7", "");
+	write_file(root, "9999", mount);
+	names = device_names_new(root, root);
+	assert_string_equal(device_names_of(names, 46, 7), "0:46");
+	write_file(root, "self", mount);
+	write_file(root, "7", mount);
+	assert_string_equal(device_names_of(names, 46, 7), "0:46"); /* not looked for again */
+	for (uint32_t pid = 100; pid < 1100; pid++)
+		assert_string_equal(device_names_of(names, 46, pid), "0:46");
+	assert_string_equal(device_names_of(names, 46, 9999), "0:46");
+	now_s += 20;
+	assert_string_equal(device_names_of(names, 46, 7), "store:/b");
+	device_names_free(names);
+	snprintf(path, sizeof(path), "rm -r %s", root);
+	assert_int_equal(system(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_device_names__from_sysfs),
 		cmocka_unit_test(test_device_names__of_mounts),
+		cmocka_unit_test(test_device_names__a_mount_that_is_gone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
