@@ -21,8 +21,9 @@
 #define NVML_LIBRARY    "libnvidia-ml.so.1"
 #define GPU_TICK_NS     200000000ULL
 #define GPU_TICK_MAX_NS 5000000000ULL
-#define LOOK_NS         500000000ULL /* between looks for cgroups, at least */
-#define LOOK_BUDGET     0.0001       /* CPUs, of the budget */
+#define LOOK_NS         500000000ULL   /* between looks for cgroups, at least */
+#define DEVICES_NS      10000000000ULL /* between looks for devices */
+#define LOOK_BUDGET     0.0001         /* CPUs, of the budget, for each of the two */
 #define POINTS_MAX      (1u << 16)
 #define SLACK_NS        1000000UL
 #define PATIENCE_NS     1000000000ULL
@@ -36,17 +37,18 @@
 struct host_signals {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool run, stop;            /* under the lock, as the next three */
+	bool run, stop;            /* under the lock, as the next four */
 	struct timeline *timeline; /* what was read since it was taken last */
 	struct signal_cgroups cgroups;
+	struct signal_files files;
 	char no_gpus[256];       /* why; "": there are some */
 	_Atomic uint64_t ran_ns; /* when a followed process was told to have run */
 	/* Of the threads alone: */
-	struct signal_files files;
 	char text[SIGNAL_TEXT_BYTES];
 	uint64_t tick, turns; /* the last one */
 	unsigned int stretch; /* how many times as long the pauses are as chosen */
 	uint64_t look_ns;     /* when to look for cgroups again */
+	uint64_t devices_ns;  /* when to look for devices again */
 	bool rates_chosen;
 	uint64_t judged_ns, judged_cpu_ns; /* when the cost was last looked at */
 	uint64_t changed_ns, quiet_ns; /* when a rate was last changed, and for how long it stays at least */
@@ -132,7 +134,7 @@ static void speed_up(struct host_signals *signals, struct signal_source *const *
 {
 	if (now_ns - signals->changed_ns < signals->quiet_ns)
 		return;
-	signals->sped_up = signal_sources_speed_up(all, count, HOST_SIGNALS_BUDGET - LOOK_BUDGET);
+	signals->sped_up = signal_sources_speed_up(all, count, HOST_SIGNALS_BUDGET - 2 * LOOK_BUDGET);
 	signals->changed_ns = now_ns;
 }
 
@@ -151,7 +153,7 @@ static unsigned int hold_budget(struct host_signals *signals, uint64_t now_ns)
 	}
 	signals->rates_chosen = true;
 	if (signal_sources_are_new(all, count)) {
-		signal_sources_choose_rates(all, count, HOST_SIGNALS_BUDGET - LOOK_BUDGET);
+		signal_sources_choose_rates(all, count, HOST_SIGNALS_BUDGET - 2 * LOOK_BUDGET);
 		signals->changed_ns = now_ns;
 		signals->quiet_ns = QUIET_NS;
 	} else if (now_ns - signals->judged_ns >= JUDGE_NS) {
@@ -190,16 +192,33 @@ static void read_sources(struct host_signals *signals, struct signal_source *sou
 			signal_source_read(&sources[i], signals->text, unix_ns(), timeline);
 }
 
-/* The longer that takes, the less often. */
+/* When to look again after a look that began then: the longer it took, the less often. */
+static uint64_t next_look_ns(uint64_t now_ns, uint64_t began_cpu_ns, uint64_t rest_ns)
+{
+	uint64_t wanted_ns = (uint64_t)((double)(thread_cpu_ns() - began_cpu_ns) / LOOK_BUDGET);
+
+	return now_ns + (wanted_ns > rest_ns ? wanted_ns : rest_ns);
+}
+
 static void look_for_cgroups(struct host_signals *signals, uint64_t now_ns)
 {
-	uint64_t cpu_ns = thread_cpu_ns(), rest_ns;
+	uint64_t cpu_ns = thread_cpu_ns();
 
 	if (now_ns < signals->look_ns)
 		return;
 	signal_cgroups_look(&signals->cgroups);
-	rest_ns = (uint64_t)((double)(thread_cpu_ns() - cpu_ns) / LOOK_BUDGET);
-	signals->look_ns = now_ns + (rest_ns > LOOK_NS ? rest_ns : LOOK_NS);
+	signals->look_ns = next_look_ns(now_ns, cpu_ns, LOOK_NS);
+}
+
+/* Disks are connected and removed while a host runs. */
+static void look_for_devices(struct host_signals *signals, uint64_t now_ns)
+{
+	uint64_t cpu_ns = thread_cpu_ns();
+
+	if (now_ns < signals->devices_ns)
+		return;
+	signal_files_look(&signals->files, "");
+	signals->devices_ns = next_look_ns(now_ns, cpu_ns, DEVICES_NS);
 }
 
 static void *read_files(void *arg)
@@ -208,6 +227,7 @@ static void *read_files(void *arg)
 	unsigned int every = 1;
 
 	signals->stretch = 1;
+	signals->devices_ns = monotonic_ns() + DEVICES_NS;
 	prctl(PR_SET_NAME, "stallprof-host");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	while (wait_for_turn(signals, every * signals->stretch * SIGNAL_TICK_NS)) {
@@ -215,6 +235,7 @@ static void *read_files(void *arg)
 
 		signals->stretch = stretch_of(signals, now_ns);
 		pthread_mutex_lock(&signals->lock);
+		look_for_devices(signals, now_ns);
 		read_sources(signals, signals->files.source, signals->files.count, tick);
 		look_for_cgroups(signals, now_ns);
 		read_sources(signals, signals->cgroups.source, signals->cgroups.count, tick);
@@ -366,8 +387,8 @@ int host_signals_describe(struct host_signals *signals, struct stamp *stamp)
 	pthread_mutex_lock(&signals->lock);
 	snprintf(no_gpus, sizeof(no_gpus), "%s", signals->no_gpus);
 	has_cgroups = signals->cgroups.count;
-	pthread_mutex_unlock(&signals->lock);
 	err = signal_files_describe(&signals->files, stamp);
+	pthread_mutex_unlock(&signals->lock);
 	if (!err)
 		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, "cpu_throttled",
 		                     has_cgroups ? HOOK_ATTACHED : HOOK_UNUSED,

@@ -11,7 +11,7 @@
  * Files are read as often as HOST_SIGNALS_BUDGET of a CPU allows for all of them, those of cgroups and the search for these included, at
  * most 100 times a second: what each takes is measured in the first reads and watched later, and the dearest ones are read 20, 4 or 1 times
  * a second, or once in 5 seconds. A lane's buckets are as wide as that. While none of the followed processes runs, all are read a quarter
- * as often. NVML is asked 5 times a second, or as often as HOST_SIGNALS_GPU_BUDGET allows.
+ * as often. Disks and PCI devices that come or go are noticed within 10 s or so. NVML is asked 5 times a second, or as often as HOST_SIGNALS_GPU_BUDGET allows.
  *
  * Each lane has the growth of a counter, or, for a state, that state times the microseconds for which it held:
  *

@@ -161,21 +161,38 @@ static bool is_idle_disk(const char *root, const char *disk_name)
 	return !number[0] || number[1];
 }
 
-/* 0: at least one was opened. */
+static bool is_open(const struct signal_files *files, const struct signal_file *file, const char *device)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (files->source[i].file == file && !strcmp(files->source[i].device, device))
+			return true;
+	return false;
+}
+
+static int count_of(const struct signal_files *files, const struct signal_file *file)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < files->count; i++)
+		n += files->source[i].file == file;
+	return n;
+}
+
+/* 0: at least one is open. */
 static int open_devices(struct signal_files *files, const char *root, const struct signal_file *file,
                         const char *folder)
 {
 	struct dirent **found = NULL;
 	char path[PATH_MAX];
-	int n, opened = 0, err = -ENODEV;
+	int n, opened = count_of(files, file), err = -ENODEV;
 
 	snprintf(path, sizeof(path), "%s%s", root, folder);
 	n = scandir(path, &found, is_wanted, alphasort);
 	if (n < 0)
 		return -errno;
 	for (int i = 0; i < n; i++) {
-		bool wanted =
-		        opened < DEVICES_MAX && (file != &disk || !is_idle_disk(root, found[i]->d_name));
+		bool wanted = opened < DEVICES_MAX && !is_open(files, file, found[i]->d_name) &&
+		              (file != &disk || !is_idle_disk(root, found[i]->d_name));
 		int failed = wanted ? open_one(files, root, file, found[i]->d_name) : 0;
 
 		opened += wanted && !failed;
@@ -199,15 +216,42 @@ static void read_highest_clock(const char *root)
 		fclose(file);
 }
 
+static void open_all_devices(struct signal_files *files, const char *root)
+{
+	for (size_t i = 0; i < COUNT(of_devices); i++)
+		files->why_not[COUNT(table) + i] =
+		        open_devices(files, root, of_devices[i].file, of_devices[i].folder);
+}
+
 void signal_files_open(struct signal_files *files, const char *root)
 {
 	memset(files, 0, sizeof(*files));
 	read_highest_clock(root);
 	for (size_t i = 0; i < COUNT(table); i++)
 		files->why_not[i] = open_one(files, root, &table[i], "");
-	for (size_t i = 0; i < COUNT(of_devices); i++)
-		files->why_not[COUNT(table) + i] =
-		        open_devices(files, root, of_devices[i].file, of_devices[i].folder);
+	open_all_devices(files, root);
+}
+
+/* What is open of a device that was removed fails for ever, though another one may have its name by now. */
+static void close_gone(struct signal_files *files)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < files->count; i++) {
+		struct signal_source *source = &files->source[i];
+
+		if (*source->device && source->reads && !source->has_last)
+			signal_source_close(source);
+		else
+			files->source[n++] = *source;
+	}
+	files->count = n;
+}
+
+void signal_files_look(struct signal_files *files, const char *root)
+{
+	close_gone(files);
+	open_all_devices(files, root);
 }
 
 void signal_files_close(struct signal_files *files)

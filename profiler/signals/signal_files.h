@@ -22,6 +22,8 @@ struct signal_files {
 
 /* Opens what there is. `root`: "" but in tests, a folder in which /proc and /sys are looked for. */
 void signal_files_open(struct signal_files *files, const char *root);
+/* Closes devices that are gone, and opens those that have come since. A device is gone once its last read failed. */
+void signal_files_look(struct signal_files *files, const char *root);
 void signal_files_close(struct signal_files *files);
 
 /* Adds a hook for each of their signals. 0, -ENOMEM, -ENOSPC. */

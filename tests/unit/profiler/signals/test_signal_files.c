@@ -6,11 +6,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
@@ -218,6 +220,38 @@ static void test_signal_files__idle_disks(void **state)
 	signal_files_close(&files);
 }
 
+/* A disk that is connected while recording is read from then on; one that is gone leaves its place, also to one of its name. */
+static void test_signal_files__disks_come_and_go(void **state)
+{
+	static struct signal_files files;
+	size_t before;
+	int fd;
+
+	(void)state;
+	signal_files_open(&files, root);
+	before = files.count;
+	put("sys/block/nvme7n1/stat", "1 2 1000 4 5 6 500 8 9 10 70\n");
+	signal_files_look(&files, root);
+	assert_int_equal(files.count, before + 1);
+	signal_files_look(&files, root);
+	assert_int_equal(files.count, before + 1);
+	for (size_t i = 0; i < files.count; i++) {
+		/* As the kernel does it: what is open says ENODEV for ever. Here: EISDIR. */
+		if (strcmp(files.source[i].device, "nvme7n1") != 0)
+			continue;
+		fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_int_equal(dup2(fd, files.source[i].fd), files.source[i].fd);
+		close(fd);
+	}
+	read_all(&files, NULL, T0);
+	signal_files_look(&files, root); /* it is there again, under its name */
+	assert_int_equal(files.count, before + 1);
+	read_all(&files, NULL, T0 + SECOND);
+	for (size_t i = 0; i < files.count; i++)
+		assert_true(!*files.source[i].device || files.source[i].has_last);
+	signal_files_close(&files);
+}
+
 /* One that is opened later, such as a cgroup's, comes under the same budget as soon as its cost is known. */
 static void test_signal_files__one_that_comes_later(void **state)
 {
@@ -246,6 +280,7 @@ int main(void)
 		cmocka_unit_test(test_signal_files__what_cannot_be_read),
 		cmocka_unit_test(test_signal_files__faster_again),
 		cmocka_unit_test(test_signal_files__idle_disks),
+		cmocka_unit_test(test_signal_files__disks_come_and_go),
 		cmocka_unit_test(test_signal_files__rates_follow_cost),
 		cmocka_unit_test(test_signal_files__one_that_comes_later),
 	};
