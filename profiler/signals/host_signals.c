@@ -206,7 +206,7 @@ static void look_for_cgroups(struct host_signals *signals, uint64_t now_ns)
 
 	if (now_ns < signals->look_ns)
 		return;
-	signal_cgroups_look(&signals->cgroups);
+	signal_cgroups_look(&signals->cgroups, "");
 	signals->look_ns = next_look_ns(now_ns, cpu_ns, LOOK_NS);
 }
 
@@ -379,7 +379,7 @@ int host_signals_describe(struct host_signals *signals, struct stamp *stamp)
 	static const char *const of_gpus[] = { "gpu_busy", "gpu_throttled", "gpu_clock_lost",
 		                               "pcie_replays" };
 	char no_gpus[sizeof(signals->no_gpus)];
-	bool has_cgroups;
+	bool has_cgroups, refused;
 	int err;
 
 	if (!signals)
@@ -387,12 +387,17 @@ int host_signals_describe(struct host_signals *signals, struct stamp *stamp)
 	pthread_mutex_lock(&signals->lock);
 	snprintf(no_gpus, sizeof(no_gpus), "%s", signals->no_gpus);
 	has_cgroups = signals->cgroups.count;
+	refused = signals->cgroups.refused;
 	err = signal_files_describe(&signals->files, stamp);
 	pthread_mutex_unlock(&signals->lock);
 	if (!err)
 		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, "cpu_throttled",
-		                     has_cgroups ? HOOK_ATTACHED : HOOK_UNUSED,
-		                     has_cgroups ? "" : "no cgroup of the job has the CPU controller");
+		                     refused       ? HOOK_MISSING
+		                     : has_cgroups ? HOOK_ATTACHED
+		                                   : HOOK_UNUSED,
+		                     refused       ? "more cgroups than places"
+		                     : has_cgroups ? ""
+		                                   : "no cgroup of the job has the CPU controller");
 	for (size_t i = 0; i < sizeof(of_gpus) / sizeof(of_gpus[0]) && !err; i++)
 		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, of_gpus[i],
 		                     *no_gpus ? HOOK_UNUSED : HOOK_ATTACHED, no_gpus);

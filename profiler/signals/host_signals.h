@@ -54,7 +54,8 @@ void host_signals_follow(struct host_signals *signals, uint32_t pid);
 /* Moves what was read so far to the timeline. 0 or what timeline_add() says. */
 int host_signals_take(struct host_signals *signals, struct timeline *timeline);
 
-/* Adds a hook for each signal: attached, or unused with the reason why it cannot be read. 0, -ENOMEM, -ENOSPC. */
+/* Adds a hook for each signal: attached, or unused with the reason why it cannot be read; missing if not all of it can. 0, -ENOMEM,
+ * -ENOSPC. */
 int host_signals_describe(struct host_signals *signals, struct stamp *stamp);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "profiler/signals/signal_cgroups.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,12 +35,24 @@ void signal_cgroups_follow(struct signal_cgroups *cgroups, uint32_t pid)
 	cgroups->pids[cgroups->next++ % SIGNAL_PIDS_MAX] = pid;
 }
 
-static bool is_open(const struct signal_cgroups *cgroups, const char *path)
+/* Whether it is open; then a process is in it now. */
+static bool see_open(struct signal_cgroups *cgroups, const char *path)
 {
-	for (size_t i = 0; i < cgroups->count; i++)
-		if (!strcmp(cgroups->path[i], path))
+	for (size_t i = 0; i < cgroups->count; i++) {
+		if (!strcmp(cgroups->path[i], path)) {
+			cgroups->seen[i] = cgroups->looks;
 			return true;
+		}
+	}
 	return false;
+}
+
+static bool is_there(const char *root, const char *path)
+{
+	char whole[PATH_MAX];
+
+	snprintf(whole, sizeof(whole), "%s%s", root, path);
+	return !access(whole, F_OK);
 }
 
 /* The last part of a long path tells most. */
@@ -52,34 +65,39 @@ static void name_source(struct signal_source *source, const char *cgroup)
 }
 
 /* False: there is no such file. */
-static bool open_cgroup(struct signal_cgroups *cgroups, const char *mount, const char *cgroup)
+static bool open_cgroup(struct signal_cgroups *cgroups, const char *root, const char *mount,
+                        const char *cgroup)
 {
 	char path[512];
-	struct signal_source *source;
+	struct signal_source opened;
 
 	if (snprintf(path, sizeof(path), "%s%s/cpu.stat", mount, cgroup) >= (int)sizeof(path))
 		return false;
-	if (is_open(cgroups, path))
+	if (see_open(cgroups, path))
 		return true;
-	if (cgroups->count == SIGNAL_CGROUPS_MAX)
+	if (signal_source_open(&opened, root, &cpu_stat, path))
 		return false;
-	source = &cgroups->source[cgroups->count];
-	if (signal_source_open(source, "", &cpu_stat, path))
-		return false;
-	name_source(source, cgroup);
+	if (cgroups->count == SIGNAL_CGROUPS_MAX) {
+		cgroups->refused = true;
+		signal_source_close(&opened);
+		return true;
+	}
+	name_source(&opened, cgroup);
+	cgroups->source[cgroups->count] = opened;
+	cgroups->seen[cgroups->count] = cgroups->looks;
 	snprintf(cgroups->path[cgroups->count++], sizeof(cgroups->path[0]), "%s", path);
 	return true;
 }
 
 /* The cgroup and those above it, each of which may have a quota. */
-static void open_upwards(struct signal_cgroups *cgroups, char *cgroup)
+static void open_upwards(struct signal_cgroups *cgroups, const char *root, char *cgroup)
 {
 	static const char *const mounts[] = { "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct",
 		                              "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 
 	for (char *slash = cgroup; slash && *cgroup && strcmp(cgroup, "/") != 0;) {
 		for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++)
-			if (open_cgroup(cgroups, mounts[i], cgroup))
+			if (open_cgroup(cgroups, root, mounts[i], cgroup))
 				break;
 		slash = strrchr(cgroup, '/');
 		if (slash)
@@ -102,44 +120,47 @@ static bool has_cpu(const char *line)
 	return false;
 }
 
-static bool look_at(struct signal_cgroups *cgroups, uint32_t pid)
+static bool look_at(struct signal_cgroups *cgroups, const char *root, uint32_t pid)
 {
-	char path[64], line[512];
+	char path[PATH_MAX], line[512];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
+	snprintf(path, sizeof(path), "%s/proc/%u/cgroup", root, pid);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
 	while (fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (has_cpu(line))
-			open_upwards(cgroups, strchr(strchr(line, ':') + 1, ':') + 1);
+			open_upwards(cgroups, root, strchr(strchr(line, ':') + 1, ':') + 1);
 	}
 	fclose(file);
 	return true;
 }
 
-/* Nothing can be read of one that is gone, though another with its name may be there. */
-static bool is_gone(const struct signal_cgroups *cgroups, size_t i)
+/* Nothing can be read of one that is gone, though another with its name may be there. One that is left by all processes that
+ * were followed lately, or by those that run, is not of interest any more. */
+static bool is_over(const struct signal_cgroups *cgroups, const char *root, size_t i)
 {
 	const struct signal_source *source = &cgroups->source[i];
 
-	return access(cgroups->path[i], F_OK) || (source->reads && !source->has_last);
+	return !is_there(root, cgroups->path[i]) || (source->reads && !source->has_last) ||
+	       cgroups->looks - cgroups->seen[i] > SIGNAL_CGROUP_TURNS;
 }
 
 /* Its place is for another. */
-static void drop_gone(struct signal_cgroups *cgroups)
+static void drop_over(struct signal_cgroups *cgroups, const char *root)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < cgroups->count; i++) {
-		if (is_gone(cgroups, i)) {
+		if (is_over(cgroups, root, i)) {
 			signal_source_close(&cgroups->source[i]);
 			continue;
 		}
 		if (n != i) {
 			cgroups->source[n] = cgroups->source[i];
+			cgroups->seen[n] = cgroups->seen[i];
 			memcpy(cgroups->path[n], cgroups->path[i], sizeof(cgroups->path[n]));
 		}
 		n++;
@@ -147,12 +168,14 @@ static void drop_gone(struct signal_cgroups *cgroups)
 	cgroups->count = n;
 }
 
-void signal_cgroups_look(struct signal_cgroups *cgroups)
+void signal_cgroups_look(struct signal_cgroups *cgroups, const char *root)
 {
+	cgroups->looks++;
+	cgroups->refused = false;
 	for (size_t i = 0; i < SIGNAL_PIDS_MAX; i++)
-		if (cgroups->pids[i] && !look_at(cgroups, cgroups->pids[i]))
+		if (cgroups->pids[i] && !look_at(cgroups, root, cgroups->pids[i]))
 			cgroups->pids[i] = 0;
-	drop_gone(cgroups);
+	drop_over(cgroups, root);
 }
 
 void signal_cgroups_close(struct signal_cgroups *cgroups)

@@ -5,13 +5,15 @@
 #ifndef STALLPROF_PROFILER_SIGNAL_CGROUPS_H
 #define STALLPROF_PROFILER_SIGNAL_CGROUPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "profiler/signals/signal_source.h"
 
-#define SIGNAL_CGROUPS_MAX 8
-#define SIGNAL_PIDS_MAX    16
+#define SIGNAL_CGROUPS_MAX  8
+#define SIGNAL_PIDS_MAX     16
+#define SIGNAL_CGROUP_TURNS 10 /* looks after which a cgroup that no process was found in leaves its place */
 
 struct signal_cgroups {
 	uint32_t pids[SIGNAL_PIDS_MAX]; /* the latest ones */
@@ -19,14 +21,18 @@ struct signal_cgroups {
 	struct signal_source
 	        source[SIGNAL_CGROUPS_MAX]; /* their device is the cgroup's path, the end of it */
 	char path[SIGNAL_CGROUPS_MAX][512];
+	uint64_t seen[SIGNAL_CGROUPS_MAX]; /* the last look that found a process in it */
 	size_t count;
+	uint64_t looks;
+	bool refused; /* the last look had no place for one */
 };
 
 /* Adds a process. */
 void signal_cgroups_follow(struct signal_cgroups *cgroups, uint32_t pid);
 
-/* Finds the cgroups in which the processes are now, and opens what is new. */
-void signal_cgroups_look(struct signal_cgroups *cgroups);
+/* Finds the cgroups in which the processes are now, and opens what is new. `root`: "" but in tests, a folder in which /proc
+ * and /sys are looked for. */
+void signal_cgroups_look(struct signal_cgroups *cgroups, const char *root);
 void signal_cgroups_close(struct signal_cgroups *cgroups);
 
 #endif
