@@ -212,6 +212,30 @@ static bool has_other_threads(uint32_t pid)
 	return found;
 }
 
+#define PF_EXITING 4 /* of a task's flags (include/linux/sched.h) */
+
+/*
+ * Whether the leader is not about to end: then the end was that of a former one, as another thread has executed a program, and
+ * taken its place and pid. Until it has, it is among the other threads; so look for these first. The kernel sets the flag before
+ * it reports an end, but the state (Z) and the memory's end may come long after that.
+ */
+static bool has_new_leader(uint32_t pid)
+{
+	char path[64], line[1024];
+	unsigned int flags = PF_EXITING;
+	const char *rest; /* behind the name, which may hold anything */
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	line[fread(line, 1, sizeof(line) - 1, file)] = '\0';
+	fclose(file);
+	rest = strrchr(line, ')');
+	return rest && sscanf(rest, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && !(flags & PF_EXITING);
+}
+
 /* --- records ------------------------------------------------------------------------------------- */
 
 static void end_process(struct exec_maps *maps, uint32_t pid)
@@ -275,7 +299,7 @@ static void apply_exit(struct exec_maps *maps, const struct task_record *record)
 		/* the table must know the process, so that it asks again when a thread exits */
 		exec_maps_meet(maps, record->pid);
 		map_table_exit(maps->table, record->pid, record->tid, maps->now_ns);
-	} else if (exit != MAP_TABLE_LIVES) {
+	} else if (exit == MAP_TABLE_ENDED || (exit == MAP_TABLE_UNSURE && !has_new_leader(record->pid))) {
 		end_process(maps, record->pid);
 	}
 }

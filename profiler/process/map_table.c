@@ -167,6 +167,9 @@ int map_table_exec(struct map_table *table, uint32_t pid)
 	map_list_drop(&table->pool, entry->list);
 	entry->list = empty;
 	entry->complete = true;
+	/* The thread that executes has ended all others, and is the leader now if it was not. */
+	entry->threads = 1;
+	entry->leader_ended = false;
 	return 0;
 }
 

@@ -3,7 +3,7 @@
  * and exits.
  *
  *	map_table_fork(t, child, parent);	the child shares its parent's list until one changes it
- *	map_table_exec(t, pid);			its list is empty
+ *	map_table_exec(t, pid);			its list is empty, and it has one thread
  *	map_table_add(t, pid, &mapping);	removes those that the new one covers
  *	map_table_exit(t, pid, tid, now);	what is known stays for the linger time
  *	map_table_expire(t, now);		removes it after that

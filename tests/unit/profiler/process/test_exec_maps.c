@@ -384,6 +384,69 @@ static void test_exec_maps__leader_exits_first(void **state)
 	check_leader_first(false);
 }
 
+static void *execute(void *unused)
+{
+	(void)unused;
+	execl("/bin/sleep", "sleep", "60", NULL);
+	_exit(127);
+	return NULL;
+}
+
+static void wait_for_program(pid_t pid, const char *name)
+{
+	char path[64], text[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	while (strncmp(text, name, strlen(name)) != 0) {
+		FILE *file = fopen(path, "r");
+
+		assert_non_null(file);
+		assert_non_null(fgets(text, sizeof(text), file));
+		fclose(file);
+		usleep(1000);
+	}
+}
+
+/* A thread executes a program: the old leader ends, but that thread is the process from then on. Nobody counted the threads. */
+static void test_exec_maps__a_thread_executes(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps;
+	int start[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(start, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		pthread_t thread;
+		char byte;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(start[1]);
+		while (read(start[0], &byte, 1) > 0)
+			;
+		pthread_create(&thread, NULL, execute, NULL);
+		pause();
+	}
+	maps = open_feed(&seen);
+	exec_maps_meet(maps, (uint32_t)pid);
+	close(start[0]);
+	close(start[1]);
+	wait_for_program(pid, "sleep");
+	poll_all(maps);
+	assert_int_equal(calls(&seen, 'x', (uint32_t)pid, 0), 1);
+	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 0);
+	assert_int_equal(count_path(maps, (uint32_t)pid, "/usr/bin/sleep") +
+	                         count_path(maps, (uint32_t)pid, "/bin/sleep"),
+	                 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	poll_all(maps);
+	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 1);
+	exec_maps_free(maps);
+}
+
 static void pin_to_one_cpu(cpu_set_t *before)
 {
 	cpu_set_t one;
@@ -551,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_exec_maps__later_mappings),
 		cmocka_unit_test(test_exec_maps__verdicts),
 		cmocka_unit_test(test_exec_maps__leader_exits_first),
+		cmocka_unit_test(test_exec_maps__a_thread_executes),
 		cmocka_unit_test(test_exec_maps__many_processes),
 		cmocka_unit_test(test_exec_maps__lost_records),
 		cmocka_unit_test(test_exec_maps__a_cpu_comes_back),
