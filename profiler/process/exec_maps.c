@@ -15,6 +15,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "profiler/process/cached_stat.h"
 #include "profiler/process/perf_rings.h"
 #include "symbolizer/base/maps.h"
 
@@ -69,20 +70,18 @@ static void forget_ignored(struct exec_maps *maps, struct ignored_file *file)
 	free(file);
 }
 
-/* When the file was last changed; 0 when it cannot be found (any more) under its name. */
+/* When the file was last changed; 0 when it cannot be found (any more) under its name, or not without waiting: the path may be
+ * another file system's here, and its server dead. */
 static uint64_t time_of_change(uint32_t pid, const struct exec_mapping *mapping)
 {
-	char path[4200];
-	struct stat st;
+	struct statx st;
 
 	if (mapping->path[0] != '/')
 		return 0;
-	if (stat(mapping->path, &st) || st.st_ino != mapping->inode) {
-		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, mapping->path);
-		if (stat(path, &st) || st.st_ino != mapping->inode)
-			return 0;
-	}
-	return (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
+	if ((cached_stat(0, mapping->path, &st) || st.stx_ino != mapping->inode) &&
+	    (cached_stat(pid, mapping->path, &st) || st.stx_ino != mapping->inode))
+		return 0;
+	return (uint64_t)st.stx_ctime.tv_sec * 1000000000 + st.stx_ctime.tv_nsec;
 }
 
 static void remember_ignored(struct exec_maps *maps, const struct file_key *key, uint64_t changed_ns)

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -447,6 +448,59 @@ static void test_exec_maps__a_thread_executes(void **state)
 	exec_maps_free(maps);
 }
 
+/* Of what hangs a file system that answers nobody. Returns its descriptor; skips the test where it is not allowed. */
+static int mount_dead(const char *folder)
+{
+	char options[64];
+	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	if (fuse < 0 || mount("dead", folder, "fuse", MS_NOSUID | MS_NODEV, options))
+		skip_for("mounts a FUSE file system");
+	return fuse;
+}
+
+/* A container maps a file whose path leads to a dead server here: the feed does not wait for that. */
+static void test_exec_maps__a_path_that_hangs(void **state)
+{
+	static struct seen seen;
+	struct exec_maps *maps = open_feed(&seen);
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t start, bytes, pgoff;
+		uint32_t dev_major, dev_minor;
+		uint64_t inode, generation;
+		uint32_t protection, flags;
+		char path[128];
+	} record = { .header = { .type = PERF_RECORD_MMAP2, .size = sizeof(record) },
+		     .pid = 4194305,
+		     .tid = 4194305,
+		     .start = 4096,
+		     .bytes = 4096,
+		     .inode = 7 };
+	char folder[96];
+	int fuse, status;
+	pid_t pid;
+
+	(void)state;
+	snprintf(folder, sizeof(folder), "%s/dead", program_dir);
+	snprintf(record.path, sizeof(record.path), "%s/x.so", folder);
+	fuse = mount_dead(folder);
+	pid = fork();
+	if (!pid) {
+		alarm(2); /* killed in its sleep if it waits */
+		exec_maps_apply(maps, &record.header, monotonic_ns());
+		_exit(calls(&seen, 'f', record.pid, record.inode) != 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(umount2(folder, MNT_DETACH), 0);
+	close(fuse);
+	assert_int_equal(status, 0);
+	exec_maps_free(maps);
+}
+
 static void pin_to_one_cpu(cpu_set_t *before)
 {
 	cpu_set_t one;
@@ -613,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_exec_maps__a_forked_child_has_its_parents),
 		cmocka_unit_test(test_exec_maps__later_mappings),
 		cmocka_unit_test(test_exec_maps__verdicts),
+		cmocka_unit_test(test_exec_maps__a_path_that_hangs),
 		cmocka_unit_test(test_exec_maps__leader_exits_first),
 		cmocka_unit_test(test_exec_maps__a_thread_executes),
 		cmocka_unit_test(test_exec_maps__many_processes),
