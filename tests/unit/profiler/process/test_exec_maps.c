@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -23,135 +22,8 @@
 #include "profiler/process/exec_maps.h"
 #include "symbolizer/base/clock.h"
 #include "tests/unit/compile_program.h"
+#include "tests/unit/exec_feed.h"
 #include "tests/unit/need_root.h"
-
-/* The feed is that of all processes of the host, whatever else it runs. */
-#define CALLS_MAX  (1 << 18)
-#define PASSES_MAX 100
-
-struct call {
-	char what; /* f, x, e, k: file, exec, exit, fork */
-	uint32_t pid;
-	uint64_t inode;
-};
-
-struct seen {
-	struct call calls[CALLS_MAX];
-	size_t n;
-	bool answer;
-};
-
-static void note(struct seen *seen, char what, uint32_t pid, uint64_t inode)
-{
-	if (seen->n < CALLS_MAX)
-		seen->calls[seen->n++] = (struct call){ what, pid, inode };
-}
-
-static bool on_file(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
-{
-	struct seen *seen = ctx;
-
-	note(seen, 'f', pid, mapping->inode);
-	return seen->answer;
-}
-
-static void on_fork(void *ctx, uint32_t child, uint32_t parent)
-{
-	note(ctx, 'k', child, parent);
-}
-
-static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns)
-{
-	assert_true(since_ns && since_ns <= monotonic_ns());
-	note(ctx, 'x', pid, 0);
-}
-
-static void on_exit_of(void *ctx, uint32_t pid)
-{
-	note(ctx, 'e', pid, 0);
-}
-
-static int calls(const struct seen *seen, char what, uint32_t pid, uint64_t inode)
-{
-	int n = 0;
-
-	assert_true(seen->n < CALLS_MAX);
-	for (size_t i = 0; i < seen->n; i++)
-		n += seen->calls[i].what == what && (!pid || seen->calls[i].pid == pid) &&
-		     (!inode || seen->calls[i].inode == inode);
-	return n;
-}
-
-/* Skips the test where the kernel does not let us. */
-static struct exec_maps *open_feed(struct seen *seen)
-{
-	const struct exec_maps_handler handler = {
-		.file = on_file, .fork = on_fork, .exec = on_exec, .exit = on_exit_of, .ctx = seen
-	};
-	struct exec_maps *maps;
-	char err[256] = "";
-
-	*seen = (struct seen){ .n = 0 };
-	maps = exec_maps_new(&handler, err, sizeof(err));
-	if (!maps) {
-		assert_true(errno == EACCES || errno == EPERM || errno == ENOSYS);
-		skip_for(err);
-	}
-	return maps;
-}
-
-/* Until all that happened before the call is handed out: a pass may leave a part to the next one. */
-static void poll_all(struct exec_maps *maps)
-{
-	int n = 1;
-
-	for (int i = 0; n && i < PASSES_MAX; i++) {
-		usleep(5000);
-		n = exec_maps_poll(maps);
-		assert_true(n >= 0);
-	}
-}
-
-static pid_t run(const char *path)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		execl(path, path, NULL);
-		_exit(127);
-	}
-	assert_true(pid > 0);
-	return pid;
-}
-
-struct search {
-	const char *path;
-	struct exec_mapping like;
-	int found, total;
-};
-
-static void search_mapping(void *ctx, const struct exec_mapping *mapping)
-{
-	struct search *search = ctx;
-
-	search->total++;
-	if (search->path)
-		search->found += !strcmp(mapping->path, search->path);
-	else
-		search->found += mapping->start == search->like.start && mapping->end == search->like.end &&
-		                 mapping->pgoff == search->like.pgoff &&
-		                 mapping->inode == search->like.inode &&
-		                 mapping->dev_major == search->like.dev_major &&
-		                 mapping->dev_minor == search->like.dev_minor;
-}
-
-static int count_path(struct exec_maps *maps, uint32_t pid, const char *path)
-{
-	struct search search = { .path = path };
-
-	exec_maps_feed(maps, pid, search_mapping, &search);
-	return search.found;
-}
 
 /* A process that lived for a millisecond. */
 static void test_exec_maps__a_short_process(void **state)
@@ -313,138 +185,6 @@ static void test_exec_maps__verdicts(void **state)
 	run_and_poll(maps, path);
 	run_and_poll(maps, path);
 	assert_int_equal(calls(&seen, 'f', 0, st.st_ino), 4);
-	exec_maps_free(maps);
-}
-
-static void *outlive_leader(void *pipe_end)
-{
-	char byte;
-
-	while (read(*(int *)pipe_end, &byte, 1) > 0)
-		;
-	_exit(0);
-	return NULL;
-}
-
-/* The leader has exited, whatever other threads do. */
-static void wait_for_zombie(pid_t pid)
-{
-	char path[64], state = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	while (state != 'Z') {
-		FILE *file = fopen(path, "r");
-
-		assert_non_null(file);
-		assert_int_equal(fscanf(file, "%*d %*s %c", &state), 1);
-		fclose(file);
-		usleep(1000);
-	}
-}
-
-/* The process lives as long as its last thread. Known from its fork, and (with the feed opened later) not. */
-static void check_leader_first(bool known)
-{
-	static struct seen seen;
-	struct exec_maps *maps = known ? open_feed(&seen) : NULL;
-	int start[2], end[2];
-	pid_t pid;
-
-	assert_true(!pipe2(start, O_CLOEXEC) && !pipe2(end, O_CLOEXEC));
-	pid = fork();
-	if (!pid) {
-		pthread_t thread;
-		char byte;
-
-		close(start[1]);
-		close(end[1]);
-		while (read(start[0], &byte, 1) > 0)
-			;
-		pthread_create(&thread, NULL, outlive_leader, &end[0]);
-		pthread_exit(NULL);
-	}
-	if (!known)
-		maps = open_feed(&seen);
-	close(start[1]);
-	wait_for_zombie(pid);
-	poll_all(maps);
-	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 0);
-	close(end[1]);
-	waitpid(pid, NULL, 0);
-	poll_all(maps);
-	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 1);
-	close(start[0]);
-	close(end[0]);
-	exec_maps_free(maps);
-}
-
-static void test_exec_maps__leader_exits_first(void **state)
-{
-	(void)state;
-	check_leader_first(true);
-	check_leader_first(false);
-}
-
-static void *execute(void *unused)
-{
-	(void)unused;
-	execl("/bin/sleep", "sleep", "60", NULL);
-	_exit(127);
-	return NULL;
-}
-
-static void wait_for_program(pid_t pid, const char *name)
-{
-	char path[64], text[64] = "";
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	while (strncmp(text, name, strlen(name)) != 0) {
-		FILE *file = fopen(path, "r");
-
-		assert_non_null(file);
-		assert_non_null(fgets(text, sizeof(text), file));
-		fclose(file);
-		usleep(1000);
-	}
-}
-
-/* A thread executes a program: the old leader ends, but that thread is the process from then on. Nobody counted the threads. */
-static void test_exec_maps__a_thread_executes(void **state)
-{
-	static struct seen seen;
-	struct exec_maps *maps;
-	int start[2];
-	pid_t pid;
-
-	(void)state;
-	assert_int_equal(pipe2(start, O_CLOEXEC), 0);
-	pid = fork();
-	if (!pid) {
-		pthread_t thread;
-		char byte;
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(start[1]);
-		while (read(start[0], &byte, 1) > 0)
-			;
-		pthread_create(&thread, NULL, execute, NULL);
-		pause();
-	}
-	maps = open_feed(&seen);
-	exec_maps_meet(maps, (uint32_t)pid);
-	close(start[0]);
-	close(start[1]);
-	wait_for_program(pid, "sleep");
-	poll_all(maps);
-	assert_int_equal(calls(&seen, 'x', (uint32_t)pid, 0), 1);
-	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 0);
-	assert_int_equal(count_path(maps, (uint32_t)pid, "/usr/bin/sleep") +
-	                         count_path(maps, (uint32_t)pid, "/bin/sleep"),
-	                 1);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	poll_all(maps);
-	assert_int_equal(calls(&seen, 'e', (uint32_t)pid, 0), 1);
 	exec_maps_free(maps);
 }
 
@@ -668,8 +408,6 @@ int main(void)
 		cmocka_unit_test(test_exec_maps__later_mappings),
 		cmocka_unit_test(test_exec_maps__verdicts),
 		cmocka_unit_test(test_exec_maps__a_path_that_hangs),
-		cmocka_unit_test(test_exec_maps__leader_exits_first),
-		cmocka_unit_test(test_exec_maps__a_thread_executes),
 		cmocka_unit_test(test_exec_maps__many_processes),
 		cmocka_unit_test(test_exec_maps__lost_records),
 		cmocka_unit_test(test_exec_maps__a_cpu_comes_back),
