@@ -5,11 +5,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "symbolizer/base/clock.h"
 #include "profiler/tags/context_locate.h"
+#include "profiler/process/cached_stat.h"
 #include "profiler/process/exec_maps.h"
 #include "profiler/process/exit_sweep.h"
 #include "profiler/process/followed.h"
@@ -299,14 +300,15 @@ bool tag_watch_behind(const struct tag_watch *watch)
 static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct tag_file facts;
-	struct stat st;
+	struct statx st;
 
-	if (mapping->path[0] != '/' || stat(mapping->path, &st) || st.st_ino != mapping->inode ||
+	if (mapping->path[0] != '/' || cached_stat(0, mapping->path, &st) || st.stx_ino != mapping->inode ||
 	    tag_file_read_path(mapping->path, &facts))
 		return -1;
 	if (facts.probes || facts.libraries)
 		attach_file(watch, pid,
-		            &(struct context_file){ &facts, st.st_dev, st.st_ino, mapping->path });
+		            &(struct context_file){ &facts, makedev(st.stx_dev_major, st.stx_dev_minor),
+		                                    st.stx_ino, mapping->path });
 	return tag_file_interesting(&facts);
 }
 

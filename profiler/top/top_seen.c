@@ -90,6 +90,8 @@ static const struct {
 	  "%s {job of a GPU is|jobs of GPUs are} in no row, as there are too many rows" },
 	{ "follow_full", NUMBER,
 	  "%s {wake-up or request was|wake-ups or requests were} not followed, as a table was full" },
+	{ "tagged_processes_refused", NUMBER,
+	  "%s {time|times} there was no room for a process that keeps tags: its tags may not be seen" },
 	{ "dirty_forgotten", NUMBER,
 	  "%s {file was|files were} made dirty under a tag and pushed out of the table by others: what "
 	  "writes {it|them} later has no tag" },
