@@ -6,10 +6,11 @@
  *   fsync     a write and an fsync, through io-wq, of a file that grows
  *   timeouts  nothing but timeouts of 5 ms
  *   recv      receives on a socket whose other end sends every 5 ms
- *   mixed     a timeout of 20 ms and, in the same ring, a direct read now and then
+ *   mixed     a timeout of 20 ms and, in the same ring, a direct read now and then, of which a line says when it was
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <liburing.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -58,6 +59,15 @@ static void read_step(int fd, off_t bytes, unsigned int flags)
 	must(io_uring_submit(&ring) >= 0, "submit");
 	errno = EIO;
 	must(wait_one() == BLOCK, "read");
+}
+
+/* Says when it was, so that its waits can be told from others. */
+static void told_read_step(int fd, off_t bytes)
+{
+	uint64_t begin_ns = monotonic_ns();
+
+	read_step(fd, bytes, 0);
+	printf("{\"read_begin_ns\": %" PRIu64 ", \"read_end_ns\": %" PRIu64 "}\n", begin_ns, monotonic_ns());
 }
 
 static void fsync_step(int fd, long i)
@@ -136,6 +146,8 @@ int main(int argc, char **argv)
 			timeout_step(5);
 		else if (!strcmp(mode, "mixed") && i % 10)
 			timeout_step(20);
+		else if (!strcmp(mode, "mixed"))
+			told_read_step(fd, bytes);
 		else
 			read_step(fd, bytes, strcmp(mode, "reads") ? 0 : IOSQE_ASYNC);
 	}
