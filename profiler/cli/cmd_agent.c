@@ -139,10 +139,11 @@ static int open_scrape(struct agent *agent, char *err, size_t err_len)
 	return -ENOMEM;
 }
 
-static int open_session(struct agent *agent, char *err, size_t err_len)
+/* `takes_over`: from another session. */
+static int open_session(struct agent *agent, bool takes_over, char *err, size_t err_len)
 {
 	const char *dir = agent->config->output.directory;
-	struct session_opts opts = { 0 };
+	struct session_opts opts = { .takes_over = takes_over };
 	char output[4096];
 	int result;
 
@@ -278,7 +279,7 @@ static void reload(struct agent *agent)
 	char err[LINE_MAX_BYTES] = "";
 
 	systemd_notify_reloading();
-	if (load(&next, err, sizeof(err)) || open_session(&next, err, sizeof(err))) {
+	if (load(&next, err, sizeof(err)) || open_session(&next, true, err, sizeof(err))) {
 		agent_log(AGENT_ERROR, "the configuration stays as it was: %s", err);
 		close_session(&next);
 	} else {
@@ -358,7 +359,7 @@ int cmd_agent(int argc, char **argv)
 	else if (event_loop_init(&agent.loop))
 		agent_log(AGENT_ERROR, "cannot set up signals");
 	else if (load(&agent, err, sizeof(err)) || host_check_and_warn(say, err, sizeof(err)) ||
-	         open_session(&agent, err, sizeof(err)))
+	         open_session(&agent, false, err, sizeof(err)))
 		agent_log(AGENT_ERROR, "%s", err);
 	else
 		status = run(&agent);

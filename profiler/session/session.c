@@ -34,7 +34,8 @@
 #define SECOND_NS        1000000000ULL
 #define TICK_MS          100
 #define IDLE_TICK_MS     250
-#define START_SCAN_NS    (300 * 1000000ULL) /* of looking at processes before the first attach */
+#define START_SCAN_NS    (300 * 1000000ULL)  /* of looking at processes before the first attach */
+#define TAKE_OVER_NS     (2000 * 1000000ULL) /* the same while another session records */
 #define WINDOW_BYTES_MAX (512u << 20)
 
 static void on_python(void *ctx, const struct abi_python_ask *ask)
@@ -240,19 +241,19 @@ void session_expect_command(struct session *session, const char *command)
 	tag_library_candidates(command, on_library, session);
 }
 
-/* Looks at all processes once, but stops when one is found that needs us attached, or it takes too long. The rest
- * follows tick by tick. */
+/* Looks at all processes once, but stops when it takes too long, or when one is found that needs us attached, unless all are to be
+ * known by then. The rest follows tick by tick. */
 static void scan(struct session *session)
 {
-	uint64_t now = monotonic_ns(), until = now + START_SCAN_NS;
-	bool wanted;
+	bool all = session->opts.always_attached || session->opts.takes_over, wanted;
+	uint64_t now = monotonic_ns(),
+	         until = now + (session->opts.takes_over ? TAKE_OVER_NS : START_SCAN_NS);
 
 	do {
 		tag_watch_poll(session->watch, now);
 		wanted = attachment_wanted(&session->attachment, now);
 		now = monotonic_ns();
-	} while (now < until && tag_watch_behind(session->watch) &&
-	         (!wanted || session->opts.always_attached));
+	} while (now < until && tag_watch_behind(session->watch) && (!wanted || all));
 }
 
 void session_walked(const struct session *session, uint64_t *ns, uint64_t *unix_time_ns)

@@ -33,6 +33,7 @@ struct timeline;
 struct session_opts {
 	bool only_adopted;    /* follow only the processes given, and their children; else the whole host */
 	bool always_attached; /* do not wait for a tag */
+	bool takes_over;      /* another session records until it has started: it looks for all tags before */
 	bool local;           /* set by `record`, whose profiles are looked at right after */
 	uint32_t max_slices;  /* of time, by which a window's samples are told apart; 0: they are not */
 	/* NULL: tracer_new(). A test has one that needs no kernel. */
