@@ -242,20 +242,20 @@ def judge(tap, kernel, name, module, out, done):
 
 
 def run_case(tap, build, kernel, pattern, name, module):
-    """A guest's clocks go on while QEMU waits for a CPU, so a case that fails then is run again, once, and that is said."""
+    """A guest's clocks go on while QEMU waits for a CPU, so a case that fails then is run again, at most twice, and that is said."""
     reason = getattr(module, "NOT_ON", {}).get(kernel)
     if reason:
         tap.skip(f"{kernel} {name}", f"allowed: {reason}")
         return
     out = f"{ROOT}/out/vm/{kernel}-{name}"
-    for again in (False, True):
+    for is_last in (False, False, True):
         shutil.rmtree(out, ignore_errors=True)
         os.makedirs(out)
         done = boot(build, pattern, module, out)
         if done.returncode == UNAVAILABLE:
             tap.skip(f"{kernel} {name}", f"allowed: {' '.join(done.stdout.split())[-300:]}")
             return
-        if again or waited(out) < BUSY:
+        if is_last or waited(out) < BUSY:
             break
         trial = Tap()
         with contextlib.redirect_stdout(io.StringIO()) as said:
