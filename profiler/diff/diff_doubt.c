@@ -61,9 +61,9 @@ static void tell_few(char *text, size_t size, const struct diff *diff)
 static void tell_rare(char *text, size_t size, const struct diff *diff, const struct diff_bound *bound)
 {
 	snprintf(text, size,
-	         "noise is not known, as BASE has what it is divided by in %zu of its %zu %s and NEW in %zu "
-	         "of "
-	         "%zu, and it takes %d of each: record longer, or judge by the difference alone (--force)",
+	         "noise is not known, as BASE has what it is divided by in %zu of its %zu %s and NEW in "
+	         "%zu of %zu, and it takes %d of each: record longer, or judge by the difference alone "
+	         "(--force)",
 	         bound->windows[0], diff->side[0].count, windows_of(&diff->side[0]), bound->windows[1],
 	         diff->side[1].count, DIFF_WINDOWS_MIN);
 }

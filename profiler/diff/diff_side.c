@@ -116,7 +116,10 @@ static int add_known(struct diff_side *side, struct ledger *ledger)
 			continue;
 		side->ledger_rows++;
 		side->any_pushed |= !row->base;
-		*(row->base ? &side->base_ns : &side->tag_ns) += (double)row->ns;
+		if (row->base)
+			side->base_ns += (double)row->ns;
+		else
+			side->tag_ns += (double)row->ns;
 		if (!diff_filter_row(&side->filter, row))
 			continue;
 		class = diff_classes_number(side->classes, row->class);

@@ -60,6 +60,12 @@ static int send_body(struct window_sender *sender, const struct series_labels *l
 	                        err_len);
 }
 
+/* A wrong token or URL is put right by a reload, and memory comes back. */
+static bool is_passing(int result)
+{
+	return result == -EPERM || result == -ENOENT || result == -ENOMEM;
+}
+
 /* 0; -EAGAIN, -EREMOTEIO: try later; -ECANCELED: we stop; any other: it will not be sent. */
 static int send_request(struct window_sender *sender, struct push_window *window)
 {
@@ -83,9 +89,8 @@ static int send_request(struct window_sender *sender, struct push_window *window
 			result = -EAGAIN;
 		else if (result == -ECANCELED)
 			window->unanswered += push_client_sent_all(sender->client);
-		else if (result == -EPERM || result == -ENOENT || result == -ENOMEM)
-			result =
-			        -EAGAIN; /* a wrong token or URL is put right by a reload; memory comes back */
+		else if (is_passing(result))
+			result = -EAGAIN;
 	}
 	if (result && result != -ECANCELED)
 		memcpy(sender->last_error, err, sizeof(err));

@@ -33,8 +33,8 @@ bool report_is_indirect(enum timeline_kind kind, const char *name);
 /* Whether waits of this name are for a device's recovery, which is never usual. */
 bool report_is_fault(const char *name);
 
-#define REPORT_SIGNALS                                                                                       \
-	"host_signals" /* what the stamp's hooks are for that tell which signals could be read */
+/* What the stamp's hooks are for that tell which signals could be read. */
+#define REPORT_SIGNALS "host_signals"
 
 /* What a signal of the host says (host_signals.h has the names). */
 struct report_signal {

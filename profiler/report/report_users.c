@@ -9,8 +9,8 @@
 #define LEAST_CPUS  0.1
 #define LEAST_BYTES 5e6 /* a second */
 
-#define BEFORE_NS                                                                                            \
-	1000000000ULL /* of an incident, from which on it is known who did what before: lanes have seconds */
+/* What is recorded before an incident must be so long to tell who did what then, as lanes have seconds. */
+#define BEFORE_NS 1000000000ULL
 
 /* Value a second in [begin_ns, end_ns). */
 static double rate_in(const struct timeline *timeline, size_t index, uint64_t begin_ns, uint64_t end_ns)

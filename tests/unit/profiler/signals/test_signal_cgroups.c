@@ -13,25 +13,14 @@
 #include <sys/stat.h>
 
 #include "profiler/signals/signal_cgroups.h"
+#include "tests/unit/profiler/signals/host_files.h"
 
 static char root[] = "/tmp/stallprof-cgroups-XXXXXX";
 static struct signal_cgroups cgroups;
 
 static void put(const char *path, const char *text)
 {
-	char whole[PATH_MAX];
-	FILE *file;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	for (char *slash = strchr(whole + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(whole, 0700);
-		*slash = '/';
-	}
-	file = fopen(whole, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
+	put_host_file(root, path, text);
 }
 
 static void put_process(unsigned int pid, const char *cgroup)

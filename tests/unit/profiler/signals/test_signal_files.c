@@ -17,6 +17,7 @@
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/signals/signal_files.h"
+#include "tests/unit/profiler/signals/host_files.h"
 
 #define SECOND 1000000000ULL
 #define T0     (1700000000 * SECOND)
@@ -25,19 +26,7 @@ static char root[] = "/tmp/stallprof-signals-XXXXXX";
 
 static void put(const char *path, const char *text)
 {
-	char whole[PATH_MAX];
-	FILE *file;
-
-	snprintf(whole, sizeof(whole), "%s/%s", root, path);
-	for (char *slash = strchr(whole + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(whole, 0700);
-		*slash = '/';
-	}
-	file = fopen(whole, "w");
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
+	put_host_file(root, path, text);
 }
 
 static int make_host(void **state)

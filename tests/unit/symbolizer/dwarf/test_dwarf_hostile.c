@@ -140,6 +140,28 @@ static void put_attribute(uint64_t name, uint64_t form)
 	put_uleb(&sections[ABBREV], form);
 }
 
+/* A file whose units have a root alone, with one attribute of four bytes. */
+static void start_units(uint64_t name, uint64_t form)
+{
+	start();
+	put_abbrev(1, DW_TAG_compile_unit, false);
+	put_attribute(name, form);
+	put_attribute(0, 0);
+	put(&sections[ABBREV], 0, 1);
+}
+
+/* Such units; the attribute is 0. */
+static void put_units(int n, bool with_aranges)
+{
+	static const uint8_t die[] = { 1, 0, 0, 0, 0 };
+
+	while (n--) {
+		if (with_aranges)
+			put_arange(sections[INFO].len);
+		put_unit(0, die, sizeof(die));
+	}
+}
+
 /* Some `n` attributes that take no bytes in a DIE, in abbreviations from `code` on; returns the next code. */
 static uint64_t put_padding(uint64_t code, size_t n)
 {
@@ -188,22 +210,13 @@ static struct dwarf_index *open_index(struct elf_file *f, struct elf_file *alt)
 /* 32 units share one line table of 2 MiB, and each is looked into for an address that none has. */
 static void test_dwarf_hostile__units_of_one_lookup(void **state)
 {
-	static const uint8_t die[] = { 1, 0, 0, 0, 0 };
 	struct dwarf_place place;
 	struct dwarf_index *x;
 	struct elf_file *f;
-	int i;
 
 	(void)state;
-	start();
-	put_abbrev(1, DW_TAG_compile_unit, false);
-	put_attribute(DW_AT_stmt_list, DW_FORM_sec_offset);
-	put_attribute(0, 0);
-	put(&sections[ABBREV], 0, 1);
-	for (i = 0; i < 32; i++) {
-		put_arange(sections[INFO].len);
-		put_unit(0, die, sizeof(die));
-	}
+	start_units(DW_AT_stmt_list, DW_FORM_sec_offset);
+	put_units(32, true);
 	put_lines(100000);
 	f = finish();
 	x = open_index(f, NULL);
@@ -330,23 +343,17 @@ static void test_dwarf_hostile__units_and_abbreviations(void **state)
 /* Units whose roots have one list of ranges, at 0, where there is no code. */
 static void test_dwarf_hostile__units_and_ranges(void **state)
 {
-	static const uint8_t die[] = { 1, 0, 0, 0, 0 };
 	int i;
 
 	(void)state;
-	start();
-	put_abbrev(1, DW_TAG_compile_unit, false);
-	put_attribute(DW_AT_ranges, DW_FORM_sec_offset);
-	put_attribute(0, 0);
-	put(&sections[ABBREV], 0, 1);
+	start_units(DW_AT_ranges, DW_FORM_sec_offset);
 	for (i = 0; i < 1 << 20; i++) {
 		put(&sections[RANGES], 0, 8);
 		put(&sections[RANGES], 1, 8);
 	}
 	put(&sections[RANGES], 0, 8);
 	put(&sections[RANGES], 0, 8);
-	for (i = 0; i < 20000; i++)
-		put_unit(0, die, sizeof(die));
+	put_units(20000, false);
 	assert_soon(finish());
 }
 
@@ -374,19 +381,9 @@ static void test_dwarf_hostile__functions_and_attributes(void **state)
 /* Units that share a line table of 32 MB with few rows, 32 of which are tried for each address. */
 static void test_dwarf_hostile__units_and_lines(void **state)
 {
-	static const uint8_t die[] = { 1, 0, 0, 0, 0 };
-	int i;
-
 	(void)state;
-	start();
-	put_abbrev(1, DW_TAG_compile_unit, false);
-	put_attribute(DW_AT_stmt_list, DW_FORM_sec_offset);
-	put_attribute(0, 0);
-	put(&sections[ABBREV], 0, 1);
-	for (i = 0; i < 4000; i++) {
-		put_arange(sections[INFO].len);
-		put_unit(0, die, sizeof(die));
-	}
+	start_units(DW_AT_stmt_list, DW_FORM_sec_offset);
+	put_units(4000, true);
 	put_lines(32 * MIB);
 	memset(sections[LINE].data + 100, 1, 32 * MIB - 100); /* the same address again */
 	assert_soon(finish());
@@ -395,21 +392,14 @@ static void test_dwarf_hostile__units_and_lines(void **state)
 /* Units share a name of 32 MB. */
 static void test_dwarf_hostile__units_and_names(void **state)
 {
-	static const uint8_t die[] = { 1, 0, 0, 0, 0 };
 	struct dwarf_place place;
 	struct dwarf_index *x;
 	struct elf_file *f;
 	clock_t began;
-	int i;
 
 	(void)state;
-	start();
-	put_abbrev(1, DW_TAG_compile_unit, false);
-	put_attribute(DW_AT_name, DW_FORM_strp);
-	put_attribute(0, 0);
-	put(&sections[ABBREV], 0, 1);
-	for (i = 0; i < 20000; i++)
-		put_unit(0, die, sizeof(die));
+	start_units(DW_AT_name, DW_FORM_strp);
+	put_units(20000, false);
 	memset(sections[STR].data, 'a', 32 * MIB);
 	sections[STR].len = 32 * MIB;
 	put(&sections[STR], 0, 1);
@@ -429,7 +419,6 @@ static void test_dwarf_hostile__ordinary_units(void **state)
 	struct dwarf_place place;
 	struct dwarf_index *x;
 	struct elf_file *f;
-	int i;
 
 	(void)state;
 	start();
@@ -437,7 +426,7 @@ static void test_dwarf_hostile__ordinary_units(void **state)
 	put_abbrev(127 << 7, DW_TAG_compile_unit, false);
 	put_attribute(0, 0);
 	put(&sections[ABBREV], 0, 1);
-	for (i = 0; i < 20000; i++)
+	for (int i = 0; i < 20000; i++)
 		put_unit(0, die, sizeof(die));
 	f = finish();
 	x = open_index(f, NULL);
