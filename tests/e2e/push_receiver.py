@@ -1,5 +1,6 @@
 """A server that takes what is pushed, as Pyroscope would, and remembers it."""
 import collections
+import functools
 import http.server
 import re
 import socket
@@ -34,6 +35,7 @@ def samples(text):
     return found
 
 
+@functools.lru_cache(maxsize=None)
 def pushed(body):
     """A Push of a request's body."""
     start = body.index(b"\x1f\x8b\x08")
@@ -77,4 +79,14 @@ class Receiver:
         self.server.server_close()
 
     def pushes(self):
-        return [pushed(body) for body in list(self.bodies) if body]
+        """A Push of each series of a window, in order. A large series comes in parts, one request after the other, which are one Push here;
+        a request that comes again is a Push of its own."""
+        found, seen = [], set()
+        for body in [body for body in list(self.bodies) if body]:
+            push = pushed(body)
+            if found and body not in seen and push[:4] == found[-1][:4]:
+                found[-1] = found[-1]._replace(samples=found[-1].samples + push.samples)
+            else:
+                found.append(push)
+            seen.add(body)
+        return found
