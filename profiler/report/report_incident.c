@@ -119,6 +119,7 @@ static void place_incident(struct report_ranking *out, const struct report_spike
 #define STEPS_SIGMA  0.05 /* the least, */
 #define STEPS_VARY   0.1  /* and the most that a sigma is of the usual rate: a long incident is no spread */
 #define STEPS_LEAST  2    /* seconds */
+#define STEPS_NEWEST 2    /* seconds */
 #define STEPS_THERE                                                                                          \
 	0.25 /* of the usual time of the class's threads, below which they have not begun or have ended */
 
@@ -270,7 +271,7 @@ static int look_at_steps(struct report_ranking *out, const struct report_view *v
 	int err;
 
 	out->steps = view->steps;
-	out->steps_before = out->steps_during = -1;
+	out->steps_before = out->steps_during = out->steps_newest = -1;
 	if (!view->steps)
 		return 0;
 	err = sum_steps(&steps, view, out, recent_ns != 0);
@@ -293,6 +294,7 @@ static int look_at_steps(struct report_ranking *out, const struct report_view *v
 			place_slow_steps(out);
 	}
 	out->steps_during = rate_of(&steps, out->begin_ns, out->end_ns);
+	out->steps_newest = rate_of(&steps, out->end_ns - STEPS_NEWEST * SECOND_NS, out->end_ns);
 	free_steps(&steps);
 	return err;
 }

@@ -25,9 +25,10 @@
 
 /* Of an incident that was told. Unix times. */
 struct told {
-	uint64_t end_ns;                           /* when it was told; 0: nothing was */
-	uint64_t seen_ns;                          /* up to then it went on */
-	double rate;                               /* lost then, beyond what is usual: threads */
+	uint64_t end_ns;  /* when it was told; 0: nothing was */
+	uint64_t seen_ns; /* up to then it went on */
+	double rate;      /* lost then, beyond what is usual: threads */
+	double steps;     /* a second, then, if they made the incident; 0: they did not */
 	char name[NAME_BYTES], device[NAME_BYTES]; /* its primary cause; "": not known yet */
 };
 
@@ -124,6 +125,10 @@ static bool is_much_worse(const struct told *told, const struct report_ranking *
 	/* Of what was told by then nothing is in it. */
 	if (same && ranking->end_ns < told->end_ns + REPORT_LIVE_LEAST_NS)
 		return false;
+	/* Where time is lost anyway, a wait that is far longer shows by the steps alone. */
+	if (told->steps > 0 && ranking->steps_newest >= 0 &&
+	    ranking->steps_newest * REPORT_LIVE_WORSE <= told->steps)
+		return true;
 	return rate >= REPORT_LIVE_WORSE * (told->rate > LEAST_RATE ? told->rate : LEAST_RATE);
 }
 
@@ -156,7 +161,10 @@ static bool choose(struct report_live *live, const struct report_ranking *rankin
 	if (same && !ranking->by_fault && hint->begin_ns + REPORT_LIVE_LEAST_NS < ranking->end_ns)
 		hint->begin_ns = ranking->end_ns - REPORT_LIVE_LEAST_NS;
 	live->before = *told;
-	*told = (struct told){ .end_ns = ranking->end_ns, .seen_ns = ranking->end_ns, .rate = rate };
+	*told = (struct told){ .end_ns = ranking->end_ns,
+		               .seen_ns = ranking->end_ns,
+		               .rate = rate,
+		               .steps = ranking->by_steps ? ranking->steps_newest : 0 };
 	name_cause(told, primary);
 	return true;
 }

@@ -16,7 +16,8 @@
  * incident that no wait explains so far, but then not again for UNEXPLAINED_NS, and nothing comes to rest.
  *
  * After the end of what was told nothing is told for `rest_ns`, but for what is much worse: REPORT_LIVE_WORSE times the lost time a
- * second, in the last REPORT_LIVE_LEAST_NS, or a device's fault where it was another cause. Other incidents are passed over.
+ * second, in the last REPORT_LIVE_LEAST_NS, where steps made the incident also so many times fewer of them, or a device's fault where
+ * it was another cause. Other incidents are passed over.
  */
 #ifndef STALLPROF_PROFILER_REPORT_LIVE_H
 #define STALLPROF_PROFILER_REPORT_LIVE_H

@@ -70,6 +70,7 @@ struct report_ranking {
 	bool by_fault;         /* a device was recovered, while neither of these stood out */
 	/* A second, of the seconds in which their threads were there; negative: not known. */
 	double steps_before, steps_during;
+	double steps_newest; /* the same, at the end of the incident */
 	double steps_z; /* by how many sigmas they were slower, if they made the incident; 0: not known */
 	struct report_cause *causes; /* with lost time, the highest score first */
 	size_t count;

@@ -215,6 +215,38 @@ static void test_report_live__much_worse(void **state)
 	unwatch(&w);
 }
 
+/* The time that is lost is the same all along: steps tell how bad it is, and the waits why. */
+static void slow_steps(struct watched *w, int from, int to, int64_t steps, enum timeline_kind kind,
+                       const char *cause)
+{
+	seconds(&w->now, TIMELINE_STEPS, "train_step", from, to, steps);
+	seconds(&w->now, TIMELINE_ONCPU, "train_step", from, to, SECOND / 2);
+	lane(&w->now, kind, "train_step", cause, "", from, to, 0.4);
+}
+
+static void test_report_live__steps_much_worse(void **state)
+{
+	/* It is the same whether a little more time is lost by then, so that it is no longer by the steps that it is found. */
+	for (int more = 0; more < 2; more++) {
+		struct watched w = watch(30 * SECOND);
+		struct report_hint hint;
+
+		train(&w.now, 10, 12, 100);
+		slow_steps(&w, 12, 15, 60, TIMELINE_BLOCKED, "lock");
+		assert_true(told(&w));
+		slow_steps(&w, 15, 18, 50, TIMELINE_BLOCKED, "lock");
+		assert_false(told(&w));
+		slow_steps(&w, 18, 21, 10, TIMELINE_STALL, "throttle");
+		if (more)
+			lane(&w.now, TIMELINE_STALL, "loader", "throttle", "", 18, 21, 0.3);
+		assert_true(report_live_look(w.live, w.now.input.timeline, &hint));
+		assert_in_range(hint.begin_ns, T0 + 18 * SECOND, T0 + 20 * SECOND);
+		assert_true(hint.by_steps == !more);
+		unwatch(&w);
+	}
+	(void)state;
+}
+
 /* Those that rest over are told if they last. */
 static void test_report_live__after_the_rest(void **state)
 {
@@ -242,6 +274,7 @@ int main(void)
 		cmocka_unit_test(test_report_live__without_a_cause),
 		cmocka_unit_test(test_report_live__what_breaks_the_rest),
 		cmocka_unit_test(test_report_live__much_worse),
+		cmocka_unit_test(test_report_live__steps_much_worse),
 		cmocka_unit_test(test_report_live__after_the_rest),
 	};
 
