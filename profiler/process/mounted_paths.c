@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/process/mountinfo.h"
 #include "symbolizer/base/clock.h"
 #include "symbolizer/base/growing_array.h"
 
@@ -61,28 +62,6 @@ void mounted_paths_free(struct mounted_paths *paths)
 	free(paths);
 }
 
-/* Copies the word at *line, in which "\040" stands for a space, and steps over it. False: there is none, or it is too long. */
-static bool take_word(const char **line, char *to, size_t size)
-{
-	const char *word = *line + strspn(*line, " ");
-	unsigned int octal;
-	size_t n = 0;
-
-	for (; *word && *word != ' ' && *word != '\n'; n++) {
-		if (n + 1 >= size)
-			return false;
-		if (*word == '\\' && sscanf(word + 1, "%3o", &octal) == 1) {
-			to[n] = (char)octal;
-			word += 4;
-		} else {
-			to[n] = *word++;
-		}
-	}
-	to[n] = '\0';
-	*line = word;
-	return n > 0;
-}
-
 /* What of `place`, which begins with a slash, is left behind `root`; NULL: it is not in there. */
 static const char *below(const char *place, const char *root)
 {
@@ -91,47 +70,22 @@ static const char *below(const char *place, const char *root)
 	return !strncmp(place, root, n) && (!place[n] || place[n] == '/') ? place + n : NULL;
 }
 
-static void add_mount(struct mounts *mounts, uint32_t dev, const char *root, const char *point)
+static bool add_mount(void *ctx, const struct mountinfo_entry *entry)
 {
-	struct mount mount = { .dev = dev, .root = strdup(root), .point = strdup(point) };
+	struct mounts *mounts = ctx;
+	struct mount mount = { .dev = entry->major << 20 | entry->minor,
+		               .root = strdup(entry->root),
+		               .point = strdup(entry->point) };
 
 	if (mount.root && mount.point &&
 	    !growing_array_reserve((void **)&mounts->mount, mounts->n + 1, &mounts->room,
 	                           sizeof(*mounts->mount), MOUNTS_MAX)) {
 		mounts->mount[mounts->n++] = mount;
-		return;
+		return false;
 	}
 	free(mount.root);
 	free(mount.point);
-}
-
-static void take_line(struct mounts *mounts, const char *line)
-{
-	char root[PATH_MAX], point[PATH_MAX];
-	unsigned int major, minor;
-	int n = 0;
-
-	if (sscanf(line, "%*d %*d %u:%u %n", &major, &minor, &n) != 2 || !n)
-		return;
-	line += n;
-	if (take_word(&line, root, sizeof(root)) && take_word(&line, point, sizeof(point)))
-		add_mount(mounts, major << 20 | minor, root, point);
-}
-
-static void read_mounts(const struct mounted_paths *paths, struct mounts *mounts)
-{
-	char path[192], *line = NULL;
-	size_t size = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s/mountinfo", paths->proc, mounts->who);
-	file = fopen(path, "re");
-	if (!file)
-		return;
-	while (getline(&line, &size, file) > 0)
-		take_line(mounts, line);
-	free(line);
-	fclose(file);
+	return false;
 }
 
 /* A process's whole list is read at once, however many places are looked for in it. */
@@ -151,7 +105,7 @@ static const struct mounts *mounts_of(struct mounted_paths *paths, const char *w
 	forget(mounts);
 	snprintf(mounts->who, sizeof(mounts->who), "%s", who);
 	mounts->looked_ns = now;
-	read_mounts(paths, mounts);
+	mountinfo_each(paths->proc, who, add_mount, mounts);
 	return mounts;
 }
 

@@ -12,6 +12,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "profiler/process/mountinfo.h"
+
 /* The number of a file system without a device is given to another once it is unmounted, that of an NVMe disk once it is
  * pulled out. */
 #define KNOWN_S 10
@@ -76,54 +78,15 @@ static void read_name(const struct device_names *names, struct device_name *entr
 	snprintf(entry->name, sizeof(entry->name), "%.63s", base ? base + 1 : target);
 }
 
-/* Copies a word of mountinfo, in which "\040" stands for a space. */
-static void copy_word(char *to, size_t size, const char *word)
+/* Of its device: then the name is what was mounted. */
+static bool take_mount(void *ctx, const struct mountinfo_entry *mount)
 {
-	unsigned int octal;
-	size_t n = 0;
+	struct device_name *entry = ctx;
 
-	while (*word && *word != ' ' && *word != '\n' && n + 1 < size) {
-		if (*word == '\\' && sscanf(word + 1, "%3o", &octal) == 1) {
-			to[n++] = (char)octal;
-			word += 4;
-		} else {
-			to[n++] = *word++;
-		}
-	}
-	to[n] = '\0';
-}
-
-/* Whether the line of mountinfo is of that device; then `name` is what was mounted. */
-static bool mount_of(const char *line, unsigned int minor, char *name, size_t size)
-{
-	unsigned int major_here, minor_here;
-	const char *rest = strstr(line, " - "); /* then: type, source, options */
-	const char *source = rest ? strchr(rest + 3, ' ') : NULL;
-
-	if (!source || sscanf(line, "%*d %*d %u:%u", &major_here, &minor_here) != 2 || major_here ||
-	    minor_here != minor)
+	if (mount->major || mount->minor != (entry->dev & 0xfffff))
 		return false;
-	copy_word(name, size, source + 1);
-	return *name != '\0';
-}
-
-/* Looks through the mounts that `who` (a pid, "self") sees. */
-static bool read_mounts(const struct device_names *names, const char *who, struct device_name *entry)
-{
-	char path[192], *line = NULL;
-	bool found = false;
-	size_t size = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s/mountinfo", names->proc, who);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (!found && getline(&line, &size, file) > 0)
-		found = mount_of(line, entry->dev & 0xfffff, entry->name, sizeof(entry->name));
-	free(line);
-	fclose(file);
-	return found;
+	snprintf(entry->name, sizeof(entry->name), "%s", mount->source);
+	return true;
 }
 
 /* Looks through our own list, and in that of the process, unless each was looked through in vain just now. */
@@ -135,7 +98,7 @@ static bool look_in_mounts(const struct device_names *names, struct device_name 
 	if (!entry->missed_s || now_s - entry->missed_s >= KNOWN_S) {
 		entry->missed_s = 0;
 		entry->n_missed = 0;
-		if (read_mounts(names, "self", entry))
+		if (mountinfo_each(names->proc, "self", take_mount, entry))
 			return true;
 		entry->missed_s = now_s + 1;
 	}
@@ -145,7 +108,7 @@ static bool look_in_mounts(const struct device_names *names, struct device_name 
 	if (entry->n_missed == MISSES_MAX)
 		return false;
 	snprintf(who, sizeof(who), "%u", pid);
-	if (read_mounts(names, who, entry))
+	if (mountinfo_each(names->proc, who, take_mount, entry))
 		return true;
 	entry->missed[entry->n_missed++] = pid;
 	return false;
