@@ -18,6 +18,7 @@
 #include "profiler/cli/host_check.h"
 #include "profiler/cli/systemd_notify.h"
 #include "profiler/session/session.h"
+#include "profiler/session/silent_mounts.h"
 #include "profiler/output/sink.h"
 #include "profiler/scrape/scrape.h"
 #include "profiler/cli/usage.h"
@@ -31,6 +32,7 @@ struct agent {
 	const char *config_path;
 	bool only_check;
 	struct config *config;
+	struct silent_mounts *mounts; /* the same for all sessions; NULL: none are told */
 	struct session *session;
 	struct sink *sink;
 	struct agent_reports *reports; /* NULL: none are wanted */
@@ -143,7 +145,7 @@ static int open_scrape(struct agent *agent, char *err, size_t err_len)
 static int open_session(struct agent *agent, bool takes_over, char *err, size_t err_len)
 {
 	const char *dir = agent->config->output.directory;
-	struct session_opts opts = { .takes_over = takes_over };
+	struct session_opts opts = { .takes_over = takes_over, .mounts = agent->mounts };
 	char output[4096];
 	int result;
 
@@ -353,6 +355,7 @@ int cmd_agent(int argc, char **argv)
 		                          .on_window = on_window,
 		                          .on_tick = on_tick,
 		                          .signal_fd = -1 };
+	agent.mounts = silent_mounts_new(say);
 	agent.scrape = scrape_new();
 	if (!agent.scrape)
 		agent_log(AGENT_ERROR, "out of memory");
@@ -365,6 +368,7 @@ int cmd_agent(int argc, char **argv)
 		status = run(&agent);
 	event_loop_close(&agent.loop);
 	close_session(&agent);
+	silent_mounts_free(agent.mounts);
 	scrape_free(agent.scrape);
 	return status;
 }

@@ -26,6 +26,7 @@
 #include "profiler/cli/process_tag.h"
 #include "profiler/cli/record_options.h"
 #include "profiler/session/session.h"
+#include "profiler/session/silent_mounts.h"
 #include "profiler/cli/sums_wait.h"
 #include "profiler/output/sink.h"
 #include "profiler/top/top.h"
@@ -38,6 +39,7 @@
 
 struct recording {
 	struct record_options options;
+	struct silent_mounts *mounts; /* NULL: none are told */
 	struct session *session;
 	struct sink *sink;
 	struct process_ends *ends; /* of those that --pid names */
@@ -164,6 +166,7 @@ static int open_recording(struct recording *r, char *err, size_t err_len)
 	r->sink = sink_new(config, r->options.output, say, err, err_len);
 	if (!r->sink)
 		return -errno;
+	opts.mounts = r->mounts;
 	opts.max_slices = sink_is_one_file(r->sink) ? SLICES_OF_FILE : 0;
 	r->session = session_new(config, &opts, say, err, err_len);
 	if (!r->session)
@@ -385,6 +388,7 @@ static int record(struct recording *r)
 	char err[LINE_MAX_BYTES] = "";
 	int result = event_loop_init(&r->loop);
 
+	r->mounts = silent_mounts_new(say);
 	if (result)
 		snprintf(err, sizeof(err), "cannot set up signals: %s", strerror(-result));
 	else
@@ -393,7 +397,9 @@ static int record(struct recording *r)
 		return run_recording(r);
 	if (r->options.command && !r->options.strict && !r->child.status) {
 		session_free(r->session);
+		silent_mounts_free(r->mounts);
 		r->session = NULL;
+		r->mounts = NULL;
 		return run_unrecorded(r, err);
 	}
 	say(err);
@@ -416,6 +422,7 @@ int cmd_record(int argc, char **argv)
 	status = record(&r);
 	event_loop_close(&r.loop);
 	session_free(r.session);
+	silent_mounts_free(r.mounts);
 	process_ends_free(r.ends);
 	sink_free(r.sink);
 	config_free(r.options.config);

@@ -3,6 +3,7 @@
 #include "profiler/session/file_asker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/ioprio.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -52,6 +53,19 @@ static bool look(const char *path, const struct asked *asked, struct file_answer
 	return answer->result == FILE_SUM_TAKEN;
 }
 
+/* By the attributes, for which even a client that has them in memory then asks the server. */
+static bool ask(const char *path, const struct asked *asked, struct file_answer *answer)
+{
+	struct statx info;
+
+	(void)asked;
+	answer->result =
+	        statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &info)
+	                ? FILE_SUM_GONE
+	                : FILE_SUM_TAKEN;
+	return true;
+}
+
 static bool take_sum(const char *path, const struct asked *asked, struct file_answer *answer)
 {
 	answer->result = file_sum_take(path, &asked->head.file, &answer->sum);
@@ -61,6 +75,7 @@ static bool take_sum(const char *path, const struct asked *asked, struct file_an
 /* Each: whether the path led to the file. */
 static bool (*const by_kind[FILE_QUESTIONS])(const char *, const struct asked *, struct file_answer *) = {
 	[FILE_HAS_XATTR] = look,
+	[FILE_ANSWERS] = ask,
 	[FILE_SUM] = take_sum,
 };
 
@@ -124,6 +139,7 @@ static void be_patient(void)
 
 static const struct file_lanes_opts lanes_of[FILE_QUESTIONS] = {
 	[FILE_HAS_XATTR] = { .lanes_max = FILE_LANES_MAX, .waiting_max = 1024, .work = work },
+	[FILE_ANSWERS] = { .lanes_max = FILE_LANES_MAX, .waiting_max = 16, .work = work },
 	[FILE_SUM] = { .lanes_max = 4, .waiting_max = 256, .work = work, .begin = be_patient },
 };
 

@@ -15,6 +15,7 @@
 
 enum file_question_kind {
 	FILE_HAS_XATTR, /* has it that xattr? */
+	FILE_ANSWERS,   /* does its file system answer, whatever it says? */
 	FILE_SUM,       /* at low priority: its sha256 */
 	FILE_QUESTIONS
 };

@@ -28,6 +28,7 @@
 struct config;
 struct profile;
 struct session;
+struct silent_mounts;
 struct timeline;
 
 struct session_opts {
@@ -35,7 +36,9 @@ struct session_opts {
 	bool always_attached; /* do not wait for a tag */
 	bool takes_over;      /* another session records until it has started: it looks for all tags before */
 	bool local;           /* set by `record`, whose profiles are looked at right after */
-	uint32_t max_slices;  /* of time, by which a window's samples are told apart; 0: they are not */
+	struct silent_mounts *
+	        mounts; /* of this program; outlives it; NULL: file systems are not asked whether they answer */
+	uint32_t max_slices; /* of time, by which a window's samples are told apart; 0: they are not */
 	/* NULL: tracer_new(). A test has one that needs no kernel. */
 	struct tracer *(*open_tracer)(const struct tracer_opts *opts, tracer_event_fn on_event,
 	                              tracer_python_fn on_python, void *ctx, char *err, size_t err_len);

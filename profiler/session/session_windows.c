@@ -13,6 +13,7 @@
 #include "profiler/session/fault_line.h"
 #include "profiler/session/inherited_waits.h"
 #include "profiler/session/session_state.h"
+#include "profiler/session/silent_mounts.h"
 #include "profiler/session/stack_resolve.h"
 #include "profiler/format/stamp.h"
 #include "profiler/signals/host_signals.h"
@@ -119,6 +120,7 @@ static struct stamp *describe(struct session *session)
 	    debuginfod_describe(session->debuginfod, stamp) || tag_watch_describe(session->watch, stamp) ||
 	    stamp_add_counter(stamp, "events_without_memory", session->lost_events) ||
 	    stamp_add_counter(stamp, "ledger_without_memory_ns", session->lost_row_ns) ||
+	    stamp_add_counter(stamp, "file_systems_silent", silent_mounts_take(session->opts.mounts)) ||
 	    session_files_describe(session, stamp) || host_steal_describe(&session->steal_ns, stamp) ||
 	    host_signals_describe(session->signals, stamp) ||
 	    (session->inherited && stamp_add_growth(stamp, "waiters_dropped", &session->waiters_dropped,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "profiler/tags/mapped_file.h"
@@ -29,7 +30,8 @@ struct visit {
 	bool otel_is_stalltags; /* the public slot found so far stands beside stalltag's */
 	bool otel_needless;     /* … in a library whose probes tell all that is in it */
 	struct abi_process *out;
-	int result; /* of the slots: 0 or -EAGAIN */
+	int result;  /* of the slots: 0 or -EAGAIN */
+	bool silent; /* a file was not looked at, as its file system does not answer */
 	struct mapped_file_key seen[CONTEXT_FILES_PER_PROCESS];
 	size_t n_seen;
 	dev_t program_dev; /* of /proc/PID/exe */
@@ -213,9 +215,11 @@ static void look_at_file(struct visit *visit, const struct maps_entry *entry)
 	struct mapped_file_key key;
 	uint64_t bias;
 	bool program;
+	int err = mapped_file_facts(visit->locator->files, visit->pid, entry->start, entry->end, entry->path,
+	                            &facts, &key);
 
-	if (mapped_file_facts(visit->locator->files, visit->pid, entry->start, entry->end, entry->path,
-	                      &facts, &key))
+	visit->silent |= err == -EAGAIN;
+	if (err)
 		return;
 	visit->musl = visit->musl || facts->musl;
 	if (!tag_file_interesting(facts) || seen(visit, &key))
@@ -253,16 +257,17 @@ static int open_in_proc(pid_t pid, const char *name)
 	return errno == ENOENT ? -ESRCH : -errno;
 }
 
+/* By what is in memory of the file, as its file system may not answer. */
 static void read_program(struct visit *visit)
 {
 	char path[64];
-	struct stat st;
+	struct statx st;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)visit->pid);
-	if (!stat(path, &st)) {
-		visit->program_dev = st.st_dev;
-		visit->program_inode = st.st_ino;
-	}
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st))
+		return;
+	visit->program_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	visit->program_inode = st.stx_ino;
 }
 
 static void read_context(struct visit *visit)
@@ -322,6 +327,8 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 	if (visit.otel_needless && out->stalltag.kind)
 		out->otel = (struct abi_tls){ 0 };
 	close(visit.mem_fd);
+	if (!err && visit.silent)
+		return -ETIMEDOUT;
 	return err ? err : visit.result;
 }
 

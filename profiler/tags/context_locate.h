@@ -66,7 +66,8 @@ void context_locator_free(struct context_locator *locator);
  * Fills `out` but for base_tag and exact_stalltag, which become 0. A pointer or context that the process does not
  * have is no error. `wanted` may be NULL. -EAGAIN: a library is not relocated yet, or the process context is being
  * changed: *out holds what is known, try again soon, but not for ever: the file may be mapped for another purpose
- * than to run. -ESRCH: no such process; -EACCES, -EPERM; -ENOMEM.
+ * than to run. -ETIMEDOUT: a file was not looked at, as its file system does not answer (file_gate.h): the same, and it may be
+ * long until it does. -ESRCH: no such process; -EACCES, -EPERM; -ENOMEM.
  */
 int context_locate(struct context_locator *locator, pid_t pid, struct abi_process *out,
                    const struct context_files_wanted *wanted);

@@ -3,15 +3,18 @@
 #include "profiler/tags/mapped_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "profiler/tracer/library_calls.h"
+#include "symbolizer/base/file_gate.h"
 
 struct remembered {
 	struct mapped_file_key key;
@@ -62,18 +65,25 @@ void mapped_files_free(struct mapped_files *files)
 	free(files);
 }
 
-static bool key_of_path(const char *path, struct mapped_file_key *key)
+/* By what is in memory of the file, as nobody is to be waited for: `path` is a link of /proc, or file_gate_path() has let it pass. */
+static int key_of(const char *path, struct mapped_file_key *key)
 {
-	struct stat st;
+	struct statx st;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return false;
-	*key = (struct mapped_file_key){ .dev = st.st_dev,
-		                         .inode = st.st_ino,
-		                         .mtime_sec = (uint64_t)st.st_mtim.tv_sec,
-		                         .mtime_nsec = (uint64_t)st.st_mtim.tv_nsec,
-		                         .bytes = (uint64_t)st.st_size };
-	return true;
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) || !S_ISREG(st.stx_mode))
+		return -ENOENT;
+	*key = (struct mapped_file_key){ .dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+		                         .inode = st.stx_ino,
+		                         .mtime_sec = (uint64_t)st.stx_mtime.tv_sec,
+		                         .mtime_nsec = st.stx_mtime.tv_nsec,
+		                         .bytes = st.stx_size };
+	return 0;
+}
+
+/* 0; -EAGAIN: its file system does not answer; -ENOENT: else. */
+static int key_of_path(const char *path, struct mapped_file_key *key)
+{
+	return file_gate_path("", path) ? key_of(path, key) : -EAGAIN;
 }
 
 static void map_files_path(pid_t pid, uint64_t start, uint64_t end, char *out, size_t bytes)
@@ -90,13 +100,16 @@ static bool root_path(pid_t pid, const char *path, char *out, size_t bytes)
 }
 
 /* The link to the mapping itself needs CAP_CHECKPOINT_RESTORE, and that the mapping is still the same. */
-static bool find_file(pid_t pid, uint64_t start, uint64_t end, const char *path, char *out, size_t bytes,
-                      struct mapped_file_key *key)
+static int find_file(pid_t pid, uint64_t start, uint64_t end, const char *path, char *out, size_t bytes,
+                     struct mapped_file_key *key)
 {
+	int err;
+
 	map_files_path(pid, start, end, out, bytes);
-	if (key_of_path(out, key))
-		return true;
-	return root_path(pid, path, out, bytes) && key_of_path(out, key);
+	err = key_of(out, key);
+	if (err && root_path(pid, path, out, bytes))
+		err = key_of_path(out, key);
+	return err;
 }
 
 static struct remembered *remember(struct mapped_files *files, const struct mapped_file_key *key)
@@ -134,9 +147,10 @@ int mapped_file_facts(struct mapped_files *files, pid_t pid, uint64_t start, uin
 	struct tag_file facts;
 	int err;
 
-	if (!find_file(pid, start, end, path, name, sizeof(name), key)) {
-		files->stats.unopened++;
-		return -ENOENT;
+	err = find_file(pid, start, end, path, name, sizeof(name), key);
+	if (err) {
+		files->stats.unopened += err != -EAGAIN;
+		return err;
 	}
 	HASH_FIND(hh, files->by_key, key, sizeof(*key), file);
 	if (file) {
@@ -146,7 +160,7 @@ int mapped_file_facts(struct mapped_files *files, pid_t pid, uint64_t start, uin
 	}
 	err = read_facts(files, name, &facts);
 	if (err) {
-		files->stats.unopened++;
+		files->stats.unopened += err != -EAGAIN;
 		return err;
 	}
 	file = remember(files, key);
@@ -159,21 +173,25 @@ int mapped_file_facts(struct mapped_files *files, pid_t pid, uint64_t start, uin
 	return 0;
 }
 
-bool mapped_file_path(const struct mapped_file_key *key, pid_t pid, uint64_t start, uint64_t end,
-                      const char *path, char *out, size_t out_bytes)
+static bool is_file(const char *path, const struct mapped_file_key *key)
 {
 	struct mapped_file_key found;
 
+	return !key_of_path(path, &found) && !memcmp(&found, key, sizeof(found));
+}
+
+bool mapped_file_path(const struct mapped_file_key *key, pid_t pid, uint64_t start, uint64_t end,
+                      const char *path, char *out, size_t out_bytes)
+{
 	if (path[0] == '/' && strlen(path) < out_bytes) {
 		memcpy(out, path, strlen(path) + 1);
-		if (key_of_path(out, &found) && !memcmp(&found, key, sizeof(found)))
+		if (is_file(out, key))
 			return true;
 	}
-	if (root_path(pid, path, out, out_bytes) && key_of_path(out, &found) &&
-	    !memcmp(&found, key, sizeof(found)))
+	if (root_path(pid, path, out, out_bytes) && is_file(out, key))
 		return true;
 	map_files_path(pid, start, end, out, out_bytes);
-	return key_of_path(out, &found) && !memcmp(&found, key, sizeof(found));
+	return is_file(out, key);
 }
 
 void mapped_files_stats(const struct mapped_files *files, struct mapped_files_stats *out)

@@ -30,8 +30,8 @@ void mapped_files_free(struct mapped_files *files);
 
 /*
  * The facts of the file that `pid` has mapped at [start, end) and calls `path`; they live until the next
- * call. A file that is no ELF file, or a corrupt one, has no facts, and that is remembered, too. -errno: it
- * could not be opened.
+ * call. A file that is no ELF file, or a corrupt one, has no facts, and that is remembered, too. -EAGAIN: its file system does
+ * not answer (file_gate.h), or somebody holds a lease on it; -errno: it could not be opened.
  */
 int mapped_file_facts(struct mapped_files *files, pid_t pid, uint64_t start, uint64_t end, const char *path,
                       const struct tag_file **out, struct mapped_file_key *key);

@@ -1,16 +1,14 @@
 /* Finds tagged processes and the files with probes, at the start and while recording. */
 
-#include "profiler/tags/tag_watch.h"
+#include "profiler/tags/tag_watch_state.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "symbolizer/base/clock.h"
 #include "profiler/tags/context_locate.h"
-#include "profiler/process/cached_stat.h"
 #include "profiler/process/exec_maps.h"
 #include "profiler/process/exit_sweep.h"
 #include "profiler/process/followed.h"
@@ -24,25 +22,9 @@
 #include "profiler/tracer/tracer.h"
 
 #define TRIES_MAX 8
-#define TOLD_MAX  9
 #define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
 #define LATELY_NS 1000000000ULL /* the feed may report a mapping so much later */
-
-struct tag_watch {
-	struct tracer *tracer;
-	say_fn say;
-	struct context_locator *locator;
-	struct exec_maps *maps;
-	struct process_table *processes;
-	struct python_processes *pythons;
-	struct probed_files *files;
-	struct followed_processes *followed;
-	struct look_queue *looks;
-	bool only_given, may_hold;
-	uint64_t now_ns, sweep_ns;
-	struct stamp_growth told[TOLD_MAX];
-	bool has_probes, has_log, all_attached, was_before; /* of the look in progress */
-};
+#define SILENT_NS 1000000000ULL /* after which a file is tried again whose file system did not answer */
 
 struct tag_watch *tag_watch_new(struct tracer *tracer, say_fn say, char *err, size_t err_len)
 {
@@ -94,7 +76,7 @@ struct exec_maps *tag_watch_maps(struct tag_watch *watch)
 	return watch->maps;
 }
 
-static struct followed *follow(struct tag_watch *watch, uint32_t pid)
+struct followed *tag_watch_follow(struct tag_watch *watch, uint32_t pid)
 {
 	bool added;
 	struct followed *f = followed_add(watch->followed, pid, &added);
@@ -104,17 +86,17 @@ static struct followed *follow(struct tag_watch *watch, uint32_t pid)
 	return f;
 }
 
-static bool may_follow(const struct tag_watch *watch, uint32_t pid)
+bool tag_watch_may_follow(const struct tag_watch *watch, uint32_t pid)
 {
 	return !watch->only_given || followed_is_given(watch->followed, pid);
 }
 
-/* Returns since when it is attached to; 0: it is refused. */
-static uint64_t attach_file(struct tag_watch *watch, uint32_t pid, const struct context_file *file)
+uint64_t tag_watch_attach_file(struct tag_watch *watch, uint32_t pid, const struct context_file *file)
 {
 	const struct tag_file *facts = file->facts;
-	const struct probed_file_at at = { file->dev,     file->inode,      file->path,
-		                           facts->probes, facts->libraries, !pid || may_follow(watch, pid) };
+	const struct probed_file_at at = { file->dev,        file->inode,
+		                           file->path,       facts->probes,
+		                           facts->libraries, !pid || tag_watch_may_follow(watch, pid) };
 
 	return probed_files_attach(watch->files, pid, &at, monotonic_ns());
 }
@@ -126,13 +108,13 @@ void tag_watch_file(struct tag_watch *watch, const char *path)
 
 	if (stat(path, &st) || tag_file_read_path(path, &facts) || !facts.probes)
 		return;
-	attach_file(watch, 0, &(struct context_file){ &facts, st.st_dev, st.st_ino, path });
+	tag_watch_attach_file(watch, 0, &(struct context_file){ &facts, st.st_dev, st.st_ino, path });
 }
 
 static void on_file(void *ctx, pid_t pid, const struct context_file *file)
 {
 	struct tag_watch *watch = ctx;
-	uint64_t since_ns = attach_file(watch, (uint32_t)pid, file);
+	uint64_t since_ns = tag_watch_attach_file(watch, (uint32_t)pid, file);
 
 	if (!file->facts->probes)
 		return;
@@ -145,15 +127,7 @@ static void on_file(void *ctx, pid_t pid, const struct context_file *file)
 		look_queue_ask(watch->looks, (uint32_t)pid, monotonic_ns() + LOOKS_NS, true);
 }
 
-/* It may have set its tag before the probe is attached to; then the command that it executes has that in its environment. */
-static void on_tagger(void *ctx, pid_t pid, const struct context_file *file)
-{
-	attach_file(ctx, (uint32_t)pid, file);
-	tag_watch_late(ctx, (uint32_t)pid);
-}
-
-/* 50 ms, doubling: a library is relocated within milliseconds, a context published some time later. */
-static void look_again(struct tag_watch *watch, struct followed *f)
+void tag_watch_look_again(struct tag_watch *watch, struct followed *f)
 {
 	if (f->tries < TRIES_MAX)
 		look_queue_ask(watch->looks, f->pid, watch->now_ns + (50000000ULL << f->tries), false);
@@ -170,6 +144,15 @@ static void take_located(struct tag_watch *watch, struct followed *f, const stru
 	watch->may_hold |= f->process.stalltag.kind && watch->was_before;
 }
 
+/* Whether it keeps tags as is known already, which stands. */
+static bool wait_for_answer(struct tag_watch *watch, uint32_t pid, bool first)
+{
+	const struct followed *f = followed_find(watch->followed, pid);
+
+	look_queue_ask(watch->looks, pid, watch->now_ns + SILENT_NS, first);
+	return f && followed_has_slot(f);
+}
+
 /* `first`: the process was there before us. */
 static void look(struct tag_watch *watch, uint32_t pid, bool first)
 {
@@ -182,7 +165,9 @@ static void look(struct tag_watch *watch, uint32_t pid, bool first)
 	watch->all_attached = true;
 	watch->was_before = first;
 	result = context_locate(watch->locator, pid, &found, &wanted);
-	if ((result && result != -EAGAIN) || !may_follow(watch, pid))
+	if (result == -ETIMEDOUT && wait_for_answer(watch, pid, first))
+		return;
+	if ((result && result != -EAGAIN && result != -ETIMEDOUT) || !tag_watch_may_follow(watch, pid))
 		return;
 	if (!found.stalltag.kind && !found.otel.kind && result != -EAGAIN) {
 		f = followed_find(watch->followed, pid);
@@ -190,19 +175,19 @@ static void look(struct tag_watch *watch, uint32_t pid, bool first)
 			take_located(watch, f, &found);
 		return;
 	}
-	f = follow(watch, pid);
+	f = tag_watch_follow(watch, pid);
 	if (!f)
 		return;
 	f->given |= watch->only_given;
 	take_located(watch, f, &found);
 	/* A foreign publisher's key map comes later than its library. */
 	if (result == -EAGAIN || (found.otel.kind && found.ai_tag_key == FOLLOWED_NO_KEY))
-		look_again(watch, f);
+		tag_watch_look_again(watch, f);
 }
 
 int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag, bool from_exec)
 {
-	struct followed *f = follow(watch, pid);
+	struct followed *f = tag_watch_follow(watch, pid);
 
 	if (!f)
 		return -errno;
@@ -230,7 +215,7 @@ void tag_watch_each_base_tag(const struct tag_watch *watch, void (*on_tag)(void 
 static void on_environment_tag(void *ctx, pid_t pid, uint64_t id, const char *name)
 {
 	struct tag_watch *watch = ctx;
-	struct followed *f = watch->only_given ? NULL : follow(watch, (uint32_t)pid);
+	struct followed *f = watch->only_given ? NULL : tag_watch_follow(watch, (uint32_t)pid);
 	uint64_t key;
 
 	/* It may have been looked at before. */
@@ -244,7 +229,7 @@ static void on_process(void *ctx, pid_t pid)
 {
 	struct tag_watch *watch = ctx;
 
-	if (may_follow(watch, pid))
+	if (tag_watch_may_follow(watch, pid))
 		python_processes_look(watch->pythons, pid);
 	look(watch, pid, true);
 }
@@ -296,95 +281,6 @@ bool tag_watch_behind(const struct tag_watch *watch)
 	return look_queue_next_ns(watch->looks) <= monotonic_ns();
 }
 
-/* For those that map it later, though this process is gone by now. 1: it is of interest; 0: it is not; -1: the path is another's. */
-static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec_mapping *mapping)
-{
-	struct tag_file facts;
-	struct statx st;
-
-	if (mapping->path[0] != '/' || cached_stat(0, mapping->path, &st) || st.stx_ino != mapping->inode ||
-	    tag_file_read_path(mapping->path, &facts))
-		return -1;
-	if (facts.probes || facts.libraries)
-		attach_file(watch, pid,
-		            &(struct context_file){ &facts, makedev(st.stx_dev_major, st.stx_dev_minor),
-		                                    st.stx_ino, mapping->path });
-	return tag_file_interesting(&facts);
-}
-
-static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
-{
-	struct tag_watch *watch = ctx;
-	const struct context_files_wanted taggers = { .file = on_tagger, .ctx = watch };
-	int interest = context_locator_interest(watch->locator, (pid_t)pid, mapping->start, mapping->end,
-	                                        mapping->path, &taggers);
-	bool python = may_follow(watch, pid) && python_processes_mapped(watch->pythons, pid, mapping->path);
-
-	if (interest == 1)
-		look_queue_ask(watch->looks, pid, monotonic_ns(), false);
-	else if (interest < 0)
-		interest = look_at_file(watch, pid, mapping);
-	return interest != 0 || python;
-}
-
-/* May come later than what made us look at the new program already (tag_watch_met): what that look found stands. */
-static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns)
-{
-	struct tag_watch *watch = ctx;
-	struct followed *f;
-
-	process_table_exec(watch->processes, pid);
-	python_processes_executed(watch->pythons, pid);
-	probed_files_left(watch->files, pid, monotonic_ns());
-	f = followed_find(watch->followed, pid);
-	if (!f)
-		return;
-	if (f->looked_ns <= since_ns) {
-		followed_reset(f);
-		look_queue_rouse(watch->looks, pid);
-	}
-	f->process.from_exec = 0;
-	followed_publish(watch->followed, f);
-}
-
-static void on_fork(void *ctx, uint32_t child, uint32_t parent)
-{
-	struct tag_watch *watch = ctx;
-	struct followed *p, *c;
-	bool first;
-
-	python_processes_forked(watch->pythons, child, parent);
-	probed_files_forked(watch->files, child, parent);
-	/* What the parent maps is yet to be looked at: its child maps it, too, and may hold a tag by then. */
-	if (look_queue_waits(watch->looks, parent, &first))
-		look_queue_ask(watch->looks, child, monotonic_ns(), first);
-	p = followed_find(watch->followed, parent);
-	c = p && followed_has_slot(p) ? follow(watch, child) : NULL;
-	if (!c)
-		return;
-	followed_inherit(c, p);
-	followed_publish(watch->followed, c);
-	look_again(watch, c);
-}
-
-static void on_exit_of(void *ctx, uint32_t pid)
-{
-	struct tag_watch *watch = ctx;
-
-	process_table_exited(watch->processes, pid);
-	python_processes_exited(watch->pythons, pid);
-	probed_files_left(watch->files, pid, monotonic_ns());
-	look_queue_forget(watch->looks, pid);
-	followed_drop(watch->followed, pid);
-}
-
-struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
-{
-	return (struct exec_maps_handler){
-		.file = on_mapped, .fork = on_fork, .exec = on_exec, .exit = on_exit_of, .ctx = watch
-	};
-}
-
 int tag_watch_fd(const struct tag_watch *watch)
 {
 	return watch->maps ? exec_maps_fd(watch->maps) : -1;
@@ -400,7 +296,7 @@ void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns)
 	if (watch->maps)
 		exec_maps_poll(watch->maps);
 	for (n = exit_sweep(&tables, now_ns, &watch->sweep_ns, ended); n; n--)
-		on_exit_of(watch, ended[n - 1]);
+		tag_watch_ended(watch, ended[n - 1]);
 	look_at_due(watch);
 	probed_files_expire(watch->files, now_ns);
 }

@@ -131,6 +131,9 @@ static const struct {
 	  "%s Python {process is|processes are} shown by C frames, being too many" },
 	{ "python_code_gone", NUMBER,
 	  "%s Python {function was|functions were} gone before {its name was|their names were} read" },
+	{ "file_systems_silent", NUMBER,
+	  "%s {file system|file systems} did not answer: programs and libraries on {it|them} were not read "
+	  "meanwhile" },
 	{ "files_missing", NUMBER, "%s {file was|files were} gone before {its|their} symbols were read" },
 	{ "files_corrupt", NUMBER, "%s {file has|files have} symbols that make no sense" },
 	{ "files_too_large", NUMBER, "%s {file is|files are} too large for {its|their} symbols to be read" },

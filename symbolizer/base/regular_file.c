@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "symbolizer/base/file_gate.h"
+
 /* Takes `at`, a descriptor that is only looked at. Opened through it, so that it is what has been looked at. */
 static int open_looked_at(int at, struct stat *st)
 {
@@ -53,6 +55,8 @@ int regular_file_open_stat(const char *root, const char *path, int flags, struct
 		                .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int top, fd;
 
+	if (!file_gate_path(root, path))
+		return -EAGAIN;
 	if (!*root)
 		return open_looked_at(open(path, O_PATH | O_CLOEXEC | flags), st);
 	top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);

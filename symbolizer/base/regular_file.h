@@ -11,7 +11,8 @@
 /*
  * Opens a regular file for reading. Anything else is looked at (O_PATH), but never opened. `flags`: 0, or
  * O_NOFOLLOW to refuse a symbolic link as the last component. Returns the descriptor, the caller's to close;
- * -EBADMSG: not a regular file; -errno of opening (-EAGAIN: somebody holds a lease on it). Needs /proc.
+ * -EBADMSG: not a regular file; -errno of opening (-EAGAIN: somebody holds a lease on it, or its
+ * file system does not answer: file_gate.h). Needs /proc.
  */
 int regular_file_open(const char *path, int flags);
 

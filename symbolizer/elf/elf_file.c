@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "symbolizer/base/file_gate.h"
 #include "symbolizer/base/search.h"
 #include "symbolizer/elf/elf_file_state.h"
 
@@ -58,6 +59,11 @@ bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner)
 	*size = f->size;
 	*owner = f->owner;
 	return f->has_owner;
+}
+
+bool elf_file_answers(const struct elf_file *f)
+{
+	return file_gate_open(f->fd, f->dev);
 }
 
 void elf_file_detach(struct elf_file *f)

@@ -45,6 +45,9 @@ int elf_file_open_image(const void *image, size_t len, size_t max_bytes, struct 
 int elf_file_open_owned(void *image, size_t len, size_t max_bytes, struct elf_file **out);
 void elf_file_close(struct elf_file *f);
 
+/* Whether its file system answers now, so that more of it can be read (file_gate.h). */
+bool elf_file_answers(const struct elf_file *f);
+
 /* Closes the descriptor, if any: what has been loaded stays, nothing more can be loaded. */
 void elf_file_detach(struct elf_file *f);
 

@@ -30,6 +30,7 @@ struct elf_file {
 	bool placed;       /* the sections have addresses: elf_relocate_place() */
 	bool lost_sections;
 	uint64_t size;
+	uint64_t dev; /* its file system */
 	uint64_t owner;
 	bool has_owner; /* `owner` is known, and nobody else may write to the file */
 	size_t max_bytes;

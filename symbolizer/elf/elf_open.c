@@ -178,6 +178,7 @@ static int finish_open(struct elf_file *f, int err, struct elf_file **out)
 static void note_origin(struct elf_file *f, const struct stat *st)
 {
 	f->size = (uint64_t)st->st_size;
+	f->dev = st->st_dev;
 	f->owner = st->st_uid;
 	f->has_owner = !(st->st_mode & (S_IWGRP | S_IWOTH));
 }

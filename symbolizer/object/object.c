@@ -205,7 +205,7 @@ static struct cfi *load_debug_cfi(struct object *o)
 
 int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len)
 {
-	return elf_file_read(o->file, offset, buffer, len);
+	return elf_file_answers(o->file) ? elf_file_read(o->file, offset, buffer, len) : -EAGAIN;
 }
 
 static int rules_by(struct object *o, struct cfi *table, uint64_t address, const struct cfi_rules **out)
@@ -227,9 +227,16 @@ static int rules_by(struct object *o, struct cfi *table, uint64_t address, const
  */
 int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out)
 {
-	int err = rules_by(o, load_cfi(o), address, out);
+	int err;
 
-	return err == -ENOENT ? rules_by(o, load_debug_cfi(o), address, out) : err;
+	if (!o->cfi_tried && !elf_file_answers(o->file))
+		return -EAGAIN;
+	err = rules_by(o, load_cfi(o), address, out);
+	if (err != -ENOENT)
+		return err;
+	if (!o->debug_cfi_tried && !elf_file_answers(o->file))
+		return -EAGAIN;
+	return rules_by(o, load_debug_cfi(o), address, out);
 }
 
 void object_touch(struct object *o, uint64_t clock)

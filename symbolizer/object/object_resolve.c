@@ -238,6 +238,8 @@ bool object_resolve(struct object *o, uint64_t address, struct object_answer *ou
 	size_t n;
 
 	if (!address_map_get(&o->answer_of, address, &i)) {
+		if (!elf_file_answers(o->file))
+			return false; /* which is not remembered */
 		o->has_grown = true;
 		n = resolve(o, address, frames, &from_dwarf);
 		i = remember_answer(o, address, frames, n, from_dwarf);

@@ -18,7 +18,7 @@
 struct search {
 	const char *proc;
 	pid_t pid;
-	struct stat program; /* st_ino 0: not known */
+	uint64_t program_inode; /* 0: not known */
 	size_t files;
 	int result;
 	struct sym_python_layout *out;
@@ -35,7 +35,7 @@ bool sym_python_may_be(const char *path)
 /* By device and inode: of overlays, the two differ between stat() and maps, so either may do for a program. */
 static bool is_program(const struct search *search, const struct maps_entry *entry)
 {
-	return search->program.st_ino && search->program.st_ino == entry->inode;
+	return search->program_inode && search->program_inode == entry->inode;
 }
 
 /* The file itself first, which needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE; else as the process sees it. */
@@ -48,7 +48,7 @@ static int open_mapping(const struct search *search, const struct maps_entry *en
 	snprintf(path, sizeof(path), "%s/%d/map_files/%llx-%llx", search->proc, (int)search->pid,
 	         (unsigned long long)entry->start, (unsigned long long)entry->end);
 	fd = regular_file_open(path, 0);
-	if (fd >= 0)
+	if (fd >= 0 || fd == -EAGAIN)
 		return fd;
 	n = snprintf(path, sizeof(path), "%s/%d/root%s", search->proc, (int)search->pid, entry->path);
 	if (n < 0 || (size_t)n >= sizeof(path) || path_has_dotdot(entry->path))
@@ -119,18 +119,21 @@ static int look_at(const struct maps_entry *entry, void *context)
 	err = look_into(search, entry);
 	if (!err)
 		return 1;
-	if (err == -ENOTSUP || (err == -EACCES && search->result != -ENOTSUP) || err == -ENOMEM)
+	if (err == -ENOTSUP || (err == -EACCES && search->result != -ENOTSUP) || err == -ENOMEM ||
+	    err == -EAGAIN)
 		search->result = err;
 	return 0;
 }
 
+/* By what is in memory of the file, as its file system may not answer. */
 static void note_program(struct search *search)
 {
 	char path[PATH_MAX];
+	struct statx st;
 
 	snprintf(path, sizeof(path), "%s/%d/exe", search->proc, (int)search->pid);
-	if (stat(path, &search->program))
-		search->program.st_ino = 0;
+	if (!statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st))
+		search->program_inode = st.stx_ino;
 }
 
 int sym_python_find(pid_t pid, const char *proc, struct sym_python_layout *out)

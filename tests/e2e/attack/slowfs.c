@@ -3,7 +3,7 @@
  * reads and writes (and syncs, as a write) take so long. Prints "ready" when it is mounted; a line "1" or "0" on its
  * standard input turns the delays on and off (they are off at first), "2" makes all reads and writes fail, "3" leaves those
  * who ask for xattrs without an answer until the next line; each is answered by "done". Ends when it is unmounted. With CACHED=0
- * the page cache is bypassed.
+ * the page cache is bypassed. `disk` may be a program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static struct fuse_attr attributes(uint64_t node)
 {
 	struct fuse_attr attr = { .ino = node, .nlink = 1, .blksize = 4096 };
 
-	attr.mode = node == DISK_NODE ? S_IFREG | 0644 : S_IFDIR | 0755;
+	attr.mode = node == DISK_NODE ? S_IFREG | 0755 : S_IFDIR | 0755;
 	if (node == DISK_NODE) {
 		attr.size = content_bytes;
 		attr.blocks = content_bytes / 512;

@@ -1,0 +1,258 @@
+/* Asks file systems whether they answer, and remembers which do. */
+
+#include "profiler/session/silent_mounts.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "profiler/process/mountinfo.h"
+#include "profiler/session/asker_process.h"
+#include "symbolizer/base/clock.h"
+#include "symbolizer/base/file_gate.h"
+
+#define KNOWN_NS   200000000ULL   /* an answer */
+#define TYPE_NS    10000000000ULL /* the number of a file system is given to another once it is unmounted */
+#define WAIT_NS    200000000ULL   /* for an answer */
+#define SAY_NS     1000000000ULL  /* without one, before it is said: a busy host may be late, too */
+#define MOUNTS_MAX 64
+
+struct known_mount {
+	uint64_t dev;
+	uint64_t typed_ns;          /* 0: the place is free */
+	uint64_t asked_ns, told_ns; /* of the last question and answer; 0: there was none */
+	bool is_local;              /* no other process, and no other machine, has to answer */
+	bool waits;                 /* it has been asked */
+	bool said;                  /* that it does not answer */
+	bool was_silent;            /* since silent_mounts_take() */
+	char name[256];             /* of the file that it was asked about */
+};
+
+struct silent_mounts {
+	struct file_gate gate;
+	struct asker_process *asker;
+	say_fn say;
+	struct known_mount mount[MOUNTS_MAX];
+};
+
+/* --- what kind of file system it is ---------------------------------------------------------------------- */
+
+/* Kinds without a block device that the kernel answers for itself. */
+static const char *const local_types[] = { "overlay", "tmpfs",    "btrfs",     "zfs",  "bcachefs", "ramfs",
+	                                   "rootfs",  "devtmpfs", "hugetlbfs", "proc", "sysfs",    "bpf" };
+
+struct typing {
+	uint64_t dev;
+	bool is_local;
+};
+
+static bool take_type(void *ctx, const struct mountinfo_entry *mount)
+{
+	struct typing *typing = ctx;
+
+	if (makedev(mount->major, mount->minor) != typing->dev)
+		return false;
+	for (size_t i = 0; i < sizeof(local_types) / sizeof(*local_types); i++)
+		typing->is_local |= !strcmp(mount->type, local_types[i]);
+	return true;
+}
+
+/* One that is in no list (an unmounted one, one of the kernel's own, as of a memfd) is none that can be asked. */
+static bool is_local(uint64_t dev, const char *path)
+{
+	struct typing typing = { .dev = dev };
+	char who[16] = "self";
+
+	sscanf(path, "/proc/%15[0-9]/", who);
+	if (mountinfo_each("/proc", who, take_type, &typing) ||
+	    (strcmp(who, "self") != 0 && mountinfo_each("/proc", "self", take_type, &typing)))
+		return typing.is_local;
+	return true;
+}
+
+/* --- the table ------------------------------------------------------------------------------------------- */
+
+static struct known_mount *find(struct silent_mounts *mounts, uint64_t dev)
+{
+	for (size_t i = 0; i < MOUNTS_MAX; i++)
+		if (mounts->mount[i].typed_ns && mounts->mount[i].dev == dev)
+			return &mounts->mount[i];
+	return NULL;
+}
+
+/* A free place, else that of the one which has been there for longest. */
+static struct known_mount *find_place(struct silent_mounts *mounts)
+{
+	struct known_mount *place = &mounts->mount[0];
+
+	for (size_t i = 1; i < MOUNTS_MAX; i++)
+		if (mounts->mount[i].typed_ns < place->typed_ns)
+			place = &mounts->mount[i];
+	return place;
+}
+
+static struct known_mount *know(struct silent_mounts *mounts, uint64_t dev, const char *path, uint64_t now)
+{
+	struct known_mount *mount = find(mounts, dev);
+
+	if (mount && (mount->waits || now - mount->typed_ns < TYPE_NS))
+		return mount;
+	if (!mount) {
+		mount = find_place(mounts);
+		*mount = (struct known_mount){ .dev = dev };
+	}
+	mount->typed_ns = now;
+	mount->is_local = is_local(dev, path);
+	return mount;
+}
+
+/* --- questions and answers ------------------------------------------------------------------------------- */
+
+static void take_answer(struct silent_mounts *mounts, const struct file_answer *answer)
+{
+	struct known_mount *mount;
+	char line[PATH_MAX];
+	uint64_t dev;
+
+	if (answer->context_size != sizeof(dev))
+		return;
+	memcpy(&dev, answer->context, sizeof(dev));
+	mount = find(mounts, dev);
+	if (!mount || !mount->waits)
+		return;
+	mount->waits = false;
+	if (answer->refused)
+		return;
+	mount->told_ns = monotonic_ns();
+	if (!mount->said)
+		return;
+	mount->said = false;
+	snprintf(line, sizeof(line), "the file system of %s answers again", mount->name);
+	mounts->say(line);
+}
+
+static void take_answers(struct silent_mounts *mounts)
+{
+	struct file_answer answer;
+
+	while (asker_process_take(mounts->asker, &answer))
+		take_answer(mounts, &answer);
+}
+
+static void wait_for(struct silent_mounts *mounts, const struct known_mount *mount)
+{
+	struct pollfd answer = { .fd = asker_process_fd(mounts->asker), .events = POLLIN };
+	uint64_t now = monotonic_ns(), until = now + WAIT_NS;
+
+	for (; mount->waits && now < until && !asker_process_has_ended(mounts->asker); now = monotonic_ns()) {
+		poll(&answer, 1, (int)((until - now) / 1000000) + 1);
+		take_answers(mounts);
+	}
+}
+
+/* A link of /proc to a file tells its name, and asks nobody for it; another path cannot be followed now. */
+static void note_name(struct known_mount *mount, const char *path)
+{
+	ssize_t n = -1;
+
+	if (strncmp(path, "/proc/", 6) == 0 && !strstr(path, "/root/"))
+		n = readlink(path, mount->name, sizeof(mount->name) - 1);
+	if (n > 0)
+		mount->name[n] = '\0';
+	else
+		snprintf(mount->name, sizeof(mount->name), "%s", path);
+}
+
+static bool ask(struct silent_mounts *mounts, struct known_mount *mount, const char *path, uint64_t now)
+{
+	const struct file_question question = { .kind = FILE_ANSWERS,
+		                                .file = { .dev = (uint32_t)mount->dev },
+		                                .paths = { path },
+		                                .context = &mount->dev,
+		                                .context_size = sizeof(mount->dev) };
+
+	mount->waits = !asker_process_ask(mounts->asker, &question);
+	mount->asked_ns = now;
+	note_name(mount, path);
+	return mount->waits;
+}
+
+/* It is not read now. */
+static bool refuse(struct silent_mounts *mounts, struct known_mount *mount, uint64_t now)
+{
+	char line[PATH_MAX];
+
+	mount->was_silent = true;
+	if (mount->said || now - mount->asked_ns < SAY_NS)
+		return false;
+	mount->said = true;
+	snprintf(line, sizeof(line),
+	         "the file system of %s does not answer: no more of the files there is read until it does, "
+	         "so that stacks, names and tags may be missing",
+	         mount->name);
+	mounts->say(line);
+	return false;
+}
+
+static bool answers(void *ctx, uint64_t dev, const char *path)
+{
+	struct silent_mounts *mounts = ctx;
+	uint64_t now = monotonic_ns();
+	struct known_mount *mount = know(mounts, dev, path, now);
+
+	if (mount->is_local || asker_process_has_ended(mounts->asker))
+		return true;
+	take_answers(mounts);
+	if (mount->waits)
+		return refuse(mounts, mount, now);
+	if (mount->told_ns && (mount->told_ns > now || now - mount->told_ns < KNOWN_NS))
+		return true;
+	if (!ask(mounts, mount, path, now))
+		return asker_process_has_ended(mounts->asker) || refuse(mounts, mount, now);
+	wait_for(mounts, mount);
+	/* It may have been refused, as too many others wait. */
+	return mount->told_ns >= now || refuse(mounts, mount, now);
+}
+
+/* --- making ---------------------------------------------------------------------------------------------- */
+
+struct silent_mounts *silent_mounts_new(say_fn say)
+{
+	struct silent_mounts *mounts = calloc(1, sizeof(*mounts));
+
+	if (!mounts)
+		return NULL;
+	mounts->gate = (struct file_gate){ .answers = answers, .ctx = mounts };
+	mounts->say = say;
+	mounts->asker = asker_process_new();
+	if (mounts->asker) {
+		file_gate_set(&mounts->gate);
+		return mounts;
+	}
+	free(mounts);
+	return NULL;
+}
+
+void silent_mounts_free(struct silent_mounts *mounts)
+{
+	if (!mounts)
+		return;
+	file_gate_set(NULL);
+	asker_process_free(mounts->asker);
+	free(mounts);
+}
+
+size_t silent_mounts_take(struct silent_mounts *mounts)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; mounts && i < MOUNTS_MAX; i++) {
+		n += mounts->mount[i].was_silent;
+		mounts->mount[i].was_silent = mounts->mount[i].waits;
+	}
+	return n;
+}

@@ -1,0 +1,143 @@
+/* Tests of silent_mounts.h with a FUSE file system that has no daemon, whose connection is then closed. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/session/silent_mounts.h"
+#include "symbolizer/base/clock.h"
+#include "symbolizer/base/file_gate.h"
+#include "tests/unit/need_root.h"
+
+#define SOON_NS 5000000000ULL
+
+static char said[4096];
+
+static void say(const char *line)
+{
+	size_t n = strlen(said);
+
+	snprintf(said + n, sizeof(said) - n, "%s\n", line);
+}
+
+static struct silent_mounts *begin(void)
+{
+	struct silent_mounts *mounts = silent_mounts_new(say);
+
+	assert_non_null(mounts);
+	said[0] = '\0';
+	return mounts;
+}
+
+static int mount_dead(const char *folder)
+{
+	char options[64];
+	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+	if (fuse < 0 || mount("dead", folder, "fuse", MS_NOSUID | MS_NODEV, options))
+		skip_for("mounts a FUSE file system");
+	return fuse;
+}
+
+/* It takes a second until it is said. */
+static void wait_for_words(const char *path, const char *words)
+{
+	uint64_t until = monotonic_ns() + SOON_NS;
+
+	while (!said[0] && monotonic_ns() < until) {
+		assert_false(file_gate_path("", path));
+		usleep(10000);
+	}
+	assert_string_equal(said, words);
+	assert_false(file_gate_path("", path));
+	assert_string_equal(said, words); /* once */
+}
+
+static bool answers_soon(const char *path)
+{
+	uint64_t until = monotonic_ns() + SOON_NS;
+
+	while (!file_gate_path("", path))
+		if (monotonic_ns() > until)
+			return false;
+	return true;
+}
+
+static void test_silent_mounts__until_it_answers(void **state)
+{
+	char folder[] = "/tmp/silent-mount-XXXXXX", path[64], expected[256];
+	struct silent_mounts *mounts = begin();
+	uint64_t began;
+	int fuse;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/file", folder);
+	fuse = mount_dead(folder);
+	began = monotonic_ns();
+	assert_false(file_gate_path("", path));
+	assert_true(monotonic_ns() - began < SOON_NS);
+	assert_false(file_gate_path("/proc/self/root", path));
+	snprintf(expected, sizeof(expected),
+	         "the file system of %s does not answer: no more of the files there is read until it does, "
+	         "so that stacks, "
+	         "names and tags may be missing\n",
+	         path);
+	assert_string_equal(said, "");
+	wait_for_words(path, expected);
+	assert_int_equal(silent_mounts_take(mounts), 1);
+	assert_int_equal(silent_mounts_take(mounts), 1); /* it still is */
+	said[0] = '\0';
+	close(fuse);
+	assert_true(answers_soon(path)); /* that it is not there is an answer */
+	snprintf(expected, sizeof(expected), "the file system of %s answers again\n", path);
+	assert_string_equal(said, expected);
+	assert_int_equal(silent_mounts_take(mounts), 1); /* it was */
+	assert_int_equal(silent_mounts_take(mounts), 0);
+	silent_mounts_free(mounts);
+	umount2(folder, MNT_DETACH);
+	rmdir(folder);
+}
+
+/* Others are asked, and read, as if nothing were. */
+static void test_silent_mounts__one_beside_another(void **state)
+{
+	char folder[] = "/tmp/silent-mount-XXXXXX";
+	struct silent_mounts *mounts = begin();
+	int fuse;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	fuse = mount_dead(folder);
+	assert_false(file_gate_path("", folder));
+	assert_true(file_gate_path("", "/proc/self/exe"));
+	assert_true(file_gate_path("", "/bin/true"));
+	assert_true(file_gate_path("", "/dev/shm"));
+	close(fuse);
+	silent_mounts_free(mounts);
+	assert_true(file_gate_path("", folder)); /* nobody is asked any more */
+	umount2(folder, MNT_DETACH);
+	rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_silent_mounts__until_it_answers),
+		cmocka_unit_test(test_silent_mounts__one_beside_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

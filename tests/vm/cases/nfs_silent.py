@@ -1,0 +1,93 @@
+"""A program lies on an NFS server that falls silent (no packet comes through any more). What it does is recorded in time none the less, SIGTERM
+is obeyed, and its names are found once the server answers."""
+import json
+
+KERNEL = "6.12"
+GUEST = """
+modprobe -a nfsd nfs sch_netem
+mkdir -p /vm-disk/export /mnt/nfs /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery
+cp "$SAVES" /vm-disk/export/saves
+mount -t nfsd nfsd /proc/fs/nfsd
+echo 10 >/proc/fs/nfsd/nfsv4leasetime
+echo 10 >/proc/fs/nfsd/nfsv4gracetime
+echo "/vm-disk/export 127.0.0.1(rw,async,no_subtree_check,no_root_squash,fsid=0)" >/etc/exports
+exportfs -ra
+rpc.mountd -N 3 && rpc.nfsd -N 3 4
+mount -t nfs4 -o vers=4.2 127.0.0.1:/ /mnt/nfs || exit 1
+touch /mnt/nfs/began # not before the server's time of grace is over
+/mnt/nfs/saves /vm-disk/saved &
+load=$!
+until_true 30 test -s /vm-disk/saved || exit 1
+tc qdisc add dev lo root netem loss 100% || exit 1
+cat /mnt/nfs/began &
+reader=$!
+
+# recorded NAME: begins to; ended: ends it.
+recorded()
+{
+	name=$1
+	mkdir /vm-out/$name
+	"$STALLPROF" record -p $load --name saves -w 2 -o /vm-out/$name/ 2>/vm-out/$name.log &
+	profiler=$!
+}
+windows()
+{
+	[ "$(ls /vm-out/$name | wc -l)" -ge "$1" ]
+}
+ended()
+{
+	cat /proc/uptime >/vm-out/$name.told
+	kill -TERM $profiler
+	until_true 60 sh -c "! kill -0 $profiler" || kill -KILL $profiler
+	cat /proc/uptime >/vm-out/$name.ended
+	wait $profiler
+	echo $? >/vm-out/$name.code
+}
+recorded silent
+until_true 90 windows 3
+kill -0 $reader && echo waits >/vm-out/reader
+ended
+recorded again
+until_true 60 grep -q "does not answer" /vm-out/again.log
+tc qdisc del dev lo root
+until_true 150 grep -q "answers again" /vm-out/again.log
+n=$(ls /vm-out/again | wc -l)
+until_true 90 windows $((n + 3))
+ended
+kill $load
+for name in silent again; do
+	for window in /vm-out/$name/*.pb.gz; do
+		"$STALLPROF" top $window -n 0 --json >$window.json
+		echo $window.json >>/vm-out/$name.windows
+	done
+done
+"""
+MOST_S = 10  # of what takes a tenth of that outside of QEMU
+
+
+def took(case, name):
+    """How long it took to end."""
+    return float(case.text(f"{name}.ended").split()[0]) - float(case.text(f"{name}.told").split()[0])
+
+
+def tops(case, name):
+    return [json.loads(case.text(path.removeprefix("/vm-out/").strip())) for path in case.text(f"{name}.windows").splitlines()]
+
+
+def names(top):
+    return {frame["function"] for stack in top["stacks"] for frame in stack["frames"]}
+
+
+def check(case):
+    case.tap.check(case.text("reader").strip() == "waits", "premise: who reads a file there waits")
+    for name in ("silent", "again"):
+        case.tap.check(case.text(f"{name}.code").strip() == "0" and took(case, name) < MOST_S, f"{name}: it ends {took(case, name):.2f} s after SIGTERM",
+                       case.text(f"{name}.code"), case.text(f"{name}.log"))
+    silent, again = tops(case, "silent"), tops(case, "again")
+    counted = [top["stamp"]["counters"].get("file_systems_silent") for top in silent]
+    case.tap.check(len(silent) >= 3 and set(counted) == {1}, "silent: windows come, and each says so", counted, case.text("silent.log"))
+    stalled = sum(case.ns(top, None, "block_io", "writeback", "journal") for top in silent)
+    case.tap.check(stalled > 0, "silent: the stalls are told", f"{stalled / 1e9:.3f} s", *case.report(silent[0], None))
+    case.tap.check("answers again" in case.text("again.log"), "again: that it answers is said", case.text("again.log"))
+    case.tap.check("save_block" in names(again[-1]) and not again[-1]["stamp"]["counters"].get("file_systems_silent"),
+                   "again: then its names are found", sorted(names(again[-1])))
