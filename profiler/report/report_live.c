@@ -21,6 +21,7 @@
 #define UNEXPLAINED_NS 5000000000ULL /* after one without a cause, before another window is ended for such */
 #define SAME_NS        1000000000ULL /* a shorter gap is none between two incidents */
 #define LEAST_RATE     0.2 /* threads; what was told is taken for no less when others are compared with it */
+#define LEAST_STEPS    3   /* a second: of fewer the seconds differ by chance */
 #define NAME_BYTES     64
 
 /* Of an incident that was told. Unix times. */
@@ -28,7 +29,7 @@ struct told {
 	uint64_t end_ns;  /* when it was told; 0: nothing was */
 	uint64_t seen_ns; /* up to then it went on */
 	double rate;      /* lost then, beyond what is usual: threads */
-	double steps;     /* a second, then, if they made the incident; 0: they did not */
+	double steps;     /* a second, then, if they made the incident; -1: they did not */
 	char name[NAME_BYTES], device[NAME_BYTES]; /* its primary cause; "": not known yet */
 };
 
@@ -126,7 +127,7 @@ static bool is_much_worse(const struct told *told, const struct report_ranking *
 	if (same && ranking->end_ns < told->end_ns + REPORT_LIVE_LEAST_NS)
 		return false;
 	/* Where time is lost anyway, a wait that is far longer shows by the steps alone. */
-	if (told->steps > 0 && ranking->steps_newest >= 0 &&
+	if (told->steps >= LEAST_STEPS && ranking->steps_newest >= 0 &&
 	    ranking->steps_newest * REPORT_LIVE_WORSE <= told->steps)
 		return true;
 	return rate >= REPORT_LIVE_WORSE * (told->rate > LEAST_RATE ? told->rate : LEAST_RATE);
@@ -164,7 +165,7 @@ static bool choose(struct report_live *live, const struct report_ranking *rankin
 	*told = (struct told){ .end_ns = ranking->end_ns,
 		               .seen_ns = ranking->end_ns,
 		               .rate = rate,
-		               .steps = ranking->by_steps ? ranking->steps_newest : 0 };
+		               .steps = ranking->by_steps ? ranking->steps_newest : -1 };
 	name_cause(told, primary);
 	return true;
 }

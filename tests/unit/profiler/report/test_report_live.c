@@ -247,6 +247,20 @@ static void test_report_live__steps_much_worse(void **state)
 	(void)state;
 }
 
+/* Where there are so few of them, a second may be without any. */
+static void test_report_live__few_steps(void **state)
+{
+	struct watched w = watch(30 * SECOND);
+
+	(void)state;
+	train(&w.now, 10, 12, 100);
+	slow_steps(&w, 12, 15, 2, TIMELINE_BLOCKED, "lock");
+	assert_true(told(&w));
+	slow_steps(&w, 15, 18, 0, TIMELINE_BLOCKED, "lock");
+	assert_false(told(&w));
+	unwatch(&w);
+}
+
 /* Those that rest over are told if they last. */
 static void test_report_live__after_the_rest(void **state)
 {
@@ -275,6 +289,7 @@ int main(void)
 		cmocka_unit_test(test_report_live__what_breaks_the_rest),
 		cmocka_unit_test(test_report_live__much_worse),
 		cmocka_unit_test(test_report_live__steps_much_worse),
+		cmocka_unit_test(test_report_live__few_steps),
 		cmocka_unit_test(test_report_live__after_the_rest),
 	};
 
