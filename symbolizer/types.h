@@ -84,8 +84,8 @@ struct sym_stack {
 };
 
 enum sym_unwind_end {
-	SYM_UNWIND_COMPLETE,  /* reached the thread's start: undefined or zero return address */
-	SYM_UNWIND_TRUNCATED, /* left the copied bytes, or max_pcs were not enough */
+	SYM_UNWIND_COMPLETE, /* reached the thread's start: undefined or zero return address */
+	SYM_UNWIND_TRUNCATED, /* left the copied bytes, max_pcs were not enough, or a file cannot be read now */
 	SYM_UNWIND_NO_CFI,    /* came to code without unwind tables that keeps no frame pointer either */
 	SYM_UNWIND_BAD        /* unwind tables or stack make no sense here */
 };

@@ -58,7 +58,7 @@ static int find(struct unwind_code *code, uint64_t address, const struct cfi_rul
 	if (!is_code)
 		return -ESRCH;
 	if (!at.object)
-		return -ENOENT;
+		return at.mapping->try_again_ns ? -EAGAIN : -ENOENT;
 	err = object_rules(at.object, at.address, out);
 	*owner = at.object;
 	use(code, at.object);

@@ -356,6 +356,8 @@ int cmd_agent(int argc, char **argv)
 		                          .on_tick = on_tick,
 		                          .signal_fd = -1 };
 	agent.mounts = silent_mounts_new(say);
+	if (!agent.mounts)
+		agent_log(AGENT_WARNING, SILENT_MOUNTS_NOT_ASKED);
 	agent.scrape = scrape_new();
 	if (!agent.scrape)
 		agent_log(AGENT_ERROR, "out of memory");

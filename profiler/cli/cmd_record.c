@@ -389,6 +389,8 @@ static int record(struct recording *r)
 	int result = event_loop_init(&r->loop);
 
 	r->mounts = silent_mounts_new(say);
+	if (!r->mounts)
+		say(SILENT_MOUNTS_NOT_ASKED);
 	if (result)
 		snprintf(err, sizeof(err), "cannot set up signals: %s", strerror(-result));
 	else

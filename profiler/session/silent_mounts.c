@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
 
 #include "profiler/process/mountinfo.h"
 #include "profiler/session/asker_process.h"
@@ -18,25 +20,30 @@
 #define KNOWN_NS   200000000ULL   /* an answer */
 #define TYPE_NS    10000000000ULL /* the number of a file system is given to another once it is unmounted */
 #define WAIT_NS    200000000ULL   /* for an answer */
-#define SAY_NS     1000000000ULL  /* without one, before it is said: a busy host may be late, too */
-#define MOUNTS_MAX 64
+#define BRIEF_NS   20000000ULL
+#define LATE_NS    2000000000ULL /* an answer that is found after that may be as old */
+#define SAY_NS     1000000000ULL /* without one, before it is said: a busy host may be late, too */
+#define MOUNTS_MAX 4096
 
 struct known_mount {
 	uint64_t dev;
-	uint64_t typed_ns;          /* 0: the place is free */
+	uint64_t typed_ns;          /* when its type was looked up */
 	uint64_t asked_ns, told_ns; /* of the last question and answer; 0: there was none */
 	bool is_local;              /* no other process, and no other machine, has to answer */
 	bool waits;                 /* it has been asked */
 	bool said;                  /* that it does not answer */
 	bool was_silent;            /* since silent_mounts_take() */
 	char name[256];             /* of the file that it was asked about */
+	UT_hash_handle hh;
 };
 
 struct silent_mounts {
 	struct file_gate gate;
 	struct asker_process *asker;
 	say_fn say;
-	struct known_mount mount[MOUNTS_MAX];
+	bool said_end;  /* of the process */
+	size_t waiting; /* how many have been asked, and not answered */
+	struct known_mount *by_dev;
 };
 
 /* --- what kind of file system it is ---------------------------------------------------------------------- */
@@ -61,52 +68,77 @@ static bool take_type(void *ctx, const struct mountinfo_entry *mount)
 	return true;
 }
 
-/* One that is in no list (an unmounted one, one of the kernel's own, as of a memfd) is none that can be asked. */
-static bool is_local(uint64_t dev, const char *path)
+/* By the mounts of the process whose file it is, as far as that can be told, and by our own. */
+static bool find_type(uint64_t dev, const char *path, bool *is_local)
 {
 	struct typing typing = { .dev = dev };
 	char who[16] = "self";
 
 	sscanf(path, "/proc/%15[0-9]/", who);
-	if (mountinfo_each("/proc", who, take_type, &typing) ||
-	    (strcmp(who, "self") != 0 && mountinfo_each("/proc", "self", take_type, &typing)))
-		return typing.is_local;
+	if (!mountinfo_each("/proc", who, take_type, &typing) &&
+	    (!strcmp(who, "self") || !mountinfo_each("/proc", "self", take_type, &typing)))
+		return false;
+	*is_local = typing.is_local;
 	return true;
 }
 
 /* --- the table ------------------------------------------------------------------------------------------- */
 
-static struct known_mount *find(struct silent_mounts *mounts, uint64_t dev)
+static struct known_mount *find(const struct silent_mounts *mounts, uint64_t dev)
 {
-	for (size_t i = 0; i < MOUNTS_MAX; i++)
-		if (mounts->mount[i].typed_ns && mounts->mount[i].dev == dev)
-			return &mounts->mount[i];
-	return NULL;
+	struct known_mount *mount;
+
+	HASH_FIND(hh, mounts->by_dev, &dev, sizeof(dev), mount);
+	return mount;
 }
 
-/* A free place, else that of the one which has been there for longest. */
-static struct known_mount *find_place(struct silent_mounts *mounts)
+static void forget(struct silent_mounts *mounts, struct known_mount *mount)
 {
-	struct known_mount *place = &mounts->mount[0];
-
-	for (size_t i = 1; i < MOUNTS_MAX; i++)
-		if (mounts->mount[i].typed_ns < place->typed_ns)
-			place = &mounts->mount[i];
-	return place;
+	HASH_DEL(mounts->by_dev, mount);
+	free(mount);
 }
 
+/* Of those that are not waited for, the one that was added first. */
+static void forget_one(struct silent_mounts *mounts)
+{
+	struct known_mount *mount = mounts->by_dev;
+
+	while (mount && mount->waits)
+		mount = mount->hh.next;
+	if (mount)
+		forget(mounts, mount);
+}
+
+/* NULL: no memory. */
+static struct known_mount *add(struct silent_mounts *mounts, uint64_t dev)
+{
+	struct known_mount *mount = calloc(1, sizeof(*mount)), *added = NULL;
+
+	if (!mount)
+		return NULL;
+	if (HASH_COUNT(mounts->by_dev) >= MOUNTS_MAX)
+		forget_one(mounts);
+	mount->dev = dev;
+	HASH_ADD(hh, mounts->by_dev, dev, sizeof(mount->dev), mount);
+	HASH_FIND(hh, mounts->by_dev, &dev, sizeof(dev), added);
+	if (!added)
+		free(mount);
+	return added;
+}
+
+/* What is known of it, looked up anew now and then. */
 static struct known_mount *know(struct silent_mounts *mounts, uint64_t dev, const char *path, uint64_t now)
 {
 	struct known_mount *mount = find(mounts, dev);
 
 	if (mount && (mount->waits || now - mount->typed_ns < TYPE_NS))
 		return mount;
-	if (!mount) {
-		mount = find_place(mounts);
-		*mount = (struct known_mount){ .dev = dev };
-	}
+	mount = mount ? mount : add(mounts, dev);
+	if (!mount)
+		return NULL;
 	mount->typed_ns = now;
-	mount->is_local = is_local(dev, path);
+	/* A container's is not in our list: by a path of ours what is known stands. What is in no list is asked. */
+	find_type(dev, path, &mount->is_local);
 	return mount;
 }
 
@@ -116,7 +148,7 @@ static void take_answer(struct silent_mounts *mounts, const struct file_answer *
 {
 	struct known_mount *mount;
 	char line[PATH_MAX];
-	uint64_t dev;
+	uint64_t dev, now;
 
 	if (answer->context_size != sizeof(dev))
 		return;
@@ -125,9 +157,11 @@ static void take_answer(struct silent_mounts *mounts, const struct file_answer *
 	if (!mount || !mount->waits)
 		return;
 	mount->waits = false;
+	mounts->waiting--;
 	if (answer->refused)
 		return;
-	mount->told_ns = monotonic_ns();
+	now = monotonic_ns();
+	mount->told_ns = now - mount->asked_ns < LATE_NS ? now : mount->asked_ns;
 	if (!mount->said)
 		return;
 	mount->said = false;
@@ -143,10 +177,11 @@ static void take_answers(struct silent_mounts *mounts)
 		take_answer(mounts, &answer);
 }
 
+/* Briefly while another is waited for: many may be of one server. An answer that comes later is told the next time. */
 static void wait_for(struct silent_mounts *mounts, const struct known_mount *mount)
 {
 	struct pollfd answer = { .fd = asker_process_fd(mounts->asker), .events = POLLIN };
-	uint64_t now = monotonic_ns(), until = now + WAIT_NS;
+	uint64_t now = monotonic_ns(), until = now + (mounts->waiting > 1 ? BRIEF_NS : WAIT_NS);
 
 	for (; mount->waits && now < until && !asker_process_has_ended(mounts->asker); now = monotonic_ns()) {
 		poll(&answer, 1, (int)((until - now) / 1000000) + 1);
@@ -176,6 +211,7 @@ static bool ask(struct silent_mounts *mounts, struct known_mount *mount, const c
 		                                .context_size = sizeof(mount->dev) };
 
 	mount->waits = !asker_process_ask(mounts->asker, &question);
+	mounts->waiting += mount->waits;
 	mount->asked_ns = now;
 	note_name(mount, path);
 	return mount->waits;
@@ -198,21 +234,33 @@ static bool refuse(struct silent_mounts *mounts, struct known_mount *mount, uint
 	return false;
 }
 
+/* Nobody can be asked any more: all is read. */
+static bool give_up(struct silent_mounts *mounts)
+{
+	if (!mounts->said_end)
+		mounts->say("the process that asks file systems whether they answer has ended: one that does "
+		            "not is waited for from now on");
+	mounts->said_end = true;
+	return true;
+}
+
 static bool answers(void *ctx, uint64_t dev, const char *path)
 {
 	struct silent_mounts *mounts = ctx;
 	uint64_t now = monotonic_ns();
 	struct known_mount *mount = know(mounts, dev, path, now);
 
-	if (mount->is_local || asker_process_has_ended(mounts->asker))
+	if (!mount || mount->is_local)
 		return true;
 	take_answers(mounts);
+	if (asker_process_has_ended(mounts->asker))
+		return give_up(mounts);
 	if (mount->waits)
 		return refuse(mounts, mount, now);
 	if (mount->told_ns && (mount->told_ns > now || now - mount->told_ns < KNOWN_NS))
 		return true;
 	if (!ask(mounts, mount, path, now))
-		return asker_process_has_ended(mounts->asker) || refuse(mounts, mount, now);
+		return asker_process_has_ended(mounts->asker) ? give_up(mounts) : refuse(mounts, mount, now);
 	wait_for(mounts, mount);
 	/* It may have been refused, as too many others wait. */
 	return mount->told_ns >= now || refuse(mounts, mount, now);
@@ -239,20 +287,27 @@ struct silent_mounts *silent_mounts_new(say_fn say)
 
 void silent_mounts_free(struct silent_mounts *mounts)
 {
+	struct known_mount *mount, *next;
+
 	if (!mounts)
 		return;
 	file_gate_set(NULL);
+	HASH_ITER (hh, mounts->by_dev, mount, next)
+		forget(mounts, mount);
 	asker_process_free(mounts->asker);
 	free(mounts);
 }
 
 size_t silent_mounts_take(struct silent_mounts *mounts)
 {
+	struct known_mount *mount;
 	size_t n = 0;
 
-	for (size_t i = 0; mounts && i < MOUNTS_MAX; i++) {
-		n += mounts->mount[i].was_silent;
-		mounts->mount[i].was_silent = mounts->mount[i].waits;
+	if (mounts)
+		take_answers(mounts);
+	for (mount = mounts ? mounts->by_dev : NULL; mount; mount = mount->hh.next) {
+		n += mount->was_silent;
+		mount->was_silent = mount->waits;
 	}
 	return n;
 }

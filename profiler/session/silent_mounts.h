@@ -3,8 +3,9 @@
  * server that is down, a FUSE daemon that hangs. Who reads from one of these, waits, and with it all that is recorded.
  *
  * Those without a block device are asked, at most five times a second each, by a process of our own (asker_process.h), unless
- * their type is one that the kernel keeps itself (overlayfs, tmpfs, btrfs). One that has not answered after 0.2 s is
- * silent until it does. Between two questions it is believed to go on answering: who reads just then waits as before.
+ * by the list of mounts their type is one that the kernel keeps itself (overlayfs, tmpfs, btrfs). One that has not answered after 0.2 s
+ * is silent until it does; while one is waited for, others have 20 ms. Between two questions it is believed to go on
+ * answering: who reads just then waits as before. If the process ends, all is read, and that is said.
  *
  *	mounts = silent_mounts_new(say);	in the thread that reads files: file_gate.h asks it from now on
  *	n = silent_mounts_take(mounts);		for each window
@@ -18,6 +19,10 @@
 #include "profiler/format/say.h"
 
 struct silent_mounts;
+
+/* What the user is told where silent_mounts_new() fails. */
+#define SILENT_MOUNTS_NOT_ASKED                                                                              \
+	"a file system that does not answer is waited for: cannot start a process that asks"
 
 /* Starts the process: before there is much memory and many descriptors that it inherits. NULL with errno. `say`: is told of each that is silent for a second, and
  * of its answer. */

@@ -13,6 +13,7 @@
 
 #include "profiler/tags/mapped_file.h"
 #include "profiler/tags/process_context_reader.h"
+#include "symbolizer/base/file_gate.h"
 #include "symbolizer/base/maps.h"
 
 struct context_locator {
@@ -30,8 +31,7 @@ struct visit {
 	bool otel_is_stalltags; /* the public slot found so far stands beside stalltag's */
 	bool otel_needless;     /* … in a library whose probes tell all that is in it */
 	struct abi_process *out;
-	int result;  /* of the slots: 0 or -EAGAIN */
-	bool silent; /* a file was not looked at, as its file system does not answer */
+	int result; /* of the slots: 0 or -EAGAIN */
 	struct mapped_file_key seen[CONTEXT_FILES_PER_PROCESS];
 	size_t n_seen;
 	dev_t program_dev; /* of /proc/PID/exe */
@@ -215,11 +215,9 @@ static void look_at_file(struct visit *visit, const struct maps_entry *entry)
 	struct mapped_file_key key;
 	uint64_t bias;
 	bool program;
-	int err = mapped_file_facts(visit->locator->files, visit->pid, entry->start, entry->end, entry->path,
-	                            &facts, &key);
 
-	visit->silent |= err == -EAGAIN;
-	if (err)
+	if (mapped_file_facts(visit->locator->files, visit->pid, entry->start, entry->end, entry->path,
+	                      &facts, &key))
 		return;
 	visit->musl = visit->musl || facts->musl;
 	if (!tag_file_interesting(facts) || seen(visit, &key))
@@ -309,6 +307,7 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
                    const struct context_files_wanted *wanted)
 {
 	struct visit visit = { .locator = locator, .wanted = wanted, .pid = pid, .out = out };
+	uint64_t refusals = file_gate_refusals();
 	int err;
 
 	*out = (struct abi_process){ .ai_tag_key = PROCESS_CONTEXT_NO_KEY };
@@ -327,7 +326,7 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 	if (visit.otel_needless && out->stalltag.kind)
 		out->otel = (struct abi_tls){ 0 };
 	close(visit.mem_fd);
-	if (!err && visit.silent)
+	if (!err && file_gate_refusals() != refusals)
 		return -ETIMEDOUT;
 	return err ? err : visit.result;
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "symbolizer/base/clock.h"
+#include "symbolizer/base/file_gate.h"
 #include "profiler/tags/context_locate.h"
 #include "profiler/process/exec_maps.h"
 #include "profiler/process/exit_sweep.h"
@@ -106,7 +107,7 @@ void tag_watch_file(struct tag_watch *watch, const char *path)
 	struct tag_file facts;
 	struct stat st;
 
-	if (stat(path, &st) || tag_file_read_path(path, &facts) || !facts.probes)
+	if (!file_gate_path("", path) || stat(path, &st) || tag_file_read_path(path, &facts) || !facts.probes)
 		return;
 	tag_watch_attach_file(watch, 0, &(struct context_file){ &facts, st.st_dev, st.st_ino, path });
 }

@@ -15,6 +15,7 @@
 #include "profiler/tracer/link_closer.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/tracer/uprobe_links.h"
+#include "symbolizer/base/file_gate.h"
 #include "symbolizer/base/regular_file.h"
 
 #define THREADS_MAX 16 /* that wait for the kernel */
@@ -136,7 +137,7 @@ static void free_file(struct library_links *links, struct library_file *file)
 		free(library);
 	}
 	if (file->fd >= 0)
-		close(file->fd);
+		file_gate_close(file->fd);
 	free(file);
 }
 

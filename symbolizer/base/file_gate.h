@@ -29,4 +29,14 @@ void file_gate_set(const struct file_gate *gate);
 bool file_gate_path(const char *root, const char *path);
 bool file_gate_open(int fd, uint64_t dev);
 
+/*
+ * Closes a file that is open to be read, or leaves it open until the next call by this thread that finds its file system answering: to
+ * close one of FUSE or NFS is a question to the daemon or server. One that never answers is left for the end of the process, which
+ * cannot end before, but has done all else.
+ */
+void file_gate_close(int fd);
+
+/* How often this thread was told that none answers: has grown when something is missing that may be there later. */
+uint64_t file_gate_refusals(void);
+
 #endif

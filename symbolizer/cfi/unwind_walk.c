@@ -217,6 +217,8 @@ static int step_whole(struct walk *w, int found, const struct unwind_slot *slot)
 
 	if (found == -EBADMSG || found == -ESRCH)
 		return -EBADMSG;
+	if (found == -EAGAIN)
+		return -EFAULT; /* there are rules, which cannot be had now: nothing is guessed */
 	if (catch_up(w))
 		return -EBADMSG;
 	/* Catching up may have put another address's rules into the slot, or freed these. */

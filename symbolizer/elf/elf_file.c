@@ -50,7 +50,7 @@ void elf_file_close(struct elf_file *f)
 		munmap((void *)f->image, f->size);
 	free(f->owned_image);
 	if (f->fd >= 0)
-		close(f->fd);
+		file_gate_close(f->fd);
 	free(f);
 }
 
@@ -69,7 +69,7 @@ bool elf_file_answers(const struct elf_file *f)
 void elf_file_detach(struct elf_file *f)
 {
 	if (f->fd >= 0)
-		close(f->fd);
+		file_gate_close(f->fd);
 	f->fd = -1;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolizer/base/file_gate.h"
 #include "symbolizer/object/object_state.h"
 #include "symbolizer/elf/packed_file.h"
 
@@ -111,20 +112,28 @@ void object_report_missing(const struct object_environment *env, const char *bui
 		env->debug_missing(build_id, env->missing_context);
 }
 
+bool object_answers(const struct object *o)
+{
+	return elf_file_answers(o->file) && (!o->debug || elf_file_answers(o->debug)) &&
+	       (!o->alt || elf_file_answers(o->alt));
+}
+
 void object_load_debug_file(struct object *o)
 {
 	struct debug_file_place place = place_of(o);
+	uint64_t refusals = file_gate_refusals();
 
 	if (o->debug_tried)
 		return;
-	o->debug_tried = true;
-	if (!elf_file_has_section(o->file, ".debug_info")) {
+	if (!o->debug && !elf_file_has_section(o->file, ".debug_info")) {
 		if (!debug_file_open(o->file, &place, o->env->max_bytes, &o->debug))
 			o->env->stats->debug_files_opened++;
-		else
+		else if (file_gate_refusals() == refusals)
 			object_report_missing(o->env, o->build_id);
 	}
-	debug_file_open_alt(o->debug ? o->debug : o->file, &place, o->env->max_bytes, &o->alt);
+	if (!o->alt)
+		debug_file_open_alt(o->debug ? o->debug : o->file, &place, o->env->max_bytes, &o->alt);
+	o->debug_tried = file_gate_refusals() == refusals;
 }
 
 static void count_refusal(struct object *o, int err)
@@ -197,8 +206,9 @@ static struct cfi *load_debug_cfi(struct object *o)
 	if (!o->debug_cfi_tried) {
 		o->debug_cfi_tried = o->has_grown = true;
 		object_load_debug_file(o);
-		if (o->debug && !elf_file_has_section(o->file, ".debug_frame"))
+		if (o->debug && !o->debug_cfi && !elf_file_has_section(o->file, ".debug_frame"))
 			count_refusal(o, cfi_new_of_debug_file(o->debug, &o->debug_cfi));
+		o->debug_cfi_tried = o->debug_tried;
 	}
 	return o->debug_cfi;
 }
@@ -229,14 +239,13 @@ int object_rules(struct object *o, uint64_t address, const struct cfi_rules **ou
 {
 	int err;
 
-	if (!o->cfi_tried && !elf_file_answers(o->file))
+	/* Tables are read bit by bit, as they are used. */
+	if (!object_answers(o))
 		return -EAGAIN;
 	err = rules_by(o, load_cfi(o), address, out);
-	if (err != -ENOENT)
-		return err;
-	if (!o->debug_cfi_tried && !elf_file_answers(o->file))
-		return -EAGAIN;
-	return rules_by(o, load_debug_cfi(o), address, out);
+	if (err == -ENOENT)
+		err = rules_by(o, load_debug_cfi(o), address, out);
+	return err == -ENOENT && !o->debug_cfi_tried ? -EAGAIN : err;
 }
 
 void object_touch(struct object *o, uint64_t clock)

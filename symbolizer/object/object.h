@@ -60,12 +60,12 @@ bool object_address(const struct object *o, uint64_t offset, uint64_t *address);
 /* False: nothing is known of the address. The names are interned. */
 bool object_resolve(struct object *o, uint64_t address, struct object_answer *out);
 
-/* Reads bytes of the file as they are. -errno of reading; -EBADMSG: outside it. */
+/* Reads bytes of the file as they are. -errno of reading; -EAGAIN: its file system does not answer; -EBADMSG: outside it. */
 int object_read_file(const struct object *o, uint64_t offset, void *buffer, size_t len);
 
 /*
  * The unwind rules for an ELF address, valid until the tables are freed. -ENOENT, -EBADMSG, -ENOSPC, -ENOMEM, as
- * cfi_rules_at().
+ * cfi_rules_at(). -EAGAIN: a file's file system does not answer (file_gate.h).
  */
 int object_rules(struct object *o, uint64_t address, const struct cfi_rules **out);
 

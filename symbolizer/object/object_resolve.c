@@ -229,6 +229,15 @@ static uint32_t remember_answer(struct object *o, uint64_t address, const struct
 	return (uint32_t)o->n_answers++;
 }
 
+/* Now, of all files that there are. */
+static bool may_read(struct object *o)
+{
+	if (!object_answers(o))
+		return false;
+	object_load_debug_file(o);
+	return o->debug_tried;
+}
+
 bool object_resolve(struct object *o, uint64_t address, struct object_answer *out)
 {
 	struct sym_frame frames[MAX_FRAMES];
@@ -238,7 +247,7 @@ bool object_resolve(struct object *o, uint64_t address, struct object_answer *ou
 	size_t n;
 
 	if (!address_map_get(&o->answer_of, address, &i)) {
-		if (!elf_file_answers(o->file))
+		if (!may_read(o))
 			return false; /* which is not remembered */
 		o->has_grown = true;
 		n = resolve(o, address, frames, &from_dwarf);

@@ -36,8 +36,13 @@ struct object {
 	size_t n_answers, max_answers, n_frames, max_frames;
 };
 
-/* Each on first use; NULL: there is none that can be used. */
+/* Whether the file systems of its files answer now (file_gate.h). */
+bool object_answers(const struct object *o);
+
+/* Sets debug_tried, unless a file system does not answer. */
 void object_load_debug_file(struct object *o);
+
+/* Each on first use, after object_load_debug_file(); NULL: there is none that can be used. */
 void object_load_symtabs(struct object *o);
 struct dwarf_index *object_load_dwarf(struct object *o);
 

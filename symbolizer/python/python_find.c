@@ -119,8 +119,8 @@ static int look_at(const struct maps_entry *entry, void *context)
 	err = look_into(search, entry);
 	if (!err)
 		return 1;
-	if (err == -ENOTSUP || (err == -EACCES && search->result != -ENOTSUP) || err == -ENOMEM ||
-	    err == -EAGAIN)
+	if (search->result != -EAGAIN && (err == -ENOTSUP || (err == -EACCES && search->result != -ENOTSUP) ||
+	                                  err == -ENOMEM || err == -EAGAIN))
 		search->result = err;
 	return 0;
 }

@@ -18,10 +18,6 @@ touch /mnt/nfs/began # not before the server's time of grace is over
 /mnt/nfs/saves /vm-disk/saved &
 load=$!
 until_true 30 test -s /vm-disk/saved || exit 1
-tc qdisc add dev lo root netem loss 100% || exit 1
-cat /mnt/nfs/began &
-reader=$!
-
 # recorded NAME: begins to; ended: ends it.
 recorded()
 {
@@ -43,9 +39,20 @@ ended()
 	wait $profiler
 	echo $? >/vm-out/$name.code
 }
+# It falls silent when the recording has begun. To close a file is a question to the server, too.
+recorded meanwhile
+until_true 90 windows 2
+tc qdisc add dev lo root netem loss 100% || exit 1
+n=$(ls /vm-out/meanwhile | wc -l)
+until_true 90 windows $((n + 3)) && echo yes >/vm-out/in_time
+kill -TERM $profiler
+until_true 30 grep -q "profiles are in" /vm-out/meanwhile.log && echo yes >/vm-out/said
+cat /mnt/nfs/began &
+reader=$!
+sleep 1
+kill -0 $reader && echo waits >/vm-out/reader
 recorded silent
 until_true 90 windows 3
-kill -0 $reader && echo waits >/vm-out/reader
 ended
 recorded again
 until_true 60 grep -q "does not answer" /vm-out/again.log
@@ -80,6 +87,7 @@ def names(top):
 
 def check(case):
     case.tap.check(case.text("reader").strip() == "waits", "premise: who reads a file there waits")
+    case.tap.check(case.text("in_time") and case.text("said"), "meanwhile: windows come, and after SIGTERM all is said", case.text("meanwhile.log"))
     for name in ("silent", "again"):
         case.tap.check(case.text(f"{name}.code").strip() == "0" and took(case, name) < MOST_S, f"{name}: it ends {took(case, name):.2f} s after SIGTERM",
                        case.text(f"{name}.code"), case.text(f"{name}.log"))

@@ -130,6 +130,26 @@ static void test_file_gate__opening(void **state)
 	unlink(path);
 }
 
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* What cannot be closed now is closed with the next that can. */
+static void test_file_gate__closing(void **state)
+{
+	int first = open(MEMORY, O_RDONLY | O_CLOEXEC), second = open(MEMORY, O_RDONLY | O_CLOEXEC),
+	    third = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	file_gate_close(first);
+	file_gate_close(second);
+	assert_true(is_open(first) && is_open(second));
+	asked.answer = true;
+	file_gate_close(third);
+	assert_false(is_open(first) || is_open(second) || is_open(third));
+}
+
 __attribute__((noinline)) static void marked_function(void)
 {
 	__asm__ volatile("nop");
@@ -212,6 +232,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_file_gate__paths, begin, end),
 		cmocka_unit_test_setup_teardown(test_file_gate__not_asked, begin, end),
 		cmocka_unit_test_setup_teardown(test_file_gate__opening, begin, end),
+		cmocka_unit_test_setup_teardown(test_file_gate__closing, begin, end),
 		cmocka_unit_test_setup_teardown(test_file_gate__names, begin, end),
 	};
 
