@@ -189,15 +189,21 @@ int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, 
 	return add_mapping(p, &wanted);
 }
 
+struct reading {
+	struct sym_process *process;
+	bool any;
+};
+
 static int add_entry(const struct maps_entry *entry, void *context)
 {
-	struct sym_process *p = context;
+	struct reading *reading = context;
 	int err;
 
+	reading->any = true;
 	if (!entry->executable)
 		return 0;
-	err = symbolizer_process_map(p, entry->start, entry->end, entry->offset, entry->dev_major,
-	                             entry->dev_minor, entry->inode, entry->path);
+	err = symbolizer_process_map(reading->process, entry->start, entry->end, entry->offset,
+	                             entry->dev_major, entry->dev_minor, entry->inode, entry->path);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -215,6 +221,7 @@ static bool is_another(struct sym_process *p)
 
 int symbolizer_process_refresh(struct sym_process *p)
 {
+	struct reading reading = { .process = p };
 	char path[PATH_MAX];
 	int fd, err;
 
@@ -229,9 +236,10 @@ int symbolizer_process_refresh(struct sym_process *p)
 		p->exited = true;
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	err = maps_read(fd, add_entry, p, NULL);
+	err = maps_read(fd, add_entry, &reading, NULL);
 	close(fd);
-	return err;
+	/* One that has ended, but that its parent has not waited for yet, has no memory any more: its list is empty. */
+	return err || reading.any ? err : -ESRCH;
 }
 
 void symbolizer_process_exec(struct sym_process *p)

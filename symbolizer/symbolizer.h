@@ -121,7 +121,7 @@ struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint6
 
 /*
  * Reads PROC/PID/maps. Mappings that have gone are kept for addresses that no newer one covers.
- * -ESRCH: there is no such process (any more), or another one has its pid now; what was known is kept.
+ * -ESRCH: there is no such process (any more), it has no memory any more, or another one has its pid now; what was known is kept.
  */
 int symbolizer_process_refresh(struct sym_process *p);
 

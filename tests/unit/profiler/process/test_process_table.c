@@ -13,9 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "profiler/process/exec_maps.h"
 #include "profiler/process/process_table.h"
 #include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
+#include "tests/unit/need_root.h"
 
 #define SECOND_NS 1000000000ULL
 
@@ -68,6 +70,58 @@ static void test_process_table__reads_who_runs(void **state)
 	assert_ptr_equal(process_table_get(table, getpid(), start_ns, NULL), process);
 	assert_non_null(process_table_symbols(table, process));
 	assert_non_null(process_table_main_module(table, process));
+}
+
+static uint64_t code_of(pid_t pid)
+{
+	uint64_t start = 0;
+	char line[1024];
+	FILE *maps;
+
+	snprintf(line, sizeof(line), "/proc/%d/maps", (int)pid);
+	maps = fopen(line, "re");
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps) && sscanf(line, "%lx-%*x r-xp", &start) == 1 &&
+	       !strstr(line, "r-xp"))
+		;
+	fclose(maps);
+	return start;
+}
+
+/* Its parent has not waited for it: it is there, but maps nothing any more. What the feed knows of it counts. */
+static void test_process_table__has_just_ended(void **state)
+{
+	char err[256];
+	struct exec_maps *maps = exec_maps_new(NULL, err, sizeof(err));
+	struct process_table *with_feed;
+	struct process *process;
+	struct sym_result result;
+	uint64_t start_ns, code;
+	siginfo_t ended;
+	pid_t pid;
+
+	(void)state;
+	if (!maps)
+		skip_for("hears of executable mappings");
+	with_feed = process_table_new(symbolizer, maps);
+	pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	start_ns = start_ns_of(pid);
+	code = code_of(pid);
+	exec_maps_meet(maps, (uint32_t)pid);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+	process = process_table_get(with_feed, pid, start_ns, "ended");
+	assert_int_equal(
+	        symbolizer_user(process_table_symbols(with_feed, process), code + 16, false, &result), 0);
+	assert_non_null(result.module);
+	assert_non_null(strstr(result.module->path, "test_process_table"));
+	waitpid(pid, NULL, 0);
+	process_table_free(with_feed);
+	exec_maps_free(maps);
 }
 
 static void test_process_table__forgets_who_was_gone_before(void **state)
@@ -181,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_process_table__reads_who_runs, make_table, free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__has_just_ended, make_table, free_table),
 		cmocka_unit_test_setup_teardown(test_process_table__forgets_who_was_gone_before, make_table,
 		                                free_table),
 		cmocka_unit_test_setup_teardown(test_process_table__forgets_zombies, make_table, free_table),
