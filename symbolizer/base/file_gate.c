@@ -15,18 +15,17 @@
 
 #define ROOT_BYTES 64
 
-/* initial-exec: the others need a function of the loader's, and the program it as a library. */
-static _Thread_local const struct file_gate *gate __attribute__((tls_model("initial-exec")));
+/* Without initial-exec it is found by a function of the loader's, which the program would need as a library. */
+static _Thread_local struct {
+	const struct file_gate *gate; /* NULL: none */
+	uint64_t refusals;
+	int *left; /* open, as they could not be closed */
+	size_t n_left, left_room;
+} own __attribute__((tls_model("initial-exec")));
 
-static _Thread_local uint64_t refusals __attribute__((tls_model("initial-exec")));
-static _Thread_local int *left
-        __attribute__((tls_model("initial-exec"))); /* open, as they could not be closed */
-static _Thread_local size_t n_left __attribute__((tls_model("initial-exec")));
-static _Thread_local size_t left_room __attribute__((tls_model("initial-exec")));
-
-void file_gate_set(const struct file_gate *new_gate)
+void file_gate_set(const struct file_gate *gate)
 {
-	gate = new_gate;
+	own.gate = gate;
 }
 
 /* Those without a device of their own have the major number 0: of a network, of another process, but also in memory, overlayfs, btrfs. */
@@ -37,9 +36,9 @@ static bool may_hang(uint64_t dev)
 
 static bool answers(uint64_t dev, const char *path)
 {
-	bool yes = gate->answers(gate->ctx, dev, path);
+	bool yes = own.gate->answers(own.gate->ctx, dev, path);
 
-	refusals += !yes;
+	own.refusals += !yes;
 	return yes;
 }
 
@@ -76,17 +75,17 @@ bool file_gate_path(const char *root, const char *path)
 	uint64_t dev;
 
 	/* What cannot be found is for the caller to find out. */
-	if (!gate || device_of(root, path, &dev) || !may_hang(dev))
+	if (!own.gate || device_of(root, path, &dev) || !may_hang(dev))
 		return true;
 	snprintf(whole, sizeof(whole), "%s%s", root, path);
 	return answers(dev, whole);
 }
 
-bool file_gate_open(int fd, uint64_t dev)
+bool file_gate_fd(int fd, uint64_t dev)
 {
 	char path[64];
 
-	if (!gate || fd < 0 || !may_hang(dev))
+	if (!own.gate || fd < 0 || !may_hang(dev))
 		return true;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
 	return answers(dev, path);
@@ -94,7 +93,7 @@ bool file_gate_open(int fd, uint64_t dev)
 
 uint64_t file_gate_refusals(void)
 {
-	return refusals;
+	return own.refusals;
 }
 
 /* --- closing ---------------------------------------------------------------------------------------------- */
@@ -103,7 +102,7 @@ static bool may_close(int fd)
 {
 	uint64_t dev;
 
-	return !gate || cached_path_device_at(fd, "", &dev) || file_gate_open(fd, dev);
+	return !own.gate || cached_path_device_at(fd, "", &dev) || file_gate_fd(fd, dev);
 }
 
 /* Closes those that were left open and can be closed by now. */
@@ -111,12 +110,12 @@ static void close_left(void)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < n_left; i++)
-		if (may_close(left[i]))
-			close(left[i]);
+	for (size_t i = 0; i < own.n_left; i++)
+		if (may_close(own.left[i]))
+			close(own.left[i]);
 		else
-			left[kept++] = left[i];
-	n_left = kept;
+			own.left[kept++] = own.left[i];
+	own.n_left = kept;
 }
 
 void file_gate_close(int fd)
@@ -124,6 +123,7 @@ void file_gate_close(int fd)
 	close_left();
 	if (may_close(fd))
 		close(fd);
-	else if (!growing_array_reserve((void **)&left, n_left + 1, &left_room, sizeof(*left), SIZE_MAX))
-		left[n_left++] = fd;
+	else if (!growing_array_reserve((void **)&own.left, own.n_left + 1, &own.left_room, sizeof(*own.left),
+	                                SIZE_MAX))
+		own.left[own.n_left++] = fd;
 }

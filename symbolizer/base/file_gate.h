@@ -5,7 +5,7 @@
  *	file_gate_set(&gate);		for this thread, until file_gate_set(NULL); the gate outlives that
  *	if (!file_gate_path(root, path))
  *		return -EAGAIN;		before a path is followed
- *	if (!file_gate_open(fd, dev))
+ *	if (!file_gate_fd(fd, dev))
  *		return -EAGAIN;		before an open file is read
  *
  * Without a gate nobody is asked, and all is read. Nor is anybody asked about the file systems of block devices.
@@ -27,7 +27,7 @@ void file_gate_set(const struct file_gate *gate);
 
 /* `root`: PROC/PID/root, or "": our own. A path of /proc leads to a file that somebody has open or mapped, or below PROC/PID/root. */
 bool file_gate_path(const char *root, const char *path);
-bool file_gate_open(int fd, uint64_t dev);
+bool file_gate_fd(int fd, uint64_t dev);
 
 /*
  * Closes a file that is open to be read, or leaves it open until the next call by this thread that finds its file system answering: to

@@ -63,7 +63,7 @@ bool elf_file_origin(const struct elf_file *f, uint64_t *size, uint64_t *owner)
 
 bool elf_file_answers(const struct elf_file *f)
 {
-	return file_gate_open(f->fd, f->dev);
+	return file_gate_fd(f->fd, f->dev);
 }
 
 void elf_file_detach(struct elf_file *f)

@@ -87,3 +87,17 @@ nvme_over_tcp()
 	echo 4420 >$nvmet/ports/1/addr_trsvcid
 	ln -s $nvmet/subsystems/stall $nvmet/ports/1/subsystems/stall
 }
+
+# nfs_mounted: serves /vm-disk/export by NFS on loopback, and mounts that at /mnt/nfs. The modules are loaded.
+nfs_mounted()
+{
+	mkdir -p /mnt/nfs /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery
+	mount -t nfsd nfsd /proc/fs/nfsd
+	echo 10 >/proc/fs/nfsd/nfsv4leasetime
+	echo 10 >/proc/fs/nfsd/nfsv4gracetime
+	echo "/vm-disk/export 127.0.0.1(rw,async,no_subtree_check,no_root_squash,fsid=0)" >/etc/exports
+	exportfs -ra
+	rpc.mountd -N 3 && rpc.nfsd -N 3 4
+	mount -t nfs4 -o vers=4.2 127.0.0.1:/ /mnt/nfs || exit 1
+	touch /mnt/nfs/began # not before the server's time of grace is over
+}

@@ -5,16 +5,9 @@ KERNEL = "6.1"
 SERVER = "127.0.0.1:/"
 GUEST = """
 modprobe -a nfsd nfs sch_netem && modprobe null_blk queue_mode=2 nr_devices=1 irqmode=2 completion_nsec=100000000
-mkdir -p /vm-disk/export /mnt/nfs /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery
+mkdir -p /vm-disk/export
 for how in read buffered mapped write; do dd if=/dev/zero of=/vm-disk/export/$how bs=1M count=16 2>/vm-out/dd; done
-mount -t nfsd nfsd /proc/fs/nfsd
-echo 10 >/proc/fs/nfsd/nfsv4leasetime
-echo 10 >/proc/fs/nfsd/nfsv4gracetime
-echo "/vm-disk/export 127.0.0.1(rw,async,no_subtree_check,no_root_squash,fsid=0)" >/etc/exports
-exportfs -ra
-rpc.mountd -N 3 && rpc.nfsd -N 3 4
-mount -t nfs4 -o vers=4.2 127.0.0.1:/ /mnt/nfs || exit 1
-touch /mnt/nfs/began # not before the server's time of grace is over
+nfs_mounted
 tc qdisc add dev lo root netem delay 100ms || exit 1
 cat >/vm-out/all <<EOF
 "$WAITERS" how=buffered name=first file=/dev/nullb0 threads=1 seconds=1 long_ms=100000 # brings the probes on the program

@@ -5,16 +5,9 @@ import json
 KERNEL = "6.12"
 GUEST = """
 modprobe -a nfsd nfs sch_netem
-mkdir -p /vm-disk/export /mnt/nfs /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery
+mkdir -p /vm-disk/export
 cp "$SAVES" /vm-disk/export/saves
-mount -t nfsd nfsd /proc/fs/nfsd
-echo 10 >/proc/fs/nfsd/nfsv4leasetime
-echo 10 >/proc/fs/nfsd/nfsv4gracetime
-echo "/vm-disk/export 127.0.0.1(rw,async,no_subtree_check,no_root_squash,fsid=0)" >/etc/exports
-exportfs -ra
-rpc.mountd -N 3 && rpc.nfsd -N 3 4
-mount -t nfs4 -o vers=4.2 127.0.0.1:/ /mnt/nfs || exit 1
-touch /mnt/nfs/began # not before the server's time of grace is over
+nfs_mounted
 /mnt/nfs/saves /vm-disk/saved &
 load=$!
 until_true 30 test -s /vm-disk/saved || exit 1

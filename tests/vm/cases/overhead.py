@@ -44,16 +44,9 @@ modprobe nvme && modprobe -a vgem nfsd nfs || exit 1
 modprobe virtio_gpu
 until_true 20 test -b /dev/nvme0n1
 until_true 20 test -e /dev/dri/card1
-mkdir -p /vm-disk/export /vm-disk/tagged /mnt/nfs /var/lib/nfs/rpc_pipefs /var/lib/nfs/v4recovery
+mkdir -p /vm-disk/export /vm-disk/tagged
 dd if=/dev/zero of=/vm-disk/tagged/data bs=1M count=8 2>/dev/null
-mount -t nfsd nfsd /proc/fs/nfsd
-echo 10 >/proc/fs/nfsd/nfsv4leasetime
-echo 10 >/proc/fs/nfsd/nfsv4gracetime
-echo "/vm-disk/export 127.0.0.1(rw,async,no_subtree_check,no_root_squash,fsid=0)" >/etc/exports
-exportfs -ra
-rpc.mountd -N 3 && rpc.nfsd -N 3 4
-mount -t nfs4 -o vers=4.2 127.0.0.1:/ /mnt/nfs || exit 1
-touch /mnt/nfs/began # not before the server's time of grace is over
+nfs_mounted
 export GPU_WAITERS
 echo 1 >/proc/sys/kernel/bpf_stats_enabled
 measure()

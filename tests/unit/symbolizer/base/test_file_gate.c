@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -94,14 +95,14 @@ static void test_file_gate__paths(void **state)
 static void test_file_gate__not_asked(void **state)
 {
 	(void)state;
-	assert_true(file_gate_open(0, makedev(8, 1)));
+	assert_true(file_gate_fd(0, makedev(8, 1)));
 	assert_true(file_gate_path("", "/proc/self/fd/99999"));
 	assert_true(file_gate_path("", "no/absolute/path"));
 	assert_true(file_gate_path("/proc/4194305/root", MEMORY));
 	assert_int_equal(asked.times, 0);
 	file_gate_set(NULL);
 	assert_true(file_gate_path("", MEMORY));
-	assert_true(file_gate_open(0, device_of(MEMORY)));
+	assert_true(file_gate_fd(0, device_of(MEMORY)));
 }
 
 static void copy_program(const char *to)
@@ -125,7 +126,7 @@ static void test_file_gate__opening(void **state)
 	fd = regular_file_open(path, 0);
 	assert_true(fd >= 0);
 	asked.answer = false;
-	assert_false(file_gate_open(fd, device_of(path)));
+	assert_false(file_gate_fd(fd, device_of(path)));
 	close(fd);
 	unlink(path);
 }
@@ -148,6 +149,12 @@ static void test_file_gate__closing(void **state)
 	asked.answer = true;
 	file_gate_close(third);
 	assert_false(is_open(first) || is_open(second) || is_open(third));
+	/* Once: their numbers are those of other files by now. */
+	first = open(MEMORY, O_RDONLY | O_CLOEXEC);
+	second = open(MEMORY, O_RDONLY | O_CLOEXEC);
+	file_gate_close(second);
+	assert_true(is_open(first) && !is_open(second));
+	file_gate_close(first);
 }
 
 __attribute__((noinline)) static void marked_function(void)
@@ -226,6 +233,25 @@ static void test_file_gate__names(void **state)
 	unlink(path);
 }
 
+/* The library is there, and its debug file may be: neither is it found that there is none, nor is what is known without it. */
+static void test_file_gate__debug_files(void **state)
+{
+	const struct symbolizer_opts opts = { .debug_dir = MEMORY "/no-such-folder" };
+	struct symbolizer *s = symbolizer_new(&opts);
+	struct sym_process *process = symbolizer_process(s, (uint32_t)getpid(), 1);
+	uint64_t address = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
+
+	(void)state;
+	assert_int_equal(symbolizer_process_refresh(process), 0);
+	assert_memory_equal(name_of(process, address), "[no symbols: libc", 17);
+	assert_true(asked.times > 0);
+	asked.answer = true;
+	for (int i = 0; i < 100 && name_of(process, address)[0] == '['; i++)
+		usleep(50000);
+	assert_non_null(strstr(name_of(process, address), "qsort"));
+	symbolizer_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +260,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_file_gate__opening, begin, end),
 		cmocka_unit_test_setup_teardown(test_file_gate__closing, begin, end),
 		cmocka_unit_test_setup_teardown(test_file_gate__names, begin, end),
+		cmocka_unit_test_setup_teardown(test_file_gate__debug_files, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
