@@ -17,9 +17,19 @@ struct pt_regs {
 
 struct request;
 
+struct sched_entity {
+	__u64 sum_exec_runtime;
+} __attribute__((preserve_access_index));
+
+struct sched_info {
+	unsigned long long run_delay;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int pid, tgid;
 	unsigned int in_iowait : 1;
+	struct sched_entity se;
+	struct sched_info sched_info;
 	char comm[16];
 } __attribute__((preserve_access_index));
 
@@ -117,6 +127,24 @@ static __always_inline void emit(struct traced_thread *t, __u64 in_ns, __u32 fla
 	bpf_ringbuf_submit(out, 1); /* read in bulk: nobody is to be woken by us */
 }
 
+/* ns that the thread has had a CPU or waited for one, by the scheduler's counts; at a switch-out they are up to date. */
+static __always_inline __u64 awake_ns(struct task_struct *task)
+{
+	return task->se.sum_exec_runtime + task->sched_info.run_delay;
+}
+
+/* Neither the wake-up nor the switch-in was seen, as both came while a thread that hides them had the CPU: the thread has slept for what
+ * the scheduler does not count. */
+static __always_inline void wake_unseen(struct traced_thread *t, struct task_struct *task, __u64 now)
+{
+	__u64 awake = awake_ns(task) - t->awake_ns;
+
+	if (!t->waking_ns && !t->wake_ns && now - t->sleep.out_ns > awake) {
+		t->wake_ns = now - awake;
+		t->sleep.flags |= SLEEPS_WAKE_LOST;
+	}
+}
+
 static __always_inline void switched_out(void *ctx, struct task_struct *task, bool preempt,
                                          unsigned int state, __u64 now)
 {
@@ -125,10 +153,12 @@ static __always_inline void switched_out(void *ctx, struct task_struct *task, bo
 
 	if (!t)
 		return;
-	if (t->kind == ASLEEP)
+	if (t->kind == ASLEEP) {
+		wake_unseen(t, task, now);
 		emit(t, now, SLEEPS_IN_LOST);
-	else if (t->at_ns)
+	} else if (t->at_ns) {
 		*(t->kind == RUNNING ? &t->total.oncpu_ns : &t->total.runq_ns) += now - t->at_ns;
+	}
 	t->total.switches++;
 	t->at_ns = now;
 	t->kind = QUEUED;
@@ -140,6 +170,7 @@ static __always_inline void switched_out(void *ctx, struct task_struct *task, bo
 	t->kind = ASLEEP;
 	t->waking_ns = 0;
 	t->wake_ns = 0;
+	t->awake_ns = awake_ns(task);
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	t->sleep.tid = task->pid;
 	t->sleep.tgid = task->tgid;

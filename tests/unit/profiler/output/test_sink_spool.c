@@ -47,6 +47,7 @@ static void test_sink_spool__what_is_left_is_sent_by_the_next_sink_first(void **
 	assert_int_equal(sink_counts(sink).spooled, 4);
 	assert_false(sink_counts(sink).pushing_fails);
 	sink_free(sink);
+	forget_requests();
 	snprintf(line, sizeof(line), "4 windows are kept in %s and sent at the next start: push to", spool);
 	assert_true(was_said(line));
 	assert_int_equal(lines(), 2);

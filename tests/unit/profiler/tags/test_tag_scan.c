@@ -6,13 +6,13 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,24 +48,36 @@ static void on_process(void *ctx, pid_t pid)
 
 static const struct tag_scan_handler handler = { .tagged = on_tagged, .process = on_process };
 
+static int peer; /* what the process reads from and echoes to */
+
+/* A process with that environment, which it has when it echoes: the exec closes files before the kernel has set it. */
 static pid_t start(char *const environment[])
 {
-	static char *const arguments[] = { "sleep", "60", NULL };
-	int ready[2];
-	char byte;
+	static char *const arguments[] = { "cat", NULL };
+	int ends[2];
+	char byte = 'x';
 	pid_t pid;
 
-	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		execve("/bin/sleep", arguments, environment);
+		if (dup2(ends[1], STDIN_FILENO) >= 0 && dup2(ends[1], STDOUT_FILENO) >= 0)
+			execve("/bin/cat", arguments, environment);
 		_exit(127);
 	}
-	close(ready[1]);
-	assert_int_equal(read(ready[0], &byte, 1), 0); /* closed by the exec */
-	close(ready[0]);
+	close(ends[1]);
+	assert_int_equal(write(ends[0], &byte, 1), 1);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	peer = ends[0];
 	return pid;
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(peer);
 }
 
 static struct seen scan_one(char *const environment[])
@@ -74,8 +86,7 @@ static struct seen scan_one(char *const environment[])
 
 	assert_int_equal(tag_scan_process(seen.wanted, &handler, &seen), 0);
 	assert_int_equal(seen.processes, 1);
-	kill(seen.wanted, SIGKILL);
-	waitpid(seen.wanted, NULL, 0);
+	stop(seen.wanted);
 	return seen;
 }
 
@@ -161,8 +172,7 @@ static void test_tag_scan__all_processes(void **state)
 	assert_int_equal(tag_scan(on_process, &seen), 0);
 	assert_int_equal(seen.processes, 1);
 	assert_int_equal(seen.own, 0);
-	kill(seen.wanted, SIGKILL);
-	waitpid(seen.wanted, NULL, 0);
+	stop(seen.wanted);
 }
 
 static void test_tag_scan__gone(void **state)
