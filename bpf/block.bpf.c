@@ -3,12 +3,27 @@
 #include "bpf/thread.bpf.h"
 #include "bpf/wait.bpf.h"
 
-/* Whether the current kworker dispatches what blk-throttle held back. */
+/* Whether the queue is blk-throttle's, whose work sends on what was held back: it alone has that name. */
+ALWAYS bool queue_is_throttles(const struct workqueue_struct *wq)
+{
+	union {
+		char text[16];
+		u64 words[2];
+	} kthrotld = { "kthrotld" }, name = {};
+
+	bpf_probe_read_kernel(name.text, sizeof("kthrotld"), wq->name);
+	return name.words[0] == kthrotld.words[0] && name.words[1] == kthrotld.words[1];
+}
+
+/* Whether the current kworker dispatches what blk-throttle held back. It is asked itself: that the work was queued may not have been seen. */
 ALWAYS bool dispatches_throttled(struct task_struct *current)
 {
-	struct carried *carried = current->flags & PF_KTHREAD ? carried_by(current) : NULL;
+	struct worker *worker;
 
-	return carried && carried->cause == ABI_CAUSE_THROTTLE && !carried->request;
+	if (!(current->flags & PF_WQ_WORKER))
+		return false;
+	worker = kthread_data(current);
+	return queue_is_throttles(BPF_CORE_READ(worker, current_pwq, wq));
 }
 
 ALWAYS void note_held_back(struct request *rq)
@@ -211,18 +226,6 @@ int BPF_PROG(on_batch_done)
 	return 0;
 }
 
-/* Whether what is queued there is blk-throttle's, which sends on what it held back: its workqueue has that name alone. */
-ALWAYS bool queue_is_throttles(struct pool_workqueue *pwq)
-{
-	union {
-		char text[16];
-		u64 words[2];
-	} kthrotld = { "kthrotld" }, name = {};
-
-	bpf_probe_read_kernel(name.text, sizeof("kthrotld"), pwq->wq->name);
-	return name.words[0] == kthrotld.words[0] && name.words[1] == kthrotld.words[1];
-}
-
 /* Work that a completion (or a carrier) queues stands for the same request. What blk-throttle queues does not, even if a completion seems to
  * have queued it: that was a timer which fired meanwhile. */
 SEC("tp_btf/workqueue_queue_work")
@@ -232,7 +235,7 @@ int BPF_PROG(on_queue_work, int cpu, struct pool_workqueue *pwq, struct work_str
 	struct carried *from = followed_here(bpf_get_current_task_btf(), &now);
 	struct carried fresh = { .cause = ABI_CAUSE_THROTTLE };
 
-	if (!queue_is_throttles(pwq)) {
+	if (!queue_is_throttles(pwq->wq)) {
 		if (!from || !from->request) {
 			/* It was queued for a request before, and cancelled. */
 			if (any_works && bpf_map_lookup_elem(&works, &key))

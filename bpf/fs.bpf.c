@@ -104,9 +104,7 @@ ALWAYS struct journal_s *journal_of(struct task_struct *task)
 	if (!(task->flags & PF_KTHREAD) || comm[0] != 'j' || comm[1] != 'b' || comm[2] != 'd' ||
 	    comm[3] != '2' || comm[4] != '/')
 		return NULL;
-	if (HAS_FIELD(task, worker_private))
-		return BPF_CORE_READ((struct kthread *)task->worker_private, data);
-	return BPF_CORE_READ((struct kthread *)task->set_child_tid, data);
+	return kthread_data(task);
 }
 
 /* A commit that had begun when the hooks were attached, as on_commit_start() would have told it. */

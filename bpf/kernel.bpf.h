@@ -390,6 +390,11 @@ struct pool_workqueue {
 	struct workqueue_struct *wq;
 };
 
+/* The data of a kworker. */
+struct worker {
+	struct pool_workqueue *current_pwq;
+};
+
 struct seq_file;
 
 struct bpf_iter_meta {

@@ -101,16 +101,17 @@ static __always_inline struct traced_thread *find(struct task_struct *task)
 	return t;
 }
 
+static __always_inline bool wake_seen(const struct traced_thread *t)
+{
+	return t->waking_ns || t->wake_ns;
+}
+
 static __always_inline void emit(struct traced_thread *t, __u64 in_ns, __u32 flags)
 {
 	struct sleep_record *out;
 
 	t->sleep.in_ns = in_ns;
 	t->sleep.flags |= flags;
-	if (!t->waking_ns && !t->wake_ns) {
-		t->sleep.flags |= SLEEPS_WAKE_LOST;
-		t->wake_ns = t->sleep.out_ns;
-	}
 	if (!t->wake_ns)
 		t->wake_ns = t->waking_ns;
 	t->sleep.waking_ns = t->waking_ns ? t->waking_ns : t->wake_ns;
@@ -127,22 +128,18 @@ static __always_inline void emit(struct traced_thread *t, __u64 in_ns, __u32 fla
 	bpf_ringbuf_submit(out, 1); /* read in bulk: nobody is to be woken by us */
 }
 
-/* ns that the thread has had a CPU or waited for one, by the scheduler's counts; at a switch-out they are up to date. */
-static __always_inline __u64 awake_ns(struct task_struct *task)
+/* No wake-up was seen: either it came before the switch-out, or a thread that hides it had the CPU. The scheduler's own counts tell,
+ * which are up to date at the next switch-out: what the thread did not wait for a CPU until `in_ns`, it slept. */
+static __always_inline void emit_late(struct traced_thread *t, struct task_struct *task, __u64 in_ns,
+                                      __u32 flags)
 {
-	return task->se.sum_exec_runtime + task->sched_info.run_delay;
-}
+	__u64 queued = task->sched_info.run_delay - t->delay_ns;
 
-/* Neither the wake-up nor the switch-in was seen, as both came while a thread that hides them had the CPU: the thread has slept for what
- * the scheduler does not count. */
-static __always_inline void wake_unseen(struct traced_thread *t, struct task_struct *task, __u64 now)
-{
-	__u64 awake = awake_ns(task) - t->awake_ns;
-
-	if (!t->waking_ns && !t->wake_ns && now - t->sleep.out_ns > awake) {
-		t->wake_ns = now - awake;
-		t->sleep.flags |= SLEEPS_WAKE_LOST;
-	}
+	if (in_ns > t->sleep.out_ns + queued)
+		t->wake_ns = in_ns - queued;
+	else
+		t->wake_ns = t->sleep.out_ns;
+	emit(t, in_ns, flags | SLEEPS_WAKE_LOST);
 }
 
 static __always_inline void switched_out(void *ctx, struct task_struct *task, bool preempt,
@@ -153,12 +150,15 @@ static __always_inline void switched_out(void *ctx, struct task_struct *task, bo
 
 	if (!t)
 		return;
-	if (t->kind == ASLEEP) {
-		wake_unseen(t, task, now);
+	if (t->kind == ASLEEP && wake_seen(t))
 		emit(t, now, SLEEPS_IN_LOST);
-	} else if (t->at_ns) {
+	else if (t->kind == ASLEEP)
+		emit_late(t, task, now - (task->se.sum_exec_runtime - t->exec_ns), SLEEPS_IN_LOST);
+	else if (t->at_ns)
 		*(t->kind == RUNNING ? &t->total.oncpu_ns : &t->total.runq_ns) += now - t->at_ns;
-	}
+	if (t->in_ns)
+		emit_late(t, task, t->in_ns, 0);
+	t->in_ns = 0;
 	t->total.switches++;
 	t->at_ns = now;
 	t->kind = QUEUED;
@@ -170,7 +170,8 @@ static __always_inline void switched_out(void *ctx, struct task_struct *task, bo
 	t->kind = ASLEEP;
 	t->waking_ns = 0;
 	t->wake_ns = 0;
-	t->awake_ns = awake_ns(task);
+	t->exec_ns = task->se.sum_exec_runtime;
+	t->delay_ns = task->sched_info.run_delay;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	t->sleep.tid = task->pid;
 	t->sleep.tgid = task->tgid;
@@ -194,8 +195,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	t = find(next);
 	if (!t)
 		return 0;
-	if (t->kind == ASLEEP)
+	if (t->kind == ASLEEP && wake_seen(t))
 		emit(t, now, 0);
+	else if (t->kind == ASLEEP)
+		t->in_ns = now;
 	else if (t->kind == QUEUED && t->at_ns)
 		t->total.runq_ns += now - t->at_ns;
 	t->at_ns = now;

@@ -7,8 +7,7 @@
 enum sleeps_flags {
 	SLEEPS_IOWAIT = 1,    /* the kernel's in_iowait flag when the thread was switched out */
 	SLEEPS_UNINT = 2,     /* TASK_UNINTERRUPTIBLE */
-	SLEEPS_WAKE_LOST = 4, /* no wake-up was seen: it came before the switch, or unseen. With SLEEPS_IN_LOST the
-	                       * scheduler's own counts tell when; else it is taken to have come before */
+	SLEEPS_WAKE_LOST = 4, /* no wake-up was seen: the scheduler's own counts tell when it was */
 	SLEEPS_IN_LOST = 8,   /* the switch-in was not seen: in_ns is the next switch-out */
 };
 
@@ -34,7 +33,9 @@ struct thread_total {
 struct traced_thread {
 	unsigned long long at_ns;
 	unsigned long long waking_ns, wake_ns;
-	unsigned long long awake_ns; /* at the switch-out: on CPUs and on run queues, by the scheduler's counts */
+	unsigned long long
+	        in_ns; /* 0; the switch-in from a sleep of which no wake-up was seen, until the switch-out */
+	unsigned long long exec_ns, delay_ns; /* the scheduler's own counts at the begin of a sleep */
 	struct sleep_record sleep;
 	struct thread_total total;
 	unsigned int kind, unused;
