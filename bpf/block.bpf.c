@@ -1,4 +1,5 @@
 /* The block layer's side: which request this CPU completes, and what befell it. */
+#include "bpf/kernel_threads.bpf.h"
 #include "bpf/requests.bpf.h"
 #include "bpf/thread.bpf.h"
 #include "bpf/wait.bpf.h"

@@ -1,4 +1,5 @@
 /* File systems' side: what a thread says it is about to wait for, and journal commits. */
+#include "bpf/kernel_threads.bpf.h"
 #include "bpf/thread.bpf.h"
 #include "bpf/wait.bpf.h"
 

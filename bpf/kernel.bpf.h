@@ -364,11 +364,6 @@ struct journal_s {
 	struct transaction_s *j_committing_transaction;
 };
 
-/* Of a kernel thread. */
-struct kthread {
-	void *data; /* what its function was given */
-};
-
 struct work_struct {
 	void *func;
 };
@@ -381,19 +376,6 @@ struct hlist_head {
 	struct hlist_node *first;
 };
 struct folio;
-
-struct workqueue_struct {
-	char name[9]; /* … and more */
-};
-
-struct pool_workqueue {
-	struct workqueue_struct *wq;
-};
-
-/* The data of a kworker. */
-struct worker {
-	struct pool_workqueue *current_pwq;
-};
 
 struct seq_file;
 

@@ -86,14 +86,6 @@ OWN_LINE __u64 counters[ABI_COUNTER_MAX] __weak = {};
 #define COUNT(name)        __sync_fetch_and_add(&counters[ABI_COUNT_##name], 1)
 #define COUNT_BY(name, by) __sync_fetch_and_add(&counters[ABI_COUNT_##name], (by))
 
-/* What a kernel thread's function was given. */
-ALWAYS void *kthread_data(struct task_struct *task)
-{
-	if (HAS_FIELD(task, worker_private))
-		return BPF_CORE_READ((struct kthread *)task->worker_private, data);
-	return BPF_CORE_READ((struct kthread *)task->set_child_tid, data);
-}
-
 /* A thread of the kernel, or of io_uring. */
 ALWAYS bool serves_others(const struct task_struct *task)
 {

@@ -1,4 +1,4 @@
-/* Tests of tag_scan.h: process tags found in environments. */
+/* Tests of tag_scan.h: process tags found in environments. Pushes tags. */
 
 #include <setjmp.h>
 #include <stdarg.h>
