@@ -62,10 +62,11 @@ def seconds_until(true, pid, limit=30):
 def complaints(done):
     """The agent's errors and warnings, without what it says anyway, without what this kernel lacks, and without requests whose ends the
     host may have hidden (docs/ARCHITECTURE.md, "A peculiarity of the development host"): the more, the more its disks do. Tests of
-    requests compare them with the kernel's own counts."""
+    requests compare them with the kernel's own counts. Nor without mappings that it missed: other tests map files by the thousand, and a
+    busy host lets it wait for a CPU."""
 
     def is_expected(line):
-        return line.endswith(("(see stallprof doctor)", "requests_unseen)"))
+        return line.endswith(("(see stallprof doctor)", "requests_unseen)", "mapping_records_lost)"))
 
     return [line for line in done.err.splitlines() if (not line.startswith("stallprof agent: ") or re.search(r"(error|warning): ", line))
             and not is_expected(line)]
