@@ -16,7 +16,7 @@ ALWAYS bool queue_is_throttles(const struct workqueue_struct *wq)
 	return name.words[0] == kthrotld.words[0] && name.words[1] == kthrotld.words[1];
 }
 
-/* Whether the current kworker dispatches what blk-throttle held back. It is asked itself: that the work was queued may not have been seen. */
+/* Whether the current kworker dispatches what blk-throttle held back. Its queue tells, as that the work was queued may not have been seen. */
 ALWAYS bool dispatches_throttled(struct task_struct *current)
 {
 	struct worker *worker;

@@ -1,4 +1,4 @@
-/* The kernel's types, as in kernel.bpf.h: those of its own threads; and what such a thread was given. */
+/* The kernel's types, as in kernel.bpf.h: those of its own threads. */
 #ifndef STALLPROF_KERNEL_THREADS_BPF_H
 #define STALLPROF_KERNEL_THREADS_BPF_H
 
@@ -6,7 +6,6 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-/* Of a kernel thread. */
 struct kthread {
 	void *data; /* what its function was given */
 };
@@ -19,14 +18,13 @@ struct pool_workqueue {
 	struct workqueue_struct *wq;
 };
 
-/* The data of a kworker. */
 struct worker {
 	struct pool_workqueue *current_pwq;
 };
 
 #pragma clang attribute pop
 
-/* What a kernel thread's function was given. */
+/* What a kernel thread's function was given: a kworker its struct worker, jbd2 its journal. */
 ALWAYS void *kthread_data(struct task_struct *task)
 {
 	if (HAS_FIELD(task, worker_private))

@@ -33,8 +33,7 @@ struct thread_total {
 struct traced_thread {
 	unsigned long long at_ns;
 	unsigned long long waking_ns, wake_ns;
-	unsigned long long
-	        in_ns; /* 0; the switch-in from a sleep of which no wake-up was seen, until the switch-out */
+	unsigned long long in_ns;             /* the switch-in, where no wake-up was seen; else 0 */
 	unsigned long long exec_ns, delay_ns; /* the scheduler's own counts at the begin of a sleep */
 	struct sleep_record sleep;
 	struct thread_total total;

@@ -1,6 +1,6 @@
 /*
  * Tests of perf_rings.h: which records are handed out, in which order, and which are counted as lost. Real ones need
- * root.
+ * root. Floods agents: of so many records of mappings they would say that they lost some.
  */
 #include <setjmp.h>
 #include <stdarg.h>
