@@ -1,4 +1,5 @@
-// made_by_go FOLDER writes cpu.pb.gz (labelled) and heap.pb.gz there by Go's own runtime/pprof.
+// made_by_go FOLDER [MS] writes go_cpu.pb.gz (labelled) and go_heap.pb.gz there by Go's own runtime/pprof, after twice MS
+// (300) of CPU time.
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
 	"syscall"
 	"time"
 )
@@ -41,15 +43,27 @@ func create(folder, name string) *os.File {
 	return f
 }
 
+func spinTime() time.Duration {
+	if len(os.Args) < 3 {
+		return 300 * time.Millisecond
+	}
+	ms, err := strconv.Atoi(os.Args[2])
+	if err != nil {
+		log.Fatal(err)
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
 func main() {
 	runtime.MemProfileRate = 1
+	each := spinTime()
 	f := create(os.Args[1], "go_cpu.pb.gz")
 	if err := pprof.StartCPUProfile(f); err != nil {
 		log.Fatal(err)
 	}
-	spin(300 * time.Millisecond)
+	spin(each)
 	pprof.Do(context.Background(), pprof.Labels("phase", "checkpoint", "rank", "3"), func(context.Context) {
-		spin(300 * time.Millisecond)
+		spin(each)
 	})
 	pprof.StopCPUProfile()
 	f.Close()
