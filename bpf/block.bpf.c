@@ -46,8 +46,9 @@ ALWAYS void thread_issues(struct thread *t, struct request *rq, u64 *now)
 	u32 i = t->n_issued++ & (REQUESTS_KEPT - 1);
 
 	t->has_issued = 1;
-	if (RARELY(t->hint == ABI_CAUSE_TAG_WAIT))
-		t->hint = 0; /* one was free after all, or it has slept for it */
+	/* A tag was free after all, or it has slept for it; what others wrote is written. */
+	if (RARELY(t->hint) && (t->hint == ABI_CAUSE_TAG_WAIT || t->hint_lasts))
+		t->hint = 0;
 	t->last_dev = request_dev(rq);
 	t->issued[i].request = (u64)rq;
 	t->issued[i].ns = clock_once(now);

@@ -1,4 +1,5 @@
 /* File systems' side: what a thread says it is about to wait for, and journal commits. */
+#include "bpf/kernel_fs.bpf.h"
 #include "bpf/kernel_threads.bpf.h"
 #include "bpf/thread.bpf.h"
 #include "bpf/wait.bpf.h"
@@ -41,18 +42,25 @@ int BPF_PROG(on_writeback_queue, struct bdi_writeback *wb)
 	return 0;
 }
 
-/* XFS's log: a thread has the changes before its own written, and waits until a log buffer is. */
-SEC("tp_btf/xfs_log_force")
-int BPF_PROG(on_xfs_log_force)
+ALWAYS u32 xfs_log_dev(struct xlog *log)
 {
-	hint_next_sleep(ABI_CAUSE_JOURNAL, 0, false);
+	return disk_dev_at(BPF_CORE_READ(log, l_targ, bt_bdev, bd_disk));
+}
+
+/* XFS's log: a thread has the changes before its own written. It waits for the worker that copies them into the log's buffers, for a buffer
+ * before theirs that is being written, of which no tracepoint tells, and … */
+SEC("tp_btf/xfs_log_force")
+int BPF_PROG(on_xfs_log_force, struct xfs_mount *mount)
+{
+	hint_sleeps(ABI_CAUSE_JOURNAL, xfs_log_dev(BPF_CORE_READ(mount, m_log)));
 	return 0;
 }
 
+/* … at last for theirs. */
 SEC("tp_btf/xlog_iclog_wait_on")
-int BPF_PROG(on_xfs_log_wait)
+int BPF_PROG(on_xfs_log_wait, struct xlog_in_core *buffer)
 {
-	hint_next_sleep(ABI_CAUSE_JOURNAL, 0, false);
+	hint_next_sleep(ABI_CAUSE_JOURNAL, xfs_log_dev(BPF_CORE_READ(buffer, ic_log)), false);
 	return 0;
 }
 

@@ -88,6 +88,22 @@ struct iomap_dio {
 
 #define IOMAP_DIO_WRITE 0x40000000
 
+struct xfs_buftarg {
+	struct block_device *bt_bdev;
+};
+
+struct xlog {
+	struct xfs_buftarg *l_targ;
+};
+
+struct xfs_mount {
+	struct xlog *m_log;
+};
+
+struct xlog_in_core {
+	struct xlog *ic_log;
+};
+
 struct renamedata { /* since 5.12 */
 	struct dentry *old_dentry;
 	struct dentry *new_dentry;

@@ -159,7 +159,7 @@ ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)
 	if (slept_to_its_end(t, begin) && thread_sums(t)->tag && thread_followed(t))
 		wait_sampled(task, t, begin, true);
 	if (t->state == ABI_SLEEP)
-		t->hint = 0; /* a preemption comes between what announces a sleep and the sleep */
+		hint_slept(t); /* a preemption comes between what announces a sleep and the sleep */
 	t->state = ABI_ONCPU;
 	t->early_ns = 0;
 	buffer_release(t);

@@ -62,18 +62,41 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 	}
 }
 
-/* The thread is about to sleep for `cause`. `timed`: a timer ends that sleep, not a request. */
-ALWAYS void hint_next_sleep(u32 cause, u32 dev, bool timed)
+ALWAYS void hint_sleep(u32 cause, u32 dev, bool timed, bool lasts)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct thread *t = thread_find(current);
+	u64 ip;
 
-	if (!t || t->hint > cause)
+	if (!t)
 		return;
-	t->hint_ip = syscall_ip(current);
+	ip = syscall_ip(current);
+	if (t->hint > cause && t->hint_ip == ip)
+		return;
+	t->hint_ip = ip;
 	t->hint_timed = timed;
+	t->hint_lasts = lasts;
 	t->hint_dev = dev;
 	t->hint = cause;
+}
+
+/* The thread is about to sleep for `cause`. `timed`: a timer ends that sleep, not a request. */
+ALWAYS void hint_next_sleep(u32 cause, u32 dev, bool timed)
+{
+	hint_sleep(cause, dev, timed, false);
+}
+
+/* … once or more often, for what others write. */
+ALWAYS void hint_sleeps(u32 cause, u32 dev)
+{
+	hint_sleep(cause, dev, false, true);
+}
+
+/* A sleep is over. */
+ALWAYS void hint_slept(struct thread *t)
+{
+	if (RARELY(t->hint) && !t->hint_lasts)
+		t->hint = 0;
 }
 
 /* What a tracepoint announced holds for a sleep in the same call, and of the kind that it announced. */
@@ -208,8 +231,7 @@ ALWAYS void wait_end(struct task_struct *task, struct thread *t, const struct ca
 		wait_decide_plainly(t, from);
 	else
 		wait_decide(t, from, call_to_learn(task, t, from));
-	if (t->hint)
-		t->hint = 0;
+	hint_slept(t);
 	t->wake_ns = clock_once(now);
 }
 
@@ -241,7 +263,7 @@ VERIFIED_ONCE int wait_take_early(u64 now)
 		return 0;
 	early = t->early.cause ? &t->early : NULL;
 	wait_decide(t, early, call_to_learn(task, t, early));
-	t->hint = 0;
+	hint_slept(t);
 	t->wake_ns = now + 1;
 	return 0;
 }
@@ -262,10 +284,10 @@ VERIFIED_ONCE int wait_end_unseen(void)
 	if (held) {
 		t->hint = ABI_CAUSE_THROTTLE;
 		t->hint_dev = held->dev;
-		t->hint_timed = 0;
+		t->hint_timed = t->hint_lasts = 0;
 	}
 	wait_decide(t, NULL, 0);
-	t->hint = 0;
+	hint_slept(t);
 	t->wake_ns = WOKEN;
 	return 0;
 }
