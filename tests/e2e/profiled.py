@@ -214,10 +214,12 @@ def disk(bench):
 
 
 def listens(pid):
-    """Whether a profiler has set up its programs: it waits in its loop then."""
+    """Whether a profiler has set up its programs: it waits in its loop then, for several files. While it starts it may wait for one,
+    whether a mount answers."""
     with contextlib.suppress(OSError):
         with open(f"/proc/{pid}/syscall") as file:
-            return file.read().split()[0] in ("7", "271")  # poll, ppoll
+            number, *arguments = file.read().split()
+            return number in ("7", "271") and int(arguments[1], 16) > 1  # poll, ppoll
     return False
 
 
