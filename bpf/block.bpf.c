@@ -46,7 +46,7 @@ ALWAYS void thread_issues(struct thread *t, struct request *rq, u64 *now)
 	u32 i = t->n_issued++ & (REQUESTS_KEPT - 1);
 
 	t->has_issued = 1;
-	/* A tag was free after all, or it has slept for it; what others wrote is written. */
+	/* A tag was free after all, or it has slept for it; from here on it waits for its own request. */
 	if (RARELY(t->hint) && (t->hint == ABI_CAUSE_TAG_WAIT || t->hint_lasts))
 		t->hint = 0;
 	t->last_dev = request_dev(rq);

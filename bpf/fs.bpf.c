@@ -52,7 +52,7 @@ ALWAYS u32 xfs_log_dev(struct xlog *log)
 SEC("tp_btf/xfs_log_force")
 int BPF_PROG(on_xfs_log_force, struct xfs_mount *mount)
 {
-	hint_sleeps(ABI_CAUSE_JOURNAL, xfs_log_dev(BPF_CORE_READ(mount, m_log)));
+	hint_sleeps(ABI_CAUSE_JOURNAL, xfs_log_dev(BPF_CORE_READ(ARGUMENT(mount), m_log)));
 	return 0;
 }
 
@@ -60,7 +60,7 @@ int BPF_PROG(on_xfs_log_force, struct xfs_mount *mount)
 SEC("tp_btf/xlog_iclog_wait_on")
 int BPF_PROG(on_xfs_log_wait, struct xlog_in_core *buffer)
 {
-	hint_next_sleep(ABI_CAUSE_JOURNAL, xfs_log_dev(BPF_CORE_READ(buffer, ic_log)), false);
+	hint_next_sleep(ABI_CAUSE_JOURNAL, xfs_log_dev(BPF_CORE_READ(ARGUMENT(buffer), ic_log)), false);
 	return 0;
 }
 

@@ -12,9 +12,6 @@
 #include "bpf/gpu_waits.bpf.h"
 #include "bpf/requests.bpf.h"
 
-/* An argument of a module's tracepoint, as a plain number: newer verifiers take it for a pointer that may be NULL. */
-#define ARGUMENT(pointer) ((typeof(pointer))as_number(pointer))
-
 /* --- the thread ------------------------------------------------------------------------------------------------------------ */
 
 ALWAYS void call_begins(void)

@@ -55,6 +55,9 @@ ALWAYS u64 as_number(const void *pointer)
 	return number;
 }
 
+/* An argument of a module's tracepoint, as a plain number: newer verifiers take it for a pointer that may be NULL. */
+#define ARGUMENT(pointer) ((typeof(pointer))as_number(pointer))
+
 /* The lower half of the pointer, for a hash: after a move of 32 bits the verifier takes it for a number. */
 ALWAYS u32 low_half(const void *pointer)
 {

@@ -113,6 +113,7 @@ ALWAYS void falls_asleep(struct task_struct *task, struct thread *t, u32 task_st
 	t->sleep_ns = now;
 	if (!thread_sums(t)->tag) {
 		t->goes_on = 0;
+		t->hint = 0;
 		return;
 	}
 	wait_begin(task, t, task_state, now);

@@ -221,8 +221,8 @@ struct thread {
 	u64 log_settled_ns; /* when the walk at a window's end settled its time last */
 	u32 hint_dev;
 	u16 hint_timed;      /* … which a timer ends, not a request */
-	u16 hint_lasts;      /* … and for those after it, until the thread issues a request of its own */
-	u64 hint_ip;         /* the user's instruction behind the system call that it was announced in */
+	u16 hint_lasts;      /* enum hint_lasts: … and for those after it */
+	u64 hint_call;       /* the call that it was announced in, by call_made() */
 	u32 adopted;         /* it was there before us, and may have held its tag for long */
 	u32 buffer_parked;   /* its stack buffer counts in n_parked */
 	u32 claimed;         /* somebody fills it for the first time; its word comes last */

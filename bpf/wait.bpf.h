@@ -22,13 +22,16 @@
 
 /* A wake that comes within this time may have been before the sleep was complete. */
 #define SOON_NS 100000
+/* The sleeps of one wait for XFS's log are so close to each other; those of the next fsync of a loop are not. */
+#define FOLLOWS_NS 20000
 
 /* The user's instruction behind the system call that a task is in: two sleeps of one call have the same. */
-ALWAYS u64 syscall_ip(struct task_struct *task)
+/* Tells the call that the thread is in from others: those of one loop are taken for the same. */
+ALWAYS u64 call_made(struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
-	return regs ? regs->ip : 0;
+	return regs ? regs->ip ^ (u64)call_number(task, regs) << 48 : 0;
 }
 
 /* Sets `expect` and `kind` for a sleep that begins, or has begun, with these registers of the user's. */
@@ -66,16 +69,16 @@ ALWAYS void hint_sleep(u32 cause, u32 dev, bool timed, bool lasts)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct thread *t = thread_find(current);
-	u64 ip;
+	u64 call;
 
 	if (!t)
 		return;
-	ip = syscall_ip(current);
-	if (t->hint > cause && t->hint_ip == ip)
+	call = call_made(current);
+	if (t->hint > cause && t->hint_call == call)
 		return;
-	t->hint_ip = ip;
+	t->hint_call = call;
 	t->hint_timed = timed;
-	t->hint_lasts = lasts;
+	t->hint_lasts = lasts ? HINT_LASTS : HINT_ENDS;
 	t->hint_dev = dev;
 	t->hint = cause;
 }
@@ -86,7 +89,8 @@ ALWAYS void hint_next_sleep(u32 cause, u32 dev, bool timed)
 	hint_sleep(cause, dev, timed, false);
 }
 
-/* … once or more often, for what others write. */
+/* … and so is each sleep that follows within FOLLOWS_NS of the CPU's time, until the thread issues a request of its own or another hint
+ * comes. */
 ALWAYS void hint_sleeps(u32 cause, u32 dev)
 {
 	hint_sleep(cause, dev, false, true);
@@ -95,16 +99,23 @@ ALWAYS void hint_sleeps(u32 cause, u32 dev)
 /* A sleep is over. */
 ALWAYS void hint_slept(struct thread *t)
 {
-	if (RARELY(t->hint) && !t->hint_lasts)
+	if (!RARELY(t->hint))
+		return;
+	if (t->hint_lasts)
+		t->hint_lasts = HINT_HAS_LASTED;
+	else
 		t->hint = 0;
 }
 
 /* What a tracepoint announced holds for a sleep in the same call, and of the kind that it announced. */
-ALWAYS void hint_check(struct task_struct *task, struct thread *t)
+ALWAYS void hint_check(struct task_struct *task, struct thread *t, u64 now)
 {
 	bool may_be = t->expect == EXPECT_IOWAIT || t->expect == EXPECT_UNINTERRUPTIBLE;
 
-	if (RARELY(t->hint) && (!may_be || t->hint_ip != syscall_ip(task)))
+	if (!RARELY(t->hint))
+		return;
+	if (!may_be || t->hint_call != call_made(task) ||
+	    (t->hint_lasts == HINT_HAS_LASTED && since(now, t->in_ns) > FOLLOWS_NS))
 		t->hint = 0;
 }
 
@@ -158,7 +169,7 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	wait_expect(task, t, regs, task_state, now);
 	if (RARELY(t->expect == EXPECT_SCOPE))
 		wait_in_scope(t);
-	hint_check(task, t);
+	hint_check(task, t, now);
 	buffer_release(t);
 	if (!t->expect && !long_waits)
 		return;
@@ -284,7 +295,8 @@ VERIFIED_ONCE int wait_end_unseen(void)
 	if (held) {
 		t->hint = ABI_CAUSE_THROTTLE;
 		t->hint_dev = held->dev;
-		t->hint_timed = t->hint_lasts = 0;
+		t->hint_timed = 0;
+		t->hint_lasts = HINT_ENDS;
 	}
 	wait_decide(t, NULL, 0);
 	hint_slept(t);

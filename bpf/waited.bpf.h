@@ -74,6 +74,13 @@ enum expectation {
 	EXPECT_SCOPE = 4, /* in a scope: it is one */
 };
 
+/* How long what a tracepoint announced holds. */
+enum hint_lasts {
+	HINT_ENDS,       /* with the sleep that it announces */
+	HINT_LASTS,      /* longer, see hint_sleeps() */
+	HINT_HAS_LASTED, /* the first of its sleeps is over */
+};
+
 /* Whether the thread issued a request right before it fell asleep. */
 enum own_request {
 	OWN_REQUEST_NONE = 0,

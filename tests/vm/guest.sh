@@ -30,10 +30,10 @@ until_true()
 	done
 }
 
-# Whether the profiler PID has set up its programs: it waits in its loop then (poll, ppoll).
+# Whether the profiler PID has set up its programs: it waits in its loop then (poll, ppoll), for several files.
 listens()
 {
-	read -r call rest </proc/"$1"/syscall && { [ "$call" = 7 ] || [ "$call" = 271 ]; }
+	read -r call _ files _ </proc/"$1"/syscall && { [ "$call" = 7 ] || [ "$call" = 271 ]; } && [ $((files)) -gt 1 ]
 }
 
 # record NAME COMMAND...: records a command, with the further options in RECORD_OPTIONS; its output goes to NAME.lines, the profile to NAME.pb.gz, its top to NAME.top.json.
