@@ -60,5 +60,7 @@ def check(case):
     check_sums(case)
     for name in ("ext4", "xfs"):
         saved_files.check_saved(case, name)
+    log = [hook for hook in json.loads(case.text("xfs.top.json"))["stamp"]["hooks"] if hook["cause"] == "journal_xfs"]
+    case.tap.check(log and {hook["state"] for hook in log} == {"attached"}, "xfs, a module here: the hooks on its log are attached", *map(str, log))
     said = case.text("ext4.txt")
     case.tap.check("Checkpoint files with something wrong" in said and "/early " in said and "/good " not in said, "top says which files have something wrong", said[:3000])
