@@ -88,6 +88,7 @@ struct iomap_dio {
 
 #define IOMAP_DIO_WRITE 0x40000000
 
+/* XFS's: from what its log's tracepoints are given to the disk that the log is on. */
 struct xfs_buftarg {
 	struct block_device *bt_bdev;
 };

@@ -22,11 +22,11 @@
 
 /* A wake that comes within this time may have been before the sleep was complete. */
 #define SOON_NS 100000
-/* The sleeps of one wait for XFS's log are so close to each other; those of the next fsync of a loop are not. */
+/* The sleeps of one wait for XFS's log are mostly closer to each other; what the next fsync of a loop sleeps for first is mostly not. */
 #define FOLLOWS_NS 20000
 
-/* The user's instruction behind the system call that a task is in: two sleeps of one call have the same. */
-/* Tells the call that the thread is in from others: those of one loop are taken for the same. */
+/* The system call that a task is in, by its number and the user's instruction behind it: two sleeps of one call have the same. So have those
+ * of a loop that makes the call again. */
 ALWAYS u64 call_made(struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -65,6 +65,7 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 	}
 }
 
+/* A hint for a worse cause stays, if it was given in the same call. */
 ALWAYS void hint_sleep(u32 cause, u32 dev, bool timed, bool lasts)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
