@@ -26,7 +26,7 @@ def check(case):
             case.tap.check(told == 0, "jump: nothing is gpu_sync", *case.report(top, how))
             continue
         truth = inside["call_ns"] - inside["call_cpu_ns"] - inside["call_runqueue_ns"]
-        case.tap.check(case.near(told, truth), f"{how}: what its calls slept is gpu_sync", case.off(told, truth), *case.report(top, how))
+        case.tap.check(case.near_sleep(told, inside["call_ns"], inside["call_cpu_ns"], inside["call_runqueue_ns"]), f"{how}: what its calls slept is gpu_sync", case.off(told, truth), *case.report(top, how))
         stacks = [[frame["function"] for frame in stack["frames"]] for stack in top["stacks"] if stack["stall"] == "gpu_sync" and stack["delay_ns"]]
         case.tap.check(stacks and all(libraries.holds(stack, [*functions, "gpu_level", "main", "_start"]) for stack in stacks),
                        f"{how}: the stacks are whole", *stacks[:3])
