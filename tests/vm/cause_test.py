@@ -83,6 +83,11 @@ class Case:
     def near(value, truth, part=PART):
         return truth > 0 and abs(value - truth) <= part * truth
 
+    @property
+    def is_starved(self):
+        """Whether QEMU had to wait for CPUs, so that what the guest ran took longer than it takes."""
+        return waited(self.out) >= BUSY
+
     def near_sleep(self, told, wall, cpu, runqueue, part=PART):
         """Whether `told` is what a thread slept, by the kernel's own counts. Since 6.12 that of the run queue has some sleeps, too: those of a
         thread whose dequeuing was put off, and that was moved to another CPU meanwhile. There the sleep may be as long as the two together."""
