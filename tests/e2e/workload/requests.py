@@ -1,4 +1,5 @@
-"""requests.py FOLDER DEVICE: writes and reads files in FOLDER under several tags, and prints by how much DEVICE's counts in /sys/block grew.
+"""requests.py FOLDER DEVICE: writes and reads files in FOLDER under several tags, and prints by how much DEVICE's counts in /sys/block grew,
+and by how many bytes while it wrote what it had just written once more ("early"): then somebody else synced.
 The file system is on DEVICE, and nobody else uses it. tests/e2e/request_checks.py has the sizes."""
 import json
 import mmap
@@ -59,19 +60,25 @@ def write_directly():
             os.write(fd, page)
 
 
+def overwrite_twice(fd):
+    before = counts()["written"]
+    with stalltag.tag("ckpt/2"):
+        overwrite(fd, 1)
+    with stalltag.tag("other"):
+        overwrite(fd, 8)
+    return counts()["written"] - before
+
+
 def main():
     os.sync()
     before = counts()
     first, reused = write_files()
     read_back(first)
     write_directly()
-    with stalltag.tag("ckpt/2"):
-        overwrite(reused, 1)
-    with stalltag.tag("other"):
-        overwrite(reused, 8)
+    early = overwrite_twice(reused)
     os.sync()
     after = counts()
-    print(json.dumps({key: after[key] - before[key] for key in before}))
+    print(json.dumps({**{key: after[key] - before[key] for key in before}, "early": early}))
 
 
 main()
