@@ -57,7 +57,7 @@ void tag_close(struct held_tag *tag)
 	printf("{\"tag\": \"%s\", \"tid\": %d, \"begin_ns\": %" PRIu64 ", \"end_ns\": %" PRIu64
 	       ", \"outer_begin_ns\": %" PRIu64 ", \"outer_end_ns\": %" PRIu64 ", \"cpu_ns\": %" PRIu64
 	       ", \"runqueue_ns\": %" PRIu64 ", \"steal_ns\": %" PRIu64 "}\n",
-	       tag->name, (int)thread_id(), tag->began.wall_ns, now.first_ns, tag->outer_begin_ns,
+	       tag->name, (int)thread_id(), tag->began.wall_ns, now.wall_ns, tag->outer_begin_ns,
 	       outer_end_ns, now.cpu_ns - tag->began.cpu_ns, now.runqueue_ns - tag->began.runqueue_ns,
 	       stolen ? stolen - tag->stolen_before_ns + NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK) : 0);
 	fflush(stdout);

@@ -24,7 +24,7 @@ void call_end(struct call_clock *calls)
 
 	must(thread_clock_read(&calls->clock, &now) == 0, "clocks");
 	calls->calls++;
-	calls->ns += now.first_ns - calls->began.wall_ns;
+	calls->ns += now.wall_ns - calls->began.wall_ns;
 	calls->cpu_ns += now.cpu_ns - calls->began.cpu_ns;
 	calls->runqueue_ns += now.runqueue_ns - calls->began.runqueue_ns;
 }

@@ -50,7 +50,7 @@ def check_calls(case, name, top, lines, prefix):
     for line in lines:
         tag = f"{prefix}_{line['call']}/{line['file']}"
         told, stalled = wall(top, tag), sum(row["ns"] for row in top["ledger"] if row["tag"] == tag and row["state"] == "stall")
-        slept = line["ns"] - line["cpu_ns"] - line["runqueue_ns"]
+        slept = line["clocked_ns"] - line["cpu_ns"] - line["runqueue_ns"]
         if line["file"] == "other":
             case.tap.check(not told, f"{name}: {tag}: there is no such tag")
             continue
@@ -59,7 +59,7 @@ def check_calls(case, name, top, lines, prefix):
         # One wait whose end was not seen, which the profile says, is blocked on "other".
         lost = 0 < top["stamp"]["counters"]["iowaits_unexplained"] <= 2
         stalled += sum(row["ns"] for row in top["ledger"] if row["tag"] == tag and row["cause"] == "other") if lost else 0
-        case.tap.check(case.near_sleep(stalled, line["ns"], line["cpu_ns"], line["runqueue_ns"]), f"{name}: {tag}: it is stalled as long as it slept", case.off(stalled, slept), *case.report(top, tag))
+        case.tap.check(case.near_sleep(stalled, line["clocked_ns"], line["cpu_ns"], line["runqueue_ns"]), f"{name}: {tag}: it is stalled as long as it slept", case.off(stalled, slept), *case.report(top, tag))
         case.tap.note(f"{name}: {tag}: {case.off(told, line['ns'])}")
 
 
