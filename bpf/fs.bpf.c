@@ -64,6 +64,14 @@ int BPF_PROG(on_xfs_log_wait, struct xlog_in_core *buffer)
 	return 0;
 }
 
+/* A change does not fit into the log: the thread waits until older ones are in their places. It is told before each sleep of the wait. */
+SEC("tp_btf/xfs_log_grant_sleep")
+int BPF_PROG(on_xfs_log_full, struct xlog *log)
+{
+	hint_next_sleep(ABI_CAUSE_JOURNAL, xfs_log_dev(ARGUMENT(log)), false);
+	return 0;
+}
+
 /* It is told also when no pause follows. Which argument is the pause has changed with the versions. */
 SEC("tp_btf/balance_dirty_pages")
 int on_balance_dirty_pages(u64 *ctx)
