@@ -19,8 +19,9 @@
 #include <stdint.h>
 
 struct moment {
-	uint64_t first_ns; /* CLOCK_MONOTONIC before the other clocks were read, and before any read that was disturbed */
-	uint64_t wall_ns;  /* CLOCK_MONOTONIC after them: the one that belongs to cpu_ns and runqueue_ns */
+	uint64_t
+	        first_ns; /* CLOCK_MONOTONIC before the other clocks were read, and before any read that was disturbed */
+	uint64_t wall_ns; /* CLOCK_MONOTONIC after them: the one that belongs to cpu_ns and runqueue_ns */
 	uint64_t cpu_ns;
 	uint64_t runqueue_ns;
 };
