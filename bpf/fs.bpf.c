@@ -1,8 +1,8 @@
 /* File systems' side: what a thread says it is about to wait for, and journal commits. */
+#include "bpf/follow.bpf.h"
+#include "bpf/hint.bpf.h"
 #include "bpf/kernel_fs.bpf.h"
 #include "bpf/kernel_threads.bpf.h"
-#include "bpf/thread.bpf.h"
-#include "bpf/wait.bpf.h"
 
 /* The disk behind the file system's writes. */
 ALWAYS u32 writeback_dev(struct backing_dev_info *bdi)
@@ -47,6 +47,11 @@ ALWAYS u32 xfs_log_dev(struct xlog *log)
 	return disk_dev_at(BPF_CORE_READ(log, l_targ, bt_bdev, bd_disk));
 }
 
+ALWAYS u32 xfs_data_dev(struct xlog *log)
+{
+	return disk_dev_at(BPF_CORE_READ(log, l_mp, m_ddev_targp, bt_bdev, bd_disk));
+}
+
 /* XFS's log: a thread has the changes before its own written. It waits for the worker that copies them into the log's buffers, for a buffer
  * before theirs that is being written, of which no tracepoint tells, and … */
 SEC("tp_btf/xfs_log_force")
@@ -64,11 +69,19 @@ int BPF_PROG(on_xfs_log_wait, struct xlog_in_core *buffer)
 	return 0;
 }
 
-/* A change does not fit into the log: the thread waits until older ones are in their places. It is told before each sleep of the wait. */
+/* A change does not fit into the log: the thread waits until older ones are in their places, which are not where the log may be. It is
+ * told before each sleep of the wait, and after it, or where there was none. */
 SEC("tp_btf/xfs_log_grant_sleep")
 int BPF_PROG(on_xfs_log_full, struct xlog *log)
 {
-	hint_next_sleep(ABI_CAUSE_JOURNAL, xfs_log_dev(ARGUMENT(log)), false);
+	hint_next_sleep(ABI_CAUSE_JOURNAL, xfs_data_dev(ARGUMENT(log)), false);
+	return 0;
+}
+
+SEC("tp_btf/xfs_log_grant_wake")
+int BPF_PROG(on_xfs_log_full_slept)
+{
+	hint_is_over(ABI_CAUSE_JOURNAL);
 	return 0;
 }
 

@@ -88,16 +88,18 @@ struct iomap_dio {
 
 #define IOMAP_DIO_WRITE 0x40000000
 
-/* XFS's: from what its log's tracepoints are given to the disk that the log is on. */
+/* XFS's: from what its log's tracepoints are given to the disks of the log and of the data. */
 struct xfs_buftarg {
 	struct block_device *bt_bdev;
 };
 
 struct xlog {
+	struct xfs_mount *l_mp;
 	struct xfs_buftarg *l_targ;
 };
 
 struct xfs_mount {
+	struct xfs_buftarg *m_ddev_targp;
 	struct xlog *m_log;
 };
 

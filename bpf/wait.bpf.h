@@ -16,23 +16,13 @@
 #include "bpf/capture.bpf.h"
 #include "bpf/decide.bpf.h"
 #include "bpf/follow.bpf.h"
+#include "bpf/hint.bpf.h"
 #include "bpf/issued.bpf.h"
 #include "bpf/kind.bpf.h"
 #include "bpf/scope.bpf.h"
 
 /* A wake that comes within this time may have been before the sleep was complete. */
 #define SOON_NS 100000
-/* The sleeps of one wait for XFS's log are mostly closer to each other; what the next fsync of a loop sleeps for first is mostly not. */
-#define FOLLOWS_NS 20000
-
-/* The system call that a task is in, by its number and the user's instruction behind it: two sleeps of one call have the same. So have those
- * of a loop that makes the call again. */
-ALWAYS u64 call_made(struct task_struct *task)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-
-	return regs ? regs->ip ^ (u64)call_number(task, regs) << 48 : 0;
-}
 
 /* Sets `expect` and `kind` for a sleep that begins, or has begun, with these registers of the user's. */
 ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct pt_regs *regs,
@@ -63,61 +53,6 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 		if (regs)
 			t->kind = wait_kind(task, t, nr, regs, now);
 	}
-}
-
-/* A hint for a worse cause stays, if it was given in the same call. */
-ALWAYS void hint_sleep(u32 cause, u32 dev, bool timed, bool lasts)
-{
-	struct task_struct *current = bpf_get_current_task_btf();
-	struct thread *t = thread_find(current);
-	u64 call;
-
-	if (!t)
-		return;
-	call = call_made(current);
-	if (t->hint > cause && t->hint_call == call)
-		return;
-	t->hint_call = call;
-	t->hint_timed = timed;
-	t->hint_lasts = lasts ? HINT_LASTS : HINT_ENDS;
-	t->hint_dev = dev;
-	t->hint = cause;
-}
-
-/* The thread is about to sleep for `cause`. `timed`: a timer ends that sleep, not a request. */
-ALWAYS void hint_next_sleep(u32 cause, u32 dev, bool timed)
-{
-	hint_sleep(cause, dev, timed, false);
-}
-
-/* … and so is each sleep that follows within FOLLOWS_NS of the CPU's time, until the thread issues a request of its own or another hint
- * comes. */
-ALWAYS void hint_sleeps(u32 cause, u32 dev)
-{
-	hint_sleep(cause, dev, false, true);
-}
-
-/* A sleep is over. */
-ALWAYS void hint_slept(struct thread *t)
-{
-	if (!RARELY(t->hint))
-		return;
-	if (t->hint_lasts)
-		t->hint_lasts = HINT_HAS_LASTED;
-	else
-		t->hint = 0;
-}
-
-/* What a tracepoint announced holds for a sleep in the same call, and of the kind that it announced. */
-ALWAYS void hint_check(struct task_struct *task, struct thread *t, u64 now)
-{
-	bool may_be = t->expect == EXPECT_IOWAIT || t->expect == EXPECT_UNINTERRUPTIBLE;
-
-	if (!RARELY(t->hint))
-		return;
-	if (!may_be || t->hint_call != call_made(task) ||
-	    (t->hint_lasts == HINT_HAS_LASTED && since(now, t->in_ns) > FOLLOWS_NS))
-		t->hint = 0;
 }
 
 /* It is a stall already, also if its end is not seen and the scope is left when that is noticed. */

@@ -43,7 +43,7 @@ static const struct cause causes[] = {
 	{ "journal",
 	  FAMILY_DISK,
 	  false,
-	  "waiting for a commit of the file system's journal",
+	  "waiting for the file system's journal",
 	  { "Fewer fsync() and renames: write one file for all shards, or sync once at the end.",
 	    "Put the checkpoints on a file system of their own, so that other files' commits do not wait for "
 	    "their data.",

@@ -109,6 +109,8 @@ const struct probe probe_table[] = {
 	  NULL },
 	{ "journal_xfs", "on_xfs_log_full", PROBE_TP_BTF, "xfs_log_grant_sleep", true, NULL, NEWER, "xfs",
 	  NULL },
+	{ "journal_xfs", "on_xfs_log_full_slept", PROBE_TP_BTF, "xfs_log_grant_wake", true, NULL, NEWER,
+	  "xfs", NULL },
 	{ "journal_btrfs", "", PROBE_UNTOLD, "log", true, NULL,
 	  "its waits for the log are counted as writeback and block_io", "btrfs", NULL },
 	{ "nvme_reset", "on_nvme_state_begin", PROBE_FENTRY, "nvme_change_ctrl_state", true, NULL, FTRACE,

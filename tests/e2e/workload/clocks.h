@@ -19,9 +19,8 @@
 #include <stdint.h>
 
 struct moment {
-	uint64_t
-	        first_ns; /* CLOCK_MONOTONIC before the other clocks were read, and before any read that was disturbed */
-	uint64_t wall_ns; /* CLOCK_MONOTONIC after them: the one that belongs to cpu_ns and runqueue_ns */
+	uint64_t first_ns; /* CLOCK_MONOTONIC before the other clocks were read for the first time */
+	uint64_t wall_ns; /* CLOCK_MONOTONIC after the last: the one that belongs to cpu_ns and runqueue_ns */
 	uint64_t cpu_ns;
 	uint64_t runqueue_ns;
 };
