@@ -69,8 +69,8 @@ int BPF_PROG(on_xfs_log_wait, struct xlog_in_core *buffer)
 	return 0;
 }
 
-/* A change does not fit into the log: the thread waits until older ones are in their places, which are not where the log may be. It is
- * told before each sleep of the wait, and after it, or where there was none. */
+/* A change does not fit into the log: the thread waits until older ones are in their places, on the data's device. This is told before each
+ * sleep of the wait, … */
 SEC("tp_btf/xfs_log_grant_sleep")
 int BPF_PROG(on_xfs_log_full, struct xlog *log)
 {
@@ -78,6 +78,7 @@ int BPF_PROG(on_xfs_log_full, struct xlog *log)
 	return 0;
 }
 
+/* … and this after it, also where a wake came first, so that there was none. */
 SEC("tp_btf/xfs_log_grant_wake")
 int BPF_PROG(on_xfs_log_full_slept)
 {

@@ -52,7 +52,7 @@ ALWAYS void hint_sleeps(u32 cause, u32 dev)
 	hint_sleep(cause, dev, false, true);
 }
 
-/* What was announced for `cause` does not follow any more, if it has not. */
+/* The wait that was announced for `cause` is over. A hint that is still there was for a sleep that did not come. */
 ALWAYS void hint_is_over(u32 cause)
 {
 	struct thread *t = thread_find(bpf_get_current_task_btf());
