@@ -6,7 +6,7 @@
 Holds a tag for SECONDS (0) at first, so that a profiler is there, and lives as long at the end, so that it can follow.
 Each write is under a tag `frames/KIND` with an id of its own, and what Python itself says of the stack is printed:
 {"id", "kind", "tid", "frames": [[function, file, line], ...]}, innermost first. Kinds: main (N of them, in the main thread),
-deep (five, 600 levels of recursion deep), thread (four threads at once), fork (a child process), sub (inside a subinterpreter, where Python lets us; else a
+deep (DEEP, 600 levels of recursion deep), thread (four threads at once), fork (a child process), sub (inside a subinterpreter, where Python lets us; else a
 line {"kind": "sub", "why"}). For Python 3.8 and later; needs the stalltag module.
 """
 import argparse
@@ -24,6 +24,7 @@ import stalltag
 
 CHUNK = 16 << 10
 THREADS, EACH = 4, 10
+DEEP = 20
 libc = ctypes.CDLL(None)
 COMPARE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -203,7 +204,8 @@ class Writer:
 def recursion(args, first):
     writer = Writer("deep", args.dir, first)
     sys.setrecursionlimit(3000)
-    for turn in range(5):
+    for turn in range(DEEP):
+        time.sleep(0.005)  # not all of them in one disturbed millisecond
         with stalltag.tag("frames/deep", first + turn):
             deeper(600, [writer.write])
     writer.tell()
