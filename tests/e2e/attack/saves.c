@@ -1,5 +1,6 @@
 /* saves FILE: writes 64 KiB to FILE and has them on the disk, again and again, each time with the tag "save". */
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -18,6 +19,7 @@ int main(int argc, char **argv)
 	const char *block = aligned_buffer(BLOCK_BYTES);
 
 	must(fd >= 0, "usage: saves FILE");
+	must(mlockall(MCL_CURRENT) == 0, "mlockall"); /* its code may lie where nothing can be read again */
 	for (uint64_t i = 1;; i++) {
 		stalltag_push(i, "save");
 		save_block(fd, block);
