@@ -127,7 +127,7 @@ static void ask_about_file(struct exec_maps *maps, uint32_t pid, const struct ex
 	if (is_ignored(maps, &key, changed_ns))
 		return;
 	maps->stats.files_asked++;
-	if (!maps->handler.file(maps->handler.ctx, pid, mapping) && changed_ns)
+	if (!maps->handler.file(maps->handler.ctx, pid, mapping, maps->now_ns) && changed_ns)
 		remember_ignored(maps, &key, changed_ns);
 }
 

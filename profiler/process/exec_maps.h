@@ -34,10 +34,10 @@ struct exec_maps;
 /* Each may be NULL. `mapping` lives until the call returns. */
 struct exec_maps_handler {
 	/*
-	 * A process has mapped a file to execute from. True: ask for the next process that maps it, too;
-	 * false: it is of no interest, do not ask again unless the file is changed.
+	 * A process has mapped a file to execute from, at that time (CLOCK_MONOTONIC), some time ago. True: ask for the next
+	 * process that maps it, too; false: it is of no interest, do not ask again unless the file is changed.
 	 */
-	bool (*file)(void *ctx, uint32_t pid, const struct exec_mapping *mapping);
+	bool (*file)(void *ctx, uint32_t pid, const struct exec_mapping *mapping, uint64_t at_ns);
 	void (*fork)(void *ctx, uint32_t child, uint32_t parent); /* a new process, not a thread */
 	/* Runs another program since then (CLOCK_MONOTONIC), some time ago. */
 	void (*exec)(void *ctx, uint32_t pid, uint64_t since_ns);

@@ -13,7 +13,7 @@
 struct entry {
 	uint32_t pid;
 	bool asked, first;
-	uint64_t due_ns, rests_until_ns;
+	uint64_t asked_ns, due_ns, rests_until_ns;
 	size_t at; /* in the heap */
 	UT_hash_handle hh;
 };
@@ -155,6 +155,8 @@ int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool 
 
 	if (err)
 		return err;
+	if (!entry->asked || at_ns < entry->asked_ns)
+		entry->asked_ns = at_ns;
 	if (at_ns < entry->rests_until_ns)
 		at_ns = entry->rests_until_ns;
 	if (entry->asked && entry->due_ns < at_ns)
@@ -183,7 +185,7 @@ bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out
 			drop(queue, entry);
 			continue;
 		}
-		*out = (struct look){ .pid = entry->pid, .first = entry->first };
+		*out = (struct look){ .pid = entry->pid, .first = entry->first, .asked_ns = entry->asked_ns };
 		entry->asked = entry->first = false;
 		dequeue(queue, entry);
 		return true;

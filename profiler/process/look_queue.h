@@ -26,7 +26,8 @@ struct look_queue;
 
 struct look {
 	uint32_t pid;
-	bool first; /* set by a call of look_queue_ask() for it */
+	bool first;        /* set by a call of look_queue_ask() for it */
+	uint64_t asked_ns; /* the earliest `at_ns` of those calls */
 };
 
 /* NULL with errno ENOMEM. */

@@ -99,7 +99,11 @@ uint64_t tag_watch_attach_file(struct tag_watch *watch, uint32_t pid, const stru
 		                           file->path,       facts->probes,
 		                           facts->libraries, !pid || tag_watch_may_follow(watch, pid) };
 
-	return probed_files_attach(watch->files, pid, &at, monotonic_ns());
+	uint64_t now_ns = monotonic_ns(), since_ns = probed_files_attach(watch->files, pid, &at, now_ns);
+
+	if (since_ns == now_ns && facts->probes && at.of_interest && watch->mapped_ns)
+		watch->late_ns += monotonic_ns() - watch->mapped_ns;
+	return since_ns;
 }
 
 void tag_watch_file(struct tag_watch *watch, const char *path)
@@ -267,6 +271,7 @@ static void look_at_due(struct tag_watch *watch)
 	struct look due;
 
 	while (now_ns < until_ns && look_queue_take(watch->looks, now_ns, &due)) {
+		watch->mapped_ns = due.first ? 0 : due.asked_ns;
 		if (due.first)
 			tag_scan_process((pid_t)due.pid, &handler, watch);
 		else
@@ -275,6 +280,7 @@ static void look_at_due(struct tag_watch *watch)
 		now_ns = monotonic_ns();
 		look_queue_looked(watch->looks, due.pid, began_ns, now_ns);
 	}
+	watch->mapped_ns = 0;
 }
 
 bool tag_watch_behind(const struct tag_watch *watch)
@@ -332,6 +338,7 @@ int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 	const struct stamp_counter grown[TOLD_MAX] = {
 		{ "tag_files_refused", probed_files_refused(watch->files) },
 		{ "tag_files_beyond", found.files_beyond },
+		{ "tag_probes_late_ns", watch->late_ns },
 		{ "tag_files_unread", found.files_unopened + found.files_corrupt },
 		{ "mapping_records_lost", maps.records_lost },
 		{ "cpus_covered_late", maps.cpus_late },

@@ -41,19 +41,24 @@ static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec
 	return tag_file_interesting(&facts);
 }
 
-static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
+static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping, uint64_t at_ns)
 {
 	struct tag_watch *watch = ctx;
 	const struct context_files_wanted taggers = { .file = on_tagger, .ctx = watch };
-	int interest = context_locator_interest(watch->locator, (pid_t)pid, mapping->start, mapping->end,
-	                                        mapping->path, &taggers);
-	bool python = tag_watch_may_follow(watch, pid) &&
-	              python_processes_mapped(watch->pythons, pid, mapping->path);
+	int interest;
+	bool python;
+
+	watch->mapped_ns = at_ns;
+	interest = context_locator_interest(watch->locator, (pid_t)pid, mapping->start, mapping->end,
+	                                    mapping->path, &taggers);
+	python = tag_watch_may_follow(watch, pid) &&
+	         python_processes_mapped(watch->pythons, pid, mapping->path);
 
 	if (interest == 1 || interest == -EAGAIN)
-		look_queue_ask(watch->looks, pid, monotonic_ns(), false);
+		look_queue_ask(watch->looks, pid, at_ns, false);
 	else if (interest < 0)
 		interest = look_at_file(watch, pid, mapping);
+	watch->mapped_ns = 0;
 	return interest != 0 || python;
 }
 

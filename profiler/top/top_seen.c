@@ -150,7 +150,8 @@ static const char *const quiet[] = {
 	"rows_refused",
 	"ring_full",
 	"ledger_full",
-	"steal_ns",
+	"steal_ns", /* told when it is much, as the next */
+	"tag_probes_late_ns",
 	"python_frames",
 	"python_unmatched",
 	"stacks_incomplete",
@@ -269,29 +270,37 @@ static void tell_without_user(struct losses *losses, const struct loaded_profile
 	print_amount(losses->out, sentence, NUMBER, waits);
 }
 
-static uint64_t run_queue_ns(struct ledger *ledger)
+/* What the ledger has, of the run queue and of all. */
+static void sum_ledger(struct ledger *ledger, uint64_t *run_queue_ns, uint64_t *all_ns)
 {
-	uint64_t sum = 0;
-
+	*run_queue_ns = *all_ns = 0;
 	for (size_t i = 0; i < ledger_count(ledger); i++) {
 		const struct ledger_row *row = ledger_at(ledger, i);
 
-		sum += row && row->state == LEDGER_RUNQUEUE ? row->ns : 0;
+		*run_queue_ns += row && row->state == LEDGER_RUNQUEUE ? row->ns : 0;
+		*all_ns += row ? row->ns : 0;
 	}
-	return sum;
 }
 
-/* The scheduler counts stolen time of a virtual machine as run queue, or as on-CPU time of whoever ran. */
-static void tell_steal(struct losses *losses, const struct loaded_profiles *input)
+static void tell_above(struct losses *losses, uint64_t value_ns, uint64_t above_ns, const char *sentence)
 {
-	uint64_t steal_ns = stamp_counter(input->stamp, "steal_ns");
+	if (value_ns > above_ns && losses_begin_line(losses))
+		print_amount(losses->out, sentence, NS, value_ns);
+}
 
-	if (steal_ns <= run_queue_ns(input->ledger) / 100 || !losses_begin_line(losses))
-		return;
-	print_amount(losses->out,
-	             "The host took %s of CPU time from this machine (steal): what fell on tagged threads is "
-	             "in runqueue",
-	             NS, steal_ns);
+/* Times that are some on every host: told when they are above a hundredth of what they may have changed. */
+static void tell_shares(struct losses *losses, const struct loaded_profiles *input)
+{
+	uint64_t run_queue_ns, all_ns;
+
+	sum_ledger(input->ledger, &run_queue_ns, &all_ns);
+	/* The scheduler counts stolen time of a virtual machine as run queue, or as on-CPU time of whoever ran. */
+	tell_above(losses, stamp_counter(input->stamp, "steal_ns"), run_queue_ns / 100,
+	           "The host took %s of CPU time from this machine (steal): what fell on tagged threads is "
+	           "in runqueue");
+	tell_above(losses, stamp_counter(input->stamp, "tag_probes_late_ns"), all_ns / 100,
+	           "Programs had the tag library for %s before it was listened to: what they tagged then is "
+	           "not seen, or under another tag");
 }
 
 static void tell_kernel(struct losses *losses, const struct stamp *stamp)
@@ -333,7 +342,7 @@ size_t top_text_losses(FILE *out, const struct loaded_profiles *input, size_t li
 	struct losses losses = { .out = out, .limit = limit };
 
 	tell_files(&losses, input);
-	tell_steal(&losses, input);
+	tell_shares(&losses, input);
 	tell_counters(&losses, input->stamp);
 	tell_without_user(&losses, input);
 	top_hooks_tell(&losses, input->stamp);

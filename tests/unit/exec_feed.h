@@ -46,10 +46,11 @@ static inline void note(struct seen *seen, char what, uint32_t pid, uint64_t ino
 		seen->calls[seen->n++] = (struct call){ what, pid, inode };
 }
 
-static inline bool on_file(void *ctx, uint32_t pid, const struct exec_mapping *mapping)
+static inline bool on_file(void *ctx, uint32_t pid, const struct exec_mapping *mapping, uint64_t at_ns)
 {
 	struct seen *seen = ctx;
 
+	assert_true(at_ns && at_ns <= monotonic_ns());
 	note(seen, 'f', pid, mapping->inode);
 	return seen->answer;
 }

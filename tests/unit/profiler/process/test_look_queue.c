@@ -10,12 +10,13 @@
 
 #include "profiler/process/look_queue.h"
 
-static void expect(struct look_queue *queue, uint64_t now_ns, uint32_t pid, bool first)
+static void expect(struct look_queue *queue, uint64_t now_ns, uint32_t pid, uint64_t asked_ns, bool first)
 {
 	struct look look;
 
 	assert_true(look_queue_take(queue, now_ns, &look));
 	assert_int_equal(look.pid, pid);
+	assert_int_equal(look.asked_ns, asked_ns);
 	assert_int_equal(look.first, first);
 }
 
@@ -40,9 +41,9 @@ static void test_look_queue__order(void **state)
 	assert_int_equal(look_queue_ask(queue, 2, 400, false), 0);
 	assert_int_equal(look_queue_next_ns(queue), 50);
 	expect_none(queue, 49);
-	expect(queue, 1000, 1, true);
-	expect(queue, 1000, 2, false);
-	expect(queue, 1000, 3, false);
+	expect(queue, 1000, 1, 50, true);
+	expect(queue, 1000, 2, 100, false);
+	expect(queue, 1000, 3, 200, false);
 	expect_none(queue, 1000);
 	look_queue_free(queue);
 }
@@ -98,13 +99,13 @@ static void test_look_queue__forget(void **state)
 	look_queue_ask(queue, 2, 0, false);
 	look_queue_forget(queue, 1);
 	look_queue_forget(queue, 1);
-	expect(queue, 0, 2, false);
+	expect(queue, 0, 2, 0, false);
 	look_queue_looked(queue, 2, 0, 5);
 	assert_int_equal(look_queue_next_ns(queue), 5 + 5 * LOOK_QUEUE_REST);
 	expect_none(queue, 1000);
 	assert_int_equal(look_queue_next_ns(queue), UINT64_MAX);
 	look_queue_ask(queue, 3, 0, false);
-	expect(queue, 0, 3, false);
+	expect(queue, 0, 3, 0, false);
 	look_queue_forget(queue, 3); /* it has gone while it was looked at */
 	look_queue_looked(queue, 3, 0, 5);
 	assert_int_equal(look_queue_next_ns(queue), UINT64_MAX);
@@ -156,8 +157,8 @@ static void test_look_queue__full(void **state)
 		assert_int_equal(look_queue_ask(queue, pid, pid, false), 0);
 	assert_int_equal(look_queue_ask(queue, LOOK_QUEUE_MAX + 1, 0, false), -ENOSPC);
 	assert_int_equal(look_queue_ask(queue, 5, 0, false), 0);
-	expect(queue, 1, 5, false);
-	expect(queue, 1, 1, false);
+	expect(queue, 1, 5, 0, false);
+	expect(queue, 1, 1, 1, false);
 	look_queue_free(queue);
 }
 

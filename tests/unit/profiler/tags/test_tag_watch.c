@@ -409,6 +409,20 @@ static void copy_program(char *path, struct stat *st)
 	close(to);
 }
 
+/* What the counter has grown by. */
+static uint64_t told(const char *counter)
+{
+	struct stamp *stamp = stamp_new();
+	uint64_t value;
+
+	assert_int_equal(tag_watch_describe(watch, stamp), 0);
+	value = stamp_counter(stamp, counter);
+	stamp_free(stamp);
+	return value;
+}
+
+#define LATE_NS 7000000000ULL
+
 /* The file is met when the process that set the tag runs the command already, which may have forked, too. */
 static void test_tag_watch__tagged_by_another_copy(void **state)
 {
@@ -416,13 +430,19 @@ static void test_tag_watch__tagged_by_another_copy(void **state)
 	struct exec_mapping mapping = { .start = 0x1000, .end = 0x2000, .path = path };
 	const uint32_t pids[] = { (uint32_t)start_tagged(), (uint32_t)start_tagged() };
 	unsigned int watched = fake.watched_files;
+	uint64_t mapped_ns, late_ns;
 	struct stat st;
 
 	(void)state;
 	copy_program(path, &st);
 	mapping.inode = st.st_ino;
-	assert_true(feed.file(feed.ctx, pids[0], &mapping));
+	mapped_ns = monotonic_ns();
+	assert_true(feed.file(feed.ctx, pids[0], &mapping, mapped_ns - LATE_NS));
 	assert_int_equal(fake.watched_files, watched + 1);
+	late_ns = told("tag_probes_late_ns");
+	assert_in_range(late_ns, LATE_NS, monotonic_ns() - mapped_ns + LATE_NS);
+	assert_true(feed.file(feed.ctx, pids[1], &mapping, mapped_ns - LATE_NS)); /* attached to already */
+	assert_int_equal(told("tag_probes_late_ns"), 0);
 	feed.exec(feed.ctx, pids[0], monotonic_ns());
 	feed.fork(feed.ctx, pids[1], pids[0]);
 	look();
