@@ -50,12 +50,13 @@ def pytest_configure(config):
 
 
 def tells_ready(process, log):
-    """Waits until the profiler is attached: it waits in its loop then."""
+    """Waits until the profiler is attached: it waits in its loop then, for several files. While it starts it may wait for one."""
     until = time.monotonic() + READY_SECONDS
     while time.monotonic() < until and process.poll() is None:
         with open(f"/proc/{process.pid}/syscall", encoding="ascii") as file:
-            if file.read().split()[0] in ("7", "271"):  # poll, ppoll
-                return
+            number, *arguments = file.read().split()
+        if number in ("7", "271") and int(arguments[1], 16) > 1:  # poll, ppoll
+            return
         time.sleep(0.02)
     process.kill()
     process.wait()

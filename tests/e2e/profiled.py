@@ -14,7 +14,7 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TIMEOUT = 60
+TIMEOUT = 300  # of what hangs
 
 Done = collections.namedtuple("Done", "code out err")
 

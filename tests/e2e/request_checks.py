@@ -32,7 +32,8 @@ def check_classes(tap, rows, device, truth):
     synced = total(rows, "bytes", **on, **{"class": "syncer", "op": "write"})
     tap.check(synced < MIB, "who syncs others' files has written no more than what files are listed in", synced, *rows)
     read, missing = (total(rows, "bytes", **on, **{"class": "load", "op": "read"}), missing_of(rows, device, "read", truth["read"]))
-    tap.check(64 * MIB - missing <= read <= 64.5 * MIB, "reads", read, missing, *rows)
+    # Pages that another's sync() had in hand when they were to be dropped were not read again: the kernel's count tells.
+    tap.check(min(64 * MIB, truth["read"]) - missing <= read <= 64.5 * MIB, "reads", read, missing, *rows)
 
 
 def check_counts(tap, rows, device, truth, least_ms, lost=0.0):
