@@ -7,7 +7,8 @@ For each tag of the workload:
   wall     the ledger's rows sum to the tag's wall time within 0.1 %
   stalled  the stall rows sum to the stalled time within 1 %, counted from the bracket of two sums by the same kernel clocks: over
            the calls, where each read of the clocks adds its own error, and over the whole tag (all that was slept), where two do;
-           less what was stolen from the CPUs meanwhile, and more by what the kernel may have counted wrongly as run queue (moved_queue_ns)
+           less what was stolen from the CPUs meanwhile, and more by what the kernel may have counted wrongly as run queue (moved_queue_ns);
+           of a part also less or more by what may lie on either side of its two ends (edge_ns)
   on-CPU   the oncpu row is the CPU clock within 1 %
   profile  delay of the stacks, by cause and device, equals the ledger's rows to the nanosecond
 A profiler sees a tag change inside push or pop, so the right wall and CPU times lie anywhere between what was clocked outside
@@ -27,12 +28,12 @@ import tap as tap_module
 TICK_NS = 10000000
 WALL_PART, STALL_PART, CPU_PART, FLOOR = 0.001, 0.01, 0.01, 0.0001
 
-Books = collections.namedtuple("Books", "wall wall_outer cpu cpu_outer runqueue stalled asleep moved_queue")
+Books = collections.namedtuple("Books", "wall wall_outer cpu cpu_outer runqueue stalled asleep moved_queue edges")
 
 
 def whole_books(tag):
     return Books(*(tag[key] for key in ("wall_ns", "wall_outer_ns", "cpu_ns", "cpu_outer_ns", "runqueue_ns", "stalled_ns", "asleep_ns",
-                                     "moved_queue_ns")))
+                                     "moved_queue_ns")), 0)
 
 
 def books_at(trace, at_ns):
@@ -47,13 +48,23 @@ def books_at(trace, at_ns):
     return [a + (b - a) * part for a, b in zip(left[1:], right[1:])]
 
 
+def edge_ns(trace, at_ns):
+    """Of the two points around a moment: how much may have been stalled before it instead of after it, as neither says what came first."""
+    after = bisect.bisect_left([point[0] for point in trace], at_ns)
+    if after in (0, len(trace)):
+        return 0
+    _, _, cpu, runqueue, stalled = (b - a for a, b in zip(trace[after - 1], trace[after]))
+    return min(stalled, cpu + runqueue)
+
+
 def part_books(tag, first_ns, last_ns):
     """Of the time between two CLOCK_MONOTONIC moments. The trace has no outer bracket: that of the whole run is shared out."""
     begin, end = books_at(tag["trace"], first_ns), books_at(tag["trace"], last_ns)
     wall, cpu, runqueue, stalled = (b - a for a, b in zip(begin, end))
     share = wall / tag["wall_ns"] if tag["wall_ns"] else 0
     return Books(wall, wall + share * (tag["wall_outer_ns"] - tag["wall_ns"]), cpu,
-                 cpu + share * (tag["cpu_outer_ns"] - tag["cpu_ns"]), runqueue, stalled, wall - cpu - runqueue, tag["moved_queue_ns"])
+                 cpu + share * (tag["cpu_outer_ns"] - tag["cpu_ns"]), runqueue, stalled, wall - cpu - runqueue, tag["moved_queue_ns"],
+                 edge_ns(tag["trace"], first_ns) + edge_ns(tag["trace"], last_ns))
 
 
 def window_of(truth, top):
@@ -102,7 +113,7 @@ def compare_tag(tap, where, tag, books, rows, stolen):
     tap.check(abs(wall_off) <= WALL_PART * books.wall, f"{name}: the rows sum to the wall time within 0.1 %",
               f"off by {percent(wall_off, books.wall)}", figures)
     low, high = sorted((books.stalled, books.asleep))
-    stall_off = off_by(stalled, low - stolen, high + books.moved_queue)
+    stall_off = off_by(stalled, low - stolen - books.edges, high + books.moved_queue + books.edges)
     # A wait that goes on when the recording ends is not known to be a stall yet, and told as such.
     undecided = sum(row["ns"] for row in rows if row["cause"] == "undecided")
     stall_off = min(0, stall_off + undecided) if stall_off < 0 else stall_off

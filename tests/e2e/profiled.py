@@ -54,14 +54,27 @@ def queued(pid):
     return clocks(pid)[1] / 1e9
 
 
+def queues(pid):
+    """{thread: ns that it has waited for a CPU}"""
+    found = {}
+    for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+        with contextlib.suppress(OSError, ValueError), open(path) as file:
+            found[path] = int(file.read().split()[1])
+    return found
+
+
 def seconds_until(true, pid, limit=30):
-    """Seconds until `true()`, less those that the process waited for a CPU; the limit when it never comes."""
-    began, waited, last = time.monotonic(), queued(pid), 0
-    while time.monotonic() - began < limit:
+    """Seconds to the last look at which it was not `true()`, less those that a thread of the process waited for a CPU; the limit when it
+    never comes."""
+    began = looked = time.monotonic()
+    last, waited = queues(pid), 0
+    while looked - began < limit:
         if true():
-            return time.monotonic() - began - last
-        last = max(last, queued(pid) - waited)
+            return looked - began - waited
         time.sleep(0.01)
+        now, at = queues(pid), time.monotonic()
+        longest = max((now[thread] - last[thread] for thread in now.keys() & last.keys()), default=0) / 1e9
+        waited, last, looked = waited + min(at - looked, longest), now, at
     return limit
 
 
