@@ -13,7 +13,7 @@
 struct entry {
 	uint32_t pid;
 	bool asked, first;
-	uint64_t asked_ns, due_ns, rests_until_ns;
+	uint64_t mapped_ns, due_ns, rests_until_ns;
 	size_t at; /* in the heap */
 	UT_hash_handle hh;
 };
@@ -155,8 +155,6 @@ int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool 
 
 	if (err)
 		return err;
-	if (!entry->asked || at_ns < entry->asked_ns)
-		entry->asked_ns = at_ns;
 	if (at_ns < entry->rests_until_ns)
 		at_ns = entry->rests_until_ns;
 	if (entry->asked && entry->due_ns < at_ns)
@@ -168,12 +166,25 @@ int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool 
 	return 0;
 }
 
+void look_queue_mapped(struct look_queue *queue, uint32_t pid, uint64_t at_ns)
+{
+	struct entry *entry = find(queue, pid);
+
+	if (entry && entry->asked && at_ns && (!entry->mapped_ns || at_ns < entry->mapped_ns))
+		entry->mapped_ns = at_ns;
+}
+
 void look_queue_rouse(struct look_queue *queue, uint32_t pid)
 {
 	struct entry *entry = find(queue, pid);
 
 	if (entry)
 		entry->rests_until_ns = 0;
+}
+
+static struct look look_of(const struct entry *entry)
+{
+	return (struct look){ .pid = entry->pid, .first = entry->first, .mapped_ns = entry->mapped_ns };
 }
 
 bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out)
@@ -185,8 +196,9 @@ bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out
 			drop(queue, entry);
 			continue;
 		}
-		*out = (struct look){ .pid = entry->pid, .first = entry->first, .asked_ns = entry->asked_ns };
+		*out = look_of(entry);
 		entry->asked = entry->first = false;
+		entry->mapped_ns = 0;
 		dequeue(queue, entry);
 		return true;
 	}
@@ -207,12 +219,14 @@ void look_queue_looked(struct look_queue *queue, uint32_t pid, uint64_t began_ns
 		enqueue(queue, entry, entry->rests_until_ns);
 }
 
-bool look_queue_waits(const struct look_queue *queue, uint32_t pid, bool *first)
+bool look_queue_waits(const struct look_queue *queue, uint32_t pid, struct look *out)
 {
 	const struct entry *entry = find(queue, pid);
 
-	*first = entry && entry->first;
-	return entry && entry->at != NOT_QUEUED;
+	if (!entry || entry->at == NOT_QUEUED)
+		return false;
+	*out = look_of(entry);
+	return true;
 }
 
 void look_queue_forget(struct look_queue *queue, uint32_t pid)

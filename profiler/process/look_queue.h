@@ -4,6 +4,7 @@
  * took.
  *
  *	look_queue_ask(q, pid, at_ns, first);		as often as there is cause; they become one look
+ *	look_queue_mapped(q, pid, mapped_ns);		where the cause is a file that it has mapped
  *	while (… && look_queue_take(q, now_ns, &look)) {
  *		look at look.pid
  *		look_queue_looked(q, look.pid, began_ns, ended_ns);
@@ -26,8 +27,8 @@ struct look_queue;
 
 struct look {
 	uint32_t pid;
-	bool first;        /* set by a call of look_queue_ask() for it */
-	uint64_t asked_ns; /* the earliest `at_ns` of those calls */
+	bool first;         /* set by a call of look_queue_ask() for it */
+	uint64_t mapped_ns; /* the earliest of look_queue_mapped(); 0: nobody has said */
 };
 
 /* NULL with errno ENOMEM. */
@@ -38,6 +39,9 @@ void look_queue_free(struct look_queue *queue);
  * -ENOMEM, -ENOSPC. */
 int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool first);
 
+/* What the process is to be looked at for was mapped then. For those that are asked for; 0 says nothing. */
+void look_queue_mapped(struct look_queue *queue, uint32_t pid, uint64_t at_ns);
+
 /* The process rests no more: it is another program than the one that was looked at. */
 void look_queue_rouse(struct look_queue *queue, uint32_t pid);
 
@@ -46,8 +50,8 @@ void look_queue_rouse(struct look_queue *queue, uint32_t pid);
 bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out);
 void look_queue_looked(struct look_queue *queue, uint32_t pid, uint64_t began_ns, uint64_t ended_ns);
 
-/* Whether somebody has asked for a look that has not been taken. `first` (not NULL): as in struct look. */
-bool look_queue_waits(const struct look_queue *queue, uint32_t pid, bool *first);
+/* Whether somebody has asked for a look that has not been taken: then that look. */
+bool look_queue_waits(const struct look_queue *queue, uint32_t pid, struct look *out);
 
 void look_queue_forget(struct look_queue *queue, uint32_t pid);
 

@@ -33,8 +33,8 @@
 
 #define SECOND_NS        1000000000ULL
 #define TICK_MS          100
-#define IDLE_TICK_MS     50 /* nothing else wakes us then, and so late a tag library is met at most */
-#define START_SCAN_NS    (300 * 1000000ULL)  /* of looking at processes before the first attach */
+#define IDLE_TICK_MS     50                 /* few mappings wake nobody: about so late a tag library is met */
+#define START_SCAN_NS    (300 * 1000000ULL) /* of looking at processes before the first attach */
 #define TAKE_OVER_NS     (2000 * 1000000ULL) /* the same while another session records */
 #define WINDOW_BYTES_MAX (512u << 20)
 

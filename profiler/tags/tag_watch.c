@@ -98,8 +98,8 @@ uint64_t tag_watch_attach_file(struct tag_watch *watch, uint32_t pid, const stru
 	const struct probed_file_at at = { file->dev,        file->inode,
 		                           file->path,       facts->probes,
 		                           facts->libraries, !pid || tag_watch_may_follow(watch, pid) };
-
-	uint64_t now_ns = monotonic_ns(), since_ns = probed_files_attach(watch->files, pid, &at, now_ns);
+	uint64_t now_ns = monotonic_ns();
+	uint64_t since_ns = probed_files_attach(watch->files, pid, &at, now_ns);
 
 	if (since_ns == now_ns && facts->probes && at.of_interest && watch->mapped_ns)
 		watch->late_ns += monotonic_ns() - watch->mapped_ns;
@@ -155,6 +155,7 @@ static bool wait_for_answer(struct tag_watch *watch, uint32_t pid, bool first)
 	const struct followed *f = followed_find(watch->followed, pid);
 
 	look_queue_ask(watch->looks, pid, watch->now_ns + SILENT_NS, first);
+	look_queue_mapped(watch->looks, pid, watch->mapped_ns);
 	return f && followed_has_slot(f);
 }
 
@@ -271,7 +272,7 @@ static void look_at_due(struct tag_watch *watch)
 	struct look due;
 
 	while (now_ns < until_ns && look_queue_take(watch->looks, now_ns, &due)) {
-		watch->mapped_ns = due.first ? 0 : due.asked_ns;
+		watch->mapped_ns = due.mapped_ns;
 		if (due.first)
 			tag_scan_process((pid_t)due.pid, &handler, watch);
 		else

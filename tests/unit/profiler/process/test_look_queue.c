@@ -10,13 +10,13 @@
 
 #include "profiler/process/look_queue.h"
 
-static void expect(struct look_queue *queue, uint64_t now_ns, uint32_t pid, uint64_t asked_ns, bool first)
+static void expect(struct look_queue *queue, uint64_t now_ns, uint32_t pid, uint64_t mapped_ns, bool first)
 {
 	struct look look;
 
 	assert_true(look_queue_take(queue, now_ns, &look));
 	assert_int_equal(look.pid, pid);
-	assert_int_equal(look.asked_ns, asked_ns);
+	assert_int_equal(look.mapped_ns, mapped_ns);
 	assert_int_equal(look.first, first);
 }
 
@@ -41,9 +41,9 @@ static void test_look_queue__order(void **state)
 	assert_int_equal(look_queue_ask(queue, 2, 400, false), 0);
 	assert_int_equal(look_queue_next_ns(queue), 50);
 	expect_none(queue, 49);
-	expect(queue, 1000, 1, 50, true);
-	expect(queue, 1000, 2, 100, false);
-	expect(queue, 1000, 3, 200, false);
+	expect(queue, 1000, 1, 0, true);
+	expect(queue, 1000, 2, 0, false);
+	expect(queue, 1000, 3, 0, false);
 	expect_none(queue, 1000);
 	look_queue_free(queue);
 }
@@ -86,6 +86,32 @@ static void test_look_queue__rouse(void **state)
 	assert_true(look_queue_take(queue, 220, &out));
 	assert_int_equal(out.pid, 7);
 	look_queue_rouse(queue, 8);
+	look_queue_free(queue);
+}
+
+/* The earliest that is said, also where the look must wait; the next look begins anew. */
+static void test_look_queue__mapped(void **state)
+{
+	struct look_queue *queue = look_queue_new();
+	struct look out;
+
+	(void)state;
+	look_queue_mapped(queue, 7, 5);
+	assert_false(look_queue_waits(queue, 7, &out));
+	look_queue_ask(queue, 7, 0, true);
+	look_queue_mapped(queue, 7, 0);
+	look_queue_mapped(queue, 7, 60);
+	look_queue_mapped(queue, 7, 50);
+	look_queue_mapped(queue, 7, 70);
+	assert_true(look_queue_waits(queue, 7, &out));
+	assert_int_equal(out.mapped_ns, 50);
+	expect(queue, 100, 7, 50, true);
+	look_queue_mapped(queue, 7, 80); /* nobody has asked again */
+	look_queue_ask(queue, 7, 100, false);
+	look_queue_mapped(queue, 7, 90);
+	look_queue_looked(queue, 7, 100, 200);
+	expect_none(queue, 200);
+	expect(queue, 200 + 100 * LOOK_QUEUE_REST, 7, 90, false);
 	look_queue_free(queue);
 }
 
@@ -158,7 +184,7 @@ static void test_look_queue__full(void **state)
 	assert_int_equal(look_queue_ask(queue, LOOK_QUEUE_MAX + 1, 0, false), -ENOSPC);
 	assert_int_equal(look_queue_ask(queue, 5, 0, false), 0);
 	expect(queue, 1, 5, 0, false);
-	expect(queue, 1, 1, 1, false);
+	expect(queue, 1, 1, 0, false);
 	look_queue_free(queue);
 }
 
@@ -166,8 +192,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_look_queue__order),  cmocka_unit_test(test_look_queue__rest),
-		cmocka_unit_test(test_look_queue__rouse),  cmocka_unit_test(test_look_queue__forget),
-		cmocka_unit_test(test_look_queue__random), cmocka_unit_test(test_look_queue__full),
+		cmocka_unit_test(test_look_queue__rouse),  cmocka_unit_test(test_look_queue__mapped),
+		cmocka_unit_test(test_look_queue__forget), cmocka_unit_test(test_look_queue__random),
+		cmocka_unit_test(test_look_queue__full),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,7 +84,7 @@ static void test_session__how_long_to_wait(void **state)
 	(void)state;
 	session_tick(session);
 	idle = fake_session_timeout(session);
-	assert_in_range(idle, 20, 99); /* so late a tag library is met then, and no event wakes us */
+	assert_in_range(idle, 20, 99); /* about so late a tag library is met then */
 	fake.tagged = 1;
 	session_tick(session);
 	assert_int_equal(fake_session_timeout(session), 100);
