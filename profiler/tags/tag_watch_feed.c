@@ -17,6 +17,7 @@
 #include "profiler/tags/probed_files.h"
 #include "profiler/tags/tag_file.h"
 
+/* As look_queue_ask(), for something that was mapped at `mapped_ns`; 0: that is not known. */
 static void ask_since(struct tag_watch *watch, uint32_t pid, uint64_t at_ns, bool first, uint64_t mapped_ns)
 {
 	look_queue_ask(watch->looks, pid, at_ns, first);

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-TIMEOUT = 300  # of what hangs
+TIMEOUT = 300  # seconds, which only a program that hangs takes
 
 Done = collections.namedtuple("Done", "code out err")
 

@@ -1,6 +1,6 @@
 """What was told of workload/requests.py's requests, held against its own sizes and the kernel's counts. `lost`: how much of all requests
-may be in no row, as this host's kernel leaves hooks out now and then (6 of 60, the ends that one interrupt told); where it does not, in guests,
-none may. What is missing from all rows together may be missing from any."""
+may be in no row, as this host's kernel leaves hooks out now and then (6 of 60 reads were missing once); in guests, where it does not, none may.
+What is missing from all rows together may be missing from any."""
 MIB = 1 << 20
 LOST_HERE = 0.25
 
