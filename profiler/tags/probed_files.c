@@ -10,6 +10,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "symbolizer/base/clock.h"
 #include "profiler/tags/tag_file.h"
 #include "profiler/tracer/tracer.h"
 
@@ -22,6 +23,7 @@ struct probed_file {
 	int watched;        /* as tracer_watch_file says; negative: refused */
 	uint64_t at_ns;     /* when it was attached to, or refused */
 	uint64_t unused_ns; /* since when nobody maps it */
+	uint64_t late_from; /* the part of its lateness that is counted begins there */
 	size_t n_users;
 	bool pinned, said;
 	char *refusal; /* why it was refused last; NULL: never, or it was said */
@@ -41,7 +43,7 @@ struct probed_files {
 	say_fn say;
 	struct probed_file *by_key;
 	struct user *by_pid;
-	uint64_t refused, swept_ns;
+	uint64_t refused, late_ns, swept_ns;
 };
 
 struct probed_files *probed_files_new(struct tracer *tracer, say_fn say)
@@ -217,6 +219,7 @@ static void watch(struct probed_files *files, struct probed_file *file, const st
 		file->watched = tracer_watch_file(files->tracer, at->path, &probes, err, sizeof(err));
 	} while (file->watched == -ENOSPC && make_room(files));
 	file->at_ns = now_ns;
+	file->late_from = monotonic_ns();
 	free(file->refusal);
 	file->refusal = file->watched < 0 && !file->said ? strdup(err) : NULL;
 }
@@ -251,6 +254,15 @@ static struct probed_file *add(struct probed_files *files, const struct file_key
 	return NULL;
 }
 
+/* The record of a mapping may be read only after a look at the process has found the file. */
+static void count_lateness(struct probed_files *files, struct probed_file *file, uint64_t mapped_ns)
+{
+	if (!mapped_ns || mapped_ns >= file->late_from)
+		return;
+	files->late_ns += file->late_from - mapped_ns;
+	file->late_from = mapped_ns;
+}
+
 uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const struct probed_file_at *at,
                              uint64_t now_ns)
 {
@@ -273,10 +285,19 @@ uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const str
 	if (at->of_interest)
 		say_refusal(files, file);
 	note_user(files, pid, file);
-	return file->watched < 0 ? 0 : file->at_ns;
+	if (file->watched < 0)
+		return 0;
+	if (at->of_interest && at->probes)
+		count_lateness(files, file, at->mapped_ns);
+	return file->at_ns;
 }
 
 uint64_t probed_files_refused(const struct probed_files *files)
 {
 	return files->refused;
+}
+
+uint64_t probed_files_late_ns(const struct probed_files *files)
+{
+	return files->late_ns;
 }

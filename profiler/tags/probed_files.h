@@ -31,7 +31,8 @@ struct probed_file_at {
 	ino_t inode;
 	const char *path;
 	uint32_t probes, libraries;
-	bool of_interest; /* to be recorded: only then a refusal is said and counted */
+	bool of_interest;   /* to be recorded: only then a refusal is said and counted, and lateness */
+	uint64_t mapped_ns; /* when the process had mapped it, at the earliest; 0: that is not known */
 };
 
 /*
@@ -52,5 +53,7 @@ void probed_files_expire(struct probed_files *files, uint64_t now_ns);
 
 /* Files that were refused, since the start. */
 uint64_t probed_files_refused(const struct probed_files *files);
+/* Sum, over the files with probes, from the earliest `mapped_ns` that was told until they were attached to, since the start. */
+uint64_t probed_files_late_ns(const struct probed_files *files);
 
 #endif

@@ -95,15 +95,15 @@ bool tag_watch_may_follow(const struct tag_watch *watch, uint32_t pid)
 uint64_t tag_watch_attach_file(struct tag_watch *watch, uint32_t pid, const struct context_file *file)
 {
 	const struct tag_file *facts = file->facts;
-	const struct probed_file_at at = { file->dev,        file->inode,
-		                           file->path,       facts->probes,
-		                           facts->libraries, !pid || tag_watch_may_follow(watch, pid) };
-	uint64_t now_ns = monotonic_ns();
-	uint64_t since_ns = probed_files_attach(watch->files, pid, &at, now_ns);
+	const struct probed_file_at at = { .dev = file->dev,
+		                           .inode = file->inode,
+		                           .path = file->path,
+		                           .probes = facts->probes,
+		                           .libraries = facts->libraries,
+		                           .of_interest = !pid || tag_watch_may_follow(watch, pid),
+		                           .mapped_ns = watch->mapped_ns };
 
-	if (since_ns == now_ns && facts->probes && at.of_interest && watch->mapped_ns)
-		watch->late_ns += monotonic_ns() - watch->mapped_ns;
-	return since_ns;
+	return probed_files_attach(watch->files, pid, &at, monotonic_ns());
 }
 
 void tag_watch_file(struct tag_watch *watch, const char *path)
@@ -339,7 +339,7 @@ int tag_watch_describe(struct tag_watch *watch, struct stamp *stamp)
 	const struct stamp_counter grown[TOLD_MAX] = {
 		{ "tag_files_refused", probed_files_refused(watch->files) },
 		{ "tag_files_beyond", found.files_beyond },
-		{ "tag_probes_late_ns", watch->late_ns },
+		{ "tag_probes_late_ns", probed_files_late_ns(watch->files) },
 		{ "tag_files_unread", found.files_unopened + found.files_corrupt },
 		{ "mapping_records_lost", maps.records_lost },
 		{ "cpus_covered_late", maps.cpus_late },

@@ -26,7 +26,6 @@ struct tag_watch {
 	bool only_given, may_hold;
 	uint64_t now_ns, sweep_ns;
 	uint64_t mapped_ns; /* when what is being looked at was mapped, at the earliest; 0: before us */
-	uint64_t late_ns;   /* sum, over the files with probes, from there until they were attached to */
 	struct stamp_growth told[TOLD_MAX];
 	bool has_probes, has_log, all_attached, was_before; /* of the look in progress */
 };

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "symbolizer/base/clock.h"
 #include "profiler/tags/probed_files.h"
 #include "profiler/tags/tag_file.h"
 #include "profiler/tracer/tracer_state.h"
@@ -178,6 +179,37 @@ static void test_probed_files__refused(void **state)
 	assert_true(attach(files, 5, 1, now + PROBED_FILES_RETRY_NS));
 }
 
+/* From the earliest time that was told until it was attached to, though that is told later than it was found. */
+static void test_probed_files__lateness(void **state)
+{
+	struct probed_files *files = *state;
+	const uint64_t began_ns = monotonic_ns();
+	struct probed_file_at at = { .dev = 1, .inode = 1, .path = "/file", .probes = TAG_FILE_PROBE_CHANGE };
+	uint64_t late_ns;
+
+	at.mapped_ns = began_ns - 2;
+	at.of_interest = false;
+	assert_int_not_equal(probed_files_attach(files, 1, &at, began_ns), 0);
+	assert_int_equal(probed_files_late_ns(files), 0);
+	at.of_interest = true;
+	at.mapped_ns = 0;
+	assert_int_not_equal(probed_files_attach(files, 1, &at, began_ns), 0);
+	assert_int_equal(probed_files_late_ns(files), 0);
+	at.mapped_ns = began_ns - 2;
+	assert_int_not_equal(probed_files_attach(files, 1, &at, began_ns), 0);
+	late_ns = probed_files_late_ns(files);
+	assert_in_range(late_ns, 2, monotonic_ns() - began_ns + 2);
+	at.mapped_ns = began_ns - 1; /* another has had it before */
+	assert_int_not_equal(probed_files_attach(files, 2, &at, began_ns), 0);
+	assert_int_equal(probed_files_late_ns(files), late_ns);
+	at.mapped_ns = monotonic_ns(); /* attached to already */
+	assert_int_not_equal(probed_files_attach(files, 3, &at, began_ns), 0);
+	assert_int_equal(probed_files_late_ns(files), late_ns);
+	at.mapped_ns = began_ns - 10;
+	assert_int_not_equal(probed_files_attach(files, 4, &at, began_ns), 0);
+	assert_int_equal(probed_files_late_ns(files), late_ns + 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +218,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_probed_files__go_together, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__room, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__refused, reset, end),
+		cmocka_unit_test_setup_teardown(test_probed_files__lateness, reset, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -443,6 +443,9 @@ static void test_tag_watch__tagged_by_another_copy(void **state)
 	assert_in_range(late_ns, LATE_NS, monotonic_ns() - mapped_ns + LATE_NS);
 	assert_true(feed.file(feed.ctx, pids[1], &mapping, mapped_ns - LATE_NS)); /* attached to already */
 	assert_int_equal(told("tag_probes_late_ns"), 0);
+	assert_true(
+	        feed.file(feed.ctx, pids[1], &mapping, mapped_ns - 2 * LATE_NS)); /* had mapped it before */
+	assert_int_equal(told("tag_probes_late_ns"), LATE_NS);
 	feed.exec(feed.ctx, pids[0], monotonic_ns());
 	feed.fork(feed.ctx, pids[1], pids[0]);
 	look();
