@@ -29,7 +29,9 @@ def check_classes(tap, rows, device, truth):
             ("what a thread syncs itself", {"class": "own", "op": "write"}, 16 * MIB, 0),
             ("direct writes", {"class": "direct", "op": "write", "writeback": False}, 16 * MIB, 0),
             ("a file that was written anew is the new writer's", {"class": "other", "op": "write"}, 8 * MIB, 0)):
-        tap.check(wanted - missing <= total(rows, "bytes", **on, **match) <= wanted + more, name, wanted, missing, more, *rows)
+        # Nobody makes a page dirty that is dirty already: written just then, it is still the one's who did.
+        less = missing + (twice_written(truth) if match["class"] == "other" else 0)
+        tap.check(wanted - less <= total(rows, "bytes", **on, **match) <= wanted + more, name, wanted, less, more, *rows)
     synced = total(rows, "bytes", **on, **{"class": "syncer", "op": "write"})
     tap.check(synced < MIB, "who syncs others' files has written no more than what files are listed in", synced, *rows)
     read, missing = (total(rows, "bytes", **on, **{"class": "load", "op": "read"}), missing_of(rows, device, "read", truth["read"]))
