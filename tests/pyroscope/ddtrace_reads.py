@@ -1,6 +1,6 @@
 """ddtrace_reads.py FILE SECONDS: reads FILE past the page cache under spans of ddtrace's, one within another; it knows nothing of stallprof. Prints for
-each span {"span", "trace_id", "span_id", "ns"}: its own time, less that of the span within it. The first span begins when it has read for a
-second: on a busy host a profiler meets ddtrace's library some time after it was mapped, and its spans from then on."""
+each span {"span", "trace_id", "span_id", "least_ns", "most_ns"}: its own time, less that of the span within it; the host may take the CPU away
+between a clock and the begin or the end of a span, so that it lies between two. The first span begins when it has read for a second: on a busy host a profiler meets ddtrace's library some time after it was mapped, and its spans from then on."""
 import json
 import mmap
 import os
@@ -22,14 +22,17 @@ def read_for(seconds):
 
 
 def under_span(name, seconds, within=None):
-    """Returns how long all of it took."""
+    """Returns how long all of it took, at least and at most."""
+    before = time.monotonic_ns()
     with tracer.trace(name) as span:
         begin = time.monotonic_ns()
         read_for(seconds)
-        inner = under_span(*within) if within else 0
-        whole = time.monotonic_ns() - begin
-    print(json.dumps({"span": name, "trace_id": f"{span.trace_id:032x}", "span_id": f"{span.span_id:016x}", "ns": whole - inner}), flush=True)
-    return whole
+        inner = under_span(*within) if within else (0, 0)
+        least = time.monotonic_ns() - begin
+    most = time.monotonic_ns() - before
+    print(json.dumps({"span": name, "trace_id": f"{span.trace_id:032x}", "span_id": f"{span.span_id:016x}",
+                      "least_ns": least - inner[1], "most_ns": most - inner[0]}), flush=True)
+    return least, most
 
 
 SECONDS = float(sys.argv[2])

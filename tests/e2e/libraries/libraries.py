@@ -1,5 +1,6 @@
 """What the tests of library calls share: programs of this folder compiled when they are wanted, recordings of them, and what the profile
 says held against the callers' own clocks (call_clock.h)."""
+import collections
 import math
 import os
 import subprocess
@@ -64,7 +65,11 @@ class Recording:
 
     def report(self):
         rows = exact.sum_by(self.top["ledger"], "tag", "state", "cause")
+        sampled = collections.Counter()
+        for stack in self.top["stacks"]:
+            sampled[f"{stack['tag']} {stack['stall']}"] += stack["cpu_ns"]
         return [f"{' '.join(filter(None, key))}: {ns / 1e9:.6f} s" for key, ns in sorted(rows.items())] + [
+            f"{key}, sampled on CPUs: {ns / 1e9:.6f} s" for key, ns in sorted(sampled.items()) if ns] + [
             f"counters: { {key: value for key, value in self.top['stamp']['counters'].items() if value} }", *map(str, self.calls.values())]
 
     def slept(self, tag):
