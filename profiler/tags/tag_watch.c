@@ -149,13 +149,18 @@ static void take_located(struct tag_watch *watch, struct followed *f, const stru
 	watch->may_hold |= f->process.stalltag.kind && watch->was_before;
 }
 
+void tag_watch_ask(struct tag_watch *watch, uint32_t pid, uint64_t at_ns, bool first, uint64_t mapped_ns)
+{
+	look_queue_ask(watch->looks, pid, at_ns, first);
+	look_queue_mapped(watch->looks, pid, mapped_ns);
+}
+
 /* Whether it keeps tags as is known already, which stands. */
 static bool wait_for_answer(struct tag_watch *watch, uint32_t pid, bool first)
 {
 	const struct followed *f = followed_find(watch->followed, pid);
 
-	look_queue_ask(watch->looks, pid, watch->now_ns + SILENT_NS, first);
-	look_queue_mapped(watch->looks, pid, watch->mapped_ns);
+	tag_watch_ask(watch, pid, watch->now_ns + SILENT_NS, first, watch->mapped_ns);
 	return f && followed_has_slot(f);
 }
 

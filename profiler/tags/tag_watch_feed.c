@@ -17,20 +17,13 @@
 #include "profiler/tags/probed_files.h"
 #include "profiler/tags/tag_file.h"
 
-/* As look_queue_ask(), for something that was mapped at `mapped_ns`; 0: that is not known. */
-static void ask_since(struct tag_watch *watch, uint32_t pid, uint64_t at_ns, bool first, uint64_t mapped_ns)
-{
-	look_queue_ask(watch->looks, pid, at_ns, first);
-	look_queue_mapped(watch->looks, pid, mapped_ns);
-}
-
 /* It may have set its tag before the probe is attached to; then the command that it executes has that in its environment. */
 static void on_tagger(void *ctx, pid_t pid, const struct context_file *file)
 {
 	struct tag_watch *watch = ctx;
 
 	tag_watch_attach_file(watch, (uint32_t)pid, file);
-	ask_since(watch, (uint32_t)pid, 0, true, watch->mapped_ns);
+	tag_watch_ask(watch, (uint32_t)pid, 0, true, watch->mapped_ns);
 }
 
 /* For those that map it later, though this process is gone by now. 1: it is of interest; 0: it is not; -1: the path is another's. */
@@ -64,7 +57,7 @@ static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mappin
 	         python_processes_mapped(watch->pythons, pid, mapping->path);
 
 	if (interest == 1 || interest == -EAGAIN)
-		ask_since(watch, pid, monotonic_ns(), false, at_ns);
+		tag_watch_ask(watch, pid, monotonic_ns(), false, at_ns);
 	else if (interest < 0)
 		interest = look_at_file(watch, pid, mapping);
 	watch->mapped_ns = 0;
@@ -101,7 +94,7 @@ static void on_fork(void *ctx, uint32_t child, uint32_t parent)
 	probed_files_forked(watch->files, child, parent);
 	/* What the parent maps is yet to be looked at: its child maps it, too, and may hold a tag by then. */
 	if (look_queue_waits(watch->looks, parent, &look))
-		ask_since(watch, child, monotonic_ns(), look.first, look.mapped_ns);
+		tag_watch_ask(watch, child, monotonic_ns(), look.first, look.mapped_ns);
 	p = followed_find(watch->followed, parent);
 	c = p && followed_has_slot(p) ? tag_watch_follow(watch, child) : NULL;
 	if (!c)

@@ -37,6 +37,9 @@ bool tag_watch_may_follow(const struct tag_watch *watch, uint32_t pid);
 /* Returns since when it is attached to; 0: it is refused. */
 uint64_t tag_watch_attach_file(struct tag_watch *watch, uint32_t pid, const struct context_file *file);
 
+/* As look_queue_ask(), for something that was mapped at `mapped_ns`; 0: that is not known. */
+void tag_watch_ask(struct tag_watch *watch, uint32_t pid, uint64_t at_ns, bool first, uint64_t mapped_ns);
+
 /* 50 ms, doubling: a library is relocated within milliseconds, a context published some time later. */
 void tag_watch_look_again(struct tag_watch *watch, struct followed *f);
 

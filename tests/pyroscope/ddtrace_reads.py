@@ -1,6 +1,7 @@
 """ddtrace_reads.py FILE SECONDS: reads FILE past the page cache under spans of ddtrace's, one within another; it knows nothing of stallprof. Prints for
-each span {"span", "trace_id", "span_id", "least_ns", "most_ns"}: its own time, less that of the span within it; the host may take the CPU away
-between a clock and the begin or the end of a span, so that it lies between two. The first span begins when it has read for a second: on a busy host a profiler meets ddtrace's library some time after it was mapped, and its spans from then on."""
+each span {"span", "trace_id", "span_id", "least_ns", "most_ns"}: its own time, less that of the span within it, by clocks just inside of the span
+and just outside. The first span begins when it has read for a second: on a busy host a profiler meets ddtrace's library some time after it was
+mapped, and its spans from then on."""
 import json
 import mmap
 import os
