@@ -3,7 +3,26 @@
 #include "bpf/log_take.bpf.h"
 #include "bpf/recovery.bpf.h"
 #include "bpf/issued.bpf.h"
+#include "bpf/sample_clock.bpf.h"
 #include "bpf/wait.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct sample_clock);
+} sample_clocks SEC(".maps") __weak;
+
+/* What this CPU ran since its last sample and no sample tells. */
+ALWAYS u64 skipped_ns(void)
+{
+	u32 zero = 0;
+	struct sample_clock *clock = bpf_map_lookup_elem(&sample_clocks, &zero);
+
+	if (!clock)
+		return 0;
+	return cpu_period_ns * samples_skipped(clock, bpf_ktime_get_ns(), cpu_period_ns, hot_generation);
+}
 
 ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_perf_event_data *ctx)
 {
@@ -101,7 +120,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	struct request *rq = NULL;
 	u32 stalled, dev = 0; /* enum abi_cause */
 	void *ledger;
-	u64 tag;
+	u64 tag, skipped = skipped_ns();
 
 	count_user(task);
 	if (!t) {
@@ -138,6 +157,8 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	key.cause = stalled;
 	key.dev = dev;
 	ledger_add(&key, cpu_period_ns, 1, 0);
+	if (RARELY(skipped))
+		COUNT_BY(samples_skipped_ns, skipped);
 	cpu_event(ctx, task, t, buffer, &key, rq, ledger_window(ledger));
 	return 0;
 }

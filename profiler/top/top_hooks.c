@@ -103,3 +103,28 @@ void top_hooks_tell(struct losses *losses, const struct stamp *stamp)
 	}
 	tell_off(losses, stamp);
 }
+
+void top_hooks_print(FILE *out, const struct stamp *stamp)
+{
+	size_t counts[HOOK_STATES] = { 0 };
+
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++)
+		counts[stamp_hook_at(stamp, i).state]++;
+	fputs("  hooks:", out);
+	for (unsigned int state = 0; state < HOOK_STATES; state++)
+		fprintf(out, "%s %zu %s", state ? "," : "", counts[state], hook_state_name(state));
+	fputc('\n', out);
+	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
+		struct stamp_hook hook = stamp_hook_at(stamp, i);
+
+		if (hook.state == HOOK_ATTACHED)
+			continue;
+		fprintf(out, "    %s for ", hook_state_name(hook.state));
+		text_print_clean(out, hook.cause, 0);
+		fputs(": ", out);
+		text_print_clean(out, hook.hook, 0);
+		fputs(*hook.reason ? ": " : "", out);
+		text_print_clean(out, hook.reason, 0);
+		fputc('\n', out);
+	}
+}

@@ -20,4 +20,7 @@ bool losses_begin_line(struct losses *losses);
 /* A line for each reason for which causes have lost hooks, and for each cause that was switched off. */
 void top_hooks_tell(struct losses *losses, const struct stamp *stamp);
 
+/* How many there are of each state, and each that was not attached, with why. */
+void top_hooks_print(FILE *out, const struct stamp *stamp);
+
 #endif

@@ -150,8 +150,9 @@ static const char *const quiet[] = {
 	"rows_refused",
 	"ring_full",
 	"ledger_full",
-	"steal_ns", /* told when it is much, as the next */
+	"steal_ns", /* told when it is much, as the next two */
 	"tag_probes_late_ns",
+	"samples_skipped_ns",
 	"python_frames",
 	"python_unmatched",
 	"stacks_incomplete",
@@ -270,37 +271,47 @@ static void tell_without_user(struct losses *losses, const struct loaded_profile
 	print_amount(losses->out, sentence, NUMBER, waits);
 }
 
-/* What the ledger has, of the run queue and of all. */
-static void sum_ledger(struct ledger *ledger, uint64_t *run_queue_ns, uint64_t *all_ns)
+/* What the ledger has of one state; LEDGER_STATES: of all. */
+static uint64_t ledger_ns(struct ledger *ledger, enum ledger_state state)
 {
-	*run_queue_ns = *all_ns = 0;
+	uint64_t ns = 0;
+
 	for (size_t i = 0; i < ledger_count(ledger); i++) {
 		const struct ledger_row *row = ledger_at(ledger, i);
 
-		*run_queue_ns += row && row->state == LEDGER_RUNQUEUE ? row->ns : 0;
-		*all_ns += row ? row->ns : 0;
+		ns += row && (state == LEDGER_STATES || row->state == state) ? row->ns : 0;
 	}
-}
-
-static void tell_above(struct losses *losses, uint64_t value_ns, uint64_t above_ns, const char *sentence)
-{
-	if (value_ns > above_ns && losses_begin_line(losses))
-		print_amount(losses->out, sentence, NS, value_ns);
+	return ns;
 }
 
 /* Times that are some on every host: told when they are above a hundredth of what they may have changed. */
+static const struct share {
+	const char *counter;
+	enum ledger_state of;
+	const char *sentence;
+} shares[] = {
+	/* The scheduler counts stolen time of a virtual machine as run queue, or as on-CPU time of whoever ran. */
+	{ "steal_ns", LEDGER_RUNQUEUE,
+	  "The host took %s of CPU time from this machine (steal): what fell on tagged threads is in "
+	  "runqueue" },
+	{ "tag_probes_late_ns", LEDGER_STATES,
+	  "Programs had the tag library for %s before it was listened to: what they tagged then is not seen, "
+	  "or "
+	  "under another tag" },
+	{ "samples_skipped_ns", LEDGER_ONCPU,
+	  "Threads ran for %s without the samples that were due, as the kernel took them late or not at all: "
+	  "the "
+	  "stacks of on-CPU time lack it" },
+};
+
 static void tell_shares(struct losses *losses, const struct loaded_profiles *input)
 {
-	uint64_t run_queue_ns, all_ns;
+	for (const struct share *share = shares; share < shares + COUNT(shares); share++) {
+		uint64_t ns = stamp_counter(input->stamp, share->counter);
 
-	sum_ledger(input->ledger, &run_queue_ns, &all_ns);
-	/* The scheduler counts stolen time of a virtual machine as run queue, or as on-CPU time of whoever ran. */
-	tell_above(losses, stamp_counter(input->stamp, "steal_ns"), run_queue_ns / 100,
-	           "The host took %s of CPU time from this machine (steal): what fell on tagged threads is "
-	           "in runqueue");
-	tell_above(losses, stamp_counter(input->stamp, "tag_probes_late_ns"), all_ns / 100,
-	           "Programs had the tag library for %s before it was listened to: what they tagged then is "
-	           "not seen, or under another tag");
+		if (ns > ledger_ns(input->ledger, share->of) / 100 && losses_begin_line(losses))
+			print_amount(losses->out, share->sentence, NS, ns);
+	}
 }
 
 static void tell_kernel(struct losses *losses, const struct stamp *stamp)
@@ -382,31 +393,6 @@ static void print_kernel(FILE *out, const struct stamp_kernel *kernel)
 	fputc('\n', out);
 }
 
-static void print_hooks(FILE *out, const struct stamp *stamp)
-{
-	size_t counts[HOOK_STATES] = { 0 };
-
-	for (size_t i = 0; i < stamp_hook_count(stamp); i++)
-		counts[stamp_hook_at(stamp, i).state]++;
-	fputs("  hooks:", out);
-	for (unsigned int state = 0; state < HOOK_STATES; state++)
-		fprintf(out, "%s %zu %s", state ? "," : "", counts[state], hook_state_name(state));
-	fputc('\n', out);
-	for (size_t i = 0; i < stamp_hook_count(stamp); i++) {
-		struct stamp_hook hook = stamp_hook_at(stamp, i);
-
-		if (hook.state == HOOK_ATTACHED)
-			continue;
-		fprintf(out, "    %s for ", hook_state_name(hook.state));
-		text_print_clean(out, hook.cause, 0);
-		fputs(": ", out);
-		text_print_clean(out, hook.hook, 0);
-		fputs(*hook.reason ? ": " : "", out);
-		text_print_clean(out, hook.reason, 0);
-		fputc('\n', out);
-	}
-}
-
 static void print_counters(FILE *out, const struct stamp *stamp, size_t columns)
 {
 	size_t n = stamp_counter_count(stamp), used, zeros = 0;
@@ -440,6 +426,6 @@ void top_text_stamp(FILE *out, const struct loaded_profiles *input, size_t colum
 		return;
 	print_coverage(out, stamp_coverage(input->stamp));
 	print_kernel(out, &kernel);
-	print_hooks(out, input->stamp);
+	top_hooks_print(out, input->stamp);
 	print_counters(out, input->stamp, columns);
 }

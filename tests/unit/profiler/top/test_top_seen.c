@@ -158,6 +158,10 @@ static void test_top_seen__shares(void **state)
 		  "The host took 1.01 ms of CPU time from this machine (steal): what fell on tagged "
 		  "threads is in "
 		  "runqueue.\n" },
+		{ "samples_skipped_ns", 3000000, "" }, /* 1 % of what ran */
+		{ "samples_skipped_ns", 3010000,
+		  "Threads ran for 3.01 ms without the samples that were due, as the kernel took them late "
+		  "or not at all: the stacks of on-CPU time lack it.\n" },
 	};
 
 	(void)state;
@@ -167,7 +171,8 @@ static void test_top_seen__shares(void **state)
 		char *text;
 
 		add_row(input.ledger, "t", 1, LEDGER_RUNQUEUE, "", 100 * MS);
-		add_row(input.ledger, "t", 1, LEDGER_BLOCKED, "", 500 * MS);
+		add_row(input.ledger, "t", 1, LEDGER_BLOCKED, "", 200 * MS);
+		add_row(input.ledger, "t", 1, LEDGER_ONCPU, "", 300 * MS);
 		assert_int_equal(stamp_add_counter(input.stamp, rows[i].counter, rows[i].ns), 0);
 		text = text_of(&input, 0, &lines);
 		assert_string_equal(text, rows[i].text);
