@@ -8,8 +8,9 @@
 #include "bpf/kind.bpf.h"
 #include "bpf/thread.bpf.h"
 
-/* The sleeps of one wait for XFS's log are mostly closer to each other; what the next fsync of a loop sleeps for first is mostly not. */
-#define FOLLOWS_NS 20000
+/* The sleeps of one wait for XFS's log are closer to each other, also on a host that is busy. What the next fsync of a loop sleeps for may be,
+ * too: it is announced, or for a request of its own. */
+#define FOLLOWS_NS 200000
 
 /* The system call that a task is in, by its number and the user's instruction behind it: two sleeps of one call have the same. So have those
  * of a loop that makes the call again. */
@@ -20,7 +21,7 @@ ALWAYS u64 call_made(struct task_struct *task)
 	return regs ? regs->ip ^ (u64)call_number(task, regs) << 48 : 0;
 }
 
-/* A hint for a worse cause stays, if it was given in the same call. */
+/* A hint for a worse cause stays, if it was given in the same call and none of its sleeps is over. */
 ALWAYS void hint_sleep(u32 cause, u32 dev, bool timed, bool lasts)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
@@ -30,7 +31,7 @@ ALWAYS void hint_sleep(u32 cause, u32 dev, bool timed, bool lasts)
 	if (!t)
 		return;
 	call = call_made(current);
-	if (t->hint > cause && t->hint_call == call)
+	if (t->hint > cause && t->hint_call == call && t->hint_lasts != HINT_HAS_LASTED)
 		return;
 	t->hint_call = call;
 	t->hint_timed = timed;
