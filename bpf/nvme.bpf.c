@@ -174,15 +174,23 @@ int BPF_PROG(on_nvme_timeout, struct request *rq)
 	return times_out(rq);
 }
 
+/* What nvme_timeout() returned. Before 5.17, which has this helper, it has two arguments. */
+ALWAYS u32 timeout_result(unsigned long long *ctx)
+{
+	u64 result = 0;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_func_ret))
+		return ctx[2];
+	bpf_get_func_ret(ctx, &result);
+	return result;
+}
+
 /* An abort command has been sent only if the request is waited for further. Else it may be over by now, and what is noted of it would
  * stay. */
 SEC("fexit/nvme_timeout")
 int BPF_PROG(on_nvme_timed_out, struct request *rq)
 {
-	u64 result = 0;
-
-	if (bpf_get_func_ret(ctx, &result) ||
-	    (u32)result != bpf_core_enum_value(enum blk_eh_timer_return, BLK_EH_RESET_TIMER))
+	if (timeout_result(ctx) != bpf_core_enum_value(enum blk_eh_timer_return, BLK_EH_RESET_TIMER))
 		return 0;
 	if (request_of_disk(rq) && request_aborted(rq))
 		befalls(rq, ABI_CAUSE_NVME_ABORT);
