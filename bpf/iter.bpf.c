@@ -36,38 +36,45 @@ ALWAYS void adopt_known(struct thread *t, struct abi_process *process)
 	}
 }
 
-/* A thread that is there already gets the tag without a turn: nothing has run up yet. */
-ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64 now)
+/* The thread is there already: it gets the tag without a turn, as nothing has run up yet. Nobody else sees it so far, so that what it
+ * pushes meanwhile is not taken back. */
+ALWAYS void adopt_unpublished(struct task_struct *task, struct thread *t, struct abi_process *process,
+                              u64 now)
 {
-	u32 state = task_state_now(task);
-	struct thread *t;
-
-	if (task->__state & TASK_DEAD)
-		return; /* nobody has waited for it yet */
-	t = thread_find_or_create(task, now, state);
-	if (!t) {
-		t = bpf_task_storage_get(&threads, task, 0, 0);
-		if (t)
-			adopt_known(t, process); /* its own push is at it just now */
-		return;
-	}
-	if (process->from_exec) {
-		t->exec_tag = process->base_tag;
-		return;
-	}
 	t->adopted = 1;
 	t->watches_context = process->stalltag.kind || process->otel.kind;
 	t->base_tag = process->base_tag;
 	thread_sums(t)->tag = process->base_tag;
 	if (process->base_tag)
 		__sync_fetch_and_add(&n_tagged, 1);
-	if (state != ABI_SLEEP)
+	if (t->state != ABI_SLEEP)
 		return;
-	t->slept_begin = word_begin(t->word);
+	t->slept_begin = now;
 	t->sleep_ns = now;
 	t->own_request = OWN_REQUEST_UNKNOWN;
 	wait_expect(task, t, (struct pt_regs *)bpf_task_pt_regs(task), task->__state, now);
-	reserve_buffer(t);
+}
+
+ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64 now)
+{
+	struct thread *t;
+
+	if (task->__state & TASK_DEAD)
+		return; /* nobody has waited for it yet */
+	t = thread_create(task, now, task_state_now(task));
+	if (!t) {
+		t = bpf_task_storage_get(&threads, task, 0, 0);
+		if (t)
+			adopt_known(t, process); /* its own push is at it just now */
+		return;
+	}
+	if (process->from_exec)
+		t->exec_tag = process->base_tag;
+	else
+		adopt_unpublished(task, t, process, now);
+	thread_publish(t, now);
+	if (t->adopted && cycle_slept(t, now))
+		reserve_buffer(t);
 }
 
 ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now)

@@ -81,13 +81,14 @@ ALWAYS struct abi_process *process_followed(u32 tgid, u64 start_ns)
 	return bpf_map_lookup_elem(&processes, &key);
 }
 
-/* NULL when the thread is filtered out, no storage could be had, or another program is just making it. */
-ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u32 state)
+/* For a thread that has none, which nobody else finds before thread_publish(). NULL when it is filtered out, no storage could be had, or
+ * another program makes it or has made it. */
+ALWAYS struct thread *thread_create(struct task_struct *task, u64 now, u32 state)
 {
-	struct thread *t = thread_find(task);
+	struct thread *t;
 
-	if (t || !in_filter_cgroup(task))
-		return t;
+	if (!in_filter_cgroup(task))
+		return NULL;
 	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
 		COUNT(threads_failed);
@@ -107,8 +108,26 @@ ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u
 	t->reserved_buffer = ABI_NO_BUFFER;
 	t->followed_since = hot_generation;
 	t->lot = bpf_get_prandom_u32();
+	return t;
+}
+
+/* From here on the thread's own switches see it. `now`: as when it was created. */
+ALWAYS void thread_publish(struct thread *t, u64 now)
+{
 	barrier();
-	t->word = word_of(now, 0); /* from here on the thread's own switches see it */
+	t->word = word_of(now, 0);
+}
+
+/* NULL when the thread is filtered out, no storage could be had, or another program is just making it. */
+ALWAYS struct thread *thread_find_or_create(struct task_struct *task, u64 now, u32 state)
+{
+	struct thread *t = thread_find(task);
+
+	if (t)
+		return t;
+	t = thread_create(task, now, state);
+	if (t)
+		thread_publish(t, now);
 	return t;
 }
 
