@@ -15,19 +15,20 @@ struct one_fault {
 	bool is_dma; /* else an interrupt that was not remapped */
 };
 
-/* User space prints a line. */
-ALWAYS void fault_tell(const struct one_fault *one, u64 now, u64 count)
+/* User space prints a line. False: there was no room to say so. */
+ALWAYS bool fault_tell(const struct one_fault *one, u64 now, u64 count)
 {
 	struct abi_event *event = bare_event(ABI_EVENT_IOMMU_FAULT, now);
 
 	if (!event)
-		return;
+		return false;
 	event->tag = one->address;
 	event->dev = one->place;
 	event->state = one->access;
 	event->cause = one->reason;
 	event->weight_ns = count;
 	bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+	return true;
 }
 
 NOW_AND_THEN void fault_made(const struct one_fault *one)
@@ -48,12 +49,16 @@ NOW_AND_THEN void fault_made(const struct one_fault *one)
 		known->last_ns = now;
 		last_fault_ns = now;
 	}
-	count = __sync_fetch_and_add(&known->untold, 1) + 1;
+	__sync_fetch_and_add(&known->untold, 1);
 	if (known->told_ns && since(now, known->told_ns) < TOLD_NS)
 		return;
-	known->told_ns = now;
-	known->untold = 0;
-	fault_tell(one, now, count);
+	count = __sync_lock_test_and_set(&known->untold, 0);
+	if (!count)
+		return; /* another CPU tells it */
+	if (fault_tell(one, now, count))
+		known->told_ns = now;
+	else
+		__sync_fetch_and_add(&known->untold, count);
 }
 
 #define IOMMU_FAULT_WRITE 1 /* without it: a read, or AMD's IOMMU does not know */

@@ -264,22 +264,23 @@ ALWAYS u32 python_flags(const struct stack_buffer *buffer)
 	return (buffer->python.cut ? ABI_PYTHON_CUT : 0) | (buffer->python.faulted ? ABI_PYTHON_FAULTED : 0);
 }
 
-/* Has user space look, now. Not more often than it wants to. */
+/* User space does not want to look more often than that. */
+ALWAYS bool python_take_ask(void)
+{
+	return python_asks > 0 && __sync_fetch_and_add(&python_asks, -1) > 0;
+}
+
+/* Has user space look, now; python_take_ask() said that it may. */
 ALWAYS bool python_ask(struct task_struct *task, struct abi_python_ask *ask, u32 n)
 {
 	u64 size = sizeof(*ask) - sizeof(ask->frames);
 
-	if (python_asks <= 0)
-		return false;
 	ask->tgid = task->tgid;
 	ask->parent = BPF_CORE_READ(task, real_parent, tgid);
 	ask->n = n;
 	ask->unused = 0;
 	size += cut_to(n, ABI_PYTHON_ASK_MAX) * sizeof(struct abi_python_frame);
-	if (bpf_ringbuf_output(&python_asked, ask, size, BPF_RB_FORCE_WAKEUP))
-		return false;
-	__sync_fetch_and_add(&python_asks, -1);
-	return true;
+	return !bpf_ringbuf_output(&python_asked, ask, size, BPF_RB_FORCE_WAKEUP);
 }
 
 /* Whether user space was not told of it before. From now on it was. */
@@ -293,6 +294,11 @@ ALWAYS bool python_is_new(u64 key)
 	return true;
 }
 
+ALWAYS u64 python_code_key(const struct python_walk *w, const struct abi_python_frame *frame)
+{
+	return hash_mix(frame->code ^ frame->fingerprint, w->t->tgid);
+}
+
 /* One frame's code object; 1 ends the loop. */
 ALWAYS long python_collect_new(u32 i, struct python_walk *w)
 {
@@ -302,7 +308,7 @@ ALWAYS long python_collect_new(u32 i, struct python_walk *w)
 
 	if (i >= buffer->python.n || n >= ABI_PYTHON_ASK_MAX)
 		return 1;
-	if (!frame->code || !python_is_new(hash_mix(frame->code ^ frame->fingerprint, w->t->tgid)))
+	if (!frame->code || !python_is_new(python_code_key(w, frame)))
 		return 0;
 	buffer->python.ask.frames[cut_to(n, ABI_PYTHON_ASK_MAX - 1)] = *frame;
 	buffer->python.ask.n = n + 1;
@@ -311,20 +317,37 @@ ALWAYS long python_collect_new(u32 i, struct python_walk *w)
 
 LOOP_OF(python_collect_new, struct python_walk)
 
+/* They could not be told. */
+ALWAYS long python_uncollect(u32 i, struct python_walk *w)
+{
+	const struct abi_python_ask *ask = &w->buffer->python.ask;
+	u64 key;
+
+	if (i >= ask->n)
+		return 1;
+	key = python_code_key(w, &ask->frames[cut_to(i, ABI_PYTHON_ASK_MAX - 1)]);
+	bpf_map_delete_elem(&python_told, &key);
+	return 0;
+}
+
+LOOP_OF(python_uncollect, struct python_walk)
+
 /* Most stacks are known as a whole. */
 ALWAYS void python_tell(struct python_walk *w)
 {
 	struct stack_buffer *buffer = w->buffer;
 	u64 key = hash_mix(buffer->python.codes, w->t->tgid);
 
-	if (!buffer->python.n || python_asks <= 0 || bpf_map_lookup_elem(&python_told, &key))
+	if (!buffer->python.n || bpf_map_lookup_elem(&python_told, &key) || !python_take_ask())
 		return;
 	buffer->python.ask.n = 0;
 	python_collect_new_loop(ABI_PYTHON_FRAMES_MAX, w);
-	if (buffer->python.ask.n)
-		python_ask(w->task, &buffer->python.ask, buffer->python.ask.n);
-	else
+	if (!buffer->python.ask.n) {
+		__sync_fetch_and_add(&python_asks, 1);
 		python_is_new(key);
+	} else if (!python_ask(w->task, &buffer->python.ask, buffer->python.ask.n)) {
+		python_uncollect_loop(ABI_PYTHON_ASK_MAX, w);
+	}
 }
 
 /* Pids are used again: what is known of one may be of another process. */
@@ -345,7 +368,7 @@ ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct sta
 	if (!any_python || !len)
 		return 0;
 	w.layout = python_layout(t);
-	if (!w.layout && t->python.asked < PYTHON_ASKS)
+	if (!w.layout && t->python.asked < PYTHON_ASKS && python_take_ask())
 		t->python.asked += python_ask(task, &buffer->python.ask, 0);
 	if (!w.layout || !w.layout->interpreters)
 		return 0;
