@@ -28,6 +28,7 @@
 #define BUFFERS_DEFAULT      256
 #define RING_BYTES_DEFAULT   (8u << 20)
 #define THRESHOLD_DEFAULT_NS 1000000ULL
+#define LRU_LOT              128 /* elements that each CPU sets aside of a table that forgets */
 #define TAG_IDS              16384
 #define GPU_JOBS             8192
 
@@ -89,6 +90,8 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 		tag_folders_prepare(opts->tag_files, opts->n_tag_files, bpf);
 	if (knobs->places->ai_tags || opts->btf_path)
 		bpf_map__set_max_entries(bpf->maps.tag_ids, TAG_IDS);
+	bpf_map__set_max_entries(bpf->maps.dirty_files, bpf_map__max_entries(bpf->maps.dirty_files) +
+	                                                        LRU_LOT * libbpf_num_possible_cpus());
 	if (host_has_module("drm")) {
 		bpf_map__set_max_entries(bpf->maps.gpu_jobs, GPU_JOBS);
 		bpf_map__set_max_entries(bpf->maps.gpu_waiters, GPU_JOBS);
