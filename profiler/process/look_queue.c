@@ -174,6 +174,14 @@ void look_queue_mapped(struct look_queue *queue, uint32_t pid, uint64_t at_ns)
 		entry->mapped_ns = at_ns;
 }
 
+void look_queue_executed(struct look_queue *queue, uint32_t pid)
+{
+	struct entry *entry = find(queue, pid);
+
+	if (entry)
+		entry->mapped_ns = 0;
+}
+
 void look_queue_rouse(struct look_queue *queue, uint32_t pid)
 {
 	struct entry *entry = find(queue, pid);

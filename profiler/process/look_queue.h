@@ -42,6 +42,9 @@ int look_queue_ask(struct look_queue *queue, uint32_t pid, uint64_t at_ns, bool 
 /* What the process is to be looked at for was mapped then. For those that are asked for; 0 says nothing. */
 void look_queue_mapped(struct look_queue *queue, uint32_t pid, uint64_t at_ns);
 
+/* It runs another program by now: what it had mapped before is not looked for any more. */
+void look_queue_executed(struct look_queue *queue, uint32_t pid);
+
 /* The process rests no more: it is another program than the one that was looked at. */
 void look_queue_rouse(struct look_queue *queue, uint32_t pid);
 
@@ -50,7 +53,8 @@ void look_queue_rouse(struct look_queue *queue, uint32_t pid);
 bool look_queue_take(struct look_queue *queue, uint64_t now_ns, struct look *out);
 void look_queue_looked(struct look_queue *queue, uint32_t pid, uint64_t began_ns, uint64_t ended_ns);
 
-/* Whether somebody has asked for a look that has not been taken: then that look. */
+/* Whether a look is due or the process rests after one: then what was asked for since. A child whose beginning is told only then may hold
+ * a tag since before the look at its parent. */
 bool look_queue_waits(const struct look_queue *queue, uint32_t pid, struct look *out);
 
 void look_queue_forget(struct look_queue *queue, uint32_t pid);

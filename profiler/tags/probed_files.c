@@ -23,6 +23,7 @@ struct probed_file {
 	int watched;        /* as tracer_watch_file says; negative: refused */
 	uint64_t at_ns;     /* when it was attached to, or refused */
 	uint64_t unused_ns; /* since when nobody maps it */
+	uint64_t mapped_ns; /* the earliest that was told; 0: none */
 	uint64_t late_from; /* the part of its lateness that is counted begins there */
 	size_t n_users;
 	bool pinned, said;
@@ -254,13 +255,20 @@ static struct probed_file *add(struct probed_files *files, const struct file_key
 	return NULL;
 }
 
-/* The record of a mapping may be read only after a look at the process has found the file. */
-static void count_lateness(struct probed_files *files, struct probed_file *file, uint64_t mapped_ns)
+/* What is told while the file is refused counts when it no longer is. */
+static void note_mapped(struct probed_file *file, uint64_t mapped_ns)
 {
-	if (!mapped_ns || mapped_ns >= file->late_from)
+	if (mapped_ns && (!file->mapped_ns || mapped_ns < file->mapped_ns))
+		file->mapped_ns = mapped_ns;
+}
+
+/* The record of a mapping may be read only after a look at the process has found the file. */
+static void count_lateness(struct probed_files *files, struct probed_file *file)
+{
+	if (!file->mapped_ns || file->mapped_ns >= file->late_from)
 		return;
-	files->late_ns += file->late_from - mapped_ns;
-	file->late_from = mapped_ns;
+	files->late_ns += file->late_from - file->mapped_ns;
+	file->late_from = file->mapped_ns;
 }
 
 uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const struct probed_file_at *at,
@@ -285,10 +293,11 @@ uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const str
 	if (at->of_interest)
 		say_refusal(files, file);
 	note_user(files, pid, file);
+	if (at->of_interest && at->probes)
+		note_mapped(file, at->mapped_ns);
 	if (file->watched < 0)
 		return 0;
-	if (at->of_interest && at->probes)
-		count_lateness(files, file, at->mapped_ns);
+	count_lateness(files, file);
 	return file->at_ns;
 }
 

@@ -73,6 +73,7 @@ static void on_exec(void *ctx, uint32_t pid, uint64_t since_ns)
 	process_table_exec(watch->processes, pid);
 	python_processes_executed(watch->pythons, pid);
 	probed_files_left(watch->files, pid, monotonic_ns());
+	look_queue_executed(watch->looks, pid);
 	f = followed_find(watch->followed, pid);
 	if (!f)
 		return;

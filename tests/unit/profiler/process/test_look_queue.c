@@ -112,6 +112,11 @@ static void test_look_queue__mapped(void **state)
 	look_queue_looked(queue, 7, 100, 200);
 	expect_none(queue, 200);
 	expect(queue, 200 + 100 * LOOK_QUEUE_REST, 7, 90, false);
+	look_queue_ask(queue, 7, 5000, false);
+	look_queue_mapped(queue, 7, 4000);
+	look_queue_executed(queue, 7); /* which the old program had mapped */
+	look_queue_executed(queue, 8);
+	expect(queue, 5000, 7, 0, false);
 	look_queue_free(queue);
 }
 

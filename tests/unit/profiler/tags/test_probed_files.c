@@ -210,6 +210,27 @@ static void test_probed_files__lateness(void **state)
 	assert_int_equal(probed_files_late_ns(files), late_ns + 8);
 }
 
+/* What was told while it was refused counts once it no longer is. */
+static void test_probed_files__late_after_refusal(void **state)
+{
+	struct probed_files *files = *state;
+	const uint64_t began_ns = monotonic_ns();
+	struct probed_file_at at = { .dev = 1,
+		                     .inode = 1,
+		                     .path = "/file",
+		                     .probes = TAG_FILE_PROBE_CHANGE,
+		                     .of_interest = true,
+		                     .mapped_ns = began_ns - 10 };
+
+	error = -EMFILE;
+	assert_int_equal(probed_files_attach(files, 1, &at, began_ns), 0);
+	assert_int_equal(probed_files_late_ns(files), 0);
+	error = 0;
+	at.mapped_ns = began_ns - 1;
+	assert_int_not_equal(probed_files_attach(files, 2, &at, began_ns + PROBED_FILES_RETRY_NS + 1), 0);
+	assert_in_range(probed_files_late_ns(files), 10, monotonic_ns() - began_ns + 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +240,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_probed_files__room, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__refused, reset, end),
 		cmocka_unit_test_setup_teardown(test_probed_files__lateness, reset, end),
+		cmocka_unit_test_setup_teardown(test_probed_files__late_after_refusal, reset, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
