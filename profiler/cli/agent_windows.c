@@ -36,6 +36,7 @@ void agent_windows_take_over(struct agent_windows *windows, struct agent_windows
 {
 	windows->with_tags = old->with_tags;
 	windows->idle = old->idle;
+	loss_log_go_on(&windows->losses, &old->losses);
 	sink_take_over(windows->sink, old->sink);
 	windows->told = old->told;
 	windows->told_at_ns = old->told_at_ns;

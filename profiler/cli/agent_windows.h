@@ -37,8 +37,8 @@ void agent_windows_begin(struct agent_windows *windows, const struct config *con
 void agent_windows_end(struct agent_windows *windows);
 /* Logs what became of the windows that were handed over. */
 void agent_windows_poll(struct agent_windows *windows);
-/* For a new configuration: goes on with the counts of `old`, and its sink takes over the old one. Losses are logged
- * anew. */
+/* For a new configuration: goes on with the counts and losses of `old`, and its sink takes over the old one. Each loss is
+ * logged anew. */
 void agent_windows_take_over(struct agent_windows *windows, struct agent_windows *old);
 
 /* At the end: ends the last window, and hands it to sink_end() with `push_ns`. */

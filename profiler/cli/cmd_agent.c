@@ -275,6 +275,7 @@ static void on_tick(void *ctx, uint64_t elapsed_ns)
 static void reload(struct agent *agent)
 {
 	struct agent next = { .config_path = agent->config_path,
+		              .mounts = agent->mounts,
 		              .scrape = agent->scrape,
 		              .loop = agent->loop,
 		              .tag_seen = agent->tag_seen };

@@ -25,10 +25,10 @@ static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
 	struct wait *wait = ctx;
 	int result = wait->loop->on_signal(wait->loop->ctx, signal);
 
-	/* The end of the command does not shorten the wait. */
+	/* Neither the end of the command nor a reload shortens the wait. */
 	if (signal->ssi_signo == SIGCHLD || monotonic_ns() - wait->since_ns < SAME_SIGNAL_NS)
 		return 0;
-	return result;
+	return result == EVENT_LOOP_STOP ? result : 0;
 }
 
 static int on_news(void *ctx)

@@ -146,8 +146,16 @@ void loss_log_totals(const struct loss_log *log, char *text, size_t size)
 
 	text[0] = '\0';
 	for (i = 0; i < N_LOSSES && used < size; i++) {
-		if (log->total[i])
+		uint64_t total = log->before[i] + log->total[i];
+
+		if (total)
 			used += snprintf(text + used, size - used, "%s%s=%" PRIu64, used ? " " : "",
-			                 losses[i].counter, log->total[i]);
+			                 losses[i].counter, total);
 	}
+}
+
+void loss_log_go_on(struct loss_log *log, const struct loss_log *old)
+{
+	for (size_t i = 0; i < N_LOSSES; i++)
+		log->before[i] = old->before[i] + old->total[i];
 }

@@ -18,7 +18,8 @@ struct stamp;
 
 /* Zeroed at first. */
 struct loss_log {
-	uint64_t total[LOSS_KINDS_MAX]; /* by row of the table of losses */
+	uint64_t total[LOSS_KINDS_MAX];  /* by row of the table of losses */
+	uint64_t before[LOSS_KINDS_MAX]; /* those of the log that it goes on from */
 	char hooks_said[LOSS_HOOKS_MAX];
 };
 
@@ -27,6 +28,9 @@ bool loss_log_has(const char *counter);
 
 /* Says which losses in this window's stamp were not said before, and which hooks miss: those that do for one reason in a line. */
 void loss_log_take(struct loss_log *log, const struct stamp *stamp, say_fn say);
+
+/* For a new configuration: the totals go on, and each loss is said anew. `log` is zeroed. */
+void loss_log_go_on(struct loss_log *log, const struct loss_log *old);
 
 /* All losses so far, as "ring_full=12 tags_full=3"; "" when there were none. */
 void loss_log_totals(const struct loss_log *log, char *text, size_t size);

@@ -348,6 +348,11 @@ bool sink_files_give_up(struct sink_files *files)
 	left = outbox_has_ended(files->box) ? atomic_load(&files->left) : waiting;
 	if (left)
 		sink_news_failed(files->news);
+	if (left && files->dir && !outbox_has_ended(files->box)) {
+		sink_news_count(files->news,
+		                &(struct sink_counts){ .not_kept = left }); /* drop() may come too late */
+		sink_news_keeping(files->news, true);
+	}
 	if (left && files->dir)
 		sink_news_say(files->news, "%s: %zu window%s not written: the disk took too long",
 		              files->output, left, left == 1 ? " is" : "s are");

@@ -61,6 +61,23 @@ static void test_loss_log__each_kind_once(void **state)
 	assert_int_equal(strlen(totals), 7);
 }
 
+/* The totals go on; what is lost is said anew. */
+static void test_loss_log__goes_on(void **state)
+{
+	struct loss_log log = { 0 }, next = { 0 }, last = { 0 };
+	char totals[128];
+
+	(void)state;
+	take(&log, "ring_full", 3, HOOK_ATTACHED);
+	loss_log_go_on(&next, &log);
+	n_said = 0;
+	take(&next, "ring_full", 4, HOOK_ATTACHED);
+	assert_int_equal(n_said, 1);
+	loss_log_go_on(&last, &next);
+	loss_log_totals(&last, totals, sizeof(totals));
+	assert_string_equal(totals, "ring_full=7");
+}
+
 static void test_loss_log__what_is_a_loss(void **state)
 {
 	(void)state;
@@ -108,6 +125,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loss_log__each_kind_once),
+		cmocka_unit_test(test_loss_log__goes_on),
 		cmocka_unit_test(test_loss_log__what_is_a_loss),
 		cmocka_unit_test(test_loss_log__a_missing_hook_once),
 		cmocka_unit_test(test_loss_log__hooks_that_miss_for_one_reason_in_a_line),
