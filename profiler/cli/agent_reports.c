@@ -148,6 +148,8 @@ static int write_letter(const struct letter *letter)
 		return -errno;
 	if (fwrite(letter->text, 1, letter->size, out) != letter->size)
 		err = -EIO;
+	if (!err && (fflush(out) || fsync(fileno(out))))
+		err = -errno;
 	if (fclose(out) && !err)
 		err = -errno;
 	if (!err && rename(partial, letter->path))

@@ -44,7 +44,7 @@ struct recording {
 	struct sink *sink;
 	struct process_ends *ends; /* of those that --pid names */
 	struct child child;
-	bool has_child, child_ended, pids_ended, interrupted;
+	bool has_child, child_ended, child_left, pids_ended, interrupted;
 	bool failed;
 	struct event_loop loop;
 	struct command_signals signals;
@@ -195,6 +195,7 @@ static int on_command_signal(struct recording *r, const struct signalfd_siginfo 
 	}
 	say("the profile ends here; the command goes on");
 	r->child.status = 128 + SIGINT;
+	r->child_left = true;
 	return EVENT_LOOP_STOP;
 }
 
@@ -204,7 +205,8 @@ static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
 
 	r->interrupted |= signal->ssi_signo != SIGCHLD;
 	if (signal->ssi_signo != SIGCHLD)
-		return r->has_child && !r->child_ended ? on_command_signal(r, signal) : EVENT_LOOP_STOP;
+		return r->has_child && !r->child_ended && !r->child_left ? on_command_signal(r, signal)
+		                                                         : EVENT_LOOP_STOP;
 	if (!r->has_child || !child_reap(&r->child))
 		return 0;
 	r->child_ended = true;

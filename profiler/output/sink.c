@@ -291,7 +291,8 @@ static void poll_older(struct sink *sink)
 	if (!older)
 		return;
 	sink_poll(older);
-	if (older->push_until_ns ? has_ended(older) : !sink_waiting(older))
+	/* One that is older still may hand over what it cannot send. */
+	if (older->push_until_ns ? has_ended(older) : !older->older && !sink_waiting(older))
 		drop_older(sink);
 }
 

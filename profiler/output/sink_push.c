@@ -95,7 +95,7 @@ static void finish_window(struct sink_push *push, struct push_window *window)
 {
 	if (window->failed)
 		sink_news_count(push->news, &(struct sink_counts){ .not_pushed = 1 });
-	else if (outbox_count(push->box) <= 1)
+	if (outbox_count(push->box) <= 1)
 		atomic_store(&push->full, false);
 	sink_news_pushing(push->news, window->failed);
 	sink_spool_remove(push->spool, window);

@@ -72,14 +72,15 @@ static int find_last(struct spool *spool)
 
 	if (err)
 		return err;
-	while ((entry = readdir(listing))) {
+	while (errno = 0, (entry = readdir(listing))) {
 		uint64_t number = number_of(entry->d_name);
 
 		if (number > spool->last)
 			spool->last = number;
 	}
+	err = -errno;
 	closedir(listing);
-	return 0;
+	return err;
 }
 
 /* The descriptor, with the lock; or -errno. */
@@ -232,9 +233,16 @@ int spool_list(struct spool *spool, struct spool_entry **entries, size_t *n)
 	*n = 0;
 	if (err)
 		return err;
-	while (!err && *n < SPOOL_LIST_MAX && (found = readdir(listing))) {
-		struct spool_entry entry = { .number = number_of(found->d_name) };
+	while (!err && *n < SPOOL_LIST_MAX) {
+		struct spool_entry entry = { 0 };
 
+		errno = 0;
+		found = readdir(listing);
+		if (!found) {
+			err = -errno;
+			break;
+		}
+		entry.number = number_of(found->d_name);
 		if (!entry.number || fstatat(spool->fd, found->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		entry.bytes = st.st_size > 0 ? (uint64_t)st.st_size : 1;

@@ -139,6 +139,7 @@ static void took(struct window_sender *sender, struct push_window *window)
 	sink_news_count(sender->news, &pushed);
 	push_window_advance(window);
 	window->refusals = (struct window_refusals){ 0 };
+	sender->outage = false;
 }
 
 /* The server may have it. Those behind it in its series were not sent, and may be taken. */
@@ -169,7 +170,6 @@ enum window_sent window_sender_send(struct window_sender *sender, struct push_wi
 	}
 	if (!window->failed) {
 		sender->taken++;
-		sender->outage = false;
 		sender->refusal[0] = '\0';
 	}
 	return WINDOW_DONE;
