@@ -179,9 +179,10 @@ ALWAYS u32 timeout_result(unsigned long long *ctx)
 {
 	u64 result = 0;
 
-	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_func_ret))
-		return ctx[2];
-	bpf_get_func_ret(ctx, &result);
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_func_ret))
+		bpf_get_func_ret(ctx, &result);
+	else /* ctx[2]; clang would add to ctx first, which the verifier refuses */
+		asm volatile("%0 = *(u64 *)(%1 + 16)" : "=r"(result) : "r"(ctx));
 	return result;
 }
 
