@@ -110,11 +110,14 @@ int ledger_maps_take(struct ledger_maps *maps, uint64_t next, ledger_maps_row_fn
 	return result ? result : drain(maps, maps->fd[old], on_row, ctx);
 }
 
-void ledger_maps_empty(const struct bpf_map *map)
+int ledger_maps_empty(const struct bpf_map *map)
 {
-	uint64_t key; /* room for the 4-byte keys, too */
+	uint64_t key[LEDGER_MAPS_KEY_BYTES / sizeof(uint64_t)];
 
-	while (bpf_map_get_next_key(bpf_map__fd(map), NULL, &key) == 0 &&
-	       bpf_map_delete_elem(bpf_map__fd(map), &key) == 0)
+	if (bpf_map__key_size(map) > sizeof(key))
+		return -E2BIG;
+	while (bpf_map_get_next_key(bpf_map__fd(map), NULL, key) == 0 &&
+	       bpf_map_delete_elem(bpf_map__fd(map), key) == 0)
 		;
+	return 0;
 }

@@ -26,7 +26,8 @@ void ledger_maps_free(struct ledger_maps *maps);
  * `on_row` returned that was not 0. */
 int ledger_maps_take(struct ledger_maps *maps, uint64_t next, ledger_maps_row_fn on_row, void *ctx);
 
-/* Removes all entries of a hash map, whose keys have 8 bytes at most. */
-void ledger_maps_empty(const struct bpf_map *map);
+/* Removes all entries of a hash map. 0; -E2BIG: its keys have more bytes than that, and nothing was removed. */
+#define LEDGER_MAPS_KEY_BYTES 64
+int ledger_maps_empty(const struct bpf_map *map);
 
 #endif

@@ -88,20 +88,20 @@ static int do_iterate(struct tracer *tracer, uint32_t mode)
 }
 
 /* Requests and work that were under way when the hooks were detached have ended unseen. */
-static void forget_followed(struct tracer *tracer)
+static int forget_followed(struct tracer *tracer)
 {
-	ledger_maps_empty(tracer->bpf->maps.requests);
-	ledger_maps_empty(tracer->bpf->maps.helpers);
-	ledger_maps_empty(tracer->bpf->maps.works);
-	ledger_maps_empty(tracer->bpf->maps.carriers);
+	struct bpf_map *const maps[] = {
+		tracer->bpf->maps.requests,    tracer->bpf->maps.helpers,     tracer->bpf->maps.works,
+		tracer->bpf->maps.carriers,    tracer->bpf->maps.resets,      tracer->bpf->maps.recoverers,
+		tracer->bpf->maps.befallen,    tracer->bpf->maps.held_back,   tracer->bpf->maps.gpu_jobs,
+		tracer->bpf->maps.gpu_waiters, tracer->bpf->maps.dirty_files, /* they may be others' by now */
+	};
+	int result = 0;
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]) && !result; i++)
+		result = ledger_maps_empty(maps[i]);
 	memset((void *)tracer->bpf->bss->carrier_bits, 0, sizeof(tracer->bpf->bss->carrier_bits));
-	ledger_maps_empty(tracer->bpf->maps.resets);
-	ledger_maps_empty(tracer->bpf->maps.recoverers);
-	ledger_maps_empty(tracer->bpf->maps.befallen);
-	ledger_maps_empty(tracer->bpf->maps.held_back);
-	ledger_maps_empty(tracer->bpf->maps.dirty_files); /* they may be others' by now */
-	ledger_maps_empty(tracer->bpf->maps.gpu_jobs);
-	ledger_maps_empty(tracer->bpf->maps.gpu_waiters);
+	return result;
 }
 
 static int do_attach(struct tracer *tracer, char *err, size_t err_len)
@@ -110,7 +110,11 @@ static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 
 	if (do_attached(tracer))
 		return 0;
-	forget_followed(tracer);
+	result = forget_followed(tracer);
+	if (result) {
+		snprintf(err, err_len, "cannot empty a BPF map: %s", strerror(-result));
+		return result;
+	}
 	tracer->bpf->bss->any_resets = 0;
 	tracer->bpf->bss->n_dirty_files = 0;
 	look_for_resets(tracer);

@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <linux/bpf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include <cmocka.h>
 
 #include "bpf/stallprof.skel.h"
+#include "profiler/tracer/ledger_maps.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/tracer/tracer_load.h"
 #include "tests/unit/need_root.h"
@@ -205,6 +207,47 @@ static void test_tracer_load__advice_of_every_row(void **state)
 		n_without += !probe_table[i].advice;
 	}
 	assert_true(n_without > 0);
+	probe_host_free(host);
+}
+
+/* Whatever the size of their keys. */
+static void test_tracer_load__maps_are_emptied(void **state)
+{
+	struct stallprof_bpf *bpf;
+	struct probe_host *host;
+	struct bpf_map *map;
+	char err[512] = "";
+	size_t n = 0;
+
+	(void)state;
+	need_root(PRIVILEGE_LOAD);
+	host = probe_host_new(true);
+	bpf = tracer_load(host, spoil, NULL, say, NULL, err, sizeof(err));
+	if (!bpf)
+		fail_msg("%s", err);
+	bpf_object__for_each_map(map, bpf->obj)
+	{
+		uint8_t key[LEDGER_MAPS_KEY_BYTES] = { 1 }, next[LEDGER_MAPS_KEY_BYTES];
+		enum bpf_map_type type = bpf_map__type(map);
+		uint8_t *value;
+
+		if (type != BPF_MAP_TYPE_HASH && type != BPF_MAP_TYPE_LRU_HASH)
+			continue;
+		if (bpf_map__key_size(map) > sizeof(key)) {
+			assert_int_equal(ledger_maps_empty(map), -E2BIG);
+			continue;
+		}
+		value = calloc(1, bpf_map__value_size(map));
+		assert_non_null(value);
+		for (key[1] = 0; key[1] < 3 && key[1] < bpf_map__max_entries(map); key[1]++)
+			assert_int_equal(bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY), 0);
+		free(value);
+		assert_int_equal(ledger_maps_empty(map), 0);
+		assert_int_not_equal(bpf_map_get_next_key(bpf_map__fd(map), NULL, next), 0);
+		n++;
+	}
+	assert_true(n > 10 && bpf_map__key_size(bpf->maps.dirty_files) <= LEDGER_MAPS_KEY_BYTES);
+	stallprof_bpf__destroy(bpf);
 	probe_host_free(host);
 }
 
@@ -425,6 +468,7 @@ int main(void)
 		cmocka_unit_test(test_tracer_load__is_walked_through_fast),
 		cmocka_unit_test(test_tracer_load__cause_that_is_off),
 		cmocka_unit_test(test_tracer_load__advice_of_every_row),
+		cmocka_unit_test(test_tracer_load__maps_are_emptied),
 		cmocka_unit_test(test_tracer_load__refused_program_costs_its_row),
 		cmocka_unit_test(test_tracer_load__refused_core_is_fatal),
 		cmocka_unit_test(test_tracer_load__optional_fields),
