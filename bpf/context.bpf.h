@@ -182,6 +182,8 @@ ALWAYS bool context_find(struct task_struct *task, const struct thread *t, struc
 	*found = (struct context_found){};
 	if (!process || !s)
 		return false;
+	if (t->stalltag_held && !process->stalltag.kind && !process->otel.kind)
+		return false; /* it was told, and where to read it is not known just now, as after an exec */
 	if (process->exact_stalltag && t->context_known && (t->stalltag_held || !process->otel.kind) &&
 	    (process->exact_stalltag == ABI_EXACT_PROBE || t->log_at))
 		return false;
