@@ -298,7 +298,10 @@ async function stretches() {
   check('and says so first', loop.includes('step lost most: 6.00 s (30.0 % of its time), of it 6.00 s pipe'), loop);
   check('and who ended that, and for what that one waited', loop.includes('100.0 % of it ended by queue, 75.0 % behind block_io on vda of loader'), loop);
   await page.close();
-  return [...pages, at];
+  const brief = pathToFileURL(resolve(wanted.pair.brief)).href, other = await open('', brief);
+  check('it does not open on waits of which there are no samples', (await fragment(other)) === `#stall=${wanted.pair.briefCause}`, await fragment(other));
+  await other.close();
+  return [...pages, at, brief];
 }
 
 /** Samples that take time back: boxes stay in their parents. */

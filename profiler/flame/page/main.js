@@ -4,6 +4,7 @@ import { load } from './data.js';
 import { el, replace } from './dom.js';
 import { amount, clock, count, duration, moment, percent, bytes } from './format.js';
 import { format, parse } from './state.js';
+import { select } from './calc.js';
 import { Model } from './model.js';
 import { Graph, fullText } from './graph.js';
 import { Timeline, extent, hasSlices, lanesOf } from './timeline.js';
@@ -141,11 +142,12 @@ class Page {
     return ['delay', 'cpu', ...names].find((name) => names.includes(name)) || 'delay';
   }
 
-  /** The worst cause; where the loop lost more to what is no stall, that. */
-  firstFilter() {
+  /** The worst cause; where the loop lost more to what is no stall, that; whichever there are samples of. */
+  firstFilter(type) {
     const sums = sumLedger(this.data, {}, ''), cause = worstCause(sums), [row] = loopRows(this.data, sums, ''), [kind] = row ? worstOf(this.data, {}, sums, '', row) : [];
-    if (row && kind !== RUNQUEUE && !sums.causes.includes(kind) && !this.data.hasBase) return { class: row.name, stall: kind };
-    return cause ? { stall: cause } : {};
+    const ofLoop = row && kind !== RUNQUEUE && !sums.causes.includes(kind) && !this.data.hasBase ? [{ class: row.name, stall: kind }] : [];
+    const index = this.data.types.findIndex((each) => each.name === type);
+    return [...ofLoop, ...(cause ? [{ stall: cause }] : [])].find((filter) => index >= 0 && select(this.data, filter, index).sum > 0) || {};
   }
 
   /** With nothing chosen yet: the worst cause; with two profiles, both. */
@@ -153,7 +155,7 @@ class Page {
     this.state = parse(location.hash);
     if (location.hash.length > 1) return;
     const type = this.firstType();
-    this.state = { ...this.state, type, filter: this.firstFilter() };
+    this.state = { ...this.state, type, filter: this.firstFilter(type) };
     if (this.data.hasBase) this.state = { ...this.state, base: { ...this.state.filter, side: 'base' }, filter: { ...this.state.filter, side: '' } };
     history.replaceState(null, '', format(this.state));
   }
