@@ -26,14 +26,20 @@ static void on_tagger(void *ctx, pid_t pid, const struct context_file *file)
 	tag_watch_ask(watch, (uint32_t)pid, 0, true, watch->mapped_ns);
 }
 
-/* For those that map it later, though this process is gone by now. 1: it is of interest; 0: it is not; -1: the path is another's. */
-static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec_mapping *mapping)
+/* For those that map it later, though this process is gone by now. 1: it is of interest; 0: it is not; -1: the path is another's.
+ * `only_new`: unless somebody has mapped it before, which is of interest then. */
+static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec_mapping *mapping,
+                        bool only_new)
 {
 	struct tag_file facts;
 	struct statx st;
 
-	if (mapping->path[0] != '/' || cached_stat(0, mapping->path, &st) || st.stx_ino != mapping->inode ||
-	    tag_file_read_path(mapping->path, &facts))
+	if (mapping->path[0] != '/' || cached_stat(0, mapping->path, &st) || st.stx_ino != mapping->inode)
+		return -1;
+	if (only_new &&
+	    probed_files_has(watch->files, makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino))
+		return 1;
+	if (tag_file_read_path(mapping->path, &facts))
 		return -1;
 	if (facts.probes || facts.libraries)
 		tag_watch_attach_file(watch, pid,
@@ -58,8 +64,11 @@ static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mappin
 
 	if (interest == 1 || interest == -EAGAIN)
 		tag_watch_ask(watch, pid, monotonic_ns(), false, at_ns);
-	else if (interest < 0)
-		interest = look_at_file(watch, pid, mapping);
+	/* A file that nobody had is not left to the look, by which the process may be gone. */
+	if (interest == 1)
+		look_at_file(watch, pid, mapping, true);
+	else if (interest < 0 && interest != -EAGAIN)
+		interest = look_at_file(watch, pid, mapping, false);
 	watch->mapped_ns = 0;
 	return interest != 0 || python;
 }

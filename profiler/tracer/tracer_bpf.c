@@ -59,11 +59,9 @@ static int settle_by_logs(struct tracer *tracer)
 /* Of a reset whose begin was not seen the controller's state tells, which completions look at for as long as sysfs has such a one. */
 static void look_for_resets(struct tracer *tracer)
 {
-	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
-
-	bss->resets_unseen = nvme_state_any_recovers(NVME_CLASS);
-	if (bss->resets_unseen)
-		bss->any_resets = 1;
+	tracer->bpf->bss->resets_unseen = nvme_state_any_recovers(NVME_CLASS);
+	if (tracer->bpf->bss->resets_unseen)
+		tracer->bpf->bss->any_resets = 1;
 }
 
 static int do_iterate(struct tracer *tracer, uint32_t mode)
@@ -87,19 +85,21 @@ static int do_iterate(struct tracer *tracer, uint32_t mode)
 	return result;
 }
 
-/* Requests and work that were under way when the hooks were detached have ended unseen. */
-static int forget_followed(struct tracer *tracer)
+/* Requests and work that were under way when the hooks were detached have ended unseen; dirty files may be others' by now. */
+static int forget_followed(struct tracer *tracer, char *err, size_t err_len)
 {
 	struct bpf_map *const maps[] = {
 		tracer->bpf->maps.requests,    tracer->bpf->maps.helpers,     tracer->bpf->maps.works,
 		tracer->bpf->maps.carriers,    tracer->bpf->maps.resets,      tracer->bpf->maps.recoverers,
 		tracer->bpf->maps.befallen,    tracer->bpf->maps.held_back,   tracer->bpf->maps.gpu_jobs,
-		tracer->bpf->maps.gpu_waiters, tracer->bpf->maps.dirty_files, /* they may be others' by now */
+		tracer->bpf->maps.gpu_waiters, tracer->bpf->maps.dirty_files,
 	};
 	int result = 0;
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]) && !result; i++)
 		result = ledger_maps_empty(maps[i]);
+	if (result)
+		snprintf(err, err_len, "cannot empty a BPF map: %s", strerror(-result));
 	memset((void *)tracer->bpf->bss->carrier_bits, 0, sizeof(tracer->bpf->bss->carrier_bits));
 	return result;
 }
@@ -110,11 +110,9 @@ static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 
 	if (do_attached(tracer))
 		return 0;
-	result = forget_followed(tracer);
-	if (result) {
-		snprintf(err, err_len, "cannot empty a BPF map: %s", strerror(-result));
+	result = forget_followed(tracer, err, err_len);
+	if (result)
 		return result;
-	}
 	tracer->bpf->bss->any_resets = 0;
 	tracer->bpf->bss->n_dirty_files = 0;
 	look_for_resets(tracer);
