@@ -220,7 +220,7 @@ static void test_probed_files__late_after_refusal(void **state)
 		                     .path = "/file",
 		                     .probes = TAG_FILE_PROBE_CHANGE,
 		                     .of_interest = true,
-		                     .mapped_ns = began_ns - 10 };
+		                     .mapped_ns = began_ns - SECOND_NS };
 
 	error = -EMFILE;
 	assert_int_equal(probed_files_attach(files, 1, &at, began_ns), 0);
@@ -228,7 +228,7 @@ static void test_probed_files__late_after_refusal(void **state)
 	error = 0;
 	at.mapped_ns = began_ns - 1;
 	assert_int_not_equal(probed_files_attach(files, 2, &at, began_ns + PROBED_FILES_RETRY_NS + 1), 0);
-	assert_in_range(probed_files_late_ns(files), 10, monotonic_ns() - began_ns + 10);
+	assert_in_range(probed_files_late_ns(files), SECOND_NS, monotonic_ns() - began_ns + SECOND_NS);
 }
 
 int main(void)
