@@ -12,6 +12,7 @@
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_code.h"
+#include "profiler/top/top_processes.h"
 
 /* From which part of the loop's time on it is told. */
 #define LEAST_SHARE 0.1
@@ -43,8 +44,33 @@ static bool comes_as_often(const struct loaded_class *row, const struct loaded_c
 	return row == steps || (!row->base && steps->tags > 1 && 2 * row->tags >= steps->tags);
 }
 
+static const struct top_process_class *class_of(const struct top_process *process, const char *name)
+{
+	for (size_t i = 0; i < process->count; i++)
+		if (!strcmp(process->classes[i].name, name))
+			return &process->classes[i];
+	return NULL;
+}
+
+/* Whether most of a class is of threads that have it and the steps in turn, as checkpoints after every hundredth
+ * step. */
+static bool comes_in_turn(const struct loaded_class *row, const struct loaded_class *steps,
+                          const struct top_processes *processes)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < processes->count; i++) {
+		const struct top_process *process = &processes->processes[i];
+		const struct top_process_class *class = class_of(process, row->name);
+
+		if (class && class_of(process, steps->name))
+			ns = saturating_add(ns, class->ns);
+	}
+	return !row->base && ns > row->wall_ns / 2;
+}
+
 static void find_class(struct report_wait *wait, const struct loaded_classes *classes,
-                       const struct loaded_class *steps)
+                       const struct loaded_class *steps, const struct top_processes *processes)
 {
 	size_t blocked = blocked_column(classes);
 	int64_t wall_ns = 0;
@@ -52,7 +78,7 @@ static void find_class(struct report_wait *wait, const struct loaded_classes *cl
 	for (size_t i = 0; steps && i < classes->count && blocked < classes->column_count; i++) {
 		const struct loaded_class *row = &classes->rows[i];
 
-		if (!comes_as_often(row, steps))
+		if (!comes_as_often(row, steps) && !comes_in_turn(row, steps, processes))
 			continue;
 		wall_ns += row->wall_ns;
 		if (row->ns[blocked] > wait->ns) {
@@ -145,7 +171,13 @@ int report_waits_find(struct report_wait *wait, const struct loaded_profiles *in
                       const struct loaded_tags *tags, const struct loaded_classes *classes,
                       const struct loaded_class *steps)
 {
+	struct top_processes processes;
+	int err = top_processes_build(&processes, input);
+
 	*wait = (struct report_wait){ .class = NULL };
-	find_class(wait, classes, steps ? steps : named_steps(classes));
+	if (err)
+		return err;
+	find_class(wait, classes, steps ? steps : named_steps(classes), &processes);
+	top_processes_free(&processes);
 	return wait->class ? find_line(wait, input, tags) : 0;
 }

@@ -13,11 +13,12 @@ struct loaded_classes;
 struct loaded_profiles;
 struct loaded_tags;
 
-/* Of the classes whose tags come as often as the loop's steps, and of these, the one that was blocked longest. */
+/* Of the loop's classes, the one that was blocked longest. The loop has those whose tags come as often as its steps, and those that a
+ * thread has in turn with them (top_processes.h), as checkpoints. */
 struct report_wait {
 	const char *class;         /* NULL: none was, or not for long enough to be told */
 	int64_t ns;                /* blocked, in all */
-	double share;              /* of the time of all such classes */
+	double share;              /* of the time of all classes of the loop */
 	char kind[32], line[1024]; /* of the heaviest line of code: lock, pipe ...; "": none has a stack */
 	bool gil;                  /* it is a lock there, and that CPython's GIL */
 	int64_t line_ns;           /* there; for the GIL, at whatever line */

@@ -301,7 +301,10 @@ async function stretches() {
   const brief = pathToFileURL(resolve(wanted.pair.brief)).href, other = await open('', brief);
   check('it does not open on waits of which there are no samples', (await fragment(other)) === `#stall=${wanted.pair.briefCause}`, await fragment(other));
   await other.close();
-  return [...pages, at, brief];
+  const turns = pathToFileURL(resolve(wanted.pair.seldom)).href, turn = await open('', turns), saved = await text(turn, '.answer .loop');
+  check('what a thread does seldom, in turn with its steps, is of the loop', saved.includes('save lost most: 1.50 s (88.2 % of its time), of it 1.50 s lock; then step: 1.00 s (50.0 % of its time)'), saved);
+  await turn.close();
+  return [...pages, at, brief, turns];
 }
 
 /** Samples that take time back: boxes stay in their parents. */

@@ -73,14 +73,26 @@ export function sumLedger(data, filter, side) {
   return { columns, causes: used, rows: sorted };
 }
 
+/** How much of each class processes had in turn with one of the steps' classes, one thread's worth of tags: a Map of ns by name. */
+function inTurn(data, side, steps) {
+  const of = data.sides.find((each) => each.side === side), turns = new Map();
+  for (const process of of ? of.processes : []) {
+    if (!process.classes.some((each) => steps.has(each.name))) continue;
+    for (const { name, ns } of process.classes) turns.set(name, (turns.get(name) || 0) + ns);
+  }
+  return turns;
+}
+
 /**
- * The rows of the classes whose tags come as often as the loop's steps, the one that lost most first: there the training pays. Workers that hold
- * a tag for long idle for most of it. The steps' class has the word in its name, or most tags.
+ * The rows of the loop's classes, the one that lost most first: there the training pays. They are those whose tags come as often as its steps,
+ * and those that a thread has in turn with them, as checkpoints. Workers that hold a tag for long idle for most of it. The steps' class has
+ * the word in its name, or most tags.
  */
 export function loopRows(data, sums, side) {
-  const steps = data.steps.filter((step) => step.side === side && step.tags > 1), named = steps.filter((step) => /step/i.test(step.name));
-  const most = Math.max(0, ...(named.length ? named : steps).map((step) => step.tags)), often = new Set(steps.filter((step) => 2 * step.tags >= most).map((step) => step.name));
-  return sums.rows.filter((row) => !row.base && often.has(row.name) && row.lost > 0).sort((a, b) => b.lost - a.lost);
+  const all = data.steps.filter((step) => step.side === side && step.tags > 1), named = all.filter((step) => /step/i.test(step.name));
+  const most = Math.max(0, ...(named.length ? named : all).map((step) => step.tags)), often = new Set(all.filter((step) => 2 * step.tags >= most).map((step) => step.name));
+  const steps = new Set((named.length ? named : all).filter((step) => step.tags === most).map((step) => step.name)), turns = inTurn(data, side, steps);
+  return sums.rows.filter((row) => !row.base && row.lost > 0 && (often.has(row.name) || 2 * (turns.get(row.name) || 0) > row.wall)).sort((a, b) => b.lost - a.lost);
 }
 
 /** What took most of a class's time off the CPU: [its name, as stall it is chosen by, ns]; the run queue has no samples to choose. */

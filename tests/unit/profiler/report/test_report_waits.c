@@ -43,12 +43,43 @@ static void test_report_waits__but_not_for_nearly_all(void **state)
 	assert_int_equal(wait.line_ns, 1500 * MS);
 }
 
+/* A third class that waits longer than the steps do. */
+static void find_beside_save(struct recording *r, uint64_t covered_ns, const char *class, double share)
+{
+	struct loaded_classes classes;
+	struct report_wait wait;
+
+	add(r->input.ledger, "save", false, LEDGER_BLOCKED, "lock", 300 * MS);
+	assert_int_equal(stamp_add_window(r->input.stamp, 1000, 1000 + covered_ns), 0);
+	assert_int_equal(loaded_classes_build(&classes, &r->input, &all, LOADED_LEVEL_CLASS), 0);
+	assert_int_equal(report_waits_find(&wait, &r->input, r->tags, &classes,
+	                                   loaded_classes_find(&classes, "data_load")),
+	                 0);
+	assert_string_equal(wait.class, class);
+	assert_float_equal(wait.share, share, 1e-9);
+	loaded_classes_free(&classes);
+}
+
+static void test_report_waits__what_a_thread_does_in_turn_is_of_the_loop(void **state)
+{
+	find_beside_save(*state, 1000 * MS, "save", 300.0 / (200 + 40 + 300));
+}
+
+static void test_report_waits__what_other_threads_do_is_not(void **state)
+{
+	find_beside_save(*state, 400 * MS, "data_load", 150.0 / 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_report_waits__a_line_with_a_stack_says_more, record,
 		                                forget),
 		cmocka_unit_test_setup_teardown(test_report_waits__but_not_for_nearly_all, record, forget),
+		cmocka_unit_test_setup_teardown(test_report_waits__what_a_thread_does_in_turn_is_of_the_loop,
+		                                record, forget),
+		cmocka_unit_test_setup_teardown(test_report_waits__what_other_threads_do_is_not, record,
+		                                forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
