@@ -332,9 +332,9 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 }
 
 int context_locator_interest(struct context_locator *locator, pid_t pid, uint64_t start, uint64_t end,
-                             const char *path, const struct context_files_wanted *taggers)
+                             const char *path, const struct context_files_wanted *wanted)
 {
-	const struct visit visit = { .wanted = taggers, .pid = pid };
+	const struct visit visit = { .wanted = wanted, .pid = pid };
 	const struct maps_entry entry = { .start = start, .end = end, .path = path };
 	const struct tag_file *facts;
 	struct mapped_file_key key;
@@ -342,7 +342,6 @@ int context_locator_interest(struct context_locator *locator, pid_t pid, uint64_
 
 	if (err)
 		return err;
-	if (tag_file_tags_process(facts))
-		tell_file(&visit, &entry, facts, &key);
+	tell_file(&visit, &entry, facts, &key);
 	return tag_file_interesting(facts);
 }

@@ -74,11 +74,11 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 
 /*
  * Whether the file that a process has mapped at [start, end) has anything for context_locate() to find. 1 or 0;
- * -errno: it could not be looked at. `path` as /proc/PID/maps has it. `taggers` (may be NULL) is called at once for a
- * file that tag_file_tags_process(), as its process may run another program by the time of context_locate().
+ * -errno: it could not be looked at. `path` as /proc/PID/maps has it. `wanted` (may be NULL) is called for it
+ * as by context_locate(), by which the process may be gone, or run another program.
  */
 int context_locator_interest(struct context_locator *locator, pid_t pid, uint64_t start, uint64_t end,
-                             const char *path, const struct context_files_wanted *taggers);
+                             const char *path, const struct context_files_wanted *wanted);
 
 void context_locator_stats(const struct context_locator *locator, struct context_locator_stats *out);
 

@@ -301,15 +301,6 @@ uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const str
 	return file->at_ns;
 }
 
-bool probed_files_has(const struct probed_files *files, dev_t dev, ino_t inode)
-{
-	struct file_key key = { .dev = dev, .inode = inode };
-	struct probed_file *file;
-
-	HASH_FIND(hh, files->by_key, &key, sizeof(key), file);
-	return file != NULL;
-}
-
 uint64_t probed_files_refused(const struct probed_files *files)
 {
 	return files->refused;

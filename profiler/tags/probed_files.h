@@ -43,9 +43,6 @@ struct probed_file_at {
 uint64_t probed_files_attach(struct probed_files *files, uint32_t pid, const struct probed_file_at *file,
                              uint64_t now_ns);
 
-/* Whether the file is among those that processes have mapped, attached to or refused. */
-bool probed_files_has(const struct probed_files *files, dev_t dev, ino_t inode);
-
 /* The child has its parent's mappings. */
 void probed_files_forked(struct probed_files *files, uint32_t child, uint32_t parent);
 /* The process is gone, or runs another program. */

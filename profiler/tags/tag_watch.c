@@ -126,7 +126,8 @@ static void on_file(void *ctx, pid_t pid, const struct context_file *file)
 	watch->has_probes = true;
 	watch->has_log |= file->facts->probes & TAG_FILE_PROBE_LOG && tracer_reads_logs(watch->tracer);
 	watch->all_attached &= since_ns != 0;
-	watch->was_before |= monotonic_ns() - since_ns < LATELY_NS;
+	watch->was_before |=
+	        monotonic_ns() - since_ns < LATELY_NS || (watch->mapped_ns && watch->mapped_ns < since_ns);
 	/* It may have tagged itself before that: it is looked at again when it has executed the command. */
 	if (tag_file_tags_process(file->facts) && monotonic_ns() - since_ns < LATELY_NS)
 		look_queue_ask(watch->looks, (uint32_t)pid, monotonic_ns() + LOOKS_NS, true);

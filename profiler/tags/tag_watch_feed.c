@@ -17,29 +17,25 @@
 #include "profiler/tags/probed_files.h"
 #include "profiler/tags/tag_file.h"
 
-/* It may have set its tag before the probe is attached to; then the command that it executes has that in its environment. */
-static void on_tagger(void *ctx, pid_t pid, const struct context_file *file)
+/* Is not left to the look at the process, by which it may be gone. One that tags itself may have done so before the probe is attached to;
+ * then the command that it executes has that in its environment. */
+static void on_mapped_file(void *ctx, pid_t pid, const struct context_file *file)
 {
 	struct tag_watch *watch = ctx;
 
 	tag_watch_attach_file(watch, (uint32_t)pid, file);
-	tag_watch_ask(watch, (uint32_t)pid, 0, true, watch->mapped_ns);
+	if (tag_file_tags_process(file->facts))
+		tag_watch_ask(watch, (uint32_t)pid, 0, true, watch->mapped_ns);
 }
 
-/* For those that map it later, though this process is gone by now. 1: it is of interest; 0: it is not; -1: the path is another's.
- * `only_new`: unless somebody has mapped it before, which is of interest then. */
-static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec_mapping *mapping,
-                        bool only_new)
+/* For those that map it later, though this process is gone by now. 1: it is of interest; 0: it is not; -1: the path is another's. */
+static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct tag_file facts;
 	struct statx st;
 
-	if (mapping->path[0] != '/' || cached_stat(0, mapping->path, &st) || st.stx_ino != mapping->inode)
-		return -1;
-	if (only_new &&
-	    probed_files_has(watch->files, makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino))
-		return 1;
-	if (tag_file_read_path(mapping->path, &facts))
+	if (mapping->path[0] != '/' || cached_stat(0, mapping->path, &st) || st.stx_ino != mapping->inode ||
+	    tag_file_read_path(mapping->path, &facts))
 		return -1;
 	if (facts.probes || facts.libraries)
 		tag_watch_attach_file(watch, pid,
@@ -52,23 +48,20 @@ static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping, uint64_t at_ns)
 {
 	struct tag_watch *watch = ctx;
-	const struct context_files_wanted taggers = { .file = on_tagger, .ctx = watch };
+	const struct context_files_wanted wanted = { .file = on_mapped_file, .ctx = watch };
 	int interest;
 	bool python;
 
 	watch->mapped_ns = at_ns;
 	interest = context_locator_interest(watch->locator, (pid_t)pid, mapping->start, mapping->end,
-	                                    mapping->path, &taggers);
+	                                    mapping->path, &wanted);
 	python = tag_watch_may_follow(watch, pid) &&
 	         python_processes_mapped(watch->pythons, pid, mapping->path);
 
 	if (interest == 1 || interest == -EAGAIN)
 		tag_watch_ask(watch, pid, monotonic_ns(), false, at_ns);
-	/* A file that nobody had is not left to the look, by which the process may be gone. */
-	if (interest == 1)
-		look_at_file(watch, pid, mapping, true);
-	else if (interest < 0 && interest != -EAGAIN)
-		interest = look_at_file(watch, pid, mapping, false);
+	else if (interest < 0)
+		interest = look_at_file(watch, pid, mapping);
 	watch->mapped_ns = 0;
 	return interest != 0 || python;
 }

@@ -426,11 +426,18 @@ static void test_context_locate__no_process(void **state)
 
 static void test_context_locate__interest(void **state)
 {
+	struct told told = { 0 };
+	const struct context_files_wanted wanted = { .file = take_file, .ctx = &told };
 	struct context_locator *locator = context_locator_new();
 
 	(void)state;
 	assert_true(compile_into("-shared -fPIC -o %s %s", path_of("slots.so"), SLOTS));
-	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, path_of("slots.so"), NULL), 1);
+	assert_true(compile_into("-shared -fPIC -DPROBES -o %s %s", path_of("probes.so"), SLOTS));
+	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, path_of("slots.so"), &wanted), 1);
+	assert_int_equal(told.calls, 0);
+	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, path_of("probes.so"), &wanted), 1);
+	assert_int_equal(told.calls, 1);
+	assert_string_equal(told.path, path_of("probes.so"));
 	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "/bin/true", NULL), 0);
 	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "/etc/passwd", NULL), 0);
 	assert_int_equal(context_locator_interest(locator, getpid(), 1, 2, "/nonexistent", NULL), -ENOENT);
