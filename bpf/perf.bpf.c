@@ -21,7 +21,8 @@ ALWAYS u64 skipped_ns(void)
 
 	if (!clock)
 		return 0;
-	return cpu_period_ns * samples_skipped(clock, bpf_ktime_get_ns(), cpu_period_ns, hot_generation);
+	return cpu_period_ns * samples_skipped(clock, bpf_ktime_get_ns(), cpu_period_ns,
+	                                       (u64)clocks_renewed << 32 | hot_generation);
 }
 
 ALWAYS void cpu_regs(struct abi_regs *to, struct task_struct *task, struct bpf_perf_event_data *ctx)

@@ -62,9 +62,10 @@ volatile __weak __u32 resets_unseen = 0;
 volatile __weak __u64 last_fault_ns = 0; /* when an IOMMU last reported a fault; 0: never */
 /* A scope was ever begun in which the kernel may sleep interruptibly. */
 volatile __weak __u32 any_interruptible_scopes = 0;
-volatile __weak __u32 any_gpu_calls = 0; /* a call that waits for a GPU was seen in a library */
-volatile __weak __u32 any_uncopied = 0;  /* a sleep that may prove long has no copy of its stack */
-volatile __weak __u32 any_python = 0;    /* Python frames are wanted */
+volatile __weak __u32 any_gpu_calls = 0;  /* a call that waits for a GPU was seen in a library */
+volatile __weak __u32 any_uncopied = 0;   /* a sleep that may prove long has no copy of its stack */
+volatile __weak __u32 any_python = 0;     /* Python frames are wanted */
+volatile __weak __u32 clocks_renewed = 0; /* how often a CPU has come online and got a clock of its own */
 volatile __weak __u64 threshold_ns =
         0; /* T: longer waits are always kept. Set by user space from the first */
 /* Id of a cgroup v2, 0: any. Likewise, and again when the cgroup is made anew, which gives it another. */

@@ -10,7 +10,6 @@
 #include "bpf/stallprof.skel.h"
 #include "profiler/tracer/event_rings.h"
 #include "profiler/tracer/ledger_maps.h"
-#include "profiler/tracer/map_walk.h"
 #include "profiler/tracer/nvme_state.h"
 #include "profiler/tracer/probe_table.h"
 #include "profiler/format/stamp.h"
@@ -18,6 +17,7 @@
 #include "profiler/tracer/task_walk.h"
 #include "profiler/tracer/tracer_links.h"
 #include "profiler/tracer/tracer_state.h"
+#include "profiler/tracer/tracer_tags.h"
 #include "profiler/tracer/usdt_links.h"
 
 #define COPY_LATE_NS 250000000ULL
@@ -145,6 +145,7 @@ static void do_rest(struct tracer *tracer)
 
 static void do_cpu(struct tracer *tracer, unsigned int cpu, bool online)
 {
+	tracer->bpf->bss->clocks_renewed += online;
 	tracer_links_cpu(tracer->links, cpu, online);
 }
 
@@ -254,57 +255,6 @@ static void do_ask_xattr_again(struct tracer *tracer, uint64_t inode)
 static void do_allow_xattrs(struct tracer *tracer, unsigned int asks)
 {
 	tracer->bpf->bss->xattr_asks = asks;
-}
-
-static int do_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key)
-{
-	struct abi_tag tag = { .id = id, .source = ABI_TAG_PROCESS };
-
-	snprintf(tag.name, sizeof(tag.name), "%s", name);
-	*key = tracer->next_key++;
-	if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tags), key, &tag, BPF_ANY))
-		return -errno;
-	if (id && bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tag_ids), &id, key, BPF_ANY))
-		return -errno;
-	return 0;
-}
-
-static int do_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag)
-{
-	if (!bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags), &key, tag))
-		return 0;
-	return bpf_map_lookup_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key, tag) ? -errno : 0;
-}
-
-static void do_drop_tag(struct tracer *tracer, uint64_t key)
-{
-	if (bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags), &key) || tracer->tags_at_once)
-		bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key);
-}
-
-struct tag_walk {
-	const struct tracer *tracer;
-	tracer_tag_fn on_tag;
-	void *ctx;
-};
-
-static void on_tag_key(void *ctx, uint64_t key)
-{
-	const struct tag_walk *walk = ctx;
-	uint64_t next = walk->tracer->next_key;
-
-	/* Keys of do_add_tag() count up; all others are hashes. */
-	if (key >> 32 != next >> 32 || key >= next)
-		walk->on_tag(walk->ctx, key);
-}
-
-static void do_each_tag(struct tracer *tracer, tracer_tag_fn on_tag, void *ctx)
-{
-	const struct bpf_map *maps[] = { tracer->bpf->maps.tags, tracer->bpf->maps.tags_at_once };
-	struct tag_walk walk = { .tracer = tracer, .on_tag = on_tag, .ctx = ctx };
-
-	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
-		map_walk(bpf_map__fd(maps[i]), bpf_map__max_entries(maps[i]), on_tag_key, &walk);
 }
 
 static int do_take_ledger(struct tracer *tracer, uint64_t next, tracer_row_fn on_row, void *ctx)
@@ -427,10 +377,10 @@ const struct tracer_ops tracer_by_bpf = {
 	.tag_file = do_tag_file,
 	.allow_xattrs = do_allow_xattrs,
 	.ask_xattr_again = do_ask_xattr_again,
-	.add_tag = do_add_tag,
-	.find_tag = do_find_tag,
-	.drop_tag = do_drop_tag,
-	.each_tag = do_each_tag,
+	.add_tag = tracer_tags_add,
+	.find_tag = tracer_tags_find,
+	.drop_tag = tracer_tags_drop,
+	.each_tag = tracer_tags_each,
 	.iterate = do_iterate,
 	.take_ledger = do_take_ledger,
 	.fd = do_fd,

@@ -59,8 +59,11 @@ static void test_sample_clock__detached(void **state)
 	(void)state;
 	assert_int_equal(samples_skipped(&clock, BEGIN, PERIOD, 1), 0);
 	assert_int_equal(samples_skipped(&clock, BEGIN + 4 * PERIOD, PERIOD, 1), 3);
+	assert_int_equal(samples_skipped(&clock, BEGIN + 5 * PERIOD, PERIOD, 2), 0);
+	assert_int_equal(samples_skipped(&clock, BEGIN + 99 * PERIOD, PERIOD, 2), 0);
 	assert_int_equal(samples_skipped(&clock, BEGIN + 100 * PERIOD, PERIOD, 3), 0);
 	assert_int_equal(samples_skipped(&clock, BEGIN + 102 * PERIOD, PERIOD, 3), 1);
+	assert_int_equal(samples_skipped(&clock, BEGIN + 902 * PERIOD, PERIOD, 1ULL << 32 | 3), 0);
 }
 
 int main(void)
