@@ -32,6 +32,7 @@ struct spool {
 	atomic_uint owners;
 	pthread_mutex_t lock; /* of what follows, and of NEW_FILE */
 	uint64_t last;        /* the highest number so far */
+	bool last_known;      /* … of the folder that is open */
 };
 
 static void name_of(uint64_t number, char name[SPOOL_NAME_BYTES])
@@ -80,6 +81,7 @@ static int find_last(struct spool *spool)
 	}
 	err = -errno;
 	closedir(listing);
+	spool->last_known = !err;
 	return err;
 }
 
@@ -143,14 +145,15 @@ static int reopen_if_removed(struct spool *spool)
 	if (fstat(spool->fd, &st))
 		return -errno;
 	if (st.st_nlink)
-		return 0;
+		return spool->last_known ? 0 : find_last(spool);
 	fd = open_folder(spool->path);
 	if (fd < 0)
 		return fd;
 	if (dup3(fd, spool->fd, O_CLOEXEC) < 0)
 		err = -errno;
+	else
+		spool->last_known = false; /* another process may have used it meanwhile */
 	close(fd);
-	/* Another process may have used it meanwhile. */
 	return err ? err : find_last(spool);
 }
 

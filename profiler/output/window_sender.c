@@ -139,7 +139,6 @@ static void took(struct window_sender *sender, struct push_window *window)
 	sink_news_count(sender->news, &pushed);
 	push_window_advance(window);
 	window->refusals = (struct window_refusals){ 0 };
-	sender->outage = false;
 }
 
 /* The server may have it. Those behind it in its series were not sent, and may be taken. */
@@ -152,11 +151,14 @@ static void give_up_request(struct push_window *window)
 enum window_sent window_sender_send(struct window_sender *sender, struct push_window *window,
                                     enum window_turn turn)
 {
+	bool any_taken = false;
+
 	while (window->at < window->n) {
 		int result = send_request(sender, window);
 
 		if (!result) {
 			took(sender, window);
+			any_taken = true;
 		} else if (result == -ETIMEDOUT || result == -EALREADY) {
 			say_refusal(sender);
 			give_up_request(window);
@@ -168,6 +170,8 @@ enum window_sent window_sender_send(struct window_sender *sender, struct push_wi
 		if (result == -EAGAIN || result == -EREMOTEIO || result == -ECANCELED || result == -ETIMEDOUT)
 			return later(sender, window, result, turn);
 	}
+	if (any_taken || !window->failed)
+		sender->outage = false;
 	if (!window->failed) {
 		sender->taken++;
 		sender->refusal[0] = '\0';
