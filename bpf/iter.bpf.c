@@ -14,7 +14,7 @@
 #define LOG_SETTLED_NS 50000000
 
 /* The thread waits already: remote.bpf.c copies its stack, for which it takes a buffer here. */
-ALWAYS void reserve_buffer(struct thread *t)
+ALWAYS void reserve_buffer(struct task_struct *task, struct thread *t)
 {
 	u32 index;
 
@@ -22,7 +22,7 @@ ALWAYS void reserve_buffer(struct thread *t)
 	    t->reserved_buffer == ABI_NO_BUFFER && buffer_take(t, &index))
 		t->reserved_buffer = index;
 	barrier();
-	if (t->state == ABI_DEAD)
+	if (t->state == ABI_DEAD || task->__state & TASK_DEAD)
 		return_buffer(t); /* it has ended meanwhile, and had none to return */
 }
 
@@ -74,7 +74,7 @@ ALWAYS void adopt_new(struct task_struct *task, struct abi_process *process, u64
 		adopt_unpublished(task, t, process, now);
 	thread_publish(t, now);
 	if (t->adopted && cycle_slept(t, now))
-		reserve_buffer(t);
+		reserve_buffer(task, t);
 }
 
 ALWAYS void adopt(struct task_struct *task, struct abi_process *process, u64 now)
@@ -193,12 +193,12 @@ ALWAYS void flush_runner(struct task_struct *task, struct thread *t, u64 word)
 }
 
 /* A sleep that has no copy of its stack and proves long gets one; for one that may still prove so, another walk is wanted. */
-ALWAYS void look_at_sleeper(struct thread *t, u64 now)
+ALWAYS void look_at_sleeper(struct task_struct *task, struct thread *t, u64 now)
 {
 	if (t->state != ABI_SLEEP || !thread_followed(t) || !thread_sums(t)->tag || t->wake_ns)
 		return;
 	if (now - t->sleep_ns > LONG_SLEEP_NS)
-		reserve_buffer(t);
+		reserve_buffer(task, t);
 	else if ((t->expect || long_waits) && t->stack_buffer == ABI_NO_BUFFER)
 		any_uncopied = 1;
 }
@@ -318,7 +318,7 @@ int on_iter_task(struct bpf_iter__task *ctx)
 	if (iter_mode & ABI_ITER_BUFFERS)
 		buffer_release(t);
 	if (iter_mode & ABI_ITER_STACKS)
-		look_at_sleeper(t, now);
+		look_at_sleeper(task, t, now);
 	if (iter_mode & ABI_ITER_FLUSH || (iter_mode & ABI_ITER_SUMS && turn_is_long(t, now)))
 		flush(task, t, now);
 	else if (iter_mode & ABI_ITER_SUMS)

@@ -167,6 +167,7 @@ ALWAYS void python_add(struct stack_buffer *buffer, u64 code, u64 instr, u64 fin
 	buffer->python.n++;
 	buffer->python.open = !entry;
 	buffer->python.codes = hash_mix(buffer->python.codes, code ^ fingerprint);
+	buffer->python.calls = hash_mix(buffer->python.calls ^ buffer->python.codes, instr << 1 | entry);
 }
 
 /* The frame that an evaluator put before those it was called for. */
@@ -176,6 +177,7 @@ ALWAYS void python_shim(struct stack_buffer *buffer)
 		python_frame_at(buffer, buffer->python.n - 1)->flags |= ABI_PYTHON_ENTRY;
 	else
 		python_add(buffer, 0, 0, 0, true);
+	buffer->python.calls += ABI_PYTHON_ENTRY;
 	buffer->python.open = 0;
 }
 
@@ -378,6 +380,7 @@ ALWAYS u32 capture_python(struct task_struct *task, struct thread *t, struct sta
 	buffer->python.faulted = 0;
 	buffer->python.cut = 0;
 	buffer->python.codes = 0;
+	buffer->python.calls = 0;
 	python_find(&w);
 	python_frames(&w);
 	*flags |= python_flags(buffer);

@@ -129,6 +129,9 @@ struct split_part {
 /* A thread has as many Python thread states as it has called interpreters of its process. */
 #define PYTHON_STATES 4
 
+/* A thread's stacks that are known to have been sent: a loop has a few places in which it waits. */
+#define STACKS_SENT 4
+
 /* What each switch looks at comes first, by cache lines: the kernel keeps eight bytes of its own in front of it in the first. */
 struct thread {
 	u64 word;            /* cycle.bpf.h */
@@ -236,7 +239,11 @@ struct thread {
 		u64 state[PYTHON_STATES];
 		u32 found, missed;
 		u32 asked;
-	} python;                       /* python.bpf.h */
+	} python; /* python.bpf.h */
+	struct {
+		u64 stack, ns;          /* by sent_stack(), and when it was */
+	} sent[STACKS_SENT];            /* the last ones with Python frames, in no order */
+	u32 n_sent;                     /* … since ever */
 	struct long_wait long_waits[2]; /* the last two places that were found; the newer first */
 	struct abi_detail detail;       /* detail.bpf.h */
 	struct shared_wait shared;      /* share.bpf.h */
@@ -373,6 +380,7 @@ struct stack_buffer {
 	u8 ustack[ABI_USTACK_MAX + PYTHON_BYTES + sizeof(struct abi_detail)];
 	struct captured {
 		u32 len, n_python, flags;
+		u64 key;          /* of struct abi_event, stack_key */
 	} kept;                   /* what of a thread is in it, by buffer_keep() */
 	struct abi_detail detail; /* to be sent behind the stack, if the event says that it has one */
 	struct {
@@ -383,6 +391,7 @@ struct stack_buffer {
 		u64 interpreter, thread, self; /* of the search for the thread's states */
 		u64 frame, code, fingerprint;  /* of the walk along its frames */
 		u64 codes;                     /* hash of all code objects */
+		u64 calls;                     /* … and of where in them the thread is */
 		u32 at, n, states, faulted, cut, open;
 		u8 frame_bytes[ABI_PYTHON_FRAME_BYTES];
 		u8 code_bytes[ABI_PYTHON_CODE_BYTES];

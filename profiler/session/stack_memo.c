@@ -15,7 +15,7 @@ struct stack {
 };
 
 struct stack_memo {
-	struct stack *stacks;
+	struct stack *newer, *older; /* STACK_MEMO_MAX each */
 };
 
 struct stack_memo *stack_memo_new(void)
@@ -23,15 +23,21 @@ struct stack_memo *stack_memo_new(void)
 	return calloc(1, sizeof(struct stack_memo));
 }
 
-void stack_memo_clear(struct stack_memo *memo)
+static void clear(struct stack **stacks)
 {
-	struct stack *stack = memo->stacks, *next;
+	struct stack *stack = *stacks, *next;
 
-	HASH_CLEAR(hh, memo->stacks);
+	HASH_CLEAR(hh, *stacks);
 	for (; stack; stack = next) {
 		next = stack->hh.next;
 		free(stack);
 	}
+}
+
+void stack_memo_clear(struct stack_memo *memo)
+{
+	clear(&memo->newer);
+	clear(&memo->older);
 }
 
 void stack_memo_free(struct stack_memo *memo)
@@ -42,35 +48,49 @@ void stack_memo_free(struct stack_memo *memo)
 	free(memo);
 }
 
-static struct stack *find(const struct stack_memo *memo, const void *key, size_t size)
+static void make_room(struct stack_memo *memo)
 {
-	struct stack *stack;
+	if (HASH_COUNT(memo->newer) < STACK_MEMO_MAX)
+		return;
+	clear(&memo->older);
+	memo->older = memo->newer;
+	memo->newer = NULL;
+}
 
-	HASH_FIND(hh, memo->stacks, key, size, stack);
-	return stack;
+static void add(struct stack_memo *memo, struct stack *stack, size_t size)
+{
+	struct stack *before;
+
+	HASH_FIND(hh, memo->newer, stack->ids + stack->n, size, before);
+	if (before) {
+		HASH_DEL(memo->newer, before);
+		free(before);
+	}
+	HASH_ADD_KEYPTR(hh, memo->newer, stack->ids + stack->n, size, stack);
+	if (!stack->hh.tbl)
+		free(stack);
 }
 
 void stack_memo_put(struct stack_memo *memo, const void *key, size_t size, const int64_t *ids, size_t n)
 {
-	struct stack *stack;
+	struct stack *stack = malloc(sizeof(*stack) + n * sizeof(*ids) + size);
 
-	if (HASH_COUNT(memo->stacks) >= STACK_MEMO_MAX || find(memo, key, size))
-		return;
-	stack = malloc(sizeof(*stack) + n * sizeof(*ids) + size);
 	if (!stack)
 		return;
 	stack->n = n;
 	memcpy(stack->ids, ids, n * sizeof(*ids));
 	memcpy(stack->ids + n, key, size);
-	HASH_ADD_KEYPTR(hh, memo->stacks, stack->ids + n, size, stack);
-	if (!stack->hh.tbl)
-		free(stack);
+	make_room(memo);
+	add(memo, stack, size);
 }
 
 const int64_t *stack_memo_get(const struct stack_memo *memo, const void *key, size_t size, size_t *n)
 {
-	const struct stack *stack = find(memo, key, size);
+	const struct stack *stack;
 
+	HASH_FIND(hh, memo->newer, key, size, stack);
+	if (!stack)
+		HASH_FIND(hh, memo->older, key, size, stack);
 	if (!stack)
 		return NULL;
 	*n = stack->n;

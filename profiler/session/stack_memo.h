@@ -1,6 +1,6 @@
 /*
  * Remembers the locations of stacks within a window, by bytes that tell equal stacks: the addresses of a kernel stack; thread,
- * instruction and stack pointer of a sleeping thread, which determine its calls.
+ * instruction and stack pointer of a sleeping thread, which determine its calls; what the BPF programs say tells its stacks.
  *
  *     memo = stack_memo_new();
  *     stack_memo_put(memo, &key, sizeof(key), ids, n);
@@ -8,7 +8,7 @@
  *     stack_memo_clear(memo);                              at the end of a window: ids are of one profile
  *     stack_memo_free(memo);
  *
- * Bounded: beyond STACK_MEMO_MAX stacks none is added until it is cleared.
+ * Bounded: a stack is forgotten when STACK_MEMO_MAX others and more, up to twice as many, were put in after it.
  */
 #ifndef STALLPROF_PROFILER_STACK_MEMO_H
 #define STALLPROF_PROFILER_STACK_MEMO_H
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STACK_MEMO_MAX 8192
+#define STACK_MEMO_MAX 4096
 
 struct stack_memo;
 
@@ -24,7 +24,7 @@ struct stack_memo;
 struct stack_memo *stack_memo_new(void);
 void stack_memo_free(struct stack_memo *memo);
 
-/* Keeps copies; without memory, or where the key is known already, it does nothing. A key's bytes are compared, so that it may have no
+/* Keeps copies, in place of what it has by that key; without memory it does nothing. A key's bytes are compared, so that it may have no
  * padding. */
 void stack_memo_put(struct stack_memo *memo, const void *key, size_t size, const int64_t *ids, size_t n);
 /* Valid until the next put or clear. */

@@ -18,7 +18,7 @@
 #include "profiler/process/python_processes.h"
 #include "profiler/session/remote_stack.h"
 #include "profiler/session/stack_location.h"
-#include "profiler/session/stack_memo.h"
+#include "profiler/session/user_stacks.h"
 #include "profiler/format/frame_names.h"
 #include "profiler/format/stamp.h"
 #include "symbolizer/python/python.h"
@@ -26,22 +26,14 @@
 
 #define COUNTERS_MAX 34
 
-/* A thread that sleeps again at the same instruction with the same stack pointer is in the same calls. */
-struct user_key {
-	const struct profile *profile; /* whose location ids they are */
-	uint64_t process_start_ns, ip, sp;
-	uint32_t tgid, tid;
-};
-_Static_assert(sizeof(struct user_key) == 40, "no padding");
-
 struct stack_resolver {
 	struct symbolizer *symbolizer;
 	struct process_table *processes;
 	struct python_processes *pythons;
 	struct kernel_stacks *kernel;
-	struct stack_memo *user_memo;
 	struct gil_locks gil_locks;
 	uint64_t by_registers;        /* stacks taken from the memo, for want of a copy */
+	uint64_t as_sent;             /* … as they were sent before */
 	uint64_t read_late;           /* stacks read from the waiting thread, for want of a copy */
 	uint64_t read_failed;         /* … which had woken before they were read */
 	uint64_t without_user;        /* stacks without any user part */
@@ -65,9 +57,8 @@ struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct 
 
 	if (!resolver)
 		return NULL;
-	resolver->user_memo = stack_memo_new();
 	resolver->kernel = kernel_stacks_new(symbolizer);
-	if (!resolver->user_memo || !resolver->kernel) {
+	if (!resolver->kernel) {
 		stack_resolver_free(resolver);
 		return NULL;
 	}
@@ -81,7 +72,6 @@ void stack_resolver_free(struct stack_resolver *resolver)
 {
 	if (!resolver)
 		return;
-	stack_memo_free(resolver->user_memo);
 	kernel_stacks_free(resolver->kernel);
 	free(resolver);
 }
@@ -331,61 +321,46 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 	return err ? err : push_merged(resolver, process, event, profile, n_pcs, native_end, ids, n);
 }
 
-static void memo_key(const struct abi_event *event, const struct profile *profile, struct user_key *key)
+/* What was sent before has been lost. */
+static int resolve_without(struct stack_resolver *resolver, const struct abi_event *event,
+                           struct profile *profile, int64_t *ids, size_t *n)
 {
-	*key = (struct user_key){ .profile = profile,
-		                  .process_start_ns = event->process_start_ns,
-		                  .ip = event->regs.ip,
-		                  .sp = event->regs.sp,
-		                  .tgid = event->tgid,
-		                  .tid = event->tid };
+	struct abi_event without = *event;
+
+	without.flags |= ABI_NO_USER_COPY;
+	return resolve_user(resolver, &without, profile, ids, n);
 }
 
-/* The user's frames of an earlier wait of the thread with the same registers. */
-static bool take_known(struct stack_resolver *resolver, const struct abi_event *event,
-                       const struct profile *profile, int64_t *ids, size_t *n)
+static int resolve_user_or_known(struct stack_resolver *resolver, struct stack_memo *memo,
+                                 const struct abi_event *event, struct profile *profile, int64_t *ids,
+                                 size_t *n)
 {
-	struct user_key key;
-	const int64_t *known;
-	size_t n_known, i;
-
-	memo_key(event, profile, &key);
-	known = stack_memo_get(resolver->user_memo, &key, sizeof(key), &n_known);
-	if (!known)
-		return false;
-	resolver->by_registers++;
-	for (i = 0; i < n_known; i++)
-		push(ids, n, known[i]);
-	return true;
-}
-
-static int resolve_user_or_known(struct stack_resolver *resolver, const struct abi_event *event,
-                                 struct profile *profile, int64_t *ids, size_t *n)
-{
+	bool as_sent = event->flags & ABI_STACK_AS_SENT;
 	size_t n_kernel = *n;
-	struct user_key key;
 	int err;
 
-	if (event->kind == ABI_EVENT_WAIT && event->flags & ABI_NO_USER_COPY &&
-	    take_known(resolver, event, profile, ids, n))
+	if (user_stacks_take(memo, event, ids, n, STACK_FRAMES_MAX)) {
+		resolver->as_sent += as_sent;
+		resolver->by_registers += !as_sent;
 		return 0;
+	}
+	if (as_sent)
+		return resolve_without(resolver, event, profile, ids, n);
 	err = resolve_user(resolver, event, profile, ids, n);
-	if (err || event->flags & ABI_NO_USER_COPY || event->n_python || event->kind == ABI_EVENT_CPU)
-		return err;
-	memo_key(event, profile, &key);
-	stack_memo_put(resolver->user_memo, &key, sizeof(key), ids + n_kernel, *n - n_kernel);
-	return 0;
+	if (!err)
+		user_stacks_put(memo, event, ids + n_kernel, *n - n_kernel);
+	return err;
 }
 
-int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event, struct profile *profile,
-                  int64_t *ids, size_t *n)
+int stack_resolve(struct stack_resolver *resolver, struct stack_memo *memo, const struct abi_event *event,
+                  struct profile *profile, int64_t *ids, size_t *n)
 {
 	int err;
 
 	*n = 0;
 	err = kernel_stacks_resolve(resolver->kernel, event, profile, ids, n);
 	if (!err && !(event->flags & ABI_KERNEL_THREAD))
-		err = resolve_user_or_known(resolver, event, profile, ids, n);
+		err = resolve_user_or_known(resolver, memo, event, profile, ids, n);
 	if (!err && !*n)
 		err = push(ids, n, stack_placeholder(profile, "[no stack]"));
 	return err;
@@ -414,8 +389,7 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	size_t i, n = 0;
 	int err = 0;
 
-	stack_memo_clear(resolver->user_memo); /* the window is over, and its profile with it */
-	kernel_stacks_clear(resolver->kernel);
+	kernel_stacks_clear(resolver->kernel); /* the window is over, and its profile with it */
 	symbolizer_stats(resolver->symbolizer, &stats);
 	counters[n++] = (struct stamp_counter){ "frames_dwarf", stats.results[SYM_SOURCE_DWARF] };
 	counters[n++] = (struct stamp_counter){ "frames_symtab", stats.results[SYM_SOURCE_SYMTAB] };
@@ -427,6 +401,7 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "stacks_without_user", resolver->without_user };
 	counters[n++] = (struct stamp_counter){ "stalls_without_user", resolver->stalls_without_user };
 	counters[n++] = (struct stamp_counter){ "stacks_by_registers", resolver->by_registers };
+	counters[n++] = (struct stamp_counter){ "stacks_as_sent", resolver->as_sent };
 	counters[n++] = (struct stamp_counter){ "stacks_read_late", resolver->read_late };
 	counters[n++] = (struct stamp_counter){ "stacks_read_too_late", resolver->read_failed };
 	counters[n++] = (struct stamp_counter){ "python_unmatched", resolver->python_unmatched };

@@ -18,6 +18,7 @@
 struct process_table;
 struct profile;
 struct python_processes;
+struct stack_memo;
 struct stack_resolver;
 struct stamp;
 struct symbolizer;
@@ -28,9 +29,9 @@ struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct 
 void stack_resolver_free(struct stack_resolver *resolver);
 
 /* Adds the locations to `profile` and writes their ids, leaf first, to ids[0 … *n), which has room for
- * STACK_FRAMES_MAX. 0, or -errno of the profile. */
-int stack_resolve(struct stack_resolver *resolver, const struct abi_event *event, struct profile *profile,
-                  int64_t *ids, size_t *n);
+ * STACK_FRAMES_MAX. `memo` has the profile's user stacks so far. 0, or -errno of the profile. */
+int stack_resolve(struct stack_resolver *resolver, struct stack_memo *memo, const struct abi_event *event,
+                  struct profile *profile, int64_t *ids, size_t *n);
 
 /* Adds to the stamp the counts since the last call: frames by source, ends of unwinding, stacks read from waiting
  * threads. */

@@ -11,6 +11,7 @@
 #include "profiler/process/process_table.h"
 #include "profiler/session/device_names.h"
 #include "profiler/session/gpu_jobs.h"
+#include "profiler/session/stack_memo.h"
 #include "profiler/session/stack_pool.h"
 #include "profiler/session/host_users.h"
 #include "profiler/signals/host_signals.h"
@@ -77,11 +78,12 @@ struct window *window_new(const struct window_deps *deps)
 		window->deps.max_rows = WINDOW_ROWS_MAX;
 	window->profile = profile_new(types, WINDOW_TYPES, period, 1, deps->max_bytes);
 	window->pools = stack_pools_new();
+	window->user_stacks = stack_memo_new();
 	window->requests = request_rows_new();
 	window->users = deps->host_users ? host_users_new() : NULL;
 	window->gpu_jobs = deps->gpu_limits ? gpu_jobs_new(deps->gpu_limits) : NULL;
 	if (window_timeline_init(&window->timeline) || !window->profile || !window->pools ||
-	    !window->requests || (deps->host_users && !window->users) ||
+	    !window->user_stacks || !window->requests || (deps->host_users && !window->users) ||
 	    (deps->gpu_limits && !window->gpu_jobs)) {
 		window_free(window);
 		errno = ENOMEM;
@@ -119,6 +121,7 @@ void window_free(struct window *window)
 		row_free(window, row);
 	window_timeline_release(&window->timeline);
 	stack_pools_free(window->pools);
+	stack_memo_free(window->user_stacks);
 	request_rows_free(window->requests);
 	host_users_free(window->users);
 	gpu_jobs_free(window->gpu_jobs);

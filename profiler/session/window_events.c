@@ -189,7 +189,8 @@ int window_add_event(struct window *window, const struct abi_event *event)
 		process_table_get(window->deps.processes, event->tgid, event->process_start_ns, event->comm);
 	else
 		add_main_binary(window, event);
-	err = stack_resolve(window->deps.resolver, event, window->profile, window->ids, &told.n);
+	err = stack_resolve(window->deps.resolver, window->user_stacks, event, window->profile, window->ids,
+	                    &told.n);
 	if (err)
 		return count_lost(window, event, err);
 	if (event->has_detail && detail_of(window, event, &detail))

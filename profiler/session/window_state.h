@@ -12,6 +12,7 @@
 struct gpu_jobs;
 struct profile;
 struct request_rows;
+struct stack_memo;
 struct stack_pools;
 
 struct window {
@@ -29,6 +30,7 @@ struct window {
 	uint64_t slice_ns;
 	uint64_t rows_from_ns; /* when the time begins that rows are added of (window_rows_taken) */
 	struct stack_pools *pools;
+	struct stack_memo *user_stacks;
 	uint64_t estimated_ns; /* of rows that got the stack of a similar row */
 	bool has_main_binary;
 	int64_t ids[STACK_FRAMES_MAX];

@@ -160,6 +160,7 @@ static const char *const quiet[] = {
 	"stacks_without_user", /* told with its time */
 	"stalls_without_user", /* a part of those */
 	"stacks_by_registers",
+	"stacks_as_sent",
 	"stacks_read_late",
 	"frames_without_symbol",
 	"frames_dwarf",

@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,7 +30,8 @@ static void test_stack_memo__gives_back_what_it_was_given(void **state)
 	(void)state;
 	assert_null(stack_memo_get(memo, &base, sizeof(base), &n));
 	stack_memo_put(memo, &base, sizeof(base), ids, 3);
-	stack_memo_put(memo, &base, sizeof(base), others, 1); /* the first stands */
+	stack_memo_put(memo, &base, sizeof(base), others, 1);
+	stack_memo_put(memo, &base, sizeof(base), ids, 3); /* the last stands */
 	got = stack_memo_get(memo, &base, sizeof(base), &n);
 	assert_int_equal(n, 3);
 	assert_memory_equal(got, ids, sizeof(ids));
@@ -47,20 +49,32 @@ static void test_stack_memo__gives_back_what_it_was_given(void **state)
 	stack_memo_free(NULL);
 }
 
+static bool knows(const struct stack_memo *memo, uint64_t sp)
+{
+	struct key key = base;
+	size_t n;
+
+	key.sp = sp;
+	return stack_memo_get(memo, &key, sizeof(key), &n) != NULL;
+}
+
+/* What was not put again for long is forgotten, what is in use is not. */
 static void test_stack_memo__is_bounded(void **state)
 {
 	struct stack_memo *memo = stack_memo_new();
 	struct key key = base;
 	const int64_t id = 1;
-	size_t n;
 
 	(void)state;
-	for (key.sp = 0; key.sp < STACK_MEMO_MAX + 5; key.sp++)
+	stack_memo_put(memo, &base, sizeof(base), &id, 1);
+	for (key.sp = 1; key.sp <= 4 * STACK_MEMO_MAX; key.sp++) {
 		stack_memo_put(memo, &key, sizeof(key), &id, 1);
-	key.sp = STACK_MEMO_MAX - 1;
-	assert_non_null(stack_memo_get(memo, &key, sizeof(key), &n));
-	key.sp = STACK_MEMO_MAX;
-	assert_null(stack_memo_get(memo, &key, sizeof(key), &n));
+		if (key.sp % STACK_MEMO_MAX == 0)
+			stack_memo_put(memo, &base, sizeof(base), &id, 1);
+		assert_true(knows(memo, base.sp));
+	}
+	assert_true(knows(memo, 3 * STACK_MEMO_MAX + 1));
+	assert_false(knows(memo, 2 * STACK_MEMO_MAX));
 	stack_memo_free(memo);
 }
 

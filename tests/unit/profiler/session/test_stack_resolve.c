@@ -14,6 +14,7 @@
 #include "pprof/profile.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
+#include "profiler/session/stack_memo.h"
 #include "profiler/session/stack_resolve.h"
 #include "profiler/format/stamp.h"
 #include "symbolizer/symbolizer.h"
@@ -35,6 +36,7 @@ static char dir[64];
 static struct symbolizer *symbolizer;
 static struct process_table *processes;
 static struct stack_resolver *resolver;
+static struct stack_memo *memo;
 static struct profile *profile;
 
 /* One frame more than there may be, so that a write behind the end is seen. */
@@ -73,10 +75,11 @@ static int begin(void **state)
 	symbolizer = symbolizer_new(&opts);
 	processes = process_table_new(symbolizer, NULL);
 	resolver = stack_resolver_new(symbolizer, processes, NULL);
+	memo = stack_memo_new();
 	profile = profile_new(&type, 1, type, 1, 64 << 20);
 	memset(ids, 0, sizeof(ids));
 	n = 0;
-	return resolver && profile ? 0 : -1;
+	return resolver && memo && profile ? 0 : -1;
 }
 
 static int end(void **state)
@@ -85,6 +88,7 @@ static int end(void **state)
 
 	(void)state;
 	stack_resolver_free(resolver);
+	stack_memo_free(memo);
 	process_table_free(processes);
 	symbolizer_free(symbolizer);
 	profile_free(profile);
@@ -95,7 +99,7 @@ static int end(void **state)
 static void resolve(const struct abi_event *event)
 {
 	ids[STACK_FRAMES_MAX] = -1;
-	assert_int_equal(stack_resolve(resolver, event, profile, ids, &n), 0);
+	assert_int_equal(stack_resolve(resolver, memo, event, profile, ids, &n), 0);
 	assert_int_equal(ids[STACK_FRAMES_MAX], -1);
 	assert_in_range(n, 1, STACK_FRAMES_MAX);
 }
@@ -227,8 +231,38 @@ static void test_stack_resolve__by_registers(void **state)
 	event.tid--;
 	assert_int_equal(stack_resolver_describe(resolver, stamp), 0);
 	assert_int_equal(stamp_counter(stamp, "stacks_by_registers"), 1);
+	stack_memo_clear(memo);
 	resolve(&event);
 	assert_names(not_copied, 2);
+	stamp_free(stamp);
+}
+
+/* A stack with Python frames that has come is not sent again; what is lost of it is named. */
+static void test_stack_resolve__as_sent(void **state)
+{
+	static const char *const sent[] = { "[unknown 0x5000]", "[unwind truncated]" };
+	static const char *const lost[] = { "[unknown 0x5000]", "[user stack not copied]" };
+	struct abi_event event = user_event(0);
+	struct stamp *stamp = stamp_new();
+
+	(void)state;
+	event.stack_key = 7;
+	resolve(&event);
+	assert_names(sent, 2);
+	event.flags = ABI_STACK_AS_SENT;
+	resolve(&event);
+	assert_names(sent, 2);
+	event.stack_key = 8;
+	resolve(&event);
+	assert_names(lost, 2);
+	event.stack_key = 0; /* the registers alone do not tell */
+	event.flags = ABI_NO_USER_COPY;
+	resolve(&event);
+	assert_names(lost, 2);
+	assert_int_equal(stack_resolver_describe(resolver, stamp), 0);
+	assert_int_equal(stamp_counter(stamp, "stacks_as_sent"), 1);
+	assert_int_equal(stamp_counter(stamp, "stacks_by_registers"), 0);
+	assert_int_equal(stamp_counter(stamp, "stacks_without_user"), 2);
 	stamp_free(stamp);
 }
 
@@ -291,6 +325,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stack_resolve__no_stack, begin, end),
 		cmocka_unit_test_setup_teardown(test_stack_resolve__what_is_missing_is_named, begin, end),
 		cmocka_unit_test_setup_teardown(test_stack_resolve__by_registers, begin, end),
+		cmocka_unit_test_setup_teardown(test_stack_resolve__as_sent, begin, end),
 		cmocka_unit_test_setup_teardown(test_stack_resolve__no_more_than_fit, begin, end),
 	};
 
