@@ -250,24 +250,60 @@ static bool cause_needed(const struct findings *found, const char *cause)
 	return false;
 }
 
+/* How much is seen of what a cause's hooks are for. */
+enum seen { SEEN_WHOLE, SEEN_PART, SEEN_NOTHING, SEEN_UNNEEDED };
+
+static enum seen cause_seen(const struct findings *found, const char *cause)
+{
+	size_t attached = 0, missing = 0;
+
+	if (!cause_needed(found, cause))
+		return SEEN_UNNEEDED;
+	for (size_t i = 0; i < probe_table_len; i++) {
+		const struct probe *probe = &probe_table[i];
+
+		if (strcmp(probe->cause, cause) != 0 || !row_needed(found, i) ||
+		    (found->probes && probe_replaced(found->probes, probe)))
+			continue;
+		if (row_missing(found, i))
+			missing++;
+		else
+			attached++;
+	}
+	return !missing ? SEEN_WHOLE : attached ? SEEN_PART : SEEN_NOTHING;
+}
+
 #define NAMES_A_LINE 8
 
-/* Causes of which the table above has nothing. */
-static void print_unneeded(const struct findings *found)
+static void print_causes(const struct findings *found, enum seen seen, const char *title)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < probe_table_len; i++) {
-		if (cause_seen_before(i) || cause_needed(found, probe_table[i].cause))
+		if (cause_seen_before(i) || cause_seen(found, probe_table[i].cause) != seen)
 			continue;
 		if (!n)
-			printf("\nNothing to hook now, as modules are not loaded or file systems not "
-			       "mounted:");
+			printf("%s:", title);
 		printf("%s%s", n % NAMES_A_LINE ? ", " : "\n  ", probe_table[i].cause);
 		n++;
 	}
 	if (n)
 		putchar('\n');
+}
+
+/* All of it in short. */
+static void print_summary(const struct findings *found)
+{
+	putchar('\n');
+	if (!found->tracer) {
+		puts("Nothing can be recorded here: see what is \"no\" above.");
+		return;
+	}
+	print_causes(found, SEEN_WHOLE, "Seen whole");
+	print_causes(found, SEEN_PART, "Seen in part, as a hook is missing (above)");
+	print_causes(found, SEEN_NOTHING, "Not seen");
+	print_causes(found, SEEN_UNNEEDED,
+	             "Nothing to hook now, as modules are not loaded or file systems not mounted");
 }
 
 static void print_text(const struct findings *found)
@@ -293,7 +329,7 @@ static void print_text(const struct findings *found)
 		if (found->probes)
 			print_indented(probe_log(found->probes, probe));
 	}
-	print_unneeded(found);
+	print_summary(found);
 }
 
 static bool cause_available(const struct findings *found, const char *cause)
