@@ -301,7 +301,7 @@ static void print_summary(const struct findings *found)
 	}
 	print_causes(found, SEEN_WHOLE, "Seen whole");
 	print_causes(found, SEEN_PART, "Seen in part, as a hook is missing (above)");
-	print_causes(found, SEEN_NOTHING, "Not seen");
+	print_causes(found, SEEN_NOTHING, "Without a hook of their own (above)");
 	print_causes(found, SEEN_UNNEEDED,
 	             "Nothing to hook now, as modules are not loaded or file systems not mounted");
 }

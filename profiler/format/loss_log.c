@@ -18,7 +18,7 @@ static const struct loss {
 	  "use fewer exact ids or names" },
 	{ "tags_full", "tags without their name: more at once than are held", "use fewer names" },
 	{ "threads_failed", "tagged threads not followed: the kernel had no storage for them",
-	  "free memory" },
+	  "free memory if there is little; a few may be where it was busy" },
 	{ "tag_changes_lost", "changes of tags lost: their threads' logs were overwritten", NULL },
 	{ "events_without_memory", "samples lost: there was no memory", "free memory" },
 	{ "ledger_without_memory_ns", "ns of the ledger lost: there was no memory", "free memory" },

@@ -163,7 +163,9 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 		err = find_paths(report);
 	}
 	if (!err)
-		err = report_waits_find(&report->wait, input, report->tags, &report->classes, report->steps);
+		err = report_loop_find(&report->loop, input, &report->classes, report->steps);
+	if (!err)
+		err = report_waits_find(&report->wait, input, report->tags, &report->classes, &report->loop);
 	if (err)
 		report_release(report);
 	else
@@ -174,6 +176,7 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 void report_release(struct report *report)
 {
 	free(report->paths);
+	report_loop_free(&report->loop);
 	report_ranking_free(&report->ranking);
 	loaded_classes_free(&report->classes);
 	loaded_tags_free(report->tags);

@@ -17,6 +17,7 @@
 #include "profiler/report/report_path.h"
 #include "profiler/report/report_rank.h"
 #include "profiler/report/report_users.h"
+#include "profiler/report/report_loop.h"
 #include "profiler/report/report_waits.h"
 
 struct loaded_profiles;
@@ -29,6 +30,7 @@ struct report {
 	bool has_timeline; /* else ranking is empty: by the ledger alone nothing can be said of when */
 	const struct loaded_class
 	        *steps; /* whose tags are the steps of the loop; NULL: no class has several */
+	struct report_loop loop;
 	struct report_user users[REPORT_USERS_MAX];
 	size_t user_count;
 	struct report_wait wait;    /* what the loop waits for that is no stall */

@@ -82,9 +82,15 @@ void report_chain_text(FILE *out, const struct report_chain *chain)
 	fputs(chain->class, out);
 	if (strcmp(before, chain->class) != 0)
 		fprintf(out, " ← %s", before);
-	if (strcmp(chain->from, before) != 0)
-		fprintf(out, " ← %s", chain->from);
-	fprintf(out, strcmp(chain->end, LOADED_ACTIVE) != 0 ? " ← %s" : " (%s)", chain->end);
+	if (strcmp(chain->end, LOADED_ACTIVE) != 0) {
+		if (strcmp(chain->from, before) != 0)
+			fprintf(out, " ← %s", chain->from);
+		fprintf(out, " ← %s", chain->end);
+	} else if (strcmp(chain->from, before) != 0) {
+		fprintf(out, " (%s, in %s at its end)", chain->end, chain->from);
+	} else {
+		fprintf(out, " (%s)", chain->end);
+	}
 }
 
 int64_t report_chains_of(const struct report_chains *chains, const char *class)

@@ -246,22 +246,46 @@ bool report_live_settle(struct report_live *live, const struct report_ranking *r
 
 /* --- the end of a window ------------------------------------------------------------------------------------ */
 
-static int keep_classes(struct report_live *live, const struct loaded_profiles *input)
+/* So many tags are kept of a class of the loop, of others one: by that report_loop_find() finds the same loop in what is kept. */
+#define LOOP_TAGS 4
+
+static int keep_class(struct ledger *classes, const struct ledger_row *row, size_t tags)
 {
-	struct ledger *classes = ledger_new(0);
+	struct ledger_row kept = {
+		.tag = row->class, .class = row->class, .base = row->base, .pid = row->base, .ns = 1
+	};
+	int err = 0;
+
+	for (kept.id = 1; kept.id <= tags && !err; kept.id++)
+		err = ledger_add(classes, &kept);
+	return err;
+}
+
+static int fill_classes(struct ledger *classes, const struct loaded_profiles *input,
+                        const struct report_loop *loop)
+{
 	const struct ledger_row *last = NULL;
-	int err = classes ? 0 : -ENOMEM;
+	int err = 0;
 
 	for (size_t i = 0; i < ledger_count(input->ledger) && !err; i++) {
 		const struct ledger_row *row = ledger_at(input->ledger, i);
-		const struct ledger_row kept = {
-			.tag = row->class, .class = row->class, .base = row->base, .pid = row->base, .ns = 1
-		};
 
 		if (!last || last->base != row->base || strcmp(last->class, row->class) != 0)
-			err = ledger_add(classes, &kept);
+			err = keep_class(classes, row, report_loop_has(loop, row->class) ? LOOP_TAGS : 1);
 		last = row;
 	}
+	return err;
+}
+
+static int keep_classes(struct report_live *live, const struct loaded_profiles *input)
+{
+	struct ledger *classes = ledger_new(0);
+	struct report_view view = { .n_classes = 0 };
+	int err = classes ? report_view_open(&view, input, NULL) : -ENOMEM;
+
+	if (!err || err == -ENODATA)
+		err = fill_classes(classes, input, &view.loop);
+	report_view_close(&view);
 	if (err) {
 		ledger_free(classes);
 		return err;

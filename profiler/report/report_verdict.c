@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -159,6 +160,61 @@ static bool chain_is_told(const struct report *report, const char *class)
 	return report->ranking.primary && chains && chains->count && !strcmp(chains->chain[0].class, class);
 }
 
+/* From which part of the loop's time on it is told what it lost. */
+#define LOOP_LEAST 0.05
+
+static int64_t loop_wall_ns(const struct report *report)
+{
+	int64_t ns = 0;
+
+	for (size_t i = 0; i < report->classes.count; i++)
+		if (report_loop_has(&report->loop, report->classes.rows[i].name))
+			ns = saturating_add(ns, report->classes.rows[i].wall_ns);
+	return ns;
+}
+
+/* The column that took most of what the class lost. */
+static size_t worst_column(const struct loaded_classes *classes, const struct loaded_class *row)
+{
+	size_t worst = 0;
+
+	for (size_t i = 1; i < classes->column_count; i++)
+		if (strcmp(classes->columns[i], "oncpu") != 0 && (!worst || row->ns[i] > row->ns[worst]))
+			worst = i;
+	return worst;
+}
+
+/* Which of the loop's classes lost most, and which nearly as much. */
+static void loop_text(FILE *out, const struct report *report)
+{
+	const struct loaded_classes *classes = &report->classes;
+	double wall_ns = (double)loop_wall_ns(report);
+	char lost[TEXT_DURATION_BYTES], most[TEXT_DURATION_BYTES];
+	int64_t first_ns = 0;
+	size_t told = 0;
+
+	/* The one that lost most comes first. */
+	for (size_t i = 0; i < classes->count && told < 2; i++) {
+		const struct loaded_class *row = &classes->rows[i];
+		size_t column = worst_column(classes, row);
+
+		if (!report_loop_has(&report->loop, row->name))
+			continue;
+		if ((double)row->lost_ns < LOOP_LEAST * wall_ns || row->lost_ns <= 0 ||
+		    2 * row->lost_ns < first_ns)
+			break;
+		fprintf(out,
+		        told ? "; then %s: %s (%.1f %%), of it %s %s"
+		             : " Of the loop's time %s lost most: %s off the CPU (%.1f %%), of it %s %s",
+		        row->name, text_short_duration(lost, (uint64_t)row->lost_ns),
+		        100 * (double)row->lost_ns / wall_ns,
+		        text_short_duration(most, (uint64_t)row->ns[column]), classes->columns[column]);
+		first_ns = told++ ? first_ns : row->lost_ns;
+	}
+	if (told)
+		fputc('.', out);
+}
+
 static void wait_text(FILE *out, const struct report *report)
 {
 	const struct report_wait *wait = &report->wait;
@@ -261,6 +317,7 @@ char *report_verdict_text(const struct report *report)
 	else
 		no_verdict(out, report, waits);
 	whole_text(out, &report->ranking);
+	loop_text(out, report);
 	if (waits)
 		wait_text(out, report);
 	if (report->has_timeline)

@@ -9,6 +9,7 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
+#include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_profiles.h"
 
 #define ACTIVE_PART 0.25 /* of the usual number of threads */
@@ -67,10 +68,11 @@ bool report_view_counts(const struct report_view *view, const char *class)
 bool report_view_is_lost(const struct report_view *view, const struct timeline_lane *lane, const void *unused)
 {
 	(void)unused;
-	if (lane->kind != TIMELINE_STALL && lane->kind != TIMELINE_RUNQUEUE &&
-	    (lane->kind != TIMELINE_BLOCKED || !view->pushed))
-		return false;
-	return report_view_counts(view, lane->class);
+	if (lane->kind == TIMELINE_BLOCKED)
+		return view->pushed && report_view_counts(view, lane->class) &&
+		       (!view->loop.n || report_loop_has(&view->loop, lane->class));
+	return (lane->kind == TIMELINE_STALL || lane->kind == TIMELINE_RUNQUEUE) &&
+	       report_view_counts(view, lane->class);
 }
 
 static bool is_a_threads_time(const struct report_view *view, const struct timeline_lane *lane,
@@ -224,6 +226,26 @@ static const char *choose_steps(const struct report_view *view)
 	return best;
 }
 
+/* Without ids the steps alone would be the loop. */
+static int find_loop(struct report_view *view)
+{
+	static const struct loaded_filter all;
+	const struct loaded_class *steps;
+	struct loaded_classes classes;
+	int err;
+
+	if (!view->steps)
+		return 0;
+	err = loaded_classes_build(&classes, view->input, &all, LOADED_LEVEL_CLASS);
+	if (err)
+		return err;
+	steps = loaded_classes_find(&classes, view->steps);
+	if (steps && !steps->base && steps->tags > 1)
+		err = report_loop_find(&view->loop, view->input, &classes, steps);
+	loaded_classes_free(&classes);
+	return err;
+}
+
 int report_view_open(struct report_view *view, const struct loaded_profiles *input, const char *steps)
 {
 	struct stamp_coverage covered = stamp_coverage(input->stamp);
@@ -236,8 +258,11 @@ int report_view_open(struct report_view *view, const struct loaded_profiles *inp
 	if (err)
 		return err;
 	view->steps = steps ? steps : choose_steps(view);
-	span_of_lanes(view);
-	err = view->begin_ns < view->end_ns ? trim(view) : -ENODATA;
+	err = find_loop(view);
+	if (!err)
+		span_of_lanes(view);
+	if (!err)
+		err = view->begin_ns < view->end_ns ? trim(view) : -ENODATA;
 	if (err) {
 		report_view_close(view);
 		return err;
@@ -254,5 +279,6 @@ int report_view_open(struct report_view *view, const struct loaded_profiles *inp
 void report_view_close(struct report_view *view)
 {
 	free(view->classes);
+	report_loop_free(&view->loop);
 	*view = (struct report_view){ .classes = NULL };
 }

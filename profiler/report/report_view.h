@@ -2,8 +2,9 @@
  * A profile's timeline as the report looks at it: the lanes of lost time, and the part of the run in which threads were
  * tagged.
  *
- * Lost time is all that threads with pushed tags are not on the CPU. Without any pushed tags all classes count, but for
- * blocked waits, as threads of a process are blocked while they idle.
+ * Lost time is all that threads with pushed tags are not on the CPU, but for blocked waits of classes that are not of the loop
+ * (report_loop.h), where one is known: a loader's workers are blocked while they have nothing to do. Without any pushed tags all classes
+ * count, but for blocked waits, as threads of a process are blocked while they idle.
  */
 #ifndef STALLPROF_PROFILER_REPORT_VIEW_H
 #define STALLPROF_PROFILER_REPORT_VIEW_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "profiler/format/timeline.h"
+#include "profiler/report/report_loop.h"
 #include "profiler/report/report_series.h"
 
 #define REPORT_AWAY_NS 10000000000ULL /* shorter pauses are how a workload goes */
@@ -27,6 +29,7 @@ struct report_view {
 	const char **classes;      /* those of processes, which then do not count */
 	size_t n_classes;
 	const char *steps; /* the class whose tags are the steps; NULL: none has several */
+	struct report_loop loop;
 };
 
 typedef bool (*report_wants_fn)(const struct report_view *view, const struct timeline_lane *lane,

@@ -11,8 +11,8 @@
 #include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report_loop.h"
 #include "profiler/top/top_code.h"
-#include "profiler/top/top_processes.h"
 
 /* From which part of the loop's time on it is told. */
 #define LEAST_SHARE 0.1
@@ -29,56 +29,16 @@ static size_t blocked_column(const struct loaded_classes *classes)
 	return i;
 }
 
-/* NULL: no class is named so. */
-static const struct loaded_class *named_steps(const struct loaded_classes *classes)
-{
-	for (size_t i = 0; i < classes->count; i++)
-		if (!classes->rows[i].base && strcasestr(classes->rows[i].name, "step"))
-			return &classes->rows[i];
-	return NULL;
-}
-
-/* Whether tags of the class come as often as steps: workers, which hold one for long, idle for most of it. */
-static bool comes_as_often(const struct loaded_class *row, const struct loaded_class *steps)
-{
-	return row == steps || (!row->base && steps->tags > 1 && 2 * row->tags >= steps->tags);
-}
-
-static const struct top_process_class *class_of(const struct top_process *process, const char *name)
-{
-	for (size_t i = 0; i < process->count; i++)
-		if (!strcmp(process->classes[i].name, name))
-			return &process->classes[i];
-	return NULL;
-}
-
-/* Whether most of a class is of threads that have it and the steps in turn, as checkpoints after every hundredth
- * step. */
-static bool comes_in_turn(const struct loaded_class *row, const struct loaded_class *steps,
-                          const struct top_processes *processes)
-{
-	int64_t ns = 0;
-
-	for (size_t i = 0; i < processes->count; i++) {
-		const struct top_process *process = &processes->processes[i];
-		const struct top_process_class *class = class_of(process, row->name);
-
-		if (class && class_of(process, steps->name))
-			ns = saturating_add(ns, class->ns);
-	}
-	return !row->base && ns > row->wall_ns / 2;
-}
-
 static void find_class(struct report_wait *wait, const struct loaded_classes *classes,
-                       const struct loaded_class *steps, const struct top_processes *processes)
+                       const struct report_loop *loop)
 {
 	size_t blocked = blocked_column(classes);
 	int64_t wall_ns = 0;
 
-	for (size_t i = 0; steps && i < classes->count && blocked < classes->column_count; i++) {
+	for (size_t i = 0; i < classes->count && blocked < classes->column_count; i++) {
 		const struct loaded_class *row = &classes->rows[i];
 
-		if (!comes_as_often(row, steps) && !comes_in_turn(row, steps, processes))
+		if (!report_loop_has(loop, row->name))
 			continue;
 		wall_ns += row->wall_ns;
 		if (row->ns[blocked] > wait->ns) {
@@ -169,15 +129,9 @@ static int find_line(struct report_wait *wait, const struct loaded_profiles *inp
 
 int report_waits_find(struct report_wait *wait, const struct loaded_profiles *input,
                       const struct loaded_tags *tags, const struct loaded_classes *classes,
-                      const struct loaded_class *steps)
+                      const struct report_loop *loop)
 {
-	struct top_processes processes;
-	int err = top_processes_build(&processes, input);
-
 	*wait = (struct report_wait){ .class = NULL };
-	if (err)
-		return err;
-	find_class(wait, classes, steps ? steps : named_steps(classes), &processes);
-	top_processes_free(&processes);
+	find_class(wait, classes, loop);
 	return wait->class ? find_line(wait, input, tags) : 0;
 }

@@ -8,13 +8,12 @@
 
 #include "profiler/report/report_chain.h"
 
-struct loaded_class;
 struct loaded_classes;
 struct loaded_profiles;
 struct loaded_tags;
+struct report_loop;
 
-/* Of the loop's classes, the one that was blocked longest. The loop has those whose tags come as often as its steps, and those that a
- * thread has in turn with them (top_processes.h), as checkpoints. */
+/* Of the loop's classes (report_loop.h), the one that was blocked longest. */
 struct report_wait {
 	const char *class;         /* NULL: none was, or not for long enough to be told */
 	int64_t ns;                /* blocked, in all */
@@ -26,10 +25,9 @@ struct report_wait {
 	struct report_chain chain; /* what most of these were for through others; ns 0: not known */
 };
 
-/* `steps`: the class of the loop's steps; NULL: that with the word in its name, as tags without ids are not told apart. Names stay those of
- * the classes. 0 or -ENOMEM. */
+/* Names stay those of the classes. 0 or -ENOMEM. */
 int report_waits_find(struct report_wait *wait, const struct loaded_profiles *input,
                       const struct loaded_tags *tags, const struct loaded_classes *classes,
-                      const struct loaded_class *steps);
+                      const struct report_loop *loop);
 
 #endif

@@ -62,6 +62,20 @@ static void row(struct run *run, const char *class, bool base, enum ledger_state
 	assert_int_equal(ledger_add(run->input.ledger, &added), 0);
 }
 
+/* So many exact tags of the class, of a process. */
+static inline void tags(struct run *run, const char *class, uint32_t pid, uint64_t n)
+{
+	struct ledger_row added = { .tag = (char *)class,
+		                    .class = (char *)class,
+		                    .cause = (char *)"",
+		                    .device = (char *)"",
+		                    .pid = pid,
+		                    .ns = 1 };
+
+	for (added.id = 1; added.id <= n; added.id++)
+		assert_int_equal(ledger_add(run->input.ledger, &added), 0);
+}
+
 /* Ten seconds: the step waits for the GPU half of its time, the loader a tenth of it for the disk. */
 static struct run usual(void)
 {

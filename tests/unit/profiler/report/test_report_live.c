@@ -36,6 +36,30 @@ static void test_report_live__keeps_what_it_knows(void **state)
 	end(&strange);
 }
 
+/* Which classes are the loop's is known from the windows before. */
+static void test_report_live__workers_that_idle(void **state)
+{
+	for (int of_loop = 0; of_loop < 2; of_loop++) {
+		struct report_live *live = report_live_new(5 * SECOND);
+		struct report_hint hint = { .begin_ns = 0 };
+		struct run before = usual(), now = { .input = { .timeline = timeline_new(0) } };
+
+		(void)state;
+		tags(&before, "train_step", 0, 50);
+		tags(&before, "worker", 7, of_loop ? 50 : 2);
+		seconds(&before, TIMELINE_STEPS, "train_step", 0, 10, 50);
+		seconds(&before, TIMELINE_ONCPU, "worker", 0, 10, SECOND / 10);
+		assert_int_equal(report_live_window(live, &before.input), 0);
+		seconds(&now, TIMELINE_ONCPU, "train_step", 10, 14, SECOND / 2);
+		seconds(&now, TIMELINE_STEPS, "train_step", 10, 14, 50);
+		lane(&now, TIMELINE_BLOCKED, "worker", "poll", "", 11, 14, 2);
+		assert_int_equal(report_live_look(live, now.input.timeline, &hint), of_loop);
+		report_live_free(live);
+		end(&before);
+		end(&now);
+	}
+}
+
 static void test_report_live__told_once_while_it_lasts(void **state)
 {
 	struct report_live *live = report_live_new(5 * SECOND);
@@ -282,6 +306,7 @@ static void test_report_live__after_the_rest(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_report_live__workers_that_idle),
 		cmocka_unit_test(test_report_live__told_once_while_it_lasts),
 		cmocka_unit_test(test_report_live__keeps_what_it_knows),
 		cmocka_unit_test(test_report_live__the_end_of_a_job),

@@ -106,6 +106,36 @@ static void test_report_rank__slower_steps(void **state)
 	end(&run);
 }
 
+/* What waits from second 5 to 7 in a run with `n` steps. */
+static enum report_mode mode_of(const char *class, enum timeline_kind kind, const char *name, uint64_t n)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+	enum report_mode mode;
+
+	tags(&run, "train_step", 0, n);
+	tags(&run, "worker", 7, 2);
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+	lane(&run, TIMELINE_BLOCKED, "train_step", "pipe", "", 0, 10, 0.1);
+	lane(&run, kind, class, name, "", 5, 7, 2);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	mode = ranking.mode;
+	report_ranking_free(&ranking);
+	end(&run);
+	return mode;
+}
+
+/* Workers that wait for others have nothing to do; where they wait for a device, or a loop is not known, it is told. */
+static void test_report_rank__workers_that_idle(void **state)
+{
+	(void)state;
+	assert_int_equal(mode_of("worker", TIMELINE_BLOCKED, "poll", 50), REPORT_NOTHING);
+	assert_int_equal(mode_of("worker", TIMELINE_STALL, "block_io", 50), REPORT_SPIKE);
+	assert_int_equal(mode_of("worker", TIMELINE_RUNQUEUE, "", 50), REPORT_SPIKE);
+	assert_int_equal(mode_of("train_step", TIMELINE_BLOCKED, "poll", 50), REPORT_SPIKE);
+	assert_int_equal(mode_of("worker", TIMELINE_BLOCKED, "poll", 1), REPORT_SPIKE);
+}
+
 /* Two jobs in one recording, with nothing tagged for longer than both took. Their threads wait more than they run. */
 static struct run two_jobs(bool steps)
 {
@@ -361,6 +391,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__the_disk_behind_the_loader),
 		cmocka_unit_test(test_report_rank__the_network_speaks),
 		cmocka_unit_test(test_report_rank__slower_steps),
+		cmocka_unit_test(test_report_rank__workers_that_idle),
 		cmocka_unit_test(test_report_rank__nothing_tagged_in_between),
 		cmocka_unit_test(test_report_rank__fault),
 		cmocka_unit_test(test_report_rank__fault_that_was_seen_live),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "profiler/format/frame_names.h"
+#include "profiler/report/report_loop.h"
 #include "profiler/report/report_waits.h"
 
 /* The loop's wait, when so much of it has no stack beside 150 ms at train.py:80. */
@@ -12,13 +13,15 @@ static struct report_wait wait_beside(struct recording *r, int64_t ns)
 {
 	int64_t id = frame(r->profile, LIBC, FRAME_NOT_COPIED, NULL, 0);
 	struct loaded_classes classes;
+	struct report_loop loop;
 	struct report_wait wait;
 
 	sample(r->profile, &id, 1, ns, "data_load", "poll", "");
 	assert_int_equal(loaded_classes_build(&classes, &r->input, &all, LOADED_LEVEL_CLASS), 0);
-	assert_int_equal(report_waits_find(&wait, &r->input, r->tags, &classes,
-	                                   loaded_classes_find(&classes, "data_load")),
-	                 0);
+	assert_int_equal(
+	        report_loop_find(&loop, &r->input, &classes, loaded_classes_find(&classes, "data_load")), 0);
+	assert_int_equal(report_waits_find(&wait, &r->input, r->tags, &classes, &loop), 0);
+	report_loop_free(&loop);
 	assert_non_null(wait.class);
 	assert_string_equal(wait.class, "data_load");
 	wait.class = NULL; /* the classes' */
@@ -47,14 +50,16 @@ static void test_report_waits__but_not_for_nearly_all(void **state)
 static void find_beside_save(struct recording *r, uint64_t covered_ns, const char *class, double share)
 {
 	struct loaded_classes classes;
+	struct report_loop loop;
 	struct report_wait wait;
 
 	add(r->input.ledger, "save", false, LEDGER_BLOCKED, "lock", 300 * MS);
 	assert_int_equal(stamp_add_window(r->input.stamp, 1000, 1000 + covered_ns), 0);
 	assert_int_equal(loaded_classes_build(&classes, &r->input, &all, LOADED_LEVEL_CLASS), 0);
-	assert_int_equal(report_waits_find(&wait, &r->input, r->tags, &classes,
-	                                   loaded_classes_find(&classes, "data_load")),
-	                 0);
+	assert_int_equal(
+	        report_loop_find(&loop, &r->input, &classes, loaded_classes_find(&classes, "data_load")), 0);
+	assert_int_equal(report_waits_find(&wait, &r->input, r->tags, &classes, &loop), 0);
+	report_loop_free(&loop);
 	assert_string_equal(wait.class, class);
 	assert_float_equal(wait.share, share, 1e-9);
 	loaded_classes_free(&classes);

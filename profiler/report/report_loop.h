@@ -1,0 +1,28 @@
+/*
+ * The loop that tags are of: its steps, what comes as often as they do, and what a thread does in turn with them (top_processes.h), as
+ * checkpoints. Others, as a loader's workers, hold a tag for long and idle for most of it.
+ */
+#ifndef STALLPROF_PROFILER_REPORT_LOOP_H
+#define STALLPROF_PROFILER_REPORT_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct loaded_class;
+struct loaded_classes;
+struct loaded_profiles;
+
+struct report_loop {
+	char **names;
+	size_t n; /* 0: no loop is known */
+};
+
+/* `steps`: the class of the loop's steps; NULL: that with the word in its name, as tags without ids are not told apart. 0 or -ENOMEM; only
+ * after 0 is there something to free. */
+int report_loop_find(struct report_loop *loop, const struct loaded_profiles *input,
+                     const struct loaded_classes *classes, const struct loaded_class *steps);
+void report_loop_free(struct report_loop *loop);
+
+bool report_loop_has(const struct report_loop *loop, const char *class);
+
+#endif
