@@ -334,11 +334,8 @@ enum abi_event_flags {
 	ABI_KERNEL_THREAD = 8,   /* there is no user stack */
 	ABI_PYTHON_CUT = 16,     /* there are Python frames outside of those sent */
 	ABI_PYTHON_FAULTED = 32, /* a frame, or what leads there, could not be read */
-	ABI_STACK_AS_SENT = 64,  /* user stack and Python frames are not sent again: see stack_key */
+	ABI_STACK_AS_SENT = 64,  /* user stack and Python frames are not sent again: see stack_id */
 };
-
-/* What was sent of a thread's stack stands for the same one so long. */
-#define ABI_STACK_RESENT_NS 5000000000ULL
 
 /* What a thread waits for, beyond cause and device: labels of the sample. What each text and number is, is the cause's own
  * affair: the enums below, and profiler/session/detail_labels.c. */
@@ -413,9 +410,9 @@ struct abi_event {
 	__u32 n_python;   /* frames */
 	__u32 has_detail; /* 1: a struct abi_detail follows, at abi_detail_offset() */
 	__u64 switches;   /* the task's voluntary switches, this sleep's included */
-	/* Tells stacks with Python frames of one thread apart: an event of the same window that came up to ABI_STACK_RESENT_NS before had
-	 * the stack that one with ABI_STACK_AS_SENT lacks. 0: of no such stack. */
+	/* Of a stack with Python frames: its process, its frames, and where it begins; 0: of none, or not all of them are known. */
 	__u64 stack_key;
+	__u64 stack_id; /* with ABI_STACK_AS_SENT: which it is (abi_known.h); else 0 */
 	char comm[16];
 	struct abi_regs regs;
 	__u64 kstack[ABI_KSTACK_MAX];
@@ -439,6 +436,6 @@ _Static_assert(sizeof(struct abi_python) == 112, "python");
 _Static_assert(sizeof(struct abi_python_frame) == 32, "python frame");
 _Static_assert(sizeof(struct abi_python_ask) == 16 + ABI_PYTHON_ASK_MAX * 32, "python ask");
 _Static_assert(sizeof(struct abi_detail) == 104, "detail");
-_Static_assert(sizeof(struct abi_event) == 136 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
+_Static_assert(sizeof(struct abi_event) == 144 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
 
 #endif

@@ -92,14 +92,14 @@ ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_buffer *buffer
 	return copied;
 }
 
-/* What tells the buffer's stack with Python frames from others of its thread; 0: nothing does, as some of them is not known. */
-VERIFIED_ONCE u64 stack_key(struct stack_buffer *buffer, u32 n_python, u32 flags)
+/* What tells the buffer's stack with Python frames from others, as far as these go (known.bpf.h); 0: not all of them are known. */
+VERIFIED_ONCE u64 stack_key(struct stack_buffer *buffer, u32 tgid, u32 n_python, u32 flags)
 {
 	u64 hash;
 
 	if (!buffer || !n_python || flags & ABI_PYTHON_FAULTED)
 		return 0;
-	hash = hash_mix(hash_mix(buffer->python.calls, buffer->event.regs.ip), buffer->event.regs.sp);
+	hash = hash_mix(hash_mix(buffer->python.calls ^ tgid, buffer->event.regs.ip), buffer->event.regs.sp);
 	return hash ? hash : 1;
 }
 
@@ -118,7 +118,7 @@ ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stac
 	out->len = copy_user_stack(task, buffer, buffer->event.regs.sp,
 	                           stack_limit(task, buffer->event.regs.sp), &out->flags);
 	out->n_python = capture_python(task, t, buffer, out->len, &out->flags);
-	out->key = stack_key(buffer, out->n_python, out->flags);
+	out->key = stack_key(buffer, t->tgid, out->n_python, out->flags);
 }
 
 ALWAYS struct stack_buffer *buffer_at(u32 index)
@@ -208,7 +208,7 @@ ALWAYS void event_head(struct abi_event *event, struct task_struct *task, const 
 	event->tid = t->tid;
 	event->moved_ns = 0;
 	event->has_detail = 0;
-	event->stack_key = 0;
+	event->stack_key = event->stack_id = 0;
 	event->switches = task->nvcsw;
 	BPF_CORE_READ_INTO(&event->comm, task, comm);
 }

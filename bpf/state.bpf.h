@@ -13,7 +13,7 @@
 #define STALLPROF_STATE_BPF_H
 
 #include "bpf/kernel.bpf.h"
-#include "bpf/abi.h"
+#include "bpf/abi_known.h"
 #include "bpf/inside.bpf.h"
 #include "bpf/loop.bpf.h"
 #include "bpf/numbers.bpf.h"
@@ -129,9 +129,6 @@ struct split_part {
 /* A thread has as many Python thread states as it has called interpreters of its process. */
 #define PYTHON_STATES 4
 
-/* A thread's stacks that are known to have been sent: a loop has a few places in which it waits. */
-#define STACKS_SENT 4
-
 /* What each switch looks at comes first, by cache lines: the kernel keeps eight bytes of its own in front of it in the first. */
 struct thread {
 	u64 word;            /* cycle.bpf.h */
@@ -239,11 +236,7 @@ struct thread {
 		u64 state[PYTHON_STATES];
 		u32 found, missed;
 		u32 asked;
-	} python; /* python.bpf.h */
-	struct {
-		u64 stack, ns;          /* by sent_stack(), and when it was */
-	} sent[STACKS_SENT];            /* the last ones with Python frames, in no order */
-	u32 n_sent;                     /* … since ever */
+	} python;                       /* python.bpf.h */
 	struct long_wait long_waits[2]; /* the last two places that were found; the newer first */
 	struct abi_detail detail;       /* detail.bpf.h */
 	struct shared_wait shared;      /* share.bpf.h */
@@ -350,6 +343,14 @@ struct {
 	__type(key, u64);
 	__type(value, u8);
 } python_told SEC(".maps") __weak;
+
+/* By stack_key. Filled by user space (known.bpf.h). */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 2048);
+	__type(key, u64);
+	__type(value, struct abi_known_stack);
+} known_stacks SEC(".maps") __weak;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -19,6 +19,7 @@
 #include "bpf/hint.bpf.h"
 #include "bpf/issued.bpf.h"
 #include "bpf/kind.bpf.h"
+#include "bpf/known.bpf.h"
 #include "bpf/scope.bpf.h"
 
 /* A wake that comes within this time may have been before the sleep was complete. */
@@ -313,49 +314,6 @@ ALWAYS void waker_take(struct stack_buffer *buffer, const struct thread *t)
 	buffer->event.has_detail = 1;
 }
 
-/* A stack of the thread in a window: each window's profile has its own. */
-ALWAYS u64 sent_stack(const struct abi_event *event)
-{
-	return hash_mix(event->stack_key, event->window);
-}
-
-/* Where in `sent` the stack is, or the place of the oldest. */
-ALWAYS u32 sent_at(const struct thread *t, u64 stack)
-{
-	u32 i, at = t->n_sent;
-
-	for (i = 0; i < STACKS_SENT; i++)
-		if (t->sent[i].stack == stack)
-			at = i;
-	return at & (STACKS_SENT - 1);
-}
-
-/* Sends the wait's event, without the stack where user space has it. Not for ever, as it may have lost it. Returns 0. */
-VERIFIED_ONCE int wait_send(struct thread *t, struct stack_buffer *buffer, u32 len, u32 n_python)
-{
-	u64 stack, now;
-	u32 at;
-
-	if (!t || !buffer)
-		return 0;
-	if (!buffer->event.stack_key) {
-		event_send(buffer, len, n_python);
-		return 0;
-	}
-	stack = sent_stack(&buffer->event);
-	now = buffer->event.time_ns;
-	at = sent_at(t, stack);
-	if (t->sent[at].stack == stack && since(now, t->sent[at].ns) < ABI_STACK_RESENT_NS) {
-		buffer->event.flags |= ABI_STACK_AS_SENT;
-		event_send(buffer, 0, 0);
-	} else if (event_send(buffer, len, n_python)) {
-		t->n_sent += t->sent[at].stack != stack;
-		t->sent[at].stack = stack;
-		t->sent[at].ns = now;
-	}
-	return 0;
-}
-
 /* The sample of a wait whose thread is being switched in: its buffer is still its own. */
 NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const struct wait_part *part)
 {
@@ -387,7 +345,11 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 	else if (part->row.state == ABI_SLEEP)
 		waker_take(buffer, t);
 	buffer->event.stack_key = key;
-	wait_send(t, buffer, len, n_python);
+	if (key && stack_known(buffer, len)) {
+		buffer->event.flags |= ABI_STACK_AS_SENT;
+		len = n_python = 0;
+	}
+	event_send(buffer, len, n_python);
 }
 
 /* The sample of a wait that goes on, taken from another CPU. The buffer is copied, because the thread may be woken and

@@ -75,6 +75,7 @@ struct sym_stack {
 	uint64_t copy_start; /* address of copy[0]: regs.sp, or lower to have the red zone in it */
 	bool *is_caller; /* out: NULL, or room for max_pcs: set for each pc that is a return address; it is not for
 	                    pcs[0], nor for the pc at which a signal interrupted a function */
+	uint64_t *sps; /* out: NULL, or room for max_pcs: each frame's stack pointer; 0: not known */
 	/*
 	 * NULL, or asked for what lies outside the copy (another stack when a signal handler runs on an
 	 * alternate one). Returns 0 when all of `len` bytes were read.

@@ -55,7 +55,7 @@ void sampling_threshold_hold(struct sampling_threshold *t, uint64_t now_ns)
 		return;
 	if (rate > budget && threshold < MAX_NS)
 		tracer_set_threshold(t->tracer, at_most(threshold * grow_by(rate, budget), MAX_NS));
-	else if (rate < budget / 4 && threshold > base)
+	else if (rate < budget / 2 && threshold > base)
 		tracer_set_threshold(t->tracer, threshold / 2 > base ? threshold / 2 : base);
 }
 

@@ -13,6 +13,7 @@
 #include "profiler/process/process_table.h"
 #include "profiler/session/gil_locks.h"
 #include "profiler/session/kernel_stacks.h"
+#include "profiler/session/known_stack.h"
 #include "profiler/session/python_gil.h"
 #include "profiler/session/python_merge.h"
 #include "profiler/process/python_processes.h"
@@ -42,11 +43,19 @@ struct stack_resolver {
 	uint64_t python_unmatched;    /* stacks with evaluators and Python frames that are not as many */
 	struct stamp_growth described[COUNTERS_MAX];
 	uint64_t pcs[STACK_FRAMES_MAX];
+	uint64_t sps[STACK_FRAMES_MAX]; /* stack pointers, by pc */
+	size_t n_pcs;                   /* of the last stack that was unwound */
 	bool is_caller[STACK_FRAMES_MAX];
 	int64_t native[STACK_FRAMES_MAX];              /* locations, by pc */
 	uint8_t kinds[STACK_FRAMES_MAX];               /* enum sym_python_native, likewise */
 	struct python_gil_frame gil[STACK_FRAMES_MAX]; /* likewise */
 	struct python_shown_frame shown[PYTHON_MERGED_MAX(STACK_FRAMES_MAX, ABI_PYTHON_FRAMES_MAX)];
+	enum {
+		STACK_OTHER,
+		STACK_KNOWN,
+		STACK_LOST
+	} known; /* of the last event: the BPF programs may know its stack, or must not */
+	struct abi_known_stack known_stack;
 	uint8_t late_copy[ABI_USTACK_MAX];
 };
 
@@ -300,7 +309,9 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 	struct process *process =
 	        process_table_get(resolver->processes, event->tgid, event->process_start_ns, event->comm);
 	struct sym_process *sym = process ? process_table_symbols(resolver->processes, process) : NULL;
-	struct sym_stack stack = { .copy_start = event->regs.sp, .is_caller = resolver->is_caller };
+	struct sym_stack stack = { .copy_start = event->regs.sp,
+		                   .is_caller = resolver->is_caller,
+		                   .sps = resolver->sps };
 	enum sym_unwind_end end = SYM_UNWIND_COMPLETE;
 	const char *native_end;
 	size_t n_pcs;
@@ -311,6 +322,7 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 	regs_of(&stack.regs, &event->regs);
 	stack.copy_len = stack_bytes(resolver, event, &stack.copy);
 	n_pcs = unwind(resolver, process, sym, &stack, STACK_FRAMES_MAX - *n - 1, &end);
+	resolver->n_pcs = n_pcs;
 	native_end = end_name(event, end, stack.copy_len);
 	resolver->incomplete += native_end != NULL;
 	if (!stack.copy_len && event->flags & ABI_NO_USER_COPY) {
@@ -327,6 +339,7 @@ static int resolve_without(struct stack_resolver *resolver, const struct abi_eve
 {
 	struct abi_event without = *event;
 
+	resolver->known = STACK_LOST;
 	without.flags |= ABI_NO_USER_COPY;
 	return resolve_user(resolver, &without, profile, ids, n);
 }
@@ -336,6 +349,7 @@ static int resolve_user_or_known(struct stack_resolver *resolver, struct stack_m
                                  size_t *n)
 {
 	bool as_sent = event->flags & ABI_STACK_AS_SENT;
+	uint64_t stack_id = 0;
 	size_t n_kernel = *n;
 	int err;
 
@@ -347,9 +361,19 @@ static int resolve_user_or_known(struct stack_resolver *resolver, struct stack_m
 	if (as_sent)
 		return resolve_without(resolver, event, profile, ids, n);
 	err = resolve_user(resolver, event, profile, ids, n);
-	if (!err)
-		user_stacks_put(memo, event, ids + n_kernel, *n - n_kernel);
-	return err;
+	if (err)
+		return err;
+	if (known_stack_of(&resolver->known_stack, event, resolver->pcs, resolver->sps, resolver->n_pcs))
+		stack_id = abi_stack_id(event->stack_key, resolver->known_stack.hash);
+	resolver->known = stack_id ? STACK_KNOWN : STACK_OTHER;
+	user_stacks_put(memo, event, stack_id, ids + n_kernel, *n - n_kernel);
+	return 0;
+}
+
+const struct abi_known_stack *stack_resolver_known(const struct stack_resolver *resolver, bool *lost)
+{
+	*lost = resolver->known == STACK_LOST;
+	return resolver->known == STACK_KNOWN ? &resolver->known_stack : NULL;
 }
 
 int stack_resolve(struct stack_resolver *resolver, struct stack_memo *memo, const struct abi_event *event,
@@ -358,6 +382,7 @@ int stack_resolve(struct stack_resolver *resolver, struct stack_memo *memo, cons
 	int err;
 
 	*n = 0;
+	resolver->known = STACK_OTHER;
 	err = kernel_stacks_resolve(resolver->kernel, event, profile, ids, n);
 	if (!err && !(event->flags & ABI_KERNEL_THREAD))
 		err = resolve_user_or_known(resolver, memo, event, profile, ids, n);

@@ -8,6 +8,7 @@
 #ifndef STALLPROF_PROFILER_STACK_RESOLVE_H
 #define STALLPROF_PROFILER_STACK_RESOLVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,9 @@ void stack_resolver_free(struct stack_resolver *resolver);
  * STACK_FRAMES_MAX. `memo` has the profile's user stacks so far. 0, or -errno of the profile. */
 int stack_resolve(struct stack_resolver *resolver, struct stack_memo *memo, const struct abi_event *event,
                   struct profile *profile, int64_t *ids, size_t *n);
+
+/* What the BPF programs may know the stack by that was resolved last; NULL: nothing. *lost: they think that we have it, and we have not. */
+const struct abi_known_stack *stack_resolver_known(const struct stack_resolver *resolver, bool *lost);
 
 /* Adds to the stamp the counts since the last call: frames by source, ends of unwinding, stacks read from waiting
  * threads. */

@@ -3,27 +3,27 @@
 #include "profiler/session/user_stacks.h"
 
 struct place {
-	uint64_t process_start_ns, ip, sp, stack_key;
+	uint64_t process_start_ns, ip, sp, stack_id;
 	uint32_t tgid, tid;
 };
 _Static_assert(sizeof(struct place) == 40, "no padding");
 
-static struct place place_of(const struct abi_event *event)
+static struct place place_of(const struct abi_event *event, uint64_t stack_id)
 {
 	return (struct place){ .process_start_ns = event->process_start_ns,
 		               .ip = event->regs.ip,
 		               .sp = event->regs.sp,
-		               .stack_key = event->stack_key,
+		               .stack_id = stack_id,
 		               .tgid = event->tgid,
 		               .tid = event->tid };
 }
 
-void user_stacks_put(struct stack_memo *memo, const struct abi_event *event, const int64_t *ids, size_t n)
+void user_stacks_put(struct stack_memo *memo, const struct abi_event *event, uint64_t stack_id,
+                     const int64_t *ids, size_t n)
 {
-	struct place place = place_of(event);
+	struct place place = place_of(event, stack_id);
 
-	if (event->flags & ABI_NO_USER_COPY || event->kind == ABI_EVENT_CPU ||
-	    (event->n_python && !event->stack_key))
+	if (event->flags & ABI_NO_USER_COPY || event->kind == ABI_EVENT_CPU || (event->n_python && !stack_id))
 		return;
 	stack_memo_put(memo, &place, sizeof(place), ids, n);
 }
@@ -31,7 +31,7 @@ void user_stacks_put(struct stack_memo *memo, const struct abi_event *event, con
 bool user_stacks_take(const struct stack_memo *memo, const struct abi_event *event, int64_t *ids, size_t *n,
                       size_t room)
 {
-	struct place place = place_of(event);
+	struct place place = place_of(event, event->stack_id);
 	const int64_t *known = NULL;
 	size_t n_known, i;
 

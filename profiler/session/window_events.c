@@ -10,6 +10,7 @@
 #include "profiler/session/gpu_jobs.h"
 #include "profiler/session/inherited_waits.h"
 #include "profiler/session/stack_resolve.h"
+#include "profiler/tracer/tracer.h"
 #include "profiler/session/window_state.h"
 #include "profiler/session/window_timeline.h"
 #include "symbolizer/symbolizer.h"
@@ -176,6 +177,19 @@ static int add_wait(struct window *window, const struct abi_event *event, const 
 	return err;
 }
 
+/* What has come once is not sent again; what was lost is. */
+static void tell_known(struct window *window, const struct abi_event *event)
+{
+	const struct abi_known_stack *known;
+	bool lost;
+
+	if (!event->stack_key)
+		return;
+	known = stack_resolver_known(window->deps.resolver, &lost);
+	if (known || lost)
+		tracer_know_stack(window->deps.tracer, event->stack_key, known);
+}
+
 int window_add_event(struct window *window, const struct abi_event *event)
 {
 	struct abi_detail detail;
@@ -193,6 +207,7 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	                    &told.n);
 	if (err)
 		return count_lost(window, event, err);
+	tell_known(window, event);
 	if (event->has_detail && detail_of(window, event, &detail))
 		told.detail = &detail;
 	told.slice = window_slice(window, event->time_ns);

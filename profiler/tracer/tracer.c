@@ -302,6 +302,11 @@ void tracer_forget_python(struct tracer *tracer, uint32_t tgid)
 	tracer->ops->forget_python(tracer, tgid);
 }
 
+void tracer_know_stack(struct tracer *tracer, uint64_t stack_key, const struct abi_known_stack *known)
+{
+	tracer->ops->know_stack(tracer, stack_key, known);
+}
+
 int tracer_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged)
 {
 	return tracer->ops->tag_file(tracer, inode, tagged);

@@ -22,6 +22,7 @@
 #include "bpf/abi.h"
 #include "profiler/format/say.h"
 
+struct abi_known_stack;
 struct config_tag_files;
 struct probe_host;
 struct stamp;
@@ -102,6 +103,9 @@ void tracer_forget_process(struct tracer *tracer, const struct abi_process_key *
 /* Sets where the interpreter of a CPython process keeps its frames, which then come with its stacks. */
 int tracer_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout);
 void tracer_forget_python(struct tracer *tracer, uint32_t tgid);
+
+/* Stacks of this key that are as `known` says are not sent again; NULL: they are. Where that cannot be set they are sent. */
+void tracer_know_stack(struct tracer *tracer, uint64_t stack_key, const struct abi_known_stack *known);
 /* Asks for Python frames, and allows up to `asks` more calls of `on_python`. */
 void tracer_allow_python(struct tracer *tracer, unsigned int asks);
 

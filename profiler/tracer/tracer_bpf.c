@@ -242,6 +242,16 @@ static void do_forget_python(struct tracer *tracer, uint32_t tgid)
 	bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.pythons), &tgid);
 }
 
+static void do_know_stack(struct tracer *tracer, uint64_t stack_key, const struct abi_known_stack *known)
+{
+	int fd = bpf_map__fd(tracer->bpf->maps.known_stacks);
+
+	if (known)
+		bpf_map_update_elem(fd, &stack_key, known, BPF_ANY);
+	else
+		bpf_map_delete_elem(fd, &stack_key);
+}
+
 static int do_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged)
 {
 	return tag_folders_add_file(tracer->bpf, inode, tagged);
@@ -374,6 +384,7 @@ const struct tracer_ops tracer_by_bpf = {
 	.set_python = do_set_python,
 	.allow_python = do_allow_python,
 	.forget_python = do_forget_python,
+	.know_stack = do_know_stack,
 	.tag_file = do_tag_file,
 	.allow_xattrs = do_allow_xattrs,
 	.ask_xattr_again = do_ask_xattr_again,

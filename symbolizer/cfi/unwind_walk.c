@@ -72,6 +72,8 @@ static void record(struct walk *w, bool is_caller)
 	w->pcs[w->n] = w->pc;
 	if (w->stack->is_caller)
 		w->stack->is_caller[w->n] = is_caller;
+	if (w->stack->sps)
+		w->stack->sps[w->n] = w->is_sp_known ? w->sp : 0;
 	w->n++;
 }
 
@@ -128,6 +130,8 @@ static const struct unwind_slot *walk_hot(struct walk *w, const struct unwind_sl
 		w->pcs[n] = f.pc;
 		if (stack.is_caller)
 			stack.is_caller[n] = !slot->is_signal;
+		if (stack.sps)
+			stack.sps[n] = f.sp;
 		n++;
 	}
 	w->n = n;

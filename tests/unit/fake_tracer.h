@@ -201,6 +201,13 @@ static void fake_forget_python(struct tracer *tracer, uint32_t tgid)
 	(void)tgid;
 }
 
+static void fake_know_stack(struct tracer *tracer, uint64_t stack_key, const struct abi_known_stack *known)
+{
+	(void)tracer;
+	(void)stack_key;
+	(void)known;
+}
+
 static void fake_allow_python(struct tracer *tracer, unsigned int asks)
 {
 	(void)tracer;
@@ -353,6 +360,7 @@ static inline void fake_tracer_init(struct fake_tracer *fake)
 			.set_python = fake_set_python,
 			.allow_python = fake_allow_python,
 			.forget_python = fake_forget_python,
+			.know_stack = fake_know_stack,
 			.tag_file = fake_tag_file,
 			.allow_xattrs = fake_allow_xattrs,
 			.ask_xattr_again = fake_ask_xattr_again,

@@ -14,6 +14,7 @@
 #include "pprof/profile.h"
 #include "profiler/process/process_table.h"
 #include "profiler/process/python_processes.h"
+#include "bpf/abi_known.h"
 #include "profiler/session/stack_memo.h"
 #include "profiler/session/stack_resolve.h"
 #include "profiler/format/stamp.h"
@@ -237,25 +238,35 @@ static void test_stack_resolve__by_registers(void **state)
 	stamp_free(stamp);
 }
 
-/* A stack with Python frames that has come is not sent again; what is lost of it is named. */
+/* A stack with Python frames that has come is not sent again; what is lost of it is named, and asked for. */
 static void test_stack_resolve__as_sent(void **state)
 {
 	static const char *const sent[] = { "[unknown 0x5000]", "[unwind truncated]" };
 	static const char *const lost[] = { "[unknown 0x5000]", "[user stack not copied]" };
 	struct abi_event event = user_event(0);
+	const struct abi_known_stack *known;
 	struct stamp *stamp = stamp_new();
+	bool is_lost;
 
 	(void)state;
 	event.stack_key = 7;
+	event.window = 3;
 	resolve(&event);
 	assert_names(sent, 2);
+	known = stack_resolver_known(resolver, &is_lost);
+	assert_true(known && known->window == 3 && known->n == 0 && !is_lost);
 	event.flags = ABI_STACK_AS_SENT;
+	event.stack_id = abi_stack_id(7, known->hash);
 	resolve(&event);
 	assert_names(sent, 2);
-	event.stack_key = 8;
+	assert_null(stack_resolver_known(resolver, &is_lost));
+	assert_false(is_lost);
+	event.stack_id++; /* other C functions in it */
 	resolve(&event);
 	assert_names(lost, 2);
-	event.stack_key = 0; /* the registers alone do not tell */
+	assert_null(stack_resolver_known(resolver, &is_lost));
+	assert_true(is_lost);
+	event.stack_key = event.stack_id = 0; /* the registers alone do not tell */
 	event.flags = ABI_NO_USER_COPY;
 	resolve(&event);
 	assert_names(lost, 2);
