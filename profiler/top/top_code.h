@@ -66,10 +66,11 @@ struct top_code_text {
 	        *tags; /* NULL: it is not known which samples are of waits that are no stalls */
 	const struct loaded_filter *filter;
 	const struct loaded_classes *classes;
-	size_t limit;   /* lines of code a section; 0: all */
-	size_t columns; /* 0: no bound */
-	bool native;    /* whole stacks, with all frames */
-	bool on_cpu;    /* what is summed is not waits, but samples of CPUs */
+	const struct top_processes *processes; /* NULL: not known */
+	size_t limit;                          /* lines of code a section; 0: all */
+	size_t columns;                        /* 0: no bound */
+	bool native;                           /* whole stacks, with all frames */
+	bool on_cpu;                           /* what is summed is not waits, but samples of CPUs */
 	const char *
 	        counted; /* what is summed is no time, but a number of these, say "waits"; NULL: nanoseconds */
 };

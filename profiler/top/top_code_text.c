@@ -10,6 +10,7 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/top/top_inherited_text.h"
 #include "profiler/top/top_blocked_text.h"
+#include "profiler/top/top_processes.h"
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
 
@@ -291,24 +292,32 @@ static bool is_among(const size_t *order, size_t n, size_t index)
 	return n;
 }
 
+/* Puts the heaviest line of a class next into the order, of `n` so far. */
+static size_t order_class(const struct top_section *section, const char *class, size_t *order, size_t n)
+{
+	size_t i = 0;
+
+	while (strcmp(section->code[i].class, class) != 0)
+		i++;
+	order[n] = i;
+	return n + 1;
+}
+
 /*
  * The order to print lines of code in: heaviest first, as they are. Where only `some` have room, of waits that are no stalls each class's
- * heaviest comes before all others: workers that idle have more of those than the loop that waits for them. Returns how many come first.
+ * heaviest comes before all others, first of the classes that a thread has in turn: workers that idle have more of those waits than the
+ * loop that waits for them. Returns how many come first.
  */
-static size_t order_code(const struct top_section *section, bool some, size_t *order)
+static size_t order_code(const struct page *page, const struct top_section *section, bool some, size_t *order)
 {
 	size_t classes, n = 0, first;
 	struct class_sum *sums = section->blocked && some ? sum_classes(section, &classes) : NULL;
 
-	for (size_t c = 0; sums && c < classes && c < CLASSES_NAMED && !sums[c].base; c++) {
-		if (sums[c].ns < sums[0].ns / LEAST_CLASS)
-			break;
-		size_t i = 0;
-
-		while (strcmp(section->code[i].class, sums[c].class) != 0)
-			i++;
-		order[n++] = i;
-	}
+	for (int in_turn = 1; sums && in_turn >= 0; in_turn--)
+		for (size_t c = 0; c < classes && n < CLASSES_NAMED && !sums[c].base; c++)
+			if (sums[c].ns >= sums[0].ns / LEAST_CLASS &&
+			    top_processes_have(page->what->processes, sums[c].class) == in_turn)
+				n = order_class(section, sums[c].class, order, n);
 	free(sums);
 	first = n;
 	for (size_t i = 0; i < section->count; i++)
@@ -328,7 +337,7 @@ static void print_section(struct page *page, const struct top_section *section, 
 		page->lines += top_text_blocked_rest(page->out, page->what, section);
 	if (!order)
 		return;
-	ahead = order_code(section, lines, order);
+	ahead = order_code(page, section, lines, order);
 	for (i = 0; i < section->count && i < limit; i++) {
 		const struct top_code *code = &section->code[order[i]];
 		/* One line is kept for the rest, and one for each class that is to come. */

@@ -185,6 +185,14 @@ void top_processes_free(struct top_processes *processes)
 	*processes = (struct top_processes){ .count = 0 };
 }
 
+bool top_processes_have(const struct top_processes *processes, const char *class)
+{
+	for (size_t i = 0; processes && i < processes->count; i++)
+		if (has_class(&processes->processes[i], class))
+			return true;
+	return false;
+}
+
 /* --- the sentences ---------------------------------------------------------------------------------------- */
 
 /* A text that goes on in the next line, indented, where it does not fit. */

@@ -10,6 +10,7 @@
 #ifndef STALLPROF_PROFILER_TOP_PROCESSES_H
 #define STALLPROF_PROFILER_TOP_PROCESSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -40,6 +41,9 @@ struct top_processes {
 /* Texts are the ledger's own. 0 or -ENOMEM; only after 0 is there something to free. */
 int top_processes_build(struct top_processes *processes, const struct loaded_profiles *input);
 void top_processes_free(struct top_processes *processes);
+
+/* Whether one of them has the class. `processes` may be NULL. */
+bool top_processes_have(const struct top_processes *processes, const char *class);
 
 /* Prints a sentence for each of the first processes, in lines of `columns` (0: no bound). Returns the number of
  * lines. */

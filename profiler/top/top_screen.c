@@ -165,17 +165,22 @@ static int print_code(FILE *out, const struct top_screen *what, const struct loa
 		                      .on_cpu = !strcmp(profile_type(profile, what->type).type, "cpu"),
 		                      .counted = counted_by(profile_type(profile, what->type)) };
 	struct loaded_filter filter = *what->filter;
+	struct top_processes processes;
 	struct top_sections sections;
-	int err;
+	int err = top_processes_build(&processes, what->input);
 
+	if (err)
+		return err;
+	text.processes = &processes;
 	filter.waits = true;
 	err = top_sections_build(&sections, what->input, what->tags, &filter, what->type,
 	                         profile_find_type(profile, "contentions"));
-	if (err)
-		return err;
-	top_text_sections(out, &text, &sections, what->limit == TOP_FITS ? lines : 0);
-	top_sections_free(&sections);
-	return 0;
+	if (!err) {
+		top_text_sections(out, &text, &sections, what->limit == TOP_FITS ? lines : 0);
+		top_sections_free(&sections);
+	}
+	top_processes_free(&processes);
+	return err;
 }
 
 static bool has_unobserved(const struct loaded_classes *classes)

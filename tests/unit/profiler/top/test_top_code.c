@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "profiler/top/top_processes.h"
 #include "tests/unit/profiler/top/code_recording.h"
 
 /* --- frames ----------------------------------------------------------------------------------------------- */
@@ -270,6 +271,34 @@ static void test_top_code__fits(void **state)
 	}
 }
 
+static void check_first(struct recording *r, const struct top_processes *processes, bool loop)
+{
+	struct top_code_text what = { .processes = processes, .limit = 1 };
+	size_t lines;
+	char *text = text_of(r, what, 30, &lines);
+
+	assert_int_equal(strstr(text, " of data_load  poll") != NULL, loop);
+	assert_int_equal(strstr(text, " of worker  poll") != NULL, !loop);
+	free(text);
+}
+
+/* Where there is little room, what a thread has in turn comes before workers that idle, however much more of that there is. */
+static void test_top_code__the_loop_first(void **state)
+{
+	struct recording *r = *state;
+	struct top_processes processes;
+	int64_t ids[32];
+
+	sample(r->profile, ids, python_poll(r->profile, ids), 600 * MS, "worker", "poll", "");
+	put_row(r->input.ledger, "worker", (struct ledger_row){ .pid = 9 }, LEDGER_BLOCKED, "poll", 600 * MS);
+	assert_int_equal(stamp_add_window(r->input.stamp, 1000, 1000 + 1000 * MS), 0);
+	assert_int_equal(top_processes_build(&processes, &r->input), 0);
+	assert_int_equal(processes.count, 1);
+	check_first(r, &processes, true);
+	check_first(r, NULL, false);
+	top_processes_free(&processes);
+}
+
 /* Samples of CPUs are no waits. */
 static void test_top_code__on_the_cpu(void **state)
 {
@@ -363,6 +392,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__sections_of_a_filter, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__focus_and_ignore, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__text, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__the_loop_first, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__fits, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__on_the_cpu, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__counted, record, forget),
