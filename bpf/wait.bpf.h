@@ -345,11 +345,10 @@ NOW_AND_THEN void wait_sample(struct task_struct *task, struct thread *t, const 
 	else if (part->row.state == ABI_SLEEP)
 		waker_take(buffer, t);
 	buffer->event.stack_key = key;
-	if (key && stack_known(buffer, len)) {
-		buffer->event.flags |= ABI_STACK_AS_SENT;
-		len = n_python = 0;
-	}
-	event_send(buffer, len, n_python);
+	if (key && stack_known(buffer, len))
+		send_as_known(buffer);
+	else
+		event_send(buffer, len, n_python);
 }
 
 /* The sample of a wait that goes on, taken from another CPU. The buffer is copied, because the thread may be woken and

@@ -246,14 +246,18 @@ bool report_live_settle(struct report_live *live, const struct report_ranking *r
 
 /* --- the end of a window ------------------------------------------------------------------------------------ */
 
-/* So many tags are kept of a class of the loop, of others one: by that report_loop_find() finds the same loop in what is kept. */
+/* So many tags are kept of a class of the loop, of others one, in another process of those that idle: by that report_loop_find() finds the same
+ * in what is kept. */
 #define LOOP_TAGS 4
 
-static int keep_class(struct ledger *classes, const struct ledger_row *row, size_t tags)
+static int keep_class(struct ledger *classes, const struct ledger_row *row, const struct report_loop *loop)
 {
-	struct ledger_row kept = {
-		.tag = row->class, .class = row->class, .base = row->base, .pid = row->base, .ns = 1
-	};
+	size_t tags = report_loop_has(loop, row->class) ? LOOP_TAGS : 1;
+	struct ledger_row kept = { .tag = row->class,
+		                   .class = row->class,
+		                   .base = row->base,
+		                   .pid = row->base + 2 * report_loop_idles(loop, row->class),
+		                   .ns = 1 };
 	int err = 0;
 
 	for (kept.id = 1; kept.id <= tags && !err; kept.id++)
@@ -271,7 +275,7 @@ static int fill_classes(struct ledger *classes, const struct loaded_profiles *in
 		const struct ledger_row *row = ledger_at(input->ledger, i);
 
 		if (!last || last->base != row->base || strcmp(last->class, row->class) != 0)
-			err = keep_class(classes, row, report_loop_has(loop, row->class) ? LOOP_TAGS : 1);
+			err = keep_class(classes, row, loop);
 		last = row;
 	}
 	return err;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -51,10 +52,56 @@ static bool comes_in_turn(const struct loaded_class *row, const struct loaded_cl
 	return ns > row->wall_ns / 2;
 }
 
-static int add(struct report_loop *loop, const char *name)
+#define PROCESSES_MAX 64 /* with steps: of a host's ranks */
+
+/* The processes that have the steps: a row of each. */
+static size_t list_processes(const struct loaded_profiles *input, const char *steps,
+                             const struct ledger_row *found[PROCESSES_MAX])
 {
-	loop->names[loop->n] = strdup(name);
-	return loop->names[loop->n++] ? 0 : -ENOMEM;
+	size_t n = 0;
+
+	for (size_t i = 0; i < ledger_count(input->ledger) && n < PROCESSES_MAX; i++) {
+		const struct ledger_row *row = ledger_at(input->ledger, i);
+
+		if (!strcmp(row->class, steps) &&
+		    (!n || found[n - 1]->pid != row->pid || found[n - 1]->start_ns != row->start_ns))
+			found[n++] = row;
+	}
+	return n;
+}
+
+static bool shares_process(const struct loaded_profiles *input, const char *class, const char *steps)
+{
+	const struct ledger_row *with_steps[PROCESSES_MAX];
+	size_t n = list_processes(input, steps, with_steps);
+
+	for (size_t i = 0; i < ledger_count(input->ledger); i++) {
+		const struct ledger_row *row = ledger_at(input->ledger, i);
+
+		if (strcmp(row->class, class) != 0)
+			continue;
+		for (size_t k = 0; k < n; k++)
+			if (with_steps[k]->pid == row->pid && with_steps[k]->start_ns == row->start_ns)
+				return true;
+	}
+	return false;
+}
+
+static int add(char **names, size_t *n, const char *name)
+{
+	names[*n] = strdup(name);
+	return names[(*n)++] ? 0 : -ENOMEM;
+}
+
+static int add_class(struct report_loop *loop, const struct loaded_profiles *input,
+                     const struct loaded_class *row, const struct loaded_class *steps,
+                     const struct top_processes *processes)
+{
+	if (row == steps || comes_as_often(row, steps) || comes_in_turn(row, steps, processes))
+		return add(loop->names, &loop->n, row->name);
+	if (row->tags > 1 || !shares_process(input, row->name, steps->name))
+		return add(loop->idle, &loop->n_idle, row->name);
+	return 0;
 }
 
 int report_loop_find(struct report_loop *loop, const struct loaded_profiles *input,
@@ -68,32 +115,45 @@ int report_loop_find(struct report_loop *loop, const struct loaded_profiles *inp
 		return err;
 	steps = steps ? steps : named_steps(classes);
 	loop->names = calloc(classes->count + 1, sizeof(*loop->names));
-	err = loop->names ? 0 : -ENOMEM;
-	for (size_t i = 0; steps && i < classes->count && !err; i++) {
-		const struct loaded_class *row = &classes->rows[i];
-
-		if (row == steps ||
-		    (!row->base && (comes_as_often(row, steps) || comes_in_turn(row, steps, &processes))))
-			err = add(loop, row->name);
-	}
+	loop->idle = calloc(classes->count + 1, sizeof(*loop->idle));
+	err = loop->names && loop->idle ? 0 : -ENOMEM;
+	for (size_t i = 0; steps && i < classes->count && !err; i++)
+		if (!classes->rows[i].base)
+			err = add_class(loop, input, &classes->rows[i], steps, &processes);
 	top_processes_free(&processes);
 	if (err)
 		report_loop_free(loop);
 	return err;
 }
 
+static void free_names(char **names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
+	free(names);
+}
+
 void report_loop_free(struct report_loop *loop)
 {
-	for (size_t i = 0; i < loop->n; i++)
-		free(loop->names[i]);
-	free(loop->names);
+	free_names(loop->names, loop->n);
+	free_names(loop->idle, loop->n_idle);
 	*loop = (struct report_loop){ .n = 0 };
+}
+
+static bool is_among(char *const *names, size_t n, const char *class)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(names[i], class))
+			return true;
+	return false;
 }
 
 bool report_loop_has(const struct report_loop *loop, const char *class)
 {
-	for (size_t i = 0; i < loop->n; i++)
-		if (!strcmp(loop->names[i], class))
-			return true;
-	return false;
+	return is_among(loop->names, loop->n, class);
+}
+
+bool report_loop_idles(const struct report_loop *loop, const char *class)
+{
+	return is_among(loop->idle, loop->n_idle, class);
 }

@@ -15,6 +15,8 @@ struct loaded_profiles;
 struct report_loop {
 	char **names;
 	size_t n; /* 0: no loop is known */
+	char **idle;
+	size_t n_idle;
 };
 
 /* `steps`: the class of the loop's steps; NULL: that with the word in its name, as tags without ids are not told apart. 0 or -ENOMEM; only
@@ -24,5 +26,9 @@ int report_loop_find(struct report_loop *loop, const struct loaded_profiles *inp
 void report_loop_free(struct report_loop *loop);
 
 bool report_loop_has(const struct report_loop *loop, const char *class);
+
+/* Whether waits of the class for other threads may be that there is nothing to do: it is not of the loop, and of another process, or has ids
+ * that come seldom. Without ids it cannot be told, in the loop's process, from a part of the loop. */
+bool report_loop_idles(const struct report_loop *loop, const char *class);
 
 #endif

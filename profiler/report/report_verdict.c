@@ -201,7 +201,7 @@ static void loop_text(FILE *out, const struct report *report)
 		if (!report_loop_has(&report->loop, row->name))
 			continue;
 		if ((double)row->lost_ns < LOOP_LEAST * wall_ns || row->lost_ns <= 0 ||
-		    2 * row->lost_ns < first_ns)
+		    row->lost_ns < first_ns / 2)
 			break;
 		fprintf(out,
 		        told ? "; then %s: %s (%.1f %%), of it %s %s"

@@ -70,7 +70,7 @@ bool report_view_is_lost(const struct report_view *view, const struct timeline_l
 	(void)unused;
 	if (lane->kind == TIMELINE_BLOCKED)
 		return view->pushed && report_view_counts(view, lane->class) &&
-		       (!view->loop.n || report_loop_has(&view->loop, lane->class));
+		       !report_loop_idles(&view->loop, lane->class);
 	return (lane->kind == TIMELINE_STALL || lane->kind == TIMELINE_RUNQUEUE) &&
 	       report_view_counts(view, lane->class);
 }

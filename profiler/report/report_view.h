@@ -2,8 +2,8 @@
  * A profile's timeline as the report looks at it: the lanes of lost time, and the part of the run in which threads were
  * tagged.
  *
- * Lost time is all that threads with pushed tags are not on the CPU, but for blocked waits of classes that are not of the loop
- * (report_loop.h), where one is known: a loader's workers are blocked while they have nothing to do. Without any pushed tags all classes
+ * Lost time is all that threads with pushed tags are not on the CPU, but for blocked waits of classes that idle
+ * (report_loop.h), where a loop is known: a loader's workers are blocked while they have nothing to do. Without any pushed tags all classes
  * count, but for blocked waits, as threads of a process are blocked while they idle.
  */
 #ifndef STALLPROF_PROFILER_REPORT_VIEW_H

@@ -192,12 +192,15 @@ struct profile *session_end_window(struct session *session)
 	int result;
 
 	tag_watch_poll(session->watch, monotonic_ns());
+	/* What comes until the ledger is taken is sent whole: it may be of either window. */
+	tracer_stacks_from(session->tracer, session->number + 1);
 	result = tracer_iterate(session->tracer, ABI_ITER_FLUSH);
 	session_walked(session, &end_ns, &end_unix_ns);
 	errno = -result;
 	if (!result)
 		profile = finish_window(session, end_ns - session->begin_ns);
 	result = -errno;
+	stack_resolver_forget(session->resolver);
 	window_free(session->current);
 	session->current = session->next ? session->next : window_new(&session->deps);
 	session->next = NULL;

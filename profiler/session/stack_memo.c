@@ -2,6 +2,7 @@
 
 #include "profiler/session/stack_memo.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,8 @@ static void make_room(struct stack_memo *memo)
 	memo->newer = NULL;
 }
 
-static void add(struct stack_memo *memo, struct stack *stack, size_t size)
+/* Takes the stack over. False: there was no memory. */
+static bool add(struct stack_memo *memo, struct stack *stack, size_t size)
 {
 	struct stack *before;
 
@@ -67,8 +69,10 @@ static void add(struct stack_memo *memo, struct stack *stack, size_t size)
 		free(before);
 	}
 	HASH_ADD_KEYPTR(hh, memo->newer, stack->ids + stack->n, size, stack);
-	if (!stack->hh.tbl)
-		free(stack);
+	if (stack->hh.tbl)
+		return true;
+	free(stack);
+	return false;
 }
 
 void stack_memo_put(struct stack_memo *memo, const void *key, size_t size, const int64_t *ids, size_t n)
@@ -84,15 +88,20 @@ void stack_memo_put(struct stack_memo *memo, const void *key, size_t size, const
 	add(memo, stack, size);
 }
 
-const int64_t *stack_memo_get(const struct stack_memo *memo, const void *key, size_t size, size_t *n)
+const int64_t *stack_memo_get(struct stack_memo *memo, const void *key, size_t size, size_t *n)
 {
-	const struct stack *stack;
+	struct stack *stack;
 
 	HASH_FIND(hh, memo->newer, key, size, stack);
-	if (!stack)
+	if (!stack) {
 		HASH_FIND(hh, memo->older, key, size, stack);
-	if (!stack)
-		return NULL;
+		if (!stack)
+			return NULL;
+		HASH_DEL(memo->older, stack);
+		make_room(memo);
+		if (!add(memo, stack, size))
+			return NULL;
+	}
 	*n = stack->n;
 	return stack->ids;
 }

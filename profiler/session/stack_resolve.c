@@ -11,6 +11,7 @@
 #include "pprof/profile.h"
 #include "profiler/symbols/debug_package.h"
 #include "profiler/process/process_table.h"
+#include "profiler/session/event_regs.h"
 #include "profiler/session/gil_locks.h"
 #include "profiler/session/kernel_stacks.h"
 #include "profiler/session/known_stack.h"
@@ -45,6 +46,7 @@ struct stack_resolver {
 	uint64_t pcs[STACK_FRAMES_MAX];
 	uint64_t sps[STACK_FRAMES_MAX]; /* stack pointers, by pc */
 	size_t n_pcs;                   /* of the last stack that was unwound */
+	bool is_whole;                  /* … of which all frames that were copied have been found */
 	bool is_caller[STACK_FRAMES_MAX];
 	int64_t native[STACK_FRAMES_MAX];              /* locations, by pc */
 	uint8_t kinds[STACK_FRAMES_MAX];               /* enum sym_python_native, likewise */
@@ -92,29 +94,6 @@ static int push(int64_t *ids, size_t *n, int64_t id)
 	if (*n < STACK_FRAMES_MAX)
 		ids[(*n)++] = id;
 	return 0;
-}
-
-static void regs_of(struct sym_regs *to, const struct abi_regs *from)
-{
-	*to = (struct sym_regs){
-		.ip = from->ip,
-		.sp = from->sp,
-		.bp = from->bp,
-		.bx = from->bx,
-		.r12 = from->r12,
-		.r13 = from->r13,
-		.r14 = from->r14,
-		.r15 = from->r15,
-		.ax = from->ax,
-		.cx = from->cx,
-		.dx = from->dx,
-		.si = from->si,
-		.di = from->di,
-		.r8 = from->r8,
-		.r9 = from->r9,
-		.r10 = from->r10,
-		.r11 = from->r11,
-	};
 }
 
 /* Gets the user stack: the bytes that came with the event, else, if the thread is still in the same sleep, its
@@ -225,6 +204,7 @@ static int64_t python_location(struct stack_resolver *resolver, struct profile *
 		return mapping;
 	if (!python_processes_frame(resolver->pythons, pid, frame, &named))
 		return 0;
+	resolver->is_whole &= named.file != NULL; /* else its code was gone */
 	out = (struct profile_frame){ .function = named.function, .file = named.file, .line = named.line };
 	return profile_location(profile, mapping, 0, &out, 1);
 }
@@ -319,12 +299,14 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 
 	if (!sym)
 		return -ENOMEM;
-	regs_of(&stack.regs, &event->regs);
+	event_regs(&stack.regs, &event->regs);
 	stack.copy_len = stack_bytes(resolver, event, &stack.copy);
 	n_pcs = unwind(resolver, process, sym, &stack, STACK_FRAMES_MAX - *n - 1, &end);
 	resolver->n_pcs = n_pcs;
 	native_end = end_name(event, end, stack.copy_len);
 	resolver->incomplete += native_end != NULL;
+	resolver->is_whole =
+	        !native_end || (event->flags & (ABI_USER_TRUNCATED | ABI_USER_FAULTED)) == ABI_USER_TRUNCATED;
 	if (!stack.copy_len && event->flags & ABI_NO_USER_COPY) {
 		resolver->without_user++;
 		resolver->stalls_without_user += event->state == ABI_STALL;
@@ -363,7 +345,8 @@ static int resolve_user_or_known(struct stack_resolver *resolver, struct stack_m
 	err = resolve_user(resolver, event, profile, ids, n);
 	if (err)
 		return err;
-	if (known_stack_of(&resolver->known_stack, event, resolver->pcs, resolver->sps, resolver->n_pcs))
+	if (resolver->is_whole &&
+	    known_stack_of(&resolver->known_stack, event, resolver->pcs, resolver->sps, resolver->n_pcs))
 		stack_id = abi_stack_id(event->stack_key, resolver->known_stack.hash);
 	resolver->known = stack_id ? STACK_KNOWN : STACK_OTHER;
 	user_stacks_put(memo, event, stack_id, ids + n_kernel, *n - n_kernel);
@@ -407,6 +390,11 @@ static int describe_kernel(const struct symbolizer_stats *stats, struct stamp *s
 	return stamp_set_kernel(stamp, &kernel);
 }
 
+void stack_resolver_forget(struct stack_resolver *resolver)
+{
+	kernel_stacks_clear(resolver->kernel);
+}
+
 int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp)
 {
 	struct symbolizer_stats stats;
@@ -414,7 +402,6 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	size_t i, n = 0;
 	int err = 0;
 
-	kernel_stacks_clear(resolver->kernel); /* the window is over, and its profile with it */
 	symbolizer_stats(resolver->symbolizer, &stats);
 	counters[n++] = (struct stamp_counter){ "frames_dwarf", stats.results[SYM_SOURCE_DWARF] };
 	counters[n++] = (struct stamp_counter){ "frames_symtab", stats.results[SYM_SOURCE_SYMTAB] };

@@ -37,6 +37,9 @@ int stack_resolve(struct stack_resolver *resolver, struct stack_memo *memo, cons
 /* What the BPF programs may know the stack by that was resolved last; NULL: nothing. *lost: they think that we have it, and we have not. */
 const struct abi_known_stack *stack_resolver_known(const struct stack_resolver *resolver, bool *lost);
 
+/* Before a profile is gone: nothing of it stands in another. */
+void stack_resolver_forget(struct stack_resolver *resolver);
+
 /* Adds to the stamp the counts since the last call: frames by source, ends of unwinding, stacks read from waiting
  * threads. */
 int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp);

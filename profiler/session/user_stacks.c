@@ -8,6 +8,7 @@ struct place {
 };
 _Static_assert(sizeof(struct place) == 40, "no padding");
 
+/* Threads that come after each other have the same stack, and a stack_id tells it whole. */
 static struct place place_of(const struct abi_event *event, uint64_t stack_id)
 {
 	return (struct place){ .process_start_ns = event->process_start_ns,
@@ -15,7 +16,7 @@ static struct place place_of(const struct abi_event *event, uint64_t stack_id)
 		               .sp = event->regs.sp,
 		               .stack_id = stack_id,
 		               .tgid = event->tgid,
-		               .tid = event->tid };
+		               .tid = stack_id ? 0 : event->tid };
 }
 
 void user_stacks_put(struct stack_memo *memo, const struct abi_event *event, uint64_t stack_id,
@@ -28,7 +29,7 @@ void user_stacks_put(struct stack_memo *memo, const struct abi_event *event, uin
 	stack_memo_put(memo, &place, sizeof(place), ids, n);
 }
 
-bool user_stacks_take(const struct stack_memo *memo, const struct abi_event *event, int64_t *ids, size_t *n,
+bool user_stacks_take(struct stack_memo *memo, const struct abi_event *event, int64_t *ids, size_t *n,
                       size_t room)
 {
 	struct place place = place_of(event, event->stack_id);

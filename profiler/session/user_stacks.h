@@ -21,7 +21,7 @@ void user_stacks_put(struct stack_memo *memo, const struct abi_event *event, uin
 
 /* Appends those of an event that came without its stack to ids[*n …], which has room for `room` in all. False: it came with its own,
  * or is not known. */
-bool user_stacks_take(const struct stack_memo *memo, const struct abi_event *event, int64_t *ids, size_t *n,
+bool user_stacks_take(struct stack_memo *memo, const struct abi_event *event, int64_t *ids, size_t *n,
                       size_t room);
 
 #endif

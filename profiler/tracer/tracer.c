@@ -307,6 +307,11 @@ void tracer_know_stack(struct tracer *tracer, uint64_t stack_key, const struct a
 	tracer->ops->know_stack(tracer, stack_key, known);
 }
 
+void tracer_stacks_from(struct tracer *tracer, uint64_t window)
+{
+	tracer->ops->stacks_from(tracer, window);
+}
+
 int tracer_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged)
 {
 	return tracer->ops->tag_file(tracer, inode, tagged);

@@ -106,6 +106,8 @@ void tracer_forget_python(struct tracer *tracer, uint32_t tgid);
 
 /* Stacks of this key that are as `known` says are not sent again; NULL: they are. Where that cannot be set they are sent. */
 void tracer_know_stack(struct tracer *tracer, uint64_t stack_key, const struct abi_known_stack *known);
+/* Stacks that came in windows before this one are sent again. */
+void tracer_stacks_from(struct tracer *tracer, uint64_t window);
 /* Asks for Python frames, and allows up to `asks` more calls of `on_python`. */
 void tracer_allow_python(struct tracer *tracer, unsigned int asks);
 

@@ -252,6 +252,11 @@ static void do_know_stack(struct tracer *tracer, uint64_t stack_key, const struc
 		bpf_map_delete_elem(fd, &stack_key);
 }
 
+static void do_stacks_from(struct tracer *tracer, uint64_t window)
+{
+	tracer->bpf->bss->stacks_from = window;
+}
+
 static int do_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged)
 {
 	return tag_folders_add_file(tracer->bpf, inode, tagged);
@@ -385,6 +390,7 @@ const struct tracer_ops tracer_by_bpf = {
 	.allow_python = do_allow_python,
 	.forget_python = do_forget_python,
 	.know_stack = do_know_stack,
+	.stacks_from = do_stacks_from,
 	.tag_file = do_tag_file,
 	.allow_xattrs = do_allow_xattrs,
 	.ask_xattr_again = do_ask_xattr_again,

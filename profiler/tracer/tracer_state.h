@@ -36,6 +36,7 @@ struct tracer_ops {
 	void (*allow_python)(struct tracer *tracer, unsigned int asks);
 	void (*forget_python)(struct tracer *tracer, uint32_t tgid);
 	void (*know_stack)(struct tracer *tracer, uint64_t stack_key, const struct abi_known_stack *known);
+	void (*stacks_from)(struct tracer *tracer, uint64_t window);
 	int (*tag_file)(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged);
 	void (*allow_xattrs)(struct tracer *tracer, unsigned int asks);
 	void (*ask_xattr_again)(struct tracer *tracer, uint64_t inode);

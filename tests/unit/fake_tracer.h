@@ -208,6 +208,12 @@ static void fake_know_stack(struct tracer *tracer, uint64_t stack_key, const str
 	(void)known;
 }
 
+static void fake_stacks_from(struct tracer *tracer, uint64_t window)
+{
+	(void)tracer;
+	(void)window;
+}
+
 static void fake_allow_python(struct tracer *tracer, unsigned int asks)
 {
 	(void)tracer;
@@ -361,6 +367,7 @@ static inline void fake_tracer_init(struct fake_tracer *fake)
 			.allow_python = fake_allow_python,
 			.forget_python = fake_forget_python,
 			.know_stack = fake_know_stack,
+			.stacks_from = fake_stacks_from,
 			.tag_file = fake_tag_file,
 			.allow_xattrs = fake_allow_xattrs,
 			.ask_xattr_again = fake_ask_xattr_again,

@@ -238,45 +238,6 @@ static void test_stack_resolve__by_registers(void **state)
 	stamp_free(stamp);
 }
 
-/* A stack with Python frames that has come is not sent again; what is lost of it is named, and asked for. */
-static void test_stack_resolve__as_sent(void **state)
-{
-	static const char *const sent[] = { "[unknown 0x5000]", "[unwind truncated]" };
-	static const char *const lost[] = { "[unknown 0x5000]", "[user stack not copied]" };
-	struct abi_event event = user_event(0);
-	const struct abi_known_stack *known;
-	struct stamp *stamp = stamp_new();
-	bool is_lost;
-
-	(void)state;
-	event.stack_key = 7;
-	event.window = 3;
-	resolve(&event);
-	assert_names(sent, 2);
-	known = stack_resolver_known(resolver, &is_lost);
-	assert_true(known && known->window == 3 && known->n == 0 && !is_lost);
-	event.flags = ABI_STACK_AS_SENT;
-	event.stack_id = abi_stack_id(7, known->hash);
-	resolve(&event);
-	assert_names(sent, 2);
-	assert_null(stack_resolver_known(resolver, &is_lost));
-	assert_false(is_lost);
-	event.stack_id++; /* other C functions in it */
-	resolve(&event);
-	assert_names(lost, 2);
-	assert_null(stack_resolver_known(resolver, &is_lost));
-	assert_true(is_lost);
-	event.stack_key = event.stack_id = 0; /* the registers alone do not tell */
-	event.flags = ABI_NO_USER_COPY;
-	resolve(&event);
-	assert_names(lost, 2);
-	assert_int_equal(stack_resolver_describe(resolver, stamp), 0);
-	assert_int_equal(stamp_counter(stamp, "stacks_as_sent"), 1);
-	assert_int_equal(stamp_counter(stamp, "stacks_by_registers"), 0);
-	assert_int_equal(stamp_counter(stamp, "stacks_without_user"), 2);
-	stamp_free(stamp);
-}
-
 /* --- more frames than fit -------------------------------------------------------------------------------- */
 
 #define CODE       0x400000ULL /* that no file stands behind */
@@ -284,6 +245,78 @@ static void test_stack_resolve__as_sent(void **state)
 #define MANY       2000
 #define CODE_PID   (1u << 29)
 #define USER_BYTES (MANY * 16u)
+
+/* A function that was called by another, by frame pointer, and that by nobody. */
+static struct abi_event *called_event(uint32_t flags)
+{
+	struct abi_event *event = calloc(1, sizeof(*event) + 48);
+	uint64_t *stack = (uint64_t *)(event + 1);
+
+	*event = (struct abi_event){ .kind = ABI_EVENT_WAIT,
+		                     .flags = flags,
+		                     .tgid = CODE_PID + 1,
+		                     .tid = CODE_PID + 1,
+		                     .stack_key = 7,
+		                     .window = 3,
+		                     .ustack_len = 48 };
+	event->regs.ip = CODE;
+	event->regs.sp = event->regs.bp = STACK;
+	stack[0] = STACK + 16;
+	stack[1] = CODE + 16;
+	return event;
+}
+
+/* A stack with Python frames that has come is not sent again, whichever thread has it; what is lost of it is named, and asked for. */
+static void test_stack_resolve__as_sent(void **state)
+{
+	static const char *const sent[] = { "[unknown 0x400000]", "[unknown 0x40000f]" };
+	static const char *const lost[] = { "[unknown 0x400000]", "[user stack not copied]" };
+	struct abi_event *event = called_event(0);
+	const struct abi_known_stack *known;
+	struct stamp *stamp = stamp_new();
+	bool is_lost;
+
+	(void)state;
+	write_maps(CODE_PID + 1, "00400000-00500000 r-xp 00000000 00:00 0 \n");
+	resolve(event);
+	assert_names(sent, 2);
+	known = stack_resolver_known(resolver, &is_lost);
+	assert_true(known && known->window == 3 && known->n == 1 && known->slot[0] == 1 && !is_lost);
+	event->flags = ABI_STACK_AS_SENT;
+	event->stack_id = abi_stack_id(7, known->hash);
+	event->tid++;
+	resolve(event);
+	assert_names(sent, 2);
+	assert_null(stack_resolver_known(resolver, &is_lost));
+	assert_false(is_lost);
+	event->stack_id++; /* other C functions in it */
+	resolve(event);
+	assert_names(lost, 2);
+	assert_null(stack_resolver_known(resolver, &is_lost));
+	assert_true(is_lost);
+	assert_int_equal(stack_resolver_describe(resolver, stamp), 0);
+	assert_int_equal(stamp_counter(stamp, "stacks_as_sent"), 1);
+	assert_int_equal(stamp_counter(stamp, "stacks_without_user"), 1);
+	stamp_free(stamp);
+	free(event);
+}
+
+/* A stack of which only a part was found tells others by nothing. */
+static void test_stack_resolve__cut_is_not_known(void **state)
+{
+	struct abi_event *event = called_event(ABI_USER_FAULTED);
+	bool is_lost;
+
+	(void)state;
+	write_maps(CODE_PID + 1, "00400000-00500000 r-xp 00000000 00:00 0 \n");
+	event->ustack_len = 16;
+	resolve(event);
+	assert_null(stack_resolver_known(resolver, &is_lost));
+	event->flags = ABI_USER_TRUNCATED; /* all that was copied tells them */
+	resolve(event);
+	assert_non_null(stack_resolver_known(resolver, &is_lost));
+	free(event);
+}
 
 /* Function after function that calls by frame pointer, then a Python frame: as many as a profile's sample may have are kept. */
 static void test_stack_resolve__no_more_than_fit(void **state)
@@ -337,6 +370,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stack_resolve__what_is_missing_is_named, begin, end),
 		cmocka_unit_test_setup_teardown(test_stack_resolve__by_registers, begin, end),
 		cmocka_unit_test_setup_teardown(test_stack_resolve__as_sent, begin, end),
+		cmocka_unit_test_setup_teardown(test_stack_resolve__cut_is_not_known, begin, end),
 		cmocka_unit_test_setup_teardown(test_stack_resolve__no_more_than_fit, begin, end),
 	};
 
