@@ -1,6 +1,6 @@
 /*
  * Adapts T, the length from which on a wait always keeps its stack, to the load. T is multiplied by as much as
- * stacks exceed the byte budget, and halved ten times a second while they are well below it, down to the configured
+ * stacks exceed the byte budget, and halved ten times a second while they are below half of it, down to the configured
  * T. A quiet host keeps the stack of every wait that matters, a busy one those of the long waits and a fair sample
  * of the others.
  *
