@@ -3,6 +3,7 @@
 #define STALLPROF_NUMBERS_BPF_H
 
 #include "bpf/kernel.bpf.h"
+#include "bpf/abi_known.h"
 
 /* x, 0 if it is below that. Calculated, as the verifier follows both sides of a comparison with what it has learnt by it about x. */
 ALWAYS u64 above_zero(s64 x)
@@ -71,8 +72,7 @@ ALWAYS u32 low_half(const void *pointer)
 
 ALWAYS u64 hash_mix(u64 hash, u64 word)
 {
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
+	return abi_hash_mix(hash, word);
 }
 
 #endif

@@ -176,10 +176,10 @@ static int64_t loop_wall_ns(const struct report *report)
 /* The column that took most of what the class lost. */
 static size_t worst_column(const struct loaded_classes *classes, const struct loaded_class *row)
 {
-	size_t worst = 0;
+	size_t worst = 1; /* the first is the time on a CPU */
 
-	for (size_t i = 1; i < classes->column_count; i++)
-		if (strcmp(classes->columns[i], "oncpu") != 0 && (!worst || row->ns[i] > row->ns[worst]))
+	for (size_t i = 2; i < classes->column_count; i++)
+		if (row->ns[i] > row->ns[worst])
 			worst = i;
 	return worst;
 }

@@ -19,9 +19,9 @@ static bool find_slot(const struct abi_event *event, uint64_t pc, uint64_t sp, u
 bool known_stack_of(struct abi_known_stack *known, const struct abi_event *event, const uint64_t *pcs,
                     const uint64_t *sps, size_t n)
 {
-	*known = (struct abi_known_stack){ .window = event->window };
 	if (!event->stack_key || event->flags & (ABI_NO_USER_COPY | ABI_STACK_AS_SENT))
 		return false;
+	*known = (struct abi_known_stack){ .window = event->window };
 	for (size_t i = 1; i < n && known->n < ABI_KNOWN_SLOTS; i++) {
 		if (!find_slot(event, pcs[i], sps[i], &known->slot[known->n]))
 			return false;

@@ -204,6 +204,34 @@ static void test_report_narrative__while_it_goes_on(void **state)
 	free(text);
 }
 
+static void spent(const char *class, enum ledger_state state, const char *cause, int64_t ns)
+{
+	const struct ledger_row row = { .tag = (char *)class,
+		                        .class = (char *)class,
+		                        .state = state,
+		                        .cause = (char *)cause,
+		                        .device = (char *)"",
+		                        .ns = ns };
+
+	assert_int_equal(ledger_add(input.ledger, &row), 0);
+}
+
+/* The part of the loop that lost most, and one that lost nearly as much, as shares of the time of all of it. */
+static void test_report_narrative__what_the_loop_lost_most_to(void **state)
+{
+	char *text;
+
+	(void)state;
+	spent("train_step", LEDGER_RUNQUEUE, "", 3 * (int64_t)SECOND);
+	spent("train_step", LEDGER_BLOCKED, "lock", 2 * (int64_t)SECOND);
+	spent("save", LEDGER_ONCPU, "", (int64_t)SECOND);
+	spent("save", LEDGER_STALL, "writeback", 4 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text, "Of the loop's time train\\_step lost most: 5.00 s off the CPU (25.0 %), of it 3.00 s "
+	             "runqueue; then save: 4.00 s (20.0 %), of it 4.00 s writeback.");
+	free(text);
+}
+
 /* A short incident does not hide what takes far more all the time. */
 static void test_report_narrative__the_whole_took_more_than_the_incident(void **state)
 {
@@ -292,6 +320,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__why_it_is_the_primary_cause, begin,
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__while_it_goes_on, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__what_the_loop_lost_most_to, begin,
+		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_took_more_than_the_incident,
 		                                begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_of_the_same_cause, begin,
