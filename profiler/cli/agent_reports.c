@@ -46,6 +46,7 @@ struct agent_reports {
 struct letter {
 	char *text;
 	size_t size;
+	bool again; /* in place of one of the same incident that named another cause */
 	char path[PATH_MAX];
 };
 
@@ -169,7 +170,9 @@ static enum outbox_result deliver(void *ctx, void *item, bool last)
 	if (err)
 		agent_log(AGENT_WARNING, "%s: %s", letter->path, strerror(-err));
 	else
-		agent_log(AGENT_INFO, "an incident: %s", letter->path);
+		agent_log(AGENT_INFO, "%s: %s",
+		          letter->again ? "an incident has another cause than was reported" : "an incident",
+		          letter->path);
 	agent_reports_trim(reports->folder, reports->max_bytes, letter->path);
 	letter_free(letter);
 	return OUTBOX_DONE;
@@ -275,7 +278,8 @@ bool agent_reports_look(struct agent_reports *reports, const struct session *ses
 	return found;
 }
 
-static void send_report(struct agent_reports *reports, const struct report *report)
+static void send_report(struct agent_reports *reports, const struct report *report,
+                        const struct report_hint *hint)
 {
 	struct letter *letter = calloc(1, sizeof(*letter));
 	FILE *out = letter ? open_memstream(&letter->text, &letter->size) : NULL;
@@ -289,8 +293,9 @@ static void send_report(struct agent_reports *reports, const struct report *repo
 			letter_free(letter);
 		return;
 	}
+	letter->again = !reports->hint.begin_ns;
 	snprintf(letter->path, sizeof(letter->path), "%s/" PREFIX "%" PRIu64 "%s", reports->folder,
-	         reports->hint.begin_ns / 1000000, endings[reports->format]);
+	         hint->begin_ns / 1000000, endings[reports->format]);
 	outbox_put(reports->box, letter, sizeof(*letter) + letter->size, false);
 }
 
@@ -310,15 +315,16 @@ static bool keep_timeline(struct agent_reports *reports, const struct profile *p
 static int look_at_window(struct agent_reports *reports, struct loaded_profiles *input)
 {
 	int err = report_live_window(reports->live, input);
+	struct report_hint hint = reports->hint;
 	struct report report;
 
-	if (err || !reports->hint.begin_ns)
+	if (err || (!hint.begin_ns && !report_live_again(reports->live, input, &hint)))
 		return err;
-	err = report_make(&report, input, NULL, NULL, &reports->hint);
+	err = report_make(&report, input, NULL, NULL, &hint);
 	if (err)
 		return err;
 	if (report_live_settle(reports->live, &report.ranking))
-		send_report(reports, &report);
+		send_report(reports, &report, &hint);
 	report_release(&report);
 	return 0;
 }
@@ -329,7 +335,8 @@ void agent_reports_window(struct agent_reports *reports, const struct profile *p
 	char text[256];
 	int err;
 
-	if (!reports || (!reports->hint.begin_ns && keep_timeline(reports, profile)))
+	if (!reports ||
+	    (!reports->hint.begin_ns && !report_live_wants(reports->live) && keep_timeline(reports, profile)))
 		return;
 	err = loaded_profiles_borrow(&input, profile, text, sizeof(text));
 	if (!err) {

@@ -301,7 +301,7 @@ static int look_at_steps(struct report_ranking *out, const struct report_view *v
 
 /* --- all of it ---------------------------------------------------------------------------------------------- */
 
-/* As it was seen while it went on: from there to the end of what there is. */
+/* As it was seen while it went on: from there to its end, or to the end of what there is. */
 static int take_hint(struct report_ranking *out, const struct report_view *view,
                      const struct report_hint *hint)
 {
@@ -314,6 +314,8 @@ static int take_hint(struct report_ranking *out, const struct report_view *view,
 	    hint->baseline_begin_ns < symptom->begin_ns || hint->baseline_end_ns <= hint->baseline_begin_ns)
 		return -EINVAL;
 	spike.from = (size_t)((hint->begin_ns - symptom->begin_ns) / symptom->step_ns);
+	if (hint->end_ns > hint->begin_ns && hint->end_ns < view->end_ns)
+		spike.to = (size_t)((hint->end_ns - symptom->begin_ns) / symptom->step_ns);
 	from = (size_t)((hint->baseline_begin_ns - symptom->begin_ns) / symptom->step_ns);
 	to = (size_t)((hint->baseline_end_ns - symptom->begin_ns) / symptom->step_ns);
 	if (to > symptom->n || spike.from >= spike.to)
@@ -327,7 +329,7 @@ static int take_hint(struct report_ranking *out, const struct report_view *view,
 	spike.z = (spike.mean - out->baseline.median) / out->baseline.sigma;
 	place_incident(out, &spike, 1);
 	out->by_steps = hint->by_steps;
-	out->goes_on = true;
+	out->goes_on = !hint->end_ns;
 	return 0;
 }
 

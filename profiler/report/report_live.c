@@ -35,6 +35,7 @@ struct told {
 
 struct report_live {
 	struct timeline *last;  /* of the window before */
+	bool has_both;          /* and of the one before that */
 	struct ledger *classes; /* a row for each class, which says whether it is a process's */
 	struct stamp *stamp;    /* nothing in it */
 	uint64_t rest_ns;
@@ -42,6 +43,9 @@ struct report_live {
 	uint64_t tried_ns;        /* up to then no window is ended for an incident without a cause */
 	uint64_t other_ns;        /* end of the last that was passed over */
 	uint64_t passed_over_ns;
+	struct report_hint found; /* by the last look; begin_ns is 0: nothing */
+	struct report_hint again; /* what was told, to be looked into once more; begin_ns is 0: nothing */
+	bool is_second;           /* that is being done */
 };
 
 struct report_live *report_live_new(uint64_t rest_ns)
@@ -209,6 +213,8 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 	bool worth = false;
 
 	live->passed_over_ns = 0;
+	live->found.begin_ns = 0;
+	live->is_second = false;
 	if (!all)
 		return false;
 	if (!merge(all, live->last) && !merge(all, lanes) && !report_view_open(&view, &input, NULL)) {
@@ -224,7 +230,7 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 	timeline_free(all);
 	report_ranking_free(&ranking);
 	if (worth)
-		*hint = found;
+		*hint = live->found = found;
 	return worth;
 }
 
@@ -233,10 +239,49 @@ uint64_t report_live_passed_over(const struct report_live *live)
 	return live->passed_over_ns;
 }
 
+bool report_live_wants(const struct report_live *live)
+{
+	return live->again.begin_ns;
+}
+
+bool report_live_again(struct report_live *live, const struct loaded_profiles *input,
+                       struct report_hint *hint)
+{
+	uint64_t seen_ns = live->told.seen_ns;
+
+	if (!live->again.begin_ns || live->found.begin_ns)
+		return false;
+	*hint = live->again;
+	hint->end_ns = seen_ns + REPORT_LIVE_LEAST_NS < told_till(input->timeline) ? seen_ns : 0;
+	live->again.begin_ns = 0;
+	live->is_second = true;
+	return true;
+}
+
+/* Of one that was told: whether it is told again. */
+static bool settle_again(struct report_live *live, const struct report_ranking *ranking)
+{
+	struct told *told = &live->told;
+	const struct report_cause *primary = ranking->primary;
+
+	live->is_second = false;
+	if (!report_ranking_is_news(ranking) ||
+	    (!strcmp(primary->name, told->name) && !strcmp(primary->device, told->device)))
+		return false;
+	name_cause(told, primary);
+	return true;
+}
+
 bool report_live_settle(struct report_live *live, const struct report_ranking *ranking)
 {
+	if (live->is_second)
+		return settle_again(live, ranking);
 	if (report_ranking_is_news(ranking)) {
 		name_cause(&live->told, ranking->primary);
+		live->again = live->found;
+		/* Of a device's recovery there is no doubt, and it is short. */
+		if (live->found.by_fault)
+			live->again.begin_ns = 0;
 		return true;
 	}
 	live->tried_ns = live->told.end_ns + UNEXPLAINED_NS;
@@ -320,6 +365,7 @@ bool report_live_keep(struct report_live *live, struct timeline *timeline)
 	}
 	timeline_free(live->last);
 	live->last = timeline;
+	live->has_both = false;
 	return true;
 }
 
@@ -335,6 +381,10 @@ int report_live_window(struct report_live *live, struct loaded_profiles *input)
 		return err;
 	}
 	err = merge(input->timeline, last);
+	/* If it is looked into once more, then with the same baseline. Not three of them: there may be one after the other. */
+	live->has_both = !err && live->found.begin_ns && !live->has_both;
+	if (live->has_both)
+		err = merge(own, last);
 	live->last = own;
 	timeline_free(last);
 	return err;

@@ -8,12 +8,16 @@
  *     report_live_passed_over(live)               after each look
  *     report_live_keep(live, timeline)            at the end of a window: what comes after is compared with it
  *     report_live_window(live, &input)            the same where a report is to be made of it, or a class of tags is new
+ *     report_live_again(live, &input, &hint)      then: whether what was told last is to be looked into once more
  *     report_live_settle(live, &ranking)          with what that report says: whether anybody is to be told
  *     report_live_free(live)
  *
  * An incident is looked into once it has lasted REPORT_LIVE_LEAST_NS, one of a device's faults at once. It is told, once, if
  * report_ranking_is_news(). That is known when its window has ended, as waits that go on show only then: so a window is ended for an
  * incident that no wait explains so far, but then not again for UNEXPLAINED_NS, and nothing comes to rest.
+ *
+ * It is looked into once more when the window after that one has ended, as its first seconds may mislead: it is told again
+ * if it has another cause then.
  *
  * After the end of what was told nothing is told for `rest_ns`, but for what is much worse: REPORT_LIVE_WORSE times the lost time a
  * second, in the last REPORT_LIVE_LEAST_NS, where steps made the incident also so many times fewer of them, or a device's fault where
@@ -45,14 +49,22 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
  * too. */
 uint64_t report_live_passed_over(const struct report_live *live);
 
-/* What the report of the incident that the last look found says. Whether it is to be told; if not, it is as if it was not found. */
+/* Whether an incident was told in the window before this one, and nothing in this one. Fills the hint for a report of it
+ * by all of it that is known now, or up to the end of the window, whose input report_live_window() has had. */
+bool report_live_again(struct report_live *live, const struct loaded_profiles *input, struct report_hint *hint);
+
+/* Whether such a report is wanted at the end of this window: then its profile is to be read. */
+bool report_live_wants(const struct report_live *live);
+
+/* What the report of the incident that the last look found says. Whether it is to be told; if not, it is as if it was not found.
+ * After report_live_again(): whether its cause is another than the one that was told. */
 bool report_live_settle(struct report_live *live, const struct report_ranking *ranking);
 
 /* Keeps the timeline, which it takes over, if all its classes are known from earlier windows; else false, and it stays the caller's. */
 bool report_live_keep(struct report_live *live, struct timeline *timeline);
 
 /* Adds what the window before says to the input's timeline, so that there is a baseline, and keeps the input's own
- * instead; lanes that there is no room for are left out. 0 or -ENOMEM. */
+ * instead, or both where the last look found an incident; lanes that there is no room for are left out. 0 or -ENOMEM. */
 int report_live_window(struct report_live *live, struct loaded_profiles *input);
 
 #endif

@@ -13,7 +13,7 @@
 
 /* What report_live.h has found while it went on. */
 struct report_hint {
-	uint64_t begin_ns; /* Unix time */
+	uint64_t begin_ns, end_ns; /* Unix time; end_ns: 0 while it goes on */
 	uint64_t baseline_begin_ns, baseline_end_ns;
 	bool by_fault; /* then the place is looked for again: it is a short one */
 	bool by_steps; /* steps came more slowly, while not more time was lost than varies anyway */

@@ -96,6 +96,72 @@ static void test_report_live__told_once_while_it_lasts(void **state)
 	end(&now);
 }
 
+/* The report that the end of a window makes; whether anybody is to be told. */
+static bool settle(struct report_live *live, const struct run *window, const struct report_hint *hint,
+                   const char *cause)
+{
+	struct report_ranking ranking;
+	bool is_told;
+
+	assert_int_equal(report_rank(&ranking, &window->input, NULL, NULL, hint), 0);
+	assert_non_null(ranking.primary);
+	assert_string_equal(ranking.primary->name, cause);
+	assert_true(ranking.goes_on == !hint->end_ns);
+	is_told = report_live_settle(live, &ranking);
+	report_ranking_free(&ranking);
+	return is_told;
+}
+
+static struct run new_window(void)
+{
+	struct run run = {
+		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
+	};
+
+	row(&run, "loader", false, LEDGER_STALL, "throttle", 4 * (int64_t)SECOND);
+	row(&run, "train_step", false, LEDGER_ONCPU, "", 2 * (int64_t)SECOND);
+	row(&run, "train.py", true, LEDGER_BLOCKED, "poll", 90 * (int64_t)SECOND);
+	return run;
+}
+
+/* Waits that go on are not known yet when it is told: the window after that one shows them, or that nothing else was the cause. */
+static void test_report_live__another_cause_after_all(void **state)
+{
+	for (int another = 0; another < 2; another++) {
+		struct report_live *live = report_live_new(300 * SECOND);
+		struct report_hint hint = { .begin_ns = 0 };
+		struct run before = usual(), first = new_window(), second = new_window();
+
+		assert_int_equal(report_live_window(live, &before.input), 0);
+		assert_false(report_live_wants(live));
+		seconds(&first, TIMELINE_ONCPU, "train_step", 10, 14, SECOND / 2);
+		seconds(&first, TIMELINE_STEPS, "loader", 10, 14, 100);
+		seconds(&second, TIMELINE_STEPS, "loader", 14, 22, 100);
+		lane(&first, TIMELINE_RUNQUEUE, "loader", "", "", 11, 14, 0.6);
+		assert_true(report_live_look(live, first.input.timeline, &hint));
+		assert_int_equal(report_live_window(live, &first.input), 0);
+		assert_true(settle(live, &first, &hint, "runqueue"));
+		assert_true(report_live_wants(live));
+		seconds(&second, TIMELINE_ONCPU, "train_step", 14, 17, SECOND / 2);
+		lane(&second, TIMELINE_RUNQUEUE, "loader", "", "", 14, 16, another ? 0.1 : 0.6);
+		if (another)
+			lane(&second, TIMELINE_STALL, "loader", "throttle", "vda", 11, 16, 1);
+		assert_false(report_live_look(live, second.input.timeline, &hint));
+		seconds(&second, TIMELINE_ONCPU, "train_step", 17, 22, SECOND / 2);
+		assert_false(report_live_look(live, second.input.timeline, &hint));
+		assert_int_equal(report_live_window(live, &second.input), 0);
+		assert_true(report_live_again(live, &second.input, &hint));
+		assert_in_range(hint.end_ns, T0 + 15 * SECOND, T0 + 17 * SECOND);
+		assert_true(settle(live, &second, &hint, another ? "throttle" : "runqueue") == another);
+		assert_false(report_live_wants(live));
+		report_live_free(live);
+		end(&before);
+		end(&first);
+		end(&second);
+	}
+	(void)state;
+}
+
 /* Steps, half a second of CPU time, and waits for the GPU. */
 static void train(struct run *run, int from, int to, int64_t steps)
 {
@@ -309,6 +375,7 @@ int main(void)
 		cmocka_unit_test(test_report_live__workers_that_idle),
 		cmocka_unit_test(test_report_live__told_once_while_it_lasts),
 		cmocka_unit_test(test_report_live__keeps_what_it_knows),
+		cmocka_unit_test(test_report_live__another_cause_after_all),
 		cmocka_unit_test(test_report_live__the_end_of_a_job),
 		cmocka_unit_test(test_report_live__without_a_cause),
 		cmocka_unit_test(test_report_live__what_breaks_the_rest),
