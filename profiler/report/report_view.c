@@ -204,10 +204,18 @@ static int64_t sum_of(const struct timeline *timeline, size_t lane)
 	return sum;
 }
 
+/* By how well the name says that these are the steps. PyTorch's optimizers have ranges of their own, which are parts of a step. */
+static int named_step(const char *class)
+{
+	if (!strcasestr(class, "step"))
+		return 0;
+	return strncmp(class, "optimizer_", strlen("optimizer_")) != 0 ? 2 : 1;
+}
+
 static const char *choose_steps(const struct report_view *view)
 {
 	const char *best = NULL;
-	bool best_named = false;
+	int best_named = 0;
 	int64_t most = 1;
 
 	for (size_t i = 0; i < timeline_count(view->timeline); i++) {
@@ -215,9 +223,9 @@ static const char *choose_steps(const struct report_view *view)
 		int64_t steps = lane->kind == TIMELINE_STEPS && report_view_counts(view, lane->class)
 		                        ? sum_of(view->timeline, i)
 		                        : 0;
-		bool named = steps > 1 && strcasestr(lane->class, "step");
+		int named = named_step(lane->class);
 
-		if (steps > 1 && named >= best_named && (named > best_named || steps > most)) {
+		if (steps > 1 && (named > best_named || (named == best_named && steps > most))) {
 			best = lane->class;
 			best_named = named;
 			most = steps;

@@ -35,8 +35,8 @@ struct report_view {
 typedef bool (*report_wants_fn)(const struct report_view *view, const struct timeline_lane *lane,
                                 const void *ctx);
 
-/* `steps`: the class of the steps; NULL: the one with the word step in its name, else the one with most tags. 0; -ENODATA:
- * no timeline, or nothing in it; -ENOMEM. Only after 0 is there something to close. */
+/* `steps`: the class of the steps; NULL: the one with the word step in its name (PyTorch's optimizer_step only where there is no other),
+ * else the one with most tags. 0; -ENODATA: no timeline, or nothing in it; -ENOMEM. Only after 0 is there something to close. */
 int report_view_open(struct report_view *view, const struct loaded_profiles *input, const char *steps);
 void report_view_close(struct report_view *view);
 

@@ -36,6 +36,9 @@ static void test_report_rank__the_disk_behind_the_loader(void **state)
 	seconds(&run, TIMELINE_STEPS, "train_step", 0, 6, 50);
 	seconds(&run, TIMELINE_STEPS, "train_step", 6, 8, 10);
 	seconds(&run, TIMELINE_STEPS, "train_step", 8, 10, 50);
+	/* PyTorch's own range is a part of the step, though there may be more of it. */
+	row(&run, "optimizer_step", false, LEDGER_ONCPU, "", (int64_t)SECOND);
+	seconds(&run, TIMELINE_STEPS, "optimizer_step", 0, 10, 60);
 	lane(&run, TIMELINE_STALL, "train_step", "gpu_sync", "", 0, 6, 0.4);
 	lane(&run, TIMELINE_STALL, "train_step", "gpu_sync", "", 6, 8, 0.1);
 	lane(&run, TIMELINE_STALL, "train_step", "gpu_sync", "", 8, 10, 0.4);
