@@ -291,7 +291,7 @@ uninstall:
 
 # Packages: config/packages.package has what making them takes beside config/packages.build.
 .PHONY: deb wheel sbom test-deb test-container
-deb:
+deb: deps-page
 	@config/install-packages build package
 	@config/make-deb $(BUILD)/deb
 

@@ -79,7 +79,7 @@ struct abi_ledger_key {
 	__u32 dev;
 	__u16 state;
 	__u16 cause;
-	__u32 below_min; /* 1: shorter than --min-duration, so no stack was taken */
+	__u32 below_min; /* 1: shorter than --min-duration-ns, so no stack was taken */
 };
 
 /* `ns` may be negative: a wait's part that an earlier window told provisionally moves to the row that it belongs to. */

@@ -56,7 +56,7 @@ static const struct setting {
 	  "also read the host's run queue, disks, network, throttling and GPUs, for stallprof report "
 	  "(true)" },
 	{ GROUP_SAMPLING, "budget", "sampling.budget_bytes_per_second", "BYTES",
-	  "bytes of stacks a second beyond which T is raised (1048576; 0: T stays)" },
+	  "bytes of stacks a second beyond which T is raised (1048576; 0: T is always --threshold-ns)" },
 	{ GROUP_SAMPLING, "min-duration-ns", "sampling.min_duration_ns", "NS",
 	  "shorter waits get no stack, only a ledger row" },
 	{ GROUP_SAMPLING, "dma-threshold", "sampling.dma_threshold_ns", "NS",

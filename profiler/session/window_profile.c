@@ -203,7 +203,7 @@ static int add_unsampled(struct window *window, const struct row *row, struct la
 		return profile_add_sample(window->profile, ids, n, values, labels->label, labels->n);
 	}
 	id = stack_placeholder(window->profile,
-	                       row->key.below_min ? "[shorter than --min-duration]" : "[not sampled]");
+	                       row->key.below_min ? "[shorter than --min-duration-ns]" : "[not sampled]");
 	if (id < 0)
 		return id;
 	return profile_add_sample(window->profile, &id, 1, values, labels->label, labels->n);
