@@ -311,6 +311,12 @@ static bool keep_timeline(struct agent_reports *reports, const struct profile *p
 	return false;
 }
 
+/* Of the run queue there are no samples. */
+static bool has_evidence(const struct report *report)
+{
+	return report->ranking.primary->kind == TIMELINE_RUNQUEUE || (report->paths && report->paths->count);
+}
+
 /* 0 or -errno. */
 static int look_at_window(struct agent_reports *reports, struct loaded_profiles *input)
 {
@@ -323,7 +329,8 @@ static int look_at_window(struct agent_reports *reports, struct loaded_profiles 
 	err = report_make(&report, input, NULL, NULL, &hint);
 	if (err)
 		return err;
-	if (report_live_settle(reports->live, &report.ranking))
+	if (report_live_settle(reports->live, &report.ranking) &&
+	    (reports->hint.begin_ns || has_evidence(&report)))
 		send_report(reports, &report, &hint);
 	report_release(&report);
 	return 0;

@@ -13,6 +13,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report_families.h"
 #include "profiler/report/report_incident.h"
+#include "profiler/report/report_live_classes.h"
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_rank.h"
 
@@ -21,23 +22,30 @@
 #define UNEXPLAINED_NS 5000000000ULL /* after one without a cause, before another window is ended for such */
 #define SAME_NS        1000000000ULL /* a shorter gap is none between two incidents */
 #define LEAST_RATE     0.2 /* threads; what was told is taken for no less when others are compared with it */
-#define LEAST_STEPS    3   /* a second: of fewer the seconds differ by chance */
-#define NAME_BYTES     64
+#define AGAIN_NS                                                                                             \
+	60000000000ULL /* of what is looked into once more no more is ranked: the loop waits for it */
+#define LEAST_STEPS 3  /* a second: of fewer the seconds differ by chance */
+#define NAME_BYTES  64
+
+struct cause_name {
+	char name[NAME_BYTES], device[NAME_BYTES]; /* "": not known */
+};
 
 /* Of an incident that was told. Unix times. */
 struct told {
-	uint64_t end_ns;  /* when it was told; 0: nothing was */
-	uint64_t seen_ns; /* up to then it went on */
-	double rate;      /* lost then, beyond what is usual: threads */
-	double steps;     /* a second, then, if they made the incident; -1: they did not */
-	char name[NAME_BYTES], device[NAME_BYTES]; /* its primary cause; "": not known yet */
+	uint64_t end_ns;         /* when it was told; 0: nothing was */
+	uint64_t seen_ns;        /* up to then it went on */
+	double rate;             /* lost then, beyond what is usual: threads */
+	double steps;            /* a second, then, if they made the incident; -1: they did not */
+	struct cause_name cause; /* its primary one; not known yet */
 };
 
 struct report_live {
-	struct timeline *last;  /* of the window before */
-	bool has_both;          /* and of the one before that */
-	struct ledger *classes; /* a row for each class, which says whether it is a process's */
-	struct stamp *stamp;    /* nothing in it */
+	struct timeline *last;       /* of the window before */
+	bool has_both;               /* and of the one before that */
+	struct ledger *classes;      /* a row for each class, which says whether it is a process's */
+	struct ledger *classes_then; /* those of the window before */
+	struct stamp *stamp;         /* nothing in it */
 	uint64_t rest_ns;
 	struct told told, before; /* before: as it was before the last look that found something */
 	uint64_t tried_ns;        /* up to then no window is ended for an incident without a cause */
@@ -45,7 +53,8 @@ struct report_live {
 	uint64_t passed_over_ns;
 	struct report_hint found; /* by the last look; begin_ns is 0: nothing */
 	struct report_hint again; /* what was told, to be looked into once more; begin_ns is 0: nothing */
-	bool is_second;           /* that is being done */
+	uint64_t second_ns;       /* the begin of what is being looked into once more; 0: nothing is */
+	struct cause_name second; /* its cause by the classes then */
 };
 
 struct report_live *report_live_new(uint64_t rest_ns)
@@ -57,8 +66,9 @@ struct report_live *report_live_new(uint64_t rest_ns)
 	live->rest_ns = rest_ns;
 	live->last = timeline_new(0);
 	live->classes = ledger_new(0);
+	live->classes_then = ledger_new(0);
 	live->stamp = stamp_new();
-	if (live->last && live->classes && live->stamp)
+	if (live->last && live->classes && live->classes_then && live->stamp)
 		return live;
 	report_live_free(live);
 	errno = ENOMEM;
@@ -71,6 +81,7 @@ void report_live_free(struct report_live *live)
 		return;
 	timeline_free(live->last);
 	ledger_free(live->classes);
+	ledger_free(live->classes_then);
 	stamp_free(live->stamp);
 	free(live);
 }
@@ -112,20 +123,29 @@ static double rate_of(const struct report_ranking *ranking)
 	return report_mean(symptom->v + from, to - from) - ranking->baseline.median;
 }
 
-static void name_cause(struct told *told, const struct report_cause *primary)
+static struct cause_name name_of(const struct report_cause *primary)
 {
-	snprintf(told->name, sizeof(told->name), "%s", primary ? primary->name : "");
-	snprintf(told->device, sizeof(told->device), "%s", primary ? primary->device : "");
+	struct cause_name cause;
+
+	snprintf(cause.name, sizeof(cause.name), "%s", primary ? primary->name : "");
+	snprintf(cause.device, sizeof(cause.device), "%s", primary ? primary->device : "");
+	return cause;
+}
+
+static bool is_same_cause(const struct cause_name *a, const struct cause_name *b)
+{
+	return !strcmp(a->name, b->name) && !strcmp(a->device, b->device);
 }
 
 /* Whether it is told in spite of the rest. `primary`: NULL: not known. */
 static bool is_much_worse(const struct told *told, const struct report_ranking *ranking, double rate,
                           const struct report_cause *primary, bool same)
 {
+	struct cause_name cause = name_of(primary);
+
 	if (!primary)
 		return false;
-	if (report_is_fault(primary->name) &&
-	    (strcmp(primary->name, told->name) != 0 || strcmp(primary->device, told->device) != 0))
+	if (report_is_fault(primary->name) && !is_same_cause(&cause, &told->cause))
 		return true;
 	/* Of what was told by then nothing is in it. */
 	if (same && ranking->end_ns < told->end_ns + REPORT_LIVE_LEAST_NS)
@@ -169,8 +189,8 @@ static bool choose(struct report_live *live, const struct report_ranking *rankin
 	*told = (struct told){ .end_ns = ranking->end_ns,
 		               .seen_ns = ranking->end_ns,
 		               .rate = rate,
-		               .steps = ranking->by_steps ? ranking->steps_newest : -1 };
-	name_cause(told, primary);
+		               .steps = ranking->by_steps ? ranking->steps_newest : -1,
+		               .cause = name_of(primary) };
 	return true;
 }
 
@@ -214,7 +234,7 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
 
 	live->passed_over_ns = 0;
 	live->found.begin_ns = 0;
-	live->is_second = false;
+	live->second_ns = 0;
 	if (!all)
 		return false;
 	if (!merge(all, live->last) && !merge(all, lanes) && !report_view_open(&view, &input, NULL)) {
@@ -244,40 +264,71 @@ bool report_live_wants(const struct report_live *live)
 	return live->again.begin_ns;
 }
 
+/* The cause of the incident that begins there. False: the ranking is of another stretch, as the hint did not fit, or says nothing. */
+static bool names_cause(struct cause_name *cause, const struct report_ranking *ranking, uint64_t begin_ns)
+{
+	if (!report_ranking_is_news(ranking) || ranking->begin_ns > begin_ns ||
+	    ranking->begin_ns + ranking->symptom.step_ns <= begin_ns)
+		return false;
+	*cause = name_of(ranking->primary);
+	return true;
+}
+
+/* By the classes of the window in which it was told: in the one after it the loop may have ended. */
+static bool has_another_cause(struct report_live *live, const struct loaded_profiles *input,
+                              const struct report_hint *hint)
+{
+	const struct loaded_profiles then = { .timeline = input->timeline,
+		                              .ledger = live->classes_then,
+		                              .stamp = live->stamp };
+	struct report_ranking ranking;
+	bool another;
+
+	if (!ledger_count(input->ledger) || report_rank(&ranking, &then, NULL, NULL, hint))
+		return false;
+	another = names_cause(&live->second, &ranking, hint->begin_ns) &&
+	          !is_same_cause(&live->second, &live->told.cause);
+	report_ranking_free(&ranking);
+	return another;
+}
+
 bool report_live_again(struct report_live *live, const struct loaded_profiles *input,
                        struct report_hint *hint)
 {
-	uint64_t seen_ns = live->told.seen_ns;
+	uint64_t seen_ns = live->told.seen_ns, till_ns = told_till(input->timeline);
 
 	if (!live->again.begin_ns || live->found.begin_ns)
 		return false;
 	*hint = live->again;
-	hint->end_ns = seen_ns + REPORT_LIVE_LEAST_NS < told_till(input->timeline) ? seen_ns : 0;
+	hint->end_ns = seen_ns + REPORT_LIVE_LEAST_NS < till_ns ? seen_ns : 0;
+	if (till_ns > hint->begin_ns + AGAIN_NS &&
+	    (!hint->end_ns || hint->end_ns > hint->begin_ns + AGAIN_NS))
+		hint->end_ns = hint->begin_ns + AGAIN_NS;
 	live->again.begin_ns = 0;
-	live->is_second = true;
+	if (!has_another_cause(live, input, hint))
+		return false;
+	live->second_ns = hint->begin_ns;
 	return true;
 }
 
 /* Of one that was told: whether it is told again. */
 static bool settle_again(struct report_live *live, const struct report_ranking *ranking)
 {
-	struct told *told = &live->told;
-	const struct report_cause *primary = ranking->primary;
+	struct cause_name cause;
+	bool is_sure = names_cause(&cause, ranking, live->second_ns) && is_same_cause(&cause, &live->second);
 
-	live->is_second = false;
-	if (!report_ranking_is_news(ranking) ||
-	    (!strcmp(primary->name, told->name) && !strcmp(primary->device, told->device)))
-		return false;
-	name_cause(told, primary);
-	return true;
+	live->second_ns = 0;
+	if (is_sure)
+		live->told.cause = cause;
+	return is_sure;
 }
 
 bool report_live_settle(struct report_live *live, const struct report_ranking *ranking)
 {
-	if (live->is_second)
+	if (live->second_ns)
 		return settle_again(live, ranking);
 	if (report_ranking_is_news(ranking)) {
-		name_cause(&live->told, ranking->primary);
+		live->told.cause = name_of(ranking->primary);
 		live->again = live->found;
 		/* Of a device's recovery there is no doubt, and it is short. */
 		if (live->found.by_fault)
@@ -291,68 +342,16 @@ bool report_live_settle(struct report_live *live, const struct report_ranking *r
 
 /* --- the end of a window ------------------------------------------------------------------------------------ */
 
-/* So many tags are kept of a class of the loop, of others one, in another process of those that idle: by that report_loop_find() finds the same
- * in what is kept. */
-#define LOOP_TAGS 4
-
-static int keep_class(struct ledger *classes, const struct ledger_row *row, const struct report_loop *loop)
-{
-	size_t tags = report_loop_has(loop, row->class) ? LOOP_TAGS : 1;
-	struct ledger_row kept = { .tag = row->class,
-		                   .class = row->class,
-		                   .base = row->base,
-		                   .pid = row->base + 2 * report_loop_idles(loop, row->class),
-		                   .ns = 1 };
-	int err = 0;
-
-	for (kept.id = 1; kept.id <= tags && !err; kept.id++)
-		err = ledger_add(classes, &kept);
-	return err;
-}
-
-static int fill_classes(struct ledger *classes, const struct loaded_profiles *input,
-                        const struct report_loop *loop)
-{
-	const struct ledger_row *last = NULL;
-	int err = 0;
-
-	for (size_t i = 0; i < ledger_count(input->ledger) && !err; i++) {
-		const struct ledger_row *row = ledger_at(input->ledger, i);
-
-		if (!last || last->base != row->base || strcmp(last->class, row->class) != 0)
-			err = keep_class(classes, row, loop);
-		last = row;
-	}
-	return err;
-}
-
 static int keep_classes(struct report_live *live, const struct loaded_profiles *input)
 {
-	struct ledger *classes = ledger_new(0);
-	struct report_view view = { .n_classes = 0 };
-	int err = classes ? report_view_open(&view, input, NULL) : -ENOMEM;
+	struct ledger *classes = report_live_classes(input);
 
-	if (!err || err == -ENODATA)
-		err = fill_classes(classes, input, &view.loop);
-	report_view_close(&view);
-	if (err) {
-		ledger_free(classes);
-		return err;
-	}
-	ledger_free(live->classes);
+	if (!classes)
+		return -ENOMEM;
+	ledger_free(live->classes_then);
+	live->classes_then = live->classes;
 	live->classes = classes;
 	return 0;
-}
-
-static bool is_known(struct report_live *live, const char *class)
-{
-	for (size_t i = 0; i < ledger_count(live->classes); i++) {
-		const struct ledger_row *row = ledger_at(live->classes, i);
-
-		if (row && !strcmp(row->class, class))
-			return true;
-	}
-	return false;
 }
 
 bool report_live_keep(struct report_live *live, struct timeline *timeline)
@@ -360,7 +359,7 @@ bool report_live_keep(struct report_live *live, struct timeline *timeline)
 	for (size_t i = 0; i < timeline_count(timeline); i++) {
 		const struct timeline_lane *lane = timeline_lane_at(timeline, i);
 
-		if (lane->kind != TIMELINE_SIGNAL && !is_known(live, lane->class))
+		if (lane->kind != TIMELINE_SIGNAL && !report_live_has_class(live->classes, lane->class))
 			return false;
 	}
 	timeline_free(live->last);
@@ -369,23 +368,41 @@ bool report_live_keep(struct report_live *live, struct timeline *timeline)
 	return true;
 }
 
+/* Also what was kept before, if the window's incident is to be looked into once more: with the same baseline. Not three of them, as there may
+ * be one after the other. Without memory for it there is no second look. */
+static void keep_both(struct report_live *live, const struct timeline *all)
+{
+	struct timeline *both;
+
+	live->has_both = live->found.begin_ns && !live->has_both;
+	both = live->has_both ? timeline_new(0) : NULL;
+	if (!both || merge(both, all)) {
+		timeline_free(both);
+		return;
+	}
+	timeline_free(live->last);
+	live->last = both;
+}
+
 int report_live_window(struct report_live *live, struct loaded_profiles *input)
 {
-	struct timeline *own = timeline_new(0), *last = live->last;
-	int err = own ? merge(own, input->timeline) : -ENOMEM;
+	struct timeline *all = timeline_new(0);
+	int err = all ? 0 : -ENOMEM;
 
 	if (!err && ledger_count(input->ledger))
 		err = keep_classes(live, input);
+	/* The oldest first, as points are added at the end of a lane. */
+	if (!err)
+		err = merge(all, live->last);
+	if (!err)
+		err = merge(all, input->timeline);
 	if (err) {
-		timeline_free(own);
+		timeline_free(all);
 		return err;
 	}
-	err = merge(input->timeline, last);
-	/* If it is looked into once more, then with the same baseline. Not three of them: there may be one after the other. */
-	live->has_both = !err && live->found.begin_ns && !live->has_both;
-	if (live->has_both)
-		err = merge(own, last);
-	live->last = own;
-	timeline_free(last);
-	return err;
+	timeline_free(live->last);
+	live->last = input->timeline;
+	input->timeline = all;
+	keep_both(live, all);
+	return 0;
 }

@@ -49,9 +49,10 @@ bool report_live_look(struct report_live *live, const struct timeline *lanes, st
  * too. */
 uint64_t report_live_passed_over(const struct report_live *live);
 
-/* Whether an incident was told in the window before this one, and nothing in this one. Fills the hint for a report of it
- * by all of it that is known now, or up to the end of the window, whose input report_live_window() has had. */
-bool report_live_again(struct report_live *live, const struct loaded_profiles *input, struct report_hint *hint);
+/* Whether an incident was told in the window before this one, nothing in this one, and by the classes of that window it now has another
+ * cause. Fills the hint for a report of it, of its first minute at most. The input has been report_live_window()'s. */
+bool report_live_again(struct report_live *live, const struct loaded_profiles *input,
+                       struct report_hint *hint);
 
 /* Whether such a report is wanted at the end of this window: then its profile is to be read. */
 bool report_live_wants(const struct report_live *live);
