@@ -119,6 +119,7 @@ static void place_incident(struct report_ranking *out, const struct report_spike
 #define STEPS_SIGMA  0.05 /* the least, */
 #define STEPS_VARY   0.1  /* and the most that a sigma is of the usual rate: a long incident is no spread */
 #define STEPS_LEAST  2    /* seconds */
+#define STEPS_MISSED 3    /* fewer than usual in all of them: where there are few, seconds differ by chance */
 #define STEPS_NEWEST 2    /* seconds */
 #define STEPS_THERE                                                                                          \
 	0.25 /* of the usual time of the class's threads, below which they have not begun or have ended */
@@ -222,6 +223,7 @@ static void find_slow_steps(struct report_ranking *out, const struct steps *step
                             bool newest)
 {
 	const struct report_series *count = &steps->count;
+	double second = (double)count->step_ns / 1e9, missed = 0;
 	size_t from = 0, best = 0;
 
 	for (size_t i = 1; i < count->n; i++) {
@@ -231,8 +233,9 @@ static void find_slow_steps(struct report_ranking *out, const struct steps *step
 			from = 0;
 			continue;
 		}
+		missed = (from ? missed : 0) + slower * second;
 		from = from ? from : i;
-		if (i + 1 - from < STEPS_LEAST || (!newest && i + 1 - from <= best))
+		if (i + 1 - from < STEPS_LEAST || missed < STEPS_MISSED || (!newest && i + 1 - from <= best))
 			continue;
 		best = i + 1 - from;
 		out->by_steps = true;

@@ -27,6 +27,8 @@
 #define REQUESTS_SHOWN 5
 #define CELL_BYTES     256
 #define SECOND         1e9
+#define BEFORE_NS                                                                                            \
+	1000000000ULL /* from which on the incident began before the window, which is cut to tenths of a second */
 
 /* --- window and symptom ------------------------------------------------------------------------------------- */
 
@@ -55,6 +57,10 @@ static void tell_window(struct report_document *document, const struct report *r
 		                    ranking->steps ? "fastest" : "quietest",
 		                    report_moment_text(from, ranking->baseline_begin_ns),
 		                    report_moment_text(to, ranking->baseline_end_ns));
+	if (covered.windows && ranking->begin_ns + BEFORE_NS < covered.first_ns)
+		report_document_say(
+		        document,
+		        "The incident began before this window: stacks and requests are of this one.");
 	if (ranking->goes_on)
 		report_document_say(document,
 		                    "This report was written while it went on, and says nothing of what came "
@@ -70,12 +76,13 @@ static void tell_window(struct report_document *document, const struct report *r
 
 static void tell_step_rate(struct report_document *document, const struct report_ranking *ranking)
 {
-	char sigmas[64] = "";
+	char sigmas[64] = "", before[REPORT_RATE_BYTES], during[REPORT_RATE_BYTES];
 
 	if (ranking->by_steps && ranking->steps_z > 0)
 		snprintf(sigmas, sizeof(sigmas), ", %.1f sigmas fewer", ranking->steps_z);
-	report_document_say(document, "Steps a second: %.1f before, %.1f during%s.", ranking->steps_before,
-	                    ranking->steps_during, sigmas);
+	report_document_say(document, "Steps a second: %s before, %s during%s.",
+	                    report_rate_text(before, ranking->steps_before),
+	                    report_rate_text(during, ranking->steps_during), sigmas);
 }
 
 static void tell_steps(struct report_document *document, const struct report *report)

@@ -27,29 +27,31 @@
 static void steps_text(FILE *out, const struct report_ranking *ranking)
 {
 	double before = ranking->steps_before, during = ranking->steps_during;
+	char now[REPORT_RATE_BYTES], usual[REPORT_RATE_BYTES];
 
 	if (before < 0 || during < 0)
 		return;
 	if (fabs(during - before) < STEPS_DIFFER * before)
 		fprintf(out, "; %s came as often as before", ranking->steps);
 	else
-		fprintf(out, ", and %s came %.1f times a second instead of %.1f", ranking->steps, during,
-		        before);
+		fprintf(out, ", and %s came %s times a second instead of %s", ranking->steps,
+		        report_rate_text(now, during), report_rate_text(usual, before));
 }
 
 /* What was noticed, and when. */
 static void incident_text(FILE *out, const struct report_ranking *ranking)
 {
-	char at[48], length[TEXT_DURATION_BYTES];
+	char at[48], length[TEXT_DURATION_BYTES], now[REPORT_RATE_BYTES], usual[REPORT_RATE_BYTES];
 
 	fprintf(out, "From %s on, for %s%s, ", report_moment_text(at, ranking->begin_ns),
 	        report_duration_text(length, (double)(ranking->end_ns - ranking->begin_ns)),
 	        ranking->goes_on ? " so far" : "");
 	if (ranking->by_steps) {
 		fprintf(out,
-		        "%s came %.1f times a second instead of %.1f; the time that tagged threads lost %s "
+		        "%s came %s times a second instead of %s; the time that tagged threads lost %s "
 		        "(%.2f threads, usually %.2f). ",
-		        ranking->steps, ranking->steps_during, ranking->steps_before,
+		        ranking->steps, report_rate_text(now, ranking->steps_during),
+		        report_rate_text(usual, ranking->steps_before),
 		        ranking->incident.z < -1 ? "went down" : "did not stand out", ranking->during,
 		        ranking->before);
 		return;

@@ -23,6 +23,12 @@ const char *report_moment_text(char text[48], uint64_t unix_ns)
 	return text;
 }
 
+const char *report_rate_text(char text[REPORT_RATE_BYTES], double rate)
+{
+	snprintf(text, REPORT_RATE_BYTES, rate > 0 && rate < 1 ? "%.2g" : "%.1f", rate);
+	return text;
+}
+
 /* "block_io on vda" */
 const char *report_cause_text(char *text, size_t size, const struct report_cause *cause)
 {

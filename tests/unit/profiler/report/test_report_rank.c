@@ -248,6 +248,27 @@ static void test_report_rank__little_slower_steps(void **state)
 	end(&run);
 }
 
+/* Of steps that take four seconds most seconds have none. They have to stay away for long to be missed. */
+static void test_report_rank__seldom_steps(void **state)
+{
+	for (int missed = 0; missed < 2; missed++) {
+		struct report_ranking ranking;
+		struct run run = usual();
+
+		seconds(&run, TIMELINE_ONCPU, "train_step", 10, 60, SECOND / 2);
+		lane(&run, TIMELINE_STALL, "loader", "block_io", "vda", 10, 60, 0.02);
+		for (int at = 0; at < 60; at += 4)
+			if (!missed || at < 32 || at > 50)
+				seconds(&run, TIMELINE_STEPS, "train_step", at, at + 1, 1);
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, missed ? REPORT_SPIKE : REPORT_NOTHING);
+		assert_true(ranking.by_steps == missed);
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+	(void)state;
+}
+
 static void test_report_rank__slow_all_the_time_or_not_at_all(void **state)
 {
 	struct report_ranking ranking;
@@ -401,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__fault),
 		cmocka_unit_test(test_report_rank__fault_that_was_seen_live),
 		cmocka_unit_test(test_report_rank__little_slower_steps),
+		cmocka_unit_test(test_report_rank__seldom_steps),
 		cmocka_unit_test(test_report_rank__slow_all_the_time_or_not_at_all),
 		cmocka_unit_test(test_report_rank__what_only_the_ledger_has),
 		cmocka_unit_test(test_report_rank__steps_of_a_short_baseline),
