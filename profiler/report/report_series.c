@@ -14,7 +14,7 @@ int report_series_new(struct report_series *series, uint64_t begin_ns, uint64_t 
 	*series = (struct report_series){ .begin_ns = begin_ns, .step_ns = step_ns };
 	if (end_ns <= begin_ns || !step_ns)
 		return -EINVAL;
-	while ((end_ns - begin_ns) / series->step_ns >= REPORT_SERIES_MAX)
+	while ((end_ns - 1 - (begin_ns - begin_ns % series->step_ns)) / series->step_ns >= REPORT_SERIES_MAX)
 		series->step_ns *= 2;
 	series->begin_ns -= begin_ns % series->step_ns;
 	series->n = (size_t)((end_ns - 1 - series->begin_ns) / series->step_ns + 1);

@@ -109,8 +109,22 @@ static void test_report_series__bounded(void **state)
 
 	(void)state;
 	assert_int_equal(report_series_new(&series, 0, UINT64_MAX / 2, 1), 0);
-	assert_true(series.n <= REPORT_SERIES_MAX + 1);
+	assert_true(series.n <= REPORT_SERIES_MAX);
 	report_series_free(&series);
+	/* A series of the same bounds has the same steps, also where its own are aligned. */
+	for (uint64_t more = 0; more < 3; more++) {
+		struct report_series same;
+
+		assert_int_equal(report_series_new(&series, 5, 5 + REPORT_SERIES_MAX * 10 - more * 5, 10), 0);
+		assert_int_equal(report_series_new(&same, series.begin_ns,
+		                                   series.begin_ns + series.n * series.step_ns,
+		                                   series.step_ns),
+		                 0);
+		assert_int_equal(same.n, series.n);
+		assert_int_equal(same.step_ns, series.step_ns);
+		report_series_free(&same);
+		report_series_free(&series);
+	}
 }
 
 int main(void)
