@@ -194,18 +194,29 @@ static int add_sample(struct code_memory *memory, const struct loaded_profiles *
 
 /* --- sections --------------------------------------------------------------------------------------------- */
 
-static bool same_section(const struct line *a, const struct line *b)
+static int compare_in_sections(const struct line *a, const struct line *b)
 {
-	return a->blocked == b->blocked && !strcmp(a->stall, b->stall) && !strcmp(a->device, b->device);
+	int order = a->blocked - b->blocked;
+
+	order = order ? order : strcmp(a->stall, b->stall);
+	return order ? order : strcmp(a->device, b->device);
+}
+
+/* By what takes back from what: of one section, class and stall. */
+static int compare_kinds(const void *left, const void *right)
+{
+	const struct line *a = *(const struct line *const *)left, *b = *(const struct line *const *)right;
+	int order = compare_in_sections(a, b);
+
+	order = order ? order : strcmp(a->code.class, b->code.class);
+	return order ? order : strcmp(a->code.stall, b->code.stall);
 }
 
 static int compare_lines(const void *left, const void *right)
 {
 	const struct line *a = *(const struct line *const *)left, *b = *(const struct line *const *)right;
-	int order = a->blocked - b->blocked;
+	int order = compare_in_sections(a, b);
 
-	order = order ? order : strcmp(a->stall, b->stall);
-	order = order ? order : strcmp(a->device, b->device);
 	/* What is left of processes that push tags: threads that idle. */
 	order = order || !a->blocked ? order : a->code.base - b->code.base;
 	if (!order && a->code.ns != b->code.ns)
@@ -245,7 +256,7 @@ static void add_line(struct top_sections *out, struct line *const *lines, size_t
 	const struct line *line = lines[i];
 	struct top_section *section;
 
-	if (!i || !same_section(lines[i - 1], line))
+	if (!i || compare_in_sections(lines[i - 1], line))
 		out->sections[out->count++] = (struct top_section){ .stall = line->stall,
 			                                            .device = line->device,
 			                                            .blocked = line->blocked,
@@ -267,17 +278,28 @@ static void take_back(struct line *of, struct line *from)
 	from->code.ns -= ns;
 }
 
+static void settle_kind(struct line *const *lines, size_t n)
+{
+	for (size_t i = 0, from = 0; i < n; i++)
+		while (lines[i]->code.ns < 0 && from < n) {
+			if (lines[from]->code.ns > 0)
+				take_back(lines[i], lines[from]);
+			from += lines[from]->code.ns <= 0;
+		}
+}
+
 /* What an earlier window counted as a wait of another kind is taken back with the wait's present stack: from the
  * other lines of its class. */
-static void settle_negative(struct line *const *lines, size_t n)
+static void settle_negative(struct line **lines, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		for (size_t other = 0; other < n && lines[i]->code.ns < 0; other++)
-			if (lines[other]->code.ns > 0 && same_section(lines[i], lines[other]) &&
-			    !strcmp(lines[i]->code.class, lines[other]->code.class) &&
-			    !strcmp(lines[i]->code.stall, lines[other]->code.stall))
-				take_back(lines[i], lines[other]);
-	}
+	size_t from = 0;
+
+	qsort(lines, n, sizeof(struct line *), compare_kinds);
+	for (size_t i = 1; i <= n; i++)
+		if (i == n || compare_kinds(&lines[from], &lines[i])) {
+			settle_kind(lines + from, i - from);
+			from = i;
+		}
 }
 
 /* Drops sections of which as much was taken back as was counted. */
