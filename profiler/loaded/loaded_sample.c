@@ -188,7 +188,7 @@ const char *loaded_inherited_text(char *text, size_t size, const char *stall, co
                                   const char *from)
 {
 	if (!strcmp(stall, LOADED_ACTIVE))
-		snprintf(text, size, "active (in %s at its end)", from);
+		snprintf(text, size, "active (it held %s when the wait ended)", from);
 	else
 		snprintf(text, size, "%s%s%s%s%s", stall, *device ? " on " : "", device, *stall ? " of " : "",
 		         from);

@@ -87,7 +87,7 @@ void report_chain_text(FILE *out, const struct report_chain *chain)
 			fprintf(out, " ← %s", chain->from);
 		fprintf(out, " ← %s", chain->end);
 	} else if (strcmp(chain->from, before) != 0) {
-		fprintf(out, " (%s, in %s at its end)", chain->end, chain->from);
+		fprintf(out, " (%s; it held %s when the wait ended)", chain->end, chain->from);
 	} else {
 		fprintf(out, " (%s)", chain->end);
 	}

@@ -13,13 +13,27 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/top/top_processes.h"
 
+int report_loop_named_step(const char *class)
+{
+	if (!strcasestr(class, "step"))
+		return 0;
+	return strncmp(class, "optimizer_", strlen("optimizer_")) != 0 ? 2 : 1;
+}
+
 /* NULL: no class is named so. */
 static const struct loaded_class *named_steps(const struct loaded_classes *classes)
 {
-	for (size_t i = 0; i < classes->count; i++)
-		if (!classes->rows[i].base && strcasestr(classes->rows[i].name, "step"))
-			return &classes->rows[i];
-	return NULL;
+	const struct loaded_class *best = NULL;
+	int best_named = 0;
+
+	for (size_t i = 0; i < classes->count; i++) {
+		int named = classes->rows[i].base ? 0 : report_loop_named_step(classes->rows[i].name);
+
+		if (named > best_named)
+			best = &classes->rows[i];
+		best_named = named > best_named ? named : best_named;
+	}
+	return best;
 }
 
 static bool comes_as_often(const struct loaded_class *row, const struct loaded_class *steps)

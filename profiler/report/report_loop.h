@@ -19,6 +19,10 @@ struct report_loop {
 	size_t n_idle;
 };
 
+/* How well a class's name says that its tags are the steps of a loop: 2, 0: not at all; 1: a range of PyTorch's optimizers, which is a part of
+ * a step. */
+int report_loop_named_step(const char *class);
+
 /* `steps`: the class of the loop's steps; NULL: that with the word in its name, as tags without ids are not told apart. 0 or -ENOMEM; only
  * after 0 is there something to free. */
 int report_loop_find(struct report_loop *loop, const struct loaded_profiles *input,

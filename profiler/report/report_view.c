@@ -204,14 +204,6 @@ static int64_t sum_of(const struct timeline *timeline, size_t lane)
 	return sum;
 }
 
-/* By how well the name says that these are the steps. PyTorch's optimizers have ranges of their own, which are parts of a step. */
-static int named_step(const char *class)
-{
-	if (!strcasestr(class, "step"))
-		return 0;
-	return strncmp(class, "optimizer_", strlen("optimizer_")) != 0 ? 2 : 1;
-}
-
 static const char *choose_steps(const struct report_view *view)
 {
 	const char *best = NULL;
@@ -223,7 +215,7 @@ static const char *choose_steps(const struct report_view *view)
 		int64_t steps = lane->kind == TIMELINE_STEPS && report_view_counts(view, lane->class)
 		                        ? sum_of(view->timeline, i)
 		                        : 0;
-		int named = named_step(lane->class);
+		int named = report_loop_named_step(lane->class);
 
 		if (steps > 1 && (named > best_named || (named == best_named && steps > most))) {
 			best = lane->class;

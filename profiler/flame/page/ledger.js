@@ -83,13 +83,19 @@ function inTurn(data, side, steps) {
   return turns;
 }
 
+/** Those with the word in their name; PyTorch's optimizers have ranges of their own, which are parts of a step. */
+function namedSteps(all) {
+  const named = all.filter((step) => /step/i.test(step.name)), own = named.filter((step) => !step.name.startsWith('optimizer_'));
+  return own.length ? own : named;
+}
+
 /**
  * The rows of the loop's classes, the one that lost most first: there the training pays. They are those whose tags come as often as its steps,
  * and those that a thread has in turn with them, as checkpoints. Workers that hold a tag for long idle for most of it. The steps' class has
  * the word in its name, or most tags.
  */
 export function loopRows(data, sums, side) {
-  const all = data.steps.filter((step) => step.side === side && step.tags > 1), named = all.filter((step) => /step/i.test(step.name));
+  const all = data.steps.filter((step) => step.side === side && step.tags > 1), named = namedSteps(all);
   const most = Math.max(0, ...(named.length ? named : all).map((step) => step.tags)), often = new Set(all.filter((step) => 2 * step.tags >= most).map((step) => step.name));
   const steps = new Set((named.length ? named : all).filter((step) => step.tags === most).map((step) => step.name)), turns = inTurn(data, side, steps);
   return sums.rows.filter((row) => !row.base && row.lost > 0 && (often.has(row.name) || 2 * (turns.get(row.name) || 0) > row.wall)).sort((a, b) => b.lost - a.lost);
