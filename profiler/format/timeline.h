@@ -77,7 +77,7 @@ int timeline_merge(struct timeline *timeline, const struct timeline *from);
 /* Lanes in the order of their first addition. What is handed out lives until the next call that adds. */
 size_t timeline_count(const struct timeline *timeline);
 const struct timeline_lane *timeline_lane_at(const struct timeline *timeline, size_t index);
-/* Sorted by time; buckets without anything have no point. */
+/* Sorted by time; buckets to which nothing was added have no point. */
 const struct timeline_point *timeline_points(const struct timeline *timeline, size_t index, size_t *count);
 
 /*

@@ -75,7 +75,7 @@ static int sample_of(struct window *window, const struct abi_ledger_key *key, co
 }
 
 /* Time that earlier windows counted for this wait was taken out of another row: notes that there, with the same
- * stack. */
+ * stack, and on the timeline. */
 static int add_moved(struct window *window, const struct abi_event *event, const struct told *told)
 {
 	struct abi_ledger_key key;
@@ -96,6 +96,8 @@ static int add_moved(struct window *window, const struct abi_event *event, const
 		sample->weight += event->moved_ns;
 		row->weight += event->moved_ns;
 	}
+	window_timeline_moved(&window->timeline, event, row->class, window_cause_name(key.cause),
+	                      device_names_of(window->deps.devices, key.dev, key.tgid));
 	return 0;
 }
 

@@ -32,19 +32,36 @@ void window_timeline_add(struct window_timeline *timeline, const struct timeline
 		timeline->refused++;
 }
 
+static struct timeline_lane lane_of_wait(unsigned int state, const char *class, const char *name,
+                                         const char *device)
+{
+	bool stall = state == ABI_STALL;
+
+	return (struct timeline_lane){ .kind = stall ? TIMELINE_STALL : TIMELINE_BLOCKED,
+		                       .class = class,
+		                       .name = name,
+		                       .device = stall ? device : "",
+		                       .bucket_ns = TIMELINE_WAITS_BUCKET_NS };
+}
+
 void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
                            const char *name, const char *device)
 {
-	bool stall = event->state == ABI_STALL;
-	struct timeline_lane lane = { .kind = stall ? TIMELINE_STALL : TIMELINE_BLOCKED,
-		                      .class = class,
-		                      .name = name,
-		                      .device = stall ? device : "",
-		                      .bucket_ns = TIMELINE_WAITS_BUCKET_NS };
+	struct timeline_lane lane = lane_of_wait(event->state, class, name, device);
 
-	if (stall || event->state == ABI_SLEEP)
+	if (event->state == ABI_STALL || event->state == ABI_SLEEP)
 		window_timeline_add(timeline, &lane, event->time_ns - event->duration_ns, event->time_ns,
 		                    (int64_t)event->weight_ns);
+}
+
+void window_timeline_moved(struct window_timeline *timeline, const struct abi_event *event, const char *class,
+                           const char *name, const char *device)
+{
+	struct timeline_lane lane = lane_of_wait(event->moved_state, class, name, device);
+	uint64_t begin_ns = event->time_ns - event->duration_ns;
+
+	window_timeline_add(timeline, &lane, begin_ns, begin_ns + (uint64_t)event->moved_ns,
+	                    -event->moved_ns);
 }
 
 static struct taken_class *class_of(struct window_timeline *timeline, const char *class)

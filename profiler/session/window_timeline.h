@@ -42,6 +42,10 @@ void window_timeline_add(struct window_timeline *timeline, const struct timeline
 void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
                            const char *name, const char *device);
 
+/* Takes back what earlier windows told of that wait as another one, with what it seemed to wait for: from its begin on. */
+void window_timeline_moved(struct window_timeline *timeline, const struct abi_event *event, const char *class,
+                           const char *name, const char *device);
+
 /* A row as the ledger had it, of an enum abi_state. `class` is told apart by its address. `is_new`: its tag was not
  * met before. */
 void window_timeline_row(struct window_timeline *timeline, unsigned int state, const char *class, int64_t ns,

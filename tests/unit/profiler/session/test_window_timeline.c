@@ -53,20 +53,28 @@ static void add_row(struct window *window, uint32_t state, uint64_t tag, int64_t
 	assert_int_equal(window_add_row(window, &key, &value), 0);
 }
 
-static void add_stall(struct window *window, uint64_t end_ns, uint64_t ns)
+/* What a window is told of a wait that ends, or that its end cuts, at end_ns. */
+static struct abi_event wait_event(uint32_t state, uint32_t cause, uint64_t end_ns, uint64_t ns)
 {
 	struct abi_event event = { .kind = ABI_EVENT_WAIT,
 		                   .flags = ABI_NO_USER_COPY,
 		                   .tag = 1,
 		                   .tgid = (uint32_t)getpid(),
 		                   .tid = (uint32_t)getpid(),
-		                   .state = ABI_STALL,
-		                   .cause = ABI_CAUSE_BLOCK_IO,
+		                   .state = (uint16_t)state,
+		                   .cause = (uint16_t)cause,
 		                   .time_ns = end_ns,
 		                   .duration_ns = ns,
 		                   .weight_ns = ns };
 
 	event.regs.ip = 0x1000;
+	return event;
+}
+
+static void add_stall(struct window *window, uint64_t end_ns, uint64_t ns)
+{
+	struct abi_event event = wait_event(ABI_STALL, ABI_CAUSE_BLOCK_IO, end_ns, ns);
+
 	assert_int_equal(window_add_event(window, &event), 0);
 }
 
@@ -241,6 +249,96 @@ static void test_window_timeline__a_tag_is_one_step_in_all_windows(void **state)
 	assert_int_equal(sum_of_window(TIMELINE_STEPS, 12), 1);
 }
 
+/* Adds the timeline of a window that is told of the wait alone. */
+static void add_window_of(struct timeline *timeline, const struct abi_event *event)
+{
+	struct window *window = window_new(&tables.deps);
+	struct profile *profile;
+
+	assert_int_equal(window_add_event(window, event), 0);
+	profile = finish(window);
+	assert_int_equal(timeline_from_notes(timeline, profile, NULL), 0);
+	profile_free(profile);
+}
+
+/* The sum of the points of all lanes of that name. */
+static int64_t sum_of_lane(const struct timeline *timeline, const char *name)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		size_t count;
+		const struct timeline_point *points = timeline_points(timeline, i, &count);
+
+		for (size_t k = 0; k < count && !strcmp(timeline_lane_at(timeline, i)->name, name); k++)
+			sum += points[k].value;
+	}
+	return sum;
+}
+
+/* How much a wait of one thread has at most in a bucket, whatever it was told as. */
+static int64_t most_in_a_bucket(const struct timeline *timeline)
+{
+	int64_t sums[64] = { 0 }, most = 0;
+	uint64_t first_ns = UINT64_MAX;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < timeline_count(timeline); i++) {
+			size_t count;
+			const struct timeline_point *points = timeline_points(timeline, i, &count);
+
+			for (size_t k = 0; k < count; k++) {
+				if (points[k].begin_ns < first_ns)
+					first_ns = points[k].begin_ns;
+				if (pass)
+					sums[(points[k].begin_ns - first_ns) / TIMELINE_WAITS_BUCKET_NS] +=
+					        points[k].value;
+			}
+		}
+	for (size_t i = 0; i < 64; i++)
+		most = sums[i] > most ? sums[i] : most;
+	return most;
+}
+
+/* A wait of which two windows were told as something else than what it turns out to be in the third. */
+static void test_window_timeline__a_cut_wait_is_there_once(void **state)
+{
+	static const struct {
+		uint32_t state, cause, dev;
+	} seemed[] = { { ABI_STALL, ABI_CAUSE_BLOCK_IO, 8 << 20 }, { ABI_SLEEP, ABI_WAIT_UNDECIDED, 0 } };
+	const uint64_t part_ns = 100000000;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seemed) / sizeof(*seemed); i++) {
+		struct timeline *timeline = timeline_new(0);
+		uint64_t now = monotonic_ns();
+		struct abi_event event =
+		        wait_event(ABI_STALL, ABI_CAUSE_NVME_TIMEOUT, now + 3 * part_ns, 3 * part_ns);
+
+		for (uint64_t n = 1; n <= 2; n++) {
+			struct abi_event part =
+			        wait_event(seemed[i].state, seemed[i].cause, now + n * part_ns, part_ns);
+
+			part.kind = ABI_EVENT_INFLIGHT;
+			part.dev = seemed[i].dev;
+			add_window_of(timeline, &part);
+		}
+		event.dev = 8 << 20;
+		event.moved_dev = seemed[i].dev;
+		event.moved_ns = 2 * (int64_t)part_ns;
+		event.moved_state = (uint16_t)seemed[i].state;
+		event.moved_cause = (uint16_t)seemed[i].cause;
+		add_window_of(timeline, &event);
+		assert_int_equal(timeline_count(timeline), 2);
+		assert_int_equal(sum_of_lane(timeline, window_cause_name(seemed[i].cause)), 0);
+		assert_int_equal(sum_of_lane(timeline, "nvme_timeout"), 3 * part_ns);
+		/* Each window has the offset of its two clocks by a look of its own. */
+		assert_in_range(most_in_a_bucket(timeline), TIMELINE_WAITS_BUCKET_NS - 1000000,
+		                TIMELINE_WAITS_BUCKET_NS + 1000000);
+		timeline_free(timeline);
+	}
+}
+
 /* The label `at` of a sample; -1: it has none. */
 static int64_t at_of(const struct profile *profile, size_t sample)
 {
@@ -353,6 +451,8 @@ int main(void)
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__a_tag_is_one_step_in_all_windows,
 		                                open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window_timeline__a_cut_wait_is_there_once, open_tables,
+		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__samples_are_in_slices, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__one_origin_of_slices, open_tables,
