@@ -90,12 +90,7 @@ static int add_moved(struct window *window, const struct abi_event *event, const
 	err = sample_of(window, &key, told, &row, &sample);
 	if (err)
 		return err;
-	if (key.state == ABI_SLEEP) {
-		sample->taken_back += event->moved_ns;
-	} else {
-		sample->weight += event->moved_ns;
-		row->weight += event->moved_ns;
-	}
+	sample->taken_back += event->moved_ns;
 	window_timeline_moved(&window->timeline, event, row->class, window_cause_name(key.cause),
 	                      device_names_of(window->deps.devices, key.dev, key.tgid));
 	return 0;

@@ -157,7 +157,18 @@ static uint64_t magnitude(int64_t ns)
 	return ns < 0 ? -ns : ns;
 }
 
-/* Adds the kept stacks to the pools, and announces the rows that have none. */
+/* What the row has of its own waits: beside what is taken back from earlier windows. */
+static int64_t own_ns(const struct row *row)
+{
+	const struct sample *sample;
+	int64_t ns = row->ns;
+
+	for (sample = row->samples; sample; sample = sample->hh.next)
+		ns += (int64_t)sample->taken_back;
+	return ns;
+}
+
+/* Adds the kept stacks to the pools, and announces the rows that have none of their own waits. */
 static int fill_pools(struct window *window)
 {
 	const struct sample *sample;
@@ -170,23 +181,26 @@ static int fill_pools(struct window *window)
 			continue;
 		pool_key(row, &key);
 		for (sample = row->samples; sample && !err; sample = sample->hh.next)
-			err = stack_pools_offer(window->pools, &key, sample->ids, sample->n, sample->weight);
-		if (!err && !row->samples)
-			err = stack_pools_want(window->pools, &key, magnitude(row->ns));
+			if (sample->weight)
+				err = stack_pools_offer(window->pools, &key, sample->ids, sample->n,
+				                        sample->weight);
+		if (!err && !row->weight)
+			err = stack_pools_want(window->pools, &key, magnitude(own_ns(row)));
 	}
 	return err;
 }
 
-/* Adds a row of which no wait was kept: with the stack of a similar row and a label that says so, else with a name
+/* Adds what a row has of waits of which none was kept: with the stack of a similar row and a label that says so, else with a name
  * that does. */
-static int add_unsampled(struct window *window, const struct row *row, struct labels *labels)
+static int add_unsampled(struct window *window, const struct row *row, int64_t ns, uint64_t count,
+                         struct labels *labels)
 {
 	const int64_t *ids = NULL;
 	struct stack_pool_key key;
 	int64_t values[WINDOW_TYPES], id;
 	size_t n = 1;
 
-	values_of(row, row->ns, row->count, values);
+	values_of(row, ns, count, values);
 	if (window->deps.max_slices) {
 		struct profile_label label = slice_label(window, row->slice);
 
@@ -194,10 +208,10 @@ static int add_unsampled(struct window *window, const struct row *row, struct la
 	}
 	if (!row->key.below_min) {
 		pool_key(row, &key);
-		ids = stack_pools_take(window->pools, &key, magnitude(row->ns), &n);
+		ids = stack_pools_take(window->pools, &key, magnitude(ns), &n);
 	}
 	if (ids) {
-		window->estimated_ns += magnitude(row->ns);
+		window->estimated_ns += magnitude(ns);
 		add_label(labels, &(struct profile_label){
 		                          .key = "stack_of_a_like_wait", .num = 1, .unit = "count" });
 		return profile_add_sample(window->profile, ids, n, values, labels->label, labels->n);
@@ -238,10 +252,11 @@ static void labels_of_recovery(struct window *window, const struct row *recovery
 	add_label(labels, &(struct profile_label){ .key = "pid", .num = recovery->key.tgid, .unit = "id" });
 }
 
+/* The samples of a row's own waits stand for all of them. What is taken back is of the stacks of the waits that it was counted for. */
 static int add_row_samples(struct window *window, struct row *row)
 {
 	uint64_t weight = 0, times = 0, count = 0;
-	int64_t values[WINDOW_TYPES], ns = 0;
+	int64_t values[WINDOW_TYPES], ns = 0, whole = own_ns(row);
 	struct sample *sample;
 	struct labels labels;
 	int err = 0;
@@ -250,21 +265,21 @@ static int add_row_samples(struct window *window, struct row *row)
 		labels_of_recovery(window, row, &labels);
 	else
 		labels_of(window, row, &labels);
-	if (!row->samples)
-		return row->ns ? add_unsampled(window, row, &labels) : 0;
 	for (sample = row->samples; sample && !err; sample = sample->hh.next) {
 		uint64_t count_upto;
 		int64_t ns_upto;
 
 		weight += sample->weight;
 		times += sample->times;
-		ns_upto = share(row->ns, weight, row->weight);
+		ns_upto = share(whole, weight, row->weight);
 		count_upto = share(row->count, times, row->times);
-		values_of(row, ns_upto - ns, count_upto - count, values);
+		values_of(row, ns_upto - ns - (int64_t)sample->taken_back, count_upto - count, values);
 		err = add_sample(window, sample, &labels, values);
 		ns = ns_upto;
 		count = count_upto;
 	}
+	if (!err && ns != whole)
+		err = add_unsampled(window, row, whole - ns, row->count - count, &labels);
 	return err;
 }
 
@@ -272,11 +287,8 @@ static int add_row_samples(struct window *window, struct row *row)
  * what the scheduler's counts leave over. */
 static uint64_t wait_weight(const struct row *row)
 {
-	const struct sample *sample;
-	int64_t bound = row->ns;
+	int64_t bound = own_ns(row);
 
-	for (sample = row->samples; sample; sample = sample->hh.next)
-		bound += sample->taken_back;
 	if (bound < 0)
 		return 0;
 	return (uint64_t)bound < row->weight ? (uint64_t)bound : row->weight;

@@ -20,7 +20,7 @@ struct sample {
 	struct abi_detail *detail;  /* NULL: there is none */
 	struct inherited inherited; /* what the wait was for through another thread; state 0: not known */
 	uint64_t weight;            /* nanoseconds it stands for, before scaling */
-	uint64_t taken_back; /* counted by earlier windows, for waits that turned out to be of another kind */
+	uint64_t taken_back; /* counted by earlier windows, for waits that turned out to be something else */
 	uint64_t times;      /* waits it stands for, in thousandths */
 	UT_hash_handle hh;
 };

@@ -305,6 +305,58 @@ static void test_window__what_was_moved_adds_up(void **state)
 	stamp_free(stamp);
 }
 
+/* The one sample whose stack is that address. */
+static struct profile_sample_view sample_at(const struct profile *profile, uint64_t at)
+{
+	struct profile_sample_view view, found = { .values = NULL };
+	struct profile_location_view leaf;
+
+	for (size_t i = 0; profile_get_sample(profile, i, &view); i++) {
+		assert_true(profile_get_location(profile, view.location_ids[0], &leaf));
+		if (leaf.address != at)
+			continue;
+		assert_null(found.values);
+		found = view;
+	}
+	assert_non_null(found.values);
+	return found;
+}
+
+/* Taking back leaves the stacks of other waits alone, whether the row's own were sampled or not. */
+static void test_window__what_was_moved_is_of_its_own_stack(void **state)
+{
+	(void)state;
+	for (int sampled = 0; sampled < 2; sampled++) {
+		struct window *window = window_new(&tables.deps);
+		struct abi_event moved = stall(ABI_STALL, ABI_CAUSE_NVME_TIMEOUT, 0x100, 400, 400);
+		struct abi_event own = stall(ABI_STALL, ABI_CAUSE_BLOCK_IO, 0x200, 50, 50);
+		struct stamp *stamp = stamp_new();
+		struct ledger *ledger = ledger_new(0);
+		struct profile_sample_view view;
+		struct profile *profile;
+
+		moved.moved_ns = 300;
+		moved.moved_state = ABI_STALL;
+		moved.moved_cause = ABI_CAUSE_BLOCK_IO;
+		add_stall_row(window, ABI_STALL, ABI_CAUSE_BLOCK_IO, 100 - 300, 2);
+		assert_int_equal(window_add_event(window, &moved), 0);
+		if (sampled)
+			assert_int_equal(window_add_event(window, &own), 0);
+		profile = finish(window, stamp, ledger);
+		assert_int_equal(profile_n_samples(profile), 2);
+		assert_int_equal(sum_of(profile, WINDOW_DELAY, ABI_CAUSE_BLOCK_IO), -200);
+		view = sample_at(profile, 0x100);
+		assert_int_equal(view.values[WINDOW_DELAY], -300);
+		assert_int_equal(view.values[WINDOW_CONTENTIONS], 0);
+		view = sample_at(profile, sampled ? 0x200 : 0); /* 0: [not sampled] */
+		assert_int_equal(view.values[WINDOW_DELAY], 100);
+		assert_int_equal(view.values[WINDOW_CONTENTIONS], 2);
+		profile_free(profile);
+		ledger_free(ledger);
+		stamp_free(stamp);
+	}
+}
+
 /* Waits with the same stack for different fences are samples of their own. */
 static void test_window__details_are_apart(void **state)
 {
@@ -472,6 +524,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window__shares_are_by_weight, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window__details_are_apart, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window__what_was_moved_adds_up, open_tables,
+		                                close_tables),
+		cmocka_unit_test_setup_teardown(test_window__what_was_moved_is_of_its_own_stack, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window__cpu_inside_stalls, open_tables, close_tables),
 		cmocka_unit_test_setup_teardown(test_window__requests_are_nobodys_time, open_tables,
