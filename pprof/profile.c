@@ -57,6 +57,16 @@ int profile_set_default_type(struct profile *p, const char *type)
 	return 0;
 }
 
+int profile_reserve(struct profile *p, size_t bytes)
+{
+	return pprof_arena_charge(&p->arena, bytes);
+}
+
+void profile_unreserve(struct profile *p, size_t bytes)
+{
+	p->arena.used_bytes -= bytes;
+}
+
 int profile_add_comment(struct profile *p, const char *text)
 {
 	const char **comments;

@@ -67,6 +67,10 @@ void profile_set_time(struct profile *p, int64_t time_unix_ns, int64_t duration_
 /* Sets the type that readers show first; the default is the last one. -EINVAL: not a type of this profile. */
 int profile_set_default_type(struct profile *p, const char *type);
 
+/* Reserves so much of `max_bytes` for what is added later, when that is unreserved again. 0 or -ENOSPC. */
+int profile_reserve(struct profile *p, size_t bytes);
+void profile_unreserve(struct profile *p, size_t bytes);
+
 /* Adds free text, kept in order; pprof prints each above its table and beside its graph. */
 int profile_add_comment(struct profile *p, const char *text);
 
@@ -121,7 +125,7 @@ struct profile_mapping_view {
 	bool has_functions, has_filenames, has_lines, has_inlines;
 };
 
-/* Bytes of memory that its contents take, out of the `max_bytes` given to profile_new(). */
+/* Bytes of memory that its contents take, or that are reserved, out of the `max_bytes` given to profile_new(). */
 size_t profile_bytes(const struct profile *p);
 
 size_t profile_n_types(const struct profile *p);

@@ -82,7 +82,8 @@ struct window *window_new(const struct window_deps *deps)
 	window->requests = request_rows_new();
 	window->users = deps->host_users ? host_users_new() : NULL;
 	window->gpu_jobs = deps->gpu_limits ? gpu_jobs_new(deps->gpu_limits) : NULL;
-	if (window_timeline_init(&window->timeline) || !window->profile || !window->pools ||
+	if (window_timeline_init(&window->timeline) || !window->profile ||
+	    window_room_begin(&window->room, window->profile, deps->max_bytes) || !window->pools ||
 	    !window->user_stacks || !window->requests || (deps->host_users && !window->users) ||
 	    (deps->gpu_limits && !window->gpu_jobs)) {
 		window_free(window);
@@ -147,7 +148,8 @@ struct row *window_row(struct window *window, const struct abi_ledger_key *key)
 	struct row *row;
 
 	HASH_FIND(hh, window->rows, key, sizeof(*key), row);
-	if (!row && HASH_COUNT(window->rows) >= window->deps.max_rows) {
+	if (!row &&
+	    (HASH_COUNT(window->rows) >= window->deps.max_rows || window_room_add_row(&window->room, key))) {
 		tag_names_refused(window->deps.tags, window->deps.tracer, key->tag);
 		errno = ENOSPC;
 		return NULL;
@@ -217,7 +219,7 @@ uint32_t window_slice(struct window *window, uint64_t time_ns)
 	while (since_ns / window->slice_ns >= window->deps.max_slices) {
 		window->slice_ns *= 2;
 		for (row = window->rows; row; row = row->hh.next) {
-			if (row_widen_slices(row))
+			if (row_widen_slices(row, &window->room))
 				window->n_lost++;
 		}
 	}

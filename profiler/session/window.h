@@ -72,8 +72,8 @@ void window_slices_from(struct window *window, uint64_t ns, uint64_t unix_ns);
 void window_free(struct window *window);
 
 /*
- * 0 or -errno; -ENOSPC: the profile is full, and the sample is counted as lost. A row beyond `max_rows` is
- * counted and left out.
+ * 0 or -errno; -ENOSPC: the profile is full, and the sample is counted as lost: those that are kept stand for it. A row beyond
+ * `max_rows`, or for which the profile has no room, is counted and left out.
  */
 int window_add_row(struct window *window, const struct abi_ledger_key *key,
                    const struct abi_ledger_value *value);

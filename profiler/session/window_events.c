@@ -68,10 +68,8 @@ static int sample_of(struct window *window, const struct abi_ledger_key *key, co
 	*row = window_row(window, key);
 	if (*row && !(*row)->tag)
 		window_name_row(window, *row);
-	*sample = *row ? row_sample(*row, &of_row) : NULL;
-	if (*sample)
-		return 0;
-	return *row ? -ENOMEM : -errno;
+	*sample = *row ? row_sample(*row, &of_row, &window->room) : NULL;
+	return *sample ? 0 : -errno;
 }
 
 /* Time that earlier windows counted for this wait was taken out of another row: notes that there, with the same
@@ -213,8 +211,9 @@ int window_add_event(struct window *window, const struct abi_event *event)
 		return count_lost(window, event, err);
 	if (event->state == ABI_RECOVERY)
 		row->ns += (int64_t)event->weight_ns; /* the ledger has no row of it */
-	if (event->moved_ns > 0 && add_moved(window, event, &told))
-		return count_lost(window, event, -ENOMEM);
+	err = event->moved_ns > 0 ? add_moved(window, event, &told) : 0;
+	if (err)
+		return count_lost(window, event, err);
 	window->n_samples++;
 	window_timeline_event(&window->timeline, event, row->class, window_cause_name(event->cause),
 	                      device_names_of(window->deps.devices, event->dev, event->tgid));

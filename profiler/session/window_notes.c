@@ -1,4 +1,4 @@
-/* Adds the notes of a window's profile: ledger, requests, jobs of GPUs, checkpoint files, timeline and stamp. */
+/* Adds the notes of a window's profile beside its ledger: requests, jobs of GPUs, checkpoint files, timeline and stamp. */
 
 #include "profiler/session/window_notes.h"
 
@@ -7,7 +7,6 @@
 #include "profiler/format/checkpoint_rows.h"
 #include "profiler/format/gpu_job_rows.h"
 #include "profiler/format/host_note.h"
-#include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
@@ -70,12 +69,10 @@ static int add_counters(struct window *window, struct stamp *stamp)
 	return err;
 }
 
-int window_notes_add(struct window *window, struct ledger *ledger, struct stamp *stamp)
+int window_notes_add(struct window *window, struct stamp *stamp)
 {
-	int err = ledger_to_notes(ledger, window->profile);
+	int err = host_note_add(window->profile, NULL);
 
-	if (!err)
-		err = host_note_add(window->profile, NULL);
 	if (!err)
 		err = request_rows_to_notes(window->requests, window->profile);
 	if (!err)

@@ -1,12 +1,11 @@
-/* What a window's profile says beside its samples: ledger, requests, jobs, files, timeline and stamp, as notes. */
+/* What a window's profile says beside its samples and ledger: requests, jobs, files, timeline and stamp, as notes. */
 #ifndef STALLPROF_PROFILER_WINDOW_NOTES_H
 #define STALLPROF_PROFILER_WINDOW_NOTES_H
 
-struct ledger;
 struct stamp;
 struct window;
 
-/* Adds the window's own counters to `stamp`, and all notes to its profile. 0, -ENOMEM, or what profile_add_note() says. */
-int window_notes_add(struct window *window, struct ledger *ledger, struct stamp *stamp);
+/* Adds the window's own counters to `stamp`, and all of these notes to its profile. 0, -ENOMEM, or what profile_add_note() says. */
+int window_notes_add(struct window *window, struct stamp *stamp);
 
 #endif

@@ -18,9 +18,8 @@
 #include "profiler/session/window_notes.h"
 #include "profiler/session/window_state.h"
 
-#define SECOND_NS            1000000000ULL
-#define INHERITED_LABELS_MAX 3
-#define LABELS_MAX           (12 + DETAIL_LABELS_MAX + INHERITED_LABELS_MAX)
+#define SECOND_NS  1000000000ULL
+#define LABELS_MAX (12 + DETAIL_LABELS_MAX + INHERITED_LABELS_MAX)
 
 struct labels {
 	struct profile_label label[LABELS_MAX];
@@ -100,6 +99,21 @@ static size_t inherited_labels(const struct inherited *inherited, struct profile
 	return n;
 }
 
+static uint64_t magnitude(int64_t ns)
+{
+	return ns < 0 ? -ns : ns;
+}
+
+/* `err`: what adding a sample of these values said. One that there is no room for in spite of all (window_room.h) is lost alone. */
+static int added(struct window *window, const int64_t values[WINDOW_TYPES], int err)
+{
+	if (err != -ENOSPC)
+		return err;
+	window->n_lost++;
+	window->lost_ns += magnitude(values[WINDOW_DELAY] + values[WINDOW_CPU] + values[WINDOW_RECOVERY]);
+	return 0;
+}
+
 /* The labels of the row, and those of the sample alone. */
 static int add_sample(struct window *window, const struct sample *sample, const struct labels *labels,
                       const int64_t values[WINDOW_TYPES])
@@ -115,7 +129,8 @@ static int add_sample(struct window *window, const struct sample *sample, const 
 	if (sample->inherited.state)
 		n += inherited_labels(&sample->inherited, all + n);
 	assert(n <= LABELS_MAX);
-	return profile_add_sample(window->profile, sample->ids, sample->n, values, all, n);
+	return added(window, values,
+	             profile_add_sample(window->profile, sample->ids, sample->n, values, all, n));
 }
 
 static void values_of(const struct row *row, int64_t ns, uint64_t count, int64_t values[WINDOW_TYPES])
@@ -150,11 +165,6 @@ static void pool_key(const struct row *row, struct stack_pool_key *key)
 static bool has_samples_to_be(const struct row *row)
 {
 	return (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL) && row->ns;
-}
-
-static uint64_t magnitude(int64_t ns)
-{
-	return ns < 0 ? -ns : ns;
 }
 
 /* What the row has of its own waits: beside what is taken back from earlier windows. */
@@ -214,13 +224,16 @@ static int add_unsampled(struct window *window, const struct row *row, int64_t n
 		window->estimated_ns += magnitude(ns);
 		add_label(labels, &(struct profile_label){
 		                          .key = "stack_of_a_like_wait", .num = 1, .unit = "count" });
-		return profile_add_sample(window->profile, ids, n, values, labels->label, labels->n);
+	} else {
+		id = stack_placeholder(window->profile, row->key.below_min
+		                                                ? "[shorter than --min-duration-ns]"
+		                                                : "[not sampled]");
+		ids = &id;
 	}
-	id = stack_placeholder(window->profile,
-	                       row->key.below_min ? "[shorter than --min-duration-ns]" : "[not sampled]");
-	if (id < 0)
-		return id;
-	return profile_add_sample(window->profile, &id, 1, values, labels->label, labels->n);
+	return added(window, values,
+	             *ids < 0
+	                     ? (int)*ids
+	                     : profile_add_sample(window->profile, ids, n, values, labels->label, labels->n));
 }
 
 /* Whether the row is of a tag that the device's recovery holds up, and by how much more than `than` (NULL: any). */
@@ -359,24 +372,43 @@ static int add_ledger_row(struct window *window, struct ledger *ledger, const st
 	return ledger_add(ledger, &out);
 }
 
-static int fill_profile(struct window *window, struct ledger *ledger)
+/* Whether it is there by its samples alone, and is in no sum. */
+static bool is_without_row(const struct row *row)
+{
+	return !row->ns && row->samples && row->key.state != ABI_SLEEP;
+}
+
+/* The ledger comes before the samples: should there be no room for one of them, the profile is still worth something. */
+static int fill_ledger(struct window *window)
+{
+	struct ledger *ledger = ledger_new(0);
+	int err = ledger ? 0 : -ENOMEM;
+
+	for (const struct row *row = window->rows; row && !err; row = row->hh.next) {
+		if (!is_without_row(row) && row->key.state != ABI_CPU_STALL &&
+		    row->key.state != ABI_RECOVERY &&
+		    (row->ns || (row->key.state == ABI_ONCPU && row->count)))
+			err = add_ledger_row(window, ledger, row);
+	}
+	if (!err)
+		err = ledger_to_notes(ledger, window->profile);
+	ledger_free(ledger);
+	return err;
+}
+
+static int fill_samples(struct window *window)
 {
 	int err = fill_pools(window);
 	struct row *row;
 
 	for (row = window->rows; row && !err; row = row->hh.next) {
-		if (!row->ns && row->samples && row->key.state != ABI_SLEEP) {
+		if (is_without_row(row))
 			window->n_without_row++;
-			continue;
-		}
-		if (row->key.state == ABI_SLEEP)
+		else if (row->key.state == ABI_SLEEP)
 			err = add_wait_samples(window, row);
-		if (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL ||
-		    row->key.state == ABI_RECOVERY)
+		else if (row->key.state == ABI_STALL || row->key.state == ABI_CPU_STALL ||
+		         row->key.state == ABI_RECOVERY)
 			err = add_row_samples(window, row);
-		if (!err && row->key.state != ABI_CPU_STALL && row->key.state != ABI_RECOVERY &&
-		    (row->ns || (row->key.state == ABI_ONCPU && row->count)))
-			err = add_ledger_row(window, ledger, row);
 	}
 	return err;
 }
@@ -384,25 +416,24 @@ static int fill_profile(struct window *window, struct ledger *ledger)
 struct profile *window_finish(struct window *window, struct stamp *stamp, uint64_t begin_unix_ns,
                               uint64_t duration_ns)
 {
-	struct ledger *ledger = ledger_new(0);
-	struct profile *profile = NULL;
-	int err = -ENOMEM;
+	struct profile *profile;
+	int err;
 
-	if (!ledger)
-		goto out;
 	profile_set_time(window->profile, begin_unix_ns, duration_ns);
-	err = fill_profile(window, ledger);
+	window_room_free_rows(&window->room);
+	err = fill_ledger(window);
+	if (!err)
+		err = fill_samples(window);
+	window_room_free_notes(&window->room);
 	if (!err)
 		err = stamp_add_window(stamp, begin_unix_ns, begin_unix_ns + duration_ns);
 	if (!err)
-		err = window_notes_add(window, ledger, stamp);
-	if (!err) {
-		profile = window->profile;
-		window->profile = NULL;
-	}
-out:
-	ledger_free(ledger);
-	if (err)
+		err = window_notes_add(window, stamp);
+	if (err) {
 		errno = -err;
+		return NULL;
+	}
+	profile = window->profile;
+	window->profile = NULL;
 	return profile;
 }

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/session/detail_labels.h"
+#include "profiler/session/window_room.h"
+
 static void sample_free(struct sample *sample)
 {
 	free(sample->detail);
@@ -99,15 +102,27 @@ static bool insert(struct row *row, struct sample *sample, uint64_t hash)
 	return false;
 }
 
-struct sample *row_sample(struct row *row, const struct told *told)
+/* How many labels it has that few have. */
+static size_t labels_of(const struct told *told)
+{
+	return (told->detail ? DETAIL_LABELS_MAX : 0) + (told->inherited.state ? INHERITED_LABELS_MAX : 0);
+}
+
+struct sample *row_sample(struct row *row, const struct told *told, struct window_room *room)
 {
 	uint64_t hash;
 	struct sample *sample = find(row, told, &hash);
 
 	if (sample)
 		return sample;
+	errno = ENOSPC;
+	if (window_room_add_sample(room, &row->key, !row->samples, told->n, labels_of(told)))
+		return NULL;
 	sample = sample_new(told);
-	return sample && insert(row, sample, hash) ? sample : NULL;
+	if (sample && insert(row, sample, hash))
+		return sample;
+	errno = ENOMEM;
+	return NULL;
 }
 
 void row_free_samples(struct row *row)
@@ -121,7 +136,7 @@ void row_free_samples(struct row *row)
 }
 
 /* Puts a sample that is in no row there, or adds it to an equal one. */
-static int add_back(struct row *row, struct sample *sample)
+static int add_back(struct row *row, struct sample *sample, struct window_room *room)
 {
 	struct told told = { sample->ids, sample->n, sample->detail, sample->slice, sample->inherited };
 	uint64_t hash, weight = sample->weight, times = sample->times;
@@ -131,6 +146,7 @@ static int add_back(struct row *row, struct sample *sample)
 		same->weight += weight;
 		same->times += times;
 		same->taken_back += sample->taken_back;
+		window_room_drop_sample(room, told.n, labels_of(&told));
 		sample_free(sample);
 		return 0;
 	}
@@ -141,7 +157,7 @@ static int add_back(struct row *row, struct sample *sample)
 	return -ENOMEM;
 }
 
-int row_widen_slices(struct row *row)
+int row_widen_slices(struct row *row, struct window_room *room)
 {
 	struct sample *samples = row->samples, *sample, *next;
 	int err = 0;
@@ -151,7 +167,7 @@ int row_widen_slices(struct row *row)
 	HASH_ITER (hh, samples, sample, next) {
 		HASH_DEL(samples, sample);
 		sample->slice /= 2;
-		if (add_back(row, sample))
+		if (add_back(row, sample, room))
 			err = -ENOMEM;
 	}
 	return err;

@@ -11,6 +11,8 @@
 #include "bpf/abi.h"
 #include "profiler/session/inherited_waits.h"
 
+#define INHERITED_LABELS_MAX 3 /* of a sample, for the end of the chain */
+
 /* Samples with the same stack, detail, end of the chain and slice of the same row are one. */
 struct sample {
 	uint64_t hash; /* the key: of all that two have to share */
@@ -24,6 +26,8 @@ struct sample {
 	uint64_t times;      /* waits it stands for, in thousandths */
 	UT_hash_handle hh;
 };
+
+struct window_room;
 
 struct row {
 	struct abi_ledger_key key;
@@ -46,12 +50,12 @@ struct told {
 	struct inherited inherited;
 };
 
-/* The row's sample, a new one if there is none yet. NULL without memory. */
-struct sample *row_sample(struct row *row, const struct told *told);
+/* The row's sample, a new one if there is none yet. NULL with errno ENOMEM, or ENOSPC: there is no room for a new one. */
+struct sample *row_sample(struct row *row, const struct told *told, struct window_room *room);
 
 /* Makes two slices one: samples that then are equal are added up. 0; -ENOMEM: some were lost, and their weights are no
  * longer part of the row's. */
-int row_widen_slices(struct row *row);
+int row_widen_slices(struct row *row, struct window_room *room);
 
 void row_free_samples(struct row *row);
 

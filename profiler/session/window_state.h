@@ -6,6 +6,7 @@
 
 #include "profiler/session/stack_resolve.h"
 #include "profiler/session/window.h"
+#include "profiler/session/window_room.h"
 #include "profiler/session/window_samples.h"
 #include "profiler/session/window_timeline.h"
 
@@ -18,6 +19,7 @@ struct stack_pools;
 struct window {
 	struct window_deps deps;
 	struct profile *profile;
+	struct window_room room;
 	struct row *rows;
 	struct request_rows *requests;
 	struct host_users *users;  /* NULL: it is not told who uses the host */

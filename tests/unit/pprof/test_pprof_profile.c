@@ -337,6 +337,23 @@ static void test_pprof_profile__any_bound_leaves_it_usable(void **state)
 	}
 }
 
+/* What is reserved is as if it were used, until it is unreserved. */
+static void test_pprof_profile__what_is_reserved_is_kept(void **state)
+{
+	struct profile *p = new_profile(8000);
+	size_t room = 8000 - profile_bytes(p);
+
+	(void)state;
+	assert_int_equal(profile_reserve(p, room + 1), -ENOSPC);
+	assert_int_equal(profile_reserve(p, room), 0);
+	assert_int_equal(profile_bytes(p), 8000);
+	assert_int_equal(profile_add_note(p, "late"), -ENOSPC);
+	profile_unreserve(p, room);
+	assert_int_equal(profile_bytes(p), 8000 - room);
+	assert_int_equal(profile_add_note(p, "late"), 0);
+	profile_free(p);
+}
+
 static void test_pprof_profile__holds_many_samples(void **state)
 {
 	enum { N = 100000 };
@@ -380,6 +397,7 @@ int main(void)
 		cmocka_unit_test(test_pprof_profile__sums_do_not_wrap),
 		cmocka_unit_test(test_pprof_profile__stays_within_its_bound),
 		cmocka_unit_test(test_pprof_profile__any_bound_leaves_it_usable),
+		cmocka_unit_test(test_pprof_profile__what_is_reserved_is_kept),
 		cmocka_unit_test(test_pprof_profile__holds_many_samples),
 		cmocka_unit_test(test_pprof_profile__free_takes_null),
 	};
