@@ -4,11 +4,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+
+#include "profiler/format/utf8.h"
 
 /* Reads until the end, or until the buffer is full. */
 static ssize_t read_all(int fd, char *buf, size_t size)
@@ -83,15 +87,67 @@ out:
 	return rc;
 }
 
+/* The character at the text's beginning, which has `length` bytes of UTF-8; a byte that is no text stands for itself. */
+static uint32_t code_point(const char *text, size_t length)
+{
+	uint32_t code = (unsigned char)*text;
+
+	if (length > 1)
+		code &= 0x7f >> length;
+	for (size_t i = 1; i < length; i++)
+		code = code << 6 | (text[i] & 0x3f);
+	return code;
+}
+
+/* How many bytes of the text are an escape of JSON that stands for this character; 0: there is none. */
+static size_t match_escape(uint32_t code, const char *text, size_t len)
+{
+	char escape[sizeof("\\ud83d\\ude00")];
+	int n;
+
+	if (len < 2 || *text != '\\')
+		return 0;
+	if ((unsigned char)text[1] == code)
+		return 2;
+	n = code < 0x10000 ? snprintf(escape, sizeof(escape), "\\u%04x", code)
+	                   : snprintf(escape, sizeof(escape), "\\u%04x\\u%04x", 0xd7c0 + (code >> 10),
+	                              0xdc00 | (code & 0x3ff));
+	return len >= (size_t)n && !strncasecmp(text, escape, n) ? (size_t)n : 0;
+}
+
+/* How many bytes of the text are the secret in JSON, which may escape any character; 0: it is not there. */
+static size_t match_escaped(const char *secret, const char *text, size_t len)
+{
+	size_t at = 0, length, n;
+
+	for (; *secret; secret += length, at += n) {
+		length = utf8_sequence(secret, strlen(secret));
+		length = length ? length : 1;
+		n = match_escape(code_point(secret, length), text + at, len - at);
+		if (!n && len - at >= length && !memcmp(text + at, secret, length))
+			n = length;
+		if (!n)
+			return 0;
+	}
+	return at;
+}
+
 static void mask_all(const char *secret, char *text, size_t len)
 {
-	size_t secret_len = strlen(secret);
-	char *end = text + len, *at = text;
+	size_t secret_len = strlen(secret), at, n;
 
-	while (secret_len && (at = memmem(at, end - at, secret, secret_len))) {
-		memset(at, '*', secret_len);
-		at += secret_len;
+	for (at = 0; at < len; at += n ? n : 1) {
+		bool as_it_is = len - at >= secret_len && !memcmp(text + at, secret, secret_len);
+
+		n = as_it_is ? secret_len : match_escaped(secret, text + at, len - at);
+		memset(text + at, '*', n);
 	}
+}
+
+/* Whether a credential ends there. A slash in it may have a backslash before it. */
+static bool is_end(const char *text, size_t len)
+{
+	return !*text || strchr(" \t\r\n\"'<>,;", *text) || (*text == '\\' && len > 1 && text[1] == '"');
 }
 
 /* What follows the scheme, up to a blank or quote: it may be the secret in base64. */
@@ -104,7 +160,7 @@ static void mask_behind(const char *scheme, char *text, size_t len)
 			i++;
 			continue;
 		}
-		for (i += scheme_len; i < len && text[i] && !strchr(" \t\r\n\"'<>\\,;", text[i]); i++)
+		for (i += scheme_len; i < len && !is_end(text + i, len - i); i++)
 			text[i] = '*';
 	}
 }

@@ -14,8 +14,8 @@
 int push_secret_read(const char *path, char **secret, char *err, size_t err_len);
 
 /*
- * Overwrites with asterisks, in a text that is to be shown, each occurrence of the secret (NULL: none), and
- * whatever follows the word Basic or Bearer: servers and proxies repeat what they refuse.
+ * Overwrites with asterisks, in a text that is to be shown, each occurrence of the secret (NULL: none), also
+ * with JSON's escapes in it, and whatever follows the word Basic or Bearer: servers and proxies repeat what they refuse.
  */
 void push_secret_mask(const char *secret, char *text, size_t len);
 

@@ -275,6 +275,22 @@ static void test_push__says_what_the_server_said(void **state)
 	assert_non_null(strstr(err, "profile is \"too\" old"));
 }
 
+static void test_push__never_shows_a_token_that_the_server_repeats(void **state)
+{
+	char path[32], err[PUSH_ERR_MAX];
+	struct push_opts opts = { .url = server.url, .bearer_token_file = path };
+
+	(void)state;
+	write_file(path, "ab/cd=\n", strlen("ab/cd=\n"));
+	server.status = 401;
+	server.answer = "{\"code\":\"unauthenticated\",\"message\":\"invalid token ab\\/cd\\u003d\"}";
+	assert_int_equal(send_once(&opts, err), -EPERM);
+	assert_null(strstr(err, "ab/cd="));
+	assert_non_null(strstr(err, "invalid token ***"));
+	assert_non_null(strstr(err, "or the bearer token file"));
+	unlink(path);
+}
+
 static void test_push__says_what_the_server_said_last(void **state)
 {
 	struct push_opts opts = { .url = server.url };
@@ -526,6 +542,7 @@ int main(void)
 		WITH_SERVER(test_push__uses_a_connection_more_than_once),
 		WITH_SERVER(test_push__judges_every_status),
 		WITH_SERVER(test_push__says_what_the_server_said),
+		WITH_SERVER(test_push__never_shows_a_token_that_the_server_repeats),
 		WITH_SERVER(test_push__says_what_the_server_said_last),
 		WITH_SERVER(test_push__does_not_follow_redirects),
 		WITH_SERVER(test_push__no_answer_may_be_tried_again),

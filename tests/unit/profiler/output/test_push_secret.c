@@ -66,6 +66,12 @@ static void test_push_secret__masks_what_a_server_repeats(void **state)
 		{ NULL, "Authorization: Basic dTpw", "Authorization: Basic ****" },
 		{ "x", "bearer a.b-c\"}", "bearer *****\"}" },
 		{ "x", "basic", "basic" },
+		{ "ab/cd=", "ab\\/cd\\u003D, ab/cd=", "************, ******" },
+		{ "ab/cd=", "ab\\/cd\\u003e, ab\\/cd\\u00", "ab\\/cd\\u003e, ab\\/cd\\u00" },
+		{ "\\\\", "\\\\ or \\\\\\\\", "** or ****" },
+		{ "\xc3\xa9\xff", "\\u00e9\xff\xc3\xa9\xff", "**********" },
+		{ "\xf0\x9f\x98\x80", "\\uD83D\\uDE00", "************" },
+		{ "x", "\"Basic a\\/b\\u003d\\\" and Bearer\"", "\"Basic **********\\\" and Bearer\"" },
 	};
 	char text[64];
 	size_t i;
