@@ -11,6 +11,7 @@
 #include "profiler/cli/agent_log.h"
 #include "profiler/cli/agent_reports.h"
 #include "profiler/config/config.h"
+#include "profiler/format/checkpoint_rows.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/session/session.h"
 #include "profiler/format/stamp.h"
@@ -43,19 +44,28 @@ void agent_windows_take_over(struct agent_windows *windows, struct agent_windows
 	windows->told_windows = old->told_windows;
 }
 
-/* Without samples and without a row in its ledger. */
+static bool has_ledger(const struct profile *profile)
+{
+	struct ledger *ledger = ledger_new(0);
+	bool has = !ledger || ledger_from_notes(ledger, profile, NULL) || ledger_count(ledger);
+
+	ledger_free(ledger);
+	return has;
+}
+
+static bool has_checkpoints(const struct profile *profile)
+{
+	struct checkpoint_rows *rows = checkpoint_rows_new();
+	bool has = !rows || checkpoint_rows_from_notes(rows, profile, NULL) || checkpoint_rows_count(rows);
+
+	checkpoint_rows_free(rows);
+	return has;
+}
+
+/* Without samples and rows. A checkpoint's come later than its tag, when it has been read for its sha256. */
 static bool is_idle(const struct profile *profile)
 {
-	struct ledger *ledger;
-	bool idle = false;
-
-	if (profile_n_samples(profile))
-		return false;
-	ledger = ledger_new(0);
-	if (ledger && !ledger_from_notes(ledger, profile, NULL))
-		idle = !ledger_count(ledger);
-	ledger_free(ledger);
-	return idle;
+	return !profile_n_samples(profile) && !has_ledger(profile) && !has_checkpoints(profile);
 }
 
 static void take_losses(struct agent_windows *windows, const struct profile *profile)

@@ -2,7 +2,8 @@
  * Ends the agent's windows, hands them to the sink, and logs what became of them: the first that is kept and
  * pushed, a summary each hour and at the end, each kind of loss once, when delivery fails and when it works again.
  *
- * A window in which no thread held a tag is not delivered: an idle agent writes no files.
+ * A window in which no thread held a tag, and nothing became known of a checkpoint file, is not delivered: an idle agent writes no
+ * files.
  */
 #ifndef STALLPROF_PROFILER_AGENT_WINDOWS_H
 #define STALLPROF_PROFILER_AGENT_WINDOWS_H
