@@ -12,6 +12,7 @@
 #include <unistd.h>
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
+#include <utlist.h>
 
 #include "bpf/abi.h"
 #include "profiler/format/stamp.h"
@@ -36,6 +37,7 @@ struct entry {
 	bool absent;                /* it is not Python's */
 	uint32_t parent;            /* that forked it, with all its code objects; 0: none */
 	unsigned int windows_ended; /* since its exit; 0: it lives */
+	struct entry *prev, *next;  /* of those that have ended */
 	UT_hash_handle hh;
 };
 
@@ -43,6 +45,7 @@ struct python_processes {
 	struct tracer *tracer;
 	struct symbolizer *symbolizer;
 	struct entry *by_pid, *swept;    /* `swept`: the next one to look at; NULL: the first */
+	struct entry *ended;             /* the first that has, and has an entry still */
 	uint64_t gone, refused, unknown; /* since the beginning */
 	struct stamp_growth gone_told, refused_told, unknown_told;
 	uint64_t tick_ns;
@@ -81,6 +84,8 @@ static void drop(struct python_processes *p, struct entry *entry)
 {
 	if (p->swept == entry)
 		p->swept = entry->hh.next;
+	if (entry->windows_ended)
+		DL_DELETE(p->ended, entry);
 	HASH_DEL(p->by_pid, entry);
 	sym_python_close(entry->python);
 	free(entry);
@@ -179,9 +184,12 @@ static int tell(struct python_processes *p, uint32_t pid, struct abi_python *lay
 /* `layout` NULL: the process is not Python's. Returns NULL when there is no room. */
 static struct entry *add(struct python_processes *p, uint32_t pid, const struct sym_python_layout *layout)
 {
-	struct entry *entry = HASH_COUNT(p->by_pid) < PYTHON_PROCESSES_MAX ? calloc(1, sizeof(*entry)) : NULL;
 	struct abi_python told = { 0 };
+	struct entry *entry;
 
+	if (HASH_COUNT(p->by_pid) >= PYTHON_PROCESSES_MAX && p->ended)
+		drop(p, p->ended);
+	entry = HASH_COUNT(p->by_pid) < PYTHON_PROCESSES_MAX ? calloc(1, sizeof(*entry)) : NULL;
 	if (!entry) {
 		p->refused++;
 		return NULL;
@@ -351,6 +359,9 @@ void python_processes_exited(struct python_processes *p, uint32_t pid)
 	if (entry->python)
 		sym_python_detach(entry->python);
 	entry->windows_ended = 1;
+	DL_APPEND(p->ended, entry);
+	if (entry->absent)
+		drop(p, entry);
 }
 
 size_t python_processes_sweep(struct python_processes *p, size_t n, uint32_t *ended)
@@ -373,12 +384,11 @@ size_t python_processes_sweep(struct python_processes *p, size_t n, uint32_t *en
 
 void python_processes_age(struct python_processes *p)
 {
-	struct entry *entry, *next;
+	struct entry *entry = p ? p->ended : NULL, *next;
 
-	if (!p)
-		return;
-	HASH_ITER (hh, p->by_pid, entry, next) {
-		if (entry->windows_ended && entry->windows_ended++ >= WINDOWS_AFTER_EXIT)
+	for (; entry; entry = next) {
+		next = entry->next;
+		if (entry->windows_ended++ >= WINDOWS_AFTER_EXIT)
 			drop(p, entry);
 	}
 }

@@ -11,8 +11,9 @@
  *	python_processes_age(p);			at the end of a window
  *	python_processes_free(p);
  *
- * What was read of a process stays until the second window after its exit. If another process has the pid by then,
- * the fingerprint of its frames does not match. Every call takes NULL for `p`: Python is switched off.
+ * What was read of a process stays until the second window after its exit, or until another one needs its room: the one that ended
+ * first goes. If another process has the pid by then, the fingerprint of its frames does not match. Every call takes NULL for `p`:
+ * Python is switched off.
  *
  * Costs a read of PROC/PID/maps for each process that maps a file which may be Python, and some 200 us for such a file
  * that was not seen before. Not thread-safe.

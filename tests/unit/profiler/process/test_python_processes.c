@@ -287,6 +287,32 @@ static void test_python_processes__more_than_the_maximum_are_refused(void **stat
 	assert_int_equal(counter("python_processes_refused"), 1);
 }
 
+/* Those that have ended make room, whether they were Python's or not: a window may be as long as the recording. */
+static void test_python_processes__what_has_ended_makes_room(void **state)
+{
+	struct abi_python_ask ask = { .tgid = (uint32_t)getpid() };
+	uint32_t i, n = PYTHON_PROCESSES_MAX + 1;
+
+	(void)state;
+	python_processes_look(pythons, (uint32_t)python);
+	python_processes_asked(pythons, &ask);
+	for (i = 0; i < n; i++) {
+		python_processes_forked(pythons, 5000000 + i, (uint32_t)python);
+		python_processes_exited(pythons, 5000000 + i);
+		python_processes_forked(pythons, 6000000 + i, ask.tgid);
+		python_processes_exited(pythons, 6000000 + i);
+	}
+	assert_int_equal(counter("python_processes_refused"), 0);
+	/* Of the one, what was read stays; of the other there is nothing. */
+	told.forgets = 0;
+	python_processes_executed(pythons, 6000000 + n - 1);
+	assert_int_equal(told.forgets, 0);
+	python_processes_executed(pythons, 5000000 + n - 1);
+	assert_int_equal(told.forgets, 1);
+	python_processes_executed(pythons, (uint32_t)python);
+	assert_int_equal(told.forgets, 2);
+}
+
 /* Switched off: every call does nothing. */
 static void test_python_processes__null_is_nobody(void **state)
 {
@@ -324,6 +350,7 @@ int main(void)
 		CASE(what_is_gone_is_named_so),
 		CASE(asks_are_allowed_by_the_clock),
 		CASE(more_than_the_maximum_are_refused),
+		CASE(what_has_ended_makes_room),
 		CASE(null_is_nobody),
 	};
 
