@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,12 +31,14 @@ struct known {
 	uint32_t unused; /* windows */
 	unsigned int reads;
 	uint64_t read_ns;
-	UT_hash_handle hh;
+	bool has_pid;
+	UT_hash_handle hh, by_pid;
 };
 
 struct process_ranks {
 	struct known *known;
-	uint64_t second; /* of CLOCK_MONOTONIC; how many were read in it */
+	struct known *by_pid; /* of those with the same pid the one that started last, which has it */
+	uint64_t second;      /* of CLOCK_MONOTONIC; how many were read in it */
 	unsigned int reads;
 	char environment[ENVIRONMENT_MAX];
 };
@@ -45,16 +48,22 @@ struct process_ranks *process_ranks_new(void)
 	return calloc(1, sizeof(struct process_ranks));
 }
 
+static void drop(struct process_ranks *ranks, struct known *known)
+{
+	if (known->has_pid)
+		HASH_DELETE(by_pid, ranks->by_pid, known);
+	HASH_DEL(ranks->known, known);
+	free(known);
+}
+
 void process_ranks_free(struct process_ranks *ranks)
 {
 	struct known *known, *next;
 
 	if (!ranks)
 		return;
-	HASH_ITER (hh, ranks->known, known, next) {
-		HASH_DEL(ranks->known, known);
-		free(known);
-	}
+	HASH_ITER (hh, ranks->known, known, next)
+		drop(ranks, known);
 	free(ranks);
 }
 
@@ -123,6 +132,23 @@ static int read_rank(struct process_ranks *ranks, uint32_t pid, uint64_t now, ui
 	return n < 0 ? -EIO : 0;
 }
 
+/* False without memory. */
+static bool take_pid(struct process_ranks *ranks, struct known *known)
+{
+	struct known *before;
+
+	HASH_FIND(by_pid, ranks->by_pid, &known->key.pid, sizeof(known->key.pid), before);
+	if (before && before->key.start_ns > known->key.start_ns)
+		return true;
+	if (before) {
+		HASH_DELETE(by_pid, ranks->by_pid, before);
+		before->has_pid = false;
+	}
+	HASH_ADD(by_pid, ranks->by_pid, key.pid, sizeof(known->key.pid), known);
+	known->has_pid = known->by_pid.tbl;
+	return known->has_pid;
+}
+
 static struct known *add(struct process_ranks *ranks, const struct process_key *key)
 {
 	struct known *known = calloc(1, sizeof(*known));
@@ -132,8 +158,10 @@ static struct known *add(struct process_ranks *ranks, const struct process_key *
 	known->key = *key;
 	known->rank = PROCESS_RANK_NONE;
 	HASH_ADD(hh, ranks->known, key, sizeof(known->key), known);
-	if (known->hh.tbl)
+	if (known->hh.tbl && take_pid(ranks, known))
 		return known;
+	if (known->hh.tbl)
+		HASH_DEL(ranks->known, known);
 	free(known);
 	return NULL;
 }
@@ -172,21 +200,20 @@ uint32_t process_ranks_of(struct process_ranks *ranks, uint32_t pid, uint64_t st
 
 void process_ranks_exec(struct process_ranks *ranks, uint32_t pid)
 {
-	struct known *known, *next;
+	struct process_key key = { .pid = pid };
+	struct known *known = NULL;
+	uint32_t before;
 
-	if (!ranks)
+	if (ranks)
+		HASH_FIND(by_pid, ranks->by_pid, &key.pid, sizeof(key.pid), known);
+	if (!known)
 		return;
-	HASH_ITER (hh, ranks->known, known, next) {
-		uint32_t before = known->rank;
-
-		if (known->key.pid != pid)
-			continue;
-		known->reads = 0;
-		known->rank = PROCESS_RANK_NONE;
-		read_again(ranks, known, monotonic_ns());
-		if (known->reads == READS_EACH) /* it is gone */
-			known->rank = before;
-	}
+	before = known->rank;
+	known->reads = 0;
+	known->rank = PROCESS_RANK_NONE;
+	read_again(ranks, known, monotonic_ns());
+	if (known->reads == READS_EACH) /* it is gone */
+		known->rank = before;
 }
 
 void process_ranks_age(struct process_ranks *ranks)
@@ -196,9 +223,7 @@ void process_ranks_age(struct process_ranks *ranks)
 	if (!ranks)
 		return;
 	HASH_ITER (hh, ranks->known, known, next) {
-		if (known->unused++ < UNUSED_WINDOWS)
-			continue;
-		HASH_DEL(ranks->known, known);
-		free(known);
+		if (known->unused++ >= UNUSED_WINDOWS)
+			drop(ranks, known);
 	}
 }

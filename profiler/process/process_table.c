@@ -27,14 +27,16 @@ struct entry {
 	struct process_key key;
 	struct process process;
 	bool used, exited;
-	UT_hash_handle hh;
+	UT_hash_handle hh, live;
 };
 
 struct process_table {
 	struct symbolizer *symbolizer;
 	struct exec_maps *maps;
-	struct entry *by_key, *swept; /* `swept`: the next one to look at; NULL: the first */
-	struct process_ranks *ranks;  /* NULL without memory */
+	struct entry *by_key;
+	struct entry *by_pid;        /* those that have not exited: one has a pid at a time */
+	struct entry *swept;         /* of those, the next one to look at; NULL: the first */
+	struct process_ranks *ranks; /* NULL without memory */
 };
 
 struct process_table *process_table_new(struct symbolizer *symbolizer, struct exec_maps *maps)
@@ -49,10 +51,35 @@ struct process_table *process_table_new(struct symbolizer *symbolizer, struct ex
 	return table;
 }
 
-static void drop(struct process_table *table, struct entry *entry)
+/* It has exited, so its pid may be another's. */
+static void free_pid(struct process_table *table, struct entry *entry)
 {
 	if (table->swept == entry)
-		table->swept = entry->hh.next;
+		table->swept = entry->live.next;
+	HASH_DELETE(live, table->by_pid, entry);
+	entry->exited = true;
+}
+
+static void exited(struct process_table *table, struct entry *entry)
+{
+	free_pid(table, entry);
+	if (entry->process.sym)
+		symbolizer_process_exit(entry->process.sym);
+}
+
+static struct entry *find_live(const struct process_table *table, uint32_t pid)
+{
+	struct entry *entry = NULL;
+
+	if (table)
+		HASH_FIND(live, table->by_pid, &pid, sizeof(pid), entry);
+	return entry;
+}
+
+static void drop(struct process_table *table, struct entry *entry)
+{
+	if (!entry->exited)
+		free_pid(table, entry);
 	HASH_DEL(table->by_key, entry);
 	if (entry->process.sym)
 		symbolizer_process_drop(entry->process.sym);
@@ -139,6 +166,38 @@ static void take_name(struct process_table *table, struct process *process, cons
 		snprintf(process->comm, sizeof(process->comm), "%.15s", comm);
 }
 
+/* Whoever had its pid has exited, though nobody told. False without memory. */
+static bool take_pid(struct process_table *table, struct entry *entry)
+{
+	struct entry *before = find_live(table, entry->key.pid);
+
+	if (before)
+		exited(table, before);
+	HASH_ADD(live, table->by_pid, key.pid, sizeof(entry->key.pid), entry);
+	return entry->live.tbl;
+}
+
+/* NULL without memory. */
+static struct entry *add(struct process_table *table, const struct process_key *key)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return NULL;
+	entry->key = *key;
+	entry->process.pid = key->pid;
+	entry->process.start_ns = key->start_ns;
+	/* If it has exited, that was reported before, and will not be again. */
+	entry->exited = !read_identity(&entry->process);
+	HASH_ADD(hh, table->by_key, key, sizeof(entry->key), entry);
+	if (entry->hh.tbl && (entry->exited || take_pid(table, entry)))
+		return entry;
+	if (entry->hh.tbl)
+		HASH_DEL(table->by_key, entry);
+	free(entry);
+	return NULL;
+}
+
 struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
                                   const char *comm)
 {
@@ -146,21 +205,10 @@ struct process *process_table_get(struct process_table *table, uint32_t pid, uin
 	struct entry *entry;
 
 	HASH_FIND(hh, table->by_key, &key, sizeof(key), entry);
-	if (!entry) {
-		entry = calloc(1, sizeof(*entry));
-		if (!entry)
-			return NULL;
-		entry->key = key;
-		entry->process.pid = pid;
-		entry->process.start_ns = start_ns;
-		/* If it has exited, that was reported before, and will not be again. */
-		entry->exited = !read_identity(&entry->process);
-		HASH_ADD(hh, table->by_key, key, sizeof(entry->key), entry);
-		if (!entry->hh.tbl) {
-			free(entry);
-			return NULL;
-		}
-	}
+	if (!entry)
+		entry = add(table, &key);
+	if (!entry)
+		return NULL;
 	if (!entry->process.comm[0])
 		take_name(table, &entry->process, comm);
 	entry->used = true;
@@ -212,42 +260,29 @@ const struct sym_module *process_table_main_module(struct process_table *table, 
 	return result.module;
 }
 
-static void exited(struct entry *entry)
-{
-	entry->exited = true;
-	if (entry->process.sym)
-		symbolizer_process_exit(entry->process.sym);
-}
-
 void process_table_exited(struct process_table *table, uint32_t pid)
 {
-	struct entry *entry, *next;
+	struct entry *entry = find_live(table, pid);
 
-	if (!table)
-		return;
-	HASH_ITER (hh, table->by_key, entry, next) {
-		if (entry->key.pid == pid && !entry->exited)
-			exited(entry);
-	}
+	if (entry)
+		exited(table, entry);
 }
 
 void process_table_exec(struct process_table *table, uint32_t pid)
 {
-	struct entry *entry, *next;
+	struct entry *entry = find_live(table, pid);
 
-	if (!table)
+	if (table)
+		process_ranks_exec(table->ranks, pid);
+	if (!entry)
 		return;
-	process_ranks_exec(table->ranks, pid);
-	HASH_ITER (hh, table->by_key, entry, next) {
-		if (entry->key.pid != pid || entry->exited)
-			continue;
-		entry->process.comm[0] = '\0';
-		entry->process.python_looked = false;
-		entry->process.refresh_after_ns = 0;
-		entry->exited = !read_identity(&entry->process);
-		if (entry->process.sym)
-			symbolizer_process_exec(entry->process.sym);
-	}
+	entry->process.comm[0] = '\0';
+	entry->process.python_looked = false;
+	entry->process.refresh_after_ns = 0;
+	if (!read_identity(&entry->process))
+		free_pid(table, entry);
+	if (entry->process.sym)
+		symbolizer_process_exec(entry->process.sym);
 }
 
 uint32_t process_table_rank(struct process_table *table, uint32_t pid, uint64_t start_ns)
@@ -257,21 +292,19 @@ uint32_t process_table_rank(struct process_table *table, uint32_t pid, uint64_t 
 
 size_t process_table_sweep(struct process_table *table, size_t n, uint32_t *ended)
 {
-	struct entry *entry = table && !table->swept ? table->by_key : table ? table->swept : NULL;
+	struct entry *entry = table && !table->swept ? table->by_pid : table ? table->swept : NULL;
 	size_t found = 0;
 
 	for (; entry && n; n--, entry = table->swept) {
 		struct process *process = &entry->process;
-		enum process_life life =
-		        entry->exited ? PROCESS_RUNS
-		                      : process_life(process->pid, start_ticks(process), SLACK_TICKS);
+		enum process_life life = process_life(process->pid, start_ticks(process), SLACK_TICKS);
 
-		table->swept = entry->hh.next;
+		table->swept = entry->live.next;
 		if (life == PROCESS_GONE) {
 			ended[found++] = process->pid;
 		} else if (life == PROCESS_ANOTHER) {
 			process->pid_reused = true;
-			exited(entry);
+			exited(table, entry);
 		}
 	}
 	return found;

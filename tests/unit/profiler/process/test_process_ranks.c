@@ -145,31 +145,39 @@ static void test_process_ranks__met_before_its_exec(void **state)
 	process_ranks_free(ranks);
 }
 
-/* It executes while no more environments are read in this second: its old rank is not its rank any more. */
-static void test_process_ranks__exec_in_a_storm(void **state)
+/* Has RANK=3 until a byte comes through the gate, then it executes with RANK=7. */
+static pid_t child_that_changes(int gate)
 {
-	struct process_ranks *ranks = process_ranks_new();
 	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"read line; RANK=7 exec sleep 60", NULL };
 	char *const environment[] = { (char *)"PATH=/bin", (char *)"RANK=3", NULL };
+	pid_t pid = fork();
 	char name[64] = "";
-	int gate[2];
-	pid_t pid;
 
-	(void)state;
-	assert_int_equal(pipe(gate), 0);
-	pid = fork();
 	if (pid == 0) {
-		dup2(gate[0], 0);
+		dup2(gate, 0);
 		execve("/bin/sh", argv, environment);
 		_exit(127);
 	}
 	while (strncmp(name, "PATH=/bin", 9) != 0)
 		read_line(pid, "environ", name);
+	return pid;
+}
+
+/* It executes while no more environments are read in this second: its old rank is not its rank any more. */
+static void test_process_ranks__exec_in_a_storm(void **state)
+{
+	struct process_ranks *ranks = process_ranks_new();
+	int gate[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(gate), 0);
+	pid = child_that_changes(gate[0]);
 	assert_int_equal(process_ranks_of(ranks, pid, 5), 3);
 	assert_int_equal(write(gate[1], "\n", 1), 1);
 	wait_for_exec(pid);
-	for (uint64_t i = 0; i < 2 * PROCESS_RANKS_READS; i++)
-		process_ranks_of(ranks, pid, 100 + i);
+	for (uint32_t i = 0; i < 2 * PROCESS_RANKS_READS; i++)
+		process_ranks_of(ranks, 5000000 + i, 100);
 	process_ranks_exec(ranks, pid);
 	assert_int_not_equal(process_ranks_of(ranks, pid, 5), 3);
 	usleep(1100000);
@@ -178,6 +186,35 @@ static void test_process_ranks__exec_in_a_storm(void **state)
 	waitpid(pid, NULL, 0);
 	close(gate[0]);
 	close(gate[1]);
+	process_ranks_free(ranks);
+}
+
+/* An older process with its pid has ended, with the rank that it had, whichever was met first. */
+static void test_process_ranks__exec_is_that_of_the_youngest(void **state)
+{
+	struct process_ranks *ranks = process_ranks_new();
+	int gate[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(gate), 0);
+	pid = child_that_changes(gate[0]);
+	assert_int_equal(process_ranks_of(ranks, pid, 5), 3);
+	assert_int_equal(process_ranks_of(ranks, pid, 9), 3);
+	assert_int_equal(process_ranks_of(ranks, pid, 7), 3);
+	assert_int_equal(write(gate[1], "\n", 1), 1);
+	wait_for_exec(pid);
+	process_ranks_exec(ranks, pid);
+	assert_int_equal(process_ranks_of(ranks, pid, 5), 3);
+	assert_int_equal(process_ranks_of(ranks, pid, 7), 3);
+	assert_int_equal(process_ranks_of(ranks, pid, 9), 7);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(gate[0]);
+	close(gate[1]);
+	for (int i = 0; i < 4; i++)
+		process_ranks_age(ranks);
+	process_ranks_exec(ranks, pid); /* it is not known any more */
 	process_ranks_free(ranks);
 }
 
@@ -206,6 +243,7 @@ int main(void)
 		cmocka_unit_test(test_process_ranks__of_processes),
 		cmocka_unit_test(test_process_ranks__met_before_its_exec),
 		cmocka_unit_test(test_process_ranks__exec_in_a_storm),
+		cmocka_unit_test(test_process_ranks__exec_is_that_of_the_youngest),
 		cmocka_unit_test(test_process_ranks__a_second_has_so_many),
 	};
 

@@ -231,6 +231,43 @@ static void test_process_table__sweep_finds_who_ended(void **state)
 	assert_int_equal(process_table_sweep(NULL, 8, ended), 0);
 }
 
+/* Those that have ended stay, as long as a window lasts, and cost no look. */
+static void test_process_table__sweep_looks_at_who_lives(void **state)
+{
+	pid_t ends = start_child(), lives = start_child();
+	uint32_t ended;
+
+	(void)state;
+	process_table_get(table, (uint32_t)ends, start_ns_of(ends), NULL);
+	process_table_get(table, (uint32_t)lives, start_ns_of(lives), NULL);
+	end_child(ends);
+	process_table_exited(table, (uint32_t)ends);
+	process_table_exited(table, (uint32_t)ends);
+	end_child(lives);
+	assert_int_equal(process_table_sweep(table, 1, &ended), 1);
+	assert_int_equal(ended, lives);
+}
+
+static void mark(uint64_t start_ns)
+{
+	struct process *process = process_table_get(table, getpid(), start_ns, NULL);
+
+	snprintf(process->comm, sizeof(process->comm), "marked");
+}
+
+static void test_process_table__who_comes_later_has_the_pid(void **state)
+{
+	uint64_t start_ns = start_ns_of(getpid());
+
+	(void)state;
+	mark(start_ns);
+	mark(start_ns + 1);
+	process_table_age(table);
+	process_table_age(table);
+	assert_string_equal(process_table_get(table, getpid(), start_ns + 1, NULL)->comm, "marked");
+	assert_string_equal(process_table_get(table, getpid(), start_ns, NULL)->comm, "test_process_ta");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +281,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_process_table__keeps_who_lives_and_forgets_who_exits,
 		                                make_table, free_table),
 		cmocka_unit_test_setup_teardown(test_process_table__sweep_finds_who_ended, make_table,
+		                                free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__sweep_looks_at_who_lives, make_table,
+		                                free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__who_comes_later_has_the_pid, make_table,
 		                                free_table),
 	};
 
