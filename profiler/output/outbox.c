@@ -347,6 +347,23 @@ void outbox_stop(struct outbox *box)
 		box->opts.interrupt(box->opts.ctx);
 }
 
+bool outbox_stop_within(struct outbox *box, uint64_t ns)
+{
+	const struct timespec step = { .tv_nsec = 2000000 };
+	uint64_t until = monotonic_ns() + ns;
+	size_t left, before = 0;
+
+	outbox_stop(box);
+	while (!outbox_has_ended(box) && monotonic_ns() < until) {
+		nanosleep(&step, NULL);
+		left = outbox_count(box);
+		if (left != before)
+			until = monotonic_ns() + ns;
+		before = left;
+	}
+	return outbox_has_ended(box);
+}
+
 void outbox_free(struct outbox *box)
 {
 	if (!box)

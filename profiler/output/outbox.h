@@ -95,6 +95,9 @@ bool outbox_has_ended(struct outbox *box);
 /* Ends delivery soon: what waits is dropped. Does not wait for it. */
 void outbox_stop(struct outbox *box);
 
+/* Stops, and waits for the end as long as items go, each within `ns`. Whether it has ended. */
+bool outbox_stop_within(struct outbox *box, uint64_t ns);
+
 /* Stops, and waits for the end, as long as one deliver() takes. Takes NULL. */
 void outbox_free(struct outbox *box);
 

@@ -4,18 +4,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "pprof/pprof_file.h"
 #include "pprof/profile.h"
 #include "profiler/format/class_comments.h"
-#include "symbolizer/base/clock.h"
 #include "profiler/config/config.h"
 #include "profiler/output/outbox.h"
 #include "profiler/output/sink_news.h"
@@ -39,6 +38,9 @@ struct sink_files {
 	atomic_bool full; /* which has been said, since nothing waited */
 	atomic_size_t left;
 	_Atomic uint64_t dropped;
+	pthread_mutex_t lock; /* of the next two */
+	size_t open;          /* windows that were taken over, and are neither kept nor lost yet */
+	bool given_up;        /* they have been counted as lost, whatever becomes of them */
 };
 
 struct parcel {
@@ -91,6 +93,25 @@ static uint64_t note_dropped(struct sink_files *files, struct profile *profile)
 	return dropped;
 }
 
+/* Counts what became of a window that was taken over. */
+static void settle(struct sink_files *files, const struct sink_counts *counts)
+{
+	pthread_mutex_lock(&files->lock);
+	files->open--;
+	if (files->dir && !files->given_up) {
+		sink_news_keeping(files->news, counts->not_kept);
+		sink_news_count(files->news, counts);
+	}
+	pthread_mutex_unlock(&files->lock);
+}
+
+static void lose(struct sink_files *files)
+{
+	atomic_fetch_add(&files->dropped, 1);
+	settle(files, &(struct sink_counts){ .not_kept = 1 });
+	sink_news_failed(files->news);
+}
+
 static void keep_window(struct sink_files *files, struct profile *profile)
 {
 	uint64_t dropped = note_dropped(files, profile);
@@ -109,8 +130,7 @@ static void keep_window(struct sink_files *files, struct profile *profile)
 		if (outbox_count(files->box) <= 1)
 			atomic_store(&files->full, false);
 	}
-	sink_news_keeping(files->news, files->fails);
-	sink_news_count(files->news, &counts);
+	settle(files, &counts);
 	profile_free(profile);
 }
 
@@ -181,7 +201,7 @@ static void drop(void *ctx, void *item, enum outbox_loss why)
 	free(parcel);
 	if (empty)
 		return;
-	sink_files_lose(files);
+	lose(files);
 	if (why == OUTBOX_LEFT)
 		atomic_fetch_add(&files->left, 1);
 	else if (!atomic_exchange(&files->full, true))
@@ -272,6 +292,7 @@ struct sink_files *sink_files_new(const struct config *config, const char *outpu
 
 	snprintf(err, err_len, "out of memory");
 	if (files) {
+		pthread_mutex_init(&files->lock, NULL);
 		files->news = sink_news_share(news);
 		files->max_bytes = config->output.max_bytes;
 		files->box = outbox_new(&opts);
@@ -291,21 +312,23 @@ void sink_files_free(struct sink_files *files)
 	outbox_free(files->box);
 	sink_news_free(files->news);
 	profile_free(files->whole);
+	pthread_mutex_destroy(&files->lock);
 	free(files);
 }
 
 /* --- who hands over -------------------------------------------------------------------------------------- */
 
+static void take_over(struct sink_files *files)
+{
+	pthread_mutex_lock(&files->lock);
+	files->open++;
+	pthread_mutex_unlock(&files->lock);
+}
+
 void sink_files_lose(struct sink_files *files)
 {
-	const struct sink_counts lost = { .not_kept = 1 };
-
-	atomic_fetch_add(&files->dropped, 1);
-	if (files->dir) {
-		sink_news_count(files->news, &lost);
-		sink_news_keeping(files->news, true);
-	}
-	sink_news_failed(files->news);
+	take_over(files);
+	lose(files);
 }
 
 void sink_files_put(struct sink_files *files, struct profile *profile, bool last)
@@ -322,6 +345,8 @@ void sink_files_put(struct sink_files *files, struct profile *profile, bool last
 			outbox_end(files->box);
 		return;
 	}
+	if (profile)
+		take_over(files);
 	*parcel = (struct parcel){ .profile = profile, .last = last };
 	outbox_put(files->box, parcel, profile ? profile_bytes(profile) : 0, last);
 }
@@ -338,19 +363,20 @@ bool sink_files_has_ended(struct sink_files *files)
 
 bool sink_files_give_up(struct sink_files *files)
 {
-	const struct timespec step = { .tv_nsec = 2000000 };
-	uint64_t until = monotonic_ns() + STOP_NS;
-	size_t waiting = outbox_count(files->box), left;
+	size_t left = outbox_count(files->box);
+	bool has_ended = outbox_stop_within(files->box, STOP_NS);
 
-	outbox_stop(files->box);
-	while (!outbox_has_ended(files->box) && monotonic_ns() < until)
-		nanosleep(&step, NULL);
-	left = outbox_has_ended(files->box) ? atomic_load(&files->left) : waiting;
+	pthread_mutex_lock(&files->lock);
+	files->given_up = !has_ended; /* the thread may come too late to count */
+	if (has_ended)
+		left = atomic_load(&files->left);
+	else if (files->dir)
+		left = files->open;
+	pthread_mutex_unlock(&files->lock);
 	if (left)
 		sink_news_failed(files->news);
-	if (left && files->dir && !outbox_has_ended(files->box)) {
-		sink_news_count(files->news,
-		                &(struct sink_counts){ .not_kept = left }); /* drop() may come too late */
+	if (left && files->dir && !has_ended) {
+		sink_news_count(files->news, &(struct sink_counts){ .not_kept = left });
 		sink_news_keeping(files->news, true);
 	}
 	if (left && files->dir)
@@ -358,7 +384,7 @@ bool sink_files_give_up(struct sink_files *files)
 		              files->output, left, left == 1 ? " is" : "s are");
 	else if (left)
 		sink_news_say(files->news, "%s is not written: the disk took too long", files->output);
-	return outbox_has_ended(files->box);
+	return has_ended;
 }
 
 static void on_gone(void *ctx, struct outbox *box)

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "profiler/config/config.h"
 #include "profiler/format/text_cells.h"
@@ -41,8 +40,9 @@ struct sink_push {
 	atomic_bool full;              /* which has been said, since nothing waited */
 	atomic_size_t left, stored;    /* at the end, lost and in the spool */
 	atomic_uint_least64_t owed_ns; /* of waits, pushed too much so far */
-	pthread_mutex_t lock;          /* of the next */
-	struct sink_push *successor;   /* gets what is left at the end; NULL: there is none */
+	pthread_mutex_t lock;          /* of the next two */
+	bool given_up; /* what waited in memory has been counted as lost, whatever becomes of it */
+	struct sink_push *successor; /* gets what is left at the end; NULL: there is none */
 };
 
 /* --- owners ---------------------------------------------------------------------------------------------- */
@@ -91,13 +91,23 @@ static void retry_spool(struct sink_push *push)
 	sink_spool_retry(push->spool, monotonic_ns(), on_found, push);
 }
 
+/* `fails`: the last try has; NULL: there was none. */
+static void count(struct sink_push *push, const struct sink_counts *counts, const bool *fails)
+{
+	pthread_mutex_lock(&push->lock);
+	if (!push->given_up) {
+		sink_news_count(push->news, counts);
+		if (fails)
+			sink_news_pushing(push->news, *fails);
+	}
+	pthread_mutex_unlock(&push->lock);
+}
+
 static void finish_window(struct sink_push *push, struct push_window *window)
 {
-	if (window->failed)
-		sink_news_count(push->news, &(struct sink_counts){ .not_pushed = 1 });
 	if (outbox_count(push->box) <= 1)
 		atomic_store(&push->full, false);
-	sink_news_pushing(push->news, window->failed);
+	count(push, &(struct sink_counts){ .not_pushed = window->failed }, &window->failed);
 	sink_spool_remove(push->spool, window);
 	push_window_free(window);
 }
@@ -105,22 +115,21 @@ static void finish_window(struct sink_push *push, struct push_window *window)
 static void lose(struct sink_push *push, struct push_window *window)
 {
 	push_window_free(window);
-	sink_news_count(push->news, &(struct sink_counts){ .not_pushed = 1 });
+	count(push, &(struct sink_counts){ .not_pushed = 1 }, NULL);
 }
 
 /* Its file stays for the next start. */
 static void leave_there(struct sink_push *push, struct push_window *window)
 {
 	push_window_free(window);
-	sink_news_count(push->news, &(struct sink_counts){ .spooled = 1 });
+	count(push, &(struct sink_counts){ .spooled = 1 }, NULL);
 }
 
 static enum outbox_result send(struct sink_push *push, struct push_window *window, enum window_turn turn)
 {
+	int err = window->number ? sink_spool_load(push->spool, window) : 0;
 	enum window_sent sent;
-	int err;
 
-	err = window->number ? sink_spool_load(push->spool, window) : 0;
 	if (err == -EAGAIN)
 		return OUTBOX_AGAIN;
 	if (err) {
@@ -239,7 +248,7 @@ static void ended(void *ctx)
 
 	say_owed(push);
 	if (left || stored)
-		sink_news_pushing(push->news, left);
+		count(push, &(struct sink_counts){ 0 }, &(bool){ left });
 	if (stored)
 		sink_news_say(push->news, "%zu window%s kept in %s and sent at the next start: %s", stored,
 		              stored == 1 ? " is" : "s are", sink_spool_folder(push->spool), why);
@@ -361,8 +370,7 @@ void sink_push_keep(struct sink_push *older)
 
 void sink_push_lose(struct sink_push *push)
 {
-	lose(push, NULL);
-	sink_news_pushing(push->news, true);
+	count(push, &(struct sink_counts){ .not_pushed = 1 }, &(bool){ true });
 }
 
 void sink_push_put(struct sink_push *push, const struct profile *profile, bool last)
@@ -406,22 +414,14 @@ void sink_push_stop(struct sink_push *push)
 
 bool sink_push_give_up(struct sink_push *push)
 {
-	const struct timespec step = { .tv_nsec = 2000000 };
-	uint64_t until = monotonic_ns() + STOP_NS;
 	struct sink_counts lost = { 0 };
-	size_t left, before = 0;
 
-	outbox_stop(push->box);
-	while (!outbox_has_ended(push->box) && monotonic_ns() < until) {
-		nanosleep(&step, NULL);
-		left = outbox_count(push->box);
-		if (left != before)
-			until = monotonic_ns() + STOP_NS;
-		before = left;
-	}
-	if (outbox_has_ended(push->box))
+	if (outbox_stop_within(push->box, STOP_NS))
 		return true;
+	pthread_mutex_lock(&push->lock);
+	push->given_up = true;
 	lost.not_pushed = outbox_count_in_memory(push->box);
+	pthread_mutex_unlock(&push->lock);
 	sink_news_count(push->news, &lost);
 	sink_news_pushing(push->news, true);
 	if (sink_spool_is_open(push->spool))

@@ -1,0 +1,161 @@
+/* Tests of sink_files.h and sink_push.h: windows that are given up as a disk hangs count once, whatever becomes of them. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pprof/profile.h"
+#include "profiler/config/config.h"
+#include "profiler/output/sink_files.h"
+#include "profiler/output/sink_news.h"
+#include "profiler/output/sink_push.h"
+
+#define WINDOWS 4
+
+static atomic_bool hangs, is_waited_for;
+static char dir[64];
+
+static void pause_ms(unsigned int ms)
+{
+	const struct timespec step = { .tv_nsec = ms * 1000000 };
+
+	nanosleep(&step, NULL);
+}
+
+int fsync(int fd);
+
+/* In place of libc's: as on a disk that hangs. */
+int fsync(int fd)
+{
+	while (atomic_load(&hangs)) {
+		atomic_store(&is_waited_for, true);
+		pause_ms(1);
+	}
+	return (int)syscall(SYS_fsync, fd);
+}
+
+static int make_dir(void **state)
+{
+	(void)state;
+	atomic_store(&hangs, true);
+	atomic_store(&is_waited_for, false);
+	snprintf(dir, sizeof(dir), "/tmp/stallprof-given-up-XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	return system(command);
+}
+
+static struct profile *window_profile(void)
+{
+	const struct profile_value_type types[] = { { "contentions", "count" }, { "delay", "nanoseconds" } };
+	struct profile *profile = profile_new(types, 2, types[0], 1, 1 << 20);
+	const int64_t values[] = { 3, 500 };
+	int64_t id;
+
+	assert_non_null(profile);
+	id = profile_location(profile, 0, 1, NULL, 0);
+	assert_int_equal(profile_add_sample(profile, &id, 1, values, NULL, 0), 0);
+	return profile;
+}
+
+static void ignore_line(const char *line)
+{
+	(void)line;
+}
+
+static void wait_until_it_hangs(void)
+{
+	while (!atomic_load(&is_waited_for))
+		pause_ms(1);
+}
+
+/* The write comes back when it has been counted as lost, and before the counts are taken. */
+static void test_sink_given_up__a_window_that_is_written_after_all(void **state)
+{
+	struct config *config = config_default();
+	struct sink_news *news = sink_news_new();
+	struct sink_news_now now;
+	struct sink_files *files;
+	char err[512] = "";
+
+	(void)state;
+	files = sink_files_new(config, dir, news, err, sizeof(err));
+	assert_non_null(files);
+	for (int i = 0; i < WINDOWS; i++)
+		sink_files_put(files, window_profile(), i == WINDOWS - 1);
+	wait_until_it_hangs();
+	assert_false(sink_files_give_up(files));
+	atomic_store(&hangs, false);
+	while (!sink_files_has_ended(files))
+		pause_ms(1);
+	sink_news_take(news, ignore_line, &now);
+	assert_int_equal(now.counts.kept, 0);
+	assert_int_equal(now.counts.not_kept, WINDOWS);
+	assert_true(now.counts.keeping_fails && now.failed);
+	sink_files_leave(files);
+	sink_news_free(news);
+	config_free(config);
+}
+
+/* Nobody listens at port 1, so windows are stored in a spool. */
+static void test_sink_given_up__a_window_that_is_stored_after_all(void **state)
+{
+	struct config *config = config_default();
+	struct sink_news *news = sink_news_new();
+	struct profile *window = window_profile();
+	struct sink_news_now now;
+	struct sink_push *push;
+	char err[512] = "";
+
+	(void)state;
+	assert_int_equal(config_set(config, "push.url", "http://127.0.0.1:1", err, sizeof(err)), 0);
+	assert_int_equal(config_set(config, "push.spool", dir, err, sizeof(err)), 0);
+	push = sink_push_new(config, news, err, sizeof(err));
+	assert_non_null(push);
+	sink_push_begin(push);
+	for (int i = 0; i < WINDOWS; i++)
+		sink_push_put(push, window, i == WINDOWS - 1);
+	wait_until_it_hangs();
+	assert_false(sink_push_give_up(push));
+	atomic_store(&hangs, false);
+	while (!sink_push_has_ended(push))
+		pause_ms(1);
+	sink_news_take(news, ignore_line, &now);
+	assert_int_equal(now.counts.not_pushed + now.counts.spooled, WINDOWS);
+	assert_true(now.counts.pushing_fails);
+	sink_push_leave(push);
+	profile_free(window);
+	sink_news_free(news);
+	config_free(config);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_sink_given_up__a_window_that_is_written_after_all,
+		                                make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(test_sink_given_up__a_window_that_is_stored_after_all,
+		                                make_dir, remove_dir),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
