@@ -255,6 +255,11 @@ static int take_finished(struct checkpoint_files *files, struct checkpoint_rows 
 	return err;
 }
 
+static bool is_to_be_told(const struct saved_file *file)
+{
+	return !file->told && saved_file_has_data(file);
+}
+
 int checkpoint_files_rows(struct checkpoint_files *files, struct checkpoint_rows *rows)
 {
 	int err = take_finished(files, rows);
@@ -263,24 +268,35 @@ int checkpoint_files_rows(struct checkpoint_files *files, struct checkpoint_rows
 	HASH_ITER (hh, files->table.files, file, next) {
 		if (err)
 			break;
-		if (file->told || !saved_file_has_data(file))
+		if (!is_to_be_told(file))
 			continue;
 		err = add_row(files, file, rows);
 		file->told = !err;
 	}
-	if (err != -ENOSPC)
-		return err;
-	files->table.dropped++;
-	return 0;
+	return err == -ENOSPC ? 0 : err;
+}
+
+/* How many files there are more than rows for them in this window. */
+static uint64_t count_beyond_rows(const struct checkpoint_files *files)
+{
+	size_t n = checkpoint_rows_count(files->finished);
+	struct saved_file *file, *next;
+
+	HASH_ITER (hh, files->table.files, file, next)
+		n += is_to_be_told(file);
+	return n > CHECKPOINT_ROWS_MAX ? n - CHECKPOINT_ROWS_MAX : 0;
 }
 
 int checkpoint_files_describe(struct checkpoint_files *files, struct stamp *stamp)
 {
-	int err = files ? stamp_add_counter(stamp, "checkpoint_files_dropped", files->table.dropped) : 0;
+	int err;
 
-	if (files && !err)
+	if (!files)
+		return 0;
+	err = stamp_add_counter(stamp, "checkpoint_files_dropped",
+	                        files->table.dropped + count_beyond_rows(files));
+	if (!err)
 		err = stamp_add_counter(stamp, "checkpoint_sums_refused", files->table.sums_refused);
-	if (files)
-		files->table.dropped = files->table.sums_refused = 0;
+	files->table.dropped = files->table.sums_refused = 0;
 	return err;
 }

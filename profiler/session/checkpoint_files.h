@@ -5,8 +5,8 @@
  *     checkpoint_files_add(files, event);                    as they come
  *     checkpoint_files_tick(files, now);                     now and then: has files summed that are due
  *     checkpoint_files_answered(files, &answer);             an answer to a FILE_SUM
- *     checkpoint_files_rows(files, rows);                    at a window's end: those that anything became of since the last
- *     checkpoint_files_describe(files, stamp);               … and what was lost
+ *     checkpoint_files_describe(files, stamp);               at a window's end: what was lost
+ *     checkpoint_files_rows(files, rows);                    … and files that anything became of since the last
  *     checkpoint_files_free(files);
  *
  * Up to CHECKPOINT_FILES_MAX are kept; for more, those go of which nothing was heard for longest. Not thread-safe.
@@ -53,10 +53,10 @@ void checkpoint_files_answered(struct checkpoint_files *files, const struct file
 /* How many files are to be summed, or are being. */
 size_t checkpoint_files_unsummed(const struct checkpoint_files *files);
 
-/* 0, or as checkpoint_rows_add(). */
-int checkpoint_files_rows(struct checkpoint_files *files, struct checkpoint_rows *rows);
-
-/* Adds counters to the stamp, and begins them anew. 0 or -errno. */
+/* Adds counters to the stamp, and begins them anew. Those that the rows will have no room for are counted. 0 or -errno. */
 int checkpoint_files_describe(struct checkpoint_files *files, struct stamp *stamp);
+
+/* Without those that there is no room for, which may have it in the next window. 0, or as checkpoint_rows_add(). */
+int checkpoint_files_rows(struct checkpoint_files *files, struct checkpoint_rows *rows);
 
 #endif
