@@ -44,7 +44,9 @@ static const struct {
 	{ "tags_full", NUMBER, "%s {tag has|tags have} no name, as the table of names was full" },
 	{ "ring_full_ns", NS,
 	  "%s of stalls have no stack of their own, as the ring buffer was full: --ring-bytes" },
-	{ "samples_lost_ns", NS, "%s of stalls have no stack of their own, as the profile was full" },
+	{ "samples_lost_ns", NS,
+	  "%s of stalls have no stack of their own, as the profile was full, or there was no time to resolve "
+	  "them: lower --budget" },
 	{ "tag_classes_refused", NUMBER,
 	  "%s {class of tags is|classes of tags are} summed as \"other\": tags.max_classes" },
 	{ "tag_files_refused", NUMBER,

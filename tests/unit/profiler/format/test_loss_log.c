@@ -56,6 +56,11 @@ static void test_loss_log__each_kind_once(void **state)
 	assert_int_equal(n_said, 2);
 	loss_log_totals(&log, totals, sizeof(totals));
 	assert_string_equal(totals, "ring_full=7 slots_exhausted=1");
+	take(&log, "samples_lost", 5, HOOK_ATTACHED);
+	assert_string_equal(last_said,
+	                    "5 samples lost: the profile was full, or there was no time to resolve them: "
+	                    "lower sampling.budget_bytes_per_second (further ones are counted in the "
+	                    "profiles: samples_lost)");
 	/* What does not fit in is cut. */
 	loss_log_totals(&log, totals, 8);
 	assert_int_equal(strlen(totals), 7);

@@ -56,6 +56,9 @@ static void test_top_seen__sentences(void **state)
 	assert_says(
 	        "ring_full_ns", 1500000000,
 	        "1.50 s of stalls have no stack of their own, as the ring buffer was full: --ring-bytes.\n");
+	assert_says("samples_lost_ns", 1500000000,
+	            "1.50 s of stalls have no stack of their own, as the profile was full, or there was no "
+	            "time to resolve them: lower --budget.\n");
 	assert_says("stacks_without_user", 2,
 	            "2 waits have no user stack: they were not expected to be stalls.\n");
 	assert_says("stacks_not_copied", 2, "");
