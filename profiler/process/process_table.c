@@ -10,6 +10,7 @@
 #include <unistd.h>
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
+#include <utlist.h>
 
 #include "symbolizer/base/clock.h"
 #include "profiler/process/exec_maps.h"
@@ -27,6 +28,8 @@ struct entry {
 	struct process_key key;
 	struct process process;
 	bool used, exited;
+	uint64_t lingers_until_ns; /* CLOCK_MONOTONIC; 0: it does not */
+	struct entry *prev, *next; /* of those that linger */
 	UT_hash_handle hh, live;
 };
 
@@ -36,6 +39,7 @@ struct process_table {
 	struct entry *by_key;
 	struct entry *by_pid;        /* those that have not exited: one has a pid at a time */
 	struct entry *swept;         /* of those, the next one to look at; NULL: the first */
+	struct entry *lingering;     /* those that have exited and may have symbols, the first one first */
 	struct process_ranks *ranks; /* NULL without memory */
 };
 
@@ -51,13 +55,29 @@ struct process_table *process_table_new(struct symbolizer *symbolizer, struct ex
 	return table;
 }
 
+static void linger(struct process_table *table, struct entry *entry)
+{
+	entry->exited = true;
+	entry->lingers_until_ns = monotonic_ns() + EXEC_MAPS_LINGER_NS;
+	DL_APPEND(table->lingering, entry);
+}
+
+static void forget_symbols(struct process_table *table, struct entry *entry)
+{
+	if (entry->lingers_until_ns)
+		DL_DELETE(table->lingering, entry);
+	entry->lingers_until_ns = 0;
+	symbolizer_process_drop(entry->process.sym);
+	entry->process.sym = NULL;
+}
+
 /* It has exited, so its pid may be another's. */
 static void free_pid(struct process_table *table, struct entry *entry)
 {
 	if (table->swept == entry)
 		table->swept = entry->live.next;
 	HASH_DELETE(live, table->by_pid, entry);
-	entry->exited = true;
+	linger(table, entry);
 }
 
 static void exited(struct process_table *table, struct entry *entry)
@@ -81,8 +101,7 @@ static void drop(struct process_table *table, struct entry *entry)
 	if (!entry->exited)
 		free_pid(table, entry);
 	HASH_DEL(table->by_key, entry);
-	if (entry->process.sym)
-		symbolizer_process_drop(entry->process.sym);
+	forget_symbols(table, entry);
 	free(entry);
 }
 
@@ -181,21 +200,27 @@ static bool take_pid(struct process_table *table, struct entry *entry)
 static struct entry *add(struct process_table *table, const struct process_key *key)
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
+	bool runs;
 
 	if (!entry)
 		return NULL;
 	entry->key = *key;
 	entry->process.pid = key->pid;
 	entry->process.start_ns = key->start_ns;
-	/* If it has exited, that was reported before, and will not be again. */
-	entry->exited = !read_identity(&entry->process);
+	runs = read_identity(&entry->process);
 	HASH_ADD(hh, table->by_key, key, sizeof(entry->key), entry);
-	if (entry->hh.tbl && (entry->exited || take_pid(table, entry)))
-		return entry;
-	if (entry->hh.tbl)
+	if (!entry->hh.tbl) {
+		free(entry);
+		return NULL;
+	}
+	if (!runs) {
+		linger(table, entry); /* its exit was reported before, and will not be again */
+	} else if (!take_pid(table, entry)) {
 		HASH_DEL(table->by_key, entry);
-	free(entry);
-	return NULL;
+		free(entry);
+		return NULL;
+	}
+	return entry;
 }
 
 struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
@@ -308,6 +333,12 @@ size_t process_table_sweep(struct process_table *table, size_t n, uint32_t *ende
 		}
 	}
 	return found;
+}
+
+void process_table_tick(struct process_table *table, uint64_t now_ns)
+{
+	while (table->lingering && table->lingering->lingers_until_ns <= now_ns)
+		forget_symbols(table, table->lingering);
 }
 
 void process_table_age(struct process_table *table)

@@ -38,9 +38,9 @@ void process_table_free(struct process_table *table);
  * memory. */
 struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
                                   const char *comm);
-/* Its symbols; reads its mappings if that was not done. NULL without memory. */
+/* Its symbols, until the next process_table_tick() or _age(); reads its mappings if that was not done. NULL without memory. */
 struct sym_process *process_table_symbols(struct process_table *table, struct process *process);
-/* Where its program is mapped, NULL when that is not known any more. Lives as long as the process. */
+/* Where its program is mapped, NULL when that is not known any more. Lives as long as the symbols. */
 const struct sym_module *process_table_main_module(struct process_table *table, struct process *process);
 /* Reads its mappings again; for when they changed, or an address was in none. After that nothing is read for
  * PROCESS_TABLE_REFRESH_REST times as long as the reading took. */
@@ -58,6 +58,10 @@ void process_table_exec(struct process_table *table, uint32_t pid);
 /* Looks at the next `n` processes in turn, whether they still run: writes the pids of those that have ended to `ended`, and
  * returns how many; those whose pid is another's by now have exited from then on. */
 size_t process_table_sweep(struct process_table *table, size_t n, uint32_t *ended);
+
+/* Forgets the symbols of processes that exited EXEC_MAPS_LINGER_NS before, so call it while none are in use; a stack that comes later
+ * still has them read anew. `now_ns` is CLOCK_MONOTONIC. */
+void process_table_tick(struct process_table *table, uint64_t now_ns);
 
 /* Call at the end of a window: forgets processes that have exited and were not asked for since the last. */
 void process_table_age(struct process_table *table);

@@ -330,6 +330,7 @@ static int housekeeping(struct session *session, uint64_t now)
 		return 0;
 	session->housekeeping_ns = now;
 	online_cpus_look(session->cpus, on_cpu, session);
+	process_table_tick(session->processes, now);
 	if (tracer_attached(session->tracer)) {
 		result = tracer_iterate(session->tracer, ABI_ITER_SUMS);
 		return result ? result : session_take_ledger(session);

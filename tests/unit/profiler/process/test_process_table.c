@@ -15,6 +15,7 @@
 
 #include "profiler/process/exec_maps.h"
 #include "profiler/process/process_table.h"
+#include "symbolizer/base/clock.h"
 #include "symbolizer/base/process_stat.h"
 #include "symbolizer/symbolizer.h"
 #include "tests/unit/need_root.h"
@@ -248,6 +249,33 @@ static void test_process_table__sweep_looks_at_who_lives(void **state)
 	assert_int_equal(ended, lives);
 }
 
+/* Those of one that runs stay; of one that has ended its name does. */
+static void test_process_table__symbols_of_who_ended_go(void **state)
+{
+	pid_t pid = start_child();
+	uint64_t start_ns = start_ns_of(pid), now = monotonic_ns();
+	struct process *ends = process_table_get(table, (uint32_t)pid, start_ns, NULL);
+	struct process *gone = process_table_get(table, 5000000, 1, "gone");
+	struct process *lives = process_table_get(table, (uint32_t)getpid(), start_ns_of(getpid()), NULL);
+
+	(void)state;
+	assert_non_null(process_table_symbols(table, ends));
+	assert_non_null(process_table_symbols(table, gone));
+	assert_non_null(process_table_symbols(table, lives));
+	end_child(pid);
+	process_table_exited(table, (uint32_t)pid);
+	process_table_tick(table, now + EXEC_MAPS_LINGER_NS - SECOND_NS);
+	assert_true(ends->sym && gone->sym);
+	process_table_tick(table, monotonic_ns() + EXEC_MAPS_LINGER_NS);
+	assert_false(ends->sym || gone->sym);
+	assert_non_null(lives->sym);
+	assert_ptr_equal(process_table_get(table, (uint32_t)pid, start_ns, NULL), ends);
+	assert_string_equal(ends->comm, "test_process_ta");
+	assert_non_null(process_table_symbols(table, ends)); /* of a stack that comes late */
+	process_table_tick(table, monotonic_ns() + EXEC_MAPS_LINGER_NS);
+	assert_non_null(ends->sym);
+}
+
 static void mark(uint64_t start_ns)
 {
 	struct process *process = process_table_get(table, getpid(), start_ns, NULL);
@@ -283,6 +311,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_process_table__sweep_finds_who_ended, make_table,
 		                                free_table),
 		cmocka_unit_test_setup_teardown(test_process_table__sweep_looks_at_who_lives, make_table,
+		                                free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__symbols_of_who_ended_go, make_table,
 		                                free_table),
 		cmocka_unit_test_setup_teardown(test_process_table__who_comes_later_has_the_pid, make_table,
 		                                free_table),
