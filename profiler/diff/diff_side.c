@@ -11,6 +11,7 @@
 #include "profiler/format/request_rows.h"
 #include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
+#include "profiler/format/tag_hash.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
 #include "profiler/session/window.h"
@@ -105,6 +106,21 @@ static void add_waited(struct diff_side *side, const struct ledger_row *row)
 			side->waited_ns[kind - ABI_WAIT_OTHER] += (double)row->ns;
 }
 
+/* Each run begins all tags anew: a class whose tags have no ids has one, however many runs there are. 0, -ENOMEM. */
+static int add_tag(struct diff_side *side, const struct ledger_row *row)
+{
+	int class = diff_classes_number(side->classes, row->class);
+	struct diff_tag tag = { .known = true, .hash = tag_hash(row->tag), .id = row->id }, *first;
+
+	if (class < 0)
+		return class;
+	first = &side->first_tag[class];
+	if (!first->known)
+		*first = tag;
+	side->has_ids[class] |= first->hash != tag.hash || first->id != tag.id;
+	return 0;
+}
+
 /* What is known of tags that have no samples, and of the whole that losses are a part of. 0, -ENOMEM. */
 static int add_known(struct diff_side *side, struct ledger *ledger)
 {
@@ -114,6 +130,8 @@ static int add_known(struct diff_side *side, struct ledger *ledger)
 
 		if (!row)
 			continue;
+		if (!row->base && !row->folded && add_tag(side, row))
+			return -ENOMEM;
 		side->ledger_rows++;
 		side->any_pushed |= !row->base;
 		if (row->base)

@@ -43,6 +43,13 @@ struct diff_window {
 	double (*of)[DIFF_AMOUNTS]; /* the same of each class, but for wall_ns: DIFF_CLASSES_MAX of them */
 };
 
+/* An exact tag; its name as tag_hash.h has it. */
+struct diff_tag {
+	bool known;
+	int64_t hash;
+	uint64_t id;
+};
+
 struct diff_side {
 	const char *place; /* the caller's */
 	struct diff_filter filter;
@@ -58,9 +65,11 @@ struct diff_side {
 	size_t wait_samples;                    /* of waits that are no stalls, whatever the filter */
 	size_t ledger_rows, ledger_rows_passed; /* by tag and process */
 	bool ledger_has[DIFF_CLASSES_MAX];      /* which classes those are of */
-	double waited_ns[ABI_WAIT_KINDS];       /* and how long they waited for what is no stall */
-	double tag_ns, stall_count;             /* time of tags and number of stalls, whatever the filter */
-	double base_ns;                         /* of processes' own tags, until diff_side_settle() */
+	struct diff_tag first_tag[DIFF_CLASSES_MAX];
+	bool has_ids[DIFF_CLASSES_MAX];   /* which classes have several tags, whatever the filter */
+	double waited_ns[ABI_WAIT_KINDS]; /* and how long they waited for what is no stall */
+	double tag_ns, stall_count;       /* time of tags and number of stalls, whatever the filter */
+	double base_ns;                   /* of processes' own tags, until diff_side_settle() */
 	struct diff_input_news news;
 };
 

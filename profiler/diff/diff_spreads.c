@@ -54,32 +54,40 @@ void diff_spreads_free(struct diff_spreads *spreads)
 	*spreads = (struct diff_spreads){ .count = 0 };
 }
 
-/* The class of them that has most steps; 0: none has `least` on each side. */
-static uint64_t with_most_steps(const struct diff_spreads *spreads, uint64_t classes, double least)
+/* Whether both sides have several steps of a class: of one without ids there is one a run. */
+static bool has_steps(const struct diff_spreads *spreads, unsigned int class)
+{
+	const struct diff_side *side = spreads->diff->side;
+
+	return spreads->sum[0][class] >= 2 && spreads->sum[1][class] >= 2 && side[0].has_ids[class] &&
+	       side[1].has_ids[class];
+}
+
+/* The class of them that has most steps, or of those of which both sides have several; 0: there is none. */
+static uint64_t with_most_steps(const struct diff_spreads *spreads, uint64_t classes, bool several)
 {
 	uint64_t best = 0;
 	double most = 0;
 
 	for (unsigned int c = 0; c < DIFF_CLASSES_MAX; c++) {
-		const double steps[2] = { spreads->sum[0][c], spreads->sum[1][c] };
+		double steps = spreads->sum[0][c] + spreads->sum[1][c];
 
-		if (classes >> c & 1 && steps[0] >= least && steps[1] >= least &&
-		    steps[0] + steps[1] > most) {
-			most = steps[0] + steps[1];
+		if (classes >> c & 1 && steps > most && (!several || has_steps(spreads, c))) {
+			most = steps;
 			best = 1ULL << c;
 		}
 	}
 	return best;
 }
 
-/* A class whose tags have no ids has one step, which says nothing: its rows are divided by the loop's. */
+/* Rows of a class whose tags have no ids are divided by the loop's. */
 static uint64_t steps_of_set(const struct diff_spreads *spreads, uint64_t classes)
 {
-	uint64_t found = classes ? with_most_steps(spreads, classes, 2) : 0;
+	uint64_t found = classes ? with_most_steps(spreads, classes, true) : 0;
 
 	if (!found)
-		found = with_most_steps(spreads, ~0ULL, 2);
-	return found ? found : with_most_steps(spreads, ~0ULL, 0);
+		found = with_most_steps(spreads, ~0ULL, true);
+	return found ? found : with_most_steps(spreads, ~0ULL, false);
 }
 
 /* Wall time is that of all classes alike. Steps of several classes lie within each other, or come in turns: a loop's step has one of each. */

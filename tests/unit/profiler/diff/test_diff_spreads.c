@@ -1,0 +1,96 @@
+/* Tests of diff_spreads.h: what rows are divided by. */
+#include "tests/unit/diff_fixture.h"
+
+#define WINDOWS 12
+#define STEPS   5 /* a window */
+
+static void assert_near(double found, double wanted)
+{
+	if (found < wanted * 0.99 || found > wanted * 1.01)
+		fail_msg("%.9g is not %.9g", found, wanted);
+}
+
+/* --- steps ------------------------------------------------------------------------------------------------ */
+
+/* One run of a loop whose steps have ids, or are all `tag`, and whose loader has none; each begins its tags anew. */
+static void add_run(struct made *made, const char *tag, bool ids)
+{
+	struct made_window window;
+	bool first = true;
+
+	for (uint64_t w = 0; w < WINDOWS; w++, first = false) {
+		window_begin(made, &window);
+		for (uint64_t step = 0; step < STEPS; step++)
+			window_wait(&window, &(struct made_wait){ .function = "forward",
+			                                          .tag = tag,
+			                                          .id = ids ? w * STEPS + step + 1 : 0,
+			                                          .stall = "block_io",
+			                                          .ns = 2 * MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "read_shard",
+		                                          .tag = "data_load/train",
+		                                          .stall = "block_io",
+		                                          .ns = STEPS * 3 * MADE_MS });
+		window_steps(&window, "train_step", ids ? STEPS : first);
+		window_steps(&window, "data_load", first);
+		window_end(made, &window);
+	}
+}
+
+static void two_runs(struct made *made, const char *tag, bool ids)
+{
+	made_begin(made);
+	add_run(made, tag, ids);
+	add_run(made, tag, ids);
+}
+
+/* A loader without ids has a step a run: it is divided by the loop's, however many runs there are. */
+static void test_diff_spreads__runs_are_no_steps(void **state)
+{
+	struct compared found;
+	struct made base, new;
+
+	(void)state;
+	two_runs(&base, "train_step", true);
+	two_runs(&new, "train_step", true);
+	compare(&found,
+	        (struct diff_task){
+	                .place = { base.path, new.path }, .per_given = true, .per = DIFF_PER_STEP },
+	        "function:read_shard:+5%");
+	assert_near(compared_row(&found, "read_shard")->bound.value[1], 3 * MADE_MS);
+	assert_near(compared_row(&found, "forward")->bound.value[1], 2 * MADE_MS);
+	assert_int_equal(diff_status(&found.diff), 0);
+	compared_free(&found);
+	made_remove(&base);
+	made_remove(&new);
+}
+
+/* Nor are two runs a side that has two steps. */
+static void test_diff_spreads__runs_have_no_ids(void **state)
+{
+	struct compared found;
+	struct made base, new;
+
+	(void)state;
+	two_runs(&base, "train_step", true);
+	two_runs(&new, "train_step/rank0", false);
+	compare(&found,
+	        (struct diff_task){
+	                .place = { base.path, new.path }, .per_given = true, .per = DIFF_PER_STEP },
+	        NULL);
+	assert_int_equal(found.result, -ENODATA);
+	assert_non_null(strstr(found.err, "NEW cannot be normalised by step: it has one tag of train_step, "
+	                                  "BASE 120"));
+	compared_free(&found);
+	made_remove(&base);
+	made_remove(&new);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_diff_spreads__runs_are_no_steps),
+		cmocka_unit_test(test_diff_spreads__runs_have_no_ids),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
