@@ -108,10 +108,17 @@ static double sum_of_set(const double *of_class, uint64_t set)
 	return sum;
 }
 
-/* Where the classes have none of the amount, that of all classes stands for it; where these have none, windows are alike. */
+/*
+ * Where the classes have none of the amount, that of all classes stands for it; where these have none, windows are alike. Classes wait
+ * without requests of their own, too: those of one side alone are nothing to compare by.
+ */
 static bool has_amount(const struct diff_spreads *spreads, int s, uint64_t set)
 {
-	return set && sum_of_set(spreads->sum[s], set) > 0;
+	bool has[2] = { sum_of_set(spreads->sum[0], set) > 0, sum_of_set(spreads->sum[1], set) > 0 };
+
+	if (spreads->weight == DIFF_PER_IO || spreads->weight == DIFF_PER_BYTES)
+		return has[0] && has[1];
+	return has[s];
 }
 
 static double sum_of_side(const struct diff_spreads *spreads, int s, uint64_t set)

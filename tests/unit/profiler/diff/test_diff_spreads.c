@@ -85,11 +85,65 @@ static void test_diff_spreads__runs_have_no_ids(void **state)
 	made_remove(&new);
 }
 
+/* --- requests --------------------------------------------------------------------------------------------- */
+
+/* A loop that waits for its GPU, and writes a log if `logs`, beside a checkpoint with many requests. */
+static void with_requests(struct made *made, bool logs)
+{
+	struct made_window window;
+
+	made_begin(made);
+	for (int w = 0; w < WINDOWS; w++) {
+		window_begin(made, &window);
+		window_wait(&window, &(struct made_wait){ .function = "forward",
+		                                          .tag = "train_step",
+		                                          .stall = "gpu_sync",
+		                                          .ns = 40 * MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "save",
+		                                          .tag = "checkpoint_write",
+		                                          .stall = "block_io",
+		                                          .ns = 50 * MADE_MS });
+		window_requests(&window, "checkpoint_write", 500);
+		if (logs)
+			window_requests(&window, "train_step", 1);
+		window_end(made, &window);
+	}
+}
+
+/* Both sides of a row are divided by requests of the same classes. */
+static void test_diff_spreads__requests_of_one_side(void **state)
+{
+	static const enum diff_per pers[] = { DIFF_PER_IO, DIFF_PER_BYTES };
+	struct made logging, silent;
+	struct compared found;
+
+	(void)state;
+	with_requests(&logging, true);
+	with_requests(&silent, false);
+	for (size_t i = 0; i < 4; i++) {
+		const char *const places[] = { logging.path, silent.path };
+
+		compare(&found,
+		        (struct diff_task){ .place = { places[i % 2], places[1 - i % 2] },
+		                            .per_given = true,
+		                            .per = pers[i / 2] },
+		        "function:forward:+5%");
+		assert_near(compared_row(&found, "forward")->bound.value[0], 40.0 * MADE_MS / 500);
+		assert_near(compared_row(&found, "forward")->bound.value[1], 40.0 * MADE_MS / 500);
+		assert_near(compared_row(&found, "save")->bound.value[1], 50.0 * MADE_MS / 500);
+		assert_int_equal(diff_status(&found.diff), 0);
+		compared_free(&found);
+	}
+	made_remove(&logging);
+	made_remove(&silent);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff_spreads__runs_are_no_steps),
 		cmocka_unit_test(test_diff_spreads__runs_have_no_ids),
+		cmocka_unit_test(test_diff_spreads__requests_of_one_side),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
