@@ -139,12 +139,16 @@ static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdic
 static void print_verdict(FILE *out, const struct diff *diff)
 {
 	size_t changed = print_changed(out, diff, DIFF_WORSE, "Worse beyond noise: ");
-	char doubt[DIFF_DOUBT_BYTES];
+	char doubt[DIFF_DOUBT_BYTES], percent[DIFF_CELL_BYTES];
 
 	changed += print_changed(out, diff, DIFF_BETTER, "Better beyond noise: ");
 	if (*diff_doubt_total(doubt, diff))
 		fprintf(out, "%s\n", doubt);
-	else if (!changed && diff->side[0].count > 1 && diff->side[1].count > 1)
+	else if (!changed && diff->total.verdict >= DIFF_BETTER)
+		fprintf(out, "The total is %s beyond noise (%s), no row by itself.\n",
+		        diff_verdict_name(diff->total.verdict),
+		        diff_cell_percent(percent, &diff->total.bound));
+	else if (!changed && diff->total.bound.judged)
 		fputs("Nothing differs beyond noise.\n", out);
 	fputc('\n', out);
 }
