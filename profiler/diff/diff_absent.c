@@ -15,15 +15,6 @@
 	0.01            /* of its tags' time: less may well have been in short waits, which have no samples */
 #define WAITED_MORE 0.1 /* of what it was: less is what idle threads differ by */
 
-/* Its index in waited_ns, -1: it is no kind of wait. */
-static int kind_of(const char *stall)
-{
-	for (int kind = ABI_WAIT_OTHER; kind < ABI_WAIT_END; kind++)
-		if (!strcmp(window_cause_name((unsigned int)kind), stall))
-			return kind - ABI_WAIT_OTHER;
-	return -1;
-}
-
 static bool asks_for_waits(const struct diff_filter *filter, const char *kind)
 {
 	for (size_t i = 0; i < filter->count; i++) {
@@ -88,7 +79,7 @@ static bool class_is_absent(const struct diff_side *side, const char *class)
 bool diff_absent_is_true(const struct diff_side *side, const char *side_name, enum top_by what,
                          const char *name, char *text, size_t size)
 {
-	int kind = what == TOP_BY_STALL ? kind_of(name) : -1;
+	int kind = what == TOP_BY_STALL ? loaded_wait_kind(name) : -1;
 
 	if (kind >= 0)
 		return kind_is_absent(side, side_name, kind, text, size);
@@ -115,7 +106,7 @@ static bool is_cause(const char *stall)
 static bool condition_is_known(const struct diff_side *side, const struct diff_condition *condition)
 {
 	char why[DIFF_LINE_BYTES_MAX];
-	int kind = kind_of(condition->value);
+	int kind = loaded_wait_kind(condition->value);
 
 	if (diff_filter_is_of_tags(condition) || condition->not )
 		return true;

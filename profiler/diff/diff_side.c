@@ -14,7 +14,6 @@
 #include "profiler/format/tag_hash.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
-#include "profiler/session/window.h"
 
 #define SECOND_NS 1000000000
 
@@ -101,9 +100,10 @@ static int add_steps(struct diff_side *side, struct diff_window *window, const s
 
 static void add_waited(struct diff_side *side, const struct ledger_row *row)
 {
-	for (unsigned int kind = ABI_WAIT_OTHER; kind < ABI_WAIT_END && row->state == LEDGER_BLOCKED; kind++)
-		if (!strcmp(row->cause, window_cause_name(kind)))
-			side->waited_ns[kind - ABI_WAIT_OTHER] += (double)row->ns;
+	int kind = row->state == LEDGER_BLOCKED ? loaded_wait_kind(row->cause) : -1;
+
+	if (kind >= 0)
+		side->waited_ns[kind] += (double)row->ns;
 }
 
 /* Each run begins all tags anew: a class whose tags have no ids has one, however many runs there are. 0, -ENOMEM. */

@@ -67,7 +67,7 @@ struct diff_side {
 	bool ledger_has[DIFF_CLASSES_MAX];      /* which classes those are of */
 	struct diff_tag first_tag[DIFF_CLASSES_MAX];
 	bool has_ids[DIFF_CLASSES_MAX];   /* which classes have several tags, whatever the filter */
-	double waited_ns[ABI_WAIT_KINDS]; /* and how long they waited for what is no stall */
+	double waited_ns[ABI_WAIT_KINDS]; /* and how long they waited, by loaded_wait_kind() */
 	double tag_ns, stall_count;       /* time of tags and number of stalls, whatever the filter */
 	double base_ns;                   /* of processes' own tags, until diff_side_settle() */
 	struct diff_input_news news;

@@ -11,9 +11,11 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "bpf/abi.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/tag_hash.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/session/window.h"
 
 /* Cleared before it is filled, as it is compared byte by byte. */
 struct tag_key {
@@ -32,7 +34,7 @@ struct known_tag {
 struct loaded_tags {
 	struct known_tag *by_key;
 	const char *waits
-	        [WAITS_MAX]; /* the kinds of waits that are no stalls: those of the ledger's blocked rows */
+	        [WAITS_MAX]; /* the kinds of the ledger's blocked rows, which a later version may have more of */
 	size_t n_waits;
 };
 
@@ -68,8 +70,19 @@ static int add_tag(struct loaded_tags *tags, const struct ledger_row *row)
 	return -ENOMEM;
 }
 
+int loaded_wait_kind(const char *stall)
+{
+	for (int kind = ABI_WAIT_OTHER; kind < ABI_WAIT_END; kind++)
+		if (!strcmp(window_cause_name((unsigned int)kind), stall))
+			return kind - ABI_WAIT_OTHER;
+	return -1;
+}
+
+/* By its name, as Pyroscope has no ledger, and a ledger that another program has kept has no kinds. */
 static bool is_wait(const struct loaded_tags *tags, const char *stall)
 {
+	if (loaded_wait_kind(stall) >= 0)
+		return true;
 	for (size_t i = 0; i < tags->n_waits; i++)
 		if (!strcmp(tags->waits[i], stall))
 			return true;

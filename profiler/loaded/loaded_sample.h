@@ -62,6 +62,9 @@ struct loaded_filter {
 	const regex_t *ignore; /* none may */
 };
 
+/* The kind of a wait that is no stall, from 0 to ABI_WAIT_KINDS - 1, by its name; -1: it is none. */
+int loaded_wait_kind(const char *stall);
+
 #define LOADED_BLOCKED   "blocked"
 #define LOADED_UNDECIDED "undecided" /* a wait that is not over and may turn out to be a stall */
 
