@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "profiler/diff/diff_absent.h"
 #include "profiler/diff/diff_judge.h"
 #include "profiler/diff/diff_query.h"
+#include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -194,6 +196,22 @@ static int add_overlap(struct diff *diff, const struct loaded_profiles *input)
 	                       : err;
 }
 
+static bool pushes_tags(struct ledger *ledger)
+{
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+
+		if (row && !row->base)
+			return true;
+	}
+	return false;
+}
+
+static void leave_idle_out(struct diff *diff)
+{
+	diff->side[0].filter.idle_left_out = diff->side[1].filter.idle_left_out = true;
+}
+
 static int gather(void *context, const struct loaded_profiles *window, bool lone, char *err, size_t err_size)
 {
 	struct gathering *gathering = context;
@@ -202,6 +220,8 @@ static int gather(void *context, const struct loaded_profiles *window, bool lone
 
 	if (!result && lone)
 		result = loaded_slices_find(&slices, window);
+	if (lone && pushes_tags(window->ledger))
+		leave_idle_out(gathering->diff);
 	for (int side = gathering->first; side <= gathering->last && !result; side++) {
 		size_t first;
 
@@ -236,6 +256,42 @@ static int read_side(struct diff *diff, int side, uint64_t *number, char *err, s
 	if (diff->paired)
 		diff->side[1].news = diff->side[0].news;
 	return result;
+}
+
+static int find_pushed(void *context, const struct loaded_profiles *window, bool lone, char *err,
+                       size_t err_size)
+{
+	(void)context;
+	(void)lone;
+	(void)err;
+	(void)err_size;
+	return pushes_tags(window->ledger);
+}
+
+/* Reads up to the first window with pushed tags; what cannot be read is told later. A pipe can be read once only, and Pyroscope has no
+ * ledger. */
+static bool place_pushes_tags(const struct diff_task *task, const char *place)
+{
+	const struct diff_input input = { .place = place, .type = task->type, .access = &task->access };
+	struct diff_input_news news;
+	struct stat info;
+	char err[512];
+
+	if (!place || !strcmp(place, "-") || stat(place, &info) != 0 ||
+	    !(S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)))
+		return false;
+	return diff_input_visit(&input, find_pushed, NULL, &news, err, sizeof(err)) == 1;
+}
+
+/* Windows before the first pushed tag have idle threads, too: so it is looked for before samples are read. */
+static void look_for_pushed(struct diff *diff)
+{
+	const struct diff_task *task = diff->task;
+
+	if (!diff_filter_has_waits(&diff->side[0].filter) && !diff_filter_has_waits(&diff->side[1].filter))
+		return;
+	if (place_pushes_tags(task, task->place[0]) || place_pushes_tags(task, task->place[1]))
+		leave_idle_out(diff);
 }
 
 static int init_tables(struct diff *diff)
@@ -302,6 +358,8 @@ int diff_build(struct diff *diff, struct diff_task *task, char *err, size_t err_
 	int result = init(diff, task);
 
 	*err = '\0';
+	if (!result)
+		look_for_pushed(diff);
 	for (int side = 0; side < (diff->paired ? 1 : 2) && !result; side++)
 		result = read_side(diff, side, &number, err, err_size);
 	if (!result) {

@@ -146,6 +146,24 @@ static bool sample_has(const struct loaded_profiles *input, const struct loaded_
 	return has_label(&sample->view, condition);
 }
 
+/* Threads that have their process's own tag alone mostly idle. */
+static bool is_idle(const struct diff_filter *filter, const struct loaded_sample *sample)
+{
+	return filter->idle_left_out && sample->row && sample->row->base && !diff_filter_has_tag(filter);
+}
+
+bool diff_filter_has_waits(const struct diff_filter *filter)
+{
+	for (size_t i = 0; i < filter->count; i++) {
+		const struct diff_condition *condition = &filter->condition[i];
+
+		if (!strcmp(condition->label, "stall") && !condition->not )
+			return !strcmp(condition->value, LOADED_BLOCKED) ||
+			       loaded_wait_kind(condition->value) >= 0;
+	}
+	return filter->waits;
+}
+
 bool diff_filter_sample(const struct diff_filter *filter, const struct loaded_profiles *input,
                         const struct loaded_sample *sample)
 {
@@ -158,7 +176,7 @@ bool diff_filter_sample(const struct diff_filter *filter, const struct loaded_pr
 			return false;
 		asked |= !condition->not &&!strcmp(condition->label, "stall");
 	}
-	return asked || !sample->is_wait;
+	return !sample->is_wait || (asked && !is_idle(filter, sample));
 }
 
 bool diff_filter_row(const struct diff_filter *filter, const struct ledger_row *row)

@@ -29,7 +29,8 @@ struct diff_condition {
 struct diff_filter {
 	struct diff_condition condition[DIFF_CONDITIONS_MAX];
 	size_t count;
-	bool waits; /* also waits that are no stalls, where no condition asks for a stall */
+	bool waits;         /* also waits that are no stalls, where no condition asks for a stall */
+	bool idle_left_out; /* of these waits not those of processes' own tags, unless a condition names a tag */
 };
 
 /* Adds the conditions of a text. -EINVAL with one line, without newline, in err; -ENOMEM. Also after a failure the filter is
@@ -39,6 +40,9 @@ void diff_filter_release(struct diff_filter *filter);
 
 bool diff_filter_sample(const struct diff_filter *filter, const struct loaded_profiles *input,
                         const struct loaded_sample *sample);
+
+/* Whether waits that are no stalls are asked for. */
+bool diff_filter_has_waits(const struct diff_filter *filter);
 
 /* By tags and processes alone: whose wall time it is. */
 bool diff_filter_row(const struct diff_filter *filter, const struct ledger_row *row);

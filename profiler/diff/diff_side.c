@@ -101,9 +101,10 @@ static int add_steps(struct diff_side *side, struct diff_window *window, const s
 static void add_waited(struct diff_side *side, const struct ledger_row *row)
 {
 	int kind = row->state == LEDGER_BLOCKED ? loaded_wait_kind(row->cause) : -1;
+	bool base = row->base && !diff_filter_has_tag(&side->filter);
 
 	if (kind >= 0)
-		side->waited_ns[kind] += (double)row->ns;
+		(base ? side->base_waited_ns : side->waited_ns)[kind] += (double)row->ns;
 }
 
 /* Each run begins all tags anew: a class whose tags have no ids has one, however many runs there are. 0, -ENOMEM. */
@@ -300,6 +301,7 @@ static void count_base_time(struct diff_side *side)
 void diff_side_settle(struct diff_side side[2], bool paired)
 {
 	bool pushed[] = { side[0].pushed, side[1].pushed };
+	bool any = side[0].any_pushed || side[1].any_pushed;
 
 	if (!paired)
 		pushed[0] = pushed[1] = pushed[0] || pushed[1];
@@ -308,6 +310,8 @@ void diff_side_settle(struct diff_side side[2], bool paired)
 			count_base_time(&side[s]);
 		if (!side[s].any_pushed)
 			side[s].tag_ns += side[s].base_ns;
+		for (int kind = 0; kind < ABI_WAIT_KINDS && !any; kind++)
+			side[s].waited_ns[kind] += side[s].base_waited_ns[kind];
 	}
 }
 

@@ -66,10 +66,11 @@ struct diff_side {
 	size_t ledger_rows, ledger_rows_passed; /* by tag and process */
 	bool ledger_has[DIFF_CLASSES_MAX];      /* which classes those are of */
 	struct diff_tag first_tag[DIFF_CLASSES_MAX];
-	bool has_ids[DIFF_CLASSES_MAX];   /* which classes have several tags, whatever the filter */
-	double waited_ns[ABI_WAIT_KINDS]; /* and how long they waited, by loaded_wait_kind() */
-	double tag_ns, stall_count;       /* time of tags and number of stalls, whatever the filter */
-	double base_ns;                   /* of processes' own tags, until diff_side_settle() */
+	bool has_ids[DIFF_CLASSES_MAX];        /* which classes have several tags, whatever the filter */
+	double waited_ns[ABI_WAIT_KINDS];      /* and how long they waited, by loaded_wait_kind() */
+	double base_waited_ns[ABI_WAIT_KINDS]; /* so of processes' own tags, until diff_side_settle() */
+	double tag_ns, stall_count;            /* time of tags and number of stalls, whatever the filter */
+	double base_ns;                        /* of processes' own tags, until diff_side_settle() */
 	struct diff_input_news news;
 };
 
@@ -83,7 +84,8 @@ int diff_side_add(struct diff_side *side, const struct loaded_profiles *input,
                   const struct loaded_slices *slices, size_t *first);
 
 /* After the last window of both: tags of processes, which mostly idle, count only where there are no others. Of two recordings neither has
- * others then; of two filters of one (`paired`) each side is looked at by itself. */
+ * others then; of two filters of one (`paired`) each side is looked at by itself. What such threads waited for counts only where neither
+ * side has others, or its filter names them. */
 void diff_side_settle(struct diff_side side[2], bool paired);
 
 /* Shares out what the windows from `first` on have of a class's amount in all, in the proportion of parts[0] ...: how much of it
