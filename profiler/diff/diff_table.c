@@ -27,6 +27,8 @@ struct diff_names {
 struct adding {
 	struct diff_table *table;
 	const struct diff_sample *sample;
+	const struct loaded_stack *stack; /* NULL: names are no frames */
+	size_t frame;                     /* which the next name is of */
 };
 
 const char *diff_verdict_name(enum diff_verdict verdict)
@@ -174,6 +176,16 @@ static struct diff_row *find_or_add(struct diff_table *table, const char *name)
 	return row ? row : row_new(table, name);
 }
 
+/* Names come as the stack's frames do. Native frames below Python's are of its libraries. */
+static bool is_code(struct adding *adding)
+{
+	const struct loaded_stack *stack = adding->stack;
+	size_t at = adding->frame++;
+
+	return stack && at < stack->n && stack->frames[at].kind != LOADED_FRAME_KERNEL &&
+	       !stack->frames[at].library && !loaded_stack_folds(stack, at);
+}
+
 static int add_name(void *context, const char *name, bool is_leaf)
 {
 	struct adding *adding = context;
@@ -182,6 +194,7 @@ static int add_name(void *context, const char *name, bool is_leaf)
 
 	if (!row)
 		return -ENOMEM;
+	row->code |= is_code(adding);
 	if (is_leaf)
 		row->flat[sample->side] += sample->value;
 	if (row->last_sample == sample->number)
@@ -193,13 +206,12 @@ static int add_name(void *context, const char *name, bool is_leaf)
 
 static int add_own(struct diff_table *table, const struct diff_sample *sample)
 {
-	struct loaded_stack *stack = &table->by_name->stack;
+	const struct loaded_stack *stack = &table->by_name->stack;
 	const struct profile *profile = sample->input->profile;
 	const struct loaded_frame *frame;
 	struct diff_row *row;
 	char text[8192];
 
-	loaded_stack_get(stack, profile, &sample->sample->view);
 	if (!stack->n)
 		return 0;
 	frame = &stack->frames[loaded_stack_own(stack)];
@@ -217,12 +229,15 @@ static int add_own(struct diff_table *table, const struct diff_sample *sample)
 /* Where names are no frames, all of a sample is the name's own. */
 int diff_table_add(struct diff_table *table, const struct diff_sample *sample)
 {
-	struct adding adding = { .table = table, .sample = sample };
-	int err = top_names_visit(sample->input, sample->sample, table->by, add_name, &adding);
+	bool frames = table->by == TOP_BY_FUNCTION || table->by == TOP_BY_LINE;
+	struct loaded_stack *stack = &table->by_name->stack;
+	struct adding adding = { .table = table, .sample = sample, .stack = frames ? stack : NULL };
+	int err;
 
-	if (!err && (table->by == TOP_BY_FUNCTION || table->by == TOP_BY_LINE))
-		err = add_own(table, sample);
-	return err;
+	if (frames)
+		loaded_stack_get(stack, sample->input->profile, &sample->sample->view);
+	err = top_names_visit(sample->input, sample->sample, table->by, add_name, &adding);
+	return err || !frames ? err : add_own(table, sample);
 }
 
 /* --- order ------------------------------------------------------------------------------------------------ */
@@ -237,8 +252,10 @@ static int compare_rows(const void *left, const void *right)
 	const struct diff_row *a = *(struct diff_row *const *)left, *b = *(struct diff_row *const *)right;
 	int order = (b->verdict >= DIFF_BETTER) - (a->verdict >= DIFF_BETTER);
 
-	if (!order && a->verdict >= DIFF_BETTER)
-		order = descending(a->score, b->score);
+	if (!order && a->verdict >= DIFF_BETTER) {
+		order = b->code - a->code;
+		order = order ? order : descending(a->score, b->score);
+	}
 	order = order ? order : descending(a->own_change, b->own_change);
 	order = order ? order : descending(a->change, b->change);
 	return order ? order : strcmp(a->name, b->name);

@@ -30,6 +30,7 @@ struct diff_row {
 	struct diff_points points[2]; /* what has the name anywhere in the stack, by window */
 	double flat[2];               /* where it is the leaf */
 	double own[2]; /* where it is the innermost frame of the program's own code (loaded_frames.h) */
+	bool code;     /* it is a frame of the program's own code: not the kernel's, nor a library's */
 	double change, own_change, score; /* what rows are sorted by; set by diff_table_sort() */
 	uint64_t last_sample;             /* a function that recurs in a stack counts once */
 	uint64_t classes;                 /* in which it is: a bit for each number of diff_classes.h */
@@ -82,7 +83,7 @@ struct diff_row *diff_table_match(const struct diff_table *table, const char *na
 const char *diff_table_near(char text[NEAR_NAMES_BYTES], const struct diff_table *table, const char *name);
 
 /*
- * What was judged worse or better first, and of that the largest square of the difference over the value: a function that changed has
+ * What was judged worse or better first, of that the program's own code, and of this the largest square of the difference over the value: a function that changed has
  * the difference that its callers have, too, and less else. Of equal ones, and among the others, the largest difference in own
  * code comes first, then the largest of all.
  */

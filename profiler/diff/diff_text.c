@@ -114,11 +114,30 @@ static void print_table(FILE *out, struct diff *diff, size_t shown)
 		        shown, table->count);
 }
 
+/* Cut where it is too long; of a line the end stays, which says where it is. */
+static void print_name(FILE *out, const struct diff_table *table, const char *name)
+{
+	char text[8192], *slash;
+	size_t end;
+
+	snprintf(text, sizeof(text), "%.*s", (int)diff_name_length(name), name);
+	slash = table->by == TOP_BY_LINE ? strrchr(text, '/') : NULL;
+	end = slash ? text_columns(slash) : 0;
+	if (text_columns(text) <= NAMED_COLUMNS || !slash || end >= NAMED_COLUMNS) {
+		text_print_clean(out, text, NAMED_COLUMNS);
+		return;
+	}
+	*slash = '\0';
+	text_print_clean(out, text, NAMED_COLUMNS - end);
+	*slash = '/';
+	text_print_clean(out, slash, 0);
+}
+
 /* The first rows of a verdict, in words, without those that the table leaves out. Returns how many there are. */
 static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdict verdict, const char *words)
 {
 	const struct diff_table *table = &diff->table[diff->task->by];
-	char percent[DIFF_CELL_BYTES], name[NAMED_COLUMNS + 1];
+	char percent[DIFF_CELL_BYTES];
 	size_t n = 0;
 
 	for (size_t i = 0; i < table->count; i++) {
@@ -127,8 +146,7 @@ static size_t print_changed(FILE *out, const struct diff *diff, enum diff_verdic
 		if (row->verdict != verdict || row->repeated || n++ >= NAMED)
 			continue;
 		fputs(n > 1 ? ", " : words, out);
-		snprintf(name, sizeof(name), "%.*s", (int)diff_name_length(row->name), row->name);
-		text_print_clean(out, name, NAMED_COLUMNS);
+		print_name(out, table, row->name);
 		fprintf(out, " (%s)", diff_cell_percent(percent, &row->bound));
 	}
 	if (n)

@@ -60,6 +60,7 @@ struct made_window {
 /* The stack is main, `outer` and `function`, and above that `kernel`. */
 struct made_wait {
 	const char *function, *outer, *kernel; /* NULL: it has none */
+	const char *file;                      /* of `function`; NULL: /src/train.c */
 	const char *tag;                       /* its class is what is before a slash */
 	const char *stall, *device;
 	const char *rank; /* a label; NULL: none */
@@ -133,12 +134,13 @@ static inline void window_row(struct made_window *window, const char *tag, enum 
 	assert_int_equal(ledger_add(window->ledger, &fixed), 0);
 }
 
-static inline size_t add_place(struct profile *profile, int64_t *ids, size_t n, const char *function,
+static inline size_t add_place(struct profile *profile, int64_t *ids, size_t n, struct profile_frame frame,
                                int64_t mapping)
 {
-	struct profile_frame frame = { .function = function, .file = "/src/train.c", .line = 7 };
-
-	if (!function)
+	frame.line = 7;
+	if (!frame.file)
+		frame.file = "/src/train.c";
+	if (!frame.function)
 		return n;
 	ids[n] = profile_location(profile, mapping, mapping == 1 ? 0x1100 : 0x3100, &frame, 1);
 	assert_true(ids[n] > 0);
@@ -163,10 +165,11 @@ static inline void window_wait(struct made_window *window, const struct made_wai
 
 	if (wait->id)
 		snprintf(id, sizeof(id), "%016" PRIx64, wait->id);
-	n = add_place(window->profile, ids, n, wait->kernel, 2);
-	n = add_place(window->profile, ids, n, wait->function, 1);
-	n = add_place(window->profile, ids, n, wait->outer, 1);
-	n = add_place(window->profile, ids, n, "main", 1);
+	n = add_place(window->profile, ids, n, (struct profile_frame){ .function = wait->kernel }, 2);
+	n = add_place(window->profile, ids, n,
+	              (struct profile_frame){ .function = wait->function, .file = wait->file }, 1);
+	n = add_place(window->profile, ids, n, (struct profile_frame){ .function = wait->outer }, 1);
+	n = add_place(window->profile, ids, n, (struct profile_frame){ .function = "main" }, 1);
 	assert_int_equal(profile_add_sample(window->profile, ids, n, values, labels, 7), 0);
 	window_row(window, wait->tag, wait->blocked ? LEDGER_BLOCKED : LEDGER_STALL, wait->ns,
 	           (struct ledger_row){ .id = wait->id,

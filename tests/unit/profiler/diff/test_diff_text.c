@@ -82,11 +82,80 @@ static void test_diff_text__total_without_bounds(void **state)
 	made_remove(&made);
 }
 
+/* --- names ------------------------------------------------------------------------------------------------ */
+
+/* A load and a save that wait as long in the kernel, and nothing else. */
+static void load_and_save(struct made *made, int ms, const char *file)
+{
+	static const char *const functions[] = { "load", "save" };
+	struct made_window window;
+
+	made_begin(made);
+	for (int w = 0; w < WINDOWS; w++) {
+		window_begin(made, &window);
+		for (size_t i = 0; i < 2; i++)
+			window_wait(&window, &(struct made_wait){ .function = functions[i],
+			                                          .kernel = "folio_wait_bit_common",
+			                                          .file = file,
+			                                          .tag = functions[i],
+			                                          .stall = "block_io",
+			                                          .ns = (ms + w % 2) * MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "log",
+		                                          .tag = "log",
+		                                          .stall = "throttle",
+		                                          .ns = 50 * MADE_MS });
+		window_end(made, &window);
+	}
+}
+
+/* The kernel's function has both their changes, but is not what anybody can change. */
+static void test_diff_text__own_code_first(void **state)
+{
+	struct compared found;
+	struct made base, new;
+
+	(void)state;
+	load_and_save(&base, 50, NULL);
+	load_and_save(&new, 70, NULL);
+	compare(&found, (struct diff_task){ .place = { base.path, new.path } }, NULL);
+	assert_int_equal(compared_row(&found, "folio_wait_bit_common")->verdict, DIFF_WORSE);
+	assert_says(&found, "\nWorse beyond noise: load (+39.6 %), save (+39.6 %), folio_wait_bit_common (+");
+	compared_free(&found);
+	made_remove(&base);
+	made_remove(&new);
+}
+
+#define LONG "/a/folder/with/a/name/that/is/longer/than/the/sentence/has/room/for/attente-é/"
+
+static void test_diff_text__long_names(void **state)
+{
+	struct compared found;
+	struct made base, new;
+	const char *name;
+	size_t columns = 0;
+
+	(void)state;
+	load_and_save(&base, 50, LONG "disk.c");
+	load_and_save(&new, 70, LONG "disk.c");
+	compare(&found, (struct diff_task){ .place = { base.path, new.path }, .by = TOP_BY_LINE }, NULL);
+	assert_says(&found, "Worse beyond noise: load /a/folder/");
+	assert_says(&found, "…/disk.c:7 (+39.6 %), save /a/");
+	name = strstr(found.text, "load /a/");
+	for (; strncmp(name, " (+", 3) != 0; name++)
+		columns += (*name & 0xc0) != 0x80;
+	assert_int_equal(columns, 80);
+	compared_free(&found);
+	made_remove(&base);
+	made_remove(&new);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff_text__total_alone),
 		cmocka_unit_test(test_diff_text__total_without_bounds),
+		cmocka_unit_test(test_diff_text__own_code_first),
+		cmocka_unit_test(test_diff_text__long_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
