@@ -332,6 +332,7 @@ static void check_sound(struct diff *diff)
 	diff_absent_check(&diff->side[0], "BASE", &diff->against);
 	diff_absent_check(&diff->side[1], "NEW", &diff->against);
 	diff_absent_waits(diff->side, &diff->remarks);
+	diff_absent_runqueue(diff->side, &diff->remarks);
 	if (!diff->paired)
 		diff_sound_check(diff->side, &diff->against, &diff->remarks);
 	else if (diff->side[0].news.unreadable_files)

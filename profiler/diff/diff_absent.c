@@ -2,6 +2,7 @@
 
 #include "profiler/diff/diff_absent.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -186,4 +187,31 @@ void diff_absent_waits(const struct diff_side side[2], struct diff_lines *remark
 	               side[0].wait_samples && side[1].wait_samples
 	                       ? "To compare them, add --waits."
 	                       : "To compare them, record both with --waits long, and add --waits.");
+}
+
+static bool is_of_tags(const struct diff_side *side)
+{
+	for (size_t i = 0; i < side->filter.count; i++)
+		if (!diff_filter_is_of_tags(&side->filter.condition[i]))
+			return false;
+	return side->ledger_rows && side->amount[DIFF_PER_WALL] > 0;
+}
+
+void diff_absent_runqueue(const struct diff_side side[2], struct diff_lines *remarks)
+{
+	char was[TEXT_DURATION_BYTES], is[TEXT_DURATION_BYTES];
+	double before, now;
+
+	if (!is_of_tags(&side[0]) || !is_of_tags(&side[1]))
+		return;
+	before = side[0].runqueue_ns / side[0].amount[DIFF_PER_WALL];
+	now = side[1].runqueue_ns / side[1].amount[DIFF_PER_WALL];
+	if (now - before <= WAITED_PART || now - before <= WAITED_MORE * before)
+		return;
+	text_short_duration(was, (uint64_t)(1e9 * fmax(before, 0)));
+	text_short_duration(is, (uint64_t)(1e9 * now));
+	diff_lines_add(
+	        remarks,
+	        "NEW waited %s for a CPU a second, BASE %s: no samples have that; `stallprof top` has it.",
+	        is, was);
 }

@@ -25,4 +25,7 @@ void diff_absent_check(const struct diff_side *side, const char *side_name, stru
 /* Adds a remark if NEW waited longer than BASE for what is no stall, and both sides leave that out. */
 void diff_absent_waits(const struct diff_side side[2], struct diff_lines *remarks);
 
+/* Adds a remark if NEW waited longer than BASE for a CPU, unless a filter asks for some of the waits alone. */
+void diff_absent_runqueue(const struct diff_side side[2], struct diff_lines *remarks);
+
 #endif

@@ -147,6 +147,7 @@ static int add_known(struct diff_side *side, struct ledger *ledger)
 		side->ledger_rows_passed++;
 		side->ledger_has[class] = true;
 		add_waited(side, row);
+		side->runqueue_ns += row->state == LEDGER_RUNQUEUE ? (double)row->ns : 0;
 	}
 	return 0;
 }

@@ -65,12 +65,13 @@ struct diff_side {
 	size_t wait_samples;                    /* of waits that are no stalls, whatever the filter */
 	size_t ledger_rows, ledger_rows_passed; /* by tag and process */
 	bool ledger_has[DIFF_CLASSES_MAX];      /* which classes those are of */
+	double waited_ns[ABI_WAIT_KINDS];       /* and how long they waited, by loaded_wait_kind() */
+	double base_waited_ns[ABI_WAIT_KINDS];  /* so of processes' own tags, until diff_side_settle() */
+	double runqueue_ns;                     /* and for a CPU */
+	double tag_ns, stall_count;             /* time of tags and number of stalls, whatever the filter */
+	double base_ns;                         /* of processes' own tags, until diff_side_settle() */
 	struct diff_tag first_tag[DIFF_CLASSES_MAX];
-	bool has_ids[DIFF_CLASSES_MAX];        /* which classes have several tags, whatever the filter */
-	double waited_ns[ABI_WAIT_KINDS];      /* and how long they waited, by loaded_wait_kind() */
-	double base_waited_ns[ABI_WAIT_KINDS]; /* so of processes' own tags, until diff_side_settle() */
-	double tag_ns, stall_count;            /* time of tags and number of stalls, whatever the filter */
-	double base_ns;                        /* of processes' own tags, until diff_side_settle() */
+	bool has_ids[DIFF_CLASSES_MAX]; /* which classes have several tags, whatever the filter */
 	struct diff_input_news news;
 };
 
