@@ -37,6 +37,12 @@ static double waited_ns(const struct diff_side *side, int kind)
 	return sum;
 }
 
+/* Whether waits of `ns` in all may each have been too short for a sample. Where no wait has any, it was not asked for them. */
+static bool may_be_short(const struct diff_side *side, double ns)
+{
+	return !(ns > (side->wait_samples ? WAITED_PART * side->tag_ns : 0));
+}
+
 static bool kind_is_absent(const struct diff_side *side, const char *side_name, int kind, char *text,
                            size_t size)
 {
@@ -49,7 +55,7 @@ static bool kind_is_absent(const struct diff_side *side, const char *side_name, 
 		         name);
 	else if (!asks_for_waits(&side->filter, name))
 		snprintf(text, size, "%s is no stall, so it is left out: --waits takes it in", name);
-	else if (ns > 0)
+	else if (!may_be_short(side, ns))
 		snprintf(text, size, "%s was %s in %s and has no sample of it: record with --waits long",
 		         side_name, text_short_duration(waited, (uint64_t)ns), name);
 	else
@@ -114,9 +120,9 @@ static bool condition_is_known(const struct diff_side *side, const struct diff_c
 	if (strcmp(condition->label, "stall") != 0)
 		return false;
 	if (!strcmp(condition->value, LOADED_BLOCKED))
-		return !(waited_ns(side, -1) > 0);
+		return may_be_short(side, waited_ns(side, -1));
 	if (kind >= 0)
-		return !(waited_ns(side, kind) > 0);
+		return may_be_short(side, waited_ns(side, kind));
 	return is_cause(condition->value) &&
 	       diff_sound_looked_for(side->stamp, condition->value, why, sizeof(why));
 }

@@ -1,8 +1,8 @@
 /*
  * None of something: whether that is what happened, or whether nobody looked, or the name is wrong.
  *
- * A stall is truly absent where its hooks were attached, a kind of wait that is no stall where the ledger has no time of it, a class
- * of tags where the ledger has it all the same.
+ * A stall is truly absent where its hooks were attached, a kind of wait that is no stall where the ledger has no more of it
+ * than may have been in waits too short for samples, a class of tags where the ledger has it all the same.
  */
 #ifndef STALLPROF_PROFILER_DIFF_ABSENT_H
 #define STALLPROF_PROFILER_DIFF_ABSENT_H
