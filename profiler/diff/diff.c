@@ -341,13 +341,25 @@ static void check_sound(struct diff *diff)
 	diff->refused = diff->against.count && !diff->task->force;
 }
 
+/* Timelines have classes alone, so what one tag of a class waited for, or one process, is not known by its time. */
+static int judge_overlap(struct diff *diff)
+{
+	const struct diff_filter *disturber = &diff->side[1].filter;
+
+	if (diff_filter_is_of_classes(disturber, &diff->classes))
+		return diff_overlap_judge(&diff->overlap, disturber, diff->task->confidence / 100);
+	diff_lines_add(&diff->remarks, "What NEW caused is known of whole classes of tags only.");
+	diff_overlap_free(&diff->overlap);
+	diff->has_overlap = false;
+	return 0;
+}
+
 static int judge(struct diff *diff, char *err, size_t err_size)
 {
 	int result = diff_judge(diff, err, err_size);
 
 	if (!result && diff->has_overlap)
-		result = diff_overlap_judge(&diff->overlap, &diff->side[1].filter,
-		                            diff->task->confidence / 100);
+		result = judge_overlap(diff);
 	if (!result)
 		diff_judge_rules(diff);
 	return result;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/diff/diff_classes.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/request_rows.h"
 #include "profiler/loaded/loaded_profiles.h"
@@ -247,12 +248,28 @@ const char *diff_filter_text(char *text, size_t size, const struct diff_filter *
 	return text;
 }
 
+static bool is_of_class(const struct diff_condition *condition, const struct diff_classes *classes)
+{
+	for (size_t i = 0; i < classes->count && is_tag(condition->label); i++)
+		if (!strcmp(classes->name[i], condition->value))
+			return true;
+	return !strcmp(condition->label, "stall") || !strcmp(condition->label, "device");
+}
+
+bool diff_filter_is_of_classes(const struct diff_filter *filter, const struct diff_classes *classes)
+{
+	for (size_t i = 0; i < filter->count; i++)
+		if (!is_of_class(&filter->condition[i], classes))
+			return false;
+	return true;
+}
+
 bool diff_filter_class(const struct diff_filter *filter, const char *class)
 {
 	for (size_t i = 0; i < filter->count; i++) {
 		const struct diff_condition *condition = &filter->condition[i];
 
-		if (is_tag(condition->label) && is_class(class, condition->value) == condition->not )
+		if (is_tag(condition->label) && !strcmp(class, condition->value) == condition->not )
 			return false;
 	}
 	return true;

@@ -15,6 +15,7 @@
 
 #define DIFF_CONDITIONS_MAX 16
 
+struct diff_classes;
 struct ledger_row;
 struct loaded_profiles;
 struct loaded_sample;
@@ -59,7 +60,10 @@ bool diff_filter_is_of_tags(const struct diff_condition *condition);
 /* " ai_tag=train_step,stall!=throttle", "" where it has no conditions. Returns text. */
 const char *diff_filter_text(char *text, size_t size, const struct diff_filter *filter);
 
-/* Whether tags of this class pass. */
+/* Whether all that it asks for, but for stalls and devices, are whole classes of tags. */
+bool diff_filter_is_of_classes(const struct diff_filter *filter, const struct diff_classes *classes);
+
+/* Whether tags of this class pass, where it is of classes. */
 bool diff_filter_class(const struct diff_filter *filter, const char *class);
 
 #endif

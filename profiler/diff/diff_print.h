@@ -13,7 +13,8 @@
  *
  * The verdict is "refused", else "worse" when a row is worse beyond noise, "cannot be judged" when the status is 2, "better" when rows are better and none worse,
  * "no bounds" when there are differences and no bounds, else "within noise" or "same". percent is null where BASE has none; low and high
- * are null without bounds. flat and own are normalised, too. overlap is there where two filters of one profile were compared.
+ * are null without bounds. flat and own are normalised, too. overlap is there where two filters of one profile were compared, NEW's of whole
+ * classes of tags.
  * A refused comparison has no rows.
  */
 #ifndef STALLPROF_PROFILER_DIFF_PRINT_H

@@ -1,6 +1,7 @@
 /* Tests of diff_overlap.h: what one class does to the others, by windows. */
 #include "profiler/diff/diff_overlap.h"
 #include "profiler/format/timeline.h"
+#include "tests/unit/diff_fixture.h"
 #include "tests/unit/loaded_fixture.h"
 
 static void add_window(struct diff_overlap *overlap, double step_ms, double save_ms, double other_ms)
@@ -112,6 +113,69 @@ static void test_diff_overlap__timelines(void **state)
 	diff_overlap_free(&overlap);
 }
 
+/* --- of which NEW ----------------------------------------------------------------------------------------- */
+
+static void saves_in_turn(struct made *made)
+{
+	struct made_window window;
+
+	made_begin(made);
+	for (uint64_t w = 0; w < 20; w++) {
+		window_begin(made, &window);
+		window_wait(&window, &(struct made_wait){ .function = "forward",
+		                                          .tag = "step",
+		                                          .stall = "block_io",
+		                                          .device = "vda",
+		                                          .ns = (w % 2 ? 20 : 100) * MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "write_shard",
+		                                          .tag = w % 2 ? "save/run1" : "save",
+		                                          .id = w + 1,
+		                                          .pid = 7,
+		                                          .stall = w % 2 ? "throttle" : "block_io",
+		                                          .device = "vda",
+		                                          .ns = 300 * MADE_MS });
+		window_end(made, &window);
+	}
+}
+
+/* One tag of a class is not the class, nor is one process of it. */
+static void test_diff_overlap__of_whole_classes(void **state)
+{
+	static const struct {
+		const char *filter;
+		bool whole;
+	} known[] = {
+		{ "ai_tag=save", true },
+		{ "ai_tag=save,device=vda", true },
+		{ "ai_tag=id=3", false },
+		{ "ai_tag=save/run1", false },
+		{ "ai_tag=save,process=7", false },
+		{ "ai_tag=save,pid=7", false },
+	};
+	struct made made;
+
+	(void)state;
+	saves_in_turn(&made);
+	for (size_t i = 0; i < COUNT(known); i++) {
+		struct diff_task task = { .place = { made.path } };
+		struct compared found;
+
+		task.filter[0] = made_filter("ai_tag=step");
+		task.filter[1] = made_filter(known[i].filter);
+		compare(&found, task, NULL);
+		assert_int_equal(found.diff.has_overlap, known[i].whole);
+		if (known[i].whole) {
+			assert_says(&found, "step's block_io on vda: 800 ms of 1.20 s");
+			assert_says_not(&found, "whole classes");
+		} else {
+			assert_says_not(&found, "What NEW caused of");
+			assert_says(&found, "What NEW caused is known of whole classes of tags only.");
+		}
+		compared_free(&found);
+	}
+	made_remove(&made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_diff_overlap__coincidence),
 		cmocka_unit_test(test_diff_overlap__always),
 		cmocka_unit_test(test_diff_overlap__timelines),
+		cmocka_unit_test(test_diff_overlap__of_whole_classes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
