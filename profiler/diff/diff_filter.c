@@ -21,6 +21,11 @@ static bool is_tag(const char *label)
 	return !strcmp(label, "ai_tag") || !strcmp(label, "tag") || !strcmp(label, "class");
 }
 
+static bool is_of_process(const char *label)
+{
+	return !strcmp(label, "process") || !strcmp(label, "pid");
+}
+
 /* Copies up to the next comma that no backslash precedes. NULL: no memory. *at is then behind it. */
 static char *copy_part(const char **at)
 {
@@ -191,6 +196,8 @@ bool diff_filter_row(const struct diff_filter *filter, const struct ledger_row *
 			has = loaded_filter_row(&tag, row);
 		else if (!strcmp(condition->label, "process"))
 			has = is_process(condition->value, row->pid, row->comm);
+		else if (!strcmp(condition->label, "pid"))
+			has = is_process(condition->value, row->pid, "");
 		if (has == condition->not )
 			return false;
 	}
@@ -231,7 +238,19 @@ bool diff_filter_has_tag(const struct diff_filter *filter)
 
 bool diff_filter_is_of_tags(const struct diff_condition *condition)
 {
-	return is_tag(condition->label) || !strcmp(condition->label, "process");
+	return is_tag(condition->label) || is_of_process(condition->label);
+}
+
+const char *diff_filter_other_label(const struct diff_filter *filter, bool requests)
+{
+	for (size_t i = 0; i < filter->count; i++) {
+		const char *label = filter->condition[i].label;
+
+		if (!is_tag(label) && strcmp(label, "stall") != 0 && strcmp(label, "device") != 0 &&
+		    (requests || !is_of_process(label)))
+			return label;
+	}
+	return NULL;
 }
 
 const char *diff_filter_text(char *text, size_t size, const struct diff_filter *filter)

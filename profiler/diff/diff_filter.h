@@ -4,7 +4,7 @@
  *     ai_tag=train_step,stall!=throttle
  *
  * A condition is LABEL=VALUE or LABEL!=VALUE. ai_tag (or tag, class) is a class of tags, a full name, a path that names
- * begin with, or id=N; stall a cause, a kind of wait, or "blocked"; process a pid or the program's name; any other label
+ * begin with, or id=N; stall a cause, a kind of wait, or "blocked"; process a pid or the program's name; any other label, as pid,
  * has just that value, a number in decimal. A comma within a value is written as \,.
  */
 #ifndef STALLPROF_PROFILER_DIFF_FILTER_H
@@ -56,6 +56,10 @@ bool diff_filter_has_tag(const struct diff_filter *filter);
 
 /* Whether it is of tags or processes: what rows of the ledger have. */
 bool diff_filter_is_of_tags(const struct diff_condition *condition);
+
+/* A label by which samples alone are chosen, as the ledger's rows have no other than tags and processes, and requests (`requests`) classes
+ * and devices; stalls and devices are parts of what rows have. NULL: there is none. */
+const char *diff_filter_other_label(const struct diff_filter *filter, bool requests);
 
 /* " ai_tag=train_step,stall!=throttle", "" where it has no conditions. Returns text. */
 const char *diff_filter_text(char *text, size_t size, const struct diff_filter *filter);

@@ -32,6 +32,17 @@ static bool has_amount(const struct diff *diff, enum diff_per per)
 	return diff->side[0].amount[per] > 0 && diff->side[1].amount[per] > 0;
 }
 
+/* A label by which samples are chosen, and not what they are divided by; NULL: there is none. */
+static const char *other_label(const struct diff *diff, enum diff_per per)
+{
+	bool requests = per == DIFF_PER_IO || per == DIFF_PER_BYTES;
+	const char *label = diff_filter_other_label(&diff->side[0].filter, requests);
+
+	if (per == DIFF_PER_WALL || per == DIFF_PER_NONE)
+		return NULL;
+	return label ? label : diff_filter_other_label(&diff->side[1].filter, requests);
+}
+
 /* Unless asked for: filters of one profile by their tags' time, all else by wall time, as far as it is known. */
 static int choose_per(struct diff *diff, char *err, size_t err_size)
 {
@@ -40,9 +51,14 @@ static int choose_per(struct diff *diff, char *err, size_t err_size)
 
 	if (task->per_given)
 		per = task->per;
-	else if (per == DIFF_PER_TAG && !has_amount(diff, per))
+	else if (per == DIFF_PER_TAG && (!has_amount(diff, per) || other_label(diff, per)))
 		per = DIFF_PER_WALL;
 	diff->per = per;
+	if (other_label(diff, per))
+		diff_lines_add(&diff->remarks,
+		               "%.80s chooses samples alone: what they are divided by (--normalize %s) is "
+		               "that of all.",
+		               other_label(diff, per), diff_per_name(per));
 	if (per == DIFF_PER_STEP && has_amount(diff, per))
 		return diff_sound_ids(diff->side, &diff->remarks, err, err_size);
 	if (per == DIFF_PER_NONE || has_amount(diff, per))

@@ -138,12 +138,87 @@ static void test_diff_spreads__requests_of_one_side(void **state)
 	made_remove(&silent);
 }
 
+/* --- what the ledger has no label for --------------------------------------------------------------------- */
+
+/* Two ranks of one class, the second of which waits twice as long and has little time of its tag otherwise. */
+static void with_ranks(struct made *made)
+{
+	static const char *const ranks[] = { "0", "1" };
+	struct made_window window;
+
+	made_begin(made);
+	for (int w = 0; w < WINDOWS; w++) {
+		window_begin(made, &window);
+		for (uint32_t rank = 0; rank < 2; rank++) {
+			window_wait(&window, &(struct made_wait){ .function = "all_reduce",
+			                                          .tag = "train_step",
+			                                          .rank = ranks[rank],
+			                                          .pid = 20 + rank,
+			                                          .stall = "collective",
+			                                          .ns = (rank + 1) * 100 * MADE_MS });
+			window_row(&window, "train_step", LEDGER_ONCPU, (rank ? 300 : 700) * MADE_MS,
+			           (struct ledger_row){ .pid = 20 + rank });
+		}
+		window_requests(&window, "train_step", 10);
+		window_end(made, &window);
+	}
+}
+
+/* Time is chosen by process; what a rank's is, no ledger says. */
+static void test_diff_spreads__of_other_labels(void **state)
+{
+	static const char remark[] = "chooses samples alone";
+	static const struct {
+		const char *base, *new;
+		bool given;
+		enum diff_per per, used;
+		double base_ns, new_ns;
+		const char *said; /* NULL: nothing */
+	} known[] = {
+		{ "pid=20", "pid=21", false, 0, DIFF_PER_TAG, 1e9 / 8, 2e9 / 5, NULL },
+		{ "process=20", "process=21", false, 0, DIFF_PER_TAG, 1e9 / 8, 2e9 / 5, NULL },
+		{ "rank=0", "rank=1", false, 0, DIFF_PER_WALL, 1e8, 2e8, NULL },
+		{ "ai_tag=train_step,stall=collective", "device!=vdb", false, 0, DIFF_PER_TAG, 3e9 / 13,
+		  3e9 / 13, NULL },
+		{ "rank=0", "rank=1", true, DIFF_PER_TAG, DIFF_PER_TAG, 1e9 / 13, 2e9 / 13,
+		  "rank chooses samples alone: what they are divided by (--normalize tag) is that of all." },
+		{ "pid=20", "pid=21", true, DIFF_PER_IO, DIFF_PER_IO, 1e7, 2e7,
+		  "pid chooses samples alone: what they are divided by (--normalize io) is that of all." },
+		{ "pid=20", "rank=1", true, DIFF_PER_NONE, DIFF_PER_NONE, 1e8 * WINDOWS, 2e8 * WINDOWS,
+		  NULL },
+	};
+	struct made made;
+
+	(void)state;
+	with_ranks(&made);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		struct diff_task task = { .place = { made.path },
+			                  .per_given = known[i].given,
+			                  .per = known[i].per };
+		struct compared found;
+
+		task.filter[0] = made_filter(known[i].base);
+		task.filter[1] = made_filter(known[i].new);
+		compare(&found, task, NULL);
+		assert_near(compared_row(&found, "all_reduce")->bound.value[0], known[i].base_ns);
+		assert_near(compared_row(&found, "all_reduce")->bound.value[1], known[i].new_ns);
+		assert_int_equal(found.diff.per, known[i].used);
+		if (known[i].said)
+			assert_says(&found, known[i].said);
+		else
+			assert_says_not(&found, remark);
+		compared_free(&found);
+	}
+	made_remove(&made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff_spreads__runs_are_no_steps),
 		cmocka_unit_test(test_diff_spreads__runs_have_no_ids),
 		cmocka_unit_test(test_diff_spreads__requests_of_one_side),
+		cmocka_unit_test(test_diff_spreads__of_other_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
