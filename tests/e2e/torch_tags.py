@@ -81,6 +81,24 @@ def check_exceptions():
         say("a NUL in a name is left out", said, ["ab", "pop"])
 
 
+def check_order():
+    with stalltag.torch.record_functions(), Spied() as said:
+        outer, inner = record_function("outer"), record_function("inner")
+        outer.__enter__()
+        inner.__enter__()
+        outer.__exit__(None, None, None)
+        say("a range that ends before one that began later takes no other's tag", (said, stalltag.depth()),
+            (["outer", "inner", "pop", "pop", "inner"], 1))
+        inner.__exit__(None, None, None)
+    schedule = torch.profiler.schedule(wait=9, warmup=1, active=1)  # so the profiler only counts steps
+    with stalltag.torch.record_functions(["train_step", "ProfilerStep#*"]), Spied() as said:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule) as profiler:
+            with record_function("train_step"):
+                profiler.step()
+        say("torch.profiler's step() within a range of the loop leaves each its tag", said,
+            ["ProfilerStep#0", "train_step", "pop", "pop", "train_step", "ProfilerStep#1", "pop", "pop", "ProfilerStep#1", "pop"])
+
+
 @record_function("decorated")
 def decorated(depth):
     return depth and decorated(depth - 1)
@@ -164,6 +182,7 @@ def main():
         work()
     check_ranges()
     check_exceptions()
+    check_order()
     check_uses()
     say("no tag is left", (stalltag.depth(), stalltag.losses()["stray_pops"]), (0, 0))
     check_cost()

@@ -5,7 +5,8 @@
     stalltag.torch.record_functions()
 
 From then on each range of torch.profiler.record_function (torch.autograd.profiler.record_function is the same class), as a
-context manager or as a decorator, is a tag of its thread; nested ranges are nested tags. A range that goes on then has none.
+context manager or as a decorator, is a tag of its thread; nested ranges are nested tags. A range that goes on then has none. One that ends
+before another that began later, as torch.profiler's step() does within the loop's own range, leaves that one its tag.
 PyTorch has ranges of its own: those of its DataLoader, its optimizers and its data-parallel modules become tags, too, the
 long names among them shortened:
 
@@ -41,10 +42,10 @@ _patched = False
 
 
 class _Held(threading.local):
-    """The ranges of this thread whose tags it holds, innermost last."""
+    """The ranges of this thread whose tags it holds, with these, innermost last."""
 
     def __init__(self) -> None:
-        self.ranges: List[Any] = []
+        self.ranges: List[Tuple[Any, stalltag.tag]] = []
 
 
 _held = _Held()
@@ -130,22 +131,25 @@ def _begin(marked: Any) -> bool:
         if found is None:
             return False
         chosen, short, ready = found
-        if ready is not None:
-            ready.__enter__()
-        else:
-            stalltag.push(short, chosen.id())
+        held = ready if ready is not None else stalltag.tag(short, chosen.id())
+        held.__enter__()
     except Exception:
         return False
-    _held.ranges.append(marked)
+    _held.ranges.append((marked, held))
     return True
 
 
 def _end(marked: Any) -> None:
+    """Ranges may end in any order, tags only in that of a stack: those that began later are popped with this one, and pushed again."""
     ranges = _held.ranges
     for at in reversed(range(len(ranges))):
-        if ranges[at] is marked:
+        if ranges[at][0] is marked:
+            later = ranges[at + 1:]
             del ranges[at]
-            stalltag.pop()
+            for _ in range(len(later) + 1):
+                stalltag.pop()
+            for _, held in later:
+                held.__enter__()
             return
 
 
