@@ -331,6 +331,7 @@ static void check_sound(struct diff *diff)
 {
 	diff_absent_check(&diff->side[0], "BASE", &diff->against);
 	diff_absent_check(&diff->side[1], "NEW", &diff->against);
+	diff_absent_pushed(diff->side, diff->paired, &diff->against);
 	diff_absent_waits(diff->side, &diff->remarks);
 	diff_absent_runqueue(diff->side, &diff->remarks);
 	if (!diff->paired)

@@ -166,6 +166,22 @@ static bool is_of_stalls(const struct diff_side *side)
 	return !side->filter.waits && side->ledger_rows && side->amount[DIFF_PER_WALL] > 0;
 }
 
+void diff_absent_pushed(const struct diff_side side[2], bool paired, struct diff_lines *against)
+{
+	for (int s = 0; s < 2; s++) {
+		const struct diff_side *of = &side[s], *other = &side[!s];
+		bool pushes = paired ? of->pushed : of->any_pushed,
+		     other_pushes = paired ? other->pushed : other->any_pushed;
+
+		if (of->ledger_rows && !pushes && other_pushes && diff_filter_has_waits(&of->filter) &&
+		    !diff_filter_has_tag(&of->filter))
+			diff_lines_add(against,
+			               "%s pushes no tags, so that its waits are left out as those of idle "
+			               "threads: name a tag",
+			               s ? "NEW" : "BASE");
+	}
+}
+
 void diff_absent_waits(const struct diff_side side[2], struct diff_lines *remarks)
 {
 	char was[TEXT_DURATION_BYTES], is[TEXT_DURATION_BYTES];

@@ -22,6 +22,10 @@ bool diff_absent_is_true(const struct diff_side *side, const char *side_name, en
  * for of which it has no samples. */
 void diff_absent_check(const struct diff_side *side, const char *side_name, struct diff_lines *against);
 
+/* Adds to `against` that a side's waits are left out as those of idle threads while the other side has waits of pushed tags. `paired`: the
+ * sides are of one recording. */
+void diff_absent_pushed(const struct diff_side side[2], bool paired, struct diff_lines *against);
+
 /* Adds a remark if NEW waited longer than BASE for what is no stall, and both sides leave that out. */
 void diff_absent_waits(const struct diff_side side[2], struct diff_lines *remarks);
 

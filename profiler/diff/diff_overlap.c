@@ -154,10 +154,11 @@ static int add_points(struct diff_overlap *overlap, const struct timeline *timel
 
 	points = timeline_points(timeline, index, &count);
 	for (size_t p = 0; p < count && !err; p++) {
-		uint64_t since = points[p].begin_ns > begin_ns ? points[p].begin_ns - begin_ns : 0;
-		uint64_t bucket = first + since / width;
+		bool before = points[p].begin_ns < begin_ns;
+		uint64_t bucket = before ? first : first + (points[p].begin_ns - begin_ns) / width;
 
-		if (bucket < overlap->buckets)
+		/* What is taken back there was told by the windows before, as what it seemed to be. */
+		if (bucket < overlap->buckets && (!before || points[p].value > 0))
 			err = diff_points_add(&lane->points, (uint32_t)bucket, (double)points[p].value);
 	}
 	return err;

@@ -118,7 +118,7 @@ static int add_tag(struct diff_side *side, const struct ledger_row *row)
 	first = &side->first_tag[class];
 	if (!first->known)
 		*first = tag;
-	side->has_ids[class] |= first->hash != tag.hash || first->id != tag.id;
+	side->several_tags[class] |= first->hash != tag.hash || first->id != tag.id;
 	return 0;
 }
 

@@ -50,6 +50,9 @@ struct diff_tag {
 	uint64_t id;
 };
 
+/* From so many steps on a class is a loop's: of tags without ids there is one a run. */
+#define DIFF_STEPS_MANY 10
+
 struct diff_side {
 	const char *place; /* the caller's */
 	struct diff_filter filter;
@@ -71,7 +74,7 @@ struct diff_side {
 	double tag_ns, stall_count;             /* time of tags and number of stalls, whatever the filter */
 	double base_ns;                         /* of processes' own tags, until diff_side_settle() */
 	struct diff_tag first_tag[DIFF_CLASSES_MAX];
-	bool has_ids[DIFF_CLASSES_MAX]; /* which classes have several tags, whatever the filter */
+	bool several_tags[DIFF_CLASSES_MAX]; /* which classes have them, by name or id, whatever the filter */
 	struct diff_input_news news;
 };
 

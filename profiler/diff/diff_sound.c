@@ -238,8 +238,7 @@ void diff_sound_check(const struct diff_side side[2], struct diff_lines *against
 #define STEPS_MORE 3
 #define RATE_MORE  1.2
 
-/* So many are a loop's, of which tags without ids have one a run; and so many a window should have. */
-#define STEPS_MANY      10
+/* So many a window should have. */
 #define STEPS_OF_WINDOW 2
 
 static double steps_of(const struct diff_side *side, size_t class)
@@ -261,8 +260,8 @@ int diff_sound_ids(const struct diff_side side[2], struct diff_lines *remarks, c
 		double steps[2] = { steps_of(&side[0], c), steps_of(&side[1], c) };
 		int few = steps[0] > steps[1];
 
-		if (steps[few] > 0 && steps[!few] >= STEPS_MANY &&
-		    (steps[few] < 2 || !side[few].has_ids[c])) {
+		if (steps[few] > 0 && steps[!few] >= DIFF_STEPS_MANY && side[!few].several_tags[c] &&
+		    (steps[few] < 2 || !side[few].several_tags[c])) {
 			snprintf(err, err_size,
 			         "%s cannot be normalised by step: it has one tag of %.100s, %s %.0f; give "
 			         "each step its number as id",

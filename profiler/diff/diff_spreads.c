@@ -54,13 +54,15 @@ void diff_spreads_free(struct diff_spreads *spreads)
 	*spreads = (struct diff_spreads){ .count = 0 };
 }
 
-/* Whether both sides have several steps of a class: of one without ids there is one a run. */
+/* Whether both sides have steps of a class: of tags without ids there is one a run and name. */
 static bool has_steps(const struct diff_spreads *spreads, unsigned int class)
 {
 	const struct diff_side *side = spreads->diff->side;
 
-	return spreads->sum[0][class] >= 2 && spreads->sum[1][class] >= 2 && side[0].has_ids[class] &&
-	       side[1].has_ids[class];
+	for (int s = 0; s < 2; s++)
+		if (spreads->sum[s][class] < DIFF_STEPS_MANY || !side[s].several_tags[class])
+			return false;
+	return true;
 }
 
 /* The class of them that has most steps, or of those of which both sides have several; 0: there is none. */

@@ -64,6 +64,28 @@ static void test_diff_spreads__runs_are_no_steps(void **state)
 	made_remove(&new);
 }
 
+/* Ten runs are as little the steps of the loader as two are: BASE's are not missed in NEW. */
+static void test_diff_spreads__many_runs(void **state)
+{
+	struct compared found;
+	struct made base, new;
+
+	(void)state;
+	two_runs(&base, "train_step", true);
+	for (int run = 2; run < 10; run++)
+		add_run(&base, "train_step", true);
+	two_runs(&new, "train_step", true);
+	compare(&found,
+	        (struct diff_task){
+	                .place = { base.path, new.path }, .per_given = true, .per = DIFF_PER_STEP },
+	        NULL);
+	assert_int_equal(found.result, 0);
+	assert_near(compared_row(&found, "read_shard")->bound.value[1], 3 * MADE_MS);
+	compared_free(&found);
+	made_remove(&base);
+	made_remove(&new);
+}
+
 /* Nor are two runs a side that has two steps. */
 static void test_diff_spreads__runs_have_no_ids(void **state)
 {
@@ -216,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff_spreads__runs_are_no_steps),
+		cmocka_unit_test(test_diff_spreads__many_runs),
 		cmocka_unit_test(test_diff_spreads__runs_have_no_ids),
 		cmocka_unit_test(test_diff_spreads__requests_of_one_side),
 		cmocka_unit_test(test_diff_spreads__of_other_labels),
