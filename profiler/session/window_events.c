@@ -72,8 +72,22 @@ static int sample_of(struct window *window, const struct abi_ledger_key *key, co
 	return *sample ? 0 : -errno;
 }
 
+/* That needs no stack: where there is no room for more of these, the timeline goes on. */
+static void tell_timeline(struct window *window, const struct abi_event *event)
+{
+	struct window_timeline *timeline = &window->timeline;
+	struct device_names *devices = window->deps.devices;
+	const char *class = window_class(window, event->tag);
+
+	window_timeline_event(timeline, event, class, window_cause_name(event->cause),
+	                      device_names_of(devices, event->dev, event->tgid));
+	if (event->moved_ns > 0)
+		window_timeline_moved(timeline, event, class, window_cause_name(event->moved_cause),
+		                      device_names_of(devices, event->moved_dev, event->tgid));
+}
+
 /* Time that earlier windows counted for this wait was taken out of another row: notes that there, with the same
- * stack, and on the timeline. */
+ * stack. */
 static int add_moved(struct window *window, const struct abi_event *event, const struct told *told)
 {
 	struct abi_ledger_key key;
@@ -89,8 +103,6 @@ static int add_moved(struct window *window, const struct abi_event *event, const
 	if (err)
 		return err;
 	sample->taken_back += event->moved_ns;
-	window_timeline_moved(&window->timeline, event, row->class, window_cause_name(key.cause),
-	                      device_names_of(window->deps.devices, key.dev, key.tgid));
 	return 0;
 }
 
@@ -194,6 +206,7 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	int err;
 
 	split_wait(window, event, &split);
+	tell_timeline(window, event);
 	if (event->state == ABI_RECOVERY) /* a kernel thread, whose name is known now */
 		process_table_get(window->deps.processes, event->tgid, event->process_start_ns, event->comm);
 	else
@@ -215,8 +228,6 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	if (err)
 		return count_lost(window, event, err);
 	window->n_samples++;
-	window_timeline_event(&window->timeline, event, row->class, window_cause_name(event->cause),
-	                      device_names_of(window->deps.devices, event->dev, event->tgid));
 	return 0;
 }
 

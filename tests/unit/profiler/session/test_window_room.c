@@ -14,6 +14,7 @@
 #include "pprof/profile.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
 #include "tests/unit/window_tables.h"
 
 #define SECOND_NS 1000000000ULL
@@ -80,10 +81,27 @@ static int add_wait(struct window *window, uint64_t tag, uint64_t at, uint64_t a
 
 /* What a finished window says. */
 struct outcome {
-	int64_t samples_ns, ledger_ns;
+	int64_t samples_ns, ledger_ns, timeline_ns;
 	uint64_t samples, lost, refused_ns;
 	size_t in_profile; /* samples */
 };
+
+static int64_t on_timeline(const struct profile *profile)
+{
+	struct timeline *timeline = timeline_new(0);
+	const struct timeline_point *points;
+	int64_t ns = 0;
+	size_t count;
+
+	assert_int_equal(timeline_from_notes(timeline, profile, NULL), 0);
+	for (size_t i = 0; i < timeline_count(timeline); i++) {
+		points = timeline_points(timeline, i, &count);
+		for (size_t n = 0; n < count && timeline_lane_at(timeline, i)->kind == TIMELINE_STALL; n++)
+			ns += points[n].value;
+	}
+	timeline_free(timeline);
+	return ns;
+}
 
 static struct outcome finish(struct window *window)
 {
@@ -101,6 +119,7 @@ static struct outcome finish(struct window *window)
 		outcome.samples_ns += view.values[WINDOW_DELAY];
 	outcome.in_profile = profile_n_samples(profile);
 	outcome.ledger_ns = ledger_wall_ns(ledger, NULL);
+	outcome.timeline_ns = on_timeline(profile);
 	outcome.samples = stamp_counter(read_back, "samples");
 	outcome.lost = stamp_counter(read_back, "samples_lost");
 	outcome.refused_ns = stamp_counter(read_back, "rows_refused_ns");
@@ -136,6 +155,7 @@ static void test_window_room__full_of_stacks(void **state)
 	assert_int_equal(outcome.ledger_ns, MANY * ROW_NS + 48 * ROW_NS);
 	assert_int_equal(outcome.samples_ns, outcome.ledger_ns);
 	assert_int_equal(outcome.refused_ns, 0);
+	assert_int_equal(outcome.timeline_ns, (MANY + 1) * ROW_NS); /* which needs no stacks */
 }
 
 /* Of many steps with the same few stacks: what takes the room comes into the profile only at the end. */
