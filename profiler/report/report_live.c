@@ -37,7 +37,7 @@ struct told {
 	uint64_t seen_ns;        /* up to then it went on */
 	double rate;             /* lost then, beyond what is usual: threads */
 	double steps;            /* a second, then, if they made the incident; -1: they did not */
-	struct cause_name cause; /* its primary one; not known yet */
+	struct cause_name cause; /* its primary one; "": not known yet */
 };
 
 struct report_live {
