@@ -80,13 +80,17 @@ ALWAYS bool log_take_batch(struct log_reader *r)
 	return true;
 }
 
-/* Whether there is anything to be read. The memory is gone when a thread has ended, or runs another program. */
-ALWAYS bool log_has_news(struct task_struct *task, struct thread *t, struct abi_log_state *state)
+/* Whether there is anything to be read. The memory is gone when a thread has ended, or runs another program. `sampled`: in an
+ * interrupt, which may come just when the kernel has the page in its hands, as after a fork: nothing is lost then, as the thread's
+ * next switch reads the log. */
+ALWAYS bool log_has_news(struct task_struct *task, struct thread *t, struct abi_log_state *state,
+                         bool sampled)
 {
 	if (!t->log_at || t->log_mm != (u64)task->mm)
 		return false;
 	if (bpf_probe_read_user(state, sizeof(*state), (void *)t->log_at)) {
-		COUNT(tag_logs_unreadable);
+		if (!sampled)
+			COUNT(tag_logs_unreadable);
 		return false;
 	}
 	return state->head != t->log_tail;
@@ -117,13 +121,13 @@ ALWAYS void log_take_all(struct log_batch *batch, u32 on_probe)
 }
 
 /* In a program that cannot be preempted. */
-ALWAYS void log_take(struct task_struct *task, struct thread *t)
+ALWAYS void log_take(struct task_struct *task, struct thread *t, bool sampled)
 {
 	struct abi_log_state state;
 	struct log_batch *batch;
 	u32 zero = 0;
 
-	if (!log_has_news(task, t, &state))
+	if (!log_has_news(task, t, &state, sampled))
 		return;
 	batch = bpf_map_lookup_elem(&log_batches, &zero);
 	if (batch)
@@ -136,7 +140,7 @@ ALWAYS void log_take_slowly(struct task_struct *task, struct thread *t)
 	struct tag_log *known = bpf_task_storage_get(&tag_logs, task, 0, 0);
 	struct abi_log_state state = {};
 
-	if (known && log_has_news(task, t, &state))
+	if (known && log_has_news(task, t, &state, false))
 		log_take_all(&known->batch, 1);
 	if (state.closed)
 		t->log_at = t->has_log = 0;

@@ -128,7 +128,7 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 		recoverer_runs(ctx, task);
 		return 0;
 	}
-	log_take(task, t);
+	log_take(task, t, true);
 	if (t->watches_context && !t->context_known)
 		thread_read_context(task, t); /* it may not switch for long */
 	tag = thread_sums(t)->tag;

@@ -128,7 +128,7 @@ ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preemp
 
 	wait_look(t);
 	if (RARELY(t->has_log))
-		log_take(task, t);
+		log_take(task, t, false);
 	if (RARELY(t->watches_context || t->retag || t->in_file))
 		look_at_tag(task_state);
 	if (RARELY(t->state != ABI_ONCPU))
