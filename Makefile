@@ -287,7 +287,9 @@ uninstall:
 	elif test -e $(CONFIGURATION); then echo "kept, as it was changed: $(CONFIGURATION)"; fi
 	@for folder in $(PYTHONDIR)/stalltag /etc/stallprof; do \
 		test ! -d $(DESTDIR)$$folder || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$folder; done
-	$(if $(DESTDIR),test ! -d $(DESTDIR) || find $(DESTDIR) -depth -type d -empty -delete,ldconfig)
+	@# Of a tree below DESTDIR the folders that install made, as far as they are empty now; never others, which may be a system's.
+	$(if $(DESTDIR),@for file in $(INSTALLED) /etc/stallprof/; do folder=$${file##*:}; \
+		(cd "$(DESTDIR)" && rmdir -p ".$${folder%/*}") 2>/dev/null || true; done; rmdir "$(DESTDIR)" 2>/dev/null || true,ldconfig)
 
 # Packages: config/packages.package has what making them takes beside config/packages.build.
 .PHONY: deb wheel sbom test-deb test-container
