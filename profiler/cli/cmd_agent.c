@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "profiler/cli/agent_check.h"
 #include "profiler/cli/agent_log.h"
@@ -351,6 +352,7 @@ int cmd_agent(int argc, char **argv)
 	agent_log_open();
 	if (agent.only_check)
 		return check_config(&agent);
+	umask(077); /* profiles tell of all users' processes; a container has no unit that says so */
 	agent.loop = (struct event_loop){ .ctx = &agent,
 		                          .on_signal = on_signal,
 		                          .on_window = on_window,
