@@ -230,6 +230,7 @@ static void *read_files(void *arg)
 	signals->devices_ns = monotonic_ns() + DEVICES_NS;
 	prctl(PR_SET_NAME, "stallprof-host");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
+	signal_cgroups_see_all();
 	while (wait_for_turn(signals, every * signals->stretch * SIGNAL_TICK_NS)) {
 		uint64_t now_ns = monotonic_ns(), tick = now_ns / SIGNAL_TICK_NS;
 
@@ -379,7 +380,7 @@ int host_signals_describe(struct host_signals *signals, struct stamp *stamp)
 	static const char *const of_gpus[] = { "gpu_busy", "gpu_throttled", "gpu_clock_lost",
 		                               "pcie_replays" };
 	char no_gpus[sizeof(signals->no_gpus)];
-	bool has_cgroups, refused;
+	bool has_cgroups, refused, outside;
 	int err;
 
 	if (!signals)
@@ -388,14 +389,16 @@ int host_signals_describe(struct host_signals *signals, struct stamp *stamp)
 	snprintf(no_gpus, sizeof(no_gpus), "%s", signals->no_gpus);
 	has_cgroups = signals->cgroups.count;
 	refused = signals->cgroups.refused;
+	outside = signals->cgroups.outside;
 	err = signal_files_describe(&signals->files, stamp);
 	pthread_mutex_unlock(&signals->lock);
 	if (!err)
 		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, "cpu_throttled",
-		                     refused       ? HOOK_MISSING
-		                     : has_cgroups ? HOOK_ATTACHED
-		                                   : HOOK_UNUSED,
-		                     refused       ? "more cgroups than places"
+		                     refused || outside ? HOOK_MISSING
+		                     : has_cgroups      ? HOOK_ATTACHED
+		                                        : HOOK_UNUSED,
+		                     outside       ? "the job is outside of the profiler's cgroup namespace"
+		                     : refused     ? "more cgroups than places"
 		                     : has_cgroups ? ""
 		                                   : "no cgroup of the job has the CPU controller");
 	for (size_t i = 0; i < sizeof(of_gpus) / sizeof(of_gpus[0]) && !err; i++)

@@ -2,7 +2,9 @@
 
 #include "profiler/signals/signal_cgroups.h"
 
+#include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +122,25 @@ static bool has_cpu(const char *line)
 	return false;
 }
 
+void signal_cgroups_see_all(void)
+{
+	int ns = open("/proc/1/ns/cgroup", O_RDONLY | O_CLOEXEC);
+
+	if (ns < 0)
+		return;
+	(void)!setns(ns, CLONE_NEWCGROUP);
+	close(ns);
+}
+
+/* `path`: what /proc/PID/cgroup says. */
+static void open_job(struct signal_cgroups *cgroups, const char *root, char *path)
+{
+	if (!strncmp(path, "/..", 3))
+		cgroups->outside = true;
+	else
+		open_upwards(cgroups, root, path);
+}
+
 static bool look_at(struct signal_cgroups *cgroups, const char *root, uint32_t pid)
 {
 	char path[PATH_MAX], line[512];
@@ -132,7 +153,7 @@ static bool look_at(struct signal_cgroups *cgroups, const char *root, uint32_t p
 	while (fgets(line, sizeof(line), file)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (has_cpu(line))
-			open_upwards(cgroups, root, strchr(strchr(line, ':') + 1, ':') + 1);
+			open_job(cgroups, root, strchr(strchr(line, ':') + 1, ':') + 1);
 	}
 	fclose(file);
 	return true;
@@ -171,7 +192,7 @@ static void drop_over(struct signal_cgroups *cgroups, const char *root)
 void signal_cgroups_look(struct signal_cgroups *cgroups, const char *root)
 {
 	cgroups->looks++;
-	cgroups->refused = false;
+	cgroups->refused = cgroups->outside = false;
 	for (size_t i = 0; i < SIGNAL_PIDS_MAX; i++)
 		if (cgroups->pids[i] && !look_at(cgroups, root, cgroups->pids[i]))
 			cgroups->pids[i] = 0;

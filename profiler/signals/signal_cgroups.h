@@ -25,7 +25,12 @@ struct signal_cgroups {
 	size_t count;
 	uint64_t looks;
 	bool refused; /* the last look had no place for one */
+	bool outside; /* it found one that lies outside of this thread's cgroup namespace */
 };
+
+/* In a container the cgroup of another one leads out of the container's namespace: from here on this thread sees it from the host's. Where that
+ * is refused, as in a unit of systemd, the thread is there already. */
+void signal_cgroups_see_all(void);
 
 /* Adds a process. */
 void signal_cgroups_follow(struct signal_cgroups *cgroups, uint32_t pid);

@@ -141,6 +141,11 @@ static int is_wanted(const struct dirent *entry)
 	return 1;
 }
 
+static bool is_made_of_others(const char *disk_name)
+{
+	return !strncmp(disk_name, "dm-", 3) || !strncmp(disk_name, "md", 2);
+}
+
 /* A disk of no size, as a card reader's without a card, or one that only a multipath disk is served by. */
 static bool is_idle_disk(const char *root, const char *disk_name)
 {
@@ -178,29 +183,42 @@ static int count_of(const struct signal_files *files, const struct signal_file *
 	return n;
 }
 
-/* 0: at least one is open. */
+/* Disks that are made of others come last, should there be too many. */
+static int hardware_first(const struct dirent **left, const struct dirent **right)
+{
+	const char *a = (*left)->d_name, *b = (*right)->d_name;
+	int order = is_made_of_others(a) - is_made_of_others(b);
+
+	return order ? order : strcmp(a, b);
+}
+
+/* 0: all are open, or those that can be; -ENOSPC: there are more than places. */
 static int open_devices(struct signal_files *files, const char *root, const struct signal_file *file,
                         const char *folder)
 {
 	struct dirent **found = NULL;
 	char path[PATH_MAX];
 	int n, opened = count_of(files, file), err = -ENODEV;
+	bool full = false;
 
 	snprintf(path, sizeof(path), "%s%s", root, folder);
-	n = scandir(path, &found, is_wanted, alphasort);
+	n = scandir(path, &found, is_wanted, hardware_first);
 	if (n < 0)
 		return -errno;
 	for (int i = 0; i < n; i++) {
-		bool wanted = opened < DEVICES_MAX && !is_open(files, file, found[i]->d_name) &&
+		bool wanted = !is_open(files, file, found[i]->d_name) &&
 		              (file != &disk || !is_idle_disk(root, found[i]->d_name));
-		int failed = wanted ? open_one(files, root, file, found[i]->d_name) : 0;
+		int failed = !wanted                ? 0
+		             : opened < DEVICES_MAX ? open_one(files, root, file, found[i]->d_name)
+		                                    : -ENOSPC;
 
 		opened += wanted && !failed;
+		full |= failed == -ENOSPC;
 		err = failed ? failed : err;
 		free(found[i]);
 	}
 	free(found);
-	return opened ? 0 : err;
+	return full ? -ENOSPC : opened ? 0 : err;
 }
 
 static void read_highest_clock(const char *root)
@@ -267,13 +285,18 @@ static int describe_file(struct stamp *stamp, const struct signal_file *file, in
 	char reason[256] = "";
 	int err = 0;
 
-	if (why_not)
+	if (why_not == -ENOSPC)
+		snprintf(reason, sizeof(reason), "more devices than places");
+	else if (why_not)
 		snprintf(reason, sizeof(reason), "%.*s%s%s: %s",
 		         (int)(place ? place - file->path : (long)sizeof(reason)), file->path,
 		         place ? "*" : "", place ? place + 2 : "", strerror(-why_not));
 	for (size_t i = 0; i < SIGNAL_VALUES && file->value[i].parse && !err; i++)
 		err = stamp_add_hook(stamp, HOST_SIGNALS_CAUSE, file->value[i].name,
-		                     why_not ? HOOK_UNUSED : HOOK_ATTACHED, reason);
+		                     why_not == -ENOSPC ? HOOK_MISSING
+		                     : why_not          ? HOOK_UNUSED
+		                                        : HOOK_ATTACHED,
+		                     reason);
 	return err;
 }
 

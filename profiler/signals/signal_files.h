@@ -16,7 +16,7 @@ struct stamp;
 struct signal_files {
 	struct signal_source source[SIGNAL_SOURCES_MAX];
 	size_t count;
-	/* Of each file of the table: why no source was opened for it; 0: one was. */
+	/* Of each file of the table: why no source was opened for it; 0: one was; -ENOSPC: not for all devices. */
 	int why_not[32];
 };
 

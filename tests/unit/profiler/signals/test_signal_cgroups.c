@@ -77,6 +77,22 @@ static void look(unsigned int times)
 		signal_cgroups_look(&cgroups, root);
 }
 
+/* Its quota cannot be read, which is not the same as that it has none. */
+static void test_signal_cgroups__outside_of_the_namespace(void **state)
+{
+	(void)state;
+	put_process(1, "/../../kubepods.slice/job");
+	put_cgroup("/mine");
+	signal_cgroups_follow(&cgroups, 1);
+	look(1);
+	assert_int_equal(cgroups.count, 0);
+	assert_true(cgroups.outside);
+	put_process(1, "/mine");
+	look(1);
+	assert_true(is_read("/mine"));
+	assert_false(cgroups.outside);
+}
+
 /* Its own and those above it, also after it was moved. */
 static void test_signal_cgroups__of_a_process(void **state)
 {
@@ -134,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_signal_cgroups__of_a_process, forget),
+		cmocka_unit_test_teardown(test_signal_cgroups__outside_of_the_namespace, forget),
 		cmocka_unit_test_teardown(test_signal_cgroups__more_than_places, forget),
 	};
 

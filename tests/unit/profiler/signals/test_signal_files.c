@@ -185,6 +185,14 @@ static void test_signal_files__faster_again(void **state)
 	assert_int_equal(sources[1].every, 5);
 }
 
+static bool is_open(const struct signal_files *files, const char *device)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (!strcmp(files->source[i].device, device))
+			return true;
+	return false;
+}
+
 /* A disk that is served by another one, and one without a medium, take no other's place. */
 static void test_signal_files__idle_disks(void **state)
 {
@@ -207,6 +215,30 @@ static void test_signal_files__idle_disks(void **state)
 	signal_files_open(&files, root);
 	assert_int_equal(files.count, before + 1);
 	signal_files_close(&files);
+}
+
+/* Where there are more disks than places, those that are made of others are left out, which is said. */
+static void test_signal_files__more_than_places(void **state)
+{
+	static struct signal_files files;
+	struct stamp *stamp = stamp_new();
+	char path[64], command[sizeof(root) + 32];
+
+	(void)state;
+	for (int i = 0; i < 70; i++) {
+		snprintf(path, sizeof(path), "sys/block/dm-%d/stat", i);
+		put(path, "1 2 3 4 5 6 7 8 9 10 11\n");
+	}
+	signal_files_open(&files, root);
+	assert_true(is_open(&files, "vda"));
+	assert_false(is_open(&files, "dm-9"));
+	assert_int_equal(signal_files_describe(&files, stamp), 0);
+	assert_int_equal(hook_of(stamp, "disk_queue").state, HOOK_MISSING);
+	assert_string_equal(hook_of(stamp, "disk_queue").reason, "more devices than places");
+	signal_files_close(&files);
+	stamp_free(stamp);
+	snprintf(command, sizeof(command), "rm -rf %s/sys/block/dm-*", root);
+	assert_int_equal(system(command), 0);
 }
 
 /* A disk that is connected while recording is read from then on; one that is gone leaves its place, also to one of its name. */
@@ -269,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_signal_files__what_cannot_be_read),
 		cmocka_unit_test(test_signal_files__faster_again),
 		cmocka_unit_test(test_signal_files__idle_disks),
+		cmocka_unit_test(test_signal_files__more_than_places),
 		cmocka_unit_test(test_signal_files__disks_come_and_go),
 		cmocka_unit_test(test_signal_files__rates_follow_cost),
 		cmocka_unit_test(test_signal_files__one_that_comes_later),
