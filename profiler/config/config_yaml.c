@@ -360,6 +360,9 @@ static int refuse_yaml(struct reading *r, const yaml_parser_t *parser, const cha
 
 	if (parser->error == YAML_MEMORY_ERROR)
 		return out_of_memory(r->err, r->err_size);
+	/* Where what was being read begins: it may be several lines before the place where that was given up. */
+	if (parser->error == YAML_SCANNER_ERROR && parser->context)
+		node.start_mark = parser->context_mark;
 	if (parser->error == YAML_READER_ERROR) {
 		node.start_mark.line = 0;
 		for (size_t i = 0; i < parser->problem_offset && i < size; i++)

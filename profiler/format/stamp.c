@@ -114,13 +114,26 @@ static struct counter *find_counter(const struct stamp *stamp, const char *name)
 	return NULL;
 }
 
+/* How many there are now is no sum: of several windows the most. */
+static bool is_level(const char *name)
+{
+	return !strcmp(name, "cpus_not_covered");
+}
+
+static uint64_t added(const char *name, uint64_t was, uint64_t value)
+{
+	if (is_level(name))
+		return was > value ? was : value;
+	return was + value < value ? UINT64_MAX : was + value;
+}
+
 int stamp_add_counter(struct stamp *stamp, const char *name, uint64_t value)
 {
 	struct counter *counter = find_counter(stamp, name), *counters;
 	char *copy;
 
 	if (counter) {
-		counter->value = counter->value + value < value ? UINT64_MAX : counter->value + value;
+		counter->value = added(name, counter->value, value);
 		return 0;
 	}
 	if (stamp->counter_count == STAMP_COUNTERS_MAX)

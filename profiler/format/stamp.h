@@ -88,6 +88,7 @@ void stamp_free(struct stamp *stamp);
 /* Each: 0, -ENOMEM, -ENOSPC at its maximum. Texts are copied; a NULL reason is "". */
 int stamp_add_hook(struct stamp *stamp, const char *cause, const char *hook, enum hook_state state,
                    const char *reason);
+/* Adds to what the counter has; of cpus_not_covered, which says how many there are, the larger one counts. */
 int stamp_add_counter(struct stamp *stamp, const char *name, uint64_t value);
 
 /* Of a counter that only grows, what stamps have been told already. Zeroed at first, or set to where to count from. */

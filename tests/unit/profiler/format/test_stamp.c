@@ -177,6 +177,10 @@ static void test_stamp__windows_and_thresholds(void **state)
 	assert_int_equal(stamp_add_counter(stamp, "c", UINT64_MAX), 0);
 	assert_int_equal(stamp_add_counter(stamp, "c", 1), 0);
 	assert_true(stamp_counter(stamp, "c") == UINT64_MAX);
+	/* How many there are in each window is no sum. */
+	assert_int_equal(stamp_add_counter(stamp, "cpus_not_covered", 2), 0);
+	assert_int_equal(stamp_add_counter(stamp, "cpus_not_covered", 1), 0);
+	assert_int_equal(stamp_counter(stamp, "cpus_not_covered"), 2);
 	stamp_free(stamp);
 }
 
