@@ -3,6 +3,7 @@
 #include "symbolizer/cfi/cfi_entry.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* DW_EH_PE_ constants, which are in the LSB and not in DWARF. */
 enum {
@@ -68,6 +69,7 @@ uint64_t cfi_pointer(const struct cfi_bytes *bytes, struct dwarf_cursor *c, uint
 
 /* A length of an entry, 64 bits wide. */
 #define MAX_LENGTH_BYTES 12
+#define MAX_AUGMENTATION 16 /* letters; there are not half as many */
 
 /* An entry of either kind, once its length and CIE pointer have been read. */
 struct header {
@@ -183,7 +185,8 @@ static int read_cie(struct cfi_section *s, uint64_t offset, struct cfi_cie *out)
 	out->code_alignment = dwarf_uleb(&h.c);
 	out->data_alignment = dwarf_sleb(&h.c);
 	out->return_register = version == 1 ? dwarf_u8(&h.c) : dwarf_uleb(&h.c);
-	if (h.c.failed || (out->address_size != 8 && out->address_size != 4) ||
+	if (h.c.failed || strnlen(augmentation, MAX_AUGMENTATION) == MAX_AUGMENTATION ||
+	    (out->address_size != 8 && out->address_size != 4) ||
 	    (s->arch->has_link && out->return_register >= s->arch->pc))
 		return -EBADMSG;
 	if (*augmentation == 'z') {

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PLACES (1 << 24)
+#define MAX_PLACES  (1 << 24)
+#define MAX_ENTRIES (1u << 25) /* that are looked at, in a section: also ends and what cannot be read */
 
 /* The numbers of its pairs are signed, so they count from this far below the section. */
 #define BELOW 0x80000000u
@@ -39,10 +40,11 @@ static int scan(struct found_list *l, struct cfi_section *s, uint32_t mark, cons
 {
 	struct cfi_known_cie known = { 0 };
 	struct cfi_fde fde;
-	size_t offset, next;
+	size_t offset, next, n = 0;
 	int err = 0;
 
-	for (offset = 0; !err && offset < s->len && offset < CFI_IN_DEBUG_FRAME; offset = next)
+	for (offset = 0; !err && n++ < MAX_ENTRIES && offset < s->len && offset < CFI_IN_DEBUG_FRAME;
+	     offset = next)
 		if (cfi_entry_read(s, offset, &known, &fde, &next) && fde.length &&
 		    fde.length <= UINT32_MAX && elf_file_executable(f, fde.start))
 			err = add_found(l, fde.start, (uint32_t)offset | mark);

@@ -343,7 +343,9 @@ bool symtab_find(const struct symtab *t, uint64_t address, struct symtab_hit *hi
 		const struct symbol *s = &t->symbols[behind - 1 - i];
 
 		if (address < s->end) {
-			*hit = (struct symtab_hit){ .name = name_of(t, s), .start = s->start, .end = s->end };
+			*hit = (struct symtab_hit){
+				.name = name_of(t, s), .start = s->start, .end = s->end, .unsized = s->unsized
+			};
 			return true;
 		}
 	}

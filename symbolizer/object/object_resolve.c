@@ -37,17 +37,25 @@ static const char *no_symbols(const struct object *o)
 	return intern_string(o->env->strings, name);
 }
 
+/* The table of .gnu_debugdata lacks what is exported, and the other one the rest: what has no size in one of them goes over functions that
+ * only the other one has. */
+static bool is_better(const struct symtab_hit *a, const struct symtab_hit *b)
+{
+	return a->unsized != b->unsized ? b->unsized : a->start >= b->start;
+}
+
 /* As it stands in the file. NULL: there is none. */
 static const char *symbol_at(uint64_t address, void *context)
 {
 	struct object *o = context;
-	struct symtab_hit hit;
+	struct symtab_hit mini = { .name = NULL }, own = { .name = NULL };
 
 	object_load_symtabs(o);
-	if ((o->mini_symtab && symtab_find(o->mini_symtab, address, &hit)) ||
-	    (o->symtab && symtab_find(o->symtab, address, &hit)))
-		return hit.name;
-	return NULL;
+	if (o->mini_symtab)
+		symtab_find(o->mini_symtab, address, &mini);
+	if (o->symtab)
+		symtab_find(o->symtab, address, &own);
+	return mini.name && (!own.name || is_better(&mini, &own)) ? mini.name : own.name;
 }
 
 /* --- the index -------------------------------------------------------------------------------------- */
