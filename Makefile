@@ -289,7 +289,8 @@ uninstall:
 		test ! -d $(DESTDIR)$$folder || rmdir --ignore-fail-on-non-empty $(DESTDIR)$$folder; done
 	@# Of a tree below DESTDIR the folders that install made, as far as they are empty now; never others, which may be a system's.
 	$(if $(DESTDIR),@for file in $(INSTALLED) /etc/stallprof/; do folder=$${file##*:}; \
-		(cd "$(DESTDIR)" && rmdir -p ".$${folder%/*}") 2>/dev/null || true; done; rmdir "$(DESTDIR)" 2>/dev/null || true,ldconfig)
+		while folder=$${folder%/*}; test "$$folder"; do rmdir "$(DESTDIR)$$folder" 2>/dev/null || true; done; done; \
+		rmdir "$(DESTDIR)" 2>/dev/null || true,ldconfig)
 
 # Packages: config/packages.package has what making them takes beside config/packages.build.
 .PHONY: deb wheel sbom test-deb test-container
