@@ -311,10 +311,12 @@ static bool keep_timeline(struct agent_reports *reports, const struct profile *p
 	return false;
 }
 
-/* Of the run queue there are no samples. */
+/* Whether it shows where its cause was; of the run queue there are no samples. */
 static bool has_evidence(const struct report *report)
 {
-	return report->ranking.primary->kind == TIMELINE_RUNQUEUE || (report->paths && report->paths->count);
+	const struct report_cause *primary = report->ranking.primary;
+
+	return primary && (primary->kind == TIMELINE_RUNQUEUE || (report->paths && report->paths->count));
 }
 
 /* 0 or -errno. */
@@ -329,8 +331,8 @@ static int look_at_window(struct agent_reports *reports, struct loaded_profiles 
 	err = report_make(&report, input, NULL, NULL, &hint);
 	if (err)
 		return err;
-	if (report_live_settle(reports->live, &report.ranking) &&
-	    (reports->hint.begin_ns || has_evidence(&report)))
+	if ((reports->hint.begin_ns || has_evidence(&report)) &&
+	    report_live_settle(reports->live, &report.ranking))
 		send_report(reports, &report, &hint);
 	report_release(&report);
 	return 0;

@@ -31,7 +31,7 @@ struct symtab;
 struct symtab_hit {
 	const char *name; /* lives as long as the table and its files */
 	uint64_t start, end;
-	bool unsized; /* the file does not say where it ends: it may not be it */
+	bool unsized; /* the file does not say where it ends: the address may be another function's */
 };
 
 /*

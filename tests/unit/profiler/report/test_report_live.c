@@ -183,7 +183,7 @@ static void test_report_live__another_cause_after_all(void **state)
 	(void)state;
 }
 
-/* A window without the loop: by its classes the command's own threads would have lost most. The device's name is too long to be kept. */
+/* A window of another process: by its classes the first one's own threads would have lost most. The device's name is too long to be kept. */
 static void test_report_live__classes_of_its_window(void **state)
 {
 	const char *device = "nfs-prod-01.internal.example.com:/exports/datasets/imagenet-21k/train";
@@ -195,8 +195,9 @@ static void test_report_live__classes_of_its_window(void **state)
 	struct report_live *live = tell(&before, &first, &hint, "nfs_read");
 
 	(void)state;
-	row(&second, "train.py", true, LEDGER_BLOCKED, "poll", 90 * (int64_t)SECOND);
+	row(&second, "validation", false, LEDGER_ONCPU, "", 8 * (int64_t)SECOND);
 	seconds(&second, TIMELINE_ONCPU, "train_step", 14, 22, SECOND / 2);
+	assert_false(report_live_look(live, second.input.timeline, &hint));
 	lane(&second, TIMELINE_BLOCKED, "train.py", "poll", "", 11, 16, 40);
 	assert_int_equal(report_live_window(live, &second.input), 0);
 	assert_false(report_live_again(live, &second.input, &hint));
@@ -220,6 +221,7 @@ static void test_report_live__nothing_else_for_it(void **state)
 	assert_true(settle(live, &second, &hint, "throttle"));
 	seconds(&third, TIMELINE_ONCPU, "train_step", 18, 40, SECOND / 2);
 	seconds(&third, TIMELINE_STEPS, "loader", 18, 40, 100);
+	assert_false(report_live_look(live, third.input.timeline, &hint));
 	lane(&third, TIMELINE_STALL, "loader", "block_io", "vdb", 30, 35, 6);
 	assert_int_equal(report_live_window(live, &third.input), 0);
 	assert_false(report_live_again(live, &third.input, &hint));
