@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "symbolizer/base/clock.h"
 #include "bpf/abi.h"
 #include "profiler/tags/families.h"
 #include "profiler/tags/tag_watch.h"
@@ -24,25 +25,38 @@ static const struct attachment_finder *finder(const struct attachment *a)
 }
 
 /* Whether a thread is tagged, may be, or was since the last call, as a tag may be held for a moment only. */
-static bool is_tagged(struct attachment *a)
+static bool is_tagged(struct attachment *a, bool tagged_since)
 {
-	uint64_t tagged_ns = tracer_tagged_ns(a->tracer);
-	bool tagged_since = tagged_ns != a->tagged_ns, may_hold = finder(a)->take_held(a->watch);
+	bool may_hold = finder(a)->take_held(a->watch);
 
-	a->tagged_ns = tagged_ns;
 	return a->always || tagged_since || may_hold || tracer_tagged(a->tracer) > 0 ||
 	       finder(a)->needs_attach(a->watch);
 }
 
 bool attachment_wanted(struct attachment *a, uint64_t now_ns)
 {
-	if (is_tagged(a)) {
+	uint64_t tagged_ns = tracer_tagged_ns(a->tracer);
+	bool tagged_since = tagged_ns != a->tagged_ns;
+
+	a->tagged_ns = tagged_ns;
+	if (is_tagged(a, tagged_since)) {
+		if (!a->wanted)
+			a->due_ns = tagged_since && tagged_ns < now_ns ? tagged_ns : now_ns;
 		a->wanted_ns = now_ns;
 		a->wanted = true;
 	} else if (now_ns - a->wanted_ns > ATTACHMENT_LINGER_NS) {
 		a->wanted = false;
 	}
 	return a->wanted;
+}
+
+/* Threads that were tagged already have their time from the walk on that adopted them. */
+static void count_lateness(struct attachment *a)
+{
+	uint64_t walked_ns = tracer_walked_ns(a->tracer), from_ns = walked_ns ? walked_ns : monotonic_ns();
+
+	if (from_ns > a->due_ns)
+		a->late_ns += from_ns - a->due_ns;
 }
 
 static int attach_or_adopt(struct attachment *a, char *err, size_t err_len)
@@ -73,6 +87,7 @@ int attachment_begin(struct attachment *a, char *err, size_t err_len)
 void attachment_hold(struct attachment *a, uint64_t now_ns)
 {
 	char err[512];
+	bool was_attached;
 
 	a->adopt |= finder(a)->take_changed(a->watch);
 	if (!attachment_wanted(a, now_ns)) {
@@ -83,8 +98,11 @@ void attachment_hold(struct attachment *a, uint64_t now_ns)
 		return;
 	if (a->failed_ns && now_ns - a->failed_ns < ATTACHMENT_RETRY_NS)
 		return;
+	was_attached = tracer_attached(a->tracer);
 	if (!attach_or_adopt(a, err, sizeof(err))) {
 		a->failed_ns = 0;
+		if (!was_attached)
+			count_lateness(a);
 	} else {
 		if (!a->failed_ns)
 			a->say(err);

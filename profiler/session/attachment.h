@@ -43,8 +43,11 @@ struct attachment {
 	/* Set by the functions below. */
 	uint64_t tagged_ns; /* tracer_tagged_ns() when it was looked at last */
 	uint64_t wanted_ns; /* when somebody was tagged last */
+	uint64_t due_ns;    /* since when they are wanted */
 	uint64_t failed_ns; /* when attaching failed last; 0: it did not */
 	uint64_t count;     /* how often they were attached */
+	uint64_t
+	        late_ns; /* from when they were wanted until they were attached, by attachment_hold(), in sum */
 	bool wanted;
 	bool adopt; /* processes were added that the iterator has not adopted */
 };

@@ -44,7 +44,7 @@ struct session {
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
 	uint64_t housekeeping_ns, polled_ns;
 	uint64_t taken_ns; /* when the ledger was taken last */
-	struct stamp_growth steal_ns, waiters_dropped;
+	struct stamp_growth steal_ns, hooks_late_ns, waiters_dropped;
 	struct attachment attachment;
 	unsigned int windows_at_rest;      /* that ended since a thread was tagged last */
 	bool behind;                       /* the last drain did not come to its end */

@@ -122,6 +122,7 @@ static struct stamp *describe(struct session *session)
 	    stamp_add_counter(stamp, "ledger_without_memory_ns", session->lost_row_ns) ||
 	    stamp_add_counter(stamp, "file_systems_silent", silent_mounts_take(session->opts.mounts)) ||
 	    session_files_describe(session, stamp) || host_steal_describe(&session->steal_ns, stamp) ||
+	    stamp_add_growth(stamp, "hooks_late_ns", &session->hooks_late_ns, session->attachment.late_ns) ||
 	    host_signals_describe(session->signals, stamp) ||
 	    (session->inherited && stamp_add_growth(stamp, "waiters_dropped", &session->waiters_dropped,
 	                                            inherited_waits_dropped(session->inherited)))) {

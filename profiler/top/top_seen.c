@@ -152,8 +152,9 @@ static const char *const quiet[] = {
 	"rows_refused",
 	"ring_full",
 	"ledger_full",
-	"steal_ns", /* told when it is much, as the next two */
+	"steal_ns", /* told when it is much, as the next three */
 	"tag_probes_late_ns",
+	"hooks_late_ns",
 	"samples_skipped_ns",
 	"python_frames",
 	"python_unmatched",
@@ -301,6 +302,9 @@ static const struct share {
 	  "Programs had the tag library for %s before it was listened to: what they tagged then is not seen, "
 	  "or "
 	  "under another tag" },
+	{ "hooks_late_ns", LEDGER_STATES,
+	  "It took %s to attach the hooks once something was tagged: that time of the tagged threads is not "
+	  "seen" },
 	{ "samples_skipped_ns", LEDGER_ONCPU,
 	  "Threads ran for %s without the samples that were due, as the kernel took them late or not at all: "
 	  "the "

@@ -133,6 +133,43 @@ static void test_attachment__moments(void **state)
 	assert_int_equal(a.count, 2);
 }
 
+/* From the tag, or the look that found one, to the walk; also where attaching is refused at first. What is attached before the window begins is
+ * not late. */
+static void test_attachment__late(void **state)
+{
+	struct attachment a = { .tracer = &fake.tracer, .finder = &finder, .say = say };
+	uint64_t now = hold(&a, 200 * TICK_NS, 1);
+	char err[64];
+
+	(void)state;
+	fake.tagged_ns = now - 7000;
+	fake.walked_ns = now + 11000;
+	now = hold(&a, now, 1);
+	assert_int_equal(a.late_ns, 18000);
+	host.changed = true; /* more to adopt, but attached already */
+	fake.walked_ns = now + 30000;
+	now = hold(&a, now, 103);
+	assert_int_equal(a.late_ns, 18000);
+	assert_false(fake.is_attached);
+	host.held = true; /* since when is not known */
+	set_error(-ENOMEM);
+	fake.walked_ns = now + 12 * TICK_NS;
+	now = hold(&a, now, 5);
+	assert_int_equal(a.late_ns, 18000);
+	set_error(0);
+	now = hold(&a, now, 10);
+	assert_true(fake.is_attached);
+	assert_int_equal(a.late_ns, 18000 + 12 * TICK_NS);
+
+	a = (struct attachment){ .tracer = &fake.tracer, .finder = &finder, .say = say };
+	fake.is_attached = false;
+	host.held = true;
+	assert_true(attachment_wanted(&a, now));
+	assert_int_equal(attachment_begin(&a, err, sizeof(err)), 0);
+	hold(&a, now, 5);
+	assert_int_equal(a.late_ns, 0);
+}
+
 static void test_attachment__children(void **state)
 {
 	struct attachment a = { .tracer = &fake.tracer, .finder = &finder, .say = say, .always = true };
@@ -151,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_attachment__refused, reset),
 		cmocka_unit_test_setup(test_attachment__moments, reset),
+		cmocka_unit_test_setup(test_attachment__late, reset),
 		cmocka_unit_test_setup(test_attachment__children, reset),
 	};
 

@@ -157,6 +157,10 @@ static void test_top_seen__shares(void **state)
 		{ "tag_probes_late_ns", 6010000,
 		  "Programs had the tag library for 6.01 ms before it was listened to: what they tagged "
 		  "then is not seen, or under another tag.\n" },
+		{ "hooks_late_ns", 6000000, "" },
+		{ "hooks_late_ns", 6010000,
+		  "It took 6.01 ms to attach the hooks once something was tagged: that time of the tagged "
+		  "threads is not seen.\n" },
 		{ "steal_ns", 1010000,
 		  "The host took 1.01 ms of CPU time from this machine (steal): what fell on tagged "
 		  "threads is in "
