@@ -104,6 +104,12 @@ void symbolizer_free(struct symbolizer *s);
  */
 int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct sym_result *out);
 
+/*
+ * The kernel has made code there (a BPF program, a trampoline) that bears this name; NULL: that code has gone. For those who hear
+ * of it (PERF_RECORD_KSYMBOL): the kernel's names are read once, and what is made after that would bear a neighbour's.
+ */
+void symbolizer_kernel_code(struct symbolizer *s, uint64_t start, uint64_t bytes, const char *name);
+
 /* Reads the kernel's names now instead of at the first kernel address. That takes a tenth of a second. */
 void symbolizer_kernel_prepare(struct symbolizer *s);
 

@@ -16,6 +16,7 @@
 #include <uthash.h>
 
 #include "profiler/process/cached_stat.h"
+#include "profiler/process/perf_records.h"
 #include "profiler/process/perf_rings.h"
 #include "symbolizer/base/maps.h"
 
@@ -39,27 +40,6 @@ struct exec_maps {
 	uint64_t now_ns; /* time of the record being applied */
 	bool missed;     /* records of a CPU, may be */
 	struct exec_maps_stats stats;
-};
-
-struct mmap2_record {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t start, bytes, pgoff;
-	uint32_t dev_major, dev_minor;
-	uint64_t inode, generation;
-	uint32_t protection, flags;
-	char path[];
-};
-
-struct comm_record {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	char name[];
-};
-
-struct task_record {
-	struct perf_event_header header;
-	uint32_t pid, ppid, tid, ptid;
 };
 
 /* --- files --------------------------------------------------------------------------------------- */
@@ -303,6 +283,16 @@ static void apply_exit(struct exec_maps *maps, const struct task_record *record)
 	}
 }
 
+static void apply_ksymbol(struct exec_maps *maps, const struct ksymbol_record *record)
+{
+	bool is_gone = record->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	size_t room = record->header.size - offsetof(struct ksymbol_record, name);
+
+	if (maps->handler.kernel_code && strnlen(record->name, room) < room)
+		maps->handler.kernel_code(maps->handler.ctx, record->start, record->bytes,
+		                          is_gone ? NULL : record->name);
+}
+
 void exec_maps_apply(struct exec_maps *maps, const struct perf_event_header *record, uint64_t time_ns)
 {
 	const void *body = record;
@@ -317,6 +307,8 @@ void exec_maps_apply(struct exec_maps *maps, const struct perf_event_header *rec
 		apply_fork(maps, body);
 	else if (record->type == PERF_RECORD_EXIT && record->size >= sizeof(struct task_record))
 		apply_exit(maps, body);
+	else if (record->type == PERF_RECORD_KSYMBOL && record->size > sizeof(struct ksymbol_record))
+		apply_ksymbol(maps, body);
 }
 
 static void apply_from_ring(void *ctx, const struct perf_event_header *record, uint64_t time_ns)
@@ -377,6 +369,13 @@ static void end_if_gone(void *ctx, uint32_t pid)
 		end_process(ctx, pid);
 }
 
+/* What the kernel has made and done away with is not known any more; /proc/kallsyms has what was there when it was read. */
+static void forget_kernel_code(struct exec_maps *maps)
+{
+	if (maps->handler.kernel_code)
+		maps->handler.kernel_code(maps->handler.ctx, 0, UINT64_MAX, NULL);
+}
+
 int exec_maps_poll(struct exec_maps *maps)
 {
 	uint64_t lost = perf_rings_lost(maps->rings);
@@ -386,6 +385,7 @@ int exec_maps_poll(struct exec_maps *maps)
 		maps->missed = false;
 		map_table_distrust(maps->table);
 		map_table_each_process(maps->table, end_if_gone, maps);
+		forget_kernel_code(maps);
 	}
 	map_table_expire(maps->table, maps->now_ns);
 	return n;

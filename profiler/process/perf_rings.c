@@ -50,6 +50,7 @@ static int open_event(int cpu)
 		                        .comm = 1,
 		                        .comm_exec = 1,
 		                        .task = 1,
+		                        .ksymbol = 1,
 		                        .watermark = 1,
 		                        .wakeup_watermark = PERF_RINGS_BYTES / 4,
 		                        .use_clockid = 1,

@@ -1,5 +1,5 @@
 /*
- * The kernel's side-band records of the whole host (PERF_RECORD_MMAP2, COMM, FORK, EXIT), in order of time.
+ * The kernel's side-band records of the whole host (PERF_RECORD_MMAP2, COMM, FORK, EXIT, KSYMBOL), in order of time.
  *
  * One dummy software event for each CPU that is online; it counts nothing, so it costs nothing but these records.
  * Each CPU writes into a ring of its own. A pass copies what all rings hold and hands out, sorted by time, what is

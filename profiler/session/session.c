@@ -113,7 +113,7 @@ static int open_tables(struct session *session)
 		session->pythons = python_processes_new(session->tracer, session->symbolizer);
 	if (!session->processes || (config_says_true(config->symbolizer.python) && !session->pythons))
 		return -ENOMEM;
-	tag_watch_set_processes(session->watch, session->processes, session->pythons);
+	tag_watch_tell(session->watch, session->processes, session->pythons, session->symbolizer);
 	session->resolver = stack_resolver_new(session->symbolizer, session->processes, session->pythons);
 	if (config_long_waits(config, session->opts.local))
 		session->inherited = inherited_waits_new();

@@ -65,11 +65,12 @@ void tag_watch_free(struct tag_watch *watch)
 	free(watch);
 }
 
-void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes,
-                             struct python_processes *pythons)
+void tag_watch_tell(struct tag_watch *watch, struct process_table *processes,
+                    struct python_processes *pythons, struct symbolizer *symbolizer)
 {
 	watch->processes = processes;
 	watch->pythons = pythons;
+	watch->symbolizer = symbolizer;
 }
 
 struct exec_maps *tag_watch_maps(struct tag_watch *watch)

@@ -27,6 +27,7 @@ struct exec_maps_handler;
 struct process_table;
 struct python_processes;
 struct stamp;
+struct symbolizer;
 struct tag_watch;
 struct tracer;
 
@@ -34,10 +35,10 @@ struct tracer;
 struct tag_watch *tag_watch_new(struct tracer *tracer, say_fn say, char *err, size_t err_len);
 void tag_watch_free(struct tag_watch *watch);
 
-/* From then on tells both of exits and execs, and `pythons` also of forks and of files that are mapped. Each may be
- * NULL. */
-void tag_watch_set_processes(struct tag_watch *watch, struct process_table *processes,
-                             struct python_processes *pythons);
+/* From then on tells the first two of exits and execs, `pythons` also of forks and of files that are mapped, and the symbolizer of code that
+ * the kernel makes. Each may be NULL. */
+void tag_watch_tell(struct tag_watch *watch, struct process_table *processes,
+                    struct python_processes *pythons, struct symbolizer *symbolizer);
 /* The feed of mappings; NULL when the kernel refuses it. */
 struct exec_maps *tag_watch_maps(struct tag_watch *watch);
 

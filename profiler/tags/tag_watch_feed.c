@@ -16,6 +16,7 @@
 #include "profiler/tags/context_locate.h"
 #include "profiler/tags/probed_files.h"
 #include "profiler/tags/tag_file.h"
+#include "symbolizer/symbolizer.h"
 
 /* Is not left to the look at the process, by which it may be gone. One that tags itself may have done so before the probe is attached to;
  * then the command that it executes has that in its environment. */
@@ -121,9 +122,20 @@ static void on_exit_of(void *ctx, uint32_t pid)
 	tag_watch_ended(ctx, pid);
 }
 
+static void on_kernel_code(void *ctx, uint64_t start, uint64_t bytes, const char *name)
+{
+	struct tag_watch *watch = ctx;
+
+	if (watch->symbolizer)
+		symbolizer_kernel_code(watch->symbolizer, start, bytes, name);
+}
+
 struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
 {
-	return (struct exec_maps_handler){
-		.file = on_mapped, .fork = on_fork, .exec = on_exec, .exit = on_exit_of, .ctx = watch
-	};
+	return (struct exec_maps_handler){ .file = on_mapped,
+		                           .fork = on_fork,
+		                           .exec = on_exec,
+		                           .exit = on_exit_of,
+		                           .kernel_code = on_kernel_code,
+		                           .ctx = watch };
 }

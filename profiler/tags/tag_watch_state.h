@@ -20,6 +20,7 @@ struct tag_watch {
 	struct exec_maps *maps;
 	struct process_table *processes;
 	struct python_processes *pythons;
+	struct symbolizer *symbolizer;
 	struct probed_files *files;
 	struct followed_processes *followed;
 	struct look_queue *looks;

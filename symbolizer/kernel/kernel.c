@@ -12,6 +12,7 @@
 
 #include "symbolizer/elf/debug_file.h"
 #include "symbolizer/kernel/kallsyms.h"
+#include "symbolizer/kernel/kernel_code.h"
 #include "symbolizer/base/clock.h"
 
 #define REREAD_NS   10000000000ll
@@ -22,6 +23,7 @@ struct kernel {
 	struct intern *strings;
 	char *proc, *sys;
 	struct kallsyms *symbols;
+	struct kernel_code code; /* that was told of, which is newer than `symbols` may be */
 	struct kernel_debug *debug;
 	int64_t read_ns; /* 0: never tried */
 	bool asked;      /* for an address */
@@ -61,6 +63,7 @@ void kernel_free(struct kernel *k)
 		free(k->modules[i]);
 	kernel_debug_free(k->debug);
 	kallsyms_free(k->symbols);
+	kernel_code_free(&k->code);
 	free(k->proc);
 	free(k->sys);
 	free(k);
@@ -171,6 +174,15 @@ void kernel_prepare(struct kernel *k)
 		reread(k);
 }
 
+/* What finds no room has the name that kallsyms gives it. */
+void kernel_has_code(struct kernel *k, uint64_t start, uint64_t bytes, const char *name)
+{
+	if (name)
+		kernel_code_add(&k->code, start, bytes, name);
+	else
+		kernel_code_remove(&k->code, start, bytes);
+}
+
 static bool find_symbol(struct kernel *k, uint64_t pc, struct kallsyms_hit *hit)
 {
 	kernel_prepare(k);
@@ -195,13 +207,26 @@ static bool resolve_by_debug(struct kernel *k, const struct kallsyms_hit *hit, u
 	return true;
 }
 
+static void name_only(struct kernel *k, const char *name, struct kernel_hit *out)
+{
+	k->single = (struct sym_frame){ .function = intern_string(k->strings, name) };
+	out->frames = &k->single;
+	out->n_frames = 1;
+	out->source = SYM_SOURCE_KALLSYMS;
+}
+
 void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out)
 {
+	const char *code = kernel_code_find(&k->code, pc);
 	struct kallsyms_hit hit;
 	struct sym_module *module;
 
 	*out = (struct kernel_hit){ .module = &k->core, .address = pc };
 	k->asked = true;
+	if (code) {
+		name_only(k, code, out);
+		return;
+	}
 	if (!find_symbol(k, pc, &hit))
 		return;
 	module = module_of(k, hit.module, pc);
@@ -211,10 +236,7 @@ void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out)
 		module->has_lines = true;
 		return;
 	}
-	k->single = (struct sym_frame){ .function = intern_string(k->strings, hit.name) };
-	out->frames = &k->single;
-	out->n_frames = 1;
-	out->source = SYM_SOURCE_KALLSYMS;
+	name_only(k, hit.name, out);
 }
 
 bool kernel_save(struct kernel *k, bool last)
@@ -262,5 +284,6 @@ size_t kernel_symbols(const struct kernel *k)
 
 size_t kernel_memory(const struct kernel *k)
 {
-	return (k->symbols ? kallsyms_memory(k->symbols) : 0) + kernel_debug_memory(k->debug);
+	return (k->symbols ? kallsyms_memory(k->symbols) : 0) + kernel_code_memory(&k->code) +
+	       kernel_debug_memory(k->debug);
 }

@@ -30,6 +30,9 @@ void kernel_free(struct kernel *k);
  */
 void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
 
+/* As symbolizer_kernel_code(). */
+void kernel_has_code(struct kernel *k, uint64_t start, uint64_t bytes, const char *name);
+
 /* Reads kallsyms, unless that was tried before. */
 void kernel_prepare(struct kernel *k);
 

@@ -5,9 +5,11 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <bpf/bpf.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <sched.h>
@@ -382,6 +384,54 @@ static void test_exec_maps__nothing_known(void **state)
 	exec_maps_free(maps);
 }
 
+#define PROGRAM "test_maps_code"
+
+/* What is known of the program's code. */
+struct code {
+	uint64_t start, bytes;
+	int came, went;
+};
+
+static void on_kernel_code(void *ctx, uint64_t start, uint64_t bytes, const char *name)
+{
+	struct code *code = ctx;
+
+	if (name && strstr(name, PROGRAM)) {
+		*code = (struct code){ .start = start, .bytes = bytes, .came = code->came + 1 };
+	} else if (!name && start == code->start) {
+		assert_int_equal(bytes, code->bytes);
+		code->went++;
+	}
+}
+
+/* A BPF program of one function that is compiled, loaded while the feed is open. */
+static void test_exec_maps__kernel_code(void **state)
+{
+	static const struct bpf_insn insns[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		                                 { .code = BPF_JMP | BPF_EXIT } };
+	struct code code = { 0 };
+	const struct exec_maps_handler handler = { .kernel_code = on_kernel_code, .ctx = &code };
+	char err[256] = "";
+	struct exec_maps *maps = exec_maps_new(&handler, err, sizeof(err));
+	int program;
+
+	(void)state;
+	if (!maps)
+		skip_for(err);
+	program = bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, PROGRAM, "GPL", insns, 2, NULL);
+	if (program < 0)
+		skip_for("loads a BPF program");
+	poll_all(maps);
+	assert_int_equal(code.came, 1);
+	assert_true(code.start > INT64_MAX && code.bytes > 0 && code.bytes < 4096);
+	assert_int_equal(code.went, 0);
+	close(program);
+	for (int i = 0; i < PASSES_MAX && !code.went; i++) /* the kernel waits for all CPUs first */
+		poll_all(maps);
+	assert_int_equal(code.went, 1);
+	exec_maps_free(maps);
+}
+
 /* Records that are too short, or whose path does not end, are left alone. */
 static void test_exec_maps__malformed_records(void **state)
 {
@@ -412,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_exec_maps__lost_records),
 		cmocka_unit_test(test_exec_maps__a_cpu_comes_back),
 		cmocka_unit_test(test_exec_maps__nothing_known),
+		cmocka_unit_test(test_exec_maps__kernel_code),
 		cmocka_unit_test(test_exec_maps__malformed_records),
 	};
 

@@ -211,6 +211,30 @@ static void test_kernel__names_alone(void **state)
 	symbolizer_free(s);
 }
 
+/* A BPF program that was loaded after kallsyms was read, and a trampoline in the place of another symbol. */
+static void test_kernel__code_made_later(void **state)
+{
+	struct symbolizer *s = new_symbolizer("debug");
+	uint64_t code = module_shown + 0x4000;
+	struct sym_result r;
+
+	(void)state;
+	symbolizer_kernel(s, code + 8, false, &r);
+	assert_string_equal(r.frames[0].function, "module_shown"); /* a neighbour's */
+	symbolizer_kernel_code(s, code, 64, "bpf_prog_6deef7357e7b4530_made");
+	symbolizer_kernel(s, code + 8, false, &r);
+	assert_string_equal(r.frames[0].function, "bpf_prog_6deef7357e7b4530_made");
+	assert_int_equal(r.source, SYM_SOURCE_KALLSYMS);
+	symbolizer_kernel(s, code + 64, true, &r); /* called at its end */
+	assert_string_equal(r.frames[0].function, "bpf_prog_6deef7357e7b4530_made");
+	symbolizer_kernel(s, module_shown + 4, false, &r);
+	assert_string_equal(r.frames[r.n_frames - 1].function, "module_shown");
+	symbolizer_kernel_code(s, code, 64, NULL);
+	symbolizer_kernel(s, code + 8, false, &r);
+	assert_string_equal(r.frames[0].function, "module_shown");
+	symbolizer_free(s);
+}
+
 static void test_kernel__vmcoreinfo(void **state)
 {
 	static const char text[] = "OSRELEASE=6.1\nKERNELOFFSETS=1\nKERNELOFFSET=1a200000\nX=1";
@@ -388,6 +412,7 @@ int main(void)
 		cmocka_unit_test(test_kernel__names_can_be_read_before_the_first_address),
 		cmocka_unit_test(test_kernel__says_what_is_missing),
 		cmocka_unit_test(test_kernel__names_alone), /* changes what the later ones find */
+		cmocka_unit_test(test_kernel__code_made_later),
 		cmocka_unit_test(test_kernel__vmcoreinfo),
 		cmocka_unit_test(test_kernel__packed_files_that_are_broken),
 		cmocka_unit_test(test_kernel__entries),
