@@ -383,12 +383,17 @@ const struct sym_module *process_module(struct sym_process *p, const struct proc
 	struct mapping *m = at->mapping;
 
 	if (!m->module_given) {
-		m->module = (struct sym_module){
-			.path = m->path, .build_id = "", .start = m->start, .end = m->end, .offset = m->offset
-		};
+		m->module = (struct sym_module){ .path = m->path,
+			                         .build_id = "",
+			                         .start = m->start,
+			                         .end = m->end,
+			                         .address = m->start,
+			                         .offset = m->offset };
 		m->module_given = true;
 	}
 	if (at->object && !*m->module.build_id)
 		m->module.build_id = intern_string(p->env->strings, object_build_id(at->object));
+	if (at->object)
+		object_address(at->object, m->offset, &m->module.address);
 	return &m->module;
 }

@@ -48,6 +48,8 @@ struct sym_module {
 	 * and so more than one module); of all the kernel's text, a kernel module's symbols.
 	 */
 	uint64_t start, end;
+	/* Of `start`, as in results: where it was linked, or `start` where that cannot be told. */
+	uint64_t address;
 	uint64_t offset; /* file offset of `start`; of the kernel its linked address, of a kernel module 0 */
 	bool has_functions, has_lines; /* as far as its tables have been loaded */
 	bool is_kernel;

@@ -7,19 +7,18 @@
 
 #define INLINED_MAX 64
 
-static int64_t mapping_of(struct profile *profile, const struct sym_module *module)
+int64_t stack_mapping(struct profile *profile, const struct sym_module *module)
 {
-	if (!module)
-		return 0;
-	return profile_mapping(profile, module->start, module->end, module->offset, module->path,
-	                       module->build_id, module->has_functions, module->has_lines);
+	return profile_mapping(profile, module->address, module->address + (module->end - module->start),
+	                       module->offset, module->path, module->build_id, module->has_functions,
+	                       module->has_lines);
 }
 
 int64_t stack_location(struct profile *profile, const struct sym_result *result)
 {
 	struct profile_frame frames[INLINED_MAX];
 	size_t i, n = result->n_frames < INLINED_MAX ? result->n_frames : INLINED_MAX;
-	int64_t mapping = mapping_of(profile, result->module);
+	int64_t mapping = result->module ? stack_mapping(profile, result->module) : 0;
 
 	if (mapping < 0)
 		return mapping;

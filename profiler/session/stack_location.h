@@ -5,7 +5,11 @@
 #include <stdint.h>
 
 struct profile;
+struct sym_module;
 struct sym_result;
+
+/* Adds the mapping, in addresses as its file is linked: the same in each process. Its id, or -errno of the profile. */
+int64_t stack_mapping(struct profile *profile, const struct sym_module *module);
 
 /* Adds the location and its mapping. Its id, or -errno of the profile. */
 int64_t stack_location(struct profile *profile, const struct sym_result *result);

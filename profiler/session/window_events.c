@@ -9,6 +9,7 @@
 #include "profiler/session/device_names.h"
 #include "profiler/session/gpu_jobs.h"
 #include "profiler/session/inherited_waits.h"
+#include "profiler/session/stack_location.h"
 #include "profiler/session/stack_resolve.h"
 #include "profiler/tracer/tracer.h"
 #include "profiler/session/window_state.h"
@@ -27,8 +28,7 @@ static void add_main_binary(struct window *window, const struct abi_event *event
 	window->has_main_binary = true;
 	module = process_table_main_module(window->deps.processes, process);
 	if (module)
-		profile_mapping(window->profile, module->start, module->end, module->offset, module->path,
-		                module->build_id, module->has_functions, module->has_lines);
+		stack_mapping(window->profile, module);
 	else
 		profile_mapping(window->profile, 0, 0, 0,
 		                process->program[0] ? process->program : process->comm, NULL, true, false);

@@ -108,7 +108,7 @@ static void describe_core(struct kernel *k)
 	place.start = k->core.start;
 	if (!kernel_debug_offset(k->debug, &place, &k->offset))
 		k->offset = 0;
-	k->core.offset = k->core.start - k->offset;
+	k->core.address = k->core.offset = k->core.start - k->offset;
 	k->core.has_functions = true;
 }
 

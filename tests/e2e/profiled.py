@@ -106,6 +106,18 @@ def stolen_ns():
         return int(file.readline().split()[8]) * (1000000000 // os.sysconf("SC_CLK_TCK"))
 
 
+MAPPING = re.compile(r"^(\d+): 0x(\w+)/0x(\w+)/0x\w+ ?(\S*)", re.M)
+LOCATION = re.compile(r"^ +\d+: 0x(\w+) M=(\d+) ", re.M)
+
+
+def outside(raw):
+    """Locations whose address is not in their mapping, of what `pprof -raw` prints; without those that the kernel has made as it ran."""
+    mappings = {number: (int(start, 16), int(limit, 16), file) for number, start, limit, file in MAPPING.findall(raw)}
+    found = [(int(address, 16), *mappings[number]) for address, number in LOCATION.findall(raw)]
+    return [f"{address:#x} of {file} [{start:#x}, {limit:#x})" for address, start, limit, file in found
+            if address and not start <= address < limit and not file.startswith("[kernel.kallsyms]")]
+
+
 def unreadable(path):
     """Why `go tool pprof -raw` or `protoc --decode` can't read the profile; "" when both can."""
     if not os.path.exists(path):
@@ -113,6 +125,8 @@ def unreadable(path):
     raw = run(["go", "tool", "pprof", "-raw", path])
     if raw.code or "Samples:" not in raw.out:
         return f"go tool pprof -raw {path}: exit {raw.code}: {raw.err}"
+    if outside(raw.out):
+        return f"{path}: addresses outside of their mappings: {outside(raw.out)[:10]}"
     with gzip.open(path) as file:
         body = file.read()
     decoded = subprocess.run(["protoc", "--decode=perftools.profiles.Profile", f"-I{ROOT}", f"{ROOT}/pprof/profile.proto"],

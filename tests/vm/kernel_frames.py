@@ -74,6 +74,14 @@ def kallsyms(text):
     return [(int(address, 16), name) for address, name in found]
 
 
+def module_starts(text):
+    """Module -> its lowest function: what addresses of it are counted from."""
+    starts = {}
+    for address, name in re.findall(r"^(\w+) [tTwW] \S+\t\[(\w+)\]$", text, re.M):
+        starts[name] = min(int(address, 16), starts.get(name, 1 << 64))
+    return starts
+
+
 def module_file(folder, release, module, unpacked):
     """The module as Debian ships it, unpacked where it must be."""
     name = module.replace("_", "[-_]")
@@ -94,6 +102,7 @@ class Guest:
         self.kaslr = next(address for address, name in core if name == "_stext") - LINKED_STEXT
         self.core = Symbols((address - self.kaslr, name) for address, name in core)
         self.sections, self.symbols, self.files = {}, {}, {}
+        self.starts = module_starts(read(out, "kallsyms"))
         for line in read(out, "sections").splitlines():
             match = re.match(r"/sys/module/(\w+)/sections/(\S+):(0x[0-9a-f]+)", line)
             if match:
@@ -112,7 +121,8 @@ class Guest:
         """(module or "", section, offset): what an oracle needs of a location; of the core kernel the linked address."""
         if location.mapping["filename"] == CORE:
             return "", None, location.address
-        name, pc = location.mapping["filename"].strip("[]"), location.mapping["memory_start"] + location.address
+        name = location.mapping["filename"].strip("[]")
+        pc = self.starts[name] + location.address
         self.module(name)
         spans = [(self.sections[name].get(section, 0), section, size)
                  for section, (_, _, size) in symbol_tables.sections(self.files[name]).items()]

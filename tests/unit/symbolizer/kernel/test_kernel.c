@@ -138,6 +138,7 @@ static void test_kernel__vmlinux_under_kaslr(void **state)
 	assert_string_equal(r.module->build_id, "abcdef0123");
 	assert_true(r.address >= vmlinux_shown && r.address < vmlinux_shown + 32);
 	assert_true(r.module->start == LINKED + SHIFT && r.module->offset == LINKED);
+	assert_true(r.module->address == LINKED);
 	symbolizer_free(s);
 }
 
