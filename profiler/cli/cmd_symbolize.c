@@ -408,7 +408,7 @@ static int check_kernel(const struct target *t)
 	symbolizer_stats(t->symbolizer, &stats);
 	if (stats.kernel_symbols)
 		return 0;
-	return say("/proc/kallsyms hides its addresses: run as root, with sysctl kernel.kptr_restrict=0");
+	return say("/proc/kallsyms hides its addresses: run as root, with sysctl kernel.kptr_restrict=1");
 }
 
 static int run(struct target *t)

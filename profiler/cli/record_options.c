@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profiler/config/config.h"
 #include "profiler/session/file_sum.h"
@@ -69,6 +70,8 @@ static const struct setting {
 	  "bytes of a user stack to copy (65536)" },
 	{ GROUP_SAMPLING, "max-stalled", "sampling.max_stalled_threads", "N",
 	  "threads that may wait with a copied stack at once (256)" },
+	{ GROUP_SAMPLING, "max-classes", "tags.max_classes", "N",
+	  "classes of tags in one window, beyond which further ones are \"other\" (64)" },
 	{ GROUP_SAMPLING, "ring-bytes", "sampling.ring_bytes", "N",
 	  "ring buffer from the kernel, a power of two" },
 	{ GROUP_FILES, "checkpoint-sha256", "tags.checkpoint_sha256", NULL,
@@ -154,12 +157,33 @@ static double parse_seconds(struct argp_state *state, const char *option, const 
 	return value;
 }
 
+/* A relative path is one from where we are; an absolute one is returned as it is. */
+static const char *absolute(const char *value, char path[PATH_MAX])
+{
+	char here[PATH_MAX];
+
+	if (!*value || *value == '/' || !getcwd(here, sizeof(here)) ||
+	    snprintf(path, PATH_MAX, "%s/%s", here, value) >= PATH_MAX)
+		return value;
+	return path;
+}
+
+static bool is_path(const struct setting *setting, const char *value)
+{
+	return setting->arg && (!strcmp(setting->arg, "FILE") || !strcmp(setting->arg, "DIR")) &&
+	       strcmp(value, CONFIG_NO_CACHE) != 0;
+}
+
 static void set(struct argp_state *state, struct record_options *o, const struct setting *setting,
                 const char *value)
 {
-	char err[512];
+	char err[512], path[PATH_MAX];
 
-	if (config_set(o->config, setting->path, value ? value : "true", err, sizeof(err)))
+	if (!value)
+		value = "true";
+	else if (is_path(setting, value))
+		value = absolute(value, path);
+	if (config_set(o->config, setting->path, value, err, sizeof(err)))
 		usage_error(state, "--%s: %s", setting->option, err);
 	if (!strcmp(setting->path, "service_name"))
 		o->has_service_name = true;
@@ -207,9 +231,9 @@ static void tag_files(struct argp_state *state, struct config *config, char *arg
 
 static void add_cgroup(struct argp_state *state, struct config *config, const char *cgroup)
 {
-	char err[512];
+	char err[512], path[PATH_MAX];
 
-	if (config_add_cgroup(config, cgroup, err, sizeof(err)))
+	if (config_add_cgroup(config, absolute(cgroup, path), err, sizeof(err)))
 		usage_error(state, "%s", err);
 }
 

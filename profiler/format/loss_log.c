@@ -32,7 +32,7 @@ static const struct loss {
 	  "raise sampling.max_stalled_threads" },
 	{ "samples_lost", "samples lost: the profile was full, or there was no time to resolve them",
 	  "lower sampling.budget_bytes_per_second" },
-	{ "rows_refused", "ledger rows lost: the window had too many", "set a shorter window_seconds" },
+	{ "rows_refused", "ledger rows lost: the window had too many", "give tags fewer ids" },
 	{ "tag_classes_refused", "classes of tags counted as \"other\"",
 	  "raise tags.max_classes, or set tags.rules" },
 	{ "mapping_records_lost", "records of mappings lost: names and tags may be missing", NULL },

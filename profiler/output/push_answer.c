@@ -189,7 +189,9 @@ static const struct advice {
 	{ 404, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
 	{ 405, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
 	{ 408, -EAGAIN, "the server was too slow; try again" },
-	{ 413, -EMSGSIZE, "a proxy or the server limits the size of a request; use shorter windows" },
+	{ 413, -EMSGSIZE,
+	  "a proxy or the server limits the size of a request; raise that limit, or lower the budget for "
+	  "stacks" },
 	{ 415, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
 	{ 422, -EINVAL, "the server refuses this profile or its labels; sending it again won't help" },
 	{ 429, -EAGAIN,

@@ -106,7 +106,7 @@ size_t top_text_checkpoints(FILE *out, const struct loaded_profiles *input, bool
 		print_file(out, file, columns);
 	}
 	if (more)
-		fprintf(out, "  and %zu more: stallprof top -v\n", more);
+		fprintf(out, "  and %zu more: stallprof top -v FILE\n", more);
 	return shown ? shown + 1 + (more != 0) : 0;
 }
 

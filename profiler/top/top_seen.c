@@ -48,9 +48,9 @@ static const struct {
 	  "%s of stalls have no stack of their own, as the profile was full, or there was no time to resolve "
 	  "them: lower --budget" },
 	{ "tag_classes_refused", NUMBER,
-	  "%s {class of tags is|classes of tags are} summed as \"other\": tags.max_classes" },
+	  "%s {class of tags is|classes of tags are} summed as \"other\": --max-classes" },
 	{ "tag_files_refused", NUMBER,
-	  "%s {file|files} with the tag library {is|are} not watched, being too many" },
+	  "%s {file|files} with the tag library could not be attached to: stallprof doctor" },
 	{ "tag_files_beyond", NUMBER,
 	  "%s {time|times} a program file was left out, as its process has more than 64 that keep tags" },
 	{ "tag_slots_unlocated", NUMBER,

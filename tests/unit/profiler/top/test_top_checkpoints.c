@@ -81,7 +81,7 @@ static void test_top_checkpoints__wrong_ones(void **state)
 	        "device; was not renamed; no fsync of it was seen\n");
 	free(text);
 	text = text_of(&input, false, 1, 3);
-	assert_non_null(strstr(text, "  and 1 more: stallprof top -v\n"));
+	assert_non_null(strstr(text, "  and 1 more: stallprof top -v FILE\n"));
 	free(text);
 	checkpoint_rows_free(input.checkpoints);
 }
