@@ -98,8 +98,11 @@ SEC("tp_btf/block_rq_insert")
 int BPF_PROG(on_rq_insert, struct request *rq)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *t = issuer_of(current);
+	u64 now = 0;
 
-	request_queued(rq, current, issuer_of(current));
+	request_queued(rq, current, t);
+	request_started(rq, current, t, &now);
 	return 0;
 }
 
@@ -112,8 +115,8 @@ int BPF_PROG(on_rq_issue, struct request *rq)
 	struct thread *t = issuer_of(current);
 	u64 now = 0;
 
-	request_queued(rq, current, t);
-	request_started(rq, current, t, &now);
+	if (request_queued(rq, current, t))
+		request_started(rq, current, t, &now);
 	if (befell)
 		request_befalls(rq, befell, 0);
 	return 0;
@@ -155,11 +158,14 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	u64 key = (u64)rq;
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct request_info *info = request_known(rq);
-	struct mark *here = mark_here();
+	struct marks *marks = marks_here();
+	u32 depth = interrupt_depth(current);
 	struct carried *mark;
+	struct mark *here;
 
-	if (!here)
+	if (!marks)
 		return 0;
+	here = mark_at(marks, depth);
 	mark = &here->carried;
 	mark->dev = request_dev(rq);
 	mark->reset_end_ns = queue_reset_end(rq->q);
@@ -167,8 +173,8 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	mark->state = info ? info->state : 0;
 	mark->freed = cause_of_freed(rq, mark->cause);
 	mark->since_ns = bpf_ktime_get_ns();
-	mark->depth = interrupt_depth(current);
-	if (!mark->depth) {
+	mark->depth = depth;
+	if (!depth) {
 		here->task = (u64)current;
 		here->switches = switches_of(current);
 	}
@@ -176,6 +182,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 	mark->endless = !rq->start_time_ns;
 	mark->hctx = (u64)rq->mq_hctx;
 	mark->request = key;
+	marks->any = 1;
 	if (info && info->helper)
 		helper_note(info->helper, mark);
 	if (RARELY(mark->cause >= ABI_CAUSE_NVME_TIMEOUT)) {
@@ -197,9 +204,13 @@ ALWAYS void mark_end(struct carried *mark)
 
 ALWAYS void request_done(struct request *rq)
 {
-	struct mark *mark = mark_here();
+	struct marks *here = marks_here();
+	struct mark *mark;
 
-	if (mark && mark->carried.request == (u64)rq)
+	if (!here || !here->any)
+		return;
+	mark = mark_at(here, interrupt_depth(bpf_get_current_task_btf()));
+	if (mark->carried.request == (u64)rq)
 		mark_end(&mark->carried);
 }
 
@@ -221,10 +232,10 @@ int BPF_PROG(on_update_done, struct request *rq)
 SEC("fexit/blk_mq_end_request_batch")
 int BPF_PROG(on_batch_done)
 {
-	struct mark *mark = mark_here();
+	struct marks *here = marks_here();
 
-	if (mark)
-		mark_end(&mark->carried);
+	if (here)
+		mark_end(&mark_at(here, interrupt_depth(bpf_get_current_task_btf()))->carried);
 	return 0;
 }
 
@@ -260,10 +271,13 @@ int BPF_PROG(on_work_start, struct work_struct *work)
 	struct carried *from = any_works ? bpf_map_lookup_elem(&works, &key) : NULL;
 	struct carried fresh;
 
+	if (!from && !carried_by(worker))
+		return 0;
+	if (interrupt_depth(worker))
+		return 0; /* work of soft interrupts (since 6.9): whom it comes upon has nothing to do with it */
 	if (!from) {
 		/* What woke the kworker was for the work before. */
-		if (carried_by(worker))
-			carry_no_more(worker);
+		carry_no_more(worker);
 		return 0;
 	}
 	fresh = *from;
@@ -278,7 +292,7 @@ int BPF_PROG(on_work_end, struct work_struct *work)
 {
 	struct task_struct *worker = bpf_get_current_task_btf();
 
-	if (carried_by(worker))
+	if (carried_by(worker) && !interrupt_depth(worker))
 		carry_no_more(worker);
 	return 0;
 }

@@ -31,8 +31,6 @@ struct mapping_here {
 	u64 switches; /* of the task that is in it, or that it interrupts */
 };
 
-enum level { LEVEL_TASK, LEVEL_SOFT, LEVEL_HARD, LEVELS };
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, LEVELS);
@@ -42,7 +40,7 @@ struct {
 
 ALWAYS struct mapping_here *mapping_here(u32 depth)
 {
-	u32 level = !depth ? LEVEL_TASK : depth & ~0x100 ? LEVEL_HARD : LEVEL_SOFT;
+	u32 level = level_of(depth);
 
 	return bpf_map_lookup_elem(&mappings, &level);
 }

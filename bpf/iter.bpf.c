@@ -206,11 +206,21 @@ ALWAYS void look_at_sleeper(struct task_struct *task, struct thread *t, u64 now)
 /* From now on the thread is followed. What is known of its sleep is of one before the hooks went. */
 ALWAYS void rebase(struct task_struct *task, struct thread *t, u64 now)
 {
-	u32 state = task_state_now(task);
+	u64 word = t->word;
+	u32 state;
 
-	thread_rebase(task, t, state, now);
+	barrier();
+	state = task_state_now(task);
+	thread_rebase(task, t, word, state, now);
 	if (state != ABI_SLEEP)
 		return;
+	t->wait_seq++; /* nobody has ended this sleep yet */
+	t->goes_on = 0;
+	if (t->has_log) {
+		/* It may have changed its tag before it slept, and its log was not read then: the walk over contexts looks. */
+		t->adopted = 0;
+		t->context_known = 0;
+	}
 	t->hint = 0;
 	t->early_ns = 0;
 	buffer_release(t);
@@ -224,6 +234,16 @@ ALWAYS bool turn_is_long(const struct thread *t, u64 now)
 	return t->state == ABI_ONCPU && thread_followed(t) && since(now, word_begin(t->word)) > LONG_TURN_NS;
 }
 
+/* Whether it sleeps, though it counts as on a CPU: its switch-out came as the walk was about to note its state. The hook of a switch-out
+ * that is seen has noted it before the task is off its CPU. */
+ALWAYS bool fell_asleep_unseen(struct task_struct *task, struct thread *t, u64 word)
+{
+	if (t->state != ABI_ONCPU || task_state_now(task) != ABI_SLEEP)
+		return false;
+	barrier();
+	return t->state == ABI_ONCPU && t->word == word;
+}
+
 /* Closes the thread's time at `now`. If it is switched at this very moment, it does so itself, and the next
  * window has it. */
 ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
@@ -235,7 +255,7 @@ ALWAYS void flush(struct task_struct *task, struct thread *t, u64 now)
 	held_settle(t, 0, 0);
 	splits_forget(t);
 	if (now > word_begin(word) && t->state != ABI_DEAD) {
-		if (!thread_followed(t))
+		if (!thread_followed(t) || fell_asleep_unseen(task, t, word))
 			rebase(task, t, now);
 		else if (t->state == ABI_ONCPU)
 			flush_runner(task, t, word);

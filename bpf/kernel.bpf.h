@@ -45,7 +45,7 @@ enum bpf_map_type {
 enum { BPF_F_NO_PREALLOC = 1 };
 
 #define PF_KTHREAD           0x00200000
-#define PF_USER_WORKER       0x00004000 /* since 6.4 */
+#define PF_USER_WORKER       0x00004000 /* since 6.4; before, of who has ever used an async call */
 #define PF_IO_WORKER         0x00000010
 #define PF_WQ_WORKER         0x00000020
 #define TASK_INTERRUPTIBLE   0x0001
@@ -57,10 +57,12 @@ enum { BPF_F_NO_PREALLOC = 1 };
 #define TS_COMPAT            0x0002 /* in a system call by the entry for 32-bit programs */
 
 /* Threads that work for others: the kernel's own, and io_uring's. A stall of theirs is one of whom they work for. */
-#define PF_SERVES_OTHERS (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
+#define PF_SERVES_OTHERS                                                                                     \
+	(PF_KTHREAD | PF_IO_WORKER |                                                                         \
+	 (bpf_core_field_exists(((struct kernel_clone_args *)0)->user_worker) ? PF_USER_WORKER : 0))
 
-/* In the preemption count: NMIs, hard interrupts, and a soft interrupt that is served (not one that is held off). */
-#define INTERRUPT_MASK 0x00ff0100
+/* In the preemption count: a soft interrupt that is served (not one that is held off). */
+#define SOFT_INTERRUPT 0x100
 
 #define S_IFMT   0170000
 #define S_IFIFO  0010000
@@ -225,6 +227,10 @@ struct task_struct {
 	void *worker_private; /* of a kernel thread, since 5.17: its struct kthread */
 	void *set_child_tid;  /* … before */
 	char comm[16];
+};
+
+struct kernel_clone_args {
+	unsigned int user_worker : 1; /* since 6.4 */
 };
 
 struct block_device;

@@ -17,11 +17,19 @@ struct mark {
 	u64 task, switches;
 };
 
+/* What a CPU is in: an interrupt comes upon what is at a level below its own, and that goes on when it is over. */
+enum level { LEVEL_TASK, LEVEL_SOFT, LEVEL_HARD, LEVELS };
+
+struct marks {
+	u64 any; /* not 0: one of them is set */
+	struct mark at[LEVELS];
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct mark);
+	__type(value, struct marks);
 } marks SEC(".maps") __weak;
 
 /* The interrupts that this CPU is in, as bits that only compare. The preemption count is a variable of the CPU, whose name
@@ -37,7 +45,12 @@ ALWAYS u32 interrupt_depth(struct task_struct *current)
 	if (!HAS_FIELD(cfs, rq))
 		return 0;
 	count = (void *)((u64)cfs->rq + preempt_count_from_rq);
-	return BPF_CORE_READ(count, refs.counter) & INTERRUPT_MASK;
+	return BPF_CORE_READ(count, refs.counter) & interrupt_bits;
+}
+
+ALWAYS u32 level_of(u32 depth)
+{
+	return !depth ? LEVEL_TASK : depth & ~SOFT_INTERRUPT ? LEVEL_HARD : LEVEL_SOFT;
 }
 
 /* How often the task has left a CPU: while that stands, it is on the same one, and nobody else was there. */
@@ -46,11 +59,43 @@ ALWAYS u64 switches_of(const struct task_struct *task)
 	return task->nvcsw + task->nivcsw;
 }
 
-ALWAYS struct mark *mark_here(void)
+ALWAYS struct marks *marks_here(void)
 {
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&marks, &zero);
+}
+
+ALWAYS struct mark *mark_at(struct marks *here, u32 depth)
+{
+	switch (level_of(depth)) {
+	case LEVEL_TASK:
+		return &here->at[LEVEL_TASK];
+	case LEVEL_SOFT:
+		return &here->at[LEVEL_SOFT];
+	default:
+		return &here->at[LEVEL_HARD];
+	}
+}
+
+ALWAYS void mark_ages(struct carried *mark, u64 now)
+{
+	if (mark->request &&
+	    now - mark->since_ns >= (mark->ending || mark->endless ? MARK_AFTER_NS : MARK_LASTS_NS))
+		mark->request = 0;
+}
+
+/* Whether there is any that is not over by now. */
+ALWAYS bool marks_age(struct marks *here, u64 now)
+{
+	struct carried *task = &here->at[LEVEL_TASK].carried, *soft = &here->at[LEVEL_SOFT].carried,
+	               *hard = &here->at[LEVEL_HARD].carried;
+
+	mark_ages(task, now);
+	mark_ages(soft, now);
+	mark_ages(hard, now);
+	here->any = task->request | soft->request | hard->request;
+	return here->any;
 }
 
 /* The time, looked at once, and only where it is wanted: that takes as long as all else of a hook. `now` is 0 before. */
@@ -64,17 +109,15 @@ ALWAYS u64 clock_once(u64 *now)
 /* The completion that this CPU is in, NULL when it is in none. `after`: or has just left. */
 ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *now)
 {
-	struct mark *mark = mark_here();
-	u64 lasts;
+	struct marks *here = marks_here();
+	struct mark *mark;
+	u32 depth;
 
-	if (!mark || !mark->carried.request || mark->carried.ending != after)
+	if (!here || !here->any || !marks_age(here, clock_once(now)))
 		return NULL;
-	lasts = after || mark->carried.endless ? MARK_AFTER_NS : MARK_LASTS_NS;
-	if (clock_once(now) - mark->carried.since_ns >= lasts) {
-		mark->carried.request = 0;
-		return NULL;
-	}
-	if (mark->carried.depth != interrupt_depth(current))
+	depth = interrupt_depth(current);
+	mark = mark_at(here, depth);
+	if (!mark->carried.request || mark->carried.ending != after || mark->carried.depth != depth)
 		return NULL;
 	if (!mark->carried.depth && (mark->task != (u64)current || mark->switches != switches_of(current)))
 		return NULL; /* its thread has left the CPU since */

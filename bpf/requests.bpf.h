@@ -244,15 +244,19 @@ ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct t
 	owner_begins(owner, rq, task, tag, clock_once(now));
 }
 
-/* The same in a kernel before 6.5, where it has started already, and may have been told when its thread handed it to the I/O scheduler. */
-ALWAYS void request_queued(struct request *rq, struct task_struct *task, struct thread *t)
+/* The same in a kernel before 6.5, where it has started already. False: it was told when its thread handed it to the I/O scheduler, and
+ * whoever issues it now does so for that thread. */
+ALWAYS bool request_queued(struct request *rq, struct task_struct *task, struct thread *t)
 {
 	struct owner *owner = owner_told(rq);
 	u64 start_ns = rq->start_time_ns; /* 0: the queue keeps no statistics */
 
-	if (!owner || (owner_is_of(owner, rq) && !owner->ended && start_ns && owner->start_ns == start_ns))
-		return;
+	if (!owner)
+		return true;
+	if (owner_is_of(owner, rq) && !owner->ended && start_ns && owner->start_ns == start_ns)
+		return false;
 	owner_begins(owner, rq, task, t ? tag_in_call(task, t) : 0, start_ns ? start_ns : bpf_ktime_get_ns());
+	return true;
 }
 
 /* … of the first of the request's bios of which that is known. */

@@ -346,7 +346,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	calls_forget(t);
 	if (t->exec_tag) { /* the profiler's own child, which is looked at anyhow */
 		/* A split of the cycle here would have the hooks' clocks only, and its begin is nobody's time. */
-		thread_rebase(task, t, ABI_ONCPU, bpf_ktime_get_ns());
+		thread_rebase(task, t, t->word, ABI_ONCPU, bpf_ktime_get_ns());
 		t->base_tag = t->exec_tag;
 		t->exec_tag = 0;
 	} else {

@@ -254,12 +254,10 @@ ALWAYS void thread_retag(struct task_struct *task, struct thread *t)
 	thread_set_tag(task, t, t->in_file ? t->file_tag : tag);
 }
 
-/* From now on the thread is followed; what went before was not observed. If it is switched at this very moment, it
- * finds out by itself. */
-ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u32 state, u64 now)
+/* From now on the thread is followed; what went before was not observed. `word` is what it was before `state` was looked at: if the thread
+ * has been switched since, it finds out by itself. */
+ALWAYS void thread_rebase(struct task_struct *task, struct thread *t, u64 word, u32 state, u64 now)
 {
-	u64 word = t->word;
-
 	if (__sync_val_compare_and_swap(&t->word, word, word_of(now, word_index(word))) != word)
 		return;
 	t->state = state;

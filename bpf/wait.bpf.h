@@ -122,13 +122,13 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
  * longer than all of this. */
 ALWAYS bool wake_tells_nothing(struct task_struct *task, struct task_struct *current)
 {
-	struct mark *mark;
+	struct marks *here;
 
 	if (!(task->__state & TASK_INTERRUPTIBLE) || BPF_CORE_READ_BITFIELD(task, in_iowait) ||
 	    any_interruptible_scopes || serves_others(current))
 		return false;
-	mark = mark_here();
-	return mark && !mark->carried.request;
+	here = marks_here();
+	return here && !here->any;
 }
 
 /* Whether nobody looked at when the sleep ended, if it has: its wake could tell nothing (or was not seen). */

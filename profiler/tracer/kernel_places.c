@@ -73,6 +73,14 @@ static int64_t find_preempt_count(const struct btf *kernel)
 	return field >= 0 && find_cpu_variable(kernel, "pcpu_hot", &at) ? at + field - rq : 0;
 }
 
+/* Since 7.3 the upper byte counts how often interrupts were switched off, and interrupts come above that. */
+static uint32_t interrupt_bits(const struct btf *kernel)
+{
+	bool counts_disabled = btf__find_by_name_kind(kernel, "interrupt_disable_state", BTF_KIND_STRUCT) > 0;
+
+	return counts_disabled ? 0x1f000100 : 0x00ff0100;
+}
+
 static bool has_member(const struct btf *kernel, const char *structure, const char *name)
 {
 	int id = btf__find_by_name_kind(kernel, structure, BTF_KIND_STRUCT);
@@ -85,6 +93,7 @@ void kernel_places_find(const struct btf *kernel, struct kernel_places *places)
 	places->pause_arg = find_pause_arg(kernel);
 	places->maps_grow = kernel_has_helper(kernel, "BPF_FUNC_user_ringbuf_drain"); /* came with it */
 	places->preempt_count_from_rq = find_preempt_count(kernel);
+	places->interrupt_bits = interrupt_bits(kernel);
 	places->throttles = btf__find_by_name_kind(kernel, "throtl_data", BTF_KIND_STRUCT) > 0;
 	places->ai_tags = has_member(kernel, "request", "ai_tag") || has_member(kernel, "bio", "bi_ai_tag");
 }

@@ -12,8 +12,10 @@ struct btf;
 struct kernel_places {
 	unsigned int pause_arg; /* of the tracepoint balance_dirty_pages, counted from 0; 0: not known */
 	bool maps_grow; /* since 6.1: what a program adds to a hash map may take its memory then, wherever it runs */
-	bool ai_tags;                  /* it is patched to keep tags in requests or bios (bpf/ai_tag.bpf.h) */
-	bool throttles;                /* it has blk-throttle */
+	bool ai_tags;   /* it is patched to keep tags in requests or bios (bpf/ai_tag.bpf.h) */
+	bool throttles; /* it has blk-throttle */
+	uint32_t
+	        interrupt_bits; /* of the preemption count: NMIs, hard interrupts, a soft one that is served */
 	int64_t preempt_count_from_rq; /* from a CPU's run queue to its preemption count, in bytes; 0: not known */
 };
 

@@ -123,6 +123,7 @@ static void test_kernel_places__variable(void **state)
 	places = places_of(btf);
 	assert_int_equal(places.pause_arg, 10);
 	assert_int_equal(places.preempt_count_from_rq, 0x1fb40 - RQ_AT);
+	assert_int_equal(places.interrupt_bits, 0x00ff0100);
 }
 
 static void test_kernel_places__hot_structure(void **state)
@@ -136,6 +137,16 @@ static void test_kernel_places__hot_structure(void **state)
 	places = places_of(btf);
 	assert_int_equal(places.pause_arg, 6);
 	assert_int_equal(places.preempt_count_from_rq, 0x351c0 + 8 - RQ_AT);
+}
+
+/* Since 7.3, which counts how often interrupts were switched off, too. */
+static void test_kernel_places__counts_disabled(void **state)
+{
+	struct btf *btf = btf__new_empty();
+
+	(void)state;
+	assert_true(btf__add_struct(btf, "interrupt_disable_state", 16) > 0);
+	assert_int_equal(places_of(btf).interrupt_bits, 0x1f000100);
 }
 
 static void test_kernel_places__not_known(void **state)
@@ -159,6 +170,7 @@ int main(void)
 		cmocka_unit_test(test_kernel_places__this_kernel),
 		cmocka_unit_test(test_kernel_places__variable),
 		cmocka_unit_test(test_kernel_places__hot_structure),
+		cmocka_unit_test(test_kernel_places__counts_disabled),
 		cmocka_unit_test(test_kernel_places__not_known),
 	};
 
