@@ -1,38 +1,38 @@
 /* Decides once whether this process publishes OpenTelemetry contexts, and handles fork(). */
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 
 #include "stalltag/change_log.h"
 #include "stalltag/foreign_publisher.h"
 #include "stalltag/process_context.h"
 #include "stalltag/publication.h"
+#include "stalltag/undisturbed.h"
 
 enum { UNDECIDED = 0, PUBLISHING = 1, LEFT_TO_ANOTHER = -1 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int state;
 static unsigned long long loads_seen;
-static sigset_t mask_before_fork; /* of the thread that forks; guarded by the lock */
+static struct undisturbed forks; /* the thread that forks, before it; guarded by the lock */
 
-/* A signal handler that interrupted fork() here, and pushed its thread's first tag, would wait for the lock for ever. */
+/* A signal handler that interrupted fork() here, and pushed its thread's first tag, would wait for the lock for ever; and
+ * in the child a thread that was cancelled would end with it. */
 static void before_fork(void)
 {
-	sigset_t all, before;
+	struct undisturbed before;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	undisturbed_begin(&before);
 	pthread_mutex_lock(&lock);
-	mask_before_fork = before;
+	forks = before;
 }
 
 static void after_fork(void)
 {
-	sigset_t before = mask_before_fork;
+	struct undisturbed before = forks;
 
 	pthread_mutex_unlock(&lock);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	undisturbed_end(&before);
 }
 
 /* The mapping is not inherited; the tags that this thread holds are. */

@@ -10,7 +10,7 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Called for each new thread, signals blocked. Returns the public slot of the calling thread, or NULL when it
+ * Called for each new thread, undisturbed (undisturbed.h). Returns the public slot of the calling thread, or NULL when it
  * is not ours to write or this program has none.
  */
 stalltag_slot *publication_join(void);

@@ -1,7 +1,5 @@
 /* The API: push and pop when they are not inlined, the thread-local slots, probes and loss counters. */
 
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 
 #define STALLTAG_NO_INLINE
@@ -9,6 +7,7 @@
 #include "stalltag/publication.h"
 #include "stalltag/stalltag.h"
 #include "stalltag/thread_tags.h"
+#include "stalltag/undisturbed.h"
 #include "stalltag/usdt.h"
 
 #define COLD     __attribute__((noinline, cold))
@@ -134,16 +133,16 @@ static struct stalltag_thread *begin_thread(void)
 	return thread;
 }
 
-/* With signals blocked: a handler's push must find the thread's tags or make them, not make others beside them. */
+/* A handler's push must find the thread's tags or make them, not make others beside them; and a cancelled thread would
+ * keep the lock for good. */
 COLD static struct stalltag_thread *first_push(void)
 {
 	struct stalltag_thread *thread;
-	sigset_t all, before;
+	struct undisturbed before;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	undisturbed_begin(&before);
 	thread = begin_thread();
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	undisturbed_end(&before);
 	return thread;
 }
 

@@ -27,8 +27,8 @@ _Static_assert(sizeof(struct stalltag_frame) == 320, "five cache lines");
 
 #pragma GCC visibility push(hidden)
 
-/* NULL when there is no memory. Called with signals blocked, until the pointer is where a handler's push finds it. The
- * first call of a process publishes. */
+/* NULL when there is no memory. Called undisturbed (undisturbed.h), until the pointer is where a handler's push finds it.
+ * The first call of a process publishes. */
 struct stalltag_thread *thread_tags_new(stalltag_slot *own_slot, const volatile uint64_t *attention);
 
 /* Clears the calling thread's slots, then frees its tags. Registered to run at thread exit. */

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Call it with signals blocked. The id is never all zero. */
+/* Call it undisturbed (undisturbed.h). The id is never all zero. */
 void trace_id_of_process(uint8_t id[16], uint8_t *flags);
 
 /* Strict: lower-case digits, no version ff, no trace or parent of zero, nothing after version 00's fields. */

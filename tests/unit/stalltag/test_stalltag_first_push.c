@@ -1,5 +1,5 @@
-/* Tests of a thread's first push at bad moments: in a signal handler that interrupts its other first push, fork() or its end, and when
- * the program has ended. Pushes tags. */
+/* Tests of a thread's first push at bad moments: in a signal handler that interrupts its other first push, fork() or its end, in a
+ * thread that is cancelled, and when the program has ended. Pushes tags. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@
 #include "stalltag/stalltag.h"
 
 #define DEADLOCK_S 2 /* by then SIGALRM ends a test that hangs */
+#define GOOD       7 /* a child's exit status */
 
 static bool ending; /* the test for which this process was forked */
 static __thread bool raises;
@@ -76,7 +77,7 @@ __attribute__((destructor(101))) static void after_the_end(void)
 	if (!ending)
 		return;
 	if (!pthread_create(&thread, NULL, push_and_end, NULL) && !pthread_join(thread, NULL))
-		_exit(7);
+		_exit(GOOD);
 }
 
 static bool blocked(void)
@@ -114,11 +115,11 @@ static void *fork_interrupted(void *good)
 	child = fork();
 	if (!child) {
 		stalltag_push(2, "child");
-		_exit(stalltag_depth() == 1 && !blocked() ? 7 : 1);
+		_exit(stalltag_depth() == 1 && !blocked() ? GOOD : 1);
 	}
 	waitpid(child, &status, 0);
 	*(bool *)good = of_handler && of_handler == stalltag_thread_tags && !stalltag_depth() && !blocked() &&
-	                WIFEXITED(status) && WEXITSTATUS(status) == 7;
+	                WIFEXITED(status) && WEXITSTATUS(status) == GOOD;
 	return NULL;
 }
 
@@ -130,6 +131,81 @@ static bool in_a_thread(void *(*run)(void *))
 	assert_int_equal(pthread_create(&thread, NULL, run, &good), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	return good;
+}
+
+/* What run() returns in a child, for which the first push is the process's first; -1: a signal ended the child. */
+static int in_a_child(int (*run)(void))
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child) {
+		alarm(DEADLOCK_S);
+		_exit(run());
+	}
+	alarm(2 * DEADLOCK_S);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void *push_cancelled(void *good)
+{
+	pthread_cancel(pthread_self());
+	stalltag_push(1, "cancelled");
+	*(bool *)good = stalltag_depth() == 1 && !blocked();
+	pthread_testcancel();
+	*(bool *)good = false;
+	return NULL;
+}
+
+static void *push_once(void *good)
+{
+	stalltag_push(2, "after it");
+	*(bool *)good = stalltag_depth() == 1;
+	return NULL;
+}
+
+static int cancelled_then_another(void)
+{
+	bool first = in_a_thread(push_cancelled), second = in_a_thread(push_once);
+
+	return first && second ? GOOD : 1;
+}
+
+/* The first push has calls in it at which a thread may be cancelled, and holds a lock. */
+static void test_stalltag_first_push__of_a_cancelled_thread(void **state)
+{
+	(void)state;
+	assert_int_equal(in_a_child(cancelled_then_another), GOOD);
+}
+
+static bool may_be_cancelled(void)
+{
+	int before = PTHREAD_CANCEL_DISABLE;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before == PTHREAD_CANCEL_ENABLE;
+}
+
+static void *fork_cancelled(void *good)
+{
+	int status = -1;
+	pid_t child;
+
+	stalltag_push(1, "published");
+	pthread_cancel(pthread_self());
+	child = fork();
+	if (!child)
+		_exit(may_be_cancelled() && !blocked() ? GOOD : 1);
+	*(bool *)good = may_be_cancelled() && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	                WEXITSTATUS(status) == GOOD;
+	return NULL;
+}
+
+static void test_stalltag_first_push__a_cancelled_thread_forks(void **state)
+{
+	(void)state;
+	assert_true(in_a_thread(fork_cancelled));
 }
 
 static void test_stalltag_first_push__fork_is_interrupted(void **state)
@@ -164,12 +240,15 @@ static void test_stalltag_first_push__the_program_has_ended(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_int_equal(WEXITSTATUS(status), GOOD);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* First those in children, in which nothing is to have been pushed. */
+		cmocka_unit_test(test_stalltag_first_push__of_a_cancelled_thread),
+		cmocka_unit_test(test_stalltag_first_push__a_cancelled_thread_forks),
 		cmocka_unit_test(test_stalltag_first_push__a_thread_has_one_stack),
 		cmocka_unit_test(test_stalltag_first_push__fork_is_interrupted),
 		cmocka_unit_test(test_stalltag_first_push__a_thread_that_ends_is_interrupted),
