@@ -122,12 +122,13 @@ static struct stalltag_thread *begin_thread(void)
 
 	if (!has_none(stalltag_thread_tags)) /* a signal handler was faster */
 		return stalltag_thread_tags;
-	if (!pushes_without_memory)
+	/* Counted beforehand: SIGSYS's handler, say, that pushes meanwhile is to have no memory. */
+	if (!pushes_without_memory++)
 		thread = thread_tags_new(&stalltag_thread_ctx_v1, &stalltag_change_semaphore.any);
 	if (thread) {
 		stalltag_thread_tags = thread;
+		pushes_without_memory--;
 	} else {
-		pushes_without_memory++;
 		count_lost(&losses.no_memory);
 	}
 	return thread;

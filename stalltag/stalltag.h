@@ -89,7 +89,7 @@ struct stalltag_losses {
 	uint64_t too_deep;   /* pushes beyond STALLTAG_DEPTH_MAX */
 	uint64_t names_cut;  /* names longer than STALLTAG_NAME_MAX */
 	uint64_t stray_pops; /* pops without a push */
-	uint64_t no_memory;  /* pushes of a thread that got no memory for its records */
+	uint64_t no_memory;  /* pushes without memory, and of a fault's handler amid a first push */
 };
 void stalltag_read_losses(struct stalltag_losses *out);
 

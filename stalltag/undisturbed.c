@@ -5,11 +5,15 @@
 
 #include "stalltag/undisturbed.h"
 
+static const int of_instructions[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
 void undisturbed_begin(struct undisturbed *before)
 {
 	sigset_t blocked;
 
 	sigfillset(&blocked);
+	for (size_t i = 0; i < sizeof(of_instructions) / sizeof(of_instructions[0]); i++)
+		sigdelset(&blocked, of_instructions[i]);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel_state);
 	pthread_sigmask(SIG_BLOCK, &blocked, &before->blocked);
 }

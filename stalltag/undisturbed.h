@@ -5,6 +5,8 @@
  *	...
  *	undisturbed_end(&before);
  *
+ * Signals that the thread's own instructions cause (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS) come through:
+ * the kernel ends a process that blocks one of these, as where a seccomp filter has system calls made by a handler.
  * Such stretches may be nested. Neither call can fail; errno stays.
  */
 #ifndef STALLTAG_UNDISTURBED_H

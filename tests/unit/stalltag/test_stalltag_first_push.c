@@ -5,10 +5,13 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,10 +21,12 @@
 
 #define DEADLOCK_S 2 /* by then SIGALRM ends a test that hangs */
 #define GOOD       7 /* a child's exit status */
+#define NO_SECCOMP 77
 
 static bool ending; /* the test for which this process was forked */
 static __thread bool raises;
 static __thread struct stalltag_thread *of_handler; /* the thread's tags, as its handler found or made them */
+static __thread sigset_t blocked_amid; /* the signals, when a first push or a fork was last seen */
 
 static void on_signal(int number)
 {
@@ -33,6 +38,7 @@ static void on_signal(int number)
 
 static void interrupt_once(void)
 {
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked_amid);
 	if (raises) {
 		raises = false;
 		raise(SIGUSR1);
@@ -208,6 +214,72 @@ static void test_stalltag_first_push__a_cancelled_thread_forks(void **state)
 	assert_true(in_a_thread(fork_cancelled));
 }
 
+/* Those that the thread's own instructions cause, which are not to be blocked, as the kernel then kills the process. */
+static bool blocks_all_but_faults(const sigset_t *mask)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (sigismember(mask, faults[i]))
+			return false;
+	return sigismember(mask, SIGUSR1) && sigismember(mask, SIGTERM) && sigismember(mask, SIGCHLD);
+}
+
+static void *push_and_fork(void *good)
+{
+	pid_t child;
+
+	stalltag_push(1, "thread");
+	*(bool *)good = blocks_all_but_faults(&blocked_amid);
+	sigemptyset(&blocked_amid);
+	child = fork();
+	if (!child)
+		_exit(0);
+	*(bool *)good &= waitpid(child, NULL, 0) == child && blocks_all_but_faults(&blocked_amid);
+	return NULL;
+}
+
+static void test_stalltag_first_push__faults_are_not_blocked(void **state)
+{
+	(void)state;
+	assert_true(in_a_thread(push_and_fork));
+}
+
+/* As sandboxes do that serve a system call in SIGSYS's handler. Here it pushes, too, amid the thread's first push. */
+static int push_trapped(void)
+{
+	struct sock_filter instructions[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { .len = sizeof(instructions) / sizeof(instructions[0]),
+		                     .filter = instructions };
+	struct stalltag_losses losses;
+
+	signal(SIGSYS, on_signal);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return NO_SECCOMP;
+	stalltag_push(1, "outer");
+	stalltag_read_losses(&losses);
+	if (!of_handler || of_handler == stalltag_thread_tags || losses.no_memory != 1 ||
+	    stalltag_depth() != 1)
+		return 1;
+	stalltag_pop();
+	return stalltag_depth() ? 2 : GOOD;
+}
+
+static void test_stalltag_first_push__a_system_call_is_trapped(void **state)
+{
+	int status = in_a_child(push_trapped);
+
+	(void)state;
+	if (status == NO_SECCOMP)
+		skip();
+	assert_int_equal(status, GOOD);
+}
+
 static void test_stalltag_first_push__fork_is_interrupted(void **state)
 {
 	(void)state;
@@ -248,7 +320,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		/* First those in children, in which nothing is to have been pushed. */
 		cmocka_unit_test(test_stalltag_first_push__of_a_cancelled_thread),
+		cmocka_unit_test(test_stalltag_first_push__a_system_call_is_trapped),
 		cmocka_unit_test(test_stalltag_first_push__a_cancelled_thread_forks),
+		cmocka_unit_test(test_stalltag_first_push__faults_are_not_blocked),
 		cmocka_unit_test(test_stalltag_first_push__a_thread_has_one_stack),
 		cmocka_unit_test(test_stalltag_first_push__fork_is_interrupted),
 		cmocka_unit_test(test_stalltag_first_push__a_thread_that_ends_is_interrupted),
