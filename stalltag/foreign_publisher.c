@@ -53,8 +53,8 @@ static size_t scan_lines(char *text, uintptr_t own_context, bool *found)
 
 static bool foreign_context_mapped(uintptr_t own_context)
 {
+	static char chunk[CHUNK_BYTES + 1]; /* too large for a signal handler's stack */
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	char chunk[CHUNK_BYTES + 1];
 	size_t kept = 0;
 	bool found = false;
 	ssize_t got;

@@ -10,7 +10,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* own_context: the address of our own mapping, or 0. Reads /proc/self/maps and each object's hash table. */
+/* own_context: the address of our own mapping, or 0. Reads /proc/self/maps and each object's hash table. One call at a
+ * time. */
 bool foreign_publisher_present(uintptr_t own_context);
 
 /* A count that grows whenever an object is loaded; cheap to read. */

@@ -66,11 +66,12 @@ static void put_field(struct message *message, int field, const void *data, size
 		put_byte(message, ((const uint8_t *)data)[i]);
 }
 
-/* A KeyValue as a field of the message; nothing of it if it does not fit. */
+/* A KeyValue as a field of the message; nothing of it if it does not fit. Static, as are those below: they are too large for
+ * a signal handler's stack. */
 static void put_key_value(struct message *message, int field, const char *key, size_t key_bytes,
                           const struct message *any_value)
 {
-	uint8_t bytes[ATTRIBUTE_MAX];
+	static uint8_t bytes[ATTRIBUTE_MAX];
 	struct message pair = { .bytes = bytes, .size = sizeof(bytes) };
 	size_t before = message->used;
 
@@ -87,7 +88,7 @@ static void put_key_value(struct message *message, int field, const char *key, s
 static void put_string(struct message *message, int field, const char *key, size_t key_bytes,
                        const char *value, size_t value_bytes)
 {
-	uint8_t bytes[ATTRIBUTE_MAX];
+	static uint8_t bytes[ATTRIBUTE_MAX];
 	struct message any_value = { .bytes = bytes, .size = sizeof(bytes) };
 
 	put_field(&any_value, ANY_VALUE_STRING, value, value_bytes);
@@ -136,8 +137,8 @@ static ssize_t percent_decode(char *out, size_t size, const char *from, size_t b
 static void put_environment_attribute(struct message *resource, const char *text, size_t bytes,
                                       bool have_service_name)
 {
+	static char key[ATTRIBUTE_MAX], value[ATTRIBUTE_MAX];
 	const char *equals = memchr(text, '=', bytes);
-	char key[ATTRIBUTE_MAX], value[ATTRIBUTE_MAX];
 	ssize_t key_bytes, value_bytes;
 
 	if (!equals || equals == text)
@@ -154,7 +155,7 @@ static void put_environment_attribute(struct message *resource, const char *text
 static void put_resource(struct message *context, const char *service_name, const char *attributes)
 {
 	static const char key[] = "service.name";
-	uint8_t bytes[PAYLOAD_MAX];
+	static uint8_t bytes[PAYLOAD_MAX];
 	struct message resource = { .bytes = bytes, .size = sizeof(bytes) };
 	size_t before = context->used;
 

@@ -22,7 +22,7 @@ struct process_context_header {
 /*
  * Encodes the message into out; returns the number of bytes, or -ENOSPC. service_name and resource_attributes
  * ("key=value,key=value", percent-encoded, as OTEL_RESOURCE_ATTRIBUTES has it) may be NULL. An attribute that is
- * malformed or does not fit is left out.
+ * malformed or does not fit is left out. One call at a time.
  */
 int process_context_encode(uint8_t *out, size_t size, const char *service_name,
                            const char *resource_attributes);

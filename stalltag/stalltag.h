@@ -53,8 +53,9 @@
  *	(stalltag_read_losses, and the probe stalltag:lost): deeper pushes leave the tag of the deepest level
  *	that fits, and their pops stay balanced; names are cut between two UTF-8 characters.
  *
- * A child of fork() holds the tags that its parent's thread held. Safe in signal handlers that pop what
- * they push. Not for coroutines that move between threads while they hold a tag.
+ * A child of fork() holds the tags that its parent's thread held. Safe in signal handlers that pop what they push, but
+ * for a thread's first push, which may allocate memory and take locks: push and pop once before, where handlers may
+ * push. Not for coroutines that move between threads while they hold a tag.
  */
 #ifndef STALLTAG_H
 #define STALLTAG_H

@@ -1,5 +1,5 @@
-/* Tests of a thread's first push at bad moments: in a signal handler that interrupts its other first push, fork() or its end, in a
- * thread that is cancelled, and when the program has ended. Pushes tags. */
+/* Tests of a thread's first push at bad moments: in a signal handler that interrupts its other first push, fork() or its end, on a small
+ * stack, in a thread that is cancelled, and when the program has ended. Pushes tags. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -19,9 +20,10 @@
 #include "stalltag/publication.h"
 #include "stalltag/stalltag.h"
 
-#define DEADLOCK_S 2 /* by then SIGALRM ends a test that hangs */
-#define GOOD       7 /* a child's exit status */
-#define NO_SECCOMP 77
+#define DEADLOCK_S     2 /* by then SIGALRM ends a test that hangs */
+#define GOOD           7 /* a child's exit status */
+#define NO_SECCOMP     77
+#define HANDLERS_BYTES 6144 /* of 8192, of which the kernel takes some */
 
 static bool ending; /* the test for which this process was forked */
 static __thread bool raises;
@@ -280,6 +282,43 @@ static void test_stalltag_first_push__a_system_call_is_trapped(void **state)
 	assert_int_equal(status, GOOD);
 }
 
+static char thread_stack[1 << 18] __attribute__((__aligned__(64)));
+
+/* What it writes to its stack goes down from this frame; below there are zeros. */
+static void *push_on_a_new_stack(void *taken)
+{
+	char *deepest = thread_stack;
+
+	stalltag_push(1, "thread");
+	while (!*deepest)
+		deepest++;
+	*(size_t *)taken = (size_t)((char *)__builtin_frame_address(0) - deepest);
+	return NULL;
+}
+
+static int push_on_a_small_stack(void)
+{
+	pthread_attr_t attributes;
+	size_t taken = SIZE_MAX;
+	pthread_t thread;
+
+	setenv("OTEL_RESOURCE_ATTRIBUTES", "run=42,job=a%20b", 1);
+	if (pthread_attr_init(&attributes) ||
+	    pthread_attr_setstack(&attributes, thread_stack, sizeof(thread_stack)) ||
+	    pthread_create(&thread, &attributes, push_on_a_new_stack, &taken) || pthread_join(thread, NULL))
+		return 1;
+	return taken <= HANDLERS_BYTES ? GOOD : 2;
+}
+
+static void test_stalltag_first_push__on_a_small_stack(void **state)
+{
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip(); /* its frames are larger */
+#endif
+	assert_int_equal(in_a_child(push_on_a_small_stack), GOOD);
+}
+
 static void test_stalltag_first_push__fork_is_interrupted(void **state)
 {
 	(void)state;
@@ -321,6 +360,7 @@ int main(void)
 		/* First those in children, in which nothing is to have been pushed. */
 		cmocka_unit_test(test_stalltag_first_push__of_a_cancelled_thread),
 		cmocka_unit_test(test_stalltag_first_push__a_system_call_is_trapped),
+		cmocka_unit_test(test_stalltag_first_push__on_a_small_stack),
 		cmocka_unit_test(test_stalltag_first_push__a_cancelled_thread_forks),
 		cmocka_unit_test(test_stalltag_first_push__faults_are_not_blocked),
 		cmocka_unit_test(test_stalltag_first_push__a_thread_has_one_stack),
