@@ -55,7 +55,7 @@
  *
  * A child of fork() holds the tags that its parent's thread held. Safe in signal handlers that pop what they push, but
  * for a thread's first push, which may allocate memory and take locks: push and pop once before, where handlers may
- * push. Not for coroutines that move between threads while they hold a tag.
+ * push. Not for coroutines (fibers, greenlets, gevent) that switch while they hold a tag, on one thread or several.
  */
 #ifndef STALLTAG_H
 #define STALLTAG_H
