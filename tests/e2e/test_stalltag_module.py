@@ -373,6 +373,129 @@ def check_await_two_loops_begin_the_first_tags_at_once():
     return len(replaced) == 1 and fresh._push is stalltag._push
 
 
+def ranges_of_torch():
+    """(stalltag.torch, the class whose ranges it takes over). Of PyTorch only that is here, so that these checks run without it."""
+    if "torch.autograd.profiler" not in sys.modules:
+        class record_function:
+            def __init__(self, name):
+                self.name = name
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                pass
+
+        for name in ("torch", "torch.autograd", "torch.autograd.profiler"):
+            sys.modules[name] = types.ModuleType(name)
+        sys.modules["torch.autograd.profiler"].record_function = record_function
+    return importlib.import_module("stalltag.torch"), sys.modules["torch.autograd.profiler"].record_function
+
+
+def begun(range):
+    range.__enter__()
+    return range
+
+
+def end(*ranges):
+    for each in ranges:
+        each.__exit__(None, None, None)
+
+
+def check_ranges_end_in_any_order():
+    torch, record_function = ranges_of_torch()
+    with torch.record_functions():
+        a, b, c = [begun(record_function(name)) for name in "abc"]
+        held = []
+        for each in (b, a, c):
+            end(each)
+            held.append((seen(), stalltag.depth()))
+    return held == [((0, "c"), 2), ((0, "c"), 1), (None, 0)]
+
+
+def check_ranges_and_the_tag_of_a_with():
+    """torch.profiler's step() within it ends a range that began before it, and begins one that outlives it."""
+    torch, record_function = ranges_of_torch()
+    held = []
+    with torch.record_functions():
+        now = begun(record_function("0"))
+        for step in (1, 2, 3):
+            with stalltag.tag("train_step", id=step):
+                end(now)
+                held.append(seen())
+                now = begun(record_function(str(step)))
+                held.append(seen())
+            held.append((seen(), stalltag.depth()))
+        end(now)
+    return held == sum([[(step, "train_step"), (0, str(step)), ((0, str(step)), 1)] for step in (1, 2, 3)], []) and (
+        seen(), stalltag.depth()) == (None, 0)
+
+
+def check_ranges_around_a_callback():
+    """Lightning with profiler="pytorch": the calls that begin and end a trainer's stage are ranges themselves."""
+    torch, record_function = ranges_of_torch()
+    stages, held = importlib.import_module("stalltag._stages").Stages(), []
+    with torch.record_functions():
+        for step in (1, 2):
+            call = begun(record_function("on_train_batch_start"))
+            stages.begin("train_step", step)
+            end(call)
+            held.append(seen())
+            with record_function("forward"):
+                held.append(seen())
+            held.append(seen())
+            call = begun(record_function("on_train_batch_end"))
+            stages.end("train_step")
+            held.append(seen())
+            end(call)
+            held.append((seen(), stalltag.depth()))
+    return held == sum([[(step, "train_step"), (0, "forward"), (step, "train_step"), (0, "on_train_batch_end"), (None, 0)]
+                        for step in (1, 2)], [])
+
+
+def check_ranges_and_pops_of_other_code():
+    """Of C++, say, whose pops take a range's tag for its own: what is left is popped all the same."""
+    torch, record_function = ranges_of_torch()
+    before = stalltag.losses()["stray_pops"]
+    with torch.record_functions():
+        stalltag.push("other")
+        a, b = begun(record_function("a")), begun(record_function("b"))
+        library.stalltag_pop()
+        end(b)
+        one_left = stalltag.depth()
+        end(a)
+        none_left = stalltag.depth()
+        a = begun(record_function("a"))
+        stalltag.push("other")
+        end(a)
+        library.stalltag_pop()
+        with record_function("next"):
+            depth = stalltag.depth()
+    return (one_left, none_left, depth, stalltag.depth()) == (1, 0, 1, 0) and stalltag.losses()["stray_pops"] == before
+
+
+def check_ranges_held_across_await():
+    torch, record_function = ranges_of_torch()
+
+    async def main():
+        awaits = asyncio.Event()
+
+        async def meanwhile():
+            await awaits.wait()
+            return seen()
+
+        other = asyncio.ensure_future(meanwhile())
+        async with stalltag.tag("task", id=3):
+            held = begun(record_function("range"))
+            awaits.set()
+            await asyncio.sleep(0)
+            end(held)
+            return await other, seen()
+
+    with torch.record_functions():
+        return asyncio.run(main()) == ((0, "range"), (3, "task")) and seen() is None and stalltag.depth() == 0
+
+
 for name, check in sorted(globals().copy().items()):
     if name.startswith("check_"):
         try:

@@ -97,6 +97,12 @@ def check_order():
                 profiler.step()
         say("torch.profiler's step() within a range of the loop leaves each its tag", said,
             ["ProfilerStep#0", "train_step", "pop", "pop", "train_step", "ProfilerStep#1", "pop", "pop", "ProfilerStep#1", "pop"])
+    with stalltag.torch.record_functions(["ProfilerStep#*"]), Spied() as said:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule) as profiler:
+            with stalltag.tag("train_step"):
+                profiler.step()
+        say("and so within a tag of the loop", said,
+            ["ProfilerStep#0", "train_step", "ProfilerStep#1", "pop", "pop", "pop", "ProfilerStep#1", "pop"])
 
 
 @record_function("decorated")

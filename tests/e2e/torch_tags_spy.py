@@ -1,4 +1,6 @@
 """What torch_tags.py and trainer_tags.py share: a spy on the tags that are pushed, and what is said of a check."""
+import sys
+
 import stalltag
 
 
@@ -6,7 +8,8 @@ class Spied:
     """What is pushed and popped within the block."""
 
     def __enter__(self):
-        self.said, self.functions = [], (stalltag._push, stalltag._pop)
+        self.popping = sys.modules.get("stalltag._ranges", stalltag)  # which calls the library's, once that is imported
+        self.said, self.functions = [], (stalltag._push, self.popping._pop)
         push, pop = self.functions
 
         def spied_push(id, name, length):
@@ -18,11 +21,11 @@ class Spied:
             self.said.append("pop")
             pop()
 
-        stalltag._push, stalltag._pop = spied_push, spied_pop
+        stalltag._push, self.popping._pop = spied_push, spied_pop
         return self.said
 
     def __exit__(self, *_):
-        stalltag._push, stalltag._pop = self.functions
+        stalltag._push, self.popping._pop = self.functions
 
 
 def say(what, seen, wanted):

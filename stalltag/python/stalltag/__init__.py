@@ -195,7 +195,7 @@ class tag:
         _pop()
 
     async def __aenter__(self):
-        held = await _for_tasks().begin((self._id, self._name, self._length), _push, _pop)
+        held = await _for_tasks().begin((self._id, self._name, self._length), _push, pop)
         self._begun.setdefault(_current_task(), []).append(held)
         return self
 

@@ -6,6 +6,8 @@ __all__ = ["tag", "tagged", "push", "pop", "depth", "losses", "library_path"]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 library_path: Optional[str]
+_library: Any
+_pop: Callable[[], None]
 
 def push(name: Union[str, bytes], id: int = 0) -> None: ...
 def pop() -> None: ...

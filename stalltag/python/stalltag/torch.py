@@ -6,7 +6,8 @@
 
 From then on each range of torch.profiler.record_function (torch.autograd.profiler.record_function is the same class), as a
 context manager or as a decorator, is a tag of its thread; nested ranges are nested tags. A range that goes on then has none. One that ends
-before another that began later, as torch.profiler's step() does within the loop's own range, leaves that one its tag.
+before another that began later, as torch.profiler's step() does within the loop's own range, leaves that one its tag; so it does
+where the other is a tag of stalltag.tag(), push() or a trainer's callback.
 PyTorch has ranges of its own: those of its DataLoader, its optimizers and its data-parallel modules become tags, too, the
 long names among them shortened:
 
@@ -21,11 +22,12 @@ import fnmatch
 import functools
 import re
 import threading
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
 from torch.autograd.profiler import record_function
 
 import stalltag
+from stalltag import _ranges
 
 __all__ = ["record_functions", "RecordFunctions"]
 
@@ -39,16 +41,6 @@ _lock = threading.Lock()
 _active: Tuple["RecordFunctions", ...] = ()
 _answers: Dict[str, Any] = {}
 _patched = False
-
-
-class _Held(threading.local):
-    """The ranges of this thread whose tags it holds, with these, innermost last."""
-
-    def __init__(self) -> None:
-        self.ranges: List[Tuple[Any, stalltag.tag]] = []
-
-
-_held = _Held()
 
 
 def short_name(name: str) -> str:
@@ -131,26 +123,10 @@ def _begin(marked: Any) -> bool:
         if found is None:
             return False
         chosen, short, ready = found
-        held = ready if ready is not None else stalltag.tag(short, chosen.id())
-        held.__enter__()
+        _ranges.begin(marked, ready if ready is not None else stalltag.tag(short, chosen.id()))
     except Exception:
         return False
-    _held.ranges.append((marked, held))
     return True
-
-
-def _end(marked: Any) -> None:
-    """Ranges may end in any order, tags only in that of a stack: those that began later are popped with this one, and pushed again."""
-    ranges = _held.ranges
-    for at in reversed(range(len(ranges))):
-        if ranges[at][0] is marked:
-            later = ranges[at + 1:]
-            del ranges[at]
-            for _ in range(len(later) + 1):
-                stalltag.pop()
-            for _, held in later:
-                held.__enter__()
-            return
 
 
 def _patch() -> None:
@@ -170,7 +146,7 @@ def _patch() -> None:
             return enter(self)
         except BaseException:
             if pushed:
-                _end(self)
+                _ranges.end(self)
             raise
 
     @functools.wraps(leave)
@@ -178,6 +154,6 @@ def _patch() -> None:
         try:
             return leave(self, exc_type, exc_value, traceback)
         finally:
-            _end(self)
+            _ranges.end(self)
 
     ranges.__enter__, ranges.__exit__ = enter_with_tag, leave_with_tag
