@@ -54,18 +54,18 @@ def queued(pid):
     return clocks(pid)[1] / 1e9
 
 
-def queues(pid):
-    """{thread: ns that it has waited for a CPU}"""
+def queues(pid, thread="*"):
+    """{thread: ns that it has waited for a CPU}, of that one or all."""
     found = {}
-    for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+    for path in glob.glob(f"/proc/{pid}/task/{thread}/schedstat"):
         with contextlib.suppress(OSError, ValueError), open(path) as file:
             found[path] = int(file.read().split()[1])
     return found
 
 
-def seconds_until(true, pid, limit=30):
-    """Seconds to the last look at which it was not `true()`, less those that a thread of the process waited for a CPU; the limit when it
-    never comes."""
+def seconds_until(true, pid, limit=30, queues=queues):
+    """Seconds to the last look at which it was not `true()`, less those that a thread of the process waited for a CPU, as queues(pid) tells;
+    the limit when it never comes."""
     began = looked = time.monotonic()
     last, waited = queues(pid), 0
     while looked - began < limit:
