@@ -441,13 +441,13 @@ def spans_of(lines, tag=None):
     return [line for line in lines if "tag" in line and tag in (None, line["tag"])]
 
 
-def run_case(body):
-    """body(case) with a folder, TAP and the build of the command line; prints the plan. Allowed becomes a skip."""
+def run_case(body, below="/var/tmp"):
+    """body(case) with a folder, as Bench has it, TAP and the build of the command line; prints the plan. Allowed becomes a skip."""
     tap = Tap()
     name = os.path.basename(sys.argv[0])
     began = time.monotonic()
     try:
-        with profiled.Bench(sys.argv[1] if len(sys.argv) > 1 else f"{profiled.ROOT}/build") as bench:
+        with profiled.Bench(sys.argv[1] if len(sys.argv) > 1 else f"{profiled.ROOT}/build", below) as bench:
             body(Case(tap, bench))
     except Allowed as why:
         tap.skip(name, f"allowed: {why}")
