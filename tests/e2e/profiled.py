@@ -250,6 +250,31 @@ def listens(pid):
     return False
 
 
+def semaphores(path):
+    """Of a program's probes that tell of changes of tags: a profiler listens to one of them."""
+    notes = run(["readelf", "-n", path]).out
+    return {int(at, 16) for at in re.findall(r"Name: (?:change|log)\n.*Semaphore: (0x[0-9a-f]+)", notes)}
+
+
+def listeners(pid, path, semaphores):
+    """How many listen to the process's changes of tags; 0 while it does not run the program yet."""
+    with open(f"/proc/{pid}/maps") as file:
+        start = next((int(line.split("-")[0], 16) for line in file if path in line), None)
+    if start is None:
+        return 0
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        return sum(int.from_bytes(os.pread(memory.fileno(), 2, start + at), sys.byteorder) for at in semaphores)
+
+
+def voluntary_switches(pid):
+    """How often the process's threads have slept."""
+    total = 0
+    for path in glob.glob(f"/proc/{pid}/task/*/status"):
+        with open(path) as file:
+            total += int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", file.read(), re.M)[1])
+    return total
+
+
 def hooks(pid):
     """The names of the tracepoints to which a profiler's programs are attached now."""
     found = set()
