@@ -89,6 +89,19 @@ def bpf_tool(build, name):
     return target
 
 
+@contextlib.contextmanager
+def beside(*command):
+    """Runs the command meanwhile."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        yield
+        if process.poll() is not None:
+            raise RuntimeError(f"{command}: it has ended by itself, with {process.returncode}")
+    finally:
+        process.terminate()
+        process.wait()
+
+
 # --- the tracer ------------------------------------------------------------------------------------------------------------------
 Sleep = collections.namedtuple("Sleep", "tid tgid out waking wake came flags syscall stack waker")
 
