@@ -13,6 +13,7 @@
 #include "stalltag/stalltag.h"
 
 #define NS_PER_SEC UINT64_C(1000000000)
+#define TURNS      2000 /* of 10 ms */
 
 /* Asked for by ASan (make asan): memory that a workload keeps to its end is no leak. */
 const char *__asan_default_options(void);
@@ -27,6 +28,21 @@ void must(int ok, const char *what)
 		return;
 	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, strerror(errno));
 	exit(1);
+}
+
+/* stalltag.c: counts who listens to tags. */
+extern const volatile uint64_t stalltag_change_semaphore;
+
+void wait_until_heard(void)
+{
+	for (int i = 0; i < TURNS && !stalltag_change_semaphore; i++)
+		sleep_ms(10);
+}
+
+void wait_until_hooked(const void *function)
+{
+	for (int i = 0; i < TURNS && *(const volatile unsigned char *)function != 0xcc; i++)
+		sleep_ms(10);
 }
 
 pid_t thread_id(void)

@@ -31,6 +31,10 @@ void tag_close(struct held_tag *tag);
 /* Unless `ok`, prints `what` and errno and exits with 1. */
 void must(int ok, const char *what);
 
+/* Until a profiler has come to this process, 20 s at most: listens to its tags, or has a breakpoint on this function of a library. */
+void wait_until_heard(void);
+void wait_until_hooked(const void *function);
+
 pid_t thread_id(void);
 void sleep_us(unsigned int us);
 void sleep_ms(unsigned int ms);

@@ -68,6 +68,7 @@ int main(int argc, char **argv)
 	if (argument(argc, argv, "child", 0))
 		return be_child(threads);
 	tag_open(&warm, 0, "warm");
+	wait_until_heard();
 	sleep_ms(WARM_UP_MS);
 	tag_close(&warm);
 	for (long i = 0; i < processes; i++) {

@@ -38,6 +38,7 @@ int main(int argc, char **argv)
 	long hz = argument(argc, argv, "hz", 20000), seconds = argument(argc, argv, "seconds", 30);
 	uint64_t began, now, steps = 0, tagged_ns = 0;
 
+	wait_until_heard();
 	sleep_ms(1000); /* a profiler of the whole host finds the program meanwhile */
 	began = monotonic_ns();
 	for (now = began; now < began + (uint64_t)seconds * 1000000000; now = monotonic_ns()) {

@@ -1,5 +1,5 @@
 /*
- * uring mode=sqpoll|reads|fsync|timeouts|recv|mixed file=FILE count=N [delay_ms=N]: after that delay, one thread and a ring. The tag is pushed before the ring is
+ * uring mode=sqpoll|reads|fsync|timeouts|recv|mixed file=FILE count=N [delay_ms=N]: after that delay, when somebody listens, one thread and a ring. The tag is pushed before the ring is
  * made, so that the ring's helper threads inherit all that the thread has.
  *   sqpoll    direct reads submitted by the ring's own thread
  *   reads     buffered cold reads through io-wq (IOSQE_ASYNC)
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 {
 	const char *mode = argument_text(argc, argv, "mode", "reads"),
 	           *file = argument_text(argc, argv, "file", NULL);
-	long count = argument(argc, argv, "count", 1000);
+	long count = argument(argc, argv, "count", 1000), delay_ms = argument(argc, argv, "delay_ms", 0);
 	struct io_uring_params params = { .sq_thread_idle = 2000 };
 	struct held_tag tag = { 0 };
 	int fd = -1, direct = strcmp(mode, "reads") && strcmp(mode, "fsync") ? O_DIRECT : 0;
@@ -135,7 +135,10 @@ int main(int argc, char **argv)
 		bytes = lseek(fd, 0, SEEK_END);
 		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	}
-	sleep_ms((unsigned int)argument(argc, argv, "delay_ms", 0));
+	if (delay_ms) {
+		wait_until_heard();
+		sleep_ms((unsigned int)delay_ms);
+	}
 	tag_open(&tag, 7, mode);
 	params.flags = strcmp(mode, "sqpoll") ? 0 : IORING_SETUP_SQPOLL;
 	must(io_uring_queue_init_params(32, &ring, &params) == 0, "io_uring");

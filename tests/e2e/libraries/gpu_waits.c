@@ -9,7 +9,7 @@
  *   cost     waits for nothing: prints what a call of a hooked function takes, and of one that is not, {"hooked_ns", "bare_ns"}
  * With calls=N a function that is hooked and returns at once is called so often first.
  * Loads the library when it has slept for before_ms. delete=1 removes its file then, and replace=1 puts an empty one in its
- * place. Prints tag_close()'s line, and call_clock_close()'s
+ * place. With begun=FILE that is made when the rounds begin. Prints tag_close()'s line, and call_clock_close()'s
  * for the calls and for the sleeps outside of the library.
  */
 #include <dlfcn.h>
@@ -167,10 +167,18 @@ static void delete (const char *file, bool replace)
 	must(other >= 0, "open");
 }
 
+static void make(const char *file)
+{
+	int made = open(file, O_CREAT | O_WRONLY, 0644);
+
+	must(made >= 0 && close(made) == 0, file);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argument_text(argc, argv, "how", "sleep"),
-	           *file = argument_text(argc, argv, "library", "");
+	           *file = argument_text(argc, argv, "library", ""),
+	           *begun = argument_text(argc, argv, "begun", NULL);
 	long ms = argument(argc, argv, "ms", 100), rounds = argument(argc, argv, "rounds", 20);
 	struct held_tag tag;
 
@@ -184,6 +192,7 @@ int main(int argc, char **argv)
 	call_clock_open(&inside, how);
 	call_clock_open(&outside, "outside");
 	tag_open(&tag, 1, how);
+	wait_until_hooked(*(void **)&hooked);
 	sleep_ms((unsigned int)argument(argc, argv, "tagged_ms",
 	                                500)); /* … and attaches when something is tagged */
 	if (!strcmp(how, "cost"))
@@ -192,6 +201,8 @@ int main(int argc, char **argv)
 		hooked(i);
 		hooked(i + 1); /* which returns to another place */
 	}
+	if (begun)
+		make(begun);
 	for (long i = 0; strcmp(how, "cost") != 0 && i < rounds; i++)
 		one_round(how, ms);
 	tag_close(&tag);

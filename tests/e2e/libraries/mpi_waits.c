@@ -3,6 +3,7 @@
  * in MPI_Barrier, MPI_Allreduce, MPI_Wait and MPI_Recv by turns. Each is under a tag of its own, "rank/NUMBER", and clocks its calls, by
  * call_clock.h.
  */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,7 @@ int main(int argc, char **argv)
 	sleep_ms(500);
 	call_clock_open(&calls, name);
 	tag_open(&tag, (uint64_t)rank + 1, name);
+	wait_until_hooked(dlsym(RTLD_DEFAULT, "MPI_Barrier"));
 	sleep_ms(500);
 	for (long i = 0; i < rounds; i++)
 		one_round(&calls, i, (unsigned int)ms);

@@ -4,6 +4,7 @@
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
 	sleep_ms(500);
 	call_clock_open(&calls, "opencl");
 	tag_open(&tag, 1, "opencl");
+	wait_until_hooked(dlsym(RTLD_DEFAULT, "clFinish"));
 	sleep_ms(500);
 	for (long i = 0; i < rounds; i++)
 		wait_for(&device, &calls, i);

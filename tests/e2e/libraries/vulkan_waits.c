@@ -2,6 +2,7 @@
  * vulkan_waits [rounds=N] [ms=N]: a thread under the tag "vulkan" that waits so long for a fence that nobody signals, and for a semaphore's
  * value that nobody sets, by turns, with the first Vulkan device there is (Mesa's lavapipe needs no GPU). Clocks each call, by call_clock.h.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <vulkan/vulkan.h>
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
 	sleep_ms(500);
 	call_clock_open(&calls, "vulkan");
 	tag_open(&tag, 1, "vulkan");
+	wait_until_hooked(dlsym(RTLD_DEFAULT, "vkWaitForFences"));
 	sleep_ms(500);
 	for (long i = 0; i < rounds; i++)
 		wait_once(&calls, i, (uint64_t)ms * 1000000);
