@@ -314,6 +314,10 @@ class SlowFs:
         """From now on (or no longer) the delays hold; at first they don't."""
         self.say(b"1\n" if on else b"0\n")
 
+    def hold(self):
+        """From now on reads wait until something else is said."""
+        self.say(b"4\n")
+
     def fail(self):
         """From now on reads and writes fail."""
         self.say(b"2\n")

@@ -2,7 +2,7 @@
  * slowfs FOLDER MEGABYTES READ_MS WRITE_MS CACHED: a FUSE file system with one file, `disk`, kept in memory, whose
  * reads and writes (and syncs, as a write) take so long. Prints "ready" when it is mounted; a line "1" or "0" on its
  * standard input turns the delays on and off (they are off at first), "2" makes all reads and writes fail, "3" leaves those
- * who ask for xattrs without an answer until the next line; each is answered by "done". Ends when it is unmounted. With CACHED=0
+ * who ask for xattrs without an answer until the next line, "4" those who read; each is answered by "done". Ends when it is unmounted. With CACHED=0
  * the page cache is bypassed. `disk` may be a program.
  */
 #include <errno.h>
@@ -29,7 +29,7 @@ static char *content;
 static size_t content_bytes;
 static unsigned int read_ms, write_ms;
 static int cached;
-static atomic_int slow, failing, silent, was_silent;
+static atomic_int slow, failing, silent, was_silent, holding;
 
 static void reply(uint64_t unique, int err, const void *body, size_t bytes)
 {
@@ -121,6 +121,8 @@ static void answer(const struct fuse_in_header *in, const void *body)
 		reply(in->unique, 0, &open, sizeof(open));
 		break;
 	case FUSE_READ:
+		while (holding)
+			sleep_ms(10);
 		delay(read_ms);
 		if (failing)
 			reply(in->unique, -EIO, NULL, 0);
@@ -200,6 +202,7 @@ int main(int argc, char **argv)
 		failing = line[0] == '2';
 		silent = line[0] == '3';
 		was_silent = was_silent || silent;
+		holding = line[0] == '4';
 		puts("done");
 		fflush(stdout);
 	}
