@@ -1,5 +1,5 @@
 /*
- * heartbeat nested=N: on a host where nothing is tagged, a tag that is held for two milliseconds, and then a sleep of SLEEP_MS without one.
+ * heartbeat nested=N: on a host where nothing is tagged, a tag that is held for a tenth of a millisecond, and then a sleep of SLEEP_MS without one.
  * With nested=1 a tag, and at once another in it, under which the sleep is. Prints {"held_ns", "slept_ns"} by its own clock.
  */
 #include <inttypes.h>
@@ -9,8 +9,9 @@
 #include "stalltag/stalltag.h"
 #include "tests/e2e/workload/clocks.h"
 
-#define HELD_NS  2000000
+#define HELD_NS  100000
 #define SLEEP_MS 3000
+#define REST_MS  12000 /* the hooks are detached after 10 s */
 
 static uint64_t spin(uint64_t ns)
 {
@@ -27,6 +28,9 @@ int main(int argc, char **argv)
 	uint64_t held, slept;
 
 	sleep_ms(1000); /* the library is listened to by then */
+	stalltag_push(1, "first");
+	stalltag_pop();
+	sleep_ms(REST_MS);
 	stalltag_push(1, "beat");
 	held = spin(HELD_NS);
 	if (nested)
