@@ -18,7 +18,7 @@ struct mark {
 };
 
 /* What a CPU is in: an interrupt comes upon what is at a level below its own, and that goes on when it is over. */
-enum level { LEVEL_TASK, LEVEL_SOFT, LEVEL_HARD, LEVELS };
+enum level { LEVEL_TASK, LEVEL_SOFT, LEVEL_HARD, LEVEL_NONE, LEVELS }; /* a power of two */
 
 struct marks {
 	u64 any; /* not 0: one of them is set */
@@ -48,9 +48,12 @@ ALWAYS u32 interrupt_depth(struct task_struct *current)
 	return BPF_CORE_READ(count, refs.counter) & interrupt_bits;
 }
 
+/* Without a branch: the verifier would walk through all that follows for each. */
 ALWAYS u32 level_of(u32 depth)
 {
-	return !depth ? LEVEL_TASK : depth & ~SOFT_INTERRUPT ? LEVEL_HARD : LEVEL_SOFT;
+	u32 above = depth & ~SOFT_INTERRUPT, hard = (above | -above) >> 31, soft = depth / SOFT_INTERRUPT & 1;
+
+	return (hard * LEVEL_HARD | (soft & ~hard)) & (LEVELS - 1);
 }
 
 /* How often the task has left a CPU: while that stands, it is on the same one, and nobody else was there. */
@@ -68,14 +71,10 @@ ALWAYS struct marks *marks_here(void)
 
 ALWAYS struct mark *mark_at(struct marks *here, u32 depth)
 {
-	switch (level_of(depth)) {
-	case LEVEL_TASK:
-		return &here->at[LEVEL_TASK];
-	case LEVEL_SOFT:
-		return &here->at[LEVEL_SOFT];
-	default:
-		return &here->at[LEVEL_HARD];
-	}
+	u32 level = level_of(depth);
+
+	barrier_var(level);
+	return &here->at[level & (LEVELS - 1)];
 }
 
 ALWAYS void mark_ages(struct carried *mark, u64 now)
@@ -85,17 +84,22 @@ ALWAYS void mark_ages(struct carried *mark, u64 now)
 		mark->request = 0;
 }
 
-/* Whether there is any that is not over by now. */
-ALWAYS bool marks_age(struct marks *here, u64 now)
+/* Forgets those that are over by now; whether any is left. */
+VERIFIED_ONCE int marks_age(u64 now)
 {
-	struct carried *task = &here->at[LEVEL_TASK].carried, *soft = &here->at[LEVEL_SOFT].carried,
-	               *hard = &here->at[LEVEL_HARD].carried;
+	struct marks *here = marks_here();
+	struct carried *task, *soft, *hard;
 
+	if (!here)
+		return 0;
+	task = &here->at[LEVEL_TASK].carried;
+	soft = &here->at[LEVEL_SOFT].carried;
+	hard = &here->at[LEVEL_HARD].carried;
 	mark_ages(task, now);
 	mark_ages(soft, now);
 	mark_ages(hard, now);
 	here->any = task->request | soft->request | hard->request;
-	return here->any;
+	return here->any != 0;
 }
 
 /* The time, looked at once, and only where it is wanted: that takes as long as all else of a hook. `now` is 0 before. */
@@ -113,7 +117,7 @@ ALWAYS struct carried *mark_valid(struct task_struct *current, bool after, u64 *
 	struct mark *mark;
 	u32 depth;
 
-	if (!here || !here->any || !marks_age(here, clock_once(now)))
+	if (!here || !here->any || !marks_age(clock_once(now)))
 		return NULL;
 	depth = interrupt_depth(current);
 	mark = mark_at(here, depth);

@@ -161,6 +161,11 @@ void symbolizer_kernel_code(struct symbolizer *s, uint64_t start, uint64_t bytes
 	kernel_has_code(s->kernel, start, bytes, name);
 }
 
+void symbolizer_kernel_code_lost(struct symbolizer *s)
+{
+	kernel_code_lost(s->kernel);
+}
+
 void symbolizer_kernel_prepare(struct symbolizer *s)
 {
 	kernel_prepare(s->kernel);

@@ -110,6 +110,9 @@ int symbolizer_kernel(struct symbolizer *s, uint64_t pc, bool is_caller, struct 
  */
 void symbolizer_kernel_code(struct symbolizer *s, uint64_t start, uint64_t bytes, const char *name);
 
+/* Some of that may not have been heard of: the kernel's names are read again, when they are needed next. */
+void symbolizer_kernel_code_lost(struct symbolizer *s);
+
 /* Reads the kernel's names now instead of at the first kernel address. That takes a tenth of a second. */
 void symbolizer_kernel_prepare(struct symbolizer *s);
 

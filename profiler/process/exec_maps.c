@@ -288,7 +288,8 @@ static void apply_ksymbol(struct exec_maps *maps, const struct ksymbol_record *r
 	bool is_gone = record->flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
 	size_t room = record->header.size - offsetof(struct ksymbol_record, name);
 
-	if (maps->handler.kernel_code && strnlen(record->name, room) < room)
+	if (maps->handler.kernel_code && record->type == PERF_RECORD_KSYMBOL_TYPE_BPF &&
+	    strnlen(record->name, room) < room)
 		maps->handler.kernel_code(maps->handler.ctx, record->start, record->bytes,
 		                          is_gone ? NULL : record->name);
 }
@@ -369,13 +370,6 @@ static void end_if_gone(void *ctx, uint32_t pid)
 		end_process(ctx, pid);
 }
 
-/* What the kernel has made and done away with is not known any more; /proc/kallsyms has what was there when it was read. */
-static void forget_kernel_code(struct exec_maps *maps)
-{
-	if (maps->handler.kernel_code)
-		maps->handler.kernel_code(maps->handler.ctx, 0, UINT64_MAX, NULL);
-}
-
 int exec_maps_poll(struct exec_maps *maps)
 {
 	uint64_t lost = perf_rings_lost(maps->rings);
@@ -385,7 +379,8 @@ int exec_maps_poll(struct exec_maps *maps)
 		maps->missed = false;
 		map_table_distrust(maps->table);
 		map_table_each_process(maps->table, end_if_gone, maps);
-		forget_kernel_code(maps);
+		if (maps->handler.kernel_code_lost)
+			maps->handler.kernel_code_lost(maps->handler.ctx);
 	}
 	map_table_expire(maps->table, maps->now_ns);
 	return n;

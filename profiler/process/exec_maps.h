@@ -42,8 +42,9 @@ struct exec_maps_handler {
 	/* Runs another program since then (CLOCK_MONOTONIC), some time ago. */
 	void (*exec)(void *ctx, uint32_t pid, uint64_t since_ns);
 	void (*exit)(void *ctx, uint32_t pid); /* its last thread has exited */
-	/* The kernel has made code of its own there; `name` NULL: what was there has gone, or records of it were lost. */
+	/* The kernel has made code for BPF there; `name` NULL: that has gone. */
 	void (*kernel_code)(void *ctx, uint64_t start, uint64_t bytes, const char *name);
+	void (*kernel_code_lost)(void *ctx); /* some of that may not have been told */
 	void *ctx;
 };
 

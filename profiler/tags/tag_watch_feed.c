@@ -130,6 +130,14 @@ static void on_kernel_code(void *ctx, uint64_t start, uint64_t bytes, const char
 		symbolizer_kernel_code(watch->symbolizer, start, bytes, name);
 }
 
+static void on_kernel_code_lost(void *ctx)
+{
+	struct tag_watch *watch = ctx;
+
+	if (watch->symbolizer)
+		symbolizer_kernel_code_lost(watch->symbolizer);
+}
+
 struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
 {
 	return (struct exec_maps_handler){ .file = on_mapped,
@@ -137,5 +145,6 @@ struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
 		                           .exec = on_exec,
 		                           .exit = on_exit_of,
 		                           .kernel_code = on_kernel_code,
+		                           .kernel_code_lost = on_kernel_code_lost,
 		                           .ctx = watch };
 }

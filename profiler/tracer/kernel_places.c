@@ -76,9 +76,9 @@ static int64_t find_preempt_count(const struct btf *kernel)
 /* Since 7.3 the upper byte counts how often interrupts were switched off, and interrupts come above that. */
 static uint32_t interrupt_bits(const struct btf *kernel)
 {
-	bool counts_disabled = btf__find_by_name_kind(kernel, "interrupt_disable_state", BTF_KIND_STRUCT) > 0;
+	int64_t at;
 
-	return counts_disabled ? 0x1f000100 : 0x00ff0100;
+	return find_cpu_variable(kernel, "local_interrupt_disable_state", &at) ? 0x1f000100 : 0x00ff0100;
 }
 
 static bool has_member(const struct btf *kernel, const char *structure, const char *name)

@@ -333,9 +333,10 @@ bool kallsyms_module_range(const struct kallsyms *k, const char *module, uint64_
 			continue;
 		if (!found)
 			*start = k->symbols[i].address;
-		*end = i + 1 < k->n_symbols ? k->symbols[i + 1].address : k->symbols[i].address + 1;
-		if (*end - k->symbols[i].address > MAX_FUNCTION_BYTES)
-			*end = k->symbols[i].address + 1;
+		/* As kallsyms_find() finds it. */
+		*end = k->symbols[i].address + MAX_FUNCTION_BYTES;
+		if (i + 1 < k->n_symbols && k->symbols[i + 1].address < *end)
+			*end = k->symbols[i + 1].address;
 		found = true;
 	}
 	return found;

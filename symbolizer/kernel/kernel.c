@@ -18,6 +18,7 @@
 #define REREAD_NS   10000000000ll
 #define MAX_MODULES 4096
 #define CORE_NAME   "[kernel.kallsyms]_stext"
+#define KERNEL_HALF 0x8000000000000000ull
 
 struct kernel {
 	struct intern *strings;
@@ -26,10 +27,11 @@ struct kernel {
 	struct kernel_code code; /* that was told of, which is newer than `symbols` may be */
 	struct kernel_debug *debug;
 	int64_t read_ns; /* 0: never tried */
+	bool outdated;   /* what the kernel has made since is not known */
 	bool asked;      /* for an address */
 	bool described;
-	uint64_t offset; /* KASLR's, when it is known */
-	struct sym_module core;
+	uint64_t offset;              /* KASLR's, when it is known */
+	struct sym_module core, told; /* the second: of `code` */
 	struct sym_module *modules[MAX_MODULES];
 	size_t n_modules;
 	struct sym_frame single;
@@ -45,6 +47,13 @@ struct kernel *kernel_new(const struct object_environment *env, const struct ker
 	k->proc = strdup(opts->proc);
 	k->sys = strdup(opts->sys);
 	k->core = (struct sym_module){ .path = CORE_NAME, .build_id = "", .is_kernel = true };
+	k->told = (struct sym_module){ .path = "[bpf]",
+		                       .build_id = "",
+		                       .start = KERNEL_HALF,
+		                       .end = UINT64_MAX,
+		                       .address = KERNEL_HALF,
+		                       .has_functions = true,
+		                       .is_kernel = true };
 	k->debug = kernel_debug_new(env, &opts->files, opts->proc, opts->sys);
 	if (!k->proc || !k->sys || !k->debug) {
 		kernel_free(k);
@@ -180,12 +189,20 @@ void kernel_has_code(struct kernel *k, uint64_t start, uint64_t bytes, const cha
 	if (name)
 		kernel_code_add(&k->code, start, bytes, name);
 	else
-		kernel_code_remove(&k->code, start, bytes);
+		kernel_code_remove(&k->code, start);
+}
+
+void kernel_code_lost(struct kernel *k)
+{
+	kernel_code_free(&k->code);
+	k->outdated = true;
 }
 
 static bool find_symbol(struct kernel *k, uint64_t pc, struct kallsyms_hit *hit)
 {
 	kernel_prepare(k);
+	if (k->outdated && reread(k))
+		k->outdated = false;
 	if (!k->symbols)
 		return false;
 	return kallsyms_find(k->symbols, pc, hit) || (reread(k) && kallsyms_find(k->symbols, pc, hit));
@@ -215,18 +232,30 @@ static void name_only(struct kernel *k, const char *name, struct kernel_hit *out
 	out->source = SYM_SOURCE_KALLSYMS;
 }
 
+/* Whether the address is in code that was told of. What was there before that, and is listed, may lie behind a trampoline within its page. */
+static bool find_told(struct kernel *k, uint64_t pc, struct kernel_hit *out)
+{
+	struct kernel_code_hit code;
+	struct kallsyms_hit listed;
+
+	if (!kernel_code_find(&k->code, pc, &code))
+		return false;
+	if (code.is_rounded && find_symbol(k, pc, &listed) && listed.start > code.start)
+		return false;
+	out->module = &k->told;
+	name_only(k, code.name, out);
+	return true;
+}
+
 void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out)
 {
-	const char *code = kernel_code_find(&k->code, pc);
 	struct kallsyms_hit hit;
 	struct sym_module *module;
 
 	*out = (struct kernel_hit){ .module = &k->core, .address = pc };
 	k->asked = true;
-	if (code) {
-		name_only(k, code, out);
+	if (find_told(k, pc, out))
 		return;
-	}
 	if (!find_symbol(k, pc, &hit))
 		return;
 	module = module_of(k, hit.module, pc);

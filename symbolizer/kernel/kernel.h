@@ -30,8 +30,9 @@ void kernel_free(struct kernel *k);
  */
 void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
 
-/* As symbolizer_kernel_code(). */
+/* As symbolizer_kernel_code() and symbolizer_kernel_code_lost(). */
 void kernel_has_code(struct kernel *k, uint64_t start, uint64_t bytes, const char *name);
+void kernel_code_lost(struct kernel *k);
 
 /* Reads kallsyms, unless that was tried before. */
 void kernel_prepare(struct kernel *k);

@@ -9,59 +9,78 @@
 #include "symbolizer/base/growing_array.h"
 #include "symbolizer/base/search.h"
 
+#define PAGE 4096
+
 struct kernel_code_range {
 	uint64_t start, end;
 	char *name;
+	bool is_rounded;
 };
 
-/* Of the first range that ends behind `address`; code->n: none. */
-static size_t first_behind(const struct kernel_code *code, uint64_t address)
+/* Of the first range that begins at `address` or behind it; code->n: none. */
+static size_t first_from(const struct kernel_code *code, uint64_t address)
 {
-	return search_past(i, 0, code->n, code->ranges[i].end <= address);
+	return search_past(i, 0, code->n, code->ranges[i].start < address);
 }
 
-void kernel_code_remove(struct kernel_code *code, uint64_t start, uint64_t bytes)
+void kernel_code_remove(struct kernel_code *code, uint64_t start)
 {
-	uint64_t end = start + bytes < start ? UINT64_MAX : start + bytes;
-	size_t first = first_behind(code, start), past = first;
+	size_t at = first_from(code, start);
 
-	for (; past < code->n && code->ranges[past].start < end; past++)
-		free(code->ranges[past].name);
-	if (past == first)
+	if (at == code->n || code->ranges[at].start != start)
 		return;
-	memmove(code->ranges + first, code->ranges + past, (code->n - past) * sizeof(*code->ranges));
-	code->n -= past - first;
+	free(code->ranges[at].name);
+	code->n--;
+	memmove(code->ranges + at, code->ranges + at + 1, (code->n - at) * sizeof(*code->ranges));
+}
+
+static int make_room(struct kernel_code *code)
+{
+	void *ranges = code->ranges;
+	int err = growing_array_reserve(&ranges, code->n + 1, &code->room, sizeof(*code->ranges),
+	                                KERNEL_CODE_MAX);
+
+	code->ranges = ranges;
+	return err;
 }
 
 int kernel_code_add(struct kernel_code *code, uint64_t start, uint64_t bytes, const char *name)
 {
-	struct kernel_code_range range = { .start = start, .end = start + bytes };
-	void *ranges = code->ranges;
+	struct kernel_code_range range = { .start = start,
+		                           .end = start + bytes,
+		                           .is_rounded = bytes == PAGE };
 	size_t at;
 	int err;
 
 	if (range.end <= start || !*name)
 		return -EINVAL;
-	kernel_code_remove(code, start, bytes);
-	err = growing_array_reserve(&ranges, code->n + 1, &code->room, sizeof(range), KERNEL_CODE_MAX);
-	code->ranges = ranges;
+	kernel_code_remove(code, start);
+	err = make_room(code);
 	if (err)
 		return err;
 	range.name = strdup(name);
 	if (!range.name)
 		return -ENOMEM;
-	at = first_behind(code, start);
+	at = first_from(code, start);
+	if (at && code->ranges[at - 1].end > start)
+		code->ranges[at - 1].end = start;
+	if (at < code->n && code->ranges[at].start < range.end)
+		range.end = code->ranges[at].start;
 	memmove(code->ranges + at + 1, code->ranges + at, (code->n - at) * sizeof(range));
 	code->ranges[at] = range;
 	code->n++;
 	return 0;
 }
 
-const char *kernel_code_find(const struct kernel_code *code, uint64_t address)
+bool kernel_code_find(const struct kernel_code *code, uint64_t address, struct kernel_code_hit *hit)
 {
-	size_t i = first_behind(code, address);
+	size_t behind = search_past(i, 0, code->n, code->ranges[i].start <= address);
+	const struct kernel_code_range *range = behind ? &code->ranges[behind - 1] : NULL;
 
-	return i < code->n && address >= code->ranges[i].start ? code->ranges[i].name : NULL;
+	if (!range || address >= range->end)
+		return false;
+	*hit = (struct kernel_code_hit){ range->name, range->start, range->is_rounded };
+	return true;
 }
 
 void kernel_code_free(struct kernel_code *code)

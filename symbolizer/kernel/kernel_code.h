@@ -1,10 +1,13 @@
 /*
- * Code that the kernel makes as it runs and tells of: BPF programs, their trampolines, those of ftrace and kprobes. /proc/kallsyms
- * lists it, too, but is a copy of the time when it was read. A zeroed `struct kernel_code` is empty.
+ * Code that the kernel makes as it runs and tells of: BPF programs and their trampolines. /proc/kallsyms lists it, too, but is a copy of the
+ * time when it was read. A zeroed `struct kernel_code` is empty.
+ *
+ * Trampolines are told with the size of a page, and lie side by side in less: code ends where the next begins.
  */
 #ifndef SYMBOLIZER_KERNEL_CODE_H
 #define SYMBOLIZER_KERNEL_CODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,16 +18,22 @@ struct kernel_code {
 	size_t n, room;
 };
 
-/* The code at `start` is there from now on. What it overlaps has gone. `name` is copied. 0 or -errno: without memory, or for code that
- * cannot be. */
+struct kernel_code_hit {
+	const char *name; /* lives until the next change */
+	uint64_t start;
+	bool is_rounded; /* its size is a page's: it may end before */
+};
+
+/* The code at `start` is there from now on. `name` is copied. 0 or -errno: without memory, or for code that cannot be. */
 int kernel_code_add(struct kernel_code *code, uint64_t start, uint64_t bytes, const char *name);
 
-/* It has gone. Nothing is done if it is not known. */
-void kernel_code_remove(struct kernel_code *code, uint64_t start, uint64_t bytes);
+/* What began at `start` has gone. Nothing is done if it is not known. */
+void kernel_code_remove(struct kernel_code *code, uint64_t start);
 
-/* The name of the code that `address` lies in, which lives until the next change; NULL: none. */
-const char *kernel_code_find(const struct kernel_code *code, uint64_t address);
+/* The code that `address` lies in. */
+bool kernel_code_find(const struct kernel_code *code, uint64_t address, struct kernel_code_hit *hit);
 
+/* Forgets all. */
 void kernel_code_free(struct kernel_code *code);
 size_t kernel_code_memory(const struct kernel_code *code);
 

@@ -107,15 +107,15 @@ def stolen_ns():
 
 
 MAPPING = re.compile(r"^(\d+): 0x(\w+)/0x(\w+)/0x\w+ ?(\S*)", re.M)
-LOCATION = re.compile(r"^ +\d+: 0x(\w+) M=(\d+) ", re.M)
+LOCATION = re.compile(r"^ *\d+: 0x(\w+) M=(\d+) (.*)", re.M)
 
 
 def outside(raw):
-    """Locations whose address is not in their mapping, of what `pprof -raw` prints; without those that the kernel has made as it ran."""
+    """Locations whose address is not in their mapping, of what `pprof -raw` prints; without those of which nothing is known."""
     mappings = {number: (int(start, 16), int(limit, 16), file) for number, start, limit, file in MAPPING.findall(raw)}
-    found = [(int(address, 16), *mappings[number]) for address, number in LOCATION.findall(raw)]
-    return [f"{address:#x} of {file} [{start:#x}, {limit:#x})" for address, start, limit, file in found
-            if address and not start <= address < limit and not file.startswith("[kernel.kallsyms]")]
+    found = [(int(address, 16), *mappings[number], what) for address, number, what in LOCATION.findall(raw)]
+    return [f"{address:#x} of {file} [{start:#x}, {limit:#x}): {what}" for address, start, limit, file, what in found
+            if address and not start <= address < limit and not what.startswith("[no symbols")]
 
 
 def unreadable(path):

@@ -1,4 +1,4 @@
-"""rereads.py FILE: waits for its disk all the time: reads a block of FILE, which make() made, O_DIRECT, again and again. Each of its waits is for a
+"""rereads.py FILE: waits for its disk again and again: reads a block of FILE, which make() made, O_DIRECT, again and again. Each of its waits is for a
 request of its own, however busy the disk is, so that none that a window cuts is undecided, as one for the journal would be."""
 import mmap
 import os

@@ -402,7 +402,7 @@ def end(*ranges):
         each.__exit__(None, None, None)
 
 
-def check_ranges_end_in_any_order():
+def check_torch_ranges_end_in_any_order():
     torch, record_function = ranges_of_torch()
     with torch.record_functions():
         a, b, c = [begun(record_function(name)) for name in "abc"]
@@ -413,7 +413,7 @@ def check_ranges_end_in_any_order():
     return held == [((0, "c"), 2), ((0, "c"), 1), (None, 0)]
 
 
-def check_ranges_and_the_tag_of_a_with():
+def check_torch_ranges_and_the_tag_of_a_with():
     """torch.profiler's step() within it ends a range that began before it, and begins one that outlives it."""
     torch, record_function = ranges_of_torch()
     held = []
@@ -431,7 +431,7 @@ def check_ranges_and_the_tag_of_a_with():
         seen(), stalltag.depth()) == (None, 0)
 
 
-def check_ranges_around_a_callback():
+def check_torch_ranges_around_a_callback():
     """Lightning with profiler="pytorch": the calls that begin and end a trainer's stage are ranges themselves."""
     torch, record_function = ranges_of_torch()
     stages, held = importlib.import_module("stalltag._stages").Stages(), []
@@ -453,7 +453,7 @@ def check_ranges_around_a_callback():
                         for step in (1, 2)], [])
 
 
-def check_ranges_and_pops_of_other_code():
+def check_torch_ranges_and_pops_of_other_code():
     """Of C++, say, whose pops take a range's tag for its own: what is left is popped all the same."""
     torch, record_function = ranges_of_torch()
     before = stalltag.losses()["stray_pops"]
@@ -474,7 +474,7 @@ def check_ranges_and_pops_of_other_code():
     return (one_left, none_left, depth, stalltag.depth()) == (1, 0, 1, 0) and stalltag.losses()["stray_pops"] == before
 
 
-def check_ranges_held_across_await():
+def check_torch_ranges_held_across_await():
     torch, record_function = ranges_of_torch()
 
     async def main():

@@ -5,8 +5,8 @@
  *   pidreuse --dir DIR [--lives N]
  *
  * Each life pushes "pidreuse/life" with its number (from 1) as id, writes 64 KiB directly, and exits without
- * a pop; the odd ones write twice. Prints {"pid", "lives": [{"id", "wall_ns", "waited_ns"}]}. N is 20, at
- * most 1000.
+ * a pop; the odd ones write twice. Prints {"pid", "lives": [{"id", "wall_ns", "outer_ns", "waited_ns"}]}; outer_ns
+ * is from before its fork until it was waited for. N is 20, at most 1000.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@
 #define MOST_LIVES 1000
 
 struct life {
-	uint64_t wall_ns, waited_ns;
+	uint64_t wall_ns, outer_ns, waited_ns;
 	int err;
 };
 
@@ -69,6 +69,7 @@ static int run(const char *dir, unsigned int lives)
 	if (err)
 		return err;
 	for (unsigned int i = 0; !err && i < lives; i++) {
+		uint64_t began = monotonic_ns();
 		pid_t child = fork_as(pid);
 
 		if (child == 0)
@@ -77,12 +78,14 @@ static int run(const char *dir, unsigned int lives)
 			err = child;
 		else
 			waitpid(pid = child, NULL, 0);
+		all[i].outer_ns = monotonic_ns() - began;
 		err = err ? err : all[i].err;
 	}
 	printf("{\"pid\": %d, \"lives\": [", (int)pid);
 	for (unsigned int i = 0; !err && i < lives; i++)
-		printf("%s{\"id\": %u, \"wall_ns\": %" PRIu64 ", \"waited_ns\": %" PRIu64 "}", i ? ", " : "",
-		       i + 1, all[i].wall_ns, all[i].waited_ns);
+		printf("%s{\"id\": %u, \"wall_ns\": %" PRIu64 ", \"outer_ns\": %" PRIu64
+		       ", \"waited_ns\": %" PRIu64 "}",
+		       i ? ", " : "", i + 1, all[i].wall_ns, all[i].outer_ns, all[i].waited_ns);
 	printf("]}\n");
 	stalled_write_close(&write);
 	return err;

@@ -228,9 +228,23 @@ static void test_kernel__code_made_later(void **state)
 	assert_int_equal(r.source, SYM_SOURCE_KALLSYMS);
 	symbolizer_kernel(s, code + 64, true, &r); /* called at its end */
 	assert_string_equal(r.frames[0].function, "bpf_prog_6deef7357e7b4530_made");
+	assert_string_equal(r.module->path, "[bpf]");
+	assert_true(r.module->is_kernel && r.module->address <= r.address &&
+	            r.address < r.module->address + (r.module->end - r.module->start));
 	symbolizer_kernel(s, module_shown + 4, false, &r);
 	assert_string_equal(r.frames[r.n_frames - 1].function, "module_shown");
 	symbolizer_kernel_code(s, code, 64, NULL);
+	symbolizer_kernel(s, code + 8, false, &r);
+	assert_string_equal(r.frames[0].function, "module_shown");
+	/* What is listed behind a trampoline, within the page that is told of it, is not the trampoline. */
+	symbolizer_kernel_code(s, module_shown - 256, 4096, "bpf_trampoline_7");
+	symbolizer_kernel(s, module_shown - 8, false, &r);
+	assert_string_equal(r.frames[0].function, "bpf_trampoline_7");
+	symbolizer_kernel(s, module_shown + 4, false, &r);
+	assert_string_equal(r.frames[r.n_frames - 1].function, "module_shown");
+	/* When some of it may not have been told, what was told is not trusted either. */
+	symbolizer_kernel_code(s, code, 64, "bpf_prog_6deef7357e7b4530_made");
+	symbolizer_kernel_code_lost(s);
 	symbolizer_kernel(s, code + 8, false, &r);
 	assert_string_equal(r.frames[0].function, "module_shown");
 	symbolizer_free(s);

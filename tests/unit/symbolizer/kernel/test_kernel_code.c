@@ -15,17 +15,17 @@
 
 static void assert_found(const struct kernel_code *code, uint64_t address, const char *name)
 {
-	const char *found = kernel_code_find(code, address);
+	struct kernel_code_hit hit = { .name = "none" };
 
-	if (!name)
-		assert_null(found);
-	else
-		assert_string_equal(found ? found : "none", name);
+	assert_int_equal(kernel_code_find(code, address, &hit), name != NULL);
+	if (name)
+		assert_string_equal(hit.name, name);
 }
 
 static void test_kernel_code__comes_and_goes(void **state)
 {
 	struct kernel_code code = { 0 };
+	struct kernel_code_hit hit;
 
 	(void)state;
 	assert_found(&code, BASE, NULL);
@@ -39,16 +39,17 @@ static void test_kernel_code__comes_and_goes(void **state)
 	assert_found(&code, BASE + 96, NULL);
 	assert_found(&code, BASE + 143, "third");
 	assert_found(&code, BASE + 144, NULL);
-	kernel_code_remove(&code, BASE + 64, 32);
-	kernel_code_remove(&code, BASE + 96, 32); /* nothing is there */
+	assert_true(kernel_code_find(&code, BASE + 70, &hit) && hit.start == BASE + 64 && !hit.is_rounded);
+	kernel_code_remove(&code, BASE + 64);
+	kernel_code_remove(&code, BASE + 96); /* nothing is there */
+	kernel_code_remove(&code, BASE + 8);  /* nothing begins there */
 	assert_found(&code, BASE + 64, NULL);
 	assert_found(&code, BASE + 63, "first");
 	assert_found(&code, BASE + 128, "third");
-	kernel_code_remove(&code, 0, UINT64_MAX);
-	assert_int_equal(code.n, 0);
 	assert_true(kernel_code_memory(&code) > 0);
 	kernel_code_free(&code);
 	assert_int_equal(kernel_code_memory(&code), 0);
+	assert_found(&code, BASE, NULL);
 }
 
 /* Code at a place of which it was not told that the former has gone. */
@@ -60,14 +61,35 @@ static void test_kernel_code__replaced(void **state)
 	assert_int_equal(kernel_code_add(&code, BASE, 32, "a"), 0);
 	assert_int_equal(kernel_code_add(&code, BASE + 32, 32, "b"), 0);
 	assert_int_equal(kernel_code_add(&code, BASE + 64, 32, "c"), 0);
-	assert_int_equal(kernel_code_add(&code, BASE + 32, 32, "b again"), 0);
+	assert_int_equal(kernel_code_add(&code, BASE + 32, 48, "b again"), 0);
+	assert_found(&code, BASE + 31, "a");
 	assert_found(&code, BASE + 40, "b again");
-	assert_int_equal(kernel_code_add(&code, BASE + 16, 32, "d"), 0);
-	assert_found(&code, BASE, NULL);
-	assert_found(&code, BASE + 16, "d");
-	assert_found(&code, BASE + 48, NULL);
 	assert_found(&code, BASE + 64, "c");
-	assert_int_equal(code.n, 2);
+	assert_int_equal(code.n, 3);
+	kernel_code_free(&code);
+}
+
+/* Trampolines are told with the size of a page, and lie side by side in less, in any order. */
+static void test_kernel_code__trampolines(void **state)
+{
+	struct kernel_code code = { 0 };
+	struct kernel_code_hit hit;
+
+	(void)state;
+	assert_int_equal(kernel_code_add(&code, BASE, 4096, "bpf_trampoline_1"), 0);
+	assert_int_equal(kernel_code_add(&code, BASE + 0x280, 4096, "bpf_trampoline_3"), 0);
+	assert_int_equal(kernel_code_add(&code, BASE + 0x140, 4096, "bpf_trampoline_2"), 0);
+	assert_found(&code, BASE + 0x13f, "bpf_trampoline_1");
+	assert_found(&code, BASE + 0x140, "bpf_trampoline_2");
+	assert_found(&code, BASE + 0x27f, "bpf_trampoline_2");
+	assert_found(&code, BASE + 0x280, "bpf_trampoline_3");
+	assert_true(kernel_code_find(&code, BASE + 0x150, &hit) && hit.is_rounded);
+	kernel_code_remove(&code, BASE);
+	assert_found(&code, BASE + 8, NULL);
+	assert_found(&code, BASE + 0x140, "bpf_trampoline_2");
+	kernel_code_remove(&code, BASE + 0x280);
+	assert_found(&code, BASE + 0x280, NULL);
+	assert_int_equal(code.n, 1);
 	kernel_code_free(&code);
 }
 
@@ -92,6 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kernel_code__comes_and_goes),
 		cmocka_unit_test(test_kernel_code__replaced),
+		cmocka_unit_test(test_kernel_code__trampolines),
 		cmocka_unit_test(test_kernel_code__refused),
 	};
 
