@@ -85,7 +85,8 @@ static void share_of_ledger(const struct report_view *view, struct report_cause 
 		bool is_stall = cause->kind == TIMELINE_STALL && row->state == LEDGER_STALL &&
 		                !strcmp(row->cause, cause->name) && !strcmp(row->device, cause->device);
 		bool is_blocked = cause->kind == TIMELINE_BLOCKED && row->state == LEDGER_BLOCKED &&
-		                  !strcmp(row->cause, cause->name);
+		                  !strcmp(row->cause, cause->name) &&
+		                  !report_loop_idles(&view->loop, row->class);
 
 		if (!report_view_counts(view, row->class))
 			continue;

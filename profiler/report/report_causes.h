@@ -23,8 +23,8 @@ void report_causes_add_ledger(struct report_cause *causes, size_t *count, const 
 /* The highest score first. */
 void report_causes_sort(struct report_cause *causes, size_t count);
 
-/* Makes excess_ns what each took in the whole run by the ledger, which is exact, share and score its share of the wall time, and
- * sorts them. */
+/* Makes excess_ns what each took in the whole run by the ledger, which is exact, but for waits of classes that idle; share and
+ * score its share of the wall time; and sorts them. */
 void report_causes_share(struct report_cause *causes, size_t count, const struct report_view *view);
 
 #endif

@@ -141,6 +141,25 @@ static void test_report_rank__workers_that_idle(void **state)
 	assert_int_equal(mode_of("loader", TIMELINE_BLOCKED, "poll", 50), REPORT_SPIKE);
 }
 
+/* Nor is it time lost where all is ranked by the ledger. */
+static void test_report_rank__workers_that_idle_all_the_time(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	tags(&run, "train_step", 0, 50);
+	tags(&run, "worker", 7, 2);
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+	row(&run, "train_step", false, LEDGER_BLOCKED, "poll", (int64_t)SECOND);
+	row(&run, "worker", false, LEDGER_BLOCKED, "poll", 80 * (int64_t)SECOND);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_NOTHING);
+	assert_float_equal(find(&ranking, "poll")->excess_ns, SECOND, 1);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
 /* Two jobs in one recording, with nothing tagged for longer than both took. Their threads wait more than they run. */
 static struct run two_jobs(bool steps)
 {
@@ -418,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__the_network_speaks),
 		cmocka_unit_test(test_report_rank__slower_steps),
 		cmocka_unit_test(test_report_rank__workers_that_idle),
+		cmocka_unit_test(test_report_rank__workers_that_idle_all_the_time),
 		cmocka_unit_test(test_report_rank__nothing_tagged_in_between),
 		cmocka_unit_test(test_report_rank__fault),
 		cmocka_unit_test(test_report_rank__fault_that_was_seen_live),
