@@ -19,6 +19,7 @@
 #include "profiler/report/report_causes.h"
 #include "profiler/report/report_checkpoints.h"
 #include "profiler/report/report_evidence.h"
+#include "profiler/report/report_primary.h"
 #include "profiler/report/report_tables.h"
 #include "profiler/report/report_verdict.h"
 #include "profiler/report/report_words.h"
@@ -246,6 +247,12 @@ static void advise(struct report_document *document, const char *cause)
 		report_document_point(document, "%s", *advice);
 }
 
+static void point_to_stacks(struct report_document *document, const struct report_cause *cause)
+{
+	report_document_point(document, "`stallprof top FILE --stall %s --native` has all stacks of it.",
+	                      cause->name);
+}
+
 /* Of what is at the end of the chain. */
 static void advise_behind(struct report_document *document, const struct report_chain *chain, bool gil)
 {
@@ -282,9 +289,7 @@ static void advise_primary(struct report_document *document, const struct report
 	else
 		advise(document, name);
 	if (primary->kind != TIMELINE_RUNQUEUE) /* it has no stacks */
-		report_document_point(document,
-		                      "`stallprof top FILE --stall %s --native` has all stacks of it.",
-		                      primary->name);
+		point_to_stacks(document, primary);
 	if (whole->name && !report_cause_same(whole, primary))
 		report_document_point(
 		        document,
@@ -295,8 +300,15 @@ static void advise_primary(struct report_document *document, const struct report
 		advise(document, REPORT_GIL);
 }
 
+static void advise_wait(struct report_document *document, const struct report_cause *wait)
+{
+	advise(document, wait->name);
+	point_to_stacks(document, wait);
+}
+
 static void tell_next(struct report_document *document, const struct report *report)
 {
+	const struct report_cause *most = report_primary_wait(&report->ranking);
 	const struct report_wait *wait = &report->wait;
 
 	report_document_section(document, "What to do next");
@@ -306,6 +318,8 @@ static void tell_next(struct report_document *document, const struct report *rep
 		advise_behind(document, &wait->chain, wait->gil);
 	else if (wait->gil)
 		advise(document, REPORT_GIL);
+	else if (most)
+		advise_wait(document, most);
 	else
 		report_document_point(
 		        document, "Nothing for this window. `stallprof top FILE` has where the time went.");

@@ -99,6 +99,13 @@ void report_primary_choose_steady(struct report_ranking *out, const struct repor
 		out->mode = REPORT_NOTHING;
 }
 
+const struct report_cause *report_primary_wait(const struct report_ranking *ranking)
+{
+	bool any = ranking->mode == REPORT_NOTHING && ranking->count;
+
+	return any && ranking->causes[0].share >= STEADY_LEAST ? &ranking->causes[0] : NULL;
+}
+
 double report_incident_ns(const struct report_ranking *ranking)
 {
 	double ns = ranking->primary ? ranking->primary->excess_ns : ranking->incident.excess;

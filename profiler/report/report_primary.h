@@ -13,6 +13,9 @@ void report_primary_choose(struct report_ranking *out);
 /* Of a run that is slow all the time: scores are shares of the ledger then. */
 void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view);
 
+/* Where no stall is to blame: the wait for others that took most, if a stall that took as much would be. NULL: there is none. */
+const struct report_cause *report_primary_wait(const struct report_ranking *ranking);
+
 /* What the incident's primary cause took beyond what is usual; without one, the incident. */
 double report_incident_ns(const struct report_ranking *ranking);
 

@@ -48,7 +48,7 @@ struct report_stretch {
 };
 
 enum report_mode {
-	REPORT_NOTHING, /* nothing is wrong */
+	REPORT_NOTHING, /* no stall is to blame */
 	REPORT_SPIKE,
 	REPORT_STEADY /* slow all the time */
 };

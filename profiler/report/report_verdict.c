@@ -257,6 +257,27 @@ static bool has_left_out(const struct report *report)
 	return base && pushed;
 }
 
+/* No stretch stands out, and nothing that could be to blame took much of the time. */
+static void nothing_verdict(FILE *out, const struct report *report, bool waits)
+{
+	const struct report_cause *wait = report_primary_wait(&report->ranking);
+	char text[CELL_BYTES];
+
+	fprintf(out,
+	        "%s: no stretch of time stands out by three sigma, and no %s takes 5 %% of the tagged "
+	        "threads' wall time%s%s",
+	        waits || wait ? "No stall is to blame" : "Nothing is wrong",
+	        wait ? "stall or wait for a CPU" : "cause",
+	        has_left_out(report)
+	                ? " (that of the processes' own tags is left out, as threads push others)"
+	                : "",
+	        report->ranking.count ? "" : " (no time was lost at all)");
+	if (wait)
+		fprintf(out, "; %s (%s) took %.1f %% of it", report_cause_text(text, sizeof(text), wait),
+		        report_cause_words(wait->name), wait->share * 100);
+	fputc('.', out);
+}
+
 static void no_verdict(FILE *out, const struct report *report, bool waits)
 {
 	if (!report->has_timeline && stamp_coverage(report->input->stamp).windows && !report->classes.count)
@@ -267,15 +288,7 @@ static void no_verdict(FILE *out, const struct report *report, bool waits)
 		      "wrote it. See stallprof top.",
 		      out);
 	else
-		fprintf(out,
-		        "%s: no stretch of time stands out by three sigma, and no cause takes "
-		        "5 %% of the "
-		        "tagged threads' wall time%s%s.",
-		        waits ? "No stall is to blame" : "Nothing is wrong",
-		        has_left_out(report) ? " (that of the processes' own tags is left out, as threads "
-		                               "push others)"
-		                             : "",
-		        report->ranking.count ? "" : " (no time was lost at all)");
+		nothing_verdict(out, report, waits);
 }
 
 static int64_t sum_of(const struct report *report, size_t column)

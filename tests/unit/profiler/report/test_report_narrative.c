@@ -232,6 +232,37 @@ static void test_report_narrative__what_the_loop_lost_most_to(void **state)
 	free(text);
 }
 
+/* What the Ranking has first is told, though it is no stall and of no loop. */
+static void test_report_narrative__waits_for_others_all_the_time(void **state)
+{
+	char *text;
+
+	(void)state;
+	spent("saver", LEDGER_BLOCKED, "lock", 40 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text, "No stall is to blame: no stretch of time stands out by three sigma, and no stall or "
+	             "wait for a CPU takes 5 % of the tagged threads' wall time; lock (waiting for another "
+	             "thread (a lock, a queue)) took 80.0 % of it.");
+	expect(text, "- Tag the thread that is waited for, so that its own waits are seen.\n"
+	             "- \\`stallprof top FILE --stall lock --native\\` has all stacks of it.\n");
+	assert_null(strstr(text, "Nothing"));
+	free(text);
+}
+
+/* Little of all the time is nothing to tell of. */
+static void test_report_narrative__few_waits_for_others(void **state)
+{
+	char *text;
+
+	(void)state;
+	spent("saver", LEDGER_BLOCKED, "lock", 400 * (int64_t)MS);
+	text = report_with(NULL);
+	expect(text, "Nothing is wrong: no stretch of time stands out by three sigma, and no cause takes 5 % "
+	             "of the tagged threads' wall time.");
+	expect(text, "- Nothing for this window.");
+	free(text);
+}
+
 /* A short incident does not hide what takes far more all the time. */
 static void test_report_narrative__the_whole_took_more_than_the_incident(void **state)
 {
@@ -322,6 +353,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__while_it_goes_on, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__what_the_loop_lost_most_to, begin,
 		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__waits_for_others_all_the_time, begin,
+		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__few_waits_for_others, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_took_more_than_the_incident,
 		                                begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_of_the_same_cause, begin,
