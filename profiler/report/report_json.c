@@ -280,6 +280,7 @@ static void write_blocked(struct json_writer *json, const struct report *report)
 	json_member_string(json, "kind", wait->kind);
 	member_bool(json, "gil", wait->gil);
 	json_member_string(json, "woken_by", wait->waker);
+	member_double(json, "woken_by_ns", (double)wait->waker_ns);
 	json_key(json, "inherited");
 	write_chain(json, &wait->chain);
 	json_member_string(json, "line", wait->line);

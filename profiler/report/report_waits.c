@@ -84,15 +84,25 @@ static const struct top_code *choose_line(const struct top_section *section, con
 	return heaviest;
 }
 
-/* All waits of a class for the GIL, at whatever line. */
-static int64_t gil_ns(const struct top_section *section, const char *class)
+static int64_t ended_by(const struct top_code *code, const char *waker)
 {
-	int64_t ns = 0;
+	for (size_t i = 0; i < code->n_wakers; i++)
+		if (!strcmp(code->wakers[i].name, waker))
+			return code->wakers[i].ns;
+	return 0;
+}
 
-	for (size_t i = 0; i < section->count; i++)
-		if (section->code[i].gil && !strcmp(section->code[i].class, class))
-			ns = saturating_add(ns, section->code[i].ns);
-	return ns;
+/* All waits of a class for the GIL, at whatever line. */
+static void take_gil(struct report_wait *wait, const struct top_section *section, const char *waker)
+{
+	for (size_t i = 0; i < section->count; i++) {
+		const struct top_code *code = &section->code[i];
+
+		if (!code->gil || strcmp(code->class, wait->class) != 0)
+			continue;
+		wait->line_ns = saturating_add(wait->line_ns, code->ns);
+		wait->waker_ns = saturating_add(wait->waker_ns, ended_by(code, waker));
+	}
 }
 
 static void take_line(struct report_wait *wait, const struct top_sections *sections)
@@ -104,8 +114,13 @@ static void take_line(struct report_wait *wait, const struct top_sections *secti
 		snprintf(wait->kind, sizeof(wait->kind), "%s", code->stall);
 		snprintf(wait->line, sizeof(wait->line), "%s", code->line);
 		wait->gil = code->gil;
-		wait->line_ns = code->gil ? gil_ns(section, wait->class) : code->ns;
-		snprintf(wait->waker, sizeof(wait->waker), "%s", code->waker);
+		snprintf(wait->waker, sizeof(wait->waker), "%s", code->wakers->name);
+		if (code->gil) {
+			take_gil(wait, section, code->wakers->name);
+		} else {
+			wait->line_ns = code->ns;
+			wait->waker_ns = code->wakers->ns;
+		}
 		take_chain(&wait->chain, code);
 	}
 }

@@ -21,7 +21,8 @@ struct report_wait {
 	char kind[32], line[1024]; /* of the heaviest line of code: lock, pipe ...; "": none has a stack */
 	bool gil;                  /* it is a lock there, and that CPython's GIL */
 	int64_t line_ns;           /* there; for the GIL, at whatever line */
-	char waker[64];            /* who ended the longest of these; "": not known */
+	char waker[64];            /* who ended most of these; "": not known */
+	int64_t waker_ns;          /* what it ended */
 	struct report_chain chain; /* what most of these were for through others; ns 0: not known */
 };
 

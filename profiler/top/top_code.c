@@ -16,6 +16,7 @@
 #include "profiler/loaded/loaded_classes.h"
 #include "profiler/loaded/loaded_frames.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "symbolizer/base/growing_array.h"
 
 #define BLOCKED "blocked"
 
@@ -26,6 +27,8 @@ struct line {
 	struct top_code code;
 	const char *stall, *device; /* of the section */
 	bool blocked;
+	struct top_waker *wakers;
+	size_t room_for_wakers;
 	struct top_inherited *inherited;
 	size_t n_inherited, room_for_inherited;
 	UT_hash_handle hh;
@@ -156,6 +159,32 @@ static int add_inherited(struct line *line, const struct loaded_sample *sample, 
 	return 0;
 }
 
+/* The sum of what one has ended of the line's waits; NULL without memory. */
+static struct top_waker *waker_of(struct line *line, const char *name)
+{
+	size_t n = line->code.n_wakers;
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(line->wakers[i].name, name))
+			return &line->wakers[i];
+	if (growing_array_reserve((void **)&line->wakers, n + 1, &line->room_for_wakers,
+	                          sizeof(*line->wakers), SIZE_MAX))
+		return NULL;
+	line->wakers[n] = (struct top_waker){ .name = name };
+	line->code.n_wakers++;
+	return &line->wakers[n];
+}
+
+static int add_waker(struct line *line, const struct loaded_sample *sample, int64_t ns)
+{
+	struct top_waker *at = waker_of(line, sample->waker);
+
+	if (!at)
+		return -ENOMEM;
+	at->ns = saturating_add(at->ns, ns);
+	return 0;
+}
+
 static int add_sample(struct code_memory *memory, const struct loaded_profiles *input,
                       const struct loaded_filter *filter, const struct loaded_sample *sample, size_t index,
                       int64_t ns, int64_t waits)
@@ -184,12 +213,11 @@ static int add_sample(struct code_memory *memory, const struct loaded_profiles *
 	line->code.base = sample->row && sample->row->base;
 	line->code.ns = saturating_add(line->code.ns, ns);
 	line->code.waits = saturating_add(line->code.waits, waits);
-	if (ns > line->code.sample_ns || !line->code.waker) {
+	if (ns > line->code.sample_ns || !line->code.n_wakers) {
 		line->code.sample_ns = ns;
 		line->code.sample = index;
-		line->code.waker = sample->waker;
 	}
-	return add_inherited(line, sample, ns);
+	return add_waker(line, sample, ns) ? -ENOMEM : add_inherited(line, sample, ns);
 }
 
 /* --- sections --------------------------------------------------------------------------------------------- */
@@ -243,8 +271,17 @@ static int longest_first(const void *left, const void *right)
 	return (a->ns < b->ns) - (a->ns > b->ns);
 }
 
-static void sort_inherited(struct line *line)
+static int most_first(const void *left, const void *right)
 {
+	const struct top_waker *a = left, *b = right;
+
+	return a->ns != b->ns ? (a->ns < b->ns ? 1 : -1) : strcmp(a->name, b->name);
+}
+
+static void sort_parts(struct line *line)
+{
+	qsort(line->wakers, line->code.n_wakers, sizeof(line->wakers[0]), most_first);
+	line->code.wakers = line->wakers;
 	if (line->n_inherited)
 		qsort(line->inherited, line->n_inherited, sizeof(line->inherited[0]), longest_first);
 	line->code.inherited = line->inherited;
@@ -325,7 +362,7 @@ static int make_sections(struct top_sections *out)
 		return -ENOMEM;
 	}
 	for (struct line *line = out->memory->by_key; line; line = line->hh.next) {
-		sort_inherited(line);
+		sort_parts(line);
 		lines[i++] = line;
 	}
 	settle_negative(lines, n);
@@ -371,6 +408,7 @@ void top_sections_free(struct top_sections *sections)
 		HASH_CLEAR(hh, memory->by_key);
 	for (; line; line = next) {
 		next = line->hh.next;
+		free(line->wakers);
 		free(line->inherited);
 		free(line->key);
 		free(line);

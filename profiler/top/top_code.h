@@ -22,6 +22,12 @@ struct top_inherited {
 	int64_t ns;      /* 0: nothing is known */
 };
 
+/* Who ended waits: the class or the name of a thread. "": not known. */
+struct top_waker {
+	const char *name;
+	int64_t ns;
+};
+
 struct top_code {
 	const char *class; /* as the ledger's table has it; with a filter for a tag, that */
 	const char *line;  /* function file:line */
@@ -30,7 +36,8 @@ struct top_code {
 	int64_t ns, waits;
 	size_t sample; /* the heaviest one's index */
 	int64_t sample_ns;
-	const char *waker;                     /* who ended that, if that is known; else "" */
+	const struct top_waker *wakers; /* whoever ended most first; there is one at least */
+	size_t n_wakers;
 	const struct top_inherited *inherited; /* the longest first; its waker may be another one */
 	size_t n_inherited;
 	bool base; /* its tag is that of a process */

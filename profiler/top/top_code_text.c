@@ -138,17 +138,18 @@ static void print_code(struct page *page, const struct top_section *section, con
                        bool details)
 {
 	uint64_t wall_ns = wall_of(page, code->class);
-	char amount[TEXT_DURATION_BYTES], head[256], share[32] = "", behind[1024];
-	const char *waker = section->blocked ? code->waker : "";
+	char amount[TEXT_DURATION_BYTES], head[512], share[32] = "", behind[1024], ended[160];
+	const char *waker = section->blocked ? code->wakers->name : "";
 	struct profile_sample_view view;
 
+	top_waker_text(ended, sizeof(ended), "ended by", waker, code->wakers->ns, code->ns);
 	if (page->what->counted)
 		snprintf(share, sizeof(share), "in ");
 	else if (wall_ns)
 		snprintf(share, sizeof(share), "%5.1f %% of ", percent(code->ns, wall_ns));
 	snprintf(head, sizeof(head), "%8s  %s%s  %s%s%s%s%s", amount_text(amount, page->what, code->ns),
 	         share, code->class, section->blocked ? code->stall : "", code->gil ? " (the GIL)" : "",
-	         *waker ? ", ended by " : "", waker, section->blocked ? "  " : "");
+	         *ended ? ", " : "", ended, section->blocked ? "  " : "");
 	print_line(page, 0, head, code->line);
 	if (!page->what->counted && top_inherited_text(behind, sizeof(behind), code))
 		print_line(page, DETAIL_INDENT, "behind ", behind);

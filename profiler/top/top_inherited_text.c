@@ -1,7 +1,8 @@
-/* Writes the longest parts of what a line of code waited for through others. */
+/* Writes who ended a line of code's waits, and the longest parts of what it waited for through others. */
 
 #include "profiler/top/top_inherited_text.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "profiler/format/text_cells.h"
@@ -26,4 +27,16 @@ size_t top_inherited_text(char *text, size_t size, const struct top_code *code)
 		                         text_short_duration(amount, (uint64_t)part->ns), of);
 	}
 	return used;
+}
+
+const char *top_waker_text(char *text, size_t size, const char *how, const char *waker, int64_t ns,
+                           int64_t all_ns)
+{
+	bool most = ns > all_ns / 2, all = ns >= all_ns;
+
+	*text = '\0';
+	if (*waker)
+		snprintf(text, size, "%s%s %s%s", most && !all ? "mostly " : "", how, waker,
+		         most ? "" : " and others");
+	return text;
 }

@@ -1,12 +1,18 @@
-/* What a line of code waited for through other threads, as the screen has it. */
+/* Who ended a line of code's waits, and what it waited for through other threads, as the screen has it. */
 #ifndef STALLPROF_PROFILER_TOP_INHERITED_TEXT_H
 #define STALLPROF_PROFILER_TOP_INHERITED_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct top_code;
 
 /* "4.80 s block_io on vda of loader, 310 ms loader active": the longest parts, but for small ones. 0: there are none. */
 size_t top_inherited_text(char *text, size_t size, const struct top_code *code);
+
+/* `how` "ended by": "ended by loader", "mostly ended by loader" or "ended by loader and others", by its part `ns` of all. "": the waker
+ * is not known. Returns text. */
+const char *top_waker_text(char *text, size_t size, const char *how, const char *waker, int64_t ns,
+                           int64_t all_ns);
 
 #endif

@@ -232,6 +232,57 @@ static void test_report_narrative__what_the_loop_lost_most_to(void **state)
 	free(text);
 }
 
+/* Waits for a lock in a function, by one thread. */
+static void waited(const char *function, bool gil, const char *waker, int64_t tid, int64_t ns)
+{
+	const struct profile_frame frames[] = { { .function = "[GIL]" },
+		                                { .function = function, .file = "train.py", .line = 7 } };
+	const struct profile_label labels[] = { { .key = "ai_tag", .str = "train_step" },
+		                                { .key = "stall", .str = "lock" },
+		                                { .key = "woken_by", .str = waker },
+		                                { .key = "tid", .num = tid, .unit = "id" } };
+	const int64_t values[] = { 1, ns },
+	              mapping = profile_mapping(input.owned, 1, 2, 0, "[python]", NULL, true, true);
+	int64_t ids[2];
+
+	for (int i = 0; i < 2; i++)
+		ids[i] = profile_location(input.owned, mapping, 0, &frames[i], 1);
+	assert_int_equal(profile_add_sample(input.owned, ids + !gil, 1 + gil, values, labels, 4), 0);
+}
+
+/* Not the waker of one wait for all of them. */
+static void test_report_narrative__who_ended_most(void **state)
+{
+	char *text;
+
+	(void)state;
+	spent("train_step", LEDGER_BLOCKED, "lock", 10 * (int64_t)SECOND);
+	for (int tid = 1; tid <= 3; tid++)
+		waited("log_metrics", false, "flusher", tid, 2 * (int64_t)SECOND);
+	waited("log_metrics", false, "loader", 4, 4 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text,
+	       ": for 10.0 s of it by lock mostly until woken by flusher, at log\\_metrics train.py:7.");
+	free(text);
+}
+
+/* For the GIL at whatever line. */
+static void test_report_narrative__who_ended_waits_for_the_gil(void **state)
+{
+	char *text;
+
+	(void)state;
+	spent("train_step", LEDGER_BLOCKED, "lock", 10 * (int64_t)SECOND);
+	waited("parse", true, "loader", 1, 4 * (int64_t)SECOND);
+	waited("pack", true, "loader", 1, (int64_t)SECOND);
+	waited("pack", true, "flusher", 1, 2 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text,
+	       ": for 7.00 s of it by lock (the GIL) mostly until woken by loader, for example at parse "
+	       "train.py:7.");
+	free(text);
+}
+
 /* What the Ranking has first is told, though it is no stall and of no loop. */
 static void test_report_narrative__waits_for_others_all_the_time(void **state)
 {
@@ -352,6 +403,9 @@ int main(void)
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__while_it_goes_on, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__what_the_loop_lost_most_to, begin,
+		                                end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__who_ended_most, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__who_ended_waits_for_the_gil, begin,
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__waits_for_others_all_the_time, begin,
 		                                end),

@@ -381,6 +381,47 @@ static void test_top_code__gil(void **state)
 	free(text);
 }
 
+/* A wait of `ckpt` that `waker` (NULL: it is not known who) ended. */
+static void ended(struct recording *r, int64_t tid, int64_t ns, const char *waker)
+{
+	const int64_t values[] = { 1, ns, 0 };
+	const struct profile_label labels[] = { { .key = "ai_tag", .str = "ckpt" },
+		                                { .key = "stall", .str = "lock" },
+		                                { .key = "tid", .num = tid, .unit = "id" },
+		                                { .key = "woken_by", .str = waker } };
+	int64_t ids[32];
+	size_t n = c_fsync(r->profile, ids);
+
+	assert_int_equal(profile_add_sample(r->profile, ids, n, values, labels, waker ? 4 : 3), 0);
+}
+
+static void expect_ended(struct recording *r, const char *text)
+{
+	size_t lines;
+	char *screen = text_of(r, (struct top_code_text){ .limit = 0 }, 0, &lines);
+
+	if (!strstr(screen, text))
+		fail_msg("no '%s' in:\n%s", text, screen);
+	free(screen);
+}
+
+/* The longest sample's waker is not the line's. */
+static void test_top_code__who_ended_most(void **state)
+{
+	struct recording *r = *state;
+
+	for (int64_t tid = 1; tid <= 3; tid++)
+		ended(r, tid, 30 * MS, "queue");
+	expect_ended(r, " of ckpt  lock, ended by queue  write_shard ");
+	ended(r, 4, 50 * MS, "flusher");
+	expect_ended(r, " of ckpt  lock, mostly ended by queue  write_shard ");
+	ended(r, 5, 45 * MS, "flusher");
+	ended(r, 6, 20 * MS, "loader");
+	expect_ended(r, " of ckpt  lock, ended by flusher and others  write_shard ");
+	ended(r, 7, 96 * MS, NULL);
+	expect_ended(r, " of ckpt  lock  write_shard ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -398,6 +439,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_top_code__counted, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__taken_back, record, forget),
 		cmocka_unit_test_setup_teardown(test_top_code__gil, record, forget),
+		cmocka_unit_test_setup_teardown(test_top_code__who_ended_most, record, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
