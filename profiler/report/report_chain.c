@@ -2,11 +2,11 @@
 
 #include "profiler/report/report_chain.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_sample.h"
+#include "profiler/report/report_sums.h"
 
 struct report_chain report_chain_of(const struct report_chain_parts *parts)
 {
@@ -21,58 +21,39 @@ struct report_chain report_chain_of(const struct report_chain_parts *parts)
 	return chain;
 }
 
-static int same(const struct report_chain *a, const struct report_chain *b)
+int report_chains_add(struct report_sums *sums, const struct loaded_sample *sample, int64_t ns)
 {
-	return !strcmp(a->class, b->class) && !strcmp(a->kind, b->kind) && !strcmp(a->waker, b->waker) &&
-	       !strcmp(a->from, b->from) && !strcmp(a->end, b->end);
+	const char *const parts[] = { sample->class,           sample->stall,
+		                      sample->waker,           sample->inherited_from,
+		                      sample->inherited_stall, sample->inherited_device };
+
+	return report_sums_add(sums, parts, sizeof(parts) / sizeof(parts[0]), ns);
 }
 
-static struct report_chain *shortest(struct report_chains *chains)
+static struct report_chain chain_of(const struct report_sum *sum)
 {
-	struct report_chain *found = &chains->chain[0];
-
-	for (size_t i = 1; i < chains->count; i++)
-		if (chains->chain[i].ns < found->ns)
-			found = &chains->chain[i];
-	return found;
+	return report_chain_of(&(struct report_chain_parts){ .class = sum->part[0],
+	                                                     .kind = sum->part[1],
+	                                                     .waker = sum->part[2],
+	                                                     .from = sum->part[3],
+	                                                     .stall = sum->part[4],
+	                                                     .device = sum->part[5],
+	                                                     .ns = sum->ns });
 }
 
-void report_chains_add(struct report_chains *chains, const struct loaded_sample *sample, int64_t ns)
+void report_chains_take(struct report_chains *chains, struct report_sums *sums)
 {
-	const struct report_chain_parts parts = { .class = sample->class,
-		                                  .kind = sample->stall,
-		                                  .waker = sample->waker,
-		                                  .from = sample->inherited_from,
-		                                  .stall = sample->inherited_stall,
-		                                  .device = sample->inherited_device };
-	struct report_chain chain = report_chain_of(&parts), *at;
-	size_t i = 0;
+	const struct report_sum *first, *sum;
 
-	while (i < chains->count && !same(&chains->chain[i], &chain))
-		i++;
-	at = &chains->chain[i];
-	if (i == REPORT_CHAINS_MAX) {
-		at = shortest(chains);
-		if (at->ns < ns)
-			*at = chain;
-		else
-			return;
-	} else if (i == chains->count) {
-		chains->chain[chains->count++] = chain;
+	report_sums_sort(sums);
+	*chains = (struct report_chains){ .count = 0 };
+	first = report_sums_first(sums);
+	for (sum = first; sum; sum = report_sums_next(sum)) {
+		if (chains->count < REPORT_CHAINS_MAX)
+			chains->chain[chains->count++] = chain_of(sum);
+		if (!strcmp(sum->part[0], first->part[0]))
+			chains->first_ns = saturating_add(chains->first_ns, sum->ns);
 	}
-	at->ns = saturating_add(at->ns, ns);
-}
-
-static int longest_first(const void *left, const void *right)
-{
-	const struct report_chain *a = left, *b = right;
-
-	return a->ns != b->ns ? (a->ns < b->ns ? 1 : -1) : strcmp(a->class, b->class);
-}
-
-void report_chains_sort(struct report_chains *chains)
-{
-	qsort(chains->chain, chains->count, sizeof(chains->chain[0]), longest_first);
 }
 
 void report_chain_text(FILE *out, const struct report_chain *chain)
@@ -91,14 +72,4 @@ void report_chain_text(FILE *out, const struct report_chain *chain)
 	} else {
 		fprintf(out, " (%s)", chain->end);
 	}
-}
-
-int64_t report_chains_of(const struct report_chains *chains, const char *class)
-{
-	int64_t ns = 0;
-
-	for (size_t i = 0; i < chains->count; i++)
-		if (!strcmp(chains->chain[i].class, class))
-			ns = saturating_add(ns, chains->chain[i].ns);
-	return ns;
 }

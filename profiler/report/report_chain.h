@@ -10,8 +10,9 @@
 #include <stdio.h>
 
 struct loaded_sample;
+struct report_sums;
 
-#define REPORT_CHAINS_MAX 64 /* that are summed; of more, the shortest give way */
+#define REPORT_CHAINS_MAX 64 /* that are kept, of all that are summed */
 
 struct report_chain {
 	char class[128], kind[32]; /* who waits, and what kind of wait that is: lock, pipe ... */
@@ -29,18 +30,16 @@ struct report_chain_parts {
 struct report_chain report_chain_of(const struct report_chain_parts *parts);
 
 struct report_chains {
-	struct report_chain chain[REPORT_CHAINS_MAX];
+	struct report_chain chain[REPORT_CHAINS_MAX]; /* the longest first */
 	size_t count;
+	int64_t first_ns; /* what the first one's class waited in all of them, kept or not */
 };
 
-/* Adds a sample that inherits. */
-void report_chains_add(struct report_chains *chains, const struct loaded_sample *sample, int64_t ns);
+/* Adds a sample that inherits. 0 or -ENOMEM. */
+int report_chains_add(struct report_sums *sums, const struct loaded_sample *sample, int64_t ns);
 
-/* The longest first. */
-void report_chains_sort(struct report_chains *chains);
-
-/* What a class waited in all of them. */
-int64_t report_chains_of(const struct report_chains *chains, const char *class);
+/* Keeps the longest. */
+void report_chains_take(struct report_chains *chains, struct report_sums *sums);
 
 /* "train_step ← loader ← block_io on vda", "train_step ← loader (active)": each class once where it follows itself. */
 void report_chain_text(FILE *out, const struct report_chain *chain);

@@ -19,6 +19,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
 #include "profiler/loaded/loaded_slices.h"
+#include "profiler/report/report_sums.h"
 
 #define SECOND_NS 1000000000ULL
 
@@ -40,6 +41,7 @@ struct search {
 	bool pushed;                      /* some tags are pushed ones: those of processes do not count */
 	int delay, contentions, recovery; /* types' indexes; negative: none */
 	struct place *places;
+	struct report_sums labels, chains;
 	struct loaded_stack *stack;
 	struct report_paths *out;
 };
@@ -177,7 +179,7 @@ static int add_sample(struct search *search, const struct loaded_sample *sample,
 	return 0;
 }
 
-/* Labels that every sample has, or that are no detail of the wait. */
+/* Labels that every sample has, that are no detail of the wait, or of which nearly each wait has its own. */
 static bool is_usual(const char *key)
 {
 	static const char *const usual[] = { "ai_tag",
@@ -191,6 +193,7 @@ static bool is_usual(const char *key)
 		                             "tid",
 		                             "at",
 		                             "host",
+		                             "seqno",
 		                             "stack_of_a_like_wait",
 		                             "inherited_from",
 		                             "inherited_stall",
@@ -202,35 +205,22 @@ static bool is_usual(const char *key)
 	return false;
 }
 
-static void add_label(struct report_paths *out, const char *key, const char *value, int64_t ns)
+static int add_labels(struct search *search, const struct loaded_sample *sample)
 {
-	for (size_t i = 0; i < out->label_count; i++) {
-		struct report_label *label = &out->label[i];
+	int err = 0;
 
-		if (!strcmp(label->key, key) && !strcmp(label->value, value)) {
-			label->ns = saturating_add(label->ns, ns);
-			return;
-		}
-	}
-	if (out->label_count == REPORT_LABELS_MAX)
-		return;
-	snprintf(out->label[out->label_count].key, sizeof(out->label[0].key), "%s", key);
-	snprintf(out->label[out->label_count].value, sizeof(out->label[0].value), "%s", value);
-	out->label[out->label_count++].ns = ns;
-}
-
-static void add_labels(struct search *search, const struct loaded_sample *sample)
-{
-	for (size_t i = 0; i < sample->view.n_labels; i++) {
+	for (size_t i = 0; i < sample->view.n_labels && !err; i++) {
 		const struct profile_label *label = &sample->view.labels[i];
 		char number[24];
 
 		if (is_usual(label->key))
 			continue;
 		snprintf(number, sizeof(number), "%" PRId64, label->num);
-		add_label(search->out, label->key, label->str ? label->str : number,
-		          sample->view.values[search->delay]);
+		err = report_sums_add(&search->labels,
+		                      (const char *[]){ label->key, label->str ? label->str : number }, 2,
+		                      sample->view.values[search->delay]);
 	}
+	return err;
 }
 
 /* The worker that brings a device back has samples of a type of its own. */
@@ -257,15 +247,17 @@ static int add_samples(struct search *search)
 	int err = 0;
 
 	for (size_t i = 0; loaded_sample_get(search->input, search->tags, i, &sample) && !err; i++) {
-		if (inherits_cause(search, &sample) && sample.view.values[search->delay] > 0)
-			report_chains_add(&search->out->chains, &sample, sample.view.values[search->delay]);
+		int64_t ns = sample.view.values[search->delay];
+
+		if (inherits_cause(search, &sample) && ns > 0)
+			err = report_chains_add(&search->chains, &sample, ns);
 		if (!is_of_cause(search, &sample))
 			continue;
 		add_recovery(search, &sample);
-		if (sample.view.values[search->delay] <= 0)
+		if (ns <= 0)
 			continue;
-		add_labels(search, &sample);
-		err = add_sample(search, &sample, i);
+		err = err ? err : add_labels(search, &sample);
+		err = err ? err : add_sample(search, &sample, i);
 	}
 	return err;
 }
@@ -315,12 +307,46 @@ static int compare_places(const struct place *a, const struct place *b)
 	return strcmp(a->key, b->key);
 }
 
-static int compare_labels(const void *left, const void *right)
+static void take_labels(struct report_paths *out, struct report_sums *sums)
 {
-	const struct report_label *a = left, *b = right;
-	int order = strcmp(a->key, b->key);
+	const struct report_sum *sum;
 
-	return order ? order : (b->ns > a->ns) - (b->ns < a->ns);
+	report_sums_sort(sums);
+	for (sum = report_sums_first(sums); sum && out->label_count < REPORT_LABELS_MAX;
+	     sum = report_sums_next(sum)) {
+		struct report_label *label = &out->label[out->label_count++];
+
+		snprintf(label->key, sizeof(label->key), "%s", sum->part[0]);
+		snprintf(label->value, sizeof(label->value), "%s", sum->part[1]);
+		label->ns = sum->ns;
+	}
+}
+
+static void tell_heaviest(struct search *search)
+{
+	struct report_paths *paths = search->out;
+
+	HASH_SORT(search->places, compare_places);
+	for (struct place *place = search->places; place && paths->count < REPORT_PATHS_MAX;
+	     place = place->hh.next)
+		tell_path(search, place);
+	take_labels(paths, &search->labels);
+	report_chains_take(&paths->chains, &search->chains);
+}
+
+static void free_search(struct search *search)
+{
+	struct place *place = search->places, *next;
+
+	HASH_CLEAR(hh, search->places);
+	for (; place; place = next) {
+		next = place->hh.next;
+		free(place->key);
+		free(place);
+	}
+	report_sums_free(&search->labels);
+	report_sums_free(&search->chains);
+	free(search->stack);
 }
 
 int report_paths_find(struct report_paths *paths, const struct loaded_profiles *input,
@@ -336,7 +362,6 @@ int report_paths_find(struct report_paths *paths, const struct loaded_profiles *
 		                 .contentions = profile_find_type(input->profile, "contentions"),
 		                 .recovery = profile_find_type(input->profile, "recovery"),
 		                 .out = paths };
-	struct place *place, *next;
 	int err;
 
 	memset(paths, 0, sizeof(*paths));
@@ -353,20 +378,8 @@ int report_paths_find(struct report_paths *paths, const struct loaded_profiles *
 	}
 	if (!paths->whole && search.slice_ns > SECOND_NS && search.slice_ns > end_ns - begin_ns)
 		paths->slice_ns = search.slice_ns;
-	if (!err) {
-		HASH_SORT(search.places, compare_places);
-		for (place = search.places; place && paths->count < REPORT_PATHS_MAX; place = place->hh.next)
-			tell_path(&search, place);
-		report_chains_sort(&paths->chains);
-		qsort(paths->label, paths->label_count, sizeof(paths->label[0]), compare_labels);
-	}
-	place = search.places;
-	HASH_CLEAR(hh, search.places);
-	for (; place; place = next) {
-		next = place->hh.next;
-		free(place->key);
-		free(place);
-	}
-	free(search.stack);
+	if (!err)
+		tell_heaviest(&search);
+	free_search(&search);
 	return err;
 }

@@ -83,8 +83,7 @@ static void inherited_text(FILE *out, const struct report *report)
 		fprintf(out, "; %s of it: ", text_short_duration(time, (uint64_t)chain->ns));
 	else
 		fprintf(out, "; %s waited %s for it through others, most of it ", chain->class,
-		        text_short_duration(
-		                time, (uint64_t)report_chains_of(&report->paths->chains, chain->class)));
+		        text_short_duration(time, (uint64_t)report->paths->chains.first_ns));
 	report_chain_text(out, chain);
 }
 
