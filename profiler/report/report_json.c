@@ -15,6 +15,7 @@
 #include "profiler/report/report.h"
 #include "profiler/top/top_checkpoints.h"
 #include "profiler/report/report_evidence.h"
+#include "profiler/report/report_next.h"
 #include "profiler/report/report_verdict.h"
 #include "profiler/report/report_rank.h"
 
@@ -288,16 +289,22 @@ static void write_blocked(struct json_writer *json, const struct report *report)
 	json_object_end(json);
 }
 
-static void write_advice(struct json_writer *json, const struct report *report)
+/* 0 or -ENOMEM. */
+static int write_next(struct json_writer *json, const struct report *report)
 {
-	const struct report_cause *primary = report->ranking.primary;
+	struct report_document next;
+	int err;
 
+	report_document_begin(&next, "");
+	report_next(&next, report);
 	json_key(json, "next");
 	json_array_begin(json);
-	for (const char *const *advice = primary ? report_advice(report_primary_name(report)) : NULL;
-	     advice && *advice; advice++)
-		json_string(json, *advice);
+	for (size_t i = 0; i < next.count; i++)
+		json_string(json, next.items[i].cell[0]);
 	json_array_end(json);
+	err = next.err;
+	report_document_end(&next);
+	return err;
 }
 
 static void write_unseen(struct json_writer *json, const struct report *report)
@@ -325,6 +332,7 @@ int report_write_json(FILE *out, const struct report *report)
 {
 	char *sentence = report_verdict_text(report);
 	struct json_writer json;
+	int err;
 
 	json_begin(&json, out);
 	json_object_begin(&json);
@@ -339,9 +347,9 @@ int report_write_json(FILE *out, const struct report *report)
 	write_signals(&json, report);
 	write_users(&json, report);
 	top_json_checkpoints(&json, report->input);
-	write_advice(&json, report);
+	err = write_next(&json, report);
 	write_unseen(&json, report);
 	json_object_end(&json);
 	free(sentence);
-	return json_end(&json) ? -EIO : 0;
+	return json_end(&json) ? -EIO : err;
 }

@@ -98,7 +98,7 @@ static void stalled(const char *cause, const char *device, int64_t ns)
 	assert_int_equal(ledger_add(input.ledger, &row), 0);
 }
 
-static char *report_with(const struct report_hint *hint)
+static char *report_in(enum report_format format, const struct report_hint *hint)
 {
 	struct report report;
 	char *text = NULL;
@@ -106,10 +106,15 @@ static char *report_with(const struct report_hint *hint)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_int_equal(report_make(&report, &input, NULL, NULL, hint), 0);
-	assert_int_equal(report_write(out, &report, REPORT_MARKDOWN), 0);
+	assert_int_equal(report_write(out, &report, format), 0);
 	fclose(out);
 	report_release(&report);
 	return text;
+}
+
+static char *report_with(const struct report_hint *hint)
+{
+	return report_in(REPORT_MARKDOWN, hint);
 }
 
 static void expect(const char *text, const char *part)
@@ -392,6 +397,28 @@ static void test_report_narrative__the_whole_is_the_incident(void **state)
 	free(text);
 }
 
+/* Programs are told to do the same next as people are. */
+static void test_report_narrative__next_in_json(void **state)
+{
+	char *text = report_in(REPORT_JSON, NULL);
+
+	(void)state;
+	expect(strstr(text, "\"next\": ["),
+	       "\"Nothing for this window. `stallprof top FILE` has where the time "
+	       "went.\"\n  ],");
+	free(text);
+	lane(TIMELINE_STALL, "train_step", "throttle", "vda", 9, 11, 0.8);
+	lane(TIMELINE_STALL, "train_step", "block_io", "vdb", 0, 20, 0.3);
+	stalled("throttle", "vda", 1600 * (int64_t)MS);
+	stalled("block_io", "vdb", 6 * (int64_t)SECOND);
+	text = report_in(REPORT_JSON, NULL);
+	expect(strstr(text, "\"next\": ["),
+	       "time.\",\n    \"`stallprof top FILE --stall throttle --native` has all stacks of it.\",\n    "
+	       "\"block_io took more in the whole recording than the incident did: see `stallprof top FILE`, "
+	       "too.\"\n  ],");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +445,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_several_incidents, begin,
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__a_loop_that_catches_up, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__next_in_json, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
