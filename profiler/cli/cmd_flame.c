@@ -217,7 +217,11 @@ static int write_form(FILE *out, const struct options *options, const struct sid
 	const char *name = options->files[0], *slash = strrchr(name, '/');
 	char title[256];
 	const struct loaded_profiles *base = sides->base.profile ? &sides->base : NULL;
-	struct flame_json json = { .data = sides->data, .title = title, .sides = { &sides->input, base } };
+	struct flame_json json = { .data = sides->data,
+		                   .title = title,
+		                   .sides = { &sides->input, base },
+		                   .stall = options->filter.stall,
+		                   .tag = options->filter.tag };
 
 	if (!strcmp(name, "-"))
 		name = "standard input";

@@ -229,6 +229,8 @@ int flame_json_write(FILE *out, const struct flame_json *what)
 	json_member_i64(&json, "format", 1);
 	json_member_string(&json, "program", "stallprof " STALLPROF_VERSION);
 	json_member_string(&json, "title", what->title);
+	json_member_string(&json, "stall", what->stall);
+	json_member_string(&json, "tag", what->tag);
 	json_member_i64(&json, "start_ms", start_ns / NS_PER_MS);
 	write_types(&json, what->data);
 	write_texts(&json, what->data);

@@ -1,7 +1,7 @@
 /*
  * A flame graph's data as JSON, for the page (profiler/flame/page/data.js reads it):
  *
- *     { "format": 1, "program": "stallprof 0.3", "title": TEXT,
+ *     { "format": 1, "program": "stallprof 0.3", "title": TEXT, "stall": TEXT or null, "tag": TEXT or null,
  *       "types":   [ [type, unit] ], "strings": [ TEXT ], "start_ms": Unix time,
  *       "frames":  {name, file, line, kind},          name and file: numbers of strings; kind: flame_data.h
  *       "nodes":   {up, frame},                       up: how far before it its parent stands; 0: an outermost frame
@@ -15,7 +15,8 @@
  *                     lanes: [ {kind, class, name, device, bucket_ms, begin, value} ]} ] }
  *
  * {a, b} without more are columns: arrays of equal length, one element a record. Lanes are the timeline's
- * (timeline.h), begin in ms since start_ms.
+ * (timeline.h), begin in ms since start_ms. "stall" and "tag" say what alone was added to the tables: samples of both, ledger rows of
+ * the tag. Steps and sides are of the whole recording nevertheless.
  */
 #ifndef STALLPROF_PROFILER_FLAME_JSON_H
 #define STALLPROF_PROFILER_FLAME_JSON_H
@@ -30,6 +31,7 @@ struct flame_json {
 	const struct flame_data *data;
 	const char *title;
 	struct flame_sides sides;
+	const char *stall, *tag; /* of the filter that flame_add() had; NULL: it had none */
 };
 
 /* 0; -EIO when writing failed; -ENOMEM. */

@@ -320,6 +320,23 @@ async function takenBack() {
   return at;
 }
 
+/** Where a stall or a tag alone was written, the timeline has more than the samples: nothing is said of the stall by that. */
+async function writtenAlone() {
+  const { alone } = wanted, stall = pathToFileURL(resolve(alone.stall)).href, page = await open('', stall);
+  check('a page of one stall alone opens on that', (await fragment(page)) === '#stall=pipe' && (await boxes(page)).all?.facts.includes(alone.stallSum), await fragment(page), alone);
+  check('it does not say when that was', !(await text(page, '.answer')).includes('When:'), await text(page, '.answer'));
+  await page.keyboard.press('Backspace');
+  const nothing = await text(page, '#nothing');
+  check('it does not say that the profile has no other stalls', nothing.startsWith('There are no stalls in this page, which has the samples of --stall pipe alone'), nothing);
+  await page.close();
+  const tag = pathToFileURL(resolve(alone.tag)).href, other = await open('', tag), answer = await text(other, '.answer'), note = await text(other, '.timeline .note');
+  check('a page of one tag alone opens on its worst stall', (await fragment(other)) === '#stall=block_io' && answer.includes(alone.tagSum), answer, alone);
+  check('and says only what is of that tag', !['When:', 'Checkpoints:', 'The loop:'].some((part) => answer.includes(part)), answer);
+  check('its timeline says that it has more', note.endsWith('The lanes have also what --tag loader left out.'), note);
+  await other.close();
+  return [stall, tag];
+}
+
 /** Of one of two hosts, nothing is said that is known of both together alone. */
 async function oneHost() {
   const at = pathToFileURL(resolve(wanted.pair.hosts)).href, page = await open('#stall=block_io', at), both = await text(page, '.answer');
@@ -348,7 +365,7 @@ async function oneHost() {
 try {
   const page = await opensOnTheAnswer();
   for (const part of [filters, searches, zooms, tables, ranges, compares, keepsFocus, hostile]) await part(page);
-  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost(), await takenBack()];
+  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost(), await takenBack(), ...await writtenAlone()];
   check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);
 } catch (error) {

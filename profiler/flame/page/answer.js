@@ -34,7 +34,7 @@ function link(text, title, onclick) {
 
 /** Of which class and device most is. */
 function sayWho(context) {
-  const { filter, selection, unit, sums, choose, countOf, isTime } = context, stall = filter.stall;
+  const { data, filter, selection, unit, sums, choose, countOf, isTime } = context, stall = filter.stall ?? data.stall;
   const [name, most] = leading(context, 'class') || [], [device] = leading(context, 'device') || [];
   const row = sums.rows.find((each) => each.name === name);
   const parts = [el('b', { title: MEANINGS[stall] || '' }, stall ?? (sums.rows.length ? 'All stalls' : 'All samples'))];
@@ -244,8 +244,9 @@ function sayLost(context) {
 
 /** context: {data, filter, selection, unit, sums, lanes, span, canCut, processes, requests, countOf, side, isTime: delays are summed, choose, find}. */
 export function drawAnswer(context) {
-  const isWhole = context.isTime && !context.filter.range, hasTimes = isWhole && context.span && !isFinerThanLanes(context.filter);
-  const said = { loop: isWhole ? sayLost(context) : null };
+  const isWhole = context.isTime && !context.filter.range, hasTimes = isWhole && context.span && !isFinerThanLanes(context.data, context.filter);
+  const hasAllTags = context.data.tag === undefined; // else the ledger is a part of the loop's
+  const said = { loop: isWhole && hasAllTags ? sayLost(context) : null };
   if (context.selection.sum) {
     const where = [sayWhere(context), hasTimes ? sayWhen(context) : null].filter(Boolean);
     Object.assign(said, { who: sayWho(context), where: where.flatMap((parts, i) => (i ? [' ', ...parts] : parts)), shares: sayShares(context),

@@ -9,9 +9,19 @@ export function isOfSome({ host, process }) {
   return host !== undefined || process !== undefined;
 }
 
+/** The options by which a part of the samples was written alone; "": all were. */
+export function writtenAlone({ stall, tag }) {
+  return [stall === undefined ? '' : `--stall ${stall}`, tag === undefined ? '' : `--tag ${tag}`].filter(Boolean).join(' ');
+}
+
+/** Whether the timeline has also what these options left out: lanes that were made of the samples have not. */
+export function lanesHaveMore(data) {
+  return writtenAlone(data) !== '' && data.sides.some((side) => side.lanes.length > 0);
+}
+
 /** Whether it takes a part of what a lane of the timeline sums up. */
-export function isFinerThanLanes(filter) {
-  return isOfSome(filter) || filter.waker !== undefined || filter.inherited !== undefined;
+export function isFinerThanLanes(data, filter) {
+  return lanesHaveMore(data) || isOfSome(filter) || filter.waker !== undefined || filter.inherited !== undefined;
 }
 
 /** Of each text whether the filter takes it; null: all. */

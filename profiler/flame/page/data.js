@@ -48,6 +48,8 @@ export function load(json) {
   fillEnds(slices.begin, slices.end);
   return {
     title: raw.title,
+    stall: raw.stall ?? undefined, // what alone was written, if the program was told so
+    tag: raw.tag ?? undefined,
     program: raw.program,
     startMs: raw.start_ms,
     types: raw.types.map(([name, unit], i) => ({ name, unit, isEmpty: samples.values[i].every((value) => value === 0) })),
@@ -58,7 +60,7 @@ export function load(json) {
     slices,
     states: raw.states,
     ledger,
-    steps: raw.steps,
+    steps: raw.steps.filter((step) => (raw.tag ?? step.name) === step.name), // where the ledger has a part of a class, they are of all of it
     sides: raw.sides,
     hasBase: raw.sides.some((side) => side.side === 'base'),
   };

@@ -4,7 +4,7 @@ import { load } from './data.js';
 import { el, replace } from './dom.js';
 import { amount, clock, count, duration, moment, percent, bytes } from './format.js';
 import { format, parse } from './state.js';
-import { select } from './calc.js';
+import { select, writtenAlone } from './calc.js';
 import { Model } from './model.js';
 import { Graph, fullText } from './graph.js';
 import { Timeline, extent, hasSlices, lanesOf } from './timeline.js';
@@ -142,8 +142,9 @@ class Page {
     return ['delay', 'cpu', ...names].find((name) => names.includes(name)) || 'delay';
   }
 
-  /** The worst cause; where the loop lost more to what is no stall, that; whichever there are samples of. */
+  /** What alone was written; else the worst cause; where the loop lost more to what is no stall, that; whichever there are samples of. */
   firstFilter(type) {
+    if (this.data.stall !== undefined) return { stall: this.data.stall };
     const sums = sumLedger(this.data, {}, ''), cause = worstCause(sums), [row] = loopRows(this.data, sums, ''), [kind] = row ? worstOf(this.data, {}, sums, '', row) : [];
     const ofLoop = row && kind !== RUNQUEUE && !sums.causes.includes(kind) && !this.data.hasBase ? [{ class: row.name, stall: kind }] : [];
     const index = this.data.types.findIndex((each) => each.name === type);
@@ -249,10 +250,11 @@ class Page {
   sayNothing() {
     const { filter, type } = this.state, has = this.data.samples.count > 0;
     const queued = has && filter.class !== undefined && filter.stall === undefined ? this.drawn.ledger.rows.find((row) => row.name === filter.class) : null;
-    let text = has ? 'No sample passes these filters.' : 'This profile has no samples: no thread waited while it held a tag, or nothing was tagged.';
+    const alone = writtenAlone(this.data), those = alone ? ` The page has those of ${alone} alone.` : '';
+    let text = has ? `No sample passes these filters.${those}` : 'This profile has no samples: no thread waited while it held a tag, or nothing was tagged.';
     if (has && type === 'cpu') text = 'No CPU samples pass these filters: they are taken on the CPU inside of stalls alone.';
     else if (queued && queued.ns.runqueue > 0) text = `No sample passes these filters: ${queued.name} waited ${duration(queued.ns.runqueue)} for a CPU (run queue), of which there are no stacks.`;
-    else if (has && filter.stall === undefined && !Object.keys(filter).some((key) => key !== 'side')) text = 'There are no stalls in this profile. Choose "blocked" as stall for waits that are none.';
+    else if (has && filter.stall === undefined && !Object.keys(filter).some((key) => key !== 'side')) text = `There are no stalls in this ${alone ? `page, which has the samples of ${alone} alone` : 'profile'}. Choose "blocked" as stall for waits that are none.`;
     this.empty.textContent = text;
   }
 

@@ -6,7 +6,7 @@ import { select as pick } from 'd3-selection';
 import { brushX } from 'd3-brush';
 import { clock, duration } from './format.js';
 import { palette, series } from './colors.js';
-import { BLOCKED, isFinerThanLanes } from './calc.js';
+import { BLOCKED, isFinerThanLanes, lanesHaveMore, writtenAlone } from './calc.js';
 
 const LABELS = 150, RIGHT = 10, LANE = 24, STRIP = 11, AXIS = 22, LANES_SHOWN = 8;
 
@@ -224,12 +224,18 @@ export class Timeline {
     area.call(this.brush.move, range ? range.map((at) => LABELS + Math.min(plot, Math.max(0, this.x(at)))) : null);
   }
 
-  say(rows, range) {
+  /** Of what the lanes are, where the graph is of less. */
+  covered() {
     const { data, filter } = this.model;
+    if (lanesHaveMore(data)) return ` The lanes have also what ${writtenAlone(data)} left out.`;
+    return isFinerThanLanes(data, filter) ? ' The lanes are of all hosts and processes, whoever ended the waits.' : '';
+  }
+
+  say(rows, range) {
+    const { data } = this.model;
     if (!rows.length) return 'No stalls of this filter.';
     if (!hasSlices(data)) return 'The graph cannot be cut by time: all samples of this file are of one time.';
-    const ofAll = isFinerThanLanes(filter) ? ' The lanes are of all hosts and processes, whoever ended the waits.' : '';
-    if (!range) return `Drag over the lanes to select a range of the run. Below: when each class was active, and how much.${ofAll}`;
-    return `Selected: ${duration((range[1] - range[0]) * 1e6)} from ${clock(data.startMs + range[0], true)} on.${ofAll}`;
+    if (!range) return `Drag over the lanes to select a range of the run. Below: when each class was active, and how much.${this.covered()}`;
+    return `Selected: ${duration((range[1] - range[0]) * 1e6)} from ${clock(data.startMs + range[0], true)} on.${this.covered()}`;
   }
 }

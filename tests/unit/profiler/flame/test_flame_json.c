@@ -14,17 +14,18 @@ static const struct loaded_filter all;
 
 typedef int (*writer)(FILE *out, const struct flame_json *what);
 
-/* What a writer writes, which the caller frees. `status` is what it is to return. */
-static char *written(writer write, const struct fixture *fixture, const char *title, int status)
+/* What a writer writes of the fixture, with the texts of `what`. The caller frees it. */
+static char *written(writer write, const struct fixture *fixture, struct flame_json what)
 {
 	struct flame_data *data = flame_data_new();
-	struct flame_json what = { .data = data, .title = title, .sides = { &fixture->input, NULL } };
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_int_equal(flame_add(data, &fixture->input, "", &all), 0);
-	assert_int_equal(write(out, &what), status);
+	what.data = data;
+	what.sides = (struct flame_sides){ &fixture->input, NULL };
+	assert_int_equal(write(out, &what), 0);
 	assert_int_equal(fclose(out), 0);
 	flame_data_free(data);
 	return text;
@@ -38,9 +39,9 @@ static void assert_has(const char *text, const char *part)
 
 static void test_flame_json__tables(void **state)
 {
-	char *text = written(flame_json_write, *state, "a \"title\"", 0);
+	char *text = written(flame_json_write, *state, (struct flame_json){ .title = "a \"title\"" });
 
-	assert_has(text, "\"title\":\"a \\\"title\\\"\"");
+	assert_has(text, "\"title\":\"a \\\"title\\\"\",\"stall\":null,\"tag\":null,");
 	assert_has(text, "\"types\":[[\"contentions\",\"count\"],[\"delay\",\"nanoseconds\"],[\"cpu\","
 	                 "\"nanoseconds\"]]");
 	assert_has(text, "\"nodes\":{\"up\":[0,1,1,1,2,1,6],");
@@ -48,6 +49,15 @@ static void test_flame_json__tables(void **state)
 	assert_has(text, "\"states\":[\"oncpu\",\"runqueue\",\"stall\",\"blocked\",\"unobserved\"]");
 	assert_has(text, "\"losses\":[\"ring_drops: 2.\"");
 	assert_has(text, "\"covered_ns\":100000000");
+	free(text);
+}
+
+static void test_flame_json__what_alone_was_added(void **state)
+{
+	char *text = written(flame_json_write, *state,
+	                     (struct flame_json){ .title = "t", .stall = "lock", .tag = "ckpt/run1" });
+
+	assert_has(text, "\"title\":\"t\",\"stall\":\"lock\",\"tag\":\"ckpt/run1\",");
 	free(text);
 }
 
@@ -62,7 +72,7 @@ static void test_flame_json__lanes_count_from_the_start(void **state)
 	char *text;
 
 	assert_int_equal(timeline_add(fixture->input.timeline, &lane, 20 * MS, 30 * MS, 5 * MS), 0);
-	text = written(flame_json_write, fixture, "t", 0);
+	text = written(flame_json_write, fixture, (struct flame_json){ .title = "t" });
 	assert_has(text, "\"start_ms\":0,");
 	assert_has(
 	        text,
@@ -79,7 +89,7 @@ static void test_flame_page__no_text_ends_the_data(void **state)
 		print_message("# SKIP allowed: built without npm, so without the page\n");
 		skip();
 	}
-	text = written(flame_page_write, *state, "</script><!--<script>", 0);
+	text = written(flame_page_write, *state, (struct flame_json){ .title = "</script><!--<script>" });
 	assert_has(text, "\"title\":\"\\u003c/script>\\u003c!--\\u003cscript>\"");
 	assert_has(text, "default-src 'none'; script-src 'sha256-");
 	assert_null(strstr(text, "@DATA@"));
@@ -91,6 +101,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_flame_json__tables, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_flame_json__what_alone_was_added, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_json__lanes_count_from_the_start, set_up,
 		                                tear_down),
 		cmocka_unit_test_setup_teardown(test_flame_page__no_text_ends_the_data, set_up, tear_down),
