@@ -247,8 +247,11 @@ async function twoProfiles() {
   await page.keyboard.press('Backspace');
   check('without a filter each side is still its own', (await text(page, '#compared')).startsWith(pair.whole) &&
     (await fragment(page)) === '#side=&compare=1&base.stall=block_io&base.side=base', await text(page, '#compared'), pair.whole, await fragment(page));
-  await page.evaluate(() => { location.hash = '#stall=writeback&side='; });
-  await page.waitForSelector('select[data-filter="host"]');
+  await page.evaluate(() => { location.hash = '#stall=writeback'; });
+  await page.waitForSelector('.filters[aria-label="filters"] select[data-filter="host"]');
+  const sides = await page.$$eval('select[data-filter="side"]', (nodes) => nodes.map((node) => [node.value, ...[...node.options].map((option) => option.value).sort()].join(' ')));
+  check('a link that names neither of two profiles shows one, and none shows both as one', JSON.stringify(sides) === '["= = =base"]' &&
+    (await boxes(page)).all?.facts.includes(pair.ofOne), sides, pair.ofOne);
   await choose(page, 'host', pair.host);
   const found = await boxes(page);
   check('one of two hosts can be chosen', found.all?.facts.includes(pair.hostSum), found.all, pair);

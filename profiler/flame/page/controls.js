@@ -19,9 +19,10 @@ function textOf(key, text) {
   return text === '' ? `[no ${NAMES[key]}]` : text;
 }
 
-/** The options of a dimension with what each would leave, the heaviest first. */
+/** The options of a dimension with what each would leave, the heaviest first. Of two profiles one is chosen always, as their ledgers are two. */
 function filterSelect(data, key, filter, options, unit, choose) {
   const found = [...options].map(([text, value]) => [data.strings[text], value]).sort((a, b) => b[1] - a[1]);
+  if (key === 'side') found.push(...data.sides.filter(({ side }) => !found.some(([text]) => text === side)).map(({ side }) => [side, 0]));
   const wanted = filter[key];
   if (wanted !== undefined && wanted !== BLOCKED && !found.some(([text]) => text === wanted)) found.push([wanted, 0]);
   if (found.length < 2 && wanted === undefined && key !== 'stall' && key !== 'class') return null;
@@ -29,7 +30,7 @@ function filterSelect(data, key, filter, options, unit, choose) {
   if (key === 'stall') items.push(el('option', { value: `=${BLOCKED}`, selected: wanted === BLOCKED }, 'blocked: all that is no stall'));
   return el('label', {}, NAMES[key], el('select', { class: wanted === undefined ? '' : 'set', 'data-filter': key, onchange: (event) =>
     choose({ [key]: event.target.value ? event.target.value.slice(1) : undefined }) },
-  el('option', { value: '', selected: wanted === undefined }, key === 'stall' ? 'all stalls' : 'all'), items));
+  key === 'side' ? null : el('option', { value: '', selected: wanted === undefined }, key === 'stall' ? 'all stalls' : 'all'), items));
 }
 
 /** The filters of one side of a comparison, or the only ones. */

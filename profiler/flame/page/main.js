@@ -151,9 +151,15 @@ class Page {
     return [...ofLoop, ...(cause ? [{ stall: cause }] : [])].find((filter) => index >= 0 && select(this.data, filter, index).sum > 0) || {};
   }
 
+  /** What the fragment says. With two profiles each filter is of one of them. */
+  read() {
+    const state = parse(location.hash), { filter, base } = state;
+    return { ...state, filter: { ...this.nothing(''), ...filter }, base: base && { ...this.nothing('base'), ...base } };
+  }
+
   /** With nothing chosen yet: the worst cause; with two profiles, both. */
   start() {
-    this.state = parse(location.hash);
+    this.state = this.read();
     if (location.hash.length > 1) return;
     const type = this.firstType();
     this.state = { ...this.state, type, filter: this.firstFilter(type) };
@@ -368,7 +374,7 @@ class Page {
       if (this.key(event)) event.preventDefault();
     });
     const again = () => {
-      const state = parse(location.hash);
+      const state = this.read();
       if (format(state) === format(this.state)) return;
       this.state = state;
       this.draw();
