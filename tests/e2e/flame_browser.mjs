@@ -275,6 +275,10 @@ async function waitsThatAreLong() {
   await page.waitForFunction(() => document.querySelector('.timeline .note').textContent.startsWith('Selected'));
   const found = await boxes(page);
   check('of a wait that is longer than its slice, a time has the part that lies in it', found.all?.facts.includes(pair.part), found.all, pair.part);
+  await page.evaluate(() => { location.hash = '#stall=block_io&range=-500-2000'; });
+  await page.waitForFunction(() => document.querySelector('.timeline .note').textContent.startsWith('Selected: 2.50 s'));
+  await page.keyboard.press('i');
+  check('a time may begin before the first window', (await fragment(page)) === '#view=flame&stall=block_io&range=-500-2000', await fragment(page));
   const zone = await page.evaluate(() => new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).formatToParts(0).find((part) => part.type === 'timeZoneName').value);
   const head = await text(page, '.covered');
   check('the head says when, and in which time zone', head.includes(await moment(page, pair.laterMs)) && head.includes(zone), head, zone);
@@ -282,6 +286,12 @@ async function waitsThatAreLong() {
   const later = pathToFileURL(resolve(pair.later)).href, both = await open('', later), heads = await text(both, '.covered');
   const now = heads.indexOf(await moment(both, pair.laterMs)), base = heads.indexOf(await moment(both, pair.baseMs));
   check('with a base it has the times of both, each where it belongs', now > 0 && base > heads.indexOf('base') && heads.indexOf('base') > now, heads);
+  await both.evaluate(() => { location.hash = '#stall=block_io&side=&range=7201400-7202000'; });
+  await both.waitForSelector('.filters[aria-label="filters"] .tag');
+  check('a selected time counts from the begin of its own profile', (await text(both, '.filters .tag')).startsWith('400 ms – 1.00 s of the run'), await text(both, '.filters .tag'));
+  await both.keyboard.press('c');
+  check('and is none of the base, which is of another time', (await fragment(both)).endsWith('&range=7201400-7202000&compare=1&base.stall=block_io&base.side=base') &&
+    (await text(both, '#compared')).includes(`base ${wanted.answer[0]}`), await fragment(both), await text(both, '#compared'));
   await both.close();
   return [at, later];
 }

@@ -33,13 +33,18 @@ function filterSelect(data, key, filter, options, unit, choose) {
   key === 'side' ? null : el('option', { value: '', selected: wanted === undefined }, key === 'stall' ? 'all stalls' : 'all'), items));
 }
 
-/** The filters of one side of a comparison, or the only ones. */
-export function drawFilters(data, name, filter, options, unit, choose, clear, isSearched) {
+/** A selected time, as the axis of the timeline has it: from the run's begin on. */
+function rangeText([from, to], begin) {
+  return `${duration(Math.max(0, from - begin) * 1e6)} – ${duration(Math.max(0, to - begin) * 1e6)} of the run ✕`;
+}
+
+/** The filters of one side of a comparison, or the only ones. begin: of that side's run, in ms since the data's start. */
+export function drawFilters(data, name, filter, options, unit, begin, choose, clear, isSearched) {
   const isSet = Object.keys(filter).length > 0 || isSearched;
   return el('div', { class: 'filters', role: 'group', 'aria-label': name || 'filters' }, name ? el('b', { class: 'side' }, name) : null,
     DIMENSIONS.map((key) => filterSelect(data, key, filter, options[key], unit, choose)),
     filter.range ? el('button', { type: 'button', class: 'tag', title: 'Take the whole run', onclick: () => choose({ range: undefined }) },
-      `${duration(filter.range[0] * 1e6)} – ${duration(filter.range[1] * 1e6)} of the run ✕`) : null,
+      rangeText(filter.range, begin)) : null,
     isSet ? el('button', { type: 'button', title: 'Take all filters off (Backspace)', onclick: clear }, 'Clear') : null);
 }
 

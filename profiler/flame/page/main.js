@@ -45,7 +45,7 @@ class Page {
     this.data = data;
     this.model = new Model(data);
     this.sort = 'total';
-    this.lanes = {};
+    this.runs = new Map();
     this.build(root);
     this.graph = new Graph(this.canvas, {
       zoom: (node) => this.set({ z: node === this.drawn.zoom && node > 0 ? String(this.drawn.trie.parent[node] || '') : node ? String(node) : '' }),
@@ -130,10 +130,12 @@ class Page {
     this.set({ q: this.state.q === text ? '' : text });
   }
 
+  /** Another profile is of another time: what is selected of this one's is none of the base's. */
   toggleCompare() {
-    const { filter, base } = this.state;
+    const { filter, base } = this.state, { range, ...others } = filter;
     if (base) this.set({ base: null });
-    else this.set({ base: this.data.hasBase ? { ...filter, side: 'base' } : { ...filter }, filter: this.data.hasBase ? { ...filter, side: '' } : filter });
+    else if (this.data.hasBase) this.set({ base: { ...others, side: 'base' }, filter: { ...filter, side: '' } });
+    else this.set({ base: { ...filter } });
   }
 
   /** What `stallprof top` sums: delay, cpu or another, the first of which there is any. */
@@ -220,17 +222,24 @@ class Page {
     this.drawn = this.model.of(state);
     this.drawGraph();
     const afterGraph = performance.now();
-    const drawn = this.drawn, side = state.filter.side || '';
-    const lanes = this.lanes[side] = this.lanes[side] || lanesOf(data, side);
-    this.span = this.span || extent(data, lanes);
+    const drawn = this.drawn, side = state.filter.side || '', { lanes } = this.run(side);
     replace(this.ledger, drawLedger(data, state, drawn.ledger, (changes) => this.choose(changes)));
     this.timeline.show({ data, lanes, filter: state.filter, classes: drawn.ledger.rows.filter((row) => !row.base).map((row) => row.name), range: state.filter.range });
     this.drawControls();
-    this.drawAnswer(lanes, side);
+    this.drawAnswer(side);
     this.drawTable();
     this.drawFoot(side);
     performance.measure('stallprof-draw', { start: begun, end: performance.now() });
     performance.measure('stallprof-graph', { start: begun, end: afterGraph });
+  }
+
+  /** A side's timeline: {lanes, span}. */
+  run(side) {
+    if (!this.runs.has(side)) {
+      const lanes = lanesOf(this.data, side);
+      this.runs.set(side, { lanes, span: extent(this.data, lanes) });
+    }
+    return this.runs.get(side);
   }
 
   drawGraph() {
@@ -265,11 +274,11 @@ class Page {
   }
 
   drawControls() {
-    const { data, state, drawn } = this, unit = this.unit();
+    const { data, state, drawn } = this, unit = this.unit(), begin = ({ side }) => this.run(side || '').span?.[0] ?? 0;
     replace(this.switches, drawSwitches(data, state, { set: (changes) => this.set(changes), compare: () => this.toggleCompare(), help: () => this.help.showModal() }));
-    replace(this.filters, drawFilters(data, state.base ? 'now' : '', state.filter, drawn.selection.options, unit, (changes) => this.choose(changes),
+    replace(this.filters, drawFilters(data, state.base ? 'now' : '', state.filter, drawn.selection.options, unit, begin(state.filter), (changes) => this.choose(changes),
       () => this.set({ filter: this.nothing(''), z: '', q: '' }), Boolean(state.q)),
-      state.base ? drawFilters(data, 'base', state.base, drawn.base.options, unit, (changes) => this.choose(changes, true), () => this.set({ base: this.nothing('base') })) : null,
+      state.base ? drawFilters(data, 'base', state.base, drawn.base.options, unit, begin(state.base), (changes) => this.choose(changes, true), () => this.set({ base: this.nothing('base') })) : null,
       state.base ? this.drawCompared(unit) : null);
   }
 
@@ -283,8 +292,8 @@ class Page {
       el('button', { type: 'button', title: 'Change sides', onclick: () => this.set({ base: state.filter, filter: state.base }) }, 'Swap'));
   }
 
-  drawAnswer(lanes, side) {
-    const { data, drawn, state } = this, type = data.types.findIndex((each) => each.name === 'contentions');
+  drawAnswer(side) {
+    const { data, drawn, state } = this, { lanes, span } = this.run(side), type = data.types.findIndex((each) => each.name === 'contentions');
     const of = data.sides.find((each) => each.side === side) || data.sides[0];
     let waits = 0;
     if (type >= 0 && state.type === 'delay') {
@@ -292,7 +301,7 @@ class Page {
       for (let s = 0; s < value.length; s++) if (value[s] !== 0) waits += data.samples.values[type][s];
     }
     replace(this.answer, drawAnswer({
-      data, filter: state.filter, selection: drawn.selection, unit: this.unit(), sums: drawn.ledger, lanes, span: extent(data, lanes), canCut: hasSlices(data),
+      data, filter: state.filter, selection: drawn.selection, unit: this.unit(), sums: drawn.ledger, lanes, span, canCut: hasSlices(data),
       side, processes: of.processes, requests: of.requests, countOf: waits, isTime: state.type === 'delay',
       choose: (changes) => this.choose(changes), find: (label) => this.find(label),
     }));

@@ -5,8 +5,9 @@ import { DIMENSIONS } from './data.js';
 const DEFAULTS = { type: 'delay', view: 'icicle', by: 'lines', native: '0', q: '', z: '', tab: 'own', norm: 'total' };
 const FILTER = [...DIMENSIONS, 'range'];
 
+/** "from-to": waits may have begun before the first window did, at a time below 0. */
 function parseRange(text) {
-  const found = /^(\d+)-(\d+)$/.exec(text || '');
+  const found = /^(-?\d+)-(-?\d+)$/.exec(text || '');
   return found && Number(found[1]) < Number(found[2]) ? [Number(found[1]), Number(found[2])] : undefined;
 }
 
