@@ -350,6 +350,17 @@ async function writtenAlone() {
   return [stall, tag];
 }
 
+/** The classes in the order in which they lost time; where no tag was pushed, those of processes are none that idle. */
+async function ledgers() {
+  for (const [file, classes] of wanted.ledgers) {
+    const page = await open('', pathToFileURL(resolve(file)).href);
+    const rows = await page.$$eval('.ledger tbody tr', (nodes) => nodes.map((node) => [node.cells[0].textContent, node.classList.contains('base')]));
+    check('the classes of processes stand where top has them', JSON.stringify(rows) === JSON.stringify(classes), rows, classes);
+    await page.close();
+  }
+  return wanted.ledgers.map(([file]) => pathToFileURL(resolve(file)).href);
+}
+
 /** Of one of two hosts, nothing is said that is known of both together alone. */
 async function oneHost() {
   const at = pathToFileURL(resolve(wanted.pair.hosts)).href, page = await open('#stall=block_io', at), both = await text(page, '.answer');
@@ -378,7 +389,7 @@ async function oneHost() {
 try {
   const page = await opensOnTheAnswer();
   for (const part of [filters, searches, zooms, tables, ranges, compares, keepsFocus, hostile]) await part(page);
-  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost(), await takenBack(), ...await writtenAlone()];
+  const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost(), await takenBack(), ...await writtenAlone(), ...await ledgers()];
   check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);
 } catch (error) {

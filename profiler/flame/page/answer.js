@@ -149,7 +149,7 @@ function sayWhen(context) {
 /** How much denser stalls of other classes are while a checkpoint itself waits for a device than at other times. */
 function sayCheckpoints({ data, lanes, filter, selection, span, sums, processes }) {
   /* A command named ckpt.py is none: its name is the tag of its process, which nobody has pushed. */
-  const rows = sums.rows.filter((row) => !row.base && CHECKPOINT.test(row.name));
+  const rows = sums.rows.filter((row) => row.isPushed && CHECKPOINT.test(row.name));
   if (!rows.length) return null;
   const names = rows.map((row) => row.name), isOne = (name) => names.includes(name), wall = rows.reduce((sum, row) => sum + row.wall, 0);
   const stalled = rows.reduce((sum, row) => sum + sums.causes.reduce((all, cause) => all + (row.ns[cause] || 0), 0), 0);

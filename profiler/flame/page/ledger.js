@@ -45,8 +45,17 @@ export function worstBlocked(data, filter, side) {
   return { kind: worst.kind, ns: worst.ns, name, most };
 }
 
-/** The sums of a side's rows by class: {columns, rows: [{name, base, wall, ns: {column: ns}, lost}]}, as
- * loaded_classes.h has them. Of the filter, process and host hold. */
+/** Without any pushed tag no row is a base: blocked threads then count as lost time, not as idle. */
+function settleBase(rows) {
+  const hasPushed = rows.some((row) => row.isPushed);
+  for (const row of rows) {
+    row.base = hasPushed && !row.isPushed;
+    if (!hasPushed) row.lost += row.ns[BLOCKED] || 0;
+  }
+}
+
+/** The sums of a side's rows by class: {columns, rows: [{name, base, isPushed, wall, ns: {column: ns}, lost}]}, as
+ * loaded_classes.c has them. Of the filter, process and host hold. */
 export function sumLedger(data, filter, side) {
   const { ledger, strings, states } = data, rows = new Map(), causes = new Set(), others = new Set();
   for (let i = 0; i < ledger.count; i++) {
@@ -54,19 +63,18 @@ export function sumLedger(data, filter, side) {
     if (filter.process !== undefined && strings[ledger.process[i]] !== filter.process) continue;
     if (filter.host !== undefined && strings[ledger.host[i]] !== filter.host) continue;
     const name = strings[ledger.class[i]], state = states[ledger.state[i]], cause = strings[ledger.stall[i]];
-    const row = rows.get(name) || rows.set(name, { name, base: true, wall: 0, lost: 0, ns: {}, devices: {} }).get(name);
+    const row = rows.get(name) || rows.set(name, { name, isPushed: false, wall: 0, lost: 0, ns: {} }).get(name);
     let column = state;
     if (state === STALL && cause) column = cause;
     else if (state === BLOCKED && cause === UNDECIDED) column = UNDECIDED;
-    row.base = row.base && Boolean(ledger.base[i]);
+    row.isPushed = row.isPushed || !ledger.base[i];
     row.wall += ledger.ns[i];
+    if (state !== ONCPU && !(ledger.base[i] && state === BLOCKED)) row.lost += ledger.ns[i];
     row.ns[column] = (row.ns[column] || 0) + ledger.ns[i];
     if (state === STALL) causes.add(column);
     else if (ledger.ns[i]) others.add(column);
   }
-  for (const row of rows.values()) {
-    row.lost = row.wall - (row.ns[ONCPU] || 0) - (row.base ? row.ns[BLOCKED] || 0 : 0);
-  }
+  settleBase([...rows.values()]);
   const used = [...causes].filter((cause) => [...rows.values()].some((row) => row.ns[cause])).sort();
   const columns = [ONCPU, RUNQUEUE, ...used, BLOCKED, ...[UNDECIDED, 'unobserved'].filter((each) => others.has(each))];
   const sorted = [...rows.values()].sort((a, b) => a.base - b.base || b.lost - a.lost || b.wall - a.wall || (a.name < b.name ? -1 : 1));
@@ -98,7 +106,7 @@ export function loopRows(data, sums, side) {
   const all = data.steps.filter((step) => step.side === side && step.tags > 1), named = namedSteps(all);
   const most = Math.max(0, ...(named.length ? named : all).map((step) => step.tags)), often = new Set(all.filter((step) => 2 * step.tags >= most).map((step) => step.name));
   const steps = new Set((named.length ? named : all).filter((step) => step.tags === most).map((step) => step.name)), turns = inTurn(data, side, steps);
-  return sums.rows.filter((row) => !row.base && row.lost > 0 && (often.has(row.name) || 2 * (turns.get(row.name) || 0) > row.wall)).sort((a, b) => b.lost - a.lost);
+  return sums.rows.filter((row) => row.isPushed && row.lost > 0 && (often.has(row.name) || 2 * (turns.get(row.name) || 0) > row.wall)).sort((a, b) => b.lost - a.lost);
 }
 
 /** What took most of a class's time off the CPU: [its name, as stall it is chosen by, ns]; the run queue has no samples to choose. */

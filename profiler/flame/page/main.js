@@ -224,7 +224,7 @@ class Page {
     const afterGraph = performance.now();
     const drawn = this.drawn, side = state.filter.side || '', { lanes } = this.run(side);
     replace(this.ledger, drawLedger(data, state, drawn.ledger, (changes) => this.choose(changes)));
-    this.timeline.show({ data, lanes, filter: state.filter, classes: drawn.ledger.rows.filter((row) => !row.base).map((row) => row.name), range: state.filter.range });
+    this.timeline.show({ data, lanes, filter: state.filter, classes: drawn.ledger.rows.filter((row) => row.isPushed).map((row) => row.name), range: state.filter.range });
     this.drawControls();
     this.drawAnswer(side);
     this.drawTable();
