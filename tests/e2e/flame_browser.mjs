@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { exactly, search } from '../../profiler/flame/page/calc.js';
 
 const [packages, path, screenshots] = process.argv.slice(2);
 const puppeteer = createRequire(join(resolve(packages), 'package.json'))('puppeteer-core');
@@ -117,6 +118,19 @@ async function searches(page) {
   check('and is in the fragment', (await fragment(page)) === '#q=writer.w', await fragment(page));
   await page.keyboard.press('Escape');
   check('Escape ends it', (await text(page, '.found')) === '' && (await fragment(page)) === '#all', await fragment(page));
+  await page.$eval('.answer .where button', (node) => node.click());
+  const asked = new URLSearchParams((await fragment(page)).slice(1)).get('q');
+  check('a line of the answer is found in the graph', asked === `/^${wanted.line.replaceAll('.', '\\.')}$/` && !(await text(page, '.found')).startsWith('0.0 %'), asked, await text(page, '.found'));
+  await page.keyboard.press('Escape');
+}
+
+/** A label is found alone, whatever is in its name and whatever else has that in its. */
+function finds() {
+  const labels = [['main', 'a.py', 20], ['main', 'a.py', 2], ['domain', 'a.py', 20], ['main', 'a_py', 20], ['f(*[c]) /x/', '', 0], ['two\u2028lines', 'x', 1]]
+    .map(([name, file, line]) => ({ name, file, line }));
+  const found = labels.map((label) => [label, { ...label, line: 0 }].map((each) => search({ labels }, exactly(each)).join('')).join(' '));
+  check('what is found is that line, or that function, alone', JSON.stringify(found) === JSON.stringify(['100000 110000', '010000 110000', '001000 001000', '000100 000100',
+    '000010 000010', '000001 000001']), found);
 }
 
 async function zooms(page) {
@@ -388,7 +402,7 @@ async function oneHost() {
 
 try {
   const page = await opensOnTheAnswer();
-  for (const part of [filters, searches, zooms, tables, ranges, compares, keepsFocus, hostile]) await part(page);
+  for (const part of [filters, searches, finds, zooms, tables, ranges, compares, keepsFocus, hostile]) await part(page);
   const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost(), await takenBack(), ...await writtenAlone(), ...await ledgers()];
   check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);

@@ -147,11 +147,22 @@ export function byOwnLine({ samples }, value) {
   return sums;
 }
 
+/** By what a label is found. */
+function searchText({ name, file, line }) {
+  return `${name} ${file}${line ? `:${line}` : ''}`;
+}
+
+/** The pattern that matches this label alone; without a line, each of its function. */
+export function exactly(label) {
+  const text = searchText(label).replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return `/^${text}${label.line ? '' : '(:\\d+)?'}$/`;
+}
+
 /** Marks the labels in which the pattern is, or all that it matches as /a regular expression/. Null: no pattern. */
 export function search(trie, pattern) {
   if (!pattern) return null;
   let test;
-  const regex = /^\/(.+)\/$/.exec(pattern);
+  const regex = /^\/(.+)\/$/s.exec(pattern);
   if (regex) {
     try {
       const compiled = new RegExp(regex[1], 'i');
@@ -163,7 +174,7 @@ export function search(trie, pattern) {
     const wanted = pattern.toLowerCase();
     test = (text) => text.toLowerCase().includes(wanted);
   }
-  return Uint8Array.from(trie.labels, ({ name, file, line }) => (test(`${name} ${file}${line ? `:${line}` : ''}`) ? 1 : 0));
+  return Uint8Array.from(trie.labels, (label) => (test(searchText(label)) ? 1 : 0));
 }
 
 /** How much is in stacks with a marked label. */

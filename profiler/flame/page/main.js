@@ -4,7 +4,7 @@ import { load } from './data.js';
 import { el, replace } from './dom.js';
 import { amount, clock, count, duration, moment, percent, bytes } from './format.js';
 import { format, parse } from './state.js';
-import { select, writtenAlone } from './calc.js';
+import { exactly, select, writtenAlone } from './calc.js';
 import { Model } from './model.js';
 import { Graph, fullText } from './graph.js';
 import { Timeline, extent, hasSlices, lanesOf } from './timeline.js';
@@ -126,7 +126,7 @@ class Page {
   }
 
   find(label) {
-    const text = this.drawn.trie.labels.includes(label) || this.state.by === 'lines' ? `${label.name} ${label.file}${label.line ? `:${label.line}` : ''}` : `${label.name} ${label.file}`;
+    const text = exactly(this.state.by === 'lines' ? label : { ...label, line: 0 });
     this.set({ q: this.state.q === text ? '' : text });
   }
 
