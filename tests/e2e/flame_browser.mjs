@@ -124,6 +124,56 @@ async function searches(page) {
   await page.keyboard.press('Escape');
 }
 
+/** The contrast of two colours, [red, green, blue], as WCAG 2.2 defines it. */
+function contrast(...colors) {
+  const [dark, light] = colors.map((color) => color.map((each) => each / 255).map((each) => (each <= 0.04045 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4)))
+    .map(([red, green, blue]) => 0.2126 * red + 0.7152 * green + 0.0722 * blue).sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+const rgb = (color) => (color.startsWith('#') ? color.match(/[0-9a-f]{2}/g).map((each) => parseInt(each, 16)) : color.match(/[\d.]+/g).slice(0, 3).map(Number));
+
+/** Of each text in the graph: [what, its contrast to its box]. */
+function contrastsOfGraph(colors, { changeColor, dimmed, KINDS, textOn }) {
+  const changes = Array.from({ length: 41 }, (_, i) => (i - 20) / 20), boxes = [...KINDS.map((kind) => colors[kind]), colors.faded, ...changes.map((each) => changeColor(each, colors))];
+  const fills = [...boxes, ...boxes.map((fill) => dimmed(fill, colors))], faded = [colors.faded, dimmed(colors.faded, colors), colors.back];
+  return [...fills.map((fill) => [`a box ${fill}`, contrast(rgb(textOn(fill)), rgb(fill))]), ...faded.map((fill) => [`faded on ${fill}`, contrast(rgb(colors.fadedText), rgb(fill))])];
+}
+
+/** Of texts of the page that stand on a colour: [selector, contrast]. Rows of bases are translucent. */
+async function contrastsOfPage(page) {
+  const texts = [['.covered', 'back'], ['.filters label', 'panel'], ['.ledger tbody td.cause small', 'cause'], ['.ledger td.cpu small', 'cpu'], ['.ledger td.queue small', 'wait'],
+    ['.ledger td.wait small', 'wait'], ['.ledger tr.base td.wait small', 'wait'], ['.ledger tr.base td.none', 'back'], ['.table td.more', 'back'], ['.table td.less', 'back']];
+  const found = await page.evaluate((wantedTexts) => wantedTexts.map(([selector, behind]) => {
+    const node = document.querySelector(selector), probe = document.body.appendChild(document.createElement('i')), colors = [getComputedStyle(node).color];
+    for (const name of [behind, 'back']) {
+      probe.style.color = `var(--${name})`;
+      colors.push(getComputedStyle(probe).color);
+    }
+    probe.remove();
+    return { selector, colors, opacity: Number(getComputedStyle(node.closest('tr') || node).opacity) };
+  }), texts);
+  return found.map(({ selector, colors, opacity }) => {
+    const [front, behind, back] = colors.map(rgb), seen = (color) => color.map((each, i) => opacity * each + (1 - opacity) * back[i]);
+    return [selector, contrast(seen(front), seen(behind))];
+  });
+}
+
+/** Texts stand out from what is behind them, on light and on dark pages. */
+async function contrasts() {
+  const page = await open('#class=checkpoint_write&compare=1&base.class=loader'), scheme = { addEventListener() {} };
+  globalThis.window = { matchMedia: () => scheme };
+  const colors = await import('../../profiler/flame/page/colors.js');
+  for (const name of ['light', 'dark']) {
+    scheme.matches = name === 'dark';
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: name }]);
+    const weak = [...contrastsOfGraph(colors.palette(), colors), ...await contrastsOfPage(page)].filter(([, ratio]) => !(ratio >= 4.5));
+    check(`texts of a ${name} page can be told from what is behind them`, weak.length === 0, weak);
+  }
+  delete globalThis.window;
+  await page.close();
+}
+
 /** A label is found alone, whatever is in its name and whatever else has that in its. */
 function finds() {
   const labels = [['main', 'a.py', 20], ['main', 'a.py', 2], ['domain', 'a.py', 20], ['main', 'a_py', 20], ['f(*[c]) /x/', '', 0], ['two\u2028lines', 'x', 1]]
@@ -402,7 +452,7 @@ async function oneHost() {
 
 try {
   const page = await opensOnTheAnswer();
-  for (const part of [filters, searches, finds, zooms, tables, ranges, compares, keepsFocus, hostile]) await part(page);
+  for (const part of [filters, searches, finds, zooms, tables, ranges, compares, keepsFocus, hostile, contrasts]) await part(page);
   const others = [await twoProfiles(), ...await waitsThatAreLong(), ...await stretches(), await oneHost(), await takenBack(), ...await writtenAlone(), ...await ledgers()];
   check('nothing is asked of the network', requests.every((each) => each === url || others.includes(each)), requests);
   check('the browser has nothing to complain of', complaints.length === 0, complaints);

@@ -3,7 +3,7 @@
 
 import { scaleLinear } from 'd3-scale';
 import { LIBRARY } from './data.js';
-import { changeColor, kindOf, palette } from './colors.js';
+import { changeColor, dimmed, kindOf, palette, textOn } from './colors.js';
 
 const ROW = 19, NARROWEST = 0.4, PADDING = 4, FONT = '12px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
@@ -108,8 +108,9 @@ export class Graph {
     const isMarked = marks && label && marks[trie.label[node]], isFaded = marks && !isMarked;
     let fill = label ? colors[kindOf(label.kind)] : colors.faded;
     if (change) fill = changeColor(change[node], colors);
-    context.globalAlpha = trie.depth[node] < trie.depth[zoom] ? 0.55 : 1;
-    context.fillStyle = isFaded ? colors.faded : fill;
+    if (isFaded) fill = colors.faded;
+    if (trie.depth[node] < trie.depth[zoom]) fill = dimmed(fill, colors);
+    context.fillStyle = fill;
     context.fillRect(x, y, Math.max(width - (width > 2 ? 1 : 0), 0.5), ROW - 1);
     if (isMarked && width > 3) {
       context.fillStyle = colors.match;
@@ -121,11 +122,10 @@ export class Graph {
       context.strokeRect(x + 1, y + 1, Math.max(width - 3, 1), ROW - 3);
     }
     if (width > 3 * this.glyph + PADDING) {
-      context.fillStyle = isFaded ? colors.fadedText : colors.text;
+      context.fillStyle = isFaded ? colors.fadedText : textOn(fill);
       context.font = label && !(label.kind & LIBRARY) && kindOf(label.kind) === 'python' ? `bold ${FONT}` : FONT;
       context.fillText(this.fit(label ? boxText(label) : this.model.rootText, width), x + PADDING, y + ROW / 2);
     }
-    context.globalAlpha = 1;
   }
 
   fit(text, width) {
