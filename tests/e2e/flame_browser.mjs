@@ -199,9 +199,19 @@ async function zooms(page) {
   await page.keyboard.press('Enter');
   check('Enter zooms', (await text(page, '.crumbs')).includes(wanted.third), await text(page, '.crumbs'));
   await page.keyboard.press('Escape');
+  await page.$eval('.answer li', (node) => { node.isOld = true; });
   await page.keyboard.press('i');
   check('the key i turns it', (await fragment(page)) === '#view=flame', await fragment(page));
+  check('an answer that is the same stays, so that it is not read aloud again', await page.$eval('.answer li', (node) => node.isOld));
   await page.keyboard.press('i');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('n');
+  await page.keyboard.press('Enter');
+  check('where boxes are others, no box has the focus still', (await fragment(page)) === '#native=1' && (await text(page, '.focus-text')) === '', await fragment(page));
+  await page.keyboard.press('n');
+  await choose(page, 'stall', 'writeback');
+  check('another answer is said', !(await page.$eval('.answer li', (node) => node.isOld)) && (await text(page, '.answer .who')).startsWith('writeback'), await text(page, '.answer'));
+  await page.keyboard.press('Backspace');
 }
 
 async function tables(page) {

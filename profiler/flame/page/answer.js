@@ -64,7 +64,7 @@ function sayWhere({ data, selection, unit, find }) {
   const { frames, strings } = data;
   const label = { name: strings[frames.name[best[0]]], file: strings[frames.file[best[0]]], line: frames.line[best[0]] };
   const most = 2 * best[1] > selection.sum;
-  return [most ? 'Where: ' : 'Where: many places; the worst is ', link(fullText(label), 'Find it in the graph', () => find(label)),
+  return [most ? 'Where: ' : 'Where: many places; the worst is ', link(fullText(label), `Find it in the graph: ${label.file || label.name}`, () => find(label)),
     ` has ${percent(best[1], selection.sum)} of it, ${unit(best[1])}.`];
 }
 

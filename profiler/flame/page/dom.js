@@ -20,3 +20,9 @@ function present(children) {
 export function replace(parent, ...children) {
   parent.replaceChildren(...present(children));
 }
+
+/** The same, if that changes what is seen: what a screen reader is to read aloud when it changes. */
+export function replaceChanged(parent, ...children) {
+  const next = el(parent.tagName, {}, children);
+  if (next.innerHTML !== parent.innerHTML) parent.replaceChildren(...next.childNodes);
+}

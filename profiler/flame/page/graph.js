@@ -29,6 +29,7 @@ export class Graph {
 
   /** {trie, sizes: of each node, zoom, flame, marks, change: null or −1 … 1 of each node}. */
   show(model) {
+    if (this.model?.trie !== model.trie) this.focus = -1; // its nodes are others
     this.model = model;
     if (this.focus >= model.trie.count || model.sizes[this.focus] <= 0) this.focus = -1;
     this.draw();

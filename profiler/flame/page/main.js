@@ -1,7 +1,7 @@
 // The page: what was chosen stands in the URL's fragment, and the page is drawn from that alone.
 
 import { load } from './data.js';
-import { el, replace } from './dom.js';
+import { el, replace, replaceChanged } from './dom.js';
 import { amount, clock, count, duration, moment, percent, bytes } from './format.js';
 import { format, parse } from './state.js';
 import { exactly, select, writtenAlone } from './calc.js';
@@ -69,7 +69,7 @@ class Page {
       oninput: () => this.set({ q: this.searchField.value }, true),
     });
     this.found = el('output', { class: 'found' });
-    this.canvas = el('canvas', { tabIndex: 0, role: 'img', id: 'graph', 'aria-label': 'Flame graph; arrow keys move, Enter zooms' });
+    this.canvas = el('canvas', { tabIndex: 0, role: 'application', id: 'graph', 'aria-label': 'Flame graph; arrow keys move, Enter zooms' });
     this.focusText = el('p', { class: 'focus-text', 'aria-live': 'polite' });
     this.crumbs = el('div', { class: 'crumbs' });
     this.empty = el('p', { class: 'empty', id: 'nothing' });
@@ -254,6 +254,7 @@ class Page {
         rootText: drawn.base ? 'all: now and base' : `all: ${unit(sum)}`,
       });
     }
+    if (this.graph.focus < 0) this.focusText.textContent = '';
     if (this.searchField.value !== state.q) this.searchField.value = state.q;
     this.found.textContent = this.foundText();
     replace(this.crumbs, drawn.zoom ? [el('button', { type: 'button', onclick: () => this.set({ z: '' }) }, '⤺ whole graph (Esc)'),
@@ -300,7 +301,7 @@ class Page {
       const { value } = drawn.selection;
       for (let s = 0; s < value.length; s++) if (value[s] !== 0) waits += data.samples.values[type][s];
     }
-    replace(this.answer, drawAnswer({
+    replaceChanged(this.answer, drawAnswer({
       data, filter: state.filter, selection: drawn.selection, unit: this.unit(), sums: drawn.ledger, lanes, span, canCut: hasSlices(data),
       side, processes: of.processes, requests: of.requests, countOf: waits, isTime: state.type === 'delay',
       choose: (changes) => this.choose(changes), find: (label) => this.find(label),
