@@ -295,6 +295,7 @@ async function keepsFocus(page) {
   await page.focus('.table th[aria-sort="none"] button');
   await page.keyboard.press('Enter');
   check('and a head of the table by which it is sorted', (await focused(page)) === 'self ▾', await focused(page));
+  check('by what it is sorted is in the fragment', (await fragment(page)) === '#tab=functions&sort=self', await fragment(page));
   await page.evaluate(() => { location.hash = '#tab=functions&class=loader&stall=block_io'; });
   await page.waitForSelector('select.set[data-filter="class"]');
   await page.evaluate(() => [...document.querySelectorAll('.filters button')].pop().focus());

@@ -44,7 +44,6 @@ class Page {
   constructor(root, data) {
     this.data = data;
     this.model = new Model(data);
-    this.sort = 'total';
     this.runs = new Map();
     this.build(root);
     this.graph = new Graph(this.canvas, {
@@ -310,14 +309,8 @@ class Page {
 
   drawTable() {
     const { drawn, state } = this, unit = this.sideUnit(), sum = state.base ? drawn.sums.now?.[0] ?? drawn.sums.total[0] : drawn.sums.total[0];
-    const model = { ...this.model.tableOf(state, drawn), sum, unit, compare: state.base ? unit : null, sort: this.sort };
-    replace(this.table, drawTable(model, {
-      tab: (tab) => this.set({ tab }), find: (label) => this.find(label),
-      sort: (sort) => {
-        this.sort = sort;
-        this.keepFocus(() => this.drawTable());
-      },
-    }));
+    const model = { ...this.model.tableOf(state, drawn), sum, unit, compare: state.base ? unit : null, sort: state.sort };
+    replace(this.table, drawTable(model, { tab: (tab) => this.set({ tab }), find: (label) => this.find(label), sort: (sort) => this.set({ sort }) }));
   }
 
   drawFoot(side) {

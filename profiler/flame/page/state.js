@@ -2,7 +2,7 @@
 
 import { DIMENSIONS } from './data.js';
 
-const DEFAULTS = { type: 'delay', view: 'icicle', by: 'lines', native: '0', q: '', z: '', tab: 'own', norm: 'total' };
+const DEFAULTS = { type: 'delay', view: 'icicle', by: 'lines', native: '0', q: '', z: '', tab: 'own', sort: 'total', norm: 'total' };
 const FILTER = [...DIMENSIONS, 'range'];
 
 /** "from-to": waits may have begun before the first window did, at a time below 0. */
@@ -19,7 +19,7 @@ function parseFilter(parameters, prefix) {
   return filter;
 }
 
-/** {type, view, by, native, q, z, tab, norm, filter, base: a filter to compare with, or null}. */
+/** {type, view, by, native, q, z, tab, sort, norm, filter, base: a filter to compare with, or null}. */
 export function parse(fragment) {
   const parameters = new URLSearchParams(fragment.replace(/^#/, ''));
   const state = {};

@@ -22,7 +22,8 @@ export function rowsOf({ data, trie, tab, own, labels, baseOwn, baseLabels, sort
     rows = trie.labels.map((label, i) => ({ label, self: labels.self[i], total: labels.total[i], before: baseLabels ? baseLabels.total[i] : 0 }))
       .filter((row) => row.total !== 0 || row.before !== 0);
   }
-  const key = { self: (row) => row.self, total: (row) => row.total, change: (row) => Math.abs(row.total - row.before) }[sort];
+  const keys = new Map([['self', (row) => row.self], ['total', (row) => row.total], ['change', (row) => Math.abs(row.total - row.before)]]);
+  const key = keys.get(sort) || keys.get('total');
   return rows.sort((a, b) => key(b) - key(a) || b.total - a.total || (a.label.name < b.label.name ? -1 : 1));
 }
 
