@@ -158,8 +158,9 @@ int on_cpu_sample(struct bpf_perf_event_data *ctx)
 	key.cause = stalled;
 	key.dev = dev;
 	ledger_add(&key, cpu_period_ns, 1, 0);
+	/* A CPU that idles may have no samples, and nobody lacks them: no more than has run since the thread came onto the CPU. */
 	if (RARELY(skipped))
-		COUNT_BY(samples_skipped_ns, skipped);
+		COUNT_BY(samples_skipped_ns, at_most(skipped, since(bpf_ktime_get_ns(), t->in_ns)));
 	cpu_event(ctx, task, t, buffer, &key, rq, ledger_window(ledger));
 	return 0;
 }

@@ -70,6 +70,9 @@ static int look_at_slices(struct search *search)
 }
 
 /* Whether the time slice in which the wait ended is one of the incident, or begins right behind it. The wait may have begun long before. */
+/* Of an incident that fills that many slices the two that it fills in part change little. */
+#define SLICES_TELL 5
+
 static bool is_in_time(const struct search *search, const struct loaded_sample *sample)
 {
 	const struct profile_label *at = label_of(sample, "at");
@@ -376,7 +379,7 @@ int report_paths_find(struct report_paths *paths, const struct loaded_profiles *
 		paths->whole = !any_in_time(&search);
 		err = add_samples(&search);
 	}
-	if (!paths->whole && search.slice_ns > SECOND_NS && search.slice_ns > end_ns - begin_ns)
+	if (!paths->whole && search.slice_ns > (end_ns - begin_ns) / SLICES_TELL)
 		paths->slice_ns = search.slice_ns;
 	if (!err)
 		tell_heaviest(&search);

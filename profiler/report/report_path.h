@@ -41,7 +41,8 @@ struct report_paths {
 	int64_t ns;                  /* of all samples of the cause */
 	int64_t gil_ns;              /* of those that wait for CPython's GIL */
 	bool whole;                  /* the samples are of the whole run, as they do not say when they were */
-	uint64_t slice_ns; /* they are of slices of time so wide, wider than the incident; 0: of none such */
+	uint64_t
+	        slice_ns; /* they are of slices of time so wide, of which the incident fills few; 0: of none such */
 	int64_t holder_ns; /* what else: time of the worker that brings the device back (recovery) */
 	char holder[REPORT_TEXT_MAX];
 };

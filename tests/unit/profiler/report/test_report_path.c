@@ -107,6 +107,10 @@ static void test_report_path__slices_of_a_second(void **state)
 	assert_int_equal(paths.count, 1);
 	assert_int_equal(paths.ns, 2 * SECOND);
 	assert_int_equal(paths.slice_ns, 0);
+	/* A shorter one has parts of slices, which is told. */
+	find(&paths, 43.5, 45.4);
+	assert_int_equal(paths.ns, 2 * SECOND);
+	assert_int_equal(paths.slice_ns, SECOND);
 	/* In none of the incident's: it is of the whole run. */
 	find(&paths, 46, 49);
 	assert_true(paths.whole);
