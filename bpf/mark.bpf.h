@@ -18,7 +18,7 @@ struct mark {
 };
 
 /* What a CPU is in: an interrupt comes upon what is at a level below its own, and that goes on when it is over. */
-enum level { LEVEL_TASK, LEVEL_SOFT, LEVEL_HARD, LEVEL_NONE, LEVELS }; /* a power of two */
+enum level { LEVEL_TASK, LEVEL_SOFT, LEVEL_HARD, LEVEL_UNUSED, LEVELS }; /* LEVELS bounds as a mask */
 
 struct marks {
 	u64 any; /* not 0: one of them is set */

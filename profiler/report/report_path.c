@@ -22,6 +22,8 @@
 #include "profiler/report/report_sums.h"
 
 #define SECOND_NS 1000000000ULL
+/* Of an incident that fills that many slices the two that it fills in part change little. */
+#define SLICES_TELL 5
 
 /* The samples of a class with the same own line. */
 struct place {
@@ -70,9 +72,6 @@ static int look_at_slices(struct search *search)
 }
 
 /* Whether the time slice in which the wait ended is one of the incident, or begins right behind it. The wait may have begun long before. */
-/* Of an incident that fills that many slices the two that it fills in part change little. */
-#define SLICES_TELL 5
-
 static bool is_in_time(const struct search *search, const struct loaded_sample *sample)
 {
 	const struct profile_label *at = label_of(sample, "at");

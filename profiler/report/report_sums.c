@@ -9,6 +9,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "profiler/format/joined_texts.h"
 #include "profiler/format/saturating.h"
 
 struct report_sum_entry {
@@ -17,23 +18,6 @@ struct report_sum_entry {
 	size_t length;
 	UT_hash_handle hh;
 };
-
-static char *join(const char *const *parts, size_t n, size_t *length)
-{
-	char *key, *at;
-
-	*length = 0;
-	for (size_t i = 0; i < n; i++)
-		*length += strlen(parts[i]) + 1;
-	key = at = malloc(*length);
-	for (size_t i = 0; key && i < n; i++) {
-		size_t size = strlen(parts[i]) + 1;
-
-		memcpy(at, parts[i], size);
-		at += size;
-	}
-	return key;
-}
 
 /* Takes over `key`, also when it fails. */
 static struct report_sum_entry *entry_new(struct report_sums *sums, char *key, size_t length, size_t n)
@@ -62,7 +46,7 @@ int report_sums_add(struct report_sums *sums, const char *const *parts, size_t n
 {
 	struct report_sum_entry *entry;
 	size_t length;
-	char *key = join(parts, n, &length);
+	char *key = joined_texts(parts, n, &length);
 
 	if (!key)
 		return -ENOMEM;

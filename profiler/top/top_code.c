@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "profiler/format/frame_names.h"
+#include "profiler/format/joined_texts.h"
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_classes.h"
@@ -42,23 +43,6 @@ struct code_memory {
 
 /* The section's cause and device, the class, the line, the kind of wait, and FRAME_GIL for that lock, each with its NUL. */
 #define PARTS 6
-
-static char *join(const char *const parts[PARTS], size_t *length)
-{
-	char *text, *at;
-
-	*length = 0;
-	for (size_t i = 0; i < PARTS; i++)
-		*length += strlen(parts[i]) + 1;
-	text = at = malloc(*length);
-	for (size_t i = 0; text && i < PARTS; i++) {
-		size_t part = strlen(parts[i]) + 1;
-
-		memcpy(at, parts[i], part);
-		at += part;
-	}
-	return text;
-}
 
 static const char *part_of(const char *key, size_t index)
 {
@@ -96,7 +80,7 @@ static struct line *find_or_add(struct code_memory *memory, const char *const pa
 {
 	struct line *line;
 	size_t length;
-	char *key = join(parts, &length);
+	char *key = joined_texts(parts, PARTS, &length);
 
 	if (!key)
 		return NULL;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/saturating.h"
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_sample.h"
 #include "profiler/top/top_code.h"
@@ -34,7 +35,7 @@ static size_t merge(struct top_inherited parts[PARTS_MAX], const struct top_code
 		if (at == n)
 			parts[n++] = code->inherited[i];
 		else
-			parts[at].ns += code->inherited[i].ns;
+			parts[at].ns = saturating_add(parts[at].ns, code->inherited[i].ns);
 	}
 	return n;
 }
