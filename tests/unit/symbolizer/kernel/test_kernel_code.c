@@ -90,6 +90,11 @@ static void test_kernel_code__trampolines(void **state)
 	kernel_code_remove(&code, BASE + 0x280);
 	assert_found(&code, BASE + 0x280, NULL);
 	assert_int_equal(code.n, 1);
+	/* One ends where another has begun since, also when that has gone. */
+	assert_int_equal(kernel_code_add(&code, BASE + 0x200, 4096, "bpf_trampoline_4"), 0);
+	kernel_code_remove(&code, BASE + 0x200);
+	assert_found(&code, BASE + 0x1ff, "bpf_trampoline_2");
+	assert_found(&code, BASE + 0x200, NULL);
 	kernel_code_free(&code);
 }
 
