@@ -15,6 +15,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TIMEOUT = 300  # seconds, which only a program that hangs takes
+GRACE_S = 0.02
+GRACE_PERIOD = re.compile(r"synchronize_(s?rcu|tasks)|rcu_barrier|wait_rcu_gp|rcu_tasks")
 
 Done = collections.namedtuple("Done", "code out err")
 
@@ -54,28 +56,44 @@ def queued(pid):
     return clocks(pid)[1] / 1e9
 
 
-def queues(pid, thread="*"):
-    """{thread: ns that it has waited for a CPU}, of that one or all."""
-    found = {}
-    for path in glob.glob(f"/proc/{pid}/task/{thread}/schedstat"):
-        with contextlib.suppress(OSError, ValueError), open(path) as file:
-            found[path] = int(file.read().split()[1])
+def kept_waiting(pids, threads):
+    """{who: ns so far} that the hypervisor, or a CPU, kept the threads of these processes waiting."""
+    found = {"hypervisor": stolen_ns()}
+    for pid in pids:
+        for path in glob.glob(f"/proc/{pid}/task/{pid if threads == 'main' else '*'}/schedstat"):
+            with contextlib.suppress(OSError, ValueError), open(path) as file:
+                found[path] = int(file.read().split()[1])
     return found
 
 
-def seconds_until(true, pid, limit=30, queues=queues):
-    """Seconds to the last look at which it was not `true()`, less those that a thread of the process waited for a CPU, as queues(pid) tells;
-    the limit when it never comes."""
+def kernel_places(pids):
+    """The kernel's functions in which threads of these processes sleep, innermost first, a tuple for each thread."""
+    found = set()
+    for pid in pids:
+        for path in glob.glob(f"/proc/{pid}/task/*/stack"):
+            with contextlib.suppress(OSError), open(path) as file:
+                found.add(tuple(line.split()[1].split("+")[0] for line in file))
+    return found
+
+
+def seconds_until(true, *pids, limit=30, threads="all"):
+    """Seconds to the last look at which it was not `true()`, less those in which a thread of the processes (or their main threads only) waited
+    for a CPU, or for a grace period of the kernel that lasted longer than GRACE_S: that waits for every CPU. The limit when it never comes. A
+    time above half a second is told with the places at which it went by."""
     began = looked = time.monotonic()
-    last, waited = queues(pid), 0
-    while looked - began < limit:
-        if true():
-            return looked - began - waited
+    last, off, grace, places = kept_waiting(pids, threads), 0, 0, collections.Counter()
+    while looked - began < limit and not true():
         time.sleep(0.01)
-        now, at = queues(pid), time.monotonic()
-        longest = max((now[thread] - last[thread] for thread in now.keys() & last.keys()), default=0) / 1e9
-        waited, last, looked = waited + min(at - looked, longest), now, at
-    return limit
+        now, at, sleep = kept_waiting(pids, threads), time.monotonic(), kernel_places(pids)
+        longest = max((now[who] - last[who] for who in now.keys() & last.keys()), default=0) / 1e9
+        grace = grace + at - looked if any(GRACE_PERIOD.search(" ".join(place)) for place in sleep) else 0
+        lost = at - looked if grace > GRACE_S else min(at - looked, longest)
+        places.update({place[:4]: at - looked - lost for place in sleep})
+        off, last, looked = off + lost, now, at
+    took = limit if looked - began >= limit else looked - began - off
+    if took > 0.5:
+        print(f"# {took:.2f} s of {looked - began:.2f}, in the kernel at", {" < ".join(place): round(s, 2) for place, s in places.most_common(6)})
+    return took
 
 
 def complaints(done):
