@@ -10,9 +10,6 @@
 /* Of a turn on a CPU, from which on its time is told before it ends. */
 #define LONG_TURN_NS 100000000
 
-/* Between the two walks of a window's end, or of a second's. */
-#define LOG_SETTLED_NS 50000000
-
 /* The thread waits already: remote.bpf.c copies its stack, for which it takes a buffer here. */
 ALWAYS void reserve_buffer(struct task_struct *task, struct thread *t)
 {
@@ -101,13 +98,13 @@ ALWAYS struct wait_row inflight_row(struct task_struct *task, struct thread *t, 
 		row.dev = scope_dev(t, row.cause);
 		return row;
 	}
-	held = held_back_of(task, t);
-	if (held) {
-		row.cause = ABI_CAUSE_THROTTLE;
-		row.dev = held->dev;
-	} else if ((row.cause = request_under_way(t, &row.dev, rq))) {
+	held = t->expect == EXPECT_IOWAIT ? held_back_of(task, t) : NULL;
+	if ((row.cause = request_under_way(t, &row.dev, rq))) {
 		if (t->hint > row.cause)
 			row.cause = t->hint;
+	} else if (held) {
+		row.cause = ABI_CAUSE_THROTTLE;
+		row.dev = held->dev;
 	} else if (t->hint) {
 		row.cause = t->hint;
 		row.dev = t->hint_dev;
@@ -183,12 +180,12 @@ ALWAYS void flush_sleeper(struct task_struct *task, struct thread *t, u64 word, 
 	}
 }
 
-/* What its log of tag changes has told of it just now (remote.bpf.c) is left as it is. */
+/* What its log of tag changes has told of it in this round (remote.bpf.c) is left as it is: the time since then is for the next. */
 ALWAYS void flush_runner(struct task_struct *task, struct thread *t, u64 word)
 {
 	u64 now = bpf_ktime_get_ns();
 
-	if (since(now, t->log_settled_ns) > LOG_SETTLED_NS)
+	if (!logs_walked_ns || t->log_settled_ns < logs_walked_ns)
 		thread_settle_running(task, t, word, now, now);
 }
 
@@ -313,6 +310,13 @@ ALWAYS void walk_ends(u64 now)
 		forget_resets(now);
 }
 
+/* Whether it ended while no hook was there to see it, and nobody has waited for it yet. One that is off its CPU has left it by a switch, whose
+ * hook would have noted that. */
+ALWAYS bool ended_unseen(struct task_struct *task, const struct thread *t)
+{
+	return RARELY(task->__state & TASK_DEAD) && t->state != ABI_DEAD && task_state_now(task) != ABI_ONCPU;
+}
+
 SEC("iter/task")
 int on_iter_task(struct bpf_iter__task *ctx)
 {
@@ -333,6 +337,12 @@ int on_iter_task(struct bpf_iter__task *ctx)
 	t = thread_find(task);
 	if (!t)
 		return 0;
+	if (ended_unseen(task, t)) {
+		thread_end(t);
+		buffer_release(t);
+		return_buffer(t);
+		return 0;
+	}
 	if (iter_mode & ABI_ITER_REBASE)
 		rebase(task, t, now);
 	if (iter_mode & ABI_ITER_BUFFERS)

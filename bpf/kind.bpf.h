@@ -10,6 +10,7 @@
 #define NR_CLONE           56
 #define NR_VFORK           58
 #define NR_IO_GETEVENTS    208
+#define NR_RESTART_SYSCALL 219
 #define NR_CLOCK_NANOSLEEP 230
 #define NR_IO_PGETEVENTS   333
 #define NR_IO_URING_ENTER  426

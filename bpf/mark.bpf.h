@@ -39,7 +39,7 @@ ALWAYS u32 interrupt_depth(struct task_struct *current)
 	struct refcount_struct *count; /* any struct that is an int */
 	struct cfs_rq *cfs;
 
-	if (!preempt_count_from_rq)
+	if (!preempt_count_from_rq || !HAS_FIELD(current, se.cfs_rq))
 		return 0;
 	cfs = current->se.cfs_rq;
 	if (!HAS_FIELD(cfs, rq))

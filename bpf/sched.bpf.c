@@ -143,8 +143,13 @@ ALWAYS void switched_out(struct task_struct *task, struct thread *t, bool preemp
 	else
 		cycle_settle(task, t, old, now);
 	t->state = sleeps ? ABI_SLEEP : ABI_RUNQ;
-	if (sleeps)
-		falls_asleep(task, t, task_state, now);
+	if (!sleeps)
+		return;
+	falls_asleep(task, t, task_state, now);
+	/* A walk that took the thread for running has moved the begin meanwhile (thread_settle_running). */
+	word = t->word;
+	if (RARELY(word_begin(word) != now))
+		t->slept_begin = word_begin(word);
 }
 
 ALWAYS void switched_in(struct task_struct *task, struct thread *t, u64 now)

@@ -79,8 +79,9 @@ volatile __weak __s64 n_tagged_walk = 0; /* as the last walk over all threads co
 volatile __weak __u64 tagged_ns = 0;     /* when a first tag was announced last */
 volatile __weak __u64 walked_ns = 0;     /* when the walk met its last tagged thread; 0: none */
 volatile __weak __u32 iter_mode = 0;
-volatile __weak __s64 n_parked = 0; /* stack buffers of waits that are no stalls */
-volatile __weak __u32 any_logs = 0; /* a log of tag changes was ever met */
+volatile __weak __s64 n_parked = 0;       /* stack buffers of waits that are no stalls */
+volatile __weak __u32 any_logs = 0;       /* a log of tag changes was ever met */
+volatile __weak __u64 logs_walked_ns = 0; /* when this round's walk over the logs began; 0: there is none */
 volatile __weak __u64 ring_bytes = 0;
 volatile __weak __s64 python_asks =
         0; /* how many more times user space may be asked at once to look at a waiting thread */
@@ -222,6 +223,7 @@ struct thread {
 	u64 log_mm;    /* the memory that its log of tag changes is in */
 	u64 log_clock; /* how far the clock of the log's times is ahead of the kernel's */
 	u64 log_settled_ns; /* when the walk at a window's end settled its time last */
+	u32 stopped_in;     /* kind of the sleep that the last stop interrupted */
 	u32 hint_dev;
 	u16 hint_timed;      /* … which a timer ends, not a request */
 	u16 hint_lasts;      /* enum hint_lasts: … and for those after it */

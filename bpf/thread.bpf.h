@@ -174,6 +174,9 @@ ALWAYS bool thread_settle_running(struct task_struct *task, struct thread *t, u6
 
 	if (!cycle_split(t, &split))
 		return false;
+	/* It may be in the midst of its switch-out: then this has moved the begin of a sleep, which switched_out() may not see. */
+	if (t->state == ABI_SLEEP && end > word_begin(word))
+		__sync_val_compare_and_swap(&t->slept_begin, word_begin(word), end);
 	ledger_charge(t, tag, ABI_ONCPU, split.shares.oncpu, 0);
 	ledger_charge(t, tag, ABI_RUNQ, split.shares.runq, 0);
 	if (!split.shares.asleep)

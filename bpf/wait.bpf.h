@@ -30,6 +30,7 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
                         u32 task_state, u64 now)
 {
 	u32 nr = call_number(task, regs);
+	u16 before = t->kind;
 
 	t->kind = ABI_WAIT_OTHER;
 	t->file.assumed = 0;
@@ -37,6 +38,8 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 	if (RARELY(is_stopped(task, task_state))) {
 		t->expect = EXPECT_NOTHING; /* whatever it was about to wait for */
 		t->kind = ABI_WAIT_STOPPED;
+		if (before != ABI_WAIT_STOPPED)
+			t->stopped_in = before;
 	} else if (scope_cause(t)) {
 		t->expect = EXPECT_SCOPE;
 	} else if (waits_for_io(nr) && !(task_state & TASK_UNINTERRUPTIBLE)) {
@@ -51,7 +54,10 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 		t->expect = waits_for_io(nr) || (t->learned_syscall && nr + 1 == t->learned_syscall)
 		                    ? EXPECT_SYSCALL
 		                    : EXPECT_NOTHING;
-		if (regs)
+		if (nr == NR_RESTART_SYSCALL)
+			t->kind =
+			        t->stopped_in; /* what a stop has interrupted, a sleep or a poll with a timeout, goes on */
+		else if (regs)
 			t->kind = wait_kind(task, t, nr, regs, now);
 	}
 }

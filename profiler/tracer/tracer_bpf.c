@@ -19,6 +19,7 @@
 #include "profiler/tracer/tracer_state.h"
 #include "profiler/tracer/tracer_tags.h"
 #include "profiler/tracer/usdt_links.h"
+#include "symbolizer/base/clock.h"
 
 #define COPY_LATE_NS 250000000ULL
 
@@ -50,10 +51,14 @@ static bool do_attached(const struct tracer *tracer)
 /* Running threads have changes in their logs that nobody has read yet. */
 static int settle_by_logs(struct tracer *tracer)
 {
-	tracer->bpf->bss->iter_mode = ABI_ITER_LOGS;
-	return tracer->bpf->bss->any_logs && tracer->context_iterator
-	               ? task_walk_run(tracer->context_iterator)
-	               : 0;
+	struct stallprof_bpf__bss *bss = tracer->bpf->bss;
+
+	bss->iter_mode = ABI_ITER_LOGS;
+	bss->logs_walked_ns = 0;
+	if (!bss->any_logs || !tracer->context_iterator)
+		return 0;
+	bss->logs_walked_ns = monotonic_ns();
+	return task_walk_run(tracer->context_iterator);
 }
 
 /* Of a reset whose begin was not seen the controller's state tells, which completions look at for as long as sysfs has such a one. */
@@ -104,6 +109,15 @@ static int forget_followed(struct tracer *tracer, char *err, size_t err_len)
 	return result;
 }
 
+static void do_detach(struct tracer *tracer)
+{
+	if (!do_attached(tracer))
+		return;
+	tracer->bpf->bss->hot_generation++;
+	tracer_links_detach(tracer->links);
+	do_iterate(tracer, ABI_ITER_BUFFERS); /* a thread that ends unseen would keep its own for good */
+}
+
 static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 {
 	int result;
@@ -123,18 +137,11 @@ static int do_attach(struct tracer *tracer, char *err, size_t err_len)
 	result = do_iterate(tracer, ABI_ITER_ADOPT | ABI_ITER_REBASE);
 	if (!result && tracer->journal_iterator)
 		result = task_walk_run(tracer->journal_iterator);
-	if (result)
+	if (result) {
 		snprintf(err, err_len, "cannot walk over the threads: %s", strerror(-result));
+		do_detach(tracer); /* the next try is to adopt all that this one has missed */
+	}
 	return result;
-}
-
-static void do_detach(struct tracer *tracer)
-{
-	if (!do_attached(tracer))
-		return;
-	tracer->bpf->bss->hot_generation++;
-	tracer_links_detach(tracer->links);
-	do_iterate(tracer, ABI_ITER_BUFFERS); /* a thread that ends unseen would keep its own for good */
 }
 
 static void do_rest(struct tracer *tracer)
