@@ -183,7 +183,9 @@ static void rest(struct session *session)
 
 static void on_base_tag(void *ctx, uint64_t tag)
 {
-	tag_names_held(ctx, tag);
+	struct session *session = ctx;
+
+	tag_names_held(session->tags, session->tracer, tag);
 }
 
 struct profile *session_end_window(struct session *session)
@@ -208,7 +210,7 @@ struct profile *session_end_window(struct session *session)
 	session->first_of_next = 0;
 	session->begin_unix_ns = end_unix_ns;
 	session->begin_ns = end_ns;
-	tag_watch_each_base_tag(session->watch, on_base_tag, session->tags);
+	tag_watch_each_base_tag(session->watch, on_base_tag, session);
 	tag_names_end_window(session->tags, session->tracer);
 	process_table_age(session->processes);
 	python_processes_age(session->pythons);

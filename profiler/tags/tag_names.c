@@ -181,9 +181,9 @@ void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key)
 	entry->for_good = true;
 }
 
-void tag_names_held(struct tag_names *names, uint64_t key)
+void tag_names_held(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
-	struct known_tag *entry = find(names, key);
+	struct known_tag *entry = find_or_read(names, tracer, key);
 
 	if (entry)
 		pin_process_tag(names, entry);
@@ -191,7 +191,13 @@ void tag_names_held(struct tag_names *names, uint64_t key)
 
 void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t key)
 {
-	if (!find(names, key))
+	struct abi_tag tag;
+
+	if (find(names, key))
+		return;
+	if (!tracer_find_tag(tracer, key, &tag) && tag.source == ABI_TAG_PROCESS)
+		find_or_read(names, tracer, key);
+	else
 		tracer_drop_tag(tracer, key);
 }
 

@@ -32,7 +32,8 @@ const struct abi_tag *tag_names_copy(struct tag_names *names, struct tracer *tra
 /* Whether this is the first call for the tag, whatever processes and windows have it. False also where its name is not known. */
 bool tag_names_count(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
-/* A row with this key was refused: its name need not be kept, and leaves the map unless it is known already. */
+/* A row with this key was refused: its name need not be kept, and leaves the map unless it is known already, or a process's, which tells
+ * it once. */
 void tag_names_refused(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* Call after the ledger was taken. Names that were not met since the take before leave the map; all do
@@ -48,7 +49,7 @@ void tag_names_end_window(struct tag_names *names, struct tracer *tracer);
  * Tags of processes, which may have no time for a while, are kept while there are at most 8192; above it those are forgotten that were
  * not met for longest. A process holds this one still, though its threads may be under others: that counts as if it was met.
  */
-void tag_names_held(struct tag_names *names, uint64_t key);
+void tag_names_held(struct tag_names *names, struct tracer *tracer, uint64_t key);
 
 /* Keeps a tag for good: those of processes that the user has named. */
 void tag_names_pin(struct tag_names *names, struct tracer *tracer, uint64_t key);

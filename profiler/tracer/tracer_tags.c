@@ -14,13 +14,18 @@
 int tracer_tags_add(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key)
 {
 	struct abi_tag tag = { .id = id, .source = ABI_TAG_PROCESS };
+	uint64_t new_key = tracer->next_key++;
+	int tags = bpf_map__fd(tracer->bpf->maps.tags), err;
 
 	snprintf(tag.name, sizeof(tag.name), "%s", name);
-	*key = tracer->next_key++;
-	if (bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tags), key, &tag, BPF_ANY))
+	if (bpf_map_update_elem(tags, &new_key, &tag, BPF_ANY))
 		return -errno;
-	if (id && bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tag_ids), &id, key, BPF_ANY))
-		return -errno;
+	if (id && bpf_map_update_elem(bpf_map__fd(tracer->bpf->maps.tag_ids), &id, &new_key, BPF_ANY)) {
+		err = -errno;
+		bpf_map_delete_elem(tags, &new_key);
+		return err;
+	}
+	*key = new_key;
 	return 0;
 }
 
@@ -37,27 +42,10 @@ void tracer_tags_drop(struct tracer *tracer, uint64_t key)
 		bpf_map_delete_elem(bpf_map__fd(tracer->bpf->maps.tags_at_once), &key);
 }
 
-struct tag_walk {
-	const struct tracer *tracer;
-	tracer_tag_fn on_tag;
-	void *ctx;
-};
-
-static void on_tag_key(void *ctx, uint64_t key)
-{
-	const struct tag_walk *walk = ctx;
-	uint64_t next = walk->tracer->next_key;
-
-	/* Keys of tracer_tags_add() count up; all others are hashes. */
-	if (key >> 32 != next >> 32 || key >= next)
-		walk->on_tag(walk->ctx, key);
-}
-
 void tracer_tags_each(struct tracer *tracer, tracer_tag_fn on_tag, void *ctx)
 {
 	const struct bpf_map *maps[] = { tracer->bpf->maps.tags, tracer->bpf->maps.tags_at_once };
-	struct tag_walk walk = { .tracer = tracer, .on_tag = on_tag, .ctx = ctx };
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
-		map_walk(bpf_map__fd(maps[i]), bpf_map__max_entries(maps[i]), on_tag_key, &walk);
+		map_walk(bpf_map__fd(maps[i]), bpf_map__max_entries(maps[i]), on_tag, ctx);
 }

@@ -222,7 +222,7 @@ static void test_tag_names__of_processes_that_are_met_or_held_outlive_others(voi
 	for (uint64_t first = 100; first < 100 + 3 * PINNED; first += 1024) {
 		meet(names, first, 1024);
 		tag_names_copy(names, &tracer, MET);
-		tag_names_held(names, HELD);
+		tag_names_held(names, &tracer, HELD);
 		idle_windows(names, 10);
 	}
 	assert_name(names, GIVEN);
@@ -232,16 +232,31 @@ static void test_tag_names__of_processes_that_are_met_or_held_outlive_others(voi
 	tag_names_free(names);
 }
 
-/* Which is not known, or is a thread's. */
-static void test_tag_names__held_is_of_process_tags_that_were_met(void **state)
+/* Its process has had no time yet, but the map may be swept. */
+static void test_tag_names__held_is_known_from_then_on(void **state)
+{
+	struct tag_names *names = tag_names_new();
+
+	(void)state;
+	end_of_process = KEYS;
+	intern(7);
+	tag_names_held(names, &tracer, 7);
+	drop_tag(&tracer, 7);
+	idle_windows(names, 20);
+	assert_name(names, 7);
+	tag_names_free(names);
+}
+
+/* Of a thread's tag it changes nothing. */
+static void test_tag_names__held_is_of_process_tags(void **state)
 {
 	struct tag_names *names = tag_names_new();
 
 	(void)state;
 	intern(7);
-	tag_names_held(names, 7);
+	tag_names_held(names, &tracer, 7);
 	tag_names_copy(names, &tracer, 7);
-	tag_names_held(names, 7);
+	tag_names_held(names, &tracer, 7);
 	idle_windows(names, 20);
 	assert_int_equal(in_map[7], 0);
 	assert_null(tag_names_copy(names, &tracer, 7));
@@ -294,6 +309,21 @@ static void test_tag_names__of_a_refused_row_leaves_the_map(void **state)
 	assert_int_equal(in_map[7], 0);
 	assert_int_equal(in_map[8], 1);
 	assert_name(names, 8);
+	tag_names_free(names);
+}
+
+/* It is told once, and the next window may have room. */
+static void test_tag_names__of_a_refused_row_of_a_process_stays(void **state)
+{
+	struct tag_names *names = tag_names_new();
+
+	(void)state;
+	end_of_process = KEYS;
+	intern(7);
+	tag_names_refused(names, &tracer, 7);
+	idle_windows(names, 20);
+	assert_int_equal(in_map[7], 1);
+	assert_name(names, 7);
 	tag_names_free(names);
 }
 
@@ -389,10 +419,12 @@ int main(void)
 		cmocka_unit_test_setup(test_tag_names__of_the_last_processes_are_kept, empty_map),
 		cmocka_unit_test_setup(test_tag_names__of_processes_that_are_met_or_held_outlive_others,
 		                       empty_map),
-		cmocka_unit_test_setup(test_tag_names__held_is_of_process_tags_that_were_met, empty_map),
+		cmocka_unit_test_setup(test_tag_names__held_is_known_from_then_on, empty_map),
+		cmocka_unit_test_setup(test_tag_names__held_is_of_process_tags, empty_map),
 		cmocka_unit_test_setup(test_tag_names__copy_outlives_that_it_is_not_kept, empty_map),
 		cmocka_unit_test_setup(test_tag_names__counts_a_tag_once, empty_map),
 		cmocka_unit_test_setup(test_tag_names__of_a_refused_row_leaves_the_map, empty_map),
+		cmocka_unit_test_setup(test_tag_names__of_a_refused_row_of_a_process_stays, empty_map),
 		cmocka_unit_test_setup(test_tag_names__whose_row_never_came_leave_a_full_map, empty_map),
 		cmocka_unit_test_setup(test_tag_names__are_swept_only_when_tags_did_not_fit, empty_map),
 		cmocka_unit_test_setup(test_tag_names__of_processes_stay_in_a_full_map_while_few, empty_map),
