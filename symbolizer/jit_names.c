@@ -76,6 +76,22 @@ static void read_perf_map(struct jit_names *j, int fd)
 	}
 }
 
+/* Clocks that were set since may be off by so much. */
+#define CLOCK_SLACK_NS 60000000000ll
+
+/* Was the file last written before the process began? */
+static bool is_older(int64_t changed_ns, const struct jit_process *of)
+{
+	struct timespec since_boot;
+	int64_t booted_ns;
+
+	if (!of->start_ns)
+		return false;
+	clock_gettime(CLOCK_BOOTTIME, &since_boot);
+	booted_ns = (int64_t)unix_ns() - since_boot.tv_sec * 1000000000ll - since_boot.tv_nsec;
+	return changed_ns + CLOCK_SLACK_NS < booted_ns + (int64_t)of->start_ns;
+}
+
 /* Reads what is new in the file when it has changed. */
 static void refresh_perf_map(struct jit_names *j, const struct jit_process *of)
 {
@@ -86,6 +102,10 @@ static void refresh_perf_map(struct jit_names *j, const struct jit_process *of)
 	if (fd < 0)
 		return;
 	changed_ns = st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
+	if (is_older(changed_ns, of)) {
+		close(fd);
+		return;
+	}
 	if ((uint64_t)st.st_size != j->perf_map_size || changed_ns != j->perf_map_changed_ns)
 		read_perf_map(j, fd);
 	j->perf_map_size = (uint64_t)st.st_size;

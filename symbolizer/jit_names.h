@@ -5,7 +5,8 @@
  *			a child has its parent's, the one with its own PID, as in its own PID namespace
  *	perf-PID.map	in the process's own /tmp, PID as above
  *
- * Both are read only if they are regular files of the process's user or of root, as anyone may put a file into /tmp.
+ * Both are read only if they are regular files of the process's user or of root, as anyone may put a file into /tmp. A perf map that was
+ * last written before the process began is another's, that had its pid.
  * They are checked for news at most once a second.
  */
 #ifndef SYMBOLIZER_JIT_NAMES_H
@@ -22,6 +23,7 @@ struct jit_process {
 	const char *proc; /* where /proc is */
 	uint32_t pid;
 	bool exited;
+	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: not known */
 
 	/*
 	 * Opens the jitdump that the process has mapped (of several, that of `inner_pid`) and sets *inode. Returns a

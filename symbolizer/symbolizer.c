@@ -228,11 +228,14 @@ static int open_jitdump(void *context, uint32_t inner_pid, const uint64_t *known
 	return process_open_mapped(context, m);
 }
 
+#define TICK_NS 10000000 /* of p->started */
+
 static bool find_jit_name(struct sym_process *p, uint64_t pc, struct jit_name *out)
 {
 	struct jit_process of = { .proc = p->env->proc,
 		                  .pid = p->key.pid,
 		                  .exited = p->exited,
+		                  .start_ns = p->started * TICK_NS,
 		                  .open_jitdump = open_jitdump,
 		                  .context = p };
 

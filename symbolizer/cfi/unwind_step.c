@@ -232,11 +232,21 @@ int unwind_step_by_top(const struct cfi_arch *arch, const struct sym_stack *stac
 	return UNWIND_STEPPED;
 }
 
+/* Were its registers read from a frame record? Then no others are known. */
+static bool is_of_chain(const struct cfi_arch *arch, const struct unwind_frame *frame)
+{
+	uint64_t of_record = (uint64_t)1 << arch->fp | (uint64_t)1 << arch->pc;
+
+	return (frame->known & ~((uint64_t)1 << arch->sp)) == of_record;
+}
+
 int unwind_step_by_frame_pointer(const struct cfi_arch *arch, const struct sym_stack *stack,
                                  struct unwind_frame *frame)
 {
 	uint64_t fp = frame->regs[arch->fp], sp = frame->regs[arch->sp], saved[2];
 
+	if (!fp && is_of_chain(arch, frame))
+		return UNWIND_START_OF_THREAD;
 	if (!is_known(frame, arch->fp) || fp < sp || fp & 7)
 		return -ENOENT;
 	if (read_stack(stack, fp, saved, sizeof(saved)))

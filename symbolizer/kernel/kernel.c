@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "symbolizer/elf/debug_file.h"
 #include "symbolizer/kernel/kallsyms.h"
@@ -16,6 +17,7 @@
 #include "symbolizer/base/clock.h"
 
 #define REREAD_NS   10000000000ll
+#define MODULES_NS  1000000000ll
 #define MAX_MODULES 4096
 #define CORE_NAME   "[kernel.kallsyms]_stext"
 #define KERNEL_HALF 0x8000000000000000ull
@@ -27,13 +29,16 @@ struct kernel {
 	struct kernel_code code; /* that was told of, which is newer than `symbols` may be */
 	struct kernel_debug *debug;
 	int64_t read_ns; /* 0: never tried */
-	bool outdated;   /* what the kernel has made since is not known */
-	bool asked;      /* for an address */
+	int64_t modules_looked_ns;
+	uint32_t modules_sum; /* of /proc/modules, when `symbols` were read */
+	bool outdated;        /* what the kernel has made since is not known */
+	bool asked;           /* for an address */
 	bool described;
 	uint64_t offset;              /* KASLR's, when it is known */
 	struct sym_module core, told; /* the second: of `code` */
 	struct sym_module *modules[MAX_MODULES];
 	size_t n_modules;
+	size_t n_gone; /* of them: their addresses may be others' */
 	struct sym_frame single;
 };
 
@@ -121,11 +126,36 @@ static void describe_core(struct kernel *k)
 	k->core.has_functions = true;
 }
 
+/* A checksum of the modules' names and places; 0: there are none, or they are not told. */
+static uint32_t sum_modules(const struct kernel *k)
+{
+	char path[PATH_MAX], line[1024], name[64];
+	unsigned long long of[2]; /* size, address */
+	uLong sum = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/modules", k->proc);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		/* Who uses it and its state change. */
+		if (sscanf(line, "%63s %llu %*s %*s %*s %llx", name, &of[0], &of[1]) != 3)
+			continue;
+		sum = crc32(sum, (const Bytef *)name, (uInt)strlen(name));
+		sum = crc32(sum, (const Bytef *)of, sizeof(of));
+	}
+	if (file)
+		fclose(file);
+	return (uint32_t)sum;
+}
+
 static void read_symbols(struct kernel *k)
 {
 	struct kallsyms *fresh;
 	char path[PATH_MAX];
 
+	/* Before: what comes meanwhile is seen the next time. */
+	k->modules_sum = sum_modules(k);
+	k->modules_looked_ns = (int64_t)monotonic_ns();
 	snprintf(path, sizeof(path), "%s/kallsyms", k->proc);
 	if (kallsyms_read(path, &fresh))
 		return;
@@ -157,7 +187,7 @@ static struct sym_module *module_of(struct kernel *k, const char *name, uint64_t
 	if (!*name)
 		return &k->core;
 	snprintf(bracketed, sizeof(bracketed), "[%s]", name);
-	for (i = 0; i < k->n_modules; i++)
+	for (i = k->n_gone; i < k->n_modules; i++)
 		if (address >= k->modules[i]->start && address < k->modules[i]->end &&
 		    strcmp(k->modules[i]->path, bracketed) == 0)
 			return k->modules[i];
@@ -198,9 +228,25 @@ void kernel_code_lost(struct kernel *k)
 	k->outdated = true;
 }
 
+/* Modules come and go, and one may be where another was: their list is looked at once a second. */
+static void follow_modules(struct kernel *k)
+{
+	int64_t now = (int64_t)monotonic_ns();
+
+	if (!k->symbols || now - k->modules_looked_ns < MODULES_NS)
+		return;
+	k->modules_looked_ns = now;
+	if (sum_modules(k) == k->modules_sum)
+		return;
+	k->n_gone = k->n_modules;
+	k->outdated = true;
+	k->read_ns = 0; /* as this is no guess, it waits for nothing */
+}
+
 static bool find_symbol(struct kernel *k, uint64_t pc, struct kallsyms_hit *hit)
 {
 	kernel_prepare(k);
+	follow_modules(k);
 	if (k->outdated && reread(k))
 		k->outdated = false;
 	if (!k->symbols)

@@ -25,8 +25,8 @@ struct kernel *kernel_new(const struct object_environment *env, const struct ker
 void kernel_free(struct kernel *k);
 
 /*
- * Always fills out->module. Modules and BPF programs come and go, so an address without a name makes kallsyms be
- * read again, at most once in ten seconds.
+ * Always fills out->module. Modules and BPF programs come and go: kallsyms is read again when /proc/modules has changed, at
+ * most once a second, and for an address without a name, at most once in ten.
  */
 void kernel_find(struct kernel *k, uint64_t pc, struct kernel_hit *out);
 

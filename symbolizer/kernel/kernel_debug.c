@@ -21,6 +21,7 @@
 /* One loaded module; NULL object: there is no debug information for it. */
 struct module_debug {
 	char *name;
+	const char *build_id; /* interned */
 	uint64_t start;
 	struct object *object;
 };
@@ -247,13 +248,17 @@ static struct object *module_object(struct kernel_debug *d, const struct kernel_
 	size_t i;
 
 	for (i = 0; i < d->n_modules; i++)
-		if (d->modules[i].start == place->start && strcmp(d->modules[i].name, place->module) == 0)
+		if (d->modules[i].start == place->start && strcmp(d->modules[i].name, place->module) == 0 &&
+		    strcmp(d->modules[i].build_id, place->build_id) == 0)
 			return d->modules[i].object;
 	name = d->n_modules < MAX_MODULES ? strdup(place->module) : NULL;
 	if (!name)
 		return NULL;
 	m = &d->modules[d->n_modules++];
-	*m = (struct module_debug){ .name = name, .start = place->start, .object = open_module(d, place) };
+	*m = (struct module_debug){ .name = name,
+		                    .build_id = place->build_id,
+		                    .start = place->start,
+		                    .object = open_module(d, place) };
 	return m->object;
 }
 

@@ -31,7 +31,7 @@ static int make_process(void **state)
 	if (program_dir_make(state) ||
 	    shell("cd '%s' && mkdir -p 4321/root/tmp && printf '4321 (x) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
 	          "0 99 "
-	          "0' > 4321/stat && printf 'Name:\\tx\\nUid:\\t%u\\t%u\\t0\\t0\\nNSpid:\\t4321\\t7\\n' > "
+	          "0 0 0 0 0' > 4321/stat && printf 'Name:\\tx\\nUid:\\t%u\\t%u\\t0\\t0\\nNSpid:\\t4321\\t7\\n' > "
 	          "4321/status && printf '10000-20000 r-xp 00000000 00:00 0 \\n' > 4321/maps",
 	          program_dir, geteuid() + 1, geteuid()))
 		return -1;
@@ -108,6 +108,20 @@ static void test_jit_names__perf_map_of_another(void **state)
 	                       "echo '10000 100 own' > perf-7.map && chown 1234 perf-7.map",
 	                       program_dir),
 	                 0);
+	wait_for_look();
+	assert_string_equal(ask(CODE).frames[0].function, "own");
+}
+
+/* It was there before the process began, which has the pid of the one that wrote it. */
+static void test_jit_names__perf_map_that_is_older(void **state)
+{
+	(void)state;
+	assert_int_equal(shell("cd '%s/4321/root/tmp' && echo '10000 10 former' > perf-7.map && touch -d @1 "
+	                       "perf-7.map",
+	                       program_dir),
+	                 0);
+	assert_int_equal(ask(CODE).source, SYM_SOURCE_NONE);
+	assert_int_equal(shell("echo '10000 10 own' > '%s/4321/root/tmp/perf-7.map'", program_dir), 0);
 	wait_for_look();
 	assert_string_equal(ask(CODE).frames[0].function, "own");
 }
@@ -205,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(test_jit_names__perf_map),
 		WITH(test_jit_names__perf_map_of_another),
+		WITH(test_jit_names__perf_map_that_is_older),
 		WITH(test_jit_names__jitdump),
 		WITH(test_jit_names__no_jitdump),
 	};

@@ -528,6 +528,10 @@ static void test_symbolizer__stripped_in_every_way(void **state)
 	        "strip lib.so && mkdir -p .debug && objcopy --only-keep-debug whole.so .debug/lib.debug "
 	        "&& objcopy --add-gnu-debuglink=.debug/lib.debug lib.so",
 	        "hidden", SYM_SOURCE_DWARF);
+	/* A debug file of the same name: that is not the file itself, though it has the build-id. */
+	assert_function_after("strip lib.so && mkdir -p .debug && objcopy --only-keep-debug whole.so "
+	                      ".debug/lib.so && objcopy --add-gnu-debuglink=.debug/lib.so lib.so",
+	                      "hidden", SYM_SOURCE_DWARF);
 	assert_function_after(
 	        "nm -D --defined-only --format=posix lib.so | cut -d' ' -f1 > dynamic && objcopy -S "
 	        "--remove-section .gnu_debuglink --strip-all --keep-symbol=hidden lib.so mini && strip "

@@ -211,6 +211,18 @@ static void test_unwind_step__by_frame_pointer(void **state)
 	                 UNWIND_START_OF_THREAD);
 }
 
+/* A chain of frame pointers ends with 0. */
+static void test_unwind_step__end_of_frame_pointers(void **state)
+{
+	(void)state;
+	frame.regs[RBP] = STACK + 32;
+	stack[4] = 0;
+	stack[5] = 0x401234;
+	assert_int_equal(unwind_step_by_frame_pointer(&cfi_arch_x86_64, &copy, &frame), UNWIND_STEPPED);
+	assert_int_equal(unwind_step_by_frame_pointer(&cfi_arch_x86_64, &copy, &frame),
+	                 UNWIND_START_OF_THREAD);
+}
+
 static void test_unwind_step__no_frame_pointer(void **state)
 {
 	static const uint64_t none[] = { STACK - 8, STACK + 33, STACK + (1 << 20) + 8, 0 };
@@ -253,6 +265,7 @@ int main(void)
 		TEST(registers_that_are_not_known),
 		TEST(outermost),
 		TEST(by_frame_pointer),
+		TEST(end_of_frame_pointers),
 		TEST(no_frame_pointer),
 		TEST(by_top),
 	};

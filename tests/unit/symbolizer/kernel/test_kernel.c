@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -250,6 +251,43 @@ static void test_kernel__code_made_later(void **state)
 	symbolizer_free(s);
 }
 
+static void write_in_proc(const char *name, const char *format, unsigned long long address)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/proc/%s", program_dir, name);
+	file = fopen(path, "we");
+	assert_non_null(file);
+	fprintf(file, format, address);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Another module is where one was. How often they are used is no change. */
+static void test_kernel__modules_come_and_go(void **state)
+{
+	const struct timespec a_look = { .tv_sec = 1, .tv_nsec = 100000000 };
+	struct symbolizer *s = new_symbolizer("nothing");
+	uint64_t pc = module_shown + 4;
+	struct sym_result r;
+
+	(void)state;
+	write_in_proc("modules", "fake_mod 4096 0 - Live 0x%llx\n", MODULE);
+	symbolizer_kernel(s, pc, false, &r);
+	assert_string_equal(r.frames[0].function, "module_shown");
+	write_in_proc("kallsyms", "%llx t other_shown\t[other_mod]\n", module_shown);
+	write_in_proc("modules", "fake_mod 4096 2 - Live 0x%llx\n", MODULE);
+	nanosleep(&a_look, NULL);
+	symbolizer_kernel(s, pc, false, &r);
+	assert_string_equal(r.frames[0].function, "module_shown");
+	write_in_proc("modules", "other_mod 4096 0 - Live 0x%llx\n", MODULE);
+	nanosleep(&a_look, NULL);
+	symbolizer_kernel(s, pc, false, &r);
+	assert_string_equal(r.frames[0].function, "other_shown");
+	assert_string_equal(r.module->path, "[other_mod]");
+	symbolizer_free(s);
+}
+
 static void test_kernel__vmcoreinfo(void **state)
 {
 	static const char text[] = "OSRELEASE=6.1\nKERNELOFFSETS=1\nKERNELOFFSET=1a200000\nX=1";
@@ -428,6 +466,7 @@ int main(void)
 		cmocka_unit_test(test_kernel__says_what_is_missing),
 		cmocka_unit_test(test_kernel__names_alone), /* changes what the later ones find */
 		cmocka_unit_test(test_kernel__code_made_later),
+		cmocka_unit_test(test_kernel__modules_come_and_go),
 		cmocka_unit_test(test_kernel__vmcoreinfo),
 		cmocka_unit_test(test_kernel__packed_files_that_are_broken),
 		cmocka_unit_test(test_kernel__entries),
