@@ -134,11 +134,21 @@ static int refuse_number(const struct config_setting *setting, const char *path,
 	return -EINVAL;
 }
 
+/* Whether the setting is a file that holds a password or a token. */
+static bool names_secret(const char *path)
+{
+	size_t len = strlen(path), tail = strlen("_file");
+
+	return len > tail && !strcmp(path + len - tail, "_file");
+}
+
 static int refuse_text(const char *path, const char *value, const char *allowed, char *err, size_t err_size)
 {
-	/* A URL that was refused may hold a password: that must not reach a log. */
+	/* A URL that was refused may hold a password, and a secret may stand where its file should: that must not reach a log. */
 	if (strchr(value, '@'))
 		value = "…@…";
+	else if (names_secret(path) && *value != '/')
+		value = "…";
 	snprintf(err, err_size, "%s is '%.64s'; allowed: %s", path, value, allowed);
 	config_clean_message(err);
 	return -EINVAL;

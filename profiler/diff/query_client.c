@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/output/no_proxy.h"
 #include "profiler/output/push_answer.h"
 #include "profiler/output/push_secret.h"
 
@@ -123,11 +124,13 @@ static int set_credentials(struct query_client *client, const struct query_acces
 static int make_handle(struct query_client *client, char *err, size_t err_size)
 {
 	CURL *curl = client->curl = curl_easy_init();
-	CURLcode code = curl ? CURLE_OK : CURLE_OUT_OF_MEMORY;
+	char *direct = no_proxy_hosts();
+	CURLcode code = curl && direct ? CURLE_OK : CURLE_OUT_OF_MEMORY;
 
 #define SET(option, value) code = code ? code : curl_easy_setopt(curl, option, value)
 	SET(CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_NOPROXY, direct);
 	SET(CURLOPT_POST, 1L);
 	SET(CURLOPT_HTTPHEADER, client->headers);
 	SET(CURLOPT_USERAGENT, "stallprof");
@@ -139,6 +142,7 @@ static int make_handle(struct query_client *client, char *err, size_t err_size)
 	SET(CURLOPT_WRITEDATA, client);
 	SET(CURLOPT_ERRORBUFFER, client->curl_error);
 #undef SET
+	free(direct);
 	if (!code)
 		return 0;
 	snprintf(err, err_size, "libcurl cannot be set up: %s", curl_easy_strerror(code));

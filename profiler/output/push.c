@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/output/no_proxy.h"
 #include "profiler/output/push.pb-c.h"
 #include "profiler/output/push_answer.h"
 #include "profiler/output/push_labels.h"
@@ -209,17 +210,17 @@ static CURLcode set_credentials(struct push_client *client)
 static int make_handle(struct push_client *client, long timeout_ms, char *err, size_t err_len)
 {
 	CURL *curl = client->curl = curl_easy_init();
+	char *direct = no_proxy_hosts();
 	CURLcode code = CURLE_OK;
 
 	client->multi = curl_multi_init();
-	if (!curl || !client->multi) {
-		snprintf(err, err_len, "out of memory");
-		return -ENOMEM;
-	}
+	if (!curl || !client->multi || !direct)
+		code = CURLE_OUT_OF_MEMORY;
 #define SET(option, value) code = code ? code : curl_easy_setopt(curl, option, value)
 	SET(CURLOPT_URL, client->url);
 	SET(CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_NOPROXY, direct);
 	SET(CURLOPT_POST, 1L);
 	SET(CURLOPT_HTTPHEADER, client->headers);
 	SET(CURLOPT_USERAGENT, "stallprof");
@@ -232,6 +233,7 @@ static int make_handle(struct push_client *client, long timeout_ms, char *err, s
 	SET(CURLOPT_ERRORBUFFER, client->curl_error);
 	SET(CURLOPT_QUICK_EXIT, 1L); /* do not wait for a name that is being looked up */
 #undef SET
+	free(direct);
 	code = code ? code : set_credentials(client);
 	if (!code)
 		return 0;

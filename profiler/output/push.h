@@ -12,7 +12,8 @@
  * request: the server accepts a request of several in part, and then nobody knows which part.
  *
  * Redirects are never followed (they would carry credentials and profiles elsewhere); schemes other than
- * http and https are refused; the environment's proxies (https_proxy, no_proxy) are honoured as curl does.
+ * http and https are refused; the environment's proxies (https_proxy, no_proxy) are honoured as curl
+ * does, but for this host itself.
  *
  * A client keeps its connection open between requests. It may be used by one thread at a time, but for
  * push_client_stop(); several clients may live side by side.

@@ -81,7 +81,7 @@ static int write_window(struct sink_files *files, struct profile *profile, char 
 	return result;
 }
 
-/* Notes in the profile how many windows the disk was too slow for since the last one that was kept. */
+/* Notes in the profile how many windows were not kept since the last one that was. */
 static uint64_t note_dropped(struct sink_files *files, struct profile *profile)
 {
 	uint64_t dropped = atomic_exchange(&files->dropped, 0);
@@ -122,7 +122,7 @@ static void keep_window(struct sink_files *files, struct profile *profile)
 	files->fails = write_window(files, profile, path);
 	if (files->fails) {
 		/* the next one tells it */
-		atomic_fetch_add(&files->dropped, dropped);
+		atomic_fetch_add(&files->dropped, dropped + 1);
 		counts.not_kept = 1;
 	} else {
 		counts.kept = 1;

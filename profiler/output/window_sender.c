@@ -21,24 +21,30 @@
 
 #define UNANSWERED_MAX 2
 
+/* The second does not pass by itself. */
+enum outage { OUTAGE_NONE, OUTAGE_FAILS, OUTAGE_MISLED };
+
 struct window_sender {
 	struct push_client *client;
 	char *place; /* the server's URL, and the tenant there */
 	struct sink_spool *spool;
 	struct sink_news *news;
 	uint64_t taken;                /* windows, whole */
-	bool outage;                   /* which has been said */
 	atomic_bool misled;            /* the last request was refused for the credentials or the place */
+	enum outage outage;            /* the worst that was said since a window was taken */
 	char refusal[PUSH_ERR_MAX];    /* the last one said, since a window was pushed */
 	char last_error[PUSH_ERR_MAX]; /* of the last try; "": there was none */
 };
 
 static void say_outage(struct window_sender *sender)
 {
+	enum outage outage = atomic_load(&sender->misled) ? OUTAGE_MISLED : OUTAGE_FAILS;
+
 	sink_news_pushing(sender->news, true);
-	if (!sender->outage)
-		sink_news_say(sender->news, "%s; windows wait, and are sent again", sender->last_error);
-	sender->outage = true;
+	if (sender->outage >= outage)
+		return;
+	sink_news_say(sender->news, "%s; windows wait, and are sent again", sender->last_error);
+	sender->outage = outage;
 }
 
 /* A server that refuses one series mostly refuses all of them with the same words, in the next window, too. So that
@@ -171,7 +177,7 @@ enum window_sent window_sender_send(struct window_sender *sender, struct push_wi
 			return later(sender, window, result, turn);
 	}
 	if (any_taken || !window->failed)
-		sender->outage = false;
+		sender->outage = OUTAGE_NONE;
 	if (!window->failed) {
 		sender->taken++;
 		sender->refusal[0] = '\0';

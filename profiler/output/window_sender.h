@@ -1,6 +1,7 @@
 /*
  * Sends a window (push_window.h) to a Pyroscope server, request by request, and says what goes wrong: an outage once, until a window was
- * sent; a refusal once, while windows are refused with the same words.
+ * sent, and once more when it turns out that the credentials or the place are wrong; a refusal once, while windows are refused with the
+ * same words.
  *
  *     sender = window_sender_new(&config->push, spool, news, err, sizeof(err))
  *     window_sender_send(sender, window, last)      in one thread

@@ -31,7 +31,8 @@ static const struct {
 } sentences[] = {
 	{ "windows_refused", NUMBER,
 	  "%s {window is|windows are} missing: record less at a time, or into a folder" },
-	{ "windows_dropped", NUMBER, "%s {window is|windows are} missing, as the disk was too slow" },
+	{ "windows_dropped", NUMBER,
+	  "%s {window is|windows are} missing, as the disk was too slow or full, or failed" },
 	{ "ledger_full_ns", NS, "%s of the time are in no row, as the table of rows was full" },
 	{ "rows_refused_ns", NS, "%s of the time are in no row, as a window had too many tags" },
 	{ "tags_too_deep", NUMBER,

@@ -296,6 +296,23 @@ static void test_config__unreadable_files(void **state)
 	assert_null(config);
 }
 
+/* Where the name of the file with a secret belongs, the secret itself may stand. */
+static void test_config__a_secret_is_not_repeated(void **state)
+{
+	static const char *const paths[] = { "push.bearer_token_file", "push.basic_password_file",
+		                             "scrape.bearer_token_file" };
+	struct config *config = config_default();
+	char err[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		assert_int_equal(config_set(config, paths[i], "glc_hunter2", err, sizeof(err)), -EINVAL);
+		assert_null(strstr(err, "hunter2"));
+		assert_non_null(strstr(err, paths[i]));
+	}
+	config_free(config);
+}
+
 static void test_config__set_and_reset(void **state)
 {
 	struct config *config = config_default();
@@ -327,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_config__empty_files_are_the_defaults),
 		cmocka_unit_test(test_config__bad_files_are_refused_in_one_line),
 		cmocka_unit_test(test_config__unreadable_files),
+		cmocka_unit_test(test_config__a_secret_is_not_repeated),
 		cmocka_unit_test(test_config__set_and_reset),
 	};
 

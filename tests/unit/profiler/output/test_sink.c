@@ -445,42 +445,6 @@ static void test_sink__windows_that_do_not_fit_are_said_and_counted(void **state
 	config_free(config);
 }
 
-/* The folder goes, and comes back. */
-static void test_sink__windows_that_cannot_be_kept_are_said_once(void **state)
-{
-	struct config *config = config_pushing_to(NULL);
-	char dir[64], command[128];
-	struct sink *sink;
-
-	(void)state;
-	snprintf(dir, sizeof(dir), "/tmp/stallprof-sink-%d/", (int)getpid());
-	sink = sink_to(config, dir);
-	sink_deliver(sink, window_profile(ROOM, 1));
-	settle(sink);
-	assert_int_equal(sink_counts(sink).kept, 1);
-	assert_true(sink_counts(sink).kept_bytes > 100);
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	assert_int_equal(system(command), 0);
-	for (int i = 0; i < 3; i++)
-		sink_deliver(sink, window_profile(ROOM, 1));
-	settle(sink);
-	assert_true(sink_counts(sink).keeping_fails);
-	assert_int_equal(n_said, 1);
-	assert_non_null(strstr(last_said, "No such file"));
-	assert_int_equal(mkdir(dir, 0700), 0);
-	sink_deliver(sink, window_profile(ROOM, 1));
-	settle(sink);
-	assert_false(sink_counts(sink).keeping_fails);
-	assert_int_equal(system(command), 0);
-	sink_deliver(sink, window_profile(ROOM, 1));
-	assert_int_equal(end(sink, 0), -EIO);
-	assert_int_equal(n_said, 2);
-	assert_int_equal(sink_counts(sink).kept, 2);
-	assert_int_equal(sink_counts(sink).not_kept, 4);
-	sink_free(sink);
-	config_free(config);
-}
-
 static uint64_t dropped_in(const char *path)
 {
 	struct stamp *stamp = stamp_new();
@@ -509,6 +473,43 @@ static uint64_t dropped_in_all(const char *dir)
 		sum += dropped_in(found.gl_pathv[i]);
 	globfree(&found);
 	return sum;
+}
+
+/* The folder goes, and comes back. */
+static void test_sink__windows_that_cannot_be_kept_are_said_once(void **state)
+{
+	struct config *config = config_pushing_to(NULL);
+	char dir[64], command[128];
+	struct sink *sink;
+
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/stallprof-sink-%d/", (int)getpid());
+	sink = sink_to(config, dir);
+	sink_deliver(sink, window_profile(ROOM, 1));
+	settle(sink);
+	assert_int_equal(sink_counts(sink).kept, 1);
+	assert_true(sink_counts(sink).kept_bytes > 100);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+	for (int i = 0; i < 3; i++)
+		sink_deliver(sink, window_profile(ROOM, 1));
+	settle(sink);
+	assert_true(sink_counts(sink).keeping_fails);
+	assert_int_equal(n_said, 1);
+	assert_non_null(strstr(last_said, "No such file"));
+	assert_int_equal(mkdir(dir, 0700), 0);
+	sink_deliver(sink, window_profile(ROOM, 1));
+	settle(sink);
+	assert_false(sink_counts(sink).keeping_fails);
+	assert_int_equal(dropped_in_all(dir), 3);
+	assert_int_equal(system(command), 0);
+	sink_deliver(sink, window_profile(ROOM, 1));
+	assert_int_equal(end(sink, 0), -EIO);
+	assert_int_equal(n_said, 2);
+	assert_int_equal(sink_counts(sink).kept, 2);
+	assert_int_equal(sink_counts(sink).not_kept, 4);
+	sink_free(sink);
+	config_free(config);
 }
 
 /* So many at once that the disk cannot follow; the windows that are kept say how many went, and each once. */

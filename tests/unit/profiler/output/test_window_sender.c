@@ -47,11 +47,50 @@ static void test_window_sender__one_part_without_an_answer_is_given_up_alone(voi
 	config_free(config);
 }
 
+/* A server that does not answer, and then wants another token: that does not pass by itself, and is said, too. */
+static void test_window_sender__says_what_an_outage_turns_out_to_be(void **state)
+{
+	static const char *const bodies[] = { "one" };
+	struct push_window *window = spool_window("job-a", bodies, 1);
+	struct config *config = config_default();
+	struct sink_news *news = sink_news_new();
+	struct sink_spool *none = sink_spool_new("", news);
+	struct sink_news_now now;
+	struct window_sender *sender;
+	char err[1024] = "";
+
+	(void)state;
+	set(config, "push.url", server.url);
+	sender = window_sender_new(&config->push, none, news, err, sizeof(err));
+	assert_non_null(sender);
+	server.status = 429;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(window_sender_send(sender, window, WINDOW_FIRST), WINDOW_LATER);
+	sink_news_take(news, take_line, &now);
+	assert_int_equal(lines(), 1);
+	server.status = 200;
+	server.token = "Bearer new";
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(window_sender_send(sender, window, WINDOW_FIRST), WINDOW_LATER);
+	server.status = 429;
+	assert_int_equal(window_sender_send(sender, window, WINDOW_FIRST), WINDOW_LATER);
+	sink_news_take(news, take_line, &now);
+	assert_true(was_said("401"));
+	assert_int_equal(lines(), 2);
+	window_sender_free(sender);
+	push_window_free(window);
+	sink_spool_free(none);
+	sink_news_free(news);
+	config_free(config);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 		        test_window_sender__one_part_without_an_answer_is_given_up_alone, begin, end_all),
+		cmocka_unit_test_setup_teardown(test_window_sender__says_what_an_outage_turns_out_to_be,
+		                                begin, end_all),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
