@@ -183,6 +183,8 @@ int profile_decode(const void *buf, size_t len, size_t max_bytes, struct profile
  * -EOVERFLOW `into` holds a part of `from`: throw it away.
  */
 int profile_merge(struct profile *into, const struct profile *from, char *err, size_t err_len);
+/* 0 if their types let profile_merge() begin; -EINVAL as it returns then. */
+int profile_merge_check(const struct profile *into, const struct profile *from, char *err, size_t err_len);
 
 /*
  * Cuts a profile into parts that a receiver with limits takes: at most `max_samples` samples and `max_bytes` when

@@ -31,21 +31,22 @@ static bool types_equal(struct profile_value_type a, struct profile_value_type b
 	return strcmp(a.type, b.type) == 0 && strcmp(a.unit, b.unit) == 0;
 }
 
-static int check_types(const struct profile *a, const struct profile *b, char *err, size_t err_len)
+int profile_merge_check(const struct profile *into, const struct profile *from, char *err, size_t err_len)
 {
-	if (a == b)
+	if (into == from)
 		return refuse(err, err_len, "a profile can't be merged into itself");
-	if (a->n_types != b->n_types)
-		return refuse(err, err_len, "the profiles have %zu and %zu sample types", a->n_types,
-		              b->n_types);
-	for (size_t i = 0; i < a->n_types; i++)
-		if (!types_equal(a->types[i], b->types[i]))
+	if (into->n_types != from->n_types)
+		return refuse(err, err_len, "the profiles have %zu and %zu sample types", into->n_types,
+		              from->n_types);
+	for (size_t i = 0; i < into->n_types; i++)
+		if (!types_equal(into->types[i], from->types[i]))
 			return refuse(err, err_len, "the profiles' sample types differ: %s/%s and %s/%s",
-			              a->types[i].type, a->types[i].unit, b->types[i].type, b->types[i].unit);
-	if (!types_equal(a->period_type, b->period_type))
+			              into->types[i].type, into->types[i].unit, from->types[i].type,
+			              from->types[i].unit);
+	if (!types_equal(into->period_type, from->period_type))
 		return refuse(err, err_len, "the profiles' period types differ: %s/%s and %s/%s",
-		              a->period_type.type, a->period_type.unit, b->period_type.type,
-		              b->period_type.unit);
+		              into->period_type.type, into->period_type.unit, from->period_type.type,
+		              from->period_type.unit);
 	return 0;
 }
 
@@ -126,7 +127,7 @@ static const char *reason(int ret)
 
 int profile_merge(struct profile *into, const struct profile *from, char *err, size_t err_len)
 {
-	int ret = check_types(into, from, err, err_len);
+	int ret = profile_merge_check(into, from, err, err_len);
 
 	if (ret < 0)
 		return ret;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "profiler/cli/diff_options.h"
+#include "profiler/cli/output_file.h"
 #include "profiler/diff/diff.h"
 #include "profiler/diff/diff_print.h"
 #include "profiler/format/text_cells.h"
@@ -71,9 +72,12 @@ static int write_out(const struct diff_options *options, struct diff *diff)
 		err = print(out, options, diff);
 	if (out && options->output && fclose(out) && !err)
 		err = -errno;
-	if (err)
+	if (err) {
 		fprintf(stderr, "stallprof diff: %s could not be written: %s\n",
 		        options->output ? options->output : "the output", strerror(-err));
+		if (out)
+			output_file_remove(options->output);
+	}
 	return err;
 }
 

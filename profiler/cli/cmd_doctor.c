@@ -4,10 +4,12 @@
 
 #include <assert.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "profiler/config/config.h"
 #include "profiler/cli/host_check.h"
@@ -29,6 +31,7 @@ struct fact {
 /* What the report is made of. */
 struct findings {
 	struct host_facts host;
+	const struct config *config; /* the one given; NULL: none was */
 	struct fact facts[FACTS_MAX];
 	size_t n_facts;
 	struct probe_host *probes; /* NULL without BTF */
@@ -37,7 +40,7 @@ struct findings {
 };
 
 struct choices {
-	bool json;
+	bool json, has_config;
 	struct config *config;
 };
 
@@ -66,6 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			usage_error(state, "%s", err);
 		config_free(choices->config);
 		choices->config = loaded;
+		choices->has_config = true;
 		return 0;
 	case KEY_NO_CAUSE:
 		if (probe_cause_stays(arg))
@@ -88,20 +92,6 @@ static const struct argp argp = {
 	       "visible. Exits with 1 when nothing can be recorded at all.",
 };
 
-/* Whether debuginfod servers are asked, by the service's configuration file; no if it is missing or wrong. */
-static bool asks_servers(void)
-{
-	struct config *config = NULL;
-	char err[512];
-	bool asks;
-
-	if (config_load(CONFIG_FILE, &config, err, sizeof(err)))
-		return false;
-	asks = *config->symbolizer.debuginfod_urls;
-	config_free(config);
-	return asks;
-}
-
 __attribute__((format(printf, 4, 5))) static void add_fact(struct findings *found, const char *name,
                                                            bool good, const char *advice, ...)
 {
@@ -115,6 +105,24 @@ __attribute__((format(printf, 4, 5))) static void add_fact(struct findings *foun
 	va_start(args, advice);
 	vsnprintf(fact->advice, sizeof(fact->advice), advice, args);
 	va_end(args);
+}
+
+/* Whether debuginfod servers are asked, by the configuration given, else by the service's. */
+static void add_debuginfod(struct findings *found)
+{
+	struct config *service = NULL;
+	const struct config *config = found->config;
+	char err[512] = "";
+
+	if (!config && !access(CONFIG_FILE, F_OK) && !config_load(CONFIG_FILE, &service, err, sizeof(err)))
+		config = service;
+	if (*err)
+		add_fact(found, "debuginfod", false, "not known: %s", err);
+	else
+		add_fact(found, "debuginfod", config && *config->symbolizer.debuginfod_urls,
+		         "debug files that are not on this host are not fetched: set "
+		         "symbolizer.debuginfod_urls, or record --debuginfod");
+	config_free(service);
 }
 
 static void add_privilege(struct findings *found, enum privilege privilege)
@@ -186,9 +194,7 @@ static void collect_facts(struct findings *found)
 		         "/proc/kallsyms shows no addresses");
 	}
 	add_fact(found, "kernel_lines", host->has_vmlinux_dwarf, "%s", host->debug_advice);
-	add_fact(found, "debuginfod", asks_servers(),
-	         "debug files that are not on this host are not fetched: set symbolizer.debuginfod_urls, or "
-	         "record --debuginfod");
+	add_debuginfod(found);
 	add_fact(found, "throttle_work", found->probes && probe_host_places(found->probes)->throttles,
 	         "a kernel with CONFIG_BLK_DEV_THROTTLING=y; without it waits for what blk-throttle holds "
 	         "back "
@@ -417,13 +423,14 @@ int cmd_doctor(int argc, char **argv)
 {
 	struct findings found = { 0 };
 	struct choices choices = { .config = config_default() };
-	bool can_record;
+	bool can_record, is_written;
 
 	if (!choices.config) {
 		fprintf(stderr, "stallprof doctor: out of memory\n");
 		return 1;
 	}
 	usage_parse(&argp, "stallprof doctor", argc, argv, 0, &choices);
+	found.config = choices.has_config ? choices.config : NULL;
 	libbpf_set_print(NULL); /* what it finds missing is in the report */
 	host_facts_read(&found.host);
 	host_facts_read_symbols(&found.host);
@@ -431,9 +438,12 @@ int cmd_doctor(int argc, char **argv)
 	try_hooks(&found, &choices.config->sampling);
 	collect_facts(&found);
 	(choices.json ? print_json : print_text)(&found);
+	is_written = !fflush(stdout) && !ferror(stdout);
+	if (!is_written)
+		fprintf(stderr, "stallprof doctor: the output could not be written: %s\n", strerror(errno));
 	can_record = found.tracer;
 	tracer_free(found.tracer);
 	probe_host_free(found.probes);
 	config_free(choices.config);
-	return can_record ? 0 : 1;
+	return can_record && is_written ? 0 : 1;
 }

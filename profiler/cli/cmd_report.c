@@ -179,6 +179,15 @@ static int load_baseline(struct loaded_profiles *baseline, const char *path)
 	return say(message);
 }
 
+static int say_unreadable(const struct loaded_profiles *input, const char *whose)
+{
+	char message[MESSAGE_BYTES];
+
+	snprintf(message, sizeof(message), "%zu of the %s's files left out: %.900s", input->unreadable_files,
+	         whose, input->unreadable);
+	return say(message);
+}
+
 static int run_with_baseline(const struct report_options *options, const struct loaded_profiles *input)
 {
 	struct loaded_profiles baseline;
@@ -189,6 +198,8 @@ static int run_with_baseline(const struct report_options *options, const struct 
 	if (load_baseline(&baseline, options->baseline))
 		return 1;
 	status = run(options, input, &baseline);
+	if (baseline.unreadable_files)
+		status = say_unreadable(&baseline, "baseline");
 	loaded_profiles_release(&baseline);
 	return status;
 }
@@ -204,11 +215,8 @@ int cmd_report(int argc, char **argv)
 	if (loaded_profiles_load(&input, options.files, options.file_count, message, sizeof(message)))
 		return say(message);
 	status = run_with_baseline(&options, &input);
-	if (input.unreadable_files) {
-		snprintf(message, sizeof(message), "%zu of the directory's files left out: %.900s",
-		         input.unreadable_files, input.unreadable);
-		status = say(message);
-	}
+	if (input.unreadable_files)
+		status = say_unreadable(&input, "directory");
 	loaded_profiles_release(&input);
 	return status;
 }

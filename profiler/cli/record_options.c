@@ -187,6 +187,8 @@ static void set(struct argp_state *state, struct record_options *o, const struct
 		usage_error(state, "--%s: %s", setting->option, err);
 	if (!strcmp(setting->path, "service_name"))
 		o->has_service_name = true;
+	if (!strncmp(setting->path, "push.", strlen("push.")) && strcmp(setting->path, "push.url") != 0)
+		o->of_push = setting->option;
 }
 
 static void add_label(struct argp_state *state, struct record_options *o, char *arg)
@@ -200,6 +202,7 @@ static void add_label(struct argp_state *state, struct record_options *o, char *
 	*equals = '\0';
 	if (config_add_label(o->config, arg, equals + 1, err, sizeof(err)))
 		usage_error(state, "--label: %s", err);
+	o->of_push = "label";
 }
 
 static void switch_off(struct argp_state *state, struct config *config, const char *cause)
@@ -264,6 +267,8 @@ static void check(struct argp_state *state, struct record_options *o)
 		usage_error(state, "-- COMMAND, -p and -a exclude each other");
 	if (config_says_true(o->config->tags.checkpoint_sha256) && !o->config->tags.files_count)
 		usage_error(state, "--checkpoint-sha256 needs --tag-files: which files are checkpoints");
+	if (o->of_push && !*o->config->push.url)
+		usage_error(state, "--%s needs --push: it is of what is pushed", o->of_push);
 	if (config_check(o->config, err, sizeof(err)))
 		usage_error(state, "%s", err);
 }

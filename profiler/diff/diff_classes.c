@@ -11,8 +11,10 @@ int diff_classes_number(struct diff_classes *classes, const char *name)
 	for (size_t i = 0; i < classes->count; i++)
 		if (!strcmp(classes->name[i], name))
 			return (int)i;
-	if (classes->count == DIFF_CLASSES_MAX)
+	if (classes->count == DIFF_CLASSES_MAX) {
+		classes->too_many = true;
 		return DIFF_CLASSES_MAX - 1;
+	}
 	classes->name[classes->count] = strdup(name);
 	return classes->name[classes->count] ? (int)classes->count++ : -ENOMEM;
 }

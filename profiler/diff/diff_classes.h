@@ -2,6 +2,7 @@
 #ifndef STALLPROF_PROFILER_DIFF_CLASSES_H
 #define STALLPROF_PROFILER_DIFF_CLASSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +11,7 @@
 struct diff_classes {
 	char *name[DIFF_CLASSES_MAX];
 	size_t count;
+	bool too_many; /* some have the last number together */
 };
 
 /* The number of a class, which is added if it is new. -ENOMEM. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PATH_BYTES 4096
 
@@ -35,6 +36,12 @@ int loaded_folder_list(struct loaded_folder *folder, const char *path, char *err
 		snprintf(err, err_size, "%s: a directory with one of * ? [ \\ in its name; name its files",
 		         path);
 		return -EINVAL;
+	}
+	if (access(path, R_OK | X_OK)) {
+		result = -errno;
+		snprintf(err, err_size, "%s: %s%s", path, strerror(-result),
+		         result == -EACCES ? ": only its owner may read it" : "");
+		return result;
 	}
 	snprintf(pattern, sizeof(pattern), "%s/*.pb.gz", path);
 	if (glob(pattern, 0, NULL, &found)) {

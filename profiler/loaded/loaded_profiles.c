@@ -65,13 +65,13 @@ static int take_notes(struct loaded_profiles *input, const struct profile *profi
 {
 	int result = stamp_from_notes(input->stamp, profile, &input->malformed_lines);
 
-	input->files++;
 	if (result == -EPROTONOSUPPORT) {
 		snprintf(err, err_size,
 		         "%s: written by another version of stallprof (this one reads format %d)", name,
 		         STAMP_FORMAT);
 		return result;
 	}
+	input->files++;
 	if (result == -ENODATA)
 		result = take_classes(input, profile);
 	else if (!result)
@@ -134,6 +134,29 @@ static int show(const struct loaded_profiles *input, const struct profile *profi
 	return result;
 }
 
+static int refuse_to_merge(const char *path, const char *why, int reason, char *err, size_t err_size)
+{
+	snprintf(err, err_size, "%s: does not go together with the files before it: %s", path,
+	         *why ? why : strerror(-reason));
+	return reason;
+}
+
+/* Reads a file that can be added to those before it. */
+static int read_fitting(const struct loaded_profiles *input, const char *path, struct profile **profile,
+                        char *err, size_t err_size)
+{
+	int result = pprof_file_read(path, LOADED_BYTES_MAX, profile, err, err_size);
+	char why[256] = "";
+
+	if (result || !input->owned)
+		return result;
+	result = profile_merge_check(input->owned, *profile, why, sizeof(why));
+	if (!result)
+		return 0;
+	profile_free(*profile);
+	return refuse_to_merge(path, why, result, err, err_size);
+}
+
 /* Takes the profile over. */
 static int add_profile(struct loaded_profiles *input, struct profile *profile, const char *path, char *err,
                        size_t err_size)
@@ -146,8 +169,7 @@ static int add_profile(struct loaded_profiles *input, struct profile *profile, c
 	if (!result && input->owned) {
 		result = profile_merge(input->owned, profile, why, sizeof(why));
 		if (result)
-			snprintf(err, err_size, "%s: does not go together with the files before it: %s", path,
-			         *why ? why : strerror(-result));
+			refuse_to_merge(path, why, result, err, err_size);
 	} else if (!result) {
 		input->profile = input->owned = profile;
 		return 0;
@@ -159,19 +181,25 @@ static int add_profile(struct loaded_profiles *input, struct profile *profile, c
 static int add_file(struct loaded_profiles *input, const char *path, char *err, size_t err_size)
 {
 	struct profile *profile = NULL;
-	int result = pprof_file_read(path, LOADED_BYTES_MAX, &profile, err, err_size);
+	int result = read_fitting(input, path, &profile, err, err_size);
 
 	return result ? result : add_profile(input, profile, path, err, err_size);
 }
 
-/* One of a directory's files: if it cannot be read, the others can. */
+/* One of a directory's files: if it cannot be read, or is of another program or version, the others can. */
 static int add_window(struct loaded_profiles *input, const char *path, char *err, size_t err_size)
 {
 	struct profile *profile = NULL;
+	bool taken = false;
 
-	if (!pprof_file_read(path, LOADED_BYTES_MAX, &profile, err, err_size))
-		return add_profile(input, profile, path, err, err_size);
-	if (!input->unreadable_files++)
+	if (!read_fitting(input, path, &profile, err, err_size)) {
+		int result = add_profile(input, profile, path, err, err_size);
+
+		if (result && result != -EPROTONOSUPPORT)
+			return result;
+		taken = !result;
+	}
+	if (!taken && !input->unreadable_files++)
 		snprintf(input->unreadable, sizeof(input->unreadable), "%s", err);
 	return 0;
 }

@@ -265,6 +265,22 @@ static void place_slow_steps(struct report_ranking *out)
 	incident->z = (out->during - out->before) / out->baseline.sigma;
 }
 
+/* How fast they came in another profile's quiet stretch; negative: not known. */
+static double given_rate(const struct report_view *other, const char *class)
+{
+	const struct report_ranking all = { .mode = REPORT_NOTHING };
+	struct report_view of_class = *other;
+	struct steps steps;
+	double rate;
+
+	of_class.steps = class;
+	if (!class || sum_steps(&steps, &of_class, &all, false))
+		return -1;
+	rate = rate_of(&steps, other->begin_ns, other->end_ns);
+	free_steps(&steps);
+	return rate > 0 ? rate : -1;
+}
+
 /* Where no more time is lost than usual, steps may still come more slowly. */
 static int look_at_steps(struct report_ranking *out, const struct report_view *view, uint64_t recent_ns)
 {
@@ -274,7 +290,9 @@ static int look_at_steps(struct report_ranking *out, const struct report_view *v
 	int err;
 
 	out->steps = view->steps;
-	out->steps_before = out->steps_during = out->steps_newest = -1;
+	out->steps_during = out->steps_newest = -1;
+	if (!out->baseline.given)
+		out->steps_before = -1;
 	if (!view->steps)
 		return 0;
 	err = sum_steps(&steps, view, out, recent_ns != 0);
@@ -373,6 +391,8 @@ static int find_spikes(struct report_ranking *out, const struct report_view *vie
 		err = report_spikes_find(&spikes, &count, &out->symptom, &out->baseline);
 	if (err)
 		return err;
+	if (other)
+		out->steps_before = given_rate(other, view->steps);
 	place_incident(out, spikes, keep_recent(out, spikes, count, recent_ns));
 	err = recent_ns ? 0 : keep_stretches(out, spikes, count);
 	free(spikes);

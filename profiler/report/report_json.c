@@ -25,6 +25,12 @@ static void member_double(struct json_writer *json, const char *key, double valu
 	json_double(json, value);
 }
 
+/* A number that is negative where it is not known: then null. */
+static void member_known(struct json_writer *json, const char *key, double value)
+{
+	member_double(json, key, value < 0 ? (double)NAN : value);
+}
+
 static void member_bool(struct json_writer *json, const char *key, bool value)
 {
 	json_key(json, key);
@@ -102,8 +108,10 @@ static void write_steps(struct json_writer *json, const struct report *report)
 		json_member_i64(json, "p99_ns", class->p99_ns);
 		json_member_i64(json, "worst_ns", class->worst_ns);
 		json_member_string(json, "worst", class->worst ? class->worst->tag : NULL);
-		member_double(json, "a_second_before", report->ranking.steps_before);
-		member_double(json, "a_second_during", report->ranking.steps_during);
+		json_member_u64(json, "worst_id", class->worst ? class->worst->id : 0);
+		json_member_u64(json, "worst_pid", class->worst ? class->worst->pid : 0);
+		member_known(json, "a_second_before", report->ranking.steps_before);
+		member_known(json, "a_second_during", report->ranking.steps_during);
 		member_double(json, "z", report->ranking.steps_z);
 	}
 	json_object_end(json);

@@ -157,6 +157,17 @@ static bool is_much_worse(const struct told *told, const struct report_ranking *
 	return rate >= REPORT_LIVE_WORSE * (told->rate > LEAST_RATE ? told->rate : LEAST_RATE);
 }
 
+/* It was told by its first seconds, a part of which may be from before it: the next ones tell how bad it was. */
+static void learn(struct told *told, const struct report_ranking *ranking, double rate)
+{
+	if (ranking->end_ns >= told->end_ns + 2 * REPORT_LIVE_LEAST_NS)
+		return;
+	if (rate > told->rate)
+		told->rate = rate;
+	if (ranking->steps_newest >= 0 && ranking->steps_newest < told->steps)
+		told->steps = ranking->steps_newest;
+}
+
 static void pass_over(struct report_live *live, const struct report_ranking *ranking)
 {
 	if (ranking->begin_ns > live->other_ns + SAME_NS)
@@ -178,7 +189,9 @@ static bool choose(struct report_live *live, const struct report_ranking *rankin
 	if (!primary && (rests || ranking->begin_ns < live->tried_ns))
 		return false;
 	if (rests && !is_much_worse(told, ranking, rate, primary, same)) {
-		if (!same)
+		if (same)
+			learn(told, ranking, rate);
+		else
 			pass_over(live, ranking);
 		return false;
 	}

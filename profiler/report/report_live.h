@@ -21,7 +21,7 @@
  *
  * After the end of what was told nothing is told for `rest_ns`, but for what is much worse: REPORT_LIVE_WORSE times the lost time a
  * second, in the last REPORT_LIVE_LEAST_NS, where steps made the incident also so many times fewer of them, or a device's fault where
- * it was another cause. Other incidents are passed over.
+ * it was another cause. How bad it was is known twice REPORT_LIVE_LEAST_NS after it was told. Other incidents are passed over.
  */
 #ifndef STALLPROF_PROFILER_REPORT_LIVE_H
 #define STALLPROF_PROFILER_REPORT_LIVE_H

@@ -87,6 +87,21 @@ static void inherited_text(FILE *out, const struct report *report)
 	report_chain_text(out, chain);
 }
 
+#define MUCH_WAITED 0.2 /* threads: of less than that nobody would say that they wait */
+
+static void no_cause_text(FILE *out, const struct report_ranking *ranking)
+{
+	if (!ranking->by_steps)
+		fputs("No single cause took much of it.", out);
+	else if (ranking->during < MUCH_WAITED)
+		fputs("No wait grew: the threads ran longer themselves, with more to do or on slower CPUs.",
+		      out);
+	else
+		fputs("No wait grew beyond what threads waited before it, too: compare it with a run that "
+		      "was well (--baseline).",
+		      out);
+}
+
 static void spike_verdict(FILE *out, const struct report *report)
 {
 	const struct report_ranking *ranking = &report->ranking;
@@ -95,10 +110,7 @@ static void spike_verdict(FILE *out, const struct report *report)
 
 	incident_text(out, ranking);
 	if (!primary) {
-		fputs(ranking->by_steps ? "No wait grew: the threads ran longer themselves, with more to do "
-		                          "or on slower CPUs."
-		                        : "No single cause took much of it.",
-		      out);
+		no_cause_text(out, ranking);
 		return;
 	}
 	fprintf(out, "Verdict: %s. %s (%s) took %.0f %% of what grew", report->verdict,

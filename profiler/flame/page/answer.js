@@ -84,9 +84,10 @@ function bins(lanes, span, number) {
 }
 
 function chosenLanes(lanes, filter) {
-  return lanes.filter((lane) => (filter.stall === BLOCKED ? lane.kind === BLOCKED
-    : lane.kind === 'stall' && (filter.stall === undefined || lane.name === filter.stall)) &&
-    (filter.class === undefined || lane.class === filter.class) && (filter.device === undefined || lane.device === filter.device));
+  // A kind of wait has lanes of kind "blocked", by its name.
+  const isWanted = (lane) => (filter.stall === BLOCKED ? lane.kind === BLOCKED
+    : filter.stall === undefined ? lane.kind === 'stall' : [BLOCKED, 'stall'].includes(lane.kind) && lane.name === filter.stall);
+  return lanes.filter((lane) => isWanted(lane) && (filter.class === undefined || lane.class === filter.class) && (filter.device === undefined || lane.device === filter.device));
 }
 
 /** [{from, to, sum}]: stretches whose bins have much, with what is in them. A gap of one bin ends none. */

@@ -6,21 +6,19 @@ export const DIMENSIONS = ['class', 'stall', 'device', 'waker', 'inherited', 'pr
 export const KERNEL = 0, PYTHON = 1, NATIVE = 2, KIND_MASK = 3, INLINED = 4, MODULE = 8, LIBRARY = 16;
 
 /**
- * Fills the ends of slices that do not say theirs. All are as long as the shortest that another follows: those of one recording begin
- * with the same fraction of a second, so that recordings of several hosts are not taken for slices of each other.
+ * Fills the ends of slices that do not say theirs. Those of a recording are as long as its shortest that another follows: they begin with
+ * the same fraction of a second, so that recordings of several hosts, or of other lengths, are not taken for slices of each other.
  */
 function fillEnds(begin, end) {
   const sorted = [...new Set(begin)].filter((at) => at >= 0).sort((a, b) => a - b);
-  const before = new Map();
-  let shortest = Infinity;
+  const before = new Map(), shortest = new Map();
   for (const at of sorted) {
     const fraction = at % 1000;
-    if (before.has(fraction)) shortest = Math.min(shortest, at - before.get(fraction));
+    if (before.has(fraction)) shortest.set(fraction, Math.min(shortest.get(fraction) ?? Infinity, at - before.get(fraction)));
     before.set(fraction, at);
   }
-  if (shortest === Infinity) shortest = 1000;
   for (let i = 0; i < begin.length; i++) {
-    if (begin[i] >= 0 && end[i] < 0) end[i] = begin[i] + shortest;
+    if (begin[i] >= 0 && end[i] < 0) end[i] = begin[i] + (shortest.get(begin[i] % 1000) ?? 1000);
   }
 }
 

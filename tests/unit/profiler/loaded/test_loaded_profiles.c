@@ -132,6 +132,29 @@ static void test_loaded_profiles__a_directory_with_a_cut_file(void **state)
 	loaded_profiles_release(&input);
 }
 
+/* One that another version wrote, and one of another program. */
+static void test_loaded_profiles__a_directory_with_files_of_others(void **state)
+{
+	struct directory *directory = *state;
+	char err[512] = "", *paths[] = { directory->path };
+	struct profile *newer = recorded(1);
+	struct loaded_profiles input;
+
+	assert_int_equal(profile_add_note(newer, "stallprof.format 3"), 0);
+	write_profile(directory, "a.pb.gz", newer);
+	assert_int_equal(loaded_profiles_load(&input, paths, 1, err, sizeof(err)), -EBADMSG);
+	assert_non_null(strstr(err, "another version"));
+	write_profile(directory, "b.pb.gz", recorded(2000));
+	write_profile(directory, "c.pb.gz", bare_profile(cpu));
+	if (loaded_profiles_load(&input, paths, 1, err, sizeof(err)))
+		fail_msg("%s", err);
+	assert_int_equal(input.files, 1);
+	assert_int_equal(input.unreadable_files, 2);
+	assert_non_null(strstr(input.unreadable, "a.pb.gz"));
+	assert_int_equal(ledger_wall_ns(input.ledger, NULL), 100);
+	loaded_profiles_release(&input);
+}
+
 /* The same window given twice is summed twice: it is what was asked for. */
 static void test_loaded_profiles__a_file_given_twice(void **state)
 {
@@ -233,6 +256,8 @@ int main(void)
 		                                tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_directory_with_a_cut_file, set_up,
 		                                tear_down),
+		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_directory_with_files_of_others,
+		                                set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__a_file_given_twice, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__profiles_of_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_loaded_profiles__each_file_is_seen, set_up, tear_down),

@@ -375,6 +375,23 @@ static void test_report_live__much_worse(void **state)
 	unwatch(&w);
 }
 
+/* What is told of may have begun within the seconds that it is told by: that it is worse in those after them is no news. */
+static void test_report_live__as_bad_as_its_next_seconds(void **state)
+{
+	struct watched w = watch(30 * SECOND);
+
+	(void)state;
+	train(&w.now, 10, 14, 100);
+	lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", 11, 14, 0.4);
+	assert_true(told(&w));
+	for (int to = 15; to < 20; to++) {
+		train(&w.now, to - 1, to, 100);
+		lane(&w.now, TIMELINE_STALL, "loader", "block_io", "vda", to - 1, to, 1.6);
+		assert_false(told(&w));
+	}
+	unwatch(&w);
+}
+
 /* The time that is lost is the same all along: steps tell how bad it is, and the waits why. */
 static void slow_steps(struct watched *w, int from, int to, int64_t steps, enum timeline_kind kind,
                        const char *cause)
@@ -452,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_report_live__without_a_cause),
 		cmocka_unit_test(test_report_live__what_breaks_the_rest),
 		cmocka_unit_test(test_report_live__much_worse),
+		cmocka_unit_test(test_report_live__as_bad_as_its_next_seconds),
 		cmocka_unit_test(test_report_live__steps_much_worse),
 		cmocka_unit_test(test_report_live__few_steps),
 		cmocka_unit_test(test_report_live__after_the_rest),
