@@ -134,17 +134,29 @@ static ssize_t percent_decode(char *out, size_t size, const char *from, size_t b
 	return (ssize_t)used;
 }
 
+/* Blanks may stand around keys and values. */
+static void trim(const char **from, const char **end)
+{
+	while (*from < *end && (**from == ' ' || **from == '\t'))
+		(*from)++;
+	while (*from < *end && ((*end)[-1] == ' ' || (*end)[-1] == '\t'))
+		(*end)--;
+}
+
 static void put_environment_attribute(struct message *resource, const char *text, size_t bytes,
                                       bool have_service_name)
 {
 	static char key[ATTRIBUTE_MAX], value[ATTRIBUTE_MAX];
-	const char *equals = memchr(text, '=', bytes);
+	const char *equals = memchr(text, '=', bytes), *end = text + bytes;
+	const char *key_end = equals, *value_from = equals ? equals + 1 : NULL;
 	ssize_t key_bytes, value_bytes;
 
-	if (!equals || equals == text)
+	if (!equals)
 		return;
-	key_bytes = percent_decode(key, sizeof(key), text, (size_t)(equals - text));
-	value_bytes = percent_decode(value, sizeof(value), equals + 1, bytes - (size_t)(equals + 1 - text));
+	trim(&text, &key_end);
+	trim(&value_from, &end);
+	key_bytes = percent_decode(key, sizeof(key), text, (size_t)(key_end - text));
+	value_bytes = percent_decode(value, sizeof(value), value_from, (size_t)(end - value_from));
 	if (key_bytes <= 0 || value_bytes < 0)
 		return;
 	if (have_service_name && key_bytes == 12 && !memcmp(key, "service.name", 12))

@@ -24,6 +24,7 @@ C_FOLDER = os.path.join(INCLUDE, "stalltag")
 LIBRARY = "libstalltag.so.1"
 # The one place that has the version.
 VERSION_H = os.path.join(INCLUDE, "profiler", "format", "version.h")
+LICENSE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "LICENSE")
 # Elsewhere the package has no library, and tagging does nothing.
 SERVED = sys.platform.startswith("linux") and platform.machine() in ("x86_64", "aarch64")
 
@@ -72,6 +73,8 @@ class BundleSources(sdist):
             shutil.copy(path, folder)
         os.makedirs(os.path.join(base_dir, "csrc", "profiler", "format"), exist_ok=True)
         shutil.copy(VERSION_H, os.path.join(base_dir, "csrc", "profiler", "format"))
+        if os.path.exists(LICENSE):
+            shutil.copy(LICENSE, base_dir)
 
 
 class AnyPythonWheel(bdist_wheel):

@@ -1,6 +1,7 @@
 """The checks of the Python module, run by test_stalltag_python under each Python there is. Prints "name: yes|NO"."""
 import asyncio
 import ctypes
+import gc
 import importlib.util
 import os
 import sys
@@ -301,6 +302,37 @@ def check_await_ended_elsewhere():
 
     first, after, last = asyncio.run(main())
     return first == (0, "generator") and after is None and last is None and stalltag.depth() == 0
+
+
+def check_await_ended_elsewhere_of_a_shared_one():
+    fetch = stalltag.tag("fetch")
+
+    async def generator():
+        async with fetch:
+            yield seen()
+
+    async def bystander(enter, go, done):
+        await enter.wait()
+        async with fetch:
+            go.set()
+            await done.wait()
+            return seen()
+
+    async def main():
+        enter, go, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        other = asyncio.ensure_future(bystander(enter, go, done))
+        async for first in generator():
+            enter.set()
+            await go.wait()
+            break
+        gc.collect()
+        for _ in range(5):  # the loop closes what is thrown away in a task of its own
+            await asyncio.sleep(0)
+        done.set()
+        return first, await other, seen()
+
+    first, others, last = asyncio.run(main())
+    return first == (0, "fetch") and others == (0, "fetch") and last is None and stalltag.depth() == 0
 
 
 def check_await_cancelled_before_the_block():

@@ -96,13 +96,18 @@ def check_order():
             with record_function("train_step"):
                 profiler.step()
         say("torch.profiler's step() within a range of the loop leaves each its tag", said,
-            ["ProfilerStep#0", "train_step", "pop", "pop", "train_step", "ProfilerStep#1", "pop", "pop", "ProfilerStep#1", "pop"])
+            ["profiler_step", "train_step", "pop", "pop", "train_step", ("profiler_step", 1), "pop", "pop", ("profiler_step", 1), "pop"])
     with stalltag.torch.record_functions(["ProfilerStep#*"]), Spied() as said:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule) as profiler:
             with stalltag.tag("train_step"):
                 profiler.step()
         say("and so within a tag of the loop", said,
-            ["ProfilerStep#0", "train_step", "ProfilerStep#1", "pop", "pop", "pop", "ProfilerStep#1", "pop"])
+            ["profiler_step", "train_step", ("profiler_step", 1), "pop", "pop", "pop", ("profiler_step", 1), "pop"])
+    with stalltag.torch.record_functions(), Spied() as said:
+        for name in ("FSDP::all_gather (layers.3)", "Forward 3"):
+            with record_function(name):
+                pass
+        say("ranges of each layer and microbatch are one class", said, ["FSDP::all_gather/layers.3", "pop", "Forward/3", "pop"])
 
 
 @record_function("decorated")

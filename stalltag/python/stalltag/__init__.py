@@ -200,16 +200,25 @@ class tag:
         return self
 
     async def __aexit__(self, exc_type, exc, traceback):
-        task = _current_task()
-        if task not in self._begun:  # another one ends it, as of a generator that is thrown away
-            task = next(reversed(list(self._begun)), None)
-        begun = self._begun.get(task)
-        if not begun:
+        task, held = self._ending(_current_task())
+        if held is None:
             return
-        held = begun.pop()
-        if not begun:
-            self._begun.pop(task, None)
+        self._begun[task].remove(held)
+        if not self._begun[task]:
+            del self._begun[task]
         _for_tasks().end(held)
+
+    def _ending(self, task):
+        """(task, what ends now): its innermost; where another task ends it, as of a generator that is thrown away, the innermost that its
+        context comes from, else that of a task that is over, or the only one."""
+        if task in self._begun:
+            return task, self._begun[task][-1]
+        for held in reversed(_for_tasks().here()):
+            for each, begun in self._begun.items():
+                if held in begun:
+                    return each, held
+        over = [each for each in self._begun if each is None or each.done() or len(self._begun) == 1]
+        return (over[-1], self._begun[over[-1]][-1]) if over else (None, None)
 
 
 def tagged(name, id=0):

@@ -39,6 +39,11 @@ def _open(context):
     return [held for held in context.get(_held, ()) if held.open]
 
 
+def here():
+    """What this context has, also what it has from the one that it was copied from; innermost last."""
+    return _held.get()
+
+
 def _push_all(tags):
     for held in tags:
         _push(*held.arguments)

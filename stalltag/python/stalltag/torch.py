@@ -14,6 +14,9 @@ long names among them shortened:
     enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__   data_load
     Optimizer.step#AdamW.step                                       optimizer_step/AdamW
     Optimizer.zero_grad#AdamW.zero_grad                             optimizer_zero_grad/AdamW
+    ProfilerStep#12                                                 profiler_step, with the id 12
+    FSDP::all_gather (layers.3)                                     FSDP::all_gather/layers.3
+    Forward 3, Backward 3 (of a pipeline's microbatch)              Forward/3, Backward/3
 
 Ranges that C++ code makes by itself (operators, those of compiled code) are none of these. A range that is held across an
 `await` is its thread's tag meanwhile, as a plain `with stalltag.tag()` would be.
@@ -32,7 +35,11 @@ from stalltag import _ranges
 __all__ = ["record_functions", "RecordFunctions"]
 
 _SHORT = [(re.compile(r"enumerate\(DataLoader\)#.*"), "data_load"),
-          (re.compile(r"Optimizer\.(step|zero_grad)#(.*)\.\1"), r"optimizer_\1/\2")]
+          (re.compile(r"Optimizer\.(step|zero_grad)#(.*)\.\1"), r"optimizer_\1/\2"),
+          (re.compile(r"ProfilerStep#\d+"), "profiler_step"),
+          (re.compile(r"(FSDP::\S+) \((.*)\)"), r"\1/\2"),
+          (re.compile(r"(Forward|Backward) (\d+)"), r"\1/\2")]
+_NUMBERED = re.compile(r"ProfilerStep#(\d{1,18})")
 _CACHED = 4096  # names whose answers are kept: a program may put the step's number into each
 
 _UNKNOWN: Any = object()
@@ -49,6 +56,12 @@ def short_name(name: str) -> str:
         if pattern.fullmatch(name):
             return pattern.sub(short, name)
     return name
+
+
+def _number(name: str) -> int:
+    """The id that the range's own name says; 0: none."""
+    found = _NUMBERED.fullmatch(name)
+    return int(found.group(1)) if found else 0
 
 
 class RecordFunctions:
@@ -103,7 +116,7 @@ def _answer(name: str) -> Any:
     for chosen in _active:
         if chosen.takes(name):
             short = short_name(name).replace("\0", "")
-            found: Any = (chosen, short, stalltag.tag(short) if chosen.id is _no_id else None)
+            found: Any = (chosen, short, stalltag.tag(short, _number(name)) if chosen.id is _no_id else None)
             break
     else:
         found = None

@@ -41,7 +41,8 @@ static void test_stalltag_context__threadlocal_attributes(void **state)
 
 static void test_stalltag_context__resource(void **state)
 {
-	static const char attributes[] = "service.name=loses,run=42,bad%zz=1,=empty,no_equals,job=a%20b%2Cc";
+	static const char attributes[] =
+	        "service.name=loses,run=42,bad%zz=1,=empty,no_equals,job=a%20b%2Cc, spaced = x\t";
 	uint8_t out[512];
 	int length;
 
@@ -54,6 +55,7 @@ static void test_stalltag_context__resource(void **state)
 	assert_true(holds(out, length,
 	                  "\x0a\x03job\x12\x07\x0a\x05"
 	                  "a b,c"));
+	assert_true(holds(out, length, "\x0a\x06spaced\x12\x03\x0a\x01x"));
 	assert_false(holds(out, length, "loses"));
 	assert_false(holds(out, length, "bad"));
 	assert_false(holds(out, length, "empty"));
