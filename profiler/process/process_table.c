@@ -179,7 +179,7 @@ static void take_name(struct process_table *table, struct process *process, cons
 	const char *newest =
 	        table->maps && !process->pid_reused ? exec_maps_name(table->maps, process->pid) : NULL;
 
-	if (newest)
+	if (newest && *newest)
 		comm = newest;
 	if (comm)
 		snprintf(process->comm, sizeof(process->comm), "%.15s", comm);

@@ -87,6 +87,7 @@ static void rename_in_folder(struct saved_files *files, const struct abi_file_ev
 		if (file->dev != event->dev || !file->place || strncmp(file->place, from, n) != 0 ||
 		    file->place[n] != '/' || file->order.sums.renamed_ns > renaming->begin_ns)
 			continue;
+		file->parent = event->parent; /* to sync that makes the new name last */
 		if ((size_t)snprintf(place, sizeof(place), "%s%s", to, file->place + n) < sizeof(place))
 			rename_file(files, file, place, event->end_ns, false);
 	}

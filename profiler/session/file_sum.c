@@ -20,6 +20,7 @@
 #include "symbolizer/base/regular_file.h"
 
 #define BLOCK      ((size_t)1 << 20)
+#define LOOK_BYTES ((off_t)256 << 20)
 #define PAGE       ((size_t)4096)
 #define SUM_BYTES  32
 #define VALUE_MAX  256
@@ -155,15 +156,36 @@ static int read_block(struct reading *reading, off_t at, size_t size)
 	return EVP_DigestUpdate(reading->digest, reading->block, size) ? 0 : -ENOMEM;
 }
 
-static int read_all(struct reading *reading, off_t size, struct file_sum *sum)
+static bool same_moment(const struct timespec *a, const struct timespec *b)
 {
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* -ESTALE once it was written to or deleted: its rest may be long, and is of no use. */
+static int look_again(int fd, const struct stat *before)
+{
+	struct stat now;
+
+	if (fstat(fd, &now))
+		return -errno;
+	return now.st_nlink && now.st_size == before->st_size && same_moment(&now.st_mtim, &before->st_mtim)
+	               ? 0
+	               : -ESTALE;
+}
+
+static int read_all(struct reading *reading, const struct stat *before, struct file_sum *sum)
+{
+	off_t size = before->st_size;
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	int err = EVP_DigestInit_ex(reading->digest, EVP_sha256(), NULL) ? 0 : -ENOMEM;
 
 	/* What is read ahead would be taken for what was there before. */
 	posix_fadvise(reading->fd, 0, 0, POSIX_FADV_RANDOM);
-	for (off_t at = 0; at < size && !err; at += BLOCK)
-		err = read_block(reading, at, size - at < (off_t)BLOCK ? (size_t)(size - at) : BLOCK);
+	for (off_t at = 0; at < size && !err; at += BLOCK) {
+		err = at % LOOK_BYTES ? 0 : look_again(reading->fd, before);
+		if (!err)
+			err = read_block(reading, at, size - at < (off_t)BLOCK ? (size_t)(size - at) : BLOCK);
+	}
 	if (!err && !EVP_DigestFinal_ex(reading->digest, digest, NULL))
 		err = -ENOMEM;
 	for (size_t i = 0; i < SUM_BYTES && !err; i++)
@@ -171,19 +193,14 @@ static int read_all(struct reading *reading, off_t size, struct file_sum *sum)
 	return err;
 }
 
-static int read_file(int fd, off_t size, struct file_sum *sum)
+static int read_file(int fd, const struct stat *before, struct file_sum *sum)
 {
 	struct reading reading = { .fd = fd, .digest = EVP_MD_CTX_new(), .block = malloc(BLOCK) };
-	int err = reading.digest && reading.block ? read_all(&reading, size, sum) : -ENOMEM;
+	int err = reading.digest && reading.block ? read_all(&reading, before, sum) : -ENOMEM;
 
 	EVP_MD_CTX_free(reading.digest);
 	free(reading.block);
 	return err;
-}
-
-static bool same_moment(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 /* A rename and another xattr change the ctime, too: the mtime says whether it was written. */
@@ -194,7 +211,7 @@ static enum file_sum_result take(int fd, const struct file_identity *identity, s
 
 	if (fstat(fd, &before) || !is_meant(fd, &before, identity))
 		return FILE_SUM_GONE;
-	err = read_file(fd, before.st_size, sum);
+	err = read_file(fd, &before, sum);
 	if (!err && fstat(fd, &after))
 		err = -errno;
 	if (err == -ESTALE ||

@@ -10,10 +10,11 @@
 
 #define PAGE_BYTES 4096
 
-static int voluntary_switches(uint32_t pid, uint32_t tid, uint64_t *switches)
+/* How often a thread has slept, with the sleep that it is in. -EAGAIN: it runs, or is about to. */
+static int count_sleeps(uint32_t pid, uint32_t tid, uint64_t *sleeps)
 {
 	static const char key[] = "voluntary_ctxt_switches:";
-	char path[64], line[256];
+	char path[64], line[256], state = 0;
 	int err = -ENOENT;
 	FILE *file;
 
@@ -22,9 +23,13 @@ static int voluntary_switches(uint32_t pid, uint32_t tid, uint64_t *switches)
 	if (!file)
 		return -errno;
 	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "State: %c", &state) == 1 && state == 'R')
+			err = -EAGAIN;
+		if (err == -EAGAIN)
+			break;
 		if (strncmp(line, key, sizeof(key) - 1))
 			continue;
-		*switches = strtoull(line + sizeof(key) - 1, NULL, 10);
+		*sleeps = strtoull(line + sizeof(key) - 1, NULL, 10);
 		err = 0;
 		break;
 	}
@@ -54,7 +59,7 @@ ssize_t remote_stack_read(uint32_t pid, uint32_t tid, uint64_t switches, uint64_
 	copied = process_vm_readv(pid, &local, 1, remote, n, 0);
 	if (copied < 0)
 		return -errno;
-	err = voluntary_switches(pid, tid, &now);
+	err = count_sleeps(pid, tid, &now);
 	if (err)
 		return err;
 	return now == switches ? copied : -EAGAIN;

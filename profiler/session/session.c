@@ -124,7 +124,7 @@ static int open_tables(struct session *session)
 	session->deps.classes = session->classes;
 	session->deps.devices = session->devices;
 	session->deps.processes = session->processes;
-	session->deps.without_rank = config_has_label(config, "rank");
+	session->deps.without_rank = *config->push.url && config_has_label(config, "rank");
 	session->deps.resolver = session->resolver;
 	session->deps.symbolizer = session->symbolizer;
 	session->deps.inherited = session->inherited;

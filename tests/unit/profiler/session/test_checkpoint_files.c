@@ -222,6 +222,13 @@ static void test_checkpoint_files__folder_renamed(void **state)
 	row = row_of(f, 3, "/ck/step-1/a");
 	assert_int_equal(row->durable_before_name, CHECKPOINT_DURABLE);
 	assert_string_equal(row->renamed_from, "/ck/tmp/a");
+	/* It is the folder's own folder that is to be synced then. */
+	add(f,
+	    (struct abi_file_event){
+	            .kind = ABI_FILE_DIR_SYNCED, .inode = 9, .number = 500, .begin_ns = 55, .end_ns = 58 },
+	    NULL);
+	row = row_of(f, 2, "/ck/step-1/a");
+	assert_int_equal(row->folder_synced_ns - row->begun_ns, 48);
 	wrote(f, 1, 60, 200);
 	wrote(f, 2, 60, 200);
 	wrote(f, 3, 60, 200);

@@ -52,6 +52,22 @@ static uint64_t switches_of(pid_t tid)
 	return n;
 }
 
+static void begin_to_sleep(struct sleeper *s, pthread_t *thread)
+{
+	assert_int_equal(pipe(s->wake), 0);
+	assert_int_equal(pthread_create(thread, NULL, sleep_on_pipe, s), 0);
+	usleep(50000);
+	assert_true(s->tid > 0);
+}
+
+static void end_sleep(struct sleeper *s, pthread_t thread)
+{
+	assert_int_equal(write(s->wake[1], "q", 1), 1);
+	pthread_join(thread, NULL);
+	close(s->wake[0]);
+	close(s->wake[1]);
+}
+
 static void test_remote_stack__only_of_the_same_sleep(void **state)
 {
 	struct sleeper s = { 0 };
@@ -60,10 +76,7 @@ static void test_remote_stack__only_of_the_same_sleep(void **state)
 	uint64_t switches;
 
 	(void)state;
-	assert_int_equal(pipe(s.wake), 0);
-	assert_int_equal(pthread_create(&thread, NULL, sleep_on_pipe, &s), 0);
-	usleep(50000);
-	assert_true(s.tid > 0);
+	begin_to_sleep(&s, &thread);
 	switches = switches_of(s.tid);
 	assert_int_equal(remote_stack_read(getpid(), s.tid, switches, (uintptr_t)s.mark, copy, sizeof(copy)),
 	                 sizeof(copy));
@@ -72,10 +85,18 @@ static void test_remote_stack__only_of_the_same_sleep(void **state)
 	usleep(50000);
 	assert_int_equal(remote_stack_read(getpid(), s.tid, switches, (uintptr_t)s.mark, copy, sizeof(copy)),
 	                 -EAGAIN);
-	assert_int_equal(write(s.wake[1], "q", 1), 1);
-	pthread_join(thread, NULL);
-	close(s.wake[0]);
-	close(s.wake[1]);
+	end_sleep(&s, thread);
+}
+
+/* One that has woken has slept no more often by then. */
+static void test_remote_stack__not_of_a_thread_that_runs(void **state)
+{
+	char mark[] = "a stack", copy[8];
+
+	(void)state;
+	assert_int_equal(remote_stack_read(getpid(), getpid(), switches_of(getpid()), (uintptr_t)mark, copy,
+	                                   sizeof(copy)),
+	                 -EAGAIN);
 }
 
 /* What lies behind the mapping's end is not there; what lies before it is. */
@@ -84,13 +105,17 @@ static void test_remote_stack__ends_with_the_mapping(void **state)
 	long page = sysconf(_SC_PAGESIZE);
 	char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *copy = malloc(4 * page);
+	struct sleeper s = { 0 };
+	pthread_t thread;
 
 	(void)state;
 	assert_true(two != MAP_FAILED);
 	assert_int_equal(munmap(two + page, page), 0);
-	assert_int_equal(remote_stack_read(getpid(), getpid(), switches_of(getpid()),
-	                                   (uintptr_t)two + page - 100, copy, 4 * page),
+	begin_to_sleep(&s, &thread);
+	assert_int_equal(remote_stack_read(getpid(), s.tid, switches_of(s.tid), (uintptr_t)two + page - 100,
+	                                   copy, 4 * page),
 	                 100);
+	end_sleep(&s, thread);
 	assert_int_equal(remote_stack_read(getpid(), getpid(), 0, (uintptr_t)two + page, copy, 8), -EFAULT);
 	munmap(two, page);
 	free(copy);
@@ -100,6 +125,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_remote_stack__only_of_the_same_sleep),
+		cmocka_unit_test(test_remote_stack__not_of_a_thread_that_runs),
 		cmocka_unit_test(test_remote_stack__ends_with_the_mapping),
 	};
 
