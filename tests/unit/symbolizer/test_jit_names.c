@@ -31,7 +31,8 @@ static int make_process(void **state)
 	if (program_dir_make(state) ||
 	    shell("cd '%s' && mkdir -p 4321/root/tmp && printf '4321 (x) S 1 1 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 "
 	          "0 99 "
-	          "0 0 0 0 0' > 4321/stat && printf 'Name:\\tx\\nUid:\\t%u\\t%u\\t0\\t0\\nNSpid:\\t4321\\t7\\n' > "
+	          "0 0 0 0 0' > 4321/stat && printf "
+	          "'Name:\\tx\\nUid:\\t%u\\t%u\\t0\\t0\\nNSpid:\\t4321\\t7\\n' > "
 	          "4321/status && printf '10000-20000 r-xp 00000000 00:00 0 \\n' > 4321/maps",
 	          program_dir, geteuid() + 1, geteuid()))
 		return -1;
