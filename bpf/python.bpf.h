@@ -67,17 +67,20 @@ ALWAYS long python_search(u32 i, struct python_walk *w)
 
 LOOP_OF(python_search, struct python_walk)
 
-#define PYTHON_SEVERAL 1 /* interpreters: a thread state may be made in any of them */
+#define PYTHON_SEVERAL                                                                                       \
+	1 /* a bit of python_lists(): several interpreters, so that a thread state may be made in any of them */
 
-/* What changes whenever a thread state is made: a new one is the first of its list. */
+/* What changes whenever a thread state is made in the first interpreter: a new one is the first of its list. */
 ALWAYS u64 python_lists(struct task_struct *task, struct stack_buffer *buffer,
                         const struct abi_python *layout, u64 first)
 {
 	u64 threads = first ? python_pointer(task, buffer, first + layout->interpreter_threads) : 0;
 
+	u64 lists = (first ^ (threads << 1 | threads >> 63)) & ~(u64)PYTHON_SEVERAL;
+
 	if (first && python_pointer(task, buffer, first + layout->interpreter_next))
-		return PYTHON_SEVERAL;
-	return first ^ (threads << 1 | threads >> 63);
+		lists |= PYTHON_SEVERAL;
+	return lists;
 }
 
 /* Whether what was found for the thread the last time is still right. */
@@ -90,7 +93,7 @@ ALWAYS bool python_known(struct python_walk *w, u64 lists)
 		return false;
 	if (!t->python.found)
 		return ++t->python.missed % PYTHON_MISSES;
-	if (lists == PYTHON_SEVERAL)
+	if (lists & PYTHON_SEVERAL)
 		return false;
 	for (i = 0; i < PYTHON_STATES && i < t->python.found; i++) {
 		if (python_pointer(w->task, w->buffer, t->python.state[i] + w->layout->thread_id) !=

@@ -55,8 +55,8 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 		                    ? EXPECT_SYSCALL
 		                    : EXPECT_NOTHING;
 		if (nr == NR_RESTART_SYSCALL)
-			t->kind =
-			        t->stopped_in; /* what a stop has interrupted, a sleep or a poll with a timeout, goes on */
+			t->kind = before == ABI_WAIT_STOPPED ? t->stopped_in
+			                                     : before; /* what was interrupted goes on */
 		else if (regs)
 			t->kind = wait_kind(task, t, nr, regs, now);
 	}

@@ -187,7 +187,9 @@ static void set(struct argp_state *state, struct record_options *o, const struct
 		usage_error(state, "--%s: %s", setting->option, err);
 	if (!strcmp(setting->path, "service_name"))
 		o->has_service_name = true;
-	if (!strncmp(setting->path, "push.", strlen("push.")) && strcmp(setting->path, "push.url") != 0)
+	if (!strcmp(setting->path, "push.url"))
+		o->has_push = true;
+	else if (!strncmp(setting->path, "push.", strlen("push.")))
 		o->of_push = setting->option;
 }
 
@@ -267,7 +269,7 @@ static void check(struct argp_state *state, struct record_options *o)
 		usage_error(state, "-- COMMAND, -p and -a exclude each other");
 	if (config_says_true(o->config->tags.checkpoint_sha256) && !o->config->tags.files_count)
 		usage_error(state, "--checkpoint-sha256 needs --tag-files: which files are checkpoints");
-	if (o->of_push && !*o->config->push.url)
+	if (o->of_push && !o->has_push)
 		usage_error(state, "--%s needs --push: it is of what is pushed", o->of_push);
 	if (config_check(o->config, err, sizeof(err)))
 		usage_error(state, "%s", err);

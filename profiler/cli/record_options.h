@@ -19,6 +19,7 @@ struct record_options {
 	size_t n_pids;
 	bool whole_host, quiet, strict;
 	bool has_service_name;
+	bool has_push;
 	const char *of_push;     /* an option given that needs --push; NULL: none */
 	uint64_t window_seconds; /* 0: as the output wants it */
 	double duration_seconds;

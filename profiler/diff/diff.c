@@ -339,12 +339,12 @@ static void check_sound(struct diff *diff)
 	else if (diff->side[0].news.unreadable_files)
 		diff_lines_add(&diff->remarks, "%zu files are left out: %s",
 		               diff->side[0].news.unreadable_files, diff->side[0].news.unreadable);
-	/* Rows would be divided by the time, steps or requests of other classes, too. */
 	if (diff->classes.too_many)
-		diff_lines_add(&diff->against,
-		               "BASE and NEW have more than %d classes of tags together: choose some by "
-		               "--filter ai_tag=CLASS, or record with fewer names",
-		               DIFF_CLASSES_MAX);
+		diff_lines_add(
+		        &diff->remarks,
+		        "BASE and NEW have more than %d classes of tags: those beyond are divided by the "
+		        "time, steps and requests of all of them together",
+		        DIFF_CLASSES_MAX);
 	diff->refused = diff->against.count && !diff->task->force;
 }
 

@@ -40,7 +40,7 @@ int loaded_folder_list(struct loaded_folder *folder, const char *path, char *err
 	if (access(path, R_OK | X_OK)) {
 		result = -errno;
 		snprintf(err, err_size, "%s: %s%s", path, strerror(-result),
-		         result == -EACCES ? ": only its owner may read it" : "");
+		         result == -EACCES ? ": you may not read it" : "");
 		return result;
 	}
 	snprintf(pattern, sizeof(pattern), "%s/*.pb.gz", path);

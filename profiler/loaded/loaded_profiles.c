@@ -204,6 +204,14 @@ static int add_window(struct loaded_profiles *input, const char *path, char *err
 	return 0;
 }
 
+/* By its name, as record and the agent write them (window_dir.h). */
+static bool is_window(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strncmp(slash ? slash + 1 : path, "stallprof-", strlen("stallprof-"));
+}
+
 static int add_directory(struct loaded_profiles *input, const char *path, char *err, size_t err_size)
 {
 	struct loaded_folder folder;
@@ -211,8 +219,13 @@ static int add_directory(struct loaded_profiles *input, const char *path, char *
 
 	if (result)
 		return result;
+	/* The windows first: what does not go together with them is left out, not the other way round. */
 	for (size_t i = 0; i < folder.count && !result; i++)
-		result = add_window(input, folder.paths[i], err, err_size);
+		if (is_window(folder.paths[i]))
+			result = add_window(input, folder.paths[i], err, err_size);
+	for (size_t i = 0; i < folder.count && !result; i++)
+		if (!is_window(folder.paths[i]))
+			result = add_window(input, folder.paths[i], err, err_size);
 	loaded_folder_release(&folder);
 	return result;
 }

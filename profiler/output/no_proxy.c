@@ -13,7 +13,7 @@ char *no_proxy_hosts(void)
 	const char *others = getenv("no_proxy");
 	char *hosts = NULL;
 
-	if (!others)
+	if (!others || !*others)
 		others = getenv("NO_PROXY");
 	/* libcurl knows "*", for all, alone only. */
 	if (others && !strcmp(others, "*"))

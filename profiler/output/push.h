@@ -13,7 +13,7 @@
  *
  * Redirects are never followed (they would carry credentials and profiles elsewhere); schemes other than
  * http and https are refused; the environment's proxies (https_proxy, no_proxy) are honoured as curl
- * does, but for this host itself.
+ * does, but for localhost.
  *
  * A client keeps its connection open between requests. It may be used by one thread at a time, but for
  * push_client_stop(); several clients may live side by side.

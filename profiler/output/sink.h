@@ -21,7 +21,7 @@
  * So a destination that fails or hangs does not keep the profile from the others.
  *
  * sink_poll() passes a line to `say` for each error. While a destination fails in window after window only the
- * first error is said, and all are counted. A window that a disk was too slow for is also a counter
+ * first error is said, and all are counted. A window that a disk was too slow for, or that could not be written, is also a counter
  * (windows_dropped) in the notes of the next one that is written.
  */
 #ifndef STALLPROF_PROFILER_SINK_H

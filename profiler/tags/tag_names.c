@@ -209,7 +209,8 @@ struct sweep {
 
 /*
  * A tag that is held just now may be among them. Where its thread has a log it is put back within a second, else at the thread's next
- * change of tags: until then its time is under "[unknown tag]". A process tells its tag only once, so those stay while they are few.
+ * change of tags: until then its time is under "[unknown tag]". A process tells its tag only once, and user space does not add
+ * one again, so those stay while they are few.
  */
 static void sweep_tag(void *ctx, uint64_t key)
 {

@@ -122,8 +122,8 @@ void tracer_ask_xattr_again(struct tracer *tracer, uint64_t inode);
 int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);
 int tracer_find_tag(struct tracer *tracer, uint64_t key, struct abi_tag *tag);
 void tracer_drop_tag(struct tracer *tracer, uint64_t key);
-/* Calls `on_tag` for the key of each tag that threads have made known; it may drop that tag. If it looks up and drops all of a full map, the
- * whole takes a quarter of a second. Tags of tracer_add_tag() are left out: nobody could make them known again. */
+/* Calls `on_tag` for the key of each tag that is known; it may drop that tag. If it looks up and drops all of a full map, the whole takes a
+ * quarter of a second. Nobody makes those of tracer_add_tag() known again: whoever drops one must have its name. */
 typedef void (*tracer_tag_fn)(void *ctx, uint64_t key);
 void tracer_each_tag(struct tracer *tracer, tracer_tag_fn on_tag, void *ctx);
 

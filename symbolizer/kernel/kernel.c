@@ -152,13 +152,17 @@ static void read_symbols(struct kernel *k)
 {
 	struct kallsyms *fresh;
 	char path[PATH_MAX];
+	uint32_t sum;
 
 	/* Before: what comes meanwhile is seen the next time. */
-	k->modules_sum = sum_modules(k);
+	sum = sum_modules(k);
 	k->modules_looked_ns = (int64_t)monotonic_ns();
 	snprintf(path, sizeof(path), "%s/kallsyms", k->proc);
 	if (kallsyms_read(path, &fresh))
 		return;
+	if (sum != k->modules_sum)
+		k->n_gone = k->n_modules;
+	k->modules_sum = sum;
 	kallsyms_free(k->symbols);
 	k->symbols = fresh;
 	describe_core(k);
@@ -176,10 +180,28 @@ static bool reread(struct kernel *k)
 	return true;
 }
 
+/* One that was there before the list of modules changed, and is there again; NULL: there is none. */
+static struct sym_module *find_gone(struct kernel *k, const char *path, const char *build_id, uint64_t start,
+                                    uint64_t end)
+{
+	for (size_t i = 0; i < k->n_gone; i++) {
+		struct sym_module *m = k->modules[i];
+
+		if (m->start != start || m->end != end || strcmp(m->path, path) != 0 ||
+		    strcmp(m->build_id, build_id) != 0)
+			continue;
+		k->modules[i] = k->modules[--k->n_gone];
+		k->modules[k->n_gone] = m;
+		return m;
+	}
+	return NULL;
+}
+
 /* "ext4" -> the module "[ext4]", as it is now; one that was loaded again elsewhere is another. */
 static struct sym_module *module_of(struct kernel *k, const char *name, uint64_t address)
 {
 	char path[PATH_MAX], bracketed[256];
+	const char *build_id;
 	struct sym_module *m;
 	uint64_t start, end;
 	size_t i;
@@ -193,12 +215,16 @@ static struct sym_module *module_of(struct kernel *k, const char *name, uint64_t
 			return k->modules[i];
 	if (!kallsyms_module_range(k->symbols, name, &start, &end))
 		return &k->core;
+	snprintf(path, sizeof(path), "%s/module/%s/notes/.note.gnu.build-id", k->sys, name);
+	build_id = read_build_id(k, path);
+	m = find_gone(k, bracketed, build_id, start, end);
+	if (m)
+		return m;
 	m = k->n_modules < MAX_MODULES ? calloc(1, sizeof(*m)) : NULL;
 	if (!m)
 		return &k->core;
-	snprintf(path, sizeof(path), "%s/module/%s/notes/.note.gnu.build-id", k->sys, name);
 	*m = (struct sym_module){ .path = intern_string(k->strings, bracketed),
-		                  .build_id = read_build_id(k, path),
+		                  .build_id = build_id,
 		                  .start = start,
 		                  .end = end,
 		                  .has_functions = true,
@@ -238,7 +264,6 @@ static void follow_modules(struct kernel *k)
 	k->modules_looked_ns = now;
 	if (sum_modules(k) == k->modules_sum)
 		return;
-	k->n_gone = k->n_modules;
 	k->outdated = true;
 	k->read_ns = 0; /* as this is no guess, it waits for nothing */
 }

@@ -335,6 +335,25 @@ def check_await_ended_elsewhere_of_a_shared_one():
     return first == (0, "fetch") and others == (0, "fetch") and last is None and stalltag.depth() == 0
 
 
+def check_await_in_another_loop_keeps_nothing():
+    from stalltag import _asyncio_tags
+    held, fetch = _asyncio_tags.begin, stalltag.tag("fetch")
+
+    async def of_another_loop(*_):  # as in one that runs its callbacks in its own way (uvloop's): there is no tag
+        return None
+
+    async def main():
+        async with fetch:
+            pass
+
+    try:
+        _asyncio_tags.begin = of_another_loop
+        asyncio.run(main())
+    finally:
+        _asyncio_tags.begin = held
+    return not fetch._begun and stalltag.depth() == 0
+
+
 def check_await_cancelled_before_the_block():
     async def eager():
         async with stalltag.tag("never"):

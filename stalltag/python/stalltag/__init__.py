@@ -201,7 +201,7 @@ class tag:
 
     async def __aexit__(self, exc_type, exc, traceback):
         task, held = self._ending(_current_task())
-        if held is None:
+        if task not in self._begun:
             return
         self._begun[task].remove(held)
         if not self._begun[task]:

@@ -144,8 +144,8 @@ static void test_loaded_profiles__a_directory_with_files_of_others(void **state)
 	write_profile(directory, "a.pb.gz", newer);
 	assert_int_equal(loaded_profiles_load(&input, paths, 1, err, sizeof(err)), -EBADMSG);
 	assert_non_null(strstr(err, "another version"));
-	write_profile(directory, "b.pb.gz", recorded(2000));
-	write_profile(directory, "c.pb.gz", bare_profile(cpu));
+	write_profile(directory, "b.pb.gz", bare_profile(cpu)); /* which would be the first */
+	write_profile(directory, "stallprof-2.pb.gz", recorded(2000));
 	if (loaded_profiles_load(&input, paths, 1, err, sizeof(err)))
 		fail_msg("%s", err);
 	assert_int_equal(input.files, 1);

@@ -26,8 +26,8 @@ static void test_no_proxy__this_host_and_those_of_the_environment(void **state)
 	assert_hosts("localhost,127.0.0.0/8,::1");
 	setenv("NO_PROXY", "a.example,b.example", 1);
 	assert_hosts("localhost,127.0.0.0/8,::1,a.example,b.example");
-	setenv("no_proxy", "", 1);
-	assert_hosts("localhost,127.0.0.0/8,::1");
+	setenv("no_proxy", "", 1); /* as if it was not set */
+	assert_hosts("localhost,127.0.0.0/8,::1,a.example,b.example");
 	setenv("no_proxy", "*", 1);
 	assert_hosts("*");
 }
