@@ -33,6 +33,7 @@
 
 #define SECOND_NS        1000000000ULL
 #define TICK_MS          100
+#define FAILING_NS       (30 * SECOND_NS)   /* of walks that fail, after which the session ends */
 #define IDLE_TICK_MS     50                 /* few mappings wake nobody: about so late a tag library is met */
 #define START_SCAN_NS    (300 * 1000000ULL) /* of looking at processes before the first attach */
 #define TAKE_OVER_NS     (2000 * 1000000ULL) /* the same while another session records */
@@ -321,6 +322,25 @@ static void on_cpu(void *ctx, unsigned int cpu, bool online)
 		exec_maps_cpu(maps, cpu, online);
 }
 
+/* For want of memory or descriptors a second's walk over the threads may fail. What it would have told, the next one tells. */
+static int bear(struct session *session, int result, uint64_t now)
+{
+	char line[128];
+
+	if (!result) {
+		session->failing_ns = 0;
+		return 0;
+	}
+	if (!session->failing_ns) {
+		snprintf(line, sizeof(line),
+		         "cannot walk over the threads: %s; it is tried again each second",
+		         strerror(-result));
+		session->say(line);
+		session->failing_ns = now;
+	}
+	return now - session->failing_ns > FAILING_NS ? result : 0;
+}
+
 /* Empties the ledger once a second, before it can fill, and so that the timeline has what ran in that second. */
 static int housekeeping(struct session *session, uint64_t now)
 {
@@ -332,8 +352,8 @@ static int housekeeping(struct session *session, uint64_t now)
 	online_cpus_look(session->cpus, on_cpu, session);
 	process_table_tick(session->processes, now);
 	if (tracer_attached(session->tracer)) {
-		result = tracer_iterate(session->tracer, ABI_ITER_SUMS);
-		return result ? result : session_take_ledger(session);
+		result = bear(session, tracer_iterate(session->tracer, ABI_ITER_SUMS), now);
+		return result || session->failing_ns ? result : session_take_ledger(session);
 	}
 	session_taken(session, now); /* there was nothing to take */
 	return 0;

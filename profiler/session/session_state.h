@@ -43,7 +43,8 @@ struct session {
 	uint64_t first_of_next;           /* events of this number and above belong to `next` */
 	uint64_t begin_unix_ns, begin_ns; /* of the window; the second is CLOCK_MONOTONIC */
 	uint64_t housekeeping_ns, polled_ns;
-	uint64_t taken_ns; /* when the ledger was taken last */
+	uint64_t taken_ns;   /* when the ledger was taken last */
+	uint64_t failing_ns; /* since then the walk for it fails; 0: it does not */
 	struct stamp_growth steal_ns, hooks_late_ns, waiters_dropped;
 	struct attachment attachment;
 	unsigned int windows_at_rest;      /* that ended since a thread was tagged last */

@@ -268,6 +268,32 @@ static void a_second_later(struct session *session)
 	assert_int_equal(session_tick(session), 0);
 }
 
+/* As for want of descriptors: it is tried again, for a while. */
+static void test_session__outlives_a_walk_that_fails(void **state)
+{
+	struct session *session = fake_session_begin();
+	int takes;
+
+	(void)state;
+	fake.tagged = 1;
+	a_second_later(session);
+	takes = fake.takes;
+	fake.walk_error = -EMFILE;
+	a_second_later(session);
+	a_second_later(session);
+	assert_int_equal(fake.takes, takes);
+	fake.walk_error = 0;
+	a_second_later(session);
+	assert_int_equal(fake.takes, takes + 1);
+	fake.walk_error = -EMFILE;
+	a_second_later(session);
+	session->failing_ns -= 31 * FAKE_SECOND_NS;
+	session->housekeeping_ns -= 2 * FAKE_SECOND_NS;
+	assert_int_equal(session_tick(session), -EMFILE);
+	fake.walk_error = 0;
+	fake_session_end(session);
+}
+
 /* Once a second, whether anything is attached or not. */
 static void test_session__tells_of_cpus(void **state)
 {
@@ -313,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_session__stacks_that_come_too_fast_raise_t),
 		cmocka_unit_test(test_session__tags_a_process),
 		cmocka_unit_test(test_session__a_cgroup_that_is_made_anew),
+		cmocka_unit_test(test_session__outlives_a_walk_that_fails),
 		cmocka_unit_test(test_session__tells_of_cpus),
 	};
 
