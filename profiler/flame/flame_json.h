@@ -9,7 +9,7 @@
  *       "slices":  {begin, end},                      ms since start_ms; -1: not known
  *       "ledger":  {state, base, class, stall, device, waker, inherited, process, host, side, ns, count}, "states": [ TEXT ],
  *       "steps":   [ {side, name, tags, p50_ns, p99_ns, worst_ns, worst_tag, worst_id} ],
- *       "sides":   [ {side, files, first_ms, covered_ns, windows, threshold_ns, losses: [ TEXT ],
+ *       "sides":   [ {side, files, first_ms, covered_ns, span_ns, windows, threshold_ns, losses: [ TEXT ],
  *                     requests: [ {device, class, op, writeback, requests, bytes, ns} ],
  *                     processes: [ {process, ns, classes: [ {name, ns} ]} ],
  *                     lanes: [ {kind, class, name, device, bucket_ms, begin, value} ]} ] }

@@ -197,6 +197,7 @@ static int write_side(struct json_writer *json, const struct side *side, int64_t
 	json_member_u64(json, "files", side->input->files);
 	json_member_u64(json, "first_ms", coverage.first_ns / NS_PER_MS);
 	json_member_u64(json, "covered_ns", coverage.covered_ns);
+	json_member_u64(json, "span_ns", stamp_span_ns(&coverage));
 	json_member_u64(json, "windows", coverage.windows);
 	json_member_u64(json, "threshold_ns", coverage.threshold_ns);
 	top_json_requests(json, side->input);

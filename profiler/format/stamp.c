@@ -174,6 +174,13 @@ int stamp_add_coverage(struct stamp *stamp, const struct stamp_coverage *part)
 	return 0;
 }
 
+uint64_t stamp_span_ns(const struct stamp_coverage *coverage)
+{
+	uint64_t span_ns = coverage->last_ns - coverage->first_ns;
+
+	return span_ns && span_ns < coverage->covered_ns ? span_ns : coverage->covered_ns;
+}
+
 int stamp_add_window(struct stamp *stamp, uint64_t first_ns, uint64_t last_ns)
 {
 	struct stamp_coverage window = {

@@ -118,6 +118,8 @@ struct stamp_hook stamp_hook_at(const struct stamp *stamp, size_t index);
 size_t stamp_counter_count(const struct stamp *stamp);
 struct stamp_counter stamp_counter_at(const struct stamp *stamp, size_t index);
 struct stamp_coverage stamp_coverage(const struct stamp *stamp);
+/* How long something was covered: recordings of several hosts or ranks at the same time count once. */
+uint64_t stamp_span_ns(const struct stamp_coverage *coverage);
 /* The value of a counter, 0 when there is none. */
 uint64_t stamp_counter(const struct stamp *stamp, const char *name);
 

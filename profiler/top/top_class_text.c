@@ -224,7 +224,7 @@ static size_t print_times(FILE *out, const struct loaded_classes *table,
 
 	print_head(out, table, names);
 	for (size_t i = 0; i < shown; i++)
-		print_row(out, table, &table->rows[i], names, coverage->covered_ns);
+		print_row(out, table, &table->rows[i], names, stamp_span_ns(coverage));
 	if (shown == table->count)
 		return lines - 1;
 	fprintf(out, "and %zu more, which waited less (-n 0 shows all)\n", table->count - shown);

@@ -144,7 +144,7 @@ static int write_classes(struct json_writer *json, const struct top_json *what)
 	json_key(json, "classes");
 	json_array_begin(json);
 	for (size_t i = 0; i < bounded(classes.count, what->limit); i++)
-		write_class(json, &classes, &classes.rows[i], coverage.covered_ns);
+		write_class(json, &classes, &classes.rows[i], stamp_span_ns(&coverage));
 	json_array_end(json);
 	loaded_classes_free(&classes);
 	return 0;

@@ -168,7 +168,7 @@ export function drawLedger(data, state, sums, choose) {
   const rows = sums.rows.map((row) => el('tr', { class: row.base ? 'base' : '' },
     el('th', { scope: 'row', class: state.filter.class === row.name ? 'chosen' : '' },
       el('button', { type: 'button', title: `Show all stalls of ${row.name}`, onclick: () => choose({ class: row.name, stall: sums.causes.some((cause) => row.ns[cause] > 0) ? undefined : BLOCKED }) }, row.name)),
-    el('td', {}, covered.covered_ns && !isPart ? (row.wall / covered.covered_ns).toFixed(2) : '–'), el('td', {}, duration(row.wall)),
+    el('td', {}, covered.span_ns && !isPart ? (row.wall / covered.span_ns).toFixed(2) : '–'), el('td', {}, duration(row.wall)),
     sums.columns.map((column) => cell(row, column, state, sums.causes, choose)), hasSteps ? stepCells(isPart ? undefined : steps.get(row.name)) : null));
   const notes = [state.filter.range ? 'Of the whole run, whatever time is selected' : '',
     isPart ? `Threads${hasSteps ? ', p50, p99 and worst' : ''} are known of all hosts and processes together only` : ''].filter(Boolean);

@@ -48,7 +48,7 @@ static void test_flame_json__tables(void **state)
 	assert_has(text, "\"values\":[[1,1,1,0],[50000000,10000000,10000000,0],[0,0,0,5000000]]");
 	assert_has(text, "\"states\":[\"oncpu\",\"runqueue\",\"stall\",\"blocked\",\"unobserved\"]");
 	assert_has(text, "\"losses\":[\"ring_drops: 2.\"");
-	assert_has(text, "\"covered_ns\":100000000");
+	assert_has(text, "\"covered_ns\":100000000,\"span_ns\":100000000");
 	free(text);
 }
 

@@ -174,6 +174,10 @@ static void test_stamp__windows_and_thresholds(void **state)
 	assert_int_equal(coverage.covered_ns, 30);
 	assert_int_equal(coverage.windows, 2);
 	assert_int_equal(coverage.threshold_ns, 9);
+	assert_int_equal(stamp_span_ns(&coverage), 30);
+	assert_int_equal(stamp_add_window(stamp, 10, 60), 0); /* of another host */
+	coverage = stamp_coverage(stamp);
+	assert_int_equal(stamp_span_ns(&coverage), 50);
 	assert_int_equal(stamp_add_counter(stamp, "c", UINT64_MAX), 0);
 	assert_int_equal(stamp_add_counter(stamp, "c", 1), 0);
 	assert_true(stamp_counter(stamp, "c") == UINT64_MAX);
