@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -52,12 +53,25 @@ static uint64_t switches_of(pid_t tid)
 	return n;
 }
 
+static bool sleeps(pid_t tid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	file = fopen(path, "re");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+	fclose(file);
+	return state == 'S';
+}
+
 static void begin_to_sleep(struct sleeper *s, pthread_t *thread)
 {
 	assert_int_equal(pipe(s->wake), 0);
 	assert_int_equal(pthread_create(thread, NULL, sleep_on_pipe, s), 0);
-	usleep(50000);
-	assert_true(s->tid > 0);
+	while (!s->tid || !sleeps(s->tid))
+		usleep(1000);
 }
 
 static void end_sleep(struct sleeper *s, pthread_t thread)
@@ -82,7 +96,8 @@ static void test_remote_stack__only_of_the_same_sleep(void **state)
 	                 sizeof(copy));
 	assert_string_equal(copy, "here is the stack");
 	assert_int_equal(write(s.wake[1], "x", 1), 1);
-	usleep(50000);
+	while (switches_of(s.tid) == switches || !sleeps(s.tid))
+		usleep(1000);
 	assert_int_equal(remote_stack_read(getpid(), s.tid, switches, (uintptr_t)s.mark, copy, sizeof(copy)),
 	                 -EAGAIN);
 	end_sleep(&s, thread);
