@@ -67,15 +67,14 @@ ALWAYS long python_search(u32 i, struct python_walk *w)
 
 LOOP_OF(python_search, struct python_walk)
 
-#define PYTHON_SEVERAL                                                                                       \
-	1 /* a bit of python_lists(): several interpreters, so that a thread state may be made in any of them */
+/* A bit of python_lists(): there are several interpreters, and a thread state may be made in any of them. */
+#define PYTHON_SEVERAL 1
 
 /* What changes whenever a thread state is made in the first interpreter: a new one is the first of its list. */
 ALWAYS u64 python_lists(struct task_struct *task, struct stack_buffer *buffer,
                         const struct abi_python *layout, u64 first)
 {
 	u64 threads = first ? python_pointer(task, buffer, first + layout->interpreter_threads) : 0;
-
 	u64 lists = (first ^ (threads << 1 | threads >> 63)) & ~(u64)PYTHON_SEVERAL;
 
 	if (first && python_pointer(task, buffer, first + layout->interpreter_next))

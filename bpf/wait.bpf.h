@@ -54,9 +54,8 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 		t->expect = waits_for_io(nr) || (t->learned_syscall && nr + 1 == t->learned_syscall)
 		                    ? EXPECT_SYSCALL
 		                    : EXPECT_NOTHING;
-		if (nr == NR_RESTART_SYSCALL)
-			t->kind = before == ABI_WAIT_STOPPED ? t->stopped_in
-			                                     : before; /* what was interrupted goes on */
+		if (nr == NR_RESTART_SYSCALL) /* what was interrupted goes on */
+			t->kind = before == ABI_WAIT_STOPPED ? t->stopped_in : before;
 		else if (regs)
 			t->kind = wait_kind(task, t, nr, regs, now);
 	}

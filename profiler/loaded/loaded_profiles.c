@@ -190,16 +190,13 @@ static int add_file(struct loaded_profiles *input, const char *path, char *err, 
 static int add_window(struct loaded_profiles *input, const char *path, char *err, size_t err_size)
 {
 	struct profile *profile = NULL;
-	bool taken = false;
+	int result = -EPROTONOSUPPORT;
 
-	if (!read_fitting(input, path, &profile, err, err_size)) {
-		int result = add_profile(input, profile, path, err, err_size);
-
-		if (result && result != -EPROTONOSUPPORT)
-			return result;
-		taken = !result;
-	}
-	if (!taken && !input->unreadable_files++)
+	if (!read_fitting(input, path, &profile, err, err_size))
+		result = add_profile(input, profile, path, err, err_size);
+	if (result != -EPROTONOSUPPORT)
+		return result;
+	if (!input->unreadable_files++)
 		snprintf(input->unreadable, sizeof(input->unreadable), "%s", err);
 	return 0;
 }

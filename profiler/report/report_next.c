@@ -38,10 +38,10 @@ static void advise_behind(struct report_document *document, const struct report_
 {
 	char cause[64];
 
-	/* Of other locks. */
-	if (gil && strncmp(chain->end, LOADED_ACTIVE, strlen(LOADED_ACTIVE)) != 0)
-		advise(document, REPORT_GIL);
 	snprintf(cause, sizeof(cause), "%.*s", (int)strcspn(chain->end, " "), chain->end);
+	/* That chain is of waits for another lock, or of few of those for the GIL. */
+	if (gil && strcmp(cause, LOADED_ACTIVE) != 0)
+		advise(document, REPORT_GIL);
 	if (!strcmp(cause, LOADED_ACTIVE) && gil) {
 		report_document_point(document, "Who ended the wait, in %s by then, was active meanwhile.",
 		                      chain->from);

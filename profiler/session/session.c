@@ -323,7 +323,7 @@ static void on_cpu(void *ctx, unsigned int cpu, bool online)
 }
 
 /* For want of memory or descriptors a second's walk over the threads may fail. What it would have told, the next one tells. */
-static int bear(struct session *session, int result, uint64_t now)
+static int tolerate(struct session *session, int result, uint64_t now)
 {
 	char line[128];
 
@@ -352,7 +352,7 @@ static int housekeeping(struct session *session, uint64_t now)
 	online_cpus_look(session->cpus, on_cpu, session);
 	process_table_tick(session->processes, now);
 	if (tracer_attached(session->tracer)) {
-		result = bear(session, tracer_iterate(session->tracer, ABI_ITER_SUMS), now);
+		result = tolerate(session, tracer_iterate(session->tracer, ABI_ITER_SUMS), now);
 		return result || session->failing_ns ? result : session_take_ledger(session);
 	}
 	session_taken(session, now); /* there was nothing to take */

@@ -258,8 +258,9 @@ static int open_by_link(struct elf_file *f, const char *build_id, const struct d
 
 		n = snprintf(path, sizeof(path), "%s%.*s%s%s", places[i].dir, (int)(slash - place->path),
 		             place->path, places[i].between, name);
+		/* The file itself has the wanted build-id, too. */
 		if (n <= 0 || (size_t)n >= sizeof(path) || !strcmp(path, place->path))
-			continue; /* the file itself, which has the wanted build-id, too */
+			continue;
 		if (!open_if_wanted(&at, &wanted, max_bytes, out))
 			return 0;
 	}

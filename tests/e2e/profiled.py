@@ -15,8 +15,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TIMEOUT = 300  # seconds, which only a program that hangs takes
-GRACE_S = 0.02
-GRACE_PERIOD = re.compile(r"synchronize_(s?rcu|tasks)|rcu_barrier|wait_rcu_gp|rcu_tasks")
+GRACE_S = 0.02  # as long as a grace period of the kernel lasts where nobody is busy
+GRACE_PERIOD = re.compile(r"synchronize_s?rcu|rcu_barrier|wait_rcu_gp|rcu_tasks")  # the functions that wait for one
 
 Done = collections.namedtuple("Done", "code out err")
 

@@ -364,6 +364,24 @@ static void test_report_rank__given_baseline(void **state)
 	end(&run);
 }
 
+/* Steps that come more slowly than in the other run, with no more waits than there. */
+static void test_report_rank__given_baseline_of_steps(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = usual(), slow = usual();
+
+	(void)state;
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 100);
+	seconds(&slow, TIMELINE_STEPS, "train_step", 0, 10, 50);
+	tags(&slow, "train_step", 0, 50);
+	assert_int_equal(report_rank(&ranking, &slow.input, &run.input, NULL, NULL), 0);
+	assert_true(fabs(ranking.steps_before - 100) < 1e-6 && fabs(ranking.steps_during - 50) < 1e-6);
+	assert_true(ranking.by_steps);
+	report_ranking_free(&ranking);
+	end(&slow);
+	end(&run);
+}
+
 /* What the other recording did not look at is not known of it; what it looked at without finding any was 0. */
 static void test_report_rank__given_baseline_without_a_signal(void **state)
 {
@@ -447,6 +465,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__what_only_the_ledger_has),
 		cmocka_unit_test(test_report_rank__steps_of_a_short_baseline),
 		cmocka_unit_test(test_report_rank__given_baseline),
+		cmocka_unit_test(test_report_rank__given_baseline_of_steps),
 		cmocka_unit_test(test_report_rank__given_baseline_without_a_signal),
 		cmocka_unit_test(test_report_rank__no_timeline),
 		cmocka_unit_test(test_report_rank__steps_without_threads),
