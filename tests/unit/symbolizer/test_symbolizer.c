@@ -503,7 +503,7 @@ static void assert_function_after(const char *how, const char *function, enum sy
 	symbolizer_process_drop(p);
 }
 
-static void make_whole_library(void)
+static void make_whole_library(const char *options)
 {
 	/* As the C library's startup files have it, a function without a size stands before all others. */
 	assert_int_equal(shell("echo '__asm__(\".text; .type unsized, @function; unsized: nop\"); "
@@ -512,15 +512,15 @@ static void make_whole_library(void)
 	                       "static int hidden(int *p) { return *p * 3; }' > '%s/w.c'",
 	                       program_dir),
 	                 0);
-	assert_true(compile_into("-fno-toplevel-reorder -shared -fPIC -nostdlib -Wl,-z,noseparate-code -o "
+	assert_true(compile_into("-fno-toplevel-reorder -shared -fPIC -nostdlib -Wl,-z,noseparate-code %s -o "
 	                         "'%s/whole.so' '%s/w.c'",
-	                         program_dir, program_dir));
+	                         options, program_dir, program_dir));
 }
 
 static void test_symbolizer__stripped_in_every_way(void **state)
 {
 	(void)state;
-	make_whole_library();
+	make_whole_library("");
 	assert_function_after("true", "hidden", SYM_SOURCE_DWARF);
 	assert_function_after("strip -g lib.so", "hidden", SYM_SOURCE_SYMTAB);
 	assert_function_after("strip lib.so", "shown", SYM_SOURCE_SYMTAB);
@@ -528,10 +528,6 @@ static void test_symbolizer__stripped_in_every_way(void **state)
 	        "strip lib.so && mkdir -p .debug && objcopy --only-keep-debug whole.so .debug/lib.debug "
 	        "&& objcopy --add-gnu-debuglink=.debug/lib.debug lib.so",
 	        "hidden", SYM_SOURCE_DWARF);
-	/* A debug file of the same name: that is not the file itself, though it has the build-id. */
-	assert_function_after("strip lib.so && mkdir -p .debug && objcopy --only-keep-debug whole.so "
-	                      ".debug/lib.so && objcopy --add-gnu-debuglink=.debug/lib.so lib.so",
-	                      "hidden", SYM_SOURCE_DWARF);
 	assert_function_after(
 	        "nm -D --defined-only --format=posix lib.so | cut -d' ' -f1 > dynamic && objcopy -S "
 	        "--remove-section .gnu_debuglink --strip-all --keep-symbol=hidden lib.so mini && strip "
@@ -542,6 +538,16 @@ static void test_symbolizer__stripped_in_every_way(void **state)
 	                      "&& strip lib.so && "
 	                      "xz -f mini && objcopy --add-section .gnu_debugdata=mini.xz lib.so",
 	                      "shown", SYM_SOURCE_SYMTAB);
+}
+
+/* That is not the file itself, though it has the build-id. */
+static void test_symbolizer__debug_file_of_the_same_name(void **state)
+{
+	(void)state;
+	make_whole_library("-Wl,--build-id=sha1");
+	assert_function_after("strip lib.so && mkdir -p .debug && objcopy --only-keep-debug whole.so "
+	                      ".debug/lib.so && objcopy --add-gnu-debuglink=.debug/lib.so lib.so",
+	                      "hidden", SYM_SOURCE_DWARF);
 }
 
 static void test_symbolizer__same_file_twice(void **state)
@@ -582,6 +588,7 @@ int main(void)
 		WITH(test_symbolizer__deleted_file),
 		WITH(test_symbolizer__bounded_memory),
 		WITH(test_symbolizer__stripped_in_every_way),
+		WITH(test_symbolizer__debug_file_of_the_same_name),
 		WITH(test_symbolizer__same_file_twice),
 	};
 

@@ -14,74 +14,92 @@
 #include "tests/unit/profiler/output/spool_sinks.h"
 #include "tests/unit/profiler/output/spool_window.h"
 
+/* A sender without a spool, and a window for it. */
+struct sending {
+	struct push_window *window;
+	struct config *config;
+	struct sink_news *news;
+	struct sink_spool *none;
+	struct window_sender *sender;
+};
+
+static struct sending begin_to_send(const char *const *bodies, size_t n)
+{
+	struct sending s = { .window = spool_window("job-a", bodies, n),
+		             .config = config_default(),
+		             .news = sink_news_new() };
+	char err[1024] = "";
+
+	s.none = sink_spool_new("", s.news);
+	set(s.config, "push.url", server.url);
+	s.sender = window_sender_new(&s.config->push, s.none, s.news, err, sizeof(err));
+	assert_non_null(s.sender);
+	return s;
+}
+
+static void send_again_and_again(struct sending *s, int times, enum window_sent expected)
+{
+	for (; times; times--)
+		assert_int_equal(window_sender_send(s->sender, s->window, WINDOW_FIRST), expected);
+}
+
+/* All that was said so far is in `said` then. */
+static void take_news(struct sending *s)
+{
+	struct sink_news_now now;
+
+	sink_news_take(s->news, take_line, &now);
+}
+
+static void end_sending(struct sending *s)
+{
+	window_sender_free(s->sender);
+	push_window_free(s->window);
+	sink_spool_free(s->none);
+	sink_news_free(s->news);
+	config_free(s->config);
+}
+
 /* The first part of three of one series was sent twice without an answer. */
 static void test_window_sender__one_part_without_an_answer_is_given_up_alone(void **state)
 {
 	static const char *const bodies[] = { "one", "two", "three" };
-	struct push_window *window = spool_window("job-a", bodies, 3);
-	struct config *config = config_default();
-	struct sink_news *news = sink_news_new();
-	struct sink_spool *none = sink_spool_new("", news);
-	struct sink_news_now now;
-	struct window_sender *sender;
-	char err[1024] = "";
+	struct sending s = begin_to_send(bodies, 3);
 
 	(void)state;
 	for (size_t i = 1; i < 3; i++)
-		window->request[i].series = window->request[0].series;
-	set(config, "push.url", server.url);
-	sender = window_sender_new(&config->push, none, news, err, sizeof(err));
-	assert_non_null(sender);
+		s.window->request[i].series = s.window->request[0].series;
 	server.status = 200;
-	window->unanswered = 2;
-	assert_int_equal(window_sender_send(sender, window, WINDOW_FIRST), WINDOW_DONE);
-	assert_true(window->failed);
+	s.window->unanswered = 2;
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	assert_true(s.window->failed);
 	assert_int_equal(server.taken, 2);
-	sink_news_take(news, take_line, &now);
+	take_news(&s);
 	assert_true(was_said("sent twice without an answer"));
 	assert_int_equal(lines(), 1);
-	window_sender_free(sender);
-	push_window_free(window);
-	sink_spool_free(none);
-	sink_news_free(news);
-	config_free(config);
+	end_sending(&s);
 }
 
 /* A server that does not answer, and then wants another token: that does not pass by itself, and is said, too. */
 static void test_window_sender__says_what_an_outage_turns_out_to_be(void **state)
 {
 	static const char *const bodies[] = { "one" };
-	struct push_window *window = spool_window("job-a", bodies, 1);
-	struct config *config = config_default();
-	struct sink_news *news = sink_news_new();
-	struct sink_spool *none = sink_spool_new("", news);
-	struct sink_news_now now;
-	struct window_sender *sender;
-	char err[1024] = "";
+	struct sending s = begin_to_send(bodies, 1);
 
 	(void)state;
-	set(config, "push.url", server.url);
-	sender = window_sender_new(&config->push, none, news, err, sizeof(err));
-	assert_non_null(sender);
 	server.status = 429;
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(window_sender_send(sender, window, WINDOW_FIRST), WINDOW_LATER);
-	sink_news_take(news, take_line, &now);
+	send_again_and_again(&s, 2, WINDOW_LATER);
+	take_news(&s);
 	assert_int_equal(lines(), 1);
 	server.status = 200;
 	server.token = "Bearer new";
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(window_sender_send(sender, window, WINDOW_FIRST), WINDOW_LATER);
+	send_again_and_again(&s, 2, WINDOW_LATER);
 	server.status = 429;
-	assert_int_equal(window_sender_send(sender, window, WINDOW_FIRST), WINDOW_LATER);
-	sink_news_take(news, take_line, &now);
+	send_again_and_again(&s, 1, WINDOW_LATER);
+	take_news(&s);
 	assert_true(was_said("401"));
 	assert_int_equal(lines(), 2);
-	window_sender_free(sender);
-	push_window_free(window);
-	sink_spool_free(none);
-	sink_news_free(news);
-	config_free(config);
+	end_sending(&s);
 }
 
 int main(void)
