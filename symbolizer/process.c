@@ -219,6 +219,12 @@ static bool is_another(struct sym_process *p)
 	return p->started != stat.start_ticks;
 }
 
+/* PROC/PID/maps does not tell of it any more. */
+static bool is_settled(const struct sym_process *p)
+{
+	return p->exited || p->replaced;
+}
+
 int symbolizer_process_refresh(struct sym_process *p)
 {
 	struct reading reading = { .process = p };
@@ -227,7 +233,7 @@ int symbolizer_process_refresh(struct sym_process *p)
 
 	if (!p->exited && is_another(p))
 		p->exited = true;
-	if (p->exited)
+	if (is_settled(p))
 		return -ESRCH;
 	p->refreshed_ns = (int64_t)monotonic_ns();
 	snprintf(path, sizeof(path), "%s/%u/maps", p->env->proc, p->key.pid);
@@ -247,6 +253,11 @@ void symbolizer_process_exec(struct sym_process *p)
 	forget_mappings(p);
 	jit_names_forget(&p->jit);
 	p->refreshed_ns = 0;
+}
+
+void symbolizer_process_replaced(struct sym_process *p)
+{
+	p->replaced = true;
 }
 
 void symbolizer_process_exit(struct sym_process *p)
@@ -359,7 +370,7 @@ bool process_locate(struct sym_process *p, uint64_t pc, struct process_location 
 	struct mapping *m;
 
 	if (i == p->n_mappings || pc < p->mappings[i]->start) {
-		if (p->exited || (int64_t)monotonic_ns() - p->refreshed_ns < REFRESH_NS ||
+		if (is_settled(p) || (int64_t)monotonic_ns() - p->refreshed_ns < REFRESH_NS ||
 		    symbolizer_process_refresh(p))
 			return false;
 		i = first_above(p, pc);

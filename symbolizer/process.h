@@ -42,7 +42,7 @@ struct sym_process {
 	UT_hash_handle hh;
 	struct process_environment *env;
 	struct symbolizer *owner; /* for functions that get only the process */
-	bool exited;
+	bool exited, replaced;
 	uint64_t started;          /* as PROC/PID/stat has it; 0: not looked yet */
 	struct mapping **mappings; /* by start, none overlapping another */
 	size_t n_mappings, max_mappings;

@@ -239,7 +239,7 @@ static bool find_jit_name(struct sym_process *p, uint64_t pc, struct jit_name *o
 		                  .open_jitdump = open_jitdump,
 		                  .context = p };
 
-	return jit_names_find(&p->jit, &of, pc, out);
+	return !p->replaced && jit_names_find(&p->jit, &of, pc, out);
 }
 
 /* In a mapping, but without an object that knows the address. */

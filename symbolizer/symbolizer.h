@@ -123,8 +123,8 @@ void symbolizer_kernel_prepare(struct symbolizer *s);
 bool symbolizer_kernel_entry(const struct sym_result *result);
 
 /*
- * Finds or makes a process. `start` is its start time, in any unit, as long as that is always the same. NULL: no
- * memory.
+ * Finds or makes a process. `start` is its start time, in any unit, as long as that is always the same; for one that has been
+ * replaced, the time of that. NULL: no memory.
  */
 struct sym_process *symbolizer_process(struct symbolizer *s, uint32_t pid, uint64_t start);
 
@@ -140,6 +140,10 @@ int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, 
 
 /* The process has another program now: its mappings are forgotten, its perf map too. */
 void symbolizer_process_exec(struct sym_process *p);
+
+/* The process has another program now, and `p` stands for the former one: symbolizer_process_map() alone tells of its mappings, whose
+ * files are still looked for in PROC/PID/root. Its code that was compiled at run time has no names any more. */
+void symbolizer_process_replaced(struct sym_process *p);
 
 /* No more reads of PROC/PID; all that is known is kept until symbolizer_process_drop(). */
 void symbolizer_process_exit(struct sym_process *p);

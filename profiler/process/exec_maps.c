@@ -18,6 +18,7 @@
 #include "profiler/process/cached_stat.h"
 #include "profiler/process/perf_records.h"
 #include "profiler/process/perf_rings.h"
+#include "symbolizer/base/clock.h"
 #include "symbolizer/base/maps.h"
 
 struct file_key {
@@ -37,8 +38,9 @@ struct exec_maps {
 	struct perf_rings *rings;
 	struct map_table *table;
 	struct ignored_file *ignored;
-	uint64_t now_ns; /* time of the record being applied */
-	bool missed;     /* records of a CPU, may be */
+	uint64_t now_ns;     /* time of the record being applied */
+	uint64_t settled_ns; /* the records up to then have been applied */
+	bool missed;         /* records of a CPU, may be */
 	struct exec_maps_stats stats;
 };
 
@@ -250,7 +252,7 @@ static void apply_comm(struct exec_maps *maps, const struct comm_record *record)
 	size_t room = record->header.size - offsetof(struct comm_record, name);
 
 	if (is_exec)
-		map_table_exec(maps->table, record->pid);
+		map_table_exec(maps->table, record->pid, maps->now_ns);
 	/* The name of a thread other than the leader is not the process's. */
 	if ((is_exec || record->pid == record->tid) && strnlen(record->name, room) < room)
 		map_table_set_name(maps->table, record->pid, record->name);
@@ -372,9 +374,10 @@ static void end_if_gone(void *ctx, uint32_t pid)
 
 int exec_maps_poll(struct exec_maps *maps)
 {
-	uint64_t lost = perf_rings_lost(maps->rings);
+	uint64_t lost = perf_rings_lost(maps->rings), began_ns = monotonic_ns();
 	int n = perf_rings_read(maps->rings, apply_from_ring, maps);
 
+	maps->settled_ns = began_ns - PERF_RINGS_SETTLE_NS;
 	if (perf_rings_lost(maps->rings) != lost || maps->missed) {
 		maps->missed = false;
 		map_table_distrust(maps->table);
@@ -386,6 +389,12 @@ int exec_maps_poll(struct exec_maps *maps)
 	return n;
 }
 
+void exec_maps_reach(struct exec_maps *maps, uint64_t at_ns)
+{
+	if (at_ns > maps->settled_ns && monotonic_ns() > maps->settled_ns + 2 * PERF_RINGS_SETTLE_NS)
+		exec_maps_poll(maps);
+}
+
 void exec_maps_cpu(struct exec_maps *maps, unsigned int cpu, bool online)
 {
 	uint64_t lost = perf_rings_lost(maps->rings);
@@ -394,9 +403,14 @@ void exec_maps_cpu(struct exec_maps *maps, unsigned int cpu, bool online)
 	maps->missed |= online || perf_rings_lost(maps->rings) != lost;
 }
 
-int exec_maps_feed(struct exec_maps *maps, uint32_t pid, exec_mapping_fn mapping, void *ctx)
+uint64_t exec_maps_image(const struct exec_maps *maps, uint32_t pid, uint64_t at_ns)
 {
-	return map_table_each(maps->table, pid, mapping, ctx);
+	return map_table_image(maps->table, pid, at_ns);
+}
+
+int exec_maps_feed(struct exec_maps *maps, uint32_t pid, uint64_t image, exec_mapping_fn mapping, void *ctx)
+{
+	return map_table_each(maps->table, pid, image, mapping, ctx);
 }
 
 void exec_maps_stats(const struct exec_maps *maps, struct exec_maps_stats *out)

@@ -5,15 +5,16 @@
  *	maps = exec_maps_new(&handler, err, sizeof(err));
  *	every 100 ms or so, and when exec_maps_fd() is readable:
  *		exec_maps_poll(maps);			callbacks run in here
- *		exec_maps_feed(maps, pid, fn, ctx);	hands out what is known of a process
+ *		exec_maps_feed(maps, pid, exec_maps_image(maps, pid, at_ns), fn, ctx);
+ *							hands out what is known of a process at that time
  *	exec_maps_free(maps);
  *
  * Records come from perf (perf_rings.h), sorted by time, and are applied when they are a millisecond old. A forked
  * child has its parent's mappings until it executes another program. The mappings of a process that was there
  * before are read from /proc/PID/maps when the feed first hears of it; a child that was forked just before may so
  * be given one that its parent made just after. Of a process that has neither forked nor mapped anything since,
- * nothing is known, and /proc must be asked. One that has exited is remembered for EXEC_MAPS_LINGER_NS. The kernel
- * does not report unmapping: a mapping is removed when a later one covers it.
+ * nothing is known, and /proc must be asked. One that has exited is remembered for EXEC_MAPS_LINGER_NS, as is what a
+ * process had mapped before it executed another program. The kernel does not report unmapping: a mapping is removed when a later one covers it.
  *
  * Not thread-safe.
  */
@@ -77,11 +78,18 @@ void exec_maps_cpu(struct exec_maps *maps, unsigned int cpu, bool online);
 /* If nothing is known of the process, reads now what it has mapped, so that this is known when it is gone. */
 void exec_maps_meet(struct exec_maps *maps, uint32_t pid);
 
+/* Applies what waits of the records up to that time (CLOCK_MONOTONIC), as exec_maps_poll() does: no sooner than a record may be applied
+ * that was not at the last poll. */
+void exec_maps_reach(struct exec_maps *maps, uint64_t at_ns);
+
+/* Which program the process ran at that time (CLOCK_MONOTONIC), as map_table_image() has it. */
+uint64_t exec_maps_image(const struct exec_maps *maps, uint32_t pid, uint64_t at_ns);
+
 /*
- * Calls `mapping` for each mapping of the process, in the order in which they were made (a later one hides an
+ * Calls `mapping` for each mapping of that image of the process, in the order in which they were made (a later one hides an
  * earlier one where they overlap). 0: that is all of them; 1: there may be others; -ENOENT: nothing is known.
  */
-int exec_maps_feed(struct exec_maps *maps, uint32_t pid, exec_mapping_fn mapping, void *ctx);
+int exec_maps_feed(struct exec_maps *maps, uint32_t pid, uint64_t image, exec_mapping_fn mapping, void *ctx);
 
 /* The process's name, also when it has gone; "" when it is not known. Lives until the next call on `maps`. */
 const char *exec_maps_name(const struct exec_maps *maps, uint32_t pid);

@@ -14,12 +14,26 @@
 
 #define THREADS_UNKNOWN 0
 
+struct entry;
+
+/* What a process ran before it executed another program. */
+struct former {
+	struct entry *of;
+	uint64_t since_ns, until_ns;
+	struct map_list *list;
+	bool complete;
+	struct former *prev, *next;    /* of the process, the newest first */
+	struct former *before, *after; /* of all, in order of until_ns */
+};
+
 struct entry {
 	uint32_t pid;
 	uint32_t threads; /* THREADS_UNKNOWN: the process was there before us */
 	bool complete, ended, leader_ended;
 	uint64_t ended_ns;
+	uint64_t since_ns; /* when it executed its program; 0: not seen */
 	struct map_list *list;
+	struct former *formers;
 	char name[MAP_TABLE_NAME_BYTES];
 	struct entry *prev, *next; /* among those that have ended, in order of time */
 	UT_hash_handle hh;
@@ -27,6 +41,7 @@ struct entry {
 
 struct map_table {
 	struct entry *by_pid, *ended;
+	struct former *formers;
 	struct map_list_pool pool;
 	uint64_t linger_ns;
 	struct map_table_stats stats;
@@ -49,8 +64,18 @@ static struct entry *find(const struct map_table *table, uint32_t pid)
 	return entry;
 }
 
+static void drop_former(struct map_table *table, struct former *former)
+{
+	DL_DELETE(former->of->formers, former);
+	DL_DELETE2(table->formers, former, before, after);
+	map_list_drop(&table->pool, former->list);
+	free(former);
+}
+
 static void drop(struct map_table *table, struct entry *entry)
 {
+	while (entry->formers)
+		drop_former(table, entry->formers);
 	if (entry->ended)
 		DL_DELETE(table->ended, entry);
 	HASH_DEL(table->by_pid, entry);
@@ -153,7 +178,28 @@ int map_table_fork(struct map_table *table, uint32_t child, uint32_t parent)
 	return 0;
 }
 
-int map_table_exec(struct map_table *table, uint32_t pid)
+/* Moves the entry's list to a former one. False without memory. */
+static bool retire(struct map_table *table, struct entry *entry, uint64_t now_ns)
+{
+	struct former *former = calloc(1, sizeof(*former)), *other;
+	unsigned int n;
+
+	if (!former)
+		return false;
+	former->of = entry;
+	former->since_ns = entry->since_ns;
+	former->until_ns = now_ns;
+	former->list = entry->list;
+	former->complete = entry->complete;
+	DL_PREPEND(entry->formers, former);
+	DL_APPEND2(table->formers, former, before, after);
+	DL_COUNT(entry->formers, other, n);
+	if (n > MAP_TABLE_FORMERS_MAX)
+		drop_former(table, entry->formers->prev);
+	return true;
+}
+
+int map_table_exec(struct map_table *table, uint32_t pid, uint64_t now_ns)
 {
 	struct map_list *empty;
 	struct entry *entry;
@@ -164,9 +210,11 @@ int map_table_exec(struct map_table *table, uint32_t pid)
 	empty = map_list_new();
 	if (!empty)
 		return -ENOMEM;
-	map_list_drop(&table->pool, entry->list);
+	if (!retire(table, entry, now_ns))
+		map_list_drop(&table->pool, entry->list);
 	entry->list = empty;
 	entry->complete = true;
+	entry->since_ns = now_ns;
 	/* The thread that executes has ended all others, and is the leader now if it was not. */
 	entry->threads = 1;
 	entry->leader_ended = false;
@@ -250,11 +298,17 @@ void map_table_end(struct map_table *table, uint32_t pid, uint64_t now_ns)
 	DL_APPEND(table->ended, entry);
 }
 
+static bool has_lingered(const struct map_table *table, uint64_t since_ns, uint64_t now_ns)
+{
+	return now_ns > since_ns && now_ns - since_ns > table->linger_ns;
+}
+
 void map_table_expire(struct map_table *table, uint64_t now_ns)
 {
-	while (table->ended && now_ns > table->ended->ended_ns &&
-	       now_ns - table->ended->ended_ns > table->linger_ns)
+	while (table->ended && has_lingered(table, table->ended->ended_ns, now_ns))
 		drop(table, table->ended);
+	while (table->formers && has_lingered(table, table->formers->until_ns, now_ns))
+		drop_former(table, table->formers);
 }
 
 void map_table_distrust(struct map_table *table)
@@ -276,15 +330,42 @@ void map_table_each_process(struct map_table *table, void (*process)(void *ctx, 
 			process(ctx, entry->pid);
 }
 
-int map_table_each(const struct map_table *table, uint32_t pid, exec_mapping_fn mapping, void *ctx)
+uint64_t map_table_image(const struct map_table *table, uint32_t pid, uint64_t at_ns)
 {
 	const struct entry *entry = find(table, pid);
+	const struct former *former;
+	uint64_t until_ns;
 
-	if (!entry)
-		return -ENOENT;
-	for (size_t i = 0; i < map_list_count(entry->list); i++)
-		mapping(ctx, map_list_at(entry->list, i));
-	return entry->complete ? 0 : 1;
+	if (!entry || at_ns >= entry->since_ns)
+		return MAP_TABLE_PRESENT;
+	until_ns = entry->since_ns;
+	DL_FOREACH(entry->formers, former)
+	{
+		if (former->until_ns != until_ns || at_ns >= former->since_ns)
+			break;
+		until_ns = former->since_ns;
+	}
+	return until_ns;
+}
+
+static int each_of(const struct map_list *list, bool complete, exec_mapping_fn mapping, void *ctx)
+{
+	for (size_t i = 0; i < map_list_count(list); i++)
+		mapping(ctx, map_list_at(list, i));
+	return complete ? 0 : 1;
+}
+
+int map_table_each(const struct map_table *table, uint32_t pid, uint64_t image, exec_mapping_fn mapping,
+                   void *ctx)
+{
+	const struct entry *entry = find(table, pid);
+	const struct former *former = NULL;
+
+	if (entry && image == MAP_TABLE_PRESENT)
+		return each_of(entry->list, entry->complete, mapping, ctx);
+	if (entry)
+		DL_SEARCH_SCALAR(entry->formers, former, until_ns, image);
+	return former ? each_of(former->list, former->complete, mapping, ctx) : -ENOENT;
 }
 
 void map_table_stats(const struct map_table *table, struct map_table_stats *out)

@@ -3,10 +3,10 @@
  * and exits.
  *
  *	map_table_fork(t, child, parent);	the child shares its parent's list until one changes it
- *	map_table_exec(t, pid);			its list is empty, and it has one thread
+ *	map_table_exec(t, pid, now);		its list is empty, and it has one thread
  *	map_table_add(t, pid, &mapping);	removes those that the new one covers
  *	map_table_exit(t, pid, tid, now);	what is known stays for the linger time
- *	map_table_expire(t, now);		removes it after that
+ *	map_table_expire(t, now);		removes it after that, and what it ran before an exec
  *
  * Everything is bounded; what did not fit is counted. Not thread-safe.
  */
@@ -22,6 +22,7 @@
 struct map_table;
 
 #define MAP_TABLE_PROCESSES_MAX 65536
+#define MAP_TABLE_FORMERS_MAX   64 /* programs that a process has replaced within the linger time */
 #define MAP_TABLE_NAME_BYTES    16 /* as the kernel has it, with its NUL */
 
 struct map_table_stats {
@@ -31,7 +32,7 @@ struct map_table_stats {
 
 typedef void (*exec_mapping_fn)(void *ctx, const struct exec_mapping *mapping);
 
-/* A process is kept for `linger_ns` after its exit. NULL with errno ENOMEM. */
+/* A process is kept for `linger_ns` after its exit, its former programs after their end. NULL with errno ENOMEM. */
 struct map_table *map_table_new(uint64_t linger_ns);
 void map_table_free(struct map_table *table);
 
@@ -46,7 +47,7 @@ void map_table_set_complete(struct map_table *table, uint32_t pid);
 /* A parent that is not known makes the child's list incomplete. What was known of an older process with the child's
  * pid is dropped. -ENOSPC, -ENOMEM. */
 int map_table_fork(struct map_table *table, uint32_t child, uint32_t parent);
-int map_table_exec(struct map_table *table, uint32_t pid);
+int map_table_exec(struct map_table *table, uint32_t pid, uint64_t now_ns);
 /* `mapping` is copied. -EINVAL: an empty range. */
 int map_table_add(struct map_table *table, uint32_t pid, const struct exec_mapping *mapping);
 
@@ -74,9 +75,15 @@ void map_table_distrust(struct map_table *table);
 /* Calls `process` for each that is not marked as ended; map_table_end() may be called in it. */
 void map_table_each_process(struct map_table *table, void (*process)(void *ctx, uint32_t pid), void *ctx);
 
-/* Calls `mapping` for each mapping, in the order in which they were made. 0: that is all; 1: there may have been
- * others; -ENOENT: nothing is known. */
-int map_table_each(const struct map_table *table, uint32_t pid, exec_mapping_fn mapping, void *ctx);
+/* Which program the process ran at that time: when it executed the one after it (the clock is that of
+ * map_table_exec()). MAP_TABLE_PRESENT: it has executed none since, or is not known. */
+#define MAP_TABLE_PRESENT 0
+uint64_t map_table_image(const struct map_table *table, uint32_t pid, uint64_t at_ns);
+
+/* Calls `mapping` for each mapping of that image, in the order in which they were made. 0: that is all; 1: there may
+ * have been others; -ENOENT: nothing is known (any more). */
+int map_table_each(const struct map_table *table, uint32_t pid, uint64_t image, exec_mapping_fn mapping,
+                   void *ctx);
 
 void map_table_stats(const struct map_table *table, struct map_table_stats *out);
 

@@ -33,6 +33,14 @@ struct entry {
 	UT_hash_handle hh, live;
 };
 
+/* Symbols of a program that a process ran before it executed another. */
+struct former {
+	const struct process *process;
+	uint64_t image, lingers_until_ns; /* CLOCK_MONOTONIC */
+	struct sym_process *sym;
+	struct former *prev, *next;
+};
+
 struct process_table {
 	struct symbolizer *symbolizer;
 	struct exec_maps *maps;
@@ -40,6 +48,7 @@ struct process_table {
 	struct entry *by_pid;        /* those that have not exited: one has a pid at a time */
 	struct entry *swept;         /* of those, the next one to look at; NULL: the first */
 	struct entry *lingering;     /* those that have exited and may have symbols, the first one first */
+	struct former *formers;      /* the first one that was made first */
 	struct process_ranks *ranks; /* NULL without memory */
 };
 
@@ -62,8 +71,20 @@ static void linger(struct process_table *table, struct entry *entry)
 	DL_APPEND(table->lingering, entry);
 }
 
+static void drop_former(struct process_table *table, struct former *former)
+{
+	DL_DELETE(table->formers, former);
+	symbolizer_process_drop(former->sym);
+	free(former);
+}
+
 static void forget_symbols(struct process_table *table, struct entry *entry)
 {
+	struct former *former, *next;
+
+	DL_FOREACH_SAFE(table->formers, former, next)
+	if (former->process == &entry->process)
+		drop_former(table, former);
 	if (entry->lingers_until_ns)
 		DL_DELETE(table->lingering, entry);
 	entry->lingers_until_ns = 0;
@@ -248,10 +269,14 @@ static void feed_mapping(void *ctx, const struct exec_mapping *mapping)
 
 static void refresh(struct process_table *table, struct process *process)
 {
-	if (!symbolizer_process_refresh(process->sym) || !table->maps)
+	int err = symbolizer_process_refresh(process->sym);
+
+	if (!table->maps)
 		return;
-	exec_maps_poll(table->maps); /* its fork may have been reported while others' stacks were resolved */
-	exec_maps_feed(table->maps, process->pid, feed_mapping, process->sym);
+	exec_maps_poll(
+	        table->maps); /* its fork, or an exec, may have been reported while others' stacks were resolved */
+	if (err)
+		exec_maps_feed(table->maps, process->pid, MAP_TABLE_PRESENT, feed_mapping, process->sym);
 }
 
 /* Reading the mappings takes longer the more there are, and each stack that cannot be unwound asks for it. */
@@ -265,19 +290,52 @@ void process_table_refresh(struct process_table *table, struct process *process)
 	process->refresh_after_ns = began_ns + (monotonic_ns() - began_ns) * PROCESS_TABLE_REFRESH_REST;
 }
 
-struct sym_process *process_table_symbols(struct process_table *table, struct process *process)
+static struct sym_process *former_symbols(struct process_table *table, const struct process *process,
+                                          uint64_t image)
 {
-	if (process->sym)
-		return process->sym;
-	process->sym = symbolizer_process(table->symbolizer, process->pid, process->start_ns);
-	if (process->sym)
+	struct former *former;
+
+	DL_FOREACH(table->formers, former)
+	if (former->process == process && former->image == image)
+		return former->sym;
+	former = calloc(1, sizeof(*former));
+	if (!former)
+		return NULL;
+	former->sym = symbolizer_process(table->symbolizer, process->pid, image);
+	if (!former->sym) {
+		free(former);
+		return NULL;
+	}
+	symbolizer_process_replaced(former->sym);
+	exec_maps_feed(table->maps, process->pid, image, feed_mapping, former->sym);
+	former->process = process;
+	former->image = image;
+	former->lingers_until_ns = monotonic_ns() + EXEC_MAPS_LINGER_NS;
+	DL_APPEND(table->formers, former);
+	return former->sym;
+}
+
+struct sym_process *process_table_symbols(struct process_table *table, struct process *process,
+                                          uint64_t at_ns)
+{
+	uint64_t image = MAP_TABLE_PRESENT;
+
+	if (!process->sym) {
+		process->sym = symbolizer_process(table->symbolizer, process->pid, process->start_ns);
+		if (!process->sym)
+			return NULL;
 		process_table_refresh(table, process);
-	return process->sym;
+	}
+	if (table->maps && !process->pid_reused) {
+		exec_maps_reach(table->maps, at_ns);
+		image = exec_maps_image(table->maps, process->pid, at_ns);
+	}
+	return image == MAP_TABLE_PRESENT ? process->sym : former_symbols(table, process, image);
 }
 
 const struct sym_module *process_table_main_module(struct process_table *table, struct process *process)
 {
-	struct sym_process *sym = process_table_symbols(table, process);
+	struct sym_process *sym = process_table_symbols(table, process, PROCESS_TABLE_NOW);
 	struct sym_result result;
 
 	if (!sym || !process->code_address || symbolizer_user(sym, process->code_address, false, &result))
@@ -339,6 +397,8 @@ void process_table_tick(struct process_table *table, uint64_t now_ns)
 {
 	while (table->lingering && table->lingering->lingers_until_ns <= now_ns)
 		forget_symbols(table, table->lingering);
+	while (table->formers && table->formers->lingers_until_ns <= now_ns)
+		drop_former(table, table->formers);
 }
 
 void process_table_age(struct process_table *table)

@@ -38,12 +38,15 @@ void process_table_free(struct process_table *table);
  * memory. */
 struct process *process_table_get(struct process_table *table, uint32_t pid, uint64_t start_ns,
                                   const char *comm);
-/* Its symbols, until the next process_table_tick() or _age(); reads its mappings if that was not done. NULL without memory. */
-struct sym_process *process_table_symbols(struct process_table *table, struct process *process);
+/* Its symbols at that time (CLOCK_MONOTONIC), which may be those of a program that it ran before, until the next
+ * process_table_tick() or _age(); reads its mappings if that was not done. NULL without memory. */
+#define PROCESS_TABLE_NOW UINT64_MAX
+struct sym_process *process_table_symbols(struct process_table *table, struct process *process,
+                                          uint64_t at_ns);
 /* Where its program is mapped, NULL when that is not known any more. Lives as long as the symbols. */
 const struct sym_module *process_table_main_module(struct process_table *table, struct process *process);
-/* Reads its mappings again; for when they changed, or an address was in none. After that nothing is read for
- * PROCESS_TABLE_REFRESH_REST times as long as the reading took. */
+/* Reads its mappings again; for when they changed, or an address was in none: then ask for its symbols again. After that
+ * nothing is read for PROCESS_TABLE_REFRESH_REST times as long as the reading took. */
 #define PROCESS_TABLE_REFRESH_REST 20
 void process_table_refresh(struct process_table *table, struct process *process);
 

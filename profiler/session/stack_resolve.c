@@ -127,19 +127,30 @@ static const char *end_name(const struct abi_event *event, enum sym_unwind_end e
 	return end == SYM_UNWIND_COMPLETE ? NULL : "[unwind truncated]";
 }
 
-/* Fills resolver->pcs and ->is_caller. */
-static size_t unwind(struct stack_resolver *resolver, struct process *process, struct sym_process *sym,
-                     struct sym_stack *stack, size_t room, enum sym_unwind_end *end)
+/* Fills resolver->pcs and ->is_caller. 0 without memory. */
+static size_t unwind_in(struct stack_resolver *resolver, struct sym_process *sym, struct sym_stack *stack,
+                        size_t room, enum sym_unwind_end *end)
 {
 	size_t n = 0;
 
-	if (symbolizer_unwind(sym, stack, resolver->pcs, room, &n, end))
+	if (sym && symbolizer_unwind(sym, stack, resolver->pcs, room, &n, end))
 		*end = SYM_UNWIND_BAD;
+	return n;
+}
+
+/* Sets *sym to what the process was when the interval ended. */
+static size_t unwind(struct stack_resolver *resolver, struct process *process, const struct abi_event *event,
+                     struct sym_stack *stack, size_t room, enum sym_unwind_end *end, struct sym_process **sym)
+{
+	size_t n;
+
+	*sym = process_table_symbols(resolver->processes, process, event->time_ns);
+	n = unwind_in(resolver, *sym, stack, room, end);
 	if (*end == SYM_UNWIND_NO_CFI || *end == SYM_UNWIND_BAD) {
-		/* A file may have been mapped since: reads the mappings and tries once more. */
+		/* A file may have been mapped since, or another program executed: reads the mappings and tries once more. */
 		process_table_refresh(resolver->processes, process);
-		if (symbolizer_unwind(sym, stack, resolver->pcs, room, &n, end))
-			*end = SYM_UNWIND_BAD;
+		*sym = process_table_symbols(resolver->processes, process, event->time_ns);
+		n = unwind_in(resolver, *sym, stack, room, end);
 	}
 	return n;
 }
@@ -288,7 +299,7 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 {
 	struct process *process =
 	        process_table_get(resolver->processes, event->tgid, event->process_start_ns, event->comm);
-	struct sym_process *sym = process ? process_table_symbols(resolver->processes, process) : NULL;
+	struct sym_process *sym;
 	struct sym_stack stack = { .copy_start = event->regs.sp,
 		                   .is_caller = resolver->is_caller,
 		                   .sps = resolver->sps };
@@ -297,11 +308,13 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 	size_t n_pcs;
 	int err;
 
-	if (!sym)
+	if (!process)
 		return -ENOMEM;
 	event_regs(&stack.regs, &event->regs);
 	stack.copy_len = stack_bytes(resolver, event, &stack.copy);
-	n_pcs = unwind(resolver, process, sym, &stack, STACK_FRAMES_MAX - *n - 1, &end);
+	n_pcs = unwind(resolver, process, event, &stack, STACK_FRAMES_MAX - *n - 1, &end, &sym);
+	if (!sym)
+		return -ENOMEM;
 	resolver->n_pcs = n_pcs;
 	native_end = end_name(event, end, stack.copy_len);
 	resolver->incomplete += native_end != NULL;

@@ -20,8 +20,15 @@ struct event_rings {
 	tracer_python_fn on_python;
 	tracer_file_fn on_file;
 	void *ctx;
-	uint64_t until_ns; /* of the poll in progress */
+	uint64_t began_ns, until_ns; /* of the poll in progress */
+	bool behind;                 /* the last poll has left events */
 };
+
+/* What wakes us may be a program that has just been executed: its mappings are known a millisecond later (perf_rings.h). */
+#define SETTLE_US 1500
+
+/* Of what comes while a poll is in progress, it is not known yet what programs their processes execute next: an event that ends it. */
+#define NEWER (-EINPROGRESS)
 
 /* Ends the poll in progress when its time is over: what waits is still there at the next one. */
 static int go_on(const struct event_rings *rings)
@@ -66,10 +73,13 @@ static int on_event(void *ctx, void *data, size_t size)
 	const struct abi_event *event = data;
 
 	ring_buffer__consume(rings->asked);
-	if (size == sizeof(struct abi_gpu_job) && event->kind == ABI_EVENT_GPU_JOB)
+	if (size == sizeof(struct abi_gpu_job) && event->kind == ABI_EVENT_GPU_JOB) {
 		rings->on_event(rings->ctx, event);
-	else if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= bytes_behind(event))
+	} else if (size >= ABI_EVENT_HEAD && size - ABI_EVENT_HEAD >= bytes_behind(event)) {
 		rings->on_event(rings->ctx, event);
+		if (event->time_ns > rings->began_ns)
+			return NEWER;
+	}
 	return go_on(rings);
 }
 
@@ -77,7 +87,8 @@ struct event_rings *event_rings_new(int events_fd, int asked_fd, tracer_event_fn
                                     tracer_python_fn python, void *ctx)
 {
 	struct event_rings *rings = calloc(1, sizeof(*rings));
-	struct epoll_event readable = { .events = EPOLLIN, .data.fd = events_fd };
+	/* When the programs wake us, that is, and not whenever there are any. */
+	struct epoll_event readable = { .events = EPOLLIN | EPOLLET, .data.fd = events_fd };
 	int saved;
 
 	if (!rings)
@@ -161,8 +172,10 @@ static bool many_wait(const struct event_rings *rings)
 /* Without memory for the mapping the events stay in the ring, which counts those that it has no room for. */
 static int consume_events(struct event_rings *rings, bool all)
 {
-	if (all ? !has_any(rings) : !many_wait(rings))
+	if (all || rings->behind ? !has_any(rings) : !many_wait(rings))
 		return 0;
+	if (!all && !rings->behind)
+		usleep(SETTLE_US);
 	if (!rings->events)
 		rings->events = ring_buffer__new(rings->events_fd, on_event, rings, NULL);
 	return rings->events ? ring_buffer__consume(rings->events) : 0;
@@ -170,11 +183,12 @@ static int consume_events(struct event_rings *rings, bool all)
 
 int event_rings_poll(struct event_rings *rings, bool all, uint64_t until_ns)
 {
-	uint64_t now = monotonic_ns();
 	int result, files = 0;
 
+	rings->began_ns = monotonic_ns();
 	/* Files have half of the time, so that they do not keep stacks from being taken. */
-	rings->until_ns = until_ns > now ? now + (until_ns - now) / 2 : until_ns;
+	rings->until_ns =
+	        until_ns > rings->began_ns ? rings->began_ns + (until_ns - rings->began_ns) / 2 : until_ns;
 	result = ring_buffer__consume(rings->asked);
 	if (result >= 0 && rings->files)
 		files = ring_buffer__consume(rings->files);
@@ -183,7 +197,8 @@ int event_rings_poll(struct event_rings *rings, bool all, uint64_t until_ns)
 		result = consume_events(rings, all);
 	if (result >= 0 && files < 0)
 		result = files;
-	if (result == -ETIME)
+	rings->behind = result == -ETIME;
+	if (rings->behind)
 		return 1;
-	return result < 0 ? result : 0;
+	return result < 0 && result != NEWER ? result : 0;
 }

@@ -149,7 +149,7 @@ static inline int count_path(struct exec_maps *maps, uint32_t pid, const char *p
 {
 	struct search search = { .path = path };
 
-	exec_maps_feed(maps, pid, search_mapping, &search);
+	exec_maps_feed(maps, pid, MAP_TABLE_PRESENT, search_mapping, &search);
 	return search.found;
 }
 

@@ -44,7 +44,7 @@ static void test_exec_maps__a_short_process(void **state)
 	pid = run(path);
 	waitpid(pid, NULL, 0);
 	poll_all(maps);
-	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, search_mapping, &all), 0);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, MAP_TABLE_PRESENT, search_mapping, &all), 0);
 	assert_true(all.total >= 3);
 	assert_int_equal(count_path(maps, (uint32_t)pid, path), 1);
 	assert_int_equal(calls(&seen, 'k', (uint32_t)pid, (uint64_t)getpid()), 1);
@@ -87,7 +87,7 @@ static void check_against_proc(struct exec_maps *maps, pid_t pid)
 			                             .dev_minor = minor };
 		if (strstr(line, "[vdso]"))
 			search.path = "[vdso]"; /* whose offset is told in two ways */
-		exec_maps_feed(maps, (uint32_t)pid, search_mapping, &search);
+		exec_maps_feed(maps, (uint32_t)pid, MAP_TABLE_PRESENT, search_mapping, &search);
 		if (search.found != 1)
 			fail_msg("%d times in the feed: %s", search.found, line);
 		lines++;
@@ -110,7 +110,7 @@ static void test_exec_maps__a_forked_child_has_its_parents(void **state)
 		_exit(0);
 	}
 	poll_all(maps);
-	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, search_mapping, &all), 0);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, MAP_TABLE_PRESENT, search_mapping, &all), 0);
 	check_against_proc(maps, pid);
 	assert_int_equal(calls(&seen, 'x', (uint32_t)pid, 0), 0);
 	kill(pid, SIGKILL);
@@ -314,7 +314,7 @@ static void test_exec_maps__lost_records(void **state)
 		_exit(0);
 	}
 	poll_all(maps);
-	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, search_mapping, &all), 0);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, MAP_TABLE_PRESENT, search_mapping, &all), 0);
 	pin_to_one_cpu(&before);
 	for (int i = 0; i < 400; i++)
 		waitpid(run("/bin/true"), NULL, 0);
@@ -323,7 +323,7 @@ static void test_exec_maps__lost_records(void **state)
 	run_and_poll(maps, "/bin/true");
 	exec_maps_stats(maps, &stats);
 	assert_true(stats.records_lost > 0);
-	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, search_mapping, &all), 1);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)pid, MAP_TABLE_PRESENT, search_mapping, &all), 1);
 	sched_setaffinity(0, sizeof(before), &before);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -360,7 +360,8 @@ static void test_exec_maps__a_cpu_comes_back(void **state)
 	exec_maps_cpu(maps, (unsigned int)sched_getcpu(), true);
 	poll_all(maps);
 	assert_int_equal(calls(&seen, 'e', gone, 0), 1);
-	assert_int_equal(exec_maps_feed(maps, (uint32_t)getpid(), search_mapping, &all), 1);
+	assert_int_equal(exec_maps_feed(maps, (uint32_t)getpid(), MAP_TABLE_PRESENT, search_mapping, &all),
+	                 1);
 	later = (uint32_t)run("/bin/true");
 	waitpid((pid_t)later, NULL, 0);
 	poll_all(maps);
@@ -379,7 +380,7 @@ static void test_exec_maps__nothing_known(void **state)
 	struct search all = { .path = "" };
 
 	(void)state;
-	assert_int_equal(exec_maps_feed(maps, 4194305, search_mapping, &all), -ENOENT);
+	assert_int_equal(exec_maps_feed(maps, 4194305, MAP_TABLE_PRESENT, search_mapping, &all), -ENOENT);
 	assert_int_equal(all.total, 0);
 	exec_maps_free(maps);
 }

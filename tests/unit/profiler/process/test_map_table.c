@@ -47,14 +47,19 @@ static void append(void *ctx, const struct exec_mapping *mapping)
 }
 
 /* The list as text, after what map_table_each() answers. */
-static const char *list_of(uint32_t pid)
+static const char *list_at(uint32_t pid, uint64_t at_ns)
 {
 	static char text[512];
 	char list[512] = "";
-	int answer = map_table_each(table, pid, append, list);
+	int answer = map_table_each(table, pid, map_table_image(table, pid, at_ns), append, list);
 
 	snprintf(text, sizeof(text), "%d %.500s", answer, list);
 	return text;
+}
+
+static const char *list_of(uint32_t pid)
+{
+	return list_at(pid, UINT64_MAX);
 }
 
 static struct map_table_stats stats(void)
@@ -71,16 +76,56 @@ static void test_map_table__exec_clears(void **state)
 	assert_int_equal(map_table_meet(table, 1), 0);
 	add(1, 0x1000, 0x2000, "/a");
 	assert_string_equal(list_of(1), "1 1000-2000 /a;");
-	assert_int_equal(map_table_exec(table, 1), 0);
+	assert_int_equal(map_table_exec(table, 1, 10), 0);
 	assert_string_equal(list_of(1), "0 ");
 	add(1, 0x3000, 0x4000, "/b");
 	assert_string_equal(list_of(1), "0 3000-4000 /b;");
 }
 
+/* What was mapped before an exec is known for as long as the process is after its end. */
+static void test_map_table__former_programs(void **state)
+{
+	(void)state;
+	map_table_fork(table, 1, 100);
+	add(1, 0x1000, 0x2000, "/shell");
+	map_table_exec(table, 1, 5000);
+	add(1, 0x1000, 0x2000, "/env");
+	map_table_exec(table, 1, 5002);
+	add(1, 0x1000, 0x2000, "/python");
+	assert_string_equal(list_at(1, 4999), "1 1000-2000 /shell;");
+	assert_string_equal(list_at(1, 5000), "0 1000-2000 /env;");
+	assert_string_equal(list_at(1, 5001), "0 1000-2000 /env;");
+	assert_string_equal(list_at(1, 5002), "0 1000-2000 /python;");
+	assert_string_equal(list_at(2, 4999), "-2 ");
+	map_table_expire(table, 5001 + LINGER_NS);
+	assert_string_equal(list_at(1, 4999), "-2 ");
+	assert_string_equal(list_at(1, 5000), "0 1000-2000 /env;");
+	map_table_expire(table, 5003 + LINGER_NS);
+	assert_string_equal(list_at(1, 5000), "-2 ");
+	assert_string_equal(list_of(1), "0 1000-2000 /python;");
+	assert_int_equal(stats().mappings, 1);
+}
+
+/* The oldest ones go: nothing is known of them then. */
+static void test_map_table__too_many_programs(void **state)
+{
+	(void)state;
+	for (uint64_t n = 1; n <= MAP_TABLE_FORMERS_MAX + 2; n++) {
+		map_table_exec(table, 1, 10 * n);
+		add(1, 0x1000 * n, 0x1000 * n + 1, "");
+	}
+	assert_string_equal(list_at(1, 9), "-2 ");
+	assert_string_equal(list_at(1, 10), "-2 ");
+	assert_string_equal(list_at(1, 20), "0 2000-2001 ;");
+	assert_int_equal(stats().mappings, MAP_TABLE_FORMERS_MAX + 1);
+	map_table_fork(table, 1, 2);
+	assert_int_equal(stats().mappings, 0);
+}
+
 static void test_map_table__fork_shares_until_changed(void **state)
 {
 	(void)state;
-	map_table_exec(table, 1);
+	map_table_exec(table, 1, 10);
 	add(1, 0x1000, 0x2000, "/a");
 	assert_int_equal(map_table_fork(table, 2, 1), 0);
 	assert_int_equal(map_table_fork(table, 3, 2), 0);
@@ -91,7 +136,7 @@ static void test_map_table__fork_shares_until_changed(void **state)
 	assert_string_equal(list_of(1), "0 1000-2000 /a;5000-6000 /c;");
 	assert_string_equal(list_of(2), "0 1000-2000 /a;3000-4000 /b;");
 	assert_string_equal(list_of(3), "0 1000-2000 /a;");
-	map_table_exec(table, 3);
+	map_table_exec(table, 3, 10);
 	assert_string_equal(list_of(3), "0 ");
 	assert_string_equal(list_of(1), "0 1000-2000 /a;5000-6000 /c;");
 }
@@ -109,7 +154,7 @@ static void test_map_table__fork_of_the_unknown(void **state)
 static void test_map_table__later_mappings_cover(void **state)
 {
 	(void)state;
-	map_table_exec(table, 1);
+	map_table_exec(table, 1, 10);
 	add(1, 0x1000, 0x2000, "/a");
 	add(1, 0x3000, 0x6000, "/b");
 	add(1, 0x1000, 0x4000, "/c");
@@ -140,7 +185,7 @@ static void test_map_table__pid_reuse(void **state)
 	map_table_fork(table, 1, 100);
 	add(1, 0x1000, 0x2000, "/a");
 	map_table_exit(table, 1, 1, 5000);
-	map_table_exec(table, 100);
+	map_table_exec(table, 100, 10);
 	map_table_fork(table, 1, 100);
 	assert_string_equal(list_of(1), "0 ");
 	assert_int_equal(stats().processes, 2);
@@ -169,7 +214,7 @@ static void test_map_table__distrust(void **state)
 {
 	(void)state;
 	map_table_fork(table, 1, 100);
-	map_table_exec(table, 1);
+	map_table_exec(table, 1, 10);
 	assert_string_equal(list_of(1), "0 ");
 	map_table_distrust(table);
 	assert_string_equal(list_of(1), "1 ");
@@ -179,7 +224,7 @@ static void test_map_table__distrust(void **state)
 static void test_map_table__too_many_mappings(void **state)
 {
 	(void)state;
-	map_table_exec(table, 1);
+	map_table_exec(table, 1, 10);
 	for (uint64_t i = 0; i < MAP_TABLE_MAPPINGS_MAX + 10; i++)
 		add(1, 0x1000 * i, 0x1000 * i + 1, "/jit");
 	assert_int_equal(stats().mappings, MAP_TABLE_MAPPINGS_MAX);
@@ -221,6 +266,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_TABLE(test_map_table__exec_clears),
+		WITH_TABLE(test_map_table__former_programs),
+		WITH_TABLE(test_map_table__too_many_programs),
 		WITH_TABLE(test_map_table__fork_shares_until_changed),
 		WITH_TABLE(test_map_table__fork_of_the_unknown),
 		WITH_TABLE(test_map_table__later_mappings_cover),

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +70,7 @@ static void test_process_table__reads_who_runs(void **state)
 	assert_true(process->code_address > 0);
 	assert_false(process->pid_reused);
 	assert_ptr_equal(process_table_get(table, getpid(), start_ns, NULL), process);
-	assert_non_null(process_table_symbols(table, process));
+	assert_non_null(process_table_symbols(table, process, PROCESS_TABLE_NOW));
 	assert_non_null(process_table_main_module(table, process));
 }
 
@@ -116,11 +117,82 @@ static void test_process_table__has_just_ended(void **state)
 	kill(pid, SIGKILL);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
 	process = process_table_get(with_feed, pid, start_ns, "ended");
-	assert_int_equal(
-	        symbolizer_user(process_table_symbols(with_feed, process), code + 16, false, &result), 0);
+	assert_int_equal(symbolizer_user(process_table_symbols(with_feed, process, PROCESS_TABLE_NOW),
+	                                 code + 16, false, &result),
+	                 0);
 	assert_non_null(result.module);
 	assert_non_null(strstr(result.module->path, "test_process_table"));
 	waitpid(pid, NULL, 0);
+	process_table_free(with_feed);
+	exec_maps_free(maps);
+}
+
+/* Forks; the child waits for a byte, then executes sleep(1). */
+static pid_t start_executing(int *go)
+{
+	int ends[2];
+	pid_t pid;
+	char byte;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (read(ends[0], &byte, 1) == 1)
+			execlp("sleep", "sleep", "1000", NULL);
+		_exit(1);
+	}
+	close(ends[0]);
+	*go = ends[1];
+	return pid;
+}
+
+static const char *path_at(struct process_table *with_feed, struct process *process, uint64_t at_ns,
+                           uint64_t pc)
+{
+	struct sym_result result;
+
+	assert_int_equal(
+	        symbolizer_user(process_table_symbols(with_feed, process, at_ns), pc, false, &result), 0);
+	return result.module ? result.module->path : "";
+}
+
+/* A wait that ended just before an exec is looked at when the process runs another program. */
+static void test_process_table__ran_another_program(void **state)
+{
+	char err[256];
+	struct exec_maps *maps = exec_maps_new(NULL, err, sizeof(err));
+	uint64_t code, before_ns, deadline_ns;
+	struct process_table *with_feed;
+	struct process *process;
+	pid_t pid;
+	int go;
+
+	(void)state;
+	if (!maps)
+		skip_for("hears of executable mappings");
+	with_feed = process_table_new(symbolizer, maps);
+	pid = start_executing(&go);
+	exec_maps_poll(maps);
+	exec_maps_meet(maps, (uint32_t)pid);
+	code = code_of(pid) + 16;
+	process = process_table_get(with_feed, pid, start_ns_of(pid), NULL);
+	before_ns = monotonic_ns();
+	assert_non_null(strstr(path_at(with_feed, process, before_ns, code), "test_process_table"));
+	assert_int_equal(write(go, "", 1), 1);
+	deadline_ns = before_ns + 20 * SECOND_NS;
+	while (exec_maps_image(maps, pid, before_ns) == MAP_TABLE_PRESENT && monotonic_ns() < deadline_ns) {
+		usleep(1000);
+		exec_maps_poll(maps);
+	}
+	process_table_exec(with_feed, pid);
+	assert_non_null(strstr(path_at(with_feed, process, before_ns, code), "test_process_table"));
+	assert_null(strstr(path_at(with_feed, process, PROCESS_TABLE_NOW, code), "test_process_table"));
+	assert_non_null(strstr(path_at(with_feed, process, PROCESS_TABLE_NOW, code_of(pid) + 16), "/"));
+	process_table_tick(with_feed, monotonic_ns() + EXEC_MAPS_LINGER_NS);
+	assert_non_null(strstr(path_at(with_feed, process, before_ns, code), "test_process_table"));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(go);
 	process_table_free(with_feed);
 	exec_maps_free(maps);
 }
@@ -169,7 +241,7 @@ static void test_process_table__another_process_has_the_pid(void **state)
 	assert_string_equal(process->comm, "older");
 	assert_string_equal(process->program, "");
 	assert_true(process->pid_reused);
-	assert_non_null(process_table_symbols(table, process));
+	assert_non_null(process_table_symbols(table, process, PROCESS_TABLE_NOW));
 	assert_null(process_table_main_module(table, process));
 	process_table_age(table);
 	process_table_age(table);
@@ -259,9 +331,9 @@ static void test_process_table__symbols_of_who_ended_go(void **state)
 	struct process *lives = process_table_get(table, (uint32_t)getpid(), start_ns_of(getpid()), NULL);
 
 	(void)state;
-	assert_non_null(process_table_symbols(table, ends));
-	assert_non_null(process_table_symbols(table, gone));
-	assert_non_null(process_table_symbols(table, lives));
+	assert_non_null(process_table_symbols(table, ends, PROCESS_TABLE_NOW));
+	assert_non_null(process_table_symbols(table, gone, PROCESS_TABLE_NOW));
+	assert_non_null(process_table_symbols(table, lives, PROCESS_TABLE_NOW));
 	end_child(pid);
 	process_table_exited(table, (uint32_t)pid);
 	process_table_tick(table, now + EXEC_MAPS_LINGER_NS - SECOND_NS);
@@ -271,7 +343,8 @@ static void test_process_table__symbols_of_who_ended_go(void **state)
 	assert_non_null(lives->sym);
 	assert_ptr_equal(process_table_get(table, (uint32_t)pid, start_ns, NULL), ends);
 	assert_string_equal(ends->comm, "test_process_ta");
-	assert_non_null(process_table_symbols(table, ends)); /* of a stack that comes late */
+	assert_non_null(
+	        process_table_symbols(table, ends, PROCESS_TABLE_NOW)); /* of a stack that comes late */
 	process_table_tick(table, monotonic_ns() + EXEC_MAPS_LINGER_NS);
 	assert_non_null(ends->sym);
 }
@@ -301,6 +374,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_process_table__reads_who_runs, make_table, free_table),
 		cmocka_unit_test_setup_teardown(test_process_table__has_just_ended, make_table, free_table),
+		cmocka_unit_test_setup_teardown(test_process_table__ran_another_program, make_table,
+		                                free_table),
 		cmocka_unit_test_setup_teardown(test_process_table__forgets_who_was_gone_before, make_table,
 		                                free_table),
 		cmocka_unit_test_setup_teardown(test_process_table__forgets_zombies, make_table, free_table),
