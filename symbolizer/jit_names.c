@@ -64,16 +64,27 @@ static int open_perf_map(const struct jit_names *j, const struct jit_process *of
 	return regular_file_open_in(root, path, O_NOFOLLOW);
 }
 
-static void read_perf_map(struct jit_names *j, int fd)
+static int read_perf_map(struct jit_names *j, int fd)
 {
+	int err = j->perf_map ? perf_map_grow(j->perf_map, fd) : -ESTALE;
 	struct perf_map *fresh;
 
-	if (j->perf_map && perf_map_grow(j->perf_map, fd) != -ESTALE)
-		return;
-	if (!perf_map_read(fd, &fresh)) {
+	if (err != -ESTALE)
+		return err;
+	err = perf_map_read(fd, &fresh);
+	if (!err) {
 		perf_map_free(j->perf_map);
 		j->perf_map = fresh;
 	}
+	return err;
+}
+
+/* What was read before it grew too large stays. */
+static void note_too_large(struct jit_names *j, const struct jit_process *of)
+{
+	if (!j->too_large)
+		of->stats->files_too_large++;
+	j->too_large = true;
 }
 
 /* Clocks that were set since may be off by so much. */
@@ -106,8 +117,9 @@ static void refresh_perf_map(struct jit_names *j, const struct jit_process *of)
 		close(fd);
 		return;
 	}
-	if ((uint64_t)st.st_size != j->perf_map_size || changed_ns != j->perf_map_changed_ns)
-		read_perf_map(j, fd);
+	if (((uint64_t)st.st_size != j->perf_map_size || changed_ns != j->perf_map_changed_ns) &&
+	    read_perf_map(j, fd) == -EFBIG)
+		note_too_large(j, of);
 	j->perf_map_size = (uint64_t)st.st_size;
 	j->perf_map_changed_ns = changed_ns;
 	close(fd);

@@ -24,6 +24,8 @@ struct jit_process {
 	uint32_t pid;
 	bool exited;
 	uint64_t start_ns; /* CLOCK_BOOTTIME; 0: not known */
+	struct symbolizer_stats
+	        *stats; /* files_too_large counts perf maps of which the newest names are missing */
 
 	/*
 	 * Opens the jitdump that the process has mapped (of several, that of `inner_pid`) and sets *inode. Returns a
@@ -41,6 +43,7 @@ struct jit_names {
 	struct jitdump *jitdump;
 	uint64_t jitdump_inode;
 	int64_t checked_ns; /* CLOCK_MONOTONIC; 0: never */
+	bool too_large;     /* the perf map is, and that was counted */
 
 	bool knows_user; /* the next two are set: they stay known when the process has gone */
 	uid_t user;

@@ -236,6 +236,7 @@ static bool find_jit_name(struct sym_process *p, uint64_t pc, struct jit_name *o
 		                  .pid = p->key.pid,
 		                  .exited = p->exited,
 		                  .start_ns = p->started * TICK_NS,
+		                  .stats = p->env->stats,
 		                  .open_jitdump = open_jitdump,
 		                  .context = p };
 

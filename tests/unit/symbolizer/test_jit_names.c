@@ -92,6 +92,28 @@ static void test_jit_names__perf_map(void **state)
 }
 
 /* Anybody may put a file into /tmp; only the process's user and root may name its code. */
+/* What it told before is known; that the rest is not is counted, once. */
+static void test_jit_names__perf_map_that_is_too_large(void **state)
+{
+	struct symbolizer_stats stats;
+
+	(void)state;
+	assert_int_equal(shell("cd '%s/4321/root/tmp' && echo '10000 10 one' > perf-7.map", program_dir), 0);
+	assert_string_equal(ask(CODE).frames[0].function, "one");
+	for (int i = 1; i < 3; i++) {
+		assert_int_equal(
+		        shell("cd '%s/4321/root/tmp' && echo '10010 10 two' >> perf-7.map && truncate "
+		              "-s %dM perf-7.map",
+		              program_dir, 64 + i),
+		        0);
+		wait_for_look();
+		assert_int_equal(ask(CODE + 16).source, SYM_SOURCE_NONE);
+	}
+	assert_string_equal(ask(CODE).frames[0].function, "one");
+	symbolizer_stats(s, &stats);
+	assert_int_equal(stats.files_too_large, 1);
+}
+
 static void test_jit_names__perf_map_of_another(void **state)
 {
 	(void)state;
@@ -219,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH(test_jit_names__perf_map),
+		WITH(test_jit_names__perf_map_that_is_too_large),
 		WITH(test_jit_names__perf_map_of_another),
 		WITH(test_jit_names__perf_map_that_is_older),
 		WITH(test_jit_names__jitdump),
