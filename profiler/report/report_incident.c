@@ -8,8 +8,8 @@
 
 #include "profiler/report/report_faults.h"
 
-/* A thread lost is worth so many steps per nanosecond: it decides where steps come equally fast. */
-#define LOST_BESIDE_STEPS 1e-9
+/* A thread lost is worth a step a second: it decides where steps come equally fast. */
+#define STEPS_BESIDE_LOST 1e9 /* of steps a nanosecond */
 
 /* Steps count as equally fast from FAST_PART of the rate on that two thirds of the run with threads do not exceed (the baseline is a third). Otherwise the
  * fastest stretch of a loop with a pace of its own would be where it catches up, right after a stop. */
@@ -47,7 +47,7 @@ static int find_baseline(struct report_baseline *baseline, const struct report_v
                          const struct report_series *lost)
 {
 	struct report_series unrest;
-	double lost_counts = view->steps ? LOST_BESIDE_STEPS : 1;
+	double counts = view->steps ? STEPS_BESIDE_LOST : 1;
 	bool *there = NULL;
 	int err = report_view_sum(&unrest, view, view->begin_ns, view->end_ns, RANK_WIDE_NS,
 	                          view->steps ? report_view_is_steps : is_on_cpu, view->steps);
@@ -58,7 +58,7 @@ static int find_baseline(struct report_baseline *baseline, const struct report_v
 	if (view->steps && !err)
 		err = level_fast_steps(&unrest, there);
 	for (size_t i = 0; i < unrest.n; i++)
-		unrest.v[i] = lost_counts * lost->v[i] - unrest.v[i];
+		unrest.v[i] = lost->v[i] - counts * unrest.v[i];
 	if (!err)
 		err = report_baseline_find(baseline, lost, &unrest, there);
 	report_series_free(&unrest);

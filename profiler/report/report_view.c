@@ -246,9 +246,43 @@ static int find_loop(struct report_view *view)
 	return err;
 }
 
+/* Of what the ledger tells. */
+static uint64_t widest_bucket(const struct report_view *view)
+{
+	uint64_t widest = TIMELINE_LEDGER_BUCKET_NS;
+
+	for (size_t i = 0; i < timeline_count(view->timeline); i++) {
+		const struct timeline_lane *lane = timeline_lane_at(view->timeline, i);
+
+		if ((lane->kind == TIMELINE_ONCPU || lane->kind == TIMELINE_STEPS) &&
+		    lane->bucket_ns > widest)
+			widest = lane->bucket_ns;
+	}
+	return widest;
+}
+
+/*
+ * The ledger's seconds begin before what is covered, and end behind it. Those of long recordings are wider, and their values are taken as
+ * spread over all of them: at the ends, where they are covered in part, steps would seem to come more slowly. So those are left out.
+ */
+static void leave_edges_out(struct report_view *view)
+{
+	struct stamp_coverage covered = stamp_coverage(view->input->stamp);
+	uint64_t bucket = widest_bucket(view), begin = view->begin_ns, end = view->end_ns;
+	bool wide = bucket > TIMELINE_LEDGER_BUCKET_NS;
+
+	if (covered.first_ns > begin && covered.first_ns - begin < bucket)
+		begin = wide ? (begin / bucket + 1) * bucket : covered.first_ns;
+	if (covered.last_ns < end && end - covered.last_ns < bucket)
+		end = wide ? (end - 1) / bucket * bucket : covered.last_ns;
+	if (begin < end) {
+		view->begin_ns = begin;
+		view->end_ns = end;
+	}
+}
+
 int report_view_open(struct report_view *view, const struct loaded_profiles *input, const char *steps)
 {
-	struct stamp_coverage covered = stamp_coverage(input->stamp);
 	int err;
 
 	*view = (struct report_view){ .input = input, .timeline = input->timeline };
@@ -267,12 +301,7 @@ int report_view_open(struct report_view *view, const struct loaded_profiles *inp
 		report_view_close(view);
 		return err;
 	}
-	/* The ledger's seconds begin before what is covered, and end behind it. */
-	if (covered.first_ns > view->begin_ns &&
-	    covered.first_ns - view->begin_ns < TIMELINE_LEDGER_BUCKET_NS)
-		view->begin_ns = covered.first_ns;
-	if (covered.last_ns < view->end_ns && view->end_ns - covered.last_ns < TIMELINE_LEDGER_BUCKET_NS)
-		view->end_ns = covered.last_ns;
+	leave_edges_out(view);
 	return 0;
 }
 

@@ -288,6 +288,54 @@ static void test_report_rank__seldom_steps(void **state)
 	(void)state;
 }
 
+/* The quiet part is the baseline where steps take seconds, too, and wherever it lies. */
+static void test_report_rank__seldom_steps_and_the_bad_part_first(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	seconds(&run, TIMELINE_ONCPU, "train_step", 10, 300, SECOND / 3);
+	for (int at = 0; at < 300; at += 4)
+		seconds(&run, TIMELINE_STEPS, "train_step", at, at + 1, 1);
+	lane(&run, TIMELINE_STALL, "loader", "block_io", "vda", 0, 60, 0.6);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_true(ranking.baseline_begin_ns >= T0 + 60 * SECOND);
+	assert_int_equal(ranking.mode, REPORT_SPIKE);
+	assert_true(ranking.end_ns >= T0 + 59 * SECOND && ranking.end_ns <= T0 + 62 * SECOND);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
+/* The seconds of a long recording are wider than a second, and its last one is not full. */
+static void test_report_rank__wide_seconds_at_the_end(void **state)
+{
+	const struct timeline_lane steps = { .kind = TIMELINE_STEPS,
+		                             .class = "train_step",
+		                             .bucket_ns = 4 * SECOND };
+	const struct timeline_lane busy = { .kind = TIMELINE_ONCPU,
+		                            .class = "train_step",
+		                            .bucket_ns = 4 * SECOND };
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	timeline_free(run.input.timeline);
+	run.input.timeline = timeline_new(0);
+	assert_int_equal(stamp_add_window(run.input.stamp, T0 + 10 * SECOND, T0 + 202 * SECOND), 0);
+	for (uint64_t at = 0; at < 202; at++) {
+		uint64_t from = T0 + at * SECOND;
+
+		assert_int_equal(timeline_add(run.input.timeline, &steps, from, from + SECOND, 10), 0);
+		assert_int_equal(timeline_add(run.input.timeline, &busy, from, from + SECOND, SECOND), 0);
+	}
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_NOTHING);
+	assert_false(ranking.by_steps);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
 static void test_report_rank__slow_all_the_time_or_not_at_all(void **state)
 {
 	struct report_ranking ranking;
@@ -461,6 +509,8 @@ int main(void)
 		cmocka_unit_test(test_report_rank__fault_that_was_seen_live),
 		cmocka_unit_test(test_report_rank__little_slower_steps),
 		cmocka_unit_test(test_report_rank__seldom_steps),
+		cmocka_unit_test(test_report_rank__seldom_steps_and_the_bad_part_first),
+		cmocka_unit_test(test_report_rank__wide_seconds_at_the_end),
 		cmocka_unit_test(test_report_rank__slow_all_the_time_or_not_at_all),
 		cmocka_unit_test(test_report_rank__what_only_the_ledger_has),
 		cmocka_unit_test(test_report_rank__steps_of_a_short_baseline),
