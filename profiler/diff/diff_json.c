@@ -19,6 +19,12 @@ static void write_lines(struct json_writer *json, const char *key, const struct 
 	json_array_begin(json);
 	for (size_t i = 0; i < lines->count; i++)
 		json_string(json, lines->text[i]);
+	if (lines->more) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "... and %zu more of this kind", lines->more);
+		json_string(json, text);
+	}
 	json_array_end(json);
 }
 

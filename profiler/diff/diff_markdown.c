@@ -51,6 +51,8 @@ static void print_items(FILE *out, const char *before, const struct diff_lines *
 		markdown_print(out, lines->text[i]);
 		fputc('\n', out);
 	}
+	if (lines->more)
+		fprintf(out, "- ... and %zu more of this kind\n", lines->more);
 }
 
 static void print_findings(FILE *out, const struct diff *diff)

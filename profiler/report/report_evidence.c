@@ -151,9 +151,8 @@ void report_evidence_path(struct report_document *document, const struct report 
 		                ? "Waiting for a CPU has no stack: a thread may be put off it anywhere."
 		                : "No wait of it was kept with its stack.");
 	else if (paths->whole)
-		report_document_say(
-		        document,
-		        "By all waits of the window for it, as its samples do not say when they were:");
+		report_document_say(document, "By all waits of the whole recording for it, as its samples do "
+		                              "not say when they were:");
 	else if (paths->slice_ns)
 		report_document_say(
 		        document,

@@ -294,7 +294,7 @@ static void tell_path(const struct search *search, const struct place *place)
 	snprintf(path->own, sizeof(path->own), "%s", own + 1);
 	if (*sample.id)
 		snprintf(path->tag, sizeof(path->tag), "%.200s id=%" PRIu64, sample.tag,
-		         sample.row ? sample.row->id : 0);
+		         sample.row ? sample.row->id : (uint64_t)strtoull(sample.id, NULL, 16));
 	else
 		snprintf(path->tag, sizeof(path->tag), "%.200s", sample.tag);
 	loaded_stack_get(search->stack, search->input->profile, &sample.view);

@@ -129,7 +129,8 @@ static void spike_verdict(FILE *out, const struct report *report)
 		report_user_text(out, &report->users[0]);
 	}
 	if (report->paths && report->paths->count)
-		fprintf(out, "; %s waited most, at %s", report->paths->path[0].class,
+		fprintf(out, "; %s%s waited most, at %s",
+		        report->paths->whole ? "in the whole recording " : "", report->paths->path[0].class,
 		        report->paths->path[0].own);
 	inherited_text(out, report);
 	fputc('.', out);

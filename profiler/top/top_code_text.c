@@ -351,8 +351,8 @@ static void print_section(struct page *page, const struct top_section *section, 
 			break;
 		print_code(page, section, code, left > kept + DETAIL_LINES_MAX || page->what->native);
 		if (lines && page->lines >= end) { /* whole stacks take what they need */
-			free(order);
-			return;
+			i = page->what->native ? section->count : i + 1;
+			break;
 		}
 	}
 	print_rest(page, section, order, i);
