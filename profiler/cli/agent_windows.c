@@ -190,5 +190,5 @@ bool agent_windows_log(struct agent_windows *windows, const char *stopped_by)
 	loss_log_totals(&windows->losses, losses, sizeof(losses));
 	agent_log(AGENT_INFO, "stopped by %s: windows with tags: %" PRIu64 ", without: %" PRIu64 "; %s%s%s",
 	          stopped_by, windows->with_tags, windows->idle, text, losses[0] ? "; losses: " : "", losses);
-	return !windows->build_failed && !windows->seen.keeping_fails && !windows->seen.pushing_fails;
+	return !windows->build_failed && !sink_fails(windows->sink);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "profiler/cli/agent_check.h"
 #include "profiler/cli/agent_log.h"
@@ -236,8 +237,12 @@ static int on_signal(void *ctx, const struct signalfd_siginfo *signal)
 {
 	struct agent *agent = ctx;
 
-	if (signal->ssi_signo == SIGCHLD)
+	if (signal->ssi_signo == SIGCHLD) {
+		/* One that looked at files (asker_process.h), and ended after its session. */
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
 		return 0;
+	}
 	if (signal->ssi_signo == SIGHUP)
 		return AGENT_RELOAD;
 	agent->stopped_by = signal->ssi_signo == SIGTERM ? "SIGTERM" : "SIGINT";
@@ -292,6 +297,7 @@ static void reload(struct agent *agent)
 		agent->sink = NULL;
 		close_session(agent);
 		*agent = next;
+		agent->loop.window_end_ns = 0;
 		log_start(agent, "configuration read again");
 		adopt_scrape(agent);
 	}

@@ -323,6 +323,8 @@ static int run_session(struct recording *r)
 	if (result == EVENT_LOOP_DURATION && r->has_child) {
 		/* What the command does at its end is recorded, too. */
 		kill(r->child.pid, SIGTERM);
+		if (!r->options.quiet)
+			say("the time is over: the command was sent SIGTERM, and its end is waited for");
 		r->before_ns = r->elapsed_ns;
 		r->loop.duration_ns = 0;
 		result = event_loop_run(&r->loop);

@@ -318,16 +318,6 @@ static uint8_t *pack_request(const struct push_label *labels, size_t n, const vo
 	return packed;
 }
 
-/* Removes " after 3 ms" from libcurl's message, so that one failure has the same text each time (sink.c). */
-static void leave_time_out(char *words)
-{
-	char *after = strstr(words, " after "), *digits = after ? after + strlen(" after ") : NULL;
-	size_t n = digits ? strspn(digits, "0123456789") : 0;
-
-	if (n && !strncmp(digits + n, " ms", 3))
-		memmove(after, digits + n + 3, strlen(digits + n + 3) + 1);
-}
-
 bool push_client_sent_all(const struct push_client *client)
 {
 	curl_off_t sent = 0;
@@ -336,12 +326,21 @@ bool push_client_sent_all(const struct push_client *client)
 	       sent >= (curl_off_t)client->request_len;
 }
 
-/* Whether the server may have taken in all of a request that failed so. Of an empty one all is sent before there is a connection. */
-static bool may_have_it(const struct push_client *client, CURLcode code)
+/* -ETIMEDOUT: the server may have taken in all of a request that failed so (of an empty one all is sent before there is a connection);
+ * -EREMOTEIO: a part of it, and it, or what is before it, may fail at this one; else -EAGAIN. */
+static int failed_as(const struct push_client *client, CURLcode code)
 {
-	if (client->request_len)
-		return push_client_sent_all(client);
-	return code == CURLE_OPERATION_TIMEDOUT || code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR;
+	curl_off_t sent = 0;
+
+	if (!client->request_len)
+		return code == CURLE_OPERATION_TIMEDOUT || code == CURLE_GOT_NOTHING ||
+		                       code == CURLE_RECV_ERROR
+		               ? -ETIMEDOUT
+		               : -EAGAIN;
+	if (push_client_sent_all(client))
+		return -ETIMEDOUT;
+	return !curl_easy_getinfo(client->curl, CURLINFO_SIZE_UPLOAD_T, &sent) && sent > 0 ? -EREMOTEIO
+	                                                                                   : -EAGAIN;
 }
 
 static int transport_error(struct push_client *client, CURLcode code, char *err, size_t err_len)
@@ -349,17 +348,15 @@ static int transport_error(struct push_client *client, CURLcode code, char *err,
 	const char *words = client->curl_error[0] ? client->curl_error : curl_easy_strerror(code);
 	int untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
 
-	leave_time_out(client->curl_error);
+	push_answer_leave_time_out(client->curl_error);
 	if (code == CURLE_OUT_OF_MEMORY) {
 		snprintf(err, err_len, "push to %s: out of memory", client->url);
-		return may_have_it(client, code) ? -ETIMEDOUT : -ENOMEM;
+		return failed_as(client, code) == -ETIMEDOUT ? -ETIMEDOUT : -ENOMEM;
 	}
 	snprintf(err, err_len, "push to %s: no answer: %s (%s)", client->url, words,
 	         untrusted ? "the host must trust the server's certificate"
 	                   : "is the server running and reachable from here?");
-	if (untrusted)
-		return -EPERM;
-	return may_have_it(client, code) ? -ETIMEDOUT : -EAGAIN;
+	return untrusted ? -EPERM : failed_as(client, code);
 }
 
 static CURLcode perform(struct push_client *client)

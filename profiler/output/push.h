@@ -56,9 +56,9 @@ struct push_client *push_client_new(const struct push_opts *opts, char *err, siz
  * gzip'd pprof profile.
  *
  * 0		the server has it
- * -EAGAIN	not now: 408, 429, or it was not reached (refused connection, timeout, no such host…). May
+ * -EAGAIN	not now: 429, or it was not reached (refused connection, timeout, no such host…). May
  *		be tried again
- * -EREMOTEIO	not now either: 5xx. The server has failed, or fails at this request
+ * -EREMOTEIO	not now either: 5xx, 408, or the connection broke midway. The server has failed, or fails at this request
  * -ETIMEDOUT	not now either, but all of it was sent before the connection failed or fell silent. The server does not
  *		deduplicate, so a second try may count twice
  * -ECANCELED	push_client_stop(); the server may have it if push_client_sent_all()

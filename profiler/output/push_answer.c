@@ -188,7 +188,7 @@ static const struct advice {
 	{ 403, -EPERM, "these credentials may not push for this tenant" },
 	{ 404, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
 	{ 405, -ENOENT, "no Pyroscope push API there; check the URL and its path" },
-	{ 408, -EAGAIN, "the server was too slow; try again" },
+	{ 408, -EREMOTEIO, "the server was too slow; try again" },
 	{ 413, -EMSGSIZE,
 	  "a proxy or the server limits the size of a request; raise that limit, or lower the budget for "
 	  "stacks" },
@@ -226,4 +226,13 @@ int push_answer_judge(long status, const char *body, size_t len, const char *url
 	snprintf(err, err_len, "push to %s: HTTP %ld%s%s (%s)", url, status, words[0] ? ": " : "", words,
 	         advice->what_to_do);
 	return advice->error;
+}
+
+void push_answer_leave_time_out(char *words)
+{
+	char *after = strstr(words, " after "), *digits = after ? after + strlen(" after ") : NULL;
+	size_t n = digits ? strspn(digits, "0123456789") : 0;
+
+	if (n && !strncmp(digits + n, " ms", 3))
+		memmove(after, digits + n + 3, strlen(digits + n + 3) + 1);
 }

@@ -22,4 +22,7 @@ int push_answer_judge(long status, const char *body, size_t len, const char *url
  */
 void push_answer_words(const char *body, size_t len, char *out, size_t out_len);
 
+/* Removes " after 3 ms" from libcurl's message, so that one failure has the same text each time (sink.c). */
+void push_answer_leave_time_out(char *words);
+
 #endif

@@ -31,7 +31,7 @@ struct sink {
 	bool through;              /* sink_finish() */
 	struct sink *older;        /* NULL: none has anything to deliver */
 	struct sink_counts before; /* of those that are gone */
-	bool before_failed;
+	bool before_failed, older_fails;
 };
 
 struct parcel {
@@ -270,6 +270,11 @@ static bool has_ended(const struct sink *sink)
 	       (!sink->files || sink_files_has_ended(sink->files));
 }
 
+bool sink_fails(const struct sink *sink)
+{
+	return sink->now.counts.keeping_fails || sink->now.counts.pushing_fails || sink->older_fails;
+}
+
 static void drop_older(struct sink *sink)
 {
 	struct sink *older = sink->older;
@@ -279,6 +284,7 @@ static void drop_older(struct sink *sink)
 	sink->older = older->older;
 	older->older = NULL;
 	sink->before_failed |= sink_finish(older) != 0;
+	sink->older_fails |= sink_fails(older);
 	sink->before = sink_counts_sum(&older->now.counts, &sink->before);
 	sink->before = sink_counts_sum(&sink->before, &older->before);
 	sink_free(older);

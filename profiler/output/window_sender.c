@@ -47,11 +47,26 @@ static void say_outage(struct window_sender *sender)
 	sender->outage = outage;
 }
 
+/* But for numbers, such as the time of a profile that is too old. */
+static bool are_the_same_words(const char *a, const char *b)
+{
+	static const char digits[] = "0123456789";
+
+	for (;; a++, b++) {
+		a += strspn(a, digits);
+		b += strspn(b, digits);
+		if (*a != *b)
+			return false;
+		if (!*a)
+			return true;
+	}
+}
+
 /* A server that refuses one series mostly refuses all of them with the same words, in the next window, too. So that
  * is said once. */
 static void say_refusal(struct window_sender *sender)
 {
-	if (strcmp(sender->last_error, sender->refusal) != 0)
+	if (!are_the_same_words(sender->last_error, sender->refusal))
 		sink_news_say(sender->news, "%s", sender->last_error);
 	memcpy(sender->refusal, sender->last_error, sizeof(sender->refusal));
 }

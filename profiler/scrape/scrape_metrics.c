@@ -143,7 +143,9 @@ static void write_count(FILE *out, const char *name, const char *help, uint64_t 
 	scrape_text_number(out, name, NULL, 0, count);
 }
 
-static void write_windows(FILE *out, const struct stamp *stamp, const struct scrape_facts *facts)
+/* `last` is the newest window's: when the clock was set back, it is not the latest one. NULL: there is none. */
+static void write_windows(FILE *out, const struct stamp *stamp, const struct stamp *last,
+                          const struct scrape_facts *facts)
 {
 	const struct sink_counts *counts = &facts->counts;
 	const struct stamp_coverage covered = stamp_coverage(stamp);
@@ -155,7 +157,7 @@ static void write_windows(FILE *out, const struct stamp *stamp, const struct scr
 	scrape_text_metric(out, "stallprof_last_window_timestamp_seconds", "gauge",
 	                   "When the last one ended, in Unix time.");
 	scrape_text_seconds(out, "stallprof_last_window_timestamp_seconds", NULL, 0,
-	                    (int64_t)covered.last_ns);
+	                    last ? (int64_t)stamp_coverage(last).last_ns : 0);
 	write_count(out, "stallprof_windows_kept_total", "Windows with tags that were written to files.",
 	            counts->kept);
 	write_count(out, "stallprof_windows_not_kept_total", "Windows that could not be written.",
@@ -192,7 +194,7 @@ struct scrape_bytes *scrape_metrics_make(struct scrape_sums *sums, const struct 
 	scrape_text_number(out, "stallprof_build_info",
 	                   LABELS({ "version", STALLPROF_VERSION }, { "service_name", service_name }), 2, 1);
 	write_ledger(out, sums);
-	write_windows(out, scrape_sums_stamp(sums), facts);
+	write_windows(out, scrape_sums_stamp(sums), scrape_sums_last(sums), facts);
 	write_lost(out, scrape_sums_stamp(sums));
 	write_hooks(out, scrape_sums_last(sums));
 	failed = ferror(out);

@@ -88,15 +88,17 @@ int event_loop_run(struct event_loop *loop)
 	int (*wait)(struct pollfd *, nfds_t, int) = loop->wait ? loop->wait : poll;
 	uint64_t (*now_ns)(void) = loop->now_ns ? loop->now_ns : monotonic_ns;
 	uint64_t begin = now_ns(), now = begin;
-	uint64_t window_end = loop->window_ns ? begin + loop->window_ns : 0;
 	uint64_t end = loop->duration_ns ? begin + loop->duration_ns : 0;
 	struct pollfd fds[FDS_MAX] = { { .fd = loop->signal_fd, .events = POLLIN } };
 	int session_fd[SESSION_FDS_MAX], n = session_fds(loop->session, session_fd), i, result = 0;
 
+	if (!loop->window_end_ns && loop->window_ns)
+		loop->window_end_ns = begin + loop->window_ns;
 	for (i = 0; i < n; i++)
 		fds[i + 1] = (struct pollfd){ .fd = session_fd[i], .events = POLLIN };
 	fds[n + 1] = (struct pollfd){ .fd = loop->on_watched ? loop->watched_fd : -1, .events = POLLIN };
 	while (!result) {
+		uint64_t window_end = loop->window_end_ns;
 		uint64_t next = !window_end || (end && end < window_end) ? end : window_end;
 
 		if (wait(fds, n + 2, timeout_ms(loop, now, next)) < 0 && errno != EINTR)
@@ -113,8 +115,8 @@ int event_loop_run(struct event_loop *loop)
 			result = EVENT_LOOP_DURATION;
 		if (!result && window_end && now >= window_end) {
 			result = loop->on_window(loop->ctx);
-			while (window_end <= now)
-				window_end += loop->window_ns;
+			while (loop->window_end_ns <= now)
+				loop->window_end_ns += loop->window_ns;
 		}
 	}
 	return result;

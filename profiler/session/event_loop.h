@@ -20,7 +20,9 @@ struct session;
 
 struct event_loop {
 	struct session *session;
-	uint64_t window_ns;   /* 0: no windows */
+	uint64_t window_ns; /* 0: no windows */
+	uint64_t
+	        window_end_ns; /* when the next one ends; 0: so long after the loop begins. Kept when it ends, and runs again */
 	uint64_t duration_ns; /* 0: until a callback ends it */
 	void *ctx;
 	int (*on_signal)(void *ctx, const struct signalfd_siginfo *signal);

@@ -115,6 +115,7 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	struct MHD_Response *response;
 	unsigned int status;
 	enum MHD_Result result;
+	char answer[64];
 
 	(void)unused, (void)method, (void)version;
 	if (!request) {
@@ -146,7 +147,9 @@ static enum MHD_Result on_request(void *unused, struct MHD_Connection *connectio
 	}
 	free(request);
 	*state = NULL;
-	response = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+	snprintf(answer, sizeof(answer), "request %u is refused", server.requests);
+	response = MHD_create_response_from_buffer(status == 400 ? strlen(answer) : 0, answer,
+	                                           MHD_RESPMEM_MUST_COPY);
 	result = MHD_queue_response(connection, status, response);
 	MHD_destroy_response(response);
 	return result;

@@ -243,7 +243,7 @@ static void test_push__judges_every_status(void **state)
 		int rc;
 	} table[] = {
 		{ 204, -ENOENT },    { 302, -ENOENT },    { 400, -EINVAL },    { 401, -EPERM },
-		{ 403, -EPERM },     { 404, -ENOENT },    { 408, -EAGAIN },    { 405, -ENOENT },
+		{ 403, -EPERM },     { 404, -ENOENT },    { 408, -EREMOTEIO }, { 405, -ENOENT },
 		{ 410, -ENOENT },    { 413, -EMSGSIZE },  { 422, -EINVAL },    { 429, -EAGAIN },
 		{ 500, -EREMOTEIO }, { 502, -EREMOTEIO }, { 503, -EREMOTEIO }, { 599, -EREMOTEIO },
 	};
@@ -361,6 +361,24 @@ static void test_push__silence_after_all_was_sent_is_told_apart(void **state)
 	close(fd);
 	assert_int_equal(push_client_ask(client, err, sizeof(err)), -EAGAIN);
 	push_client_free(client);
+}
+
+/* Of a large request a part is sent, and then nothing is taken any more: it may be this one that something fails at. */
+static void test_push__a_connection_that_breaks_midway(void **state)
+{
+	char url[64], err[PUSH_ERR_MAX];
+	int fd = silent_server(url);
+	struct push_opts opts = { .url = url, .timeout_ms = 300 };
+	struct push_client *client = client_for(&opts);
+	size_t len = 32 << 20;
+	void *large = calloc(1, len);
+
+	(void)state;
+	assert_non_null(large);
+	assert_int_equal(push_client_send(client, good_labels, 4, large, len, err, sizeof(err)), -EREMOTEIO);
+	free(large);
+	push_client_free(client);
+	close(fd);
 }
 
 /* Takes one connection, and breaks off its answer to the request. */
@@ -547,6 +565,7 @@ int main(void)
 		WITH_SERVER(test_push__does_not_follow_redirects),
 		WITH_SERVER(test_push__no_answer_may_be_tried_again),
 		cmocka_unit_test(test_push__silence_after_all_was_sent_is_told_apart),
+		cmocka_unit_test(test_push__a_connection_that_breaks_midway),
 		cmocka_unit_test(test_push__an_answer_that_breaks_off_is_none),
 		WITH_SERVER(test_push__a_server_that_answers_anything_answers),
 		cmocka_unit_test(test_push__can_be_stopped_while_it_waits),

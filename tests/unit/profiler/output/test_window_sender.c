@@ -102,11 +102,33 @@ static void test_window_sender__says_what_an_outage_turns_out_to_be(void **state
 	end_sending(&s);
 }
 
+/* With the time of each in it, for instance, as where windows are too old. */
+static void test_window_sender__says_once_what_differs_in_numbers_alone(void **state)
+{
+	static const char *const bodies[] = { "one" };
+	struct sending s = begin_to_send(bodies, 1);
+
+	(void)state;
+	server.status = 400;
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	take_news(&s);
+	assert_true(was_said("request 1 is refused"));
+	push_window_free(s.window);
+	s.window = spool_window("job-a", bodies, 1);
+	send_again_and_again(&s, 1, WINDOW_DONE);
+	take_news(&s);
+	assert_int_equal(server.requests, 2);
+	assert_int_equal(lines(), 1);
+	end_sending(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 		        test_window_sender__one_part_without_an_answer_is_given_up_alone, begin, end_all),
+		cmocka_unit_test_setup_teardown(test_window_sender__says_once_what_differs_in_numbers_alone,
+		                                begin, end_all),
 		cmocka_unit_test_setup_teardown(test_window_sender__says_what_an_outage_turns_out_to_be,
 		                                begin, end_all),
 	};

@@ -157,6 +157,24 @@ static void test_event_loop__missed_windows_are_not_made_up_for(void **state)
 	end(&loop);
 }
 
+/* A reload that is refused, for instance, ends the loop, but not the window. */
+static void test_event_loop__a_window_goes_on_when_it_runs_again(void **state)
+{
+	struct event_loop loop = begin();
+	uint64_t began_ns = world.now_ns;
+
+	(void)state;
+	loop.window_ns = WINDOW_NS;
+	loop.duration_ns = WINDOW_NS / 4;
+	world.stop_after_windows = 1;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(run(&loop), EVENT_LOOP_DURATION);
+	loop.duration_ns = 0;
+	assert_int_equal(run(&loop), 7);
+	assert_in_range(world.now_ns - began_ns, WINDOW_NS, WINDOW_NS + 2 * MS_NS);
+	end(&loop);
+}
+
 static void test_event_loop__ends_after_the_duration(void **state)
 {
 	struct event_loop loop = begin();
@@ -238,6 +256,7 @@ int main(void)
 		cmocka_unit_test(test_event_loop__windows_end_on_time),
 		cmocka_unit_test(test_event_loop__windows_do_not_drift),
 		cmocka_unit_test(test_event_loop__missed_windows_are_not_made_up_for),
+		cmocka_unit_test(test_event_loop__a_window_goes_on_when_it_runs_again),
 		cmocka_unit_test(test_event_loop__ends_after_the_duration),
 		cmocka_unit_test(test_event_loop__how_long_it_waits),
 		cmocka_unit_test(test_event_loop__signals_come_as_calls),
