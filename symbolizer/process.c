@@ -20,10 +20,16 @@
 
 #define MAX_MAPPINGS 65536 /* as many as Linux lets a process have, unless vm.max_map_count is raised */
 #define REFRESH_NS   100000000ll
+#define REFRESH_REST 20
 #define VDSO         "[vdso]"
 #define DELETED      " (deleted)" /* as the kernel marks a path whose file is gone */
 
 /* --- mappings --------------------------------------------------------------------------------------- */
+
+static bool is_path(const char *path)
+{
+	return path[0] == '/';
+}
 
 static void note_change(struct sym_process *p)
 {
@@ -225,17 +231,27 @@ static bool is_settled(const struct sym_process *p)
 	return p->exited || p->replaced;
 }
 
+/* No address that lies in no mapping has them read before REFRESH_NS have passed, or REFRESH_REST times as long as it took. */
+static void rest_after(struct sym_process *p, int64_t began_ns)
+{
+	int64_t now_ns = (int64_t)monotonic_ns(), rest_ns = (now_ns - began_ns) * REFRESH_REST;
+
+	p->refresh_after_ns = now_ns + (rest_ns > REFRESH_NS ? rest_ns : REFRESH_NS);
+}
+
 int symbolizer_process_refresh(struct sym_process *p)
 {
 	struct reading reading = { .process = p };
+	int64_t began_ns = (int64_t)monotonic_ns();
 	char path[PATH_MAX];
 	int fd, err;
 
+	rest_after(p, began_ns);
+	p->stale = false;
 	if (!p->exited && is_another(p))
 		p->exited = true;
 	if (is_settled(p))
 		return -ESRCH;
-	p->refreshed_ns = (int64_t)monotonic_ns();
 	snprintf(path, sizeof(path), "%s/%u/maps", p->env->proc, p->key.pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
@@ -244,6 +260,7 @@ int symbolizer_process_refresh(struct sym_process *p)
 		return errno == ENOENT ? -ESRCH : -errno;
 	err = maps_read(fd, add_entry, &reading, NULL);
 	close(fd);
+	rest_after(p, began_ns);
 	/* One that has ended, but that its parent has not waited for yet, has no memory any more: its list is empty. */
 	return err || reading.any ? err : -ESRCH;
 }
@@ -252,7 +269,29 @@ void symbolizer_process_exec(struct sym_process *p)
 {
 	forget_mappings(p);
 	jit_names_forget(&p->jit);
-	p->refreshed_ns = 0;
+	p->refresh_after_ns = 0;
+	p->stale = false;
+}
+
+/* What was compiled at run time is not there in vain: it comes often, and has no file. */
+void symbolizer_process_mapped(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
+                               uint64_t inode)
+{
+	for (size_t i = first_above(p, start); i < p->n_mappings && p->mappings[i]->start < end; i++) {
+		struct mapping *m = p->mappings[i];
+
+		if (!inode && !is_path(m->path))
+			continue;
+		m->tried = m->module_given = false;
+		if (m->start != start || m->end != end || m->offset != pgoff || m->inode != inode)
+			p->stale = true;
+		note_change(p);
+	}
+}
+
+bool symbolizer_process_is_stale(const struct sym_process *p)
+{
+	return p->stale;
 }
 
 void symbolizer_process_replaced(struct sym_process *p)
@@ -277,11 +316,6 @@ static int open_if_same(const char *root, const char *path, uint64_t inode, stru
 		return -ENOENT;
 	}
 	return fd;
-}
-
-static bool is_path(const char *path)
-{
-	return path[0] == '/';
 }
 
 /*
@@ -370,7 +404,7 @@ bool process_locate(struct sym_process *p, uint64_t pc, struct process_location 
 	struct mapping *m;
 
 	if (i == p->n_mappings || pc < p->mappings[i]->start) {
-		if (is_settled(p) || (int64_t)monotonic_ns() - p->refreshed_ns < REFRESH_NS ||
+		if (is_settled(p) || (int64_t)monotonic_ns() < p->refresh_after_ns ||
 		    symbolizer_process_refresh(p))
 			return false;
 		i = first_above(p, pc);

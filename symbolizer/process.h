@@ -43,12 +43,13 @@ struct sym_process {
 	struct process_environment *env;
 	struct symbolizer *owner; /* for functions that get only the process */
 	bool exited, replaced;
+	bool stale;                /* see symbolizer_process_is_stale() */
 	uint64_t started;          /* as PROC/PID/stat has it; 0: not looked yet */
 	struct mapping **mappings; /* by start, none overlapping another */
 	size_t n_mappings, max_mappings;
-	uint64_t clock;       /* counts reports of mappings */
-	uint64_t version;     /* of the mappings: unique among those of all processes; never 0 */
-	int64_t refreshed_ns; /* CLOCK_MONOTONIC of the last refresh; 0: never */
+	uint64_t clock;           /* counts reports of mappings */
+	uint64_t version;         /* of the mappings: unique among those of all processes; never 0 */
+	int64_t refresh_after_ns; /* CLOCK_MONOTONIC; an address in no mapping has them read then */
 
 	struct jit_names jit;
 };

@@ -38,9 +38,8 @@ struct exec_maps {
 	struct perf_rings *rings;
 	struct map_table *table;
 	struct ignored_file *ignored;
-	uint64_t now_ns;     /* time of the record being applied */
-	uint64_t settled_ns; /* the records up to then have been applied */
-	bool missed;         /* records of a CPU, may be */
+	uint64_t now_ns; /* time of the record being applied */
+	bool missed;     /* records of a CPU, may be */
 	struct exec_maps_stats stats;
 };
 
@@ -243,6 +242,8 @@ static void apply_mmap2(struct exec_maps *maps, const struct mmap2_record *recor
 		mapping.path = "";
 	exec_maps_meet(maps, record->pid);
 	map_table_add(maps->table, record->pid, &mapping);
+	if (maps->handler.mapped)
+		maps->handler.mapped(maps->handler.ctx, record->pid, &mapping, maps->now_ns);
 	ask_about_file(maps, record->pid, &mapping);
 }
 
@@ -329,7 +330,7 @@ struct exec_maps *exec_maps_new(const struct exec_maps_handler *handler, char *e
 		goto no_memory;
 	if (handler)
 		maps->handler = *handler;
-	maps->table = map_table_new(EXEC_MAPS_LINGER_NS);
+	maps->table = map_table_new(EXEC_MAPS_LINGER_NS, EXEC_MAPS_FORMER_NS);
 	if (!maps->table)
 		goto no_memory;
 	maps->rings = perf_rings_new();
@@ -374,10 +375,9 @@ static void end_if_gone(void *ctx, uint32_t pid)
 
 int exec_maps_poll(struct exec_maps *maps)
 {
-	uint64_t lost = perf_rings_lost(maps->rings), began_ns = monotonic_ns();
+	uint64_t lost = perf_rings_lost(maps->rings);
 	int n = perf_rings_read(maps->rings, apply_from_ring, maps);
 
-	maps->settled_ns = began_ns - PERF_RINGS_SETTLE_NS;
 	if (perf_rings_lost(maps->rings) != lost || maps->missed) {
 		maps->missed = false;
 		map_table_distrust(maps->table);
@@ -391,7 +391,9 @@ int exec_maps_poll(struct exec_maps *maps)
 
 void exec_maps_reach(struct exec_maps *maps, uint64_t at_ns)
 {
-	if (at_ns > maps->settled_ns && monotonic_ns() > maps->settled_ns + 2 * PERF_RINGS_SETTLE_NS)
+	uint64_t settled_ns = perf_rings_settled(maps->rings);
+
+	if (at_ns > settled_ns && monotonic_ns() > settled_ns + 2 * PERF_RINGS_SETTLE_NS)
 		exec_maps_poll(maps);
 }
 

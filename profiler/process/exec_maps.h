@@ -13,8 +13,8 @@
  * child has its parent's mappings until it executes another program. The mappings of a process that was there
  * before are read from /proc/PID/maps when the feed first hears of it; a child that was forked just before may so
  * be given one that its parent made just after. Of a process that has neither forked nor mapped anything since,
- * nothing is known, and /proc must be asked. One that has exited is remembered for EXEC_MAPS_LINGER_NS, as is what a
- * process had mapped before it executed another program. The kernel does not report unmapping: a mapping is removed when a later one covers it.
+ * nothing is known, and /proc must be asked. One that has exited is remembered for EXEC_MAPS_LINGER_NS, what a
+ * process had mapped before it executed another program for EXEC_MAPS_FORMER_NS. The kernel does not report unmapping: a mapping is removed when a later one covers it.
  *
  * Not thread-safe.
  */
@@ -30,6 +30,7 @@
 struct exec_maps;
 
 #define EXEC_MAPS_LINGER_NS 30000000000ULL
+#define EXEC_MAPS_FORMER_NS 5000000000ULL
 #define EXEC_MAPS_FILES_MAX 8192 /* verdicts remembered */
 
 /* Each may be NULL. `mapping` lives until the call returns. */
@@ -39,6 +40,8 @@ struct exec_maps_handler {
 	 * process that maps it, too; false: it is of no interest, do not ask again unless the file is changed.
 	 */
 	bool (*file)(void *ctx, uint32_t pid, const struct exec_mapping *mapping, uint64_t at_ns);
+	/* As `file`, of every mapping. */
+	void (*mapped)(void *ctx, uint32_t pid, const struct exec_mapping *mapping, uint64_t at_ns);
 	void (*fork)(void *ctx, uint32_t child, uint32_t parent); /* a new process, not a thread */
 	/* Runs another program since then (CLOCK_MONOTONIC), some time ago. */
 	void (*exec)(void *ctx, uint32_t pid, uint64_t since_ns);

@@ -43,16 +43,18 @@ struct map_table {
 	struct entry *by_pid, *ended;
 	struct former *formers;
 	struct map_list_pool pool;
-	uint64_t linger_ns;
+	uint64_t linger_ns, former_ns;
 	struct map_table_stats stats;
 };
 
-struct map_table *map_table_new(uint64_t linger_ns)
+struct map_table *map_table_new(uint64_t linger_ns, uint64_t former_ns)
 {
 	struct map_table *table = calloc(1, sizeof(*table));
 
-	if (table)
+	if (table) {
 		table->linger_ns = linger_ns;
+		table->former_ns = former_ns;
+	}
 	return table;
 }
 
@@ -221,6 +223,15 @@ int map_table_exec(struct map_table *table, uint32_t pid, uint64_t now_ns)
 	return 0;
 }
 
+/* The oldest goes where there is no room for what runs now. False: there is none. */
+static bool give_up_former(struct map_table *table)
+{
+	if (!table->formers)
+		return false;
+	drop_former(table, table->formers);
+	return true;
+}
+
 int map_table_add(struct map_table *table, uint32_t pid, const struct exec_mapping *mapping)
 {
 	struct entry *entry;
@@ -231,7 +242,9 @@ int map_table_add(struct map_table *table, uint32_t pid, const struct exec_mappi
 	err = entry_of(table, pid, &entry);
 	if (err)
 		return err;
-	err = map_list_add(&table->pool, &entry->list, mapping);
+	do
+		err = map_list_add(&table->pool, &entry->list, mapping);
+	while (err == -ENOSPC && give_up_former(table));
 	if (err < 0) {
 		table->stats.mappings_refused++;
 		entry->complete = false;
@@ -298,16 +311,16 @@ void map_table_end(struct map_table *table, uint32_t pid, uint64_t now_ns)
 	DL_APPEND(table->ended, entry);
 }
 
-static bool has_lingered(const struct map_table *table, uint64_t since_ns, uint64_t now_ns)
+static bool has_passed(uint64_t ns, uint64_t since_ns, uint64_t now_ns)
 {
-	return now_ns > since_ns && now_ns - since_ns > table->linger_ns;
+	return now_ns > since_ns && now_ns - since_ns > ns;
 }
 
 void map_table_expire(struct map_table *table, uint64_t now_ns)
 {
-	while (table->ended && has_lingered(table, table->ended->ended_ns, now_ns))
+	while (table->ended && has_passed(table->linger_ns, table->ended->ended_ns, now_ns))
 		drop(table, table->ended);
-	while (table->formers && has_lingered(table, table->formers->until_ns, now_ns))
+	while (table->formers && has_passed(table->former_ns, table->formers->until_ns, now_ns))
 		drop_former(table, table->formers);
 }
 
@@ -339,8 +352,7 @@ uint64_t map_table_image(const struct map_table *table, uint32_t pid, uint64_t a
 	if (!entry || at_ns >= entry->since_ns)
 		return MAP_TABLE_PRESENT;
 	until_ns = entry->since_ns;
-	DL_FOREACH(entry->formers, former)
-	{
+	DL_FOREACH (entry->formers, former) {
 		if (former->until_ns != until_ns || at_ns >= former->since_ns)
 			break;
 		until_ns = former->since_ns;

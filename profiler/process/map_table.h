@@ -32,8 +32,8 @@ struct map_table_stats {
 
 typedef void (*exec_mapping_fn)(void *ctx, const struct exec_mapping *mapping);
 
-/* A process is kept for `linger_ns` after its exit, its former programs after their end. NULL with errno ENOMEM. */
-struct map_table *map_table_new(uint64_t linger_ns);
+/* A process is kept for `linger_ns` after its exit, a program of it for `former_ns` after it executed another, if there is room. NULL with errno ENOMEM. */
+struct map_table *map_table_new(uint64_t linger_ns, uint64_t former_ns);
 void map_table_free(struct map_table *table);
 
 bool map_table_knows(const struct map_table *table, uint32_t pid);

@@ -36,6 +36,7 @@ struct perf_rings {
 	struct pending *pending;
 	size_t n_pending, pending_allocated;
 	uint64_t lost, late;
+	uint64_t settled_ns; /* see perf_rings_settled() */
 };
 
 static int open_event(int cpu)
@@ -358,6 +359,11 @@ static void keep_rest(struct perf_rings *rings, size_t done)
 	rings->n_bytes = used;
 }
 
+uint64_t perf_rings_settled(const struct perf_rings *rings)
+{
+	return rings->settled_ns;
+}
+
 int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx)
 {
 	uint64_t began_ns = monotonic_ns(), settled_ns = began_ns - PERF_RINGS_SETTLE_NS;
@@ -377,6 +383,9 @@ int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx)
 			count_lost(rings, header);
 		record(ctx, header, rings->pending[done].time_ns);
 	}
+	rings->settled_ns = settled_ns;
+	if (done < rings->n_pending && rings->pending[done].time_ns <= settled_ns)
+		rings->settled_ns = rings->pending[done].time_ns - 1;
 	keep_rest(rings, done);
 	return (int)done;
 }

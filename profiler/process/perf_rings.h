@@ -39,6 +39,8 @@ int perf_rings_fd(const struct perf_rings *rings);
 
 /* Makes one pass; returns the number of records handed out. */
 int perf_rings_read(struct perf_rings *rings, perf_record_fn record, void *ctx);
+/* All records up to then have been handed out. */
+uint64_t perf_rings_settled(const struct perf_rings *rings);
 
 /* The CPU went offline or came online, or both, since the last call or the start (online_cpus.h): its ring, if it has one, is
  * dead. What that holds is handed out with the other rings' records by later passes. If the CPU is `online` it gets a new ring,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 #include "symbolizer/base/clock.h"
 #include "profiler/process/exec_maps.h"
+#include "profiler/process/mapping_changes.h"
 #include "profiler/process/process_life.h"
 #include "profiler/process/process_ranks.h"
 #include "symbolizer/base/process_stat.h"
@@ -28,6 +30,7 @@ struct entry {
 	struct process_key key;
 	struct process process;
 	bool used, exited;
+	struct mapping_changes changes;
 	uint64_t lingers_until_ns; /* CLOCK_MONOTONIC; 0: it does not */
 	struct entry *prev, *next; /* of those that linger */
 	UT_hash_handle hh, live;
@@ -41,14 +44,17 @@ struct former {
 	struct former *prev, *next;
 };
 
+#define FORMERS_MAX 64 /* one that was dropped is made again when it is needed */
+
 struct process_table {
 	struct symbolizer *symbolizer;
 	struct exec_maps *maps;
 	struct entry *by_key;
-	struct entry *by_pid;        /* those that have not exited: one has a pid at a time */
-	struct entry *swept;         /* of those, the next one to look at; NULL: the first */
-	struct entry *lingering;     /* those that have exited and may have symbols, the first one first */
-	struct former *formers;      /* the first one that was made first */
+	struct entry *by_pid;    /* those that have not exited: one has a pid at a time */
+	struct entry *swept;     /* of those, the next one to look at; NULL: the first */
+	struct entry *lingering; /* those that have exited and may have symbols, the first one first */
+	struct former *formers;  /* the first one that was made first */
+	size_t n_formers;
 	struct process_ranks *ranks; /* NULL without memory */
 };
 
@@ -74,6 +80,7 @@ static void linger(struct process_table *table, struct entry *entry)
 static void drop_former(struct process_table *table, struct former *former)
 {
 	DL_DELETE(table->formers, former);
+	table->n_formers--;
 	symbolizer_process_drop(former->sym);
 	free(former);
 }
@@ -82,14 +89,15 @@ static void forget_symbols(struct process_table *table, struct entry *entry)
 {
 	struct former *former, *next;
 
-	DL_FOREACH_SAFE(table->formers, former, next)
-	if (former->process == &entry->process)
-		drop_former(table, former);
+	DL_FOREACH_SAFE (table->formers, former, next)
+		if (former->process == &entry->process)
+			drop_former(table, former);
 	if (entry->lingers_until_ns)
 		DL_DELETE(table->lingering, entry);
 	entry->lingers_until_ns = 0;
 	symbolizer_process_drop(entry->process.sym);
 	entry->process.sym = NULL;
+	mapping_changes_drop(&entry->changes);
 }
 
 /* It has exited, so its pid may be another's. */
@@ -103,9 +111,14 @@ static void free_pid(struct process_table *table, struct entry *entry)
 
 static void exited(struct process_table *table, struct entry *entry)
 {
+	struct former *former;
+
 	free_pid(table, entry);
 	if (entry->process.sym)
 		symbolizer_process_exit(entry->process.sym);
+	DL_FOREACH (table->formers, former)
+		if (former->process == &entry->process)
+			symbolizer_process_exit(former->sym);
 }
 
 static struct entry *find_live(const struct process_table *table, uint32_t pid)
@@ -273,8 +286,7 @@ static void refresh(struct process_table *table, struct process *process)
 
 	if (!table->maps)
 		return;
-	exec_maps_poll(
-	        table->maps); /* its fork, or an exec, may have been reported while others' stacks were resolved */
+	exec_maps_poll(table->maps); /* its fork may have been reported while others' stacks were resolved */
 	if (err)
 		exec_maps_feed(table->maps, process->pid, MAP_TABLE_PRESENT, feed_mapping, process->sym);
 }
@@ -295,14 +307,13 @@ static struct sym_process *former_symbols(struct process_table *table, const str
 {
 	struct former *former;
 
-	DL_FOREACH(table->formers, former)
-	if (former->process == process && former->image == image)
-		return former->sym;
+	DL_FOREACH (table->formers, former)
+		if (former->process == process && former->image == image)
+			return former->sym;
 	former = calloc(1, sizeof(*former));
-	if (!former)
-		return NULL;
-	former->sym = symbolizer_process(table->symbolizer, process->pid, image);
-	if (!former->sym) {
+	if (former)
+		former->sym = symbolizer_process(table->symbolizer, process->pid, image);
+	if (!former || !former->sym) {
 		free(former);
 		return NULL;
 	}
@@ -310,37 +321,60 @@ static struct sym_process *former_symbols(struct process_table *table, const str
 	exec_maps_feed(table->maps, process->pid, image, feed_mapping, former->sym);
 	former->process = process;
 	former->image = image;
-	former->lingers_until_ns = monotonic_ns() + EXEC_MAPS_LINGER_NS;
+	former->lingers_until_ns = monotonic_ns() + EXEC_MAPS_FORMER_NS;
+	if (table->n_formers >= FORMERS_MAX)
+		drop_former(table, table->formers);
 	DL_APPEND(table->formers, former);
+	table->n_formers++;
 	return former->sym;
 }
+
+static struct sym_process *present_symbols(struct process_table *table, struct process *process)
+{
+	if (process->sym)
+		return process->sym;
+	process->sym = symbolizer_process(table->symbolizer, process->pid, process->start_ns);
+	if (process->sym)
+		process_table_refresh(table, process);
+	return process->sym;
+}
+
+#define entry_of(member) ((struct entry *)((char *)(member)-offsetof(struct entry, process)))
 
 struct sym_process *process_table_symbols(struct process_table *table, struct process *process,
                                           uint64_t at_ns)
 {
-	uint64_t image = MAP_TABLE_PRESENT;
+	uint64_t image;
 
-	if (!process->sym) {
-		process->sym = symbolizer_process(table->symbolizer, process->pid, process->start_ns);
-		if (!process->sym)
-			return NULL;
+	if (!present_symbols(table, process) || !table->maps || process->pid_reused)
+		return process->sym;
+	exec_maps_reach(table->maps, at_ns);
+	image = exec_maps_image(table->maps, process->pid, at_ns);
+	if (image != MAP_TABLE_PRESENT)
+		return former_symbols(table, process, image);
+	mapping_changes_apply(&entry_of(process)->changes, process->sym, at_ns);
+	if (symbolizer_process_is_stale(process->sym))
 		process_table_refresh(table, process);
-	}
-	if (table->maps && !process->pid_reused) {
-		exec_maps_reach(table->maps, at_ns);
-		image = exec_maps_image(table->maps, process->pid, at_ns);
-	}
-	return image == MAP_TABLE_PRESENT ? process->sym : former_symbols(table, process, image);
+	return process->sym;
 }
 
 const struct sym_module *process_table_main_module(struct process_table *table, struct process *process)
 {
-	struct sym_process *sym = process_table_symbols(table, process, PROCESS_TABLE_NOW);
+	struct sym_process *sym = present_symbols(table, process);
 	struct sym_result result;
 
 	if (!sym || !process->code_address || symbolizer_user(sym, process->code_address, false, &result))
 		return NULL;
 	return result.module;
+}
+
+void process_table_mapped(struct process_table *table, uint32_t pid, const struct exec_mapping *mapping,
+                          uint64_t at_ns)
+{
+	struct entry *entry = find_live(table, pid);
+
+	if (entry && entry->process.sym)
+		mapping_changes_add(&entry->changes, entry->process.sym, mapping, at_ns);
 }
 
 void process_table_exited(struct process_table *table, uint32_t pid)
@@ -362,6 +396,7 @@ void process_table_exec(struct process_table *table, uint32_t pid)
 	entry->process.comm[0] = '\0';
 	entry->process.python_looked = false;
 	entry->process.refresh_after_ns = 0;
+	mapping_changes_drop(&entry->changes);
 	if (!read_identity(&entry->process))
 		free_pid(table, entry);
 	if (entry->process.sym)

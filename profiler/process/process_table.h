@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct exec_mapping;
 struct exec_maps;
 struct process_table;
 struct sym_module;
@@ -54,7 +55,9 @@ void process_table_refresh(struct process_table *table, struct process *process)
  * alive: a known rank is remembered as long as it is asked for at least in every other window. */
 uint32_t process_table_rank(struct process_table *table, uint32_t pid, uint64_t start_ns);
 
-/* The process has exited, or runs another program now. These and the sweep take NULL. */
+/* The process has mapped that at that time (CLOCK_MONOTONIC), has exited, or runs another program now. These and the sweep take NULL. */
+void process_table_mapped(struct process_table *table, uint32_t pid, const struct exec_mapping *mapping,
+                          uint64_t at_ns);
 void process_table_exited(struct process_table *table, uint32_t pid);
 void process_table_exec(struct process_table *table, uint32_t pid);
 

@@ -156,7 +156,8 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 	err = report_rank(&report->ranking, input, baseline, step_class, hint);
 	report->has_timeline = !err;
 	if (err == -ENODATA) { /* how fast the steps came is not known */
-		report->ranking.steps_before = report->ranking.steps_during = report->ranking.steps_newest = -1;
+		report->ranking.steps_before = report->ranking.steps_during = report->ranking.steps_newest =
+		        -1;
 		err = 0;
 	}
 	if (report->has_timeline)

@@ -46,6 +46,13 @@ static int look_at_file(struct tag_watch *watch, uint32_t pid, const struct exec
 	return tag_file_interesting(&facts);
 }
 
+static void on_any_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping, uint64_t at_ns)
+{
+	struct tag_watch *watch = ctx;
+
+	process_table_mapped(watch->processes, pid, mapping, at_ns);
+}
+
 static bool on_mapped(void *ctx, uint32_t pid, const struct exec_mapping *mapping, uint64_t at_ns)
 {
 	struct tag_watch *watch = ctx;
@@ -141,6 +148,7 @@ static void on_kernel_code_lost(void *ctx)
 struct exec_maps_handler tag_watch_handler(struct tag_watch *watch)
 {
 	return (struct exec_maps_handler){ .file = on_mapped,
+		                           .mapped = on_any_mapped,
 		                           .fork = on_fork,
 		                           .exec = on_exec,
 		                           .exit = on_exit_of,

@@ -2,6 +2,7 @@
 
 #include "profiler/tracer/event_rings.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <poll.h>
@@ -22,10 +23,12 @@ struct event_rings {
 	void *ctx;
 	uint64_t began_ns, until_ns; /* of the poll in progress */
 	bool behind;                 /* the last poll has left events */
+	bool has_room;               /* for what comes in SETTLE_US */
 };
 
 /* What wakes us may be a program that has just been executed: its mappings are known a millisecond later (perf_rings.h). */
-#define SETTLE_US 1500
+#define SETTLE_US   1500
+#define ROOMY_BYTES (1 << 20) /* a ring may wake us as it fills, too */
 
 /* Of what comes while a poll is in progress, it is not known yet what programs their processes execute next: an event that ends it. */
 #define NEWER (-EINPROGRESS)
@@ -83,6 +86,14 @@ static int on_event(void *ctx, void *data, size_t size)
 	return go_on(rings);
 }
 
+static uint32_t ring_bytes(int fd)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.max_entries;
+}
+
 struct event_rings *event_rings_new(int events_fd, int asked_fd, tracer_event_fn event,
                                     tracer_python_fn python, void *ctx)
 {
@@ -96,6 +107,7 @@ struct event_rings *event_rings_new(int events_fd, int asked_fd, tracer_event_fn
 	*rings = (struct event_rings){
 		.on_event = event, .on_python = python, .ctx = ctx, .events_fd = events_fd
 	};
+	rings->has_room = ring_bytes(events_fd) >= ROOMY_BYTES;
 	rings->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (rings->epoll_fd >= 0 && !epoll_ctl(rings->epoll_fd, EPOLL_CTL_ADD, events_fd, &readable))
 		rings->asked = ring_buffer__new(asked_fd, on_asked, rings, NULL);
@@ -174,7 +186,7 @@ static int consume_events(struct event_rings *rings, bool all)
 {
 	if (all || rings->behind ? !has_any(rings) : !many_wait(rings))
 		return 0;
-	if (!all && !rings->behind)
+	if (!all && !rings->behind && rings->has_room)
 		usleep(SETTLE_US);
 	if (!rings->events)
 		rings->events = ring_buffer__new(rings->events_fd, on_event, rings, NULL);
@@ -193,12 +205,13 @@ int event_rings_poll(struct event_rings *rings, bool all, uint64_t until_ns)
 	if (result >= 0 && rings->files)
 		files = ring_buffer__consume(rings->files);
 	rings->until_ns = until_ns;
-	if (result >= 0)
+	if (result >= 0) {
 		result = consume_events(rings, all);
+		rings->behind = result == -ETIME;
+	}
 	if (result >= 0 && files < 0)
 		result = files;
-	rings->behind = result == -ETIME;
-	if (rings->behind)
+	if (result == -ETIME)
 		return 1;
 	return result < 0 && result != NEWER ? result : 0;
 }

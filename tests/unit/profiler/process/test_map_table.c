@@ -13,13 +13,14 @@
 #include "profiler/process/map_table.h"
 
 #define LINGER_NS 1000
+#define FORMER_NS 300
 
 static struct map_table *table;
 
 static int new_table(void **state)
 {
 	(void)state;
-	table = map_table_new(LINGER_NS);
+	table = map_table_new(LINGER_NS, FORMER_NS);
 	return table ? 0 : -1;
 }
 
@@ -82,7 +83,7 @@ static void test_map_table__exec_clears(void **state)
 	assert_string_equal(list_of(1), "0 3000-4000 /b;");
 }
 
-/* What was mapped before an exec is known for as long as the process is after its end. */
+/* What was mapped before an exec is known for a time. */
 static void test_map_table__former_programs(void **state)
 {
 	(void)state;
@@ -97,10 +98,10 @@ static void test_map_table__former_programs(void **state)
 	assert_string_equal(list_at(1, 5001), "0 1000-2000 /env;");
 	assert_string_equal(list_at(1, 5002), "0 1000-2000 /python;");
 	assert_string_equal(list_at(2, 4999), "-2 ");
-	map_table_expire(table, 5001 + LINGER_NS);
+	map_table_expire(table, 5001 + FORMER_NS);
 	assert_string_equal(list_at(1, 4999), "-2 ");
 	assert_string_equal(list_at(1, 5000), "0 1000-2000 /env;");
-	map_table_expire(table, 5003 + LINGER_NS);
+	map_table_expire(table, 5003 + FORMER_NS);
 	assert_string_equal(list_at(1, 5000), "-2 ");
 	assert_string_equal(list_of(1), "0 1000-2000 /python;");
 	assert_int_equal(stats().mappings, 1);
