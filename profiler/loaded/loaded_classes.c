@@ -13,6 +13,7 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/loaded/loaded_steps.h"
 
 /* Two columns go before the causes, three after them, one stands for causes that found no room. */
 #define CAUSES_MAX (LOADED_COLUMNS_MAX - 6)
@@ -120,19 +121,12 @@ struct found {
 	UT_hash_handle hh;
 };
 
-/* An exact tag of a process, or many that the ledger had no room for. */
-struct step {
-	struct found *of;
-	const struct ledger_row *row;
-	int64_t wall_ns;
-};
-
 struct build {
 	struct loaded_classes *table;
 	const struct loaded_filter *filter;
 	enum loaded_level level;
 	struct found *by_key;
-	struct step *steps;
+	struct loaded_step *steps;
 	size_t n_steps;
 	bool has_pushed;
 };
@@ -190,19 +184,21 @@ static bool same_step(const struct ledger_row *a, const struct ledger_row *b)
 /* Rows come sorted by tag, id and process, so those of a step follow each other. */
 static int add_row(struct build *build, const struct ledger_row *row)
 {
-	struct step *step = build->n_steps ? &build->steps[build->n_steps - 1] : NULL;
+	struct loaded_step *step = build->n_steps ? &build->steps[build->n_steps - 1] : NULL;
 	struct loaded_class *sum;
+	struct found *found;
 	size_t column;
 
 	if (!step || !same_step(step->row, row)) {
 		step = &build->steps[build->n_steps];
-		*step = (struct step){ .of = find_or_add(build, row), .row = row };
-		if (!step->of)
+		found = find_or_add(build, row);
+		if (!found)
 			return -ENOMEM;
+		*step = (struct loaded_step){ .of = &found->row, .row = row };
 		build->n_steps++;
 	}
 	step->wall_ns = saturating_add(step->wall_ns, row->ns);
-	sum = &step->of->row;
+	sum = step->of;
 	if (find_column(build->table, column_name(row), &column) ||
 	    find_column(build->table, ledger_state_name(LEDGER_STALL), &column))
 		sum->ns[column] = saturating_add(sum->ns[column], row->ns);
@@ -212,60 +208,6 @@ static int add_row(struct build *build, const struct ledger_row *row)
 	if (row->state != LEDGER_ONCPU && !(row->base && row->state == LEDGER_BLOCKED))
 		sum->lost_ns = saturating_add(sum->lost_ns, row->ns);
 	return 0;
-}
-
-static int compare_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_i64(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_steps(const void *left, const void *right)
-{
-	const struct step *a = left, *b = right;
-	int order = compare_u64((uintptr_t)a->of, (uintptr_t)b->of);
-
-	order = order ? order : a->row->folded - b->row->folded;
-	order = order ? order : compare_i64(a->wall_ns, b->wall_ns);
-	/* So that of equal steps the same one is the worst each time. */
-	order = order ? order : -strcmp(a->row->tag, b->row->tag);
-	return order ? order : -compare_u64(a->row->id, b->row->id);
-}
-
-/* The percentile of n sorted steps, interpolated between the two nearest, as numpy.percentile() does. */
-static int64_t percentile(const struct step *steps, size_t n, unsigned int percent)
-{
-	size_t hundredths = (n - 1) * percent, below = hundredths / 100;
-	int64_t low = steps[below].wall_ns, high = steps[below + (below + 1 < n)].wall_ns;
-	int64_t part =
-	        (int64_t)((double)saturating_subtract(high, low) * (double)(hundredths % 100) / 100 + 0.5);
-
-	return saturating_add(low, part);
-}
-
-static void take_steps(struct build *build)
-{
-	size_t first = 0, end, n;
-
-	qsort(build->steps, build->n_steps, sizeof(*build->steps), compare_steps);
-	for (; first < build->n_steps; first = end) {
-		struct loaded_class *row = &build->steps[first].of->row;
-
-		for (end = first + 1; end < build->n_steps && build->steps[end].of == build->steps[first].of;)
-			end++;
-		for (n = end - first; n && build->steps[first + n - 1].row->folded;)
-			n--;
-		if (!n)
-			continue;
-		row->p50_ns = percentile(build->steps + first, n, 50);
-		row->p99_ns = percentile(build->steps + first, n, 99);
-		row->worst_ns = build->steps[first + n - 1].wall_ns;
-		row->worst = build->steps[first + n - 1].row;
-	}
 }
 
 /* Without any pushed tag no row is a base: blocked threads then count as lost time, not as idle. */
@@ -279,6 +221,16 @@ static void settle_base(struct build *build)
 		found->row.base = false;
 		found->row.lost_ns = saturating_add(found->row.lost_ns, found->row.ns[column]);
 	}
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_i64(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
 }
 
 static int compare_rows(const void *left, const void *right)
@@ -340,10 +292,10 @@ static int count_processes(struct build *build)
 static void count_tags(struct build *build)
 {
 	for (size_t i = 0; i < build->n_steps; i++) {
-		const struct step *step = &build->steps[i], *last = i ? step - 1 : NULL;
+		const struct loaded_step *step = &build->steps[i], *last = i ? step - 1 : NULL;
 		const struct ledger_row *row = step->row;
 
-		step->of->row.tags +=
+		step->of->tags +=
 		        !row->folded && (!last || last->of != step->of || last->row->id != row->id ||
 		                         strcmp(last->row->tag, row->tag) != 0);
 	}
@@ -396,7 +348,9 @@ int loaded_classes_build(struct loaded_classes *table, const struct loaded_profi
 		err = count_processes(&build);
 	if (!err) {
 		count_tags(&build);
-		take_steps(&build);
+		err = loaded_steps_take(build.steps, build.n_steps);
+	}
+	if (!err) {
 		settle_base(&build);
 		err = make_rows(&build);
 	}

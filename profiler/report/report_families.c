@@ -194,7 +194,7 @@ static const struct cause causes[] = {
 	  FAMILY_THREADS,
 	  true,
 	  "sleeping for a time that the program chose",
-	  { "See the line of code above: it asks for the sleep.", NULL } },
+	  { "`stallprof top FILE` has the line of code that asks for the sleep.", NULL } },
 	{ "stopped",
 	  FAMILY_THREADS,
 	  true,
@@ -203,7 +203,7 @@ static const struct cause causes[] = {
 };
 
 static const struct cause unknown = {
-	"", FAMILY_UNKNOWN, true, "waiting", { "See the line of code above.", NULL }
+	"", FAMILY_UNKNOWN, true, "waiting", { "`stallprof top FILE` has the line of code that waits.", NULL }
 };
 
 /* Lanes of one of these are of the family, whatever their names. */

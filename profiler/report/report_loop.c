@@ -17,7 +17,8 @@ int report_loop_named_step(const char *class)
 {
 	if (!strcasestr(class, "step"))
 		return 0;
-	return strncmp(class, "optimizer_", strlen("optimizer_")) != 0 ? 2 : 1;
+	/* PyTorch's own ranges: one is a part of the step, the other has what is left of it. */
+	return strncmp(class, "optimizer_", strlen("optimizer_")) && strcmp(class, "profiler_step") ? 2 : 1;
 }
 
 /* NULL: no class is named so. */

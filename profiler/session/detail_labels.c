@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pprof/profile.h"
 #include "profiler/format/utf8.h"
@@ -143,11 +144,18 @@ static const struct details *behind(const struct abi_event *event, struct abi_de
 	return came->cause == event->cause ? details_of(came->cause) : NULL;
 }
 
+/* The wait was cut short by a signal that we sent, at the end of a recording. */
+static bool is_ended_by_us(const struct abi_detail *came)
+{
+	return known(came, ABI_WAKER_TID) && came->number[ABI_WAKER_TID] == (uint64_t)getpid();
+}
+
 bool detail_waker(const struct abi_event *event, struct detail_waker *waker)
 {
 	struct abi_detail came;
 
-	if (!event->has_detail || behind(event, &came) != &wait || !known(&came, ABI_WAKER_TID))
+	if (!event->has_detail || behind(event, &came) != &wait || !known(&came, ABI_WAKER_TID) ||
+	    is_ended_by_us(&came))
 		return false;
 	*waker = (struct detail_waker){ .tid = (uint32_t)came.number[ABI_WAKER_TID],
 		                        .tag = came.number[ABI_WAKER_TAG],
@@ -162,7 +170,7 @@ bool detail_of_wait(const struct abi_event *event, detail_class_fn class_of, voi
 	struct abi_detail came;
 	const char *name;
 
-	if (behind(event, &came) != &wait)
+	if (behind(event, &came) != &wait || is_ended_by_us(&came))
 		return false;
 	came.text[0][sizeof(came.text[0]) - 1] = '\0';
 	name = came.number[ABI_WAKER_TAG] ? class_of(context, came.number[ABI_WAKER_TAG]) : came.text[0];

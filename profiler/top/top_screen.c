@@ -51,7 +51,7 @@ static size_t print_classes(FILE *out, const struct top_screen *what, struct loa
 
 	if (!classes->count) {
 		fputs(what->input->foreign_files == what->input->files
-		              ? "There is no ledger, as stallprof did not write this.\n"
+		              ? "There is no ledger: scraped profiles have none, nor those of other programs.\n"
 		              : "No thread was tagged.\n",
 		      out);
 		return 1;

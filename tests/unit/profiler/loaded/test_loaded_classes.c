@@ -124,15 +124,17 @@ static void test_loaded_classes__steps(void **state)
 	const struct loaded_class *row;
 
 	(void)state;
-	/* Step 200 of two processes: two steps of one tag. */
+	/* Step 200 of two processes: two steps of one tag. A third one was forked in it, and has none of its own. */
 	add(ledger, "data_load", 200, 7, LEDGER_BLOCKED, "poll", 500 * MS);
 	add(ledger, "data_load", 200, 8, LEDGER_BLOCKED, "poll", 600 * MS);
+	add(ledger, "data_load", 201, 8, LEDGER_BLOCKED, "poll", 600 * MS);
+	add(ledger, "data_load", 200, 9, LEDGER_ONCPU, "", 1);
 	build(&table, ledger, &all, LOADED_LEVEL_CLASS);
 	row = loaded_classes_find(&table, "data_load");
-	assert_int_equal(row->tags, 101);
-	/* As numpy.percentile([*range(2, 102), 500, 600], [50, 99]) has them. */
-	assert_int_equal(row->p50_ns, 52500000);
-	assert_int_equal(row->p99_ns, 496010000);
+	assert_int_equal(row->tags, 102);
+	/* As numpy.percentile([*range(2, 102), 500, 600, 600], [50, 99]) has them. */
+	assert_int_equal(row->p50_ns, 53000000);
+	assert_int_equal(row->p99_ns, 598000000);
 	assert_int_equal(row->worst_ns, 600 * MS);
 	assert_int_equal(row->worst->id, 200);
 	assert_int_equal(row->worst->pid, 8);
