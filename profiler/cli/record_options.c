@@ -17,6 +17,7 @@
 #include "profiler/cli/usage.h"
 #include "profiler/symbols/user_cache.h"
 
+#define RECORD_BUDGET  "8388608" /* bytes of stacks a second */
 #define OUTPUT_DEFAULT "stallprof.pb.gz"
 
 /* Of --help; each begins with its heading, the row of `own_options` without a name. */
@@ -354,6 +355,14 @@ static int keep_all_windows(struct config *config)
 	return config_set(config, "output.max_bytes", "0", err, sizeof(err));
 }
 
+/* Of a job that somebody looks at, more is worth keeping than of each that an agent sees. */
+static int keep_more_stacks(struct config *config)
+{
+	char err[256];
+
+	return config_set(config, "sampling.budget_bytes_per_second", RECORD_BUDGET, err, sizeof(err));
+}
+
 void record_options_parse(int argc, char **argv, struct record_options *options)
 {
 	struct argp_option all[N_OWN + N_SETTINGS + 1] = { 0 };
@@ -373,7 +382,7 @@ void record_options_parse(int argc, char **argv, struct record_options *options)
 	options->output = OUTPUT_DEFAULT;
 	options->config = config_default();
 	if (!options->config || keep_symbols_in_users_cache(options->config) ||
-	    keep_all_windows(options->config)) {
+	    keep_all_windows(options->config) || keep_more_stacks(options->config)) {
 		fprintf(stderr, "stallprof record: out of memory\n");
 		exit(1);
 	}

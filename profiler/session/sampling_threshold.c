@@ -24,6 +24,7 @@ void sampling_threshold_begin(struct sampling_threshold *t, const struct config_
 	t->tracer = tracer;
 	t->checked_ns = now_ns;
 	t->max_ns = tracer_threshold(tracer);
+	t->room = sampling->budget_bytes_per_second;
 }
 
 static uint64_t at_most(uint64_t a, uint64_t b)
@@ -31,31 +32,41 @@ static uint64_t at_most(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t grow_by(uint64_t rate, uint64_t budget)
+/* Takes `bytes` off what there is room for; returns by how much they are too many. */
+static uint64_t take_room(struct sampling_threshold *t, uint64_t bytes, uint64_t elapsed)
 {
-	return at_most(rate / budget + 1, 64);
+	uint64_t budget = t->sampling->budget_bytes_per_second, over;
+
+	t->room = at_most(budget, t->room + (uint64_t)((double)budget * (double)elapsed / SECOND_NS));
+	over = bytes > t->room ? bytes - t->room : 0;
+	t->room -= at_most(bytes, t->room);
+	return over;
+}
+
+/* Twice for a tenth of the budget too many: so much comes in a check's time at twice the rate. */
+static uint64_t grow_by(uint64_t over, uint64_t budget)
+{
+	return at_most(over * (SECOND_NS / CHECK_NS) / budget + 2, 64);
 }
 
 void sampling_threshold_hold(struct sampling_threshold *t, uint64_t now_ns)
 {
 	uint64_t budget = t->sampling->budget_bytes_per_second, base = t->sampling->threshold_ns;
-	uint64_t bytes = tracer_event_bytes(t->tracer), threshold = tracer_threshold(t->tracer);
-	uint64_t elapsed = now_ns - t->checked_ns, rate;
+	uint64_t threshold = tracer_threshold(t->tracer), elapsed = now_ns - t->checked_ns;
+	uint64_t bytes = tracer_event_bytes(t->tracer) - t->last_bytes, over;
 
-	if (elapsed < CHECK_NS / 5)
-		return;
-	rate = (bytes - t->last_bytes) * SECOND_NS / elapsed;
-	if (rate < budget && elapsed < CHECK_NS)
+	if (elapsed < CHECK_NS / 5 || (bytes <= t->room && elapsed < CHECK_NS))
 		return;
 	t->checked_ns = now_ns;
-	t->last_bytes = bytes;
+	t->last_bytes += bytes;
 	if (threshold > t->max_ns)
 		t->max_ns = threshold;
 	if (!budget)
 		return;
-	if (rate > budget && threshold < MAX_NS)
-		tracer_set_threshold(t->tracer, at_most(threshold * grow_by(rate, budget), MAX_NS));
-	else if (rate < budget / 2 && threshold > base)
+	over = take_room(t, bytes, elapsed);
+	if (over && threshold < MAX_NS)
+		tracer_set_threshold(t->tracer, at_most(threshold * grow_by(over, budget), MAX_NS));
+	else if (!over && bytes < budget / 2 * elapsed / SECOND_NS && threshold > base)
 		tracer_set_threshold(t->tracer, threshold / 2 > base ? threshold / 2 : base);
 }
 

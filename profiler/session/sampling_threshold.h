@@ -1,6 +1,7 @@
 /*
- * Adapts T, the length from which on a wait always keeps its stack, to the load. T is multiplied by as much as
- * stacks exceed the byte budget, and halved ten times a second while they are below half of it, down to the configured
+ * Adapts T, the length from which on a wait always keeps its stack, to the load. Stacks may come as a burst, as those of the ranks of a
+ * distributed job do: there is room for a second's budget of bytes, which comes back at that rate. T is multiplied as they exceed it, and
+ * halved ten times a second while they are below half of the budget, down to the configured
  * T. A quiet host keeps the stack of every wait that matters, a busy one those of the long waits and a fair sample
  * of the others.
  *
@@ -21,6 +22,7 @@ struct sampling_threshold {
 	const struct config_sampling *sampling;
 	struct tracer *tracer;
 	uint64_t checked_ns, last_bytes;
+	uint64_t room;   /* bytes that may come at once */
 	uint64_t max_ns; /* of this window */
 };
 

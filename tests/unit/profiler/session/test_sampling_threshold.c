@@ -51,16 +51,37 @@ static void test_sampling_threshold__begins_at_a_millisecond(void **state)
 	assert_int_equal(sampling_threshold_first(&high), 7 * MS_NS);
 }
 
-static void test_sampling_threshold__grows_as_stacks_come_faster(void **state)
+/* A second's budget may come at once. */
+static void test_sampling_threshold__grows_as_stacks_exceed_the_budget(void **state)
 {
 	(void)state;
 	begin(&usual);
+	assert_int_equal(pass(10 * BUDGET), MS_NS);
 	assert_in_range(pass(2 * BUDGET), 2 * MS_NS, 3 * MS_NS);
 	begin(&usual);
-	assert_in_range(pass(20 * BUDGET), 20 * MS_NS, 21 * MS_NS);
+	assert_in_range(pass(30 * BUDGET), 20 * MS_NS, 23 * MS_NS);
 	for (int i = 0; i < 20; i++)
 		pass(1000 * BUDGET);
 	assert_int_equal(fake.threshold_ns, MAX_NS);
+}
+
+/* As at each step of a distributed job: their waits keep their stacks, while the sum is within the budget. */
+static void test_sampling_threshold__bursts_within_the_budget(void **state)
+{
+	uint64_t largest = 0;
+
+	(void)state;
+	begin(&usual);
+	for (int i = 0; i < 100; i++) {
+		uint64_t now = pass(i % 5 ? 0 : 4 * BUDGET);
+
+		largest = now > largest ? now : largest;
+	}
+	assert_true(largest <= MS_NS);
+	begin(&usual);
+	for (int i = 0; i <= 95; i++)
+		largest = pass(i % 5 ? 0 : 8 * BUDGET);
+	assert_true(largest > BASE_NS);
 }
 
 /* It halves ten times a second well below the budget, down to the configured one. */
@@ -88,7 +109,7 @@ static void test_sampling_threshold__counts_bytes_once(void **state)
 {
 	(void)state;
 	begin(&usual);
-	pass(8 * BUDGET);
+	pass(18 * BUDGET);
 	for (int i = 0; i < 12; i++)
 		pass(0);
 	assert_int_equal(fake.threshold_ns, BASE_NS);
@@ -99,7 +120,7 @@ static void test_sampling_threshold__a_burst_is_seen_soon(void **state)
 {
 	(void)state;
 	begin(&usual);
-	fake.event_bytes += BUDGET;
+	fake.event_bytes += 5 * BUDGET;
 	sampling_threshold_hold(&threshold, now_ns + 10 * MS_NS);
 	assert_int_equal(fake.threshold_ns, MS_NS);
 	sampling_threshold_hold(&threshold, now_ns + 25 * MS_NS);
@@ -125,7 +146,7 @@ static void test_sampling_threshold__tells_the_windows_largest(void **state)
 
 	(void)state;
 	begin(&usual);
-	high = pass(9 * BUDGET);
+	high = pass(29 * BUDGET);
 	for (int i = 0; i < 20; i++)
 		pass(0);
 	assert_int_equal(sampling_threshold_take(&threshold), high);
@@ -136,7 +157,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sampling_threshold__begins_at_a_millisecond),
-		cmocka_unit_test(test_sampling_threshold__grows_as_stacks_come_faster),
+		cmocka_unit_test(test_sampling_threshold__grows_as_stacks_exceed_the_budget),
+		cmocka_unit_test(test_sampling_threshold__bursts_within_the_budget),
 		cmocka_unit_test(test_sampling_threshold__halves_when_it_is_quiet),
 		cmocka_unit_test(test_sampling_threshold__stands_near_the_budget),
 		cmocka_unit_test(test_sampling_threshold__counts_bytes_once),
