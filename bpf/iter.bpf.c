@@ -353,8 +353,8 @@ int on_iter_task(struct bpf_iter__task *ctx)
 		flush(task, t, now);
 	else if (iter_mode & ABI_ITER_SUMS)
 		sums_flush(t, word_index(t->word));
-	if (!(iter_mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS | ABI_ITER_SUMS)))
-		return_buffer(t);
+	if (!(iter_mode & (ABI_ITER_ADOPT | ABI_ITER_STACKS)))
+		return_buffer(t); /* the walk that it was reserved for has found the thread awake */
 	if (thread_sums(t)->tag) {
 		n_tagged_walk++;
 		walked_ns = now;

@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "profiler/format/timeline.h"
+#include "profiler/process/exec_maps.h"
 #include "profiler/session/device_names.h"
 #include "profiler/session/window_timeline.h"
 
@@ -32,6 +33,7 @@ struct user {
 
 /* Those that were told before keep their names, also when they are gone, until others need the place. */
 struct host_users {
+	const struct exec_maps *maps;
 	struct user *users;
 	struct name {
 		uint32_t tgid;
@@ -42,9 +44,13 @@ struct host_users {
 	uint64_t turn;
 };
 
-struct host_users *host_users_new(void)
+struct host_users *host_users_new(const struct exec_maps *maps)
 {
-	return calloc(1, sizeof(struct host_users));
+	struct host_users *users = calloc(1, sizeof(*users));
+
+	if (users)
+		users->maps = maps;
+	return users;
 }
 
 static void forget(struct host_users *users)
@@ -85,15 +91,16 @@ int host_users_add(struct host_users *users, uint32_t tgid, uint32_t dev, int64_
 	return 0;
 }
 
-static void read_comm(uint32_t tgid, char comm[17])
+static void read_comm(const struct host_users *users, uint32_t tgid, char comm[17])
 {
+	const char *known = users->maps ? exec_maps_name(users->maps, tgid) : "";
 	char path[32];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%u/comm", tgid);
 	file = fopen(path, "re");
 	if (!file || !fgets(comm, 17, file))
-		snprintf(comm, 17, GONE);
+		snprintf(comm, 17, "%s", *known ? known : GONE);
 	comm[strcspn(comm, "\n")] = '\0';
 	if (file)
 		fclose(file);
@@ -121,7 +128,7 @@ static const char *name_of(struct host_users *users, uint32_t tgid)
 	char comm[17];
 
 	if (!is_known || users->turn - name->told > 1) {
-		read_comm(tgid, comm);
+		read_comm(users, tgid, comm);
 		if (!is_known || strcmp(comm, GONE) != 0)
 			snprintf(name->text, sizeof(name->text), "%s (%u)", comm, tgid);
 		name->tgid = tgid;

@@ -1,7 +1,7 @@
 /*
  * Which processes of the host used its CPUs and disks, tagged or not: who was in the way when tagged threads waited for a CPU or a disk.
  *
- *     users = host_users_new()
+ *     users = host_users_new(maps)
  *     host_users_add(users, tgid, dev, amount)              any number
  *     host_users_tell(users, devices, timeline, from, to)   once a second: on the timeline, and forgotten
  *     host_users_free(users)
@@ -16,11 +16,12 @@
 #include <stdint.h>
 
 struct device_names;
+struct exec_maps;
 struct host_users;
 struct window_timeline;
 
-/* NULL with errno set. */
-struct host_users *host_users_new(void);
+/* `maps`, which outlives it, has the names of processes that have gone; NULL: they have none. NULL with errno set. */
+struct host_users *host_users_new(const struct exec_maps *maps);
 void host_users_free(struct host_users *users);
 
 /* `dev`: the kernel's number of a disk, 0: the CPUs. 0 or -ENOMEM. */

@@ -125,6 +125,7 @@ static int open_tables(struct session *session)
 	session->deps.classes = session->classes;
 	session->deps.devices = session->devices;
 	session->deps.processes = session->processes;
+	session->deps.maps = tag_watch_maps(session->watch);
 	session->deps.without_rank = *config->push.url && config_has_label(config, "rank");
 	session->deps.resolver = session->resolver;
 	session->deps.symbolizer = session->symbolizer;

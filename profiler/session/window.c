@@ -80,7 +80,7 @@ struct window *window_new(const struct window_deps *deps)
 	window->pools = stack_pools_new();
 	window->user_stacks = stack_memo_new();
 	window->requests = request_rows_new();
-	window->users = deps->host_users ? host_users_new() : NULL;
+	window->users = deps->host_users ? host_users_new(deps->maps) : NULL;
 	window->gpu_jobs = deps->gpu_limits ? gpu_jobs_new(deps->gpu_limits) : NULL;
 	if (window_timeline_init(&window->timeline) || !window->profile ||
 	    window_room_begin(&window->room, window->profile, deps->max_bytes) || !window->pools ||

@@ -43,6 +43,7 @@ struct window_deps {
 	struct tag_classes *classes;
 	struct device_names *devices;
 	struct process_table *processes;
+	const struct exec_maps *maps; /* NULL: processes that have gone have no names */
 	bool without_rank; /* samples have no label rank, as all series have it */
 	struct stack_resolver *resolver;
 	struct symbolizer *symbolizer;            /* NULL: what is known by its address only has no name */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ROWS_MAX 65536
@@ -112,12 +113,18 @@ int ledger_maps_take(struct ledger_maps *maps, uint64_t next, ledger_maps_row_fn
 
 int ledger_maps_empty(const struct bpf_map *map)
 {
-	uint64_t key[LEDGER_MAPS_KEY_BYTES / sizeof(uint64_t)];
+	uint64_t key[LEDGER_MAPS_KEY_BYTES / sizeof(uint64_t)],
+	        next[LEDGER_MAPS_KEY_BYTES / sizeof(uint64_t)];
+	int fd = bpf_map__fd(map);
+	bool more;
 
 	if (bpf_map__key_size(map) > sizeof(key))
 		return -E2BIG;
-	while (bpf_map_get_next_key(bpf_map__fd(map), NULL, key) == 0 &&
-	       bpf_map_delete_elem(bpf_map__fd(map), key) == 0)
-		;
+	/* The first key anew each time would be looked for through all that was emptied. */
+	for (more = !bpf_map_get_next_key(fd, NULL, key); more; memcpy(key, next, sizeof(key))) {
+		more = !bpf_map_get_next_key(fd, key, next);
+		if (bpf_map_delete_elem(fd, key))
+			break;
+	}
 	return 0;
 }
