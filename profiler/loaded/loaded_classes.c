@@ -210,6 +210,16 @@ static int add_row(struct build *build, const struct ledger_row *row)
 	return 0;
 }
 
+static void take_times(void *of, const struct loaded_step_times *times)
+{
+	struct loaded_class *row = of;
+
+	row->p50_ns = times->p50_ns;
+	row->p99_ns = times->p99_ns;
+	row->worst_ns = times->worst_ns;
+	row->worst = times->worst;
+}
+
 /* Without any pushed tag no row is a base: blocked threads then count as lost time, not as idle. */
 static void settle_base(struct build *build)
 {
@@ -295,7 +305,7 @@ static void count_tags(struct build *build)
 		const struct loaded_step *step = &build->steps[i], *last = i ? step - 1 : NULL;
 		const struct ledger_row *row = step->row;
 
-		step->of->tags +=
+		((struct loaded_class *)step->of)->tags +=
 		        !row->folded && (!last || last->of != step->of || last->row->id != row->id ||
 		                         strcmp(last->row->tag, row->tag) != 0);
 	}
@@ -348,7 +358,7 @@ int loaded_classes_build(struct loaded_classes *table, const struct loaded_profi
 		err = count_processes(&build);
 	if (!err) {
 		count_tags(&build);
-		err = loaded_steps_take(build.steps, build.n_steps);
+		err = loaded_steps_take(build.steps, build.n_steps, take_times);
 	}
 	if (!err) {
 		settle_base(&build);

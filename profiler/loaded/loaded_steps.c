@@ -8,7 +8,6 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
-#include "profiler/loaded/loaded_classes.h"
 
 static int compare_u64(uint64_t a, uint64_t b)
 {
@@ -95,7 +94,8 @@ static void unmark_alone(struct loaded_step *steps, size_t n)
 	}
 }
 
-int loaded_steps_take(struct loaded_step *steps, size_t n_steps)
+int loaded_steps_take(struct loaded_step *steps, size_t n_steps,
+                      void (*take)(void *of, const struct loaded_step_times *times))
 {
 	size_t first = 0, end, n;
 	int err = mark_only_ones(steps, n_steps);
@@ -105,18 +105,16 @@ int loaded_steps_take(struct loaded_step *steps, size_t n_steps)
 	unmark_alone(steps, n_steps);
 	qsort(steps, n_steps, sizeof(*steps), compare_steps);
 	for (; first < n_steps; first = end) {
-		struct loaded_class *row = steps[first].of;
-
 		for (end = first + 1; end < n_steps && steps[end].of == steps[first].of;)
 			end++;
 		for (n = end - first; n && is_no_step(&steps[first + n - 1]);)
 			n--;
-		if (!n)
-			continue;
-		row->p50_ns = percentile(steps + first, n, 50);
-		row->p99_ns = percentile(steps + first, n, 99);
-		row->worst_ns = steps[first + n - 1].wall_ns;
-		row->worst = steps[first + n - 1].row;
+		if (n)
+			take(steps[first].of,
+			     &(struct loaded_step_times){ .p50_ns = percentile(steps + first, n, 50),
+			                                  .p99_ns = percentile(steps + first, n, 99),
+			                                  .worst_ns = steps[first + n - 1].wall_ns,
+			                                  .worst = steps[first + n - 1].row });
 	}
 	return 0;
 }

@@ -9,21 +9,27 @@
 #include <stdint.h>
 
 struct ledger_row;
-struct loaded_class;
 
 /* An exact tag of a process, or many that the ledger had no room for. */
 struct loaded_step {
-	struct loaded_class *of;
+	void *of;                     /* its class */
 	const struct ledger_row *row; /* one of its rows */
 	int64_t wall_ns;
 	bool inherited; /* set here */
 };
 
+/* Percentiles, and the longest. */
+struct loaded_step_times {
+	int64_t p50_ns, p99_ns, worst_ns;
+	const struct ledger_row *worst;
+};
+
 /*
- * Sets p50_ns, p99_ns, worst_ns and worst of the steps' classes. `steps` come in the ledger's order (by tag, id, process), and are sorted
+ * Calls `take` for each class that has steps. `steps` come in the ledger's order (by tag, id, process), and are sorted
  * otherwise. Those of processes that were forked under a tag, and have none of the class's own, are no steps, but a part of their parent's:
  * a process with one step of a class, which is also one of a process that has several. 0 or -ENOMEM.
  */
-int loaded_steps_take(struct loaded_step *steps, size_t n);
+int loaded_steps_take(struct loaded_step *steps, size_t n,
+                      void (*take)(void *of, const struct loaded_step_times *times));
 
 #endif

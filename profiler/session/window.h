@@ -44,7 +44,7 @@ struct window_deps {
 	struct device_names *devices;
 	struct process_table *processes;
 	const struct exec_maps *maps; /* NULL: processes that have gone have no names */
-	bool without_rank; /* samples have no label rank, as all series have it */
+	bool without_rank;            /* samples have no label rank, as all series have it */
 	struct stack_resolver *resolver;
 	struct symbolizer *symbolizer;            /* NULL: what is known by its address only has no name */
 	const struct config_gpu_jobs *gpu_limits; /* NULL: no job of a GPU is told */

@@ -51,7 +51,8 @@ static size_t print_classes(FILE *out, const struct top_screen *what, struct loa
 
 	if (!classes->count) {
 		fputs(what->input->foreign_files == what->input->files
-		              ? "There is no ledger: scraped profiles have none, nor those of other programs.\n"
+		              ? "There is no ledger: scraped profiles have none, nor those of other "
+		                "programs.\n"
 		              : "No thread was tagged.\n",
 		      out);
 		return 1;

@@ -36,8 +36,13 @@ SCRIPT = """uname -r >/vm-out/release
 mount --bind /bin/true /usr/bin/apt-cache
 CMOCKA_MESSAGE_OUTPUT=TAP {places} >/vm-out/places.txt 2>&1; echo $? >/vm-out/places.code
 {stallprof} doctor --json >/vm-out/doctor.json; echo $? >/vm-out/doctor.code
+# A program that overlayfs has copied, as a container's after a chmod.
+mkdir -p /vm-disk/below /vm-disk/above /vm-disk/work /vm-disk/both
+cp {truth} /vm-disk/below/truth
+mount -t overlay -o lowerdir=/vm-disk/below,upperdir=/vm-disk/above,workdir=/vm-disk/work overlay /vm-disk/both
+chmod g-x /vm-disk/both/truth
 # An emulated CPU takes longer than usual to map memory: cases/dma_map.py looks at that.
-{stallprof} record --dma-threshold 1000000000 -o /vm-out/record.pb.gz -- {truth} --seconds 3 --mode fsync,direct --dir /vm-disk --json /vm-out/truth.json \
+{stallprof} record --dma-threshold 1000000000 -o /vm-out/record.pb.gz -- /vm-disk/both/truth --seconds 3 --mode fsync,direct --dir /vm-disk --json /vm-out/truth.json \
 >/vm-out/record.log 2>&1; echo $? >/vm-out/record.code
 {stallprof} top /vm-out/record.pb.gz -n 0 --json >/vm-out/top.json; echo $? >/vm-out/top.code
 setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin -- {stallprof} doctor --json >/vm-out/lesser.json; echo $? >/vm-out/lesser.code
@@ -146,6 +151,9 @@ def check_record(tap, name, out, device):
     available = {hook for hook, row in hooks_of(read(out, "doctor.json"), "tag_files").items() if row["available"] and not hook.startswith("uprobe/")}
     tap.check(attached == available and "tp_btf/sched_switch" in attached, f"{name}: what doctor calls available is attached",
               f"only by doctor: {available - attached}; only by record: {attached - available}")
+    named = [frame for stack in top["stacks"] for frame in stack["frames"] if os.path.basename(frame.get("file") or "") == "truth.c"]
+    tap.check(named and not top["stamp"]["counters"]["files_missing"], f"{name}: the program that overlayfs has copied has names and lines",
+              top["stacks"][:2])
     unequal = exact.profile_differences(top)
     tap.check(not unequal, f"{name}: profile sums equal ledger sums to the nanosecond", *map(str, unequal[:10]))
     tap.note(f"{name}: counters that are not 0: "

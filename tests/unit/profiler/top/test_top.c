@@ -231,7 +231,8 @@ static void test_top__a_profile_of_others(void **state)
 	assert_int_equal(profile_add_sample(p, &location, 1, values, NULL, 0), 0);
 	top_print_summary(out, p, NULL, 0);
 	fclose(out);
-	assert_non_null(strstr(text, "There is no ledger: scraped profiles have none, nor those of other programs.\n"));
+	assert_non_null(strstr(
+	        text, "There is no ledger: scraped profiles have none, nor those of other programs.\n"));
 	assert_non_null(strstr(text, "[0xabc]"));
 	assert_null(strstr(text, "hooks"));
 	free(text);
