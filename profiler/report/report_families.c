@@ -116,7 +116,8 @@ static const struct cause causes[] = {
 	  "waiting for other ranks",
 	  { "Compare the ranks' reports: the one that waits least in collectives is the one that the others "
 	    "wait for.",
-	    "If all wait: the network between them (retransmits, NET_RX above; NCCL_DEBUG=INFO).", NULL } },
+	    "If all wait: the network between them (retransmits, packets received above; NCCL_DEBUG=INFO).",
+	    NULL } },
 	{ "nvme_timeout",
 	  FAMILY_DISK,
 	  false,
@@ -160,7 +161,8 @@ static const struct cause causes[] = {
 	  FAMILY_NETWORK,
 	  true,
 	  "waiting for a peer on a socket",
-	  { "If packets were sent again or NET_RX rose (above): look for other traffic on the link (sar -n "
+	  { "If packets were sent again or more were received (above): look for other traffic on the link "
+	    "(sar -n "
 	    "DEV, ethtool "
 	    "-S), and give the job a link or a traffic class of its own.",
 	    "Else the peer itself was slow: record there.", NULL } },
@@ -229,8 +231,8 @@ const struct report_signal report_signals[] = {
 	{ "disk_queue", FAMILY_DISK, "requests in flight", "at a time", 1000, 0.2, false, NULL },
 	{ "disk_sectors", FAMILY_DISK, "data read and written", "MB/s", PER_SECOND * 512 / 1e6, 5, false,
 	  NULL },
-	{ "net_rx", FAMILY_NETWORK, "rounds of packets received (softirq NET_RX)", "/s", PER_SECOND, 500,
-	  true, "many more packets than before" },
+	{ "net_rx", FAMILY_NETWORK, "packets received, but by the loopback", "/s", PER_SECOND, 500, true,
+	  "many more packets than before" },
 	{ "tcp_retrans", FAMILY_NETWORK, "TCP segments sent again", "/s", PER_SECOND, 2, true,
 	  "TCP segments had to be sent again" },
 	{ "memory_pressure", FAMILY_MEMORY, "time in which a thread of the host waited for memory (PSI)",

@@ -22,11 +22,6 @@
 
 static uint64_t highest_khz; /* of CPU 0, as the kernel said when the files were opened */
 
-static bool parse_net_rx(const char *text, uint64_t *value)
-{
-	return signal_softirq(text, "NET_RX", value);
-}
-
 static bool parse_retransmits(const char *text, uint64_t *value)
 {
 	return signal_snmp(text, "Tcp:", "RetransSegs", value);
@@ -82,7 +77,7 @@ static bool parse_pcie_errors(const char *text, uint64_t *value)
 /* A clock tick of /proc/stat is 10 ms, whatever the kernel's own is. */
 static const struct signal_file table[] = {
 	{ "/proc/loadavg", { { "run_queue", signal_running, true, 1, 0, 1 } }, 1 },
-	{ "/proc/softirqs", { { "net_rx", parse_net_rx, false, 1, 0, 0 } }, 1 },
+	{ "/proc/net/dev", { { "net_rx", signal_packets, false, 1, 0, 0 } }, 1 },
 	{ "/proc/net/snmp", { { "tcp_retrans", parse_retransmits, false, 1, 0, 0 } }, 1 },
 	{ "/proc/pressure/io", { { "io_pressure", parse_pressure, false, 1, 0, 0 } }, 1 },
 	{ "/proc/pressure/cpu", { { "cpu_pressure", parse_pressure, false, 1, 0, 0 } }, 1 },

@@ -39,16 +39,21 @@ static const char *behind(const char *text, const char *word)
 	return NULL;
 }
 
-bool signal_softirq(const char *text, const char *row, uint64_t *sum)
+bool signal_packets(const char *text, uint64_t *sum)
 {
-	const char *at = behind(text, row);
-	uint64_t value;
 	bool any = false;
 
-	if (!at || *at++ != ':')
-		return false;
-	for (*sum = 0; next_number(&at, &value); any = true)
-		*sum += value;
+	for (*sum = 0; text; text = strchr(text, '\n')) {
+		const char *name = text + strspn(text, " \n"), *at = name + strcspn(name, ":\n");
+		uint64_t bytes, packets;
+
+		text = name;
+		if (*at++ != ':' || !next_number(&at, &bytes) || !next_number(&at, &packets))
+			continue;
+		any = true;
+		if (strncmp(name, "lo:", 3) != 0)
+			*sum += packets;
+	}
 	return any;
 }
 

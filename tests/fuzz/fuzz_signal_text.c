@@ -18,7 +18,7 @@ static bool read_it(unsigned int reader, unsigned int field, const char *word, c
 {
 	switch (reader) {
 	case 0:
-		return signal_softirq(text, word, value);
+		return signal_packets(text, value);
 	case 1:
 		return signal_snmp(text, "Tcp:", word, value);
 	case 2:

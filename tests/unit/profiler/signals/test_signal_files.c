@@ -35,7 +35,7 @@ static int make_host(void **state)
 	if (!mkdtemp(root))
 		return -1;
 	put("proc/loadavg", "0.5 0.5 0.5 3/100 7\n");
-	put("proc/softirqs", "  CPU0\n NET_RX: 100\n");
+	put("proc/net/dev", " face |\n eth0: 1 100\n");
 	put("proc/net/snmp", "Tcp: Other\nTcp: 5\n");
 	put("sys/block/vda/stat", "1 2 1000 4 5 6 500 8 9 10 70\n");
 	put("sys/block/loop0/stat", "1 2 3 4 5 6 7 8 9 10 11\n");
@@ -90,7 +90,7 @@ static void test_signal_files__growth(void **state)
 	assert_int_equal(files.count, 4);
 	read_all(&files, timeline, T0);
 	assert_int_equal(timeline_count(timeline), 0); /* nothing is known of the time before */
-	put("proc/softirqs", "  CPU0\n NET_RX: 350\n");
+	put("proc/net/dev", " face |\n eth0: 1 350\n");
 	put("sys/block/vda/stat", "1 2 1100 4 5 6 540 8 9 10 75\n");
 	read_all(&files, timeline, T0 + SECOND);
 	assert_int_equal(sum_of(timeline, "run_queue", ""), 2000000); /* 2 besides the reader, for 1 s */
@@ -99,9 +99,9 @@ static void test_signal_files__growth(void **state)
 	assert_int_equal(sum_of(timeline, "disk_sectors", "vda"), 140);
 	assert_int_equal(sum_of(timeline, "cpu_slow", ""), 250000);
 	/* A counter that shrinks counts nothing, and what it grows from then on. */
-	put("proc/softirqs", "  CPU0\n NET_RX: 50\n");
+	put("proc/net/dev", " face |\n eth0: 1 50\n");
 	read_all(&files, timeline, T0 + 2 * SECOND);
-	put("proc/softirqs", "  CPU0\n NET_RX: 60\n");
+	put("proc/net/dev", " face |\n eth0: 1 60\n");
 	read_all(&files, timeline, T0 + 3 * SECOND);
 	assert_int_equal(sum_of(timeline, "net_rx", ""), 260);
 	signal_files_close(&files);
