@@ -50,8 +50,8 @@ const char *diff_rows_text(const struct diff *diff)
 		[DIFF_PER_TAG] =
 		        "Each row is divided by its own tags' time: rows do not add up to the total.",
 		[DIFF_PER_STEP] =
-		        "Each row is divided by the steps of its own tags, of the class that has most: "
-		        "rows do not add up to the total.",
+		        "Each row is divided by the steps of its own tags, of the class that has most, or by "
+		        "the loop's where one of them has none: rows do not add up to the total.",
 		[DIFF_PER_IO] =
 		        "Each row is divided by its own tags' requests: rows do not add up to the total.",
 		[DIFF_PER_BYTES] =

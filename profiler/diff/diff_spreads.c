@@ -82,10 +82,19 @@ static uint64_t with_most_steps(const struct diff_spreads *spreads, uint64_t cla
 	return best;
 }
 
-/* Rows of a class whose tags have no ids are divided by the loop's. */
+static bool all_have_steps(const struct diff_spreads *spreads, uint64_t classes)
+{
+	for (unsigned int c = 0; c < DIFF_CLASSES_MAX; c++)
+		if (classes >> c & 1 && !has_steps(spreads, c))
+			return false;
+	return classes;
+}
+
+/* Rows of a class whose tags have no ids are divided by the loop's, also where others have a part in them: loaders have no steps, and their
+ * time is none of the few checkpoints'. */
 static uint64_t steps_of_set(const struct diff_spreads *spreads, uint64_t classes)
 {
-	uint64_t found = classes ? with_most_steps(spreads, classes, true) : 0;
+	uint64_t found = all_have_steps(spreads, classes) ? with_most_steps(spreads, classes, true) : 0;
 
 	if (!found)
 		found = with_most_steps(spreads, ~0ULL, true);

@@ -86,6 +86,53 @@ static void test_diff_spreads__many_runs(void **state)
 	made_remove(&new);
 }
 
+/* A loop of 5 steps a window, a loader without ids, and one checkpoint a window: both wait in one function. */
+static void with_checkpoints(struct made *made)
+{
+	struct made_window window;
+
+	made_begin(made);
+	for (uint64_t w = 0; w < WINDOWS; w++) {
+		window_begin(made, &window);
+		window_wait(&window, &(struct made_wait){ .function = "forward",
+		                                          .tag = "train_step",
+		                                          .id = w + 1,
+		                                          .stall = "gpu_sync",
+		                                          .ns = MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "read_or_write",
+		                                          .tag = "loader",
+		                                          .stall = "block_io",
+		                                          .ns = 20 * MADE_MS });
+		window_wait(&window, &(struct made_wait){ .function = "read_or_write",
+		                                          .tag = "checkpoint_write",
+		                                          .id = w + 1,
+		                                          .stall = "block_io",
+		                                          .ns = 5 * MADE_MS });
+		window_steps(&window, "train_step", STEPS);
+		window_steps(&window, "checkpoint_write", 1);
+		window_end(made, &window);
+	}
+}
+
+/* What the loader has of such a row is none of the checkpoints': it is divided as the total is. */
+static void test_diff_spreads__a_row_of_a_loader_and_checkpoints(void **state)
+{
+	struct compared found;
+	struct made base, new;
+
+	(void)state;
+	with_checkpoints(&base);
+	with_checkpoints(&new);
+	compare(&found,
+	        (struct diff_task){
+	                .place = { base.path, new.path }, .per_given = true, .per = DIFF_PER_STEP },
+	        NULL);
+	assert_near(compared_row(&found, "read_or_write")->bound.value[1], 5 * MADE_MS);
+	compared_free(&found);
+	made_remove(&base);
+	made_remove(&new);
+}
+
 /* Nor are two runs a side that has two steps. */
 static void test_diff_spreads__runs_have_no_ids(void **state)
 {
@@ -239,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_diff_spreads__runs_are_no_steps),
 		cmocka_unit_test(test_diff_spreads__many_runs),
+		cmocka_unit_test(test_diff_spreads__a_row_of_a_loader_and_checkpoints),
 		cmocka_unit_test(test_diff_spreads__runs_have_no_ids),
 		cmocka_unit_test(test_diff_spreads__requests_of_one_side),
 		cmocka_unit_test(test_diff_spreads__of_other_labels),
