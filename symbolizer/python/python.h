@@ -198,7 +198,9 @@ void sym_python_stats(const struct sym_python *py, struct sym_python_stats *out)
 enum sym_python_native {
 	SYM_PYTHON_NOT_EVALUATOR,
 	SYM_PYTHON_EVALUATOR, /* _PyEval_EvalFrameDefault, all of it or a part that the compiler split off */
-	SYM_PYTHON_EVALUATOR_PART, /* _TAIL_CALL_*: called by _PyEval_EvalFrameDefault, which is there as well */
+	/* _TAIL_CALL_*: called by _PyEval_EvalFrameDefault, which is there as well, as it is of py::*, the code that python -X perf puts
+	 * before each evaluator, to have a name for perf. */
+	SYM_PYTHON_EVALUATOR_PART,
 	/* An evaluator; the frame that it calls is a part of it, too, unless that is an evaluator itself. */
 	SYM_PYTHON_EVALUATOR_AND_CALLED
 };
