@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbolizer/mapped_file.h"
 #include "symbolizer/base/maps.h"
 #include "symbolizer/base/process_stat.h"
 #include "symbolizer/base/regular_file.h"
@@ -22,14 +23,8 @@
 #define REFRESH_NS   100000000ll
 #define REFRESH_REST 20
 #define VDSO         "[vdso]"
-#define DELETED      " (deleted)" /* as the kernel marks a path whose file is gone */
 
 /* --- mappings --------------------------------------------------------------------------------------- */
-
-static bool is_path(const char *path)
-{
-	return path[0] == '/';
-}
 
 static void note_change(struct sym_process *p)
 {
@@ -189,8 +184,9 @@ int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, 
 	if (strcmp(path, "//anon") == 0 || strncmp(path, "[anon", 5) == 0)
 		path = "";
 	len = strlen(path);
-	if (len > strlen(DELETED) && strcmp(path + len - strlen(DELETED), DELETED) == 0)
-		len -= strlen(DELETED);
+	if (len > strlen(MAPPED_FILE_DELETED) &&
+	    strcmp(path + len - strlen(MAPPED_FILE_DELETED), MAPPED_FILE_DELETED) == 0)
+		len -= strlen(MAPPED_FILE_DELETED);
 	wanted.path = intern_bytes(p->env->strings, path, len);
 	return add_mapping(p, &wanted);
 }
@@ -280,7 +276,7 @@ void symbolizer_process_mapped(struct sym_process *p, uint64_t start, uint64_t e
 	for (size_t i = first_above(p, start); i < p->n_mappings && p->mappings[i]->start < end; i++) {
 		struct mapping *m = p->mappings[i];
 
-		if (!inode && !is_path(m->path))
+		if (!inode && m->path[0] != '/')
 			continue;
 		m->tried = m->module_given = false;
 		if (m->start != start || m->end != end || m->offset != pgoff || m->inode != inode)
@@ -306,66 +302,31 @@ void symbolizer_process_exit(struct sym_process *p)
 
 /* --- from mapping to object ------------------------------------------------------------------------- */
 
-/* Opens `path` below `root` when it is a regular file and, where the inode is known, that one. */
-static int open_if_same(const char *root, const char *path, uint64_t inode, struct stat *st)
+static struct mapped_file file_of(const struct sym_process *p, const struct mapping *m)
 {
-	int fd = regular_file_open_stat(root, path, 0, st);
-
-	if (fd >= 0 && inode && st->st_ino != inode) {
-		close(fd);
-		return -ENOENT;
-	}
-	return fd;
-}
-
-/*
- * The file itself, be it deleted, replaced or in a container; then the path, if it is known, as the process sees it; then
- * the path as we see it, which is all there is once the process has exited. `root` becomes what belongs before
- * the path for the files beside it.
- */
-static int open_mapped(const struct sym_process *p, const struct mapping *m, char *root, size_t root_size,
-                       struct stat *st)
-{
-	const char *proc = p->env->proc;
-	char path[PATH_MAX];
-	int fd = -ENOENT;
-
-	if (!p->exited) {
-		snprintf(root, root_size, "%s/%u/root", proc, p->key.pid);
-		snprintf(path, sizeof(path), "%s/%u/map_files/%llx-%llx", proc, p->key.pid,
-		         (unsigned long long)m->start, (unsigned long long)m->end);
-		fd = open_if_same("", path, m->inode, st);
-		if (fd < 0 && !object_cache_may_pass(fd) && is_path(m->path))
-			fd = open_if_same(root, m->path, m->inode, st);
-	}
-	if (fd >= 0 || object_cache_may_pass(fd) || !is_path(m->path))
-		return fd;
-	root[0] = 0;
-	return open_if_same(root, m->path, m->inode, st);
+	return (struct mapped_file){ .proc = p->env->proc,
+		                     .pid = p->key.pid,
+		                     .exited = p->exited,
+		                     .start = m->start,
+		                     .end = m->end,
+		                     .inode = m->inode,
+		                     .path = m->path };
 }
 
 int process_open_mapped(const struct sym_process *p, const struct mapping *m)
 {
+	struct mapped_file file = file_of(p, m);
 	char root[PATH_MAX];
 	struct stat st;
 
-	return !is_path(m->path) || path_has_dotdot(m->path) ? -1
-	                                                     : open_mapped(p, m, root, sizeof(root), &st);
-}
-
-/*
- * Of a path, the kernel makes none with ".." in it; a memfd may have any name. When there are too many paths, files whose
- * path is not kept are opened without it.
- */
-static bool is_file(const struct mapping *m)
-{
-	if (is_path(m->path))
-		return !path_has_dotdot(m->path);
-	return m->inode && strcmp(m->path, INTERN_FULL) == 0;
+	return m->path[0] != '/' || path_has_dotdot(m->path)
+	               ? -1
+	               : mapped_file_open(&file, root, sizeof(root), &st);
 }
 
 static int open_object(struct sym_process *p, struct mapping *m)
 {
+	struct mapped_file file = file_of(p, m);
 	char root[PATH_MAX];
 	struct stat st;
 	int fd;
@@ -373,9 +334,9 @@ static int open_object(struct sym_process *p, struct mapping *m)
 	m->object = NULL;
 	if (strcmp(m->path, VDSO) == 0)
 		m->object = object_cache_vdso(p->env->objects);
-	if (!is_file(m))
+	if (!mapped_file_is_one(&file))
 		return 0;
-	fd = open_mapped(p, m, root, sizeof(root), &st);
+	fd = mapped_file_open(&file, root, sizeof(root), &st);
 	if (fd >= 0)
 		return object_cache_get(p->env->objects, fd, &st, root, m->path, &m->object);
 	p->env->stats->files_missing += !object_cache_may_pass(fd);
