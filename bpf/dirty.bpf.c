@@ -8,6 +8,8 @@ ALWAYS void dirtied_under(struct inode *inode, u64 tag)
 	struct dirty_file file = {};
 	u64 *known;
 
+	if (!tag && !n_dirty_files)
+		return; /* as each page of who writes beside tagged threads that do not */
 	dirty_file_of(&file, inode);
 	known = bpf_map_lookup_elem(&dirty_files, &file);
 	if (known && tag) {

@@ -31,7 +31,8 @@ struct sink {
 	bool through;              /* sink_finish() */
 	struct sink *older;        /* NULL: none has anything to deliver */
 	struct sink_counts before; /* of those that are gone */
-	bool before_failed, older_fails;
+	bool before_failed,
+	        lost_at_end; /* by one that it has taken over: at all, what it could not hand over */
 };
 
 struct parcel {
@@ -272,19 +273,22 @@ static bool has_ended(const struct sink *sink)
 
 bool sink_fails(const struct sink *sink)
 {
-	return sink->now.counts.keeping_fails || sink->now.counts.pushing_fails || sink->older_fails;
+	return sink->now.counts.keeping_fails || sink->now.counts.pushing_fails || sink->lost_at_end;
 }
 
 static void drop_older(struct sink *sink)
 {
 	struct sink *older = sink->older;
+	uint64_t lost;
 
 	if (!older)
 		return;
 	sink->older = older->older;
 	older->older = NULL;
+	lost = older->now.counts.not_pushed + older->now.counts.not_kept;
 	sink->before_failed |= sink_finish(older) != 0;
-	sink->older_fails |= sink_fails(older);
+	sink->lost_at_end |=
+	        older->lost_at_end || older->now.counts.not_pushed + older->now.counts.not_kept > lost;
 	sink->before = sink_counts_sum(&older->now.counts, &sink->before);
 	sink->before = sink_counts_sum(&sink->before, &older->before);
 	sink_free(older);

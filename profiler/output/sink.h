@@ -129,7 +129,7 @@ struct sink_counts {
 	bool pushing_fails; /* the last try failed; at the end: and not all that was left is in the spool */
 };
 struct sink_counts sink_counts(const struct sink *sink);
-/* Whether keeping or pushing fails, or did so to the end in a sink that it has taken over. */
+/* Whether keeping or pushing fails, or a sink that it has taken over has lost what waited in it. */
 bool sink_fails(const struct sink *sink);
 /* The same, including the sinks that it has taken over. */
 struct sink_counts sink_counts_all(const struct sink *sink);
