@@ -14,7 +14,7 @@
 #include "symbolizer/base/growing_array.h"
 
 /* Each holds a file descriptor, and one of its index. */
-#define MAX_OBJECTS 1024
+#define MAX_OBJECTS 512
 
 /* Files that can't be used, and other names of those that can, are remembered up to this many. */
 #define MAX_KEYS 16384

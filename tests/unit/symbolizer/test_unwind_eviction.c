@@ -16,7 +16,7 @@
 #include "symbolizer/symbolizer.h"
 #include "tests/unit/compile_program.h"
 
-#define FILES       256 /* as many as are open at a time, which the program itself is one of */
+#define FILES       512 /* as many as are open at a time, which the program itself is one of */
 #define FILE_BYTES  4096
 #define RETURN_AT   0x205 /* behind a call, in each file */
 #define BASE        ((uint64_t)1 << 40)
