@@ -64,7 +64,7 @@ void process_free(struct sym_process *p);
 
 /*
  * Finds the mapping of a run-time address. When a living process has none there, its maps are read again (at most ten
- * times a second). False: in no mapping.
+ * times a second, and in a twentieth of the time). False: in no mapping.
  */
 bool process_locate(struct sym_process *p, uint64_t pc, struct process_location *out);
 

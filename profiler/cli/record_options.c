@@ -17,7 +17,7 @@
 #include "profiler/cli/usage.h"
 #include "profiler/symbols/user_cache.h"
 
-#define RECORD_BUDGET  "8388608" /* bytes of stacks a second */
+#define RECORD_BUDGET  "4194304" /* bytes of stacks a second */
 #define OUTPUT_DEFAULT "stallprof.pb.gz"
 
 /* Of --help; each begins with its heading, the row of `own_options` without a name. */

@@ -22,7 +22,7 @@
 struct map_table;
 
 #define MAP_TABLE_PROCESSES_MAX 65536
-#define MAP_TABLE_FORMERS_MAX   64 /* programs that a process has replaced within the linger time */
+#define MAP_TABLE_FORMERS_MAX   64 /* former programs of a process */
 #define MAP_TABLE_NAME_BYTES    16 /* as the kernel has it, with its NUL */
 
 struct map_table_stats {
@@ -32,7 +32,8 @@ struct map_table_stats {
 
 typedef void (*exec_mapping_fn)(void *ctx, const struct exec_mapping *mapping);
 
-/* A process is kept for `linger_ns` after its exit, a program of it for `former_ns` after it executed another, if there is room. NULL with errno ENOMEM. */
+/* A process is kept for `linger_ns` after its exit, a program of it for `former_ns` after it executed another, if there
+ * is room. NULL with errno ENOMEM. */
 struct map_table *map_table_new(uint64_t linger_ns, uint64_t former_ns);
 void map_table_free(struct map_table *table);
 
