@@ -86,7 +86,8 @@ def check(case):
                        case.text(f"{name}.code"), case.text(f"{name}.log"))
     silent, again = tops(case, "silent"), tops(case, "again")
     counted = [top["stamp"]["counters"].get("file_systems_silent") for top in silent]
-    case.tap.check(len(silent) >= 3 and set(counted) == {1}, "silent: windows come, and each says so", counted, case.text("silent.log"))
+    # The guest's root is no disk either (9p): it counts, too, where it is slower than the 20 ms that others have meanwhile.
+    case.tap.check(len(silent) >= 3 and set(counted) <= {1, 2}, "silent: windows come, and each says so", counted, case.text("silent.log"))
     stalled = sum(case.ns(top, None, "block_io", "writeback", "journal") for top in silent)
     case.tap.check(stalled > 0, "silent: the stalls are told", f"{stalled / 1e9:.3f} s", *case.report(silent[0], None))
     case.tap.check("answers again" in case.text("again.log"), "again: that it answers is said", case.text("again.log"))
