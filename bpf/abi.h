@@ -254,6 +254,9 @@ enum abi_iter_mode {
 	        64, /* tell the ledger what has run up; intervals go on, but those of long turns on a CPU */
 };
 
+/* Stalls, and waits that are none: each has a sampling threshold of its own. */
+enum abi_waits { ABI_WAITS_STALL, ABI_WAITS_BLOCKED, ABI_WAITS_MAX };
+
 enum abi_event_kind {
 	ABI_EVENT_WAIT = 1,     /* a blocked interval that has ended */
 	ABI_EVENT_INFLIGHT = 2, /* the part of one, still going on, that belongs to this window */

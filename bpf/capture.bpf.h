@@ -262,7 +262,9 @@ VERIFIED_ONCE int event_send(struct stack_buffer *buffer, u32 ustack_len, u32 n_
 		return 0;
 	}
 	if (event->kind != ABI_EVENT_CPU) /* those are bounded by their clock */
-		__sync_fetch_and_add(&ring_bytes, size);
+		__sync_fetch_and_add(event->state == ABI_SLEEP ? &ring_bytes[ABI_WAITS_BLOCKED]
+		                                               : &ring_bytes[ABI_WAITS_STALL],
+		                     size);
 	return size;
 }
 
@@ -341,7 +343,7 @@ ALWAYS bool copy_wanted_here(struct thread *t, const struct pt_regs *regs, u64 n
  * without a copy is copied while it lasts (remote.bpf.c). */
 ALWAYS bool worth_a_copy(struct thread *t, const struct pt_regs *regs, u64 now)
 {
-	u64 ago = now - t->copied_ns, lot = lot_ns(t, threshold_ns);
+	u64 ago = now - t->copied_ns, lot = lot_ns(t, threshold_ns[ABI_WAITS_STALL]);
 
 	if (!t->expect)
 		return long_waits && (ago >= COPY_WAIT_NS || copy_wanted_here(t, regs, now));

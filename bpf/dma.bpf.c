@@ -102,7 +102,7 @@ ALWAYS void mapping_event(void *ctx, struct task_struct *task, struct thread *t,
 	event_head(event, task, t, ABI_EVENT_CPU, key->tag);
 	event->time_ns = now;
 	event->duration_ns = ns;
-	event->weight_ns = wait_weight(ns, threshold_ns);
+	event->weight_ns = wait_weight(ns, threshold_ns[ABI_WAITS_STALL]);
 	event->dev = key->dev;
 	event->state = ABI_CPU_STALL;
 	event->cause = key->cause;
@@ -111,7 +111,8 @@ ALWAYS void mapping_event(void *ctx, struct task_struct *task, struct thread *t,
 	event->kstack_len = bytes > 0 ? (u64)bytes / 8 : 0;
 	capture_user(task, t, buffer, &captured);
 	event->flags = captured.flags;
-	__sync_fetch_and_add(&ring_bytes, event_send(buffer, captured.len, captured.n_python));
+	__sync_fetch_and_add(&ring_bytes[ABI_WAITS_STALL],
+	                     event_send(buffer, captured.len, captured.n_python));
 }
 
 /* Its buffer is one of those for sleeps, not the CPU's: the thread may be preempted here. */
@@ -140,7 +141,7 @@ NOW_AND_THEN void mapping_told(void *ctx, struct task_struct *task, struct threa
 
 	ledger_add(key, ns, 1, 0);
 	lot_draw(t, now);
-	if (wait_kept(t, ns, ns, threshold_ns))
+	if (wait_kept(t, ns, ns, threshold_ns[ABI_WAITS_STALL]))
 		mapping_sample(ctx, task, t, key, ns, now);
 }
 

@@ -128,7 +128,8 @@ ALWAYS void flush_sleep(struct task_struct *task, struct thread *t, u64 word, u3
 		                  .ns = since(end, word_begin(word)),
 		                  .end_ns = end,
 		                  .request = rq,
-		                  .threshold = threshold_ns };
+		                  .threshold = row->state == ABI_STALL ? threshold_ns[ABI_WAITS_STALL]
+		                                                       : threshold_ns[ABI_WAITS_BLOCKED] };
 	u64 tag = sums_of_word(t, word)->tag, whole = since(end, t->sleep_ns);
 
 	bool wanted = row->state == ABI_STALL ? wait_kept(t, part.ns, whole, part.threshold)

@@ -29,14 +29,18 @@ VERIFIED_ONCE int look_at_tag(u32 task_state)
 	return 0;
 }
 
-/* Whether a wait that has just ended is sampled, as it was a stall, or long and wanted. */
-ALWAYS bool wait_wanted(const struct thread *t, const struct wait_part *part)
+/* Whether a wait that has just ended is sampled, as it was a stall, or long and wanted; by which T. */
+ALWAYS bool wait_wanted(const struct thread *t, struct wait_part *part)
 {
 	u64 ns = part->ns, whole = since(t->wake_ns, t->sleep_ns);
+	bool moves = wait_moves(t, &part->row);
 
-	if (!t->row.cause && !wait_moves(t, &part->row))
+	part->threshold = threshold_ns[ABI_WAITS_STALL];
+	if (!t->row.cause && !moves) {
+		part->threshold = threshold_ns[ABI_WAITS_BLOCKED];
 		return long_waits && ns >= part->threshold;
-	if (wait_moves(t, &part->row))
+	}
+	if (moves)
 		ns += t->told_ns;
 	return wait_kept(t, ns, whole, part->threshold);
 }
@@ -48,7 +52,6 @@ ALWAYS void wait_sampled(struct task_struct *task, struct thread *t, u64 begin, 
 		                  .kind = ABI_EVENT_WAIT,
 		                  .ns = t->wake_ns - begin,
 		                  .end_ns = t->wake_ns,
-		                  .threshold = threshold_ns,
 		                  .kernel_gone = !in_place };
 
 	if (t->row.cause && since(t->wake_ns, t->sleep_ns) > t->usual_ns)
@@ -63,7 +66,7 @@ ALWAYS void wait_sampled(struct task_struct *task, struct thread *t, u64 begin, 
 ALWAYS void wake_from_queue_clock(struct task_struct *task, struct thread *t, u64 begin, u64 now)
 {
 	if (long_waits && woken_unlooked(t) && t->state == ABI_SLEEP &&
-	    since(now, t->sleep_ns) >= threshold_ns)
+	    since(now, t->sleep_ns) >= threshold_ns[ABI_WAITS_BLOCKED])
 		t->wake_ns = now - queued_ns(task, t, begin);
 }
 

@@ -149,7 +149,7 @@ ALWAYS bool may_be_long(struct task_struct *task, struct task_struct *current)
 	struct cfs_rq *cfs = HAS_FIELD(current, se.cfs_rq) ? current->se.cfs_rq : NULL;
 
 	return long_waits && cfs && HAS_FIELD(cfs, rq) && HAS_FIELD(task, sched_info.last_arrival) &&
-	       since(cfs->rq->clock, task->sched_info.last_arrival) >= threshold_ns;
+	       since(cfs->rq->clock, task->sched_info.last_arrival) >= threshold_ns[ABI_WAITS_BLOCKED];
 }
 
 /* Notes who ends the sleep, if that is no interrupt: whom that comes upon has nothing to do with it. The tag may be a moment old.

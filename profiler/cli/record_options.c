@@ -17,7 +17,6 @@
 #include "profiler/cli/usage.h"
 #include "profiler/symbols/user_cache.h"
 
-#define RECORD_BUDGET  "4194304" /* bytes of stacks a second */
 #define OUTPUT_DEFAULT "stallprof.pb.gz"
 
 /* Of --help; each begins with its heading, the row of `own_options` without a name. */
@@ -58,7 +57,9 @@ static const struct setting {
 	  "also read the host's run queue, disks, network, throttling and GPUs, for stallprof report "
 	  "(true)" },
 	{ GROUP_SAMPLING, "budget", "sampling.budget_bytes_per_second", "BYTES",
-	  "bytes of stacks a second beyond which T is raised (1048576; 0: T is always --threshold-ns)" },
+	  "bytes of stalls' stacks a second beyond which T is raised (1048576; 0: T is always "
+	  "--threshold-ns); "
+	  "other waits have four times that, and a T of their own" },
 	{ GROUP_SAMPLING, "min-duration-ns", "sampling.min_duration_ns", "NS",
 	  "shorter waits get no stack, only a ledger row" },
 	{ GROUP_SAMPLING, "dma-threshold", "sampling.dma_threshold_ns", "NS",
@@ -355,14 +356,6 @@ static int keep_all_windows(struct config *config)
 	return config_set(config, "output.max_bytes", "0", err, sizeof(err));
 }
 
-/* Of a job that somebody looks at, more is worth keeping than of each that an agent sees. */
-static int keep_more_stacks(struct config *config)
-{
-	char err[256];
-
-	return config_set(config, "sampling.budget_bytes_per_second", RECORD_BUDGET, err, sizeof(err));
-}
-
 void record_options_parse(int argc, char **argv, struct record_options *options)
 {
 	struct argp_option all[N_OWN + N_SETTINGS + 1] = { 0 };
@@ -382,7 +375,7 @@ void record_options_parse(int argc, char **argv, struct record_options *options)
 	options->output = OUTPUT_DEFAULT;
 	options->config = config_default();
 	if (!options->config || keep_symbols_in_users_cache(options->config) ||
-	    keep_all_windows(options->config) || keep_more_stacks(options->config)) {
+	    keep_all_windows(options->config)) {
 		fprintf(stderr, "stallprof record: out of memory\n");
 		exit(1);
 	}

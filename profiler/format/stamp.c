@@ -196,6 +196,12 @@ void stamp_set_threshold(struct stamp *stamp, uint64_t threshold_ns)
 		stamp->coverage.threshold_ns = threshold_ns;
 }
 
+void stamp_set_blocked_threshold(struct stamp *stamp, uint64_t threshold_ns)
+{
+	if (threshold_ns > stamp->coverage.blocked_threshold_ns)
+		stamp->coverage.blocked_threshold_ns = threshold_ns;
+}
+
 int stamp_set_kernel(struct stamp *stamp, const struct stamp_kernel *kernel)
 {
 	char *advice;

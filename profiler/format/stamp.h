@@ -7,7 +7,7 @@
  *
  *     stallprof.format 2
  *     stallprof.covered first_ns=… last_ns=… covered_ns=… windows=1
- *     stallprof.sampling threshold_ns=10000000
+ *     stallprof.sampling threshold_ns=10000000 blocked_threshold_ns=100000
  *     stallprof.hook cause=block_io hook=tp_btf/block_rq_complete state=attached
  *     stallprof.hook cause=tag_wait hook=tp_btf/block_rq_tag_wait state=missing reason="not in this kernel"
  *     stallprof.kernel_symbols state=kallsyms modules_without_debug=1 advice="this kernel's debug information: …"
@@ -58,8 +58,8 @@ struct stamp_coverage {
 	uint64_t last_ns;    /* and of the last */
 	uint64_t covered_ns; /* sum over windows, which may leave gaps or (of several hosts) overlap */
 	uint64_t windows;
-	uint64_t
-	        threshold_ns; /* T: waits from that length on always have a stack; the largest in use; 0: not said */
+	/* T: stalls, and other waits, from that length on always have a stack; the largest in use; 0: not said, and none have. */
+	uint64_t threshold_ns, blocked_threshold_ns;
 };
 
 /* What is known of kernel frames, in order of badness: lines; names alone; neither. */
@@ -107,6 +107,7 @@ int stamp_add_window(struct stamp *stamp, uint64_t first_ns, uint64_t last_ns);
 /* Adds what another stamp covered, except its threshold; -EINVAL as above. */
 int stamp_add_coverage(struct stamp *stamp, const struct stamp_coverage *part);
 void stamp_set_threshold(struct stamp *stamp, uint64_t threshold_ns);
+void stamp_set_blocked_threshold(struct stamp *stamp, uint64_t threshold_ns);
 
 /* Of several calls the worst state is kept, with its advice. `advice` is copied; NULL is "". 0, -ENOMEM. */
 int stamp_set_kernel(struct stamp *stamp, const struct stamp_kernel *kernel);

@@ -45,13 +45,15 @@ static int write_coverage(struct profile *profile, const struct stamp_coverage *
 	return note_rows_add(profile, &writer);
 }
 
-static int write_threshold(struct profile *profile, uint64_t threshold_ns)
+static int write_thresholds(struct profile *profile, const struct stamp_coverage *coverage)
 {
 	struct note_writer writer;
 
 	if (note_writer_begin(&writer, "stallprof.sampling"))
 		return -ENOMEM;
-	note_writer_u64(&writer, "threshold_ns", threshold_ns);
+	note_writer_u64(&writer, "threshold_ns", coverage->threshold_ns);
+	if (coverage->blocked_threshold_ns)
+		note_writer_u64(&writer, "blocked_threshold_ns", coverage->blocked_threshold_ns);
 	return note_rows_add(profile, &writer);
 }
 
@@ -105,7 +107,7 @@ int stamp_to_notes(const struct stamp *stamp, struct profile *profile)
 	if (!err && coverage.windows)
 		err = write_coverage(profile, &coverage);
 	if (!err && coverage.threshold_ns)
-		err = write_threshold(profile, coverage.threshold_ns);
+		err = write_thresholds(profile, &coverage);
 	if (!err && kernel.state != KERNEL_SYMBOLS_UNSAID)
 		err = write_kernel(profile, &kernel);
 	for (size_t i = 0; !err && i < stamp_hook_count(stamp); i++)
@@ -129,13 +131,19 @@ static int read_coverage(struct stamp *stamp, const struct note_fields *fields)
 	return stamp_add_coverage(stamp, &part);
 }
 
-static int read_threshold(struct stamp *stamp, const struct note_fields *fields)
+/* Older profiles have one T for all waits. */
+static int read_thresholds(struct stamp *stamp, const struct note_fields *fields)
 {
-	uint64_t threshold_ns;
+	uint64_t threshold_ns, blocked_ns;
 
 	if (note_fields_u64(fields, "threshold_ns", &threshold_ns))
 		return -EINVAL;
+	blocked_ns = threshold_ns;
+	if (note_fields_text(fields, "blocked_threshold_ns") &&
+	    note_fields_u64(fields, "blocked_threshold_ns", &blocked_ns))
+		return -EINVAL;
 	stamp_set_threshold(stamp, threshold_ns);
+	stamp_set_blocked_threshold(stamp, blocked_ns);
 	return 0;
 }
 
@@ -178,7 +186,7 @@ static const struct {
 	const char *record;
 	int (*read)(struct stamp *stamp, const struct note_fields *fields);
 } readers[] = {
-	{ "stallprof.covered", read_coverage }, { "stallprof.sampling", read_threshold },
+	{ "stallprof.covered", read_coverage }, { "stallprof.sampling", read_thresholds },
 	{ "stallprof.hook", read_hook },        { "stallprof.kernel_symbols", read_kernel },
 	{ "stallprof.counter", read_counter },
 };

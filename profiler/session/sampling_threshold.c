@@ -5,10 +5,11 @@
 #include "profiler/config/config.h"
 #include "profiler/tracer/tracer.h"
 
-#define SECOND_NS 1000000000ULL
-#define CHECK_NS  100000000ULL
-#define MAX_NS    (10 * SECOND_NS)
-#define START_NS  1000000ULL
+#define SECOND_NS     1000000000ULL
+#define CHECK_NS      100000000ULL
+#define MAX_NS        (10 * SECOND_NS)
+#define START_NS      1000000ULL
+#define BLOCKED_SHARE 4 /* times the budget: what waits may take that are no stalls */
 
 uint64_t sampling_threshold_first(const struct config_sampling *sampling)
 {
@@ -20,11 +21,18 @@ uint64_t sampling_threshold_first(const struct config_sampling *sampling)
 void sampling_threshold_begin(struct sampling_threshold *t, const struct config_sampling *sampling,
                               struct tracer *tracer, uint64_t now_ns)
 {
+	uint64_t budget = sampling->budget_bytes_per_second;
+
 	t->sampling = sampling;
 	t->tracer = tracer;
-	t->checked_ns = now_ns;
-	t->max_ns = tracer_threshold(tracer);
-	t->room = sampling->budget_bytes_per_second;
+	for (int waits = 0; waits < ABI_WAITS_MAX; waits++)
+		t->budgets[waits] = (struct sampling_budget){
+			.waits = waits,
+			.per_second = waits == ABI_WAITS_STALL ? budget : BLOCKED_SHARE * budget,
+			.checked_ns = now_ns,
+			.max_ns = tracer_threshold(tracer, waits),
+			.room = waits == ABI_WAITS_STALL ? budget : BLOCKED_SHARE * budget,
+		};
 }
 
 static uint64_t at_most(uint64_t a, uint64_t b)
@@ -33,47 +41,54 @@ static uint64_t at_most(uint64_t a, uint64_t b)
 }
 
 /* Takes `bytes` off what there is room for; returns by how much they are too many. */
-static uint64_t take_room(struct sampling_threshold *t, uint64_t bytes, uint64_t elapsed)
+static uint64_t take_room(struct sampling_budget *budget, uint64_t bytes, uint64_t elapsed)
 {
-	uint64_t budget = t->sampling->budget_bytes_per_second, over;
+	uint64_t back = (uint64_t)((double)budget->per_second * (double)elapsed / SECOND_NS), over;
 
-	t->room = at_most(budget, t->room + (uint64_t)((double)budget * (double)elapsed / SECOND_NS));
-	over = bytes > t->room ? bytes - t->room : 0;
-	t->room -= at_most(bytes, t->room);
+	budget->room = at_most(budget->per_second, budget->room + back);
+	over = bytes > budget->room ? bytes - budget->room : 0;
+	budget->room -= at_most(bytes, budget->room);
 	return over;
 }
 
 /* Twice for a tenth of the budget too many: so much comes in a check's time at twice the rate. */
-static uint64_t grow_by(uint64_t over, uint64_t budget)
+static uint64_t grow_by(uint64_t over, uint64_t per_second)
 {
-	return at_most(over * (SECOND_NS / CHECK_NS) / budget + 2, 64);
+	return at_most(over * (SECOND_NS / CHECK_NS) / per_second + 2, 64);
+}
+
+static void hold(struct sampling_threshold *t, struct sampling_budget *budget, uint64_t now_ns)
+{
+	uint64_t base = t->sampling->threshold_ns, threshold = tracer_threshold(t->tracer, budget->waits);
+	uint64_t elapsed = now_ns - budget->checked_ns, over;
+	uint64_t bytes = tracer_event_bytes(t->tracer, budget->waits) - budget->last_bytes;
+
+	if (elapsed < CHECK_NS / 5 || (bytes <= budget->room && elapsed < CHECK_NS))
+		return;
+	budget->checked_ns = now_ns;
+	budget->last_bytes += bytes;
+	if (threshold > budget->max_ns)
+		budget->max_ns = threshold;
+	if (!budget->per_second)
+		return;
+	over = take_room(budget, bytes, elapsed);
+	if (over && threshold < MAX_NS)
+		tracer_set_threshold(t->tracer, budget->waits,
+		                     at_most(threshold * grow_by(over, budget->per_second), MAX_NS));
+	else if (!over && bytes < budget->per_second / 2 * elapsed / SECOND_NS && threshold > base)
+		tracer_set_threshold(t->tracer, budget->waits, threshold / 2 > base ? threshold / 2 : base);
 }
 
 void sampling_threshold_hold(struct sampling_threshold *t, uint64_t now_ns)
 {
-	uint64_t budget = t->sampling->budget_bytes_per_second, base = t->sampling->threshold_ns;
-	uint64_t threshold = tracer_threshold(t->tracer), elapsed = now_ns - t->checked_ns;
-	uint64_t bytes = tracer_event_bytes(t->tracer) - t->last_bytes, over;
-
-	if (elapsed < CHECK_NS / 5 || (bytes <= t->room && elapsed < CHECK_NS))
-		return;
-	t->checked_ns = now_ns;
-	t->last_bytes += bytes;
-	if (threshold > t->max_ns)
-		t->max_ns = threshold;
-	if (!budget)
-		return;
-	over = take_room(t, bytes, elapsed);
-	if (over && threshold < MAX_NS)
-		tracer_set_threshold(t->tracer, at_most(threshold * grow_by(over, budget), MAX_NS));
-	else if (!over && bytes < budget / 2 * elapsed / SECOND_NS && threshold > base)
-		tracer_set_threshold(t->tracer, threshold / 2 > base ? threshold / 2 : base);
+	for (int waits = 0; waits < ABI_WAITS_MAX; waits++)
+		hold(t, &t->budgets[waits], now_ns);
 }
 
-uint64_t sampling_threshold_take(struct sampling_threshold *t)
+uint64_t sampling_threshold_take(struct sampling_threshold *t, enum abi_waits waits)
 {
-	uint64_t max_ns = t->max_ns;
+	uint64_t max_ns = t->budgets[waits].max_ns;
 
-	t->max_ns = tracer_threshold(t->tracer);
+	t->budgets[waits].max_ns = tracer_threshold(t->tracer, waits);
 	return max_ns;
 }

@@ -5,6 +5,9 @@
  * T. A quiet host keeps the stack of every wait that matters, a busy one those of the long waits and a fair sample
  * of the others.
  *
+ * Stalls have a T of their own, and so have waits that are none: of those nothing below T is sampled, so that they may take four times
+ * the budget; more stacks of short stalls would tell little that a sample does not tell, and cost much.
+ *
  *     opts.threshold_ns = sampling_threshold_first(sampling);     for tracer_new()
  *     sampling_threshold_begin(&t, sampling, tracer, now);
  *     sampling_threshold_hold(&t, now);                           at every tick
@@ -15,15 +18,24 @@
 
 #include <stdint.h>
 
+#include "bpf/abi.h"
+
 struct config_sampling;
 struct tracer;
+
+/* One T. */
+struct sampling_budget {
+	enum abi_waits waits; /* that it is for */
+	uint64_t per_second;  /* bytes; 0: any number */
+	uint64_t room;        /* bytes that may come at once */
+	uint64_t checked_ns, last_bytes;
+	uint64_t max_ns; /* of this window */
+};
 
 struct sampling_threshold {
 	const struct config_sampling *sampling;
 	struct tracer *tracer;
-	uint64_t checked_ns, last_bytes;
-	uint64_t room;   /* bytes that may come at once */
-	uint64_t max_ns; /* of this window */
+	struct sampling_budget budgets[ABI_WAITS_MAX];
 };
 
 /* T at the start, when the load is not known yet; if T is fixed, the configured one. */
@@ -35,6 +47,6 @@ void sampling_threshold_begin(struct sampling_threshold *t, const struct config_
 void sampling_threshold_hold(struct sampling_threshold *t, uint64_t now_ns);
 
 /* The largest T since the last call. */
-uint64_t sampling_threshold_take(struct sampling_threshold *t);
+uint64_t sampling_threshold_take(struct sampling_threshold *t, enum abi_waits waits);
 
 #endif

@@ -130,7 +130,10 @@ static struct stamp *describe(struct session *session)
 		return NULL;
 	}
 	session->lost_events = session->lost_row_ns = 0;
-	stamp_set_threshold(stamp, sampling_threshold_take(&session->threshold));
+	stamp_set_threshold(stamp, sampling_threshold_take(&session->threshold, ABI_WAITS_STALL));
+	if (config_long_waits(session->config, session->opts.local))
+		stamp_set_blocked_threshold(stamp,
+		                            sampling_threshold_take(&session->threshold, ABI_WAITS_BLOCKED));
 	return stamp;
 }
 

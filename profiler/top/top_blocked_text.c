@@ -145,7 +145,7 @@ static int64_t with_stacks(const struct top_section *section, const char *class)
 static void write_rest_of(FILE *out, const struct top_code_text *what, const char *class, int64_t blocked,
                           int64_t with, size_t *told)
 {
-	uint64_t threshold = what->input->stamp ? stamp_coverage(what->input->stamp).threshold_ns : 0;
+	uint64_t threshold = what->input->stamp ? stamp_coverage(what->input->stamp).blocked_threshold_ns : 0;
 	int64_t without = saturating_subtract(blocked, with);
 	char amount[TEXT_DURATION_BYTES], longest[TEXT_DURATION_BYTES];
 

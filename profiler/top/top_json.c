@@ -276,6 +276,7 @@ static void write_stamp(struct json_writer *json, const struct loaded_profiles *
 	json_member_u64(json, "last_ns", coverage.last_ns);
 	json_member_u64(json, "windows", coverage.windows);
 	json_member_u64(json, "threshold_ns", coverage.threshold_ns);
+	json_member_u64(json, "blocked_threshold_ns", coverage.blocked_threshold_ns);
 	write_kernel(json, input->stamp);
 	write_hooks(json, input->stamp);
 	write_counters(json, input->stamp);

@@ -14,7 +14,7 @@
  *                     frames: [ {function, file, line, inlined} ]} ],
  *       "waits":   as stacks, of waits that are no stalls,
  *       "stamp":   { files, files_without_ledger, files_rewritten, malformed_lines, rows_summed_by_class,
- *                    covered_seconds, first_ns, last_ns, windows, threshold_ns,
+ *                    covered_seconds, first_ns, last_ns, windows, threshold_ns, blocked_threshold_ns,
  *                    hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
  * } }
  *

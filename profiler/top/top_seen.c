@@ -385,6 +385,9 @@ static void print_coverage(FILE *out, struct stamp_coverage coverage)
 	        coverage.windows, coverage.windows == 1 ? "" : "s");
 	if (coverage.threshold_ns)
 		fprintf(out, "; sampling threshold %s", text_short_duration(text, coverage.threshold_ns));
+	if (coverage.blocked_threshold_ns && coverage.blocked_threshold_ns != coverage.threshold_ns)
+		fprintf(out, ", of waits that are no stalls %s",
+		        text_short_duration(text, coverage.blocked_threshold_ns));
 	fputc('\n', out);
 }
 

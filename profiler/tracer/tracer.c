@@ -84,7 +84,8 @@ static void set_knobs(struct stallprof_bpf *bpf, const void *ctx)
 	bpf->rodata->interrupt_bits = knobs->places->interrupt_bits;
 	bpf->rodata->has_asker = opts->has_asker;
 	bpf->bss->filter_cgroup = opts->cgroup_id;
-	bpf->bss->threshold_ns = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
+	for (int i = 0; i < ABI_WAITS_MAX; i++)
+		bpf->bss->threshold_ns[i] = opts->threshold_ns ? opts->threshold_ns : THRESHOLD_DEFAULT_NS;
 	if (knobs->uprobe_multi)
 		tracer_links_prepare_multi(bpf->obj);
 	if (opts->n_tag_files)
@@ -388,19 +389,19 @@ int64_t tracer_tagged(const struct tracer *tracer)
 	return tracer->ops->tagged(tracer);
 }
 
-uint64_t tracer_event_bytes(const struct tracer *tracer)
+uint64_t tracer_event_bytes(const struct tracer *tracer, enum abi_waits waits)
 {
-	return tracer->ops->event_bytes(tracer);
+	return tracer->ops->event_bytes(tracer, waits);
 }
 
-uint64_t tracer_threshold(const struct tracer *tracer)
+uint64_t tracer_threshold(const struct tracer *tracer, enum abi_waits waits)
 {
-	return tracer->ops->threshold(tracer);
+	return tracer->ops->threshold(tracer, waits);
 }
 
-void tracer_set_threshold(struct tracer *tracer, uint64_t ns)
+void tracer_set_threshold(struct tracer *tracer, enum abi_waits waits, uint64_t ns)
 {
-	tracer->ops->set_threshold(tracer, ns);
+	tracer->ops->set_threshold(tracer, waits, ns);
 }
 
 void tracer_set_cgroup(struct tracer *tracer, uint64_t id)

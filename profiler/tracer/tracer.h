@@ -155,11 +155,13 @@ uint64_t tracer_tagged_ns(const struct tracer *tracer);
  * none. */
 uint64_t tracer_walked_ns(const struct tracer *tracer);
 
-/* Threads that hold a tag now; bytes of waits' events so far; T. */
+/* Threads that hold a tag now. */
 int64_t tracer_tagged(const struct tracer *tracer);
-uint64_t tracer_event_bytes(const struct tracer *tracer);
-uint64_t tracer_threshold(const struct tracer *tracer);
-void tracer_set_threshold(struct tracer *tracer, uint64_t ns);
+
+/* Of stalls, or of other waits: bytes of their events so far; T. */
+uint64_t tracer_event_bytes(const struct tracer *tracer, enum abi_waits waits);
+uint64_t tracer_threshold(const struct tracer *tracer, enum abi_waits waits);
+void tracer_set_threshold(struct tracer *tracer, enum abi_waits waits, uint64_t ns);
 
 /* From now on it is the threads of another cgroup that are followed; those that are already stay so. */
 void tracer_set_cgroup(struct tracer *tracer, uint64_t id);

@@ -317,19 +317,19 @@ static int64_t do_tagged(const struct tracer *tracer)
 	return tracer->bpf->bss->n_tagged;
 }
 
-static uint64_t do_event_bytes(const struct tracer *tracer)
+static uint64_t do_event_bytes(const struct tracer *tracer, enum abi_waits waits)
 {
-	return tracer->bpf->bss->ring_bytes;
+	return tracer->bpf->bss->ring_bytes[waits];
 }
 
-static uint64_t do_threshold(const struct tracer *tracer)
+static uint64_t do_threshold(const struct tracer *tracer, enum abi_waits waits)
 {
-	return tracer->bpf->bss->threshold_ns;
+	return tracer->bpf->bss->threshold_ns[waits];
 }
 
-static void do_set_threshold(struct tracer *tracer, uint64_t ns)
+static void do_set_threshold(struct tracer *tracer, enum abi_waits waits, uint64_t ns)
 {
-	tracer->bpf->bss->threshold_ns = ns;
+	tracer->bpf->bss->threshold_ns[waits] = ns;
 }
 
 static void do_set_cgroup(struct tracer *tracer, uint64_t id)

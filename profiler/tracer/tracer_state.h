@@ -52,9 +52,9 @@ struct tracer_ops {
 	uint64_t (*tagged_ns)(const struct tracer *tracer);
 	uint64_t (*walked_ns)(const struct tracer *tracer);
 	int64_t (*tagged)(const struct tracer *tracer);
-	uint64_t (*event_bytes)(const struct tracer *tracer);
-	uint64_t (*threshold)(const struct tracer *tracer);
-	void (*set_threshold)(struct tracer *tracer, uint64_t ns);
+	uint64_t (*event_bytes)(const struct tracer *tracer, enum abi_waits waits);
+	uint64_t (*threshold)(const struct tracer *tracer, enum abi_waits waits);
+	void (*set_threshold)(struct tracer *tracer, enum abi_waits waits, uint64_t ns);
 	void (*set_cgroup)(struct tracer *tracer, uint64_t id);
 	uint64_t (*counter)(const struct tracer *tracer, enum abi_counter counter);
 	int (*describe)(struct tracer *tracer, struct stamp *stamp);

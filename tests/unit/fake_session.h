@@ -29,7 +29,8 @@ static struct tracer *fake_open(const struct tracer_opts *opts, tracer_event_fn 
 	(void)err;
 	(void)err_len;
 	fake_tracer_init(&fake);
-	fake.threshold_ns = opts->threshold_ns;
+	for (int waits = 0; waits < ABI_WAITS_MAX; waits++)
+		fake.threshold_ns[waits] = opts->threshold_ns;
 	fake.tracer.on_event = on_event;
 	fake.tracer.on_python = on_python;
 	fake.tracer.ctx = ctx;

@@ -23,7 +23,7 @@ struct fake_tracer {
 	struct tracer_ops ops;
 
 	/* What it returns. */
-	uint64_t tagged_ns, walked_ns, event_bytes, threshold_ns;
+	uint64_t tagged_ns, walked_ns, event_bytes[ABI_WAITS_MAX], threshold_ns[ABI_WAITS_MAX];
 	int64_t tagged;
 	int attach_error, walk_error, ledger_error, poll_result;
 	const char *tag_name; /* of every tag; NULL: "step" */
@@ -306,19 +306,19 @@ static int64_t fake_tagged(const struct tracer *tracer)
 	return fake_of(tracer)->tagged;
 }
 
-static uint64_t fake_event_bytes(const struct tracer *tracer)
+static uint64_t fake_event_bytes(const struct tracer *tracer, enum abi_waits waits)
 {
-	return fake_of(tracer)->event_bytes;
+	return fake_of(tracer)->event_bytes[waits];
 }
 
-static uint64_t fake_threshold(const struct tracer *tracer)
+static uint64_t fake_threshold(const struct tracer *tracer, enum abi_waits waits)
 {
-	return fake_of(tracer)->threshold_ns;
+	return fake_of(tracer)->threshold_ns[waits];
 }
 
-static void fake_set_threshold(struct tracer *tracer, uint64_t ns)
+static void fake_set_threshold(struct tracer *tracer, enum abi_waits waits, uint64_t ns)
 {
-	fake_of(tracer)->threshold_ns = ns;
+	fake_of(tracer)->threshold_ns[waits] = ns;
 }
 
 static void fake_set_cgroup(struct tracer *tracer, uint64_t id)

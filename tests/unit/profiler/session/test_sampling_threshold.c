@@ -23,7 +23,8 @@ static uint64_t now_ns;
 static void begin(const struct config_sampling *sampling)
 {
 	fake_tracer_init(&fake);
-	fake.threshold_ns = sampling_threshold_first(sampling);
+	for (int waits = 0; waits < ABI_WAITS_MAX; waits++)
+		fake.threshold_ns[waits] = sampling_threshold_first(sampling);
 	threshold = (struct sampling_threshold){ 0 };
 	now_ns = 5 * SECOND_NS;
 	sampling_threshold_begin(&threshold, sampling, &fake.tracer, now_ns);
@@ -33,9 +34,9 @@ static void begin(const struct config_sampling *sampling)
 static uint64_t pass(uint64_t bytes_per_second)
 {
 	now_ns += TENTH_NS;
-	fake.event_bytes += bytes_per_second / 10;
+	fake.event_bytes[ABI_WAITS_STALL] += bytes_per_second / 10;
 	sampling_threshold_hold(&threshold, now_ns);
-	return fake.threshold_ns;
+	return fake.threshold_ns[ABI_WAITS_STALL];
 }
 
 static const struct config_sampling usual = { .threshold_ns = BASE_NS, .budget_bytes_per_second = BUDGET };
@@ -62,7 +63,7 @@ static void test_sampling_threshold__grows_as_stacks_exceed_the_budget(void **st
 	assert_in_range(pass(30 * BUDGET), 20 * MS_NS, 23 * MS_NS);
 	for (int i = 0; i < 20; i++)
 		pass(1000 * BUDGET);
-	assert_int_equal(fake.threshold_ns, MAX_NS);
+	assert_int_equal(fake.threshold_ns[ABI_WAITS_STALL], MAX_NS);
 }
 
 /* As at each step of a distributed job: their waits keep their stacks, while the sum is within the budget. */
@@ -112,7 +113,7 @@ static void test_sampling_threshold__counts_bytes_once(void **state)
 	pass(18 * BUDGET);
 	for (int i = 0; i < 12; i++)
 		pass(0);
-	assert_int_equal(fake.threshold_ns, BASE_NS);
+	assert_int_equal(fake.threshold_ns[ABI_WAITS_STALL], BASE_NS);
 }
 
 /* A burst is seen after 20 ms, not only after 100. */
@@ -120,14 +121,14 @@ static void test_sampling_threshold__a_burst_is_seen_soon(void **state)
 {
 	(void)state;
 	begin(&usual);
-	fake.event_bytes += 5 * BUDGET;
+	fake.event_bytes[ABI_WAITS_STALL] += 5 * BUDGET;
 	sampling_threshold_hold(&threshold, now_ns + 10 * MS_NS);
-	assert_int_equal(fake.threshold_ns, MS_NS);
+	assert_int_equal(fake.threshold_ns[ABI_WAITS_STALL], MS_NS);
 	sampling_threshold_hold(&threshold, now_ns + 25 * MS_NS);
-	assert_true(fake.threshold_ns > 30 * MS_NS);
+	assert_true(fake.threshold_ns[ABI_WAITS_STALL] > 30 * MS_NS);
 	begin(&usual);
 	sampling_threshold_hold(&threshold, now_ns + 25 * MS_NS);
-	assert_int_equal(fake.threshold_ns, MS_NS); /* quiet has time */
+	assert_int_equal(fake.threshold_ns[ABI_WAITS_STALL], MS_NS); /* quiet has time */
 }
 
 static void test_sampling_threshold__without_a_budget_it_is_fixed(void **state)
@@ -149,8 +150,28 @@ static void test_sampling_threshold__tells_the_windows_largest(void **state)
 	high = pass(29 * BUDGET);
 	for (int i = 0; i < 20; i++)
 		pass(0);
-	assert_int_equal(sampling_threshold_take(&threshold), high);
-	assert_int_equal(sampling_threshold_take(&threshold), BASE_NS);
+	assert_int_equal(sampling_threshold_take(&threshold, ABI_WAITS_STALL), high);
+	assert_int_equal(sampling_threshold_take(&threshold, ABI_WAITS_STALL), BASE_NS);
+}
+
+/* Of waits that are no stalls four times as much is kept; neither T follows the others' load. */
+static void test_sampling_threshold__of_its_own_for_what_is_no_stall(void **state)
+{
+	(void)state;
+	begin(&usual);
+	for (int i = 0; i < 50; i++) {
+		fake.event_bytes[ABI_WAITS_BLOCKED] += 39 * BUDGET / 100;
+		pass(BUDGET / 10);
+	}
+	assert_int_equal(fake.threshold_ns[ABI_WAITS_BLOCKED], MS_NS);
+	assert_int_equal(fake.threshold_ns[ABI_WAITS_STALL], BASE_NS);
+	fake.event_bytes[ABI_WAITS_BLOCKED] += 10 * BUDGET;
+	pass(0);
+	assert_true(fake.threshold_ns[ABI_WAITS_BLOCKED] > MS_NS);
+	assert_int_equal(fake.threshold_ns[ABI_WAITS_STALL], BASE_NS);
+	assert_int_equal(sampling_threshold_take(&threshold, ABI_WAITS_STALL), MS_NS);
+	pass(100 * BUDGET);
+	assert_true(sampling_threshold_take(&threshold, ABI_WAITS_BLOCKED) > 2 * MS_NS);
 }
 
 int main(void)
@@ -165,6 +186,7 @@ int main(void)
 		cmocka_unit_test(test_sampling_threshold__a_burst_is_seen_soon),
 		cmocka_unit_test(test_sampling_threshold__without_a_budget_it_is_fixed),
 		cmocka_unit_test(test_sampling_threshold__tells_the_windows_largest),
+		cmocka_unit_test(test_sampling_threshold__of_its_own_for_what_is_no_stall),
 	};
 
 	return cmocka_run_group_tests_name("sampling_threshold", tests, NULL, NULL);

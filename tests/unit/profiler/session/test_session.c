@@ -163,13 +163,13 @@ static void test_session__what_to_wait_for(void **state)
 static void test_session__stacks_that_come_too_fast_raise_t(void **state)
 {
 	struct session *session = fake_session_begin();
-	uint64_t before = fake.threshold_ns;
+	uint64_t before = fake.threshold_ns[ABI_WAITS_STALL];
 
 	(void)state;
-	session->threshold.checked_ns -= FAKE_SECOND_NS;
-	fake.event_bytes = fake_config->sampling.budget_bytes_per_second * 100;
+	session->threshold.budgets[ABI_WAITS_STALL].checked_ns -= FAKE_SECOND_NS;
+	fake.event_bytes[ABI_WAITS_STALL] = fake_config->sampling.budget_bytes_per_second * 100;
 	session_tick(session);
-	assert_true(fake.threshold_ns > before);
+	assert_true(fake.threshold_ns[ABI_WAITS_STALL] > before);
 	fake_session_end(session);
 }
 

@@ -73,9 +73,11 @@ static void test_tracer__from_begin_to_end(void **state)
 	assert_int_equal(tracer_tagged(tracer), 0);
 	assert_int_equal(tracer_describe(tracer, stamp), 0);
 	assert_true(stamp_hook_count(stamp) > 10);
-	assert_int_equal(tracer_threshold(tracer), 5000000);
-	tracer_set_threshold(tracer, 7000000);
-	assert_int_equal(tracer_threshold(tracer), 7000000);
+	assert_int_equal(tracer_threshold(tracer, ABI_WAITS_STALL), 5000000);
+	assert_int_equal(tracer_threshold(tracer, ABI_WAITS_BLOCKED), 5000000);
+	tracer_set_threshold(tracer, ABI_WAITS_BLOCKED, 7000000);
+	assert_int_equal(tracer_threshold(tracer, ABI_WAITS_STALL), 5000000);
+	assert_int_equal(tracer_threshold(tracer, ABI_WAITS_BLOCKED), 7000000);
 	tracer_free(tracer);
 	tracer_free(NULL);
 	stamp_free(stamp);
