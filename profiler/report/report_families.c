@@ -231,7 +231,7 @@ const struct report_signal report_signals[] = {
 	{ "disk_queue", FAMILY_DISK, "requests in flight", "at a time", 1000, 0.2, false, NULL },
 	{ "disk_sectors", FAMILY_DISK, "data read and written", "MB/s", PER_SECOND * 512 / 1e6, 5, false,
 	  NULL },
-	{ "net_rx", FAMILY_NETWORK, "packets received, but by the loopback", "/s", PER_SECOND, 500, true,
+	{ "net_rx", FAMILY_NETWORK, "packets received", "/s", PER_SECOND, 500, true,
 	  "many more packets than before" },
 	{ "tcp_retrans", FAMILY_NETWORK, "TCP segments sent again", "/s", PER_SECOND, 2, true,
 	  "TCP segments had to be sent again" },

@@ -22,7 +22,8 @@
  *     cpu_slow          share by which CPU 0 is below its highest clock, times us
  *     thermal_throttle  times that a CPU was throttled for heat
  *     disk_queue        requests in flight of a disk, times us; disk_sectors: sectors of 512 bytes read and written
- *     net_rx            packets received, but by the loopback; tcp_retrans: TCP segments sent again; in the profiler's network namespace
+ *     net_rx            packets that a network adapter received (in a container, where there is none: each interface but the
+ *                       loopback); tcp_retrans: TCP segments sent again; in the profiler's network namespace
  *     pcie_errors       PCIe errors that were corrected, of a device
  *     gpu_busy, gpu_throttled, gpu_clock_lost      shares times us; pcie_replays: times; of a GPU
  */

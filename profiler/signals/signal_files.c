@@ -77,7 +77,6 @@ static bool parse_pcie_errors(const char *text, uint64_t *value)
 /* A clock tick of /proc/stat is 10 ms, whatever the kernel's own is. */
 static const struct signal_file table[] = {
 	{ "/proc/loadavg", { { "run_queue", signal_running, true, 1, 0, 1 } }, 1 },
-	{ "/proc/net/dev", { { "net_rx", signal_packets, false, 1, 0, 0 } }, 1 },
 	{ "/proc/net/snmp", { { "tcp_retrans", parse_retransmits, false, 1, 0, 0 } }, 1 },
 	{ "/proc/pressure/io", { { "io_pressure", parse_pressure, false, 1, 0, 0 } }, 1 },
 	{ "/proc/pressure/cpu", { { "cpu_pressure", parse_pressure, false, 1, 0, 0 } }, 1 },
@@ -104,10 +103,17 @@ static const struct signal_file pci = {
 	100,
 };
 
+/* Each has a file of its own: /proc/net/dev is read in parts, and has a sum that jumps when an interface comes. */
+static const struct signal_file net = {
+	"/sys/class/net/%s/statistics/rx_packets",
+	{ { "net_rx", parse_number, false, 1, 0, 0 } },
+	1,
+};
+
 static const struct {
 	const struct signal_file *file;
 	const char *folder; /* of the devices */
-} of_devices[] = { { &disk, "/sys/block" }, { &pci, "/sys/bus/pci/devices" } };
+} of_devices[] = { { &disk, "/sys/block" }, { &net, "/sys/class/net" }, { &pci, "/sys/bus/pci/devices" } };
 
 _Static_assert(COUNT(table) + COUNT(of_devices) <= COUNT(((struct signal_files *)0)->why_not), "why_not");
 
@@ -161,6 +167,23 @@ static bool is_idle_disk(const char *root, const char *disk_name)
 	return !number[0] || number[1];
 }
 
+static bool is_adapter(const char *root, const char *interface)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/sys/class/net/%s/device", root, interface);
+	return !access(path, F_OK);
+}
+
+/* Of interfaces what comes in from elsewhere, once: the adapters, and in a container, which has none, all but the loopback. */
+static bool is_wanted_interface(const char *root, const char *interface, struct dirent *const *all, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (is_adapter(root, all[i]->d_name))
+			return is_adapter(root, interface);
+	return strcmp(interface, "lo") != 0;
+}
+
 static bool is_open(const struct signal_files *files, const struct signal_file *file, const char *device)
 {
 	for (size_t i = 0; i < files->count; i++)
@@ -202,7 +225,8 @@ static int open_devices(struct signal_files *files, const char *root, const stru
 		return -errno;
 	for (int i = 0; i < n; i++) {
 		bool wanted = !is_open(files, file, found[i]->d_name) &&
-		              (file != &disk || !is_idle_disk(root, found[i]->d_name));
+		              (file != &disk || !is_idle_disk(root, found[i]->d_name)) &&
+		              (file != &net || is_wanted_interface(root, found[i]->d_name, found, n));
 		int failed = !wanted                ? 0
 		             : opened < DEVICES_MAX ? open_one(files, root, file, found[i]->d_name)
 		                                    : -ENOSPC;
@@ -210,8 +234,9 @@ static int open_devices(struct signal_files *files, const char *root, const stru
 		opened += wanted && !failed;
 		full |= failed == -ENOSPC;
 		err = failed ? failed : err;
-		free(found[i]);
 	}
+	for (int i = 0; i < n; i++)
+		free(found[i]);
 	free(found);
 	return full ? -ENOSPC : opened ? 0 : err;
 }

@@ -39,24 +39,6 @@ static const char *behind(const char *text, const char *word)
 	return NULL;
 }
 
-bool signal_packets(const char *text, uint64_t *sum)
-{
-	bool any = false;
-
-	for (*sum = 0; text; text = strchr(text, '\n')) {
-		const char *name = text + strspn(text, " \n"), *at = name + strcspn(name, ":\n");
-		uint64_t bytes, packets;
-
-		text = name;
-		if (*at++ != ':' || !next_number(&at, &bytes) || !next_number(&at, &packets))
-			continue;
-		any = true;
-		if (strncmp(name, "lo:", 3) != 0)
-			*sum += packets;
-	}
-	return any;
-}
-
 /* The place of `word` among the words of a line; -1: it is none of them. */
 static int place_of(const char *line, const char *word)
 {

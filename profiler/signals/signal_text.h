@@ -1,5 +1,5 @@
 /*
- * Reads numbers out of the kernel's text files: /proc/net/dev, /proc/net/snmp, pressure, stat and the like. Each gives
+ * Reads numbers out of the kernel's text files: /proc/net/snmp, pressure, stat and the like. Each gives
  * false where the text does not have it.
  */
 #ifndef STALLPROF_PROFILER_SIGNAL_TEXT_H
@@ -7,9 +7,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* /proc/net/dev: packets that all interfaces received, but for the loopback, whose packets go nowhere. */
-bool signal_packets(const char *text, uint64_t *sum);
 
 /* /proc/net/snmp: a field by its name, of the protocol's two lines, for example "Tcp:" and "RetransSegs". */
 bool signal_snmp(const char *text, const char *protocol, const char *field, uint64_t *value);

@@ -35,7 +35,10 @@ static int make_host(void **state)
 	if (!mkdtemp(root))
 		return -1;
 	put("proc/loadavg", "0.5 0.5 0.5 3/100 7\n");
-	put("proc/net/dev", " face |\n eth0: 1 100\n");
+	put("sys/class/net/eth0/statistics/rx_packets", "100\n");
+	put("sys/class/net/eth0/device/vendor", "0x1af4\n");
+	put("sys/class/net/veth1/statistics/rx_packets", "7\n");
+	put("sys/class/net/lo/statistics/rx_packets", "9999\n");
 	put("proc/net/snmp", "Tcp: Other\nTcp: 5\n");
 	put("sys/block/vda/stat", "1 2 1000 4 5 6 500 8 9 10 70\n");
 	put("sys/block/loop0/stat", "1 2 3 4 5 6 7 8 9 10 11\n");
@@ -90,20 +93,20 @@ static void test_signal_files__growth(void **state)
 	assert_int_equal(files.count, 4);
 	read_all(&files, timeline, T0);
 	assert_int_equal(timeline_count(timeline), 0); /* nothing is known of the time before */
-	put("proc/net/dev", " face |\n eth0: 1 350\n");
+	put("sys/class/net/eth0/statistics/rx_packets", "350\n");
 	put("sys/block/vda/stat", "1 2 1100 4 5 6 540 8 9 10 75\n");
 	read_all(&files, timeline, T0 + SECOND);
 	assert_int_equal(sum_of(timeline, "run_queue", ""), 2000000); /* 2 besides the reader, for 1 s */
-	assert_int_equal(sum_of(timeline, "net_rx", ""), 250);
+	assert_int_equal(sum_of(timeline, "net_rx", "eth0"), 250);
 	assert_int_equal(sum_of(timeline, "disk_queue", "vda"), 5000); /* 5 ms */
 	assert_int_equal(sum_of(timeline, "disk_sectors", "vda"), 140);
 	assert_int_equal(sum_of(timeline, "cpu_slow", ""), 250000);
 	/* A counter that shrinks counts nothing, and what it grows from then on. */
-	put("proc/net/dev", " face |\n eth0: 1 50\n");
+	put("sys/class/net/eth0/statistics/rx_packets", "50\n");
 	read_all(&files, timeline, T0 + 2 * SECOND);
-	put("proc/net/dev", " face |\n eth0: 1 60\n");
+	put("sys/class/net/eth0/statistics/rx_packets", "60\n");
 	read_all(&files, timeline, T0 + 3 * SECOND);
-	assert_int_equal(sum_of(timeline, "net_rx", ""), 260);
+	assert_int_equal(sum_of(timeline, "net_rx", "eth0"), 260);
 	signal_files_close(&files);
 	timeline_free(timeline);
 }
@@ -273,6 +276,29 @@ static void test_signal_files__disks_come_and_go(void **state)
 	signal_files_close(&files);
 }
 
+/* The adapters count, once; in a container, which has none, what comes in by its own interface. */
+static void test_signal_files__interfaces(void **state)
+{
+	static struct signal_files files;
+	char command[2 * sizeof(root) + 64];
+
+	(void)state;
+	signal_files_open(&files, root);
+	assert_true(is_open(&files, "eth0"));
+	assert_false(is_open(&files, "veth1"));
+	assert_false(is_open(&files, "lo"));
+	signal_files_close(&files);
+	snprintf(command, sizeof(command), "mv %s/sys/class/net/eth0/device %s/device", root, root);
+	assert_int_equal(system(command), 0);
+	signal_files_open(&files, root);
+	assert_true(is_open(&files, "eth0"));
+	assert_true(is_open(&files, "veth1"));
+	assert_false(is_open(&files, "lo"));
+	signal_files_close(&files);
+	snprintf(command, sizeof(command), "mv %s/device %s/sys/class/net/eth0/device", root, root);
+	assert_int_equal(system(command), 0);
+}
+
 /* One that is opened later, such as a cgroup's, comes under the same budget as soon as its cost is known. */
 static void test_signal_files__one_that_comes_later(void **state)
 {
@@ -303,6 +329,7 @@ int main(void)
 		cmocka_unit_test(test_signal_files__idle_disks),
 		cmocka_unit_test(test_signal_files__more_than_places),
 		cmocka_unit_test(test_signal_files__disks_come_and_go),
+		cmocka_unit_test(test_signal_files__interfaces),
 		cmocka_unit_test(test_signal_files__rates_follow_cost),
 		cmocka_unit_test(test_signal_files__one_that_comes_later),
 	};

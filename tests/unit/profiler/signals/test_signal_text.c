@@ -7,12 +7,6 @@
 
 #include "profiler/signals/signal_text.h"
 
-static const char net_dev[] = "Inter-|   Receive                     |  Transmit\n"
-                              " face |bytes    packets errs drop |bytes    packets errs drop\n"
-                              "    lo:  123456    9999    0    0  123456    9999    0    0\n"
-                              "  eth0: 9000000  138656    0    0  400000    3000    0    0\n"
-                              "lo2:5 92191    0    0  400000    3000    0    0\n";
-
 static const char snmp[] = "Ip: Forwarding DefaultTTL\nIp: 1 64\n"
                            "Tcp: RtoAlgorithm RtoMin MaxConn RetransSegs InErrs\n"
                            "Tcp: 1 200 -1 42 3\n";
@@ -22,8 +16,6 @@ static void test_signal_text__kernel_texts(void **state)
 	uint64_t value;
 
 	(void)state;
-	assert_true(signal_packets(net_dev, &value));
-	assert_int_equal(value, 138656 + 92191);
 	assert_true(signal_snmp(snmp, "Tcp:", "RetransSegs", &value));
 	assert_int_equal(value, 42);
 	assert_true(signal_snmp(snmp, "Tcp:", "RtoAlgorithm", &value));
@@ -50,11 +42,6 @@ static void test_signal_text__others(void **state)
 	uint64_t value;
 
 	(void)state;
-	assert_false(signal_packets("Inter-| Receive\n face |bytes\n", &value));
-	assert_false(signal_packets("eth0: 5\n", &value));
-	assert_false(signal_packets("", &value));
-	assert_true(signal_packets("lo: 5 7\n", &value));
-	assert_int_equal(value, 0);
 	assert_false(signal_snmp(snmp, "Tcp:", "MaxConn", &value)); /* -1 */
 	assert_false(signal_snmp(snmp, "Tcp:", "Retrans", &value));
 	assert_false(signal_snmp(snmp, "Udp:", "RetransSegs", &value));
