@@ -28,6 +28,7 @@ struct sink {
 	void *look_ctx;
 	struct sink_news_now now;  /* as of the last sink_poll() */
 	uint64_t push_until_ns;    /* of CLOCK_MONOTONIC; 0: there is no end yet */
+	uint64_t lost_before;      /* windows that had been lost when that was set */
 	bool through;              /* sink_finish() */
 	struct sink *older;        /* NULL: none has anything to deliver */
 	struct sink_counts before; /* of those that are gone */
@@ -240,10 +241,16 @@ void sink_deliver_idle(struct sink *sink, struct profile *profile)
 	outbox_put(sink->pack, parcel, profile_bytes(profile), false);
 }
 
+static uint64_t lost_by(const struct sink *sink)
+{
+	return sink->now.counts.not_pushed + sink->now.counts.not_kept;
+}
+
 static void end_one(struct sink *sink, struct profile *profile, uint64_t push_ns)
 {
 	if (sink->push_until_ns)
 		return;
+	sink->lost_before = lost_by(sink);
 	sink->push_until_ns = monotonic_ns() + push_ns;
 	hand_over(sink, profile, true);
 }
@@ -285,10 +292,9 @@ static void drop_older(struct sink *sink)
 		return;
 	sink->older = older->older;
 	older->older = NULL;
-	lost = older->now.counts.not_pushed + older->now.counts.not_kept;
+	lost = older->push_until_ns ? older->lost_before : lost_by(older);
 	sink->before_failed |= sink_finish(older) != 0;
-	sink->lost_at_end |=
-	        older->lost_at_end || older->now.counts.not_pushed + older->now.counts.not_kept > lost;
+	sink->lost_at_end |= older->lost_at_end || lost_by(older) > lost;
 	sink->before = sink_counts_sum(&older->now.counts, &sink->before);
 	sink->before = sink_counts_sum(&sink->before, &older->before);
 	sink_free(older);

@@ -287,6 +287,8 @@ static __attribute__((unused)) struct sink *sink_of(const char *job)
 	} while (0)
 
 /* What sink_finish() says. */
+static __attribute__((unused)) bool failed; /* what sink_fails() said at the end */
+
 static __attribute__((unused)) int end(struct sink *sink, uint64_t push_ns)
 {
 	int result;
@@ -294,6 +296,7 @@ static __attribute__((unused)) int end(struct sink *sink, uint64_t push_ns)
 	sink_end(sink, NULL, push_ns);
 	for (int i = 0; i < 15000 && !sink_poll(sink); i++)
 		pause_ms(2);
+	failed = sink_fails(sink);
 	result = sink_finish(sink);
 	sink_free(sink);
 	if (!push_ns)

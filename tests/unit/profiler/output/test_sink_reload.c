@@ -92,6 +92,7 @@ static void test_sink_reload__a_url_put_right_sends_what_waits(void **state)
 	sink = taken_over(sink);
 	UNTIL(sink, server.taken == 4);
 	assert_int_equal(end(sink, 10 * SECOND), 0);
+	assert_false(failed);
 }
 
 /* That one is down, and gets its windows when it is back. */
@@ -107,6 +108,7 @@ static void test_sink_reload__another_server_does_not_get_them(void **state)
 	deliver(sink, 1);
 	UNTIL(sink, server.taken == 2);
 	assert_int_equal(end(sink, 0), -EIO);
+	assert_true(failed); /* those two are lost */
 	assert_string_equal(server.jobs, "bb");
 }
 
