@@ -358,7 +358,7 @@ int loaded_classes_build(struct loaded_classes *table, const struct loaded_profi
 		err = count_processes(&build);
 	if (!err) {
 		count_tags(&build);
-		err = loaded_steps_take(build.steps, build.n_steps, take_times);
+		err = loaded_steps_take(build.steps, build.n_steps, input->ledger, take_times);
 	}
 	if (!err) {
 		settle_base(&build);
