@@ -9,7 +9,8 @@ struct merge {
 	const struct python_stacks *stacks;
 	struct python_shown_frame *out;
 	size_t n;
-	size_t at; /* the next Python frame */
+	size_t at;     /* the next Python frame */
+	bool replaced; /* the last native frame was an evaluator, and is not shown */
 };
 
 /* The frame's kind. SYM_PYTHON_EVALUATOR_AND_CALLED also marks the frame inside it, as called by the evaluator. */
@@ -101,6 +102,19 @@ static void show_evaluator(struct merge *m, struct pairing *alone, size_t i)
 	for (; alone->groups; alone->groups--)
 		show_group(m);
 	show_group(m);
+	m->replaced = true;
+}
+
+static void show_native(struct merge *m, struct pairing *alone, size_t i)
+{
+	enum sym_python_native kind = kind_of(m->stacks, i);
+	bool has_callee = m->replaced;
+
+	m->replaced = false;
+	if (kind != SYM_PYTHON_NOT_EVALUATOR && kind != SYM_PYTHON_EVALUATOR_CALLER)
+		show_evaluator(m, alone, i);
+	else if (kind == SYM_PYTHON_NOT_EVALUATOR || !has_callee)
+		show(m, PYTHON_SHOWN_NATIVE, i);
 }
 
 size_t python_merge(const struct python_stacks *stacks, struct python_shown_frame *out, size_t *unmatched)
@@ -109,12 +123,8 @@ size_t python_merge(const struct python_stacks *stacks, struct python_shown_fram
 	size_t evaluators = count_evaluators(stacks), groups = count_groups(stacks), i;
 	struct pairing alone = pair(stacks, evaluators, groups);
 
-	for (i = 0; i < stacks->n_native; i++) {
-		if (kind_of(stacks, i) == SYM_PYTHON_NOT_EVALUATOR)
-			show(&m, PYTHON_SHOWN_NATIVE, i);
-		else
-			show_evaluator(&m, &alone, i);
-	}
+	for (i = 0; i < stacks->n_native; i++)
+		show_native(&m, &alone, i);
 	if (stacks->native_cut)
 		show(&m, PYTHON_SHOWN_NATIVE_CUT, 0);
 	while (m.at < stacks->n_frames && (stacks->native_cut || !evaluators))

@@ -155,8 +155,7 @@ static bool is_evaluator_call(const struct sym_python_layout *layout, uint64_t a
 enum sym_python_native sym_python_native_kind(const struct sym_python_layout *layout, uint64_t address,
                                               const char *function)
 {
-	static const char evaluator[] = "_PyEval_EvalFrameDefault", *const parts[] = { "_TAIL_CALL_",
-		                                                                       "py::" };
+	static const char evaluator[] = "_PyEval_EvalFrameDefault", part[] = "_TAIL_CALL_", caller[] = "py::";
 	size_t len = sizeof(evaluator) - 1, i;
 
 	if (is_evaluator_call(layout, address))
@@ -167,8 +166,8 @@ enum sym_python_native sym_python_native_kind(const struct sym_python_layout *la
 	/* Parts that the compiler split off have a suffix: .cold, .part.0, .constprop.0 */
 	if (strncmp(function, evaluator, len) == 0 && (!function[len] || function[len] == '.'))
 		return SYM_PYTHON_EVALUATOR;
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (strncmp(function, parts[i], strlen(parts[i])) == 0)
-			return SYM_PYTHON_EVALUATOR_PART;
-	return SYM_PYTHON_NOT_EVALUATOR;
+	if (!strncmp(function, part, sizeof(part) - 1))
+		return SYM_PYTHON_EVALUATOR_PART;
+	return strncmp(function, caller, sizeof(caller) - 1) != 0 ? SYM_PYTHON_NOT_EVALUATOR
+	                                                          : SYM_PYTHON_EVALUATOR_CALLER;
 }

@@ -20,7 +20,7 @@
  * How Python frames take the place of native ones
  *	Take the native stack and the steps, both innermost first. A native frame that is
  *	SYM_PYTHON_EVALUATOR is replaced by the next steps up to and including the first with is_entry; one that
- *	is SYM_PYTHON_EVALUATOR_PART is dropped. A step whose code is 0 shows nothing. That is the
+ *	is SYM_PYTHON_EVALUATOR_PART is dropped, and so is a SYM_PYTHON_EVALUATOR_CALLER of one that was replaced. A step whose code is 0 shows nothing. That is the
  *	same in all versions; what is_entry means differs:
  *	3.8 - 3.10	each frame has an evaluator of its own: is_entry is always set
  *	3.11		the frame's is_entry: the evaluator was called for it. Frames it calls without leaving the
@@ -198,9 +198,10 @@ void sym_python_stats(const struct sym_python *py, struct sym_python_stats *out)
 enum sym_python_native {
 	SYM_PYTHON_NOT_EVALUATOR,
 	SYM_PYTHON_EVALUATOR, /* _PyEval_EvalFrameDefault, all of it or a part that the compiler split off */
-	/* _TAIL_CALL_*: called by _PyEval_EvalFrameDefault, which is there as well, as it is of py::*, the code that python -X perf puts
-	 * before each evaluator, to have a name for perf. */
+	/* _TAIL_CALL_*: called by _PyEval_EvalFrameDefault, which is there as well. */
 	SYM_PYTHON_EVALUATOR_PART,
+	/* py::*, which python -X perf has call each evaluator, so that perf has a name for it. */
+	SYM_PYTHON_EVALUATOR_CALLER,
 	/* An evaluator; the frame that it calls is a part of it, too, unless that is an evaluator itself. */
 	SYM_PYTHON_EVALUATOR_AND_CALLED
 };

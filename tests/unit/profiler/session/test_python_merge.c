@@ -18,7 +18,7 @@
 
 struct merge_case {
 	const char *what;
-	/* Leaf first, a letter a frame. Native: E an evaluator, T one and the frame it called, P a part of one, others
+	/* Leaf first, a letter a frame. Native: E an evaluator, T one and the frame it called, P a part of one, C what has its name for perf, others
 	 * what they are; "/" at the end: cut.
 	 * Python: digits; '.' no code; a "*" after an entry; "/" at the end: cut. */
 	const char *native, *python;
@@ -37,6 +37,9 @@ static const struct merge_case cases[] = {
 	{ "what a copy of the evaluator called is a part", "whTchTm", "1*2*", "w1c2m", 0 },
 	{ "a part that a copy was put into", "whTTTm", "1*2*3*", "w123m", 0 },
 	{ "a part that is named", "wPTcPTm", "1*2*", "w1c2m", 0 },
+	{ "named for perf", "wECcECm", "1*2*", "w1c2m", 0 },
+	{ "named for perf, on its way out of one", "wECcECm", "2*", "wECc2m", 1 },
+	{ "named for perf alone", "wECcECm", "", "wECcECm", 2 },
 	{ "a copy and its part stay", "whTchTm", "2*", "whTc2m", 1 },
 	{ "on its way into an evaluator", "aEbEm", "1*2*3*", "a12b3m", 1 },
 	{ "on its way out of one", "aEbEm", "2*", "aEb2m", 1 },
@@ -64,6 +67,7 @@ static size_t parse_native(const char *text, uint8_t *kinds, bool *cut)
 			kinds[n++] = *text == 'E'   ? SYM_PYTHON_EVALUATOR
 			             : *text == 'P' ? SYM_PYTHON_EVALUATOR_PART
 			             : *text == 'T' ? SYM_PYTHON_EVALUATOR_AND_CALLED
+			             : *text == 'C' ? SYM_PYTHON_EVALUATOR_CALLER
 			                            : SYM_PYTHON_NOT_EVALUATOR;
 	}
 	return n;

@@ -436,7 +436,7 @@ static void test_python__evaluators_are_told_by_name_or_place(void **state)
 	assert_int_equal(sym_python_native_kind(&layout, 0, "_PyEval_EvalFrameDefault.cold"),
 	                 SYM_PYTHON_EVALUATOR);
 	assert_int_equal(sym_python_native_kind(&layout, 0, "py::train:/home/me/train.py"),
-	                 SYM_PYTHON_EVALUATOR_PART);
+	                 SYM_PYTHON_EVALUATOR_CALLER);
 	assert_int_equal(sym_python_native_kind(&layout, 0, "_PyEval_EvalFrameDefaultX"),
 	                 SYM_PYTHON_NOT_EVALUATOR);
 	assert_int_equal(sym_python_native_kind(&layout, 0, "_TAIL_CALL_CALL"), SYM_PYTHON_EVALUATOR_PART);
