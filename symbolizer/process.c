@@ -167,6 +167,21 @@ static int add_mapping(struct sym_process *p, const struct mapping *wanted)
 	return err;
 }
 
+/* A path as mappings have it. */
+static const char *path_of(struct sym_process *p, const char *path)
+{
+	size_t len;
+
+	/* The kernel has these names for memory without a file. */
+	if (strcmp(path, "//anon") == 0 || strncmp(path, "[anon", 5) == 0)
+		path = "";
+	len = strlen(path);
+	if (len > strlen(MAPPED_FILE_DELETED) &&
+	    strcmp(path + len - strlen(MAPPED_FILE_DELETED), MAPPED_FILE_DELETED) == 0)
+		len -= strlen(MAPPED_FILE_DELETED);
+	return intern_bytes(p->env->strings, path, len);
+}
+
 int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
                            uint32_t dev_major, uint32_t dev_minor, uint64_t inode, const char *path)
 {
@@ -175,20 +190,10 @@ int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, 
 		                  .offset = pgoff,
 		                  .inode = inode,
 		                  .dev_major = dev_major,
-		                  .dev_minor = dev_minor };
-	size_t len;
+		                  .dev_minor = dev_minor,
+		                  .path = path_of(p, path) };
 
-	if (start >= end)
-		return -EINVAL;
-	/* The kernel has these names for memory without a file. */
-	if (strcmp(path, "//anon") == 0 || strncmp(path, "[anon", 5) == 0)
-		path = "";
-	len = strlen(path);
-	if (len > strlen(MAPPED_FILE_DELETED) &&
-	    strcmp(path + len - strlen(MAPPED_FILE_DELETED), MAPPED_FILE_DELETED) == 0)
-		len -= strlen(MAPPED_FILE_DELETED);
-	wanted.path = intern_bytes(p->env->strings, path, len);
-	return add_mapping(p, &wanted);
+	return start < end ? add_mapping(p, &wanted) : -EINVAL;
 }
 
 struct reading {
@@ -270,9 +275,11 @@ void symbolizer_process_exec(struct sym_process *p)
 }
 
 /* What was compiled at run time is not there in vain: it comes often, and has no file. */
-void symbolizer_process_mapped(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
-                               uint64_t inode)
+int symbolizer_process_mapped(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
+                              uint32_t dev_major, uint32_t dev_minor, uint64_t inode, const char *path)
 {
+	bool is_other_file = false;
+
 	for (size_t i = first_above(p, start); i < p->n_mappings && p->mappings[i]->start < end; i++) {
 		struct mapping *m = p->mappings[i];
 
@@ -281,8 +288,11 @@ void symbolizer_process_mapped(struct sym_process *p, uint64_t start, uint64_t e
 		m->tried = m->module_given = false;
 		if (m->start != start || m->end != end || m->offset != pgoff || m->inode != inode)
 			p->stale = true;
+		is_other_file |= strcmp(m->path, path_of(p, path)) != 0;
 		note_change(p);
 	}
+	return is_other_file ? symbolizer_process_map(p, start, end, pgoff, dev_major, dev_minor, inode, path)
+	                     : 0;
 }
 
 bool symbolizer_process_is_stale(const struct sym_process *p)

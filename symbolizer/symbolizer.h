@@ -141,10 +141,11 @@ int symbolizer_process_map(struct sym_process *p, uint64_t start, uint64_t end, 
 /*
  * The process has mapped this just now, or not long ago, over what was there: PERF_RECORD_MMAP2 says so, with numbers that may not be those of
  * PROC/PID/maps (overlayfs). The file is looked at anew, and where the range, offset or inode (0: no file) is another than that of before,
- * symbolizer_process_is_stale() until the next symbolizer_process_refresh().
+ * symbolizer_process_is_stale() until the next symbolizer_process_refresh(). A file of another path is taken as it is told meanwhile.
+ * 0 or -ENOMEM.
  */
-void symbolizer_process_mapped(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
-                               uint64_t inode);
+int symbolizer_process_mapped(struct sym_process *p, uint64_t start, uint64_t end, uint64_t pgoff,
+                              uint32_t dev_major, uint32_t dev_minor, uint64_t inode, const char *path);
 bool symbolizer_process_is_stale(const struct sym_process *p);
 
 /* The process has another program now: its mappings are forgotten, its perf map too. */

@@ -25,7 +25,9 @@ static void tell(struct sym_process *sym, const struct exec_mapping *mapping, bo
 		symbolizer_process_map(sym, mapping->start, mapping->end, mapping->pgoff, mapping->dev_major,
 		                       mapping->dev_minor, mapping->inode, mapping->path);
 	else
-		symbolizer_process_mapped(sym, mapping->start, mapping->end, mapping->pgoff, mapping->inode);
+		symbolizer_process_mapped(sym, mapping->start, mapping->end, mapping->pgoff,
+		                          mapping->dev_major, mapping->dev_minor, mapping->inode,
+		                          mapping->path);
 }
 
 static void drop_first(struct mapping_changes *changes, size_t n)

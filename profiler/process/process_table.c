@@ -280,17 +280,6 @@ static void feed_mapping(void *ctx, const struct exec_mapping *mapping)
 	                       mapping->dev_minor, mapping->inode, mapping->path);
 }
 
-static void refresh(struct process_table *table, struct process *process)
-{
-	int err = symbolizer_process_refresh(process->sym);
-
-	if (!table->maps)
-		return;
-	exec_maps_poll(table->maps); /* its fork may have been reported while others' stacks were resolved */
-	if (err)
-		exec_maps_feed(table->maps, process->pid, MAP_TABLE_PRESENT, feed_mapping, process->sym);
-}
-
 /* Reading the mappings takes longer the more there are, and each stack that cannot be unwound asks for it. */
 void process_table_refresh(struct process_table *table, struct process *process)
 {
@@ -298,7 +287,12 @@ void process_table_refresh(struct process_table *table, struct process *process)
 
 	if (process->pid_reused || began_ns < process->refresh_after_ns)
 		return;
-	refresh(table, process);
+	if (table->maps)
+		exec_maps_poll(
+		        table->maps); /* its fork may have been reported while others' stacks were resolved */
+	began_ns = monotonic_ns();
+	if (symbolizer_process_refresh(process->sym) && table->maps)
+		exec_maps_feed(table->maps, process->pid, MAP_TABLE_PRESENT, feed_mapping, process->sym);
 	process->refresh_after_ns = began_ns + (monotonic_ns() - began_ns) * PROCESS_TABLE_REFRESH_REST;
 }
 

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <limits.h>
 
 #include <stdio.h>
 
@@ -64,9 +65,26 @@ static void test_mapped_again__another_file_of_that_name(void **state)
 	symbolizer_process_map(p, START, END, 0, 0, 0, 0, path);
 	assert_string_equal(function_at(START + 0x1000), "first");
 	write_library("second_one");
-	symbolizer_process_mapped(p, START, END, 0, 0);
+	symbolizer_process_mapped(p, START, END, 0, 0, 0, 0, path);
 	assert_string_equal(function_at(START + 0x1000), "second_one");
 	assert_false(symbolizer_process_is_stale(p));
+}
+
+/* PROC/PID/maps may not be read at once: what the record says is known meanwhile. */
+static void test_mapped_again__a_file_of_another_name(void **state)
+{
+	char first[PATH_MAX];
+
+	(void)state;
+	write_library("first");
+	snprintf(first, sizeof(first), "%s/first.so", program_dir);
+	assert_int_equal(rename(path, first), 0);
+	write_library("second_one");
+	symbolizer_process_map(p, START, END, 0, 0, 0, 0, first);
+	assert_string_equal(function_at(START + 0x1000), "first");
+	assert_int_equal(symbolizer_process_mapped(p, START, END - 0x1000, 0, 0, 0, 0, path), 0);
+	assert_string_equal(function_at(START + 0x1000), "second_one");
+	assert_true(symbolizer_process_is_stale(p));
 }
 
 static void test_mapped_again__another_range(void **state)
@@ -74,15 +92,15 @@ static void test_mapped_again__another_range(void **state)
 	(void)state;
 	symbolizer_process_map(p, START, END, 0, 0, 0, 5, "/x.so");
 	symbolizer_process_map(p, END, END + 0x1000, 0, 0, 0, 0, "");
-	symbolizer_process_mapped(p, END, END + 0x800, 0, 0); /* a JIT compiler's */
-	symbolizer_process_mapped(p, END + 0x1000, END + 0x2000, 0, 9);
-	symbolizer_process_mapped(p, START, END, 0, 5);
+	symbolizer_process_mapped(p, END, END + 0x800, 0, 0, 0, 0, "//anon"); /* a JIT compiler's */
+	symbolizer_process_mapped(p, END + 0x1000, END + 0x2000, 0, 0, 0, 9, "/y.so");
+	symbolizer_process_mapped(p, START, END, 0, 0, 0, 5, "/x.so");
 	assert_false(symbolizer_process_is_stale(p));
-	symbolizer_process_mapped(p, START, END - 0x1000, 0, 6);
+	symbolizer_process_mapped(p, START, END - 0x1000, 0, 0, 0, 6, "/x.so");
 	assert_true(symbolizer_process_is_stale(p));
 	symbolizer_process_refresh(p);
 	assert_false(symbolizer_process_is_stale(p));
-	symbolizer_process_mapped(p, START, END, 0, 6);
+	symbolizer_process_mapped(p, START, END, 0, 0, 0, 6, "/x.so");
 	assert_true(symbolizer_process_is_stale(p));
 	symbolizer_process_exec(p);
 	assert_false(symbolizer_process_is_stale(p));
@@ -92,6 +110,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_mapped_again__another_file_of_that_name, make_process,
+		                                remove_process),
+		cmocka_unit_test_setup_teardown(test_mapped_again__a_file_of_another_name, make_process,
 		                                remove_process),
 		cmocka_unit_test_setup_teardown(test_mapped_again__another_range, make_process,
 		                                remove_process),
