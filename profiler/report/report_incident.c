@@ -366,6 +366,16 @@ static size_t keep_recent(const struct report_ranking *out, struct report_spike 
 	return (symptom->n - spikes[0].to) * symptom->step_ns <= recent_ns;
 }
 
+/* Without steps a program's start is the quietest part of its run. What goes on for more than half of that is no incident. */
+static bool is_most_of_it(const struct report_series *symptom, const struct report_spike *spikes,
+                          size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (spikes[i].to - spikes[i].from > symptom->n / 2)
+			return true;
+	return false;
+}
+
 static int keep_stretches(struct report_ranking *out, const struct report_spike *spikes, size_t count)
 {
 	if (count < 2)
@@ -393,6 +403,8 @@ static int find_spikes(struct report_ranking *out, const struct report_view *vie
 		return err;
 	if (other)
 		out->steps_before = given_rate(other, view->steps);
+	if (!view->steps && !other && !recent_ns && is_most_of_it(&out->symptom, spikes, count))
+		count = 0;
 	place_incident(out, spikes, keep_recent(out, spikes, count, recent_ns));
 	err = recent_ns ? 0 : keep_stretches(out, spikes, count);
 	free(spikes);

@@ -355,6 +355,44 @@ static void test_report_rank__slow_all_the_time_or_not_at_all(void **state)
 	end(&run);
 }
 
+/* Ten seconds of a program without tags of its own: three on the CPU, then it waits for the disk half of its time, until then. */
+static struct run untagged(double until)
+{
+	struct run run = {
+		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
+	};
+
+	assert_int_equal(stamp_add_window(run.input.stamp, T0, T0 + 10 * SECOND), 0);
+	row(&run, "train.py", true, LEDGER_ONCPU, "", 6 * (int64_t)SECOND);
+	row(&run, "train.py", true, LEDGER_STALL, "block_io", 4 * (int64_t)SECOND);
+	lane(&run, TIMELINE_ONCPU, "train.py", "", "", 0, 3, 1);
+	lane(&run, TIMELINE_ONCPU, "train.py", "", "", 3, until, 0.5);
+	lane(&run, TIMELINE_ONCPU, "train.py", "", "", until, 10, 1);
+	lane(&run, TIMELINE_STALL, "train.py", "block_io", "vda", 3, until, 0.5);
+	return run;
+}
+
+/* What begins after three seconds and stays is how the program runs; what ends again is an incident. */
+static void test_report_rank__a_quiet_start_without_steps(void **state)
+{
+	static const struct {
+		double until;
+		enum report_mode mode;
+	} cases[] = { { 10, REPORT_STEADY }, { 7, REPORT_SPIKE } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct report_ranking ranking;
+		struct run run = untagged(cases[i].until);
+
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, cases[i].mode);
+		assert_string_equal(ranking.primary->name, "block_io");
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+}
+
 /* Waits without a sample are in no lane. */
 static void test_report_rank__what_only_the_ledger_has(void **state)
 {
@@ -512,6 +550,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__seldom_steps_and_the_bad_part_first),
 		cmocka_unit_test(test_report_rank__wide_seconds_at_the_end),
 		cmocka_unit_test(test_report_rank__slow_all_the_time_or_not_at_all),
+		cmocka_unit_test(test_report_rank__a_quiet_start_without_steps),
 		cmocka_unit_test(test_report_rank__what_only_the_ledger_has),
 		cmocka_unit_test(test_report_rank__steps_of_a_short_baseline),
 		cmocka_unit_test(test_report_rank__given_baseline),
