@@ -75,29 +75,67 @@ void report_causes_sort(struct report_cause *causes, size_t count)
 	qsort(causes, count, sizeof(*causes), compare_causes);
 }
 
+static bool is_of_cause(const struct ledger_row *row, const struct report_cause *cause)
+{
+	switch (cause->kind) {
+	case TIMELINE_RUNQUEUE:
+		return row->state == LEDGER_RUNQUEUE;
+	case TIMELINE_STALL:
+		return row->state == LEDGER_STALL && !strcmp(row->cause, cause->name) &&
+		       !strcmp(row->device, cause->device);
+	default:
+		return cause->kind == TIMELINE_BLOCKED && row->state == LEDGER_BLOCKED &&
+		       !strcmp(row->cause, cause->name);
+	}
+}
+
 static void share_of_ledger(const struct report_view *view, struct report_cause *cause)
 {
 	double wall = 0, sum = 0;
 
 	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
 		const struct ledger_row *row = ledger_at(view->input->ledger, i);
-		bool is_runqueue = cause->kind == TIMELINE_RUNQUEUE && row->state == LEDGER_RUNQUEUE;
-		bool is_stall = cause->kind == TIMELINE_STALL && row->state == LEDGER_STALL &&
-		                !strcmp(row->cause, cause->name) && !strcmp(row->device, cause->device);
-		bool is_blocked = cause->kind == TIMELINE_BLOCKED && row->state == LEDGER_BLOCKED &&
-		                  !strcmp(row->cause, cause->name) &&
-		                  !report_loop_idles(&view->loop, row->class);
+		bool idles = row->state == LEDGER_BLOCKED && report_loop_idles(&view->loop, row->class);
 
 		if (!report_view_counts(view, row->class))
 			continue;
 		wall += (double)row->ns;
-		if (is_runqueue || is_stall || is_blocked)
+		if (is_of_cause(row, cause) && !idles)
 			sum += (double)row->ns;
 	}
 	cause->excess_ns = sum;
 	cause->share = wall > 0 ? sum / wall : 0;
 	cause->score = cause->share;
 	cause->before = cause->z = cause->spike = cause->correlation = 0;
+}
+
+/* Waits that others end: what these did meanwhile may be to blame. */
+static bool waits_for_others(const struct ledger_row *row)
+{
+	if (row->state == LEDGER_BLOCKED)
+		return strcmp(row->cause, "sleep") != 0;
+	return row->state == LEDGER_STALL && report_is_indirect(TIMELINE_STALL, row->cause);
+}
+
+double report_cause_felt(const struct report_cause *cause, const struct report_view *view)
+{
+	double all = (double)(view->end_ns - view->begin_ns) * (double)view->loop.n_processes;
+	double wall = 0, felt = 0;
+
+	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
+		const struct ledger_row *row = ledger_at(view->input->ledger, i);
+
+		if (!report_loop_has(&view->loop, row->class))
+			continue;
+		wall += (double)row->ns;
+		if (is_of_cause(row, cause) || waits_for_others(row))
+			felt += (double)row->ns;
+	}
+	if (all > wall) {
+		felt += all - wall;
+		wall = all;
+	}
+	return view->loop.n && wall > 0 ? felt / wall : 1;
 }
 
 void report_causes_share(struct report_cause *causes, size_t count, const struct report_view *view)

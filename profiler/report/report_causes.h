@@ -27,4 +27,8 @@ void report_causes_sort(struct report_cause *causes, size_t count);
  * score its share of the wall time; and sorts them. */
 void report_causes_share(struct report_cause *causes, size_t count, const struct report_view *view);
 
+/* The largest part of the loop's time that the cause may have cost it: its own share, waits of the loop that others end, and what of the run is
+ * under none of its tags. 1: no loop is known. */
+double report_cause_felt(const struct report_cause *cause, const struct report_view *view);
+
 #endif

@@ -122,6 +122,7 @@ static int add_class(struct report_loop *loop, const struct loaded_profiles *inp
 int report_loop_find(struct report_loop *loop, const struct loaded_profiles *input,
                      const struct loaded_classes *classes, const struct loaded_class *steps)
 {
+	const struct ledger_row *with_steps[PROCESSES_MAX];
 	struct top_processes processes;
 	int err = top_processes_build(&processes, input);
 
@@ -129,6 +130,7 @@ int report_loop_find(struct report_loop *loop, const struct loaded_profiles *inp
 	if (err)
 		return err;
 	steps = steps ? steps : named_steps(classes);
+	loop->n_processes = steps ? list_processes(input, steps->name, with_steps) : 0;
 	loop->names = calloc(classes->count + 1, sizeof(*loop->names));
 	loop->idle = calloc(classes->count + 1, sizeof(*loop->idle));
 	err = loop->names && loop->idle ? 0 : -ENOMEM;

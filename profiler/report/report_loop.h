@@ -17,6 +17,7 @@ struct report_loop {
 	size_t n; /* 0: no loop is known */
 	char **idle;
 	size_t n_idle;
+	size_t n_processes; /* that have the steps */
 };
 
 /* How well a class's name says that its tags are the steps of a loop: 2, 0: not at all; 1: a range of PyTorch's optimizers, which is a part of

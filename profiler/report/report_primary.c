@@ -82,11 +82,14 @@ const char *report_primary_why_not(const struct report_ranking *ranking, const s
 
 /* --- of the whole run --------------------------------------------------------------------------------------------- */
 
-/* Of causes with their shares: the largest that is no wait for others and took enough to be told. NULL: none did. */
-static const struct report_cause *largest_steady(const struct report_cause *causes, size_t count)
+/* Of causes with their shares: the largest that is no wait for others and took enough to be told. `felt`: and may have cost the loop as much.
+ * NULL: none did. */
+static const struct report_cause *largest_steady(const struct report_cause *causes, size_t count,
+                                                 const struct report_view *view, bool felt)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!causes[i].indirect && causes[i].share >= STEADY_LEAST)
+		if (!causes[i].indirect && causes[i].share >= STEADY_LEAST &&
+		    (!felt || report_cause_felt(&causes[i], view) >= STEADY_LEAST))
 			return &causes[i];
 	return NULL;
 }
@@ -94,9 +97,11 @@ static const struct report_cause *largest_steady(const struct report_cause *caus
 void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view)
 {
 	report_causes_share(out->causes, out->count, view);
-	out->primary = largest_steady(out->causes, out->count);
-	if (!out->primary)
-		out->mode = REPORT_NOTHING;
+	out->primary = largest_steady(out->causes, out->count, view, true);
+	if (out->primary)
+		return;
+	out->mode = REPORT_NOTHING;
+	out->unfelt = largest_steady(out->causes, out->count, view, false);
 }
 
 const struct report_cause *report_primary_wait(const struct report_ranking *ranking)
@@ -138,7 +143,7 @@ int report_primary_choose_whole(struct report_ranking *out, const struct report_
 		return -ENOMEM;
 	report_causes_add_ledger(causes, &count, view);
 	report_causes_share(causes, count, view);
-	largest = largest_steady(causes, count);
+	largest = largest_steady(causes, count, view, true);
 	if (largest && largest->excess_ns >= WHOLE_LEAST * incident_ns) {
 		out->whole = *largest;
 		out->whole_is_usual = 2 * usual_ns(out, largest, view) >= largest->excess_ns;

@@ -77,6 +77,8 @@ struct report_ranking {
 	struct report_cause *signals; /* of the host, all that the timeline has */
 	size_t signal_count;
 	const struct report_cause *primary; /* NULL: none took much */
+	const struct report_cause *
+	        unfelt; /* took as much as a primary cause, but the loop did not wait for it; NULL: none, or there is a primary */
 	/* Where the recording has a cause that took far more in all of it than the incident's did there: that, by the ledger. It may be
 	 * the same one. name NULL: there is none. */
 	struct report_cause whole;

@@ -275,6 +275,7 @@ static bool has_left_out(const struct report *report)
 static void nothing_verdict(FILE *out, const struct report *report, bool waits)
 {
 	const struct report_cause *wait = report_primary_wait(&report->ranking);
+	const struct report_cause *unfelt = report->ranking.unfelt;
 	char text[CELL_BYTES];
 
 	fprintf(out,
@@ -286,6 +287,9 @@ static void nothing_verdict(FILE *out, const struct report *report, bool waits)
 	                ? " (that of the processes' own tags is left out, as threads push others)"
 	                : "",
 	        report->ranking.count ? "" : " (no time was lost at all)");
+	if (unfelt)
+		fprintf(out, ", but %s (%.1f %%), for which the loop did not wait",
+		        report_cause_text(text, sizeof(text), unfelt), unfelt->share * 100);
 	if (wait)
 		fprintf(out, "; %s (%s) took %.1f %% of it", report_cause_text(text, sizeof(text), wait),
 		        report_cause_words(wait->name), wait->share * 100);

@@ -393,6 +393,30 @@ static void test_report_rank__a_quiet_start_without_steps(void **state)
 	}
 }
 
+/* What another thread waited for all the time is to blame only where the loop may have waited for that thread. */
+static void test_report_rank__what_the_loop_does_not_feel(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	tags(&run, "train_step", 0, 500);
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+	row(&run, "train_step", false, LEDGER_BLOCKED, "sleep", 5 * (int64_t)SECOND);
+	row(&run, "backup", false, LEDGER_STALL, "block_io", 6 * (int64_t)SECOND);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_NOTHING);
+	assert_string_equal(ranking.unfelt->name, "block_io");
+	report_ranking_free(&ranking);
+	row(&run, "train_step", false, LEDGER_BLOCKED, "lock", (int64_t)SECOND);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_STEADY);
+	assert_string_equal(ranking.primary->name, "block_io");
+	assert_null(ranking.unfelt);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
 /* Waits without a sample are in no lane. */
 static void test_report_rank__what_only_the_ledger_has(void **state)
 {
@@ -551,6 +575,7 @@ int main(void)
 		cmocka_unit_test(test_report_rank__wide_seconds_at_the_end),
 		cmocka_unit_test(test_report_rank__slow_all_the_time_or_not_at_all),
 		cmocka_unit_test(test_report_rank__a_quiet_start_without_steps),
+		cmocka_unit_test(test_report_rank__what_the_loop_does_not_feel),
 		cmocka_unit_test(test_report_rank__what_only_the_ledger_has),
 		cmocka_unit_test(test_report_rank__steps_of_a_short_baseline),
 		cmocka_unit_test(test_report_rank__given_baseline),
