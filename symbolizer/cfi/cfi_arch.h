@@ -21,12 +21,16 @@ struct cfi_arch {
 	 */
 	bool has_link;
 	/*
-	 * The instructions that signal handlers return to, if they have no rules (on aarch64 Linux leaves these out:
-	 * unwinders have to recognise the code), and the offset from the stack pointer at which the interrupted
-	 * registers then are, all of them by number. 0: they have rules.
+	 * What signal handlers return to may have no rules: Linux has none for it on aarch64, and musl none on x86-64. It is
+	 * recognised by its instructions, one sequence or another (length 0: none).
 	 */
-	uint64_t sigreturn_code;
-	uint16_t signal_registers;
+	struct cfi_sigreturn {
+		uint8_t length, code[9];
+	} sigreturn[2];
+	/* Offsets from the stack pointer there: of the ucontext_t, and of the interrupted registers, n_signal of them, by number or in an order. */
+	uint16_t ucontext, signal_registers;
+	uint8_t n_signal;
+	const uint8_t *signal_order; /* NULL: by number */
 	/* The bits of a signed return address that are the address (Linux: 48 of them). */
 	uint64_t unsigned_bits;
 };

@@ -202,18 +202,33 @@ int unwind_step(const struct cfi_arch *arch, const struct cfi_rules *rules, cons
 	return cfa ? step_plain(&s, cfa, frame) : step_general(&s, frame);
 }
 
+/* The kernel's uc_flags, and uc_link, which it leaves 0. */
+#define UC_FLAGS_ALL 7
+
+bool unwind_may_be_signal(const struct cfi_arch *arch, const struct sym_stack *stack,
+                          const struct unwind_frame *frame)
+{
+	uint64_t context[2];
+
+	return is_known(frame, arch->sp) &&
+	       !read_stack(stack, frame->regs[arch->sp] + arch->ucontext, context, sizeof(context)) &&
+	       context[0] <= UC_FLAGS_ALL && !context[1];
+}
+
 int unwind_step_by_sigreturn(const struct cfi_arch *arch, const struct sym_stack *stack,
                              struct unwind_frame *frame)
 {
-	size_t len = (arch->pc + 1u) * sizeof(*frame->regs);
-	uint64_t code = 0;
+	uint64_t saved[CFI_MAX_REGISTERS], sp = frame->regs[arch->sp];
 
-	if (!arch->sigreturn_code || !is_known(frame, arch->sp) ||
-	    read_stack(stack, frame->regs[arch->pc], &code, sizeof(code)) || code != arch->sigreturn_code)
-		return -ENOENT;
-	if (read_stack(stack, frame->regs[arch->sp] + arch->signal_registers, frame->regs, len))
+	if (read_stack(stack, sp + arch->signal_registers, saved, arch->n_signal * sizeof(*saved)))
 		return -EFAULT;
-	frame->known = ((uint64_t)2 << arch->pc) - 1;
+	frame->known = 0;
+	for (uint8_t i = 0; i < arch->n_signal; i++) {
+		uint8_t reg = arch->signal_order ? arch->signal_order[i] : i;
+
+		frame->regs[reg] = saved[i];
+		frame->known |= (uint64_t)1 << reg;
+	}
 	frame->is_exact = true;
 	return UNWIND_STEPPED;
 }

@@ -21,7 +21,11 @@ enum { UNWIND_STEPPED, UNWIND_START_OF_THREAD };
 int unwind_step(const struct cfi_arch *arch, const struct cfi_rules *rules, const struct sym_stack *stack,
                 struct unwind_frame *frame);
 
-/* The same for the code that signal handlers return to, where it has no rules. -ENOENT: the pc is not there. */
+/* Whether what lies at the stack pointer may be what the kernel leaves for a handler, above its return address. */
+bool unwind_may_be_signal(const struct cfi_arch *arch, const struct sym_stack *stack,
+                          const struct unwind_frame *frame);
+
+/* The same as unwind_step() for the code that signal handlers return to: the caller of this function checks that it is that (cfi_arch.h). */
 int unwind_step_by_sigreturn(const struct cfi_arch *arch, const struct sym_stack *stack,
                              struct unwind_frame *frame);
 

@@ -158,7 +158,32 @@ static int catch_up(struct walk *w)
 	return err;
 }
 
-/* Is the frame's pc behind a call? What is no code is no return address. */
+static bool read_text(const struct walk *w, uint64_t address, void *buffer, size_t len)
+{
+	const struct unwind_code *code = w->code;
+	const struct sym_stack *stack = w->stack;
+
+	return (code->read_code && code->read_code(code->context, address, buffer, len)) ||
+	       (stack->read && !stack->read(stack->read_context, address, buffer, len));
+}
+
+/* Is it what signal handlers return to? By its instructions: it may have no rules. */
+static bool is_sigreturn(const struct walk *w, uint64_t pc)
+{
+	const struct cfi_arch *arch = w->code->arch;
+
+	for (size_t i = 0; i < sizeof(arch->sigreturn) / sizeof(*arch->sigreturn); i++) {
+		const struct cfi_sigreturn *wanted = &arch->sigreturn[i];
+		uint8_t code[sizeof(wanted->code)];
+
+		if (wanted->length && read_text(w, pc, code, wanted->length) &&
+		    !memcmp(code, wanted->code, wanted->length))
+			return true;
+	}
+	return false;
+}
+
+/* What is no code is no return address. */
 static bool is_code(struct unwind_code *code, const struct unwind_frame *frame)
 {
 	const struct unwind_slot *slot;
@@ -192,9 +217,11 @@ static int step_by_call(const struct walk *w, enum unwind_call wanted, struct un
 static int step_without_rules(struct walk *w)
 {
 	struct unwind_frame caller = w->whole;
-	int result = unwind_step_by_sigreturn(w->code->arch, w->stack, &caller);
+	int result;
 
-	if (result != -ENOENT) {
+	if (!w->whole.is_exact && unwind_may_be_signal(w->code->arch, w->stack, &w->whole) &&
+	    is_sigreturn(w, w->whole.regs[w->code->arch->pc])) {
+		result = unwind_step_by_sigreturn(w->code->arch, w->stack, &caller);
 		/* Nobody called it. */
 		if (w->stack->is_caller)
 			w->stack->is_caller[w->n - 1] = false;
