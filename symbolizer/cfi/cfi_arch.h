@@ -29,6 +29,7 @@ struct cfi_arch {
 	} sigreturn[2];
 	/* Offsets from the stack pointer there: of the ucontext_t, and of the interrupted registers, n_signal of them, by number or in an order. */
 	uint16_t ucontext, signal_registers;
+	uint8_t uc_flags_least, uc_flags_most; /* what the kernel sets in uc_flags */
 	uint8_t n_signal;
 	const uint8_t *signal_order; /* NULL: by number */
 	/* The bits of a signed return address that are the address (Linux: 48 of them). */

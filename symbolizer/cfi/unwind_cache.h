@@ -25,8 +25,17 @@ struct unwind_slot {
 	int32_t cfa_n, return_n, fp_n, depth;
 };
 
+#define UNWIND_CACHE_RETURNS 512
+
+/* What is known of a word that a frame pointer led to. */
+struct unwind_return {
+	uint64_t address, version; /* version 0: nothing here */
+	bool is_behind_call;
+};
+
 struct unwind_cache {
 	struct unwind_slot slots[UNWIND_CACHE_SLOTS];
+	struct unwind_return returns[UNWIND_CACHE_RETURNS];
 };
 
 _Static_assert(sizeof(struct unwind_slot) == 64, "as it says");
@@ -35,6 +44,12 @@ static inline struct unwind_slot *unwind_cache_slot(struct unwind_cache *c, uint
                                                     uint64_t version)
 {
 	return &c->slots[(address ^ address >> 11 ^ version) % UNWIND_CACHE_SLOTS];
+}
+
+static inline struct unwind_return *unwind_cache_return(struct unwind_cache *c, uint64_t address,
+                                                        uint64_t version)
+{
+	return &c->returns[(address ^ address >> 9 ^ version) % UNWIND_CACHE_RETURNS];
 }
 
 /* An empty one: the caller frees it with unwind_cache_free(). NULL: no memory. */

@@ -2,6 +2,7 @@
 
 #include "symbolizer/cfi/unwind_call.h"
 
+#include <elf.h>
 #include <string.h>
 
 /* The longest call instruction but for prefixes, which stand before what is looked at. */
@@ -60,7 +61,7 @@ enum unwind_call unwind_call_before(uint64_t return_address, uint64_t pc, unwind
 	int32_t distance;
 
 	if (!read(context, return_address - LONGEST_CALL, code, sizeof(code)))
-		return UNWIND_NO_CALL;
+		return UNWIND_UNREADABLE;
 	if (code[LONGEST_CALL - 5] == 0xe8) {
 		memcpy(&distance, code + LONGEST_CALL - 4, sizeof(distance));
 		target = return_address + (uint64_t)(int64_t)distance;
@@ -69,4 +70,36 @@ enum unwind_call unwind_call_before(uint64_t return_address, uint64_t pc, unwind
 		return UNWIND_CALL_OF_OTHER;
 	}
 	return ends_with_indirect_call(code) ? UNWIND_CALL_INDIRECT : UNWIND_NO_CALL;
+}
+
+static enum unwind_call x86_64_call_ends_at(uint64_t return_address, unwind_read_code read, void *context)
+{
+	uint8_t code[LONGEST_CALL];
+
+	if (!read(context, return_address - LONGEST_CALL, code, sizeof(code)))
+		return UNWIND_UNREADABLE;
+	if (code[LONGEST_CALL - 5] == 0xe8)
+		return UNWIND_CALL_OF_OTHER;
+	return ends_with_indirect_call(code) ? UNWIND_CALL_INDIRECT : UNWIND_NO_CALL;
+}
+
+/* bl; blr; blraaz, blrabz; blraa, blrab */
+static bool is_aarch64_call(uint32_t instruction)
+{
+	return (instruction & 0xfc000000) == 0x94000000 || (instruction & 0xfffffc1f) == 0xd63f0000 ||
+	       (instruction & 0xfffff81f) == 0xd63f081f || (instruction & 0xfffff800) == 0xd73f0800;
+}
+
+enum unwind_call unwind_call_ends_at(const struct cfi_arch *arch, uint64_t return_address,
+                                     unwind_read_code read, void *context)
+{
+	uint32_t instruction;
+
+	if (arch->machine == EM_X86_64)
+		return x86_64_call_ends_at(return_address, read, context);
+	if (return_address % sizeof(instruction))
+		return UNWIND_NO_CALL;
+	if (!read(context, return_address - sizeof(instruction), &instruction, sizeof(instruction)))
+		return UNWIND_UNREADABLE;
+	return is_aarch64_call(instruction) ? UNWIND_CALL_OF_OTHER : UNWIND_NO_CALL;
 }

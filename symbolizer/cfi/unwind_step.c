@@ -202,9 +202,6 @@ int unwind_step(const struct cfi_arch *arch, const struct cfi_rules *rules, cons
 	return cfa ? step_plain(&s, cfa, frame) : step_general(&s, frame);
 }
 
-/* The kernel's uc_flags, and uc_link, which it leaves 0. */
-#define UC_FLAGS_ALL 7
-
 bool unwind_may_be_signal(const struct cfi_arch *arch, const struct sym_stack *stack,
                           const struct unwind_frame *frame)
 {
@@ -212,7 +209,8 @@ bool unwind_may_be_signal(const struct cfi_arch *arch, const struct sym_stack *s
 
 	return is_known(frame, arch->sp) &&
 	       !read_stack(stack, frame->regs[arch->sp] + arch->ucontext, context, sizeof(context)) &&
-	       context[0] <= UC_FLAGS_ALL && !context[1];
+	       context[0] >= arch->uc_flags_least && context[0] <= arch->uc_flags_most &&
+	       !context[1]; /* uc_link, which it leaves 0 */
 }
 
 int unwind_step_by_sigreturn(const struct cfi_arch *arch, const struct sym_stack *stack,

@@ -191,13 +191,59 @@ static bool is_code(struct unwind_code *code, const struct unwind_frame *frame)
 	return find(code, frame->regs[code->arch->pc] - 1, &slot) != -ESRCH;
 }
 
+/* Can it be a return address? Where its code cannot be read, as that which was compiled at run time, it is taken for one. */
+static bool is_behind_call(struct unwind_code *code, uint64_t address)
+{
+	const struct unwind_return *known = unwind_cache_return(code->cache, address, code->version);
+	enum unwind_call call;
+
+	if (known->address == address && known->version == code->version)
+		return known->is_behind_call;
+	call = unwind_call_ends_at(code->arch, address, code->read_code, code->context);
+	if (call == UNWIND_UNREADABLE)
+		return true;
+	*unwind_cache_return(code->cache, address, code->version) = (struct unwind_return){
+		.address = address, .version = code->version, .is_behind_call = call > UNWIND_NO_CALL
+	};
+	return call > UNWIND_NO_CALL;
+}
+
+static bool leads_on(const struct walk *w, const struct unwind_frame *frame)
+{
+	struct unwind_frame next = *frame;
+
+	return !unwind_step_by_frame_pointer(w->code->arch, w->stack, &next) && is_code(w->code, &next) &&
+	       is_behind_call(w->code, next.regs[w->code->arch->pc]);
+}
+
+/*
+ * Whether the word that the frame pointer led to may be a return address. A frame pointer that was used for something else leads to any word
+ * of the stack: that of a function, say, or one that lies within the text. Not behind a call are what signal handlers return to, the end of a
+ * first function that nobody called (Go's goexit), and where a runtime has put a call into a function that made none (Go's sigpanic): there
+ * the frame after it must be one.
+ */
+static bool may_return_to(const struct walk *w, const struct unwind_frame *caller)
+{
+	const struct cfi_arch *arch = w->code->arch;
+	uint64_t pc = caller->regs[arch->pc];
+	const struct unwind_slot *slot;
+	int found = find(w->code, pc - 1, &slot);
+
+	if (found == -ESRCH)
+		return false;
+	if (!w->code->read_code || (!found && slot->is_signal) || is_behind_call(w->code, pc) ||
+	    is_sigreturn(w, pc))
+		return true;
+	return caller->regs[arch->fp] ? leads_on(w, caller) : found == -ENOENT;
+}
+
 static int step_by_frame_pointer(const struct walk *w, struct unwind_frame *caller)
 {
 	int result;
 
 	*caller = w->whole;
 	result = unwind_step_by_frame_pointer(w->code->arch, w->stack, caller);
-	return !result && !is_code(w->code, caller) ? -ENOENT : result;
+	return !result && !may_return_to(w, caller) ? -ENOENT : result;
 }
 
 /* Only of a call that is at least `wanted`. */

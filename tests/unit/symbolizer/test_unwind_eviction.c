@@ -109,10 +109,19 @@ static struct symbolizer_stats stats(void)
 	return st;
 }
 
-/* A return address in this program, which has rules. */
+static __attribute__((noinline)) uint64_t return_address(void)
+{
+	return (uintptr_t)__builtin_return_address(0);
+}
+
+/* A return address in this program, which has rules, and a call before it. */
 static uint64_t known(void)
 {
-	return (uintptr_t)make_files + 5;
+	static uint64_t address;
+
+	if (!address)
+		address = return_address();
+	return address;
 }
 
 static size_t unwind(uint64_t ip, const uint64_t *words, uint64_t *pcs)

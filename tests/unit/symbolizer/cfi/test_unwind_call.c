@@ -57,7 +57,7 @@ static void test_unwind_call__instructions(void **state)
 		{ AT("\x90\x90\x90\x90\x90\xff\x50"), UNWIND_NO_CALL },       /* too short for its ModRM */
 		{ AT("\x90\x90\x90\x90\x90\x90\xc3"), UNWIND_NO_CALL },       /* ret */
 		{ AT("\x90\xe8\x00\x00\x00\x00\x90"), UNWIND_NO_CALL },       /* does not end there */
-		{ AT("\xff\xd0"), UNWIND_NO_CALL },                           /* cannot be read */
+		{ AT("\xff\xd0"), UNWIND_UNREADABLE },                        /* cannot be read */
 	};
 	size_t i;
 
@@ -67,6 +67,40 @@ static void test_unwind_call__instructions(void **state)
 		uint64_t end = CODE + code.len;
 
 		if (unwind_call_before(end, end + 0x80, read_code, &code) != cases[i].expected)
+			fail_msg("case %zu", i);
+	}
+}
+
+static void test_unwind_call__ends_there(void **state)
+{
+	static const struct {
+		const struct cfi_arch *arch;
+		struct code code;
+		enum unwind_call expected;
+	} cases[] = {
+		{ &cfi_arch_x86_64, AT("\x90\x90\xe8\x00\x00\x01\x00"), UNWIND_CALL_OF_OTHER },
+		{ &cfi_arch_x86_64, AT("\x90\x90\x90\x90\x90\xff\xd0"), UNWIND_CALL_INDIRECT },
+		{ &cfi_arch_x86_64, AT("\x90\x90\x90\x90\x90\x90\x90"), UNWIND_NO_CALL },
+		{ &cfi_arch_x86_64, AT("\x90\xff\xd0"), UNWIND_UNREADABLE },
+		{ &cfi_arch_aarch64, AT("\xff\xff\xff\x97"), UNWIND_CALL_OF_OTHER }, /* bl */
+		{ &cfi_arch_aarch64, AT("\x20\x00\x3f\xd6"), UNWIND_CALL_OF_OTHER }, /* blr x1 */
+		{ &cfi_arch_aarch64, AT("\x1f\x08\x3f\xd6"), UNWIND_CALL_OF_OTHER }, /* blraaz x0 */
+		{ &cfi_arch_aarch64, AT("\x3f\x0c\x3f\xd6"), UNWIND_CALL_OF_OTHER }, /* blrabz x1 */
+		{ &cfi_arch_aarch64, AT("\x22\x08\x3f\xd7"), UNWIND_CALL_OF_OTHER }, /* blraa x1, x2 */
+		{ &cfi_arch_aarch64, AT("\x22\x0c\x3f\xd7"), UNWIND_CALL_OF_OTHER }, /* blrab x1, x2 */
+		{ &cfi_arch_aarch64, AT("\xff\xff\xff\x17"), UNWIND_NO_CALL },       /* b */
+		{ &cfi_arch_aarch64, AT("\x20\x00\x1f\xd6"), UNWIND_NO_CALL },       /* br x1 */
+		{ &cfi_arch_aarch64, AT("\xc0\x03\x5f\xd6"), UNWIND_NO_CALL },       /* ret */
+		{ &cfi_arch_aarch64, AT("\xff\xff\x97"), UNWIND_NO_CALL }, /* no address of an instruction */
+		{ &cfi_arch_aarch64, AT(""), UNWIND_UNREADABLE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct code code = cases[i].code;
+
+		if (unwind_call_ends_at(cases[i].arch, CODE + code.len, read_code, &code) !=
+		    cases[i].expected)
 			fail_msg("case %zu", i);
 	}
 }
@@ -93,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unwind_call__instructions),
+		cmocka_unit_test(test_unwind_call__ends_there),
 		cmocka_unit_test(test_unwind_call__by_way_of_the_plt),
 	};
 
