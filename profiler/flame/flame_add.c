@@ -153,13 +153,12 @@ static int put_stack(struct adding *adding, struct flame_sample *sample)
 
 /* --- samples ---------------------------------------------------------------------------------------------- */
 
-/* The text "comm[pid]". */
-static int put_process_text(struct adding *adding, const char *comm, int64_t pid, uint32_t *number)
+/* Names the row's process. */
+static int put_name(struct adding *adding, const struct ledger_row *row, uint32_t *number)
 {
-	char text[128];
+	char text[LEDGER_PROCESS_BYTES];
 
-	snprintf(text, sizeof(text), "%s[%" PRId64 "]", comm, pid);
-	return take(number, flame_put_text(adding->data, pid ? text : ""));
+	return take(number, flame_put_text(adding->data, row->pid ? ledger_row_process(row, text) : ""));
 }
 
 /* The process's number in `processes`; names it as the last row does that knows its name. */
@@ -178,7 +177,7 @@ static int name_process(struct adding *adding, const struct ledger_row *row)
 	if (!grown)
 		return -errno;
 	adding->processes = grown;
-	return put_process_text(adding, row->comm, row->pid, &grown[known]);
+	return put_name(adding, row, &grown[known]);
 }
 
 static int name_processes(struct adding *adding)
@@ -199,7 +198,8 @@ static int put_process(struct adding *adding, int64_t pid, uint32_t *number)
 	int64_t known = pprof_intern_find(&adding->pids, &key, sizeof(key));
 
 	if (known < 0)
-		return put_process_text(adding, "", pid, number);
+		return put_name(adding, &(struct ledger_row){ .pid = (uint32_t)pid, .comm = (char *)"" },
+		                number);
 	*number = adding->processes[known];
 	return 0;
 }

@@ -113,11 +113,10 @@ static int write_losses(struct json_writer *json, const struct loaded_profiles *
 
 static void write_process(struct json_writer *json, const struct top_process *process)
 {
-	char name[128];
+	char name[LEDGER_PROCESS_BYTES];
 
-	snprintf(name, sizeof(name), "%s[%" PRIu32 "]", process->row->comm, process->row->pid);
 	json_object_begin(json);
-	json_member_string(json, "process", name);
+	json_member_string(json, "process", ledger_row_process(process->row, name));
 	json_member_i64(json, "ns", process->ns);
 	json_key(json, "classes");
 	json_array_begin(json);

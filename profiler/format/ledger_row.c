@@ -3,7 +3,9 @@
 #include "profiler/format/ledger_row.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +95,16 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
+const char *ledger_row_process(const struct ledger_row *row, char text[LEDGER_PROCESS_BYTES])
+{
+	char rank[24] = "";
+
+	if (row->rank_and_1)
+		snprintf(rank, sizeof(rank), "rank %" PRIu32 " ", row->rank_and_1 - 1);
+	snprintf(text, LEDGER_PROCESS_BYTES, "%s%.40s[%" PRIu32 "]", rank, row->comm, row->pid);
+	return text;
+}
+
 static int add_note(const struct ledger_row *row, struct profile *profile)
 {
 	struct note_writer writer;
@@ -110,6 +122,8 @@ static int add_note(const struct ledger_row *row, struct profile *profile)
 	if (row->base)
 		note_writer_u64(&writer, "base", 1);
 	note_writer_text(&writer, "comm", row->comm);
+	if (row->rank_and_1)
+		note_writer_u64(&writer, "rank", row->rank_and_1 - 1);
 	note_writer_i64(&writer, "ns", row->ns);
 	note_writer_u64(&writer, "count", row->count);
 	return note_rows_add(profile, &writer);
@@ -176,6 +190,7 @@ static int entry_add(struct entry *entry, const struct ledger_row *row)
 	if (replace_text(&entry->row.comm, row->comm) || replace_text(&entry->row.class, row->class))
 		return -ENOMEM;
 	entry->row.base = row->base;
+	entry->row.rank_and_1 = row->rank_and_1 ? row->rank_and_1 : entry->row.rank_and_1;
 	entry->row.ns = saturating_add(entry->row.ns, row->ns);
 	entry->row.count = saturating_add_u64(entry->row.count, row->count);
 	return 0;
@@ -334,7 +349,7 @@ int ledger_to_notes(struct ledger *ledger, struct profile *profile)
 static int read_row(const struct note_fields *fields, struct ledger_row *row)
 {
 	int state = note_fields_choice(fields, "state", state_names, LEDGER_STATES);
-	uint64_t pid = 0, base = 0;
+	uint64_t pid = 0, base = 0, rank = UINT32_MAX;
 
 	*row = (struct ledger_row){ .tag = (char *)note_fields_text(fields, "tag"),
 		                    .class = (char *)note_fields_text(fields, "class"),
@@ -345,12 +360,14 @@ static int read_row(const struct note_fields *fields, struct ledger_row *row)
 	    note_fields_hex64(fields, "id", &row->id) == -EINVAL ||
 	    note_fields_u64(fields, "pid", &pid) == -EINVAL || pid > UINT32_MAX ||
 	    note_fields_u64(fields, "base", &base) == -EINVAL || base > 1 ||
+	    note_fields_u64(fields, "rank", &rank) == -EINVAL || rank > UINT32_MAX ||
 	    note_fields_u64(fields, "start", &row->start_ns) == -EINVAL ||
 	    note_fields_u64(fields, "count", &row->count) == -EINVAL)
 		return -EINVAL;
 	row->state = state;
 	row->pid = (uint32_t)pid;
 	row->base = base;
+	row->rank_and_1 = (uint32_t)rank + 1;
 	return 0;
 }
 

@@ -36,6 +36,7 @@ struct ledger_row {
 	uint32_t pid;
 	uint64_t start_ns; /* when the process began; (pid, start_ns) is the process */
 	char *comm;
+	uint32_t rank_and_1; /* of a distributed job (process_ranks.h); 0: none. Not part of the key */
 	enum ledger_state state;
 	char *cause; /* LEDGER_STALL: e.g. "block_io"; LEDGER_BLOCKED: the kind, e.g. "pipe", if known; else "" */
 	char *device;   /* for example "vda"; "" when unknown */
@@ -44,6 +45,12 @@ struct ledger_row {
 };
 
 struct ledger;
+
+/* Enough for ledger_row_process(). */
+#define LEDGER_PROCESS_BYTES 96
+
+/* The row's process: "python3[4711]", or "rank 3 python3[4711]". Returns text. */
+const char *ledger_row_process(const struct ledger_row *row, char text[LEDGER_PROCESS_BYTES]);
 
 /* The state's name in comments and JSON: oncpu, runqueue, stall, blocked, unobserved. */
 const char *ledger_state_name(enum ledger_state state);

@@ -154,8 +154,9 @@ static struct found *found_new(struct build *build, const char *key, const char 
 static void append_process(const struct ledger_row *row, char *name, size_t size)
 {
 	size_t used = strlen(name);
+	char process[LEDGER_PROCESS_BYTES];
 
-	snprintf(name + used, size - used, " %s[%u]", row->comm, row->pid);
+	snprintf(name + used, size - used, " %s", ledger_row_process(row, process));
 }
 
 static struct found *find_or_add(struct build *build, const struct ledger_row *row)

@@ -352,6 +352,7 @@ static int add_ledger_row(struct window *window, struct ledger *ledger, const st
 	const struct abi_tag *tag = row->tag;
 	struct process *process =
 	        process_table_get(window->deps.processes, row->key.tgid, row->key.process_start_ns, NULL);
+	uint32_t rank = process_table_rank(window->deps.processes, row->key.tgid, row->key.process_start_ns);
 	bool stall = row->key.state == ABI_STALL, wait = row->key.state == ABI_SLEEP;
 	struct ledger_row out = {
 		.tag = (char *)tag->name,
@@ -361,6 +362,7 @@ static int add_ledger_row(struct window *window, struct ledger *ledger, const st
 		.pid = row->key.tgid,
 		.start_ns = row->key.process_start_ns,
 		.comm = process ? process->comm : NULL,
+		.rank_and_1 = rank == PROCESS_RANK_NONE ? 0 : rank + 1,
 		.state = ledger_state_of(row->key.state),
 		.cause = stall || wait ? (char *)window_cause_name(row->key.cause) : NULL,
 		.device = stall ? (char *)device_names_of(window->deps.devices, row->key.dev, row->key.tgid)

@@ -22,6 +22,13 @@ static size_t bounded(size_t count, size_t limit)
 	return limit && limit < count ? limit : count;
 }
 
+/* Of a distributed job; there is none where the process has none. */
+static void write_rank(struct json_writer *json, const struct ledger_row *row)
+{
+	if (row->rank_and_1)
+		json_member_u64(json, "rank", row->rank_and_1 - 1);
+}
+
 /* --- ledger ------------------------------------------------------------ */
 
 static void write_row(struct json_writer *json, const struct ledger_row *row)
@@ -38,6 +45,7 @@ static void write_row(struct json_writer *json, const struct ledger_row *row)
 	json_member_u64(json, "process", row->pid);
 	json_member_u64(json, "start_ns", row->start_ns);
 	json_member_string(json, "comm", row->comm);
+	write_rank(json, row);
 	json_member_string(json, "state", ledger_state_name(row->state));
 	json_member_string(json, "cause", row->cause);
 	json_member_string(json, "device", row->device);
@@ -158,6 +166,7 @@ static void write_process(struct json_writer *json, const struct top_process *pr
 	json_member_u64(json, "process", process->row->pid);
 	json_member_u64(json, "start_ns", process->row->start_ns);
 	json_member_string(json, "comm", process->row->comm);
+	write_rank(json, process->row);
 	json_member_u64(json, "wall_ns", (uint64_t)process->ns);
 	json_key(json, "classes");
 	json_array_begin(json);

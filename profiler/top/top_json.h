@@ -1,11 +1,11 @@
 /*
  * What `stallprof top` found, as JSON:
  *
- *     { "ledger":  [ {tag, id, class, base, process, start_ns, comm, state, cause, device, ns, count} ],
+ *     { "ledger":  [ {tag, id, class, base, process, start_ns, comm, rank, state, cause, device, ns, count} ],
  *       "wall_ns": { TAG: ns },
  *       "classes": [ {name, id, base, threads, wall_ns, lost_ns, ns: {STATE OR CAUSE: ns}, tags, p50_ns, p99_ns,
  *                     worst: {tag, id, process, ns}} ],
- *       "processes": [ {process, start_ns, comm, wall_ns, classes: [{name, wall_ns, share}]} ],
+ *       "processes": [ {process, start_ns, comm, rank, wall_ns, classes: [{name, wall_ns, share}]} ],
  *       "requests": [ {device, class, op, writeback, requests, bytes, ns} ],
  *       "gpu_jobs": [ {driver, ring, class, jobs, total_ns, p90_ns, PHASE: {jobs, ns, slow}, long_tail, faults, preempted} ],
  *       "checkpoints": [ what checkpoint_rows.h has of each file, and its ranges ],
@@ -18,7 +18,7 @@
  *                    hooks: [ {cause, hook, state, reason} ], counters: {NAME: value}
  * } }
  *
- * Ids are text of 16 hex digits. Frames are innermost first; a frame is inlined when it is in the code of the one
+ * Ids are text of 16 hex digits. rank is there where the process has one. Frames are innermost first; a frame is inlined when it is in the code of the one
  * after it; file is null and line 0 when not known. Stacks are in order of delay_ns + cpu_ns, heaviest first. "top"
  * sums waits that are no stalls only when their kind is asked for. Classes are as loaded_classes.h has them, processes
  * as top_processes.h, whatever the filter. So are requests (request_rows.h) and jobs of GPUs

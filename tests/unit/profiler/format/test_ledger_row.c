@@ -46,18 +46,23 @@ static void test_ledger_row__equal_keys_are_summed(void **state)
 {
 	struct ledger *ledger = ledger_new(0);
 	struct ledger_row same = row("t", LEDGER_STALL, "block_io", 10), other;
+	char text[LEDGER_PROCESS_BYTES];
 
 	(void)state;
 	add(ledger, same);
 	same.ns = 32;
 	same.comm = (char *)"renamed";
+	same.rank_and_1 = 4;
 	add(ledger, same);
+	same.rank_and_1 = 0;
 	same.comm = NULL;
 	same.ns = 0;
 	add(ledger, same);
 	assert_int_equal(ledger_count(ledger), 1);
 	assert_int_equal(ledger_at(ledger, 0)->ns, 42);
 	assert_int_equal(ledger_at(ledger, 0)->count, 3);
+	assert_int_equal(ledger_at(ledger, 0)->rank_and_1, 4);
+	assert_string_equal(ledger_row_process(ledger_at(ledger, 0), text), "rank 3 renamed[12]");
 	assert_string_equal(ledger_at(ledger, 0)->comm, "renamed");
 	/* Each part of the key makes another row. */
 	other = same, other.tag = (char *)"u", add(ledger, other);
