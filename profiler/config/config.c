@@ -106,9 +106,35 @@ static const struct config_setting *find_setting(const char *path)
 	return NULL;
 }
 
+/* How many bits to the left what stands in front of the text's last letter belongs, as systemd and dd have it; 0: it has no such letter. */
+static unsigned int unit_of(const char *value)
+{
+	static const char units[] = "KMGT";
+	const char *unit = *value ? strchr(units, value[strlen(value) - 1]) : NULL;
+
+	return unit ? 10 * (unsigned int)(unit - units + 1) : 0;
+}
+
+/* A number of bytes may be written "8M". */
+static bool number_of(const struct config_setting *setting, const char *value, uint64_t *number)
+{
+	unsigned int bits = strstr(setting->key, "bytes") ? unit_of(value) : 0;
+	char digits[24];
+
+	if (!bits)
+		return config_number(value, number);
+	if (strlen(value) > sizeof(digits))
+		return false;
+	snprintf(digits, sizeof(digits), "%.*s", (int)strlen(value) - 1, value);
+	if (!config_number(digits, number) || *number > UINT64_MAX >> bits)
+		return false;
+	*number <<= bits;
+	return true;
+}
+
 static bool number_passes(const struct config_setting *setting, const char *value, uint64_t *number)
 {
-	if (!config_number(value, number))
+	if (!number_of(setting, value, number))
 		return false;
 	if (setting->or_zero && !*number)
 		return true;

@@ -315,6 +315,9 @@ static void test_config__a_secret_is_not_repeated(void **state)
 
 static void test_config__set_and_reset(void **state)
 {
+	static const char *const not_bytes[] = {
+		"M", "8X", "8MM", "8 M", "-8M", "17179869184G", "08M", "8m"
+	};
 	struct config *config = config_default();
 	char err[256] = "untouched";
 
@@ -329,6 +332,15 @@ static void test_config__set_and_reset(void **state)
 	assert_int_equal(config_set(config, "sampling.window_seconds", "20", err, sizeof(err)), -EINVAL);
 	assert_int_equal(config_set(config, "push.url", "ftp://x", err, sizeof(err)), -EINVAL);
 	assert_string_equal(config->push.url, "");
+	assert_int_equal(config_set(config, "sampling.ring_bytes", "8M", err, sizeof(err)), 0);
+	assert_int_equal(config->sampling.ring_bytes, 8 << 20);
+	assert_int_equal(config_set(config, "output.max_bytes", "3G", err, sizeof(err)), 0);
+	assert_true(config->output.max_bytes == (uint64_t)3 << 30);
+	for (size_t i = 0; i < sizeof(not_bytes) / sizeof(*not_bytes); i++)
+		assert_int_equal(config_set(config, "output.max_bytes", not_bytes[i], err, sizeof(err)),
+		                 -EINVAL);
+	assert_true(config->output.max_bytes == (uint64_t)3 << 30);
+	assert_int_equal(config_set(config, "sampling.threshold_ns", "1M", err, sizeof(err)), -EINVAL);
 	config_free(config);
 	config_free(NULL);
 }
