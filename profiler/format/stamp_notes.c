@@ -52,8 +52,7 @@ static int write_thresholds(struct profile *profile, const struct stamp_coverage
 	if (note_writer_begin(&writer, "stallprof.sampling"))
 		return -ENOMEM;
 	note_writer_u64(&writer, "threshold_ns", coverage->threshold_ns);
-	if (coverage->blocked_threshold_ns)
-		note_writer_u64(&writer, "blocked_threshold_ns", coverage->blocked_threshold_ns);
+	note_writer_u64(&writer, "blocked_threshold_ns", coverage->blocked_threshold_ns);
 	return note_rows_add(profile, &writer);
 }
 

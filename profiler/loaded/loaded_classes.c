@@ -3,6 +3,7 @@
 #include "profiler/loaded/loaded_classes.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,12 +152,33 @@ static struct found *found_new(struct build *build, const char *key, const char 
 	return NULL;
 }
 
-static void append_process(const struct ledger_row *row, char *name, size_t size)
+/* Of a process the name may be known better later: its rank. */
+static int name_anew(struct found *found, const struct ledger_row *row, const char *name)
 {
-	size_t used = strlen(name);
-	char process[LEDGER_PROCESS_BYTES];
+	char *copy;
 
-	snprintf(name + used, size - used, " %s", ledger_row_process(row, process));
+	if (!row->rank_and_1 || !strcmp(found->row.name, name))
+		return 0;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	free(found->row.name);
+	found->row.name = copy;
+	return 0;
+}
+
+static struct found *find_process(struct build *build, const struct ledger_row *row, const char *class)
+{
+	char name[NAME_MAX_BYTES + LEDGER_PROCESS_BYTES], key[NAME_MAX_BYTES + 48],
+	        process[LEDGER_PROCESS_BYTES];
+	struct found *found;
+
+	snprintf(name, sizeof(name), "%s %s", class, ledger_row_process(row, process));
+	snprintf(key, sizeof(key), "%" PRIu32 " %" PRIu64 " %s", row->pid, row->start_ns, class);
+	HASH_FIND_STR(build->by_key, key, found);
+	if (!found)
+		return found_new(build, key, name, 0);
+	return name_anew(found, row, name) ? NULL : found;
 }
 
 static struct found *find_or_add(struct build *build, const struct ledger_row *row)
@@ -170,7 +192,7 @@ static struct found *find_or_add(struct build *build, const struct ledger_row *r
 	else
 		loaded_level_name(row, build->filter, name, sizeof(name));
 	if (build->level == LOADED_LEVEL_PROCESS)
-		append_process(row, name, sizeof(name));
+		return find_process(build, row, name);
 	snprintf(key, sizeof(key), "%llx %s", (unsigned long long)id, name);
 	HASH_FIND_STR(build->by_key, key, found);
 	return found ? found : found_new(build, key, name, id);
@@ -359,7 +381,7 @@ int loaded_classes_build(struct loaded_classes *table, const struct loaded_profi
 		err = count_processes(&build);
 	if (!err) {
 		count_tags(&build);
-		err = loaded_steps_take(build.steps, build.n_steps, input->ledger, take_times);
+		err = loaded_steps_take(build.steps, build.n_steps, take_times);
 	}
 	if (!err) {
 		settle_base(&build);

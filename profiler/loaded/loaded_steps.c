@@ -47,53 +47,30 @@ static int64_t percentile(const struct loaded_step *steps, size_t n, unsigned in
 	return saturating_add(low, part);
 }
 
-static int compare_processes(const void *left, const void *right)
+static int compare_by_process(const void *left, const void *right)
 {
-	const struct ledger_row *a = *(const struct ledger_row *const *)left;
-	const struct ledger_row *b = *(const struct ledger_row *const *)right;
-	int order = compare_u64(a->pid, b->pid);
+	const struct loaded_step *a = *(struct loaded_step *const *)left,
+	                         *b = *(struct loaded_step *const *)right;
+	int order = compare_u64((uintptr_t)a->of, (uintptr_t)b->of);
 
-	return order ? order : compare_u64(a->start_ns, b->start_ns);
+	order = order ? order : compare_u64(a->row->pid, b->row->pid);
+	return order ? order : compare_u64(a->row->start_ns, b->row->start_ns);
 }
 
-static bool is_same_tag_of(const struct ledger_row *a, const struct ledger_row *b)
+/* Sets `inherited` of those that are their process's only one of the class. */
+static int mark_only_ones(struct loaded_step *steps, size_t n)
 {
-	return a->id == b->id && !strcmp(a->tag, b->tag) && !compare_processes(&a, &b);
-}
+	struct loaded_step **sorted = calloc(n + 1, sizeof(struct loaded_step *));
 
-/* A row of each exact tag of each process, sorted by process. NULL: no memory. */
-static const struct ledger_row **tags_of_processes(struct ledger *ledger, size_t *n)
-{
-	const struct ledger_row **tags = calloc(ledger_count(ledger) + 1, sizeof(struct ledger_row *));
-
-	*n = 0;
-	for (size_t i = 0; tags && i < ledger_count(ledger); i++) {
-		const struct ledger_row *row = ledger_at(ledger, i);
-
-		if (!*n || !is_same_tag_of(tags[*n - 1], row))
-			tags[(*n)++] = row;
-	}
-	if (tags)
-		qsort(tags, *n, sizeof(struct ledger_row *), compare_processes);
-	return tags;
-}
-
-/* Sets `inherited` of those that are all that their process has. */
-static int mark_only_ones(struct loaded_step *steps, size_t n, struct ledger *ledger)
-{
-	size_t n_tags;
-	const struct ledger_row **tags = tags_of_processes(ledger, &n_tags);
-
-	if (!tags)
+	if (!sorted)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		const struct ledger_row **at =
-		        bsearch(&steps[i].row, tags, n_tags, sizeof(*tags), compare_processes);
-
-		steps[i].inherited = at && (at == tags || compare_processes(at - 1, at) != 0) &&
-		                     (at == tags + n_tags - 1 || compare_processes(at, at + 1) != 0);
-	}
-	free(tags);
+	for (size_t i = 0; i < n; i++)
+		sorted[i] = &steps[i];
+	qsort(sorted, n, sizeof(struct loaded_step *), compare_by_process);
+	for (size_t i = 0; i < n; i++)
+		sorted[i]->inherited = (!i || compare_by_process(&sorted[i - 1], &sorted[i]) != 0) &&
+		                       (i + 1 == n || compare_by_process(&sorted[i], &sorted[i + 1]) != 0);
+	free(sorted);
 	return 0;
 }
 
@@ -102,26 +79,42 @@ static bool same_tag(const struct loaded_step *a, const struct loaded_step *b)
 	return a->of == b->of && a->row->id == b->row->id && !strcmp(a->row->tag, b->row->tag);
 }
 
-/* Takes it back where no other process has the tag that is marked not so. */
+/* Whether the step may be a part of the other: of the same rank, as far as ranks are known. A process has its parent's. */
+static bool may_be_part_of(const struct loaded_step *step, const struct loaded_step *owner)
+{
+	return !owner->inherited && (!step->row->rank_and_1 || !owner->row->rank_and_1 ||
+	                             step->row->rank_and_1 == owner->row->rank_and_1);
+}
+
+static bool has_owner(const struct loaded_step *step, const struct loaded_step *group, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (may_be_part_of(step, &group[i]))
+			return true;
+	return false;
+}
+
+/* Takes it back where no other process has the tag that is marked not so: also of a rank that has come to its first step only. */
 static void unmark_alone(struct loaded_step *steps, size_t n)
 {
 	size_t first = 0, end;
 
 	for (; first < n; first = end) {
-		bool has_owner = !steps[first].inherited;
-
 		for (end = first + 1; end < n && same_tag(&steps[first], &steps[end]); end++)
-			has_owner |= !steps[end].inherited;
-		for (size_t i = first; i < end && !has_owner; i++)
-			steps[i].inherited = false;
+			;
+		for (size_t i = first; i < end; i++)
+			steps[i].alone =
+			        steps[i].inherited && !has_owner(&steps[i], &steps[first], end - first);
+		for (size_t i = first; i < end; i++)
+			steps[i].inherited &= !steps[i].alone;
 	}
 }
 
-int loaded_steps_take(struct loaded_step *steps, size_t n_steps, struct ledger *ledger,
+int loaded_steps_take(struct loaded_step *steps, size_t n_steps,
                       void (*take)(void *of, const struct loaded_step_times *times))
 {
 	size_t first = 0, end, n;
-	int err = mark_only_ones(steps, n_steps, ledger);
+	int err = mark_only_ones(steps, n_steps);
 
 	if (err)
 		return err;

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct ledger;
 struct ledger_row;
 
 /* An exact tag of a process, or many that the ledger had no room for. */
@@ -16,7 +15,7 @@ struct loaded_step {
 	void *of;                     /* its class */
 	const struct ledger_row *row; /* one of its rows */
 	int64_t wall_ns;
-	bool inherited; /* set here */
+	bool inherited, alone; /* set here */
 };
 
 /* Percentiles, and the longest. */
@@ -27,11 +26,10 @@ struct loaded_step_times {
 
 /*
  * Calls `take` for each class that has steps. `steps` come in the ledger's order (by tag, id, process), and are sorted
- * otherwise. Those of processes that were forked under a tag, and have none of their own, are no steps, but a part of their parent's: in all of
- * `ledger` such a process has one exact tag, which is also one of a process that has several. A rank of a job, that has come to its first
- * step only, has others besides: that of the process, or of what it does between steps. 0 or -ENOMEM.
+ * otherwise. Those of processes that were forked under a tag, and have none of the class's own, are no steps, but a part of their parent's:
+ * a process with one step of a class, which is also one of a process that has several, of the same rank where they have ranks. 0 or -ENOMEM.
  */
-int loaded_steps_take(struct loaded_step *steps, size_t n, struct ledger *ledger,
+int loaded_steps_take(struct loaded_step *steps, size_t n,
                       void (*take)(void *of, const struct loaded_step_times *times));
 
 #endif

@@ -69,6 +69,14 @@ static bool comes_in_turn(const struct loaded_class *row, const struct loaded_cl
 
 #define PROCESSES_MAX 64 /* with steps: of a host's ranks */
 
+static bool has_process(const struct ledger_row *const *found, size_t n, const struct ledger_row *row)
+{
+	for (size_t i = 0; i < n; i++)
+		if (found[i]->pid == row->pid && found[i]->start_ns == row->start_ns)
+			return true;
+	return false;
+}
+
 /* The processes that have the steps: a row of each. */
 static size_t list_processes(const struct loaded_profiles *input, const char *steps,
                              const struct ledger_row *found[PROCESSES_MAX])
@@ -78,8 +86,7 @@ static size_t list_processes(const struct loaded_profiles *input, const char *st
 	for (size_t i = 0; i < ledger_count(input->ledger) && n < PROCESSES_MAX; i++) {
 		const struct ledger_row *row = ledger_at(input->ledger, i);
 
-		if (!strcmp(row->class, steps) &&
-		    (!n || found[n - 1]->pid != row->pid || found[n - 1]->start_ns != row->start_ns))
+		if (!strcmp(row->class, steps) && !has_process(found, n, row))
 			found[n++] = row;
 	}
 	return n;
@@ -93,11 +100,8 @@ static bool shares_process(const struct loaded_profiles *input, const char *clas
 	for (size_t i = 0; i < ledger_count(input->ledger); i++) {
 		const struct ledger_row *row = ledger_at(input->ledger, i);
 
-		if (strcmp(row->class, class) != 0)
-			continue;
-		for (size_t k = 0; k < n; k++)
-			if (with_steps[k]->pid == row->pid && with_steps[k]->start_ns == row->start_ns)
-				return true;
+		if (!strcmp(row->class, class) && has_process(with_steps, n, row))
+			return true;
 	}
 	return false;
 }

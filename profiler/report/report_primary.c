@@ -106,9 +106,10 @@ void report_primary_choose_steady(struct report_ranking *out, const struct repor
 
 const struct report_cause *report_primary_wait(const struct report_ranking *ranking)
 {
-	bool any = ranking->mode == REPORT_NOTHING && ranking->count;
-
-	return any && ranking->causes[0].share >= STEADY_LEAST ? &ranking->causes[0] : NULL;
+	for (size_t i = 0; ranking->mode == REPORT_NOTHING && i < ranking->count; i++)
+		if (ranking->causes[i].indirect && ranking->causes[i].share >= STEADY_LEAST)
+			return &ranking->causes[i];
+	return NULL;
 }
 
 double report_incident_ns(const struct report_ranking *ranking)

@@ -175,13 +175,18 @@ static bool is_adapter(const char *root, const char *interface)
 	return !access(path, F_OK);
 }
 
-/* Of interfaces what comes in from elsewhere, once: the adapters, and in a container, which has none, all but the loopback. */
-static bool is_wanted_interface(const char *root, const char *interface, struct dirent *const *all, int n)
+static bool has_adapter(const char *root, struct dirent *const *interfaces, int n)
 {
 	for (int i = 0; i < n; i++)
-		if (is_adapter(root, all[i]->d_name))
-			return is_adapter(root, interface);
-	return strcmp(interface, "lo") != 0;
+		if (is_adapter(root, interfaces[i]->d_name))
+			return true;
+	return false;
+}
+
+/* Of interfaces what comes in from elsewhere, once: the adapters, and in a container, which has none, all but the loopback. */
+static bool is_wanted_interface(const char *root, const char *interface, bool adapters)
+{
+	return adapters ? is_adapter(root, interface) : strcmp(interface, "lo") != 0;
 }
 
 static bool is_open(const struct signal_files *files, const struct signal_file *file, const char *device)
@@ -217,16 +222,17 @@ static int open_devices(struct signal_files *files, const char *root, const stru
 	struct dirent **found = NULL;
 	char path[PATH_MAX];
 	int n, opened = count_of(files, file), err = -ENODEV;
-	bool full = false;
+	bool full = false, adapters;
 
 	snprintf(path, sizeof(path), "%s%s", root, folder);
 	n = scandir(path, &found, is_wanted, hardware_first);
 	if (n < 0)
 		return -errno;
+	adapters = file == &net && has_adapter(root, found, n);
 	for (int i = 0; i < n; i++) {
 		bool wanted = !is_open(files, file, found[i]->d_name) &&
 		              (file != &disk || !is_idle_disk(root, found[i]->d_name)) &&
-		              (file != &net || is_wanted_interface(root, found[i]->d_name, found, n));
+		              (file != &net || is_wanted_interface(root, found[i]->d_name, adapters));
 		int failed = !wanted                ? 0
 		             : opened < DEVICES_MAX ? open_one(files, root, file, found[i]->d_name)
 		                                    : -ENOSPC;

@@ -4,7 +4,7 @@ const LEAST = 0.1; // of the largest
 
 /** [[program, sum]], the largest first: of a signal (on a device, if one is given), between two times in ms. Programs that hold tags are left out. */
 export function usersOf({ data, lanes }, name, device, [from, to]) {
-  const own = new Set([...new Set(data.ledger.process)].map((text) => data.strings[text].replace(/\[(\d+)\]$/, ' ($1)'))), sums = new Map();
+  const own = new Set([...new Set(data.ledger.process)].map((text) => data.strings[text].replace(/^rank \d+ /, '').replace(/\[(\d+)\]$/, ' ($1)'))), sums = new Map();
   for (const lane of lanes) {
     const program = lane.class.replace(/ \(\d+\)$/, '');
     if (lane.kind !== 'signal' || lane.name !== name || (device !== undefined && lane.device !== device)) continue;

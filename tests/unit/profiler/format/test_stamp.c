@@ -106,6 +106,35 @@ static void test_stamp__counters_survive_a_merge(void **state)
 	profile_free(second);
 }
 
+/* T of waits that are no stalls; older profiles have one T for all. */
+static void test_stamp__threshold_of_other_waits(void **state)
+{
+	static const struct {
+		const char *note;
+		uint64_t expected;
+	} cases[] = { { "stallprof.sampling threshold_ns=5 blocked_threshold_ns=9", 9 },
+		      { "stallprof.sampling threshold_ns=5 blocked_threshold_ns=0", 0 },
+		      { "stallprof.sampling threshold_ns=5", 5 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct profile *profile = new_profile(1000), *again = new_profile(2000);
+		struct stamp *stamp = stamp_new(), *back = stamp_new();
+
+		assert_int_equal(profile_add_note(profile, "stallprof.format 2"), 0);
+		assert_int_equal(profile_add_note(profile, cases[i].note), 0);
+		assert_int_equal(stamp_from_notes(stamp, profile, NULL), 0);
+		assert_int_equal(stamp_coverage(stamp).blocked_threshold_ns, cases[i].expected);
+		assert_int_equal(stamp_to_notes(stamp, again), 0);
+		assert_int_equal(stamp_from_notes(back, again, NULL), 0);
+		assert_int_equal(stamp_coverage(back).blocked_threshold_ns, cases[i].expected);
+		stamp_free(stamp);
+		stamp_free(back);
+		profile_free(profile);
+		profile_free(again);
+	}
+}
+
 static void test_stamp__the_worst_state_stands(void **state)
 {
 	struct stamp *stamp = stamp_new();
@@ -297,6 +326,7 @@ int main(void)
 		cmocka_unit_test(test_stamp__the_worst_state_stands),
 		cmocka_unit_test(test_stamp__kernel_symbols),
 		cmocka_unit_test(test_stamp__windows_and_thresholds),
+		cmocka_unit_test(test_stamp__threshold_of_other_waits),
 		cmocka_unit_test(test_stamp__formats),
 		cmocka_unit_test(test_stamp__malformed_lines_are_counted),
 		cmocka_unit_test(test_stamp__maxima),

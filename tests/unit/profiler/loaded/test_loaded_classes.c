@@ -19,6 +19,22 @@ static void add(struct ledger *ledger, const char *tag, uint64_t id, uint32_t pi
 	put_row(ledger, tag, row, state, cause, ns);
 }
 
+/* Data loading of a rank. */
+static void add_rank(struct ledger *ledger, uint32_t rank, uint64_t id, uint32_t pid, int64_t ns)
+{
+	const struct ledger_row row = { .tag = (char *)"data_load",
+		                        .class = (char *)"data_load",
+		                        .id = id,
+		                        .pid = pid,
+		                        .rank_and_1 = rank + 1,
+		                        .comm = (char *)"python3",
+		                        .state = LEDGER_BLOCKED,
+		                        .cause = (char *)"poll",
+		                        .ns = ns };
+
+	assert_int_equal(ledger_add(ledger, &row), 0);
+}
+
 /* A loop of 100 steps with 10 checkpoints, and idle threads under the process's own tag. */
 static struct ledger *training(void)
 {
@@ -91,6 +107,24 @@ static void test_loaded_classes__steps_of_each_process(void **state)
 	ledger_free(ledger);
 }
 
+/* The rank may be known late, or only from a later window on. */
+static void test_loaded_classes__a_process_whose_rank_is_known_late(void **state)
+{
+	struct ledger *ledger = ledger_new(0);
+	struct loaded_classes table;
+
+	(void)state;
+	add(ledger, "data_load", 1, 7, LEDGER_BLOCKED, "poll", MS);
+	add_rank(ledger, 3, 2, 7, 2 * MS);
+	add(ledger, "data_load", 3, 7, LEDGER_BLOCKED, "poll", MS);
+	build(&table, ledger, &all, LOADED_LEVEL_PROCESS);
+	assert_int_equal(table.count, 1);
+	assert_string_equal(table.rows[0].name, "data_load rank 3 python3[7]");
+	assert_int_equal(table.rows[0].wall_ns, 4 * MS);
+	loaded_classes_free(&table);
+	ledger_free(ledger);
+}
+
 static void test_loaded_classes__lost_most_first(void **state)
 {
 	static const char *const columns[] = { "oncpu", "runqueue", "block_io", "writeback", "blocked" };
@@ -129,17 +163,20 @@ static void test_loaded_classes__steps(void **state)
 	add(ledger, "data_load", 200, 8, LEDGER_BLOCKED, "poll", 600 * MS);
 	add(ledger, "data_load", 201, 8, LEDGER_BLOCKED, "poll", 600 * MS);
 	add(ledger, "data_load", 200, 9, LEDGER_ONCPU, "", 1);
-	/* A fourth one is a rank that is late: it has done other things, too. */
-	add(ledger, "data_load", 200, 10, LEDGER_BLOCKED, "poll", 700 * MS);
-	add(ledger, "train.py", 0, 10, LEDGER_ONCPU, "", 1);
+	add(ledger, "train.py", 0, 9, LEDGER_ONCPU, "", 1);
+	/* Of two ranks one is late, and the other has forked a process. */
+	add_rank(ledger, 2, 300, 11, 300 * MS);
+	add_rank(ledger, 2, 301, 11, 300 * MS);
+	add_rank(ledger, 2, 300, 12, 1);
+	add_rank(ledger, 3, 300, 10, 700 * MS);
 	build(&table, ledger, &all, LOADED_LEVEL_CLASS);
 	row = loaded_classes_find(&table, "data_load");
-	assert_int_equal(row->tags, 102);
-	/* As numpy.percentile([*range(2, 102), 500, 600, 600, 700], [50, 99]) has them. */
-	assert_int_equal(row->p50_ns, 53500000);
+	assert_int_equal(row->tags, 104);
+	/* As numpy.percentile([*range(2, 102), 300, 300, 500, 600, 600, 700], [50, 99]) has them. */
+	assert_int_equal(row->p50_ns, 54500000);
 	assert_int_equal(row->p99_ns, 600000000);
 	assert_int_equal(row->worst_ns, 700 * MS);
-	assert_int_equal(row->worst->id, 200);
+	assert_int_equal(row->worst->id, 300);
 	assert_int_equal(row->worst->pid, 10);
 	assert_null(loaded_classes_find(&table, "data"));
 	loaded_classes_free(&table);
@@ -350,6 +387,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_loaded_classes__without_steps),
 		cmocka_unit_test(test_loaded_classes__steps_of_each_process),
+		cmocka_unit_test(test_loaded_classes__a_process_whose_rank_is_known_late),
 		cmocka_unit_test(test_loaded_classes__lost_most_first),
 		cmocka_unit_test(test_loaded_classes__steps),
 		cmocka_unit_test(test_loaded_classes__full_ledger),

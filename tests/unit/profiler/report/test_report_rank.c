@@ -403,10 +403,11 @@ static void test_report_rank__what_the_loop_does_not_feel(void **state)
 	tags(&run, "train_step", 0, 500);
 	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
 	row(&run, "train_step", false, LEDGER_BLOCKED, "sleep", 5 * (int64_t)SECOND);
-	row(&run, "backup", false, LEDGER_STALL, "block_io", 6 * (int64_t)SECOND);
+	row(&run, "backup", false, LEDGER_STALL, "block_io", 8 * (int64_t)SECOND);
 	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
 	assert_int_equal(ranking.mode, REPORT_NOTHING);
 	assert_string_equal(ranking.unfelt->name, "block_io");
+	assert_string_equal(report_primary_wait(&ranking)->name, "sleep");
 	report_ranking_free(&ranking);
 	row(&run, "train_step", false, LEDGER_BLOCKED, "lock", (int64_t)SECOND);
 	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
