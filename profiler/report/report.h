@@ -17,6 +17,7 @@
 #include "profiler/report/report_path.h"
 #include "profiler/report/report_rank.h"
 #include "profiler/report/report_users.h"
+#include "profiler/report/report_last_rank.h"
 #include "profiler/report/report_loop.h"
 #include "profiler/report/report_waits.h"
 
@@ -33,6 +34,7 @@ struct report {
 	struct report_loop loop;
 	struct report_user users[REPORT_USERS_MAX];
 	size_t user_count;
+	struct report_last_rank last_rank;
 	struct report_wait wait;    /* what the loop waits for that is no stall */
 	struct report_paths *paths; /* of the primary cause; NULL: there is none */
 	const char *verdict; /* "disk pressure", "nothing" ...: a few words, the same for the same cause */

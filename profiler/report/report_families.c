@@ -114,8 +114,8 @@ static const struct cause causes[] = {
 	  FAMILY_NETWORK,
 	  false,
 	  "waiting for other ranks",
-	  { "Compare the ranks' reports: the one that waits least in collectives is the one that the others "
-	    "wait for.",
+	  { "Look at the rank that waits least in collectives, as the others wait for it: record all of "
+	    "them, on one host with -a.",
 	    "If all wait: the network between them (retransmits, packets received above; NCCL_DEBUG=INFO).",
 	    NULL } },
 	{ "nvme_timeout",

@@ -137,10 +137,24 @@ static void write_cause(struct json_writer *json, const struct report_cause *cau
 	json_object_end(json);
 }
 
+static void write_last_rank(struct json_writer *json, const struct report_last_rank *last)
+{
+	if (!last->ranks)
+		return;
+	json_key(json, "last_rank");
+	json_object_begin(json);
+	json_member_u64(json, "rank", last->rank);
+	json_member_u64(json, "ranks", last->ranks);
+	json_member_i64(json, "wait_ns", last->ns);
+	json_member_i64(json, "others_wait_ns", last->others_ns);
+	json_object_end(json);
+}
+
 static void write_causes(struct json_writer *json, const struct report *report)
 {
 	const struct report_ranking *ranking = &report->ranking;
 
+	write_last_rank(json, &report->last_rank);
 	json_key(json, "primary");
 	if (ranking->primary)
 		write_cause(json, ranking->primary);

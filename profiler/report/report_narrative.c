@@ -193,6 +193,22 @@ static void tell_users(struct report_document *document, const struct report *re
 	}
 }
 
+static void tell_last_rank(struct report_document *document, const struct report *report)
+{
+	const struct report_last_rank *last = &report->last_rank;
+	char own[TEXT_DURATION_BYTES], others[TEXT_DURATION_BYTES];
+
+	if (!last->ranks || strcmp(report->ranking.primary->name, "collective") != 0)
+		return;
+	report_document_say(
+	        document,
+	        "Of the %zu ranks here rank %" PRIu32
+	        " waited least for the others: %s in the whole recording, where they waited %s on "
+	        "average. It came last, and they waited for it.",
+	        last->ranks, last->rank, report_duration_text(own, (double)last->ns),
+	        report_duration_text(others, (double)last->others_ns));
+}
+
 static void tell_cause(struct report_document *document, const struct report *report)
 {
 	const struct report_cause *primary = report->ranking.primary;
@@ -221,6 +237,7 @@ static void tell_cause(struct report_document *document, const struct report *re
 		report_document_say(document, "Tag of the longest waits: %s.", report->paths->path[0].tag);
 	if (report->paths)
 		tell_details(document, report->paths);
+	tell_last_rank(document, report);
 	tell_requests(document, report);
 	tell_users(document, report);
 }

@@ -1,0 +1,79 @@
+/* Sums waits for other ranks by rank. */
+
+#include "profiler/report/report_last_rank.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/saturating.h"
+
+#define LEAST_NS 1000000000LL /* of the others' waits, for there to be something to tell */
+
+struct rank {
+	uint32_t rank;
+	int64_t ns;
+};
+
+static struct rank *rank_of(struct rank *ranks, size_t *n, uint32_t rank)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (ranks[i].rank == rank)
+			return &ranks[i];
+	ranks[*n] = (struct rank){ .rank = rank };
+	return &ranks[(*n)++];
+}
+
+/* One that has no such row has waited for nobody. */
+static size_t sum_by_rank(struct rank *ranks, struct ledger *ledger)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ledger_count(ledger); i++) {
+		const struct ledger_row *row = ledger_at(ledger, i);
+		struct rank *found;
+
+		if (!row->rank_and_1)
+			continue;
+		found = rank_of(ranks, &n, row->rank_and_1 - 1);
+		if (row->state == LEDGER_STALL && !strcmp(row->cause, "collective"))
+			found->ns = saturating_add(found->ns, row->ns);
+	}
+	return n;
+}
+
+static void choose(struct report_last_rank *out, const struct rank *ranks, size_t n)
+{
+	const struct rank *last = ranks;
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		sum = saturating_add(sum, ranks[i].ns);
+		last = ranks[i].ns < last->ns ? &ranks[i] : last;
+	}
+	sum = saturating_subtract(sum, last->ns);
+	if (sum < LEAST_NS || 2 * (double)last->ns >= (double)sum / (double)(n - 1))
+		return;
+	*out = (struct report_last_rank){
+		.ranks = n, .rank = last->rank, .ns = last->ns, .others_ns = sum / (int64_t)(n - 1)
+	};
+}
+
+int report_last_rank_find(struct report_last_rank *out, struct ledger *ledger)
+{
+	size_t count = ledger_count(ledger), n;
+	struct rank *ranks;
+
+	*out = (struct report_last_rank){ .ranks = 0 };
+	if (!count || !ledger_at(ledger, 0))
+		return count ? -ENOMEM : 0;
+	ranks = calloc(count, sizeof(*ranks));
+	if (!ranks)
+		return -ENOMEM;
+	n = sum_by_rank(ranks, ledger);
+	if (n > 1)
+		choose(out, ranks, n);
+	free(ranks);
+	return 0;
+}

@@ -1,0 +1,103 @@
+/* Tests of report_last_rank.h: the rank that the others waited for. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/report/report_last_rank.h"
+
+#define SECOND 1000000000LL
+
+static struct ledger *ledger;
+static struct report_last_rank last;
+
+static int begin(void **state)
+{
+	(void)state;
+	ledger = ledger_new(0);
+	return ledger ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	ledger_free(ledger);
+	return 0;
+}
+
+/* `rank_and_1` as in the ledger's rows; a process for each. */
+static void add(uint32_t rank_and_1, enum ledger_state state, const char *cause, int64_t ns)
+{
+	const struct ledger_row row = { .tag = (char *)"train_step",
+		                        .class = (char *)"train_step",
+		                        .id = (uint64_t)ledger_count(ledger),
+		                        .pid = 100 + rank_and_1,
+		                        .rank_and_1 = rank_and_1,
+		                        .state = state,
+		                        .cause = (char *)cause,
+		                        .ns = ns };
+
+	assert_int_equal(ledger_add(ledger, &row), 0);
+}
+
+static size_t found(void)
+{
+	assert_int_equal(report_last_rank_find(&last, ledger), 0);
+	return last.ranks;
+}
+
+static void test_report_last_rank__waits_least(void **state)
+{
+	(void)state;
+	assert_int_equal(found(), 0);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		add(rank + 1, LEDGER_STALL, "collective", rank == 2 ? SECOND / 10 : 2 * SECOND);
+		add(rank + 1, LEDGER_STALL, "collective", rank == 2 ? SECOND / 10 : SECOND);
+		add(rank + 1, LEDGER_STALL, "block_io", rank == 2 ? 9 * SECOND : 0);
+		add(rank + 1, LEDGER_BLOCKED, "collective", SECOND);
+	}
+	assert_int_equal(found(), 4);
+	assert_int_equal(last.rank, 2);
+	assert_int_equal(last.ns, SECOND / 5);
+	assert_int_equal(last.others_ns, 3 * SECOND);
+}
+
+static void test_report_last_rank__one_that_waits_for_nobody(void **state)
+{
+	(void)state;
+	add(1, LEDGER_ONCPU, "", SECOND);
+	add(2, LEDGER_STALL, "collective", SECOND);
+	assert_int_equal(found(), 2);
+	assert_int_equal(last.rank, 0);
+	assert_int_equal(last.ns, 0);
+}
+
+static void test_report_last_rank__none(void **state)
+{
+	(void)state;
+	add(0, LEDGER_STALL, "collective", 9 * SECOND); /* of no rank */
+	add(1, LEDGER_STALL, "collective", 9 * SECOND);
+	assert_int_equal(found(), 0); /* one alone */
+	add(2, LEDGER_STALL, "collective", 5 * SECOND);
+	assert_int_equal(found(), 0); /* more than half as long */
+	ledger_free(ledger);
+	ledger = ledger_new(0);
+	add(1, LEDGER_STALL, "collective", SECOND / 2);
+	add(2, LEDGER_ONCPU, "", SECOND);
+	assert_int_equal(found(), 0); /* too little */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_report_last_rank__##name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(waits_least),
+		TEST(one_that_waits_for_nobody),
+		TEST(none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
