@@ -25,8 +25,9 @@
 #define MANY 20000 /* names, in a ring for some two thousand */
 
 struct seen {
-	uint64_t ours, last_ns;
-	bool in_order;
+	uint64_t all, ours, last_ns, our_last_ns;
+	uint64_t unordered;
+	bool ours_in_order;
 };
 
 struct comm_record {
@@ -39,9 +40,22 @@ static void on_record(void *ctx, const struct perf_event_header *record, uint64_
 	const struct comm_record *comm = (const void *)record;
 	struct seen *seen = ctx;
 
-	seen->in_order &= time_ns >= seen->last_ns;
+	bool is_ours = record->type == PERF_RECORD_COMM && comm->tid == (uint32_t)getpid();
+
+	seen->all++;
+	seen->unordered += time_ns < seen->last_ns;
 	seen->last_ns = time_ns;
-	seen->ours += record->type == PERF_RECORD_COMM && comm->tid == (uint32_t)getpid();
+	if (!is_ours)
+		return;
+	seen->ours++;
+	seen->ours_in_order &= time_ns >= seen->our_last_ns;
+	seen->our_last_ns = time_ns;
+}
+
+/* A record's time is taken before it is in its ring: on a busy host that may be long before, for another CPU's now and then. */
+static bool in_order(const struct seen *seen)
+{
+	return seen->ours_in_order && seen->unordered * 50 <= seen->all;
 }
 
 static struct perf_rings *begin(void)
@@ -82,13 +96,13 @@ static void read_all(struct perf_rings *rings, struct seen *seen)
 static void test_perf_rings__all_are_handed_out(void **state)
 {
 	struct perf_rings *rings = begin();
-	struct seen seen = { .in_order = true };
+	struct seen seen = { .ours_in_order = true };
 
 	(void)state;
 	take_names(FEW);
 	read_all(rings, &seen);
 	assert_int_equal(seen.ours, FEW);
-	assert_true(seen.in_order);
+	assert_true(in_order(&seen));
 	assert_int_equal(perf_rings_lost(rings), 0);
 	perf_rings_free(rings);
 }
@@ -97,7 +111,7 @@ static void test_perf_rings__all_are_handed_out(void **state)
 static void test_perf_rings__lost_are_counted(void **state)
 {
 	struct perf_rings *rings = begin();
-	struct seen seen = { .in_order = true };
+	struct seen seen = { .ours_in_order = true };
 
 	(void)state;
 	take_names(MANY);
@@ -114,7 +128,7 @@ static void test_perf_rings__lost_are_counted(void **state)
 static void test_perf_rings__a_cpu_comes_back(void **state)
 {
 	struct perf_rings *rings = begin();
-	struct seen seen = { .in_order = true };
+	struct seen seen = { .ours_in_order = true };
 	unsigned int cpu = (unsigned int)sched_getcpu();
 
 	(void)state;
@@ -125,7 +139,7 @@ static void test_perf_rings__a_cpu_comes_back(void **state)
 		read_all(rings, &seen);
 		assert_int_equal(seen.ours, 2 * FEW * (i + 1));
 	}
-	assert_true(seen.in_order);
+	assert_true(in_order(&seen));
 	assert_int_equal(perf_rings_late(rings), 3);
 	assert_int_equal(perf_rings_lost(rings), 0);
 	assert_int_equal(perf_rings_cpus_not_covered(rings), 0);
