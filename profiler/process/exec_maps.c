@@ -397,6 +397,16 @@ void exec_maps_reach(struct exec_maps *maps, uint64_t at_ns)
 		exec_maps_poll(maps);
 }
 
+bool exec_maps_settle(struct exec_maps *maps, uint64_t read_ns, uint64_t at_ns)
+{
+	if (!read_ns || read_ns < at_ns || read_ns - at_ns > 3 * PERF_RINGS_SETTLE_NS)
+		return false;
+	while (monotonic_ns() < read_ns + 3 * PERF_RINGS_SETTLE_NS)
+		usleep(500);
+	exec_maps_poll(maps);
+	return true;
+}
+
 void exec_maps_cpu(struct exec_maps *maps, unsigned int cpu, bool online)
 {
 	uint64_t lost = perf_rings_lost(maps->rings);

@@ -78,6 +78,10 @@ int exec_maps_poll(struct exec_maps *maps);
  * than after lost records: by the next poll. */
 void exec_maps_cpu(struct exec_maps *maps, unsigned int cpu, bool online);
 
+/* A process's mappings were read at `read_ns` (0: never), for a stack of `at_ns`. Right after each other, the process may have executed another
+ * program in between, of which the records tell a moment later: these are waited for, 3 ms at most, and applied. False: there was no need. */
+bool exec_maps_settle(struct exec_maps *maps, uint64_t read_ns, uint64_t at_ns);
+
 /* If nothing is known of the process, reads now what it has mapped, so that this is known when it is gone. */
 void exec_maps_meet(struct exec_maps *maps, uint32_t pid);
 

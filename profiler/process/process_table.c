@@ -290,7 +290,7 @@ void process_table_refresh(struct process_table *table, struct process *process)
 	if (table->maps)
 		exec_maps_poll(
 		        table->maps); /* its fork may have been reported while others' stacks were resolved */
-	began_ns = monotonic_ns();
+	began_ns = process->read_ns = monotonic_ns();
 	if (symbolizer_process_refresh(process->sym) && table->maps)
 		exec_maps_feed(table->maps, process->pid, MAP_TABLE_PRESENT, feed_mapping, process->sym);
 	process->refresh_after_ns = began_ns + (monotonic_ns() - began_ns) * PROCESS_TABLE_REFRESH_REST;
@@ -349,7 +349,9 @@ struct sym_process *process_table_symbols(struct process_table *table, struct pr
 	mapping_changes_apply(&entry_of(process)->changes, process->sym, at_ns);
 	if (symbolizer_process_is_stale(process->sym))
 		process_table_refresh(table, process);
-	return process->sym;
+	if (exec_maps_settle(table->maps, process->read_ns, at_ns))
+		image = exec_maps_image(table->maps, process->pid, at_ns);
+	return image == MAP_TABLE_PRESENT ? process->sym : former_symbols(table, process, image);
 }
 
 const struct sym_module *process_table_main_module(struct process_table *table, struct process *process)

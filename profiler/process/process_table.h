@@ -28,6 +28,7 @@ struct process {
 	uint64_t code_address;     /* where its program is mapped; 0 unknown */
 	bool python_looked;        /* looked at once more, as a stack had no Python frames */
 	uint64_t refresh_after_ns; /* CLOCK_MONOTONIC; not to be refreshed before */
+	uint64_t read_ns;          /* when its mappings were read last */
 	bool pid_reused; /* another process had its pid when this was made: nothing is read by pid */
 };
 
