@@ -68,8 +68,8 @@ volatile __weak __u32 any_uncopied = 0;   /* a sleep that may prove long has no 
 volatile __weak __u32 any_python = 0;     /* Python frames are wanted */
 volatile __weak __u32 clocks_renewed = 0; /* how often a CPU has come online and got a clock of its own */
 volatile __weak __u64 stacks_from = 0; /* stacks that were known in earlier windows are not known any more */
-volatile __weak __u64 threshold_ns
-        [ABI_WAITS_MAX] = {}; /* T: longer waits are always kept. Set by user space from the first */
+/* T: longer waits are always kept. Set by user space from the first. */
+volatile __weak __u64 threshold_ns[ABI_WAITS_MAX] = {};
 /* Id of a cgroup v2, 0: any. Likewise, and again when the cgroup is made anew, which gives it another. */
 volatile __weak __u64 filter_cgroup = 0;
 

@@ -287,9 +287,9 @@ void process_table_refresh(struct process_table *table, struct process *process)
 
 	if (process->pid_reused || began_ns < process->refresh_after_ns)
 		return;
+	/* Its fork may have been reported while others' stacks were resolved. */
 	if (table->maps)
-		exec_maps_poll(
-		        table->maps); /* its fork may have been reported while others' stacks were resolved */
+		exec_maps_poll(table->maps);
 	began_ns = process->read_ns = monotonic_ns();
 	if (symbolizer_process_refresh(process->sym) && table->maps)
 		exec_maps_feed(table->maps, process->pid, MAP_TABLE_PRESENT, feed_mapping, process->sym);

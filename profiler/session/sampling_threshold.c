@@ -21,18 +21,19 @@ uint64_t sampling_threshold_first(const struct config_sampling *sampling)
 void sampling_threshold_begin(struct sampling_threshold *t, const struct config_sampling *sampling,
                               struct tracer *tracer, uint64_t now_ns)
 {
-	uint64_t budget = sampling->budget_bytes_per_second;
+	static const uint64_t shares[] = { [ABI_WAITS_STALL] = 1, [ABI_WAITS_BLOCKED] = BLOCKED_SHARE };
 
 	t->sampling = sampling;
 	t->tracer = tracer;
-	for (int waits = 0; waits < ABI_WAITS_MAX; waits++)
-		t->budgets[waits] = (struct sampling_budget){
-			.waits = waits,
-			.per_second = waits == ABI_WAITS_STALL ? budget : BLOCKED_SHARE * budget,
-			.checked_ns = now_ns,
-			.max_ns = tracer_threshold(tracer, waits),
-			.room = waits == ABI_WAITS_STALL ? budget : BLOCKED_SHARE * budget,
-		};
+	for (int waits = 0; waits < ABI_WAITS_MAX; waits++) {
+		uint64_t per_second = shares[waits] * sampling->budget_bytes_per_second;
+
+		t->budgets[waits] = (struct sampling_budget){ .waits = waits,
+			                                      .per_second = per_second,
+			                                      .room = per_second,
+			                                      .checked_ns = now_ns,
+			                                      .max_ns = tracer_threshold(tracer, waits) };
+	}
 }
 
 static uint64_t at_most(uint64_t a, uint64_t b)

@@ -53,34 +53,31 @@ static bool is_plt_entry(uint64_t address, unwind_read_code read, void *context)
 	return at[0] == 0xff && at[1] == 0x25;
 }
 
-enum unwind_call unwind_call_before(uint64_t return_address, uint64_t pc, unwind_read_code read,
-                                    void *context)
-{
-	uint8_t code[LONGEST_CALL];
-	uint64_t target;
-	int32_t distance;
-
-	if (!read(context, return_address - LONGEST_CALL, code, sizeof(code)))
-		return UNWIND_UNREADABLE;
-	if (code[LONGEST_CALL - 5] == 0xe8) {
-		memcpy(&distance, code + LONGEST_CALL - 4, sizeof(distance));
-		target = return_address + (uint64_t)(int64_t)distance;
-		if (pc - target < MAX_FUNCTION || is_plt_entry(target, read, context))
-			return UNWIND_CALL_TO_HERE;
-		return UNWIND_CALL_OF_OTHER;
-	}
-	return ends_with_indirect_call(code) ? UNWIND_CALL_INDIRECT : UNWIND_NO_CALL;
-}
-
-static enum unwind_call x86_64_call_ends_at(uint64_t return_address, unwind_read_code read, void *context)
+/* The call that the bytes end with, and of a direct one (UNWIND_CALL_OF_OTHER) where it leads, from its end on. */
+static enum unwind_call read_call(uint64_t return_address, unwind_read_code read, void *context,
+                                  int32_t *distance)
 {
 	uint8_t code[LONGEST_CALL];
 
 	if (!read(context, return_address - LONGEST_CALL, code, sizeof(code)))
 		return UNWIND_UNREADABLE;
+	memcpy(distance, code + LONGEST_CALL - sizeof(*distance), sizeof(*distance));
 	if (code[LONGEST_CALL - 5] == 0xe8)
 		return UNWIND_CALL_OF_OTHER;
 	return ends_with_indirect_call(code) ? UNWIND_CALL_INDIRECT : UNWIND_NO_CALL;
+}
+
+enum unwind_call unwind_call_before(uint64_t return_address, uint64_t pc, unwind_read_code read,
+                                    void *context)
+{
+	int32_t distance;
+	enum unwind_call call = read_call(return_address, read, context, &distance);
+	uint64_t target;
+
+	if (call != UNWIND_CALL_OF_OTHER)
+		return call;
+	target = return_address + (uint64_t)(int64_t)distance;
+	return pc - target < MAX_FUNCTION || is_plt_entry(target, read, context) ? UNWIND_CALL_TO_HERE : call;
 }
 
 /* bl; blr; blraaz, blrabz; blraa, blrab */
@@ -94,9 +91,10 @@ enum unwind_call unwind_call_ends_at(const struct cfi_arch *arch, uint64_t retur
                                      unwind_read_code read, void *context)
 {
 	uint32_t instruction;
+	int32_t distance;
 
 	if (arch->machine == EM_X86_64)
-		return x86_64_call_ends_at(return_address, read, context);
+		return read_call(return_address, read, context, &distance);
 	if (return_address % sizeof(instruction))
 		return UNWIND_NO_CALL;
 	if (!read(context, return_address - sizeof(instruction), &instruction, sizeof(instruction)))
