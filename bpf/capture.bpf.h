@@ -298,7 +298,9 @@ ALWAYS bool wait_kept(const struct thread *t, u64 ns, u64 whole_ns, u64 threshol
 #define COPY_STALL_NS 1000000
 #define COPY_SAME_NS                                                                                         \
 	20000000 /* … where it slept when it was last copied: its frames are known (stack_memo.h) */
-#define COPY_WAIT_NS 10000000
+#define COPY_WAIT_NS 2500000 /* … in a wait that is no stall, on average */
+#define COPY_WAITS_SAVED                                                                                     \
+	2 /* so many more at once: before a Python thread waits for the GIL it often waits for a moment elsewhere */
 /* … where waits that are no stalls have proved long without a copy. */
 #define COPY_LONG_NS 4000000
 
@@ -332,6 +334,17 @@ ALWAYS bool copy_wanted(struct long_wait *place, const struct pt_regs *regs, u64
 	return true;
 }
 
+/* Whether the thread has a copy to spare. Takes it. */
+ALWAYS bool copy_spared(struct thread *t, u64 now)
+{
+	if (t->copy_due_ns > now)
+		return false;
+	if (now - t->copy_due_ns > COPY_WAITS_SAVED * COPY_WAIT_NS)
+		t->copy_due_ns = now - COPY_WAITS_SAVED * COPY_WAIT_NS;
+	t->copy_due_ns += COPY_WAIT_NS;
+	return true;
+}
+
 ALWAYS bool copy_wanted_here(struct thread *t, const struct pt_regs *regs, u64 now)
 {
 	return regs &&
@@ -339,14 +352,14 @@ ALWAYS bool copy_wanted_here(struct thread *t, const struct pt_regs *regs, u64 n
 }
 
 /* Whether the stack of a sleep is copied when it begins: if it is likely to be kept, going by how long stalls of this
- * thread last of late, and anyhow if the last copy is some time ago, or if waits proved long there before. What proves long
+ * thread last of late, and anyhow if the last copies are some time ago, or if waits proved long there before. What proves long
  * without a copy is copied while it lasts (remote.bpf.c). */
 ALWAYS bool worth_a_copy(struct thread *t, const struct pt_regs *regs, u64 now)
 {
 	u64 ago = now - t->copied_ns, lot = lot_ns(t, threshold_ns[ABI_WAITS_STALL]);
 
 	if (!t->expect)
-		return long_waits && (ago >= COPY_WAIT_NS || copy_wanted_here(t, regs, now));
+		return long_waits && (copy_spared(t, now) || copy_wanted_here(t, regs, now));
 	if (stands_as_copied(t, regs))
 		return lot <= t->usual_ns || ago >= COPY_SAME_NS;
 	return lot <= 2 * t->usual_ns || ago >= COPY_STALL_NS;

@@ -177,6 +177,7 @@ struct thread {
 	u64 copied_ip,
 	        copied_sp; /* where it stood at copied_ns; ip 0: with Python frames, of which these tell nothing */
 
+	u64 copy_due_ns;   /* when its stack may be copied in a wait that is no stall (capture.bpf.h) */
 	u64 allocating;    /* a blk_mq_alloc_data, while it is in the scope of tag_wait */
 	u32 open_scopes;   /* a bit for each cause that it is in the scope of (scope.bpf.h) */
 	u32 n_calls;       /* of `calls` */
@@ -186,7 +187,7 @@ struct thread {
 	u16 issued_cause; /* the worst that befell requests while it issued them since its last sleep (enum abi_cause, 0 nothing) */
 	u16 own_cause;  /* … before the present sleep */
 	u16 goes_on;    /* its last sleep ended, and the request that it was for has not */
-	u16 unused[15]; /* to a whole cache line */
+	u16 unused[11]; /* to a whole cache line */
 
 	struct tag_sums sums[4];
 	struct {
@@ -250,7 +251,7 @@ struct thread {
 _Static_assert(__builtin_offsetof(struct thread, exec_mark) == 64 - 8, "the first line");
 _Static_assert(__builtin_offsetof(struct thread, kind) == 2 * 64 - 8, "the second");
 _Static_assert(__builtin_offsetof(struct thread, first_split) == 3 * 64 - 8, "the third");
-_Static_assert(__builtin_offsetof(struct thread, allocating) == 4 * 64 - 8, "the fourth");
+_Static_assert(__builtin_offsetof(struct thread, copy_due_ns) == 4 * 64 - 8, "the fourth");
 _Static_assert(__builtin_offsetof(struct thread, sums) == 5 * 64 - 8, "the fifth");
 _Static_assert(sizeof(struct tag_sums) % 64 == 0, "and each element begins one");
 
