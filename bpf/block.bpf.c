@@ -84,12 +84,13 @@ ALWAYS void request_started(struct request *rq, struct task_struct *current, str
 SEC("tp_btf/block_io_start")
 int BPF_PROG(on_io_start, struct request *rq)
 {
+	struct owner *owner = owner_told(rq);
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct thread *t = issuer_of(current);
 	u64 now = 0;
 
 	request_started(rq, current, t, &now);
-	request_owned(rq, current, t, &now);
+	request_owned(owner, rq, current, t, &now);
 	return 0;
 }
 
@@ -156,6 +157,7 @@ SEC("tp_btf/block_rq_complete")
 int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 {
 	u64 key = (u64)rq;
+	struct owner *owner = owner_told(rq);
 	struct task_struct *current = bpf_get_current_task_btf();
 	struct request_info *info = request_known(rq);
 	struct marks *marks = marks_here();
@@ -189,7 +191,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 		any_befallen = 1;
 		bpf_map_update_elem(&befallen, &key, mark, BPF_ANY);
 	}
-	request_counts(rq, mark->dev, bytes, bytes >= rq->__data_len, mark->since_ns);
+	request_counts(owner, rq, mark->dev, bytes, bytes >= rq->__data_len, mark->since_ns);
 	if (info && bytes >= rq->__data_len && !completes_again(rq))
 		bpf_map_delete_elem(&requests, &key);
 	return 0;

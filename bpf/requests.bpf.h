@@ -37,8 +37,12 @@ struct owner {
 	u8 ended;
 };
 
-/* By a hash of the request's address; of two with the same hash the later keeps its tag, and the other is nobody's (requests_unseen). */
-#define OWNER_BITS 15
+/* By the request's address; of two at the same place the later keeps its tag, and the other is nobody's (requests_unseen). The kernel
+ * takes a queue's requests, which lie beside each other, by turns. So do their places here: each on a page of its own would cost a walk
+ * through the page tables. Only which places 64 KiB of requests have is by a hash. */
+#define OWNER_BITS  15
+#define OWNER_SIZE  256 /* of a request, at least */
+#define OWNER_CHUNK 65536
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1 << OWNER_BITS);
@@ -53,17 +57,23 @@ const volatile __weak bool tells_requests = false;
 
 ALWAYS struct owner *owner_at(const struct request *rq)
 {
-	u32 i = hash_mix(0, low_half(rq)) >> (64 - OWNER_BITS);
+	u32 at = low_half(rq), in_chunk = at % OWNER_CHUNK / OWNER_SIZE;
+	u32 chunk = hash_mix(0, at / OWNER_CHUNK) >> (64 - OWNER_BITS);
+	u32 i = (chunk & ~(OWNER_CHUNK / OWNER_SIZE - 1)) | in_chunk;
 
 	return bpf_map_lookup_elem(&owners, &i);
 }
 
-/* NULL: requests are not told, or it is the flush that the kernel makes for others, which is a part of the request that asks for it. */
+/* NULL: requests are not told, or it is the flush that the kernel makes for others, which is a part of the request that asks for it. To be
+ * asked for first: it often lies in the other CPU's cache, from where it comes while the rest is looked at. Reading the clock waits for it. */
 ALWAYS struct owner *owner_told(struct request *rq)
 {
 	bool is_made = rq->end_io && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH;
+	struct owner *owner = tells_requests && !is_made ? owner_at(rq) : NULL;
 
-	return tells_requests && !is_made ? owner_at(rq) : NULL;
+	if (owner)
+		(void)*(volatile u64 *)&owner->request;
+	return owner;
 }
 
 /* Whether it is of the request's present use, as far as is known. */
@@ -232,10 +242,10 @@ ALWAYS void owner_begins(struct owner *owner, struct request *rq, struct task_st
 	owner->ended = 0;
 }
 
-/* A request starts, of the thread `t`; NULL: of one that serves others, or that holds no tag. */
-ALWAYS void request_owned(struct request *rq, struct task_struct *task, struct thread *t, u64 *now)
+/* A request starts, of the thread `t`; NULL: of one that serves others, or that holds no tag. `owner` is owner_told(). */
+ALWAYS void request_owned(struct owner *owner, struct request *rq, struct task_struct *task, struct thread *t,
+                          u64 *now)
 {
-	struct owner *owner = owner_told(rq);
 	u64 tag;
 
 	if (!owner)
@@ -309,10 +319,9 @@ ALWAYS void stray_counts(struct request *rq, struct abi_ledger_key *key, u32 byt
 
 /* `bytes` of the request are done; `whole`: nothing is left of it. What has ended comes again, without data, where it was a part of a
  * sequence with flushes, or passed by a multipath target: then only its time grows. One that ends without the data that it had is handed to
- * another path. */
-ALWAYS void request_counts(struct request *rq, u32 dev, u32 bytes, bool whole, u64 now)
+ * another path. `owner` is owner_told(). */
+ALWAYS void request_counts(struct owner *owner, struct request *rq, u32 dev, u32 bytes, bool whole, u64 now)
 {
-	struct owner *owner = owner_told(rq);
 	struct abi_ledger_key key = { .state = ABI_REQUESTS, .dev = dev };
 	bool first;
 
