@@ -169,7 +169,7 @@ int BPF_PROG(on_rq_complete, struct request *rq, int status, unsigned int bytes)
 		return 0;
 	here = mark_at(marks, depth);
 	mark = &here->carried;
-	mark->dev = request_dev(rq);
+	mark->dev = owned_dev(owner, rq);
 	mark->reset_end_ns = queue_reset_end(rq->q);
 	mark->cause = request_cause(rq, info, mark->reset_end_ns);
 	mark->state = info ? info->state : 0;

@@ -32,6 +32,7 @@ struct owner {
 	u64 start_ns; /* of what is not told yet */
 	u32 hot_generation;
 	u32 tgid; /* of who issues it */
+	u32 dev;  /* request_dev() */
 	u8 kind;  /* enum abi_requests */
 	u8 has_data;
 	u8 ended;
@@ -65,14 +66,14 @@ ALWAYS struct owner *owner_at(const struct request *rq)
 }
 
 /* NULL: requests are not told, or it is the flush that the kernel makes for others, which is a part of the request that asks for it. To be
- * asked for first: it often lies in the other CPU's cache, from where it comes while the rest is looked at. Reading the clock waits for it. */
+ * asked for first: it often lies in the other CPU's cache. */
 ALWAYS struct owner *owner_told(struct request *rq)
 {
 	bool is_made = rq->end_io && (rq->cmd_flags & REQ_OP_MASK) == REQ_OP_FLUSH;
 	struct owner *owner = tells_requests && !is_made ? owner_at(rq) : NULL;
 
 	if (owner)
-		(void)*(volatile u64 *)&owner->request;
+		fetch_early(owner);
 	return owner;
 }
 
@@ -80,6 +81,12 @@ ALWAYS struct owner *owner_told(struct request *rq)
 ALWAYS bool owner_is_of(const struct owner *owner, const struct request *rq)
 {
 	return owner->request == (u64)rq && owner->hot_generation == hot_generation;
+}
+
+/* Its device, from where that is at hand. */
+ALWAYS u32 owned_dev(const struct owner *owner, struct request *rq)
+{
+	return owner && owner_is_of(owner, rq) ? owner->dev : request_dev(rq);
 }
 
 ALWAYS bool request_writes(struct request *rq)
@@ -235,6 +242,7 @@ ALWAYS void owner_begins(struct owner *owner, struct request *rq, struct task_st
 	owner->request = (u64)rq;
 	owner->tag = known ? known : own ? own : ABI_NOBODYS_TAG;
 	owner->tgid = task->tgid;
+	owner->dev = request_dev(rq);
 	owner->start_ns = start_ns;
 	owner->hot_generation = hot_generation;
 	owner->kind = request_kind(rq) | (dirty && known != own ? ABI_REQUESTS_WRITEBACK : 0);

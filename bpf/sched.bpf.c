@@ -187,6 +187,21 @@ ALWAYS void carrier_sleeps(struct task_struct *task)
 		carry_no_more(task);
 }
 
+/* What each switch looks at of the thread, and who wakes it has written on another CPU. */
+ALWAYS struct thread *thread_find_early(struct task_struct *task)
+{
+	struct thread *t = thread_find(task);
+
+	if (!t)
+		return NULL;
+	fetch_early(&t->word);
+	fetch_early(&t->exec_mark);
+	fetch_early(&t->usual_ns);
+	fetch_early(&t->copied_ip);
+	fetch_early(&t->allocating);
+	return t;
+}
+
 ALWAYS int switches(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
 	struct thread *t;
@@ -199,7 +214,7 @@ ALWAYS int switches(bool preempt, struct task_struct *prev, struct task_struct *
 			recoverer_sleeps(prev);
 		}
 	} else {
-		t = thread_find(prev);
+		t = thread_find_early(prev);
 		if (t)
 			switched_out(prev, t, preempt, prev_state, clock_once(&now));
 	}
@@ -207,7 +222,7 @@ ALWAYS int switches(bool preempt, struct task_struct *prev, struct task_struct *
 		recoverer_wakes(next);
 		return 0;
 	}
-	t = thread_find(next);
+	t = thread_find_early(next);
 	if (t)
 		switched_in(next, t, clock_once(&now));
 	return 0;
@@ -267,7 +282,7 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 			waker_note(task, current);
 		return 0;
 	}
-	t = thread_find(task);
+	t = thread_find_early(task);
 	if (!t)
 		return 0;
 	from = followed_here(current, &now);
@@ -283,7 +298,7 @@ int BPF_PROG(on_sched_waking, struct task_struct *task)
 	}
 	wait_end(task, t, from, &now);
 	if (from && t->row.cause && t->wake_ns == now)
-		share(task, t, from, passed ? passed->since_ns : now);
+		share(t, from, passed ? passed->since_ns : now);
 	else if (RARELY(!from && may_be_long(task, current)))
 		waker_note(task, current);
 	return 0;

@@ -34,17 +34,22 @@ ALWAYS struct carried *passed_on(struct task_struct *current, const struct threa
 	               : NULL;
 }
 
-/* The thread's sleep was for `from`, which was completed then. */
-ALWAYS void share(struct task_struct *task, struct thread *t, const struct carried *from, u64 completed_ns)
+/* The thread's sleep begins, with these registers of the user's. */
+ALWAYS void share_begin(struct thread *t, const struct pt_regs *regs)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-
 	if (t->expect != EXPECT_IOWAIT || !regs)
+		return;
+	t->shared.ip = regs->ip;
+	t->shared.call = regs->orig_ax;
+}
+
+/* The thread's sleep was for `from`, which was completed then. */
+ALWAYS void share(struct thread *t, const struct carried *from, u64 completed_ns)
+{
+	if (t->expect != EXPECT_IOWAIT)
 		return;
 	t->shared.request = *from;
 	t->shared.request.since_ns = completed_ns;
-	t->shared.ip = regs->ip;
-	t->shared.call = regs->orig_ax;
 	t->shared.seq = t->wait_seq;
 }
 

@@ -21,6 +21,7 @@
 #include "bpf/kind.bpf.h"
 #include "bpf/known.bpf.h"
 #include "bpf/scope.bpf.h"
+#include "bpf/share.bpf.h"
 
 /* A wake that comes within this time may have been before the sleep was complete. */
 #define SOON_NS 100000
@@ -111,6 +112,7 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	wait_expect(task, t, regs, task_state, now);
 	if (RARELY(t->expect == EXPECT_SCOPE))
 		wait_in_scope(t);
+	share_begin(t, regs);
 	hint_check(task, t, now);
 	buffer_release(t);
 	if (!t->expect && !long_waits)

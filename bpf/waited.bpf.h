@@ -32,8 +32,8 @@ struct carried {
 /* The request that the last sleep was for, which others may have waited for, too (share.bpf.h). */
 struct shared_wait {
 	struct carried request; /* its since_ns is when it was completed */
-	u64 ip, call;           /* the user's registers: which call, or fault, that was in */
-	u32 seq;                /* wait_seq of the sleep */
+	u64 ip, call; /* the user's registers as the last sleep began: which call, or fault, it is in */
+	u32 seq;      /* wait_seq of the sleep */
 };
 
 /* The file that a thread's sleeps were in calls on, when it was last looked at (kind.bpf.h). */
