@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pprof/profile.h"
@@ -217,10 +218,12 @@ static void test_window_room__wider_slices_leave_room(void **state)
 {
 	struct window *window;
 	struct outcome outcome;
+	struct timespec now;
 
 	(void)state;
-	tables.deps.max_slices = 800; /* half of them become free each time that they become wider */
-	tables.deps.slices_from_ns = SECOND_NS;
+	clock_gettime(CLOCK_MONOTONIC, &now); /* the window's rows are of today */
+	tables.deps.max_slices = 800;         /* half of them become free each time that they become wider */
+	tables.deps.slices_from_ns = (uint64_t)now.tv_sec * SECOND_NS;
 	window = window_new(&tables.deps);
 	add_row(window, 1, ROW_NS);
 	for (uint64_t second = 0; second < 8 * MANY; second++)
