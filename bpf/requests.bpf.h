@@ -40,10 +40,10 @@ struct owner {
 
 /* By the request's address; of two at the same place the later keeps its tag, and the other is nobody's (requests_unseen). The kernel
  * takes a queue's requests, which lie beside each other, by turns. So do their places here: each on a page of its own would cost a walk
- * through the page tables. Only which places 64 KiB of requests have is by a hash. */
+ * through the page tables. Only where the first of each 8 KiB has its place is by a hash. */
 #define OWNER_BITS  15
 #define OWNER_SIZE  256 /* of a request, at least */
-#define OWNER_CHUNK 65536
+#define OWNER_CHUNK 8192
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1 << OWNER_BITS);
@@ -59,8 +59,7 @@ const volatile __weak bool tells_requests = false;
 ALWAYS struct owner *owner_at(const struct request *rq)
 {
 	u32 at = low_half(rq), in_chunk = at % OWNER_CHUNK / OWNER_SIZE;
-	u32 chunk = hash_mix(0, at / OWNER_CHUNK) >> (64 - OWNER_BITS);
-	u32 i = (chunk & ~(OWNER_CHUNK / OWNER_SIZE - 1)) | in_chunk;
+	u32 i = ((hash_mix(0, at / OWNER_CHUNK) >> (64 - OWNER_BITS)) + in_chunk) % (1 << OWNER_BITS);
 
 	return bpf_map_lookup_elem(&owners, &i);
 }
@@ -86,7 +85,7 @@ ALWAYS bool owner_is_of(const struct owner *owner, const struct request *rq)
 /* Its device, from where that is at hand. */
 ALWAYS u32 owned_dev(const struct owner *owner, struct request *rq)
 {
-	return owner && owner_is_of(owner, rq) ? owner->dev : request_dev(rq);
+	return owner && owner_is_of(owner, rq) && !owner->ended ? owner->dev : request_dev(rq);
 }
 
 ALWAYS bool request_writes(struct request *rq)
@@ -271,7 +270,8 @@ ALWAYS bool request_queued(struct request *rq, struct task_struct *task, struct 
 
 	if (!owner)
 		return true;
-	if (owner_is_of(owner, rq) && !owner->ended && start_ns && owner->start_ns == start_ns)
+	if (owner_is_of(owner, rq) && !owner->ended &&
+	    (start_ns ? owner->start_ns == start_ns : serves_others(task)))
 		return false;
 	owner_begins(owner, rq, task, t ? tag_in_call(task, t) : 0, start_ns ? start_ns : bpf_ktime_get_ns());
 	return true;
@@ -315,7 +315,7 @@ ALWAYS void owner_found_late(struct owner *owner, struct request *rq)
 	owner->kind |= ABI_REQUESTS_WRITEBACK;
 }
 
-/* One that nobody is known for: it began before it could be told, or another with the same hash came in between. */
+/* One that nobody is known for: it began before it could be told, or another came to the same place in between. */
 ALWAYS void stray_counts(struct request *rq, struct abi_ledger_key *key, u32 bytes, bool whole)
 {
 	u64 kept = tag_kept(rq);
@@ -327,7 +327,7 @@ ALWAYS void stray_counts(struct request *rq, struct abi_ledger_key *key, u32 byt
 
 /* `bytes` of the request are done; `whole`: nothing is left of it. What has ended comes again, without data, where it was a part of a
  * sequence with flushes, or passed by a multipath target: then only its time grows. One that ends without the data that it had is handed to
- * another path. `owner` is owner_told(). */
+ * another path. Where it comes again with data, the begin of that use was not seen. `owner` is owner_told(). */
 ALWAYS void request_counts(struct owner *owner, struct request *rq, u32 dev, u32 bytes, bool whole, u64 now)
 {
 	struct abi_ledger_key key = { .state = ABI_REQUESTS, .dev = dev };
@@ -335,7 +335,7 @@ ALWAYS void request_counts(struct owner *owner, struct request *rq, u32 dev, u32
 
 	if (!owner)
 		return;
-	if (!owner_is_of(owner, rq)) {
+	if (!owner_is_of(owner, rq) || (owner->ended && bytes)) {
 		stray_counts(rq, &key, bytes, whole);
 		return;
 	}

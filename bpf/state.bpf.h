@@ -165,7 +165,7 @@ struct thread {
 	struct known_file file;
 	u64 early_ns;  /* woken then, between falling asleep and its switch-out */
 	u64 usual_ns;  /* how long its stalls last, at most, of late */
-	u64 copied_ns; /* when its stack was last copied as it fell asleep */
+	u64 copied_ns; /* when its stack was last copied as it fell asleep, in what might be a stall */
 	u32 lot;       /* random: whether this wait's stack is kept (capture.bpf.h) */
 	u32 stack_buffer;
 

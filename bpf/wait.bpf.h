@@ -26,7 +26,7 @@
 /* A wake that comes within this time may have been before the sleep was complete. */
 #define SOON_NS 100000
 
-/* Sets `expect` and `kind` for a sleep that begins, or has begun, with these registers of the user's. */
+/* Sets `expect` and `kind`, and notes the call, for a sleep that begins, or has begun, with these registers of the user's. */
 ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct pt_regs *regs,
                         u32 task_state, u64 now)
 {
@@ -60,6 +60,7 @@ ALWAYS void wait_expect(struct task_struct *task, struct thread *t, const struct
 		else if (regs)
 			t->kind = wait_kind(task, t, nr, regs, now);
 	}
+	share_begin(t, regs);
 }
 
 /* It is a stall already, also if its end is not seen and the scope is left when that is noticed. */
@@ -84,10 +85,12 @@ VERIFIED_ONCE int capture_sleep(u64 now)
 	buffer = buffer_at(index);
 	if (!buffer)
 		return 0;
-	t->copied_ns = now;
 	capture_user(task, t, buffer, &captured);
-	t->copied_ip = captured.n_python ? 0 : buffer->event.regs.ip;
-	t->copied_sp = buffer->event.regs.sp;
+	if (t->expect) {
+		t->copied_ns = now;
+		t->copied_ip = captured.n_python ? 0 : buffer->event.regs.ip;
+		t->copied_sp = buffer->event.regs.sp;
+	}
 	if (!buffer_keep(t, buffer, index, &captured))
 		buffer_push(index);
 	return 0;
@@ -112,7 +115,6 @@ ALWAYS void wait_begin(struct task_struct *task, struct thread *t, u32 task_stat
 	wait_expect(task, t, regs, task_state, now);
 	if (RARELY(t->expect == EXPECT_SCOPE))
 		wait_in_scope(t);
-	share_begin(t, regs);
 	hint_check(task, t, now);
 	buffer_release(t);
 	if (!t->expect && !long_waits)

@@ -32,7 +32,7 @@ struct carried {
 /* The request that the last sleep was for, which others may have waited for, too (share.bpf.h). */
 struct shared_wait {
 	struct carried request; /* its since_ns is when it was completed */
-	u64 ip, call; /* the user's registers as the last sleep began: which call, or fault, it is in */
+	u64 ip, call; /* the user's registers as the last sleep began that is flagged as one for I/O: which call, or fault, it is in */
 	u32 seq;      /* wait_seq of the sleep */
 };
 
