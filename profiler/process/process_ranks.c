@@ -84,21 +84,37 @@ static uint32_t number_in(const char *text, const char *end)
 	return number;
 }
 
+/* What names a rank, by torchrun, Open MPI, PMIx and MPICH; LOCAL_RANK last, as it tells ranks of one host apart alone. Not SLURM_PROCID:
+ * each process of a batch script has it, whether it is one of several or not. */
+static const char *const rank_names[] = { "RANK=", "OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=",
+	                                  "LOCAL_RANK=" };
+#define RANK_NAMES (sizeof(rank_names) / sizeof(rank_names[0]))
+
+/* Which of the first `below` names the variable at `at` has; `below`: none. */
+static size_t rank_name_at(const char *at, size_t left, size_t below)
+{
+	for (size_t i = 0; i < below; i++) {
+		size_t length = strlen(rank_names[i]);
+
+		if (left > length && !memcmp(at, rank_names[i], length))
+			return i;
+	}
+	return below;
+}
+
 uint32_t process_rank_in(const char *environment, size_t size)
 {
-	static const char global[] = "RANK=", local[] = "LOCAL_RANK=";
 	const char *at = environment, *end = environment + size;
 	uint32_t found = PROCESS_RANK_NONE, rank;
+	size_t best = RANK_NAMES;
 
-	while (at < end) {
-		size_t left = end - at;
+	while (at < end && best) {
+		size_t left = end - at, name = rank_name_at(at, left, best);
 
-		if (left > sizeof(global) - 1 && !memcmp(at, global, sizeof(global) - 1)) {
-			rank = number_in(at + sizeof(global) - 1, end);
-			if (rank != PROCESS_RANK_NONE)
-				return rank;
-		} else if (left > sizeof(local) - 1 && !memcmp(at, local, sizeof(local) - 1)) {
-			found = number_in(at + sizeof(local) - 1, end);
+		rank = name < best ? number_in(at + strlen(rank_names[name]), end) : PROCESS_RANK_NONE;
+		if (rank != PROCESS_RANK_NONE) {
+			found = rank;
+			best = name;
 		}
 		at += strnlen(at, left) + 1;
 	}

@@ -109,6 +109,9 @@ static const char *verdict_of(const struct report *report)
 			return by_signal[i].verdict;
 	if (report_is_fault(report->ranking.primary->name))
 		return "device fault";
+	/* That the loop waits for the GPU all the time is what it is for. */
+	if (report->ranking.mode == REPORT_STEADY && report->ranking.primary->family == FAMILY_GPU)
+		return "GPU-bound";
 	return by_family[report->ranking.primary->family];
 }
 

@@ -2,6 +2,7 @@
 
 #include "profiler/report/report_causes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,23 +90,28 @@ static bool is_of_cause(const struct ledger_row *row, const struct report_cause 
 	}
 }
 
+/* Of all threads' time that counts, and of the loop's, which is little of that beside many workers. A class that idles has no time. */
 static void share_of_ledger(const struct report_view *view, struct report_cause *cause)
 {
-	double wall = 0, sum = 0;
+	double wall = 0, sum = 0, loop_wall = 0, loop_sum = 0;
 
 	for (size_t i = 0; i < ledger_count(view->input->ledger); i++) {
 		const struct ledger_row *row = ledger_at(view->input->ledger, i);
 		bool idles = row->state == LEDGER_BLOCKED && report_loop_idles(&view->loop, row->class);
 
-		if (!report_view_counts(view, row->class))
+		if (!report_view_counts(view, row->class) || idles)
 			continue;
 		wall += (double)row->ns;
-		if (is_of_cause(row, cause) && !idles)
-			sum += (double)row->ns;
+		sum += is_of_cause(row, cause) ? (double)row->ns : 0;
+		if (!report_loop_has(&view->loop, row->class))
+			continue;
+		loop_wall += (double)row->ns;
+		loop_sum += is_of_cause(row, cause) ? (double)row->ns : 0;
 	}
 	cause->excess_ns = sum;
 	cause->share = wall > 0 ? sum / wall : 0;
-	cause->score = cause->share;
+	cause->of_loop = loop_wall > 0 ? loop_sum / loop_wall : 0;
+	cause->score = fmax(cause->share, cause->of_loop);
 	cause->before = cause->z = cause->spike = cause->correlation = 0;
 }
 

@@ -50,6 +50,16 @@ static const struct report_cause *best_of(const struct report_ranking *out, bool
 /* What took less than this of the growth explains nothing. */
 #define DIRECT_LEAST 0.15
 
+/* Whether what the direct cause took may have made all of what the indirect one did. Of N ranks one has it, and the others each wait as long. */
+static bool explains(const struct report_ranking *out, const struct report_cause *direct,
+                     const struct report_cause *indirect)
+{
+	if (direct->share >= DIRECT_LEAST)
+		return true;
+	return !strcmp(indirect->name, "collective") && out->processes > 1 &&
+	       2 * direct->excess_ns * (double)(out->processes - 1) >= indirect->excess_ns;
+}
+
 void report_primary_choose(struct report_ranking *out)
 {
 	const struct report_cause *direct, *indirect;
@@ -58,11 +68,12 @@ void report_primary_choose(struct report_ranking *out)
 	for (size_t i = 0; i < out->count; i++)
 		if (out->causes[i].family == FAMILY_NETWORK)
 			out->causes[i].indirect =
-			        report_is_indirect(out->causes[i].kind, out->causes[i].name) &&
+			        (report_is_indirect(out->causes[i].kind, out->causes[i].name) ||
+			         !strcmp(out->causes[i].name, "collective")) &&
 			        !network_speaks(out);
 	direct = best_of(out, false);
 	indirect = best_of(out, true);
-	out->primary = direct && (!indirect || direct->share >= DIRECT_LEAST) ? direct : indirect;
+	out->primary = direct && (!indirect || explains(out, direct, indirect)) ? direct : indirect;
 }
 
 const char *report_primary_why_not(const struct report_ranking *ranking, const struct report_cause *cause)
@@ -88,7 +99,7 @@ static const struct report_cause *largest_steady(const struct report_cause *caus
                                                  const struct report_view *view, bool felt)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!causes[i].indirect && causes[i].share >= STEADY_LEAST &&
+		if (!causes[i].indirect && causes[i].score >= STEADY_LEAST &&
 		    (!felt || report_cause_felt(&causes[i], view) >= STEADY_LEAST))
 			return &causes[i];
 	return NULL;
@@ -108,6 +119,15 @@ const struct report_cause *report_primary_wait(const struct report_ranking *rank
 {
 	for (size_t i = 0; ranking->mode == REPORT_NOTHING && i < ranking->count; i++)
 		if (ranking->causes[i].indirect && ranking->causes[i].share >= STEADY_LEAST)
+			return &ranking->causes[i];
+	return NULL;
+}
+
+const struct report_cause *report_primary_beside_gpu(const struct report_ranking *ranking)
+{
+	for (size_t i = 0; i < ranking->count; i++)
+		if (ranking->causes[i].family != FAMILY_GPU && !ranking->causes[i].indirect &&
+		    ranking->causes[i].score >= STEADY_LEAST)
 			return &ranking->causes[i];
 	return NULL;
 }

@@ -265,6 +265,7 @@ static int score_all(struct rank *rank)
 	share_growth(out);
 	report_causes_sort(out->signals, out->signal_count);
 	report_causes_sort(out->causes, out->count);
+	out->processes = rank->view.loop.n_processes;
 	if (out->mode == REPORT_SPIKE)
 		report_primary_choose(out);
 	else

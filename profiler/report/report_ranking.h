@@ -37,6 +37,7 @@ struct report_cause {
 	bool before_unknown;   /* the given baseline did not look at this signal: z is 0 */
 	double excess_ns;      /* lost in the incident beyond the baseline */
 	double share;          /* of all growth; of a steady run, of the wall time */
+	double of_loop;        /* of a steady run, of the loop's wall time; 0 where no loop is known */
 };
 
 /* A stretch that stands out. */
@@ -60,6 +61,7 @@ struct report_ranking {
 	uint64_t begin_ns, end_ns;    /* of the incident, or of the whole */
 	uint64_t baseline_begin_ns, baseline_end_ns;
 	size_t spikes;
+	size_t processes; /* that have the steps, 0: not known */
 	struct report_stretch *
 	        stretches; /* all of lost time that stand out, by time, or none of them where there are no others */
 	size_t stretch_count;

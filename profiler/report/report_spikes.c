@@ -9,7 +9,8 @@
 #include "symbolizer/base/growing_array.h"
 
 #define LEAST_LOST_NS   1e8  /* 100 ms of a thread, */
-#define LEAST_LOST_PART 0.01 /* and 1 % of the time of one */
+#define LEAST_LOST_PART 0.01 /* and 1 % of the time of one, */
+#define LEAST_LOST_MOST 1e10 /* but of no more than 10 s: a minute of eight hours stands out, too */
 #define LEAST_EXCESS    0.1  /* threads, and share of the baseline */
 #define QUIETEST_NS     1000000000ULL
 #define PARTS_OF_SERIES 3
@@ -77,6 +78,7 @@ static bool measure(struct report_spike *spike, const struct report_series *seri
                     const struct report_baseline *baseline)
 {
 	double above, least = baseline->median * LEAST_EXCESS;
+	double part = LEAST_LOST_PART * (double)series->n * (double)series->step_ns;
 
 	spike->mean = report_mean(series->v + spike->from, spike->to - spike->from);
 	above = spike->mean - baseline->median;
@@ -84,7 +86,7 @@ static bool measure(struct report_spike *spike, const struct report_series *seri
 	spike->z = above / baseline->sigma;
 	return (spike->to - spike->from) * series->step_ns >= SPIKE_SHORTEST_NS && above >= LEAST_EXCESS &&
 	       above >= least && spike->z >= SPIKE_SIGMAS && spike->excess >= LEAST_LOST_NS &&
-	       spike->excess >= LEAST_LOST_PART * (double)series->n * (double)series->step_ns;
+	       spike->excess >= fmin(part, LEAST_LOST_MOST);
 }
 
 static int keep(struct report_spike **spikes, size_t *count, size_t *room, const struct report_spike *spike)

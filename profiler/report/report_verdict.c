@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/text_cells.h"
@@ -94,7 +95,8 @@ static void no_cause_text(FILE *out, const struct report_ranking *ranking)
 	if (!ranking->by_steps)
 		fputs("No single cause took much of it.", out);
 	else if (ranking->during < MUCH_WAITED)
-		fputs("No wait grew: the threads ran longer themselves, with more to do or on slower CPUs.",
+		fputs("No wait grew: the threads ran longer themselves, with more to do, on slower CPUs, or "
+		      "spinning for a GPU or other ranks.",
 		      out);
 	else
 		fputs("No wait grew beyond what threads waited before it, too: compare it with a run that "
@@ -136,18 +138,43 @@ static void spike_verdict(FILE *out, const struct report *report)
 	fputc('.', out);
 }
 
+/* How much of what a cause took of a whole run: of all threads' time, or of the loop's where it took more of that. */
+static void part_text(FILE *out, const struct report_cause *cause)
+{
+	bool loop = cause->of_loop > cause->share;
+
+	fprintf(out, "%.1f %% of the %s", (loop ? cause->of_loop : cause->share) * 100,
+	        loop ? "loop's time" : "tagged threads' wall time");
+}
+
+/* The GPU's own work hides what the loop loses elsewhere. */
+static void beside_gpu_text(FILE *out, const struct report_ranking *ranking)
+{
+	const struct report_cause *other = report_primary_beside_gpu(ranking);
+	char text[CELL_BYTES];
+
+	fputs(", as it is where the GPU always has work: whether it could be faster a run that was well "
+	      "tells (--baseline)",
+	      out);
+	if (!other)
+		return;
+	fprintf(out, ". Besides, %s (%s) took ", report_cause_text(text, sizeof(text), other),
+	        report_cause_words(other->name));
+	part_text(out, other);
+}
+
 static void steady_verdict(FILE *out, const struct report *report)
 {
 	const struct report_cause *primary = report->ranking.primary;
 	char text[CELL_BYTES];
 
-	fprintf(out,
-	        "Nothing stands out in time: it was like this all the time. Verdict: %s. %s (%s) took %.1f "
-	        "%% of the "
-	        "tagged threads' wall time",
+	fprintf(out, "Nothing stands out in time: it was like this all the time. Verdict: %s. %s (%s) took ",
 	        report->verdict, report_cause_text(text, sizeof(text), primary),
-	        report_cause_words(report_primary_name(report)), primary->share * 100);
+	        report_cause_words(report_primary_name(report)));
+	part_text(out, primary);
 	inherited_text(out, report);
+	if (primary->family == FAMILY_GPU)
+		beside_gpu_text(out, &report->ranking);
 	fputc('.', out);
 }
 
@@ -162,9 +189,9 @@ static void whole_text(FILE *out, const struct report_ranking *ranking)
 	fprintf(out, " In the whole recording %s", report_cause_text(text, sizeof(text), whole));
 	if (!ranking->primary || !report_cause_same(whole, ranking->primary))
 		fprintf(out, " (%s)", report_cause_words(whole->name));
-	fprintf(out, " took %s, %.1f %% of the tagged threads' wall time%s.",
-	        text_short_duration(time, (uint64_t)whole->excess_ns), whole->share * 100,
-	        ranking->whole_is_usual ? ": most of that is usual here" : "");
+	fprintf(out, " took %s, ", text_short_duration(time, (uint64_t)whole->excess_ns));
+	part_text(out, whole);
+	fputs(ranking->whole_is_usual ? ": most of that is usual here." : ".", out);
 }
 
 /* Whether the verdict has said already for what that class waited through others. */
@@ -271,17 +298,35 @@ static bool has_left_out(const struct report *report)
 	return base && pushed;
 }
 
+/* The part of the threads' time that nobody judges: where nothing pushes tags each thread of a process waits under its tag, those that
+ * idle, too. 0: tags are pushed, or they waited little. */
+static double unjudged_part(const struct report *report)
+{
+	double wall = 0, blocked = 0;
+
+	for (size_t i = 0; i < ledger_count(report->input->ledger); i++) {
+		const struct ledger_row *row = ledger_at(report->input->ledger, i);
+
+		if (!row->base)
+			return 0;
+		wall += (double)row->ns;
+		blocked += row->state == LEDGER_BLOCKED ? (double)row->ns : 0;
+	}
+	return wall > 0 && blocked >= LOOP_LEAST * wall ? blocked / wall : 0;
+}
+
 /* No stretch stands out, and nothing that could be to blame took much of the time. */
 static void nothing_verdict(FILE *out, const struct report *report, bool waits)
 {
 	const struct report_cause *wait = report_primary_wait(&report->ranking);
 	const struct report_cause *unfelt = report->ranking.unfelt;
+	double unjudged = unjudged_part(report);
 	char text[CELL_BYTES];
 
 	fprintf(out,
 	        "%s: no stretch of time stands out by three sigma, and no %s takes 5 %% of the tagged "
 	        "threads' wall time%s%s",
-	        waits || wait ? "No stall is to blame" : "Nothing is wrong",
+	        waits || wait || unjudged > 0 ? "No stall is to blame" : "Nothing is wrong",
 	        wait ? "stall or wait for a CPU" : "cause",
 	        has_left_out(report)
 	                ? " (that of the processes' own tags is left out, as threads push others)"
@@ -293,6 +338,12 @@ static void nothing_verdict(FILE *out, const struct report *report, bool waits)
 	if (wait)
 		fprintf(out, "; %s (%s) took %.1f %% of it", report_cause_text(text, sizeof(text), wait),
 		        report_cause_words(wait->name), wait->share * 100);
+	if (unjudged > 0)
+		fprintf(out,
+		        ". %.0f %% of their time the threads waited for each other, peers and timers: that "
+		        "is not "
+		        "judged, as nothing pushes tags, and threads that idle wait, too",
+		        100 * unjudged);
 	fputc('.', out);
 }
 

@@ -319,6 +319,59 @@ static void test_report_narrative__few_waits_for_others(void **state)
 	free(text);
 }
 
+/* A program that pushes no tags: all of its threads' waits are under its own. */
+static void test_report_narrative__waits_that_nobody_judges(void **state)
+{
+	struct ledger_row row = { .tag = (char *)"train.py",
+		                  .class = (char *)"train.py",
+		                  .base = true,
+		                  .cause = (char *)"",
+		                  .device = (char *)"" };
+	char *text;
+
+	(void)state;
+	for (int percent = 90; percent > 0; percent -= 88) {
+		ledger_free(input.ledger);
+		input.ledger = ledger_new(0);
+		row.state = LEDGER_ONCPU;
+		row.ns = (100 - percent) * 200 * (int64_t)MS;
+		assert_int_equal(ledger_add(input.ledger, &row), 0);
+		row.state = LEDGER_BLOCKED;
+		row.ns = percent * 200 * (int64_t)MS;
+		assert_int_equal(ledger_add(input.ledger, &row), 0);
+		text = report_with(NULL);
+		expect(text, percent == 90 ? "No stall is to blame: " : "Nothing is wrong: ");
+		if (percent == 90)
+			expect(text,
+			       "90 % of their time the threads waited for each other, peers and timers: "
+			       "that is not judged");
+		else
+			assert_null(strstr(text, "judged"));
+		free(text);
+	}
+}
+
+/* That is what a good loop does, and says nothing of what else it waits for. */
+static void test_report_narrative__bound_by_the_gpu(void **state)
+{
+	char *text;
+
+	(void)state;
+	stalled("gpu_sync", "", 8 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text,
+	       "Verdict: GPU-bound. gpu\\_sync (waiting for the GPU in a driver's library) took 44.4 % of "
+	       "the tagged threads' wall time, as it is where the GPU always has work");
+	assert_null(strstr(text, "Besides"));
+	free(text);
+	stalled("block_io", "vda", 2 * (int64_t)SECOND);
+	text = report_with(NULL);
+	expect(text, "Verdict: GPU-bound.");
+	expect(text, "Besides, block\\_io on vda (");
+	expect(text, ") took 10.0 % of the tagged threads' wall time.");
+	free(text);
+}
+
 /* A short incident does not hide what takes far more all the time. */
 static void test_report_narrative__the_whole_took_more_than_the_incident(void **state)
 {
@@ -437,6 +490,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_report_narrative__waits_for_others_all_the_time, begin,
 		                                end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__few_waits_for_others, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__waits_that_nobody_judges, begin, end),
+		cmocka_unit_test_setup_teardown(test_report_narrative__bound_by_the_gpu, begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_took_more_than_the_incident,
 		                                begin, end),
 		cmocka_unit_test_setup_teardown(test_report_narrative__the_whole_is_of_the_same_cause, begin,

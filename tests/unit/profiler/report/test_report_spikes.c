@@ -117,6 +117,30 @@ static void test_report_spikes__nothing(void **state)
 	assert_int_equal(find(spikes), 1);
 }
 
+/* A minute of eight hours stands out, though it is less than a hundredth of them. */
+static void test_report_spikes__a_minute_of_a_night(void **state)
+{
+	static double night[8 * 3600];
+	const struct report_series long_run = { .step_ns = 1000000000, .n = 8 * 3600, .v = night };
+	struct report_baseline baseline;
+	struct report_spike *found;
+	size_t count;
+
+	(void)state;
+	for (size_t i = 0; i < long_run.n; i++)
+		night[i] = (i % 2 ? 0.53 : 0.47) + (i >= 20000 && i < 20060 ? 0.4 : 0);
+	assert_int_equal(report_baseline_find(&baseline, &long_run, &long_run, NULL), 0);
+	assert_int_equal(report_spikes_find(&found, &count, &long_run, &baseline), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(found[0].from, 20000);
+	free(found);
+	for (size_t i = 20020; i < 20060; i++)
+		night[i] -= 0.4; /* 8 s of a thread are left */
+	assert_int_equal(report_spikes_find(&found, &count, &long_run, &baseline), 0);
+	assert_int_equal(count, 0);
+	free(found);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +148,7 @@ int main(void)
 		cmocka_unit_test(test_report_spikes__found),
 		cmocka_unit_test(test_report_spikes__gaps_belong_to_it),
 		cmocka_unit_test(test_report_spikes__nothing),
+		cmocka_unit_test(test_report_spikes__a_minute_of_a_night),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,112 @@
+/* Tests of report_primary.h: what is to blame among causes that hide each other. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "profiler/format/ledger_row.h"
+#include "profiler/format/stamp.h"
+#include "profiler/format/timeline.h"
+#include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report_primary.h"
+#include "profiler/report/report_rank.h"
+#include "tests/unit/profiler/report/planted_run.h"
+
+#define PERCENT (10 * (int64_t)SECOND / 100) /* of the run */
+
+static const struct report_cause *find(const struct report_ranking *ranking, const char *name)
+{
+	for (size_t i = 0; i < ranking->count; i++)
+		if (!strcmp(ranking->causes[i].name, name))
+			return &ranking->causes[i];
+	return NULL;
+}
+
+/* What the loop loses is little of all threads' time beside workers, whether these idle or run. */
+static void test_report_primary__a_loop_beside_workers(void **state)
+{
+	(void)state;
+	for (int busy = 0; busy < 2; busy++) {
+		struct report_ranking ranking;
+		struct run run = usual();
+
+		tags(&run, "train_step", 1, 50);
+		seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+		lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 0, 10, 0.3);
+		row(&run, "train_step", false, LEDGER_STALL, "block_io", 30 * PERCENT);
+		tags(&run, "worker", 7, 2);
+		row(&run, "worker", false, busy ? LEDGER_ONCPU : LEDGER_BLOCKED, busy ? "" : "poll",
+		    800 * PERCENT);
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, REPORT_STEADY);
+		assert_string_equal(ranking.primary->name, "block_io");
+		assert_true(fabs(ranking.primary->of_loop - 30.0 / 80) < 1e-6);
+		assert_true(fabs(ranking.primary->share - (busy ? 30.0 / 890 : 30.0 / 90)) < 1e-6);
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+}
+
+/* The GPU's own work is the largest part of a good run. */
+static void test_report_primary__beside_the_gpu(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	(void)state;
+	tags(&run, "train_step", 1, 50);
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+	lane(&run, TIMELINE_STALL, "train_step", "gpu_sync", "", 0, 10, 0.4);
+	row(&run, "train_step", false, LEDGER_STALL, "gpu_sync", 40 * PERCENT);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_string_equal(ranking.primary->name, "gpu_sync");
+	assert_null(report_primary_beside_gpu(&ranking));
+	report_ranking_free(&ranking);
+	row(&run, "train_step", false, LEDGER_STALL, "block_io", 9 * PERCENT);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_string_equal(ranking.primary->name, "gpu_sync");
+	assert_string_equal(report_primary_beside_gpu(&ranking)->name, "block_io");
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
+/* Eight ranks, of which seven wait for the one that waits `for_disk` threads of its own for the disk. */
+static void rank_waits(const char *expected, double for_disk)
+{
+	struct report_ranking ranking;
+	struct run run = usual();
+
+	for (uint32_t pid = 1; pid <= 8; pid++)
+		tags(&run, "train_step", pid, 50);
+	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+	lane(&run, TIMELINE_STALL, "train_step", "collective", "", 6, 8, 5.6);
+	lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 6, 8, for_disk);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_SPIKE);
+	assert_string_equal(ranking.primary->name, expected);
+	assert_true(find(&ranking, "collective")->indirect);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
+static void test_report_primary__one_rank_has_the_cause(void **state)
+{
+	(void)state;
+	rank_waits("block_io", 0.8);
+	rank_waits("collective", 0.2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_report_primary__a_loop_beside_workers),
+		cmocka_unit_test(test_report_primary__beside_the_gpu),
+		cmocka_unit_test(test_report_primary__one_rank_has_the_cause),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
