@@ -172,7 +172,7 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 	if (!err)
 		err = report_loop_find(&report->loop, input, &report->classes, report->steps);
 	if (!err)
-		err = report_last_rank_find(&report->last_rank, input->ledger);
+		err = report_last_rank_find(&report->last_rank, input->ledger, &report->loop);
 	if (!err)
 		err = report_waits_find(&report->wait, input, report->tags, &report->classes, &report->loop);
 	if (err)

@@ -8,12 +8,13 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
+#include "profiler/report/report_loop.h"
 
 #define LEAST_NS 1000000000LL /* of the others' waits, for there to be something to tell */
 
 struct rank {
 	uint32_t rank;
-	int64_t ns;
+	int64_t ns, wall_ns;
 };
 
 static struct rank *rank_of(struct rank *ranks, size_t *n, uint32_t rank)
@@ -26,7 +27,7 @@ static struct rank *rank_of(struct rank *ranks, size_t *n, uint32_t rank)
 }
 
 /* One that has no such row has waited for nobody. */
-static size_t sum_by_rank(struct rank *ranks, struct ledger *ledger)
+static size_t sum_by_rank(struct rank *ranks, struct ledger *ledger, const struct report_loop *loop)
 {
 	size_t n = 0;
 
@@ -34,33 +35,46 @@ static size_t sum_by_rank(struct rank *ranks, struct ledger *ledger)
 		const struct ledger_row *row = ledger_at(ledger, i);
 		struct rank *found;
 
-		if (!row->rank_and_1)
+		if (!row->rank_and_1 || (loop->n && !report_loop_has(loop, row->class)))
 			continue;
 		found = rank_of(ranks, &n, row->rank_and_1 - 1);
+		found->wall_ns = saturating_add(found->wall_ns, row->ns);
 		if (row->state == LEDGER_STALL && !strcmp(row->cause, "collective"))
 			found->ns = saturating_add(found->ns, row->ns);
 	}
 	return n;
 }
 
+static double share_of(const struct rank *rank)
+{
+	return rank->wall_ns > 0 ? (double)rank->ns / (double)rank->wall_ns : 0;
+}
+
+/* By shares of their own time: one that was recorded for less of it has waited less for that reason alone. One that was there for less than
+ * half of it may be another job's. */
 static void choose(struct report_last_rank *out, const struct rank *ranks, size_t n)
 {
 	const struct rank *last = ranks;
-	int64_t sum = 0;
+	double others = (double)(n - 1), shares = 0;
+	int64_t sum = 0, wall = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		sum = saturating_add(sum, ranks[i].ns);
-		last = ranks[i].ns < last->ns ? &ranks[i] : last;
+		wall = saturating_add(wall, ranks[i].wall_ns);
+		shares += share_of(&ranks[i]);
+		last = share_of(&ranks[i]) < share_of(last) ? &ranks[i] : last;
 	}
 	sum = saturating_subtract(sum, last->ns);
-	if (sum < LEAST_NS || 2 * (double)last->ns >= (double)sum / (double)(n - 1))
+	wall = saturating_subtract(wall, last->wall_ns);
+	if (sum < LEAST_NS || 2 * share_of(last) >= (shares - share_of(last)) / others ||
+	    2 * (double)last->wall_ns < (double)wall / others)
 		return;
 	*out = (struct report_last_rank){
 		.ranks = n, .rank = last->rank, .ns = last->ns, .others_ns = sum / (int64_t)(n - 1)
 	};
 }
 
-int report_last_rank_find(struct report_last_rank *out, struct ledger *ledger)
+int report_last_rank_find(struct report_last_rank *out, struct ledger *ledger, const struct report_loop *loop)
 {
 	size_t count = ledger_count(ledger), n;
 	struct rank *ranks;
@@ -71,7 +85,7 @@ int report_last_rank_find(struct report_last_rank *out, struct ledger *ledger)
 	ranks = calloc(count, sizeof(*ranks));
 	if (!ranks)
 		return -ENOMEM;
-	n = sum_by_rank(ranks, ledger);
+	n = sum_by_rank(ranks, ledger, loop);
 	if (n > 1)
 		choose(out, ranks, n);
 	free(ranks);

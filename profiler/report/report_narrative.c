@@ -24,6 +24,7 @@
 #define REQUESTS_SHOWN 5
 #define CELL_BYTES     256
 #define SECOND         1e9
+#define MUCH_OF_IT     0.15 /* of what grew */
 #define BEFORE_NS                                                                                            \
 	1000000000ULL /* from which on the incident began before the window, which is cut to tenths of a second */
 
@@ -193,18 +194,28 @@ static void tell_users(struct report_document *document, const struct report *re
 	}
 }
 
+/* Whether that is the primary cause, or took much of what grew beside it. */
+static bool waits_for_ranks(const struct report_ranking *ranking)
+{
+	for (size_t i = 0; i < ranking->count; i++)
+		if (!strcmp(ranking->causes[i].name, "collective"))
+			return &ranking->causes[i] == ranking->primary ||
+			       ranking->causes[i].share >= MUCH_OF_IT;
+	return false;
+}
+
 static void tell_last_rank(struct report_document *document, const struct report *report)
 {
 	const struct report_last_rank *last = &report->last_rank;
 	char own[TEXT_DURATION_BYTES], others[TEXT_DURATION_BYTES];
 
-	if (!last->ranks || strcmp(report->ranking.primary->name, "collective") != 0)
+	if (!last->ranks || !waits_for_ranks(&report->ranking))
 		return;
 	report_document_say(
 	        document,
 	        "Of the %zu ranks here rank %" PRIu32
 	        " waited least for the others: %s in the whole recording, where they waited %s on "
-	        "average. It came last, and they waited for it.",
+	        "average. It came last of these, and they waited for it.",
 	        last->ranks, last->rank, report_duration_text(own, (double)last->ns),
 	        report_duration_text(others, (double)last->others_ns));
 }

@@ -7,11 +7,13 @@
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/report/report_last_rank.h"
+#include "profiler/report/report_loop.h"
 
 #define SECOND 1000000000LL
 
 static struct ledger *ledger;
 static struct report_last_rank last;
+static struct report_loop loop;
 
 static int begin(void **state)
 {
@@ -27,11 +29,11 @@ static int end(void **state)
 	return 0;
 }
 
-/* `rank_and_1` as in the ledger's rows; a process for each. */
-static void add(uint32_t rank_and_1, enum ledger_state state, const char *cause, int64_t ns)
+static void add_of(const char *class, uint32_t rank_and_1, enum ledger_state state, const char *cause,
+                   int64_t ns)
 {
-	const struct ledger_row row = { .tag = (char *)"train_step",
-		                        .class = (char *)"train_step",
+	const struct ledger_row row = { .tag = (char *)class,
+		                        .class = (char *)class,
 		                        .id = (uint64_t)ledger_count(ledger),
 		                        .pid = 100 + rank_and_1,
 		                        .rank_and_1 = rank_and_1,
@@ -42,9 +44,15 @@ static void add(uint32_t rank_and_1, enum ledger_state state, const char *cause,
 	assert_int_equal(ledger_add(ledger, &row), 0);
 }
 
+/* `rank_and_1` as in the ledger's rows; a process for each. */
+static void add(uint32_t rank_and_1, enum ledger_state state, const char *cause, int64_t ns)
+{
+	add_of("train_step", rank_and_1, state, cause, ns);
+}
+
 static size_t found(void)
 {
-	assert_int_equal(report_last_rank_find(&last, ledger), 0);
+	assert_int_equal(report_last_rank_find(&last, ledger, &loop), 0);
 	return last.ranks;
 }
 
@@ -89,6 +97,29 @@ static void test_report_last_rank__none(void **state)
 	assert_int_equal(found(), 0); /* too little */
 }
 
+/* One that was recorded for less of the time, one of which its loader alone is tagged, and one that was hardly there. */
+static void test_report_last_rank__by_shares_of_the_loop(void **state)
+{
+	char *names[] = { (char *)"train_step" };
+
+	(void)state;
+	for (uint32_t rank = 0; rank < 3; rank++) {
+		add(rank + 1, LEDGER_STALL, "collective", rank == 1 ? 4 * SECOND : 10 * SECOND);
+		add(rank + 1, LEDGER_ONCPU, "", rank == 1 ? 6 * SECOND : 10 * SECOND);
+	}
+	assert_int_equal(found(), 0);
+	add_of("loader", 4, LEDGER_ONCPU, "", 15 * SECOND);
+	assert_int_equal(found(), 4);
+	loop = (struct report_loop){ .names = names, .n = 1 };
+	assert_int_equal(found(), 0);
+	add(5, LEDGER_ONCPU, "", 8 * SECOND);
+	assert_int_equal(found(), 0);
+	add(5, LEDGER_ONCPU, "", SECOND);
+	assert_int_equal(found(), 4);
+	assert_int_equal(last.rank, 4);
+	loop = (struct report_loop){ .n = 0 };
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_report_last_rank__##name, begin, end)
 
 int main(void)
@@ -97,6 +128,7 @@ int main(void)
 		TEST(waits_least),
 		TEST(one_that_waits_for_nobody),
 		TEST(none),
+		TEST(by_shares_of_the_loop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
