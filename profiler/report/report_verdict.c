@@ -299,7 +299,7 @@ static bool has_left_out(const struct report *report)
 }
 
 /* The part of the threads' time that nobody judges: where nothing pushes tags each thread of a process waits under its tag, those that
- * idle, too. 0: tags are pushed, or they waited little. */
+ * idle, too. What sleeps for a time does as it was told. 0: tags are pushed, or they waited little. */
 static double unjudged_part(const struct report *report)
 {
 	double wall = 0, blocked = 0;
@@ -310,7 +310,8 @@ static double unjudged_part(const struct report *report)
 		if (!row->base)
 			return 0;
 		wall += (double)row->ns;
-		blocked += row->state == LEDGER_BLOCKED ? (double)row->ns : 0;
+		if (row->state == LEDGER_BLOCKED && strcmp(row->cause, "sleep") != 0)
+			blocked += (double)row->ns;
 	}
 	return wall > 0 && blocked >= LOOP_LEAST * wall ? blocked / wall : 0;
 }
@@ -340,9 +341,8 @@ static void nothing_verdict(FILE *out, const struct report *report, bool waits)
 		        report_cause_words(wait->name), wait->share * 100);
 	if (unjudged > 0)
 		fprintf(out,
-		        ". %.0f %% of their time the threads waited for each other, peers and timers: that "
-		        "is not "
-		        "judged, as nothing pushes tags, and threads that idle wait, too",
+		        ". %.0f %% of their time the threads waited for each other and for peers: that is "
+		        "not judged, as nothing pushes tags, and threads that idle wait, too",
 		        100 * unjudged);
 	fputc('.', out);
 }
