@@ -84,10 +84,10 @@ static uint32_t number_in(const char *text, const char *end)
 	return number;
 }
 
-/* What names a rank, by torchrun, Open MPI, PMIx and MPICH; LOCAL_RANK last, as it tells ranks of one host apart alone. Not SLURM_PROCID:
- * each process of a batch script has it, whether it is one of several or not. */
-static const char *const rank_names[] = { "RANK=", "OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=",
-	                                  "LOCAL_RANK=" };
+/* What names a rank, by torchrun, Open MPI, PMIx and MPICH. LOCAL_RANK tells ranks of one host apart alone, but where one launcher of MPI's
+ * starts several, they all have its rank. Not SLURM_PROCID: each process of a batch script has it, whether it is one of several or not. */
+static const char *const rank_names[] = { "RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=", "PMIX_RANK=",
+	                                  "PMI_RANK=" };
 #define RANK_NAMES (sizeof(rank_names) / sizeof(rank_names[0]))
 
 /* Which of the first `below` names the variable at `at` has; `below`: none. */

@@ -1,6 +1,6 @@
 /*
  * Which rank of a distributed job a process is: RANK in its environment, as torchrun, accelerate and others set it; where there is none,
- * OMPI_COMM_WORLD_RANK, PMIX_RANK or PMI_RANK, as MPI's launchers do; or LOCAL_RANK. What a rank starts (the workers of its data loader) has its environment, and so
+ * LOCAL_RANK; or OMPI_COMM_WORLD_RANK, PMIX_RANK or PMI_RANK, as MPI's launchers do. What a rank starts (the workers of its data loader) has its environment, and so
  * its rank.
  *
  * Each process's environment is read once, and again when it executes another program: a rank that was just forked

@@ -8,6 +8,7 @@
 
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
+#include "profiler/report/report_primary.h"
 
 /* From which correlation with the lost time on a signal of the host is taken for a part of it. */
 #define FOUND_CORRELATION 0.3
@@ -109,9 +110,9 @@ static const char *verdict_of(const struct report *report)
 			return by_signal[i].verdict;
 	if (report_is_fault(report->ranking.primary->name))
 		return "device fault";
-	/* That the loop waits for the GPU all the time is what it is for. */
+	/* Nothing tells whether it is slower, and that the loop waits for it is what it is for. */
 	if (report->ranking.mode == REPORT_STEADY && report->ranking.primary->family == FAMILY_GPU)
-		return "GPU-bound";
+		return report_primary_is_bound(&report->ranking) ? "GPU-bound" : "GPU";
 	return by_family[report->ranking.primary->family];
 }
 

@@ -90,7 +90,7 @@ static bool is_of_cause(const struct ledger_row *row, const struct report_cause 
 	}
 }
 
-/* Of all threads' time that counts, and of the loop's, which is little of that beside many workers. A class that idles has no time. */
+/* Of all threads' time that counts, and of the loop's, which is little of that beside many workers. */
 static void share_of_ledger(const struct report_view *view, struct report_cause *cause)
 {
 	double wall = 0, sum = 0, loop_wall = 0, loop_sum = 0;
@@ -99,9 +99,11 @@ static void share_of_ledger(const struct report_view *view, struct report_cause 
 		const struct ledger_row *row = ledger_at(view->input->ledger, i);
 		bool idles = row->state == LEDGER_BLOCKED && report_loop_idles(&view->loop, row->class);
 
-		if (!report_view_counts(view, row->class) || idles)
+		if (!report_view_counts(view, row->class))
 			continue;
 		wall += (double)row->ns;
+		if (idles)
+			continue;
 		sum += is_of_cause(row, cause) ? (double)row->ns : 0;
 		if (!report_loop_has(&view->loop, row->class))
 			continue;

@@ -134,6 +134,7 @@ static void write_cause(struct json_writer *json, const struct report_cause *cau
 	member_double(json, "during", cause->during);
 	member_double(json, "lost_ns", cause->excess_ns);
 	member_double(json, "share", cause->share);
+	member_double(json, "of_loop", cause->of_loop);
 	json_object_end(json);
 }
 
@@ -147,6 +148,8 @@ static void write_last_rank(struct json_writer *json, const struct report_last_r
 	json_member_u64(json, "ranks", last->ranks);
 	json_member_i64(json, "wait_ns", last->ns);
 	json_member_i64(json, "others_wait_ns", last->others_ns);
+	member_double(json, "wait_share", last->share);
+	member_double(json, "others_wait_share", last->others_share);
 	json_object_end(json);
 }
 

@@ -50,28 +50,42 @@ static double share_of(const struct rank *rank)
 	return rank->wall_ns > 0 ? (double)rank->ns / (double)rank->wall_ns : 0;
 }
 
-/* By shares of their own time: one that was recorded for less of it has waited less for that reason alone. One that was there for less than
- * half of it may be another job's. */
-static void choose(struct report_last_rank *out, const struct rank *ranks, size_t n)
+/* What the ranks, but for `left_out` (NULL: none), come to. */
+static struct rank sum_of(const struct rank *ranks, size_t n, const struct rank *left_out)
 {
-	const struct rank *last = ranks;
-	double others = (double)(n - 1), shares = 0;
-	int64_t sum = 0, wall = 0;
+	struct rank sum = { .ns = 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		sum = saturating_add(sum, ranks[i].ns);
-		wall = saturating_add(wall, ranks[i].wall_ns);
-		shares += share_of(&ranks[i]);
-		last = share_of(&ranks[i]) < share_of(last) ? &ranks[i] : last;
+		if (&ranks[i] == left_out)
+			continue;
+		sum.ns = saturating_add(sum.ns, ranks[i].ns);
+		sum.wall_ns = saturating_add(sum.wall_ns, ranks[i].wall_ns);
 	}
-	sum = saturating_subtract(sum, last->ns);
-	wall = saturating_subtract(wall, last->wall_ns);
-	if (sum < LEAST_NS || 2 * share_of(last) >= (shares - share_of(last)) / others ||
-	    2 * (double)last->wall_ns < (double)wall / others)
+	return sum;
+}
+
+/* By shares of their own time: one that was recorded for less of it has waited less for that reason alone. Those that were there for less
+ * than half as long as all are on average may be another job's. */
+static void choose(struct report_last_rank *out, const struct rank *ranks, size_t n)
+{
+	struct rank all = sum_of(ranks, n, NULL), others;
+	const struct rank *last = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (2 * (double)ranks[i].wall_ns * (double)n >= (double)all.wall_ns &&
+		    (!last || share_of(&ranks[i]) < share_of(last)))
+			last = &ranks[i];
+	if (!last)
 		return;
-	*out = (struct report_last_rank){
-		.ranks = n, .rank = last->rank, .ns = last->ns, .others_ns = sum / (int64_t)(n - 1)
-	};
+	others = sum_of(ranks, n, last);
+	if (others.ns < LEAST_NS || 2 * share_of(last) >= share_of(&others))
+		return;
+	*out = (struct report_last_rank){ .ranks = n,
+		                          .rank = last->rank,
+		                          .ns = last->ns,
+		                          .others_ns = others.ns / (int64_t)(n - 1),
+		                          .share = share_of(last),
+		                          .others_share = share_of(&others) };
 }
 
 int report_last_rank_find(struct report_last_rank *out, struct ledger *ledger, const struct report_loop *loop)

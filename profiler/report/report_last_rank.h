@@ -11,12 +11,13 @@ struct ledger;
 struct report_loop;
 
 struct report_last_rank {
-	size_t ranks;          /* that the ledger has, at least two; 0: none came last */
-	uint32_t rank;         /* the one that did */
-	int64_t ns, others_ns; /* how long it waited for the others, and they on average */
+	size_t ranks;               /* that the ledger has, at least two; 0: none came last */
+	uint32_t rank;              /* the one that did */
+	int64_t ns, others_ns;      /* how long it waited for the others, and they on average */
+	double share, others_share; /* of their own time */
 };
 
-/* Told where it waited for less than half as large a part of its time as the others, was there for half of theirs and more, and they waited at
+/* Told where it waited for less than half as large a part of its time as the others, was there for half as long as all are on average, and they waited at
  * least a second in all. Looks at the loop's classes, or at all where none is known. 0 or -ENOMEM. */
 int report_last_rank_find(struct report_last_rank *out, struct ledger *ledger,
                           const struct report_loop *loop);

@@ -11,21 +11,23 @@
 #include "profiler/report/report_loop.h"
 #include "profiler/report/report_view.h"
 
-/* So many tags are kept of a class of the loop, of others one, in another process of those that idle. */
+/* So many tags are kept of a class of the loop, or as many as processes have it, in each of these; of others one, in another process of those
+ * that idle. */
 #define LOOP_TAGS 4
 
 static int keep_class(struct ledger *classes, const struct ledger_row *row, const struct report_loop *loop)
 {
-	size_t tags = report_loop_has(loop, row->class) ? LOOP_TAGS : 1;
-	struct ledger_row kept = { .tag = row->class,
-		                   .class = row->class,
-		                   .base = row->base,
-		                   .pid = row->base + 2 * report_loop_idles(loop, row->class),
-		                   .ns = 1 };
+	bool in_loop = report_loop_has(loop, row->class);
+	size_t processes = in_loop && loop->n_processes ? loop->n_processes : 1;
+	size_t tags = !in_loop ? 1 : processes > LOOP_TAGS ? processes : LOOP_TAGS;
+	uint32_t pid = row->base + 2 * report_loop_idles(loop, row->class);
+	struct ledger_row kept = { .tag = row->class, .class = row->class, .base = row->base, .ns = 1 };
 	int err = 0;
 
-	for (kept.id = 1; kept.id <= tags && !err; kept.id++)
+	for (kept.id = 1; kept.id <= tags && !err; kept.id++) {
+		kept.pid = pid + 4 * (uint32_t)((kept.id - 1) % processes);
 		err = ledger_add(classes, &kept);
+	}
 	return err;
 }
 

@@ -211,13 +211,14 @@ static void tell_last_rank(struct report_document *document, const struct report
 
 	if (!last->ranks || !waits_for_ranks(&report->ranking))
 		return;
-	report_document_say(
-	        document,
-	        "Of the %zu ranks here rank %" PRIu32
-	        " waited least for the others: %s in the whole recording, where they waited %s on "
-	        "average. It came last of these, and they waited for it.",
-	        last->ranks, last->rank, report_duration_text(own, (double)last->ns),
-	        report_duration_text(others, (double)last->others_ns));
+	report_document_say(document,
+	                    "Of the %zu ranks here rank %" PRIu32
+	                    " waited least for the others: %s in the whole recording, %.1f %% of its time, "
+	                    "where they waited %s on average, %.1f %% of theirs. It came last of these, and "
+	                    "they waited for it.",
+	                    last->ranks, last->rank, report_duration_text(own, (double)last->ns),
+	                    last->share * 100, report_duration_text(others, (double)last->others_ns),
+	                    last->others_share * 100);
 }
 
 static void tell_cause(struct report_document *document, const struct report *report)
@@ -242,7 +243,7 @@ static void tell_cause(struct report_document *document, const struct report *re
 		                    report_duration_text(time, primary->excess_ns), primary->score,
 		                    primary->spike, primary->correlation, primary->lag_ms);
 	else
-		report_document_say(document, "Lost to it: %s, %.1f %% of the wall time.",
+		report_document_say(document, "Lost to it: %s, %.1f %% of the tagged threads' wall time.",
 		                    report_duration_text(time, primary->excess_ns), primary->share * 100);
 	if (report->paths && report->paths->count)
 		report_document_say(document, "Tag of the longest waits: %s.", report->paths->path[0].tag);

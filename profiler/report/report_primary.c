@@ -13,6 +13,7 @@
 #define PRIMARY_PART       4 /* of what grew most */
 #define PRIMARY_SIGMAS     1
 #define STEADY_LEAST       0.05 /* of the wall time, for something to be wrong all the time */
+#define BOUND_LEAST        0.3  /* of the time, for a run to be bound by a GPU */
 #define WHOLE_LEAST        2    /* times what the incident took, for the whole run to have a word */
 #define SIGNAL_CORRELATION 0.3  /* from which on a signal of the host speaks for a cause */
 
@@ -105,10 +106,23 @@ static const struct report_cause *largest_steady(const struct report_cause *caus
 	return NULL;
 }
 
+static const struct report_cause *largest_but_gpu(const struct report_cause *cause,
+                                                  const struct report_cause *end,
+                                                  const struct report_view *view)
+{
+	for (; cause < end; cause++)
+		if (cause->family != FAMILY_GPU && largest_steady(cause, 1, view, true))
+			return cause;
+	return NULL;
+}
+
 void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view)
 {
 	report_causes_share(out->causes, out->count, view);
 	out->primary = largest_steady(out->causes, out->count, view, true);
+	out->beside_gpu = NULL;
+	if (out->primary && out->primary->family == FAMILY_GPU)
+		out->beside_gpu = largest_but_gpu(out->primary + 1, out->causes + out->count, view);
 	if (out->primary)
 		return;
 	out->mode = REPORT_NOTHING;
@@ -117,19 +131,24 @@ void report_primary_choose_steady(struct report_ranking *out, const struct repor
 
 const struct report_cause *report_primary_wait(const struct report_ranking *ranking)
 {
-	for (size_t i = 0; ranking->mode == REPORT_NOTHING && i < ranking->count; i++)
-		if (ranking->causes[i].indirect && ranking->causes[i].share >= STEADY_LEAST)
-			return &ranking->causes[i];
-	return NULL;
+	const struct report_cause *most = NULL;
+
+	for (size_t i = 0; ranking->mode == REPORT_NOTHING && i < ranking->count; i++) {
+		const struct report_cause *cause = &ranking->causes[i];
+
+		if (cause->indirect && cause->share >= STEADY_LEAST && (!most || cause->share > most->share))
+			most = cause;
+	}
+	return most;
 }
 
-const struct report_cause *report_primary_beside_gpu(const struct report_ranking *ranking)
+bool report_primary_is_bound(const struct report_ranking *ranking)
 {
-	for (size_t i = 0; i < ranking->count; i++)
-		if (ranking->causes[i].family != FAMILY_GPU && !ranking->causes[i].indirect &&
-		    ranking->causes[i].score >= STEADY_LEAST)
-			return &ranking->causes[i];
-	return NULL;
+	const struct report_cause *primary = ranking->primary;
+
+	/* They are in the order of their score. */
+	return ranking->mode == REPORT_STEADY && primary && primary->family == FAMILY_GPU &&
+	       primary == ranking->causes && primary->score >= BOUND_LEAST;
 }
 
 double report_incident_ns(const struct report_ranking *ranking)
@@ -149,9 +168,25 @@ static double usual_ns(const struct report_ranking *out, const struct report_cau
 	return 0;
 }
 
+/* Of causes with their shares: the one that took most, if it took far more than the incident. What other ranks waited for in that is none. */
+static const struct report_cause *largest_whole(const struct report_ranking *out,
+                                                const struct report_cause *causes, size_t count,
+                                                const struct report_view *view)
+{
+	const double least = WHOLE_LEAST * report_incident_ns(out);
+	bool ranks_wait = out->primary && strcmp(out->primary->name, "collective") != 0;
+	const struct report_cause *most = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (largest_steady(&causes[i], 1, view, true) && causes[i].excess_ns >= least &&
+		    !(ranks_wait && !strcmp(causes[i].name, "collective")) &&
+		    (!most || causes[i].excess_ns > most->excess_ns))
+			most = &causes[i];
+	return most;
+}
+
 int report_primary_choose_whole(struct report_ranking *out, const struct report_view *view)
 {
-	const double incident_ns = report_incident_ns(out);
 	const struct report_cause *largest;
 	struct report_cause *causes;
 	size_t count = 0;
@@ -164,8 +199,8 @@ int report_primary_choose_whole(struct report_ranking *out, const struct report_
 		return -ENOMEM;
 	report_causes_add_ledger(causes, &count, view);
 	report_causes_share(causes, count, view);
-	largest = largest_steady(causes, count, view, true);
-	if (largest && largest->excess_ns >= WHOLE_LEAST * incident_ns) {
+	largest = largest_whole(out, causes, count, view);
+	if (largest) {
 		out->whole = *largest;
 		out->whole_is_usual = 2 * usual_ns(out, largest, view) >= largest->excess_ns;
 	}

@@ -16,8 +16,8 @@ void report_primary_choose_steady(struct report_ranking *out, const struct repor
 /* Where no stall is to blame: the wait for others that took most, if a stall that took as much would be. NULL: there is none. */
 const struct report_cause *report_primary_wait(const struct report_ranking *ranking);
 
-/* Where the loop waits for the GPU all the time: what else took enough to be told, NULL: nothing. */
-const struct report_cause *report_primary_beside_gpu(const struct report_ranking *ranking);
+/* Whether the steady run's primary cause is a GPU's that takes 30 % of the time, and more than anything else. */
+bool report_primary_is_bound(const struct report_ranking *ranking);
 
 /* What the incident's primary cause took beyond what is usual; without one, the incident. */
 double report_incident_ns(const struct report_ranking *ranking);

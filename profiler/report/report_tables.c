@@ -89,6 +89,7 @@ void report_table_causes(struct report_document *document, const struct report_r
 		        "correlation with the lost time at 100 Hz, up to 200 ms apart. Waits for "
 		        "other threads come after what those did.");
 	else
-		report_document_say(
-		        document, "By the share of the tagged threads' wall time, as no stretch stands out.");
+		report_document_say(document, "By the share of the tagged threads' wall time, or of the "
+		                              "loop's where that is more, as no "
+		                              "stretch stands out.");
 }

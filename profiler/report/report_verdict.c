@@ -150,12 +150,14 @@ static void part_text(FILE *out, const struct report_cause *cause)
 /* The GPU's own work hides what the loop loses elsewhere. */
 static void beside_gpu_text(FILE *out, const struct report_ranking *ranking)
 {
-	const struct report_cause *other = report_primary_beside_gpu(ranking);
+	const struct report_cause *other = ranking->beside_gpu;
 	char text[CELL_BYTES];
 
-	fputs(", as it is where the GPU always has work: whether it could be faster a run that was well "
-	      "tells (--baseline)",
-	      out);
+	if (report_primary_is_bound(ranking))
+		fprintf(out, ", as it is where the GPU always has work%s",
+		        ranking->baseline.given ? ""
+		                                : ": whether it could be faster a run that was well tells "
+		                                  "(--baseline)");
 	if (!other)
 		return;
 	fprintf(out, ". Besides, %s (%s) took ", report_cause_text(text, sizeof(text), other),
@@ -190,8 +192,8 @@ static void whole_text(FILE *out, const struct report_ranking *ranking)
 	if (!ranking->primary || !report_cause_same(whole, ranking->primary))
 		fprintf(out, " (%s)", report_cause_words(whole->name));
 	fprintf(out, " took %s, ", text_short_duration(time, (uint64_t)whole->excess_ns));
-	part_text(out, whole);
-	fputs(ranking->whole_is_usual ? ": most of that is usual here." : ".", out);
+	fprintf(out, "%.1f %% of the tagged threads' wall time%s.", whole->share * 100,
+	        ranking->whole_is_usual ? ": most of that is usual here" : "");
 }
 
 /* Whether the verdict has said already for what that class waited through others. */
@@ -310,7 +312,8 @@ static double unjudged_part(const struct report *report)
 		if (!row->base)
 			return 0;
 		wall += (double)row->ns;
-		if (row->state == LEDGER_BLOCKED && strcmp(row->cause, "sleep") != 0)
+		if (row->state == LEDGER_BLOCKED && strcmp(row->cause, "sleep") != 0 &&
+		    strcmp(row->cause, "stopped") != 0)
 			blocked += (double)row->ns;
 	}
 	return wall > 0 && blocked >= LOOP_LEAST * wall ? blocked / wall : 0;
@@ -328,11 +331,11 @@ static void nothing_verdict(FILE *out, const struct report *report, bool waits)
 	        "%s: no stretch of time stands out by three sigma, and no %s takes 5 %% of the tagged "
 	        "threads' wall time%s%s",
 	        waits || wait || unjudged > 0 ? "No stall is to blame" : "Nothing is wrong",
-	        wait ? "stall or wait for a CPU" : "cause",
+	        wait || unjudged > 0 ? "stall or wait for a CPU" : "cause",
 	        has_left_out(report)
 	                ? " (that of the processes' own tags is left out, as threads push others)"
 	                : "",
-	        report->ranking.count ? "" : " (no time was lost at all)");
+	        report->ranking.count || unjudged > 0 ? "" : " (no time was lost at all)");
 	if (unfelt)
 		fprintf(out, ", but %s (%.1f %%), for which the loop did not wait",
 		        report_cause_text(text, sizeof(text), unfelt), unfelt->share * 100);

@@ -112,11 +112,12 @@ static void test_report_last_rank__by_shares_of_the_loop(void **state)
 	assert_int_equal(found(), 4);
 	loop = (struct report_loop){ .names = names, .n = 1 };
 	assert_int_equal(found(), 0);
-	add(5, LEDGER_ONCPU, "", 8 * SECOND);
+	add(5, LEDGER_ONCPU, "", 6 * SECOND);
 	assert_int_equal(found(), 0);
-	add(5, LEDGER_ONCPU, "", SECOND);
+	add(5, LEDGER_ONCPU, "", 2 * SECOND);
 	assert_int_equal(found(), 4);
 	assert_int_equal(last.rank, 4);
+	assert_true(last.share == 0 && last.others_share > 0.47 && last.others_share < 0.49);
 	loop = (struct report_loop){ .n = 0 };
 }
 
