@@ -12,6 +12,7 @@
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report_live_classes.h"
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_rank.h"
 #include "tests/unit/profiler/report/planted_run.h"
@@ -81,9 +82,11 @@ static void test_report_primary__beside_the_gpu(void **state)
 	end(&run);
 }
 
-/* Eight ranks, of which seven wait for the one that waits `for_disk` threads of its own for the disk. */
-static void rank_waits(const char *expected, double for_disk)
+/* Eight ranks, of which seven wait for the one that waits `for_disk` threads of its own for the disk. `live`: all that is left of the ledger is
+ * what the agent's looks keep. */
+static void rank_waits(const char *expected, double for_disk, bool live)
 {
+	struct ledger *classes;
 	struct report_ranking ranking;
 	struct run run = usual();
 
@@ -92,6 +95,12 @@ static void rank_waits(const char *expected, double for_disk)
 	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
 	lane(&run, TIMELINE_STALL, "train_step", "collective", "", 6, 8, 5.6);
 	lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 6, 8, for_disk);
+	if (live) {
+		classes = report_live_classes(&run.input);
+		assert_non_null(classes);
+		ledger_free(run.input.ledger);
+		run.input.ledger = classes;
+	}
 	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
 	assert_int_equal(ranking.mode, REPORT_SPIKE);
 	assert_string_equal(ranking.primary->name, expected);
@@ -104,8 +113,10 @@ static void rank_waits(const char *expected, double for_disk)
 static void test_report_primary__one_rank_has_the_cause(void **state)
 {
 	(void)state;
-	rank_waits("block_io", 0.8);
-	rank_waits("collective", 0.2);
+	for (int live = 0; live < 2; live++) {
+		rank_waits("block_io", 0.8, live);
+		rank_waits("collective", 0.2, live);
+	}
 }
 
 int main(void)
