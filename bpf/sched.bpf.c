@@ -187,14 +187,13 @@ ALWAYS void carrier_sleeps(struct task_struct *task)
 		carry_no_more(task);
 }
 
-/* What each switch looks at of the thread, and who wakes it has written on another CPU. */
+/* With the cache lines behind the first, which each switch looks at, and who wakes the thread has written on another CPU. */
 ALWAYS struct thread *thread_find_early(struct task_struct *task)
 {
 	struct thread *t = thread_find(task);
 
 	if (!t)
 		return NULL;
-	fetch_early(&t->word);
 	fetch_early(&t->exec_mark);
 	fetch_early(&t->usual_ns);
 	fetch_early(&t->copied_ip);

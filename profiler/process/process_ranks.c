@@ -1,4 +1,4 @@
-/* Reads RANK or LOCAL_RANK from a process's environment, and caches it. */
+/* Reads the rank from a process's environment, and caches it. */
 
 #include "profiler/process/process_ranks.h"
 #include "symbolizer/base/clock.h"

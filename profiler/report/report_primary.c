@@ -29,6 +29,12 @@ static bool network_speaks(const struct report_ranking *out)
 	return false;
 }
 
+/* Whether it is waiting for other ranks. */
+static bool is_for_ranks(const struct report_cause *cause)
+{
+	return !strcmp(cause->name, "collective");
+}
+
 /* Causes are in the order of their score. */
 static const struct report_cause *best_of(const struct report_ranking *out, bool indirect)
 {
@@ -57,7 +63,7 @@ static bool explains(const struct report_ranking *out, const struct report_cause
 {
 	if (direct->share >= DIRECT_LEAST)
 		return true;
-	return !strcmp(indirect->name, "collective") && out->processes > 1 &&
+	return is_for_ranks(indirect) && out->processes > 1 &&
 	       2 * direct->excess_ns * (double)(out->processes - 1) >= indirect->excess_ns;
 }
 
@@ -70,7 +76,7 @@ void report_primary_choose(struct report_ranking *out)
 		if (out->causes[i].family == FAMILY_NETWORK)
 			out->causes[i].indirect =
 			        (report_is_indirect(out->causes[i].kind, out->causes[i].name) ||
-			         !strcmp(out->causes[i].name, "collective")) &&
+			         is_for_ranks(&out->causes[i])) &&
 			        !network_speaks(out);
 	direct = best_of(out, false);
 	indirect = best_of(out, true);
@@ -94,39 +100,43 @@ const char *report_primary_why_not(const struct report_ranking *ranking, const s
 
 /* --- of the whole run --------------------------------------------------------------------------------------------- */
 
-/* Of causes with their shares: the largest that is no wait for others and took enough to be told. `felt`: and may have cost the loop as much.
- * NULL: none did. */
-static const struct report_cause *largest_steady(const struct report_cause *causes, size_t count,
+/* Of a cause with its shares: whether it is no wait for others, and took enough to be told. `felt`: and may have cost the loop as much. */
+static bool is_steady(const struct report_cause *cause, const struct report_view *view, bool felt)
+{
+	return !cause->indirect && cause->score >= STEADY_LEAST &&
+	       (!felt || report_cause_felt(cause, view) >= STEADY_LEAST);
+}
+
+/* The first such one, which has the highest score; NULL: there is none. */
+static const struct report_cause *largest_steady(const struct report_ranking *ranking,
                                                  const struct report_view *view, bool felt)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!causes[i].indirect && causes[i].score >= STEADY_LEAST &&
-		    (!felt || report_cause_felt(&causes[i], view) >= STEADY_LEAST))
-			return &causes[i];
+	for (size_t i = 0; i < ranking->count; i++)
+		if (is_steady(&ranking->causes[i], view, felt))
+			return &ranking->causes[i];
 	return NULL;
 }
 
-static const struct report_cause *largest_but_gpu(const struct report_cause *cause,
-                                                  const struct report_cause *end,
+static const struct report_cause *largest_but_gpu(const struct report_ranking *ranking,
                                                   const struct report_view *view)
 {
-	for (; cause < end; cause++)
-		if (cause->family != FAMILY_GPU && largest_steady(cause, 1, view, true))
-			return cause;
+	for (size_t i = 0; i < ranking->count; i++)
+		if (ranking->causes[i].family != FAMILY_GPU && is_steady(&ranking->causes[i], view, true))
+			return &ranking->causes[i];
 	return NULL;
 }
 
 void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view)
 {
 	report_causes_share(out->causes, out->count, view);
-	out->primary = largest_steady(out->causes, out->count, view, true);
+	out->primary = largest_steady(out, view, true);
 	out->beside_gpu = NULL;
 	if (out->primary && out->primary->family == FAMILY_GPU)
-		out->beside_gpu = largest_but_gpu(out->primary + 1, out->causes + out->count, view);
+		out->beside_gpu = largest_but_gpu(out, view);
 	if (out->primary)
 		return;
 	out->mode = REPORT_NOTHING;
-	out->unfelt = largest_steady(out->causes, out->count, view, false);
+	out->unfelt = largest_steady(out, view, false);
 }
 
 const struct report_cause *report_primary_wait(const struct report_ranking *ranking)
@@ -174,12 +184,12 @@ static const struct report_cause *largest_whole(const struct report_ranking *out
                                                 const struct report_view *view)
 {
 	const double least = WHOLE_LEAST * report_incident_ns(out);
-	bool ranks_wait = out->primary && strcmp(out->primary->name, "collective") != 0;
+	bool ranks_wait = out->primary && !is_for_ranks(out->primary);
 	const struct report_cause *most = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (largest_steady(&causes[i], 1, view, true) && causes[i].excess_ns >= least &&
-		    !(ranks_wait && !strcmp(causes[i].name, "collective")) &&
+		if (is_steady(&causes[i], view, true) && causes[i].excess_ns >= least &&
+		    !(ranks_wait && is_for_ranks(&causes[i])) &&
 		    (!most || causes[i].excess_ns > most->excess_ns))
 			most = &causes[i];
 	return most;

@@ -147,8 +147,8 @@ static void part_text(FILE *out, const struct report_cause *cause)
 	        loop ? "loop's time" : "tagged threads' wall time");
 }
 
-/* The GPU's own work hides what the loop loses elsewhere. */
-static void beside_gpu_text(FILE *out, const struct report_ranking *ranking)
+/* Of a run whose primary cause is a GPU's: that may be its own work, which hides what the loop loses elsewhere. */
+static void gpu_text(FILE *out, const struct report_ranking *ranking)
 {
 	const struct report_cause *other = ranking->beside_gpu;
 	char text[CELL_BYTES];
@@ -175,8 +175,7 @@ static void steady_verdict(FILE *out, const struct report *report)
 	        report_cause_words(report_primary_name(report)));
 	part_text(out, primary);
 	inherited_text(out, report);
-	if (primary->family == FAMILY_GPU)
-		beside_gpu_text(out, &report->ranking);
+	gpu_text(out, &report->ranking);
 	fputc('.', out);
 }
 
@@ -191,8 +190,8 @@ static void whole_text(FILE *out, const struct report_ranking *ranking)
 	fprintf(out, " In the whole recording %s", report_cause_text(text, sizeof(text), whole));
 	if (!ranking->primary || !report_cause_same(whole, ranking->primary))
 		fprintf(out, " (%s)", report_cause_words(whole->name));
-	fprintf(out, " took %s, ", text_short_duration(time, (uint64_t)whole->excess_ns));
-	fprintf(out, "%.1f %% of the tagged threads' wall time%s.", whole->share * 100,
+	fprintf(out, " took %s, %.1f %% of the tagged threads' wall time%s.",
+	        text_short_duration(time, (uint64_t)whole->excess_ns), whole->share * 100,
 	        ranking->whole_is_usual ? ": most of that is usual here" : "");
 }
 

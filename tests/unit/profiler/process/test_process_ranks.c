@@ -1,4 +1,4 @@
-/* Tests of process_ranks.h: RANK and LOCAL_RANK of an environment. */
+/* Tests of process_ranks.h: the rank that an environment names. */
 
 #include <stdarg.h>
 #include <stddef.h>

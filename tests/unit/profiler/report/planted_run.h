@@ -9,11 +9,13 @@
 #include <cmocka.h>
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report_ranking.h"
 
 #define SECOND 1000000000ULL
 #define MS     1000000ULL
@@ -74,6 +76,14 @@ static inline void tags(struct run *run, const char *class, uint32_t pid, uint64
 
 	for (added.id = 1; added.id <= n; added.id++)
 		assert_int_equal(ledger_add(run->input.ledger, &added), 0);
+}
+
+static inline const struct report_cause *find(const struct report_ranking *ranking, const char *name)
+{
+	for (size_t i = 0; i < ranking->count; i++)
+		if (!strcmp(ranking->causes[i].name, name))
+			return &ranking->causes[i];
+	return NULL;
 }
 
 /* Ten seconds: the step waits for the GPU half of its time, the loader a tenth of it for the disk. */

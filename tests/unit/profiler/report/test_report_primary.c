@@ -19,14 +19,6 @@
 
 #define PERCENT (10 * (int64_t)SECOND / 100) /* of the run */
 
-static const struct report_cause *find(const struct report_ranking *ranking, const char *name)
-{
-	for (size_t i = 0; i < ranking->count; i++)
-		if (!strcmp(ranking->causes[i].name, name))
-			return &ranking->causes[i];
-	return NULL;
-}
-
 /* What the loop loses is little of all threads' time beside workers, whether these idle or run. */
 static void test_report_primary__a_loop_beside_workers(void **state)
 {

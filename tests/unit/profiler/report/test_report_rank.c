@@ -18,14 +18,6 @@
 #include "profiler/report/report_rank.h"
 #include "tests/unit/profiler/report/planted_run.h"
 
-static const struct report_cause *find(const struct report_ranking *ranking, const char *name)
-{
-	for (size_t i = 0; i < ranking->count; i++)
-		if (!strcmp(ranking->causes[i].name, name))
-			return &ranking->causes[i];
-	return NULL;
-}
-
 static void test_report_rank__the_disk_behind_the_loader(void **state)
 {
 	struct report_ranking ranking;
