@@ -1,7 +1,7 @@
 /*
  * Which rank of a distributed job a process is: RANK in its environment, as torchrun, accelerate and others set it; where there is none,
- * LOCAL_RANK; or OMPI_COMM_WORLD_RANK, PMIX_RANK or PMI_RANK, as MPI's launchers do. What a rank starts (the workers of its data loader) has its environment, and so
- * its rank.
+ * LOCAL_RANK; or OMPI_COMM_WORLD_RANK, PMIX_RANK or PMI_RANK, as MPI's launchers do. What a rank starts (the workers of its data
+ * loader) has its environment, and so its rank.
  *
  * Each process's environment is read once, and again when it executes another program: a rank that was just forked
  * has its launcher's environment until then. Where no rank is named it is read three times, a second apart, for the
