@@ -24,6 +24,7 @@ static void test_process_ranks__what_an_environment_says(void **state)
 	assert_int_equal(RANK_IN("LOCAL_RANK=1\0"), 1);
 	assert_int_equal(RANK_IN("OMPI_COMM_WORLD_RANK=6\0LOCAL_RANK=1\0"), 1);
 	assert_int_equal(RANK_IN("PMI_RANK=5\0OMPI_COMM_WORLD_RANK=6\0"), 6);
+	assert_int_equal(RANK_IN("PMIX_RANK=7\0OMPI_COMM_WORLD_RANK=6\0"), 6);
 	assert_int_equal(RANK_IN("PMIX_RANK=7\0PMI_RANK=5\0"), 7);
 	assert_int_equal(RANK_IN("OMPI_COMM_WORLD_RANK=0\0RANK=8\0"), 8);
 	assert_int_equal(RANK_IN("SLURM_PROCID=2\0"), PROCESS_RANK_NONE);

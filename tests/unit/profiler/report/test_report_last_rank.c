@@ -121,15 +121,29 @@ static void test_report_last_rank__by_shares_of_the_loop(void **state)
 	loop = (struct report_loop){ .n = 0 };
 }
 
+/* The one that waits least of its own time may have waited longer than another that was there for less. */
+static void test_report_last_rank__least_of_its_time(void **state)
+{
+	(void)state;
+	add(1, LEDGER_STALL, "collective", 6 * SECOND);
+	add(1, LEDGER_ONCPU, "", 54 * SECOND);
+	add(2, LEDGER_STALL, "collective", 5 * SECOND);
+	add(2, LEDGER_ONCPU, "", 25 * SECOND);
+	add(3, LEDGER_STALL, "collective", 15 * SECOND);
+	add(3, LEDGER_ONCPU, "", 15 * SECOND);
+	assert_int_equal(found(), 3);
+	assert_int_equal(last.rank, 0);
+	assert_int_equal(last.ns, 6 * SECOND);
+	assert_int_equal(last.others_ns, 10 * SECOND);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_report_last_rank__##name, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(waits_least),
-		TEST(one_that_waits_for_nobody),
-		TEST(none),
-		TEST(by_shares_of_the_loop),
+		TEST(waits_least),           TEST(one_that_waits_for_nobody), TEST(none),
+		TEST(by_shares_of_the_loop), TEST(least_of_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

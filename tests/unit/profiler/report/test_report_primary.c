@@ -87,6 +87,7 @@ static void rank_waits(const char *expected, double for_disk, bool live)
 	seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
 	lane(&run, TIMELINE_STALL, "train_step", "collective", "", 6, 8, 5.6);
 	lane(&run, TIMELINE_STALL, "train_step", "block_io", "vda", 6, 8, for_disk);
+	row(&run, "train_step", false, LEDGER_STALL, "collective", 112 * PERCENT);
 	if (live) {
 		classes = report_live_classes(&run.input);
 		assert_non_null(classes);
