@@ -87,7 +87,7 @@ static inline const struct report_cause *find(const struct report_ranking *ranki
 }
 
 /* Ten seconds: the step waits for the GPU half of its time, the loader a tenth of it for the disk. */
-static struct run usual(void)
+static inline struct run usual(void)
 {
 	struct run run = {
 		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
