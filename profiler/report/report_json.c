@@ -71,6 +71,7 @@ static void write_window(struct json_writer *json, const struct report *report)
 	json_member_u64(json, "covered_ns", covered.covered_ns);
 	json_member_u64(json, "windows", covered.windows);
 	json_member_u64(json, "processes", report->classes.processes);
+	json_member_u64(json, "away_ns", ranking->away.ns);
 	json_object_end(json);
 	json_key(json, "baseline");
 	json_object_begin(json);

@@ -405,6 +405,8 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = look_at_others(&rank);
 	if (!err)
 		err = report_primary_choose_whole(ranking, &rank.view);
+	if (!err)
+		err = report_away_find(&ranking->away, &rank.view);
 	report_series_free(&rank.fine);
 	report_view_close(&rank.view);
 	report_view_close(&rank.other);

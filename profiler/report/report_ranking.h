@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "profiler/format/timeline.h"
+#include "profiler/report/report_away.h"
 #include "profiler/report/report_families.h"
 #include "profiler/report/report_series.h"
 #include "profiler/report/report_spikes.h"
@@ -87,6 +88,7 @@ struct report_ranking {
 	 * the same one. name NULL: there is none. */
 	struct report_cause whole;
 	bool whole_is_usual; /* half of that and more came at its usual rate, not in stretches that stand out */
+	struct report_away away;      /* when the tagged threads were not there */
 	struct report_series symptom; /* by RANK_WIDE_NS */
 };
 

@@ -408,6 +408,11 @@ char *report_verdict_text(const struct report *report)
 		wait_text(out, report);
 	if (report->has_timeline)
 		faults_text(out, report);
+	if (report->ranking.away.ns) {
+		fputc(' ', out);
+		report_away_text(out, &report->ranking.away);
+		fputc('.', out);
+	}
 	if (!fclose(out))
 		return text;
 	free(text);
