@@ -28,6 +28,7 @@ struct timeline {
 static const char *const kind_names[TIMELINE_KINDS] = {
 	[TIMELINE_STALL] = "stall",       [TIMELINE_BLOCKED] = "blocked", [TIMELINE_ONCPU] = "oncpu",
 	[TIMELINE_RUNQUEUE] = "runqueue", [TIMELINE_STEPS] = "steps",     [TIMELINE_SIGNAL] = "signal",
+	[TIMELINE_SPIN] = "spin",
 };
 
 const char *timeline_kind_name(enum timeline_kind kind)

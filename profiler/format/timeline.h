@@ -36,6 +36,7 @@ enum timeline_kind {
 	TIMELINE_RUNQUEUE, /* ns by the ledger */
 	TIMELINE_STEPS,    /* exact tags of a class, when they were first seen */
 	TIMELINE_SIGNAL,   /* of the host; its name says the unit */
+	TIMELINE_SPIN, /* ns on a CPU in a call that waits for a GPU or other ranks, sampled: a part of ONCPU */
 	TIMELINE_KINDS
 };
 
@@ -54,7 +55,7 @@ struct timeline_point {
 
 struct timeline;
 
-/* stall, blocked, oncpu, runqueue, steps, signal */
+/* stall, blocked, oncpu, runqueue, steps, signal, spin */
 const char *timeline_kind_name(enum timeline_kind kind);
 
 /* `max_points`: 0: TIMELINE_POINTS_MAX. NULL with errno ENOMEM. */

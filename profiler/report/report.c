@@ -9,6 +9,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
 #include "profiler/report/report_primary.h"
+#include "profiler/report/report_spins.h"
 
 /* From which correlation with the lost time on a signal of the host is taken for a part of it. */
 #define FOUND_CORRELATION 0.3
@@ -138,6 +139,19 @@ static int find_paths(struct report *report)
 	                         ranking->begin_ns, ranking->end_ns);
 }
 
+static int find_last_rank(struct report *report)
+{
+	struct report_spins spins;
+	int err = report_spins_sum(&spins, report->input);
+
+	if (err)
+		return err;
+	err = report_last_rank_find(&report->last_rank, report->input->ledger, &report->loop, &spins,
+	                            report->steps ? report->steps->name : NULL);
+	report_spins_free(&spins);
+	return err;
+}
+
 int report_make(struct report *report, const struct loaded_profiles *input,
                 const struct loaded_profiles *baseline, const char *step_class,
                 const struct report_hint *hint)
@@ -173,7 +187,7 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 	if (!err)
 		err = report_loop_find(&report->loop, input, &report->classes, report->steps);
 	if (!err)
-		err = report_last_rank_find(&report->last_rank, input->ledger, &report->loop);
+		err = find_last_rank(report);
 	if (!err)
 		err = report_waits_find(&report->wait, input, report->tags, &report->classes, &report->loop);
 	if (err)

@@ -19,7 +19,7 @@ struct report_cause report_cause_of_lane(const struct timeline_lane *lane)
 	const struct report_signal *signal =
 	        lane->kind == TIMELINE_SIGNAL ? report_signal_of(lane->name) : NULL;
 
-	return (struct report_cause){ .kind = lane->kind,
+	return (struct report_cause){ .kind = lane->kind == TIMELINE_SPIN ? TIMELINE_STALL : lane->kind,
 		                      .name = lane->kind == TIMELINE_RUNQUEUE ? "runqueue" : lane->name,
 		                      .device = lane->device,
 		                      .family = lane->kind != TIMELINE_SIGNAL
@@ -30,12 +30,30 @@ struct report_cause report_cause_of_lane(const struct timeline_lane *lane)
 		                                  report_is_indirect(lane->kind, lane->name) };
 }
 
+bool report_cause_has_lane(const struct report_cause *cause, const struct report_view *view,
+                           const struct timeline_lane *lane)
+{
+	struct report_cause of_lane = report_cause_of_lane(lane);
+
+	return report_cause_same(&of_lane, cause) &&
+	       (lane->kind == TIMELINE_SIGNAL || report_view_is_lost(view, lane, NULL));
+}
+
 void report_causes_add(struct report_cause *causes, size_t *count, const struct report_cause *cause)
 {
 	for (size_t i = 0; i < *count; i++)
 		if (report_cause_same(&causes[i], cause))
 			return;
 	causes[(*count)++] = *cause;
+}
+
+static struct report_cause cause_of_spin(const struct report_spin *spin)
+{
+	const struct timeline_lane lane = {
+		.kind = TIMELINE_SPIN, .class = spin->class, .name = spin->cause, .device = ""
+	};
+
+	return report_cause_of_lane(&lane);
 }
 
 void report_causes_add_ledger(struct report_cause *causes, size_t *count, const struct report_view *view)
@@ -57,6 +75,13 @@ void report_causes_add_ledger(struct report_cause *causes, size_t *count, const 
 		}
 		cause = report_cause_of_lane(&lane);
 		if (report_view_is_lost(view, &lane, NULL))
+			report_causes_add(causes, count, &cause);
+	}
+	for (size_t i = 0; i < view->spins.n; i++) {
+		const struct report_spin *spin = &view->spins.spin[i];
+		struct report_cause cause = cause_of_spin(spin);
+
+		if (report_view_counts(view, spin->class))
 			report_causes_add(causes, count, &cause);
 	}
 }
@@ -90,6 +115,22 @@ static bool is_of_cause(const struct ledger_row *row, const struct report_cause 
 	}
 }
 
+/* What threads that count spun for it, or, `of_loop`, the loop's alone. */
+static double spun_for(const struct report_view *view, const struct report_cause *cause, bool of_loop)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < view->spins.n; i++) {
+		const struct report_spin *spin = &view->spins.spin[i];
+		struct report_cause of_spin = cause_of_spin(spin);
+
+		if (report_cause_same(&of_spin, cause) && (of_loop ? report_loop_has(&view->loop, spin->class)
+		                                                   : report_view_counts(view, spin->class)))
+			sum += (double)spin->ns;
+	}
+	return sum;
+}
+
 /* Of all threads' time that counts, and of the loop's, which is little of that beside many workers. */
 static void share_of_ledger(const struct report_view *view, struct report_cause *cause)
 {
@@ -110,6 +151,8 @@ static void share_of_ledger(const struct report_view *view, struct report_cause 
 		loop_wall += (double)row->ns;
 		loop_sum += is_of_cause(row, cause) ? (double)row->ns : 0;
 	}
+	sum += spun_for(view, cause, false);
+	loop_sum += spun_for(view, cause, true);
 	cause->excess_ns = sum;
 	cause->share = wall > 0 ? sum / wall : 0;
 	cause->of_loop = loop_wall > 0 ? loop_sum / loop_wall : 0;
@@ -139,6 +182,7 @@ double report_cause_felt(const struct report_cause *cause, const struct report_v
 		if (is_of_cause(row, cause) || waits_for_others(row))
 			felt += (double)row->ns;
 	}
+	felt += spun_for(view, cause, true);
 	if (all > wall) {
 		felt += all - wall;
 		wall = all;

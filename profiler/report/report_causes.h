@@ -9,12 +9,16 @@
 #include "profiler/report/report_ranking.h"
 #include "profiler/report/report_view.h"
 
-/* Unscored, with the lane's texts. */
+/* Unscored, with the lane's texts. A wait on a CPU is of the same cause as one off it. */
 struct report_cause report_cause_of_lane(const struct timeline_lane *lane);
 
 bool report_cause_same(const struct report_cause *a, const struct report_cause *b);
 
-/* Appends the cause if `causes` does not have it. The caller has seen to the room: one for each lane and each row of the ledger. */
+/* Whether it is time that counts as lost to the cause, or the cause's signal. */
+bool report_cause_has_lane(const struct report_cause *cause, const struct report_view *view,
+                           const struct timeline_lane *lane);
+
+/* Appends the cause if `causes` does not have it. The caller has seen to the room: one for each lane, each row of the ledger and each of the view's spins. */
 void report_causes_add(struct report_cause *causes, size_t *count, const struct report_cause *cause);
 
 /* The same for those that the ledger has: they may be in no lane, as waits without a sample are not. */

@@ -147,6 +147,7 @@ static void write_last_rank(struct json_writer *json, const struct report_last_r
 	json_object_begin(json);
 	json_member_u64(json, "rank", last->rank);
 	json_member_u64(json, "ranks", last->ranks);
+	member_bool(json, "by_gpu", last->by_gpu);
 	json_member_i64(json, "wait_ns", last->ns);
 	json_member_i64(json, "others_wait_ns", last->others_ns);
 	member_double(json, "wait_share", last->share);

@@ -9,40 +9,89 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/saturating.h"
 #include "profiler/report/report_loop.h"
+#include "profiler/report/report_spins.h"
 
 #define LEAST_NS 1000000000LL /* of the others' waits, for there to be something to tell */
+
+/* By how much the steps of ranks that go together may differ at a recording's ends. */
+#define STEPS_APART 2
+#define STEPS_PART  50 /* one in so many */
 
 struct rank {
 	uint32_t rank;
 	int64_t ns, wall_ns;
+	uint64_t steps;
 };
 
-static struct rank *rank_of(struct rank *ranks, size_t *n, uint32_t rank)
+struct job {
+	struct ledger *ledger;
+	const struct report_loop *loop;
+	const struct report_spins *spins;
+	const char *steps;
+	struct rank *ranks;
+	size_t n;
+};
+
+static struct rank *rank_of(struct job *job, uint32_t rank)
 {
-	for (size_t i = 0; i < *n; i++)
-		if (ranks[i].rank == rank)
-			return &ranks[i];
-	ranks[*n] = (struct rank){ .rank = rank };
-	return &ranks[(*n)++];
+	for (size_t i = 0; i < job->n; i++)
+		if (job->ranks[i].rank == rank)
+			return &job->ranks[i];
+	job->ranks[job->n] = (struct rank){ .rank = rank };
+	return &job->ranks[job->n++];
+}
+
+static bool counts(const struct job *job, const char *class)
+{
+	return !job->loop->n || report_loop_has(job->loop, class);
+}
+
+/* What ranks waited on a CPU: their processes are known by the ledger. */
+static void add_spin(struct job *job, const struct report_spin *spin)
+{
+	for (size_t i = 0; i < ledger_count(job->ledger); i++) {
+		const struct ledger_row *row = ledger_at(job->ledger, i);
+		struct rank *found;
+
+		if (!row->rank_and_1 || row->pid != spin->pid || strcmp(row->class, spin->class) != 0)
+			continue;
+		found = rank_of(job, row->rank_and_1 - 1);
+		found->ns = saturating_add(found->ns, spin->ns);
+		return;
+	}
 }
 
 /* One that has no such row has waited for nobody. */
-static size_t sum_by_rank(struct rank *ranks, struct ledger *ledger, const struct report_loop *loop)
+static void sum_by_rank(struct job *job, const char *cause)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < ledger_count(ledger); i++) {
-		const struct ledger_row *row = ledger_at(ledger, i);
+	job->n = 0;
+	for (size_t i = 0; i < ledger_count(job->ledger); i++) {
+		const struct ledger_row *row = ledger_at(job->ledger, i);
 		struct rank *found;
 
-		if (!row->rank_and_1 || (loop->n && !report_loop_has(loop, row->class)))
+		if (!row->rank_and_1 || !counts(job, row->class))
 			continue;
-		found = rank_of(ranks, &n, row->rank_and_1 - 1);
+		found = rank_of(job, row->rank_and_1 - 1);
 		found->wall_ns = saturating_add(found->wall_ns, row->ns);
-		if (row->state == LEDGER_STALL && !strcmp(row->cause, "collective"))
+		if (row->state == LEDGER_STALL && !strcmp(row->cause, cause))
 			found->ns = saturating_add(found->ns, row->ns);
+		found->steps += row->state == LEDGER_ONCPU && job->steps && !strcmp(row->class, job->steps);
 	}
-	return n;
+	for (size_t i = 0; i < job->spins->n; i++)
+		if (!strcmp(job->spins->spin[i].cause, cause) && counts(job, job->spins->spin[i].class))
+			add_spin(job, &job->spins->spin[i]);
+}
+
+/* By the exact tags that each has been on a CPU under. */
+static bool in_lockstep(const struct job *job)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (size_t i = 0; i < job->n; i++) {
+		least = job->ranks[i].steps < least ? job->ranks[i].steps : least;
+		most = job->ranks[i].steps > most ? job->ranks[i].steps : most;
+	}
+	return least > 1 && (most - least <= STEPS_APART || (most - least) * STEPS_PART <= most);
 }
 
 static double share_of(const struct rank *rank)
@@ -88,20 +137,27 @@ static void choose(struct report_last_rank *out, const struct rank *ranks, size_
 		                          .others_share = share_of(&others) };
 }
 
-int report_last_rank_find(struct report_last_rank *out, struct ledger *ledger, const struct report_loop *loop)
+int report_last_rank_find(struct report_last_rank *out, struct ledger *ledger, const struct report_loop *loop,
+                          const struct report_spins *spins, const char *steps)
 {
-	size_t count = ledger_count(ledger), n;
-	struct rank *ranks;
+	size_t count = ledger_count(ledger);
+	struct job job = { .ledger = ledger, .loop = loop, .spins = spins, .steps = steps };
 
 	*out = (struct report_last_rank){ .ranks = 0 };
 	if (!count || !ledger_at(ledger, 0))
 		return count ? -ENOMEM : 0;
-	ranks = calloc(count, sizeof(*ranks));
-	if (!ranks)
+	job.ranks = calloc(count, sizeof(*job.ranks));
+	if (!job.ranks)
 		return -ENOMEM;
-	n = sum_by_rank(ranks, ledger, loop);
-	if (n > 1)
-		choose(out, ranks, n);
-	free(ranks);
+	sum_by_rank(&job, "collective");
+	if (job.n > 1)
+		choose(out, job.ranks, job.n);
+	if (!out->ranks) {
+		sum_by_rank(&job, "gpu_sync");
+		if (job.n > 1 && in_lockstep(&job))
+			choose(out, job.ranks, job.n);
+		out->by_gpu = out->ranks > 0;
+	}
+	free(job.ranks);
 	return 0;
 }

@@ -110,7 +110,7 @@ static void tell_lost_time(struct report_document *document, const struct report
 
 	report_document_say(
 	        document,
-	        "Time lost by tagged threads (all that is not on the CPU): %.2f threads before (sigma %.2f), "
+	        "Time lost by tagged threads (all that is no work on a CPU): %.2f threads before (sigma %.2f), "
 	        "%.2f during, %.1f sigmas %s: %s %s in all.",
 	        ranking->before, ranking->baseline.sigma, ranking->during, fabs(ranking->incident.z), than,
 	        report_duration_text(lost, fabs(ranking->incident.excess)), than);
@@ -195,10 +195,10 @@ static void tell_users(struct report_document *document, const struct report *re
 }
 
 /* Whether that is the primary cause, or took much of what grew beside it. */
-static bool waits_for_ranks(const struct report_ranking *ranking)
+static bool is_much(const struct report_ranking *ranking, const char *cause)
 {
 	for (size_t i = 0; i < ranking->count; i++)
-		if (!strcmp(ranking->causes[i].name, "collective"))
+		if (!strcmp(ranking->causes[i].name, cause))
 			return &ranking->causes[i] == ranking->primary ||
 			       ranking->causes[i].share >= MUCH_OF_IT;
 	return false;
@@ -209,16 +209,18 @@ static void tell_last_rank(struct report_document *document, const struct report
 	const struct report_last_rank *last = &report->last_rank;
 	char own[TEXT_DURATION_BYTES], others[TEXT_DURATION_BYTES];
 
-	if (!last->ranks || !waits_for_ranks(&report->ranking))
+	if (!last->ranks || !is_much(&report->ranking, last->by_gpu ? "gpu_sync" : "collective"))
 		return;
 	report_document_say(document,
 	                    "Of the %zu ranks here rank %" PRIu32
-	                    " waited least for the others: %s in the whole recording, %.1f %% of its time, "
-	                    "where they waited %s on average, %.1f %% of theirs. It came last of these, and "
-	                    "they waited for it.",
-	                    last->ranks, last->rank, report_duration_text(own, (double)last->ns),
-	                    last->share * 100, report_duration_text(others, (double)last->others_ns),
-	                    last->others_share * 100);
+	                    " waited least for %s: %s in the whole recording, %.1f %% of its time, "
+	                    "where they waited %s on average, %.1f %% of theirs. %s",
+	                    last->ranks, last->rank, last->by_gpu ? "its GPU" : "the others",
+	                    report_duration_text(own, (double)last->ns), last->share * 100,
+	                    report_duration_text(others, (double)last->others_ns), last->others_share * 100,
+	                    last->by_gpu
+	                            ? "As they took their steps together, the others' GPUs waited for it."
+	                            : "It came last of these, and they waited for it.");
 }
 
 static void tell_cause(struct report_document *document, const struct report *report)

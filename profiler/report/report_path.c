@@ -19,6 +19,7 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
 #include "profiler/loaded/loaded_slices.h"
+#include "profiler/report/report_spins.h"
 #include "profiler/report/report_sums.h"
 
 #define SECOND_NS 1000000000ULL
@@ -38,15 +39,23 @@ struct search {
 	const struct loaded_tags *tags;
 	const struct report_cause *cause;
 	uint64_t begin_ns, end_ns;
-	uint64_t slice_ns;                /* how wide slices of time are */
-	uint64_t fraction_ns;             /* how long after a whole second they begin */
-	bool pushed;                      /* some tags are pushed ones: those of processes do not count */
-	int delay, contentions, recovery; /* types' indexes; negative: none */
+	uint64_t slice_ns;    /* how wide slices of time are */
+	uint64_t fraction_ns; /* how long after a whole second they begin */
+	bool pushed;          /* some tags are pushed ones: those of processes do not count */
+	int delay, contentions, recovery, cpu; /* types' indexes; negative: none */
 	struct place *places;
 	struct report_sums labels, chains;
 	struct loaded_stack *stack;
 	struct report_paths *out;
 };
+
+/* A wait's, or what a CPU sample in one stands for. */
+static int64_t time_of(const struct search *search, const struct loaded_sample *sample)
+{
+	int64_t delay = sample->view.values[search->delay];
+
+	return search->cpu < 0 ? delay : saturating_add(delay, sample->view.values[search->cpu]);
+}
 
 /* --- which samples ------------------------------------------------------------------------------------------ */
 
@@ -125,8 +134,7 @@ static bool any_in_time(struct search *search)
 	struct loaded_sample sample;
 
 	for (size_t i = 0; loaded_sample_get(search->input, search->tags, i, &sample); i++)
-		if (label_of(&sample, "at") && is_of_cause(search, &sample) &&
-		    sample.view.values[search->delay] > 0)
+		if (label_of(&sample, "at") && is_of_cause(search, &sample) && time_of(search, &sample) > 0)
 			return true;
 	return false;
 }
@@ -156,7 +164,7 @@ static struct place *place_of(struct search *search, const char *key)
 static int add_sample(struct search *search, const struct loaded_sample *sample, size_t index)
 {
 	char own[LOADED_FRAME_TEXT_MAX] = "[no stack]", key[LOADED_FRAME_TEXT_MAX + 512];
-	int64_t ns = sample->view.values[search->delay];
+	int64_t ns = time_of(search, sample);
 	struct place *place;
 
 	loaded_stack_get(search->stack, search->input->profile, &sample->view);
@@ -220,7 +228,7 @@ static int add_labels(struct search *search, const struct loaded_sample *sample)
 		snprintf(number, sizeof(number), "%" PRId64, label->num);
 		err = report_sums_add(&search->labels,
 		                      (const char *[]){ label->key, label->str ? label->str : number }, 2,
-		                      sample->view.values[search->delay]);
+		                      time_of(search, sample));
 	}
 	return err;
 }
@@ -249,7 +257,7 @@ static int add_samples(struct search *search)
 	int err = 0;
 
 	for (size_t i = 0; loaded_sample_get(search->input, search->tags, i, &sample) && !err; i++) {
-		int64_t ns = sample.view.values[search->delay];
+		int64_t ns = time_of(search, &sample);
 
 		if (inherits_cause(search, &sample) && ns > 0)
 			err = report_chains_add(&search->chains, &sample, ns);
@@ -363,6 +371,9 @@ int report_paths_find(struct report_paths *paths, const struct loaded_profiles *
 		                 .delay = profile_find_type(input->profile, "delay"),
 		                 .contentions = profile_find_type(input->profile, "contentions"),
 		                 .recovery = profile_find_type(input->profile, "recovery"),
+		                 .cpu = report_spins_any(input->timeline, cause->name)
+		                                ? profile_find_type(input->profile, "cpu")
+		                                : -1,
 		                 .out = paths };
 	int err;
 

@@ -29,10 +29,10 @@ static bool network_speaks(const struct report_ranking *out)
 	return false;
 }
 
-/* Whether it is waiting for other ranks. */
-static bool is_for_ranks(const struct report_cause *cause)
+/* Whether it is waiting for other ranks. Where there are some, a GPU waits for theirs in kernels of a collective, and the thread for it. */
+static bool is_for_ranks(const struct report_ranking *out, const struct report_cause *cause)
 {
-	return !strcmp(cause->name, "collective");
+	return !strcmp(cause->name, "collective") || (out->processes > 1 && !strcmp(cause->name, "gpu_sync"));
 }
 
 /* Causes are in the order of their score. */
@@ -63,7 +63,7 @@ static bool explains(const struct report_ranking *out, const struct report_cause
 {
 	if (direct->share >= DIRECT_LEAST)
 		return true;
-	return is_for_ranks(indirect) && out->processes > 1 &&
+	return is_for_ranks(out, indirect) && out->processes > 1 &&
 	       2 * direct->excess_ns * (double)(out->processes - 1) >= indirect->excess_ns;
 }
 
@@ -72,12 +72,12 @@ void report_primary_choose(struct report_ranking *out)
 	const struct report_cause *direct, *indirect;
 
 	/* Also after another incident was chosen before, when the network may have spoken. */
-	for (size_t i = 0; i < out->count; i++)
-		if (out->causes[i].family == FAMILY_NETWORK)
-			out->causes[i].indirect =
-			        (report_is_indirect(out->causes[i].kind, out->causes[i].name) ||
-			         is_for_ranks(&out->causes[i])) &&
-			        !network_speaks(out);
+	for (size_t i = 0; i < out->count; i++) {
+		struct report_cause *cause = &out->causes[i];
+		bool of_others = report_is_indirect(cause->kind, cause->name) || is_for_ranks(out, cause);
+
+		cause->indirect = of_others && !(cause->family == FAMILY_NETWORK && network_speaks(out));
+	}
 	direct = best_of(out, false);
 	indirect = best_of(out, true);
 	out->primary = direct && (!indirect || explains(out, direct, indirect)) ? direct : indirect;
@@ -184,12 +184,12 @@ static const struct report_cause *largest_whole(const struct report_ranking *out
                                                 const struct report_view *view)
 {
 	const double least = WHOLE_LEAST * report_incident_ns(out);
-	bool ranks_wait = out->primary && !is_for_ranks(out->primary);
+	bool ranks_wait = out->primary && !is_for_ranks(out, out->primary);
 	const struct report_cause *most = NULL;
 
 	for (size_t i = 0; i < count; i++)
 		if (is_steady(&causes[i], view, true) && causes[i].excess_ns >= least &&
-		    !(ranks_wait && is_for_ranks(&causes[i])) &&
+		    !(ranks_wait && is_for_ranks(out, &causes[i])) &&
 		    (!most || causes[i].excess_ns > most->excess_ns))
 			most = &causes[i];
 	return most;
@@ -204,7 +204,7 @@ int report_primary_choose_whole(struct report_ranking *out, const struct report_
 	out->whole = (struct report_cause){ .name = NULL };
 	if (out->mode != REPORT_SPIKE)
 		return 0;
-	causes = calloc(ledger_count(view->input->ledger) + 1, sizeof(*causes));
+	causes = calloc(ledger_count(view->input->ledger) + view->spins.n + 1, sizeof(*causes));
 	if (!causes)
 		return -ENOMEM;
 	report_causes_add_ledger(causes, &count, view);

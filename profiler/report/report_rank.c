@@ -31,14 +31,7 @@ struct rank {
 
 static bool is_of_cause(const struct report_view *view, const struct timeline_lane *lane, const void *ctx)
 {
-	const struct report_cause *cause = ctx;
-
-	if (lane->kind != cause->kind || strcmp(lane->device, cause->device) != 0)
-		return false;
-	if (lane->kind == TIMELINE_SIGNAL)
-		return !strcmp(lane->name, cause->name);
-	return report_view_is_lost(view, lane, NULL) &&
-	       (lane->kind == TIMELINE_RUNQUEUE || !strcmp(lane->name, cause->name));
+	return report_cause_has_lane(ctx, view, lane);
 }
 
 /* In value per nanosecond. Events that are counted vary by the root of their number. */

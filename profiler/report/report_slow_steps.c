@@ -23,8 +23,7 @@ struct steps {
 
 static bool is_of_class(const struct report_view *view, const struct timeline_lane *lane, const void *class)
 {
-	return !strcmp(lane->class, class) &&
-	       (lane->kind == TIMELINE_ONCPU || report_view_is_lost(view, lane, NULL));
+	return !strcmp(lane->class, class) && report_view_is_time(view, lane, NULL);
 }
 
 static bool are_there(const struct steps *steps, size_t second)

@@ -71,14 +71,14 @@ bool report_view_is_lost(const struct report_view *view, const struct timeline_l
 	if (lane->kind == TIMELINE_BLOCKED)
 		return view->pushed && report_view_counts(view, lane->class) &&
 		       !report_loop_idles(&view->loop, lane->class);
-	return (lane->kind == TIMELINE_STALL || lane->kind == TIMELINE_RUNQUEUE) &&
+	return (lane->kind == TIMELINE_STALL || lane->kind == TIMELINE_RUNQUEUE ||
+	        lane->kind == TIMELINE_SPIN) &&
 	       report_view_counts(view, lane->class);
 }
 
-static bool is_a_threads_time(const struct report_view *view, const struct timeline_lane *lane,
-                              const void *unused)
+bool report_view_is_time(const struct report_view *view, const struct timeline_lane *lane, const void *unused)
 {
-	return report_view_is_lost(view, lane, unused) ||
+	return (lane->kind != TIMELINE_SPIN && report_view_is_lost(view, lane, unused)) ||
 	       (lane->kind == TIMELINE_ONCPU && report_view_counts(view, lane->class));
 }
 
@@ -104,7 +104,7 @@ static void span_of_lanes(struct report_view *view)
 		size_t count;
 		const struct timeline_point *points = timeline_points(view->timeline, i, &count);
 
-		if (!count || !is_a_threads_time(view, lane, NULL))
+		if (!count || !report_view_is_time(view, lane, NULL))
 			continue;
 		if (points[0].begin_ns < view->begin_ns)
 			view->begin_ns = points[0].begin_ns;
@@ -137,7 +137,7 @@ static int trim(struct report_view *view)
 	double usual;
 	size_t from = 0, to;
 	int err = report_view_sum(&seconds, view, view->begin_ns, view->end_ns, TIMELINE_LEDGER_BUCKET_NS,
-	                          is_a_threads_time, NULL);
+	                          report_view_is_time, NULL);
 
 	if (err)
 		return err;
@@ -164,7 +164,7 @@ int report_view_there(bool **there, const struct report_view *view, const struct
 	size_t away = 0;
 	double least;
 	int err = report_view_sum(&threads, view, series->begin_ns, end_ns, series->step_ns,
-	                          is_a_threads_time, NULL);
+	                          report_view_is_time, NULL);
 
 	if (err)
 		return err;
@@ -297,6 +297,8 @@ int report_view_open(struct report_view *view, const struct loaded_profiles *inp
 		span_of_lanes(view);
 	if (!err)
 		err = view->begin_ns < view->end_ns ? trim(view) : -ENODATA;
+	if (!err)
+		err = report_spins_sum(&view->spins, input);
 	if (err) {
 		report_view_close(view);
 		return err;
@@ -309,5 +311,6 @@ void report_view_close(struct report_view *view)
 {
 	free(view->classes);
 	report_loop_free(&view->loop);
+	report_spins_free(&view->spins);
 	*view = (struct report_view){ .classes = NULL };
 }

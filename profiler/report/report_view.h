@@ -2,7 +2,7 @@
  * A profile's timeline as the report looks at it: the lanes of lost time, and the part of the run in which threads were
  * tagged.
  *
- * Lost time is all that threads with pushed tags are not on the CPU, but for blocked waits of classes that idle
+ * Lost time is all that threads with pushed tags are not on the CPU, or wait on it (report_spins.h), but for blocked waits of classes that idle
  * (report_loop.h), where a loop is known: a loader's workers are blocked while they have nothing to do. Without any pushed tags all classes
  * count, but for blocked waits, as threads of a process are blocked while they idle.
  */
@@ -16,6 +16,7 @@
 #include "profiler/format/timeline.h"
 #include "profiler/report/report_loop.h"
 #include "profiler/report/report_series.h"
+#include "profiler/report/report_spins.h"
 
 #define REPORT_AWAY_NS 10000000000ULL /* shorter pauses are how a workload goes */
 
@@ -30,6 +31,7 @@ struct report_view {
 	size_t n_classes;
 	const char *steps; /* the class whose tags are the steps; NULL: none has several */
 	struct report_loop loop;
+	struct report_spins spins;
 };
 
 typedef bool (*report_wants_fn)(const struct report_view *view, const struct timeline_lane *lane,
@@ -49,6 +51,10 @@ bool report_view_is_steps(const struct report_view *view, const struct timeline_
 
 /* Whether the lane is lost time. */
 bool report_view_is_lost(const struct report_view *view, const struct timeline_lane *lane,
+                         const void *unused);
+
+/* Whether the lane is time of threads that count, lost or not. All such lanes together have each nanosecond once. */
+bool report_view_is_time(const struct report_view *view, const struct timeline_lane *lane,
                          const void *unused);
 
 /* In which places of a series of the view's time the tagged threads are there: all but stretches of REPORT_AWAY_NS and longer with less than a

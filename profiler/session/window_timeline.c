@@ -35,13 +35,25 @@ void window_timeline_add(struct window_timeline *timeline, const struct timeline
 static struct timeline_lane lane_of_wait(unsigned int state, const char *class, const char *name,
                                          const char *device)
 {
-	bool stall = state == ABI_STALL;
-
-	return (struct timeline_lane){ .kind = stall ? TIMELINE_STALL : TIMELINE_BLOCKED,
+	return (struct timeline_lane){ .kind = state == ABI_STALL       ? TIMELINE_STALL
+		                               : state == ABI_CPU_STALL ? TIMELINE_SPIN
+		                                                        : TIMELINE_BLOCKED,
 		                       .class = class,
 		                       .name = name,
-		                       .device = stall ? device : "",
+		                       .device = state == ABI_SLEEP ? "" : device,
 		                       .bucket_ns = TIMELINE_WAITS_BUCKET_NS };
+}
+
+/* Calls that may look at memory until it changes. Other stalls are on a CPU with work of their own, beside a request that is under way. */
+#define WAITS_ON_CPU                                                                                         \
+	(1u << ABI_CAUSE_GPU_SYNC | 1u << ABI_CAUSE_COLLECTIVE | 1u << ABI_CAUSE_GPU_RING |                  \
+	 1u << ABI_CAUSE_GPU_FENCE)
+
+static bool is_wait(const struct abi_event *event)
+{
+	if (event->state == ABI_CPU_STALL)
+		return event->cause < ABI_CAUSE_MAX && WAITS_ON_CPU >> event->cause & 1;
+	return event->state == ABI_STALL || event->state == ABI_SLEEP;
 }
 
 void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
@@ -49,7 +61,7 @@ void window_timeline_event(struct window_timeline *timeline, const struct abi_ev
 {
 	struct timeline_lane lane = lane_of_wait(event->state, class, name, device);
 
-	if (event->state == ABI_STALL || event->state == ABI_SLEEP)
+	if (is_wait(event))
 		window_timeline_add(timeline, &lane, event->time_ns - event->duration_ns, event->time_ns,
 		                    (int64_t)event->weight_ns);
 }

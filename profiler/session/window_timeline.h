@@ -1,7 +1,7 @@
 /*
  * When it was: the timeline of a window (profiler/format/timeline.h).
  *
- * Stalls and blocked waits come from the samples; on-CPU, run queue and steps from the rows that the ledger had each time that it
+ * Stalls, blocked waits and waits on a CPU come from the samples; on-CPU, run queue and steps from the rows that the ledger had each time that it
  * was taken. Times are of CLOCK_MONOTONIC and become Unix times. Not thread-safe.
  */
 #ifndef STALLPROF_PROFILER_WINDOW_TIMELINE_H
@@ -38,7 +38,7 @@ void window_timeline_release(struct window_timeline *timeline);
 void window_timeline_add(struct window_timeline *timeline, const struct timeline_lane *lane,
                          uint64_t begin_ns, uint64_t end_ns, int64_t value);
 
-/* A wait that was sampled, of the class, with what it waited for. */
+/* A wait that was sampled, or a CPU sample in one, of the class, with what it waited for; other CPU samples are left out. */
 void window_timeline_event(struct window_timeline *timeline, const struct abi_event *event, const char *class,
                            const char *name, const char *device);
 

@@ -23,7 +23,7 @@ struct span {
 
 static bool is_of(const struct timeline_lane *lane, const struct top_parallel *time)
 {
-	return lane->kind != TIMELINE_STEPS && lane->kind != TIMELINE_SIGNAL &&
+	return lane->kind != TIMELINE_STEPS && lane->kind != TIMELINE_SIGNAL && lane->kind != TIMELINE_SPIN &&
 	       time->has_class(time->process, lane->class);
 }
 

@@ -8,12 +8,14 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/report/report_last_rank.h"
 #include "profiler/report/report_loop.h"
+#include "profiler/report/report_spins.h"
 
 #define SECOND 1000000000LL
 
 static struct ledger *ledger;
 static struct report_last_rank last;
 static struct report_loop loop;
+static struct report_spins spins;
 
 static int begin(void **state)
 {
@@ -52,7 +54,7 @@ static void add(uint32_t rank_and_1, enum ledger_state state, const char *cause,
 
 static size_t found(void)
 {
-	assert_int_equal(report_last_rank_find(&last, ledger, &loop), 0);
+	assert_int_equal(report_last_rank_find(&last, ledger, &loop, &spins, "train_step"), 0);
 	return last.ranks;
 }
 

@@ -138,6 +138,39 @@ static void test_window_timeline__says_when(void **state)
 	profile_free(profile);
 }
 
+/* A CPU sample in a call that waits for a GPU is a wait; one beside a request that is under way is work. */
+static void test_window_timeline__waits_on_a_cpu(void **state)
+{
+	static const struct {
+		uint32_t cause;
+		int64_t want;
+	} cases[] = { { ABI_CAUSE_GPU_SYNC, 10000000 },
+		      { ABI_CAUSE_COLLECTIVE, 10000000 },
+		      { ABI_CAUSE_BLOCK_IO, 0 },
+		      { ABI_CAUSE_DMA_MAP, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct window *window = window_new(&tables.deps);
+		struct timeline *timeline = timeline_new(0);
+		uint64_t now = monotonic_ns(), unix_now = unix_ns();
+		struct abi_event event = wait_event(ABI_CPU_STALL, cases[i].cause, now + SECOND_NS, 10000000);
+		struct profile *profile;
+
+		event.kind = ABI_EVENT_CPU;
+		add_row(window, ABI_ONCPU, 1, 300);
+		window_rows_taken(window, now, now + SECOND_NS);
+		assert_int_equal(window_add_event(window, &event), 0);
+		profile = finish(window);
+		assert_int_equal(timeline_from_notes(timeline, profile, NULL), 0);
+		expect_lane(timeline, TIMELINE_SPIN, unix_now + SECOND_NS - 10000000, cases[i].want);
+		expect_lane(timeline, TIMELINE_STALL, unix_now, 0);
+		expect_lane(timeline, TIMELINE_ONCPU, unix_now, 300);
+		timeline_free(timeline);
+		profile_free(profile);
+	}
+}
+
 /* The sum of all points of a kind in a window in which the tag runs. */
 static int64_t sum_of_window(enum timeline_kind kind, uint64_t tag)
 {
@@ -445,6 +478,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_window_timeline__says_when, open_tables, close_tables),
+		cmocka_unit_test_setup_teardown(test_window_timeline__waits_on_a_cpu, open_tables,
+		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__who_used_the_cpus, open_tables,
 		                                close_tables),
 		cmocka_unit_test_setup_teardown(test_window_timeline__many_users_of_the_host, open_tables,
