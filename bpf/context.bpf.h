@@ -98,21 +98,31 @@ ALWAYS u64 be64_at(const u8 *bytes)
 	return __builtin_bswap64(value);
 }
 
+#define TLS_UNREADABLE (~0ULL)
+
 enum context_result { CONTEXT_NO_TAG = 0, CONTEXT_TAG = 1, CONTEXT_KEEP = 2 };
 
-/* Reads the record at `address` (of the current task) into a tag.
- * CONTEXT_KEEP: the writer is in the middle of a change, so the tag from before stands. */
-ALWAYS int context_read(struct task_struct *task, struct context_scratch *s, u64 address, u32 ai_tag_key,
-                        u32 source, u64 *tag)
+/* What cannot be read stands: programs on a switch cannot wait for a page, and the kernel holds pages back that a thread has
+ * not touched for a while, to see on which node it does (NUMA balancing), or has written them to swap. It changes the tag, and it
+ * touches the page. */
+ALWAYS int context_unreadable(const struct thread *t)
+{
+	if (!t->context_known)
+		COUNT(contexts_unreadable);
+	return CONTEXT_KEEP;
+}
+
+/* Reads the thread's record at `address` into a tag.
+ * CONTEXT_KEEP: it cannot be read, or the writer is in the middle of a change, so the tag from before stands. */
+ALWAYS int context_read(struct task_struct *task, const struct thread *t, struct context_scratch *s,
+                        u64 address, u32 ai_tag_key, u32 source, u64 *tag)
 {
 	u32 size;
 
 	if (!address || !s)
 		return CONTEXT_NO_TAG;
-	if (user_read(&s->head, sizeof(s->head), (void *)address)) {
-		COUNT(contexts_unreadable);
-		return CONTEXT_NO_TAG;
-	}
+	if (address == TLS_UNREADABLE || user_read(&s->head, sizeof(s->head), (void *)address))
+		return context_unreadable(t);
 	if (s->head.valid == 0)
 		return CONTEXT_KEEP;
 	if (s->head.valid != 1) {
@@ -121,11 +131,8 @@ ALWAYS int context_read(struct task_struct *task, struct context_scratch *s, u64
 	}
 	size = cut_to(s->head.attrs_size, CONTEXT_ATTRS_MAX);
 	__builtin_memset(&s->tag, 0, sizeof(s->tag));
-	if (size && user_read(s->attrs, size, (void *)(address + sizeof(s->head)))) {
-		COUNT(contexts_unreadable);
-		size = 0;
-		s->head.attrs_size = 0;
-	}
+	if (size && user_read(s->attrs, size, (void *)(address + sizeof(s->head))))
+		return context_unreadable(t);
 	s->tag.id = be64_at(s->head.span_id);
 	s->tag.source = source;
 	__builtin_memcpy(s->tag.trace_id, s->head.trace_id, 16);
@@ -138,7 +145,7 @@ ALWAYS int context_read(struct task_struct *task, struct context_scratch *s, u64
 	return CONTEXT_TAG;
 }
 
-/* The value of the current thread's TLS pointer, 0 when it has none (yet). The thread pointer's second word is the dtv.
+/* The value of the current thread's TLS pointer, 0 when it has none (yet), or TLS_UNREADABLE. The thread pointer's second word is the dtv.
  * How many modules it has, which may be too few for this one, is told by glibc two words before it (entry -1), by musl in its
  * first word; glibc's entries have two words, musl's one (musl, __copy_tls() in src/env/__init_tls.c). */
 ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
@@ -149,10 +156,12 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 		bool musl = tls->kind == ABI_TLS_MUSL;
 
 		if (user_read(&dtv, sizeof(dtv), (void *)(base + 8)) ||
-		    user_read(&value, sizeof(value), (void *)(musl ? dtv : dtv - 16)) ||
-		    value < tls->module ||
-		    user_read(&base, sizeof(base), (void *)(dtv + (u64)tls->module * (musl ? 8 : 16))))
+		    user_read(&value, sizeof(value), (void *)(musl ? dtv : dtv - 16)))
+			return TLS_UNREADABLE;
+		if (value < tls->module)
 			return 0;
+		if (user_read(&base, sizeof(base), (void *)(dtv + (u64)tls->module * (musl ? 8 : 16))))
+			return TLS_UNREADABLE;
 		if (!base || base == ~0ULL)
 			return 0; /* not allocated for this thread */
 	} else if (tls->kind != ABI_TLS_STATIC) {
@@ -160,7 +169,7 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 	}
 	value = 0;
 	if (user_read(&value, sizeof(value), (void *)(base + tls->offset)))
-		return 0;
+		return TLS_UNREADABLE;
 	return value;
 }
 
@@ -189,12 +198,12 @@ ALWAYS bool context_find(struct task_struct *task, const struct thread *t, struc
 		return false;
 	address = tls_pointer(task, &process->stalltag);
 	if (address)
-		result = context_read(task, s, address, 0, ABI_TAG_STALLTAG, &found->tag);
+		result = context_read(task, t, s, address, 0, ABI_TAG_STALLTAG, &found->tag);
 	found->is_stalltag = result == CONTEXT_TAG;
 	if (result == CONTEXT_NO_TAG) {
 		address = tls_pointer(task, &process->otel);
 		if (address)
-			result = context_read(task, s, address, process->ai_tag_key, ABI_TAG_OTEL,
+			result = context_read(task, t, s, address, process->ai_tag_key, ABI_TAG_OTEL,
 			                      &found->tag);
 	}
 	return result != CONTEXT_KEEP;

@@ -82,17 +82,21 @@ ALWAYS bool log_take_batch(struct log_reader *r)
 
 /* Whether there is anything to be read. The memory is gone when a thread has ended, or runs another program. `sampled`: in an
  * interrupt, which may come just when the kernel has the page in its hands, as after a fork: nothing is lost then, as the thread's
- * next switch reads the log. */
+ * next switch reads the log. A page that the kernel holds back (context_unreadable()) has no news but what was noted right before:
+ * however often it is looked at, that may be one loss. */
 ALWAYS bool log_has_news(struct task_struct *task, struct thread *t, struct abi_log_state *state,
                          bool sampled)
 {
 	if (!t->log_at || t->log_mm != (u64)task->mm)
 		return false;
 	if (bpf_probe_read_user(state, sizeof(*state), (void *)t->log_at)) {
-		if (!sampled)
+		if (!sampled && !t->log_unread)
 			COUNT(tag_logs_unreadable);
+		if (!sampled)
+			t->log_unread = 1;
 		return false;
 	}
+	t->log_unread = 0;
 	return state->head != t->log_tail;
 }
 

@@ -12,7 +12,7 @@ ALWAYS void take_record(struct task_struct *task, struct thread *t, u64 address)
 
 	if (!s)
 		return;
-	result = context_read(task, s, address, 0, ABI_TAG_STALLTAG, &tag);
+	result = context_read(task, t, s, address, 0, ABI_TAG_STALLTAG, &tag);
 	if (result == CONTEXT_KEEP)
 		return;
 	t->thread_tag = result == CONTEXT_TAG ? tag : 0;

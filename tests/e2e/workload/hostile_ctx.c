@@ -6,7 +6,8 @@
  *
  * Writes and syncs for S seconds (1.0), then prints {"kind", "pid", "calls", "waited_ns"}. Kind `honest`
  * publishes a good context (span id 0x1122334455667788, ai_tag "hostile/honest") and shows that the reader
- * reads this program at all.
+ * reads this program at all. `held_back` is a good one, too, whose page cannot be read from half a second on,
+ * as the kernel holds those back that a thread has not touched for a while (NUMA balancing, swap).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -263,6 +264,21 @@ static void endless_ids(struct stage *stage)
 		pthread_detach(thread);
 }
 
+static void *hold_back(void *arg)
+{
+	usleep(500000);
+	mprotect(arg, PAGE, PROT_NONE);
+	return NULL;
+}
+
+static void held_back(struct stage *stage)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, hold_back, stage->record) == 0)
+		pthread_detach(thread);
+}
+
 /* --- process contexts
  * ---------------------------------------------------------------------------------------- */
 
@@ -344,6 +360,7 @@ static const struct kind KINDS[] = {
 	{ "not_valid", not_valid },
 	{ "changing", changing },
 	{ "endless_ids", endless_ids },
+	{ "held_back", held_back },
 	{ "process_wild_payload", process_wild_payload },
 	{ "process_huge_payload", process_huge_payload },
 	{ "process_garbage", process_garbage },
