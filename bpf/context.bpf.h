@@ -121,7 +121,9 @@ ALWAYS int context_read(struct task_struct *task, const struct thread *t, struct
 
 	if (!address || !s)
 		return CONTEXT_NO_TAG;
-	if (address == TLS_UNREADABLE || user_read(&s->head, sizeof(s->head), (void *)address))
+	if (address == TLS_UNREADABLE)
+		return CONTEXT_KEEP;
+	if (user_read(&s->head, sizeof(s->head), (void *)address))
 		return context_unreadable(t);
 	if (s->head.valid == 0)
 		return CONTEXT_KEEP;
@@ -152,6 +154,8 @@ ALWAYS u64 tls_pointer(struct task_struct *task, const struct abi_tls *tls)
 {
 	u64 base = BPF_CORE_READ(task, thread.fsbase), dtv = 0, value = 0;
 
+	if (!base)
+		return 0; /* its C library has not begun */
 	if (tls->kind == ABI_TLS_DYNAMIC || tls->kind == ABI_TLS_MUSL) {
 		bool musl = tls->kind == ABI_TLS_MUSL;
 
