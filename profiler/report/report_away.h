@@ -7,17 +7,10 @@
 #ifndef STALLPROF_PROFILER_REPORT_AWAY_H
 #define STALLPROF_PROFILER_REPORT_AWAY_H
 
-#include <stdint.h>
 #include <stdio.h>
 
+#include "profiler/report/report_ranking.h"
 #include "profiler/report/report_view.h"
-
-struct report_away {
-	uint64_t ns; /* all stretches of REPORT_AWAY_NS and longer; 0: there is none, or it cannot be told */
-	uint64_t begin_ns, end_ns; /* the longest, Unix time */
-	size_t count;
-	bool blind; /* no waits that are no stalls are in the timeline */
-};
 
 /* By whole seconds of what the profile covers; what several profiles leave out in between was not recorded, and nothing is told then.
  * 0 or -ENOMEM. */

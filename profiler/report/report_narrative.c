@@ -108,12 +108,13 @@ static void tell_lost_time(struct report_document *document, const struct report
 	const char *than = ranking->during < ranking->before ? "less" : "more";
 	char lost[TEXT_DURATION_BYTES];
 
-	report_document_say(
-	        document,
-	        "Time lost by tagged threads (all that is no work on a CPU): %.2f threads before (sigma %.2f), "
-	        "%.2f during, %.1f sigmas %s: %s %s in all.",
-	        ranking->before, ranking->baseline.sigma, ranking->during, fabs(ranking->incident.z), than,
-	        report_duration_text(lost, fabs(ranking->incident.excess)), than);
+	report_document_say(document,
+	                    "Time lost by tagged threads (all that is no work on a CPU): %.2f threads before "
+	                    "(sigma %.2f), "
+	                    "%.2f during, %.1f sigmas %s: %s %s in all.",
+	                    ranking->before, ranking->baseline.sigma, ranking->during,
+	                    fabs(ranking->incident.z), than,
+	                    report_duration_text(lost, fabs(ranking->incident.excess)), than);
 }
 
 static void tell_symptom(struct report_document *document, const struct report *report)

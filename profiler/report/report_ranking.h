@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "profiler/format/timeline.h"
-#include "profiler/report/report_away.h"
 #include "profiler/report/report_families.h"
 #include "profiler/report/report_series.h"
 #include "profiler/report/report_spikes.h"
@@ -47,6 +46,14 @@ struct report_stretch {
 	bool looked_into;
 	bool in_incident;
 	const char *name, *device; /* its primary cause, if it was looked into; NULL: none took much */
+};
+
+/* When no tagged thread was there (report_away.h). */
+struct report_away {
+	uint64_t ns; /* all stretches of REPORT_AWAY_NS and longer; 0: there is none, or it cannot be told */
+	uint64_t begin_ns, end_ns; /* the longest, Unix time */
+	size_t count;
+	bool blind; /* no waits that are no stalls are in the timeline */
 };
 
 enum report_mode {

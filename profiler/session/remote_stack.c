@@ -1,4 +1,4 @@
-/* Reads the stack of a sleeping thread with process_vm_readv(). */
+/* Reads a thread's stack with process_vm_readv(). */
 
 #include "profiler/session/remote_stack.h"
 
@@ -37,28 +37,36 @@ static int count_sleeps(uint32_t pid, uint32_t tid, uint64_t *sleeps)
 	return err;
 }
 
-ssize_t remote_stack_read(uint32_t pid, uint32_t tid, uint64_t switches, uint64_t sp, void *buffer,
-                          size_t size)
+ssize_t remote_stack_pages(uint32_t pid, uint64_t at, void *buffer, size_t size)
 {
 	struct iovec local = { .iov_base = buffer, .iov_len = size };
 	struct iovec remote[64];
-	uint64_t at = sp, now = 0;
+	uint64_t end = at + size;
 	unsigned int n = 0;
 	ssize_t copied;
-	int err;
 
 	/* One piece per page, so that at the end of the mapping only what lies behind it is lost. */
-	while (at < sp + size && n < 64) {
-		uint64_t end = (at / PAGE_BYTES + 1) * PAGE_BYTES;
+	while (at < end && n < 64) {
+		uint64_t next = (at / PAGE_BYTES + 1) * PAGE_BYTES;
 
-		if (end > sp + size)
-			end = sp + size;
-		remote[n++] = (struct iovec){ .iov_base = (void *)at, .iov_len = end - at };
-		at = end;
+		if (next > end)
+			next = end;
+		remote[n++] = (struct iovec){ .iov_base = (void *)at, .iov_len = next - at };
+		at = next;
 	}
-	copied = process_vm_readv(pid, &local, 1, remote, n, 0);
+	copied = process_vm_readv((pid_t)pid, &local, 1, remote, n, 0);
+	return copied < 0 ? -errno : copied;
+}
+
+ssize_t remote_stack_read(uint32_t pid, uint32_t tid, uint64_t switches, uint64_t sp, void *buffer,
+                          size_t size)
+{
+	ssize_t copied = remote_stack_pages(pid, sp, buffer, size);
+	uint64_t now = 0;
+	int err;
+
 	if (copied < 0)
-		return -errno;
+		return copied;
 	err = count_sleeps(pid, tid, &now);
 	if (err)
 		return err;

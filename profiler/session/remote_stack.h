@@ -1,4 +1,4 @@
-/* Reads the stack of a sleeping thread from outside, for sleeps whose stack was not copied when they began. */
+/* Reads the stack of a thread from outside (late_stack.h). */
 #ifndef STALLPROF_PROFILER_REMOTE_STACK_H
 #define STALLPROF_PROFILER_REMOTE_STACK_H
 
@@ -13,5 +13,9 @@
  */
 ssize_t remote_stack_read(uint32_t pid, uint32_t tid, uint64_t switches, uint64_t sp, void *buffer,
                           size_t size);
+
+/* Reads up to `size` bytes from `at` upwards, as far as pages are mapped, whatever the thread does meanwhile. Returns the number of bytes, or
+ * -errno. */
+ssize_t remote_stack_pages(uint32_t pid, uint64_t at, void *buffer, size_t size);
 
 #endif

@@ -15,10 +15,10 @@
 #include "profiler/session/gil_locks.h"
 #include "profiler/session/kernel_stacks.h"
 #include "profiler/session/known_stack.h"
+#include "profiler/session/late_stack.h"
 #include "profiler/session/python_gil.h"
 #include "profiler/session/python_merge.h"
 #include "profiler/process/python_processes.h"
-#include "profiler/session/remote_stack.h"
 #include "profiler/session/stack_location.h"
 #include "profiler/session/user_stacks.h"
 #include "profiler/format/frame_names.h"
@@ -26,7 +26,7 @@
 #include "symbolizer/python/python.h"
 #include "symbolizer/symbolizer.h"
 
-#define COUNTERS_MAX 34
+#define COUNTERS_MAX 36
 
 struct stack_resolver {
 	struct symbolizer *symbolizer;
@@ -36,8 +36,6 @@ struct stack_resolver {
 	struct gil_locks gil_locks;
 	uint64_t by_registers;        /* stacks taken from the memo, for want of a copy */
 	uint64_t as_sent;             /* … as they were sent before */
-	uint64_t read_late;           /* stacks read from the waiting thread, for want of a copy */
-	uint64_t read_failed;         /* … which had woken before they were read */
 	uint64_t without_user;        /* stacks without any user part */
 	uint64_t stalls_without_user; /* … of stalls */
 	uint64_t incomplete;          /* stacks that do not reach the thread's start */
@@ -58,7 +56,7 @@ struct stack_resolver {
 		STACK_LOST
 	} known; /* of the last event: the BPF programs may know its stack, or must not */
 	struct abi_known_stack known_stack;
-	uint8_t late_copy[ABI_USTACK_MAX];
+	struct late_stack late;
 };
 
 struct stack_resolver *stack_resolver_new(struct symbolizer *symbolizer, struct process_table *processes,
@@ -94,28 +92,6 @@ static int push(int64_t *ids, size_t *n, int64_t id)
 	if (*n < STACK_FRAMES_MAX)
 		ids[(*n)++] = id;
 	return 0;
-}
-
-/* Gets the user stack: the bytes that came with the event, else, if the thread is still in the same sleep, its
- * present ones. */
-static size_t stack_bytes(struct stack_resolver *resolver, const struct abi_event *event, const void **copy)
-{
-	ssize_t n;
-
-	*copy = event + 1;
-	if (!(event->flags & ABI_NO_USER_COPY))
-		return event->ustack_len;
-	if (event->kind != ABI_EVENT_INFLIGHT)
-		return 0;
-	n = remote_stack_read(event->tgid, event->tid, event->switches, event->regs.sp, resolver->late_copy,
-	                      sizeof(resolver->late_copy));
-	if (n <= 0) {
-		resolver->read_failed++;
-		return 0;
-	}
-	resolver->read_late++;
-	*copy = resolver->late_copy;
-	return n;
 }
 
 static const char *end_name(const struct abi_event *event, enum sym_unwind_end end, size_t copied)
@@ -305,14 +281,19 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 		                   .sps = resolver->sps };
 	enum sym_unwind_end end = SYM_UNWIND_COMPLETE;
 	const char *native_end;
-	size_t n_pcs;
+	size_t n_pcs, more;
 	int err;
 
 	if (!process)
 		return -ENOMEM;
 	event_regs(&stack.regs, &event->regs);
-	stack.copy_len = stack_bytes(resolver, event, &stack.copy);
+	stack.copy_len = late_stack_get(&resolver->late, event, &stack.copy);
 	n_pcs = unwind(resolver, process, event, &stack, STACK_FRAMES_MAX - *n - 1, &end, &sym);
+	if (end != SYM_UNWIND_COMPLETE && (more = late_stack_complete(&resolver->late, event, resolver->pcs,
+	                                                              resolver->sps, n_pcs, &stack.copy))) {
+		stack.copy_len = more;
+		n_pcs = unwind(resolver, process, event, &stack, STACK_FRAMES_MAX - *n - 1, &end, &sym);
+	}
 	if (!sym)
 		return -ENOMEM;
 	resolver->n_pcs = n_pcs;
@@ -427,8 +408,10 @@ int stack_resolver_describe(struct stack_resolver *resolver, struct stamp *stamp
 	counters[n++] = (struct stamp_counter){ "stalls_without_user", resolver->stalls_without_user };
 	counters[n++] = (struct stamp_counter){ "stacks_by_registers", resolver->by_registers };
 	counters[n++] = (struct stamp_counter){ "stacks_as_sent", resolver->as_sent };
-	counters[n++] = (struct stamp_counter){ "stacks_read_late", resolver->read_late };
-	counters[n++] = (struct stamp_counter){ "stacks_read_too_late", resolver->read_failed };
+	counters[n++] = (struct stamp_counter){ "stacks_read_late", resolver->late.read };
+	counters[n++] = (struct stamp_counter){ "stacks_read_too_late", resolver->late.failed };
+	counters[n++] = (struct stamp_counter){ "stacks_completed", resolver->late.completed };
+	counters[n++] = (struct stamp_counter){ "stacks_pages_missing", resolver->late.cut };
 	counters[n++] = (struct stamp_counter){ "python_unmatched", resolver->python_unmatched };
 	counters[n++] = (struct stamp_counter){ "files_missing", stats.files_missing };
 	counters[n++] = (struct stamp_counter){ "files_corrupt", stats.files_corrupt };

@@ -111,7 +111,7 @@ static const struct {
 	{ "stacks_truncated", NUMBER,
 	  "%s {stack was|stacks were} cut, being longer than what is copied (--stack-bytes, 64 KiB at "
 	  "most)" },
-	{ "stacks_faulted", NUMBER, "%s {stack has|stacks have} pages that could not be read" },
+	{ "stacks_pages_missing", NUMBER, "%s {stack was|stacks were} cut at pages that could not be read" },
 	{ "stacks_read_too_late", NUMBER, "%s {stack was|stacks were} gone before being read" },
 	{ "file_events_lost", NUMBER,
 	  "%s {thing|things} done with checkpoint files {was|were} not seen, as the ring was full" },
@@ -166,6 +166,8 @@ static const char *const quiet[] = {
 	"stacks_by_registers",
 	"stacks_as_sent",
 	"stacks_read_late",
+	"stacks_faulted", /* most of these are completed */
+	"stacks_completed",
 	"frames_without_symbol",
 	"frames_dwarf",
 	"frames_symtab",
