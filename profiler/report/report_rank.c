@@ -10,6 +10,7 @@
 #include "profiler/format/ledger_row.h"
 #include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_profiles.h"
+#include "profiler/report/report_away.h"
 #include "profiler/report/report_causes.h"
 #include "profiler/report/report_incident.h"
 #include "profiler/report/report_primary.h"

@@ -15,6 +15,7 @@
 #include "profiler/format/text_cells.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report.h"
+#include "profiler/report/report_away.h"
 #include "profiler/report/report_causes.h"
 #include "profiler/report/report_chain.h"
 #include "profiler/report/report_evidence.h"
