@@ -31,12 +31,13 @@ tags do nothing: a warning says so once, at the import, and library_path is None
 library before the first tag: stalltag then leaves OpenTelemetry's thread context to it.
 """
 import ctypes
-import functools
 import inspect
 import operator
 import os
 import sys
 import warnings
+
+from . import _tagged
 
 __all__ = ["tag", "tagged", "push", "pop", "depth", "losses", "library_path"]
 
@@ -222,29 +223,16 @@ class tag:
 
 
 def tagged(name, id=0):
-    """Decorator: each call of the function, or coroutine function, works for (name, id)."""
+    """Decorator: each call of the function, or coroutine function, works for (name, id). It can be pickled as the function itself, also by
+    value (cloudpickle, dill); who takes it needs this module."""
     arguments = _arguments(name, id)
 
     def decorate(function):
         if inspect.iscoroutinefunction(function):
-            @functools.wraps(function)
-            async def run(*args, **kwargs):
-                async with tag(name, id):
-                    return await function(*args, **kwargs)
-
-            return run
+            return _tagged.of_coroutine_function(function, name, id)
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError("%r hands its thread to others while it waits, and its tag with it; "
                             "use stalltag.tag() around parts that do not await or yield" % function)
-
-        @functools.wraps(function)
-        def call(*args, **kwargs):
-            _push(*arguments)
-            try:
-                return function(*args, **kwargs)
-            finally:
-                _pop()
-
-        return call
+        return _tagged.of_function(function, arguments)
 
     return decorate
