@@ -1,6 +1,8 @@
 """The checks of the Python module, run by test_stalltag_python under each Python there is. Prints "name: yes|NO"."""
 import asyncio
+import contextlib
 import ctypes
+import functools
 import gc
 import importlib.util
 import os
@@ -110,10 +112,16 @@ def check_refusals():
     def generator():
         yield 1
 
+    class Generator:
+        def __call__(self):
+            yield 1
+
+    yielding = (generator, async_generator, contextlib.contextmanager(generator), contextlib.asynccontextmanager(async_generator),
+                functools.partial(contextlib.contextmanager(generator)), Generator())
     return all((refused(ValueError, lambda: stalltag.tag("x", id=2**64)), refused(ValueError, lambda: stalltag.tag("x", id=-1)),
                 refused(TypeError, lambda: stalltag.tag("x", id=1.5)), refused(TypeError, lambda: stalltag.tag(None)),
-                refused(ValueError, lambda: stalltag.push("a\0b")), refused(TypeError, lambda: stalltag.tagged("x")(async_generator)),
-                refused(TypeError, lambda: stalltag.tagged("x")(generator))))
+                refused(ValueError, lambda: stalltag.push("a\0b")),
+                *(refused(TypeError, lambda: stalltag.tagged("x")(each)) for each in yielding)))
 
 
 def check_names():
@@ -252,6 +260,20 @@ def check_await_decorated_coroutine_functions():
         return await asyncio.gather(evaluate(1), evaluate(2)), seen()
 
     return asyncio.run(main()) == ([((3, "evaluate"), 1), ((3, "evaluate"), 2)], None) and evaluate.__name__ == "evaluate"
+
+
+def check_await_decorated_objects_whose_call_is_a_coroutine_function():
+    class Evaluation:
+        async def __call__(self, n):
+            await asyncio.sleep(0)
+            return seen(), n
+
+    tag = stalltag.tagged("evaluate", id=3)
+
+    async def main():
+        return await asyncio.gather(tag(Evaluation())(1), tag(functools.partial(Evaluation(), 2))()), seen()
+
+    return asyncio.run(main()) == ([((3, "evaluate"), 1), ((3, "evaluate"), 2)], None) and stalltag.depth() == 0
 
 
 def check_await_one_object_in_several_tasks():

@@ -31,6 +31,7 @@ tags do nothing: a warning says so once, at the import, and library_path is None
 library before the first tag: stalltag then leaves OpenTelemetry's thread context to it.
 """
 import ctypes
+import functools
 import inspect
 import operator
 import os
@@ -222,17 +223,27 @@ class tag:
         return (over[-1], self._begun[over[-1]][-1]) if over else (None, None)
 
 
+def _called(function):
+    """What a call of it may run: itself, or the __call__ of its class."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function, getattr(type(function), "__call__", None)
+
+
 def tagged(name, id=0):
     """Decorator: each call of the function, or coroutine function, works for (name, id). It can be pickled as the function itself, also by
-    value (cloudpickle, dill); who takes it needs this module."""
+    value (cloudpickle, dill); who takes it needs this module. TypeError for generator functions, also in other decorators, such as
+    contextlib.contextmanager: a call of them only makes an object."""
     arguments = _arguments(name, id)
 
     def decorate(function):
-        if inspect.iscoroutinefunction(function):
+        called = _called(function)
+        if any(map(inspect.iscoroutinefunction, called)):
             return _tagged.of_coroutine_function(function, name, id)
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise TypeError("%r hands its thread to others while it waits, and its tag with it; "
-                            "use stalltag.tag() around parts that do not await or yield" % function)
+        for body in map(inspect.unwrap, called):
+            if inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body):
+                raise TypeError("%r hands its thread to others while it waits, and its tag with it; "
+                                "use stalltag.tag() around parts that do not await or yield" % function)
         return _tagged.of_function(function, arguments)
 
     return decorate
