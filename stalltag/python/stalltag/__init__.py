@@ -21,8 +21,12 @@ Under asyncio all tasks of a loop share one thread. A tag that is held across an
 
 The thread holds it while the task runs, and so do tasks begun inside of the block, until the block ends. What the task awaits
 meanwhile is other tasks' time, or the loop's. tagged() does the same for coroutine functions. This needs one of asyncio's
-own loops: uvloop does not say when it switches tasks, and a warning tells so. A plain `with` must not hold an `await` (or a
-generator's `yield`): it would be charged with other tasks' waits.
+own loops: uvloop does not say when it switches tasks, and a warning tells so. A plain `with` must not hold an `await`: it would be
+charged with other tasks' waits.
+
+Neither form may hold a generator's `yield`, `async with` in an async generator as little as `with`: it would be charged with what the
+consumer does and waits for until it asks for the next item. Put tags around the parts between. (In a function for
+contextlib.contextmanager, where the consumer is the block, that is as it should be.)
 
 The work is done by libstalltag.so, which pip installs with this module. It is looked for in the program itself, then as
 $STALLTAG_LIBRARY, among the libraries that are loaded already (an extension may be linked with it, and two copies would keep
