@@ -71,6 +71,25 @@ def check_one_object_many_times():
         return depth == 2 and same is step and seen() == (5, "step")
 
 
+def check_compiled_code_has_no_tags():
+    """torch.compile cannot trace the library's functions. stalltag.torch says how to ask whether it traces."""
+    @stalltag.tagged("decorated")
+    def decorated():
+        return seen()
+
+    ready, held = stalltag.tag("ready", id=1), []
+    try:
+        for traces in (True, False):
+            stalltag._traced = lambda: traces
+            with ready:
+                held += [seen(), decorated()]
+            with stalltag.tag("made", id=2):
+                held.append(seen())
+    finally:
+        stalltag._traced = None
+    return held == [None] * 3 + [(1, "ready"), (0, "decorated"), (2, "made")] and stalltag.depth() == 0
+
+
 def check_threads():
     results = []
 

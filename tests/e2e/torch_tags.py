@@ -151,6 +151,38 @@ def check_uses():
             (tags, said.count("pop")), (["data_load", "optimizer_step/SGD"] * 3 + ["data_load"], 7))
 
 
+@stalltag.tagged("decorated")
+def doubled(x):
+    return x * 2
+
+
+def compiled(x):
+    with stalltag.tag("made", id=3):
+        return doubled(x) + 1
+
+
+def compiled_in_parts(x):
+    with stalltag.tag("made", id=3):
+        y = doubled(x)
+        torch._dynamo.graph_break()
+        return y + 1
+
+
+def check_compiled():
+    if not hasattr(getattr(torch, "compiler", None), "is_dynamo_compiling"):
+        print(f"# torch {torch.__version__} does not compile: no check of tags in compiled code")
+        return
+    with Spied() as said:
+        try:
+            say("tags in compiled code do not break its graph, and do nothing",
+                (float(torch.compile(compiled, backend="eager", fullgraph=True)(torch.ones(1))), said), (3.0, []))
+        except Exception as error:
+            say("tags in compiled code do not break its graph, and do nothing", f"{type(error).__name__}: {error}"[:300], "compiled")
+    with Spied() as said:
+        value = float(torch.compile(compiled_in_parts, backend="eager")(torch.ones(1)))
+        say("what falls back to Python within a tag has a balance", (value, said.count("pop") * 2, stalltag.depth()), (3.0, len(said), 0))
+
+
 def check_cost():
     """Of a range, in nanoseconds: alone, with the functions in place, and with a tag."""
     def one():
@@ -195,6 +227,7 @@ def main():
     check_exceptions()
     check_order()
     check_uses()
+    check_compiled()
     say("no tag is left", (stalltag.depth(), stalltag.losses()["stray_pops"]), (0, 0))
     check_cost()
 

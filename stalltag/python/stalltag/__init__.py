@@ -129,6 +129,8 @@ _push = _library.stalltag_push_sized
 _pop = _library.stalltag_pop
 _depth = _library.stalltag_depth
 _read_losses = _library.stalltag_read_losses
+# stalltag.torch sets it to what tells whether torch.compile traces the caller. That cannot trace calls of a C library: it has no tags.
+_traced = None
 
 
 def _arguments(name, id):
@@ -190,15 +192,17 @@ class tag:
     __slots__ = ("_id", "_name", "_length", "_begun")
 
     def __init__(self, name, id=0):
-        self._id, self._name, self._length = _arguments(name, id)
+        self._id, self._name, self._length = (0, b"", 0) if _traced and _traced() else _arguments(name, id)
         self._begun = {}  # by the task that is in `async with`: what _asyncio_tags.begin() gave, innermost last
 
     def __enter__(self):
-        _push(self._id, self._name, self._length)
+        if not (_traced and _traced()):
+            _push(self._id, self._name, self._length)
         return self
 
     def __exit__(self, exc_type, exc, traceback):
-        _pop()
+        if not (_traced and _traced()):
+            _pop()
 
     async def __aenter__(self):
         held = await _for_tasks().begin((self._id, self._name, self._length), _push, pop)

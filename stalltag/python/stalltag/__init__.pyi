@@ -8,6 +8,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 library_path: Optional[str]
 _library: Any
 _pop: Callable[[], None]
+_traced: Optional[Callable[[], bool]]
 
 def push(name: Union[str, bytes], id: int = 0) -> None: ...
 def pop() -> None: ...

@@ -20,6 +20,10 @@ long names among them shortened:
 
 Ranges that C++ code makes by itself (operators, those of compiled code) are none of these. A range that is held across an
 `await` is its thread's tag meanwhile, as a plain `with stalltag.tag()` would be.
+
+What torch.compile compiles has no tags: it leaves ranges out, and stalltag.tag() and tagged() do nothing in it once this module is
+imported. Before, they break the graph, and with fullgraph=True are an error; push() and pop() always are. So tag the call of what is
+compiled.
 """
 import fnmatch
 import functools
@@ -27,6 +31,7 @@ import re
 import threading
 from typing import Any, Callable, Dict, Iterable, Optional, Tuple
 
+import torch
 from torch.autograd.profiler import record_function
 
 import stalltag
@@ -43,6 +48,9 @@ _NUMBERED = re.compile(r"ProfilerStep#(\d{1,18})")
 _CACHED = 4096  # names whose answers are kept: a program may put the step's number into each
 
 _UNKNOWN: Any = object()
+
+# What is traced takes it for a constant. Not is_compiling(), whose flag another thread may set between a tag's begin and its end.
+stalltag._traced = getattr(getattr(torch, "compiler", None), "is_dynamo_compiling", None)
 
 _lock = threading.Lock()
 _active: Tuple["RecordFunctions", ...] = ()
