@@ -91,18 +91,18 @@ def check_order():
             (["outer", "inner", "pop", "pop", "inner"], 1))
         inner.__exit__(None, None, None)
     schedule = torch.profiler.schedule(wait=9, warmup=1, active=1)  # so the profiler only counts steps
-    with stalltag.torch.record_functions(["train_step", "ProfilerStep#*"]), Spied() as said:
+    with stalltag.torch.record_functions(["own_step", "ProfilerStep#*"]), Spied() as said:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule) as profiler:
-            with record_function("train_step"):
+            with record_function("own_step"):
                 profiler.step()
         say("torch.profiler's step() within a range of the loop leaves each its tag", said,
-            ["profiler_step", "train_step", "pop", "pop", "train_step", ("profiler_step", 1), "pop", "pop", ("profiler_step", 1), "pop"])
+            ["profiler_step", "own_step", "pop", "pop", "own_step", ("profiler_step", 1), "pop", "pop", ("profiler_step", 1), "pop"])
     with stalltag.torch.record_functions(["ProfilerStep#*"]), Spied() as said:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule) as profiler:
-            with stalltag.tag("train_step"):
+            with stalltag.tag("own_step"):
                 profiler.step()
         say("and so within a tag of the loop", said,
-            ["profiler_step", "train_step", ("profiler_step", 1), "pop", "pop", "pop", ("profiler_step", 1), "pop"])
+            ["profiler_step", "own_step", ("profiler_step", 1), "pop", "pop", "pop", ("profiler_step", 1), "pop"])
     with stalltag.torch.record_functions(), Spied() as said:
         for name in ("FSDP::all_gather (layers.3)", "Forward 3"):
             with record_function(name):
