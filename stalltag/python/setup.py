@@ -34,6 +34,10 @@ def c_files():
 
 
 def version():
+    if not os.path.exists(VERSION_H):
+        sys.exit("stalltag: this folder lies outside of stallprof's tree, without the C sources that belong to it (%s is not there). pip before "
+                 "21.3 copies it out of the tree: use pip 21.3 or later (pip install --upgrade pip), or install what `make wheel` makes."
+                 % VERSION_H)
     with open(VERSION_H) as file:
         return re.search(r'^#define STALLPROF_VERSION "(.*)"$', file.read(), re.M).group(1)
 
