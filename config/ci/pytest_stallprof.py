@@ -5,7 +5,7 @@
 
 A test with the marker is recorded while it runs, and fails when a rule of `stallprof diff` does (see stallprof(1), --fail-on):
 
-    @pytest.mark.stallprof(fail_on=["total:+10%", "stall:nvme_reset>0"], normalize="none")
+    @pytest.mark.stallprof(["total:+10%", "stall:nvme_reset>0"], normalize="none")      # or fail_on=[...]
     def test_checkpoint(tmp_path):
         ...
 
@@ -151,6 +151,12 @@ def end_with(outcome, error):
         outcome._excinfo = (type(error), error, error.__traceback__)  # pylint: disable=protected-access
 
 
+def check_arguments(marker):
+    """Those of compare(), but for the file."""
+    if len(marker.args) + ("fail_on" in marker.kwargs) > 1:
+        pytest.fail("pytest.mark.stallprof takes one list of rules, as its only positional argument or as fail_on", pytrace=False)
+
+
 @pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_runtest_call(item):
     """Around whatever runs the test, which for async ones is another plug-in. A test that has not passed is not compared."""
@@ -158,6 +164,7 @@ def pytest_runtest_call(item):
     if not marker:
         yield
         return
+    check_arguments(marker)
     with tempfile.TemporaryDirectory(prefix="pytest-stallprof-") as folder:
         recorder = getattr(item, "funcargs", {}).get("stallprof") or Recorder(item, folder)
         recording = recorder.start()
@@ -165,7 +172,7 @@ def pytest_runtest_call(item):
         try:
             file = recorder.stop(recording)
             if not outcome.excinfo:
-                recorder.compare(file, **marker.kwargs)
+                recorder.compare(file, *marker.args, **marker.kwargs)
         except (Exception, pytest.fail.Exception) as error:  # pylint: disable=broad-except
             if not outcome.excinfo:
                 end_with(outcome, error)
