@@ -118,6 +118,18 @@ size_t followed_sweep(struct followed_processes *all, size_t n, uint32_t *ended)
 	return found;
 }
 
+struct followed *followed_without_key(const struct followed_processes *all, uint64_t now_ns)
+{
+	struct followed *f, *first = NULL;
+
+	for (f = all->by_pid; f; f = f->hh.next) {
+		if (f->process.otel.kind && f->process.ai_tag_key == FOLLOWED_NO_KEY && f->key_ns <= now_ns &&
+		    (!first || f->key_ns < first->key_ns))
+			first = f;
+	}
+	return first;
+}
+
 void followed_take(struct followed *f, const struct abi_process *found, uint64_t now_ns)
 {
 	uint64_t base_tag = f->process.base_tag;

@@ -26,6 +26,7 @@ struct followed {
 	bool given;         /* by tag_watch_process, or a child of one that was */
 	unsigned int tries; /* looks that found relocations or contexts unfinished */
 	uint64_t looked_ns; /* the poll in whose look `process` was found began then (CLOCK_MONOTONIC) */
+	uint64_t key_ns;    /* when to look for its key map next, as long as it has none (same clock) */
 	UT_hash_handle hh;
 };
 
@@ -56,6 +57,9 @@ bool followed_take_changed(struct followed_processes *all);
 
 /* Whether there is a process whose contexts can only be seen with the hot programs attached. */
 bool followed_need_attach(const struct followed_processes *all);
+
+/* Of the processes with OpenTelemetry's slot that have no key for `ai_tag` yet, the one whose key_ns is the earliest, and past. NULL: none. */
+struct followed *followed_without_key(const struct followed_processes *all, uint64_t now_ns);
 
 /* What a look at the process found; its base tag stays. `now_ns`: see looked_ns. Not published yet. */
 void followed_take(struct followed *f, const struct abi_process *found, uint64_t now_ns);

@@ -228,17 +228,20 @@ static void look_at_file(struct visit *visit, const struct maps_entry *entry)
 	tell_file(visit, entry, facts, &key);
 }
 
-static int look_at_entry(const struct maps_entry *entry, void *context)
+static int look_for_context(const struct maps_entry *entry, void *context)
 {
 	struct visit *visit = context;
 
-	if (process_context_is_mapping(entry->path)) {
-		if (visit->n_contexts < PROCESS_CONTEXT_MAPPINGS_MAX)
-			visit->contexts[visit->n_contexts++] = entry->start;
-	} else if (entry->executable && entry->inode) {
-		look_at_file(visit, entry);
-	}
+	if (process_context_is_mapping(entry->path) && visit->n_contexts < PROCESS_CONTEXT_MAPPINGS_MAX)
+		visit->contexts[visit->n_contexts++] = entry->start;
 	return 0;
+}
+
+static int look_at_entry(const struct maps_entry *entry, void *context)
+{
+	if (entry->executable && entry->inode && !process_context_is_mapping(entry->path))
+		look_at_file(context, entry);
+	return look_for_context(entry, context);
 }
 
 /* --- the process -------------------------------------------------------------------------------- */
@@ -268,30 +271,28 @@ static void read_program(struct visit *visit)
 	visit->program_inode = st.stx_ino;
 }
 
-static void read_context(struct visit *visit)
+/* Leaves the key as it is if there is no context, or none that can be read. */
+static int read_context(const struct visit *visit, uint32_t *key)
 {
 	struct process_context context;
 	int err;
 
 	if (!visit->n_contexts)
-		return;
+		return 0;
 	err = process_context_read_newest(visit->mem_fd, visit->contexts, visit->n_contexts, &context);
 	if (!err)
-		visit->out->ai_tag_key = process_context_key(&context, "ai_tag");
-	else if (err == -EAGAIN)
-		visit->result = err;
-	else
-		visit->locator->stats.contexts_bad++;
+		*key = process_context_key(&context, "ai_tag");
 	process_context_release(&context);
+	return err;
 }
 
-static int read_maps(struct visit *visit)
+static int read_maps(struct visit *visit, int (*each)(const struct maps_entry *entry, void *context))
 {
 	int fd = open_in_proc(visit->pid, "maps"), err;
 
 	if (fd < 0)
 		return fd;
-	err = maps_read(fd, look_at_entry, visit, NULL);
+	err = maps_read(fd, each, visit, NULL);
 	close(fd);
 	return err;
 }
@@ -308,20 +309,23 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 {
 	struct visit visit = { .locator = locator, .wanted = wanted, .pid = pid, .out = out };
 	uint64_t refusals = file_gate_refusals();
-	int err;
+	int err, unread;
 
 	*out = (struct abi_process){ .ai_tag_key = PROCESS_CONTEXT_NO_KEY };
 	visit.mem_fd = open_in_proc(pid, "mem");
 	if (visit.mem_fd < 0)
 		return visit.mem_fd;
 	read_program(&visit);
-	err = read_maps(&visit);
+	err = read_maps(&visit, look_at_entry);
 	if (visit.musl) {
 		adapt_to_musl(&out->stalltag);
 		adapt_to_musl(&out->otel);
 	}
-	if (!err)
-		read_context(&visit);
+	unread = err ? 0 : read_context(&visit, &out->ai_tag_key);
+	if (unread == -EAGAIN)
+		visit.result = unread;
+	else if (unread)
+		locator->stats.contexts_bad++;
 	/* Both slots hold the same: reading one is enough, and none where the probes report all changes. */
 	if (visit.otel_needless && out->stalltag.kind)
 		out->otel = (struct abi_tls){ 0 };
@@ -329,6 +333,20 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
 	if (!err && file_gate_refusals() != refusals)
 		return -ETIMEDOUT;
 	return err ? err : visit.result;
+}
+
+uint32_t context_locate_key(pid_t pid)
+{
+	struct visit visit = { .pid = pid };
+	uint32_t key = PROCESS_CONTEXT_NO_KEY;
+
+	visit.mem_fd = open_in_proc(pid, "mem");
+	if (visit.mem_fd < 0)
+		return key;
+	if (!read_maps(&visit, look_for_context))
+		read_context(&visit, &key);
+	close(visit.mem_fd);
+	return key;
 }
 
 int context_locator_interest(struct context_locator *locator, pid_t pid, uint64_t start, uint64_t end,

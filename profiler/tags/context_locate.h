@@ -73,6 +73,12 @@ int context_locate(struct context_locator *locator, pid_t pid, struct abi_proces
                    const struct context_files_wanted *wanted);
 
 /*
+ * The index of `ai_tag` in the key map that the process publishes by now; PROCESS_CONTEXT_NO_KEY when it does not, or is gone. Costs less than
+ * context_locate(): no file is looked at.
+ */
+uint32_t context_locate_key(pid_t pid);
+
+/*
  * Whether the file that a process has mapped at [start, end) has anything for context_locate() to find. 1 or 0;
  * -errno: it could not be looked at. `path` as /proc/PID/maps has it. `wanted` (may be NULL) is called for it
  * as by context_locate(), by which the process may be gone, or run another program.

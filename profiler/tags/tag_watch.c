@@ -23,9 +23,11 @@
 #include "profiler/tracer/tracer.h"
 
 #define TRIES_MAX 8
-#define LOOKS_NS  50000000ULL   /* how long a poll looks at processes */
-#define LATELY_NS 1000000000ULL /* the feed may report a mapping so much later */
-#define SILENT_NS 1000000000ULL /* after which a file is tried again whose file system did not answer */
+#define LOOKS_NS  50000000ULL    /* how long a poll looks at processes */
+#define LATELY_NS 1000000000ULL  /* the feed may report a mapping so much later */
+#define SILENT_NS 1000000000ULL  /* after which a file is tried again whose file system did not answer */
+#define KEY_NS    10000000000ULL /* after which a process is looked at again for its key map */
+#define KEYS_REST 200            /* no process is, for so many times as long as the last such look took */
 
 struct tag_watch *tag_watch_new(struct tracer *tracer, say_fn say, char *err, size_t err_len)
 {
@@ -194,8 +196,28 @@ static void look(struct tag_watch *watch, uint32_t pid, bool first)
 	f->given |= watch->only_given;
 	take_located(watch, f, &found);
 	/* A foreign publisher's key map comes later than its library. */
+	f->key_ns = watch->now_ns + KEY_NS;
 	if (result == -EAGAIN || (found.otel.kind && found.ai_tag_key == FOLLOWED_NO_KEY))
 		tag_watch_look_again(watch, f);
+}
+
+/* It may come much later: it is looked for as long as the process lives, of one process a call. */
+static void look_for_key(struct tag_watch *watch)
+{
+	struct followed *f;
+	uint64_t began_ns;
+
+	if (watch->now_ns < watch->keys_ns)
+		return;
+	began_ns = monotonic_ns();
+	f = followed_without_key(watch->followed, watch->now_ns);
+	if (f) {
+		f->key_ns = watch->now_ns + KEY_NS;
+		f->process.ai_tag_key = context_locate_key((pid_t)f->pid);
+		if (f->process.ai_tag_key != FOLLOWED_NO_KEY)
+			followed_publish(watch->followed, f);
+	}
+	watch->keys_ns = watch->now_ns + (monotonic_ns() - began_ns) * KEYS_REST;
 }
 
 int tag_watch_process(struct tag_watch *watch, uint32_t pid, uint64_t base_tag, bool from_exec)
@@ -313,6 +335,7 @@ void tag_watch_poll(struct tag_watch *watch, uint64_t now_ns)
 	for (n = exit_sweep(&tables, now_ns, &watch->sweep_ns, ended); n; n--)
 		tag_watch_ended(watch, ended[n - 1]);
 	look_at_due(watch);
+	look_for_key(watch);
 	probed_files_expire(watch->files, now_ns);
 }
 

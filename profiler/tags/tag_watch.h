@@ -8,7 +8,8 @@
  * program's, may have executed its command by then: that and its children are looked at as those are that were there
  * before. A process that publishes contexts without our
  * probes (an OpenTelemetry SDK) is looked at again after a while, because it publishes some time after its library
- * is mapped.
+ * is mapped; its key map it may publish at any time, and is looked at for that each 10 s, or more seldom where so many
+ * have none that this would take more than a 200th of a CPU.
  *
  * Looks wait in a queue (look_queue.h) until tag_watch_poll() has time for them, so that no process, whatever it
  * maps and pushes, keeps the profiler from its work.

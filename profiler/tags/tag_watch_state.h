@@ -26,6 +26,7 @@ struct tag_watch {
 	struct look_queue *looks;
 	bool only_given, may_hold;
 	uint64_t now_ns, sweep_ns;
+	uint64_t keys_ns;   /* when some process is looked at for its key map next */
 	uint64_t mapped_ns; /* when what is being looked at was mapped, at the earliest; 0: before us */
 	struct stamp_growth told[TOLD_MAX];
 	bool has_probes, has_log, all_attached, was_before; /* of the look in progress */
