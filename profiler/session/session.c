@@ -352,6 +352,7 @@ static int housekeeping(struct session *session, uint64_t now)
 	session->housekeeping_ns = now;
 	online_cpus_look(session->cpus, on_cpu, session);
 	process_table_tick(session->processes, now);
+	tracer_hold_folders(session->tracer, now, session->say);
 	if (tracer_attached(session->tracer)) {
 		result = tolerate(session, tracer_iterate(session->tracer, ABI_ITER_SUMS), now);
 		return result || session->failing_ns ? result : session_take_ledger(session);

@@ -6,29 +6,50 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bpf/abi.h"
 #include "bpf/stallprof.skel.h"
 #include "profiler/config/config.h"
+#include "profiler/tracer/map_walk.h"
 #include "profiler/tracer/task_walk.h"
+#include "symbolizer/base/cached_path.h"
+#include "symbolizer/base/file_gate.h"
 
 #define TAGGED_FILES    65536
 #define SYNCING_THREADS 4096
 #define EVENT_BYTES     (4u << 20)
 #define FIRST_ASKS      400 /* of files that are open already: what the ring has room for */
+#define HOLD_NS         10000000000ULL
+
+/* As long as it is open no other has the same. */
+struct place {
+	uint64_t inode, mount;
+	uint32_t major, minor;
+};
+
+struct folder {
+	const char *path;
+	int fd; /* -1: files are tagged by their xattr */
+	struct place place;
+	bool gone; /* the path leads to none now: the last that it led to stays open */
+	struct abi_folder names;
+};
 
 struct tag_folders {
+	uint64_t held_ns; /* when they were looked at last */
+	bool unset;       /* the programs do not know all of them yet */
 	size_t n;
-	struct {
-		int fd;
-		struct abi_folder names;
-	} folder[];
+	struct folder folder[];
 };
 
 static void set_names(struct abi_folder *names, const char *name)
@@ -40,6 +61,39 @@ static void set_names(struct abi_folder *names, const char *name)
 	for (size_t i = 0; i < ABI_FILE_CALLS; i++)
 		names->len[i] = (uint32_t)snprintf(names->name[i], sizeof(names->name[i]), "%s_%s/", name,
 		                                   of_call[i]);
+}
+
+/* 0; -ENOTDIR: it is none; another -errno. */
+static int find_place(int fd, struct place *place)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO | STATX_MNT_ID, &st))
+		return -errno;
+	*place = (struct place){ .inode = st.stx_ino,
+		                 .mount = st.stx_mnt_id,
+		                 .major = st.stx_dev_major,
+		                 .minor = st.stx_dev_minor };
+	return S_ISDIR(st.stx_mode) ? 0 : -ENOTDIR;
+}
+
+/* Its inode is all that is wanted: so no server is told that it is open. Returns the descriptor or -errno. */
+static int open_folder(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int begin_folder(const struct config_tag_files *file, uint32_t source, struct folder *folder)
+{
+	*folder = (struct folder){ .path = file->folder, .fd = -1 };
+	set_names(&folder->names, file->name);
+	folder->names.source = source;
+	if (config_files_xattr(file))
+		return 0;
+	folder->fd = open_folder(file->folder);
+	return folder->fd < 0 ? folder->fd : find_place(folder->fd, &folder->place);
 }
 
 int tag_folders_open(const struct config_tag_files *files, size_t n, struct tag_folders **out, char *err,
@@ -55,20 +109,15 @@ int tag_folders_open(const struct config_tag_files *files, size_t n, struct tag_
 		snprintf(err, err_len, "out of memory");
 		return -ENOMEM;
 	}
-	for (; folders->n < n; folders->n++) {
-		const struct config_tag_files *file = &files[folders->n];
-		bool is_folder = !config_files_xattr(file);
-		int fd = is_folder ? open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-		int result = -errno;
+	for (uint32_t i = 0; i < n; i++) {
+		int result = begin_folder(&files[i], i, &folders->folder[i]);
 
-		if (is_folder && fd < 0) {
-			snprintf(err, err_len, "tags.files: %s: %s", file->folder, strerror(errno));
+		folders->n++;
+		if (result) {
+			snprintf(err, err_len, "tags.files: %s: %s", files[i].folder, strerror(-result));
 			tag_folders_close(folders);
 			return result;
 		}
-		folders->folder[folders->n].fd = fd;
-		set_names(&folders->folder[folders->n].names, file->name);
-		folders->folder[folders->n].names.source = (uint32_t)folders->n;
 	}
 	*out = folders;
 	return 0;
@@ -159,4 +208,133 @@ int tag_folders_set(const struct tag_folders *folders, const struct stallprof_bp
 	for (int round = 0; round < 2 && !result; round++)
 		result = run_once(bpf->progs.on_iter_file);
 	return result ? result : run_once(bpf->progs.on_iter_mapping);
+}
+
+/* --- paths that lead elsewhere -------------------------------------------------------------------------- */
+
+/* Where the path leads now: a descriptor, or -errno; -EAGAIN: that cannot be told without waiting for a file system. */
+static int find_folder(const char *path)
+{
+	int fd = cached_path_open("", path);
+
+	if (fd != -EAGAIN)
+		return fd;
+	return file_gate_path("", path) ? open_folder(path) : -EAGAIN;
+}
+
+static void *close_it(void *ctx)
+{
+	close((int)(intptr_t)ctx);
+	return NULL;
+}
+
+/* In a thread: it may be the last thing that is open of a file system that was unmounted lazily, which is written to its device then. Signals
+ * are for the main thread. */
+static void close_beside(int fd)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int err;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread, &attributes, close_it, (void *)(intptr_t)fd);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	if (err)
+		close(fd);
+}
+
+struct forgetting {
+	int map;
+	uint32_t source;
+};
+
+static void forget_inode(void *ctx, uint64_t inode)
+{
+	const struct forgetting *forgetting = ctx;
+	struct abi_folder names;
+
+	if (!bpf_map_lookup_elem(forgetting->map, &inode, &names) && names.source == forgetting->source)
+		bpf_map_delete_elem(forgetting->map, &inode);
+}
+
+/* The programs know it no longer. */
+static void forget_folder(const struct folder *folder, const struct stallprof_bpf *bpf)
+{
+	struct forgetting forgetting = { .map = bpf_map__fd(bpf->maps.tag_folders),
+		                         .source = folder->names.source };
+
+	bpf_map_delete_elem(bpf_map__fd(bpf->maps.folder_fds), &folder->fd);
+	map_walk(forgetting.map, ABI_FOLDERS_MAX, forget_inode, &forgetting);
+}
+
+static bool is_same(const struct place *a, const struct place *b)
+{
+	return a->inode == b->inode && a->mount == b->mount && a->major == b->major && a->minor == b->minor;
+}
+
+/* Says once that there is none. */
+static void tell_gone(struct folder *folder, int err, say_fn say)
+{
+	char line[PATH_MAX + 128];
+
+	if (!folder->gone) {
+		snprintf(line, sizeof(line), "tags.files: %s: %s; it is looked for again each %llu s",
+		         folder->path, strerror(-err), HOLD_NS / 1000000000);
+		say(line);
+	}
+	folder->gone = true;
+}
+
+/* Whether it is another one now, which is open, and the programs are to be told. */
+static bool renew(struct folder *folder, const struct stallprof_bpf *bpf, say_fn say)
+{
+	int fd = find_folder(folder->path), err = fd < 0 ? fd : 0;
+	char line[PATH_MAX + 128];
+	struct place place;
+
+	if (!err)
+		err = find_place(fd, &place);
+	if (err && err != -EAGAIN)
+		tell_gone(folder, err, say);
+	if (err || (!folder->gone && is_same(&place, &folder->place))) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	forget_folder(folder, bpf);
+	close_beside(folder->fd);
+	folder->fd = fd;
+	folder->place = place;
+	folder->gone = false;
+	snprintf(line, sizeof(line), "tags.files: %s leads to another folder now: the files there are tagged",
+	         folder->path);
+	say(line);
+	return true;
+}
+
+void tag_folders_hold(struct tag_folders *folders, const struct stallprof_bpf *bpf, uint64_t now_ns,
+                      say_fn say)
+{
+	char line[128];
+	int err;
+
+	if (!folders || now_ns - folders->held_ns < HOLD_NS)
+		return;
+	folders->held_ns = now_ns;
+	for (size_t i = 0; i < folders->n; i++)
+		if (folders->folder[i].fd >= 0)
+			folders->unset |= renew(&folders->folder[i], bpf, say);
+	if (!folders->unset)
+		return;
+	err = tag_folders_set(folders, bpf);
+	folders->unset = err != 0;
+	if (!err)
+		return;
+	snprintf(line, sizeof(line), "tags.files: cannot look through open files: %s", strerror(-err));
+	say(line);
 }

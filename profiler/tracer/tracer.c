@@ -324,6 +324,11 @@ void tracer_ask_xattr_again(struct tracer *tracer, uint64_t inode)
 	tracer->ops->ask_xattr_again(tracer, inode);
 }
 
+void tracer_hold_folders(struct tracer *tracer, uint64_t now_ns, say_fn say)
+{
+	tracer->ops->hold_folders(tracer, now_ns, say);
+}
+
 void tracer_allow_xattrs(struct tracer *tracer, unsigned int asks)
 {
 	tracer->ops->allow_xattrs(tracer, asks);

@@ -117,6 +117,8 @@ int tracer_tag_file(struct tracer *tracer, uint64_t inode, const struct abi_tagg
 void tracer_allow_xattrs(struct tracer *tracer, unsigned int asks);
 /* Of the file with that inode it is asked again when it is opened again: the last question was not answered. */
 void tracer_ask_xattr_again(struct tracer *tracer, uint64_t inode);
+/* At most each 10 s: looks whether a path of `tag_files`, which outlives the tracer, leads to another folder by now, and takes that. */
+void tracer_hold_folders(struct tracer *tracer, uint64_t now_ns, say_fn say);
 
 /* Makes a tag known and gives its key, for abi_process.base_tag. */
 int tracer_add_tag(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);

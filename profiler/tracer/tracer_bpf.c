@@ -274,6 +274,11 @@ static void do_ask_xattr_again(struct tracer *tracer, uint64_t inode)
 	tag_folders_ask_again(tracer->bpf, inode);
 }
 
+static void do_hold_folders(struct tracer *tracer, uint64_t now_ns, say_fn say)
+{
+	tag_folders_hold(tracer->folders, tracer->bpf, now_ns, say);
+}
+
 static void do_allow_xattrs(struct tracer *tracer, unsigned int asks)
 {
 	tracer->bpf->bss->xattr_asks = asks;
@@ -401,6 +406,7 @@ const struct tracer_ops tracer_by_bpf = {
 	.tag_file = do_tag_file,
 	.allow_xattrs = do_allow_xattrs,
 	.ask_xattr_again = do_ask_xattr_again,
+	.hold_folders = do_hold_folders,
 	.add_tag = tracer_tags_add,
 	.find_tag = tracer_tags_find,
 	.drop_tag = tracer_tags_drop,

@@ -40,6 +40,7 @@ struct tracer_ops {
 	int (*tag_file)(struct tracer *tracer, uint64_t inode, const struct abi_tagged_file *tagged);
 	void (*allow_xattrs)(struct tracer *tracer, unsigned int asks);
 	void (*ask_xattr_again)(struct tracer *tracer, uint64_t inode);
+	void (*hold_folders)(struct tracer *tracer, uint64_t now_ns, say_fn say);
 	int (*add_tag)(struct tracer *tracer, const char *name, uint64_t id, uint64_t *key);
 	int (*find_tag)(struct tracer *tracer, uint64_t key, struct abi_tag *tag);
 	void (*drop_tag)(struct tracer *tracer, uint64_t key);

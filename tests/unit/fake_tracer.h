@@ -51,8 +51,9 @@ struct fake_tracer {
 	unsigned int xattr_asks;
 	unsigned int cpus_told, last_cpu; /* by tracer_cpu() */
 	bool last_cpu_online;
-	uint64_t asked_again; /* the last inode of tracer_ask_xattr_again() */
-	uint64_t cgroup;      /* of tracer_set_cgroup() */
+	uint64_t asked_again;      /* the last inode of tracer_ask_xattr_again() */
+	unsigned int folder_holds; /* by tracer_hold_folders() */
+	uint64_t cgroup;           /* of tracer_set_cgroup() */
 };
 
 static inline struct fake_tracer *fake_of(const struct tracer *tracer)
@@ -185,6 +186,13 @@ static void fake_allow_xattrs(struct tracer *tracer, unsigned int asks)
 static void fake_ask_xattr_again(struct tracer *tracer, uint64_t inode)
 {
 	fake_of(tracer)->asked_again = inode;
+}
+
+static void fake_hold_folders(struct tracer *tracer, uint64_t now_ns, say_fn say)
+{
+	(void)now_ns;
+	(void)say;
+	fake_of(tracer)->folder_holds++;
 }
 
 static int fake_set_python(struct tracer *tracer, uint32_t tgid, const struct abi_python *layout)
@@ -371,6 +379,7 @@ static inline void fake_tracer_init(struct fake_tracer *fake)
 			.tag_file = fake_tag_file,
 			.allow_xattrs = fake_allow_xattrs,
 			.ask_xattr_again = fake_ask_xattr_again,
+			.hold_folders = fake_hold_folders,
 			.add_tag = fake_add_tag,
 			.find_tag = fake_find_tag,
 			.drop_tag = fake_drop_tag,

@@ -46,6 +46,7 @@ static void test_session__takes_the_ledger_once_a_second(void **state)
 	session->housekeeping_ns -= 2 * FAKE_SECOND_NS;
 	session_tick(session);
 	assert_int_equal(fake.takes, 0); /* nothing is attached, so there are no rows */
+	assert_int_equal(fake.folder_holds, 1);
 	fake.tagged = 1;
 	session_tick(session);
 	assert_int_equal(fake.takes, 0);
@@ -53,6 +54,7 @@ static void test_session__takes_the_ledger_once_a_second(void **state)
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(session_tick(session), 0);
 	assert_int_equal(fake.takes, 1);
+	assert_int_equal(fake.folder_holds, 2);
 	assert_int_equal(fake.ledger, 2); /* the first was 1 */
 	session->housekeeping_ns -= 2 * FAKE_SECOND_NS;
 	session_tick(session);
