@@ -13,13 +13,11 @@
 
 #include "profiler/format/stamp.h"
 #include "profiler/format/timeline.h"
-#include "profiler/signals/nvml.h"
+#include "profiler/signals/gpu_signals.h"
 #include "profiler/signals/signal_cgroups.h"
 #include "profiler/signals/signal_files.h"
 #include "symbolizer/base/clock.h"
 
-#define NVML_LIBRARY    "libnvidia-ml.so.1"
-#define GPU_TICK_NS     200000000ULL
 #define GPU_TICK_MAX_NS 5000000000ULL
 #define LOOK_NS         500000000ULL   /* between looks for cgroups, at least */
 #define DEVICES_NS      10000000000ULL /* between looks for devices */
@@ -53,9 +51,7 @@ struct host_signals {
 	uint64_t judged_ns, judged_cpu_ns; /* when the cost was last looked at */
 	uint64_t changed_ns, quiet_ns; /* when a rate was last changed, and for how long it stays at least */
 	bool sped_up;                  /* the last change */
-	struct nvml *nvml;
-	uint64_t replays[NVML_GPUS_MAX];
-	bool has_replays[NVML_GPUS_MAX];
+	struct gpu_signals gpus;
 	/* Of the owner: */
 	bool started, has_reader, has_gpu_reader;
 	pthread_t reader, gpu_reader;
@@ -82,26 +78,35 @@ struct host_signals *host_signals_new(void)
 
 /* --- the threads -------------------------------------------------------------------------------------------- */
 
-/* Waits until it is to read, and then until the next multiple of the period. False: it is to end. */
-static bool wait_for_turn(struct host_signals *signals, uint64_t period_ns)
+/* Waits until it is to read, or is to no longer. False: it is to end. */
+static bool wait_until(struct host_signals *signals, bool run)
 {
-	struct timespec until;
 	bool stop;
-	uint64_t now_ns;
 
 	pthread_mutex_lock(&signals->lock);
-	while (!signals->run && !signals->stop)
+	while (signals->run != run && !signals->stop)
 		pthread_cond_wait(&signals->changed, &signals->lock);
-	now_ns = monotonic_ns();
-	now_ns += period_ns - now_ns % period_ns;
-	until = (struct timespec){ .tv_sec = (time_t)(now_ns / 1000000000),
-		                   .tv_nsec = (long)(now_ns % 1000000000) };
-	while (!signals->stop && pthread_cond_clockwait(&signals->changed, &signals->lock, CLOCK_MONOTONIC,
-	                                                &until) != ETIMEDOUT)
-		;
 	stop = signals->stop;
 	pthread_mutex_unlock(&signals->lock);
 	return !stop;
+}
+
+/* Waits until the next multiple of the period. False: it is not to read now, or to end. */
+static bool wait_for_turn(struct host_signals *signals, uint64_t period_ns)
+{
+	uint64_t until_ns = monotonic_ns() / period_ns * period_ns + period_ns;
+	struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
+		                  .tv_nsec = (long)(until_ns % 1000000000) };
+	bool reads;
+
+	pthread_mutex_lock(&signals->lock);
+	while (signals->run && !signals->stop &&
+	       pthread_cond_clockwait(&signals->changed, &signals->lock, CLOCK_MONOTONIC, &until) !=
+	               ETIMEDOUT)
+		;
+	reads = signals->run && !signals->stop;
+	pthread_mutex_unlock(&signals->lock);
+	return reads;
 }
 
 /* Of files and cgroups. */
@@ -221,6 +226,25 @@ static void look_for_devices(struct host_signals *signals, uint64_t now_ns)
 	signals->devices_ns = next_look_ns(now_ns, cpu_ns, DEVICES_NS);
 }
 
+/* Returns how many ticks lie between turns. */
+static unsigned int take_turn(struct host_signals *signals)
+{
+	uint64_t now_ns = monotonic_ns(), tick = now_ns / SIGNAL_TICK_NS;
+	unsigned int every;
+
+	signals->stretch = stretch_of(signals, now_ns);
+	pthread_mutex_lock(&signals->lock);
+	look_for_devices(signals, now_ns);
+	read_sources(signals, signals->files.source, signals->files.count, tick);
+	look_for_cgroups(signals, now_ns);
+	read_sources(signals, signals->cgroups.source, signals->cgroups.count, tick);
+	every = hold_budget(signals, now_ns);
+	pthread_mutex_unlock(&signals->lock);
+	signals->tick = tick;
+	signals->turns++;
+	return every;
+}
+
 static void *read_files(void *arg)
 {
 	struct host_signals *signals = arg;
@@ -231,55 +255,10 @@ static void *read_files(void *arg)
 	prctl(PR_SET_NAME, "stallprof-host");
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
 	signal_cgroups_see_all();
-	while (wait_for_turn(signals, every * signals->stretch * SIGNAL_TICK_NS)) {
-		uint64_t now_ns = monotonic_ns(), tick = now_ns / SIGNAL_TICK_NS;
-
-		signals->stretch = stretch_of(signals, now_ns);
-		pthread_mutex_lock(&signals->lock);
-		look_for_devices(signals, now_ns);
-		read_sources(signals, signals->files.source, signals->files.count, tick);
-		look_for_cgroups(signals, now_ns);
-		read_sources(signals, signals->cgroups.source, signals->cgroups.count, tick);
-		every = hold_budget(signals, now_ns);
-		pthread_mutex_unlock(&signals->lock);
-		signals->tick = tick;
-		signals->turns++;
-	}
+	while (wait_until(signals, true))
+		while (wait_for_turn(signals, every * signals->stretch * SIGNAL_TICK_NS))
+			every = take_turn(signals);
 	return NULL;
-}
-
-/* Under the lock. */
-static void tell_gpu(struct host_signals *signals, const char *name, const char *gpu, uint64_t now_ns,
-                     uint64_t passed_ns, int64_t amount)
-{
-	const struct timeline_lane lane = {
-		.kind = TIMELINE_SIGNAL, .name = name, .device = gpu, .bucket_ns = GPU_TICK_NS
-	};
-
-	if (amount)
-		timeline_add(signals->timeline, &lane, now_ns - passed_ns, now_ns, amount);
-}
-
-static void read_gpu(struct host_signals *signals, size_t gpu, uint64_t passed_ns)
-{
-	const char *name = nvml_name(signals->nvml, gpu);
-	int64_t us = (int64_t)(passed_ns / 1000);
-	struct nvml_state state;
-	uint64_t now_ns;
-
-	if (!nvml_read(signals->nvml, gpu, &state))
-		return;
-	now_ns = unix_ns();
-	pthread_mutex_lock(&signals->lock);
-	tell_gpu(signals, "gpu_busy", name, now_ns, passed_ns, us * state.busy_percent / 100);
-	tell_gpu(signals, "gpu_throttled", name, now_ns, passed_ns, state.throttled ? us : 0);
-	tell_gpu(signals, "gpu_clock_lost", name, now_ns, passed_ns, us * state.clock_lost_per_mille / 1000);
-	if (signals->has_replays[gpu] && state.pcie_replays > signals->replays[gpu])
-		tell_gpu(signals, "pcie_replays", name, now_ns, passed_ns,
-		         (int64_t)(state.pcie_replays - signals->replays[gpu]));
-	pthread_mutex_unlock(&signals->lock);
-	signals->replays[gpu] = state.pcie_replays;
-	signals->has_replays[gpu] = true;
 }
 
 /* The longer a turn takes, the fewer there are. */
@@ -287,32 +266,48 @@ static uint64_t gpu_period(uint64_t cpu_ns)
 {
 	uint64_t period_ns = (uint64_t)((double)cpu_ns / HOST_SIGNALS_GPU_BUDGET);
 
-	period_ns = period_ns < GPU_TICK_NS ? GPU_TICK_NS : period_ns;
+	period_ns = period_ns < GPU_SIGNALS_TICK_NS ? GPU_SIGNALS_TICK_NS : period_ns;
 	return period_ns > GPU_TICK_MAX_NS ? GPU_TICK_MAX_NS : period_ns;
+}
+
+/* Until it is not to read any more. */
+static void read_all_gpus(struct host_signals *signals)
+{
+	uint64_t last_ns = 0, now_ns, cpu_ns, period_ns = GPU_SIGNALS_TICK_NS;
+
+	while (wait_for_turn(signals, period_ns)) {
+		now_ns = monotonic_ns();
+		cpu_ns = thread_cpu_ns();
+		/* After a pause nothing is known of the time before. */
+		if (now_ns - last_ns < 5 * period_ns) {
+			gpu_signals_read(&signals->gpus);
+			pthread_mutex_lock(&signals->lock);
+			gpu_signals_tell(&signals->gpus, now_ns - last_ns, signals->timeline);
+			pthread_mutex_unlock(&signals->lock);
+		}
+		period_ns = gpu_period(thread_cpu_ns() - cpu_ns);
+		last_ns = now_ns;
+	}
 }
 
 static void *read_gpus(void *arg)
 {
 	struct host_signals *signals = arg;
-	uint64_t last_ns = 0, now_ns, cpu_ns, period_ns = GPU_TICK_NS;
 	char why[sizeof(signals->no_gpus)];
+	bool any;
 
 	prctl(PR_SET_NAME, "stallprof-gpu");
-	signals->nvml = nvml_open(NVML_LIBRARY, why, sizeof(why));
-	pthread_mutex_lock(&signals->lock);
-	snprintf(signals->no_gpus, sizeof(signals->no_gpus), "%s", signals->nvml ? "" : why);
-	pthread_mutex_unlock(&signals->lock);
-	while (signals->nvml && wait_for_turn(signals, period_ns)) {
-		now_ns = monotonic_ns();
-		cpu_ns = thread_cpu_ns();
-		/* After a pause nothing is known of the time before. */
-		for (size_t gpu = 0; now_ns - last_ns < 5 * period_ns && gpu < nvml_count(signals->nvml);
-		     gpu++)
-			read_gpu(signals, gpu, now_ns - last_ns);
-		period_ns = gpu_period(thread_cpu_ns() - cpu_ns);
-		last_ns = now_ns;
+	while (wait_until(signals, true)) {
+		any = gpu_signals_open(&signals->gpus, why, sizeof(why));
+		pthread_mutex_lock(&signals->lock);
+		snprintf(signals->no_gpus, sizeof(signals->no_gpus), "%s", any ? "" : why);
+		pthread_mutex_unlock(&signals->lock);
+		if (any)
+			read_all_gpus(signals);
+		else
+			wait_until(signals, false);
+		gpu_signals_close(&signals->gpus);
 	}
-	nvml_close(signals->nvml);
 	return NULL;
 }
 

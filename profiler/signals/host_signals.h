@@ -1,6 +1,7 @@
 /*
  * Signals of the host, read beside a recording: what else went on when a tagged thread lost time. A thread reads files of /proc
- * and /sys that it keeps open, and another one asks NVML, if that library is there; both sleep while nothing is tagged.
+ * and /sys that it keeps open, and another one asks NVML, if that library is there; both sleep while nothing is tagged. NVML is open only while
+ * it is asked, so that GPUs can be reset in between; where it cannot be opened, it is tried again the next time.
  *
  *     signals = host_signals_new()
  *     host_signals_run(signals, true)               while something is tagged

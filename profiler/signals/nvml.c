@@ -28,6 +28,7 @@ struct nvml {
 	int (*clock)(void *device, unsigned int type, unsigned int *mhz);
 	int (*highest_clock)(void *device, unsigned int type, unsigned int *mhz);
 	int (*replays)(void *device, unsigned int *count);
+	bool began; /* nvmlInit() has held the driver since */
 	size_t gpus;
 	struct {
 		void *device;
@@ -93,6 +94,7 @@ struct nvml *nvml_open(const char *library, char *why, size_t why_size)
 		find_functions(nvml);
 		snprintf(why, why_size, "%s lacks functions, or does not find its driver", library);
 		if (nvml->init && nvml->count && nvml->handle && nvml->utilization && !nvml->init()) {
+			nvml->began = true;
 			find_gpus(nvml);
 			snprintf(why, why_size, "%s finds no GPU", library);
 		}
@@ -107,7 +109,7 @@ void nvml_close(struct nvml *nvml)
 {
 	if (!nvml)
 		return;
-	if (nvml->gpus && nvml->shutdown)
+	if (nvml->began && nvml->shutdown)
 		nvml->shutdown();
 	if (nvml->library)
 		dlclose(nvml->library);
