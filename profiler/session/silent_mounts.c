@@ -21,8 +21,9 @@
 #define TYPE_NS    10000000000ULL /* the number of a file system is given to another once it is unmounted */
 #define WAIT_NS    200000000ULL   /* for an answer */
 #define BRIEF_NS   20000000ULL
-#define LATE_NS    2000000000ULL /* an answer that is found after that may be as old */
-#define SAY_NS     1000000000ULL /* without one, before it is said: a busy host may be late, too */
+#define LATE_NS    2000000000ULL  /* an answer that is found after that may be as old */
+#define SAY_NS     1000000000ULL  /* without one, before it is said: a busy host may be late, too */
+#define ANEW_NS    60000000000ULL /* between starts of a process that has ended */
 #define MOUNTS_MAX 4096
 
 struct known_mount {
@@ -41,8 +42,9 @@ struct silent_mounts {
 	struct file_gate gate;
 	struct asker_process *asker;
 	say_fn say;
-	bool said_end;  /* of the process */
-	size_t waiting; /* how many have been asked, and not answered */
+	uint64_t anew_ns; /* when another process was started, or that failed; 0: none was */
+	bool said_end;    /* of the process */
+	size_t waiting;   /* how many have been asked, and not answered */
 	struct known_mount *by_dev;
 };
 
@@ -234,14 +236,36 @@ static bool refuse(struct silent_mounts *mounts, struct known_mount *mount, uint
 	return false;
 }
 
-/* Nobody can be asked any more: all is read. */
-static bool give_up(struct silent_mounts *mounts)
+/* In place of a process that has ended, and of what it was asked. False: not now. */
+static bool begin_anew(struct silent_mounts *mounts, uint64_t now)
+{
+	struct asker_process *asker;
+	struct known_mount *mount;
+
+	if (mounts->anew_ns && now - mounts->anew_ns < ANEW_NS)
+		return false;
+	mounts->anew_ns = now;
+	asker = asker_process_new();
+	if (!asker)
+		return false;
+	asker_process_free(mounts->asker);
+	mounts->asker = asker;
+	mounts->waiting = 0;
+	for (mount = mounts->by_dev; mount; mount = mount->hh.next)
+		mount->waits = false;
+	mounts->said_end = false;
+	mounts->say("the process that asks file systems whether they answer has ended: another was started");
+	return true;
+}
+
+/* Nobody can be asked now: all is read, but for what was silent. */
+static bool give_up(struct silent_mounts *mounts, struct known_mount *mount, uint64_t now)
 {
 	if (!mounts->said_end)
 		mounts->say("the process that asks file systems whether they answer has ended: one that does "
-		            "not is waited for from now on");
+		            "not is waited for until another is started, within a minute");
 	mounts->said_end = true;
-	return true;
+	return !mount->waits || refuse(mounts, mount, now);
 }
 
 static bool answers(void *ctx, uint64_t dev, const char *path)
@@ -253,14 +277,14 @@ static bool answers(void *ctx, uint64_t dev, const char *path)
 	if (!mount || mount->is_local)
 		return true;
 	take_answers(mounts);
-	if (asker_process_has_ended(mounts->asker))
-		return give_up(mounts);
+	if (asker_process_has_ended(mounts->asker) && !begin_anew(mounts, now))
+		return give_up(mounts, mount, now);
 	if (mount->waits)
 		return refuse(mounts, mount, now);
 	if (mount->told_ns && (mount->told_ns > now || now - mount->told_ns < KNOWN_NS))
 		return true;
 	if (!ask(mounts, mount, path, now))
-		return asker_process_has_ended(mounts->asker) ? give_up(mounts) : refuse(mounts, mount, now);
+		return refuse(mounts, mount, now);
 	wait_for(mounts, mount);
 	/* It may have been refused, as too many others wait. */
 	return mount->told_ns >= now || refuse(mounts, mount, now);

@@ -5,7 +5,8 @@
  * Those without a block device are asked, at most five times a second each, by a process of our own (asker_process.h), unless
  * by the list of mounts their type is one that the kernel keeps itself (overlayfs, tmpfs, btrfs). One that has not answered after 0.2 s
  * is silent until it does; while one is waited for, others have 20 ms. Between two questions it is believed to go on
- * answering: who reads just then waits as before. If the process ends, all is read, and that is said.
+ * answering: who reads just then waits as before. If the process ends it is started anew, at most once a minute, and that is said; until then
+ * all is read but for what was silent.
  *
  *	mounts = silent_mounts_new(say);	in the thread that reads files: file_gate.h asks it from now on
  *	n = silent_mounts_take(mounts);		for each window

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,11 +133,82 @@ static void test_silent_mounts__one_beside_another(void **state)
 	rmdir(folder);
 }
 
+/* This process's only child. */
+static pid_t child(void)
+{
+	FILE *file = fopen("/proc/thread-self/children", "re");
+	int pid = 0;
+
+	if (!file || fscanf(file, "%d", &pid) != 1)
+		fail_msg("there is no child");
+	fclose(file);
+	return pid;
+}
+
+/* Ends the process that asks, and waits until something is said of it. Files are read meanwhile, or tried again. */
+static void end_process(const char *path)
+{
+	uint64_t until = monotonic_ns() + SOON_NS;
+
+	said[0] = '\0';
+	assert_int_equal(kill(child(), SIGKILL), 0);
+	while (!said[0] && monotonic_ns() < until) {
+		file_gate_path("", path);
+		usleep(1000);
+	}
+}
+
+static void test_silent_mounts__who_asks_is_started_anew(void **state)
+{
+	const char *path = "/dev/pts"; /* of a kind that is asked */
+	struct silent_mounts *mounts = begin();
+	pid_t first = child();
+
+	(void)state;
+	assert_true(answers_soon(path));
+	end_process(path);
+	assert_string_equal(
+	        said,
+	        "the process that asks file systems whether they answer has ended: another was started\n");
+	assert_int_not_equal(child(), first);
+	assert_true(answers_soon(path));
+	end_process(path); /* once a minute */
+	assert_string_equal(said,
+	                    "the process that asks file systems whether they answer has ended: one that does "
+	                    "not is waited for until another is started, within a minute\n");
+	assert_true(file_gate_path("", path));
+	silent_mounts_free(mounts);
+}
+
+/* What was silent stays so while nobody can be asked, and is asked again then. */
+static void test_silent_mounts__a_silent_one_outlives_who_asks(void **state)
+{
+	char folder[] = "/tmp/silent-mount-XXXXXX";
+	struct silent_mounts *mounts = begin();
+	int fuse;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	fuse = mount_dead(folder);
+	assert_false(file_gate_path("", folder));
+	for (int times = 0; times < 2; times++) {
+		end_process(folder);
+		assert_non_null(strstr(said, "has ended"));
+		assert_false(file_gate_path("", folder));
+	}
+	close(fuse);
+	silent_mounts_free(mounts);
+	umount2(folder, MNT_DETACH);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_silent_mounts__until_it_answers),
 		cmocka_unit_test(test_silent_mounts__one_beside_another),
+		cmocka_unit_test(test_silent_mounts__who_asks_is_started_anew),
+		cmocka_unit_test(test_silent_mounts__a_silent_one_outlives_who_asks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
