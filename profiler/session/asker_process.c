@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -19,6 +20,7 @@
 #include "symbolizer/base/clock.h"
 
 #define SOCKET_BYTES (4 << 20)
+#define BEGIN_MS     2000
 #define ROOM_MS      20 /* the process takes questions at once, whatever file systems do */
 #define END_NS       (200 * 1000000ULL)
 
@@ -28,26 +30,46 @@ struct asker_process {
 	bool ended;
 };
 
-/* In the new process: it has nothing open but the socket, so that nobody waits for it to close what it has inherited. */
-static void run(int fd)
+/* It has nothing open but the socket, so that nobody waits for it to close what it would inherit. It blocks signals from its beginning on. */
+static int spawn(int socket, pid_t *pid)
 {
-	int null = open("/dev/null", O_RDWR);
+	char *const argv[] = { (char *)file_asker_name, NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t all;
+	int err;
 
-	for (int standard = 0; standard <= 2; standard++)
-		dup2(null, standard);
-	if (dup2(fd, 3) != 3)
-		_exit(1);
-	close_range(4, ~0U, 0);
-	file_asker_run(3);
-	_exit(0);
+	sigfillset(&all);
+	posix_spawnattr_init(&attributes);
+	posix_spawn_file_actions_init(&actions);
+	err = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	err = err ? err : posix_spawnattr_setsigmask(&attributes, &all);
+	err = err ? err : posix_spawn_file_actions_adddup2(&actions, socket, FILE_ASKER_FD);
+	err = err ? err : posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+	err = err ? err : posix_spawn_file_actions_adddup2(&actions, 0, 1);
+	err = err ? err : posix_spawn_file_actions_adddup2(&actions, 0, 2);
+	err = err ? err : posix_spawn_file_actions_addclosefrom_np(&actions, FILE_ASKER_FD + 1);
+	err = err ? err : posix_spawn(pid, "/proc/self/exe", &actions, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return -err;
+}
+
+/* Until it takes questions: when the program's libraries are loaded. A byte that comes later is no answer. */
+static void wait_for_begin(const struct asker_process *asker)
+{
+	struct pollfd begun = { .fd = asker->fd, .events = POLLIN };
+	char byte;
+
+	if (poll(&begun, 1, BEGIN_MS) == 1)
+		recv(asker->fd, &byte, sizeof(byte), MSG_DONTWAIT);
 }
 
 struct asker_process *asker_process_new(void)
 {
 	struct asker_process *asker = calloc(1, sizeof(*asker));
 	const int bytes = SOCKET_BYTES;
-	sigset_t all, before;
-	int ends[2];
+	int ends[2], err;
 
 	if (!asker)
 		return NULL;
@@ -59,18 +81,15 @@ struct asker_process *asker_process_new(void)
 	if (setsockopt(ends[0], SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)))
 		setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	asker->fd = ends[0];
-	/* It blocks them from its beginning on. */
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	asker->pid = fork();
-	if (!asker->pid)
-		run(ends[1]);
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	err = spawn(ends[1], &asker->pid);
 	close(ends[1]);
-	if (asker->pid > 0)
+	if (!err) {
+		wait_for_begin(asker);
 		return asker;
+	}
 	close(ends[0]);
 	free(asker);
+	errno = -err;
 	return NULL;
 }
 

@@ -1,9 +1,10 @@
 /*
  * A process of our own that asks file systems, which may hang: an NFS mount without its server, a FUSE mount whose daemon is stuck. A
  * thread would not do, as the kernel does not let a process end while one of its threads is in such a call; this process may stay behind
- * instead. In it each file system has a thread (file_lanes.h), so that one that hangs holds up nothing else.
+ * instead. In it each file system has a thread (file_lanes.h), so that one that hangs holds up nothing else. It is our program, executed
+ * anew (/proc/self/exe), and has none of our memory.
  *
- *     asker = asker_process_new();                             before there is much memory and many descriptors to inherit
+ *     asker = asker_process_new();
  *     err = asker_process_ask(asker, &question);               never waits for a file system
  *     while (asker_process_take(asker, &answer)) …             once asker_process_fd() is readable
  *     asker_process_free(asker);                               what was not answered is given up
@@ -30,7 +31,7 @@ struct file_question {
 
 struct asker_process;
 
-/* Starts the process. NULL with errno. */
+/* Starts the process, which takes some 20 ms. NULL with errno. */
 struct asker_process *asker_process_new(void);
 /* Ends it; if it hangs it ends by itself as soon as the file system answers. Takes NULL. */
 void asker_process_free(struct asker_process *asker);

@@ -41,8 +41,10 @@ struct file_asker_head {
 	(sizeof(struct file_asker_head) + ASKER_PROCESS_CONTEXT_MAX +                                        \
 	 FILE_ASKER_TEXTS * ASKER_PROCESS_PATH_MAX)
 
-/* Answers what comes by the socket, until its other end is closed: threads may hang then. All signals are blocked: those of the terminal,
- * and of who ends a whole service, are for the profiler, at whose end this process ends. */
-void file_asker_run(int fd);
+/* A program that has this file in it, and is executed with this name as its only argument, is that process, before its main(). By the socket
+ * FILE_ASKER_FD it sends a byte when it has begun, and answers what comes, until the other end is closed: threads may hang then. All signals
+ * are blocked: those of the terminal, and of who ends a whole service, are for the profiler, at whose end this process ends. */
+extern const char file_asker_name[];
+#define FILE_ASKER_FD 3
 
 #endif

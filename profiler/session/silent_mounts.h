@@ -25,8 +25,7 @@ struct silent_mounts;
 #define SILENT_MOUNTS_NOT_ASKED                                                                              \
 	"a file system that does not answer is waited for: cannot start a process that asks"
 
-/* Starts the process: before there is much memory and many descriptors that it inherits. NULL with errno. `say`: is told of each that is silent for a second, and
- * of its answer. */
+/* Starts the process. NULL with errno. `say`: is told of each that is silent for a second, and of its answer. */
 struct silent_mounts *silent_mounts_new(say_fn say);
 /* Takes NULL. What its process waits for is left. */
 void silent_mounts_free(struct silent_mounts *mounts);

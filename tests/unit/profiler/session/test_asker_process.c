@@ -139,14 +139,35 @@ static void test_asker_process__has_ended(void **state)
 	assert_int_equal(asker_process_pid(NULL), 0);
 }
 
-/* Signals of the terminal are not for it, and it keeps nothing open that others wait for. */
+#define MUCH ((size_t)128 << 20)
+
+/* KiB of memory that are in no file. */
+static unsigned int memory_of(uint32_t pid)
+{
+	char path[64], line[256];
+	unsigned int kib = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		sscanf(line, "RssAnon: %u", &kib);
+	if (file)
+		fclose(file);
+	assert_true(kib);
+	return kib;
+}
+
+/* Signals of the terminal are not for it, it keeps nothing open that others wait for, and no copy of our memory. */
 static void test_asker_process__inherits_nothing(void **state)
 {
 	struct asker_process *asker;
+	char byte, *much = malloc(MUCH);
 	int ends[2];
-	char byte;
 
 	(void)state;
+	assert_non_null(much);
+	memset(much, 1, MUCH);
 	assert_int_equal(pipe(ends), 0);
 	asker = asker_process_new();
 	kill((pid_t)asker_process_pid(asker), SIGINT);
@@ -157,8 +178,12 @@ static void test_asker_process__inherits_nothing(void **state)
 	                         asker, &(struct file_question){ .paths = { "/nosuch" }, .xattr = "user.x" }),
 	                 0);
 	assert_true(answered(asker, 10000));
+	assert_int_equal(much[MUCH / 2], 1);
+	assert_true(memory_of((uint32_t)getpid()) >= MUCH / 1024);
+	assert_true(memory_of(asker_process_pid(asker)) < MUCH / 2048);
 	asker_process_free(asker);
 	close(ends[0]);
+	free(much);
 }
 
 int main(void)
