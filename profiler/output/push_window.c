@@ -92,7 +92,7 @@ struct push_window *push_window_new(const struct profile *profile, const struct 
 	unsigned int i;
 
 	if (p.window)
-		p.window->labels = series_labels_new(labels->label, labels->n);
+		p.window->labels = series_labels_now(labels);
 	if (!p.window || !p.window->labels) {
 		free(p.window);
 		return NULL;

@@ -37,8 +37,8 @@ struct push_window {
 	struct window_refusals refusals;
 };
 
-/* `labels`: copied. `debts`: of the windows before; may be NULL (series.h). NULL: no memory. What can't be made is left
- * out: `failed` is set, and `err` has a line that says why. */
+/* `labels`: copied, by series_labels_now(). `debts`: of the windows before; may be NULL (series.h). NULL: no memory. What
+ * can't be made is left out: `failed` is set, and `err` has a line that says why. */
 struct push_window *push_window_new(const struct profile *profile, const struct series_labels *labels,
                                     uint64_t clock_hz, struct push_debts *debts, char *err, size_t err_len);
 /* Takes NULL; so does the next. */
