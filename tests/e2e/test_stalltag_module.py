@@ -143,6 +143,23 @@ def check_refusals():
                 *(refused(TypeError, lambda: stalltag.tagged("x")(each)) for each in yielding)))
 
 
+def check_generators_that_are_run():
+    """A decorator may run a generator function to its end: then a call is the work."""
+    def collecting(function):
+        @functools.wraps(function)
+        def run():
+            return list(function())
+
+        return run
+
+    @stalltag.tagged("collected")
+    @collecting
+    def depths():
+        yield stalltag.depth()
+
+    return depths() == [1] and stalltag.depth() == 0
+
+
 def check_names():
     before = stalltag.losses()["names_cut"]
     with stalltag.tag("\u20ac" * 85):

@@ -34,6 +34,7 @@ a thread's tags apart), beside this file, by the system's loader, and in this Py
 tags do nothing: a warning says so once, at the import, and library_path is None. Import OpenTelemetry's or Datadog's
 library before the first tag: stalltag then leaves OpenTelemetry's thread context to it.
 """
+import contextlib
 import ctypes
 import functools
 import inspect
@@ -231,6 +232,17 @@ class tag:
         return (over[-1], self._begun[over[-1]][-1]) if over else (None, None)
 
 
+# What contextlib's decorators put in the place of a generator function: a call of it only makes an object, too. Others may well run it to
+# its end.
+_MANAGERS = frozenset(made(lambda: (yield)).__code__ for made in (contextlib.contextmanager, contextlib.asynccontextmanager))
+
+
+def _makes_a_generator(function):
+    while getattr(function, "__code__", None) in _MANAGERS:
+        function = function.__wrapped__
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
 def _called(function):
     """What a call of it may run: itself, or the __call__ of its class."""
     while isinstance(function, functools.partial):
@@ -240,18 +252,17 @@ def _called(function):
 
 def tagged(name, id=0):
     """Decorator: each call of the function, or coroutine function, works for (name, id). It can be pickled as the function itself, also by
-    value (cloudpickle, dill); who takes it needs this module. TypeError for generator functions, also in other decorators, such as
-    contextlib.contextmanager: a call of them only makes an object."""
+    value (cloudpickle, dill); who takes it needs this module. TypeError for generator functions, and what
+    contextlib.contextmanager makes of them: a call only makes an object."""
     arguments = _arguments(name, id)
 
     def decorate(function):
         called = _called(function)
         if any(map(inspect.iscoroutinefunction, called)):
             return _tagged.of_coroutine_function(function, name, id)
-        for body in map(inspect.unwrap, called):
-            if inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body):
-                raise TypeError("%r hands its thread to others while it waits, and its tag with it; "
-                                "use stalltag.tag() around parts that do not await or yield" % function)
+        if any(map(_makes_a_generator, called)):
+            raise TypeError("%r hands its thread to others while it waits, and its tag with it; "
+                            "use stalltag.tag() around parts that do not await or yield" % function)
         return _tagged.of_function(function, arguments)
 
     return decorate
