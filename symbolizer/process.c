@@ -38,6 +38,7 @@ static void forget_mappings(struct sym_process *p)
 	for (i = 0; i < p->n_mappings; i++)
 		free(p->mappings[i]);
 	p->n_mappings = 0;
+	object_cache_opener_gone(p->env->objects, p);
 	note_change(p);
 }
 
@@ -338,6 +339,7 @@ static int open_object(struct sym_process *p, struct mapping *m)
 {
 	struct mapped_file file = file_of(p, m);
 	char root[PATH_MAX];
+	const struct object_place place = { .root = root, .path = m->path, .opener = p };
 	struct stat st;
 	int fd;
 
@@ -348,7 +350,7 @@ static int open_object(struct sym_process *p, struct mapping *m)
 		return 0;
 	fd = mapped_file_open(&file, root, sizeof(root), &st);
 	if (fd >= 0)
-		return object_cache_get(p->env->objects, fd, &st, root, m->path, &m->object);
+		return object_cache_get(p->env->objects, fd, &st, &place, &m->object);
 	p->env->stats->files_missing += !object_cache_may_pass(fd);
 	return fd;
 }
@@ -356,16 +358,18 @@ static int open_object(struct sym_process *p, struct mapping *m)
 /* What failed for a reason that may pass is tried again, a few times a second. */
 static struct object *object_of(struct sym_process *p, struct mapping *m)
 {
-	uint64_t generation = object_cache_generation(p->env->objects);
+	const struct object_cache *objects = p->env->objects;
 	int err;
 
-	if (m->tried && (!m->object || m->generation == generation) &&
-	    (!m->try_again_ns || (int64_t)monotonic_ns() < m->try_again_ns))
+	if (m->tried && (!m->object || object_cache_holds(objects, m->object, m->generation)) &&
+	    (!m->try_again_ns || (int64_t)monotonic_ns() < m->try_again_ns)) {
+		m->generation = object_cache_generation(objects);
 		return m->object;
+	}
 	m->tried = true;
 	err = open_object(p, m);
 	m->try_again_ns = object_cache_may_pass(err) ? (int64_t)monotonic_ns() + REFRESH_NS : 0;
-	m->generation = object_cache_generation(p->env->objects);
+	m->generation = object_cache_generation(objects);
 	return m->object;
 }
 

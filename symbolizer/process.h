@@ -16,7 +16,7 @@ struct mapping {
 	struct sym_module module;
 	bool module_given; /* `module` is filled in */
 	struct object *object;
-	uint64_t generation;  /* of the cache when `object` was got; once that differs, get it again */
+	uint64_t generation;  /* of the cache when `object` was last known to be in it */
 	bool tried;           /* `object` was looked for: NULL means that there is none */
 	int64_t try_again_ns; /* CLOCK_MONOTONIC; 0: the answer will not change */
 	uint64_t seen;        /* the process's `clock` when it was last reported; no two are equal */

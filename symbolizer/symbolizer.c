@@ -156,6 +156,11 @@ void symbolizer_debug_arrived(struct symbolizer *s, const char *build_id)
 	kernel_look_again(s->kernel);
 }
 
+void symbolizer_let_go(struct symbolizer *s, uint64_t now_ns)
+{
+	object_cache_let_go(s->objects, now_ns);
+}
+
 void symbolizer_kernel_code(struct symbolizer *s, uint64_t start, uint64_t bytes, const char *name)
 {
 	kernel_has_code(s->kernel, start, bytes, name);

@@ -191,6 +191,13 @@ int symbolizer_file_find(struct sym_file *f, const char *section, uint64_t addre
 int symbolizer_save(struct symbolizer *s, bool last);
 
 /*
+ * Call about once a second, with the time of any clock that does not go back: closes the files that have not been needed
+ * for five minutes, or that were opened through a process which has been dropped, so that their file systems can be
+ * unmounted. They are opened anew when needed.
+ */
+void symbolizer_let_go(struct symbolizer *s, uint64_t now_ns);
+
+/*
  * Call when the debug file of that build-id may have arrived: it is looked for again. Answers found without it, for
  * the file or the kernel, are dropped, and the modules of earlier user results become invalid.
  */

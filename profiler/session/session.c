@@ -353,6 +353,7 @@ static int housekeeping(struct session *session, uint64_t now)
 	online_cpus_look(session->cpus, on_cpu, session);
 	process_table_tick(session->processes, now);
 	tracer_hold_folders(session->tracer, now, session->say);
+	symbolizer_let_go(session->symbolizer, now);
 	if (tracer_attached(session->tracer)) {
 		result = tolerate(session, tracer_iterate(session->tracer, ABI_ITER_SUMS), now);
 		return result || session->failing_ns ? result : session_take_ledger(session);

@@ -1,4 +1,4 @@
-/* The cache of open objects, which evicts the least recently used ones. */
+/* The cache of open objects: evicts the least recently used ones, and lets go those that nobody needs. */
 
 #include "symbolizer/object/object_cache.h"
 
@@ -28,7 +28,12 @@ struct key {
 
 struct entry {
 	struct object *object;
-	size_t memory; /* when last looked at */
+	size_t memory;      /* when last looked at */
+	uint64_t added;     /* the generation */
+	const void *opener; /* NULL: it has gone */
+	/* By object_cache_let_go(): */
+	uint64_t last_use;     /* object_last_use() at the last look */
+	uint64_t unchanged_ns; /* when it was seen to have changed */
 };
 
 struct known_file {
@@ -45,6 +50,7 @@ struct object_cache {
 	struct object *vdso;
 	bool vdso_tried;
 	uint64_t clock, generation;
+	uint64_t next_look_ns;
 	size_t memory;
 };
 
@@ -118,6 +124,42 @@ void object_cache_forget(struct object_cache *c, const char *build_id)
 	}
 }
 
+void object_cache_opener_gone(struct object_cache *c, const void *opener)
+{
+	size_t i;
+
+	for (i = 0; i < c->n_entries; i++)
+		if (c->entries[i].opener == opener)
+			c->entries[i].opener = NULL;
+}
+
+static bool is_idle(struct entry *entry, uint64_t now_ns)
+{
+	uint64_t last_use = object_last_use(entry->object);
+
+	if (entry->last_use != last_use)
+		entry->unchanged_ns = now_ns;
+	entry->last_use = last_use;
+	return now_ns - entry->unchanged_ns >= OBJECT_CACHE_IDLE_NS;
+}
+
+void object_cache_let_go(struct object_cache *c, uint64_t now_ns)
+{
+	size_t i = 0;
+
+	if (now_ns < c->next_look_ns)
+		return;
+	c->next_look_ns = now_ns + OBJECT_CACHE_LOOK_NS;
+	while (i < c->n_entries) {
+		struct entry *entry = &c->entries[i];
+
+		if (!entry->opener || is_idle(entry, now_ns))
+			drop(c, entry); /* the last one takes its place */
+		else
+			i++;
+	}
+}
+
 static struct entry *least_recently_used(struct object_cache *c, const struct object *except)
 {
 	struct entry *oldest = NULL;
@@ -175,7 +217,19 @@ static void remember(struct object_cache *c, const struct key *key, struct objec
 		c->known[c->n_known++] = (struct known_file){ .key = *key, .object = o };
 }
 
-/* The same file at another place. Anybody can give a file any build-id: only one writer's files answer for each other. */
+/* Whoever has mapped the same file holds its file system as well. */
+static void find_opener(struct object_cache *c, const struct object *o, const void *opener)
+{
+	struct entry *entry = entry_of(c, o);
+
+	if (!entry->opener)
+		entry->opener = opener;
+}
+
+/*
+ * The same file at another place. Anybody can give a file any build-id: only one writer's files answer for each other. One
+ * whose opener has gone is about to go, as it may hold another file system.
+ */
 static struct object *find_build_id(struct object_cache *c, const char *build_id, const struct key *key)
 {
 	size_t i;
@@ -185,18 +239,18 @@ static struct object *find_build_id(struct object_cache *c, const char *build_id
 	for (i = 0; i < c->n_known; i++)
 		if (c->known[i].object && c->known[i].key.size == key->size && c->known[i].key.has_writer &&
 		    c->known[i].key.writer == key->writer &&
-		    strcmp(object_build_id(c->known[i].object), build_id) == 0)
+		    strcmp(object_build_id(c->known[i].object), build_id) == 0 &&
+		    entry_of(c, c->known[i].object)->opener)
 			return c->known[i].object;
 	return NULL;
 }
 
-static struct object *add(struct object_cache *c, struct object *o)
+static void add(struct object_cache *c, struct object *o, const void *opener)
 {
 	if (c->n_entries == MAX_OBJECTS)
 		evict(c, least_recently_used(c, NULL));
 	object_touch(o, ++c->clock);
-	c->entries[c->n_entries++] = (struct entry){ .object = o };
-	return o;
+	c->entries[c->n_entries++] = (struct entry){ .object = o, .added = c->generation, .opener = opener };
 }
 
 bool object_cache_may_pass(int err)
@@ -211,7 +265,7 @@ bool object_cache_may_pass(int err)
 }
 
 static int open_object(struct object_cache *c, int fd, const struct stat *st, const struct key *key,
-                       const char *root, const char *path, struct object **out)
+                       const struct object_place *place, struct object **out)
 {
 	struct object *twin;
 	struct elf_file *f;
@@ -224,7 +278,7 @@ static int open_object(struct object_cache *c, int fd, const struct stat *st, co
 		return -EBADMSG;
 	}
 	c->env->stats->files_corrupt += elf_file_lost_sections(f);
-	*out = object_new(c->env, f, root, path);
+	*out = object_new(c->env, f, place->root, place->path);
 	if (!*out)
 		return -ENOMEM;
 	twin = find_build_id(c, object_build_id(*out), key);
@@ -234,12 +288,12 @@ static int open_object(struct object_cache *c, int fd, const struct stat *st, co
 		return 0;
 	}
 	c->env->stats->files_opened++;
-	add(c, *out);
+	add(c, *out, place->opener);
 	return 0;
 }
 
-int object_cache_get(struct object_cache *c, int fd, const struct stat *st, const char *root,
-                     const char *path, struct object **out)
+int object_cache_get(struct object_cache *c, int fd, const struct stat *st, const struct object_place *place,
+                     struct object **out)
 {
 	const struct key key = { .device = st->st_dev,
 		                 .inode = st->st_ino,
@@ -254,9 +308,11 @@ int object_cache_get(struct object_cache *c, int fd, const struct stat *st, cons
 	if (known) {
 		close(fd);
 		*out = known->object;
+		if (*out)
+			find_opener(c, *out, place->opener);
 		return *out ? 0 : -EBADMSG;
 	}
-	err = open_object(c, fd, st, &key, root, path, out);
+	err = open_object(c, fd, st, &key, place, out);
 	if (!object_cache_may_pass(err))
 		remember(c, &key, *out);
 	return err;
@@ -304,6 +360,18 @@ bool object_cache_save(struct object_cache *c, bool last)
 uint64_t object_cache_generation(const struct object_cache *c)
 {
 	return c->generation;
+}
+
+bool object_cache_holds(const struct object_cache *c, const struct object *o, uint64_t generation)
+{
+	size_t i;
+
+	if (generation == c->generation || o == c->vdso)
+		return true;
+	for (i = 0; i < c->n_entries; i++)
+		if (c->entries[i].object == o)
+			return c->entries[i].added <= generation; /* else a newer one has its address */
+	return false;
 }
 
 size_t object_cache_memory(const struct object_cache *c)

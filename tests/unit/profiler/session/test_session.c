@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "symbolizer/symbolizer.h"
 #include "tests/unit/fake_session.h"
 
 static void test_session__follows_the_tags(void **state)
@@ -296,6 +297,32 @@ static void test_session__outlives_a_walk_that_fails(void **state)
 	fake_session_end(session);
 }
 
+static size_t open_objects(const struct session *session)
+{
+	struct symbolizer_stats stats;
+
+	symbolizer_stats(session->symbolizer, &stats);
+	return stats.files_cached;
+}
+
+/* Else their file systems could not be unmounted. */
+static void test_session__closes_files_of_processes_that_have_gone(void **state)
+{
+	struct session *session = fake_session_begin();
+	struct sym_process *self = symbolizer_process(session->symbolizer, (uint32_t)getpid(), 1);
+	struct sym_result result;
+
+	(void)state;
+	assert_int_equal(symbolizer_process_refresh(self), 0);
+	symbolizer_user(self, (uintptr_t)&open_objects, false, &result);
+	symbolizer_process_drop(self);
+	session_tick(session);
+	assert_int_equal(open_objects(session), 1);
+	a_second_later(session);
+	assert_int_equal(open_objects(session), 0);
+	fake_session_end(session);
+}
+
 /* Once a second, whether anything is attached or not. */
 static void test_session__tells_of_cpus(void **state)
 {
@@ -342,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_session__tags_a_process),
 		cmocka_unit_test(test_session__a_cgroup_that_is_made_anew),
 		cmocka_unit_test(test_session__outlives_a_walk_that_fails),
+		cmocka_unit_test(test_session__closes_files_of_processes_that_have_gone),
 		cmocka_unit_test(test_session__tells_of_cpus),
 	};
 
