@@ -209,6 +209,13 @@ static int write_bytes(const char *path, const void *bytes, size_t len)
 	return replace_file(target, &old, bytes, len);
 }
 
+int pprof_file_write_bytes(const char *path, const void *bytes, size_t len, char *err, size_t err_len)
+{
+	int ret = write_bytes(path, bytes, len);
+
+	return ret < 0 ? fail(-ret, err, err_len, "write", path) : 0;
+}
+
 int pprof_file_write(const char *path, const struct profile *p, uint32_t types, char *err, size_t err_len)
 {
 	void *bytes;
@@ -217,7 +224,7 @@ int pprof_file_write(const char *path, const struct profile *p, uint32_t types, 
 
 	if (ret < 0)
 		return fail(-ret, err, err_len, "encode the profile for", path);
-	ret = write_bytes(path, bytes, len);
+	ret = pprof_file_write_bytes(path, bytes, len, err, err_len);
 	free(bytes);
-	return ret < 0 ? fail(-ret, err, err_len, "write", path) : 0;
+	return ret;
 }

@@ -1,7 +1,7 @@
 /*
  * Profiles in files.
  *
- * Both functions return 0 or -errno. On failure `err` has one line, without newline: what failed, where, and what
+ * All functions return 0 or -errno. On failure `err` has one line, without newline: what failed, where, and what
  * to do about it, if anything.
  */
 #ifndef STALLPROF_PPROF_PPROF_FILE_H
@@ -23,5 +23,8 @@ int pprof_file_read(const char *path, size_t max_bytes, struct profile **out, ch
  * written to as they are.
  */
 int pprof_file_write(const char *path, const struct profile *p, uint32_t types, char *err, size_t err_len);
+
+/* The same with what profile_encode() has made, which may be written again when that fails. */
+int pprof_file_write_bytes(const char *path, const void *bytes, size_t len, char *err, size_t err_len);
 
 #endif

@@ -92,6 +92,10 @@ static void print_counts(const struct sink_counts *all, const struct sink_counts
 		used += snprintf(text + used, size - (size_t)used,
 		                 " (%" PRIu64 " set aside, as the server fails at them)",
 		                 all->set_aside - since->set_aside);
+	if (all->made_room > since->made_room && (size_t)used < size)
+		used += snprintf(text + used, size - (size_t)used,
+		                 ", %" PRIu64 " older windows removed as the disk was full",
+		                 all->made_room - since->made_room);
 	if (all->not_spooled > since->not_spooled && (size_t)used < size)
 		used += snprintf(text + used, size - (size_t)used, ", %" PRIu64 " not stored in the spool",
 		                 all->not_spooled - since->not_spooled);

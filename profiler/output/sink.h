@@ -120,6 +120,7 @@ const char *sink_dir(const struct sink *sink);
 struct sink_counts {
 	uint64_t kept, kept_bytes;     /* files of a folder */
 	uint64_t not_kept;             /* windows that could not be written there */
+	uint64_t made_room;            /* older ones that were removed, as the disk was full (window_dir.h) */
 	uint64_t pushed, pushed_bytes; /* requests that the server took; compressed */
 	uint64_t not_pushed;           /* windows that were not pushed, or not all of them */
 	uint64_t set_aside;            /* those of them that the server fails at (window_refusals.h) */

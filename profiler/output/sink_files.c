@@ -27,13 +27,14 @@
 struct sink_files {
 	struct outbox *box;
 	struct sink_news *news;
-	uint64_t max_bytes;
 	bool dir;
 	char output[SINK_PATH_MAX];
 	/* Of the thread: */
-	bool fails;               /* the last window was not kept */
-	struct profile *whole;    /* of one file: the windows so far */
-	uint64_t windows_refused; /* that it could not take */
+	struct window_dir *windows; /* NULL: they go into one file */
+	bool fails;                 /* the last window was not kept */
+	bool makes_room;            /* which has been said */
+	struct profile *whole;      /* of one file: the windows so far */
+	uint64_t windows_refused;   /* that it could not take */
 	/* Of all: */
 	atomic_bool full; /* which has been said, since nothing waited */
 	atomic_size_t left;
@@ -50,34 +51,52 @@ struct parcel {
 
 /* --- writing: in the thread ------------------------------------------------------------------------------ */
 
-static int write_profile(struct sink_files *files, const char *path, struct profile *profile)
+static void add_comments(struct sink_files *files, struct profile *profile)
 {
-	char err[PATH_MAX + 256];
 	int result = class_comments_add(profile);
 
 	if (result && !files->fails)
 		sink_news_say_error(files->news, "other readers will not see all classes of tags", result);
-	if (pprof_file_write(path, profile, 0, err, sizeof(err))) {
-		if (!files->fails)
-			sink_news_say(files->news, "%s", err);
-		return -EIO;
-	}
-	sink_news_file(files->news, path);
-	return 0;
 }
 
-static int write_window(struct sink_files *files, struct profile *profile, char path[SINK_PATH_MAX])
+static void tell_written(struct sink_files *files, int result, const struct window_dir_file *file)
 {
-	int result = window_dir_path(files->output, profile_time_ns(profile), path, SINK_PATH_MAX);
+	if (file->made_room && !files->makes_room)
+		sink_news_say(
+		        files->news,
+		        "%s: the disk is full: the oldest windows are removed to keep new ones; free some "
+		        "space, or lower output.max_bytes",
+		        files->output);
+	files->makes_room |= file->made_room != 0;
+	if (!result)
+		sink_news_file(files->news, file->path);
+	else if (!files->fails)
+		sink_news_say(files->news, "%s", file->err);
+}
 
+/* Counts it in `counts`, too. */
+static int write_window(struct sink_files *files, struct profile *profile, struct sink_counts *counts)
+{
+	struct window_dir_file file;
+	void *bytes;
+	size_t len;
+	int result;
+
+	add_comments(files, profile);
+	result = profile_encode(profile, 0, true, &bytes, &len);
 	if (result) {
 		if (!files->fails)
-			sink_news_say_error(files->news, "cannot name a file for the window", result);
+			sink_news_say_error(files->news, "cannot encode a window", result);
+		counts->not_kept = 1;
 		return result;
 	}
-	result = write_profile(files, path, profile);
-	if (!result)
-		window_dir_trim(files->output, files->max_bytes, path);
+	result = window_dir_write(files->windows, profile_time_ns(profile), bytes, len, &file);
+	free(bytes);
+	tell_written(files, result, &file);
+	*counts = (struct sink_counts){ .kept = !result,
+		                        .kept_bytes = result ? 0 : len,
+		                        .not_kept = result != 0,
+		                        .made_room = file.made_room };
 	return result;
 }
 
@@ -115,21 +134,13 @@ static void lose(struct sink_files *files)
 static void keep_window(struct sink_files *files, struct profile *profile)
 {
 	uint64_t dropped = note_dropped(files, profile);
-	char path[SINK_PATH_MAX];
 	struct sink_counts counts = { 0 };
-	struct stat st;
 
-	files->fails = write_window(files, profile, path);
-	if (files->fails) {
-		/* the next one tells it */
-		atomic_fetch_add(&files->dropped, dropped + 1);
-		counts.not_kept = 1;
-	} else {
-		counts.kept = 1;
-		counts.kept_bytes = stat(path, &st) ? 0 : st.st_size;
-		if (outbox_count(files->box) <= 1)
-			atomic_store(&files->full, false);
-	}
+	files->fails = write_window(files, profile, &counts);
+	if (files->fails)
+		atomic_fetch_add(&files->dropped, dropped + 1); /* the next one tells it */
+	else if (outbox_count(files->box) <= 1)
+		atomic_store(&files->full, false);
 	settle(files, &counts);
 	profile_free(profile);
 }
@@ -169,10 +180,17 @@ static void note_missing(struct sink_files *files, const char *counter, uint64_t
 
 static void write_whole(struct sink_files *files)
 {
+	char err[PATH_MAX + 256];
+
 	note_missing(files, "windows_refused", files->windows_refused);
 	note_missing(files, "windows_dropped", atomic_load(&files->dropped));
-	if (write_profile(files, files->output, files->whole))
-		sink_news_failed(files->news);
+	add_comments(files, files->whole);
+	if (!pprof_file_write(files->output, files->whole, 0, err, sizeof(err))) {
+		sink_news_file(files->news, files->output);
+		return;
+	}
+	sink_news_say(files->news, "%s", err);
+	sink_news_failed(files->news);
 }
 
 static enum outbox_result deliver(void *ctx, void *item, bool last_try)
@@ -259,7 +277,8 @@ static int check_file(const char *path, char *err, size_t err_len)
 	return -EACCES;
 }
 
-static int open_output(struct sink_files *files, const char *output, char *err, size_t err_len)
+static int open_output(struct sink_files *files, const char *output, uint64_t max_bytes, char *err,
+                       size_t err_len)
 {
 	size_t n;
 
@@ -274,7 +293,8 @@ static int open_output(struct sink_files *files, const char *output, char *err, 
 	for (n = strlen(files->output); n > 1 && files->output[n - 1] == '/'; n--)
 		files->output[n - 1] = '\0';
 	window_dir_clean(output);
-	return prepare_dir(output, err, err_len);
+	files->windows = window_dir_new(files->output, max_bytes);
+	return files->windows ? prepare_dir(output, err, err_len) : -ENOMEM;
 }
 
 struct sink_files *sink_files_new(const struct config *config, const char *output, struct sink_news *news,
@@ -294,9 +314,9 @@ struct sink_files *sink_files_new(const struct config *config, const char *outpu
 	if (files) {
 		pthread_mutex_init(&files->lock, NULL);
 		files->news = sink_news_share(news);
-		files->max_bytes = config->output.max_bytes;
 		files->box = outbox_new(&opts);
-		result = files->box ? open_output(files, output, err, err_len) : -ENOMEM;
+		if (files->box)
+			result = open_output(files, output, config->output.max_bytes, err, err_len);
 	}
 	if (!result)
 		return files;
@@ -312,6 +332,7 @@ void sink_files_free(struct sink_files *files)
 	outbox_free(files->box);
 	sink_news_free(files->news);
 	profile_free(files->whole);
+	window_dir_free(files->windows);
 	pthread_mutex_destroy(&files->lock);
 	free(files);
 }

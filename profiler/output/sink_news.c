@@ -100,6 +100,7 @@ struct sink_counts sink_counts_sum(const struct sink_counts *a, const struct sin
 	sum.kept += b->kept;
 	sum.kept_bytes += b->kept_bytes;
 	sum.not_kept += b->not_kept;
+	sum.made_room += b->made_room;
 	sum.pushed += b->pushed;
 	sum.pushed_bytes += b->pushed_bytes;
 	sum.not_pushed += b->not_pushed;

@@ -1,4 +1,4 @@
-/* Names, trims and cleans up the window files in a folder. */
+/* Names, writes, trims and cleans up the window files in a folder. */
 
 #include "profiler/output/window_dir.h"
 
@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "pprof/pprof_file.h"
 #include "symbolizer/base/clock.h"
 
 #define PREFIX       "stallprof-"
@@ -24,6 +25,13 @@
 #define DIGITS       "0123456789"
 #define NAME_MAX_LEN 64
 #define AHEAD_MS     60000 /* clocks of hosts that share a folder may differ so much */
+#define ROOM_BYTES   16384 /* that a file may take beside its content */
+
+struct window_dir {
+	uint64_t max_bytes;
+	bool in_vain; /* room was made, and there was none; no window has been written since */
+	char path[];
+};
 
 struct window_file {
 	char name[NAME_MAX_LEN];
@@ -33,10 +41,27 @@ struct window_file {
 };
 
 struct window_files {
-	struct window_file *file;
+	DIR *dir;
+	struct window_file *file; /* the oldest first */
 	size_t n, room;
 	uint64_t bytes;
 };
+
+struct window_dir *window_dir_new(const char *path, uint64_t max_bytes)
+{
+	struct window_dir *dir = calloc(1, sizeof(*dir) + strlen(path) + 1);
+
+	if (!dir)
+		return NULL;
+	dir->max_bytes = max_bytes;
+	memcpy(dir->path, path, strlen(path) + 1);
+	return dir;
+}
+
+void window_dir_free(struct window_dir *dir)
+{
+	free(dir);
+}
 
 /* Moves *at behind a number; there must be one. */
 static bool take_number(const char **at, uint64_t *number)
@@ -71,7 +96,8 @@ static const char *after_window(const char *name, uint64_t *time_ms, uint64_t *n
 	return take_text(&name, SUFFIX) ? name : NULL;
 }
 
-int window_dir_path(const char *dir, int64_t time_unix_ns, char *path, size_t size)
+/* A path where no file exists yet. That the folder is missing is not seen here. */
+static int make_path(const char *dir, int64_t time_unix_ns, char *path, size_t size)
 {
 	long long time_ms = time_unix_ns / 1000000;
 	int i, n = snprintf(path, size, "%s/" PREFIX "%lld" SUFFIX, dir, time_ms);
@@ -113,19 +139,20 @@ static int add_file(struct window_files *files, const struct window_file *file)
 	return 0;
 }
 
-static void list_windows(DIR *listing, struct window_files *files)
+static void list_windows(struct window_files *files)
 {
 	uint64_t now_ms = unix_ns() / 1000000;
 	struct dirent *entry;
 	struct stat st;
 	int err = 0;
 
-	while (!err && (entry = readdir(listing))) {
+	while (!err && (entry = readdir(files->dir))) {
 		struct window_file file = { 0 };
 		const char *rest = after_window(entry->d_name, &file.time_ms, &file.number);
 
 		if (!rest || *rest || strlen(entry->d_name) >= sizeof(file.name) ||
-		    fstatat(dirfd(listing), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		    fstatat(dirfd(files->dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
 			continue;
 		memcpy(file.name, entry->d_name, strlen(entry->d_name) + 1); /* checked above */
 		file.bytes = st.st_size;
@@ -134,24 +161,87 @@ static void list_windows(DIR *listing, struct window_files *files)
 	}
 }
 
-void window_dir_trim(const char *dir, uint64_t max_bytes, const char *written)
+/* False: the folder cannot be read. Else close_listing() it. */
+static bool open_listing(const char *path, struct window_files *files)
 {
-	const char *slash = strrchr(written, '/'), *stays = slash ? slash + 1 : written;
-	struct window_files files = { 0 };
-	DIR *listing = max_bytes ? opendir(dir) : NULL;
-	size_t i;
+	*files = (struct window_files){ .dir = opendir(path) };
+	if (!files->dir)
+		return false;
+	list_windows(files);
+	if (files->n)
+		qsort(files->file, files->n, sizeof(*files->file), by_age);
+	return true;
+}
 
-	if (!listing)
+static void close_listing(struct window_files *files)
+{
+	closedir(files->dir);
+	free(files->file);
+}
+
+static bool remove_file(struct window_files *files, size_t i)
+{
+	if (unlinkat(dirfd(files->dir), files->file[i].name, 0))
+		return false;
+	files->bytes -= files->file[i].bytes;
+	return true;
+}
+
+/* `written`: the path of the window that stays; NULL: none was written. */
+static void trim(struct window_dir *dir, const char *written)
+{
+	const char *stays = written ? strrchr(written, '/') + 1 : "";
+	struct window_files files;
+
+	if (!dir->max_bytes || !open_listing(dir->path, &files))
 		return;
-	list_windows(listing, &files);
-	if (files.n)
-		qsort(files.file, files.n, sizeof(*files.file), by_age);
-	for (i = 0; i < files.n && files.bytes > max_bytes; i++) {
-		if (strcmp(files.file[i].name, stays) && unlinkat(dirfd(listing), files.file[i].name, 0) == 0)
-			files.bytes -= files.file[i].bytes;
+	for (size_t i = 0; i < files.n && files.bytes > dir->max_bytes; i++)
+		if (strcmp(files.file[i].name, stays))
+			remove_file(&files, i);
+	close_listing(&files);
+}
+
+/* Removes the oldest that take so many bytes, if enough others are left. Returns how many. */
+static size_t make_room(struct window_dir *dir, uint64_t bytes)
+{
+	struct window_files files;
+	size_t n, removed = 0;
+	uint64_t found = 0;
+
+	if (!dir->max_bytes || !open_listing(dir->path, &files))
+		return 0;
+	for (n = 0; n + WINDOW_DIR_LEAST < files.n && found < bytes; n++)
+		found += files.file[n].bytes;
+	for (size_t i = 0; i < n && found >= bytes; i++)
+		removed += remove_file(&files, i);
+	close_listing(&files);
+	return removed;
+}
+
+static bool is_full(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT;
+}
+
+int window_dir_write(struct window_dir *dir, int64_t time_unix_ns, const void *bytes, size_t len,
+                     struct window_dir_file *out)
+{
+	int err = make_path(dir->path, time_unix_ns, out->path, sizeof(out->path));
+
+	out->made_room = 0;
+	if (err) {
+		snprintf(out->err, sizeof(out->err), "cannot name a file for the window: %s", strerror(-err));
+		return err;
 	}
-	closedir(listing);
-	free(files.file);
+	err = pprof_file_write_bytes(out->path, bytes, len, out->err, sizeof(out->err));
+	if (is_full(err) && !dir->in_vain)
+		out->made_room = make_room(dir, len + ROOM_BYTES);
+	if (out->made_room)
+		err = pprof_file_write_bytes(out->path, bytes, len, out->err, sizeof(out->err));
+	if (!err || out->made_room)
+		dir->in_vain = is_full(err);
+	trim(dir, err ? NULL : out->path);
+	return err;
 }
 
 static bool is_left_over(const char *name)

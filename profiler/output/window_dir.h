@@ -1,21 +1,43 @@
 /*
  * A folder of windows: files stallprof-TIME.pb.gz, TIME in milliseconds of Unix time, or
  * stallprof-TIME-N.pb.gz where that one was there already (of another host, if the folder is shared).
- * Nothing else in the folder is ever touched.
+ * Nothing else in the folder is ever touched. Windows of a time to come, which a clock that was set back has left, are the
+ * oldest.
  */
 #ifndef STALLPROF_PROFILER_WINDOW_FOLDER_H
 #define STALLPROF_PROFILER_WINDOW_FOLDER_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Makes a path for the window that began at `time_unix_ns`, where no file exists yet. 0, -ENAMETOOLONG; -EEXIST: there are too many of
- * that time; any other -errno: the folder cannot be looked into (that it is missing is not seen here). */
-int window_dir_path(const char *dir, int64_t time_unix_ns, char *path, size_t size);
+struct window_dir;
 
-/* Removes the oldest windows until all of them take at most `max_bytes` (0: no limit). The one at the path `written`, which was just
- * written, stays. Those of a time to come, which a clock that was set back has left, are the oldest. */
-void window_dir_trim(const char *dir, uint64_t max_bytes, const char *written);
+/* `max_bytes`: of all windows; 0: no limit, and none is ever removed. NULL: no memory. */
+struct window_dir *window_dir_new(const char *path, uint64_t max_bytes);
+/* Takes NULL. */
+void window_dir_free(struct window_dir *dir);
+
+struct window_dir_file {
+	char path[PATH_MAX + 64];
+	size_t made_room;         /* so many older windows were removed, as the disk was full */
+	char err[PATH_MAX + 256]; /* one line: why it was not written */
+};
+
+/*
+ * Writes a window that began at `time_unix_ns` into a file of its own (pprof_file.h). Then, whether that has failed or not, the
+ * oldest are removed until all take at most max_bytes; what was just written stays.
+ *
+ * If the disk is full, or a quota used up, as many of the oldest go at once as take the place that it needs, and it is written
+ * once more: a window of now tells more than one of long ago. But the newest WINDOW_DIR_LEAST stay (ten minutes of them, unless
+ * windows have another length), since what fills the disk is something else then; and when others have taken the room that
+ * was made, nothing more is removed until a window could be written again.
+ *
+ * 0 or -errno. -ENAMETOOLONG; -EEXIST: there are too many of that time.
+ */
+#define WINDOW_DIR_LEAST 60
+int window_dir_write(struct window_dir *dir, int64_t time_unix_ns, const void *bytes, size_t len,
+                     struct window_dir_file *out);
 
 /*
  * Removes what a profiler left that was killed while it wrote: pprof_file_write's temporary files of windows

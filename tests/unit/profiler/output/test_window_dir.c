@@ -1,4 +1,4 @@
-/* Tests of window_dir.h: names of files, and which are removed. */
+/* Tests of window_dir.h: names of files, which are removed, and a full disk. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,31 +57,49 @@ static int lies_there(const char *name)
 	return access(name, F_OK) == 0;
 }
 
+static struct window_dir_file last;
+
+/* Writes a window of 100 bytes that began at that time, in milliseconds, into `folder`. */
+static int write_to(struct window_dir *folder, int64_t time_ms)
+{
+	static const char bytes[100];
+
+	return window_dir_write(folder, time_ms * 1000000 + 456789, bytes, sizeof(bytes), &last);
+}
+
+static int write_window(const char *folder, uint64_t max_bytes, int64_t time_ms)
+{
+	struct window_dir *windows = window_dir_new(folder, max_bytes);
+	int err = write_to(windows, time_ms);
+
+	window_dir_free(windows);
+	return err;
+}
+
 static void test_window_dir__a_name_that_is_taken_is_left(void **state)
 {
-	char path[256];
+	char path[PATH_MAX + 64];
 
 	(void)state;
-	assert_int_equal(window_dir_path(".", 1700000000123456789, path, sizeof(path)), 0);
-	assert_string_equal(path, "./stallprof-1700000000123.pb.gz");
-	make_file(path, 1);
-	assert_int_equal(window_dir_path(".", 1700000000123456789, path, sizeof(path)), 0);
-	assert_string_equal(path, "./stallprof-1700000000123-1.pb.gz");
-	assert_int_equal(symlink("nowhere", path), 0);
-	assert_int_equal(window_dir_path(".", 1700000000123456789, path, sizeof(path)), 0);
-	assert_string_equal(path, "./stallprof-1700000000123-2.pb.gz");
-	assert_int_equal(window_dir_path(".", 1700000000123456789, path, 20), -ENAMETOOLONG);
+	assert_int_equal(write_window(".", 0, 1700000000123), 0);
+	assert_string_equal(last.path, "./stallprof-1700000000123.pb.gz");
+	assert_int_equal(symlink("nowhere", "stallprof-1700000000123-1.pb.gz"), 0);
+	assert_int_equal(write_window(".", 0, 1700000000123), 0);
+	assert_string_equal(last.path, "./stallprof-1700000000123-2.pb.gz");
+	assert_true(lies_there("stallprof-1700000000123-2.pb.gz"));
+	memset(path, '/', sizeof(path));
+	path[sizeof(path) - 10] = '\0';
+	assert_int_equal(write_window(path, 0, 1700000000123), -ENAMETOOLONG);
 }
 
 /* It is not that the name is taken. */
 static void test_window_dir__a_folder_that_cannot_be_looked_into_is_told(void **state)
 {
-	char path[256];
-
 	(void)state;
 	make_file("file", 1);
-	assert_int_equal(window_dir_path("file", 1700000000123456789, path, sizeof(path)), -ENOTDIR);
-	assert_int_equal(window_dir_path("nowhere", 1700000000123456789, path, sizeof(path)), 0);
+	assert_int_equal(write_window("file", 0, 1700000000123), -ENOTDIR);
+	assert_string_equal(last.err, "cannot name a file for the window: Not a directory");
+	assert_int_equal(write_window("nowhere", 0, 1700000000123), -ENOENT);
 }
 
 static void test_window_dir__trim_takes_the_oldest(void **state)
@@ -89,38 +109,37 @@ static void test_window_dir__trim_takes_the_oldest(void **state)
 	make_file("stallprof-1000.pb.gz", 100);
 	make_file("stallprof-1000-2.pb.gz", 100);
 	make_file("stallprof-1000-10.pb.gz", 100);
-	make_file("stallprof-1001.pb.gz", 100);
-	window_dir_trim(".", 0, "./stallprof-1001.pb.gz");
+	write_window(".", 0, 1001);
 	assert_true(lies_there("stallprof-999.pb.gz"));
-	window_dir_trim(".", 400, "./stallprof-1001.pb.gz");
+	write_window(".", 500, 1002);
 	assert_false(lies_there("stallprof-999.pb.gz"));
 	assert_true(lies_there("stallprof-1000.pb.gz"));
-	window_dir_trim(".", 200, "./stallprof-1001.pb.gz");
+	write_window(".", 400, 1003);
 	assert_false(lies_there("stallprof-1000-2.pb.gz"));
 	assert_true(lies_there("stallprof-1000-10.pb.gz"));
-	window_dir_trim(".", 1, "./stallprof-1001.pb.gz");
-	assert_false(lies_there("stallprof-1000-10.pb.gz"));
-	assert_true(lies_there("stallprof-1001.pb.gz"));
+	write_window(".", 1, 1004);
+	assert_false(lies_there("stallprof-1000-10.pb.gz") || lies_there("stallprof-1003.pb.gz"));
+	assert_true(lies_there("stallprof-1004.pb.gz"));
+	assert_int_equal(last.made_room, 0);
 }
 
 /* The clock was set back. */
 static void test_window_dir__trim_leaves_what_was_just_written(void **state)
 {
 	(void)state;
-	make_file("stallprof-1000.pb.gz", 100); /* the one just written */
 	make_file("stallprof-999.pb.gz", 100);
 	make_file("stallprof-1001.pb.gz", 100);
 	make_file("stallprof-99000000000000.pb.gz", 100); /* of the year 5107 */
 	make_file("stallprof-99000000000001.pb.gz", 100);
-	window_dir_trim(".", 400, "./stallprof-1000.pb.gz");
+	write_window(".", 400, 1000);
 	assert_false(lies_there("stallprof-99000000000000.pb.gz"));
 	assert_true(lies_there("stallprof-99000000000001.pb.gz"));
-	window_dir_trim(".", 300, "./stallprof-1000.pb.gz");
+	write_window(".", 400, 1000);
 	assert_false(lies_there("stallprof-99000000000001.pb.gz"));
 	assert_true(lies_there("stallprof-999.pb.gz"));
-	window_dir_trim(".", 1, "./stallprof-1000.pb.gz");
+	write_window(".", 1, 998);
 	assert_false(lies_there("stallprof-999.pb.gz") || lies_there("stallprof-1001.pb.gz"));
-	assert_true(lies_there("stallprof-1000.pb.gz"));
+	assert_true(lies_there("stallprof-998.pb.gz"));
 }
 
 static const char *const of_others[] = { "stallprof-00backup.tar",    "stallprof-1.pb.gz.bak",
@@ -138,8 +157,7 @@ static void test_window_dir__files_of_others_stay(void **state)
 	for (size_t i = 0; i < n; i++)
 		make_file(of_others[i], 1000);
 	assert_int_equal(mkdir("stallprof-2.pb.gz", 0700), 0);
-	make_file("stallprof-3.pb.gz", 1000);
-	window_dir_trim(".", 1, "./stallprof-3.pb.gz");
+	write_window(".", 1, 3);
 	window_dir_clean(".");
 	for (size_t i = 0; i < n; i++)
 		if (!lies_there(of_others[i]))
@@ -169,6 +187,142 @@ static void test_window_dir__half_written_files_of_the_dead_go(void **state)
 	assert_true(lies_there(living));
 }
 
+/* --- a full disk ------------------------------------------------------------------------------------------ */
+
+#define OLD_BYTES 10000
+
+/* So much may lie in the folder; 0: as much as one likes. */
+static size_t disk_bytes;
+static int disk_error = ENOSPC;
+
+int fsync(int fd);
+
+/* In place of libc's: where blocks are given to a file late, as on ext4 and XFS, this is where it is told. */
+int fsync(int fd)
+{
+	struct stat st;
+	size_t sum = 0;
+	glob_t found;
+
+	(void)fd;
+	if (disk_bytes && !glob("*", 0, NULL, &found)) {
+		for (size_t i = 0; i < found.gl_pathc; i++)
+			sum += stat(found.gl_pathv[i], &st) ? 0 : (size_t)st.st_size;
+		globfree(&found);
+	}
+	if (!disk_bytes || sum <= disk_bytes)
+		return 0;
+	errno = disk_error;
+	return -1;
+}
+
+static size_t windows_there(void)
+{
+	size_t n = 0;
+	glob_t found;
+
+	if (!glob("stallprof-*.pb.gz", 0, NULL, &found)) {
+		n = found.gl_pathc;
+		globfree(&found);
+	}
+	return n;
+}
+
+/* Windows at 1000, 1001 and so on, which fill the disk but for `free_bytes`. */
+static void fill_disk(size_t n, size_t free_bytes)
+{
+	char name[64];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "stallprof-%zu.pb.gz", 1000 + i);
+		make_file(name, OLD_BYTES);
+	}
+	disk_bytes = n * OLD_BYTES + free_bytes;
+}
+
+static int empty_disk(void **state)
+{
+	disk_bytes = 0;
+	disk_error = ENOSPC;
+	return leave_dir(state);
+}
+
+/* As many as have room for it: two of these. */
+static void test_window_dir__the_oldest_make_room_on_a_full_disk(void **state)
+{
+	struct window_dir *windows = window_dir_new(".", 1 << 30);
+
+	(void)state;
+	fill_disk(WINDOW_DIR_LEAST + 10, 0);
+	assert_int_equal(write_to(windows, 5000), 0);
+	assert_int_equal(last.made_room, 2);
+	assert_false(lies_there("stallprof-1001.pb.gz"));
+	assert_true(lies_there("stallprof-1002.pb.gz") && lies_there("stallprof-5000.pb.gz"));
+	assert_int_equal(write_to(windows, 5001), 0);
+	assert_int_equal(last.made_room, 0);
+	disk_error = EDQUOT;
+	disk_bytes -= 2 * OLD_BYTES;
+	assert_int_equal(write_to(windows, 5002), 0);
+	assert_int_equal(last.made_room, 2);
+	window_dir_free(windows);
+}
+
+static void test_window_dir__few_windows_stay_on_a_full_disk(void **state)
+{
+	(void)state;
+	fill_disk(WINDOW_DIR_LEAST + 1, 0);
+	assert_int_equal(write_window(".", 1 << 30, 5000), -ENOSPC);
+	assert_int_equal(last.made_room, 0);
+	assert_non_null(strstr(last.err, "No space left on device"));
+	assert_int_equal(windows_there(), WINDOW_DIR_LEAST + 1);
+}
+
+/* Without a limit nothing is removed, nor when the disk fails in another way. */
+static void test_window_dir__all_stay_unless_the_disk_is_full(void **state)
+{
+	(void)state;
+	fill_disk(WINDOW_DIR_LEAST + 10, 0);
+	assert_int_equal(write_window(".", 0, 5000), -ENOSPC);
+	assert_int_equal(windows_there(), WINDOW_DIR_LEAST + 10);
+	disk_error = EIO;
+	assert_int_equal(write_window(".", 1 << 30, 5000), -EIO);
+	assert_int_equal(windows_there(), WINDOW_DIR_LEAST + 10);
+}
+
+/* Whoever fills the disk takes what is removed, too. */
+static void test_window_dir__room_is_made_in_vain_once(void **state)
+{
+	struct window_dir *windows = window_dir_new(".", 1 << 30);
+
+	(void)state;
+	fill_disk(WINDOW_DIR_LEAST + 10, 0);
+	disk_bytes = 1;
+	assert_int_equal(write_to(windows, 5000), -ENOSPC);
+	assert_int_equal(last.made_room, 2);
+	assert_int_equal(write_to(windows, 5001), -ENOSPC);
+	assert_int_equal(last.made_room, 0);
+	disk_bytes = 0;
+	assert_int_equal(write_to(windows, 5002), 0);
+	disk_bytes = 1;
+	assert_int_equal(write_to(windows, 5003), -ENOSPC);
+	assert_int_equal(last.made_room, 2);
+	window_dir_free(windows);
+}
+
+/* The limit was lowered while the disk is full. */
+static void test_window_dir__trim_though_nothing_can_be_written(void **state)
+{
+	(void)state;
+	fill_disk(10, 0);
+	disk_error = EIO;
+	assert_int_equal(write_window(".", 3 * OLD_BYTES, 5000), -EIO);
+	assert_int_equal(windows_there(), 3);
+	assert_true(lies_there("stallprof-1009.pb.gz"));
+	assert_false(lies_there("stallprof-1006.pb.gz"));
+}
+
+#define ON_DISK(test) cmocka_unit_test_setup_teardown(test, enter_dir, empty_disk)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -182,6 +336,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_window_dir__files_of_others_stay, enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__half_written_files_of_the_dead_go, enter_dir,
 		                                leave_dir),
+		ON_DISK(test_window_dir__the_oldest_make_room_on_a_full_disk),
+		ON_DISK(test_window_dir__few_windows_stay_on_a_full_disk),
+		ON_DISK(test_window_dir__all_stay_unless_the_disk_is_full),
+		ON_DISK(test_window_dir__room_is_made_in_vain_once),
+		ON_DISK(test_window_dir__trim_though_nothing_can_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
