@@ -29,7 +29,9 @@
 
 struct window_dir {
 	uint64_t max_bytes;
-	bool in_vain; /* room was made, and there was none; no window has been written since */
+	uint64_t bytes;   /* of all windows when they were listed, and of those that we have written since */
+	uint64_t list_ns; /* CLOCK_MONOTONIC: when they are to be listed again, whatever `bytes` is */
+	bool in_vain;     /* room was made, and there was none; no window has been written since */
 	char path[];
 };
 
@@ -162,9 +164,9 @@ static void list_windows(struct window_files *files)
 }
 
 /* False: the folder cannot be read. Else close_listing() it. */
-static bool open_listing(const char *path, struct window_files *files)
+static bool open_listing(const struct window_dir *dir, struct window_files *files)
 {
-	*files = (struct window_files){ .dir = opendir(path) };
+	*files = (struct window_files){ .dir = opendir(dir->path) };
 	if (!files->dir)
 		return false;
 	list_windows(files);
@@ -173,8 +175,10 @@ static bool open_listing(const char *path, struct window_files *files)
 	return true;
 }
 
-static void close_listing(struct window_files *files)
+static void close_listing(struct window_dir *dir, struct window_files *files)
 {
+	dir->bytes = files->bytes;
+	dir->list_ns = monotonic_ns() + WINDOW_DIR_LIST_NS;
 	closedir(files->dir);
 	free(files->file);
 }
@@ -191,14 +195,15 @@ static bool remove_file(struct window_files *files, size_t i)
 static void trim(struct window_dir *dir, const char *written)
 {
 	const char *stays = written ? strrchr(written, '/') + 1 : "";
+	bool fits = dir->bytes <= dir->max_bytes && monotonic_ns() < dir->list_ns;
 	struct window_files files;
 
-	if (!dir->max_bytes || !open_listing(dir->path, &files))
+	if (!dir->max_bytes || fits || !open_listing(dir, &files))
 		return;
 	for (size_t i = 0; i < files.n && files.bytes > dir->max_bytes; i++)
 		if (strcmp(files.file[i].name, stays))
 			remove_file(&files, i);
-	close_listing(&files);
+	close_listing(dir, &files);
 }
 
 /* Removes the oldest that take so many bytes, if enough others are left. Returns how many. */
@@ -208,13 +213,13 @@ static size_t make_room(struct window_dir *dir, uint64_t bytes)
 	size_t n, removed = 0;
 	uint64_t found = 0;
 
-	if (!dir->max_bytes || !open_listing(dir->path, &files))
+	if (!dir->max_bytes || !open_listing(dir, &files))
 		return 0;
 	for (n = 0; n + WINDOW_DIR_LEAST < files.n && found < bytes; n++)
 		found += files.file[n].bytes;
 	for (size_t i = 0; i < n && found >= bytes; i++)
 		removed += remove_file(&files, i);
-	close_listing(&files);
+	close_listing(dir, &files);
 	return removed;
 }
 
@@ -240,6 +245,7 @@ int window_dir_write(struct window_dir *dir, int64_t time_unix_ns, const void *b
 		err = pprof_file_write_bytes(out->path, bytes, len, out->err, sizeof(out->err));
 	if (!err || out->made_room)
 		dir->in_vain = is_full(err);
+	dir->bytes += err ? 0 : len;
 	trim(dir, err ? NULL : out->path);
 	return err;
 }

@@ -26,7 +26,9 @@ struct window_dir_file {
 
 /*
  * Writes a window that began at `time_unix_ns` into a file of its own (pprof_file.h). Then, whether that has failed or not, the
- * oldest are removed until all take at most max_bytes; what was just written stays.
+ * oldest are removed until all take at most max_bytes; what was just written stays. For that the folder is listed the first
+ * time, when what lay there and what was written since exceed max_bytes, and once in WINDOW_DIR_LIST_NS, as others may write
+ * there, too.
  *
  * If the disk is full, or a quota used up, as many of the oldest go at once as take the place that it needs, and it is written
  * once more: a window of now tells more than one of long ago. But the newest WINDOW_DIR_LEAST stay (ten minutes of them, unless
@@ -35,7 +37,8 @@ struct window_dir_file {
  *
  * 0 or -errno. -ENAMETOOLONG; -EEXIST: there are too many of that time.
  */
-#define WINDOW_DIR_LEAST 60
+#define WINDOW_DIR_LEAST   60
+#define WINDOW_DIR_LIST_NS (600 * 1000000000ULL)
 int window_dir_write(struct window_dir *dir, int64_t time_unix_ns, const void *bytes, size_t len,
                      struct window_dir_file *out);
 

@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "profiler/output/window_dir.h"
@@ -140,6 +142,57 @@ static void test_window_dir__trim_leaves_what_was_just_written(void **state)
 	write_window(".", 1, 998);
 	assert_false(lies_there("stallprof-999.pb.gz") || lies_there("stallprof-1001.pb.gz"));
 	assert_true(lies_there("stallprof-998.pb.gz"));
+}
+
+static uint64_t later_ns; /* than it is */
+
+int clock_gettime(clockid_t clock, struct timespec *now);
+
+/* In place of libc's. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int result = (int)syscall(SYS_clock_gettime, clock, now);
+
+	now->tv_sec += (time_t)(later_ns / 1000000000);
+	return result;
+}
+
+/* Files that others have put there show when the folder is listed, as the oldest of them are removed then. */
+static void test_window_dir__the_folder_is_listed_seldom(void **state)
+{
+	struct window_dir *windows = window_dir_new(".", 500);
+
+	(void)state;
+	make_file("stallprof-1000.pb.gz", 450);
+	write_to(windows, 2000);
+	assert_false(lies_there("stallprof-1000.pb.gz")); /* the first time */
+	make_file("stallprof-1001.pb.gz", 450);
+	for (int i = 1; i < 5; i++)
+		write_to(windows, 2000 + i);
+	assert_true(lies_there("stallprof-1001.pb.gz"));
+	write_to(windows, 2005); /* what we wrote is too much by itself */
+	assert_false(lies_there("stallprof-1001.pb.gz"));
+	assert_false(lies_there("stallprof-2000.pb.gz"));
+	assert_true(lies_there("stallprof-2001.pb.gz"));
+	window_dir_free(windows);
+}
+
+static void test_window_dir__the_folder_is_listed_now_and_then(void **state)
+{
+	struct window_dir *windows = window_dir_new(".", 500);
+
+	(void)state;
+	write_to(windows, 2000);
+	make_file("stallprof-1000.pb.gz", 450);
+	later_ns = WINDOW_DIR_LIST_NS - 10 * 1000000000ULL;
+	write_to(windows, 2001);
+	assert_true(lies_there("stallprof-1000.pb.gz"));
+	later_ns += 10 * 1000000000ULL;
+	write_to(windows, 2002);
+	assert_false(lies_there("stallprof-1000.pb.gz"));
+	assert_true(lies_there("stallprof-2000.pb.gz"));
+	later_ns = 0;
+	window_dir_free(windows);
 }
 
 static const char *const of_others[] = { "stallprof-00backup.tar",    "stallprof-1.pb.gz.bak",
@@ -332,6 +385,10 @@ int main(void)
 		                                enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__trim_takes_the_oldest, enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__trim_leaves_what_was_just_written, enter_dir,
+		                                leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__the_folder_is_listed_seldom, enter_dir,
+		                                leave_dir),
+		cmocka_unit_test_setup_teardown(test_window_dir__the_folder_is_listed_now_and_then, enter_dir,
 		                                leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__files_of_others_stay, enter_dir, leave_dir),
 		cmocka_unit_test_setup_teardown(test_window_dir__half_written_files_of_the_dead_go, enter_dir,
