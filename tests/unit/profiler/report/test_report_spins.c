@@ -16,6 +16,7 @@
 #include "profiler/report/report_primary.h"
 #include "profiler/report/report_rank.h"
 #include "profiler/report/report_spins.h"
+#include "profiler/report/report_view.h"
 #include "tests/unit/profiler/report/planted_run.h"
 
 /* With a profile whose types are those of a recording's. */
@@ -67,6 +68,31 @@ static void test_report_spins__sums(void **state)
 	assert_true(spins.spin[0].ns == 40 && spins.spin[1].ns == 20 && spins.spin[2].ns == 40);
 	report_spins_free(&spins);
 	end_with_samples(&run);
+}
+
+/* What is waited on a CPU is a part of the on-CPU time: threads have it once. */
+static void test_report_spins__is_no_further_time(void **state)
+{
+	double sum[2];
+
+	(void)state;
+	for (int spins = 0; spins < 2; spins++) {
+		struct run run = usual();
+		struct report_series series;
+		struct report_view view;
+
+		if (spins)
+			lane(&run, TIMELINE_SPIN, "train_step", "gpu_sync", "", 0, 10, 0.4);
+		assert_int_equal(report_view_open(&view, &run.input, NULL), 0);
+		assert_int_equal(report_view_sum(&series, &view, T0, T0 + 10 * SECOND, SECOND,
+		                                 report_view_is_time, NULL),
+		                 0);
+		sum[spins] = report_mean(series.v, series.n);
+		report_series_free(&series);
+		report_view_close(&view);
+		end(&run);
+	}
+	assert_true(sum[0] > 0.5 && fabs(sum[0] - sum[1]) < 1e-9);
 }
 
 /* The GPU takes longer: the loop is on the CPU as before. Its stack is told, too. */
@@ -214,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_report_spins__sums),
+		cmocka_unit_test(test_report_spins__is_no_further_time),
 		cmocka_unit_test(test_report_spins__a_slow_gpu),
 		cmocka_unit_test(test_report_spins__bound_by_the_gpu),
 		cmocka_unit_test(test_report_spins__gpus_of_ranks_that_wait),
