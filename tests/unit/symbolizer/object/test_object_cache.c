@@ -170,7 +170,7 @@ static void test_object_cache__closed_after_its_process(void **state)
 	snprintf(text, sizeof(text), "exec '%s/program'", program_dir);
 	program = popen(text, "r");
 	assert_non_null(fgets(text, sizeof(text), program));
-	pid = atoi(text);
+	pid = (pid_t)strtol(text, NULL, 10);
 	p = symbolizer_process(s, (uint32_t)pid, 1);
 	assert_int_equal(symbolizer_process_refresh(p), 0);
 	assert_int_equal(symbolizer_user(p, at, false, &r), 0);
