@@ -416,6 +416,7 @@ struct abi_event {
 	/* Of a stack with Python frames: its process, its frames, and where it begins; 0: of none, or not all of them are known. */
 	__u64 stack_key;
 	__u64 stack_id; /* with ABI_STACK_AS_SENT: which it is (abi_known.h); else 0 */
+	__u64 stack_top; /* of a user stack that was copied: where it ends; 0: that is not known, or farther up than is copied */
 	char comm[16];
 	struct abi_regs regs;
 	__u64 kstack[ABI_KSTACK_MAX];
@@ -439,6 +440,6 @@ _Static_assert(sizeof(struct abi_python) == 112, "python");
 _Static_assert(sizeof(struct abi_python_frame) == 32, "python frame");
 _Static_assert(sizeof(struct abi_python_ask) == 16 + ABI_PYTHON_ASK_MAX * 32, "python ask");
 _Static_assert(sizeof(struct abi_detail) == 104, "detail");
-_Static_assert(sizeof(struct abi_event) == 144 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
+_Static_assert(sizeof(struct abi_event) == 152 + 17 * 8 + ABI_KSTACK_MAX * 8, "event");
 
 #endif

@@ -24,6 +24,7 @@
 	X(python_stacks_cut, "stacks with more Python frames than are sent")                                 \
 	X(python_stacks_faulted, "stacks whose Python frames could not be read to the end")                  \
 	X(python_threads_unseen, "stacks whose thread was not found in the interpreter's long list")         \
+	X(contexts_kept, "times a thread context that was known could not be read any more: it stands")      \
 	X(contexts_unreadable, "thread contexts that could not be read or made no sense")                    \
 	X(tag_logs_unreadable, "times a thread's log of tag changes could not be read")                      \
 	X(tag_changes_lost, "tag changes that were overwritten in a thread's log before they were read")     \

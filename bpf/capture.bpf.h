@@ -28,17 +28,15 @@ ALWAYS void regs_from(struct abi_regs *to, const struct pt_regs *from)
 	to->ip = from->ip;
 }
 
-/* How far up the stack may go: a pthread's ends at its thread pointer, the main thread's where it started. */
-ALWAYS u64 stack_limit(struct task_struct *task, u64 sp)
+/* Where the stack ends, if that is within what is copied: a pthread's at its thread pointer, the main thread's where it started. 0: not known. */
+ALWAYS u64 stack_top(struct task_struct *task, u64 sp)
 {
 	struct mm_struct *mm = task->mm;
-	u64 fsbase = task->thread.fsbase, start = mm ? mm->start_stack : 0, top = sp + ustack_limit;
+	u64 fsbase = task->thread.fsbase, start = mm ? mm->start_stack : 0;
 
 	if (start > sp && start - sp < ustack_limit)
-		top = start + 64;
-	else if (fsbase > sp && fsbase - sp < ustack_limit)
-		top = fsbase;
-	return top;
+		return start + 64;
+	return fsbase > sp && fsbase - sp < ustack_limit ? fsbase : 0;
 }
 
 struct stack_copy {
@@ -74,13 +72,15 @@ ALWAYS long copy_page(u32 i, struct stack_copy *c)
 LOOP_OF(copy_page, struct stack_copy)
 
 /* Copies page by page, so that a fault costs what is above it and no more. Returns the bytes copied. */
-ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_buffer *buffer, u64 sp, u64 top, u32 *flags)
+ALWAYS u32 copy_user_stack(struct task_struct *task, struct stack_buffer *buffer, u64 sp, u32 *flags)
 {
 	struct stack_copy c = { .task = task, .buffer = buffer };
+	u64 top = stack_top(task, sp);
 	u32 copied;
 
+	buffer->event.stack_top = top;
 	buffer->copy.sp = sp;
-	buffer->copy.top = top;
+	buffer->copy.top = top ? top : sp + ustack_limit;
 	buffer->copy.copied = 0;
 	buffer->copy.faulted = 0;
 	copy_page_loop(ABI_USTACK_MAX / PAGE_BYTES + 1, &c);
@@ -115,8 +115,7 @@ ALWAYS void capture_user(struct task_struct *task, struct thread *t, struct stac
 		return;
 	}
 	regs_from(&buffer->event.regs, regs);
-	out->len = copy_user_stack(task, buffer, buffer->event.regs.sp,
-	                           stack_limit(task, buffer->event.regs.sp), &out->flags);
+	out->len = copy_user_stack(task, buffer, buffer->event.regs.sp, &out->flags);
 	out->n_python = capture_python(task, t, buffer, out->len, &out->flags);
 	out->key = stack_key(buffer, t->tgid, out->n_python, out->flags);
 }

@@ -105,17 +105,20 @@ enum context_result { CONTEXT_NO_TAG = 0, CONTEXT_TAG = 1, CONTEXT_KEEP = 2 };
 /* What cannot be read stands: programs on a switch cannot wait for a page, and the kernel holds pages back that a thread has
  * not touched for a while, to see on which node it does (NUMA balancing), or has written them to swap. It changes the tag, and it
  * touches the page. */
-ALWAYS int context_unreadable(const struct thread *t)
+ALWAYS int context_unreadable(struct thread *t)
 {
 	if (!t->context_known)
 		COUNT(contexts_unreadable);
+	else if (!t->context_unread)
+		COUNT(contexts_kept);
+	t->context_unread = 1;
 	return CONTEXT_KEEP;
 }
 
 /* Reads the thread's record at `address` into a tag.
  * CONTEXT_KEEP: it cannot be read, or the writer is in the middle of a change, so the tag from before stands. */
-ALWAYS int context_read(struct task_struct *task, const struct thread *t, struct context_scratch *s,
-                        u64 address, u32 ai_tag_key, u32 source, u64 *tag)
+ALWAYS int context_read(struct task_struct *task, struct thread *t, struct context_scratch *s, u64 address,
+                        u32 ai_tag_key, u32 source, u64 *tag)
 {
 	u32 size;
 
@@ -144,6 +147,7 @@ ALWAYS int context_read(struct task_struct *task, const struct thread *t, struct
 		__builtin_memcpy(s->tag.name, "span", 4);
 	}
 	*tag = tag_intern(&s->tag);
+	t->context_unread = 0;
 	return CONTEXT_TAG;
 }
 
@@ -185,7 +189,7 @@ struct context_found {
 
 /* Looks for the thread's context in its slots: stalltag's first, which carries the tag's name. Where the probe tells of each
  * change, stalltag's is read only once, for what was pushed before the probe was there. False: what is known stands. */
-ALWAYS bool context_find(struct task_struct *task, const struct thread *t, struct context_scratch *s,
+ALWAYS bool context_find(struct task_struct *task, struct thread *t, struct context_scratch *s,
                          struct context_found *found)
 {
 	struct abi_process *process = process_followed(t->tgid, t->process_start_ns);

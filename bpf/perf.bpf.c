@@ -92,7 +92,7 @@ ALWAYS void cpu_event(struct bpf_perf_event_data *ctx, struct task_struct *task,
 	bytes = bpf_get_stack(ctx, event->kstack, sizeof(event->kstack), 0);
 	event->kstack_len = bytes > 0 && !(ctx->regs.cs & 3) ? (u64)bytes / 8 : 0;
 	cpu_regs(&event->regs, task, ctx);
-	len = copy_user_stack(task, buffer, event->regs.sp, stack_limit(task, event->regs.sp), &flags);
+	len = copy_user_stack(task, buffer, event->regs.sp, &flags);
 	n_python = capture_python(task, t, buffer, len, &flags);
 	event->flags = flags;
 	event_send(buffer, len, n_python);

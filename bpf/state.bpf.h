@@ -217,13 +217,14 @@ struct thread {
 	u64 file_frame, file_ip,
 	        file_sp;   /* which call that is: the hook's arguments, and the user's registers */
 	u32 stalltag_held; /* the thread's tag is one of ours, not a foreign context */
-	u16 own_base;   /* the process itself told base_tag (on_tag_process), or one that it comes from did */
-	u16 log_unread; /* its log could not be read when that was looked at last */
-	u32 reading;    /* the scratch is in use: who interrupts leaves it alone */
-	u64 log_at;     /* where its log of tag changes lies (log.bpf.h); 0: not known */
-	u64 log_tail;   /* entries of that which were read */
-	u64 log_mm;     /* the memory that its log of tag changes is in */
-	u64 log_clock;  /* how far the clock of the log's times is ahead of the kernel's */
+	u16 own_base;  /* the process itself told base_tag (on_tag_process), or one that it comes from did */
+	u8 log_unread; /* its log could not be read when that was looked at last */
+	u8 context_unread;  /* likewise, its context */
+	u32 reading;        /* the scratch is in use: who interrupts leaves it alone */
+	u64 log_at;         /* where its log of tag changes lies (log.bpf.h); 0: not known */
+	u64 log_tail;       /* entries of that which were read */
+	u64 log_mm;         /* the memory that its log of tag changes is in */
+	u64 log_clock;      /* how far the clock of the log's times is ahead of the kernel's */
 	u64 log_settled_ns; /* when the walk at a window's end settled its time last */
 	u32 stopped_in;     /* kind of the sleep that the last stop interrupted */
 	u32 hint_dev;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/format/stamp.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
 #include "profiler/report/report_primary.h"
-#include "profiler/report/report_spins.h"
 
 /* From which correlation with the lost time on a signal of the host is taken for a part of it. */
 #define FOUND_CORRELATION 0.3
@@ -139,17 +139,16 @@ static int find_paths(struct report *report)
 	                         ranking->begin_ns, ranking->end_ns);
 }
 
-static int find_last_rank(struct report *report)
+/* Whether some program has mapped a library for them. */
+static bool has_collectives(const struct loaded_profiles *input)
 {
-	struct report_spins spins;
-	int err = report_spins_sum(&spins, report->input);
+	for (size_t i = 0; i < stamp_hook_count(input->stamp); i++) {
+		struct stamp_hook hook = stamp_hook_at(input->stamp, i);
 
-	if (err)
-		return err;
-	err = report_last_rank_find(&report->last_rank, report->input->ledger, &report->loop, &spins,
-	                            report->steps ? report->steps->name : NULL);
-	report_spins_free(&spins);
-	return err;
+		if (!strcmp(hook.cause, "collective") && hook.state == HOOK_ATTACHED)
+			return true;
+	}
+	return false;
 }
 
 int report_make(struct report *report, const struct loaded_profiles *input,
@@ -187,7 +186,9 @@ int report_make(struct report *report, const struct loaded_profiles *input,
 	if (!err)
 		err = report_loop_find(&report->loop, input, &report->classes, report->steps);
 	if (!err)
-		err = find_last_rank(report);
+		err = report_last_rank_find(
+		        &report->last_rank, input->ledger, &report->loop, &report->ranking.spins,
+		        report->steps && has_collectives(input) ? report->steps->name : NULL);
 	if (!err)
 		err = report_waits_find(&report->wait, input, report->tags, &report->classes, &report->loop);
 	if (err)

@@ -67,10 +67,11 @@ void report_away_text(FILE *out, const struct report_away *away)
 	if (away->count > 1)
 		fprintf(out, "%zu stretches, the longest ", away->count);
 	fprintf(out,
-	        "from %s to %s) hardly a tagged thread ran, %s or began a step: %s. This time is not judged",
+	        "from %s to %s) hardly a tagged thread ran, %s or began a step: the program had ended, did "
+	        "what "
+	        "has no tag, or waited %s. This time is not judged",
 	        report_moment_text(from, away->begin_ns), report_moment_text(to, away->end_ns),
-	        away->blind ? "stalled" : "waited",
-	        away->blind ? "the program had ended, did what has no tag, or waited for what is no stall, "
-	                      "which was not recorded"
-	                    : "the program had ended, or did what has no tag");
+	        away->blind ? "stalled" : "waited long",
+	        away->blind ? "for what is no stall, which was not recorded"
+	                    : "too briefly at a time to be sampled");
 }

@@ -81,7 +81,7 @@ void report_causes_add_ledger(struct report_cause *causes, size_t *count, const 
 		const struct report_spin *spin = &view->spins.spin[i];
 		struct report_cause cause = cause_of_spin(spin);
 
-		if (report_view_counts(view, spin->class))
+		if (report_view_counts(view, spin->class) && !view->without_spins)
 			report_causes_add(causes, count, &cause);
 	}
 }
@@ -120,7 +120,7 @@ static double spun_for(const struct report_view *view, const struct report_cause
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < view->spins.n; i++) {
+	for (size_t i = 0; i < view->spins.n && !view->without_spins; i++) {
 		const struct report_spin *spin = &view->spins.spin[i];
 		struct report_cause of_spin = cause_of_spin(spin);
 

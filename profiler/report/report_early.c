@@ -54,14 +54,18 @@ static bool stretch_above(const struct report_series *steps, double bound, size_
 /* `steps`: smoothed over the shortest time of such a part. 1, 0 or -ENOMEM. */
 static int find_fast(const struct report_series *steps, size_t least, size_t *from, size_t *to)
 {
-	size_t end = steps->n / EARLY_PARTS, at = fastest(steps, end);
-	double *scratch = calloc(steps->n, sizeof(*scratch)), later;
+	size_t end = steps->n / EARLY_PARTS, at = fastest(steps, end), n = 0;
+	double *some = calloc(steps->n, 2 * sizeof(*some)), later;
 
-	if (!scratch)
+	if (!some)
 		return -ENOMEM;
-	later = report_median(steps->v + end, steps->n - end, scratch);
-	free(scratch);
-	return steps->v[at] >= EARLY_FASTER * later &&
+	for (size_t i = end; i < steps->n; i++)
+		if (steps->v[i] > 0)
+			some[n++] = steps->v[i];
+	later = report_median(some, n, some + steps->n);
+	free(some);
+	/* Where most of what is later has no steps, it is something else. */
+	return 2 * n >= steps->n - end && steps->v[at] >= EARLY_FASTER * later &&
 	       stretch_above(steps, (steps->v[at] + later) / 2, at, from, to) && *to <= end &&
 	       *to - *from >= least;
 }

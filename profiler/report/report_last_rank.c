@@ -46,19 +46,26 @@ static bool counts(const struct job *job, const char *class)
 	return !job->loop->n || report_loop_has(job->loop, class);
 }
 
-/* What ranks waited on a CPU: their processes are known by the ledger. */
+/* What ranks waited on a CPU: their processes are known by the ledger. Of several hosts two may have the same number: then it is not
+ * known whose it was. */
 static void add_spin(struct job *job, const struct report_spin *spin)
 {
+	uint32_t rank_and_1 = 0;
+	struct rank *found;
+
 	for (size_t i = 0; i < ledger_count(job->ledger); i++) {
 		const struct ledger_row *row = ledger_at(job->ledger, i);
-		struct rank *found;
 
 		if (!row->rank_and_1 || row->pid != spin->pid || strcmp(row->class, spin->class) != 0)
 			continue;
-		found = rank_of(job, row->rank_and_1 - 1);
-		found->ns = saturating_add(found->ns, spin->ns);
-		return;
+		if (rank_and_1 && rank_and_1 != row->rank_and_1)
+			return;
+		rank_and_1 = row->rank_and_1;
 	}
+	if (!rank_and_1)
+		return;
+	found = rank_of(job, rank_and_1 - 1);
+	found->ns = saturating_add(found->ns, spin->ns);
 }
 
 /* One that has no such row has waited for nobody. */

@@ -22,7 +22,7 @@ struct report_last_rank {
 };
 
 /* Told where it waited for less than half as large a part of its time as the others, was there for half as long as all are on average, and they waited at
- * least a second in all. Where no rank is so by its waits for others, waits for GPUs tell, if all ranks took as many steps (`steps`: their class, or NULL), but for
+ * least a second in all. Where no rank is so by its waits for others, waits for GPUs tell, if all ranks took as many steps (`steps`: their class, or NULL where nothing speaks for collectives), but for
  * two or 2 %: ranks that do not wait for each other differ for reasons of their own. Looks at the loop's classes, or at all where none is known; what `spins`
  * has is waited, too. 0 or -ENOMEM. */
 int report_last_rank_find(struct report_last_rank *out, struct ledger *ledger, const struct report_loop *loop,

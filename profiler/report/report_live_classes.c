@@ -26,6 +26,8 @@ static int keep_class(struct ledger *classes, const struct ledger_row *row, cons
 
 	for (kept.id = 1; kept.id <= tags && !err; kept.id++) {
 		kept.pid = pid + 4 * (uint32_t)((kept.id - 1) % processes);
+		if (in_loop && loop->n_ranks > 1)
+			kept.rank_and_1 = (uint32_t)((kept.id - 1) % processes) + 1;
 		err = ledger_add(classes, &kept);
 	}
 	return err;

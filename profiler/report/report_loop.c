@@ -92,6 +92,20 @@ static size_t list_processes(const struct loaded_profiles *input, const char *st
 	return n;
 }
 
+static size_t count_ranks(const struct ledger_row *const *found, size_t n)
+{
+	size_t ranks = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t before = 0;
+
+		while (before < i && found[before]->rank_and_1 != found[i]->rank_and_1)
+			before++;
+		ranks += found[i]->rank_and_1 && before == i;
+	}
+	return ranks;
+}
+
 static bool shares_process(const struct loaded_profiles *input, const char *class, const char *steps)
 {
 	const struct ledger_row *with_steps[PROCESSES_MAX];
@@ -135,6 +149,7 @@ int report_loop_find(struct report_loop *loop, const struct loaded_profiles *inp
 		return err;
 	steps = steps ? steps : named_steps(classes);
 	loop->n_processes = steps ? list_processes(input, steps->name, with_steps) : 0;
+	loop->n_ranks = count_ranks(with_steps, loop->n_processes);
 	loop->names = calloc(classes->count + 1, sizeof(*loop->names));
 	loop->idle = calloc(classes->count + 1, sizeof(*loop->idle));
 	err = loop->names && loop->idle ? 0 : -ENOMEM;

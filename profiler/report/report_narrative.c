@@ -212,16 +212,17 @@ static void tell_last_rank(struct report_document *document, const struct report
 
 	if (!last->ranks || !is_much(&report->ranking, last->by_gpu ? "gpu_sync" : "collective"))
 		return;
-	report_document_say(document,
-	                    "Of the %zu ranks here rank %" PRIu32
-	                    " waited least for %s: %s in the whole recording, %.1f %% of its time, "
-	                    "where they waited %s on average, %.1f %% of theirs. %s",
-	                    last->ranks, last->rank, last->by_gpu ? "its GPU" : "the others",
-	                    report_duration_text(own, (double)last->ns), last->share * 100,
-	                    report_duration_text(others, (double)last->others_ns), last->others_share * 100,
-	                    last->by_gpu
-	                            ? "As they took their steps together, the others' GPUs waited for it."
-	                            : "It came last of these, and they waited for it.");
+	report_document_say(
+	        document,
+	        "Of the %zu ranks here rank %" PRIu32
+	        " waited least for %s: %s in the whole recording, %.1f %% of its time, "
+	        "where they waited %s on average, %.1f %% of theirs. %s",
+	        last->ranks, last->rank, last->by_gpu ? "its GPU" : "the others",
+	        report_duration_text(own, (double)last->ns), last->share * 100,
+	        report_duration_text(others, (double)last->others_ns), last->others_share * 100,
+	        last->by_gpu
+	                ? "All took as many steps: the others' GPUs may have waited for it, in collectives."
+	                : "It came last of these, and they waited for it.");
 }
 
 static void tell_cause(struct report_document *document, const struct report *report)

@@ -32,7 +32,7 @@ static bool network_speaks(const struct report_ranking *out)
 /* Whether it is waiting for other ranks. Where there are some, a GPU waits for theirs in kernels of a collective, and the thread for it. */
 static bool is_for_ranks(const struct report_ranking *out, const struct report_cause *cause)
 {
-	return !strcmp(cause->name, "collective") || (out->processes > 1 && !strcmp(cause->name, "gpu_sync"));
+	return !strcmp(cause->name, "collective") || (out->ranks > 1 && !strcmp(cause->name, "gpu_sync"));
 }
 
 /* Causes are in the order of their score. */

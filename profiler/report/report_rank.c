@@ -194,7 +194,7 @@ static int list_causes(struct rank *rank)
 	size_t lanes = timeline_count(rank->view.timeline), rows = ledger_count(rank->view.input->ledger);
 	struct report_ranking *out = rank->out;
 
-	out->causes = calloc(lanes + rows + 1, sizeof(*out->causes));
+	out->causes = calloc(lanes + rows + rank->view.spins.n + 1, sizeof(*out->causes));
 	out->signals = calloc(lanes + 1, sizeof(*out->signals));
 	if (!out->causes || !out->signals)
 		return -ENOMEM;
@@ -260,6 +260,7 @@ static int score_all(struct rank *rank)
 	report_causes_sort(out->signals, out->signal_count);
 	report_causes_sort(out->causes, out->count);
 	out->processes = rank->view.loop.n_processes;
+	out->ranks = rank->view.loop.n_ranks;
 	if (out->mode == REPORT_SPIKE)
 		report_primary_choose(out);
 	else
@@ -389,6 +390,8 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = report_view_open(&rank.other, baseline, rank.view.steps);
 		rank.has_other = !err;
 	}
+	if (rank.has_other && (report_spins_untold(input) || report_spins_untold(baseline)))
+		rank.view.without_spins = rank.other.without_spins = true;
 	if (!err)
 		err = report_incident_find(ranking, &rank.view, rank.has_other ? &rank.other : NULL, hint, 0);
 	if (!err)
@@ -402,6 +405,8 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 	if (!err)
 		err = report_away_find(&ranking->away, &rank.view);
 	report_series_free(&rank.fine);
+	ranking->spins = rank.view.spins;
+	rank.view.spins = (struct report_spins){ .n = 0 };
 	report_view_close(&rank.view);
 	report_view_close(&rank.other);
 	if (err)
@@ -415,5 +420,6 @@ void report_ranking_free(struct report_ranking *ranking)
 	free(ranking->causes);
 	free(ranking->signals);
 	free(ranking->stretches);
+	report_spins_free(&ranking->spins);
 	*ranking = (struct report_ranking){ .mode = REPORT_NOTHING };
 }

@@ -9,6 +9,7 @@
 #include "profiler/format/timeline.h"
 #include "profiler/report/report_families.h"
 #include "profiler/report/report_series.h"
+#include "profiler/report/report_spins.h"
 #include "profiler/report/report_spikes.h"
 
 /* What report_live.h has found while it went on. */
@@ -70,6 +71,7 @@ struct report_ranking {
 	uint64_t baseline_begin_ns, baseline_end_ns;
 	size_t spikes;
 	size_t processes; /* that have the steps, 0: not known */
+	size_t ranks;     /* likewise */
 	struct report_stretch *
 	        stretches; /* all of lost time that stand out, by time, or none of them where there are no others */
 	size_t stretch_count;
@@ -95,6 +97,7 @@ struct report_ranking {
 	 * the same one. name NULL: there is none. */
 	struct report_cause whole;
 	bool whole_is_usual; /* half of that and more came at its usual rate, not in stretches that stand out */
+	struct report_spins spins;    /* what threads waited on a CPU in all */
 	struct report_away away;      /* when the tagged threads were not there */
 	struct report_series symptom; /* by RANK_WIDE_NS */
 };

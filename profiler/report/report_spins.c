@@ -11,9 +11,10 @@
 #include "profiler/format/timeline.h"
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/loaded/loaded_sample.h"
+#include "profiler/session/working_call.h"
 #include "symbolizer/base/growing_array.h"
 
-#define SPINS_MAX (1u << 16) /* classes, causes and processes of one profile */
+#define SPINS_MAX 4096 /* classes, causes and processes of one profile; what is beyond is left out */
 
 bool report_spins_any(const struct timeline *timeline, const char *cause)
 {
@@ -26,22 +27,46 @@ bool report_spins_any(const struct timeline *timeline, const char *cause)
 	return false;
 }
 
-/* Where the sample's time goes to; NULL without memory. */
-static struct report_spin *spin_of(struct report_spins *spins, size_t *room,
-                                   const struct loaded_sample *sample)
+bool report_spins_untold(const struct loaded_profiles *input)
 {
-	for (size_t i = 0; i < spins->n; i++) {
-		struct report_spin *spin = &spins->spin[i];
+	int cpu = input->profile ? profile_find_type(input->profile, "cpu") : -1;
+	struct loaded_sample sample;
 
-		if (spin->pid == sample->pid && !strcmp(spin->class, sample->class) &&
-		    !strcmp(spin->cause, sample->stall))
-			return spin;
+	for (size_t i = 0; cpu >= 0 && loaded_sample_get(input, NULL, i, &sample); i++)
+		if (sample.view.values[cpu] > 0 &&
+		    (!strcmp(sample.stall, "gpu_sync") || !strcmp(sample.stall, "collective")) &&
+		    !report_spins_any(input->timeline, sample.stall) &&
+		    !working_call(input->profile, sample.view.location_ids, sample.view.n_locations))
+			return true;
+	return false;
+}
+
+static bool is_of(const struct report_spin *spin, const struct loaded_sample *sample)
+{
+	return spin->pid == sample->pid && !strcmp(spin->class, sample->class) &&
+	       !strcmp(spin->cause, sample->stall);
+}
+
+/* Adds the time to the sample's own sum. Samples of one process come together: mostly it is the last one. 0 or -ENOMEM. */
+static int add(struct report_spins *spins, size_t *room, const struct loaded_sample *sample, int64_t ns)
+{
+	size_t i = spins->n;
+	int err;
+
+	while (i > 0 && !is_of(&spins->spin[i - 1], sample))
+		i--;
+	if (i > 0) {
+		spins->spin[i - 1].ns = saturating_add(spins->spin[i - 1].ns, ns);
+		return 0;
 	}
-	if (growing_array_reserve((void **)&spins->spin, spins->n + 1, room, sizeof(*spins->spin), SPINS_MAX))
-		return NULL;
-	spins->spin[spins->n] =
-	        (struct report_spin){ .class = sample->class, .cause = sample->stall, .pid = sample->pid };
-	return &spins->spin[spins->n++];
+	err = growing_array_reserve((void **)&spins->spin, spins->n + 1, room, sizeof(*spins->spin),
+	                            SPINS_MAX);
+	if (err)
+		return err == -EFBIG ? 0 : err;
+	spins->spin[spins->n++] = (struct report_spin){
+		.class = sample->class, .cause = sample->stall, .pid = sample->pid, .ns = ns
+	};
+	return 0;
 }
 
 int report_spins_sum(struct report_spins *spins, const struct loaded_profiles *input)
@@ -53,16 +78,14 @@ int report_spins_sum(struct report_spins *spins, const struct loaded_profiles *i
 	*spins = (struct report_spins){ .n = 0 };
 	for (size_t i = 0; cpu >= 0 && loaded_sample_get(input, NULL, i, &sample); i++) {
 		int64_t ns = sample.view.values[cpu];
-		struct report_spin *spin;
 
-		if (ns <= 0 || !report_spins_any(input->timeline, sample.stall))
+		if (ns <= 0 || !report_spins_any(input->timeline, sample.stall) ||
+		    working_call(input->profile, sample.view.location_ids, sample.view.n_locations))
 			continue;
-		spin = spin_of(spins, &room, &sample);
-		if (!spin) {
+		if (add(spins, &room, &sample, ns)) {
 			report_spins_free(spins);
 			return -ENOMEM;
 		}
-		spin->ns = saturating_add(spin->ns, ns);
 	}
 	return 0;
 }

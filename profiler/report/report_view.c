@@ -72,7 +72,7 @@ bool report_view_is_lost(const struct report_view *view, const struct timeline_l
 		return view->pushed && report_view_counts(view, lane->class) &&
 		       !report_loop_idles(&view->loop, lane->class);
 	return (lane->kind == TIMELINE_STALL || lane->kind == TIMELINE_RUNQUEUE ||
-	        lane->kind == TIMELINE_SPIN) &&
+	        (lane->kind == TIMELINE_SPIN && !view->without_spins)) &&
 	       report_view_counts(view, lane->class);
 }
 

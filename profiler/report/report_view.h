@@ -32,6 +32,7 @@ struct report_view {
 	const char *steps; /* the class whose tags are the steps; NULL: none has several */
 	struct report_loop loop;
 	struct report_spins spins;
+	bool without_spins; /* they do not count: what this is compared with does not tell of any */
 };
 
 typedef bool (*report_wants_fn)(const struct report_view *view, const struct timeline_lane *lane,

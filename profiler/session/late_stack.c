@@ -2,12 +2,14 @@
 
 #include "profiler/session/late_stack.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "profiler/session/remote_stack.h"
+#include "symbolizer/base/clock.h"
 
-#define WORD_BYTES 8
+#define WORD_BYTES   8
+#define SECOND_NS    1000000000ULL
+#define SPENT_MAX_NS (SECOND_NS / 10)
 
 size_t late_stack_get(struct late_stack *late, const struct abi_event *event, const void **copy)
 {
@@ -29,44 +31,53 @@ size_t late_stack_get(struct late_stack *late, const struct abi_event *event, co
 	return (size_t)n;
 }
 
-/* Whether the return address that the frame was found by still stands in its place, below its stack. */
-static bool still_there(const struct abi_event *event, uint64_t pc, uint64_t sp)
+bool late_stack_lacks_pages(const struct abi_event *event)
 {
-	uint64_t word;
-
-	return sp >= event->regs.sp + WORD_BYTES && sp <= event->regs.sp + event->ustack_len &&
-	       remote_stack_pages(event->tgid, sp - WORD_BYTES, &word, sizeof(word)) == sizeof(word) &&
-	       word == pc;
+	return event->flags & ABI_USER_FAULTED && !(event->flags & ABI_NO_USER_COPY);
 }
 
-static size_t read_missing(struct late_stack *late, const struct abi_event *event, const uint64_t *pcs,
-                           const uint64_t *sps, size_t n)
+/* Where the outermost frame that was found begins, its return address included, as an offset into the copy; all of it: it has none of that. */
+static size_t outermost(const struct abi_event *event, const uint64_t *sps, size_t n)
 {
-	size_t has = event->ustack_len;
-	ssize_t more;
+	uint64_t sp = event->regs.sp, end = sp + event->ustack_len;
 
-	if (n < 2 || has >= sizeof(late->bytes))
-		return 0;
-	memcpy(late->bytes, event + 1, has);
-	more = remote_stack_pages(event->tgid, event->regs.sp + has, late->bytes + has,
-	                          sizeof(late->bytes) - has);
-	/* Looked at when all has been read: it may return meanwhile. */
-	return more > 0 && still_there(event, pcs[n - 1], sps[n - 1]) ? has + (size_t)more : 0;
+	if (n < 2 || sps[n - 1] < sp + WORD_BYTES || sps[n - 1] > end)
+		return event->ustack_len;
+	return (size_t)(sps[n - 1] - WORD_BYTES - sp);
 }
 
-size_t late_stack_complete(struct late_stack *late, const struct abi_event *event, const uint64_t *pcs,
-                           const uint64_t *sps, size_t n, const void **copy)
+/* How much of the stack there is. */
+static size_t whole_bytes(const struct late_stack *late, const struct abi_event *event)
 {
-	size_t all;
+	uint64_t bytes = event->stack_top > event->regs.sp ? event->stack_top - event->regs.sp : 0;
 
-	if (!(event->flags & ABI_USER_FAULTED) || event->flags & ABI_NO_USER_COPY)
-		return 0;
-	all = read_missing(late, event, pcs, sps, n);
-	if (!all) {
-		late->cut++;
-		return 0;
+	return bytes < sizeof(late->bytes) ? (size_t)bytes : sizeof(late->bytes);
+}
+
+static bool may_read(struct late_stack *late, uint64_t now)
+{
+	if (now - late->second_ns >= SECOND_NS) {
+		late->second_ns = now;
+		late->spent_ns = 0;
 	}
-	late->completed++;
+	return late->spent_ns < SPENT_MAX_NS;
+}
+
+size_t late_stack_complete(struct late_stack *late, const struct abi_event *event, const uint64_t *sps,
+                           size_t n, const void **copy)
+{
+	size_t has = event->ustack_len, from = outermost(event, sps, n), all = whole_bytes(late, event);
+	uint64_t now = monotonic_ns();
+	ssize_t read;
+
+	if (!late_stack_lacks_pages(event) || from >= has || all <= has || !may_read(late, now))
+		return 0;
+	read = remote_stack_pages(event->tgid, event->regs.sp + from, late->bytes + from, all - from);
+	late->spent_ns += monotonic_ns() - now;
+	if (read <= (ssize_t)(has - from) ||
+	    memcmp(late->bytes + from, (const uint8_t *)(event + 1) + from, has - from) != 0)
+		return 0;
+	memcpy(late->bytes, event + 1, from);
 	*copy = late->bytes;
-	return all;
+	return from + (size_t)read;
 }

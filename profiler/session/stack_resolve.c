@@ -131,6 +131,21 @@ static size_t unwind(struct stack_resolver *resolver, struct process *process, c
 	return n;
 }
 
+/* Of an event that lacks pages: the same, with what can be read of them, after `n` frames were found. */
+static size_t unwind_on(struct stack_resolver *resolver, struct process *process,
+                        const struct abi_event *event, struct sym_stack *stack, size_t room, size_t n,
+                        enum sym_unwind_end *end, struct sym_process **sym)
+{
+	size_t bytes = late_stack_complete(&resolver->late, event, resolver->sps, n, &stack->copy), more = n;
+
+	if (bytes) {
+		stack->copy_len = bytes;
+		more = unwind(resolver, process, event, stack, room, end, sym);
+	}
+	*(more > n ? &resolver->late.completed : &resolver->late.cut) += 1;
+	return more;
+}
+
 /* Fills resolver->native, ->kinds and ->gil. */
 static int locate_native(struct stack_resolver *resolver, struct sym_process *sym, uint32_t pid,
                          struct profile *profile, size_t n_pcs)
@@ -281,7 +296,7 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 		                   .sps = resolver->sps };
 	enum sym_unwind_end end = SYM_UNWIND_COMPLETE;
 	const char *native_end;
-	size_t n_pcs, more;
+	size_t n_pcs;
 	int err;
 
 	if (!process)
@@ -289,11 +304,9 @@ static int resolve_user(struct stack_resolver *resolver, const struct abi_event 
 	event_regs(&stack.regs, &event->regs);
 	stack.copy_len = late_stack_get(&resolver->late, event, &stack.copy);
 	n_pcs = unwind(resolver, process, event, &stack, STACK_FRAMES_MAX - *n - 1, &end, &sym);
-	if (end != SYM_UNWIND_COMPLETE && (more = late_stack_complete(&resolver->late, event, resolver->pcs,
-	                                                              resolver->sps, n_pcs, &stack.copy))) {
-		stack.copy_len = more;
-		n_pcs = unwind(resolver, process, event, &stack, STACK_FRAMES_MAX - *n - 1, &end, &sym);
-	}
+	if (end != SYM_UNWIND_COMPLETE && late_stack_lacks_pages(event))
+		n_pcs = unwind_on(resolver, process, event, &stack, STACK_FRAMES_MAX - *n - 1, n_pcs, &end,
+		                  &sym);
 	if (!sym)
 		return -ENOMEM;
 	resolver->n_pcs = n_pcs;

@@ -14,6 +14,7 @@
 #include "profiler/tracer/tracer.h"
 #include "profiler/session/window_state.h"
 #include "profiler/session/window_timeline.h"
+#include "profiler/session/working_call.h"
 #include "symbolizer/symbolizer.h"
 
 /* pprof takes mapping 0 for the main binary: let it be the program of the first process that is seen. */
@@ -206,7 +207,8 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	int err;
 
 	split_wait(window, event, &split);
-	tell_timeline(window, event);
+	if (event->state != ABI_CPU_STALL)
+		tell_timeline(window, event);
 	if (event->state == ABI_RECOVERY) /* a kernel thread, whose name is known now */
 		process_table_get(window->deps.processes, event->tgid, event->process_start_ns, event->comm);
 	else
@@ -216,6 +218,8 @@ int window_add_event(struct window *window, const struct abi_event *event)
 	if (err)
 		return count_lost(window, event, err);
 	tell_known(window, event);
+	if (window_timeline_spins(event) && !working_call(window->profile, told.ids, told.n))
+		tell_timeline(window, event);
 	if (event->has_detail && detail_of(window, event, &detail))
 		told.detail = &detail;
 	told.slice = window_slice(window, event->time_ns);

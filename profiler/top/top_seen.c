@@ -168,6 +168,7 @@ static const char *const quiet[] = {
 	"stacks_read_late",
 	"stacks_faulted", /* most of these are completed */
 	"stacks_completed",
+	"contexts_kept",
 	"frames_without_symbol",
 	"frames_dwarf",
 	"frames_symtab",

@@ -284,3 +284,37 @@ bool library_calls_has(const struct library_calls *library, const char *symbol)
 			return true;
 	return false;
 }
+
+/* Of all libraries. Copies whose direction the name does not tell are mostly waits for what the GPU does before them. */
+static const char *const working[] = {
+	"*HtoD*",       "*Malloc*", "*HtoA*",     "*Alloc*",       "*Free*",      "*Register*",
+	"*Unregister*", "*Module*", "*Reset*",    "*Destroy*",     "*Resident*",  "*Write*",
+	"*Release*",    "nccl*",    "*MPI_Init*", "*MPI_Finalize", "*MPI_File_*", "*MPI_Comm_*",
+};
+
+/* What the names of the table's functions in C begin with: most others are told from these at once. */
+static const char *const prefixes[] = { "cu", "hip", "hsa_", "ze", "cl", "vk", "nccl", "MPI_", "PMPI_" };
+
+static bool may_be_known(const char *function)
+{
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(function, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+enum library_call library_calls_kind(const char *function)
+{
+	bool known = false;
+
+	if (!may_be_known(function))
+		return LIBRARY_CALL_NONE;
+	for (size_t i = 0; i < library_calls_len && !known; i++)
+		known = library_calls_has(&library_calls[i], function);
+	if (!known)
+		return LIBRARY_CALL_NONE;
+	for (size_t i = 0; i < sizeof(working) / sizeof(working[0]); i++)
+		if (!fnmatch(working[i], function, 0))
+			return LIBRARY_CALL_WORKS;
+	return LIBRARY_CALL_WAITS;
+}

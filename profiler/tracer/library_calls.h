@@ -32,4 +32,13 @@ uint32_t library_calls_of(const char *path);
 /* Whether a symbol is one of the library's functions. */
 bool library_calls_has(const struct library_calls *library, const char *symbol);
 
+/* What a thread that is on a CPU in a function does there. */
+enum library_call {
+	LIBRARY_CALL_NONE, /* it is none of the table */
+	LIBRARY_CALL_WAITS,
+	LIBRARY_CALL_WORKS /* for much of its time: it copies to the GPU, makes memory ready, compiles, sets up */
+};
+/* Functions of C++ are none: those of the table wait. */
+enum library_call library_calls_kind(const char *function);
+
 #endif

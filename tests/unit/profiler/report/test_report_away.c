@@ -133,9 +133,9 @@ static void test_report_away__words(void **state)
 	assert_string_equal(
 	        text,
 	        "For 40.0 s (from 2023-11-14 22:13:30.0 UTC to 2023-11-14 22:14:10.0 UTC) hardly a tagged "
-	        "thread ran, waited or began a step: the program had ended, or did what has no tag. This "
-	        "time is "
-	        "not judged\n"
+	        "thread ran, waited long or began a step: the program had ended, did what has no tag, or "
+	        "waited too "
+	        "briefly at a time to be sampled. This time is not judged\n"
 	        "For 40.0 s (2 stretches, the longest from 2023-11-14 22:13:30.0 UTC to 2023-11-14 "
 	        "22:14:10.0 "
 	        "UTC) hardly a tagged thread ran, stalled or began a step: the program had ended, did what "

@@ -11,8 +11,8 @@
 #include "profiler/report/report_rank.h"
 #include "tests/unit/profiler/report/planted_run.h"
 
-/* A run of `all` seconds, whose step waits for the GPU half of its time. */
-static struct run long_run(int all)
+/* A run of `all` seconds, whose step waits for the GPU for a part of its time, up to second `till`. */
+static struct run long_run(int all, int till)
 {
 	struct run run = {
 		.input = { .timeline = timeline_new(0), .ledger = ledger_new(0), .stamp = stamp_new() }
@@ -22,7 +22,7 @@ static struct run long_run(int all)
 	row(&run, "train_step", false, LEDGER_ONCPU, "", all / 4 * (int64_t)SECOND);
 	row(&run, "train_step", false, LEDGER_STALL, "block_io", all / 4 * (int64_t)SECOND);
 	row(&run, "train_step", false, LEDGER_STALL, "gpu_sync", all / 2 * (int64_t)SECOND);
-	lane(&run, TIMELINE_STALL, "train_step", "gpu_sync", "", 0, all, 0.3);
+	lane(&run, TIMELINE_STALL, "train_step", "gpu_sync", "", 0, till, 0.3);
 	return run;
 }
 
@@ -38,7 +38,7 @@ static void part(struct run *run, int from, int to, bool fast, int slow)
 static void test_report_early__a_disk_that_turns_slow_and_stays_so(void **state)
 {
 	struct report_ranking ranking;
-	struct run run = long_run(120);
+	struct run run = long_run(120, 120);
 
 	(void)state;
 	part(&run, 0, 12, true, 0);
@@ -60,7 +60,7 @@ static void test_report_early__a_disk_that_turns_slow_and_stays_so(void **state)
 static void test_report_early__a_slow_start_before_the_good_part(void **state)
 {
 	struct report_ranking ranking;
-	struct run run = long_run(120);
+	struct run run = long_run(120, 120);
 
 	(void)state;
 	part(&run, 0, 8, false, 2);
@@ -78,7 +78,7 @@ static void test_report_early__a_slow_start_before_the_good_part(void **state)
 static void test_report_early__steps_alone(void **state)
 {
 	struct report_ranking ranking;
-	struct run run = long_run(120);
+	struct run run = long_run(120, 120);
 
 	(void)state;
 	seconds(&run, TIMELINE_ONCPU, "train_step", 0, 120, (int64_t)SECOND / 2);
@@ -92,12 +92,29 @@ static void test_report_early__steps_alone(void **state)
 	end(&run);
 }
 
+/* The steps end; what comes is another thing, and loses a little more. */
+static void test_report_early__something_else_later(void **state)
+{
+	struct report_ranking ranking;
+	struct run run = long_run(120, 12);
+
+	(void)state;
+	part(&run, 0, 12, true, 0);
+	row(&run, "export", false, LEDGER_ONCPU, "", 100 * (int64_t)SECOND);
+	seconds(&run, TIMELINE_ONCPU, "export", 12, 120, (int64_t)SECOND / 2);
+	lane(&run, TIMELINE_STALL, "export", "block_io", "vda", 12, 120, 0.5);
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_int_not_equal(ranking.mode, REPORT_SPIKE);
+	report_ranking_free(&ranking);
+	end(&run);
+}
+
 /* Whether the begin is the baseline, of a run with a first part of so many seconds, another of as many from `again` on, and so many steps a
  * second else. */
 static bool is_early(int all, int first, int again, int slow)
 {
 	struct report_ranking ranking;
-	struct run run = long_run(all);
+	struct run run = long_run(all, all);
 	bool early;
 
 	part(&run, 0, first, true, 0);
@@ -137,6 +154,7 @@ int main(void)
 		cmocka_unit_test(test_report_early__a_disk_that_turns_slow_and_stays_so),
 		cmocka_unit_test(test_report_early__a_slow_start_before_the_good_part),
 		cmocka_unit_test(test_report_early__steps_alone),
+		cmocka_unit_test(test_report_early__something_else_later),
 		cmocka_unit_test(test_report_early__what_is_no_good_part),
 	};
 

@@ -37,16 +37,23 @@ static void end_with_samples(struct run *run)
 	end(run);
 }
 
-static void cpu_sample(struct run *run, const char *class, const char *stall, int64_t pid, int64_t ns)
+static void cpu_sample_in(struct run *run, const char *call, const char *class, const char *stall,
+                          int64_t pid, int64_t ns)
 {
-	struct profile_frame frame = { .function = "step", .file = "train.py", .line = 7 };
+	struct profile_frame frames[] = { { .function = call },
+		                          { .function = "step", .file = "train.py", .line = 7 } };
 	const struct profile_label labels[] = { { .key = "ai_tag", .str = class },
 		                                { .key = "stall", .str = stall },
 		                                { .key = "pid", .num = pid, .unit = "id" } };
-	int64_t id = profile_location(run->input.owned, 0, 0, &frame, 1), values[] = { 0, ns };
+	int64_t id = profile_location(run->input.owned, 0, 0, frames, 2), values[] = { 0, ns };
 
 	assert_true(id > 0);
 	assert_int_equal(profile_add_sample(run->input.owned, &id, 1, values, labels, 3), 0);
+}
+
+static void cpu_sample(struct run *run, const char *class, const char *stall, int64_t pid, int64_t ns)
+{
+	cpu_sample_in(run, "cuStreamSynchronize", class, stall, pid, ns);
 }
 
 static void test_report_spins__sums(void **state)
@@ -61,6 +68,7 @@ static void test_report_spins__sums(void **state)
 	cpu_sample(&run, "train_step", "gpu_sync", 1, 30);
 	cpu_sample(&run, "eval", "gpu_sync", 1, 40);
 	cpu_sample(&run, "train_step", "block_io", 1, 50); /* work of its own, beside a request */
+	cpu_sample_in(&run, "cuMemcpyHtoD_v2", "train_step", "gpu_sync", 1, 60); /* it copies */
 	assert_int_equal(report_spins_sum(&spins, &run.input), 0);
 	assert_int_equal(spins.n, 3);
 	assert_string_equal(spins.spin[0].class, "train_step");
@@ -125,7 +133,7 @@ static void test_report_spins__a_slow_gpu(void **state)
 	                 0);
 	assert_int_equal(paths.count, 1);
 	assert_int_equal(paths.ns, 3 * SECOND);
-	assert_string_equal(paths.path[0].own, "step train.py:7");
+	assert_string_equal(paths.path[0].own, "cuStreamSynchronize");
 	loaded_tags_free(known);
 	report_ranking_free(&ranking);
 	end_with_samples(&run);
@@ -152,15 +160,30 @@ static void test_report_spins__bound_by_the_gpu(void **state)
 	end_with_samples(&run);
 }
 
-/* Of ranks, one of which waits for its disk, the others wait in collectives that run on their GPUs. */
+/* So many steps of a process, which is a rank or none (0). */
+static void rank_tags(struct run *run, uint32_t pid, uint32_t rank_and_1)
+{
+	struct ledger_row added = { .tag = (char *)"train_step",
+		                    .class = (char *)"train_step",
+		                    .cause = (char *)"",
+		                    .device = (char *)"",
+		                    .pid = pid,
+		                    .rank_and_1 = rank_and_1,
+		                    .ns = 1 };
+
+	for (added.id = 1; added.id <= 450; added.id++)
+		assert_int_equal(ledger_add(run->input.ledger, &added), 0);
+}
+
+/* Of ranks, one of which waits for its disk, the others wait in collectives that run on their GPUs. Other processes have jobs of their own. */
 static void test_report_spins__gpus_of_ranks_that_wait(void **state)
 {
 	for (uint32_t ranks = 1; ranks <= 4; ranks += 3) {
 		struct run run = usual();
 		struct report_ranking ranking;
 
-		for (uint32_t pid = 1; pid <= ranks; pid++)
-			tags(&run, "train_step", pid, 450);
+		for (uint32_t pid = 1; pid <= 4; pid++)
+			rank_tags(&run, pid, ranks > 1 ? pid : 0);
 		seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, (int64_t)ranks * 50);
 		lane(&run, TIMELINE_SPIN, "train_step", "gpu_sync", "", 0, 10, 0.1);
 		lane(&run, TIMELINE_SPIN, "train_step", "gpu_sync", "", 6, 8, 2.7);
@@ -175,7 +198,48 @@ static void test_report_spins__gpus_of_ranks_that_wait(void **state)
 	(void)state;
 }
 
+/* More causes than lanes and rows: those of samples that no lane has. */
+static void test_report_spins__has_room(void **state)
+{
+	static const char *const names[] = { "a", "b", "c", "d", "e", "f" };
+	struct run run = usual_with_samples();
+	struct report_ranking ranking;
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		lane(&run, TIMELINE_SPIN, "train_step", names[i], "gpu7", 0, 10, 0.1);
+		cpu_sample(&run, "train_step", names[i], 1, (int64_t)SECOND);
+	}
+	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+	assert_true(ranking.count >= 12);
+	report_ranking_free(&ranking);
+	end_with_samples(&run);
+}
+
+/* A recording of an earlier version has no such lanes: compared with it the same run is no other. */
+static void test_report_spins__a_baseline_that_tells_of_none(void **state)
+{
+	struct run old = usual_with_samples(), new = usual_with_samples();
+	struct report_ranking ranking;
+
+	(void)state;
+	lane(&new, TIMELINE_SPIN, "train_step", "gpu_sync", "", 0, 10, 0.8);
+	cpu_sample(&new, "train_step", "gpu_sync", 1, 8 * (int64_t)SECOND);
+	assert_int_equal(report_rank(&ranking, &new.input, &old.input, NULL, NULL), 0);
+	assert_int_equal(ranking.mode, REPORT_SPIKE); /* it had none */
+	report_ranking_free(&ranking);
+	cpu_sample(&old, "train_step", "gpu_sync", 1, 8 * (int64_t)SECOND);
+	assert_int_equal(report_rank(&ranking, &new.input, &old.input, NULL, NULL), 0);
+	assert_int_not_equal(ranking.mode, REPORT_SPIKE);
+	assert_null(find(&ranking, "gpu_sync"));
+	report_ranking_free(&ranking);
+	end_with_samples(&old);
+	end_with_samples(&new);
+}
+
 /* --- the last rank ---------------------------------------------------------------------------------------------- */
+
+static bool one_pid;
 
 static void rank_row(struct run *run, uint32_t rank, uint64_t id, enum ledger_state state, const char *cause,
                      int64_t ns)
@@ -183,7 +247,7 @@ static void rank_row(struct run *run, uint32_t rank, uint64_t id, enum ledger_st
 	const struct ledger_row added = { .tag = (char *)"train_step",
 		                          .class = (char *)"train_step",
 		                          .id = id,
-		                          .pid = 100 + rank,
+		                          .pid = one_pid ? 100 : 100 + rank,
 		                          .rank_and_1 = rank + 1,
 		                          .state = state,
 		                          .cause = (char *)cause,
@@ -212,7 +276,7 @@ static size_t last_of(const char *cause, bool spins, const uint64_t steps[4], st
 		if (spins)
 			spin[all.n++] = (struct report_spin){ .class = "train_step",
 				                              .cause = cause,
-				                              .pid = 100 + rank,
+				                              .pid = one_pid ? 100 : 100 + rank,
 				                              .ns = waits * (int64_t)steps[rank] };
 	}
 	assert_int_equal(report_last_rank_find(last, run.input.ledger, &loop, &all, "train_step"), 0);
@@ -234,6 +298,10 @@ static void test_report_spins__the_last_rank(void **state)
 		/* Ranks that do not go together do not wait for each other. */
 		assert_int_equal(last_of("gpu_sync", spins, apart, &last), 0);
 	}
+	/* Of two hosts, each of which has such a process. */
+	one_pid = true;
+	assert_int_equal(last_of("gpu_sync", true, together, &last), 0);
+	one_pid = false;
 }
 
 int main(void)
@@ -244,6 +312,8 @@ int main(void)
 		cmocka_unit_test(test_report_spins__a_slow_gpu),
 		cmocka_unit_test(test_report_spins__bound_by_the_gpu),
 		cmocka_unit_test(test_report_spins__gpus_of_ranks_that_wait),
+		cmocka_unit_test(test_report_spins__has_room),
+		cmocka_unit_test(test_report_spins__a_baseline_that_tells_of_none),
 		cmocka_unit_test(test_report_spins__the_last_rank),
 	};
 
