@@ -2,6 +2,7 @@
 
 #include "profiler/top/top_parallel.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,11 +78,17 @@ static void sum_buckets(const struct timeline *timeline, const struct top_parall
 	}
 }
 
-static bool any_above(const int64_t *buckets, size_t n, double most_ns)
+/* Whether some bucket has more than so many threads can have had. What the one before lacks may be told in it: time on a run queue is, when it
+ * is over, which on a busy host may be seconds later. */
+static bool any_above(const int64_t *buckets, size_t n, double each_ns)
 {
-	for (size_t i = 0; i < n; i++)
-		if ((double)buckets[i] > most_ns)
+	double untold_ns = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if ((double)buckets[i] > each_ns * (1 + 1.0 / BUCKET_SLACK) + untold_ns)
 			return true;
+		untold_ns = fmin(fmax(untold_ns + each_ns - (double)buckets[i], 0), each_ns);
+	}
 	return false;
 }
 
@@ -102,8 +109,8 @@ bool top_parallel(const struct timeline *timeline, const struct top_parallel *ti
 	if (!buckets)
 		return false;
 	sum_buckets(timeline, time, &span, buckets);
-	each_ns = (double)span.bucket_ns * (1 + 1.0 / BUCKET_SLACK);
-	more = any_above(buckets, length_ns / span.bucket_ns + 1, each_ns * (double)time->n_processes);
+	each_ns = (double)span.bucket_ns * (double)time->n_processes;
+	more = any_above(buckets, length_ns / span.bucket_ns + 1, each_ns);
 	free(buckets);
 	return more;
 }
