@@ -10,11 +10,12 @@
 #include "profiler/loaded/loaded_profiles.h"
 #include "profiler/report/report_words.h"
 
+/* Before the first of them the program has just begun. */
 static void add(struct report_away *away, const struct report_series *steps, size_t from, size_t to)
 {
 	uint64_t ns = (to - from) * steps->step_ns;
 
-	if (ns < REPORT_AWAY_NS)
+	if (!from || ns < REPORT_AWAY_NS)
 		return;
 	if (ns > away->end_ns - away->begin_ns) {
 		away->begin_ns = steps->begin_ns + from * steps->step_ns;

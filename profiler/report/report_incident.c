@@ -244,6 +244,16 @@ int report_incident_find(struct report_ranking *out, const struct report_view *v
 	return err ? err : report_faults_find(out, view, fault_ns, recent_ns);
 }
 
+void report_incident_drop(struct report_ranking *out)
+{
+	place_incident(out, NULL, 0);
+	out->by_steps = false;
+	out->steps_z = 0;
+	free(out->stretches);
+	out->stretches = NULL;
+	out->stretch_count = 0;
+}
+
 int report_incident_move(struct report_ranking *out, const struct report_view *view, size_t from, size_t to)
 {
 	const struct report_series *symptom = &out->symptom;

@@ -14,6 +14,9 @@
 int report_incident_find(struct report_ranking *out, const struct report_view *view,
                          struct report_view *other, const struct report_hint *hint, uint64_t recent_ns);
 
+/* Takes the incident back: nothing stands out. */
+void report_incident_drop(struct report_ranking *out);
+
 /* Makes the symptom's places [from, to) the incident. 0 or -ENOMEM. */
 int report_incident_move(struct report_ranking *out, const struct report_view *view, size_t from, size_t to);
 

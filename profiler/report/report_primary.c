@@ -15,6 +15,7 @@
 #define STEADY_LEAST       0.05 /* of the wall time, for something to be wrong all the time */
 #define BOUND_LEAST        0.3  /* of the time, for a run to be bound by a GPU */
 #define WHOLE_LEAST        2    /* times what the incident took, for the whole run to have a word */
+#define WHOLE_PARTS        3    /* of the run, of which a stretch that tells less is no more than one */
 #define SIGNAL_CORRELATION 0.3  /* from which on a signal of the host speaks for a cause */
 
 /* --- of a spike ----------------------------------------------------------------------------------------------- */
@@ -67,6 +68,16 @@ static bool explains(const struct report_ranking *out, const struct report_cause
 	       2 * direct->excess_ns * (double)(out->processes - 1) >= indirect->excess_ns;
 }
 
+/* Whether the cause grew by too little to have made steps as slow as they came: each thread of a loop lost the part of its time by which they came
+ * more slowly. */
+static bool is_slight(const struct report_ranking *out, const struct report_cause *cause)
+{
+	double slower = 1 - out->steps_during / out->steps_before;
+
+	return out->by_steps && out->steps_before > 0 && out->steps_during >= 0 &&
+	       cause->excess_ns < DIRECT_LEAST * slower * (double)(out->end_ns - out->begin_ns);
+}
+
 void report_primary_choose(struct report_ranking *out)
 {
 	const struct report_cause *direct, *indirect;
@@ -81,6 +92,8 @@ void report_primary_choose(struct report_ranking *out)
 	direct = best_of(out, false);
 	indirect = best_of(out, true);
 	out->primary = direct && (!indirect || explains(out, direct, indirect)) ? direct : indirect;
+	if (out->primary && is_slight(out, out->primary))
+		out->primary = NULL;
 }
 
 const char *report_primary_why_not(const struct report_ranking *ranking, const struct report_cause *cause)
@@ -126,10 +139,31 @@ static const struct report_cause *largest_but_gpu(const struct report_ranking *r
 	return NULL;
 }
 
+/* Of waits that others end, not of those for a time. */
+static const struct report_cause *largest_wait_of_loop(const struct report_ranking *ranking)
+{
+	const struct report_cause *most = NULL;
+
+	for (size_t i = 0; i < ranking->count; i++) {
+		const struct report_cause *cause = &ranking->causes[i];
+
+		if (cause->indirect && cause->of_loop >= DIRECT_LEAST && strcmp(cause->name, "sleep") != 0 &&
+		    strcmp(cause->name, "stopped") != 0 && (!most || cause->of_loop > most->of_loop))
+			most = cause;
+	}
+	return most;
+}
+
 void report_primary_choose_steady(struct report_ranking *out, const struct report_view *view)
 {
+	const struct report_cause *wait;
+
 	report_causes_share(out->causes, out->count, view);
 	out->primary = largest_steady(out, view, true);
+	wait = largest_wait_of_loop(out);
+	if (out->primary && wait &&
+	    out->primary->score < DIRECT_LEAST * (out->primary->score + wait->of_loop))
+		out->primary = wait;
 	out->beside_gpu = NULL;
 	if (out->primary && out->primary->family == FAMILY_GPU)
 		out->beside_gpu = largest_but_gpu(out, view);
@@ -216,6 +250,14 @@ int report_primary_choose_whole(struct report_ranking *out, const struct report_
 	}
 	free(causes);
 	return 0;
+}
+
+bool report_primary_is_whole(const struct report_ranking *ranking, const struct report_view *view)
+{
+	const struct report_cause *whole = &ranking->whole;
+
+	return ranking->by_steps && !ranking->primary && whole->name && whole->score >= DIRECT_LEAST &&
+	       WHOLE_PARTS * (ranking->end_ns - ranking->begin_ns) <= view->end_ns - view->begin_ns;
 }
 
 /* --- live ----------------------------------------------------------------------------------------------------- */

@@ -32,4 +32,8 @@ const char *report_primary_why_not(const struct report_ranking *ranking, const s
  * came more slowly did not do so for want of their threads. */
 bool report_ranking_is_news(const struct report_ranking *ranking);
 
+/* Whether a stretch of slower steps, to which nothing that threads wait for speaks, is less to tell than what the whole run has: that took much of
+ * the loop's time, or of all threads', and the stretch is a small part of it. Call report_primary_choose_whole() before. */
+bool report_primary_is_whole(const struct report_ranking *ranking, const struct report_view *view);
+
 #endif

@@ -378,6 +378,23 @@ static int look_at_others(struct rank *rank)
 	return err ? err : score_all(rank);
 }
 
+/* As if nothing stood out. */
+static int rank_whole(struct rank *rank)
+{
+	struct report_ranking *out = rank->out;
+	int err;
+
+	report_incident_drop(out);
+	out->whole.name = NULL;
+	free(out->causes);
+	free(out->signals);
+	out->causes = out->signals = NULL;
+	out->count = out->signal_count = 0;
+	report_series_free(&rank->fine);
+	err = list_causes(rank);
+	return err ? err : score_all(rank);
+}
+
 int report_rank(struct report_ranking *ranking, const struct loaded_profiles *input,
                 const struct loaded_profiles *baseline, const char *steps, const struct report_hint *hint)
 {
@@ -402,6 +419,8 @@ int report_rank(struct report_ranking *ranking, const struct loaded_profiles *in
 		err = look_at_others(&rank);
 	if (!err)
 		err = report_primary_choose_whole(ranking, &rank.view);
+	if (!err && report_primary_is_whole(ranking, &rank.view))
+		err = rank_whole(&rank);
 	if (!err)
 		err = report_away_find(&ranking->away, &rank.view);
 	report_series_free(&rank.fine);

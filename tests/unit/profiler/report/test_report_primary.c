@@ -112,12 +112,89 @@ static void test_report_primary__one_rank_has_the_cause(void **state)
 	}
 }
 
+/* Steps come half as fast for some seconds, in which hardly more is lost, to a peer on a socket. */
+static void test_report_primary__too_little_for_steps_so_slow(void **state)
+{
+	(void)state;
+	for (int much = 0; much < 2; much++) {
+		struct report_ranking ranking;
+		struct run run = usual();
+
+		tags(&run, "train_step", 1, 450);
+		seconds(&run, TIMELINE_STEPS, "train_step", 0, 5, 50);
+		seconds(&run, TIMELINE_STEPS, "train_step", 5, 8, 25);
+		seconds(&run, TIMELINE_STEPS, "train_step", 8, 10, 50);
+		lane(&run, TIMELINE_BLOCKED, "train_step", "socket", "", 5, 8, much ? 0.09 : 0.03);
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_true(ranking.mode == REPORT_SPIKE && ranking.by_steps);
+		assert_true((ranking.primary != NULL) == much);
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+}
+
+/* … and all the time the loop waits for CPUs. */
+static void test_report_primary__the_whole_tells_more(void **state)
+{
+	(void)state;
+	for (int length = 3; length <= 5; length += 2) {
+		struct report_ranking ranking;
+		struct run run = usual();
+
+		tags(&run, "train_step", 1, 450);
+		row(&run, "train_step", false, LEDGER_RUNQUEUE, "", 4 * (int64_t)SECOND);
+		seconds(&run, TIMELINE_STEPS, "train_step", 0, 10 - length, 50);
+		seconds(&run, TIMELINE_STEPS, "train_step", 10 - length, 10, 25);
+		seconds(&run, TIMELINE_RUNQUEUE, "train_step", 0, 10, 4 * (int64_t)SECOND / 10);
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		if (length == 3) {
+			assert_int_equal(ranking.mode, REPORT_STEADY);
+			assert_int_equal(ranking.primary->kind, TIMELINE_RUNQUEUE);
+			assert_false(ranking.by_steps);
+			assert_null(ranking.whole.name);
+		} else {
+			assert_true(ranking.mode == REPORT_SPIKE && ranking.by_steps);
+		}
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+}
+
+/* The loop waits for another thread nearly half of its time, and a little for CPUs. */
+static void test_report_primary__a_wait_beside_little_else(void **state)
+{
+	static const struct {
+		const char *wait;
+		int64_t runqueue_ms;
+		const char *primary;
+	} cases[] = { { "poll", 600, "poll" }, { "poll", 2000, "runqueue" }, { "sleep", 600, "runqueue" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct report_ranking ranking;
+		struct run run = usual();
+
+		tags(&run, "train_step", 1, 500);
+		seconds(&run, TIMELINE_STEPS, "train_step", 0, 10, 50);
+		row(&run, "train_step", false, LEDGER_BLOCKED, cases[i].wait, 5 * (int64_t)SECOND);
+		row(&run, "train_step", false, LEDGER_RUNQUEUE, "", cases[i].runqueue_ms * (int64_t)MS);
+		assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
+		assert_int_equal(ranking.mode, REPORT_STEADY);
+		assert_string_equal(ranking.primary->name, cases[i].primary);
+		report_ranking_free(&ranking);
+		end(&run);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_report_primary__a_loop_beside_workers),
 		cmocka_unit_test(test_report_primary__beside_the_gpu),
 		cmocka_unit_test(test_report_primary__one_rank_has_the_cause),
+		cmocka_unit_test(test_report_primary__too_little_for_steps_so_slow),
+		cmocka_unit_test(test_report_primary__the_whole_tells_more),
+		cmocka_unit_test(test_report_primary__a_wait_beside_little_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
