@@ -168,7 +168,9 @@ static bool waits_for_others(const struct ledger_row *row)
 	return row->state == LEDGER_STALL && report_is_indirect(TIMELINE_STALL, row->cause);
 }
 
-double report_cause_felt(const struct report_cause *cause, const struct report_view *view)
+/* The largest part of the loop's time that the cause may have cost it: its own share, waits of the loop that others end, and what of the run is
+ * under none of its tags. 1: no loop is known. */
+static double felt_by_loop(const struct report_cause *cause, const struct report_view *view)
 {
 	double all = (double)(view->end_ns - view->begin_ns) * (double)view->loop.n_processes;
 	double wall = 0, felt = 0;
@@ -192,7 +194,9 @@ double report_cause_felt(const struct report_cause *cause, const struct report_v
 
 void report_causes_share(struct report_cause *causes, size_t count, const struct report_view *view)
 {
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		share_of_ledger(view, &causes[i]);
+		causes[i].felt = felt_by_loop(&causes[i], view);
+	}
 	report_causes_sort(causes, count);
 }

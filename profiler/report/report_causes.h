@@ -28,11 +28,8 @@ void report_causes_add_ledger(struct report_cause *causes, size_t *count, const 
 void report_causes_sort(struct report_cause *causes, size_t count);
 
 /* Makes excess_ns what each took in the whole run by the ledger, which is exact, but for waits of classes that idle; share and
- * of_loop its share of the wall time and of the loop's, score the larger of the two; and sorts them. */
+ * of_loop its share of the wall time and of the loop's, score the larger of the two, felt the most that it may have cost the loop: its own share, waits
+ * of the loop that others end, and what of the run is under none of its tags; and sorts them. */
 void report_causes_share(struct report_cause *causes, size_t count, const struct report_view *view);
-
-/* The largest part of the loop's time that the cause may have cost it: its own share, waits of the loop that others end, and what of the run is
- * under none of its tags. 1: no loop is known. */
-double report_cause_felt(const struct report_cause *cause, const struct report_view *view);
 
 #endif

@@ -113,28 +113,27 @@ const char *report_primary_why_not(const struct report_ranking *ranking, const s
 
 /* --- of the whole run --------------------------------------------------------------------------------------------- */
 
-/* Of a cause with its shares: whether it is no wait for others, and took enough to be told. `felt`: and may have cost the loop as much. */
-static bool is_steady(const struct report_cause *cause, const struct report_view *view, bool felt)
+/* Of a cause with its shares: whether it is no wait for others, and took enough to be told. `felt`: and cost the loop as much, or may have cost
+ * it twice as much, which is but a bound. */
+static bool is_steady(const struct report_cause *cause, bool felt)
 {
 	return !cause->indirect && cause->score >= STEADY_LEAST &&
-	       (!felt || report_cause_felt(cause, view) >= STEADY_LEAST);
+	       (!felt || cause->of_loop >= STEADY_LEAST || cause->felt >= 2 * STEADY_LEAST);
 }
 
 /* The first such one, which has the highest score; NULL: there is none. */
-static const struct report_cause *largest_steady(const struct report_ranking *ranking,
-                                                 const struct report_view *view, bool felt)
+static const struct report_cause *largest_steady(const struct report_ranking *ranking, bool felt)
 {
 	for (size_t i = 0; i < ranking->count; i++)
-		if (is_steady(&ranking->causes[i], view, felt))
+		if (is_steady(&ranking->causes[i], felt))
 			return &ranking->causes[i];
 	return NULL;
 }
 
-static const struct report_cause *largest_but_gpu(const struct report_ranking *ranking,
-                                                  const struct report_view *view)
+static const struct report_cause *largest_but_gpu(const struct report_ranking *ranking)
 {
 	for (size_t i = 0; i < ranking->count; i++)
-		if (ranking->causes[i].family != FAMILY_GPU && is_steady(&ranking->causes[i], view, true))
+		if (ranking->causes[i].family != FAMILY_GPU && is_steady(&ranking->causes[i], true))
 			return &ranking->causes[i];
 	return NULL;
 }
@@ -159,18 +158,18 @@ void report_primary_choose_steady(struct report_ranking *out, const struct repor
 	const struct report_cause *wait;
 
 	report_causes_share(out->causes, out->count, view);
-	out->primary = largest_steady(out, view, true);
+	out->primary = largest_steady(out, true);
 	wait = largest_wait_of_loop(out);
 	if (out->primary && wait &&
 	    out->primary->score < DIRECT_LEAST * (out->primary->score + wait->of_loop))
 		out->primary = wait;
 	out->beside_gpu = NULL;
 	if (out->primary && out->primary->family == FAMILY_GPU)
-		out->beside_gpu = largest_but_gpu(out, view);
+		out->beside_gpu = largest_but_gpu(out);
 	if (out->primary)
 		return;
 	out->mode = REPORT_NOTHING;
-	out->unfelt = largest_steady(out, view, false);
+	out->unfelt = largest_steady(out, false);
 }
 
 const struct report_cause *report_primary_wait(const struct report_ranking *ranking)
@@ -214,15 +213,14 @@ static double usual_ns(const struct report_ranking *out, const struct report_cau
 
 /* Of causes with their shares: the one that took most, if it took far more than the incident. What other ranks waited for in that is none. */
 static const struct report_cause *largest_whole(const struct report_ranking *out,
-                                                const struct report_cause *causes, size_t count,
-                                                const struct report_view *view)
+                                                const struct report_cause *causes, size_t count)
 {
 	const double least = WHOLE_LEAST * report_incident_ns(out);
 	bool ranks_wait = out->primary && !is_for_ranks(out, out->primary);
 	const struct report_cause *most = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (is_steady(&causes[i], view, true) && causes[i].excess_ns >= least &&
+		if (is_steady(&causes[i], true) && causes[i].excess_ns >= least &&
 		    !(ranks_wait && is_for_ranks(out, &causes[i])) &&
 		    (!most || causes[i].excess_ns > most->excess_ns))
 			most = &causes[i];
@@ -243,7 +241,7 @@ int report_primary_choose_whole(struct report_ranking *out, const struct report_
 		return -ENOMEM;
 	report_causes_add_ledger(causes, &count, view);
 	report_causes_share(causes, count, view);
-	largest = largest_whole(out, causes, count, view);
+	largest = largest_whole(out, causes, count);
 	if (largest) {
 		out->whole = *largest;
 		out->whole_is_usual = 2 * usual_ns(out, largest, view) >= largest->excess_ns;

@@ -39,6 +39,7 @@ struct report_cause {
 	double excess_ns;      /* lost in the incident beyond the baseline */
 	double share;          /* of all growth; of a steady run, of the wall time */
 	double of_loop;        /* of a steady run, of the loop's wall time; 0 where no loop is known */
+	double felt;           /* likewise, the most that it may have cost the loop; 1 where none is known */
 };
 
 /* A stretch that stands out. */

@@ -337,8 +337,9 @@ static void nothing_verdict(FILE *out, const struct report *report, bool waits)
 	                : "",
 	        report->ranking.count || unjudged > 0 ? "" : " (no time was lost at all)");
 	if (unfelt)
-		fprintf(out, ", but %s (%.1f %%), for which the loop did not wait",
-		        report_cause_text(text, sizeof(text), unfelt), unfelt->share * 100);
+		fprintf(out, ", but %s (%.1f %%), which cost the loop %.1f %% of its time at most",
+		        report_cause_text(text, sizeof(text), unfelt), unfelt->share * 100,
+		        unfelt->felt * 100);
 	if (wait)
 		fprintf(out, "; %s (%s) took %.1f %% of it", report_cause_text(text, sizeof(text), wait),
 		        report_cause_words(wait->name), wait->share * 100);

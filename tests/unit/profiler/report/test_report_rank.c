@@ -401,7 +401,7 @@ static void test_report_rank__what_the_loop_does_not_feel(void **state)
 	assert_string_equal(ranking.unfelt->name, "block_io");
 	assert_string_equal(report_primary_wait(&ranking)->name, "sleep");
 	report_ranking_free(&ranking);
-	row(&run, "train_step", false, LEDGER_BLOCKED, "lock", (int64_t)SECOND);
+	row(&run, "train_step", false, LEDGER_BLOCKED, "lock", 2 * (int64_t)SECOND);
 	assert_int_equal(report_rank(&ranking, &run.input, NULL, NULL, NULL), 0);
 	assert_int_equal(ranking.mode, REPORT_STEADY);
 	assert_string_equal(ranking.primary->name, "block_io");
